@@ -1,7 +1,6 @@
-// What an all-reduce costs as an op of a plan, beside MPI_Allreduce. Prints one
-// line of JSON: {"<bytes>": {"raw": us, "plan": us}}, of one all-reduce each,
-// and
-// {"driven": {"sum": us, "work": us, "both": us}}, of MPI_Iallreduce beside
+// Compares an all-reduce as an op of a plan with MPI_Allreduce. Prints one line
+// of JSON: {"<bytes>": {"raw": us, "plan": us}}, for one all-reduce, and
+// {"driven": {"sum": us, "work": us, "both": us}}, for MPI_Iallreduce during
 // work that needs no memory. bench_distributed.py starts it on two ranks.
 #include <algorithm>
 #include <chrono>
@@ -32,10 +31,10 @@ constexpr int kReductions = 16;
 constexpr int kSmokeReductions = 2;
 constexpr int kLeastTurns = 7;
 constexpr int kMostTurns = 20000;
-// Of what is fed, so that no sum grows: the ranks are two.
+// Scale of the feeds, so that sums do not grow: there are two ranks.
 constexpr float kScale = 0.5F;
 
-// In seconds, until the last rank is done.
+// Seconds until the last rank is done.
 double Seconds(FunctionRef<void()> call) {
   using Clock = std::chrono::steady_clock;
   MPI_Barrier(MPI_COMM_WORLD);
@@ -46,8 +45,7 @@ double Seconds(FunctionRef<void()> call) {
   return seconds;
 }
 
-// How often calls that take `once` together fit into `seconds`; one time for
-// 0 seconds.
+// How often calls that take `once` together fit into `seconds`; 1 if that is 0.
 int Turns(double seconds, double once) {
   if (seconds <= 0) return 1;
   return std::clamp(static_cast<int>(seconds / once), kLeastTurns, kMostTurns);
@@ -60,8 +58,8 @@ double Median(std::vector<double> values) {
   return *middle;
 }
 
-// Both scale what they are given into memory of their own, and add that up over
-// all ranks again and again, in place. They take turns.
+// Both variants scale their input into new memory, and sum it over all ranks
+// repeatedly, in place. They take turns.
 nlohmann::ordered_json Measure(int64_t bytes, int reductions, double seconds) {
   const int64_t count = bytes / static_cast<int64_t>(sizeof(float));
   const std::vector<float> ones(static_cast<size_t>(count), 1);
@@ -110,7 +108,7 @@ nlohmann::ordered_json Measure(int64_t bytes, int reductions, double seconds) {
           {"turns", turns}};
 }
 
-// Work without memory; returns something that depends on it.
+// Computes without memory access; returns a value that depends on the work.
 double Work(int64_t steps) {
   double x = 1;
   for (int64_t i = 0; i < steps; ++i) {
@@ -119,9 +117,9 @@ double Work(int64_t steps) {
   return x;
 }
 
-// How much of an all-reduce MPI can hide behind work that calls MPI_Test now
-// and then: no plan hides more. The algorithm is that which the world has
-// chosen for the large sums before. In microseconds.
+// The part of an all-reduce that MPI can overlap with work that calls MPI_Test
+// occasionally, in microseconds; no plan can hide more. MPI uses the algorithm
+// that the world has chosen before for large sums.
 nlohmann::ordered_json MeasureDriven(int64_t bytes, double seconds) {
   constexpr int kSlices = 32;
   constexpr double kWorkOfSum = 4;
@@ -148,7 +146,7 @@ nlohmann::ordered_json MeasureDriven(int64_t bytes, double seconds) {
     finish();
   };
   sum();
-  // The same on both ranks, as Seconds is.
+  // Equal on both ranks, because Seconds is.
   const double step = Seconds([&] { sink = Work(kProbe); }) / kProbe;
   const auto steps =
       static_cast<int64_t>(kWorkOfSum * Seconds(sum) / kSlices / step);

@@ -1,7 +1,7 @@
 // conv2d and pool2d of LeNet at batch 64 and of one larger network, each
-// direction and layout by itself, through prepared plans. A Google Benchmark
+// direction and layout alone, through prepared plans. A Google Benchmark
 // program; SLUICE_KERNEL_HINTS chooses kernels, e.g. "require library=PLAIN". A
-// smoke run takes small images, and compares with the reference kernels.
+// smoke run uses small images, and compares with the reference kernels.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -15,6 +15,7 @@
 #include <benchmark/benchmark.h>
 
 #include "sluice/framework/op/op_desc.h"
+#include "sluice/lab.h"
 #include "sluice/sluice.h"
 
 namespace {
@@ -59,7 +60,7 @@ DDim Image(int64_t n, int64_t c, int64_t size, bool nhwc) {
 
 bool smoke = false;
 
-// Registers what Run times.
+// Registers a benchmark.
 void Register(const std::string& name,
               const std::function<void(benchmark::State&)>& run) {
   auto* bench = benchmark::RegisterBenchmark(name.c_str(), run);
@@ -67,7 +68,7 @@ void Register(const std::string& name,
   if (smoke) bench->Iterations(1);
 }
 
-// Ends the program where the op's kernel and the plain one differ.
+// Ends the program if the op's kernel and the plain one differ.
 void CheckResult(const sluice::Program& program, const Feeds& inputs) {
   const auto comparison = sluice::Compare(
       program, inputs, "default", "reference", {.budget_seconds = 1e-3});

@@ -1,18 +1,18 @@
-"""CUDA: every kernel beside what the device can do, and training steps.
+"""CUDA: every kernel compared with the device's limits, and training steps.
 
   ./dev bench cuda [--json FILE] [--peers] [--seconds S] [--program PATH]
                    [--python PATH]
 
-cuda/*: what bench_cuda_kernels measures, see benchmarks/results/README.md;
+cuda/*: rows of bench_cuda_kernels, see benchmarks/results/README.md;
 train/mlp64/cuda, train/lenet64/cuda, infer/lenet_b1/cuda, infer/lenet_b64/cuda:
-as bench_train.py has them for the CPU, with parameters and batch on the device.
+like those of bench_train.py for the CPU, with all data on the device.
 
-With --peers also PyTorch, that of the interpreter named by --python, else of
-this one or of python3; nothing is installed. Where there is ncu, the ten rows
-that are farthest from their limit get what it says of their kernels. The page
-of a JSON file: benchmarks/worst_kernels.py FILE.
+With --peers also PyTorch of the interpreter --python, else of this one or of
+python3; nothing is installed. If there is ncu, the ten rows farthest from their
+limit get its metrics of their kernels. The page of a JSON file:
+benchmarks/worst_kernels.py FILE.
 
-Status 1: a row failed. Where the device is emulated, times mean nothing.
+Status 1: a row failed. Times of an emulated device mean nothing.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ import worst_kernels
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 PROGRAM = "build/release/benchmarks/bench_cuda_kernels"
-# Seconds that the parts may take.
+# Limits of the steps, in seconds.
 LIMITS = {
     "program": 300,
     "kernels": 70,
@@ -42,7 +42,7 @@ LIMITS = {
     "compiled": 60,
     "ncu": 40,
 }
-# That a program gets to end by itself.
+# Seconds for a program to end itself.
 GRACE = 20
 METRICS = {
     "dram": "dram__throughput.avg.pct_of_peak_sustained_elapsed",
@@ -52,21 +52,21 @@ METRICS = {
 
 
 def last_line(text: str) -> str:
-    """The last line with words: mostly why a program failed."""
+    """The last line that is not empty: mostly why a program failed."""
     lines = [line for line in text.splitlines() if line.strip()]
     return lines[-1].strip() if lines else "it said nothing"
 
 
 class TimeLeft:
-    """What is left of --limit, for one step after the other."""
+    """The remaining time of --limit, for consecutive steps."""
 
     def __init__(self, seconds: float) -> None:
         self.end = time.monotonic() + seconds
 
     def of(self, step: str) -> float:
-        """Seconds that the step may take; 0 where nothing is left."""
+        """Seconds that the step may take; 0 if none are left."""
         left = self.end - time.monotonic()
-        # The kernels come first, and leave something for what follows.
+        # The kernels are first, and leave time for the other steps.
         if step == "program":
             left *= 0.6
         return max(min(LIMITS[step], left), 0.0)
@@ -75,13 +75,13 @@ class TimeLeft:
 def run_kernels(
     options, folder: pathlib.Path, left: TimeLeft
 ) -> tuple[dict, int]:
-    """What bench_cuda_kernels wrote, and its exit status."""
+    """The output of bench_cuda_kernels, and its exit status."""
     file = folder / "kernels.json"
     limit = left.of("program")
     command = [options.program, "--json", file, "--limit", str(limit)]
     command += ["--seconds", str(options.seconds)]
     try:
-        # It ends by itself, unless a row hangs.
+        # It ends itself, unless a row hangs.
         status = subprocess.run(command, timeout=limit + GRACE).returncode
     except subprocess.TimeoutExpired:
         status = "none: it hung"
@@ -94,7 +94,7 @@ def run_kernels(
 
 
 def take_over(found: dict, report: bench_report.Report) -> None:
-    """Makes the rows of bench_cuda_kernels the report's."""
+    """Adds the rows of bench_cuda_kernels to the report."""
     for name in ("machine", "device", "emulated", "failed"):
         report.header[name] = found[name]
     report.left_out.update(found["left_out"])
@@ -108,7 +108,7 @@ def take_over(found: dict, report: bench_report.Report) -> None:
 
 
 def training_seconds(options) -> float:
-    """For each figure of a network."""
+    """Seconds for each figure of a network."""
     return min(1.0, 10 * options.seconds)
 
 
@@ -142,17 +142,17 @@ def measure_training(options, report: bench_report.Report) -> None:
 
 
 def variables_of_peers() -> dict[str, str]:
-    """The environment without the paths of our own libraries."""
+    """The environment without our own library paths."""
     ours = {"PYTHONPATH", "LD_LIBRARY_PATH"}
     variables = {k: v for k, v in os.environ.items() if k not in ours}
-    before = os.environ.get("LIBRARY_PATH_BEFORE_KIT")  # run.sh of the GPU kit
+    before = os.environ.get("LIBRARY_PATH_BEFORE_KIT")  # set by run.sh
     if before is None:
         before = os.environ.get("LD_LIBRARY_PATH", "")
     return variables | {"LD_LIBRARY_PATH": before} if before else variables
 
 
 def python_with_torch(options) -> str:
-    """The interpreter that imports PyTorch. Raises RuntimeError."""
+    """The interpreter that can import PyTorch. Raises RuntimeError."""
     if options.python:
         candidates = [options.python]
     else:
@@ -173,8 +173,8 @@ def python_with_torch(options) -> str:
 
 
 def run_peer(command: list, limit: float) -> dict:
-    """What the script printed last, also when its time was up. Raises
-    RuntimeError with what it said when there is nothing."""
+    """The script's last JSON line, even after a timeout. Raises RuntimeError
+    with its output if there is none."""
     variables = variables_of_peers()
     with (
         tempfile.TemporaryFile("w+") as out,
@@ -205,7 +205,7 @@ def run_peer(command: list, limit: float) -> dict:
 def measure_peers(
     options, report: bench_report.Report, folder, left: TimeLeft
 ) -> None:
-    """Gives the rows the figures of PyTorch."""
+    """Adds PyTorch's figures to the rows."""
     try:
         python = python_with_torch(options)
     except (RuntimeError, OSError, subprocess.TimeoutExpired) as error:
@@ -262,7 +262,7 @@ def read_ncu(text: str) -> list[dict]:
 
 
 def profile_worst(options, report: bench_report.Report, left: TimeLeft) -> None:
-    """Adds what ncu says of the rows that are farthest from their limits."""
+    """Adds ncu's metrics to the rows that are farthest from their limits."""
     ncu = shutil.which("ncu") or shutil.which("/usr/local/cuda/bin/ncu")
     if ncu is None or report.header["emulated"]:
         report.left_out["ncu"] = (
@@ -295,7 +295,7 @@ def profile_worst(options, report: bench_report.Report, left: TimeLeft) -> None:
 
 
 def parse_options():
-    """The command line of the other benchmarks, and paths."""
+    """Parses the command line of all benchmarks, and paths."""
     parser = bench_report.option_parser(__doc__, seconds=0.05)
     parser.add_argument(
         "--program",
@@ -325,7 +325,7 @@ def main() -> int:
         left = TimeLeft(options.limit)
         found, failed = run_kernels(options, folder, left)
         take_over(found, report)
-        # After every step, so that a run that is stopped leaves what it has.
+        # Written after every step, so that a stopped run leaves its results.
         report.write()
         measure_training(options, report)
         report.write()

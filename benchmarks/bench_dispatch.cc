@@ -1,5 +1,5 @@
-// What the runtime itself costs: a chain of tiny sums through a prepared plan,
-// and one Executor::Run with its feeds and fetch beyond the plan's own run.
+// The cost of the runtime itself: a chain of tiny sums in a prepared plan, and
+// the overhead of Executor::Run with feeds and fetches over the plan's run.
 #include <cmath>
 #include <cstdlib>
 #include <iostream>
@@ -19,7 +19,7 @@ using sluice::bench::MedianSeconds;
 
 constexpr int kOps = 1000;
 
-// a + b + b + ... + b.
+// Appends a + b + b + ... + b.
 sluice::Var AddChain(sluice::Program* program, int ops) {
   auto sum = program->Data("a", DType::kFloat32, {4, 4});
   const auto b = program->Data("b", DType::kFloat32, {4, 4});
@@ -52,9 +52,9 @@ int main(int argc, char** argv) {
 
   sluice::Program chain;
   const auto sum = AddChain(&chain, kOps);
-  // Each sum stays an op, as it does in the peers.
+  // Keeps each sum a separate op, as in the peers.
   chain.SetHints("exclude pass=fuse_elementwise");
-  // Inputs vary from run to run, so that nothing can be computed beforehand.
+  // Inputs vary between runs, so that nothing can be precomputed.
   const std::vector<Feeds> feeds = {MakeFeeds(1, 0.5F), MakeFeeds(2, 0.25F)};
   const auto plan = executor.Prepare(chain, feeds[0], {sum});
   if (plan->instructions().size() != kOps) {
@@ -72,7 +72,7 @@ int main(int argc, char** argv) {
   const auto one_sum = AddChain(&single, 1);
   const auto single_plan = executor.Prepare(single, feeds[0], {one_sum});
   CheckResult(single_plan->Run(feeds[0])[0], 1.5F);
-  // Each call is far below a clock's resolution: time many together.
+  // Each call is far below the clock's resolution, so many are timed together.
   constexpr int kCalls = 100;
   const double plan_seconds = MedianSeconds(options.seconds, [&] {
     for (int i = 0; i < kCalls; ++i)
@@ -86,7 +86,7 @@ int main(int argc, char** argv) {
     }
   });
 
-  // Many ops of one kind: nothing may grow faster than their number.
+  // Many ops of one kind: costs must not grow faster than their number.
   const int many_ops = options.smoke ? 10'000 : 100'000;
   sluice::Program many;
   const auto many_sum = AddChain(&many, many_ops);

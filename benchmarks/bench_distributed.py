@@ -2,31 +2,28 @@
 
   ./dev bench distributed [--json FILE] [--peers] [--row ROW]
 
-distributed/allreduce_<size>_share: the time of MPI_Allreduce over so many
-bytes, over that of an all-reduce in a plan, both in place, 16 behind each other.
-distributed/buckets_over_single: what adding up the 60 gradients of a ResNet-20
-takes in the buckets of DataParallel, in us; a peer is the same one by one. The
-gradients come from ops that cost little, and a step without the sums counts
-for nothing.
-distributed/hidden: the share of that time for which nobody waits in a LeNet's
-step on 64 images a rank: 1 less the seconds that a rank waits for its sums, by
-the seconds that they take alone.
-distributed/hidden_work: what the step takes longer than without the sums, taken
-from 1 in units of the time of its sums alone: with a processor a rank, that
-processor also does what the sums are made of, copies and additions. The limit is
-what MPI_Iallreduce hides behind work that needs no memory, driven by MPI_Test,
-over as many bytes.
-distributed/scaling2: how many times as many images two ranks train on in a
-second as one does, with a processor each: ResNet-20, 64 images a rank.
-distributed/images: those of two ranks.
-distributed/single_cost: what DataParallel adds to a step on a single rank.
-distributed/start_s: from the start of mpirun with 4 ranks to the end of the last
-one's first step, LeNet.
+distributed/allreduce_<size>_share: the time of MPI_Allreduce of this size,
+divided by that of an all-reduce in a plan, both in place, 16 in a row.
+distributed/buckets_over_single: the time to sum the 60 gradients of a ResNet-20
+in the buckets of DataParallel, in us; a peer sums them one by one. The
+gradients come from cheap ops, and the time of a step without the sums is
+subtracted. distributed/hidden: the hidden share of the sums' time in a step of
+LeNet on 64 images a rank: 1 minus the seconds that a rank waits for its sums,
+divided by the seconds that they take alone. distributed/hidden_work: 1 minus
+the additional time of the step with the sums, divided by the time of its sums
+alone. A rank's only processor also computes the sums' copies and additions. The
+limit is the share that MPI_Iallreduce of the same size hides behind work that
+needs no memory, driven by MPI_Test. distributed/scaling2: the speed-up of two
+ranks over one in images a second, with a processor each: ResNet-20, 64 images a
+rank. distributed/images: images a second of two ranks. distributed/single_cost:
+the cost of DataParallel in a step on a single rank.
+distributed/start_s: from the start of mpirun with 4 ranks to the end of the
+last one's first step, LeNet.
 
-Times are those until the last rank is done. Contestants take turns: programs
-of one library in one process, libraries by starting one after the other. The
-peer is PyTorch's DistributedDataParallel over gloo, by torchrun; its losses
-must be ours.
+Times end when the last rank is done. Contestants take turns: programs of one
+library in one process, libraries by starting one after the other. The peer is
+PyTorch's DistributedDataParallel over gloo, with torchrun; its losses must
+equal ours.
 """
 
 from __future__ import annotations
@@ -47,7 +44,7 @@ import ranks
 
 WORKER = bench_report.FOLDER / "distributed_worker.py"
 TORCH = "torch_gloo"
-# By bytes.
+# Names and bounds by bytes.
 ALL_REDUCE = {
     1 << 16: ("64kib", 0.90),
     1 << 20: ("1mib", 0.95),
@@ -60,12 +57,12 @@ START_OF_BEST = 0.5
 START_RANKS = 4
 SMOKE_START_RANKS = 2
 STARTS = 3  # of each contestant
-QUICK_STARTS = 1  # also of a smoke run
+QUICK_STARTS = 1  # likewise, in a smoke run
 TOLERANCE = 1e-3
 
 
 class Contestant:
-    """A library whose ranks are started; `command` starts so many."""
+    """A library with ranks; `command` starts a given number of them."""
 
     def __init__(self, name, command, environment, options) -> None:
         self.name, self.command, self.options = name, command, options
@@ -75,7 +72,7 @@ class Contestant:
         self.smoke = ["--smoke"] if options.smoke else []
 
     def start(self, size, *words):
-        """What the ranks print: a list of objects."""
+        """The ranks' output: a list of objects."""
         run = subprocess.run(
             [*map(str, [*self.command(size), *words, *self.smoke])],
             env=self.environment, stdout=subprocess.PIPE, text=True,
@@ -90,7 +87,7 @@ class Contestant:
         ]
 
     def measure(self, what, size):
-        """The answer of rank 0 to one of the worker's functions."""
+        """Rank 0's result of one of the worker's functions."""
         with tempfile.TemporaryDirectory() as folder:
             (found,) = self.start(
                 size, what, "--seconds", self.options.seconds,
@@ -99,7 +96,7 @@ class Contestant:
         return found
 
     def first_step(self, size):
-        """Seconds from here to the end of the last rank's first step."""
+        """Seconds from this call to the end of the last rank's first step."""
         begin = time.monotonic()
         found = self.start(size, "start")
         assert len(found) == size, found
@@ -107,8 +104,8 @@ class Contestant:
 
 
 def mpirun(size, options):
-    """Each rank on a core of its own, where there are enough. In a smoke run
-    ranks make way for whatever else is running."""
+    """Binds each rank to a core, if there are enough. In a smoke run ranks
+    yield to other processes."""
     if size <= len(os.sched_getaffinity(0)) and not options.smoke:
         place = ["--bind-to", "core"]
     else:
@@ -117,7 +114,7 @@ def mpirun(size, options):
 
 
 def mpi_environment():
-    """mpirun wants to be told twice that root may use it."""
+    """mpirun needs two variables to run as root."""
     if os.geteuid() != 0:
         return {}
     return {
@@ -152,7 +149,7 @@ def torch(options):
 
 
 class Bench:
-    """The rows, and who takes turns for them."""
+    """Measures the rows with all contestants."""
 
     def __init__(self, options) -> None:
         self.options = options
@@ -169,7 +166,7 @@ class Bench:
         self.starts = QUICK_STARTS if once else STARTS
 
     def add(self, row, unit, values, **more):
-        """A row, and its peers: {contestant: value}."""
+        """Adds a row, and its peers: {contestant: value}."""
         self.report.add(f"distributed/{row}", unit, values["sluice"], **more)
         added = self.report.rows[-1]
         added.peers = {k: v for k, v in values.items() if k != "sluice"}
@@ -208,7 +205,7 @@ class Bench:
                 )
 
     def all_reduce(self):
-        """Beside MPI itself."""
+        """All-reduces, compared with MPI itself."""
         program = Contestant(
             "bench_allreduce",
             lambda size: [*mpirun(size, self.options), self.options.program],
@@ -230,7 +227,7 @@ class Bench:
             )
 
     def buckets(self):
-        """Gradients alone."""
+        """Sums of gradients without a network."""
         found = self.turns("buckets", 2)
         values = {
             name: 1e6 * cost(programs, "buckets", "without")
@@ -243,7 +240,7 @@ class Bench:
                  more={"steps_us": microseconds(found)})
 
     def hidden(self):
-        """Gradients behind a network."""
+        """Sums of gradients during the backward pass of a network."""
         found = self.turns("hidden", 2)
         alone = {
             name: cost(programs, "gradients", "gradients without")
@@ -266,7 +263,7 @@ class Bench:
             print(f"  MPI itself hides {self.hidden_by_mpi:.2f}")
 
     def scaling(self):
-        """Two processors beside one."""
+        """Two processors compared with one."""
         found = self.turns("scaling", 2)
         values = {
             name: float(2 * np.median(programs["one"] / programs["all"]))
@@ -281,7 +278,7 @@ class Bench:
         self.add("images", "images/s", images, of_best=1.0)
 
     def single(self):
-        """One rank; the peers need not say."""
+        """One rank; there are no peers."""
         self.contestants, every = [self.ours], self.contestants
         found = self.turns("single", 1)["sluice"]
         self.contestants = every
@@ -292,7 +289,7 @@ class Bench:
                  at_most=SINGLE_PERCENT)
 
     def start(self):
-        """From nothing to a step."""
+        """From the start of processes to the first step."""
         size = SMOKE_START_RANKS if self.options.smoke else START_RANKS
         found = {each.name: [] for each in self.contestants}
         for _ in range(self.starts):
@@ -303,7 +300,7 @@ class Bench:
 
 
 def cost(programs, more, less):
-    """The median of how much longer one program takes than another."""
+    """The median of the difference between the times of two programs."""
     return float(np.median(programs[more] - programs[less]))
 
 

@@ -1,5 +1,5 @@
-// average_embedding_mask through a prepared plan, beside the time to read the
-// embedding once and other ways to compute it.
+// average_embedding_mask through a prepared plan, compared with the time to
+// read the embedding once and with other ways to compute it.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -31,7 +31,7 @@ Tensor RandomEmbedding() {
   return Tensor::FromVector(DDim{kBatch, kX, kY, kFeatures}, values);
 }
 
-// Runs of 0 to 63 pixels, as the peers have them.
+// Runs of 0 to 63 pixels, like the peers'.
 Tensor RandomMask() {
   std::mt19937 engine(2);
   std::vector<int32_t> values;

@@ -1,5 +1,5 @@
-// Products of matrices of the shapes that small networks have, beside the
-// machine's register-only limit.
+// Matrix products of shapes in small networks, compared with the machine's
+// register-only limit.
 #include <array>
 #include <cmath>
 #include <cstdio>
@@ -29,7 +29,7 @@ std::vector<T> Random(int64_t count) {
   return values;
 }
 
-// Ends the program where the last element of c is not the sum, in double, of
+// Ends the program if the last element of c differs from the sum, in double, of
 // the products of a's last row and b's last column.
 template <typename T>
 void CheckLastElement(int64_t m,
@@ -80,7 +80,7 @@ void BM_Gemm(benchmark::State& state) {
 
 void Shapes(benchmark::internal::Benchmark* bench) {
   bench->ArgNames({"m", "n", "k", "ta", "tb", "t"});
-  // The layers of an MLP and of LeNet, their gradients, one row, and a square.
+  // Layers of an MLP and of LeNet, their gradients, one row, and a square.
   for (const auto& [m, n, k] :
        std::vector<std::array<int64_t, 3>>{{64, 64, 64},
                                            {64, 128, 64},

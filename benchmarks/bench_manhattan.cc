@@ -1,4 +1,4 @@
-// manhattan_distance and its gradient through prepared plans, beside the
+// manhattan_distance and its gradient through prepared plans, compared with the
 // machine's register-only limit and other libraries.
 #include <algorithm>
 #include <cmath>
@@ -37,10 +37,10 @@ struct Sizes {
 };
 
 constexpr double kLimitSeconds = 0.2;
-// Of a smoke run: larger ones take no other paths.
+// For a smoke run: larger sizes use the same code paths.
 constexpr int64_t kMostSmokeRows = 128;
 
-// Each round size with an odd one beside it.
+// Each round size, and an odd one close to it.
 constexpr Sizes kSizes[] = {{128, 128, 128, true},   {127, 129, 127, false},
                             {1008, 1008, 64, true},  {1009, 1007, 63, false},
                             {2016, 2016, 784, true}, {2017, 2015, 783, false}};
@@ -84,7 +84,7 @@ OneOp PrepareOp(const std::string& type,
   return {std::move(inputs), std::move(plan)};
 }
 
-// Compares some rows of the result with float64 sums.
+// Checks some rows of the result against float64 sums.
 void CheckDistances(const OneOp& op, const Sizes& s) {
   const Tensor z = op.Run().at(0);
   const float* x = op.feeds[0].second.data<float>();
@@ -147,17 +147,17 @@ double StatusBytes(const std::string& name) {
   return 0;
 }
 
-// How much more than its output a run takes at its peak, as the system sees it.
+// The peak memory of a run beyond its output, as the system reports it.
 void MeasureExtraBytes(int threads, Report* report) {
   sluice::platform::ThreadCountGuard guard(threads);
   const auto prepare = [](int64_t n, int64_t p) {
     return PrepareOp("manhattan_distance",
                      {{"X", Random(n, p, 1)}, {"Y", Random(n, p, 2)}}, {"Out"});
   };
-  prepare(64, 784).Run();  // starts the threads, loads the code
+  prepare(64, 784).Run();  // starts threads and loads code
   const OneOp op = prepare(2016, 784);
   sluice::memory::ReleaseCache(sluice::CPUPlace());
-  std::ofstream("/proc/self/clear_refs") << 5;  // the peak starts anew
+  std::ofstream("/proc/self/clear_refs") << 5;  // resets the peak
   const double before = StatusBytes("VmRSS");
   const auto results = op.Run();
   const double peak = StatusBytes("VmHWM") - before;

@@ -1,22 +1,23 @@
-"""Whole networks from ONNX files, beside onnxruntime.
+"""Whole networks from ONNX files, compared with onnxruntime.
 
-  ./dev bench models [--json FILE] [--peers] [--tune SECONDS] [--only-model NAME]
+  ./dev bench models [--json FILE] [--peers] [--tune SECONDS]
+  [--only-model NAME]
 
 models/<network>/b1/t<threads>: one image, in ms, the median of runs that take
 turns with onnxruntime's; the networks are the light_* models of the onnx
-package. The row's "untuned" is what it takes before tuning, which is given
-SECONDS for each network. models/geometric_mean/t<threads> and
-models/untuned_geometric_mean/t<threads>: ours over theirs, over all networks.
-models/ocr_<model>/t<threads>: the same for the models that read text in the
+package. The row's "untuned" is the time before tuning, which takes SECONDS for
+each network. models/geometric_mean/t<threads> and
+models/untuned_geometric_mean/t<threads>: our time divided by theirs, over all
+networks. models/ocr_<model>/t<threads>: likewise for the OCR models in the
 wheel of rapidocr-onnxruntime (detection, recognition, angle), with --peers.
-models/new_shape_ms: by how much the first run of OCR recognition with another
-width takes longer than the next ones.
-models/first_answer/resnet50: the file is loaded and run once, in a process that
-has done so before with another model. models/memory/resnet50: by how many MB
-that makes a fresh process grow, beside its weights.
+models/new_shape_ms: the additional time of the first run of OCR recognition
+with another width. models/first_answer/resnet50: the file is loaded and run
+once, in a process that has done so before with another model.
+models/memory/resnet50: by how many MB a fresh process grows, beyond the model's
+weights.
 
 Outputs must be within 1e-3 of onnxruntime's, relative to their largest number;
-in a smoke run, which takes one small network, of those of the PLAIN kernels.
+in a smoke run, which uses one small network, of the PLAIN kernels' outputs.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ import tempfile
 import zipfile
 
 TEMPORARY = tempfile.TemporaryDirectory()
-# Tuning writes records, which must not come from other runs.
+# Tuning writes records; those of other runs must not be used.
 os.environ["SLUICE_RECORDS"] = str(pathlib.Path(TEMPORARY.name) / "records")
 
 import time  # noqa: E402
@@ -44,7 +45,7 @@ import onnx  # noqa: E402
 import sluice as sl  # noqa: E402
 import sluice.onnxruntime as sluice_onnxruntime  # noqa: E402
 
-# Of onnxruntime's time.
+# Bounds on our time, as shares of onnxruntime's.
 AT_MOST = {
     "one": 0.95,
     "geometric_mean": 0.75,
@@ -66,7 +67,7 @@ NETWORKS = [
     "bvlc_alexnet",
     "zfnet512",
 ]
-# Of rapidocr-onnxruntime: file, image, of onnxruntime's time.
+# Models of rapidocr-onnxruntime: file, image, share of onnxruntime's time.
 OCR_WHEEL = "rapidocr-onnxruntime==1.4.4"
 OCR = {
     "det": ("ch_PP-OCRv4_det_infer.onnx", (1, 3, 640, 640), 0.5),
@@ -75,14 +76,14 @@ OCR = {
 }
 TURNS = 9
 TOLERANCE = 1e-3
-STARTS = 5  # until the first answer
-# Of a smoke run.
+STARTS = 5  # of processes, for the first answer
+# For a smoke run.
 SMOKE_NETWORK = "squeezenet"
 SMOKE_TUNE = 0.1
 
 
 class Peer:
-    """onnxruntime in a process of its own."""
+    """onnxruntime in a separate process."""
 
     def __init__(self) -> None:
         folder = bench_report.FOLDER.parent / "build" / "peers"
@@ -98,7 +99,7 @@ class Peer:
         )
 
     def ask(self, *words):
-        """Send a command; its answer."""
+        """Sends a command and returns its answer."""
         print(*words, file=self.process.stdin, flush=True)
         answer = self.process.stdout.readline()
         if not answer:
@@ -107,7 +108,7 @@ class Peer:
 
 
 class Ours:
-    """The same with Sluice, here."""
+    """The same interface for Sluice, in this process."""
 
     def __init__(self, path, threads, feeds) -> None:
         self.feeds = feeds
@@ -119,7 +120,7 @@ class Ours:
         self.first_ms = (time.perf_counter() - begin) * 1e3
 
     def run(self, count):
-        """Time runs, one by one, in ms."""
+        """Times runs one by one, in ms."""
         times = []
         for _ in range(count):
             begin = time.perf_counter()
@@ -134,7 +135,7 @@ class Ours:
 
 
 def ocr_models():
-    """The folder with the models of the wheel, fetched when missing."""
+    """The folder with the wheel's models, downloaded if missing."""
     folder = bench_report.FOLDER.parent / "build" / "peers" / "ocr_models"
     if not all((folder / file).exists() for file, _, _ in OCR.values()):
         with tempfile.TemporaryDirectory() as wheels:
@@ -154,7 +155,7 @@ def ocr_models():
 
 
 def feeds_of(path, shape=None):
-    """Random images for the inputs of a model, of `shape` where it says none."""
+    """Random inputs for a model, of `shape` if the model has none."""
     rng = np.random.default_rng(1)
     session = sluice_onnxruntime.InferenceSession(str(path))
     return {
@@ -176,7 +177,7 @@ def difference(ours, theirs):
 
 
 def take_turns(ours, peer, seconds):
-    """Medians of both, in ms; the peer's is None without one."""
+    """Medians of both, in ms; None for a missing peer."""
     times, theirs = [], []
     one = min(ours.run(2))
     count = max(1, round(seconds * 1e3 / TURNS / one))
@@ -188,14 +189,14 @@ def take_turns(ours, peer, seconds):
 
 
 def check(name, outputs, expected):
-    """Raises where a network computes something else."""
+    """Raises if a network's outputs are wrong."""
     off = difference(outputs, expected)
     if not off <= TOLERANCE:
         raise RuntimeError(f"{name}: outputs are {off:.2g} off")
 
 
 def measure(report, peer, name, model, threads, options):
-    """One row; `model` is a file, the shape of its image and the bound."""
+    """Adds a row; `model` is a file, the shape of its image and the bound."""
     path, shape, at_most = model
     feeds = feeds_of(path, shape)
     file = pathlib.Path(TEMPORARY.name) / "feeds.npz"
@@ -227,7 +228,7 @@ def measure(report, peer, name, model, threads, options):
 
 
 def first_answer(report, peer, starts):
-    """The time until resnet50 has been loaded and run once."""
+    """The time to load resnet50 and run it once."""
     path = LIGHT / "light_resnet50.onnx"
     feeds = feeds_of(path)
     file = pathlib.Path(TEMPORARY.name) / "feeds.npz"
@@ -244,7 +245,7 @@ def first_answer(report, peer, starts):
 
 
 def new_shape(report):
-    """What the first run of an image of another size costs beside its run."""
+    """The additional time of the first run with another image size."""
     file, shape, _ = OCR["rec"]
     ours = Ours(ocr_models() / file, 1, feeds_of(ocr_models() / file, shape))
     (name,) = ours.feeds
@@ -286,7 +287,7 @@ print(resident() - before)
 
 
 def memory(report, peer):
-    """By how much a process grows that loads resnet50 and runs it."""
+    """By how much a process grows that loads and runs resnet50."""
     path = LIGHT / "light_resnet50.onnx"
     small = LIGHT / "light_squeezenet.onnx"
 
@@ -307,7 +308,7 @@ def memory(report, peer):
 
 
 def geometric_means(report, threads, shares):
-    """Rows over all networks, of pairs: tuned and untuned, over theirs."""
+    """Rows over all networks, from pairs of tuned and untuned ratios."""
     tuned, untuned = (
         math.exp(statistics.mean(map(math.log, column)))
         for column in zip(*shares, strict=True)

@@ -1,5 +1,5 @@
-// What oneDNN's kernels cost in a plan: beyond the raw primitive, and a
-// convolution, batch norm and relu beside the library's own fused primitive.
+// The cost of oneDNN's kernels in a plan: their overhead over the raw
+// primitive, and convolution, batch norm and relu compared with oneDNN's.
 #include <bit>
 #include <cstdlib>
 #include <cstring>
@@ -41,8 +41,8 @@ dnnl::primitive_attr UserScratchpad() {
   return attributes;
 }
 
-// How much longer a small product takes as an op of a plan than straight from
-// the library, which no runtime can beat. In seconds.
+// Seconds by which a small product as an op of a plan is slower than a direct
+// call of the library, which no runtime can beat.
 double MatmulOverhead(double seconds) {
   const Desc square({kSize, kSize}, Type::f32, Tag::ab);
   const dnnl::matmul::primitive_desc description(Engine(), square, square,
@@ -69,7 +69,7 @@ double MatmulOverhead(double seconds) {
     }
   };
 
-  // A chain of them, every one an op of its own.
+  // A chain of products, each as a separate op.
   const sluice::KernelHintGuard guard("require library=ONEDNN");
   sluice::Program program;
   auto product = program.Data("x", DType::kFloat32, {kSize, kSize});
@@ -97,8 +97,8 @@ double MatmulOverhead(double seconds) {
 
 constexpr int64_t kImages = 32, kChannels = 64, kPixels = 56;
 
-// Convolution, bias and relu as one primitive, in the layouts that it likes:
-// what batch norm and all come to once they are folded.
+// Convolution, bias and relu as one primitive, in its preferred layouts: the
+// minimum for the network once batch norm is folded.
 double RawConvSeconds(double seconds, int threads) {
   const sluice::platform::LibraryCall call(threads);
   const dnnl::memory::dims image = {kImages, kChannels, kPixels, kPixels};
@@ -146,7 +146,7 @@ Tensor Ramp(const sluice::DDim& dims) {
   return Tensor::FromVector<T>(dims, values);
 }
 
-// A program of one result on images in NHWC; what it reads are ramps.
+// A program with one result on NHWC images; its inputs are ramps.
 struct Network {
   sluice::Program program;
   sluice::Scope scope;
@@ -161,10 +161,10 @@ struct Network {
 
 struct Measured {
   double seconds = 0;
-  double mean = 0;  // of the elements of the result
+  double mean = 0;  // mean of the result's elements
 };
 
-// What comes out is not negative, so that a mean says something.
+// The result is not negative, so that its mean is meaningful.
 template <typename T>
 Measured RunNetwork(Network& network, double seconds) {
   const Feeds feeds = {{"x", Ramp<T>({kImages, kPixels, kPixels, kChannels})}};
@@ -181,7 +181,7 @@ Measured RunNetwork(Network& network, double seconds) {
           sum / static_cast<double>(elements.size())};
 }
 
-// Convolution, batch norm and relu from a plan, as three ops.
+// Convolution, batch norm and relu in a plan, as three ops.
 Measured PlanConv(double seconds) {
   Network network;
   const auto x = network.program.Data("x", DType::kFloat32,
@@ -200,8 +200,8 @@ Measured PlanConv(double seconds) {
   return RunNetwork<float>(network, seconds);
 }
 
-// The same in bfloat16, which batch norm does not have: filter and bias are
-// taken for those that it was folded into.
+// A bfloat16 variant. batch norm has no bfloat16, so filter and bias are
+// assumed to have it folded in.
 Measured PlanHalfConv(double seconds) {
   Network network;
   const auto x = network.program.Data("x", DType::kBFloat16,
@@ -215,8 +215,7 @@ Measured PlanHalfConv(double seconds) {
   return RunNetwork<bfloat16>(network, seconds);
 }
 
-// Whether the CPU multiplies tiles of bfloat16, by the kernel's list of what
-// it has.
+// Whether the CPU multiplies tiles of bfloat16, according to the kernel.
 bool HasAmx() {
   std::ifstream file("/proc/cpuinfo");
   std::string word;

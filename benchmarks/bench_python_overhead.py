@@ -1,10 +1,10 @@
-"""What Executor.run costs in Python beyond Plan::Run in C++.
+"""The overhead of Executor.run in Python over Plan::Run in C++.
 
   ./dev bench python_overhead [--json FILE] [--peers]
 
 One small feed and one fetch, a program of one op. python/run_us is one call;
-python/run_overhead_us is what is left of it without the median of repeated
-Plan::Run calls on the same plan, measured inside the extension.
+python/run_overhead_us is that minus the median of repeated Plan::Run calls on
+the same plan, measured inside the extension.
 """
 
 import sys

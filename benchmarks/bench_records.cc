@@ -1,6 +1,6 @@
-// Measures what ships in records/: the kernels of ops that are drawn at random
-// from well-known networks, and of the laboratory's own networks, on one thread
-// and on all. Kept are those of signatures for which estimates choose badly.
+// Measures the records that are shipped in records/: kernels of random ops from
+// well-known networks, and of the laboratory's own networks, on one thread and
+// on all. Keeps those of signatures for which estimates choose badly.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -18,10 +18,10 @@
 #include "benchmarks/lab/regret.h"
 #include <CLI/CLI.hpp>
 
-#include "sluice/framework/measure/machine.h"
-#include "sluice/framework/measure/record_file.h"
-#include "sluice/framework/measure/record_store.h"
-#include "sluice/framework/run/tune_program.h"
+#include "sluice/framework/costs/machine.h"
+#include "sluice/laboratory/records/record_file.h"
+#include "sluice/laboratory/records/record_store.h"
+#include "sluice/laboratory/tuning/tune_program.h"
 #include "sluice/platform/parallel_for.h"
 
 namespace {
@@ -30,12 +30,12 @@ using sluice::framework::Record;
 using sluice::framework::RecordStore;
 using sluice::framework::Verdict;
 
-// Not that of lab/regret_*, so that those stay figures about other ops.
+// Differs from the seed of lab/regret_*, whose figures are about other ops.
 constexpr unsigned kSeed = 3;
-// Times as long as the fastest.
+// Times as long as the fastest kernel.
 constexpr double kWorthKeeping = 1.05;
 
-// What is measured.
+// The amount of measurements.
 struct Extent {
   int cases = 150;
   double seconds_per_op = 0.3;
@@ -69,8 +69,8 @@ void Measure(const std::vector<sluice::bench::CorpusCase>& corpus,
   }
 }
 
-// Whether the kernel that looks fastest by estimates takes longer than the
-// fastest, or one was wrong. The records are of one signature.
+// Whether the kernel that is fastest by estimates is slower than the fastest
+// one, or some kernel was wrong. The records are of one signature.
 bool EstimatesMislead(const std::vector<Record>& records) {
   const Record* expected = nullptr;
   double fastest = std::numeric_limits<double>::infinity();
@@ -85,7 +85,7 @@ bool EstimatesMislead(const std::vector<Record>& records) {
   return expected != nullptr && expected->median > kWorthKeeping * fastest;
 }
 
-// What is worth a place in every process.
+// Selects the records to ship.
 std::vector<Record> RecordsToShip() {
   std::map<std::pair<std::string, int>, std::vector<Record>> by_signature;
   RecordStore::Default().ForEach([&](const Record& record) {
@@ -99,7 +99,7 @@ std::vector<Record> RecordsToShip() {
   return shipped;
 }
 
-// Appends the records to the file; raises where it does not hold them then.
+// Appends the records to the file, and raises if it does not contain them.
 void Write(const std::string& path, const std::vector<Record>& records) {
   sluice::framework::AppendToRecordFile(path, records, {});
   const size_t written =
@@ -126,7 +126,7 @@ int main(int argc, char** argv) try {
   sluice::bench::AddSmokeOption(app, &smoke);
   CLI11_PARSE(app, argc, argv);
   if (smoke) extent = kSmokeExtent;
-  setenv("SLUICE_RECORDS", "off", 1);  // they stay in memory
+  setenv("SLUICE_RECORDS", "off", 1);  // records stay in memory
   std::printf("%s\n", sluice::framework::MachineId().text.c_str());
   const auto corpus = sluice::bench::DrawCorpus(kSeed, extent.cases);
   sluice::framework::Scope scope;

@@ -1,5 +1,5 @@
-// Regret of the estimates over any corpus, with all its cases in a file: for
-// those who fit an estimate.
+// Regret of the estimates over any corpus, with all its cases in a file, for
+// developers of estimates.
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -31,8 +31,8 @@ int main(int argc, char** argv) try {
     cases = 4;
     race_seconds = tune = 0.01;
   }
-  // Nothing here may depend on records of this machine, or leave any, unless
-  // somebody names them.
+  // Results must not depend on records of this machine, or change them, unless
+  // the user sets this variable.
   setenv("SLUICE_RECORDS", "off", 0);
   const auto corpus = sluice::bench::DrawCorpus(seed, cases);
   if (tune > 0) sluice::bench::TuneCorpus(corpus, threads, tune);

@@ -1,5 +1,5 @@
-"""What the benchmarks in Python share: command line, timing, and the table
-that they print and write, as bench_util.h has them for those in C++."""
+"""The shared parts of benchmarks in Python: command line, timing, and the table
+that they print and write, like bench_util.h for C++."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ sys.path.append(str(PEERS))  # for peer_timing and networks
 @dataclass
 class Row:
     """One figure; less is better, unless the unit is per second or there is an
-    `at_least`. `limit` is what the machine could do, `at_most` or `at_least`
-    what the figure must keep to, and `of_best` the same as a share of the best
-    peer's, of a time. `more` goes into the JSON file as it is."""
+    `at_least`. `limit` is the machine's limit, `at_most` or `at_least` the
+    bound, and `of_best` a bound as a share of the best peer's time. `more` is
+    copied to the JSON file."""
 
     id: str
     unit: str
@@ -37,7 +37,7 @@ class Row:
 
     @property
     def more_is_better(self) -> bool:
-        """Whether the figure is none of a time."""
+        """Whether larger figures are better."""
         return self.unit.endswith("/s") or self.at_least is not None
 
     @property
@@ -47,13 +47,13 @@ class Row:
 
     @property
     def share(self) -> float:
-        """Of the best peer's time."""
+        """The share of the best peer's time."""
         if self.more_is_better:
             return self.best / self.value
         return self.value / self.best
 
     def missed(self) -> str:
-        """By how much it misses its bound; "" where it does not."""
+        """By how much it misses its bound; "" if it does not."""
         if self.at_most is not None and not self.value <= self.at_most:
             return f"{self.value:.4g} {self.unit}, at most {self.at_most:.4g}"
         if self.at_least is not None and not self.value >= self.at_least:
@@ -75,7 +75,7 @@ class Row:
 
 
 class _Smoke(argparse.Action):
-    """Each figure takes one call, unless --seconds comes later."""
+    """Makes each figure a single call, unless --seconds follows."""
 
     def __init__(self, **kwargs) -> None:
         super().__init__(nargs=0, default=False, **kwargs)
@@ -85,7 +85,7 @@ class _Smoke(argparse.Action):
 
 
 def option_parser(about: str, seconds: float) -> argparse.ArgumentParser:
-    """The command line that all benchmarks have."""
+    """The command line of all benchmarks."""
     parser = argparse.ArgumentParser(
         description=about, formatter_class=argparse.RawTextHelpFormatter
     )
@@ -114,7 +114,7 @@ def parse_options(about: str, seconds: float) -> argparse.Namespace:
 
 
 def machine() -> str:
-    """The computer, as bench_util.cc names it."""
+    """The computer's name, like that of bench_util.cc."""
     import sluice
 
     found = sluice.show_config("dicts")
@@ -123,22 +123,22 @@ def machine() -> str:
 
 
 class Report:
-    """The rows of a benchmark, and what was left out and why."""
+    """The rows of a benchmark, and the skipped rows with reasons."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.options = options
         self.rows: list[Row] = []
         self.left_out: dict[str, str] = {}
-        # What the JSON file says of the whole, beside the machine.
+        # Members of the JSON file about all rows, besides the machine.
         self.header: dict = {}
 
     def add(self, *args, **kwargs) -> None:
-        """Add a Row, and print it."""
+        """Adds a Row and prints it."""
         self.rows.append(Row(*args, **kwargs))
         print(self.rows[-1], flush=True)
 
     def measure_peers(self, suite: str, *arguments: str) -> None:
-        """As Report::MeasurePeers of bench_util.h does."""
+        """Does what Report::MeasurePeers of bench_util.h does."""
         if not self.options.peers:
             return
         only = ["--only", self.options.only] if self.options.only else []
@@ -166,9 +166,9 @@ class Report:
             row.peers.update(found["rows"].get(row.id, {}))
 
     def finish(self) -> int:
-        """Print the rows that have peers, and write the JSON file, in the
-        form of bench_util.h. Returns the exit status: 1 where a figure is
-        not finite, or misses its bound and this is no smoke run."""
+        """Prints the rows with peers, and writes the JSON file in the form of
+        bench_util.h. Returns the exit status: 1 if a figure is not finite, or
+        misses its bound outside of a smoke run."""
         for row in self.rows:
             for peer, value in sorted(row.peers.items(), key=lambda p: p[1]):
                 print(
@@ -191,7 +191,7 @@ class Report:
         return 1 if wrong or (missed and not self.options.smoke) else 0
 
     def write(self) -> None:
-        """Write the JSON file, where one was asked for."""
+        """Writes the JSON file, if requested."""
         if not self.options.json:
             return
         rows = [

@@ -1,5 +1,5 @@
-// From exec to the first result of a small program, and the bytes that a
-// program has to load for it.
+// From exec to the first result of a small program, and the size of the
+// libraries that it loads.
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kFirstResult = "--first-result";
 
-// What is timed: the child process does this and ends.
+// The timed work: the child process does this and ends.
 int FirstResult() {
   sluice::Program program;
   const auto x = program.Data("x", sluice::DType::kFloat32, {-1, 3});
@@ -53,7 +53,7 @@ void RunChild(const char* self) {
 }
 
 // Bytes that the dynamic linker maps: the file without symbols and debug
-// information, as it is installed.
+// information, as installed.
 size_t StrippedBytes(const std::string& path) {
   const std::string copy =
       (fs::temp_directory_path() / ("sluice_" + std::to_string(getpid())))
@@ -65,8 +65,8 @@ size_t StrippedBytes(const std::string& path) {
   return bytes;
 }
 
-// libsluice and what it loads, but for what every C++ program has: libc, libm,
-// libstdc++, libgcc_s, libgomp and the dynamic linker.
+// libsluice and the libraries that it loads, except those of every C++ program:
+// libc, libm, libstdc++, libgcc_s, libgomp and the dynamic linker.
 size_t LibraryBytes() {
   static const std::set<std::string> kSystem = {
       "libc.so.6",    "libm.so.6",  "libstdc++.so.6",       "libgcc_s.so.1",
@@ -79,7 +79,7 @@ size_t LibraryBytes() {
         if (name.empty() || !fs::exists(path) || kSystem.count(name) > 0) {
           return 0;
         }
-        // Libraries of the benchmark itself are not Sluice's.
+        // Libraries of the benchmark do not count.
         if (name.rfind("libbenchmark", 0) == 0) return 0;
         const size_t size = StrippedBytes(path);
         std::cout << "  " << name << ": " << size << " bytes\n";

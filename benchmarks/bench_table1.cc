@@ -1,8 +1,8 @@
-// Table 1 of the article that manhattan_distance comes from ("Extending
-// TensorFlow with Custom C++ Operations", 2021): the distances of n rows to m
-// rows as one op, as a broadcast graph and as a loop graph, whose times the
-// article has of TensorFlow 2.3 on a V100, and the memory that each takes. The
-// article does not say how long its rows are; here they have 128 numbers.
+// Table 1 of the article about manhattan_distance ("Extending TensorFlow with
+// Custom C++ Operations", 2021): the distances of n rows to m rows as one op,
+// as a broadcast graph and as a loop graph, and the memory of each. The article
+// has times of TensorFlow 2.3 on a V100. It does not state the length of rows;
+// here they have 128 numbers.
 #include <array>
 #include <cmath>
 #include <cstdio>
@@ -16,7 +16,7 @@
 #include "benchmarks/bench_util.h"
 #include "examples/distance_forms.h"
 
-#include "sluice/framework/measure/race.h"
+#include "sluice/laboratory/measure/race.h"
 #include "sluice/platform/device.h"
 #include "sluice/sluice.h"
 
@@ -51,7 +51,7 @@ The article: "Extending TensorFlow with Custom C++ Operations" (2021), Table 1.
 struct Form {
   const char* name;
   Var (*build)(const Var& x, const Var& y);
-  Figures article;  // ms; 0 where it has none
+  Figures article;  // in ms; 0 if it has none
 };
 
 Var DistanceOp(const Var& x, const Var& y) {
@@ -73,7 +73,7 @@ Tensor RandomRows(int64_t rows, unsigned seed) {
   return Tensor::FromVector(DDim{rows, kColumns}, values);
 }
 
-// What a run takes besides its feeds: the arenas and the results.
+// Memory of a run besides its feeds: the arenas and the results.
 double BytesOf(const Plan& plan) {
   size_t bytes = 0;
   for (const auto& arena : plan.arenas()) {
@@ -85,10 +85,10 @@ double BytesOf(const Plan& plan) {
   return static_cast<double>(bytes);
 }
 
-// A form prepared for some rows at a place.
+// A form prepared for a number of rows at a place.
 struct Prepared {
   std::shared_ptr<const Plan> plan;
-  double seconds = 0;  // that preparing took
+  double seconds = 0;  // time of preparing
 };
 
 Prepared PrepareForm(const Form& form, PlaceKey place, const Feeds& feeds) {
@@ -114,7 +114,7 @@ void CheckAgreement(const Plan& plan, const Plan& op, const Feeds& feeds) {
   }
 }
 
-// One of the tables that are printed at the end.
+// A table that is printed at the end.
 struct Table {
   std::string title;
   std::vector<std::pair<std::string, Figures>> lines;
@@ -180,7 +180,7 @@ class Table1 {
            where_;
   }
 
-  // The forms take turns.
+  // Measures all forms, which take turns.
   void MeasureColumn(PlaceKey place, size_t column) {
     const int64_t rows = kRows[column];
     const Feeds feeds = {{"x", RandomRows(rows, 1)},
@@ -217,7 +217,7 @@ class Table1 {
     }
   }
 
-  // A loop's ops, each of which an emulated device runs as a kernel.
+  // Whether a loop has too many ops: an emulated device runs each as a kernel.
   bool IsTooMuch(int64_t rows) const {
     return rows > kRows[0] && (options_.smoke || emulated_);
   }
@@ -241,7 +241,7 @@ class Table1 {
     sluice::bench::Row memory{
         .id = id + "/memory", .unit = "bytes", .value = bytes};
     if (line == 0 && where_ == "cpu") {
-      // Its result, and nothing else.
+      // The op must need no memory besides its result.
       memory.at_most = static_cast<double>(kRows[column] * kRows[column] *
                                            int64_t{sizeof(float)});
       memory.exact = true;

@@ -1,15 +1,15 @@
-"""What a training step and an inference cost, from Python, on one thread.
+"""The time of a training step and an inference, from Python, on one thread.
 
   ./dev bench train [--json FILE] [--peers]
 
 train/mlp64/t1: 64-128-64-10, batch 64, one step of SGD with the loss fetched;
-train/lenet64/t1: LeNet (20 and 50 filters 5x5, 500) on 28x28, the same;
+train/lenet64/t1: likewise LeNet (20 and 50 filters 5x5, 500) on 28x28;
 infer/lenet_b1/t1 and infer/lenet_b64/t1: its forward pass; medians, in us.
 startup/lenet_first_step_ms: preparing and running its first step, in a process
-that has trained the other network before. startup/import_ms: `import sluice`
-in a fresh interpreter that has NumPy already.
+that has trained the other network before. startup/import_ms: `import sluice` in
+a fresh interpreter that has imported NumPy.
 
-Peers start with the same parameters and must find the same losses and logits.
+Peers start with the same parameters and must get the same losses and logits.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import peer_timing
 
 import sluice as sl
 
-# The issue's: what each row must keep to.
+# Bounds of the rows, from the issue.
 AT_MOST = {"startup/lenet_first_step_ms": 30, "startup/import_ms": 40}
 OF_BEST = {
     "train/mlp64/t1": 0.65,
@@ -48,13 +48,12 @@ def logits_of(name, image):
 
 
 def at(place, value):
-    """The array as it is for the CPU, else a tensor at the place."""
+    """The array itself for the CPU, else a tensor at the place."""
     return value if place == "cpu" else sl.Tensor(value, place)
 
 
 class Network:
-    """A case of networks.py as programs, with its parameters in a scope, at
-    a place."""
+    """A case of networks.py as programs, with its parameters in a scope."""
 
     def __init__(self, case, place="cpu"):
         self.train, startup = sl.Program(), sl.Program()
@@ -97,7 +96,7 @@ def make_forward(case, batch, place="cpu"):
 
 
 def write_cases(path, names=tuple(networks.IMAGE)):
-    """What the peers start from and must find, as our plain kernels do."""
+    """Writes the peers' initial parameters, and our plain kernels' results."""
     cases = []
     with sl.kernel_hints("prefer library=PLAIN"):
         for name in names:
@@ -111,7 +110,7 @@ def write_cases(path, names=tuple(networks.IMAGE)):
 
 
 def main():
-    if "--first-step" in sys.argv:  # a process of its own, see networks.py
+    if "--first-step" in sys.argv:  # a separate process, see networks.py
         options = peer_timing.arguments()
         sl.set_num_threads(1)
         cases = networks.load(options.case)

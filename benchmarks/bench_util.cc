@@ -27,7 +27,7 @@ constexpr const char* kSmokeHelp =
     "Run everything once, with small sizes, as a test: bounds of time do not "
     "count";
 
-// Small values are better in units of time and memory.
+// Smaller values are better in units of time and memory.
 bool LessIsBetter(const std::string& unit) {
   return unit.find("/s") == std::string::npos;
 }
@@ -58,7 +58,7 @@ void PrintBesidePeers(const Row& row) {
               *row.of_best);
 }
 
-// Says by how much a row misses its bound; true when it does.
+// Prints by how much a row misses its bound, and returns whether it does.
 bool PrintMissed(const Row& row) {
   if (row.at_most && !(row.value <= *row.at_most)) {
     std::printf("MISSED: %s: %.4g %s, at most %.4g\n", row.id.c_str(),
@@ -77,7 +77,7 @@ bool PrintMissed(const Row& row) {
   return true;
 }
 
-// Runs a program and waits for it; true when it ended well.
+// Runs a program and waits for it; returns whether it succeeded.
 bool RunProgram(std::vector<std::string> words) {
   std::vector<char*> arguments;
   arguments.reserve(words.size() + 1);
@@ -161,7 +161,7 @@ double Seconds(platform::FunctionRef<void()> call) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-// The median of what `measure` returns, called as MedianSeconds says.
+// The median of the results of `measure`, called as often as in MedianSeconds.
 double Median(double seconds, platform::FunctionRef<double()> measure) {
   if (seconds <= 0) return measure();
   measure();

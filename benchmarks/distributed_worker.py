@@ -57,7 +57,7 @@ def loss_of_network(network):
 
 
 def loss_of_parameters(values):
-    """Whose gradients cost next to nothing."""
+    """A loss whose gradients cost next to nothing."""
     helper = sl.layer_helper.LayerHelper("parameters", None)
     means = []
     for value in values:
@@ -67,7 +67,7 @@ def loss_of_parameters(values):
 
 
 def make_step(make_loss, values, feed, optimizer):
-    """A function that does one step and returns the loss of this rank."""
+    """Returns a function that does one step and returns this rank's loss."""
     program, startup = sl.Program(), sl.Program()
     with sl.program_guard(program, startup), sl.unique_name.guard():
         loss = make_loss()
@@ -109,7 +109,7 @@ def parameters_step(network, optimizer):
 
 @functools.cache
 def reduction(count, how):
-    """The program, and what it computes."""
+    """The program of a reduction, and its outputs."""
     program = sl.Program()
     with sl.program_guard(program, sl.Program()):
         x = sl.data("x", [count])
@@ -141,7 +141,7 @@ def buckets(world):
 
 
 def waited(world, step):
-    """The median of the seconds that a step waits, the mean over ranks."""
+    """The median of the seconds that a step waits, averaged over ranks."""
     seconds = []
     for _ in range(2 if world.options.smoke else 100):
         world.reduced([0.0], "max")  # all ranks begin together
@@ -152,7 +152,7 @@ def waited(world, step):
 
 
 def hidden(world):
-    """lenet, and the same gradients without the network."""
+    """Measures lenet, and its gradients without the network."""
     step = network_step("lenet", parallel(momentum))
     return {
         "losses": world.losses(step),
@@ -167,7 +167,7 @@ def hidden(world):
 
 
 def scaling(world):
-    """resnet20 on all ranks, and on one while the others sleep."""
+    """Measures resnet20 on all ranks, and on one while the others sleep."""
     step = network_step("resnet20", parallel(momentum))
     programs = {"all": step, "one": network_step("resnet20", momentum)}
     return {
@@ -177,8 +177,8 @@ def scaling(world):
 
 
 def single(world):
-    """lenet on the only rank. Addresses of memory make a difference, too, so
-    that there are two of each."""
+    """Measures lenet on a single rank. Addresses of memory also affect times,
+    so there are two programs of each kind."""
     optimizers = {"bare": momentum, "parallel": parallel(momentum)}
     names = ["bare", "parallel", "parallel again", "bare again"]
     return {

@@ -26,7 +26,7 @@ constexpr int kSums = 16;
 constexpr int kSums = 10;
 #endif
 
-// Makes the compiler take a register for new, at no cost when it runs.
+// Makes the compiler treat the register as changed, at no run-time cost.
 HWY_INLINE void Renew(V& v) {
 #if HWY_ARCH_X86 && HWY_TARGET != HWY_EMU128 && HWY_TARGET != HWY_SCALAR
   asm volatile("" : SLUICE_ANY_VECTOR(v.raw));
@@ -120,7 +120,7 @@ HWY_EXPORT(RunDistance);
 HWY_EXPORT(RunGradient);
 HWY_EXPORT(Read);
 
-// Pairs a second of `run` on all threads, for some 5 ms at a time.
+// Pairs per second of `run` on all threads, for about 5 ms at a time.
 double PairsPerSecond(double (*run)(int64_t), double seconds) {
   constexpr int64_t kRounds = 500'000;
   const int threads = platform::NumThreads();

@@ -1,5 +1,5 @@
-# Tests smoke.bench_<name>: every benchmark runs with --smoke, without peers.
-# What they write is in smoke/ of the build folder.
+# Tests smoke.bench_<name> run every benchmark with --smoke, without peers.
+# Their output is in smoke/ of the build folder.
 set(folder "${CMAKE_CURRENT_BINARY_DIR}/smoke")
 file(MAKE_DIRECTORY "${folder}")
 set(smoke_environment
@@ -33,12 +33,12 @@ add_smoke_test(bench_conv2d bench_conv2d --smoke)
 add_smoke_test(bench_gemm bench_gemm --smoke)
 add_smoke_test(bench_regret
   bench_regret --smoke --csv "${folder}/regret.csv")
-# It takes a new file only.
+# It accepts only a new file.
 add_smoke_test(bench_records
   sh -c [[rm -f "$1" && exec "$0" --smoke --output "$1"]]
   $<TARGET_FILE:bench_records> "${folder}/records.jsonl")
 if(TARGET bench_onednn)
-  # It measures oneDNN also where the other tests run without.
+  # It always measures oneDNN, even if other tests run without it.
   set_tests_properties(smoke.bench_onednn PROPERTIES
     ENVIRONMENT_MODIFICATION "SLUICE_ENABLE_ONEDNN=unset:")
 endif()
@@ -69,7 +69,5 @@ if(SLUICE_CUDA_MODE STREQUAL "EMULATE")
 endif()
 if(TARGET bench_allreduce)
   add_python_smoke_test(distributed --program $<TARGET_FILE:bench_allreduce>)
-  add_python_smoke_test(simulation)
-  set_tests_properties(smoke.bench_distributed smoke.bench_simulation
-    PROPERTIES PROCESSORS 2)
+  set_tests_properties(smoke.bench_distributed PROPERTIES PROCESSORS 2)
 endif()

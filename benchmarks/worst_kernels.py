@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""The rows that are farthest from what they could be, as a Markdown page.
+"""The rows that are farthest from their limits, as a Markdown page.
 
   benchmarks/worst_kernels.py FILE.json [--count N]
 
-FILE.json is what `./dev bench cuda --json` or any other benchmark wrote. A
-row's share is its figure as a part of its limit, or of its best peer's where
-that is less; rows with neither do not take part. The page goes to stdout.
+FILE.json is from `./dev bench cuda --json` or any other benchmark. A row's
+share is its figure divided by its limit, or by its best peer's if that is less;
+rows with neither are skipped. The page is written to stdout.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ import pathlib
 import sys
 
 
-# Ends the ids of the rows that the emulation runs as they are.
+# The suffix of ids of rows that the emulation runs in full size.
 SMALLEST = "/4KB"
 
 
 def shares(row: dict) -> dict[str, float]:
-    """The figure as a part of the limit and of each peer's, 1 for equal."""
+    """The figure as a share of the limit and of each peer's; 1 means equal."""
     others = dict(row.get("peers", {}))
     if row.get("limit"):
         others["limit"] = row["limit"]

@@ -1,9 +1,9 @@
-# libsluice_cuda.so, the module with the CUDA devices and kernels: the .cu files
-# of the operators, by nvcc (SLUICE_CUDA_MODE is ON) or by the host compiler on
-# the emulated CUDA of platform/cuda_emulation (EMULATE).
+# libsluice_cuda.so is the module with the CUDA devices and kernels: the .cu
+# files of the operators, compiled by nvcc (SLUICE_CUDA_MODE is ON) or by the
+# host compiler with the emulated CUDA of platform/cuda_emulation (EMULATE).
 
-# No kernel may spill registers, or use more local memory than the slow paths of
-# sin and cos take; arrays belong in registers or shared memory.
+# Kernels must not spill registers, or use more local memory than the slow paths
+# of sin and cos; arrays belong in registers or shared memory.
 function(sluice_hold_device_code_to_budget target)
   find_package(Python3 COMPONENTS Interpreter)
   if(NOT Python3_FOUND)
@@ -23,9 +23,9 @@ function(sluice_hold_device_code_to_budget target)
 endfunction()
 
 # sluice_use_cuda(TARGET)
-# Lets the .cu files of a target, listed with paths of the calling folder, see
-# CUDA or its stand-in. What is only emulated need not be fast: -O1 takes two
-# thirds of the time to compile.
+# Gives the .cu files of a target, listed with paths of the calling folder,
+# access to CUDA or its emulation. Emulated code need not be fast: -O1 reduces
+# the compile time by a third.
 function(sluice_use_cuda target)
   get_target_property(sources ${target} SOURCES)
   list(FILTER sources INCLUDE REGEX "[.]cu$")
@@ -43,7 +43,7 @@ function(sluice_use_cuda target)
       CUDA_STANDARD 20
       CUDA_RUNTIME_LIBRARY Shared
       CUDA_VISIBILITY_PRESET hidden)
-    # fmt 9 takes nvcc for a compiler without constexpr.
+    # fmt 9 assumes that nvcc does not support constexpr.
     target_compile_options(${target} PRIVATE
       "$<$<COMPILE_LANGUAGE:CUDA>:--extended-lambda;--expt-relaxed-constexpr;--fmad=false;-DFMT_USE_CONSTEXPR=1>")
     if(SLUICE_WERROR)
@@ -53,8 +53,8 @@ function(sluice_use_cuda target)
 endfunction()
 
 # sluice_name_architectures(TARGET)
-# For the message on a GPU that TARGET, which has architecture.cu, has no code
-# for.
+# Defines the architectures of TARGET, which has architecture.cu, for the error
+# message about other GPUs.
 function(sluice_name_architectures target)
   list(TRANSFORM CMAKE_CUDA_ARCHITECTURES PREPEND "sm_" OUTPUT_VARIABLE names)
   list(JOIN names ", " names)
@@ -69,7 +69,7 @@ if(NOT SLUICE_CUDA_MODE STREQUAL "OFF")
     "${PROJECT_SOURCE_DIR}/platform/cuda/*.cu"
     "${PROJECT_SOURCE_DIR}/operators/*/*.cu"
     "${PROJECT_SOURCE_DIR}/operators/math/*/*.cu")
-  # Those of a library are in its module.
+  # Sources of a library module belong to that module.
   get_property(library_modules GLOBAL PROPERTY SLUICE_LIBRARY_MODULES)
   foreach(module IN LISTS library_modules)
     list(FILTER cuda_sources EXCLUDE REGEX "/operators/${module}/")
@@ -79,13 +79,13 @@ if(NOT SLUICE_CUDA_MODE STREQUAL "OFF")
   sluice_name_architectures(sluice_cuda)
   target_link_libraries(sluice_cuda PRIVATE Eigen3::Eigen)
   if(SLUICE_CUDA_MODE STREQUAL "EMULATE")
-    sluice_precompile(sluice_cuda)  # with -O1, so not those of the rooms
+    sluice_precompile(sluice_cuda)  # they use -O1, unlike the rooms
     sluice_compile_together(sluice_cuda sluice/)
   endif()
 endif()
 
-# sluice_cuda_kernels, what CUDA kernels in libraries of their own are compiled
-# and linked with: the headers, and what Launch calls on the host.
+# sluice_cuda_kernels provides what CUDA kernels in other libraries need: the
+# headers, and the functions that Launch calls on the host.
 if(NOT SLUICE_CUDA_MODE STREQUAL "OFF")
   add_library(sluice_cuda_kernels STATIC
     platform/cuda/cuda_check.cc platform/cuda/kernel_name.cc)

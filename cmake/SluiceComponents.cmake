@@ -1,10 +1,10 @@
-# The components of Sluice and the targets that stand for them; used by its own
-# build and by find_package(sluice COMPONENTS ...):
+# The components of Sluice and their targets, for its own build and
+# find_package(sluice COMPONENTS ...):
 #
-#   core    the runtime, always there
+#   core    the runtime, always built
 #   cuda    CUDA devices and kernels, and what kernels of your own need
 #   eigen   kernels by Eigen
-#   lab     the program sluice-lab
+#   lab     the library that measures, tunes and compares, and sluice-lab
 #   mpi     ranks that an MPI launcher started
 #   nccl    collective ops by NCCL
 #   onednn  kernels by oneDNN
@@ -16,11 +16,11 @@ set_property(GLOBAL PROPERTY SLUICE_ALL_COMPONENTS
   core cuda eigen lab mpi nccl onednn onnx python)
 
 # sluice_list_components(OUT)
-# Notes and prints which ones this build has; called once, when its libraries
-# are there.
+# Collects and prints the components of this build. Call it once, after all
+# libraries exist.
 function(sluice_list_components out)
   get_property(all GLOBAL PROPERTY SLUICE_ALL_COMPONENTS)
-  set(built core)
+  set(built core lab)
   foreach(module cuda eigen mpi nccl onednn)
     if(TARGET sluice_${module})
       list(APPEND built ${module})
@@ -30,7 +30,7 @@ function(sluice_list_components out)
     list(APPEND built onnx)
   endif()
   if(SLUICE_PYTHON)
-    list(APPEND built lab python)
+    list(APPEND built python)
   endif()
   set_property(GLOBAL PROPERTY SLUICE_COMPONENTS ${built})
   set(${out} ${built} PARENT_SCOPE)
@@ -44,8 +44,8 @@ function(sluice_list_components out)
 endfunction()
 
 # _sluice_near_component(OUT NAME)
-# ", did you mean onnx?" for a name that differs in capitals, in one letter, or
-# by what is before or after it; else the list of all components.
+# Returns ", did you mean onnx?" for a name that differs in case, in one letter,
+# or by a prefix or suffix; else the list of all components.
 function(_sluice_near_component out name)
   string(TOLOWER "${name}" name)
   get_property(all GLOBAL PROPERTY SLUICE_ALL_COMPONENTS)
@@ -67,12 +67,12 @@ function(_sluice_near_component out name)
 endfunction()
 
 # sluice_component_problem(OUT COMPONENT)
-# Why there is no such component; "" where there is one.
+# Returns why the component is missing; "" if it exists.
 function(sluice_component_problem out component)
   set(needs_core "")
   set(needs_cuda "SLUICE_CUDA=ON or EMULATE, and libsluice.so")
   set(needs_eigen "libsluice.so")
-  set(needs_lab "SLUICE_BUILD_PYTHON=ON, and libsluice.so")
+  set(needs_lab "")
   set(needs_mpi "SLUICE_MPI=ON, and libsluice.so")
   set(needs_nccl "SLUICE_NCCL=ON, CUDA, and libsluice.so")
   set(needs_onednn "SLUICE_ONEDNN=ON, and libsluice.so")
@@ -93,10 +93,10 @@ built with ${names}")
 endfunction()
 
 # sluice_map_components_to_targets(OUT component...)
-# What to give to target_link_libraries.
+# Returns the arguments for target_link_libraries.
 function(sluice_map_components_to_targets out)
   set(targets sluice::sluice)
-  if(TARGET sluice_sdk)  # in Sluice's own build sluice/ops.h must be written
+  if(TARGET sluice_sdk)  # Sluice's own build must write sluice/ops.h
     set(targets sluice_sdk)
   endif()
   foreach(component IN LISTS ARGN)
@@ -106,13 +106,15 @@ function(sluice_map_components_to_targets out)
     endif()
     if(component STREQUAL "cuda")
       list(APPEND targets sluice::sluice_cuda_kernels)
+    elseif(component STREQUAL "lab")
+      list(APPEND targets sluice::sluice_lab)
     endif()
   endforeach()
   set(${out} ${targets} PARENT_SCOPE)
 endfunction()
 
 # sluice_add_executable(NAME source... [COMPONENTS component...])
-# A program with Sluice.
+# Adds a program that uses Sluice.
 function(sluice_add_executable name)
   cmake_parse_arguments(arg "" "" "COMPONENTS" ${ARGN})
   if(NOT arg_UNPARSED_ARGUMENTS)

@@ -1,5 +1,4 @@
-# What Sluice is built from; ./dev setup installs all of it. Nothing is
-# downloaded here.
+# Dependencies of Sluice; ./dev setup installs all. Nothing is downloaded here.
 
 find_package(Threads REQUIRED)
 find_package(Boost 1.74 CONFIG REQUIRED)
@@ -7,11 +6,11 @@ find_package(Eigen3 3.4 CONFIG REQUIRED)
 find_package(fmt 9 CONFIG REQUIRED)
 find_package(hwy 1.0 CONFIG REQUIRED)
 # Kernels are compiled for SSE2, SSE4, AVX2 and AVX-512, and for NEON. The other
-# sets have nothing that kernels use, and compiling for each takes as long again:
-# SSSE3, and AVX-512 with products of bytes, with bfloat16 and with float16. No
-# kernels for SVE: its vectors have no size that the compiler knows, so they
-# cannot be members or elements of arrays, as those of gemm and of the block
-# sums are. The sanitizers find in the other sets what they would in SSE4.
+# instruction sets have nothing that kernels use, and compiling for each takes
+# the same time again: SSSE3, and AVX-512 with byte products, bfloat16 and
+# float16. There are no SVE kernels: the compiler does not know the size of its
+# vectors, so they cannot be members or array elements, as in gemm and block
+# sums. The sanitizers find the same errors in SSE4 as in the other sets.
 set(disabled_targets HWY_SSSE3 HWY_AVX3_DL
   HWY_SVE HWY_SVE2 HWY_SVE_256 HWY_SVE2_128)
 if(hwy_VERSION VERSION_GREATER_EQUAL 1.1)
@@ -35,7 +34,7 @@ if(SLUICE_CUDA_MODE STREQUAL "ON")
     set(CMAKE_CUDA_ARCHITECTURES 90 CACHE STRING "GPUs that kernels are for")
   endif()
   enable_language(CUDA)
-  if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # nvcc 13 is too new for 3.25
+  if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # for nvcc 13 with CMake 3.25
     set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
     set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
   endif()

@@ -1,9 +1,9 @@
 # sluice_add_device_plugin(NAME SOURCES source...)
-# A device plug-in for the device type NAME: the module libsluice_NAME.so, which
-# exports SluicePluginInit and nothing else. It sees Sluice's headers, of which
-# it needs "sluice/platform/device_plugin.h" only, and links none of Sluice's
+# Adds a device plug-in for the device type NAME: the module libsluice_NAME.so,
+# which exports only SluicePluginInit. It can include Sluice's headers, of which
+# it needs only "sluice/platform/device_plugin.h", and links none of Sluice's
 # libraries. Sluice finds it in a folder of SLUICE_PLUGIN_PATH, or in
-# sluice_plugins beside libsluice.so. Used by Sluice itself, too.
+# sluice_plugins beside libsluice.so. Sluice itself uses this function, too.
 set(SLUICE_PLUGIN_EXPORTS "${CMAKE_CURRENT_LIST_DIR}/device_plugin.map")
 
 function(sluice_add_device_plugin name)

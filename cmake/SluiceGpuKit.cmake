@@ -1,13 +1,13 @@
-# The GPU kit (design/gpu_kit.md): the component gpu_kit of two builds, one with
+# The GPU kit (design/cuda.md): the component gpu_kit of two builds, one with
 # emulated CUDA and one by nvcc, installed into one folder:
 #
-#   bin/       programs that are the same for both
+#   bin/       programs common to both builds
 #   lib/       the shared libraries that a bare machine lacks
 #   python/    the Python package, for every Python from 3.11 on
-#   gpu/       what nvcc's build has of its own: libsluice with its modules,
-#   emulated/  programs with CUDA code; and the same of the emulated build
+#   gpu/       only in nvcc's build: libsluice with its modules,
+#   emulated/  programs with CUDA code; and likewise for emulation
 #
-# The target of that name builds what is installed. `./dev gpu_kit` calls both.
+# The target gpu_kit builds the installed files. `./dev gpu_kit` calls both.
 if(SLUICE_CUDA_MODE STREQUAL "OFF" OR NOT SLUICE_BUILD_TESTS OR
     NOT SLUICE_BUILD_BENCHMARKS OR NOT SLUICE_BUILD_EXAMPLES)
   return()
@@ -20,7 +20,7 @@ if(SLUICE_CUDA_MODE STREQUAL "EMULATE")
 endif()
 
 get_property(plugins GLOBAL PROPERTY SLUICE_PLUGINS)
-set(libraries sluice sluice_cuda)
+set(libraries sluice sluice_lab sluice_cuda)
 if(TARGET sluice_cuda_emulation)
   list(APPEND libraries sluice_cuda_emulation)
 endif()
@@ -37,30 +37,34 @@ set(built ${libraries} ${plugins} ${programs})
 
 if(SLUICE_CUDA_MODE STREQUAL "EMULATE")
   set(programs
-    sluice-gpu-kit sluice-conformance digits bench_table1
+    sluice-gpu-probe sluice-conformance digits bench_table1
     sluice_operators_test sluice_framework_test sluice_examples_test
+    sluice_laboratory_measure_test
     sluice_kernel_outputs)
   install(TARGETS ${programs} RUNTIME_DEPENDENCY_SET gpu_kit
     RUNTIME DESTINATION bin ${component})
   list(APPEND built ${programs})
   install(PROGRAMS tools/gpu_kit/run.sh DESTINATION . ${component})
+  install(DIRECTORY tools/gpu_kit/ DESTINATION gpu_kit ${component}
+    FILES_MATCHING PATTERN "*.py" PATTERN __pycache__ EXCLUDE)
   install(DIRECTORY examples/ DESTINATION examples ${component}
     FILES_MATCHING PATTERN "*.py" PATTERN "*.npy" PATTERN __pycache__ EXCLUDE)
   install(DIRECTORY benchmarks/ DESTINATION benchmarks ${component}
     FILES_MATCHING PATTERN "*.py" PATTERN __pycache__ EXCLUDE
     PATTERN results EXCLUDE)
   if(TARGET sluice_core_any)
-    install(TARGETS sluice_core_any RUNTIME_DEPENDENCY_SET gpu_kit
+    install(TARGETS sluice_core_any sluice_lab_bindings_any
+      RUNTIME_DEPENDENCY_SET gpu_kit
       LIBRARY DESTINATION python/sluice ${component})
     install(DIRECTORY python/sluice/ DESTINATION python/sluice ${component}
       FILES_MATCHING PATTERN "*.py" PATTERN "*.html" PATTERN "*.css"
       PATTERN "*.js" PATTERN __pycache__ EXCLUDE)
-    list(APPEND built sluice_core_any)
+    list(APPEND built sluice_core_any sluice_lab_bindings_any)
   endif()
 endif()
 
-# Not what every Linux has, and not what only a machine with a GPU can have:
-# the driver, and cuBLAS with its 600 MB.
+# Excludes libraries that every Linux has, and those that only GPU machines
+# have: the driver, and cuBLAS with its 600 MB.
 install(RUNTIME_DEPENDENCY_SET gpu_kit
   PRE_EXCLUDE_REGEXES
     "^ld-linux" "^lib(c|m|dl|rt|pthread|stdc[+][+]|gcc_s|z)[.]so"

@@ -22,11 +22,18 @@ install(TARGETS sluice EXPORT sluice-targets
   ${file_sets}
   INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 
+install(TARGETS sluice_lab EXPORT sluice-targets
+  LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
+  ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}"
+  FILE_SET laboratory
+  INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+
 get_property(tools GLOBAL PROPERTY SLUICE_TOOLS)
 install(TARGETS ${tools} EXPORT sluice-targets)
 install(FILES "${SLUICE_INCLUDE_ROOT}/generated/sluice/ops.h"
   DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/sluice")
 get_property(modules GLOBAL PROPERTY SLUICE_MODULES)
+list(REMOVE_ITEM modules sluice_lab)
 if(NOT SLUICE_CUDA_MODE STREQUAL "OFF")
   set(cuda_targets sluice_cuda_kernels)
   set(cuda_headers "${PROJECT_SOURCE_DIR}/platform/cuda/native/")
@@ -42,7 +49,7 @@ if(NOT SLUICE_CUDA_MODE STREQUAL "OFF")
   install(TARGETS ${cuda_targets} EXPORT sluice-targets
     LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
     ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
-  # What kernels of other libraries may include, too.
+  # Kernels of other libraries may include these headers, too.
   install(DIRECTORY "${cuda_headers}"
     DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/sluice_cuda")
   file(GLOB headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/platform/cuda/*.h")
@@ -83,8 +90,8 @@ install(FILES
   "${PROJECT_SOURCE_DIR}/cmake/device_plugin.map"
   DESTINATION "${package_dir}")
 
-# For builds without CMake. The static library needs what the shared one has
-# linked already.
+# For builds without CMake. The static library needs the libraries that the
+# shared one has already linked.
 file(RELATIVE_PATH pkgconfig_prefix
   "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
 set(pkgconfig_libraries "")
@@ -97,8 +104,8 @@ install(FILES "${PROJECT_BINARY_DIR}/sluice.pc"
   DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" "${PROJECT_SOURCE_DIR}/README.md"
-    "${PROJECT_SOURCE_DIR}/CHANGELOG.md"
+    "${PROJECT_SOURCE_DIR}/CHANGELOG.md" "${PROJECT_SOURCE_DIR}/CONTRIBUTING.md"
   DESTINATION "${CMAKE_INSTALL_DOCDIR}")
-install(DIRECTORY "${PROJECT_SOURCE_DIR}/design"
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs" "${PROJECT_SOURCE_DIR}/design"
   DESTINATION "${CMAKE_INSTALL_DOCDIR}"
   FILES_MATCHING PATTERN "*.md")

@@ -12,7 +12,7 @@ macro(sluice_add_kernel_library)
   _sluice_add_kernel_library(${ARGN})
 endmacro()
 
-# Enables CUDA where a .cu file is to be compiled by nvcc.
+# Enables CUDA if nvcc compiles a .cu file.
 macro(_sluice_enable_cuda)
   set(_sluice_cuda_sources ${ARGN})
   list(FILTER _sluice_cuda_sources INCLUDE REGEX "[.]cu$")
@@ -29,7 +29,7 @@ macro(_sluice_enable_cuda)
       set(CMAKE_CUDA_ARCHITECTURES "${SLUICE_CUDA_ARCHITECTURES}")
     endif()
     enable_language(CUDA)
-    if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # nvcc 13 is too new for 3.25
+    if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # for nvcc 13 with CMake 3.25
       set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
       set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
     endif()
@@ -37,7 +37,7 @@ macro(_sluice_enable_cuda)
   endif()
 endmacro()
 
-# Ends `call` where there is no libsluice.so that a library could link.
+# Fails in `call` if there is no libsluice.so to link.
 function(_sluice_need_shared call)
   if(SLUICE_STATIC)
     message(FATAL_ERROR "${call}: this Sluice is the static libsluice.a; what "
@@ -74,9 +74,9 @@ function(_sluice_add_kernel_library name)
 endfunction()
 
 # sluice_write_library_entry(FILE SYMBOLS symbol... SOURCES source...)
-# Writes FILE with what LoadKernelLibrary looks for in a library with these
-# registrations: the note that says what it was built against, the ops that it
-# has kernels for, and the function that adds all to a registry.
+# Writes FILE, the entry of a library with these registrations for
+# LoadKernelLibrary: the note about the headers that it was built with, the ops
+# of its kernels, and the function that adds all to a registry.
 function(sluice_write_library_entry file)
   cmake_parse_arguments(arg "" "" "SYMBOLS;SOURCES" ${ARGN})
   set(declarations "")
@@ -124,7 +124,7 @@ void SluiceAddKernelLibrary(::sluice::framework::Registry& registry) {
 endfunction()
 
 # sluice_compile_cuda_kernels(TARGET source...)
-# Compiles those of the sources that are .cu files as Sluice's own kernels are.
+# Compiles the .cu files among the sources like Sluice's own kernels.
 function(sluice_compile_cuda_kernels target)
   set(sources ${ARGN})
   list(FILTER sources INCLUDE REGEX "[.]cu$")
@@ -146,7 +146,7 @@ function(sluice_compile_cuda_kernels target)
       CUDA_STANDARD 20
       CUDA_RUNTIME_LIBRARY Shared
       CUDA_VISIBILITY_PRESET hidden)
-    # fmt 9 takes nvcc for a compiler without constexpr.
+    # fmt 9 assumes that nvcc does not support constexpr.
     target_compile_options(${target} PRIVATE
       "$<$<COMPILE_LANGUAGE:CUDA>:--extended-lambda;--expt-relaxed-constexpr;--fmad=false;-DFMT_USE_CONSTEXPR=1>")
   endif()

@@ -1,7 +1,7 @@
-# libsluice.so: all rooms in one shared library, because the registries must
-# exist once in a process. Tests, tools and users link it and nothing else. With
-# BUILD_SHARED_LIBS=OFF libsluice.a, whose registries are the program's; nothing
-# of it is dropped, because RegisterBuiltins calls all that registers.
+# libsluice.so contains all rooms, because the registries must exist once in a
+# process. Tests, tools and users link only this library. With
+# BUILD_SHARED_LIBS=OFF it is libsluice.a, whose registries are the program's.
+# The linker drops nothing: RegisterBuiltins calls all registrations.
 
 get_property(rooms GLOBAL PROPERTY SLUICE_ROOMS)
 set(library_type SHARED)
@@ -32,19 +32,19 @@ file(GLOB headers CONFIGURE_DEPENDS
   "${PROJECT_SOURCE_DIR}/include/sluice/*.h")
 target_sources(sluice PUBLIC FILE_SET sluice TYPE HEADERS
   BASE_DIRS "${PROJECT_SOURCE_DIR}/include" FILES ${headers})
-# What libraries of kernels say that they were built against.
+# The stamp that kernel libraries record when they are built.
 target_sources(sluice PUBLIC FILE_SET stamp TYPE HEADERS
   BASE_DIRS "${SLUICE_INCLUDE_ROOT}/stamp"
   FILES "${SLUICE_INCLUDE_ROOT}/stamp/sluice/build_stamp.h")
 add_dependencies(sluice sluice_build_stamp)
 
-# Whoever uses the library finds the plug-ins beside it.
+# Users of the library find the plug-ins beside it.
 get_property(plugins GLOBAL PROPERTY SLUICE_PLUGINS)
 if(plugins)
   add_dependencies(sluice ${plugins})
 endif()
 
-# The records that ship with the library, as it finds them in a build tree.
+# The library's records, at the path where it finds them in a build tree.
 file(MAKE_DIRECTORY "${CMAKE_LIBRARY_OUTPUT_DIRECTORY}")
 file(CREATE_LINK "${PROJECT_SOURCE_DIR}/records"
   "${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/sluice_records" SYMBOLIC)

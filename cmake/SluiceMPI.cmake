@@ -1,5 +1,5 @@
-# MPI, whose ranks are the optional module libsluice_mpi.so. Open MPI's C
-# interface; a module is for the MPI that it was built with. Sets
+# MPI, whose ranks are the optional module libsluice_mpi.so. It uses Open MPI's
+# C interface; a module works only with the MPI that it was built with. Sets
 # SLUICE_MPI_FOUND.
 
 set(SLUICE_MPI "AUTO" CACHE STRING "collectives by MPI: AUTO, ON or OFF")

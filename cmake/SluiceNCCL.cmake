@@ -1,7 +1,7 @@
-# NCCL, whose kernels are the optional module libsluice_nccl.so. With nvcc: what
-# the system or CMAKE_PREFIX_PATH has, else the package that ./dev put below
-# build/nccl. With the emulated CUDA: the emulation, which has NCCL's functions.
-# Sets SLUICE_NCCL_FOUND, and makes the target sluice_nccl_api to link with.
+# NCCL, whose kernels are the optional module libsluice_nccl.so. With nvcc, uses
+# NCCL of the system or CMAKE_PREFIX_PATH, else the package that ./dev installed
+# in build/nccl. With the emulated CUDA, uses the emulation's NCCL. Sets
+# SLUICE_NCCL_FOUND, and creates the target sluice_nccl_api.
 
 set(SLUICE_NCCL "AUTO" CACHE STRING "collectives by NCCL: AUTO, ON or OFF")
 set_property(CACHE SLUICE_NCCL PROPERTY STRINGS AUTO ON OFF)
@@ -19,7 +19,7 @@ elseif(SLUICE_CUDA_MODE STREQUAL "EMULATE")
 else()
   file(GLOB packages
     "${PROJECT_SOURCE_DIR}/build/nccl/lib/python3*/site-packages/nvidia/nccl")
-  # The wheel has no libnccl.so.
+  # The wheel has only libnccl.so.2, no libnccl.so.
   find_path(SLUICE_NCCL_INCLUDE nccl.h HINTS ${packages} PATH_SUFFIXES include)
   find_library(SLUICE_NCCL_LIBRARY NAMES nccl libnccl.so.2 HINTS ${packages}
     PATH_SUFFIXES lib)

@@ -1,12 +1,12 @@
 # oneDNN, whose kernels are the optional module libsluice_onednn.so. Its API
-# changed with 3.0, and the kernels need 3.1. First what the system or
-# CMAKE_PREFIX_PATH has, else the packages that ./dev put below build/onednn.
+# changed with 3.0, and the kernels need 3.1. Uses oneDNN of the system or
+# CMAKE_PREFIX_PATH, else the packages that ./dev installed in build/onednn.
 # Sets SLUICE_ONEDNN_FOUND.
 
 set(SLUICE_ONEDNN "AUTO" CACHE STRING "oneDNN kernels: AUTO, ON or OFF")
 set_property(CACHE SLUICE_ONEDNN PROPERTY STRINGS AUTO ON OFF)
 
-# Sets OUT to "" and makes the target DNNL::dnnl, or to the reason why not.
+# Creates the target DNNL::dnnl. Sets OUT to "", or to the reason for failure.
 function(sluice_find_onednn out)
   set(reasons "")
   foreach(where "" "HINTS;${PROJECT_SOURCE_DIR}/build/onednn;NO_DEFAULT_PATH")
@@ -38,7 +38,7 @@ endfunction()
 
 set(SLUICE_ONEDNN_FOUND FALSE)
 if(SLUICE_SANITIZE MATCHES "thread")
-  # It neither knows libgomp nor code that is made at run time.
+  # The thread sanitizer supports neither libgomp nor generated code.
   message(STATUS "Sluice: oneDNN kernels: off under the thread sanitizer")
 elseif(SLUICE_ONEDNN STREQUAL "OFF")
   message(STATUS "Sluice: oneDNN kernels: off")

@@ -1,7 +1,7 @@
-# onnx.proto, which the messages of ONNX models are compiled from. It is a file
-# of the PyPI package `onnx`: where ./dev put that (build/onnx), in the Python
-# that the package is built for, or on the system. Sets SLUICE_ONNX_PROTO to
-# its path, or to "", and then importing a model is an error that says so.
+# onnx.proto, from which the messages of ONNX models are compiled. It is in the
+# PyPI package `onnx`: in build/onnx from ./dev, in the Python that the package
+# is built for, or on the system. Sets SLUICE_ONNX_PROTO to its path, or to "",
+# so that importing a model is an error that says so.
 set(SLUICE_ONNX_PROTO "")
 set(folders "${PROJECT_SOURCE_DIR}/build/onnx")
 file(GLOB more
@@ -16,7 +16,7 @@ if(Python_EXECUTABLE)
     ERROR_QUIET)
   list(APPEND folders "${site_packages}")
 endif()
-# The environment that pip builds a wheel in, as for oneDNN.
+# The environment in which pip builds a wheel, as for oneDNN.
 if(SKBUILD AND nanobind_ROOT MATCHES "^(.*/site-packages)/")
   list(APPEND folders "${CMAKE_MATCH_1}")
 endif()
@@ -38,8 +38,8 @@ else()
     "(./dev setup installs it below build/onnx)")
 endif()
 
-# sluice_add_onnx_messages(TARGET): the messages as a source of TARGET, by the
-# lite runtime, and the folder to include "sluice/onnx/onnx.pb.h" from.
+# sluice_add_onnx_messages(TARGET): adds the messages as a source of TARGET,
+# with the lite runtime, and the include folder of "sluice/onnx/onnx.pb.h".
 set(SLUICE_ONNX_MESSAGES "${PROJECT_BINARY_DIR}/generated/onnx")
 function(sluice_add_onnx_messages target)
   set_property(SOURCE "${SLUICE_ONNX_MESSAGES}/sluice/onnx/onnx.pb.cc"

@@ -90,7 +90,7 @@ void RegisterOperators_@name@() {
     VERBATIM)
   add_custom_target(${name}_ops_header DEPENDS "${header}")
 
-  # What users link waits for the header, which waits for the library.
+  # The users' target waits for the header, which waits for the library.
   add_library(${name} INTERFACE)
   target_link_libraries(${name} INTERFACE ${name}_library)
   target_include_directories(${name} INTERFACE "${generated}")

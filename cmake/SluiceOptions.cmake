@@ -1,8 +1,8 @@
 # The SLUICE_ options (eight at most), the build type and the compiler flags
 # that every target of this tree shares.
 
-# The library is libsluice.so unless BUILD_SHARED_LIBS is OFF. All that is loaded
-# while a program runs needs the libsluice.so of that program.
+# The library is libsluice.so unless BUILD_SHARED_LIBS is OFF. Modules that a
+# running program loads need the program's libsluice.so.
 set(SLUICE_STATIC OFF)
 if(DEFINED BUILD_SHARED_LIBS AND NOT BUILD_SHARED_LIBS)
   set(SLUICE_STATIC ON)
@@ -30,8 +30,8 @@ set(SLUICE_SANITIZE "" CACHE STRING
 set(SLUICE_CUDA "AUTO" CACHE STRING "CUDA kernels: AUTO, ON, OFF or EMULATE")
 set_property(CACHE SLUICE_CUDA PROPERTY STRINGS AUTO ON OFF EMULATE)
 
-# What SLUICE_CUDA comes to: SLUICE_CUDA_MODE is OFF, ON (nvcc) or EMULATE (the
-# same .cu files by the host compiler).
+# Resolves SLUICE_CUDA: SLUICE_CUDA_MODE is OFF, ON (nvcc) or EMULATE (the same
+# .cu files, compiled by the host compiler).
 find_program(SLUICE_NVCC nvcc HINTS ENV CUDA_PATH PATHS /usr/local/cuda/bin)
 mark_as_advanced(SLUICE_NVCC)
 set(SLUICE_CUDA_MODE "${SLUICE_CUDA}")
@@ -62,12 +62,12 @@ if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
 endif()
 if(PROJECT_IS_TOP_LEVEL)
-  # One binary runs on every x86-64: no -march here, kernels choose their
-  # instruction set at run time.
+  # One binary runs on every x86-64: there is no -march here, and kernels choose
+  # their instruction set at run time.
   set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
 endif()
 
-# What is compiled together is up to sluice_compile_together.
+# sluice_compile_together decides which sources are compiled together.
 set(SLUICE_UNITY_BUILD "${CMAKE_UNITY_BUILD}")
 set(CMAKE_UNITY_BUILD OFF)
 
@@ -78,10 +78,10 @@ set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_CXX_VISIBILITY_PRESET hidden)
 set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
-# Programs need not be linked again because a library of the tree is new.
+# A changed library of the tree does not require programs to be linked again.
 set(CMAKE_LINK_DEPENDS_NO_SHARED ON)
 
-# The build tree is laid out as the installation, so that libsluice.so finds
+# The build tree has the layout of the installation, so that libsluice.so finds
 # its plug-ins beside itself in both.
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
 
@@ -90,28 +90,28 @@ set(warnings -Wall -Wextra $<$<BOOL:${SLUICE_WERROR}>:-Werror>)
 target_compile_options(sluice_build_flags INTERFACE
   "$<$<COMPILE_LANGUAGE:CXX>:${warnings}>"
   "$<$<COMPILE_LANGUAGE:CXX>:-fno-semantic-interposition;-ffunction-sections;-fdata-sections>")
-# GCC 12 and 14 believe that std::string() + "text" writes out of bounds (GCC bug
-# 105651); clang, which lint and the preset `clang` use, does not.
+# GCC 12 and 14 warn that std::string() + "text" writes out of bounds (GCC bug
+# 105651). clang, which lint and the preset `clang` use, does not.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(sluice_build_flags INTERFACE
     "$<$<COMPILE_LANGUAGE:CXX>:-Wno-array-bounds;-Wno-restrict;-Wno-stringop-overflow>")
 endif()
 target_link_options(sluice_build_flags INTERFACE -Wl,--gc-sections)
 
-# What the sanitizers watch: the library, its plug-ins and its tools. Tests, and
-# operators and ONNX, which the thread sanitizer has nothing to say about, are
-# compiled as in a release, so that ccache has their objects; all link the run
-# time.
+# Options for the sanitized targets: the library, its plug-ins and its tools.
+# Tests, and operators and ONNX, for which the thread sanitizer is useless, are
+# compiled like a release, so that ccache has their objects; all link the
+# sanitizer's runtime.
 add_library(sluice_sanitized INTERFACE)
 if(SLUICE_SANITIZE)
   set(sanitize -O1 -g1 -fsanitize=${SLUICE_SANITIZE} -fno-omit-frame-pointer)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    # GCC 14 takes what sanitizers put in for accesses out of bounds.
+    # GCC 14 takes the sanitizers' code for accesses out of bounds.
     list(APPEND sanitize -Wno-array-bounds -Wno-stringop-overflow
       -Wno-stringop-overread -Wno-maybe-uninitialized)
   endif()
   if(SLUICE_SANITIZE MATCHES "undefined")
-    # The address sanitizer finds null pointers itself.
+    # The address sanitizer itself finds null pointers.
     list(APPEND sanitize -fno-sanitize-recover=undefined
       -fno-sanitize=null,vptr,object-size)
   endif()
@@ -123,10 +123,9 @@ endif()
 find_program(SLUICE_CCACHE ccache)
 mark_as_advanced(SLUICE_CCACHE)
 if(SLUICE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  # The base directory lets build folders beside one another share results. By
-  # the compiler's own list of headers (CCACHE_DEPEND) what is new is not
-  # preprocessed first. The sloppiness and the cache of hashes are for precompiled
-  # headers.
+  # The base directory lets different build folders share results. With the
+  # compiler's list of headers (CCACHE_DEPEND), new sources are not preprocessed
+  # first. The sloppiness and the inode cache are for precompiled headers.
   set(CMAKE_CXX_COMPILER_LAUNCHER
     env "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_DEPEND=1
     CCACHE_INODECACHE=1 CCACHE_SLOPPINESS=pch_defines,time_macros

@@ -1,11 +1,11 @@
-# What makes compiling quick: headers that are precompiled once for all rooms,
-# and sources that are compiled together.
+# Speeds up compilation: headers are precompiled once for all rooms, and sources
+# are compiled together.
 
 # sluice_precompile(TARGET header...)
-# Compiles these headers, as "gtest/gtest.h", and those of the standard library
-# that most sources include, once for TARGET. What is precompiled seldom changes,
-# because every source depends on it. Sources include what they use all the same:
-# clang-tidy compiles them without.
+# Precompiles these headers, like "gtest/gtest.h", and common headers of the
+# standard library once for TARGET. Precompiled headers should rarely change,
+# because every source depends on them. Sources still include what they use:
+# clang-tidy compiles them without precompiled headers.
 function(sluice_precompile target)
   set(headers
     algorithm array atomic cmath cstdint cstring functional limits map memory
@@ -16,8 +16,8 @@ function(sluice_precompile target)
 endfunction()
 
 # sluice_use_precompiled(TARGET)
-# Gives TARGET, whose flags are those of the rooms, the headers of the target
-# sluice_precompiled.
+# Gives TARGET, which must have the flags of the rooms, the precompiled headers
+# of the target sluice_precompiled.
 function(sluice_use_precompiled target)
   if(NOT TARGET sluice_precompiled)
     set(source "${PROJECT_BINARY_DIR}/generated/precompiled.cc")
@@ -28,16 +28,16 @@ function(sluice_use_precompiled target)
     sluice_precompile(sluice_precompiled)
   endif()
   target_precompile_headers(${target} REUSE_FROM sluice_precompiled)
-  # At the end of the CMakeLists.txt, which may give sources options.
+  # Deferred, because the CMakeLists.txt may set options of sources.
   cmake_language(EVAL CODE
     "cmake_language(DEFER CALL sluice_leave_out_of_precompiled ${target})")
 endfunction()
 
 # sluice_leave_out_of_precompiled(TARGET)
-# Keeps precompiled headers from sources with `#pragma GCC target`, as Highway
-# has it, and from those with options of their own. Within the pragma g++ takes
-# the options that the headers were compiled with for those of the source: it
-# fused x * y + z in spite of -ffp-contract=off.
+# Disables precompiled headers for sources with `#pragma GCC target`, which
+# Highway uses, and for those with their own options. Within the pragma g++ uses
+# the options of the precompiled headers for the source: it fused x * y + z in
+# spite of -ffp-contract=off.
 function(sluice_leave_out_of_precompiled target)
   get_target_property(sources ${target} SOURCES)
   foreach(source IN LISTS sources)
@@ -50,7 +50,7 @@ function(sluice_leave_out_of_precompiled target)
   endforeach()
 endfunction()
 
-# sluice_matches(OUT SOURCE REGEX): whether a line of the file, if there is one,
+# sluice_matches(OUT SOURCE REGEX): whether a line of the file, if it exists,
 # matches.
 function(sluice_matches out source regex)
   cmake_path(ABSOLUTE_PATH source NORMALIZE)
@@ -62,15 +62,14 @@ function(sluice_matches out source regex)
 endfunction()
 
 # sluice_compile_together(TARGET PREFIX)
-# Where CMAKE_UNITY_BUILD is set, as in the presets, sources of one folder are
-# compiled up to eight at a time, since each by itself would spend most of its
-# time on the same headers and templates. So the names in the anonymous
-# namespaces of a folder are unique. Sources with options of their own, those
-# that Highway includes again for each instruction set, and those with the rows
-# of a table are compiled alone.
-# PREFIX and the path below the project is how an #include finds a source: CMake's
-# own unity builds have absolute paths, which ccache would not find again in
-# another folder. Call it when the target has all its sources.
+# If CMAKE_UNITY_BUILD is set, as in the presets, compiles up to eight sources
+# of one folder together, since each alone would spend most of its time on the
+# same headers and templates. Therefore, names in anonymous namespaces of a
+# folder must be unique. Sources with their own options, those that Highway
+# includes once for each instruction set, and those with the rows of a table are
+# compiled alone. PREFIX and the path below the project form the #include of a
+# source. CMake's own unity builds have absolute paths, for which ccache would
+# find nothing in another folder. Call it when the target has all its sources.
 function(sluice_compile_together target prefix)
   if(NOT SLUICE_UNITY_BUILD)
     return()
@@ -119,7 +118,7 @@ function(sluice_compile_together target prefix)
     endwhile()
   endforeach()
   set_property(TARGET ${target} PROPERTY SOURCES ${alone})
-  # It takes what is included for a header that others include, too.
+  # It mistakes an included source for a header that others include, too.
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
   endif()

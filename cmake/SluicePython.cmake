@@ -1,6 +1,6 @@
-# Sets SLUICE_PYTHON when the Python package is to be built: asked for, or
-# possible. ./dev makes the environment build/venv, which is looked at first;
-# `pip install` brings an interpreter of its own.
+# Sets SLUICE_PYTHON if the Python package is to be built: requested, or
+# possible. First looks at the environment build/venv of ./dev; `pip install`
+# has its own interpreter.
 set(SLUICE_PYTHON OFF)
 if(SLUICE_BUILD_PYTHON STREQUAL "OFF" OR
     (SLUICE_BUILD_PYTHON STREQUAL "AUTO" AND
@@ -24,7 +24,7 @@ if(Python_FOUND)
   find_package(nanobind 3.1 CONFIG QUIET)
   set(missing "nanobind 3.1 for ${Python_EXECUTABLE}")
 endif()
-# The environment that pip builds a wheel in has oneDNN's package, too.
+# The environment in which pip builds a wheel also has oneDNN's package.
 if(SKBUILD AND nanobind_ROOT MATCHES "^(.*)/lib/python3[^/]*/site-packages/")
   list(APPEND CMAKE_PREFIX_PATH "${CMAKE_MATCH_1}")
 endif()

@@ -1,12 +1,12 @@
 # Finds the REGISTER_* macros of operator sources and writes the one function
-# that calls what they define. Nothing registers itself before main, nothing
-# is dropped by the linker, and a macro whose source is not linked is a link
-# error. Installed with Sluice: sluice_add_operator_library() uses it too.
+# that calls what they define. Nothing registers itself before main, the linker
+# drops nothing, and a macro whose source is not linked is a link error.
+# Installed with Sluice, because sluice_add_operator_library() uses it.
 
 # sluice_operator_sources(OUT DIRECTORY folder OPERATORS word... [CUDA OUT])
-# The sources of the words: <word>_op.cc and <word>_kernel*.cc, at least one of
-# each, and with CUDA their <word>_kernel*.cu in a list of their own. Fails when
-# a word lacks them or when the folder has such a file that no word covers.
+# Returns the sources of the words: <word>_op.cc and <word>_kernel*.cc, at least
+# one of each, and with CUDA their <word>_kernel*.cu in a separate list. Fails
+# if a word lacks them, or if the folder has such a file without a word.
 function(sluice_operator_sources out)
   cmake_parse_arguments(arg "" "DIRECTORY;CUDA" "OPERATORS" ${ARGN})
   file(GLOB present CONFIGURE_DEPENDS
@@ -45,14 +45,14 @@ function(sluice_operator_sources out)
 endfunction()
 
 # sluice_scan_registrations(OUT source...)
-# The functions that the sources' REGISTER_* macros define, in order. The
-# macros may span lines; comments do not count.
+# Returns the functions that the sources' REGISTER_* macros define, in order.
+# The macros may span lines; comments are ignored.
 function(sluice_scan_registrations out)
   set(symbols "")
   foreach(source IN LISTS ARGN)
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${source}")
     file(READ "${source}" text)
-    # Brackets and semicolons would upset CMake's lists.
+    # Brackets and semicolons would break CMake's lists.
     string(REGEX REPLACE "[][;]" " " text "${text}")
     string(REGEX REPLACE "//[^\n]*" "" text "${text}")
     string(REGEX REPLACE "/[*]([^*]|[*]+[^*/])*[*]+/" " " text "${text}")
@@ -153,11 +153,11 @@ void @name@([[maybe_unused]] ::sluice::framework::Registry& registry) {
 endfunction()
 
 # sluice_add_module(NAME SOURCES source...)
-# The optional module libsluice_NAME.so beside libsluice.so, target sluice_NAME:
-# platform/plugin/kernel_module.h loads it and calls its SluiceInitModule, which
-# registers what the sources' REGISTER_* macros define. With a function
-# `extern "C" void SluiceStartModule()` in one of them (EXTRA_INIT), that is
-# called first.
+# Adds the optional module libsluice_NAME.so beside libsluice.so, target
+# sluice_NAME. platform/plugin/kernel_module.h loads it and calls its
+# SluiceInitModule, which registers what the sources' REGISTER_* macros define.
+# With EXTRA_INIT, one of them has `extern "C" void SluiceStartModule()`, which
+# is called first.
 function(sluice_add_module name)
   cmake_parse_arguments(arg "EXTRA_INIT" "" "SOURCES" ${ARGN})
   sluice_scan_registrations(symbols ${arg_SOURCES})

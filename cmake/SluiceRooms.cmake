@@ -1,15 +1,16 @@
-# A room is one source folder with an include root of its own,
-# build/include/<room>, in which sluice/<room> is a link to the folder. A room
-# is compiled with its own root and those of the rooms it may use, so an
-# include of a higher room does not compile.
+# A room is a source folder with its own include root, build/include/<room>, in
+# which sluice/<room> is a link to the folder. A room is compiled with its own
+# root and those of the rooms that it may use, so an include of a higher room
+# does not compile.
 
 set(SLUICE_INCLUDE_ROOT "${PROJECT_BINARY_DIR}/include")
 
-# sluice_add_room(NAME [USES room...] [FOLDERS folder...] [PATH path])
+# sluice_add_room(NAME [APART] [USES room...] [FOLDERS folder...] [PATH path])
 # Compiles every .cc of the current folder and of its FOLDERS into the object
-# library sluice_NAME. PATH is the folder below sluice/ when it is not NAME.
+# library sluice_NAME. PATH is the folder below sluice/ when it is not NAME. A
+# room APART is not in libsluice.so.
 function(sluice_add_room name)
-  cmake_parse_arguments(arg "" "PATH" "USES;FOLDERS" ${ARGN})
+  cmake_parse_arguments(arg "APART" "PATH" "USES;FOLDERS" ${ARGN})
   if(NOT arg_PATH)
     set(arg_PATH "${name}")
   endif()
@@ -33,12 +34,12 @@ function(sluice_add_room name)
     target_link_libraries(sluice_${name} PRIVATE sluice_sanitized)
     sluice_use_precompiled(sluice_${name})
   endif()
-  # Of vectors in long inlined loops it takes g++ three times as long.
+  # It triples g++'s compile time for vectors in long inlined loops.
   if(SLUICE_SANITIZE MATCHES "address" AND name MATCHES "^operators")
     target_compile_options(sluice_${name} PRIVATE
       -fno-sanitize-address-use-after-scope)
     # Before 13.3 its frames for detect_stack_use_after_return are not aligned
-    # as vectors of AVX-512 are (GCC's bug 110027).
+    # for vectors of AVX-512 (GCC bug 110027).
     if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
       target_compile_options(sluice_${name} PRIVATE
         --param=asan-use-after-return=0)
@@ -50,16 +51,18 @@ function(sluice_add_room name)
     list(APPEND roots "${SLUICE_INCLUDE_ROOT}/${room}")
   endforeach()
   target_include_directories(sluice_${name} PRIVATE ${roots})
-  # At the end of the room's CMakeLists.txt, which may add sources.
+  # Deferred, because the room's CMakeLists.txt may add sources.
   cmake_language(EVAL CODE
     "cmake_language(DEFER CALL sluice_compile_together sluice_${name} sluice/)")
 
-  set_property(GLOBAL APPEND PROPERTY SLUICE_ROOMS "${name}")
+  if(NOT arg_APART)
+    set_property(GLOBAL APPEND PROPERTY SLUICE_ROOMS "${name}")
+  endif()
   set_property(GLOBAL PROPERTY "SLUICE_ROOM_HEADERS_${name}" "${headers}")
 endfunction()
 
 # sluice_subfolders(OUT [EXCEPT name...])
-# The names of the current source folder's folders, in order.
+# Returns the names of the current source folder's subfolders, in order.
 function(sluice_subfolders out)
   cmake_parse_arguments(arg "" "" "EXCEPT" ${ARGN})
   file(GLOB entries CONFIGURE_DEPENDS LIST_DIRECTORIES true
@@ -75,7 +78,7 @@ function(sluice_subfolders out)
 endfunction()
 
 # sluice_add_bundled_plugin(NAME SOURCES source...)
-# A device plug-in that is built, installed and found with the library.
+# Adds a device plug-in that is built, installed and found with the library.
 function(sluice_add_bundled_plugin name)
   sluice_add_device_plugin(${name} ${ARGN})
   target_link_libraries(${name} PRIVATE sluice_build_flags sluice_sanitized)

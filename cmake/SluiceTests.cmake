@@ -7,23 +7,23 @@
 # four processes. Tests that match UNSANITIZED are left out there.
 include(GoogleTest)
 
-# What the sources of tests are compiled and linked with.
+# Compile and link options of test sources.
 function(sluice_use_test_options target)
   target_link_libraries(${target} PRIVATE
     sluice_build_flags sluice_testing
     Eigen3::Eigen nlohmann_json::nlohmann_json)
-  # As the precompiled headers are; for programs CMake would take -fPIE.
+  # The precompiled headers use -fPIC; for programs CMake would use -fPIE.
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
   target_compile_options(${target} PRIVATE -fPIC)
   if(NOT target STREQUAL "sluice_precompiled_tests")
     target_precompile_headers(${target} REUSE_FROM sluice_precompiled_tests)
-    # At the end of the CMakeLists.txt, which may add definitions.
+    # Deferred, because the CMakeLists.txt may add definitions.
     cmake_language(EVAL CODE
       "cmake_language(DEFER CALL sluice_compile_together ${target} \"\")")
   endif()
-  # Less to compile, and fewer guesses of g++ about what templates might do.
-  # Some tests allocate impossible sizes on purpose, and some only to see an
-  # allocation fail, which must not be optimised away.
+  # -O1 compiles faster and causes fewer false warnings of g++ about templates.
+  # Some tests allocate impossible sizes on purpose, and some expect an
+  # allocation to fail, which must not be optimised away.
   target_compile_options(${target} PRIVATE -O1
     "$<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-alloc-size-larger-than;-fno-allocation-dce>")
 endfunction()
@@ -34,7 +34,7 @@ function(sluice_add_tests name)
   add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
   sluice_use_test_options(${name})
   target_link_libraries(${name} PRIVATE ${arg_LIBRARIES})
-  # The harness runs whatever kernels there are; nvcc is for `./dev build cuda`.
+  # The harness runs all existing kernels; `./dev build cuda` checks nvcc.
   if(SLUICE_CUDA_MODE STREQUAL "EMULATE")
     add_dependencies(${name} sluice_cuda)
   endif()
@@ -69,9 +69,9 @@ function(sluice_add_tests name)
 endfunction()
 
 # sluice_define_plugin_path(MACRO PLUGIN folder...)
-# MACRO is the path of PLUGIN in those sources of the test programs, in the
-# folders of tests/, that mention it. The other sources stay free of build
-# paths: then all presets share their objects through ccache.
+# Defines MACRO as the path of PLUGIN for test sources, in the folders of
+# tests/, that mention it. Other sources contain no build paths, so all presets
+# share their objects through ccache.
 function(sluice_define_plugin_path macro plugin)
   foreach(folder IN LISTS ARGN)
     set(program "sluice_${folder}_test")

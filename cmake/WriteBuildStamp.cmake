@@ -1,6 +1,6 @@
 # cmake -DOUTPUT=file -DVERSION=x -DHEADERS=file -P WriteBuildStamp.cmake
 # Writes the header with SLUICE_BUILD_STAMP: the version, and a hash of the
-# headers that the file HEADERS lists, one a line. OUTPUT is touched only where
+# headers that the file HEADERS lists, one a line. OUTPUT is written only if
 # that changes.
 file(STRINGS "${HEADERS}" headers)
 set(hashes "")

@@ -1,9 +1,9 @@
 # cmake -DINPUT=FILE -DOUTPUT=FILE -P WriteExamples.cmake
-# Writes a source with the lines of INPUT, what the library tries kernels with.
+# Writes a source with the lines of INPUT, the library's examples for kernels.
 file(READ "${INPUT}" lines)
 file(WRITE "${OUTPUT}"
 "// Written by CMake from ${INPUT}; do not edit.
-#include \"sluice/framework/laboratory/op_example.h\"
+#include \"sluice/laboratory/op_example.h\"
 
 namespace sluice::framework {
 

@@ -1,5 +1,5 @@
-"""Builds the site: the guides of design/, the reference of ops, the Python and
-the C++ API.
+"""Builds the site: the pages of docs/ and design/, the reference of ops, the
+Python and the C++ API.
 
   ./dev docs [--external]
 
@@ -24,68 +24,87 @@ import op_reference
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 GUIDES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"]
-# Named in guides as what programs write.
-WRITTEN = {"worst_kernels.md"}
+# The pages that exist in the site only, after those of docs/index.md.
+REFERENCE = ("ops/index", "onnx_operators", "api")
+
+
+def pages() -> list[Path]:
+    """What people have written."""
+    return [
+        *map(ROOT.joinpath, GUIDES),
+        *sorted(DOCS.glob("*.md")),
+        *sorted((ROOT / "design").glob("*.md")),
+    ]
+
+
+def site_path(page: Path) -> Path:
+    """Where a page is in the site: those of docs/ are at its root."""
+    folder = DOCS if page.parent == DOCS else ROOT
+    return page.relative_to(folder)
 
 
 def linked(path: Path, words: str) -> str:
-    """A guide whose `names.md` of other guides are links.
+    """A page with its links as the site has them, and with links for the
+    `names.md` of other pages. (tools/lint/pages.py finds those that lead
+    nowhere.)"""
+    known = set(pages())
 
-    Raises ValueError where there is no such file.
-    """
-    missing = []
+    def in_site(name: str) -> str | None:
+        for folder in (path.parent, ROOT):
+            target = (folder / name).resolve()
+            if target in known:
+                return os.path.relpath(
+                    site_path(target), site_path(path).parent
+                )
+        return None
+
+    def moved(found: re.Match[str]) -> str:
+        target = in_site(found[1])
+        return f"]({target}{found[2] or ''})" if target else found[0]
 
     def link(found: re.Match[str]) -> str:
-        name = found[1]
-        if name in WRITTEN:
-            return found[0]
-        for folder in (path.parent, ROOT, ROOT / "design"):
-            target = folder / name
-            if target.exists():
-                break
-        else:
-            missing.append(name)
-            return found[0]
-        site = [ROOT / guide for guide in GUIDES]
-        if target not in site and target.parent != ROOT / "design":
-            return found[0]
-        return f"[{found[0]}]({os.path.relpath(target, path.parent)})"
+        target = in_site(found[1])
+        return f"[{found[0]}]({target})" if target else found[0]
 
     # Code in fences has no links.
     parts = re.split(r"(?ms)(^```.*?^```$)", words)
-    text = "".join(
-        part
-        if part.startswith("```")
-        else re.sub(r"(?<!\[)`([\w./-]+\.md)`(?!\])", link, part)
-        for part in parts
+    for i, part in enumerate(parts):
+        if not part.startswith("```"):
+            part = re.sub(r"\]\(([\w./-]+)(#[\w-]+)?\)", moved, part)
+            name = r"(?<!\[)`([\w./-]+\.md)`(?!\])"
+            parts[i] = re.sub(name, link, part)
+    return "".join(parts)
+
+
+def with_contents(words: str) -> str:
+    """The page of contents with the trees that Sphinx makes its sidebar of: a
+    section is a tree, its links in their order are the pages."""
+    trees = []
+    for section in re.split(r"(?m)^#+ ", words)[1:]:
+        title, _, text = section.partition("\n")
+        names = re.findall(r"\]\(([\w./-]+)\.md\)", text)
+        if title == "Reference":
+            names = [*REFERENCE]
+        if names:
+            options = [":hidden:", f":caption: {title}", "", *names]
+            trees.append("\n".join(["```{toctree}", *options, "```", ""]))
+    links = (
+        "\n- [Ops](ops/index.md)\n- [Operators of ONNX](onnx_operators.md)\n"
+        "- [C++ and Python](api)\n\n"
     )
-    if missing:
-        raise ValueError(
-            f"{path.relative_to(ROOT)} names files that do not exist: "
-            f"{', '.join(missing)}"
-        )
-    return text
+    return words + links + "\n".join(trees)
 
 
 def assemble(source: Path) -> None:
     """Put all pages into one folder, as Sphinx wants them."""
     shutil.rmtree(source, ignore_errors=True)
     (source / "design").mkdir(parents=True)
-    problems = []
-    for path in [
-        *map(ROOT.joinpath, GUIDES),
-        *sorted((ROOT / "design").iterdir()),
-    ]:
-        try:
-            page = linked(path, path.read_text(encoding="utf-8"))
-        except ValueError as error:
-            problems.append(str(error))
-            continue
-        (source / path.relative_to(ROOT)).write_text(page, encoding="utf-8")
-    if problems:
-        raise SystemExit("\n".join(problems))
-    for page in ("index.md", "python.md", "cpp.md"):
-        shutil.copy(DOCS / page, source)
+    for path in pages():
+        page = linked(path, path.read_text(encoding="utf-8"))
+        if path == DOCS / "index.md":
+            page = with_contents(page)
+        (source / site_path(path)).write_text(page, encoding="utf-8")
+    shutil.copy(DOCS / "api.rst", source)
     operators = onnx_reference.operators()
     onnx_reference.write(source, operators)
     count = op_reference.write(
@@ -96,10 +115,14 @@ def assemble(source: Path) -> None:
 
 def doxygen(build: Path, output: Path) -> None:
     """Write the C++ pages to `output`/cpp."""
-    headers = [ROOT / "include" / "sluice" / "sluice.h"]
-    headers += re.findall(r'#include "sluice/([^"]+)"', headers[0].read_text())
-    inputs = [str(headers[0])]
-    for header in headers[1:]:
+    faces = [
+        ROOT / "include" / "sluice" / f"{name}.h" for name in ("sluice", "lab")
+    ]
+    inputs = [str(face) for face in faces]
+    for header in re.findall(
+        r'#include "sluice/(.+/.+|ops[.]h)"',
+        "".join(face.read_text() for face in faces),
+    ):
         folders = (ROOT, build / "include" / "generated" / "sluice")
         inputs.append(
             next(

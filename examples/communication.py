@@ -1,4 +1,4 @@
-"""What a training step exchanges with other ranks, and how long it takes."""
+"""Measures what a training step exchanges with other ranks."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def measure(
 ) -> dict:
     """Measure a step of a network of train_digits.py. All ranks call it.
 
-    Trains on for some steps. Times are medians over 20 runs on this rank:
+    Trains for some more steps. Times are medians over 20 runs on this rank:
 
-    - wait_ms: how long the thread of a step waits for all-reduces. Where other
+    - wait_ms: how long the thread of a step waits for all-reduces. If other
       ranks are late, as with more ranks than cores, it waits for them, too.
     - alone_ms: from the start of each all-reduce of the same sizes to its end,
       with all ranks there and nothing beside it; the sum.
@@ -76,10 +76,10 @@ def _events(exe, program, feed, fetch, scope) -> list[dict]:
 
 
 def _alone(exe: sl.Executor, bucket: list[sl.Variable]) -> float:
-    """Microseconds of an all-reduce of such tensors."""
+    """Microseconds of an all-reduce of these tensors."""
     program = sl.Program()
     with sl.program_guard(program, sl.Program()), sl.unique_name.guard():
-        # All ranks are there once the first, small one is done.
+        # A small all-reduce waits until all ranks are there.
         (meeting,) = sl.layers.c_allreduce_sum([sl.data("one", [1])])
         feed = {"one": np.ones(1, np.float32)}
         given = []
@@ -87,7 +87,8 @@ def _alone(exe: sl.Executor, bucket: list[sl.Variable]) -> float:
             name = f"x{number}"
             feed[name] = np.zeros(variable.shape, np.float32)
             data = sl.data(name, variable.shape)
-            # Made by an op: such tensors are moved as one, as gradients are.
+            # Computed by an op, so that tensors are moved together, like
+            # gradients.
             given.append(sl.layers.elementwise_mul(data, meeting))
         last = sl.layers.c_allreduce_sum(given)[-1]
     times = []

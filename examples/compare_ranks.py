@@ -1,6 +1,6 @@
 """Runs distributed_digits.py with several numbers of ranks, and compares them.
 
-Arguments that it does not know are passed on, such as --epochs 5.
+Unknown arguments are passed to it, such as --epochs 5.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ SCRIPT = Path(__file__).parent / "distributed_digits.py"
 
 
 def launch(ranks: int, arguments: list[str]) -> None:
-    """Run the script by mpirun."""
+    """Run the script with mpirun."""
     mpirun = shutil.which("mpirun")
     if mpirun is None:
         raise SystemExit(
@@ -31,7 +31,7 @@ def launch(ranks: int, arguments: list[str]) -> None:
         **os.environ,
         # All ranks are on this machine, which may have no network.
         "OMPI_MCA_btl": "^tcp",
-        # Containers forbid what it needs, and Open MPI would say so each time.
+        # Containers forbid its system call, which Open MPI would report.
         "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
     }
     if os.geteuid() == 0:
@@ -47,13 +47,13 @@ def launch(ranks: int, arguments: list[str]) -> None:
 
 
 def difference(result: dict, other: dict) -> float:
-    """The largest between the losses of an epoch."""
+    """The largest difference between the losses of an epoch."""
     pairs = zip(result["losses"], other["losses"], strict=True)
     return max(abs(a - b) for a, b in pairs)
 
 
 def table(results: list[dict]) -> str:
-    """All that was measured, one column for each number of ranks."""
+    """A table of all measurements, one column for each number of ranks."""
 
     def row(name: str, texts: list[str]) -> str:
         return f"{name:<28}" + "".join(f"{text:>12}" for text in texts)
@@ -95,7 +95,7 @@ def table(results: list[dict]) -> str:
 
 
 def main() -> None:
-    """Run all, print the table, end with an error where losses differ."""
+    """Run all, print the table, and exit with an error if losses differ."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--ranks", type=int, nargs="+", default=[1, 2, 4])
     parser.add_argument("--output", type=Path, default=Path("build/demo"))
@@ -115,7 +115,7 @@ def main() -> None:
     cores = len(os.sched_getaffinity(0))
     print(f"\n{cores} cores, one thread a rank\n{table(results)}")
     print(f"timelines for ui.perfetto.dev, a checkpoint: {options.output}")
-    # Rounding differs, and grows from step to step.
+    # Rounding differs, and the difference grows from step to step.
     worst = max(difference(result, results[0]) for result in results)
     if not worst <= 1e-4:
         raise SystemExit(

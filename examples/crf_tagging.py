@@ -1,10 +1,10 @@
 """Reads strings of noisy digits whose successors are constrained.
 
-Each digit may be followed by three others only. A classifier that looks at one
-image at a time knows nothing of that; a conditional random field behind it
-does. The field has kernels on the CPU only: at a CUDA or an FPGA place it
-alone falls to the CPU, and Explain says why and what moves. That this is so,
-and that every place gives the same tags, is checked.
+Each digit may be followed by three others only. A classifier of single images
+cannot use that; a conditional random field after it can. The field has kernels
+only for the CPU: at a CUDA or FPGA place it alone runs on the CPU, and Explain
+says why and what is copied. The example checks this, and that every place
+computes the same tags.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def strings(count: int, images, labels, random):
 
 
 def emissions(image: sl.Variable) -> sl.Variable:
-    """Scores [B, LENGTH, TAGS]: how near each image is to a known shape."""
+    """Scores [B, LENGTH, TAGS]: similarity of each image to known shapes."""
     rows = sl.layers.reshape(image, shape=[-1, 64])
     shapes = sl.LayerHelper("shapes").create_parameter(
         sl.ParamAttr(name="shapes"), [TAGS, 64], "float32"
@@ -72,13 +72,13 @@ def build():
 
 
 def right(guessed, tags, lengths) -> float:
-    """The share of tags that are right; positions past the end do not count."""
+    """The share of correct tags; positions past the end do not count."""
     inside = np.arange(LENGTH) < lengths[:, None]
     return float((guessed == tags)[inside].mean())
 
 
 def ops_by_place(plan: sl.Plan) -> dict[str, list[str]]:
-    """Which ops of a plan run where, in the order of the program."""
+    """The ops of a plan by place, in the order of the program."""
     places: dict[str, list[str]] = {}
     for op in json.loads(plan.explain_json())["ops"]:
         places.setdefault(op["place"], []).append(op["op"])
@@ -86,7 +86,7 @@ def ops_by_place(plan: sl.Plan) -> dict[str, list[str]]:
 
 
 def learn(built, images, labels, steps: int, random) -> sl.Scope:
-    """Train on the CPU; the shapes begin as the mean of each digit."""
+    """Train on the CPU; the initial shapes are the means of each digit."""
     train, startup, _, _, loss, _ = built
     exe, scope = sl.Executor(sl.CPUPlace()), sl.Scope()
     exe.run(startup, scope=scope)
@@ -109,13 +109,13 @@ def learn(built, images, labels, steps: int, random) -> sl.Scope:
 
 
 def check(holds: bool, what: str) -> None:
-    """End the example when it does not show what it is there for."""
+    """Exit with an error if the example does not show what it should."""
     if not holds:
         raise SystemExit(f"crf_tagging: {what}")
 
 
 def main() -> None:
-    """Train on the CPU, tag at every place."""
+    """Train on the CPU, and tag at every place."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=150)
     parser.add_argument("--strings", type=int, default=200)

@@ -11,9 +11,11 @@
 
 #include "examples/digits_program.h"
 
+#include "sluice/lab.h"
+
 namespace {
 
-// Holds for every place: the images are integers, so no sum is rounded.
+// The same at every place: the images are integers, so no sum is rounded.
 constexpr int kCorrect = 757;
 constexpr double kDistanceSum = 196621690;
 
@@ -21,14 +23,14 @@ void PrintSection(const char* title, const std::string& text) {
   std::printf("\n%s\n%s", title, text.c_str());
 }
 
-// Runs the program on `executor`; true when the answer is the expected one.
+// Runs the program on `executor`; returns whether the answer is as expected.
 bool RunOn(sluice::Executor* executor,
            const sluice::Program& program,
            const examples::DigitsVars& vars,
            const sluice::Feeds& feeds) {
   const sluice::Fetches fetches = {vars.distance, vars.accuracy, vars.correct,
                                    vars.total};
-  executor->Run(program, feeds, fetches);  // so that times are of a warm run
+  executor->Run(program, feeds, fetches);  // warms up, before times are taken
   const auto plan = executor->Prepare(program, feeds, fetches);
   const auto run = sluice::RunProfiled(*plan, feeds);
 

@@ -9,8 +9,8 @@
 
 #include "sluice/sluice.h"
 
-// Reads examples/data: .npy arrays of bytes, as NumPy's format version 1.0 has
-// them. A tool of the examples, not a part of Sluice.
+// Reads examples/data: .npy arrays of bytes in NumPy's format version 1.0. A
+// tool of the examples, not a part of Sluice.
 namespace examples {
 
 struct ByteArray {

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-TRAIN = 1000  # the other 797 are for testing
+TRAIN = 1000  # the other 797 are for tests
 
 
 def load() -> tuple[np.ndarray, np.ndarray]:

@@ -8,10 +8,10 @@
 #include "sluice/sluice.h"
 
 // The graph of the digits example: each image gets the label of the known image
-// that is nearest in Manhattan distance. In a header because tests run it, too.
+// with the smallest Manhattan distance. In a header because tests run it, too.
 namespace examples {
 
-// The first so many images are known, the other 797 are to be recognised.
+// The first 1000 images are known; the other 797 are to be recognised.
 inline constexpr int64_t kKnownDigits = 1000;
 
 struct DigitsVars {
@@ -22,8 +22,8 @@ struct DigitsVars {
   sluice::Var total;      // int32 [1]
 };
 
-// Columns 1 to 6 of 8x8 images as rows of 48; there is hardly any ink in the
-// outer ones.
+// Crops 8x8 images to columns 1 to 6, as rows of 48; the outer columns have
+// hardly any ink.
 inline sluice::Var InnerColumns(const sluice::Var& images) {
   const sluice::Var inner =
       sluice::ops::Crop(images, {.offsets = {0, 0, 1}, .shape = {-1, 8, 6}});
@@ -48,7 +48,7 @@ inline DigitsVars BuildDigits(sluice::Program* program) {
           accuracy.total};
 }
 
-// What BuildDigits wants fed, from the folder examples/data.
+// The feeds of BuildDigits, from the folder examples/data.
 inline sluice::Feeds DigitsFeeds(const std::string& folder) {
   const ByteArray images = ReadNpy(folder + "/digits_images.npy");
   const ByteArray labels = ReadNpy(folder + "/digits_labels.npy");

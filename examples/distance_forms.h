@@ -23,7 +23,7 @@ inline void RequireMatrices(const sluice::Var& x, const sluice::Var& y) {
   }
 }
 
-// Every row of x minus every row of y in one op, by broadcasting. The
+// Subtracts every row of y from every row of x in one op, by broadcasting. The
 // differences are n * m * p elements in memory.
 inline sluice::Var BroadcastDistance(const sluice::Var& x,
                                      const sluice::Var& y) {

@@ -1,11 +1,11 @@
-"""Trains LeNet on the digits with as many ranks as mpirun starts.
+"""Trains LeNet on the digits with the ranks that mpirun starts.
 
     mpirun -n 4 python examples/distributed_digits.py
 
 Without mpirun it is one process. Each batch is divided among the ranks, so that
-the loss is the same, but for rounding, whatever their number; hence without
-dropout, for which each rank draws numbers of its own. After each epoch there is
-a checkpoint; --resume goes on from one, with any number of ranks.
+the loss is the same for any number of ranks, except for rounding. There is no
+dropout, for which each rank draws its own numbers. A checkpoint is written
+after each epoch; --resume continues from it, with any number of ranks.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ from tqdm import tqdm
 
 import sluice as sl
 
-# Which kernel is the fastest depends on how many images a rank has. Winograd's
-# give tiny numbers for what others give 0, and a relu behind passes the
-# gradient of the one, not of the other: with them, losses of different numbers
-# of ranks are 1e-3 apart instead of 1e-7.
+# The fastest kernel depends on the number of images of a rank. Winograd kernels
+# return tiny numbers where others return 0, and a relu after them passes the
+# gradient of one, not of the other. With them, losses of different numbers of
+# ranks differ by 1e-3 instead of 1e-7.
 KERNELS = (
     "conv2d: exclude variant=winograd_2x2; conv2d: exclude variant=winograd_4x4"
 )
 
 
 def lenet(image: sl.Variable) -> sl.Variable:
-    """That of train_digits.py without dropout."""
+    """LeNet of train_digits.py without dropout."""
     return train_digits.lenet(image, dropout=False)
 
 
 def build(options) -> train_digits.Network:
-    """The network, whose loss is the mean over all ranks."""
+    """Build the network, whose loss is the mean over all ranks."""
     made: list[sl.distributed.DataParallel] = []
 
     def distribute(optimizer):
@@ -58,7 +58,7 @@ def build(options) -> train_digits.Network:
 
 
 def shard(feed: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """This rank's part of the batch; all ranks have the same rate."""
+    """This rank's share of the batch; all ranks have the same rate."""
     parts = {
         name: sl.distributed.shard(feed[name]) for name in ("image", "label")
     }
@@ -77,7 +77,7 @@ def train(network, exe, scope, options, first_epoch) -> tuple[list, list]:
         total=(options.epochs - first_epoch) * steps,
         unit="step",
         leave=False,
-        # On one rank, and where somebody watches.
+        # On rank 0, if the output is a terminal.
         disable=None if root else True,
     ) as progress:
         for epoch in range(first_epoch, options.epochs):
@@ -102,7 +102,7 @@ def train(network, exe, scope, options, first_epoch) -> tuple[list, list]:
 
 
 def resume(network, scope, options) -> int:
-    """The first epoch to be trained."""
+    """The first epoch to train."""
     if options.resume is None:
         return 0
     found = sl.distributed.load_checkpoint(
@@ -126,7 +126,7 @@ def resume(network, scope, options) -> int:
 
 
 def report(result: dict) -> str:
-    """What a reader wants to know of a result."""
+    """A result as text."""
     ranks = result["ranks"]
     several = f"{ranks} ranks" if ranks > 1 else "1 rank"
     lines = [
@@ -184,10 +184,10 @@ def main() -> None:
 
 
 def run(options) -> None:
-    """The same for arguments that have been looked at."""
+    """Run with checked arguments."""
     network = build(options)
     exe = sl.Executor(sl.CPUPlace())
-    # The same parameters on all ranks.
+    # All ranks start with the same parameters.
     scope = train_digits.start(network, exe, options.seed)
     first_epoch = resume(network, scope, options)
     begin = time.perf_counter()
@@ -197,7 +197,7 @@ def run(options) -> None:
         "losses": losses,
         "seconds": time.perf_counter() - begin,
         "step_ms": 1e3 * statistics.median(seconds),
-        # Every rank could tell.
+        # Every rank computes the same accuracy.
         "accuracy": train_digits.accuracy(network, exe, scope),
     }
     feed = shard(next(train_digits.batches(network, 0, 1, options.batch)))

@@ -1,4 +1,4 @@
-// Finds clusters among points of the plane by k-means with the Manhattan
+// Finds clusters among points in the plane by k-means with the Manhattan
 // distance, and draws them.
 #include "examples/kmeans.h"
 

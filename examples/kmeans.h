@@ -12,9 +12,9 @@
 
 #include "sluice/sluice.h"
 
-// k-means with the Manhattan distance: points go to their nearest centroid, and
-// centroids to the median of their points, which no other place beats in the
-// sum of Manhattan distances (the mean would be that of squared distances). In
+// k-means with the Manhattan distance. Points are assigned to their nearest
+// centroid. Centroids move to the median of their points, which minimises the
+// sum of Manhattan distances (the mean minimises that of squared distances). In
 // a header because tests run it, too.
 namespace examples {
 
@@ -26,10 +26,10 @@ using Points = std::vector<Point>;
 
 struct DrawnPoints {
   Points points;
-  std::vector<int64_t> groups;  // where each was drawn
+  std::vector<int64_t> groups;  // the centre of each point
 };
 
-// So many points around each of `centres`: both coordinates have a Laplace
+// Draws `each` points around each of `centres`. Both coordinates have a Laplace
 // distribution, whose centre is best estimated by the median.
 inline DrawnPoints DrawPoints(const Points& centres, int each, unsigned seed) {
   std::mt19937 engine(seed);
@@ -48,14 +48,14 @@ inline DrawnPoints DrawPoints(const Points& centres, int each, unsigned seed) {
   return drawn;
 }
 
-// Which centroid is nearest to each point, and how far it is.
+// The nearest centroid of each point, and its distance.
 struct Assignment {
   std::vector<int64_t> cluster;
   std::vector<float> distance;
   double cost = 0;  // the sum of distances
 };
 
-// Plans are prepared once for each number of points and centroids. Used by one
+// Prepares a plan once for each number of points and centroids. Used by one
 // thread.
 class NearestCentroid {
  public:
@@ -97,8 +97,8 @@ class NearestCentroid {
   sluice::Executor executor_;
 };
 
-// Points that are likely far from each other: each next one is drawn with a
-// probability in proportion to its distance from those before (k-means++).
+// Initial centroids that are probably far apart: each is drawn with a
+// probability proportional to its distance from the previous ones (k-means++).
 inline Points FirstCentroids(const Points& points,
                              int clusters,
                              unsigned seed,
@@ -107,7 +107,7 @@ inline Points FirstCentroids(const Points& points,
   Points centroids = {points[engine() % points.size()]};
   while (static_cast<int>(centroids.size()) < clusters) {
     Assignment found = nearest(points, centroids);
-    // Where every point has a centroid, any will do.
+    // If every point is a centroid, any point will do.
     if (found.cost == 0) found.distance.assign(points.size(), 1);
     std::discrete_distribution<size_t> next(found.distance.begin(),
                                             found.distance.end());
@@ -116,7 +116,7 @@ inline Points FirstCentroids(const Points& points,
   return centroids;
 }
 
-// The element in the middle; the upper one of two.
+// The middle element; the upper one of two.
 inline float Median(std::vector<float> values) {
   const auto middle =
       values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -145,9 +145,9 @@ struct Clusters {
   Assignment assignment;          // to the last centroids
 };
 
-// Iterates until all centroids stay. Raises std::invalid_argument for no
-// clusters, more of them than points, and points that are not finite, and
-// std::runtime_error where centroids still move after 1000 iterations.
+// Iterates until no centroid moves. Raises std::invalid_argument for no
+// clusters, for more clusters than points, and for points that are not finite;
+// std::runtime_error if centroids still move after 1000 iterations.
 inline Clusters FindClusters(const Points& points,
                              int clusters,
                              unsigned seed,

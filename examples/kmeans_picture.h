@@ -48,10 +48,10 @@ class ClusterPicture {
 
  private:
   static constexpr float kWidth = 720;
-  static constexpr float kLine = 20;  // of text
-  static constexpr float kCell = 3;   // what a region is drawn in
+  static constexpr float kLine = 20;  // height of text
+  static constexpr float kCell = 3;   // size of a cell of a region
 
-  // Colours that people tell apart however they see them (Okabe and Ito).
+  // Colours safe for colour-blind readers (Okabe and Ito).
   static const char* Colour(int64_t cluster) {
     static constexpr std::array kColours = {"#0072B2", "#D55E00", "#009E73",
                                             "#CC79A7", "#E69F00", "#56B4E9"};
@@ -79,7 +79,7 @@ class ClusterPicture {
         << "</text>\n";
   }
 
-  // What is nearest to each centroid, in rows of cells, by the same plan.
+  // Fills the region of each centroid in rows of cells, with the same plan.
   void WriteRegions(NearestCentroid& nearest, std::ostream& out) const {
     const auto columns = static_cast<int>(kWidth / kCell);
     out << "<g class=\"regions\" opacity=\"0.16\" "

@@ -1,11 +1,10 @@
 """Reads printed text with rapidocr-onnxruntime, on Sluice and on onnxruntime.
 
-The client is unmodified: where it imports onnxruntime it is given
-sluice.onnxruntime. Two pages are read: one that is drawn here, and a photograph
-that scikit-image ships. Both runtimes, each in a process of its own, take
-turns. Prints the lines, whether both runtimes find the same ones, the medians
-of their times, and the paths of the reports about the networks last; ends with
-an error where lines differ.
+The client is unmodified: its import of onnxruntime gets sluice.onnxruntime. It
+reads two pages: one drawn here, and a photograph from scikit-image. Both
+runtimes take turns, each in its own process. Prints the lines, whether both
+runtimes find the same ones, the medians of their times, and at the end the
+paths of the reports about the networks; exits with an error if lines differ.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ def photograph() -> Path:
 
 
 def serve(runtime: str, threads: int, connection: Connection) -> None:
-    """Answer requests with one runtime until the other end is closed."""
+    """Answer requests with one runtime until the connection is closed."""
     if runtime == "Sluice":
         import sluice
         import sluice.onnxruntime
@@ -105,7 +104,7 @@ def serve(runtime: str, threads: int, connection: Connection) -> None:
 
 
 class Runtime:
-    """The client in a process of its own, on one of the runtimes."""
+    """The client in a separate process, on one of the runtimes."""
 
     def __init__(self, name: str, threads: int) -> None:
         context = multiprocessing.get_context("spawn")
@@ -139,7 +138,7 @@ class Runtime:
 
 
 def compare(ours: Runtime, theirs: Runtime, path: Path, turns: int) -> bool:
-    """Read a page with both; True where they find the same lines."""
+    """Read a page with both; return whether they find the same lines."""
     found, expected = (one.read(path)[0] for one in (ours, theirs))
     for text, score in found:
         print(f"  {score:.2f}  {text}")
@@ -176,7 +175,7 @@ def main() -> None:
     )
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
-    # What tuning finds out is kept here, not among the user's own records.
+    # Results of tuning are stored here, not in the user's own records.
     records = arguments.out.resolve() / "records.jsonl"
     records.unlink(missing_ok=True)
     os.environ["SLUICE_RECORDS"] = str(records)
@@ -189,7 +188,7 @@ def main() -> None:
         print(f"{page}:")
         right &= compare(ours, theirs, page, arguments.turns)
     if arguments.tune > 0:
-        # Networks are tuned for the sizes that they were fed last.
+        # Networks are tuned for the sizes of their last feeds.
         ours.read(drawn)
         print(f"after tuning for at most {arguments.tune:.0f} s:")
         ours.ask("tune", arguments.tune)

@@ -1,11 +1,10 @@
 """Separates cells that touch: each pixel gets an embedding, and pixels of one
 cell get similar ones.
 
-A small network is trained by discriminative_loss, which takes the true masks as
-runs, on drawn images of convex cells. On images that it has not seen, pixels
-are grouped by their embeddings alone, and the groups compared with the cells.
-Prints the losses and draws the embeddings before and after, where Matplotlib is
-installed.
+A small network is trained by discriminative_loss, with the true masks as runs,
+on drawn images of convex cells. On new images, pixels are grouped by their
+embeddings alone, and the groups are compared with the cells. Prints the losses
+and, if Matplotlib is installed, draws the embeddings before and after.
 """
 
 from __future__ import annotations
@@ -22,8 +21,8 @@ import sluice as sl
 from sluice.lab.arguments import count
 
 SIZE = 48  # pixels of an image along x and y
-CELLS = 12  # at most, in one image
-SMALLEST = 20  # pixels of a group that is one
+CELLS = 12  # the maximum in one image
+SMALLEST = 20  # minimum number of pixels of a group
 FEATURES = 6
 DELTA_V, DELTA_D = 0.5, 1.5
 
@@ -31,8 +30,8 @@ DELTA_V, DELTA_D = 0.5, 1.5
 def draw_labels(random) -> np.ndarray:
     """The number of the cell of each pixel, [SIZE, SIZE]; 0 for none.
 
-    Cells are discs that grow until they meet, where a line parts them (a power
-    diagram), seen through a map that stretches them. So they are convex.
+    Cells are the regions of a power diagram, cut to discs and stretched by a
+    linear map. So they are convex.
     """
     count = int(random.integers(CELLS // 2, CELLS + 1))
     angle, stretch = random.uniform(0, math.pi), random.uniform(1, 1.5)
@@ -80,8 +79,8 @@ def draw_image(labels: np.ndarray, random) -> np.ndarray:
 def draw_cells(
     count: int, seed: int
 ) -> tuple[dict[str, np.ndarray], np.ndarray]:
-    """A feed of images, with the coordinates of their pixels, of masks and of
-    which pixels are inside of a cell; and the number of each pixel's cell."""
+    """A feed of images, with the coordinates of their pixels, masks, and which
+    pixels are inside a cell; and the number of each pixel's cell."""
     random = np.random.default_rng(seed)
     labels = np.stack([draw_labels(random) for _ in range(count)])
     images = np.empty((count, 3, SIZE, SIZE), np.float32)
@@ -98,7 +97,7 @@ def draw_cells(
 def network(image: sl.Variable) -> tuple[sl.Variable, sl.Variable]:
     """Embeddings [B, X, Y, FEATURES] and logits [B, X, Y, 2] of being inside.
 
-    It sees each pixel and, with the resolution halved, what is around it.
+    Its inputs are each pixel and, at half resolution, its neighbourhood.
     """
 
     def conv(x, filters, stride=1, dilation=1, size=3, act="relu"):
@@ -127,7 +126,7 @@ def network(image: sl.Variable) -> tuple[sl.Variable, sl.Variable]:
 
 @dataclass
 class Programs:
-    """What trains, what tests, what begins, and what is fetched of them."""
+    """Programs that train, test and initialise, and their fetches."""
 
     train: sl.Program
     test: sl.Program
@@ -137,7 +136,7 @@ class Programs:
 
 
 def build() -> Programs:
-    """The network with its two losses: of embeddings, and of being inside."""
+    """The network with its two losses: of embeddings and of being inside."""
     train, startup = sl.Program(), sl.Program()
     with sl.program_guard(train, startup):
         image = sl.data("image", [None, 3, SIZE, SIZE])
@@ -160,7 +159,7 @@ def build() -> Programs:
 
 
 def learn(built: Programs, exe, scope, steps: int, batch: int) -> None:
-    """Train on images that are new in each step; prints the losses."""
+    """Train on new images in each step, and print the losses."""
     begin = time.perf_counter()
     for step in range(steps):
         feed, _ = draw_cells(batch, seed=1000 + step)
@@ -177,7 +176,7 @@ def learn(built: Programs, exe, scope, steps: int, batch: int) -> None:
 
 def group(embedding: np.ndarray, inside: np.ndarray) -> np.ndarray:
     """A number for each pixel, 0 outside. Means of groups are found where
-    embeddings are dense; a pixel is of the group whose mean is nearest."""
+    embeddings are dense; each pixel belongs to the nearest mean."""
 
     def distances(a, b):
         squares = (a**2).sum(1)[:, None] + (b**2).sum(1) - 2 * a @ b.T
@@ -222,7 +221,7 @@ def separate(built: Programs, exe, scope, feed, labels):
 
 
 def report(when: str, labels, groups, overlap: float) -> None:
-    """Print how well groups are cells."""
+    """Print how well groups match cells."""
     print(
         f"{when}: {sum(one.max() for one in groups)} groups for "
         f"{sum(one.max() for one in labels)} cells, mean overlap "
@@ -243,7 +242,7 @@ def colours_of(embedding: np.ndarray, inside: np.ndarray) -> np.ndarray:
 
 
 def draw(path: Path, images, labels, before, after, groups) -> bool:
-    """A row an image; False without Matplotlib."""
+    """One row for each image; False without Matplotlib."""
     try:
         import matplotlib
     except ImportError:
@@ -277,7 +276,7 @@ def draw(path: Path, images, labels, before, after, groups) -> bool:
             palette[colour_of[groups[i]]],
         )
         for axis, title, picture in zip(axes[i], titles, pictures, strict=True):
-            # x runs to the right and y down.
+            # Swaps axes, so that x is horizontal and y vertical.
             axis.imshow(np.swapaxes(picture, 0, 1), cmap="gray")
             axis.set_axis_off()
             if i == 0:
@@ -289,7 +288,7 @@ def draw(path: Path, images, labels, before, after, groups) -> bool:
 
 
 def main() -> None:
-    """Train on drawn cells, and separate others before and after."""
+    """Train on drawn cells, and separate others before and after it."""
     parser = argparse.ArgumentParser(
         description=__doc__,
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,

@@ -1,9 +1,9 @@
 """Trains two networks on 1,000 digits and tests them on the other 797.
 
-The same two programs run on the plain CPU kernels, on oneDNN where this build
-has it, and for two epochs on CUDA (emulated where there is no GPU), compared
-step by step with the CPU. Writes the graphs as SVG, and loss curves where
-Matplotlib is installed.
+The same two programs run on the plain CPU kernels, on oneDNN if this build has
+it, and for two epochs on CUDA (emulated without a GPU), compared step by step
+with the CPU. Writes the graphs as SVG, and loss curves if Matplotlib is
+installed.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ PLAIN = "exclude library=ONEDNN"
 
 @dataclass
 class Network:
-    """A program that trains, one that tests, and one that begins."""
+    """Programs that train, test and initialise."""
 
     name: str
     epochs: int
-    rate: float  # of learning, at the beginning
+    rate: float  # the initial learning rate
     train: sl.Program
     test: sl.Program
     startup: sl.Program
@@ -87,7 +87,7 @@ def batches(
     batch: int = BATCH,
     first_epoch: int = 0,
 ):
-    """Feeds of shuffled digits, with a rate that falls to 0 as a cosine."""
+    """Feeds of shuffled digits, with a cosine decay of the rate to 0."""
     images, labels = digits_data.load()
     random = np.random.default_rng(seed)
     for epoch in range(epochs):
@@ -106,7 +106,7 @@ def batches(
 
 
 def start(network: Network, exe: sl.Executor, seed: int) -> sl.Scope:
-    """Parameters of their own for each seed, the same at every place."""
+    """Initial parameters for a seed, the same at every place."""
     scope = sl.Scope()
     scope.step = 100_000 * seed
     exe.run(network.startup, scope=scope)
@@ -116,7 +116,7 @@ def start(network: Network, exe: sl.Executor, seed: int) -> sl.Scope:
 def train(
     network: Network, exe: sl.Executor, seed: int, label: str
 ) -> tuple[float, list[float]]:
-    """Accuracy on the digits kept back, and the loss of each epoch."""
+    """Accuracy on the test digits, and the loss of each epoch."""
     scope = start(network, exe, seed)
     steps = digits_data.TRAIN // BATCH
     losses: list[float] = []
@@ -127,7 +127,7 @@ def train(
         total,
         leave=False,
         unit="step",
-        disable=None,  # where nobody watches
+        disable=None,  # if the output is no terminal
     ):
         (loss,) = exe.run(
             network.train, feed=feed, fetch_list=[network.loss], scope=scope
@@ -138,7 +138,7 @@ def train(
 
 
 def accuracy(network: Network, exe: sl.Executor, scope: sl.Scope) -> float:
-    """The share of the digits kept back that it reads rightly."""
+    """The accuracy on the test digits."""
     images, labels = digits_data.load()
     rest = slice(digits_data.TRAIN, None)
     (logits,) = exe.run(
@@ -151,9 +151,9 @@ def accuracy(network: Network, exe: sl.Executor, scope: sl.Scope) -> float:
 
 
 def compare(network: Network, place, epochs: int) -> tuple[int, float, float]:
-    """Train at two places; steps, and by how much loss and logits differ."""
+    """Train at two places; return steps and errors of loss and logits."""
     here, there = sl.Executor(sl.CPUPlace()), sl.Executor(place)
-    # A place begins with the parameters that the CPU begins with.
+    # Both places start with the parameters of the CPU.
     scopes = [start(network, exe, 1) for exe in (here, there)]
     steps, worst = 0, np.zeros(2)
     for feed in batches(network, 1, epochs):
@@ -173,7 +173,7 @@ def compare(network: Network, place, epochs: int) -> tuple[int, float, float]:
 
 
 def draw_curves(path: Path, title: str, curves: dict[str, list[float]]) -> bool:
-    """One line a curve over epochs, as SVG; False without Matplotlib."""
+    """One curve over epochs for each line, as SVG; False without Matplotlib."""
     try:
         import matplotlib
     except ImportError:
@@ -181,9 +181,9 @@ def draw_curves(path: Path, title: str, curves: dict[str, list[float]]) -> bool:
     matplotlib.use("svg")
     from matplotlib import pyplot
 
-    pyplot.rcParams["svg.fonttype"] = "none"  # letters, not their outlines
+    pyplot.rcParams["svg.fonttype"] = "none"  # as text, not as outlines
     figure, axes = pyplot.subplots(figsize=(7, 4))
-    # Thinner ones over wider ones: kernels agree, and so do their curves.
+    # Thin lines over wide ones, because the curves coincide.
     for i, (name, values) in enumerate(curves.items()):
         epochs = range(1, len(values) + 1)
         axes.plot(epochs, values, label=name, linewidth=5 - 2 * i, alpha=0.7)
@@ -197,7 +197,7 @@ def draw_curves(path: Path, title: str, curves: dict[str, list[float]]) -> bool:
 
 
 def train_everywhere(networks: list[Network], options) -> None:
-    """Train on the CPU with several sets of kernels; draw what came of it."""
+    """Train on the CPU with several sets of kernels, and draw the results."""
     exe = sl.Executor(sl.CPUPlace())
     ways = {"plain": PLAIN, "chosen": "", "oneDNN": "prefer library=ONEDNN"}
     for network in networks:
@@ -227,7 +227,7 @@ def train_everywhere(networks: list[Network], options) -> None:
 
 
 def compare_with_cuda(networks: list[Network], epochs: int) -> None:
-    """Train on CUDA beside the CPU; end the example where they disagree."""
+    """Train on CUDA and the CPU; exit with an error if they disagree."""
     for network in networks:
         begin = time.perf_counter()
         steps, loss, logits = compare(network, sl.CUDAPlace(0), epochs)
@@ -236,7 +236,7 @@ def compare_with_cuda(networks: list[Network], epochs: int) -> None:
             f"within {logits:.0e} of the CPU's in each of {steps} steps "
             f"in {time.perf_counter() - begin:.1f} s"
         )
-        # Rounding differs, and grows from step to step.
+        # Rounding differs, and the difference grows from step to step.
         if not (loss <= 1e-3 and logits <= 1e-2):
             raise SystemExit(
                 f"train_digits: {network.name} on cuda:0 differs from the CPU"
@@ -244,7 +244,7 @@ def compare_with_cuda(networks: list[Network], epochs: int) -> None:
 
 
 def main() -> None:
-    """Train everything everywhere."""
+    """Train all networks everywhere."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--epochs", type=int, help="instead of the usual ones")

@@ -1,9 +1,9 @@
 """Tunes a LeNet for 28x28 pixels, and shows what it gains.
 
 Every kernel of a training step is compared with the reference of its op and
-raced against the others. Then the plan from before, chosen by estimates alone,
-and the plan by records take turns. Writes a report of each; the path of the
-page about the plan by records, and what has changed, is printed last.
+raced against the others. Then the old plan, chosen by estimates alone, and the
+plan by records take turns. Writes a report of each. The last line is the path
+of the page about the new plan and its changes.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from pathlib import Path
 
 
 def gain(before: dict, after: dict) -> str:
-    """How many times as fast, from one race of both plans."""
-    # Noise only adds: where it is large, the shortest run says most.
+    """The speed-up, from a race of both plans."""
+    # Noise only adds. If it is large, the shortest run is most reliable.
     noisy = max(before["spread"], after["spread"]) > 0.25
     which = "best" if noisy else "median"
     apart = after["high"] < before["low"] or before["high"] < after["low"]
@@ -33,7 +33,7 @@ def gain(before: dict, after: dict) -> str:
 
 
 def change(row: dict) -> str:
-    """What became of one op, with its times in runs of both plans."""
+    """The change of one op, with its times in runs of both plans."""
 
     def side(op: dict | None) -> str:
         if op is None:
@@ -58,7 +58,7 @@ def main() -> None:
     )
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
-    # A file of its own, so that the plan from before knows no records.
+    # A new file, so that the old plan has no records.
     records = arguments.out.resolve() / "records.jsonl"
     records.unlink(missing_ok=True)
     os.environ["SLUICE_RECORDS"] = str(records)

@@ -4,9 +4,8 @@
 
 namespace sluice::memory {
 
-// Tells AddressSanitizer that nobody may touch host memory (cached blocks, the
-// rounding behind a block), and that it may be touched again. Nothing in other
-// builds.
+// Marks host memory (a cached block, the rounding after a block) as off limits
+// for AddressSanitizer, and as usable again. Both do nothing in other builds.
 void PoisonForSanitizer(void* pointer, size_t bytes) noexcept;
 void UnpoisonForSanitizer(void* pointer, size_t bytes) noexcept;
 

@@ -15,7 +15,7 @@ using platform::Raise;
 
 namespace {
 
-// So much stays cached, even where nothing is in use.
+// The cache may keep this many bytes even when nothing is in use.
 constexpr size_t kIdleBytes = size_t{512} << 20;
 
 // A cached large block may serve a request this much smaller than itself.
@@ -200,8 +200,8 @@ void CachingAllocator::MakeRoomInCache(size_t bytes) {
   if (bytes <= most) ReduceCache(most - bytes);
 }
 
-// Large blocks go first: they are the fewest calls and the least likely to be
-// asked for in just this size again.
+// Frees large blocks first: that takes the fewest calls, and a later request is
+// least likely to have exactly their size.
 void CachingAllocator::ReduceCache(size_t most) {
   for (int size_class = kSizeClasses - 1;
        size_class >= 0 && cached_bytes_ > most; --size_class) {
@@ -268,7 +268,7 @@ void CachingAllocator::ResetPeak() {
   stats_.peak = stats_.in_use;
 }
 
-// Builds the message without operator new, which may be what has failed.
+// Builds the message without operator new, because that may be what failed.
 void CachingAllocator::RaiseExhausted(size_t bytes) const {
   const bool within =
       bytes <= stats_.limit && stats_.in_use <= stats_.limit - bytes;

@@ -15,32 +15,32 @@
 
 namespace sluice::memory {
 
-// The figures of one place; sizes in bytes.
+// Memory counters of one place; sizes are in bytes.
 struct MemoryStats {
-  size_t in_use = 0;        // asked for and not freed yet
-  size_t peak = 0;          // the most that was in use at once
-  size_t reserved = 0;      // taken from the system: in use, rounding and cache
-  size_t limit = 0;         // nothing that takes `reserved` past it is granted
-  int64_t allocations = 0;  // calls of Alloc that gave memory
-  int64_t system_allocations = 0;  // of these, how many asked the system
+  size_t in_use = 0;        // requested and not freed yet
+  size_t peak = 0;          // the largest `in_use` so far
+  size_t reserved = 0;      // held from the system: in use, rounding and cache
+  size_t limit = 0;         // `reserved` may not exceed it
+  int64_t allocations = 0;  // successful calls of Alloc
+  int64_t system_allocations = 0;  // of these, how many called the system
   int64_t cached_hits = 0;         // and how many reused a freed block
 };
 
 // "in use 12 B, peak 4096 B, reserved 4096 B, limit 1048576 B"
 SLUICE_API std::string ToString(const MemoryStats& stats);
 
-// The memory of one device. Freed blocks are kept by size class and handed out
-// again; what is cached never exceeds a quarter of the limit, and all of it
-// goes back to the system before an allocation fails. When the system is asked
-// for a block, no more stays cached than is in use, or 512 MiB: requests that
-// grow and grow would never find what is cached. There is one for each
-// place, made on first use and never destroyed; tests make their own. Every
-// function may be called from any thread.
+// The memory of one device. Freed blocks are cached by size class and reused.
+// The cache never exceeds a quarter of the limit, and all of it goes back to
+// the system before an allocation fails. When the system is called for a block,
+// the cache keeps at most as many bytes as are in use, or 512 MiB: growing
+// requests would never fit what is cached. Each place has one allocator, made
+// on first use and never destroyed; tests make their own. Every function may be
+// called from any thread.
 class SLUICE_API CachingAllocator {
  public:
   // `device` must outlive the allocator.
   explicit CachingAllocator(platform::Device& device);
-  // Gives everything back to the system, also what is still in use.
+  // Returns all memory to the system, including blocks that are still in use.
   ~CachingAllocator();
 
   CachingAllocator(const CachingAllocator&) = delete;
@@ -54,16 +54,16 @@ class SLUICE_API CachingAllocator {
   bool Owns(const void* pointer) const;
 
   MemoryStats stats() const;
-  // Applies to what is taken from the system from now on; what is cached goes
-  // back at once where it is too much.
+  // Limits later requests to the system. The whole cache is freed at once if
+  // more than `bytes` is reserved.
   void SetLimit(size_t bytes);
-  // Gives the cached blocks back to the system; returns their bytes.
+  // Returns the cached blocks to the system; the result is their size in bytes.
   size_t ReleaseCache();
-  // Lets the peak start again from what is in use now.
+  // Resets the peak to what is in use now.
   void ResetPeak();
 
  private:
-  // All with mutex_ held.
+  // mutex_ must be held in all of these.
   Block* TakeCached(size_t bytes, size_t rounded);
   Block* TakeFromSystem(size_t rounded);
   Block* Take(size_t bytes, bool fail_first);
@@ -89,10 +89,10 @@ class SLUICE_API CachingAllocator {
   BlockTable blocks_;
 };
 
-// The allocator of a place. Raises what DeviceManager::Get raises.
+// Returns the allocator of a place. Raises what DeviceManager::Get raises.
 SLUICE_API CachingAllocator& AllocatorOf(platform::PlaceKey place);
 
-// The places where something was allocated so far, in their order.
+// Returns the places where memory was allocated so far, in their order.
 SLUICE_API std::vector<platform::PlaceKey> UsedPlaces();
 
 SLUICE_API MemoryStats Stats(platform::PlaceKey place);

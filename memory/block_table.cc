@@ -40,7 +40,7 @@ void BlockTable::Erase(const Block* block) {
   while (slots_[hole] != block) {
     hole = (hole + 1) & mask;
   }
-  // Close the gap: what follows moves up unless that is before its home.
+  // Closes the gap: later entries move up unless their home is after the gap.
   for (size_t i = (hole + 1) & mask; slots_[i] != nullptr; i = (i + 1) & mask) {
     const size_t home = Home(slots_[i]->pointer);
     if (((i - home) & mask) >= ((i - hole) & mask)) {

@@ -11,23 +11,23 @@ namespace sluice::memory {
 // One piece of memory from the system, in use or cached.
 struct Block {
   void* pointer;
-  size_t bytes;      // of the system's memory
-  size_t requested;  // by the user; 0 while cached
-  Block* next;       // in its cache list
+  size_t bytes;      // size of the system's memory
+  size_t requested;  // size that the user requested; 0 while cached
+  Block* next;       // next block in its cache list
   bool cached;
 };
 
-// Finds the Block of a pointer, in a table beside the memory because the host
-// may not be able to read what lies in front of the pointer. Open addressing
+// Maps a pointer to its Block. The table is separate from the memory because
+// the host may be unable to read a header before the pointer. Open addressing
 // with linear probing, at most half full. Not thread-safe; owns no Block.
 class SLUICE_API BlockTable {
  public:
-  // Makes room for one more block, so that the next Insert cannot fail. May
-  // throw std::bad_alloc and changes nothing then.
+  // Makes room for one more block, so that the next Insert cannot fail. If it
+  // throws std::bad_alloc, nothing has changed.
   void Reserve();
 
   void Insert(Block* block);
-  // The block that starts at `pointer`, or nullptr.
+  // Returns the block that starts at `pointer`, or nullptr.
   Block* Find(const void* pointer) const;
   void Erase(const Block* block);
 

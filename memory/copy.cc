@@ -35,7 +35,7 @@ void CheckPointers(PlaceKey to_place,
                  bytes, from_place, to_place);
 }
 
-// `context` is of one of the places and the other is the same or the host.
+// One of the places is that of `context`; the other is the same or the host.
 void Enqueue(DeviceContext& context,
              PlaceKey to_place,
              void* to,
@@ -108,8 +108,8 @@ void CopyAsync(DeviceContext& context,
   if (bytes == 0) return;
   CheckPointers(to_place, to, from_place, from, bytes);
   if (IsHost(to_place) && IsHost(from_place)) {
-    // A queue of the device need not know how to copy on the host; what it
-    // does before this copy may be what is copied.
+    // The device's queue may be unable to copy on the host, and its earlier
+    // work may produce the bytes that are copied.
     if (!IsHost(own)) context.Wait();
     std::memcpy(to, from, bytes);
   } else {

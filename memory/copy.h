@@ -11,22 +11,22 @@ class DeviceContext;
 
 namespace sluice::memory {
 
-// Copies `bytes` bytes between any two places, the same one included, and
-// returns when they have arrived. The ranges must not overlap. Between two
-// devices the bytes are staged in at most 1 MiB of host memory. May be called
-// from any thread: it uses contexts of its own, so work that another context
-// still has to do on the memory must have been waited for. Raises
-// InvalidArgument for a null pointer (unless there is nothing to copy), what
-// DeviceManager::Get and Alloc raise, and what the devices report.
+// Copies `bytes` bytes between any two places, which may be equal, and returns
+// when they have arrived. The ranges must not overlap. Between two devices the
+// bytes are staged in at most 1 MiB of host memory. May be called from any
+// thread. It uses its own contexts, so the caller must first wait for work of
+// other contexts on this memory. Raises InvalidArgument for a null pointer
+// (unless `bytes` is 0), what DeviceManager::Get and Alloc raise, and what the
+// devices report.
 SLUICE_API void Copy(platform::PlaceKey to_place,
                      void* to,
                      platform::PlaceKey from_place,
                      const void* from,
                      size_t bytes);
 
-// Enqueues such a copy on a context; both ranges must stay alive and untouched
-// until the context's Wait returns. Raises InvalidArgument unless each place
-// is the host or the context's own.
+// Enqueues a copy on a context; both ranges must stay alive and untouched until
+// the context's Wait returns. Raises InvalidArgument unless each place is the
+// host or the context's own.
 SLUICE_API void CopyAsync(platform::DeviceContext& context,
                           platform::PlaceKey to_place,
                           void* to,

@@ -15,8 +15,8 @@ using platform::PlaceKey;
 
 namespace {
 
-// The allocators of all places. Never destroyed: memory may be freed by
-// objects that outlive everything else.
+// The allocators of all places. They are never destroyed, because objects that
+// outlive everything else may free memory.
 class Allocators {
  public:
   CachingAllocator* Find(PlaceKey place) {
@@ -31,7 +31,7 @@ class Allocators {
   CachingAllocator& Get(PlaceKey place) {
     CachingAllocator* found = Find(place);
     if (found != nullptr) return *found;
-    // Outside of the lock: it may load a plug-in, which may use memory.
+    // The lock is not held here: Get may load a plug-in, which may use memory.
     auto& device = platform::DeviceManager::Instance().Get(place);
     std::lock_guard<std::mutex> lock(mutex_);
     auto& allocator = allocators_[place];

@@ -8,8 +8,8 @@
 
 namespace sluice::memory {
 
-// Memory of a place, from the place's CachingAllocator. Every function may be
-// called from any thread, with a Place, one of its alternatives or a PlaceKey.
+// Memory of a place, from its CachingAllocator. Every function may be called
+// from any thread, with a Place, one of its alternatives or a PlaceKey.
 
 namespace internal {
 SLUICE_API void* Alloc(platform::PlaceKey place, size_t bytes);
@@ -17,16 +17,16 @@ SLUICE_API void Free(platform::PlaceKey place, void* pointer);
 SLUICE_API size_t Used(platform::PlaceKey place);
 }  // namespace internal
 
-// `bytes` of uninitialised memory, 64-byte aligned. 0 bytes give a valid
-// pointer of its own, to be freed as others are. Raises ResourceExhausted with
-// the figures of the place when there is not enough even after everything
-// cached went back to the system, and what DeviceManager::Get raises.
+// Allocates `bytes` of uninitialised memory, 64-byte aligned. For 0 bytes it
+// returns a unique valid pointer, which must be freed as well. Raises
+// ResourceExhausted with the place's counters when there is not enough memory
+// even without the cache, and what DeviceManager::Get raises.
 template <typename Place>
 void* Alloc(const Place& place, size_t bytes) {
   return internal::Alloc(platform::PlaceKey(place), bytes);
 }
 
-// Gives back what Alloc of the same place returned; nullptr is fine. Raises
+// Frees what Alloc of the same place returned; nullptr is allowed. Raises
 // InvalidArgument for any other pointer and for one that was freed before.
 // Never allocates.
 template <typename Place>
@@ -34,8 +34,8 @@ void Free(const Place& place, void* pointer) {
   internal::Free(platform::PlaceKey(place), pointer);
 }
 
-// Bytes in use: the sum of what was asked for and not freed yet. 0 for a place
-// that nobody used; no device is touched.
+// Returns the bytes in use: the sum of all requests that are not freed yet. It
+// is 0 for an unused place; no device is touched.
 template <typename Place>
 size_t Used(const Place& place) {
   return internal::Used(platform::PlaceKey(place));
@@ -46,7 +46,7 @@ struct Deleter {
   void operator()(void* pointer) const { internal::Free(place, pointer); }
 };
 
-// Memory that is freed when its owner goes.
+// Memory that is freed when its owner is destroyed.
 using UniqueMemory = std::unique_ptr<void, Deleter>;
 
 template <typename Place>

@@ -6,9 +6,9 @@
 
 namespace sluice::memory {
 
-// Sizes are rounded up so that a freed block fits the next request of about
-// its size: to 64 bytes up to 512, then to an eighth of the power of two below
-// (at most 12.5 % more), and from 1 MiB on to 64 KiB. Blocks are kept by class;
+// Sizes are rounded up so that a freed block fits the next request of about its
+// size: to 64 bytes up to 512, then to an eighth of the power of two below (at
+// most 12.5 % more), and from 1 MiB on to 64 KiB. Blocks are cached by class;
 // above 1 MiB the blocks of one class differ in size.
 inline constexpr size_t kAlignment = 64;
 inline constexpr size_t kLargeBytes = size_t{1} << 20;
@@ -16,7 +16,7 @@ inline constexpr size_t kLargeStep = size_t{64} << 10;
 inline constexpr size_t kMaxBytes = size_t{1} << 47;
 inline constexpr int kSizeClasses = 8 + (47 - 9) * 8;
 
-// The class of 1 to kMaxBytes bytes.
+// Returns the class of a request of 1 to kMaxBytes bytes.
 constexpr int SizeClass(size_t bytes) {
   const size_t last = bytes - 1;
   if (last < 512) return static_cast<int>(last / 64);
@@ -25,7 +25,7 @@ constexpr int SizeClass(size_t bytes) {
   return 8 + (log - 9) * 8 + eighth;
 }
 
-// What a request of 1 to kMaxBytes bytes is rounded up to.
+// Rounds up a request of 1 to kMaxBytes bytes.
 constexpr size_t RoundToClass(size_t bytes) {
   const size_t last = bytes - 1;
   size_t step = 64;
@@ -38,7 +38,7 @@ constexpr size_t RoundToClass(size_t bytes) {
 }
 
 constexpr size_t RoundToAlignment(size_t bytes) {
-  return ((bytes - 1) / kAlignment + 1) * kAlignment;
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
 }  // namespace sluice::memory

@@ -6,8 +6,8 @@
 namespace sluice::memory {
 namespace {
 
-// Plain atomics: they are used inside of operator new, where nothing that
-// allocates or needs construction may be.
+// These are plain atomics because operator new uses them, where nothing may
+// allocate or need construction.
 std::atomic<bool> counting{false};
 std::atomic<int64_t> count{0};
 std::atomic<int64_t> fail_at{0};

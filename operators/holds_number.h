@@ -7,9 +7,9 @@
 
 namespace sluice::operators {
 
-// Whether `value` is an element of `dtype`, for attributes that say what to
-// fill with: floats take every number, rounded; others the whole numbers that
-// they have.
+// Whether an attribute `value` that a tensor is filled with is an element of
+// `dtype`. Floats accept every number and round it; other dtypes accept
+// integers in their range.
 inline bool HoldsNumber(platform::DType dtype, double value) {
   const platform::NumberFormat& format = platform::FormatOf(dtype);
   if (format.is_float()) return true;

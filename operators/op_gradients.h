@@ -7,8 +7,8 @@
 
 namespace sluice::operators {
 
-// For ops whose gradient some other op computes already: the op `type` that
-// reads Out@GRAD as its X and writes the gradient of variable `x` as its Out.
+// Returns a gradient op for ops whose gradient an existing op computes: op
+// `type` reads Out@GRAD as X and writes the gradient of variable `x` as Out.
 inline framework::OpDesc GradientThrough(const framework::OpDesc& forward,
                                          const std::string& x,
                                          std::string type,

@@ -57,7 +57,7 @@ std::shared_ptr<const PackedWeights> PackedWeights::Get(
     key.first.push_back(VersionOf(*parameter));
   }
   Table& table = TheTable();
-  // Held while packing: who comes second waits, and shares what was made.
+  // Held while packing: a second thread waits and shares the result.
   const std::lock_guard<std::mutex> lock(table.mutex);
   if (auto packed = table.packed[key].lock()) return packed;
   std::erase_if(table.packed,

@@ -14,15 +14,15 @@
 
 namespace sluice::operators {
 
-// What parameters are made into before a kernel uses them. Immutable; any
-// thread may use it.
+// Converts parameters to the form that a kernel uses. Immutable; any thread may
+// use it.
 class SLUICE_API Packing {
  public:
   virtual ~Packing();
   Packing(const Packing&) = delete;
   Packing& operator=(const Packing&) = delete;
 
-  // Two packings of one key make the same of the same parameters.
+  // Two packings with the same key return equal results for equal parameters.
   const std::string& key() const { return key_; }
   // Raises ResourceExhausted.
   virtual framework::Tensor Make(
@@ -37,36 +37,36 @@ class SLUICE_API Packing {
 };
 using PackingPtr = std::shared_ptr<const Packing>;
 
-// Memory of so many bytes.
+// Returns a tensor of `bytes` bytes.
 SLUICE_API framework::Tensor PackedBytes(size_t bytes);
 
-// What one packing is made of, at most.
+// The maximum number of parameters of one packing.
 inline constexpr size_t kMaxPackedParameters = 5;
 
-// Parameters as a kernel likes them, made once for each version of their
-// contents and shared by all plans that want the same. Immutable.
+// Parameters in the form that a kernel uses. They are packed once for each
+// version of their contents and shared by all plans. Immutable.
 class SLUICE_API PackedWeights {
  public:
-  // Of which storage, of which of its contents (Tensor::storage_version), and
-  // where in it the parameter begins.
+  // The storage, the version of its contents (Tensor::storage_version), and the
+  // address of the parameter in it.
   using Version = std::tuple<uint64_t, uint64_t, const void*>;
 
-  // What `packing` makes of `parameters`; looked for among those that somebody
-  // holds, else made with `threads` threads and counted as weights.packed.
-  // Thread-safe. Raises ResourceExhausted.
+  // Returns the result of `packing` for `parameters`: an existing one if it is
+  // still in use, otherwise a new one, packed by `threads` threads and counted
+  // as weights.packed. Thread-safe. Raises ResourceExhausted.
   static std::shared_ptr<const PackedWeights> Get(
       std::span<const framework::Tensor* const> parameters,
       const PackingPtr& packing,
       int threads);
 
-  // Replaces *packed, which may be nullptr, where it was not made of these
-  // parameters as they are now.
+  // Replaces *packed, which may be nullptr, unless it is the result for the
+  // present contents of these parameters.
   static void Renew(std::span<const framework::Tensor* const> parameters,
                     const PackingPtr& packing,
                     int threads,
                     std::shared_ptr<const PackedWeights>* packed);
 
-  // Not const, as a memory handle of oneDNN wants it; nobody writes there.
+  // Non-const for oneDNN's memory handles; the data is never written.
   void* data() const { return data_; }
 
  private:
@@ -75,18 +75,18 @@ class SLUICE_API PackedWeights {
                 framework::Tensor storage);
 
   std::vector<Version> versions_;  // by parameter
-  PackingPtr packing_;             // so that nobody else gets its key
+  PackingPtr packing_;             // keeps its key reserved
   framework::Tensor storage_;
   void* data_ = nullptr;
 };
 
-// What a kernel packed last. Any thread may use it.
+// The last result of a kernel's packing. Any thread may use it.
 class SLUICE_API KeptWeights {
  public:
   KeptWeights(PackingPtr packing, int threads)
       : packing_(std::move(packing)), threads_(threads) {}
 
-  // Of the parameters as they are now: packed again where one has changed.
+  // Returns the packed parameters. Packs again if one has changed.
   std::shared_ptr<const PackedWeights> Get(
       std::span<const framework::Tensor* const> parameters) const;
 

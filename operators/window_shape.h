@@ -5,12 +5,11 @@
 
 #include "sluice/framework/op/infer_shape_context.h"
 
-// What the shape functions of convolutions and pooling check: windows that
-// slide over the height and the width of a tensor, and over the depth of a
-// volume.
+// Shared by the shape functions of convolutions and pooling: windows that slide
+// over height and width, and over the depth of a volume.
 namespace sluice::operators {
 
-// One of the two or three dimensions. Sizes are -1 while unknown.
+// One of the two or three dimensions. Sizes are -1 if unknown.
 struct WindowAxis {
   std::string_view name;
   int64_t kernel = -1;
@@ -20,7 +19,7 @@ struct WindowAxis {
   int64_t pad_after = 0;
 };
 
-// The entries of attribute `name`, one for each of `dims` dimensions.
+// Returns the entries of attribute `name`, one for each of `dims` dimensions.
 inline const std::vector<int64_t>& WindowInts(
     const framework::InferShapeContext& context,
     std::string_view name,
@@ -33,8 +32,8 @@ inline const std::vector<int64_t>& WindowInts(
   return ints;
 }
 
-// The dimensions with strides and paddings read and checked; the paddings may
-// be one for each of them, or two: [top, bottom, left, right].
+// Reads and checks strides and paddings, and returns the dimensions. Paddings
+// have one entry a dimension or two: [top, bottom, left, right].
 inline std::vector<WindowAxis> WindowAxes(
     const framework::InferShapeContext& context, size_t dims = 2) {
   constexpr std::string_view kNames[] = {"depth", "height", "width"};
@@ -62,7 +61,7 @@ inline std::vector<WindowAxis> WindowAxes(
   return axes;
 }
 
-// Adds attribute dilations, checked.
+// Checks attribute dilations and adds it to `axes`.
 inline void ReadDilations(const framework::InferShapeContext& context,
                           std::vector<WindowAxis>* axes) {
   const auto& dilations = WindowInts(context, "dilations", axes->size());
@@ -73,9 +72,9 @@ inline void ReadDilations(const framework::InferShapeContext& context,
   }
 }
 
-// How many windows there are along an axis of `size` elements; -1 while that
-// is not known. `whole` is false where the last window may reach past the
-// padded end (ceil_mode); it begins inside the input or its first padding.
+// Returns the number of windows along an axis of `size` elements; -1 if
+// unknown. If `whole` is false (ceil_mode), the last window may extend past the
+// padded end, but it begins inside the input or the padding before it.
 inline int64_t WindowCount(const framework::InferShapeContext& context,
                            const WindowAxis& axis,
                            int64_t size,
@@ -106,7 +105,7 @@ inline int64_t WindowCount(const framework::InferShapeContext& context,
   int64_t steps = (padded - extent) / axis.stride;
   const bool cut = steps * axis.stride < padded - extent;
   if (!whole && cut) {
-    // In this form nothing overflows.
+    // This form cannot overflow.
     const int64_t inside = size + axis.pad_before - 1;
     if (steps < inside / axis.stride) ++steps;
   }

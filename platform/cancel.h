@@ -6,8 +6,8 @@
 
 #include "sluice/platform/export.h"
 
-// A flag of the process by which whoever pressed Ctrl-C stops long work. All
-// functions may be called from any thread.
+// A flag of the process that stops long work, e.g. after Ctrl-C. All functions
+// may be called from any thread.
 namespace sluice::platform {
 
 namespace internal {

@@ -7,7 +7,7 @@
 namespace sluice::platform {
 namespace {
 
-// Null pointers are fine where there is nothing to copy; memcpy's are not.
+// Allows null pointers for 0 bytes; memcpy does not.
 void CopyBytes(void* to, const void* from, size_t bytes) {
   if (bytes != 0) std::memcpy(to, from, bytes);
 }

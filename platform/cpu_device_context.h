@@ -8,9 +8,9 @@ struct DefaultDevice;
 
 namespace sluice::platform {
 
-// The host's context: work is done when the call returns, so Wait has nothing
-// to wait for. It has no state of its own; unlike other contexts, one may be
-// used by several threads at once.
+// The host's context: work is done when the call returns, so Wait does nothing.
+// It has no state; unlike other contexts, it may be used by several threads at
+// once.
 class SLUICE_API CPUDeviceContext final : public DeviceContext {
  public:
   CPUDeviceContext() = default;

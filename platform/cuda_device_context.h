@@ -17,8 +17,8 @@ namespace sluice::platform {
 
 struct DataFault;  // platform/cuda/data_check.h
 
-// What a CUDADeviceContext needs from libsluice_cuda.so, the module that CUDA's
-// headers stay in.
+// The interface of a CUDADeviceContext to libsluice_cuda.so, the only module
+// that includes CUDA's headers.
 class SLUICE_API CUDAContextBackend {
  public:
   virtual ~CUDAContextBackend();
@@ -27,10 +27,10 @@ class SLUICE_API CUDAContextBackend {
   virtual void CopyToHost(void* host, const void* device, size_t bytes) = 0;
   virtual void CopyOnDevice(void* to, const void* from, size_t bytes) = 0;
   virtual void Wait() = 0;
-  // What is enqueued from now on begins after what `other`, of the same
-  // device, has been given so far.
+  // Work enqueued here from now on begins after all work that is enqueued so
+  // far on `other`, a context of the same device.
   virtual void WaitFor(CUDAContextBackend& other) = 0;
-  // Makes the device that of the calling thread.
+  // Makes the device current for the calling thread.
   virtual void Enter() = 0;
 
   virtual CUstream_st* stream() const = 0;
@@ -46,9 +46,9 @@ class SLUICE_API CUDAContextBackend {
   CUDAContextBackend& operator=(const CUDAContextBackend&) = delete;
 };
 
-// The context of a CUDA device: a stream, and what libraries need to work on
-// it. Copies go through pinned memory and are done when Wait returns. Kernels
-// see this header, also those of a build whose CUDA is emulated.
+// The context of a CUDA device: a stream and the handles of libraries. Copies
+// go through pinned memory and are done when Wait returns. Kernels include this
+// header, also in a build with emulated CUDA.
 class SLUICE_API CUDADeviceContext final : public DeviceContext {
  public:
   // A new context of the device, with a stream of its own. Raises what
@@ -64,7 +64,7 @@ class SLUICE_API CUDADeviceContext final : public DeviceContext {
   void CopyToHost(void* host, const void* device, size_t bytes) override;
   void CopyOnDevice(void* to, const void* from, size_t bytes) override;
   void Wait() override;
-  // By an event when `other` is a context of the same device.
+  // Uses an event when `other` is a context of the same device.
   void WaitFor(DeviceContext& other) override;
   void Compute(FunctionRef<void()> kernel) override;
   void SetOpIndex(int op_index) override { op_index_ = op_index; }
@@ -72,10 +72,10 @@ class SLUICE_API CUDADeviceContext final : public DeviceContext {
 
   // The stream that kernels run on (a cudaStream_t).
   CUstream_st* stream() const { return stream_; }
-  // A cublasHandle_t bound to the stream, made when first asked for.
+  // Returns a cublasHandle_t bound to the stream, made on first use.
   cublasContext* cublas() const { return backend_->cublas(); }
   // For Eigen's device expressions: `out.device(context.eigen_device()) = ...`.
-  // Include <eigen_gpu.cuh> in a .cu file to use it. Made when first asked for.
+  // Include <eigen_gpu.cuh> in a .cu file to use it. Made on first use.
   const Eigen::GpuDevice& eigen_device() const {
     return backend_->eigen_device();
   }

@@ -21,9 +21,9 @@ std::string Device::Description() const {
 
 namespace {
 
-constexpr int kMaxDevices = 0xFFFF;  // 65535 stands for "no such device"
+constexpr int kMaxDevices = 0xFFFF;  // 65535 means "no such device"
 
-// One device, made by the first who asks; later callers wait for that.
+// One device, made on first use; concurrent callers wait until it is made.
 struct Slot {
   std::mutex mutex;
   std::unique_ptr<Device> device;
@@ -50,12 +50,12 @@ std::string Join(const std::vector<PlaceKey>& places) {
 }  // namespace
 
 struct DeviceManager::State {
-  // Kinds are only ever added, so a pointer to one stays valid.
+  // Kinds are never removed, so a pointer to one stays valid.
   mutable std::mutex mutex;
   std::map<PlaceKind, Kind> kinds;
 
-  // Held while a loader runs, so that all who ask for its kind wait for it;
-  // recursive because a loader may ask for devices itself.
+  // Held while a loader runs, so that all callers wait for it. It is recursive
+  // because a loader may itself call the DeviceManager.
   std::recursive_mutex loading;
   KindLoader loader;
   std::set<PlaceKind> asked;

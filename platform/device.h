@@ -20,29 +20,29 @@ class SLUICE_API Device {
   virtual ~Device();
 
   virtual PlaceKey place() const = 0;
-  // What a person calls it, e.g. "NVIDIA H100 80GB HBM3 (sm_90)".
+  // Name for users, e.g. "NVIDIA H100 80GB HBM3 (sm_90)".
   virtual std::string Description() const;
-  // True when the CPU only plays the device: it computes the same numbers, and
-  // its times mean nothing.
+  // True when the CPU emulates the device: results are the same, but measured
+  // times are meaningless.
   virtual bool is_emulated() const { return false; }
 
-  // Raw memory, 64-byte aligned; nullptr when there is none. Users want
-  // memory::Alloc, which caches, counts and limits.
+  // Returns raw memory, 64-byte aligned, or nullptr when there is none. Callers
+  // should use memory::Alloc, which caches, counts and limits.
   virtual void* Allocate(size_t bytes) = 0;
   virtual void Free(void* pointer, size_t bytes) = 0;
-  // Bytes that memory::Alloc may hand out at most by default.
+  // Default limit of memory::Alloc for this device, in bytes.
   virtual size_t MemoryLimit() const = 0;
   // True when the host may read and write the memory directly.
   virtual bool host_accessible() const = 0;
 
-  // Of the memory at `pointer`, which Allocate returned, the first `bytes` are
-  // in use from now on; 0 while it waits in a cache. A device may watch that
-  // nobody touches the rest.
+  // Declares that the first `bytes` of the memory at `pointer`, which Allocate
+  // returned, are in use from now on; 0 for cached memory. A device may check
+  // that the rest is not touched.
   virtual void SetUsable(void* /*pointer*/, size_t /*bytes*/) {}
 
   virtual std::unique_ptr<DeviceContext> CreateContext() = 0;
-  // True when copies to and from the host run beside kernels, so that a plan
-  // gives each direction a context of its own.
+  // True when copies to and from the host can overlap kernels, so that a plan
+  // uses a separate context for each direction.
   virtual bool copies_beside_kernels() const { return false; }
 
  protected:
@@ -51,39 +51,39 @@ class SLUICE_API Device {
   Device& operator=(const Device&) = delete;
 };
 
-// All devices of the process, made when first asked for. Thread-safe.
+// All devices of the process, made on first use. Thread-safe.
 class SLUICE_API DeviceManager {
  public:
-  // Finds or refuses (with the reason, as an Error) device `index` of a kind.
-  // Where there is none, index 0 is asked for all the same, for the reason.
+  // Makes device `index` of a kind, or raises the reason why it cannot. For a
+  // kind with no devices it is still called with index 0, for the reason.
   using Factory = std::function<std::unique_ptr<Device>(int index)>;
 
-  // Adds a kind, if it can, by calling AddKind; raises what went wrong.
+  // Calls AddKind for a kind if possible; raises the error otherwise.
   using KindLoader = std::function<void(PlaceKind)>;
 
-  // Never destroyed, so that memory may be given back while the process ends.
+  // Never destroyed, because memory may be freed while the process ends.
   static DeviceManager& Instance();
 
-  // Raises NotFound or Unimplemented with what to do, e.g. that this build has
-  // no CUDA or that no plug-in offers the kind.
+  // Raises NotFound or Unimplemented with advice, e.g. that this build has no
+  // CUDA or that no plug-in offers the kind.
   Device& Get(PlaceKey place);
 
-  // Called by Get and LoadAndCount, outside of all locks but its own, for a
-  // kind that was not added: once, or again after it raised. So a plug-in is
-  // loaded on first use; nullptr goes back to LoadPluginOfKind, the default.
+  // Sets what Get and LoadAndCount call, without other locks, for a kind that
+  // was not added: once, or again after it raised. So plug-ins are loaded on
+  // first use; nullptr restores LoadPluginOfKind.
   void SetKindLoader(KindLoader loader);
 
-  // Adds a kind (a plug-in's) with devices 0 to count - 1. Raises
-  // InvalidArgument if the kind is there already or if an argument is bad.
+  // Adds a kind (of a plug-in) with devices 0 to count - 1. Raises
+  // InvalidArgument if the kind exists already or if an argument is bad.
   void AddKind(PlaceKind kind, int count, Factory factory);
 
-  // Devices of a kind that was added; 0 for all others.
+  // Number of devices of a kind that was added; 0 for all others.
   int Count(PlaceKind kind) const;
-  // The same after loading what offers the kind, as Get does; 0 when there is
-  // nothing to load. Raises what the loader raises.
+  // Number of devices of a kind, which is loaded first as by Get; 0 when there
+  // is nothing to load. Raises what the loader raises.
   int LoadAndCount(PlaceKind kind);
 
-  // Every place that can be used now, the CPU first.
+  // Returns every place that can be used now, the CPU first.
   std::vector<PlaceKey> Places() const;
 
  private:

@@ -8,10 +8,10 @@
 
 namespace sluice::platform {
 
-// A queue of work on one device. Everything enqueued on one context happens in
-// order; a copy or kernel may return before it is done, and what it reads or
-// writes must stay alive and untouched until Wait() returns. A context is used
-// by one thread at a time; every frame of a plan has its own.
+// A queue of work on one device, executed in order. A copy or kernel may return
+// before it is done; the memory it reads or writes must stay alive and
+// untouched until Wait() returns. A context is used by one thread at a time;
+// every frame of a plan has its own.
 class SLUICE_API DeviceContext {
  public:
   virtual ~DeviceContext();
@@ -23,19 +23,19 @@ class SLUICE_API DeviceContext {
   virtual void CopyToHost(void* host, const void* device, size_t bytes) = 0;
   virtual void CopyOnDevice(void* to, const void* from, size_t bytes) = 0;
 
-  // Blocks until everything enqueued so far is done. Raises the first error
-  // of the queued work (DeviceLost or what the kernel said).
+  // Blocks until everything enqueued so far is done. Raises the first error of
+  // the queued work (DeviceLost or the kernel's own).
   virtual void Wait() = 0;
 
-  // What is enqueued here from now on begins after everything that `other` has
-  // been given so far. Here the host waits for it; a device does better with
-  // events among its own contexts.
+  // Work enqueued here from now on begins after all work that `other` has so
+  // far. This default blocks the host; a device should use events between its
+  // contexts.
   virtual void WaitFor(DeviceContext& other) { other.Wait(); }
 
-  // Wraps the call of one kernel; a device may prepare itself around it.
+  // Wraps the call of one kernel; a device may do work before and after it.
   virtual void Compute(FunctionRef<void()> kernel) { kernel(); }
 
-  // The index of the op whose work is enqueued next, for error messages.
+  // Sets the index of the op that enqueues next, for error messages.
   virtual void SetOpIndex(int /*op_index*/) {}
   // The op whose queued work made the last Wait fail; -1 for none, and where
   // it is not known.

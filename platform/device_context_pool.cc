@@ -27,7 +27,7 @@ DeviceContextPool& DeviceContextPool::Instance() {
   return *pool;
 }
 
-// Contexts are made outside of the lock: it can take long, and fail.
+// Creates contexts without the lock: it can take long, and fail.
 
 DeviceContext& DeviceContextPool::Get(PlaceKey place) {
   {
@@ -53,7 +53,7 @@ DeviceContextPool::Lease DeviceContextPool::Acquire(PlaceKey place) {
       contexts.idle.pop_back();
       return lease;
     }
-    // Room for every lease to come back, so that giving back cannot fail.
+    // Reserves space for all leases, so that giving back cannot fail.
     contexts.idle.reserve(contexts.leased + 1);
     ++contexts.leased;
   }

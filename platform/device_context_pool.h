@@ -8,28 +8,28 @@
 
 namespace sluice::platform {
 
-// The contexts of all places of the process, made when first asked for: no
-// device is touched before. The pool owns them; every function may be called
-// from any thread.
+// The contexts of all places of the process, made on first use; no device is
+// touched earlier. The pool owns them. Every function may be called from any
+// thread.
 class SLUICE_API DeviceContextPool {
  public:
-  // Never destroyed, so that leases may end while the process does.
+  // Never destroyed, because leases may end while the process ends.
   static DeviceContextPool& Instance();
 
-  // The one context of the place that everybody shares. A context is for one
-  // thread at a time; where several threads work on a place, each takes a
-  // lease instead. Raises what DeviceManager::Get raises.
+  // Returns the shared context of the place. A context is for one thread at a
+  // time; threads that work on a place concurrently acquire leases instead.
+  // Raises what DeviceManager::Get raises.
   DeviceContext& Get(PlaceKey place);
 
-  // Waits for a leased context and puts it back; one whose wait fails is
-  // thrown away with its error.
+  // Waits for a leased context and returns it to the pool. If the wait fails,
+  // the context and the error are dropped.
   struct GiveBack {
     PlaceKey place;
     void operator()(DeviceContext* context) const noexcept;
   };
   using Lease = std::unique_ptr<DeviceContext, GiveBack>;
 
-  // A context of the place that nobody else uses while the lease lasts.
+  // Returns a context that is exclusive to the lease.
   Lease Acquire(PlaceKey place);
 
  private:

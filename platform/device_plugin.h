@@ -3,7 +3,7 @@
 // The interface between Sluice and a device plug-in: a shared library that
 // adds one type of device and the kernels that run on it. This header is all
 // that a plug-in needs; it compiles as C99 and as C++ and includes nothing of
-// Sluice. `design/adding_a_device.md` builds a whole plug-in in one file.
+// Sluice. `docs/adding_a_device.md` builds a whole plug-in in one file.
 //
 // A plug-in exports one function, SluicePluginInit, which returns a table of
 // callbacks. Sluice checks the table completely before it uses any of it: a
@@ -23,8 +23,8 @@
 //   called from two threads at once for the same device, so it needs no locks.
 //
 // Growing: every struct starts with its own size. New members are added at the
-// end only, and whoever reads a struct ignores what lies beyond the size that
-// the writer stated. Structs in lists are passed as arrays of pointers.
+// end only. A reader ignores everything after the size that the writer stated.
+// Structs in lists are passed as arrays of pointers.
 
 #include <stddef.h>
 #include <stdint.h>
@@ -43,7 +43,7 @@ extern "C" {
 #define SLUICE_PLUGIN_PRINTF(text, first) \
   __attribute__((__format__(__printf__, text, first)))
 
-// What a callback returns.
+// The result of a callback.
 typedef int32_t SluiceStatus;
 enum {
   SLUICE_OK = 0,
@@ -73,7 +73,7 @@ enum {
   SLUICE_UINT16 = 11,
   SLUICE_UINT32 = 12,
   SLUICE_UINT64 = 13,
-  // A byte an element, also those of 4 and 2 bits, in its lowest bits.
+  // One element takes a byte; types of 4 and 2 bits use its lowest bits.
   SLUICE_FLOAT8_E4M3FN = 14,
   SLUICE_FLOAT8_E4M3FNUZ = 15,
   SLUICE_FLOAT8_E5M2 = 16,
@@ -86,15 +86,15 @@ enum {
   SLUICE_UINT2 = 23
 };
 
-// Orders of the dimensions that a kernel expects. Any: the kernel does not
-// care, which is right for every op that is not about images.
+// The dimension order that a kernel expects. Use ANY for every op that is not
+// about images.
 enum { SLUICE_LAYOUT_ANY = 0, SLUICE_LAYOUT_NCHW = 1, SLUICE_LAYOUT_NHWC = 2 };
 
 enum { SLUICE_LOG_INFO = 0, SLUICE_LOG_WARNING = 1, SLUICE_LOG_ERROR = 2 };
 
-// Where a callback puts its one sentence. `text` has room for `capacity` bytes
-// with the final zero and is empty at first. `op_index` is -1 at first; a
-// queue that fails late sets it to the op index of the entry that failed.
+// The message buffer of a callback. `text` has room for `capacity` bytes with
+// the final zero and is empty at first. `op_index` is -1 at first; a queue that
+// fails late sets it to the op index of the entry that failed.
 typedef struct SluiceError {
   size_t struct_size;
   char* text;
@@ -102,22 +102,23 @@ typedef struct SluiceError {
   int32_t op_index;
 } SluiceError;
 
-// A queue and an event of the plug-in; only the plug-in knows what they are.
+// A queue and an event of the plug-in; they are opaque to Sluice.
 typedef struct SluiceQueueData* SluiceQueue;
 typedef struct SluiceEventData* SluiceEvent;
 
 // The attributes of one op; read them through the host's attr_ functions.
 typedef struct SluiceAttributes SluiceAttributes;
 
-// What the host offers to the plug-in. It lives as long as the process, so the
-// pointer may be kept. Every function may be called from any thread.
+// Functions of the host for the plug-in. The table lives as long as the
+// process, so the pointer may be kept. Every function may be called from any
+// thread.
 typedef struct SluiceHost {
   size_t struct_size;
   uint32_t abi_oldest;
   uint32_t abi_newest;
 
-  // Formats the sentence into `error` and returns `status`, for one-line
-  // returns. What does not fit is cut off.
+  // Formats the sentence into `error`, truncating it if needed, and returns
+  // `status`, for one-line returns.
   SluiceStatus (*fail)(SluiceError* error,
                        SluiceStatus status,
                        const char* format,
@@ -126,12 +127,12 @@ typedef struct SluiceHost {
   // Writes one line to Sluice's log. `level` is SLUICE_LOG_...
   void (*log)(int32_t level, const char* message);
 
-  // Read one attribute of an op by its name in the op's schema. They return
+  // These read an attribute by its name in the op's schema. They return
   // SLUICE_OK, SLUICE_NOT_FOUND when the op has no such attribute, or
-  // SLUICE_INVALID_ARGUMENT when it is of another type, and leave the value
-  // untouched in both cases. attr_int also reads a dtype (SLUICE_FLOAT32 and
-  // so on) and attr_float an integer. Strings end in a zero byte that `size`
-  // does not count. Arrays and strings stay valid until the callback returns.
+  // SLUICE_INVALID_ARGUMENT when it has another type; in both cases the value
+  // is unchanged. attr_int also reads a dtype (SLUICE_FLOAT32 and so on) and
+  // attr_float an integer. Strings end in a zero byte that `size` does not
+  // count. Arrays and strings stay valid until the callback returns.
   SluiceStatus (*attr_bool)(const SluiceAttributes* attributes,
                             const char* name,
                             int32_t* value);
@@ -153,7 +154,7 @@ typedef struct SluiceHost {
                               const char* name,
                               const double** values,
                               size_t* size);
-  // One string of a list; SLUICE_OUT_OF_RANGE past the last.
+  // Returns one string of a list, or SLUICE_OUT_OF_RANGE after the last.
   SluiceStatus (*attr_string_at)(const SluiceAttributes* attributes,
                                  const char* name,
                                  size_t index,
@@ -161,14 +162,12 @@ typedef struct SluiceHost {
                                  size_t* size);
 } SluiceHost;
 
-// One input or output of a kernel: dense, row-major, the last dimension
-// running fastest.
+// One input or output of a kernel: dense, row-major.
 typedef struct SluiceTensorView {
   size_t struct_size;
   // The name in the op's schema, such as "X".
   const char* name;
-  // Null while shapes are being asked about (`supports`, `prepare`) and for a
-  // tensor without elements.
+  // Null in `supports` and `prepare`, and for a tensor without elements.
   void* data;
   // `rank` sizes. In `supports`, a size may be -1 (not known yet) and the rank
   // itself may be -1.
@@ -176,35 +175,35 @@ typedef struct SluiceTensorView {
   int32_t rank;
   // SLUICE_FLOAT32 and so on.
   int32_t dtype;
-  // The bytes at `data`; 0 while a size is unknown.
+  // The size of `data` in bytes; 0 while a dimension is unknown.
   size_t bytes;
-  // 1 when `data` is host memory (what the schema calls a host input or
-  // output), 0 when it is memory of the call's device.
+  // 1 when `data` is host memory (a host input or output in the schema), 0 when
+  // it is memory of the call's device.
   int32_t on_host;
 } SluiceTensorView;
 
-// What a kernel callback is called with.
+// The arguments of a kernel callback.
 typedef struct SluiceKernelCall {
   size_t struct_size;
   int32_t device;
-  // The op's place in the program, for errors that come late.
+  // The op's index in the program, for errors that come late.
   int32_t op_index;
   // Null in `supports` and `prepare`, and when the plug-in has no queues.
   SluiceQueue queue;
-  // In the order of the op's schema; an argument that takes any number of
-  // tensors has as many entries. The entry of an optional argument that was
-  // left out is null. Outputs have their final shapes and, in `compute`, their
-  // memory. Inputs must not be written.
+  // In the order of the op's schema; a variadic argument has one entry for each
+  // tensor. The entry of an omitted optional argument is null. Outputs have
+  // their final shapes and, in `compute`, their memory. Inputs must not be
+  // written.
   size_t input_count;
   const SluiceTensorView* const* inputs;
   size_t output_count;
   const SluiceTensorView* const* outputs;
   const SluiceAttributes* attributes;
-  // In `compute`: device memory, as many bytes as `prepare` asked for and
-  // aligned to 64 bytes. Later work on the same queue may get the same bytes.
+  // In `compute`: device memory of the size that `prepare` requested, aligned
+  // to 64 bytes. Later work on the same queue may get the same bytes.
   void* scratch;
   size_t scratch_bytes;
-  // In `compute`: what `prepare` returned.
+  // In `compute`: the state that `prepare` set.
   void* state;
   // The `user_data` of the kernel definition.
   void* user_data;
@@ -223,8 +222,8 @@ typedef struct SluiceKernelDef {
   int32_t layout;
   // A name of [a-z][a-z0-9_]* by which users prefer or require the kernel.
   const char* variant;
-  // Of kernels that fit at a device, that of the highest priority is predicted
-  // to be the fastest, until they are measured. Usual: 0.
+  // Until kernels are measured, the plan assumes that the supported kernel with
+  // the highest priority is the fastest. The usual priority is 0.
   int32_t priority;
   void* user_data;
 
@@ -233,19 +232,19 @@ typedef struct SluiceKernelDef {
   SluiceStatus (*supports)(const SluiceKernelCall* call);
 
   // Optional; called once when a program is prepared, with every shape known.
-  // May set `*state` to anything that `compute` wants to have at hand and
-  // `*scratch_bytes` to the device memory that each call needs. One state may
-  // be used by several threads at once, so `compute` must not write to it.
+  // May set `*state` to data for `compute`, and `*scratch_bytes` to the device
+  // memory that each call needs. Several threads may use one state at once, so
+  // `compute` must not write to it.
   SluiceStatus (*prepare)(const SluiceKernelCall* call,
                           void** state,
                           size_t* scratch_bytes);
 
   // Required. Enqueues the work on `call->queue` (or does it, when the device
   // has no queues) and returns without waiting for it. Views, dims and
-  // attributes vanish when it returns; memory does not.
+  // attributes are valid until it returns; memory stays valid.
   SluiceStatus (*compute)(const SluiceKernelCall* call);
 
-  // Optional; the last call for a state that `prepare` made.
+  // Optional; frees a state that `prepare` made.
   void (*release)(int32_t device, void* state);
 } SluiceKernelDef;
 
@@ -269,7 +268,7 @@ typedef struct SluiceKernelScope {
   SluiceQueue queue;
 } SluiceKernelScope;
 
-// What a device did since it was made, as the device itself counted it.
+// Counters of a device since it was made, kept by the device itself.
 typedef struct SluiceDeviceCounters {
   size_t struct_size;
   uint64_t copies_to_device;
@@ -298,18 +297,18 @@ typedef struct SluiceDevicePlugin {
   // One line for people.
   const char* description;
 
-  // Required: the number of devices, asked once when the plug-in is loaded.
+  // Required: returns the number of devices; called once, at load time.
   SluiceStatus (*device_count)(int32_t* count, SluiceError* error);
 
-  // Required: memory aligned to 64 bytes. SLUICE_RESOURCE_EXHAUSTED when there
-  // is not enough; that must not disturb anything else. For 0 bytes either
-  // null or an address that `deallocate` takes.
+  // Required: returns memory aligned to 64 bytes, or SLUICE_RESOURCE_EXHAUSTED
+  // when there is not enough; that must not disturb anything else. For 0 bytes
+  // it returns null or an address that `deallocate` accepts.
   SluiceStatus (*allocate)(int32_t device,
                            size_t bytes,
                            void** memory,
                            SluiceError* error);
-  // Required: gives back what `allocate` returned, with the same `bytes`.
-  // Nothing that is enqueued uses it any more.
+  // Required: frees what `allocate` returned; `bytes` is the same. No enqueued
+  // work uses the memory any more.
   SluiceStatus (*deallocate)(int32_t device,
                              void* memory,
                              size_t bytes,
@@ -322,26 +321,26 @@ typedef struct SluiceDevicePlugin {
 
   // Required: returns when everything enqueued on `queue` so far is done; a
   // null queue means the whole device. Reports the first failure of the queued
-  // work since the last call, and drops the work behind it; after that the
-  // queue can be used again (not after SLUICE_DEVICE_LOST).
+  // work since the last call, and drops the work after it. The queue can then
+  // be used again (not after SLUICE_DEVICE_LOST).
   SluiceStatus (*synchronise)(int32_t device,
                               SluiceQueue queue,
                               SluiceError* error);
 
-  // Optional, both or none: queues that work independently. Sluice makes one
-  // for each context. `destroy_queue` comes after a last `synchronise`.
+  // Optional, both or none: queues that work independently. Sluice creates one
+  // for each context. It calls `synchronise` before `destroy_queue`.
   SluiceStatus (*create_queue)(int32_t device,
                                SluiceQueue* queue,
                                SluiceError* error);
   void (*destroy_queue)(int32_t device, SluiceQueue queue);
 
   // Optional: copies within the device in the queue's order. Without it Sluice
-  // copies by way of the host.
+  // copies through host memory.
   SluiceStatus (*copy_on_device)(const SluiceCopy* copy, SluiceError* error);
 
-  // Optional, all four or none, and only with queues. What is enqueued on
-  // `queue` after `wait_event` starts when everything that was enqueued on the
-  // other queue before its `record_event` is done. Neither blocks the host.
+  // Optional, all four or none, and only with queues. Work enqueued on `queue`
+  // after `wait_event` starts when everything that was enqueued on the other
+  // queue before its `record_event` is done. Neither blocks the host.
   SluiceStatus (*create_event)(int32_t device,
                                SluiceEvent* event,
                                SluiceError* error);
@@ -355,21 +354,21 @@ typedef struct SluiceDevicePlugin {
                              SluiceError* error);
   void (*destroy_event)(int32_t device, SluiceEvent event);
 
-  // Optional: bytes that Sluice may allocate at most. Without it there is no
-  // limit but what `allocate` refuses.
+  // Optional: the most bytes that Sluice may allocate. Without it the only
+  // limit is that `allocate` fails.
   SluiceStatus (*memory_limit)(int32_t device,
                                size_t* bytes,
                                SluiceError* error);
 
-  // Optional: called around each kernel's `compute` on the same thread, to
-  // prepare the device and to tidy up. `after_kernel` is also called when
+  // Optional: called before and after each kernel's `compute`, on its thread,
+  // to prepare the device and to tidy up. `after_kernel` is also called when
   // `compute` failed, but not when `before_kernel` did.
   SluiceStatus (*before_kernel)(const SluiceKernelScope* scope,
                                 SluiceError* error);
   SluiceStatus (*after_kernel)(const SluiceKernelScope* scope,
                                SluiceError* error);
 
-  // Optional: fills in what the device counted, within `struct_size`.
+  // Optional: writes the device's counters, within `struct_size`.
   SluiceStatus (*counters)(int32_t device,
                            SluiceDeviceCounters* counters,
                            SluiceError* error);

@@ -25,7 +25,7 @@ enum class DType : uint8_t {
   kUInt16 = 11,
   kUInt32 = 12,
   kUInt64 = 13,
-  // These have a byte each, also those of 4 and 2 bits.
+  // Each of these takes one byte, including those of 4 and 2 bits.
   kFloat8E4M3FN = 14,
   kFloat8E4M3FNUZ = 15,
   kFloat8E5M2 = 16,
@@ -47,7 +47,7 @@ inline constexpr DType kAllDTypes[] = {
     DType::kFloat8E5M2,   DType::kFloat8E5M2FNUZ, DType::kFloat8E8M0FNU,
     DType::kFloat4E2M1FN, DType::kInt4,           DType::kUInt4,
     DType::kInt2,         DType::kUInt2};
-// Arrays by the number of a dtype have so many entries.
+// The size of an array that is indexed by dtype numbers.
 inline constexpr size_t kDTypeNumbers = 24;
 
 // IEEE 754 binary16 and the upper half of a binary32, as storage. Kernels
@@ -61,9 +61,9 @@ struct bfloat16 {
   bool operator==(const bfloat16&) const = default;
 };
 
-// A number of 8 bits or less that is only stored, moved and converted: its
-// code is the low bits of a byte, as in ml_dtypes. Writers clear the other
-// bits, readers ignore them.
+// A number of 8 bits or less that is only stored, moved and converted. Its code
+// is in the low bits of a byte, as in ml_dtypes. Writers clear the other bits,
+// readers ignore them.
 template <DType kDType>
 struct StoredNumber {
   uint8_t bits;
@@ -86,7 +86,7 @@ SLUICE_API size_t SizeOf(DType dtype);
 SLUICE_API std::string_view ToString(DType dtype);
 // The inverse; raises InvalidArgument and lists the names.
 SLUICE_API DType ParseDType(std::string_view name);
-// Whether kernels compute with it as a float, and gradients may have it: false
+// Whether kernels compute with it as a float, and it may have gradients: false
 // for floats of 8 bits and less.
 SLUICE_API bool IsFloating(DType dtype);
 // Whether its C++ type is a StoredNumber.

@@ -1,5 +1,5 @@
-// The only source with the formatting library's code: header-only and hidden,
-// so that no other copy of it in the process can take its place.
+// The formatting library is compiled into this source only, header-only and
+// hidden, so that no other copy in the process can replace it.
 #define FMT_HEADER_ONLY 1
 #include "sluice/platform/error.h"
 
@@ -37,7 +37,7 @@ std::string_view ToString(ErrorCode code) {
   return "Unknown";
 }
 
-// Two C strings, the id and the message, behind a count of their owners.
+// A reference count, followed by two C strings: the id and the message.
 struct Error::Text {
   std::atomic<int> owners;
   size_t id_size;
@@ -46,7 +46,7 @@ struct Error::Text {
   char* id() { return reinterpret_cast<char*>(this + 1); }
   char* message() { return id() + id_size + 1; }
 
-  // `first` and `second` become the message, `second` on a line of its own.
+  // Makes the message of `first`, then `second` on a line of its own.
   static Text* Make(std::string_view id,
                     std::string_view first,
                     std::string_view second) {
@@ -126,7 +126,7 @@ void Error::AddContext(std::string_view line) noexcept {
 
 namespace {
 
-// The check that a test has switched off, if any.
+// The check that a test has disabled, if any.
 struct DisabledCheck {
   std::mutex mutex;
   std::string id;
@@ -148,8 +148,8 @@ bool IsDisabled(std::string_view check_id) {
   return disabled.id == check_id;
 }
 
-// Formatting short messages needs no memory; where a long one finds none, or
-// the format string is wrong, the bare format string still says what failed.
+// Formatting short messages needs no memory. If a long one finds none, or the
+// format string is wrong, the bare format string still names the failure.
 [[noreturn]] void Throw(ErrorCode code,
                         std::string_view check_id,
                         fmt::string_view format,

@@ -20,19 +20,19 @@ enum class ErrorCode : unsigned char {
   kUnimplemented,       // known, but not in this build
   kResourceExhausted,   // no memory, no threads
   kDataLoss,            // a damaged file
-  kDeviceLost,          // the device reported a fault that it keeps
+  kDeviceLost,          // the device reported a permanent fault
   kInternal,            // a bug in Sluice or in a kernel
 };
 
 SLUICE_API std::string_view ToString(ErrorCode code);
 
-// What every failed check throws. `what()` is one sentence that names the op,
-// the argument, what was expected and what came, followed by one line for each
-// AddContext (the op's index, the user's line). Values are immutable once
-// thrown except for AddContext, which the executor calls while it unwinds;
-// copies share their text until then. Making, copying and extending an Error
-// never throws and never calls operator new, so that running out of memory can
-// be reported too: text that finds no room is dropped, the code never.
+// The exception of every failed check. `what()` is one sentence that names the
+// op, the argument, what was expected and what came, followed by one line for
+// each AddContext (the op's index, the user's line). A thrown Error changes
+// only by AddContext, which the executor calls while it unwinds; copies share
+// their text until then. Making, copying and extending an Error never throws
+// and never calls operator new, so that it can report exhausted memory: text
+// that does not fit is dropped, the code never.
 class SLUICE_API Error : public std::runtime_error {
  public:
   Error(ErrorCode code,
@@ -55,20 +55,20 @@ class SLUICE_API Error : public std::runtime_error {
   Text* text_;  // counted and malloc'ed; null when there was no room
 };
 
-// Throws Error unless a test has switched the check off.
+// Throws Error unless a test has disabled the check.
 SLUICE_API void FailCheck(ErrorCode code,
                           std::string_view check_id,
                           fmt::string_view format,
                           fmt::format_args args);
 
-// Throws Error. When a test has switched the check off, the Error is one that
-// no test expects (Internal, "check.disabled"): there is no way to go on.
+// Throws Error. When a test has disabled the check, the Error is one that no
+// test expects (Internal, "check.disabled"): execution cannot continue.
 [[noreturn]] SLUICE_API void RaiseError(ErrorCode code,
                                         std::string_view check_id,
                                         fmt::string_view format,
                                         fmt::format_args args);
 
-// For the boundary where std::bad_alloc becomes a named error.
+// For boundaries that convert std::bad_alloc to an Error.
 [[noreturn]] SLUICE_API void RaiseOutOfMemory();
 
 // fmt::format for messages, with the library's formatting code kept inside
@@ -76,11 +76,11 @@ SLUICE_API void FailCheck(ErrorCode code,
 SLUICE_API std::string FormatArgs(fmt::string_view format,
                                   fmt::format_args args);
 
-// For tests: the named check passes whatever it finds; "" switches all on.
+// For tests: the named check always passes; "" enables all checks.
 SLUICE_API void DisableCheckForTesting(std::string_view check_id);
 
-// Passes numbers and strings on as they are and everything else through the
-// ToString that its namespace offers.
+// Returns numbers and strings unchanged; converts other types by the ToString
+// of their namespace.
 template <typename T>
 decltype(auto) Printable(const T& value) {
   if constexpr (std::is_arithmetic_v<T> ||
@@ -117,7 +117,7 @@ std::string Format(fmt::string_view format, const Args&... args) {
   return internal::FormatWith(format, Printable(args)...);
 }
 
-// What SLUICE_ENFORCE calls: returns when a test has switched the check off.
+// Called by SLUICE_ENFORCE; returns when a test has disabled the check.
 template <typename... Args>
 [[gnu::cold, gnu::noinline]] void Fail(ErrorCode code,
                                        std::string_view check_id,
@@ -126,7 +126,7 @@ template <typename... Args>
   internal::FailCheckWith(code, check_id, format, Printable(args)...);
 }
 
-// Throws Error where no condition is left to check. Same ids, same arguments.
+// Throws Error unconditionally; ids and arguments are as for SLUICE_ENFORCE.
 template <typename... Args>
 [[noreturn, gnu::cold, gnu::noinline]] void Raise(ErrorCode code,
                                                   std::string_view check_id,

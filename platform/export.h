@@ -1,5 +1,5 @@
 #pragma once
 
-// Marks what libsluice.so shows to programs, tests and plug-ins; everything
-// else is hidden (-fvisibility=hidden).
+// Exports a symbol of libsluice.so to programs, tests and plug-ins. All other
+// symbols are hidden (-fvisibility=hidden).
 #define SLUICE_API __attribute__((visibility("default")))

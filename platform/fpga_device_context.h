@@ -4,8 +4,8 @@
 
 namespace sluice::platform {
 
-// The context of an FPGA: a plug-in's, with a name that kernels can ask for.
-// It has nothing of its own, because the core knows nothing about FPGAs.
+// The context of an FPGA: a plug-in's context as a type of its own for kernels.
+// It adds nothing, because the core knows nothing about FPGAs.
 class SLUICE_API FPGADeviceContext final : public PluginDeviceContext {
  public:
   using PluginDeviceContext::PluginDeviceContext;

@@ -14,7 +14,7 @@ namespace {
 
 using enum SpecialCodes;
 
-// In the order of the numbers of DType.
+// In the order of DType's numbers.
 constexpr NumberFormat kFormats[] = {
     {DType::kFloat32, "float32", 32, true, 8, 23, 127, kIeee},
     {DType::kFloat64, "float64", 64, true, 11, 52, 1023, kIeee},
@@ -44,7 +44,7 @@ constexpr NumberFormat kFormats[] = {
 static_assert(std::size(kFormats) == std::size(kAllDTypes));
 static_assert(std::size(kFormats) + 1 == kDTypeNumbers);
 
-// The parts of a code.
+// Bit masks of a format's codes.
 struct Codes {
   constexpr explicit Codes(const NumberFormat& format)
       : sign(format.is_signed ? 1U << (format.bits - 1) : 0),
@@ -63,13 +63,13 @@ struct Codes {
         break;
     }
   }
-  unsigned sign;         // its bit
+  unsigned sign;         // the sign bit
   unsigned all;          // all other bits
-  unsigned fraction;     // the bits of the fraction
+  unsigned fraction;     // the fraction bits
   unsigned largest = 0;  // the code of the largest number
 };
 
-// value / 2^places, to nearest, ties to even.
+// Returns value / 2^places, rounded to nearest, ties to even.
 uint64_t ShiftToNearestEven(uint64_t value, int places) {
   if (places > 63) return 0;
   const uint64_t half = uint64_t{1} << (places - 1);
@@ -79,8 +79,8 @@ uint64_t ShiftToNearestEven(uint64_t value, int places) {
 constexpr int kDoubleMantissa = 52;
 constexpr int kDoubleBias = 1023;
 
-// Of a finite number that is not negative; larger than any code where it is
-// past them.
+// Returns the code of a finite magnitude. It exceeds the largest code if the
+// magnitude is out of range.
 uint64_t RoundedCode(const NumberFormat& format, double magnitude) {
   const auto bits = std::bit_cast<uint64_t>(magnitude);
   const int exponent = static_cast<int>(bits >> kDoubleMantissa) - kDoubleBias;
@@ -91,7 +91,7 @@ uint64_t RoundedCode(const NumberFormat& format, double magnitude) {
     return ShiftToNearestEven(
         bits - (static_cast<uint64_t>(offset) << kDoubleMantissa), dropped);
   }
-  if (exponent == -kDoubleBias) return 0;  // below half of all least numbers
+  if (exponent == -kDoubleBias) return 0;  // rounds to 0 in every format
   const uint64_t one = uint64_t{1} << kDoubleMantissa;
   return ShiftToNearestEven((bits & (one - 1)) | one,
                             dropped + least - exponent);
@@ -112,7 +112,7 @@ unsigned NanCode(const NumberFormat& format, const Codes& codes, bool minus) {
   return sign | (codes.largest + 1) | (codes.fraction + 1) / 2;
 }
 
-// What a number past the largest becomes.
+// Returns the code of a number beyond the largest.
 unsigned EndCode(const NumberFormat& format,
                  const Codes& codes,
                  bool minus,

@@ -7,11 +7,11 @@
 #include "sluice/platform/dtype.h"
 #include "sluice/platform/export.h"
 
-// How the numbers of a dtype are made of bits: the one table that conversions,
-// sizes and names come from. Everything here may be used by many threads.
+// The bit formats of dtypes: the one table for conversions, sizes and names.
+// Thread-safe.
 namespace sluice::platform {
 
-// What the largest codes of a float are, instead of numbers.
+// The special values among the largest codes of a float.
 enum class SpecialCodes : uint8_t {
   kNone,            // no infinity and no NaN
   kIeee,            // with all bits of the exponent set: infinities and NaN
@@ -24,8 +24,8 @@ struct NumberFormat {
   std::string_view name;
   uint8_t bits;
   bool is_signed;
-  // Of floats: bits of the exponent, those of the fraction, and what is added
-  // to an exponent before it is stored. All 0 for integers and bool.
+  // For floats: the bits of the exponent, those of the fraction, and the bias
+  // of a stored exponent. All 0 for integers and bool.
   uint8_t exponent = 0;
   uint8_t mantissa = 0;
   int16_t bias = 0;
@@ -34,42 +34,42 @@ struct NumberFormat {
   constexpr bool is_float() const { return exponent > 0; }
 };
 
-// A row a dtype.
+// Returns one row for each dtype.
 SLUICE_API std::span<const NumberFormat> NumberFormats();
-// Raises Internal for a number that is no dtype's.
+// Raises Internal for a number that is not a dtype.
 SLUICE_API const NumberFormat& FormatOf(DType dtype);
 
-// To which of its two neighbours a number goes that float8_e8m0fnu, which has
-// powers of two only, does not have: to the nearest, from the middle to the
-// larger one; to the larger; to the smaller.
+// How float8_e8m0fnu, which has only powers of two, rounds other numbers: to
+// the nearest (from the middle to the larger), to the larger, or to the
+// smaller.
 enum class PowerRounding : uint8_t { kNearest, kUp, kDown };
 
-// What becomes of numbers that a float of 8 bits does not have.
+// How numbers outside a float of 8 bits are converted.
 struct Narrowing {
-  // Those past its range, infinities included, become the nearest end;
-  // otherwise infinity, or NaN where there is none. float4_e2m1fn, which has
-  // neither, always saturates.
+  // Numbers out of range, infinities included, become the nearest limit;
+  // otherwise infinity, or NaN in formats without infinity. float4_e2m1fn,
+  // which has neither, always saturates.
   bool saturate = true;
   PowerRounding power_rounding = PowerRounding::kUp;
 };
 
-// The code of a float of 8 bits or less: rounded once, to nearest, ties to
-// even. NaN keeps its sign where there are two; for float4_e2m1fn, which has
-// none, it becomes a zero with the sign turned, as in ml_dtypes.
-// float8_e8m0fnu: what is below its least number is that one if saturated and
-// NaN otherwise, 0 included; a negative number is NaN.
+// Returns the code in a float of 8 bits or less: rounded once, to nearest, ties
+// to even. NaN keeps its sign in formats with two NaNs; in float4_e2m1fn, which
+// has none, it becomes a zero with the opposite sign, as in ml_dtypes. In
+// float8_e8m0fnu, a number below the least (0 included) becomes the least if
+// saturated, else NaN; a negative number becomes NaN.
 SLUICE_API uint8_t Encode(const NumberFormat& format,
                           double value,
                           Narrowing narrowing = {});
 
-// The same for any dtype that IsStoredNumber. For integers the fraction is
-// dropped, and then all bits but the lowest; NaN becomes 0.
+// Returns the code in any dtype that IsStoredNumber. Integers drop the fraction
+// and keep only the lowest bits; NaN becomes 0.
 SLUICE_API uint8_t EncodeNumber(DType dtype,
                                 double value,
                                 Narrowing narrowing = {});
 
-// The numbers of all 256 bytes of a dtype that IsStoredNumber; each is a
-// float.
+// Returns the values of all 256 bytes of a dtype that IsStoredNumber; each is
+// exact in float.
 SLUICE_API std::span<const float, 256> StoredValues(DType dtype);
 
 }  // namespace sluice::platform

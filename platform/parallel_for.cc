@@ -16,7 +16,7 @@
 namespace sluice::platform {
 namespace {
 
-std::atomic<int> default_count{0};  // 0: as many as there are CPUs
+std::atomic<int> default_count{0};  // 0: the number of CPUs
 thread_local int guard_count = 0;   // 0: no guard on this thread
 thread_local bool in_shard = false;
 
@@ -43,8 +43,8 @@ void NoteParallelRun() {
   });
 }
 
-// Lets callers in, first come first served, while their threads fit into
-// MaxBusyThreads(); one that wants more than that gets in alone.
+// Admits callers in order of arrival while their threads fit into
+// MaxBusyThreads(). A caller that needs more than that is admitted alone.
 class Gate {
  public:
   void Enter(int threads) {
@@ -103,7 +103,7 @@ class InShard {
   bool previous_;
 };
 
-// The exception of the lowest shard that threw.
+// Keeps the exception of the lowest shard that threw.
 class FirstError {
  public:
   bool SkipsShard(int shard) const {

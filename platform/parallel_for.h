@@ -5,18 +5,18 @@
 #include "sluice/platform/export.h"
 #include "sluice/platform/function_ref.h"
 
-// The one thread pool of the process. Every kernel's loop over many elements
-// goes through ParallelFor; nothing else in Sluice starts compute threads.
-// The pool is libgomp's (shared with oneDNN), or plain std::thread in builds
-// for ThreadSanitizer, which cannot see through libgomp.
+// The only thread pool of the process. Every kernel's loop over many elements
+// goes through ParallelFor; nothing else in Sluice starts compute threads. The
+// pool is libgomp's (shared with oneDNN). Builds for ThreadSanitizer, which
+// cannot see through libgomp, use plain std::thread.
 namespace sluice::platform {
 
 // SetNumThreads and ThreadCountGuard accept 1 to kMaxThreads.
 inline constexpr int kMaxThreads = 1024;
 
-// Threads that a ParallelFor of the calling thread uses: 1 inside a shard,
-// else the innermost ThreadCountGuard of this thread, else what SetNumThreads
-// said, else the CPUs that the process may use (see AvailableCpus).
+// Returns the number of threads of a ParallelFor on this thread: 1 inside a
+// shard, else that of the innermost ThreadCountGuard, else that of
+// SetNumThreads, else the CPUs that the process may use (see AvailableCpus).
 SLUICE_API int NumThreads();
 
 // Sets the process-wide default; 0 returns to the number of CPUs. Raises
@@ -37,8 +37,8 @@ class SLUICE_API ThreadCountGuard {
   int previous_;
 };
 
-// True inside a parallel region of the user's own OpenMP code, where a run of
-// ours would get no threads; false in Sluice's own shards.
+// True inside a parallel region of the user's own OpenMP code, where Sluice
+// would get no threads; false in Sluice's own shards.
 SLUICE_API bool InCallersParallelRegion();
 
 // True in a process forked off one in which a parallel loop had already run:

@@ -14,15 +14,15 @@
 
 // libgomp keeps a pool for every thread that ever opened a region, so many
 // callers would keep many idle threads. They are counted here, and a caller
-// that goes over MaxIdleThreads() ends its own pool after the region.
+// that exceeds MaxIdleThreads() ends its own pool after the region.
 namespace sluice::platform::internal {
 namespace {
 
-// Loads libgomp unless it is there. Idle threads of libgomp spin for some 5 ms,
-// which is longer than a tick of the scheduler: beside one other busy process a
-// region then takes two ticks, 8 ms, whatever it computes. Those of a library
-// that is loaded here spin for some 20 us, unless the user says how long. It
-// reads that in its environment, once, when it is loaded.
+// Loads libgomp. Idle threads of libgomp spin for some 5 ms, which is longer
+// than a tick of the scheduler: if another process is busy, a region then takes
+// two ticks, 8 ms, whatever it computes. A libgomp that is loaded here spins
+// for some 20 us, unless the user sets another time. libgomp reads the variable
+// once, when it is loaded.
 void* LoadLibgomp() {
   constexpr const char* kSpin = "GOMP_SPINCOUNT";
   const bool said = std::getenv(kSpin) != nullptr ||
@@ -33,11 +33,11 @@ void* LoadLibgomp() {
   return library;
 }
 
-// The functions of OpenMP that are used here. `parallel` is what g++ makes of a
+// The OpenMP functions used here. `parallel` is what g++ generates for a
 // parallel region: it calls body(data) on each thread of a team.
 struct OpenMP {
   OpenMP() noexcept {
-    // A library that the program itself is linked to is everybody's.
+    // A libgomp that the program itself links is used as it is.
     void* library = RTLD_DEFAULT;
     if (dlsym(library, "GOMP_parallel") == nullptr) {
       library = LoadLibgomp();
@@ -81,11 +81,11 @@ struct OpenMP {
   }
 };
 
-// Made when libsluice is loaded, while a program usually has one thread: others
-// may read the environment.
+// Initialized when libsluice is loaded, when most programs have one thread:
+// setenv would race with threads that read the environment.
 const OpenMP kOmp;
 
-// Whether regions can have threads; says once why they cannot.
+// Returns whether regions can have threads; logs once why they cannot.
 bool HasThreads() {
   if (kOmp.is_there) return true;
   static std::once_flag said;
@@ -99,8 +99,8 @@ bool HasThreads() {
 
 std::atomic<int> idle_threads{0};
 
-// The idle threads of the calling thread's pool, as libgomp keeps them: the
-// last team without its master, ended when the calling thread ends.
+// Idle threads in the calling thread's pool. libgomp keeps the last team
+// without its master, and ends it when the calling thread ends.
 class OwnPool {
  public:
   ~OwnPool() { Set(0); }
@@ -117,8 +117,8 @@ class OwnPool {
 
 thread_local OwnPool own_pool;
 
-// libgomp ends the process when it cannot start a thread. Starting as many of
-// our own first tells, with nothing lost, whether the system still allows it.
+// libgomp ends the process when it cannot start a thread. Starting as many
+// threads here first shows safely whether the system still allows it.
 bool CanStartThreads(int count) {
   std::mutex mutex;
   std::condition_variable go;
@@ -147,7 +147,7 @@ bool CanStartThreads(int count) {
   return started;
 }
 
-// With dynamic adjustment libgomp would look at the load of the machine.
+// With dynamic adjustment libgomp would choose team sizes by machine load.
 class FixedTeamSize {
  public:
   FixedTeamSize() : dynamic_(kOmp.get_dynamic()) {
@@ -163,7 +163,7 @@ class FixedTeamSize {
   int dynamic_;
 };
 
-// After a region with `threads` threads.
+// Called after a region with `threads` threads.
 void CountOwnPool(int threads) {
   if (own_pool.Set(threads - 1) <= MaxIdleThreads()) return;
   constexpr int kSoft = 1;  // omp_pause_soft
@@ -177,8 +177,8 @@ struct Region {
   FunctionRef<void(int index)> work;
 };
 
-// What one thread of a region does. OMP_THREAD_LIMIT and the like may give a
-// smaller team.
+// The body of one thread of a region. The team may be smaller than requested,
+// e.g. because of OMP_THREAD_LIMIT.
 void RunShare(void* data) {
   const Region& region = *static_cast<Region*>(data);
   const int team = kOmp.get_num_threads();

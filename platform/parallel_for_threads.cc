@@ -21,7 +21,7 @@ void RunOnThreads(int threads, FunctionRef<void(int index)> work) {
       others.emplace_back([work, i = started] { work(i); });
     }
   } catch (const std::exception&) {
-    // No more threads: the caller does what is left.
+    // No thread could be started: the caller does the remaining work.
   }
   work(0);
   for (int i = started; i < threads; ++i) {

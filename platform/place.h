@@ -1,7 +1,7 @@
 #pragma once
 
-// The only header that includes Boost: it costs half a second a translation
-// unit. Everything but a visitor over places wants place_key.h instead.
+// The only header that includes Boost, which costs half a second a translation
+// unit. Include place_key.h instead unless a visitor over places is needed.
 #include <boost/variant.hpp>
 
 #include "sluice/platform/export.h"
@@ -9,7 +9,7 @@
 
 namespace sluice::platform {
 
-// Where a tensor's memory lives. A default Place is the CPU.
+// The location of a tensor's memory. A default Place is the CPU.
 using Place = boost::variant<CPUPlace, CUDAPlace, FPGAPlace, CustomPlace>;
 
 SLUICE_API PlaceKey ToPlaceKey(const Place& place);

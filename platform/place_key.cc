@@ -17,8 +17,8 @@ namespace {
 constexpr int kFirstCustom = static_cast<int>(PlaceKind::kFirstCustom);
 constexpr int kKinds = 256;
 
-// The names of all kinds by number; they never move or go away, so a view of
-// one stays valid.
+// The names of all kinds by number. They never move and are never removed, so
+// views of them stay valid.
 class KindNames {
  public:
   KindNames() {
@@ -32,13 +32,13 @@ class KindNames {
     return names_[kind];
   }
 
-  // The number of the name, or -1.
+  // Returns the number of the name, or -1.
   int Find(std::string_view name) {
     std::lock_guard<std::mutex> lock(mutex_);
     return FindLocked(name);
   }
 
-  // The number of the name, new if need be, or -1 when all are taken.
+  // Returns the number of the name, added if new, or -1 if the table is full.
   int Intern(std::string_view name) {
     std::lock_guard<std::mutex> lock(mutex_);
     const int known = FindLocked(name);
@@ -60,7 +60,7 @@ class KindNames {
   int end_ = kFirstCustom;
 };
 
-// Made without operator new, which may be what a message is about; never
+// Constructed without operator new, because the message may be about it. Never
 // destroyed.
 KindNames& Names() {
   alignas(KindNames) static std::byte memory[sizeof(KindNames)];
@@ -125,7 +125,7 @@ PlaceKey ParsePlaceKey(std::string_view text) {
                  text.empty() ? "" : Shown(text));
   const int kind = Names().Find(name);
   if (kind >= 0) return PlaceKey(static_cast<PlaceKind>(kind), index);
-  // Its first use loads a plug-in that lies where they are looked for.
+  // A plug-in for this kind exists and is loaded on first use.
   SLUICE_ENFORCE(
       !FindPlugin(name).empty(), ErrorCode::kNotFound, "place.unknown_kind",
       "place: no device kind is called '{}' (in '{}'){}; expected "

@@ -19,12 +19,12 @@ enum class PlaceKind : uint8_t {
   kFirstCustom = 16,
 };
 
-// "cpu", "cuda", "fpga", or the name that a plug-in gave.
+// Returns "cpu", "cuda", "fpga", or the name that a plug-in registered.
 SLUICE_API std::string_view ToString(PlaceKind kind);
 
-// The kind of that name; an unknown name becomes a new custom kind. Raises
-// InvalidArgument for an empty name or one that is not [a-z][a-z0-9_]*, and
-// ResourceExhausted past 240 kinds. Thread-safe.
+// Returns the kind of that name; an unknown name becomes a new custom kind.
+// Raises InvalidArgument for an empty name or one that is not [a-z][a-z0-9_]*,
+// and ResourceExhausted beyond 240 kinds. Thread-safe.
 SLUICE_API PlaceKind InternPlaceKind(std::string_view name);
 
 struct CPUPlace {
@@ -48,9 +48,9 @@ struct CustomPlace {
   auto operator<=>(const CustomPlace&) const = default;
 };
 
-// A Place in four bytes: cheap to copy, compare, hash and print. Converts
-// from each of the places and from the Place variant; `ToPlace` in place.h
-// goes back. Use it everywhere but where a visitor over the variant is wanted.
+// A Place in four bytes: cheap to copy, compare, hash and print. Converts from
+// each of the places and from the Place variant; `ToPlace` in place.h converts
+// back. Use it everywhere except for a visitor over the variant.
 struct PlaceKey {
   PlaceKind kind = PlaceKind::kCPU;
   uint16_t index = 0;
@@ -81,7 +81,7 @@ struct PlaceKey {
 SLUICE_API std::string ToString(PlaceKey place);
 
 // The inverse of ToString; "cuda" means "cuda:0". Raises InvalidArgument for
-// text that is no place, NotFound for a kind of no device and of no plug-in.
+// malformed text, NotFound for a kind without a device and without a plug-in.
 SLUICE_API PlaceKey ParsePlaceKey(std::string_view text);
 
 }  // namespace sluice::platform

@@ -5,7 +5,7 @@
 namespace sluice::platform {
 namespace {
 
-// U+0000 to U+001F and U+007F to U+009F.
+// Matches U+0000 to U+001F and U+007F to U+009F.
 bool IsControl(std::string_view sequence) {
   const auto first = static_cast<unsigned char>(sequence[0]);
   if (sequence.size() == 2) {

@@ -1,4 +1,4 @@
-"""Writes the stub of sluice.layers.ops: write_stubs.py IMPORT_PATH FILE."""
+"""Write the stub of sluice.layers.ops: write_stubs.py IMPORT_PATH FILE."""
 
 import sys
 

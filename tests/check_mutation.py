@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""Proves that a test notices when a check is missing.
+"""Proves that a test fails if a check is missing.
 
 Lists the ids of all checks in the sources. For each it runs the tests that
 mention its id: all must pass. Then it switches the check off
 (SLUICE_TEST_DISABLE_CHECK) and runs them again: an assertion must fail. Reports
-checks that no test mentions, checks that can be missing without any test
-noticing, those whose absence only makes a test hang, and ids that two checks
-share.
+checks that no test mentions, checks whose absence no test detects, or only by a
+hang, and ids that two checks share.
 
   tests/check_mutation.py --root . build/release/tests/sluice_*_test
 """
@@ -60,7 +59,7 @@ def tests_mentioning(root, check_id):
             tests = [
                 t for t in TEST.finditer(text) if t.start() < match.start()
             ]
-            if not tests:  # in a helper: any test may come by
+            if not tests:  # in a helper, which any test may use
                 return "*"
             suite, name = tests[-1].groups()
             filters.add(f"{suite}.{name}")
@@ -70,7 +69,7 @@ def tests_mentioning(root, check_id):
 
 
 def failed_assertions(program, test_filter, environment, timeout):
-    """How many tests fail, and "" or what kept the program from its end."""
+    """The number of failed tests, and "" or why the program was aborted."""
     with tempfile.TemporaryDirectory() as folder:
         report = pathlib.Path(folder) / "report.json"
         try:
@@ -95,7 +94,7 @@ def failed_assertions(program, test_filter, environment, timeout):
 
 
 def failed_python_tests(python, files, environment, timeout):
-    """The same for pytest, whose exit status is 1 when tests failed."""
+    """The same for pytest, whose exit status is 1 if tests failed."""
     try:
         done = subprocess.run(
             [
@@ -123,11 +122,11 @@ def failed_python_tests(python, files, environment, timeout):
 
 
 def problem_of(check_id, runs):
-    """What is wrong with the tests of a check; None when they notice it.
+    """The fault of a check's tests; None if they detect its absence.
 
-    `runs` are functions of an environment that run the tests of one program.
-    A failed assertion counts, and a crash: the test reached what the check
-    protects from. A time-out does not, nor does any other end.
+    `runs` are functions of an environment that run the tests of one program. A
+    failed assertion counts, and so does a crash, because the test reached what
+    the check prevents. A time-out or any other end does not.
     """
     without = dict(os.environ, SLUICE_TEST_DISABLE_CHECK=check_id)
     ends = []

@@ -1,5 +1,5 @@
-// The forms of the documents that Sluice grew from, on CUDA: their functors and
-// kernels compile, link and compute in a .cu file of somebody else.
+// The forms of the documents that Sluice is based on, on CUDA: their functors
+// and kernels compile, link and compute in a user's .cu file.
 #include <optional>
 #include <string>
 #include <vector>
@@ -158,7 +158,7 @@ struct ManhattanDistance<GPUDevice, T> {
     platform::Launch<manhattan_distance<T>>(
         {ctx->device_context<CUDADeviceContext>(), grid_dim_2d, block_dim_2d},
         x.data(), y.data(), z.data(), n, m, p);
-    // In the order of the stream, after the kernel.
+    // Runs after the kernel, in stream order.
     z.device(d) = z * T(2);
   }
 };

@@ -1,6 +1,6 @@
-// The forms of the documents that Sluice grew from, namespaces apart: Fluid's
-// design of devices and kernels, and two custom ops of TensorFlow in our
-// casing. Each test is such a form, and that it does what it says there.
+// The forms of the documents that Sluice is based on, except namespaces:
+// Fluid's design of devices and kernels, and two custom ops of TensorFlow in
+// our casing. Each test checks that such a form does what the document says.
 #include <algorithm>
 #include <type_traits>
 
@@ -215,7 +215,7 @@ class PairwiseKernel : public OpKernel {
     const auto& device = context.template device_context<Device>();
     ops::math::ManhattanDistance<Device, T>()(device, *x_tensor, *y_tensor,
                                               &temp);
-    // By index or by name, it is the same output.
+    // The same output, by index or by name.
     Tensor* z_tensor = nullptr;
     OP_REQUIRES_OK(context, context.AllocateOutput(0, {n, m}, &z_tensor));
     OP_REQUIRES_OK(context, context.AllocateOutput("z", {n, m}, &z_tensor));
@@ -456,7 +456,7 @@ TEST(FamiliarForms, ShapeFunctionsRefuseWhatCannotBe) {
 TEST(FamiliarForms, ShapeFunctionsMayReturnAStatus) {
   EXPECT_EQ(ShapesOf("familiar_pairwise_grad", {{3, 5}, {4, 5}, {3, 4}}),
             (Shapes{{{3, 5}}, {{4, 5}}}));
-  // The second call fails; it is also what a user of the op sees.
+  // The second call fails, and the user of the op sees the error.
   framework::Program program;
   const auto data = [&](const char* name, const Ints& shape) {
     return program.Data(name, DType::kFloat32, DDim(shape));
@@ -473,7 +473,7 @@ TEST(FamiliarForms, ShapeFunctionsMayReturnAStatus) {
       });
 }
 
-// An op that a program brings along itself is registered by one call.
+// A program registers its own op by one call.
 const bool registered = [] {
   SLUICE_USE_OPERATOR(familiar_crop);
   SLUICE_USE_CPU_KERNEL(familiar_crop);

@@ -5,8 +5,8 @@
 
 Runs COMMAND, an nvcc with `-Xptxas -v`, and reads what ptxas reports of each
 function: the local memory that it keeps arrays and the slow paths of sin and
-cos in (its stack frame), and the bytes of registers that it spills there, stored
-and loaded. Fails when a function needs more; says what else nvcc has to say.
+cos in (its stack frame), and the bytes of registers that it spills there,
+stored and loaded. Fails if a function needs more. Prints other output of nvcc.
 """
 
 import argparse
@@ -24,7 +24,7 @@ USE = re.compile(
 
 
 def problems(report, stack, spills):
-    """Returns what is over the budget, and the lines that are no report."""
+    """Returns functions that exceed the budget, and lines of other output."""
     over, rest = [], []
     function = architecture = "?"
     for line in report.splitlines():
@@ -51,7 +51,7 @@ def readable(name):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    # What the slow paths of sin and cos take for float64.
+    # The stack that the slow paths of sin and cos need for float64.
     parser.add_argument("--stack", type=int, default=40)
     parser.add_argument("--spills", type=int, default=0)
     parser.add_argument("command", nargs=argparse.REMAINDER)

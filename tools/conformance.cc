@@ -1,6 +1,6 @@
-// sluice-conformance FILE.so: holds a device plug-in against the rules of
-// sluice/platform/device_plugin.h, or the kernels of a kernel library against
-// others of their ops, one line a check. Exits with 0 when all are kept.
+// sluice-conformance FILE.so: checks that a device plug-in follows
+// sluice/platform/device_plugin.h, or compares the kernels of a kernel library
+// with others of their ops. Prints one line a check. Exits with 0 if all pass.
 
 #include "tools/conformance.h"
 
@@ -103,7 +103,7 @@ void CheckFile(Report& report,
   }
 }
 
-// In a process of its own, so that a file that crashes is reported.
+// Runs in a separate process, so that a crash of the file is reported.
 int RunChecks(const std::string& path,
               const std::vector<std::string>& libraries,
               int only) {
@@ -111,7 +111,7 @@ int RunChecks(const std::string& path,
                       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   const pid_t child = shared == MAP_FAILED ? -1 : fork();
   if (child == 0) {
-    // No sanitizer's report instead of the signal.
+    // Restores default actions, so that a sanitizer does not catch the signal.
     for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) {
       std::signal(signal, SIG_DFL);
     }

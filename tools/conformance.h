@@ -18,15 +18,15 @@ class Report {
  public:
   static constexpr size_t kNameBytes = 256;
 
-  // The name of the check under way is kept in `current`, memory of kNameBytes
-  // that another process can read should this one crash.
+  // `current` stores the name of the current check. It is kNameBytes of memory
+  // that another process can read if this one crashes.
   explicit Report(char* current) : current_(current) {}
 
-  // Runs `check`, which returns "" or what is wrong; so is what it throws.
+  // Runs `check`. It returns "" or the fault; an exception counts as a fault.
   void Check(const std::string& name,
              const std::function<std::string()>& check);
   void Skip(const std::string& name, const std::string& reason);
-  // Something to know that is neither right nor wrong.
+  // Prints information that is neither a success nor a failure.
   void Note(const std::string& name, const std::string& text);
 
   int checks() const { return checks_; }
@@ -38,7 +38,7 @@ class Report {
   int failures_ = 0;
 };
 
-// Device memory for the length of a scope. Raises when there is none.
+// Device memory with the lifetime of a scope. Raises if there is none.
 class Block {
  public:
   Block(platform::PluginDevice& device, size_t bytes);
@@ -53,10 +53,10 @@ class Block {
   void* data_;
 };
 
-// `count` bytes that differ from those of every other seed.
+// `count` bytes that differ from those of all other seeds.
 std::vector<char> Pattern(size_t count, unsigned seed);
 
-// What the device holds at `from`, waited for.
+// Reads back the bytes at `from` on the device, and waits for them.
 std::vector<char> ReadBack(platform::PluginDeviceContext& context,
                            const char* from,
                            size_t count);
@@ -69,9 +69,9 @@ struct CheckedKernel {
   platform::PlaceKey place;
 };
 
-// The checks of one device, by subject. Those of CheckKernels compare with
-// other kernels on the CPU where the op has them; a kernel for an op that there
-// is not is a failure.
+// The checks of one device, by subject. CheckKernels compares with other
+// kernels of the op on the CPU, if any; a kernel for an unknown op is a
+// failure.
 void CheckMemory(Report& report, platform::PluginDevice& device);
 void CheckCopies(Report& report, platform::PluginDevice& device);
 void CheckQueues(Report& report, platform::PluginDevice& device);

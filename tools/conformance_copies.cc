@@ -22,7 +22,7 @@ std::string CheckRoundTrip(PluginDevice& device) {
   Block block(device, 70000);
   for (const size_t bytes : kSizes) {
     for (const size_t offset : kOffsets) {
-      // One byte further, so that host memory is not aligned either.
+      // The offset of one byte makes host memory unaligned, too.
       const auto sent = Pattern(bytes + 1, static_cast<unsigned>(bytes));
       context.CopyFromHost(block.data() + offset, sent.data() + 1, bytes);
       context.Wait();
@@ -78,7 +78,7 @@ std::string CheckHostAccess(PluginDevice& device) {
                "reads something else than was copied";
 }
 
-// What happens to a host that touches memory it should not.
+// Describes what happens when the host accesses device memory.
 std::string DescribeStrayAccess(PluginDevice& device) {
   Block block(device, 64);
   const pid_t child = fork();

@@ -14,7 +14,7 @@ using platform::PluginResult;
 
 std::string CheckAlignment(PluginDevice& device) {
   for (const size_t bytes : {1, 63, 64, 65, 1000, 4096, 1 << 20}) {
-    Block block(device, bytes);  // raises when it is misaligned
+    Block block(device, bytes);  // raises if it is misaligned
   }
   return "";
 }

@@ -35,7 +35,7 @@ std::string CheckOrder(PluginDevice& device) {
 
 std::string CheckWaiting(PluginDevice& device) {
   PluginDeviceContext context(device);
-  context.Wait();  // of nothing
+  context.Wait();  // with no work queued
   Block block(device, kBytes);
   const auto sent = Pattern(kBytes, 3);
   context.CopyFromHost(block.data(), sent.data(), kBytes);
@@ -79,7 +79,7 @@ std::string CheckTwoQueues(PluginDevice& device) {
   return "";
 }
 
-// Round trips by several threads at once, each with a queue of its own.
+// Round trips by several threads at once, each with its own queue.
 std::string CheckThreads(PluginDevice& device) {
   constexpr int kThreads = 4;
   std::vector<std::string> wrong(kThreads);
@@ -109,7 +109,7 @@ std::string CheckThreads(PluginDevice& device) {
   return bad == wrong.end() ? "" : *bad;
 }
 
-// An event of the plug-in, for the length of a scope.
+// An event of the plug-in with the lifetime of a scope.
 class Event {
  public:
   explicit Event(PluginDevice& device) : device_(device) {

@@ -1,5 +1,5 @@
-// Writes the C++ builders (sluice/ops.h) from the schemas: of libsluice's own
-// operators, or of those that an operator library adds.
+// Writes the C++ builders (sluice/ops.h) from schemas: of libsluice's
+// operators, or of an operator library's.
 #include <algorithm>
 #include <cctype>
 #include <fstream>
@@ -28,7 +28,7 @@ using sluice::framework::Registry;
 using sluice::platform::DType;
 using sluice::platform::Format;
 
-// manhattan_distance -> ManhattanDistance
+// Converts manhattan_distance to ManhattanDistance.
 std::string CamelCase(const std::string& name) {
   std::string result;
   bool upper = true;
@@ -43,7 +43,7 @@ std::string CamelCase(const std::string& name) {
   return result;
 }
 
-// Out -> out, ParamOut -> param_out, and nothing that C++ reserves.
+// Converts Out to out, ParamOut to param_out, and avoids reserved words.
 std::string SnakeCase(const std::string& name) {
   static const std::set<std::string> kReserved = {
       "and",  "auto", "bool", "default",  "double", "float", "int",
@@ -122,7 +122,7 @@ struct Literal {
   }
 };
 
-// `text` as // comment lines of at most 80 columns.
+// Formats `text` as // comment lines of at most 80 columns.
 std::string Comment(const std::string& text, const std::string& indent) {
   std::string result;
   std::string line = indent + "//";
@@ -155,7 +155,7 @@ class Builder {
  private:
   static bool Required(const ArgDef& def) { return !def.traits.optional; }
 
-  // An optional input that an attribute shares its name with gets a suffix.
+  // An optional input gets a suffix if an attribute has the same name.
   std::string OptionalField(const ArgDef& def) const {
     const std::string field = SnakeCase(def.name);
     return schema_.FindAttr(field) == nullptr ? field : field + "_var";
@@ -197,8 +197,7 @@ class Builder {
     return text + "};\n\n";
   }
 
-  // Without an input that is always there, nothing says which program the op
-  // belongs to.
+  // Without a required input, the caller must pass the program.
   bool TakesProgram() const {
     return std::none_of(schema_.inputs().begin(), schema_.inputs().end(),
                         Required);
@@ -287,7 +286,7 @@ class Builder {
     return lists;
   }
 
-  // An op with an output of several variables has no other one.
+  // An op with a variadic output has no other output.
   bool ReturnsList() const {
     return Outputs().size() == 1 && Outputs()[0]->traits.variadic;
   }
@@ -334,7 +333,7 @@ class Builder {
   std::string name_;
 };
 
-// Not those that AppendBackward makes, as in Python (layers/ops.py).
+// Leaves out ops that AppendBackward makes, like Python (layers/ops.py).
 bool HasBuilder(const OpSchema& schema) {
   const auto is_gradient = [](const ArgDef& def) {
     return def.name.ends_with("@GRAD");
@@ -376,7 +375,7 @@ void LoadLibrary(const std::string& path, const std::string& function) {
   add();
 }
 
-// Leaves a file that is as it should be, so that nothing is compiled again.
+// Does not touch an unchanged file, so that nothing is recompiled.
 void WriteIfNew(const std::string& path, const std::string& text) {
   std::ostringstream old;
   if (std::ifstream file(path); file) old << file.rdbuf();

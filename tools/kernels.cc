@@ -1,5 +1,4 @@
-// Lists what the library can run: every kernel by op, place, dtype, layout,
-// library and variant.
+// Lists all kernels by op, place, dtype, layout, library and variant.
 #include <iostream>
 #include <string>
 
@@ -39,7 +38,7 @@ int main(int argc, char** argv) try {
   std::string op;
   std::vector<std::string> devices;
   app.add_option("op", op, "Only this operator's");
-  // One kind each time, so that the operator may follow.
+  // One value for each option, so that a positional argument may follow.
   app.add_option("--device", devices,
                  "A device kind that must be there; may be repeated. All that "
                  "are there are listed anyway")

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Runs the tests of a preset, and counts the cases of several such runs.
+"""Runs the tests of a preset, or counts the cases of several such runs.
 
   run_tests.py [--title TEXT] PRESET [argument of ctest...]
   run_tests.py --summary FILE...
 
 The first form runs ctest, prints the slowest tests, and exits with the status
 of ctest. It writes build/PRESET/tests.xml; runs of one preset need titles, and
-write tests_TITLE.xml. The second form reads these files, and those of
-`pytest --junitxml`. It prints why cases were skipped, which tests failed, and
-the number of cases. Exits with 1 when one failed.
+write tests_TITLE.xml. The second form reads these files, and those of `pytest
+--junitxml`. It prints why cases were skipped, which tests failed, and the
+number of cases. Exits with 1 if one failed.
 """
 
 import argparse
@@ -49,7 +49,7 @@ class Cases:
     skipped: list[tuple[str, str]] = dataclasses.field(default_factory=list)
 
     def with_skips(self, number, test):
-        """Makes the list as long as the output says that it is."""
+        """Extends the list to the number in the output."""
         missing = number - len(self.skipped)
         self.skipped += [("no reason given", test)] * missing
         del self.skipped[number:]
@@ -109,7 +109,7 @@ def read_unittest(output, test):
 
 
 def outcome(test):
-    """What ctest or pytest says of a test, and the reason if it was skipped."""
+    """The outcome of a test from ctest or pytest, and the reason of a skip."""
     if test.get("status") == "disabled":
         return "skipped", "disabled"
     if {"failure", "error"} & {child.tag for child in test}:
@@ -120,12 +120,12 @@ def outcome(test):
     message = skip.get("message", "")
     if skip.get("type") == "pytest.skip":
         return "skipped", message or "no reason given"
-    # Else it should have run, e.g. "Unable to find executable".
+    # Other tests should have run, e.g. "Unable to find executable".
     return "skipped" if message.startswith("SKIP_") else "failed", message
 
 
 def cases_of(test):
-    """Counts the cases of a test: one where its output does not tell."""
+    """Counts the cases of a test: 1 if its output does not show them."""
     name = test.get("name", "?")
     output = (test.findtext("system-out") or "").strip() + "\n"
     status, reason = outcome(test)
@@ -136,7 +136,7 @@ def cases_of(test):
         cases = cases or Cases()
         cases.failed = max(1, cases.failed)
         return cases
-    # Tests that should fail pass when their output has failures.
+    # Tests that are expected to fail pass although their output has failures.
     if cases and not cases.failed and (cases.skipped or status == "passed"):
         return cases
     if status == "passed":
@@ -147,7 +147,7 @@ def cases_of(test):
 
 
 def tests_in(file):
-    """Returns the tests in a JUnit file; none when it is missing or broken."""
+    """Returns the tests in a JUnit file; none if it is missing or invalid."""
     try:
         root = xml.etree.ElementTree.parse(file).getroot()
     except (OSError, xml.etree.ElementTree.ParseError):
@@ -188,7 +188,7 @@ def run(title, preset, arguments):
     file = pathlib.Path("build", preset, f"tests{suffix}.xml").absolute()
     file.unlink(missing_ok=True)
     print(f"tests: {title or preset}", flush=True)
-    # Both ends of a long output matter: the first error and the closing line.
+    # Both ends of a long output matter: the first error and the last line.
     command = ["ctest", "--preset", preset, *arguments]
     command += ["--test-output-size-passed", "1000000"]
     command += ["--test-output-truncation", "middle"]

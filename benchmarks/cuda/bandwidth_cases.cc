@@ -18,11 +18,11 @@ using Cases = std::vector<BandwidthCase>;
 
 namespace {
 
-// The shapes of a size. All have as many elements, but for the tables.
+// The shapes for one size. All have the same number of elements, except tables.
 struct Shapes {
   DDim matrix;    // rows of 64 to 1,024 columns
   DDim images;    // [N, C, H, W]
-  int64_t rows;   // of a table of 64 columns
+  int64_t rows;   // of a table with 64 columns
   int64_t total;  // elements
 
   explicit Shapes(int64_t bytes) {
@@ -49,7 +49,7 @@ Cases One(OpSpec spec, double bytes = 0) {
   return {{"", std::move(spec), bytes}};
 }
 
-// An op of tensors of one shape.
+// An op whose tensors all have the same shape.
 OpSpec Alike(const std::string& op,
              const std::vector<std::string>& arguments,
              const DDim& dims,
@@ -74,7 +74,7 @@ Cases AboveOne(const std::string& op, const Shapes& at) {
   return One(Alike(op, {"X"}, at.matrix, {}, kAboveOne));
 }
 
-// Of negative numbers there are no powers.
+// Negative numbers have no real powers.
 Cases Power(const std::string& op, const Shapes& at) {
   return One({op, {{"X", at.matrix, kPositive}, {"Y", at.matrix}}});
 }
@@ -122,7 +122,7 @@ Cases Concat(const std::string& op, const Shapes& at) {
   return One(Alike(op, {"X", "X"}, half, {{"axis", int64_t{1}}}));
 }
 
-// The box in the middle; nothing else is read.
+// Crops the box in the middle; the kernel reads nothing else.
 Cases Crop(const std::string& op, const Shapes& at) {
   const int64_t rows = at.matrix[0], columns = at.matrix[1];
   return One(Alike(op, {"X"}, at.matrix,
@@ -144,7 +144,7 @@ Cases LookupTable(const std::string& op, const Shapes& at) {
                {"Ids", {at.rows, 1}, IndexBelow(at.rows), DType::kInt64}}});
 }
 
-// Twice as many rows and columns.
+// The output has twice as many rows and columns.
 Cases Resize(const std::string& op, const Shapes& at) {
   DDim small = at.images;
   small[2] /= 2;
@@ -211,23 +211,22 @@ Cases Transpose(const std::string& op, const Shapes& at) {
           {"nhwc", Alike(op, {"X"}, at.images, {{"axis", Ints{0, 2, 3, 1}}})}};
 }
 
-// Param and Grad, the state between steps, and the rate.
+// Param and Grad, the state between steps, and the learning rate.
 Cases Update(const std::string& op, const Shapes& at) {
   const auto& schema = framework::Registry::Global().Schema(op);
   OpSpec spec{op, {}, {}};
   for (const auto& input : schema.inputs()) {
     const bool scalar = input.traits.host || input.name.ends_with("Pow");
-    // Second moments are not negative, and powers of beta lie below 1.
+    // Second moments are not negative, and powers of beta are below 1.
     const Fill fill = input.name == "Grad" || input.name == "Param"
                           ? kSigned
                           : Fill{Fill::Kind::kUniform, 0.1, 0.9, 1};
     spec.inputs.push_back({input.name, scalar ? DDim{1} : at.matrix, fill});
   }
-  if (op == "momentum") spec.attributes["mu"] = 0.9;
   return One(std::move(spec));
 }
 
-// Tensors of one shape, where the schema asks for nothing else.
+// Tensors of one shape, if the schema accepts them.
 Cases Generic(const std::string& op, const Shapes& at) {
   const auto& schema = framework::Registry::Global().Schema(op);
   std::vector<std::string> arguments;
@@ -252,7 +251,6 @@ using Make = Cases (*)(const std::string& op, const Shapes& at);
 const std::map<std::string, Make>& Described() {
   static const std::map<std::string, Make> kDescribed = {
       {"acosh", &AboveOne},
-      {"adam", &Update},
       {"average_embedding_mask", &AverageEmbeddingMask},
       {"batch_norm", &BatchNorm},
       {"bias_add", &BiasAdd},
@@ -271,14 +269,12 @@ const std::map<std::string, Make>& Described() {
       {"log", &Logarithmic},
       {"lookup_table", &LookupTable},
       {"maxout", &MaxOut},
-      {"momentum", &Update},
       {"pool2d", &Pool2d},
       {"quantize_and_dequantize", &Quantize},
       {"reduce_sum", &ReduceSum},
       {"reshape", &Reshape},
       {"resize", &Resize},
       {"rsqrt", &Logarithmic},
-      {"sgd", &Update},
       {"softmax", &Softmax},
       {"softmax_with_cross_entropy", &CrossEntropy},
       {"sqrt", &Logarithmic},
@@ -296,10 +292,13 @@ std::vector<BandwidthCase> BandwidthCases(const std::string& op,
                                           int64_t bytes) {
   const Shapes shapes(bytes);
   const auto found = Described().find(op);
-  Cases cases = found == Described().end() ? Generic(op, shapes)
-                                           : found->second(op, shapes);
+  const auto& schema = framework::Registry::Global().Schema(op);
+  Cases cases = found != Described().end() ? found->second(op, shapes)
+                : schema.FindInput("LearningRate") != nullptr
+                    ? Update(op, shapes)
+                    : Generic(op, shapes);
   for (BandwidthCase& each : cases) {
-    // No two inputs are alike.
+    // All inputs get different values.
     uint32_t seed = 1;
     for (InputSpec& input : each.spec.inputs) {
       input.fill.seed = seed++;

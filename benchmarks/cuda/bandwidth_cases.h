@@ -8,20 +8,20 @@
 
 namespace sluice::bench {
 
-// An op whose time goes into reading and writing memory.
+// An op that is limited by memory bandwidth.
 struct BandwidthCase {
-  std::string variant;  // "" or what tells two cases of an op apart: "dim0"
+  std::string variant;  // "" or a name for one of the op's cases: "dim0"
   OpSpec spec;
-  // Bytes that must be moved; 0: those of inputs and outputs, see BytesOf.
+  // Bytes to move; 0 means those of inputs and outputs, see BytesOf.
   double bytes = 0;
 };
 
-// `op` with a main tensor of `bytes` of float32: 4 KiB at least, and a power of
-// two. Ops that nobody has described here get tensors of one shape, if their
-// schema takes that. Raises Unimplemented for those that need a description.
+// `op` with a main tensor of `bytes` of float32, a power of two of at least 4
+// KiB. Ops that are not described here get tensors of one shape, if their
+// schema accepts that. Raises Unimplemented for those that need a description.
 std::vector<BandwidthCase> BandwidthCases(const std::string& op, int64_t bytes);
 
-// Whether the op's time is arithmetic, so that it has rows of another unit.
+// Whether the op is limited by arithmetic, so that its rows have another unit.
 bool IsArithmetic(const std::string& op);
 
 }  // namespace sluice::bench

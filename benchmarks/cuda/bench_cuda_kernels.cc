@@ -1,10 +1,10 @@
-// Every CUDA kernel by itself, beside what the device can do: bandwidth,
+// Every single CUDA kernel, compared with the device's limits: bandwidth,
 // arithmetic, copies and launches at cuda:0.
 //
 //   bench_cuda_kernels [--json FILE] [--seconds S] [--only TEXT] [--list]
 //
-// benchmarks/results/README.md says what the figures mean; bench_cuda.py runs
-// this program and adds training steps and other libraries.
+// benchmarks/results/README.md explains the figures; bench_cuda.py runs this
+// program and adds training steps and other libraries.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -75,8 +75,8 @@ std::string FirstLine(const std::string& text) {
   return text.substr(0, text.find('\n'));
 }
 
-// Measures with `measure` and says what became of it. False when the device is
-// lost, so that nothing else can be measured.
+// Calls `measure` and records the result. Returns false if the device is lost,
+// so that nothing else can be measured.
 template <typename Measure>
 bool Try(const std::string& id, DeviceReport* report, const Measure& measure) {
   try {

@@ -12,7 +12,7 @@ using platform::CheckCUDA;
 
 namespace {
 
-// Memory of the host; pinned memory is CUDA's.
+// Host memory; CUDA allocates pinned memory.
 class HostMemory {
  public:
   HostMemory(size_t bytes, bool pinned) {
@@ -103,7 +103,7 @@ DeviceRow MeasureCopy(const CopyRow& row, DeviceTimer& timer) {
               "copying");
   };
   DeviceRow figure{.id = row.id, .unit = "GB/s"};
-  // With pageable memory, what takes the time happens on the host.
+  // Most of a copy from pageable memory happens on the host.
   figure.seconds = on_device || row.pinned ? timer.Median(copy, [] {})
                                            : timer.HostMedian([&] {
                                                copy();

@@ -46,13 +46,13 @@ __global__ void CountNotFiniteKernel(const float* x,
                                      unsigned* count) {
   unsigned bad = 0;
   for (int64_t i = ThreadIndex(); i < n; i += ThreadCount()) {
-    // NaN and the infinities give NaN.
+    // True for NaN and the infinities, whose difference is NaN.
     if (!(x[i] - x[i] == 0)) ++bad;
   }
   if (bad != 0) atomicAdd(count, bad);
 }
 
-// Independent sums of a thread, so that their latencies overlap.
+// A thread's independent sums, so that their latencies overlap.
 constexpr int kSums = 16;
 
 __global__ void PairsKernel(float x, float y, int rounds, float* out) {
@@ -61,7 +61,7 @@ __global__ void PairsKernel(float x, float y, int rounds, float* out) {
   for (int i = 0; i < kSums; ++i) {
     sums[i] = static_cast<float>(threadIdx.x + i);
   }
-  // The loop itself takes turns from the sums.
+  // The loop itself costs issue slots, so it is unrolled.
 #pragma unroll 8
   for (int round = 0; round < rounds; ++round) {
 #pragma unroll
@@ -74,7 +74,7 @@ __global__ void PairsKernel(float x, float y, int rounds, float* out) {
   for (int i = 0; i < kSums; ++i) {
     total += sums[i];
   }
-  if (total == -1) *out = total;  // never, but the compiler cannot know
+  if (total == -1) *out = total;  // never true, unknown to the compiler
 }
 
 template <typename T>

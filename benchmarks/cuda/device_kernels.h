@@ -7,29 +7,28 @@
 #include "sluice/framework/values/tensor.h"
 #include "sluice/platform/cuda_device_context.h"
 
-// What the benchmark itself runs on the device. Everything is enqueued on the
-// context's stream.
+// Device code of the benchmark itself. Everything is enqueued on the context's
+// stream.
 namespace sluice::bench {
 
-// Writes the elements that `fill` describes to a float32, float64, int32
-// or int64 tensor on the device. In 32-bit unsigned arithmetic, with n = 2^32:
+// Fills a float32, float64, int32 or int64 tensor on the device as `fill`
+// describes. In 32-bit unsigned arithmetic, with n = 2^32:
 //   h = i * 2654435761 + seed * 40503 mod n;  h ^= h >> 16
 //   h = h * 0x45d9f3b mod n;                  h ^= h >> 16
-//   u = (h >> 8) / 2^24
-// uniform: low + (high - low) * u, in float64; index: low + floor((high - low)
+//   u = (h >> 8) / 2^24 uniform: low + (high - low) * u, in float64; index: low
+//   + floor((high - low)
 // * u); runs: floor(high / 2 * u), at odd i with ceil(high / 2) added.
 void FillTensor(const platform::CUDADeviceContext& device,
                 const Fill& fill,
                 framework::Tensor* tensor);
 
-// How many elements of a float32 tensor are NaN or infinite; waits for it.
+// Counts the NaN and infinite elements of a float32 tensor, and waits.
 int64_t CountNotFinite(platform::CUDADeviceContext& device,
                        const framework::Tensor& tensor);
 
-// Subtracts, takes the absolute and adds, on registers only: what
-// manhattan_distance does with each pair of elements. Returns the number of
-// pairs that one call computes; `small` is for the emulation. `out` holds one
-// float.
+// Subtracts, takes the absolute value and adds, in registers only: the work of
+// manhattan_distance for each pair of elements. Returns the number of pairs of
+// one call; `small` is for the emulation. `out` has one float.
 double EnqueuePairs(const platform::CUDADeviceContext& device,
                     int multiprocessors,
                     bool small,

@@ -79,7 +79,7 @@ std::string DifferenceOf(const std::string& name,
     case DType::kUInt8:
       return Difference<uint8_t>(name, got, want, tolerance);
     default:
-      return "";  // what else there is follows from these
+      return "";  // other inputs follow from these
   }
 }
 

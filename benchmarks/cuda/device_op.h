@@ -14,17 +14,17 @@
 
 namespace sluice::bench {
 
-// By variable name.
+// Tensors by variable name.
 using Tensors = std::map<std::string, framework::Tensor>;
 
-// The kernel that a plan at cuda:0 chooses for an op, with inputs and outputs
-// of its own, so that it can be called again and again by itself. Used by the
-// thread of its context, which must outlive it.
+// The kernel that a plan at cuda:0 chooses for an op, with its own inputs and
+// outputs, so that it can be called repeatedly. Used by the thread of its
+// context, which must outlive it.
 class DeviceOp {
  public:
-  // `inputs` lie on the device, or on the host where the schema says so.
-  // Raises what preparing raises; Unimplemented when the kernel is one of the
-  // CPU's, ResourceExhausted when the outputs do not fit.
+  // `inputs` are on the device, or on the host if the schema requires it.
+  // Raises what preparing raises; Unimplemented if the kernel is for the CPU,
+  // ResourceExhausted if the outputs do not fit.
   DeviceOp(platform::CUDADeviceContext& device,
            const OneOpProgram& op,
            Tensors inputs);
@@ -33,12 +33,12 @@ class DeviceOp {
 
   // Enqueues the kernel.
   void Compute();
-  // Waits, and gives back what the kernel allocated for itself.
+  // Waits, and frees temporary memory of the kernel.
   void Wait();
-  // The same without waiting, where somebody has waited already.
+  // Frees temporary memory of the kernel if the caller has already waited.
   void ReleaseTemporaries() { context_->ReleaseTemporaries(); }
 
-  // Makes every float output NaN, so that what a kernel leaves out shows.
+  // Fills every float output with NaN, to detect elements that are not written.
   void PoisonOutputs();
 
   const Tensors& inputs() const { return inputs_; }
@@ -55,22 +55,22 @@ class DeviceOp {
   std::unique_ptr<framework::OpKernelContext> context_;
 };
 
-// The inputs that `spec` describes, filled; those that are read on the host
-// lie there.
+// Creates and fills the inputs that `spec` describes, on the host if they are
+// read there.
 Tensors MakeInputs(platform::CUDADeviceContext& device,
                    const OpSpec& spec,
                    const OneOpProgram& op);
 
 // The inputs of a gradient op: the inputs and outputs of its forward op, and
-// uniform numbers for the gradients of outputs. GradientFill(i) is that of
-// input variable i.
+// uniform numbers for the gradients of outputs, by GradientFill(i) for input
+// variable i.
 Tensors MakeGradientInputs(platform::CUDADeviceContext& device,
                            const DeviceOp& forward,
                            const OneOpProgram& gradient);
 Fill GradientFill(size_t input);
 
-// Compares with what the CPU's kernel makes of the same inputs. Floats may be
-// `tolerance` times max(1, the CPU's) apart. Returns "", or what differs:
+// Compares with the outputs of the CPU's kernel for the same inputs. Floats may
+// differ by `tolerance` times max(1, the CPU's). Returns "", or the difference:
 // "Out[7] is 0.5, the CPU's kernel has 0.25".
 std::string DifferenceFromCPU(const OneOpProgram& op,
                               const DeviceOp& computed,

@@ -20,7 +20,7 @@ namespace {
 
 constexpr size_t kLeast = 3;
 constexpr size_t kMost = 50;
-// Enough memsets for 500 launches to be enqueued after them.
+// The number of memsets during which 500 launches can be enqueued.
 constexpr int kCovers = 200;
 
 double SecondsSince(Clock::time_point begin) {
@@ -65,7 +65,7 @@ double DeviceTimer::Between(int covers, FunctionRef<void()> enqueue) {
   float milliseconds = 0;
   CheckCUDA(cudaEventElapsedTime(&milliseconds, begin_, end_),
             "reading the time of an event");
-  // The clock of events has steps of half a microsecond.
+  // Events have a resolution of half a microsecond.
   return std::max(1e-3 * milliseconds, 1e-7);
 }
 

@@ -8,37 +8,37 @@
 
 namespace sluice::bench {
 
-// How the device's time is taken. For use on one thread, with one context.
+// Measures time on the device. For use on one thread, with one context.
 class DeviceTimer {
  public:
-  // `seconds` is what one figure may take. Where the device is emulated, each
-  // figure is of two calls.
+  // `seconds` is the time for one figure. On an emulated device, each figure is
+  // from two calls.
   DeviceTimer(platform::CUDAPlace place, double seconds);
   ~DeviceTimer();
 
-  // The median of how long the device is busy with what `enqueue` puts on the
-  // context's stream, in seconds: by events, after two calls that do not
-  // count, each with an L2 cache of other data. From 3 to 50 calls, as many as
-  // fit. `done` follows every call, once the stream was waited for.
+  // The median time that the device needs for the work that `enqueue` puts on
+  // the context's stream, in seconds: by events, after two warm-up calls, each
+  // with an L2 cache of other data. Uses from 3 to 50 calls, as many as fit.
+  // Calls `done` after waiting for each.
   double Median(platform::FunctionRef<void()> enqueue,
                 platform::FunctionRef<void()> done);
 
-  // The same on the host's clock, for calls that wait themselves.
+  // The median by the host's clock, for calls that wait themselves.
   double HostMedian(platform::FunctionRef<void()> call);
 
-  // The device's seconds for one call, with the host so far ahead that it is
-  // never waited for. `enqueue` may make 500 launches at most: past about
-  // 1,000 CUDA makes the host wait.
+  // The device's seconds for one call, with the host so far ahead that the
+  // device never waits for it. `enqueue` may launch at most 500 kernels: beyond
+  // about 1,000 CUDA makes the host wait.
   double Ahead(platform::FunctionRef<void()> enqueue);
 
-  // Other data in the L2 cache.
+  // Fills the L2 cache with other data.
   void FlushL2();
 
   platform::CUDADeviceContext& context() { return context_; }
   bool emulated() const { return emulated_; }
   int multiprocessors() const { return multiprocessors_; }
 
-  // Where profilers begin and end to look.
+  // The begin and end of profiling.
   static void StartProfiler();
   static void StopProfiler();
 

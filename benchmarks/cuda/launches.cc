@@ -21,7 +21,7 @@ const OpSpec& Addition() {
   return kAddition;
 }
 
-// A program of `ops` additions of y to x.
+// Host seconds for a program of `ops` additions of y to x.
 double HostSeconds(int ops, DeviceTimer& timer) {
   framework::Program program;
   program.Data("x", platform::DType::kFloat32, {64});

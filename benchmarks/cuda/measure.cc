@@ -15,16 +15,16 @@ using platform::ErrorCode;
 
 namespace {
 
-// The kernel of a row with all that it needs.
+// The kernel of a row with everything that it needs.
 struct Prepared {
   OneOpProgram program;
-  std::unique_ptr<DeviceOp> forward;   // of a gradient: ran once
+  std::unique_ptr<DeviceOp> forward;   // of a gradient; ran once
   std::unique_ptr<DeviceOp> gradient;  // or null
 
   DeviceOp& op() { return gradient == nullptr ? *forward : *gradient; }
 };
 
-// What is measured: where the device is emulated, something small.
+// The op to measure: a small one on an emulated device.
 const OpSpec& SpecFor(const OpRow& row, const DeviceTimer& timer) {
   constexpr double kMostEmulated = 32 << 10;
   const bool fits = BytesOf(DescribeForward(row.forward)) <= kMostEmulated;
@@ -59,7 +59,7 @@ void CheckSmall(const OpRow& row, double tolerance, DeviceTimer& timer) {
                   difference);
 }
 
-// Runs the kernel once and looks at all that it was to write.
+// Runs the kernel once and checks that all its outputs are finite.
 void CheckFinite(DeviceOp& op, DeviceTimer& timer) {
   op.PoisonOutputs();
   op.Compute();
@@ -109,7 +109,7 @@ std::optional<double> DeviceLimits::Of(const OpRow& row) const {
   }
   if (pairs == 0) return std::nullopt;
   if (row.bound == Bound::kFlops) return 4 * pairs * 1e-3;
-  // The gradient takes a sign instead.
+  // The gradient uses the sign instead.
   if (row.gradient.empty()) return pairs;
   return std::nullopt;
 }
@@ -148,7 +148,7 @@ DeviceRow MeasureRow(const OpRow& row,
                    .unit = UnitOf(row.bound),
                    .limit = limits.Of(row),
                    .note = row.note};
-  // Of another op's outputs they would mean nothing.
+  // The sums are valid only for the row's own op.
   if (&spec == &row.forward) figure.sums = SumsOf(op);
   figure.seconds =
       timer.Median([&] { op.Compute(); }, [&] { op.ReleaseTemporaries(); });

@@ -9,24 +9,22 @@
 
 namespace sluice::bench {
 
-// What the device can do, in the units of the rows.
+// The device's limits, in the units of the rows.
 struct DeviceLimits {
-  std::map<int64_t, double> copy{};  // GB/s of a copy on the device, by bytes
+  std::map<int64_t, double> copy{};  // GB/s of copies on the device, by bytes
   double pairs = 0;                  // 0: not measured
 
-  // Nothing where it was not measured. A multiplication with addition takes as
-  // long as an addition, of which a pair takes two.
+  // Nothing if it was not measured. A multiply-add takes as long as an
+  // addition, and a pair takes as long as two.
   std::optional<double> Of(const OpRow& row) const;
 };
 
-// The rates of reading and writing (by the same copies that have rows) and of
-// pairs.
+// Measures the rates of memory access (by the copies of the rows) and of pairs.
 DeviceLimits MeasureLimits(DeviceTimer& timer);
 
 // Checks the row's small op against the CPU's kernel (see DifferenceFromCPU for
-// `tolerance`), measures it, and checks
-// that what it wrote is finite. Where the device is emulated, the small op is
-// also what is measured. Raises platform::Error.
+// `tolerance`), measures it, and checks that its outputs are finite. On an
+// emulated device, it measures the small op. Raises platform::Error.
 DeviceRow MeasureRow(const OpRow& row,
                      const DeviceLimits& limits,
                      double tolerance,
@@ -44,11 +42,11 @@ struct CopyRow {
   int64_t bytes = 0;
 };
 std::vector<CopyRow> CopyRows();
-// GB/s, where a copy on the device reads and writes; checked once.
+// Measures GB/s (a device copy reads and writes), and checks one copy.
 DeviceRow MeasureCopy(const CopyRow& row, DeviceTimer& timer);
 
-// What an op costs when its work is next to nothing, in a chain of additions:
-// the host's time of Executor::Run, and the device's.
+// The cost of an op with almost no work, in a chain of additions: host time of
+// Executor::Run, and device time.
 std::vector<DeviceRow> MeasureLaunches(DeviceTimer& timer);
 
 }  // namespace sluice::bench

@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* kGrad = "@GRAD";
 
-// "Out" of "Out@GRAD"; other names stay as they are.
+// Returns "Out" for "Out@GRAD", and other names unchanged.
 std::string WithoutGrad(const std::string& name) {
   return name.substr(0, name.find(kGrad));
 }
@@ -25,7 +25,7 @@ double BytesOf(const VarDesc& var) {
          static_cast<double>(platform::SizeOf(var.dtype));
 }
 
-// Gradients that training does not have: of all outputs but the main one.
+// Whether training lacks the gradient: only the main output has one.
 bool IsLeftOut(const std::string& gradient, const std::string& argument) {
   if (!argument.ends_with(kGrad)) return false;
   const std::string output = WithoutGrad(argument);

@@ -7,16 +7,16 @@
 #include "sluice/framework/op/op_schema.h"
 #include "sluice/framework/program/program.h"
 
-// An op with all that it is given, so that any program can make the same op
-// and the same numbers: ours on the device, the CPU's kernel, another library.
+// An op and its inputs, so that any program can create the same op and numbers:
+// ours on the device, the CPU's kernel, another library.
 namespace sluice::bench {
 
-// Where the elements of a tensor come from: element i is a function of i and
-// of `seed`, see FillElement.
+// The rule for the elements of a tensor: element i is a function of i and of
+// `seed`, see FillElement.
 struct Fill {
   enum class Kind : uint8_t {
-    kUniform,  // numbers of [low, high)
-    kIndex,    // integers of [low, high)
+    kUniform,  // numbers from [low, high)
+    kIndex,    // integers from [low, high)
     kRuns,  // integers: starts in [0, high / 2), then ends in [high / 2, high)
   };
   Kind kind = Kind::kUniform;
@@ -27,7 +27,7 @@ struct Fill {
 std::string ToString(Fill::Kind kind);
 
 struct InputSpec {
-  std::string argument;  // given several times where it is variadic
+  std::string argument;  // repeated if it is variadic
   framework::DDim dims;
   Fill fill{};
   framework::DType dtype = framework::DType::kFloat32;
@@ -49,22 +49,22 @@ struct OneOpProgram {
   framework::OpDesc op;
 
   const framework::VarDesc& Var(const std::string& name) const;
-  // The schema's traits of the argument that an input variable is bound to.
+  // The schema's traits of the argument of an input variable.
   framework::ArgTraits TraitsOf(const std::string& input) const;
 };
 
-// Both raise what Program::AppendOp raises.
+// Both functions raise what Program::AppendOp raises.
 OneOpProgram DescribeForward(const OpSpec& spec);
 // The first op of type `gradient` among the gradient ops of `forward`. Its
-// inputs are variables of `forward` and gradients of its outputs, optional ones
-// only of the output that losses are computed from.
+// inputs are variables of `forward` and gradients of its outputs; optional
+// gradients are those of the main output only.
 OneOpProgram DescribeGradient(const OneOpProgram& forward,
                               const std::string& gradient);
-// The types of all gradient ops of `forward`, each once.
+// The types of all gradient ops of `forward`, without duplicates.
 std::vector<std::string> GradientOps(const OneOpProgram& forward);
 
-// The bytes that the op must read and write: its outputs, and its inputs but
-// for those of which only the shape is used or which are read on the host.
+// The bytes that the op must read and write: its outputs and inputs, except
+// inputs used only for their shape or read on the host.
 double BytesOf(const OneOpProgram& op);
 
 }  // namespace sluice::bench

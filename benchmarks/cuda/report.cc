@@ -24,7 +24,7 @@ void DeviceReport::Add(DeviceRow row) {
   rows_.push_back(std::move(row));
   if (Clock::now() - written_ < std::chrono::seconds(5)) return;
   written_ = Clock::now();
-  static_cast<void>(Write());  // the last one says whether it can be
+  static_cast<void>(Write());  // the last write reports failure
 }
 
 void DeviceReport::LeaveOut(const std::string& id, const std::string& reason) {

@@ -24,8 +24,8 @@ bool HasKernel(const std::string& op) {
   });
 }
 
-// The row of the op, and one for each of its gradients with a kernel.
-// `row.id` is what follows the op's name: "/1MB", ".dim0/1MB".
+// Adds a row for the op, and one for each of its gradients with a kernel.
+// `row.id` is the suffix of the op's name: "/1MB", ".dim0/1MB".
 void AddWithGradients(OpRow row, std::vector<OpRow>* rows) {
   const std::string rest = row.id;
   const OneOpProgram forward = DescribeForward(row.forward);
@@ -33,7 +33,7 @@ void AddWithGradients(OpRow row, std::vector<OpRow>* rows) {
   if (row.work == 0) row.work = BytesOf(forward);
   rows->push_back(row);
   for (const std::string& gradient : GradientOps(forward)) {
-    // transpose, scale: the op itself again. squeeze: that of reshape.
+    // Skips gradients by the op itself (transpose) or another one (squeeze).
     if (!HasKernel(gradient) ||
         !gradient.starts_with(row.forward.op + "_grad")) {
       continue;
@@ -87,8 +87,8 @@ struct Layer {
   int64_t channels, pixels, filters, kernel, stride;
 };
 
-// The different convolutions of ResNet-50 in their order, with the stride in
-// the 3x3 ones.
+// The distinct convolutions of ResNet-50 in their order, with the stride in the
+// 3x3 ones.
 constexpr Layer kResNet50[] = {
     {3, 224, 64, 7, 2},    {64, 56, 64, 1, 1},    {64, 56, 64, 3, 1},
     {64, 56, 256, 1, 1},   {256, 56, 64, 1, 1},   {256, 56, 128, 1, 1},
@@ -201,7 +201,7 @@ Rows AllRows() {
   std::vector<std::string> gradients;
   for (const std::string& op : registry.OpNames()) {
     if (!HasKernel(op)) continue;
-    // Gradients come with their forward ops.
+    // Gradients are added with their forward ops.
     const auto& outputs = registry.Schema(op).outputs();
     if (!outputs.empty() && outputs[0].name.ends_with("@GRAD")) {
       gradients.push_back(op);

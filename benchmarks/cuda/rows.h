@@ -9,30 +9,30 @@
 
 namespace sluice::bench {
 
-// What holds a kernel back, and so the unit of its figure.
+// The limit of a kernel, which determines the unit of its figure.
 enum class Bound : uint8_t {
-  kMemory,  // GB/s, beside a copy on the device of the same size
-  kFlops,   // TFLOP/s, beside the rate of additions
-  kPairs,   // G pairs/s, beside the rate of subtract, absolute, add
+  kMemory,  // GB/s; limit: a device copy of that size
+  kFlops,   // TFLOP/s; limit: the rate of additions
+  kPairs,   // G pairs/s; limit: subtract, abs, add
 };
 std::string UnitOf(Bound bound);
 
-// One kernel to measure.
+// A kernel to measure.
 struct OpRow {
   std::string id;  // "cuda/softmax_grad/1MB"
   OpSpec forward;
-  std::string gradient{};  // the gradient op that is measured; "" for the op
+  std::string gradient{};  // the measured gradient op; "" for the op
   Bound bound = Bound::kMemory;
   double work = 0;   // bytes, floating-point operations, or pairs
   int64_t size = 0;  // kMemory: bytes of the main tensor
-  // The same op on less: what is held against the CPU's kernel, and what the
-  // emulation runs.
+  // A smaller version of the op, which is compared with the CPU's kernel, and
+  // which the emulation runs.
   OpSpec small{};
-  bool check_small = true;  // or another row does
+  bool check_small = true;  // false if another row does
   std::string note{};
 };
 
-// 4 KB, 1 MB and 256 MB, as ids name them.
+// The sizes in ids: 4 KB, 1 MB and 256 MB.
 struct NamedSize {
   std::string name;
   int64_t bytes;
@@ -44,12 +44,12 @@ struct Rows {
   std::map<std::string, std::string> left_out;  // reason by op
 };
 
-// Every op with a float32 kernel for CUDA, and its gradients where they have
-// one; products, convolutions and distances with sizes of their own. Kernels of
-// the CUDA module must be loaded: ask the DeviceManager for the device first.
+// Every op with a float32 kernel for CUDA, and its gradients with kernels.
+// Products, convolutions and distances have their own sizes. The CUDA module
+// must be loaded: get the device from the DeviceManager first.
 Rows AllRows();
 
-// The program of what the row measures, its forward op being `forward`.
+// The program of the measured op of the row; its forward op is `forward`.
 OneOpProgram Measured(const OpRow& row, const OneOpProgram& forward);
 
 }  // namespace sluice::bench

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "sluice/framework/laboratory/bisect/bisect.h"
 #include "sluice/framework/op/registry.h"
+#include "sluice/laboratory/bisect/bisect.h"
 #include "sluice/platform/error.h"
 
 namespace sluice::bench {
@@ -31,8 +31,8 @@ void Plant(float error, Tensor* out) {
   values[element] += error * std::max(1.0F, std::abs(values[element]));
 }
 
-// Right but for an error of kThousandths in one element. Not as the plain
-// kernels compute it: sums run backward.
+// A correct relu except for an error of kThousandths in one element. Its bits
+// differ from the plain kernels': sums run backward.
 template <int kThousandths>
 class OtherRelu final : public OpKernel {
   using OpKernel::OpKernel;
@@ -82,7 +82,7 @@ class OtherMul final : public OpKernel {
   }
 };
 
-// They are for the network below only.
+// Restricts the kernels to the network below.
 std::string IsSquare(const framework::KernelQuery& query) {
   const framework::DDim square({kSize, kSize});
   const bool fits =
@@ -105,7 +105,7 @@ void AddKernel(const char* op, const char* variant) {
   framework::Registry::Global().AddKernel(std::move(kernel));
 }
 
-// Once in a process.
+// Registers the kernels once in a process.
 void AddKernels() {
   AddKernel<OtherMul<0>>("mul", "bench_other");
   AddKernel<OtherMul<1>>("mul", "bench_wrong");
@@ -133,7 +133,7 @@ class Network {
       feeds_.emplace_back(name, values(name[0] == 'x' ? 1 : 0.1F));
     }
     end_ = "x";
-    // Plain sums and relus would become one op.
+    // Otherwise sums and relus would be fused into one op.
     program_.SetHints("exclude pass=fuse_elementwise");
     for (int op = 0; op < kOps; ++op) {
       if (op % 3 == 0) {
@@ -150,7 +150,7 @@ class Network {
     }
   }
 
-  // The runs that it takes to find exactly these; 1000 otherwise.
+  // The number of runs that find exactly these; 1000 if others are found.
   int RunsFor(const std::set<int>& guilty) const {
     std::string hints;
     for (const int op : guilty) {

@@ -17,9 +17,9 @@ struct Network {
 
 // LeNet for 16 digits of 28 x 28, an MLP of 784, 256, 128 and 10 units for 64,
 // and ResNet-18 and MobileNet (v1) with a quarter of their channels for 4
-// images of 64 x 64; each forward (batch_norm in its test form), and as a
-// training step with momentum. The parameters are put into `scope`, by names
-// that no other network has.
+// images of 64 x 64; each as inference (batch_norm with is_test), and as a
+// training step with momentum. The parameters are added to `scope`, with unique
+// names.
 std::vector<Network> LabNetworks(framework::Scope* scope);
 
 }  // namespace sluice::bench

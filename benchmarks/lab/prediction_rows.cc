@@ -11,15 +11,15 @@
 #include "benchmarks/lab/networks.h"
 #include <time.h>
 
-#include "sluice/framework/laboratory/prediction.h"
 #include "sluice/framework/plan/persistables.h"
-#include "sluice/framework/run/tune_program.h"
+#include "sluice/laboratory/prediction.h"
+#include "sluice/laboratory/tuning/tune_program.h"
 #include "sluice/platform/parallel_for.h"
 
 namespace sluice::bench {
 namespace {
 
-// What a network may take.
+// The time budget of a network.
 struct Budget {
   double tuning_seconds = 20;
   double prediction_seconds = 60;
@@ -39,9 +39,9 @@ double MedianOf(std::vector<double> samples) {
   return *middle;
 }
 
-// Seconds that the thread computes in one call. On one thread that is the time
-// of the call, without what other processes took of the core meanwhile.
-// `reset` is called before each and is not timed.
+// CPU seconds of one call. On one thread that is the call's time without
+// interruptions by other processes. `reset` is called before each and is not
+// timed.
 double ComputingSeconds(double seconds,
                         const std::function<void()>& reset,
                         const std::function<void()>& call) {
@@ -58,7 +58,7 @@ double ComputingSeconds(double seconds,
     const double begin = now(CLOCK_THREAD_CPUTIME_ID);
     call();
     const double sample = now(CLOCK_THREAD_CPUTIME_ID) - begin;
-    if (run >= 2) samples.push_back(sample);  // the first ones warm up
+    if (run >= 2) samples.push_back(sample);  // the first two runs are warm-up
   }
   return MedianOf(std::move(samples));
 }
@@ -74,7 +74,7 @@ void AddRowsOf(Network& network,
   const auto plan =
       executor.Prepare(network.program, network.feeds, network.fetches);
   framework::Scope copies;
-  // Both take turns, since the clock and the neighbours change meanwhile.
+  // Prediction and measurement take turns, since the clock rate changes.
   constexpr int kTurns = 3;
   std::vector<double> predicted;
   std::vector<double> measured;
@@ -88,7 +88,7 @@ void AddRowsOf(Network& network,
     const double warm =
         std::accumulate(prediction.warm.begin(), prediction.warm.end(),
                         prediction.executor + prediction.transfers);
-    // Thousands of steps would end in numbers too small for fast arithmetic.
+    // Thousands of steps would lead to denormal numbers, which are slow.
     measured.push_back(ComputingSeconds(
         options.seconds,
         [&] { framework::CopyPersistables(*plan, scope, &copies); },

@@ -4,8 +4,8 @@
 
 namespace sluice::bench {
 
-// How far the predicted time of tuned networks (LabNetworks), on one thread, is
-// from what Run computes:
+// The error of the predicted time of tuned networks (LabNetworks) on one
+// thread:
 //   lab/predicted_over_measured/NETWORK        |predicted / measured - 1| in %
 //   lab/predicted_over_measured/NETWORK/warm   the same of a prediction from
 //   the

@@ -12,8 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "sluice/framework/measure/measure_clock.h"
-#include "sluice/framework/measure/race.h"
+#include "sluice/laboratory/measure/measure_clock.h"
+#include "sluice/laboratory/measure/race.h"
 #include "sluice/platform/cpu/cpu_info.h"
 
 namespace sluice::bench {
@@ -23,9 +23,8 @@ using framework::ClockSeconds;
 using framework::Contestant;
 using framework::RaceResult;
 
-// A chain of integer operations, each of which waits for the one before. One
-// piece of code for both kernels: two copies are not equally fast on a core
-// that is shared.
+// A chain of dependent integer operations. Both kernels share this code: two
+// copies are not equally fast on a shared core.
 [[gnu::noinline, gnu::aligned(64)]] void Work(int64_t steps) {
   uint64_t state = 1;
   for (int64_t step = 0; step < steps; ++step) {
@@ -45,8 +44,8 @@ int64_t StepsIn(double seconds) {
   return static_cast<int64_t>(seconds / best * kProbe);
 }
 
-// A process for each CPU that computes and sleeps for random times of 0 to 20
-// ms, until its owner goes.
+// A process for each CPU that alternately computes and sleeps for random times
+// of 0 to 20 ms, while this object exists.
 class BusyProcesses {
  public:
   BusyProcesses() {
@@ -85,10 +84,10 @@ class BusyProcesses {
   std::vector<pid_t> children_;
 };
 
-// Percent of the races that do not name the faster kernel. Each race may take
-// `budget`.
+// The percentage of races that do not name the faster kernel. Each race takes
+// at most `budget`.
 double WrongPicks(double seconds, int races, double budget) {
-  // A multiple of 100, so that 1.03 times as many is a whole number.
+  // A multiple of 100, so that 1.03 times as many is an integer.
   const int64_t steps = std::max<int64_t>(StepsIn(seconds) / 100, 1) * 100;
   const Contestant fast{.name = "fast", .run = [steps] { Work(steps); }};
   const Contestant slow{.name = "slow",

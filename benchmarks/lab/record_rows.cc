@@ -8,9 +8,9 @@
 
 #include <unistd.h>
 
-#include "sluice/framework/measure/machine.h"
-#include "sluice/framework/measure/record_file.h"
-#include "sluice/framework/measure/record_store.h"
+#include "sluice/framework/costs/machine.h"
+#include "sluice/laboratory/records/record_file.h"
+#include "sluice/laboratory/records/record_store.h"
 
 namespace sluice::bench {
 namespace {
@@ -20,7 +20,7 @@ using framework::RecordMatch;
 using framework::RecordStore;
 
 constexpr int kSignatures = 2000;
-// As many as an op of the library has on the CPU.
+// The number of CPU kernels of an op of the library.
 constexpr int kKernels = 5;
 
 std::string Signature(int number) {
@@ -55,8 +55,8 @@ std::vector<Record> MakeRecords() {
   return records;
 }
 
-// Microseconds in which all kernels of a signature are found; the signatures
-// take turns, so that caches help no more than in a large graph.
+// Microseconds to find all kernels of a signature. The signatures take turns,
+// so that caches help no more than in a large graph.
 double LookupMicroseconds(const Options& options, const RecordStore& store) {
   std::vector<std::string> signatures;
   for (int i = 0; i < kSignatures; ++i) {

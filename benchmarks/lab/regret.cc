@@ -8,9 +8,9 @@
 #include <memory>
 #include <sstream>
 
-#include "sluice/framework/measure/record_store.h"
 #include "sluice/framework/plan/resolver.h"
-#include "sluice/framework/tuning/signature_tuner.h"
+#include "sluice/laboratory/records/record_store.h"
+#include "sluice/laboratory/tuning/signature_tuner.h"
 #include "sluice/platform/error.h"
 
 namespace sluice::bench {
@@ -23,7 +23,7 @@ using framework::KernelRun;
 using framework::RaceOptions;
 using framework::RaceResult;
 
-// Kernels of one case, made and able to run.
+// Kernels of one case, ready to run.
 struct Runs {
   Runs(const IsolatedOp& op, RegretCase* measured) {
     std::vector<RegretKernel> kernels;
@@ -66,7 +66,7 @@ void RaceAll(const Runs& runs, double seconds, RegretCase* measured) {
   }
   const auto winner = static_cast<size_t>(std::max(first.winner, 0));
   if (winner == measured->chosen || measured->regret() < 1.02) return;
-  // A figure that counts is taken with care.
+  // Measures both kernels of the figure again, with more rounds.
   const Contestant both[] = {all[winner], all[measured->chosen]};
   options.give_up_ratio = 0;
   options.min_rounds = 9;
@@ -159,7 +159,7 @@ std::vector<RegretCase> MeasureRegrets(std::span<const CorpusCase> corpus,
   return cases;
 }
 
-// As Tune, which gives long kernels what the others leave of its budget.
+// Tune also gives long kernels the unused time of the others.
 constexpr double kMostSeconds = 5;
 
 void TuneCorpus(std::span<const CorpusCase> corpus,

@@ -25,7 +25,7 @@ using framework::Tensor;
 using platform::DType;
 using Ints = std::vector<int64_t>;
 
-// Of a batch above 1; a multiplication with an addition counts as two.
+// Limits for a batch above 1; a multiply-add counts as two operations.
 constexpr double kMostOperations = 1e9;
 constexpr int64_t kMostElements = 4'000'000;
 
@@ -76,15 +76,15 @@ class Draw {
  public:
   explicit Draw(unsigned seed) : random_(seed) {}
 
-  // The distributions of the standard library differ between its makers.
+  // Distributions of the standard library differ between implementations.
   size_t Below(size_t end) { return random_() % end; }
   bool Chance(int percent) { return Below(100) < static_cast<size_t>(percent); }
   template <typename T>
   const T& Of(std::span<const T> list) {
     return list[Below(list.size())];
   }
-  // 1 as often as all others, and none that makes an op too large; an op of
-  // batch 1 may be.
+  // Draws 1 in half of all cases, and no batch that makes an op too large,
+  // except 1.
   int64_t Batch(double operations_each, int64_t elements_each) {
     static constexpr int64_t kBatches[] = {1, 1, 1, 1, 2, 4, 8, 16, 32};
     int64_t batch = kBatches[Below(std::size(kBatches))];
@@ -263,7 +263,7 @@ CorpusCase DrawTranspose(Draw& draw) {
                   {{"axis", layer.axes}});
 }
 
-// Ops that no network here has, and that have several kernels as well.
+// Ops that no network here contains, and that also have several kernels.
 CorpusCase DrawOther(Draw& draw) {
   static constexpr int64_t kSizes[] = {1, 5, 17, 64, 150, 400};
   const auto size = [&draw] {
@@ -288,7 +288,7 @@ CorpusCase DrawOther(Draw& draw) {
                   {"Out", "Count"}, {});
 }
 
-// Numbers between 0.5 and 1.5 are variances as well as data.
+// Numbers between 0.5 and 1.5 are valid as variances as well as data.
 void Fill(Tensor* tensor, std::mt19937* random) {
   float* data = tensor->data<float>();
   for (int64_t i = 0; i < tensor->numel(); ++i) {
@@ -296,7 +296,7 @@ void Fill(Tensor* tensor, std::mt19937* random) {
   }
 }
 
-// Runs of at most 40 pixels, as DrawOther says.
+// Runs of at most 40 pixels, as in DrawOther.
 void FillRuns(Tensor* tensor, std::mt19937* random) {
   auto* runs = tensor->data<int64_t>();
   for (int64_t i = 0; i < tensor->numel(); i += 2) {
@@ -305,7 +305,7 @@ void FillRuns(Tensor* tensor, std::mt19937* random) {
   }
 }
 
-// The gradient of a maximum looks for it: Out is what pool2d gives for X.
+// The gradient of a maximum searches for it: Out must be pool2d's output for X.
 void FillMaxima(const OpFacts& facts, std::vector<Tensor>* inputs) {
   const CorpusCase forward =
       MakeCase("", "pool2d",
@@ -327,7 +327,7 @@ void FillMaxima(const OpFacts& facts, std::vector<Tensor>* inputs) {
 }  // namespace
 
 std::vector<CorpusCase> DrawCorpus(unsigned seed, int cases) {
-  // In how many of 100 cases an op of a family is drawn.
+  // The percentage of cases from each family.
   using Family = CorpusCase (*)(Draw&);
   constexpr std::pair<int, Family> kFamilies[] = {
       {54, DrawConv}, {16, DrawProduct},  {10, DrawPool},

@@ -6,7 +6,7 @@
 
 namespace sluice::bench {
 
-// Layers as the networks' papers have them; see DrawCorpus.
+// Layers from the networks' papers; see DrawCorpus.
 struct ConvLayer {
   const char* network;
   int64_t in_c, in_h, in_w, out_c;
@@ -21,7 +21,7 @@ struct NormLayer {
   const char* network;
   int64_t channels, size;  // 0: rank 2
 };
-// X [batch..., m, k] times Y [batch..., k, n], which may be stored transposed.
+// X [batch..., m, k] times Y [batch..., k, n]; Y may be stored transposed.
 struct ProductLayer {
   const char* network;
   int64_t heads, m, k, n;  // heads 0: `mul` by a parameter; m 0: the batch
@@ -30,7 +30,7 @@ struct ProductLayer {
 struct ShapedLayer {
   const char* network;
   std::vector<int64_t> dims;  // 0: the batch
-  std::vector<int64_t> axes;  // of a transpose, or the one of a softmax
+  std::vector<int64_t> axes;  // of a transpose, or of a softmax
 };
 
 std::span<const ConvLayer> ConvLayers();

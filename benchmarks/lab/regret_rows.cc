@@ -6,24 +6,24 @@
 
 #include "benchmarks/lab/regret.h"
 
-#include "sluice/framework/measure/record_store.h"
+#include "sluice/laboratory/records/record_store.h"
 
 namespace sluice::bench {
 namespace {
 
 constexpr unsigned kSeed = 1;
 
-// How much is measured.
+// The amount of measurements.
 struct Extent {
   int cases = 130;
   double race_seconds = kRaceSeconds;
-  double tuning_seconds = 0.15;  // a signature
+  double tuning_seconds = 0.15;  // for each signature
 };
 constexpr Extent kSmokeExtent = {
     .cases = 4, .race_seconds = 0.02, .tuning_seconds = 0.01};
 
-// In the short time of a smoke run a busy machine may not come to a kernel; the
-// regret of its case is then infinite. Only there such cases are left out.
+// In the short time of a smoke run, a busy machine may not run a kernel; the
+// regret of its case is then infinite. Only a smoke run skips such cases.
 std::vector<RegretCase> Measure(const std::vector<CorpusCase>& corpus,
                                 int threads,
                                 double race_seconds,

@@ -11,7 +11,7 @@
 
 #include "sluice/framework/op/op_schema.h"
 #include "sluice/framework/run/executor.h"
-#include "sluice/framework/run/tune_program.h"
+#include "sluice/laboratory/tuning/tune_program.h"
 #include "sluice/platform/error.h"
 
 namespace sluice::bench {
@@ -24,11 +24,11 @@ using framework::TuneResult;
 constexpr unsigned kSeed = 2;
 constexpr int kSignatures = 100;
 constexpr double kPlenty = 60;
-// Of a smoke run.
+// For a smoke run.
 constexpr int kFewSignatures = 4;
 constexpr double kLittle = 0.5;
 
-// The cases side by side, each with inputs of its own.
+// All cases in one program, each with its own inputs.
 struct SideBySide {
   framework::Program program;
   framework::Feeds feeds;
@@ -67,7 +67,7 @@ struct SideBySide {
     }
   }
 
-  // What is read for its shape has no elements.
+  // Inputs read only for their shape have no elements.
   static Tensor Fed(const framework::OpFacts& facts,
                     const Tensor& tensor,
                     size_t input) {
@@ -97,7 +97,7 @@ void AddTuneRows(const Options& options, Report& report) {
   std::fprintf(stderr, "%.0f signatures tuned in %.1f s, %d left out\n", tuned,
                all.seconds, all.left_out);
   if (all.left_out > 0 || tuned == 0) {
-    // No figure would be true.
+    // There is no valid figure.
     report.Add(
         {.id = "lab/tune_100_s", .unit = "s", .value = kPlenty, .at_most = 15});
   } else {

@@ -7,7 +7,7 @@ IMAGES, CHANNELS, PIXELS = 32, 64, 56
 
 
 def ramp(*shape):
-    """0, 1/97 ... 96/97, again and again."""
+    """A tensor with 0, 1/97 ... 96/97 repeated."""
     return (np.arange(np.prod(shape)) % 97 / 97).reshape(shape).astype("f4")
 
 
@@ -21,7 +21,7 @@ def weights():
 
 
 def check(peer, found, expected, tolerance=1e-3):
-    """Ends the script when a peer computes something else."""
+    """Ends the script if a peer's results differ."""
     mean = np.mean(np.asarray(found, "f8"))
     if abs(mean - expected) > tolerance * abs(expected):
         raise SystemExit(f"{peer}: the mean is {mean}, not {expected}")

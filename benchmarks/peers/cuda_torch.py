@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""PyTorch beside the rows of bench_cuda_kernels and the training steps of
+"""PyTorch for the rows of bench_cuda_kernels and the training steps of
 bench_cuda.py, on the same numbers.
 
     cuda_torch.py --rows FILE --ours FILE --case FILE [--seconds S]
                   [--part kernels|training|compiled] [--only TEXT]
                   [--budget S]
 
-FILE of --rows is what bench_cuda_kernels --list printed; --ours its figures,
-whose sums ours must have, too; --case what networks.save wrote. Prints one
+FILE of --rows is the output of bench_cuda_kernels --list; that of --ours its
+figures, whose sums must agree; that of --case is from networks.save. Prints one
 JSON object a line, the last one complete: {"library": version, "rows": {row id:
 {peer: value}}, "left_out": {"row id (torch)": reason}}. Peers are torch,
 torch_tf32 for products and convolutions, torch_compiled for training. Rows that
@@ -25,24 +25,24 @@ import time
 
 OLDEST = (2, 0)
 SCALES = {"GB/s": 1e-9, "TFLOP/s": 1e-12, "G pairs/s": 1e-9}
-TOLERANCE = 1e-3  # of the sum of absolute values
+TOLERANCE = 1e-3  # relative to the sum of absolute values
 MOST, LEAST = 50, 3
 
 
 class Timer:
-    """The time of a call on the device."""
+    """Measures the time of a call on the device."""
 
     def __init__(self, torch, device, seconds):
         self.torch, self.device, self.seconds = torch, device, seconds
         self.cuda = device != "cpu"
         if self.cuda:
             l2 = torch.cuda.get_device_properties(0).L2_cache_size
-            # Long enough for a call to be enqueued meanwhile.
+            # Large enough that a call can be enqueued during the flush.
             self.flushed = torch.empty(4 * l2, dtype=torch.uint8,
                                        device=device)
 
     def once(self, call, host=False):
-        """Seconds, by events or (host) by the clock until it is done."""
+        """Seconds by events, or (host) by the clock until the call is done."""
         if not self.cuda:
             begin = time.perf_counter()
             call()
@@ -75,7 +75,7 @@ class Timer:
 
 
 def differs(sums, outputs, weighted_sums, argument_of):
-    """What is not as in our row: "" or a sentence."""
+    """The difference to our row: "" or a sentence."""
     for name, (want, absolute) in sums.items():
         output = outputs.get(argument_of.get(name, name))
         if output is None:
@@ -87,7 +87,7 @@ def differs(sums, outputs, weighted_sums, argument_of):
 
 
 class Peers:
-    """The figures, and what is left out and why."""
+    """The figures, and the skipped rows with reasons."""
 
     def __init__(self, options, torch):
         self.options, self.torch = options, torch
@@ -97,7 +97,7 @@ class Peers:
         self.published = time.perf_counter()
 
     def publish(self):
-        """What there is by now, for whoever stops waiting."""
+        """Prints the results so far, in case the caller stops waiting."""
         self.published = time.perf_counter()
         print(json.dumps({"library": self.torch.__version__,
                           "rows": self.rows, "left_out": self.left_out}),
@@ -112,7 +112,7 @@ class Peers:
         self.torch.backends.cudnn.allow_tf32 = tf32
 
     def attempt(self, row, measure):
-        """Runs it; what goes wrong is the reason why it is left out."""
+        """Measures a row; an error is the reason for leaving it out."""
         if time.perf_counter() > self.end:
             self.left_out[f"{row} (torch)"] = "no time was left"
             return

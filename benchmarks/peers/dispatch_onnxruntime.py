@@ -26,7 +26,7 @@ def chain():
 
 settings = onnxruntime.SessionOptions()
 settings.intra_op_num_threads = 1
-# Otherwise nothing would be left of the chain.
+# Otherwise the chain would be optimised away.
 settings.graph_optimization_level = (
     onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL)
 session = onnxruntime.InferenceSession(chain().SerializeToString(), settings)

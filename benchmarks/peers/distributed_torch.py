@@ -5,8 +5,7 @@ import contextlib
 import os
 import sys
 
-# One CPU each, also for the threads of the libraries; as many ranks as CPUs
-# at most are bound.
+# Binds each rank, with all its threads, to one CPU, if there are enough.
 cpus = sorted(os.sched_getaffinity(0))
 rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 if size <= len(cpus):
@@ -72,7 +71,7 @@ class Resnet20(nn.Module):
 
 
 class Parameters(nn.Module):
-    """Whose gradients cost next to nothing."""
+    """Parameters whose gradients cost next to nothing."""
 
     def __init__(self, values):
         super().__init__()
@@ -181,5 +180,5 @@ def main():
 if __name__ == "__main__":
     status = main()
     sys.stdout.flush()
-    # Some of its threads outlive the process group, and then std::terminate.
+    # Some threads outlive the process group and would call std::terminate.
     os._exit(status)

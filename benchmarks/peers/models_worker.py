@@ -3,7 +3,7 @@ each turn:
 
     load PATH THREADS FEEDS.npz   -> the milliseconds until it can run
     run COUNT                     -> the milliseconds of each of COUNT runs
-    write OUTPUTS.npz             -> writes what the last run gave
+    write OUTPUTS.npz             -> writes the last run's outputs
 
 Answers are JSON, a line each.
 """
@@ -17,7 +17,7 @@ import onnxruntime
 
 
 class Worker:
-    """One model at a time."""
+    """Runs one model at a time."""
 
     def load(self, path, threads, feeds):
         """Prepare the model and run it once."""

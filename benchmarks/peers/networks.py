@@ -1,14 +1,14 @@
-"""The two networks of the suite `train`, and how each library is measured on
-them: bench_train.py with Sluice as well as the peers.
+"""The two networks of the suite `train`, and their measurement with each
+library, for bench_train.py with Sluice and the peers.
 
 Both have the same parameters, images and labels everywhere: bench_train writes
 them to a file, with the losses of the first three steps (SGD, one batch) and
-the logits before them. A library that computes others is no peer.
+the logits before them. A library with other results is not a peer.
 
-mlp64 is 64-128-64-10 with relu; lenet64 has 20 and 50 filters of 5x5, each
-with relu and maximum of 2x2, then 500 units with relu, and 10, on 28x28.
-Parameters are, layer by layer, a weight [inputs, units] or [filters, channels,
-5, 5], and a bias.
+mlp64 is 64-128-64-10 with relu; lenet64 has 20 and 50 filters of 5x5, each with
+relu and maximum of 2x2, then 500 units with relu, and 10, on 28x28. Parameters
+are, layer by layer, a weight [inputs, units] or [filters, channels, 5, 5], and
+a bias.
 """
 
 import sys
@@ -28,7 +28,7 @@ WEIGHTS = {
 
 
 class Case:
-    """One network: parameters, a batch, and what they give."""
+    """One network: parameters, a batch, and their results."""
 
     def __init__(self, name, values):
         self.name = name
@@ -37,8 +37,8 @@ class Case:
         self.parameters = [values[str(i)] for i in range(len(values) - 4)]
 
     def channels_last(self):
-        """Filters as [5, 5, channels, filters], and the inputs of the unit
-        behind them in the order height, width, channel."""
+        """Filters as [5, 5, channels, filters], and the inputs of the following
+        unit in the order height, width, channel."""
         changed = []
         for value in self.parameters:
             if value.ndim == 4:
@@ -57,7 +57,7 @@ class Case:
 
 
 def new_case(name):
-    """A case without results, which bench_train adds."""
+    """A case without results; bench_train adds them."""
     random = np.random.default_rng(0)
     values = {
         "image": random.random((BATCH, *IMAGE[name]), np.float32),
@@ -97,15 +97,15 @@ def load(path):
 
 
 def check(peer, what, found, expected):
-    """Ends the script when a peer computes something else."""
+    """Ends the script if a peer's results differ."""
     if not np.allclose(found, expected, rtol=2e-4, atol=2e-5):
         raise SystemExit(f"{peer}: {what} are {np.ravel(found)[:4]}, "
                          f"not {np.ravel(expected)[:4]}")
 
 
 def first_step_ms(make_step, cases):
-    """Making ready and doing the first step of lenet64, when the process has
-    trained mlp64 before."""
+    """Preparation and the first step of lenet64, after the process has trained
+    mlp64."""
     warm = make_step(cases["mlp64"])
     for _ in range(10):
         warm()
@@ -116,8 +116,8 @@ def first_step_ms(make_step, cases):
 
 
 def figures(options, module, machine, cases, steps, forwards):
-    """What measure() yields of these cases, but for start-up. `machine` ends
-    the ids: t1 for one thread of the CPU, cuda for a GPU."""
+    """The results of measure() for these cases, except start-up. `machine` is
+    the suffix of ids: t1 for one thread of the CPU, cuda for a GPU."""
 
     def microseconds(call):
         wall, cpu = time.perf_counter(), time.process_time()
@@ -130,7 +130,7 @@ def figures(options, module, machine, cases, steps, forwards):
     for case in cases.values():
         for peer, make in steps.items():
             if peer.endswith("channels_last") and case.image.ndim == 2:
-                continue  # there are none
+                continue  # there are no such rows
             step = make(case)
             losses = [float(step()) for _ in range(STEPS)]
             check(peer, f"the losses of {case.name}", losses, case.losses)
@@ -152,8 +152,8 @@ def measure(script, options, module, steps=None, forwards=None):
     `module` is what users import. `steps` has {peer: make}, where make(case)
     returns a function that trains for one step and returns the loss, as a
     number. `forwards` has {peer: make}, where make(case, batch) returns a
-    function that gives the logits of so many images, as an array. What make
-    does itself is not measured.
+    function that returns the logits of `batch` images, as an array. The time of
+    make itself is not measured.
     """
     steps, forwards = steps or {}, forwards or {}
     cases = load(options.case)
@@ -168,8 +168,8 @@ def measure(script, options, module, steps=None, forwards=None):
 
 
 def run_peer(script, options, module, steps=None, forwards=None, rows=None):
-    """What a peer's script does: see measure() and first_step_ms(). `rows`
-    were measured before."""
+    """The main function of a peer's script: see measure() and first_step_ms().
+    `rows` were measured before."""
     if options.first_step:
         print(first_step_ms(steps[options.first_step], load(options.case)))
         return

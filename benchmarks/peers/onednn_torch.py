@@ -1,4 +1,4 @@
-"""PyTorch: a convolution, batch norm and relu, as they are and with the batch
+"""PyTorch: a convolution, batch norm and relu, unchanged and with the batch
 norm folded; bfloat16 with --half-mean."""
 
 import peer_timing
@@ -44,7 +44,7 @@ for name, network in (("torch_channels_last", plain),
                              options.mean)
 if options.half_mean is not None:
     half = torch.bfloat16
-    # Ours has the filter as it is, and a ramp for a bias.
+    # Ours uses the filter unchanged, and a ramp as bias.
     ours = torch.nn.Conv2d(C, C, 3, padding=1)
     with torch.no_grad():
         ours.weight.copy_(filter_)

@@ -1,4 +1,4 @@
-"""What the peer scripts share: timing, arguments, and the data they work on."""
+"""The shared parts of the peer scripts: timing, arguments, and data."""
 
 import argparse
 import json
@@ -9,8 +9,8 @@ import time
 
 
 def arguments() -> argparse.Namespace:
-    """Parses what run.py hands on, and sets the thread variables that the
-    libraries read when they are imported: call it before importing them."""
+    """Parses the arguments from run.py, and sets the thread variables that the
+    libraries read at import: call it before importing them."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--sizes", default="", help="NxMxP,NxMxP,...")
@@ -40,8 +40,8 @@ def arguments() -> argparse.Namespace:
 
 def median_seconds(function, at_least: int = 7, seconds: float = 0.5,
                    at_most: int = 20000) -> float:
-    """The median of as many calls as fit into `seconds`, after two and a
-    tenth of `seconds` that do not count. With 0 seconds there is one call."""
+    """The median of as many calls as fit into `seconds`, after two calls and a
+    tenth of `seconds` of warm-up. With 0 seconds there is one call."""
     if seconds <= 0:
         begin = time.perf_counter()
         function()
@@ -62,8 +62,8 @@ def median_seconds(function, at_least: int = 7, seconds: float = 0.5,
 
 
 def median_of_many(function, seconds: float = 0.5, repeat: int = 100) -> float:
-    """The same for calls of some microseconds: each time is that of `repeat`
-    of them, divided by it."""
+    """The median for calls of some microseconds: each sample is the time of
+    `repeat` calls, divided by it."""
     def many():
         for _ in range(repeat):
             function()
@@ -72,8 +72,8 @@ def median_of_many(function, seconds: float = 0.5, repeat: int = 100) -> float:
 
 
 def in_new_processes(command: list, count: int = 3) -> float:
-    """The median of the numbers that `command` prints when Python runs it in
-    processes of their own."""
+    """The median of the numbers that `command` prints, when Python runs it in
+    `count` new processes."""
     values = [
         float(subprocess.run([sys.executable, *command], check=True,
                              stdout=subprocess.PIPE, text=True)
@@ -84,15 +84,15 @@ def in_new_processes(command: list, count: int = 3) -> float:
 
 
 def import_ms(module: str, count: int = 7) -> float:
-    """What importing a module behind NumPy takes in a new interpreter, the
-    median of so many."""
+    """The median time of importing a module after NumPy in `count` new
+    interpreters."""
     code = ("import time, numpy; t = time.perf_counter(); "
             f"import {module}; print((time.perf_counter() - t) * 1e3)")
     return in_new_processes(["-c", code], count)
 
 
 def gigapairs(size: tuple, seconds: float) -> float:
-    """Element pairs a second, in units of 10^9."""
+    """Element pairs per second, in units of 10^9."""
     n, m, p = size
     return n * m * p / seconds / 1e9
 
@@ -107,10 +107,10 @@ def matrices(size: tuple):
 
 
 def row_id(name: str, size: tuple, threads: int) -> str:
-    """As bench_manhattan names its rows."""
+    """The row's name in bench_manhattan."""
     return f"{name}/{'x'.join(map(str, size))}/f32/t{threads}"
 
 
 def report(rows: dict) -> None:
-    """Hands {row id: {peer: value}} to run.py."""
+    """Prints {row id: {peer: value}} for run.py."""
     json.dump(rows, sys.stdout)

@@ -1,12 +1,12 @@
-"""What the ranks of the suite `distributed` do alike with every library: the
-networks' parameters, the batches of each rank, and how programs take turns.
+"""The common parts of the suite `distributed` for all libraries: the networks'
+parameters, the batches of each rank, and the turns of programs.
 
 lenet is that of networks.py. resnet20 has a convolution of 16 filters, three
 stages of three residual blocks with 16, 32 and 64 filters, each convolution
-with batch norm, and a unit for each of 10 classes without bias; the first
-block of a later stage halves the image, and brings the sum to its shape by a
-convolution of 1x1. It has 60 parameters, in the order of the network: those
-of the branch before the 1x1 convolution.
+with batch norm, and a unit for each of 10 classes without bias; the first block
+of a later stage halves the image, and converts the sum to its shape by a 1x1
+convolution. It has 60 parameters, in the order of the network: those of the
+branch before the 1x1 convolution.
 """
 
 import argparse
@@ -23,8 +23,8 @@ import numpy as np
 BATCH = 64  # of each rank
 RATE = 0.01
 MOMENTUM = 0.9
-STEPS = 3  # whose losses are compared
-# How long a program runs before it is another one's turn.
+STEPS = 3  # number of compared losses
+# Limits for the turn of one program.
 TURN_SECONDS = 0.1
 MOST_STEPS = 10
 LEAST_TURNS = 7
@@ -34,7 +34,7 @@ IMAGE = {"lenet": (1, 28, 28), "resnet20": (3, 32, 32)}
 
 
 def parse_arguments(wants):
-    """`wants` has the functions that measure."""
+    """Parses the arguments; `wants` has the functions that measure."""
     parser = argparse.ArgumentParser()
     parser.add_argument("what", choices=wants)
     parser.add_argument("--seconds", type=float, default=1.0)
@@ -46,7 +46,7 @@ def parse_arguments(wants):
 
 
 def resnet20_shapes():
-    """Filters have four dims; batch norm's scale and shift have one."""
+    """The shapes: filters have four dims; batch norm's scale and shift one."""
     def conv_norm(filters, channels):
         return [(filters, channels, 3, 3), (filters,), (filters,)]
 
@@ -63,7 +63,7 @@ def resnet20_shapes():
 
 
 def parameters(network):
-    """The same on every rank."""
+    """Parameters that are equal on every rank."""
     if network == "lenet":
         return networks.new_case("lenet64").parameters
     random = np.random.default_rng(0)
@@ -87,8 +87,8 @@ def batch(network, rank):
 
 
 class Ranks:
-    """The ranks of one library. `reduced` gives the sum, or the largest, of
-    each element of a list over all of them: reduced(list, "sum" or "max")."""
+    """The ranks of one library. reduced(list, "sum" or "max") returns the sum,
+    or the maximum, of each element of a list over all ranks."""
 
     def __init__(self, rank, size, reduced, options):
         self.rank, self.size, self.options = rank, size, options
@@ -96,14 +96,14 @@ class Ranks:
         self.waits = 0
 
     def losses(self, step):
-        """The first losses, of all ranks."""
+        """The first losses of all ranks."""
         own = [float(step()) for _ in range(STEPS)]
         return [loss / self.size for loss in self.reduced(own, "sum")]
 
     def take_turns(self, programs, alone=()):
-        """{name: [median seconds of a step, one a turn]}, until the last rank
-        is done with it. Programs are functions that do a step; those in
-        `alone` run on rank 0 while the others sleep."""
+        """{name: [median seconds of a step, one for each turn]}, until the last
+        rank is done. Programs are functions that do a step; those in `alone`
+        run on rank 0 while the others sleep."""
         if self.options.smoke:
             return {
                 name: [self.some(step, 1, name in alone)]
@@ -124,7 +124,7 @@ class Ranks:
         return found
 
     def some(self, step, count, alone):
-        """The median of some steps, after one that does not count."""
+        """The median time of some steps, after a warm-up step."""
         times = [0.0] * count
         if not alone:
             step()
@@ -140,7 +140,7 @@ class Ranks:
         return statistics.median(self.reduced(times, "max"))
 
     def sleep_until_woken(self):
-        """Without using the processor, as waiting in a library may."""
+        """Sleeps without using the processor; waits in a library may use it."""
         self.waits += 1
         while not (self.options.folder / str(self.waits)).exists():
             time.sleep(0.01)
@@ -163,7 +163,7 @@ def report(rank, found):
 
 
 def report_end_of_step(rank):
-    """Every rank's. The clock is that of the machine, the same in all of its
-    processes."""
+    """The end of every rank's step, on the machine's clock, which all processes
+    share."""
     found = {"rank": rank, "end": time.monotonic()}
     os.write(sys.stdout.fileno(), (json.dumps(found) + "\n").encode())

@@ -1,16 +1,15 @@
 #!/usr/bin/env python3
-"""Measures other libraries beside a benchmark of ours.
+"""Measures other libraries for comparison with a benchmark of ours.
 
     run.py SUITE --build FOLDER --output FILE [--only LIBRARY] [-- ARGUMENTS]
 
-Every <suite>_<library>.py beside this file is run with the ARGUMENTS, one
-after the other, each with the Python of a virtual environment of its own,
-FOLDER/<library>, since the libraries do not go together. An environment is
-made on first use from requirements/<library>.txt. The scripts print one JSON
-object {row id: {peer name: value}}; FILE gets them merged:
-{"rows": {row id: {peer name: value}}, "left_out": {library: reason}}, where
-the reason why a library could not be installed or measured is the last line
-of what it said.
+Runs every <suite>_<library>.py beside this file with the ARGUMENTS, one after
+the other, each with the Python of its own virtual environment FOLDER/<library>,
+since the libraries conflict. An environment is created on first use from
+requirements/<library>.txt. The scripts print one JSON object {row id: {peer
+name: value}}; FILE gets them merged: {"rows": {row id: {peer name: value}},
+"left_out": {library: reason}}, where the reason why a library could not be
+installed or measured is the last line of its output.
 """
 
 import argparse
@@ -27,7 +26,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 
 def environment(library: str, folder: pathlib.Path) -> pathlib.Path:
-    """Returns the Python of the library's environment, made when missing."""
+    """Returns the Python of the library's environment, created if missing."""
     home = folder / library
     python = home / "bin" / "python"
     requirements = HERE / "requirements" / f"{library}.txt"
@@ -43,8 +42,8 @@ def environment(library: str, folder: pathlib.Path) -> pathlib.Path:
 
 
 def said_by(command: list, **more) -> str:
-    """Runs a program and returns what it said. What it says on stderr goes to
-    ours; its last line is the reason of the RuntimeError when it fails."""
+    """Runs a program and returns its output. Its stderr is copied to ours; if
+    it fails, the last line is the message of a RuntimeError."""
     with subprocess.Popen(command, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, text=True, **more) as child:
         lines = collections.deque(maxlen=1)
@@ -67,7 +66,7 @@ def said_by(command: list, **more) -> str:
 
 def measure(script: pathlib.Path, library: str, folder: pathlib.Path,
             arguments: list[str]) -> dict:
-    """Runs one script and returns what it printed."""
+    """Runs one script and returns its output."""
     python = environment(library, folder)
     variables = dict(os.environ, CUDA_VISIBLE_DEVICES="")
     said = said_by([python, script, *arguments], env=variables)

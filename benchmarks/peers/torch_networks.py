@@ -8,7 +8,7 @@ LAST = torch.channels_last
 
 
 def parameters(case, device="cpu", channels_last=False):
-    """As Linear and Conv2d have them: [units, inputs]."""
+    """The parameters for Linear and Conv2d: [units, inputs]."""
     made = []
     for value in case.parameters:
         value = torch.from_numpy(value.copy())
@@ -21,7 +21,7 @@ def parameters(case, device="cpu", channels_last=False):
 
 
 def logits(x, weights):
-    """The network, by the shapes of its parameters."""
+    """The network that the shapes of the parameters define."""
     for i in range(0, len(weights), 2):
         weight, bias = weights[i], weights[i + 1]
         if weight.ndim == 4:
@@ -41,7 +41,7 @@ def image_of(case, batch, device, channels_last):
 
 
 def make_step(device="cpu", channels_last=False, compiled=False):
-    """make(case), as networks.measure wants it."""
+    """Returns make(case) for networks.measure."""
 
     def make(case):
         weights = parameters(case, device, channels_last)
@@ -67,7 +67,7 @@ def make_step(device="cpu", channels_last=False, compiled=False):
 
 
 def make_forward(device="cpu", channels_last=False, compiled=False):
-    """make(case, batch), as networks.measure wants it."""
+    """Returns make(case, batch) for networks.measure."""
 
     def make(case, batch):
         weights = parameters(case, device, channels_last)

@@ -1,5 +1,5 @@
-"""What PyTorch has for the rows of bench_cuda_kernels --list: the same inputs,
-by their formula, and the same op."""
+"""PyTorch's ops for the rows of bench_cuda_kernels --list, with the same
+inputs, computed by their formula."""
 
 import torch
 from torch.nn import functional as F
@@ -8,7 +8,7 @@ CHUNK = 1 << 22  # elements filled at once
 
 
 def fill(dims, dtype, rule, device):
-    """The tensor that FillTensor (benchmarks/cuda/device_kernels.h) makes."""
+    """The tensor that FillTensor (benchmarks/cuda/device_kernels.h) fills."""
     count = 1
     for size in dims:
         count *= size
@@ -37,7 +37,7 @@ def _elements(begin, end, rule, device):
 
 
 def weighted_sums(tensor):
-    """The two sums that bench_cuda_kernels gives of an output."""
+    """The two sums of an output in bench_cuda_kernels."""
     values = tensor.detach().double().flatten().cpu()
     weights = 1 + (torch.arange(values.numel()) % 61).double() / 61
     terms = weights * values
@@ -45,7 +45,7 @@ def weighted_sums(tensor):
 
 
 def named(name, function):
-    """An op of one output."""
+    """An op with one output."""
     return lambda x, at: {name: function(x, at)}
 
 
@@ -58,7 +58,7 @@ def unary(function):
 
 
 def adam(x, at):
-    """In place, as PyTorch has it; one kernel."""
+    """Adam in place, as one kernel."""
     step = torch.full((), 1.0, device=x["Param"].device)
     torch._fused_adam_(
         [x["Param"]], [x["Grad"]], [x["Moment1"]], [x["Moment2"]], [], [step],
@@ -184,20 +184,20 @@ OPS = {
     "transpose": transpose,
     "uniform_random": made(lambda out, at: out.uniform_(at["min"], at["max"])),
 }
-# PyTorch has no one op for them.
+# PyTorch has no single op for these.
 ABSENT = {
     "average_embedding_mask",
     "discriminative_loss",
     "quantize_and_dequantize",
 }
-# Their numbers are others each time, or each run starts where the last ended.
+# Their results are random, or continue from the last run.
 NOT_COMPARED = {"adam", "dropout", "gaussian_random", "uniform_random"}
 
 
 def prepare(row, device):
-    """A function that does what the row measures and returns the tensors by
-    the name of the row's outputs. KeyError: the op is not described
-    here."""
+    """Returns a function that computes the row's op and returns the tensors by
+    the name of the row's outputs. Raises KeyError for an op that is not
+    described here."""
     op = OPS[row["op"]]
     inputs = {v["name"]: fill(v["dims"], v["dtype"], v["fill"], device)
               for v in row["inputs"]}

@@ -11,7 +11,7 @@ from jax import lax  # noqa: E402
 
 
 def logits(x, weights):
-    """The network, by the shapes of its parameters; channels last."""
+    """The network that the shapes of its parameters define; channels last."""
     for i in range(0, len(weights), 2):
         weight, bias = weights[i], weights[i + 1]
         if weight.ndim == 4:

@@ -1,4 +1,4 @@
-"""MLX: what importing it takes."""
+"""MLX: the time of its import."""
 
 import peer_timing
 

@@ -9,7 +9,7 @@ from onnx import TensorProto, helper, numpy_helper  # noqa: E402
 
 
 def model(case, batch):
-    """The network as ONNX has it."""
+    """The network as an ONNX model."""
     nodes, last, parameters = [], "image", case.parameters
 
     def add(op, *inputs, **attributes):

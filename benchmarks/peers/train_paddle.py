@@ -1,6 +1,6 @@
 """PaddlePaddle: the suite `train`, as a static program and step by step, with
-its own kernels and with those of oneDNN (peers ..._onednn), which a variable
-switches on that is read by the import."""
+its own kernels and with oneDNN's (peers ..._onednn), which an environment
+variable enables at import."""
 
 import json
 import os
@@ -17,7 +17,7 @@ import paddle.nn.functional as F  # noqa: E402
 
 
 def logits(x, weights):
-    """The network, by the shapes of its parameters."""
+    """The network that the shapes of its parameters define."""
     for i in range(0, len(weights), 2):
         weight, bias = weights[i], weights[i + 1]
         if len(weight.shape) == 4:
@@ -56,7 +56,7 @@ def step_by_step(case):
 
 
 def program_of(case, batch, train):
-    """An executor, its program, and what to fetch."""
+    """An executor, its program, and the fetches."""
     paddle.enable_static()
     main, startup = paddle.static.Program(), paddle.static.Program()
     with paddle.static.program_guard(main, startup):
@@ -95,7 +95,7 @@ SWITCH = "FLAGS_use_onednn"
 
 
 def rows_with_onednn():
-    """What another process measures with the switch."""
+    """The rows of another process with oneDNN enabled."""
     said = subprocess.run([sys.executable, *sys.argv], text=True, check=True,
                           env=dict(os.environ, **{SWITCH: "1"}),
                           stdout=subprocess.PIPE).stdout
@@ -104,8 +104,8 @@ def rows_with_onednn():
 
 def main():
     if os.environ.get(SWITCH) == "1":
-        # Without static steps: oneDNN's gradient of a product ends the process
-        # in those of Paddle 3.3.1.
+        # Without static steps: in Paddle 3.3.1 oneDNN's gradient of a product
+        # ends the process.
         networks.run_peer(__file__, options, "paddle",
                           {"paddle_dygraph_onednn": step_by_step},
                           {"paddle_static_onednn": static_forward})

@@ -1,4 +1,4 @@
-"""TensorFlow: the suite `train`, by tf.function, as it is and through XLA."""
+"""TensorFlow: the suite `train`, by tf.function, with and without XLA."""
 
 import peer_timing
 
@@ -11,7 +11,7 @@ tf.config.threading.set_inter_op_parallelism_threads(1)
 
 
 def logits(x, weights):
-    """The network, by the shapes of its parameters; channels last."""
+    """The network that the shapes of its parameters define; channels last."""
     for i in range(0, len(weights), 2):
         weight, bias = weights[i], weights[i + 1]
         if len(weight.shape) == 4:

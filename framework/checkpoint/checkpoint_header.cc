@@ -40,8 +40,8 @@ constexpr std::pair<DType, std::string_view> kDTypes[] = {
     {DType::kFloat8E5M2, "F8_E5M2"},
     {DType::kFloat8E5M2FNUZ, "F8_E5M2FNUZ"},
     {DType::kFloat8E8M0FNU, "F8_E8M0"},
-    // safetensors packs numbers of 4 bits, or has no name for them: they are
-    // saved as the bytes that they are in memory.
+    // safetensors packs numbers of 4 bits, or has no name for them. They are
+    // saved as their bytes in memory.
     {DType::kFloat4E2M1FN, "U8"},
     {DType::kInt4, "U8"},
     {DType::kUInt4, "U8"},
@@ -68,7 +68,7 @@ std::string JsonString(const std::string& text) {
   return json;
 }
 
-// Names, dtypes and shapes: what a program must have to take the values.
+// Digest of names, dtypes and shapes: a program needs the same to load a file.
 uint64_t Digest(const std::vector<CheckpointTensor>& tensors) {
   std::string text;
   for (const CheckpointTensor& tensor : tensors) {
@@ -183,7 +183,7 @@ std::string CheckpointHeader::Write() const {
   return bytes + text;
 }
 
-// Two of them are enough: damage in one place leaves the others.
+// Requires only two marks: damage in one place leaves the others intact.
 bool CheckpointHeader::IsOurs(std::string_view text) {
   const std::string_view begin = text.substr(0, 200);
   int found = 0;
@@ -224,8 +224,8 @@ CheckpointHeader CheckpointHeader::Read(std::string_view text) {
   }
   scanner.Expect("}");
   scanner.ExpectEnd();
-  // Comparing with what would have been written checks everything else:
-  // checksum, digest, offsets, order and size.
+  // Comparing with the output of Write checks everything else: checksum,
+  // digest, offsets, order and size.
   SLUICE_ENFORCE(
       std::string_view(header.Write()).substr(sizeof(uint64_t)) == text,
       ErrorCode::kDataLoss, "checkpoint.header_checksum",

@@ -20,7 +20,7 @@ template <typename... Args>
                   platform::Format(format, args...));
 }
 
-// A tensor as the header describes it, in the making.
+// A tensor of the header that is being parsed.
 struct Entry {
   CheckpointTensor tensor;
   std::vector<int64_t> sizes;
@@ -29,9 +29,9 @@ struct Entry {
   bool has_shape = false;
 };
 
-// Takes the events of the parser, which builds no tree: running out of memory
-// is an exception like any other. Depth 1 is the header's object, 2 a tensor's
-// or that of the metadata, 3 a list.
+// Handles the events of the parser, without a JSON tree, so that exhausted
+// memory raises an ordinary exception. Depth 1 is the header's object, 2 the
+// object of a tensor or of the metadata, 3 a list.
 class Reader final : public nlohmann::json_sax<nlohmann::json> {
  public:
   std::vector<Entry> entries;
@@ -133,7 +133,7 @@ class Reader final : public nlohmann::json_sax<nlohmann::json> {
   bool in_metadata_ = false;
   std::string key_;
   std::set<std::string> names_;
-  std::set<std::string> keys_;  // of this tensor
+  std::set<std::string> keys_;  // of the current tensor
 };
 
 void CheckData(const std::vector<Entry>& entries) {
@@ -155,7 +155,7 @@ void CheckData(const std::vector<Entry>& entries) {
 }  // namespace
 
 CheckpointHeader ReadForeignHeader(std::string_view text) {
-  // The parser takes a byte of 0 for the end.
+  // The parser ends at a byte of 0.
   if (!text.starts_with('{') || text.find('\0') != text.npos) {
     Fail("it does not begin with {{, or has a byte of 0");
   }
@@ -163,10 +163,10 @@ CheckpointHeader ReadForeignHeader(std::string_view text) {
   if (!nlohmann::json::sax_parse(text, &reader)) Fail("it is no JSON");
   std::vector<Entry>& entries = reader.entries;
   for (Entry& entry : entries) {
-    // Raises for more dimensions than a tensor can have.
+    // DDim raises for more dimensions than a tensor can have.
     entry.tensor.dims = DDim(entry.sizes);
   }
-  // Empty tensors begin where the next one does.
+  // An empty tensor has the same offset as the next one.
   std::stable_sort(
       entries.begin(), entries.end(),
       [](const Entry& a, const Entry& b) { return a.offsets < b.offsets; });

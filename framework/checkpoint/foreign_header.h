@@ -6,13 +6,13 @@
 
 namespace sluice::framework {
 
-// Reads the header of a safetensors file that something else than Sluice wrote,
-// by the format's own rules (github.com/huggingface/safetensors, README):
-// any order of keys and tensors, spaces, other metadata; tensors fill the data
-// without gaps. `text` is what is between the 8 bytes and the data. The tensors
-// come in the order of the data, without checksums; there is no step. Raises
-// DataLoss for what is no such header, Unimplemented for a dtype that Sluice
-// lacks; errors name the tensor.
+// Reads the header of a safetensors file that Sluice did not write, by the
+// format's own rules (github.com/huggingface/safetensors, README): any order of
+// keys and tensors, spaces, other metadata; tensors fill the data without gaps.
+// `text` is the text between the 8 bytes and the data. Returns the tensors in
+// the order of the data, without checksums and step. Raises DataLoss for an
+// invalid header, Unimplemented for a dtype that Sluice lacks; errors name the
+// tensor.
 CheckpointHeader ReadForeignHeader(std::string_view text);
 
 }  // namespace sluice::framework

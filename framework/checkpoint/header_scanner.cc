@@ -8,7 +8,7 @@ namespace sluice::framework {
 
 namespace {
 
-// -1 for what is no lower-case hexadecimal digit.
+// Returns -1 for any other character than a lower-case hexadecimal digit.
 int HexDigit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;

@@ -7,25 +7,25 @@
 
 namespace sluice::framework {
 
-// Reads JSON as CheckpointHeader::Write writes it, front to back: no spaces
-// between values, integers without sign, escapes as in AppendJsonString. Keeps
-// nothing, so that running out of memory is an exception like any other. Raises
-// DataLoss where the text goes on differently; errors say where.
+// Scans JSON in the form of CheckpointHeader::Write, front to back: no spaces
+// between values, integers without sign, escapes as in AppendJsonString. It
+// stores nothing, so exhausted memory raises an ordinary exception. Raises
+// DataLoss with the position for any other text.
 class HeaderScanner {
  public:
   explicit HeaderScanner(std::string_view text) : text_(text) {}
 
-  // Whether the text goes on with `token`, which is then passed.
+  // Skips `token` if it comes next; returns whether it did.
   bool Accept(std::string_view token);
   void Expect(std::string_view token);
   std::string String();
   uint64_t Integer();
-  // 16 hexadecimal digits, without quotes.
+  // Reads 16 hexadecimal digits without quotes.
   uint64_t Hex();
-  // Only spaces are left.
+  // Requires that only spaces are left.
   void ExpectEnd();
 
-  // Raises: the text should go on with `expected`.
+  // Raises an error that `expected` should come next.
   [[noreturn]] void Fail(std::string_view expected) const;
 
  private:

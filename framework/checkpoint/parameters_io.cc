@@ -22,7 +22,7 @@ using platform::Format;
 
 namespace {
 
-// The variables of `program` that are saved, as the file lists them.
+// Returns the variables of `program` that are saved, in file order.
 CheckpointHeader PersistablesOf(const Program& program) {
   CheckpointHeader header;
   for (const VarDesc& var : program.block().vars()) {
@@ -45,8 +45,8 @@ std::string Join(const std::vector<std::string>& items) {
              : text;
 }
 
-// Values that no run changes any more: a run that writes a variable gives it
-// new memory.
+// Returns the values to save. No later run changes them: a run that writes a
+// variable gives it new memory.
 std::vector<Tensor> ValuesOf(const CheckpointHeader& header,
                              const Scope& scope) {
   std::vector<Tensor> values;
@@ -103,7 +103,7 @@ CheckpointHeader ReadHeader(InputFile* file) {
 }
 
 // Compares the variables of a file with those of a program, and gives them the
-// dtypes of the program. Without `partial` they have to be the same.
+// program's dtypes. Without `partial` they must be the same.
 LoadedParameters CheckProgram(CheckpointHeader* file,
                               const CheckpointHeader& own,
                               bool partial) {
@@ -172,8 +172,8 @@ std::vector<Tensor> ReadValues(const CheckpointHeader& header,
   return values;
 }
 
-// The variables, made where they are not there yet, unless something goes
-// wrong.
+// The target variables of a load. Missing ones are created, and removed again
+// on an error.
 class Targets {
  public:
   Targets(const CheckpointHeader& header, Scope* scope) : scope_(scope) {

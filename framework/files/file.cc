@@ -22,7 +22,7 @@ using platform::ErrorCode;
 
 namespace {
 
-// The system would take the part before it for the path.
+// The system would use only the part before the zero byte.
 const std::string& WithoutNul(const std::string& path) {
   SLUICE_ENFORCE(path.find('\0') == path.npos, ErrorCode::kInvalidArgument,
                  "file.path_nul", "{} is no path: it has a zero byte",
@@ -35,12 +35,12 @@ std::string FolderOf(const std::string& path) {
   return slash == std::string::npos ? "." : path.substr(0, slash + 1);
 }
 
-// The file that `path` means: what symbolic links point to, also where that is
-// not there yet. Raises InvalidArgument for anything else than a regular file,
-// which renaming would put an end to.
+// Returns the file that `path` refers to: the target of symbolic links, even if
+// it does not exist yet. Raises InvalidArgument for anything but a regular
+// file, which renaming would replace.
 std::string RegularFile(const std::string& path) {
   namespace fs = std::filesystem;
-  constexpr int kMostLinks = 40;  // as Linux has it
+  constexpr int kMostLinks = 40;  // same as Linux
   std::error_code error;
   fs::path file = path;
   for (int links = 0; fs::is_symlink(file, error); ++links) {
@@ -61,7 +61,7 @@ std::string RegularFile(const std::string& path) {
   return file.string();
 }
 
-// What chmod has made of the file at `path`; nothing where there is none.
+// Returns the permission bits of the file at `path`, or nothing without a file.
 std::optional<mode_t> Permissions(const std::string& path) {
   struct stat status {};
   if (stat(path.c_str(), &status) != 0) return std::nullopt;
@@ -98,8 +98,8 @@ class FileReplacement::Descriptor {
     return true;
   }
 
-  // False when another process holds the lock. Where files cannot be locked,
-  // there is none.
+  // Returns false when another process holds the lock. File systems without
+  // locks always succeed.
   bool TryLock() const {
     while (flock(number_, LOCK_EX | LOCK_NB) != 0) {
       if (errno != EINTR) return errno != EWOULDBLOCK;
@@ -112,7 +112,7 @@ class FileReplacement::Descriptor {
     return fstat(number_, &status) == 0 ? status.st_size : -1;
   }
 
-  // Whether it is the file at `path`.
+  // Returns whether this is the file at `path`.
   bool IsAt(const std::string& path) const {
     struct stat own {};
     struct stat there {};
@@ -121,7 +121,7 @@ class FileReplacement::Descriptor {
   }
 
   bool WriteAll(const std::vector<std::string_view>& parts) const {
-    // A writer that was killed may have left something.
+    // A writer that was killed may have left some data.
     if (ftruncate(number_, 0) != 0) return false;
     for (const std::string_view part : parts) {
       if (!Write(part)) return false;
@@ -130,7 +130,7 @@ class FileReplacement::Descriptor {
   }
 
  private:
-  // So much is written between two looks at the request to cancel.
+  // Bytes that are written between two checks for cancellation.
   static constexpr size_t kPiece = size_t{1} << 26;
 
   int number_;
@@ -150,7 +150,7 @@ FileReplacement::FileReplacement(const std::string& path,
                       "cannot create {}: {}", temporary_, std::strerror(errno));
     }
     Lock(patience_seconds);
-    // Another writer may have renamed it meanwhile.
+    // Another writer may have renamed the file meanwhile.
   } while (!file_->IsAt(temporary_));
 }
 
@@ -179,14 +179,14 @@ void FileReplacement::Lock(double patience_seconds) {
 }
 
 void FileReplacement::Write(const std::vector<std::string_view>& parts) {
-  // The umask has no say in what was decided before, nor has a file that a
-  // killed writer left. Some file systems know no permissions.
+  // Sets the old file's permissions, whatever the umask or a file left by a
+  // killed writer. Some file systems have no permissions.
   if (mode_) static_cast<void>(fchmod(file_->number(), *mode_));
   written_ =
       file_->WriteAll(parts) && rename(temporary_.c_str(), path_.c_str()) == 0;
   SLUICE_ENFORCE(written_, ErrorCode::kResourceExhausted, "file.write",
                  "cannot write {}: {}", path_, std::strerror(errno));
-  // The new name is there; now it survives a power cut, too.
+  // Syncing the folder makes the new name survive a power cut.
   fsync(Descriptor(FolderOf(path_), O_RDONLY | O_DIRECTORY).number());
 }
 

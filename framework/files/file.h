@@ -18,29 +18,28 @@ namespace sluice::framework {
 inline constexpr double kWriterPatienceSeconds = 60;
 
 // Replaces the file at `path`: writes `path`.saving, syncs it and renames it,
-// so that whatever happens meanwhile `path` holds the old content or the whole
-// new one, also after a crash or a power cut. The new file has the permissions
-// of the old one. A symbolic link stays, and the file that it points to is
-// replaced. Used by one thread. Writers of one path take turns: each waits,
-// when it is made, until the one before is gone.
+// so that `path` always holds the old content or the whole new one, also after
+// a crash or a power cut. The new file has the permissions of the old one. A
+// symbolic link stays, and its target is replaced. Used by one thread. Writers
+// of one path run one after the other: the constructor waits for the others.
 class SLUICE_API FileReplacement {
  public:
-  // Raises InvalidArgument for what is no regular file (/dev/null, a FIFO, a
-  // folder) and for a path with a zero byte, NotFound when the file beside it
-  // cannot be created, FailedPrecondition when another process holds the lock
-  // for `patience_seconds` and writes nothing, and on SetCancelRequested.
+  // Raises InvalidArgument for a path that is no regular file (/dev/null, a
+  // FIFO, a folder) or has a zero byte, NotFound when the file beside it cannot
+  // be created, FailedPrecondition when another process holds the lock for
+  // `patience_seconds` and writes nothing, and on SetCancelRequested.
   explicit FileReplacement(const std::string& path,
                            double patience_seconds = kWriterPatienceSeconds);
-  // The old file stays unless Write succeeded.
+  // Keeps the old file unless Write succeeded.
   ~FileReplacement();
   FileReplacement(const FileReplacement&) = delete;
   FileReplacement& operator=(const FileReplacement&) = delete;
 
-  // The new content is `parts`, one after the other; to be called once. Raises
-  // ResourceExhausted when it cannot be written (a full disk) or put in place,
-  // and on SetCancelRequested; the old content stays then.
+  // Writes `parts`, one after the other, as the new content; may be called
+  // once. Raises ResourceExhausted when it cannot be written (a full disk) or
+  // renamed, and on SetCancelRequested; the old content then stays.
   void Write(const std::vector<std::string_view>& parts);
-  // After Write: false once another writer has replaced the file.
+  // After Write: returns false once another writer has replaced the file.
   bool IsInPlace() const;
 
  private:
@@ -54,14 +53,13 @@ class SLUICE_API FileReplacement {
   bool written_ = false;
 };
 
-// Replaces the file at `path` by one that holds `parts`. Raises as
-// FileReplacement.
+// Replaces the file at `path` by one that holds `parts`. Raises what
+// FileReplacement raises.
 SLUICE_API void ReplaceFile(const std::string& path,
                             const std::vector<std::string_view>& parts);
 
-// A regular file that is open for reading; used by one thread. Errors name the
-// path.
-class InputFile {
+// A regular file, open for reading; used by one thread. Errors name the path.
+class SLUICE_API InputFile {
  public:
   // Raises NotFound when there is no such file, InvalidArgument for a path
   // with a zero byte.
@@ -71,18 +69,18 @@ class InputFile {
   InputFile& operator=(const InputFile&) = delete;
 
   const std::string& path() const { return path_; }
-  // Open as long as this is; for locks.
+  // For locks; valid as long as this object.
   int descriptor() const { return descriptor_; }
-  // When it was opened.
+  // The size when the file was opened.
   uint64_t size() const { return size_; }
-  // The next `count` bytes. Raises NotFound when they cannot be read, DataLoss
-  // when the file ends before.
+  // Reads the next `count` bytes. Raises NotFound when they cannot be read,
+  // DataLoss when the file is too short.
   void Read(void* to, size_t count);
-  // What is left of the file.
+  // Returns the rest of the file.
   std::string ReadAll();
 
  private:
-  // At most `count` bytes, and 0 at the end.
+  // Reads at most `count` bytes; returns 0 at the end.
   size_t ReadSome(void* to, size_t count) const;
 
   std::string path_;

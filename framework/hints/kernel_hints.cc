@@ -16,7 +16,7 @@ namespace sluice::framework {
 
 namespace {
 
-// By HintMode.
+// Indexed by HintMode.
 constexpr std::string_view kModes[] = {"prefer", "require", "exclude", "allow"};
 
 thread_local const KernelHintGuard* t_innermost = nullptr;
@@ -31,7 +31,7 @@ std::string_view Trim(std::string_view text) {
   return text;
 }
 
-// The part of `text` before the first of `separators`, which is taken off.
+// Removes and returns the start of `text`, up to the first of `separators`.
 std::string_view TakeUntil(std::string_view separators,
                            std::string_view* text) {
   const size_t end = std::min(text->find_first_of(separators), text->size());
@@ -40,7 +40,7 @@ std::string_view TakeUntil(std::string_view separators,
   return part;
 }
 
-// "#3" selects op 3; every other "#" at the start or behind a blank begins a
+// "#3" selects op 3; every other "#" at the start or after a blank begins a
 // comment.
 std::string_view WithoutComment(std::string_view line) {
   const auto at = [&](size_t i) {
@@ -61,7 +61,7 @@ bool IsIndex(std::string_view text) {
   });
 }
 
-// The end of the message that `verb` is none: those that are near.
+// Returns the end of the message for an unknown `verb`: similar verbs.
 std::string NearVerb(std::string_view verb) {
   const std::string near =
       SuggestNames(verb, {std::begin(kModes), std::end(kModes)});
@@ -75,7 +75,7 @@ KernelHint ParseRule(std::string_view rule, std::string_view source) {
   KernelHint hint;
   hint.source = source;
   std::string_view rest = rule;
-  // A place contains a colon too, so the selector's must precede the first =.
+  // A place contains a colon too, so the selector's must precede the first "=".
   const size_t colon = rest.find(':');
   if (colon != std::string_view::npos && colon < rest.find('=')) {
     hint.selector = Trim(TakeUntil(":", &rest));

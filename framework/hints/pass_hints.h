@@ -12,33 +12,33 @@
 
 namespace sluice::framework {
 
-// The hints about passes (`exclude pass=NAME`, `allow pass=NAME`), and what
-// became of them: which pass left which ops as they are, and why. Lives with
-// one graph; not synchronised.
+// The hints about passes (`exclude pass=NAME`, `allow pass=NAME`) and their
+// effects: which pass left which ops unchanged, and why. Lives with one graph;
+// not synchronised.
 class SLUICE_API PassHints {
  public:
-  // Takes the hints about passes out of `hints` and out of `op_hints`, which
-  // are ops' own, by index; each list has the strongest first.
+  // Moves the hints about passes out of `hints` and out of `op_hints`, the ops'
+  // own hints by index; each list has the strongest first.
   PassHints(std::vector<KernelHint>* hints,
             std::map<int, std::vector<KernelHint>>* op_hints);
 
-  // The pass that runs from now on. False where a hint about all ops excludes
-  // it and no hint allows it for some: it need not run.
+  // Starts a pass. Returns false if a hint about all ops excludes it and no
+  // hint allows it for some ops: then it need not run.
   bool Begin(std::string_view pass);
 
-  // The hint that forbids the pass to change an op; nullptr where none does.
+  // Returns the hint that forbids the pass to change an op, or nullptr.
   const KernelHint* Forbids(const OpDesc& op, int id) const;
 
-  // Notes that the pass left ops, by id and type, as they are.
+  // Notes that the pass left these ops, by id and type, unchanged.
   void Note(const std::vector<std::pair<int, std::string>>& ops,
             const std::string& why);
 
-  // Sentences for Explain, one for each pass and reason.
+  // Returns sentences for Explain, one for each pass and reason.
   std::vector<std::string> Remarks() const;
 
  private:
   struct Left {
-    std::string first;  // ops
+    std::string first;  // type and id of the first op
     int times = 0;
   };
 

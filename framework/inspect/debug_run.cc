@@ -9,7 +9,7 @@ namespace sluice::framework {
 
 namespace {
 
-// The first element that is neither finite nor expected; -1 for none.
+// Returns the first element that is not finite, or -1.
 template <typename T>
 int64_t FirstNotFinite(const Tensor& tensor) {
   const T* values = tensor.data<T>();

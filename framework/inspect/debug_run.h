@@ -9,21 +9,21 @@
 
 namespace sluice::framework {
 
-// Runs that look closer than the plain loop does, over the same plan.
+// Runs with additional checks, over the same plan.
 
-// Stops at the first op that makes a NaN or an infinity out of finite inputs:
+// Stops at the first op that produces a NaN or an infinity from finite inputs:
 // raises Internal and names the op, the output, the element and its place.
 SLUICE_API std::vector<Tensor> RunNanChecked(const Plan& plan,
                                              const Feeds& feeds,
                                              Scope* scope = nullptr);
 
-// Waits for the device after every instruction (sync_every_op): a fault shows
-// at the op that made it.
+// Waits for the device after every instruction (sync_every_op), so that a fault
+// is reported at the op that caused it.
 SLUICE_API std::vector<Tensor> RunSynchronised(const Plan& plan,
                                                const Feeds& feeds,
                                                Scope* scope = nullptr);
 
-// Every value that the run made, as host tensors by variable name.
+// Returns every value that the run computed, as host tensors by variable name.
 SLUICE_API std::map<std::string, Tensor> RunKeepingAll(const Plan& plan,
                                                        const Feeds& feeds,
                                                        Scope* scope = nullptr);

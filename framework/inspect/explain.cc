@@ -5,7 +5,7 @@
 #include <mutex>
 #include <new>
 
-#include "sluice/framework/inspect/profile.h"
+#include "sluice/framework/inspect/run_profile.h"
 #include "sluice/memory/allocator.h"
 #include "sluice/platform/device.h"
 #include "sluice/platform/error.h"
@@ -17,7 +17,7 @@ using platform::Format;
 
 namespace {
 
-// Columns as wide as their widest cell; numbers are cells too.
+// A table whose columns are as wide as their widest cell.
 class TextTable {
  public:
   explicit TextTable(std::vector<std::string> header) {
@@ -67,12 +67,12 @@ bool IsEmulated(PlaceKey place) {
   return platform::DeviceManager::Instance().Get(place).is_emulated();
 }
 
-// Of a place that the plan uses, e.g. "cuda:0 (emulated)".
+// Names a place that the plan uses, e.g. "cuda:0 (emulated)".
 std::string PlaceText(PlaceKey place) {
   return Format("{}{}", place, IsEmulated(place) ? " (emulated)" : "");
 }
 
-// How a candidate that could have been taken compares with the one that was.
+// Compares a candidate that was not refused with the chosen one.
 std::string MarginText(const Decision& decision, const Candidate& candidate) {
   return Format("{}, {:.2f} of the chosen one's", PredictionText(candidate),
                 candidate.seconds / Chosen(decision).seconds);
@@ -84,8 +84,8 @@ bool UsesEmulatedDevice(const Plan& plan) {
       [](const Decision& decision) { return IsEmulated(decision.place); });
 }
 
-// The other candidates of one op. Kernels for other dtypes are mostly the same
-// kernel again, so they share a line.
+// Lists the other candidates of one op. Kernels for other dtypes are mostly the
+// same kernel again, so they share a line.
 std::string Refusals(const Plan& plan, const Decision& decision) {
   const std::string name = OpName(plan, decision.op_index);
   std::string text;
@@ -268,7 +268,7 @@ std::string ExplainText(const Plan& plan, const RunProfile* profile) try {
 
 namespace {
 
-// As a quoted string of the DOT language.
+// Quotes a string for the DOT language.
 std::string Quoted(std::string_view text) {
   std::string quoted = "\"";
   for (const char c : text) {

@@ -6,7 +6,7 @@
 #include "sluice/framework/inspect/explain.h"
 #include "sluice/framework/inspect/explain_values.h"
 #include "sluice/framework/inspect/json_writer.h"
-#include "sluice/framework/inspect/profile.h"
+#include "sluice/framework/inspect/run_profile.h"
 #include "sluice/platform/error.h"
 
 namespace sluice::framework {
@@ -67,7 +67,7 @@ void WritePossible(const Candidate& candidate, JsonWriter* json) {
   if (candidate.record != nullptr) WriteRecord(*candidate.record, json);
 }
 
-// With `shared` only what holds for all ops of the signature.
+// With `shared`, writes only the data that all ops of the signature share.
 void WriteCandidates(const Decision& decision, bool shared, JsonWriter* json) {
   json->Field("signature", decision.list->signature);
   json->Field("hints", decision.list->hints);
@@ -95,7 +95,7 @@ void WriteCandidates(const Decision& decision, bool shared, JsonWriter* json) {
   json->EndArray();
 }
 
-// One list for each of these decisions.
+// Writes one list for each of these decisions.
 void WriteLists(const std::vector<const Decision*>& decisions,
                 JsonWriter* json) {
   json->Key("candidate_lists");
@@ -108,8 +108,8 @@ void WriteLists(const std::vector<const Decision*>& decisions,
   json->EndArray();
 }
 
-// How many times as long as the chosen kernel the best of the others would
-// take, as predicted; nothing where there is no other.
+// Returns the predicted time of the second-best kernel divided by that of the
+// chosen one; nothing without another candidate.
 std::optional<double> Margin(const Decision& decision,
                              const Candidate& chosen) {
   std::optional<double> next;
@@ -209,8 +209,7 @@ void WriteTransfers(const Plan& plan,
   json->EndArray();
 }
 
-// The work left to later stretches of the program; empty lists where there is
-// none.
+// Writes the work of later stretches of the program; empty lists without any.
 void WriteRest(const PlanRest& rest, JsonWriter* json) {
   json->Key("rest");
   json->BeginObject();
@@ -235,7 +234,7 @@ void WriteArenas(const Plan& plan, JsonWriter* json) {
   json->EndObject();
 }
 
-// Writes the ops; each list once where they are shared.
+// Writes the ops, and each shared candidate list once.
 class OpWriter {
  public:
   OpWriter(const Plan& plan, const ExplainJsonOptions& options)
@@ -275,7 +274,7 @@ class OpWriter {
 
   const Plan& plan_;
   const ExplainJsonOptions& options_;
-  std::vector<const Decision*> firsts_;  // of each list
+  std::vector<const Decision*> firsts_;  // the first decision of each list
   std::map<const CandidateList*, size_t> indices_;
 };
 

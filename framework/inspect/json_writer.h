@@ -11,16 +11,16 @@
 
 namespace sluice::framework {
 
-// Writes JSON from front to back. Nothing but the text is kept, so that
-// running out of memory is an exception like any other (a tree of values may
-// need memory to be destroyed). Used by one thread.
+// Writes JSON from front to back. Only the text is stored, so that exhausted
+// memory raises an ordinary exception (destroying a tree of values may need
+// memory). Used by one thread.
 class JsonWriter {
  public:
   void BeginObject() { Begin('{'); }
   void EndObject() { End('}'); }
   void BeginArray() { Begin('['); }
   void EndArray() { End(']'); }
-  // Before each value of an object.
+  // Must precede each value of an object.
   void Key(std::string_view key) {
     Separate();
     platform::AppendJsonString(text_, key);
@@ -85,7 +85,7 @@ class JsonWriter {
 
   std::string text_;
   size_t depth_ = 0;
-  bool empty_ = true;  // nothing stands in the innermost brackets yet
+  bool empty_ = true;  // the innermost brackets are still empty
   bool after_key_ = false;
 };
 

@@ -218,7 +218,7 @@ void InferShapeContext::SetOutput(int index, const DDim& dims, int element) {
                  ErrorCode::kInternal, "infer_shape.output_index",
                  "{}: the shape function sets output {} of {}", op(), index,
                  outputs_.size());
-  // An optional output that nobody asked for has no variable.
+  // An optional output that was not requested has no variable.
   if (element >= 0 && element < static_cast<int>(outputs_[index].size())) {
     outputs_[index][element] = dims;
     set_[index][element] = true;
@@ -253,7 +253,7 @@ std::vector<std::vector<DDim>> InferShapes(const OpSchema& schema,
   try {
     (late ? schema.late_shape_fn() : schema.shape_fn())(context);
   } catch (platform::Error& error) {
-    // Shapes raise errors, too, and do not know whose they are.
+    // DDim raises errors, too, and they do not name the op.
     if (!std::string_view(error.what()).starts_with(op.type)) {
       error.AddContext(platform::Format("in the shapes of {}", op.type));
     }

@@ -10,7 +10,7 @@
 
 namespace sluice::framework {
 
-// A shape, and the argument it came from so that messages can name it.
+// A shape, and the argument that it came from, so that messages can name it.
 struct ShapeHandle {
   DDim dims;
   int argument = -1;  // index of the op's input; -1 for a computed shape
@@ -19,7 +19,7 @@ struct ShapeHandle {
   int rank() const { return dims.rank(); }
 };
 
-// One size (-1 while unknown), and where it came from.
+// One dimension's size (-1 while unknown), and the axis that it came from.
 struct DimHandle {
   int64_t size = kUnknownDim;
   int argument = -1;
@@ -29,14 +29,14 @@ struct DimHandle {
 };
 using DimensionHandle = DimHandle;  // TensorFlow's name
 
-// What a shape function sees: the shapes, dtypes and attributes of one op.
+// The view of a shape function: the shapes, dtypes and attributes of one op.
 // Unknown ranks and sizes pass every check, and are checked again when the
 // feeds are known. Every failure raises InvalidArgument and names the op, the
 // argument, what was expected and what came. Lives for one call.
 class SLUICE_API InferShapeContext {
  public:
   // `inputs` are the shapes in the order of the schema's inputs, flattened;
-  // an optional input that was left out is not among them.
+  // omitted optional inputs have no entry.
   InferShapeContext(const OpSchema& schema,
                     const OpDesc& op,
                     std::vector<DDim> inputs,
@@ -44,7 +44,7 @@ class SLUICE_API InferShapeContext {
 
   const std::string& op() const { return op_.type; }
 
-  // Inputs by name or by index among those given.
+  // Inputs by name, or by index among the present ones.
   bool HasInput(std::string_view name) const;
   ShapeHandle input(int index) const;
   ShapeHandle input(std::string_view name) const;
@@ -57,23 +57,23 @@ class SLUICE_API InferShapeContext {
     return std::get<T>(Attribute(name));
   }
 
-  // `shape` with its rank known to be `rank`.
+  // Returns `shape` with rank `rank`; raises if the rank is another one.
   ShapeHandle WithRank(const ShapeHandle& shape, int rank) const;
   ShapeHandle WithRankAtLeast(const ShapeHandle& shape, int rank) const;
-  // `dim` known to be `value`.
+  // Returns `dim` with size `value`; raises if the size is another one.
   DimHandle WithValue(const DimHandle& dim, int64_t value) const;
-  // One size; a negative axis counts from the end.
+  // Returns one size; a negative axis counts from the end.
   DimHandle Dim(const ShapeHandle& shape, int axis) const;
-  // Axes [start, end); negative ones count from the end.
+  // Returns axes [start, end); negative ones count from the end.
   ShapeHandle Subshape(const ShapeHandle& shape, int start, int end) const;
   ShapeHandle Subshape(const ShapeHandle& shape, int start) const;
-  // What both agree on; raises when they contradict each other.
+  // Returns the common value; raises when the two contradict each other.
   DimHandle Merge(const DimHandle& a, const DimHandle& b) const;
   ShapeHandle Merge(const ShapeHandle& a, const ShapeHandle& b) const;
   ShapeHandle Concatenate(const ShapeHandle& a, const ShapeHandle& b) const;
 
-  // The same in TensorFlow's forms: the result goes to `out`, and the error is
-  // returned.
+  // Variants in TensorFlow's style: the result is stored in `out`, and the
+  // error is returned.
   Status WithRank(const ShapeHandle& shape, int rank, ShapeHandle* out) const {
     return Try([&] { *out = WithRank(shape, rank); });
   }
@@ -118,14 +118,14 @@ class SLUICE_API InferShapeContext {
   }
   static ShapeHandle UnknownShape() { return {DDim::UnknownRank(), -1}; }
 
-  // By name or by index of the schema's outputs. Variadic outputs: `element`.
+  // By name or by schema index; `element` is the index in a variadic output.
   void SetOutput(std::string_view name, const DDim& dims, int element = 0);
   void SetOutput(int index, const DDim& dims, int element = 0);
   void set_output(int index, const DDim& dims) { SetOutput(index, dims); }
 
   // Raises Internal when an output's shape was not set, not even as unknown.
   void CheckOutputsSet() const;
-  // The shape of each output variable, in the order of the schema.
+  // Returns the shape of each output variable, in the order of the schema.
   const std::vector<std::vector<DDim>>& output_shapes() const {
     return outputs_;
   }
@@ -156,14 +156,14 @@ class SLUICE_API InferShapeContext {
   const OpDesc& op_;
   std::vector<DDim> shapes_;
   std::vector<DType> dtypes_;
-  std::vector<Range> ranges_;  // one an input of the schema
+  std::vector<Range> ranges_;  // one for each input of the schema
   std::vector<std::vector<DDim>> outputs_;
   std::vector<std::vector<bool>> set_;  // by output
 };
 
-// The shapes of the op's outputs, by schema order; unknown where operands give
-// attributes (OpSchema::Operand) whose values are not there yet. Raises what
-// the shape function raises, and Internal when it left an output out.
+// Returns the shapes of the op's outputs in schema order; unknown while
+// operands (OpSchema::Operand) lack values. Raises what the shape function
+// raises, and Internal when it set no shape for an output.
 SLUICE_API std::vector<std::vector<DDim>> InferShapes(
     const OpSchema& schema,
     const OpDesc& op,

@@ -41,7 +41,7 @@ Stamp ParseStamp(const std::string& text) {
   return stamp;
 }
 
-// Raises unless the library was built against this Sluice and its CUDA. Returns
+// Raises unless the library was built for this Sluice and its CUDA. Returns
 // whether it has CUDA kernels.
 bool CheckStamp(const std::string& path) {
   const std::string text =
@@ -73,9 +73,9 @@ bool CheckStamp(const std::string& path) {
   return true;
 }
 
-// What the build writes into every library.
+// The functions and tables that the build adds to every library.
 struct EntryPoints {
-  const char* const* ops = nullptr;  // that it has kernels for; ends with null
+  const char* const* ops = nullptr;  // ops of its kernels; ends with null
   void (*add)(Registry&) = nullptr;
 };
 
@@ -114,8 +114,8 @@ bool SameKernel(const KernelDef& a, const KernelDef& b) {
   return ToString(a) == ToString(b);
 }
 
-// Raises when the kernel cannot be added to `registry`; `staged` has all that
-// comes with it.
+// Raises when the kernel cannot be added to `registry`; `staged` has all ops
+// and kernels of its library.
 void CheckKernel(const std::string& path,
                  const KernelDef& kernel,
                  const Registry& staged,
@@ -127,7 +127,7 @@ void CheckKernel(const std::string& path,
                     "not{}",
                     path, kernel, SuggestNames(kernel.op, registry.OpNames()));
   }
-  // The module of CUDA kernels may not be loaded yet, and must not fail then.
+  // The module of CUDA kernels may be loaded later, and must not fail then.
   const bool taken = kernel.key.place == platform::PlaceKind::kCUDA &&
                      kernel.key.library == "PLAIN" && kernel.variant == "plain";
   SLUICE_ENFORCE(!taken, ErrorCode::kInvalidArgument,
@@ -174,7 +174,7 @@ KernelLibrary Register(const std::string& path,
   return library;
 }
 
-// The libraries of the process; they stay until it ends.
+// The loaded libraries of the process; they are never unloaded.
 struct Libraries {
   std::mutex mutex;
   std::deque<KernelLibrary> loaded;
@@ -207,7 +207,7 @@ void LoadOrLog(const std::string& path, Registry* registry) {
   }
 }
 
-// The libraries that one entry of SLUICE_KERNEL_PATH stands for.
+// Returns the libraries of one entry of SLUICE_KERNEL_PATH.
 std::vector<std::string> FilesOf(const std::string& entry) {
   std::error_code error;
   if (!fs::is_directory(entry, error)) return {entry};
@@ -227,8 +227,8 @@ const KernelLibrary& LoadKernelLibrary(std::string_view file) {
   const std::string path(file);
   platform::CheckLoadable(path);
   Registry& registry = Registry::Global();
-  // Its kernels must be known before others are compared with them; where it is
-  // missing, Explain says so. Not under a lock, as it asks for the registry.
+  // CUDA kernels must be known before others are compared with them; Explain
+  // reports a missing module. No lock is held: the module uses the registry.
   if (CheckStamp(path)) platform::LoadModule("cuda");
   return Libraries::Instance().Load(path, &registry);
 }

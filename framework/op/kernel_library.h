@@ -9,39 +9,38 @@
 
 namespace sluice::framework {
 
-// A shared library with kernels, and perhaps ops, that was loaded into the
-// process: made by sluice_add_kernel_library or sluice_add_operator_library
-// (design/adding_a_kernel.md). Lives as long as the process and never changes.
+// A loaded shared library with kernels, and perhaps ops, that
+// sluice_add_kernel_library or sluice_add_operator_library built
+// (docs/adding_a_kernel.md). Lives as long as the process and never changes.
 struct KernelLibrary {
   std::string path;  // absolute, without links
   std::vector<std::string> operators;
   std::vector<const KernelDef*> kernels;
 };
 
-// Loads the library at `path`: plans that are prepared from then on have its
-// kernels as candidates. A file that is loaded already is returned as it is.
-// Thread-safe. Raises, and then nothing has changed:
+// Loads the library at `path`; its kernels are candidates in plans that are
+// prepared later. A loaded file is not loaded again. Thread-safe. If it raises,
+// nothing has changed:
 //   NotFound            no such file, or a library that it needs is missing
 //   DataLoss            a truncated file
 //   InvalidArgument     no kernel library; an op or a kernel of its name is
 //                       there already
-//   NotFound            a kernel for an op that nobody has; lists near names
+//   NotFound            a kernel for an unknown op; lists similar names
 //   FailedPrecondition  built against another Sluice
 //   Unimplemented       CUDA kernels, where this Sluice has no such CUDA
-// What it was built against is compared before any of its code runs.
+// The build stamp is compared before any of the library's code runs.
 SLUICE_API const KernelLibrary& LoadKernelLibrary(std::string_view path);
 
-// Whether the file says of itself that it is one, of any version; false for
-// what is no library at all. Nothing of it is loaded.
+// Whether the file has the note of a kernel library, of any version; false for
+// any other file. The library is not loaded.
 SLUICE_API bool IsKernelLibrary(const std::string& path);
 
 SLUICE_API std::vector<const KernelLibrary*> LoadedKernelLibraries();
 
-// Loads what the environment variable SLUICE_KERNEL_PATH names, separated by
-// colons: libraries, and folders, whose *.so files are loaded that are kernel
-// libraries, in the order of their names. What cannot be loaded is an error in
-// the log, and the others are loaded all the same. Only Registry::Global calls
-// it, once.
+// Loads the entries of the environment variable SLUICE_KERNEL_PATH, separated
+// by colons: libraries, and folders, whose kernel libraries (*.so) are loaded
+// in the order of their names. A library that cannot be loaded is logged as an
+// error and skipped. Only Registry::Global calls it, once.
 void LoadKernelPath(Registry& registry);
 
 }  // namespace sluice::framework

@@ -9,10 +9,10 @@
 
 #include "sluice/build_stamp.h"
 
-// What a library of kernels says about how it was built, in a note of its ELF
-// file: it is read and compared before the library is opened, so that no code
-// of a library that does not fit is ever called. The text looks like
-// "version=0.1.0 headers=1f00c2a97b3e fmt=90100 strings=1 cuda=OFF".
+// The stamp of a kernel library's build, in a note of its ELF file. It is
+// compared before the library is opened, so that no code of an incompatible
+// library ever runs. The text has the form "version=0.1.0 headers=1f00c2a97b3e
+// fmt=90100 strings=1 cuda=OFF".
 
 namespace sluice::framework {
 
@@ -34,15 +34,15 @@ struct KernelLibraryNote {
 #define SLUICE_STAMP_TEXT_OF(value) #value
 #define SLUICE_STAMP_TEXT(value) SLUICE_STAMP_TEXT_OF(value)
 
-// What has to be equal in a library and in Sluice: the version and the headers,
-// and what the names of fmt's and the standard library's types depend on.
+// The values that must be equal in a library and in Sluice: version, headers,
+// and the versions that determine type names of fmt and the standard library.
 #define SLUICE_KERNEL_STAMP                     \
   SLUICE_BUILD_STAMP " fmt=" SLUICE_STAMP_TEXT( \
       FMT_VERSION) " strings=" SLUICE_STAMP_TEXT(_GLIBCXX_USE_CXX11_ABI)
 
-// Once in each library of kernels, outside of namespaces; the build writes it.
-// `cuda` says what its CUDA kernels are compiled for: "ON", "EMULATE", or "OFF"
-// where it has none.
+// Must be used once in each kernel library, outside of namespaces; the build
+// writes it. `cuda` is the target of its CUDA kernels: "ON", "EMULATE", or
+// "OFF" without any.
 #define SLUICE_KERNEL_LIBRARY(cuda)                                \
   __attribute__((section(".note.sluice"), used,                    \
                  aligned(4))) static const ::sluice::framework::   \

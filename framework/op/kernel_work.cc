@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "sluice/framework/measure/cold_cache.h"
-#include "sluice/framework/measure/machine_figures.h"
+#include "sluice/framework/costs/cache_sizes.h"
+#include "sluice/framework/costs/machine_figures.h"
 #include "sluice/framework/op/op_schema.h"
 
 namespace sluice::framework {
@@ -27,7 +27,7 @@ double OperationsPerSecond(DType dtype, const Throughput& operations) {
   }
 }
 
-// Of the cache in which `bytes` fill at most half, or of the memory.
+// Bandwidth of the first cache that `bytes` fill at most half, or of memory.
 double OfLevel(double bytes, const Bandwidth& bandwidth) {
   const CacheSizes& caches = DataCacheSizes();
   const double twice = 2 * bytes;
@@ -48,22 +48,22 @@ double BytesPerSecond(double bytes,
                   OfLevel(bytes, machine.bytes_all_threads));
 }
 
-// How many times as fast several threads do so many parts: three parts take two
-// threads as long as four.
+// Returns the speed-up of several threads that share `parts` equal parts: three
+// parts take two threads as long as four.
 double UsefulThreads(double parts, int num_threads) {
   const double most = std::max(num_threads, 1);
   const double whole = std::max(std::floor(parts), 1.0);
   return std::isfinite(whole) ? whole / std::ceil(whole / most) : most;
 }
 
-// A load and a store, one a cycle, at DerivedFigures' clock rate.
+// A move is a load and a store, one each cycle, at DerivedFigures' clock rate.
 constexpr double kSecondsOfAMove = 1 / 2.5e9;
 
 }  // namespace
 
 KernelWork DefaultKernelWork(const KernelQuery& query) {
   KernelWork work;
-  // Vectorised, but with loads and stores between the arithmetic.
+  // Assumes vectorised code with loads and stores between the arithmetic.
   work.efficiency = 0.25;
   size_t flat = 0;
   for (const ArgDef& def : query.schema.inputs()) {
@@ -75,7 +75,7 @@ KernelWork DefaultKernelWork(const KernelQuery& query) {
     }
   }
   for (size_t i = 0; i < query.outputs.size(); ++i) {
-    // What depends on data is not known yet.
+    // Data-dependent sizes are not known yet.
     const DDim& dims = query.outputs[i];
     const auto elements = static_cast<double>(dims.known() ? dims.numel() : 0);
     work.flops += elements;

@@ -10,46 +10,46 @@ namespace sluice::framework {
 
 struct MachineFigures;
 
-// What one call of a kernel does, estimated from shapes and attributes: the
-// prior that decides where nothing has been measured. Arithmetic and the bytes
-// of the main loop overlap; `extra_bytes`, of passes before or after it
-// (another layout, packed weights), come on top.
+// The estimated work of one kernel call, from shapes and attributes: the prior
+// that decides without measurements. Arithmetic and the bytes of the main loop
+// overlap; `extra_bytes` of passes before or after it (another layout, packed
+// weights) are added.
 struct KernelWork {
   double flops = 0;        // in the kernel's dtype; multiply-adds count as two
-  double efficiency = 1;   // of the core's arithmetic that it reaches, (0, 1]
+  double efficiency = 1;   // share of the core's peak arithmetic, (0, 1]
   double bytes = 0;        // read and written
-  double extra_bytes = 0;  // read and written by further passes
-  // Elements that are moved one by one, whatever the width of vectors: with a
-  // stride, or to another layout. Not hidden by anything else.
+  double extra_bytes = 0;  // read and written by additional passes
+  // Elements that are moved one by one, at any vector width: with a stride, or
+  // to another layout. This time does not overlap other work.
   double moves = 0;
   double library_calls = 0;
   double parallel_loops = 1;
-  // Parts of equal work that threads share, or more than there will be threads.
+  // The number of equal pieces that threads share; infinity means enough.
   double max_threads = std::numeric_limits<double>::infinity();
 };
 
-// Estimates a kernel's work for an op that it takes; called while a plan is
+// Estimates a kernel's work for an op that it supports; called while a plan is
 // prepared.
 using KernelEstimate = std::function<KernelWork(const KernelQuery& query)>;
 
-// The work of a kernel without an estimate of its own: reads every input whose
-// contents it needs and writes every output once, with one operation an output
-// element.
+// The default estimate: reads every input whose contents it needs and writes
+// every output once, with one operation for each output element.
 SLUICE_API KernelWork DefaultKernelWork(const KernelQuery& query);
 
-// Seconds of one call on the CPU, by a roofline with a start-up cost:
+// Returns the seconds of one call on the CPU, by a roofline with start-up
+// costs:
 //   calls + max(flops / (cores flops efficiency), bytes / bandwidth)
 //         + extra_bytes / bandwidth + moves / threads
-// where a move takes a cycle of a usual processor, and threads do as many parts
-// as the one that does the most.
-// (Williams, Waterman and Patterson, "Roofline", CACM 52, 2009.)
+// A move takes a cycle of a usual processor. The thread with the most parts
+// determines the time. (Williams, Waterman and Patterson, "Roofline", CACM 52,
+// 2009.)
 SLUICE_API double PredictSeconds(const KernelWork& work,
                                  platform::DType dtype,
                                  const MachineFigures& machine,
                                  int num_threads);
 
-// Figures of an accelerator that nobody has measured: enough to compare its
-// kernels with each other, not with those of the CPU.
+// Figures of an accelerator without measurements: enough to compare its kernels
+// with each other, not with those of the CPU.
 SLUICE_API MachineFigures DeviceFigures();
 
 }  // namespace sluice::framework

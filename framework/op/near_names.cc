@@ -11,8 +11,8 @@ namespace sluice::framework {
 
 namespace {
 
-// Insertions, deletions, replacements and swaps of neighbours, of which no
-// letter takes part in two (optimal string alignment).
+// Counts insertions, deletions, replacements and swaps of neighbours; no letter
+// is in two of these (optimal string alignment).
 size_t EditDistance(std::string_view a, std::string_view b) {
   std::vector<size_t> before;  // the row before `last`
   std::vector<size_t> last(b.size() + 1);
@@ -40,13 +40,13 @@ std::string SuggestNames(std::string_view name,
   std::string text;
   for (const std::string& candidate : names) {
     const size_t allowed = std::max<size_t>(1, name.size() / 3);
-    // Other lengths alone are that far apart.
+    // The difference in length alone exceeds the distance.
     if (name.size() > kLongest || name.size() > candidate.size() + allowed ||
         candidate.size() > name.size() + allowed) {
       continue;
     }
     const size_t distance = EditDistance(name, candidate);
-    // At a distance of its whole length, nothing of a name is left.
+    // At a distance of its length, nothing of the name is left.
     if (distance > allowed || distance >= name.size()) continue;
     text += (text.empty() ? "; did you mean " : " or ") + candidate;
   }

@@ -8,15 +8,15 @@
 
 namespace sluice::framework {
 
-// The end of a NotFound message: "; did you mean crop or crop_grad?" for the
-// names within a third of `name`'s length (but at least one, and less than all
-// of it) by edit distance (a swap of two letters is one), else "; there are a,
-// b, c" for a short list, else "".
+// Returns the end of a NotFound message. "; did you mean crop or crop_grad?"
+// lists the names within an edit distance of a third of `name`'s length (at
+// least one, and less than all of it; a swap of two letters is one edit). Else
+// it is "; there are a, b, c" for a short list, or "".
 SLUICE_API std::string SuggestNames(std::string_view name,
                                     const std::vector<std::string>& names);
 
-// The message that none of `ops` is called `op`: near names, and how the
-// operators of a library are added.
+// Returns the message that no op is called `op`: similar names, and how to add
+// the operators of a library.
 SLUICE_API std::string NoOperator(std::string_view op,
                                   const std::vector<std::string>& ops);
 

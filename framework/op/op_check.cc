@@ -14,8 +14,8 @@ namespace {
 
 using Arguments = std::vector<std::pair<std::string, ArgVars>>;
 
-// A string in quotes, whatever is in it; other values as they read in a
-// program. Cut where they are long.
+// Formats a string in quotes, and other values as in a program. Long text is
+// truncated.
 std::string ShownValue(const Attribute& value) {
   const auto* text = std::get_if<std::string>(&value);
   if (text == nullptr) return platform::Shown(ToString(value));
@@ -54,7 +54,7 @@ void CompleteArguments(const OpSchema& schema,
                    "{}: there is no {} {}{}", schema.name(), what,
                    platform::Shown(unknown), SuggestNames(unknown, names));
   }
-  // After the unknown ones, which are what is missing, misspelt.
+  // Checked last: an unknown argument is usually the missing one misspelt.
   SLUICE_ENFORCE(missing == nullptr, ErrorCode::kInvalidArgument,
                  "op.argument_missing", "{}: {} {} is missing", schema.name(),
                  what, missing->name);
@@ -65,7 +65,7 @@ void CheckLimits(const OpSchema& schema,
                  const AttrDef& def,
                  const Attribute& value) {
   const auto check = [&](double number) {
-    // Written so that NaN fails too.
+    // This form also fails for NaN.
     SLUICE_ENFORCE(
         (!def.minimum || number >= *def.minimum) &&
             (!def.maximum || number <= *def.maximum),
@@ -118,8 +118,8 @@ void CheckText(const OpSchema& schema,
   }
 }
 
-// The names of the attributes that operands give. They may be given besides
-// only as their defaults, which is what builders do.
+// Returns the names of the attributes that operands set. Their given values
+// must be their defaults, as builders pass them.
 std::vector<std::string> LeaveToOperands(const OpSchema& schema, OpDesc* op) {
   std::vector<std::string> names;
   for (const ArgDef& def : schema.inputs()) {
@@ -142,7 +142,7 @@ std::vector<std::string> LeaveToOperands(const OpSchema& schema, OpDesc* op) {
   return names;
 }
 
-// Whether an attribute of floats was given integers that no float is exactly.
+// Whether a float attribute was given integers, which may be inexact as floats.
 bool IsInexact(AttrType type, const Attribute& value) {
   return (type == AttrType::kFloat && TypeOf(value) == AttrType::kInt) ||
          (type == AttrType::kFloats && TypeOf(value) == AttrType::kInts);

@@ -10,14 +10,14 @@
 
 namespace sluice::framework {
 
-// Holds `op` against its schema: brings arguments into the schema's order,
-// refuses unknown, missing and superfluous ones, and gives every attribute
-// that was left out its default; not those that an operand gives. Raises
-// NotFound for unknown names and InvalidArgument for everything else.
+// Checks `op` against its schema: sorts arguments in the schema's order,
+// rejects unknown, missing and superfluous ones, and sets omitted attributes to
+// their defaults, except those that an operand sets. Raises NotFound for
+// unknown names and InvalidArgument for everything else.
 SLUICE_API void CompleteOp(const OpSchema& schema, OpDesc* op);
 
-// The attribute that input `def` of `op` gives: nullptr where that was left
-// out, or is no operand.
+// Returns the attribute that input `def` of `op` sets; nullptr if the input is
+// omitted or is no operand.
 SLUICE_API const AttrDef* GivenByOperand(const OpSchema& schema,
                                          const OpDesc& op,
                                          const ArgDef& def);
@@ -32,17 +32,17 @@ class SLUICE_API BoundTypes {
              const OpDesc& op,
              const std::vector<DType>& input_dtypes);
 
-  // The dtype of an argument.
+  // Returns the dtype of an argument.
   DType Of(const ArgDef& argument) const;
-  // The dtype that the kernel key has: that of the first type variable that
-  // the schema declares (and this op binds).
+  // Returns the dtype of the kernel key: that of the schema's first type
+  // variable (that this op binds).
   DType KernelDType() const;
 
  private:
   std::vector<std::pair<std::string, DType>> bound_;
 };
 
-// The variables of all inputs (outputs), flattened in schema order.
+// Return the variables of all inputs (outputs), flattened in schema order.
 SLUICE_API std::vector<std::string> FlatInputs(const OpSchema& schema,
                                                const OpDesc& op);
 SLUICE_API std::vector<std::string> FlatOutputs(const OpSchema& schema,

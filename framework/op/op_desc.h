@@ -15,37 +15,37 @@ namespace sluice::framework {
 
 using platform::DType;
 
-// Where the user's program created an op; line 0: `file` says all of it.
+// Where the user's program created an op; if `line` is 0, `file` is the text.
 struct SourceLocation {
   std::string file;
   int line = 0;
 
-  // As a default argument it is the caller's own line.
+  // As a default argument, it is the caller's own line.
   static SourceLocation Here(const char* file = __builtin_FILE(),
                              int line = __builtin_LINE()) {
     return {file, line};
   }
 };
 
-// A variable of a block: what is known of it before anything runs.
+// A variable of a block: its description before any run.
 struct VarDesc {
   std::string name;
   DType dtype = DType::kFloat32;
-  DDim dims;                   // -1 where a size is known only when it is fed
+  DDim dims;                   // -1 for a size that only a feed determines
   bool persistable = false;    // lives in the scope and outlives a run
   bool is_data = false;        // must be fed
   bool stop_gradient = false;  // no gradient flows into or past it
-  bool same_on_ranks = false;  // persistable; ranks compare where they start
+  bool same_on_ranks = false;  // persistable; ranks compare initial values
 };
 
 // The variables bound to one argument of an op.
 using ArgVars = std::vector<std::string>;
 
-// What an op is there for. A program cloned for testing has forward ops only.
+// The purpose of an op. A program cloned for testing has forward ops only.
 enum class OpPurpose : uint8_t { kForward, kBackward, kOptimize };
 
-// One op of a block. Arguments keep the schema's order; an optional input that
-// was left out has no entry.
+// One op of a block. Arguments keep the schema's order; an omitted optional
+// input has no entry.
 struct SLUICE_API OpDesc {
   std::string type;
   std::vector<std::pair<std::string, ArgVars>> inputs;
@@ -55,7 +55,7 @@ struct SLUICE_API OpDesc {
   SourceLocation location;
   OpPurpose purpose = OpPurpose::kForward;
 
-  // The variables of an argument; empty when it was left out.
+  // Returns the variables of an argument; empty if it was omitted.
   const ArgVars& Input(std::string_view argument) const;
   const ArgVars& Output(std::string_view argument) const;
 };

@@ -16,11 +16,11 @@ namespace sluice::framework {
 
 class OpSchema;
 
-// How the elements of a 4-d tensor lie; kAny for kernels that do not care.
+// The dimension order of a 4-d tensor; kAny for kernels that accept any.
 enum class Layout : uint8_t { kAny, kNCHW, kNHWC };
 SLUICE_API std::string_view ToString(Layout layout);
 
-// What a kernel computes with. Fluid's OpKernelType.
+// The key of a kernel. Fluid's OpKernelType.
 struct OpKernelType {
   platform::PlaceKind place = platform::PlaceKind::kCPU;
   DType dtype = DType::kFloat32;
@@ -30,7 +30,7 @@ struct OpKernelType {
 // "cpu float32 any PLAIN".
 SLUICE_API std::string ToString(const OpKernelType& key);
 
-// One op as a kernel's predicate and its Prepare see it: shapes and dtypes are
+// One op as seen by a kernel's predicate and its Prepare: shapes and dtypes are
 // known, data is not. Lives for one call.
 struct KernelQuery {
   const OpSchema& schema;
@@ -40,9 +40,9 @@ struct KernelQuery {
   std::span<const DDim> outputs;
   std::span<const DType> output_dtypes;
   PlaceKey place;
-  // For each input: true when it is a persistable variable that this plan does
-  // not write, so that what is derived from it may be kept for as long as its
-  // storage and version stay the same (Tensor::storage_version).
+  // For each input: true for a persistable variable that this plan does not
+  // write. Data derived from it may be cached while its storage and version
+  // stay the same (Tensor::storage_version).
   std::span<const uint8_t> input_constant = {};
 
   template <typename T>
@@ -51,7 +51,7 @@ struct KernelQuery {
   }
 };
 
-// What a kernel's constructor sees. Lives for one call.
+// The argument of a kernel's constructor. Lives for one call.
 class SLUICE_API OpKernelConstruction {
  public:
   OpKernelConstruction(const OpDesc& op,
@@ -61,8 +61,8 @@ class SLUICE_API OpKernelConstruction {
 
   const std::string& op() const { return op_.type; }
   const OpKernelType& key() const { return key_; }
-  // The op's position in the program that the user wrote. With the attribute
-  // `seed` and OpKernelContext::step() it names a stream of random numbers.
+  // The op's index in the user's program. With the attribute `seed` and
+  // OpKernelContext::step() it identifies a stream of random numbers.
   int op_index() const { return op_index_; }
 
   // Raises Internal when the schema has no such attribute of that type.
@@ -82,23 +82,23 @@ class SLUICE_API OpKernelConstruction {
   int op_index_;
 };
 
-// What Prepare may ask for.
+// The argument of Prepare.
 struct KernelPreparation {
   const KernelQuery& query;
-  size_t scratch_bytes = 0;  // set it: memory for each call, at the place
-  int num_threads = 1;       // as ParallelFor will use
+  size_t scratch_bytes = 0;  // output: memory for each call, at the place
+  int num_threads = 1;       // the number that ParallelFor will use
   // True: the kernel is deleted after Prepare and never run; the caller only
-  // wants to know whether Prepare refuses the op. It may leave out what takes
-  // long and cannot refuse, such as generating code.
+  // tests whether Prepare refuses the op. Prepare may skip slow work that
+  // cannot refuse, such as generating code.
   bool only_asked = false;
 };
 
-// Computes one op. Made once for each op of a plan, and wherever a pass asks
-// (KernelPreparation::only_asked); `Compute` is called by many threads at once,
-// so it is const and what a call needs is in the context. It only computes:
+// Computes one op. Made once for each op of a plan, and when a pass probes it
+// (KernelPreparation::only_asked). Many threads may call `Compute` at once, so
+// it is const, and the data of a call is in the context. It only computes:
 // attributes are read in the constructor, shapes in Prepare. A constructor or
-// Prepare that raises Unimplemented refuses the op: the plan takes the next
-// kernel, and Explain has the message.
+// Prepare that raises Unimplemented refuses the op: the plan uses the next
+// kernel, and Explain shows the message.
 class SLUICE_API OpKernel {
  public:
   explicit OpKernel(const OpKernelConstruction& /*construction*/) {}

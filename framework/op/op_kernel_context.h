@@ -18,16 +18,16 @@ struct ContextOfEigen;
 
 namespace sluice::framework {
 
-// The names of an op's arguments and where their tensors begin. One for each
-// op of a plan, shared by its calls.
+// The names of an op's arguments and the indices of their first tensors. One
+// for each op of a plan, shared by its calls.
 struct SLUICE_API ArgTable {
   struct Entry {
     std::string name;
     int begin = 0;
-    int count = 0;  // 0: optional and left out
+    int count = 0;  // 0: optional and omitted
 
-    // Inline and without memcmp: names are short, and each call of a kernel
-    // asks for two or three.
+    // Inline and without memcmp: names are short, and each kernel call looks up
+    // two or three.
     bool Is(std::string_view wanted) const {
       if (count == 0 || name.size() != wanted.size()) return false;
       for (size_t i = 0; i < wanted.size(); ++i) {
@@ -39,13 +39,13 @@ struct SLUICE_API ArgTable {
   std::string op;
   std::vector<Entry> inputs;
   std::vector<Entry> outputs;
-  // The planned shape of each output; unknown sizes are set by the kernel.
+  // The planned shape of each output; the kernel sets unknown sizes.
   std::vector<DDim> output_dims;
   std::vector<DType> output_dtypes;
 };
 
-// What Compute sees: inputs, outputs, temporaries and the device. Built with
-// the frame, so that a call costs nothing; used by one thread at a time.
+// The argument of Compute: inputs, outputs, temporaries and the device. Built
+// with the frame, so that a call has no overhead; used by one thread at a time.
 class SLUICE_API OpKernelContext {
  public:
   OpKernelContext(const ArgTable& table,
@@ -63,18 +63,18 @@ class SLUICE_API OpKernelContext {
         step_(step),
         place_(place) {}
 
-  // Raises NotFound for an unknown name and for an optional input that was
-  // left out; ask HasInput first.
+  // Raises NotFound for an unknown name and for an omitted optional input;
+  // check HasInput first.
   const Tensor& Input(std::string_view name) const {
     return *inputs_[Find(table_->inputs, name).begin];
   }
   const Tensor& Input(int index) const { return *inputs_[index]; }
   bool HasInput(std::string_view name) const;
-  // The tensors of a variadic input.
+  // Returns the tensors of a variadic input.
   std::vector<const Tensor*> Inputs(std::string_view name) const;
 
-  // The planned buffer. `dims` must be the planned shape where that is known:
-  // another one is an Internal error. Contents are undefined.
+  // Returns the planned buffer. `dims` must equal the planned shape if it is
+  // known, or Internal is raised. Contents are undefined.
   Tensor& AllocateOutput(std::string_view name, const DDim& dims) {
     return AllocateOutput(Find(table_->outputs, name).begin, dims);
   }
@@ -84,15 +84,15 @@ class SLUICE_API OpKernelContext {
     if (__builtin_expect(planned, true)) return output;
     return AllocateUnplanned(index, dims);
   }
-  // False for an optional output that nobody asked for.
+  // Returns false for an optional output that was not requested.
   bool HasOutput(std::string_view name) const;
 
-  // Memory at the kernel's place for the length of this call (on a device:
-  // until the queue has been waited for). Raises ResourceExhausted.
+  // Allocates memory at the kernel's place for this call (on a device: until
+  // the queue has been waited for). Raises ResourceExhausted.
   Tensor AllocateTemp(DType dtype, const DDim& dims);
 
-  // The same for kernels in TensorFlow's habit (op_requires.h): what would be
-  // raised is returned.
+  // Variants for kernels in TensorFlow's style (op_requires.h): errors are
+  // returned.
   Status Input(std::string_view name, const Tensor** tensor) const;
   Status AllocateOutput(std::string_view name,
                         const DDim& dims,
@@ -100,14 +100,14 @@ class SLUICE_API OpKernelContext {
   Status AllocateOutput(int index, const DDim& dims, Tensor** tensor);
   Status AllocateTemp(DType dtype, const DDim& dims, Tensor* tensor);
 
-  // The bytes that Prepare asked for; 64-byte aligned.
+  // The scratch memory that Prepare requested; 64-byte aligned.
   void* scratch() const { return scratch_; }
 
-  // How many runs with random ops the scope has seen before this one: every
-  // run draws other numbers, and the same ones again from the same step.
+  // The number of earlier runs with random ops in the scope. Each run draws
+  // other numbers; equal steps draw equal numbers.
   uint64_t step() const { return *step_; }
 
-  // For the frame, once the queue has been waited for.
+  // Called by the frame after a wait for the queue.
   void ReleaseTemporaries() { temporaries_.clear(); }
 
   PlaceKey place() const { return place_; }
@@ -144,7 +144,7 @@ class SLUICE_API OpKernelContext {
   void* scratch_;
   const uint64_t* step_;
   PlaceKey place_;
-  std::vector<Tensor> temporaries_;  // that a device's queue may still use
+  std::vector<Tensor> temporaries_;  // a device's queue may still use them
 };
 
 }  // namespace sluice::framework

@@ -8,14 +8,14 @@
 #include "sluice/framework/op/registry.h"
 #include "sluice/platform/place_key.h"
 
-// Registration. Each macro defines one extern "C" function with a name that
-// the build can predict; CMake finds the macros in the listed sources and
-// writes the one file that calls them all (see design/). Nothing runs before
-// main, and a registration without its object is a link error.
+// Registration. Each macro defines one extern "C" function with a predictable
+// name. CMake finds the macros in the listed sources and generates the one file
+// that calls them all (see design/). Nothing runs before main, and a
+// registration without its object is a link error.
 
 namespace sluice::framework::internal {
 
-// The first element type among a kernel's template arguments.
+// Finds the first element type among a kernel's template arguments.
 template <typename Kernel>
 struct KernelElement;
 template <template <typename...> class Kernel, typename... Args>
@@ -31,7 +31,7 @@ struct KernelElement<Kernel<Args...>> {
   static constexpr DType kValue = Find<Args...>();
 };
 
-// The dtypes that a kernel class is registered for.
+// Returns the dtypes that a kernel class is registered for.
 template <typename Kernel>
 std::span<const DType> DTypesOf() {
   if constexpr (requires { KernelElement<Kernel>::kValue; }) {
@@ -49,8 +49,8 @@ std::unique_ptr<OpKernel> MakeKernel(const OpKernelConstruction& construction) {
   return std::make_unique<Kernel>(construction);
 }
 
-// Adds the kernels of one class. It is no template, so that what it does is
-// compiled once and not for each class.
+// Adds the kernels of one class. It is no template, so that it is compiled once
+// and not for each class.
 SLUICE_API void AddKernel(
     Registry& registry,
     std::string_view op,
@@ -77,8 +77,8 @@ void AddKernels(Registry& registry,
 
 namespace sluice::framework {
 
-// The plain kernels of an op that is a row of a table (see REGISTER_TABLE), as
-// REGISTER_OP_CPU_KERNEL adds those of an op by itself.
+// Adds the plain kernels of an op that is a row of a table (see
+// REGISTER_TABLE), like REGISTER_OP_CPU_KERNEL for a single op.
 template <typename... Kernels>
 void AddPlainKernels(Registry& registry,
                      std::string_view op,
@@ -99,8 +99,8 @@ void AddPlainKernels(Registry& registry,
 
 // The general form. `place_type` is CPUPlace, CUDAPlace or FPGAPlace, `variant`
 // an identifier; several variants may share a key. The dtype of a kernel is the
-// first element type among its template arguments. A class without one, which
-// moves elements by their size, is a kernel for the dtypes of its static array
+// first element type among its template arguments. A class without one moves
+// elements by their size, and is a kernel for the dtypes of its static array
 // kDTypes, or for all.
 //   REGISTER_OP_KERNEL(manhattan_distance, PLAIN, CPUPlace, blocked,
 //                      KernelTraits().Estimate(&Work).When(&Fits),
@@ -115,7 +115,7 @@ void AddPlainKernels(Registry& registry,
   }                                                                          \
   static_assert(true)
 
-// A pass over the graph that is about to be prepared; `order` says when.
+// A pass over the graph before it is prepared; passes run by ascending `order`.
 //   REGISTER_PASS(fuse_matmul, 20, FuseMatmul);
 #define REGISTER_PASS(name, order, function)            \
   extern "C" SLUICE_API void SluiceRegisterPass_##name( \
@@ -124,8 +124,8 @@ void AddPlainKernels(Registry& registry,
   }                                                     \
   static_assert(true)
 
-// Many ops or kernels at once: `function` takes a Registry& and adds what the
-// rows of a table say.
+// Many ops or kernels at once: `function` accepts a Registry& and adds the rows
+// of a table.
 //   REGISTER_TABLE(unary_ops, AddUnaryOps);
 #define REGISTER_TABLE(name, function)                   \
   extern "C" SLUICE_API void SluiceRegisterTable_##name( \
@@ -134,7 +134,7 @@ void AddPlainKernels(Registry& registry,
   }                                                      \
   static_assert(true)
 
-// The one plain kernel that most ops have.
+// Registers the plain kernel; most ops have no other.
 //   REGISTER_OP_CPU_KERNEL(crop, CropKernel<float>, CropKernel<double>);
 #define REGISTER_OP_CPU_KERNEL(op, ...)          \
   REGISTER_OP_KERNEL(op, PLAIN, CPUPlace, plain, \
@@ -143,7 +143,7 @@ void AddPlainKernels(Registry& registry,
   REGISTER_OP_KERNEL(op, PLAIN, CUDAPlace, plain, \
                      ::sluice::framework::KernelTraits(), __VA_ARGS__)
 
-// For an op in a lone main.cc, once at the start of main:
+// For an op in a single main.cc; used once at the start of main:
 //   SLUICE_USE_OPERATOR(my_op);
 //   SLUICE_USE_CPU_KERNEL(my_op);
 #define SLUICE_USE_OPERATOR(op) \

@@ -4,8 +4,7 @@
 #include "sluice/framework/op/status.h"
 #include "sluice/platform/export.h"
 
-// TensorFlow's habit of reporting errors from Compute, for kernels that come
-// from there:
+// TensorFlow's style of reporting errors from Compute, for ported kernels:
 //   const Tensor* x = nullptr;
 //   OP_REQUIRES_OK(context, context.Input("x", &x));
 //   OP_REQUIRES(context, x->dims().rank() == 2,
@@ -24,7 +23,7 @@ namespace sluice::framework::internal {
 
 }  // namespace sluice::framework::internal
 
-// The error is only made when the condition is false.
+// The error is only constructed when the condition is false.
 #define OP_REQUIRES(context, condition, ...)                       \
   do {                                                             \
     if (!(condition)) [[unlikely]]                                 \

@@ -311,7 +311,7 @@ OpDesc MakeGradOp(const OpDesc& forward,
   grad.attributes = forward.attributes;
   grad.hint = forward.hint;
   grad.location = forward.location;
-  // Optional arguments that were left out have no variables.
+  // Omitted optional arguments have no variables.
   const auto add = [](auto* to, std::string name, ArgVars vars) {
     if (!vars.empty()) to->emplace_back(std::move(name), std::move(vars));
   };

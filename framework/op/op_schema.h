@@ -17,7 +17,7 @@ namespace sluice::framework {
 class InferShapeContext;
 class Status;
 
-// What makes an argument special.
+// Special properties of an argument.
 struct ArgTraits {
   bool optional = false;
   bool variadic = false;    // any number of variables
@@ -33,14 +33,14 @@ struct ArgDef {
   std::string dtype;
   std::string doc;
   ArgTraits traits;
-  // Outputs: the input whose memory this output may take over as it is (the
-  // same bytes in another shape), or must take over (an in-place update).
+  // Outputs: the input that this output may alias (the same bytes in another
+  // shape), or must overwrite in place (an update).
   std::string aliases;
   std::string updates;
-  // Outputs: the input whose memory this output may write over where no other
-  // op reads it; variable by variable where there are several.
+  // Outputs: the input whose memory this output may overwrite if no other op
+  // reads it; variadic arguments pair up variable by variable.
   std::string overwrites;
-  // Inputs: the attribute that the value is for (OpSchema::Operand).
+  // Inputs: the attribute that the value sets (OpSchema::Operand).
   std::string attribute;
 };
 
@@ -49,7 +49,7 @@ struct SLUICE_API AttrDef {
   std::string name;
   AttrType type = AttrType::kInt;
   std::string doc;
-  std::optional<Attribute> default_value;  // none: the user must give it
+  std::optional<Attribute> default_value;  // none: the user must set it
   std::optional<double> minimum;
   std::optional<double> maximum;
   std::vector<std::string> choices;
@@ -68,28 +68,28 @@ struct TypeVarDef {
   std::string from_attribute;
 };
 
-// What the framework itself asks of some op, so that it names none: autodiff
+// Roles of ops that the framework itself uses, so that it names no op: autodiff
 // starts from a filled tensor and adds up gradients.
 enum class OpRole : uint8_t {
   kNone,
   kFill,  // no input; attributes shape, dtype, value; output Out
   kSum,   // variadic X of one shape; output Out: their sum
   kIf,    // runs one of two blocks (framework/program/block_ops.h)
-  kLoop,  // runs a block again and again
+  kLoop,  // runs a block repeatedly
 };
 SLUICE_API std::string_view ToString(OpRole role);
 
-// The op of ONNX that computes the same: its type ("" for none), and our names
-// of its attributes where they differ.
+// The equivalent op of ONNX: its type ("" for none), and Sluice's names of its
+// attributes if they differ.
 struct OnnxCounterpart {
   std::string op_type;
-  std::map<std::string, std::string> attributes;  // theirs: ours
+  std::map<std::string, std::string> attributes;  // ONNX name to Sluice name
 };
 
-// Says everything about an op but how to compute it: arguments, attributes,
-// allowed dtypes, the shape function and the gradient. The C++ builders, the
-// Python functions, their docs and the checks all come from it. Filled by the
-// function given to REGISTER_OPERATOR, immutable from then on:
+// Describes an op except for its computation: arguments, attributes, allowed
+// dtypes, the shape function and the gradient. The C++ builders, the Python
+// functions, their docs and the checks are all derived from it. The function
+// passed to REGISTER_OPERATOR fills it; it is then immutable:
 //
 //   void CropSchema(OpSchema& op) {
 //     op.Doc("Cuts a box out of X.");
@@ -101,13 +101,13 @@ struct OnnxCounterpart {
 //   }
 class SLUICE_API OpSchema {
  public:
-  // A shape function raises its errors, or returns them as TensorFlow's do
+  // Shape functions raise errors, or return a Status in TensorFlow's style
   // (SLUICE_RETURN_IF_ERROR in status.h).
   using ShapeFn = void (*)(InferShapeContext& context);
   using StatusShapeFn = Status (*)(InferShapeContext* context);
   using AnyShapeFn = std::function<void(InferShapeContext& context)>;
-  // The ops that compute the gradients of `forward`'s inputs. The gradient of
-  // variable v is named GradName(v).
+  // Returns the ops that compute the gradients of `forward`'s inputs. The
+  // gradient of variable v is named GradName(v).
   using GradientFn = std::vector<OpDesc> (*)(const OpDesc& forward);
 
   explicit OpSchema(std::string name) : name_(std::move(name)) {}
@@ -125,12 +125,12 @@ class SLUICE_API OpSchema {
                    std::string dtype,
                    std::string doc,
                    ArgTraits traits = {});
-  // An optional input that gives attribute `attribute`, for values that are
-  // known late: shapes that were computed, say. It must be known when the op is
-  // prepared, from shapes, constants and small feeds; then the attribute is set
-  // to it, the input is left out, and the kernel sees no difference. `dtype` is
-  // an integer one for attributes of int64 (a list: a vector; one number: a
-  // tensor of one element), any numeric one for those of double.
+  // An optional input that sets attribute `attribute`, for values that are
+  // known late, e.g. computed shapes. The value must be known when the op is
+  // prepared, from shapes, constants and small feeds. The attribute is then set
+  // and the input dropped, so the kernel sees only the attribute. `dtype` must
+  // be an integer type for attributes of int64, any numeric one for double. A
+  // list needs a vector, one number a tensor of one element.
   OpSchema& Operand(std::string name,
                     std::string attribute,
                     std::string dtype,
@@ -142,43 +142,43 @@ class SLUICE_API OpSchema {
   }
   OpSchema& InferShape(ShapeFn function);
   OpSchema& InferShape(StatusShapeFn function);
-  // What is known of the outputs' shapes while operands have no values yet and
-  // attributes are missing: ranks, mostly. Without it, nothing is.
+  // Infers shapes while operands have no values and attributes are missing:
+  // mostly ranks. Without this function, such shapes are unknown.
   OpSchema& InferLateShape(ShapeFn function);
   OpSchema& InferLateShape(StatusShapeFn function);
   OpSchema& Gradient(GradientFn function);
-  // Output `output` is input `input` in another shape: a plan lets both look
-  // into one buffer, and a kernel that finds them so has nothing to copy.
+  // Output `output` is input `input` in another shape. A plan lets both alias
+  // one buffer, and the kernel then has nothing to copy.
   OpSchema& Alias(std::string_view output, std::string_view input);
-  // Output `output` has the shape of input `input` and may be written over it:
-  // a plan gives both the same memory where no other op reads the input.
+  // Output `output` has the shape of input `input` and may overwrite it: a plan
+  // gives both the same memory if no other op reads the input.
   OpSchema& Overwrite(std::string_view output, std::string_view input);
   // Output `output` replaces persistable input `input`.
   OpSchema& Update(std::string_view output, std::string_view input);
-  // Everything that `base` says, but its name, gradient and role: for an op
-  // that does more than another one.
+  // Copies everything from `base` except name, gradient and role: for an op
+  // that extends another one.
   OpSchema& Extends(const OpSchema& base);
-  // The op that the framework takes for `role`; one op a role.
+  // The op that the framework uses for `role`; each role has one op.
   OpSchema& Serves(OpRole role);
-  // Draws random numbers: runs with such an op count the scope's steps.
+  // The op draws random numbers: runs with such an op count the scope's steps.
   OpSchema& Random();
-  // Each element of the outputs depends on the inputs' elements at the same
-  // place only, so that the op does the same in every layout.
+  // Each element of the outputs depends only on the inputs' elements at the
+  // same position, so that the op is the same in every layout.
   OpSchema& Elementwise();
-  // Attribute `attribute` is about the dims, which all inputs and outputs
-  // share: an integer names one, a list has entries for all, or none. In
-  // another layout the op does the same with the place where each dim is then.
-  // Call it for each such attribute.
+  // Attribute `attribute` refers to dims, which all inputs and outputs share:
+  // an integer names one, a list has entries for all, or none. In another
+  // layout the op permutes the attribute as the dims. Call it for each such
+  // attribute.
   OpSchema& DimAttribute(std::string attribute);
-  // What the op is elsewhere: in ONNX, and as an expression of PyTorch in the
-  // inputs and attributes by their names ("torch.relu(X)"; `functional` is
+  // The equivalents of the op: in ONNX, and as an expression of PyTorch over
+  // the inputs and attributes by name ("torch.relu(X)"; `functional` is
   // torch.nn.functional), "" for none.
   OpSchema& Onnx(OnnxCounterpart counterpart);
   OpSchema& Torch(std::string expression);
-  // In a program that is cloned for testing the op is `type`, which has the
-  // same arguments and attributes.
+  // In a program cloned for testing, the op becomes `type`, which has the same
+  // arguments and attributes.
   OpSchema& ForTest(std::string type);
-  // Only passes make this op: it is in no program, file, builder or layer.
+  // Only passes create this op: it is in no program, file, builder or layer.
   OpSchema& Internal();
 
   const std::string& name() const { return name_; }
@@ -191,8 +191,8 @@ class SLUICE_API OpSchema {
   const AnyShapeFn& late_shape_fn() const { return late_shape_fn_; }
   GradientFn gradient_fn() const { return gradient_fn_; }
   OpRole role() const { return role_; }
-  // Whether it runs blocks of the program: it has no kernel, and is made by
-  // framework/program/control_flow.h.
+  // Whether the op runs blocks of the program: it has no kernel, and
+  // framework/program/control_flow.h creates it.
   bool holds_blocks() const {
     return role_ == OpRole::kIf || role_ == OpRole::kLoop;
   }
@@ -206,12 +206,12 @@ class SLUICE_API OpSchema {
   const std::string& torch() const { return torch_; }
   const std::string& test_type() const { return test_type_; }
 
-  // nullptr when there is none of that name.
+  // These return nullptr for an unknown name.
   const AttrDef* FindAttr(std::string_view name) const;
   const ArgDef* FindInput(std::string_view name) const;
   const ArgDef* FindOutput(std::string_view name) const;
 
-  // Raises Internal when the schema contradicts itself (an argument of an
+  // Raises Internal when the schema is inconsistent (an argument of an
   // undeclared type variable, no shape function, a name twice).
   void Validate() const;
 
@@ -238,19 +238,19 @@ class SLUICE_API OpSchema {
   std::string test_type_;
 };
 
-// "x@GRAD": the variable that holds the gradient of `variable`.
+// Returns "x@GRAD", the variable of the gradient of `variable` "x".
 SLUICE_API std::string GradName(std::string_view variable);
 
-// The gradient op that most ops have: `<type>_grad`, with the forward op's
-// inputs, the gradients of its outputs as `<Out>@GRAD`, its attributes, and
-// the gradients of `wanted` inputs as outputs `<X>@GRAD`.
+// Makes the usual gradient op: `<type>_grad`, with the forward op's inputs, the
+// gradients of its outputs as `<Out>@GRAD`, its attributes, and the gradients
+// of `wanted` inputs as outputs `<X>@GRAD`.
 SLUICE_API std::vector<OpDesc> MakeGradOp(
     const OpDesc& forward, const std::vector<std::string>& wanted);
 
-// What a gradient op reads and gives, by argument of the forward op; order is
-// kept. Inputs of the gradient op: `inputs` and `outputs` under their own
-// names, then `<Out>@GRAD` for each of `output_grads`; outputs: `<X>@GRAD` for
-// each of `wanted`.
+// The arguments of a gradient op, by argument of the forward op, in this order.
+// Inputs of the gradient op: `inputs` and `outputs` under their own names, then
+// `<Out>@GRAD` for each of `output_grads`; outputs: `<X>@GRAD` for each of
+// `wanted`.
 struct GradOpArgs {
   std::vector<std::string> inputs;
   std::vector<std::string> outputs;
@@ -258,7 +258,7 @@ struct GradOpArgs {
   std::vector<std::string> wanted;
 };
 
-// A gradient op of type `type` that reads what it needs and no more, so that
+// Makes a gradient op of type `type` that reads only what it needs, so that
 // nothing else is kept until the backward pass. It has the forward op's
 // attributes.
 SLUICE_API OpDesc MakeGradOp(const OpDesc& forward,

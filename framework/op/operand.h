@@ -8,16 +8,16 @@
 
 namespace sluice::framework {
 
-// The attribute that operand `def` (OpSchema::Operand) of an op of type `op`
-// gives, from its value on the host. Raises InvalidArgument for a value of too
-// many dimensions or elements.
+// Returns the attribute that operand `def` (OpSchema::Operand) of an op of type
+// `op` sets, from its value on the host. Raises InvalidArgument for a value
+// with too many dimensions or elements.
 SLUICE_API Attribute OperandValue(const std::string& op,
                                   const ArgDef& def,
                                   const AttrDef& attr,
                                   const Tensor& value);
 
-// Raises InvalidArgument for the shape of an operand that no attribute can
-// have; unknown dims are taken.
+// Raises InvalidArgument for an operand's shape that no attribute can have;
+// unknown dims are accepted.
 SLUICE_API void CheckOperandShape(const std::string& op,
                                   const ArgDef& def,
                                   const AttrDef& attr,

@@ -10,7 +10,7 @@ const Attribute* Find(const AttributeMap& attributes, const char* name) {
   return found == attributes.end() ? nullptr : &found->second;
 }
 
-// The attribute as T, or null with the reason in `status`.
+// Returns the attribute as T, or null with the reason in `status`.
 template <typename T>
 const T* FindAs(const AttributeMap& attributes,
                 const char* name,

@@ -10,8 +10,8 @@
 
 namespace sluice::framework {
 
-// An op's attributes as plug-ins read them. Lends what it is asked for, so it
-// must not be copied while a call lasts.
+// An op's attributes for plug-ins. It owns the data of the pointers it returns,
+// so it must not be copied during a call.
 class PluginAttributes final : public SluiceAttributes {
  public:
   // `attributes` must outlive it.
@@ -39,7 +39,7 @@ class PluginAttributes final : public SluiceAttributes {
   const AttributeMap& attributes_;
 };
 
-// The arguments of one op as plug-ins see them, without data: made once for a
+// The arguments of one op for plug-ins, without data; made once for each
 // kernel. Immutable; the schema must outlive it.
 class PluginArguments {
  public:
@@ -51,8 +51,8 @@ class PluginArguments {
 
  private:
   friend class PluginCall;
-  // One argument: the flattened index of its tensor, or -1 when it is optional
-  // and was left out.
+  // For each argument: the flattened index of its tensor, or -1 for an omitted
+  // optional one.
   using Order = std::vector<int>;
 
   std::vector<DDim> input_dims_;
@@ -64,8 +64,8 @@ class PluginArguments {
 };
 
 // One call of a plug-in's kernel. Here the views are flattened, as kernels
-// index them; the plug-in sees them in the order of the schema, with null for
-// what was left out.
+// index them; the plug-in gets them in the order of the schema, with null for
+// omitted ones.
 class PluginCall {
  public:
   // Both must outlive it.
@@ -75,7 +75,7 @@ class PluginCall {
 
   std::vector<SluiceTensorView>& inputs() { return inputs_; }
   std::vector<SluiceTensorView>& outputs() { return outputs_; }
-  // What the plug-in is given; the rest of it is the caller's to fill in.
+  // The plug-in's struct; the caller fills in the remaining members.
   SluiceKernelCall& raw() { return raw_; }
 
  private:

@@ -25,7 +25,7 @@ PluginDevice& DeviceAt(PlaceKey place) {
       platform::DeviceManager::Instance().Get(place));
 }
 
-// One kernel of a plug-in for one op of a plan. The definition lives for ever.
+// A plug-in's kernel for one op of a plan. The definition lives for ever.
 class PluginKernel final : public OpKernel {
  public:
   explicit PluginKernel(const SluiceKernelDef& def) : def_(def) {}
@@ -99,7 +99,7 @@ class PluginKernel final : public OpKernel {
   size_t scratch_bytes_ = 0;
 };
 
-// The reason why the plug-in does not take the op; "" when it does.
+// Returns the reason why the plug-in rejects the op; "" if it accepts it.
 std::string Refusal(const SluiceKernelDef& def, const KernelQuery& query) {
   const PluginDevice& device = DeviceAt(query.place);
   const PluginArguments arguments(query);
@@ -117,8 +117,8 @@ std::string Refusal(const SluiceKernelDef& def, const KernelQuery& query) {
                              : result.text;
 }
 
-// A plug-in gives its kernels an order instead of times: one of a higher
-// priority is taken to be the faster one.
+// Plug-ins state priorities instead of times: a kernel of higher priority is
+// assumed to be faster.
 KernelWork PluginWork(int32_t priority, const KernelQuery& query) {
   KernelWork work = DefaultKernelWork(query);
   const double share = std::exp2(-priority / 8.0);
@@ -169,7 +169,7 @@ void AddPluginKernels(const platform::DevicePlugin& plugin,
 }
 
 const platform::DevicePlugin& LoadDevicePlugin(const std::string& path) {
-  Registry::Global();  // takes the kernels
+  Registry::Global();  // registers its kernels
   return platform::LoadPlugin(path);
 }
 

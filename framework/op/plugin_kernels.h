@@ -9,10 +9,10 @@ namespace sluice::framework {
 
 class Registry;
 
-// Loads the device plug-in at `path`: its devices and its kernels can be used
-// as soon as it returns. Raises what platform::LoadPlugin raises; then nothing
-// has changed. Plug-ins in SLUICE_PLUGIN_PATH, or in sluice_plugins beside
-// libsluice.so, need not be loaded so: the first use of their places does.
+// Loads the device plug-in at `path`; its devices and kernels can then be used.
+// Raises what platform::LoadPlugin raises; then nothing has changed. Plug-ins
+// in SLUICE_PLUGIN_PATH, or in sluice_plugins beside libsluice.so, need no such
+// call: they are loaded when their places are first used.
 SLUICE_API const platform::DevicePlugin& LoadDevicePlugin(
     const std::string& path);
 

@@ -22,7 +22,7 @@ std::string ToString(const KernelDef& kernel) {
   return platform::Format("{}/{} ({})", kernel.op, kernel.variant, kernel.key);
 }
 
-// A deque and a map keep addresses valid while more is registered.
+// A deque and a map keep addresses valid while entries are added.
 struct Registry::State {
   mutable std::shared_mutex mutex;
   std::map<std::string, OpSchema, std::less<>> schemas;
@@ -33,7 +33,7 @@ struct Registry::State {
   std::vector<PassDef> passes;
   std::map<std::string, std::vector<const KernelDef*>, std::less<>> by_op;
 
-  // Where it stays; completes it.
+  // Completes the kernel and stores it at a stable address.
   const KernelDef* Keep(KernelDef kernel) {
     kernel.recorded_version = std::to_string(kernel.version);
     const auto library = library_versions.find(kernel.key.library);
@@ -49,8 +49,8 @@ Registry::~Registry() = default;
 
 namespace {
 
-// Libraries of SLUICE_KERNEL_PATH may ask for the registry while they are
-// loaded; other threads wait for them.
+// Libraries of SLUICE_KERNEL_PATH may use the registry while they are loaded;
+// other threads wait.
 void LoadKernelPathOnce(Registry& registry) {
   static std::once_flag once;
   thread_local bool loading = false;

@@ -15,21 +15,21 @@ namespace sluice::framework {
 
 enum class OpRole : uint8_t;  // see op_schema.h
 
-// Says whether a kernel takes this op: "" for yes, else the reason for no, as
-// it stands in Explain ("needs p >= 8, got 3").
+// Says whether a kernel supports this op: returns "", or the reason for Explain
+// why not ("needs p >= 8, got 3").
 using KernelPredicate = std::function<std::string(const KernelQuery& query)>;
 
-// What a kernel exchanges with other processes while it runs.
+// The data that a kernel exchanges with other processes while it runs.
 enum class Exchanges : uint8_t {
   kNothing,
-  kInputs,  // as they are: they have one shape everywhere
-  kSums,    // what it has computed of them: batches may have other sizes
+  kInputs,  // unchanged: their shapes are equal everywhere
+  kSums,    // results computed from them: batch sizes may differ
 };
 
-// What a registration may add: KernelTraits().Estimate(&Work).When(&Fits).
+// Options of a registration: KernelTraits().Estimate(&Work).When(&Fits).
 class KernelTraits {
  public:
-  // What it does for an op of these sizes; DefaultKernelWork without one.
+  // Sets the estimate for an op's sizes; the default is DefaultKernelWork.
   KernelTraits& Estimate(KernelEstimate value) {
     estimate = std::move(value);
     return *this;
@@ -38,8 +38,8 @@ class KernelTraits {
     predicate = std::move(value);
     return *this;
   }
-  // Compute only starts what other processes take part in, on a queue of its
-  // own (platform::CollectiveContext), and the ops after it run beside it.
+  // Compute only starts an exchange with other processes, on its own queue
+  // (platform::CollectiveContext); later ops run concurrently.
   KernelTraits& Collective(Exchanges value = Exchanges::kInputs) {
     exchanges = value;
     return *this;
@@ -57,8 +57,8 @@ struct KernelDef {
   std::string variant = "plain";
   KernelEstimate estimate;
   int version = 1;
-  // What records of it say: its version and that of its library, "1" or
-  // "1, oneDNN 3.2.1". The registry fills it in.
+  // The version in its records: its own and that of its library, "1" or "1,
+  // oneDNN 3.2.1". Set by the registry.
   std::string recorded_version;
   KernelPredicate predicate;
   Exchanges exchanges = Exchanges::kNothing;
@@ -69,8 +69,8 @@ struct KernelDef {
 SLUICE_API std::string ToString(const KernelDef& kernel);
 
 // A shared library beside libsluice.so with kernels of one library (see
-// platform/plugin/kernel_module.h), which the resolver loads when it first
-// looks for a kernel of one of `ops`.
+// platform/plugin/kernel_module.h). The resolver loads it when it first needs a
+// kernel for one of `ops`.
 struct KernelModule {
   std::string library;  // "ONEDNN"
   std::string name;     // "onednn"
@@ -79,17 +79,17 @@ struct KernelModule {
 
 class Graph;
 
-// A rewrite of what is about to be prepared (framework/plan/graph.h): fusing,
-// layouts. Returns how many places it changed.
+// A rewrite of the graph before it is prepared (framework/plan/graph.h):
+// fusing, layouts. `run` returns how many places it changed.
 struct PassDef {
   std::string name;
   int order = 0;  // smaller ones run first
   int (*run)(Graph& graph) = nullptr;
 };
 
-// All operators and kernels of the process. Filled on first use with those
-// that libsluice was built with, later only by op libraries and plug-ins;
-// nothing is ever removed, so what it hands out stays valid. Thread-safe.
+// All operators and kernels of the process. First use adds those of libsluice;
+// later, only op libraries and plug-ins add to it. Nothing is ever removed, so
+// returned pointers and references stay valid. Thread-safe.
 class SLUICE_API Registry {
  public:
   static Registry& Global();
@@ -98,36 +98,36 @@ class SLUICE_API Registry {
   Registry();
   ~Registry();
 
-  // Raise InvalidArgument for a name, a role, or a kernel of the same key and
-  // variant, that is there already; Internal for a schema that contradicts
-  // itself. A kernel's op may be registered after it.
+  // These raise InvalidArgument for an existing name or role, or an existing
+  // key and variant of a kernel; Internal for an inconsistent schema. A kernel
+  // may be added before its op.
   void AddOperator(std::string_view name,
                    const std::function<void(OpSchema& op)>& fill);
   void AddKernel(KernelDef kernel);
-  // Puts the kernel into the place of that of the same key and variant, for
-  // plans that are prepared from then on; adds it where there is none.
+  // Replaces the kernel of the same key and variant, for plans that are
+  // prepared later; adds the kernel if there is none.
   void ReplaceKernel(KernelDef kernel);
   void AddModule(KernelModule module);
-  // What kernels of a library ("ONEDNN") that are added from then on have in
-  // their recorded_version ("oneDNN 3.2.1").
+  // Sets a library's version ("oneDNN 3.2.1") in the recorded_version of
+  // kernels of `library` ("ONEDNN") that are added later.
   void SetLibraryVersion(std::string_view library, std::string_view version);
-  // Raises InvalidArgument for a name that is there already.
+  // Raises InvalidArgument for an existing name.
   void AddPass(PassDef pass);
 
-  // Raises NotFound and lists near names.
+  // Raises NotFound, with similar names.
   const OpSchema& Schema(std::string_view op) const;
-  // nullptr when it is unknown.
+  // Returns nullptr for an unknown op.
   const OpSchema* FindSchema(std::string_view op) const;
-  // The op that serves `role`. Raises NotFound when none does.
+  // Returns the op that serves `role`. Raises NotFound if there is none.
   const OpSchema& OpFor(OpRole role) const;
-  // In order of registration.
+  // Returns kernels in order of registration.
   std::vector<const KernelDef*> Kernels(std::string_view op) const;
   std::vector<std::string> OpNames() const;
-  // In their order.
+  // Returns passes in the order in which they run.
   std::vector<PassDef> Passes() const;
-  // The modules that have kernels for an op, loaded or not.
+  // Returns the modules that have kernels for an op, loaded or not.
   std::vector<const KernelModule*> Modules(std::string_view op) const;
-  // The libraries that come in modules: "ONEDNN".
+  // Returns the libraries that have modules: "ONEDNN".
   std::vector<std::string> ModuleLibraries() const;
 
  private:
@@ -135,8 +135,8 @@ class SLUICE_API Registry {
   std::unique_ptr<State> state_;
 };
 
-// Defined in the file that the build writes: registers every operator and
-// kernel of libsluice. Only Registry::Global calls it.
+// Defined in a generated file: registers every operator and kernel of
+// libsluice. Only Registry::Global calls it.
 void RegisterBuiltins(Registry& registry);
 
 }  // namespace sluice::framework

@@ -9,9 +9,9 @@
 
 namespace sluice::framework {
 
-// What calls return that do not throw: success, or the error. For kernels and
-// shape functions in TensorFlow's habit (op_requires.h,
-// infer_shape_context.h); Sluice itself throws platform::Error. A value type.
+// The result of calls that do not throw: success, or the error. For kernels and
+// shape functions in TensorFlow's style (op_requires.h, infer_shape_context.h);
+// Sluice itself throws platform::Error. A value type.
 class [[nodiscard]] Status {
  public:
   Status() = default;
@@ -19,7 +19,7 @@ class [[nodiscard]] Status {
 
   static Status OK() { return {}; }
   bool ok() const { return !error_.has_value(); }
-  // Only when it is not ok().
+  // Requires that ok() is false.
   const platform::Error& error() const { return *error_; }
 
  private:
@@ -39,7 +39,7 @@ Status Try(const Call& call) {
 
 // Makes an error for OP_REQUIRES:
 //   errors::InvalidArgument("groups must be positive, got {}", groups)
-// with fmt's format strings, or in TensorFlow's form, for texts without braces:
+// in fmt's format, or in TensorFlow's, if the text has no braces:
 //   errors::InvalidArgument("groups must be positive, got ", groups)
 namespace errors {
 
@@ -75,7 +75,7 @@ Status Internal(fmt::string_view format, const Args&... args) {
 }  // namespace errors
 }  // namespace sluice::framework
 
-// Ends a function that returns a Status where a call in it fails.
+// Returns from a function with the Status of a failed call.
 #define SLUICE_RETURN_IF_ERROR(...)                             \
   do {                                                          \
     if (::sluice::framework::Status sluice_status(__VA_ARGS__); \

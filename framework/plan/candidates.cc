@@ -5,11 +5,8 @@
 #include <map>
 #include <utility>
 
-#include "sluice/framework/measure/record_store.h"
 #include "sluice/framework/op/op_schema.h"
-#include "sluice/framework/plan/nearby_records.h"
 #include "sluice/framework/plan/op_signature.h"
-#include "sluice/framework/plan/tuning_mode.h"
 #include "sluice/platform/device.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/plugin/kernel_module.h"
@@ -21,14 +18,14 @@ using platform::PlaceKind;
 
 namespace {
 
-// "fpga" allows every device of the kind, "fpga:1" one.
+// "fpga" matches every device of the kind, "fpga:1" one.
 bool PlaceFits(const std::string& wanted, PlaceKey place) {
   return wanted.empty() || wanted == ToString(place) ||
          wanted == ToString(place.kind);
 }
 
-// The hint that excludes every kernel of a library, so that there is no need to
-// load it.
+// Returns a hint that excludes every kernel of a library, which then need not
+// be loaded.
 const KernelHint* LibraryOff(const std::string& library,
                              const std::vector<const KernelHint*>& hints) {
   for (const KernelHint* hint : hints) {
@@ -48,8 +45,8 @@ class Refusals {
   Refusals(const OpFacts& op, PlaceKey expected_place, Layout layout)
       : op_(op), expected_place_(expected_place), layout_(layout) {}
 
-  // Where a kernel of this kind would run: at the executor's place, else at
-  // the place that a hint names, else at the first device of the kind.
+  // Returns the place where a kernel of this kind would run: the executor's
+  // place, else the place that a hint names, else the first device of the kind.
   PlaceKey PlaceOf(const KernelDef& kernel) const {
     const PlaceKind kind = kernel.key.place;
     for (const KernelHint* hint : op_.hints) {
@@ -64,7 +61,7 @@ class Refusals {
     return {kind, 0};
   }
 
-  // "" for a kernel that can.
+  // Returns "" for a kernel that can compute the op.
   std::string Of(const KernelDef& kernel, PlaceKey place) const {
     if (kernel.key.dtype != op_.dtype) {
       return Format("computes {}, this op is {}", kernel.key.dtype, op_.dtype);
@@ -99,7 +96,7 @@ class Refusals {
 
  private:
   const KernelHint* ExcludedBy(const KernelDef& kernel, PlaceKey place) const {
-    bool allowed = false;  // by a hint stronger than the one looked at
+    bool allowed = false;  // by a hint stronger than the current one
     for (const KernelHint* hint : op_.hints) {
       const bool fits = HintFits(*hint, kernel, place, layout_);
       if (hint->mode == HintMode::kRequire && !fits) return hint;
@@ -109,9 +106,9 @@ class Refusals {
     return nullptr;
   }
 
-  // For a hint that requires this kernel and another layout than the op's: why
-  // the kernel's predicate refuses the op, which is why no pass changed the
-  // layout; "" where it does not refuse.
+  // For a hint that requires this kernel in another layout than the op's:
+  // returns why the kernel's predicate refuses the op, so that no pass changed
+  // the layout; "" if it does not refuse.
   std::string WhyNotTurned(const KernelHint& hint,
                            const KernelDef& kernel,
                            PlaceKey place) const {
@@ -123,7 +120,7 @@ class Refusals {
                : "";
   }
 
-  // The executor's place, the CPU as fallback, and what a hint names.
+  // Allows the executor's place, the CPU as fallback, and places in hints.
   bool PlaceAllowed(PlaceKey place) const {
     if (place == expected_place_ || place.kind == PlaceKind::kCPU) return true;
     return std::any_of(op_.hints.begin(), op_.hints.end(), [&](auto* hint) {
@@ -203,7 +200,7 @@ std::string PredictionText(double seconds, Evidence evidence) {
     const double digit = std::pow(10, std::floor(std::log10(us)) - 1);
     us = std::round(us / digit) * digit;
   }
-  // From four digits on, {:.3g} would write an exponent.
+  // From four digits on, {:.3g} would print an exponent.
   const std::string time = us < 999.5     ? Format("{:.3g} us", us)
                            : us < 999.5e3 ? Format("{:.3g} ms", us / 1e3)
                                           : Format("{:.4g} s", us / 1e6);
@@ -265,15 +262,12 @@ CandidateLister::CandidateLister(const Registry& registry,
     : registry_(registry),
       expected_place_(expected_place),
       num_threads_(num_threads),
-      machine_(RecordStore::Default().Figures(num_threads)),
-      nearby_(std::make_unique<NearbyRecords>(RecordStore::Default(),
-                                              num_threads)) {}
+      machine_(ActiveCostModel().Figures(num_threads)),
+      costs_(ActiveCostModel().Begin(num_threads)) {}
 
 CandidateLister::~CandidateLister() = default;
 
-void CandidateLister::Predict(const OpFacts& op,
-                              const std::string& signature,
-                              Candidate* candidate) const {
+void CandidateLister::Estimate(const OpFacts& op, Candidate* candidate) const {
   const KernelDef& kernel = *candidate->kernel;
   const KernelQuery query = op.QueryAt(candidate->place);
   candidate->work = kernel.estimate == nullptr ? DefaultKernelWork(query)
@@ -283,30 +277,12 @@ void CandidateLister::Predict(const OpFacts& op,
   candidate->estimate = PredictSeconds(
       candidate->work, op.dtype, on_cpu ? machine_ : kDevice, num_threads_);
   candidate->seconds = candidate->estimate;
-  const std::string name = ToString(kernel);
-  const std::string place = ToString(candidate->place);
-  RecordQuery record_query;
-  record_query.signature = signature;
-  record_query.kernel = name;
-  record_query.kernel_version = kernel.recorded_version;
-  record_query.threads = num_threads_;
-  record_query.place = place;
-  const FoundRecord found = RecordStore::Default().Find(record_query);
-  if (found.match != RecordMatch::kExact) return;
-  const Record& record = *found.record;
-  candidate->record = found.record;
-  if (record.verdict == Verdict::kWrong) {
-    candidate->refusal = Format("gave wrong results: {}", record.message);
-  } else if (record.rounds > 0) {
-    candidate->seconds = record.median;
-    candidate->evidence = Evidence::kRecord;
-  }
 }
 
 namespace {
 
-// A kernel that says nothing of its work is not taken to be faster than those
-// that do: without a record it is the last of its place.
+// A kernel without an estimate is not assumed to be faster than those with one:
+// without a record it is the last of its place.
 void PutUnknownWorkLast(std::vector<Candidate>* candidates) {
   std::map<PlaceKey, double> slowest;
   for (const Candidate& candidate : *candidates) {
@@ -350,14 +326,13 @@ std::shared_ptr<CandidateList> CandidateLister::List(const OpFacts& op) {
     candidate.kernel = kernel;
     candidate.place = refusals.PlaceOf(*kernel);
     candidate.refusal = refusals.Of(*kernel, candidate.place);
-    if (candidate.refusal.empty()) Predict(op, signature, &candidate);
+    if (candidate.refusal.empty()) Estimate(op, &candidate);
     list->candidates.push_back(std::move(candidate));
   }
-  nearby_->Correct(op.desc.type, signature, &list->candidates);
-  PutUnknownWorkLast(&list->candidates);
-  if (TuningModeOfEnvironment() == TuningMode::kRecorded) {
-    DecideByRecordsOnly(&list->candidates);
+  if (costs_ != nullptr) {
+    costs_->Correct(op.desc.type, signature, &list->candidates);
   }
+  PutUnknownWorkLast(&list->candidates);
   return list;
 }
 

@@ -8,13 +8,13 @@
 
 namespace sluice::framework {
 
-// Raises for feeds that `program` does not take, with the line that made the
+// Raises for invalid feeds of `program`, with the line that created the
 // variable: NotFound for an unknown name, and InvalidArgument for a variable
-// that is not fed, a name that is there twice, another dtype or shape.
+// that is not fed, a duplicate name, another dtype or shape.
 void CheckFeeds(const Program& program, const std::vector<FeedSpec>& feeds);
 
-// Adds to an error about shapes which feeds differ in their first size, where
-// that is open in the program: most likely rows that belong together.
+// Adds to a shape error which feeds differ in their first dimension, if the
+// program leaves it open: most likely their batch sizes should be equal.
 void NoteRowsOfFeeds(const Program& program,
                      const std::vector<FeedSpec>& feeds,
                      platform::Error* error);

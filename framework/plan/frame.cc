@@ -27,7 +27,7 @@ using platform::Format;
 
 namespace {
 
-// "for top_k.Out (float32 [2, 1]) of op 3 (top_k), created at net.py:7".
+// E.g. "for top_k.Out (float32 [2, 1]) of op 3 (top_k), created at net.py:7".
 std::string ForWhat(const Plan& plan, const Slot& slot) {
   std::string text = Format("for {} ({} {})", slot.var, slot.dtype, slot.dims);
   for (size_t i = 0; i < plan.op_descs().size(); ++i) {
@@ -63,8 +63,8 @@ RunObserver::~RunObserver() = default;
 Frame::Frame(const Plan& plan) : plan_(plan), tensors_(plan.slots_.size()) {
   const bool isolate = plan.options_.isolate;
   std::map<PlaceKey, std::shared_ptr<Placeholder>> arenas;
-  // An allocation for each value, so that whatever guards allocations also
-  // guards values.
+  // Each value gets its own allocation, so that tools that check allocations
+  // also check values.
   std::map<const Slot*, std::shared_ptr<Placeholder>> values;
   if (!isolate) {
     for (const auto& [place, bytes] : plan.arenas_) {
@@ -109,7 +109,7 @@ Frame::Frame(const Plan& plan) : plan_(plan), tensors_(plan.slots_.size()) {
   for (const PlannedOp& op : plan.ops_) {
     count += op.inputs.size() + op.outputs.size();
   }
-  // Contexts keep pointers into this: it must not grow.
+  // Contexts keep pointers into `arguments_`, so it must not reallocate.
   arguments_.reserve(count);
   contexts_.reserve(plan.ops_.size());
   auto& host = platform::DeviceContextPool::Instance().Get(CPUPlace());
@@ -134,8 +134,8 @@ Frame::~Frame() = default;
 void Frame::Begin(const Feeds& feeds, Scope* scope) {
   for (size_t i = 0; i < feeds.size(); ++i) {
     Tensor& feed = tensors_[plan_.feed_slots_[i]] = feeds[i].second;
-    // Kernels read whole elements; memory may start between two of them.
-    // As a constant: asking a variable one for its data counts as a change.
+    // Kernels read whole elements, but a feed may be misaligned. raw_data() of
+    // a non-const tensor would count as a change.
     const auto address =
         reinterpret_cast<uintptr_t>(std::as_const(feed).raw_data());
     if (address % platform::SizeOf(feed.dtype()) != 0) [[unlikely]] {
@@ -149,7 +149,7 @@ void Frame::Begin(const Feeds& feeds, Scope* scope) {
   }
   step_ = plan_.random_ && scope != nullptr ? scope->TakeStep() : 0;
   if (plan_.collective() || JointRun::InOne()) {
-    // Every rank draws random numbers of its own.
+    // Every rank draws different random numbers.
     constexpr int kRankBits = 40;
     step_ += static_cast<uint64_t>(platform::World::Get().rank()) << kRankBits;
   }
@@ -225,7 +225,7 @@ void Frame::BindPersistables(Scope& scope) {
     const std::string& name = plan_.slots_[index].var;
     Variable* variable = scope.FindVar(name);
     if (variable == nullptr) variable = &scope.Var(name);
-    // Made now, so that the commit cannot fail.
+    // The tensor is created now, so that the commit cannot fail.
     variable->GetMutable<Tensor>();
     shadow_targets_.push_back(variable);
   }
@@ -247,8 +247,8 @@ void Frame::DeviceCompute(const Instruction& instruction) {
   }
 }
 
-// A device cannot hear of other ranks' errors: before the host waits for it,
-// all ranks have given theirs the same collectives.
+// A device cannot receive other ranks' errors. So before the host waits for it,
+// it waits until all ranks have enqueued the same collectives.
 void Frame::Wait(platform::DeviceContext& device) {
   if (plan_.collective()) device_collectives_.Wait();
   device.Wait();
@@ -322,8 +322,8 @@ void Frame::RethrowAt(const Instruction* instruction, bool synchronised) {
   int op_index = instruction->op_index;
   bool known = synchronised || instruction->device < 0;
   if (instruction->kind == InstructionKind::kWait) {
-    // The queue knows better than the op that waited, unless its device names
-    // an op that this plan does not have.
+    // The queue's FailedOp is more exact than the op that waited, unless the
+    // device names an op that this plan does not have.
     const int failed = devices_[instruction->device]->FailedOp();
     const bool is_op =
         failed >= 0 && failed < static_cast<int>(plan_.op_descs_.size());
@@ -342,7 +342,7 @@ void Frame::RethrowAt(const Instruction* instruction, bool synchronised) {
   } catch (const std::exception& error) {
     RaiseForeign(platform::Format("\"{}\"", error.what()), where);
   } catch (const abi::__forced_unwind&) {
-    throw;  // the thread is ended
+    throw;  // the thread is being cancelled
   } catch (...) {
     RaiseForeign("what is no std::exception", where);
   }
@@ -357,7 +357,7 @@ void Frame::Execute() {
         platform::CheckCancelled();
       }
       Step(*current);
-      // What was started goes on only while somebody drives it.
+      // Started collectives progress only in calls of World.
       if (plan_.collective()) [[unlikely]] {
         platform::World::Get().Advance();
       }
@@ -403,7 +403,7 @@ std::vector<Tensor> Frame::Finish(Scope* /*scope*/) {
 }
 
 void Frame::Reset() noexcept {
-  // The error that matters is on its way already.
+  // An earlier error is already being raised.
   const auto wait = [](platform::DeviceContext& queue) {
     try {
       queue.Wait();

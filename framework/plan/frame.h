@@ -12,9 +12,9 @@ namespace sluice::framework {
 
 class RunObserver;
 
-// What one run of a plan needs for itself: arenas, tensors, kernel contexts
-// and device queues. Built once, used by one thread at a time, kept by its
-// plan for the next run.
+// The data of one run of a plan: arenas, tensors, kernel contexts and device
+// queues. Built once, used by one thread at a time, and kept by its plan for
+// the next run.
 class Frame {
  public:
   // Raises ResourceExhausted when an arena does not fit.
@@ -23,21 +23,21 @@ class Frame {
 
   // Binds feeds, persistables and fresh storage for fetches and shadows.
   void Begin(const Feeds& feeds, Scope* scope);
-  // Whether other ranks may wait for what this run has still to do.
+  // Whether other ranks may wait for the rest of this run.
   bool awaited() const { return awaited_; }
-  // Runs every instruction. Errors carry the op that raised them.
+  // Runs every instruction. Errors name the op that raised them.
   void Execute();
   void ExecuteObserved(RunObserver& observer);
-  // Hands out the fetched tensors and gives the scope its new persistables.
+  // Returns the fetched tensors and stores the new persistables in the scope.
   std::vector<Tensor> Finish(Scope* scope);
-  // Waits for all queues, and lets go of everything that was bound.
+  // Waits for all queues, and releases everything that was bound.
   void Reset() noexcept;
 
  private:
   void BindPersistables(Scope& scope);
-  // Other ranks have to be in a run of the same.
+  // Begins a part, which other ranks must begin, too.
   void BeginPart(Scope* scope);
-  // The plan's, and what the variables that ranks compare start with.
+  // Returns the plan's part with checksums of initial values to compare.
   std::shared_ptr<const platform::Part> PartWithChecksums(
       const Scope& scope) const;
   void AllocateOwn(const std::vector<int>& slots);
@@ -45,17 +45,17 @@ class Frame {
   void Copy(const Instruction& instruction);
   void DeviceCompute(const Instruction& instruction);
   void Wait(platform::DeviceContext& device);
-  // "in op 3 (conv2d), created at net.py:12".
+  // Returns "in op 3 (conv2d), created at net.py:12".
   std::string DescribeOp(int op_index) const;
-  // Which ops may have lost the device, as `instruction` noticed.
+  // Names the ops that may have lost the device when `instruction` failed.
   std::string DescribeLoss(const Instruction& instruction) const;
-  // `synchronised`: everything before the instruction was waited for.
+  // `synchronised`: all earlier instructions were waited for.
   [[noreturn]] void RethrowAt(const Instruction* instruction,
                               bool synchronised);
 
   const Plan& plan_;
   std::vector<std::unique_ptr<platform::DeviceContext>> devices_;
-  // A barrier for each collective that a device has been given.
+  // A barrier for each collective that was enqueued on a device.
   platform::CollectiveContext device_collectives_;
   std::vector<Tensor> tensors_;
   std::vector<Tensor*> arguments_;

@@ -37,13 +37,13 @@ void Graph::SetHints(int id, const std::vector<KernelHint>& own) {
   op.hints = op.all_hints;
 }
 
-// Whether a hint may wait for what later passes make of an op. One about a
-// place may not: where an op runs decides which passes look at it.
+// Whether a hint may wait for later passes. A hint about a place may not: the
+// place of an op decides which passes apply to it.
 static bool CanWait(const KernelHint& hint) {
   return hint.Wants() && hint.place.empty();
 }
 
-// Whether a kernel of the op, as it is by now, fits a hint.
+// Whether a kernel of the op in its current form matches a hint.
 bool Graph::CanObey(const PreparedOp& op, const KernelHint& hint) {
   OpFacts facts = op;
   facts.hints = {&hint};
@@ -53,10 +53,9 @@ bool Graph::CanObey(const PreparedOp& op, const KernelHint& hint) {
                   ExpectedLayout(op.desc));
 }
 
-// Leaves out the hints that the op does not obey as it is by now: those that it
-// may obey when later passes have changed it, and preferences that it cannot
-// obey for a stronger hint's sake, or that none of its ops could. False where
-// there are none.
+// Removes the hints that the op in its current form does not obey: those that
+// it may obey after later passes, and preferences that conflict with a stronger
+// hint or that none of its ops can obey. Returns false if there are none.
 bool Graph::LetHintsWait(PreparedOp* op) {
   if (vetoes_ == nullptr) return false;
   const Candidate* choice = op->chosen < 0 ? nullptr : &op->choice();
@@ -98,7 +97,7 @@ HintsOfOps Graph::EndPasses() {
       if (!CanWait(*hint) || CanObey(op, *hint)) continue;
       for (const int covered : op.covers) {
         const std::pair key(covered, ToString(*hint));
-        // What is required and cannot be had fails when kernels are chosen.
+        // An unmet requirement fails later, when kernels are chosen.
         const bool to_give_up = vetoes_ != nullptr && vetoes_->count(key) > 0 &&
                                 hint->mode == HintMode::kPrefer;
         const OpDesc& written = Written(covered);
@@ -143,8 +142,8 @@ PreparedOp Graph::Infer(OpDesc desc) const {
   for (size_t i = 0; i < shapes.size(); ++i) {
     const ArgDef& def = op.schema->outputs()[i];
     for (const DDim& dims : shapes[i]) {
-      // An overflow is found here, before anything is allocated. What is not
-      // known now depends on data: the kernel finds it out.
+      // numel() detects an overflow here, before anything is allocated. Unknown
+      // sizes depend on data: the kernel determines them.
       if (dims.known()) dims.numel();
       op.outputs.push_back(dims);
       op.output_dtypes.push_back(types.Of(def));
@@ -178,7 +177,7 @@ void Graph::NoteUses(int id) {
     for (const std::string& var : vars) {
       Value& value = ValueOf(var);
       if (value.persistable && value.writers.empty()) {
-        // Kernels were chosen for readers of a constant.
+        // The kernels of its readers were chosen for a constant.
         for (const int reader : value.readers) {
           ops_[reader].kernel.reset();
           ops_[reader].list.reset();
@@ -260,7 +259,7 @@ const DDim& Graph::dims(const std::string& var) const {
   const Value* value = FindValue(var);
   if (value != nullptr && value->defined) return value->dims;
   const VarDesc& desc = program_.FindVar(var);
-  // Programs grow op by op, so what no op has written yet is fed or persists.
+  // A variable that no op has written by now is either fed or persistable.
   SLUICE_ENFORCE(desc.persistable, ErrorCode::kNotFound, "feed.missing",
                  "{} ({} {}{}) must be fed{}", var, desc.dtype, desc.dims,
                  After(DescribeLocation(program_.LocationOfData(var))),
@@ -290,8 +289,8 @@ std::vector<const KernelHint*> Graph::HintsFor(
   return hints;
 }
 
-// The hints for an op that takes the place of `ids`: the hints that name
-// it as it is now, and then those about the ops.
+// Returns the hints for an op that replaces `ids`: first those that match it in
+// its current form, then those about the ops.
 std::vector<const KernelHint*> Graph::HintsForReplacement(
     const OpDesc& op, int kept, const std::vector<int>& ids) const {
   const std::vector<const KernelHint*> of_ops = HintsFor(ids);
@@ -306,8 +305,8 @@ std::vector<const KernelHint*> Graph::HintsForReplacement(
   return hints;
 }
 
-// The hints for an op that is in no program: hints that name its type, and
-// those about all ops, but for layouts, and for variants that it does not have.
+// Returns the hints for an op that is in no program: those that match its type
+// or all ops, except for layouts and for variants that it lacks.
 std::vector<const KernelHint*> Graph::HintsForAdded(const OpDesc& op,
                                                     DType type) const {
   constexpr int kNoIndex = -1;
@@ -323,7 +322,7 @@ std::vector<const KernelHint*> Graph::HintsForAdded(const OpDesc& op,
   return hints;
 }
 
-// Which inputs are constant depends on the ops that are there by now.
+// Marks the constant inputs, given the ops that are in the graph now.
 void Graph::NoteConstants(PreparedOp* op) const {
   op->input_constant.clear();
   for (const auto& [argument, vars] : op->desc.inputs) {
@@ -382,9 +381,8 @@ void Graph::NoteLeft(const std::vector<int>& ids, const std::string& why) {
   pass_hints_.Note(ops, why);
 }
 
-// Whether the choice for an op is at the graph's place, and one that the hints
-// about the op prefer: what is preferred would be lost as surely as what is
-// required.
+// Whether the op's choice is at the graph's place and obeys all `prefer` hints:
+// otherwise the rewrite would lose a preference like a requirement.
 bool Graph::Fits(const PreparedOp& op) const {
   const Candidate& choice = op.choice();
   return choice.place == place_ &&
@@ -395,7 +393,7 @@ bool Graph::Fits(const PreparedOp& op) const {
          });
 }
 
-// Says which hint keeps ops apart that would else become `op`.
+// Notes which hint prevents the fusion of ops into `op`.
 void Graph::NoteStoppingHint(const std::vector<int>& ids,
                              const PreparedOp& op) {
   if (op.hints.empty()) return;
@@ -413,9 +411,9 @@ void Graph::NoteStoppingHint(const std::vector<int>& ids,
   }
 }
 
-// Whether one op is predicted to take no longer than those that it replaces.
-// Its hints hold for these, too, where they can: else what one of them wants
-// would count for it alone.
+// Whether one op is predicted to be no slower than the ops that it replaces.
+// Its hints are applied to these, too, where possible: otherwise a hint would
+// change the time of one side only.
 bool Graph::Pays(const std::vector<int>& ids, const PreparedOp& op) {
   PredictedTime apart;
   for (const int id : ids) {
@@ -434,7 +432,7 @@ bool Graph::Pays(const std::vector<int>& ids, const PreparedOp& op) {
   return false;
 }
 
-// Whether a kernel at the graph's place takes an op, one that its hints want.
+// Whether a kernel at the graph's place accepts an op and its hints.
 bool Graph::FitsHints(PreparedOp* op) {
   try {
     Resolve(&lister_, op);
@@ -445,8 +443,8 @@ bool Graph::FitsHints(PreparedOp* op) {
   }
 }
 
-// The same in the place of others. The kernel is not made yet: passes often
-// replace an op again.
+// Whether `op` has a kernel as a replacement of `ids`. The kernel is not made
+// yet, because passes often replace an op again.
 bool Graph::HasKernel(const std::vector<int>& ids, PreparedOp* op) {
   NoteConstants(op);
   if (!FitsHints(op) && !(LetHintsWait(op) && FitsHints(op))) {
@@ -464,8 +462,8 @@ bool Graph::HasKernel(const std::vector<int>& ids, PreparedOp* op) {
   return Fits(*op);
 }
 
-// Whether an op that runs between one of `ids` and op `kept` writes what that
-// one reads and `op` would read after it.
+// Whether an op between one of `ids` and op `kept` writes a variable that this
+// one reads, and that `op` would then read after the write.
 bool Graph::ChangesBefore(const std::vector<int>& ids,
                           const OpDesc& op,
                           int kept) const {
@@ -514,12 +512,12 @@ bool Graph::Replace(const std::vector<int>& ids, OpDesc desc) {
   return true;
 }
 
-// An op that a pass puts in for the sake of `neighbour`; not in the order yet.
+// Adds an op of a pass for `neighbour`; it is not in the order yet.
 int Graph::Add(int neighbour, OpDesc desc) {
   PreparedOp op = Infer(std::move(desc));
   op.hints = HintsForAdded(op.desc, op.dtype);
   for (const KernelHint* hint : HintsFor({neighbour})) {
-    // Its other hints are about kernels of another op.
+    // Other hints of the neighbour are about kernels of another op.
     const bool known =
         std::find(op.hints.begin(), op.hints.end(), hint) != op.hints.end();
     if (!known && !hint->place.empty()) op.hints.push_back(hint);

@@ -22,31 +22,30 @@ namespace sluice::framework {
 class KnownValues;
 
 // Hints about ops, by the op's index and the text of the hint, with the reason
-// why the op by itself does not obey, where that is known.
+// why the op by itself does not obey, if known.
 using HintsOfOps = std::map<std::pair<int, std::string>, std::string>;
 
-// Thrown by Graph: a block of op `id` has ops that are known late.
+// Thrown by Graph: a block of op `id` has ops that depend on later values.
 struct BlockIsNotStatic : std::exception {
   explicit BlockIsNotStatic(int op) : id(op) {}
   int id;
 };
 
-// What a program will compute for one set of feeds and fetches: the ops that
-// are needed, in order, with every shape known. Passes rewrite it before
-// kernels are chosen; the program itself never changes. An op is named by its
-// id: its index in the program, or a number behind those for ops that passes
-// put in. Lives for one preparation; used by one thread.
+// The computation of a program for one set of feeds and fetches: the needed ops
+// in order, with every shape known. Passes rewrite it before kernels are
+// chosen; the program never changes. The id of an op is its index in the
+// program, or a larger number for an op that a pass added. Lives for one
+// preparation; used by one thread.
 class SLUICE_API Graph {
  public:
   // Raises what shape functions raise, with the op's index and line, NotFound
   // for unknown feeds and fetches, InvalidArgument for a feed of another dtype
-  // or shape than the program says. `op_hints` are ops' own, by index.
-  // Where the condition of an `if` is known, the ops of the block that it takes
-  // stand in its place, unless `with_blocks` has its index: BlockIsNotStatic
-  // says that this must be tried.
-  // A hint that wants a library, a variant or a layout which the op of a pass
-  // has not keeps the pass from making it where the hint is one of `vetoes`,
-  // or that is null. Others wait for the op that later passes make.
+  // or shape than the program's. `op_hints` are the ops' own, by index. If the
+  // condition of an `if` is known, the ops of its chosen block replace it,
+  // unless `with_blocks` contains its index: BlockIsNotStatic asks the caller
+  // for that. A hint for a library, variant or layout that a pass's op lacks
+  // prevents this op if the hint is one of `vetoes`, or if that is null. Other
+  // hints wait for the ops of later passes.
   Graph(const Program& program,
         const std::vector<FeedSpec>& feeds,
         const std::vector<std::string>& fetches,
@@ -56,108 +55,106 @@ class SLUICE_API Graph {
         std::set<int> with_blocks = {},
         const HintsOfOps* vetoes = nullptr);
 
-  // The ids of the ops, in the order in which they run.
+  // The ids of the ops in execution order.
   const std::vector<int>& order() const { return order_.ids(); }
   // Whether op `a` runs before op `b`.
   bool Precedes(int a, int b) const { return order_.Precedes(a, b); }
   const PreparedOp& op(int id) const { return ops_[id]; }
-  // The same as the program has it; for ops that it does not have, as it is.
+  // The op in the program's form; ops that a pass added have only their own.
   const OpDesc& Written(int id) const {
     const auto& ops = program_.block().ops;
     return id < static_cast<int>(ops.size()) ? ops[id] : ops_[id].desc;
   }
-  // Its kernel chosen, made and prepared, unless that was done. Raises as
-  // ChooseKernel.
+  // Chooses, makes and prepares the op's kernel, unless that was done. Raises
+  // what ChooseKernel raises.
   PreparedOp& Choose(int id);
-  // Program ops that nothing fetched or persistable needs.
+  // Program ops that no fetched or persistable value depends on.
   const std::vector<int>& not_needed() const { return not_needed_; }
-  // Those of which only values were needed, which operands gave attributes
-  // while the graph was made.
+  // Ops whose values were only needed for attributes, and were computed while
+  // the graph was made.
   const std::vector<int>& computed() const { return computed_; }
-  // What Explain says about attributes that operands gave.
+  // Remarks for Explain about attributes that operands set.
   const std::vector<std::string>& operand_remarks() const {
     return operand_remarks_;
   }
-  // What this graph leaves for later, because it is not known yet; and the
-  // values that it computes for that and for fetches, which count as fetched.
+  // The work that is left to later plans, because it is not known yet; and the
+  // values computed for that and for fetches, which count as fetched.
   const PlanRest& rest() const { return rest_; }
   const std::vector<std::string>& results() const { return results_; }
-  // The feeds whose values attributes depend on.
+  // The feeds whose values determine attributes.
   const std::set<std::string>& used_feeds() const { return used_feeds_; }
   PlaceKey place() const { return place_; }
 
   bool IsFetched(const std::string& var) const;
   bool IsPersistable(const std::string& var) const;
-  // Persistable, and no op of the graph writes it.
+  // Whether the variable is persistable and no op of the graph writes it.
   bool IsConstant(const std::string& var) const;
-  // A value that only this graph's ops see: written once, by an op, and neither
-  // fetched nor persistable. Passes may do away with it.
+  // Whether only this graph's ops use the value: it is written once, by an op,
+  // and neither fetched nor persistable. Passes may remove it.
   bool IsInternal(const std::string& var) const;
-  // The op that writes `var`; -1 for none or several.
+  // Returns the op that writes `var`; -1 for none or several.
   int Writer(const std::string& var) const;
-  // The last op that writes `var`; -1 for none.
+  // Returns the last op that writes `var`; -1 for none.
   int LastWriter(const std::string& var) const;
-  // The ops that read the contents of `var`. One that uses nothing but its
-  // shape does not count: that stays known when the value is gone.
+  // Returns the ops that read the contents of `var`. Ops that use only its
+  // shape are not included: the shape stays known if the value is removed.
   std::vector<int> Readers(const std::string& var) const;
-  // The one op that reads `var` where that is internal; none otherwise.
+  // Returns the only op that reads `var`, if that is internal.
   std::optional<int> OnlyReader(const std::string& var) const;
-  // Raise NotFound for a variable that no op of the graph touches.
+  // These raise NotFound for a variable that no op of the graph uses.
   const DDim& dims(const std::string& var) const;
   DType dtype(const std::string& var) const;
 
-  // The pass that changes the graph from now on; false where it is off.
+  // Starts a pass; returns false if it is disabled.
   bool BeginPass(std::string_view pass) {
     pass_ = pass;
     return pass_hints_.Begin(pass);
   }
-  // Whether hints let the pass that runs change op `id`. Replace asks by
-  // itself; a pass that calls Rewrite asks first.
+  // Whether hints let the current pass change op `id`. Replace checks this
+  // itself; a pass must call it before Rewrite.
   bool MayChange(int id);
-  // From now on all hints count. Returns those that no kernel of the op obeys
-  // that passes made, though one of the op in the program might: they have to
-  // be vetoes; and preferences that are vetoes for nothing, with the reason.
+  // Activates all hints. Returns those that no kernel of a pass's op obeys,
+  // though one of the program's op might: they must become vetoes. Also returns
+  // preferences that are vetoes without effect, with the reason.
   HintsOfOps EndPasses();
-  // What Explain says about passes that left ops as they are.
+  // Remarks for Explain about passes that left ops unchanged.
   std::vector<std::string> PassRemarks() const { return pass_hints_.Remarks(); }
 
-  // The kernel that the resolver would take for an op of these facts, at this
-  // graph's place; nullptr where there is none. It is not prepared, so it may
-  // still refuse. Valid as long as the graph.
+  // Returns the kernel that the resolver would choose for such an op at this
+  // graph's place, or nullptr. It is not prepared, so it may still refuse.
+  // Valid as long as the graph.
   const Candidate* Predict(const OpFacts& op);
-  // What is known of an op that is not in the graph, but that a pass might add
-  // to it, with the hints that speak about it; its inputs are. Raises as
-  // the constructor.
+  // Returns the facts of an op that a pass might add, with the hints that match
+  // it. Its inputs must be in the graph. Raises what the constructor raises.
   OpFacts FactsOf(OpDesc op) const;
 
-  // Puts `op` in the place of the last of `ids`, which leave the graph. It must
-  // read only what is there by then and write only what they wrote. False, and
-  // nothing changes, where no kernel takes it: none is there, each refuses its
-  // shapes, or a hint about one of the ops wants another kernel; where the ops
-  // are predicted to take less time as they are; where a hint forbids the pass
-  // to change one of them; and where another op would have changed by then what
-  // one of them reads. A value of theirs that somebody still reads must be
-  // among its outputs.
+  // Replaces `ids` by `op`, at the position of the last one. It must read only
+  // values that exist there and write only what they wrote. Values that are
+  // still read must be among its outputs. Returns false, without a change, if
+  // no kernel accepts it (none exists, all refuse its shapes, or a hint about
+  // one of the ops requires another kernel), if the ops are predicted to be
+  // faster, if a hint forbids the pass to change one of them, or if another op
+  // would change an input of theirs first.
   bool Replace(const std::vector<int>& ids, OpDesc op);
-  // Puts `op` in front of op `before`, and returns its id. Its outputs may be
-  // new variables; NewName makes names for them.
+  // Inserts `op` before op `before`, and returns its id. Its outputs may be new
+  // variables, with names from NewName.
   int InsertBefore(int before, OpDesc op);
-  // The same behind op `id`.
+  // Inserts `op` after op `id`, and returns its id.
   int InsertBehind(int id, OpDesc op);
-  // Lets op `id` run right after op `behind`, after which all it reads is
-  // there and nobody has used what it writes.
+  // Moves op `id` to right after op `behind`, where all its inputs must exist
+  // and no op may have used its outputs yet.
   void MoveBehind(int behind, int id);
-  // Sets what an op reads, writes and is told; shapes are inferred again. Its
-  // outputs keep their names and may change their shapes.
+  // Replaces an op's inputs, outputs and attributes; shapes are inferred again.
+  // The outputs must keep their names and may change their shapes.
   void Rewrite(int id, OpDesc op);
   std::string NewName(const std::string& stem);
 
-  // The ops by id, those that do not run as the program has them; the graph is
-  // used up.
+  // Returns the ops by id, in the program's form if they do not run; the graph
+  // cannot be used afterwards.
   std::vector<OpDesc> TakeDescs();
 
  private:
-  // A variable: the newest shape, the ops that write it, and those that read
+  // A variable: its latest shape, the ops that write it, and those that read
   // its contents.
   struct Value {
     DDim dims;
@@ -222,8 +219,8 @@ class SLUICE_API Graph {
   PlaceKey place_;
   std::vector<KernelHint> hints_;  // about the whole program
   PassHints pass_hints_;
-  std::string pass_;                 // that runs
-  std::deque<KernelHint> op_hints_;  // of single ops; addresses stay
+  std::string pass_;                 // the current one
+  std::deque<KernelHint> op_hints_;  // of single ops; addresses are stable
   CandidateLister lister_;
   std::deque<PreparedOp> ops_;
   OpOrder order_;
@@ -232,7 +229,7 @@ class SLUICE_API Graph {
   std::vector<std::string> operand_remarks_;
   std::set<std::string> used_feeds_;
   std::set<std::string> later_vars_;  // that this graph cannot compute
-  // Persistable ones, to which ops that are left give new values.
+  // Persistable variables that later ops update.
   std::set<std::string> updated_later_;
   PlanRest rest_;
   std::vector<std::string> results_;

@@ -11,7 +11,7 @@
 #include "sluice/platform/error.h"
 #include "sluice/platform/parallel_for.h"
 
-// How a graph is made of a program; what passes do with it is in graph.cc.
+// Construction of a graph from a program; graph.cc has the passes' functions.
 namespace sluice::framework {
 
 using platform::ErrorCode;
@@ -64,8 +64,8 @@ Graph::Graph(const Program& program,
     return id < 0 ? nullptr : &ops_[id];
   };
   KnownValues known(writer, feeds);
-  // Blocks are chosen by shapes and constants alone: a plan for each value that
-  // a condition depends on would be prepared again and again.
+  // Blocks are chosen by shapes and constants alone: with values of feeds, each
+  // new value of a condition would need a new plan.
   const std::vector<FeedSpec> no_feeds;
   KnownValues of_shapes(writer, no_feeds);
   std::vector<int> later;
@@ -111,12 +111,12 @@ Graph::Graph(const Program& program,
   if (!operand_remarks_.empty()) DropComputed();
 }
 
-// Why an op must wait until those before it have run; "" where it need not.
+// Returns why an op must wait until earlier ops have run; "" if it need not.
 std::string Graph::WhyLater(const OpDesc& desc, KnownValues* known) const {
   std::string reason;
   for (const auto& [argument, vars] : desc.inputs) {
     for (const std::string& var : vars) {
-      // dims raises for what must be fed and is not.
+      // dims() raises for a missing feed.
       if (updated_later_.count(var) > 0) {
         reason = Format("reads {}, which is updated before", var);
       }
@@ -133,7 +133,7 @@ std::string Graph::WhyLater(const OpDesc& desc, KnownValues* known) const {
     const AttrDef* attr = GivenByOperand(schema, desc, def);
     if (attr == nullptr) continue;
     const std::string& var = desc.Input(def.name)[0];
-    // What was fed is as known as it will ever be, and so is what is large.
+    // Values that are fed or large never become known later.
     if (LastWriter(var) < 0 || !KnownValues::IsSmall(dims(var)) ||
         known->Find(var, &reason) != nullptr) {
       continue;
@@ -144,7 +144,7 @@ std::string Graph::WhyLater(const OpDesc& desc, KnownValues* known) const {
   return "";
 }
 
-// The block of an `if` whose condition is known; -1 otherwise.
+// Returns the chosen block of an `if` whose condition is known, or -1.
 int Graph::TakenBlock(const OpDesc& desc, KnownValues* known) {
   if (Registry::Global().Schema(desc.type).role() != OpRole::kIf) return -1;
   std::string reason;
@@ -154,9 +154,9 @@ int Graph::TakenBlock(const OpDesc& desc, KnownValues* known) {
   return condition->data<bool>()[0] ? blocks.then_block : blocks.else_block;
 }
 
-// Adds the ops of the block that op `id` (or an op inside of its block) takes,
-// in its place; `names` are those that variables of the blocks around have
-// here. Raises BlockIsNotStatic.
+// Adds the ops of the block that op `id` (or an op inside its block) runs, at
+// its position; `names` maps variables of the outer blocks to names in this
+// graph. Raises BlockIsNotStatic.
 void Graph::AddBlock(int id,
                      const OpDesc& desc,
                      Names names,
@@ -171,7 +171,7 @@ void Graph::AddBlock(int id,
   const ArgVars& outputs = desc.Output("Out");
   std::unordered_set<std::string_view> needed;
   for (size_t i = 0; i < given.size(); ++i) {
-    // A value of the blocks around, or two of one, would have to be copied.
+    // An outer value, or a repeated one, would have to be copied.
     const bool is_new =
         block.FindVar(given[i]) != nullptr && needed.insert(given[i]).second;
     if (!is_new) throw BlockIsNotStatic(id);
@@ -217,8 +217,8 @@ void Graph::AddBlock(int id,
   }
 }
 
-// A name for a variable of a block: the one that is wanted, or that with a
-// number where another variable has it.
+// Returns a unique name for a variable of a block: `wanted`, with a number
+// appended if it exists already.
 std::string Graph::InnerName(const std::string& wanted) {
   std::string name = wanted;
   for (int number = 1; HasVar(name) || !inner_names_.insert(name).second;
@@ -239,9 +239,9 @@ void Graph::AddOp(int id, OpDesc desc, const std::vector<KernelHint>& own) {
   NoteUses(id);
 }
 
-// Nothing may be written before the last stretch that a failure later on would
-// have to take back, and ops that are left change nothing that others have
-// read.
+// Stretches before the last may not write what a later failure would have to
+// restore, and the remaining ops may not change a variable that earlier ops
+// have read.
 void Graph::CheckLater(const std::vector<int>& later) {
   std::set<std::string_view> written;
   const auto check = [&](int id, bool is_left) {
@@ -271,7 +271,7 @@ void Graph::CheckLater(const std::vector<int>& later) {
   }
 }
 
-// What is fetched, or needed later, and computed or fed here.
+// Finds the values to return: fetched or needed later, and known here.
 void Graph::FindResults(const std::vector<std::string>& fetches,
                         const std::vector<int>& later) {
   const bool all_known =
@@ -328,7 +328,7 @@ void Graph::FindResults(const std::vector<std::string>& fetches,
   }
 }
 
-// Takes out the ops that were there for the values of operands.
+// Removes the ops that only computed values of operands.
 void Graph::DropComputed() {
   const std::vector<int> ids = order_.ids();
   for (size_t i = ids.size(); i-- > 0;) {
@@ -348,8 +348,8 @@ void Graph::DropComputed() {
   std::reverse(computed_.begin(), computed_.end());
 }
 
-// Backwards from what is wanted and what persists; what is known already, from
-// an earlier plan, is not computed again.
+// Walks back from wanted and persistable variables; values of an earlier plan
+// are not computed again.
 std::vector<int> Graph::NeededOpsOf(
     const BlockDesc& block,
     std::unordered_set<std::string_view> wanted,

@@ -25,8 +25,8 @@ std::vector<std::string> InOrder(const std::set<std::string>& names) {
   return {names.begin(), names.end()};
 }
 
-// The ops that a hint may be about: one (`op`, whose own hint it is, unless
-// that is ""), or all of them.
+// Returns the ops that a hint may match: `op`, if the hint is its own, else the
+// selected one or all of them.
 std::vector<std::string> OpsOf(const KernelHint& hint,
                                const std::string& op,
                                const Registry& registry) {
@@ -69,8 +69,8 @@ std::set<std::string> Libraries(const Registry& registry) {
   return libraries;
 }
 
-// Loads everything that may have kernels for `ops`. What cannot be loaded has
-// none.
+// Loads everything that may have kernels for `ops`. A module that cannot be
+// loaded has none.
 void LoadAll(const std::vector<std::string>& ops, const Registry& registry) {
   for (const std::string& op : ops) {
     LoadLibraries(op, {}, registry);
@@ -111,7 +111,7 @@ void CheckPlace(const KernelHint& hint) {
 
 void CheckLibrary(const KernelHint& hint, const Registry& registry) {
   if (hint.library.empty() || HasLibrary(hint.library, registry)) return;
-  LoadAll({}, registry);  // a plug-in may have a library of its own
+  LoadAll({}, registry);  // a plug-in may add libraries
   SLUICE_ENFORCE(HasLibrary(hint.library, registry), ErrorCode::kNotFound,
                  "hint.unknown_library",
                  "hint \"{}\": there is no library {}{}", hint,
@@ -161,7 +161,7 @@ void CheckPass(const KernelHint& hint, const Registry& registry) {
     return std::find(all.begin(), all.end(), hint.pass) != all.end();
   };
   if (known()) return;
-  LoadAll(registry.OpNames(), registry);  // passes come with libraries
+  LoadAll(registry.OpNames(), registry);  // libraries have passes
   SLUICE_ENFORCE(known(), ErrorCode::kNotFound, "hint.unknown_pass",
                  "hint \"{}\": there is no pass {}{}", hint, Shown(hint.pass),
                  SuggestNames(hint.pass, names()));

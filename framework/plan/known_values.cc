@@ -63,7 +63,7 @@ std::vector<Tensor> RunOnHost(const PreparedOp& op,
   return outputs;
 }
 
-// Why an op is not computed while preparing; "" where it is.
+// Returns why an op cannot be computed while preparing; "" if it can.
 std::string ReasonAgainst(const PreparedOp& op) {
   const std::string name = Format("op {} ({})", op.id, op.desc.type);
   if (op.schema->random()) return name + " draws random numbers";
@@ -78,7 +78,7 @@ std::string ReasonAgainst(const PreparedOp& op) {
   return "";
 }
 
-// The inputs that an op reads more than the shape of.
+// Returns the inputs whose contents an op reads, not only the shapes.
 std::vector<std::string> ReadInputs(const PreparedOp& op) {
   std::vector<std::string> vars;
   for (const ArgDef& def : op.schema->inputs()) {
@@ -105,7 +105,7 @@ KnownValues::Value& KnownValues::Keep(const std::string& var, Value value) {
   return values_[var] = std::move(value);
 }
 
-// What no op of the graph has written.
+// Returns a value that no op of the graph has written.
 KnownValues::Value KnownValues::OfLeaf(const std::string& var) {
   Value value;
   const auto feed =
@@ -124,7 +124,7 @@ KnownValues::Value KnownValues::OfLeaf(const std::string& var) {
   return value;
 }
 
-// Computes an op whose inputs are known. False, with reasons, where it cannot.
+// Computes an op with known inputs; returns false, with reasons, if it cannot.
 bool KnownValues::Compute(const PreparedOp& op) {
   std::string reason = ReasonAgainst(op);
   std::vector<Tensor> inputs;
@@ -165,7 +165,7 @@ bool KnownValues::Compute(const PreparedOp& op) {
 }
 
 const Tensor* KnownValues::Find(const std::string& var, std::string* reason) {
-  // Depth first, without recursion: chains may be long.
+  // Depth first, without recursion, because chains may be long.
   std::vector<std::string> stack = {var};
   while (!stack.empty()) {
     const std::string next = stack.back();
@@ -182,7 +182,7 @@ const Tensor* KnownValues::Find(const std::string& var, std::string* reason) {
       const size_t before = stack.size();
       for (const std::string& input : ReadInputs(*writer)) {
         const PreparedOp* from = writer_(input);
-        // What an op updates in place was there before it.
+        // The input of an in-place update was written by an earlier op.
         const int id = from == nullptr || from == writer ? -1 : from->id;
         if (FindMade(input, id) == nullptr) stack.push_back(input);
       }

@@ -11,34 +11,34 @@
 
 namespace sluice::framework {
 
-// Values that are known while a plan is prepared, because they are computed
-// from shapes, constants and small feeds alone: what operands give attributes
-// with (OpSchema::Operand). They are computed when they are asked for, by plain
-// kernels on the CPU. Lives for one preparation; used by one thread.
+// Values that are known while a plan is prepared, because they follow from
+// shapes, constants and small feeds alone. Operands (OpSchema::Operand) set
+// attributes to them. They are computed on demand by plain kernels on the CPU.
+// Lives for one preparation; used by one thread.
 class KnownValues {
  public:
-  // Larger values are data.
+  // Larger values are treated as data.
   static constexpr int64_t kMaxElements = 4096;
   static bool IsSmall(const DDim& dims) {
     return dims.known() && dims.numel() <= kMaxElements;
   }
 
-  // The op that wrote a variable last; nullptr where none did so far.
+  // Returns the op that wrote a variable last, or nullptr.
   using WriterOf = std::function<const PreparedOp*(const std::string& var)>;
   KnownValues(WriterOf writer, const std::vector<FeedSpec>& feeds);
 
-  // The value on the host, valid as long as this object; nullptr where it
-  // depends on data, for which `reason` is set. Raises what kernels raise.
+  // Returns the value on the host, valid as long as this object. If it depends
+  // on data, returns nullptr and sets `reason`. Raises what kernels raise.
   const Tensor* Find(const std::string& var, std::string* reason);
 
-  // The feeds whose values, and not their shapes alone, were read.
+  // The feeds whose values were read, not only their shapes.
   const std::set<std::string>& used_feeds() const { return used_feeds_; }
 
  private:
   struct Value {
-    int writer = -1;  // the id of the op that made it
+    int writer = -1;  // the id of the op that computed it
     Tensor tensor;
-    std::string reason;  // why it is not known; "" where it is
+    std::string reason;  // why it is not known; "" if it is
   };
   Value* FindMade(const std::string& var, int writer);
   Value& Keep(const std::string& var, Value value);
@@ -51,9 +51,9 @@ class KnownValues {
   std::set<std::string> used_feeds_;
 };
 
-// Sets the attributes that operands of `op` give from their values, and leaves
-// the operands out. For each of them `note`, if any, is called with a line for
-// Explain. Raises Unimplemented for an operand whose value depends on data, and
+// Sets the attributes of `op` from its operands' values, and removes the
+// operands. For each of them it calls `note`, if any, with a line for Explain.
+// Raises Unimplemented for an operand whose value depends on data, and
 // InvalidArgument for one with too many dimensions or elements.
 OpDesc WithKnownOperands(OpDesc op,
                          KnownValues* known,

@@ -8,25 +8,24 @@
 #include <set>
 #include <utility>
 
+#include "sluice/memory/size_class.h"
 #include "sluice/platform/error.h"
 
 namespace sluice::framework {
 
 namespace {
 
-constexpr size_t kAlignment = 64;
 constexpr size_t kMaxBytes = size_t{1} << 60;
-// Pairs of requests that are in use together, which best fit by size compares
-// one by one: 0.1 s of work.
+// The limit for best fit by size, which compares all pairs of requests that are
+// in use together: 0.1 s of work.
 constexpr size_t kMaxPairs = size_t{1} << 25;
 
 size_t Aligned(size_t bytes) {
-  return (std::max<size_t>(bytes, 1) + kAlignment - 1) / kAlignment *
-         kAlignment;
+  return memory::RoundToAlignment(std::max<size_t>(bytes, 1));
 }
 
 void CheckSize(size_t bytes, size_t offset) {
-  // Far above any machine, far below an overflow of the sums here.
+  // Larger than any machine, and too small for the sums here to overflow.
   SLUICE_ENFORCE(bytes <= kMaxBytes && offset <= kMaxBytes,
                  ErrorCode::kResourceExhausted, "memory_planner.too_large",
                  "the values of a plan need more than {} bytes at once: {} "
@@ -34,7 +33,7 @@ void CheckSize(size_t bytes, size_t offset) {
                  kMaxBytes, bytes, offset);
 }
 
-// The indices of requests, in the order of their first instruction.
+// Returns the indices of requests, in the order of their first instruction.
 std::vector<size_t> ByFirst(const std::vector<MemoryRequest>& requests) {
   std::vector<size_t> order(requests.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -44,7 +43,7 @@ std::vector<size_t> ByFirst(const std::vector<MemoryRequest>& requests) {
   return order;
 }
 
-// How many pairs of requests are in use at the same time.
+// Returns the number of pairs of requests that are in use at the same time.
 size_t CountPairs(const std::vector<MemoryRequest>& requests) {
   std::vector<int> ends;
   ends.reserve(requests.size());
@@ -64,9 +63,9 @@ size_t CountPairs(const std::vector<MemoryRequest>& requests) {
   return pairs;
 }
 
-// The requests that have their offsets, to be found by when they are in use: a
-// tree over all requests in the order of their first instruction, whose nodes
-// know the latest last one among those placed.
+// The requests with offsets, indexed by their time of use: a tree over all
+// requests in the order of their first instruction. Each node stores the latest
+// last instruction among the placed ones.
 class PlacedRequests {
  public:
   explicit PlacedRequests(const std::vector<MemoryRequest>& requests)
@@ -87,7 +86,7 @@ class PlacedRequests {
     }
   }
 
-  // Those in use together with `request`, as [offset, end), sorted.
+  // Returns those in use together with `request`, as [offset, end), sorted.
   const std::vector<std::pair<size_t, size_t>>& Beside(
       const MemoryRequest& request) {
     found_.clear();
@@ -99,7 +98,7 @@ class PlacedRequests {
  private:
   static constexpr int kNever = std::numeric_limits<int>::min();
 
-  // Of the leaves [begin, end) below `node`.
+  // Visits the leaves [begin, end) below `node`.
   void Visit(size_t node,
              size_t begin,
              size_t end,
@@ -126,8 +125,8 @@ class PlacedRequests {
   std::vector<std::pair<size_t, size_t>> found_;
 };
 
-// The smallest gap between `placed` (sorted by offset) that holds `bytes`, or
-// the end of the last one.
+// Returns the offset of the smallest gap between `placed` (sorted by offset)
+// that holds `bytes`, or the end of the last one.
 size_t BestOffset(const std::vector<std::pair<size_t, size_t>>& placed,
                   size_t bytes) {
   size_t best_offset = 0;
@@ -164,10 +163,10 @@ size_t PlanBySize(std::vector<MemoryRequest>* requests) {
   return total;
 }
 
-// Gaps in an arena that grows at its end.
+// The gaps in an arena that grows at its end.
 class FreeList {
  public:
-  // The smallest gap that holds `bytes`, the first of several; else the end.
+  // Returns the first of the smallest gaps that hold `bytes`, else the end.
   size_t Take(size_t bytes) {
     const auto gap = by_size_.lower_bound({bytes, 0});
     if (gap == by_size_.end()) {

@@ -7,7 +7,7 @@ namespace sluice::framework {
 
 namespace {
 
-// Room for 32 ids put one after the other in front of the same one.
+// Leaves room to insert 32 ids one after the other before the same id.
 constexpr int64_t kStep = int64_t{1} << 32;
 
 }  // namespace

@@ -8,29 +8,29 @@
 
 namespace sluice::framework {
 
-// The ids of a graph's ops, each once, in the order in which they run. Changing
-// and comparing cost O(log n), listing O(n) after a change: passes ask about
-// neighbours in programs of thousands of ops. Used by one thread.
+// The ids of a graph's ops, each once, in execution order. Changing and
+// comparing cost O(log n), listing O(n) after a change: passes query neighbours
+// in programs of thousands of ops. Used by one thread.
 class SLUICE_API OpOrder {
  public:
-  // `id` is 0 or more, and not there yet.
+  // `id` must be 0 or more, and not in the order yet.
   void Append(int id);
-  // `before` is there, `id` is not.
+  // `before` (`behind`) must be in the order, `id` not.
   void InsertBefore(int before, int id);
   void InsertBehind(int behind, int id);
-  // The same for an id that is there.
+  // `id` must be in the order.
   void Remove(int id);
-  // Whether `a` runs before `b`; both are there.
+  // Whether `a` runs before `b`; both must be in the order.
   bool Precedes(int a, int b) const { return labels_[a] < labels_[b]; }
 
-  // All of them; as they were when it was called last.
+  // Returns all ids; the reference is updated only by this function.
   const std::vector<int>& ids() const;
 
  private:
   void Put(int id, int64_t label);
   void SpreadLabels();
 
-  // Ids by label: numbers with room between them for those that come later.
+  // Ids by label. Labels have gaps for later insertions.
   std::map<int64_t, int> by_label_;
   std::vector<int64_t> labels_;  // by id
   mutable std::vector<int> ids_;

@@ -27,7 +27,7 @@ void AppendValue(DType dtype, const DDim& dims, std::string* text) {
   *text += ']';
 }
 
-// The values of `defs`, an argument's name before each.
+// Appends the values of `defs`, each after its argument's name.
 void AppendArguments(const std::vector<ArgDef>& defs,
                      const std::vector<std::pair<std::string, ArgVars>>& bound,
                      const std::vector<DDim>& dims,

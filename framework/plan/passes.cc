@@ -10,8 +10,8 @@
 namespace sluice::framework {
 
 std::vector<std::string> RunPasses(Graph* graph) {
-  // Passes come with the libraries whose kernels they rewrite for. What is off
-  // or not there is said by the decision about each op.
+  // Passes are registered by the libraries of their kernels. The decision about
+  // each op reports disabled or missing libraries.
   std::set<std::pair<const OpSchema*, std::vector<const KernelHint*>>> seen;
   for (const int id : graph->order()) {
     const PreparedOp& op = graph->op(id);

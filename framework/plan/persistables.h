@@ -6,9 +6,9 @@
 
 namespace sluice::framework {
 
-// The persistables of `scope` that a plan has, in `copies`: what a run writes
-// there replaces tensors of that scope only; memory is shared until then.
-// `scope` may be null.
+// Makes the persistables of a plan in `copies` share the tensors of `scope`. A
+// run that writes them replaces the tensors of `copies` only. `scope` may be
+// null.
 SLUICE_API void CopyPersistables(const Plan& plan,
                                  const Scope* scope,
                                  Scope* copies);

@@ -70,7 +70,7 @@ void CheckFeedsMatch(const std::vector<FeedSpec>& specs, const Feeds& feeds) {
   }
 }
 
-// `feeds` in the order of the plan, made in `storage` where theirs is another.
+// Returns `feeds` in the plan's order; a new order is made in `storage`.
 const Feeds& InOrder(const std::vector<FeedSpec>& specs,
                      const Feeds& feeds,
                      Feeds* storage) {
@@ -85,14 +85,14 @@ const Feeds& InOrder(const std::vector<FeedSpec>& specs,
     const auto feed =
         std::find_if(feeds.begin(), feeds.end(),
                      [&](const auto& each) { return same_name(spec, each); });
-    // CheckFeedsMatch says what is wrong.
+    // CheckFeedsMatch raises for the missing feed.
     if (feed == feeds.end()) return feeds;
     storage->push_back(*feed);
   }
   return *storage;
 }
 
-// Inside of a handler: the other ranks wait for what this run does not start.
+// Called in a handler: other ranks wait for collectives that will not start.
 void TellRanks() {
   try {
     throw;
@@ -143,7 +143,7 @@ std::unique_ptr<Frame> Plan::AcquireFrame() const {
       free_frames_.pop_back();
       return frame;
     }
-    // So that giving it back cannot fail.
+    // Reserves space so that ReleaseFrame cannot fail.
     free_frames_.reserve(free_frames_.capacity() + 1);
   }
   return std::make_unique<Frame>(*this);

@@ -24,17 +24,17 @@ class RunObserver;
 
 using Feeds = std::vector<std::pair<std::string, Tensor>>;
 
-// What is known of a feed before it comes.
+// The properties of a feed before its value is known.
 struct FeedSpec {
   std::string name;
   DType dtype = DType::kFloat32;
   DDim dims;
   PlaceKey place;
-  // What the plan was prepared for, on the CPU, where shapes or attributes
-  // depend on it; unallocated where any value will do. Before a plan is
-  // prepared: the value of a small feed.
+  // If shapes or attributes depend on the feed: the value that the plan was
+  // prepared for, on the CPU; else unallocated. Before the preparation: the
+  // value of a small feed.
   Tensor value = {};
-  // Computed by a plan before this one (PlanRest), or by a block.
+  // Computed by an earlier plan (PlanRest), or by a block.
   bool handed_on = false;
 
   bool Matches(const std::string& fed_name, const Tensor& tensor) const {
@@ -46,20 +46,20 @@ struct FeedSpec {
   SLUICE_API bool HasValue(const Tensor& tensor) const;
 };
 
-// What a plan leaves to those after it, where shapes or attributes depend on
-// what it computes, or ops run blocks: the ops of its program that it could not
-// prepare. See framework/run/stretches.h.
+// The work that a plan leaves to later plans, because shapes or attributes
+// depend on its results, or ops run blocks: the ops of its program that could
+// not be prepared. See framework/run/stretches.h.
 struct PlanRest {
-  // What the next plan is to be fed: values that this one gives, and feeds.
+  // The feeds of the next plan: results of this one, and feeds.
   std::vector<std::string> feeds;
-  // The fetches that this plan does not know.
+  // The fetches that this plan does not compute.
   std::vector<std::string> fetches;
-  // The ops that run blocks, by index, whose inputs are there after this plan:
-  // to be run next, before the next plan.
+  // The indices of ops that run blocks and whose inputs this plan completes:
+  // they run next, before the next plan.
   std::vector<int> block_ops;
-  // Whether ops that are left write persistable variables.
+  // Whether the remaining ops write persistable variables.
   bool updates = false;
-  // Why the first op that is left was left.
+  // Why the first remaining op could not be prepared.
   std::string reason;
 
   bool empty() const { return fetches.empty() && !updates; }
@@ -72,23 +72,23 @@ enum class InstructionKind : uint8_t {
   kCopyToHost,
   kCopyOnDevice,
   kCopyOnHost,
-  kWait,       // the host, until a queue is empty
-  kQueueWait,  // a queue, for what another one has been given so far
+  kWait,       // the host waits until a queue is empty
+  kQueueWait,  // a queue waits for all work so far of another one
 };
 
-// One queue of a device, which is a DeviceContext of the frame. Where copies
-// run beside kernels, they have queues of their own.
+// One queue of a device, which is a DeviceContext of the frame. If copies can
+// overlap kernels, they have queues of their own.
 enum class QueueRole : uint8_t {
   kAll,
   kKernels,
   kCopyFromHost,
   kCopyToHost,
-  kCollective,  // of one collective op (platform::CollectiveContext)
+  kCollective,  // for one collective op (platform::CollectiveContext)
 };
 struct QueueSpec {
   PlaceKey place;
   QueueRole role = QueueRole::kAll;
-  int lane = 0;  // which of several for kernels: PlanOptions::queues
+  int lane = 0;  // index of a kernel queue: PlanOptions::queues
 
   bool operator==(const QueueSpec&) const = default;
   bool runs_kernels() const {
@@ -101,7 +101,7 @@ SLUICE_API std::string ToString(const QueueSpec& queue);
 // One step of a plan. Slots, contexts and queues are indices into the frame.
 struct Instruction {
   InstructionKind kind = InstructionKind::kCompute;
-  int32_t op_index = -1;  // in block 0; -1 for a step that no op asked for
+  int32_t op_index = -1;  // in block 0; -1 for a step of no op
   int32_t context = -1;   // compute: its OpKernelContext
   int32_t device = -1;    // its queue; -1 is the CPU
   int32_t from = -1;      // copies: slots; kQueueWait: the other queue
@@ -112,10 +112,10 @@ struct Instruction {
 enum class SlotKind : uint8_t {
   kFeed,
   kPersistable,  // the scope's tensor, read only
-  kShadow,       // what a persistable becomes when the run has succeeded
+  kShadow,       // the new value of a persistable, stored after success
   kArena,        // an intermediate
-  kFetch,        // storage of its own, handed to the caller
-  kLate,         // the same, of a shape that the kernel finds out
+  kFetch,        // storage of its own, returned to the caller
+  kLate,         // like kFetch, with a shape that the kernel determines
   kShape,        // a shape without data
   kScratch,
 };
@@ -128,42 +128,42 @@ struct Slot {
   DType dtype = DType::kFloat32;
   DDim dims;
   size_t bytes = 0;
-  int alias_of = -1;        // looks into that slot, in another shape
-  size_t alias_offset = 0;  // so many bytes behind its beginning
-  int first = -1;           // instructions between which the memory is in use
+  int alias_of = -1;        // aliases that slot, in another shape
+  size_t alias_offset = 0;  // offset in that slot, in bytes
+  int first = -1;           // first and last instruction that use the memory
   int last = -1;
   size_t offset = 0;  // kArena and kScratch: in the arena of the place
 };
 
-// A value that moves between places, once in each run.
+// A value that is copied between places once in each run.
 struct Transfer {
   std::string var;
   PlaceKey from;
   PlaceKey to;
   size_t bytes = 0;
-  int op_index = -1;  // that needs it; -1 for a fetch
+  int op_index = -1;  // op that needs it; -1 for a fetch
   int instruction = -1;
 };
 
 struct PlanOptions {
-  // Every value gets memory of its own: finds reads and writes out of bounds.
+  // Gives every value its own memory, to detect out-of-bounds accesses.
   bool isolate = false;
-  // False: every op runs as it was written, nothing is fused or rearranged.
+  // False: every op runs as written; no pass fuses or rearranges ops.
   bool passes = true;
-  // On how many queues of one device the kernels of a place may run, 1 to
-  // kMaxQueues. With more than one, branches that do not need each other run
-  // side by side. Results are the same.
+  // The number of queues of one device for the kernels of a place, 1 to
+  // kMaxQueues. With more than one, independent branches run concurrently.
+  // Results are the same.
   int queues = 1;
   static constexpr int kMaxQueues = 16;
-  // For tests: the n-th wait is left out. -1: none.
+  // For tests: omits the n-th wait. -1: none.
   int drop_wait_for_testing = -1;
 };
 
-// How each kernel of the plan is called.
+// A kernel of the plan and its arguments.
 struct PlannedOp {
   std::unique_ptr<OpKernel> kernel;
   ArgTable arguments;
-  std::vector<uint8_t> input_constant;  // as KernelQuery's
+  std::vector<uint8_t> input_constant;  // see KernelQuery
   std::vector<int> inputs;              // slots
   std::vector<int> outputs;             // slots
   PlaceKey place;
@@ -173,40 +173,40 @@ struct PlannedOp {
   int op_index = -1;
 };
 
-// A program prepared for one signature of feeds: kernels chosen, shapes
-// inferred, transfers placed, memory laid out. Immutable; many threads run it
-// at once, each in a frame of its own. Made by an Executor. Independent of the
-// program it came from.
+// A program prepared for one signature of feeds: kernels are chosen, shapes
+// inferred, transfers inserted, memory planned. Immutable; many threads may run
+// it at once, each in its own frame. Made by an Executor. Independent of its
+// program.
 class SLUICE_API Plan {
  public:
   ~Plan();
   Plan(const Plan&) = delete;
   Plan& operator=(const Plan&) = delete;
 
-  // Runs it, and no more than it: see rest(). `feeds` match feed_specs(), in
-  // any order, fastest in theirs; `scope` may be null when the program has no
-  // persistables. The results, those of result_names(), have storage of their
+  // Runs this plan only: see rest(). `feeds` match feed_specs(), in any order,
+  // but fastest in that order; `scope` may be null when the program has no
+  // persistables. Returns the values of result_names(), in storage of their
   // own. Raises InvalidArgument for other feeds, FailedPrecondition inside the
   // caller's own OpenMP region or in a forked child, and what kernels raise,
-  // with the op's index and the user's line; persistables are as they were.
+  // with the op's index and the user's line; persistables are then unchanged.
   std::vector<Tensor> Run(const Feeds& feeds, Scope* scope = nullptr) const;
 
-  // The same, telling `observer` about each instruction.
+  // Like Run, but calls `observer` for each instruction.
   std::vector<Tensor> RunObserved(const Feeds& feeds,
                                   Scope* scope,
                                   RunObserver& observer) const;
 
   const std::vector<FeedSpec>& feed_specs() const { return feeds_; }
   const std::vector<std::string>& fetch_names() const { return fetch_names_; }
-  // What Run gives: fetch_names(), unless there is a rest.
+  // The names of Run's results: fetch_names(), unless there is a rest.
   const std::vector<std::string>& result_names() const { return result_names_; }
-  // Whether Run gives the fetches, as it does for most programs; for the others
-  // see framework/run/stretches.h.
+  // Whether Run returns the fetches, as for most programs; for the others see
+  // framework/run/stretches.h.
   bool whole() const { return whole_; }
-  // Raises Unimplemented where it is not: for what looks at one plan alone.
+  // Raises Unimplemented unless whole(): for callers that handle one plan only.
   void RequireWhole(std::string_view what) const;
-  // Raises Unimplemented for a plan with collectives: for what runs it as often
-  // as this rank sees fit.
+  // Raises Unimplemented for a plan with collectives: for functions that run it
+  // any number of times on this rank alone.
   void RequireAlone(std::string_view what) const;
   const PlanRest& rest() const { return rest_; }
   const std::vector<Instruction>& instructions() const { return instructions_; }
@@ -214,21 +214,21 @@ class SLUICE_API Plan {
   const std::vector<PlannedOp>& ops() const { return ops_; }
   const std::vector<Decision>& decisions() const { return decisions_; }
   const std::vector<Transfer>& transfers() const { return transfers_; }
-  // The ops by index: those of the program, also those that no fetch needs, as
-  // passes left them, and then those that passes put in.
+  // The ops by index: first those of the program, as changed by passes and
+  // including unneeded ones, then those that passes added.
   const std::vector<OpDesc>& op_descs() const { return op_descs_; }
-  // Remarks: ops left out, hints that matched nothing.
+  // Remarks: omitted ops, hints without effect.
   const std::vector<std::string>& notes() const { return notes_; }
   // Bytes of each arena.
   const std::vector<std::pair<PlaceKey, size_t>>& arenas() const {
     return arenas_;
   }
-  // About what the plan keeps between runs, in bytes: the arenas of its frames,
-  // of one before the first run, and its own tables. Not what kernels keep.
+  // Approximate bytes kept between runs: the arenas of its frames (at least
+  // one) and its own tables. Memory of kernels is not included.
   size_t KeptBytes() const;
-  // Whether a run takes part in collectives: all ranks have to run it.
+  // Whether a run takes part in collectives, so that all ranks must run it.
   bool collective() const { return part_ != nullptr; }
-  // By Instruction::device.
+  // Indexed by Instruction::device.
   const std::vector<QueueSpec>& queues() const { return queues_; }
   PlaceKey place() const { return place_; }
   int num_threads() const { return num_threads_; }
@@ -243,15 +243,15 @@ class SLUICE_API Plan {
   std::vector<Tensor> RunWith(const Feeds& feeds,
                               Scope* scope,
                               Execute execute) const;
-  // Takes a frame that nobody uses, or makes one.
+  // Returns an unused frame, or a new one.
   std::unique_ptr<Frame> AcquireFrame() const;
   void ReleaseFrame(std::unique_ptr<Frame> frame) const;
 
   PlaceKey place_;
   int num_threads_ = 1;
   bool random_ = false;  // some op draws random numbers
-  // What all ranks must agree on where a run starts collectives; nullptr for a
-  // plan without them.
+  // The part that all ranks must agree on in a run with collectives; nullptr
+  // for a plan without them.
   std::shared_ptr<const platform::Part> part_;
   std::vector<std::string> compared_vars_;  // VarDesc::same_on_ranks
   uint64_t compared_digest_ = 0;
@@ -264,7 +264,7 @@ class SLUICE_API Plan {
   bool whole_ = true;
   std::vector<int> feed_slots_;  // -1: fed, but not needed
   std::vector<int> fetch_slots_;
-  std::vector<int> feed_aliases_;  // slots that look into a feed
+  std::vector<int> feed_aliases_;  // slots that alias a feed
   std::vector<int> persistable_slots_;
   std::vector<int> shadow_slots_;
   std::vector<int> late_slots_;

@@ -48,7 +48,7 @@ std::shared_ptr<const Plan> PlanBuilder::Build() {
       }
     }
   };
-  // All first: where a parameter is depends on where its last writer runs.
+  // All kernels first: the home of a parameter is the place of its last writer.
   for_each_op([this](int id) { graph_->Choose(id); });
   StartEarly();
   LaySideBySide();
@@ -117,9 +117,9 @@ void PlanBuilder::MakeGraph() {
   }
 }
 
-// Makes the graph and runs the passes; returns what these say. Both are done
-// again where hints can only be obeyed by ops that passes leave apart, and once
-// more where preferences cannot be obeyed even so.
+// Makes the graph and runs the passes; returns their remarks. Repeats both if
+// hints can only be obeyed by ops that passes leave apart, and once more if
+// some preferences cannot be obeyed even so.
 std::vector<std::string> PlanBuilder::RewriteGraph(
     const std::map<int, std::vector<KernelHint>>& op_hints) {
   for (;;) {
@@ -160,8 +160,8 @@ void PlanBuilder::NoteCovered(int id) {
       Format("op {} ({}) also does the work of {}", id, op.desc.type, others));
 }
 
-// A hint may name a device whose plug-in is not loaded yet. One that is not
-// there cannot be required; what is only preferred goes without it.
+// Loads devices that hints name. A missing device cannot be required; a
+// preference for it is ignored.
 void PlanBuilder::LoadDevices(std::vector<KernelHint>* hints) {
   std::vector<KernelHint> usable;
   for (KernelHint& hint : *hints) {
@@ -199,7 +199,7 @@ void PlanBuilder::AddFeeds() {
   }
 }
 
-// Adds a slot for what the scope has when a run begins.
+// Adds a slot for the scope's tensor at the beginning of a run.
 int PlanBuilder::AddPersistable(const std::string& var, PlaceKey place) {
   const VarDesc& desc = program_.FindVar(var);
   Slot slot;
@@ -217,8 +217,8 @@ int PlanBuilder::AddPersistable(const std::string& var, PlaceKey place) {
   return index;
 }
 
-// Whether no run of the plan changes a value, so that it can be wherever it is
-// read, and nothing has to be copied in a run.
+// Whether no run of the plan changes a value. It can then be kept wherever it
+// is read, and no run has to copy it.
 bool PlanBuilder::IsKept(const std::string& var) const {
   const auto known = values_.find(var);
   const bool made =
@@ -227,7 +227,7 @@ bool PlanBuilder::IsKept(const std::string& var) const {
   return !made && graph_->IsConstant(var);
 }
 
-// Where a persistable is between runs: where its last writer runs.
+// The place of a persistable between runs is that of its last writer.
 PlaceKey PlanBuilder::HomeOf(const std::string& var) {
   const int writer = graph_->LastWriter(var);
   return writer < 0 ? plan_->place_ : graph_->Choose(writer).choice().place;
@@ -236,12 +236,12 @@ PlaceKey PlanBuilder::HomeOf(const std::string& var) {
 PlanBuilder::Value& PlanBuilder::UseValue(const std::string& var) {
   const auto known = values_.find(var);
   if (known != values_.end()) return known->second;
-  // The graph has seen to it that what is not fed or made persists.
+  // The graph has checked that a value neither fed nor computed persists.
   AddPersistable(var, HomeOf(var));
   return values_[var];
 }
 
-// Says of a fused op, too, why its ops by themselves do not obey a hint.
+// Adds, for a fused op, why its single ops do not obey a hint.
 void PlanBuilder::AddReasonsApart(const PreparedOp& op,
                                   std::vector<HintAnswer>* answers) const {
   if (op.covers.size() < 2) return;
@@ -258,7 +258,7 @@ void PlanBuilder::AddReasonsApart(const PreparedOp& op,
   }
 }
 
-// What became of an op, with the bytes that its kernel has to wait for.
+// Returns the decision for an op, with the bytes that its kernel must wait for.
 Decision PlanBuilder::Decide(const PreparedOp& op) {
   Decision decision;
   decision.op_index = op.id;
@@ -366,8 +366,8 @@ void PlanBuilder::BindInputs(const PreparedOp& op, PlannedOp* planned) {
       planned->inputs.push_back(SlotAt(var, place, planned->op_index));
     }
   }
-  // Behind all copies, so that one wait is for all of them. Host inputs are
-  // read when the kernel is called, so they must be there.
+  // Orders follow all copies, so that one wait covers them. Host inputs are
+  // read during the kernel's call, so they must have arrived.
   for (const int slot : planned->inputs) {
     if (plan_->slots_[slot].kind == SlotKind::kShape) continue;
     const bool on_host = plan_->slots_[slot].place == PlaceKey(CPUPlace());
@@ -375,8 +375,8 @@ void PlanBuilder::BindInputs(const PreparedOp& op, PlannedOp* planned) {
   }
 }
 
-// Whether an output may look into the memory of the input that its schema
-// names: then `slot` does.
+// Whether an output may alias the input that its schema names; then sets `slot`
+// to alias it.
 bool PlanBuilder::LooksInto(const ArgDef& def,
                             const PlannedOp& planned,
                             Slot* slot) const {
@@ -400,8 +400,8 @@ bool PlanBuilder::LooksInto(const ArgDef& def,
   return false;
 }
 
-// The same where the op is the only one that reads the input, and so may write
-// over it.
+// Whether an output may overwrite the input that its schema names, because no
+// other op reads it; then sets `slot` to alias it.
 bool PlanBuilder::WritesOver(const ArgDef& def,
                              const PlannedOp& planned,
                              Slot* slot) const {
@@ -418,7 +418,7 @@ bool PlanBuilder::WritesOver(const ArgDef& def,
   }
   for (const int index : planned.inputs) {
     const Slot& input = plan_->slots_[index];
-    // What aliases another value may not write over that.
+    // An alias of another value may not overwrite that value.
     const bool own = input.alias_of < 0 || part_of_.count(var) > 0;
     const int root = input.alias_of < 0 ? index : input.alias_of;
     if (input.var == var && own && input.place == planned.place &&
@@ -505,7 +505,7 @@ void PlanBuilder::AddFetches() {
     const SlotKind kind = plan_->slots_[home].kind;
     const bool own = kind == SlotKind::kFetch || kind == SlotKind::kLate;
     if (!own || !taken.insert(home).second) {
-      // Prefer a copy that is on the host already.
+      // Prefers an existing copy on the host.
       int from = home;
       for (const int other : value.slots) {
         if (plan_->slots_[other].place == PlaceKey(CPUPlace())) from = other;
@@ -519,7 +519,7 @@ void PlanBuilder::AddFetches() {
 }
 
 void PlanBuilder::NoteUnusedHints() {
-  // By hint: the first op that does not obey it; null where any op obeys it.
+  // By hint: the first op that does not obey it; null if any op obeys it.
   std::map<std::string, std::pair<int, const HintAnswer*>> unmet;
   for (const Decision& decision : plan_->decisions_) {
     for (const HintAnswer& answer : decision.answers) {
@@ -539,7 +539,7 @@ void PlanBuilder::NoteUnusedHints() {
     bool used = false;
     for (const Decision& decision : plan_->decisions_) {
       const int id = decision.op_index;
-      // What passes put in has an index that hints cannot name.
+      // Hints cannot name the index of an op that a pass added.
       const bool put_in = graph_->op(id).covers.empty();
       used |= hint.Matches(graph_->op(id).desc, put_in ? -1 : id);
       for (const int op : graph_->op(id).covers) {

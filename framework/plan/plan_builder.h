@@ -15,10 +15,10 @@
 
 namespace sluice::framework {
 
-// Prepares one plan: makes the graph, lets passes rewrite it, walks its ops
-// once, in order, and for each resolves the kernel, brings its inputs to the
-// kernel's place and emits the instruction; then lays out the memory. Lives for
-// one call of Build; used by one thread.
+// Prepares one plan. It makes the graph and lets passes rewrite it. Then it
+// visits the ops once, in order: it resolves the kernel, brings the inputs to
+// the kernel's place and emits the instruction. Finally it plans the memory.
+// Lives for one call of Build; used by one thread.
 class PlanBuilder {
  public:
   PlanBuilder(const Program& program,
@@ -27,13 +27,13 @@ class PlanBuilder {
               PlaceKey place,
               PlanOptions options);
 
-  // Raises what shape functions and the resolver raise, with the op's index
-  // and line, NotFound for unknown feeds and fetches, and InvalidArgument for
-  // a feed of another dtype or shape than the program says.
+  // Raises what shape functions and the resolver raise, with the op's index and
+  // line, NotFound for unknown feeds and fetches, and InvalidArgument for a
+  // feed of another dtype or shape than the program's.
   std::shared_ptr<const Plan> Build();
 
  private:
-  // The newest definition of a variable, and the slots that hold it.
+  // The latest definition of a variable, and the slots that hold it.
   struct Value {
     DDim dims;
     DType dtype = DType::kFloat32;
@@ -113,35 +113,35 @@ class PlanBuilder {
   std::unique_ptr<Plan> plan_;
   std::vector<KernelHint> hints_;
   HintsOfOps vetoes_;    // see Graph
-  HintsOfOps given_up_;  // vetoes for nothing
+  HintsOfOps given_up_;  // vetoes without effect
   std::unique_ptr<Graph> graph_;
   std::unordered_map<std::string, Value> values_;
-  // What is known of a queue while instructions are emitted.
+  // The state of a queue while instructions are emitted.
   struct QueueState {
     bool busy = false;  // enqueued and not waited for
-    int last = -1;      // instruction that was enqueued last
-    // Slots of the host that it uses until the host waits for it.
+    int last = -1;      // last enqueued instruction
+    // Host slots that it uses until the host waits for it.
     std::vector<int> pending;
-    // Slots of its place, each with the instruction that uses it, which other
-    // queues may write over only when they run after that.
+    // Slots at its place, each with the instruction that uses it. Other queues
+    // may overwrite one after they have waited for that.
     std::deque<std::pair<int, int>> used;
-    std::vector<int> behind;  // by queue: it waited for what came before then
+    std::vector<int> behind;  // by queue: what it has waited for
   };
   std::vector<QueueState> queues_;
-  // By op that a device computes: which queue of its place it runs on, and the
-  // op before it there; -1 for none.
+  // For each op of a device: its lane, which is the index of its queue, and the
+  // previous op there; -1 for none.
   struct LanedOp {
     int lane = 0;
     int before = -1;
   };
   std::unordered_map<int, LanedOp> lanes_;
-  // By place and lane: the ops that have not been emitted.
+  // By place and lane: the number of ops that are not emitted yet.
   std::map<PlaceKey, std::vector<int>> ops_to_come_;
   std::vector<int> written_by_;  // by slot: the queue that fills it, or -1
   std::vector<int> written_at_;  // by slot: the instruction
-  // By variable: the slot that it is a part of, and where in it.
+  // By variable: the slot that contains it, and its offset there.
   std::unordered_map<std::string, std::pair<int, size_t>> part_of_;
-  std::vector<int> pinned_;  // slots that keep their memory to the end
+  std::vector<int> pinned_;  // slots that keep their memory until the end
   int waits_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// The part of PlanBuilder for ops that other ranks take part in.
+// PlanBuilder's functions for ops that exchange data with other ranks.
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -7,6 +7,7 @@
 #include "sluice/framework/op/op_schema.h"
 #include "sluice/framework/plan/plan_builder.h"
 #include "sluice/framework/program/collective_ops.h"
+#include "sluice/memory/size_class.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/ranks/world.h"
 
@@ -16,9 +17,7 @@ using platform::Format;
 
 namespace {
 
-constexpr size_t kAlignment = 64;
-
-// As it must be on all ranks: that is not so for how random numbers are drawn.
+// The op as all ranks must have it; random seeds may differ.
 std::string TextOf(const BlockDesc& block, size_t index) {
   OpDesc op = block.ops[index];
   op.attributes.erase("seed");
@@ -27,7 +26,7 @@ std::string TextOf(const BlockDesc& block, size_t index) {
   return Format("{}op {}: {}", inside, index, ToString(op));
 }
 
-// The inputs of one dim: batches may have other sizes, and channels not.
+// Formats the inputs of one dim: ranks may differ in batch, not in channels.
 std::string ChannelsOf(const PreparedOp& op) {
   std::string channels;
   for (size_t i = 0; i < op.inputs.size(); ++i) {
@@ -39,11 +38,11 @@ std::string ChannelsOf(const PreparedOp& op) {
 
 }  // namespace
 
-// Collective ops run as soon as what they read is there, so that the ops after
-// them run beside them. Only those move whose values no other op touches on the
-// way. Their order depends on the graph alone, and so is the same on all ranks.
+// Moves collective ops to right after their inputs are computed, so that later
+// ops run concurrently. No op on the way may touch their values. The order
+// depends on the graph alone, and so is the same on all ranks.
 void PlanBuilder::StartEarly() {
-  std::map<int, int> moved;  // the last one that was moved behind an op
+  std::map<int, int> moved;  // the last op moved after each op
   const std::vector<int> ids = graph_->order();
   for (const int id : ids) {
     const PreparedOp& op = graph_->Choose(id);
@@ -70,8 +69,8 @@ void PlanBuilder::StartEarly() {
   }
 }
 
-// What one collective op reads is contiguous, so that it can be moved as a
-// whole: where other ops of this graph make it, and nobody else reads it.
+// Makes the inputs of a collective op contiguous, so that they are exchanged as
+// a whole: if ops of this graph compute them, and no other op reads them.
 void PlanBuilder::LaySideBySide() {
   for (const int id : graph_->order()) {
     const PreparedOp& op = graph_->Choose(id);
@@ -91,7 +90,7 @@ void PlanBuilder::LaySideBySide() {
         }
         parts.emplace_back(var, bytes);
         bytes += static_cast<size_t>(dims.numel()) * SizeOf(graph_->dtype(var));
-        bytes = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+        bytes = memory::RoundToAlignment(bytes);
       }
       if (parts.size() < 2) continue;
       Slot all;
@@ -107,8 +106,8 @@ void PlanBuilder::LaySideBySide() {
   }
 }
 
-// What several ranks must agree on: the program, and what its collective ops
-// exchange. How large other values are is each rank's own affair.
+// Builds the part that all ranks must agree on: the program, and the data that
+// its collective ops exchange. Other sizes may differ between ranks.
 void PlanBuilder::NoteCollectives() {
   const auto kernel = [this](int id) { return graph_->op(id).choice().kernel; };
   const auto& order = graph_->order();
@@ -144,7 +143,7 @@ void PlanBuilder::NoteCollectives() {
       bytes += static_cast<size_t>(op.inputs[i].numel()) *
                SizeOf(op.input_dtypes[i]);
     }
-    // Without a device it is MPI.
+    // Without a device, the library is MPI.
     const bool on_device = op.choice().place.kind != platform::PlaceKind::kCPU;
     part->Add(
         Format("{} exchanges{}{}{}", name, exchanged, on_device ? " by " : "",
@@ -155,7 +154,7 @@ void PlanBuilder::NoteCollectives() {
         name, bytes));
   }
   plan_->part_ = part;
-  // Those that only blocks read, too.
+  // Includes variables that only blocks read.
   platform::Part names;
   for (const VarDesc& var : program_.block().vars()) {
     if (!var.same_on_ranks) continue;

@@ -1,4 +1,4 @@
-// The half of PlanBuilder that spreads the kernels of a place over several
+// PlanBuilder's functions that distribute the kernels of a place over several
 // queues (PlanOptions::queues).
 #include <algorithm>
 #include <cmath>
@@ -13,14 +13,14 @@ using platform::PlaceKind;
 
 namespace {
 
-// Chooses a lane, one of the queues of its place, for each kernel of a device.
+// Chooses a lane, an index of the place's queues, for each kernel of a device.
 class LaneChooser {
  public:
   explicit LaneChooser(int most) : most_(static_cast<size_t>(most)) {}
 
-  // For the ops in their order. Each gets the lane where it can begin first, by
-  // predicted times; that of the input that is there last, if it is one of
-  // them. 0 for an op of the host.
+  // Must be called for the ops in order. Returns the lane where the op can
+  // begin first, by predicted times; if there are several, prefers that of the
+  // input that is ready last. Returns 0 for an op of the host.
   int Choose(const OpDesc& op, const Candidate& choice) {
     if (most_ == 1) return 0;
     Made latest;
@@ -51,7 +51,7 @@ class LaneChooser {
   }
 
  private:
-  // When a value is there, and where it was made.
+  // When and where a value is computed.
   struct Made {
     double at = 0;
     PlaceKey place;
@@ -59,7 +59,7 @@ class LaneChooser {
   };
 
   static double SecondsOf(const Candidate& choice) {
-    // Ops take some time, also where no estimate says so.
+    // Every op takes some time, whatever its estimate.
     constexpr double kLeast = 1e-6;
     return std::isfinite(choice.seconds) ? std::max(choice.seconds, kLeast)
                                          : kLeast;
@@ -91,8 +91,8 @@ void PlanBuilder::AssignLanes() {
   for (const int id : graph_->order()) {
     const PreparedOp& op = graph_->op(id);
     const PlaceKey place = op.choice().place;
-    // A collective has a queue of its own, with memory that kernels of the
-    // first lane wait for.
+    // A collective has a queue of its own; its memory is ordered with the first
+    // lane's kernels.
     const bool collective = op.choice().kernel->collective();
     const int lane = collective ? 0 : chooser.Choose(op.desc, op.choice());
     if (place.kind == PlaceKind::kCPU) continue;
@@ -118,8 +118,8 @@ int PlanBuilder::LaneOf(int op_index) const {
   return laned == lanes_.end() ? 0 : laned->second.lane;
 }
 
-// The op that was emitted is over on its lane. Lanes whose next op reads what
-// it made wait for it now: later they would wait for the ops after it, too.
+// Ends an emitted op on its lane. Lanes whose next op reads its outputs wait
+// for it now: later they would also wait for the ops after it.
 void PlanBuilder::LeaveLane(const PlannedOp& op) {
   const auto lanes = ops_to_come_.find(op.place);
   if (lanes == ops_to_come_.end()) return;
@@ -143,8 +143,8 @@ void PlanBuilder::LeaveLane(const PlannedOp& op) {
   ReleaseAll(op.place);
 }
 
-// The next instruction, on `queue`, uses the memory behind a slot. Other queues
-// may write to it when they are behind that.
+// Notes that the next instruction, on `queue`, uses the slot's memory. Other
+// queues may write to it after they have waited for that instruction.
 void PlanBuilder::Use(int queue, int slot) {
   Touch(slot);
   if (queue < 0) return;
@@ -155,8 +155,8 @@ void PlanBuilder::Use(int queue, int slot) {
   queues_[queue].used.emplace_back(slot, Now());
 }
 
-// The memory that queues at a place used is free for its kernels when all lanes
-// that have ops to come are behind that.
+// Releases memory that queues at a place used, for its kernels, once all lanes
+// with remaining ops have waited for that use.
 void PlanBuilder::ReleaseAll(PlaceKey place) {
   const std::vector<int>& to_come = ops_to_come_[place];
   const auto busy = std::count_if(to_come.begin(), to_come.end(),
@@ -175,7 +175,7 @@ void PlanBuilder::ReleaseAll(PlaceKey place) {
       --seen;
       if (other != i) behind = std::min(behind, queues_[other].behind[i]);
     }
-    // A lane without a queue has waited for nothing yet.
+    // A lane without a queue has not waited for anything yet.
     if (seen > 0) continue;
     for (; !used.empty() && used.front().second < behind; used.pop_front()) {
       Touch(used.front().first);

@@ -1,4 +1,4 @@
-// The half of PlanBuilder that knows where values are: slots, copies between
+// PlanBuilder's functions for the location of values: slots, copies between
 // places, waits, and memory.
 #include <algorithm>
 #include <map>
@@ -32,8 +32,8 @@ int PlanBuilder::AddSlot(Slot slot) {
   return static_cast<int>(plan_->slots_.size()) - 1;
 }
 
-// The queue for a kind of work at a place, for kernels the one of `lane`; -1 on
-// the host.
+// Returns the queue for a kind of work at a place (for kernels, that of
+// `lane`); -1 on the host.
 int PlanBuilder::Queue(PlaceKey place, QueueRole role, int lane) {
   if (OnHost(place)) return -1;
   const auto& device = platform::DeviceManager::Instance().Get(place);
@@ -56,7 +56,7 @@ int PlanBuilder::AddQueue(const QueueSpec& queue) {
   return static_cast<int>(queues_.size()) - 1;
 }
 
-// The slot of a kept value at `place`.
+// Returns the slot of a kept value at `place`.
 int PlanBuilder::KeptAt(const std::string& var, PlaceKey place) {
   const auto known = values_.find(var);
   if (known != values_.end()) {
@@ -67,7 +67,7 @@ int PlanBuilder::KeptAt(const std::string& var, PlaceKey place) {
   return AddPersistable(var, place);
 }
 
-// The slot of `var` at `place`; copies it there unless that was done before.
+// Returns the slot of `var` at `place`; copies it there if there is none yet.
 int PlanBuilder::SlotAt(const std::string& var, PlaceKey place, int op_index) {
   if (IsKept(var)) return KeptAt(var, place);
   const Value value = UseValue(var);
@@ -80,7 +80,7 @@ int PlanBuilder::SlotAt(const std::string& var, PlaceKey place, int op_index) {
   target.place = place;
   int from = value.slots.front();
   if (!OnHost(place)) {
-    // From one device to another the way leads over the host.
+    // Copies between devices go through the host.
     from = on_host >= 0 ? on_host : SlotAt(var, CPUPlace(), op_index);
   }
   const int slot = NewCopy(var, from, std::move(target), op_index);
@@ -132,9 +132,9 @@ void PlanBuilder::EmitCopy(int from, int to, int op_index) {
   Fill(to, copy.device);
   for (const int slot : {from, to}) {
     if (copy.device < 0) continue;
-    // The queue uses the host's memory until somebody waits for it. On the
-    // device, a queue of copies knows nothing of what kernels do with the
-    // memory before and after.
+    // The queue uses host memory until the host waits for it. On the device, a
+    // copy queue is not ordered with kernels that use the memory earlier or
+    // later.
     if (OnHost(plan_->slots_[slot].place)) {
       queues_[copy.device].pending.push_back(slot);
     } else if (plan_->queues_[copy.device].role != QueueRole::kAll) {
@@ -156,7 +156,7 @@ void PlanBuilder::Emit(Instruction instruction) {
   plan_->instructions_.push_back(instruction);
 }
 
-// The memory behind a slot is in use at the next instruction.
+// Marks the slot's memory as used by the next instruction.
 void PlanBuilder::Touch(int slot) {
   for (const int index : {slot, plan_->slots_[slot].alias_of}) {
     if (index < 0) continue;
@@ -171,13 +171,13 @@ void PlanBuilder::Pin(int slot) {
   pinned_.push_back(root < 0 ? slot : root);
 }
 
-// The next instruction fills a slot.
+// Notes that the next instruction fills a slot.
 void PlanBuilder::Fill(int slot, int queue) {
   written_by_[slot] = queue;
   written_at_[slot] = Now();
 }
 
-// For tests, one of the waits is left out.
+// Returns false for the wait that a test omits.
 bool PlanBuilder::KeepWait() {
   return waits_++ != plan_->options_.drop_wait_for_testing;
 }
@@ -191,7 +191,7 @@ void PlanBuilder::EmitWait(int queue) {
   Emit(wait);
 }
 
-// All that a queue was given is done, and so is what it waited for.
+// Notes that a queue is done, and so is everything that it waited for.
 void PlanBuilder::Finish(int queue) {
   QueueState& state = queues_[queue];
   for (const int slot : state.pending) {
@@ -228,26 +228,26 @@ void PlanBuilder::EmitQueueWait(int queue, int other) {
   Emit(wait);
 }
 
-// The slot that was filled when this one was: itself, or what it aliases.
+// Returns the slot that was filled: this one, or the one that it aliases.
 int PlanBuilder::Filled(int slot) const {
   const int root = plan_->slots_[slot].alias_of;
   return written_by_[slot] >= 0 || root < 0 ? slot : root;
 }
 
-// Before the host reads a slot: the queue that fills it must be empty.
+// Called before the host reads a slot: waits for the queue that fills it.
 void PlanBuilder::WaitFor(int slot) {
   const int queue = written_by_[Filled(slot)];
   if (queue >= 0 && OnHost(plan_->slots_[slot].place)) EmitWait(queue);
 }
 
-// Before `queue`, or the host, reads a slot.
+// Called before `queue`, or the host, reads a slot.
 void PlanBuilder::OrderBehind(int queue, int slot) {
   if (queue < 0) return WaitFor(slot);
   const int filled = Filled(slot);
   const int writer = written_by_[filled];
   if (writer < 0 || writer == queue) return;
   if (queues_[queue].behind[writer] > written_at_[filled]) return;
-  // Between two devices, and for memory of its own, the host waits.
+  // Between two devices, and for host memory, the host waits.
   if (OnHost(plan_->slots_[slot].place) ||
       plan_->queues_[queue].place != plan_->queues_[writer].place) {
     EmitWait(writer);
@@ -256,8 +256,8 @@ void PlanBuilder::OrderBehind(int queue, int slot) {
   }
 }
 
-// Before a collective of a device, whose queue knows nothing of what kernels do
-// with the memory before.
+// Called before a collective of a device: its queue is not ordered with kernels
+// that use the memory earlier.
 void PlanBuilder::OrderBehindKernels(int queue) {
   if (queue < 0) return;
   const QueueSpec& spec = plan_->queues_[queue];
@@ -269,7 +269,7 @@ void PlanBuilder::OrderBehindKernels(int queue) {
   }
 }
 
-// Waiting for the queue that was used last often settles those it waited for.
+// Waiting for the last used queue often covers those that it waited for.
 void PlanBuilder::FinishQueues() {
   while (true) {
     int last = -1;

@@ -9,19 +9,18 @@
 
 namespace sluice::framework {
 
-// One op while a plan is prepared: what is known of it, which kernels could
-// compute it, and the one that was made for it. Passes, resolver and planner
-// work on this value, and Explain shows what it became. Belongs to its Graph;
-// used by one thread.
+// One op while a plan is prepared: its facts, its candidate kernels, and the
+// chosen kernel. Passes, resolver and planner work on this value, and Explain
+// shows the result. Owned by its Graph; used by one thread.
 struct PreparedOp : OpFacts {
-  std::vector<int> covers;  // ops of the program whose work it does
-  std::string pass;         // that made or put in the op; "" as written
+  std::vector<int> covers;  // ops of the program that it computes
+  std::string pass;         // pass that created it; "" as written
 
   // Set by ChooseKernel; null and -1 before.
   std::shared_ptr<CandidateList> list;
   int chosen = -1;  // in list->candidates
   std::string reason;
-  bool fell_back = false;  // to the CPU, for want of a kernel elsewhere
+  bool fell_back = false;            // to the CPU, without a kernel elsewhere
   std::unique_ptr<OpKernel> kernel;  // prepared
   size_t scratch_bytes = 0;
 

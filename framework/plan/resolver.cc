@@ -38,7 +38,7 @@ bool Better(const PreparedOp& op, const Candidate& a, const Candidate& b) {
   return a.seconds < b.seconds;
 }
 
-// Sets why `chosen` is better than `second`, the next one.
+// Sets the reason why `chosen` is better than `second`, the next one.
 void SetReason(const Candidate& chosen,
                const Candidate* second,
                PreparedOp* op) {
@@ -48,8 +48,8 @@ void SetReason(const Candidate& chosen,
     op->reason = Format("hint: {}", *hint);
     return;
   }
-  // The strongest hint that keeps a better kernel, or else the next, from being
-  // chosen.
+  // Finds the strongest hint that rules out a faster kernel, or else the next
+  // one.
   const KernelHint* preferred =
       second == nullptr ? nullptr : PreferredBy(*op, chosen, *second);
   for (const Candidate& other : op->list->candidates) {
@@ -77,8 +77,8 @@ void SetReason(const Candidate& chosen,
   }
 }
 
-// Where the op should have run: at the place that a hint requires, else at the
-// executor's.
+// Returns the place where the op should have run: that of a requiring hint,
+// else the executor's.
 std::string WantedPlace(const PreparedOp& op) {
   for (const KernelHint* hint : op.hints) {
     if (hint->mode == HintMode::kRequire && !hint->place.empty()) {
@@ -88,7 +88,7 @@ std::string WantedPlace(const PreparedOp& op) {
   return ToString(op.list->expected_place);
 }
 
-// Whether every `require` about the op names the kernel, if in another layout.
+// Whether every `require` about the op matches the kernel, in any layout.
 bool IsNamed(const PreparedOp& op, const Candidate& candidate) {
   return std::all_of(op.hints.begin(), op.hints.end(), [&](auto* hint) {
     return hint->mode != HintMode::kRequire ||
@@ -105,8 +105,8 @@ std::string RefusalText(const Candidate& candidate) {
                           : "");
 }
 
-// The kernels that the hints name, those of the op's dtype first; all where
-// they name none.
+// Lists the kernels that match the hints, those of the op's dtype first; all if
+// none match.
 std::string RefusalsText(const PreparedOp& op) {
   std::vector<const Candidate*> named;
   for (const Candidate& candidate : op.list->candidates) {
@@ -144,9 +144,9 @@ std::string RefusalsText(const PreparedOp& op) {
                   WantedPlace(op), refusals);
 }
 
-// Makes and prepares the kernel of op->choice(); it is not kept where it was
-// only asked. False when it refuses the op; its message is the candidate's
-// refusal then.
+// Makes and prepares the kernel of op->choice(); keeps it unless `only_asked`.
+// If the kernel refuses the op, returns false and stores its message as the
+// candidate's refusal.
 bool MakeKernel(int num_threads, bool only_asked, PreparedOp* op) {
   Candidate& choice = op->list->candidates[op->chosen];
   try {
@@ -167,7 +167,7 @@ bool MakeKernel(int num_threads, bool only_asked, PreparedOp* op) {
   }
 }
 
-// Why another kernel was chosen than a hint prefers.
+// Returns why another kernel was chosen than a hint prefers.
 std::string WhyNotObeyed(const PreparedOp& op, const KernelHint& hint) {
   const Candidate* named = nullptr;
   for (const Candidate& candidate : op.list->candidates) {

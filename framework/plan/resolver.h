@@ -11,11 +11,11 @@
 
 namespace sluice::framework {
 
-// What became of a hint that prefers or requires a kernel of one op.
+// Whether a hint that prefers or requires a kernel of one op was obeyed.
 struct HintAnswer {
-  std::string hint;  // ToString(KernelHint), with its selector in front
+  std::string hint;  // ToString(KernelHint), after its selector
   bool obeyed = false;
-  std::string why_not;  // "" where it is obeyed
+  std::string why_not;  // "" if it is obeyed
 };
 
 // Which kernel computes one op, and why. Kept with the plan.
@@ -25,15 +25,15 @@ struct SLUICE_API Decision {
   const KernelDef* kernel = nullptr;
   PlaceKey place;
   std::string reason;
-  // Ops of the program whose work it does; none where a pass put the op in.
+  // Ops of the program that it computes; none for an op that a pass added.
   std::vector<int> covers;
   std::vector<std::string> covered_ops;  // their types
-  std::string pass;  // that made or put in the op; "" for one as written
+  std::string pass;  // pass that created the op; "" for one as written
   std::vector<HintAnswer> answers;
-  // All that was looked at; ops of the same signature share it.
+  // All candidates; ops of the same signature share them.
   std::shared_ptr<const CandidateList> list;
   // Bytes of inputs that a kernel at a place would have to wait for, because
-  // they are elsewhere; places without any are left out.
+  // they are elsewhere; places without any have no entry.
   std::vector<std::pair<PlaceKey, int64_t>> transfers;
 
   const std::vector<Candidate>& candidates() const { return list->candidates; }
@@ -44,32 +44,32 @@ struct SLUICE_API Decision {
 // `op->chosen`, with the reason. Does not make the kernel. Decides in this
 // order:
 //   1. refused candidates are out (CandidateLister);
-//   2. of those left: what `prefer` hints name (the strongest hint first),
+//   2. of the others: those that match `prefer` hints (strongest first),
 //      then the expected place before the CPU, then the shorter predicted time,
 //      then the earlier registration.
-// The dtype is never changed. Raises NotFound when nothing is left, and lists
-// each refusal: where `require` hints name kernels, theirs only.
+// The dtype is never changed. Raises NotFound when no candidate is left, and
+// lists each refusal, or only those of kernels that match `require` hints.
 SLUICE_API void Resolve(CandidateLister* lister, PreparedOp* op);
 
-// What became of each hint that prefers or requires something of an op whose
-// kernel was chosen.
+// Returns whether each `prefer` and `require` hint of an op was obeyed, after
+// its kernel was chosen.
 std::vector<HintAnswer> AnswerHints(const PreparedOp& op);
 
-// Why an op would not obey `hint` if that were the only one about it; "" where
-// no kernel is left.
+// Returns why an op would not obey `hint` if that were its only one; "" if no
+// kernel is left.
 std::string WhyNotObeyed(CandidateLister* lister,
                          const OpFacts& facts,
                          const KernelHint& hint);
 
 // Resolves, makes the kernel and prepares it for `num_threads`, unless that was
-// done. A kernel that refuses then (see OpKernel) is refused for all ops of the
-// signature, and gives way to the next. Raises as Resolve.
+// done. A kernel that then refuses (see OpKernel) is refused for all ops of the
+// signature, and the next one is tried. Raises what Resolve raises.
 SLUICE_API void ChooseKernel(CandidateLister* lister,
                              int num_threads,
                              PreparedOp* op);
-// Chooses as ChooseKernel does, but keeps no kernel: op->kernel stays null.
-// Each kernel is made, and prepared with KernelPreparation::only_asked, to see
-// whether it refuses the op. For passes, which may replace the op again.
+// Like ChooseKernel, but keeps no kernel: op->kernel stays null. Each kernel is
+// made, and prepared with KernelPreparation::only_asked, to see whether it
+// refuses the op. For passes, which may replace the op again.
 SLUICE_API void ChooseWilling(CandidateLister* lister,
                               int num_threads,
                               PreparedOp* op);

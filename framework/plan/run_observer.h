@@ -5,15 +5,15 @@
 
 namespace sluice::framework {
 
-// Watches a run instruction by instruction; the plain loop knows nothing of
-// it. Called by the thread that runs. An observer may raise an Error, which
-// ends the run as a kernel's would.
+// Observes a run instruction by instruction; the plain loop has no such calls.
+// Called by the running thread. An observer may raise an Error, which ends the
+// run like a kernel's error.
 class SLUICE_API RunObserver {
  public:
   virtual ~RunObserver();
 
-  // Wait for the device after every instruction, so that times and errors
-  // belong to the instruction and values can be looked at?
+  // Whether the run waits for the device after every instruction, so that times
+  // and errors belong to the instruction and values can be read.
   virtual bool synchronise() const { return true; }
 
   // `tensors` are the frame's, by slot.
@@ -25,8 +25,8 @@ class SLUICE_API RunObserver {
                      const Tensor* /*tensors*/) {}
 };
 
-// Whether SetCancelRequested(true) holds: for whoever works for long between
-// two instructions.
+// Whether SetCancelRequested(true) holds: for long work between two
+// instructions.
 SLUICE_API bool CancelRequested();
 
 }  // namespace sluice::framework

@@ -5,7 +5,7 @@
 namespace sluice::framework {
 namespace {
 
-// Of each queue, how many instructions of the plan have to be over.
+// For each queue, the number of instructions of the plan that must be done.
 using Progress = std::vector<size_t>;
 
 void Advance(Progress* progress, const Progress& by) {
@@ -22,7 +22,7 @@ std::vector<int> UnfinishedOps(const Plan& plan,
   const Instruction* const first = plan.instructions().data();
   const auto count = static_cast<size_t>(&instruction - first);
   const Progress none(queues.size(), 0);
-  Progress done = none;                             // what the host knows
+  Progress done = none;                             // the host's knowledge
   std::vector<Progress> seen(queues.size(), none);  // what each queue waits for
   for (size_t i = 0; i < count; ++i) {
     const Instruction& step = first[i];

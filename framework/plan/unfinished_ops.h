@@ -6,10 +6,10 @@
 
 namespace sluice::framework {
 
-// The ops whose kernels may still have been running on the device of
-// `instruction` (whose `device` is a queue) when that was reached, in the order
-// of the plan, itself included: those of that place that no wait of the host
-// has seen the end of, directly or over a queue that waited for another.
+// Returns the ops whose kernels may still have been running on the device of
+// `instruction` (whose `device` is a queue) at that instruction, in plan order
+// and including itself: those of that place whose end no wait of the host
+// covers, directly or through a queue that waited for another.
 std::vector<int> UnfinishedOps(const Plan& plan,
                                const Instruction& instruction);
 

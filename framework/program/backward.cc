@@ -15,8 +15,8 @@ namespace sluice::framework {
 
 namespace {
 
-// Whether `op` begins the gradients of `loss`: it fills loss@GRAD, perhaps
-// with a number after it.
+// Whether `op` begins the gradients of `loss`: it fills loss@GRAD, or that name
+// with a number appended.
 bool Begins(const OpDesc& op, const std::string& loss) {
   if (op.purpose != OpPurpose::kBackward) return false;
   if (Registry::Global().Schema(op.type).role() != OpRole::kFill) return false;

@@ -18,7 +18,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-// The attributes that name blocks.
+// The attributes that refer to blocks.
 constexpr const char* kThenBlock = "then_block";
 constexpr const char* kElseBlock = "else_block";
 constexpr const char* kLoopBlock = "block";
@@ -57,7 +57,7 @@ void CheckBlock(const Program& program, const OpDesc& op, int block) {
                  op.type, block);
 }
 
-// A variable that ops of a block can read.
+// Returns a variable that ops of a block can read.
 const VarDesc* FindFrom(const Program& program,
                         int block,
                         const std::string& name) {
@@ -79,7 +79,7 @@ const VarDesc& OutputOf(const Program& program,
   return *var;
 }
 
-// What ops of `block` read, or it gives, that is of the blocks around it.
+// Adds the outer variables that ops of `block` read, or that it returns.
 void AddOuterVars(const Program& program,
                   int block,
                   const Names& outputs,
@@ -99,7 +99,7 @@ void AddOuterVars(const Program& program,
   std::for_each(outputs.begin(), outputs.end(), add);
 }
 
-// Sizes that both have.
+// Keeps the sizes that are equal; the others become unknown.
 DDim Common(const DDim& a, const DDim& b) {
   if (!a.rank_known() || !b.rank_known() || a.rank() != b.rank()) {
     return DDim::UnknownRank();
@@ -137,7 +137,7 @@ void RequireOneElement(const Program& program,
   }
 }
 
-// The data variables of a loop's block, each of which gets a value.
+// Checks that each data variable of a loop's block gets a value.
 void CheckFedVars(const Program& program,
                   const OpDesc& op,
                   const LoopBlock& loop) {
@@ -427,7 +427,7 @@ std::vector<BlockDesc> ExtractBlock(const Program& program, int block) {
   const auto& blocks = program.blocks();
   std::map<int, int> new_index = {{block, 0}};
   std::vector<BlockDesc> extracted;
-  // A block is opened after the one around it.
+  // A block has a larger index than the block around it.
   for (int i = block; i < static_cast<int>(blocks.size()); ++i) {
     if (i != block) {
       if (new_index.count(blocks[i].parent) == 0) continue;

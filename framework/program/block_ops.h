@@ -11,10 +11,10 @@ namespace sluice::framework {
 
 // Ops that run blocks of their program: those of OpRole::kIf and kLoop. They
 // have no kernels; the executor runs the blocks (framework/run/stretches.h).
-// Their attributes name variables of the blocks; what blocks read of those
-// around them is input X, which Program::AppendOp fills in.
+// Their attributes name variables of the blocks. Input X lists the outer
+// variables that the blocks read; Program::AppendOp sets it.
 
-// The attributes of the op of OpRole::kIf: input Cond, one element, chooses the
+// The attributes of the op of OpRole::kIf. Input Cond, one element, chooses the
 // block whose outputs become Out.
 struct IfBlocks {
   int then_block;
@@ -23,11 +23,11 @@ struct IfBlocks {
   std::vector<std::string> else_outputs;
 };
 
-// The attributes of the op of OpRole::kLoop. Before iteration i the block's
-// data variables get: `iteration` the number i (int64), `condition_in` what
-// input Cond or the iteration before said, `carried` the values that iteration
-// i - 1 gave as `carried_out`, at first those of input Carried, and `slices`
-// element i of Sequences along `sequence_axes`. "" names none of them.
+// The attributes of the op of OpRole::kLoop. Before iteration i these data
+// variables of the block are set: `iteration` to the number i (int64),
+// `condition_in` to input Cond or the last iteration's condition, `carried` to
+// the last iteration's `carried_out`, at first to input Carried, and `slices`
+// to element i of Sequences along `sequence_axes`. "" names no variable.
 struct LoopBlock {
   int block;
   std::string iteration;
@@ -47,23 +47,23 @@ struct LoopBlock {
 
 SLUICE_API IfBlocks IfBlocksOf(const OpDesc& op);
 SLUICE_API LoopBlock LoopBlockOf(const OpDesc& op);
-// The blocks that an op runs; none for most.
+// Returns the blocks that an op runs; empty for most ops.
 SLUICE_API std::vector<int> BlocksOf(const OpDesc& op);
 
-// The attributes that name them.
+// Returns the attributes that refer to blocks.
 std::vector<const char*> BlockAttributes(const OpDesc& op);
 
-// Holds a completed op of Program::current_block against its blocks and sets
+// Checks a completed op of Program::current_block against its blocks and sets
 // input X. Raises InvalidArgument.
 void CompleteBlockOp(const Program& program, OpDesc* op);
-// How many variables an output has by the attributes.
+// Returns how many variables an output has, from the attributes.
 size_t CountOutputs(const OpDesc& op, const std::string& output);
-// Names, dtypes and shapes of the outputs, flattened. Raises InvalidArgument
-// where the blocks contradict each other or the inputs.
+// Returns names, dtypes and shapes of the outputs, flattened. Raises
+// InvalidArgument if the blocks are inconsistent with each other or the inputs.
 std::vector<VarDesc> BlockOpOutputs(const Program& program, const OpDesc& op);
 
-// `block` with all blocks inside of it as the blocks of a program; what it
-// reads of those around it is data or persistable in block 0.
+// Returns `block` and all blocks inside of it as the blocks of a program; the
+// outer variables that it reads become data or persistable in block 0.
 std::vector<BlockDesc> ExtractBlock(const Program& program, int block);
 
 }  // namespace sluice::framework

@@ -5,8 +5,8 @@
 
 namespace sluice::framework {
 
-// Whether the program has ops that all ranks take part in: such as have a
-// kernel with KernelTraits::Collective. Remembered for each thread.
+// Whether the program has collective ops: those that have a kernel with
+// KernelTraits::Collective. Each thread caches the result.
 SLUICE_API bool HasCollectives(const Program& program);
 
 }  // namespace sluice::framework

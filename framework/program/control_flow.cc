@@ -15,7 +15,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-// Blocks that an op is going to hold; taken back unless Keep is called.
+// The new blocks of an op; they are dropped unless Keep is called.
 class NewBlocks {
  public:
   explicit NewBlocks(Program* program)
@@ -46,7 +46,7 @@ Names NamesOf(const Vars& vars, const Program& program) {
   return names;
 }
 
-// The variables of the op that was added last.
+// Returns the output variables of the op that was added last.
 Vars OutputsOf(Program& program, const OpDesc& op, std::string_view output) {
   Vars vars;
   for (const std::string& name : op.Output(output)) {
@@ -55,7 +55,7 @@ Vars OutputsOf(Program& program, const OpDesc& op, std::string_view output) {
   return vars;
 }
 
-// A data variable of the current block, for what a loop feeds to it.
+// Makes a data variable of the current block for a value from its loop.
 Var BlockData(Program* program,
               const std::string& stem,
               DType dtype,

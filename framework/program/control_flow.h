@@ -8,31 +8,31 @@
 
 namespace sluice::framework {
 
-// Adds ops that run blocks to a program. The functions that are given are
-// called once each, at once; what they add to the program becomes a block. A
-// block may read all variables around it. Where one of them throws, the program
-// is as it was.
+// Adds ops that run blocks to a program. The given functions are called
+// immediately, once each; the ops that they add become a block. A block may
+// read all variables around it. If one of them throws, the program is
+// unchanged.
 
 using Vars = std::vector<Var>;
 
-// Runs what `then_block` added where `condition` (bool, one element) is true,
-// else what `else_block` added; gives what the function of that block returned.
-// Both return as many variables, of the same dtypes. Raises InvalidArgument.
+// Runs the ops of `then_block` if `condition` (bool, one element) is true, else
+// those of `else_block`, and returns that function's variables. Both must
+// return as many, of the same dtypes. Raises InvalidArgument.
 SLUICE_API Vars Cond(const Var& condition,
                      const std::function<Vars()>& then_block,
                      const std::function<Vars()>& else_block,
                      const SourceLocation& location = SourceLocation::Here());
 
 struct WhileOptions {
-  // The shapes of the variables within the loop, for those that change from one
-  // iteration to the next: -1 for sizes that do. Empty: those of `first`.
+  // The shapes of the loop variables, if they change between iterations: -1 for
+  // sizes that do. Empty: those of `first`.
   std::vector<DDim> dims = {};
   // More iterations are an error.
   int64_t limit = 10'000'000;
 };
 
-// Sets variables to `first` and then, as long as `condition` of them is true
-// (bool, one element), to `body` of them; gives what they are at the end.
+// Sets variables to `first`. While `condition` of them is true (bool, one
+// element), sets them to `body` of them. Returns their final values.
 // `condition` is called twice: before the loop and in its block. Raises
 // InvalidArgument.
 SLUICE_API Vars
@@ -44,7 +44,7 @@ WhileLoop(const std::function<Var(const Vars&)>& condition,
 
 struct ScanStep {
   Vars carried;  // for the next step
-  Vars stacked;  // what becomes an element of the outputs
+  Vars stacked;  // become elements of the outputs
 };
 struct ScanResult {
   Vars carried;  // of the last step
@@ -55,7 +55,7 @@ struct ScanOptions {
 };
 
 // Calls `step` for one element of each of `sequences`, along their first axes,
-// with what the step before carried on: a recurrent layer. Raises
+// with the carried values of the last step: a recurrent layer. Raises
 // InvalidArgument.
 SLUICE_API ScanResult
 Scan(const std::function<ScanStep(const Vars& carried, const Vars& elements)>&

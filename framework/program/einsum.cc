@@ -21,7 +21,7 @@ bool Has(const Labels& labels, char label) {
   return labels.find(label) != Labels::npos;
 }
 
-// Those of `labels` that `keep` is true of, in their order.
+// Returns those of `labels` for which `keep` is true, in their order.
 template <typename Keep>
 Labels Only(const Labels& labels, Keep keep) {
   Labels kept;
@@ -29,13 +29,13 @@ Labels Only(const Labels& labels, Keep keep) {
   return kept;
 }
 
-// For messages.
+// Names a label in messages.
 std::string NameOf(char label) {
   if (label > '9') return {label};
   return platform::Format("dim {} of \"...\"", label - '9' - 1);
 }
 
-// Each label once, at its first place.
+// Returns each label once, at its first position.
 Labels Distinct(const Labels& labels) {
   Labels distinct;
   for (const char label : labels) {
@@ -50,8 +50,9 @@ struct Term {
   std::string text = {};  // in the equation
 };
 
-// The terms are multiplied from left to right; what no later one needs is
-// summed at once. Two terms with a label to sum over are a matmul.
+// Multiplies the terms from left to right, and sums at once over labels that no
+// later term needs. Two terms with a label to sum over become a matmul if their
+// dtype and sizes allow it.
 class EinsumOps {
  public:
   EinsumOps(std::string equation, EinsumWriter* writer)
@@ -67,7 +68,7 @@ class EinsumOps {
     for (Term& term : terms_) {
       DropRepeated(&term);
     }
-    // The labels that the output or a later term has.
+    // The labels in the output or a later term.
     std::vector<Labels> needed(terms_.size(), out_);
     for (size_t i = terms_.size() - 1; i-- > 0;) {
       needed[i] = Distinct(needed[i + 1] + terms_[i + 1].labels);
@@ -137,10 +138,10 @@ class EinsumOps {
     }
   }
 
-  // Unknown, or repeated as often as another term has the label.
+  // Unknown, or broadcast if another term has a larger size for the label.
   static bool IsAny(int64_t size) { return size == kUnknownDim || size == 1; }
 
-  // All terms have one dtype, and a label has one size besides 1.
+  // Checks that all terms have one dtype, and each label one size besides 1.
   void CheckTerms() const {
     const DType dtype = writer_.DTypeOf(terms_[0].name);
     for (const Term& term : terms_) {
@@ -162,8 +163,8 @@ class EinsumOps {
     }
   }
 
-  // The labels of a term of `rank` dims. The dims of "..." are counted from the
-  // last one: 9, 8 and so on.
+  // Returns the labels of a term of `rank` dims. The dims of "..." are numbered
+  // from the last one: 9, 8 and so on.
   Labels Read(const std::string& text, int rank) {
     Labels labels;
     const size_t dots = text.find("...");
@@ -192,7 +193,7 @@ class EinsumOps {
     return labels;
   }
 
-  // Without "->": the dims of "...", then the letters that stand once, sorted.
+  // Without "->": the dims of "...", then the letters that occur once, sorted.
   Labels Implicit() const {
     Labels all;
     for (const Term& term : terms_) {
@@ -206,7 +207,7 @@ class EinsumOps {
     return out;
   }
 
-  // Of a label that stands twice in a term only equal indices count.
+  // Reduces a label that occurs twice in a term to the diagonal.
   void TakeDiagonals(Term* term) {
     for (size_t j = 1; j < term->labels.size();) {
       if (term->labels.find(term->labels[j]) == j) {
@@ -218,8 +219,8 @@ class EinsumOps {
     }
   }
 
-  // The dims of the label become the last ones, and then one of size * size, of
-  // which each (size + 1)-th element is on the diagonal.
+  // Moves the label's dims to the end and reshapes them to one of size * size,
+  // in which every (size + 1)-th element is on the diagonal.
   void TakeDiagonal(char label, Term* term) {
     const DDim dims = writer_.DimsOf(term->name);
     const size_t i = term->labels.find(label);
@@ -261,8 +262,7 @@ class EinsumOps {
                          {"steps", Ints{size + 1}}});
   }
 
-  // A dim of size 1 is repeated where another term has more of that label, so
-  // the other term's dim is the one to keep.
+  // Drops dims of size 1 that another term broadcasts to a larger size.
   void DropRepeated(Term* term) {
     const Labels dropped = Only(term->labels, [&](char label) {
       return Sizes(*term, {label})[0] == 1 &&
@@ -285,7 +285,7 @@ class EinsumOps {
     return Append("reduce_sum", x, {{"dim", axes}});
   }
 
-  // Sums over all labels but these.
+  // Sums over all labels except these.
   Term SumAllBut(const Term& term, const Labels& needed) {
     Ints axes;
     for (size_t i = 0; i < term.labels.size(); ++i) {
@@ -335,8 +335,8 @@ class EinsumOps {
     return {product, all};
   }
 
-  // Whether these dims of `term` are, or may be made, one by a reshape, for
-  // which 0 is no size and only one may be unknown.
+  // Whether these dims of `term` are one dim, or can be reshaped to one.
+  // Reshape does not allow size 0 and allows only one unknown size.
   bool IsOneDim(const Term& term, const Labels& labels) const {
     const Ints sizes = Sizes(term, labels);
     return std::all_of(sizes.begin(), sizes.end(), [&](int64_t size) {
@@ -353,7 +353,7 @@ class EinsumOps {
     return sizes;
   }
 
-  // [batch..., the product of `rows`, that of `columns`].
+  // Reshapes to [batch..., product of `rows`, product of `columns`].
   std::string Matrix(const Term& term,
                      const Labels& batch,
                      const Labels& rows,
@@ -364,7 +364,7 @@ class EinsumOps {
     for (const Labels& labels : {rows, columns}) {
       int64_t size = 1;
       for (const int64_t one : Sizes(term, labels)) {
-        // An unknown size is that of one label.
+        // An unknown size occurs only in a single label.
         size = one < 0 ? one : DDim{size, one}.numel();
       }
       shape.push_back(size);
@@ -372,7 +372,7 @@ class EinsumOps {
     return Append("reshape", x, {{"shape", shape}});
   }
 
-  // The dims of `term` in this order of labels; 1 for those that it lacks.
+  // Permutes the dims of `term` into this order; missing labels get size 1.
   std::string InOrder(const Term& term, const Labels& labels) {
     Ints order, missing;
     for (size_t i = 0; i < labels.size(); ++i) {
@@ -395,10 +395,10 @@ class EinsumOps {
   EinsumWriter& writer_;
   std::vector<Term> terms_;
   Labels out_;
-  int dots_ = 0;  // how many dims "..." stands for, at most
+  int dots_ = 0;  // the most dims that "..." represents
 };
 
-// Writes into a program.
+// Writes the ops into a program.
 class ProgramWriter : public EinsumWriter {
  public:
   ProgramWriter(Program* program, const SourceLocation& location)
@@ -412,7 +412,7 @@ class ProgramWriter : public EinsumWriter {
     is_new_ = true;
     return program_.Output("Out").name();
   }
-  // What an op made needs no copy; what the caller gave gets a name of its own.
+  // An op's output needs no copy; an input of the caller gets a new name.
   std::string AppendLast(const std::string& type,
                          const std::string& x,
                          AttributeMap attributes) override {

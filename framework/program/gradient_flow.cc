@@ -45,7 +45,7 @@ GradientFlow::GradientFlow(const BlockDesc& block,
       leads_(values.size(), false),
       needs_(values.size(), false),
       first_reader_(values.size(), -1) {
-  // A loss that no op of the block makes or reads.
+  // No op of the block writes or reads the loss.
   if (loss_ < 0) FailNoPath("");
   FindWhatLeads();
   FindParameters();
@@ -143,8 +143,8 @@ void GradientFlow::FailNoPath(const std::string& parameter) const {
                   WhyNot(from));
 }
 
-// Follows what `from` is read by, where it leads to the loss, up to the first
-// op that passes no gradient on.
+// Follows the readers of `from` towards the loss, up to the first op that
+// passes no gradient; returns why.
 std::string GradientFlow::WhyNot(const std::vector<int>& from) const {
   if (from.empty()) return "the loss does not depend on it";
   std::vector<bool> reached(values_.size(), false);

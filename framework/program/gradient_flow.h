@@ -8,31 +8,31 @@
 
 namespace sluice::framework {
 
-// Which values of a program need a gradient: those on a path from a wanted
-// variable to the loss. Gradients flow through float variables that do not
-// stop them, and never into the op that wrote a persistable variable: what is
-// kept from run to run is a parameter, not a function of others. Of this room
-// only.
+// Finds the values of a program that need a gradient: those on a path from a
+// wanted variable to the loss. Gradients flow through float variables that do
+// not stop them, but never into the op that wrote a persistable variable: a
+// value kept between runs is a parameter, not a function of others. Internal to
+// framework/program.
 class GradientFlow {
  public:
   struct Request {
     std::string loss;
     std::vector<std::string> parameters;  // whose gradients are wanted
-    std::set<std::string> stops;          // as if stop_gradient were set
+    std::set<std::string> stops;          // treated like stop_gradient
   };
 
-  // Raises InvalidArgument for a path with no gradient: when no path leads to
-  // the loss, or one leads through an op that has no gradient.
+  // Raises InvalidArgument if no path leads to the loss, or one leads through
+  // an op without gradient.
   GradientFlow(const BlockDesc& block,
                const ValueTable& values,
                Request request);
 
   int loss() const { return loss_; }
   bool Needs(int value) const { return needs_[value]; }
-  // The index of the first op that passes the value on to the loss; -1 for
-  // the loss itself.
+  // Returns the index of the first op on a path from the value to the loss; -1
+  // for the loss itself.
   int FirstReader(int value) const { return first_reader_[value]; }
-  // The value of request.parameters[i]; -1 where there is no path.
+  // The value of request.parameters[i]; -1 without a path.
   const std::vector<int>& parameters() const { return parameters_; }
 
   // Raises InvalidArgument: no gradient reaches `parameter` ("" for all).

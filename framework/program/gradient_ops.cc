@@ -35,7 +35,7 @@ void CheckAttributesKnown(const OpDesc& forward, const OpDesc& gradient) {
   }
 }
 
-// In place of an output that nobody needs but that others stand behind.
+// Placeholder for an unwanted output, so that later ones keep their positions.
 const char* const kUnused = "";
 
 }  // namespace
@@ -87,8 +87,8 @@ void GradientOps::AddGradientsOf(int index) {
   }
 }
 
-// The gradient ops that have something to read and something to give, with
-// the outputs that somebody needs. Several may pass variables to each other.
+// Returns the gradient ops with a nonzero input and a needed output; unneeded
+// outputs are dropped. The ops may use each other's outputs.
 std::vector<OpDesc> GradientOps::NeededOps(const Context& context) const {
   const auto gradient =
       Registry::Global().Schema(context.forward.type).gradient_fn();
@@ -130,7 +130,7 @@ std::vector<OpDesc> GradientOps::NeededOps(const Context& context) const {
   return needed;
 }
 
-// False when all gradients that it reads are zero.
+// Returns false when all gradients that the op reads are zero.
 bool GradientOps::HasInput(const Context& context,
                            const OpDesc& op,
                            const std::set<std::string>& made) const {
@@ -232,12 +232,15 @@ void GradientOps::CheckNotOverwritten(const Context& context,
   const int latest = values_.Latest(var);
   if (wanted == latest) return;
   const int writer = values_.value(latest).writer;
+  const OpDesc& overwrites = block_.ops[writer];
   platform::Fail(ErrorCode::kInvalidArgument, "backward.overwritten",
                  "the gradient of op {} ({}) needs variable {} as the op saw "
-                 "it, but op {} ({}) overwrites it; let that write another "
+                 "it, but op {} ({}{}) overwrites it; let that write another "
                  "variable",
-                 context.index, forward.type, var, writer,
-                 block_.ops[writer].type);
+                 context.index, forward.type, var, writer, overwrites.type,
+                 overwrites.purpose == OpPurpose::kOptimize
+                     ? ", an optimizer's step"
+                     : "");
 }
 
 void GradientOps::Add(int origin, OpDesc op) {
@@ -269,7 +272,7 @@ std::string GradientOps::Fill(int origin,
   return made;
 }
 
-// All contributions to the gradient of `value` are there.
+// Called when all contributions to the gradient of `value` exist.
 void GradientOps::Finish(int value,
                          int reader,
                          const SourceLocation& location) {
@@ -295,7 +298,7 @@ void GradientOps::Finish(int value,
   contributions_.erase(found);
 }
 
-// Gradient ops of the same forward op may read it as well.
+// Other gradient ops of the same forward op may read the variable as well.
 void GradientOps::Rename(const Use& use, const std::string& name) {
   const auto rename = [&](auto* arguments) {
     for (auto& [argument, vars] : *arguments) {
@@ -310,7 +313,7 @@ void GradientOps::Rename(const Use& use, const std::string& name) {
   taken_.erase(use.name);
 }
 
-// `name`, or with a number after it where that is taken.
+// Returns `name`, with a number appended if it is taken.
 std::string GradientOps::NewName(const std::string& name) {
   std::string free = name;
   for (int i = 1; block_.FindVar(free) != nullptr || taken_.count(free) > 0;

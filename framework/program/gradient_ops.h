@@ -11,10 +11,10 @@
 namespace sluice::framework {
 
 // Writes the gradient ops of a program, from the loss back to the parameters.
-// Each op that contributes to a value's gradient writes a variable of its own;
-// once the first reader of the value has been passed all contributions are
-// there: a single one gets the gradient's name, several are summed. Of this
-// room only; block, values and flow must outlive it.
+// Each op that contributes to a value's gradient writes a variable of its own.
+// After the first reader of the value all contributions exist: a single one
+// gets the gradient's name, several are summed. Internal to framework/program;
+// block, values and flow must outlive it.
 class GradientOps {
  public:
   GradientOps(const BlockDesc& block,
@@ -22,10 +22,10 @@ class GradientOps {
               const GradientFlow& flow)
       : block_(block), values_(values), flow_(flow) {}
 
-  // The ops, in order; `location` is that of the first, which fills the
-  // gradient of the loss. Raises as AppendBackward. Call it once.
+  // Returns the ops in order; `location` is that of the first, which fills the
+  // gradient of the loss. Raises what AppendBackward raises. Call it once.
   std::vector<OpDesc> Make(const SourceLocation& location);
-  // The variable that holds the gradient of `value`; "" when it has none.
+  // Returns the variable of the gradient of `value`; "" if it has none.
   std::string GradOf(int value) const;
 
  private:
@@ -35,8 +35,7 @@ class GradientOps {
     size_t op;
     std::string name;
   };
-  // What the names of gradients in one op's gradient ops mean: the values of
-  // that op.
+  // Maps the variable names in the gradient ops of one op to values of that op.
   struct Context {
     int index;
     const OpDesc& forward;
@@ -74,7 +73,7 @@ class GradientOps {
   const ValueTable& values_;
   const GradientFlow& flow_;
   std::vector<OpDesc> ops_;
-  std::vector<int> origins_;  // the index of the forward op of each
+  std::vector<int> origins_;  // the index of each op's forward op
   std::set<std::string> taken_;
   std::map<int, std::vector<Use>> contributions_;  // by value
   std::map<int, std::string> grads_;               // by value

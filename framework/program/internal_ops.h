@@ -4,9 +4,9 @@
 
 namespace sluice::framework {
 
-// While one lives, this thread may append ops to programs that otherwise only
-// passes make, when a plan is prepared: for parts of plans that run by
-// themselves. Such a program is prepared without passes.
+// While one exists, this thread may append ops to programs that otherwise only
+// passes create: to run a section of a plan by itself. Such a program is
+// prepared without passes.
 class SLUICE_API InternalOpsGuard {
  public:
   InternalOpsGuard();

@@ -8,10 +8,10 @@
 
 namespace sluice::framework {
 
-// A run of a program with collective ops by its user, from beginning to end;
-// for other programs, and with one rank, it does nothing. All ranks have to
-// begin equally many: an error before data moves, which one rank catches, would
-// shift its runs against the others'. So they are counted, and the World
+// A complete run of a program with collective ops by the user; for other
+// programs, and with one rank, it does nothing. All ranks must begin equally
+// many: if one rank catches an error before data moves, its later runs would no
+// longer match those of the others. So the runs are counted, and the World
 // compares the counts.
 class SLUICE_API JointRun {
  public:
@@ -20,9 +20,9 @@ class SLUICE_API JointRun {
   JointRun(const JointRun&) = delete;
   JointRun& operator=(const JointRun&) = delete;
 
-  // Why it has ended without a result: others are told where counts differ.
+  // Notes why the run failed, for the error of ranks with other counts.
   void Failed(std::string_view why) noexcept;
-  // Whether this thread is in one: the blocks and stretches of the program.
+  // Whether this thread is in one, e.g. in a block or stretch of the program.
   static bool InOne();
 
  private:
@@ -30,7 +30,7 @@ class SLUICE_API JointRun {
   const bool outer_;
 };
 
-// What `run` returns, in a JointRun.
+// Returns the result of `run`, called in a JointRun.
 template <typename Run>
 auto RunJointly(const Program& program, Run run) {
   JointRun joint(program);

@@ -33,7 +33,7 @@ void AddLocation(const SourceLocation& location,
                  platform::Error* error) noexcept {
   try {
     const std::string created = DescribeLocation(location);
-    // An error of an op that a function for several ops added has it.
+    // An op that a function added for several ops has it already.
     if (std::string_view(error->what()).find(created) != std::string::npos) {
       return;
     }
@@ -333,7 +333,7 @@ std::shared_ptr<const Program> Program::BlockProgram(int block) const try {
 std::string Program::NewName(std::string_view op, std::string_view argument) {
   int& count = op_counts_.find(op)->second;
   std::string name = platform::Format("{}_{}.{}", op, count, argument);
-  // Somebody may have chosen the very same name, or a file brought it.
+  // A user or a file may have used the same name.
   const auto is_taken = [&](const BlockDesc& block) {
     return block.FindVar(name) != nullptr;
   };
@@ -388,7 +388,7 @@ const OpDesc& Program::AppendOp(OpDesc op) {
   const size_t vars = blocks_[current_block_].vars().size();
   const auto count = op_counts_.find(op.type);
   const int ops = count == op_counts_.end() ? 0 : count->second;
-  // The program is as it was, whatever is thrown.
+  // Restores the program on any exception.
   const auto take_back = [&] {
     blocks_[current_block_].ShrinkVars(vars);
     const auto counted = op_counts_.find(op.type);
@@ -469,7 +469,7 @@ const OpDesc& Program::AppendChecked(OpDesc* added_op) {
   return blocks_[current_block_].ops.emplace_back(std::move(op));
 }
 
-// Whether an output may be a variable that is there already.
+// Checks that an output may be an existing variable.
 void Program::CheckOutput(const OpDesc& op,
                           const std::string& argument,
                           const VarDesc& made,

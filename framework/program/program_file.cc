@@ -1,4 +1,4 @@
-// The half of program_io.h that touches files.
+// The functions of program_io.h that access files.
 #include <new>
 
 #include "sluice/framework/files/file.h"

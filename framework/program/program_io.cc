@@ -106,7 +106,7 @@ void Store(const BlockDesc& block, proto::Block* stored) {
   }
 }
 
-// The ProgramData of a file whose seal is whole.
+// Returns the ProgramData of a file after checking magic, version and checksum.
 proto::ProgramData Open(std::string_view bytes) {
   CheckSize(bytes.size());
   proto::ProgramFile file;
@@ -121,8 +121,8 @@ proto::ProgramData Open(std::string_view bytes) {
                  "the program has format {}, this build reads up to {}: it "
                  "was written by a newer Sluice",
                  file.format_version(), kFormatVersion);
-  // Comparing with what would have been written finds what the parser lets
-  // pass: fields that are not ours, twice the same, the version 0.
+  // Comparing with a new serialization detects what the parser accepts: unknown
+  // fields, duplicates, version 0.
   SLUICE_ENFORCE(file.format_version() >= 1 &&
                      file.checksum() == Checksum(file.program()) &&
                      file.SerializeAsString() == bytes,
@@ -221,7 +221,7 @@ void Declare(const proto::Variable& stored, Program* program) {
   program->SetStopGradient(stored.name(), stored.stop_gradient());
 }
 
-// `load(item)` for each; errors say which of them it was.
+// Calls `load(item)` for each item; errors name its index.
 template <typename Items, typename Call>
 void ForEach(const char* what, const Items& items, Call load) {
   for (int i = 0; i < items.size(); ++i) {
@@ -234,8 +234,8 @@ void ForEach(const char* what, const Items& items, Call load) {
   }
 }
 
-// Puts a file's blocks into a program: a block's ops are added after the blocks
-// that they run.
+// Loads a file's blocks into a program: a block's ops are added after the
+// blocks that they run.
 class BlockLoader {
  public:
   explicit BlockLoader(const proto::ProgramData& data)
@@ -301,7 +301,7 @@ class BlockLoader {
   }
 
   const proto::ProgramData& data_;
-  std::vector<int> new_index_;  // by the file's; -1: not there yet
+  std::vector<int> new_index_;  // by the file's index; -1: not loaded yet
   Program program_;
 };
 
@@ -313,7 +313,7 @@ std::string SerializeProgram(const Program& program) try {
   for (const BlockDesc& block : program.blocks()) {
     Store(block, data.add_blocks());
   }
-  constexpr size_t kEnvelope = 64;  // and a little more
+  constexpr size_t kEnvelope = 64;  // an upper bound of its size
   CheckSize(data.ByteSizeLong() + kEnvelope);
   proto::ProgramFile file;
   file.set_magic(std::string(kMagic));
@@ -326,7 +326,7 @@ std::string SerializeProgram(const Program& program) try {
 }
 
 bool IsProgramFile(std::string_view begin) {
-  // Field 1 of ProgramFile, of wire type 2, and its length.
+  // The tag of ProgramFile's field 1 (wire type 2), and its length.
   const std::string magic = "\n" +
                             std::string(1, static_cast<char>(kMagic.size())) +
                             std::string(kMagic);

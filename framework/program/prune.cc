@@ -20,7 +20,7 @@ void AddNames(const Arguments& arguments, Names* names) {
   }
 }
 
-// The ops that `wanted` is computed from.
+// Returns the ops on which `wanted` depends.
 std::vector<const OpDesc*> NeededOps(const std::vector<OpDesc>& ops,
                                      Names wanted) {
   std::vector<const OpDesc*> needed;
@@ -32,7 +32,7 @@ std::vector<const OpDesc*> NeededOps(const std::vector<OpDesc>& ops,
         [&](const std::string& name) { return wanted.contains(name); });
     if (!is_needed) continue;
     needed.push_back(&ops[i]);
-    // Values that it replaces are of no use, unless something else reads them.
+    // Earlier values of its outputs are not needed, unless they are read.
     for (const std::string& name : made) {
       wanted.erase(name);
     }
@@ -44,7 +44,7 @@ std::vector<const OpDesc*> NeededOps(const std::vector<OpDesc>& ops,
 
 int64_t CopyBlock(const Program& from, int block, Program* to);
 
-// The op, with the blocks that it runs in `to`.
+// Copies the op, and the blocks that it runs into `to`.
 OpDesc CopyWithBlocks(const Program& from, OpDesc op, Program* to) {
   for (const char* attribute : BlockAttributes(op)) {
     auto& block = std::get<int64_t>(op.attributes[attribute]);

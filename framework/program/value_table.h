@@ -10,18 +10,18 @@
 
 namespace sluice::framework {
 
-// The values of a block. Ops may write a variable again, so a variable is
-// several values: the one it begins with (a feed, a parameter), and one for
-// each op that writes it. Values have numbers from 0 on. The block must
-// outlive the table, unchanged. Of this room only.
+// The values of a block. Ops may write a variable again, so a variable has
+// several values: an initial one (a feed, a parameter), and one for each op
+// that writes it. Values are numbered from 0. The block must outlive the table,
+// unchanged. Internal to framework/program.
 class ValueTable {
  public:
   struct Value {
     const VarDesc* var;
-    int writer;  // the index of the op that made it; -1: it was there before
+    int writer;  // the index of the op that wrote it; -1: initial
   };
   struct OpValues {
-    std::vector<int> inputs;  // those whose data is read, not their shape only
+    std::vector<int> inputs;  // those whose data is read, not only the shape
     std::vector<int> outputs;
   };
 
@@ -31,12 +31,12 @@ class ValueTable {
   int size() const { return static_cast<int>(values_.size()); }
   const OpValues& op(int index) const { return ops_[index]; }
 
-  // The value of `variable` before (behind) op `index`.
+  // Return the value of `variable` before (after) op `index`.
   int Before(int index, std::string_view variable) const;
   int Behind(int index, std::string_view variable) const {
     return Before(index + 1, variable);
   }
-  // Behind the last op; -1 for an unknown variable.
+  // Returns the value after the last op; -1 for an unknown variable.
   int Latest(std::string_view variable) const;
 
  private:

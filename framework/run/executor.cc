@@ -8,13 +8,12 @@
 #include <utility>
 
 #include "sluice/framework/inspect/explain.h"
-#include "sluice/framework/measure/record_store.h"
+#include "sluice/framework/plan/cost_model.h"
 #include "sluice/framework/plan/known_values.h"
 #include "sluice/framework/plan/plan_builder.h"
-#include "sluice/framework/plan/tuning_mode.h"
 #include "sluice/framework/program/joint_run.h"
+#include "sluice/framework/run/run_hooks.h"
 #include "sluice/framework/run/stretches.h"
-#include "sluice/framework/run/tune_program.h"
 #include "sluice/platform/device.h"
 #include "sluice/platform/diagnostics/logging.h"
 #include "sluice/platform/error.h"
@@ -26,8 +25,8 @@ using platform::ErrorCode;
 
 namespace {
 
-// What is kept whatever it takes, and what the rest is bounded by: programs
-// that are fed many lengths have a plan for each.
+// Plans that are always kept, and the limits for the others: programs with
+// feeds of many lengths have a plan for each.
 constexpr size_t kKeptPlans = 16;
 constexpr size_t kMaxPlans = 1024;
 constexpr size_t kMaxBytes = size_t{512} << 20;
@@ -42,7 +41,7 @@ bool SameFeeds(const Feeds& feeds, const std::vector<FeedSpec>& specs) {
   while (same < feeds.size() && Matches(feeds[same], specs[same])) {
     ++same;
   }
-  // In another order: each has one in the other list, and so only one.
+  // In another order: each feed matches one spec, and so exactly one.
   const auto first = static_cast<ptrdiff_t>(same);
   return std::all_of(feeds.begin() + first, feeds.end(),
                      [&](const auto& feed) {
@@ -64,8 +63,8 @@ struct CacheEntry {
   uint64_t version = 0;
   uint64_t hints = 0;
   size_t hash = 0;
-  uint64_t records = 0;  // RecordStore::generation
-  bool has_run = false;  // or a plan for the same that it has replaced
+  uint64_t costs = 0;    // CostGeneration()
+  bool has_run = false;  // this plan, or one that it replaced
   std::shared_ptr<const Plan> plan;
 
   bool Matches(const Program& program,
@@ -84,7 +83,7 @@ struct CacheEntry {
   }
 };
 
-// The same for the same feeds in any order.
+// The hash does not depend on the order of the feeds.
 size_t HashOf(const Program& program, const Feeds& feeds) {
   size_t hash = program.uid() * 31 + program.version();
   for (const auto& [name, tensor] : feeds) {
@@ -128,14 +127,14 @@ void CheckProgramOf(const FetchTarget& fetch, const Program& program) {
 
 }  // namespace
 
-// The plan used last stands first.
+// The plan used last is the first entry.
 struct Executor::Cache {
   using Entries = std::list<CacheEntry>;
 
   mutable std::mutex mutex;
   Entries entries;
   std::unordered_multimap<size_t, Entries::iterator> by_hash;
-  // Of the last run in several stretches: the program's uid, its plans.
+  // For the last run in several stretches: the program's uid, its plans.
   std::pair<uint64_t, std::vector<NamedPlan>> stretches;
 
   void Add(CacheEntry entry) {
@@ -176,11 +175,11 @@ Executor::Executor(PlaceKey place, PlanOptions options) try
 
 Executor::~Executor() = default;
 
-// A plan that older records decided is dropped; has_run is what it knew then.
+// Drops a plan that was prepared with older costs; has_run is then its flag.
 std::shared_ptr<const Plan> Executor::Lookup(const Program& program,
                                              const Feeds& feeds,
                                              const Fetches& fetches,
-                                             uint64_t records,
+                                             uint64_t costs,
                                              bool* has_run) {
   const uint64_t hints = KernelHintState();
   const int threads = platform::NumThreads();
@@ -190,7 +189,7 @@ std::shared_ptr<const Plan> Executor::Lookup(const Program& program,
   const auto matches = [&](const CacheEntry& entry) {
     return entry.Matches(program, feeds, fetches, hints, threads);
   };
-  // Most runs are like the one before, and need no hash.
+  // Most runs are like the last one, and need no hash.
   auto found = entries.begin();
   if (!matches(*found)) {
     const auto [begin, end] =
@@ -201,7 +200,7 @@ std::shared_ptr<const Plan> Executor::Lookup(const Program& program,
     found = position->second;
     entries.splice(entries.begin(), entries, found);
   }
-  if (found->records == records) return found->plan;
+  if (found->costs == costs) return found->plan;
   *has_run = found->has_run;
   cache_->Remove(found);
   return nullptr;
@@ -223,9 +222,9 @@ std::shared_ptr<const Plan> Executor::PrepareWith(const Program& program,
                                                   const Feeds& feeds,
                                                   const Fetches& fetches,
                                                   bool handed_on) try {
-  const uint64_t records = RecordStore::Default().generation();
+  const uint64_t costs = CostGeneration();
   bool has_run = false;
-  if (auto plan = Lookup(program, feeds, fetches, records, &has_run)) {
+  if (auto plan = Lookup(program, feeds, fetches, costs, &has_run)) {
     return plan;
   }
   std::vector<std::string> names;
@@ -237,7 +236,7 @@ std::shared_ptr<const Plan> Executor::PrepareWith(const Program& program,
                    program.version(),
                    KernelHintState(),
                    HashOf(program, feeds),
-                   records,
+                   costs,
                    has_run,
                    PlanBuilder(program, SpecsOf(feeds, handed_on),
                                std::move(names), place_, options_)
@@ -250,7 +249,7 @@ std::shared_ptr<const Plan> Executor::PrepareWith(const Program& program,
   platform::RaiseOutOfMemory();
 }
 
-// Whether it is the plan's first run.
+// Returns whether it is the plan's first run, and marks it as run.
 bool Executor::NoteRun(const Plan* plan) {
   const std::lock_guard lock(cache_->mutex);
   for (CacheEntry& entry : cache_->entries) {
@@ -264,18 +263,9 @@ std::shared_ptr<const Plan> Executor::PrepareToRun(const Program& program,
                                                    const Fetches& fetches,
                                                    Scope* scope) try {
   auto plan = Prepare(program, feeds, fetches);
-  if (TuningModeOfEnvironment() != TuningMode::kMeasure) return plan;
-  if (!NoteRun(plan.get()) || !LacksRecords(*plan)) return plan;
-  TuneOptions options;
-  options.budget_seconds = TuningSecondsOfEnvironment();
-  try {
-    Tune(*this, program, feeds, fetches, scope, options);
-  } catch (const platform::Error& error) {
-    // The run itself will say what is wrong with the program.
-    platform::Log(platform::LogLevel::kWarning,
-                  "SLUICE_TUNE=measure: the plan is run untuned: {}",
-                  error.what());
-  }
+  RunHooks* const hooks = ActiveRunHooks();
+  if (hooks == nullptr || !NoteRun(plan.get())) return plan;
+  hooks->BeforeFirstRun(*this, program, *plan, feeds, fetches, scope);
   return Prepare(program, feeds, fetches);
 } catch (const std::bad_alloc&) {
   platform::RaiseOutOfMemory();
@@ -318,7 +308,7 @@ std::string Executor::Explain(const Program& program) const {
       plans = cache_->stretches.second;
     }
   }
-  // Otherwise it has been prepared since, for other feeds.
+  // Otherwise the last plan was prepared later, for other feeds.
   const bool of_last_run =
       std::any_of(plans.begin(), plans.end(),
                   [&](const NamedPlan& plan) { return plan.second == last; });

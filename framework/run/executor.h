@@ -13,7 +13,7 @@
 
 namespace sluice::framework {
 
-// What to fetch: a Var or the name of one.
+// A value to fetch: a Var or its name.
 class FetchTarget {
  public:
   // NOLINTBEGIN(google-explicit-constructor)
@@ -23,7 +23,7 @@ class FetchTarget {
   FetchTarget(const char* name) : name_(name) {}
   // NOLINTEND(google-explicit-constructor)
   const std::string& name() const { return name_; }
-  // That of the Var; null for a name.
+  // The program of the Var; null for a name.
   const Program* program() const { return program_; }
 
  private:
@@ -32,16 +32,16 @@ class FetchTarget {
 };
 using Fetches = std::vector<FetchTarget>;
 
-// A plan, and what it is of a program that runs in several stretches.
+// A plan and its label, "program, stretch 2" or "block 3, stretch 1".
 using NamedPlan = std::pair<std::string, std::shared_ptr<const Plan>>;
 
 // Runs programs at a place. Prepares a plan for each signature of feeds (names,
 // shapes, dtypes, places, in any order), fetches, thread count and active
-// hints, and keeps those used last: 16, and up to 1024 as long as all of them
-// take no more than 512 MiB (see Plan::KeptBytes). Prepares a plan again
-// when it is next used after the process got more records. Kernels missing at
-// the place fall to the CPU, and Explain says so. Thread-safe; programs may be
-// gone once they have run.
+// hints. Keeps the plans used last: 16, and up to 1024 while all of them have
+// no more than 512 MiB (see Plan::KeptBytes). A plan is prepared again when it
+// is used after CostGeneration() has risen. Ops without a kernel at the place
+// run on the CPU, which Explain reports. Thread-safe; programs may be destroyed
+// after their runs.
 class SLUICE_API Executor {
  public:
   // Raises NotFound or Unimplemented when there is no such device.
@@ -52,43 +52,42 @@ class SLUICE_API Executor {
 
   // Runs `program` and returns a host tensor for each fetch. Persistables are
   // those of `scope`, or of the executor's own scope. Every failure is a
-  // platform::Error; the next run is not affected by it.
+  // platform::Error and does not affect the next run.
   std::vector<Tensor> Run(const Program& program,
                           const Feeds& feeds,
                           const Fetches& fetches,
                           Scope* scope = nullptr);
 
-  // The plan that Run would use. Only the signature of `feeds` matters.
+  // Returns the plan that Run would use. Only the signature of `feeds` matters.
   std::shared_ptr<const Plan> Prepare(const Program& program,
                                       const Feeds& feeds,
                                       const Fetches& fetches);
 
-  // The same, tuned with the values of `feeds` and `scope` where it has not
-  // been run yet and SLUICE_TUNE is "measure" (plan/tuning_mode.h): what Run
-  // calls first.
+  // Returns the plan after RunHooks::BeforeFirstRun, if it has not run yet,
+  // with the values of `feeds` and `scope`. Run calls this first.
   std::shared_ptr<const Plan> PrepareToRun(const Program& program,
                                            const Feeds& feeds,
                                            const Fetches& fetches,
                                            Scope* scope = nullptr);
 
-  // Why each op of the plan prepared last for `program` runs where it does, as
-  // text; for a program that ran in several stretches, of all their plans and
-  // those of its blocks. Raises FailedPrecondition when there is no plan yet.
-  // explain.h has JSON and DOT, from a plan.
+  // Explains, as text, why each op of the plan prepared last for `program` runs
+  // where it does; for a program that ran in several stretches, for all their
+  // plans and those of its blocks. Raises FailedPrecondition when there is no
+  // plan yet. explain.h makes JSON and DOT of a plan.
   std::string Explain(const Program& program) const;
   std::shared_ptr<const Plan> LastPlan(const Program& program) const;
 
   PlaceKey place() const { return place_; }
   Scope& scope() { return scope_; }
-  // Plans in the cache.
+  // The number of plans in the cache.
   size_t cached_plans() const;
 
-  // The plan that would follow, in a program that runs in several stretches:
-  // `feeds` are what the plans before it computed (PlanRest).
+  // Prepares a later plan of a program that runs in several stretches: `feeds`
+  // are the results of the earlier plans (PlanRest).
   std::shared_ptr<const Plan> PrepareStretch(const Program& program,
                                              const Feeds& feeds,
                                              const Fetches& fetches);
-  // For Explain: the plans of a run of `program` in several stretches.
+  // For Explain: notes the plans of a run of `program` in several stretches.
   void NoteStretches(const Program& program, std::vector<NamedPlan> plans);
 
  private:
@@ -100,7 +99,7 @@ class SLUICE_API Executor {
   std::shared_ptr<const Plan> Lookup(const Program& program,
                                      const Feeds& feeds,
                                      const Fetches& fetches,
-                                     uint64_t records,
+                                     uint64_t costs,
                                      bool* has_run);
   bool NoteRun(const Plan* plan);
 

@@ -12,7 +12,7 @@
 
 namespace sluice::framework {
 
-// One op as a program: what RunOp prepares and runs.
+// A program of a single op, its feeds and its fetches.
 struct OneOp {
   Program program;
   Feeds feeds;
@@ -25,20 +25,20 @@ struct RunOpOptions {
   std::string hint{};  // e.g. "require variant=plain"
   // Outputs to compute; empty for all that are not optional.
   std::vector<std::string> outputs{};
-  // As PlanOptions::isolate.
+  // See PlanOptions::isolate.
   bool isolate = false;
 };
 
-// `inputs` and the result as RunOp has them.
+// Makes the program of RunOp; `inputs` and outputs are those of RunOp.
 SLUICE_API OneOp
 MakeOneOp(const std::string& op,
           const std::vector<std::pair<std::string, Tensor>>& inputs,
           const AttributeMap& attributes,
           const std::vector<std::string>& outputs = {});
 
-// Runs one op by itself: makes a program of it, prepares and runs that.
-// `inputs` go by argument name; a variadic argument is given several times.
-// Returns host tensors by output argument (of variadic outputs the first).
+// Runs a single op: makes a program of it, prepares and runs that. `inputs` are
+// pairs of argument name and tensor; a variadic argument has several pairs.
+// Returns host tensors by output argument (the first of a variadic one).
 //   Tensor z = RunOp("manhattan_distance", {{"X", x}, {"Y", y}})["Out"];
 SLUICE_API std::map<std::string, Tensor> RunOp(
     const std::string& op,

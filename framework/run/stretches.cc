@@ -25,8 +25,8 @@ namespace {
 
 using Values = std::map<std::string, Tensor, std::less<>>;
 
-// Outer, axis and inner size of `dims` at `axis`, which counts from the end
-// where it is negative.
+// The outer, axis and inner size of `dims` at axis `at`; a negative one counts
+// from the end.
 struct AxisView {
   int64_t outer = 1;
   int64_t size = 1;
@@ -41,7 +41,7 @@ struct AxisView {
   }
 };
 
-// Copies element `index` along the axis of `whole` from or to `part`.
+// Copies element `index` along the axis out of (`gather`) or into the whole.
 void CopySlice(const AxisView& view,
                int64_t index,
                size_t element_bytes,
@@ -74,7 +74,7 @@ Tensor SliceOf(const Tensor& whole, int64_t axis, int64_t index) {
   return part;
 }
 
-// `parts` along a new axis; `dims` are those of each where there is none.
+// Stacks `parts` along a new axis; without parts, `each` has the dims of one.
 Tensor Stack(const std::vector<Tensor>& parts,
              const VarDesc& each,
              int64_t axis,
@@ -125,13 +125,13 @@ class Runner {
   std::vector<NamedPlan> TakePlans() { return std::move(plans_); }
 
  private:
-  // A block as it is about to run: what it is fed and asked for.
+  // A block that is about to run, with its feeds and fetches.
   struct Block {
     std::shared_ptr<const Program> program;
     std::string name;
     Feeds feeds;
     Fetches fetches;
-    Values outer;  // that it gives as they are
+    Values outer;  // outer values that it returns unchanged
 
     Tensor* Feed(const std::string& var) {
       for (auto& [fed, tensor] : feeds) {
@@ -167,7 +167,7 @@ class Runner {
 
 void Runner::Note(const std::string& name,
                   const std::shared_ptr<const Plan>& plan) {
-  constexpr size_t kMostPlans = 64;  // loops of many shapes have many
+  constexpr size_t kMostPlans = 64;  // loops of many shapes have many plans
   if (plans_.size() >= kMostPlans) return;
   const bool known =
       std::any_of(plans_.begin(), plans_.end(),
@@ -175,7 +175,7 @@ void Runner::Note(const std::string& name,
   if (!known) plans_.emplace_back(name, plan);
 }
 
-// What a block op reads: computed before, or a persistable variable.
+// Returns an input of a block op: an earlier result, or a persistable variable.
 Tensor Runner::ValueOf(const std::string& var, const Values& values) const {
   const auto found = values.find(var);
   if (found != values.end()) return found->second;
@@ -252,7 +252,7 @@ std::vector<Tensor> Runner::RunIf(const Program& program,
   return tensors;
 }
 
-// Where the elements of a sequence are, and how many there are.
+// The elements of a sequence along an axis, and their number.
 struct Sequence {
   Tensor tensor;
   int64_t axis;

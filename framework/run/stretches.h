@@ -9,17 +9,17 @@
 
 namespace sluice::framework {
 
-// How one plan is run: Plan::Run, or RunObserved.
+// A function that runs one plan, like Plan::Run or RunObserved.
 using RunPlan = std::function<std::vector<Tensor>(
     const Plan& plan, const Feeds& feeds, Scope* scope)>;
 
-// Runs `first`, the plan of `feeds` and `fetches`, and then what it leaves
-// (PlanRest): runs the blocks of ops that hold some, prepares the next plan
-// with what is known by then, and so on. Plans, those of blocks too, are kept
-// by `executor` like any other. Values cross from one plan to the next on the
-// host. Returns the fetches. Raises what plans raise, with the op that runs a
-// block and the number of the iteration, and ResourceExhausted for a loop that
-// does not end.
+// Runs `first`, the plan of `feeds` and `fetches`, and then its rest
+// (PlanRest): runs the blocks of block ops, prepares the next plan with the
+// values known by then, and so on. `executor` keeps all plans, including those
+// of blocks, like any other. Values pass from one plan to the next on the host.
+// Returns the fetches. Raises what plans raise, with the op that runs a block
+// and the number of the iteration, and ResourceExhausted for a loop that
+// exceeds its limit.
 SLUICE_API std::vector<Tensor> RunStretches(
     Executor& executor,
     const Program& program,

@@ -8,7 +8,7 @@
 
 namespace sluice::framework {
 
-// Each alternative is made in its place, which a failure leaves untouched.
+// Constructs each alternative in place, so that a failure leaves no damage.
 Attribute::Attribute(const Attribute& other)
     : Variant(std::visit(
           [](const auto& held) {

@@ -23,10 +23,10 @@ using AttributeVariant = std::variant<bool,
                                       platform::DType>;
 }  // namespace internal
 
-// The value of an op's attribute. The order of the alternatives is stored in
-// program files: add at the end only. It is the variant, but for its copy:
-// that of libstdc++ 12 has undefined behaviour when memory runs out in it (it
-// destroys the variant that is not there yet).
+// The value of an op's attribute. Program files store the index of the
+// alternative: add new ones at the end only. The class replaces the variant's
+// copy constructor: that of libstdc++ 12 has undefined behaviour when memory
+// runs out (it destroys a variant that was not constructed).
 class SLUICE_API Attribute : public internal::AttributeVariant {
  public:
   using Variant = internal::AttributeVariant;
@@ -58,7 +58,7 @@ inline AttrType TypeOf(const Attribute& value) {
   return static_cast<AttrType>(value.index());
 }
 
-// The AttrType whose C++ type is T: AttrTypeOf<double>() == kFloat.
+// Returns the AttrType whose C++ type is T: AttrTypeOf<double>() == kFloat.
 template <typename T>
 constexpr AttrType AttrTypeOf() {
   return static_cast<AttrType>(Attribute(T{}).index());
@@ -66,11 +66,11 @@ constexpr AttrType AttrTypeOf() {
 
 // "bool", "int", "float", "string", "ints", "floats", "strings", "dtype".
 SLUICE_API std::string_view ToString(AttrType type);
-// As it reads in a program: 3, 0.5, "NCHW", [1, 2], float32.
+// Formats a value as in a program: 3, 0.5, "NCHW", [1, 2], float32.
 SLUICE_API std::string ToString(const Attribute& value);
 
-// `value` as `type` where nothing is lost by it (an int is also a float, an
-// empty list is a list of anything); false when it is not of that type.
+// Converts `value` to `type` if that loses nothing (an int is also a float, an
+// empty list is a list of anything); else returns false.
 SLUICE_API bool ConvertAttribute(AttrType type, Attribute* value);
 
 }  // namespace sluice::framework

@@ -13,9 +13,9 @@ namespace sluice::framework {
 
 inline constexpr int64_t kUnknownDim = -1;
 
-// A shape of at most kMaxRank dimensions, held inline. In programs a dimension
-// may be unknown (-1) and so may the rank; a Tensor's shape is always known.
-// A value type; not synchronised.
+// A shape of at most kMaxRank dimensions, stored inline. In programs dimensions
+// and the rank may be unknown (-1); a Tensor's shape is always known. A value
+// type; not synchronised.
 class SLUICE_API DDim {
  public:
   static constexpr int kMaxRank = 8;
@@ -36,8 +36,8 @@ class SLUICE_API DDim {
   // True when the rank and every size are known.
   bool known() const;
 
-  // The size of an axis from 0 on. Raises InvalidArgument while the rank is
-  // unknown: there is no size to read then, not even an unknown one.
+  // Returns the size of an axis, counted from 0. Raises InvalidArgument while
+  // the rank is unknown: then axes have no sizes, not even unknown ones.
   int64_t operator[](int axis) const {
     if (rank_ < 0) [[unlikely]] {
       RaiseUnknownRank();
@@ -55,20 +55,20 @@ class SLUICE_API DDim {
   const int64_t* begin() const { return sizes_.data(); }
   const int64_t* end() const { return sizes_.data() + (rank_ < 0 ? 0 : rank_); }
 
-  // The number of elements. Raises InvalidArgument while a size is unknown and
-  // OutOfRange when the product does not fit into int64.
+  // Returns the number of elements. Raises InvalidArgument while a size is
+  // unknown and OutOfRange when it does not fit into int64.
   int64_t numel() const;
-  // The product of the sizes of axes [first, last). Raises as numel.
+  // Returns the number of elements in axes [first, last). Raises as numel does.
   int64_t Product(int first, int last) const;
 
   // Removes axes [first, last). A negative `last` counts from one past the
   // end, as in TensorFlow: RemoveDimRange(1, -2) on rank 4 removes axes 1, 2.
   void RemoveDimRange(int first, int last);
   void InsertDim(int axis, int64_t size);
-  // Axes [first, last) as a shape of their own.
+  // Returns axes [first, last) as a shape.
   DDim Subshape(int first, int last) const;
 
-  // Inline: every output of every op is compared with its plan in every run.
+  // Inline, because every run compares every output with its planned shape.
   bool operator==(const DDim& other) const {
     if (rank_ != other.rank_) return false;
     for (int axis = 0; axis < rank_; ++axis) {

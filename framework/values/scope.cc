@@ -21,7 +21,7 @@ Tensor Variable::TensorAt(platform::PlaceKey place) const {
     }
     copies_.erase(same_place);
   }
-  // From one device to another the way leads over the host.
+  // Copies between devices go through the host.
   const platform::PlaceKey host = platform::CPUPlace();
   const bool over_host = tensor.place() != host && place != host;
   copies_.push_back(

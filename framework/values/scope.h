@@ -21,14 +21,14 @@ namespace sluice::framework {
 // A named value of any type; mostly a Tensor. Owned by its scope.
 class Variable {
  public:
-  // The value as T; made first if the variable holds nothing, or another type.
+  // Returns the value as T; replaces an empty value or one of another type.
   template <typename T>
   T* GetMutable() {
     copies_.clear();
     if (!IsType<T>()) value_.emplace<T>();
     return std::any_cast<T>(&value_);
   }
-  // nullptr when it holds nothing, or another type.
+  // Returns nullptr for an empty value or one of another type.
   template <typename T>
   const T* Get() const {
     return std::any_cast<T>(&value_);
@@ -37,10 +37,9 @@ class Variable {
   bool IsType() const {
     return std::any_cast<T>(&value_) != nullptr;
   }
-  // The Tensor that it holds, at a place. A copy for another place than its own
-  // is kept until the value changes (Tensor::storage_version) or GetMutable is
-  // called. May be called by several readers at once; must not be called
-  // for a variable that holds no allocated Tensor.
+  // Returns its Tensor at a place. A copy at another place is cached until the
+  // value changes (Tensor::storage_version) or GetMutable is called. Several
+  // readers may call it at once; the variable must hold an allocated Tensor.
   SLUICE_API Tensor TensorAt(platform::PlaceKey place) const;
 
  private:
@@ -52,14 +51,13 @@ class Variable {
 
   std::any value_;
   mutable std::mutex copies_mutex_;
-  mutable std::vector<Copy> copies_;  // one a place
+  mutable std::vector<Copy> copies_;  // one for each place
 };
 
 // Variables that outlive a run: parameters, statistics, random states. A scope
-// looks into its parent for what it does not have. Looking up and creating is
-// thread-safe. Values are guarded by a ScopeLock, which runs take; users who
-// touch values or erase variables while programs run in other threads take one
-// as well.
+// also finds the variables of its parents. Lookup and creation are thread-safe.
+// A ScopeLock guards the values; runs acquire it. A caller that accesses values
+// or erases variables while other threads run programs must acquire it, too.
 class SLUICE_API Scope {
  public:
   explicit Scope(const Scope* parent = nullptr);
@@ -67,27 +65,27 @@ class SLUICE_API Scope {
   Scope(const Scope&) = delete;
   Scope& operator=(const Scope&) = delete;
 
-  // The variable of this scope, made if it is not there.
+  // Returns the variable of this scope; creates it if it does not exist.
   Variable& Var(std::string_view name);
-  // Here or in a parent; nullptr when nobody has it.
+  // Finds a variable here or in a parent; returns nullptr if there is none.
   Variable* FindVar(std::string_view name) const;
-  // False when this scope itself has no such variable. Ends the variable.
+  // Destroys a variable of this scope; returns false if there is none.
   bool EraseVar(std::string_view name);
   std::vector<std::string> LocalVarNames() const;
 
   const Scope* parent() const { return parent_; }
 
-  // A child that this scope owns.
+  // Creates a child that this scope owns.
   Scope& NewScope();
 
-  // Runs with random ops so far, of this scope alone: see
-  // OpKernelContext::step. TakeStep returns the number and counts one more.
+  // The number of runs with random ops in this scope (not its parents): see
+  // OpKernelContext::step. TakeStep returns it and then adds one.
   uint64_t step() const { return step_; }
   void set_step(uint64_t step) { step_ = step; }
   uint64_t TakeStep() { return step_++; }
 
-  // Whether ranks have compared what they started with: the values of a list
-  // of variables, by its digest.
+  // Whether ranks have compared the initial values of a list of variables,
+  // which is identified by its digest.
   bool compared(uint64_t digest) const;
   void NoteCompared(uint64_t digest);
 

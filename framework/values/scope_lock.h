@@ -10,13 +10,12 @@ class Scope;
 
 enum class ScopeAccess : uint8_t { kRead, kWrite };
 
-// Guards the values of a scope and of its parents, where variables are found
-// too: readers share them, a writer has them alone. Locks go from child to
-// parent, so that no two threads wait for each other. It lives in one block of
-// one thread. A thread that has a lock already may take another one of the same
-// scope if both read; otherwise it would wait for itself, and the constructor
-// raises FailedPrecondition: this is a kernel that touches the scope of the run
-// that it is part of.
+// Guards the values of a scope and of its parents: readers share them, a writer
+// has exclusive access. Locks are acquired from child to parent, which prevents
+// deadlocks. It lives in one block of one thread. A thread that has a lock may
+// acquire another one of the same scope if both read. Otherwise it would wait
+// for itself, and the constructor raises FailedPrecondition: a kernel has
+// accessed the scope of its own run.
 class SLUICE_API ScopeLock {
  public:
   // nullptr locks nothing.
@@ -26,12 +25,12 @@ class SLUICE_API ScopeLock {
   ScopeLock& operator=(const ScopeLock&) = delete;
 
  private:
-  // The lock of this thread that has `scope`; nullptr if there is none.
+  // Returns this thread's lock of `scope`; nullptr if there is none.
   const ScopeLock* HolderOf(const Scope* scope) const;
 
   const Scope* first_;
   bool alone_;
-  const ScopeLock* outer_;  // the one that this thread took before
+  const ScopeLock* outer_;  // this thread's previous lock
 };
 
 }  // namespace sluice::framework

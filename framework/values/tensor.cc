@@ -65,7 +65,7 @@ Tensor Tensor::Borrow(PlaceKey place,
                  "tensor.borrow_null",
                  "a tensor of shape {} cannot borrow memory at address 0",
                  dims);
-  // Other libraries give empty arrays no address, ours are never without.
+  // Other libraries use null for empty arrays; Sluice's always have an address.
   alignas(64) static char empty[64];
   if (pointer == nullptr) pointer = empty;
   tensor.Bind(std::make_shared<Placeholder>(

@@ -19,13 +19,13 @@ namespace sluice::framework {
 using platform::DType;
 using platform::PlaceKey;
 
-// A block of memory at one place, shared by the tensors that look into it.
-// Freed, or handed back to whoever lent it, with the last of them.
+// A block of memory at one place, shared by the tensors that alias it. The last
+// of them frees it, or returns it to its owner.
 class SLUICE_API Placeholder {
  public:
   // Memory from memory::Alloc. Raises ResourceExhausted.
   Placeholder(PlaceKey place, size_t bytes);
-  // Memory of somebody else; `release` is called once, with the pointer.
+  // Wraps memory of another owner; `release` is called once, with `owner`.
   Placeholder(PlaceKey place,
               void* pointer,
               size_t bytes,
@@ -39,9 +39,9 @@ class SLUICE_API Placeholder {
   void* pointer() const { return pointer_; }
   size_t bytes() const { return bytes_; }
 
-  // No two of a process are alike, also not one after the other.
+  // Unique in the process, also over time.
   uint64_t id() const { return id_; }
-  // Rises with each access for writing.
+  // Increases with each access for writing.
   uint64_t version() const { return version_.load(std::memory_order_relaxed); }
   void Touch() { version_.store(version() + 1, std::memory_order_relaxed); }
 
@@ -61,18 +61,18 @@ template <typename T, int kRank = 1>
 struct TTypes;
 
 // A dense row-major array of one dtype at one place. `Resize` sets the shape
-// only; memory comes with the first `mutable_data`. Copies are shallow: they
+// only; the first `mutable_data` allocates memory. Copies are shallow: they
 // share the memory. Not synchronised: many readers, or one writer.
 class SLUICE_API Tensor {
  public:
   Tensor() = default;
 
-  // A host tensor holding a copy of `values`, in row-major order. Raises
-  // InvalidArgument when their number is not that of the shape.
+  // Returns a host tensor with a copy of `values`, in row-major order. Raises
+  // InvalidArgument when their number does not match the shape.
   template <typename T>
   static Tensor FromVector(const DDim& dims, const std::vector<T>& values);
 
-  // A tensor over memory that somebody else keeps alive: `bytes` at `pointer`.
+  // Returns a tensor over memory at `pointer` that the caller keeps alive.
   static Tensor Borrow(PlaceKey place,
                        DType dtype,
                        const DDim& dims,
@@ -81,7 +81,7 @@ class SLUICE_API Tensor {
   const DDim& dims() const { return dims_; }
   int64_t numel() const { return numel_; }
   DType dtype() const { return dtype_; }
-  // Bytes of the elements, by shape and dtype.
+  // The size of the elements in bytes, by shape and dtype.
   size_t bytes() const;
   bool allocated() const { return holder_ != nullptr; }
   // Raises FailedPrecondition before the first mutable_data.
@@ -91,8 +91,8 @@ class SLUICE_API Tensor {
   // elements overflows.
   Tensor& Resize(const DDim& dims);
 
-  // The memory at `place` for the present shape as elements of T. Keeps the
-  // buffer while it is large enough and at that place, otherwise allocates
+  // Returns memory at `place` for the current shape, as elements of T. Keeps a
+  // buffer that is large enough and at that place, otherwise allocates one
   // (64-byte aligned, not initialised). Raises ResourceExhausted.
   template <typename T>
   T* mutable_data(PlaceKey place) {
@@ -104,7 +104,7 @@ class SLUICE_API Tensor {
   }
   void* mutable_data(DType dtype, PlaceKey place);
 
-  // The elements. Raises FailedPrecondition before allocation and
+  // Returns the elements. Raises FailedPrecondition before allocation and
   // InvalidArgument when T is not the dtype.
   template <typename T>
   const T* data() const {
@@ -118,10 +118,10 @@ class SLUICE_API Tensor {
     return static_cast<T*>(pointer_);
   }
 
-  // The elements as Eigen's tensors, by TensorFlow's names. Whoever calls these
-  // includes operators/math/eigen_views.h, which defines them. They raise as
-  // data<T>(), and InvalidArgument when the rank is not that of the view;
-  // scalar<T>() takes any tensor of one element.
+  // The elements as Eigen's tensors, with TensorFlow's names. Callers must
+  // include operators/math/eigen_views.h, which defines them. They raise what
+  // data<T>() raises, and InvalidArgument when the rank does not match the
+  // view; scalar<T>() accepts any tensor of one element.
   template <typename T>
   typename TTypes<T>::Flat flat();
   template <typename T>
@@ -156,34 +156,34 @@ class SLUICE_API Tensor {
     return one.tensor<T, 0>();
   }
 
-  // Without a check; nullptr before allocation.
+  // Not checked; returns nullptr before allocation.
   const void* raw_data() const { return pointer_; }
   void* raw_data() {
     if (holder_ != nullptr) holder_->Touch();
     return pointer_;
   }
 
-  // Identifies the contents: the storage, and how often somebody asked for it
-  // in order to write. Whoever keeps a pointer and writes through it later
-  // must ask again. {0, 0} before allocation.
+  // Identifies the contents: the storage, and the number of accesses for
+  // writing. A caller that keeps a pointer must access the tensor again before
+  // each later write through it. {0, 0} before allocation.
   std::pair<uint64_t, uint64_t> storage_version() const {
     if (holder_ == nullptr) return {0, 0};
     return {holder_->id(), holder_->version()};
   }
 
-  // Looks into `other`'s memory, with its shape and dtype.
+  // Aliases `other`'s memory, with its shape and dtype.
   Tensor& ShareDataWith(const Tensor& other);
-  // Rows [begin, end) of the first dimension, sharing the memory.
+  // Returns rows [begin, end) of the first dimension, sharing the memory.
   Tensor Slice(int64_t begin, int64_t end) const;
-  // The same memory in another shape of as many elements.
+  // Returns the same memory in another shape with as many elements.
   Tensor Reshaped(const DDim& dims) const;
-  // A copy with memory of its own at `place`; waits for it.
+  // Returns a copy with its own memory at `place`; waits for it.
   Tensor CopyTo(PlaceKey place) const;
-  // The elements as a vector, from any place. Raises as data<T>().
+  // Returns the elements as a vector, from any place. Raises as data<T>() does.
   template <typename T>
   std::vector<T> ToVector() const;
 
-  // For the plan: takes `dims`, `dtype` and memory as they are given.
+  // For the plan: sets `dims`, `dtype` and memory without checks.
   void Bind(std::shared_ptr<Placeholder> holder,
             size_t offset,
             DType dtype,

@@ -41,7 +41,7 @@ std::vector<double> ToDoubles(const Tensor& tensor) {
 
 bool AreDoubles(const Tensor& tensor) {
   return platform::VisitDType(tensor.dtype(), [&]<typename T>() {
-    // Shorter integers are.
+    // Shorter integers always are.
     if constexpr (std::is_integral_v<T> && sizeof(T) == sizeof(int64_t)) {
       const std::vector<T> values = tensor.ToVector<T>();
       return std::all_of(values.begin(), values.end(), [](T value) {

@@ -9,12 +9,12 @@
 
 namespace sluice::framework {
 
-// The elements of a tensor of any dtype at any place, as float64; int64 values
+// Returns the elements of a tensor of any dtype and place as float64; integers
 // beyond 2^53 are rounded. For comparing and printing, not for computing.
 // Raises FailedPrecondition before allocation.
 SLUICE_API std::vector<double> ToDoubles(const Tensor& tensor);
 
-// Whether there is a double of this magnitude; below 2^53 always.
+// Whether a double of this magnitude exists; always true up to 2^53.
 constexpr bool IsDouble(uint64_t magnitude) {
   return magnitude == 0 ||
          magnitude >> std::countr_zero(magnitude) <= uint64_t{1} << 53;

@@ -1,12 +1,10 @@
 #pragma once
 
-// Everything that a program needs to build graphs and run them.
+// Includes everything that a program needs to build graphs and run them.
 #include "sluice/framework/checkpoint/parameters_io.h"
 #include "sluice/framework/hints/kernel_hints.h"
 #include "sluice/framework/inspect/debug_run.h"
 #include "sluice/framework/inspect/explain.h"
-#include "sluice/framework/inspect/profile.h"
-#include "sluice/framework/laboratory/compare.h"
 #include "sluice/framework/op/kernel_library.h"
 #include "sluice/framework/program/backward.h"
 #include "sluice/framework/program/control_flow.h"
@@ -15,7 +13,6 @@
 #include "sluice/framework/program/program_io.h"
 #include "sluice/framework/run/executor.h"
 #include "sluice/framework/run/run_op.h"
-#include "sluice/framework/run/tune_program.h"
 #include "sluice/framework/values/scope.h"
 #include "sluice/framework/values/tensor.h"
 #include "sluice/memory/memory.h"
@@ -40,9 +37,6 @@ using platform::SetNumThreads;
 using framework::AppendBackward;
 using framework::AttributeMap;
 using framework::BackwardOptions;
-using framework::Compare;
-using framework::CompareOptions;
-using framework::Comparison;
 using framework::Cond;
 using framework::DDim;
 using framework::Einsum;
@@ -60,7 +54,6 @@ using framework::ParamGrad;
 using framework::Plan;
 using framework::Program;
 using framework::RunOp;
-using framework::RunProfiled;
 using framework::SaveParameters;
 using framework::SaveProgram;
 using framework::Scan;
@@ -69,9 +62,6 @@ using framework::ScanResult;
 using framework::ScanStep;
 using framework::Scope;
 using framework::Tensor;
-using framework::Tune;
-using framework::TuneOptions;
-using framework::TuneResult;
 using framework::Var;
 using framework::Vars;
 using framework::WhileLoop;

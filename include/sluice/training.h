@@ -1,8 +1,8 @@
 #pragma once
 
-// Parameters with first values, and optimizers, for programs that are trained
-// in C++: what the layers and optimizers of the Python package do. All of it
-// only appends ops; design/training_in_cpp.md shows a whole program.
+// Parameters with initial values, and optimizers, for programs that are trained
+// in C++: the counterpart of the Python package's layers and optimizers. All of
+// it only appends ops; docs/training_in_cpp.md shows a whole program.
 #include <cmath>
 #include <cstdint>
 #include <map>
@@ -17,9 +17,9 @@
 
 namespace sluice {
 
-// The op that gives a parameter its first value: one without inputs whose
-// attributes `shape` and `dtype` are those of the parameter. A value type. A
-// seed of 0 is the process's own.
+// The op that initializes a parameter. It has no inputs, and its attributes
+// `shape` and `dtype` are those of the parameter. A value type. Seed 0 means
+// the seed of the process.
 struct Initializer {
   std::string op;
   framework::AttributeMap attributes;
@@ -28,7 +28,7 @@ struct Initializer {
 inline Initializer Constant(double value) {
   return {"fill_constant", {{"value", value}}};
 }
-// Numbers from [low, high).
+// Draws uniform numbers from [low, high).
 inline Initializer Uniform(double low, double high, int64_t seed = 0) {
   return {"uniform_random", {{"min", low}, {"max", high}, {"seed", seed}}};
 }
@@ -56,9 +56,9 @@ inline Initializer Msra(int64_t inputs, int64_t seed = 0) {
   return Uniform(-limit, limit, seed);
 }
 
-// Makes a persistable variable of `program` which `startup` gives its first
-// value: run that once, in the scope of the training. Raises as
-// Program::Persistable and Program::AppendOp.
+// Makes a persistable variable of `program`, and appends its initializer to
+// `startup`, which is run once in the scope of the training. Raises what
+// Program::Persistable and Program::AppendOp raise.
 inline framework::Var Parameter(framework::Program& program,
                                 framework::Program& startup,
                                 std::string_view name,
@@ -76,13 +76,13 @@ inline framework::Var Parameter(framework::Program& program,
   return program.Persistable(name, dtype, dims);
 }
 
-// An op that moves a parameter against its gradient, and the variables that it
-// keeps for each parameter. A value type.
+// The op that updates a parameter by its gradient, and the state variables that
+// it keeps for each parameter. A value type.
 struct Optimizer {
   struct State {
-    std::string name;  // an input; the output has "Out" after it
+    std::string name;  // an input; the output's name has "Out" appended
     double first = 0;
-    bool single = false;  // one number instead of one for each element
+    bool single = false;  // a scalar instead of one number for each element
   };
 
   std::string op;
@@ -117,7 +117,7 @@ inline Optimizer Adam(double rate = 0.001,
 
 namespace internal {
 
-// `base`, with a number after it where that is taken.
+// Returns `base`, with a number appended if that name is taken.
 inline std::string FreshName(const framework::Program& program,
                              const std::string& base) {
   std::string name = base;
@@ -127,7 +127,7 @@ inline std::string FreshName(const framework::Program& program,
   return name;
 }
 
-// Ops that are appended while it lives have a purpose.
+// Sets the purpose of the ops that are appended during its lifetime.
 class PurposeGuard {
  public:
   PurposeGuard(framework::Program& program, framework::OpPurpose purpose)
@@ -145,13 +145,12 @@ class PurposeGuard {
 
 }  // namespace internal
 
-// Appends the gradients of `loss` and the op that moves each parameter;
-// `startup` gives the optimizer's own variables their first values: the
-// learning rate,
-// `<op>.rate`, and the states, `<parameter>.<op>.<state>`, with a number after
-// the name where it is taken. Returns the parameters that are moved. Raises as
-// AppendBackward, and InvalidArgument for a learning rate that is negative or
-// not finite.
+// Appends the gradients of `loss` and an update op for each parameter.
+// `startup` initializes the optimizer's own variables: the learning rate
+// `<op>.rate` and the states `<parameter>.<op>.<state>`, with a number appended
+// if the name is taken. Returns the updated parameters. Raises what
+// AppendBackward raises, and InvalidArgument for a learning rate that is
+// negative or not finite.
 inline std::vector<framework::ParamGrad> Minimize(
     const Optimizer& optimizer,
     const framework::Var& loss,

@@ -17,11 +17,11 @@ using framework::OpSchema;
 
 namespace {
 
-// What an operator of ONNX is before its newest form.
+// Restrictions of an ONNX operator in older opsets.
 struct Limit {
   std::string_view type;
-  int64_t bfloat16_since = 0;  // 0: it always took bfloat16
-  int64_t since = 0;           // there is no such operator before
+  int64_t bfloat16_since = 0;  // 0: it always accepted bfloat16
+  int64_t since = 0;           // the first opset that has the operator
 };
 
 constexpr Limit kLimits[] = {{"AffineGrid", 0, 20},
@@ -72,7 +72,7 @@ constexpr OfBools kOfBools[] = {
     {"Less", "And", 0},    {"LessOrEqual", "Or", 0},
     {"Greater", "And", 1}, {"GreaterOrEqual", "Or", 1}};
 
-// The type to write; changes `inputs` to match.
+// Returns the operator to write, and changes `inputs` to match it.
 std::string TypeFor(OpExport& op, const std::string& type, Names* inputs) {
   for (const OfBools& row : kOfBools) {
     if (row.type != type || op.TypeOf("X") != DType::kBool) continue;
@@ -85,8 +85,8 @@ std::string TypeFor(OpExport& op, const std::string& type, Names* inputs) {
   return type;
 }
 
-// An attribute that ONNX has as an input. Empty lists mean what leaving the
-// input out means; "" then.
+// Returns a constant input for an attribute that ONNX has as an input, or ""
+// for an empty list, which means the same as omitting the input.
 std::string OperandOf(OpExport& op, const ArgDef& def) {
   const AttrDef& attr = *op.schema().FindAttr(def.attribute);
   if (attr.type != AttrType::kFloat) {
@@ -115,8 +115,8 @@ const std::string& NameOf(const OpSchema& schema, const std::string& ours) {
   return ours;
 }
 
-// Attributes that Sluice's ops have, and ONNX's operators do not: axis of two
-// operands, reduce_all of reductions, flatten of scans.
+// Attributes of Sluice's ops that ONNX's operators lack: axis of two operands,
+// reduce_all of reductions, flatten of scans.
 bool IsOwn(const OpSchema& schema, const std::string& attribute) {
   return attribute == "reduce_all" || attribute == "flatten" ||
          (attribute == "axis" && schema.FindInput("Y") != nullptr);
@@ -129,7 +129,7 @@ AttributeMap AttributesOf(const OpExport& op) {
       continue;
     }
     const framework::Attribute& value = op.Attr(def.name);
-    // As far as there is something.
+    // The largest number means "to the end", which ONNX leaves out.
     if (value == framework::Attribute(std::numeric_limits<int64_t>::max())) {
       continue;
     }

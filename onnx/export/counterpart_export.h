@@ -6,13 +6,13 @@
 
 namespace sluice::onnx {
 
-// Writes an op as the operator that its schema says is the same
-// (OpSchema::Onnx): inputs in order, attributes by ONNX's names, those that
-// newer opsets have as inputs as constants.
+// Writes an op as the equivalent ONNX operator of its schema (OpSchema::Onnx):
+// inputs in order, attributes with ONNX's names. Attributes that are inputs in
+// newer opsets become constants.
 void ExportCounterpart(const framework::OpDesc& op, GraphWriter* graph);
 
-// Input Y of an op with two operands, so that its last dim is under the last
-// dim of X: attribute axis says where Y begins in X.
+// Input Y of an op with two operands, reshaped so that its last dim is aligned
+// with the last dim of X. Attribute axis is the dim of X where Y begins.
 std::string AlignedY(OpExport& op);
 
 }  // namespace sluice::onnx

@@ -9,7 +9,7 @@ namespace sluice::onnx {
 
 namespace {
 
-// The opset that a dtype came with.
+// The opset that introduced a dtype.
 int64_t SinceOpset(DType dtype) {
   switch (dtype) {
     case DType::kInt2:
@@ -28,7 +28,7 @@ using Table = std::map<std::string_view, const ExporterRow*>;
 
 const Table& AllExporters() {
   static const Table* const kTable = [] {
-    auto* rows = new Table();  // read at any time, also while exiting
+    auto* rows = new Table();  // never freed: it may be read at exit
     for (const auto family :
          {ContractionExporters(), ControlFlowExporters(), CreationExporters(),
           ElementwiseExporters(), ImageExporters(), IndexingExporters(),
@@ -44,7 +44,7 @@ const Table& AllExporters() {
   return *kTable;
 }
 
-// Raises where the opset lacks a dtype of the op's.
+// Raises if the opset lacks a dtype of the op.
 void CheckDTypes(const framework::OpDesc& op, const GraphWriter& graph) {
   for (const auto* arguments : {&op.inputs, &op.outputs}) {
     for (const auto& [argument, vars] : *arguments) {

@@ -8,22 +8,22 @@
 
 namespace sluice::onnx {
 
-// Writes an op as nodes, the last of which make its outputs.
+// Writes an op as nodes; the last ones compute its outputs.
 using Exporter = void (*)(OpExport& op);
 
-// How an op of Sluice is written. Ops without a row, whose schema says that
-// ONNX has the same, are written as that (OpSchema::Onnx).
+// How to write an op of Sluice. An op without a row is written as the
+// equivalent operator of its schema (OpSchema::Onnx).
 struct ExporterRow {
   std::string_view op;
-  Exporter exporter;  // nullptr: ONNX has nothing for it
+  Exporter exporter;  // nullptr: ONNX has no operator for it
   Widened widened = Widened::kNone;
-  // From this opset on ONNX takes bfloat16 and nothing is widened; 0: never.
+  // The first opset whose operator accepts bfloat16 unwidened; 0: none.
   int64_t bfloat16_since = 0;
-  // Why there is no exporter.
+  // The reason for having no exporter.
   std::string_view reason = {};
 };
 
-// The tables, one a file in onnx/exporters/.
+// The tables, one for each file in onnx/exporters/.
 std::span<const ExporterRow> ContractionExporters();
 std::span<const ExporterRow> ControlFlowExporters();
 std::span<const ExporterRow> CreationExporters();
@@ -38,8 +38,8 @@ std::span<const ExporterRow> RecurrentExporters();
 std::span<const ExporterRow> ReductionExporters();
 std::span<const ExporterRow> SearchExporters();
 
-// Writes the op. Raises Unimplemented with the id OpExport::kFormId, and the
-// reason, for one that ONNX has nothing for.
+// Writes the op. For an op without an ONNX operator, raises Unimplemented with
+// the id OpExport::kFormId and the reason.
 void ExportOp(const framework::OpDesc& op, GraphWriter* graph);
 
 }  // namespace sluice::onnx

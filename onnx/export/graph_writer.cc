@@ -150,7 +150,7 @@ GraphWriter::GraphWriter(GraphWriter* around,
   graph_->set_name(platform::Format("block_{}", block));
   for (const framework::VarDesc& var : block_.vars()) {
     names_[var.name] = NewName(var.name);
-    if (var.is_data) ++writes_left_[var.name];  // by the node around
+    if (var.is_data) ++writes_left_[var.name];  // by the enclosing node
   }
   CountVariables(outputs);
 }
@@ -244,7 +244,7 @@ void GraphWriter::AddNode(const std::string& type,
                      : platform::Format("{}/{}", op_name_, op_nodes_));
   ++op_nodes_;
   node->set_doc_string(op_location_);
-  // Inputs that were left out are named at the end only where others follow.
+  // Trailing omitted inputs need no empty names.
   size_t given = inputs.size();
   while (given > 0 && inputs[given - 1].empty()) {
     --given;

@@ -14,29 +14,29 @@
 namespace sluice::onnx {
 
 using Names = std::vector<std::string>;
-// Attributes of a node that are graphs; AddNode takes their content.
+// Attributes of a node that are graphs. AddNode moves their content.
 using Subgraphs = std::vector<std::pair<std::string, ::onnx::GraphProto*>>;
 
 class GraphWriter;
-// Adds the ops of the block that the graph is of, as nodes.
+// Adds the ops of the graph's block as nodes.
 using WriteOps = std::function<void(GraphWriter* graph)>;
 
-// A graph of a model while a block of a program is written into it: which value
-// of ONNX each variable is, nodes and constants. In ONNX a value is made once:
-// where ops write a variable several times, the last value has its name. Names
-// are unique in the whole model: a variable of a block has another one where
-// its own is taken. Borrows program, graph and the graph around it; used by one
-// thread.
+// A graph of a model that a block of a program is written into. It knows the
+// ONNX value of each variable, and adds nodes and constants. An ONNX value is
+// assigned once, so if ops write a variable several times, the last value has
+// its name. Names are unique in the whole model: a variable of a block is
+// renamed if its name is taken. Borrows the program, the graph and the
+// enclosing writer; used by one thread.
 class GraphWriter {
  public:
-  // For block 0. `outputs` are variables of the program; Write calls
-  // `write_ops`, here and for the graphs inside.
+  // For block 0. `outputs` are variables of the program. Write calls
+  // `write_ops` for this graph, and for inner graphs.
   GraphWriter(const framework::Program& program,
               const Names& outputs,
               int64_t opset,
               WriteOps write_ops,
               ::onnx::GraphProto* graph);
-  // For a block inside of the one that `around` is of.
+  // For a block inside the block that `around` writes.
   GraphWriter(GraphWriter* around,
               int block,
               const Names& outputs,
@@ -49,37 +49,37 @@ class GraphWriter {
   const framework::BlockDesc& block() const { return block_; }
   void Write() { write_ops_(this); }
 
-  // A variable of this block or one around it.
+  // A variable of this block or an enclosing one.
   const framework::VarDesc& Var(const std::string& name) const;
   // Whether an op reads the variable, or it is an output.
   bool IsRead(const std::string& variable) const;
 
-  // Nodes that are added from now on are part of this op, and named after it.
+  // Later nodes belong to the op and are named after it.
   void BeginOp(const framework::OpDesc& op);
-  // The same for nodes that no op of the block asks for.
+  // Begins nodes that belong to no op of the block.
   void BeginNodes(const std::string& name);
-  // What all nodes of the op say of it (metadata_props).
+  // Adds metadata_props to all nodes of the op.
   void DescribeOp(const std::string& key, const std::string& value);
 
-  // The value that the variable has now.
+  // The current ONNX value of the variable.
   const std::string& ValueOf(const std::string& variable) const;
-  // The name of the value that it gets from the op.
+  // Returns the name of the value that the op assigns to the variable.
   std::string Define(const std::string& variable);
-  // A name that no value has: `base`, or that with a number.
+  // Returns an unused name: `base`, or `base` with a number.
   std::string NewName(const std::string& base);
 
-  // Raises Unimplemented for a number that no float32 is near to.
+  // Raises Unimplemented for a number outside the range of float32.
   void AddNode(const std::string& type,
                const Names& inputs,
                const Names& outputs,
                const framework::AttributeMap& attributes,
                const Subgraphs& subgraphs = {});
-  // What a graph inside gets and gives: the value has this name.
+  // Adds an input or output of an inner graph: the value with this name.
   void AddInput(const framework::VarDesc& var, const std::string& name);
   void AddOutput(const framework::VarDesc& var, const std::string& name);
-  // Says what is known of the values of the block's variables that are neither.
+  // Adds the known dtypes and shapes of the block's variables that are neither.
   void AddValueInfo();
-  // Its name; small constants that are alike share one.
+  // Returns the constant's name. Equal small constants share one.
   std::string AddConstant(const framework::Tensor& value);
 
  private:
@@ -91,11 +91,11 @@ class GraphWriter {
   const framework::BlockDesc& block_;
   const int64_t opset_;
   const WriteOps write_ops_;
-  GraphWriter* const around_ = nullptr;  // none for block 0
+  GraphWriter* const around_ = nullptr;  // null for block 0
   ::onnx::GraphProto* const graph_;
-  std::set<std::string> taken_;               // of block 0: in the whole model
-  std::map<std::string, int64_t> numbers_;    // of names, behind their base
-  std::map<std::string, std::string> names_;  // of variables, where they differ
+  std::set<std::string> taken_;  // in block 0: names of the whole model
+  std::map<std::string, int64_t> numbers_;    // last number, by base name
+  std::map<std::string, std::string> names_;  // of variables with another name
   std::set<std::string> shown_;               // inputs and outputs
   std::set<std::string> read_;
   std::map<std::string, int> writes_left_;

@@ -21,12 +21,12 @@ using platform::DType;
 using Ints = std::vector<int64_t>;
 using Doubles = std::vector<double>;
 
-// Which floats are computed in float32, and rounded at the end, as Sluice's
-// kernels do it.
+// Which floats are computed in float32 and rounded at the end, like in Sluice's
+// kernels.
 enum class Widened : uint8_t {
   kNone,
-  kBFloat16,  // ONNX's operator does not take it
-  kHalves,    // bfloat16 and float16: what is several nodes rounds once
+  kBFloat16,  // ONNX's operator rejects it
+  kHalves,    // and float16: several nodes must round once
 };
 
 // One op of a program while a function writes it as nodes of ONNX. Lives for
@@ -43,16 +43,16 @@ class OpExport {
   GraphWriter& graph() { return graph_; }
 
   bool Has(std::string_view input) const;
-  // The value of an input, for nodes to read; "" for one that was left out.
+  // The value of an input, for nodes to read; "" for an omitted input.
   std::string In(std::string_view input);
   Names All(std::string_view input);
   DDim Dims(std::string_view input) const;
   DDim OutDims(std::string_view output = "Out") const;
   // Raises Unimplemented while it is unknown.
   int Rank(std::string_view input) const;
-  // The dtype that nodes read it in.
+  // The dtype in which nodes read it.
   DType TypeOf(std::string_view input) const;
-  // That of an output, as nodes give it.
+  // The dtype in which nodes compute an output.
   DType OutType(std::string_view output = "Out") const;
 
   bool Bool(std::string_view attribute) const;
@@ -62,45 +62,45 @@ class OpExport {
   const Ints& List(std::string_view attribute) const;
   const framework::Attribute& Attr(std::string_view attribute) const;
 
-  // Whether something reads the output.
+  // Returns whether the output is read.
   bool IsRead(std::string_view output) const;
-  // Raises Unimplemented where one of them is read.
+  // Raises Unimplemented if an output other than these is read.
   void AllowOnly(std::initializer_list<std::string_view> outputs) const;
 
-  // Adds a node; the name of its output.
+  // Adds a node and returns the name of its output.
   std::string Append(const std::string& type,
                      const Names& inputs,
                      const AttributeMap& attributes = {});
-  // Adds the node that makes this output of the op.
+  // Adds the node that computes this output of the op.
   void Finish(const std::string& type,
               const Names& inputs,
               const AttributeMap& attributes = {},
               std::string_view output = "Out");
-  // The same for several of them, in their order, and for those that the op
-  // does not have.
+  // Adds a node that computes several outputs, in this order; the op may lack
+  // some of them.
   void FinishAll(const std::string& type,
                  const Names& inputs,
                  const AttributeMap& attributes,
                  std::initializer_list<std::string_view> outputs);
 
-  // The same for a reshape to sizes that are sizes, also where they are 0.
+  // Finishes with a reshape in which a size of 0 means 0.
   void FinishReshape(const std::string& x, const Ints& sizes);
 
   std::string Constant(const Tensor& value);
-  // int64: a vector, and one number of rank 0.
+  // Constants of int64: a vector, and a number of rank 0.
   std::string Vector(const Ints& values);
   std::string Whole(int64_t value);
-  // One number of rank 0, converted as by op cast.
+  // A constant of rank 0, converted like by op cast.
   std::string Number(double value, DType dtype);
   std::string Cast(const std::string& x, DType dtype);
   std::string Reshape(const std::string& x, const Ints& shape);
   std::string Transpose(const std::string& x, const Ints& order);
 
-  // int64: the operand, a vector or one number of rank 0 as its attribute is,
-  // or a constant of the attribute.
+  // The int64 operand, of the rank (0 or 1) of its attribute, or the attribute
+  // as a constant.
   std::string Operand(std::string_view operand);
 
-  // Raises: the op is listed with this reason.
+  // Raises an error with the reason, which is listed for the op.
   template <typename... Args>
   [[noreturn]] static void Unsupported(fmt::string_view format,
                                        const Args&... args) {
@@ -113,7 +113,7 @@ class OpExport {
  private:
   const std::string& Variable(std::string_view input) const;
   DType Computed(DType dtype) const;
-  // Adds the node with outputs as the program has them.
+  // Adds the node whose outputs have the program's dtypes.
   void AddFinal(const std::string& type,
                 const Names& inputs,
                 const AttributeMap& attributes,
@@ -126,7 +126,7 @@ class OpExport {
   std::map<std::string, std::string> casts_;  // by value
 };
 
-// The order of dims that moves the channels of an image last, or back to 1.
+// The permutation that moves the channels of an image last, or back to dim 1.
 Ints ChannelsLast(int rank);
 Ints ChannelsSecond(int rank);
 

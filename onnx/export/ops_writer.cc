@@ -77,7 +77,7 @@ void OpsWriter::Write(const OpDesc& op, GraphWriter* graph) {
 }
 
 void OpsWriter::AddNotes(const OpDesc& op, GraphWriter* graph) const {
-  // Blocks have plans of their own.
+  // Blocks have their own plans.
   if (options_.plan == nullptr || graph->block().index > 0) return;
   if (op.outputs.empty()) return;
   const auto notes =

@@ -11,17 +11,17 @@
 namespace sluice::onnx {
 
 // Writes the ops of all blocks of a pruned program, each into the graph of its
-// block, and collects those that cannot be written. Borrows what it is made
-// with; used by one thread.
+// block, and collects those that cannot be written. Borrows its arguments; used
+// by one thread.
 class OpsWriter {
  public:
-  // `whole`: the program before it was pruned, which options.plan is of.
+  // `whole` is the program before pruning, which options.plan belongs to.
   OpsWriter(const framework::Program& whole, const OnnxSaveOptions& options)
       : whole_(whole), options_(options) {}
 
   void Write(GraphWriter* graph);
-  // Raises Unimplemented, or InvalidArgument where some train, and lists all
-  // ops that were refused.
+  // Raises Unimplemented, or InvalidArgument if some ops train, and lists all
+  // refused ops.
   void RaiseRefused() const;
 
  private:

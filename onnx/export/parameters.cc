@@ -17,9 +17,9 @@ using platform::Format;
 
 namespace {
 
-// Smaller ones stay in the model.
+// Smaller tensors stay in the model.
 constexpr size_t kLarge = 1024;
-// Where readers map the file, each tensor begins on a page.
+// Each tensor begins on a page, for readers that map the file.
 constexpr size_t kPage = 4096;
 constexpr std::array<char, kPage> kZeros = {};
 

@@ -16,14 +16,14 @@ namespace sluice::onnx {
 using Parameters = std::vector<std::pair<std::string, framework::Tensor>>;
 
 // The values of the program's persistable variables, on the host. Takes the
-// scope's lock. Raises FailedPrecondition and names those without a value, and
+// scope's lock. Raises FailedPrecondition, naming those without a value, and
 // InvalidArgument for one of another dtype or shape.
 Parameters ParametersOf(const framework::Program& program,
                         const framework::Scope& scope);
 uint64_t BytesOf(const Parameters& parameters);
 
-// Adds them to the graph as initialisers. With `file`, the name of a file
-// beside the model, the large ones are in there: the result is its content, of
+// Adds the parameters to the graph as initialisers. If `file` names a file
+// beside the model, large ones refer to it; the result is its content, in
 // memory that the parameters own.
 std::vector<std::string_view> AddParameters(const Parameters& parameters,
                                             const std::string& file,

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "sluice/framework/measure/machine.h"
-#include "sluice/framework/measure/record.h"
+#include "sluice/framework/costs/machine.h"
+#include "sluice/framework/costs/record.h"
 #include "sluice/framework/plan/resolver.h"
 #include "sluice/platform/error.h"
 

@@ -12,15 +12,14 @@ namespace sluice::onnx {
 // Keys and values of metadata_props.
 using Properties = std::vector<std::pair<std::string, std::string>>;
 
-// What a plan that was prepared from `program` says of the op that makes
-// `variable`: the kernel that computes it, with the ops that it computes
-// together, and the time of one call where it was measured. Empty for an op
-// that the plan does not have.
+// Notes of a plan, prepared from `program`, about the op that computes
+// `variable`: its kernel, the ops fused with it, and the time of one call if it
+// was measured. Empty if the plan lacks the op.
 Properties NotesOfOp(const framework::Plan& plan,
                      const framework::Program& program,
                      const std::string& variable);
 
-// Of the plan as a whole: the place, the threads, the machine.
+// Notes about the whole plan: place, threads, machine.
 Properties NotesOfPlan(const framework::Plan& plan);
 
 }  // namespace sluice::onnx

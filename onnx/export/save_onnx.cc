@@ -6,7 +6,6 @@
 #include <set>
 
 #include "sluice/framework/files/file.h"
-#include "sluice/framework/measure/record.h"
 #include "sluice/framework/program/prune.h"
 #include "sluice/onnx/export/graph_writer.h"
 #include "sluice/onnx/export/ops_writer.h"
@@ -15,6 +14,7 @@
 #include "sluice/onnx/export/value_types.h"
 #include "sluice/onnx/import/model_file.h"
 #include "sluice/onnx/onnx.pb.h"
+#include "sluice/platform/diagnostics/version.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/text.h"
 
@@ -29,7 +29,7 @@ using platform::Shown;
 
 namespace {
 
-// What onnx.helper gives models of these opsets.
+// The IR version that onnx.helper uses for these opsets.
 int64_t IrVersionOf(int64_t opset) {
   if (opset <= 22) return 10;
   if (opset <= 24) return opset - 12;
@@ -47,7 +47,7 @@ void CheckOnce(const Names& names, const char* what) {
   }
 }
 
-// What forward ops make of which forward ops read nothing.
+// Outputs of forward ops that no forward op reads.
 Names DefaultOutputs(const Program& program) {
   std::set<std::string_view> read;
   const auto is_forward = [](const OpDesc& op) {
@@ -72,7 +72,7 @@ Names DefaultOutputs(const Program& program) {
     }
     if (is_last) outputs.insert(outputs.end(), unread.begin(), unread.end());
   }
-  // The last of several ops that write one variable.
+  // Keeps the last of several ops that write one variable.
   std::set<std::string> seen;
   std::erase_if(outputs,
                 [&](const auto& name) { return !seen.insert(name).second; });
@@ -120,7 +120,7 @@ void DescribeModel(const OnnxSaveOptions& options, ::onnx::ModelProto* model) {
   opset->set_domain("");
   opset->set_version(options.opset);
   model->set_producer_name("sluice");
-  model->set_producer_version(std::string(framework::SluiceVersion()));
+  model->set_producer_version(std::string(platform::SluiceVersion()));
   model->set_doc_string(options.description);
   model->mutable_graph()->set_name(options.name);
   for (const auto& [key, value] : options.properties) {
@@ -142,7 +142,7 @@ void CheckOptions(const OnnxSaveOptions& options) {
   CheckOnce(options.outputs, "outputs");
 }
 
-// All but the parameters; gives the program that they are of.
+// Writes everything but the parameters. Returns the pruned program.
 Program WriteGraph(const Program& program,
                    const OnnxSaveOptions& options,
                    ::onnx::ModelProto* model) {
@@ -177,9 +177,9 @@ Program WriteGraph(const Program& program,
 
 namespace fs = std::filesystem;
 
-// Whether a file beside the model is one of its files of external data, or what
-// a saver that was killed left of one: net.onnx.data, net.onnx.1.data,
-// net.onnx.1.data.saving, ...
+// Returns whether a file is external data of the model, or an unfinished file
+// of a killed saver: net.onnx.data, net.onnx.1.data, net.onnx.1.data.saving,
+// ...
 bool IsDataFile(std::string_view file, std::string_view model) {
   constexpr std::string_view kData = ".data";
   if (!file.starts_with(model)) return false;
@@ -205,7 +205,7 @@ std::vector<fs::path> DataFilesOf(const fs::path& path) {
   return files;
 }
 
-// For the data of a new model, beside that of the old one.
+// Returns a file name for the data of a new model beside the old one's.
 std::string UnusedDataFile(const std::string& path) {
   std::string file = path + ".data";
   std::error_code ignored;
@@ -215,8 +215,8 @@ std::string UnusedDataFile(const std::string& path) {
   return file;
 }
 
-// Deletes the data files of the models that were at `path` before `saved`,
-// whose data is in `data`, and what savers that were killed have left.
+// Deletes the data files of earlier models at `path`, and unfinished files of
+// killed savers. `saved` is the new model, whose data is in `data`.
 void DeleteOldData(const framework::FileReplacement& saved,
                    const std::string& path,
                    const std::string& data) try {
@@ -225,8 +225,8 @@ void DeleteOldData(const framework::FileReplacement& saved,
     return file.filename() == fs::path(data).filename();
   });
   if (files.empty() || !saved.IsInPlace()) return;
-  // No other saver of this model may use one of the names meanwhile. One that
-  // has its turn does the same later.
+  // The lock keeps other savers of this model from using one of the names. If
+  // another saver has it, that one deletes the files later.
   const framework::FileReplacement turn(path, /*patience_seconds=*/0);
   if (!saved.IsInPlace()) return;
   std::error_code ignored;
@@ -234,7 +234,7 @@ void DeleteOldData(const framework::FileReplacement& saved,
     fs::remove(file, ignored);
   }
 } catch (const platform::Error&) {
-  // The model is saved. The next saver deletes them.
+  // The model is saved. The next saver deletes the files.
 }
 
 std::string BytesOf(const ::onnx::ModelProto& model, const std::string& what) {
@@ -248,7 +248,7 @@ void SaveOnnx(const Program& program,
               const framework::Scope& scope,
               const std::string& path,
               const OnnxSaveOptions& options) try {
-  // What the rest of a model may take, where protobuf holds 2 GiB.
+  // Limit of parameters in the model: protobuf's 2 GiB, 64 MiB for the rest.
   constexpr uint64_t kMostBytes = (uint64_t{1} << 31) - (uint64_t{1} << 26);
   ::onnx::ModelProto model;
   const Parameters parameters =

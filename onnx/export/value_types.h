@@ -9,15 +9,15 @@
 
 namespace sluice::onnx {
 
-// The dtype and shape of a variable, as a value of the model.
+// Sets the dtype and shape of a variable as a value of the model.
 void SetType(const framework::VarDesc& var,
              const std::string& name,
              ::onnx::ValueInfoProto* to);
 
-// Names the sizes that inputs leave open: as `given` says by input and dim,
-// else "batch" where there is only one whose first size is open, else by input
-// and dim, for nobody says that two are equal. Raises InvalidArgument for names
-// of what is no input, and for another number of names than the input has dims.
+// Names unknown sizes of inputs: by `given`, for input and dim; else "batch" if
+// only one input has an unknown first size; else by input and dim, because no
+// two are known to be equal. Raises InvalidArgument if a name is not an input,
+// or the number of names differs from the number of dims.
 void NameSizes(const std::map<std::string, std::vector<std::string>>& given,
                ::onnx::GraphProto* graph);
 

@@ -12,7 +12,7 @@ namespace {
 std::string Turned(OpExport& op, const char* input, bool turn) {
   const int rank = op.Rank(input);
   if (!turn || rank == 0) return op.In(input);
-  // A vector becomes one column, or one row.
+  // A vector becomes a matrix of one column (X) or one row (Y).
   if (rank == 1) {
     const int64_t place = std::string_view(input) == "X" ? 1 : 0;
     return op.Append("Unsqueeze", {op.In(input), op.Vector({place})});
@@ -23,7 +23,7 @@ std::string Turned(OpExport& op, const char* input, bool turn) {
   return op.Transpose(op.In(input), order);
 }
 
-// Of two matrices Gemm says all of it; but its alpha is a float32.
+// Gemm covers two matrices, but its alpha is a float32.
 void Matmul(OpExport& op) {
   const double alpha = op.Float("alpha");
   const bool turn_x = op.Bool("transpose_X"), turn_y = op.Bool("transpose_Y");
@@ -43,7 +43,7 @@ void Matmul(OpExport& op) {
             {op.Append("MatMul", factors), op.Number(alpha, op.TypeOf("X"))});
 }
 
-// X and Y as matrices; the product in the dims of both.
+// Multiplies X and Y as matrices; the result has the dims of both.
 void Mul(OpExport& op) {
   const int64_t rows = op.Int("x_num_col_dims");
   const int64_t inner = op.Int("y_num_col_dims");
@@ -70,7 +70,7 @@ void Mul(OpExport& op) {
                                            {{"axis", int64_t{0}}})});
 }
 
-// The sum over k of |X[i, k] - Y[j, k]|.
+// Computes the sum over k of |X[i, k] - Y[j, k]|.
 void ManhattanDistance(OpExport& op) {
   const std::string x = op.Append("Unsqueeze", {op.In("X"), op.Vector({1})});
   const std::string y = op.Append("Unsqueeze", {op.In("Y"), op.Vector({0})});

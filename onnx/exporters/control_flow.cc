@@ -15,7 +15,7 @@ namespace {
 using framework::LoopBlock;
 using framework::VarDesc;
 
-// A block while it is written as a graph that is an attribute of a node.
+// Writes a block as a graph that is an attribute of a node.
 class BlockGraph {
  public:
   BlockGraph(OpExport& op, int block, const Names& outputs)
@@ -23,13 +23,13 @@ class BlockGraph {
     writer_.BeginNodes(graph_.name() + "/inputs");
   }
 
-  // The graph when all has been added.
+  // Returns the finished graph.
   ::onnx::GraphProto* Done() {
     writer_.AddValueInfo();
     return &graph_;
   }
 
-  // What the variable is from now on.
+  // Assigns the result of a node to the variable.
   void Set(const std::string& variable,
            const std::string& type,
            const Names& inputs,
@@ -37,13 +37,13 @@ class BlockGraph {
     writer_.AddNode(type, inputs, {writer_.Define(variable)}, attributes);
   }
 
-  // The value of a data variable is an input.
+  // Adds the value of a data variable as an input.
   void AddInput(const std::string& variable) {
     writer_.AddInput(writer_.Var(variable), writer_.Define(variable));
   }
 
-  // An input of rank 0, which the data variable gets, if there is one; its
-  // name.
+  // Adds an input of rank 0, assigns it to the data variable if there is one,
+  // and returns its name.
   std::string AddNumber(const std::string& variable,
                         DType dtype,
                         const std::string& name) {
@@ -72,7 +72,7 @@ class BlockGraph {
     writer_.BeginNodes(graph_.name() + "/outputs");
   }
 
-  // An output of a graph is made by one of its nodes, and is one output only.
+  // In ONNX a node must compute a graph's output, and each value is one output.
   void AddOutput(const VarDesc& var, std::string value, bool is_made) {
     if (!is_made || !outputs_.insert(value).second) {
       value = Append("Identity", {value});
@@ -87,7 +87,7 @@ class BlockGraph {
     }
   }
 
-  // The same for one element: a value of rank 0.
+  // Adds an output of one element as a value of rank 0.
   void AddNumberOutput(const std::string& variable) {
     VarDesc number = writer_.Var(variable);
     std::string value = writer_.ValueOf(variable);
@@ -116,7 +116,7 @@ Names Defined(OpExport& op, const Names& variables) {
   return values;
 }
 
-// An input of one element, as one number of rank 0.
+// Returns an input of one element as a number of rank 0.
 std::string Number(OpExport& op, const char* input) {
   if (op.Dims(input).rank() == 0) return op.In(input);
   return op.Reshape(op.In(input), {});
@@ -140,7 +140,7 @@ int64_t At(const Ints& list, size_t index) {
   return index < list.size() ? list[index] : 0;
 }
 
-// Lists of zeros and ones of the attributes that say which are reversed.
+// Converts flags of reversed sequences to ONNX's lists of zeros and ones.
 Ints Directions(const Ints& reversed) {
   Ints directions;
   for (const int64_t each : reversed) {
@@ -160,8 +160,8 @@ bool SameShape(const DDim& a, const DDim& b) {
   return a.rank_known() && a == b;
 }
 
-// Scan of ONNX has no number of the iteration and no condition, and what it
-// carries keeps its shape.
+// ONNX's Scan has no iteration number and no condition, and its carried values
+// keep their shapes.
 bool IsScan(OpExport& op, const LoopBlock& loop) {
   const bool has_more = op.Has("MaxTrips") || op.Has("Cond") ||
                         !loop.condition_out.empty() ||
@@ -210,14 +210,14 @@ void Scan(OpExport& op, const LoopBlock& loop) {
                      {{"body", body.Done()}});
 }
 
-// A sequence of a Loop, whose iterations read their element by its number.
+// A sequence that a Loop's iterations index by iteration number.
 struct Sequence {
   std::string value;
-  std::string last;  // the number of the last element; "" from the first on
+  std::string last;  // the last index if reversed, else ""
   int64_t axis;
 };
 
-// How often a Loop runs at most, "" where nothing says it; adds sequences.
+// The limit of a Loop's iterations, "" if unknown. Adds the sequences.
 std::string Trips(OpExport& op,
                   const LoopBlock& loop,
                   std::vector<Sequence>* sequences) {
@@ -243,7 +243,7 @@ std::string Trips(OpExport& op,
   return trips;
 }
 
-// What a Loop stacks is along the first axis, the first iteration first.
+// A Loop stacks along the first axis, the first iteration first.
 void FinishStacked(OpExport& op,
                    const LoopBlock& loop,
                    size_t index,
@@ -309,7 +309,7 @@ void WriteLoop(OpExport& op, const LoopBlock& loop) {
   std::vector<Sequence> sequences;
   const std::string trips = Trips(op, loop, &sequences);
   std::string begins = op.Has("Cond") ? Number(op, "Cond") : "";
-  // Without this input ONNX's Loop takes no notice of the condition.
+  // Without this input ONNX's Loop ignores the condition.
   if (begins.empty() && !loop.condition_out.empty()) {
     Tensor yes;
     yes.mutable_data<bool>(DDim(), platform::CPUPlace())[0] = true;

@@ -7,7 +7,7 @@ namespace sluice::onnx {
 
 namespace {
 
-// What the op makes of its attributes alone.
+// Computes the op from its attributes alone.
 Tensor ValueOf(const OpExport& op, const AttributeMap& attributes) {
   return framework::RunOp(op.type(), {}, attributes).at("Out");
 }

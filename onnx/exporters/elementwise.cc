@@ -20,7 +20,7 @@ void NotEqual(OpExport& op) {
   op.Finish("Not", {Binary(op, "Equal", op.In("X"), AlignedY(op))});
 }
 
-// Whether `rest`, which is not 0, and y have other signs.
+// Returns whether `rest` and y have opposite signs.
 std::string SignsDiffer(OpExport& op,
                         const std::string& rest,
                         const std::string& y) {
@@ -29,7 +29,7 @@ std::string SignsDiffer(OpExport& op,
   return Binary(op, "Less", signs, op.Number(0, op.TypeOf("X")));
 }
 
-// Of floats ONNX's Mod has the sign of X only.
+// For floats, ONNX's Mod has only the variant with the sign of X.
 void Mod(OpExport& op) {
   const std::string x = op.In("X"), y = AlignedY(op);
   if (!platform::IsFloating(op.TypeOf("X"))) {
@@ -44,9 +44,9 @@ void Fmod(OpExport& op) {
   op.Finish("Mod", {op.In("X"), AlignedY(op)}, {{"fmod", int64_t{1}}});
 }
 
-// Of integers ONNX's Div is towards 0: exact where what remains is subtracted
-// before. Of floats the quotient of that is a whole number up to rounding, and
-// one too large where what remains has the other sign.
+// For integers, ONNX's Div rounds towards 0, so the remainder is subtracted
+// before, which makes it exact. For floats, that quotient is a whole number up
+// to rounding, and one too large if the remainder has the opposite sign.
 void FloorDiv(OpExport& op) {
   const std::string x = op.In("X"), y = AlignedY(op);
   const DType dtype = op.TypeOf("X");
@@ -69,7 +69,7 @@ void FloorDiv(OpExport& op) {
                       Binary(op, "Div", x, y), result});
 }
 
-// Powers of small integers.
+// ONNX's Pow lacks 8-bit integers.
 void Pow(OpExport& op) {
   const DType dtype = op.TypeOf("X");
   const std::string y = AlignedY(op);
@@ -81,8 +81,8 @@ void Pow(OpExport& op) {
   op.Finish("Cast", {power}, {{"to", dtype}});
 }
 
-// Whether Y, under the last dims of X or from attribute axis on, is repeated to
-// the shape of X.
+// Returns whether Y is broadcast to the shape of X, from the last dim or from
+// attribute axis.
 bool IsRepeatedToX(const OpExport& op) {
   const DDim x = op.Dims("X"), y = op.Dims("Y");
   if (!x.rank_known() || !y.rank_known() || y.rank() > x.rank()) return false;
@@ -94,7 +94,7 @@ bool IsRepeatedToX(const OpExport& op) {
   return true;
 }
 
-// PRelu of ONNX repeats Y only.
+// ONNX's PRelu broadcasts only Y.
 void PRelu(OpExport& op) {
   const std::string x = op.In("X"), y = AlignedY(op);
   if (IsRepeatedToX(op)) return op.Finish("PRelu", {x, y});
@@ -103,7 +103,7 @@ void PRelu(OpExport& op) {
   op.Finish("Where", {negative, Binary(op, "Mul", x, y), x});
 }
 
-// Other integers only from opset 28 on.
+// ONNX supports other integers from opset 28 on.
 void BitShift(OpExport& op) {
   if (op.TypeOf("X") != DType::kUInt8 && op.opset() < 28) {
     OpExport::Unsupported("BitShift of ONNX takes {} from opset 28 on",
@@ -127,7 +127,7 @@ void BiasAdd(OpExport& op) {
   op.Finish("Add", {op.In("X"), bias});
 }
 
-// Sum of ONNX is of floats.
+// ONNX's Sum accepts only floats.
 void Sum(OpExport& op) {
   const Names all = op.All("X");
   if (all.size() == 1) return op.Finish("Identity", all);
@@ -169,10 +169,10 @@ void Clip(OpExport& op) {
                                           : op.Reshape(op.In(operand), {});
     }
     const double value = op.Float(attribute);
-    // Without a bound some readers cut infinity to the largest number.
+    // Without a bound, some readers clamp infinity to the largest number.
     if (platform::IsFloating(dtype)) return op.Number(value, dtype);
     if (std::isinf(value)) return std::string();
-    // A bound past the ends of the dtype is none.
+    // A bound beyond the range of the dtype has no effect.
     return platform::VisitDType(dtype, [&]<typename T>() {
       if constexpr (std::is_integral_v<T>) {
         const bool is_min = std::string_view(attribute) == "min";
@@ -217,7 +217,7 @@ void Trunc(OpExport& op) {
             {negative, op.Append("Ceil", {x}), op.Append("Floor", {x})});
 }
 
-// Whether |x| < 1/2, where the plain formulas lose digits.
+// |x| < 1/2, where the plain formulas lose precision.
 std::string IsSmall(OpExport& op, const std::string& x) {
   return Binary(op, "Less", op.Append("Abs", {x}),
                 op.Number(0.5, op.TypeOf("X")));
@@ -249,7 +249,7 @@ void Log1p(OpExport& op) {
   op.Finish("Where", {IsSmall(op, x), small, large});
 }
 
-// log(sigmoid(x)) = -log(1 + exp(-x)).
+// Computes log(sigmoid(x)) = -log(1 + exp(-x)).
 void LogSigmoid(OpExport& op) {
   const std::string negative = op.Append("Neg", {op.In("X")});
   op.Finish("Neg", {op.Append("Softplus", {negative})});
@@ -284,7 +284,7 @@ void IsFinite(OpExport& op) {
   op.Finish("Not", {Binary(op, "Or", not_a_number, infinite)});
 }
 
-// What is left of X after num_bits bits (the op's doc has the formula).
+// Quantizes X to num_bits bits and back (the op's doc has the formula).
 void QuantizeAndDequantize(OpExport& op) {
   const DType dtype = op.TypeOf("X");
   const std::string x = op.In("X");
@@ -341,7 +341,7 @@ constexpr ExporterRow kElementwiseRows[] = {
 
 }  // namespace
 
-// Others are known by their schemas (export/counterpart_export.h).
+// Ops without a row use their schemas (export/counterpart_export.h).
 std::span<const ExporterRow> ElementwiseExporters() {
   return kElementwiseRows;
 }

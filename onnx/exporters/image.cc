@@ -8,7 +8,7 @@ namespace sluice::onnx {
 
 namespace {
 
-// One for each dim, or pairs as [top, bottom, left, right], in ONNX's order.
+// Reorders one padding a dim, or pairs [top, bottom, left, right], for ONNX.
 Ints PadsOf(const OpExport& op) {
   const Ints& ours = op.List("paddings");
   const size_t dims = op.List("strides").size();
@@ -69,8 +69,8 @@ void ConvTranspose(OpExport& op) {
   FinishImage(op, "ConvTranspose", ConvInputs(op), attributes, "Output");
 }
 
-// Pads with which as many windows as the op has fit: instead of ceil_mode,
-// about whose last window versions of ONNX disagree. False where sizes are
+// Computes pads that yield the op's number of windows, instead of ceil_mode:
+// ONNX versions disagree about its last window. Returns false if sizes are
 // unknown.
 bool PadForWindows(const OpExport& op, const Ints& dilations, Ints* pads) {
   const int height = HasLastChannels(op) ? 1 : 2;
@@ -89,7 +89,7 @@ bool PadForWindows(const OpExport& op, const Ints& dilations, Ints* pads) {
   return true;
 }
 
-// Whether ceil_mode of ONNX gives one more window, of nothing but padding.
+// Returns whether ONNX's ceil_mode adds a window of only padding.
 bool HasEmptyWindow(const OpExport& op,
                     const Ints& dilations,
                     const Ints& pads) {
@@ -112,7 +112,7 @@ void AddCeilAndPads(const OpExport& op,
                     const Ints& dilations,
                     AttributeMap* attributes) {
   const bool ceil = op.Bool("ceil_mode");
-  // Padding that is added here would count.
+  // Padding added here would be counted in the average.
   const bool counted =
       op.String("pooling_type") == "avg" && !op.Bool("exclusive");
   Ints pads = PadsOf(op);
@@ -165,7 +165,7 @@ void Pool3d(OpExport& op) {
   op.Finish("AveragePool", {op.In("X")}, attributes);
 }
 
-// The largest of each run of channels. Pixels are one dim meanwhile.
+// The maximum of each run of channels. Pixels are flattened to one dim.
 void Maxout(OpExport& op) {
   const DDim x = op.Dims("X");
   const int64_t groups = op.Int("groups");
@@ -173,7 +173,7 @@ void Maxout(OpExport& op) {
     OpExport::Unsupported("the number of its channels is unknown");
   }
   const int64_t channels = x[1] / groups;
-  if (x.known() && x.numel() == 0) {  // the sizes of what has no elements
+  if (x.known() && x.numel() == 0) {  // keep the sizes of an empty tensor
     const DDim out = op.OutDims();
     return op.FinishReshape(op.In("X"), Ints(out.begin(), out.end()));
   }
@@ -196,7 +196,7 @@ void Maxout(OpExport& op) {
                           {{"axis", int64_t{0}}})});
 }
 
-// Whether the sizes are those that ONNX makes of the scales.
+// Returns whether ONNX computes the same sizes from the scales.
 bool AreSizesOfScales(const OpExport& op, const Doubles& scales) {
   const DDim x = op.Dims("X");
   const Ints& sizes = op.List("sizes");
@@ -260,7 +260,7 @@ void Resize(OpExport& op) {
             attributes);
 }
 
-// Opset 20 has the axis as an input.
+// In opset 20 the axis became an input.
 void Dft(OpExport& op) {
   const DDim x = op.Dims("X");
   const bool complex = x.rank() > 0 && x[x.rank() - 1] == 2;

@@ -12,14 +12,14 @@ std::string Int64(OpExport& op, const char* input) {
   return op.Cast(value, DType::kInt64);
 }
 
-// Coordinates are int64 in ONNX.
+// ONNX requires int64 coordinates.
 void GatherNd(OpExport& op) {
   op.Finish("GatherND", {op.In("X"), Int64(op, "Index")},
             {{"batch_dims", op.Attr("batch_dims")}});
 }
 
-// Where what X has at a place does not count, another node puts there before
-// what changes no result.
+// If the old values of X must not count, a first node overwrites them with the
+// neutral element of the reduction, or with the updates.
 void Scatter(OpExport& op) {
   const bool nd = op.type() == "scatter_nd";
   const char* type = nd ? "ScatterND" : "ScatterElements";
@@ -42,7 +42,7 @@ void Scatter(OpExport& op) {
   op.Finish(type, {x, index, updates}, attributes);
 }
 
-// ONNX has no row for a single index; onnxruntime takes int64.
+// ONNX returns no row for a scalar index. onnxruntime requires int64.
 void OneHot(OpExport& op) {
   const std::string depth = op.Operand("Depth");
   if (op.Dims("X").rank() == 0) {
@@ -55,7 +55,7 @@ void OneHot(OpExport& op) {
             {{"axis", op.Attr("axis")}});
 }
 
-// Rows of W; those of the padding are 0.
+// Looks up rows of W; rows of padding_idx are 0.
 void LookupTable(OpExport& op) {
   const DDim dims = op.Dims("Ids");
   const int rank = op.Rank("Ids");
@@ -92,7 +92,7 @@ constexpr ExporterRow kIndexingRows[] = {
 
 }  // namespace
 
-// Others are known by their schemas (export/counterpart_export.h).
+// Ops without a row use their schemas (export/counterpart_export.h).
 std::span<const ExporterRow> IndexingExporters() {
   return kIndexingRows;
 }

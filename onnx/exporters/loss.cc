@@ -6,10 +6,10 @@ namespace sluice::onnx {
 
 namespace {
 
-// -log softmax[label] of each row, or the sum over the classes of -weight * log
-// softmax.
+// Computes -log softmax[label] of each row, or the sum over the classes of
+// -weight * log softmax.
 void CrossEntropy(OpExport& op) {
-  // Some readers know axes from 0 on only.
+  // Some readers reject negative axes.
   const int rank = op.Rank("Logits");
   const AttributeMap last = {{"axis", int64_t{rank} - 1}};
   const std::string logits = op.In("Logits"), label = op.In("Label");
@@ -24,7 +24,7 @@ void CrossEntropy(OpExport& op) {
   }
   const std::string ignored =
       op.Append("Equal", {label, op.Whole(op.Int("ignore_index"))});
-  // Any class that there is.
+  // Ignored labels are replaced by a valid class.
   const std::string some = op.Append("Where", {ignored, op.Whole(0), label});
   const std::string picked = op.Append("GatherElements", {logs, some}, last);
   const std::string loss = op.Append("Neg", {picked});
@@ -32,14 +32,14 @@ void CrossEntropy(OpExport& op) {
             "Loss");
 }
 
-// The share of rows that have their label among k.
+// The share of rows whose label is among the top k.
 void Accuracy(OpExport& op) {
   std::string label = op.In("Label");
   if (op.Rank("Label") == 1) {
     label = op.Append("Unsqueeze", {label, op.Vector({1})});
   }
   const std::string hits = op.Append("Equal", {op.In("Indices"), label});
-  // A row may have a label twice, or none at all.
+  // A row may contain a label twice, or not at all.
   const std::string count =
       op.Append("ReduceSum", {op.Cast(hits, DType::kInt32), op.Vector({1})},
                 {{"keepdims", int64_t{0}}});

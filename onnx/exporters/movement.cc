@@ -16,8 +16,7 @@ void Concat(OpExport& op) {
   op.Finish("Concat", op.All("X"), {{"axis", op.Attr("axis")}});
 }
 
-// 0 copies a size, here and there; but ONNX has no -1 beside it where there are
-// no elements.
+// In both, 0 copies a size. For empty tensors ONNX does not allow -1 beside it.
 void Reshape(OpExport& op) {
   const DDim out = op.OutDims();
   if (!op.Has("Shape") && out.known() && out.numel() == 0) {
@@ -31,7 +30,7 @@ void Transpose(OpExport& op) {
 }
 
 void Cast(OpExport& op) {
-  constexpr int64_t kRoundMode = 24;  // as the only dtype that it is for
+  constexpr int64_t kRoundMode = 24;  // the only dtype that it affects
   AttributeMap attributes = {{"to", op.Attr("dtype")}};
   if (!op.Bool("saturate")) attributes["saturate"] = op.Attr("saturate");
   if (op.String("round_mode") != "up" && op.opset() >= kRoundMode) {
@@ -40,8 +39,8 @@ void Cast(OpExport& op) {
   op.Finish("Cast", {op.In("X")}, attributes);
 }
 
-// A slice from the offsets on, of the shape of Y or of the attribute, where -1
-// means all that is left.
+// Slices from the offsets on. The shape is that of Y or of the attribute, in
+// which -1 means all remaining elements.
 void Crop(OpExport& op) {
   const int rank = op.Rank("X");
   if (rank == 0) return op.Finish("Identity", {op.In("X")});
@@ -68,8 +67,7 @@ void Crop(OpExport& op) {
   op.Finish("Slice", {op.In("X"), starts, stops});
 }
 
-// What the new elements are; bools are numbers meanwhile, for ONNX has no bool
-// that becomes a number.
+// The fill value. Bools are padded as numbers, because ONNX cannot pad bools.
 void Pad(OpExport& op) {
   const DType dtype = op.TypeOf("X");
   const bool constant = op.String("mode") == "constant";
@@ -102,7 +100,7 @@ constexpr ExporterRow kMovementRows[] = {
 
 }  // namespace
 
-// Others are known by their schemas (export/counterpart_export.h).
+// Ops without a row use their schemas (export/counterpart_export.h).
 std::span<const ExporterRow> MovementExporters() {
   return kMovementRows;
 }

@@ -14,7 +14,7 @@ constexpr const char* kTraining =
 
 void BatchNorm(OpExport& op) {
   if (!op.Bool("is_test")) OpExport::Unsupported("{}", kTraining);
-  // The running statistics stay as they are.
+  // The running statistics do not change.
   op.AllowOnly({"Y", "MeanOut", "VarianceOut"});
   const bool last = op.String("data_format") == "NHWC" && op.Rank("X") > 2;
   std::string x = op.In("X");
@@ -56,8 +56,8 @@ void Softmax(OpExport& op) {
             {{"axis", op.Attr("axis")}});
 }
 
-// Ones or zeros in the shape of the dims of X from `begin` to before `end`,
-// or its last one.
+// Fills the shape of dims `begin` to `end` - 1 (or the last) of X with a
+// number.
 std::string Filled(OpExport& op, double value, int64_t begin, int64_t end) {
   const DDim x = op.Dims("X");
   Ints row;
@@ -72,7 +72,7 @@ std::string Filled(OpExport& op, double value, int64_t begin, int64_t end) {
   return op.Append("Expand", {op.Number(value, op.TypeOf("X")), shape});
 }
 
-// Scale or Bias of rows, the dims of X from `axis` on.
+// Scale or Bias for rows (the dims of X from `axis` on).
 std::string OfRow(OpExport& op,
                   const char* input,
                   double otherwise,
@@ -120,7 +120,7 @@ void RmsNorm(OpExport& op) {
   op.Finish("Mul", {op.Append("Div", parts), scale}, {}, "Y");
 }
 
-// instance_norm, and group_norm with attribute groups.
+// Writes instance_norm, and group_norm with attribute groups.
 void ChannelNorm(OpExport& op) {
   op.AllowOnly({"Y"});
   op.Rank("X");

@@ -11,7 +11,7 @@ namespace sluice::onnx {
 
 namespace {
 
-// A function between gates in ONNX, and whether it has numbers there.
+// An activation's names in Sluice and ONNX, and whether ONNX has parameters.
 struct Activation {
   std::string_view ours;
   const char* name;

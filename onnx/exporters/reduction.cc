@@ -10,7 +10,7 @@ void Mean(OpExport& op) {
   op.Finish("ReduceMean", {op.In("X")}, {{"keepdims", int64_t{0}}});
 }
 
-// Whether all or any are true: the least or the largest.
+// reduce_all and reduce_any of bools are the minimum and the maximum.
 void OfBools(OpExport& op) {
   const bool all_dims =
       op.Bool("reduce_all") || (!op.Has("Dim") && op.List("dim").empty());
@@ -27,7 +27,7 @@ constexpr ExporterRow kReductionRows[] = {
 
 }  // namespace
 
-// Others are known by their schemas (export/counterpart_export.h).
+// Ops without a row use their schemas (export/counterpart_export.h).
 std::span<const ExporterRow> ReductionExporters() {
   return kReductionRows;
 }

@@ -42,8 +42,7 @@ void Unique(OpExport& op) {
                {"Out", "Index", "Inverse", "Counts"});
 }
 
-// ONNX's reference evaluator takes a vector of one element, and no single
-// number.
+// ONNX's reference evaluator accepts a vector of one element, but no scalar.
 std::string Threshold(OpExport& op,
                       const char* operand,
                       const char* attribute) {
@@ -52,7 +51,7 @@ std::string Threshold(OpExport& op,
   return op.Constant(Tensor::FromVector<float>({1}, {number}));
 }
 
-// Without a score_threshold, boxes of all scores are chosen from.
+// Without a score_threshold, all scores are candidates.
 void NonMaxSuppression(OpExport& op) {
   const std::string most =
       op.Has("MaxOutput") ? op.Reshape(op.Operand("MaxOutput"), {1})

@@ -12,7 +12,7 @@ namespace {
 using Floats = std::vector<float>;
 
 // The constant as one number for each of `channels` in dim 1 of an image of
-// this rank; empty where it is something else.
+// this rank; empty if it has no such form.
 Floats PerChannel(const Tensor& constant, int rank, int64_t channels) {
   if (constant.dtype() != DType::kFloat32 || constant.dims().rank() > rank) {
     return {};
@@ -61,7 +61,7 @@ bool FoldIntoBatchNorm(Node& node, AffineKind kind) {
       new_bias[c] += values[c];
     }
   }
-  const framework::OpDesc before = *norm;  // Finish adds an op
+  const framework::OpDesc before = *norm;  // a copy: Finish adds an op
   const std::string scale_name =
       node.NewConstant(Tensor::FromVector(scale->dims(), new_scale));
   const std::string bias_name =

@@ -11,14 +11,14 @@ namespace sluice::onnx {
 
 namespace {
 
-// The inputs of Attention.
+// Inputs of Attention.
 enum : int { kQuery, kKey, kValue, kMask, kPastKey, kPastValue, kValidKeys };
-// Its outputs.
+// Outputs of Attention.
 enum : int { kOut, kPresentKey, kPresentValue, kScores };
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// softmax(scale * Q K^T + bias) V, head by head, of ops that are there: Q, K
+// Writes softmax(scale * Q K^T + bias) V for each head with existing ops. Q, K
 // and V are [batch, heads, sequence, size].
 class AttentionImport {
  public:
@@ -66,8 +66,8 @@ class AttentionImport {
   std::string Whole(int64_t number) {
     return node_.NewConstant(Tensor::FromVector<int64_t>({}, {number}));
   }
-  // Numbers of 16 bits are computed in float32: their products may overflow,
-  // and scores that are rounded to them make weights that are far off.
+  // 16-bit floats are computed in float32: their products may overflow, and
+  // rounded scores make inaccurate weights.
   DType ComputedType() const {
     const DType dtype = node_.TypeOf(kQuery);
     return platform::SizeOf(dtype) == 2 ? DType::kFloat32 : dtype;
@@ -75,12 +75,12 @@ class AttentionImport {
   std::string Computed(const std::string& x) {
     return node_.Cast(x, ComputedType());
   }
-  // A number of the dtype that is computed in.
+  // A number in the dtype of the computation.
   std::string Number(double number) {
     return Computed(
         node_.NewConstant(Tensor::FromVector<double>({}, {number})));
   }
-  // int64 [1]; a constant where the size is known.
+  // An int64 [1]; a constant if the size is known.
   std::string SizeOf(const std::string& x, int64_t axis) {
     const int64_t size = node_.SizeOf(x, static_cast<int>(axis));
     if (size >= 0) {
@@ -116,7 +116,7 @@ class AttentionImport {
                    query_heads_, key_heads_);
   }
 
-  // [batch, heads, sequence, size] of [batch, sequence, heads * size].
+  // Reshapes [batch, sequence, heads * size] to [batch, heads, sequence, size].
   std::string Heads(int input, int64_t heads) {
     if (!flat_) return node_.In(input);
     return node_.Append("transpose",
@@ -140,7 +140,7 @@ class AttentionImport {
     return joined;
   }
 
-  // Each head as often as there are heads of queries to it.
+  // Repeats each head of keys or values for each of its query heads.
   std::string Repeated(const std::string& x) {
     if (query_heads_ == key_heads_ || query_heads_ < 0 || key_heads_ < 0) {
       return x;
@@ -177,8 +177,8 @@ class AttentionImport {
     return Times(node_.Append("tanh", {{"X", {Times(scores, 1 / cap)}}}), cap);
   }
 
-  // int64, which broadcasts with [batch, heads, rows, columns]: at which key's
-  // place a query stands.
+  // Key positions of the queries: an int64 tensor that broadcasts with [batch,
+  // heads, rows, columns].
   std::string Places() {
     std::string rows = Reshape(Range(rows_), {-1, 1});
     if (node_.HasInput(kPastKey)) {
@@ -196,7 +196,7 @@ class AttentionImport {
         {{"Start", {Whole(0)}}, {"End", {size}}, {"Step", {Whole(1)}}});
   }
 
-  // Of which keys a query takes notice: true; "" where of all.
+  // A bool mask of the keys that each query attends to; "" if all.
   std::string Allowed() {
     Attributes& attributes = node_.attributes();
     const bool causal = attributes.Int("is_causal", 0) != 0;
@@ -232,13 +232,13 @@ class AttentionImport {
     if (node_.HasInput(kMask) && node_.TypeOf(kMask) == DType::kBool) {
       and_also(FullMask(0));
     }
-    // No key at all may be left, but for the plain triangle.
+    // Except for the plain triangle, a row may have no key left.
     may_be_empty_ = node_.HasInput(kMask) || node_.HasInput(kValidKeys) ||
                     left >= 0 || right >= 0;
     return allowed;
   }
 
-  // The mask, whose last dim may lack the last keys; they get `value`.
+  // The mask, padded with `value` if its last dim lacks the last keys.
   std::string FullMask(double value) {
     const std::string& mask = node_.In(kMask);
     const DDim dims = node_.Dims(kMask);
@@ -258,8 +258,8 @@ class AttentionImport {
     return node_.Append("pad", inputs, attributes);
   }
 
-  // int64 [2]: 0, and how many keys the mask lacks, which is known when the
-  // model runs.
+  // An int64 [2]: 0, and the number of missing keys of the mask, computed at
+  // run time.
   std::string MissingKeys(const std::string& mask) {
     const std::string shape = node_.Append("shape", {{"X", {mask}}});
     const std::string given = node_.Append(
@@ -286,7 +286,7 @@ class AttentionImport {
                                   {"Y", {Number(-kInfinity)}}});
   }
 
-  // Rows that have no key are 0.
+  // Rows without any key become 0.
   std::string Softmax(const std::string& scores) {
     const DType dtype = ComputedType();
     DType precise = dtype;
@@ -295,7 +295,7 @@ class AttentionImport {
           static_cast<int>(node_.attributes().NeededInt("softmax_precision")),
           "attribute softmax_precision");
     }
-    // Less precise than the scores is never needed.
+    // Never less precise than the scores.
     if (platform::SizeOf(precise) < platform::SizeOf(dtype)) precise = dtype;
     std::string weights = node_.Cast(
         node_.Append("softmax", {{"X", {node_.Cast(scores, precise)}}}), dtype);
@@ -309,7 +309,7 @@ class AttentionImport {
         {{"Condition", {empty}}, {"X", {Number(0)}}, {"Y", {weights}}});
   }
 
-  // Output qk_matmul_output in the mode that wants it.
+  // Adds output qk_matmul_output in the requested mode.
   void Show(int64_t mode, const std::string& scores) {
     const int64_t wanted = node_.attributes().Int("qk_matmul_output_mode", 0);
     SLUICE_ENFORCE(wanted >= 0 && wanted <= 3, ErrorCode::kInvalidArgument,
@@ -321,7 +321,7 @@ class AttentionImport {
     }
   }
 
-  // The weighted values, in Q's dtype and with Q's rank.
+  // Computes the weighted values, in Q's dtype and with Q's rank.
   void Finish(const Inputs& factors) {
     const DType dtype = node_.TypeOf(kQuery);
     if (!flat_ && dtype == ComputedType()) {
@@ -338,10 +338,10 @@ class AttentionImport {
   }
 
   Node& node_;
-  bool flat_ = false;  // inputs of 3 dims
+  bool flat_ = false;  // whether inputs have 3 dims
   int64_t query_heads_ = 0;
   int64_t key_heads_ = 0;
-  std::string rows_, columns_;  // how many queries and keys: int64 [1]
+  std::string rows_, columns_;  // number of queries and keys: int64 [1]
   bool may_be_empty_ = false;
 };
 

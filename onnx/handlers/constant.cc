@@ -21,7 +21,7 @@ Tensor ListOf(const Values& values) {
 void Constant(Node& node) {
   Attributes& attributes = node.attributes();
   if (const auto* tensor = attributes.Tensor("value")) {
-    // Models that hold their weights so keep external data to initialisers.
+    // Models with weights as Constant nodes keep external data in initialisers.
     return node.FinishConstant(
         ToTensor(*tensor, "", "attribute value", &node.cost()));
   }
@@ -48,7 +48,7 @@ void Constant(Node& node) {
       "its value is a string or missing; there are tensors and numbers");
 }
 
-// Weights of models that only show a network are made so.
+// Models that only show a network create their weights like this.
 void ConstantOfShape(Node& node) {
   Tensor value = Tensor::FromVector<float>({1}, {0.0F});
   if (const auto* tensor = node.attributes().Tensor("value")) {
@@ -69,7 +69,7 @@ void ConstantOfShape(Node& node) {
   node.Finish("expand", {{"X", {one}}, {"Shape", {node.In(0)}}});
 }
 
-// Ones in the shape of the input, of which the diagonal is kept.
+// Fills the input's shape with ones, and keeps the diagonal.
 void EyeLike(Node& node) {
   const DDim dims = node.Dims(0);
   SLUICE_ENFORCE(!dims.rank_known() || dims.rank() == 2,
@@ -98,8 +98,8 @@ void EyeLike(Node& node) {
   node.Finish("trilu", {{"X", {upper}}}, {{"upper", false}, {"k", k}});
 }
 
-// Whether input `index` is a whole number that an attribute of range, which is
-// a float64, does not hold.
+// Returns whether input `index` is an integer that an attribute of range, a
+// float64, cannot represent.
 bool IsBeyondAttributes(const Node& node, int index) {
   constexpr int64_t kWholeNumbers = int64_t{1} << 53;
   const Tensor* constant = node.Constant(index);
@@ -111,7 +111,7 @@ bool IsBeyondAttributes(const Node& node, int index) {
   return number <= -kWholeNumbers || number >= kWholeNumbers;
 }
 
-// start + i * step for as many i as come before the end.
+// Computes start + i * step for all i before the end.
 void LargeRange(Node& node) {
   const Tensor* known = node.Constant(2);
   SLUICE_ENFORCE(known == nullptr || known->data<int64_t>()[0] != 0,
@@ -137,9 +137,9 @@ void LargeRange(Node& node) {
               {{"X", {apply("elementwise_mul", index, step)}}, {"Y", {start}}});
 }
 
-// Numbers that are known while importing are the op's attributes then.
+// Constant numbers become attributes of the op.
 void Range(Node& node) {
-  node.attributes().Ignore("stash_type");  // they are computed in float64
+  node.attributes().Ignore("stash_type");  // the op computes in float64
   const bool large = IsBeyondAttributes(node, 0) ||
                      IsBeyondAttributes(node, 1) || IsBeyondAttributes(node, 2);
   if (large) return LargeRange(node);

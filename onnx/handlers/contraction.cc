@@ -25,8 +25,8 @@ std::string PartOf(Node& node, const std::string& x, int i) {
   return node.Cast(apply("bitwise_and", bits, 0xFFFF), DType::kFloat64);
 }
 
-// The product of matrices of integers modulo the power of two that their dtype
-// has: of parts of 16 bits, whose products float64 adds up exactly.
+// The product of integer matrices, modulo 2^bits of their dtype. It is computed
+// from 16-bit parts, whose products float64 adds exactly.
 std::string IntegerProduct(Node& node,
                            const std::string& x,
                            const std::string& y,
@@ -57,7 +57,7 @@ std::string IntegerProduct(Node& node,
   return node.Cast(sum, dtype);
 }
 
-// Up to so many terms of 32 bits are exact in float64.
+// Sums of up to 2^21 products of these parts are exact in float64.
 void CheckTerms(const Node& node, bool transposed) {
   constexpr int64_t kMostTerms = int64_t{1} << 21;
   const DDim x = node.Dims(0);
@@ -77,7 +77,7 @@ void MatMul(Node& node) {
               {{"X", {IntegerProduct(node, node.In(0), node.In(1), {})}}});
 }
 
-// x times a number, which is a whole one for integers.
+// Multiplies x by a number, which must be an integer for integer x.
 std::string Times(Node& node, const std::string& x, double number) {
   if (number == 1) return x;
   const DType dtype = node.DTypeOf(x);
@@ -93,7 +93,7 @@ std::string Times(Node& node, const std::string& x, double number) {
   return node.Append("elementwise_mul", {{"X", {x}}, {"Y", {factor}}});
 }
 
-// alpha * A * B + beta * C, with A and B of rank 2, transposed or not.
+// alpha * A * B + beta * C, with A and B of rank 2, possibly transposed.
 void Gemm(Node& node) {
   const double alpha = node.attributes().Float("alpha", 1.0);
   const double beta = node.attributes().Float("beta", 1.0);

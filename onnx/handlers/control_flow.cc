@@ -20,7 +20,7 @@ void CheckOutputCount(const char* what, size_t got, size_t expected) {
                  what, got, expected);
 }
 
-// A condition that is known leaves one branch, whose ops run with the others.
+// If the condition is constant, only the ops of that branch are imported.
 void If(Node& node) {
   const auto& then_graph = node.attributes().NeededGraph("then_branch");
   const auto& else_graph = node.attributes().NeededGraph("else_branch");
@@ -43,7 +43,7 @@ void If(Node& node) {
   try {
     then_block = node.AddBlock(then_graph, {});
   } catch (const LostSubgraph&) {
-    lost = true;  // what the other branch lacks is listed, too
+    lost = true;  // go on, to list the other branch's errors
   }
   const Node::Block else_block = node.AddBlock(else_graph, {});
   if (lost) throw LostSubgraph();
@@ -55,8 +55,8 @@ void If(Node& node) {
                     {{"Out", node.output_count()}});
 }
 
-// What is known of a value that an iteration gets: its first value may have
-// another shape than later ones.
+// The type of a loop-carried value: its first value may have another shape than
+// later ones.
 ValueType Carried(const Node& node, int input) {
   DDim dims = node.Dims(input);
   for (int axis = 0; axis < dims.rank(); ++axis) {
@@ -88,7 +88,7 @@ void Loop(Node& node) {
   if (node.HasInput(0)) inputs.push_back({"MaxTrips", {node.In(0)}});
   if (node.HasInput(1)) inputs.push_back({"Cond", {node.In(1)}});
   if (carried > 0) inputs.emplace_back("Carried", first);
-  // Without a condition that of the body is ignored.
+  // Without a condition, the body's condition is ignored.
   const std::string condition = node.HasInput(1) ? block.outputs[0] : "";
   node.FinishBlocks(
       "loop", std::move(inputs),

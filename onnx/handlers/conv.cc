@@ -31,15 +31,15 @@ void Conv(Node& node) {
               "Output");
 }
 
-// How much larger the output of a transposed convolution is along axis `i`
-// without paddings than attribute output_shape states; without that
-// attribute, than auto_pad = SAME means: size * stride. May be less than 0.
+// By how much the output of a transposed convolution without paddings exceeds
+// attribute output_shape along axis `i`; without that attribute, auto_pad =
+// SAME means size * stride. May be negative.
 int64_t Excess(Node& node,
                const Ints& output_shape,
                const Windows& windows,
                int64_t output_padding,
                size_t i) {
-  constexpr int64_t kMost = int64_t{1} << 30;  // so that nothing overflows
+  constexpr int64_t kMost = int64_t{1} << 30;  // prevents overflow
   const int64_t stride = windows.strides[i], dilation = windows.dilations[i];
   const int64_t stated = output_shape.empty() ? 0 : output_shape[i];
   const int64_t size =
@@ -60,7 +60,7 @@ int64_t Excess(Node& node,
          output_padding - stated;
 }
 
-// Chooses paddings, or more output padding, for a stated size of the output.
+// Chooses paddings, or output padding, to match a given output size.
 void PadToSize(Node& node,
                const Ints& output_shape,
                bool more_before,
@@ -92,7 +92,7 @@ void ConvTranspose(Node& node) {
                  "sizes of images or signals",
                  output_shape.size(), rank);
   if (!output_shape.empty()) {
-    // Some models state all sizes.
+    // Some models specify all sizes.
     output_shape.erase(output_shape.begin(),
                        output_shape.end() - static_cast<int64_t>(rank));
     output_shape = ForDims(node, dims, output_shape, 1);
@@ -119,9 +119,9 @@ void ConvTranspose(Node& node) {
               "Output");
 }
 
-// A filter of [C, 1, k] over each channel of a signal [B, C, L], with the last
-// k
-// - 1 elements of before, or zeros, before it; these are output 1 for the next.
+// Applies a filter [C, 1, k] to each channel of a signal [B, C, L], after the
+// previous k - 1 elements, or zeros. The last k - 1 elements are output 1, for
+// the next call.
 void CausalConvWithState(Node& node) {
   const DDim filter = node.Dims(1);
   if (!filter.known() || filter.rank() != 3) {

@@ -10,7 +10,7 @@ namespace sluice::onnx {
 
 namespace {
 
-// Writes the ops of a node.
+// Appends the ops of a node.
 class NodeEinsum : public framework::EinsumWriter {
  public:
   explicit NodeEinsum(Node* node) : node_(*node) {}
@@ -40,7 +40,7 @@ class NodeEinsum : public framework::EinsumWriter {
 void Einsum(Node& node) {
   std::vector<std::string> inputs;
   for (int i = 0; i < node.input_count(); ++i) {
-    RankOf(node, i);  // is refused in ONNX's words while it is unknown
+    RankOf(node, i);  // raises if the rank is unknown
     inputs.push_back(node.In(i));
   }
   NodeEinsum writer(&node);

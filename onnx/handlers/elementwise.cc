@@ -42,7 +42,7 @@ void Mul(Node& node) {
   Binary<kMul>(node);
 }
 
-// Integers are divided as in C, towards 0.
+// Integers are divided like in C, towards 0.
 void Div(Node& node) {
   if (NumberFor(node, 1, 0) == 6 && ImportHardSwish(node)) return;
   if (platform::IsFloating(node.TypeOf(0))) return Binary<kDiv>(node);
@@ -72,14 +72,14 @@ std::string Scalar(Node& node, double value, DType dtype) {
                    dtype);
 }
 
-// How many bits of whole numbers a float dtype has.
+// The number of bits of integers that a float dtype represents exactly.
 int WholeBits(DType dtype) {
   if (dtype == DType::kFloat64) return 53;
   if (dtype == DType::kFloat32) return 24;
   return dtype == DType::kFloat16 ? 11 : 8;
 }
 
-// Whether a float dtype has all exponents that input 1, of integers, may have.
+// Returns whether a float dtype represents all integer exponents of input 1.
 bool HoldsExponents(const Node& node, DType dtype) {
   const int bits = WholeBits(dtype);
   const auto size = static_cast<int>(8 * platform::SizeOf(node.TypeOf(1)));
@@ -92,8 +92,8 @@ bool HoldsExponents(const Node& node, DType dtype) {
   });
 }
 
-// What a base and an exponent of different dtypes are computed in, so that
-// neither is rounded: integers modulo 2^64.
+// The dtype in which neither a base nor an exponent of another dtype is
+// rounded. Integers are modulo 2^64.
 DType DTypeOfPower(const Node& node) {
   const DType base = node.TypeOf(0), exponent = node.TypeOf(1);
   if (IsInteger(base) && IsInteger(exponent)) {
@@ -124,7 +124,7 @@ void Pow(Node& node) {
               {{"dtype", base}});
 }
 
-// One op for each input after the first.
+// Appends one op for each input after the first.
 template <const char* const& kType>
 void Chain(Node& node) {
   std::string result = node.In(0);
@@ -149,7 +149,7 @@ void IsInf(Node& node) {
   const double sign = negative ? -1 : 1;
   const std::string infinity =
       Scalar(node, sign * std::numeric_limits<double>::infinity(), dtype);
-  // Nothing is greater than infinity: false everywhere, where neither counts.
+  // If neither counts, the result is false: nothing exceeds infinity.
   node.Finish(positive || negative ? "equal" : "greater_than",
               {{"X", {node.In(0)}}, {"Y", {infinity}}});
 }
@@ -164,7 +164,7 @@ void Gelu(Node& node) {
   node.Finish("gelu", {{"X", {node.In(0)}}}, {{"approximate", kind == "tanh"}});
 }
 
-// The defaults of ONNX are numbers of float32, those of the op are not.
+// ONNX's defaults are float32 numbers, the op's are not.
 void Selu(Node& node) {
   node.Finish(
       "selu", {{"X", {node.In(0)}}},
@@ -172,7 +172,7 @@ void Selu(Node& node) {
        {"alpha", node.attributes().Float("alpha", 1.6732631921768188)}});
 }
 
-// A * sigmoid(alpha * A) * B.
+// Computes A * sigmoid(alpha * A) * B.
 void SwiGlu(Node& node) {
   const std::string swish =
       node.Append("swish", {{"X", {node.In(0)}}},
@@ -180,8 +180,8 @@ void SwiGlu(Node& node) {
   node.Finish(kMul, {{"X", {swish}}, {"Y", {node.In(1)}}});
 }
 
-// The sum of all inputs. One op adds those of one shape, which must be known:
-// equal unknown sizes may be repeated to each other.
+// The sum of all inputs. One op adds inputs of the same shape, which must be
+// known: unknown sizes may differ, so that one needs a broadcast.
 std::string SumOf(Node& node, bool finish) {
   framework::ArgVars all = {node.In(0)};
   bool same = node.input_count() == 1 || node.Dims(0).known();
@@ -215,8 +215,8 @@ void Mean(Node& node) {
   node.Finish("scale", {{"X", {sum}}}, {{"scale", 1.0 / node.input_count()}});
 }
 
-// Bounds that are left out are the ends of float32; where the lower one is
-// above the upper one, all numbers become the upper one.
+// Default bounds are the limits of float32. If min exceeds max, all numbers
+// become max.
 void Clip6(Node& node) {
   constexpr double kMost = std::numeric_limits<float>::max();
   const double max = node.attributes().Float("max", kMost);
@@ -224,7 +224,7 @@ void Clip6(Node& node) {
   node.Finish("clip", {{"X", {node.In(0)}}}, {{"min", min}, {"max", max}});
 }
 
-// Integers, which attributes of clip do not hold beyond 2^53.
+// Handles integers: attributes of clip cannot represent those beyond 2^53.
 void ClipIntegers(Node& node) {
   const auto bound = [&node](int index) {
     return node.Append("reshape", {{"X", {node.In(index)}}},
@@ -236,7 +236,7 @@ void ClipIntegers(Node& node) {
   node.Finish(kMin, {{"X", {x}}, {"Y", {bound(2)}}});
 }
 
-// From opset 11 on bounds are inputs.
+// From opset 11 on the bounds are inputs.
 void Clip11(Node& node) {
   if (IsInteger(node.TypeOf(0))) return ClipIntegers(node);
   Inputs inputs = {{"X", {node.In(0)}}};
@@ -251,7 +251,7 @@ void Clip11(Node& node) {
   node.Finish("clip", std::move(inputs));
 }
 
-// Integers that the op does not take are computed in int64.
+// Integers that the op rejects are computed in int64.
 void OfSign(Node& node, const char* op) {
   const DType dtype = node.TypeOf(0);
   const std::string& x = node.In(0);
@@ -272,7 +272,7 @@ void Neg(Node& node) {
   OfSign(node, "neg");
 }
 
-// 0 or 1 where there is no sign.
+// The sign of an unsigned number is 0 or 1.
 void Sign(Node& node) {
   const DType dtype = node.TypeOf(0);
   if (!IsUnsigned(dtype)) return OfSign(node, "sign");
@@ -298,7 +298,7 @@ void PRelu(Node& node) {
                         {"Y", {node.In(0)}}});
 }
 
-// Others are known by their schemas (import/counterpart.h).
+// Operators without a row use schemas (import/counterpart.h).
 constexpr HandlerRow kElementwiseRows[] = {
     {"Abs", 6, Abs},    {"Add", 7, Add},         {"BitShift", 11, BitShift},
     {"Clip", 6, Clip6}, {"Clip", 11, Clip11},    {"Div", 7, Div},

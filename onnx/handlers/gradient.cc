@@ -3,12 +3,12 @@
 #include "sluice/onnx/import/handlers.h"
 #include "sluice/platform/error.h"
 
-// ai.onnx.preview.training
+// Operators of ai.onnx.preview.training.
 namespace sluice::onnx {
 namespace {
 
-// dy/dx for each of the values that `xs` names, at those values. Other inputs
-// than they would be put in their place, which the program has no form for.
+// dy/dx for each value named by `xs`, at these values. Inputs with other values
+// would replace them, which the program cannot express.
 void Gradient(Node& node) {
   const auto xs = node.attributes().Strings("xs");
   const auto zs = node.attributes().Strings("zs");

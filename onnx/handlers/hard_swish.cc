@@ -12,7 +12,7 @@ double Number(const OpDesc& op, const char* attribute) {
   return std::get<double>(op.attributes.at(attribute));
 }
 
-// Whether `variable` is clip(x + 3, 0, 6).
+// Returns whether `variable` is clip(x + 3, 0, 6).
 bool IsGate(const Node& node,
             const std::string& variable,
             const std::string& x) {

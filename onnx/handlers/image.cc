@@ -16,16 +16,16 @@ std::string IntsOf(Node& node, const Ints& values) {
       {static_cast<int64_t>(values.size())}, values));
 }
 
-// A size of a new shape: that of dim `dim` of the old one, or 1 for dim -1,
-// times `factor`, or divided by it.
+// A size of a new shape: the size of dim `dim` of the old one, or 1 for dim -1,
+// multiplied and divided by these.
 struct NewSize {
   int dim;
   int64_t times = 1;
   int64_t divided = 1;
 };
 
-// The inputs and attributes with which reshape makes `sizes` of x. Sizes that
-// are known only when the model runs are computed then.
+// The inputs and attributes of a reshape of x to `sizes`. Sizes that are
+// unknown at import are computed at run time.
 void ShapeOf(Node& node,
              const std::string& x,
              const std::vector<NewSize>& sizes,
@@ -37,11 +37,11 @@ void ShapeOf(Node& node,
   for (size_t i = 0; i < sizes.size(); ++i) {
     const NewSize& size = sizes[i];
     const int64_t old = size.dim < 0 ? 1 : dims[size.dim];
-    // 0 copies the size.
+    // A size of 0 copies the old size.
     const bool copied = size.dim == static_cast<int>(i) && size.times == 1 &&
                         size.divided == 1 && old < 0;
     known = known && (copied || old >= 0);
-    // One that is unknown is not used.
+    // An unknown size is not used.
     const int64_t known_old = std::max<int64_t>(old, 0);
     shape.push_back(
         copied ? 0 : DDim{known_old, size.times}.numel() / size.divided);
@@ -81,7 +81,7 @@ int64_t BlockOf(Node& node) {
   return block;
 }
 
-// Whether the channels of a block are next to each other in depth.
+// Returns whether the channels of a block are adjacent in depth.
 bool IsColumnRowDepth(Node& node) {
   const std::string mode = node.attributes().String("mode", "DCR");
   SLUICE_ENFORCE(mode == "DCR" || mode == "CRD", ErrorCode::kInvalidArgument,
@@ -96,7 +96,7 @@ void CheckDivides(int64_t size, int64_t by, const char* what) {
                  size, by);
 }
 
-// x in a shape of 6 dims, transposed, and in a shape of 4 dims.
+// Reshapes x to 6 dims, transposes it, and reshapes it to 4 dims.
 void Rearrange(Node& node,
                const std::vector<NewSize>& apart,
                const Ints& order,
@@ -150,7 +150,7 @@ void CenterCropPad(Node& node) {
   for (int64_t& axis : axes) {
     axis = AxisOf(axis, rank);
   }
-  // What is added to each dim, and removed where it is negative.
+  // The number of elements to add to each dim; negative means remove.
   const std::string sizes = node.Append("shape", {{"X", {node.In(0)}}});
   const std::string index = IntsOf(node, axes);
   const std::string old =
@@ -174,7 +174,7 @@ void CenterCropPad(Node& node) {
   node.Finish("pad", {{"X", {node.In(0)}}, {"Pads", {both}}});
 }
 
-// Opset 20 has other names of two modes.
+// Opset 20 renamed two modes.
 void GridSample(Node& node) {
   std::string mode = node.attributes().String("mode", "linear");
   if (mode == "bilinear") mode = "linear";
@@ -186,7 +186,7 @@ void GridSample(Node& node) {
        {"align_corners", node.attributes().Int("align_corners", 0) != 0}});
 }
 
-// Attribute `name`, or `otherwise` for each of `dims` dims.
+// Attribute `name`, or `count` times `otherwise`.
 Ints NumbersOf(Node& node, const char* name, size_t count, int64_t otherwise) {
   Ints numbers = node.attributes().Ints(name);
   if (numbers.empty()) numbers.assign(count, otherwise);
@@ -203,8 +203,8 @@ Ints NumbersOf(Node& node, const char* name, size_t count, int64_t otherwise) {
   return numbers;
 }
 
-// The blocks of Col2Im along one dim: element `k` of block `at` lies at
-// at * stride + k * dilation - pad.
+// The blocks of Col2Im along one dim: element `k` of block `at` is at at *
+// stride + k * dilation - pad.
 struct BlockDim {
   int64_t image, block, stride, dilation, pad, blocks;
 };
@@ -238,8 +238,8 @@ std::vector<BlockDim> BlockDims(Node& node) {
   return dims;
 }
 
-// Where each element of each block lies in the image, blocks last; `nowhere`
-// for those in its padding.
+// Fills in the image index of each element of each block, blocks last;
+// `nowhere` for elements in the padding.
 void FillPlaces(const std::vector<BlockDim>& dims,
                 int64_t nowhere,
                 Tensor* places) {
@@ -263,8 +263,8 @@ void FillPlaces(const std::vector<BlockDim>& dims,
   }
 }
 
-// The image of which X [N, C * block, blocks] has all blocks: elements that
-// several of them have are added up.
+// Adds the blocks X [N, C * block, blocks] into an image. Overlapping elements
+// are summed.
 void Col2Im(Node& node) {
   const std::vector<BlockDim> dims = BlockDims(node);
   DDim image, block, blocks;

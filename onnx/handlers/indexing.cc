@@ -9,7 +9,7 @@ namespace sluice::onnx {
 
 namespace {
 
-// The name that ScatterElements had before opset 11.
+// Imports the name that ScatterElements had before opset 11.
 void Scatter(Node& node) {
   node.Finish(
       "scatter_elements",
@@ -17,7 +17,7 @@ void Scatter(Node& node) {
       {{"axis", node.attributes().Int("axis", 0)}});
 }
 
-// Indices and depths may have any type of numbers.
+// Indices and depths may have any numeric type.
 std::string AsInt64(Node& node, int index) {
   if (node.TypeOf(index) == DType::kInt64) return node.In(index);
   return node.Append("cast", {{"X", {node.In(index)}}},
@@ -43,7 +43,7 @@ std::string IntsOf(Node& node, const DDim& dims, const Ints& values) {
   return node.NewConstant(Tensor::FromVector<int64_t>(dims, values));
 }
 
-// [1, n]: 0, 1, 2 and so on, for dim 1 of `x`.
+// A [1, n] of 0, 1, 2, ..., where n is the size of dim 1 of `x`.
 std::string Positions(Node& node, const std::string& x) {
   const DDim dims = node.DimsOf(x);
   if (dims.rank() > 1 && dims[1] >= 0) {
@@ -61,8 +61,8 @@ std::string Positions(Node& node, const std::string& x) {
   return node.Append("unsqueeze", {{"X", {counted}}}, {{"axes", Ints{0}}});
 }
 
-// Reverses the first elements of each sequence, as many as its length says; the
-// others stay.
+// Reverses the first elements of each sequence, up to its length. The others do
+// not move.
 void ReverseSequence(Node& node) {
   const int rank = RankOf(node, 0);
   const int64_t batch = AxisOf(node.attributes().Int("batch_axis", 1), rank);
@@ -99,7 +99,7 @@ void ReverseSequence(Node& node) {
   node.Finish("transpose", {{"X", {reversed}}}, turn);
 }
 
-// Others are known by their schemas (import/counterpart.h).
+// Operators without a row use schemas (import/counterpart.h).
 constexpr HandlerRow kIndexingRows[] = {
     {"OneHot", 9, OneHot},
     {"ReverseSequence", 10, ReverseSequence},

@@ -11,7 +11,7 @@ std::string Quotient(Node& node, const std::string& x, const std::string& y) {
   return node.Append("elementwise_floordiv", QuotientInputs(node, x, y));
 }
 
-// What fmod leaves divides exactly.
+// Subtracting the remainder first makes the division exact.
 Inputs QuotientInputs(Node& node, const std::string& x, const std::string& y) {
   const std::string rest =
       node.Append("elementwise_fmod", {{"X", {x}}, {"Y", {y}}});

@@ -10,15 +10,15 @@ namespace {
 // The attributes and inputs that both losses share.
 struct LossParts {
   std::string classes;  // the class of each row
-  std::string ignored;  // whether the row is left out; empty: none is
-  std::string weights;  // of each row; empty: all are 1
+  std::string ignored;  // whether the row is ignored; empty: no row is
+  std::string weights;  // of each row; empty: all 1
 };
 
 Inputs XY(const std::string& x, const std::string& y) {
   return {{"X", {x}}, {"Y", {y}}};
 }
 
-// One number as `dtype`.
+// A number as a constant of `dtype`.
 std::string NumberOf(Node& node, int64_t value, DType dtype) {
   const std::string number =
       node.NewConstant(Tensor::FromVector<int64_t>({}, {value}));
@@ -33,7 +33,7 @@ std::string Choose(Node& node,
                      {{"Condition", {condition}}, {"X", {x}}, {"Y", {y}}});
 }
 
-// Scores are [N, C, d1, ...], classes [N, d1, ...].
+// Checks that scores are [N, C, d1, ...] and classes [N, d1, ...].
 void CheckShapes(const Node& node) {
   const DDim x = node.Dims(0), classes = node.Dims(1);
   if (!x.rank_known() || !classes.rank_known()) return;
@@ -56,7 +56,7 @@ LossParts PartsOf(Node& node) {
     const std::string index =
         NumberOf(node, node.attributes().Int("ignore_index", 0), dtype);
     parts.ignored = node.Append("equal", XY(parts.classes, index));
-    // Any class that there is.
+    // Ignored rows get a valid class.
     parts.classes =
         Choose(node, parts.ignored, NumberOf(node, 0, dtype), parts.classes);
   }
@@ -74,7 +74,7 @@ LossParts PartsOf(Node& node) {
   return parts;
 }
 
-// The loss of the logarithms of probabilities [N, C, ...].
+// Computes the loss from the logarithms of probabilities [N, C, ...].
 void Loss(Node& node, const std::string& logs) {
   const std::string reduction = node.attributes().String("reduction", "mean");
   SLUICE_ENFORCE(
@@ -93,7 +93,7 @@ void Loss(Node& node, const std::string& logs) {
   if (!parts.weights.empty()) {
     loss = node.Append("elementwise_mul", XY(loss, parts.weights));
   }
-  if (!parts.ignored.empty()) {  // what is left out may be infinite
+  if (!parts.ignored.empty()) {  // an ignored value may be infinite
     loss = Choose(node, parts.ignored, NumberOf(node, 0, node.TypeOf(0)), loss);
   }
   if (reduction == "none") return node.Finish("neg", {{"X", {loss}}});

@@ -13,7 +13,7 @@ namespace sluice::onnx {
 
 namespace {
 
-// X in another shape, in the terms of the op reshape. A constant stays one.
+// Reshapes X with the conventions of op reshape. A constant remains one.
 void ToShape(Node& node, const Ints& shape) {
   const Tensor* constant = node.Constant(0);
   if (constant != nullptr && std::all_of(shape.begin(), shape.end(),
@@ -23,7 +23,7 @@ void ToShape(Node& node, const Ints& shape) {
   node.Finish("reshape", {{"X", {node.In(0)}}}, {{"shape", shape}});
 }
 
-// Sizes of 0 are sizes: X must have no elements either.
+// A size of 0 means 0, so X must be empty.
 void ToEmpty(Node& node, const Ints& shape) {
   const DDim x = node.Dims(0);
   const bool empty = std::count(x.begin(), x.end(), 0) > 0;
@@ -85,7 +85,7 @@ void Identity(Node& node) {
   node.Finish("assign", {{"X", {node.In(0)}}});
 }
 
-// Nothing is dropped.
+// In inference nothing is dropped.
 void Dropout(Node& node) {
   if (node.HasOutput(1)) {
     const std::string shape = node.Append("shape", {{"X", {node.In(0)}}});
@@ -97,7 +97,7 @@ void Dropout(Node& node) {
   Identity(node);
 }
 
-// The mask has the dtype of the input there.
+// In opset 7 the mask has the dtype of the input.
 void Dropout7(Node& node) {
   node.AllowOutputs(1);
   Dropout(node);
@@ -118,7 +118,7 @@ int64_t SplitAxis(Node& node) {
   return AxisOfInput(node, 0, node.attributes().Int("axis", 0));
 }
 
-// One slice for each output; `sizes` are theirs along the axis.
+// Appends a slice for each output, with its size in `sizes` along the axis.
 void FinishParts(Node& node, int64_t axis, const Ints& sizes) {
   int64_t begin = 0;
   for (int i = 0; i < node.output_count(); ++i) {
@@ -132,8 +132,8 @@ void FinishParts(Node& node, int64_t axis, const Ints& sizes) {
   }
 }
 
-// Into parts of one size, the last of which may be smaller from opset 18 on;
-// as many as there are outputs, or more.
+// Splits into parts of equal size. From opset 18 on the last one may be
+// smaller. `parts` is at least the number of outputs.
 void SplitEqually(Node& node, int64_t parts) {
   const int64_t axis = SplitAxis(node);
   const int64_t size = node.SizeOf(node.In(0), static_cast<int>(axis));
@@ -151,7 +151,7 @@ void SplitEqually(Node& node, int64_t parts) {
   FinishParts(node, axis, sizes);
 }
 
-// Without sizes into equal parts.
+// Without sizes, splits into equal parts.
 void Split(Node& node, const Ints& sizes) {
   if (sizes.empty()) return SplitEqually(node, node.output_count());
   const int64_t axis = SplitAxis(node);
@@ -164,12 +164,12 @@ void Split(Node& node, const Ints& sizes) {
   FinishParts(node, axis, sizes);
 }
 
-// The sizes as an attribute.
+// Up to opset 12, the sizes are an attribute.
 void Split2(Node& node) {
   Split(node, node.attributes().Ints("split"));
 }
 
-// Sizes that are computed.
+// Handles sizes that are computed at run time.
 void SplitLate(Node& node) {
   const int64_t axis = SplitAxis(node);
   const DDim sizes = node.Dims(1);
@@ -188,13 +188,13 @@ void SplitLate(Node& node) {
   }
 }
 
-// The sizes as an input.
+// From opset 13 on, the sizes are an input.
 void Split13(Node& node) {
   if (node.HasInput(1) && node.Constant(1) == nullptr) return SplitLate(node);
   Split(node, node.HasInput(1) ? node.ConstantInts(1, "sizes") : Ints());
 }
 
-// Without sizes an attribute says how many parts there are.
+// From opset 18 on, an attribute gives the number of parts without sizes.
 void Split18(Node& node) {
   if (!node.attributes().Has("num_outputs")) return Split13(node);
   const int64_t parts = node.attributes().NeededInt("num_outputs");
@@ -215,9 +215,9 @@ void Size(Node& node) {
   node.Finish("reduce_prod", {{"X", {shape}}});
 }
 
-// Others are known by their schemas (import/counterpart.h).
-// Attribute value of pad is a float. Where an integer may be none, 0 is put
-// around X minus the value, which is added then: integers wrap around.
+// Attribute value of op pad is a float. For an integer that it cannot
+// represent, X minus the value is padded with 0, and the value is added;
+// integers wrap.
 void Pad(Node& node) {
   const DType dtype = node.TypeOf(0);
   const bool large = dtype == DType::kInt64 || dtype == DType::kUInt64;
@@ -237,6 +237,7 @@ void Pad(Node& node) {
   node.Finish("elementwise_add", {{"X", {padded}}, {"Y", {value}}});
 }
 
+// Operators without a row use schemas (import/counterpart.h).
 constexpr HandlerRow kMovementRows[] = {
     {"Concat", 4, Concat},     {"Dropout", 1, Dropout7},
     {"Dropout", 10, Dropout},  {"Dropout", 12, Dropout12},

@@ -12,9 +12,8 @@ namespace {
 void BatchNormalization(Node& node) {
   node.AllowOutputs(1);
   node.attributes().Ignore("momentum");
-  node.attributes().Ignore("spatial");  // opset 7: every channel by itself
-  // The running statistics stay as they are: they get no outputs that replace
-  // them.
+  node.attributes().Ignore("spatial");  // opset 7: each channel separately
+  // Without these outputs, the running statistics are not changed.
   node.Finish("batch_norm",
               {{"X", {node.In(0)}},
                {"Scale", {node.In(1)}},
@@ -26,8 +25,8 @@ void BatchNormalization(Node& node) {
               "Y", {"MeanOut", "VarianceOut", "SavedMean", "SavedVariance"});
 }
 
-// From opset 14 on an attribute says that it trains; its outputs are the new
-// statistics then.
+// From opset 14 on an attribute selects training; its outputs are the new
+// statistics.
 void BatchNormalization14(Node& node) {
   if (node.attributes().Int("training_mode", 0) == 0) {
     return BatchNormalization(node);
@@ -63,9 +62,9 @@ void Softmax13(Node& node) {
   Softmax<kLog>(node, node.attributes().Int("axis", -1));
 }
 
-// Up to opset 12 all dims from `axis` on are one row. compute(x, axis, last)
-// adds the op that computes rows along `axis`: with Finish where it is the last
-// op, else with Append; its name.
+// Up to opset 12 all dims from `axis` on form one row. compute(x, axis, last)
+// adds the op that computes rows along `axis`, with Finish if it is the last
+// op, else with Append, and returns its name.
 template <typename Compute>
 void ByRows(Node& node, const Compute& compute) {
   const DDim x = node.Dims(0);
@@ -83,7 +82,7 @@ void ByRows(Node& node, const Compute& compute) {
         "is known only when the model runs",
         platform::Printable(x), axis);
   }
-  const Ints shape(x.begin(), x.end());  // -1 for the one that is unknown
+  const Ints shape(x.begin(), x.end());  // -1 for the unknown dim
   const int64_t unknown =
       std::find(x.begin(), x.end(), kUnknownDim) - x.begin();
   const bool open = unknown >= axis && unknown < rank;
@@ -95,7 +94,7 @@ void ByRows(Node& node, const Compute& compute) {
   node.Finish("reshape", {{"X", {result}}}, {{"shape", shape}});
 }
 
-// The last op of a node, or one before it; its name.
+// Adds the last op of a node, or an earlier one, and returns its name.
 std::string FinishOrAppend(Node& node,
                            bool last,
                            const char* op,
@@ -114,7 +113,7 @@ void Softmax1(Node& node) {
   });
 }
 
-// 1 for the first of the largest elements along the axis, 0 for the others.
+// Computes 1 for the first maximum along the axis, 0 for the others.
 std::string HardmaxOf(Node& node,
                       const std::string& x,
                       int64_t axis,
@@ -153,7 +152,7 @@ void Hardmax13(Node& node) {
             true);
 }
 
-// X / its norm along the axis, and 0 where that is 0.
+// Divides X by its norm along the axis; 0 if the norm is 0.
 void LpNormalization(Node& node) {
   const int64_t p = node.attributes().Int("p", 2);
   SLUICE_ENFORCE(p == 1 || p == 2, ErrorCode::kInvalidArgument, "onnx.lp_norm",
@@ -174,8 +173,8 @@ void LpNormalization(Node& node) {
   node.Finish("elementwise_div", {{"X", {node.In(0)}}, {"Y", {divisor}}});
 }
 
-// Scale or bias number `index` of a row of X, the dims from `axis` on, as large
-// as the row.
+// Scale or bias, input `index`, expanded to the size of a row of X (the dims
+// from `axis` on).
 std::string OfRow(Node& node, int index, int axis) {
   const DDim x = node.Dims(0), given = node.Dims(index);
   if (!x.rank_known()) return node.In(index);
@@ -194,9 +193,9 @@ std::string OfRow(Node& node, int index, int axis) {
   return node.Append("expand", {{"X", {node.In(index)}}}, {{"shape", row}});
 }
 
-// The dims of X before `axis`, then ones: -1 for one that is unknown.
+// The dims of X before `axis`, then ones; -1 for an unknown size.
 Ints MomentShape(const Node& node, int axis) {
-  RankOf(node, 0);  // is refused while it is unknown
+  RankOf(node, 0);  // raises if the rank is unknown
   const DDim x = node.Dims(0);
   Ints shape(x.begin(), x.end());
   std::fill(shape.begin() + axis, shape.end(), 1);
@@ -209,8 +208,8 @@ Ints MomentShape(const Node& node, int axis) {
   return shape;
 }
 
-// `moments` of layer_norm, a number a row, as output `index` of the node, which
-// is float32 for every X.
+// Converts `moments` of layer_norm, one number for each row, to output `index`
+// of the node, which is float32 for every dtype of X.
 void FinishMoments(Node& node, int index, std::string moments, int axis) {
   if (node.TypeOf(0) != DType::kFloat32) {
     moments =
@@ -224,7 +223,7 @@ void LayerNormalization(Node& node) {
   const auto axis =
       static_cast<int>(AxisOfInput(node, 0, node.attributes().Int("axis", -1)));
   const double epsilon = node.attributes().Float("epsilon", 1e-5);
-  // Sums are made in float64, whatever is asked for.
+  // Sums are always computed in float64.
   node.attributes().Ignore("stash_type");
   Inputs inputs = {{"X", {node.In(0)}}, {"Scale", {OfRow(node, 1, axis)}}};
   if (node.HasInput(2)) {
@@ -252,7 +251,7 @@ void RmsNormalization(Node& node) {
               "Y");
 }
 
-// Scale and bias of a group, for each of its channels.
+// Expands the scale or bias of each group to its channels.
 std::string OfChannels(Node& node, int index, int64_t groups) {
   const int64_t channels = RankOf(node, 0) < 2 ? 0 : node.Dims(0)[1];
   if (channels < 0) {
@@ -276,10 +275,10 @@ void GroupNorm(Node& node, const std::string& scale, const std::string& bias) {
               "Y");
 }
 
-// A scale and a bias for each group.
+// In opset 18, scale and bias are for each group.
 void GroupNormalization18(Node& node) {
   const int64_t groups = node.attributes().NeededInt("num_groups");
-  // What the op refuses.
+  // The op itself raises for this.
   if (groups < 1) return GroupNorm(node, node.In(1), node.In(2));
   GroupNorm(node, OfChannels(node, 1, groups), OfChannels(node, 2, groups));
 }
@@ -289,8 +288,8 @@ void GroupNormalization21(Node& node) {
   GroupNorm(node, node.In(1), node.In(2));
 }
 
-// (X - mean) / (deviation + 1e-9) over some dims, which become the last ones
-// meanwhile: the root of variance + 1e-18 is that to all digits of a float.
+// (X - mean) / (deviation + 1e-9) over some dims, which are transposed to the
+// end. The root of variance + 1e-18 equals deviation + 1e-9 to float precision.
 void MeanVarianceNormalization(Node& node) {
   const int rank = RankOf(node, 0);
   Ints axes = node.attributes().Ints("axes");
@@ -318,7 +317,7 @@ void MeanVarianceNormalization(Node& node) {
   node.Finish("transpose", {{"X", {y}}}, {{"axis", back}});
 }
 
-// InstanceNormalization and LRN are known by their schemas.
+// InstanceNormalization and LRN use their schemas.
 constexpr HandlerRow kNormRows[] = {
     {"BatchNormalization", 7, BatchNormalization7},
     {"BatchNormalization", 9, BatchNormalization},

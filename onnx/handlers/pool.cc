@@ -11,7 +11,7 @@ namespace sluice::onnx {
 
 namespace {
 
-// Whether the last window may reach past the padding, as with ceil_mode.
+// Returns whether the last window may extend past the padding, with ceil_mode.
 bool ReachesPastPadding(Node& node) {
   const size_t rank = WindowRank(node);
   const Windows windows = ReadWindows(node, std::max<size_t>(rank, 2),
@@ -33,7 +33,7 @@ struct Pooling {
   AttributeMap attributes;
 };
 
-// pool2d where it computes the same, which is faster, else pool3d.
+// Reads pool2d if it computes the same, since it is faster, else pool3d.
 Pooling ReadPooling(Node& node,
                     const char* type,
                     bool exclusive,
@@ -58,8 +58,8 @@ Pooling ReadPooling(Node& node,
   return pooling;
 }
 
-// Whether there are no kernels for the dtype of input 0: it is computed in
-// float32, which has all small integers and halves.
+// Returns whether there are no kernels for the dtype of input 0. It is then
+// computed in float32, which represents all small integers and halves.
 bool IsWidened(const Node& node, const Pooling& pooling) {
   const DType dtype = node.TypeOf(0);
   const bool half = dtype == DType::kFloat16 || dtype == DType::kBFloat16;
@@ -73,7 +73,7 @@ std::string Computable(Node& node, const Pooling& pooling) {
   return node.Append("cast", {{"X", {x}}}, {{"dtype", DType::kFloat32}});
 }
 
-// Gives `image`, of what Computable gave, as output 0.
+// Makes `image`, computed from Computable's result, output 0.
 void FinishAs(Node& node, const Pooling& pooling, const std::string& image) {
   const std::string out = FromImage(node, pooling.dims, image);
   if (!IsWidened(node, pooling)) return node.Finish("assign", {{"X", {out}}});
@@ -90,8 +90,8 @@ void FinishPool(Node& node, const Pooling& pooling) {
            node.Append(pooling.op, {{"X", {x}}}, pooling.attributes));
 }
 
-// Output 1 is where the maxima are in X; with storage_order 1 as if columns of
-// X were rows, so that these are made to be.
+// Output 1 is the index of the maxima in X. With storage_order 1 it is
+// column-major, so rows and columns are swapped.
 void MaxPoolWithIndices(Node& node, const Pooling& pooling, bool by_columns) {
   const auto swapped = [&](const std::string& image) {
     if (!by_columns) return image;
@@ -136,7 +136,7 @@ void AveragePool(Node& node) {
   FinishPool(node, pooling);
 }
 
-// Attribute p.
+// Reads attribute p.
 double OrderOf(Node& node) {
   const int64_t p = node.attributes().Int("p", 2);
   SLUICE_ENFORCE(p >= 1, ErrorCode::kInvalidArgument, "onnx.pool_order",
@@ -144,21 +144,21 @@ double OrderOf(Node& node) {
   return static_cast<double>(p);
 }
 
-// In float64, in which the powers of float32 are finite.
+// Computed in float64, in which powers of float32 are finite.
 std::string Power(Node& node, const std::string& x, double exponent) {
   const std::string number =
       node.NewConstant(Tensor::FromVector<double>({}, {exponent}));
   return node.Append("elementwise_pow", {{"X", {x}}, {"Y", {number}}});
 }
 
-// |x|^p
+// Computes |x|^p.
 std::string PowerOfSize(Node& node, const std::string& x, double p) {
   const std::string number = node.Cast(x, DType::kFloat64);
   return Power(node, node.Append("abs", {{"X", {number}}}), p);
 }
 
-// The root of order p of the sum of |x|^p over a window, whose padding is 0:
-// of the mean, times the number of elements.
+// The p-th root of the sum of |x|^p over a window, whose padding is 0. The sum
+// is the mean times the number of elements.
 void LpPool(Node& node) {
   const Pooling pooling = ReadPooling(node, "avg", false);
   const bool ceil = std::get<bool>(pooling.attributes.at("ceil_mode"));
@@ -167,7 +167,7 @@ void LpPool(Node& node) {
   for (const int64_t size : std::get<Ints>(pooling.attributes.at("ksize"))) {
     count *= static_cast<double>(size);
   }
-  // The mean is of fewer elements there.
+  // The mean of such a window would divide by fewer elements.
   if (ceil && ReachesPastPadding(node)) {
     Node::Unsupported("ceil_mode with windows that reach past the padding");
   }
@@ -181,7 +181,7 @@ void LpPool(Node& node) {
               {{"dtype", node.TypeOf(0)}});
 }
 
-// For a reduction of all dims but the first two, which become 1.
+// Attributes of a reduction over all dims but the first two, keeping dims of 1.
 AttributeMap OverImage(const Node& node) {
   Ints dims;
   for (int64_t i = 2; i < RankOf(node, 0); ++i) {

@@ -8,7 +8,7 @@
 #include "sluice/platform/error.h"
 #include "sluice/platform/text.h"
 
-// Integers are multiplied and added as float64, which has all their sums.
+// Integers are multiplied and added in float64, which is exact for these sums.
 namespace sluice::onnx {
 
 namespace {
@@ -19,7 +19,7 @@ DType TypeAttribute(Node& node, const char* name, DType otherwise) {
   return ToDType(number, std::string("attribute ") + name);
 }
 
-// Inputs from `first` on: X, Scale and perhaps ZeroPoint.
+// Inputs from `first` on: X, Scale and optionally ZeroPoint.
 Inputs ScaledInputs(Node& node, int first) {
   Inputs inputs = {{"X", {node.In(first)}}, {"Scale", {node.In(first + 1)}}};
   if (node.HasInput(first + 2)) {
@@ -28,7 +28,7 @@ Inputs ScaledInputs(Node& node, int first) {
   return inputs;
 }
 
-// The division has the scale's precision unless the model says otherwise.
+// The division has the scale's precision unless the model specifies another.
 DType DivisionOf(Node& node) {
   DType precision = DType::kFloat64;
   for (const int input : {0, 1}) {
@@ -73,7 +73,7 @@ std::string Apply(Node& node,
   return node.Append(type, {{"X", {x}}, {"Y", {y}}}, {{"axis", axis}});
 }
 
-// To uint8, with a range of 0 and all of X.
+// Quantizes to uint8 with a range that includes 0 and all of X.
 void DynamicQuantizeLinear(Node& node) {
   const std::string x = node.In(0);
   const std::string zero = Number(node, 0), all = Number(node, 255);
@@ -96,7 +96,7 @@ void DynamicQuantizeLinear(Node& node) {
   node.FinishOutput(2, "assign", {{"X", {zero_point}}});
 }
 
-// Other numbers are none of ONNX here, and their products may be rounded.
+// ONNX allows no other dtypes here, and their products might be rounded.
 void RequireBytes(const Node& node, std::initializer_list<int> inputs) {
   for (const int index : inputs) {
     const DType dtype = node.TypeOf(index);
@@ -107,18 +107,18 @@ void RequireBytes(const Node& node, std::initializer_list<int> inputs) {
   }
 }
 
-// Whether a tensor may have more than one element.
+// Returns whether a tensor may have more than one element.
 bool MayBeSeveral(const DDim& dims) {
   return !dims.known() || dims.numel() != 1;
 }
 
-// Scales or zero points: a vector goes along dim `axis` of what they are for;
-// one number, and as many dims as that has, need no axis (-1).
+// Scales or zero points. A vector applies along dim `axis`. A single number, or
+// values with the rank of the quantized tensor, need no axis (-1).
 struct Along {
   std::string values;
   int64_t axis = -1;
 };
-// Values of unknown rank become a vector.
+// Values of unknown rank are reshaped to a vector.
 Along AlongAxis(Node& node, const std::string& values, int64_t axis) {
   const DDim given = node.DimsOf(values);
   if (axis == -1 || given.rank_known()) {
@@ -129,7 +129,7 @@ Along AlongAxis(Node& node, const std::string& values, int64_t axis) {
           axis};
 }
 
-// x times the values, which are converted to float64, or less them.
+// Multiplies x by the values, converted to float64, or subtracts them.
 std::string ApplyAlong(Node& node,
                        const char* type,
                        const std::string& x,
@@ -138,7 +138,7 @@ std::string ApplyAlong(Node& node,
                along.axis);
 }
 
-// Input `index` in float64, less the zero point, input `zero`, along `axis`.
+// Input `index` in float64, minus the zero point (input `zero`), along `axis`.
 std::string Offset(Node& node, int index, int zero, int64_t axis) {
   std::string x = node.Cast(node.In(index), DType::kFloat64);
   if (!node.HasInput(zero)) return x;
@@ -146,8 +146,8 @@ std::string Offset(Node& node, int index, int zero, int64_t axis) {
                     AlongAxis(node, node.In(zero), axis));
 }
 
-// The dim of rows of a matrix or a batch of them, along which the numbers of
-// input `numbers` go; -1 for a vector, and for one number.
+// The row dim of a matrix or a batch of matrices, which the values of input
+// `numbers` apply to; -1 for a vector, and for a single value.
 int64_t RowsOf(const Node& node, const std::string& matrix, int numbers) {
   const int rank = node.DimsOf(matrix).rank();
   if (rank < 0 && node.HasInput(numbers) && MayBeSeveral(node.Dims(numbers))) {
@@ -172,9 +172,9 @@ void MatMulInteger(Node& node) {
   node.Finish("cast", {{"X", {product}}}, {{"dtype", DType::kInt32}});
 }
 
-// Output 0: whole numbers `sums`, which have the scale of inputs `x` and `y`
-// together, with that of input `out` and the zero point after it. The scale of
-// x goes along dim `x_axis`, that of y along `y_axis`.
+// Computes output 0 from the integers `sums`, whose scale is that of inputs `x`
+// and `y` together. The result has the scale of input `out` and the zero point
+// after it. The scales of x and y apply along dims `x_axis` and `y_axis`.
 void Requantize(Node& node,
                 const std::string& sums,
                 std::pair<int, int64_t> x,
@@ -204,7 +204,7 @@ void QLinearMatMul(Node& node) {
   Requantize(node, product, {1, RowsOf(node, product, 1)}, {4, -1}, 6);
 }
 
-// The convolution of input 0 with the filter, each less its zero point.
+// Convolves input 0 with the filter, each minus its zero point.
 std::string IntegerConv(Node& node, int filter, int x_zero, int filter_zero) {
   const size_t dims = ImageDims(node);
   const Windows windows = ReadWindows(node, dims, KernelOf(node, filter));

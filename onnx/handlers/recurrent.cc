@@ -18,10 +18,10 @@ using platform::Shown;
 using Names = std::vector<std::string>;
 using Doubles = std::vector<double>;
 
-// A function between gates; ONNX has no more of them. `alpha` and `beta` are
-// how many of these it has, with their defaults.
+// An activation function of ONNX. `alpha` and `beta` are its parameters'
+// defaults, if it has them.
 struct Activation {
-  const char* name;  // in lower case: onnxruntime takes any
+  const char* name;  // lower case: onnxruntime ignores case
   const char* ours;
   int alphas = 0, betas = 0;
   double alpha = 0, beta = 0;
@@ -55,7 +55,7 @@ const Activation& FindActivation(const std::string& name) {
   return *found;
 }
 
-// Those that have an alpha take the next number of activation_alpha each.
+// Each activation with an alpha consumes the next number of activation_alpha.
 void SetActivations(Node& node, AttributeMap* ours) {
   const Names names = node.attributes().Strings("activations");
   const Doubles alphas = node.attributes().Floats("activation_alpha");
@@ -128,10 +128,10 @@ void Lstm(Node& node) {
   Recurrent(node, "lstm", {{"input_forget", coupled}}, {"Y", "LastH", "LastC"});
 }
 
-// Numbers of 16 bits are computed in float32.
+// 16-bit floats are computed in float32.
 void LinearAttention(Node& node) {
   Attributes& attributes = node.attributes();
-  attributes.Ignore("chunk_size");  // a hint
+  attributes.Ignore("chunk_size");  // it is only a hint
   const std::string rule = attributes.String("update_rule", "gated_delta");
   const DType dtype = node.TypeOf(0);
   const bool wide = platform::SizeOf(dtype) > 2;

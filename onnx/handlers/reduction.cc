@@ -15,11 +15,11 @@ std::string ProductOf(Node& node, const std::string& x) {
   return node.Append("elementwise_mul", {{"X", {x}}, {"Y", {x}}});
 }
 
-// The reductions of integers that the op does not take, in int64, where sums
-// are those of ONNX modulo 2^64, or in float64 where there is a root.
+// Reductions of integers that the op rejects. They are computed in int64, where
+// sums wrap modulo 2^64 like ONNX's, or in float64 if there is a root.
 class IntegerReduction {
  public:
-  // `axes` and `attributes` say which dims are reduced.
+  // `axes` and `attributes` specify the reduced dims.
   IntegerReduction(Node* node, Inputs axes, AttributeMap attributes)
       : node_(*node),
         axes_(std::move(axes)),
@@ -59,7 +59,7 @@ class IntegerReduction {
     return node_.Append(op, std::move(inputs), attributes_);
   }
 
-  // The sum divided by the number of its terms, as this dtype, towards 0.
+  // Divides the sum by the number of its terms, as this dtype, towards 0.
   std::string Mean(const std::string& x, DType dtype) {
     const std::string sum = Reduce("reduce_sum", x);
     const std::string count = Quotient(node_, Count(x), Count(sum));
@@ -71,7 +71,7 @@ class IntegerReduction {
                         {{"X", {node_.Append("shape", {{"X", {x}}})}}});
   }
 
-  // The bits of uint64 as int64 in the same order, and back.
+  // Maps uint64 to int64 in the same order, and back.
   std::string Shifted(const std::string& x) {
     const std::string least =
         node_.NewConstant(Tensor::FromVector<int64_t>({}, {INT64_MIN}));
@@ -84,7 +84,7 @@ class IntegerReduction {
   DType dtype_;
 };
 
-// `inputs` and `attributes` say which axes.
+// `inputs` and `attributes` specify the axes.
 void Reduce(Node& node, Inputs inputs, AttributeMap attributes) {
   const std::string op = FindCounterpart(node.type())->name();
   const DType dtype = node.TypeOf(0);
@@ -97,7 +97,7 @@ void Reduce(Node& node, Inputs inputs, AttributeMap attributes) {
   node.Finish(op, std::move(inputs), std::move(attributes));
 }
 
-// No dims are reduced; what is done to each element is.
+// Reduces no dims, but still applies the op's function to each element.
 void ReduceNothing(Node& node) {
   node.attributes().Ignore("keepdims");
   const std::string op = FindCounterpart(node.type())->name();
@@ -112,12 +112,12 @@ void ReduceNothing(Node& node) {
   node.Finish(element, {{"X", {x}}});
 }
 
-// The axes as an attribute.
+// Reads the axes from an attribute.
 void ReduceOld(Node& node) {
   Reduce(node, {}, {{"dim", node.attributes().Ints("axes")}});
 }
 
-// The axes as an input.
+// Reads the axes from an input.
 void ReduceNew(Node& node) {
   const bool nothing = node.attributes().Int("noop_with_empty_axes", 0) != 0;
   const bool given = node.HasInput(1) && node.Dims(1) != DDim{0};

@@ -24,14 +24,14 @@ Doubles FloatsOf(const Tensor& constant) {
   return {values.begin(), values.end()};
 }
 
-// Whether input `index` is there and is more than an empty list.
+// Returns whether input `index` exists and is not an empty list.
 bool HasNumbers(const Node& node, int index) {
   if (!node.HasInput(index)) return false;
   const Tensor* constant = node.Constant(index);
   return constant == nullptr || constant->numel() > 0;
 }
 
-// The dims that are resized: all of them where attribute axes was left out.
+// The dims to resize: all dims if attribute axes is omitted.
 Ints AxesOf(Node& node) {
   Ints axes = node.attributes().Ints("axes");
   if (axes.empty()) return axes;
@@ -48,7 +48,7 @@ Ints AxesOf(Node& node) {
   return axes;
 }
 
-// `values` of some dims in their places; `rest` for the others.
+// Places `values` at the dims in `axes`, and `rest` at the others.
 template <typename T>
 std::vector<T> ForAllDims(const Ints& axes,
                           const std::vector<T>& values,
@@ -66,14 +66,14 @@ std::vector<T> ForAllDims(const Ints& axes,
   return all;
 }
 
-// Number `at` of a vector.
+// Element `at` of a vector.
 std::string Element(Node& node, const std::string& vector, int64_t at) {
   return node.Append("slice", {{"X", {vector}}},
                      {{"starts", Ints{at}}, {"ends", Ints{at + 1}}});
 }
 
-// `given`, which has a number for each of `axes`, with those of `rest` for the
-// other dims: a vector that is computed when shapes are known.
+// Combines `given`, with a number for each of `axes`, and `rest` for the other
+// dims into a vector that is computed at run time.
 std::string ComputedForAllDims(Node& node,
                                const Ints& axes,
                                const std::string& given,
@@ -98,7 +98,7 @@ std::string ComputedSizes(Node& node, const Ints& axes) {
   return ComputedForAllDims(node, axes, node.In(3), ShapeOfX(node));
 }
 
-// A number for each dim.
+// A vector with the same number for each dim.
 std::string Repeated(Node& node, double value, DType dtype) {
   return node.Append(
       "fill_constant", {},
@@ -111,7 +111,7 @@ std::string ComputedScales(Node& node, const Ints& axes) {
                             Repeated(node, 1, node.TypeOf(2)));
 }
 
-// The same as KeepAspectRatio, of sizes or a shape that are not known yet.
+// KeepAspectRatio for sizes or a shape that are unknown at import.
 void KeepComputedRatio(Node& node,
                        const Ints& axes,
                        bool not_larger,
@@ -150,8 +150,8 @@ void KeepComputedRatio(Node& node,
                     node, axes, scales, Repeated(node, 1, DType::kFloat64))});
 }
 
-// Sizes that keep the ratio of the dims of `axes`: one scale for all, and
-// sizes rounded half up (ONNX, Resize of opset 18).
+// Computes sizes that keep the ratio of the dims in `axes`: one scale for all,
+// and sizes rounded half up (ONNX, Resize of opset 18).
 void KeepAspectRatio(const Node& node,
                      const Ints& axes,
                      bool not_larger,
@@ -186,7 +186,7 @@ void KeepAspectRatio(const Node& node,
   (*attributes)["scales"] = scales;
 }
 
-// Adds sizes or scales to what the node is computed from.
+// Adds sizes or scales to the inputs or attributes of the op.
 void AddSizes(Node& node,
               const Ints& axes,
               Inputs* inputs,
@@ -199,7 +199,7 @@ void AddSizes(Node& node,
                  "attribute keep_aspect_ratio_policy is {}; expected stretch, "
                  "not_larger or not_smaller",
                  platform::Shown(policy));
-  if (!HasNumbers(node, 3)) {  // the policy is about sizes
+  if (!HasNumbers(node, 3)) {  // the policy applies to sizes only
     const Tensor* constant = node.Constant(2);
     if (constant != nullptr) {
       const Doubles ones(
@@ -228,8 +228,8 @@ void AddSizes(Node& node,
   inputs->emplace_back("Sizes", framework::ArgVars{ComputedSizes(node, axes)});
 }
 
-// The part of X that tf_crop_and_resize makes Out of: input roi has the starts
-// of `axes`, and then the ends.
+// Adds the region of X that tf_crop_and_resize samples. Input roi has the
+// starts of `axes`, followed by the ends.
 void AddRoi(Node& node, const Ints& axes, Inputs* inputs) {
   SLUICE_ENFORCE(HasNumbers(node, 1), ErrorCode::kInvalidArgument,
                  "onnx.resize_roi",
@@ -252,7 +252,7 @@ void AddRoi(Node& node, const Ints& axes, Inputs* inputs) {
   inputs->emplace_back("Roi", framework::ArgVars{roi});
 }
 
-// From opset 11 on.
+// Imports Resize from opset 11 on.
 void Resize(Node& node) {
   auto& given = node.attributes();
   const std::string coordinates =
@@ -278,8 +278,8 @@ void Resize(Node& node) {
   node.Finish("resize", std::move(inputs), std::move(attributes));
 }
 
-// Up to opset 10 element j is read at j / scale, which is rounded down, or up
-// where a dim becomes shorter (as onnxruntime does; ONNX left it open).
+// Up to opset 10, element j is read at j / scale, rounded down, or rounded up
+// if a dim shrinks (like onnxruntime; ONNX left it open).
 std::string EarlyRounding(const Doubles& scales) {
   const bool longer = std::any_of(scales.begin(), scales.end(),
                                   [](double scale) { return scale > 1; });
@@ -298,7 +298,7 @@ AttributeMap EarlyAttributes(Node& node) {
           {"nearest_mode", std::string("floor")}};
 }
 
-// Scales are input 1.
+// The scales are input 1.
 void Scaled(Node& node, bool may_shrink) {
   AttributeMap attributes = EarlyAttributes(node);
   Inputs inputs = {{"X", {node.In(0)}}};

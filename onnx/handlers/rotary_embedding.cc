@@ -8,10 +8,10 @@ namespace sluice::onnx {
 
 namespace {
 
-// The inputs.
+// The inputs of RotaryEmbedding.
 enum : int { kX, kCos, kSin, kPositions };
 
-// Elements `start`, `start` + `step` and so on of the last dim, before `end`.
+// Elements `start`, `start` + `step`, ... before `end` of the last dim.
 std::string Part(Node& node,
                  const std::string& x,
                  int64_t start,
@@ -24,7 +24,7 @@ std::string Part(Node& node,
                       {"steps", Ints{step}}});
 }
 
-// a * x + sign * b * y.
+// Computes a * x + sign * b * y.
 std::string Turned(Node& node,
                    const std::string& a,
                    const std::string& x,
@@ -38,9 +38,9 @@ std::string Turned(Node& node,
   return node.Append(sum, {{"X", {first}}, {"Y", {second}}});
 }
 
-// The first `turned` elements of each head are pairs, which are turned by the
-// angles of their position: x is [batch, heads, sequence, size], or [batch,
-// sequence, heads * size].
+// Rotates pairs in the first `turned` elements of each head by the angles of
+// their position. x is [batch, heads, sequence, size], or [batch, sequence,
+// heads * size].
 void RotaryEmbedding(Node& node) {
   const int rank = RankOf(node, kX);
   const int64_t heads = node.attributes().Int("num_heads", 0);
@@ -67,7 +67,7 @@ void RotaryEmbedding(Node& node) {
                  "{} elements of each head of {} are turned; expected pairs of "
                  "its elements",
                  turned, size);
-  // [batch, sequence, turned / 2], with a dim of 1 for the heads.
+  // Angles are [batch, sequence, turned / 2], with a dim of 1 for the heads.
   const auto angles = [&](int input) {
     std::string cache = node.In(input);
     if (node.HasInput(kPositions)) {

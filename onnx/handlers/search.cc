@@ -19,7 +19,7 @@ void ArgBest(Node& node) {
        {"select_last_index", attributes.Int("select_last_index", 0) != 0}});
 }
 
-// top_k is along the last dim: others are moved there and back.
+// Op top_k works along the last dim. Another axis is transposed there and back.
 void TopK(Node& node, const Inputs& operands, AttributeMap attributes) {
   const int64_t given = node.attributes().Int("axis", -1);
   const bool is_last = given == -1 && !node.Dims(0).rank_known();

@@ -8,8 +8,8 @@
 #include "sluice/platform/cancel.h"
 #include "sluice/platform/error.h"
 
-// Sequences of tensors whose length is known while importing: the program has
-// their tensors only.
+// Sequences of tensors whose length is known at import. The program contains
+// only their tensors.
 namespace sluice::onnx {
 namespace {
 
@@ -24,7 +24,7 @@ const Names& SequenceOf(const Node& node, int index) {
   return *sequence;
 }
 
-// A place in a sequence, of `count` places; negative ones are counted from the
+// The index in a sequence with `count` positions; negative ones count from the
 // end.
 int64_t PositionOf(const Node& node, int index, int64_t count) {
   const Ints positions = node.ConstantInts(index, "position");
@@ -51,7 +51,7 @@ void SequenceConstruct(Node& node) {
   node.FinishSequence(std::move(tensors));
 }
 
-// In front of the tensor at the position, or at the end.
+// Inserts before the tensor at the position, or at the end.
 void SequenceInsert(Node& node) {
   const auto count = static_cast<int64_t>(SequenceOf(node, 0).size());
   int64_t position = count;
@@ -88,7 +88,7 @@ void SequenceLength(Node& node) {
   node.FinishConstant(Tensor::FromVector<int64_t>({}, {count}));
 }
 
-// The tensor with a new dim of size 1.
+// Inserts a dim of size 1 into the tensor.
 std::string WithDim(Node& node, const std::string& tensor, int64_t axis) {
   const Tensor* constant = node.ConstantOf(tensor);
   if (constant == nullptr) {
@@ -100,7 +100,7 @@ std::string WithDim(Node& node, const std::string& tensor, int64_t axis) {
   return node.NewConstant(constant->Reshaped(DDim(sizes)));
 }
 
-// Along a dim, or along a new one.
+// Concatenates along an existing or a new dim.
 void ConcatFromSequence(Node& node) {
   Names tensors = SequenceOf(node, 0);
   const int64_t axis = node.attributes().NeededInt("axis");
@@ -114,7 +114,7 @@ void ConcatFromSequence(Node& node) {
   node.Finish("concat", {{"X", tensors}}, {{"axis", axis}});
 }
 
-// Elements [begin, end) along the axis. Its dim is dropped unless `keeps`.
+// Slices elements [begin, end) along the axis; drops the dim unless `keeps`.
 Tensor PartOf(
     const Tensor& x, int64_t axis, int64_t begin, int64_t end, bool keeps) {
   const Ints sizes(x.dims().begin(), x.dims().end());
@@ -157,7 +157,7 @@ std::string Part(
   return node.Append("squeeze", {{"X", {part}}}, {{"axes", Ints{axis}}});
 }
 
-// Parts of one size, of which the last may be smaller.
+// Parts of equal size; the last may be smaller.
 Names EqualParts(Node& node, int64_t axis, int64_t part, bool keeps) {
   const int64_t size = node.SizeOf(node.In(0), static_cast<int>(axis));
   SLUICE_ENFORCE(part > 0, ErrorCode::kInvalidArgument, "onnx.sequence_part",
@@ -191,7 +191,7 @@ Names KnownParts(Node& node, int64_t axis, const Ints& sizes) {
   return parts;
 }
 
-// As many parts as there are sizes.
+// One part for each of the sizes.
 Names PartsOfSizes(Node& node, int64_t axis) {
   const DDim sizes = node.Dims(1);
   if (!sizes.known() || sizes.rank() != 1) {

@@ -14,8 +14,8 @@ namespace {
 
 constexpr double kPi = 3.14159265358979323846;
 
-// a0 - a1 cos(2 pi n / N) + a2 cos(4 pi n / N) for n from 0 to before the size,
-// input 0; N is the size, or one less for a window that is not periodic.
+// a0 - a1 cos(2 pi n / N) + a2 cos(4 pi n / N) for 0 <= n < size. The size is
+// input 0; N is the size, or size - 1 if the window is not periodic.
 void CosineWindow(Node& node, double a0, double a1, double a2) {
   const bool periodic = node.attributes().Int("periodic", 1) != 0;
   const DType dtype =
@@ -49,7 +49,7 @@ void HannWindow(Node& node) {
   CosineWindow(node, 0.5, 0.5, 0);
 }
 
-// ONNX's coefficient, which is not the 0.54 of others.
+// ONNX's coefficient differs from the usual 0.54.
 void HammingWindow(Node& node) {
   constexpr double kFirst = 25.0 / 46.0;
   CosineWindow(node, kFirst, 1 - kFirst, 0);
@@ -59,7 +59,7 @@ void BlackmanWindow(Node& node) {
   CosineWindow(node, 0.42, 0.5, 0.08);
 }
 
-// Opset 20 has the axis as an input, and another default.
+// In opset 20 the axis became an input, with another default.
 void Transform(Node& node, bool axis_is_input) {
   Inputs inputs = {{"X", {node.In(0)}}};
   AttributeMap attributes = {
@@ -82,8 +82,8 @@ void Dft20(Node& node) {
   Transform(node, /*axis_is_input=*/true);
 }
 
-// The transforms of pieces of a signal, `length` long, every `step` elements,
-// each times a window.
+// Transforms frames of a signal, `length` long and `step` apart, each
+// multiplied by a window.
 void Stft(Node& node) {
   const DDim x = node.Dims(0);
   if (RankOf(node, 0) != 3 || x[1] < 0) {

@@ -10,7 +10,7 @@ namespace sluice::onnx {
 
 namespace {
 
-// The axes of the dims that the node does not have.
+// The axes of the dims that the op has and the node lacks.
 Ints AddedAxes(Node& node, size_t dims) {
   Ints axes;
   for (size_t i = WindowRank(node); i < dims; ++i) {
@@ -19,7 +19,7 @@ Ints AddedAxes(Node& node, size_t dims) {
   return axes;
 }
 
-// So that no sum or product of two numbers of windows overflows.
+// Prevents overflow of sums and products of two window numbers.
 constexpr int64_t kMostOfWindow = int64_t{1} << 30;
 
 void CheckWindowNumbers(const Ints& numbers, const char* what) {
@@ -31,7 +31,7 @@ void CheckWindowNumbers(const Ints& numbers, const char* what) {
   }
 }
 
-// What SAME_UPPER and SAME_LOWER mean: as many windows as strides begin.
+// Implements SAME_UPPER and SAME_LOWER: one window for each stride.
 void PadSame(Node& node, bool more_before, Windows* windows) {
   for (size_t i = 0; i < windows->dims; ++i) {
     const int64_t size = ImageSize(node, windows->dims, i);
@@ -71,7 +71,7 @@ size_t WindowRank(Node& node) {
     const size_t stated = node.attributes().Ints(name).size();
     if (rank < 0 && stated > 0) rank = static_cast<int>(stated) + 2;
   }
-  // Scales and zero points of X come before the filter.
+  // The filter comes after scales and zero points of X.
   for (int i = 1; rank < 0 && i < node.input_count(); ++i) {
     if (node.HasInput(i) && node.Dims(i).rank() > 2) rank = node.Dims(i).rank();
   }
@@ -189,7 +189,7 @@ Windows ReadWindows(Node& node,
                  "SAME_LOWER or VALID",
                  platform::Shown(auto_pad));
   if (auto_pad == "VALID") return windows;
-  // All beginnings come before all ends there.
+  // In ONNX all begin pads come before all end pads.
   for (size_t i = 0; i < rank; ++i) {
     const size_t at = 2 * (dims - rank + i);
     windows.paddings[at] = pads[i];

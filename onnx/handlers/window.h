@@ -6,9 +6,9 @@
 
 namespace sluice::onnx {
 
-// The windows of a convolution or a pooling, as the ops take them: those of
-// conv2d and pool2d have two dims, those of conv3d and pool3d three. A node
-// with fewer gets dims of size 1 before its own.
+// The windows of a convolution or pooling in the form of the ops: conv2d and
+// pool2d have two dims, conv3d and pool3d three. A node with fewer dims gets
+// leading dims of size 1.
 struct Windows {
   size_t dims = 2;
   Ints kernel;
@@ -17,29 +17,28 @@ struct Windows {
   Ints dilations;
 };
 
-// Attribute `name` of `node`, or `count` times `otherwise` where it was left
-// out.
+// Attribute `name` of `node`, or `count` times `otherwise` if it is omitted.
 Ints WindowInts(Node& node, const char* name, size_t count, int64_t otherwise);
 
-// How many dims the node's windows have: 1 to 3. Where the rank of input 0 is
-// unknown, attributes of windows or the filter say it. Raises Unimplemented for
-// an input 0 of another rank than 3 to 5.
+// The number of dims of the node's windows: 1 to 3. If the rank of input 0 is
+// unknown, window attributes or the filter determine it. Raises Unimplemented
+// for an input 0 whose rank is not 3 to 5.
 size_t WindowRank(Node& node);
-// Those that ops have at least: signals are images there.
+// The number of dims of the op's windows: at least 2, so signals become images.
 size_t ImageDims(Node& node);
-// `numbers` for each dim of the node's windows, with `first` for those before.
+// `numbers` for the dims of the node's windows, `first` for leading dims.
 Ints ForDims(Node& node, size_t dims, Ints numbers, int64_t first);
 // The size of input 0 along dim `dim` of `dims`, or -1.
 int64_t ImageSize(Node& node, size_t dims, size_t dim);
-// The windows of a convolution: the size of the filter, input `index`, which
+// The kernel of a convolution: the size of the filter (input `index`), which
 // attribute kernel_shape must not contradict.
 Ints KernelOf(Node& node, int index);
-// Input `index`, or a variable, seen as having all `dims`.
+// Reshapes input `index`, or a variable, to have all `dims`.
 std::string AsImage(Node& node, size_t dims, int index);
 std::string AsImage(Node& node, size_t dims, const std::string& x);
-// `image` with the dims of the node's output only.
+// Reshapes `image` to the dims of the node's output.
 std::string FromImage(Node& node, size_t dims, const std::string& image);
-// Node::Finish for an output that has all `dims`.
+// Calls Node::Finish for an output with all `dims`.
 void FinishImage(Node& node,
                  size_t dims,
                  const std::string& type,
@@ -47,12 +46,12 @@ void FinishImage(Node& node,
                  AttributeMap attributes,
                  const std::string& argument = "Out");
 
-// Reads strides, pads, dilations and auto_pad of `node`, whose input 0 is [N,
-// C, ...], and whose windows are `kernel`, for an op of `dims` dims. Raises
-// Unimplemented for other ranks, for pads below 0, and for auto_pad while sizes
-// are unknown.
+// Reads strides, pads, dilations and auto_pad of `node`, whose input 0 is
+// [N, C, ...] and whose windows are `kernel`, for an op of `dims` dims. Raises
+// Unimplemented for other ranks, negative pads, and auto_pad with unknown
+// sizes.
 Windows ReadWindows(Node& node, size_t dims, const Ints& kernel);
-// The same with another auto_pad than the attribute's.
+// ReadWindows with another auto_pad than the attribute's.
 Windows ReadWindows(Node& node,
                     size_t dims,
                     const Ints& kernel,

@@ -11,38 +11,38 @@
 
 namespace sluice::onnx {
 
-// The attributes of one node, each asked for with the type that the operator
-// gives it. Borrows the node; used by one thread. Raises InvalidArgument,
+// Reads the attributes of one node, each with the type that the operator
+// specifies. Borrows the node; used by one thread. Raises InvalidArgument,
 // naming the attribute, for one of another type.
 class Attributes {
  public:
-  // Raises InvalidArgument for a name that stands twice, Unimplemented for a
-  // reference to an attribute of a function.
+  // Raises InvalidArgument for a duplicate name, Unimplemented for a reference
+  // to an attribute of a function.
   explicit Attributes(const ::onnx::NodeProto& node);
 
   bool Has(std::string_view name) const;
   int64_t Int(std::string_view name, int64_t otherwise);
   double Float(std::string_view name, double otherwise);
   std::string String(std::string_view name, const std::string& otherwise);
-  // Empty where it was left out.
+  // Empty if omitted.
   std::vector<int64_t> Ints(std::string_view name);
   std::vector<double> Floats(std::string_view name);
   std::vector<std::string> Strings(std::string_view name);
-  // nullptr where it was left out.
+  // nullptr if omitted.
   const ::onnx::TensorProto* Tensor(std::string_view name);
   const ::onnx::SparseTensorProto* SparseTensor(std::string_view name);
-  // Raises InvalidArgument where it was left out.
+  // Raises InvalidArgument if it is omitted.
   const ::onnx::GraphProto& NeededGraph(std::string_view name);
   int64_t NeededInt(std::string_view name);
-  // The names of those that the node has.
+  // The names of the node's attributes.
   std::vector<std::string> names() const;
-  // One of this type under this name; a bool is ONNX's int. Raises
-  // InvalidArgument where it was left out.
+  // The attribute of this name and type; a bool is an int in ONNX. Raises
+  // InvalidArgument if it is omitted.
   framework::Attribute As(framework::AttrType type, std::string_view name);
-  // One that makes no difference here.
+  // Marks an attribute that has no effect here as read.
   void Ignore(std::string_view name) { asked_.emplace(name); }
 
-  // Raises InvalidArgument for attributes that nobody has asked for.
+  // Raises InvalidArgument for attributes that were not read.
   void CheckAllAsked() const;
 
  private:

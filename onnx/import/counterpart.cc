@@ -18,8 +18,8 @@ using framework::Registry;
 
 namespace {
 
-// What newer opsets give as an input, and Sluice as an attribute: the attribute
-// where it is constant, else the operand.
+// Imports what is an input in newer opsets and an attribute in Sluice: as the
+// attribute if it is constant, else as the operand.
 void ImportOperand(const OpSchema& schema,
                    const ArgDef& def,
                    int index,
@@ -40,8 +40,8 @@ void ImportOperand(const OpSchema& schema,
 
 const OpSchema* FindCounterpart(std::string_view type) {
   if (type.empty()) return nullptr;
-  // Libraries of operators may be loaded at any time, and stay: what was found
-  // is kept, what was not is looked for again.
+  // Operator libraries may be loaded at any time and are never unloaded. So
+  // hits are cached, and misses are looked up again.
   static std::mutex mutex;
   static auto* const kFound =
       new std::map<std::string, const OpSchema*, std::less<>>();
@@ -65,7 +65,7 @@ void ImportCounterpart(const OpSchema& schema, Node& node) {
     const auto found = renamed.find(theirs);
     const AttrDef* attr =
         schema.FindAttr(found == renamed.end() ? theirs : found->second);
-    if (attr == nullptr) continue;  // CheckAllAsked says so
+    if (attr == nullptr) continue;  // CheckAllAsked reports it
     attributes[attr->name] = node.attributes().As(attr->type, theirs);
   }
   Inputs inputs;

@@ -7,12 +7,12 @@
 
 namespace sluice::onnx {
 
-// The op whose schema says that it is this operator of ONNX
-// (OpSchema::Onnx); nullptr where none does.
+// The op whose schema is equivalent to this ONNX operator (OpSchema::Onnx), or
+// nullptr.
 const framework::OpSchema* FindCounterpart(std::string_view type);
 
-// Imports a node as that op: inputs in order, attributes by their names.
-// Attributes that the node leaves out have the op's defaults.
+// Imports a node as that op: inputs in order, attributes by name. Omitted
+// attributes get the op's defaults.
 void ImportCounterpart(const framework::OpSchema& schema, Node& node);
 
 }  // namespace sluice::onnx

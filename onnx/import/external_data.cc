@@ -55,7 +55,7 @@ Place PlaceOf(const ::onnx::TensorProto& tensor, const std::string& what) {
   return place;
 }
 
-// The file, with all links followed.
+// The path of the file, with all links resolved.
 fs::path FileOf(const std::string& location,
                 const std::string& folder,
                 const std::string& what) {

@@ -9,10 +9,10 @@
 namespace sluice::onnx {
 
 // Fills `result`, whose shape is set, with elements of `dtype` from the file
-// that `tensor` names. The file must lie in `folder` once all links are
-// followed, on both sides; offset and length must lie in it. Raises
-// InvalidArgument, NotFound or DataLoss, beginning with `what`, and as
-// ImportCost::NeedExternal.
+// that `tensor` names. With links resolved in both paths, the file must be in
+// `folder`; offset and length must be within the file. Raises InvalidArgument,
+// NotFound or DataLoss, beginning with `what`, and what
+// ImportCost::NeedExternal raises.
 void ReadExternalData(const ::onnx::TensorProto& tensor,
                       const std::string& folder,
                       const std::string& what,

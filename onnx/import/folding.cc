@@ -11,7 +11,7 @@ using framework::Tensor;
 
 namespace {
 
-// Of what the plan gives; what a kernel finds out is not known yet.
+// Bytes of the plan's results with known shapes.
 uint64_t BytesOfResults(const Plan& plan) {
   uint64_t bytes = 0;
   for (const framework::Slot& slot : plan.slots()) {
@@ -50,7 +50,7 @@ std::optional<Tensor> ComputeConstant(
     const framework::AttributeMap& attributes,
     const std::string& argument,
     ImportCost* cost) {
-  // Before the plan is made, which is what takes them.
+  // Checked before the plan is made, because making it is what costs time.
   if (!cost->TakeOperations(kFoldOperations)) return std::nullopt;
   const framework::OneOp one = framework::MakeOneOp(op, inputs, attributes);
   framework::Executor executor;

@@ -11,9 +11,9 @@
 
 namespace sluice::onnx {
 
-// Output `argument` of an op whose inputs, by argument, are constants. Nothing
-// where that takes more memory or operations than `cost` has left. Raises as
-// framework::RunOp.
+// Computes output `argument` of an op whose inputs, by argument, are constants.
+// Returns nothing if that exceeds the memory or operations left in `cost`.
+// Raises what framework::RunOp raises.
 std::optional<framework::Tensor> ComputeConstant(
     const std::string& op,
     const std::vector<std::pair<std::string, framework::Tensor>>& inputs,

@@ -48,18 +48,18 @@ std::string FunctionName(const FunctionProto& function) {
                                                              function.name())));
 }
 
-// What a node is called in the names of others: "Add_2" for one without a name.
+// The name of a node in the names of other nodes: "Add_2" without a name.
 std::string PathName(const NodeProto& node, int index) {
   return node.name().empty() ? Format("{}_{}", node.op_type(), index)
                              : node.name();
 }
 
 constexpr const char* kBodies = "functions, in the place of their calls,";
-// What the tables of names take for one.
+// The cost of one name in the tables of names.
 constexpr uint64_t kNameBytes = 256;
 
-// What a copy of a message takes: its parts, which may have many times the
-// bytes that they have in a file, and its strings.
+// The cost of a copy of a message: its parts, which may be much larger in
+// memory than in a file, and its strings.
 template <typename Message>
 uint64_t BytesInMemory(const Message& message) {
   google::protobuf::Arena arena;
@@ -67,7 +67,7 @@ uint64_t BytesInMemory(const Message& message) {
   return arena.SpaceUsed() + message.ByteSizeLong();
 }
 
-// The values that nodes and subgraphs name, each time.
+// The number of times that nodes and subgraphs name a value.
 size_t CountNames(const GraphProto& graph) {
   size_t count =
       graph.input().size() + graph.output().size() + graph.initializer().size();
@@ -79,7 +79,7 @@ size_t CountNames(const GraphProto& graph) {
   return count;
 }
 
-// Nodes of subgraphs are named after the node that holds them, too.
+// Also prefixes nodes of subgraphs with the name of the node that holds them.
 void NameNodes(const std::string& prefix, Nodes* nodes, ImportCost* cost) {
   int index = 0;
   for (NodeProto& node : *nodes) {
@@ -97,7 +97,7 @@ void NameNodes(const std::string& prefix, Nodes* nodes, ImportCost* cost) {
   }
 }
 
-// The graph of a function: what its names are checked and renamed as.
+// Converts a function to a graph, for checking and renaming.
 GraphProto GraphOf(const FunctionProto& function) {
   GraphProto graph;
   *graph.mutable_node() = function.node();
@@ -110,8 +110,7 @@ GraphProto GraphOf(const FunctionProto& function) {
   return graph;
 }
 
-// Calls work(node) for each node, those of subgraphs before the one that holds
-// them.
+// Calls work(node) for each node, nodes of subgraphs before their holder.
 template <typename Work>
 void ForEachNode(Nodes* nodes, const Work& work) {
   for (NodeProto& node : *nodes) {
@@ -127,7 +126,7 @@ void ForEachNode(Nodes* nodes, const Work& work) {
   }
 }
 
-// A function, with what is asked of it at each call.
+// A function with the data that each call needs.
 struct Callee {
   explicit Callee(const FunctionProto& function) : proto(function) {
     declared.insert(function.attribute().begin(), function.attribute().end());
@@ -141,7 +140,7 @@ struct Callee {
   std::set<std::string> declared;
   std::map<std::string, const AttributeProto*> defaults;
   bool checked = false;
-  uint64_t bytes = 0;  // of its body in memory, once it was checked
+  uint64_t bytes = 0;  // of its body in memory, set by Check
 };
 
 // The attributes of a call.
@@ -161,8 +160,8 @@ class Given {
     }
   }
 
-  // References of a node in the body become what they refer to; those without a
-  // value are left out, as in a call that leaves them out.
+  // Replaces references to attributes in a node of the body by their values.
+  // References without a value are removed, like omitted attributes.
   void Bind(NodeProto* node) const {
     NodeProto bound;
     for (AttributeProto& attribute : *node->mutable_attribute()) {
@@ -182,7 +181,7 @@ class Given {
   }
 
  private:
-  // nullptr where neither the call nor the function has a value.
+  // nullptr if neither the call nor the function has a value.
   const AttributeProto* Find(const std::string& attribute,
                              const std::string& wanted) const {
     SLUICE_ENFORCE(callee_.declared.contains(wanted),
@@ -233,7 +232,7 @@ class Inliner {
     return found == functions_.end() ? nullptr : &found->second;
   }
 
-  // Before its first call; what nobody calls may be anything.
+  // Checks a function before its first call. Uncalled functions may be invalid.
   void Check(Callee* callee) {
     if (callee->checked) return;
     callee->checked = true;
@@ -249,7 +248,7 @@ class Inliner {
     }
   }
 
-  // Nodes are imported as those of the model's opset.
+  // Nodes of functions are imported with the model's opset.
   void CheckOpset(const FunctionProto& function) {
     const int64_t theirs = OpsetOf(model_);
     int64_t own = theirs;
@@ -271,7 +270,7 @@ class Inliner {
     });
   }
 
-  // `around`: how many graphs are around that of the nodes.
+  // `around` is the number of graphs that enclose the nodes' graph.
   void Expand(Nodes* nodes, int around) {
     Nodes expanded;
     int index = 0;
@@ -303,7 +302,7 @@ class Inliner {
     CheckCall(call, callee->proto);
     Check(callee);
     Enter(callee->proto);
-    // Handing values on is no call, whatever functions the model has.
+    // Identities are added after expansion: the model may define Identity.
     Nodes identities;
     Nodes body = BodyFor(call, index, around, *callee, &identities);
     Expand(&body, around);
@@ -314,14 +313,13 @@ class Inliner {
     }
     calls_.pop_back();
   } catch (platform::Error& error) {
-    // The name of a call in a function begins with those around it.
+    // The name of a call in a function begins with the enclosing calls.
     if (!located_) error.AddContext("in " + NodeName(call, index));
     located_ = true;
     throw;
   }
 
-  // The nodes of the function, with the attributes and the names that they have
-  // in the place of the call.
+  // The nodes of the function, with the attributes and names for this call.
   Nodes BodyFor(const NodeProto& call,
                 int index,
                 int around,
@@ -354,9 +352,9 @@ class Inliner {
     return std::move(*body.mutable_node());
   }
 
-  // What the values that the function gives are called outside. An input that
-  // it gives, and what it gives twice, is handed on by a node that is added to
-  // the body; returns how many.
+  // Maps output values of the function to their names at the call. For an input
+  // that is also an output, and for duplicate outputs, adds an Identity to the
+  // body; returns how many.
   static int BindOutputs(const NodeProto& call,
                          const FunctionProto& function,
                          const std::string& prefix,
@@ -369,14 +367,14 @@ class Inliner {
       std::string formal = function.output(i);
       if (call.output(i).empty()) continue;
       const auto input = inputs.find(formal);
-      // An input that was left out: nothing makes it, if somebody reads it.
+      // An omitted input has no value, so a reader of this output is an error.
       if (input != inputs.end() && input->second.empty()) continue;
       if (input != inputs.end() || outputs->contains(formal)) {
         NodeProto* identity = body->add_node();
         identity->set_op_type("Identity");
         identity->set_name(prefix + formal);
         identity->add_input(formal);
-        // A name that the function does not have.
+        // A name that is unused in the function.
         formal = Format("\n{}", i);
         if (made.empty()) made = NamesIn(function);
         while (made.contains(formal)) {
@@ -390,7 +388,7 @@ class Inliner {
     return added;
   }
 
-  // The values that a function makes or is given.
+  // The inputs of a function and the values that it computes.
   static std::set<std::string_view> NamesIn(const FunctionProto& function) {
     std::set<std::string_view> names(function.input().begin(),
                                      function.input().end());
@@ -425,9 +423,9 @@ class Inliner {
   ::onnx::ModelProto& model_;
   std::map<Key, Callee> functions_;
   Renaming renaming_;
-  std::vector<const FunctionProto*> calls_;  // from the graph to this one
+  std::vector<const FunctionProto*> calls_;  // calls that enclose this one
   ImportCost& cost_;
-  bool located_ = false;  // an error names the call
+  bool located_ = false;  // whether the error names the call
 };
 
 }  // namespace

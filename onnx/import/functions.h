@@ -5,19 +5,18 @@
 
 namespace sluice::onnx {
 
-// Puts the body of each function that the model brings (ModelProto.functions)
-// in the place of the nodes that call it, also inside of functions and
-// subgraphs. A function comes before an operator of the same domain and type.
-// A node of a body is named after the call ("call/node"), and so are its
-// values. Raises
-//  - InvalidArgument for functions that stand twice, and where one is called
-//    whose names do not fit (CheckNames), that calls itself, or that does not
-//    have the inputs, outputs or attributes of the call;
-//  - Unimplemented where a function is of another opset than the model, and an
-//    operator that it uses differs between them;
-//  - InvalidArgument past kMostGraphs graphs in one another;
-//  - ResourceExhausted past kMostCalls functions in one another, and for more
-//    memory than `cost` has.
+// Inlines the bodies of the model's functions (ModelProto.functions) at the
+// nodes that call them, also inside of functions and subgraphs. A function
+// takes precedence over an operator of the same domain and type. A node of a
+// body is named after the call ("call/node"), and so are its values. Raises
+// - InvalidArgument for duplicate functions, and for a called function with
+//   invalid names (CheckNames), that calls itself, or that lacks the inputs,
+//   outputs or attributes of the call;
+// - Unimplemented if a function has another opset than the model, and an
+//   operator that it uses differs between them;
+// - InvalidArgument for more than kMostGraphs nested graphs;
+// - ResourceExhausted for more than kMostCalls nested functions, and for more
+//   memory than `cost` allows.
 void InlineFunctions(::onnx::ModelProto* model, ImportCost* cost);
 
 }  // namespace sluice::onnx

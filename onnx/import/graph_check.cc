@@ -17,13 +17,13 @@ using platform::Shown;
 
 namespace {
 
-// What makes each value; nodes by their index.
+// Maps each value to the index of the node that makes it.
 class Makers {
  public:
   static constexpr int kInput = -1;
   static constexpr int kInitialiser = -2;
 
-  // `around`: those of the graph around this one, whose node `holder` has it.
+  // `around` is for the enclosing graph, whose node `holder` has this one.
   explicit Makers(const ::onnx::GraphProto& graph,
                   const Makers* around = nullptr,
                   int holder = 0)
@@ -37,7 +37,7 @@ class Makers {
       SLUICE_ENFORCE(!tensor.name().empty(), ErrorCode::kInvalidArgument,
                      "onnx.initialiser_name",
                      "an initialiser of the graph has no name");
-      // Also as an input it is one value: what IR version 3 asked for.
+      // In IR version 3 an initialiser is also an input; both are one value.
       const auto known = makers_.find(tensor.name());
       if (known != makers_.end() && known->second == kInput) {
         known->second = kInitialiser;
@@ -58,7 +58,7 @@ class Makers {
     return "an output of " + NodeName(graph_.node(maker), maker);
   }
 
-  // The value must be there before node `user`.
+  // Checks that the value exists before node `user`.
   void CheckUse(const std::string& name, int user) const {
     const auto maker = makers_.find(name);
     if (maker == makers_.end() && around_ != nullptr && around_->Knows(name)) {

@@ -9,8 +9,8 @@ namespace sluice::onnx {
 // "node Conv_3 (Conv)", or "node 12 (Conv)" for one without a name.
 std::string NodeName(const ::onnx::NodeProto& node, int index);
 
-// Checks the names of the graph's values: every value is made once, before it
-// is used, and the outputs are made. Raises InvalidArgument.
+// Checks the names of the graph's values: every value is assigned once, before
+// its use, and the outputs are assigned. Raises InvalidArgument.
 void CheckNames(const ::onnx::GraphProto& graph);
 
 }  // namespace sluice::onnx

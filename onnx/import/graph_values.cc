@@ -20,7 +20,7 @@ std::vector<OnnxDim> ShapeOf(const ::onnx::TensorShapeProto& shape) {
   for (const auto& dim : shape.dim()) {
     OnnxDim& added = dims.emplace_back();
     added.symbol = dim.dim_param();
-    // Some exporters write -1 for a size that they do not know.
+    // Some exporters write -1 for an unknown size.
     if (dim.has_dim_value() && dim.dim_value() >= 0) {
       added.size = dim.dim_value();
     }
@@ -62,7 +62,7 @@ OnnxValue InputOf(const ::onnx::ValueInfoProto& input) {
 
 namespace {
 
-// Initialisers of these names are left out.
+// Adds all initialisers except those with these names.
 void AddInitialisersBut(const std::set<std::string>& left_out,
                         const std::string& folder,
                         ::onnx::GraphProto* graph,
@@ -73,7 +73,7 @@ void AddInitialisersBut(const std::set<std::string>& left_out,
         tensor.name(),
         ToTensor(tensor, folder, "initialiser " + Shown(tensor.name()),
                  &values->cost()));
-    // There is one copy of the weights, not two.
+    // Frees the tensor's bytes, so that the weights are in memory only once.
     if (tensor.has_raw_data()) {
       std::unique_ptr<std::string>(tensor.release_raw_data()).reset();
     }

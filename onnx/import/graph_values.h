@@ -9,26 +9,26 @@
 
 namespace sluice::onnx {
 
-// What is known of an input of a subgraph: what the model says of it, or else
-// `otherwise`. Raises as AddInputs.
+// The type of an input of a subgraph by the model, else `otherwise`. Raises
+// what AddInputs raises.
 ValueType TypeOfInput(const ::onnx::ValueInfoProto& input,
                       const ValueType& otherwise);
 
-// The initialisers, those of subgraphs too, as constants; takes their bytes out
-// of the graph. Raises as LoadOnnx.
+// Adds the initialisers, including those of subgraphs, as constants, and
+// removes their bytes from the graph. Raises what LoadOnnx raises.
 void AddInitialisers(const std::string& folder,
                      ::onnx::GraphProto* graph,
                      ValueMap* values);
 
-// The inputs that are no initialisers, as variables to be fed. `model` is named
-// in their locations. Raises Unimplemented for what is no tensor, and for
-// dtypes and ranks that Sluice lacks.
+// Adds the inputs that are not initialisers as variables to feed, with `model`
+// in their locations. Raises Unimplemented for other types than tensors, and
+// for dtypes and ranks that Sluice lacks.
 std::vector<OnnxValue> AddInputs(const ::onnx::GraphProto& graph,
                                  const std::string& model,
                                  ValueMap* values);
 
-// The outputs, with the dtypes and shapes of their variables, and the names
-// that the model has for sizes that are unknown.
+// The outputs, with the dtypes and shapes of their variables, and the model's
+// names of unknown sizes.
 std::vector<OnnxValue> FindOutputs(const ::onnx::GraphProto& graph,
                                    ValueMap* values);
 

@@ -11,7 +11,7 @@ using Table = std::map<std::string_view, Versions>;
 
 const Table& AllHandlers() {
   static const Table* const kTable = [] {
-    auto* rows = new Table();  // read at any time, also while exiting
+    auto* rows = new Table();  // never freed: it may be read at exit
     for (const auto family : {AttentionHandlers(),  ContractionHandlers(),
                               ConstantHandlers(),   ControlFlowHandlers(),
                               ConversionHandlers(), ConvHandlers(),

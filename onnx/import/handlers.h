@@ -8,19 +8,18 @@
 
 namespace sluice::onnx {
 
-// Adds the ops that compute a node. Its attributes are asked for by then; those
-// that are not are errors.
+// Adds the ops that compute a node, and reads its attributes. Attributes that
+// remain unread are errors.
 using Handler = void (*)(Node& node);
 
-// A handler is for an operator of ONNX as it is from one opset on, up to the
-// next row of that type.
+// Handles an ONNX operator from one opset on, up to the next row of that type.
 struct HandlerRow {
   std::string_view type;
   int64_t since_version;
   Handler handler;
 };
 
-// The tables, one a file in onnx/handlers/.
+// The tables, one for each file in onnx/handlers/.
 std::span<const HandlerRow> AttentionHandlers();
 std::span<const HandlerRow> ContractionHandlers();
 std::span<const HandlerRow> ConstantHandlers();
@@ -45,9 +44,9 @@ std::span<const HandlerRow> SearchHandlers();
 std::span<const HandlerRow> SequenceHandlers();
 std::span<const HandlerRow> SignalHandlers();
 
-// The handler for `type` in opset `version`; nullptr when there is none.
+// The handler for `type` in opset `version`, or nullptr.
 Handler FindHandler(std::string_view type, int64_t version);
-// The oldest opset that there is a handler for, or 0.
+// The oldest opset that has a handler for it, or 0.
 int64_t OldestHandled(std::string_view type);
 
 }  // namespace sluice::onnx

@@ -9,34 +9,34 @@
 
 namespace sluice::onnx {
 
-// What one import has taken of its OnnxLimits. Memory is asked for before it is
-// allocated. Owned by the import, used by one thread.
+// How much of its OnnxLimits one import has used. Memory is requested before it
+// is allocated. Owned by the import, used by one thread.
 class ImportCost {
  public:
   ImportCost(const OnnxLimits& limits, uint64_t file_bytes);
 
-  // Takes `count` times `bytes` of memory. Raises ResourceExhausted, which
-  // begins with `what` ("its frames"), when less is left.
+  // Takes `count` times `bytes` of memory. If less is left, raises
+  // ResourceExhausted with a message that begins with `what` ("its frames").
   void Need(std::string_view what, uint64_t count, uint64_t bytes = 1);
-  // Raises the same, and takes nothing.
+  // Raises like Need, but takes nothing.
   void Check(std::string_view what, uint64_t count, uint64_t bytes = 1) const;
-  // Takes the same, or returns false when less is left.
+  // Takes memory like Need, but returns false if less is left.
   bool Take(uint64_t count, uint64_t bytes = 1);
   void Return(uint64_t bytes) { left_ += bytes; }
-  // Takes operations for constants, or returns false.
+  // Takes operations for computing constants, or returns false.
   bool TakeOperations(double count);
-  // Bytes that are read from a file of external data: those past the size of
-  // the file, which are read again, are taken as memory.
+  // Accounts for bytes read from an external data file. Bytes beyond the size
+  // of the file were read again, and count as memory.
   void NeedExternal(const std::string& path, uint64_t size, uint64_t bytes);
 
  private:
   void AddFileBytes(uint64_t bytes);
 
   const OnnxLimits limits_;
-  uint64_t memory_;  // in all
-  uint64_t left_;    // of it
+  uint64_t memory_;  // the total
+  uint64_t left_;    // the rest of memory_
   double operations_;
-  std::map<std::string, uint64_t> unread_;  // bytes of files
+  std::map<std::string, uint64_t> unread_;  // bytes of files, by path
 };
 
 }  // namespace sluice::onnx

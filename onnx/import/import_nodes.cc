@@ -27,7 +27,7 @@ namespace {
 
 constexpr size_t kMostListed = 100;
 
-// Of ONNX itself, whose domain for training has one operator that is known.
+// Whether ONNX defines the operator; one is from its domain for training.
 bool IsOnnx(const ::onnx::NodeProto& node) {
   if (node.op_type() == "Gradient") {
     return node.domain() == "ai.onnx.preview.training";
@@ -47,7 +47,7 @@ class NodeImport {
         import_graph_(
             [this](const ::onnx::GraphProto& graph) { ImportGraph(graph); }) {}
 
-  // Raises LostSubgraph where an output could not be made.
+  // Raises LostSubgraph if an output could not be computed.
   void ImportGraph(const ::onnx::GraphProto& graph) {
     int index = 0;
     for (const auto& node : graph.node()) {
@@ -125,7 +125,7 @@ class NodeImport {
   }
 
  private:
-  // While it lives, nodes are imported of graphs that `node` has.
+  // While it exists, the imported nodes belong to graphs of `node`.
   class Inside {
    public:
     Inside(std::string* around, const std::string& node)
@@ -139,13 +139,13 @@ class NodeImport {
     std::string before_;
   };
 
-  // "node 0 (Add) in node loop (Loop)"; node 0 is that of its own graph.
+  // "node 0 (Add) in node loop (Loop)"; the index is within its own graph.
   std::string NameOf(const ::onnx::NodeProto& node, int index) const {
     return NodeName(node, index) + around_;
   }
 
-  // A handler, or else the op that is the same; the node is refused where there
-  // is neither.
+  // Finds a handler, or else an equivalent op; refuses the node if there is
+  // neither.
   Handler FindHandlerOf(const ::onnx::NodeProto& node,
                         int index,
                         const framework::OpSchema** counterpart) {
@@ -166,11 +166,10 @@ class NodeImport {
     return nullptr;
   }
 
-  // Whether the next node that is refused is told; reasons take time.
+  // Whether the reason of the next refusal is listed; reasons cost time.
   bool IsListed() const { return refused_.size() < kMostListed; }
 
-  // Of an operator that is not ONNX's: perhaps a function of the model was
-  // meant.
+  // Explains an operator that is not ONNX's: it may be a misspelt function.
   std::string WhyUnknown(const ::onnx::NodeProto& node) const {
     std::vector<std::string> names;
     for (const auto& function : model_.functions()) {
@@ -200,7 +199,7 @@ class NodeImport {
     refused_.push_back(NameOf(node, index) + ": " + reason);
   }
 
-  // Nodes that read its outputs are not tried.
+  // Nodes that read its outputs are skipped.
   void Lose(const ::onnx::NodeProto& node) {
     for (const std::string& output : node.output()) {
       if (!output.empty()) values_.AddLost(output);
@@ -216,7 +215,7 @@ class NodeImport {
   int64_t opset_;
   ValueMap& values_;
   const sluice::onnx::ImportGraph import_graph_;
-  std::string around_;  // " in node loop (Loop)" inside of its graphs
+  std::string around_;  // " in node loop (Loop)" inside its graphs
   std::vector<std::string> refused_;
   int not_tried_ = 0;
 };
@@ -230,7 +229,7 @@ void ImportNodes(const ::onnx::ModelProto& model,
   try {
     import.ImportGraph(model.graph());
   } catch (const LostSubgraph&) {
-    // The nodes are listed.
+    // The node is in the list of refused nodes.
   }
   import.RaiseRefused();
 }

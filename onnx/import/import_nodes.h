@@ -7,9 +7,9 @@
 
 namespace sluice::onnx {
 
-// Adds the ops of all nodes, in order. `name` is the model's in errors. Raises
-// Unimplemented once, for all nodes that cannot be imported, and what a node
-// raises otherwise.
+// Adds the ops of all nodes, in order. Errors name the model `name`. Raises one
+// Unimplemented for all nodes that cannot be imported, and other errors of
+// nodes.
 void ImportNodes(const ::onnx::ModelProto& model,
                  const std::string& name,
                  ValueMap* values);

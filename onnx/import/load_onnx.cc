@@ -101,7 +101,7 @@ OnnxModel LoadOnnx(const std::string& path, const OnnxOptions& options) {
   framework::InputFile input(path);
   const std::string name =
       options.name.empty() ? file.filename().string() : options.name;
-  CheckFileSize(input.size(), name);  // before it is read
+  CheckFileSize(input.size(), name);  // before reading the file
   const std::string bytes = input.ReadAll();
   return ImportNamed(bytes, name,
                      options.folder.empty() ? folder : options.folder,

@@ -1,6 +1,6 @@
 #pragma once
 
-// The messages of onnx.proto, as headers name them.
+// Forward declarations of the messages of onnx.proto.
 namespace onnx {
 class AttributeProto;
 class GraphProto;

@@ -19,8 +19,8 @@ constexpr size_t kMostBytes = std::numeric_limits<int32_t>::max();
 
 using google::protobuf::io::CodedInputStream;
 
-// Where the fields of the outermost message end: past the bytes for a file
-// that was cut off.
+// Returns whether the fields of the outermost message end beyond the bytes, so
+// that the file was truncated.
 bool IsCutOff(std::string_view bytes) {
   CodedInputStream stream(reinterpret_cast<const uint8_t*>(bytes.data()),
                           static_cast<int>(bytes.size()));
@@ -45,7 +45,7 @@ bool IsCutOff(std::string_view bytes) {
         if (!stream.Skip(4)) return true;
         break;
       default:
-        return false;  // no message at all
+        return false;  // not a message
     }
   }
   return false;
@@ -58,7 +58,7 @@ bool Parse(std::string_view bytes, ::onnx::ModelProto* model) {
   return model->ParseFromCodedStream(&stream) && stream.ConsumedEntireMessage();
 }
 
-// How many graphs lie in one another.
+// The depth of nested graphs.
 int Depth(const ::onnx::GraphProto& graph) {
   int deepest = 0;
   for (const auto& node : graph.node()) {
@@ -149,7 +149,7 @@ int64_t OpsetOf(const ::onnx::ModelProto& model) {
       return opset.version();
     }
   }
-  // All nodes may be in functions, which say it themselves.
+  // If all nodes are in functions, the functions specify the opset.
   int64_t newest = 0;
   for (const auto& function : model.functions()) {
     for (const auto& opset : function.opset_import()) {

@@ -121,10 +121,10 @@ void Node::AllowOutputs(int index) const {
 
 namespace {
 
-// What the pass that makes gradients takes to look at an op.
+// The cost of an op in the pass that makes gradients.
 constexpr uint64_t kLookBytes = 256;
 
-// What the op and its outputs take in the program and in the tables of names.
+// The cost of an op and its outputs in the program and in tables of names.
 uint64_t BytesOfOp(const std::string& location,
                    const Inputs& inputs,
                    const Inputs& outputs) {
@@ -197,7 +197,7 @@ void Node::Add(const std::string& type,
                Inputs inputs,
                AttributeMap attributes,
                Inputs outputs) {
-  platform::CheckCancelled();  // a node may be many ops
+  platform::CheckCancelled();  // a node may become many ops
   values_.cost().Need("its ops", BytesOfOp(location_, inputs, outputs));
   if (Fold(type, inputs, attributes, outputs)) return;
   SetKnownAttributes(type, &inputs, &attributes);
@@ -375,7 +375,7 @@ std::vector<std::string> Node::AppendGradients(
   }
   const auto count = [this] { return values_.program().block().ops.size(); };
   const size_t before = count();
-  // Each op is looked at, and may have a gradient, and a sum of gradients.
+  // The pass visits each op, which may get a gradient and a sum of gradients.
   values_.cost().Need("gradients", before, kLookBytes);
   values_.cost().Check("gradients", before, 2 * kOpBytes);
   const auto made = framework::AppendBackward(

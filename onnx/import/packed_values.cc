@@ -8,7 +8,7 @@ namespace {
 
 constexpr int kByte = 8;
 
-// 1 where nothing is packed.
+// Returns 1 for dtypes that are not packed.
 int ElementsInAByte(platform::DType dtype) {
   if (!platform::IsStoredNumber(dtype)) return 1;
   return kByte / platform::FormatOf(dtype).bits;
@@ -28,7 +28,7 @@ void UnpackInPlace(platform::DType dtype, int64_t count, void* data) {
   const int bits = kByte / together;
   const unsigned mask = (1U << bits) - 1;
   auto* bytes = static_cast<uint8_t*>(data);
-  // From the last one: none is overwritten before it is read.
+  // Goes backwards, so that no element is overwritten before it is read.
   for (int64_t i = count; i-- > 0;) {
     const auto shift = static_cast<int>(i % together) * bits;
     const unsigned packed = bytes[i / together];

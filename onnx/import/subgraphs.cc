@@ -49,7 +49,7 @@ void Renaming::RenameBody(const std::string& prefix,
   changed_.clear();
 }
 
-// `given`: what some of this graph are to be called.
+// `given` maps some values of this graph to their new names.
 void Renaming::RenameNodes(::onnx::GraphProto* graph,
                            bool outermost,
                            const Names& given) {
@@ -79,7 +79,7 @@ void Renaming::RenameNodes(::onnx::GraphProto* graph,
   }
 }
 
-// What values are called in it ends with it.
+// Names defined in the graph are valid only inside it.
 void Renaming::RenameGraph(::onnx::GraphProto* graph) {
   const size_t before = changed_.size();
   std::set<std::string> inputs;

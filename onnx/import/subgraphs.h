@@ -12,35 +12,34 @@
 
 namespace sluice::onnx {
 
-// Graphs that are attributes of nodes: branches and bodies of loops. They read
-// values of the graphs around them.
+// Graphs that are attributes of nodes: branches and loop bodies. They can read
+// values of the enclosing graphs.
 
 // Calls `visit` for each graph that is an attribute of the node.
 void VisitSubgraphs(
     const ::onnx::NodeProto& node,
     const std::function<void(const ::onnx::GraphProto&)>& visit);
 
-// Puts a Constant in the place of each sparse initialiser of a graph and of
-// those inside it, and of functions, before the nodes that read it. One that is
-// an input, too, is no input of the model then; in a graph inside, the input is
-// what counts. Raises InvalidArgument for one without a name.
+// Replaces each sparse initialiser of a graph, of inner graphs and of functions
+// by a Constant before the nodes that read it. If it is also an input, the
+// model loses this input; in an inner graph the input takes precedence. Raises
+// InvalidArgument for one without a name.
 void MakeSparseInitialisersNodes(::onnx::ModelProto* model);
 
-// Gives values of graphs names that no other value of the model has.
+// Renames values of graphs so that names are unique in the whole model.
 class Renaming {
  public:
   using Names = std::map<std::string, std::string>;
 
-  // No value is given a name of `graph`, or with `subgraphs` one of those.
+  // Reserves the names of `graph`, or with `subgraphs` those of its subgraphs.
   void TakeAll(const ::onnx::GraphProto& graph, bool subgraphs);
 
-  // New names where they are taken, for what nodes make in the subgraphs of
-  // `graph`.
+  // Renames values that nodes compute in the subgraphs of `graph`, if taken.
   void RenameSubgraphs(::onnx::GraphProto* graph);
 
-  // The same for what the nodes of `graph` make, with `prefix` in front of
-  // each. `inputs`: what its inputs are called outside. `outputs`: names that
-  // are given.
+  // Renames values that the nodes of `graph` compute, with `prefix` before
+  // each. `inputs` maps its inputs to their outer names; `outputs` are fixed
+  // names.
   void RenameBody(const std::string& prefix,
                   Names inputs,
                   const Names& outputs,
@@ -55,17 +54,16 @@ class Renaming {
   void Call(const std::string& name, const std::string& called);
 
   std::set<std::string> taken_;
-  std::map<std::string, int> numbers_;  // the last one that a name was given
+  std::map<std::string, int> numbers_;  // the last number used for a name
   std::string prefix_;
-  // What values are called now, where that is another name; and what was
-  // changed in the graphs around the one that is renamed: what it was.
+  // Current names of values that were renamed, and, for the enclosing graphs,
+  // their previous names.
   Names names_;
   std::vector<std::pair<std::string, std::optional<std::string>>> changed_;
 };
 
-// Gives values of subgraphs other names where a graph around them, or another
-// subgraph, has one of the same name, so that a name means one value in the
-// whole model.
+// Renames values of subgraphs whose names an enclosing graph or another
+// subgraph also uses, so that a name means one value in the whole model.
 void MakeNamesUnique(::onnx::GraphProto* graph);
 
 }  // namespace sluice::onnx

@@ -39,7 +39,7 @@ DDim DimsOf(const Proto& tensor, const std::string& what) {
   return DDim(std::vector<int64_t>(tensor.dims().begin(), tensor.dims().end()));
 }
 
-// How many of the typed fields, and raw_data, hold something.
+// The number of typed fields, and raw_data, that are not empty.
 int FieldsInUse(const ::onnx::TensorProto& tensor) {
   return (tensor.has_raw_data() ? 1 : 0) +
          (tensor.float_data_size() > 0 ? 1 : 0) +
@@ -50,8 +50,8 @@ int FieldsInUse(const ::onnx::TensorProto& tensor) {
          (tensor.uint64_data_size() > 0 ? 1 : 0);
 }
 
-// The elements of one of the typed fields, which has a packed byte in an entry
-// where elements are packed.
+// Copies elements of one of the typed fields, which has one packed byte in an
+// entry if elements are packed.
 template <typename T, typename Field>
 void CopyField(const Field& field, Tensor* result, const std::string& what) {
   constexpr DType kDType = platform::kDTypeOf<T>;
@@ -163,7 +163,7 @@ DType ToDType(int data_type, const std::string& what) {
 
 namespace {
 
-// The elements that the message itself has.
+// Reads the elements that are stored in the message itself.
 void ReadFields(const ::onnx::TensorProto& tensor,
                 DType dtype,
                 const std::string& what,
@@ -175,7 +175,7 @@ void ReadFields(const ::onnx::TensorProto& tensor,
                  fields);
   if (!tensor.has_raw_data()) return CopyTyped(tensor, dtype, result, what);
   const uint64_t bytes = BytesInFile(dtype, dims.numel());
-  // Before the memory is taken: the shape may be a lie.
+  // Checked before allocating memory, because the shape may be wrong.
   SLUICE_ENFORCE(tensor.raw_data().size() == bytes, ErrorCode::kDataLoss,
                  "onnx.tensor_bytes",
                  "{} has {} bytes, its shape {} of {} takes {}", what,
@@ -209,8 +209,8 @@ Tensor ToTensor(const ::onnx::TensorProto& tensor,
 
 namespace {
 
-// Where an element of a sparse tensor lies in the dense one: `index` has its
-// number, or its place in each dim.
+// The index of an element of a sparse tensor in the dense one: `index` has its
+// row-major index, or its index in each dim.
 int64_t PlaceOf(std::span<const int64_t> index,
                 const DDim& dims,
                 const std::string& what) {

@@ -37,8 +37,8 @@ void ValueMap::NoteNames(const ::onnx::GraphProto& graph) {
 
 namespace {
 
-// Whether a constant is one that shapes and indices are computed with: few
-// integers, which must be known while a plan is prepared.
+// Returns whether a constant may be used for shapes and indices: few integers,
+// which must be known when a plan is prepared.
 bool IsOperand(const Tensor& constant) {
   constexpr int64_t kMostElements = 64;
   return constant.numel() <= kMostElements &&
@@ -114,7 +114,7 @@ int ValueMap::ReadCount(const std::string& name) const {
 }
 
 const framework::OpDesc* ValueMap::FindWriter(const std::string& name) const {
-  constexpr size_t kLast = 32;  // so that long models take linear time
+  constexpr size_t kLast = 32;  // bounds the time for long models
   const auto& ops = program_.blocks()[program_.current_block()].ops;
   for (size_t i = ops.size(); i-- > 0 && i + kLast >= ops.size();) {
     for (const auto& [argument, vars] : ops[i].outputs) {
@@ -135,7 +135,7 @@ void ValueMap::AddToProgram(const std::string& name, const Tensor& value) {
   platform::VisitDType(value.dtype(), [&]<typename T>() {
     if constexpr (std::is_integral_v<T>) {
       const T* first = value.data<T>();
-      // Cast takes the bits of uint64 back from an int64.
+      // The int64 keeps the bits of a uint64, and op cast restores them.
       elements.assign(first, first + value.numel());
     }
   });
@@ -145,7 +145,7 @@ void ValueMap::AddToProgram(const std::string& name, const Tensor& value) {
 }
 
 const std::string& ValueMap::Name(const std::string& name) const {
-  // Not the variable's own string, which the next variable may move.
+  // Does not return the variable's own string, which may move.
   if (FindConstant(name) == nullptr) VarOf(name);
   return name;
 }

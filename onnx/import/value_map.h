@@ -19,13 +19,13 @@ struct ValueType {
   framework::DDim dims;
 };
 
-// The values of a graph while it is imported: variables of the program, and
-// constants, which become persistable variables once an op reads them. Owned by
-// the import, used by one thread.
+// The values of a graph during import: variables of the program, and constants,
+// which become persistable variables when an op reads them. Owned by the
+// import, used by one thread.
 class ValueMap {
  public:
-  // Knows the names of all values in `graph` and its subgraphs, so that others
-  // get other names. `cost` outlives the map.
+  // Reserves the names of all values in `graph` and its subgraphs. `cost` must
+  // outlive the map.
   ValueMap(const ::onnx::GraphProto& graph, ImportCost* cost);
 
   framework::Program& program() { return program_; }
@@ -33,41 +33,41 @@ class ValueMap {
 
   // Whether a node reads the value, or it is an output of the graph.
   bool IsRead(const std::string& name) const { return ReadCount(name) > 0; }
-  // How many inputs of nodes and outputs of the graph it is.
+  // The number of inputs of nodes and outputs of the graph that use it.
   int ReadCount(const std::string& name) const;
-  // The op that makes a variable, where it is one of those added last; nullptr
-  // otherwise. Valid until the next op is added.
+  // The op that computes a variable, if it is one of the last ones added; else
+  // nullptr. Valid until the next op is added.
   const framework::OpDesc* FindWriter(const std::string& name) const;
 
   void AddConstant(const std::string& name, framework::Tensor value);
-  // nullptr for values that are made when the program runs.
+  // nullptr for values that are computed at run time.
   const framework::Tensor* FindConstant(const std::string& name) const;
   framework::DDim DimsOf(const std::string& name) const;
   platform::DType DTypeOf(const std::string& name) const;
 
-  // A sequence of tensors, which the import knows and the program does not:
-  // the names of the tensors, in order. Raises ResourceExhausted.
+  // A sequence of tensors, which exists only during import: the names of the
+  // tensors, in order. Raises ResourceExhausted.
   void AddSequence(const std::string& name, std::vector<std::string> tensors);
-  // nullptr for what is none.
+  // nullptr if it is not a sequence.
   const std::vector<std::string>* FindSequence(const std::string& name) const;
-  // A copy to be changed of a sequence that is there; the sequence itself where
-  // nothing else reads it.
+  // A copy of an existing sequence to change, or the sequence itself if nothing
+  // else reads it.
   std::vector<std::string> TakeSequence(const std::string& name);
 
-  // The name itself, of a tensor; raises NotFound where there is no such value,
-  // and Unimplemented for a sequence, here, in DimsOf and in DTypeOf.
+  // The name itself, if it is a tensor. Raises NotFound for an unknown value,
+  // and Unimplemented for a sequence; so do DimsOf and DTypeOf.
   const std::string& Name(const std::string& name) const;
-  // Makes a variable of a value that was a constant only, for an op to read: a
-  // persistable one; a few integers are part of the program.
+  // Makes a constant a variable for an op to read: a persistable one, or, for a
+  // few integers, part of the program.
   void MakeVariable(const std::string& name);
-  // A name that is not taken: base, or base with a number.
+  // Returns an unused name: base, or base with a number.
   std::string NewName(const std::string& base);
 
-  // Values that could not be made, because nodes before them were refused.
+  // Values that could not be computed, because earlier nodes were refused.
   void AddLost(const std::string& name) { lost_.insert(name); }
   bool IsLost(const std::string& name) const { return lost_.contains(name); }
 
-  // What became of it; the map is of no use then.
+  // Moves the results out; the map must not be used afterwards.
   framework::Program TakeProgram() { return std::move(program_); }
   std::vector<std::pair<std::string, framework::Tensor>> TakeParameters() {
     return std::move(parameters_);
@@ -83,7 +83,7 @@ class ValueMap {
   std::map<std::string, framework::Tensor> constants_;
   std::map<std::string, std::vector<std::string>> sequences_;
   std::set<std::string> taken_;
-  std::map<std::string, int> numbers_;  // given last, by the base of a name
+  std::map<std::string, int> numbers_;  // the last number used, by base name
   std::map<std::string, int> read_;
   std::set<std::string> lost_;
   ImportCost& cost_;

@@ -6,7 +6,7 @@ namespace sluice::onnx {
 namespace {
 
 [[noreturn]] void RaiseNoWriter() {
-  // An id of its own, which tests of other builds cannot reach.
+  // A separate id, which tests of other builds cannot reach.
   constexpr const char* kId = "onnx.save_missing";
   platform::Raise(platform::ErrorCode::kUnimplemented, kId,
                   "this build of Sluice cannot write ONNX models: CMake found "

@@ -29,7 +29,7 @@ class BiasAddGradCUDAKernel final : public OpKernel {
     preparation.scratch_bytes = plan_.scratch_bytes();
   }
 
-  // X@GRAD may be where Out@GRAD is.
+  // X@GRAD may share the memory of Out@GRAD.
   void Compute(OpKernelContext& context) const override {
     const Tensor& out_grad = context.Input(0);
     const T* grad = out_grad.data<T>();

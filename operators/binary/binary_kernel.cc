@@ -6,8 +6,8 @@
 #include "sluice/operators/binary/operand_gradient.h"
 #include "sluice/operators/math/binary/broadcast_binary.h"
 
-// The kernels of the ops that are rows of math/binary's tables. The op's name
-// says which row.
+// The kernels of all binary ops: the op's name selects a row of the tables of
+// math/binary.
 namespace sluice::operators {
 namespace {
 
@@ -63,7 +63,7 @@ const BinaryRow& RowOfGradient(std::string_view op) {
   return *math::FindBinaryRow(op);
 }
 
-// The gradients that somebody needs: of an operand that was repeated, sums.
+// Computes the requested gradients; that of a broadcast operand is a sum.
 template <typename T>
 class BinaryGradKernel final : public OpKernel {
  public:
@@ -103,15 +103,15 @@ class BinaryGradKernel final : public OpKernel {
   }
 
  private:
-  // One of the two operands.
+  // The plan for the gradient of one operand.
   struct Side {
     const char* output = nullptr;
     BinaryTerm term = BinaryTerm::kNone;
     math::BinaryGradFunction function;
     OperandGradient<T> gradient;
-    bool computed = false;  // or else the terms are Out@GRAD
+    bool computed = false;  // otherwise the terms are Out@GRAD
 
-    // Sums turn the sign of what they add up themselves.
+    // A reduction negates its terms itself.
     void Plan(const DDim& dims, const DDim& out, int64_t axis) {
       const bool negated = term == BinaryTerm::kNegated;
       gradient = OperandGradient<T>(dims, out, axis, negated);

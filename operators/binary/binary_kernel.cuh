@@ -12,7 +12,7 @@
 
 namespace sluice::operators {
 
-// A formula for numbers as they are stored: integers as those that wrap around.
+// A row's formula for the stored numbers. Integers wrap around.
 template <typename Row>
 struct Arithmetic {
   template <typename T>
@@ -27,7 +27,7 @@ struct Arithmetic {
   }
 };
 
-// Out = Function::Of(X, Y) on CUDA, with the smaller one repeated.
+// Computes Out = Function::Of(X, Y) on CUDA and broadcasts the smaller operand.
 template <typename T, typename Function, typename Result = T>
 class ElementwiseCUDAKernel final : public framework::OpKernel {
  public:
@@ -68,8 +68,8 @@ class ElementwiseCUDAKernel final : public framework::OpKernel {
   framework::DDim out_dims_;
 };
 
-// What an operand gets of the gradient of Out, for the elements of Out.
-// `Row` says how, and which inputs it reads; others are null.
+// The gradient of one operand for each element of Out, before any reduction.
+// Inputs that the formula in `Row` does not read are null.
 template <typename T, typename Row, bool kOfX>
 struct ElementwiseGradTerm {
   math::DeviceWalk walk;
@@ -96,7 +96,7 @@ struct ElementwiseGradTerm {
   }
 };
 
-// The gradients of X op Y on CUDA: of an operand that was repeated, the sum.
+// Computes the gradients of X op Y on CUDA. A broadcast operand's is a sum.
 template <typename T, typename Row>
 class ElementwiseGradCUDAKernel final : public framework::OpKernel {
  public:
@@ -117,7 +117,7 @@ class ElementwiseGradCUDAKernel final : public framework::OpKernel {
         std::max(x_grad_.scratch_bytes(), y_grad_.scratch_bytes());
   }
 
-  // X@GRAD may lie where Out@GRAD does, which Y's sums still read: it is last.
+  // X@GRAD is last: it may overwrite Out@GRAD, which Y's reduction reads.
   void Compute(OpKernelContext& context) const override {
     if (context.HasOutput("Y@GRAD")) {
       T* grad = context.AllocateOutput("Y@GRAD", y_dims_).template data<T>();
@@ -150,7 +150,7 @@ class ElementwiseGradCUDAKernel final : public framework::OpKernel {
   OperandCUDAGradient y_grad_;
 };
 
-// Kernels of a row that computes with plain numbers, or compares them.
+// Adds the kernels of a row of logic or comparison, which has no gradient.
 template <typename Row, typename... T>
 void AddPlainCUDAKernels(framework::Registry& registry) {
   constexpr bool kBool = Row::kInfo.result == math::BinaryResult::kBool;
@@ -182,7 +182,7 @@ void AddPlainCUDARows(math::Rows<Row...> /*table*/,
   (AddPlainCUDARow<Row>(registry), ...);
 }
 
-// Kernels of a row of arithmetic and of its gradients.
+// Adds the forward kernels of a row of arithmetic.
 template <typename Row, typename... T>
 void AddArithmeticCUDAKernels(framework::Registry& registry) {
   framework::AddPlainKernels<ElementwiseCUDAKernel<T, Arithmetic<Row>>...>(

@@ -7,8 +7,7 @@
 #include "sluice/operators/math/broadcast.h"
 #include "sluice/operators/op_dtypes.h"
 
-// The schemas of the ops that are rows of math/binary's tables, and of their
-// gradients.
+// The schemas of the rows of math/binary's tables and of their gradient ops.
 namespace sluice::operators {
 namespace {
 
@@ -23,7 +22,7 @@ using math::BinaryRow;
 using math::BinaryTerm;
 using platform::DType;
 
-// The common shape of X and Y.
+// Returns the broadcast shape of X and Y.
 DDim CommonDims(const InferShapeContext& context) {
   const DDim x = context.input("X");
   const DDim y = context.input("Y");
@@ -61,7 +60,7 @@ void GradShapeWithOut(InferShapeContext& context) {
   context.SetOutput("Y@GRAD", context.input("Y"));
 }
 
-// The gradient op gets Out only where it reads it, so that it need not be kept.
+// Out is an input only where the gradient reads it, so that it can be freed.
 std::vector<OpDesc> Gradient(const OpDesc& forward) {
   return {framework::MakeGradOp(forward, forward.type + "_grad",
                                 {{"X", "Y"}, {}, {"Out"}, {"X", "Y"}})};

@@ -6,7 +6,7 @@
 
 namespace sluice::operators {
 
-// Where the elements of X and Y lie for each element of Out.
+// Maps each element of Out to its offsets in X and Y.
 inline math::DeviceWalk WalkOperands(const framework::DDim& x,
                                      const framework::DDim& y,
                                      int64_t axis) {
@@ -14,13 +14,13 @@ inline math::DeviceWalk WalkOperands(const framework::DDim& x,
   return {plan.rank, plan.sizes, plan.x_steps, plan.y_steps};
 }
 
-// The gradient of an operand that a broadcast may have repeated, on CUDA, from
-// terms in the shape of the result: these themselves, or sums of them. Planned
-// in Prepare, immutable afterwards.
+// The gradient of an operand that may be broadcast, on CUDA. It is computed
+// from terms of the result's shape: it equals them, or it is a sum of them.
+// Prepare plans it; it is immutable afterwards.
 class OperandCUDAGradient {
  public:
   OperandCUDAGradient() = default;
-  // An operand of shape `dims`, placed at `axis` of `out`.
+  // The operand has shape `dims` and is aligned with dimension `axis` of `out`.
   OperandCUDAGradient(const framework::DDim& dims,
                       const framework::DDim& out,
                       int64_t axis)
@@ -31,8 +31,8 @@ class OperandCUDAGradient {
   const framework::DDim& dims() const { return dims_; }
   size_t scratch_bytes() const { return plan_.scratch_bytes(); }
 
-  // term.At(i) is that of element i of the result; a device function, taken by
-  // value.
+  // term.At(i) is a device function that returns the term of element i of the
+  // result. It is passed by value.
   template <typename T, typename Term>
   void Write(framework::OpKernelContext& context,
              const Term& term,

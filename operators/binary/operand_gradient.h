@@ -10,15 +10,15 @@
 
 namespace sluice::operators {
 
-// The gradient of an operand that a broadcast may have repeated, from terms in
-// the shape of the result: these themselves, or sums of them. Planned in
-// Prepare, immutable afterwards.
+// The gradient of an operand that may be broadcast. It is computed from terms
+// of the result's shape: it equals them, or it is a sum of them. Prepare plans
+// it; it is immutable afterwards.
 template <typename T>
 class OperandGradient {
  public:
   OperandGradient() = default;
-  // An operand of shape `dims`, placed at `axis` of `out`. Sums get the other
-  // sign where `negative`.
+  // The operand has shape `dims` and is aligned with dimension `axis` of `out`.
+  // With `negative`, sums are negated.
   OperandGradient(const framework::DDim& dims,
                   const framework::DDim& out,
                   int64_t axis,
@@ -33,24 +33,24 @@ class OperandGradient {
   }
 
   const framework::DDim& dims() const { return dims_; }
-  // Whether it is a sum.
+  // Whether the gradient is a sum.
   bool repeated() const { return repeated_; }
 
-  // For `scratch` of the functions below. Terms of the shape of the result are
-  // not wanted where they can be computed in place.
+  // The size of `scratch` for the functions below. Terms need space there only
+  // if they cannot be computed in the gradient itself.
   size_t scratch_bytes(bool with_terms) const {
     return SumScratch() + (with_terms && repeated_
                                ? static_cast<size_t>(count_) * sizeof(T)
                                : 0);
   }
 
-  // Where to compute the terms.
+  // Returns the buffer that the terms are to be written to.
   T* Terms(T* gradient, void* scratch) const {
     if (!repeated_) return gradient;
     return reinterpret_cast<T*>(static_cast<char*>(scratch) + SumScratch());
   }
 
-  // From the terms, which may stand in `gradient` already.
+  // Computes the gradient from the terms. `terms` may be equal to `gradient`.
   void Finish(const T* terms, T* gradient, void* scratch) const {
     if (repeated_) {
       math::ReduceSum(plan_, terms, gradient, scratch);
@@ -60,7 +60,7 @@ class OperandGradient {
   }
 
  private:
-  // Rounded up, so that the terms after it are aligned.
+  // The size is rounded up to align the terms after it.
   size_t SumScratch() const { return (plan_.scratch_bytes + 63) / 64 * 64; }
 
   framework::DDim dims_;

@@ -18,10 +18,10 @@ using framework::OpKernelContext;
 using framework::Tensor;
 
 constexpr int64_t kGrain = 32768;
-// The sum so far stays in the first-level cache.
+// A block of partial sums fits into the first-level cache.
 constexpr int64_t kBlock = 1024;
 
-// What the elements are added in.
+// The type in which elements of type T are summed.
 template <typename T>
 struct Accumulator {
   using Type = math::Computed<T>;

@@ -11,7 +11,7 @@ using framework::OpKernelContext;
 using framework::Tensor;
 using platform::CUDADeviceContext;
 
-// Inputs that one launch adds up.
+// The maximum number of inputs that one launch adds up.
 constexpr int kMost = 8;
 
 template <typename T>
@@ -19,7 +19,7 @@ struct Terms {
   int count = 0;
   const T* x[kMost] = {};
 
-  // In the order of the inputs; T wraps around if it is an integer.
+  // Sums in the order of the inputs. An integer T wraps around.
   __device__ T At(int64_t i) const {
     T sum = x[0][i];
     for (int term = 1; term < count; ++term) {
@@ -39,7 +39,7 @@ class SumCUDAKernel final : public OpKernel {
     dims_ = preparation.query.outputs[0];
   }
 
-  // Out may be the first input itself.
+  // Out may share the memory of the first input.
   void Compute(OpKernelContext& context) const override {
     T* out = context.AllocateOutput(0, dims_).data<T>();
     for (int next = 0; next < inputs_;) {

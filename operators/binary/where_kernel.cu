@@ -49,8 +49,8 @@ class WhereCUDAKernel final : public OpKernel {
   DDim out_dims_;
 };
 
-// What an operand gets of the gradient of Out: that of the elements where the
-// condition is `taken`.
+// The gradient of one operand, before any reduction: that of Out where the
+// condition equals `taken`, 0 elsewhere.
 template <typename T>
 struct WhereTerm {
   math::DeviceWalk walk;

@@ -14,7 +14,7 @@ using framework::InferShapeContext;
 using framework::OpDesc;
 using framework::OpSchema;
 
-// The common shape of the three.
+// Returns the broadcast shape of Condition, X and Y.
 DDim WhereDims(const InferShapeContext& context) {
   static constexpr std::array kNames = {"Condition", "X", "Y"};
   std::array<DDim, 3> dims;

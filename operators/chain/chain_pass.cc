@@ -9,9 +9,9 @@
 #include "sluice/operators/chain/chain_steps.h"
 #include "sluice/operators/op_dtypes.h"
 
-// Makes one op of element-wise ops of which each alone reads what the one
-// before writes, so that memory is walked once. After the passes that take such
-// ops into others.
+// Fuses chains of element-wise ops, each the only reader of the op before it,
+// so that memory is traversed once. Runs after the passes that fuse such ops
+// into products and convolutions.
 namespace sluice::operators {
 namespace {
 
@@ -24,8 +24,8 @@ struct Fused {
   std::vector<int> ids;
 };
 
-// Chains that begin with op `id` at its input `value`: of two ops, of three,
-// and so on.
+// Returns the chains that begin with op `id` at its input `value`: the first
+// two ops, the first three, and so on.
 std::vector<Fused> ChainsFrom(const Graph& graph,
                               int id,
                               const std::string& value) {
@@ -48,7 +48,7 @@ std::vector<Fused> ChainsFrom(const Graph& graph,
   return chains;
 }
 
-// The ids that left the graph; none where no kernel takes a chain.
+// Returns the ids of the removed ops; none if no kernel accepts a chain.
 std::vector<int> FuseFrom(Graph& graph, int id) {
   const OpDesc op = graph.op(id).desc;
   if (!CanBeStep(op)) return {};

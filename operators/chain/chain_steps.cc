@@ -22,10 +22,10 @@ using Doubles = std::vector<double>;
 using Ints = std::vector<int64_t>;
 
 constexpr size_t kNumbers = std::tuple_size_v<math::UnaryParams>;
-// Repeated operands of fewer elements in a row would be read by short loops.
+// Broadcast operands with shorter rows are not fused: loops would be short.
 constexpr int64_t kShortestRow = 16;
 
-// The attributes that a step's numbers are the values of; nullptr for none.
+// Returns the attributes that hold a step's numbers; nullptr for none.
 std::array<const char*, kNumbers> NamesOfNumbers(const std::string& type) {
   if (type == "scale") return {"scale", "bias"};
   if (type == "clip") return {"min", "max"};
@@ -42,8 +42,8 @@ double NumberOf(const Attribute& attribute) {
   return std::get<double>(attribute);
 }
 
-// How an operand repeats whose first dimension stands under dimension `axis`
-// of `out`.
+// Returns how `operand` is broadcast to `out`. Its first dimension is aligned
+// with dimension `axis` of `out`.
 std::optional<ChainOperand> OperandOf(const DDim& operand,
                                       const DDim& out,
                                       int64_t axis) {

@@ -9,41 +9,40 @@
 #include "sluice/operators/math/chain/chain.h"
 #include "sluice/platform/export.h"
 
-// Ops that passes make and that apply a chain of element-wise ops
-// (math/chain/chain.h) to their first output: how they say it. Attribute
-// `steps` has the names of the ops, `numbers` two values a step; the input
-// `Operands`, which is the op's last one, the tensors that steps read, in
-// order; `axes` the dimension of the output under which the first one of each
-// operand stands.
+// How a fused op describes the chain of element-wise ops (math/chain/chain.h)
+// that it applies to its first output. Attribute `steps` has the names of the
+// ops and `numbers` two values a step. The last input, `Operands`, has the
+// tensors that the steps read, in order. For each operand, `axes` has the
+// dimension of the output that its first dimension is aligned with.
 namespace sluice::operators {
 
-// Adds the attributes and the input to a schema.
+// Adds the arguments of a chain to a schema.
 SLUICE_API void ChainArguments(framework::OpSchema& op);
 
-// The names of the steps; none for an op without that attribute.
+// Returns the names of the steps; none for an op without that attribute.
 SLUICE_API const std::vector<std::string>& StepsOf(const framework::OpDesc& op);
 
-// Whether an op can be a step, and whether it reads an operand then. A sum of
-// two is an elementwise_add.
+// Whether an op can be a step, and whether such a step reads an operand. A
+// `sum` of two inputs counts as an elementwise_add.
 SLUICE_API bool CanBeStep(const framework::OpDesc& op);
 SLUICE_API bool ReadsOperand(const framework::OpDesc& op);
 
-// Makes `reader` the next step of `fused`, whose output `value` it reads.
-// False, and nothing changes, where it is none: it is no such op, it makes the
-// value larger, or it has an operand that repeats in another way than
-// ChainOperand can say, or in short rows.
+// Makes `reader`, which reads output `value` of `fused`, the next step of
+// `fused`. Returns false and changes nothing if it cannot be a step, if it
+// makes the value larger, or if its operand's broadcast has short rows or
+// cannot be expressed by ChainOperand.
 SLUICE_API bool AppendChainStep(const framework::Graph& graph,
                                 const std::string& value,
                                 const framework::OpDesc& reader,
                                 framework::OpDesc* fused);
 
-// The chain of an op without its first `skipped` steps, which are unary. Raises
-// Internal where attributes and operands contradict each other.
+// Returns the chain of an op without its first `skipped` steps, which are
+// unary. Raises Internal if attributes and operands contradict each other.
 template <typename T>
 SLUICE_API math::Chain<T> ReadChain(const framework::KernelQuery& query,
                                     size_t skipped = 0);
 
-// The elements of Operands, `count` inputs from input `first` on. It allocates
+// Returns the data of `count` operands, which begin at input `first`. Allocates
 // nothing.
 template <typename T>
 std::array<const T*, math::kMaxChainOperands> ChainOperandsOf(
@@ -55,15 +54,15 @@ std::array<const T*, math::kMaxChainOperands> ChainOperandsOf(
   return operands;
 }
 
-// What the chain reads beside the output, which was written just before and
-// still is in a cache. 0 for no chain.
+// Returns the bytes that the chain reads besides the output, which is still in
+// a cache. 0 without a chain.
 SLUICE_API double OperandBytes(const framework::KernelQuery& query);
 
-// The steps as ops by themselves.
+// A step as an op of its own.
 struct ChainOp {
   std::string type;
   framework::AttributeMap attributes;
-  int operand = -1;  // which of Operands its Y is; -1 for none
+  int operand = -1;  // index in Operands of its Y; -1 for none
 };
 SLUICE_API std::vector<ChainOp> ChainOps(const framework::OpDesc& op);
 

@@ -30,7 +30,10 @@ void CheckDivisible(const Program& program, const OpDesc& op) {
                                                 : nullptr;
   for (const auto& [argument, vars] : op.outputs) {
     for (const std::string& var : vars) {
-      if (program.FindVar(var).persistable) problem = "updates a variable";
+      if (!program.FindVar(var).persistable) continue;
+      problem = op.purpose == framework::OpPurpose::kOptimize
+                    ? "is an optimizer's step"
+                    : "updates a variable";
     }
   }
   SLUICE_ENFORCE(problem == nullptr, ErrorCode::kInvalidArgument,
@@ -39,7 +42,7 @@ void CheckDivisible(const Program& program, const OpDesc& op) {
                  problem, framework::DescribeLocation(op.location));
 }
 
-// Those that compute `wanted`, in their order.
+// Returns the ops that compute `wanted`, in program order.
 std::vector<OpDesc> OpsFor(const Program& program,
                            std::set<std::string> wanted) {
   std::vector<OpDesc> ops;
@@ -62,7 +65,7 @@ std::vector<OpDesc> OpsFor(const Program& program,
   return ops;
 }
 
-// What the ops are fed with and what is to be divided.
+// Returns the fed variables with an open first dim: these are divided.
 std::vector<std::string> DataOf(const Program& program,
                                 const std::vector<OpDesc>& ops) {
   std::set<std::string> data;
@@ -78,8 +81,8 @@ std::vector<std::string> DataOf(const Program& program,
   return {data.begin(), data.end()};
 }
 
-// Appends copies of ops; variables are renamed as `names` says, which gets what
-// the ops write.
+// Appends copies of ops. Renames variables by `names` and adds the outputs to
+// it.
 void AppendCopies(Program& program,
                   const std::vector<OpDesc>& ops,
                   std::map<std::string, std::string>* names) {
@@ -109,7 +112,7 @@ PartSums AppendPartSums(Program& program,
                         int count,
                         int divisor,
                         const SourceLocation& location) {
-  // For the batch as a whole, in a program of its own.
+  // A copy of the program gets the gradients for the whole batch.
   Program whole(program);
   PartSums sums;
   sums.loss = whole

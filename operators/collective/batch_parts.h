@@ -8,18 +8,18 @@
 
 namespace sluice::operators {
 
-// Sums over the parts of a batch.
+// The names of the sums over all parts of a batch.
 struct PartSums {
   std::vector<framework::ParamGrad> gradients;
   std::string loss;
 };
 
 // Appends a scan that computes the gradients of `loss` / `divisor` for `count`
-// equal parts of what is fed with an open first dim, one after the other, by
-// one and the same plan; and the pairwise sums of these. Raises what
-// AppendBackward raises, and InvalidArgument where there is nothing to divide,
-// or where an op before the loss draws random numbers, updates a variable or
-// holds blocks: it would not do the same for parts as for the whole.
+// equal parts of the batch, in sequence and with one plan, and their pairwise
+// sums. The fed variables with an open first dim are divided. Raises what
+// AppendBackward raises. Raises InvalidArgument if there is nothing to divide,
+// or if an op before the loss draws random numbers, updates a variable or holds
+// blocks: such an op would compute something else for parts.
 PartSums AppendPartSums(framework::Program& program,
                         const std::string& loss,
                         const framework::BackwardOptions& backward,

@@ -1,4 +1,4 @@
-// With a single rank: outputs are the inputs.
+// The kernels for a single rank: outputs equal the inputs.
 #include "sluice/operators/collective/collective_kernel.h"
 
 #include <vector>

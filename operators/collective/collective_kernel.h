@@ -11,7 +11,7 @@
 
 namespace sluice::operators {
 
-// What can be added up and compared: no bool, and nothing that is only stored.
+// The dtypes that can be reduced: no bool, and no dtype for storage only.
 inline constexpr std::array kReducedDTypes = {
     platform::DType::kFloat32, platform::DType::kFloat64,
     platform::DType::kFloat16, platform::DType::kBFloat16,
@@ -20,7 +20,7 @@ inline constexpr std::array kReducedDTypes = {
     platform::DType::kInt32,   platform::DType::kUInt32,
     platform::DType::kInt64,   platform::DType::kUInt64};
 
-// Predicates: with one rank there is nothing to send, with several there is.
+// Predicates of kernels: for a single rank, and for several.
 inline std::string OneRank(const framework::KernelQuery& /*query*/) {
   const int size = platform::World::Get().size();
   return size == 1 ? ""
@@ -33,7 +33,7 @@ inline std::string SeveralRanks(const framework::KernelQuery& /*query*/) {
                "others (World::Join, in Python sluice.distributed.init())";
 }
 
-// Raise InvalidArgument where attributes do not fit the ranks that there are.
+// These raise InvalidArgument if attributes do not fit the number of ranks.
 inline void CheckRoot(std::string_view op, int64_t root) {
   const int ranks = platform::World::Get().size();
   SLUICE_ENFORCE(root < ranks, ErrorCode::kInvalidArgument, "collective.root",

@@ -1,4 +1,4 @@
-// With several ranks: each kernel starts what the world then moves.
+// The kernels for several ranks. Each starts a transfer that World completes.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -27,10 +27,10 @@ using platform::ErrorCode;
 using platform::Reduction;
 using platform::World;
 
-// One collective moves at most so many elements: MPI counts them in an int.
+// The most elements of one collective: MPI counts them in an int.
 constexpr int64_t kMaxCount = int64_t{1} << 30;
 
-// Reductions take fewer dtypes than what only moves data.
+// Reductions have kernels for fewer dtypes than data movement.
 constexpr std::span<const DType> DTypesOf(CollectiveKind kind) {
   const bool reduces = kind == CollectiveKind::kAllReduce ||
                        kind == CollectiveKind::kReduceScatter;
@@ -53,8 +53,8 @@ void Begin(OpKernelContext& context,
   }
 }
 
-// Ops whose outputs have the shapes of their inputs. What lies side by side in
-// memory is one collective.
+// Ops whose outputs have the shapes of their inputs. Tensors that are
+// contiguous in memory share one collective.
 template <CollectiveKind kKind, Reduction kReduction = Reduction::kSum>
 class ElementsKernel final : public framework::OpKernel {
  public:
@@ -98,7 +98,7 @@ class ElementsKernel final : public framework::OpKernel {
   }
 
  private:
-  // Tensors that follow each other.
+  // A run of tensors that follow each other in memory.
   struct Run {
     Run() = default;
     Run(const Tensor& x, Tensor& out)
@@ -109,8 +109,9 @@ class ElementsKernel final : public framework::OpKernel {
           count(out.numel()),
           size(platform::SizeOf(out.dtype())) {}
 
-    // Whether the tensor is the next one, in place as those before it. What
-    // lies between two of them, less than 64 bytes, is nobody's.
+    // Appends the tensor and returns true if it follows the last one in memory
+    // and is in place like the others. Padding between two tensors, less than
+    // 64 bytes, is zeroed and transferred.
     bool TakeIn(const Tensor& x, Tensor& out) {
       constexpr size_t kAlignment = 64;
       auto* begin = static_cast<std::byte*>(out.raw_data());
@@ -154,7 +155,7 @@ class ElementsKernel final : public framework::OpKernel {
   std::vector<DDim> dims_;
 };
 
-// Ops that put together or share out parts of dim 0.
+// Ops that concatenate or split tensors along dim 0.
 template <CollectiveKind kKind>
 class PartsKernel final : public framework::OpKernel {
  public:
@@ -197,12 +198,12 @@ class PartsKernel final : public framework::OpKernel {
   DDim out_;
 };
 
-// A ring of ranks on one machine: each sends (ranks - 1) / ranks of its data
-// once to reduce it and once to hand out the results, and what is sent is
-// written, read and added to memory. (Patarasuk and Yuan, "Bandwidth optimal
-// all-reduce algorithms", JPDC 69, 2009.)
+// The cost of a ring of ranks on one machine. Each rank sends (ranks - 1) /
+// ranks of its data once to reduce it and once to distribute the results. All
+// bytes sent are written, read and added in memory. (Patarasuk and Yuan,
+// "Bandwidth optimal all-reduce algorithms", JPDC 69, 2009.)
 framework::KernelWork Work(const framework::KernelQuery& query) {
-  constexpr double kBytesTouched = 3;  // for each that is sent
+  constexpr double kBytesTouched = 3;  // for each byte sent
   constexpr double kCallsAMessage = 4;
   const double ranks = World::Get().size();
   const bool reduces_all = query.op.type.starts_with("c_allreduce");

@@ -8,8 +8,8 @@
 #include "sluice/operators/op_dtypes.h"
 #include "sluice/operators/op_gradients.h"
 
-// Ops that all ranks of a program take part in (platform/world.h), with Fluid's
-// names. With a single rank they give what they read.
+// Collective ops, in which all ranks take part (platform/world.h), with Fluid's
+// names. With a single rank they return their inputs.
 namespace sluice::operators {
 namespace {
 
@@ -31,7 +31,7 @@ void SameShapes(InferShapeContext& context) {
   }
 }
 
-// The first dim of X, and how many ranks share it.
+// The dims of X, its first dim, and the number of ranks that share it.
 struct Parts {
   DDim dims;
   int64_t size = framework::kUnknownDim;
@@ -71,8 +71,7 @@ void ReduceScatterShape(InferShapeContext& context) {
   context.SetOutput("Out", parts.dims);
 }
 
-// What every rank adds to, every rank gets the gradient of: the sum of those
-// that all ranks have.
+// The gradient of an all-reduced sum is the all-reduced sum of the gradients.
 std::vector<OpDesc> AllReduceSumGradient(const OpDesc& forward) {
   std::vector<OpDesc> grads;
   const framework::ArgVars& x = forward.Input("X");

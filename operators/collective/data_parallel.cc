@@ -39,8 +39,8 @@ void CheckOptions(const DataParallelOptions& options) {
           : ": there is none, start 1, 2, 4 or another power of 2");
 }
 
-// Persistables that the ops so far read and none of them writes: the parameters
-// that are trained, and those that are not.
+// Returns the persistables that ops read and no op writes: parameters, both
+// trained and frozen.
 std::set<std::string> Constants(const Program& program) {
   std::set<std::string> read;
   std::set<std::string> written;
@@ -61,7 +61,7 @@ std::set<std::string> Constants(const Program& program) {
   return read;
 }
 
-// Appends the ops; the program keeps none of them where that fails.
+// Appends the ops. If that fails, the program keeps none of them.
 class Appended {
  public:
   Appended(Program& program,
@@ -76,7 +76,7 @@ class Appended {
     program_.SetPurpose(OpPurpose::kBackward);
   }
 
-  // The loss as a whole.
+  // Computes the gradients of the rank's whole batch at once.
   DataParallelBackward Whole(const std::string& loss) {
     DataParallelBackward result;
     result.loss = loss;
@@ -91,7 +91,7 @@ class Appended {
     return result;
   }
 
-  // The same in parts.
+  // Computes the gradients of parts of the batch and adds them up.
   DataParallelBackward InParts(const std::string& loss) {
     PartSums sums =
         AppendPartSums(program_, loss, backward_, options_.parts / ranks_,
@@ -110,7 +110,7 @@ class Appended {
     for (size_t i = 0; i < gradients.size(); ++i) {
       bytes += BytesOf(program_.FindVar(gradients[i].grad));
       const bool last = i + 1 == gradients.size();
-      // One op has one dtype.
+      // All variables of a collective op have the same dtype.
       if (last || bytes >= options_.bucket_bytes || dtype(i) != dtype(i + 1)) {
         AllReduce(&gradients, first, i + 1);
         first = i + 1;
@@ -121,7 +121,7 @@ class Appended {
   }
 
  private:
-  // Sizes that are unknown, unlikely in a gradient, count as one.
+  // Unknown sizes are unlikely in a gradient; they count as 1.
   static int64_t BytesOf(const framework::VarDesc& var) {
     auto bytes = static_cast<int64_t>(platform::SizeOf(var.dtype));
     for (int axis = 0; axis < std::max(var.dims.rank(), 0); ++axis) {
@@ -130,7 +130,7 @@ class Appended {
     return bytes;
   }
 
-  // By the op that writes the gradient last.
+  // Sorts gradients by the last op that writes each.
   void SortByWriter(std::vector<ParamGrad>* gradients) const {
     std::map<std::string, size_t> writers;
     const auto& ops = program_.block().ops;

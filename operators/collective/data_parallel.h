@@ -11,35 +11,35 @@
 namespace sluice::operators {
 
 struct DataParallelOptions {
-  // Gradients are added up in buckets of about so many bytes, in the order in
-  // which the backward pass computes them: a bucket is on its way while the ops
-  // after it compute the next one.
+  // Gradients are all-reduced in buckets of about this many bytes, in the order
+  // in which the backward pass computes them. The transfer of a bucket overlaps
+  // with the ops that compute the next one.
   int64_t bucket_bytes = int64_t{1} << 20;
-  // With a number, a power of 2 that is a multiple of the number of ranks, the
-  // results have the same bits for any such number: each batch is computed in
-  // so many parts, one after the other, and gradients are added up in pairs.
-  // Variables that are fed and whose first dim is open are divided. 0 leaves
-  // each rank its batch as a whole.
+  // If not 0, a power of 2 that is a multiple of the number of ranks: results
+  // then have the same bits for any number of ranks. Each batch is divided into
+  // this many parts, computed in sequence, and gradients are added pairwise.
+  // Fed variables whose first dim is open are divided. With 0, each rank
+  // computes its whole batch at once.
   int parts = 0;
 };
 
 struct DataParallelBackward {
   // Parameters with their gradients over all ranks, in the order in which these
-  // are ready.
+  // are computed.
   std::vector<framework::ParamGrad> gradients;
   // The mean of the loss over all ranks. All ranks must fetch it, or none.
   std::string loss;
 };
 
 // Appends the ops that compute the gradients of the mean of `loss` over all
-// ranks, which must run the same program. With one rank and without parts that
-// is AppendBackward. With several, they compare the values of parameters at the
-// first run in a scope, which must be the same.
+// ranks, which must run the same program. With one rank and without parts, this
+// equals AppendBackward. Several ranks check at the first run in a scope that
+// their parameters are equal.
 //
-// Raises what AppendBackward raises; FailedPrecondition where ranks were
-// started and not joined; and InvalidArgument for bucket_bytes below 1, parts
-// that are no power of 2 or that the ranks do not divide, and with parts for a
-// program with nothing to divide, or with an op before the loss that draws
+// Raises what AppendBackward raises. Raises FailedPrecondition if ranks were
+// started and not joined. Raises InvalidArgument for bucket_bytes below 1 and
+// for parts that are no power of 2 or no multiple of the number of ranks; with
+// parts also if there is nothing to divide, or if an op before the loss draws
 // random numbers, updates a variable or holds blocks. The program is unchanged
 // then.
 SLUICE_API DataParallelBackward

@@ -9,7 +9,7 @@ namespace {
 
 using framework::Tensor;
 
-// Elements that are summed at a time, in a cache.
+// The elements that are summed at a time. They fit into a cache.
 constexpr int64_t kBlock = 1024;
 
 template <typename T>
@@ -22,7 +22,7 @@ class PairwiseSumKernel final : public framework::OpKernel {
   void Prepare(framework::KernelPreparation& preparation) override {
     dims_ = preparation.query.outputs[0];
     terms_ = preparation.query.inputs[0][0];
-    // A sum for each bit of their number, and a term.
+    // There is a partial sum for each bit of the number of terms, and one term.
     const auto sums = std::bit_width(static_cast<uint64_t>(terms_)) + 1;
     preparation.scratch_bytes = static_cast<size_t>(sums) * kBlock * sizeof(T);
   }
@@ -43,11 +43,11 @@ class PairwiseSumKernel final : public framework::OpKernel {
   }
 
  private:
-  // sums[0, size) becomes the sum of the terms; those of 2^n terms, of which
-  // the next ones are waiting for as many more, follow each other in `sums`.
+  // sums[0, size) becomes the sum of the terms. `sums` is a stack of sums of
+  // 2^n terms; two sums of equally many terms are added.
   void SumBlock(const T* x, int64_t stride, int64_t size, T* sums) const {
     int waiting = 0;
-    // Adds number `last` to the one before it.
+    // Adds partial sum `last` to the one before it.
     const auto add = [&](int last) {
       T* to = sums + (last - 1) * kBlock;
       const T* from = to + kBlock;

@@ -13,7 +13,7 @@ using framework::OpDesc;
 using framework::OpSchema;
 using framework::ShapeHandle;
 
-// The dims of X before its matrices, which are square.
+// Returns the batch dims of X and checks that its matrices are square.
 DDim BatchDims(const InferShapeContext& context) {
   const ShapeHandle x = context.WithRankAtLeast(context.input("X"), 2);
   if (!x.dims.rank_known()) return DDim::UnknownRank();

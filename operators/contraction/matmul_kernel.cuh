@@ -7,7 +7,7 @@
 
 namespace sluice::operators {
 
-// What multiplies: cuBLAS, or a kernel of ours.
+// The implementation of GEMM: cuBLAS, or our own kernel.
 struct CublasGemm {
   template <typename T>
   static void Run(const platform::CUDADeviceContext& device,
@@ -25,7 +25,7 @@ struct TiledGemm {
   }
 };
 
-// One part of a product on CUDA; `Op` and `Part` as for MatmulKernel.
+// Computes a result on CUDA; MatmulKernel explains `Op` and `Part`.
 template <typename Op, typename Part, typename T, typename Gemm>
 class MatmulCUDAKernel final : public framework::OpKernel {
  public:
@@ -53,7 +53,7 @@ class MatmulCUDAKernel final : public framework::OpKernel {
   }
 
  private:
-  // The innermost dimension of the batch is one call of the library.
+  // One library call covers the innermost dimension of the batch.
   void Multiply(const platform::CUDADeviceContext& device,
                 const T* a,
                 const T* b,
@@ -84,8 +84,8 @@ class MatmulCUDAKernel final : public framework::OpKernel {
   framework::DDim out_dims_;
 };
 
-// The estimate of both: what cuBLAS reaches of a GPU that was not measured, and
-// a kernel that reads each element of both matrices once a tile.
+// The cost of both kernels on a GPU that was not measured. Our kernel reads
+// each element of both matrices once a tile.
 template <typename Op, typename Part, typename Gemm>
 framework::KernelWork MatmulCUDAWork(const framework::KernelQuery& query) {
   const math::MatMulPlan plan = MatmulPlanOf<Op, Part>(query);

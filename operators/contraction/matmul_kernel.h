@@ -7,8 +7,8 @@
 
 namespace sluice::operators {
 
-// What matmul, mul and their gradient ops compute, and which of their inputs
-// that reads, in the order of the schema.
+// The result that a kernel of matmul, mul or their gradient ops computes, and
+// the positions in the schema of the two inputs that it reads.
 struct MatmulOut {
   static constexpr auto kPart = math::MatMulPart::kOut;
   static constexpr int kFirst = 0, kSecond = 1;  // X, Y
@@ -22,10 +22,10 @@ struct MatmulYGrad {
   static constexpr int kFirst = 0, kSecond = 2;  // X, Out@GRAD
 };
 
-// What matmul multiplies.
+// The operands of op matmul.
 class Matmul {
  public:
-  // From an OpKernelConstruction or a KernelQuery.
+  // `attributes` is an OpKernelConstruction or a KernelQuery.
   template <typename Attributes>
   explicit Matmul(const Attributes& attributes)
       : transpose_x_(attributes.template Attr<bool>("transpose_X")),
@@ -46,7 +46,7 @@ class Matmul {
   double alpha_;
 };
 
-// What mul multiplies: X and Y, each flattened into a matrix.
+// The operands of op mul: X and Y, each flattened into a matrix.
 class Mul {
  public:
   template <typename Attributes>
@@ -74,21 +74,22 @@ class Mul {
   int64_t y_num_col_dims_;
 };
 
-// The plan of a product that a kernel is asked for.
+// Returns the plan of the product for a query.
 template <typename Op, typename Part>
 math::MatMulPlan MatmulPlanOf(const framework::KernelQuery& query) {
   return Op(query).Plan(Part::kPart, query.inputs[0], query.inputs[1]);
 }
 
-// The estimate of MatmulKernel.
+// Returns the cost of MatmulKernel.
 template <typename Op, typename Part>
 framework::KernelWork MatmulWork(const framework::KernelQuery& query) {
   return math::MatMulWork(MatmulPlanOf<Op, Part>(query),
                           platform::SizeOf(query.input_dtypes[0]));
 }
 
-// One part of a product on the CPU. `Op` says what is multiplied: it is made
-// from the construction, has alpha(), and Plan(part, X's shape, Y's shape).
+// Computes the result `Part` on the CPU. `Op` describes the operands and is
+// made from the construction; it has alpha(), and Plan(part, X's shape, Y's
+// shape).
 template <typename Op, typename Part, typename T>
 class MatmulKernel final : public framework::OpKernel {
  public:
@@ -116,7 +117,7 @@ class MatmulKernel final : public framework::OpKernel {
   framework::DDim out_dims_;
 };
 
-// The same for float16 and bfloat16, by way of float32, rounded once.
+// Computes float16 and bfloat16 as MatmulKernel does: in float32, rounded once.
 template <typename Op, typename Part, typename T>
 class HalfMatmulKernel final : public framework::OpKernel {
  public:
@@ -146,7 +147,7 @@ class HalfMatmulKernel final : public framework::OpKernel {
   }
 
  private:
-  // Where the float32 elements of `x` at `to` end.
+  // Converts `x` to float32 at `to` and returns the end of the elements.
   static float* Widen(const framework::Tensor& x, float* to) {
     math::Cast(x.data<T>(), x.numel(), platform::DType::kFloat32, to);
     return to + x.numel();

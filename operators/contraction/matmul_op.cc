@@ -6,10 +6,10 @@
 #include "sluice/operators/math/contraction/matmul.h"
 #include "sluice/operators/op_dtypes.h"
 
-// The gradients are two ops, each of them one GEMM: the plan chooses a kernel
-// for each direction, and leaves out the one that nobody needs. They are not
-// matmul ops themselves, as the batch dimensions that were repeated have to be
-// summed over, and a gradient maker does not know shapes.
+// There are two gradient ops, each one GEMM: the plan chooses a kernel for each
+// and removes one that is not needed. They are not matmul ops themselves:
+// broadcast batch dimensions have to be summed over, and a gradient maker does
+// not know shapes.
 namespace sluice::operators {
 namespace {
 

@@ -4,10 +4,9 @@
 #include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/op_dtypes.h"
 
-// The gradients are two ops, each of them one GEMM: the plan chooses a kernel
-// for each direction, and leaves out the one that nobody needs. They are not
-// matmul ops themselves: X and Y have to be flattened, and how is known once
-// their ranks are, which a gradient maker does not see.
+// There are two gradient ops, each one GEMM: the plan chooses a kernel for each
+// and removes one that is not needed. They are not matmul ops themselves: X and
+// Y have to be flattened by their ranks, which a gradient maker does not know.
 namespace sluice::operators {
 namespace {
 
@@ -19,12 +18,12 @@ using framework::OpDesc;
 using framework::OpSchema;
 using framework::ShapeHandle;
 
-// The product of sizes, or unknown.
+// Returns the product of the sizes, or unknown.
 int64_t Flattened(const DDim& dims) {
   return dims.known() ? dims.numel() : kUnknownDim;
 }
 
-// Where the columns of input `name` begin.
+// Returns the first dimension of input `name` that forms the columns.
 int Split(const InferShapeContext& context,
           const DDim& dims,
           char name,

@@ -15,12 +15,12 @@ using math::Conv2dChunks;
 using math::Conv2dGeometry;
 using platform::CUDADeviceContext;
 
-// The patches of 1 x 1 windows are the input itself.
+// The patches of 1 x 1 windows equal the input.
 bool IsItsPatches(const Conv2dGeometry& g) {
   return g.pointwise() && !g.nhwc;
 }
 
-// Output of `images` images += filter times patches.
+// Adds the product of filter and patches to the output of `images` images.
 template <typename T>
 void Forward(const CUDADeviceContext& device,
              const Conv2dGeometry& g,
@@ -145,7 +145,7 @@ class Conv2dGradFilterCUDAKernel final : public OpKernel {
     chunks_ = Conv2dChunks(g_, sizeof(T));
     dims_ = preparation.query.inputs[1];
     bias_ = math::SumPlan(g_.out_c, g_.n * g_.out_pixels());
-    // The patches and a turned gradient, or the sums of the bias before.
+    // Holds sums of the bias first, then patches and a permuted gradient.
     const int64_t turned = chunks_.images * g_.out_c * chunks_.pixels;
     preparation.scratch_bytes =
         std::max(static_cast<size_t>(chunks_.elements() + turned) * sizeof(T),
@@ -192,8 +192,8 @@ class Conv2dGradFilterCUDAKernel final : public OpKernel {
         math::StoreSum<T>{out});
   }
 
-  // The gradient of the output as [channel][image][pixel] where the channels
-  // come first, as it is where they are last.
+  // Returns the gradient of the output as [channel][image][pixel] if channels
+  // come first. If they are last, returns it unchanged.
   const T* GradientMatrix(const CUDADeviceContext& device,
                           int64_t images,
                           const T* grad,

@@ -8,9 +8,9 @@
 
 namespace sluice::operators {
 
-// What a kernel of conv2d, conv2d_grad_input or conv2d_grad_filter computes:
-// all three have Input and Filter first and the same attributes. Everything
-// in it was checked by the shape functions.
+// Returns the geometry of a conv2d, conv2d_grad_input or conv2d_grad_filter.
+// All three have Input and Filter first and the same attributes. The shape
+// functions have already checked the geometry.
 inline math::Conv2dGeometry Conv2dGeometryOf(
     const framework::KernelQuery& query) {
   using Ints = std::vector<int64_t>;
@@ -49,7 +49,7 @@ inline math::Conv2dGeometry Conv2dGeometryOf(
   return g;
 }
 
-// The dims of the output in the layout of the geometry.
+// Returns the dims of the output in the layout of the geometry.
 inline framework::DDim Conv2dOutputDims(const math::Conv2dGeometry& g) {
   return g.nhwc ? framework::DDim{g.n, g.out_h, g.out_w, g.out_c}
                 : framework::DDim{g.n, g.out_c, g.out_h, g.out_w};

@@ -14,7 +14,7 @@ using framework::OpKernelConstruction;
 using framework::OpKernelContext;
 using framework::Tensor;
 
-// Products of fewer channels are thin matrices.
+// With fewer channels a group, products are thin matrices.
 constexpr int64_t kThinGroup = 4;
 
 template <typename T>

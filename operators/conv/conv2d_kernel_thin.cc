@@ -14,7 +14,7 @@ using framework::OpKernelConstruction;
 using framework::OpKernelContext;
 using framework::Tensor;
 
-// Patches of more channels are worth laying out for a product of matrices.
+// With more channels, it pays to store patches for a product of matrices.
 constexpr int64_t kThin = 4;
 
 template <typename T>

@@ -12,7 +12,7 @@ using framework::KernelQuery;
 using framework::KernelTraits;
 using framework::KernelWork;
 
-// `size` x `size` outputs of a tile.
+// A tile has `size` x `size` outputs.
 template <int64_t size>
 struct Winograd {
   using Plan = math::Conv2dWinogradPlan;

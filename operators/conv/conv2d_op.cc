@@ -31,7 +31,7 @@ std::vector<WindowAxis> ConvAxes(const InferShapeContext& context,
   return axes;
 }
 
-// `in_c` is the input's number of channels, -1 while unknown.
+// `in_c` is the number of input channels, -1 if unknown.
 void CheckGroups(const InferShapeContext& context,
                  const DDim& input,
                  int64_t in_c,
@@ -55,7 +55,7 @@ void CheckGroups(const InferShapeContext& context,
                   filter, filter[1], groups, input, in_c / groups);
 }
 
-// The output's shape, in the layout of data_format; checks everything.
+// Checks everything and returns the output's shape, in data_format's layout.
 DDim OutputShape(const InferShapeContext& context) {
   const DDim input = context.WithRank(context.input("Input"), 4);
   const DDim filter = context.WithRank(context.input("Filter"), 4);
@@ -99,7 +99,7 @@ void GradFilterShape(InferShapeContext& context) {
                     {filter.dims.rank_known() ? filter.dims[0] : -1});
 }
 
-// Two ops, so that each direction may run in another library.
+// Two ops allow each gradient to use a kernel of another library.
 std::vector<OpDesc> Conv2dGradient(const OpDesc& forward) {
   return {
       framework::MakeGradOp(forward, "conv2d_grad_input",

@@ -17,7 +17,7 @@ using framework::OpKernelConstruction;
 using framework::OpKernelContext;
 using framework::Tensor;
 
-// Halves are computed in float, in scratch, and rounded once.
+// float16 and bfloat16 are computed in float32, in scratch, and rounded once.
 template <typename T>
 class Conv2dTransposeKernel final : public OpKernel {
  public:

@@ -8,9 +8,9 @@
 
 namespace sluice::operators {
 
-// The convolution whose input has the shape of conv2d_transpose's output, and
-// whose output that of its input: conv2d_transpose is the gradient of that
-// convolution by its input. Everything was checked by the shape function.
+// conv2d_transpose is the gradient of a convolution by its input. Returns that
+// convolution: its input has the shape of conv2d_transpose's output and vice
+// versa. The shape function has already checked everything.
 inline math::Conv2dGeometry Conv2dTransposeGeometryOf(
     const framework::KernelQuery& query) {
   using Ints = std::vector<int64_t>;
@@ -41,7 +41,7 @@ inline math::Conv2dGeometry Conv2dTransposeGeometryOf(
   g.dilation_w = dilations[1];
   g.pad_top = paddings[0];
   g.pad_left = paddings[four ? 2 : 1];
-  // Rows that no window reaches.
+  // output_padding adds rows and columns that no window reaches.
   g.pad_bottom = paddings[four ? 1 : 0] - output_padding[0];
   g.pad_right = paddings[four ? 3 : 1] - output_padding[1];
   return g;

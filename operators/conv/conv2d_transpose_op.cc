@@ -17,8 +17,8 @@ using framework::OpSchema;
 using framework::ShapeHandle;
 using Ints = std::vector<int64_t>;
 
-// Height and width of the input with strides, paddings and dilations checked;
-// kernels are -1 while `filter` is unknown.
+// Returns height and width of the input. Checks strides, paddings and
+// dilations. Kernel sizes are -1 if `filter` is unknown.
 std::vector<WindowAxis> TransposeAxes(const InferShapeContext& context,
                                       const DDim& filter) {
   std::vector<WindowAxis> axes = WindowAxes(context);
@@ -33,9 +33,8 @@ std::vector<WindowAxis> TransposeAxes(const InferShapeContext& context,
   return axes;
 }
 
-// The size of the output along an axis of `size` elements, -1 while that is
-// not known: (size - 1) * stride - padding + dilation * (kernel - 1) + 1 +
-// output_padding.
+// Returns the output's size along an axis of `size` elements, -1 if unknown:
+// (size - 1) * stride - padding + dilation * (kernel - 1) + 1 + output_padding.
 int64_t TransposedSize(const InferShapeContext& context,
                        const WindowAxis& axis,
                        int64_t output_padding,
@@ -61,7 +60,7 @@ int64_t TransposedSize(const InferShapeContext& context,
                   "the {} of the output does not fit into 64 bits: {} elements "
                   "with stride {}, a kernel of {} with dilation {}",
                   axis.name, size, axis.stride, axis.kernel, axis.dilation);
-  // Neither is negative, so that nothing overflows.
+  // Both paddings are non-negative, so that nothing overflows.
   const bool cut_away =
       axis.pad_before >= out || axis.pad_after >= out - axis.pad_before;
   context.Require(!cut_away, "conv2d_transpose.nothing",
@@ -71,7 +70,7 @@ int64_t TransposedSize(const InferShapeContext& context,
   return out - axis.pad_before - axis.pad_after;
 }
 
-// The output's channels, -1 while unknown; checks those of the input, `in_c`.
+// Checks `in_c`, the input channels; returns the output's, -1 if unknown.
 int64_t OutputChannels(const InferShapeContext& context,
                        int64_t in_c,
                        const ShapeHandle& filter) {

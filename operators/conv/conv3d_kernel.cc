@@ -20,8 +20,8 @@ using framework::OpKernelContext;
 using math::VolumeWindows;
 using Ints = std::vector<int64_t>;
 
-// `volume` is what windows slide over, `windows` has a size for each of them:
-// Input and Output of conv3d, Output and Input of its transpose.
+// Windows slide over `volume`; `windows` has one element for each of them.
+// These are Input and Output of conv3d, Output and Input of its transpose.
 VolumeWindows WindowsOf(const KernelQuery& query,
                         const DDim& volume,
                         const DDim& windows) {
@@ -39,7 +39,7 @@ VolumeWindows WindowsOf(const KernelQuery& query,
   return result;
 }
 
-// Memory for the patches of one depth of windows.
+// Returns the memory for all patches of one depth of the windows' volume.
 size_t PatchBytes(const VolumeWindows& windows,
                   int64_t channels,
                   size_t element) {
@@ -67,7 +67,7 @@ void FillBias(const OpKernelContext& context,
   }
 }
 
-// A product of matrices for each depth of the output.
+// Computes one product of matrices for each depth of the output.
 template <typename T>
 class Conv3dKernel final : public OpKernel {
  public:
@@ -114,13 +114,13 @@ class Conv3dKernel final : public OpKernel {
 
  private:
   int64_t groups_;
-  int64_t in_channels_ = 0;  // of a group
+  int64_t in_channels_ = 0;  // per group
   VolumeWindows windows_;
   DDim dims_;
 };
 
-// The input that windows come from: of conv3d_transpose, and of the gradient of
-// conv3d by its input, which computes the same without a bias.
+// kWindows is the input with one element for each window. conv3d's gradient by
+// its input computes the same as conv3d_transpose without a bias.
 struct Conv3dTransposed {
   static constexpr int kWindows = 0;
 };
@@ -128,7 +128,7 @@ struct Conv3dGradInput {
   static constexpr int kWindows = 2;
 };
 
-// A product of matrices for each depth of the windows.
+// Computes one product of matrices for each depth of the windows' volume.
 template <typename T, typename Op>
 class Conv3dScatterKernel final : public OpKernel {
  public:
@@ -176,12 +176,12 @@ class Conv3dScatterKernel final : public OpKernel {
 
  private:
   int64_t groups_;
-  int64_t in_channels_ = 0;  // of a group
+  int64_t in_channels_ = 0;  // per group
   VolumeWindows windows_;
   DDim dims_;
 };
 
-// Adds up a product of matrices for each image and depth of the output.
+// Adds up the products of matrices for all images and depths of the output.
 template <typename T>
 class Conv3dGradFilterKernel final : public OpKernel {
  public:
@@ -238,8 +238,8 @@ class Conv3dGradFilterKernel final : public OpKernel {
  private:
   int64_t groups_;
   VolumeWindows windows_;
-  DDim dims_;  // of the filter
-  DDim grad_;  // of the output
+  DDim dims_;  // the filter's
+  DDim grad_;  // the output's
 };
 
 }  // namespace

@@ -16,9 +16,9 @@ using framework::OpSchema;
 using platform::DType;
 using Ints = std::vector<int64_t>;
 
-// Both shapes with unknown sizes where they are unknown, and their groups
-// checked. `split` is the dim of the filter that groups divide: 0 for the
-// output's channels of conv3d, the input's of conv3d_transpose.
+// The shapes of Input and Filter, possibly with unknown sizes. Groups divide
+// the channels of Input and dim 0 of Filter: the output channels of conv3d, the
+// input channels of conv3d_transpose.
 struct Shapes {
   DDim input;
   DDim filter;
@@ -53,7 +53,7 @@ std::vector<WindowAxis> Axes(const InferShapeContext& context,
   return axes;
 }
 
-// The output's channels with what the bias says of them.
+// Merges the number of output channels with the size of the bias.
 int64_t WithBias(const InferShapeContext& context, int64_t channels) {
   if (!context.HasInput("Bias")) return channels;
   const auto bias = context.WithRank(context.input("Bias"), 1);
@@ -61,7 +61,7 @@ int64_t WithBias(const InferShapeContext& context, int64_t channels) {
                        framework::DimHandle{channels, -1, -1});
 }
 
-// The output's shape by Input and Filter; checks them.
+// Checks Input and Filter and returns the output's shape.
 DDim Conv3dOutput(const InferShapeContext& context) {
   const Shapes shapes = CheckedShapes(context);
   const auto groups = context.Attr<int64_t>("groups");
@@ -111,7 +111,7 @@ std::vector<OpDesc> Conv3dTransposeGradient(const OpDesc& forward) {
   return ConvTransposeGradient(forward, "conv3d", {0, 2, 3, 4});
 }
 
-// (size - 1) * stride - padding + dilation * (kernel - 1) + 1 + more.
+// Returns (size - 1) * stride - padding + dilation * (kernel - 1) + 1 + more.
 int64_t Transposed3dSize(const InferShapeContext& context,
                          const WindowAxis& axis,
                          int64_t more,

@@ -17,18 +17,17 @@
 #include "sluice/platform/error.h"
 #include "sluice/platform/parallel_for.h"
 
-// Kernels of conv2d and fused_conv2d in float that have the filters in a form
-// of their own.
+// Float kernels of conv2d and fused_conv2d that store filters in a packed form.
 namespace sluice::operators {
 
 inline bool HasConstantFilter(const framework::KernelQuery& query) {
   return query.input_constant.size() > 1 && query.input_constant[1] != 0;
 }
 
-// Method is how it is computed:
+// Method is the algorithm:
 //   using Plan = ...;  // with packed_size(), in floats
 //   static Plan MakePlan(const math::Conv2dGeometry& g, int num_threads);
-//   static std::string Name();  // of the form of the filters
+//   static std::string Name();  // the name of the packed form
 //   static size_t ScratchBytes(const Plan& plan);
 //   static void Pack(plan, filter, factors, packed);
 //   static void Run(plan, input, PackedFilter, bias, chain, output, scratch);
@@ -37,7 +36,7 @@ class FilterPacking final : public Packing {
  public:
   using Plan = typename Method::Plan;
 
-  // Of Filter, and of Scale and Variance where there is a batch norm.
+  // Packs Filter, scaled by Scale and Variance if there is a batch norm.
   FilterPacking(const Plan& plan, std::optional<double> epsilon)
       : Packing(platform::Format(
             "{} {} to {}{}",
@@ -48,7 +47,7 @@ class FilterPacking final : public Packing {
         plan_(plan),
         epsilon_(epsilon) {}
 
-  // Bytes before the factors, double [out channels].
+  // Returns the byte offset of the factors, double [out channels].
   static size_t FactorsAt(const Plan& plan) {
     constexpr size_t kAlignment = 64;
     const size_t bytes =
@@ -80,7 +79,7 @@ class FilterPacking final : public Packing {
   std::optional<double> epsilon_;
 };
 
-// The second parameter is the dtype that it is registered for.
+// T is the dtype that the kernel is registered for.
 template <typename Method, typename T>
 class PackedConv2dKernel final : public framework::OpKernel {
  public:
@@ -102,7 +101,7 @@ class PackedConv2dKernel final : public framework::OpKernel {
           std::make_shared<const FilterPacking<Method>>(plan_, epsilon),
           threads);
     } else {
-      // Filters that change are packed for each call.
+      // Filters that are not constant are packed in each call.
       packed_at_ = (preparation.scratch_bytes + 63) / 64 * 64;
       preparation.scratch_bytes =
           packed_at_ + FilterPacking<Method>::FactorsAt(plan_);
@@ -166,8 +165,8 @@ class PackedConv2dKernel final : public framework::OpKernel {
   }
 
   typename Method::Plan plan_;
-  std::optional<KeptWeights> filter_;  // none: packed for each call
-  size_t packed_at_ = 0;               // then, bytes in scratch
+  std::optional<KeptWeights> filter_;  // none: packed in each call
+  size_t packed_at_ = 0;               // their offset in scratch then
   std::optional<KeptWeights> bias_;    // with a batch norm
   math::Chain<T> chain_;
   size_t first_operand_ = 0;

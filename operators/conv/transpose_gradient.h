@@ -8,9 +8,9 @@
 
 namespace sluice::operators {
 
-// The gradient of a transposed convolution by its input is a convolution,
-// `conv`, and that by its filter is the gradient of this convolution, with the
-// input as the gradient of its output. The bias's is the sum over `bias_dims`.
+// The gradient of a transposed convolution by its input is convolution `conv`.
+// Its gradient by the filter is that of `conv`, with the input as the gradient
+// of conv's output. The bias gradient is the sum over `bias_dims`.
 inline std::vector<framework::OpDesc> ConvTransposeGradient(
     const framework::OpDesc& forward,
     const std::string& conv,

@@ -20,7 +20,7 @@ class BitcastKernel final : public framework::OpKernel {
     Tensor& out = context.AllocateOutput(0, x.dims());
     if (out.numel() == 0) return;
     if (out.dtype() == DType::kBool) {
-      // No other bytes than 0 and 1 are bools.
+      // A bool must be stored as 0 or 1.
       math::Cast(DType::kUInt8, x.raw_data(), x.numel(), DType::kBool,
                  out.raw_data());
     } else if (x.raw_data() != out.raw_data()) {

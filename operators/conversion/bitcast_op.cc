@@ -10,7 +10,7 @@ using framework::InferShapeContext;
 using framework::OpSchema;
 using platform::DType;
 
-// In memory: a bool has a byte, as numbers of 8 bits have.
+// Returns the bits that an element occupies in memory. A bool is a byte.
 int BitsOf(DType dtype) {
   constexpr int kByte = 8;
   return dtype == DType::kBool ? kByte : int{platform::FormatOf(dtype).bits};

@@ -40,7 +40,7 @@ class CastKernel final : public OpKernel {
   platform::Narrowing narrowing_;
 };
 
-// T is the dtype of X and its gradient; that of Out may be any float.
+// T is the dtype of X and of its gradient. Out may have any float dtype.
 template <typename T>
 class CastGradKernel final : public OpKernel {
  public:

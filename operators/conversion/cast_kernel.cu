@@ -19,14 +19,14 @@ template <typename T>
 inline constexpr bool kIsHalf = std::is_same_v<T, platform::float16> ||
                                 std::is_same_v<T, platform::bfloat16>;
 
-// As operators/math/cast.h says; without the half types.
+// Converts as operators/math/cast.h specifies, without float16 and bfloat16.
 template <typename To, typename From>
 __device__ To CastOne(From value) {
   if constexpr (std::is_same_v<To, bool>) {
     return value != From{};
   } else if constexpr (std::is_floating_point_v<From> &&
                        std::is_integral_v<To>) {
-    // 2^bits is a From; the largest To may not be.
+    // A From can represent 2^bits, but possibly not the largest To.
     constexpr int kBits = std::numeric_limits<To>::digits;
     constexpr auto kEnd =
         static_cast<From>(uint64_t{1} << (kBits - 1)) * From{2};
@@ -51,7 +51,7 @@ void Cast(OpKernelContext& context, const Tensor& input, Tensor* output) {
       [=] __device__(int64_t i) { to[i] = CastOne<To>(from[i]); });
 }
 
-// What a device has no arithmetic for is left to the CPU.
+// dtypes without arithmetic on a device are left to the CPU.
 template <typename T>
 inline constexpr bool kOnDevice =
     platform::kDTypeOf<T> <= DType::kBool && !kIsHalf<T>;
@@ -82,7 +82,7 @@ class CastCUDAKernel final : public OpKernel {
   }
 };
 
-// T is the dtype of X and its gradient; that of Out may be any float.
+// T is the dtype of X and of its gradient. Out may have any float dtype.
 template <typename T>
 class CastGradCUDAKernel final : public OpKernel {
  public:

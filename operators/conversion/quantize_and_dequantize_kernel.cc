@@ -9,7 +9,7 @@ using framework::KernelQuery;
 using framework::KernelTraits;
 using framework::KernelWork;
 
-// The formula of the op, element by element.
+// Evaluates the op's formula element by element.
 template <typename T>
 struct QuantizeElements {
   using C = math::Computed<T>;
@@ -26,7 +26,7 @@ struct QuantizeElements {
       }
       const C level =
           (std::clamp(value, range.min, range.max) - range.min) * range.scale;
-      // A sum with 0.5 would be rounded itself, from 2^22 on or just below 0.5.
+      // Adding 0.5 would round, from 2^22 on or just below 0.5.
       const C whole = std::floor(level);
       const C nearest = whole + (level - whole >= C(0.5) ? C(1) : C(0));
       out[i] = math::Narrow<T>(

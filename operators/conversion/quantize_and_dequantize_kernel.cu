@@ -15,15 +15,15 @@ using framework::OpKernelContext;
 using framework::Tensor;
 using platform::CUDADeviceContext;
 
-// What the range of the data would be must be known on the host.
+// The range must be known on the host, so it cannot come from the data.
 std::string RangeIsGiven(const KernelQuery& query) {
   return query.Attr<bool>("range_given") ? "" : "needs range_given";
 }
 
-// The formula of the op, element by element.
+// Evaluates the op's formula element by element.
 template <typename T>
 struct QuantizeElements {
-  // Public and named, as nvcc wants it around a lambda.
+  // nvcc requires a function with a lambda to be public and named.
   static void Run(const CUDADeviceContext& device,
                   const T* x,
                   int64_t count,
@@ -41,7 +41,7 @@ struct QuantizeElements {
       value = value > most ? most : value;
       value = value < least ? least : value;
       const T level = (value - least) * scale;
-      // A sum with 0.5 would be rounded itself.
+      // Adding 0.5 would round.
       const T whole = floor(level);
       const T nearest = whole + (level - whole >= T(0.5) ? T(1) : T(0));
       value = nearest / scale + least;
@@ -50,7 +50,7 @@ struct QuantizeElements {
   }
 };
 
-// The expression that the kernel of Eigen on the CPU evaluates, too.
+// Evaluates the same expression as the Eigen kernel on the CPU.
 template <typename T>
 struct QuantizeExpression {
   static void Run(const CUDADeviceContext& device,

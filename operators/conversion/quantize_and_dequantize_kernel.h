@@ -12,12 +12,12 @@
 #include "sluice/platform/error.h"
 #include "sluice/platform/parallel_for.h"
 
-// The kernels of quantize_and_dequantize on the CPU, for .cc files only.
+// The CPU kernels of quantize_and_dequantize, for .cc files only.
 namespace sluice::operators {
 
 inline constexpr int64_t kQuantizeGrain = 16384;
 
-// The least and the greatest element; both NaN when there is one.
+// Returns the least and the greatest element. Both are NaN if any element is.
 template <typename C, typename T>
 std::pair<C, C> QuantizedDataRange(const T* data, int64_t count) {
   C least = std::numeric_limits<C>::infinity();

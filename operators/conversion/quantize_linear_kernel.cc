@@ -22,8 +22,8 @@ using platform::DType;
 
 constexpr int64_t kBlock = 256;
 
-// X as rows of `inner` elements that have one number of the scale, or as many
-// side by side.
+// Views X as rows of `inner` elements. A row has a single scale, or `inner`
+// contiguous ones.
 struct ScaleMap {
   ScaleMap() = default;
   ScaleMap(const KernelQuery& query, const DDim& x, const DDim& scale) {
@@ -40,20 +40,20 @@ struct ScaleMap {
     outer_step = scale.Product(axis, scale.rank());
   }
 
-  // Of row `row`: its first number of the scale.
+  // Returns the index of the first scale of row `row`.
   int64_t First(int64_t row) const {
     const int64_t of_axis = row % size / together;
     return row / size * outer_step + of_axis * (step == 1 ? inner : 1);
   }
 
   int64_t inner = 0;
-  int64_t size = 1;        // rows of X until the scale begins again
-  int64_t together = 1;    // rows that have the same numbers
-  int64_t step = 0;        // of the scale, along a row
-  int64_t outer_step = 0;  // from one block of `size` rows to the next
+  int64_t size = 1;        // rows of X until the scales repeat
+  int64_t together = 1;    // consecutive rows with the same scales
+  int64_t step = 0;        // of the scales along a row
+  int64_t outer_step = 0;  // scales between blocks of `size` rows
 };
 
-// The scale and the zero point in float64, one after the other, in scratch.
+// Keeps the scales, followed by the zero points, as float64 in scratch.
 class ScaledKernel : public OpKernel {
  public:
   explicit ScaledKernel(const OpKernelConstruction& construction)
@@ -88,7 +88,7 @@ class ScaledKernel : public OpKernel {
     auto* to = static_cast<char*>(out.raw_data());
     const auto from_size = static_cast<int64_t>(platform::SizeOf(x.dtype()));
     const auto to_size = static_cast<int64_t>(platform::SizeOf(dtype_));
-    // Pieces of rows: a row may be all of X, or one element.
+    // Threads share pieces of rows: a row may be one element or all of X.
     const int64_t pieces = (map_.inner + kBlock - 1) / kBlock;
     const int64_t grain =
         std::max<int64_t>(1, 16384 / std::min(map_.inner, kBlock));
@@ -112,7 +112,7 @@ class ScaledKernel : public OpKernel {
   }
 
  protected:
-  // scale and zero: of value i at i * step.
+  // Value i has its scale and zero point at index i * step.
   virtual void Convert(const double* scale,
                        const double* zero,
                        int64_t step,
@@ -128,8 +128,8 @@ class ScaledKernel : public OpKernel {
   ScaleMap map_;
 };
 
-// x / scale for numbers that are rounded to `precision`. The quotient of two
-// halves is rounded twice, which gives the same: float32 has more than twice
+// Returns x / scale, rounded to `precision`. The quotient of two half-precision
+// numbers is rounded twice with the same result: float32 has more than twice
 // their bits.
 double Quotient(double x, double scale, DType precision) {
   if (precision == DType::kFloat64) return x / scale;
@@ -159,7 +159,7 @@ class QuantizeLinearKernel final : public ScaledKernel {
                int64_t step,
                int64_t count,
                double* values) const override {
-    // Halves and bfloat16 are made by cast.
+    // float16 and bfloat16 are rounded by Cast.
     double divisors[kBlock];
     for (int64_t i = 0; i < count; ++i) {
       divisors[i] = scale[i * step];
@@ -176,12 +176,12 @@ class QuantizeLinearKernel final : public ScaledKernel {
         const double whole = std::isnan(values[i]) ? 0 : std::rint(values[i]);
         values[i] = std::clamp(whole + offset, least_, largest_);
       } else if (offset != 0) {
-        values[i] += offset;  // or else -0 would become 0
+        values[i] += offset;  // otherwise -0 would become 0
       }
     }
   }
 
-  // To the precision, where float32 is too much.
+  // Rounds to a precision below float32.
   void Round(int64_t count, double* values) const {
     if (platform::SizeOf(precision_) > 2) return;
     uint16_t halves[kBlock];

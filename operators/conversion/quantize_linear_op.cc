@@ -13,7 +13,7 @@ using framework::InferShapeContext;
 using framework::OpSchema;
 using platform::DType;
 
-// What numbers are quantised to.
+// The dtypes of quantized numbers.
 std::vector<DType> QuantizedDTypes() {
   return {DType::kInt8,           DType::kUInt8,      DType::kInt16,
           DType::kUInt16,         DType::kInt4,       DType::kUInt4,
@@ -22,7 +22,7 @@ std::vector<DType> QuantizedDTypes() {
           DType::kFloat4E2M1FN};
 }
 
-// What a scale may have along the axis of X: see the schema.
+// Whether the number of scales fits X's axis, as the schema specifies.
 bool FitsAxis(int64_t scales, int64_t size, int64_t block_size) {
   if (scales < 0 || size < 0) return true;
   if (block_size == 0) return scales == size;
@@ -42,7 +42,7 @@ bool ScaleFits(const DDim& x, const DDim& scale, int axis, int64_t block_size) {
   return true;
 }
 
-// Whether it may be one number for the whole of X.
+// Whether `scale` may be a single number for all of X.
 bool MayBeSingle(const DDim& scale) {
   return scale.rank() == 0 ||
          (scale.rank() == 1 && (scale[0] == 1 || scale[0] < 0));

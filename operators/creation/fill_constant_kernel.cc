@@ -30,7 +30,7 @@ class FillConstantKernel final : public OpKernel {
 
  private:
   DDim dims_;
-  uint64_t value_ = 0;  // the first bytes are the element
+  uint64_t value_ = 0;  // its first bytes are the element
 };
 
 }  // namespace

@@ -6,14 +6,14 @@
 
 namespace sluice::operators {
 
-// How many of start, start + step, ... come before end, for a step other than
-// 0; NaN or infinity where that is no number.
+// Returns how many of start, start + step, ... come before end. `step` is not
+// 0. Returns NaN or infinity if that is no number.
 inline double RangeCount(double start, double end, double step) {
   const double count = std::ceil((end - start) / step);
   return count < 0 ? 0 : count;
 }
 
-// The same for whole numbers below 2^53, whose quotient float64 would round.
+// Returns the count for integers below 2^53, whose quotient would be rounded.
 inline int64_t RangeCountOfWhole(double start, double end, double step) {
   const auto distance = static_cast<int64_t>(end - start);
   const auto whole_step = static_cast<int64_t>(step);
@@ -21,7 +21,7 @@ inline int64_t RangeCountOfWhole(double start, double end, double step) {
   return distance / whole_step + (distance % whole_step == 0 ? 0 : 1);
 }
 
-// The elements of a range. Integers, whose start and step are whole numbers,
+// Computes the elements of a range. Integers, with an integral start and step,
 // are exact; floats are computed in float64.
 template <typename T>
 struct RangeElements {

@@ -13,7 +13,7 @@ using framework::InferShapeContext;
 using framework::OpSchema;
 using platform::DType;
 
-// A float64 is every whole number up to here, and attributes are float64.
+// Attributes are float64, which is exact for integers up to here.
 constexpr double kWholeNumbers = 0x1p53;
 constexpr double kMostElements = 0x1p40;
 

@@ -5,7 +5,7 @@
 
 namespace sluice::operators {
 
-// The dims that op shape gives the sizes of: [begin, end) of `rank`.
+// The range [begin, end) of X's `rank` dims whose sizes op shape returns.
 struct ShapeRange {
   int begin = 0;
   int end = 0;

@@ -48,8 +48,8 @@ class ManhattanDistancePlainKernel final : public OpKernel {
   }
 };
 
-// What a gradient kernel works on; an output that nobody asked for, or that
-// has no elements, is nullptr.
+// The arguments of a gradient kernel. An output that is not requested, or that
+// is empty, is nullptr.
 struct GradArguments {
   explicit GradArguments(OpKernelContext& context)
       : x(context.Input("X")),
@@ -106,8 +106,8 @@ class ManhattanDistanceGradPlainKernel final : public OpKernel {
   }
 };
 
-// A difference, its absolute value and a sum for each term: in vectors of
-// neighbouring results, or one by one.
+// Each term needs a difference, an absolute value and a sum. `vectors` says
+// whether vectors of neighbouring results are computed, or single results.
 KernelWork Work(const KernelQuery& query, bool vectors, double each) {
   const DDim& x = query.inputs[0];
   const DDim& y = query.inputs[1];
@@ -125,7 +125,7 @@ KernelWork Work(const KernelQuery& query, bool vectors, double each) {
   return work;
 }
 
-// The gradient adds to two results for each term.
+// The gradient updates two results for each term.
 constexpr double kGradient = 4;
 
 KernelWork BlockedWork(const KernelQuery& query) {

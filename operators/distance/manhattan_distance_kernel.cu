@@ -17,7 +17,7 @@ using platform::CUDADeviceContext;
 constexpr int kBlockColumns = 32;
 constexpr int kBlockRows = 8;
 
-// One thread a result.
+// Each thread computes one result.
 template <typename T>
 __global__ void DistanceKernel(Distances<T> args) {
   for (int64_t i = int64_t{blockIdx.y} * blockDim.y + threadIdx.y; i < args.n;
@@ -90,8 +90,8 @@ class DistanceGradCUDAKernel final : public OpKernel {
   }
 };
 
-// Both read X and Y once for each result, the tiled one from the device's
-// memory only once for each tile.
+// The plain kernel reads X and Y once for each result. The tiled one reads them
+// from device memory once for each tile.
 KernelWork Work(const KernelQuery& query, double reads) {
   const auto& x = query.inputs[0];
   const auto& y = query.inputs[1];

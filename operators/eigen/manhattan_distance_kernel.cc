@@ -15,7 +15,7 @@ using framework::KernelWork;
 using framework::OpKernelConstruction;
 using framework::Tensor;
 
-// One expression for each distance. Its terms are summed in a tree.
+// Evaluates one expression for each distance. Its terms are summed in a tree.
 template <typename T>
 class EigenManhattanDistance final : public framework::OpKernel {
  public:
@@ -43,7 +43,7 @@ class EigenManhattanDistance final : public framework::OpKernel {
   }
 };
 
-// Some 30 cycles start each distance; its terms come in vectors of 16 bytes.
+// Each distance costs about 30 cycles, and its terms use vectors of 16 bytes.
 KernelWork EigenDistanceWork(const KernelQuery& query) {
   const framework::DDim& x = query.inputs[0];
   const size_t element = platform::SizeOf(query.input_dtypes[0]);

@@ -17,7 +17,7 @@ template <typename T>
 using Matrix =
     Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
-// `Op` is what is multiplied: Matmul or Mul.
+// `Op` describes the operands: Matmul or Mul.
 template <typename Op, typename T>
 class EigenMatmul final : public framework::OpKernel {
  public:
@@ -55,7 +55,7 @@ class EigenMatmul final : public framework::OpKernel {
  private:
   using Map = Eigen::Map<const Matrix<T>, 0, Eigen::OuterStride<>>;
 
-  // A matrix as it lies in memory, transposed or not.
+  // Maps a matrix as stored in memory, transposed or not.
   static Map Stored(const framework::Tensor& tensor,
                     bool transposed,
                     int64_t rows,
@@ -76,8 +76,8 @@ std::string NotEmpty(const KernelQuery& query) {
   return empty ? "takes no empty matrices" : "";
 }
 
-// One thread multiplies, in vectors of 16 bytes; where the machine has wider
-// ones, without multiply-add. Of two matrices it copies both into blocks.
+// A single thread multiplies, in vectors of 16 bytes, without multiply-add if
+// the machine has wider ones. For two matrices, both are copied into blocks.
 template <typename Op>
 framework::KernelWork Work(const KernelQuery& query) {
   const math::MatMulPlan plan = MatmulPlanOf<Op, MatmulOut>(query);

@@ -10,7 +10,7 @@ using framework::KernelQuery;
 using framework::KernelTraits;
 using framework::KernelWork;
 
-// The expression that the kernel of CUDA evaluates, too.
+// Evaluates the same expression as the CUDA kernel.
 template <typename T>
 struct QuantizeExpression {
   using C = math::Computed<T>;
@@ -29,7 +29,7 @@ struct QuantizeExpression {
 template <typename T>
 using EigenQuantize = QuantizeAndDequantizeKernel<T, QuantizeExpression<T>>;
 
-// Halves are converted one by one.
+// float16 and bfloat16 are converted one element at a time.
 KernelWork QuantizeExpressionWork(const KernelQuery& query) {
   KernelWork work = framework::DefaultKernelWork(query);
   const size_t element = platform::SizeOf(query.input_dtypes[0]);

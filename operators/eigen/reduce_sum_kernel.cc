@@ -17,8 +17,8 @@ using framework::KernelTraits;
 using framework::KernelWork;
 using framework::OpKernelConstruction;
 
-// The sums of rows, in double: what is reduced is innermost. float64 would need
-// sums that keep what is rounded off.
+// Sums rows of innermost reduced dims, in double. float64 has no such kernel:
+// it needs compensated sums.
 template <typename T>
 class EigenRowSums final : public framework::OpKernel {
  public:
@@ -58,7 +58,7 @@ class EigenRowSums final : public framework::OpKernel {
   }
 
  private:
-  static constexpr int64_t kTerms = 16384;  // that are worth a thread
+  static constexpr int64_t kTerms = 16384;  // a thread's minimum
 
   ReducedDims reduced_;
   int64_t rows_ = 0;
@@ -66,7 +66,7 @@ class EigenRowSums final : public framework::OpKernel {
   framework::DDim out_dims_;
 };
 
-// Each number is widened by itself.
+// Each number is converted to double separately.
 KernelWork RowSumsWork(const KernelQuery& query) {
   KernelWork work = framework::DefaultKernelWork(query);
   const auto rows = static_cast<double>(query.outputs[0].numel());

@@ -3,8 +3,8 @@
 #include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/fusion/fusion.h"
 
-// Folds a batch norm that normalizes by constants into the convolution in front
-// of it (folded_norm.h), which then costs nothing when a network is only used.
+// Folds a batch norm with constant statistics into the convolution before it
+// (folded_norm.h). At inference it then costs nothing.
 namespace sluice::operators {
 namespace {
 
@@ -12,13 +12,13 @@ using framework::ArgVars;
 using framework::Graph;
 using framework::OpDesc;
 
-// A running statistic that only batch_norm `id` writes: as it was, since it
-// does not train.
+// Whether only batch_norm `id` writes a running statistic. It writes it
+// unchanged, as it does not train.
 bool KeepsStatistic(const Graph& graph, int id, const std::string& var) {
   return graph.IsPersistable(var) && graph.Writer(var) == id;
 }
 
-// Whether what a batch_norm tells beside Y may be done away with.
+// Whether the outputs of a batch_norm other than Y are unused.
 bool NobodySeesItsStatistics(const Graph& graph, int id) {
   const OpDesc& norm = graph.op(id).desc;
   const auto unseen = [&](const char* output, const char* kept) {
@@ -90,7 +90,7 @@ int FoldBatchNorm(Graph& graph) {
 }  // namespace
 
 REGISTER_PASS(fold_batch_norm, 10, FoldBatchNorm);
-// Once more where a turned convolution has another kernel than before.
+// Repeated after convolutions changed their layout, and with it their kernel.
 REGISTER_PASS(fold_turned, 28, FoldBatchNorm);
 
 }  // namespace sluice::operators

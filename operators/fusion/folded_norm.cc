@@ -39,7 +39,7 @@ namespace {
 
 using Parameters = std::span<const Tensor* const>;
 
-// Of Scale, Shift, Mean, Variance, and Bias where there is one.
+// Packs Scale, Shift, Mean, Variance and, if present, Bias.
 class BiasPacking final : public Packing {
  public:
   explicit BiasPacking(double epsilon)

@@ -4,9 +4,9 @@
 #include "sluice/operators/chain/chain_steps.h"
 #include "sluice/operators/fusion/fusion.h"
 
-// Takes what follows a product or a convolution into it: the bias, and chains
-// of element-wise ops (chain/chain_steps.h): activations, factors, what is
-// added. A batch norm that is in no convolution takes in chains, too.
+// Fuses the ops after a product or a convolution into it: the bias, and chains
+// of element-wise ops (chain/chain_steps.h). Also fuses chains into a batch
+// norm that is not part of a convolution.
 namespace sluice::operators {
 namespace {
 
@@ -15,26 +15,26 @@ using framework::OpDesc;
 
 bool TakesSteps(const OpDesc& op, bool layouts_are_known) {
   const auto& type = op.type;
-  // Until then it may still become part of a convolution.
+  // Before that, it may still be folded into a convolution.
   if (type == "batch_norm") return layouts_are_known;
   return type == "mul" || type == "matmul" || type == "conv2d" ||
          type == "fused_mul" || type == "fused_matmul" ||
          type == "fused_conv2d";
 }
 
-// An operand has the layout of the output. A convolution's output may still get
-// another one, so its operands are taken in after the layouts are assigned.
+// An operand has the output's layout. Layout passes may still change the layout
+// of a convolution's output, so its operands are fused after them.
 bool TakesOperands(const OpDesc& op, bool layouts_are_known) {
   return layouts_are_known || op.type != "fused_conv2d";
 }
 
-// What `first` can become: each takes in one op more than the one before.
+// Returns the fusions that begin with op `first`, each one op longer.
 std::vector<Fusion> FusionsOf(const Graph& graph,
                               int first,
                               bool layouts_are_known) {
   Fusion fusion(graph.op(first).desc, first);
   std::vector<Fusion> fusions;
-  // A batch norm comes after the bias, steps after both.
+  // A bias comes before a batch norm, and both come before steps.
   if (fusion.op.Input("Scale").empty() && StepsOf(fusion.op).empty()) {
     TakeInBias(graph, &fusion);
     if (fusion.ids.size() > 1) fusions.push_back(fusion);
@@ -77,8 +77,8 @@ int FuseTurned(Graph& graph) {
 }  // namespace
 
 REGISTER_PASS(fuse_activations, 20, FuseActivations);
-// Once more where a turned convolution has another kernel than before, and with
-// operands.
+// Repeated after layouts are assigned: kernels change, and operands are
+// allowed.
 REGISTER_PASS(fuse_turned, 30, FuseTurned);
 
 }  // namespace sluice::operators

@@ -2,7 +2,7 @@
 #include "sluice/framework/op/op_schema.h"
 #include "sluice/operators/chain/chain_steps.h"
 
-// Ops that passes put in the place of several: they are in no program.
+// Ops that passes create from several ops. Programs do not contain them.
 namespace sluice::operators {
 
 using framework::OpSchema;
@@ -37,8 +37,8 @@ void FusedProductSchema(const Registry& registry,
   ChainArguments(op);
 }
 
-// The ops that they extend are registered before: those of `contraction` and
-// `conv` come before those of `fusion`.
+// Registration follows the order of folders, so the ops that these extend, in
+// `contraction` and `conv`, are already registered.
 void AddFusedOps(Registry& registry) {
   registry.AddOperator("fused_conv2d",
                        [&](OpSchema& op) { FusedConv2dSchema(registry, op); });

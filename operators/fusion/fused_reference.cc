@@ -9,8 +9,8 @@
 #include "sluice/framework/run/run_op.h"
 #include "sluice/operators/chain/chain_steps.h"
 
-// What kernels of fused ops are compared with: the ops that were fused, one
-// after the other, by their plain kernels.
+// The reference for kernels of fused ops: runs the original ops one after the
+// other, by their plain kernels.
 namespace sluice::operators {
 namespace {
 
@@ -38,7 +38,7 @@ Tensor RunPlain(const std::string& op,
       .at(output);
 }
 
-// T is the dtype that it is registered for; the plain kernels compute it.
+// T is the dtype that the kernel is registered for.
 template <typename T>
 class FusedReference final : public OpKernel {
  public:

@@ -20,7 +20,7 @@ Fusion::Fusion(const OpDesc& first, int id)
                  .name),
       ids{id} {
   if (!op.type.starts_with("fused_")) op.type = "fused_" + op.type;
-  op.hint.clear();  // it stands in the graph's hints
+  op.hint.clear();  // the graph keeps it
 }
 
 void Fusion::TakeIn(int id, const OpDesc& taken, const char* from) {
@@ -55,20 +55,19 @@ const T& Attr(const OpDesc& op, const char* name) {
   return std::get<T>(op.attributes.find(name)->second);
 }
 
-// Which dimension of the output has a bias of its own for each index; -1 for
-// none.
+// Returns the dimension of the output that a bias is indexed by; -1 for none.
 int BiasAxis(const Graph& graph, const Fusion& fusion) {
   const int rank = graph.dims(fusion.out()).rank();
   if (fusion.op.type == "fused_conv2d") {
     return Attr<std::string>(fusion.op, "data_format") == "NCHW" ? 1 : 3;
   }
-  // A vector Y is a column that is no dimension of the product.
+  // If Y is a vector, the product has no dimension for its single column.
   const bool columns = graph.dims(Only(fusion.op.Input("Y"))).rank() > 1;
   return columns && rank > 0 ? rank - 1 : -1;
 }
 
-// The variable that elementwise_add or bias_add adds to `out` along `axis`, or
-// nullptr where it adds something else.
+// Returns the variable that elementwise_add or bias_add adds to `out` along
+// `axis`, or nullptr if it adds something else.
 const std::string* AddedAlong(const Graph& graph,
                               const OpDesc& op,
                               const std::string& out,

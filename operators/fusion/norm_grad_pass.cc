@@ -5,8 +5,8 @@
 #include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/fusion/fusion.h"
 
-// Takes the gradients of a relu, and of a sum in front of it, into that of the
-// batch norm whose Y they follow, which computes them where it needs them.
+// Fuses the gradients of a relu, and of a sum before it, into that of the batch
+// norm whose Y the sum or relu read. They are then computed on the fly.
 namespace sluice::operators {
 namespace {
 
@@ -14,7 +14,7 @@ using framework::ArgVars;
 using framework::Graph;
 using framework::OpDesc;
 
-// The op of this type that writes `var` for op `reader` alone.
+// Returns the op of this type that writes `var` if `reader` is its only reader.
 std::optional<int> WriterFor(const Graph& graph,
                              const ArgVars& vars,
                              int reader,
@@ -27,8 +27,8 @@ std::optional<int> WriterFor(const Graph& graph,
   return writer;
 }
 
-// The gradient that elementwise_add_grad `add` gives beside `grad`, where both
-// are its Out@GRAD, unchanged. Empty where that one is not wanted.
+// Returns the other output of elementwise_add_grad `add` besides `grad`, if
+// both equal Out@GRAD. It is empty if that gradient is not requested.
 std::optional<ArgVars> OtherSummand(const Graph& graph,
                                     const OpDesc& add,
                                     const std::string& grad) {
@@ -62,7 +62,7 @@ bool FuseNormGrad(Graph& graph, int id) {
     if (argument == "Y@GRAD") vars = relu_op.Input("Out@GRAD");
   }
   op.type = "fused_batch_norm_grad";
-  op.hint.clear();  // it stands in the graph's hints
+  op.hint.clear();  // the graph keeps it
   op.inputs.push_back({"Out", relu_op.Input("Out")});
   if (!residual.empty()) op.outputs.push_back({"Residual@GRAD", residual});
   for (const std::string& var : residual) {
@@ -85,7 +85,7 @@ int FuseNormGrads(Graph& graph) {
 
 }  // namespace
 
-// After the layouts, which may part these ops.
+// Runs after the layout passes, which may separate these ops.
 REGISTER_PASS(fuse_norm_grad, 30, FuseNormGrads);
 
 }  // namespace sluice::operators

@@ -7,10 +7,10 @@
 #include "sluice/operators/fusion/fusion.h"
 #include "sluice/operators/movement/index_map.h"
 
-// Takes a pad that surrounds images with zeros into the paddings of the
-// convolutions that read them, also where they train: the gradient by the
-// filter reads the smaller image, and the gradient by the image is computed
-// without its border, which pad_grad would cut off.
+// Folds a pad that surrounds images with zeros into the paddings of the
+// convolutions that read them. In training, the gradient by the filter reads
+// the smaller image, and the gradient by the image omits the border that
+// pad_grad would remove.
 namespace sluice::operators {
 namespace {
 
@@ -23,8 +23,8 @@ const T& PadAttr(const OpDesc& op, const char* name) {
   return std::get<T>(op.attributes.at(name));
 }
 
-// How many zeros a pad or a pad_grad is about: [top, bottom, left, right].
-// Nothing where it does more than to surround images of `data_format` with
+// Returns the zeros that a pad or pad_grad adds: [top, bottom, left, right].
+// Returns nothing if it does more than surround images of `data_format` with
 // zeros.
 std::optional<Ints> ZerosAround(const OpDesc& pad,
                                 const std::string& data_format) {
@@ -49,15 +49,15 @@ std::optional<Ints> ZerosAround(const OpDesc& pad,
   return zeros;
 }
 
-// The convolution `conv`, or a gradient of one, of the image `x` that `pad` is
-// given in the place of the padded one. Nothing where that is another
-// computation.
+// Returns convolution `conv`, or a gradient of one, with the zeros of `pad` in
+// its paddings and the unpadded image as its input. Returns nothing if that
+// would compute something else.
 std::optional<OpDesc> WithPaddings(const OpDesc& conv, const OpDesc& pad) {
   const auto zeros =
       ZerosAround(pad, PadAttr<std::string>(conv, "data_format"));
   if (!zeros) return std::nullopt;
   OpDesc op = conv;
-  op.hint.clear();  // it stands in the graph's hints
+  op.hint.clear();  // the graph keeps it
   for (auto& [argument, vars] : op.inputs) {
     if (argument == "Input") vars = pad.Input("X");
   }
@@ -74,14 +74,14 @@ std::optional<OpDesc> WithPaddings(const OpDesc& conv, const OpDesc& pad) {
   return op;
 }
 
-// Whether `var` is the same before op `id` and after it.
+// Whether `var` has the same value before and after op `id`.
 bool IsSettled(const Graph& graph, const std::string& var, int id) {
   const int writer = graph.Writer(var);
   return writer < 0 ? graph.LastWriter(var) < 0 : graph.Precedes(writer, id);
 }
 
-// `reader` with paddings where it is a convolution, or the gradient of one by
-// its filter, of the image `padded`.
+// Returns `reader` with larger paddings if it is a convolution of the padded
+// image, or the gradient of one by its filter.
 std::optional<OpDesc> ReaderWithPaddings(const OpDesc& reader,
                                          const OpDesc& pad) {
   if (reader.type != "conv2d" && reader.type != "conv2d_grad_filter") {
@@ -96,8 +96,8 @@ std::optional<OpDesc> ReaderWithPaddings(const OpDesc& reader,
   return WithPaddings(reader, pad);
 }
 
-// How many convolutions take in pad `id`, which leaves the graph with the last
-// one that reads it.
+// Returns the number of convolutions that pad `id` was folded into. The pad is
+// removed with its last reader.
 int FoldForward(Graph& graph, int id) {
   const OpDesc pad = graph.op(id).desc;
   const std::string& padded = Only(pad.Output("Out"));
@@ -122,7 +122,7 @@ int FoldForward(Graph& graph, int id) {
   return changes;
 }
 
-// conv2d_grad_input and the pad_grad that alone reads what it gives.
+// Fuses a conv2d_grad_input and the pad_grad that is its only reader.
 bool FoldBackward(Graph& graph, int id) {
   const OpDesc conv = graph.op(id).desc;
   const auto reader = graph.OnlyReader(Only(conv.Output("Input@GRAD")));
@@ -151,7 +151,7 @@ int FoldPad(Graph& graph) {
 
 }  // namespace
 
-// Before the passes that take other ops into a convolution.
+// Runs before the passes that fuse other ops into a convolution.
 REGISTER_PASS(fold_pad, 5, FoldPad);
 
 }  // namespace sluice::operators

@@ -26,7 +26,7 @@ void RaiseIndex(int64_t position, int64_t value, int64_t size) {
                   kIndexedOps[kOp], position, value, math::IndexRange(size));
 }
 
-// What raises the error of `op`.
+// Returns the function that raises the error of `op`.
 template <int kOp = 0>
 platform::RaiseOutside RaiseOutsideOf(const std::string& op) {
   if constexpr (kOp + 1 < std::size(kIndexedOps)) {
@@ -35,7 +35,7 @@ platform::RaiseOutside RaiseOutsideOf(const std::string& op) {
   return &RaiseIndex<kOp>;
 }
 
-// Indices of either dtype in device memory.
+// Indices in device memory, int32 or int64.
 struct DeviceIndices {
   const void* data;
   bool wide;  // int64
@@ -46,7 +46,7 @@ struct DeviceIndices {
   }
 };
 
-// The slices of X that Index names. A kernel takes one by value.
+// The slices of X that Index names. Kernels receive it by value.
 struct DevicePlaces {
   DevicePlaces(const framework::OpKernelContext& context,
                const math::IndexPlan& of,
@@ -58,7 +58,7 @@ struct DevicePlaces {
               /*allowed=*/0,
               raise) {}
 
-  // -1 for an index that is outside of its dim, which `check` has seen then.
+  // Returns slice i, or -1 if an index is out of range: `check` reports it.
   __device__ int64_t At(int64_t i) const {
     int64_t at = plan.First(i);
     for (int k = 0; k < plan.named; ++k) {
@@ -73,7 +73,7 @@ struct DevicePlaces {
     return at;
   }
 
-  // Where nothing is moved, indices are checked all the same.
+  // Checks the indices for an op that moves no elements.
   void CheckOnly(const platform::CUDADeviceContext& device) const {
     const DevicePlaces self = *this;
     platform::ForEach(device, plan.count,
@@ -85,8 +85,8 @@ struct DevicePlaces {
   platform::DataCheck check;
 };
 
-// out[places(i), :] = what `reduction` makes of it and updates[i, :], in the
-// order of i; an update is `missing` where there are none.
+// Combines out[places(i), :] and updates[i, :] by `reduction`, in the order of
+// i. `missing` replaces the updates if there are none.
 template <typename T>
 struct DeviceScatter {
   DevicePlaces places;
@@ -111,8 +111,8 @@ struct DeviceScatter {
     }
   }
 
-  // Each column of a line is shared by so many threads: an element of `out` is
-  // always the same thread's.
+  // `shares` threads share each column of a line. The same thread always
+  // updates a given element of `out`.
   __device__ void Apply(int64_t thread) const {
     const math::IndexPlan& plan = places.plan;
     const int64_t column = thread % plan.inner;

@@ -16,7 +16,7 @@ using framework::OpDesc;
 using framework::OpSchema;
 using framework::ShapeHandle;
 
-// Index fits X; its shape. A number has an axis, as in PyTorch.
+// Checks Index and returns its shape. A scalar X has an axis, as in PyTorch.
 DDim IndexDims(const InferShapeContext& context) {
   const ShapeHandle x = context.input("X");
   const ShapeHandle index = context.input("Index");

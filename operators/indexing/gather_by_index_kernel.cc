@@ -15,7 +15,7 @@ using framework::Tensor;
 using platform::bfloat16;
 using platform::float16;
 
-// Elements are moved, whatever they are.
+// Moves elements of any dtype.
 class GatherByIndexKernel final : public IndexKernel {
  public:
   explicit GatherByIndexKernel(const OpKernelConstruction& /*construction*/) {}
@@ -31,7 +31,7 @@ class GatherByIndexKernel final : public IndexKernel {
   }
 };
 
-// Halves are summed in float, in scratch.
+// float16 and bfloat16 are summed in float32, in scratch.
 template <typename T>
 class GatherByIndexGradKernel final : public IndexKernel {
  public:

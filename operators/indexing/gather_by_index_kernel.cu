@@ -15,7 +15,7 @@ using platform::bfloat16;
 using platform::CUDADeviceContext;
 using platform::float16;
 
-// out[i, :] = x[places(i), :], where an element is a Unit.
+// Computes out[i, :] = x[places(i), :] for elements of the size of Unit.
 template <typename Unit>
 struct DeviceGather {
   DevicePlaces places;

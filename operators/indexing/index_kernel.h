@@ -7,17 +7,17 @@
 
 namespace sluice::operators {
 
-// Of the CPU's kernels: finds the slices that Index names, which lie in scratch
-// while Compute runs.
+// The base of the CPU kernels: finds the slices that Index names and keeps them
+// in scratch during Compute.
 class IndexKernel : public framework::OpKernel {
  public:
   void Prepare(framework::KernelPreparation& preparation) override;
 
  protected:
-  // Input 0 is X, or gives its shape, and input 1 Index. Raises OutOfRange for
+  // Input 0 is X or provides its shape; input 1 is Index. Raises OutOfRange for
   // an index that X does not have.
   const int64_t* Places(const framework::OpKernelContext& context) const;
-  // Of further scratch; at 8 bytes each.
+  // Returns the scratch after the places, aligned to 8 bytes.
   void* MoreScratch(const framework::OpKernelContext& context) const;
 
   math::IndexPlan plan_;
@@ -29,7 +29,7 @@ class IndexKernel : public framework::OpKernel {
                     int64_t position,
                     int64_t value) const;
 
-  int first_dim_ = 0;  // of X, that the first index of a slice is for
+  int first_dim_ = 0;  // the dim of X that the first index selects from
 };
 
 }  // namespace sluice::operators

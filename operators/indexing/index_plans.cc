@@ -11,8 +11,8 @@ using framework::DDim;
 using framework::KernelQuery;
 using math::IndexPlan;
 
-// How far neighbours along each axis of `x` are apart, in slices of its axes
-// before `end`.
+// Returns the stride of axis `axis` of `x`, in slices: those are the elements
+// of x's dims before `end`.
 int64_t StepOf(const DDim& x, int axis, int end) {
   return x.Product(axis + 1, end);
 }

@@ -5,22 +5,22 @@
 #include "sluice/operators/math/indexing/indexed_slices.h"
 #include "sluice/platform/export.h"
 
-// gather_elements, gather_nd, scatter_elements, scatter_nd and their gradients:
-// what their kernels make of shapes and attributes.
+// The plans that gather_elements, gather_nd, scatter_elements, scatter_nd and
+// their gradients derive from shapes and attributes.
 namespace sluice::operators {
 
-// How Index names slices of a tensor of shape `x`: by elements along attribute
-// axis, or by coordinates of the dims after the first batch_dims. Both shapes
-// are those that the shape function has agreed to.
+// Returns how Index names slices of a tensor of shape `x`: by elements along
+// attribute axis, or by coordinates of the dims after the first batch_dims. The
+// shape function has already checked both shapes.
 SLUICE_API math::IndexPlan IndexPlanOf(const framework::KernelQuery& query,
                                        const framework::DDim& x,
                                        const framework::DDim& index);
 
-// Attribute reduction.
+// Returns attribute reduction.
 SLUICE_API math::ScatterReduction ScatterReductionOf(
     const framework::KernelQuery& query);
 
-// Whether no element of X that has an update counts.
+// Whether the elements of X that have an update do not count in Out.
 SLUICE_API bool ScatterReplaces(const framework::KernelQuery& query);
 
 }  // namespace sluice::operators

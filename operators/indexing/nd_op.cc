@@ -15,8 +15,8 @@ using framework::OpDesc;
 using framework::OpSchema;
 using framework::ShapeHandle;
 
-// The shape of Out of gather_nd, and of Updates: that of Index without its last
-// dim, then the dims of X without a coordinate. Unknown while ranks are.
+// Returns the shape of gather_nd's Out and of Updates: Index without its last
+// dim, then the dims of X without a coordinate; unknown if a rank is.
 DDim NamedDims(const InferShapeContext& context, int64_t batch_dims) {
   const ShapeHandle x = context.WithRankAtLeast(context.input("X"), 1);
   const ShapeHandle index = context.WithRankAtLeast(context.input("Index"), 1);

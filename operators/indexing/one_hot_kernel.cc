@@ -11,7 +11,7 @@ using framework::OpKernelConstruction;
 using framework::OpKernelContext;
 using framework::Tensor;
 
-// Elements of Out are Units, whatever they are.
+// Moves elements of any dtype that has the size of Unit.
 template <typename Unit, typename Index>
 void Fill(const OneHot& one,
           const Index* index,

@@ -10,7 +10,7 @@ using framework::OpKernelContext;
 using framework::Tensor;
 using platform::CUDADeviceContext;
 
-// Elements of Out are Units, whatever they are.
+// Moves elements of any dtype that has the size of Unit.
 template <typename Unit>
 struct DeviceOneHot {
   OneHot one;

@@ -9,7 +9,7 @@ using framework::DDim;
 using framework::InferShapeContext;
 using framework::OpSchema;
 
-// X's shape with `depth` at the axis.
+// Returns X's shape with `depth` inserted at the axis.
 DDim OutDims(const InferShapeContext& context, int64_t depth) {
   const DDim x = context.input("X");
   context.Merge(context.input("Values"), InferShapeContext::Vector(2));

@@ -25,7 +25,7 @@ bool IsHalf(DType dtype) {
   return dtype == DType::kFloat16 || dtype == DType::kBFloat16;
 }
 
-// Halves are combined in float, in scratch.
+// float16 and bfloat16 are combined in float32, in scratch.
 class ScatterKernel final : public IndexKernel {
  public:
   explicit ScatterKernel(const OpKernelConstruction& /*construction*/) {}
@@ -66,7 +66,7 @@ class ScatterKernel final : public IndexKernel {
   }
 
  private:
-  // The shape function lets through the dtypes that there are sums of.
+  // The shape function accepts only the dtypes that reductions are defined for.
   void Reduce(const Tensor& updates, const int64_t* places, void* out) const {
     platform::VisitDType(updates.dtype(), [&]<typename T>() {
       if constexpr (platform::kDTypeOf<T> < DType::kBool) {
@@ -81,7 +81,7 @@ class ScatterKernel final : public IndexKernel {
   bool include_self_ = true;
 };
 
-// Elements of `size` bytes are moved, whatever they are.
+// Moves elements of `size` bytes and any dtype.
 class ScatterGradSizedKernel : public IndexKernel {
  public:
   explicit ScatterGradSizedKernel(size_t size) : size_(size) {}
@@ -92,7 +92,7 @@ class ScatterGradSizedKernel : public IndexKernel {
     replaces_ = ScatterReplaces(preparation.query);
     last_counts_ =
         ScatterReductionOf(preparation.query) == ScatterReduction::kNone;
-    // What the last update of each slice is; and their numbers.
+    // Holds the last update of each slice and the number of each update.
     if (last_counts_) {
       preparation.scratch_bytes +=
           static_cast<size_t>(plan_.slices + plan_.count) * sizeof(int64_t);
@@ -125,7 +125,7 @@ class ScatterGradSizedKernel : public IndexKernel {
   }
 
  private:
-  // 0 in slices of `grad` whose update another one came after.
+  // Fills the slices of `grad` with 0 whose update was replaced by a later one.
   void ClearReplaced(const OpKernelContext& context,
                      const int64_t* places,
                      size_t slice_bytes,

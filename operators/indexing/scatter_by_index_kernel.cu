@@ -19,7 +19,7 @@ using platform::CUDADeviceContext;
 using platform::ErrorCode;
 using platform::float16;
 
-// What elements are computed with; halves and bools are only moved.
+// The type that elements of T are computed in. Halves and bools are only moved.
 template <typename T>
 struct UnitOf {
   using Type = T;
@@ -87,8 +87,8 @@ class ScatterCUDAKernel final : public framework::OpKernel {
   DDim x_dims_;
 };
 
-// Updates@GRAD; `last` says which update of a slice counted, where only one
-// did.
+// Computes Updates@GRAD. `last` names the update of each slice that counted; it
+// is null if all did.
 template <typename T>
 struct DeviceUpdateGrad {
   DevicePlaces places;
@@ -119,7 +119,7 @@ class ScatterGradCUDAKernel final : public framework::OpKernel {
     plan_ = IndexPlanOf(query, x_dims_, query.inputs[1]);
     replaces_ = ScatterReplaces(query);
     last_counts_ = ScatterReductionOf(query) == ScatterReduction::kNone;
-    // What the last update of each slice is; and their numbers.
+    // Holds the last update of each slice and the number of each update.
     if (last_counts_) {
       preparation.scratch_bytes =
           static_cast<size_t>(plan_.slices + plan_.count) * sizeof(int64_t);
@@ -153,7 +153,7 @@ class ScatterGradCUDAKernel final : public framework::OpKernel {
                       [=] __device__(int64_t at) { update.Copy(at); });
   }
 
-  // For each slice of X that has one, the number of its last update.
+  // Returns the number of the last update for each slice of X that has one.
   const int64_t* LastUpdates(const OpKernelContext& context,
                              const DevicePlaces& places) const {
     const auto& device = context.device_context<CUDADeviceContext>();

@@ -9,7 +9,7 @@
 #include "sluice/operators/op_dtypes.h"
 #include "sluice/platform/error.h"
 
-// What the schemas of scatter_elements and scatter_nd have in common.
+// Shared by the schemas of scatter_elements and scatter_nd.
 namespace sluice::operators {
 
 inline void AddReductionAttribute(framework::OpSchema& op) {
@@ -40,8 +40,8 @@ inline void RequireReducible(const framework::InferShapeContext& context) {
       reduction, dtype);
 }
 
-// X and Updates get gradients where reduction is none or add. What counts no
-// more, X@GRAD has as 0.
+// X and Updates have gradients if reduction is none or add. X@GRAD is 0 where
+// an element of X was replaced.
 inline std::vector<framework::OpDesc> ScatterGradient(
     const framework::OpDesc& forward) {
   const auto found = forward.attributes.find("reduction");

@@ -10,7 +10,7 @@ using framework::OpKernelConstruction;
 using framework::OpKernelContext;
 using framework::Tensor;
 
-// How the labels are to be read.
+// Reads the labels as the attributes say.
 class Labels {
  public:
   explicit Labels(const OpKernelConstruction& construction)

@@ -27,7 +27,7 @@ void RaiseLabel(int64_t row, int64_t value, int64_t classes) {
                   value, row, classes - 1);
 }
 
-// The labels of [rows, size] logits; `weights` stand instead of `index`.
+// The labels of [rows, size] logits: either `index` or `weights`.
 template <typename T>
 struct DeviceLabels {
   DataCheck check;
@@ -35,7 +35,7 @@ struct DeviceLabels {
   int64_t ignored = -1;
   const T* weights = nullptr;
 
-  // False for a row that is to be ignored, and for one without a class.
+  // Returns false for a row that is ignored or whose label is no class.
   __device__ bool Counts(int64_t row) const {
     if (weights != nullptr) return true;
     return index[row] != ignored && check.Inside(row, index[row]);
@@ -63,7 +63,7 @@ class LabelReader {
   int64_t ignored_;
 };
 
-// The sum of label times log_sum - (x - maximum) of a row.
+// Returns a row's sum of label * (log_sum - (x - maximum)).
 template <typename T, typename Team>
 __device__ T LossOfRow(const Team& team,
                        const DeviceLabels<T>& labels,
@@ -82,9 +82,9 @@ __device__ T LossOfRow(const Team& team,
   const T* weights = labels.weights + row * size;
   T sum = 0;
   for (int64_t i = team.First(); i < size; i += Team::kSize) {
-    // By halves, for x - maximum may overflow.
+    // The difference is halved, as x - maximum may overflow.
     const T part = x[i] / 2 - sums.maximum / 2;
-    // A class that is masked by -infinity has no share where its label is 0.
+    // A class that is masked by -infinity adds nothing if its label is 0.
     const bool masked =
         weights[i] == 0 && part == -std::numeric_limits<T>::infinity();
     if (!masked) sum += 2 * weights[i] * (log_sum / 2 - part);
@@ -126,7 +126,7 @@ class CrossEntropyCUDAKernel final : public OpKernel {
   DDim loss_dims_;
 };
 
-// Adds the gradient of a row's loss, times `grad`, to x_grad.
+// Adds a row's gradient of the loss, times `grad`, to x_grad.
 template <typename T, typename Team>
 __device__ void AddGradientOfRow(const Team& team,
                                  const DeviceLabels<T>& labels,
@@ -193,7 +193,7 @@ class CrossEntropyGradCUDAKernel final : public OpKernel {
   }
 
  private:
-  // Null for 0.
+  // Returns null if there is no such input: its gradient is 0.
   static const T* Find(const OpKernelContext& context, const char* name) {
     return context.HasInput(name) ? context.Input(name).data<T>() : nullptr;
   }

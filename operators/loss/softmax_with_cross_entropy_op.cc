@@ -15,7 +15,7 @@ using framework::OpSchema;
 using framework::ShapeHandle;
 using platform::DType;
 
-// The shape of the losses. Checks the labels.
+// Checks the labels and returns the shape of the losses.
 DDim LossDims(const InferShapeContext& context, const ShapeHandle& logits) {
   const ShapeHandle label = context.input("Label");
   const bool soft = context.Attr<bool>("soft_label");

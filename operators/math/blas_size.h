@@ -7,8 +7,8 @@
 
 namespace sluice::operators::math {
 
-// A size or a step as BLAS libraries take them. Raises Unimplemented for what
-// an int does not hold.
+// Returns a size or a stride as an int for BLAS libraries. Raises Unimplemented
+// if it does not fit.
 inline int BlasSize(int64_t value) {
   SLUICE_ENFORCE(
       value <= std::numeric_limits<int>::max(), ErrorCode::kUnimplemented,

@@ -17,7 +17,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 constexpr int64_t kPartials = 8;
 
-// Whole groups of kPartials elements; returns how many elements these were.
+// Sums whole groups of kPartials elements and returns the elements summed.
 template <class D, typename T>
 HWY_INLINE int64_t SumVectors(D d, const T* x, int64_t count, double* partial) {
   constexpr int64_t kLanes = hn::MaxLanes(d);
@@ -74,7 +74,7 @@ HWY_INLINE void Blocks(const T* x, int64_t count, double* sums) {
   }
 }
 
-// Four partial sums of a vector of columns, which do not wait for each other.
+// Four independent partial sums for a vector of columns.
 template <class D>
 struct ColumnSums {
   HWY_INLINE explicit ColumnSums(D d)
@@ -87,7 +87,7 @@ struct ColumnSums {
     sum2 = hn::Add(sum2, LoadDoubles(d, x + 2 * step));
     sum3 = hn::Add(sum3, LoadDoubles(d, x + 3 * step));
   }
-  // The last rows, less than four.
+  // Adds the last rows, fewer than four.
   template <typename T>
   HWY_INLINE void AddRest(D d, const T* x, int64_t rows, int64_t step) {
     if (rows > 0) sum0 = hn::Add(sum0, LoadDoubles(d, x));
@@ -102,7 +102,7 @@ struct ColumnSums {
   hn::Vec<D> sum0, sum1, sum2, sum3;
 };
 
-// kVectors vectors of columns at once, while there are as many left.
+// Sums kVectors vectors of columns at a time, while enough columns remain.
 template <int64_t kLanesWanted, int kVectors, typename T>
 HWY_INLINE int64_t ColumnGroup(const T* x,
                                int64_t rows,

@@ -9,7 +9,7 @@ using framework::kUnknownDim;
 
 namespace {
 
-// Both shapes padded with ones to a common rank.
+// Two shapes, padded with leading ones to the same rank.
 struct Aligned {
   int rank = 0;
   std::array<int64_t, DDim::kMaxRank> x;
@@ -36,7 +36,7 @@ int BroadcastShape(const DDim& x, const DDim& y, int64_t axis, DDim* result) {
   for (int i = 0; i < aligned.rank; ++i) {
     const int64_t a = aligned.x[i];
     const int64_t b = aligned.y[i];
-    // Unknown beside 1 stays unknown; beside another size it has to be that.
+    // Unknown and 1 result in unknown; unknown and n != 1 have to be equal.
     const bool take_b = a == 1 || (a == kUnknownDim && b != 1);
     const bool fits =
         a == b || a == 1 || b == 1 || a == kUnknownDim || b == kUnknownDim;
@@ -60,7 +60,7 @@ BroadcastPlan PlanBroadcast(const DDim& x, const DDim& y, int64_t axis) {
   plan.rank = 0;
   int64_t x_step = 1;
   int64_t y_step = 1;
-  // From the innermost axis outwards; turned round at the end.
+  // Axes are collected innermost first and reversed at the end.
   for (int i = aligned.rank - 1; i >= 0; --i) {
     const int64_t a = aligned.x[i];
     const int64_t b = aligned.y[i];

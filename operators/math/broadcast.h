@@ -8,20 +8,20 @@
 
 namespace sluice::operators::math {
 
-// `axis` of the functions below says where the first dimension of y stands in
-// x, as in Fluid; -1 aligns the last dimensions, as in numpy. Then sizes have
-// to be equal, or one of them 1, which is repeated.
+// In the functions below, `axis` is the dimension of x that the first dimension
+// of y is aligned with, as in Fluid. -1 aligns the last dimensions, as in
+// NumPy. Aligned sizes must be equal, or one of them 1, which is broadcast.
 
-// The common shape. Unknown sizes pass. Returns the axis of the result at which
-// the two contradict each other, or -1 when they fit. An `axis` other than -1
-// has to leave y inside x: rank(y) + axis <= rank(x).
+// Computes the common shape. Unknown sizes are allowed. Returns the axis of the
+// result at which the shapes conflict, or -1 if they fit. An `axis` other than
+// -1 requires rank(y) + axis <= rank(x).
 SLUICE_API int BroadcastShape(const framework::DDim& x,
                               const framework::DDim& y,
                               int64_t axis,
                               framework::DDim* result);
 
-// The walk over a broadcast: at least one axis, outermost first, with
-// neighbours that lie alike fused into one. The step of a repeated input is 0.
+// The loops of a broadcast: at least one axis, outermost first. Compatible
+// adjacent axes are fused. A broadcast input has step 0.
 struct SLUICE_API BroadcastPlan {
   int rank = 1;
   std::array<int64_t, framework::DDim::kMaxRank> sizes{1};
@@ -32,13 +32,13 @@ struct SLUICE_API BroadcastPlan {
   int64_t row_count() const;
 };
 
-// Both shapes known and fitting.
+// Both shapes must be known and fit.
 SLUICE_API BroadcastPlan PlanBroadcast(const framework::DDim& x,
                                        const framework::DDim& y,
                                        int64_t axis);
 
-// Which axes of `out` repeat an operand of that shape, placed at `axis`: the
-// gradient of the operand is that of `out` summed over these.
+// Returns the axes of `out` along which an operand, aligned at `axis`, is
+// broadcast. Its gradient is the gradient of `out` summed over these axes.
 SLUICE_API std::array<bool, framework::DDim::kMaxRank> RepeatedAxes(
     const framework::DDim& operand, const framework::DDim& out, int64_t axis);
 

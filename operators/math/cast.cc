@@ -20,9 +20,9 @@ using platform::float16;
 
 constexpr int64_t kGrain = 16384;
 
-// float is the only type that Eigen rounds to these once and correctly. From
-// wider types, rounding to float first must not decide the second rounding:
-// "round to odd" keeps a bit of what it dropped.
+// Eigen rounds to these types correctly, in one step, from float only. For
+// wider types the rounding to float must not affect the second rounding: "round
+// to odd" keeps one bit of what it drops.
 float ToOddFloat(double value) {
   const auto nearest = static_cast<float>(value);
   const auto back = static_cast<double>(nearest);
@@ -36,7 +36,7 @@ float ToOddFloat(int64_t value) {
   if (value > -(int64_t{1} << 53) && value < int64_t{1} << 53) {
     return ToOddFloat(static_cast<double>(value));
   }
-  // The lowest 16 of at least 54 bits become one that says "not zero".
+  // Of at least 54 bits, the lowest 16 are replaced by a bit for "not zero".
   const bool sticky = (value & 0xFFFF) != 0;
   const int64_t upper = (value >> 16) | (sticky ? 1 : 0);
   return ToOddFloat(static_cast<double>(upper)) * 65536.0F;
@@ -62,7 +62,7 @@ float ToFloatForHalf(T value) {
 
 template <typename To, typename From>
 To FloatToInteger(From value) {
-  // 2^bits is a From; the largest To may not be.
+  // A From can represent 2^bits, but possibly not the largest To.
   constexpr int kBits = std::numeric_limits<To>::digits;
   constexpr auto kEnd = static_cast<From>(uint64_t{1} << (kBits - 1)) * From{2};
   constexpr From kFirst = std::is_signed_v<To> ? -kEnd : From{0};
@@ -99,8 +99,8 @@ void CastRange(const From* from, int64_t count, To* to) {
   }
 }
 
-// Whether there is a loop from it to each other one. All others go by way of
-// double, int64 or uint64, which have all their numbers.
+// Whether T has direct conversions to all other such types. The rest convert
+// through double, int64 or uint64, which represent all their values.
 template <typename T>
 inline constexpr bool kDirect = platform::kDTypeOf<T> <= DType::kBool;
 
@@ -110,7 +110,7 @@ template <typename T>
 inline constexpr bool kIsInteger =
     std::is_integral_v<T> || platform::kDTypeOf<T> >= DType::kInt4;
 
-// What the numbers of T are loaded as.
+// The type that elements of T are loaded as.
 template <typename T>
 using Loaded =
     std::conditional_t<std::is_same_v<T, uint64_t>,
@@ -136,7 +136,7 @@ void EncodeRange(const From* from,
     if constexpr (std::is_same_v<From, double>) {
       value = from[i];
     } else {
-      // An odd float is between the same two codes as the number.
+      // Rounding to odd keeps the value between the same two codes.
       value = ToOddFloat(from[i]);
     }
     to[i] = platform::Encode(format, value, narrowing);
@@ -158,7 +158,7 @@ void StoreRange(const From* from,
   });
 }
 
-// One range on one thread, by blocks that are loaded first.
+// Converts a range on one thread, in blocks that are loaded first.
 template <typename From>
 void CastByBlocks(const From* from,
                   int64_t count,

@@ -8,11 +8,11 @@
 
 namespace sluice::operators::math {
 
-// out[i] = from[i] as `dtype`, for `count` elements in host memory, on
-// ParallelFor. To a float: round to nearest, ties to even. From a float to an
-// integer: truncated, clamped to the range, NaN to 0; to one of 4 or 2 bits:
-// truncated, modulo 2^bits. Between integers: modulo 2^bits. To bool: whether
-// it is not 0 (NaN is true). To floats of 8 bits or less: platform::Encode.
+// out[i] = from[i] as `dtype`, for `count` elements in host memory, through
+// ParallelFor. To a float: rounds to nearest, ties to even. From a float to an
+// integer: truncates, clamps to the range, NaN to 0; to 4 or 2 bits: truncates,
+// modulo 2^bits. Between integers: modulo 2^bits. To bool: true unless 0 (NaN
+// is true). To floats of 8 bits or less: platform::Encode.
 SLUICE_API void Cast(platform::DType from_dtype,
                      const void* from,
                      int64_t count,

@@ -4,8 +4,8 @@
 
 #include "sluice/operators/math/device_sum.cuh"
 
-// Reductions by the formulas of reduction_rows.inc: each output by one thread,
-// or, of many terms for few outputs, by one block.
+// Reductions by the formulas of reduction_rows.inc. A thread computes each
+// output; if there are few outputs of many terms, a block does.
 namespace sluice::operators::math {
 
 template <typename Fold, typename T>
@@ -28,7 +28,7 @@ __global__ void FoldInBlocksKernel(SumPlan plan,
                                    ReduceWalk walk,
                                    const T* x,
                                    T* out) {
-  // Arrays of a class with initialisers cannot be shared.
+  // Shared arrays cannot have elements of a class with initializers.
   SLUICE_SHARED_ARRAY(double, memory,
                       [kSumThreads * sizeof(Fold) / sizeof(double)]);
   static_assert(sizeof(Fold) * kSumThreads % sizeof(double) == 0);
@@ -50,7 +50,7 @@ __global__ void FoldInBlocksKernel(SumPlan plan,
   }
 }
 
-// out[i] = the fold of the terms of output i.
+// out[i] = the reduction of the terms of output i.
 template <typename Fold, typename T>
 void FoldAll(const platform::CUDADeviceContext& device,
              const SumPlan& plan,

@@ -7,9 +7,10 @@
 #include "sluice/platform/cuda/launch.h"
 
 #define SLUICE_FORMULA __device__
+#define SLUICE_HOST_FORMULA __host__ __device__  // the host calls it, too
 
-// The numbers and functions that the formulas of the tables of ops are written
-// with, for CUDA: float and double themselves. For .cu files only.
+// The numbers and functions that the formulas of the ops' tables use on CUDA:
+// plain float and double. For .cu files only.
 namespace sluice::operators::math {
 
 // The types of a table's rows.
@@ -23,7 +24,7 @@ __device__ T Select(bool condition, T yes, T no) {
 
 template <typename T>
 __device__ T Sigmoid(T x) {
-  const T small = exp(-fabs(x));  // never overflows
+  const T small = exp(-fabs(x));  // cannot overflow
   return (x < 0 ? small : T{1}) / (T{1} + small);
 }
 

@@ -2,8 +2,8 @@
 
 #include "sluice/platform/cuda/launch.h"
 
-// Rows on CUDA: each is the work of one thread, or of a block where the rows
-// are long.
+// Row-wise work on CUDA: one thread computes a row, or a block if rows are
+// long.
 namespace sluice::operators::math {
 
 inline constexpr int kRowThreads = 128;
@@ -21,7 +21,7 @@ struct SumOf {
   }
 };
 
-// The threads that work on one row: elements `first`, first + step, ...
+// The threads that work on one row: each handles every kSize-th element.
 template <bool kBlock>
 struct RowTeam {
   static constexpr int kSize = kBlock ? kRowThreads : 1;
@@ -29,7 +29,7 @@ struct RowTeam {
   __device__ static int64_t First() { return kBlock ? threadIdx.x : 0; }
   __device__ static bool Leads() { return !kBlock || threadIdx.x == 0; }
 
-  // Of what all of them bring; in an order that depends on nothing.
+  // Combines the values of all threads, in a fixed order.
   template <typename T, typename Combine>
   __device__ static T All(T value, const Combine& combine) {
     if constexpr (kBlock) {

@@ -4,7 +4,7 @@
 
 #include "sluice/operators/math/device_rows.cuh"
 
-// Softmax and what comes with it, on CUDA.
+// Softmax, log-softmax and their gradients on CUDA.
 namespace sluice::operators::math {
 
 // A row of a tensor [outer, size, inner].
@@ -22,7 +22,7 @@ struct SoftmaxRow {
     T exponentials;  // the sum of exp(x - maximum)
   };
 
-  // out = exp(x - maximum) / their sum.
+  // out = exp(x - maximum) / the sum of these.
   template <typename Team>
   __device__ Sums Forward(const Team& team, const T* x, T* out) const {
     T most = -std::numeric_limits<T>::infinity();
@@ -50,8 +50,8 @@ struct SoftmaxRow {
     return sum < T{1.5} ? log1p(rest) : log(sum);
   }
 
-  // The sum of the elements of a softmax that are not above a half; each thread
-  // reads those that it wrote in Forward.
+  // Returns the sum of a softmax's elements that are at most 1/2. Each thread
+  // reads the elements that it wrote in Forward.
   template <typename Team>
   __device__ T SumOfRest(const Team& team, const T* out) const {
     T sum = 0;

@@ -10,8 +10,8 @@ namespace sluice::operators::math {
 
 inline constexpr int kSumThreads = 128;
 
-// The sum of what the threads of a block bring, for thread 0, in an order that
-// depends on blockDim alone. All threads have to call it.
+// Returns to thread 0 the sum of the values of a block's threads. The order of
+// summation depends on blockDim only. All threads have to call it.
 template <typename Value>
 __device__ Value SumOfBlock(Value value) {
   constexpr int kPart = 16;
@@ -37,14 +37,14 @@ __device__ Value SumOfBlock(Value value) {
   return sum;
 }
 
-// How to make `outputs` sums of `terms` terms each: one thread makes a short
-// one, a block a long one, and several blocks one of very many terms. Depends
-// on these two numbers only, and so do the bits of the sums.
+// A plan for `outputs` sums of `terms` terms each. One thread computes a short
+// sum, a block a long one, and several blocks a very long one. The plan and the
+// bits of the sums depend on these two numbers only.
 struct SumPlan {
   int64_t outputs = 0;
   int64_t terms = 0;
   bool blocks = false;
-  int64_t chunks = 1;  // of the terms of one output
+  int64_t chunks = 1;  // blocks for an output's terms
 
   SumPlan() = default;
   SumPlan(int64_t outputs, int64_t terms) : outputs(outputs), terms(terms) {
@@ -54,15 +54,15 @@ struct SumPlan {
     if (blocks) chunks = std::clamp<int64_t>(terms / kChunk, 1, kMostChunks);
   }
 
-  // For the scratch of Sum.
+  // The scratch that Sum needs.
   size_t scratch_bytes() const {
     return chunks == 1 ? 0
                        : static_cast<size_t>(outputs * chunks) * sizeof(double);
   }
 };
 
-// Blocks of kSumThreads: sum number i is over chunk i % chunks of output
-// i / chunks.
+// Uses blocks of kSumThreads. Sum i is the sum of chunk i % chunks of output i
+// / chunks.
 template <typename Term, typename Store>
 __global__ void SumInBlocksKernel(SumPlan plan, Term term, Store store) {
   const int64_t size = (plan.terms + plan.chunks - 1) / plan.chunks;
@@ -91,7 +91,7 @@ __global__ void SumInThreadsKernel(SumPlan plan, Term term, Store store) {
   }
 }
 
-// The two ends of the partial sums in scratch memory.
+// These write partial sums to scratch memory and read them.
 struct KeepPartialSum {
   double* sums;
   __device__ void operator()(int64_t i, double sum) const { sums[i] = sum; }
@@ -104,8 +104,8 @@ struct PartialSum {
   }
 };
 
-// For each output o, store(o, the sum of term(o, j) over all j), summed in
-// double. Both are device functions, taken by value.
+// Calls store(o, the sum of term(o, j) over all j) for each output o. Sums are
+// in double. Both are device functions, passed by value.
 template <typename Term, typename Store>
 void Sum(const platform::CUDADeviceContext& device,
          const SumPlan& plan,
@@ -136,7 +136,7 @@ void Sum(const platform::CUDADeviceContext& device,
       store);
 }
 
-// Writes sums rounded to T, times `factor`.
+// Stores each sum times `factor`, rounded to T.
 template <typename T>
 struct StoreSum {
   T* out;
@@ -146,8 +146,8 @@ struct StoreSum {
   }
 };
 
-// The sums of a dense tensor of shape `x` over the axes with summed[axis] set:
-// where term j of output o lies.
+// The offset of term j of output o, for sums of a dense tensor of shape `x`
+// over the axes with summed[axis] set.
 struct ReduceWalk {
   using Axes = std::array<bool, framework::DDim::kMaxRank>;
 

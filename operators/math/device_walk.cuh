@@ -7,9 +7,9 @@
 
 namespace sluice::operators::math {
 
-// Where the elements of a box lie in two buffers, by their index in row-major
-// order: a kernel takes one by value. Axes that both buffers hold without a gap
-// become one.
+// Maps an index of a box, in row-major order, to its offsets in two buffers.
+// Kernels receive it by value. Axes that are contiguous in both buffers are
+// merged.
 struct DeviceWalk {
   using Strides = std::array<int64_t, framework::DDim::kMaxRank>;
 

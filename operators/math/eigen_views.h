@@ -7,15 +7,15 @@
 #include "sluice/platform/cpu_device_context.h"
 #include "sluice/platform/cuda_device_context.h"
 
-// Eigen's views of tensors, by TensorFlow's names. Only for .cc and .cu files,
-// which also need Eigen on their include path; .cu files include
-// <eigen_gpu.cuh> first. A view has the memory of its tensor: at the tensor's
-// place, and for as long as the tensor keeps it. Expressions over views of
-// device memory are evaluated with `.device(context.eigen_device<Device>())`.
+// Eigen views of tensors, with TensorFlow's names. For .cc and .cu files only,
+// which need Eigen on their include path; .cu files include <eigen_gpu.cuh>
+// first. A view uses the memory of its tensor at the tensor's place, and is
+// valid as long as the tensor keeps it. Expressions over views of device memory
+// are evaluated with `.device(context.eigen_device<Device>())`.
 namespace sluice::framework {
 
-// The types of the views of a tensor of T with kRank dimensions. float16 and
-// bfloat16 are seen as Eigen::half and Eigen::bfloat16.
+// The types of views of a tensor of T with kRank dimensions. float16 and
+// bfloat16 become Eigen::half and Eigen::bfloat16.
 template <typename T, int kRank>
 struct TTypes {
   template <typename Element, int kDims>
@@ -37,7 +37,7 @@ struct TTypes {
 
 namespace internal {
 
-// The view of `data`, the elements of a tensor of the shape `dims`.
+// Returns a view of `data`, the elements of a tensor of shape `dims`.
 template <typename View, typename T>
 View ViewOf(T* data, const DDim& dims) {
   typename View::Dimensions sizes;

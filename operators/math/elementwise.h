@@ -4,11 +4,11 @@
 
 #include "sluice/platform/export.h"
 
-// Arithmetic on contiguous elements, on the calling thread, with the best
-// instruction set that the CPU has; callers share ranges among threads. T is
-// float or double. `out` may be an input itself, but not overlap it otherwise.
-// Every element is rounded as by the plain C++ expression; the code for a few
-// elements is made for low cost per call.
+// Arithmetic on contiguous elements. It runs on the calling thread, with the
+// best instruction set of the CPU; callers distribute ranges to threads. T is
+// float or double. `out` may be an input but must not overlap it otherwise.
+// Results are rounded as by the plain C++ expression. Calls for a few elements
+// have little overhead.
 namespace sluice::operators::math {
 
 // out[i] = x[i] + y[i].
@@ -20,7 +20,7 @@ template <typename T>
 SLUICE_API void ScaleContiguous(
     const T* x, T scale, T bias, int64_t count, T* out);
 
-// The same by the formula.
+// Computes like AddContiguous, by the plain expression.
 template <typename T>
 SLUICE_API void AddContiguousPlain(const T* x,
                                    const T* y,

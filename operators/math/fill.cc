@@ -11,8 +11,8 @@ namespace sluice::operators::math {
 namespace {
 
 constexpr int64_t kFillGrain = 32768;
-// The first elements are written one by one, the others copied from them: the
-// library's copy is as fast as the memory, for every size of element.
+// The first elements are written one by one and then copied to the others:
+// memcpy runs at memory speed for every element size.
 constexpr int64_t kPattern = 512;
 
 }  // namespace

@@ -7,13 +7,13 @@
 
 namespace sluice::operators::math {
 
-// Writes `value` to `count` elements, for every dtype: on the calling thread,
-// or on ParallelFor.
+// Writes `value` to `count` elements of any dtype: FillContiguous on the
+// calling thread, Fill through ParallelFor.
 template <typename T>
 SLUICE_API void FillContiguous(T value, int64_t count, T* to);
 template <typename T>
 SLUICE_API void Fill(T value, int64_t count, T* to);
-// The same for elements of `size` bytes, 1, 2, 4 or 8, whatever they are.
+// Fills elements of `size` bytes, 1, 2, 4 or 8, of any dtype.
 SLUICE_API void FillBytes(const void* value,
                           size_t size,
                           int64_t count,

@@ -1,11 +1,11 @@
 #include "sluice/operators/math/gemm.h"
 
-// C is cut into panels of two vectors of columns, and these into tiles of
+// C is split into panels of two vectors of columns, and these into tiles of
 // kTileRows rows that stay in registers while k runs over a block. Rows of
-// op(B) are read where they lie, or from a panel packed on the stack: where B
-// is transposed, at the right edge, and where many tiles come by. A is never
-// packed: its elements are broadcast from memory in either form. One row times
-// a transposed B is a dot product for each element instead.
+// op(B) are read in place or from a panel packed on the stack: if B is
+// transposed, at the right edge, and if many tiles use the panel. A is never
+// packed: its elements are broadcast from memory in either form. One or two
+// rows times a transposed B are computed as dot products instead.
 //
 // HWY_TARGET_INCLUDE makes this file include itself once for every
 // instruction set.
@@ -24,8 +24,8 @@
 #define SLUICE_GEMM_TILES
 namespace sluice::operators::math {
 
-// One product, cut into tiles: number t is tile t % row_tiles of panel
-// t / row_tiles. As dot products: `row_tiles` rows, panels of 4 columns.
+// A product, split into tiles: tile t is tile t % row_tiles of panel t /
+// row_tiles. Dot products have `row_tiles` rows and panels of 4 columns.
 template <typename T>
 struct GemmTiles : GemmArgs<T> {
   bool dots = false;
@@ -40,12 +40,12 @@ namespace sluice::operators::math {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Rows whose blocks of A stay in the second cache while panels pass by.
+// The rows whose blocks of A stay in the second-level cache for all panels.
 constexpr int64_t kTilesAtOnce = 480 / kTileRows;
 constexpr int64_t kDotColumns = 4;
 
-// Rows [i, i + rows) of the panels from column j on, over one block of k;
-// returns how many columns it did. `packed` holds a panel.
+// Computes rows [i, i + rows) of the panels from column j on, over one block of
+// k. Returns the number of columns computed. `packed` holds a panel.
 template <bool kTransposed, typename T>
 int64_t RunPanel(const GemmTiles<T>& t,
                  const GemmBlock<T>& block,
@@ -60,7 +60,7 @@ int64_t RunPanel(const GemmTiles<T>& t,
   // NOLINTNEXTLINE(readability-identifier-naming)
   constexpr int64_t wide = kWideVectors * kLanes<T>;
   if (!t.transpose_b && rows == 1 && columns >= wide) {
-    // One row of two sums would wait for each addition.
+    // With two sums, every addition would wait for the previous one.
     Tile<kTransposed, 1, kWideVectors>(block, a, t.b + k * t.ldb + j, t.ldb,
                                        wide, c);
     return wide;
@@ -88,8 +88,8 @@ int64_t RunPanel(const GemmTiles<T>& t,
   return columns;
 }
 
-// The panels of `t` that have tiles in [begin, end), rows of
-// [first, first + kTilesAtOnce) tiles only.
+// Computes the panels of `t` that have tiles in [begin, end), in rows of
+// [first, first + kTilesAtOnce) tiles.
 template <bool kTransposed, typename T>
 void RunRows(const GemmTiles<T>& t, int64_t begin, int64_t end, int64_t first) {
   HWY_ALIGN T packed[kDepth * kWidth<T>];
@@ -106,7 +106,7 @@ void RunRows(const GemmTiles<T>& t, int64_t begin, int64_t end, int64_t first) {
       const int64_t to =
           HWY_MIN(HWY_MIN(first + kTilesAtOnce, t.row_tiles), end - top);
       const int64_t j = panel * kWidth<T>;
-      // With one row of tiles, neighbouring panels may be one wide one.
+      // With one row of tiles, adjacent panels may form a wide one.
       const int64_t last = t.row_tiles == 1 ? panel_end : panel + 1;
       const int64_t columns = HWY_MIN(last * kWidth<T>, t.n) - j;
       done = kWidth<T>;
@@ -120,7 +120,7 @@ void RunRows(const GemmTiles<T>& t, int64_t begin, int64_t end, int64_t first) {
   }
 }
 
-// Rows of A times rows of B, four elements of C at a time.
+// Multiplies rows of A by rows of B, four elements of C at a time.
 template <typename T>
 HWY_NOINLINE void RunDots(const GemmTiles<T>& t, int64_t begin, int64_t end) {
   const Tag<T> d;
@@ -129,7 +129,7 @@ HWY_NOINLINE void RunDots(const GemmTiles<T>& t, int64_t begin, int64_t end) {
     const int64_t j = tile / t.row_tiles * kDotColumns;
     const int64_t columns = HWY_MIN(kDotColumns, t.n - j);
     const T* HWY_RESTRICT a = t.a + i * t.lda;
-    // Columns behind the last read the last one again.
+    // Columns past the last read the last one again.
     const T* HWY_RESTRICT b[kDotColumns];
     V<T> sums[kDotColumns][2];
     T rest[kDotColumns];
@@ -177,7 +177,7 @@ HWY_INLINE void RunTiles(const GemmTiles<T>& t, int64_t begin, int64_t end) {
   }
 }
 
-// Fills in how this instruction set cuts, and returns the columns of a panel.
+// Sets the tile sizes for this instruction set.
 template <typename T>
 HWY_INLINE void CutTiles(GemmTiles<T>* t) {
   const int64_t rows = t->dots ? 1 : kTileRows;
@@ -225,7 +225,7 @@ void Cut(GemmTiles<double>* t) {
   HWY_DYNAMIC_DISPATCH(CutTilesF64)(t);
 }
 
-// C = beta C.
+// Computes C = beta C.
 template <typename T>
 void Scale(const GemmArgs<T>& g) {
   for (int64_t i = 0; i < g.m; ++i) {
@@ -236,8 +236,8 @@ void Scale(const GemmArgs<T>& g) {
   }
 }
 
-// One column is one row of the transposed product, whose other matrix is read
-// along its rows then.
+// Returns the transposed product. One column is one row of it, and the other
+// matrix is then read along its rows.
 template <typename T>
 GemmArgs<T> Turned(const GemmArgs<T>& g) {
   return {
@@ -255,20 +255,20 @@ void Gemm(const GemmArgs<T>& args) {
   if (args.n == 1 && (args.ldc == 1 || args.m == 1)) {
     static_cast<GemmArgs<T>&>(tiles) = Turned(args);
   }
-  // A column without gaps is a row as well.
+  // A contiguous column is also a row.
   if (tiles.m == 1 && tiles.transpose_a && tiles.lda == 1) {
     tiles.transpose_a = false;
     tiles.lda = tiles.k;
   }
   tiles.dots = tiles.transpose_b && !tiles.transpose_a && tiles.m <= 2;
   Cut(&tiles);
-  // Below some 10 us of work a second thread costs more than it saves.
+  // Below about 10 us of work, a second thread costs more than it saves.
   constexpr int64_t kWork = 1'000'000;
   const int64_t count = tiles.row_tiles * tiles.panels;
   const int64_t tile_work = tiles.m * tiles.n / count * tiles.k;
   const int64_t grain = 1 + kWork / (1 + tile_work);
   platform::ParallelFor(count, grain, [&](int64_t begin, int64_t end) {
-    // Some billion products each.
+    // Each piece has about a billion products.
     platform::InPieces(
         begin, end, 1024 * grain,
         [&](int64_t first, int64_t last) { Run(tiles, first, last); });

@@ -7,9 +7,9 @@
 namespace sluice::operators::math {
 
 // One product of row-major matrices: C = alpha op(A) op(B) + beta C, where
-// op(A) is [m, k], op(B) is [k, n] and C is [m, n]; op transposes where the
-// flag says so. lda, ldb and ldc are the elements from one row to the next as
-// the matrices lie in memory: A is stored [m, k], or [k, m] if transpose_a.
+// op(A) is [m, k], op(B) is [k, n] and C is [m, n]; op transposes if the flag
+// is set. lda, ldb and ldc are the strides in elements between the rows of the
+// stored matrices: A is stored as [m, k], or as [k, m] if transpose_a.
 template <typename T>
 struct GemmArgs {
   bool transpose_a = false;
@@ -27,10 +27,10 @@ struct GemmArgs {
   int64_t ldc = 0;
 };
 
-// Computes it on ParallelFor; inside a shard it runs on the calling thread. C
-// overlaps neither A nor B. With beta 0, C is not read; with k 0, C = beta C.
-// An element is summed in the same order whatever the number of threads.
-// Allocates nothing. T: float, double.
+// Computes the product through ParallelFor; inside a shard it runs on the
+// calling thread. C overlaps neither A nor B. With beta 0, C is not read; with
+// k 0, C = beta C. The order of summation does not depend on the number of
+// threads. Allocates nothing. T: float, double.
 template <typename T>
 SLUICE_API void Gemm(const GemmArgs<T>& args);
 

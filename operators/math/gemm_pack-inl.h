@@ -1,4 +1,4 @@
-// How gemm.cc packs panels of op(B). Included once for every instruction set.
+// Packs panels of op(B) for gemm.cc. Included once for every instruction set.
 #if defined(SLUICE_OPERATORS_MATH_GEMM_PACK_INL_H_) == \
     defined(HWY_TARGET_TOGGLE)
 #ifdef SLUICE_OPERATORS_MATH_GEMM_PACK_INL_H_
@@ -24,11 +24,11 @@ constexpr int kHalves = 2;
 #else
 constexpr int kHalves = 1;
 #endif
-// Elements of one half.
+// The elements of a half of a vector, 16 bytes.
 template <typename T>
 constexpr int64_t kQuad = 16 / sizeof(T);
 
-// The first kQuad values from p, and those from q in the upper half.
+// Loads kQuad values from p and, into the upper half, kQuad values from q.
 template <typename T>
 HWY_INLINE auto LoadHalves(const T* p, const T* q) {
   const hn::FixedTag<T, 16 / sizeof(T)> half;
@@ -41,8 +41,8 @@ HWY_INLINE auto LoadHalves(const T* p, const T* q) {
 #endif
 }
 
-// out[k * width + c] = in[c * stride + k] for 4 k (float) or 2 (double), and
-// for as many c in each half.
+// out[k * width + c] = in[c * stride + k] for 4 values of k (float) or 2
+// (double), and equally many of c in each half.
 HWY_INLINE void TransposeBlock(const float* in,
                                int64_t stride,
                                float* out,
@@ -77,7 +77,7 @@ HWY_INLINE void TransposeBlock(const double* in,
 }
 #endif
 
-// panel[k * kWidth + c] = op(B)[k, c], zeros behind the columns.
+// panel[k * kWidth + c] = op(B)[k, c], with zeros after the columns.
 template <typename T>
 HWY_NOINLINE void PackTransposed(
     const T* b, int64_t ldb, int64_t columns, int64_t depth, T* panel) {
@@ -94,7 +94,7 @@ HWY_NOINLINE void PackTransposed(
   // NOLINTNEXTLINE(readability-identifier-naming)
   constexpr int64_t block = kHalves * kQuad<T>;
   while (c < columns && columns >= block) {
-    // The last block may do some columns again.
+    // The last block may overlap the one before it.
     const int64_t at = HWY_MIN(c, columns - block);
     int64_t k = 0;
     for (; k + kQuad<T> <= depth; k += kQuad<T>) {

@@ -1,5 +1,5 @@
-// The tiles of gemm.cc: a few rows of C that stay in registers while k runs.
-// Included once for every instruction set.
+// The tiles of gemm.cc: a few rows of C that stay in registers during the loop
+// over k. Included once for every instruction set.
 #if defined(SLUICE_OPERATORS_MATH_GEMM_TILE_INL_H_) == \
     defined(HWY_TARGET_TOGGLE)
 #ifdef SLUICE_OPERATORS_MATH_GEMM_TILE_INL_H_
@@ -20,7 +20,7 @@ namespace sluice::operators::math {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// So many terms are summed up in registers; blocks are added one by one.
+// The terms that are summed in registers. Blocks of them are added one by one.
 constexpr int64_t kDepth = 256;
 constexpr int kVectors = 2;
 #if HWY_TARGET <= HWY_AVX3
@@ -34,14 +34,14 @@ constexpr int kWideVectors = 6;
 template <typename T>
 constexpr int64_t kWidth = kVectors* kLanes<T>;
 
-// What the tiles of one call over one block of k have in common.
+// The parameters that the tiles of a call share for one block of k.
 template <typename T>
 struct GemmBlock {
   int64_t depth;
   int64_t lda, ldc;
   T alpha;
   T beta;                    // 1 after the first block
-  const T* start = nullptr;  // what the sums of each column begin with, or 0
+  const T* start = nullptr;  // initial value of each column's sums, or 0
 };
 
 // c[:columns] = product + beta c.
@@ -55,7 +55,7 @@ HWY_INLINE void Update(V<T> product, T beta, int64_t columns, T* c) {
   }
   hn::BlendedStore(product, mask, d, c);
 #else
-  // Without masks, loads and stores would touch what is behind the row.
+  // Without masks, loads and stores would access memory past the row.
   HWY_ALIGN T lanes[hn::MaxLanes(d)] = {};
   for (int64_t l = 0; beta != T{0} && l < columns; ++l) {
     lanes[l] = c[l];
@@ -68,7 +68,7 @@ HWY_INLINE void Update(V<T> product, T beta, int64_t columns, T* c) {
 #endif
 }
 
-// The same of kR rows of whole vectors, and of what is left in the last ones.
+// Updates kR rows of kV vectors; the last vectors may be partial.
 template <int kR, int kV, typename T>
 HWY_INLINE void UpdateRows(V<T> (&sums)[kR][kV],
                            T alpha,
@@ -118,9 +118,9 @@ HWY_INLINE void UpdateRows(V<T> (&sums)[kR][kV],
   }
 }
 
-// kR rows of C by kV vectors. Element (r, k) of op(A) is a[r * lda + k], or
-// a[k * lda + r] if kTransposed; vector v of row k of op(B) is at
-// b[k * ldb + v * lanes].
+// Computes kR rows of C by kV vectors. Element (r, k) of op(A) is a[r * lda +
+// k], or a[k * lda + r] if kTransposed; vector v of row k of op(B) is at b[k *
+// ldb + v * lanes].
 template <bool kTransposed, int kR, int kV, typename T>
 HWY_INLINE void Tile(const GemmBlock<T>& block,
                      const T* HWY_RESTRICT a,
@@ -141,7 +141,7 @@ HWY_INLINE void Tile(const GemmBlock<T>& block,
                          HWY_MAX(columns - v * kLanes<T>, int64_t{0}), T{0});
     }
   }
-  // Every third row, so that one register and two steps reach three.
+  // Pointers to every third row: each reaches three rows by two strides.
   const T* rows[(kR + 2) / 3];
   HWY_UNROLL(4)
   for (int r = 0; r < kR; r += 3) {
@@ -172,7 +172,7 @@ HWY_INLINE void Tile(const GemmBlock<T>& block,
   UpdateRows<kR, kV>(sums, block.alpha, block.beta, columns, c, block.ldc);
 }
 
-// The rows of a tile that is lower than the usual ones.
+// The maximum height of a tile for the remaining rows.
 constexpr int64_t kMostLeft = kTileRows > 8 ? 7 : kTileRows;
 
 template <bool kTransposed, int kV, typename T>
@@ -203,7 +203,7 @@ HWY_INLINE void LowTile(int64_t height,
   }
 }
 
-// `rows` rows of one panel of at most kV vectors.
+// Computes `rows` rows of one panel of at most kV vectors.
 template <bool kTransposed, int kV, typename T>
 HWY_NOINLINE void PanelRows(const GemmBlock<T>& block,
                             const T* a,
@@ -218,7 +218,7 @@ HWY_NOINLINE void PanelRows(const GemmBlock<T>& block,
     rows -= count;
   };
   if constexpr (kTileRows > 8) {
-    // Four rows are too few to keep the multipliers busy: 16 are twice 8.
+    // Four rows cannot keep the multipliers busy: 16 rows are two tiles of 8.
     while (rows >= kTileRows && rows != 16) {
       Tile<kTransposed, kTileRows, kV>(block, a, b, ldb, columns, c);
       forward(kTileRows);
@@ -229,14 +229,14 @@ HWY_NOINLINE void PanelRows(const GemmBlock<T>& block,
       forward(8);
     }
   } else if constexpr (kV == 1) {
-    // Six sums are too few to wait for none.
+    // Tiles of six sums would wait for additions.
     constexpr int kTall = 2 * kTileRows;
     while (rows >= kTall) {
       Tile<kTransposed, kTall, 1>(block, a, b, ldb, columns, c);
       forward(kTall);
     }
   }
-  // The rest in tiles of nearly one height.
+  // The remaining rows are split into tiles of nearly equal height.
   for (int64_t tiles = (rows + kMostLeft - 1) / kMostLeft; tiles > 0; --tiles) {
     const int64_t height = (rows + tiles - 1) / tiles;
     LowTile<kTransposed, kV>(height, block, a, b, ldb, columns, c);

@@ -7,15 +7,15 @@
 
 #include "sluice/platform/dtype.h"
 
-// What kernels compute float16 and bfloat16 with: float, rounded back once, to
-// nearest even. For .cc and .cu files only.
+// Kernels compute float16 and bfloat16 in float and round once, to nearest
+// even. For .cc and .cu files only.
 namespace sluice::operators::math {
 
 template <typename T>
 inline constexpr bool kIsHalf = std::is_same_v<T, platform::float16> ||
                                 std::is_same_v<T, platform::bfloat16>;
 
-// T as Eigen knows it, of the same layout.
+// The Eigen type for T, with the same layout.
 template <typename T>
 struct EigenTypeOf {
   using Type = T;
@@ -31,7 +31,7 @@ struct EigenTypeOf<platform::bfloat16> {
 template <typename T>
 using EigenType = typename EigenTypeOf<T>::Type;
 
-// float for the two, T itself for every other T.
+// float for float16 and bfloat16, otherwise T.
 template <typename T>
 using Computed = std::conditional_t<kIsHalf<T>, float, T>;
 

@@ -22,7 +22,7 @@ int64_t Rows() {
 }
 
 void Multiply(const PanelProduct& product, int64_t begin, int64_t end) {
-  // Without terms there is what the sums begin with.
+  // Without terms, a block of depth 0 writes the initial sums.
   const int64_t blocks =
       HWY_MAX((product.depth + kDepth - 1) / kDepth, int64_t{1});
   for (int64_t panel = begin; panel < end; ++panel) {
@@ -77,7 +77,7 @@ int64_t PanelRowsAtOnce() {
 
 namespace {
 
-// Every `step`-th element of `to`: those of `from` (nullptr: 0) times `factor`.
+// Sets every `step`-th element of `to` to `from` (nullptr: 0) times `factor`.
 void PackColumn(
     const float* from, double factor, int64_t count, int64_t step, float* to) {
   for (int64_t k = 0; k < count; ++k) {
@@ -96,7 +96,7 @@ void PackPanels(const float* rows,
                 int64_t end,
                 float* packed) {
   const int64_t width = PanelColumns();
-  // So many rows of a panel stay in the first cache while columns are filled.
+  // This many rows of a panel stay in the first-level cache.
   constexpr int64_t kRows = 64;
   for (int64_t panel = begin; panel < end; ++panel) {
     for (int64_t first = 0; first < depth; first += kRows) {

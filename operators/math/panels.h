@@ -4,23 +4,23 @@
 
 #include "sluice/platform/export.h"
 
-// Products of matrices of float of which the second is used again and again: it
-// is packed once into panels of as many columns as registers hold.
+// Products of float matrices whose second matrix is reused: it is packed once
+// into panels of as many columns as registers hold.
 namespace sluice::operators::math {
 
-// Columns of a panel, and rows that are computed together, on this machine.
+// The columns of a panel and the rows computed together on this machine.
 SLUICE_API int64_t PanelColumns();
 SLUICE_API int64_t PanelRowsAtOnce();
 
-// `columns` as a multiple of PanelColumns(): a packed matrix [depth, columns]
-// has depth * PaddedColumns(columns) elements, [panels][depth][PanelColumns()].
+// Rounds up to a multiple of PanelColumns(). A packed matrix is stored as
+// [panels][depth][PanelColumns()], depth * PaddedColumns(columns) elements.
 inline int64_t PaddedColumns(int64_t columns) {
   const int64_t width = PanelColumns();
   return (columns + width - 1) / width * width;
 }
 
-// Packs panels [begin, end) of the transpose of rows [columns][depth], row j
-// times factors[j] (nullptr: 1) in double, with zeros after the last column.
+// Packs panels [begin, end) of the transpose of rows [columns][depth]. Row j is
+// multiplied by factors[j] (nullptr: 1) in double. Zeros follow the columns.
 SLUICE_API void PackPanels(const float* rows,
                            int64_t depth,
                            int64_t columns,
@@ -32,7 +32,7 @@ SLUICE_API void PackPanels(const float* rows,
 // C [rows, columns] = start + A [rows, depth] B.
 struct PanelProduct {
   const float* a = nullptr;
-  int64_t lda = 0;  // elements from one row to the next
+  int64_t lda = 0;  // stride between rows
   const float* packed = nullptr;
   int64_t depth = 0;
   const float* start = nullptr;  // [columns], or nullptr: 0
@@ -41,8 +41,8 @@ struct PanelProduct {
   int64_t rows = 0, columns = 0;
 };
 
-// The columns of panels [begin, end), on the calling thread. Writes nothing
-// after the last column. Summed in blocks of 256 terms.
+// Computes the columns of panels [begin, end) on the calling thread. Writes
+// nothing after the last column. Sums are in blocks of 256 terms.
 SLUICE_API void MultiplyPanels(const PanelProduct& product,
                                int64_t begin,
                                int64_t end);

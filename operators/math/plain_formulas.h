@@ -1,7 +1,7 @@
 #pragma once
 
-// For the .cc files of tables of ops whose formulas are an instruction or two
-// on plain numbers, of which the compiler makes vectors.
+// For the .cc files of tables of ops whose formulas take one or two
+// instructions on plain numbers. The compiler vectorizes them.
 
 #define SLUICE_FORMULA inline
 

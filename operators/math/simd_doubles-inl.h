@@ -1,5 +1,5 @@
-// Floats and doubles as vectors of doubles, and their sums, compiled once for
-// every instruction set; included after hwy/highway.h, once for each.
+// Loads floats and doubles as vectors of doubles and sums them. Compiled for
+// every instruction set: include this after hwy/highway.h, once for each.
 #if defined(SLUICE_SIMD_DOUBLES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #if defined(HWY_TARGET_TOGGLE)
 #undef SLUICE_SIMD_DOUBLES_INL_H_
@@ -26,8 +26,8 @@ HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> LoadDoubles(D d, const double* x) {
   return hwy::HWY_NAMESPACE::LoadU(d, x);
 }
 
-// The sum of term(d, i), the vector of doubles from i on, over [0, count): four
-// vectors of partial sums, then what is left one by one.
+// Returns the sum over [0, count) of term(d, i), the vector of doubles from i
+// on. It has four vectors of partial sums; the rest is added one by one.
 template <class Term>
 HWY_INLINE double SumOf(const Term& term, int64_t count) {
   namespace hn = hwy::HWY_NAMESPACE;

@@ -1,6 +1,6 @@
-// Numbers that the formulas of the tables of ops are written with, as vectors:
-// for the files that are compiled once for every instruction set (see
-// design/0004), included after hwy/highway.h, once for each.
+// Vectors of numbers with the operators and functions that the formulas of the
+// ops' tables use. For files that are compiled for every instruction set
+// (design/kernels.md): include this after hwy/highway.h, once for each.
 #if defined(SLUICE_SIMD_FORMULAS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #if defined(HWY_TARGET_TOGGLE)
 #undef SLUICE_SIMD_FORMULAS_INL_H_
@@ -17,6 +17,8 @@
 
 #undef SLUICE_FORMULA
 #define SLUICE_FORMULA HWY_INLINE
+#undef SLUICE_HOST_FORMULA
+#define SLUICE_HOST_FORMULA HWY_INLINE
 
 HWY_BEFORE_NAMESPACE();
 namespace sluice::operators::math {
@@ -39,7 +41,7 @@ struct Lanes {
   Vec v;
 };
 
-// What comparing two of them gives.
+// The result of a comparison of two vectors.
 template <class D>
 struct LanesMask {
   hwy::HWY_NAMESPACE::Mask<D> m;
@@ -73,7 +75,7 @@ HWY_INLINE Lanes<D> operator-(Lanes<D> x) {
   return hwy::HWY_NAMESPACE::Neg(x.v);
 }
 
-// yes where the mask is set, no elsewhere.
+// Returns `yes` where the mask is set, `no` elsewhere.
 template <class D>
 HWY_INLINE Lanes<D> Select(LanesMask<D> mask, Lanes<D> yes, Lanes<D> no) {
   return hwy::HWY_NAMESPACE::IfThenElse(mask.m, yes.v, no.v);
@@ -106,8 +108,8 @@ HWY_INLINE LanesMask<D> IsNormal(Lanes<D> x) {
                   hn::Lt(magnitude, hn::Inf(D())))};
 }
 
-// Functions that Highway lacks, or has for a part of the numbers only: lane by
-// lane by the C library.
+// Evaluates functions that Highway lacks, or has only for a part of the
+// numbers, by calling the C library for each lane.
 template <class D, class Function>
 HWY_INLINE Lanes<D> EachLane(Lanes<D> x, Function function) {
   namespace hn = hwy::HWY_NAMESPACE;

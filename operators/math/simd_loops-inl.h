@@ -1,5 +1,5 @@
-// Loops over contiguous elements, compiled once for every instruction set;
-// included after hwy/highway.h, once for each.
+// Loops over contiguous elements. Compiled for every instruction set: include
+// this after hwy/highway.h, once for each.
 #if defined(SLUICE_SIMD_LOOPS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #if defined(HWY_TARGET_TOGGLE)
 #undef SLUICE_SIMD_LOOPS_INL_H_
@@ -15,8 +15,8 @@ HWY_BEFORE_NAMESPACE();
 namespace sluice::operators::math {
 namespace HWY_NAMESPACE {
 
-// The vector step(d, i) goes to out + i, from i on, while kN elements are left.
-// No vector overlaps another, for out may be an input.
+// Stores the vector step(d, i) at out + i, from i on, while kN elements remain.
+// Vectors do not overlap, as out may be an input.
 template <int64_t kN, typename T, class Step>
 HWY_INLINE int64_t ForEach(const Step& step, int64_t i, int64_t count, T* out) {
   const hwy::HWY_NAMESPACE::CappedTag<T, kN> d;
@@ -27,7 +27,7 @@ HWY_INLINE int64_t ForEach(const Step& step, int64_t i, int64_t count, T* out) {
   return i;
 }
 
-// All of [0, count), at low cost for a few elements.
+// Handles all of [0, count), with low overhead for a few elements.
 template <typename T, class Step>
 HWY_INLINE void ForEachElement(const Step& step, int64_t count, T* out) {
   namespace hn = hwy::HWY_NAMESPACE;

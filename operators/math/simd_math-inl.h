@@ -1,5 +1,5 @@
-// Elementary functions of a vector of float or double, for the files that are
-// compiled once for every instruction set (see design/0004): included after
+// Elementary functions of a vector of float or double. For files that are
+// compiled for every instruction set (design/kernels.md): include this after
 // hwy/highway.h, once for each.
 #if defined(SLUICE_SIMD_MATH_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #if defined(HWY_TARGET_TOGGLE)
@@ -15,20 +15,20 @@ HWY_BEFORE_NAMESPACE();
 namespace sluice::operators::math {
 namespace HWY_NAMESPACE {
 
-// Highway's functions have a range; these take every number. NaN gives NaN.
+// These accept every number; Highway's have a limited domain. NaN stays NaN.
 
-// e^x within 2 units in the last place; infinity past the range.
+// Returns e^x within 2 units in the last place, infinity past the range.
 template <class D, class V>
 HWY_INLINE V SimdExp(D d, V x) {
   namespace hn = hwy::HWY_NAMESPACE;
   using T = hn::TFromD<D>;
-  // e to that is infinite, but still within Highway's range.
+  // e^most is infinite, and `most` is within Highway's range.
   const V most = hn::Set(d, static_cast<T>(sizeof(T) == 4 ? 104.0 : 1000.0));
   const V result = hn::Exp(d, hn::IfThenElse(hn::Gt(x, most), most, x));
   return hn::IfThenElse(hn::Eq(x, x), result, x);
 }
 
-// 1 / (1 + e^-x) within 4 units in the last place, also where it is tiny.
+// Returns 1 / (1 + e^-x) within 4 units in the last place, also if it is tiny.
 template <class D, class V>
 HWY_INLINE V SimdSigmoid(D d, V x) {
   namespace hn = hwy::HWY_NAMESPACE;
@@ -38,15 +38,15 @@ HWY_INLINE V SimdSigmoid(D d, V x) {
   return hn::Div(numerator, hn::Add(one, small));
 }
 
-// Within 4 units in the last place.
+// Returns tanh x within 4 units in the last place.
 template <class D, class V>
 HWY_INLINE V SimdTanh(D d, V x) {
   namespace hn = hwy::HWY_NAMESPACE;
   return hn::IfThenElse(hn::Eq(x, x), hn::Tanh(d, x), x);
 }
 
-// The natural logarithm within 4 units in the last place; -infinity of 0, NaN
-// of what is less.
+// Returns the natural logarithm within 4 units in the last place: -infinity for
+// 0, NaN for negative numbers.
 template <class D, class V>
 HWY_INLINE V SimdLog(D d, V x) {
   namespace hn = hwy::HWY_NAMESPACE;

@@ -1,5 +1,5 @@
-// Vectors of T that are not full: the ends of rows. Included once for every
-// instruction set.
+// Loads and stores partial vectors of T, for the ends of rows. Included once
+// for every instruction set.
 #if defined(SLUICE_OPERATORS_MATH_SIMD_PARTS_INL_H_) == \
     defined(HWY_TARGET_TOGGLE)
 #ifdef SLUICE_OPERATORS_MATH_SIMD_PARTS_INL_H_
@@ -24,7 +24,7 @@ using V = hn::Vec<Tag<T>>;
 template <typename T>
 constexpr int64_t kLanes = hn::MaxLanes(Tag<T>());
 
-// The first `count` values from p, and `rest` in the lanes after them.
+// Loads `count` values from p; the lanes after them are `rest`.
 template <typename T>
 HWY_INLINE V<T> LoadPart(const T* p, int64_t count, T rest) {
   const Tag<T> d;
@@ -41,7 +41,7 @@ HWY_INLINE V<T> LoadPart(const T* p, int64_t count, T rest) {
 #endif
 }
 
-// p[:count] = the first `count` lanes.
+// Stores the first `count` lanes to p[:count].
 template <typename T>
 HWY_INLINE void StorePart(V<T> v, T* p, int64_t count) {
   const Tag<T> d;

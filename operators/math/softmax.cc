@@ -4,12 +4,12 @@
 
 #include <math.h>
 
-// Three passes over each row: its maximum, the exponentials and their sum, the
-// quotients. Vectors hold neighbours in the row, or neighbouring columns where
-// these lie side by side.
+// Each row takes three passes: its maximum, the exponentials and their sum, the
+// quotients. Vectors hold adjacent elements of the row or, if contiguous,
+// adjacent columns.
 //
-// At most one element of a softmax is above a half. Near 1 it has no digits
-// left for the logarithm, nor for 1 less it: both come from the other elements.
+// At most one element of a softmax is above 1/2. Near 1 it has no digits left
+// for its logarithm or for 1 minus it: the others determine both.
 //
 // HWY_TARGET_INCLUDE makes this file include itself once for every
 // instruction set.
@@ -28,10 +28,10 @@ namespace sluice::operators::math {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Sums of exponentials below this have one maximum.
+// Sums of exponentials below this have a single maximum.
 constexpr double kOneMaximum = 1.5;
 
-// The logarithm of `sum`, of which `rest` is what is not the maximum's 1.
+// Returns the logarithm of `sum`; `rest` is `sum` without the maximum's 1.
 HWY_INLINE float LogOfSum(float sum, float rest) {
   return sum < kOneMaximum ? ::log1pf(rest) : ::logf(sum);
 }
@@ -57,7 +57,7 @@ HWY_INLINE T Maximum(const T* x, int64_t size) {
   return hn::GetLane(hn::MaxOfLanes(d, maxima));
 }
 
-// Softmax of one row; gives its maximum and the sum of the exponentials.
+// Computes the softmax of one row, its maximum and the sum of the exponentials.
 template <typename T>
 HWY_INLINE void SoftmaxRow(
     const T* x, int64_t size, T* out, T* maximum, T* exponentials) {
@@ -68,7 +68,7 @@ HWY_INLINE void SoftmaxRow(
   for (int64_t i = 0; i < size; i += kLanes<T>) {
     const V<T> e =
         SimdExp(d, hn::Sub(LoadPart(x + i, size - i, kLowest<T>), max));
-    // Behind the row they are 0, or NaN as the whole row is.
+    // Lanes after the row are 0, or NaN if the whole row is.
     sums = hn::Add(sums, e);
     StorePart(e, out + i, size - i);
   }
@@ -80,7 +80,7 @@ HWY_INLINE void SoftmaxRow(
   }
 }
 
-// Softmax of `count` columns side by side, at most a vector.
+// Computes the softmax of `count` adjacent columns, at most a vector.
 template <typename T>
 HWY_INLINE void SoftmaxColumns(
     const T* x, int64_t size, int64_t inner, int64_t count, T* out) {
@@ -102,8 +102,8 @@ HWY_INLINE void SoftmaxColumns(
   }
 }
 
-// The logarithm of the softmax of one row: x - maximum, less the logarithm of
-// the sum of the exponentials.
+// Computes the logarithm of the softmax of one row: x - maximum, minus the
+// logarithm of the sum of the exponentials.
 template <typename T>
 HWY_INLINE void LogSoftmaxRow(const T* x, int64_t size, T* out) {
   const Tag<T> d;
@@ -123,7 +123,7 @@ HWY_INLINE void LogSoftmaxRow(const T* x, int64_t size, T* out) {
   }
 }
 
-// The same of `count` columns.
+// Computes the logarithm of the softmax of `count` adjacent columns.
 template <typename T>
 HWY_INLINE void LogSoftmaxColumns(
     const T* x, int64_t size, int64_t inner, int64_t count, T* out) {
@@ -148,15 +148,15 @@ HWY_INLINE void LogSoftmaxColumns(
   }
 }
 
-// The sums of x_grad = (grad - sum of grad * out) * out. From all grads, that
-// of the element above a half is subtracted.
+// The sums for x_grad = (grad - sum of grad * out) * out. The grad of the
+// element above 1/2 is subtracted from all grads.
 template <typename T>
 struct GradTerms {
-  static constexpr T kPad = 0;  // out after the end of a row
+  static constexpr T kPad = 0;  // out past the end of a row
   const Tag<T> d;
-  V<T> base;      // grad of the element above a half, or 0
-  V<T> products;  // grad * out of the others
-  V<T> rest;      // out of the others
+  V<T> base;      // grad of the element above 1/2, or 0
+  V<T> products;  // grad * out of other elements
+  V<T> rest;      // out of other elements
 
   HWY_INLINE GradTerms() : base(hn::Zero(d)), products(base), rest(base) {}
   HWY_INLINE auto IsAboveHalf(V<T> out) const {
@@ -169,7 +169,7 @@ struct GradTerms {
     products = hn::MulAdd(other, grad, products);
     rest = hn::Add(rest, other);
   }
-  // Each lane becomes the sum of all.
+  // Sets each lane to the sum of all lanes.
   HWY_INLINE void AddLanes() {
     base = hn::SumOfLanes(d, base);
     products = hn::SumOfLanes(d, products);
@@ -186,10 +186,10 @@ struct GradTerms {
 // The sums for the logarithm's x_grad = grad - exp(out) * the sum of grad.
 template <typename T>
 struct LogGradTerms {
-  static constexpr T kPad = kLowest<T>;  // out after the end of a row
+  static constexpr T kPad = kLowest<T>;  // out past the end of a row
   const Tag<T> d;
   V<T> sum;   // grad
-  V<T> rest;  // grad of all whose exp(out) is not above a half
+  V<T> rest;  // grad where exp(out) is at most 1/2
 
   HWY_INLINE LogGradTerms() : sum(hn::Zero(d)), rest(sum) {}
   HWY_INLINE auto IsAboveHalf(V<T> out) const {
@@ -233,7 +233,7 @@ HWY_INLINE void GradRow(const T* out, const T* grad, int64_t size, T* x_grad) {
   }
 }
 
-// The same of `count` columns.
+// Computes the gradient of `count` adjacent columns.
 template <typename Terms, typename T>
 HWY_INLINE void GradColumns(const T* out,
                             const T* grad,
@@ -252,7 +252,7 @@ HWY_INLINE void GradColumns(const T* out,
   }
 }
 
-// One row where `inner` is 1, else `count` columns.
+// Runs one row if `inner` is 1, otherwise `count` columns.
 template <typename T>
 HWY_INLINE void RunPart(SoftmaxStep step,
                         const T* x,
@@ -280,8 +280,8 @@ HWY_INLINE void RunPart(SoftmaxStep step,
   }
 }
 
-// Rows [begin, end) with inner size 1; else blocks [begin, end) of columns.
-// `grad` is null where there is no gradient.
+// Runs rows [begin, end) if the inner size is 1, otherwise blocks [begin, end)
+// of columns. `grad` is null if there is no gradient.
 template <typename T>
 HWY_INLINE void RunSoftmax(SoftmaxStep step,
                            const SoftmaxDims& dims,
@@ -304,7 +304,7 @@ HWY_INLINE void RunSoftmax(SoftmaxStep step,
   }
 }
 
-// The sum of the elements of a softmax that are not above a half.
+// Returns the sum of the elements of a softmax that are at most 1/2.
 template <typename T>
 HWY_INLINE T SumOfRest(const T* softmax, int64_t size) {
   const Tag<T> d;
@@ -330,7 +330,7 @@ HWY_INLINE void RunCrossEntropy(int64_t begin,
     const T* x = logits + row * size;
     T max, sum;
     SoftmaxRow(x, size, softmax + row * size, &max, &sum);
-    // Minus the logarithm of softmax is log_sum - (x - max).
+    // -log(softmax) is log_sum - (x - max).
     const T rest =
         sum < kOneMaximum ? sum * SumOfRest(softmax + row * size, size) : T{0};
     const T log_sum = LogOfSum(sum, rest);
@@ -345,11 +345,11 @@ HWY_INLINE void RunCrossEntropy(int64_t begin,
     const V<T> half_max = hn::Set(d, max / 2);
     const V<T> half_log_sum = hn::Set(d, log_sum / 2);
     for (int64_t i = 0; i < size; i += kLanes<T>) {
-      // By halves, for x - max may overflow.
+      // The difference is halved, as x - max may overflow.
       const V<T> part =
           hn::MulSub(LoadPart(x + i, size - i, max), half, half_max);
       const V<T> weight = LoadPart(weights + i, size - i, T{0});
-      // A class that is masked by -infinity has no share where its label is 0.
+      // A class that is masked by -infinity adds nothing if its label is 0.
       const auto masked = hn::And(hn::Eq(weight, hn::Zero(d)),
                                   hn::Eq(part, hn::Set(d, kLowest<T>)));
       const V<T> term = hn::IfThenZeroElse(masked, hn::Sub(half_log_sum, part));
@@ -359,13 +359,13 @@ HWY_INLINE void RunCrossEntropy(int64_t begin,
   }
 }
 
-// Adds the gradient of a row's loss: (softmax - 1 where the label is) * grad.
+// Adds a row's gradient: (softmax, minus 1 at the label) * grad.
 template <typename T>
 HWY_INLINE void AddHardGrad(
     const T* softmax, int64_t size, int64_t label, T grad, T* logits_grad) {
   const Tag<T> d;
   const T before = logits_grad[label];
-  V<T> rest = hn::Zero(d);  // of the elements that are not above a half
+  V<T> rest = hn::Zero(d);  // the sum of elements up to 1/2
   for (int64_t i = 0; i < size; i += kLanes<T>) {
     const int64_t left = size - i;
     const V<T> y = LoadPart(softmax + i, left, T{0});
@@ -376,12 +376,12 @@ HWY_INLINE void AddHardGrad(
         logits_grad + i, left);
   }
   const T own = softmax[label] > T{0.5} ? -Sum<T>(rest) : softmax[label] - 1;
-  // Not what stands there less the gradient: infinity less infinity is NaN.
+  // Subtracting from the new value could be infinity - infinity, which is NaN.
   logits_grad[label] = before + own * grad;
 }
 
-// Adds (softmax * the sum of the weights - weights) * grad. In the element
-// above a half, what both terms share is left out.
+// Adds (softmax * the sum of the weights - weights) * grad. For the element
+// above 1/2, the part that cancels is omitted.
 template <typename T>
 HWY_INLINE void AddSoftGrad(
     const T* softmax, int64_t size, const T* weights, T grad, T* logits_grad) {
@@ -491,7 +491,7 @@ auto Choose(F32 f32, F64 f64) {
   }
 }
 
-// Below some 10 us of work a second thread costs more than it saves.
+// Below about 10 us of work, a second thread costs more than it saves.
 int64_t RowsAtOnce(int64_t elements) {
   return 1 + 16'384 / (1 + elements);
 }

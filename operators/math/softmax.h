@@ -4,20 +4,20 @@
 
 #include "sluice/platform/export.h"
 
-// Functions on host memory, on ParallelFor, with the same bits for any number
-// of threads. T: float, double. NaN among the values of a softmax makes all of
-// them NaN, as does an infinity.
+// Functions on host memory, through ParallelFor. The bits do not depend on the
+// number of threads. T: float, double. If any value of a softmax is NaN or
+// infinite, all results are NaN.
 namespace sluice::operators::math {
 
-// A tensor [outer, size, inner]; the softmax runs over `size`.
+// A tensor [outer, size, inner]. The softmax is over `size`.
 struct SoftmaxDims {
   int64_t outer = 1, size = 1, inner = 1;
 
-  // Columns of an outer index that one thread takes at a time.
+  // The columns that one thread processes together.
   static constexpr int64_t kColumnBlock = 64;
 };
 
-// What the loops of the first four functions below compute.
+// The first four functions below, for their shared loops.
 enum class SoftmaxStep : uint8_t { kSoftmax, kGrad, kLogSoftmax, kLogGrad };
 
 // out = exp(x - max) / sum of exp(x - max).
@@ -31,8 +31,8 @@ SLUICE_API void SoftmaxGrad(const SoftmaxDims& dims,
                             const T* out_grad,
                             T* x_grad);
 
-// out = x - max - log(sum of exp(x - max)): the logarithm of the softmax, also
-// where that is too small for T. `out` may be `x`.
+// out = x - max - log(sum of exp(x - max)). This is the logarithm of the
+// softmax, even if the softmax is too small for T. `out` may be `x`.
 template <typename T>
 SLUICE_API void LogSoftmax(const SoftmaxDims& dims, const T* x, T* out);
 
@@ -43,8 +43,8 @@ SLUICE_API void LogSoftmaxGrad(const SoftmaxDims& dims,
                                const T* out_grad,
                                T* x_grad);
 
-// The labels of [rows, size] logits: one index in [0, size) for each row, or
-// `ignored`, or else a weight for each logit.
+// The labels of [rows, size] logits: for each row an index in [0, size) or
+// `ignored`; alternatively a weight for each logit.
 template <typename T>
 struct SoftmaxLabels {
   const int64_t* index = nullptr;
@@ -52,8 +52,8 @@ struct SoftmaxLabels {
   const T* weights = nullptr;  // instead of index
 };
 
-// softmax of each row, and loss[row] = - sum of label * log softmax; 0 where
-// the label is ignored. 0 times the logarithm of 0 is 0.
+// Computes the softmax of each row, and loss[row] = - sum of label * log
+// softmax, or 0 for an ignored label. 0 times the logarithm of 0 counts as 0.
 template <typename T>
 SLUICE_API void SoftmaxCrossEntropy(int64_t rows,
                                     int64_t size,
@@ -62,8 +62,8 @@ SLUICE_API void SoftmaxCrossEntropy(int64_t rows,
                                     T* softmax,
                                     T* loss);
 
-// The gradient of the logits, from that of the losses and of softmax; either
-// may be null, which stands for 0.
+// Computes the gradient of the logits from those of the losses and of softmax.
+// Either may be null, which means 0.
 template <typename T>
 SLUICE_API void SoftmaxCrossEntropyGrad(int64_t rows,
                                         int64_t size,

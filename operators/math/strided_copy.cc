@@ -11,9 +11,9 @@ namespace {
 
 using framework::DDim;
 
-// Below this a second thread costs more than it copies.
+// For fewer bytes, a second thread costs more than it saves.
 constexpr int64_t kShardBytes = 128 << 10;
-// A tile's rows and columns stay in the first-level cache together.
+// The rows and columns of a tile fit into the first-level cache.
 constexpr int64_t kTile = 32;
 
 int64_t CeilDiv(int64_t a, int64_t b) {
@@ -87,7 +87,7 @@ void StridedCopy::Append(const Axis& axis) {
 }
 
 // Pairs the axis that is contiguous at `to` with the one that is contiguous at
-// `from`, if any, so that tiles use whole cache lines on both sides.
+// `from`, if any. Tiles then use whole cache lines on both sides.
 void StridedCopy::ChooseTiles() {
   int best = -1;
   for (int axis = 0; axis < outer_rank_; ++axis) {

@@ -9,16 +9,15 @@
 
 namespace sluice::operators::math {
 
-// Moves a box of elements between two host buffers that hold them in another
-// order or spacing: the work of crop and transpose. Built once from the shape
-// of the box and the distance, in elements, between neighbours along each axis;
-// adjacent axes that both sides hold without a gap become one. Immutable
-// afterwards, so many threads may run one.
+// Copies a box of elements between host buffers with different strides, for
+// crop and transpose. It is constructed from the shape of the box and both
+// strides in elements. Adjacent axes that are contiguous on both sides are
+// merged. Immutable, so that many threads may run it.
 class SLUICE_API StridedCopy {
  public:
   using Strides = std::array<int64_t, framework::DDim::kMaxRank>;
 
-  // Nothing to copy.
+  // Copies nothing.
   StridedCopy() = default;
   // `element_size` is 1, 2, 4 or 8 bytes. `sizes` must be known.
   StridedCopy(const framework::DDim& sizes,
@@ -26,8 +25,8 @@ class SLUICE_API StridedCopy {
               const Strides& to_strides,
               size_t element_size);
 
-  // Copies the box whose first element is at `from` to the one at `to`; the two
-  // must not overlap. Runs on ParallelFor.
+  // Copies the box at `from` to the box at `to`; they must not overlap. Runs
+  // through ParallelFor.
   void operator()(const void* from, void* to) const;
 
  private:
@@ -43,24 +42,24 @@ class SLUICE_API StridedCopy {
   template <typename Unit>
   void CopyTiles(const char* from, char* to, int64_t begin, int64_t end) const;
 
-  // The loops outside of a run or a tile.
+  // The loops around a run or a tile.
   std::array<Axis, framework::DDim::kMaxRank> outer_;
   int outer_rank_ = 0;
   int64_t outer_count_ = 0;
-  // One run: `column_` contiguous on both sides (`row_` is unused), or a matrix
-  // that is copied tile by tile: `column_` contiguous at `to`.
+  // If `contiguous_`, `column_` is a run contiguous on both sides. Otherwise
+  // `row_` and `column_` form a tiled matrix; `column_` is contiguous at `to`.
   Axis row_;
   Axis column_;
   bool contiguous_ = true;
   size_t element_size_ = 1;
 };
 
-// Copies `bytes` between buffers that do not overlap, on ParallelFor.
+// Copies `bytes` between buffers that do not overlap, through ParallelFor.
 SLUICE_API void CopyBytes(const void* from, void* to, size_t bytes);
-// Sets `bytes` at `to` to 0, on ParallelFor.
+// Sets `bytes` at `to` to 0, through ParallelFor.
 SLUICE_API void FillZero(void* to, size_t bytes);
 
-// The strides of a row-major buffer of shape `dims`, in elements.
+// Returns the strides of a row-major buffer of shape `dims`, in elements.
 SLUICE_API StridedCopy::Strides RowMajorStrides(const framework::DDim& dims);
 
 }  // namespace sluice::operators::math

@@ -13,7 +13,7 @@ class AssignCUDAKernel final : public OpKernel {
  public:
   using OpKernel::OpKernel;
 
-  // Nothing is copied where Out looks into the memory of X.
+  // Nothing is copied if Out is an alias of X.
   void Compute(OpKernelContext& context) const override {
     const Tensor& x = context.Input(0);
     Tensor& out = context.AllocateOutput(0, x.dims());

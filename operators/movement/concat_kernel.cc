@@ -13,14 +13,14 @@ using framework::OpKernelConstruction;
 using framework::OpKernelContext;
 using framework::Tensor;
 
-// A part of Out: all of one input.
+// The range of Out that holds one input.
 struct Part {
-  int64_t first = 0;  // its first element in Out
-  DDim sizes;         // [outer, elements side by side]
-  int64_t row = 0;    // of Out: how far the outer ones lie apart
+  int64_t first = 0;  // offset of its first element in Out
+  DDim sizes;         // [outer, contiguous elements]
+  int64_t row = 0;    // stride of the outer index in Out
 };
 
-// `out` is the shape of all parts together.
+// `out` is the shape of the concatenated inputs.
 std::vector<Part> PartsOf(const DDim* inputs,
                           size_t count,
                           const DDim& out,
@@ -62,7 +62,7 @@ class ConcatKernel final : public OpKernel {
     for (size_t i = 0; i < parts_.size(); ++i) {
       if (parts_[i].sizes.numel() == 0) continue;
       const void* x = context.Input(static_cast<int>(i)).raw_data();
-      // One input alone may be what Out looks into.
+      // Out may be an alias of one input.
       if (x == out) continue;
       copies_[i](x, out + static_cast<size_t>(parts_[i].first) * size_);
     }
@@ -70,7 +70,7 @@ class ConcatKernel final : public OpKernel {
 
  private:
   int64_t axis_;
-  size_t size_ = 0;  // of an element
+  size_t size_ = 0;  // element size
   DDim out_dims_;
   std::vector<Part> parts_;
   std::vector<math::StridedCopy> copies_;

@@ -13,8 +13,8 @@ using framework::OpKernelConstruction;
 using framework::OpKernelContext;
 using platform::CUDADeviceContext;
 
-// Where all of one input stands in Out, a matrix of rows of `out_row` elements:
-// `row` of each of them.
+// The elements of one input in Out, which is a matrix with rows of `out_row`
+// elements. The input has `row` elements of each.
 struct Part {
   int64_t first = 0;
   int64_t row = 0;
@@ -31,7 +31,7 @@ class Parts {
   explicit Parts(const OpKernelConstruction& construction)
       : axis_(construction.Attr<int64_t>("axis")) {}
 
-  // Of the first `count` inputs; `out` is the shape of all together.
+  // Plans `count` inputs; `out` is the shape of their concatenation.
   void Prepare(const DDim* inputs, size_t count, const DDim& out) {
     const int axis = static_cast<int>(axis_ < 0 ? axis_ + out.rank() : axis_);
     const int64_t out_row = out.Product(axis, out.rank());
@@ -68,7 +68,7 @@ class ConcatCUDAKernel final : public OpKernel {
     for (size_t i = 0; i < parts_.size(); ++i) {
       const Part part = parts_[i];
       const T* x = context.Input(static_cast<int>(i)).data<T>();
-      // One input alone may be what Out looks into.
+      // Out may be an alias of one input.
       if (x == out) continue;
       platform::ForEach(context.device_context<CUDADeviceContext>(), part.count,
                         [=] __device__(int64_t j) { out[part.At(j)] = x[j]; });

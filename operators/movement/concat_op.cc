@@ -13,7 +13,7 @@ using framework::OpDesc;
 using framework::OpSchema;
 using framework::ShapeHandle;
 
-// The shape of Out.
+// Returns the shape of Out.
 DDim JoinedDims(const InferShapeContext& context) {
   const auto given = context.Attr<int64_t>("axis");
   ShapeHandle out = InferShapeContext::UnknownShape();
@@ -58,7 +58,7 @@ void ConcatGradShape(InferShapeContext& context) {
   context.SetOutput("X@GRAD", inputs[index]);
 }
 
-// One op for each input.
+// There is a gradient op for each input.
 std::vector<OpDesc> ConcatGradient(const OpDesc& forward) {
   std::vector<OpDesc> grads;
   for (const std::string& x : forward.Input("X")) {

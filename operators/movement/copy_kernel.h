@@ -5,8 +5,8 @@
 
 namespace sluice::operators {
 
-// Output 0 is input number kInput, in the planned shape: of ops whose output
-// may look into the memory of that input. Nothing is copied where it does.
+// Copies input kInput to output 0 in the planned shape, for ops whose output
+// may be an alias of that input. Then nothing is copied.
 template <int kInput>
 class CopyKernel : public framework::OpKernel {
  public:

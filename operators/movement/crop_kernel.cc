@@ -47,7 +47,7 @@ int64_t CropBox::FirstAt(const Index* offsets) const {
                    "crop: input Offsets[{}] = {} is negative; expected 0 or "
                    "more",
                    axis, offset);
-    // The shape function made sure that the box is not larger than X.
+    // The shape function has checked that the box is not larger than X.
     SLUICE_ENFORCE(offset <= x_[axis] - box_[axis], ErrorCode::kOutOfRange,
                    "crop.offset_range_at_run",
                    "crop: input Offsets[{}] = {} puts a box of {} past the end "

@@ -5,7 +5,7 @@
 
 namespace sluice::operators {
 
-// X@GRAD = Out@GRAD where X was cut, 0 elsewhere.
+// X@GRAD = Out@GRAD inside the box, 0 elsewhere.
 template <typename T>
 class CropGradKernel<platform::CUDADeviceContext, T> final
     : public framework::OpKernel {

@@ -9,14 +9,13 @@
 
 namespace sluice::operators {
 
-// Where the box of crop is in X: the attributes, the shapes
-// from Prepare on, and the offsets of one call. Owned by its kernel; const once
-// prepared.
+// The position of crop's box in X, from the attributes, the shapes and the
+// offsets of one call. Owned by its kernel; immutable after Prepare.
 class SLUICE_API CropBox {
  public:
   explicit CropBox(const framework::OpKernelConstruction& construction);
 
-  // Shapes of X and of the box, as the shape function left them.
+  // The shapes of X and of the box, from the shape function.
   void Prepare(const framework::DDim& x, const framework::DDim& box);
 
   const framework::DDim& x_dims() const { return x_; }
@@ -24,12 +23,12 @@ class SLUICE_API CropBox {
   const math::StridedCopy::Strides& x_strides() const { return x_strides_; }
   const math::StridedCopy::Strides& strides() const { return strides_; }
 
-  // The index in X of the first element of the box. Raises OutOfRange when
-  // input Offsets puts a part of the box outside of X.
+  // Returns the index in X of the first element of the box. Raises OutOfRange
+  // if input Offsets moves a part of the box outside of X.
   int64_t First(const framework::OpKernelContext& context) const;
 
-  // Copies the box whose first element is at `from` to `to`, on the context's
-  // device, by a copy for each row.
+  // Copies the box whose first element is at `from` to `to` on the context's
+  // device, with one copy for each row.
   void CopyRows(const framework::OpKernelContext& context,
                 const void* from,
                 void* to,
@@ -46,8 +45,8 @@ class SLUICE_API CropBox {
   math::StridedCopy::Strides strides_{};
 };
 
-// Out = the box of X, at any place. On a device it is only a fallback: a kernel
-// of its own needs one launch.
+// Copies the box of X to Out on any place. On a device it is a fallback: a
+// dedicated kernel needs only one launch.
 class CropAnyKernel : public framework::OpKernel {
  public:
   explicit CropAnyKernel(const framework::OpKernelConstruction& construction)
@@ -77,17 +76,17 @@ class CropAnyKernel : public framework::OpKernel {
  private:
   CropBox box_;
   math::StridedCopy copy_;
-  size_t size_ = 0;  // of an element
+  size_t size_ = 0;  // element size
 };
 
-// The kernel of one dtype.
+// CropAnyKernel for one dtype.
 template <typename T>
 class CropKernel final : public CropAnyKernel {
   using CropAnyKernel::CropAnyKernel;
 };
 
-// X@GRAD = Out@GRAD where X was cut, 0 elsewhere. That of CUDADeviceContext is
-// in crop_kernel.cuh.
+// X@GRAD = Out@GRAD inside the box, 0 elsewhere. The kernel of
+// CUDADeviceContext is in crop_kernel.cuh.
 template <typename DeviceContext, typename T>
 class CropGradKernel;
 

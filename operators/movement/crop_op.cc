@@ -15,8 +15,8 @@ using framework::OpSchema;
 using framework::ShapeHandle;
 using Ints = std::vector<int64_t>;
 
-// The box as Y or attribute shape gives it; -1 where it runs to the end of X
-// or is not known yet.
+// Returns the shape of the box from Y or from attribute shape. A size is -1 if
+// the box extends to the end of X or if the size is unknown.
 DDim RequestedShape(const InferShapeContext& context, const ShapeHandle& x) {
   const Ints& shape = context.Attr<Ints>("shape");
   const bool has_y = context.HasInput("Y");
@@ -46,7 +46,7 @@ DDim RequestedShape(const InferShapeContext& context, const ShapeHandle& x) {
   return DDim(shape);
 }
 
-// The offsets given by attribute; empty when input Offsets has them.
+// Returns attribute offsets; it is empty if there is an input Offsets.
 Ints KnownOffsets(const InferShapeContext& context, const ShapeHandle& x) {
   const Ints& offsets = context.Attr<Ints>("offsets");
   if (context.HasInput("Offsets")) {
@@ -69,7 +69,7 @@ Ints KnownOffsets(const InferShapeContext& context, const ShapeHandle& x) {
   return offsets;
 }
 
-// Offsets that are read when the op runs can be checked only so far.
+// Checks what is known of a size before input Offsets is read.
 void CheckSize(const InferShapeContext& context,
                const DDim& x,
                int axis,
@@ -83,7 +83,7 @@ void CheckSize(const InferShapeContext& context,
                   axis, size, axis, x);
 }
 
-// One size of the box, with offset and end checked.
+// Returns one size of the box. Checks its offset and its end.
 int64_t BoxSize(const InferShapeContext& context,
                 const DDim& x,
                 int axis,

@@ -16,7 +16,7 @@ using platform::DType;
 
 namespace {
 
-// X as [outer, size, inner] around `axis`.
+// Views X as [outer, size, inner] around `axis`.
 struct Slices {
   Slices() = default;
   Slices(const DDim& x, int64_t axis_of_x) {
@@ -88,7 +88,7 @@ class GatherKernel final : public OpKernel {
   DDim out_dims_;
 };
 
-// Halves are summed in float, in scratch.
+// float16 and bfloat16 are summed in float32, in scratch.
 template <typename T>
 class GatherGradKernel final : public OpKernel {
  public:

@@ -23,7 +23,7 @@ void RaiseIndex(int64_t position, int64_t value, int64_t size) {
                   position, value, math::IndexRange(size));
 }
 
-// out[o, i, :] = x[o, index[i], :].
+// Computes out[o, i, :] = x[o, index[i], :].
 template <typename T, typename Index>
 struct Gather {
   const T* x;
@@ -82,7 +82,7 @@ class GatherCUDAKernel final : public OpKernel {
                    Tensor* out) const {
     const auto& device = context.device_context<CUDADeviceContext>();
     const platform::DataCheck check(device, size_, &RaiseIndex);
-    if (out->numel() == 0) {  // indices are checked all the same
+    if (out->numel() == 0) {  // indices are still checked
       const Gather<T, Index> gather{nullptr, index, nullptr, size_, 0, 0};
       platform::ForEach(device, indices.numel(), [=] __device__(int64_t i) {
         check.Inside(i, gather.At(i));

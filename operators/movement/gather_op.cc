@@ -14,7 +14,7 @@ using framework::OpDesc;
 using framework::OpSchema;
 using framework::ShapeHandle;
 
-// The shape of Out.
+// Returns the shape of Out.
 DDim PickedDims(const InferShapeContext& context) {
   const ShapeHandle x = context.WithRankAtLeast(context.input("X"), 1);
   const ShapeHandle index = context.input("Index");

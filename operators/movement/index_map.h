@@ -6,27 +6,27 @@
 #include "sluice/operators/math/movement/axis_map.h"
 #include "sluice/platform/export.h"
 
-// slice, pad, expand and tile: each element of Out is one of X, or a constant.
+// slice, pad, expand and tile: elements of Out are elements of X or a constant.
 namespace sluice::operators {
 
-// A dim that may be counted from the end.
+// Returns a dim that may be counted from the end as one from the start.
 SLUICE_API int AxisOf(int64_t axis, int rank);
 
-// The pads before each of `rank` dims, then those after each, of pads for the
-// dims in `axes`: none means all.
+// Returns the pads before each of `rank` dims, followed by those after each.
+// `pads` is for the dims in `axes`; no axes means all dims.
 SLUICE_API std::vector<int64_t> PadsOfAllDims(const std::vector<int64_t>& pads,
                                               const std::vector<int64_t>& axes,
                                               int rank);
 
-// What numpy makes of start:end:step for an axis of `size` elements. Indices
-// past either end are cut, and so are steps.
+// Returns the elements that NumPy selects by start:end:step on an axis of
+// `size` elements. Indices and steps past either end are clipped.
 SLUICE_API math::AxisMap SliceAxis(int64_t size,
                                    int64_t start,
                                    int64_t end,
                                    int64_t step);
 
-// Where the elements of `out` come from in `x`. Both shapes are those that the
-// shape function has agreed to.
+// Returns the elements of `x` that `out` is made of. The shape function has
+// already checked both shapes.
 SLUICE_API math::AxisMaps IndexMapsOf(const framework::KernelQuery& query,
                                       const framework::DDim& x,
                                       const framework::DDim& out);

@@ -143,7 +143,7 @@ AxisMaps IndexMapsOf(const KernelQuery& query, const DDim& x, const DDim& out) {
 
 namespace {
 
-// The element that pad adds; its bytes are the first ones.
+// Returns the element that pad inserts, in the first bytes of the result.
 uint64_t FillValue(const KernelQuery& query) {
   uint64_t element = 0;
   if (query.op.type != "pad") return element;
@@ -179,13 +179,13 @@ class IndexMapKernel final : public OpKernel {
 
  private:
   uint64_t fill_ = 0;
-  size_t size_ = 0;  // of an element
+  size_t size_ = 0;  // element size
   bool none_ = false;
   DDim out_dims_;
   AxisMaps maps_;
 };
 
-// X gives the shape only.
+// X only provides the shape.
 template <typename T>
 class IndexMapGradKernel final : public OpKernel {
  public:
@@ -229,8 +229,8 @@ class IndexMapGradKernel final : public OpKernel {
  private:
   DDim x_dims_;
   AxisMaps maps_;
-  bool empty_ = false;   // Out@GRAD has no elements
-  bool copied_ = false;  // maps_ lead from Out@GRAD to X@GRAD
+  bool empty_ = false;   // Out@GRAD is empty
+  bool copied_ = false;  // maps_ map Out@GRAD to X@GRAD
 };
 
 void AddIndexMapKernels(framework::Registry& registry) {

@@ -67,7 +67,7 @@ class IndexMapCUDAKernel final : public OpKernel {
   AxisMaps maps_;
 };
 
-// X gives the shape only. Sums are made in double.
+// X only provides the shape. Sums are in double.
 template <typename T>
 class IndexMapGradCUDAKernel final : public OpKernel {
  public:

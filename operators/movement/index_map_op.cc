@@ -19,7 +19,7 @@ using framework::OpDesc;
 using framework::OpSchema;
 using Ints = std::vector<int64_t>;
 
-// Attribute `name` has an entry for each of `count` things, or none at all.
+// Requires attribute `name` to have `count` entries or none.
 void RequireEntries(const InferShapeContext& context,
                     const char* name,
                     size_t count) {
@@ -193,7 +193,7 @@ DDim TiledDims(const InferShapeContext& context) {
   return out;
 }
 
-// DDim OutDims(const InferShapeContext&).
+// OutDims is a function DDim(const InferShapeContext&).
 template <auto OutDims>
 void ForwardShape(InferShapeContext& context) {
   context.SetOutput("Out", OutDims(context));
@@ -284,7 +284,7 @@ void TileOperands(OpSchema& op) {
   op.Operand("Repeats", "repeats", "S", "Attribute repeats as a vector.");
 }
 
-// X's rank is Out's.
+// Sets Out to unknown sizes with X's rank.
 void SameRank(InferShapeContext& context) {
   DDim out = context.input("X");
   for (int axis = 0; axis < out.rank(); ++axis) {

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <limits>
 #include <map>
 #include <string>
@@ -7,19 +9,18 @@
 
 #include "sluice/framework/op/op_registry.h"
 #include "sluice/framework/op/op_schema.h"
-#include "sluice/framework/plan/assignment/assignment.h"
 #include "sluice/framework/plan/graph.h"
+#include "sluice/framework/plan/two_labels.h"
 
-// Which images have their channels last, decided for the whole graph: each op
-// that takes both formats has a predicted time in each, and each image costs a
-// transpose where an op that gives it and one that reads it differ. The
-// cheapest assignment wins (framework/plan/assignment/assignment.h).
+// Decides for the whole graph which images have their channels last. Each op
+// that supports both formats has a predicted time in each, and an image costs a
+// transpose if the op that writes it and an op that reads it differ. The
+// cheapest choice is made (framework/plan/two_labels.h).
 namespace sluice::operators {
 namespace {
 
 using framework::ArgDef;
 using framework::ArgVars;
-using framework::AssignmentProblem;
 using framework::Candidate;
 using framework::DDim;
 using framework::Graph;
@@ -28,7 +29,7 @@ using framework::OpDesc;
 using framework::OpFacts;
 using Ints = std::vector<int64_t>;
 
-// Whether an argument of these dims is an image. Filters are the same in both
+// Whether an argument with these dims is an image. Filters are equal in both
 // formats.
 bool IsImage(const std::string& argument, const DDim& dims) {
   return dims.rank() == 4 && argument != "Filter" && argument != "Filter@GRAD";
@@ -52,7 +53,7 @@ std::vector<std::string> Images(const Graph& graph, const OpDesc& op) {
   return images;
 }
 
-// Whether an op can do its work with the channels last.
+// Whether an op can run with channels last.
 bool CanTurn(const Graph& graph, const OpFacts& op) {
   const auto images = Images(graph, op.desc);
   if (images.empty()) return false;
@@ -61,8 +62,8 @@ bool CanTurn(const Graph& graph, const OpFacts& op) {
     return std::all_of(op.inputs.begin(), op.inputs.end(),
                        [](const DDim& dims) { return dims.rank() == 4; });
   }
-  // A broadcast image is transposed like the others; a tensor of one element is
-  // the same in both layouts.
+  // A broadcast image is transposed like the others. A tensor of one element is
+  // equal in both formats.
   const bool makes_image = op.outputs[0].rank() == 4;
   const auto turns = [](const DDim& dims) {
     return dims.rank() == 4 || dims.numel() == 1;
@@ -71,7 +72,7 @@ bool CanTurn(const Graph& graph, const OpFacts& op) {
          std::all_of(op.inputs.begin(), op.inputs.end(), turns);
 }
 
-// One channel or one pixel: both formats are the same.
+// Whether both formats have the same order: there is one channel or one pixel.
 bool SameInBoth(const DDim& nchw) {
   return nchw[1] == 1 || nchw[2] * nchw[3] == 1;
 }
@@ -80,8 +81,8 @@ DDim ChannelsLast(const DDim& nchw) {
   return {nchw[0], nchw[2], nchw[3], nchw[1]};
 }
 
-// What an attribute says about the dims of images: which one, or a list with an
-// entry for each.
+// Converts an attribute about the dims of images to channels last: a dim, or a
+// list with an entry for each dim.
 template <typename T>
 void TurnDims(T* /*value*/) {}
 void TurnDims(int64_t* dim) {
@@ -106,7 +107,7 @@ void TurnFormat(const framework::OpSchema& schema, OpDesc* op) {
   }
 }
 
-// The transpose or, where both formats lie the same, the reshape of an image.
+// Returns an image's transpose, or a reshape if the elements' order is equal.
 OpDesc Move(const DDim& nchw,
             const DDim& to,
             const Ints& axes,
@@ -116,7 +117,7 @@ OpDesc Move(const DDim& nchw,
   op.inputs = {{"X", {from_var}}};
   op.outputs = {{"Out", {to_var}}};
   if (SameInBoth(nchw)) {
-    op.type = "reshape";  // looks at the same memory
+    op.type = "reshape";  // an alias of the same memory
     op.attributes["shape"] = Ints(to.begin(), to.end());
   } else {
     op.type = "transpose";
@@ -131,7 +132,7 @@ OpDesc MoveToChannelsLast(const DDim& nchw,
   return Move(nchw, ChannelsLast(nchw), {0, 2, 3, 1}, from_var, to_var);
 }
 
-// What is known of an op with its images turned.
+// Returns the facts about an op with its images converted to channels last.
 OpFacts Turned(OpFacts op) {
   TurnFormat(*op.schema, &op.desc);
   const auto turn = [](const std::vector<ArgDef>& defs, auto vars_of,
@@ -155,7 +156,7 @@ OpFacts Turned(OpFacts op) {
   return op;
 }
 
-// Ops in the order of the graph that run with the channels last.
+// Converts ops, in the order of the graph, to channels last.
 class Chain {
  public:
   Chain(Graph& graph, const std::vector<int>& ids) : graph_(graph), ids_(ids) {
@@ -184,7 +185,7 @@ class Chain {
   }
 
  private:
-  // Shapes are looked at as well as contents.
+  // An op outside needs NCHW images even if it reads only their shapes.
   void NoteOutsider(const OpDesc& op) {
     for (const auto& [argument, vars] : op.inputs) {
       for (const std::string& var : vars) {
@@ -219,20 +220,20 @@ class Chain {
     }
   }
 
-  // Makes the image with its channels last in front of op `id`.
+  // Inserts before op `id` the conversion of an image to channels last.
   void Enter(int id, const std::string& var) {
     turned_[var] = graph_.NewName(var);
     graph_.InsertBefore(
         id, MoveToChannelsLast(graph_.dims(var), var, turned_[var]));
   }
-  // Makes the image as it was behind op `id`.
+  // Inserts after op `id` the conversion of an image back to NCHW.
   void Leave(int id, const std::string& var, const DDim& dims) {
     graph_.InsertBehind(id, Move(dims, dims, {0, 3, 1, 2}, turned_[var], var));
   }
 
   Graph& graph_;
   std::vector<int> ids_;
-  // Images that others make, that others see as well, and the rest.
+  // Images written outside; written inside and read outside; used inside.
   std::set<std::string> entering_, leaving_, inside_;
   std::map<std::string, std::string> turned_;
 };
@@ -245,9 +246,8 @@ bool Fits(const KernelHint& hint,
   return framework::HintFits(hint, *candidate.kernel, candidate.place, layout);
 }
 
-// The problem of which ops to turn. Each op that can be turned is a node with
-// the choices NCHW and NHWC; each of their images is one with the choices NCHW,
-// NHWC and both, of which an op's output has one for nothing.
+// The problem of which ops to convert: each op that can be converted is a node,
+// and each image is a group of the ops that write or read it. Label 1 is NHWC.
 class FormatProblem {
  public:
   explicit FormatProblem(Graph& graph) : graph_(graph) {
@@ -255,18 +255,31 @@ class FormatProblem {
       if (CanTurn(graph, graph.op(id)) && graph.MayChange(id)) AddOp(id);
     }
     for (const int id : graph.order()) {
-      if (node_of_op_.count(id) == 0) NoteOutsider(graph.op(id).desc);
+      if (costs_.count(id) == 0) NoteOutsider(graph.op(id).desc);
     }
   }
 
-  // The ops that run with the channels last, in the order of the graph.
+  // Returns the ops to run with channels last, in the order of the graph.
   std::vector<int> Solve() {
+    framework::TwoLabels problem;
+    const int fixed = problem.AddNode(0, kNever);
+    std::map<int, int> nodes;
+    for (const auto& [id, costs] : costs_) {
+      nodes[id] = problem.AddNode(costs.first, costs.second);
+    }
+    for (const auto& [var, image] : images_) {
+      std::vector<int> group;
+      for (const int id : image.ops) {
+        group.push_back(nodes.at(id));
+      }
+      if (image.is_nchw) group.push_back(fixed);
+      problem.AddGroup(std::move(group), SecondsToMove(var));
+    }
+    const std::vector<uint8_t> labels = problem.Solve();
     std::vector<int> turned;
-    if (node_of_op_.empty()) return turned;
-    const auto solution = framework::Solve(problem_);
     for (const int id : graph_.order()) {
-      const auto node = node_of_op_.find(id);
-      if (node != node_of_op_.end() && solution.choices[node->second] == 1) {
+      const auto node = nodes.find(id);
+      if (node != nodes.end() && labels[node->second] == 1) {
         turned.push_back(id);
       }
     }
@@ -274,53 +287,51 @@ class FormatProblem {
   }
 
  private:
+  struct Image {
+    std::vector<int> ops;  // that write or read it and may be turned
+    bool is_nchw = false;  // others write or read it, too
+  };
+
   void AddOp(int id) {
     const framework::PreparedOp& op = graph_.op(id);
-    const auto [as_it_is, turned] = SecondsOf(op);
-    const int node = problem_.AddNode({as_it_is, turned});
-    node_of_op_[id] = node;
+    auto& costs = costs_[id] = SecondsOf(op);
     for (const auto& [argument, vars] : op.desc.inputs) {
       for (const std::string& var : vars) {
         if (!IsImage(argument, graph_.dims(var))) continue;
-        problem_.AddEdge(node, NodeOfImage(var), {0, kNever, 0, kNever, 0, 0});
+        ImageOf(var).ops.push_back(id);
+        // One transposed image would not do for all that it becomes.
+        if (Changes(var) && std::isfinite(costs.first)) costs.second = kNever;
       }
     }
     for (const auto& [argument, vars] : op.desc.outputs) {
       for (const std::string& var : vars) {
-        if (!IsImage(argument, graph_.dims(var))) continue;
-        const double move = SecondsToMove(var);
-        problem_.AddEdge(node, NodeOfImage(var),
-                         {0, move, move, move, 0, move});
+        if (IsImage(argument, graph_.dims(var))) ImageOf(var).ops.push_back(id);
       }
     }
   }
 
-  int NodeOfImage(const std::string& var) {
-    const auto [position, added] = node_of_image_.try_emplace(var, -1);
-    if (!added) return position->second;
-    std::vector<double> costs = {0, 0, 0};
+  Image& ImageOf(const std::string& var) {
+    const auto [position, added] = images_.try_emplace(var);
+    Image& image = position->second;
+    if (!added) return image;
     const int writer = graph_.Writer(var);
-    const bool changes = writer < 0 || graph_.IsPersistable(var);
-    if (changes && graph_.LastWriter(var) >= 0) {
-      // One transposed image would not do for all that it becomes.
-      costs = {0, kNever, kNever};
-    } else if (writer < 0 || node_of_op_.count(writer) == 0) {
-      const double move = SecondsToMove(var);
-      costs = {0, move, move};
-    } else if (!graph_.IsInternal(var)) {
-      costs = {0, kNever, 0};
-    }
-    return position->second = problem_.AddNode(std::move(costs));
+    image.is_nchw = Changes(var) || writer < 0 || costs_.count(writer) == 0 ||
+                    !graph_.IsInternal(var);
+    return image;
   }
 
-  // It reads images as they are written down, or looks at their shapes.
+  // Whether the variable changes: then one transposed image is not enough.
+  bool Changes(const std::string& var) const {
+    return (graph_.Writer(var) < 0 || graph_.IsPersistable(var)) &&
+           graph_.LastWriter(var) >= 0;
+  }
+
+  // An op that is not a node needs its images, or their shapes, in NCHW.
   void NoteOutsider(const OpDesc& op) {
     for (const auto& [argument, vars] : op.inputs) {
       for (const std::string& var : vars) {
-        const auto node = node_of_image_.find(var);
-        if (node != node_of_image_.end()) {
-          problem_.nodes[node->second][1] = kNever;
-        }
+        const auto image = images_.find(var);
+        if (image != images_.end()) image->second.is_nchw = true;
       }
     }
   }
@@ -334,20 +345,20 @@ class FormatProblem {
     const Candidate* best = graph_.Predict(facts);
     double& seconds = seconds_to_move_[nchw.numel()];
     seconds = kNever;
-    // An op more has to save more than the estimates err: an image is moved
-    // only where that is worth half as much again.
+    // The saving must exceed the errors of the predictions, so that the time of
+    // a transpose is multiplied by 1.5.
     if (best != nullptr) seconds = 1.5 * best->seconds;
     return seconds;
   }
 
-  // What the op takes as it is, and turned. Hints decide where only one way
-  // obeys them, also those that wait.
+  // Returns the op's times in NCHW and in NHWC. If only one of them satisfies a
+  // hint, also a pending one, the hint decides.
   std::pair<double, double> SecondsOf(OpFacts op) {
     op.hints = op.all_hints;
     const Candidate* as_it_is = graph_.Predict(op);
     const Candidate* turned = graph_.Predict(Turned(op));
     if (as_it_is == nullptr && turned == nullptr) {
-      // They want what only a later pass makes of it.
+      // The hints may be about an op that only a later pass creates.
       std::erase_if(op.hints, [&](auto* hint) {
         return hint->Wants() &&
                !framework::NamesKernelOf(*hint, op.desc.type, op.dtype);
@@ -370,10 +381,9 @@ class FormatProblem {
   }
 
   Graph& graph_;
-  AssignmentProblem problem_;
-  std::map<int, int> node_of_op_;
-  std::map<std::string, int> node_of_image_;
-  std::map<int64_t, double> seconds_to_move_;  // by elements
+  std::map<int, std::pair<double, double>> costs_;  // in NCHW and NHWC, by op
+  std::map<std::string, Image> images_;
+  std::map<int64_t, double> seconds_to_move_;  // by numel
 };
 
 int AssignLayouts(Graph& graph) {
@@ -385,7 +395,7 @@ int AssignLayouts(Graph& graph) {
 
 }  // namespace
 
-// After the fusions, whose ops have the times that count.
+// Runs after the fusions: the times of the fused ops count.
 REGISTER_PASS(channels_last, 25, AssignLayouts);
 
 }  // namespace sluice::operators

@@ -15,7 +15,7 @@ using framework::OpKernelContext;
 using framework::Tensor;
 using platform::DType;
 
-// The ids, checked: raises OutOfRange for one that is no row of W.
+// Returns the ids. Raises OutOfRange for an id that is no row of W.
 template <typename Index>
 const Index* ReadIds(const OpKernelContext& context,
                      const Tensor& ids,

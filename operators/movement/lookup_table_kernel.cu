@@ -22,7 +22,7 @@ void RaiseId(int64_t position, int64_t value, int64_t rows) {
                   position, value, rows);
 }
 
-// out[i, :] = w[ids[i], :], or 0 for the id `padding`.
+// Computes out[i, :] = w[ids[i], :], or 0 for the id `padding`.
 template <typename T, typename Index>
 struct Lookup {
   const T* w;
@@ -63,7 +63,7 @@ class LookupTableCUDAKernel final : public OpKernel {
     const auto& device = context.device_context<CUDADeviceContext>();
     const DataCheck check(device, w_dims_[0], &RaiseId);
     T* out = context.AllocateOutput(0, out_dims_).template data<T>();
-    if (w_dims_[1] == 0) {  // ids are checked all the same
+    if (w_dims_[1] == 0) {  // ids are still checked
       platform::ForEach(device, context.Input(1).numel(),
                         [=] __device__(int64_t i) {
                           check.Inside(i, static_cast<int64_t>(ids[i]));

@@ -9,7 +9,7 @@ class ReshapeKernel final : public CopyKernel<0> {
   using CopyKernel<0>::CopyKernel;
 };
 
-// X, which gives the shape only, comes first.
+// Input 0 is X, which only provides the shape.
 template <typename T>
 class ReshapeGradKernel final : public CopyKernel<1> {
   using CopyKernel<1>::CopyKernel;

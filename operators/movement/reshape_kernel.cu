@@ -11,8 +11,8 @@ using framework::OpKernelConstruction;
 using framework::OpKernelContext;
 using framework::Tensor;
 
-// Output 0 is input number kInput in another shape; nothing is copied where it
-// looks into that input's memory.
+// Copies input kInput to output 0 in another shape. Nothing is copied if the
+// output is an alias of that input.
 template <typename T, int kInput>
 class CopyCUDAKernel : public OpKernel {
  public:
@@ -41,7 +41,7 @@ class ReshapeCUDAKernel final : public CopyCUDAKernel<T, 0> {
   using CopyCUDAKernel<T, 0>::CopyCUDAKernel;
 };
 
-// X, which gives the shape only, comes first.
+// Input 0 is X, which only provides the shape.
 template <typename T>
 class ReshapeGradCUDAKernel final : public CopyCUDAKernel<T, 1> {
   using CopyCUDAKernel<T, 1>::CopyCUDAKernel;

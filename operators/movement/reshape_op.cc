@@ -15,7 +15,7 @@ using framework::OpSchema;
 using framework::ShapeHandle;
 using Ints = std::vector<int64_t>;
 
-// The product of some sizes; -1 once one of them is unknown.
+// The product of some sizes, or -1 if one is unknown.
 class SizeProduct {
  public:
   void Multiply(const InferShapeContext& context, int64_t size) {
@@ -35,8 +35,8 @@ class SizeProduct {
   int64_t value_ = 1;
 };
 
-// Checks the entries and copies them, with the sizes of X where they are 0.
-// Returns the axis to infer, or -1.
+// Checks the entries and copies them; an entry of 0 becomes X's size. Returns
+// the axis to infer, or -1.
 int ReadShape(const InferShapeContext& context, const DDim& x, DDim* out) {
   const Ints& shape = context.Attr<Ints>("shape");
   context.Require(shape.size() <= DDim::kMaxRank, "reshape.rank",
@@ -73,8 +73,8 @@ void ReshapeShape(InferShapeContext& context) {
   const int inferred = ReadShape(context, x, &out);
   if (!x.rank_known()) return context.SetOutput("Out", out);
 
-  // Copied dims stand on both sides; what is left must have as many elements.
-  // So the others are never 0, and unknown dims may be copied.
+  // Copied dims are in both shapes; the products of the other dims must be
+  // equal. The given ones are never 0, and a copied dim may be unknown.
   SizeProduct given;
   SizeProduct rest;
   for (int axis = 0; axis < out.rank(); ++axis) {

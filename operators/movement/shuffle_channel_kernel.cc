@@ -20,8 +20,8 @@ bool ChannelsLast(const KernelQuery& query) {
   return query.Attr<std::string>("data_format") == "NHWC";
 }
 
-// X seen as [outer, group, channels of a group, inner], with the two in the
-// middle the other way round in Out.
+// Views X as [outer, group, channels of a group, inner] and swaps the middle
+// dims.
 class ShuffleChannelKernel final : public OpKernel {
  public:
   using OpKernel::OpKernel;
@@ -59,12 +59,12 @@ class ShuffleChannelKernel final : public OpKernel {
  private:
   DDim dims_;
   int64_t outer_ = 0, group_ = 1, of_group_ = 0;
-  bool interleaves_ = false;  // channels of 4 bytes that follow one another
-  math::StridedCopy copy_;    // else
+  bool interleaves_ = false;  // for contiguous channels of 4 bytes
+  math::StridedCopy copy_;    // otherwise
 };
 
-// Planes are copied whole, channels of a pixel in vectors where that is known
-// how, else one by one.
+// Planes are copied whole. Channels of a pixel are moved in vectors if that is
+// implemented, otherwise one by one.
 KernelWork Work(const KernelQuery& query) {
   KernelWork work = framework::DefaultKernelWork(query);
   if (ChannelsLast(query)) {

@@ -6,8 +6,8 @@
 #include "sluice/framework/plan/graph.h"
 
 // Networks with groups of channels (ShuffleNet) mix them by a reshape to
-// [n, group, k, h, w], a transpose of the two dims and a reshape back. That is
-// one op here, which can have its channels last as the convolutions around it.
+// [n, group, k, h, w], a transpose of the two dims and a reshape back. This
+// pass makes them one op, which supports channels last like convolutions.
 namespace sluice::operators {
 namespace {
 
@@ -16,7 +16,7 @@ using framework::Graph;
 using framework::OpDesc;
 using Ints = std::vector<int64_t>;
 
-// The op of `type` that alone reads `var`.
+// Returns the op of `type` that is the only reader of `var`.
 std::optional<int> OnlyReaderOf(const Graph& graph,
                                 const std::string& var,
                                 const std::string& type) {
@@ -25,7 +25,7 @@ std::optional<int> OnlyReaderOf(const Graph& graph,
   return fits ? reader : std::nullopt;
 }
 
-// Whether `split` is images of `dims` with their channels in groups.
+// Whether `split` is the shape of images of `dims` with channels in groups.
 bool SplitsChannels(const DDim& dims, const DDim& split) {
   return dims.rank() == 4 && split.rank() == 5 && dims[0] == split[0] &&
          dims[1] == split[1] * split[2] && dims[2] == split[3] &&
@@ -70,7 +70,7 @@ int FindChannelShuffles(Graph& graph) {
 
 }  // namespace
 
-// Before the layouts are assigned.
+// Runs before layouts are assigned.
 REGISTER_PASS(find_channel_shuffles, 5, FindChannelShuffles);
 
 }  // namespace sluice::operators

@@ -44,8 +44,8 @@ class TransposeKernel final : public OpKernel {
   math::StridedCopy copy_;
 };
 
-// Runs that stay together are copied whole, anything else element by element;
-// rows that share few sets of the first cache are loaded several times.
+// Contiguous runs are copied whole, otherwise single elements. Rows that map to
+// few sets of the first-level cache are loaded several times.
 framework::KernelWork Work(const framework::KernelQuery& query) {
   using Ints = std::vector<int64_t>;
   const DDim& x = query.inputs[0];

@@ -22,7 +22,7 @@ class TriluKernel final : public framework::OpKernel {
     if (out.numel() == 0) return;
     const int rank = x.dims().rank();
     const int64_t rows = x.dims()[rank - 2], columns = x.dims()[rank - 1];
-    // Past these every k does the same.
+    // All k beyond these limits have the same effect.
     const int64_t k = std::clamp(k_, -rows, columns) + (upper_ ? 0 : 1);
     const auto size = static_cast<int64_t>(platform::SizeOf(x.dtype()));
     const auto* from = static_cast<const char*>(x.raw_data());
@@ -31,7 +31,7 @@ class TriluKernel final : public framework::OpKernel {
         x.numel() / columns, std::max<int64_t>(1, kGrain / columns),
         [=, this](int64_t begin, int64_t end) {
           for (int64_t row = begin; row < end; ++row) {
-            // Where the upper triangle begins.
+            // The upper triangle begins here.
             const int64_t at = std::clamp<int64_t>(row % rows + k, 0, columns);
             const char* in = from + row * columns * size;
             char* of_row = to + row * columns * size;

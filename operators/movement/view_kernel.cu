@@ -6,7 +6,7 @@ namespace {
 
 using framework::OpKernelConstruction;
 
-// Nothing is copied where Out looks into the memory of X.
+// Nothing is copied if Out is an alias of X.
 template <typename T>
 class ViewCUDAKernel final : public framework::OpKernel {
  public:

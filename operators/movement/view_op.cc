@@ -5,8 +5,8 @@
 #include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/op_dtypes.h"
 
-// squeeze, unsqueeze and flatten: X in another shape. Their gradient is that
-// of reshape.
+// squeeze, unsqueeze and flatten return X in another shape. They share
+// reshape's gradient.
 namespace sluice::operators {
 namespace {
 
@@ -16,7 +16,7 @@ using framework::OpDesc;
 using framework::OpSchema;
 using Ints = std::vector<int64_t>;
 
-// Which of `rank` dims attribute axes names.
+// Returns which of `rank` dims attribute axes lists.
 std::array<bool, DDim::kMaxRank> NamedAxes(const InferShapeContext& context,
                                            int rank) {
   const Ints& axes = context.Attr<Ints>("axes");
@@ -85,7 +85,7 @@ void UnsqueezeLateShape(InferShapeContext& context) {
   context.SetOutput("Out", out);
 }
 
-// The product of axes [first, last), or -1 while one of them is unknown.
+// Returns the product of axes [first, last), or -1 if one is unknown.
 int64_t Product(const InferShapeContext& context,
                 const DDim& x,
                 int first,

@@ -1,5 +1,5 @@
-// The collective ops on a GPU, with several ranks. Each is enqueued on the
-// stream of its own queue.
+// The collective ops on GPUs with several ranks. Each is enqueued on the stream
+// of its queue.
 #include "sluice/operators/collective/collective_kernel.h"
 
 #include <algorithm>
@@ -30,7 +30,7 @@ using platform::CUDAPlace;
 using platform::DType;
 using platform::World;
 
-// What NCCL adds up. It has no integers of 16 bits.
+// Returns the NCCL type for a reduction. NCCL has no integers of 16 bits.
 ncclDataType_t ReducedType(DType dtype) {
   switch (dtype) {
     case DType::kFloat32:
@@ -56,15 +56,15 @@ ncclDataType_t ReducedType(DType dtype) {
   }
 }
 
-// Elements that follow each other in memory, of one tensor or of several.
+// Contiguous elements of one tensor or of several.
 struct Message {
   const std::byte* from = nullptr;
   std::byte* to = nullptr;
   size_t bytes = 0;
 
-  // Whether `next` is the next tensor, in place as this one: then it is a part
-  // of this. What lies between both, less than 64 bytes, is nobody's, and may
-  // be anything.
+  // Appends `next` and returns true if it is the next tensor and is in place
+  // like this one. The padding between them, less than 64 bytes, belongs to no
+  // tensor and may have any value.
   bool TakeIn(const Message& next) {
     constexpr size_t kAlignment = 64;
     const std::byte* const end = to + bytes;
@@ -120,7 +120,7 @@ class ElementsKernel : public framework::OpKernel {
   virtual void SendAll(const Queue& queue,
                        const std::vector<Message>& messages,
                        void* /*scratch*/) const {
-    // NCCL starts what is in a group at once.
+    // NCCL starts the calls of a group together.
     CheckNccl(ncclGroupStart(), op_);
     ncclResult_t result = ncclSuccess;
     for (const Message& message : messages) {
@@ -224,7 +224,7 @@ class Broadcast final : public ElementsKernel {
   int64_t root_;
 };
 
-// NCCL has none: the ranks find the maximum of a number that nobody reads.
+// NCCL has no barrier. The ranks reduce a number that is not used.
 class Barrier final : public ElementsKernel {
  public:
   using ElementsKernel::ElementsKernel;
@@ -249,7 +249,7 @@ class Barrier final : public ElementsKernel {
   }
 };
 
-// Ops that put together or share out parts of dim 0.
+// Ops that concatenate or split tensors along dim 0.
 class PartsKernel : public framework::OpKernel {
  public:
   explicit PartsKernel(const OpKernelConstruction& construction)
@@ -314,7 +314,7 @@ class ReduceScatter final : public PartsKernel {
   }
 };
 
-// A ring, as the kernels of MPI: see there.
+// The cost of a ring, as explained at the MPI kernels.
 framework::KernelWork Work(const KernelQuery& query) {
   framework::KernelWork work = framework::DefaultKernelWork(query);
   const double ranks = World::Get().size();

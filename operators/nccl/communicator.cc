@@ -30,7 +30,7 @@ State& TheState() {
   return *kState;
 }
 
-// Ends what runs on the device, so that waiting for it ends, too.
+// Aborts running collectives, so that waiting for the device ends.
 void GiveUp() {
   State& state = TheState();
   const std::lock_guard lock(state.mutex);
@@ -40,7 +40,7 @@ void GiveUp() {
   state.given_up = true;
 }
 
-// That of rank 0, on all ranks.
+// Returns the id that rank 0 created, on all ranks.
 ncclUniqueId SharedId(World& world) {
   const auto id = std::make_shared<ncclUniqueId>();
   if (world.rank() == 0) {
@@ -110,7 +110,7 @@ ncclComm_t Communicator(CUDAPlace place) {
 
 extern "C" void SluiceStartModule();
 
-// Records of its kernels are those of this version.
+// Recorded times of the kernels are valid for this version only.
 void SluiceStartModule() {
   int version = 0;
   if (ncclGetVersion(&version) != ncclSuccess) return;

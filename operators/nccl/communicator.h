@@ -8,17 +8,17 @@
 
 namespace sluice::operators::nccl {
 
-// Raises what a failed call of NCCL means, with what NCCL says about it:
-// InvalidArgument for wrong arguments and for ranks that share a GPU,
-// FailedPrecondition where another rank is gone, else Internal.
+// Raises the error for a failed NCCL call, with NCCL's message: InvalidArgument
+// for wrong arguments and for ranks that share a GPU, FailedPrecondition if
+// another rank has exited, otherwise Internal.
 void CheckNccl(ncclResult_t result, std::string_view what);
 
-// The communicator of all ranks of the World, one for each process: made when
-// first asked for, which all ranks must do at the same op, and kept until the
-// process ends. Used by the thread that runs collectives. Raises
-// FailedPrecondition for another device than the first one, which other ranks
-// would not notice, and once it was given up because a run failed; what the
-// World raises; and what CheckNccl raises.
+// Returns the communicator of all ranks of the World. There is one for each
+// process. The first call creates it and must be at the same op on all ranks;
+// it is kept until the process ends. For the thread that runs collectives only.
+// Raises FailedPrecondition for another device than in the first call, as other
+// ranks could not detect that, and after a failed run aborted it. Raises what
+// World and CheckNccl raise.
 ncclComm_t Communicator(platform::CUDAPlace place);
 
 }  // namespace sluice::operators::nccl

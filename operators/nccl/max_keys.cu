@@ -7,9 +7,9 @@ namespace {
 using platform::CUDADeviceContext;
 using platform::DType;
 
-// The bits of an IEEE 754 number are in order where it is positive, and in the
-// reverse order where it is negative. A NaN has all bits of the exponent and
-// some below: its key is that of the positive one with all of them.
+// The bits of positive IEEE 754 numbers are in order; those of negative ones
+// are in reverse order. A NaN has all bits of the exponent and some below set.
+// Its key is that of the positive NaN with all bits set.
 template <typename Bits, Bits kInfinity>
 struct Order {
   static constexpr Bits kLargest = static_cast<Bits>(

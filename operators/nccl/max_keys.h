@@ -7,9 +7,9 @@
 
 namespace sluice::operators::nccl {
 
-// Numbers as integers of their size that have the same order, -0 below 0, and
-// in which NaN, any of them, is the largest: NCCL's maximum of floating numbers
-// loses a NaN. Both enqueue on the context; `from` may be `to`. For float32 and
+// Converts floats to integers of their size with the same order, and back. -0
+// is below 0, and every NaN is the largest: NCCL's maximum of floats ignores
+// NaN. Both enqueue on the context; `from` may be `to`. For float32 and
 // float64.
 void ToKeys(const platform::CUDADeviceContext& context,
             platform::DType dtype,

@@ -7,8 +7,7 @@
 namespace sluice::operators {
 namespace {
 
-// Channels that are the last take a load of each factor for each element; sums
-// are made in double.
+// With channels last, each element loads each factor. Sums are in double.
 framework::KernelWork Work(const framework::KernelQuery& query) {
   const auto elements = static_cast<double>(query.inputs[0].numel());
   framework::KernelWork work = framework::DefaultKernelWork(query);

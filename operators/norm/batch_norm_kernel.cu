@@ -18,11 +18,11 @@ using math::BatchNormGradArgs;
 using math::StoreSum;
 using platform::CUDADeviceContext;
 
-// The elements of each channel: runs of `run` elements.
+// The elements of each channel, in runs of `run` elements.
 struct Channels {
   int64_t channels = 0;
   int64_t run = 1;
-  int64_t count = 0;  // of one channel
+  int64_t count = 0;  // per channel
 
   Channels() = default;
   Channels(const DDim& x, bool nchw) {
@@ -32,7 +32,7 @@ struct Channels {
   }
 
   math::SumPlan Plan() const { return {channels, count}; }
-  // Room for two numbers a channel, then what the sums need.
+  // The scratch for two numbers a channel and for the sums.
   size_t scratch_bytes() const {
     return 2 * sizeof(double) * static_cast<size_t>(channels) +
            Plan().scratch_bytes();
@@ -50,7 +50,7 @@ bool IsNCHW(const OpKernelConstruction& construction) {
   return construction.Attr<std::string>("data_format") == "NCHW";
 }
 
-// One of the two running statistics; `after` may be null.
+// One of the two running statistics. `after` may be null.
 template <typename T>
 struct Running {
   const T* before;
@@ -58,7 +58,7 @@ struct Running {
 
   __device__ void Update(int64_t c, double keep, double batch) const {
     if (after == nullptr) return;
-    // 0 times an infinite statistic would be NaN.
+    // With keep == 1, 0 times an infinite batch statistic would be NaN.
     after[c] = keep == 1
                    ? before[c]
                    : static_cast<T>(keep * before[c] + (1 - keep) * batch);
@@ -95,14 +95,14 @@ class BatchNormCUDAKernel final : public OpKernel {
     platform::ForEach(context.device_context<CUDADeviceContext>(),
                       x_dims_.numel(), [=] __device__(int64_t i) {
                         const int64_t c = channels.Of(i);
-                        // By halves, for x - mean may overflow.
+                        // The difference is halved, as x - mean may overflow.
                         const T half = T{0.5} * x[i] - T{0.5} * mean[c];
                         y[i] = half * (2 * inverse[c]) * scale[c] +
                                static_cast<T>(biases[c]);
                       });
   }
 
-  // Mean and variance of the batch, to the scratch.
+  // Writes mean and variance of the batch to the scratch.
   void TakeMoments(OpKernelContext& context) const {
     const auto& device = context.device_context<CUDADeviceContext>();
     const T* x = context.Input("X").data<T>();
@@ -127,7 +127,7 @@ class BatchNormCUDAKernel final : public OpKernel {
         StoreSum<double>{variances, share});
   }
 
-  // What normalizes, the running statistics, and the biases to the scratch.
+  // Writes mean, inverse, the running statistics and, to scratch, the biases.
   void Save(OpKernelContext& context, T* mean, T* inverse) const {
     const Running<T> means = Find(context, "Mean", "MeanOut");
     const Running<T> variances = Find(context, "Variance", "VarianceOut");
@@ -179,9 +179,9 @@ class BatchNormCUDAKernel final : public OpKernel {
   Channels channels_;
 };
 
-// From the sums of y_grad and of y_grad * (x - mean) of channel c, the two
-// gradients by channel; then they become what x_grad = a y_grad + scale_sum (x
-// - mean) inverse + bias_sum has. `keep` is 1 / count.
+// Computes the two gradients of channel c from the sums of y_grad and of y_grad
+// * (x - mean). Then replaces the sums by the coefficients of x_grad = a y_grad
+// + scale_sum (x - mean) inverse + bias_sum. `keep` is 1 / count.
 template <typename T>
 __device__ void FinishChannel(const BatchNormGradArgs<T>& args,
                               const Channels& channels,

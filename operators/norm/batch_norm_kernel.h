@@ -7,8 +7,8 @@
 #include "sluice/operators/chain/chain_steps.h"
 #include "sluice/operators/math/norm/batch_norm.h"
 
-// The kernels of batch_norm, also with what passes fuse with it, and what
-// sync_batch_norm changes in them.
+// The kernels of batch_norm and of its fused forms. sync_batch_norm overrides
+// parts of them.
 namespace sluice::operators {
 
 inline math::BatchNormDims DimsOfBatch(const framework::DDim& x, bool nchw) {
@@ -37,7 +37,7 @@ class BatchNormKernel : public framework::OpKernel {
       chain_ = ReadChain<T>(preparation.query);
       first_operand_ = preparation.query.inputs.size() - chain_.operands();
     }
-    // Means, variances and inverse deviations in double, and biases.
+    // Holds means, variances and inverse deviations in double, and biases.
     preparation.scratch_bytes =
         (3 * sizeof(double) + sizeof(T)) * static_cast<size_t>(dims_.channels);
   }
@@ -83,7 +83,7 @@ class BatchNormKernel : public framework::OpKernel {
   }
 
  protected:
-  // Of the batch, by channel, and the number of elements of a channel.
+  // Computes the batch's moments by channel. Returns the elements of a channel.
   virtual int64_t Moments(framework::OpKernelContext& context,
                           double* means,
                           double* variances,
@@ -97,7 +97,7 @@ class BatchNormKernel : public framework::OpKernel {
   double epsilon() const { return epsilon_; }
 
  private:
-  // The running statistic, with that of this batch of `count` elements.
+  // Updates a running statistic by that of the batch of `count` elements.
   void Run(framework::OpKernelContext& context,
            const char* input,
            const char* output,
@@ -108,7 +108,7 @@ class BatchNormKernel : public framework::OpKernel {
     T* after = context.AllocateOutput(output, {dims_.channels}).data<T>();
     const double keep = is_test_ || count == 0 ? 1 : momentum_;
     for (int64_t c = 0; c < dims_.channels; ++c) {
-      // 0 times an infinite statistic would be NaN.
+      // With keep == 1, 0 times an infinite batch statistic would be NaN.
       after[c] = keep == 1
                      ? before[c]
                      : static_cast<T>(keep * before[c] + (1 - keep) * batch[c]);
@@ -176,7 +176,7 @@ class BatchNormGradKernel : public framework::OpKernel {
   }
 
  protected:
-  // The number of elements of a channel, of which `sums` are.
+  // Returns the number of elements of a channel that `sums` cover.
   virtual int64_t AllCount(framework::OpKernelContext& /*context*/,
                            double* /*sums*/) const {
     return dims_.count();

@@ -17,7 +17,7 @@ using framework::OpSchema;
 using framework::ShapeHandle;
 using platform::DType;
 
-// [C], which X and these inputs of one number for each channel agree on.
+// Returns [C]. X and these inputs of one number a channel must agree on C.
 DDim Channels(const InferShapeContext& context,
               const ShapeHandle& x,
               std::initializer_list<const char*> names) {

@@ -7,7 +7,7 @@
 
 namespace sluice::operators {
 
-// What a kernel of lrn or lrn_grad computes: input 0 is X.
+// Returns the geometry for a kernel of lrn or lrn_grad; input 0 is X.
 inline math::LrnGeometry LrnGeometryOf(const framework::KernelQuery& query) {
   const framework::DDim& x = query.inputs[0];
   const bool last = query.Attr<std::string>("data_format") == "NHWC";

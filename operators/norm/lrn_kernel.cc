@@ -3,7 +3,7 @@
 #include "sluice/operators/math/half_conversions.h"
 #include "sluice/operators/norm/lrn_geometry.h"
 
-// Halves are computed in float, in scratch, and rounded once.
+// float16 and bfloat16 are computed in float32, in scratch, and rounded once.
 namespace sluice::operators {
 namespace {
 

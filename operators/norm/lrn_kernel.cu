@@ -12,7 +12,7 @@ using framework::OpKernelContext;
 using framework::Tensor;
 using platform::CUDADeviceContext;
 
-// As math::LrnGeometry says; element `at` of row-major X.
+// Computes one element of row-major X as math::LrnGeometry specifies.
 template <typename T>
 struct LrnElement {
   int64_t channels, step, before, after;
@@ -36,7 +36,7 @@ struct LrnElement {
         scale(other.scale),
         beta(other.beta) {}
 
-  // The sum of term(i) over the elements i of the window around `at`.
+  // Returns the sum of term(i) over the elements i of the window around `at`.
   template <typename Term>
   __device__ T Sum(int64_t at,
                    int64_t reach_before,
@@ -57,8 +57,8 @@ struct LrnElement {
                            [x](int64_t i) { return x[i] * x[i]; });
   }
 
-  // x[at] * Base^-beta, also where squares or the power leave the range of T:
-  // Base is the square of the largest element times one of their quotients.
+  // Returns x[at] * Base^-beta. If squares or the power exceed T's range, Base
+  // is factored into the square of the largest element and the rest.
   __device__ T Normalized(int64_t at, const T* x) const {
     const T base = Base(at, x);
     if (base - base == 0 && base != 0) return x[at] * pow(base, -beta);

@@ -3,15 +3,14 @@
 #include "sluice/framework/op/op_kernel.h"
 #include "sluice/operators/math/norm/row_norm.h"
 
-// Which rows the ops normalise, for their kernels of all places: input 0 is X.
+// The rows that the ops normalize, for kernels of all places. Input 0 is X.
 namespace sluice::operators {
 
 using NormQuery = framework::KernelQuery;
 
-// Each has the rows that a kernel of the op computes, and the shape in which
-// the op gives a number for each row.
-// layer_norm and rms_norm: what follows begin_norm_axis is a row, each element
-// of which has a scale and a bias.
+// Each struct has the rows of an op and the shape of its output with a number
+// for each row. In layer_norm and rms_norm a row is the dims from
+// begin_norm_axis on; each of its elements has a scale and a bias.
 template <bool kCentered>
 struct RowsFromAxis {
   static math::RowNormGeometry Of(const NormQuery& query) {
@@ -30,7 +29,7 @@ struct RowsFromAxis {
 using LayerNorm = RowsFromAxis<true>;
 using RmsNorm = RowsFromAxis<false>;
 
-// group_norm of [N, C, ...]: C / groups channels are a row.
+// A row of group_norm, for [N, C, ...], is C / groups channels.
 struct GroupNorm {
   static math::RowNormGeometry Of(const NormQuery& query) {
     return Of(query, query.Attr<int64_t>("groups"));
@@ -49,7 +48,7 @@ struct GroupNorm {
   }
 };
 
-// instance_norm: every channel is a row.
+// A row of instance_norm is one channel.
 struct InstanceNorm {
   static math::RowNormGeometry Of(const NormQuery& query) {
     return GroupNorm::Of(query, query.inputs[0][1]);

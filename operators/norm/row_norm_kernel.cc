@@ -5,7 +5,7 @@
 #include "sluice/operators/math/half_conversions.h"
 #include "sluice/operators/norm/row_norm.h"
 
-// Halves are computed as floats, in scratch, and rounded once.
+// float16 and bfloat16 are computed in float32, in scratch, and rounded once.
 namespace sluice::operators {
 namespace {
 
@@ -16,8 +16,8 @@ using framework::OpKernelConstruction;
 using framework::OpKernelContext;
 using framework::Tensor;
 
-// The elements of a call's tensors as what they are computed in, one behind the
-// other in the scratch where that is not T itself.
+// Provides the elements of a call's tensors in the type for computation. If
+// that is not T, they are stored one after the other in scratch.
 template <typename T>
 class WideValues {
  public:
@@ -25,7 +25,7 @@ class WideValues {
 
   explicit WideValues(void* scratch) : next_(static_cast<Value*>(scratch)) {}
 
-  // A copy, or what the tensor has itself.
+  // Returns a converted copy, or the tensor's own data.
   const Value* Of(const Tensor& from) {
     if constexpr (math::kIsHalf<T>) {
       Value* const to = Take(from.numel());
@@ -35,12 +35,12 @@ class WideValues {
       return from.data<T>();
     }
   }
-  // Null for an optional input that was left out.
+  // Returns null for an optional input that is missing.
   const Value* Of(const OpKernelContext& context, const char* name) {
     return context.HasInput(name) ? Of(context.Input(name)) : nullptr;
   }
 
-  // Room for what Store writes to the tensor.
+  // Returns space for the elements that Store writes to the tensor.
   Value* For(Tensor& to) {
     if constexpr (math::kIsHalf<T>) {
       return Take(to.numel());
@@ -98,7 +98,7 @@ class RowNormKernel final : public OpKernel {
     if (mean != nullptr) args.mean = values.For(*mean);
     if (variance != nullptr) args.variance = values.For(*variance);
     if constexpr (math::kIsHalf<T>) {
-      args.y = const_cast<float*>(args.x);  // in the scratch, too
+      args.y = const_cast<float*>(args.x);  // also in scratch
     } else {
       args.y = y.data<T>();
     }

@@ -22,7 +22,7 @@ using math::ScaledMoments;
 using math::SumOf;
 using platform::CUDADeviceContext;
 
-// The rows of math::RowNormGeometry.
+// A device copy of math::RowNormGeometry.
 struct Rows {
   int64_t size, channels, run, groups;
   bool centered;
@@ -36,7 +36,7 @@ struct Rows {
         centered(g.centered),
         epsilon(g.epsilon) {}
 
-  // The number of the scale and the bias of element i of a row.
+  // Returns the index of scale and bias for element i of a row.
   __device__ int64_t Parameter(int64_t row, int64_t i) const {
     return row % groups * channels + i / run;
   }
@@ -59,8 +59,8 @@ struct Rows {
   }
 };
 
-// (x - mean) * inverse, with what T does not keep of the mean, and by halves,
-// for x - mean may overflow.
+// Computes (x - mean) * inverse, including the part of the mean that T cannot
+// hold. The difference is halved, as x - mean may overflow.
 template <typename T>
 struct Normal {
   T high, low, inverse;
@@ -72,7 +72,7 @@ struct Normal {
   __device__ T Of(T x) const { return (T{0.5} * x - high - low) * inverse; }
 };
 
-// One row of x, and of y.
+// Normalizes one row of x to y.
 template <typename T, typename Team>
 __device__ void NormalizeRow(const Rows& rows,
                              const RowNormArgs<T>& args,
@@ -99,7 +99,7 @@ __device__ void NormalizeRow(const Rows& rows,
   }
 }
 
-// The moments of one row, and the gradient of its x (see math::RowNormGrad).
+// Computes a row's moments and the gradient of its x (math::RowNormGrad).
 template <typename T, typename Team>
 __device__ void GradRow(const Rows& rows,
                         const RowNormGradArgs<T>& args,
@@ -149,7 +149,7 @@ __device__ void GradRow(const Rows& rows,
   const T factor = static_cast<T>(inverse);
   const Normal<T> normal(mean, inverse);
   for (int64_t i = team.First(); i < rows.size; i += Team::kSize) {
-    // The product of both factors may leave the range of T.
+    // The product of both factors may exceed the range of T.
     T grad = normal.Of(x[i]) * slope + rest;
     if (args.y_grad != nullptr) {
       T w = args.y_grad[at + i];
@@ -160,8 +160,8 @@ __device__ void GradRow(const Rows& rows,
   }
 }
 
-// Term j of parameter p: an element of y_grad, alone or times what was
-// normalized.
+// Term j of the sum for parameter p: an element of y_grad, alone or times the
+// normalized x.
 template <typename T>
 struct ParameterTerm {
   Rows rows;
@@ -177,7 +177,7 @@ struct ParameterTerm {
         row * rows.size + p % rows.channels * rows.run + j % rows.run;
     const double grad = y_grad[at];
     if (!times_x) return grad;
-    // By halves, for x - mean may overflow.
+    // The difference is halved, as x - mean may overflow.
     return grad * ((0.5 * x[at] - 0.5 * moments[2 * row]) *
                    (2 * moments[2 * row + 1]));
   }
@@ -248,7 +248,7 @@ class RowNormGradCUDAKernel final : public OpKernel {
     const RowNormGradArgs<T> args = Arguments(context);
     auto* const moments = static_cast<double*>(context.scratch());
     const Rows rows(geometry_);
-    // Without elements all sums are 0.
+    // If there are no elements, all sums are 0.
     if (geometry_.size() > 0) {
       math::ForEachRow(device, geometry_.rows, rows.size,
                        [=] __device__(auto team, int64_t row) {

@@ -6,8 +6,8 @@
 #include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/op_dtypes.h"
 
-// layer_norm, rms_norm, instance_norm and group_norm, which differ in what they
-// normalise together: a row (see operators/math/norm/row_norm.h).
+// layer_norm, rms_norm, instance_norm and group_norm. They differ in the
+// elements that form a row (operators/math/norm/row_norm.h).
 namespace sluice::operators {
 namespace {
 
@@ -18,7 +18,7 @@ using framework::OpDesc;
 using framework::OpSchema;
 using framework::ShapeHandle;
 
-// The dim that the rows begin with.
+// Returns the first dim of a row.
 int BeginAxis(const InferShapeContext& context, const DDim& x) {
   const auto axis = context.Attr<int64_t>("begin_norm_axis");
   context.Require(axis >= -x.rank() && axis < x.rank(), "row_norm.axis",
@@ -39,8 +39,8 @@ bool Agree(int64_t a, int64_t b) {
   return a < 0 || b < 0 || a == b;
 }
 
-// Scale and Bias have a number for each element of a row of X: in the dims of a
-// row, or in one dim.
+// Checks that Scale or Bias has one number for each element of a row of X, in
+// the dims of a row or in one dim.
 void CheckParameter(const InferShapeContext& context,
                     const char* name,
                     const DDim& x,
@@ -60,7 +60,7 @@ void CheckParameter(const InferShapeContext& context,
                   name, given, at, x);
 }
 
-// As large as Scale or Bias itself.
+// Sets the gradient's shape to that of Scale or Bias.
 void SetParameterGrad(InferShapeContext& context,
                       const char* name,
                       int64_t parameters) {
@@ -69,7 +69,7 @@ void SetParameterGrad(InferShapeContext& context,
   context.SetOutput(framework::GradName(name), dims);
 }
 
-// X, which is as large as the gradient of Y.
+// Returns the shape of X, which is that of the gradient of Y.
 ShapeHandle ShapeOfX(const InferShapeContext& context,
                      int least_rank,
                      bool gradient) {
@@ -80,7 +80,7 @@ ShapeHandle ShapeOfX(const InferShapeContext& context,
   return context.WithRankAtLeast(x, least_rank);
 }
 
-// These are as large as Mean and Variance.
+// Checks that these gradients have the shape of Mean and Variance.
 void CheckMomentGrads(const InferShapeContext& context, const DDim& moments) {
   for (const char* name : {"Mean@GRAD", "Variance@GRAD"}) {
     if (context.HasInput(name)) {
@@ -111,7 +111,7 @@ void FromAxisShape(InferShapeContext& context, bool moments, bool gradient) {
   }
 }
 
-// [N, C, ...] with `groups` of channels; 0: each by itself.
+// Checks [N, C, ...] with `groups` groups of channels; 0: each is a group.
 void ChannelsShape(InferShapeContext& context, int64_t groups, bool gradient) {
   const ShapeHandle x = ShapeOfX(context, 2, gradient);
   DimHandle channels = context.Dim(x, 1);
@@ -184,7 +184,7 @@ struct Row {
   const char* doc;
   const char* x_doc;
   const char* parameter_doc;
-  const char* moments_doc;  // nullptr: there is no Bias, Mean or Variance
+  const char* moments_doc;  // nullptr: no Bias, Mean and Variance
   const char* onnx;
   void (*attribute)(OpSchema& op);
   OpSchema::ShapeFn shape;

@@ -18,7 +18,7 @@ math::SoftmaxDims DimsOf(const DDim& x, int64_t axis) {
   return {x.Product(0, at), x[at], x.Product(at + 1, x.rank())};
 }
 
-// What the ops compute: softmax, and its logarithm.
+// The functions of the ops: softmax and its logarithm.
 struct Plain {
   template <typename T>
   static void Forward(const math::SoftmaxDims& dims, const T* x, T* out) {
@@ -69,7 +69,7 @@ class SoftmaxKernel final : public OpKernel {
   math::SoftmaxDims dims_;
 };
 
-// float16 and bfloat16: computed in float and rounded once.
+// float16 and bfloat16 are computed in float32 and rounded once.
 template <typename T, typename Form>
 class HalfSoftmaxKernel final : public OpKernel {
  public:
@@ -121,7 +121,7 @@ class SoftmaxGradKernel final : public OpKernel {
   math::SoftmaxDims dims_;
 };
 
-// Two passes over each row, which its caches hold, and steps at its ends.
+// Each row takes two passes from a cache, and additional steps at its ends.
 framework::KernelWork GradWork(const framework::KernelQuery& query) {
   const DDim& x = query.outputs[0];
   if (x.numel() == 0) return {};

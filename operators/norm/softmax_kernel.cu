@@ -19,7 +19,7 @@ SoftmaxRow<T> RowOf(const DDim& x, int64_t axis) {
   return {x[at], x.Product(at + 1, x.rank())};
 }
 
-// What the ops compute: softmax, and its logarithm.
+// The functions of the ops: softmax and its logarithm.
 struct Plain {
   template <typename Team, typename T>
   __device__ static void Forward(const SoftmaxRow<T>& row,

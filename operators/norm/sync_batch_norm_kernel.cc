@@ -17,7 +17,7 @@ using platform::CollectiveKind;
 using platform::DType;
 using platform::World;
 
-// Waits: the next line of the kernel needs the result.
+// Runs a collective and waits for its result.
 void Exchange(OpKernelContext& context,
               CollectiveKind kind,
               const double* from,
@@ -34,8 +34,8 @@ void Exchange(OpKernelContext& context,
   queue.Wait();
 }
 
-// Room for `numbers` doubles behind the scratch memory that is wanted already;
-// returns where it begins.
+// Adds `numbers` doubles to the scratch memory. Returns their offset in
+// doubles.
 size_t AddScratch(KernelPreparation& preparation, int64_t numbers) {
   const size_t begin =
       (preparation.scratch_bytes + sizeof(double) - 1) / sizeof(double);
@@ -56,13 +56,13 @@ class SyncBatchNormKernel final : public BatchNormKernel<T> {
   }
 
  private:
-  // Numbers that a rank gives: how many elements a channel has there; for each
-  // channel its mean and the sum of squared distances to it.
+  // The numbers that a rank sends: the elements of a channel, then the mean of
+  // each channel, then the sum of squared distances to it for each channel.
   int64_t Size() const { return 1 + 2 * this->dims().channels; }
 
-  // Those of all ranks are put together in their order (T. Chan, G. Golub and
-  // R. LeVeque, "Updating formulae and a pairwise algorithm for computing
-  // sample variances", 1979).
+  // Combines the moments of all ranks in their order (T. Chan, G. Golub and R.
+  // LeVeque, "Updating formulae and a pairwise algorithm for computing sample
+  // variances", 1979).
   int64_t Moments(OpKernelContext& context,
                   double* means,
                   double* variances,
@@ -102,7 +102,7 @@ class SyncBatchNormKernel final : public BatchNormKernel<T> {
   }
 
   int64_t ranks_ = 1;
-  size_t begin_ = 0;  // of the room for these numbers, in doubles
+  size_t begin_ = 0;  // offset of these numbers in scratch, in doubles
 };
 
 template <typename T>

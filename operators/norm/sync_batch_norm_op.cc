@@ -4,7 +4,7 @@
 #include "sluice/framework/op/op_registry.h"
 #include "sluice/framework/op/op_schema.h"
 
-// batch_norm whose batch is that of all ranks, as Fluid's op of that name.
+// batch_norm over the batches of all ranks, like Fluid's op of that name.
 namespace sluice::operators {
 namespace {
 

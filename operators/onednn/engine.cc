@@ -12,7 +12,7 @@ using platform::ErrorCode;
 
 namespace {
 
-// The lowest and highest address of the calling thread's stack.
+// The bounds of the calling thread's stack.
 struct Stack {
   Stack() {
     pthread_attr_t attributes;
@@ -94,7 +94,7 @@ void RaiseStatus(std::string_view op,
                  dnnl_status_t status) {
   ErrorCode code = ErrorCode::kInternal;
   if (status == dnnl_out_of_memory) code = ErrorCode::kResourceExhausted;
-  // Limits of oneDNN's own are told as invalid arguments.
+  // oneDNN reports its own limits as invalid arguments.
   if (status == dnnl_unimplemented || status == dnnl_invalid_arguments) {
     code = ErrorCode::kUnimplemented;
   }
@@ -115,7 +115,7 @@ void CheckStack(std::string_view op) {
   // NOLINTNEXTLINE(readability-identifier-naming)
   thread_local const Stack stack;
   const auto here = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
-  // Elsewhere: on a fiber, whose stack nobody can ask for.
+  // On a fiber, the bounds of the stack are unknown to pthreads.
   if (here < stack.low || here >= stack.high) return;
   SLUICE_ENFORCE(here - stack.low >= kStackBytes, ErrorCode::kResourceExhausted,
                  "onednn.stack",
@@ -128,7 +128,7 @@ void CheckStack(std::string_view op) {
 
 extern "C" void SluiceStartModule();
 
-// Records of its kernels are those of this version.
+// Recorded times of the kernels are valid for this version only.
 void SluiceStartModule() {
   const dnnl::version_t& version = *dnnl::version();
   sluice::framework::Registry::Global().SetLibraryVersion(

@@ -9,7 +9,7 @@
 #include "sluice/platform/error.h"
 #include "sluice/platform/function_ref.h"
 
-// What every oneDNN kernel needs of the library.
+// Functions of the oneDNN library that all of its kernels use.
 namespace sluice::operators::onednn {
 
 using Memory = dnnl::memory;
@@ -17,37 +17,37 @@ using Desc = dnnl::memory::desc;
 using Tag = dnnl::memory::format_tag;
 using Dims = dnnl::memory::dims;
 
-// The CPU. Never destroyed, as primitives may be used until the process ends.
+// Returns the CPU, never destroyed: primitives may run until the process ends.
 const dnnl::engine& Engine();
 
-// `undef`, which no primitive takes, for types that oneDNN does not have.
+// Returns `undef`, which primitives reject, for types that oneDNN lacks.
 Memory::data_type ToDnnl(platform::DType dtype);
 
 inline Dims ToDims(const framework::DDim& dims) {
   return {dims.begin(), dims.end()};
 }
-// A row-major tensor; a scalar has one dimension.
+// Returns the descriptor of a row-major tensor. A scalar becomes one dimension.
 Desc RowMajor(const framework::DDim& dims, platform::DType dtype);
-// [n, c, h, w] with the channels before or after the pixels.
+// Describes [n, c, h, w] with channels before or after the pixels.
 Desc Image(const Dims& nchw, platform::DType dtype, bool channels_last);
 
-// Calls `work`; what oneDNN throws becomes an Error that names `op` and `what`:
-// Unimplemented for what it does not offer, ResourceExhausted, or Internal.
+// Calls `work`. Converts oneDNN's exceptions to an Error that names `op` and
+// `what`: Unimplemented for unsupported cases, ResourceExhausted, or Internal.
 void Guarded(std::string_view op,
              std::string_view what,
              platform::FunctionRef<void()> work);
-// Raises what says why a primitive cannot be had, or failed.
+// Raises an error that says why a primitive is not available or failed.
 [[noreturn]] void RaiseFailure(platform::ErrorCode code,
                                std::string_view op,
                                std::string_view what,
                                std::string_view reason);
-// The same for a status of oneDNN's C functions.
+// Raises the error for a status of oneDNN's C functions.
 [[noreturn]] void RaiseStatus(std::string_view op,
                               std::string_view what,
                               dnnl_status_t status);
 
-// Raises ResourceExhausted when this thread has less stack left than oneDNN may
-// need: its code would write past the end.
+// Raises ResourceExhausted if less stack is left than oneDNN may need: its code
+// would write past the end.
 void CheckStack(std::string_view op);
 inline constexpr size_t kStackBytes = 128 << 10;
 

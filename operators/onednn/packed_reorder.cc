@@ -16,7 +16,7 @@ void RunReorder(const Compiled& reorder,
   const platform::LibraryCall call(threads);
   Guarded("parameter", "reorder", [&] {
     dnnl::stream stream(Engine());
-    // oneDNN has no memory that it only reads.
+    // oneDNN has no type for read-only memory.
     reorder.primitive.execute(
         stream,
         {{DNNL_ARG_SRC, Memory(reorder.Wants(DNNL_ARG_SRC), Engine(),
@@ -31,7 +31,7 @@ namespace {
 
 class ReorderPacking final : public Packing {
  public:
-  // The address names the reorder for as long as this lives.
+  // The reorder's address identifies it while this object exists.
   explicit ReorderPacking(CompiledPtr reorder)
       : Packing(platform::Format("reorder {}",
                                  reinterpret_cast<uintptr_t>(reorder.get()))),

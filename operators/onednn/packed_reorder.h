@@ -5,10 +5,10 @@
 
 namespace sluice::operators::onednn {
 
-// One parameter in another layout.
+// Returns a packing that copies one parameter to another layout.
 PackingPtr PackByReorder(CompiledPtr reorder);
 
-// Runs a reorder of its own, with memory for its scratchpad.
+// Runs a reorder, with memory for its scratchpad.
 void RunReorder(const Compiled& reorder,
                 const void* from,
                 void* to,

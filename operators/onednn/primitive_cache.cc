@@ -16,7 +16,7 @@ using platform::ErrorCode;
 
 dnnl::primitive_attr PostOps::ToAttr() const {
   dnnl::primitive_attr attributes;
-  // Concurrent runs would share a scratchpad of the library's own.
+  // With the library's own scratchpad, concurrent runs would share it.
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   dnnl::post_ops ops;
   if (scale != 1) {
@@ -90,7 +90,7 @@ struct PrimitiveCache::State {
 
   void Insert(const std::string& key, const CompiledPtr& compiled) {
     const std::lock_guard<std::mutex> lock(mutex);
-    if (by_key.count(key) > 0) return;  // another thread was faster
+    if (by_key.count(key) > 0) return;  // another thread added it first
     entries.push_front({key, compiled});
     by_key[key] = entries.begin();
     if (entries.size() <= capacity) return;
@@ -101,7 +101,7 @@ struct PrimitiveCache::State {
 
   std::mutex mutex;
   size_t capacity;
-  std::list<Entry> entries;  // the most recently used first
+  std::list<Entry> entries;  // most recently used first
   std::unordered_map<std::string, std::list<Entry>::iterator> by_key;
   std::atomic<int64_t>& hits = Counter("onednn.cache_hits");
   std::atomic<int64_t>& misses = Counter("onednn.cache_misses");

@@ -11,25 +11,25 @@
 
 namespace sluice::operators::onednn {
 
-// A primitive that is ready to run, and how it wants its memory. Immutable;
-// any thread may run it.
+// A primitive that is ready to run, and the memory layouts that it requires.
+// Immutable; any thread may run it.
 struct Compiled {
   dnnl::primitive primitive;
   dnnl::primitive_desc_base description;
   std::string implementation;  // "brgconv:avx512_core"
 
-  // The layouts that it wants; the key is DNNL_ARG_SRC and its like.
+  // Returns a required layout; `argument` is DNNL_ARG_SRC or another of these.
   Desc Wants(int argument) const {
     return description.query_md(dnnl::query::exec_arg_md, argument);
   }
 };
 using CompiledPtr = std::shared_ptr<const Compiled>;
 
-// Those that keep NaN. oneDNN has no relu that does: see
+// Activations that keep NaN. oneDNN's relu does not: see
 // SequenceBuilder::Chain.
 enum class Activation : uint8_t { kNone, kSigmoid, kTanh };
 
-// What is applied to a primitive's output as it is written, in this order.
+// The operations that a primitive applies to its output, in this order.
 struct PostOps {
   double scale = 1;  // multiplies it
   Activation activation = Activation::kNone;
@@ -37,16 +37,16 @@ struct PostOps {
   dnnl::primitive_attr ToAttr() const;
 };
 
-// For whom a primitive is compiled.
+// The conditions that a primitive is compiled for.
 struct CompileFor {
   std::string op;   // named in errors
-  int threads = 1;  // oneDNN divides its work by this when it compiles
+  int threads = 1;  // oneDNN divides its work by this at compile time
   PostOps post_ops = {};
-  // Only the primitive_desc is made, which shows whether oneDNN takes the
-  // arguments; no code is generated, and the result cannot be run.
+  // If true, only the primitive_desc is made. It shows whether oneDNN accepts
+  // the arguments; no code is generated, and the result cannot be run.
   bool only_described = false;
 
-  // The same without post_ops: for a copy beside the primitive.
+  // Returns a copy without post_ops, for reorders before or after a primitive.
   CompileFor Plain() const { return {op, threads, {}, only_described}; }
 };
 
@@ -61,7 +61,7 @@ class PrimitiveKey {
   template <typename T>
   requires std::is_enum_v<T> || std::integral<T>
   void Add(T value) { AddNumber(static_cast<int64_t>(value)); }
-  // The forward primitive that a backward one is for: made of the same.
+  // A forward primitive that a backward one requires has the same arguments.
   template <std::invocable Hint>
   void Add(const Hint& /*hint*/) {}
 
@@ -72,18 +72,18 @@ class PrimitiveKey {
   std::string bytes_;
 };
 
-// The primitives of the process, the least recently used of which go when
-// there are many. Counts onednn.cache_hits, onednn.cache_misses and
-// onednn.cache_evictions (platform/diagnostics/counters.h). Kernels keep
-// theirs, so a run never looks here. Thread-safe.
+// The process-wide cache of primitives. It evicts the least recently used ones.
+// Counts onednn.cache_hits, onednn.cache_misses and onednn.cache_evictions
+// (platform/diagnostics/counters.h). Kernels own their primitives, so that a
+// run does not access the cache. Thread-safe.
 class PrimitiveCache {
  public:
   explicit PrimitiveCache(size_t capacity);
   ~PrimitiveCache();
   static PrimitiveCache& Instance();
 
-  // `make` runs without a lock: two threads may both make it. Unless `keep`,
-  // what it makes is not kept.
+  // Calls `make` for a missing primitive, without a lock: two threads may both
+  // do so. The result is cached only if `keep`.
   CompiledPtr Get(const PrimitiveKey& key,
                   bool keep,
                   platform::FunctionRef<CompiledPtr()> make);
@@ -94,9 +94,9 @@ class PrimitiveCache {
 };
 
 namespace internal {
-// The primitive of this key from the cache; else makes it, where oneDNN sees
-// the right number of threads. Raises Unimplemented when it has nothing but its
-// slow reference code.
+// Returns the primitive of this key from the cache or makes it, with the right
+// number of threads set for oneDNN. Raises Unimplemented if oneDNN has only
+// slow reference code for it.
 CompiledPtr Get(const PrimitiveKey& key,
                 const CompileFor& compile_for,
                 std::string_view primitive,
@@ -117,10 +117,10 @@ auto Given(const Hint& hint) {
 }
 }  // namespace internal
 
-// The primitive with these arguments of its primitive_desc, from the cache.
-// The forward primitive_desc that backward ones want is given as a lambda that
-// makes it. Raises Unimplemented when oneDNN has none, which refuses the op
-// when it comes out of a kernel's Prepare.
+// Returns the primitive with these arguments of its primitive_desc, from the
+// cache. A forward primitive_desc that a backward one requires is passed as a
+// lambda that makes it. Raises Unimplemented if oneDNN has no such primitive.
+// Raised from a kernel's Prepare, that rejects the kernel for the op.
 template <typename Primitive, typename... Args>
 CompiledPtr Compile(const CompileFor& compile_for,
                     const char* name,
@@ -134,7 +134,7 @@ CompiledPtr Compile(const CompileFor& compile_for,
   });
 }
 
-// Copies from one layout (or type) to another.
+// Compiles a copy from one layout (or type) to another.
 CompiledPtr CompileReorder(const CompileFor& compile_for,
                            const Desc& from,
                            const Desc& to);

@@ -14,8 +14,8 @@ namespace sluice::operators::onednn {
 using framework::OpKernelContext;
 using platform::Format;
 
-// What oneDNN wants for one call: handles of memory and lists of arguments.
-// Used by one thread at a time.
+// The oneDNN objects of one call: memory handles and lists of arguments. Used
+// by one thread at a time.
 struct Sequence::Call {
   explicit Call(const Sequence& sequence)
       : stream(Engine()),
@@ -34,7 +34,7 @@ struct Sequence::Call {
 
   dnnl::stream stream;
   std::vector<Memory> memories;  // by tensor
-  std::vector<void*> pointers;   // what they point to
+  std::vector<void*> pointers;   // the addresses in `memories`
   std::vector<std::shared_ptr<const PackedWeights>> packed;  // by tensor
   std::vector<std::vector<dnnl_exec_arg_t>> arguments;       // by step
 };
@@ -47,7 +47,7 @@ Sequence::~Sequence() {
 
 namespace {
 
-// Where this thread looks first, so that threads seldom meet.
+// Each thread starts its search elsewhere, so that threads seldom contend.
 size_t FirstIdle() {
   static std::atomic<size_t> threads{0};
   // NOLINTNEXTLINE(readability-identifier-naming)
@@ -105,7 +105,7 @@ void Sequence::Bind(OpKernelContext& context, Call& call) const {
     void* pointer = nullptr;
     switch (tensor.where) {
       case Where::kInput:
-        // oneDNN has no memory that it only reads.
+        // oneDNN has no type for read-only memory.
         pointer = const_cast<void*>(context.Input(tensor.index).raw_data());
         break;
       case Where::kOutput:
@@ -152,7 +152,7 @@ SequenceBuilder::SequenceBuilder(framework::KernelPreparation& preparation)
   sequence_->threads_ = compile_for_.threads;
 }
 
-// The flat index of an argument, or -1.
+// Returns the flat index of an argument, or -1.
 int SequenceBuilder::Find(const std::vector<framework::ArgDef>& defs,
                           std::string_view name,
                           bool output) const {
@@ -238,7 +238,7 @@ void SequenceBuilder::Add(std::string name,
 
 namespace {
 
-// Whether both say the same of memory: steps of sizes of 1 do not matter.
+// Whether both describe the same memory. Strides of sizes of 1 are ignored.
 bool LieAlike(const Desc& a, const Desc& b) {
   if (a == b) return true;
   const auto blocked = Memory::format_kind::blocked;
@@ -344,7 +344,7 @@ template void SequenceBuilder::Chain<float>(Value, size_t);
 template void SequenceBuilder::Chain<platform::bfloat16>(Value, size_t);
 
 std::unique_ptr<const Sequence> SequenceBuilder::Finish() {
-  // Steps run one after the other: one scratchpad is enough.
+  // Steps run one after the other and share a scratchpad.
   size_t bytes = 0;
   for (const auto& step : sequence_->steps_) {
     bytes =

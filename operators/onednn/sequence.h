@@ -16,20 +16,20 @@
 
 namespace sluice::operators::onednn {
 
-// The primitives that compute one op, one after the other, and where their
-// arguments lie. Immutable; many threads run it at once. A call costs little
-// more than its primitives: what oneDNN needs of a call is kept for the next.
+// The primitives that compute one op, in order, and the memory of their
+// arguments. Immutable; many threads may run it at once. A call has little
+// overhead, as its oneDNN objects are kept for later calls.
 class Sequence {
  public:
   ~Sequence();
   Sequence(const Sequence&) = delete;
   Sequence& operator=(const Sequence&) = delete;
 
-  // Raises what LibraryCall and CheckStack do, and Internal when a primitive
+  // Raises what LibraryCall and CheckStack raise, and Internal if a primitive
   // fails.
   void Run(framework::OpKernelContext& context) const;
 
-  // "reorder (jit:uni), convolution (brgconv:avx512_core)".
+  // Returns e.g. "reorder (jit:uni), convolution (brgconv:avx512_core)".
   const std::string& description() const { return description_; }
 
  private:
@@ -37,12 +37,12 @@ class Sequence {
   enum class Where : uint8_t { kInput, kOutput, kScratch, kPacked };
   struct Tensor {
     Where where = Where::kScratch;
-    int index = 0;  // of the input or output
+    int index = 0;  // the input's or output's
     size_t offset = 0;
     Desc desc;
-    framework::DDim dims;      // of the output
-    PackingPtr packing;        // kPacked: what makes it
-    std::vector<int> sources;  // and the inputs that it is made of
+    framework::DDim dims;      // the output's
+    PackingPtr packing;        // kPacked: how to pack it
+    std::vector<int> sources;  // kPacked: the inputs that are packed
   };
   struct Step {
     CompiledPtr compiled;
@@ -64,15 +64,15 @@ class Sequence {
   int threads_ = 1;
   std::vector<Tensor> tensors_;
   std::vector<Step> steps_;
-  // Applied after the steps, or empty.
+  // Applied after the steps; may be empty.
   std::function<void(const framework::OpKernelContext& context, void* output)>
       chain_;
-  int chained_ = -1;  // the tensor that it is applied to
+  int chained_ = -1;  // the tensor it is applied to
   std::string description_;
   mutable std::array<std::atomic<Call*>, kIdleCalls> idle_{};
 };
 
-// Puts a Sequence together in a kernel's Prepare.
+// Constructs a Sequence in a kernel's Prepare.
 class SequenceBuilder {
  public:
   // A tensor of the sequence.
@@ -80,46 +80,46 @@ class SequenceBuilder {
 
   explicit SequenceBuilder(framework::KernelPreparation& preparation);
 
-  // For whom to compile: the op, and as many threads as there will be.
+  // The op and the number of threads that primitives are compiled for.
   const CompileFor& compile_for() const { return compile_for_; }
   const framework::KernelQuery& query() const { return preparation_.query; }
 
   bool HasInput(std::string_view name) const;
   bool HasOutput(std::string_view name) const;
-  // Whether the plan leaves the input as it is, so that In keeps its copy.
+  // Whether the plan never changes the input, so that In may keep a copy.
   bool IsConstant(int input) const;
-  // An argument that is there, seen as `desc`.
+  // Return an existing argument, described by `desc`.
   Value Input(std::string_view name, const Desc& desc);
   Value Output(std::string_view name, const Desc& desc);
-  // The same by their index in KernelQuery.
+  // Return an argument by its index in KernelQuery.
   Value Input(int index, const Desc& desc);
   Value Output(int index, const Desc& desc);
-  // Memory for the length of a call.
+  // Returns memory that exists during a call.
   Value Temporary(const Desc& desc);
 
   void Add(std::string name,
            CompiledPtr compiled,
            std::vector<std::pair<int, Value>> arguments);
-  // `value` in the layout `wanted`: itself, or a copy. That of a parameter
-  // which the plan does not change is kept until somebody else does.
+  // Returns `value` in layout `wanted`: itself, or a copy. The copy of a
+  // parameter that the plan does not write is kept until its contents change.
   Value In(Value value, const Desc& wanted);
-  // What `packing` makes of these inputs, which lies as `desc` says; made again
-  // when one of them has changed. Where one is no parameter, or the plan writes
-  // it, that is noticed as well, but then each run packs.
+  // Returns the result of `packing` for these inputs, described by `desc`. It
+  // is packed again when one has changed. With an input that is no parameter,
+  // or that the plan writes, each run packs.
   Value Packed(PackingPtr packing,
                const std::vector<std::string_view>& inputs,
                const Desc& desc);
-  // After all primitives, the op's chain (chain/chain_steps.h) but for its
-  // first `skipped` steps is applied to an output in the layout that the op
-  // gives it. Nothing where there is none. T is float or bfloat16.
+  // Applies the op's chain (chain/chain_steps.h), without its first `skipped`
+  // steps, after all primitives to an output in the op's layout. Does nothing
+  // if there is no chain. T is float or bfloat16.
   template <typename T>
   void Chain(Value output, size_t skipped);
-  // Where a primitive that wants `wanted` may write, so that Deliver brings it
-  // to `output`: the output itself, or a temporary.
+  // Returns the memory that a primitive with layout `wanted` writes: `output`
+  // itself or a temporary. Deliver then copies it to `output` if necessary.
   Value For(Value output, const Desc& wanted);
   void Deliver(Value from, Value output);
 
-  // Asks for the scratch memory. Call it once, last.
+  // Requests the scratch memory. Call it once, last.
   std::unique_ptr<const Sequence> Finish();
 
  private:
@@ -130,7 +130,7 @@ class SequenceBuilder {
   Value AddPacked(PackingPtr packing,
                   std::vector<int> sources,
                   const Desc& desc);
-  // The same memory with another description.
+  // Returns the same memory with another description.
   Value SeenAs(Value value, const Desc& desc);
   size_t Reserve(size_t bytes);
 
@@ -140,12 +140,12 @@ class SequenceBuilder {
   size_t scratch_bytes_ = 0;
 };
 
-// The first step of a fused op where that is an activation which oneDNN applies
-// while the output is still in registers; none for an op that is not fused.
+// Returns a fused op's first step if oneDNN can apply it while the output is in
+// registers; none for an op that is not fused.
 Activation FirstActivation(const framework::OpDesc& op);
 
-// A kernel that is a sequence. `Build` is called once, in Prepare; it is not
-// called when an argument is empty: those ops are refused.
+// A kernel that runs a sequence. Prepare calls `Build` once, but never for
+// empty arguments, as FitsOneDnn rejects these ops.
 class SequenceKernel : public framework::OpKernel {
  public:
   void Prepare(framework::KernelPreparation& preparation) final;
@@ -156,16 +156,16 @@ class SequenceKernel : public framework::OpKernel {
 
  protected:
   virtual void Build(SequenceBuilder& builder) = 0;
-  // Changes outputs for which oneDNN's range of numbers is too small.
+  // Corrects outputs for which oneDNN's range of numbers is too small.
   virtual void Correct(framework::OpKernelContext& /*context*/) const {}
 
  private:
   std::unique_ptr<const Sequence> sequence_;
 };
 
-// A predicate for KernelTraits::When: refuses ops with an argument of no
-// elements, which plain kernels finish without oneDNN, and sizes past 32 bits,
-// at which some of its code divides by what is left of them.
+// A predicate for KernelTraits::When. It rejects ops with an empty argument,
+// which plain kernels compute without oneDNN. It rejects sizes past 32 bits:
+// some of oneDNN's code divides by the truncated size.
 std::string FitsOneDnn(const framework::KernelQuery& query);
 
 }  // namespace sluice::operators::onednn

@@ -4,8 +4,8 @@
 
 namespace sluice::operators::onednn {
 
-// Whether oneDNN computes with vectors of 16 floats, as with AVX-512, or of 8
-// or fewer. It has other implementations then, so other kernels are the best.
+// Whether oneDNN uses vectors of 16 floats, as with AVX-512, or of 8 or fewer.
+// The best kernels differ, as oneDNN's implementations do.
 inline bool WideVectors() {
   switch (dnnl::get_effective_cpu_isa()) {
     case dnnl::cpu_isa::sse41:

@@ -76,15 +76,15 @@ class Pool2dGradKernel final : public OpKernel {
   }
 
  private:
-  // The windows that meet a pixel are added up in float, and rounded once.
+  // Gradients of overlapping windows are summed in float and rounded once.
   static constexpr bool kRounds = !std::is_same_v<math::PoolGrad<T>, T>;
 
   math::Pool2dGeometry geometry_;
   DDim dims_;
 };
 
-// Lines of windows or channels, tap by tap; the compiler's vectors are short,
-// and each line costs some steps of its own. Maxima of pairs have vectors.
+// Lines of windows or channels are processed tap by tap in short vectors, with
+// overhead for each line. Maxima of pairs are vectorized.
 KernelWork Work(const KernelQuery& query, const DDim& out, double tap) {
   const math::Pool2dGeometry g = Pool2dGeometryOf(query, out);
   const auto real = [](int64_t value) { return static_cast<double>(value); };
@@ -98,7 +98,7 @@ KernelWork Work(const KernelQuery& query, const DDim& out, double tap) {
   work.flops = windows * taps;
   work.bytes = static_cast<double>(platform::SizeOf(query.input_dtypes[0])) *
                (windows + pixels) * 1.5;
-  // In shards of some 32,000 pixels of windows.
+  // A shard has about 32,000 pixels of windows.
   const double shards = std::max(windows * taps / 32768, 1.0);
   work.max_threads = std::min(
       real(std::max<int64_t>(g.nhwc ? g.n * g.out_h : g.n * g.c, 1)), shards);
@@ -114,7 +114,7 @@ KernelWork ForwardWork(const KernelQuery& query) {
   const math::Pool2dGeometry g = Pool2dGeometryOf(query, query.outputs[0]);
   const size_t element = platform::SizeOf(query.input_dtypes[0]);
   if (g.max && g.nhwc && element > 2 && !math::IsMaxOfPairs(g)) {
-    // Vectors of channels: a comparison and a choice each.
+    // Each vector of channels takes a comparison and a selection per tap.
     const auto vectors = static_cast<double>(g.n * g.out_pixels()) *
                          math::Padded(g.c, math::VectorLanes(element)) /
                          static_cast<double>(math::VectorLanes(element));

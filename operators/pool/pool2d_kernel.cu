@@ -12,11 +12,11 @@ using framework::OpKernelContext;
 using math::Pool2dGeometry;
 using platform::CUDADeviceContext;
 
-// A pixel or a window of one channel: `base` is the first element of the plane
-// of x, whose pixels lie `step` apart.
+// A pixel or a window of one channel. `base` is the first element of the plane
+// of x, whose pixels have a stride of `step`.
 struct Spot {
   int64_t base, step;
-  int64_t plane;  // first element of the same plane of Out
+  int64_t plane;  // first element of Out's plane
   int64_t row, column;
 
   __device__ Spot(const Pool2dGeometry& g, int64_t i, int64_t h, int64_t w) {
@@ -31,10 +31,10 @@ struct Spot {
   }
 };
 
-// The pixels of a window that lie in the input.
+// The pixels of a window that are inside the input.
 struct Window {
   int64_t top, bottom, left, right;
-  int64_t height, width;  // with the padding
+  int64_t height, width;  // including padding
 
   __device__ Window(const Pool2dGeometry& g, int64_t row, int64_t column)
       : top(row * g.stride_h - g.pad_top),
@@ -46,14 +46,14 @@ struct Window {
     top = max(top, int64_t{0});
     left = max(left, int64_t{0});
   }
-  // How many pixels an average is of.
+  // Returns the number of pixels that an average is divided by.
   __device__ int64_t Divisor(const Pool2dGeometry& g) const {
     return g.exclusive ? (bottom - top) * (right - left) : height * width;
   }
 };
 
-// The first pixel of the window that holds its maximum, or the first NaN, as
-// the index in its plane.
+// Returns the first pixel of the window that holds its maximum, or the first
+// NaN, as an index into its plane.
 template <typename T>
 __device__ int64_t FindMaximum(const Pool2dGeometry& g,
                                const Spot& spot,
@@ -78,7 +78,7 @@ template <typename T>
 __device__ T Average(const Pool2dGeometry& g, const Spot& spot, const T* x) {
   const Window window(g, spot.row, spot.column);
   const auto pixels = static_cast<double>(window.Divisor(g));
-  double sum = 0;  // a float would lose digits in large windows
+  double sum = 0;  // float would lose digits in large windows
   double shares = 0;
   for (int64_t h = window.top; h < window.bottom; ++h) {
     for (int64_t w = window.left; w < window.right; ++w) {
@@ -87,7 +87,7 @@ __device__ T Average(const Pool2dGeometry& g, const Spot& spot, const T* x) {
       if constexpr (sizeof(T) == sizeof(double)) shares += value / pixels;
     }
   }
-  // Only the sum of doubles may overflow.
+  // Only a sum of doubles may overflow.
   const bool overflows = sizeof(T) == sizeof(double) && sum - sum != 0;
   return static_cast<T>(overflows ? shares : sum / pixels);
 }
@@ -120,7 +120,7 @@ class Pool2dCUDAKernel final : public OpKernel {
   DDim dims_;
 };
 
-// The windows along one axis that have the pixel `at`.
+// The windows along one axis that contain pixel `at`.
 struct Covering {
   int64_t begin, end;
   __device__ Covering(
@@ -129,8 +129,8 @@ struct Covering {
         end(min((at + pad) / stride + 1, windows)) {}
 };
 
-// What a pixel gets from all windows that have it; `best` is where each of them
-// has its maximum, null for averages.
+// Returns the sum of a pixel's gradients from all windows that contain it.
+// `best` has the pixel of each window's maximum; it is null for averages.
 template <typename T>
 __device__ T Gather(const Pool2dGeometry& g,
                     const Spot& spot,

@@ -8,8 +8,8 @@
 
 namespace sluice::operators {
 
-// What a kernel of pool2d, relu_pool2d or their gradients computes; `out` is
-// the shape of Out. Everything in it was checked by the shape functions.
+// Returns the geometry of a pool2d, relu_pool2d or a gradient of these; `out`
+// is the shape of Out. The shape functions have already checked it.
 inline math::Pool2dGeometry Pool2dGeometryOf(
     const framework::KernelQuery& query, const framework::DDim& out) {
   using Ints = std::vector<int64_t>;

@@ -14,10 +14,10 @@ using framework::OpDesc;
 using framework::OpSchema;
 using Ints = std::vector<int64_t>;
 
-// The windows' sizes, checked. Those of global pooling are the input's.
+// Checks and returns the windows. Global pooling uses the input's size.
 std::vector<WindowAxis> PoolAxes(const InferShapeContext& context) {
   const Ints& ksize = WindowInts(context, "ksize");
-  // Before the strides, which many take from it.
+  // Checked before the strides, as many users derive these from ksize.
   for (size_t i = 0; i < 2; ++i) {
     context.Require(ksize[i] >= 1, "pool2d.ksize",
                     "ksize[{}] = {}; expected 1 or more", i, ksize[i]);
@@ -169,7 +169,7 @@ void ReluPool2dGradSchema(OpSchema& op) {
 
 REGISTER_OPERATOR(pool2d, Pool2dSchema);
 REGISTER_OPERATOR(pool2d_grad, Pool2dGradSchema);
-// Put in by the pass relu_pool2d.
+// The pass relu_pool2d inserts these ops.
 REGISTER_OPERATOR(relu_pool2d, ReluPool2dSchema);
 REGISTER_OPERATOR(relu_pool2d_grad, ReluPool2dGradSchema);
 

@@ -18,15 +18,15 @@ using framework::OpKernelConstruction;
 using framework::OpKernelContext;
 using Ints = std::vector<int64_t>;
 
-// The elements of one window along one axis: `count` of them, `dilation`
-// apart, and how many there are with those in the padding.
+// The elements of one window along one axis: there are `count` of them with a
+// stride of `dilation`. `padded` also counts those in the padding.
 struct Span {
   int64_t begin = 0;
   int64_t count = 0;
   int64_t padded = 0;
 };
 
-// How many of begin, begin + dilation, ... (`most` of them) are below `end`.
+// Counts those of the first `most` of begin, begin + dilation, ... below `end`.
 int64_t CountBelow(int64_t begin, int64_t dilation, int64_t most, int64_t end) {
   return begin >= end ? 0 : std::min(most, (end - 1 - begin) / dilation + 1);
 }
@@ -83,7 +83,7 @@ PoolGeometry GeometryOf(const KernelQuery& query,
   return g;
 }
 
-// Calls visit(offset in the channel) for the elements of a window in order.
+// Calls visit(offset in the channel) for each element of a window, in order.
 template <typename Visit>
 void ForEachElement(const PoolGeometry& g,
                     const Span& d,
@@ -102,7 +102,7 @@ void ForEachElement(const PoolGeometry& g,
   }
 }
 
-// Where the maximum of a window is, -1 for none.
+// Returns the offset of a window's maximum, -1 for an empty window.
 template <typename T>
 int64_t FindMax(const PoolGeometry& g,
                 const Span& d,
@@ -127,8 +127,8 @@ double Divisor(const PoolGeometry& g,
   return std::max(real(d.padded) * real(h.padded) * real(w.padded), 1.0);
 }
 
-// Calls visit(channel, window, depth, height, width) for all windows, each
-// channel by one thread.
+// Calls visit(channel, window, depth, height, width) for all windows. One
+// thread handles a channel.
 template <typename Visit>
 void ForEachWindow(const PoolGeometry& g, const Visit& visit) {
   platform::ParallelFor(g.channels, 1, [&](int64_t begin, int64_t end) {
@@ -177,7 +177,7 @@ class Pool3dKernel final : public OpKernel {
         ForEachElement(g, d, h, w, [&](int64_t at) { sum += channel[at]; });
         double average = sum / divisor;
         if (!std::isfinite(sum)) {
-          average = 0;  // may be finite
+          average = 0;  // the average may be finite
           ForEachElement(g, d, h, w,
                          [&](int64_t at) { average += channel[at] / divisor; });
         }

@@ -4,9 +4,9 @@
 #include "sluice/framework/op/op_registry.h"
 #include "sluice/framework/plan/graph.h"
 
-// relu and the pool2d after it become one op, and so do their gradients: a
-// pass over the larger side of the pooling is saved in each direction. The bits
-// stay the same.
+// Fuses a relu and the pool2d after it into one op, and so their gradients.
+// Each direction then saves a pass over the larger tensor. The bits are
+// unchanged.
 namespace sluice::operators {
 namespace {
 
@@ -14,13 +14,13 @@ using framework::ArgVars;
 using framework::Graph;
 using framework::OpDesc;
 
-// The variable of an argument that has one.
+// Returns the single variable of an argument.
 const std::string& Only(const ArgVars& vars) {
   return vars.front();
 }
 
-// pool2d_grad, and relu_grad as the only reader of what it gives, about the
-// same relu.
+// Fuses a pool2d_grad and the relu_grad that is its only reader, if they belong
+// to the same relu.
 bool FuseGradient(Graph& graph, int id) {
   const OpDesc& pool = graph.op(id).desc;
   const std::string& between = Only(pool.Output("X@GRAD"));
@@ -36,11 +36,11 @@ bool FuseGradient(Graph& graph, int id) {
   fused.type = "relu_pool2d_grad";
   fused.outputs = {{"X@GRAD", relu.Output("X@GRAD")}};
   fused.location = relu.location;
-  fused.hint.clear();  // it stands in the graph's hints
+  fused.hint.clear();  // the graph keeps it
   return graph.Replace({id, readers[0]}, fused);
 }
 
-// Whether an op may read the input of a relu where it reads the output `out`.
+// Whether an op that reads relu's output `out` may read its input instead.
 bool TakesInputOfRelu(const OpDesc& op, const std::string& out) {
   const auto reads = [&](const auto& input) {
     return input.first != "X" &&
@@ -57,13 +57,13 @@ void SetX(const ArgVars& x, OpDesc* op) {
   }
 }
 
-// relu, and one pool2d as the only reader of what it gives beside gradients
-// that may as well read what goes in.
+// Fuses a relu with a pool2d if its only other readers are gradients that may
+// read relu's input instead.
 bool FuseForward(Graph& graph, int id) {
   const OpDesc& relu = graph.op(id).desc;
   const ArgVars x = relu.Input("X");
   const std::string out = Only(relu.Output("Out"));
-  // What goes in must still be there for the gradients.
+  // The gradients require that relu's input is not overwritten.
   if (!graph.IsInternal(out) || graph.Writer(Only(x)) < 0) return false;
   const auto readers = graph.Readers(out);
   int pool = -1;
@@ -92,7 +92,7 @@ bool FuseForward(Graph& graph, int id) {
 
 int FuseReluPool2d(Graph& graph) {
   int changes = 0;
-  // The gradients first: they decide who reads the relu.
+  // Gradients come first, as they determine the readers of the relu.
   for (const bool forward : {false, true}) {
     const std::vector<int> order = graph.order();
     for (const int id : order) {

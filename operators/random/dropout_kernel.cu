@@ -13,7 +13,7 @@ using framework::Tensor;
 using math::PhiloxCounter;
 using platform::CUDADeviceContext;
 
-// Keeps the same elements as the kernel of the CPU.
+// Keeps the same elements as the CPU kernel.
 template <typename T>
 class DropoutCUDAKernel final : public OpKernel {
  public:

@@ -6,7 +6,7 @@
 
 namespace sluice::operators {
 
-// How likely an element is left out, and what multiplies the others.
+// The probability that an element is dropped, and the factor of the others.
 struct DropoutSettings {
   explicit DropoutSettings(
       const framework::OpKernelConstruction& construction) {
@@ -16,7 +16,7 @@ struct DropoutSettings {
                              "dropout_implementation") == "upscale_in_train";
     if (!is_test) probability = given;
     if (is_test && !upscale) scale = 1 - given;
-    // With probability 1 nothing is kept.
+    // With probability 1 no element is kept.
     if (!is_test && upscale && given < 1) scale = 1 / (1 - given);
   }
 

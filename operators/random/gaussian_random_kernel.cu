@@ -15,7 +15,7 @@ using math::BoxMullerPair;
 using math::PhiloxCounter;
 using platform::CUDADeviceContext;
 
-// The same bits as math::FillNormal.
+// Computes the same bits as math::FillNormal.
 template <typename T>
 class GaussianRandomCUDAKernel final : public OpKernel {
  public:

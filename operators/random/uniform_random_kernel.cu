@@ -14,7 +14,7 @@ using framework::OpKernelContext;
 using math::PhiloxCounter;
 using platform::CUDADeviceContext;
 
-// The same bits as math::FillUniform.
+// Computes the same bits as math::FillUniform.
 template <typename T>
 class UniformRandomCUDAKernel final : public OpKernel {
  public:
@@ -36,7 +36,7 @@ class UniformRandomCUDAKernel final : public OpKernel {
         context.device_context<CUDADeviceContext>(), stream, dims_.numel(),
         [=] __device__(const PhiloxCounter& words, int64_t first, int count) {
           PhiloxCounter seconds{};
-          // Not a constexpr if: a device lambda may not capture first in one.
+          // A device lambda cannot first capture a variable in `if constexpr`.
           if (kTwo) {
             seconds = stream.Block(static_cast<uint64_t>(first) / 4 +
                                    math::RandomStream::kSecondWords);

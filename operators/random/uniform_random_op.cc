@@ -21,7 +21,7 @@ void UniformRandomShape(InferShapeContext& context) {
                   shape.size(), DDim::kMaxRank);
   const auto min = context.Attr<double>("min");
   const auto max = context.Attr<double>("max");
-  // Written so that NaN is refused too; the kernels compute max - min.
+  // The condition also rejects NaN. The kernels compute max - min.
   context.Require(min <= max && std::isfinite(max - min),
                   "uniform_random.range",
                   "attributes min and max must be finite, with min <= max and "

@@ -31,7 +31,7 @@ Sizes SizesOf(const KernelQuery& query) {
           state[3]};
 }
 
-// The inputs of one head of keys at one step.
+// The inputs of one key head at one step.
 template <typename T>
 struct Step {
   const T* key;
@@ -41,7 +41,7 @@ struct Step {
   const T* beta;  // nullptr: u = v
 };
 
-// S becomes that after the step; `u` holds a row of values.
+// Updates S by one step; `u` holds a row of values.
 template <typename T>
 void Update(const Sizes& s, const Step<T>& step, T* state, T* u) {
   if (step.decay != nullptr) {
@@ -72,7 +72,7 @@ void Update(const Sizes& s, const Step<T>& step, T* state, T* u) {
   }
 }
 
-// out = scale * q' S.
+// Computes out = scale * q' S.
 template <typename T>
 void Answer(const Sizes& s, const T* query, const T* state, T scale, T* out) {
   std::fill_n(out, s.values, T{0});
@@ -86,7 +86,7 @@ void Answer(const Sizes& s, const T* query, const T* state, T scale, T* out) {
   }
 }
 
-// Each head of keys of each row by itself, step by step.
+// Processes each key head of each row independently, step by step.
 template <typename T>
 class LinearAttentionKernel final : public OpKernel {
  public:

@@ -12,7 +12,7 @@ using framework::OpSchema;
 using framework::ShapeHandle;
 using platform::DType;
 
-// The size of one of `heads`, which lie side by side in the last dim.
+// Returns the size of one of `heads`, which share the last dim.
 int64_t HeadSize(const InferShapeContext& context,
                  const char* input,
                  const ShapeHandle& shape,
@@ -25,7 +25,7 @@ int64_t HeadSize(const InferShapeContext& context,
   return size < 0 ? size : size / heads;
 }
 
-// An input of each step that the rule has, or has not.
+// Checks an input with one entry per step, which the update rule uses or not.
 void CheckGate(const InferShapeContext& context,
                const char* input,
                bool needed,

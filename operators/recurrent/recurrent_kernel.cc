@@ -73,7 +73,7 @@ math::RecurrentLayer LayerOf(const KernelQuery& query) {
   return layer;
 }
 
-// nullptr where the user gave none.
+// Returns nullptr if there is no such input.
 template <typename T>
 const T* Given(const OpKernelContext& context, const char* name) {
   return context.HasInput(name) ? context.Input(name).data<T>() : nullptr;
@@ -120,7 +120,7 @@ math::RecurrentArgs<T> ArgsOf(OpKernelContext& context,
   return args;
 }
 
-// How a kernel computes the layer, and the elements of its scratch memory.
+// How a kernel computes the layer, and the elements of its scratch.
 struct Plain {
   template <typename T>
   using Element = double;
@@ -190,7 +190,7 @@ KernelWork BlockedWork(const KernelQuery& query) {
   const math::RecurrentLayer l = LayerOf(query);
   KernelWork work = Work(query);
   work.efficiency = l.batch < 4 ? 0.3 : 0.7;
-  // Activations, and R from the caches at each step.
+  // Activations are computed, and R is read from the caches, at each step.
   work.moves =
       2 * static_cast<double>(l.steps * l.batch * l.directions * l.gate_rows());
   work.parallel_loops = 1 + static_cast<double>(l.steps);

@@ -17,13 +17,13 @@ using platform::DType;
 using Names = std::vector<std::string>;
 using Doubles = std::vector<double>;
 
-// What an op has of each kind.
+// The numbers of gates and of activations of an op.
 struct Cell {
   int64_t gates;
-  size_t activations;  // a direction
+  size_t activations;  // per direction
 };
 
-// The dim has `count` numbers for each unit; `hidden` becomes known by it.
+// Requires `count` numbers for each unit; sets `hidden` if it is unknown.
 void MergeUnits(const InferShapeContext& context,
                 const char* input,
                 int axis,

@@ -30,7 +30,7 @@ class MeanCUDAKernel final : public OpKernel {
           return static_cast<double>(x[i]);
         },
         [=] __device__(int64_t /*output*/, double sum) {
-          *out = static_cast<T>(sum / count);  // NaN of nothing
+          *out = static_cast<T>(sum / count);  // NaN if empty
         });
   }
 

@@ -57,7 +57,7 @@ class ReduceMeanKernel final : public ReduceSumKernel<T> {
   }
 };
 
-// Repeats the gradient of each sum over the dimensions summed.
+// Broadcasts the gradient of each sum over the reduced dimensions.
 template <typename T>
 class ReduceSumGradKernel final : public OpKernel {
  public:
@@ -82,7 +82,7 @@ class ReduceSumGradKernel final : public OpKernel {
   math::BroadcastPlan plan_;
 };
 
-// Divides the gradients of the means, and repeats the shares.
+// Divides the gradients of the means and broadcasts the quotients.
 template <typename T>
 class ReduceMeanGradKernel final : public OpKernel {
  public:

@@ -14,8 +14,8 @@ using framework::Tensor;
 using math::ReduceWalk;
 using platform::CUDADeviceContext;
 
-// Floats are summed in double, and the sums divided; integers modulo 2^64, one
-// thread a sum.
+// Floats are summed in double and then divided. Integers are summed modulo
+// 2^64, with one thread for each sum.
 template <typename T>
 void ReduceSum(const CUDADeviceContext& device,
                const math::SumPlan& plan,

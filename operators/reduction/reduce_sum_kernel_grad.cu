@@ -19,8 +19,8 @@ using platform::CUDADeviceContext;
 struct OfSum {};
 struct OfMean {};
 
-// Repeats the gradient of each sum over the dimensions summed, or, for a mean,
-// a summand's share of it.
+// Broadcasts the gradient of each sum over the reduced dimensions; for a mean,
+// divides it by the number of elements.
 template <typename T, typename Of>
 class ReduceSumGradCUDAKernel final : public OpKernel {
  public:

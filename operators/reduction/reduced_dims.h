@@ -9,8 +9,8 @@
 
 namespace sluice::operators {
 
-// Which dims a reduction's attributes name; the shape function has checked
-// them.
+// The dims that a reduction's attributes name. The shape function has already
+// checked them.
 class ReducedDims {
  public:
   using Axes = std::array<bool, framework::DDim::kMaxRank>;
@@ -28,7 +28,7 @@ class ReducedDims {
     return reduced;
   }
 
-  // X's shape with size 1 where it is reduced.
+  // Returns X's shape with size 1 for reduced dims.
   framework::DDim Kept(const framework::DDim& x) const {
     framework::DDim kept = x;
     const Axes reduced = Of(x);

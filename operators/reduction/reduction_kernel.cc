@@ -18,7 +18,7 @@ namespace {
 }  // namespace
 }  // namespace sluice::operators::math
 
-// The kernels of the ops that are rows of math/reduction's table.
+// The kernels of the rows of math/reduction's table.
 namespace sluice::operators {
 namespace {
 

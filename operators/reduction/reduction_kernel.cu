@@ -59,7 +59,7 @@ class ReductionCUDAKernel final : public OpKernel {
   DDim out_dims_;
 };
 
-// What a term's share depends on, one thread an output.
+// Collects what the shares of terms depend on. One thread handles an output.
 template <typename Share, typename T>
 struct SeeTerms {
   ReduceWalk walk;
@@ -79,7 +79,7 @@ struct SeeTerms {
 
 template <typename Share, typename T>
 struct ShareGradient {
-  math::DeviceWalk walk;  // of X, and of Out repeated
+  math::DeviceWalk walk;  // of X and of the broadcast Out
   const T* x;
   const T* out;
   const T* out_grad;

@@ -7,8 +7,7 @@
 #include "sluice/operators/math/reduction/reduction_row.h"
 #include "sluice/operators/op_dtypes.h"
 
-// The schemas of the ops that are rows of math/reduction's table, and of their
-// gradients.
+// The schemas of the rows of math/reduction's table and of their gradient ops.
 namespace sluice::operators {
 namespace {
 
@@ -22,7 +21,7 @@ using math::ReductionGradient;
 using math::ReductionInfo;
 using platform::DType;
 
-// The shape of Out.
+// Returns the shape of Out.
 DDim OutDims(const InferShapeContext& context) {
   const DDim x = context.input("X");
   const auto& dim = context.Attr<std::vector<int64_t>>("dim");
@@ -60,7 +59,7 @@ void ReductionShape(InferShapeContext& context) {
   context.SetOutput("Out", OutDims(context));
 }
 
-// While it is not known which dimensions are reduced.
+// Sets the shape while the reduced dimensions are unknown.
 void LateShape(InferShapeContext& context) {
   const DDim x = context.input("X");
   DDim out = DDim::UnknownRank();

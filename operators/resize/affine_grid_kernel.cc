@@ -24,7 +24,7 @@ class AffineGridKernel final : public framework::OpKernel {
     T* const out = context.AllocateOutput(0, dims_).template data<T>();
     if (dims_.numel() == 0) return;
     const T* const theta = context.Input(0).data<T>();
-    const int count = dims_.rank() - 2;  // of dims
+    const int count = dims_.rank() - 2;  // spatial dims
     const int64_t points = dims_.numel() / dims_[0] / count;
     platform::ParallelFor(
         dims_[0] * points, kGrain, [&](int64_t begin, int64_t end) {

@@ -36,7 +36,7 @@ void AffineGridShape(InferShapeContext& context) {
   context.SetOutput("Out", DDim(out));
 }
 
-// The rank is that of attribute size.
+// Out's rank is the length of attribute size.
 void AffineGridLateShape(InferShapeContext& context) {
   const auto theta = context.WithRank(context.input("Theta"), 3);
   if (!theta.dims.rank_known() || theta.dims[1] < 0) {

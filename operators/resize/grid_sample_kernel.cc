@@ -17,7 +17,7 @@ using framework::Tensor;
 enum class Mode : uint8_t { kLinear, kNearest, kCubic };
 enum class Padding : uint8_t { kZeros, kBorder, kReflection };
 
-// The elements along one axis that make one of Out.
+// The elements along one axis that an element of Out is computed from.
 struct Taps {
   int count = 0;
   int64_t index[4] = {};
@@ -29,8 +29,8 @@ struct Taps {
   }
 };
 
-// R. Keys, "Cubic convolution interpolation", IEEE Transactions on Acoustics,
-// Speech and Signal Processing 29, 1981: the weight at `distance`.
+// Returns the weight at `distance` (R. Keys, "Cubic convolution interpolation",
+// IEEE Transactions on Acoustics, Speech and Signal Processing 29, 1981).
 double Cubic(double distance) {
   constexpr double kA = -0.75;
   const double x = std::fabs(distance);
@@ -38,7 +38,7 @@ double Cubic(double distance) {
   return x < 2 ? ((kA * x - 5 * kA) * x + 8 * kA) * x - 4 * kA : 0;
 }
 
-// `x` mirrored at `low` and `high` until it is between them.
+// Reflects `x` at `low` and `high` until it is between them.
 double Reflected(double x, double low, double high) {
   const double range = high - low;
   if (!std::isfinite(x)) return std::numeric_limits<double>::quiet_NaN();
@@ -86,7 +86,7 @@ struct Sampler {
   }
 
  private:
-  // `x` is an integer, and may be far outside.
+  // `x` is integral and may be far outside.
   void Add(double x, double weight, int64_t size, Taps* taps) const {
     if (weight == 0) return;
     const auto last = static_cast<double>(size - 1);

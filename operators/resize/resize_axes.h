@@ -8,13 +8,13 @@
 
 namespace sluice::operators {
 
-// The elements that `size` elements become at `scale`, which is finite and more
-// than 0: size * scale rounded down, as a double. Products of float32 scales
-// that are an integer but for rounding are that integer.
+// Returns the number of elements that `size` elements become at `scale`, which
+// is finite and positive: size * scale rounded down, as a double. If the
+// product of a float32 scale is integral up to rounding, it is that integer.
 SLUICE_API double ResizedSize(int64_t size, double scale);
 
-// The axes of X, for resize and resize_grad. Both shapes are those that the
-// shape function has agreed to.
+// Returns the axes of X for resize and resize_grad. The shape function has
+// already checked both shapes.
 SLUICE_API std::vector<math::ResizeAxis> ResizeAxesOf(
     const framework::KernelQuery& query,
     const framework::DDim& x,

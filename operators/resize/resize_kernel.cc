@@ -26,7 +26,7 @@ using math::ResizeRounding;
 double ResizedSize(int64_t size, double scale) {
   const double exact = static_cast<double>(size) * scale;
   const double above = std::ceil(exact);
-  // Half a unit in the last place of a float32.
+  // 2^-24 is half a unit in the last place of a float32.
   const bool rounded = above - exact <= exact * std::ldexp(1, -24);
   return rounded && above < std::ldexp(1, 23) ? above : std::floor(exact);
 }
@@ -94,8 +94,8 @@ std::vector<ResizeAxis> ResizeAxesOf(const KernelQuery& query,
 
 namespace {
 
-// For kernels with tables of each axis. Longer axes would have tables of
-// gigabytes.
+// Returns the axes for kernels with a table for each axis. Rejects longer axes,
+// whose tables would take gigabytes.
 std::vector<ResizeAxis> ShortAxesOf(const KernelQuery& query,
                                     const DDim& x,
                                     const DDim& out) {
@@ -112,7 +112,7 @@ std::vector<ResizeAxis> ShortAxesOf(const KernelQuery& query,
   return axes;
 }
 
-// What sums of T are made in, forward.
+// The type in which T is summed, forward.
 template <typename T>
 using Sum = std::conditional_t<std::is_same_v<T, double>, double, float>;
 
@@ -156,7 +156,7 @@ class ResizeKernel final : public OpKernel {
   math::ResizePasses passes_;
 };
 
-// X gives the shape only.
+// X only provides the shape.
 template <typename T>
 class ResizeGradKernel final : public OpKernel {
  public:

@@ -16,13 +16,13 @@ using framework::OpKernelContext;
 using math::ResizeAxis;
 using platform::CUDADeviceContext;
 
-// One axis: [outer, in, inner] to [outer, out, inner], or back.
+// Resizes one axis: [outer, in, inner] to [outer, out, inner], or back.
 struct DeviceResize {
   ResizeAxis axis;
   int64_t outer = 1;
   int64_t inner = 1;
 
-  // An element of Out: the sum of its taps.
+  // Returns an element of Out: the sum of its taps.
   template <typename Value, typename From>
   __device__ Value Forward(int64_t at, const From* x) const {
     const int64_t j = at / inner % axis.out;
@@ -40,7 +40,7 @@ struct DeviceResize {
     return sum;
   }
 
-  // The first element of Out at `floor` or behind it.
+  // Returns the first element of Out whose position is at `floor` or after it.
   __device__ int64_t FirstAt(int64_t floor) const {
     int64_t first = 0;
     int64_t last = axis.out;
@@ -55,8 +55,8 @@ struct DeviceResize {
     return first;
   }
 
-  // Whether positions never go back: scales below 1 / in may with corners that
-  // are aligned, and a part of X may be reversed.
+  // Whether positions are ascending. They may not be for scales below 1 / in
+  // with aligned corners, or if a part of X is reversed.
   __device__ bool Ascends() const {
     if (axis.coordinates == math::ResizeCoordinates::kCropAndResize) {
       return axis.start <= axis.end && axis.length >= 1;
@@ -65,15 +65,15 @@ struct DeviceResize {
            axis.length >= 1;
   }
 
-  // An element of the gradient of X: the sum over the elements of Out that it
-  // is a tap of, in their order.
+  // Returns an element of X's gradient: the sum over the elements of Out that
+  // it is a tap of, in order.
   template <typename From>
   __device__ double Backward(int64_t at, const From* grad) const {
     const int64_t i = at / inner % axis.in;
     const From* line =
         grad + at / inner / axis.in * axis.out * inner + at % inner;
-    // Half of the taps lie before the position; those at the ends of X stand
-    // for all that is outside.
+    // Half of the taps are before the position. The first and the last element
+    // of X also replace all elements outside.
     const int64_t half =
         axis.mode == math::ResizeMode::kNearest ? 1 : axis.taps() / 2;
     const bool ascends = Ascends();
@@ -116,8 +116,8 @@ struct DeviceResize {
   }
 };
 
-// The axes that change, in the order of the passes: the last one first, but
-// backward.
+// The axes that change, in the order of the passes: last axis first, and
+// reversed for the gradient.
 class DeviceResizes {
  public:
   DeviceResizes() = default;
@@ -148,7 +148,7 @@ class DeviceResizes {
     }
   }
 
-  // Elements of scratch.
+  // Returns the elements of scratch.
   int64_t scratch() const { return 2 * scratch_; }
 
   template <typename T, typename Value>
@@ -220,7 +220,7 @@ class ResizeCUDAKernel final : public OpKernel {
   DeviceResizes resizes_;
 };
 
-// X gives the shape only. Sums are made in double.
+// X only provides the shape. Sums are in double.
 template <typename T>
 class ResizeGradCUDAKernel final : public OpKernel {
  public:

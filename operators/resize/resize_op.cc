@@ -23,7 +23,7 @@ bool Crops(const InferShapeContext& context) {
          "tf_crop_and_resize";
 }
 
-// What does not depend on shapes.
+// Checks the conditions that do not depend on shapes.
 void CheckAttributes(const InferShapeContext& context) {
   const Ints& sizes = context.Attr<Ints>("sizes");
   const Doubles& scales = context.Attr<Doubles>("scales");
@@ -53,7 +53,7 @@ void CheckAttributes(const InferShapeContext& context) {
   }
 }
 
-// The size of axis `i`, which has `size` elements; -1 while unknown.
+// Returns Out's size along axis `i`, which has `size` elements; -1 if unknown.
 int64_t OutSize(const InferShapeContext& context, int i, int64_t size) {
   const DDim x = context.input("X");
   const Ints& sizes = context.Attr<Ints>("sizes");
@@ -113,7 +113,7 @@ void ResizeShape(InferShapeContext& context) {
   context.SetOutput("Out", ResizedDims(context));
 }
 
-// X's rank is Out's.
+// Sets Out to unknown sizes with X's rank.
 void ResizeLateShape(InferShapeContext& context) {
   DDim out = context.input("X");
   for (int i = 0; i < out.rank(); ++i) {

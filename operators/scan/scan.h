@@ -5,7 +5,7 @@
 
 namespace sluice::operators {
 
-// What a kernel of cumsum, cumprod or their gradients runs along: input 0 is X.
+// Returns the plan of a cumsum, cumprod or a gradient of these; input 0 is X.
 inline math::ScanPlan ScanPlanOf(const framework::KernelQuery& query) {
   const framework::DDim& x = query.inputs[0];
   math::ScanPlan plan;

@@ -17,7 +17,7 @@ struct Sum {
   static void Forward(const math::ScanPlan& plan, const T* x, T* out) {
     math::CumulativeSum(plan, x, out);
   }
-  // The sum of the gradients the other way round.
+  // Sums the gradients in the opposite direction.
   template <typename T>
   static void Backward(math::ScanPlan plan,
                        const Tensor& /*x*/,

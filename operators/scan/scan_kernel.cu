@@ -16,7 +16,7 @@ using framework::OpKernelContext;
 using framework::Tensor;
 using platform::CUDADeviceContext;
 
-// What T is computed in.
+// The type in which T is computed.
 template <typename T>
 using Wide = std::conditional_t<std::is_integral_v<T>, uint64_t, double>;
 
@@ -35,7 +35,7 @@ struct Product {
   }
 };
 
-// Where the lines of math::ScanPlan lie.
+// The lines of a math::ScanPlan.
 struct Lines {
   int64_t count, size, inner;
   bool exclusive, reverse;
@@ -47,14 +47,14 @@ struct Lines {
         exclusive(plan.exclusive),
         reverse(plan.reverse) {}
 
-  // Element i of a line, in the order in which it is visited.
+  // Returns the offset of element i of a line, in scan order.
   __device__ int64_t At(int64_t line, int64_t i) const {
     return line / inner * size * inner + line % inner +
            (reverse ? size - 1 - i : i) * inner;
   }
 };
 
-// A thread for each line.
+// Each thread scans a line.
 template <typename Op, typename T>
 void ScanInThreads(const CUDADeviceContext& device,
                    const Lines& lines,
@@ -73,14 +73,14 @@ void ScanInThreads(const CUDADeviceContext& device,
 
 constexpr int kThreads = 128;
 
-// A block for each line, kThreads elements at a time: each adds what the one
-// 1, 2, 4, ... before it has (W. Hillis, G. Steele 1986).
+// Each block scans a line, kThreads elements at a time: each element adds the
+// sum 1, 2, 4, ... elements before it (W. Hillis, G. Steele 1986).
 template <typename Op, typename T>
 __global__ void ScanInBlocksKernel(Lines lines, const T* x, T* out) {
   SLUICE_SHARED_ARRAY(Wide<T>, values, [kThreads]);
   const auto thread = static_cast<int>(threadIdx.x);
   for (int64_t line = blockIdx.x; line < lines.count; line += gridDim.x) {
-    Wide<T> before = Op::kFirst;  // of all elements up to here
+    Wide<T> before = Op::kFirst;  // the total of the previous elements
     for (int64_t first = 0; first < lines.size; first += kThreads) {
       const bool inside = first + thread < lines.size;
       const int64_t at = inside ? lines.At(line, first + thread) : 0;
@@ -142,7 +142,7 @@ class ScanCUDAKernel final : public OpKernel {
   DDim out_dims_;
 };
 
-// As math::CumulativeProductGrad.
+// Computes like math::CumulativeProductGrad.
 template <typename T>
 void ProductGrad(const CUDADeviceContext& device,
                  const Lines& lines,

@@ -15,7 +15,7 @@ using framework::OpDesc;
 using framework::OpSchema;
 using platform::DType;
 
-// X's shape, or all of its elements as one dim.
+// Returns X's shape, or all of its elements as one dim.
 DDim ScannedDims(const InferShapeContext& context) {
   const DDim x = context.input("X");
   if (context.Attr<bool>("flatten")) {
@@ -33,7 +33,7 @@ void ScanShape(InferShapeContext& context) {
   context.SetOutput("Out", ScannedDims(context));
 }
 
-// Which axis it is makes no difference.
+// The shape does not depend on the axis.
 void ScanLateShape(InferShapeContext& context) {
   const DDim x = context.input("X");
   const bool flat = context.Attr<bool>("flatten");

@@ -5,7 +5,7 @@
 
 namespace sluice::operators {
 
-// What a kernel of arg_max or arg_min looks for: input 0 is X.
+// Returns the plan of an arg_max or arg_min; input 0 is X.
 inline math::ArgBestPlan ArgBestPlanOf(const framework::KernelQuery& query) {
   const framework::DDim& x = query.inputs[0];
   math::ArgBestPlan plan;

@@ -10,14 +10,14 @@ using framework::DDim;
 using framework::OpKernelConstruction;
 using platform::CUDADeviceContext;
 
-// An element and its index; one with index -1 is none.
+// An element and its index; an index of -1 means that there is none.
 template <typename T>
 struct Candidate {
   T value;
   int64_t index;
 };
 
-// The better of two: NaN before numbers, equal ones by index.
+// Returns the better of two: NaN before numbers, equal elements by index.
 struct BetterOf {
   bool largest, last;
 

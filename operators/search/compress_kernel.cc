@@ -12,7 +12,7 @@ using framework::OpKernelContext;
 using framework::Tensor;
 using platform::ErrorCode;
 
-// Bytes are moved, whatever they are.
+// Copies the bytes of elements of any dtype.
 class CompressKernel final : public framework::OpKernel {
  public:
   explicit CompressKernel(const OpKernelConstruction& construction)

@@ -37,7 +37,7 @@ Box BoxOf(const float* values, bool centred) {
 bool Overlap(const Box& a, const Box& b, float threshold) {
   const float height = std::min(a.bottom, b.bottom) - std::max(a.top, b.top);
   const float width = std::min(a.right, b.right) - std::max(a.left, b.left);
-  // Written so that NaN overlaps nothing.
+  // With NaN, this comparison is false.
   if (!(height > 0 && width > 0)) return false;
   const float common = height * width;
   return common / (a.Area() + b.Area() - common) > threshold;
@@ -106,7 +106,7 @@ class NonMaxSuppressionKernel final : public framework::OpKernel {
   bool centred_;
 };
 
-// Each box is compared with those that were chosen before it.
+// Each box is compared with the boxes that were selected before it.
 KernelWork SuppressionWork(const KernelQuery& query) {
   constexpr double kComparison = 12;
   const DDim& scores = query.inputs[1];

@@ -41,7 +41,7 @@ void FindNonzero(OpKernelContext& context, IsNonzero is_nonzero) {
   }
 }
 
-// A number is zero where all its bits are, but for the sign of a floating one.
+// A number is zero if all its bits, except for the sign of a float, are zero.
 template <typename Code>
 void FindSetBits(OpKernelContext& context) {
   const auto all = static_cast<Code>(~Code{0});
@@ -50,7 +50,7 @@ void FindSetBits(OpKernelContext& context) {
   FindNonzero<Code>(context, [=](Code code) { return (code & mask) != 0; });
 }
 
-// The codes of stored numbers have zeros of their own, or none.
+// dtypes for storage only have their own codes for zero, or none.
 void FindStored(OpKernelContext& context) {
   const auto values = platform::StoredValues(context.Input(0).dtype());
   FindNonzero<uint8_t>(context,

@@ -16,8 +16,8 @@ using platform::CUDADeviceContext;
 
 constexpr int kThreads = 128;
 
-// Whether a at index i comes before b at index j: the larger (or smaller)
-// first, NaN as the largest, equal ones by index.
+// Whether a at index i precedes b at index j: the larger (or smaller) first,
+// NaN as the largest, equal elements by index.
 template <typename T>
 __device__ bool Before(T a, int64_t i, T b, int64_t j, bool largest) {
   const bool a_nan = a != a;
@@ -27,8 +27,7 @@ __device__ bool Before(T a, int64_t i, T b, int64_t j, bool largest) {
   return i < j;
 }
 
-// One block a row. Each of k rounds finds the first of those that come after
-// the one that was found before.
+// A block handles a row. Each of k rounds finds the next element in order.
 template <typename T>
 __global__ void TopKKernel(const T* x,
                            int64_t rows,
@@ -75,7 +74,7 @@ __global__ void TopKKernel(const T* x,
   }
 }
 
-// Every round looks at the whole row.
+// Limits the work, as every round reads the whole row.
 std::string Fits(const KernelQuery& query) {
   constexpr int64_t kMost = int64_t{1} << 24;
   const DDim& x = query.inputs[0];

@@ -19,7 +19,7 @@ using framework::OpKernelContext;
 using framework::Tensor;
 using Indices = std::vector<int64_t>;
 
-// -1, 0 or 1; NaN is larger than every number, and equal to itself.
+// Returns -1, 0 or 1. NaN is larger than every number and equal to itself.
 template <typename Key>
 int Compare(Key a, Key b) {
   if constexpr (std::is_floating_point_v<Key>) {
@@ -28,7 +28,7 @@ int Compare(Key a, Key b) {
   return (a > b) - (a < b);
 }
 
-// X as rows to be told apart: of elements, or of the slices along an axis.
+// Views X as rows that are compared: elements, or slices along an axis.
 struct Rows {
   int64_t count = 0;
   int64_t outer = 1;
@@ -123,7 +123,7 @@ void GiveRows(OpKernelContext& context,
   }
 }
 
-// Every dtype but these two has its numbers in float64.
+// float64 represents the numbers of all dtypes but these two.
 template <typename T>
 using KeyOf = std::conditional_t<std::is_same_v<T, int64_t> ||
                                      std::is_same_v<T, uint64_t>,

@@ -75,8 +75,8 @@ class AverageEmbeddingMaskGradKernel final : public OpKernel {
   math::EmbeddingMaskSizes sizes_{};
 };
 
-// Runs cover half of a column, as far as sizes tell: a sum over vectors of
-// features, or over one after the other.
+// Sizes do not show the length of runs: half a column is assumed. `vectors`
+// says whether features are summed in vectors or one by one.
 framework::KernelWork Work(const framework::KernelQuery& query, bool vectors) {
   const DDim& image = query.inputs[0];
   const size_t element = platform::SizeOf(query.input_dtypes[0]);

@@ -29,7 +29,7 @@ class AverageEmbeddingMaskCUDAKernel final : public OpKernel {
         context.AllocateOutput("Out", {masks.batch, masks.masks, features});
     Tensor& counts =
         context.AllocateOutput("Count", {masks.batch, masks.masks});
-    // Empty tensors need not have memory.
+    // Empty tensors may have no memory.
     auto* mean = static_cast<T*>(out.raw_data());
     auto* count = static_cast<int64_t*>(counts.raw_data());
     masks.Check(device, &RaiseEmbeddingRun<kAverage>);
@@ -66,7 +66,7 @@ class AverageEmbeddingMaskGradCUDAKernel final : public OpKernel {
                                          context.Input("Embedding").dims());
     auto* embedding_grad = static_cast<T*>(out.raw_data());
     masks.Check(device, &RaiseEmbeddingRun<kAverageGrad>);
-    // Shares of empty masks are not read.
+    // Shares of empty masks are never read.
     platform::ForEach(device, mean.numel(), [=] __device__(int64_t at) {
       const auto pixels = static_cast<double>(masks.PixelsOf(at / features));
       share[at] = static_cast<T>(static_cast<double>(mean_grad[at]) / pixels);

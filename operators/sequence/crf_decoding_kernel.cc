@@ -51,7 +51,7 @@ class CrfDecodingKernel final : public OpKernel {
   }
 
  private:
-  // Two rows of scores, then where each score came from.
+  // Two rows of scores, and the tag that each score came from.
   size_t SlotBytes() const {
     const size_t back = sizes_.positions * sizes_.tags * sizeof(int32_t);
     return 2 * sizes_.tags * sizeof(double) + (back + 63) / 64 * 64;

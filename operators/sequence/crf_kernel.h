@@ -4,10 +4,10 @@
 #include "sluice/platform/error.h"
 #include "sluice/platform/parallel_for.h"
 
-// What the kernels of linear_chain_crf and crf_decoding have in common.
+// Shared by the kernels of linear_chain_crf and crf_decoding.
 namespace sluice::operators {
 
-// [B, T, N], as the shape functions checked it.
+// The sizes [B, T, N], which the shape functions have checked.
 struct CrfSizes {
   CrfSizes() = default;
   explicit CrfSizes(const framework::DDim& emission)
@@ -17,7 +17,7 @@ struct CrfSizes {
   int64_t transition_size() const { return (tags + 2) * tags; }
 };
 
-// Input Length, checked.
+// Checks and returns input Length.
 inline const int64_t* CrfLengthsOf(const framework::OpKernelContext& context,
                                    const CrfSizes& sizes) {
   const int64_t* lengths = context.Input("Length").data<int64_t>();
@@ -31,7 +31,7 @@ inline const int64_t* CrfLengthsOf(const framework::OpKernelContext& context,
   return lengths;
 }
 
-// Input Label, checked as far as the sequences go.
+// Checks input Label up to the length of each sequence, and returns it.
 inline const int64_t* CrfLabelsOf(const framework::OpKernelContext& context,
                                   const CrfSizes& sizes,
                                   const int64_t* lengths) {
@@ -48,7 +48,7 @@ inline const int64_t* CrfLabelsOf(const framework::OpKernelContext& context,
   return labels;
 }
 
-// Calls work(slot, b) for each sequence; no two of one slot at the same time.
+// Calls work(slot, b) for each sequence. Calls for the same slot never overlap.
 template <typename Work>
 void ForEachSequence(int64_t slots, int64_t batch, const Work& work) {
   platform::ParallelFor(slots, 1, [&](int64_t begin, int64_t end) {

@@ -2,7 +2,7 @@
 
 #include "sluice/framework/op/infer_shape_context.h"
 
-// What linear_chain_crf, its gradient and crf_decoding have in common.
+// Shared by the schemas of linear_chain_crf, its gradient and crf_decoding.
 namespace sluice::operators {
 
 // Declares Emission, Transition and Length.
@@ -21,7 +21,7 @@ inline void CrfLengths(framework::OpSchema& op) {
            {.host = true});
 }
 
-// The shape of the tags, [B, T], from the inputs that the op has.
+// Returns the shape of the tags, [B, T], from the op's inputs.
 inline framework::DDim CrfTagShape(
     const framework::InferShapeContext& context) {
   using framework::DimHandle;

@@ -4,7 +4,7 @@
 #include "sluice/platform/cuda/data_check.h"
 #include "sluice/platform/cuda/launch.h"
 
-// What the CUDA kernels of ops on embeddings and run-length coded masks share.
+// Shared by the CUDA kernels of ops on embeddings and run-length coded masks.
 namespace sluice::operators {
 
 // kOp is the op's name.
@@ -18,8 +18,8 @@ void RaiseEmbeddingRun(int64_t position, int64_t value, int64_t bound) {
                   bound - 1);
 }
 
-// The masks of all images, counted through: mask m is of image m / masks. A
-// kernel takes one by value.
+// The masks of all images, numbered across images: mask m is of image m /
+// masks. Kernels receive it by value.
 struct DeviceMasks {
   explicit DeviceMasks(const framework::OpKernelContext& context)
       : runs(context.Input("Mask").raw_data()),
@@ -38,7 +38,7 @@ struct DeviceMasks {
     platform::ForEach(device, count() * x, [=] __device__(int64_t i) {
       const int64_t start = self.At(2 * i), end = self.At(2 * i + 1);
       if (!check.Inside(2 * i, start)) return;
-      // An end before its start is as far out as one below 0.
+      // An end before its start is reported like a negative one.
       check.Inside(2 * i + 1, end < start ? min(end, int64_t{-1}) : end);
     });
   }
@@ -53,7 +53,7 @@ struct DeviceMasks {
     return wide ? static_cast<const int64_t*>(runs)[i]
                 : static_cast<const int32_t*>(runs)[i];
   }
-  // Empty for a run that is not valid.
+  // Returns an empty run if it is not valid.
   __device__ Run RunOf(int64_t m, int64_t column) const {
     const int64_t i = (m * x + column) * 2;
     const Run run{At(i), At(i + 1)};
@@ -68,11 +68,11 @@ struct DeviceMasks {
     }
     return pixels;
   }
-  // The first pixel, as a number of all images, of a column of mask m's image.
+  // Returns the first pixel, counted over all images, of a column of mask m.
   __device__ int64_t ColumnOf(int64_t m, int64_t column) const {
     return (m / masks * x + column) * y;
   }
-  // The mean of one feature over the pixels of mask m, of which there are some.
+  // Returns the mean of one feature over the pixels of mask m, which has some.
   template <typename T>
   __device__ double MeanOf(const T* embedding,
                            int64_t m,

@@ -17,8 +17,8 @@ using platform::CUDADeviceContext;
 constexpr char kDiscriminative[] = "discriminative_loss";
 constexpr char kDiscriminativeGrad[] = "discriminative_loss_grad";
 
-// The same sums as math/sequence/discriminative_loss.cc. A kernel takes one by
-// value.
+// Computes the sums of math/sequence/discriminative_loss.cc. Kernels receive it
+// by value.
 template <typename T>
 struct DeviceDiscriminativeLoss {
   DeviceMasks masks;
@@ -48,7 +48,7 @@ struct DeviceDiscriminativeLoss {
     }
     return sqrt(sum);
   }
-  // The factor of what a pixel gets by itself; terms[m] is that of the mask.
+  // Returns the factor of a pixel's own gradient; terms[m] is the mask's.
   __device__ double Pull(int64_t m, double distance) const {
     const double over = DiscriminativeHinge(distance - p.delta_v);
     return over == 0 ? 0 : terms[m] * (over / distance);
@@ -64,7 +64,7 @@ struct DeviceDiscriminativeLoss {
     }
     return some;
   }
-  // Calls visit(pixel) for the pixels of mask m that fall to a team's thread.
+  // Calls visit(pixel) for this thread's share of the pixels of mask m.
   template <typename Team, typename Visit>
   __device__ void ForEachPixel(const Team& team,
                                int64_t m,
@@ -78,7 +78,7 @@ struct DeviceDiscriminativeLoss {
       }
     }
   }
-  // Calls visit(other, distance) for each other mask of the image with pixels.
+  // Calls visit(other, distance) for each other non-empty mask of the image.
   template <typename Visit>
   __device__ void ForEachOther(int64_t m, const Visit& visit) const {
     const int64_t first = FirstBeside(m);
@@ -112,7 +112,7 @@ struct DeviceDiscriminativeLoss {
         p.regularization_weight * Norm(MeanOf(m)) / beside;
   }
 
-  // One feature of the gradient by a mean, divided among the mask's pixels.
+  // Computes one feature of the gradient by a mean, divided by the pixels.
   __device__ void FindMeanGradient(int64_t at) const {
     const int64_t m = at / masks.features, f = at % masks.features;
     if (counts[m] == 0) return;

@@ -3,7 +3,7 @@
 #include "sluice/framework/op/op_kernel.h"
 #include "sluice/operators/math/sequence/discriminative_loss.h"
 
-// What the kernels of discriminative_loss and its gradient share.
+// Shared by the kernels of discriminative_loss and its gradient.
 namespace sluice::operators {
 
 inline math::DiscriminativeLossParams DiscriminativeLossParamsOf(

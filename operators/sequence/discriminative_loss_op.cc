@@ -11,7 +11,7 @@ using framework::OpDesc;
 using framework::OpSchema;
 using framework::ShapeHandle;
 
-// The losses, one an image. Checks everything.
+// Checks everything and returns the shape of the losses, one per image.
 ShapeHandle LossesOfImages(const InferShapeContext& context) {
   for (const char* name : {"delta_v", "delta_d", "variance_weight",
                            "distance_weight", "regularization_weight"}) {

@@ -4,10 +4,10 @@
 #include "sluice/operators/math/sequence/embedding_mask.h"
 #include "sluice/platform/error.h"
 
-// What the CPU kernels of ops on embeddings and run-length coded masks share.
+// Shared by the CPU kernels of ops on embeddings and run-length coded masks.
 namespace sluice::operators {
 
-// Sizes from the shapes of Embedding and Mask, which shape functions checked.
+// Returns the sizes from Embedding's and Mask's shapes, which are checked.
 inline math::EmbeddingMaskSizes EmbeddingMaskSizesOf(
     const framework::DDim& embedding, const framework::DDim& mask) {
   return {.batch = embedding[0],
@@ -17,7 +17,7 @@ inline math::EmbeddingMaskSizes EmbeddingMaskSizesOf(
           .masks = mask[1]};
 }
 
-// Raises OutOfRange for a run that does not lie within [0, height].
+// Raises OutOfRange for a run that is not within [0, height].
 template <typename S>
 void CheckEmbeddingRuns(const framework::OpKernelContext& context,
                         const S* runs,
@@ -57,7 +57,7 @@ void WithEmbeddingRuns(const framework::OpKernelContext& context,
     CheckEmbeddingRuns(context, runs, height);
     compute(runs);
   };
-  // Empty tensors need not have memory.
+  // Empty tensors may have no memory.
   if (mask.dtype() == platform::DType::kInt32) {
     check_and_compute(static_cast<const int32_t*>(mask.raw_data()));
   } else {

@@ -2,10 +2,10 @@
 
 #include "sluice/framework/op/infer_shape_context.h"
 
-// What the schemas of ops on embeddings and run-length coded masks share.
+// Shared by the schemas of ops on embeddings and run-length coded masks.
 namespace sluice::operators {
 
-// Declares Embedding and Mask. Gradients may need Embedding's shape only.
+// Declares Embedding and Mask. Gradients may only need Embedding's shape.
 inline void EmbeddingMaskInputs(framework::OpSchema& op,
                                 framework::ArgTraits embedding = {}) {
   using platform::DType;
@@ -18,7 +18,7 @@ inline void EmbeddingMaskInputs(framework::OpSchema& op,
            "0 <= start <= end <= Y; M masks an image.");
 }
 
-// [B, M, N], from checked shapes of Embedding and Mask.
+// Checks the shapes of Embedding and Mask and returns [B, M, N].
 inline framework::DDim EmbeddingMaskShape(
     const framework::InferShapeContext& context) {
   const auto embedding = context.WithRank(context.input("Embedding"), 4);

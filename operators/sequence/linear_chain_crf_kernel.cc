@@ -13,8 +13,8 @@ using framework::OpKernelConstruction;
 using framework::OpKernelContext;
 using framework::Tensor;
 
-// Sequences whose transition gradients are added up one by one; the sums of
-// so many runs are added up in the end.
+// Transition gradients are summed in this many groups of sequences. The sums of
+// the groups are added at the end.
 constexpr int64_t kRuns = 8;
 
 template <typename T>
@@ -90,7 +90,7 @@ class LinearChainCrfGradKernel final : public OpKernel {
   }
 
  private:
-  // The sequences of one run; sets `transition_grad` to their sum.
+  // Handles the sequences of one group. Sets `transition_grad` to their sum.
   void Run(const OpKernelContext& context,
            int64_t run,
            const int64_t* lengths,

@@ -17,7 +17,7 @@ using framework::OpKernelContext;
 using math::Fourier;
 using Complex = Fourier::Complex;
 
-// Computed in double.
+// Computes in double.
 template <typename T>
 class DftKernel final : public framework::OpKernel {
  public:
@@ -66,7 +66,7 @@ class DftKernel final : public framework::OpKernel {
   }
 
  private:
-  // The numbers that are transformed; all NaN where one is not finite.
+  // Reads the numbers to transform. If one is not finite, all become NaN.
   void Read(const T* x, std::vector<Complex>* line) const {
     const bool half = inverse_ && onesided_;
     const int64_t used = std::min(in_, half ? length_ / 2 + 1 : length_);
@@ -79,8 +79,8 @@ class DftKernel final : public framework::OpKernel {
           finite && std::isfinite(value.real()) && std::isfinite(value.imag());
       (*line)[k] = value;
       if (!half) continue;
-      // The transform of real numbers: the other half is conjugate, and the
-      // numbers in the middle of both are real.
+      // In the transform of real numbers, the other half is conjugate, and the
+      // numbers that are their own conjugates are real.
       const int64_t other = (length_ - k) % length_;
       if (other == k) (*line)[k] = value.real();
       if (other != k) (*line)[other] = std::conj(value);

@@ -34,7 +34,7 @@ void DftShape(InferShapeContext& context) {
   const bool onesided = context.Attr<bool>("onesided");
   auto length = context.Attr<int64_t>("dft_length");
   if (length == 0 && out[at] >= 0) {
-    // Saturated, so that nothing overflows.
+    // The size is saturated, so that nothing overflows.
     const int64_t size = out[at] > kLongest ? kLongest + 1 : out[at];
     length = inverse && onesided ? 2 * (size - 1) : size;
     context.Require(length >= 1 && length <= kLongest, "dft.size",
@@ -52,7 +52,7 @@ void DftShape(InferShapeContext& context) {
   context.SetOutput("Out", out);
 }
 
-// X's rank is Out's.
+// Sets Out to unknown sizes with X's rank.
 void DftLateShape(InferShapeContext& context) {
   DDim out = context.input("X");
   for (int i = 0; i < out.rank(); ++i) {

@@ -8,7 +8,7 @@
 
 namespace sluice::operators {
 
-// What clip cuts at, as a float, a double or an integer.
+// The bounds of clip, as a float, a double or an integer.
 template <typename T>
 struct ClipBounds {
   explicit ClipBounds(const framework::OpKernelConstruction& construction)

@@ -30,7 +30,7 @@ class ClipKernel final : public OpKernel {
         [from, to, bounds = bounds_](int64_t begin, int64_t end) {
           for (int64_t i = begin; i < end; ++i) {
             const auto value = math::Widen(from[i]);
-            // NaN is neither.
+            // Both comparisons are false for NaN, which is kept.
             const auto above = value < bounds.min ? bounds.min : value;
             to[i] = math::Narrow<T>(above > bounds.max ? bounds.max : above);
           }

@@ -15,7 +15,7 @@ using framework::OpSchema;
 void CheckBounds(const InferShapeContext& context) {
   const auto min = context.Attr<double>("min");
   const auto max = context.Attr<double>("max");
-  // Written so that NaN is refused too.
+  // The condition also rejects NaN.
   context.Require(min <= max, "clip.bounds",
                   "attribute min must not be above max, got {} and {}", min,
                   max);

@@ -13,7 +13,7 @@ namespace {
 }  // namespace
 }  // namespace sluice::operators::math
 
-// The kernels of the ops that are rows of math/unary's table of predicates.
+// The kernels of the rows of math/unary's table of predicates.
 namespace sluice::operators {
 namespace {
 

@@ -16,7 +16,7 @@ using framework::AddPlainKernels;
 using framework::Registry;
 using math::PredicateDTypes;
 
-// Out = Row::Of(X).
+// Computes Out = Row::Of(X).
 template <typename T, typename Row>
 class PredicateCUDAKernel final : public framework::OpKernel {
  public:

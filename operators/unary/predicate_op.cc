@@ -5,7 +5,7 @@
 #include "sluice/operators/math/unary/predicate_row.h"
 #include "sluice/operators/op_dtypes.h"
 
-// The schemas of the ops that are rows of math/unary's table of predicates.
+// The schemas of the rows of math/unary's table of predicates.
 namespace sluice::operators {
 namespace {
 

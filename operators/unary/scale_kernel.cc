@@ -15,8 +15,8 @@ using framework::Tensor;
 
 constexpr int64_t kGrain = 32768;
 
-// How a T is computed with: as float, as itself, or, for integers, modulo
-// 2^64, of which the lower bits are kept.
+// The type in which a T is computed: float, T itself or, for integers, modulo
+// 2^64; the lower bits are kept.
 template <typename T>
 struct Arithmetic {
   using Type =

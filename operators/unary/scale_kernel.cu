@@ -10,7 +10,7 @@ using framework::OpKernelContext;
 using framework::Tensor;
 using platform::CUDADeviceContext;
 
-// How a T is computed with: as itself, or, for integers, modulo 2^64, of which
+// The type in which a T is computed: T itself or, for integers, modulo 2^64;
 // the lower bits are kept.
 template <typename T>
 using Arithmetic = std::conditional_t<std::is_integral_v<T>, uint64_t, T>;

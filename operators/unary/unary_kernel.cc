@@ -8,8 +8,8 @@
 #include "sluice/operators/unary/unary_params.h"
 #include "sluice/platform/parallel_for.h"
 
-// The kernels of the ops that are rows of math/unary's tables. The op's name
-// says which row; halves are computed in float.
+// The kernels of all unary ops: the op's name selects a row of math/unary's
+// tables. float16 and bfloat16 are computed in float32.
 namespace sluice::operators {
 namespace {
 
@@ -36,7 +36,7 @@ void NarrowAll(const float* from, int64_t count, T* to) {
   }
 }
 
-// Out = f(X).
+// Computes Out = f(X).
 template <typename T>
 class UnaryKernel final : public OpKernel {
  public:
@@ -80,7 +80,7 @@ class UnaryKernel final : public OpKernel {
   math::UnaryParams params_;
 };
 
-// X@GRAD = Out@GRAD * f'(X); input 0 is what the derivative is written with.
+// Computes X@GRAD = Out@GRAD * f'(X) from input 0, which is X or Out.
 template <typename T>
 class UnaryGradKernel final : public OpKernel {
  public:

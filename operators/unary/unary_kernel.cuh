@@ -9,7 +9,7 @@
 
 namespace sluice::operators {
 
-// Out = Row::Of(X) on CUDA.
+// Computes Out = Row::Of(X) on CUDA.
 template <typename T, typename Row>
 class UnaryCUDAKernel final : public framework::OpKernel {
  public:
@@ -30,8 +30,8 @@ class UnaryCUDAKernel final : public framework::OpKernel {
   math::UnaryParams params_;
 };
 
-// X@GRAD = Row::Gradient(input 0, Out@GRAD); input 0 is what the derivative is
-// written with.
+// Computes X@GRAD = Row::Gradient(input 0, Out@GRAD). Input 0 is X or Out, as
+// the formula requires.
 template <typename T, typename Row>
 class UnaryGradCUDAKernel final : public framework::OpKernel {
  public:

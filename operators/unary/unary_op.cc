@@ -6,8 +6,7 @@
 #include "sluice/operators/math/unary/unary_row.h"
 #include "sluice/operators/op_dtypes.h"
 
-// The schemas of the ops that are rows of math/unary's tables, and of their
-// gradients.
+// The schemas of the rows of math/unary's tables and of their gradient ops.
 namespace sluice::operators {
 namespace {
 
@@ -24,12 +23,12 @@ void UnaryShape(InferShapeContext& context) {
 }
 
 void UnaryGradShape(InferShapeContext& context) {
-  // X or Out, whichever the derivative is written with.
+  // Input 0 is X or Out, as the formula of the derivative requires.
   context.SetOutput("X@GRAD",
                     context.Merge(context.input(0), context.input("Out@GRAD")));
 }
 
-// The gradient reads X or Out only, so that the other need not be kept.
+// The gradient op reads only X or only Out, so that the other can be freed.
 std::vector<OpDesc> GradientFromX(const OpDesc& forward) {
   return {framework::MakeGradOp(forward, forward.type + "_grad",
                                 {{"X"}, {}, {"Out"}, {"X"}})};

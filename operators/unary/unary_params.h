@@ -8,7 +8,7 @@
 
 namespace sluice::operators {
 
-// The values of a row's attributes, as an op has them.
+// Returns the values of a row's attributes from an op.
 inline math::UnaryParams ReadUnaryParams(
     const math::UnaryInfo& info,
     const framework::OpKernelConstruction& construction) {

@@ -27,8 +27,8 @@ class CPUDevice final : public Device {
 
   void Free(void* pointer, size_t /*bytes*/) override { std::free(pointer); }
 
-  // malloc grants more than there is and the process dies when it is touched;
-  // so the limit is ours to keep.
+  // malloc grants more memory than exists, and the kernel kills the process
+  // when it is touched. So Sluice must enforce a limit itself.
   size_t MemoryLimit() const override {
     const size_t total = HostMemoryBytes();
     return total - total / 8;
@@ -41,9 +41,9 @@ class CPUDevice final : public Device {
   }
 
  private:
-  // In huge pages where the system has them to give: the first run of a plan
-  // touches all of its arena, and a fault a small page would take longer than
-  // the kernels.
+  // Uses huge pages where the system has them. The first run of a plan touches
+  // its whole arena, and page faults of small pages would take longer than the
+  // kernels.
   static void* AllocateHuge(size_t bytes) {
     void* pointer = nullptr;
     if (::posix_memalign(&pointer, kHugePage, bytes) != 0) return nullptr;

@@ -6,8 +6,8 @@
 
 namespace sluice::platform {
 
-// The host as a device. Its memory limit is what the machine or the cgroup
-// grants, less headroom for code, stacks and what others allocate.
+// Makes the host's device. Its memory limit is that of the machine or the
+// cgroup, less headroom for code, stacks and other allocations.
 std::unique_ptr<Device> MakeCPUDevice();
 
 }  // namespace sluice::platform

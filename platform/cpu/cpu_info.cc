@@ -46,15 +46,15 @@ bool ParseMount(const std::string& line, Mount* mount) {
   return mount->v2 || type == "cgroup";
 }
 
-// The folder of this process below a mount. In a container the mount's root
-// may be the cgroup itself, or have nothing to do with the path told.
+// Returns the folder of this process below a mount. In a container the mount's
+// root may be the cgroup itself, or be unrelated to `path`.
 std::string FolderIn(const Mount& mount, const std::string& path) {
   if (mount.root == "/") return mount.point + (path == "/" ? "" : path);
   const bool below = path.rfind(mount.root + "/", 0) == 0;
   return mount.point + (below ? path.substr(mount.root.size()) : "");
 }
 
-// Reads up to two words; "max", -1 and missing files give -1.
+// Reads up to two words; "max", -1 and a missing file are read as -1.
 void ReadPair(const std::string& file, double* first, double* second) {
   std::ifstream in(file);
   std::string word;
@@ -86,11 +86,11 @@ void ReadFolder(const std::string& folder, bool v2, RawLimits* limits) {
     ReadPair(folder + "/memory.limit_in_bytes", &memory, nullptr);
   }
   if (quota > 0 && period > 0) Lower(quota / period, &limits->cpus);
-  // v1 says "no limit" with the largest multiple of a page in an int64.
+  // v1 stores the largest multiple of a page in an int64 for "no limit".
   if (memory < 9.2e18) Lower(memory, &limits->memory);
 }
 
-// The folder and all its parents up to the mount: the lowest limit counts.
+// Reads the folder and its parents up to the mount: the lowest limit counts.
 void ReadUpwards(const std::string& root,
                  const Mount& mount,
                  const std::string& path,

@@ -6,13 +6,13 @@
 
 namespace sluice::platform {
 
-// Raises FailedPrecondition where this binary has no code for the GPU, which
-// must be the calling thread's device: names the GPU, its architecture, those
-// that the binary was built for, and the flag that helps. Without this check
-// the first kernel fails, with a message of CUDA's that names none of them.
+// Raises FailedPrecondition if this binary has no code for the GPU, which must
+// be the calling thread's device. The error names the GPU, its architecture,
+// those of the binary, and the build flag to set. Without this check the first
+// kernel fails, with a message of CUDA that names none of them.
 void CheckArchitecture(CUDAPlace place, const cudaDeviceProp& gpu);
 
-// Raises that error; `found` is what CUDA said about a kernel of ours.
+// Raises "cuda.architecture"; `found` is CUDA's error for a kernel of Sluice.
 [[noreturn]] void RaiseWrongArchitecture(CUDAPlace place,
                                          const cudaDeviceProp& gpu,
                                          cudaError_t found);

@@ -4,9 +4,9 @@ namespace sluice::platform {
 namespace {
 
 // The headers of CUDA 12, or of the emulation, do not have these.
-constexpr int kContained = 226;         // an error of the memory
-constexpr int kOperatingSystem = 304;   // refused what CUDA asked for
-constexpr int kTensorMemoryLeak = 721;  // by a kernel
+constexpr int kContained = 226;         // an uncorrectable memory error
+constexpr int kOperatingSystem = 304;   // the system refused a request of CUDA
+constexpr int kTensorMemoryLeak = 721;  // caused by a kernel
 
 ErrorCode CodeOf(cudaError_t error) {
   switch (static_cast<int>(error)) {
@@ -59,8 +59,8 @@ const char* Remedy(cudaError_t error) {
   return "";
 }
 
-// The fault that a failure of a library may come from: it keeps its errors to
-// itself, but any call of ours returns a fault of the device.
+// Returns the fault that may have made a library call fail. Libraries do not
+// report CUDA errors, but any later CUDA call returns a fault of the device.
 cudaError_t FaultOfDevice() {
   const cudaError_t kept = cudaGetLastError();
   const cudaError_t fault = cudaDeviceSynchronize();
@@ -70,7 +70,7 @@ cudaError_t FaultOfDevice() {
 }  // namespace
 
 void RaiseCUDAError(cudaError_t error, std::string_view what) {
-  // CUDA keeps it until somebody asks, and Eigen would take it for its own.
+  // CUDA keeps the error until it is read; Eigen would report it as its own.
   static_cast<void>(cudaGetLastError());
   Raise(CodeOf(error), "cuda.call", "{}: CUDA says \"{}\" ({}){}", what,
         cudaGetErrorString(error), static_cast<int>(error), Remedy(error));
@@ -81,7 +81,7 @@ void RaiseLaunchError(cudaError_t error,
                       dim3 grid,
                       dim3 block,
                       size_t shared_bytes) {
-  // What CUDA says of too much shared memory, too.
+  // CUDA also returns cudaErrorInvalidValue for too much shared memory.
   if (error == cudaErrorInvalidValue) error = cudaErrorInvalidConfiguration;
   if (CodeOf(error) != ErrorCode::kInvalidArgument) {
     RaiseCUDAError(error, kernel);

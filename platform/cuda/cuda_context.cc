@@ -11,7 +11,7 @@
 namespace sluice::platform {
 namespace {
 
-// NaN in every floating type.
+// Reads as NaN in every floating type.
 constexpr int kPoison = 0xFF;
 
 }  // namespace
@@ -28,7 +28,7 @@ void CUDAContext::Destroy::operator()(cublasContext* handle) const {
 
 CUDAContext::CUDAContext(CUDAPlace place) : place_(place) {
   Enter();
-  // It neither waits for the default stream nor makes that wait.
+  // The stream and the default stream do not wait for each other.
   cudaStream_t stream = nullptr;
   Check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking),
         "making a stream");
@@ -50,8 +50,8 @@ CUDAContext::~CUDAContext() {
   const bool works = cudaStreamSynchronize(stream_.get()) == cudaSuccess;
   if (works) return;
   static_cast<void>(cudaGetLastError());
-  // The device is lost, or CUDA was taken down before us as the process ends.
-  // CUDA refuses what comes now, but cuBLAS may crash: its handle is left.
+  // The device is lost, or the process ends and CUDA was shut down. CUDA
+  // returns errors now, but cuBLAS may crash: its handle is leaked.
   if (!kCUDAIsEmulated) static_cast<void>(cublas_.release());
 }
 
@@ -110,7 +110,7 @@ void CUDAContext::CopyFromHost(void* device, const void* host, size_t bytes) {
                         stream_.get()),
         "copy to the device");
   if (staged != nullptr) return;
-  // The caller may change his memory now, and CUDA does not promise that it has
+  // The caller may now change `host`, and CUDA does not promise that it has
   // been read.
   Check(cudaStreamSynchronize(stream_.get()), "copy to the device");
 }
@@ -120,7 +120,7 @@ void CUDAContext::CopyToHost(void* host, const void* device, size_t bytes) {
   Enter();
   void* staged = staging_.Take(bytes);
   if (staged == nullptr) {
-    // Into memory that is not pinned CUDA copies at once.
+    // CUDA copies to memory that is not pinned synchronously.
     Check(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost,
                           stream_.get()),
           "copy to the host");
@@ -129,10 +129,10 @@ void CUDAContext::CopyToHost(void* host, const void* device, size_t bytes) {
   arrivals_.push_back({host, staged, bytes});
   const cudaError_t error = cudaMemcpyAsync(
       staged, device, bytes, cudaMemcpyDeviceToHost, stream_.get());
-  // Nothing will arrive, and `host` may be gone by the next wait.
+  // Nothing will arrive, and `host` may be freed before the next wait.
   if (error != cudaSuccess) arrivals_.pop_back();
   Check(error, "copy to the host");
-  // Whoever reads it before he waits shall notice.
+  // Poison exposes a caller that reads the data before it waits.
   if constexpr (kCUDAIsEmulated) std::memset(host, kPoison, bytes);
 }
 

@@ -29,7 +29,7 @@ class CUDAContext final : public CUDAContextBackend {
   int FailedOp() const override { return failed_op_; }
 
  private:
-  // A copy to the host that has come as far as pinned memory.
+  // A copy to the host whose data is still in pinned memory.
   struct Arrival {
     void* host;
     const void* staged;
@@ -42,14 +42,14 @@ class CUDAContext final : public CUDAContextBackend {
     void operator()(cublasContext* handle) const;
   };
 
-  // Raises what a kernel found wrong with its data.
+  // Raises the data fault that a kernel recorded.
   void RaiseDataFault(DataFault* fault);
   bool IsAwaited(const void* host, size_t bytes) const;
   void Check(int error, const char* what) const;
 
   CUDAPlace place_;
   std::unique_ptr<CUstream_st, Destroy> stream_;
-  // What another context waits for.
+  // Other contexts wait for this event.
   std::unique_ptr<CUevent_st, Destroy> reached_;
   std::unique_ptr<cublasContext, Destroy> cublas_;
   std::unique_ptr<EigenDevice> eigen_;
@@ -57,7 +57,7 @@ class CUDAContext final : public CUDAContextBackend {
   std::vector<Arrival> arrivals_;
   int failed_op_ = -1;
   std::shared_ptr<DataFault> fault_;
-  // Of the contexts that this one has waited for, whose errors are its own.
+  // Faults of the contexts that this one has waited for; it raises them, too.
   std::vector<std::shared_ptr<DataFault>> faults_before_;
 };
 

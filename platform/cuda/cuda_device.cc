@@ -1,5 +1,5 @@
 // The devices of libsluice_cuda.so, in a build with nvcc and in an emulated
-// one: what DeviceManager finds when somebody first asks for a CUDA place.
+// one. DeviceManager loads them when a CUDA place is first used.
 
 #include <algorithm>
 #include <memory>
@@ -24,7 +24,7 @@ class CUDADevice final : public Device {
     CheckArchitecture(place, properties_);
     size_t free = 0;
     Check(cudaMemGetInfo(&free, &total_), "asking for its memory");
-    // CUDA and its libraries want some, too.
+    // CUDA and its libraries also need memory.
     limit_ = kCUDAIsEmulated ? total_ : free - std::min(free / 16, kHeadroom);
   }
 
@@ -38,7 +38,7 @@ class CUDADevice final : public Device {
   bool is_emulated() const override { return kCUDAIsEmulated; }
 
   void* Allocate(size_t bytes) override {
-    // CUDA need not say "out of memory" to what no GPU ever has.
+    // CUDA need not report out of memory for a size that no GPU has.
     if (bytes > total_) return nullptr;
     Check(cudaSetDevice(place_.device), "allocating");
     void* pointer = nullptr;
@@ -51,8 +51,8 @@ class CUDADevice final : public Device {
     return pointer;
   }
 
-  // A lost device refuses, and so does CUDA once the process ends; the memory
-  // went with it.
+  // Ignores errors: a lost device refuses the call, and so does CUDA while the
+  // process ends. The memory is then gone anyway.
   void Free(void* pointer, size_t /*bytes*/) override {
     static_cast<void>(cudaSetDevice(place_.device));
     if (cudaFree(pointer) != cudaSuccess) {
@@ -94,7 +94,7 @@ class CUDADevice final : public Device {
 
 extern "C" void SluiceStartModule();
 
-// Called when the module is loaded, before its kernels are registered.
+// The loader calls this before the module's kernels are registered.
 void SluiceStartModule() {
   using namespace sluice::platform;  // NOLINT(google-build-using-namespace)
   int count = 0;

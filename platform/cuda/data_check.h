@@ -9,8 +9,8 @@
 
 namespace sluice::platform {
 
-// For kernels whose input holds indices. They take one by value, ask Inside of
-// every index, and leave out what is not:
+// Checks the indices in a kernel's input. The kernel accepts one by value,
+// calls Inside for every index, and skips those that are outside:
 //   const DataCheck check(device, size, &RaiseIndex);
 //   ForEach(device, n, [=] __device__(int64_t i) {
 //     if (check.Inside(i, index[i])) out[i] = x[index[i]];
@@ -31,7 +31,7 @@ struct DataCheck {
       fault->position = position;
       fault->value = value;
       fault->bound = bound;
-      // Last: the host may look while another kernel of the context runs.
+      // `raise` is written last: the host may read while another kernel runs.
       __threadfence_system();
       *const_cast<RaiseOutside volatile*>(&fault->raise) = raise;
     }

@@ -4,12 +4,12 @@
 
 namespace sluice::platform {
 
-// Says what is wrong with element `position` of an input, which is `value` and
-// had to be in [0, bound): raises the op's own error.
+// Raises the op's error for element `position` of an input: it is `value`, and
+// had to be in [0, bound).
 using RaiseOutside = void (*)(int64_t position, int64_t value, int64_t bound);
 
-// In memory that host and device share, one for each context: what a kernel
-// found wrong with its data. The context's next Wait raises it.
+// The fault that a kernel found in its data, in memory that host and device
+// share. Each context has one; its next Wait raises it.
 struct DataFault {
   unsigned taken;
   int op_index;

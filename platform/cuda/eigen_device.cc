@@ -12,7 +12,7 @@
 
 namespace sluice::platform {
 
-// Eigen gives memory back while the work that uses it is still enqueued, so it
+// Eigen frees memory while work that uses it is still enqueued. So the memory
 // is kept until the stream is done.
 class EigenDevice::Stream final : public Eigen::StreamInterface {
  public:
@@ -20,7 +20,7 @@ class EigenDevice::Stream final : public Eigen::StreamInterface {
       : device_(DeviceManager::Instance().Get(place)), stream_(stream) {
     CheckCUDA(cudaGetDeviceProperties(&properties_, place.device),
               "asking for the properties of the device");
-    // Too old for those kernels of Eigen that only nvcc sees.
+    // This disables kernels of Eigen that only nvcc compiles.
     if (kCUDAIsEmulated) properties_.major = 2;
   }
 
@@ -81,8 +81,8 @@ class EigenDevice::Stream final : public Eigen::StreamInterface {
   const cudaStream_t stream_;
   cudaDeviceProp properties_{};
   // Eigen's interface is const throughout.
-  mutable std::vector<void*> blocks_;    // all that are allocated
-  mutable std::vector<void*> returned_;  // those of them that Eigen gave back
+  mutable std::vector<void*> blocks_;    // all allocated blocks
+  mutable std::vector<void*> returned_;  // blocks that Eigen has freed
   mutable void* scratchpad_ = nullptr;
   mutable unsigned* semaphore_ = nullptr;
 };

@@ -16,14 +16,14 @@ namespace sluice::platform {
 // thread at a time.
 class EigenDevice {
  public:
-  // `stream` outlives it.
+  // `stream` must outlive it.
   EigenDevice(CUDAPlace place, CUstream_st* stream);
   ~EigenDevice();
 
   const Eigen::GpuDevice& get() const { return *device_; }
 
-  // Everything that was enqueued is done: memory that Eigen gave back in the
-  // meantime is free now.
+  // Must be called when all enqueued work is done; it frees the memory that
+  // Eigen has returned since.
   void StreamIsDone();
 
  private:

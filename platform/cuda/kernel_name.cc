@@ -9,7 +9,7 @@ void Erase(std::string* text, std::string_view what) {
   }
 }
 
-// What nvcc calls an anonymous namespace: _GLOBAL__N__0a41897b_7_add_cu_22959.
+// nvcc names an anonymous namespace e.g. _GLOBAL__N__0a41897b_7_add_cu_22959.
 void EraseAnonymousOfNvcc(std::string* text) {
   constexpr std::string_view kBegin = "_GLOBAL__N_";
   for (size_t at = text->find(kBegin); at != text->npos;

@@ -5,8 +5,8 @@
 
 namespace sluice::platform::internal {
 
-// "AddKernel<float>" of the __PRETTY_FUNCTION__ of a function template whose
-// argument `Kernel` is that kernel.
+// Returns e.g. "AddKernel<float>", given the __PRETTY_FUNCTION__ of a function
+// template whose argument `Kernel` is that kernel.
 std::string KernelNameIn(std::string_view pretty_function);
 
 }  // namespace sluice::platform::internal

@@ -1,6 +1,6 @@
 #pragma once
 
-// SLUICE_SHARED_ARRAY and SLUICE_DYNAMIC_SHARED come from here, too.
+// This header also provides SLUICE_SHARED_ARRAY and SLUICE_DYNAMIC_SHARED.
 #include <algorithm>
 #include <cstdint>
 #include <string>
@@ -13,7 +13,7 @@
 
 namespace sluice::platform {
 
-// How to launch a kernel on a context's stream.
+// The grid, block and stream of a kernel launch.
 struct LaunchConfig {
   const CUDADeviceContext& context;
   dim3 grid;
@@ -34,7 +34,7 @@ const char* KernelName() {
 // Enqueues a kernel:
 //   Launch<AddKernel<T>>({context, grid, block}, x, y, n);
 // Arguments convert to the kernel's parameters. Raises InvalidArgument, with
-// the kernel's name, for a launch that no GPU takes, and DeviceLost.
+// the kernel's name, for a launch that no GPU accepts, and DeviceLost.
 template <auto Kernel, typename... Arguments>
 void Launch(const LaunchConfig& config, const Arguments&... arguments) {
   const char* name = internal::KernelName<Kernel>();
@@ -49,9 +49,9 @@ void Launch(const LaunchConfig& config, const Arguments&... arguments) {
 
 inline constexpr int kThreadsPerBlock = 256;
 
-// Blocks for `n` pieces of work, `block` in each: at least one, and no more
-// than keep a GPU busy. Kernels go on with ThreadIndex and ThreadCount until
-// all is done, so any 64-bit `n` will do.
+// Returns the grid for `n` pieces of work, `block` in each block: at least one
+// block, and no more than keep a GPU busy. Kernels loop with ThreadIndex and
+// ThreadCount until all is done, so any 64-bit `n` is valid.
 inline dim3 GridFor(int64_t n, int block = kThreadsPerBlock) {
   constexpr int64_t kMostBlocks = 16384;
   const int64_t blocks = n / block + (n % block != 0 ? 1 : 0);
@@ -86,7 +86,7 @@ void ForEach(const CUDADeviceContext& context, int64_t n, const Body& body) {
                               body);
 }
 
-// Sets `bytes` of device memory to 0, in the order of the stream.
+// Sets `bytes` of device memory to 0, in stream order.
 inline void FillZero(const CUDADeviceContext& context, void* to, size_t bytes) {
   if (bytes == 0) return;
   CheckCUDA(cudaMemsetAsync(to, 0, bytes, context.stream()), "memset");

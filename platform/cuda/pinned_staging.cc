@@ -9,7 +9,7 @@ namespace {
 
 constexpr size_t kChunkBytes = size_t{1} << 20;
 constexpr size_t kMostBytes = size_t{64} << 20;
-// Of all copies that nobody has waited for yet.
+// Limits the bytes of all copies that were not waited for yet.
 constexpr size_t kMostAtOnce = 4 * kMostBytes;
 constexpr size_t kAlignment = 64;
 
@@ -28,7 +28,7 @@ void* PinnedStaging::Take(size_t bytes) {
     chunks_.reserve(chunks_.size() + 1);
     void* memory = nullptr;
     if (cudaHostAlloc(&memory, size, cudaHostAllocDefault) != cudaSuccess) {
-      // Or Eigen would take it for an error of its own.
+      // Otherwise Eigen would report the error as its own.
       static_cast<void>(cudaGetLastError());
       return nullptr;
     }
@@ -43,7 +43,7 @@ void* PinnedStaging::Take(size_t bytes) {
 
 void PinnedStaging::Reset() {
   used_ = 0;
-  // The largest may stay.
+  // The largest chunk is kept.
   if (chunks_.size() > 1) {
     std::sort(chunks_.begin(), chunks_.end(),
               [](const Chunk& a, const Chunk& b) { return a.bytes > b.bytes; });

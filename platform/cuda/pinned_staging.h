@@ -5,8 +5,8 @@
 
 namespace sluice::platform {
 
-// Pinned host memory for the copies of one context, handed out piece by piece
-// until all of it is free again. Used by one thread at a time.
+// Pinned host memory for the copies of one context. It is handed out in pieces,
+// and Reset frees all of them at once. Used by one thread at a time.
 class PinnedStaging {
  public:
   PinnedStaging() = default;
@@ -14,11 +14,11 @@ class PinnedStaging {
   PinnedStaging(const PinnedStaging&) = delete;
   PinnedStaging& operator=(const PinnedStaging&) = delete;
 
-  // 64-byte aligned; nullptr when a copy is too large for it, when 256 MiB are
-  // on their way already, or when the system has no pinned memory left: then
-  // copy without it.
+  // Returns 64-byte aligned memory, or nullptr when the copy is too large, when
+  // 256 MiB are in use by pending copies, or when the system has no pinned
+  // memory left. The caller then copies without staging.
   void* Take(size_t bytes);
-  // Nothing that was handed out is in use any more.
+  // Frees all pieces; the caller guarantees that none is in use.
   void Reset();
 
  private:

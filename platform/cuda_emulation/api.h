@@ -12,13 +12,13 @@ namespace sluice::cuda_emulation {
 // Keeps `error` for cudaGetLastError of this thread, and returns it.
 cudaError_t Remember(cudaError_t error);
 
-// The words for an error of this thread that is no fault, for
-// cudaGetErrorString; formatted as by printf.
+// Sets the text of cudaGetErrorString for an error of this thread that is no
+// fault; formatted as by printf.
 __attribute__((format(printf, 2, 3))) cudaError_t RememberWith(
     cudaError_t error, const char* format, ...);
 
-// What every call does: holds the lock, returns the fault if there is one, and
-// turns what `body` raises into an error.
+// The body of every API call: holds the lock, returns the fault if there is
+// one, and converts exceptions of `body` to an error.
 template <typename Body>
 cudaError_t Call(const Body& body) {
   std::lock_guard<std::recursive_mutex> lock(RuntimeLock());
@@ -36,7 +36,7 @@ inline const std::shared_ptr<Stream>& Resolve(cudaStream_t stream) {
   return stream == nullptr ? AllStreams().Default() : stream->stream;
 }
 
-// Of pinned host memory.
+// Returns whether `address` is in pinned host memory.
 bool IsPinned(const void* address);
 
 Statistics& MutableStatistics();

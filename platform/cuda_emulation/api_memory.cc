@@ -21,7 +21,7 @@ std::map<const char*, size_t>& Pinned() {
   return *pinned;
 }
 
-// A copy whose host side is done by the time the call returns.
+// Bytes copied during the call, so that the caller may then change the source.
 using Bytes = std::shared_ptr<char[]>;
 
 Bytes Stage(const void* from, size_t bytes) {
@@ -64,8 +64,8 @@ cudaError_t EnqueueCopy(Copy copy, cudaMemcpyKind kind, cudaStream_t stream) {
   if (copy.bytes == 0) return cudaSuccess;
   const bool from_pageable = !copy.from_device && !IsPinned(copy.from);
   const bool to_pageable = !copy.to_device && !IsPinned(copy.to);
-  // CUDA has read pageable memory by the time the call returns, and what it
-  // writes there is complete; only pinned memory waits for the stream.
+  // In CUDA, a call has read pageable memory when it returns, and has completed
+  // writes to it. Only copies of pinned memory wait for the stream.
   if (from_pageable) copy.staged = Stage(copy.from, copy.bytes);
   const char* name = copy.Name();
   const std::shared_ptr<Stream>& queue = Resolve(stream);

@@ -18,8 +18,8 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
   });
 }
 
-// CUDA lets what is enqueued finish, too. Handles go also when there is a
-// fault.
+// As in CUDA, enqueued work finishes first. The handle is freed even when there
+// is a fault.
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   const cudaError_t error = cudaStreamSynchronize(stream);
   std::lock_guard<std::recursive_mutex> lock(RuntimeLock());
@@ -35,7 +35,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   });
 }
 
-// Each question lets the stream get on by one piece of work.
+// Each call runs one piece of the stream's work.
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
   return Call([&] {
     const std::shared_ptr<Stream>& queue = Resolve(stream);

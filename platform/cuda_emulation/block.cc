@@ -65,7 +65,7 @@ void Block::Finish(int lane) {
   const int warp = lane / kWarpSize;
   warps_[warp].alive &= ~(1U << lane % kWarpSize);
   if (warps_[warp].waiting == 0) return;
-  // Others may have waited for nothing but this.
+  // Other lanes may have waited for this lane only.
   for (int i = 0; i < kWarpSize; ++i) {
     const int other = warp * kWarpSize + i;
     if (other < lane_count() && lanes_[other].state == LaneState::kWarp) {
@@ -117,8 +117,8 @@ bool Block::EnterWarp(int lane, const WarpCall& call, Site site) {
   return false;
 }
 
-// Done once every lane of the mask that has not finished waits in the same
-// call. Wakes up all of them but the caller.
+// Completes a warp function once every unfinished lane of the mask waits in the
+// same call. Wakes up all of them but the caller. Returns whether it completed.
 bool Block::CompleteWarp(int warp, const WarpCall& call, int caller) {
   const unsigned taking_part = call.mask & warps_[warp].alive;
   if ((taking_part & ~warps_[warp].waiting) != 0) return false;

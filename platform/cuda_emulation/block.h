@@ -17,20 +17,20 @@ enum class LaneState : uint8_t { kUnstarted, kRunning, kBarrier, kWarp, kDone };
 // One thread of a block.
 struct Lane {
   LaneState state = LaneState::kUnstarted;
-  WarpCall call{};  // what it waits in, or waited in last
+  WarpCall call{};  // the call it waits in, or waited in last
   Site site{};
   uint3 index{};
-  int fiber = -1;  // that it waits on
+  int fiber = -1;  // the fiber it waits on
 };
 
-// What one block waits for: its lanes, barrier and warps. Knows nothing of
-// fibers: it says who may go on. A mistake of the kernel ends in Fault.
+// The state of one block: its lanes, barrier and warps. It does not use fibers,
+// but says which lane may continue. A mistake of the kernel ends in Fault.
 class Block {
  public:
-  // Before a grid: the lanes that each of its blocks has.
+  // Called before a grid: sets the lanes of each block.
   void SetShape(const dim3& block);
-  // Before each block. `order`, which has to stay, is that in which lanes
-  // start, and go on after a barrier.
+  // Called before each block. Lanes start, and continue after a barrier, in
+  // `order`, which must outlive the block.
   void Begin(const std::vector<int>& order);
 
   int lane_count() const { return static_cast<int>(lanes_.size()); }
@@ -39,9 +39,9 @@ class Block {
   bool HasReady() const { return next_ready_ < ready_.size(); }
   bool HasUnstarted() const { return next_unstarted_ < lane_count(); }
 
-  // A lane that has not started and starts now, or -1.
+  // Returns a lane that now starts, or -1.
   int NextUnstarted();
-  // A lane that waited and goes on now, or -1.
+  // Returns a lane that waited and now continues, or -1.
   int NextReady();
 
   void Finish(int lane);
@@ -49,7 +49,7 @@ class Block {
   bool EnterBarrier(int lane, Site site);
   bool EnterWarp(int lane, const WarpCall& call, Site site);
 
-  // Nobody can go on: says who waits where.
+  // Called when no lane can continue: reports which lane waits where.
   [[noreturn]] void FaultStuck();
 
  private:

@@ -8,7 +8,7 @@
 
 #include "sluice/platform/export.h"
 
-// What only the emulation has: for the code that launches, and for tests.
+// Functions that only the emulation has: for launch code, and for tests.
 namespace sluice::cuda_emulation {
 
 // A kernel with its arguments, to be run once for each thread of the grid.
@@ -21,27 +21,27 @@ struct KernelCall {
   std::function<void()> run;
 };
 
-// Enqueues the call. InvalidConfiguration for a launch that no GPU takes.
+// Enqueues the call. Returns InvalidConfiguration if no GPU accepts the launch.
 SLUICE_API cudaError_t EnqueueKernel(KernelCall call, cudaStream_t stream);
 
-// Enqueues `work` of a library, which may use device memory.
+// Enqueues work of a library, which may use device memory.
 SLUICE_API cudaError_t EnqueueLibraryCall(const char* name,
                                           cudaStream_t stream,
                                           std::function<void()> work);
 
-// The first `bytes` of an allocation are in use: kernels must leave the rest
-// alone. 0 for a block that waits in a cache: no kernel may touch it.
+// Marks the first `bytes` of an allocation as in use: kernels must not touch
+// the rest. 0 marks a cached block, which no kernel may touch.
 SLUICE_API void SetUsableBytes(void* pointer, size_t bytes);
 
-// Forgets the fault that every call returns since it happened, and all that
-// was enqueued. CUDA has no such thing: there the process has to end.
+// Clears the fault that every call returns since it happened, and all enqueued
+// work. CUDA cannot do this: there the process has to end.
 SLUICE_API void ClearFault();
 
 enum class ThreadOrder : uint8_t { kForward, kReverse, kShuffle };
 enum class StreamMode : uint8_t {
-  kLazy,    // a stream runs as far as somebody waits for it
-  kOthers,  // the same, but all other streams run before it
-  kEager,   // at once
+  kLazy,    // a stream runs only as far as a wait needs it
+  kOthers,  // like kLazy, but all other streams run first
+  kEager,   // work runs when it is enqueued
 };
 
 struct Options {
@@ -52,8 +52,9 @@ struct Options {
   size_t memory_bytes = size_t{4} << 30;
 };
 
-// The environment's at first (SLUICE_CUDA_EMULATION_*); tests may change them
-// while nothing is enqueued. std::invalid_argument for a wrong environment.
+// Initially set by the environment (SLUICE_CUDA_EMULATION_*). Tests may change
+// them while nothing is enqueued. Throws std::invalid_argument if it is
+// invalid.
 SLUICE_API Options& GetOptions();
 
 struct Statistics {

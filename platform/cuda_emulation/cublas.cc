@@ -30,7 +30,7 @@ struct Product {
   int64_t batch;
 };
 
-// The element in row i and column j of the matrix as it is multiplied.
+// Returns the element in row i and column j after the transposition, if any.
 template <typename T>
 const T& At(const Matrix<const T>& matrix,
             int64_t batch,
@@ -44,7 +44,7 @@ const T& At(const Matrix<const T>& matrix,
 template <typename T>
 void MultiplyOne(const Product<T>& product, int64_t batch, T* column) {
   const int64_t m = product.m;
-  // A in column order, so that the inner loop runs along it.
+  // A is copied in column order, so that the inner loop is contiguous.
   std::vector<T> a(static_cast<size_t>(m * product.k));
   for (int64_t p = 0; p < product.k; ++p) {
     for (int64_t i = 0; i < m; ++i) {
@@ -62,7 +62,7 @@ void MultiplyOne(const Product<T>& product, int64_t batch, T* column) {
     }
     T* out = product.c.data + batch * product.c.stride + j * product.c.lead;
     for (int64_t i = 0; i < m; ++i) {
-      // Nothing is read where beta is 0: it may be NaN.
+      // If beta is 0, `out` is not read: it may be NaN.
       const T before = product.beta == T{0} ? T{0} : product.beta * out[i];
       out[i] = product.alpha * column[i] + before;
     }

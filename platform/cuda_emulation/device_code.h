@@ -8,14 +8,14 @@
 #include <cstring>
 #include <type_traits>
 
-// With their overloads for float in the global namespace, as in CUDA.
+// These have overloads for float in the global namespace, as in CUDA.
 #include <math.h>
 #include <stdlib.h>
 
 #include "sluice/platform/export.h"
 
-// What the code of a kernel uses: qualifiers, indices, barriers, warp
-// functions, atomics and a few intrinsics, as CUDA spells them. Use
+// Names that kernel code uses: qualifiers, indices, barriers, warp functions,
+// atomics and a few intrinsics, as CUDA spells them. Use
 // SLUICE_SHARED_ARRAY and SLUICE_DYNAMIC_SHARED (platform/cuda/launch.h) for
 // shared memory: __shared__ is left undefined.
 
@@ -64,7 +64,7 @@ inline float4 make_float4(float x, float y, float z, float w) {
   return {x, y, z, w};
 }
 
-// One thread of one block runs at a time.
+// One thread of one block runs at a time, so these can be globals.
 SLUICE_API extern uint3 threadIdx;
 SLUICE_API extern uint3 blockIdx;
 SLUICE_API extern dim3 blockDim;
@@ -73,7 +73,7 @@ inline constexpr int warpSize = 32;
 
 namespace sluice::cuda_emulation {
 
-// Where a barrier stands; std::source_location is not in clang 14.
+// The location of a barrier; clang 14 lacks std::source_location.
 struct Site {
   const char* file;
   int line;
@@ -96,7 +96,7 @@ struct WarpCall {
 SLUICE_API void SyncBlock(Site site);
 SLUICE_API uint64_t CallWarp(const WarpCall& call, Site site);
 
-// The block's shared array that `key` stands for, or its dynamic one.
+// Returns the block's shared array for `key`.
 SLUICE_API void* SharedArray(const void* key,
                              const char* name,
                              size_t bytes,
@@ -202,8 +202,8 @@ inline void __threadfence() {}
 inline void __threadfence_block() {}
 inline void __threadfence_system() {}
 
-// One thread runs at a time and threads change places only at barriers, so
-// plain loads and stores are atomic.
+// One thread runs at a time and threads switch only at barriers, so plain loads
+// and stores are atomic.
 template <typename T>
 T atomicAdd(T* target, std::type_identity_t<T> value) {
   const T old = *target;

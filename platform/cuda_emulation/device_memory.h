@@ -9,48 +9,48 @@ namespace sluice::cuda_emulation {
 struct Allocation {
   char* first_page;
   char* data;
-  char* end_page;  // a page that nobody may touch follows
+  char* end_page;  // followed by a page without access
   size_t bytes;
-  size_t usable;  // of them; the rest is a red zone
+  size_t usable;  // bytes in use; the rest is a red zone
   int number;
-  int access = 0;  // PROT_ bits, while work that uses it runs
+  int access = 0;  // PROT_ bits, while running work uses it
 };
 
-// The memory of the device. Every allocation has pages of its own that nobody
-// may touch, until the work that runs does: the signal handler asks Touch, and
-// the pages stay open until CloseAll. An allocation ends at a page that stays
-// closed; what lies between its end and that page is a red zone that CloseAll
-// looks at. Addresses are never used twice. Not synchronised.
+// The memory of the device. Every allocation has its own pages, without access
+// until the running work touches them: the signal handler calls Touch, and the
+// pages stay open until CloseAll. A page that is never opened follows each
+// allocation; the gap before it is a red zone, which CloseAll checks. Addresses
+// are never reused. Not synchronised.
 class DeviceMemory {
  public:
-  // Sets addresses aside, once; false when the process may not have so many.
+  // Reserves the address range, once; returns false if the process may not.
   bool Reserve();
-  // nullptr when there is no room within `limit` bytes.
+  // Returns nullptr when there is no room within `limit` bytes.
   char* Allocate(size_t bytes, size_t limit);
-  // False when `pointer` is no allocation.
+  // Returns false when `pointer` is no allocation.
   bool Free(void* pointer);
   bool SetUsable(void* pointer, size_t bytes);
 
   size_t in_use() const { return in_use_; }
-  // Whether the address is the device's, allocated or not.
+  // Returns whether the address belongs to the device, allocated or not.
   bool Contains(const void* address) const;
 
-  // Lets the work that runs use `address`, or faults when it may not.
+  // Opens the pages of `address` for the running work, or faults.
   void Touch(const void* address, bool write);
-  // The same for all of [address, address + bytes), before a copy.
+  // Opens all of [address, address + bytes) before a copy.
   void Open(const void* address, size_t bytes, bool write);
-  // After a piece of work: nobody may touch what it used. Faults when it wrote
-  // outside of it.
+  // Called after a piece of work: removes access from all memory it used.
+  // Faults if it wrote to a red zone.
   void CloseAll();
 
-  // "byte 40 of allocation 3, which has 40 bytes"; into `text`.
+  // Writes e.g. "byte 40 of allocation 3, which has 40 bytes" into `text`.
   void Describe(const void* address, char* text, size_t size) const;
 
  private:
   Allocation* Find(const void* address);
   const Allocation* Find(const void* address) const;
   void Grant(Allocation* allocation, int access);
-  // The first byte of the red zone that somebody wrote to, or nullptr.
+  // Returns the first overwritten byte of the red zone, or nullptr.
   static const char* Damage(const Allocation& allocation);
 
   char* region_ = nullptr;
@@ -61,7 +61,7 @@ class DeviceMemory {
   std::vector<Allocation*> open_;
 };
 
-// The one device's; the runtime's lock is held for all of it.
+// The memory of the one device. The runtime's lock must be held.
 DeviceMemory& Memory();
 
 }  // namespace sluice::cuda_emulation

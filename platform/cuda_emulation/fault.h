@@ -4,22 +4,22 @@
 
 namespace sluice::cuda_emulation {
 
-// Raised by Fault where work runs on the stack of the thread that waits.
+// Thrown by Fault when work runs on the waiting thread's own stack.
 struct FaultRaised {};
 
-// Keeps the first fault of the device: its code and what happened, with the
-// kernel, block and thread that run. Then leaves the running work for good:
-// raises FaultRaised, or gives up the whole grid. Allocates nothing, so that
-// the signal handler may call it.
+// Records the first fault of the device: its code and what happened, with the
+// running kernel, block and thread. Then abandons the running work: throws
+// FaultRaised, or gives up the whole grid. It does not allocate, so the signal
+// handler may call it.
 [[noreturn]] __attribute__((format(printf, 2, 3))) void Fault(
     cudaError_t code, const char* format, ...);
 
-// cudaSuccess when there is none.
+// Returns cudaSuccess when there is no fault.
 cudaError_t CurrentFault();
 const char* FaultText();
 void ForgetFault();
 
-// What runs at the moment, for messages; thread < 0 outside of kernels.
+// The work that runs now, for messages; thread < 0 outside of kernels.
 struct Running {
   const char* name = nullptr;
   int thread = -1;

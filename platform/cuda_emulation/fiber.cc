@@ -31,11 +31,11 @@ namespace {
 
 namespace context = boost::context::detail;
 
-// The first function of a fiber; nothing can be passed to it but this.
+// The entry of the next new fiber; make_fcontext cannot pass an argument.
 void (*next_entry)() = nullptr;
 
-// On the stack that was switched to: tells the sanitizers, and where the
-// fiber that was left goes on.
+// Runs on the new stack after a switch: notifies the sanitizers, and stores
+// where the old fiber continues.
 void Arrive(Fiber* self, context::transfer_t from) {
   auto* left = static_cast<Fiber*>(from.data);
   left->context = from.fctx;
@@ -92,7 +92,7 @@ void SwitchFiber(Fiber* from, Fiber* to) {
 
 void LeaveFiber(Fiber* from, Fiber* to) {
   Jump(from, to, true);
-  std::abort();  // nobody comes back
+  std::abort();  // no fiber switches back
 }
 
 }  // namespace sluice::cuda_emulation

@@ -4,8 +4,8 @@
 
 namespace sluice::cuda_emulation {
 
-// A thread of control with a stack of its own, on one host thread. The default
-// one stands for the stack that the caller is on.
+// A thread of control with its own stack, on one host thread. A
+// default-constructed one represents the caller's stack.
 struct Fiber {
   void* context = nullptr;
   const void* stack = nullptr;  // its lowest address
@@ -14,14 +14,14 @@ struct Fiber {
   void* tsan_fiber = nullptr;
 };
 
-// Lets `fiber` begin with entry(), which never returns, when it is switched to
-// for the first time. `stack` and `stack_bytes` are set.
+// Makes `fiber` begin with entry(), which never returns, at the first switch to
+// it. `stack` and `stack_bytes` must be set.
 void PrepareFiber(Fiber* fiber, void (*entry)());
 
-// Goes on in `to`, and returns when somebody switches back to `from`.
+// Switches to `to`; returns when another fiber switches back to `from`.
 void SwitchFiber(Fiber* from, Fiber* to);
 
-// The same when nobody will ever switch back.
+// Switches to `to` for good: no fiber may switch back to `from`.
 [[noreturn]] void LeaveFiber(Fiber* from, Fiber* to);
 
 }  // namespace sluice::cuda_emulation

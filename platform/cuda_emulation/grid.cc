@@ -32,8 +32,8 @@ uint64_t Mix(uint64_t x) {  // splitmix64
   return x ^ x >> 31;
 }
 
-// A fiber carries one thread of a block after another until one of them has to
-// wait, so a kernel without barriers runs on a single fiber.
+// A fiber runs threads of a block one after another until one of them has to
+// wait. So a kernel without barriers needs a single fiber.
 class GridRunner {
  public:
   GridRunner();
@@ -97,7 +97,7 @@ void GridRunner::Entry() {
   Runner().Work();
 }
 
-// Threads that may go on come before those that have not started: a warp gets
+// Threads that can continue run before those that have not started: a warp gets
 // as far ahead of the others as its barriers allow.
 void GridRunner::Work() {
   const int self = current_;
@@ -125,7 +125,7 @@ void GridRunner::Wait() {
   GoOn(current_);
 }
 
-// Leaves fiber `self` (-1 for the caller's stack) for whoever comes next.
+// Switches from fiber `self` (-1 for the caller's stack) to the next fiber.
 void GridRunner::GoOn(int self) {
   const int ready = block_.NextReady();
   if (ready >= 0) {
@@ -150,7 +150,7 @@ int GridRunner::IdleFiber() {
     mprotect(guard, kPage, PROT_NONE);
     Fiber& fiber = fibers_.emplace_back();
     fiber.stack = guard + kPage;
-    // Or the hot lines of all stacks would share a few sets of the cache.
+    // Offsets avoid that hot lines of all stacks share a few cache sets.
     fiber.stack_bytes = kStackBytes - index % 32 * 128;
     PrepareFiber(&fiber, &Entry);
     return static_cast<int>(index);
@@ -173,7 +173,7 @@ void GridRunner::RunBlock(uint64_t index) {
   if (!failed_) shared_.EndBlock();
 }
 
-// Which block runs as number `index`, and in which order its threads do.
+// Returns which block runs as number `index`; kShuffle shuffles its threads.
 uint64_t GridRunner::OrderBlock(uint64_t index, uint64_t count) {
   switch (GetOptions().order) {
     case ThreadOrder::kForward:
@@ -192,7 +192,7 @@ uint64_t GridRunner::OrderBlock(uint64_t index, uint64_t count) {
 
 void GridRunner::Run(const KernelCall& call) {
   if (thread_ != std::this_thread::get_id()) {
-    // A fiber goes on only on the thread that it began on.
+    // A fiber can continue only on the thread on which it began.
     thread_ = std::this_thread::get_id();
     idle_.clear();
     for (size_t i = 0; i < fibers_.size(); ++i) {
@@ -218,7 +218,7 @@ void GridRunner::Run(const KernelCall& call) {
   }
   call_ = nullptr;
   if (failed_) {
-    thread_ = {};  // the fibers hang in the middle of things
+    thread_ = {};  // the fibers are in undefined states
     throw FaultRaised();
   }
 }

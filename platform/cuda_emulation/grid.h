@@ -4,19 +4,19 @@
 
 namespace sluice::cuda_emulation {
 
-// Runs a kernel on the calling thread: one block after another, and the
-// threads of a block as fibers that change places only at barriers and warp
-// functions. The order of both is Options::order. One grid runs at a time.
+// Runs a kernel on the calling thread, one block after another. The threads of
+// a block are fibers that switch only at barriers and warp functions.
+// Options::order is the order of both. One grid runs at a time.
 void RunGrid(const KernelCall& call);
 
-// True on a fiber of a grid.
+// Returns whether the caller runs on a fiber of a grid.
 bool InGrid();
 
-// Gives up the grid that runs: goes on after RunGrid, which raises FaultRaised.
+// Abandons the running grid: RunGrid raises FaultRaised.
 [[noreturn]] void LeaveGrid();
 
-// True for the guard page below a fiber's stack, and for the one behind the
-// dynamic shared memory.
+// True for the guard page below a fiber's stack, or after the dynamic shared
+// memory.
 bool IsStackGuard(const void* address);
 bool IsSharedGuard(const void* address);
 

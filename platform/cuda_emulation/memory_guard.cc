@@ -16,7 +16,7 @@ namespace sluice::cuda_emulation {
 namespace {
 
 struct sigaction previous;
-// The thread that runs work of the device; 0 for none.
+// The thread that runs device work; 0 for none.
 std::atomic<pid_t> worker{0};
 alignas(64) char handler_stack[size_t{64} << 10];
 stack_t stack_before;
@@ -59,7 +59,7 @@ void OnFault(int /*signal*/, siginfo_t* info, void* context) {
   } else if (device) {
     ReportHostAccess(address, IsWrite(context));
   }
-  // Whoever was there before takes it from here, as the access is tried again.
+  // Restores the previous handler; the access is retried and reaches it.
   sigaction(SIGSEGV, &previous, nullptr);
 }
 
@@ -69,7 +69,7 @@ void InstallMemoryGuard() {
   [[maybe_unused]] static const bool installed = [] {
     struct sigaction action {};
     action.sa_sigaction = &OnFault;
-    // Work that is given up never returns from the handler.
+    // Abandoned work never returns from the handler.
     action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
     sigemptyset(&action.sa_mask);
     return sigaction(SIGSEGV, &action, &previous) == 0;
@@ -79,7 +79,7 @@ void InstallMemoryGuard() {
 DeviceWork::DeviceWork(const char* name) {
   running = {name, -1};
   worker = gettid();
-  // A fiber whose stack is full cannot run the handler.
+  // A fiber with a full stack cannot run the handler on it.
   stack_t stack{};
   stack.ss_sp = handler_stack;
   stack.ss_size = sizeof(handler_stack);

@@ -2,12 +2,12 @@
 
 namespace sluice::cuda_emulation {
 
-// The signal handler behind DeviceMemory: opens what the running work may use,
-// makes a fault of what it may not, and says which host access ends the
-// process. Installed once.
+// Installs the signal handler of DeviceMemory, once. It opens memory that the
+// running work may use, makes other accesses a fault, and reports a host access
+// before it ends the process.
 void InstallMemoryGuard();
 
-// While one lives, the calling thread runs work of the device.
+// While one exists, the calling thread runs device work.
 class DeviceWork {
  public:
   explicit DeviceWork(const char* name);

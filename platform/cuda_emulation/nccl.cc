@@ -17,9 +17,9 @@
 #include "sluice/platform/cuda_emulation/rank_group.h"
 
 struct ncclComm {
-  // Also that of what is enqueued, which may run when the communicator is gone.
+  // Shared with enqueued calls, which may outlive the communicator.
   std::shared_ptr<sluice::cuda_emulation::RankGroup> ranks;
-  sluice::cuda_emulation::Mark last;  // of its calls
+  sluice::cuda_emulation::Mark last;  // marks its last call
 };
 
 namespace sluice::cuda_emulation {

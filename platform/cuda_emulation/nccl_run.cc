@@ -17,7 +17,7 @@ namespace {
 template <typename T>
 T Add(T a, T b) {
   if constexpr (std::is_integral_v<T>) {
-    // Without overflow, which is undefined where there is a sign.
+    // Adds unsigned: signed overflow would be undefined.
     using Bits = std::make_unsigned_t<T>;
     return static_cast<T>(static_cast<Bits>(a) + static_cast<Bits>(b));
   } else {
@@ -25,7 +25,7 @@ T Add(T a, T b) {
   }
 }
 
-// As fmax of the device: a NaN only where both are.
+// Same as the device's fmax: a NaN only if both are.
 template <typename T>
 T Larger(T a, T b) {
   return a != a || a < b ? b : a;
@@ -76,7 +76,7 @@ void ReduceOf(ncclDataType_t type,
   }
 }
 
-// One call at work.
+// The exchange of data for one call.
 class Exchange {
  public:
   Exchange(const NcclCall& call, RankGroup& group)
@@ -91,8 +91,8 @@ class Exchange {
     OpenMemory();
     if (!TellCall() || !CompareCalls() || !Met()) return;
     const size_t step = RankGroup::kChunkBytes / size_ * size_;
-    // What is sent may lie where results are written: each round is done with
-    // the same elements of all ranks.
+    // `from` and `to` may overlap: each round reads and writes the same
+    // elements on all ranks.
     for (int part = 0; part < Parts(); ++part) {
       for (size_t done = 0; done < bytes_; done += step) {
         if (!Round(part, done, std::min(step, bytes_ - done))) return;
@@ -101,7 +101,7 @@ class Exchange {
   }
 
  private:
-  // A reduce-scatter reduces the parts of the ranks one after the other.
+  // A reduce-scatter reduces the shares of the ranks one after the other.
   int Parts() const {
     return call_.kind == NcclKind::kReduceScatter ? group_.ranks() : 1;
   }
@@ -122,7 +122,7 @@ class Exchange {
     }
   }
 
-  // Tells the others what this rank does, and waits for them.
+  // Publishes this rank's call, and waits for the other ranks.
   bool TellCall() {
     group_.call(group_.rank()) = {static_cast<int32_t>(call_.kind), call_.type,
                                   call_.reduction, call_.root, call_.count};
@@ -158,7 +158,7 @@ class Exchange {
     return true;
   }
 
-  // Some elements, of one part, of all ranks.
+  // Exchanges some elements of one share between all ranks.
   bool Round(int part, size_t done, size_t bytes) {
     const size_t sent = static_cast<size_t>(part) * bytes_ + done;
     const bool sends =

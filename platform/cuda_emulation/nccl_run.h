@@ -17,26 +17,26 @@ enum class NcclKind : uint8_t {
 };
 const char* NameOf(NcclKind kind);
 
-// One call, once its arguments have been checked.
+// One call with checked arguments.
 struct NcclCall {
   NcclKind kind = NcclKind::kAllReduce;
   const void* from = nullptr;
   void* to = nullptr;
-  size_t count = 0;  // all-gather and reduce-scatter: of one rank's part
+  size_t count = 0;  // all-gather and reduce-scatter: elements of one rank
   ncclDataType_t type = ncclFloat32;
   ncclRedOp_t reduction = ncclSum;
   int root = 0;
 };
 
-// Of this process, for tests.
+// Counts the calls of this process, for tests.
 SLUICE_API uint64_t EnqueuedNcclCalls();
 
-// 0 for a type that is none.
+// Returns 0 for an unknown type.
 size_t NcclSizeOf(ncclDataType_t type);
 
-// Does the work of a call together with the other ranks; runs as work of the
-// device. A fault where the ranks differ or one of them does not come. Nothing
-// happens once this rank has given up.
+// Executes a call together with the other ranks; runs as device work. Faults
+// where the ranks differ or one of them does not arrive. Does nothing once this
+// rank has given up.
 void RunNcclCall(const NcclCall& call, RankGroup& group);
 
 }  // namespace sluice::cuda_emulation

@@ -9,7 +9,7 @@
 namespace sluice::cuda_emulation {
 namespace {
 
-// "" for a variable that is not set.
+// Returns "" for an unset variable.
 std::string_view Text(const char* value) {
   return value == nullptr ? std::string_view() : value;
 }
@@ -22,7 +22,7 @@ std::string_view Text(const char* value) {
                               std::string(value) + "\"");
 }
 
-// Whether all of `text` is a number that fits.
+// Parses all of `text` as a number; returns whether it is one that fits.
 template <typename T>
 bool Read(std::string_view text, T* value) {
   const char* end = text.data() + text.size();

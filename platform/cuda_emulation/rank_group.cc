@@ -16,7 +16,7 @@ namespace sluice::cuda_emulation {
 
 struct RankGroup::Shared {
   struct Member {
-    std::atomic<pid_t> process;  // 0: has not come
+    std::atomic<pid_t> process;  // 0: has not joined
     RankCall call;
   };
   std::atomic<uint32_t> joined;
@@ -28,7 +28,7 @@ struct RankGroup::Shared {
 
 namespace {
 
-// False for one whose end nobody has asked for yet, too.
+// Also returns false for a zombie, a dead process that was not reaped yet.
 bool Lives(pid_t process) {
   const int file = static_cast<int>(syscall(SYS_pidfd_open, process, 0U));
   if (file < 0) return errno != ESRCH;
@@ -38,7 +38,7 @@ bool Lives(pid_t process) {
   return lives;
 }
 
-// Ranks may be more than cores.
+// There may be more ranks than cores.
 void LetOthersRun(int turn) {
   constexpr int kQuickTurns = 64;
   constexpr useconds_t kMicroseconds = 50;
@@ -59,7 +59,7 @@ RankGroup::RankGroup(const std::string& name, int ranks, int rank)
   bytes_ = sizeof(Shared) + kChunkBytes * static_cast<size_t>(ranks);
   const int file = shm_open(name.c_str(), O_CREAT | O_RDWR, S_IRUSR | S_IWUSR);
   void* memory = MAP_FAILED;
-  // Fresh memory is 0, and so is a fresh Shared.
+  // Fresh memory is 0, which is a valid initial Shared.
   if (file >= 0 && ftruncate(file, static_cast<off_t>(bytes_)) == 0) {
     memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   }
@@ -81,7 +81,7 @@ RankGroup::RankGroup(const std::string& name, int ranks, int rank)
   for (int turn = 0; shared_->joined < static_cast<uint32_t>(ranks); ++turn) {
     LetOthersRun(turn);
   }
-  // All have it; the name may go.
+  // All ranks have mapped it; the name can be removed.
   if (rank == 0) shm_unlink(name.c_str());
 }
 
@@ -103,7 +103,7 @@ RankGroup::Outcome RankGroup::Meet() {
   for (int turn = 0; shared_->met < all; ++turn) {
     const bool left = shared_->left || given_up_ ||
                       (turn % kTurnsALook == 0 && !OthersLive());
-    // Who has left may have met this rank before.
+    // A rank that left may have met this one before it left.
     if (left && shared_->met < all) {
       return given_up_ ? Outcome::kGivenUp : Outcome::kLeft;
     }

@@ -9,7 +9,7 @@
 
 namespace sluice::cuda_emulation {
 
-// What one rank does in a collective: all ranks must do the same.
+// The arguments of a collective, which must be the same on all ranks.
 struct RankCall {
   int32_t kind = 0;
   int32_t type = 0;
@@ -19,23 +19,22 @@ struct RankCall {
   bool operator==(const RankCall&) const = default;
 };
 
-// The ranks of one communicator, which are processes of one machine: a block
-// of shared memory with a chunk for each of them. Shared memory and not the
-// program's World, because NCCL, too, has ways of its own: a stream that runs
-// late would start its collectives between those of the host, at another place
-// on each rank. Owned by a communicator; one thread at a time meets, any may
-// give up.
+// The ranks of one communicator, which are processes of one machine: a block of
+// shared memory with a chunk for each rank. It does not use the program's
+// World, because NCCL has its own channels, too: a late stream would start its
+// collectives between those of the host, at another place on each rank. Owned
+// by a communicator. One thread at a time may call Meet, any may call GiveUp.
 class SLUICE_API RankGroup {
  public:
   static constexpr int kMostRanks = 64;
   static constexpr size_t kChunkBytes = size_t{64} << 10;
 
-  // A name that nobody else has.
+  // Returns a unique name.
   static std::string NewName();
 
-  // Joins the others; returns once all have come. Raises std::invalid_argument
-  // for a rank that is there already, and std::runtime_error where the system
-  // gives no shared memory.
+  // Joins the other ranks; returns once all have joined. Raises
+  // std::invalid_argument for a rank that has already joined, and
+  // std::runtime_error if the system has no shared memory left.
   RankGroup(const std::string& name, int ranks, int rank);
   ~RankGroup();
   RankGroup(const RankGroup&) = delete;
@@ -45,15 +44,14 @@ class SLUICE_API RankGroup {
   int rank() const { return rank_; }
 
   enum class Outcome : uint8_t { kMet, kGivenUp, kLeft };
-  // Returns once all ranks have called it as often as this one: kMet; kGivenUp
-  // where this rank has given up, kLeft where another one has, or has died.
+  // Returns kMet once all ranks have called it as often as this one, kGivenUp
+  // if this rank has given up, and kLeft if another one has, or has died.
   Outcome Meet();
-  // What another thread of this process, or another rank, waits for in Meet
-  // does not come.
+  // Makes Meet return, in other threads of this process and on other ranks.
   void GiveUp();
   bool given_up() const { return given_up_; }
 
-  // Between two meetings a rank writes what is its own, and reads what is not.
+  // Between meetings a rank writes its own entry and reads those of others.
   RankCall& call(int rank);
   std::byte* chunk(int rank);
 

@@ -14,7 +14,7 @@ namespace {
 constexpr size_t kPage = 4096;
 constexpr size_t kRedZone = 64;
 constexpr size_t kBytes = size_t{512} << 10;
-constexpr int kNaN = 0xFF;  // as every byte of a float of any width
+constexpr int kNaN = 0xFF;  // every byte of a NaN, in a float of any width
 constexpr char kUntouched = static_cast<char>(0xA7);
 
 size_t RoundUp(size_t bytes, size_t step) {

@@ -9,26 +9,26 @@ inline constexpr size_t kStaticSharedBytes = size_t{48} << 10;
 inline constexpr size_t kDefaultDynamicShared = size_t{48} << 10;
 inline constexpr size_t kMaxDynamicShared = size_t{227} << 10;
 
-// The shared memory of the block that runs. Static arrays lie behind one
-// another with a red zone between them, the dynamic one ends at a page that
-// nobody may touch. All of it is NaN when a block begins.
+// The shared memory of the running block. Static arrays follow one another with
+// a red zone between them. The dynamic array ends at a page without access. All
+// of it is NaN when a block begins.
 class SharedMemory {
  public:
   SharedMemory();
 
-  // Before a grid: forgets the arrays of the one before.
+  // Called before a grid: forgets the arrays of the last one.
   void BeginGrid(size_t dynamic_bytes);
-  // Before and after each block; EndBlock faults for a damaged red zone.
+  // Called before and after each block; EndBlock faults for a damaged red zone.
   void BeginBlock();
   void EndBlock();
 
-  // Faults for more than kStaticSharedBytes in all.
+  // Faults if the arrays exceed kStaticSharedBytes in all.
   void* Array(const void* key,
               const char* name,
               size_t bytes,
               size_t alignment);
   void* dynamic() const { return dynamic_; }
-  // True for the page behind the dynamic array.
+  // Returns whether `address` is in the page after the dynamic array.
   bool IsGuard(const void* address) const;
 
  private:

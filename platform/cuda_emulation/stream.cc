@@ -29,7 +29,7 @@ std::shared_ptr<Stream> Streams::Create(bool blocking) {
 }
 
 void Streams::Destroy(Stream* stream) {
-  // Events may still name it: nothing is left to be waited for.
+  // Events may still refer to the stream; waiting for them returns at once.
   stream->work.clear();
   stream->finished = stream->enqueued;
   std::erase_if(streams_,

@@ -21,24 +21,24 @@ struct Mark {
   uint64_t sequence = 0;
 };
 
-// Something enqueued.
+// A piece of enqueued work.
 struct Work {
   const char* name;
   std::function<void()> run;
   bool on_device;           // else a function of the host
-  std::vector<Mark> after;  // what has to be reached before
+  std::vector<Mark> after;  // marks that must be reached first
 };
 
 struct Stream {
-  bool blocking = true;  // waits for the default stream, and the reverse
+  bool blocking = true;  // waits for the default stream, and vice versa
   uint64_t enqueued = 0;
   uint64_t finished = 0;
   std::deque<Work> work;
-  std::vector<Mark> waits;  // for what is enqueued next
+  std::vector<Mark> waits;  // for the next enqueued work
 };
 
-// All streams of the device. Nothing runs before somebody waits, unless
-// Options::streams says so. The runtime's lock is held for all of it.
+// All streams of the device. Work runs only when a call waits, unless
+// Options::streams says otherwise. The runtime's lock must be held.
 class Streams {
  public:
   Streams();
@@ -50,10 +50,10 @@ class Streams {
   void Enqueue(const std::shared_ptr<Stream>& stream, Work work);
   Mark Last(const std::shared_ptr<Stream>& stream) const;
 
-  // Runs what has to have run; raises FaultRaised.
+  // Runs all work that `mark` depends on; raises FaultRaised.
   void WaitFor(const Mark& mark);
   void WaitForAll();
-  // Drops all that has not run.
+  // Drops all work that has not run.
   void Clear();
 
  private:
@@ -65,8 +65,8 @@ class Streams {
 
 Streams& AllStreams();
 
-// Held by every call of the API while it looks at streams and memory, and
-// while work runs.
+// Every API call holds it while it reads streams and memory, and while work
+// runs.
 std::recursive_mutex& RuntimeLock();
 
 }  // namespace sluice::cuda_emulation

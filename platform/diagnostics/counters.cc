@@ -7,7 +7,7 @@ namespace {
 
 struct Table {
   std::mutex mutex;
-  // Nodes stay where they are.
+  // Addresses of map nodes are stable.
   std::map<std::string, std::atomic<int64_t>, std::less<>> counters;
 };
 

@@ -8,16 +8,16 @@
 
 #include "sluice/platform/export.h"
 
-// Named counters of the process. Optional modules, which nobody links, publish
-// here what users and tests want to read ("onednn.cache_hits"). All functions
+// Named counters of the process. Optional modules, which are not linked,
+// publish values for users and tests here ("onednn.cache_hits"). All functions
 // may be called from any thread.
 namespace sluice::platform {
 
-// The counter of this name, 0 when it is asked for first. Never destroyed, so
-// that hot code may keep the reference.
+// Returns the counter of this name; a new one is 0. It is never destroyed, so
+// hot code may keep the reference.
 SLUICE_API std::atomic<int64_t>& Counter(std::string_view name);
 
-// Every counter that was ever asked for.
+// Returns all counters that exist so far.
 SLUICE_API std::map<std::string, int64_t> Counters();
 
 }  // namespace sluice::platform

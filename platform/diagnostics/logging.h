@@ -12,13 +12,13 @@ enum class LogLevel { kDebug, kInfo, kWarning, kError, kOff };
 
 SLUICE_API std::string_view ToString(LogLevel level);
 
-// What is below the level is dropped. It starts as the environment variable
-// SLUICE_LOG_LEVEL says (debug, info, warning, error or off), else as warning.
+// Lines below this level are dropped. The default is the environment variable
+// SLUICE_LOG_LEVEL (debug, info, warning, error or off), else warning.
 SLUICE_API LogLevel GetLogLevel();
 SLUICE_API void SetLogLevel(LogLevel level);
 
-// Takes the lines instead of stderr; nullptr goes back to it. One line at a
-// time is passed on, from the thread that logs it.
+// Receives the lines instead of stderr; nullptr restores stderr. It is called
+// for one line at a time, on the thread that logs it.
 using LogSink = std::function<void(LogLevel, std::string_view line)>;
 SLUICE_API void SetLogSink(LogSink sink);
 

@@ -13,7 +13,7 @@
 namespace sluice::platform {
 namespace {
 
-// Exact, where a double would round after a few hours.
+// Formats exactly; a double would round after a few hours.
 void AppendMicroseconds(std::string& json, int64_t nanoseconds) {
   const std::string rest = std::to_string(nanoseconds % 1000);
   json += std::to_string(nanoseconds / 1000);

@@ -11,7 +11,7 @@
 
 namespace sluice::platform {
 
-// Nanoseconds of a clock that never goes back; its start means nothing.
+// Nanoseconds of a monotonic clock with an arbitrary start.
 SLUICE_API int64_t NanosecondsNow();
 
 // A piece of work with a beginning and a length, shown as a bar.
@@ -21,7 +21,7 @@ struct TraceEvent {
   std::string category;  // e.g. "kernel" or "copy"
   int64_t start_ns = 0;
   int64_t duration_ns = 0;
-  // What the viewer shows for a selected bar.
+  // The viewer shows these for a selected bar.
   std::vector<std::pair<std::string, std::string>> arguments;
 };
 
@@ -30,7 +30,7 @@ struct TraceEvent {
 // so every stream has a track of its own. Thread-safe.
 class SLUICE_API TraceWriter {
  public:
-  // Returns the number of a new track.
+  // Adds a track and returns its number.
   int AddTrack(std::string_view name);
 
   // Raises InvalidArgument for a track that does not exist or a negative

@@ -9,7 +9,7 @@
 namespace sluice::fpga_stub {
 namespace {
 
-// FNV-1a over eight bytes at a time: only to notice a change.
+// FNV-1a over eight bytes at a time; it only has to detect a change.
 uint64_t Checksum(const void* bytes, size_t count) {
   constexpr uint64_t kPrime = 0x100000001B3;
   const char* in = static_cast<const char*>(bytes);
@@ -31,7 +31,7 @@ bool Overlap(const void* a, const void* b, size_t a_bytes, size_t b_bytes) {
   return first < second + b_bytes && second < first + a_bytes;
 }
 
-// True when an entry of the queue has that host memory as its `side`.
+// Returns whether a queue entry has this host memory as its `side`.
 bool IsAwaited(const Queue& queue,
                const void* Entry::*side,
                const void* host,
@@ -89,8 +89,8 @@ void Device::Enqueue(SluiceQueue queue, Entry entry) {
 void Device::CopyToDevice(const SluiceCopy& copy) {
   std::lock_guard<std::mutex> lock(mutex_);
   Queue* queue = Resolve(copy.queue);
-  // Host memory that an earlier copy of this queue fills is rightly different
-  // when its turn comes.
+  // An earlier copy of this queue fills this host memory, so it may differ when
+  // this copy runs.
   const bool checked =
       !IsAwaited(*queue, &Entry::host_to, copy.from, copy.bytes);
   const uint64_t sum = checked ? Checksum(copy.from, copy.bytes) : 0;

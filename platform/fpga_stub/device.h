@@ -14,7 +14,7 @@
 
 namespace sluice::fpga_stub {
 
-// How a piece of work ended.
+// The result of a piece of work.
 struct Outcome {
   SluiceStatus status = SLUICE_OK;
   std::string text;
@@ -23,20 +23,20 @@ struct Outcome {
   bool ok() const { return status == SLUICE_OK; }
 };
 
-// Where a queue got to; shared by the events and the waits for them.
+// A position in a queue; shared by events and the waits for them.
 struct Mark {
   struct Queue* queue = nullptr;
   bool reached = false;
   bool failed = false;
 };
 
-// A piece of work that runs when somebody waits.
+// A piece of work that runs when a caller waits.
 struct Entry {
   int32_t op_index = -1;
   std::function<Outcome()> run;
-  std::shared_ptr<Mark> mark;       // reached once this entry is over
-  const void* host_from = nullptr;  // host memory that it will read
-  const void* host_to = nullptr;    // host memory that it will write
+  std::shared_ptr<Mark> mark;       // reached when this entry has ended
+  const void* host_from = nullptr;  // host memory that it reads
+  const void* host_to = nullptr;    // host memory that it writes
   size_t host_bytes = 0;            // of either
 };
 
@@ -49,12 +49,12 @@ struct Event {
   std::shared_ptr<Mark> mark;
 };
 
-// One simulated device. Nothing in its queues runs before somebody waits, so
-// that a missing wait shows every time and not only under load:
-// - what is copied to the host is poison until the wait (unless the same queue
-//   has yet to read that host memory);
-// - what is copied from the host is read at the wait, and must then be what it
-//   was when the copy was enqueued, or the wait reports who changed it;
+// One simulated device. Queued work runs only when a caller waits, so that a
+// missing wait shows every time and not only under load:
+// - memory that is copied to the host is poison until the wait (unless the same
+//   queue has yet to read it);
+// - memory that is copied from the host is read at the wait; if it has changed
+//   since the copy was enqueued, the wait reports it;
 // - memory that was freed in between makes the wait fail.
 // Thread-safe; queued work runs one piece at a time under the device's lock.
 class Device {
@@ -68,11 +68,11 @@ class Device {
   Queue* CreateQueue();
   void DestroyQueue(Queue* queue);
 
-  // All of them only enqueue; a null queue is the device's own.
+  // All of these only enqueue; a null queue is the device's own.
   void CopyToDevice(const SluiceCopy& copy);
   void CopyFromDevice(const SluiceCopy& copy);
   void CopyOnDevice(const SluiceCopy& copy);
-  // A kernel: `run` is called when it is its turn and finds its memory by
+  // Enqueues a kernel: `run` is called in queue order and finds its memory with
   // Memory(). `name` is for messages.
   void EnqueueKernel(SluiceQueue queue,
                      int32_t op_index,
@@ -81,10 +81,10 @@ class Device {
   void Record(Event* event, SluiceQueue queue);
   void WaitFor(SluiceQueue queue, const Event& event);
 
-  // Runs what is enqueued; a null queue means every queue.
+  // Runs all enqueued work; a null queue means every queue.
   Outcome Synchronise(SluiceQueue queue);
 
-  // For queued work only: where the device finds its memory, or null.
+  // For queued work only: translates a device address, or returns null.
   char* Memory(const void* address, size_t bytes) const {
     return memory_.Find(address, bytes);
   }
@@ -104,7 +104,7 @@ class Device {
   Outcome RunCopyFromDevice(const SluiceCopy& copy);
   Outcome RunCopyOnDevice(const SluiceCopy& copy);
   Outcome Freed(const char* what, const void* address, size_t bytes) const;
-  // True when the injected fault strikes.
+  // Counts down; returns whether the injected fault occurs now.
   static bool Strikes(int64_t* countdown);
 
   const int index_;

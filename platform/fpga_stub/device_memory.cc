@@ -11,7 +11,7 @@ namespace sluice::fpga_stub {
 namespace {
 
 constexpr size_t kAlignment = 64;
-// A quiet NaN as float32 and a signalling one as float64, when repeated.
+// When repeated, a quiet NaN as float32 and a signalling one as float64.
 constexpr uint32_t kPoison = 0x7FF4DEAD;
 
 }  // namespace
@@ -80,7 +80,7 @@ bool DeviceMemory::Free(void* address) {
       static_cast<size_t>(static_cast<char*>(address) - host_view_);
   const auto block = blocks_.find(offset);
   if (block == blocks_.end()) return false;
-  // Give whole pages back to the system; what stays is poisoned when reused.
+  // Returns whole pages to the system; the rest is poisoned when reused.
   fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
             static_cast<off_t>(offset), static_cast<off_t>(block->second));
   in_use_ -= block->second;

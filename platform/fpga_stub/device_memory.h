@@ -6,14 +6,14 @@
 
 namespace sluice::fpga_stub {
 
-// Fills `bytes` at `to` with a pattern that reads as NaN in every floating
-// type and as an absurd number in every other.
+// Fills `bytes` at `to` with a pattern that reads as NaN in every floating type
+// and as an absurd number in every other.
 void FillWithPoison(void* to, size_t bytes);
 
 // The memory of one device. It is one memory file mapped twice: the addresses
-// that the host is given have no access rights, so a stray dereference ends in
-// a fault at once, and the device itself works through the second mapping.
-// Not synchronised: the device's lock is held.
+// that the host gets have no access rights, so a stray dereference faults at
+// once; the device uses the second mapping. Not synchronised: the device's lock
+// must be held.
 class DeviceMemory {
  public:
   explicit DeviceMemory(size_t capacity);
@@ -23,19 +23,19 @@ class DeviceMemory {
 
   size_t capacity() const { return capacity_; }
 
-  // A block full of poison, aligned to 64 bytes; null when there is no room
-  // for it within `limit` bytes in use.
+  // Returns a poisoned block, aligned to 64 bytes, or null if `limit` bytes in
+  // use would be exceeded.
   void* Allocate(size_t bytes, size_t limit);
-  // False when `address` is not that of a block.
+  // Returns false when `address` is not the start of a block.
   bool Free(void* address);
 
-  // Where the device finds [address, address + bytes); null unless the whole
-  // range lies in one block.
+  // Translates the device address range [address, address + bytes); returns
+  // null unless one block contains all of it.
   char* Find(const void* address, size_t bytes) const;
 
  private:
   bool Map();
-  // The offset of the first gap of that size, or the capacity.
+  // Returns the offset of the first gap of at least `bytes`, or the capacity.
   size_t FindGap(size_t bytes) const;
 
   const size_t capacity_;

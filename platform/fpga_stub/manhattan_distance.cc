@@ -8,7 +8,7 @@
 namespace sluice::fpga_stub {
 namespace {
 
-// The columns that the simulated array has cells for.
+// The number of columns that the simulated array has cells for.
 constexpr int64_t kMaxColumns = 65536;
 
 // Distances of n rows of x to m rows of y, p columns each.

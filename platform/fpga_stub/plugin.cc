@@ -1,6 +1,6 @@
-// The FPGA stub: a device that exists to prove that Sluice's core knows nothing
-// about its devices, and to catch whoever forgets to wait. It is a plug-in like
-// any other and uses nothing of Sluice but device_plugin.h.
+// The FPGA stub: a device that proves that Sluice's core knows nothing about
+// its devices, and that exposes missing waits. It is an ordinary plug-in and
+// includes only device_plugin.h of Sluice.
 //
 // Environment, read once when the plug-in is loaded:
 //   SLUICE_FPGA_MEMORY       bytes of memory of each device (256 MiB)
@@ -23,10 +23,10 @@ constexpr int32_t kDeviceCount = 2;
 constexpr size_t kDefaultMemory = size_t{256} << 20;
 
 const SluiceHost* host = nullptr;
-// Never destroyed: memory may come back while the process ends.
+// Never destroyed, because memory may be freed while the process ends.
 std::array<Device*, kDeviceCount> devices;
 
-// Nothing that these callbacks call throws but for want of host memory.
+// The callbacks' code throws only when host memory is exhausted.
 template <typename Body>
 SluiceStatus Guard(SluiceError* error, Body body) {
   try {

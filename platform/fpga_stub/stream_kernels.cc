@@ -1,4 +1,4 @@
-// The ops that read one tensor and write one of as many elements, in order.
+// Ops that read one tensor and write one with as many elements, in order.
 
 #include <cstddef>
 #include <cstring>
@@ -9,7 +9,7 @@
 namespace sluice::fpga_stub {
 namespace {
 
-// Enqueues body(x, out, n), with input and output where the device finds them.
+// Enqueues body(x, out, n), with the device's pointers to input and output.
 template <typename T, typename Body>
 SluiceStatus Stream(const SluiceKernelCall* call, const char* name, Body body) {
   const void* x = call->inputs[0]->data;
@@ -36,7 +36,7 @@ SluiceStatus Stream(const SluiceKernelCall* call, const char* name, Body body) {
 template <typename T>
 SluiceStatus Reshape(const SluiceKernelCall* call) {
   return Stream<T>(call, "reshape/stream", [](const T* x, T* out, size_t n) {
-    // The plan may let both be the same memory.
+    // The plan may let the output alias the input.
     std::memmove(out, x, n * sizeof(T));
   });
 }

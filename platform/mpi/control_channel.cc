@@ -15,7 +15,7 @@ namespace {
 constexpr int kFailTag = 1;
 constexpr int kWaitTag = 2;
 constexpr size_t kMessageBytes = 1024;
-// Of a line that is sent to all ranks.
+// The most bytes of a line that is sent to all ranks.
 constexpr uint64_t kLineBytes = 1 << 16;
 
 }  // namespace
@@ -39,7 +39,7 @@ ControlChannel::ControlChannel(MPI_Comm all) {
 }
 
 void ControlChannel::Propose(uint64_t digest) {
-  // The largest of both is the digest and its complement, if all are equal.
+  // The maximum equals this rank's pair on all ranks only if digests are equal.
   proposed_ = {digest, ~digest};
   ChooseAllReduce(sizeof(proposed_), size_);
   Check(MPI_Iallreduce(proposed_.data(), largest_.data(), 2, MPI_UINT64_T,
@@ -107,7 +107,7 @@ bool ControlChannel::SameOnAll(uint64_t digest,
   return Largest(own, idle) == own;
 }
 
-// By bisection: a digest of the first lines is equal up to where they differ.
+// Bisects: a digest of the first n lines is equal up to the first difference.
 std::string ControlChannel::Difference(const Part& part,
                                        const std::function<void()>& idle) {
   const auto& lines = part.lines();
@@ -172,7 +172,7 @@ void ControlChannel::TellWaiting(WaitState state, std::string_view label) {
   Tell(kWaitTag, platform::Format("{}{}", static_cast<int>(state), label));
 }
 
-// Messages of a rank come in their order.
+// Messages of one rank arrive in order.
 const std::vector<ControlChannel::Waiting>& ControlChannel::HearWaiting() {
   std::string text;
   int from = 0;

@@ -17,48 +17,48 @@ namespace sluice::platform::mpi {
 // Raises Internal unless the MPI function was successful.
 void Check(int status, const char* function);
 
-// What a rank does that takes long: it waits, and asks the others whether they
-// do, who then tell it, too; or it has named who is missing.
+// A rank's state in a long operation: it waits; it also requests the states of
+// the others; or it has named the missing ranks.
 enum class WaitState { kGoesOn, kWaits, kAsks, kNamed };
 
-// What the ranks tell each other besides data, on a communicator of its own.
-// No function waits for other ranks, but Difference.
+// Control messages between ranks, on a separate communicator. Only Difference
+// waits for other ranks.
 class ControlChannel {
  public:
-  // A copy of `all`. Collective.
+  // Duplicates `all`. Collective.
   explicit ControlChannel(MPI_Comm all);
 
   int rank() const { return rank_; }
   int size() const { return size_; }
 
-  // Whether all ranks go on with the same: each proposes a digest.
+  // Starts the comparison of the ranks' digests.
   void Propose(uint64_t digest);
-  // Whether not all of them have done so yet.
+  // Returns whether some rank has not proposed yet.
   bool Pending();
-  // Afterwards: whether theirs is another one.
+  // After Pending returned false: whether the digests differ.
   bool differs() const { return differs_; }
-  // The first line in which the ranks' parts differ, as DescribeLines has it.
-  // Collective: all ranks find that they differ. Calls `idle`, which may raise,
-  // again and again while it waits.
+  // Returns the first line in which the ranks' parts differ, formatted by
+  // DescribeLines. Collective. Calls `idle`, which may raise, repeatedly while
+  // it waits.
   std::string Difference(const Part& part, const std::function<void()>& idle);
 
-  // That this rank cannot go on, and why.
+  // Tells all other ranks that this one has failed, and why.
   void TellFailure(const std::string& why);
-  // What a rank has told: "" while all is well.
+  // Returns a rank's failure message, or "" if there is none.
   std::string HearFailure();
 
-  // That this rank waits in `label`, or goes on.
+  // Tells all other ranks that this one waits in `label`, or continues.
   void TellWaiting(WaitState state, std::string_view label);
-  // What another rank has told of that last.
+  // The last wait state that another rank reported.
   struct Waiting {
     WaitState state = WaitState::kGoesOn;
     std::string label;
   };
-  // By rank.
+  // Receives wait states; returns the last one of each rank.
   const std::vector<Waiting>& HearWaiting();
 
  private:
-  // The larger of what the ranks give, element by element.
+  // Returns the element-wise maximum over the ranks.
   template <size_t kCount>
   std::array<uint64_t, kCount> Largest(const std::array<uint64_t, kCount>& own,
                                        const std::function<void()>& idle);
@@ -78,7 +78,7 @@ class ControlChannel {
   MPI_Request proposal_ = MPI_REQUEST_NULL;
   bool differs_ = false;
   std::vector<Waiting> waiting_;       // by rank
-  std::list<std::vector<char>> told_;  // messages that may be on their way
+  std::list<std::vector<char>> told_;  // sent messages, maybe still in use
 };
 
 }  // namespace sluice::platform::mpi

@@ -17,7 +17,7 @@ using platform::Reduction;
 
 namespace {
 
-// Calls work(T()) with the C++ type that a dtype is computed with.
+// Calls work(T()) with the C++ type in which a dtype is computed.
 template <typename Work>
 auto WithNumberType(DType dtype, const Work& work) {
   // NOLINTBEGIN(bugprone-branch-clone): each calls another instance.
@@ -57,7 +57,7 @@ auto WithNumberType(DType dtype, const Work& work) {
 template <typename T>
 T Reduce(Reduction reduction, T a, T b) {
   if (reduction == Reduction::kSum) return static_cast<T>(a + b);
-  // A NaN is the maximum.
+  // NaN is propagated: it counts as the maximum.
   return Eigen::numext::isnan(a) || a > b ? a : b;
 }
 
@@ -80,7 +80,7 @@ MPI_Op OwnOp() {
   return kOp;
 }
 
-// MPI's sum where it has the type; its maximum does not say what a NaN does.
+// Uses MPI's sum for the types it has; MPI does not define its maximum for NaN.
 template <typename T>
 MPI_Op OpFor(Reduction reduction) {
   constexpr bool kHalf =

@@ -1,6 +1,6 @@
-// The ranks that an MPI launcher started. Only functions that return at once
-// are called (MPI_I..., MPI_Test), so that a rank that waits can hear of
-// another one's error and can say for whom it waits.
+// The world of ranks that an MPI launcher started. It calls only non-blocking
+// functions (MPI_I..., MPI_Test), so that a waiting rank can receive another
+// rank's error and can report for whom it waits.
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
@@ -36,16 +36,16 @@ using platform::Format;
 using platform::Part;
 using Clock = std::chrono::steady_clock;
 
-// Until other ranks have said whether they wait, too.
+// Time for other ranks to report their wait state.
 constexpr double kAnswerSeconds = 2;
-// Started and not waited for; more than a program has.
+// The most collectives started and not waited for; programs have fewer.
 constexpr size_t kFlights = 4096;
 
 double Seconds(Clock::duration time) {
   return std::chrono::duration<double>(time).count();
 }
 
-// A collective that was started.
+// A started collective.
 struct Flight {
   int64_t number = -1;
   Collective what;
@@ -61,7 +61,7 @@ class MpiWorld final : public platform::World {
       : control_(MPI_COMM_WORLD),
         rank_(control_.rank()),
         size_(control_.size()),
-        // Later than those who can still say who is missing.
+        // It is later than the reports of ranks that are not blocked.
         watchdog_(
             rank_, settings_.seconds + 2 * kAnswerSeconds, settings_.aborts) {
     Check(MPI_Comm_dup(MPI_COMM_WORLD, &data_), "MPI_Comm_dup");
@@ -156,11 +156,11 @@ class MpiWorld final : public platform::World {
       failed_here_ = true;
       control_.TellFailure(failure_);
     } catch (...) {
-      // The others hear of it when this process ends.
+      // The others detect the failure when this process ends.
     }
   }
 
-  // Before the process ends. Nobody may be left waiting for this rank.
+  // Called before the process ends, so that no rank keeps waiting for this one.
   void End(bool finalizes) noexcept {
     if (getpid() != process_) return;  // a copy that a fork made
     int finalized = 0;
@@ -178,11 +178,11 @@ class MpiWorld final : public platform::World {
       platform::Log(platform::LogLevel::kError, "{}", error.what());
     }
     if (!failure_.empty()) {
-      // Somebody may have caught it.
+      // The user's code may have caught the error.
       if (!ErrorIsShown()) {
         platform::Log(platform::LogLevel::kError, "{}", failure_);
       }
-      // The others shall have time for their own messages.
+      // Gives the others time to print their own messages.
       LetOthersHear();
       usleep(1'000'000);
       MPI_Abort(MPI_COMM_WORLD, 1);
@@ -191,9 +191,9 @@ class MpiWorld final : public platform::World {
   }
 
  private:
-  // Where this rank has failed: waits, for a time, until each of the others has
-  // told a failure of its own, or one of them, which has heard of this one,
-  // ends all ranks.
+  // Called after this rank failed. Waits, for limited time, until each other
+  // rank has reported a failure of its own, or until a rank that received this
+  // failure ends all ranks.
   void LetOthersHear() noexcept {
     constexpr int kTurns = 1000;
     constexpr useconds_t kMicroseconds = 10'000;
@@ -212,8 +212,8 @@ class MpiWorld final : public platform::World {
     }
   }
 
-  // Ranks that the launcher has not bound to cores of their own would use all
-  // of them at once.
+  // Divides the host's cores between ranks that the launcher has not bound to
+  // cores; each of them would otherwise use all cores.
   void ShareCores() const {
     MPI_Comm host = MPI_COMM_NULL;
     Check(MPI_Comm_split_type(data_, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL,
@@ -235,7 +235,7 @@ class MpiWorld final : public platform::World {
                    "world.failed", "{}", failure_);
   }
 
-  // For what begins: the failure may have been caught.
+  // Checks before new work: an earlier failure may have been caught.
   void CheckStillWorks() const {
     SLUICE_ENFORCE(failure_.empty(), ErrorCode::kFailedPrecondition,
                    "world.failed_before",
@@ -244,7 +244,7 @@ class MpiWorld final : public platform::World {
                    failure_);
   }
 
-  // The next part begins when all ranks have agreed on the one before.
+  // A part begins after all ranks have agreed on the last one.
   void BeginPart(std::shared_ptr<const Part> part, Lock& lock) {
     FinishAgreement(lock);
     part_ = std::move(part);
@@ -252,7 +252,7 @@ class MpiWorld final : public platform::World {
     control_.Propose(part_->Digest() + runs_ * kOdd);
   }
 
-  // Does what can be done at once.
+  // Starts and completes collectives without waiting.
   void Drive() {
     LaunchStarted();
     while (first_ < launched_) {
@@ -263,7 +263,7 @@ class MpiWorld final : public platform::World {
     }
   }
 
-  // No data moves before all ranks have agreed.
+  // No data moves before all ranks have agreed on the part.
   void LaunchStarted() {
     while (launched_ < next_ && !control_.Pending() && !control_.differs()) {
       Launch(flights_[launched_++ % kFlights]);
@@ -303,7 +303,7 @@ class MpiWorld final : public platform::World {
     }
   }
 
-  // The parts of all ranks come to each of them, which adds them up.
+  // Gathers the contributions of all ranks on each rank, which sums them.
   void LaunchOrdered(Flight& flight) {
     const Collective& what = flight.what;
     const auto count = static_cast<int>(what.count);
@@ -352,19 +352,19 @@ class MpiWorld final : public platform::World {
     stall_ = Stall();
   }
 
-  // What may have gone wrong elsewhere.
+  // Checks for cancellation, failures of other ranks, and stalls.
   void LookAround(std::string_view label, Lock& lock) {
     watchdog_.Beat();
     platform::CheckCancelled();
     failure_ = control_.HearFailure();
     CheckWorks();
     LookForStall(label);
-    // Other threads of this rank may have to say something.
+    // Lets other threads of this rank acquire the lock.
     lock.unlock();
     lock.lock();
   }
 
-  // All ranks have found out.
+  // All ranks have detected the difference.
   [[noreturn]] void RaiseDisagreement(Lock& lock) {
     Part part = *part_;
     part.Add(Format("this is run {} of programs with collective ops", runs_),
@@ -376,8 +376,8 @@ class MpiWorld final : public platform::World {
                     failure_);
   }
 
-  // Says once who is missing: those that do not say that they wait, too. They
-  // have some time for it before this rank has waited for settings_.seconds.
+  // Reports the missing ranks once: those that do not report a wait of their
+  // own before this rank has waited for settings_.seconds.
   void LookForStall(std::string_view label) {
     const double stall = settings_.seconds;
     const auto now = Clock::now();
@@ -397,7 +397,7 @@ class MpiWorld final : public platform::World {
                             : answer ? WaitState::kWaits
                                      : WaitState::kGoesOn;
     if (state > stall_.told) Tell(state, label);
-    // The lowest rank of those that wait says so for all, if it still can.
+    // The lowest waiting rank reports it for all, if it still can.
     if (stall_.named || waited < stall + (lower_asks ? kAnswerSeconds : 0)) {
       return;
     }
@@ -439,7 +439,7 @@ class MpiWorld final : public platform::World {
                     failure_);
   }
 
-  // A wait that takes long.
+  // A long wait of this rank.
   struct Stall {
     Clock::time_point begun;
     WaitState told = WaitState::kGoesOn;
@@ -448,22 +448,22 @@ class MpiWorld final : public platform::World {
 
   mutable std::mutex mutex_;
   pid_t process_ = getpid();
-  std::thread::id thread_;  // of the first part
+  std::thread::id thread_;  // that began the first part
   ControlChannel control_;
   int rank_;
   int size_;
   std::string library_;
   MPI_Comm data_ = MPI_COMM_NULL;
   std::vector<Flight> flights_;
-  int64_t first_ = 0;     // not known to be done
-  int64_t launched_ = 0;  // all before it are on their way
+  int64_t first_ = 0;     // the oldest that may not be done
+  int64_t launched_ = 0;  // all before it have been launched
   int64_t next_ = 0;
   std::string_view label_;
   std::shared_ptr<const Part> part_;
-  uint64_t runs_ = 0;         // begun
-  std::string failed_run_;    // the last one that did
-  std::string failure_;       // "" while all is well
-  bool failed_here_ = false;  // this rank told it to the others
+  uint64_t runs_ = 0;         // number of runs begun
+  std::string failed_run_;    // message of the last failed run
+  std::string failure_;       // "" if there is none
+  bool failed_here_ = false;  // this rank reported it to the others
   const platform::StallSettings settings_ =
       platform::StallSettings::OfEnvironment();
   Clock::duration waited_{};
@@ -482,7 +482,7 @@ void SluiceStartModule() {
   int given = MPI_THREAD_SINGLE;
   int joined = 0;
   MPI_Initialized(&joined);
-  // Somebody else's MPI_Init is theirs to end.
+  // Only the caller of MPI_Init may call MPI_Finalize.
   static const bool kFinalizes = joined == 0;
   if (kFinalizes) {
     MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &given);

@@ -18,7 +18,7 @@ constexpr int kVersion = 0;
 #endif
 constexpr int kBothAreRight = 40102;
 
-// A handle of Open MPI's own variable; null where it cannot be set.
+// Returns the handle of Open MPI's variable, or null where it cannot be set.
 MPI_T_cvar_handle Handle() {
   MPI_T_cvar_handle handle = nullptr;
   int given = 0;
@@ -40,11 +40,11 @@ void ChooseAllReduce(size_t bytes, int ranks) {
   constexpr int kRing = 1;
   constexpr int kRabenseifner = 3;
   constexpr int kRecursiveDoubling = 4;
-  // Below, the 2 (ranks - 1) messages of a ring take longer than their bytes.
+  // Below this size, a ring's 2 (ranks - 1) messages cost more than its data.
   constexpr size_t kRingBytesARank = 4096;
-  // Below, so do the further log2(ranks) messages of Rabenseifner's algorithm
-  // on networks of up to 10 Gbit/s: about latency * bandwidth (Thakur,
-  // Rabenseifner and Gropp, IJHPCA 19, 2005).
+  // Below this size, the additional log2(ranks) messages of Rabenseifner's
+  // algorithm cost more than they save on networks of up to 10 Gbit/s: about
+  // latency * bandwidth (Thakur, Rabenseifner and Gropp, IJHPCA 19, 2005).
   constexpr size_t kRabenseifnerBytes = 32768;
   static const MPI_T_cvar_handle kHandle = Handle();
   static int chosen = 0;

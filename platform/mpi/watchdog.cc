@@ -20,7 +20,7 @@ void Watchdog::SetLabel(std::string_view label) {
 }
 
 void Watchdog::Watch() {
-  constexpr double kLooks = 10;  // in so many seconds
+  constexpr double kLooks = 10;  // looks in `seconds_`
   const std::chrono::duration<double> pause(seconds_ / kLooks);
   uint64_t seen = 0;
   double still = 0;
@@ -38,7 +38,7 @@ void Watchdog::Watch() {
         "rank {} has been in one call of MPI for {:.0f} s, in {}: another rank "
         "may have been stopped in the middle of a message",
         rank_, still, label_.empty() ? "the middle of a run" : label_);
-    // Nothing else would end this process.
+    // This process would hang otherwise.
     if (aborts_) std::_Exit(EXIT_FAILURE);
   }
 }

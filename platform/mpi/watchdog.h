@@ -8,22 +8,22 @@
 
 namespace sluice::platform::mpi {
 
-// A thread that notices where a call of MPI does not come back: where a rank is
-// stopped in the middle of handing over a message in shared memory, others wait
-// for it inside of MPI, and can neither hear nor say anything any more. For the
-// whole life of the process: it is never destroyed.
+// A thread that detects an MPI call that does not return. When a rank is
+// stopped while it passes a message in shared memory, other ranks block inside
+// MPI and can neither send nor receive messages. Lives as long as the process:
+// it is never destroyed.
 class Watchdog {
  public:
-  // Warns after so many seconds without Beat in a Wait or a Call; with `aborts`
-  // the process ends, and with it the job.
+  // Warns after `seconds` without Beat in a Wait or a Call. With `aborts` it
+  // then ends the process, and with it the job.
   Watchdog(int rank, double seconds, bool aborts);
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
 
-  // A call of MPI has come back.
+  // Notes that an MPI call has returned.
   void Beat() { beats_.fetch_add(1, std::memory_order_relaxed); }
 
-  // Calls that do not wait, as long as the object lives: cheaper than a Wait.
+  // Marks a scope with MPI calls that do not wait; cheaper than a Wait.
   class Call {
    public:
     explicit Call(Watchdog& watchdog) : watchdog_(watchdog) {
@@ -40,7 +40,7 @@ class Watchdog {
     Watchdog& watchdog_;
   };
 
-  // A wait in `label`, as long as the object lives.
+  // Marks a scope that waits in `label`.
   class Wait {
    public:
     Wait(Watchdog& watchdog, std::string_view label) : watchdog_(watchdog) {
@@ -64,7 +64,7 @@ class Watchdog {
   std::atomic<uint64_t> beats_{0};
   std::atomic<bool> inside_{false};
   std::mutex mutex_;
-  std::string label_;  // "" while nothing waits
+  std::string label_;  // "" outside of waits
 };
 
 }  // namespace sluice::platform::mpi

@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// libsluice.so, or the program.
+// Returns the path of libsluice.so, or of the program.
 fs::path OwnFile() {
   Dl_info info;
   if (dladdr(reinterpret_cast<const void*>(&LoadModule), &info) == 0) return {};
@@ -24,7 +24,7 @@ fs::path OwnFile() {
   return error ? fs::path() : file;
 }
 
-// Raises what keeps the module from working.
+// Raises the reason if the module cannot be loaded.
 void Load(std::string_view name) {
   CheckLoadable(Format("libsluice_{}.so", name));
   const fs::path file =
@@ -61,7 +61,7 @@ void CheckLoadable(std::string_view library) {
 }
 
 const std::string& LoadModule(std::string_view name) {
-  // A module that is being initialised may look for others.
+  // It is recursive because a module may load others while it initializes.
   static std::recursive_mutex mutex;
   static auto* const kOutcomes = new std::map<std::string, std::string>();
   const std::lock_guard lock(mutex);

@@ -17,11 +17,11 @@ bool Read(std::ifstream& file, uint64_t offset, void* to, size_t bytes) {
       file.read(static_cast<char*>(to), static_cast<std::streamsize>(bytes)));
 }
 
-// Segments of notes are small; what a header says may be any number.
+// Note segments are small, but a malformed header may state any size.
 constexpr uint64_t kMostNoteBytes = uint64_t{1} << 20;
 
-// The note in the bytes of one segment. Names and contents begin at multiples
-// of `alignment`, which is 4, or 8 in segments that say so.
+// Finds the note in the bytes of one segment. Names and contents are aligned to
+// `alignment`, which is 4, or 8 in segments that say so.
 std::string FindNote(const std::vector<char>& notes,
                      uint64_t alignment,
                      std::string_view name,

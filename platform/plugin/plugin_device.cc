@@ -14,7 +14,7 @@ namespace sluice::platform {
 namespace {
 
 constexpr size_t kAlignment = 64;
-// The piece in which a copy goes by way of the host.
+// The size of the pieces in which a copy is staged on the host.
 constexpr size_t kStagingBytes = size_t{1} << 20;
 
 }  // namespace

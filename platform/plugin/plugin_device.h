@@ -17,23 +17,23 @@
 
 namespace sluice::platform {
 
-// One device of a plug-in, behind the plug-in's callbacks. A failing callback
-// becomes an Error with the plug-in's own sentence; so does one that throws.
-// `table` must be complete (see plugin_loader.h) and live for ever. Every
-// function may be called from any thread.
+// One device of a plug-in, implemented by the plug-in's callbacks. A callback
+// that fails or throws becomes an Error with the plug-in's message. `table`
+// must be complete (see plugin_loader.h) and live for ever. Every function may
+// be called from any thread.
 class SLUICE_API PluginDevice final : public Device {
  public:
   PluginDevice(const SluiceDevicePlugin& table, PlaceKey place);
 
   PlaceKey place() const override { return place_; }
   void* Allocate(size_t bytes) override;
-  // What the plug-in complains about goes to the log: nobody can act on it.
+  // Errors of the plug-in are only logged, because no caller can handle them.
   void Free(void* pointer, size_t bytes) override;
   size_t MemoryLimit() const override;
   bool host_accessible() const override;
   std::unique_ptr<DeviceContext> CreateContext() override;
 
-  // What the device counted. Raises Unimplemented when it does not count.
+  // Returns the device's counters. Raises Unimplemented when it has none.
   SluiceDeviceCounters Counters();
   // Changes a setting of the device. Raises Unimplemented or NotFound.
   void SetOption(const std::string& name, const std::string& value);
@@ -41,8 +41,8 @@ class SLUICE_API PluginDevice final : public Device {
   const SluiceDevicePlugin& table() const { return table_; }
   int index() const { return place_.index; }
 
-  // Calls one callback under the rules of the ABI: Call raises what it reports
-  // under the callback's name, Try returns it.
+  // Calls one callback under the rules of the ABI. Call raises an error that
+  // names the callback; Try returns it.
   void Call(std::string_view callback,
             FunctionRef<SluiceStatus(SluiceError*)> call) const;
   PluginResult Try(FunctionRef<SluiceStatus(SluiceError*)> call) const;
@@ -54,19 +54,19 @@ class SLUICE_API PluginDevice final : public Device {
   mutable std::mutex serial_;
 };
 
-// A queue of a plug-in's device. Used by one thread at a time, as every
+// A queue of a plug-in's device. Used by one thread at a time, like every
 // DeviceContext; the device outlives it.
 class SLUICE_API PluginDeviceContext : public DeviceContext {
  public:
   // Raises what the plug-in's create_queue reports.
   explicit PluginDeviceContext(PluginDevice& device);
-  // Waits for what is still enqueued.
+  // Waits for all enqueued work.
   ~PluginDeviceContext() override;
 
   Place GetPlace() const override;
   void CopyFromHost(void* device, const void* host, size_t bytes) override;
   void CopyToHost(void* host, const void* device, size_t bytes) override;
-  // By way of the host when the device cannot; then it waits.
+  // Copies through the host when the device cannot; that waits.
   void CopyOnDevice(void* to, const void* from, size_t bytes) override;
   void Wait() override;
   void Compute(FunctionRef<void()> kernel) override;

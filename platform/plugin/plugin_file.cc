@@ -21,7 +21,7 @@ namespace {
 class File {
  public:
   File(const std::string& path, std::string_view what) {
-    // The system would take the part before it for the path.
+    // The system would use only the part before the zero byte.
     SLUICE_ENFORCE(path.find('\0') == path.npos, ErrorCode::kInvalidArgument,
                    "plugin.path_nul",
                    "{} {}: this is no path, it has a zero byte", what,
@@ -49,7 +49,7 @@ class File {
     return offset <= size_ && bytes <= size_ - offset;
   }
 
-  // False when the file has no such bytes.
+  // Returns false if the range is not in the file.
   bool Read(uint64_t offset, void* to, size_t bytes) const {
     return Contains(offset, bytes) &&
            pread(handle_, to, bytes, static_cast<off_t>(offset)) ==
@@ -62,7 +62,7 @@ class File {
   uint64_t size_ = 0;
 };
 
-// The header of libsluice itself: what a plug-in has to look like.
+// Returns the header of libsluice itself, which a plug-in's must match.
 const Elf64_Ehdr* OwnHeader() {
   Dl_info info;
   if (dladdr(reinterpret_cast<const void*>(&CheckSharedLibrary), &info) == 0) {
@@ -71,7 +71,7 @@ const Elf64_Ehdr* OwnHeader() {
   return static_cast<const Elf64_Ehdr*>(info.dli_fbase);
 }
 
-// True when every piece that the tables of the library speak of is there.
+// Returns whether the file contains all ranges in the library's tables.
 bool IsComplete(const File& file, const Elf64_Ehdr& header) {
   std::vector<Elf64_Phdr> segments(header.e_phnum);
   if (header.e_phnum == 0 || header.e_phentsize != sizeof(Elf64_Phdr) ||

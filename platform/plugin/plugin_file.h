@@ -9,9 +9,9 @@ namespace sluice::platform {
 
 // Raises unless the file at `path` is a complete shared library for this
 // machine: NotFound when there is none, InvalidArgument when it is something
-// else, DataLoss when it is shorter than its own tables say. The loader of the
-// system does not look: it maps such a file and the process dies of SIGBUS.
-// `what` is what errors call it.
+// else, DataLoss when it is shorter than its own tables say. The system's
+// loader does not check: it maps such a file and the process dies of SIGBUS.
+// Errors call the file `what`.
 SLUICE_API void CheckSharedLibrary(const std::string& path,
                                    std::string_view what = "plug-in");
 

@@ -10,8 +10,8 @@
 #include "sluice/platform/export.h"
 #include "sluice/platform/function_ref.h"
 
-// What plug-ins see of an op's attributes. The framework implements it over an
-// op's description; each function is the host function of that name.
+// The interface of plug-ins to an op's attributes. The framework implements it;
+// each function is the host function of that name.
 struct SLUICE_API SluiceAttributes {
   virtual SluiceStatus Bool(const char* name, int32_t* value) const = 0;
   virtual SluiceStatus Int(const char* name, int64_t* value) const = 0;
@@ -37,27 +37,27 @@ struct SLUICE_API SluiceAttributes {
 
 namespace sluice::platform {
 
-// The host's table, which every plug-in is given.
+// Returns the host's table, which is passed to every plug-in.
 SLUICE_API const SluiceHost* PluginHost();
 
-// The code that a plug-in's status means; kInternal for an unknown one.
+// Returns the code of a plug-in's status; kInternal for an unknown one.
 SLUICE_API ErrorCode ErrorCodeOf(SluiceStatus status);
 
-// How a call into a plug-in ended.
+// The result of a call into a plug-in.
 struct PluginResult {
   SluiceStatus status = SLUICE_OK;
   bool threw = false;
-  std::string text;  // what the plug-in wrote; empty when it wrote nothing
+  std::string text;  // the plug-in's message; may be empty
   int32_t op_index = -1;
 };
 
-// Calls into a plug-in: nothing that it throws comes through. The callback is
-// given the buffer for its sentence.
+// Calls into a plug-in and catches all exceptions. The callback gets the buffer
+// for the message.
 SLUICE_API PluginResult
 CallPlugin(FunctionRef<SluiceStatus(SluiceError*)> callback);
 
-// Raises what a call of `callback` reported, if anything; `who` is the device
-// or the plug-in's file.
+// Raises the error that `callback` reported, if any; `who` is the device or the
+// plug-in's file.
 SLUICE_API void EnforcePluginOk(std::string_view who,
                                 std::string_view callback,
                                 const PluginResult& result);

@@ -39,7 +39,7 @@ LoaderState& State() {
 }
 
 EntryPoint FindEntryPoint(const std::string& path) {
-  // A plug-in's symbols stay its own; unresolved ones are found now.
+  // A plug-in's symbols stay local; unresolved ones are detected now.
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     Raise(ErrorCode::kInvalidArgument, "plugin.unloadable",
@@ -72,7 +72,7 @@ const SluiceDevicePlugin* Initialise(const std::string& path) {
 }
 
 int CountDevices(const std::string& path, const SluiceDevicePlugin& table) {
-  // The largest index of a PlaceKey is kept for "no device".
+  // The largest index of a PlaceKey means "no device".
   constexpr int kMaxDevices = 0xFFFE;
   int32_t count = -1;
   EnforcePluginOk(path, "device_count", CallPlugin([&](SluiceError* error) {

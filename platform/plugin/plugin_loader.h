@@ -11,9 +11,8 @@
 
 namespace sluice::platform {
 
-// A plug-in that passed every check. Its tables are complete: what the plug-in
-// was built without is null in them. Lives as long as the process and never
-// changes.
+// A plug-in that passed every check. Members that the plug-in was built without
+// are null in the tables. Lives as long as the process and never changes.
 struct DevicePlugin {
   std::string path;  // absolute, without links
   PlaceKind kind = PlaceKind::kFirstCustom;
@@ -23,48 +22,46 @@ struct DevicePlugin {
 };
 
 // Loads the plug-in at `path`, checks it and adds its devices and, through the
-// sink, its kernels. A file that is loaded already is returned as it is.
-// Thread-safe. Raises, and then nothing has changed and the same or another
-// file can be loaded next:
+// sink, its kernels. A loaded file is not loaded again. Thread-safe. If it
+// raises, nothing has changed and the same or another file can be loaded next:
 //   NotFound            no such file
 //   DataLoss            a truncated file
 //   InvalidArgument     no plug-in, an incomplete or contradictory table, a
 //                       device type or kernel that is there already
-//   Unimplemented       a version of the ABI that this build does not know
+//   Unimplemented       a version of the ABI that this build does not support
 //   what the plug-in reports, or Internal when it throws
 // The system's loader keeps a refused file in memory.
 SLUICE_API const DevicePlugin& LoadPlugin(const std::string& path);
 
 SLUICE_API std::vector<const DevicePlugin*> LoadedPlugins();
 
-// Who takes the kernels: called once for every plug-in, those of before at
-// once, the later ones last of all checks. May refuse a plug-in by raising
+// Receives the kernels: called for every plug-in, immediately for those already
+// loaded, and as the last check of later ones. May refuse a plug-in by raising
 // before it has changed anything.
 using PluginSink = std::function<void(const DevicePlugin& plugin)>;
 SLUICE_API void SetPluginSink(PluginSink sink);
 
-// The folders in which plug-ins are looked for: those of the environment
+// Returns the folders that are searched for plug-ins: those of the environment
 // variable SLUICE_PLUGIN_PATH (separated by colons), then `sluice_plugins`
 // beside libsluice.so.
 SLUICE_API std::vector<std::string> PluginFolders();
 
-// The first `libsluice_<device_type>.so` in those folders; "" if there is none.
+// Returns the first `libsluice_<device_type>.so` in those folders, or "".
 SLUICE_API std::string FindPlugin(std::string_view device_type);
 
-// What FindPlugin does, for messages: "looked for libsluice_npu.so in /a, /b
+// Describes the search of FindPlugin: "looked for libsluice_npu.so in /a, /b
 // (SLUICE_PLUGIN_PATH is not set)".
 SLUICE_API std::string DescribePluginSearch(std::string_view device_type);
 
-// The kinds of devices that have a plug-in in those folders, in order.
+// Returns the device kinds that have a plug-in in those folders, in order.
 SLUICE_API std::vector<std::string> PluginKinds();
 
-// Loads the plug-in that FindPlugin finds for the kind, if any. The
+// Loads the plug-in that FindPlugin finds for the kind, if any. This is the
 // DeviceManager's KindLoader.
 SLUICE_API void LoadPluginOfKind(PlaceKind kind);
 
 // Loads the CUDA module and the plug-ins of all kinds, so that their kernels
-// are registered; no device is asked for anything. What cannot be loaded is
-// left out.
+// are registered; no device is used. Modules that cannot be loaded are skipped.
 SLUICE_API void LoadAllDevices();
 
 }  // namespace sluice::platform

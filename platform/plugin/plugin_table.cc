@@ -14,12 +14,12 @@
 namespace sluice::platform {
 namespace {
 
-// The structs of version 1, which every plug-in has in full.
+// The sizes of version 1's structs, which every plug-in has in full.
 constexpr size_t kOldestTable =
     offsetof(SluiceDevicePlugin, kernels) + sizeof(SluiceDevicePlugin::kernels);
 constexpr size_t kOldestKernel =
     offsetof(SluiceKernelDef, release) + sizeof(SluiceKernelDef::release);
-// Larger than any future struct: a size beyond it is something else.
+// Larger than any future struct: a larger size is an error.
 constexpr size_t kAbsurd = 1 << 16;
 constexpr size_t kLongestName = 63;
 
@@ -33,13 +33,13 @@ bool IsName(const char* text) {
          });
 }
 
-// For messages: null, and what is far too long to be a name, are shown so.
+// For messages: shows null as "no name", and truncates long names.
 std::string Quoted(const char* text) {
   if (text == nullptr) return "no name";
   return "'" + std::string(text, strnlen(text, kLongestName + 1)) + "'";
 }
 
-// `given`, as much of it as there is, in a struct of the host's own size.
+// Copies `given` into a struct of the host's own size, padded with zeros.
 template <typename Struct>
 Struct Completed(const Struct* given) {
   Struct complete{};
@@ -115,7 +115,7 @@ void CheckKernel(const std::string& path, const SluiceKernelDef& kernel) {
 
 SluiceDevicePlugin CheckPluginTable(const std::string& path,
                                     const SluiceDevicePlugin* given) {
-  // Only the size and the version can be trusted to be where they are.
+  // Only struct_size and abi_version are at fixed positions in all versions.
   const SluiceHost& host = *PluginHost();
   SLUICE_ENFORCE(given->abi_version >= host.abi_oldest &&
                      given->abi_version <= host.abi_newest,

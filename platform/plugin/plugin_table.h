@@ -8,14 +8,14 @@
 
 namespace sluice::platform {
 
-// The device table that a plug-in returned, complete: members beyond the
+// Checks the table that a plug-in returned and completes it: members beyond the
 // plug-in's own struct_size are null. Raises InvalidArgument, or Unimplemented
-// for a version outside the host's range, naming the file at `path`.
+// for a version outside the host's range; errors name the file at `path`.
 SLUICE_API SluiceDevicePlugin CheckPluginTable(const std::string& path,
                                                const SluiceDevicePlugin* given);
 
-// The kernels of a checked table, complete likewise, all different and well
-// formed. Raises InvalidArgument.
+// Returns the completed kernels of a checked table; all are well formed and no
+// two are equal. Raises InvalidArgument.
 SLUICE_API std::vector<SluiceKernelDef> CheckPluginKernels(
     const std::string& path, const SluiceDevicePlugin& table);
 

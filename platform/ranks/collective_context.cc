@@ -36,8 +36,8 @@ void CollectiveContext::CopyOnDevice(void* /*to*/,
 }
 
 void CollectiveContext::Wait() {
-  // In the order in which they were started; each is waited for once, also
-  // where that fails.
+  // Waits in start order. Each collective is waited for once, also if that
+  // fails.
   for (size_t next = 0; next < started_.size(); ++next) {
     try {
       World::Get().Wait(started_[next]);

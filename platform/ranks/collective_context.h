@@ -9,17 +9,17 @@
 
 namespace sluice::platform {
 
-// A queue of collectives: kernels start them here, and the ops behind go on
-// beside them until somebody waits. Every collective op of a plan has its own.
+// A queue of collectives. Kernels start them here, and later ops run
+// concurrently until a caller waits. Every collective op of a plan has its own.
 class SLUICE_API CollectiveContext final : public DeviceContext {
  public:
   Place GetPlace() const override;
-  // There is nothing to copy: its memory is the host's. Raise Internal.
+  // These raise Internal: all memory is the host's, with nothing to copy.
   void CopyFromHost(void* device, const void* host, size_t bytes) override;
   void CopyToHost(void* host, const void* device, size_t bytes) override;
   void CopyOnDevice(void* to, const void* from, size_t bytes) override;
 
-  // The op whose collectives these are: it is named where waiting fails.
+  // Sets the op of these collectives, which is named if waiting fails.
   void SetOpIndex(int op_index) override { op_index_ = op_index; }
   int FailedOp() const override { return op_index_; }
 
@@ -31,7 +31,7 @@ class SLUICE_API CollectiveContext final : public DeviceContext {
   void Wait() override;
 
  private:
-  std::vector<int64_t> started_;  // numbers, not waited for
+  std::vector<int64_t> started_;  // numbers of those not waited for
   int op_index_ = -1;
 };
 

@@ -15,7 +15,7 @@ namespace sluice::platform {
 
 namespace {
 
-// A world of one rank: everything is done when it is started.
+// A world of one rank: a collective is done when it is started.
 class SingleRank final : public World {
  public:
   int rank() const override { return 0; }
@@ -44,8 +44,8 @@ std::atomic<World*> the_world = nullptr;
 std::atomic<bool> error_is_shown = false;
 std::atomic<void (*)()> device_abort = nullptr;
 
-// How many ranks the launcher of this process started, as it says in the
-// environment: Open MPI's mpirun, MPICH's and Intel's, Slurm's srun.
+// Returns how many ranks the launcher of this process started, from the
+// environment of Open MPI's mpirun, MPICH's and Intel's, and Slurm's srun.
 int LaunchedRanks() {
   for (const char* variable :
        {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"}) {
@@ -102,7 +102,7 @@ World& World::Join() {
   const std::lock_guard lock(mutex);
   const int launched = LaunchedRanks();
   if (launched == 0) return Get();
-  StallSettings::OfEnvironment();  // before MPI begins
+  StallSettings::OfEnvironment();  // raises before MPI begins
   const std::string& problem = LoadModule("mpi");
   SLUICE_ENFORCE(problem.empty() || launched == 1,
                  ErrorCode::kFailedPrecondition, "world.no_mpi",
@@ -183,7 +183,7 @@ std::string NameRanks(const std::vector<int>& ranks) {
 
 std::string DescribeLines(std::vector<Part::Line> lines) {
   constexpr size_t kLongest = 400;
-  constexpr size_t kBefore = 80;  // the first character that differs
+  constexpr size_t kBefore = 80;  // bytes shown before the first difference
   size_t same = lines.empty() ? 0 : lines[0].text.size();
   for (const Part::Line& line : lines) {
     const auto [end, other] =
@@ -191,7 +191,7 @@ std::string DescribeLines(std::vector<Part::Line> lines) {
                       line.text.begin(), line.text.end());
     same = std::min(same, static_cast<size_t>(end - lines[0].text.begin()));
   }
-  // In the order of the first rank that has the line.
+  // Sorted by the first rank that has the line.
   std::vector<std::pair<std::string, std::vector<int>>> ranks;
   for (size_t rank = 0; rank < lines.size(); ++rank) {
     std::string text = std::move(lines[rank].text);

@@ -18,7 +18,7 @@ std::string Bytes(const nb::object& bytes) {
           static_cast<size_t>(PyBytes_Size(bytes.ptr()))};
 }
 
-// Every run of blanks and line ends as one blank.
+// Replaces every run of blanks and line ends by one blank.
 std::string OnOneLine(const std::string& text) {
   std::string line;
   for (const char c : text) {
@@ -38,7 +38,7 @@ std::string Shown(nb::handle value) {
     bytes = nb::steal(
         PyUnicode_AsEncodedString(text.ptr(), "utf-8", "backslashreplace"));
   }
-  if (!bytes.is_valid()) {  // somebody's own __repr__ fails
+  if (!bytes.is_valid()) {  // a user's __repr__ fails
     PyErr_Clear();
     return platform::Format("a {}", type);
   }

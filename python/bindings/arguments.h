@@ -8,15 +8,16 @@
 
 #include "sluice/framework/op/op_desc.h"
 #include "sluice/platform/error.h"
+#include "sluice/platform/export.h"
 
-// What users pass where text, a number or an object of Sluice is expected.
-// Everything is taken as it comes and converted here, so that a wrong argument
-// is an error of ours that names it. All of it is called with the GIL.
+// Conversions of arguments to texts, numbers or objects of Sluice. Bound
+// functions accept any object and convert it here, so that errors name the
+// argument. All functions need the GIL.
 namespace sluice::python {
 
 namespace nb = nanobind;
 
-// Parameters of bound functions that read `str` and `int` in signatures.
+// Parameters of bound functions whose signatures show `str` and `int`.
 struct TextArg {
   nb::handle value;
 };
@@ -24,32 +25,32 @@ struct IntArg {
   nb::handle value;
 };
 
-// repr(value) on one line, as platform::Shown, with its type.
+// repr(value) on one line, like platform::Shown, with its type.
 std::string Shown(nb::handle value);
 
-// "WHAT: expected EXPECTED, got VALUE (TYPE)", as InvalidArgument.
+// Raises InvalidArgument "WHAT: expected EXPECTED, got VALUE (TYPE)".
 [[noreturn]] void RaiseArgument(std::string_view what,
                                 std::string_view expected,
                                 nb::handle value);
 
-// As UTF-8. Raises InvalidArgument for what is no str, or has a lone surrogate.
-std::string ToText(nb::handle value, std::string_view what);
+// Converts a str to UTF-8. Raises InvalidArgument, also for lone surrogates.
+SLUICE_API std::string ToText(nb::handle value, std::string_view what);
 inline std::string ToText(TextArg text, std::string_view what) {
   return ToText(text.value, what);
 }
 
-// Anything with __index__ but a bool, NumPy's integers too. Raises
-// InvalidArgument for what is none, or does not fit into 32 bits.
+// Converts anything with __index__ except a bool, including NumPy's integers.
+// Raises InvalidArgument for other types, or beyond 32 bits.
 int ToInt(IntArg number, std::string_view what);
 
-// str, bytes or os.PathLike, as the system's own bytes. Raises InvalidArgument
-// for what is none, or has a zero byte.
+// Converts str, bytes or os.PathLike to the system's bytes. Raises
+// InvalidArgument for other types, or for a zero byte.
 std::string ToPath(nb::handle value);
 
-// The path or file name as a str; the inverse.
+// Converts a path or file name to a str; the inverse of ToPath.
 nb::object FromPath(const std::string& path);
 
-// Of (file, line).
+// Converts (file, line).
 framework::SourceLocation ToLocation(nb::handle line);
 
 // The bound object in `value`; null for another type.

@@ -22,7 +22,7 @@ bool IsInteger(nb::handle value) {
   return PyIndex_Check(value.ptr()) != 0 && !nb::isinstance<nb::bool_>(value);
 }
 
-// Numbers of NumPy count as Python's.
+// NumPy's integers are accepted like Python's.
 int64_t ToInt(nb::handle value) {
   nb::object index = nb::steal(PyNumber_Index(value.ptr()));
   if (!index.is_valid()) throw nb::python_error();
@@ -101,7 +101,7 @@ Attribute ToAttribute(nb::handle value,
       return std::vector<int64_t>{ToInt(value)};
     }
     return PlainAttribute(value);
-  } catch (const std::exception&) {  // also of a cast that does not fit
+  } catch (const std::exception&) {  // also if a cast does not fit
     const std::string expected =
         def == nullptr ? "a number, text or a list of them"
                        : std::string(framework::ToString(def->type));
@@ -117,7 +117,7 @@ framework::AttributeMap ToAttributes(const nb::dict& attributes,
       framework::Registry::Global().FindSchema(op);
   framework::AttributeMap result;
   for (auto [key, value] : attributes) {
-    if (value.is_none()) continue;  // as if it were left out
+    if (value.is_none()) continue;  // treated as omitted
     const std::string name = ToText(key, op + ": the name of an attribute");
     result[name] = ToAttribute(
         value, op, name, schema == nullptr ? nullptr : schema->FindAttr(name));

@@ -20,7 +20,7 @@ namespace sluice::python {
 
 namespace {
 
-// The optional modules that lie beside libsluice.so.
+// The optional modules in the folder of libsluice.so.
 nb::list Modules() {
   const std::filesystem::path folder = platform::LibraryFolder();
   nb::list result;
@@ -55,8 +55,8 @@ nb::dict Config() {
   return result;
 }
 
-// `with _ThreadCount(n):` fixes the threads of this Python thread's runs; 0
-// leaves them as they are.
+// `with _ThreadCount(n):` sets the number of threads for runs of this Python
+// thread; 0 changes nothing.
 class ThreadCount {
  public:
   explicit ThreadCount(int count) : count_(count) {}

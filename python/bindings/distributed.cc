@@ -18,12 +18,12 @@ namespace {
 
 using platform::World;
 
-// A framework::JointRun that ends when it is told to.
+// A framework::JointRun whose end Python controls.
 struct BegunRun {
   std::unique_ptr<framework::JointRun> run;
 };
 
-// ([(parameter, gradient)], loss)
+// Returns ([(parameter, gradient)], loss).
 nb::tuple AppendDataParallel(framework::Program& program,
                              const std::string& loss,
                              std::vector<std::string> parameters,
@@ -57,7 +57,7 @@ void BindDistributed(nb::module_& m) {
   m.def("_world_size", [] { return World::Get().size(); });
   m.def("_world_library", [] { return std::string(World::Get().library()); });
   m.def("_world_waited", [] { return World::Get().WaitedSeconds(); });
-  // For an exception that ends the program, and that Python shows.
+  // Called for an uncaught exception that Python prints itself.
   m.def("_fail_world", [](const std::string& why) {
     World::NoteErrorShown();
     World::Get().Fail(why);

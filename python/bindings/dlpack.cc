@@ -26,7 +26,7 @@ struct Element {
   DType dtype;
   nb::dlpack::dtype_code code;
   uint8_t bits;
-  const char* format;  // of the buffer protocol; null where it has none
+  const char* format;  // of the buffer protocol; null: none
 };
 // A type code of DLPack 1.1.
 constexpr nb::dlpack::dtype_code CodeOf(uint8_t code) {
@@ -51,7 +51,7 @@ constexpr Element kElements[] = {
     {DType::kFloat8E5M2, CodeOf(12), 8, nullptr},
     {DType::kFloat8E5M2FNUZ, CodeOf(13), 8, nullptr},
     {DType::kFloat8E8M0FNU, CodeOf(14), 8, nullptr},
-    // DLPack packs these: what it gets are their bytes.
+    // DLPack would pack these, so they are exported as bytes.
     {DType::kFloat4E2M1FN, nb::dlpack::dtype_code::UInt, 8, nullptr},
     {DType::kInt4, nb::dlpack::dtype_code::UInt, 8, nullptr},
     {DType::kUInt4, nb::dlpack::dtype_code::UInt, 8, nullptr},
@@ -77,15 +77,15 @@ DType DTypeOf(const nb::dlpack::dtype& dtype) {
                   int{dtype.code}, int{dtype.bits});
 }
 
-// The dtype of as many bytes that NumPy exchanges instead of one of ml_dtypes,
-// which has no buffers.
+// The dtype of the same size that NumPy exchanges for one of ml_dtypes, which
+// does not support buffers.
 DType ExchangedAs(DType dtype) {
   if (dtype == DType::kBFloat16) return DType::kFloat16;
   return platform::IsStoredNumber(dtype) ? DType::kUInt8 : dtype;
 }
 
-// Whether NumPy can have an array of that shape: it multiplies the sizes that
-// are not 0, also where one is.
+// Returns whether NumPy can represent the shape: it multiplies all sizes that
+// are not 0, even if another size is 0.
 bool FitsNumpy(const Tensor& tensor) {
   auto bytes = static_cast<int64_t>(platform::SizeOf(tensor.dtype()));
   bool overflow = false;
@@ -105,7 +105,7 @@ void CheckFitsNumpy(const Tensor& tensor) {
                  tensor.dims(), tensor.dtype());
 }
 
-// Memory of the host is lent without a copy; the view owns what it points to.
+// Exports host memory without a copy; the view owns what it points to.
 int GetBuffer(PyObject* self, Py_buffer* view, int flags) {
   const Tensor& tensor = *nb::inst_ptr<Tensor>(self);
   view->obj = nullptr;
@@ -158,7 +158,7 @@ std::pair<int, int> DeviceOf(PlaceKey place) {
 using Array = nb::ndarray<>;
 
 void ReleaseArray(void* owner) {
-  // A tensor that outlives the interpreter keeps what it looks into.
+  // A tensor that outlives the interpreter leaks its array.
   if (Py_IsInitialized() == 0) return;
   const nb::gil_scoped_acquire gil;
   delete static_cast<Array*>(owner);

@@ -2,15 +2,15 @@
 
 #include "sluice/python/bindings/bindings.h"
 
-// How tensors lend their memory to other libraries.
+// Exports tensors to other libraries.
 namespace sluice::python {
 
 // The buffer protocol of Tensor: dense tensors on the host whose dtype has a
-// format letter; BufferError otherwise.
+// format character; BufferError otherwise.
 extern const PyType_Slot kBufferSlots[];
 
 // __dlpack__ and __dlpack_device__ of the array API standard. Raises
-// BufferError for a device or a version that cannot be served.
+// BufferError for an unsupported device or version.
 nb::object ToDLPack(nb::handle self,
                     nb::handle stream,
                     nb::handle max_version,

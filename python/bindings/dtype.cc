@@ -17,14 +17,14 @@ struct PyDType {
   DType value;
 };
 
-// By the number of the dtype; they live as long as the process.
+// By the number of the dtype; never freed.
 std::array<PyObject*, platform::kDTypeNumbers> g_dtypes{};
 
 std::string Name(const PyDType& dtype) {
   return std::string(platform::ToString(dtype.value));
 }
 
-// ml_dtypes has what NumPy lacks.
+// ml_dtypes has dtypes that NumPy lacks.
 nb::object NumpyDType(const PyDType& dtype) {
   nb::object numpy = nb::module_::import_("numpy");
   if (dtype.value == DType::kBFloat16 ||
@@ -60,12 +60,12 @@ DType ToDType(nb::handle value, std::string_view what) try {
     return platform::ParseDType(ToText(value, "dtype"));
   }
   try {
-    if (!value.is_none()) {  // which NumPy takes for float64
+    if (!value.is_none()) {  // NumPy would convert it to float64
       nb::object dtype = nb::module_::import_("numpy").attr("dtype")(value);
       return platform::ParseDType(nb::cast<std::string>(dtype.attr("name")));
     }
   } catch (const nb::python_error&) {
-    // It is none of NumPy's.
+    // It is not a dtype of NumPy.
   }
   platform::Raise(platform::ErrorCode::kInvalidArgument, "python.dtype",
                   "expected a dtype such as \"float32\", got {}", Shown(value));

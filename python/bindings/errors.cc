@@ -8,8 +8,8 @@ namespace sluice::python {
 
 namespace {
 
-// The classes of sluice/errors.py in the order of ErrorCode; a tuple that
-// lives as long as the process.
+// The classes of sluice/errors.py in the order of ErrorCode; a tuple that is
+// never freed.
 PyObject* g_error_classes = nullptr;
 
 void Translate(const std::exception_ptr& pending, void* /*payload*/) {
@@ -18,7 +18,7 @@ void Translate(const std::exception_ptr& pending, void* /*payload*/) {
   } catch (const platform::Error& error) {
     PyObject* type =
         PyTuple_GetItem(g_error_classes, static_cast<Py_ssize_t>(error.code()));
-    // Whatever a plug-in or the name of a file puts into it can be shown.
+    // Messages may contain any bytes, e.g. from a plug-in or a file name.
     const std::string_view message = error.what();
     nb::object text = nb::steal(PyUnicode_DecodeUTF8(
         message.data(), static_cast<Py_ssize_t>(message.size()),

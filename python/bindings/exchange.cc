@@ -1,4 +1,4 @@
-// What ranks tell each other besides what their programs do.
+// Communication between ranks outside of their programs.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -30,8 +30,8 @@ using platform::Part;
 using platform::World;
 using Bytes = std::vector<std::byte>;
 
-// Calls `exchange`, in which all ranks start the collectives that `part` is
-// about. Where it fails on one of them, the others hear of it.
+// Calls `exchange`, in which all ranks start the collectives that `part`
+// describes. If it fails on one rank, the others get its error.
 template <typename Exchange>
 auto OnAllRanks(const std::string& what,
                 std::shared_ptr<const Part> part,
@@ -47,7 +47,7 @@ auto OnAllRanks(const std::string& what,
   }
 }
 
-// The bytes of all ranks, as many of each, in the order of ranks.
+// Gathers the bytes of all ranks, the same number of each, in rank order.
 Bytes AllGather(World& world, Bytes own) {
   const auto from = std::make_shared<const Bytes>(std::move(own));
   const auto to =
@@ -64,9 +64,9 @@ Bytes AllGather(World& world, Bytes own) {
   return std::move(*to);
 }
 
-// The same for texts that need not be equally long.
+// Gathers the texts of all ranks, which may have different lengths.
 std::vector<std::string> AllGatherTexts(World& world, const std::string& own) {
-  constexpr size_t kPiece = size_t{64} << 20;  // that one collective moves
+  constexpr size_t kPiece = size_t{64} << 20;  // bytes moved by one collective
   const uint64_t own_size = own.size();
   Bytes size(sizeof(own_size));
   std::memcpy(size.data(), &own_size, sizeof(own_size));
@@ -117,7 +117,7 @@ std::vector<VarDesc> PersistablesOf(const Program& program) {
   return persistables;
 }
 
-// The value on the host; no run changes its memory any more.
+// Returns the value on the host. Later runs do not change its memory.
 Tensor ValueOf(const VarDesc& var, const Scope& scope) {
   const framework::ScopeLock lock(&scope, framework::ScopeAccess::kRead);
   const framework::Variable* variable = scope.FindVar(var.name);
@@ -137,7 +137,7 @@ void StartBroadcast(World& world,
                     size_t bytes,
                     const std::shared_ptr<const void>& owner,
                     std::vector<int64_t>* started) {
-  constexpr size_t kPiece = size_t{1} << 30;  // MPI counts in an int
+  constexpr size_t kPiece = size_t{1} << 30;  // MPI counts are int
   for (size_t done = 0; done < bytes; done += kPiece) {
     Collective collective;
     collective.kind = CollectiveKind::kBroadcast;
@@ -150,8 +150,8 @@ void StartBroadcast(World& world,
   }
 }
 
-// Gives the variables in `scope` the values that `source` of rank 0 has, and
-// the step of that scope: once all of them are there.
+// Receives the values of the variables in `source` of rank 0, and that scope's
+// step. Stores them in `scope` once all have arrived.
 void TakeFromRank0(World& world,
                    const std::vector<VarDesc>& vars,
                    const Scope& source,

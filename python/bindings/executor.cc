@@ -13,8 +13,8 @@
 
 #include "sluice/framework/inspect/debug_run.h"
 #include "sluice/framework/inspect/explain.h"
-#include "sluice/framework/plan/tuning_mode.h"
 #include "sluice/framework/program/joint_run.h"
+#include "sluice/framework/run/run_hooks.h"
 #include "sluice/framework/run/stretches.h"
 #include "sluice/python/bindings/arguments.h"
 #include "sluice/python/bindings/bindings.h"
@@ -34,7 +34,7 @@ using framework::Scope;
 using framework::Tensor;
 using Clock = std::chrono::steady_clock;
 
-// What the runs were like of the plan that this thread ran last.
+// Statistics of the plan that this thread ran last.
 struct LastRun {
   std::weak_ptr<const Plan> plan;
   bool brief = false;
@@ -42,8 +42,8 @@ struct LastRun {
 };
 thread_local LastRun t_last;
 
-// Runs that take less than this keep the GIL: giving it up and getting it back
-// would cost more, and nobody waits for long.
+// Shorter runs keep the GIL: releasing and reacquiring it would cost more, and
+// other threads wait only briefly.
 constexpr std::chrono::microseconds kBrief{20};
 
 nb::list ToResults(const std::vector<Tensor>& tensors, bool as_numpy) {
@@ -54,8 +54,8 @@ nb::list ToResults(const std::vector<Tensor>& tensors, bool as_numpy) {
   return results;
 }
 
-// Without the GIL, but for plans that have been brief so far; every 256th run
-// is looked at again.
+// Releases the GIL, except for plans with brief runs so far. Every 256th run is
+// measured again.
 std::vector<Tensor> RunPlan(const std::shared_ptr<const Plan>& plan,
                             const framework::Feeds& feeds,
                             Scope* scope) {
@@ -85,26 +85,24 @@ std::shared_ptr<const Plan> Prepare(Executor& self,
   }
 }
 
-// The same for a run, which measures first where SLUICE_TUNE says so.
+// Prepares a plan for a run, before which RunHooks may act.
 std::shared_ptr<const Plan> PrepareToRun(Executor& self,
                                          const Program& program,
                                          const FeedArrays& feed,
                                          nb::handle fetch_list,
                                          Scope& scope) {
-  if (framework::TuningModeOfEnvironment() != framework::TuningMode::kMeasure) {
-    return Prepare(self, program, feed, fetch_list);
-  }
+  auto plan = Prepare(self, program, feed, fetch_list);
+  if (framework::ActiveRunHooks() == nullptr) return plan;
   const framework::Fetches fetches = ToFetches(fetch_list);
   const ActiveHints hints;
-  Prepare(self, program, feed, fetch_list);  // for its errors
-  auto plan = RunInterruptibly([&] {
+  plan = RunInterruptibly([&] {
     return self.PrepareToRun(program, feed.feeds(), fetches, &scope);
   });
   if (PyErr_CheckSignals() != 0) throw nb::python_error();
   return plan;
 }
 
-// The plan and those after it; `run_plan` as framework::RunStretches has it.
+// Runs the plan and those after it, like framework::RunStretches.
 std::vector<Tensor> RunStretches(Executor& self,
                                  const Program& program,
                                  const std::shared_ptr<const Plan>& plan,
@@ -138,7 +136,7 @@ nb::list Run(Executor& self,
   return ToResults(results, PyObject_IsTrue(return_numpy.ptr()) == 1);
 }
 
-// Other loops over the same plan: see inspect/debug_run.h.
+// Runs the plan in another loop: see inspect/debug_run.h.
 nb::list RunDebugging(Executor& self,
                       nb::handle program_object,
                       nb::handle feed,

@@ -21,7 +21,7 @@ using framework::Tensor;
 using platform::DType;
 using platform::ErrorCode;
 
-// Objects of NumPy that every run needs; they live as long as the process.
+// Objects of NumPy that every run needs; never freed.
 struct Numpy {
   PyObject* ndarray;
   nb::handle ascontiguousarray;
@@ -39,7 +39,7 @@ const Numpy& GetNumpy() {
   return numpy;
 }
 
-// The dtype of a native element format of the buffer protocol.
+// Parses a native element format of the buffer protocol.
 bool ParseFormat(const char* format, DType* dtype) {
   if (*format == '@' || *format == '=' || *format == '<') ++format;
   if (format[0] == '\0' || format[1] != '\0') return false;
@@ -100,8 +100,8 @@ bool DenseAndAligned(const Py_buffer& view) {
          0;
 }
 
-// The name that a key of `feed` or an element of `fetch_list` means: its own
-// or, of a variable, the variable's. Raises InvalidArgument for anything else.
+// The name in a key of `feed` or an element of `fetch_list`: a str, or the name
+// of a variable. Raises InvalidArgument for anything else.
 std::string NameOf(nb::handle variable, const char* what) {
   static PyObject* attribute = PyUnicode_InternFromString("name");
   if (PyUnicode_Check(variable.ptr()) != 0) return ToText(variable, what);
@@ -115,8 +115,8 @@ std::string NameOf(nb::handle variable, const char* what) {
 
 using Item = std::pair<nb::object, nb::object>;
 
-// What the dict holds now. Converting a value may run Python code, which may
-// change the dict.
+// A copy of the items of the dict. Converting a value may run Python code,
+// which may change the dict.
 std::vector<Item> ItemsOf(nb::handle dict) {
   std::vector<Item> items;
   items.reserve(static_cast<size_t>(PyDict_Size(dict.ptr())));
@@ -129,8 +129,8 @@ std::vector<Item> ItemsOf(nb::handle dict) {
   return items;
 }
 
-// What NumPy refused. Running out of memory is another error than a wrong
-// value: a broadcast array of a few bytes may have no room as a dense one.
+// Raises for a value that NumPy rejects. Running out of memory is a separate
+// error: a small broadcast array may be too large as a dense one.
 [[noreturn]] void RaiseFeed(const std::string& name,
                             nb::handle value,
                             const nb::python_error& reason) {
@@ -148,7 +148,7 @@ std::vector<Item> ItemsOf(nb::handle dict) {
 
 }  // namespace
 
-// False when it needs a copy first; raises nothing.
+// Returns false if a copy is needed first; raises nothing.
 bool FeedArrays::ImportBuffer(nb::handle array, Tensor* tensor) {
   Py_buffer view;
   if (PyObject_GetBuffer(array.ptr(), &view, PyBUF_RECORDS_RO) != 0) {
@@ -191,7 +191,7 @@ Tensor FeedArrays::Import(const Program& program,
       if (!nb::cast<bool>(array.attr("flags").attr("aligned"))) {
         array = array.attr("copy")();
       }
-      // ascontiguousarray makes an array of rank 1 of a scalar.
+      // ascontiguousarray turns a scalar into an array of rank 1.
       array = array.attr("reshape")(value.attr("shape"));
     } else {
       static const nb::handle kConvert =
@@ -203,8 +203,7 @@ Tensor FeedArrays::Import(const Program& program,
     }
     copies_.push_back(array);
     if (ImportBuffer(array, &tensor)) return tensor;
-    // What is not NumPy's own, which DLPack hands out only where it may be
-    // written.
+    // Arrays of other libraries export DLPack only if they are writable.
     if (!nb::cast<bool>(array.attr("flags").attr("writeable"))) {
       copies_.push_back(array.attr("copy")());
     }

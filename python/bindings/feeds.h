@@ -7,16 +7,16 @@
 
 namespace sluice::python {
 
-// What one run is fed: tensors that look into the caller's arrays where those
-// are dense, aligned and of native byte order, else into copies. It keeps the
-// arrays in place; make and destroy it with the GIL, use it without.
+// The feeds of one run. Tensors are views of the caller's arrays if these are
+// dense, aligned and of native byte order, else of copies. It keeps the arrays
+// alive. Create and destroy it with the GIL; use it without.
 class FeedArrays {
  public:
   // `feed` is None or a dict of arrays, tensors, numbers and nested lists by
-  // name; numbers and lists become arrays of the variable's dtype. Raises
-  // InvalidArgument for what is none of these, NotFound for an unknown name.
-  FeedArrays(const framework::Program& program, nb::handle feed);
-  ~FeedArrays();
+  // name. Numbers and lists become arrays of the variable's dtype. Raises
+  // InvalidArgument for anything else, NotFound for an unknown name.
+  SLUICE_API FeedArrays(const framework::Program& program, nb::handle feed);
+  SLUICE_API ~FeedArrays();
   FeedArrays(const FeedArrays&) = delete;
   FeedArrays& operator=(const FeedArrays&) = delete;
 
@@ -35,9 +35,9 @@ class FeedArrays {
 
 // The names in a fetch list of names and variables. Raises InvalidArgument for
 // anything else.
-framework::Fetches ToFetches(nb::handle fetch_list);
+SLUICE_API framework::Fetches ToFetches(nb::handle fetch_list);
 
-// Adds to an error about an unknown variable which of `fetch_list` belong to
+// Notes in an error about an unknown variable which of `fetch_list` belong to
 // another program than `program`.
 void NoteOtherPrograms(const framework::Program& program,
                        nb::handle fetch_list,

@@ -14,9 +14,9 @@ namespace sluice::python {
 
 namespace {
 
-// The open blocks of one thread, outermost first. A block takes itself out of
-// the list that it entered, in any order and from any thread, because that is
-// how Python closes generators. The GIL guards it.
+// The open blocks of one thread, outermost first. A block removes itself from
+// the list that it entered, in any order and from any thread, because Python
+// may close generators like that. The GIL guards it.
 class PyHints;
 
 using OpenBlocks = std::vector<const PyHints*>;
@@ -64,7 +64,7 @@ ActiveHints::ActiveHints() {
 
 ActiveHints::~ActiveHints() {
   while (!guards_.empty()) {
-    guards_.pop_back();  // the innermost first
+    guards_.pop_back();  // innermost first
   }
 }
 

@@ -4,15 +4,16 @@
 #include <vector>
 
 #include "sluice/framework/hints/kernel_hints.h"
+#include "sluice/platform/export.h"
 
 namespace sluice::python {
 
-// While it lives, the hints of the `with sluice.kernel_hints(...)` blocks that
-// this thread is in hold for what it prepares. Make it with the GIL.
+// While it exists, plans are prepared with the hints of this thread's `with
+// sluice.kernel_hints(...)` blocks. Create it with the GIL.
 class ActiveHints {
  public:
-  ActiveHints();
-  ~ActiveHints();
+  SLUICE_API ActiveHints();
+  SLUICE_API ~ActiveHints();
   ActiveHints(const ActiveHints&) = delete;
   ActiveHints& operator=(const ActiveHints&) = delete;
 

@@ -13,7 +13,7 @@ namespace {
 std::thread::id g_main_thread;
 std::atomic<bool> g_interrupted{false};
 struct sigaction g_previous;
-int g_depth = 0;  // runs inside of each other, of the main thread
+int g_depth = 0;  // nested runs of the main thread
 
 void OnInterrupt(int signal, siginfo_t* info, void* context) {
   g_interrupted = true;
@@ -25,10 +25,10 @@ void OnInterrupt(int signal, siginfo_t* info, void* context) {
   }
 }
 
-// False where the handler stays as it is.
+// Returns false if the handler was not changed.
 bool InstallHandler() {
   if (sigaction(SIGINT, nullptr, &g_previous) != 0) return false;
-  // Handlers that ignore the signal or end the process keep doing so.
+  // Handlers that ignore the signal or end the process are kept.
   if ((g_previous.sa_flags & SA_SIGINFO) == 0 &&
       (g_previous.sa_handler == SIG_IGN || g_previous.sa_handler == SIG_DFL)) {
     return false;
@@ -41,7 +41,7 @@ bool InstallHandler() {
   return sigaction(SIGINT, &action, nullptr) == 0;
 }
 
-// A handler that Python code of the run has set meanwhile stays.
+// Keeps a handler that Python code set during the run.
 void RestoreHandler() {
   struct sigaction current {};
   sigaction(SIGINT, &g_previous, &current);

@@ -6,28 +6,28 @@
 
 namespace sluice::python {
 
-// Makes Ctrl-C stop the run that the main thread is in, at its next
-// instruction: while it lives, SIGINT also requests the cancellation of runs,
-// before Python's own handler sees it. Does nothing in other threads. One may
-// live inside of another: a kernel or a callback in Python runs a program, too.
-class InterruptibleRun {
+// Makes Ctrl-C stop the current run of the main thread at its next instruction.
+// While it exists, SIGINT also requests the cancellation of runs, before
+// Python's own handler sees it. Does nothing in other threads. It may be
+// nested: a kernel or callback in Python may run a program.
+class SLUICE_API InterruptibleRun {
  public:
   InterruptibleRun();
   ~InterruptibleRun();
   InterruptibleRun(const InterruptibleRun&) = delete;
   InterruptibleRun& operator=(const InterruptibleRun&) = delete;
 
-  // Whether SIGINT came in, since the outermost of them began.
+  // Whether SIGINT arrived since the outermost one was created.
   bool interrupted() const;
 
-  // To be called once, by the thread that imports the module.
+  // Must be called once, by the thread that imports the module.
   static void SetMainThread();
 
  private:
   bool counted_ = false;
 };
 
-// Runs without the GIL; Ctrl-C raises what Python's own handler raises.
+// Runs without the GIL. After Ctrl-C, raises what Python's handler raises.
 template <typename Run>
 std::invoke_result_t<Run> RunInterruptibly(Run run) {
   bool interrupted = false;

@@ -34,18 +34,18 @@ using platform::PlaceKind;
 
 constexpr std::string_view kRaised = "python_kernel.raised";
 
-// What a registered name calls now. Plans keep it, so that a function that is
-// registered again is the one that they run. Lives as long as the process.
+// The current function of a registered name. Plans refer to the slot, so that
+// they run a function that is registered again. Never freed.
 struct Slot {
   std::string name;        // "relu/mine"
-  std::atomic<bool> live;  // false: withdrawn, or the interpreter ends
-  // With the GIL: run(inputs, outputs, attributes, stream), see
-  // python_kernels.py, and the attributes that it wants.
+  std::atomic<bool> live;  // false: withdrawn, or Python exits
+  // Guarded by the GIL: run(inputs, outputs, attributes, stream), see
+  // python_kernels.py, and the attributes that it needs.
   PyObject* run = nullptr;
   std::vector<std::string> attributes;
 };
 
-// By what ToString says of the kernel; with the GIL.
+// Slots by the kernel's ToString; guarded by the GIL.
 std::map<std::string, std::unique_ptr<Slot>>& Slots() {
   static auto* const kSlots =
       new std::map<std::string, std::unique_ptr<Slot>>();
@@ -54,10 +54,10 @@ std::map<std::string, std::unique_ptr<Slot>>& Slots() {
 
 std::atomic<bool> g_any{false};
 
-// With the GIL.
+// Guarded by the GIL.
 thread_local PyObject* t_exception = nullptr;
 
-// Which tensors belong to one argument.
+// The tensors of one argument.
 struct Argument {
   std::string name;
   size_t count = 0;
@@ -71,7 +71,7 @@ std::vector<Argument> ArgumentsOf(
   std::vector<Argument> arguments;
   arguments.reserve(defs.size());
   for (const framework::ArgDef& def : defs) {
-    // Operands are attributes by then.
+    // Operands have become attributes.
     if (!def.attribute.empty()) continue;
     arguments.push_back({def.name, count(def.name), def.traits.variadic,
                          def.traits.shape_only});
@@ -79,8 +79,8 @@ std::vector<Argument> ArgumentsOf(
   return arguments;
 }
 
-// Raises the exception of a function as an error of its op. The frames of the
-// traceback let go of their views, whose memory is used again.
+// Raises the exception of a function as an error of its op. Clears the frames
+// of the traceback, which hold views of memory that is reused.
 [[noreturn]] void RaiseAsError(const Slot& slot,
                                const std::string& op,
                                const nb::python_error& error) {
@@ -103,9 +103,9 @@ std::vector<Argument> ArgumentsOf(
                   text);
 }
 
-// A thread that asks for the GIL of an interpreter that ends is ended by
-// Python (before 3.14, which lets it wait) through all frames of C++, whose
-// destructors touch Python. It waits here for the process to end instead.
+// Before 3.14, Python ends a thread that requests the GIL during finalization
+// by unwinding all C++ frames, whose destructors use Python. So the thread
+// waits here for the process to end.
 [[noreturn]] void WaitForTheEnd() {
   for (;;) {
     pause();
@@ -175,8 +175,8 @@ class PythonKernel final : public framework::OpKernel {
                     op_, slot_.name);
   }
 
-  // The memory that a call lends to its function. A holder is gone when nothing
-  // in Python has its memory any more: no array, base, buffer or capsule.
+  // The memory that a call lends to its function. A holder expires when no
+  // object in Python refers to its memory: no array, base, buffer or capsule.
   using Lent = std::vector<std::weak_ptr<framework::Placeholder>>;
 
   static Tensor Lend(const Tensor& tensor, Lent* lent) {
@@ -186,8 +186,8 @@ class PythonKernel final : public framework::OpKernel {
     return same;
   }
 
-  // As the function sees it: an array on the host, else a DeviceArray. What is
-  // asked for its shape only may have no data.
+  // Converts a tensor for the function: an array on the host, else a
+  // DeviceArray. An argument read only for its shape may have no data.
   static nb::object View(const Tensor& tensor,
                          const OpKernelContext& context,
                          const Argument& argument,
@@ -213,8 +213,8 @@ class PythonKernel final : public framework::OpKernel {
     return nb::cast(reinterpret_cast<uintptr_t>(device.stream()));
   }
 
-  // One entry for each argument of the schema: a view, a list of them for a
-  // variadic one, None for one that was left out.
+  // Returns one entry for each argument of the schema: a view, a list of views
+  // for a variadic one, None for an omitted one.
   template <typename MakeView>
   static nb::list Arrange(const std::vector<Argument>& arguments,
                           MakeView make_view) {
@@ -253,7 +253,7 @@ class PythonKernel final : public framework::OpKernel {
       nb::list outputs =
           Arrange(outputs_, [&](int i, const Argument& argument) {
             Tensor& output = context.AllocateOutput(i, output_dims_[i]);
-            output.raw_data();  // counts as a change
+            output.raw_data();  // marks it as changed
             return View(output, context, argument, true, &lent);
           });
       CallPython(run, inputs, outputs, attributes, Stream(context));
@@ -309,8 +309,8 @@ void Withdraw(Slot* slot) {
   Py_CLEAR(slot->run);
 }
 
-// Registers a function for each dtype, and withdraws the dtypes that an earlier
-// one of the name was for.
+// Registers a function for each dtype, and withdraws an earlier function of the
+// same name for other dtypes.
 void RegisterAll(const std::string& op,
                  const std::string& variant,
                  nb::handle place,

@@ -7,12 +7,12 @@ namespace sluice::python {
 
 void BindKernels(nb::module_& m);
 
-// Whether one was registered: then no run may keep the GIL while it waits for a
-// lock, because the run that holds the lock may wait for the GIL.
+// Whether a Python kernel was registered. If so, no run may hold the GIL while
+// it waits for a lock: the lock's holder may wait for the GIL.
 bool HasPythonKernels();
 
-// The exception that a Python kernel raised in this thread's last failing run,
-// if `check_id` is that of such an error; then it is forgotten.
+// Returns the exception that a Python kernel raised in this thread's last
+// failed run, if `check_id` belongs to such an error, and forgets it.
 nb::object TakeKernelException(std::string_view check_id);
 
 }  // namespace sluice::python

@@ -1,10 +1,9 @@
 #include "sluice/python/bindings/bindings.h"
 #include "sluice/python/bindings/kernels.h"
-#include "sluice/python/bindings/verifying.h"
 
 NB_MODULE(_core, m) {
   using namespace sluice::python;  // NOLINT(google-build-using-namespace)
-  nb::set_leak_warnings(false);    // dtypes live as long as the process
+  nb::set_leak_warnings(false);    // dtypes are never freed
   m.doc() = "The bindings of Sluice; use the package sluice.";
   BindErrors(m);
   BindDTypes(m);
@@ -19,10 +18,6 @@ NB_MODULE(_core, m) {
   BindRegistry(m);
   BindKernels(m);
   BindInspection(m);
-  BindTuning(m);
-  BindVerifying(m);
-  BindBisect(m);
-  BindPrediction(m);
   BindDistributed(m);
   BindExchanges(m);
   BindTimelines(m);

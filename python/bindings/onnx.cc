@@ -22,13 +22,13 @@ namespace {
 
 using onnx::OnnxModel;
 
-// Text of a model, which may hold anything.
+// Converts text of a model, which may contain any bytes.
 nb::object ToPythonText(const std::string& text) {
   return nb::steal(PyUnicode_DecodeUTF8(
       text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace"));
 }
 
-// Sizes as ints, names, or None; None for an unknown rank.
+// The shape as ints, names, or None; None for an unknown rank.
 nb::object ShapeOf(const onnx::OnnxValue& value) {
   if (!value.rank_known) return nb::none();
   nb::list shape;
@@ -44,7 +44,7 @@ nb::object ShapeOf(const onnx::OnnxValue& value) {
   return nb::tuple(shape);
 }
 
-// [(name, dtype, shape)].
+// Returns [(name, dtype, shape)].
 nb::list ToList(const std::vector<onnx::OnnxValue>& values) {
   nb::list result;
   for (const onnx::OnnxValue& value : values) {
@@ -82,7 +82,7 @@ nb::dict MetadataOf(const onnx::OnnxMetadata& metadata) {
   return result;
 }
 
-// A number of at least 0.
+// Converts a non-negative number.
 double ToLimit(nb::handle value, const std::string& what) {
   const double number =
       PyNumber_Check(value.ptr()) != 0 ? PyFloat_AsDouble(value.ptr()) : -1.0;
@@ -95,7 +95,7 @@ uint64_t ToBytes(double number) {
   return static_cast<uint64_t>(std::min(number, 0x1p62));
 }
 
-// Of a dict by the names of OnnxLimits.
+// Converts a dict with the names of OnnxLimits.
 onnx::OnnxLimits ToLimits(nb::handle given) {
   onnx::OnnxLimits limits;
   if (PyDict_Check(given.ptr()) == 0) {
@@ -122,7 +122,7 @@ onnx::OnnxLimits ToLimits(nb::handle given) {
   return limits;
 }
 
-// The bytes of the model, or with `is_path` None: it was written to `path`.
+// Returns the bytes of the model. With `is_path`, writes them to the file.
 nb::object Save(nb::handle program_object,
                 nb::handle scope_object,
                 nb::handle path,
@@ -171,8 +171,8 @@ void BindOnnx(nb::module_& m) {
         nb::arg("external_data"), nb::arg("plan").none(),
         nb::arg("name").none(), nb::arg("description").none(),
         nb::arg("properties"));
-  // (inputs, outputs, metadata, names of the parameters). `source` is a path,
-  // or with `is_bytes` the model. Program and scope change once all is read.
+  // Returns (inputs, outputs, metadata, names of the parameters). `source` is a
+  // path, or with `is_bytes` the model. Reads all before changes.
   m.def(
       "_load_onnx",
       [](framework::Program& program, framework::Scope& scope,

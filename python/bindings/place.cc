@@ -14,7 +14,7 @@ using platform::ErrorCode;
 using platform::PlaceKey;
 using platform::PlaceKind;
 
-// Python sees one class for each kind, so that isinstance works.
+// Python has a subclass for each kind, so that isinstance works.
 struct PyPlace {
   PlaceKey key;
 };

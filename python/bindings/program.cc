@@ -39,7 +39,7 @@ std::vector<std::string> ToNames(nb::handle names, std::string_view what) {
   return result;
 }
 
-// Of [(argument, [name])].
+// Converts [(argument, [name])].
 Arguments ToArguments(nb::handle arguments, const std::string& op) {
   Arguments result;
   for (nb::handle argument : arguments) {
@@ -50,7 +50,7 @@ Arguments ToArguments(nb::handle arguments, const std::string& op) {
   return result;
 }
 
-// {argument: [name]} of the op's outputs.
+// Returns {argument: [name]} for the op's outputs.
 nb::dict AppendOp(Program& self,
                   nb::handle op_type,
                   nb::handle inputs,
@@ -77,7 +77,7 @@ nb::dict AppendOp(Program& self,
   }
 }
 
-// The name of the result.
+// Returns the name of the result.
 std::string AppendEinsum(Program& self,
                          nb::handle equation,
                          nb::handle inputs,
@@ -147,7 +147,7 @@ nb::list Blocks(const Program& self) {
   return blocks;
 }
 
-// [(parameter, gradient)] by name.
+// Returns [(parameter, gradient)] by name.
 nb::list AppendBackward(Program& self,
                         nb::handle loss,
                         nb::handle parameters,
@@ -169,7 +169,7 @@ nb::bytes Serialize(const Program& self) {
   return nb::bytes(bytes.data(), bytes.size());
 }
 
-// The program becomes what `other` is, under a uid of its own.
+// Replaces the program by a copy of `other` with a new uid.
 void Parse(Program& self, nb::handle data, nb::handle origin) {
   if (!nb::isinstance<nb::bytes>(data)) {
     RaiseArgument("parse: data", "bytes", data);

@@ -161,7 +161,7 @@ void BindRegistry(nb::module_& m) {
         Registry::Global().Schema(ToText(op, "the type of an op")));
   });
   m.def("_op_names", [] { return Registry::Global().OpNames(); });
-  // Of the libraries that are loaded.
+  // Names of the passes of all loaded libraries.
   m.def("_pass_names", [] {
     std::vector<std::string> names;
     for (const framework::PassDef& pass : Registry::Global().Passes()) {

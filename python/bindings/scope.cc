@@ -23,7 +23,7 @@ using framework::Tensor;
 
 constexpr const char* kName = "scope: the name of a variable";
 
-// A copy of the tensor handle, taken while no run writes.
+// Returns a copy of the tensor handle, taken while no run writes.
 nb::object Get(const Scope& self, const std::string& name) {
   Tensor tensor;
   {
@@ -63,7 +63,7 @@ void Set(Scope& self, TextArg variable, nb::object value) {
   *self.Var(name).GetMutable<Tensor>() = copy;
 }
 
-// Waits for the runs that use the variable.
+// Waits for runs that use the variable.
 bool Erase(Scope& self, TextArg variable) {
   const std::string name = ToText(variable, kName);
   const nb::gil_scoped_release release;

@@ -43,7 +43,7 @@ nb::object Numpy(const Tensor& self) {
   return ExportArray(OnHost(self));
 }
 
-// What np.asarray and np.array call where the buffer protocol has no answer.
+// np.asarray and np.array call this if the buffer protocol fails.
 nb::object Array(const Tensor& self, nb::handle dtype, nb::handle copy) {
   using namespace nb::literals;  // NOLINT(google-build-using-namespace)
   if (self.place().kind != PlaceKind::kCPU) {

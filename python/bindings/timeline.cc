@@ -1,4 +1,4 @@
-// When each instruction of one run began and ended.
+// Records when each instruction of a run began and ended.
 #include <algorithm>
 #include <cstdint>
 #include <map>
@@ -26,7 +26,7 @@ using framework::QueueRole;
 using framework::Tensor;
 using platform::NanosecondsNow;
 
-// Writes down a run as it goes, without waiting where a plain run does not.
+// Records a run without waits that a plain run does not have.
 class Timeline final : public framework::RunObserver {
  public:
   explicit Timeline(const Plan& plan)
@@ -44,7 +44,7 @@ class Timeline final : public framework::RunObserver {
   void After(const Plan& /*plan*/,
              const Instruction& instruction,
              const Tensor* /*tensors*/) override {
-    // As the plain loop does.
+    // The plain loop does the same.
     if (plan_.collective()) platform::World::Get().Advance();
     const int64_t end = NanosecondsNow();
     const bool collective = IsCollective(instruction.device);
@@ -75,7 +75,7 @@ class Timeline final : public framework::RunObserver {
     }
   }
 
-  // After the run.
+  // Returns the trace; called after the run.
   std::string Finish() {
     while (!flights_.empty()) {
       Land(flights_.begin(), NanosecondsNow());
@@ -83,7 +83,7 @@ class Timeline final : public framework::RunObserver {
     return trace_.ToJson();
   }
 
-  // Of the first event.
+  // The start of the first event.
   int64_t start_ns() const { return start_ns_; }
 
  private:
@@ -101,7 +101,7 @@ class Timeline final : public framework::RunObserver {
     return op < 0 ? "what no op asked for" : plan_.op_descs()[op].type;
   }
 
-  // The collective op has been waited for.
+  // Ends a collective op that was waited for.
   void Land(Flights::iterator flight, int64_t end) {
     const auto [begin, op] = flight->second;
     const int track =
@@ -134,7 +134,7 @@ class Timeline final : public framework::RunObserver {
   Flights flights_;
 };
 
-// (results, JSON, nanoseconds of CLOCK_MONOTONIC where its times begin)
+// Returns (results, JSON, CLOCK_MONOTONIC nanoseconds of the trace's time 0).
 nb::tuple RunTraced(const Plan& plan,
                     nb::handle program_object,
                     nb::handle feed,

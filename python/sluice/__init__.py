@@ -10,6 +10,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from . import (
     distributed,
     errors,
@@ -20,21 +22,15 @@ from . import (
     unique_name,
 )
 from ._core import (
-    Comparison,
     CPUPlace,
     CUDAPlace,
     CustomPlace,
     DType,
     FPGAPlace,
-    OpComparison,
     Place,
     Plan,
-    Profile,
     Scope,
     Tensor,
-    TunedKernel,
-    TunedSignature,
-    TuneResult,
     __version__,
     bfloat16,
     bool,
@@ -95,14 +91,23 @@ from .framework import (
 from .layer_helper import LayerHelper, ParamAttr
 from .python_kernels import kernel, kernel_arguments
 from .tools import (
-    compare,
     kernels,
     load_kernel_library,
     load_op_library,
     run_op,
     show_config,
 )
-from .tuning import tune
+
+if TYPE_CHECKING:
+    from ._lab import (
+        Comparison,
+        OpComparison,
+        Profile,
+        TunedKernel,
+        TunedSignature,
+        TuneResult,
+    )
+    from .lab.measuring import compare, tune
 
 __all__ = [
     "CPUPlace",
@@ -196,10 +201,26 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> object:
-    # These are imported when somebody wants them.
-    if name in ("lab", "onnx", "onnxruntime"):
-        from importlib import import_module
+# Modules, and names in modules, that are imported on first use. The laboratory
+# is a separate library.
+_MODULES = ("_lab", "lab", "onnx", "onnxruntime")
+_NAMES = {
+    "Comparison": "._lab",
+    "OpComparison": "._lab",
+    "Profile": "._lab",
+    "TuneResult": "._lab",
+    "TunedKernel": "._lab",
+    "TunedSignature": "._lab",
+    "compare": ".lab.measuring",
+    "tune": ".lab.measuring",
+}
 
+
+def __getattr__(name: str) -> object:
+    from importlib import import_module
+
+    if name in _MODULES:
         return import_module(f".{name}", __name__)
+    if name in _NAMES:
+        return getattr(import_module(_NAMES[name], __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

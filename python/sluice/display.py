@@ -1,4 +1,4 @@
-"""How tensors, variables and programs show themselves."""
+"""Representations of tensors, variables and programs."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def tensor_repr(tensor: Tensor) -> str:
 
 
 def tensor_html(tensor: Tensor) -> str:
-    """The same as HTML."""
+    """The values, then dtype, shape and place, as HTML."""
     values = np.array2string(tensor.numpy(), threshold=200)
     head = f"{tensor.dtype} {list(tensor.shape)} at {tensor.place}"
     return f"<b>{html.escape(head)}</b><pre>{html.escape(values)}</pre>"
 
 
 def variable_html(variable: Variable) -> str:
-    """Name, dtype, shape and what it is, as HTML."""
+    """Name, dtype, shape and kind, as HTML."""
     desc = variable._desc()
     kinds = [k for k in ("is_data", "persistable", "stop_gradient") if desc[k]]
     text = html.escape(repr(variable))
@@ -40,7 +40,7 @@ def variable_html(variable: Variable) -> str:
 
 
 def program_html(program: Program) -> str:
-    """The drawing, with the text below it, as HTML."""
+    """The drawing and the text below it, as HTML."""
     text = html.escape(str(program))
     return (
         f'<div style="{_STYLE}">{program.draw()}</div>'
@@ -49,7 +49,7 @@ def program_html(program: Program) -> str:
 
 
 def unread(program: Program) -> list[str]:
-    """The outputs that no op reads and that are not kept."""
+    """The outputs that no op reads and that are not persistable."""
     ops = program.ops
     read = {n for op in ops for names in op.inputs.values() for n in names}
     written = [n for op in ops for names in op.outputs.values() for n in names]

@@ -19,21 +19,21 @@ _FILL = {
 
 
 class Box(NamedTuple):
-    """One op, or one variable that no op makes."""
+    """One op, or one variable that no op writes."""
 
     label: str
-    shape: str  # of its first output, "" where that is not known
+    shape: str  # of its first output, "" if unknown
     tip: str
     kind: str
 
     @property
     def width(self) -> float:
-        """In pixels."""
+        """The width in pixels."""
         return max(len(self.label), len(self.shape)) * _CHAR + 20
 
 
 def _boxes(program: Program) -> tuple[list[Box], list[tuple[int, int, str]]]:
-    """The boxes, and edges between them with the variable's text."""
+    """The boxes, and edges between them labelled with the variable."""
     variables = {v["name"]: v for v in program._blocks()[0]["vars"]}
     boxes: list[Box] = []
     edges: list[tuple[int, int, str]] = []
@@ -91,7 +91,7 @@ def _rows(
 def _positions(
     boxes: list[Box], edges: list[tuple[int, int, str]], rows: list[list[int]]
 ) -> dict[int, float]:
-    """The middle of each box; every row is sorted by where its inputs are."""
+    """The middle of each box; rows are sorted by the position of inputs."""
     centre: dict[int, float] = {}
     for row in rows:
 
@@ -120,7 +120,7 @@ def _line(x: float, y: float, words: str, colour: str) -> str:
 def draw(program: Program) -> str:
     """Return the SVG text. Tooltips have attributes and lines.
 
-    Kernels, places and times are a plan's: ``sluice.lab.report`` draws them.
+    ``sluice.lab.report`` draws a plan, with kernels, places and times.
     """
     boxes, edges = _boxes(program)
     rows = _rows(boxes, edges)

@@ -1,7 +1,6 @@
 """One exception class for each kind of error that Sluice raises.
 
-Every class is a :class:`SluiceError` and also the built-in exception that
-Python programmers would catch in its place.
+Every class is a :class:`SluiceError` and a fitting built-in exception.
 """
 
 from __future__ import annotations
@@ -27,13 +26,13 @@ _BUILD_ANEW = (
     "sluice.Program()):`"
 )
 
-# What to do about it, by the id of the check that failed: a text, or pairs of
-# what is searched for in the message, the first that is found counts, and a
-# text that takes up its groups.
+# How to fix an error, by the id of the failed check: a text, or pairs of a
+# regular expression for the message, of which the first match counts, and a
+# text that uses its groups.
 _HINTS: dict[str, str | list[tuple[str, str]]] = {
-    "backward.overwritten": [(r"\((sgd|momentum|adam)\)", _BUILD_ANEW)],
+    "backward.overwritten": [("an optimizer's step", _BUILD_ANEW)],
     "backward.twice": _BUILD_ANEW,
-    "batch_parts.op": [(r"parts: (sgd|momentum|adam) ", _BUILD_ANEW)],
+    "batch_parts.op": [("an optimizer's step", _BUILD_ANEW)],
     "feed.dtype": [
         (
             r"feed (\w+) must be (?!bfloat16)(\w+)",
@@ -114,7 +113,7 @@ class SluiceError(Exception):
 
 
 class InvalidArgumentError(SluiceError, ValueError):
-    """Something was passed that can never work."""
+    """An argument is invalid in any state."""
 
 
 class OutOfRangeError(SluiceError, IndexError):
@@ -126,11 +125,11 @@ class NotFoundError(SluiceError, KeyError):
 
 
 class FailedPreconditionError(SluiceError, RuntimeError):
-    """The right call at the wrong moment."""
+    """The call is valid, but not in the current state."""
 
 
 class UnimplementedError(SluiceError, NotImplementedError):
-    """Known, but not in this build."""
+    """Valid, but not supported by this build."""
 
 
 class ResourceExhaustedError(SluiceError, MemoryError):
@@ -142,14 +141,14 @@ class DataLossError(SluiceError, OSError):
 
 
 class DeviceLostError(SluiceError, RuntimeError):
-    """The device reported a fault that it keeps."""
+    """The device reported a persistent fault."""
 
 
 class InternalError(SluiceError, RuntimeError):
     """A bug in Sluice or in a kernel."""
 
 
-# In the order of platform::ErrorCode.
+# The order is that of platform::ErrorCode.
 BY_CODE = (
     InvalidArgumentError,
     OutOfRangeError,

@@ -1,13 +1,16 @@
-"""Running programs."""
+"""Runs programs."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import _core, framework
 from .framework import Program
+
+if TYPE_CHECKING:
+    from . import _lab
 
 __all__ = ["Executor", "TracedRun", "global_scope", "scope_guard"]
 
@@ -15,7 +18,7 @@ _scope = _core.Scope()
 
 
 def global_scope() -> _core.Scope:
-    """The scope that runs use unless they are given another one."""
+    """The scope that runs use by default."""
     return _scope
 
 
@@ -32,7 +35,7 @@ def scope_guard(scope: _core.Scope) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _joint_run(program: Program) -> Iterator[None]:
-    """Count it as a run of all ranks; :meth:`Executor.run` does so itself."""
+    """Make this a run of all ranks; :meth:`Executor.run` does so itself."""
     run = _core._JointRun(program)
     try:
         yield
@@ -44,7 +47,7 @@ def _joint_run(program: Program) -> Iterator[None]:
 
 
 class TracedRun(NamedTuple):
-    """A run, and when each part of it began and ended."""
+    """The results of a run, and when each of its instructions ran."""
 
     results: list[Any]
     """One array for each fetch."""
@@ -55,18 +58,18 @@ class TracedRun(NamedTuple):
 
 
 class Executor(_core.Executor):
-    """Runs programs at a place, by plans that it prepares once and keeps.
+    """Runs programs at a place, with plans that it prepares once and caches.
 
-    Kernels that are missing at the place fall to the CPU; :meth:`explain` says
-    so. Many threads may use one executor.
+    Ops without a kernel at the place run on the CPU; :meth:`explain` says so.
+    Many threads may use one executor.
 
     Args:
         place: a place, or text such as ``"cuda:0"``; the CPU by default.
-        passes: whether ops are fused and rearranged; if false every op runs as
-            it was written.
-        queues: on how many queues of one device its kernels may run, 1 to 16.
-            With more than one, branches that do not need each other run side by
-            side, on CUDA in streams; results are the same.
+        passes: whether ops are fused and rearranged; if false, every op runs as
+            written.
+        queues: number of queues of one device for its kernels, 1 to 16. With
+            more than one, independent branches run concurrently, on CUDA in
+            streams; results are the same.
 
     Raises:
         NotFoundError: there is no such device.
@@ -80,22 +83,22 @@ class Executor(_core.Executor):
         scope: _core.Scope | None = None,
         return_numpy: bool = True,
     ) -> list[Any]:
-        """Run a program and return what is fetched.
+        """Run a program and return the fetched values.
 
         Args:
             program: the default main program if None.
             feed: arrays, tensors, numbers or lists by name. Arrays that are
-                dense and aligned are not copied; none is written.
+                dense and aligned are not copied; none is modified.
             fetch_list: variables or names.
             scope: where parameters live; the global scope if None.
-            return_numpy: arrays if true, else tensors.
+            return_numpy: whether to return arrays instead of tensors.
 
         Returns:
-            One array for each fetch. It never changes later.
+            One array for each fetch. Later runs do not change it.
 
         Raises:
-            SluiceError: names the op, what was expected and got, and the line
-                that appended the op. Parameters are as they were, and the
+            SluiceError: names the op, the expected and the actual value, and
+                the line that appended the op. Parameters are unchanged, and the
                 next run is not affected.
         """
         return self._run(
@@ -119,8 +122,8 @@ class Executor(_core.Executor):
     def explain(self, program: Program | None = None) -> str:
         """Say which kernel runs each op of the plan prepared last, and why.
 
-        For a program that ran in several stretches: of all their plans, and
-        those of its blocks.
+        For a program that ran in several stretches, it explains all their plans
+        and those of its blocks.
 
         Raises:
             FailedPreconditionError: the program has not run yet.
@@ -135,18 +138,20 @@ class Executor(_core.Executor):
         fetch_list: Sequence[Any] | None = None,
         scope: _core.Scope | None = None,
         budget: float = 0.3,
-    ) -> _core.Profile:
+    ) -> _lab.Profile:
         """Measure the plan that :meth:`run` uses, and each of its ops.
 
-        Runs once, as :meth:`run` does, and then for ``budget`` seconds on
-        copies of the parameters: plain runs take turns with runs that have a
-        clock around every op. Times are medians.
+        Runs once like :meth:`run`, and then for ``budget`` seconds on copies of
+        the parameters: plain runs take turns with runs that have a clock around
+        every op. Times are medians.
         """
+        from . import _lab
+
         program = framework._main if program is None else program
         scope = _scope if scope is None else scope
         with _joint_run(program):
             plan = self._prepare(program, feed, fetch_list)
-            return _core._profile(plan, program, feed, scope, float(budget))
+            return _lab._profile(plan, program, feed, scope, float(budget))
 
     def run_traced(
         self,
@@ -155,17 +160,16 @@ class Executor(_core.Executor):
         fetch_list: Sequence[Any] | None = None,
         scope: _core.Scope | None = None,
     ) -> TracedRun:
-        """Run once, as :meth:`run` does, and note when what happened.
+        """Run once like :meth:`run`, and record when each step happened.
 
-        Unlike :meth:`profile` it waits for nothing that a plain run does not
-        wait for, and is a single run: of several ranks, all can call it. The
-        track "host" is what the thread of the run did. A collective op has a
-        track of its own, with a bar from its start until somebody had waited
-        for it; it may have been done earlier. Kernels of a device are noted
-        where they are put into its queue, not where they run.
+        Unlike :meth:`profile` it waits only where a plain run waits, and is a
+        single run, so all of several ranks can call it. The track "host" is the
+        thread of the run. A collective op has its own track, with a bar from
+        its start until a wait for it ended; it may have ended earlier. Kernels
+        of a device are recorded when they are enqueued, not when they run.
 
         Raises:
-            SluiceError: as :meth:`run`.
+            SluiceError: see :meth:`run`.
             UnimplementedError: the program runs in several stretches.
         """
         program = framework._main if program is None else program
@@ -185,8 +189,8 @@ class Executor(_core.Executor):
         """Run slowly, waiting for the device after every op.
 
         Raises:
-            InternalError: with ``check_nan``, an op made a NaN or an infinity
-                out of finite numbers; it is named.
+            InternalError: with ``check_nan``, an op computed a NaN or an
+                infinity from finite numbers; names it.
         """
         program = framework._main if program is None else program
         scope = _scope if scope is None else scope
@@ -199,9 +203,9 @@ class Executor(_core.Executor):
         fetch_list: Sequence[Any] | None = None,
         scope: _core.Scope | None = None,
     ) -> dict[str, Any]:
-        """Run slowly and return every value that was made, by name.
+        """Run slowly and return every computed value, by name.
 
-        What passes fused is not made. ``sluice.kernel_hints("exclude
+        Values inside fused ops are not computed. ``sluice.kernel_hints("exclude
         pass=fuse_elementwise")`` keeps element-wise ops apart, for example;
         ``explain`` names the passes.
         """

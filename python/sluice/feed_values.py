@@ -1,4 +1,4 @@
-"""Numbers that users pass, checked: nothing is lost, no text is parsed."""
+"""Checks of numbers from users: no value is lost, no text is parsed."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ def number(what: str, value: Any) -> float:
     """Return ``value`` as a float.
 
     Raises InvalidArgumentError, naming ``what``, for text, a bool, None or
-    anything else that is no number.
+    anything else that is not a number.
     """
     try:
         if not isinstance(value, bool) and hasattr(type(value), "__float__"):
             return float(value)
     except (TypeError, ValueError, OverflowError):
-        pass  # an array of several elements, an integer past all floats
+        pass  # several elements, or too large for a float
     raise InvalidArgumentError(
         f"{what} must be a number, got {_core._shown(value)}", "python.number"
     )
 
 
 def finite(what: str, value: Any) -> float:
-    """The same, raising for infinities and NaN too."""
+    """Return ``value`` as a finite float, or raise like :func:`number`."""
     result = number(what, value)
     if not math.isfinite(result):
         raise InvalidArgumentError(
@@ -64,7 +64,7 @@ def _limits(dtype: np.dtype) -> Any:
 
 
 def _lost(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Where a value cannot be held: what is rounded to a float is."""
+    """The elements that the dtype cannot represent; rounding is allowed."""
     if dtype.kind == "b":
         return (array != 0) & (array != 1)
     limits = _limits(dtype)
@@ -77,9 +77,9 @@ def _lost(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
             )
         ):
             return np.zeros(array.shape, bool)
-        # Python's own numbers: no dtype holds the limits of all others.
+        # Compares as Python's numbers: no dtype represents the limits of all.
         wide = array.astype(object)
-        with np.errstate(invalid="ignore"):  # NaN is not within
+        with np.errstate(invalid="ignore"):  # a NaN is outside
             within = (wide >= limits.min) & (wide <= limits.max)
         if array.dtype.kind not in "biuO":
             within &= np.trunc(array) == array
@@ -90,10 +90,10 @@ def _lost(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
 
 
 def as_dtype(name: str, value: Any, dtype: np.dtype) -> np.ndarray:
-    """Return ``value``, which is fed as ``name``, as an array of ``dtype``.
+    """Return ``value``, fed as ``name``, as an array of ``dtype``.
 
-    Raises InvalidArgumentError for what is no number, and for a number that
-    the dtype cannot hold: 1.5 or 300 as int8, 1e300 as float32.
+    Raises InvalidArgumentError for a value that is not a number, or that the
+    dtype cannot represent: 1.5 or 300 as int8, 1e300 as float32.
     """
     array = np.asarray(value)
     if array.dtype == dtype:
@@ -107,7 +107,7 @@ def as_dtype(name: str, value: Any, dtype: np.dtype) -> np.ndarray:
         if mask.any():
             at = _first(mask)
             _refuse(name, dtype, repr(flat[at]), at)
-        array = flat  # integers past 64 bits
+        array = flat  # integers beyond 64 bits
         if dtype.kind not in "biu" and _limits(dtype) is None:
             array = flat.astype(np.float64)
     lost = np.asarray(_lost(array, dtype), bool)

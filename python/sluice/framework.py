@@ -30,7 +30,7 @@ Arguments = Mapping[str, Any]
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _REAL_PACKAGE = os.path.dirname(os.path.realpath(__file__)) + os.sep
 _OWN = (_PACKAGE, _REAL_PACKAGE, "<sluice")
-# Networks of the laboratory are programs like those of users.
+# Networks of the laboratory count as user programs.
 _NETWORKS = os.path.join("sluice", "lab", "networks.py")
 
 
@@ -51,7 +51,7 @@ def caller_location() -> tuple[str, int]:
 
 
 def created() -> str:
-    """The line for the end of an error's message, as the core adds it."""
+    """The location for the end of an error's message, as the core adds it."""
     file, line = caller_location()
     return f"\ncreated at {file}:{line}"
 
@@ -69,17 +69,17 @@ def _mapping(op: Any, kind: str, value: Any) -> Mapping[str, Any]:
 
 
 def name_scope(name: str) -> contextlib.AbstractContextManager[None]:
-    """Begin the names of what the block creates with ``name/``."""
+    """Prefix the names that the block creates with ``name/``."""
     return unique_name.scope(name)
 
 
 class Variable(VariableMath):
-    """A variable of a program: a name, with what is known of its values.
+    """A variable of a program: a name, with dtype and shape as far as known.
 
     It has no value of its own: ``exe.run(fetch_list=[variable])`` fetches it.
     ``+ - * / @``, unary ``-`` and the comparisons, also ``==`` and ``!=``,
-    append ops. ``x is y`` tells whether two are one object; keys of dicts and
-    sets are told apart by that.
+    append ops. ``x is y`` compares identity, by which dicts and sets also
+    distinguish keys.
     """
 
     __slots__ = ("name", "program")
@@ -98,7 +98,7 @@ class Variable(VariableMath):
 
     @property
     def ndim(self) -> int:
-        """The rank. Raises TypeError while it is unknown."""
+        """The rank. Raises TypeError if it is unknown."""
         return len(self.shape)  # type: ignore[arg-type]
 
     @property
@@ -141,7 +141,7 @@ class Variable(VariableMath):
 
 
 def positive(what: str, value: Any) -> int:
-    """Return an integer above 0, or raise InvalidArgumentError."""
+    """Return ``value`` if it is a positive integer, else raise."""
     try:
         number = 0 if isinstance(value, bool) else operator.index(value)
     except TypeError:
@@ -167,7 +167,7 @@ def require_variable(what: str, value: Any) -> Variable:
 
 
 def _instead(value: Any) -> str:
-    """What to write instead of a value that is no variable."""
+    """What to write instead of a value that is not a variable."""
     if isinstance(value, str):
         return "; program.var(name) is the variable of that name"
     if isinstance(value, (list, tuple)) and any(
@@ -180,7 +180,7 @@ def _instead(value: Any) -> str:
 
 
 class Operator:
-    """One op of a program, as it was appended."""
+    """One op of a program, as appended."""
 
     __slots__ = (
         "attrs",
@@ -206,14 +206,14 @@ class Operator:
 
 
 class Program(_core.Program):
-    """A graph of ops, as it is written; ``print(program)`` shows it.
+    """A graph of ops in the order of their creation; can be printed.
 
-    Ops are checked when they are appended, so that an error comes at the
-    user's own line.
+    Ops are checked when they are appended, so that an error is raised at the
+    user's line.
 
     Attributes:
-        random_seed: the seed of random ops that are appended with a seed of
-            0. The same seed gives the same numbers in every process.
+        random_seed: the seed of random ops that are appended with a seed of 0.
+            The same seed draws the same numbers in every process.
     """
 
     random_seed: int = 0
@@ -221,7 +221,7 @@ class Program(_core.Program):
     def data(
         self, name: str, shape: Sequence[int | None], dtype: Any = "float32"
     ) -> Variable:
-        """Declare a variable that is fed; None for sizes that may differ.
+        """Declare a variable to feed; None means a variable size.
 
         Raises InvalidArgumentError when the name is taken.
         """
@@ -231,7 +231,7 @@ class Program(_core.Program):
     def persistable(
         self, name: str, shape: Sequence[int], dtype: Any = "float32"
     ) -> Variable:
-        """Declare a variable that lives in the scope, or find it again."""
+        """Declare a variable that is stored in the scope, or return it."""
         if not self.has_var(name):
             self._persistable(name, dtype, shape)
         return Variable(self, name)
@@ -244,14 +244,14 @@ class Program(_core.Program):
         attrs: Mapping[str, Any] | None = None,
         hint: str = "",
     ) -> dict[str, Any]:
-        """Append an op; outputs that are left out get new variables.
+        """Append an op; omitted outputs get new variables.
 
         Arguments are variables, names or lists of them by argument name; None
-        leaves one out, as it does for an attribute. Returns the outputs by
-        argument name: a variable, or a list for several.
+        omits an argument or attribute. Returns the outputs by argument name: a
+        variable, or a list for several.
 
         Raises NotFoundError or InvalidArgumentError for everything that the
-        op's schema or shape function refuses; the program is unchanged then.
+        op's schema or shape function rejects, and leaves the program unchanged.
         """
         values = dict(_mapping(type, "attrs", attrs))
         if self.random_seed and values.get("seed") == 0:
@@ -303,7 +303,7 @@ class Program(_core.Program):
         return value.name
 
     def var(self, name: str) -> Variable:
-        """Return the variable; raises NotFoundError and lists near names."""
+        """Return the variable; raises NotFoundError and lists similar names."""
         return Variable(self, self._var(name)["name"])
 
     def has_var(self, name: str) -> bool:
@@ -330,7 +330,7 @@ class Program(_core.Program):
         return [Operator(desc) for desc in self._blocks()[0]["ops"]]
 
     def global_block(self) -> Program:
-        """Return the program itself, which stands for its first block."""
+        """Return the program itself, which acts as its first block."""
         return self
 
     def clone(self, for_test: bool = False) -> Program:
@@ -340,7 +340,7 @@ class Program(_core.Program):
         return copy
 
     def prune(self, fetch_list: Iterable[Any]) -> Program:
-        """Copy what ``fetch_list``, variables or names, is computed from.
+        """Copy the ops that ``fetch_list``, variables or names, depends on.
 
         Ops that only change parameters are left out. Raises NotFoundError for
         an unknown variable.
@@ -373,14 +373,14 @@ class Program(_core.Program):
         """Say which kernel would run each op at ``place``, and why.
 
         Data variables that are not in ``feed`` are zeros, with 1 for unknown
-        sizes; without ``fetch_list`` it is what no other op reads.
+        sizes. By default ``fetch_list`` is all outputs that no op reads.
         """
         from .display import explain
 
         return explain(self, feed, fetch_list, place)
 
     def draw(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Draw the graph as SVG, into a file if there is a path."""
+        """Draw the graph as SVG; with a path, write it to the file."""
         from .draw import draw
 
         svg = draw(self)
@@ -426,11 +426,11 @@ def program_guard(
 def data(
     name: str, shape: Sequence[int | None], dtype: Any = "float32"
 ) -> Variable:
-    """Declare a variable of the default main program that is fed.
+    """Declare a variable of the default main program to feed.
 
     Args:
-        name: what it is called in ``feed``.
-        shape: the sizes; None for those that may differ from feed to feed.
+        name: its name in ``feed``.
+        shape: the sizes; None for those that differ between feeds.
         dtype: the element type.
 
     Raises:
@@ -448,15 +448,15 @@ def append_backward(
 
     Args:
         loss: a float variable of one element.
-        parameter_list: whose gradients are wanted; all parameters if None.
-        no_grad_set: where gradients stop.
+        parameter_list: variables to get gradients; all parameters if None.
+        no_grad_set: variables where gradients stop.
 
     Returns:
         (parameter, gradient) pairs.
 
     Raises:
-        InvalidArgumentError: the loss is no scalar, or an op on the way has no
-            gradient.
+        InvalidArgumentError: the loss is not a scalar, or an op on the path has
+            no gradient.
     """
     arguments = backward_arguments(loss, parameter_list, no_grad_set)
     pairs = loss.program._append_backward(*arguments, caller_location())
@@ -468,7 +468,7 @@ def append_backward(
 def backward_arguments(
     loss: Variable, parameter_list: Any, no_grad_set: Any
 ) -> tuple[str, list[str], list[str]]:
-    """Names for the bindings that append gradients; checks what is given."""
+    """Check the arguments of functions that append gradients."""
     require_variable("append_backward: loss", loss)
     return (
         loss.name,
@@ -478,7 +478,7 @@ def backward_arguments(
 
 
 def fetch_names(what: str, variables: Any) -> list[str]:
-    """Names of variables, which may belong to a clone, as ``Executor.run``."""
+    """Names of variables; they may belong to a clone, as in Executor.run."""
     if isinstance(variables, (str, Variable)) or not isinstance(
         variables, Iterable
     ):

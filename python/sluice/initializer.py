@@ -1,4 +1,4 @@
-"""First values of parameters: ops in the startup program."""
+"""Initial values of parameters, as ops in the startup program."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = [
 
 
 class Initializer:
-    """Appends the op that fills a variable to the variable's program."""
+    """Appends the op that initialises a variable to its program."""
 
     def __call__(self, var: Variable) -> None:
         """Append the op."""
@@ -36,7 +36,7 @@ class Initializer:
 
 
 class Constant(Initializer):
-    """One value everywhere."""
+    """The same value everywhere."""
 
     def __init__(self, value: float = 0.0) -> None:
         self.value = value
@@ -49,7 +49,7 @@ class Constant(Initializer):
 
 
 class Uniform(Initializer):
-    """Numbers from [low, high); a seed of 0 takes the process's own."""
+    """Numbers from [low, high); seed 0 uses the program's seed."""
 
     def __init__(
         self, low: float = -1.0, high: float = 1.0, seed: int = 0
@@ -83,7 +83,7 @@ class Normal(Initializer):
 
 
 def _fans(shape: tuple[int, ...]) -> tuple[int, int]:
-    """Inputs and outputs of one neuron: [in, out], or [out, in, kernel...]."""
+    """Fan-in and fan-out, for [in, out] or [out, in, kernel...]."""
     if len(shape) < 2:
         size = shape[0] if shape else 1
         return size, size
@@ -94,7 +94,7 @@ def _fans(shape: tuple[int, ...]) -> tuple[int, int]:
 
 
 def _fan(what: str, value: int | None) -> int | None:
-    """Check inputs or outputs of a neuron that a user gives."""
+    """Check a fan-in or fan-out that a user passes."""
     return None if value is None else positive(what, value)
 
 
@@ -151,8 +151,9 @@ def _spread(uniform: bool, deviation: float, seed: int) -> Initializer:
 
 
 class NumpyArray(Initializer):
-    """The values of an array of the parameter's shape; they become part of the
-    startup program. For many of them set the scope's variable instead.
+    """The values of an array of the parameter's shape.
+
+    They become part of the program; set a large array in the scope instead.
     """
 
     def __init__(self, value: Any) -> None:

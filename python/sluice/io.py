@@ -1,4 +1,4 @@
-"""Programs and parameters as files."""
+"""Reads and writes programs and parameters."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = [
 
 
 class LoadedParams(NamedTuple):
-    """What a partial load left out; both empty otherwise."""
+    """Variables that a partial load skipped; both empty otherwise."""
 
     missing: list[str]
     """Of the program, not in the file."""
@@ -34,7 +34,7 @@ def save_params(
     """Write the persistables of a program as safetensors.
 
     Args:
-        path: the old file stays until the new one is whole.
+        path: the old file remains until the new one is complete.
         program: the default main program if None.
         scope: where the values are; the global scope if None.
 
@@ -55,23 +55,23 @@ def load_params(
     scope: _core.Scope | None = None,
     partial: bool = False,
 ) -> LoadedParams:
-    """Read any safetensors file: all of it or, on errors, nothing.
+    """Read any safetensors file; on errors nothing changes.
 
-    One that :func:`save_params` wrote is checked against its checksums.
+    Checks the checksums of a file that :func:`save_params` wrote.
 
     Args:
         path: the file.
         program: the default main program if None.
         scope: where the values go; the global scope if None.
-        partial: take what file and program have in common. Without it both must
-            have the same variables.
+        partial: load the common variables. Otherwise both must have the same
+            variables.
 
     Returns:
-        What a partial load left out.
+        The variables that a partial load skipped.
 
     Raises:
         NotFoundError: the file cannot be read.
-        DataLossError: it is truncated, damaged or no safetensors file.
+        DataLossError: it is truncated, damaged or not a safetensors file.
         UnimplementedError: it is of a newer version.
         InvalidArgumentError: it belongs to another program; with `partial`: it
             has nothing in common with this one, or a variable of another dtype
@@ -84,7 +84,7 @@ def load_params(
 
 
 def save_program(program: Program, path: str | os.PathLike[str]) -> None:
-    """Write a program; the old file stays until the new one is whole.
+    """Write a program; the old file remains until the new one is complete.
 
     Raises:
         FailedPreconditionError: another process has kept the file locked for a
@@ -96,7 +96,7 @@ def save_program(program: Program, path: str | os.PathLike[str]) -> None:
 
 
 def load_program(path: str | os.PathLike[str]) -> Program:
-    """Read what :func:`save_program` wrote.
+    """Read a program that :func:`save_program` wrote.
 
     Raises:
         NotFoundError: the file cannot be read.

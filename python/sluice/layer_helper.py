@@ -1,4 +1,4 @@
-"""What layers with parameters are written with."""
+"""The helper for writing layers with parameters."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ __all__ = ["LayerHelper", "ParamAttr"]
 
 @dataclass
 class ParamAttr:
-    """How a parameter is made.
+    """How to create a parameter.
 
     Attributes:
-        name: what it is called; layers with the same name share it.
-        initializer: its first values; the layer's own choice if None.
+        name: its name; layers with the same name share it.
+        initializer: its initial values; the layer's default if None.
         trainable: whether it gets a gradient.
     """
 
@@ -31,8 +31,8 @@ class ParamAttr:
 
     @classmethod
     def of(cls, value: Any) -> ParamAttr | None:
-        """Return ``value`` (None, a name, an initializer, True, False or an
-        attribute) as an attribute; None for False, which means no parameter.
+        """Convert ``value`` (None, a name, an initializer, True, False or an
+        attribute) to an attribute; None for False, which means no parameter.
         """
         if value is False:
             return None
@@ -83,10 +83,10 @@ class LayerHelper:
         default_initializer: Initializer | None = None,
         is_bias: bool = False,
     ) -> Variable | None:
-        """Make a parameter, or find the one of that name.
+        """Create a parameter, or return the existing one of that name.
 
         Args:
-            attr: as for :meth:`ParamAttr.of`.
+            attr: see :meth:`ParamAttr.of`.
             shape: its sizes, all known.
             dtype: its element type.
             default_initializer: for an ``attr`` without one; else Xavier, or
@@ -97,8 +97,8 @@ class LayerHelper:
             The parameter; None when ``attr`` is False.
 
         Raises:
-            InvalidArgumentError: a size is unknown, or a parameter of that
-                name has another shape or dtype.
+            InvalidArgumentError: a size is unknown, or a parameter of that name
+                has another shape or dtype.
         """
         attr = ParamAttr.of(attr)
         if attr is None:
@@ -121,8 +121,8 @@ class LayerHelper:
         initializer: Initializer,
         stop_gradient: bool = True,
     ) -> Variable:
-        """Make a variable that lives in the scope and that gradients pass by,
-        such as a moving average.
+        """Create a variable that lives in the scope and gets no gradient, such
+        as a moving average.
         """
         known = self.main_program.has_var(name)
         var = self.main_program.persistable(name, shape, dtype)
@@ -150,7 +150,7 @@ class LayerHelper:
         attrs: dict[str, Any] | None = None,
         hint: str = "",
     ) -> dict[str, Any]:
-        """As :meth:`sluice.Program.append_op`."""
+        """Do what :meth:`sluice.Program.append_op` does."""
         return self.main_program.append_op(type, inputs, outputs, attrs, hint)
 
     def append_bias(

@@ -9,15 +9,15 @@ __all__ = ["VariableMath"]
 
 
 class VariableMath:
-    """What makes + - * / @ and comparisons append ops. Mixed into Variable.
+    """The mixin of Variable whose operators append ops.
 
-    ``==`` compares elements, as in Fluid and PyTorch; two variables are the
-    same one where ``x is y``. So they are hashed by identity, and can be keys.
+    ``==`` compares elements, as in Fluid and PyTorch; ``x is y`` compares
+    identity. Variables are hashed by identity, so they can be keys.
     """
 
     __slots__ = ()
 
-    # np.float32(2) * x is an op of x, not of NumPy.
+    # np.float32(2) * x appends an op, instead of a NumPy operation.
     __array_ufunc__ = None
 
     def _append(self, type: str, inputs: dict[str, Any], **attrs: Any) -> Any:
@@ -32,7 +32,7 @@ class VariableMath:
         return self._append(type, {"X": self, "Y": other})
 
     def _operand(self, other: Any) -> Any:
-        """An integer that no float may be, which scale takes, as a variable."""
+        """Convert an integer that a float (for scale) may not represent."""
         if not isinstance(other, numbers.Integral) or abs(int(other)) <= 2**53:
             return other
         if self.dtype.name.startswith(("int", "uint")):  # type: ignore[attr-defined]
@@ -85,7 +85,7 @@ class VariableMath:
         return self._scale(scale=-1.0)
 
     def _constant(self, value: numbers.Real) -> Any:
-        """A variable of one number, of this one's dtype."""
+        """A variable of one number, with the dtype of this one."""
         dtype = self.dtype  # type: ignore[attr-defined]
         op, attrs = "fill_constant", {"value": float(value)}
         if dtype.name in ("int64", "uint64") and abs(value) > 2**53:

@@ -1,11 +1,12 @@
-"""Optimizers: ops that move parameters against their gradients."""
+"""Optimizers: ops that update parameters by their gradients."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
-from . import framework, unique_name
+from . import _core, framework, unique_name
 from .errors import InvalidArgumentError
 from .feed_values import finite
 from .framework import Program, Variable
@@ -21,7 +22,7 @@ class Optimizer:
     Args:
         learning_rate: a number, or a float variable of shape [1] that the
             program computes or is fed.
-        name: the first part of the names of its own variables.
+        name: the prefix of its variables' names.
 
     Raises:
         InvalidArgumentError: the learning rate is neither, negative or not
@@ -52,21 +53,21 @@ class Optimizer:
         parameter_list: Iterable[Variable | str] | None = None,
         no_grad_set: Iterable[Variable | str] | None = None,
     ) -> tuple[list[str], list[tuple[Variable, Variable]]]:
-        """Append the gradients of ``loss`` and the ops that lower it.
+        """Append the gradients of ``loss`` and the updates of parameters.
 
         Args:
             loss: a float variable of one element.
-            startup_program: where the optimizer's own variables begin; the
+            startup_program: initialises the optimizer's own variables; the
                 default one if None.
-            parameter_list: what to move; all parameters if None.
-            no_grad_set: where gradients stop.
+            parameter_list: parameters to update; all if None.
+            no_grad_set: variables where gradients stop.
 
         Returns:
             The types of the ops that were appended, and (parameter, gradient)
             pairs.
 
         Raises:
-            InvalidArgumentError: as :func:`sluice.append_backward`.
+            InvalidArgumentError: see :func:`sluice.append_backward`.
         """
         pairs = framework.append_backward(loss, parameter_list, no_grad_set)
         return self.apply_gradients(pairs, startup_program), pairs
@@ -91,10 +92,32 @@ class Optimizer:
             program._set_purpose("forward")
         return [self.type] * len(params_grads)
 
+    def _attributes(self) -> dict[str, Any]:
+        """The attributes of the op."""
+        return {}
+
+    def _powers(self) -> dict[str, float]:
+        """With what the states of shape [1] begin; others begin as 0."""
+        return {}
+
     def _update(
         self, helper: LayerHelper, param: Variable, grad: Variable
     ) -> None:
-        raise NotImplementedError
+        powers = self._powers()
+        inputs = {"Param": param, "Grad": grad}
+        outputs = {"ParamOut": param}
+        for argument in _core._schema(self.type)["inputs"]:
+            name = argument["name"]
+            if name in ("Param", "Grad", "LearningRate"):
+                continue
+            shape = [1] if name in powers else None
+            kind = re.sub("(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+            state = self._state(
+                helper, param, kind, shape, powers.get(name, 0.0)
+            )
+            inputs[name] = outputs[f"{name}Out"] = state
+        inputs["LearningRate"] = self._rate(helper, param.dtype)
+        helper.append_op(self.type, inputs, outputs, self._attributes())
 
     def _rate(self, helper: LayerHelper, dtype: Any) -> Variable:
         if isinstance(self.learning_rate, Variable):
@@ -128,13 +151,6 @@ class SGD(Optimizer):
 
     type = "sgd"
 
-    def _update(
-        self, helper: LayerHelper, param: Variable, grad: Variable
-    ) -> None:
-        rate = self._rate(helper, param.dtype)
-        inputs = {"Param": param, "Grad": grad, "LearningRate": rate}
-        helper.append_op("sgd", inputs, {"ParamOut": param})
-
 
 class Momentum(Optimizer):
     """velocity = momentum * velocity + grad; param -= learning_rate * velocity.
@@ -156,23 +172,12 @@ class Momentum(Optimizer):
         self.momentum = finite(f"{self.type}: momentum", momentum)
         self.use_nesterov = use_nesterov
 
-    def _update(
-        self, helper: LayerHelper, param: Variable, grad: Variable
-    ) -> None:
-        velocity = self._state(helper, param, "velocity")
-        inputs = {
-            "Param": param,
-            "Grad": grad,
-            "Velocity": velocity,
-            "LearningRate": self._rate(helper, param.dtype),
-        }
-        attrs = {"mu": self.momentum, "use_nesterov": self.use_nesterov}
-        outputs = {"ParamOut": param, "VelocityOut": velocity}
-        helper.append_op("momentum", inputs, outputs, attrs)
+    def _attributes(self) -> dict[str, Any]:
+        return {"mu": self.momentum, "use_nesterov": self.use_nesterov}
 
 
 class Adam(Optimizer):
-    """Kingma and Ba's, "Adam: A method for stochastic optimization" (2015)."""
+    """Adam (Kingma and Ba, "A method for stochastic optimization", 2015)."""
 
     type = "adam"
 
@@ -189,25 +194,12 @@ class Adam(Optimizer):
         self.beta2 = finite(f"{self.type}: beta2", beta2)
         self.epsilon = finite(f"{self.type}: epsilon", epsilon)
 
-    def _update(
-        self, helper: LayerHelper, param: Variable, grad: Variable
-    ) -> None:
-        states = {
-            "Moment1": self._state(helper, param, "moment1"),
-            "Moment2": self._state(helper, param, "moment2"),
-            "Beta1Pow": self._state(
-                helper, param, "beta1_pow", [1], self.beta1
-            ),
-            "Beta2Pow": self._state(
-                helper, param, "beta2_pow", [1], self.beta2
-            ),
-        }
-        rate = self._rate(helper, param.dtype)
-        inputs = {"Param": param, "Grad": grad, "LearningRate": rate, **states}
-        attrs = {
+    def _attributes(self) -> dict[str, Any]:
+        return {
             "beta1": self.beta1,
             "beta2": self.beta2,
             "epsilon": self.epsilon,
         }
-        outputs = {f"{name}Out": var for name, var in states.items()}
-        helper.append_op("adam", inputs, {"ParamOut": param, **outputs}, attrs)
+
+    def _powers(self) -> dict[str, float]:
+        return {"Beta1Pow": self.beta1, "Beta2Pow": self.beta2}

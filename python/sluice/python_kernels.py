@@ -16,22 +16,22 @@ __all__ = ["DeviceArray", "KernelArguments", "kernel", "kernel_arguments"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-# Keywords that are no attributes.
+# Keywords that are not attributes.
 _OUT, _STREAM = "out", "stream"
 
-# By op, variant and kind of place: where the function came from.
+# The origin of a function, by op, variant and kind of place.
 _origins: dict[tuple[str, str, str], str] = {}
 
 
 class BadOutput(Exception):
-    """What a function returned is not what its op promises."""
+    """The return value of a function does not match its op."""
 
 
 class DeviceArray:
-    """An input or output of a kernel on a device, for the time of its call.
+    """An input or output of a kernel on a device, valid during its call.
 
-    Whatever takes ``__cuda_array_interface__`` or DLPack can look into it:
-    CuPy, Numba, PyTorch, Triton. Work on it belongs on ``stream``.
+    Libraries that support ``__cuda_array_interface__`` or DLPack can view it:
+    CuPy, Numba, PyTorch, Triton. Enqueue work on ``stream``.
     """
 
     __slots__ = ("__weakref__", "_stream", "_tensor", "_writable")
@@ -45,12 +45,12 @@ class DeviceArray:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Its sizes."""
+        """The sizes."""
         return self._tensor.shape
 
     @property
     def dtype(self) -> Any:
-        """As numpy.dtype."""
+        """The element type, as numpy.dtype."""
         return self._tensor.dtype.dtype
 
     @property
@@ -95,33 +95,32 @@ def kernel(
     ... def scale(x, *, scale, bias):
     ...     return x * np.float32(scale) + np.float32(bias)
 
-    The function is called with the op's inputs in the order that
-    :func:`kernel_arguments` tells: read-only NumPy views, None for an optional
-    input that was left out, a list for an input that takes several. Parameters
-    after them are attributes, by name. It returns one array for each output, or
-    a tuple of them; None may stand for an output that nobody asked for.
-    Instead of returning, it may have a parameter ``out`` and write into it: an
-    array, or a tuple with one for each output, None where nobody asked for it.
+    The function is called with the op's inputs in the order of
+    :func:`kernel_arguments`: read-only NumPy views, None for an omitted
+    optional input, a list for a variadic input. Parameters after them are
+    attributes, by name. It returns one array for each output, or a tuple of
+    them; it may return None for an output that is not requested. Instead of
+    returning, it may have a parameter ``out`` and write into it: an array, or a
+    tuple with one for each output, None if the output is not requested.
 
     At ``place="cuda"`` the arrays are :class:`DeviceArray`; the function needs
     the parameters ``out`` and ``stream`` (a cudaStream_t), and enqueues.
 
-    The kernel is a candidate like all others, of the library PYTHON: hints
-    name it, and records decide for it. It is called by as many threads as run
-    programs, one at a time unless it gives up the GIL. An exception is an
-    error of the op, with the exception as its cause. A function that is
-    registered again takes the place of the first one, also in plans that are
-    prepared already.
+    The kernel is a candidate like all others, of the library PYTHON: hints can
+    name it, and records can choose it. The threads that run programs call it,
+    one at a time unless it releases the GIL. An exception becomes an error of
+    the op, with the exception as its cause. A function that is registered again
+    replaces the first one, even in prepared plans.
 
     Args:
         op: the op's type, for example "relu" or "relu_grad".
-        variant: the kernel's name; that of the function if None.
-        dtypes: what the op is computed in.
+        variant: the kernel's name; the function's name if None.
+        dtypes: dtypes of the op that it computes.
         place: "cpu" or "cuda".
 
     Raises:
-        NotFoundError: there is no such op; lists near names.
-        InvalidArgumentError: the parameters do not fit the op, or the op has
+        NotFoundError: there is no such op; lists similar names.
+        InvalidArgumentError: the parameters do not match the op, or the op has
             none of the dtypes.
     """
     schema = _core._schema(op)
@@ -163,7 +162,7 @@ class KernelArgument(NamedTuple):
 
 
 class KernelArguments(NamedTuple):
-    """What a kernel is given, and what it gives; print it for a table."""
+    """The inputs, outputs and attributes of a kernel; print it for a table."""
 
     inputs: list[KernelArgument]
     outputs: list[KernelArgument]
@@ -186,11 +185,11 @@ class KernelArguments(NamedTuple):
 
 
 def kernel_arguments(op: str) -> KernelArguments:
-    """Return the inputs, outputs and attributes that a kernel of ``op`` has.
+    """Return the inputs, outputs and attributes of a kernel of ``op``.
 
-    In the order in which a function that is registered by ``sl.kernel`` gets
-    and returns them, each with its name, dtypes, shape and whether it is
-    optional. Raises NotFoundError and lists near names.
+    They are in the order of a function for ``sl.kernel``, each with its name,
+    dtypes, shape and whether it is optional. Raises NotFoundError and lists
+    similar names.
     """
     schema = _core._schema(op)
     return KernelArguments(
@@ -225,12 +224,12 @@ def _attribute(attribute: dict[str, Any]) -> KernelArgument:
 
 
 def _inputs(schema: dict[str, Any]) -> list[str]:
-    """All inputs but the operands, which are attributes to kernels."""
+    """All inputs except the operands, which are attributes of kernels."""
     return [a["name"] for a in schema["inputs"] if not a["attribute"]]
 
 
 def describe(exception: BaseException) -> str:
-    """Say what was raised and where, in the function rather than below it."""
+    """Describe an exception and its location in the kernel's function."""
     text = type(exception).__name__
     if str(exception):
         text += f": {exception}"
@@ -244,14 +243,14 @@ def describe(exception: BaseException) -> str:
 
 
 def shape_only(shape: tuple[int, ...], dtype: _core.DType) -> Any:
-    """An array in place of an input whose elements nobody may ask for."""
+    """An array for an input whose elements must not be read."""
     import numpy as np
 
     return np.broadcast_to(np.zeros((), dtype.dtype), shape)
 
 
 class _Call:
-    """What C++ calls: it knows which arguments the function wants."""
+    """The callable for C++, which knows the function's parameters."""
 
     def __init__(
         self,
@@ -425,7 +424,7 @@ def _keywords(
 
 
 def _version(function: Callable[..., Any]) -> int:
-    """A number for the function's text: records of another one are stale."""
+    """A hash of the function's text, so that records of another are stale."""
     plain = inspect.unwrap(function)
     try:
         text = inspect.getsource(plain)
@@ -439,7 +438,7 @@ def _version(function: Callable[..., Any]) -> int:
 def _say_if_replaced(
     op: str, variant: str, kind: str, function: Callable[..., Any]
 ) -> None:
-    """Warn, unless the function is the one of before, edited."""
+    """Warn if another function, and not an edited one, is replaced."""
     module = getattr(function, "__module__", None)
     name = getattr(function, "__qualname__", repr(function))
     origin = f"{module}.{name}"
@@ -452,5 +451,5 @@ def _say_if_replaced(
         )
 
 
-# Runs of other threads that are under way then get an error.
+# Later runs in other threads get an error.
 atexit.register(_core._withdraw_kernels)

@@ -1,4 +1,4 @@
-"""Names that no other variable of the process has."""
+"""Generates names that are unique in the process."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def generate(key: str) -> str:
 
 @contextlib.contextmanager
 def guard() -> Iterator[None]:
-    """Count from 0 inside the block, so that a rebuilt program has the names
-    of the first.
+    """Count from 0 inside the block, so that a rebuilt program has the same
+    names.
     """
     global _counts
     outer, _counts = _counts, {}
@@ -34,7 +34,7 @@ def guard() -> Iterator[None]:
 
 @contextlib.contextmanager
 def scope(name: str) -> Iterator[None]:
-    """Begin all names of the block with ``name/``."""
+    """Prefix all names of the block with ``name/``."""
     _prefix.append(name)
     try:
         yield

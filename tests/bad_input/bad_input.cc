@@ -25,8 +25,8 @@ using Fragments = std::initializer_list<std::string_view>;
 
 namespace {
 
-// An op of type `op` over variables named as its arguments; sizes are unknown
-// if `known` is false.
+// Adds an op of type `op` with variables named after its arguments; sizes are
+// unknown unless `known`.
 OpDesc AddInputs(Program& program,
                  const std::string& op,
                  const OpArguments& inputs,
@@ -123,7 +123,7 @@ void ExpectRefusedData(std::string_view check_id,
   *scope.Var("kept").GetMutable<Tensor>() = before.CopyTo(CPUPlace());
   Executor executor;
   const Feeds feeds(inputs.begin(), inputs.end());
-  // Twice: the frame that failed is taken again.
+  // Runs twice, because the frame that failed is reused.
   for (int run = 0; run < 2; ++run) {
     ExpectRefusedInput(
         code, check_id, fragments,

@@ -11,7 +11,7 @@
 #include "sluice/platform/error.h"
 #include "sluice/platform/function_ref.h"
 
-// Bad input ends in a named error, writes nothing, and the next run works.
+// Bad input raises a named error and writes nothing, and the next run works.
 namespace sluice::testing {
 
 using OpArguments = std::vector<std::pair<std::string, framework::Tensor>>;
@@ -19,7 +19,7 @@ using OpArguments = std::vector<std::pair<std::string, framework::Tensor>>;
 // Runs a small program and fails the test unless its result is right.
 void ExpectNextRunWorks();
 
-// ExpectError for `call`, and then the next run works.
+// Calls ExpectError for `call`, and then expects the next run to work.
 void ExpectRefusedInput(platform::ErrorCode code,
                         std::string_view check_id,
                         std::initializer_list<std::string_view> fragments,
@@ -27,8 +27,8 @@ void ExpectRefusedInput(platform::ErrorCode code,
                         const char* file = __builtin_FILE(),
                         int line = __builtin_LINE());
 
-// The op is refused when it is run by itself, when it is added to a program,
-// which is as it was then, and, where only the sizes are wrong, when a program
+// Expects the op to be refused when it runs alone, when it is added to a
+// program, which must not change, and, if only sizes are wrong, when a program
 // of unknown sizes is fed.
 void ExpectRefusedOp(platform::ErrorCode code,
                      std::string_view check_id,
@@ -39,8 +39,8 @@ void ExpectRefusedOp(platform::ErrorCode code,
                      const char* file = __builtin_FILE(),
                      int line = __builtin_LINE());
 
-// The op is refused for its data, when it runs: `output` is bound to a
-// persistable variable of this shape, which holds what it held before.
+// Expects the op to be refused for its data at run time. `output` is bound to a
+// persistable variable of this shape, which must not change.
 void ExpectRefusedData(std::string_view check_id,
                        std::initializer_list<std::string_view> fragments,
                        const std::string& op,

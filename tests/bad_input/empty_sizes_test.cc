@@ -7,8 +7,8 @@
 
 #include "sluice/framework/run/run_op.h"
 
-// Size 0 in every dimension in turn: an empty result, or the value of the
-// formula, or, where that is not defined, an error.
+// Size 0 in each dimension: the result is empty, or the value of the formula,
+// or an error if that is undefined.
 namespace sluice::testing {
 namespace {
 
@@ -27,7 +27,7 @@ Tensor Zeros(DType dtype, const DDim& dims) {
   return tensor;
 }
 
-// Shape of the one output.
+// The shape of the only output.
 DDim ShapeOf(const std::string& op,
              const OpArguments& inputs,
              const AttributeMap& attributes = {}) {
@@ -163,7 +163,7 @@ TEST(EmptySizes, OfAverageEmbeddingMask) {
   }
 }
 
-// There is no range, but nothing to be in it either.
+// There is no range, but no element that needs one either.
 TEST(EmptySizes, OfTheDataThatARangeIsTakenFrom) {
   EXPECT_EQ(ShapeOf("quantize_and_dequantize", {{"X", Floats({2, 0})}},
                     {{"range_given", false}}),

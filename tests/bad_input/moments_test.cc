@@ -8,7 +8,7 @@
 #include "sluice/framework/run/run_op.h"
 #include "sluice/platform/parallel_for.h"
 
-// The right call at the wrong moment.
+// Valid calls in an invalid state.
 namespace sluice::testing {
 namespace {
 
@@ -26,7 +26,7 @@ TEST(BadMoments, DataBeforeAllocation) {
       [&] { tensor.data<float>(); });
   ExpectRefusedInput(ErrorCode::kFailedPrecondition, "tensor.place",
                      {"[2, 3]", "mutable_data"}, [&] { tensor.place(); });
-  // And once it is there it works.
+  // Access works after the allocation.
   const float* memory = tensor.mutable_data<float>(CPUPlace());
   EXPECT_EQ(tensor.data<float>(), memory);
 }
@@ -40,7 +40,7 @@ TEST(BadMoments, DataOfAnotherType) {
                      {"int32", "float32"}, [&] { tensor.ToVector<int32_t>(); });
 }
 
-// 0 when the child's run is refused as it should be.
+// Returns 0 if the child's run is refused with the right error.
 int RunInForkedChild() {
   const pid_t child = fork();
   if (child == 0) {
@@ -62,7 +62,7 @@ int RunInForkedChild() {
 }
 
 TEST(BadMoments, ARunInAForkedChild) {
-  // So that there are threads that stay behind.
+  // Starts a thread that outlives the loop.
   const platform::ThreadCountGuard threads(2);
   platform::ParallelFor(2, 1, [](int64_t, int64_t) {});
   EXPECT_EQ(RunInForkedChild(), 0);

@@ -103,7 +103,7 @@ TEST_F(BadNames, AnUnknownDType) {
   ExpectRefusedInput(ErrorCode::kInvalidArgument, "dtype.name",
                      {"float31", "float32"},
                      [] { platform::ParseDType("float31"); });
-  // One that the op does not take, and two that must be one.
+  // A dtype that the op rejects, and two dtypes that must be equal.
   ExpectRefusedOp(ErrorCode::kInvalidArgument, "op.dtype",
                   {"manhattan_distance: ", "X must be one of float32, float64",
                    "got int32"},

@@ -8,7 +8,7 @@
 #include "sluice/framework/run/run_op.h"
 #include "sluice/platform/device.h"
 
-// The rest of what a loader refuses is in tests/platform/plugin_loader_test.cc.
+// tests/platform/plugin_loader_test.cc has the other errors of the loader.
 namespace sluice::testing {
 namespace {
 
@@ -26,7 +26,7 @@ size_t KernelCount() {
   return count;
 }
 
-// The file is refused; devices, kernels and plug-ins are those of before.
+// Expects a refusal without changes of devices, kernels and plug-ins.
 void ExpectRefusedPlugin(ErrorCode code,
                          std::string_view check_id,
                          std::initializer_list<std::string_view> fragments,
@@ -44,7 +44,7 @@ void ExpectRefusedPlugin(ErrorCode code,
   EXPECT_EQ(platform::DeviceManager::Instance().Places().size(), places);
 }
 
-// The plug-in that makes one mistake, as a file of its own.
+// A copy of the plug-in that makes one mistake.
 class BadPlugins : public ::testing::Test {
  protected:
   std::string Making(const std::string& mistake) {
@@ -90,7 +90,7 @@ TEST_F(BadPlugins, ThatThrows) {
                       Making("throws_in_count"));
 }
 
-// It says that op 3 failed, of a plan with one op.
+// It reports that op 3 failed, for a plan with one op.
 TEST_F(BadPlugins, NamingAnOpThatThePlanDoesNotHave) {
   LoadDevicePlugin(Making("fails_late"));
   const framework::Tensor x =

@@ -148,7 +148,7 @@ TEST(BadShapes, ShapesWhoseProductOverflows) {
                      {"[4294967296, 4294967296]", "64 bits"}, [] {
                        Tensor().Resize({kHuge, kHuge});
                      });
-  // The elements can be counted, the bytes cannot.
+  // The number of elements fits into 64 bits, the number of bytes does not.
   ExpectRefusedInput(
       ErrorCode::kOutOfRange, "tensor.bytes_overflow", {"float64", "64 bits"},
       [] {

@@ -1,6 +1,5 @@
-"""benchmarks/bench_cuda.py without a GPU: the page of the worst kernels, what
-is read from ncu, which rows peers get, and failures of the programs that it
-runs.
+"""benchmarks/bench_cuda.py without a GPU: the page of the worst kernels, ncu's
+metrics, the rows of peers, and failures of its programs.
 
   bench_cuda_test.py PROGRAM
 """
@@ -119,7 +118,7 @@ def torch_ops_names(name):
 
 
 def sums_of(values):
-    """As torch_ops.weighted_sums."""
+    """The sums of torch_ops.weighted_sums."""
     terms = [(1 + (i % 61) / 61) * v for i, v in enumerate(values)]
     return sum(terms), sum(map(abs, terms))
 
@@ -142,7 +141,7 @@ class Peers(unittest.TestCase):
         self.assertEqual(differs([1, 2, 3]), "")
         self.assertIn("of Out", differs([1, 3, 2]))
         self.assertIn("of Out", differs([1, 2, float("nan")]))
-        # What a library does not give cannot be compared.
+        # Missing outputs of a library cannot be compared.
         self.assertEqual(cuda_torch.differs(ours, {}, sums_of, {}), "")
 
     def test_what_was_printed_before_the_time_was_up_counts(self):
@@ -210,7 +209,7 @@ exit %d
 
 
 def run_bench(report, status):
-    """bench_cuda.py with a program that gives `report`: (status, JSON)."""
+    """(status, JSON) of bench_cuda.py with a program that writes `report`."""
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         program = folder / "program"
@@ -228,7 +227,7 @@ def run_bench(report, status):
                 "0.001",
             ],
             cwd=folder,
-            # Without the package, as where there is only the program.
+            # Without the package, as if there were only the program.
             env={k: v for k, v in os.environ.items() if k != "PYTHONPATH"},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -1,5 +1,5 @@
-"""bench_cuda_kernels on the emulated CUDA: which rows there are, what they
-hold, and what becomes of rows that cannot run.
+"""bench_cuda_kernels on the emulated CUDA: its rows, their contents, and rows
+that cannot run.
 
   cuda_kernels_test.py PROGRAM SLUICE_KERNELS
 """
@@ -16,7 +16,7 @@ PROGRAM, KERNELS = "", ""
 
 
 def run(*arguments, **variables):
-    """(status, what it printed, its JSON file or None)."""
+    """(status, output, the JSON file or None)."""
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder) / "rows.json"
         done = subprocess.run(
@@ -107,7 +107,7 @@ class Rows(unittest.TestCase):
         self.assertEqual(work["cuda/elementwise_add/1MB"], 3 << 20)
         self.assertEqual(work["cuda/sigmoid_grad/4KB"], 3 << 12)
         self.assertEqual(work["cuda/crop/256MB"], 128 << 20)
-        # Of the input only the shape is used.
+        # Only the shape of the input is used.
         self.assertEqual(work["cuda/gather_grad/1MB"], (2 << 20) + 8 * 4096)
         self.assertEqual(work["cuda/matmul/512"], 2 * 512**3)
         # 64 filters of 3x7x7 on 112 x 112 pixels of 32 images.
@@ -152,7 +152,7 @@ class Failures(unittest.TestCase):
         self.assertIn("--limit", found["left_out"]["cuda/relu/4KB"])
 
     def test_a_wrong_result_fails_and_the_rest_goes_on(self):
-        # Nothing is as close as that.
+        # No result is that close.
         status, text, found = run("--tolerance", "-1", "--only", "cuda/tanh")
         self.assertEqual(status, 1, text)
         self.assertEqual(

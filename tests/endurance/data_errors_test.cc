@@ -1,4 +1,4 @@
-// Data that only the kernel sees is bad: an error, and the next run works.
+// Bad data that only the kernel sees raises; the next run works.
 #include <atomic>
 #include <thread>
 #include <vector>
@@ -20,7 +20,7 @@ Feeds Indices(int64_t second) {
           {"index", Tensor::FromVector<int64_t>({2}, {2, second})}};
 }
 
-// Out = X[Index].
+// A program for Out = X[Index].
 struct Gather {
   Gather() {
     const KernelHintGuard guard(kOnGPU);
@@ -29,7 +29,7 @@ struct Gather {
     const Var out = ops::Gather(x, index);
     plan = executor.Prepare(program, Indices(0), {out});
   }
-  // The check that refused the index; "" where the result is right.
+  // Returns the check that refused the index; "" if the result is right.
   std::string Try(int64_t second) const {
     try {
       const auto out = plan->Run(Indices(second))[0].ToVector<float>();
@@ -60,7 +60,7 @@ TEST_F(CUDAEnduranceDataErrors, ABadIndexFromEightThreadsOnOnePlan) {
   for (int thread = 0; thread < 8; ++thread) {
     threads.emplace_back([&, thread] {
       for (int i = 0; i < kTimes; ++i) {
-        // Some threads are never wrong: no error may reach them.
+        // Half of the threads use valid data: no error may reach them.
         const bool bad = thread % 2 == 0;
         const std::string got = gather.Try(bad ? 100 + i : i % 3);
         if (got == (bad ? "gather.index_range_on_device" : "")) ++right;

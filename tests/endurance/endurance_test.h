@@ -5,14 +5,14 @@
 #include "tests/testing/cuda_device.h"
 #include <gtest/gtest.h>
 
-// What the tests of this program share. They hold in both modes: on a GPU many
-// more rounds are quick than in the emulation, which runs one kernel at a time.
+// The shared parts of this program's tests. They work in both modes: a GPU can
+// run many more rounds than the emulation, which runs one kernel at a time.
 namespace sluice::testing {
 
 inline constexpr platform::CUDAPlace kGPU{0};
 inline constexpr const char* kOnGPU = "*: require place=cuda:0";
 
-// Skips where there is no device.
+// Skips the test without a device.
 class EnduranceTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -21,7 +21,7 @@ class EnduranceTest : public ::testing::Test {
   }
 };
 
-// Rounds on a GPU, and so many that the emulation is done in seconds.
+// The number of rounds on a GPU, and for the emulation in some seconds.
 inline int Rounds(int on_gpu, int emulated) {
   return CUDAIsEmulated() ? emulated : on_gpu;
 }

@@ -1,6 +1,6 @@
-// A process whose device is lost: everything says so, and it ends as others do.
-// Each loses it in a process of its own, also in the emulation, where nothing
-// restores it.
+// A process whose device is lost: every call reports it, and the process ends
+// normally. Each test uses its own process, even in the emulation, where
+// nothing restores the device.
 #include <atomic>
 #include <cstdio>
 #include <optional>
@@ -29,7 +29,7 @@ const Feeds& Numbers() {
   return feeds;
 }
 
-// A plan whose second op loses the device while Stray() says so.
+// A plan whose second op loses the device while Stray() is true.
 struct StrayProgram {
   StrayProgram() {
     RegisterStrayOp();
@@ -46,7 +46,7 @@ struct StrayProgram {
   std::shared_ptr<const Plan> plan;
 };
 
-// Prints what came of it: "NAME: fine", or the code and the message.
+// Prints the outcome: "NAME: fine", or the code and the message.
 template <typename Call>
 void Report(const char* name, const Call& call) {
   try {

@@ -1,4 +1,4 @@
-// Memory of the device that runs out, and memory that must not grow.
+// Device memory that runs out, and memory that must not grow.
 #include <chrono>
 #include <cstdio>
 #include <vector>
@@ -26,7 +26,7 @@ class CUDAEnduranceMemory : public EnduranceTest {
     EnduranceTest::SetUp();
     if (IsSkipped()) return;
     limit_ = memory::Stats(kGPU).limit;
-    // Only reserved memory counts here, not what is in it.
+    // Only allocated memory counts here, not its contents.
     memory::SetFillFreshMemory(false);
   }
   void TearDown() override {
@@ -102,7 +102,7 @@ TEST_F(CUDAEnduranceMemory, TenThousandRunsKeepItFlat) {
   const auto stats = memory::Stats(kGPU);
   const size_t free = Free();
   const size_t resident = ResidentBytes();
-  // Emulated as many as there is time for.
+  // In the emulation, as many runs as the time allows.
   const auto end = Clock::now() + std::chrono::seconds(10);
   int runs = 0;
   while (runs < 10'000 && (!CUDAIsEmulated() || Clock::now() < end)) {

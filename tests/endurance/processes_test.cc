@@ -22,7 +22,7 @@ void Say(const char* text) {
   std::fflush(stdout);
 }
 
-// Trains once it is told to, and prints the bits of all losses.
+// Trains after a signal on stdin, and prints the bits of all losses.
 int TrainWhenTold() {
   LeNetTraining warm_up(kOnGPU);
   warm_up.Step();
@@ -51,7 +51,7 @@ int TrainForever() {
 }
 const ChildBody kTrainForever("train_forever", &TrainForever);
 
-// What a process printed between "losses" and "end of losses".
+// The output of a process between "losses" and "end of losses".
 std::string LossesIn(const std::string& output) {
   const size_t begin = output.find("losses ");
   const size_t end = output.find("end of losses");
@@ -59,7 +59,7 @@ std::string LossesIn(const std::string& output) {
   return output.substr(begin, end - begin);
 }
 
-// The losses of a process that trains while no other does.
+// The losses of a process that trains alone.
 std::string LossesOfOneAlone() {
   ChildProcess child({"--child=train_when_told"});
   child.Say("go");
@@ -120,7 +120,7 @@ TEST_F(CUDAEnduranceProcesses, AKilledTrainingGivesItsMemoryBack) {
   ASSERT_TRUE(victim.WaitFor("in the middle")) << victim.output();
   EXPECT_LT(FreeMemory() + kSlack, before) << "it has no memory of its own";
   victim.Kill();
-  // The driver cleans up a little later.
+  // The driver frees memory a little later.
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   while (FreeMemory() + kSlack < before &&
          std::chrono::steady_clock::now() < end) {

@@ -2,8 +2,8 @@
 
     ranks.py [--moments N] [--ranks N ...] [--seed N]
 
-Each time the training must end within the promised time, say which rank it was
-and why, and leave a checkpoint from which one rank goes on.
+Each time the training must end within the promised time, name the rank and the
+reason, and leave a checkpoint from which one rank continues.
 """
 
 import argparse
@@ -21,7 +21,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/python"))
 SCRIPT = ROOT / "tests/python/ranks/enduring.py"
 STALL_SECONDS = 2
-# How a rank fails, what is said of it, and seconds until all have ended.
+# How a rank fails, its error message, and seconds until all have ended.
 WAYS = {
     "kill": (signal.SIGKILL, "process rank {} ", 5),
     "raise": (signal.SIGUSR1, "rank {}: RuntimeError: no more data", 5),
@@ -49,14 +49,14 @@ def environment():
 
 
 def one(ranks, way, victim, delay, path):
-    """How it ended: seconds, and what was said."""
+    """Makes one rank fail; returns the seconds, and an error or ""."""
     signal_number, _, seconds = WAYS[way]
     with subprocess.Popen(
         command(ranks, path, "train"), env=environment(),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     ) as job:
-        # mpirun passes on what ranks write in pieces, not in lines.
+        # mpirun forwards the output of ranks in pieces, not in lines.
         text, processes = "", {}
         while len(processes) < ranks:
             text += os.read(job.stdout.fileno(), 4096).decode()
@@ -90,7 +90,7 @@ def problem(ranks, way, victim, delay, path):
         return took, ""  # nothing had been saved yet
     if [file for file in path.parent.iterdir() if file != path]:
         left = sorted(file.name for file in path.parent.iterdir())
-        # What a killed rank was writing stays beside the checkpoint.
+        # The unfinished file of a killed rank remains beside the checkpoint.
         if way != "kill" or victim != 0:
             return took, f"files are left: {left}"
     again = subprocess.run(

@@ -1,4 +1,4 @@
-// Many threads on one plan.
+// Many threads run one plan.
 #include <atomic>
 #include <thread>
 #include <vector>

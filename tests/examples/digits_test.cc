@@ -25,7 +25,7 @@ constexpr Answer kExpected = {757, 797, 196621690};
 // The program, its feeds and its answer.
 class DigitsTest : public ::testing::Test {
  protected:
-  // Allocates nothing besides what Sluice does.
+  // Has no allocations besides those of Sluice.
   Answer Run(Executor* executor) const {
     const std::vector<Tensor> results =
         executor->Run(program_, feeds_, fetches_);
@@ -63,7 +63,7 @@ TEST_F(DigitsTest, IsRightWithTheDistancesOnTheFPGA) {
     EXPECT_EQ(ToString(decision.place), there ? "fpga:0" : "cpu")
         << decision.op;
   }
-  // Both rows of pixels go there, once each, and the distances come back.
+  // Copies both images to the device, once each, and the distances back.
   size_t bytes = 0;
   for (const framework::Transfer& transfer : plan->transfers()) {
     bytes += transfer.bytes;
@@ -72,7 +72,7 @@ TEST_F(DigitsTest, IsRightWithTheDistancesOnTheFPGA) {
   EXPECT_EQ(bytes, (797 * 48 + 1000 * 48 + 797 * 1000) * sizeof(float));
 }
 
-// A smaller copy of the job, so that every allocation can be made to fail.
+// A smaller version, so that every allocation can be made to fail.
 class DigitsAllocationTest : public DigitsTest {
  protected:
   DigitsAllocationTest() {
@@ -90,7 +90,7 @@ class DigitsAllocationTest : public DigitsTest {
     Executor once(place);
     const Answer expected = Run(&once);
     const auto job = [&] {
-      // A new executor, so that preparing takes part.
+      // A new executor, so that preparation is included.
       Executor executor(place);
       if (Run(&executor) != expected) throw std::logic_error("a wrong answer");
     };

@@ -103,8 +103,8 @@ TEST(DistanceFormsTest, WhatIsNoMatrixIsNamed) {
   EXPECT_THROW(examples::LoopDistance(x, none), std::invalid_argument);
 }
 
-// What the op is for: a plan of it holds nothing between, the broadcast plan
-// all differences, and the loop's a number for each distance.
+// The purpose of the op: its plan needs no arena, the broadcast plan stores all
+// differences, and the loop's plan a number for each distance.
 TEST(DistanceFormsTest, OnlyTheBroadcastPlanGrowsWithTheColumns) {
   EXPECT_EQ(ArenaBytes(DistanceOp, 16, 16, 512), 0);
   EXPECT_GE(ArenaBytes(examples::BroadcastDistance, 16, 16, 512),

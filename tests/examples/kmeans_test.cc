@@ -28,7 +28,7 @@ int CountOf(const std::string& part, const std::string& text) {
   return count;
 }
 
-// Three groups, found as three clusters.
+// Three groups of points in three clusters.
 class KMeansTest : public ::testing::Test {
  protected:
   const Points centres_ = {{-6, 0}, {6, 0}, {0, 9}};
@@ -60,7 +60,7 @@ TEST_F(KMeansTest, CentroidsAreMedians) {
   examples::MoveCentroids(drawn_.points, found_.assignment.cluster, &medians);
   EXPECT_EQ(medians, found_.centroids.back());
   EXPECT_EQ(examples::Median({5, 1, 100}), 5);
-  // No place near a centroid has a smaller sum of distances.
+  // No position close to a centroid has a smaller sum of distances.
   for (const Point& step :
        Points{{0.1F, 0}, {-0.1F, 0}, {0, 0.1F}, {0, -0.1F}}) {
     double cost = 0;
@@ -122,7 +122,7 @@ TEST_F(KMeansTest, ThePictureHasEveryPointAndCentroidInsideItsFrame) {
   examples::ClusterPicture(drawn_.points, found_).Write(nearest_, out);
   const std::string text = out.str();
   EXPECT_EQ(CountOf("<circle class=\"point\"", text), 153);
-  // Black on white.
+  // Black lines on white ones.
   EXPECT_EQ(CountOf("class=\"path\"", text), 6);
   EXPECT_EQ(CountOf("class=\"centroid\"", text), 6);
   for (const char* colour : {"#0072B2", "#D55E00", "#009E73"}) {

@@ -13,7 +13,7 @@ namespace sluice::testing {
 
 // Convolution, pooling, dropout and two layers; the loss of 3 classes.
 struct LeNet {
-  // Without dropout every run gives the same.
+  // Without dropout every run computes the same.
   explicit LeNet(bool dropout = true) {
     const Var x = program.Data("x", DType::kFloat32, {-1, 1, 8, 8});
     const Var label = program.Data("label", DType::kInt64, {-1, 1});
@@ -35,7 +35,7 @@ struct LeNet {
     return program.Persistable(name, DType::kFloat32, dims);
   }
 
-  // Gives every parameter the same random numbers each time.
+  // Sets every parameter to the same random numbers each time.
   void MakeParameters(Scope* scope) const {
     std::mt19937 random(7);
     for (const auto& [param, grad] : gradients) {
@@ -48,7 +48,7 @@ struct LeNet {
     }
   }
 
-  // And the op that updates each.
+  // Appends the op that updates each parameter.
   void Optimize(Scope* scope) {
     MakeParameters(scope);
     program.SetPurpose(framework::OpPurpose::kOptimize);
@@ -96,7 +96,7 @@ inline Feeds LeNetImages(int64_t images) {
           {"label", Tensor::FromVector<int64_t>({images, 1}, labels)}};
 }
 
-// A LeNet that learns some images where `hint` says.
+// A LeNet that learns some images, with kernels by `hint`.
 class LeNetTraining {
  public:
   explicit LeNetTraining(std::string hint, int64_t images = 7)
@@ -104,7 +104,7 @@ class LeNetTraining {
     net_.Optimize(&scope_);
   }
 
-  // One step; the loss before it.
+  // Runs one step, and returns the loss before it.
   float Step() {
     const KernelHintGuard guard(hint_);
     return executor_.Run(net_.program, feeds_, {net_.loss}, &scope_)[0]

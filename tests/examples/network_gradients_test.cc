@@ -1,4 +1,4 @@
-// The gradients that AppendBackward writes for whole networks, against central
+// Compares the gradients of AppendBackward for whole networks with central
 // differences in float64.
 #include <algorithm>
 #include <cmath>
@@ -12,7 +12,7 @@
 namespace sluice {
 namespace {
 
-// Numbers around 0, the same ones each time.
+// Numbers around 0, equal in every call.
 std::vector<double> Numbers(int64_t count, double phase) {
   std::vector<double> numbers(static_cast<size_t>(count));
   for (size_t i = 0; i < numbers.size(); ++i) {
@@ -72,7 +72,7 @@ class NetworkGradients : public ::testing::Test {
     }
   }
 
-  // By five points: the error is of the fourth order.
+  // A five-point formula, with an error of the fourth order.
   double Difference(const Var& loss, const std::string& param, int64_t i) {
     constexpr double kStep = 1e-3;
     const Tensor before = Value(param);

@@ -1,4 +1,4 @@
-// sluice/training.h: parameters with first values, and optimizers.
+// sluice/training.h: parameters with initial values, and optimizers.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -42,7 +42,7 @@ class TrainingHelpersTest : public ::testing::Test {
     return Value("w");
   }
 
-  // What a parameter of 10,000 elements begins with.
+  // Initial values of a parameter with 10,000 elements.
   Floats First(const Initializer& first) {
     Program program;
     Program startup;
@@ -107,7 +107,7 @@ TEST_F(TrainingHelpersTest, NesterovLooksAhead) {
 
 TEST_F(TrainingHelpersTest, AdamsFirstStepsAreOfTheRate) {
   Build(Adam(0.125, 0.5, 0.75));
-  // By Kingma and Ba, while gradients stay the same: m / sqrt(v) is their sign.
+  // With constant gradients, Kingma and Ba's m / sqrt(v) is the sign.
   const Floats w = Train(2);
   EXPECT_NEAR(w[0], 0.75F, 1e-5);
   EXPECT_NEAR(w[1], 1.25F, 1e-5);
@@ -145,7 +145,7 @@ TEST_F(TrainingHelpersTest, ErrorsLeaveTheProgram) {
   EXPECT_THROW(Minimize(Sgd(0.1), y, startup_), Error);  // two elements
   EXPECT_EQ(program_.block().ops.size(), ops + 3);       // the means
   EXPECT_EQ(startup_.block().ops.size(), 1u);
-  // A name that is taken, and a size that is unknown.
+  // The name is taken; the size is unknown.
   EXPECT_THROW(
       Parameter(program_, startup_, "w", DType::kFloat32, {2}, Constant(1)),
       Error);

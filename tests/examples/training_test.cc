@@ -29,7 +29,7 @@ struct Mlp {
     gradients = AppendBackward(loss);
   }
 
-  // Parameters get small random numbers, the same everywhere.
+  // Parameters get the same small random numbers everywhere.
   Var Layer(const Var& x, int64_t inputs, int64_t outputs, DType dtype) {
     const std::string number = std::to_string(weights.size());
     weights.push_back("w" + number);
@@ -136,7 +136,7 @@ class TrainingTest : public ::testing::Test {
     return losses;
   }
 
-  // Of digits that it was not trained with.
+  // The accuracy on digits outside of the training set.
   float Accuracy(const Mlp& mlp, Scope* scope) const {
     Executor executor;
     return executor
@@ -222,7 +222,7 @@ TEST_F(TrainingTest, OneSeedGivesTheSameBitsOnAnyNumberOfThreads) {
   EXPECT_TRUE(runs[2] == runs[0]);
 }
 
-// The gradients that AppendBackward writes, against central differences.
+// Compares the gradients of AppendBackward with central differences.
 TEST_F(TrainingTest, GradientsOfTheWholeNetworkMatchDifferences) {
   Mlp mlp(DType::kFloat64, 5);
   Scope scope;

@@ -5,7 +5,7 @@
 
 #include "sluice/sluice.h"
 
-// The digits example in small: 7 images of 4x4 pixels are compared with 5 known
+// A small digits example: 7 images of 4x4 pixels are compared with 5 known
 // ones, and 6 of them get the right label.
 namespace sluice::testing {
 
@@ -36,8 +36,8 @@ inline SmallDigits BuildSmallDigits(Program* program) {
   return {distance, ops::Accuracy(predicted, labels).correct};
 }
 
-// Known image j is 10 * j all over and has label 100 + j; image i is that of
-// j = i % 5 and 1 brighter. The label of the last image is wrong.
+// Known image j is 10 * j everywhere and has label 100 + j; image i equals
+// known image j = i % 5, brighter by 1. The label of the last image is wrong.
 inline Feeds SmallDigitsFeeds() {
   const int64_t n = SmallDigits::kImages;
   const int64_t m = SmallDigits::kKnown;

@@ -136,7 +136,7 @@ class ScratchKernel : public OpKernel {
     Tensor& out = context.AllocateOutput(0, x.dims());
     T* scratch = static_cast<T*>(context.scratch());
     std::memcpy(scratch, x.raw_data(), x.bytes());
-    // Would destroy its input, did the scratch memory overlap with it.
+    // If scratch memory overlapped with the input, this would destroy it.
     std::memcpy(out.raw_data(), scratch, x.bytes());
     std::fill_n(scratch, x.numel(), std::numeric_limits<T>::quiet_NaN());
   }
@@ -216,7 +216,7 @@ class ViewsKernel final : public OpKernel {
     if (out.raw_data() != x.raw_data()) {
       std::memcpy(out.raw_data(), x.raw_data(), x.bytes());
     }
-    // 1 where Out is a view of X.
+    // 1 if Out is a view of X.
     longer.data<T>()[0] = out.raw_data() == x.raw_data() ? 1 : 0;
     for (int64_t i = 0; i < x.numel(); ++i) {
       longer.data<T>()[i + 1] = x.data<T>()[i];
@@ -279,7 +279,7 @@ class ManyKernel final : public OpKernel {
   }
 };
 
-// Ten times what the plain kernel is taken to need, and a tenth of it.
+// Ten times the default estimate of the plain kernel, and a tenth of it.
 KernelWork Slow(const KernelQuery& query) {
   KernelWork work = DefaultKernelWork(query);
   work.flops *= 10;

@@ -27,7 +27,7 @@ namespace sluice::testing {
 // Registers them, once; call it before anything else.
 void UseTestOps();
 
-// While it lives, test_fail fails, but not the first `calls` times.
+// During its lifetime test_fail fails, except the first `calls` times.
 class FailTestOps {
  public:
   explicit FailTestOps(int calls = 0);

@@ -7,9 +7,9 @@
 
 namespace sluice::fuzz {
 
-// Choices that the bytes of an input make, first to last: the same bytes, the
-// same choices. Past the end, all are 0. Looks into the bytes, which outlive
-// it.
+// Choices that the bytes of an input determine, from first to last: equal bytes
+// lead to equal choices. Past the end, all are 0. Refers to the bytes, which
+// must outlive it.
 class Choices {
  public:
   explicit Choices(std::string_view bytes) : left_(bytes) {}
@@ -21,7 +21,7 @@ class Choices {
     if (count > 256) value = value << 8 | Byte();
     return value % count;
   }
-  // Once in `times`.
+  // True once in `times`.
   bool Once(size_t times) { return Next(times) == times - 1; }
   uint64_t Word() {
     uint64_t word = 0;

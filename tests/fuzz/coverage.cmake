@@ -1,5 +1,5 @@
-# -DCMAKE_PROJECT_INCLUDE=tests/fuzz/coverage.cmake: which lines of onnx/ run is
-# counted (tests/fuzz/coverage.py).
+# -DCMAKE_PROJECT_INCLUDE=tests/fuzz/coverage.cmake counts the lines of onnx/
+# that run (tests/fuzz/coverage.py).
 function(sluice_count_lines)
   target_compile_options(sluice_onnx PRIVATE --coverage -O0)
   set_target_properties(sluice_onnx PROPERTIES DISABLE_PRECOMPILE_HEADERS ON)

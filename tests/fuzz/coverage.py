@@ -1,4 +1,4 @@
-"""Which lines of onnx/ the fuzzers have run, by folder and file.
+"""Lists the lines of onnx/ that the fuzzers have run, by folder and file.
 
     python3 tests/fuzz/coverage.py BUILD [--functions]
 

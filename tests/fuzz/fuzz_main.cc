@@ -1,7 +1,7 @@
-// Runs a fuzzer without libFuzzer, on inputs that numbers make: run i of seed s
-// is the same everywhere. An input that crashes, takes 10 s of the processor or
-// more than 2 GiB of memory, or is a fault for the target, ends the process
-// with status 1, and is written to a file.
+// Runs a fuzzer without libFuzzer, on random inputs: run i of seed s is the
+// same everywhere. An input that crashes, takes 10 s of CPU time or more than 2
+// GiB of memory, or that the target reports, ends the process with status 1,
+// and is written to a file.
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
@@ -31,7 +31,7 @@ constexpr rlim_t kMemory = rlim_t{2} << 30;
 constexpr int kSeconds = 10;
 constexpr size_t kRandomBytes = 2048;
 
-// Of the run that is under way, for the handler of signals.
+// The current run, for the signal handler.
 const std::string* g_input = nullptr;
 char g_file[256] = "";
 
@@ -82,7 +82,7 @@ std::string InputOf(uint64_t seed,
   std::string bytes(kRandomBytes, '\0');
   std::generate(bytes.begin(), bytes.end(),
                 [&random] { return static_cast<char>(random()); });
-  // Each other input is one of those that are known.
+  // Every second input is a changed known one.
   const bool changed = !known.empty() && run % 2 == 1;
   return MakeInput(bytes, changed ? known[random() % known.size()] : "");
 }

@@ -1,4 +1,4 @@
-// Files through the ONNX importer. An input is a file.
+// Imports files with the ONNX importer. An input is a file.
 #include "tests/fuzz/random_model.h"
 #include "tests/fuzz/target.h"
 #include "tests/fuzz/try_model.h"

@@ -1,6 +1,5 @@
-// One node through the ONNX importer, with any inputs and attributes, perhaps
-// in a subgraph. An input
-// is the choices that make the node.
+// Imports one ONNX node, with any inputs and attributes, perhaps in a subgraph.
+// An input determines the choices that build the node.
 #include "tests/fuzz/random_model.h"
 #include "tests/fuzz/target.h"
 #include "tests/fuzz/try_model.h"

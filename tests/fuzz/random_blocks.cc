@@ -85,7 +85,7 @@ void AddScalar(Choices* choices,
   }
 }
 
-// The inputs of the graph become those of the body, and get other names.
+// The inputs of the graph become the body's inputs, under other names.
 void PassInputs(Choices* choices,
                 bool slices,
                 GraphProto* graph,

@@ -116,7 +116,7 @@ Sizes RandomSizes(Choices* choices) {
   return sizes;
 }
 
-// kDataFile, from anywhere to anywhere.
+// Refers to a random range of kDataFile.
 void AddExternalData(Choices* choices, TensorProto* tensor) {
   tensor->set_data_location(TensorProto::EXTERNAL);
   const auto add = [tensor](const char* key, const std::string& value) {
@@ -129,7 +129,7 @@ void AddExternalData(Choices* choices, TensorProto* tensor) {
   if (choices->Once(4)) add("length", std::to_string(Number(choices)));
 }
 
-// Its elements fit its shape, most often.
+// The elements usually match the shape.
 void FillTensor(Choices* choices,
                 const Sizes& sizes,
                 int32_t type,
@@ -290,7 +290,7 @@ class Builder {
             type != "SequenceLength");
   }
 
-  // `what`: "axis:i".
+  // `what` has the form "axis:i".
   void AddAttribute(const std::string& what, int depth, NodeProto* node) {
     const size_t colon = what.find(':');
     AttributeProto added;
@@ -368,7 +368,7 @@ class Builder {
       subgraph->add_output()->set_name(own ? node.output(0)
                                            : choices_.Of(values_));
     }
-    // Inputs and constants that its nodes brought are the outermost graph's.
+    // Inputs and constants of its nodes remain in the outermost graph.
     values_.erase(values_.begin() + static_cast<std::ptrdiff_t>(before),
                   values_.end());
   }

@@ -12,22 +12,21 @@ namespace sluice::fuzz {
 // The file of external data, in the folder that TryModel names.
 inline constexpr const char* kDataFile = "data";
 
-// A model of `nodes` nodes of any operators of ONNX, whose inputs, attributes,
-// dtypes and shapes are chosen. Most models contradict themselves.
+// A model of `nodes` nodes of any ONNX operators, with random inputs,
+// attributes, dtypes and shapes. Most models are inconsistent.
 ::onnx::ModelProto RandomModel(Choices* choices, int nodes);
 
 // Changes a model in one place: a number, a name, a dtype, an operator, or one
 // of the two below.
 void ChangeModel(Choices* choices, ::onnx::ModelProto* model);
 
-// The nodes become a function, which is called several times, perhaps by
-// another one.
+// Moves the nodes into a function with several calls, perhaps from another one.
 void CallNodes(Choices* choices, ::onnx::ModelProto* model);
 
-// The nodes become the branches of an If, or the body of a Loop or a Scan.
+// Moves the nodes into the branches of an If, or the body of a Loop or a Scan.
 void NestNodes(Choices* choices, ::onnx::ModelProto* model);
 
-// Changes some bytes: bits, numbers, pieces that are left out or stand twice.
+// Changes some bytes: bits, numbers, omitted or repeated pieces.
 void ChangeBytes(Choices* choices, std::string* bytes);
 
 }  // namespace sluice::fuzz

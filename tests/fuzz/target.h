@@ -5,15 +5,15 @@
 #include <string>
 #include <string_view>
 
-// What a fuzzer is made of. With libFuzzer, its main calls the first; else that
-// of fuzz_main.cc, with inputs of the second.
+// The functions of a fuzzer. With libFuzzer, its main calls the first;
+// otherwise that of fuzz_main.cc calls it with inputs of the second.
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 
 namespace sluice::fuzz {
 
-// The input that these random bytes make: of `seed`, an input that is known,
-// where it is not empty.
+// The input for these random bytes, based on the known input `seed` unless that
+// is empty.
 std::string MakeInput(std::string_view random, const std::string& seed);
 
 }  // namespace sluice::fuzz

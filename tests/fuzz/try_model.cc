@@ -25,7 +25,7 @@ namespace {
 
 constexpr int64_t kMostElements = 1 << 12;
 
-// Whether all values are known to be small, so that a run takes no time.
+// Returns whether all values are known to be small, so that a run is quick.
 bool IsSmall(const framework::Program& program) {
   if (program.blocks().size() > 1) return false;
   const auto& vars = program.block().vars();
@@ -73,8 +73,8 @@ void Run(const onnx::OnnxModel& model) {
   std::abort();
 }
 
-// Saves what was imported, and imports that. Of large parameters there would be
-// more copies than there is memory.
+// Saves the imported model and imports it again. Several copies of large
+// parameters would not fit into memory.
 void SaveAndLoad(const onnx::OnnxModel& model) {
   size_t bytes = 0;
   for (const auto& [name, value] : model.parameters) {
@@ -90,7 +90,7 @@ void SaveAndLoad(const onnx::OnnxModel& model) {
   onnx::ParseOnnx(onnx::SerializeOnnx(model.program, scope, options));
 }
 
-// With a file of 4 KiB.
+// A folder with a file of 4 KiB.
 std::string FolderOfData() {
   const std::string folder = "fuzz_data";
   std::filesystem::create_directories(folder);

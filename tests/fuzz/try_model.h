@@ -4,9 +4,9 @@
 
 namespace sluice::fuzz {
 
-// Imports a model; what is imported, and small, runs once. Errors are no
-// faults, but for internal ones, those of other types, and where memory ran
-// out: then the process ends by std::abort, with a line on stderr.
+// Imports a model, and runs it once if it is small. Errors are no faults,
+// except internal errors, those of other types, and lack of memory: these end
+// the process with std::abort, and a line on stderr.
 void TryModel(std::string_view bytes);
 
 }  // namespace sluice::fuzz

@@ -1,5 +1,5 @@
-"""Writes small models of ONNX's backend tests into a folder, for --known: as
-they are, and of single nodes also with all inputs but the first one as
+"""Writes small models of ONNX's backend tests into a folder, for --known:
+unchanged, and for single nodes also with all inputs except the first as
 initialisers.
 
     build/venv/bin/python tests/fuzz/write_known.py FOLDER

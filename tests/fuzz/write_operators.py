@@ -1,5 +1,5 @@
 """Writes onnx_operators.inc: the operators of the installed onnx package, with
-how many inputs and outputs they have and the types of their attributes.
+the numbers of inputs and outputs and the types of attributes.
 
     build/venv/bin/python tests/fuzz/write_operators.py
 """
@@ -20,7 +20,7 @@ LETTERS = {
     "STRINGS": "S",
 }
 DOMAINS = {"", "ai.onnx.preview.training"}
-MOST = 8  # inputs and outputs, where there may be any number
+MOST = 8  # inputs or outputs if any number is allowed
 
 
 def attributes(op):

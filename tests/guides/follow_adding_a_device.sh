@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Does what design/adding_a_device.md says, word for word, in an empty folder:
+# Follows docs/adding_a_device.md word for word in an empty folder:
 #   follow_adding_a_device.sh SOURCE_DIR WORK_DIR PREFIX
 # PREFIX is where Sluice is installed; compilers and flags are taken from the
 # environment. Fails unless the device is one file of at most 150 lines, is the
 # one of tests/consumers, is built, keeps the rules and computes.
 set -euo pipefail
 source_dir=$1 work=$2 prefix=$3
-guide=$source_dir/design/adding_a_device.md
+guide=$source_dir/docs/adding_a_device.md
 rm -rf "$work" && mkdir -p "$work"
 
 # Each block with file=NAME becomes that file; each ```sh run block is run.

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Does what design/adding_a_kernel.md says, word for word, in an empty folder:
+# Follows docs/adding_a_kernel.md word for word in an empty folder:
 #   follow_adding_a_kernel.sh SOURCE_DIR WORK_DIR PREFIX CUDA_MODE [PYTHON]
 # PREFIX is where Sluice is installed; CUDA_MODE is its SLUICE_CUDA; PYTHONPATH
 # names its package for PYTHON. Fails unless each kernel is one file, those of
 # tests/consumers are the page's, and each runs where a hint requires it.
 set -euo pipefail
 source_dir=$1 work=$2 prefix=$3 cuda=$4 python=${5:-}
-guide=$source_dir/design/adding_a_kernel.md
+. "$(dirname "${BASH_SOURCE[0]}")/part.sh"
 rm -rf "$work" && mkdir -p "$work"
 
 # Each block with file=NAME becomes that file; the ```sh run=PART blocks are
@@ -16,7 +16,8 @@ awk -v work="$work" '
   /^```sh run=/ { sub(/.*run=/, ""); file = work "/" $0 ".sh"; next }
   /^```text says=/ { sub(/.*says=/, ""); file = work "/" $0 ".says"; next }
   /^```/ { file = ""; next }
-  file != "" { print >> file }' "$guide"
+  file != "" { print >> file }' \
+  <(part "$source_dir/docs/adding_a_kernel.md" "A kernel of your own")
 diff -r --exclude="*.sh" --exclude="*.py" --exclude="*.says" \
   "$source_dir/tests/consumers/add_kernel" "$work"
 
@@ -33,7 +34,7 @@ fi
 # Records of this walk stay in it.
 export SLUICE_RECORDS=$work/lab_records.jsonl
 
-# expect LOG TEXT...: every text stands in the log.
+# expect LOG TEXT...: every text is in the log.
 expect() {
   local log=$1 text
   shift
@@ -80,14 +81,14 @@ expect python.log 'mine' 'the kernels agree' \
   'relu_grad/mine .cpu PYTHON. +float32, float64 .* ok' \
   'your kernels win [0-9]+ of [1-9] signature'
 
-# What a kernel does not take.
+# An example that the kernel rejects.
 status=0
 sluice-lab verify build/libfast_relu.so --example 2 >refused.log || status=$?
 [ $status = 1 ]
 expect refused.log \
   'takes none of the examples: example 2, .*, it refuses: needs a multiple of 8'
 
-# One planted mistake in each language, and what verify says.
+# One planted mistake in each language, and the verdict of verify.
 expect_wrong() {
   local file=$1 text=$2 status=0
   sluice-lab verify "$file" >wrong.log 2>&1 || status=$?

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Does what design/adding_a_layer.md says, word for word, in an empty folder:
+# Follows docs/adding_a_layer.md word for word in an empty folder:
 #   follow_adding_a_layer.sh SOURCE_DIR WORK_DIR PYTHON
 # PYTHONPATH names the package. Fails unless the layer trains and its tests
 # pass.
 set -euo pipefail
 source_dir=$1 work=$2 python=$3
-guide=$source_dir/design/adding_a_layer.md
+guide=$source_dir/docs/adding_a_layer.md
 rm -rf "$work" && mkdir -p "$work"
 
 # Each block with file=NAME becomes that file; the ```sh run blocks are run.

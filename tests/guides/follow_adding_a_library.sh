@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Does what design/adding_a_library.md says, word for word, in a copy of the
-# tree without operators/eigen and its word:
+# Follows docs/adding_a_kernel.md word for word in a copy of the tree without
+# operators/eigen and its word:
 #   follow_adding_a_library.sh SOURCE_DIR WORK_DIR [CMAKE_OPTION...]
-# Fails unless that gives the files of the tree, the module builds, its kernels
-# pass the harness, and a missing module is no error.
+# Fails unless the result equals the tree, the module builds, its kernels pass
+# the harness, and a missing module is no error.
 set -euo pipefail
 source_dir=$1 work=$2
 shift 2
-guide=$source_dir/design/adding_a_library.md
+. "$(dirname "${BASH_SOURCE[0]}")/part.sh"
 tree=$work/tree
 rm -rf "$tree" && mkdir -p "$tree/operators/eigen"
 tar -C "$source_dir" --exclude=./build --exclude=./.git \
@@ -20,11 +20,12 @@ awk -v tree="$tree" '
   /^```[a-z]+ file=/ { sub(/^.*file=/, ""); file = tree "/" $0; next }
   /^```cmake word/ { file = tree "/word"; next }
   /^```/ { file = ""; next }
-  file != "" { print > file }' "$guide"
+  file != "" { print > file }' \
+  <(part "$source_dir/docs/adding_a_kernel.md" "A library in this tree")
 word=$(cat "$tree/word") && rm "$tree/word"
 sed -i "s/^set(library_modules/&\n  $word/" "$tree/operators/CMakeLists.txt"
 
-# Only the other kernels of the library are missing.
+# Only the library's other kernels may be missing.
 differs=$(cd "$tree" && { diff -rq --exclude=build --exclude=.git \
   "$source_dir" . || true; } | grep -v "^Only in $source_dir/operators/eigen:" ||
   true)
@@ -33,7 +34,7 @@ if [ -n "$differs" ]; then
   exit 1
 fi
 
-# Two levels below the source, as every preset: then ccache knows the objects.
+# Two levels below the source, like every preset, for ccache.
 build=$tree/build/guide
 cmake -S "$tree" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release \
   -DSLUICE_BUILD_BENCHMARKS=OFF -DSLUICE_BUILD_EXAMPLES=OFF \
@@ -43,7 +44,7 @@ cmake --build "$build" --target sluice_operators_test sluice-kernels
 test_program=$(find "$build" -name sluice_operators_test -type f)
 "$test_program" --gtest_filter="Ops/OpHarness.*/matmul" --gtest_brief=1
 
-# Without the module the others remain.
+# Without the module the other kernels remain.
 rm "$(find "$build/lib" -name libsluice_eigen.so)"
 "$build/tools/sluice-kernels" matmul >"$work/kernels.log"
 if grep -q EIGEN "$work/kernels.log"; then

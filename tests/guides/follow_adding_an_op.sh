@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Does what design/adding_an_op.md says, word for word, in a copy of the tree:
+# Follows docs/adding_an_op.md word for word in a copy of the tree:
 #   follow_adding_an_op.sh SOURCE_DIR WORK_DIR PYTHON [CMAKE_OPTION...]
 # Fails unless the operator and the row of a table build, pass their tests and
 # the harness, and touched two sources, one test and one table. So do the rows
@@ -9,9 +9,11 @@ set -euo pipefail
 source_dir=$1 work=$2 python=$3
 shift 3
 rows=$source_dir/tests/guides/rows
-guide=$source_dir/design/adding_an_op.md
+. "$(dirname "${BASH_SOURCE[0]}")/part.sh"
 tree=$work/tree
 rm -rf "$tree" && mkdir -p "$tree"
+guide=$work/guide.md
+part "$source_dir/docs/adding_an_op.md" "In this tree" >"$guide"
 tar -C "$source_dir" --exclude=./build --exclude=./.git -cf - . |
   tar -C "$tree" -xf -
 
@@ -21,7 +23,7 @@ awk -v tree="$tree" '
   /^```/ { file = ""; next }
   file != "" { print > file }' "$guide"
 
-# add_row FILE TABLE: puts the row in front of the table's list of rows, and its
+# add_row FILE TABLE: inserts the row before the table's list of rows, and its
 # name at the end of the list.
 add_row() {
   local row list='^using \(Binary[A-Za-z]*\|[A-Za-z]*Table\) ='
@@ -54,7 +56,7 @@ done
 [ ${#names[@]} -eq 3 ]
 cp "$rows/new_rows_test.cc" "$tree/tests/operators/unary/"
 
-# Two levels below the source, as every preset: then ccache knows the objects.
+# Two levels below the source, like every preset, for ccache.
 cmake -S "$tree" -B "$tree/build/guide" -G Ninja -DCMAKE_BUILD_TYPE=Release \
   -DSLUICE_BUILD_BENCHMARKS=OFF -DSLUICE_BUILD_EXAMPLES=OFF "$@" \
   ${python:+-DSLUICE_BUILD_PYTHON=ON "-DPython_EXECUTABLE=$python"} >/dev/null
@@ -69,7 +71,7 @@ test_program=$(find "$tree/build/guide" -name sluice_operators_test -type f)
 filter="*Wrap*:*wrap*:*/$name*:Unary*:OpCases.*:NewRows.*"
 for one in "${names[@]}"; do filter+=":*/$one*"; done
 "$test_program" --gtest_filter="$filter" | tee "$work/tests.log"
-# At least the two tests of the guide and the harness's own, and these for the
+# At least the two tests of the guide and the harness's own, and those of the
 # row and its gradient.
 passed=$(grep -c '^\[       OK \].*[Ww]rap' "$work/tests.log")
 [ "$passed" -ge 5 ]

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Does what design/adding_an_op_elsewhere.md says, word for word, in an empty
-# folder:
+# Follows docs/adding_an_op.md word for word in an empty folder:
 #   follow_adding_an_op_elsewhere.sh SOURCE_DIR WORK_DIR PREFIX [PYTHON]
 # PREFIX is where Sluice is installed; PYTHONPATH names its package for PYTHON.
 # Fails unless the files of tests/consumers/add_op are the page's and the op
 # computes what the page says.
 set -euo pipefail
 source_dir=$1 work=$2 prefix=$3 python=${4:-}
+. "$(dirname "${BASH_SOURCE[0]}")/part.sh"
 rm -rf "$work" && mkdir -p "$work"
 
 # Each block with file=NAME becomes that file; ```sh run=walk is run.
@@ -14,14 +14,15 @@ awk -v work="$work" '
   /^```[a-z]* file=/ { sub(/.*file=/, ""); file = work "/" $0; next }
   /^```sh run=/ { sub(/.*run=/, ""); file = work "/" $0 ".sh"; next }
   /^```/ { file = ""; next }
-  file != "" { print >> file }' "$source_dir/design/adding_an_op_elsewhere.md"
+  file != "" { print >> file }' \
+  <(part "$source_dir/docs/adding_an_op.md" "In a project of your own")
 diff -r --exclude="*.sh" --exclude="*.py" --exclude="*.cu" \
   "$source_dir/tests/consumers/add_op" "$work"
 
 cd "$work"
 export CMAKE_PREFIX_PATH=$prefix CMAKE_GENERATOR=${CMAKE_GENERATOR:-Ninja}
 export SLUICE_RECORDS=off
-# The page shows no kernel for CUDA; the program of a Sluice with CUDA asks for it.
+# The page shows no CUDA kernel, but the program uses it if there is CUDA.
 cp "$source_dir"/tests/consumers/add_op/*.cu .
 bash -euxo pipefail walk.sh
 if [ -n "$python" ]; then

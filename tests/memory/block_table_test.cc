@@ -29,7 +29,7 @@ TEST(BlockTableTest, FindsExactlyTheStartOfABlock) {
   EXPECT_EQ(table.Find(Address(8)), nullptr);
 }
 
-// Against std::map, with erasures in the middle of full stretches.
+// Compares with std::map, with erasures in the middle of full ranges.
 TEST(BlockTableTest, BehavesLikeAMap) {
   BlockTable table;
   std::vector<Block> blocks(500);

@@ -9,8 +9,8 @@
 
 namespace sluice::testing {
 
-// A kind of two fake devices that the device manager knows, made once. Its
-// memory is not the host's.
+// A kind with two fake devices that the device manager knows, created once. Its
+// memory is not host memory.
 class FakeKind {
  public:
   explicit FakeKind(std::string_view name)

@@ -32,7 +32,7 @@ TEST(MemoryTest, UsedFollowsAllocAndFreeOfEveryFormOfPlace) {
 }
 
 TEST(MemoryTest, APlaceWithoutADeviceIsANamedError) {
-  // As in a build without CUDA: nothing offers the kind.
+  // As in a build without CUDA: no module provides the kind.
   auto& manager = platform::DeviceManager::Instance();
   manager.SetKindLoader([](platform::PlaceKind) {});
   ExpectError(ErrorCode::kUnimplemented, "device.no_cuda",

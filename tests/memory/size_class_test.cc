@@ -5,7 +5,7 @@
 namespace sluice::memory {
 namespace {
 
-// Every size around every step, up to 8 MiB, and some beyond.
+// Visits every size around every step, up to 8 MiB, and some beyond.
 template <typename Visitor>
 void ForManySizes(Visitor visitor) {
   for (size_t bytes = 1; bytes <= 5000; ++bytes)

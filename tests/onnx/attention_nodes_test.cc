@@ -7,8 +7,8 @@
 #include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
-// What Attention computes is compared with ONNX's reference in
-// tests/python/test_onnx.py.
+// tests/python/test_onnx.py compares the results of Attention with ONNX's
+// reference.
 namespace sluice::testing {
 namespace {
 

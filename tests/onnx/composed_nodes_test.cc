@@ -4,14 +4,14 @@
 #include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
-// What these nodes refuse. What they compute is compared with ONNX's reference
-// in tests/python/test_onnx_composed.py.
+// Errors of these nodes. tests/python/test_onnx_composed.py compares their
+// results with ONNX's reference.
 namespace sluice::testing {
 namespace {
 
 using platform::ErrorCode;
 
-// A node of inputs a, b and c of these dims.
+// Expects an error for a node with inputs a, b and c of these dims.
 template <typename Change>
 void Refuses(const char* id,
              const char* part,
@@ -61,7 +61,7 @@ TEST(OnnxComposed, DTypesThatOnnxHasNotAreRefused) {
               {"node_4", "input 0 is of int64"}, [&] { integers.Load(); });
 }
 
-// Which rows numbers belong to is not guessed.
+// The rows that numbers belong to are not guessed.
 TEST(OnnxComposed, ZeroPointsOfRowsNeedTheRankOfTheMatrix) {
   ModelBuilder builder(20);
   for (const char* name : {"a", "b", "a_zero"}) {

@@ -1,4 +1,4 @@
-// Functions that a model brings with it.
+// Functions that are part of a model.
 #include "tests/onnx/model_builder.h"
 #include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
@@ -98,7 +98,7 @@ TEST(OnnxFunctions, StandInThePlaceOfTheirCalls) {
 TEST(OnnxFunctions, CallOneAnotherAlsoInSubgraphs) {
   ModelBuilder builder = OneInput();
   Twice(builder);
-  // choose(c, a) = if c then twice(a, a) else a, by names of its own.
+  // choose(c, a) = if c then twice(a, a) else a, with its own names.
   FunctionProto& choose = Function(builder, "choose", {"c", "a"}, {"y"});
   NodeProto& branch = Node(choose, "If", {"c"}, {"y"});
   for (const char* which : {"then_branch", "else_branch"}) {
@@ -164,7 +164,7 @@ TEST(OnnxFunctions, MayLeaveOutInputsAndOutputsAndHandInputsOn) {
   Node(clip, "Neg", {"y"}, {"unread"});
   builder.Floats("one", {}, {1});
   Call(builder, "clip", {"x", "", "one"}, {"same", "clipped", "again"});
-  // Nobody reads the input that is left out and given back.
+  // No node reads the omitted input, which is also an output.
   FunctionProto& both = Function(builder, "both", {"a", "rest"}, {"rest", "y"});
   Node(both, "Neg", {"a"}, {"y"});
   Call(builder, "both", {"x"}, {"nothing", "negative"});
@@ -198,7 +198,7 @@ TEST(OnnxFunctions, HandInputsOnWhateverIdentityIs) {
   Node(identity, "Neg", {"a"}, {"y"});
   Function(builder, "pass", {"a"}, {"a"});
   Call(builder, "pass", {"x"}, {"out"});
-  // A value that is called as the one that is handed on might be.
+  // A value whose name could be that of the added Identity.
   Node(Function(builder, "odd", {"a"}, {"a", "\n0"}), "Neg", {"a"}, {"\n0"});
   Call(builder, "odd", {"x"}, {"same", "negative"});
   for (const char* name : {"out", "same", "negative"})
@@ -258,7 +258,7 @@ TEST(OnnxFunctions, NodesOfTheirsThatAreUnknownAreListed) {
 TEST(OnnxFunctions, ThatTheModelDoesNotHaveAreSuggested) {
   ModelBuilder builder = OneInput();
   Twice(builder);
-  // In both branches, whose nodes are all listed.
+  // Errors in both branches are all listed.
   builder.Floats("zero", {}, {0});
   builder.Node("ReduceMax", {"x"}, {"most"});
   SetInt(*builder.graph().mutable_node(0), "keepdims", 0);
@@ -332,7 +332,7 @@ TEST(OnnxFunctions, BadOnesAreRefused) {
 }
 
 TEST(OnnxFunctions, ThatGrowWithoutEndAreRefused) {
-  // Each calls the one before twice: 2^40 nodes.
+  // Each function calls the previous one twice: 2^40 nodes.
   ModelBuilder builder = OneInput();
   Twice(builder);
   std::string last = "twice";
@@ -350,14 +350,14 @@ TEST(OnnxFunctions, ThatGrowWithoutEndAreRefused) {
               [&] { builder.Load(); });
 }
 
-// Small files that grow by what calls hand to functions.
+// Small files that grow by arguments of calls.
 TEST(OnnxFunctions, ThatGrowByAttributesAndNamesAreRefused) {
   const auto expect_refused = [](const ModelBuilder& builder) {
     ExpectError(ErrorCode::kResourceExhausted, "onnx.import_memory",
                 {"functions, in the place of their calls", "memory_bytes"},
                 [&] { builder.Load(); });
   };
-  // 2,000 times a tensor of 1 MB.
+  // A tensor of 1 MB, 2,000 times.
   ModelBuilder tensors = OneInput();
   FunctionProto& many = Function(tensors, "many", {"a"}, {"y"});
   many.add_attribute("value");
@@ -375,7 +375,7 @@ TEST(OnnxFunctions, ThatGrowByAttributesAndNamesAreRefused) {
   value.mutable_t()->set_raw_data(std::string(size_t{1} << 20, '\0'));
   tensors.Output("out");
   expect_refused(tensors);
-  // 20,000 times a name of 100,000 letters: of the call, and of its input.
+  // A name of 100,000 letters, 20,000 times: of the call, and of its input.
   for (const bool input : {false, true}) {
     ModelBuilder names = OneInput();
     const std::string name(100'000, 'n');
@@ -389,7 +389,7 @@ TEST(OnnxFunctions, ThatGrowByAttributesAndNamesAreRefused) {
     names.Output("out");
     expect_refused(names);
   }
-  // Each level hands a graph with the one before in it, 16 times.
+  // Each level passes a graph that contains the previous one 16 times.
   ModelBuilder graphs = OneInput();
   FunctionProto& first = Function(graphs, "f0", {"c"}, {"y"});
   first.add_attribute("g");

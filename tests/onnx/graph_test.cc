@@ -132,7 +132,7 @@ TEST(OnnxGraph, ValuesThatAreMadeTwiceOrNeverAreRefused) {
           [](auto& builder) { builder.Floats("", {1}, {1}); });
 }
 
-// An If without a name, whose branches have a node that `change` changes.
+// An unnamed If whose branches have a node that `change` changes.
 void RefusedInABranch(ErrorCode code,
                       const char* id,
                       std::initializer_list<std::string_view> fragments,
@@ -230,7 +230,7 @@ TEST(OnnxGraph, SparseInitialisersAreMadeDense) {
   EXPECT_EQ(results[2], std::vector<float>({0, 20}));
 }
 
-// As a dense one is, it is a parameter and no input that is fed.
+// Like a dense one, it is a parameter and not a feed.
 TEST(OnnxGraph, SparseInitialisersMayBeInputs) {
   ModelBuilder builder;
   builder.Input("w", {2});
@@ -245,7 +245,7 @@ TEST(OnnxGraph, SparseInitialisersMayBeInputs) {
   EXPECT_EQ(builder.Run({{1, 2}})[0], std::vector<float>({1, 22}));
 }
 
-// A body's input has the value that it is given.
+// A body's input has the value that is passed to it.
 TEST(OnnxGraph, SparseInitialisersOfABodyAreNotItsInputs) {
   ModelBuilder builder(16);
   builder.Input("x", {2});

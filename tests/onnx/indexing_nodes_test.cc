@@ -6,7 +6,7 @@
 #include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
-// Nodes that pick and change elements by indices, and what is made of them.
+// Nodes that select and change elements by indices, and their ops.
 namespace sluice::testing {
 namespace {
 
@@ -197,7 +197,7 @@ TEST(OnnxLoss, LeavesOutAClass) {
   EXPECT_EQ(LossOf("mean", false, true), (Floats{3}));
   EXPECT_EQ(LossOf("sum", true, true), (Floats{6}));
   EXPECT_EQ(LossOf("mean", true, true), (Floats{3}));
-  // Whatever its row has.
+  // The result for any values in its row.
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   EXPECT_EQ(LossOf("mean", true, true, "NegativeLogLikelihoodLoss",
                    {-1, -2, -3, -kInfinity, 0, 0}),
@@ -243,7 +243,7 @@ TEST(OnnxLoss, RefusesWhatDoesNotFit) {
   refuse({2}, "sum", "onnx.loss_shapes", "[2]");
 }
 
-// A square of 4 pixels is 4 channels, and the reverse.
+// A square of 4 pixels becomes 4 channels, and vice versa.
 TEST(OnnxImages, BlocksMoveBetweenSpaceAndDepth) {
   for (const int64_t height : {2, -1}) {
     for (const int64_t width : {4, -1}) {
@@ -257,7 +257,7 @@ TEST(OnnxImages, BlocksMoveBetweenSpaceAndDepth) {
       builder.Output("deep");
       builder.Output("y");
       builder.Output("z");
-      // Only one size of a feed may be left open here.
+      // Only one size of a feed may be unknown here.
       auto* shape = builder.graph()
                         .mutable_input(0)
                         ->mutable_type()

@@ -1,4 +1,4 @@
-// What small files must not cost: memory and time by sizes that they declare.
+// Costs that small files must not cause: memory and time for declared sizes.
 #include <filesystem>
 #include <thread>
 
@@ -61,7 +61,7 @@ TEST(OnnxLimits, SequencesHaveNotAPartForEachDeclaredElement) {
   ExpectTooMuchMemory(Splitting(true), {"its parts", "node parts"});
 }
 
-// They are copied, not computed by an op each.
+// Parts are copied, not computed by one op each.
 TEST(OnnxLimits, PartsOfAConstantTakeNoOperations) {
   onnx::OnnxOptions options;
   options.limits.folded_operations = 4 * onnx::kFoldOperations;
@@ -122,7 +122,7 @@ TEST(OnnxLimits, SequencesThatGrowTakeMemoryInProportion) {
     const ResourceLimit limit(RLIMIT_AS, AddressSpace() + (rlim_t{1} << 29));
     EXPECT_EQ(builder.Load().program.FindVar("y").dims, framework::DDim{});
   }
-  // Each is read twice, so that all of them stay.
+  // Each is read twice, so that all are kept.
   for (int i = 0; i < count; ++i) {
     builder.Node("SequenceLength", {"list" + std::to_string(i)},
                  {"length" + std::to_string(i)});
@@ -200,7 +200,7 @@ TEST(OnnxLimits, DiagonalsAreThoseOfTheLastDimsAndOfOthers) {
   EXPECT_EQ(diagonal("bii->b", {2, 0, 0}), (Floats{0, 0}));
 }
 
-// They are made when the model runs, if it does.
+// They are computed when the model runs, if it does.
 TEST(OnnxLimits, LargeConstantsAreNotComputedWhileImporting) {
   ModelBuilder fill;
   fill.Ints("shape", {kHuge});
@@ -256,7 +256,7 @@ TEST(OnnxLimits, ConstantsThatTakeManyOperationsAreComputedLater) {
             (std::vector<std::string>{"matmul", "elementwise_add"}));
 }
 
-// Also where nearly all that an op does is to write its output.
+// Even if almost all work of an op is writing its output.
 TEST(OnnxLimits, ElementsThatAreMadeOfNothingAreOperations) {
   struct Case {
     const char* type;
@@ -362,7 +362,7 @@ TEST(OnnxLimits, NumbersOfWindowsDoNotOverflow) {
   }
 }
 
-// f0 has `depth` branches in one another, f1 as many around a call of f0, and
+// f0 has `depth` nested branches, f1 the same number around a call of f0, and
 // so on.
 ModelBuilder NestedFunctions(int functions, int depth) {
   ModelBuilder builder;
@@ -443,7 +443,7 @@ TEST(OnnxLimits, GraphsOfFunctionsAreCountedBeforeTheyAreInPlace) {
   EXPECT_EQ(NestedFunctions(5, 3).Load().outputs.size(), 1u);
 }
 
-// Messages without content take two bytes of a file and hundreds of memory.
+// Empty messages take two bytes in a file and hundreds in memory.
 TEST(OnnxLimits, FunctionsAreCountedByTheMemoryThatTheyTake) {
   ModelBuilder builder;
   builder.Input("x", {1});

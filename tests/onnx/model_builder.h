@@ -10,15 +10,15 @@
 
 namespace sluice::testing {
 
-// Small models, written with the messages themselves; every part of `model` may
-// be changed before it is loaded.
+// Small models, built from the messages themselves; every part of `model` may
+// be changed before loading.
 class ModelBuilder {
  public:
   explicit ModelBuilder(int64_t opset = 13);
 
   ::onnx::GraphProto& graph() { return *model.mutable_graph(); }
 
-  // A float32 value; -1 for a size that is unknown and called "batch".
+  // A float32 value; -1 is an unknown size named "batch".
   void Input(const std::string& name, std::initializer_list<int64_t> dims);
   void Output(const std::string& name);
   ::onnx::TensorProto& Floats(const std::string& name,
@@ -35,8 +35,8 @@ class ModelBuilder {
   onnx::OnnxModel Load(const onnx::OnnxOptions& options = {}) const {
     return onnx::ParseOnnx(Bytes(), options);
   }
-  // Loads it and runs it on values for its inputs, in their order. A size that
-  // is unknown is what is left of the values.
+  // Loads the model and runs it on values for its inputs, in order. An unknown
+  // size is computed from the number of values.
   std::vector<std::vector<float>> Run(
       const std::vector<std::vector<float>>& feeds) const;
 

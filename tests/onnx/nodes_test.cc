@@ -170,7 +170,7 @@ TEST(OnnxNodes, TransposedConvolutionsAreChecked) {
           with_filter([](auto& node) {
             SetInts(node, "output_shape", {int64_t{1} << 40, 9});
           }));
-  // Two rows more than windows reach, with a stride of 1.
+  // Two rows more than the windows cover, with a stride of 1.
   Refused(ErrorCode::kUnimplemented, "onnx.unsupported", "ConvTranspose",
           with_filter([](auto& node) {
             SetInts(node, "output_shape", {7, 5});
@@ -181,8 +181,7 @@ TEST(OnnxNodes, TransposedConvolutionsAreChecked) {
           }));
 }
 
-// Of the padding that is to be shared out the larger part comes last only for
-// SAME_UPPER.
+// The larger half of the padding is at the end only for SAME_UPPER.
 TEST(OnnxNodes, TransposedConvolutionsArePaddedToTheirSize) {
   const auto run = [](auto change) {
     ModelBuilder builder;
@@ -343,7 +342,7 @@ TEST(OnnxNodes, SlicesAreChecked) {
   EXPECT_EQ(builder.Run({{1, 2, 3, 4}})[0], std::vector<float>({3, 4}));
 }
 
-// The paddings of a pooling come in another order, and are not symmetric.
+// The paddings of a pooling are in another order, and asymmetric.
 TEST(OnnxNodes, PaddingsAreThoseOfTheirSides) {
   ModelBuilder builder;
   builder.Input("x", {1, 1, 2, 2});
@@ -358,7 +357,7 @@ TEST(OnnxNodes, PaddingsAreThoseOfTheirSides) {
             std::vector<float>({0.25F, 0.75F, 1, 2.5F}));
 }
 
-// The second windows begin at 2 and reach past the end.
+// The second windows begin at 2 and extend past the end.
 TEST(OnnxNodes, AveragesDoNotCountWhatIsPastThePadding) {
   ModelBuilder builder;
   builder.Input("x", {1, 1, 4, 4});
@@ -391,7 +390,7 @@ TEST(OnnxNodes, LrnDividesByTheChannelsAround) {
   ModelBuilder builder;
   builder.Input("x", {1, 3, 1, 2});
   auto& node = builder.Node("LRN", {"x"}, {"y"});
-  SetInt(node, "size", 2);  // the channel and the one behind it
+  SetInt(node, "size", 2);  // each channel and the next one
   SetFloat(node, "alpha", 2);
   SetFloat(node, "beta", 0.5F);
   builder.Output("y");

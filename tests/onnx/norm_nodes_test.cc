@@ -4,8 +4,8 @@
 #include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
-// Nodes that normalise; what ONNX's own reference computes, too, is in
-// tests/python/test_onnx.py.
+// Nodes that normalise. tests/python/test_onnx.py has those that ONNX's own
+// reference also computes.
 namespace sluice::testing {
 namespace {
 
@@ -89,7 +89,7 @@ TEST(OnnxNorms, WhatIsKnownTooLateIsRefused) {
               {"the channels of its input"}, [&] { group.Load(); });
 }
 
-// Of each group up to opset 20, of each channel from then on.
+// Scales are for each group up to opset 20, and for each channel from then on.
 TEST(OnnxNorms, GroupNormalizationHasScalesOfGroupsOrOfChannels) {
   for (const int64_t opset : {18, 21}) {
     ModelBuilder builder(opset);
@@ -120,7 +120,7 @@ TEST(OnnxNorms, GroupsAreChecked) {
     auto& node = builder.Node("GroupNormalization", {"x", "scale", "scale"},
                               {"y"}, "node_5");
     SetInt(node, "num_groups", groups);
-    // Each has scales of the right number for its opset.
+    // Each has the right number of scales for its opset.
     builder.model.mutable_opset_import(0)->set_version(groups == 0 ? 18 : 21);
     builder.Output("y");
     ExpectError(ErrorCode::kInvalidArgument, id, {"node_5", "groups"},

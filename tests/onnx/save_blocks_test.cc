@@ -54,7 +54,7 @@ class SaveBlocksTest : public ::testing::Test {
     return model;
   }
 
-  // Whether the model gives what the program gives.
+  // Expects the model and the program to compute the same.
   void ExpectSame(const Names& outputs, const std::vector<Feeds>& all_feeds) {
     const auto model = onnx::ParseOnnx(
         onnx::SerializeOnnx(program_, scope_, {.outputs = outputs}));
@@ -130,7 +130,7 @@ TEST_F(SaveBlocksTest, AnIfHasAGraphForEachBlock) {
   const GraphProto& then_graph = node.attribute(0).g();
   EXPECT_EQ(then_graph.name(), "block_1");
   EXPECT_EQ(then_graph.input_size(), 0);
-  // A variable of the program has another name as an output of the graph.
+  // A variable of the program has another name as a graph output.
   ASSERT_EQ(then_graph.node_size(), 2);
   EXPECT_EQ(then_graph.node(0).op_type(), "Mul");
   EXPECT_EQ(then_graph.node(1).op_type(), "Identity");

@@ -85,7 +85,7 @@ class SaveOnnxTest : public ::testing::Test {
     EXPECT_FALSE(std::filesystem::exists(path + ".data"));
   }
 
-  // Whether model and program give the same bits.
+  // Expects model and program to compute the same bits.
   void ExpectSame(const OnnxModel& model,
                   const Program& program,
                   const Feeds& feeds) {
@@ -153,7 +153,7 @@ TEST_F(SaveOnnxTest, NodesAreNamedAfterWhatTheyMakeAndSayWhereTheyCameFrom) {
   EXPECT_EQ(graph.value_info(0).name(), "h");
 }
 
-// Names were once tried one after the other: this took a minute.
+// Names were once tried one by one, which took a minute here.
 TEST_F(SaveOnnxTest, ManyConstantsTakeTimeInProportion) {
   OnnxSaveOptions options;
   for (int64_t i = 0; i < 20000; ++i) {
@@ -175,7 +175,7 @@ TEST_F(SaveOnnxTest, TheDigitsExampleGivesTheSame) {
       SerializeOnnx(digits, scope_,
                     {.outputs = {vars.predicted.name(), vars.accuracy.name(),
                                  vars.distance.name()}}));
-  // Two inputs need not have the same number of images.
+  // Two inputs may have different numbers of images.
   EXPECT_EQ(model.inputs[0].shape[0].symbol, "images_0");
   EXPECT_EQ(model.inputs[1].shape[0].symbol, "known_0");
   ExpectSame(model, digits, feeds);
@@ -249,7 +249,7 @@ class SaveOnnxAgainTest : public SaveOnnxTest {
     SaveOnnx(program_, scope_, path_, options);
   }
 
-  // The number of the model that is there, of which all parts must be.
+  // The number of the saved model, whose parts must all belong together.
   int Number() const {
     const OnnxModel model = onnx::LoadOnnx(path_);
     const int number = std::stoi(model.metadata.description);
@@ -275,7 +275,7 @@ class SaveOnnxAgainTest : public SaveOnnxTest {
 TEST_F(SaveOnnxAgainTest, AModelWhoseNewFileCannotBeWrittenKeepsItsData) {
   Save(1);
   ExpectError(ErrorCode::kResourceExhausted, "file.write", {"net.onnx"}, [&] {
-    // Enough for the data, and not for the model.
+    // Large enough for the data, but not for the model.
     const ResourceLimit limit(RLIMIT_FSIZE, 1 << 18);
     Save(2, std::string(1 << 19, ' '));
   });
@@ -358,13 +358,13 @@ TEST_F(SaveOnnxAgainTest, SaversThatAreKilledLeaveAWholeModel) {
     ASSERT_TRUE(WIFSIGNALED(status)) << "the child could not save";
     const int number = Number();
     ASSERT_GE(number, last);
-    // On a busy machine children need longer to get anywhere.
+    // On a busy machine children need more time to save.
     if (number == last) longest = std::min(longest * 2, 500'000U);
     saved += number - last;
     last = number;
   }
   EXPECT_GT(saved, 0) << "every child was killed before it had saved";
-  // The next saver clears up.
+  // The next saver removes unfinished files.
   Save(last + 1);
   EXPECT_EQ(Files(), 2u);
 }
@@ -425,7 +425,7 @@ TEST_F(SaveOnnxTest, ParametersHaveTheShapeOfTheProgram) {
                 {"w is float32 [2, 3]", "[3, 2] in the scope"});
 }
 
-// The dims of a row, where the model has no shape of them.
+// The dims of a row, if their shape is unknown in the model.
 TEST_F(SaveOnnxTest, RowsOfAnUnknownRankAreMeasuredByTheModel) {
   program_.Data("any", DType::kFloat32, DDim::UnknownRank());
   program_.AppendOp("layer_norm", {{"X", {"any"}}},

@@ -103,7 +103,7 @@ TEST(OnnxScale, OpsOfConstantsAreComputed) {
   const onnx::OnnxModel model = builder.Load();
   EXPECT_FALSE(Has(model, "transpose"));
   EXPECT_FALSE(Has(model, "reduce_max"));
-  // What only they read is no parameter.
+  // A value that only they read is not a parameter.
   for (const auto& [name, value] : model.parameters) {
     EXPECT_NE(name, "w");
   }

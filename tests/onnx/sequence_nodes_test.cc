@@ -16,7 +16,7 @@ using sluice::testing::ModelBuilder;
 using sluice::testing::SetInt;
 using Floats = std::vector<std::vector<float>>;
 
-// [a, b, c] of shape [2], and what a test adds.
+// The sequence [a, b, c] of tensors [2], and a test's additions.
 ModelBuilder Three() {
   ModelBuilder builder;
   for (const char* name : {"a", "b", "c"}) {
@@ -55,7 +55,7 @@ TEST(OnnxSequences, InsertAndEraseChangeACopy) {
   auto& concat = builder.Node("ConcatFromSequence", {"last"}, {"y"});
   SetInt(concat, "axis", 0);
   EXPECT_EQ(RunThree(builder), (Floats{{5, 6, 3, 4, 1, 2, 3, 4}}));
-  // The first one is as it was.
+  // The first one must not change.
   auto& length = builder.Node("SequenceLength", {"list"}, {"z"});
   static_cast<void>(length);
   builder.Output("z");
@@ -72,7 +72,7 @@ TEST(OnnxSequences, ConcatAlongANewDim) {
   }
 }
 
-// What is left of a split is smaller.
+// The last part of a split is smaller.
 TEST(OnnxSequences, SplitsByASizeBySizesAndByOne) {
   for (const int64_t position : {0, 1}) {
     ModelBuilder builder;
@@ -106,7 +106,7 @@ TEST(OnnxSequences, SplitsByASizeBySizesAndByOne) {
   EXPECT_EQ(ones.Load().program.FindVar("y").dims, framework::DDim{3});
 }
 
-// Whether the input is a constant or not, and so the sizes.
+// Whether the input and the sizes are constants.
 TEST(OnnxSequences, PartsAreThoseOfTheirAxis) {
   struct Case {
     int64_t axis;

@@ -7,7 +7,7 @@ namespace {
 
 using platform::ErrorCode;
 
-// An STFT of a signal of 8 elements.
+// Expects an error for an STFT of a signal of 8 elements.
 void ExpectRefused(const char* id,
                    int64_t step,
                    int64_t length,

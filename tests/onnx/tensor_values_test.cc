@@ -12,7 +12,7 @@ namespace {
 using onnx::OnnxOptions;
 using platform::ErrorCode;
 
-// y = x + w; `change` is made to w, which is [2] = {1, 2}.
+// y = x + w; `change` is applied to w, which is [2] = {1, 2}.
 template <typename Change>
 ModelBuilder Adding(Change change) {
   ModelBuilder builder;
@@ -80,7 +80,7 @@ TEST(OnnxTensor, OfADTypeThatSluiceLacksIsRefused) {
 
 class ExternalData : public ::testing::Test {
  protected:
-  // Says that w is in `location`.
+  // Places w in `location`.
   static auto At(const std::string& location,
                  const std::string& offset = "",
                  const std::string& length = "") {
@@ -143,7 +143,7 @@ TEST_F(ExternalData, BehindALinkThatLeavesTheFolderIsRefused) {
   std::filesystem::create_directory_symlink("..", folder_.File("models/up"));
   Refused(ErrorCode::kInvalidArgument, "onnx.external_outside",
           At("up/secret.bin"), options_);
-  // A folder whose name begins with that of the model's is another one.
+  // Another folder, whose name begins with that of the model's.
   std::filesystem::create_directory(folder_.File("models2"));
   folder_.Write("models2/w.bin", Numbers());
   std::filesystem::create_symlink("../models2/w.bin",
@@ -156,7 +156,7 @@ TEST_F(ExternalData, BehindLinksThatStayInTheFolderIsRead) {
   std::filesystem::create_symlink("weights/w.bin",
                                   folder_.File("models/link.bin"));
   EXPECT_NO_THROW(Adding(At("link.bin")).Load(options_));
-  // As caches of downloaded models have it: the folder itself is a link.
+  // Like a cache of downloaded models: the folder itself is a link.
   std::filesystem::create_directory_symlink("models", folder_.File("cache"));
   EXPECT_NO_THROW(
       Adding(At("weights/w.bin")).Load({.folder = folder_.File("cache")}));

@@ -54,7 +54,7 @@ TEST(LibraryCall, ManyThreadsMayCallAtOnce) {
   EXPECT_EQ(wrong, 0);
 }
 
-// In a process of its own, as a call that is not refused waits for itself.
+// In a separate process, because a call that is not refused would deadlock.
 TEST(LibraryCall, IsRefusedInsideOfParallelRegions) {
   if (!sluice::testing::CanStartItself()) {
     GTEST_SKIP() << "death tests need another process";
@@ -90,7 +90,7 @@ TEST(LibraryCall, IsRefusedInAForkedChild) {
   EXPECT_EQ(WEXITSTATUS(status), 7);
 }
 
-// Ends the process: 7 when the error is the expected one.
+// Ends the process, with status 7 if the error is the expected one.
 [[noreturn]] void CallWithoutRoomForThreads() {
   const rlimit none{1 << 20, 1 << 20};
   setrlimit(RLIMIT_AS, &none);

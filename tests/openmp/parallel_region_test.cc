@@ -1,4 +1,4 @@
-// The user's own OpenMP code around ParallelFor; built with OpenMP flags.
+// A user's own OpenMP code with ParallelFor; built with OpenMP flags.
 #include <atomic>
 
 #include <gtest/gtest.h>

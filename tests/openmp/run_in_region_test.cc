@@ -1,4 +1,4 @@
-// A run in the user's own parallel region.
+// A run inside a user's parallel region.
 #include "tests/bad_input/bad_input.h"
 #include <gtest/gtest.h>
 

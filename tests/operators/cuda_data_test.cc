@@ -1,4 +1,4 @@
-// Values that only a kernel on a CUDA device sees, and that it has to refuse.
+// Values that only a kernel on a CUDA device sees, and must reject.
 #include <cstring>
 #include <string>
 #include <utility>
@@ -41,7 +41,7 @@ TEST_F(CUDAData, GatherRefusesAnIndexOutsideOfX) {
           RunOp("gather", {{"X", x}, {"Index", index}}, {}, {.hint = kHint});
         });
   }
-  // The next run is none the worse for it.
+  // The next run is not affected.
   const Tensor index = Tensor::FromVector<int64_t>({2}, {2, 0});
   EXPECT_EQ(
       RunOp("gather", {{"X", x}, {"Index", index}}, {}, {.hint = kHint})["Out"]

@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A folder that looks like / to ReadCgroupLimits.
+// A folder that replaces / for ReadCgroupLimits.
 class CgroupTest : public testing::Test {
  protected:
   CgroupTest() {

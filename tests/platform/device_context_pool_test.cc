@@ -23,7 +23,7 @@ DeviceContextPool& Pool() {
   return DeviceContextPool::Instance();
 }
 
-// A device kind of the test's own.
+// A device kind of this test.
 class DeviceContextPoolTest : public ::testing::Test {
  protected:
   DeviceContextPoolTest() {

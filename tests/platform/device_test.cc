@@ -34,7 +34,7 @@ DeviceManager::Factory FakeFactory(PlaceKind kind) {
   };
 }
 
-// Takes the loader away again, whatever happens.
+// Removes the loader at the end.
 struct ScopedLoader {
   explicit ScopedLoader(DeviceManager::KindLoader loader) {
     Manager().SetKindLoader(std::move(loader));

@@ -29,7 +29,7 @@ TEST(DTypeTest, ANumberOfNoDTypeHasNoSize) {
   EXPECT_EQ(ToString(static_cast<DType>(77)), "unknown dtype");
 }
 
-// These numbers are in files.
+// Files contain these numbers.
 TEST(DTypeTest, NumbersNeverChange) {
   EXPECT_EQ(static_cast<int>(DType::kFloat32), 1);
   EXPECT_EQ(static_cast<int>(DType::kFloat64), 2);

@@ -20,7 +20,7 @@ double CpuSeconds() {
 }
 
 // Threads that spin for long after a loop hold the CPU of another process, or
-// of the caller: libgomp's own do so for 5 ms.
+// of the caller: libgomp's default is 5 ms.
 TEST(IdleThreads, SleepSoonAfterALoop) {
   if (std::getenv("GOMP_SPINCOUNT") != nullptr ||
       std::getenv("OMP_WAIT_POLICY") != nullptr) {
@@ -38,7 +38,7 @@ TEST(IdleThreads, SleepSoonAfterALoop) {
   EXPECT_LT(spent[4], 1e-3);
 }
 
-// What starts programs from here shall not inherit what libgomp was told.
+// Child processes must not inherit the settings for libgomp.
 TEST(IdleThreads, LeaveTheEnvironmentAsItWas) {
   const ThreadCountGuard threads(2);
   ParallelFor(2, 1, [](int64_t, int64_t) {});

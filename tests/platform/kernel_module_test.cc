@@ -9,7 +9,7 @@
 namespace sluice::platform {
 namespace {
 
-// A file that a module is looked for in, while it lives.
+// A module's file, which exists during its lifetime.
 class ModuleFile {
  public:
   ModuleFile(const std::string& name, const std::string& bytes)
@@ -24,7 +24,7 @@ class ModuleFile {
   std::string path_;
 };
 
-// LoadModule tells what `check` raises as a text.
+// LoadModule returns errors of `check` as a text.
 void ExpectReason(const char* check,
                   const std::string& module,
                   const std::string& reason) {

@@ -41,7 +41,7 @@ TEST(NumberFormatTest, EveryCodeIsWhatItsNumberBecomes) {
   }
 }
 
-// From the numbers between two codes, and from the middle to the even one.
+// Numbers between two codes, and the middle, which rounds to the even one.
 TEST(NumberFormatTest, NumbersBetweenTwoCodesGoToTheNearest) {
   for (const DType dtype : StoredDTypes()) {
     const NumberFormat& format = FormatOf(dtype);
@@ -130,7 +130,7 @@ TEST(NumberFormatTest, IntegersKeepTheirLowestBits) {
   EXPECT_EQ(EncodeNumber(DType::kUInt4, kInfinity), 0xF);
 }
 
-// The other bits of the byte say nothing.
+// The other bits of the byte are ignored.
 TEST(NumberFormatTest, OnlyTheLowestBitsAreRead) {
   EXPECT_EQ(StoredValues(DType::kInt4)[0xF9], -7);
   EXPECT_EQ(StoredValues(DType::kFloat4E2M1FN)[0x97], 6);

@@ -236,7 +236,7 @@ TEST(ParallelForTest, ManyCallersKeepTheNumberOfThreadsBounded) {
   while (finished < kCallers) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  // All callers are alive still, and with them the pools that they keep.
+  // All callers still exist, and so do their pools.
   const int idle = ThreadsOfProcess() - before - kCallers;
   stop = true;
   for (std::thread& caller : callers) {

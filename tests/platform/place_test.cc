@@ -101,7 +101,7 @@ TEST(PlaceKindTest, RefusesOddNames) {
   }
 }
 
-// In a process of its own: the numbers are never given back.
+// In a separate process, because numbers are never freed.
 TEST(PlaceKindDeathTest, RefusesMoreKindsThanThereAreNumbers) {
   const auto intern_too_many = [] {
     try {

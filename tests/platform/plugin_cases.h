@@ -13,9 +13,9 @@ namespace sluice::platform {
 using testing::ReadFile;
 using testing::TempFolder;
 
-// Loads the bad plug-in (see bad_plugins/plugin.cc) making that mistake, from a
-// copy of its own, so that the system takes it for another library. Asked for
-// again in the same process, a plug-in that works is the same one.
+// Loads the bad plug-in (see bad_plugins/plugin.cc) with that mistake, from a
+// copy, so that the system treats it as another library. A plug-in that works
+// is loaded only once in a process.
 inline const DevicePlugin& LoadBadPlugin(std::string_view name) {
   static const TempFolder folder;
   const std::string mistake(name);

@@ -30,7 +30,7 @@ class PluginDeviceTest : public ::testing::Test {
   }
 };
 
-// Memory of a device for the length of a scope.
+// Device memory with the lifetime of a scope.
 class Block {
  public:
   Block(Device& device, size_t bytes)

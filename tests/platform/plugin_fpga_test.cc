@@ -36,8 +36,8 @@ class FPGATest : public ::testing::Test {
     device_.Free(block_, kBytes);
   }
 
-  // The status of manhattan_distance of the 2 x 3 floats at the block's start
-  // to the 1 x 3 behind them, enqueued as op 5.
+  // The status of enqueueing manhattan_distance as op 5: of the 2 x 3 floats at
+  // the block's start to the 1 x 3 after them.
   SluiceStatus EnqueueKernel() {
     const SluiceKernelDef& kernel = *device_.table().kernels[0];
     const int64_t x_dims[] = {2, 3}, y_dims[] = {1, 3}, out_dims[] = {2, 1};
@@ -71,7 +71,7 @@ class FPGATest : public ::testing::Test {
   char* block_ = nullptr;
 };
 
-// True when `access` ends the process by a memory fault.
+// Returns whether `access` ends the process by a memory fault.
 template <typename Access>
 bool Faults(Access access) {
   const pid_t child = fork();
@@ -240,7 +240,7 @@ TEST_F(FPGATest, QueuesWithoutEventsAreIndependent) {
   context_.CopyFromHost(block_, sent.data(), 40);
   other.CopyToHost(got.data(), block_, 40);
   other.Wait();
-  EXPECT_TRUE(std::isnan(got[0]));  // nobody waited for the first queue
+  EXPECT_TRUE(std::isnan(got[0]));  // no wait for the first queue
   context_.Wait();
 }
 

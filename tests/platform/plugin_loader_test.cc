@@ -32,7 +32,7 @@ bool IsLoaded(const std::string& path) {
                      [&](const auto* plugin) { return plugin->path == path; });
 }
 
-// Takes the sink away again, whatever happens.
+// Removes the sink at the end.
 struct ScopedSink {
   explicit ScopedSink(PluginSink sink) { SetPluginSink(std::move(sink)); }
   ~ScopedSink() { SetPluginSink(nullptr); }
@@ -40,8 +40,8 @@ struct ScopedSink {
 
 class PluginLoaderTest : public ::testing::Test {
  protected:
-  // The plug-in that makes the mistake is refused so, leaves nothing behind,
-  // and one that makes none loads next.
+  // Expects the plug-in with the mistake to be refused without later effects,
+  // so that a correct one loads next.
   void ExpectRefused(const std::string& mistake,
                      ErrorCode code,
                      std::string_view check_id,

@@ -1,6 +1,6 @@
 import os
 
-# What the user has measured on this machine is not for tests.
+# Tests must not use the user's records of this machine.
 os.environ.setdefault("SLUICE_RECORDS", "off")
 
 import numpy as np
@@ -11,7 +11,7 @@ import sluice as sl
 
 @pytest.fixture(autouse=True)
 def fresh():
-    """Programs, names and a scope of its own for every test."""
+    """New programs, names and scope for every test."""
     with (
         sl.program_guard(sl.Program(), sl.Program()),
         sl.unique_name.guard(),

@@ -42,7 +42,7 @@ def lstm(x, hidden, cell, weights, bias, size, reverse=False):
 
 
 def doubled_until(x, limit):
-    """x, and then x beside itself, while its sum is less than `limit`."""
+    """x, repeatedly doubled by concatenation while its sum is below `limit`."""
 
     def goes_on(value):
         return layers.less_than(layers.reduce_sum(value), limit)

@@ -5,7 +5,7 @@
 set -euo pipefail
 source_dir=$1 work=$2 python=$3
 mkdir -p "$work/tree"
-# What is left of an earlier run saves compiling.
+# The build folder of an earlier run saves compile time.
 find "$work/tree" -mindepth 1 -maxdepth 1 ! -name build -exec rm -rf {} +
 tar -C "$source_dir" --exclude=./build --exclude=./.git -cf - . |
   tar -C "$work/tree" -xf -
@@ -18,7 +18,7 @@ install_and_train() {
   echo "== SLUICE_CUDA=$1 SLUICE_ONEDNN=$2"
   rm -rf "$work/venv"
   "$(readlink -f "$python")" -m venv "$work/venv"
-  # With the compiler and flags of the other builds ccache has the objects.
+  # With the compiler and flags of the other builds, ccache has the objects.
   SLUICE_CUDA=$1 SLUICE_ONEDNN=$2 SKBUILD_CMAKE_DEFINE=SLUICE_WERROR=ON \
     CXX=${CXX:-c++} \
     "$work/venv/bin/pip" install --quiet --disable-pip-version-check .

@@ -1,4 +1,4 @@
-"""Small models, and single nodes beside ONNX's own reference."""
+"""Builds small models, and compares single nodes with ONNX's own reference."""
 
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
@@ -17,8 +17,8 @@ def shape_of(name, value, known):
 
 
 def node(op, inputs, outputs, opset, known, **attributes):
-    """A model with one node; the sizes of its inputs are known or not, and
-    with None their ranks are not. An input that is None is omitted."""
+    """A model with one node. The sizes of its inputs are known, unknown, or
+    with None their ranks are unknown, too. An input that is None is omitted."""
     given = {name: value for name, value in inputs.items() if value is not None}
     values = [
         helper.make_tensor_value_info(
@@ -65,7 +65,7 @@ def small_model(nodes, inputs, outputs, constants=(), opset=18):
 
 
 def run(op, inputs, opset=18, outputs=("y",), known=True, **attributes):
-    """What a node gives; an output "" is omitted."""
+    """The outputs of a node; an output "" is omitted."""
     inputs = {
         f"x{i}": x if x is None else np.asarray(x) for i, x in enumerate(inputs)
     }

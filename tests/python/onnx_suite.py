@@ -3,12 +3,11 @@
   python tests/python/onnx_suite.py          prints how many pass
   python tests/python/onnx_suite.py --write  and rewrites LIST and VARIANT_LIST
 
-LIST has every test that does not pass, after the reason that Sluice gives.
-VARIANT_LIST has the same of the tests of nodes that pass, where the model says
-less of its inputs (Sizes, Ranks) or more (Constants), and where it is what
-Sluice saves of the model (Saved). Only errors are on it: a
-test that gives other values is never expected.
-test_onnx_suite.py compares both with what the installed package shows.
+LIST has every test that does not pass, after Sluice's reason. VARIANT_LIST has
+those of the passing node tests that fail if the model specifies less about its
+inputs (Sizes, Ranks) or more (Constants), and if Sluice saved the model
+(Saved). It contains only errors: wrong values are never expected.
+test_onnx_suite.py compares both with the installed package.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ VARIANT_HEAD = f"""\
 # - Saved: the model is saved and loaded again.
 # {COMMAND} writes this file; a test compares it.
 """
-# As runner.Runner calls them, without "Model".
+# The names of runner.Runner, without "Model".
 KINDS = ("Node", "Simple", "PyTorchConverted", "PyTorchOperator", "Real")
 VARIANTS = ("Sizes", "Ranks", "Constants", "OneRank", "OneConstant", "Saved")
 NEWEST_SAVED_OPSET = 28
@@ -54,19 +53,19 @@ Outcomes = dict[str, BaseException | None]
 
 
 def fed(graph: Any) -> list[Any]:
-    """The inputs of a graph that are no initialisers."""
+    """The inputs of a graph except initialisers."""
     constants = {tensor.name for tensor in graph.initializer}
     return [value for value in graph.input if value.name not in constants]
 
 
 def drop_sizes(value: Any) -> None:
-    """Make all sizes of an input symbols; its rank stays."""
+    """Replaces all sizes of an input by symbols; the rank is unchanged."""
     for axis, size in enumerate(value.type.tensor_type.shape.dim):
         size.dim_param = f"{value.name}_{axis}"
 
 
 def drop_rank(value: Any) -> None:
-    """Take the shape of an input away."""
+    """Removes the shape of an input."""
     if value.type.HasField("tensor_type"):
         value.type.tensor_type.ClearField("shape")
 
@@ -85,7 +84,7 @@ def suite() -> Any:
 
 @functools.cache
 def backend_of(variant: str, only: int | None) -> type:
-    """A backend that loads models as they are (""), or changed.
+    """A backend that loads models unchanged (""), or changed.
 
     Args:
         variant: one of VARIANTS.
@@ -111,7 +110,7 @@ def backend_of(variant: str, only: int | None) -> type:
             return super().prepare(model, device, **kwargs)
 
     class Constants(backend.SluiceBackend):
-        """Loads a model when its inputs are known."""
+        """Loads a model once its inputs are known."""
 
         is_compatible = None
 
@@ -151,20 +150,20 @@ def backend_of(variant: str, only: int | None) -> type:
 
 
 def outcome(item: Any) -> BaseException | None:
-    """What a test raises; None where it passes."""
+    """The exception of a test; None if it passes."""
     try:
         item.func(None)
-    # unittest.SkipTest, too: nothing is skipped.
+    # Includes unittest.SkipTest: nothing is skipped.
     except Exception as error:
         return error
     return None
 
 
 def outcomes() -> Outcomes:
-    """What each test raises, by "Kind/test_name"; None for those that pass."""
+    """The exception of each test, by "Kind/test_name"; None if it passes."""
     items = suite()._test_items
     found: Outcomes = {}
-    # The suite writes inputs of the real networks there.
+    # The suite writes inputs of the real networks to this folder.
     with tempfile.TemporaryDirectory() as folder:
         os.environ["ONNX_MODELS"] = folder
         for kind in KINDS:
@@ -177,9 +176,9 @@ def outcomes() -> Outcomes:
 
 
 def variant_outcomes(plain: Outcomes) -> Outcomes:
-    """What the tests of nodes that pass raise in each variant, by
-    "Variant/test_name". Where a test runs several times, wrong values come
-    before errors."""
+    """The exceptions of the passing node tests in each variant, by
+    "Variant/test_name". If a test runs several times, wrong values take
+    precedence over errors."""
     from onnx.backend.test.loader import load_model_tests
 
     models = {case.name: case.model for case in load_model_tests(kind="node")}
@@ -207,22 +206,22 @@ def variant_outcomes(plain: Outcomes) -> Outcomes:
 
 
 def wrong(found: Outcomes) -> list[str]:
-    """The tests that give something else than they should."""
+    """The tests with wrong results."""
     return sorted(
         key for key, error in found.items() if isinstance(error, AssertionError)
     )
 
 
 def reason(error: BaseException) -> str:
-    """Why a test does not pass, in one line that is the same for all tests of
+    """Why a test does not pass, in one line that is equal for all tests with
     that reason and on every machine."""
     text = str(error).strip()
     lines = text.splitlines() or [""]
-    # Of "node 0 (Relu) in node 2 (If): ..." the first.
+    # Selects the first line of "node 0 (Relu) in node 2 (If): ...".
     nodes = re.findall(
         r"^ *node .+? \(([\w.]+)\)(?: in node [^:]+)?: (.+)$", text, re.M
     )
-    # "  relu (makes y): ...; created at ..." of a model that is saved.
+    # "  relu (makes y): ...; created at ..." for a model that is being saved.
     nodes += re.findall(r"^  (\w+) \(makes \S+\): (.+); created at", text, re.M)
     if nodes:
         types = collections.defaultdict(set)
@@ -233,7 +232,7 @@ def reason(error: BaseException) -> str:
             for message in sorted(types)
         )
     if isinstance(error, AssertionError):
-        # How many elements differ depends on the processor.
+        # The number of different elements depends on the processor.
         if "Mismatched elements" in text and "shape" not in lines[0]:
             return "other values than expected"
         return f"not as expected: {' '.join(' '.join(lines[:4]).split())}"
@@ -298,7 +297,7 @@ def compare(old: dict[str, str], new: dict[str, str]) -> str:
 
 
 def update(path: pathlib.Path, text: str, write: bool) -> None:
-    """Print what has changed in a list, and the counts; perhaps rewrite it."""
+    """Print the changes of a list and the counts; optionally rewrite it."""
     before = parsed(path.read_text(encoding="utf-8")) if path.exists() else {}
     print(compare(before, parsed(text)) or f"{path.name} is up to date")
     print(
@@ -309,7 +308,7 @@ def update(path: pathlib.Path, text: str, write: bool) -> None:
 
 
 def main() -> None:
-    """Run the suite; print what has changed, and the counts."""
+    """Run the suite; print the changes and the counts."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
         "--write", action="store_true", help=f"rewrite {LIST.name}"

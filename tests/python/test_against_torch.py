@@ -1,5 +1,5 @@
-"""Every op, forward and backward, compared with values that PyTorch computed:
-recorded ones, and where PyTorch is installed also new ones, of more inputs.
+"""Every op, forward and backward, compared with values of PyTorch: recorded
+ones and, if PyTorch is installed, new ones of more inputs.
 
 CONTRIBUTING.md says how to record values for a new case.
 """
@@ -83,8 +83,8 @@ def ours(op, case, inputs, expected):
 
 
 def check(name, op, case, inputs, dtype, expected):
-    # float32 by whatever is chosen and by our own kernels; in float64 there
-    # are no others.
+    # float32 with the chosen kernels and with our own kernels; float64 has no
+    # others.
     hints = ("", "prefer library=PLAIN") if dtype == "float32" else ("",)
     for hint in hints:
         with sl.kernel_hints(hint):

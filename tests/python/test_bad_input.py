@@ -1,4 +1,4 @@
-"""What a user gets wrong, and what is said: op, argument, line."""
+"""Mistakes of users, and their error messages: op, argument, line."""
 
 import inspect
 
@@ -28,7 +28,7 @@ def rows(name="x"):
     return sl.data(name, [None, 4])
 
 
-# What is called, and words that the message must have.
+# Calls, and words that the message must contain.
 CALLS = {
     "axis": (lambda: sl.layers.softmax(rows(), axis=2), ["softmax", "axis"]),
     "axis of all": (

@@ -1,4 +1,4 @@
-"""sluice-lab bisect: which kernels make two kernel sets differ."""
+"""sluice-lab bisect finds the kernels that make two kernel sets differ."""
 
 import subprocess
 import sys
@@ -52,7 +52,7 @@ fetch_list = [end]
 
 @pytest.fixture
 def script(tmp_path, request):
-    """A chain of 200 ops, and kernels whose names begin with the test's."""
+    """A script with 200 ops, and kernels with the test's name as prefix."""
     prefix = request.node.name.split("[")[0]
     path = tmp_path / "net.py"
     path.write_text(SCRIPT.format(prefix=prefix, pairs=100))
@@ -123,7 +123,7 @@ def test_healthy_kernels_do_not_differ(network, capsys):
 
 
 def images(channels, is_test):
-    """Convolutions whose plans have channels last, and a reading of shapes."""
+    """Convolutions with channels-last plans, and an op that reads shapes."""
     x = sl.data("x", [2, 3, 16, 16])
     end = sl.layers.conv2d(x, channels, 3, padding=1, act="relu")
     end = sl.layers.batch_norm(sl.layers.conv2d(end, channels, 3, padding=1), act="relu")
@@ -193,7 +193,7 @@ def test_a_tolerance_is_kept_to(script):
 def test_compare_shows_the_plans_that_run_uses(capsys):
     assert main(["compare", "lenet", "reference", "default", "--budget", "0.3"]) == 0
     out = capsys.readouterr().out
-    # What passes made of the ops, on one side only.
+    # Ops that passes fused on one side only.
     assert "relu_pool2d" in out or "fused_conv2d" in out
     assert "a run takes" in out
     assert "no op differs" in out

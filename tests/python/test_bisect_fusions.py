@@ -1,4 +1,4 @@
-"""bisect and compare where a pass fuses ops under one of both kernel sets."""
+"""bisect and compare if a pass fuses ops under one of both kernel sets."""
 
 import subprocess
 import sys
@@ -68,7 +68,7 @@ def test_random_numbers_between_fused_ops_are_those_of_a(rng):
 def test_a_wrong_kernel_is_found_where_the_others_are_fused(wrong, is_test, rng):
     program, feed, loss = network(rng, is_test=is_test)
     result = lab.bisect(program, feed, "default", wrong, [loss])
-    # Not at the gradients, which only read what it gives.
+    # Not at the gradients, which only read its output.
     assert len(result.findings) == 2, str(result)
     for finding in result.findings:
         assert "relu_pool2d" in finding.ops and "grad" not in finding.ops

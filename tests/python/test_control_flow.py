@@ -1,4 +1,4 @@
-"""The layers cond, while_loop and scan: what they compute, keep and refuse."""
+"""The layers cond, while_loop and scan: results, state and errors."""
 
 import pathlib
 import re
@@ -324,7 +324,7 @@ def test_checks_reach_into_blocks():
 
 
 def test_the_guide_computes_what_it_says(capsys):
-    page = pathlib.Path(__file__).parents[2] / "design" / "control_flow.md"
+    page = pathlib.Path(__file__).parents[2] / "docs" / "control_flow.md"
     (script,) = re.findall(r"```python\n(.*?)```", page.read_text(), re.S)
     made = {}
     exec(script, made)

@@ -25,7 +25,7 @@ def test_every_collective(ranks):
 
 
 def version_of_open_mpi():
-    """Of mpirun; 0 without one, and for another MPI."""
+    """The version of mpirun; 0 without one, and for another MPI."""
     if shutil.which("mpirun") is None:
         return 0
     text = subprocess.run(
@@ -35,15 +35,15 @@ def version_of_open_mpi():
     return int(found[1]) if found else 0
 
 
-# The daemons of Open MPI 5 want a network besides the loopback.
+# The daemons of Open MPI 5 need a network besides the loopback.
 @pytest.mark.skipif(version_of_open_mpi() != 4, reason="not Open MPI 4")
 def test_ranks_on_the_hosts_of_a_hostfile(tmp_path):
     """Two addresses of the loopback, each with a daemon of Open MPI; data goes
     over TCP."""
     hosts, agent = tmp_path / "hosts", tmp_path / "agent"
     hosts.write_text("127.0.0.2 slots=1\n127.0.0.3 slots=1\n")
-    # In place of ssh: starts here what is to run on a host. Daemons that think
-    # they are alone on theirs would write the same temporary files.
+    # Replaces ssh, and starts commands here instead of on a host. Daemons that
+    # assume separate hosts would write the same temporary files.
     agent.write_text(
         f'#!/bin/sh\nexport TMPDIR="{tmp_path}/$1"\nmkdir "$TMPDIR"\nshift\n'
         'exec sh -c "$*"\n'
@@ -69,7 +69,7 @@ def has_cuda():
     return True
 
 
-# NCCL takes one rank a GPU; the emulated one takes several.
+# NCCL supports one rank for each GPU; the emulation supports several.
 needs_cuda = pytest.mark.skipif(not has_cuda(), reason="no CUDA device")
 
 
@@ -213,7 +213,7 @@ def raise_it(error):
 def test_errors_that_nobody_catches_are_told(
     function, argument, text, also_fails, monkeypatch
 ):
-    """With the user's line, and the hook of before is called."""
+    """The error has the user's line, and the previous hook is called."""
     told, shown = [], []
 
     def tell(why):
@@ -238,7 +238,7 @@ def test_errors_that_nobody_catches_are_told(
 
 @needs_mpi
 def test_the_page_on_ranks_says_what_works(tmp_path):
-    page = pathlib.Path(__file__).parents[2] / "design/distributed.md"
+    page = pathlib.Path(__file__).parents[2] / "docs/distributed.md"
     scripts = re.findall(r"```python\n(.*?)```", page.read_text(), re.S)
     assert len(scripts) == 2
     for i, script in enumerate(scripts):

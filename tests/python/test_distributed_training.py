@@ -1,4 +1,4 @@
-"""What surrounds the training on several ranks: checkpoints, NaN, traces."""
+"""Features around training on several ranks: checkpoints, NaN, traces."""
 
 import json
 import re
@@ -14,7 +14,7 @@ RANKS = 3
 
 
 def errors_of(run):
-    """What refusing.py printed: (class, check id, message) by case and rank."""
+    """Output of refusing.py: (class, check id, message) by case and rank."""
     found = {}
     for rank, name, text in re.findall(r"^rank (\d): (.+?): (.*)$", run.stdout, re.M):
         found.setdefault(name, {})[int(rank)] = text
@@ -42,7 +42,7 @@ def test_any_number_of_ranks_goes_on_from_a_checkpoint(tmp_path):
     for ranks in [1, 4]:
         loaded = start(ranks, "resuming.py", path, "load")
         assert loaded.returncode == 0, loaded.stderr
-        # mpirun may mix what ranks write.
+        # mpirun may mix the output of ranks.
         (line,) = re.findall(r"\[[^\[\]]*\]", loaded.stdout)
         assert json.loads(line) == losses[3:]
         for rank in range(ranks):
@@ -128,7 +128,7 @@ def test_the_traces_of_all_ranks_are_one(tmp_path, ahead):
     names = {e["pid"]: e["args"]["name"] for e in events if e["name"] == "process_name"}
     assert set(names) == {0, 1}
     assert (" us" in names[1]) == bool(ahead)
-    # Nobody's all-reduce is done before the other one's is started.
+    # No all-reduce ends on any rank before it starts on the other one.
     flights = [
         [(e["ts"], e["ts"] + e["dur"]) for e in events
          if e["pid"] == rank and e.get("cat") == "collective"]
@@ -162,7 +162,7 @@ def test_one_process_saves_and_goes_on(tmp_path):
     assert found == (4, 1)
     assert other.step == 9
     np.testing.assert_array_equal(other["w"].numpy(), [1, 2])
-    # The weights alone are there for everybody.
+    # The weights alone can be loaded everywhere.
     left_out = sl.io.load_params(path, scope=other, partial=True)
     assert left_out.superfluous == ["checkpoint.ranks", "checkpoint.step"]
     with pytest.raises(sl.InvalidArgumentError, match="an integer from 0 on"):
@@ -240,7 +240,7 @@ def test_parameters_alone_are_no_checkpoint(tmp_path):
     ) as raised:
         sl.distributed.load_checkpoint(tmp_path / "a")
     assert "sluice.io.load_params loads it" in str(raised.value)
-    # Of another network: as before.
+    # With another network, the same happens.
     sl.distributed.save_checkpoint(tmp_path / "b")
     with sl.program_guard(sl.Program()):
         with pytest.raises(sl.InvalidArgumentError) as raised:

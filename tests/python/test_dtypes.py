@@ -1,4 +1,4 @@
-"""Dtypes that are only stored, moved and converted, against ml_dtypes."""
+"""Dtypes that are only stored, moved and converted, as in ml_dtypes."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def numpy_dtype(name):
 
 
 def cast(array, dtype, **attributes):
-    """What the op cast makes of an array that is fed."""
+    """The result of op cast for an array that is fed."""
     with sl.program_guard(sl.Program()):
         x = sl.data("x", list(array.shape), array.dtype.name)
         y = sl.layers.cast(x, dtype, **attributes)
@@ -124,7 +124,7 @@ def test_powers_of_two_are_rounded_as_onnx_says(mode, source):
         bits = np.arange(1 << 15, dtype=np.uint32) << 16
         array = (bits | 1).view(np.float32)
         array = array[array >= np.finfo(np.float32).tiny]
-    # Infinities: the text of Cast says the largest, the function NaN.
+    # For infinities Cast's text says the largest number, the function NaN.
     array = array[np.isfinite(array) & (array > 0)]
     want = helper.to_float8e8m0(array, True, mode)
     assert_same_codes(cast(array, "float8_e8m0fnu", round_mode=mode), want)

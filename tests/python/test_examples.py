@@ -1,4 +1,4 @@
-"""The examples, in short: each runs as a program of its own."""
+"""Short runs of the examples, each as a separate program."""
 
 import json
 import os
@@ -72,7 +72,7 @@ def test_networks_learn_digits_and_draw_themselves(tmp_path):
 
 
 def test_the_field_alone_falls_to_the_cpu():
-    # The example itself checks the tags, the ten points and who is where.
+    # The example itself checks the tags, the ten points and the places.
     text = run_example("crf_tagging.py", "--steps", 40, "--strings", 60)
     places = ["fpga:0"]
     if has_place(sl.CUDAPlace(0)):
@@ -84,7 +84,7 @@ def test_the_field_alone_falls_to_the_cpu():
         (there,) = re.findall(rf"^at {place}: (.*)$", text, re.M)
         assert there == "reshape, manhattan_distance, scale, reshape"
         assert re.search(rf"crf_decoding +cpu .*no kernel.* {place}", text)
-        # Emissions come back: 60 strings of 12 images, 10 scores of 4 bytes.
+        # Copies emissions back: 60 strings of 12 images, 10 scores of 4 bytes.
         assert re.search(rf"{place} +cpu +28800 ", text)
     assert text.count("the same tags as on the CPU") == len(places)
 
@@ -119,7 +119,7 @@ def test_a_lenet_is_tuned_and_reported(tmp_path):
     page = pathlib.Path(text.split()[-1])
     assert page == tmp_path / "report.html"
     assert "lenet by records" in page.read_text(encoding="utf-8")
-    # One line says what it gains, and its numbers agree.
+    # One line states the gain, and its numbers agree.
     ((before, after, ratio),) = re.findall(
         r"a training step .* ([0-9.]+) ms by estimates, ([0-9.]+) ms by records: "
         r"([0-9.]+) times as fast", text)
@@ -140,7 +140,7 @@ def test_ranks_train_alike_and_go_on_from_a_checkpoint(tmp_path):
         for event in json.loads((tmp_path / "ranks_2.json").read_text())["traceEvents"]
     }
     assert processes == {0, 1}
-    # By one process, without mpirun.
+    # One process, without mpirun.
     text = run_example("distributed_digits.py", "--epochs", 3,
                        "--resume", tmp_path / "distributed.safetensors")
     assert "goes on after 50 steps of 2 ranks" in text

@@ -117,7 +117,7 @@ def test_a_fetched_array_never_changes_and_outlives_everything(rng):
 
 
 def test_a_fed_array_is_never_written(exe, rng):
-    """Not through a view, an alias that is fetched, or a training step."""
+    """It is not written through a view, a fetched alias, or a training step."""
     x = sl.data("x", [None, 1, 12, 12])
     label = sl.data("label", [None, 1], "int64")
     flat = sl.layers.reshape(x, [-1, 144])
@@ -223,7 +223,7 @@ def test_ctrl_c_does_not_wait_for_the_end_of_a_kernel(exe):
     assert time.monotonic() - start < 3  # the whole kernel takes some 10
 
 
-# A kernel runs a program of its own.
+# A kernel runs a program itself.
 NESTED = """
 import os, signal, threading
 import numpy as np
@@ -333,7 +333,7 @@ def test_scopes():
 
 def test_debug_runs(exe):
     _, y = scaled()
-    # One that adds first is no step of a chain: both values are made.
+    # With the addition first it is no step of a chain, so both values exist.
     z = sl.layers.scale(y, 3.0, bias_after_scale=False)
     values = exe.run_keeping_all(feed={"x": [[1, 1, 1]]}, fetch_list=[z])
     assert {y.name, z.name} <= set(values)
@@ -428,7 +428,7 @@ except sl.NotFoundError as error:
 
 
 def test_a_feed_dict_that_changes_while_it_is_read():
-    # Memory that was given back has no objects any more.
+    # Freed memory has no objects any more.
     done = subprocess.run(
         [sys.executable, "-c", CHANGING_FEED],
         capture_output=True,
@@ -482,7 +482,7 @@ print(all(done[what] for what in ("trained", "erased", "looked")), done)
 
 
 def test_variables_may_be_erased_while_threads_train():
-    # Memory that was given back has other values at once.
+    # Freed memory has other values immediately.
     done = subprocess.run(
         [sys.executable, "-X", "faulthandler", "-c", CHANGING_SCOPE],
         capture_output=True,

@@ -230,7 +230,7 @@ def test_bfloat16():
     np.testing.assert_array_equal(got.astype("f4"), [[0, 0, 2]])
 
 
-# What a function gets wrong, and what the error says.
+# Mistakes of a function, and the error messages.
 BAD = {
     "shape": (lambda x: x[:, :2] + 0, r"Out with shape \[1, 2\].*\[1, 3\]"),
     "dtype": (lambda x: x.astype("f8"), "Out as float64, expected float32"),

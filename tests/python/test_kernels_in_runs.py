@@ -1,5 +1,5 @@
-"""Kernels in Python: what they keep, run and change meanwhile; and those on a
-CUDA device, real or emulated."""
+"""Kernels in Python: their state, nested runs and changes during runs; and
+kernels on a CUDA device, real or emulated."""
 
 import ctypes
 import faulthandler
@@ -199,7 +199,7 @@ class CUDARuntime:
         assert self.library.cudaStreamSynchronize(ctypes.c_void_p(stream)) == 0
 
     def read(self, array, stream):
-        """What a consumer of the interface sees, as a copy on the host."""
+        """The data that a consumer of the interface sees, on the host."""
         interface = array.__cuda_array_interface__
         assert interface["version"] == 3
         assert interface["strides"] is None

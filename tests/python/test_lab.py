@@ -23,7 +23,7 @@ def one_thread():
 
 
 def status(arguments):
-    """The exit status, also where argparse ends the program."""
+    """The exit status, even if argparse ends the program."""
     try:
         return main(arguments)
     except SystemExit as end:
@@ -123,7 +123,7 @@ def test_a_race_says_which_kernel_is_best_for_each_size(tmp_path, capsys):
 
 
 def test_a_race_is_of_the_op_and_not_of_what_passes_make_around_it(tmp_path):
-    """A pass turns the images: transposes, and a conv2d of another layout."""
+    """A pass converts images: transposes, and a conv2d in another layout."""
     pytest.importorskip("matplotlib")
     with sl.kernel_hints("conv2d: prefer layout=NHWC"):
         race = lab.race("conv2d", [6], budget=5)
@@ -163,7 +163,7 @@ def test_too_small_a_budget_is_said_with_one_that_would_do():
 
 
 def test_times_that_vary_too_much_are_no_matter_of_the_budget():
-    """As a result of tune: all kernels were compared, well within the budget."""
+    """A result of tune that compared all kernels well within the budget."""
     from types import SimpleNamespace as Some
 
     from sluice.lab.race import _left_out
@@ -243,8 +243,8 @@ def test_the_machine_is_measured_once_and_kept(tmp_path):
 
 def test_figures_of_a_disturbed_machine_are_not_kept(monkeypatch):
     before = machine.machine_table(1)
-    figures = sl._core._measure_machine(0.1)[0]
-    monkeypatch.setattr(sl._core, "_measure_machine", lambda seconds: (figures, seconds))
+    figures = sl._lab._measure_machine(0.1)[0]
+    monkeypatch.setattr(sl._lab, "_measure_machine", lambda seconds: (figures, seconds))
     with pytest.raises(sl.FailedPreconditionError, match="other programs had the CPUs") as raised:
         lab.keep_machine(1)
     assert raised.value.check_id == "lab.machine_disturbed"

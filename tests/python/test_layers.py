@@ -66,7 +66,7 @@ def test_gradient_ops_are_no_layers():
     assert not missing & {*dir(sl.layers), *ops.names()}
     with pytest.raises(AttributeError, match="no op or layer 'relu_grad'"):
         sl.layers.relu_grad  # noqa: B018
-    # Users write none of these, whatever they are called.
+    # Users never append these, whatever their names are.
     left = [op for op in sl._core._op_names() if "_grad" in op]
     assert not set(left) & set(ops.names())
 

@@ -1,4 +1,4 @@
-"""Models from files: what the package `onnx` ships, and what it can write."""
+"""Models from files: those of the package `onnx`, or written by it."""
 
 import pathlib
 
@@ -70,8 +70,8 @@ def test_light_networks_give_the_answers_that_come_with_them(path, rng):
 @pytest.mark.parametrize("name", ["squeezenet", "shufflenet"])
 def test_light_networks_with_random_weights_equal_the_reference(name, rng):
     proto = with_random_weights(onnx.load(LIGHT / f"light_{name}.onnx"))
-    # Without the softmax, which hides much; and as of opset 15, because the
-    # reference trains BatchNormalization before.
+    # Without the softmax, which hides errors; and as opset 15, because older
+    # reference BatchNormalization trains.
     assert proto.graph.node[-1].op_type == "Softmax"
     proto.graph.output[0].name = proto.graph.node[-1].input[0]
     del proto.graph.node[-1]
@@ -273,7 +273,7 @@ def test_a_node_equals_the_reference(op, shapes, options, rng):
     np.testing.assert_allclose(result, expected, rtol=2e-5, atol=1e-6)
 
 
-# What the reference computes otherwise than the specification says.
+# Results for which the reference differs from the specification.
 
 
 def result_of(op, x, **options):

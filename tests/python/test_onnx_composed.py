@@ -1,4 +1,4 @@
-"""Nodes that are imported as several ops, beside ONNX's own reference."""
+"""Compares nodes that are imported as several ops with ONNX's own reference."""
 
 import numpy as np
 import pytest
@@ -329,7 +329,7 @@ def test_a_reduction_of_no_dims_computes_elements(op, element, axes, rng):
 
 
 def integers(dtype, shape, rng):
-    """Some beyond what float32, and for 64 bits float64, holds."""
+    """Integers, some beyond float32 and, for 64 bits, float64."""
     limits = np.iinfo(dtype)
     most = min(limits.max, 2**62 + 1) if limits.bits == 64 else 2**30
     least = 0 if limits.min == 0 else -most

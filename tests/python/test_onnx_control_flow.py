@@ -1,5 +1,5 @@
-"""Programs with blocks, out to ONNX and in again; models with loops and
-branches."""
+"""Programs with blocks, exported to ONNX and imported again; models with loops
+and branches."""
 
 import io
 
@@ -120,7 +120,7 @@ def what_is_found():
 
 
 def loop_program(**more):
-    """A loop with everything: sequences, a condition, other axes."""
+    """A loop with all features: sequences, a condition, other axes."""
     program = sl.default_main_program()
     x = sl.data("x", [2, None])
     y = sl.data("y", [None])

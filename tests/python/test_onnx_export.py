@@ -1,4 +1,4 @@
-"""Every op, out to ONNX and in again, on the examples of the harness."""
+"""Every op, exported to ONNX and imported again, on the harness's examples."""
 
 import io
 import json
@@ -18,7 +18,7 @@ from onnx.reference import ReferenceEvaluator  # noqa: E402
 EXAMPLES = pathlib.Path(__file__).parents[2] / "operators" / "examples.jsonl"
 HALVES = ("float16", "bfloat16")
 FLOATS = ("float32", "float64", *HALVES)
-# Those that most operators of ONNX take; for the others see test_dtypes.py.
+# Dtypes that most ONNX operators accept; test_dtypes.py covers the others.
 COMPUTED = (*FLOATS, "int8", "uint8", "int32", "int64", "bool")
 # Attributes are float32 in ONNX.
 TOLERANCE = {
@@ -33,9 +33,8 @@ FIELDS = "ONNX has no operator for conditional random fields"
 MASKS = "ONNX has no operator for masks of runs"
 NO_OPERATOR = "ONNX has no operator that computes the same"
 NO_DTYPE = "ONNX has no"
-# No example of them can be exported.
+# Ops without any example that can be exported.
 WITHOUT_COUNTERPART = {
-    "adam": NO_OPERATOR,
     "atan2": "ONNX has no arc tangent of two",
     "barrier": NO_OPERATOR,
     "batch_parts": NO_OPERATOR,
@@ -50,11 +49,12 @@ WITHOUT_COUNTERPART = {
     "discriminative_loss": MASKS,
     "gaussian_random": RANDOM,
     "linear_chain_crf": FIELDS,
-    "momentum": NO_OPERATOR,
-    "sgd": NO_OPERATOR,
     "sync_batch_norm": NO_OPERATOR,
     "uniform_random": RANDOM,
 }
+for one in _core._op_names():
+    if any(i["name"] == "LearningRate" for i in _core._schema(one)["inputs"]):
+        WITHOUT_COUNTERPART[one] = NO_OPERATOR
 # Some cannot, with opset 21.
 IN_PART = {
     "batch_norm": "it is in training",
@@ -72,9 +72,9 @@ IN_PART = {
     "quantize_linear": ("QuantizeLinear of ONNX", NO_DTYPE),
     "resize": "Resize of ONNX takes sizes or scales",
 }
-# All of them, with opset 21.
+# All dtypes, with opset 21.
 LATER = {"bitcast", "cumprod", "linear_attention"}
-# Of these ONNX's operator, or Sluice's exporter, has fewer outputs.
+# ONNX's operator, or Sluice's exporter, has fewer outputs for these.
 ONE_OUTPUT = {
     "batch_norm": "Y",
     "dropout": "Out",
@@ -82,10 +82,10 @@ ONE_OUTPUT = {
     "instance_norm": "Y",
     "layer_norm": "Y",
 }
-# The reference evaluator of onnx 1.23 raises, or differs from the text of the
-# operator: no size 0, no negative pads, no reflection past the first mirror, no
-# half of the other modes; GatherElements only where all dims are the same;
-# Unique that is not sorted takes rows where it should take elements.
+# The reference evaluator of onnx 1.23 raises, or differs from the operator's
+# text: no size 0, no negative pads, no reflection past the first mirror, no
+# half in the other modes; GatherElements only if all dims are equal; unsorted
+# Unique uses rows instead of elements.
 REFERENCE_LACKS = {
     "affine_grid",
     "cast",
@@ -126,7 +126,7 @@ EXAMPLES_OF = examples()
 
 
 def of_unknown_rank(program, name, value, feed):
-    """A variable whose value is fed as a list, and reshaped as is fed, too."""
+    """A variable that is fed as a list, and reshaped to a fed shape."""
     feed[name] = value.reshape(-1)
     feed[f"{name}_shape"] = np.array(value.shape, "int64")
     return program.append_op(
@@ -139,8 +139,8 @@ def of_unknown_rank(program, name, value, feed):
 
 
 def build(example, dtype, known="sizes"):
-    """A program, feeds and outputs; halves are fed and fetched as float32. Of
-    the inputs the "sizes" are known, or the "ranks", or nothing."""
+    """A program, feeds and outputs; halves are fed and fetched as float32.
+    `known` is "sizes", "ranks", or neither of the inputs."""
     rng = np.random.default_rng(0)
     program, feed, inputs = sl.Program(), {}, {}
     for i, (argument, of, shape, low, high) in enumerate(example["inputs"]):
@@ -195,7 +195,7 @@ def saved(program, fetch_list, **options):
 
 
 def cases(op):
-    """(example, dtype); all dtypes for two examples, one for the others."""
+    """(example, dtype): all dtypes for two examples, one for the others."""
     taken = _core._schema(op)["type_vars"].get("T", FLOATS)
     for index, example in enumerate(EXAMPLES_OF[op]):
         dtypes = [
@@ -208,7 +208,7 @@ def cases(op):
 
 
 def runnable(op):
-    """Programs of the examples with what they give, where there is a kernel."""
+    """Programs of the examples with their outputs, if there is a kernel."""
     exe = sl.Executor()
     for example, dtype in cases(op):
         try:
@@ -235,7 +235,7 @@ def assert_near(got, expected, dtype, example):
 
 
 def reason_of(error):
-    """Of the first op that is listed."""
+    """The reason of the first listed op."""
     line = str(error).splitlines()[1]
     return line.split("): ", 1)[1].split("; created at")[0]
 
@@ -289,7 +289,7 @@ def test_exported_ops_give_the_same_in_the_reference_evaluator():
         for example, dtype, program, feed, outputs, expected in runnable(op):
             single = any(value.ndim == 0 for value in feed.values())
             if single or dtype not in ("float32", "int32", "int64", "bool"):
-                continue  # the evaluator takes single numbers for floats
+                continue  # the evaluator requires Python floats
             try:
                 model = saved(program, outputs)
             except sl.SluiceError:
@@ -300,8 +300,8 @@ def test_exported_ops_give_the_same_in_the_reference_evaluator():
             assert_near(got, expected, dtype, example)
 
 
-# Where a shape is unknown, the exporter writes other nodes for these, or the
-# program says why it cannot be known.
+# For an unknown shape, the exporter writes other nodes for these, or the
+# program raises because it must be known.
 NEED_SHAPES = {
     "bias_add",
     "elementwise_add",
@@ -372,27 +372,27 @@ def test_onnxruntime_runs_what_is_exported():
                 not_implemented.add(op)
                 continue
             if op == "pad" and min(example["attributes"]["pads"]) < 0:
-                continue  # onnxruntime does not wrap where it removes
+                continue  # onnxruntime does not wrap for negative pads
             if op == "nonzero" and feed["in0"].ndim == 0:
                 continue  # onnxruntime has a row for a dimension of none
             for a, b in zip(got, expected, strict=True):
                 np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
             compared += 1
-    # Single numbers as images or slices, rows of no length, reflection past the
-    # first mirror, cubic or exclude_outside in other dims than two.
-    # No recurrent layers whose first dim is the batch, and no linear attention.
+    # Scalars as images or slices, rows of length 0, reflection past the first
+    # mirror, cubic or exclude_outside in other than two dims. No recurrent
+    # layers whose first dim is the batch, and no linear attention.
     lacks = {"instance_norm", "lrn", "one_hot", "pad", "resize", "slice"}
     lacks |= {"gru", "lstm", "linear_attention", "simple_rnn"}
     assert not_implemented <= lacks
     assert compared > 500
 
 
-# What is nowhere else than at the ends of float32.
+# Numbers at the ends of float32.
 SPECIAL = np.array(
     "nan inf -inf 0 -0 1 -1 1e30 -1e30 1e-30 -1e-30 88 -104 .5 -.5 2.5 -2.5 3 -3".split(),
     "float32",
 )
-# The evaluator is not exact, or follows ONNX's text, which makes NaN 0.
+# The evaluator is inexact, or follows ONNX's text, which maps NaN to 0.
 REFERENCE_DIFFERS = {"hard_swish", "prelu", "shrink", "thresholded_relu"}
 
 

@@ -1,4 +1,4 @@
-"""Operators for images, volumes and signals, beside ONNX's own reference."""
+"""Compares operators for images, volumes and signals with ONNX's reference."""
 
 import io
 
@@ -77,7 +77,7 @@ def test_where_maxima_are_is_exported(rng):
 
 
 def positions(rng, *shape):
-    """Some of them outside; the reference has them in float32."""
+    """Points, some of them outside; the reference has them in float32."""
     return (rng.integers(-13, 14, shape) / 8 + 1 / 64).astype("float32")
 
 
@@ -244,8 +244,8 @@ def test_parts_of_images_are_resized(mode, rng):
     )
 
 
-# What torch.onnx.export writes of ZeroPad2d((left, right, top, bottom)) in front
-# of a Conv2d: the pads are turned around while the model runs.
+# The nodes that torch.onnx.export writes for ZeroPad2d((left, right, top,
+# bottom)) before a Conv2d: the pads are reversed at run time.
 def padded_convolution(pads, filters):
     numbers = {
         "given": pads,

@@ -1,5 +1,5 @@
-"""Nodes that pick and change elements by indices, and losses, beside ONNX's own
-reference."""
+"""Compares nodes that select and change elements by indices, and losses, with
+ONNX's own reference."""
 
 import numpy as np
 import pytest
@@ -136,7 +136,7 @@ def test_center_crop_pad(sizes, known, rng):
 @either
 @pytest.mark.parametrize("p", [1, 2])
 def test_lp_normalization(p, known, rng):
-    x = np.abs(floats(rng, 3, 4, 5))  # as the reference expects them for p = 1
+    x = np.abs(floats(rng, 3, 4, 5))  # the reference requires this for p = 1
     check("LpNormalization", [x], p=p, axis=1, known=known)
 
 

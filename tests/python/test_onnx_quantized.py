@@ -1,4 +1,4 @@
-"""ONNX's small dtypes and quantised operators, against its reference."""
+"""ONNX's small dtypes and quantised operators, compared with its reference."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ SMALL = {
 
 
 def model_of(op, arrays, constants=(), outputs=1, **attributes):
-    """A model of one node; the names of `constants` are initialisers."""
+    """A model of one node; the inputs in `constants` are initialisers."""
     names = list(arrays)
     results = [f"y{i}" for i in range(outputs)]
     node = helper.make_node(op, names, results, name="node_5", **attributes)
@@ -244,7 +244,7 @@ def test_zero_points_of_filters_go_along_channels(known, rng):
     x = rng.integers(0, 256, (1, 2, 4, 4), dtype="uint8")
     w = rng.integers(0, 256, (3, 2, 3, 3), dtype="uint8")
     x_zero, w_zero = np.array([7], "uint8"), np.array([1, 20, 200], "uint8")
-    # Only the zero point has no shape: the filter must have one.
+    # Only the zero point has an unknown shape: the filter must not.
     names = ["x", "w", "x_zero", "w_zero"]
     model = small_model(
         [helper.make_node("ConvInteger", names, ["y"])],

@@ -1,4 +1,4 @@
-"""Writing networks as ONNX models, and what they say."""
+"""Saving networks as ONNX models, and the models' metadata."""
 
 import fcntl
 import io
@@ -26,7 +26,7 @@ LIGHT = (
 
 
 def network():
-    """A network with batch_norm and dropout, which has been started."""
+    """A network with batch_norm and dropout, after its startup program."""
     image = sl.data("image", [None, 1, 8, 8])
     label = sl.data("label", [None, 1], "int64")
     x = sl.layers.conv2d(image, 4, 3, act="relu")

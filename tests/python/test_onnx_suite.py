@@ -1,4 +1,4 @@
-"""The backend suite of the onnx package, against the list of what is missing."""
+"""The backend suite of the onnx package, compared with the list of failures."""
 
 import collections
 import importlib.metadata
@@ -29,7 +29,7 @@ def check(path, new):
 
 def test_the_list_of_failures_is_up_to_date(plain):
     check(onnx_suite.LIST, onnx_suite.listed(plain))
-    # A list that was rewritten while the importer was broken is wrong, too.
+    # Detects a list that was rewritten while the importer was broken.
     passed = [key for key, error in plain.items() if error is None]
     assert sum(key.startswith("Node/") for key in passed) >= 1300
     assert len(plain) >= 2024

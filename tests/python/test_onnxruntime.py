@@ -1,4 +1,4 @@
-"""The interface of onnxruntime, as its clients use it."""
+"""The interface of onnxruntime, used like its clients do."""
 
 import threading
 import warnings

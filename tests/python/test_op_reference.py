@@ -1,4 +1,4 @@
-"""The pages of the site that are written from schemas (docs/op_reference.py)."""
+"""Pages of the site that are generated from schemas (docs/op_reference.py)."""
 
 import pathlib
 import sys

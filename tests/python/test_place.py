@@ -1,4 +1,4 @@
-"""sluice-lab place: what a program would cost elsewhere."""
+"""sluice-lab place predicts the cost of a program elsewhere."""
 
 import numpy as np
 import pytest
@@ -65,7 +65,7 @@ def test_copies_keep_an_op_where_it_is(distances):
 
 def test_a_value_is_copied_once_for_all_its_readers(distances):
     program, feed, fetches = distances
-    # X is read twice; and it goes to the device with Y, and the distances back.
+    # X is read twice. It is copied with Y, and the distances back.
     again = sl.layers.manhattan_distance(program.var("x"), program.var("y"))
     fetches = [*fetches, sl.layers.reduce_sum(again)]
     fast = {"manhattan_distance/PLAIN/systolic": 1e6, "manhattan_distance/PLAIN/plain": 1e-6,
@@ -78,7 +78,7 @@ def test_a_value_is_copied_once_for_all_its_readers(distances):
 
 def test_what_can_be_measured_is_measured(distances):
     placement = place(distances, devices=["fpga:0"])
-    # The simulated device is slower, so nothing moves by itself.
+    # The simulated device is slower, so no op moves to it.
     assert placement.measured_now.rounds > 0
     assert "measured: a run takes" in str(placement)
     assert "predicted: a run takes" in str(placement)
@@ -141,7 +141,7 @@ def test_predictions_are_by_op_and_do_not_train():
     program, scope = sl.default_main_program(), sl.global_scope()
     names = [v["name"] for v in program._blocks()[0]["vars"] if v["persistable"]]
     before = {name: np.array(scope[name]) for name in names}
-    prediction = sl._core._predict(exe.prepare(feed=feed, fetch_list=[loss]), program, feed, scope, 1.0)
+    prediction = sl._lab._predict(exe.prepare(feed=feed, fetch_list=[loss]), program, feed, scope, 1.0)
     assert all(prediction.measured)
     assert all(seconds > 0 for seconds in prediction.ops)
     assert prediction.total == pytest.approx(sum(prediction.ops) + prediction.executor)

@@ -8,9 +8,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def run_python_of(page, tmp_path):
-    (script,) = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.S)
+    scripts = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.S)
     path = tmp_path / "page.py"
-    path.write_text(script)
+    path.write_text("".join(scripts))
     done = subprocess.run(
         [sys.executable, path],
         cwd=ROOT,
@@ -30,11 +30,23 @@ def test_the_example_trains(tmp_path):
     assert "conv2d" in text
 
 
+def test_ten_minutes_show_choose_and_measure_kernels(tmp_path, monkeypatch):
+    monkeypatch.setenv("SLUICE_RECORDS", str(tmp_path / "records.jsonl"))
+    text = run_python_of("docs/ten_minutes.md", tmp_path)
+    assert text.startswith("(32, 10)\n")
+    # What a busy machine measures too badly is not kept.
+    estimated, plain, _ = text.split("\ndecisions\n")[1:]
+    assert re.search(r"^0 \S*conv2d .* estimated ", estimated, re.M)
+    assert "hint: require variant=plain (scope guard)" in plain
+    assert "no op differs" in plain
+    assert re.search(r"^[0-9] signatures? measured", plain, re.M)
+
+
 def test_hints_reach_one_op_from_python(tmp_path):
-    text = run_python_of("design/kernel_hints.md", tmp_path)
+    text = run_python_of("docs/choosing_kernels.md", tmp_path)
     assert "#1 manhattan_distance {'Out': ['manhattan_distance_2.Out']}" in text
     variants = re.findall(r"^[01] manhattan_distance .* PLAIN +(\w+) ", text, re.M)
-    # By type both, by index the second, by variable the first.
+    # Both by type, the second by index, the first by variable.
     hinted = [variants[i] for i in (0, 1, 3, 4)]
     assert hinted == ["plain"] * 4, text
     assert text.count("hint: prefer variant=plain (scope guard)") == 2

@@ -169,7 +169,7 @@ def test_a_chain_of_tags(exe, rng):
 
 
 def test_embeddings_come_apart_by_masks(exe):
-    """Two masks of one row; what they are drawn to is written by hand."""
+    """Two masks of one row, whose positions are set by hand."""
     table = sl.LayerHelper("pixels").create_parameter(
         sl.ParamAttr("pixels", sl.initializer.Uniform(-0.1, 0.1, seed=1)),
         [1, 1, 6, 2],

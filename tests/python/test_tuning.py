@@ -1,4 +1,4 @@
-"""sl.tune: what it finds, says and keeps."""
+"""sl.tune: its results, messages and records."""
 
 import os
 import signal
@@ -24,7 +24,7 @@ def distances(*sizes):
 
 
 def tune_in_peace(*arguments):
-    """sl.tune, again where other programs took the CPUs."""
+    """sl.tune, repeated if other programs used the CPUs."""
     for _ in range(30):
         result = sl.tune(*arguments, budget=2)
         if result.left_out == 0:
@@ -140,7 +140,7 @@ def test_ctrl_c_keeps_what_was_measured():
     assert result.cancelled
     assert 2 <= len(result.signatures) < len(sizes)
     again = sl.tune(sl.default_main_program(), feed, fetches, budget=0.05)
-    # Nothing is kept of those that other programs disturbed.
+    # Times that other programs disturbed are not kept.
     assert again.known >= sum(tuned.winner is not None for tuned in result.signatures) - 1
 
 
@@ -158,7 +158,7 @@ def test_what_is_no_fault_of_a_kernel_makes_none_wrong(raised):
     try:
         sl.tune(sl.default_main_program(), {"x": x}, [y], budget=5)
     except (KeyboardInterrupt, sl.errors.ResourceExhaustedError):
-        pass  # from a run of the plan that has this kernel
+        pass  # from a run of the plan with this kernel
     plan = sl.Executor().prepare(sl.default_main_program(), {"x": x}, [y])
     assert "py_disturbed" in plan.explain()
     assert "gave wrong results" not in plan.explain()
@@ -232,7 +232,7 @@ def test_measure_tunes_when_a_program_first_runs(tmp_path):
         )
 
     assert "measured" not in run("estimate").stdout
-    # Again where other programs took the CPUs.
+    # Repeated if other programs used the CPUs.
     assert any("measured" in run("measure").stdout for _ in range(10))
     assert "measured" in run("recorded").stdout
     assert "did you mean measure?" in run("measur").stderr

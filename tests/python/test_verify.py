@@ -18,7 +18,7 @@ import numpy as np
 import sluice as sl
 
 """
-# By mistake: the check that names it, a part of the message, the function.
+# By mistake: the check that finds it, a part of the message, the function.
 MISTAKES = {
     "tail": (
         "values",
@@ -97,7 +97,7 @@ def write(tmp_path):
 
 
 def status(arguments):
-    """The exit status, also where argparse ends the program."""
+    """The exit status, even if argparse ends the program."""
     try:
         return main(arguments)
     except SystemExit as end:
@@ -336,7 +336,7 @@ def test_a_plug_in_is_no_library_of_kernels(capsys):
 
 
 def test_a_kernel_that_loses_is_no_reason_for_a_hint(write, capfd):
-    """Nor is what the hint of the tool itself made slower a gain."""
+    """A slowdown by the tool's own hint must not count as a gain either."""
     slow = (
         "import time\n    time.sleep(0.01 * (x.shape == (5, 12)))\n"
         "    return np.maximum(x, 0)"

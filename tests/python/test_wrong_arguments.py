@@ -1,4 +1,4 @@
-"""Arguments that cannot work: an error of Sluice that says what came."""
+"""Invalid arguments raise an error of Sluice that shows the value."""
 
 import os
 import subprocess
@@ -30,7 +30,7 @@ def loss():
     return sl.layers.mean(sl.layers.fc(sl.data("y", [None, 3]), 2))
 
 
-# What is called, and what the message says.
+# Calls, and their messages.
 TEXT = {
     "data": (lambda: sl.data(SURROGATE, [3]), "data: name"),
     "feed": (lambda: run({SURROGATE: 1}), "feed: a key"),

@@ -1,4 +1,4 @@
-// Run by several ranks, which mpirun starts: all of them run the same tests.
+// Several ranks, which mpirun starts, run this program: all run the same tests.
 #include <cmath>
 #include <cstdint>
 #include <string>
@@ -75,7 +75,7 @@ class Training {
     Descend(backward.gradients);
   }
 
-  // Of each step. A rank of several takes its part of the rows.
+  // The losses of each step. One of several ranks uses its share of the rows.
   std::vector<float> Losses(int rank, int ranks) {
     const int64_t rows = kBatch / ranks;
     const auto all = Numbers(kBatch * kInputs, 3);
@@ -137,7 +137,7 @@ TEST_F(JoinedRanksTest, TrainAsOneProcessDoes) {
   alone.Alone();
   const std::vector<float> expected = alone.Losses(0, 1);
   EXPECT_LT(expected.back(), 0.5 * expected.front());
-  // One bucket for each parameter; one for all; parts in an order of their own.
+  // One bucket for each parameter; one for all; parts in their own order.
   const DataParallelOptions all_options[] = {
       {.bucket_bytes = 1}, {}, {.parts = 4}};
   for (const DataParallelOptions& options : all_options) {
@@ -181,7 +181,7 @@ TEST_F(JoinedRanksTest, HaveTheSumOfEveryBucket) {
   }
 }
 
-// The last that they do: it cannot be mended. They end with an error.
+// The last test of the ranks: they cannot recover, and end with an error.
 TEST_F(JoinedRanksTest, DISABLED_DoNotRunDifferentPrograms) {
   Program program;
   program.Data("x", DType::kFloat32, {2});

@@ -13,7 +13,7 @@
 namespace sluice::testing {
 namespace {
 
-// What is alive when nothing is cached that can be given up.
+// The live objects and bytes after all caches are emptied.
 struct Holdings {
   int64_t objects = 0;
   size_t bytes = 0;
@@ -30,7 +30,7 @@ Holdings Count() {
   return holdings;
 }
 
-// What came of one run, in room that Count does not see.
+// The outcome of one run, in memory that Count does not see.
 struct Outcome {
   enum { kDone, kNamedError, kOther } kind = kDone;
   char text[200] = "";

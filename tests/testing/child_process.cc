@@ -35,7 +35,7 @@ const ProgramOption kChild("child", [](std::string_view name) -> std::string {
   return "";
 });
 
-// GoogleTest's variables, shards for one, are meant for the parent.
+// Removes GoogleTest's variables, e.g. for shards, which are for the parent.
 std::vector<std::string> EnvironmentWith(std::vector<std::string> variables) {
   for (char** variable = environ; *variable != nullptr; ++variable) {
     const std::string_view text = *variable;
@@ -80,7 +80,7 @@ std::optional<int> RunChildBody() {
 
 ChildProcess::ChildProcess(std::vector<std::string> arguments,
                            const std::vector<std::string>& environment) {
-  // A child that is gone must not end the tests.
+  // A dead child must not end the tests.
   static_cast<void>(signal(SIGPIPE, SIG_IGN));
   int input[2], output[2];
   if (pipe2(input, O_CLOEXEC) != 0) Fail("no pipe");
@@ -148,7 +148,7 @@ std::string ChildProcess::Finish(Seconds limit) {
     Kill();
     return "no end after " + std::to_string(limit.count()) + " s";
   }
-  // It has closed its output; the rest must not take long either.
+  // It has closed its output; it must also end soon.
   siginfo_t ended{};
   while (process_ > 0 && Clock::now() < deadline) {
     waitid(P_PID, static_cast<id_t>(process_), &ended,

@@ -10,25 +10,25 @@
 
 namespace sluice::testing {
 
-// What a test program does, started with --child=NAME, in place of its tests.
-// Made before main, as a static variable.
+// The function that a test program runs instead of its tests with --child=NAME.
+// Created before main, as a static variable.
 class ChildBody {
  public:
-  // `body` returns the exit status; what it throws is printed, and the status
-  // is 1.
+  // `body` returns the exit status; an exception is printed, and the status is
+  // 1.
   ChildBody(const char* name, int (*body)());
 };
 
-// The status of the body that --child asked for; nothing when none was.
+// The status of the body that --child names; nothing without --child.
 std::optional<int> RunChildBody();
 
-// This program once more, in a process of its own, for what a process does not
-// survive: CUDA itself survives no fork, so this starts a fresh one. Used by
-// one thread. Killed, if it still runs, when its owner goes.
+// This program in a separate process, for tests that a process does not
+// survive. It starts a fresh process, because CUDA does not survive a fork.
+// Used by one thread. The destructor kills it if it still runs.
 class ChildProcess {
  public:
   using Seconds = std::chrono::seconds;
-  // Long for what tests start, and shorter than a test may take.
+  // Long enough for what tests start, and shorter than a test's limit.
   static constexpr Seconds kLimit{90};
 
   // `environment`, NAME=VALUE, is added to this process's.
@@ -49,12 +49,12 @@ class ChildProcess {
   // kill -9, and waits for the end.
   void Kill();
 
-  // What it printed to stdout and stderr, as far as it was read.
+  // Its output to stdout and stderr that was read so far.
   const std::string& output() const { return output_; }
 
  private:
   using Clock = std::chrono::steady_clock;
-  // Reads what comes until `deadline`; false at the end of the output.
+  // Reads output until `deadline`; returns false at the end of the output.
   bool Read(Clock::time_point deadline);
   std::string Reap();
 
@@ -64,8 +64,8 @@ class ChildProcess {
   std::string output_;
 };
 
-// Whether the system starts this program once more; where QEMU runs a test
-// program of another architecture, it may not.
+// Whether the system can start this program again; if QEMU runs a test program
+// of another architecture, it may not.
 bool CanStartItself();
 
 }  // namespace sluice::testing

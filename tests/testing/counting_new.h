@@ -4,14 +4,14 @@
 
 #include "sluice/memory/testing.h"
 
-// A program that links this has an operator new which counts what is alive and
-// takes part in memory::FailAllocation, libsluice.so's included.
+// A program that links this has an operator new, also for libsluice.so, that
+// counts live objects and supports memory::FailAllocation.
 namespace sluice::testing {
 
 // Objects and arrays from operator new that are not deleted yet.
 int64_t LiveAllocations();
 
-// Counts allocations, and fails the k-th if k > 0, until it goes.
+// During its lifetime, counts allocations, and fails the k-th if k > 0.
 class ScopedFailAllocation {
  public:
   ScopedFailAllocation(int64_t k, memory::FailMode mode) {

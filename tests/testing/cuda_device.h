@@ -7,8 +7,7 @@
 
 namespace sluice::testing {
 
-// Why there is no CUDA device, real or emulated, to run on; "" where there is
-// one.
+// Why there is no CUDA device, real or emulated; "" if there is one.
 inline std::string WhyNoCUDA() {
   try {
     platform::DeviceManager::Instance().Get(platform::CUDAPlace{0});
@@ -18,7 +17,7 @@ inline std::string WhyNoCUDA() {
   }
 }
 
-// Whether it is emulated; it must be there.
+// Whether the device is emulated; there must be one.
 inline bool CUDAIsEmulated() {
   return platform::DeviceManager::Instance()
       .Get(platform::CUDAPlace{0})

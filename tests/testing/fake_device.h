@@ -11,11 +11,11 @@
 
 namespace sluice::testing {
 
-// What a fake device does and counts, kept by the test.
+// The behaviour and counters of a fake device, owned by the test.
 struct FakeDeviceState {
   bool host_accessible = false;
   size_t limit = size_t{1} << 30;
-  int failing_allocations = 0;  // so many Allocate calls find nothing
+  int failing_allocations = 0;  // number of Allocate calls that fail
   bool failing_waits = false;
 
   int allocations = 0;
@@ -28,7 +28,7 @@ struct FakeDeviceState {
   int waits = 0;
 };
 
-// Host memory in disguise: it copies at once.
+// Host memory that acts as device memory: it copies immediately.
 class FakeContext final : public platform::DeviceContext {
  public:
   FakeContext(platform::PlaceKey place, FakeDeviceState* state)

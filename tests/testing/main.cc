@@ -15,8 +15,8 @@ void SwitchCheckOff() {
   sluice::platform::DisableCheckForTesting(check == nullptr ? "" : check);
 }
 
-// Every test starts with the hooks in the same state, whatever the one before
-// did; fresh memory is full of NaNs, so that what reads it too early shows.
+// Resets all hooks before every test. Fresh memory is filled with NaNs, so that
+// reads of uninitialised memory show.
 class ResetHooks : public ::testing::EmptyTestEventListener {
  public:
   void OnTestStart(const ::testing::TestInfo&) override {
@@ -28,9 +28,9 @@ class ResetHooks : public ::testing::EmptyTestEventListener {
 
 }  // namespace
 
-// What the user has measured on this machine is not for tests.
-// SLUICE_TEST_DISABLE_CHECK=<check id> switches one check off; then some test
-// must fail (check_mutation.py).
+// Tests must not use the user's records of this machine.
+// SLUICE_TEST_DISABLE_CHECK=<check id> disables a check; then some test must
+// fail (check_mutation.py).
 int main(int argc, char** argv) {
   setenv("SLUICE_RECORDS", "off", 0);
   ::testing::InitGoogleMock(&argc, argv);

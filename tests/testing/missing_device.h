@@ -6,8 +6,8 @@
 
 namespace sluice::testing {
 
-// A CUDA device that no machine has, and how it is refused: for want of CUDA,
-// or for its index.
+// A CUDA device that no machine has, and its error: CUDA is missing, or the
+// index is too large.
 inline constexpr platform::CUDAPlace kMissingDevice{40};
 
 struct Refusal {

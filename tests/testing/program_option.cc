@@ -11,7 +11,7 @@ std::map<std::string, ProgramOption::Use, std::less<>>& Options() {
   return options;
 }
 
-// What is wrong with the argument; "" for nothing.
+// The fault of the argument, or "".
 std::string UseOne(std::string_view argument) {
   const size_t equals = argument.find('=');
   if (argument.starts_with("--") && equals != argument.npos) {

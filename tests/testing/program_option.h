@@ -5,12 +5,12 @@
 
 namespace sluice::testing {
 
-// An option of a test program beside those of GoogleTest, --name=value. Made
-// before main, as a static variable of the program that has it.
+// An option of a test program besides those of GoogleTest, --name=value.
+// Created before main, as a static variable of the program.
 class ProgramOption {
  public:
-  // `use` is called once for each value given; it returns "" or what is wrong
-  // with the value.
+  // `use` is called once for each value; it returns "" or the fault of the
+  // value.
   using Use = std::string (*)(std::string_view value);
   ProgramOption(const char* name, Use use);
 };

@@ -9,9 +9,9 @@
 
 namespace sluice::testing {
 
-// While it lives, this process may have no more of a resource (RLIMIT_*), and
-// writing a file that would be longer fails with EFBIG. A test makes it inside
-// of the call that fails, so that what it says itself is not in need.
+// During its lifetime, this process may not use more of a resource (RLIMIT_*),
+// and writing a longer file fails with EFBIG. Create it inside of the failing
+// call, so that the test's own output is not affected.
 class ResourceLimit {
  public:
   ResourceLimit(__rlimit_resource resource, rlim_t most)
@@ -33,15 +33,15 @@ class ResourceLimit {
   void (*previous_signal_)(int);
 };
 
-// The address space that this process has, in bytes: what RLIMIT_AS limits.
+// The size of this process's address space in bytes, which RLIMIT_AS limits.
 inline rlim_t AddressSpace() {
   rlim_t pages = 0;
   std::ifstream("/proc/self/statm") >> pages;
   return pages * static_cast<rlim_t>(sysconf(_SC_PAGESIZE));
 }
 
-// The address sanitizer needs address space of its own, and ends the process
-// where there is none.
+// The address sanitizer needs much address space, and ends the process without
+// it.
 inline bool AddressSpaceCanBeLimited() {
   return dlsym(RTLD_DEFAULT, "__asan_init") == nullptr;
 }

@@ -10,7 +10,7 @@
 namespace sluice::testing {
 
 // Files for one test, deleted at its end. A library that was loaded from them
-// stays loaded.
+// remains loaded.
 class TempFolder {
  public:
   TempFolder() {

@@ -1,4 +1,4 @@
-"""What tools/check_device_code.py makes of a report like that of ptxas."""
+"""Tests tools/check_device_code.py with a report like ptxas writes."""
 
 import pathlib
 import subprocess

@@ -1,5 +1,4 @@
-"""What ./dev says where it cannot install or compile, with stand-ins for the
-programs that it calls."""
+"""Messages of ./dev if it cannot install or compile, with fake programs."""
 
 import os
 import pathlib
@@ -26,7 +25,7 @@ class Dev(unittest.TestCase):
         path.chmod(0o755)
 
     def run_dev(self, commands, **variables):
-        """Runs bash commands in the folder, after what ./dev sources."""
+        """Runs bash commands in the folder after the scripts of ./dev."""
         script = "set -euo pipefail\n"
         for name in ("install", "build", "test"):
             script += f'. "{ROOT}/tools/dev/{name}.sh"\n'
@@ -47,7 +46,7 @@ class Dev(unittest.TestCase):
 
     def test_a_user_without_sudo_reads_what_root_should_type(self):
         self.program("id", "echo 1000")
-        # Nothing else of this machine's programs, sudo among them.
+        # No other programs of this machine, such as sudo.
         for name in ("bash", "grep", "cat"):
             (self.folder / "bin" / name).symlink_to(f"/bin/{name}")
         done = self.run_dev("need one two", PATH=f"{self.folder}/bin")

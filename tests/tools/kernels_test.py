@@ -1,4 +1,4 @@
-"""sluice-kernels: what it lists, and what it refuses.
+"""sluice-kernels: its output, and its errors.
 
   kernels_test.py SLUICE_KERNELS
 """
@@ -11,7 +11,7 @@ KERNELS = ""
 
 
 def run(*arguments):
-    """(status, ops that it lists, what it says on stderr)."""
+    """(status, ops that it lists, its messages on stderr)."""
     done = subprocess.run(
         [KERNELS, *arguments], capture_output=True, text=True, check=False
     )

@@ -1,4 +1,4 @@
-"""What tools/run_tests.py counts in the outputs of tests."""
+"""Tests the counts of tools/run_tests.py for outputs of tests."""
 
 import os
 import pathlib
@@ -69,7 +69,7 @@ OK (skipped=1, expected failures=1)
 
 
 def case(name="t", output="", status="run", skip=None, time=0):
-    """One test as ctest writes it."""
+    """One test in ctest's format."""
     inner = "<failure message=''/>" if status == "fail" else ""
     if skip is not None:
         inner = f"<skipped message={quoteattr(skip)}/>"

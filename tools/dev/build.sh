@@ -1,11 +1,11 @@
-# Configuring and compiling. Sourced by ./dev, in the folder of the checkout.
+# Configures and compiles. Sourced by ./dev, in the folder of the checkout.
 
-# Megabytes that one compiler may take, and that a build folder takes.
+# Megabytes of memory for one compiler, and of disk for a build folder.
 compiler_megabytes=900
 declare -A build_megabytes=([release]=1500 [dev]=3000 [tsan]=1500 [cuda]=1500
   [clang]=1500 [arm64]=1500)
 
-# Megabytes of memory that programs can still have, here and in this container.
+# Megabytes of memory still available, on the machine and in the container.
 available_megabytes() {
   local available limit used
   available=$(awk '/^MemAvailable:/ {print int($2 / 1024)}' /proc/meminfo)
@@ -19,7 +19,7 @@ available_megabytes() {
 }
 
 # Sets `jobs`, the number of parallel compiler jobs: JOBS, or all processors, or
-# as many as there is memory for.
+# the number that the memory allows.
 choose_jobs() {
   local available fit
   jobs=${JOBS:-$(nproc)}
@@ -34,7 +34,7 @@ choose_jobs() {
     "$compiler_megabytes: $jobs at a time (set JOBS to change that)" >&2
 }
 
-# need_disk FOLDER MEGABYTES: ends where a new FOLDER has not enough room.
+# need_disk FOLDER MEGABYTES: exits if a new FOLDER lacks disk space.
 need_disk() {
   [ -e "$1/.ninja_log" ] && return 0
   local free
@@ -45,8 +45,8 @@ need_disk() {
   exit 1
 }
 
-# Reads what ninja prints; prints a line for each tenth of a long build, and
-# the messages of compilers unchanged.
+# Reads ninja's output. Prints a line for each tenth of a long build, and the
+# messages of compilers unchanged.
 show_progress() {
   local line shown=0 start=$SECONDS
   while IFS= read -r line; do
@@ -63,7 +63,7 @@ show_progress() {
 }
 
 # configure PRESET [OPTION...]: runs CMake unless it has run with the same
-# options since the last installation; ninja runs it again where its files
+# options since the last installation. ninja runs it again if CMake files
 # change.
 configure() {
   local preset=$1 folder=build/$1 wanted="$PWD: ${*:2} ${CUDAARCHS:-}" cache home
@@ -135,8 +135,8 @@ build() {
   exec {building}>&-
 }
 
-# wait_for_other_build FOLDER: two ninjas in one folder spoil each other's files.
-# Sets `building`, a lock that what a build starts holds, too.
+# wait_for_other_build FOLDER: two ninjas in one folder corrupt each other's
+# files. Sets `building`, a lock that child processes of a build also hold.
 wait_for_other_build() {
   mkdir -p "$1"
   exec {building}>"$1/building"

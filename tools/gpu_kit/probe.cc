@@ -1,19 +1,18 @@
-#include "tools/gpu_kit/probe.h"
-
+// Opens cuda:0 and runs an op there, in a process of its own: for part 1 of the
+// GPU kit. Prints one line of JSON.
 #include <cstdio>
 
-#include "tools/gpu_kit/kit.h"
+#include <nlohmann/json.hpp>
 
 #include "sluice/platform/device.h"
 #include "sluice/sluice.h"
 
-namespace sluice::gpu_kit {
 namespace {
 
 void RunOneOp() {
-  const Tensor x = Tensor::FromVector<float>({3}, {-1, 0, 2});
+  const auto x = sluice::Tensor::FromVector<float>({3}, {-1, 0, 2});
   const auto out =
-      RunOp("relu", {{"X", x}}, {}, {.hint = "require place=cuda:0"});
+      sluice::RunOp("relu", {{"X", x}}, {}, {.hint = "require place=cuda:0"});
   if (out.at("Out").ToVector<float>() != std::vector<float>{0, 0, 2}) {
     throw std::runtime_error("relu of [-1, 0, 2] on cuda:0 is not [0, 0, 2]");
   }
@@ -21,11 +20,11 @@ void RunOneOp() {
 
 }  // namespace
 
-int Probe() {
-  Json found = {{"usable", false}};
+int main() {
+  nlohmann::ordered_json found = {{"usable", false}};
   try {
-    platform::Device& device =
-        platform::DeviceManager::Instance().Get(CUDAPlace{0});
+    auto& device =
+        sluice::platform::DeviceManager::Instance().Get(sluice::CUDAPlace{0});
     found["device"] = device.Description();
     found["emulated"] = device.is_emulated();
     found["memory_limit"] = device.MemoryLimit();
@@ -37,5 +36,3 @@ int Probe() {
   std::printf("%s\n", found.dump().c_str());
   return found["usable"] ? 0 : 1;
 }
-
-}  // namespace sluice::gpu_kit

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Tests and measures Sluice on this machine's GPU, or on the emulation where
-# there is none. Needs no compiler, no network and no Python (parts 5 and 6 do
-# more where there is one).
+# there is none. Needs no compiler and no network, but Python 3.9 or newer (parts
+# 5 and 6 do more where one has NumPy).
 #
 #   run.sh [OPTIONS]                   --help lists them
 #   run.sh --exec gpu COMMAND...       a command of the log once more, with the
@@ -9,12 +9,12 @@
 set -euo pipefail
 kit=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
 
-if [ ! -x "$kit/bin/sluice-gpu-kit" ]; then
-  echo "run.sh: $kit/bin/sluice-gpu-kit is missing: copy the whole folder" >&2
+if [ ! -x "$kit/bin/sluice-gpu-probe" ]; then
+  echo "run.sh: $kit/bin/sluice-gpu-probe is missing: copy the whole folder" >&2
   exit 102
 fi
 
-# What the kit was linked with may be newer than what is here.
+# The kit may need a newer glibc than this system has.
 needed=$(cat "$kit/glibc_version" 2>/dev/null || echo 0)
 here=$(getconf GNU_LIBC_VERSION 2>/dev/null | cut -d' ' -f2 || true)
 if [ -n "$here" ] &&
@@ -26,8 +26,8 @@ if [ -n "$here" ] &&
   exit 102
 fi
 
-# cuBLAS is not in the kit: it comes with the CUDA toolkit, or with PyTorch.
-# A driver may be on the path that the user has.
+# cuBLAS is not in the kit: it is part of the CUDA toolkit, or of PyTorch. The
+# user's library path may contain a driver.
 before=${LIBRARY_PATH_BEFORE_KIT-${LD_LIBRARY_PATH:-}}
 export LIBRARY_PATH_BEFORE_KIT=$before
 found=
@@ -72,6 +72,9 @@ if [ "${1:-}" = --exec ]; then
 fi
 [ -n "$found" ] || echo "run.sh: no libcublas.so.13 (CUDA 13) in CUDA_HOME," \
   "/usr/local/cuda or PyTorch's packages: a GPU cannot be used" >&2
-export LD_LIBRARY_PATH=$kit/emulated/lib:$kit/lib
-exec "$kit/bin/sluice-gpu-kit" \
+if ! python3 -c 'import sys; sys.exit(sys.version_info < (3, 9))'; then
+  echo "run.sh: no python3 of version 3.9 or newer on PATH" >&2
+  exit 102
+fi
+exec python3 "$kit/gpu_kit/main.py" \
   --libraries "$found${found:+${before:+:}}$before" "$@"

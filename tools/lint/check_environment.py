@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Holds design/environment.md against the variables that the sources read.
+"""Compares docs/choosing_kernels.md with the variables that the sources read.
 
-Every SLUICE_ name that is given to getenv, secure_getenv or os.environ must
-stand on that page, and every SLUICE_ name in the first column of its tables
-must be read somewhere.
+Every SLUICE_ name that is passed to getenv, secure_getenv or os.environ must be
+on that page, and every SLUICE_ name in the first column of its tables must be
+read somewhere.
 """
 
 import pathlib
@@ -15,6 +15,7 @@ ROOMS = (
     "memory",
     "framework",
     "operators",
+    "laboratory",
     "python",
     "tests",
     "tools",
@@ -25,7 +26,7 @@ SUFFIXES = (".h", ".cc", ".cu", ".c", ".py")
 READ = re.compile(
     r"(?:getenv\s*\(|environ(?:\.get\s*\(|\s*\[))\s*[\"'](SLUICE_[A-Z0-9_]+)[\"']"
 )
-# One switch for each library that comes in a module; the name is put together.
+# A switch for each library in a module; the code concatenates its name.
 FAMILY = "SLUICE_ENABLE_"
 LISTED = re.compile(r"^\| `(SLUICE_[A-Z0-9_]+)` \|", re.M)
 
@@ -38,14 +39,14 @@ def main():
             if path.suffix in SUFFIXES and path.is_file():
                 for name in READ.findall(path.read_text()):
                     read.setdefault(name, path.relative_to(root))
-    listed = set(LISTED.findall((root / "design/environment.md").read_text()))
+    listed = set(LISTED.findall((root / "docs/choosing_kernels.md").read_text()))
     problems = [
-        f"{where}: reads {name}, which design/environment.md does not list"
+        f"{where}: reads {name}, which docs/choosing_kernels.md does not list"
         for name, where in sorted(read.items())
         if name not in listed
     ]
     problems += [
-        f"design/environment.md: lists {name}, which nothing reads"
+        f"docs/choosing_kernels.md: lists {name}, which nothing reads"
         for name in sorted(listed - read.keys())
         if not name.startswith(FAMILY)
     ]

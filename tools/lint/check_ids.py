@@ -1,12 +1,12 @@
-"""Every check has an id of its own, `component.what`."""
+"""Checks that every check has a unique id, `component.what`."""
 
 import re
 import sys
 
 import rooms
 
-# The id follows the error code, as in SLUICE_ENFORCE(condition, code, "id", ...)
-# and Fail(code, "id", ...), or a shape function's condition:
+# The id follows the error code, like in SLUICE_ENFORCE(condition, code, "id",
+# ...) and Fail(code, "id", ...), or the condition of a shape function:
 # context.Require(condition, "id", ...).
 FORM = r"[a-z0-9_]+\.[a-z0-9_.]+"
 CHECK = re.compile(

@@ -1,4 +1,4 @@
-"""The compile commands of a build folder, and work on many files at once."""
+"""Reads the compile commands of a build folder, and runs parallel work."""
 
 import argparse
 import concurrent.futures

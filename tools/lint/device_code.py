@@ -1,5 +1,5 @@
-"""The device code of all .cu files compiles with nvcc and keeps to its budget:
-what `./dev build cuda` does to it, without the host code around it."""
+"""Checks that the device code of all .cu files compiles with nvcc and keeps to
+its budget: what `./dev build cuda` checks, without host code."""
 
 import subprocess
 import sys
@@ -13,7 +13,7 @@ OF_OBJECTS = {"-o", "-MF", "-MT"}
 
 
 def fatbin_command(command):
-    """The command that makes an object, for the device code alone."""
+    """The command that compiles only the device code of an object."""
     words, kept = iter(command), []
     for word in words:
         if word in OF_OBJECTS:

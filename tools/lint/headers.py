@@ -1,6 +1,6 @@
-"""Every header compiles alone, with the flags and include roots of its room;
-the plug-in header also as C99. Left out are those which a source of the same
-name includes first: compiling that says the same."""
+"""Checks that every header compiles alone, with the flags and include roots of
+its room; the plug-in header also as C99. Headers that the source of the same
+name includes first are skipped: compiling that checks the same."""
 
 import re
 import subprocess
@@ -13,7 +13,7 @@ KEPT_FLAGS = ("-I", "-D", "-std=", "-W", "-f")
 
 
 def flags_of(command):
-    """The flags of one compile command that decide what a header means."""
+    """The flags of a compile command that affect the meaning of a header."""
     flags, words = [], iter(command[1:])
     for word in words:
         if word == "-isystem":
@@ -24,14 +24,13 @@ def flags_of(command):
 
 
 def uses_cuda(path):
-    """Whether it sees CUDA's headers, or those of the emulation."""
+    """Whether it includes CUDA's headers, or those of the emulation."""
     folders = {"cuda", "cuda_emulation"} & set(path.parts)
     return bool(folders) or path.suffix in (".cu", ".cuh")
 
 
 def is_included_first(path):
-    """Whether the source of the same name includes the header `path` before
-    anything else."""
+    """Whether the source of the same name includes `path` first."""
     for suffix in (".cc", ".cu"):
         source = rooms.ROOT / path.with_suffix(suffix)
         if source.is_file():
@@ -63,7 +62,7 @@ def main():
         flags.setdefault(cuda, flags_of(command))
     work = []
     for path in rooms.files(".h", ".cuh"):
-        if not rooms.room_of(path) or "native" in path.parts:  # for nvcc
+        if not rooms.room_of(path) or "native" in path.parts:  # for nvcc only
             continue
         if is_included_first(path):
             continue

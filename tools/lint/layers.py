@@ -1,5 +1,6 @@
-"""Includes point to the same room or a lower one, in framework/ to the same
-floor or a lower one, and heavy headers stay out of headers."""
+"""Checks that includes refer to the same room or a lower one, in rooms with
+floors to the same floor or a lower one, and that headers include no heavy
+headers."""
 
 import re
 import sys
@@ -8,12 +9,12 @@ import rooms
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">]+)[">]', re.M)
 CONDITION = re.compile(r"^[ \t]*#[ \t]*(?:el)?if(?:n?def)?\b(.*)$", re.M)
-# What a header may ask the preprocessor: whether it is read as C++, and the
-# toggles of Highway's repeated inclusion.
+# Preprocessor conditions allowed in headers: whether it is C++, and the toggles
+# of Highway's repeated inclusion.
 ALLOWED_CONDITION = re.compile(r"__cplusplus|HWY_TARGET_TOGGLE|HWY_ONCE")
-# Its parts are compiled once a target, and may ask for which.
+# Also allowed in -inl headers, which are compiled once for each target.
 ALLOWED_IN_PART = re.compile(r"HWY_TARGET|_INL_H_\b")
-# The second runs the threads of an emulated CUDA block.
+# The second file runs the threads of an emulated CUDA block.
 BOOST = ("platform/place.h", "platform/cuda_emulation/fiber.cc")
 HEAVY = ("Eigen/", "unsupported/Eigen/", "hwy/", "nlohmann/", "google/")
 
@@ -28,7 +29,7 @@ def check(path, text):
         return f"{path}:{line}: {sentence}"
 
     if floor == -1:
-        yield f"{path}: lies on no floor of framework/ (tools/lint/rooms.py)"
+        yield f"{path}: lies on no floor of {here} (tools/lint/rooms.py)"
     for match in INCLUDE.finditer(text):
         quote, name = match.groups()
         if quote == '"' and not name.startswith("sluice/"):
@@ -36,16 +37,16 @@ def check(path, text):
         there = rooms.room_of(name.removeprefix("sluice/"))
         if not name.startswith("sluice/"):
             there = None
-        if name in ("sluice/sluice.h", "sluice/ops.h"):
+        if name in ("sluice/sluice.h", "sluice/lab.h", "sluice/ops.h"):
             yield problem(match, f"{name} is for users, not for rooms")
         if there and there != here and there not in rooms.ROOMS[here]:
             yield problem(match, f"{here} may not include {there} ({name})")
         included = name.removeprefix("sluice/")
-        below = rooms.floor_of(included) if name != included else None
-        if floor is not None and below is not None and below > floor:
+        below = rooms.floor_of(included)
+        if there == here and floor is not None and below > floor:
             yield problem(
                 match,
-                f"{path.parent} may not include {rooms.FLOORS[below]}, a floor "
+                f"{path.parent} may not include {rooms.FLOORS[here][below]}, a floor "
                 f"above it ({name})",
             )
         if name.startswith("boost/") and str(path) not in BOOST:

@@ -1,11 +1,11 @@
-"""What the lint scripts know about the tree: its rooms and their sources."""
+"""The tree's rooms and their sources, for the lint scripts."""
 
 import pathlib
 import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
-# A room and the rooms below it that it may use, lowest first.
+# The lower rooms that each room may use, lowest first.
 ROOMS = {
     "platform": [],
     "memory": ["platform"],
@@ -23,6 +23,7 @@ ROOMS = {
         for library in ("eigen", "nccl", "onednn")
     },
     "onnx": ["platform", "memory", "framework"],
+    "laboratory": ["platform", "memory", "framework"],
     "python": [
         "platform",
         "memory",
@@ -30,40 +31,47 @@ ROOMS = {
         "operators/math",
         "operators",
         "onnx",
+        "laboratory",
     ],
 }
 
-# The floors of framework/, lowest first: a folder may use those before it, and
-# only them.
-FLOORS = [
-    "framework/files",
-    "framework/values",
-    "framework/measure",
-    "framework/op",
-    "framework/hints",
-    "framework/program",
-    "framework/checkpoint",
-    "framework/plan/assignment",
-    "framework/plan",
-    "framework/inspect",
-    "framework/tuning",
-    "framework/run",
-    "framework/laboratory/bisect",
-    "framework/laboratory",
-]
+# The floors of rooms that have some, lowest first: a folder may use only those
+# before it.
+FLOORS = {
+    "framework": [
+        "framework/files",
+        "framework/values",
+        "framework/costs",
+        "framework/op",
+        "framework/hints",
+        "framework/program",
+        "framework/checkpoint",
+        "framework/plan",
+        "framework/inspect",
+        "framework/run",
+    ],
+    "laboratory": [
+        "laboratory/measure",
+        "laboratory/records",
+        "laboratory/tuning",
+        "laboratory/bisect",
+        "laboratory",
+    ],
+}
 
 
 def floor_of(path):
-    """The number of the floor that a path (or an include without "sluice/")
-    lies on; -1 in framework/ but on no floor, None elsewhere."""
-    folder = str(pathlib.PurePath(path).parent)
-    if not f"{folder}/".startswith("framework/"):
+    """The number of the floor of a path (or an include without "sluice/"); -1
+    if it is on no floor of a room with floors, None in other rooms."""
+    floors = FLOORS.get(room_of(path))
+    if floors is None:
         return None
-    return FLOORS.index(folder) if folder in FLOORS else -1
+    folder = str(pathlib.PurePath(path).parent)
+    return floors.index(folder) if folder in floors else -1
 
 
 def room_of(path):
-    """The room that a path (or an include without "sluice/") lies in."""
+    """The room of a path (or of an include without "sluice/")."""
     for room in sorted(ROOMS, key=len, reverse=True):
         if str(path).startswith(room + "/"):
             return room
@@ -71,7 +79,7 @@ def room_of(path):
 
 
 def files(*suffixes):
-    """The tree's files with one of the suffixes, ignored ones left out."""
+    """The tree's files with one of the suffixes, except ignored ones."""
     listed = subprocess.run(
         ["git", "ls-files", "-co", "--exclude-standard"],
         cwd=ROOT,
@@ -84,7 +92,7 @@ def files(*suffixes):
 
 
 def report(problems):
-    """Prints the problems; the exit status."""
+    """Prints the problems and returns the exit status."""
     for problem in problems:
         print(problem)
     return 1 if problems else 0

@@ -1,5 +1,5 @@
-"""No file over 600 lines (a word of warning from 400 on), no folder over 40
-files."""
+"""Fails for files over 600 lines (with a warning from 400 on) and folders over
+40 files."""
 
 import collections
 import sys

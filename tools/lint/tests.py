@@ -1,5 +1,5 @@
-"""Every test is compiled: a source tests/**/*_test.cc or .cu is part of the
-build, or one that a test copies into a project of its own (tests/guides/)."""
+"""Checks that every test is compiled: a source tests/**/*_test.cc or .cu is
+part of the build, or a test copies it into another project (tests/guides/)."""
 
 import subprocess
 import sys

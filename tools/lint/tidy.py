@@ -1,4 +1,4 @@
-"""clang-tidy over the sources of the rooms (or the files named)."""
+"""Runs clang-tidy over the sources of the rooms (or the named files)."""
 
 import pathlib
 import subprocess
@@ -11,7 +11,7 @@ import rooms
 def main():
     arguments = compile_commands.arguments(__doc__)
     sources = sorted(compile_commands.room_commands(arguments.build))
-    # Device code is CUDA's dialect, with names that clang-tidy dislikes.
+    # Device code is in CUDA's dialect, with names that clang-tidy rejects.
     sources = [
         s
         for s in sources
@@ -20,8 +20,8 @@ def main():
     if arguments.files:
         sources = [s for s in sources if s in arguments.files]
 
-    # clang-tidy comes without omp.h; of g++'s folder only what is found nowhere
-    # else may be taken.
+    # clang-tidy has no omp.h. From g++'s folder, only headers that exist
+    # nowhere else may be used.
     gcc_include = subprocess.run(
         ["g++", "-print-file-name=include"],
         check=True,
@@ -30,13 +30,13 @@ def main():
     ).stdout.strip()
 
     def header_filter(source):
-        # What includes CUDA's names is held to the rules itself.
+        # Sources that use CUDA's names are only checked in their own headers.
         if "operators/nccl" in str(source):
             return ["--header-filter=sluice/operators/.*[.]h$"]
         return []
 
     def tidy(source):
-        # The commands are g++'s; clang does not know all of its flags.
+        # The commands are for g++; clang does not support all its flags.
         done = subprocess.run(
             [
                 str(pathlib.Path(sys.executable).parent / "clang-tidy"),
@@ -44,7 +44,7 @@ def main():
                 f"-p={arguments.build}",
                 "--extra-arg=-Wno-unknown-warning-option",
                 "--extra-arg=-Wno-ignored-optimization-argument",
-                "--extra-arg=-Wno-deprecated-declarations",  # in libstdc++
+                "--extra-arg=-Wno-deprecated-declarations",  # from libstdc++
                 f"--extra-arg=-idirafter{gcc_include}",
                 *header_filter(source),
                 str(rooms.ROOT / source),

@@ -1,5 +1,5 @@
-// The rows of arithmetic_rows.inc for float64 and integers, in a source of
-// their own because they take as long to compile as those for float32.
+// Compiles the rows of arithmetic_rows.inc for float64 and integers. This
+// source is separate because it takes as long to compile as float32.
 #include "sluice/operators/math/binary/binary_tables.h"
 
 // HWY_TARGET_INCLUDE makes this file include itself once for every

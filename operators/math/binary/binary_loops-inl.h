@@ -1,5 +1,5 @@
-// The loops of binary rows of arithmetic, compiled once for every instruction
-// set; included after hwy/highway.h, once for each.
+// The loops of binary rows of arithmetic, compiled for every instruction set:
+// include this after hwy/highway.h, once for each.
 #if defined(SLUICE_BINARY_LOOPS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #if defined(HWY_TARGET_TOGGLE)
 #undef SLUICE_BINARY_LOOPS_INL_H_
@@ -21,7 +21,7 @@ HWY_BEFORE_NAMESPACE();
 namespace sluice::operators::math {
 namespace HWY_NAMESPACE {
 
-// An operand: elements, or one number that is repeated.
+// An operand: a tensor's elements, or one repeated number.
 template <typename T, bool kSingle>
 struct Operand {
   explicit HWY_INLINE Operand(const T* elements) : elements(elements) {}
@@ -72,7 +72,7 @@ void BinaryLoop(const void* x, const void* y, int64_t count, void* out) {
   }
 }
 
-// What a gradient does not read is 0 in its formula.
+// Inputs that a gradient does not read are 0 in its formula.
 template <class Row, bool kOfX, typename T, bool kXSingle, bool kYSingle>
 struct BinaryGradStep {
   template <class D>
@@ -131,7 +131,7 @@ BinaryGradLoops MakeBinaryGradLoops() {
 template <class Row, typename T>
 void AddBinaryFloats(BinaryRow* row) {
   AddBinaryForward<Row, T>(row);
-  // A gradient that is that of Out needs no loop.
+  // A gradient that equals Out@GRAD needs no loop.
   if constexpr (Row::kInfo.x_term == BinaryTerm::kComputed) {
     row->Of<T>().x_terms = MakeBinaryGradLoops<Row, true, T>();
   }
@@ -173,8 +173,7 @@ void AddBinaryRows(Rows<Row...> /*table*/, std::vector<BinaryRow>* rows) {
   (rows->push_back(MakeBinaryRow<Row>()), ...);
 }
 
-// Adds the loops for float64 and integers to these rows, of which `row` is the
-// first.
+// Adds the loops for float64 and integers to consecutive rows, from `row` on.
 template <class... Row>
 void AddMoreDTypesOfRows(Rows<Row...> /*table*/, BinaryRow* row) {
   (AddMoreDTypes<Row>(row++), ...);

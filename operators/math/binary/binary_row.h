@@ -9,13 +9,13 @@
 #include "sluice/platform/export.h"
 
 // The tables of binary ops, Out = f(X, Y) element by element, with X and Y
-// repeated to a common shape: what one row says, and where to find the rows.
-// The rows themselves, with their formulas, are in the *.inc files of this
-// folder; design/adding_an_op.md says how to add one.
+// broadcast to a common shape. This header declares the fields of a row and the
+// tables. The rows and their formulas are in the *.inc files of this folder;
+// docs/adding_an_op.md says how to add one.
 namespace sluice::operators::math {
 
-// The dtypes of X and Y. float16 and bfloat16 are computed in float and rounded
-// once.
+// The dtypes of X and Y. float16 and bfloat16 are computed in float32 and
+// rounded once.
 enum class BinaryDTypes : uint8_t {
   kFloats,
   kNumbers,   // all but bool
@@ -27,30 +27,30 @@ enum class BinaryDTypes : uint8_t {
 // The dtype of Out: that of X and Y, or bool.
 enum class BinaryResult : uint8_t { kSame, kBool };
 
-// What an operand's gradient is before it is summed over what was repeated.
+// An operand's gradient before the sum over its broadcast dims.
 enum class BinaryTerm : uint8_t {
   kNone,      // the op has no gradient
   kSame,      // Out@GRAD
   kNegated,   // -Out@GRAD
-  kComputed,  // what the row's formula says
+  kComputed,  // the row's formula
 };
 
-// Whose elements the gradients read, besides those of Out@GRAD.
+// The tensors that the gradients read besides Out@GRAD.
 struct BinaryReads {
   bool x = false;
   bool y = false;
   bool out = false;
 };
 
-// Where examples and tests take an operand's floats from. Integers are small;
-// what says otherwise is for them, too.
+// The range of an operand's floats in examples and tests. Integers are small.
+// Only the last two domains change integers, too.
 enum class BinaryDomain : uint8_t {
   kAnywhere,
-  kNotZero,      // far from 0, compared with steps of derivatives
+  kNotZero,      // far from 0, in steps of numerical derivatives
   kPositive,     // at least 1/2
-  kWide,         // up to 5 to both sides of 0
-  kBeyondOne,    // 1 to 2.5 to both sides of 0
-  kFewIntegers,  // 0 to 3 where they are integers
+  kWide,         // -5 to 5
+  kBeyondOne,    // 1 to 2.5 or -2.5 to -1
+  kFewIntegers,  // 0 to 3 for integers
 };
 
 struct BinaryInfo {
@@ -66,27 +66,27 @@ struct BinaryInfo {
   BinaryDomain x_domain = BinaryDomain::kAnywhere;
   BinaryDomain y_domain = BinaryDomain::kAnywhere;
   // The largest error of a float32 or float64 result, in units in the last
-  // place; 0: rounded exactly. Gradients may have so many times the tolerance
-  // of the harness.
+  // place. 0 means that it is rounded exactly. `gradient_slack` multiplies the
+  // test harness's tolerance for gradients.
   double units = 0;
   double gradient_slack = 1;
   // f(x, y) and its derivatives, written independently of the formulas, to test
-  // them with. Integers wrap around afterwards.
+  // them. For integers the result is wrapped around afterwards.
   double (*reference)(double x, double y);
   double (*x_derivative)(double x, double y) = nullptr;
   double (*y_derivative)(double x, double y) = nullptr;
-  // The op of ONNX that computes the same, and the expression in X and Y that
-  // does in PyTorch; "" for none.
+  // The ONNX op that computes the same, and the PyTorch expression in X and Y
+  // that does; "" for none.
   const char* onnx = "";
   const char* torch = "";
 
   constexpr bool differentiable() const { return x_term != BinaryTerm::kNone; }
 };
 
-// The loops of a row for one dtype, on the calling thread; those of arithmetic
-// with the best instruction set that the CPU has. Results may be written where
-// an input of their size is, which they must not overlap otherwise. Where an
-// element stands does not change its bits.
+// The loops of a row for one dtype. They run on the calling thread, those of
+// arithmetic with the best instruction set of the CPU. Results may overwrite an
+// input of their size but must not overlap inputs otherwise. The bits of an
+// element do not depend on its position.
 //   both:  out[i] = f(x[i], y[i])
 //   left:  out[i] = f(x[0], y[i])
 //   right: out[i] = f(x[i], y[0])
@@ -98,8 +98,8 @@ struct LoopsOfTwo {
 };
 using BinaryLoops = LoopsOfTwo<void (*)(
     const void* x, const void* y, int64_t count, void* out)>;
-// What an operand's gradient is the sum of. Inputs that gradient_reads leaves
-// out are not looked at.
+// The terms whose sum is an operand's gradient. Inputs that are not in
+// gradient_reads are not accessed.
 using BinaryGradLoops = LoopsOfTwo<void (*)(const void* out_grad,
                                             const void* x,
                                             const void* y,
@@ -107,8 +107,8 @@ using BinaryGradLoops = LoopsOfTwo<void (*)(const void* out_grad,
                                             int64_t count,
                                             void* terms)>;
 
-// Functions for one dtype. Others than ComputedDType(dtype)
-// (broadcast_binary.h) have none.
+// Functions for one dtype. They are null unless ComputedDType(dtype)
+// (broadcast_binary.h) is `dtype`.
 struct BinaryFunctions {
   BinaryLoops forward;
   BinaryGradLoops x_terms;
@@ -128,9 +128,9 @@ struct BinaryRow {
   }
 };
 
-// All rows; they live as long as the process. Thread-safe.
+// Returns all rows, which are never freed. Thread-safe.
 SLUICE_API std::span<const BinaryRow> BinaryRows();
-// nullptr where there is none of that name.
+// Returns nullptr if there is no row of that name.
 SLUICE_API const BinaryRow* FindBinaryRow(std::string_view name);
 
 }  // namespace sluice::operators::math

@@ -4,12 +4,11 @@
 
 #include "sluice/operators/math/binary/binary_row.h"
 
-// What the sources make of <table>_rows.inc, for BinaryRows() only.
+// Declares what the sources of <table>_rows.inc define, for BinaryRows() only.
 namespace sluice::operators::math {
 
 void AddArithmeticRows(std::vector<BinaryRow>* rows);
-// The loops of these rows for float64 and integers, of which `first` is the
-// first.
+// Adds the loops for float64 and integers to consecutive rows, from `first` on.
 void AddArithmeticMoreDTypes(BinaryRow* first);
 void AddComparisonRows(std::vector<BinaryRow>* rows);
 void AddBitRows(std::vector<BinaryRow>* rows);

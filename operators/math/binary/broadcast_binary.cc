@@ -11,9 +11,9 @@ namespace {
 
 using platform::DType;
 
-// Below this many elements waking a thread costs more than computing.
+// With fewer elements, waking a thread costs more than computing.
 constexpr int64_t kGrain = 32768;
-// Elements that are converted at a time, for dtypes that are computed as
+// The elements that are converted at a time, for dtypes that are computed in
 // another one.
 constexpr int64_t kBlock = 256;
 constexpr size_t kBlockBytes = kBlock * sizeof(uint64_t);
@@ -22,7 +22,7 @@ bool IsConverted(DType dtype) {
   return ComputedDType(dtype) != dtype;
 }
 
-// A piece of a row of the walk: where it begins in each tensor, in elements.
+// A contiguous piece of a row: its offsets in the tensors, in elements.
 struct Piece {
   int64_t x;
   int64_t y;
@@ -30,7 +30,7 @@ struct Piece {
   int64_t count;
 };
 
-// How the two operands are repeated along the rows of a walk.
+// Which operands vary along the rows of a plan.
 enum class Sides : uint8_t { kBoth, kLeft, kRight };
 
 Sides SidesOf(const BroadcastPlan& plan) {
@@ -45,7 +45,7 @@ Loop LoopOf(const LoopsOfTwo<Loop>& loops, Sides sides) {
                                  : loops.right;
 }
 
-// Calls compute(piece) for the whole walk, on many threads.
+// Calls compute(piece) for all pieces of the plan, in parallel.
 template <typename Compute>
 void ForEachPiece(const BroadcastPlan& plan, const Compute& compute) {
   const int64_t row = plan.row_size();
@@ -79,8 +79,8 @@ void NarrowToFloat16(const float* from, int64_t count, void* to) {
   }
 }
 
-// As math::Widen and math::Narrow do, written so that the compiler makes
-// vectors of it.
+// Computes like math::Widen and math::Narrow, in a form that compilers
+// vectorize.
 void WidenBFloat16(const void* from, int64_t count, float* to) {
   const auto* values = static_cast<const uint16_t*>(from);
   for (int64_t i = 0; i < count; ++i) {
@@ -99,7 +99,7 @@ void NarrowToBFloat16(const float* from, int64_t count, void* to) {
   }
 }
 
-// The lower bits are kept of integers.
+// Conversion to a narrower integer keeps the lower bits.
 template <typename To, typename From>
 void ConvertIntegers(const void* from, int64_t count, void* to) {
   const auto* values = static_cast<const From*>(from);
@@ -109,7 +109,7 @@ void ConvertIntegers(const void* from, int64_t count, void* to) {
   }
 }
 
-// To the dtype that `dtype` is computed as, and back.
+// Converts to the dtype that `dtype` is computed in, and back.
 void Widen(DType dtype, const void* from, int64_t count, void* to) {
   switch (dtype) {
     case DType::kFloat16:
@@ -138,7 +138,7 @@ void Narrow(DType dtype, const void* from, int64_t count, void* to) {
   }
 }
 
-// nullptr stays what it is.
+// Returns nullptr for nullptr.
 const char* At(const void* from, int64_t element, int64_t size) {
   return from == nullptr ? nullptr
                          : static_cast<const char*>(from) + element * size;
@@ -147,8 +147,8 @@ char* At(void* to, int64_t element, int64_t size) {
   return static_cast<char*>(to) + element * size;
 }
 
-// Elements of an operand as they are computed with, block by block; one that
-// is repeated is converted once. Of nullptr there are none.
+// Returns blocks of an operand, converted to the dtype that it is computed in.
+// A repeated number is converted once. Nothing is converted for nullptr.
 class ConvertedOperand {
  public:
   ConvertedOperand(DType dtype, const void* from, bool single)

@@ -9,29 +9,29 @@
 
 namespace sluice::operators::math {
 
-// Whose functions of a row those of `dtype` are computed with: float32's for
-// float16 and bfloat16, int32's for int16 and uint16, int64's for uint32, else
-// its own.
+// Returns the dtype whose loops compute a row for `dtype`: float32 for float16
+// and bfloat16, int32 for int16 and uint16, int64 for uint32, otherwise
+// `dtype`.
 SLUICE_API platform::DType ComputedDType(platform::DType dtype);
 
-// A row's function of two tensors of one of its dtypes, over raw memory on the
-// CPU, through ParallelFor. float16 and bfloat16 round each result once.
-// Immutable, so many threads may run one. Results may be written where an
-// operand is that has their size and is not repeated.
+// Computes a row's function of two tensors in host memory, in parallel, for one
+// of its dtypes. float16 and bfloat16 results are rounded once. Immutable, so
+// that many threads may call it at once. Results may overwrite an operand of
+// their size that is not broadcast.
 class SLUICE_API BinaryFunction {
  public:
   BinaryFunction(const BinaryRow& row, platform::DType dtype);
 
-  // X and Y are of one shape of `count` elements.
+  // X and Y have the same shape, of `count` elements.
   void Same(const void* x, const void* y, int64_t count, void* out) const;
-  // In the common shape of `plan`, which has elements.
+  // The common shape of `plan` is not empty.
   void Broadcast(const BroadcastPlan& plan,
                  const void* x,
                  const void* y,
                  void* out) const;
 
  private:
-  // One of the row's loops, from and to halves where they are.
+  // Runs a loop of the row, with conversions for float16 and bfloat16.
   void Run(decltype(BinaryLoops::both) loop,
            const void* x,
            const void* y,
@@ -40,16 +40,16 @@ class SLUICE_API BinaryFunction {
 
   BinaryLoops loops_;
   platform::DType dtype_;
-  int64_t size_;      // of an operand's element
-  int64_t out_size_;  // of the result's
+  int64_t size_;      // of an element of X or Y
+  int64_t out_size_;  // of an element of Out
 };
 
-// The terms of an operand's gradient, of one of the float dtypes, in the same
-// way: in the shape of Out, for X and Y that `plan` repeats.
+// Computes the terms of an operand's gradient in a float dtype. They have the
+// shape of Out; `plan` broadcasts X and Y.
 class SLUICE_API BinaryGradFunction {
  public:
   BinaryGradFunction() = default;
-  // `loops` are x_terms or y_terms of ComputedDType(dtype).
+  // `loops` are the x_terms or y_terms of ComputedDType(dtype).
   BinaryGradFunction(const BinaryGradLoops& loops, platform::DType dtype)
       : loops_(loops), dtype_(dtype) {}
 

@@ -7,7 +7,7 @@
 #include "sluice/operators/math/binary/binary_row.h"
 #include "sluice/operators/math/plain_formulas.h"
 
-// The loops of rows of plain formulas. For the .cc files of the tables.
+// The loops of rows with plain formulas, for the .cc files of the tables.
 namespace sluice::operators::math {
 
 template <class Row, typename T, bool kXSingle, bool kYSingle>

@@ -46,7 +46,7 @@ Where::Where(const std::array<DDim, 3>& operands, size_t element_size)
   DDim dims;
   WhereShape(operands, &dims);
   std::array<int64_t, 3> next = {1, 1, 1};
-  // From the innermost axis outwards; turned round at the end.
+  // Axes are collected innermost first and reversed at the end.
   for (int i = dims.rank() - 1; i >= 0; --i) {
     if (dims[i] == 1) continue;
     Axis axis = {dims[i], {}};

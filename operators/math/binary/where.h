@@ -9,21 +9,20 @@
 
 namespace sluice::operators::math {
 
-// The common shape of three operands that are repeated to it, the last
-// dimensions under each other, as in numpy. Returns the index of the first
-// operand that does not fit those before it, or -1.
+// Broadcasts three shapes, aligned at the last dimensions, as in NumPy. Returns
+// the index of the first operand that does not fit those before it, or -1.
 SLUICE_API int WhereShape(const std::array<framework::DDim, 3>& operands,
                           framework::DDim* result);
 
-// Takes the elements of one tensor where a condition is true, and those of
-// another elsewhere, each of the three repeated to a common shape: over raw
-// memory on the CPU, through ParallelFor. Bits are kept. Planned once,
-// immutable afterwards, so many threads may run one.
+// Selects elements of one tensor where a condition is true, and elements of
+// another elsewhere. All three are broadcast to a common shape. Works on host
+// memory through ParallelFor and copies bits. The plan is made once and
+// immutable, so that many threads may run it.
 class SLUICE_API Where {
  public:
   Where() = default;
-  // The shapes of the condition, of what is taken where it is true, and of what
-  // is elsewhere; all known, and fitting. Elements are of 1, 2, 4 or 8 bytes.
+  // `operands` are the shapes of the condition and of the tensors for true and
+  // false. They are known and fit. Elements have 1, 2, 4 or 8 bytes.
   Where(const std::array<framework::DDim, 3>& operands, size_t element_size);
 
   void Run(const bool* condition,
@@ -40,8 +39,8 @@ class SLUICE_API Where {
   template <typename T>
   void RunAs(const bool* condition, const T* yes, const T* no, T* out) const;
 
-  int rank_ = 0;  // at least 1 where there are elements
-  std::array<Axis, framework::DDim::kMaxRank> axes_;  // the outermost first
+  int rank_ = 0;  // at least 1 if there are elements
+  std::array<Axis, framework::DDim::kMaxRank> axes_;  // outermost first
   int64_t rows_ = 0;
   size_t element_size_ = 1;
 };

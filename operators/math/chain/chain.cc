@@ -13,7 +13,7 @@ namespace sluice::operators::math {
 namespace {
 
 constexpr int64_t kGrain = 16384;
-// With an operand it stays in the first-level cache.
+// A block and an operand's block fit into the first-level cache.
 constexpr int64_t kBlock = 1024;
 
 template <typename C>
@@ -27,7 +27,7 @@ void Clip(const C* x, int64_t count, const UnaryParams& numbers, C* out) {
   const auto min = static_cast<C>(numbers[0]);
   const auto max = static_cast<C>(numbers[1]);
   for (int64_t i = 0; i < count; ++i) {
-    // NaN is neither.
+    // Both comparisons are false for NaN, which is kept.
     const C above = x[i] < min ? min : x[i];
     out[i] = above > max ? max : above;
   }
@@ -48,7 +48,7 @@ const BinaryLoops* FindBinary(std::string_view op, platform::DType dtype) {
   return loops.both == nullptr ? nullptr : &loops;
 }
 
-// `count` elements of x, at most kBlock, as what they are computed in.
+// Returns `count` elements of x, at most kBlock, in the type for computation.
 template <typename T>
 const ChainValue<T>* Widened(const T* x, int64_t count, ChainValue<T>* buffer) {
   if constexpr (std::is_same_v<T, ChainValue<T>>) {

@@ -15,8 +15,8 @@ namespace {
 
 #include "sluice/operators/math/scaled_product.inc"
 
-// L below the diagonal, U on it and above: of X with its rows and columns in
-// the order of `row` and `column`.
+// The LU decomposition of X with its rows and columns in the order of `row` and
+// `column`: L below the diagonal, U on and above it.
 class Triangles {
  public:
   explicit Triangles(int64_t n)
@@ -44,7 +44,7 @@ class Triangles {
     }
   }
 
-  // The product of the first `count` pivots, with the sign of the reordering.
+  // Returns the product of `count` pivots, with the sign of the permutations.
   ScaledProduct Product(int64_t count) {
     ScaledProduct product;
     product.Multiply(sign_);
@@ -54,8 +54,8 @@ class Triangles {
     return product;
   }
 
-  // out_grad times the cofactors: their transpose, reordered, is adj(U) times
-  // the inverse of L, of which each pass gives a column.
+  // Computes out_grad times the cofactors. Their transpose, permuted, is adj(U)
+  // times the inverse of L. Each iteration computes a column of that product.
   template <typename T>
   void Gradient(double out_grad, T* x_grad) {
     ScaledProduct scale = Product(n_ - 1);
@@ -75,8 +75,8 @@ class Triangles {
  private:
   double& At(int64_t i, int64_t j) { return elements_[i * n_ + j]; }
 
-  // The largest element of those left, or a NaN, becomes element k of the
-  // diagonal. False where all are 0.
+  // Moves the largest remaining element, or a NaN, to element k of the
+  // diagonal. Returns false if all remaining elements are 0.
   bool MovePivot(int64_t k) {
     int64_t row = k, column = k;
     for (int64_t i = k; i < n_; ++i) {
@@ -105,9 +105,9 @@ class Triangles {
     return true;
   }
 
-  // Column r of adj(U) times the inverse of L, without the product of the first
-  // n - 1 pivots. With U = [[V, v], [0, d]] it is [(d y - v z) / V, z] where
-  // [y, z] is that column of the inverse.
+  // Computes column r of adj(U) times the inverse of L, without the product of
+  // the first n - 1 pivots. With U = [[V, v], [0, d]] it is [(d y - v z) / V,
+  // z], where [y, z] is column r of the inverse of L.
   void Solve(int64_t r) {
     double* y = solution_.data();
     for (int64_t i = 0; i < n_; ++i) {
@@ -135,7 +135,7 @@ class Triangles {
   std::vector<double> solution_;
 };
 
-// Calls body(triangles, i) for each matrix, on many threads.
+// Calls body(triangles, i) for each matrix, in parallel.
 template <typename Body>
 void ForEachMatrix(int64_t count, int64_t n, const Body& body) {
   constexpr int64_t kGrain = 32768;

@@ -6,14 +6,14 @@
 
 namespace sluice::operators::math {
 
-// Where the matrices of one product lie from those of the one before.
+// A batch of products, with the strides between consecutive matrices.
 struct GemmBatch {
   int64_t count = 1;
   int64_t a = 0, b = 0, c = 0;
 };
 
-// Products of row-major matrices in device memory, by cuBLAS. Its matrices are
-// column-major, so that it is asked for C' = op(B)' op(A)'.
+// Multiplies row-major matrices in device memory with cuBLAS. Its matrices are
+// column-major, so that it computes C' = op(B)' op(A)'.
 template <typename T>
 void DeviceGemm(const platform::CUDADeviceContext& device,
                 const GemmArgs<T>& g,

@@ -8,8 +8,8 @@ namespace sluice::operators::math {
 
 inline constexpr int kGemmTile = 16;
 
-// One thread an element of C; a block reads every element of A and B that its
-// elements share only once. Each tile's terms are summed by themselves.
+// Each thread computes one element of C. A block reads each element of A and B
+// that it needs once. The terms of each tile are summed separately.
 template <typename T>
 __global__ void TiledGemmKernel(GemmArgs<T> g, GemmBatch batch) {
   SLUICE_SHARED_ARRAY(T, a_tile, [kGemmTile][kGemmTile + 1]);
@@ -30,7 +30,7 @@ __global__ void TiledGemmKernel(GemmArgs<T> g, GemmBatch batch) {
       const int64_t j = left + column;
       T sum = 0;
       for (int64_t first = 0; first < g.k; first += kGemmTile) {
-        // Threads beyond the end bring zeros, in both tiles.
+        // Threads beyond the end load zeros into both tiles.
         const bool in_a = i < g.m && first + column < g.k;
         const bool in_b = j < g.n && first + row < g.k;
         a_tile[row][column] =
@@ -53,13 +53,13 @@ __global__ void TiledGemmKernel(GemmArgs<T> g, GemmBatch batch) {
   }
 }
 
-// DeviceGemm by a kernel of ours.
+// Computes like DeviceGemm, with our own kernel.
 template <typename T>
 void DeviceTiledGemm(const platform::CUDADeviceContext& device,
                      const GemmArgs<T>& g,
                      const GemmBatch& batch = {}) {
   if (g.m == 0 || g.n == 0 || batch.count == 0) return;
-  constexpr int64_t kMost = 65535;  // of a grid's second and third size
+  constexpr int64_t kMost = 65535;  // the limit of a grid's y and z
   const auto tiles = [](int64_t size) {
     return (size + kGemmTile - 1) / kGemmTile;
   };

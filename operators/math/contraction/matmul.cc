@@ -13,20 +13,19 @@ using framework::DDim;
 
 namespace {
 
-// The last two dimensions of a tensor of rank 2 or more.
+// Returns the matrices of a tensor of rank 2 or more: its last two dimensions.
 StoredMatrix Stored(const DDim& dims) {
   const int rank = dims.rank();
   return {dims.Subshape(0, rank - 2), dims[rank - 2], dims[rank - 1]};
 }
 
-// The step of a batch dimension in a tensor whose own batch dimensions are
-// `batch`, 0 where it is repeated.
+// Returns the strides of a matrix's batch dimensions; 0 where it is broadcast.
 class BatchSteps {
  public:
   explicit BatchSteps(const StoredMatrix& matrix)
       : batch_(matrix.batch), step_(matrix.rows * matrix.columns) {}
 
-  // To be asked from the innermost dimension outwards.
+  // Called for each batch dimension, from the innermost one outwards.
   int64_t Next() {
     if (left_ == 0) return 0;
     const int64_t size = batch_[--left_];
@@ -41,7 +40,7 @@ class BatchSteps {
   int64_t step_;
 };
 
-// Axes of size 1 are left out; so are none of size 0.
+// Omits axes of size 1. No axis has size 0.
 void AddAxes(MatMulPart part,
              const StoredMatrix& x,
              const StoredMatrix& y,
@@ -67,7 +66,7 @@ void AddAxes(MatMulPart part,
   }
 }
 
-// Makes rows of more matrices into rows of one, and sums of sums into one sum.
+// Merges a batch axis into the rows m, and a summed axis into the depth k.
 void Fold(MatMulPlan* plan) {
   while (plan->batch.rank > 0) {
     const MatMulPlan::Axis& last = plan->batch.axis[plan->batch.rank - 1];
@@ -196,7 +195,7 @@ void MatMul(
   const auto run = [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const MatMulPlan::Axis to = plan.batch.At(i);
-      // Without terms, one of depth 0 makes zeros.
+      // Without terms, a product of depth 0 writes zeros.
       for (int64_t term = 0; term < std::max<int64_t>(terms, 1); ++term) {
         const MatMulPlan::Axis at =
             terms == 0 ? MatMulPlan::Axis() : plan.summed.At(term);
@@ -207,7 +206,7 @@ void MatMul(
       }
     }
   };
-  // Large matrices are shared out one after the other, small ones whole.
+  // Threads share each large product; small products are distributed whole.
   constexpr double kLarge = 1 << 20;
   const double work = static_cast<double>(plan.m) *
                       static_cast<double>(plan.n) *

@@ -13,8 +13,8 @@ double Real(int64_t value) {
   return static_cast<double>(value);
 }
 
-// Rows of A times rows of B (gemm.cc): a sum over the lanes for each element,
-// and what is left of two vectors term by term.
+// Dot products of rows of A and rows of B (gemm.cc): each result needs a sum
+// over the lanes, and its last terms, fewer than two vectors, one by one.
 void AddDots(int64_t results, int64_t terms, int64_t lanes, KernelWork* work) {
   work->flops = 2 * Real(results) * Real(terms);
   work->moves += Real(results) * (10 + 1.5 * Real(terms % (2 * lanes)));
@@ -37,7 +37,7 @@ KernelWork MatMulWork(const MatMulPlan& plan, size_t element) {
   KernelWork work = ProductWork(plan, element, lanes);
   const auto bytes = static_cast<int64_t>(element);
   const double count = Real(plan.batch.count() * plan.summed.count());
-  // Below a million products there is one thread (gemm.cc, matmul.cc).
+  // Fewer than a million products run on one thread (gemm.cc, matmul.cc).
   const double products = count * Real(plan.m) * Real(plan.n) * Real(plan.k);
   work.max_threads = std::max(products / 1e6, 1.0);
   work.efficiency = 0.95;
@@ -55,8 +55,8 @@ KernelWork MatMulWork(const MatMulPlan& plan, size_t element) {
             &work);
     return work;
   }
-  // A tile of few rows has too few sums to hide the latency of each; a single
-  // row takes up to eight vectors of columns.
+  // A tile of few rows has too few sums to hide latency. A single row uses up
+  // to eight vectors of columns.
   if (plan.m > 1 && plan.m < 5) work.efficiency *= Real(plan.m + 2) / 8;
   if (plan.m == 1) {
     const double vectors = Padded(plan.n, lanes) / Real(lanes);
@@ -65,16 +65,16 @@ KernelWork MatMulWork(const MatMulPlan& plan, size_t element) {
   const double second = count * Real(plan.k) * Real(plan.n);
   const bool far = plan.ldb * bytes > 1024 && plan.m >= 36;
   if (plan.transpose_b || far) {
-    // B is packed, panel by panel, for 480 rows at a time: less than a panel
-    // without vectors.
+    // B is packed panel by panel, once for 480 rows. If B has less than one
+    // panel, packing is not vectorized.
     const double each = plan.transpose_b && plan.n >= 2 * lanes ? 0.25 : 0.62;
     work.moves += each * second * Real((plan.m + 479) / 480);
   } else if (plan.m > 1) {
-    // Rows of panels are a row of B apart: nothing fetches them before they
-    // are asked for.
+    // Rows of a panel are a whole row of B apart, so that the hardware does not
+    // prefetch them.
     work.extra_bytes = 0.35 * Real(bytes) * second;
   }
-  // Twelve rows of C that share few sets of the first cache.
+  // Twelve rows of C map to few sets of the first-level cache.
   if (AliasedMoves(plan.ldc * bytes) > 0) {
     work.moves += 0.12 * count * Real(plan.m) * Real(plan.n);
   }

@@ -8,12 +8,12 @@
 
 namespace sluice::operators::math {
 
-// The estimate for MatMul (matmul.h); `element` is sizeof(T).
+// Returns the cost of MatMul (matmul.h); `element` is sizeof(T).
 SLUICE_API framework::KernelWork MatMulWork(const MatMulPlan& plan,
                                             size_t element);
 
-// What every kernel of a product touches, and its multiplications and
-// additions with vectors along the columns.
+// Returns the part of the cost that all kernels share: the memory accessed, and
+// the flops with vectors along the columns.
 SLUICE_API framework::KernelWork ProductWork(const MatMulPlan& plan,
                                              size_t element,
                                              int64_t lanes);

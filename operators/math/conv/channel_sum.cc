@@ -9,12 +9,12 @@ namespace sluice::operators::math {
 namespace {
 
 constexpr int64_t kShardElements = int64_t{1} << 15;
-// Channels whose sums stay in registers.
+// The channels whose sums fit into registers.
 constexpr int64_t kGroup = 32;
-// So few groups share no work: their rows do, in chunks.
+// With fewer groups than this, threads share chunks of rows instead of groups.
 constexpr int64_t kFewGroups = 8;
 
-// The sum of consecutive elements.
+// Returns the sum of consecutive elements.
 template <typename T>
 double RowSum(const T* x, int64_t count) {
   constexpr int64_t kBlocks = 32;
@@ -32,7 +32,7 @@ double RowSum(const T* x, int64_t count) {
   return sum;
 }
 
-// Channels [begin, begin + count), at most kGroup of them, by all threads.
+// Sums channels [begin, begin + count), at most kGroup, on all threads.
 template <typename T>
 void LastSumsOfChunks(const T* x,
                       const RowChunks& chunks,
@@ -56,7 +56,7 @@ void LastSumsOfChunks(const T* x,
   }
 }
 
-// The same by the calling thread.
+// Sums channels [begin, begin + count) on the calling thread.
 template <typename T>
 void LastSums(const T* x,
               int64_t rows,

@@ -7,9 +7,9 @@
 namespace sluice::operators::math {
 
 // out[c] = the sum of channel c of x, which has `n` images of `pixels` pixels:
-// [n, channels, pixels], or [n, pixels, channels] where `channels_last`. Added
-// up in double, in an order that does not depend on the number of threads; 0
-// where there is nothing to add. T is float or double.
+// [n, channels, pixels], or [n, pixels, channels] if `channels_last`. Sums are
+// in double, in an order that does not depend on the number of threads. An
+// empty sum is 0. T is float or double.
 template <typename T>
 SLUICE_API void ChannelSum(const T* x,
                            int64_t n,

@@ -14,11 +14,11 @@
 #define SLUICE_CONV2D_DEPTHWISE
 namespace sluice::operators::math {
 
-// Channels of one shard, and the elements of a filter at most.
+// The channels of a shard, and the maximum number of elements of a filter.
 constexpr int64_t kDepthwiseChannels = 64;
 constexpr int64_t kDepthwiseTaps = 128;
 
-// `bias`, or any of what a direction does not need, may be null.
+// The arguments; `bias` and those that a direction does not use may be null.
 template <typename T>
 struct Depthwise {
   const Conv2dGeometry& g;
@@ -58,7 +58,7 @@ HWY_INLINE void MulAddRun(int64_t count, const T* x, const T* y, T* to) {
   }
 }
 
-// Channels [c, c + count) of the filters, as [tap][channel].
+// Packs channels [c, c + count) of the filters as [tap][channel].
 template <typename T>
 HWY_INLINE void PackTaps(const Conv2dGeometry& g,
                          const T* filter,
@@ -73,8 +73,8 @@ HWY_INLINE void PackTaps(const Conv2dGeometry& g,
   }
 }
 
-// Calls visit(tap, pixel of the input) for each element of the filter that
-// window (oh, ow) has inside the input.
+// Calls visit(tap, input pixel) for each element of the filter that window (oh,
+// ow) applies inside the input.
 template <class Visit>
 HWY_INLINE void ForEachTap(const Conv2dGeometry& g,
                            int64_t oh,
@@ -103,7 +103,7 @@ struct ForwardTap {
   T* sums;
 };
 
-// Channels [c, c + count) of rows [begin, end) of all images' windows.
+// Computes channels [c, c + count) of output rows [begin, end) of all images.
 template <typename T>
 HWY_INLINE void ForwardRows(const Depthwise<T>& work,
                             int64_t c,
@@ -144,7 +144,7 @@ struct GradInputTap {
   T* image;
 };
 
-// Channels [c, c + count) of image n: windows overlap, so they are all here.
+// Computes channels [c, c + count) of all of image n, as windows overlap.
 template <typename T>
 HWY_INLINE void GradInputImage(const Depthwise<T>& work,
                                int64_t n,
@@ -168,8 +168,8 @@ HWY_INLINE void GradInputImage(const Depthwise<T>& work,
   }
 }
 
-// Element `tap` of the filters of channels [c, c + count): rows of windows are
-// summed up by themselves.
+// Computes element `tap` of the filters of channels [c, c + count). Each row of
+// windows has its own partial sum.
 template <typename T>
 HWY_INLINE void GradFilterTap(const Depthwise<T>& work,
                               int64_t tap,
@@ -293,7 +293,7 @@ void GradFilter(const Depthwise<double>& work,
   HWY_DYNAMIC_DISPATCH(GradFilterF64)(work, tap, c, count);
 }
 
-// Calls body(c, count) with runs of channels.
+// Calls body(c, count) for blocks of channels.
 template <typename Body>
 void ForEachRun(int64_t channels, const Body& body) {
   for (int64_t c = 0; c < channels; c += kDepthwiseChannels) {
@@ -301,7 +301,7 @@ void ForEachRun(int64_t channels, const Body& body) {
   }
 }
 
-// Shards of so many multiply-adds are worth a thread.
+// Returns a thread's minimum of items, each of `work` multiply-adds.
 int64_t Grain(int64_t work) {
   return 1 + 50'000 / (1 + work);
 }

@@ -2,12 +2,12 @@
 
 #include "sluice/operators/math/conv/conv2d_geometry.h"
 
-// Convolution of each channel by itself, channels last: vectors hold
-// neighbouring channels. Through ParallelFor; the bits do not depend on the
-// number of threads. T: float or double.
+// Depthwise convolution with channels last: vectors hold neighbouring channels.
+// Runs through ParallelFor; the bits do not depend on the number of threads. T:
+// float or double.
 namespace sluice::operators::math {
 
-// Whether a geometry is of this kind, with a filter that is not too large.
+// Whether a convolution is depthwise, with channels last and a small filter.
 inline bool IsDepthwiseLast(const Conv2dGeometry& g) {
   constexpr int64_t kMaxTaps = 128;
   return g.nhwc && g.groups == g.in_c && g.out_c == g.in_c &&
@@ -15,7 +15,7 @@ inline bool IsDepthwiseLast(const Conv2dGeometry& g) {
          g.kernel_h * g.kernel_w <= kMaxTaps;
 }
 
-// As Conv2dDirect and its gradients (conv2d_direct.h).
+// These compute like Conv2dDirect and its gradients (conv2d_direct.h).
 template <typename T>
 void DepthwiseLast(const Conv2dGeometry& g,
                    const T* input,

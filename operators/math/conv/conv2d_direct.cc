@@ -9,10 +9,10 @@
 namespace sluice::operators::math {
 namespace {
 
-// Multiply-adds that are worth a shard.
+// The multiply-adds of a shard.
 constexpr int64_t kShardWork = int64_t{1} << 16;
 
-// Where the elements of one channel of one image are.
+// The layout of a tensor's planes: a plane is one channel of one image.
 struct Plane {
   int64_t image, channel, row, pixel;  // strides
 
@@ -24,7 +24,7 @@ Plane PlaneOf(int64_t channels, int64_t h, int64_t w, bool nhwc) {
               : Plane{h * w * channels, h * w, w, 1};
 }
 
-// The windows [begin, end) along one axis that find element k of the filter
+// The windows [begin, end) along one axis for which element k of the filter is
 // inside the input, and the input's row at window 0 (negative in the padding).
 struct Span {
   Span(int64_t k,
@@ -41,9 +41,9 @@ struct Span {
   int64_t first, begin, end;
 };
 
-// Calls row(in, out, filter, count) for every row of windows that element
-// (kh, kw) of a filter meets inside the input: offsets of its first elements
-// in the plane of the input and of the output, and the index in the filter.
+// Calls row(in, out, filter, count) for each filter element (kh, kw) and each
+// row of windows in which it is inside the input: the first offsets in the
+// planes of the input and the output, and the index in the filter.
 template <typename Row>
 void ForEachRow(const Conv2dGeometry& g,
                 const Plane& in,
@@ -83,7 +83,7 @@ void AddScaled(int64_t count,
   }
 }
 
-// The sum of x[i * x_step] * y[i * y_step], every kLanes-th by itself.
+// Returns the sum of x[i * x_step] * y[i * y_step], in kLanes partial sums.
 template <typename T>
 T Dot(int64_t count, const T* x, int64_t x_step, const T* y, int64_t y_step) {
   constexpr int64_t kLanes = 8;

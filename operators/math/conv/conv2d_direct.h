@@ -4,8 +4,8 @@
 #include "sluice/platform/export.h"
 
 // 2-d convolution without a matrix product, plane by plane: for groups of few
-// channels, where a product would be a thin one. Through ParallelFor; the bits
-// do not depend on the number of threads. T is float or double.
+// channels, whose matrices would be thin. Runs through ParallelFor; the bits do
+// not depend on the number of threads. T is float or double.
 namespace sluice::operators::math {
 
 // output = bias (nullptr: 0) + the convolution of input and filter.
@@ -16,14 +16,14 @@ SLUICE_API void Conv2dDirect(const Conv2dGeometry& g,
                              const T* bias,
                              T* output);
 
-// The gradient of the input, all of it.
+// Computes the gradient of the whole input.
 template <typename T>
 SLUICE_API void Conv2dDirectGradInput(const Conv2dGeometry& g,
                                       const T* filter,
                                       const T* output_grad,
                                       T* input_grad);
 
-// The gradient of the filter, all of it.
+// Computes the gradient of the whole filter.
 template <typename T>
 SLUICE_API void Conv2dDirectGradFilter(const Conv2dGeometry& g,
                                        const T* input,

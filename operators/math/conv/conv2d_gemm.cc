@@ -9,18 +9,18 @@
 namespace sluice::operators::math {
 namespace {
 
-// Patches of one tile: what a second cache holds beside the other matrices.
+// A tile's patches fit into the second-level cache with the other matrices.
 constexpr int64_t kTileBytes = int64_t{1} << 19;
 constexpr int64_t kMinWindows = 64, kMaxWindows = 8192;
-// Tiles a batch is cut into so long as they have kFullTile windows.
+// A batch is split into kTiles tiles if these have kFullTile windows.
 constexpr int64_t kTiles = 16, kFullTile = 256;
-// Planes with fewer windows are taken several images at a time, although the
-// result must then be copied.
+// Smaller planes are processed several images at a time, although their results
+// have to be copied.
 constexpr int64_t kWideEnough = 512;
-// Partial sums of the filter's gradient, and their bytes.
+// The maximum number of partial sums of the filter's gradient, and their bytes.
 constexpr int64_t kMaxParts = kTiles, kPartBytes = int64_t{1} << 22;
-// Input channels that a thread takes at least: lines of the cache are not
-// shared, and the output's gradient, packed for each block, costs little.
+// The minimum number of input channels of a thread. Threads then share no cache
+// lines, and packing the output's gradient for each block costs little.
 constexpr int64_t kBlockChannels = 16;
 
 bool NeedsPacking(const Conv2dGeometry& g) {
@@ -38,7 +38,7 @@ int64_t WindowsOfATile(const Conv2dGeometry& g, int64_t element) {
                                : std::max(g.out_pixels(), kWideEnough));
 }
 
-// The parts of the scratch memory.
+// The layout of the scratch memory.
 template <typename T>
 struct Scratch {
   Scratch(const Conv2dGemmPlan& plan, void* memory)
@@ -59,8 +59,8 @@ struct Scratch {
   T* slots;
 };
 
-// Packs OIHW as OHWI, the order of channels-last patches, block by block of the
-// input channels.
+// Packs OIHW as OHWI, the order of channels-last patches, separately for each
+// block of input channels.
 template <typename T>
 void PackFilter(const Conv2dGemmPlan& plan, const T* filter, T* packed) {
   const Conv2dGeometry& g = plan.g;
@@ -80,8 +80,7 @@ void PackFilter(const Conv2dGemmPlan& plan, const T* filter, T* packed) {
   });
 }
 
-// Cuts the input's channels where there are few units, which threads share
-// otherwise.
+// Splits the input's channels for threads to share if there are few units.
 void CutChannels(int64_t units, Conv2dGemmPlan* plan) {
   const Conv2dGeometry& g = plan->g;
   const int64_t few = (kTiles + units - 1) / std::max<int64_t>(units, 1);
@@ -95,7 +94,7 @@ void CutChannels(int64_t units, Conv2dGemmPlan* plan) {
       wanted, 1, std::max<int64_t>(g.groups, 1) * plan->blocks);
 }
 
-// Whether the windows lie side by side and leave nothing out.
+// Whether the windows cover the input exactly, without overlap.
 bool IsMosaic(const Conv2dGeometry& g) {
   return !g.nhwc && !g.pointwise() && g.pad_top == 0 && g.pad_left == 0 &&
          g.kernel_h == g.stride_h && g.kernel_w == g.stride_w &&
@@ -104,13 +103,13 @@ bool IsMosaic(const Conv2dGeometry& g) {
          g.in_h == g.out_h * g.stride_h && g.in_w == g.out_w * g.stride_w;
 }
 
-// The tiles that are a unit of the input's gradient: where windows of an image
-// overlap, or leave elements out, one thread adds all of them.
+// Returns the number of tiles in a unit of the input's gradient. If windows of
+// an image overlap or leave gaps, one thread adds all tiles of the image.
 int64_t TilesOfAUnit(const Conv2dGemmPlan& plan) {
   return plan.g.pointwise() || plan.once ? 1 : plan.tiling.per_image;
 }
 
-// Adds up the partial gradients, as OIHW.
+// Adds up the partial gradients and writes OIHW.
 template <typename T>
 void SumPartials(const Conv2dGemmPlan& plan, const T* partials, T* out) {
   const Conv2dGeometry& g = plan.g;

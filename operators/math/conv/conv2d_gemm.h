@@ -5,25 +5,25 @@
 #include "sluice/operators/math/conv/conv2d_tiling.h"
 #include "sluice/platform/export.h"
 
-// 2-d convolution by im2col and Gemm, one tile of windows after another.
-// Through ParallelFor; tiles and sums depend on the geometry only, so the bits
-// do not depend on the number of threads. T is float or double.
+// 2-d convolution by im2col and Gemm, one tile of windows after another. Runs
+// through ParallelFor. Tiles and sums depend on the geometry only, so that the
+// bits do not depend on the number of threads. T is float or double.
 namespace sluice::operators::math {
 
-// How one direction is cut, made once for each geometry.
+// How a convolution in one direction is tiled; made once for each geometry.
 struct Conv2dGemmPlan {
   Conv2dGeometry g;
   Conv2dTiling tiling;
-  // Threads that work at a time, and parts of the sum over all tiles.
+  // The threads that work at once, and the partial sums over all tiles.
   int64_t slots = 1, parts = 1;
-  // For the input's gradient: each group's input channels in `blocks` of equal
-  // size, and the blocks of all groups in `chunks` that threads share.
+  // For the input's gradient: each group's input channels form `blocks` of
+  // equal size, and all blocks form `chunks` for threads to share.
   int64_t blocks = 1, chunks = 1;
-  // For the input's gradient: every element is in one window, so that patches
-  // are stored and not added.
+  // For the input's gradient: each element is in exactly one window, so that
+  // patches are stored without addition.
   bool once = false;
-  // Elements of scratch: the packed filter, partial filters, then for each
-  // slot the patches of a tile and its pixels of the output.
+  // Elements of scratch: the packed filter, a partial filter gradient and, for
+  // each slot, the patches and the output pixels of a tile.
   int64_t filter = 0, partial = 0, patches = 0, pixels = 0;
 
   size_t scratch_bytes(size_t element) const {
@@ -50,9 +50,9 @@ SLUICE_API void Conv2dGemm(const Conv2dGemmPlan& plan,
                            T* output,
                            void* scratch);
 
-// input_grad = bias of its channel (nullptr: 0) + the gradient of the input,
-// all of it. A transposed convolution is the same: output_grad is then its
-// input, bias its bias [in_c].
+// input_grad = bias of its channel (nullptr: 0) + the gradient of the whole
+// input. This also computes a transposed convolution: output_grad is then its
+// input, and bias its bias [in_c].
 template <typename T>
 SLUICE_API void Conv2dGemmGradInput(const Conv2dGemmPlan& plan,
                                     const T* filter,
@@ -61,7 +61,7 @@ SLUICE_API void Conv2dGemmGradInput(const Conv2dGemmPlan& plan,
                                     T* input_grad,
                                     void* scratch);
 
-// The gradient of the filter, all of it.
+// Computes the gradient of the whole filter.
 template <typename T>
 SLUICE_API void Conv2dGemmGradFilter(const Conv2dGemmPlan& plan,
                                      const T* input,

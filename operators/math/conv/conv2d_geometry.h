@@ -5,10 +5,10 @@
 namespace sluice::operators::math {
 
 // The sizes of a 2-d convolution, forward or backward. Input [n, in_c, in_h,
-// in_w], output [n, out_c, out_h, out_w] (or channels last where `nhwc`),
-// filter [out_c, in_c / groups, kernel_h, kernel_w] in either case. Element
-// (oh, kh) of a dimension reads row oh * stride + kh * dilation - pad of the
-// input; rows outside of it are 0.
+// in_w], output [n, out_c, out_h, out_w] (or channels last if `nhwc`); the
+// filter is always [out_c, in_c / groups, kernel_h, kernel_w]. Element (oh, kh)
+// of a dimension reads row oh * stride + kh * dilation - pad of the input; rows
+// outside of it are 0.
 struct Conv2dGeometry {
   int64_t n = 0;
   int64_t in_c = 0, in_h = 0, in_w = 0;
@@ -24,13 +24,12 @@ struct Conv2dGeometry {
   int64_t out_pixels() const { return out_h * out_w; }
   int64_t group_in_c() const { return in_c / groups; }
   int64_t group_out_c() const { return out_c / groups; }
-  // Elements of the input that one element of the output is a sum over, so
-  // long as none is padding.
+  // The input elements that an output element sums over, padding included.
   int64_t patch() const { return group_in_c() * kernel_h * kernel_w; }
   int64_t input_size() const { return n * in_c * in_pixels(); }
   int64_t output_size() const { return n * out_c * out_pixels(); }
   int64_t filter_size() const { return out_c * patch(); }
-  // Every patch is one pixel, and all of them one after the other.
+  // Whether every patch is one pixel and patches are in the order of pixels.
   bool pointwise() const {
     return kernel_h == 1 && kernel_w == 1 && stride_h == 1 && stride_w == 1 &&
            pad_top == 0 && pad_bottom == 0 && pad_left == 0 && pad_right == 0;

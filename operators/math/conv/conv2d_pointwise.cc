@@ -8,15 +8,15 @@
 namespace sluice::operators::math {
 namespace {
 
-// Rows whose outputs stay in the second cache until all columns are there.
+// Rows of a block: its outputs stay in the second-level cache for all columns.
 constexpr int64_t kRows = 48;
-// Filters that each thread may read for itself: of larger ones each thread
-// takes a part, unless there are many rows to use them for.
+// Each thread may read filters of this size as a whole. Threads split larger
+// ones, unless there are many rows to use them for.
 constexpr int64_t kSharedBytes = int64_t{1} << 20;
 constexpr int64_t kManyRows = 96;
 
-// The first of `count` things in share `number` of `shares`, a multiple of
-// `unit` from the start.
+// Returns the first of `count` items in share `number` of `shares`. It is a
+// multiple of `unit`.
 int64_t ShareBegin(int64_t count,
                    int64_t unit,
                    int64_t number,
@@ -59,7 +59,7 @@ Conv2dPointwisePlan PlanConv2dPointwise(const Conv2dGeometry& geometry,
       (rows >= threads * kRows / 2 && bytes <= kSharedBytes);
   plan.blocks = std::max<int64_t>((plan.run + kRows / 2) / kRows, 1);
   if (share_rows) {
-    // Equally many for each thread.
+    // All threads get the same number of blocks.
     if (plan.runs == 1) {
       plan.blocks = (plan.blocks + threads - 1) / threads * threads;
     }
@@ -91,12 +91,12 @@ void PackPointwiseFilter(const Conv2dPointwisePlan& plan,
 
 namespace {
 
-// Panels [first, last) of those of all groups, for some rows.
+// Panels [first, last), numbered across groups, for some rows.
 struct PointwiseUnit {
   int64_t first, last;
   int64_t rows;
-  const float* input;  // of the first row
-  int64_t output;      // elements before the first row
+  const float* input;  // the first row's
+  int64_t output;      // offset of the first row
 };
 
 void Multiply(const Conv2dPointwisePlan& plan,
@@ -124,7 +124,7 @@ void Multiply(const Conv2dPointwisePlan& plan,
   }
 }
 
-// The first column of panel `panel` of those of all groups.
+// Returns the first column of a panel, which is numbered across groups.
 int64_t ColumnOf(const Conv2dPointwisePlan& plan, int64_t panel) {
   const int64_t group = panel / plan.panels();
   const int64_t column = panel % plan.panels() * PanelColumns();
@@ -149,7 +149,7 @@ void Conv2dPointwise(const Conv2dPointwisePlan& plan,
         ShareBegin(plan.run, PanelRowsAtOnce(), block, plan.blocks);
     const int64_t rows =
         ShareBegin(plan.run, PanelRowsAtOnce(), block + 1, plan.blocks) - row;
-    // With several runs, one is a row of outputs.
+    // If there are several runs, each is a row of outputs.
     const int64_t top = run / g.out_h * g.in_h + run % g.out_h * g.stride_h;
     const int64_t pixel =
         plan.runs == 1 ? row : top * g.in_w + row * g.stride_w;

@@ -6,41 +6,40 @@
 #include "sluice/operators/math/conv/conv2d_geometry.h"
 #include "sluice/platform/export.h"
 
-// 2-d convolution by filters of 1x1 where the channels are last: a product of
-// the pixels, as they lie, with filters that are packed once (panels.h). What
-// follows the convolution is applied to a block of outputs that is still in a
-// cache.
+// 2-d convolution with 1x1 filters and channels last. It multiplies the pixels,
+// without copies, by filters that are packed once (panels.h). The chain after
+// the convolution is applied to blocks of outputs that are still in a cache.
 namespace sluice::operators::math {
 
-// How it is cut; the bits depend on the geometry and the vectors only.
+// How it is tiled. The bits depend on the geometry and the vector size only.
 struct Conv2dPointwisePlan {
   Conv2dGeometry g;
-  // Pixels that lie at equal distances, as rows of a matrix: all of them, or a
-  // row of outputs where there are strides.
+  // A run of pixels with a constant stride forms the rows of a matrix: all
+  // pixels, or with strides those of a row of outputs.
   int64_t runs = 1, run = 0;
-  int64_t blocks = 1;  // of the rows of a run
-  int64_t parts = 1;   // of the panels of columns, of all groups
+  int64_t blocks = 1;  // per run of rows
+  int64_t parts = 1;   // of the column panels of all groups
 
-  // Panels of one group.
+  // The panels of one group.
   SLUICE_API int64_t panels() const;
-  // Floats of the packed filters.
+  // The floats of the packed filters.
   SLUICE_API int64_t packed_size() const;
 };
 
-// Whether it takes this geometry: NHWC, filters of 1x1, no padding.
+// Whether the geometry is supported: NHWC, 1x1 filters, no padding.
 SLUICE_API bool FitsConv2dPointwise(const Conv2dGeometry& g);
 
 SLUICE_API Conv2dPointwisePlan
 PlanConv2dPointwise(const Conv2dGeometry& geometry, int num_threads);
 
-// packed[:packed_size()] = the filters, each times its factor (nullptr: 1).
+// packed[:packed_size()] = the filters times their factors (nullptr: 1).
 SLUICE_API void PackPointwiseFilter(const Conv2dPointwisePlan& plan,
                                     const float* filter,
                                     const double* factors,
                                     float* packed);
 
-// output = chain(bias (nullptr: 0) + the convolution of input and filter).
-// Through ParallelFor.
+// output = chain(bias (nullptr: 0) + the convolution of input and filter). Runs
+// through ParallelFor.
 SLUICE_API void Conv2dPointwise(const Conv2dPointwisePlan& plan,
                                 const float* input,
                                 const float* packed,

@@ -8,13 +8,13 @@
 namespace sluice::operators::math {
 namespace {
 
-// Of the input, for one band: what the second cache holds beside the filters.
+// A band's input fits into the second-level cache with the filters.
 constexpr int64_t kBandBytes = int64_t{1} << 17;
-// Planes at a multiple of this would meet in few sets of the first cache.
+// Planes at a multiple of this map to few sets of the first-level cache.
 constexpr int64_t kConflictBytes = 1024;
 constexpr int64_t kLineBytes = 64;
 
-// Rows of the input under `rows` rows of windows.
+// Returns the input rows that `rows` rows of windows cover.
 int64_t RowsUnder(const Conv2dGeometry& g, int64_t rows) {
   return (rows - 1) * g.stride_h + (g.kernel_h - 1) * g.dilation_h + 1;
 }
@@ -23,9 +23,9 @@ int64_t RowsOfBand(const Conv2dRowsPlan& plan, int64_t number) {
   return number * plan.g.out_h / plan.bands;
 }
 
-// Copies what the windows of rows [top, bottom) see of one group. Column
-// `phase` + stride_w * i of the padded row goes to i of the phase's part, so
-// that windows next to one another read elements next to one another.
+// Copies the input of window rows [top, bottom) for one group. Column `phase` +
+// stride_w * i of the padded row becomes column i of that phase, so that
+// adjacent windows read adjacent elements.
 template <typename T>
 void CopyBand(const Conv2dRowsPlan& plan,
               const T* input,
@@ -73,8 +73,7 @@ Conv2dRowsPlan PlanConv2dRows(const Conv2dGeometry& geometry,
                               int num_threads) {
   Conv2dRowsPlan plan;
   plan.g = geometry;
-  // From the only row there is no way to the next, however long it is said to
-  // be.
+  // With a single row of windows, the stride is not used and may be any number.
   if (geometry.out_h == 1) plan.g.stride_h = 1;
   const Conv2dGeometry& g = plan.g;
   const auto bytes = static_cast<int64_t>(element);
@@ -103,7 +102,7 @@ Conv2dRowsPlan PlanConv2dRows(const Conv2dGeometry& geometry,
                                    std::max<int64_t>(g.n * plan.bands, 1));
   plan.plane = g.in_pixels();
   if (plan.copies) {
-    // An odd number of lines: channels then take turns at the sets.
+    // An odd number of cache lines spreads the channels over the cache's sets.
     const int64_t line = kLineBytes / bytes;
     const int64_t rows = (g.out_h + plan.bands - 1) / plan.bands;
     const int64_t lines = (RowsUnder(g, rows) * plan.row + line - 1) / line;

@@ -18,28 +18,28 @@ using Tag = hn::ScalableTag<T>;
 template <typename T>
 using V = hn::Vec<Tag<T>>;
 
-// Filters of a tile; with two vectors of each they fill 12 registers.
+// The filters of a tile. With two vectors each they use 12 registers.
 constexpr int64_t kFilters = 6;
-// Terms of a sum before the next filters take their turn: what lets the first
-// cache hold these elements of the filters and what they are multiplied by.
+// The terms that are summed before the next filters, and the input bytes that
+// they read. With the filters' elements these fit into the first-level cache.
 constexpr int64_t kDepth = 288;
 constexpr int64_t kInputBytes = 20480;
 
-// A vector of windows: where it reads and writes, counted from the band's
-// first. The last one of a row begins early enough to end with it, and leaves
-// the `done` windows alone that the vector in front has done.
+// The offsets that a vector of windows reads from and writes to, relative to
+// the band. The last vector of a row ends with the row; it skips the first
+// `done` windows, which the previous vector has computed.
 struct Windows {
   int64_t from, to, done;
 };
 
-// The terms of the sums over some channels of the group: whether they are the
-// first ones, and the last, behind which the bias is added.
+// A range of the group's channels to sum over. `first` and `last` say whether
+// it is the first or the last range; the bias is added after the last.
 struct Terms {
   int64_t channel, channels;
   bool first, last;
 };
 
-// kF filters from `filter` on by kV vectors.
+// Computes kF filters, from `filter` on, for kV vectors of windows.
 template <int kF, int kV, typename T>
 HWY_INLINE void RowsTile(const RowsBand<T>& band,
                          const Terms& terms,
@@ -66,7 +66,7 @@ HWY_INLINE void RowsTile(const RowsBand<T>& band,
   }
   const int64_t* HWY_RESTRICT taps = band.plan.taps.data();
   const auto count = static_cast<int64_t>(band.plan.taps.size());
-  // Every third filter, so that one register and two steps reach three.
+  // Pointers to every third filter: each reaches three filters by two strides.
   const T* filters[(kF + 2) / 3];
   HWY_UNROLL(2)
   for (int f = 0; f < kF; f += 3) {
@@ -113,7 +113,7 @@ HWY_INLINE void RowsTile(const RowsBand<T>& band,
   }
 }
 
-// kF filters over rows [top, bottom) of the band, kV vectors at a time.
+// Computes kF filters for rows [top, bottom) of the band, kV vectors at a time.
 template <int kF, int kV, typename T>
 HWY_NOINLINE void RowsFilters(const RowsBand<T>& band,
                               const Terms& terms,
@@ -181,7 +181,7 @@ HWY_INLINE void Band(const RowsBand<T>& band) {
                             band.plan.row * static_cast<int64_t>(sizeof(T));
   const int64_t under = (g.kernel_h - 1) * g.dilation_h;
   const int64_t fit = kInputBytes / HWY_MAX(row_bytes, 1) - under / g.stride_h;
-  // Of two rows the vectors make pairs.
+  // Two rows allow pairs of vectors.
   const int64_t rows = HWY_MAX(fit, 2);
   for (int64_t top = 0; top < band.rows; top += rows) {
     const int64_t bottom = HWY_MIN(top + rows, band.rows);
@@ -226,7 +226,7 @@ void RunRowsBand(const RowsBand<double>& band) {
 }
 
 int64_t Conv2dRowsLanes(size_t element) {
-  // Without vector instructions it is one byte, for elements of any size.
+  // Without vector instructions a vector has one byte, less than an element.
   const size_t bytes = HWY_DYNAMIC_DISPATCH(RowsVectorBytes)();
   return static_cast<int64_t>(std::max<size_t>(bytes / element, 1));
 }

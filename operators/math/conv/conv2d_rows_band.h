@@ -6,21 +6,21 @@
 
 namespace sluice::operators::math {
 
-// Rows of one image's output for one group. `input` is where the window of the
-// first row, column 0 begins in the group's first channel, `output` that window
-// of the group's first filter.
+// Output rows of one image and one group. `input` is the start of the window at
+// column 0 of the first row, in the group's first channel. `output` is the
+// output of that window for the group's first filter.
 template <typename T>
 struct RowsBand {
   const Conv2dRowsPlan& plan;
   const T* input;
-  const T* filter;  // of the group
-  const T* bias;    // of the group, or nullptr
+  const T* filter;  // the group's
+  const T* bias;    // the group's, or nullptr
   T* output;
   int64_t rows;
 };
 
-// Computes it on the calling thread, with the best instruction set that the CPU
-// has. T is float or double.
+// Computes the band on the calling thread, with the best instruction set of the
+// CPU. T is float or double.
 template <typename T>
 void RunRowsBand(const RowsBand<T>& band);
 

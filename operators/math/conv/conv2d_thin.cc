@@ -15,12 +15,12 @@ namespace sluice::operators::math {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// With two vectors of channels so many taps keep their sums in registers.
+// The sums of this many taps, with two vectors of channels, fit into registers.
 constexpr int64_t kTaps = 6;
-// Of the output's gradient: what stays in the second cache for all taps.
+// Bytes of the output's gradient that stay in the second-level cache.
 constexpr int64_t kRowBytes = 1 << 17;
 
-// Taps are the elements under one row of the filter: tap r of window ow is
+// A tap is an element under one row of the filter: tap r of window ow is
 // element (ow * stride_w - pad_left) * in_c + r of a row of the input.
 template <typename T>
 struct Image {
@@ -38,9 +38,9 @@ struct Image {
   }
 };
 
-// The channels [o, o + count) and the taps [tap, tap + kR) of row kh, for rows
-// [top, bottom) of windows; windows [begin, end) of each have all of these taps
-// inside the input.
+// Channels [o, o + count) and taps [tap, tap + kR) of filter row kh, for rows
+// [top, bottom) of windows. For windows [begin, end) of each row, all of these
+// taps are inside the input.
 struct Block {
   int64_t top, bottom, kh, tap, o, count, begin, end;
 };
@@ -59,7 +59,7 @@ HWY_INLINE hn::Vec<D> LoadSome(D d, int64_t count, const T* from) {
 #endif
 }
 
-// Adds x[r] times the `count` channels at grad for each of kR taps.
+// For each of kR taps, adds x[r] times the `count` channels at grad.
 template <int kR, int kV, class D, class V, typename T>
 HWY_INLINE void AddPixel(
     D d, const T* x, const T* grad, int64_t count, V (&sums)[kR][kV]) {
@@ -80,9 +80,9 @@ HWY_INLINE void AddPixel(
   }
 }
 
-// Sums of kR taps by kV vectors of channels over all windows of the block.
-// Every second window adds to sums of its own where there is one vector, so
-// that no addition waits for the one before.
+// Sums kR taps by kV vectors of channels over all windows of the block. With a
+// single vector, odd windows have separate sums, so that no addition waits for
+// the previous one.
 template <int kR, int kV, typename T>
 HWY_NOINLINE void AddBlock(const Image<T>& image, const Block& block) {
   const hn::ScalableTag<T> d;
@@ -147,7 +147,7 @@ HWY_INLINE void AddTaps(const Image<T>& image, Block block) {
   }
 }
 
-// Windows that have some of the taps in the padding.
+// Adds the windows that have some of the taps in the padding.
 template <typename T>
 HWY_INLINE void AddAtTheEdge(const Image<T>& image,
                              const Block& block,
@@ -287,8 +287,7 @@ void Conv2dThinGradFilter(const Conv2dThinPlan& plan,
   const Conv2dGeometry& g = plan.g;
   T* sums = static_cast<T*>(scratch);
   const int64_t size = g.filter_size();
-  // Each image begins at 0, so that no sum gets long; the rest of the part is
-  // added after it.
+  // Each image's sums start at 0 and are then added, so that no sum is long.
   platform::ParallelFor(plan.parts, 1, [&](int64_t begin, int64_t end) {
     for (int64_t part = begin; part < end; ++part) {
       T* to = sums + part * size;

@@ -8,8 +8,8 @@
 
 namespace sluice::operators::math {
 
-// The first element of one group of channels of a tile of the input, where
-// patches are pixels.
+// Returns the first input element of a tile and a group of channels, for
+// pointwise convolutions.
 template <typename T>
 T* Conv2dInputAt(const Conv2dGeometry& g,
                  const Conv2dTile& tile,
@@ -23,7 +23,7 @@ T* Conv2dInputAt(const Conv2dGeometry& g,
   return input + (tile.image * g.in_c + channel) * g.in_pixels() + pixel;
 }
 
-// The same of the output.
+// Returns the first output element of a tile and a group of channels.
 template <typename T>
 T* Conv2dOutputAt(const Conv2dGeometry& g,
                   const Conv2dTile& tile,
@@ -37,16 +37,16 @@ T* Conv2dOutputAt(const Conv2dGeometry& g,
   return output + (tile.image * g.out_c + channel) * g.out_pixels() + pixel;
 }
 
-// The products of matrices that convolve one tile and one group of channels.
-// For one thread at a time; the memory is the caller's.
+// Computes the matrix products for one tile and one group of channels. Used by
+// one thread at a time; the caller owns the memory.
 template <typename T>
 class Conv2dTileWorker {
  public:
-  // `filter` in the order of the patches: OIHW, or OHWI for NHWC. `patches`
-  // and `pixels` are memory for those of a tile: the input's (not needed where
-  // the convolution is pointwise), and the output's (needed for NCHW tiles of
-  // several images). `blocks` is into how many each group's input channels are
-  // cut for GradInput; the order of the filter is then that of each block.
+  // `filter` is in the order of the patches: OIHW, or OHWI for NHWC. `patches`
+  // holds the input patches of a tile; a pointwise convolution does not need
+  // it. `pixels` holds the output of a tile; only NCHW tiles of several images
+  // need it. For GradInput, each group's input channels are split into `blocks`
+  // blocks, and the filter is ordered within each block.
   Conv2dTileWorker(const Conv2dGeometry& g,
                    const T* filter,
                    T* patches,
@@ -61,7 +61,7 @@ class Conv2dTileWorker {
     split_.groups *= blocks;
   }
 
-  // The output's windows = bias (nullptr: 0) + the convolution.
+  // Sets the output's windows to bias (nullptr: 0) + the convolution.
   void Forward(const Conv2dTile& tile,
                int64_t group,
                const T* input,
@@ -128,9 +128,9 @@ class Conv2dTileWorker {
     }
   }
 
-  // Adds to the input's gradient in one block of its channels, numbered through
-  // all groups. Where the convolution is pointwise, or patches are its mosaic
-  // (LayPatches), it is set: to the bias (nullptr: 0) and what is added to it.
+  // Adds to the input's gradient in one block of channels, numbered across
+  // groups. If the convolution is pointwise or its patches tile the input
+  // (`mosaic`), sets it to bias (nullptr: 0) plus the sum instead.
   void GradInput(const Conv2dTile& tile,
                  int64_t block,
                  bool mosaic,
@@ -159,7 +159,7 @@ class Conv2dTileWorker {
     }
   }
 
-  // partial (channels in the order of the patches) = or += this tile's.
+  // partial (channels in patch order) = or, if `add`, += the tile's gradient.
   void GradFilter(const Conv2dTile& tile,
                   int64_t group,
                   const T* input,
@@ -183,7 +183,7 @@ class Conv2dTileWorker {
   }
 
  private:
-  // A row for each window, or stored as a column for each.
+  // A matrix with a row for each window; if transposed, windows are columns.
   template <typename E>
   struct Matrix {
     E* data;
@@ -191,8 +191,8 @@ class Conv2dTileWorker {
     bool transposed;
   };
 
-  // patches = or += the filter of one block, transposed, times the output's
-  // gradient: columns where WindowsLast, else rows, `stride` elements apart.
+  // patches = or, if `add`, += one block's transposed filter times the output's
+  // gradient. Windows are columns if WindowsLast, otherwise rows, of `stride`.
   void GradPatches(const Conv2dTile& tile,
                    int64_t block,
                    const T* output_grad,
@@ -248,7 +248,7 @@ class Conv2dTileWorker {
     return {patches_, columns ? tile.windows() : g_.patch(), columns};
   }
 
-  // One group of channels of a tile of the output's gradient.
+  // Returns one group of channels of a tile of the output's gradient.
   Matrix<const T> Pixels(const Conv2dTile& tile,
                          int64_t group,
                          const T* output_grad) {
@@ -266,8 +266,8 @@ class Conv2dTileWorker {
     return {pixels_, tile.windows(), true};
   }
 
-  // `rows` rows of `channels`, `stride` elements apart, set to the bias
-  // (nullptr: 0).
+  // Sets `rows` rows of `channels` elements to the bias (nullptr: 0); rows have
+  // a stride of `stride` elements.
   static void FillRows(
       int64_t rows, int64_t channels, int64_t stride, const T* bias, T* out) {
     if (bias == nullptr && channels == stride) {
@@ -291,7 +291,7 @@ class Conv2dTileWorker {
       std::copy(out, out + more * channels, out + done * channels);
     }
   }
-  // The first `count` elements of `channels` planes, `stride` elements apart.
+  // Sets the first `count` elements of each plane to its bias (nullptr: 0).
   static void FillPlanes(
       int64_t channels, int64_t count, int64_t stride, const T* bias, T* out) {
     for (int64_t c = 0; c < channels; ++c) {
@@ -299,7 +299,7 @@ class Conv2dTileWorker {
       std::fill(plane, plane + count, bias == nullptr ? T{0} : bias[c]);
     }
   }
-  // The planes of several images, from pixels_.
+  // Copies the planes of several images from pixels_ and adds the bias.
   void SpreadPixels(const Conv2dTile& tile, const T* bias, T* out) const {
     const int64_t pixels = g_.out_pixels();
     for (int64_t i = 0; i < tile.images; ++i) {
@@ -315,7 +315,7 @@ class Conv2dTileWorker {
   }
 
   const Conv2dGeometry& g_;
-  Conv2dGeometry split_;  // whose groups are the blocks; for the input only
+  Conv2dGeometry split_;  // with blocks as groups; input only
   int64_t blocks_;
   const T* filter_;
   T* patches_;

@@ -9,7 +9,7 @@ int64_t CeilDiv(int64_t a, int64_t b) {
   return (a + b - 1) / b;
 }
 
-// `size` in equal parts of at most `limit`.
+// Returns the part size if `size` is split into equal parts of at most `limit`.
 int64_t EqualPart(int64_t size, int64_t limit) {
   return size <= limit ? size : CeilDiv(size, CeilDiv(size, limit));
 }

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kTaps = 9;
 
-// One call.
+// The arguments of one call.
 struct Call {
   const Conv2dWinogradPlan& plan;
   const float* input;
@@ -24,8 +24,8 @@ struct Call {
   float* output;
 };
 
-// Lays out the windows of `columns` outputs of one row of a tile as rows
-// [in_c][3][3], as the filters have them.
+// Writes the windows of `columns` outputs of one row of a tile as rows
+// [in_c][3][3], the order of the filters.
 void LayWindows(const Conv2dGeometry& g,
                 const float* image,
                 int64_t row,
@@ -46,8 +46,8 @@ void LayWindows(const Conv2dGeometry& g,
   }
 }
 
-// Computes outputs of a row of a tile as sums over windows; `windows` has room
-// for so many of them.
+// Computes outputs of a row of a tile as direct sums over windows. `windows`
+// has space for `columns` of them.
 void SumWindows(const Call& call,
                 const WinogradTile& tile,
                 int64_t row,
@@ -78,8 +78,8 @@ void SumWindows(const Call& call,
   }
 }
 
-// Computes all outputs of a tile so. `windows` has room for `size` floats, a
-// window or more.
+// Computes all outputs of a tile as direct sums. `windows` has space for `size`
+// floats, at least one window.
 void SumTile(const Call& call, int64_t number, float* windows, int64_t size) {
   const Conv2dGeometry& g = call.plan.g;
   const WinogradTile tile(call.plan, number);
@@ -106,7 +106,7 @@ void ApplyChain(const Call& call, int64_t number) {
   }
 }
 
-// Tiles [first, first + count) of the plan, with all threads there are.
+// Computes tiles [first, first + count) of the plan on all threads.
 void RunBlock(const Call& call, int64_t first, int64_t count, float* scratch) {
   const Conv2dWinogradPlan& plan = call.plan;
   float* pixels = scratch;
@@ -136,8 +136,8 @@ void RunBlock(const Call& call, int64_t first, int64_t count, float* scratch) {
   platform::ParallelFor(count, 1, [&](int64_t begin, int64_t end) {
     for (int64_t t = begin; t < end; ++t) {
       if (!WinogradOutputs(plan, products, call.bias, first, t, call.output)) {
-        // The pixels of the block are not needed any longer: a tile has its
-        // share of them, of which a window is a part.
+        // The block's pixels are no longer needed: the tile's share of them is
+        // large enough for a window.
         const int64_t share = plan.points() * plan.in_row;
         SumTile(call, first + t, pixels + t * share, share);
       }
@@ -171,8 +171,8 @@ Conv2dWinogradPlan PlanConv2dWinograd(const Conv2dGeometry& geometry,
   };
   plan.in_row = padded(geometry.in_c, 16);
   plan.out_row = padded(geometry.out_c, Conv2dRowsLanes(sizeof(float)));
-  // The filters come from memory for each block again: many tiles share what
-  // is read, few stay in the second cache.
+  // The filters are read from memory for each block. Large blocks read them
+  // less often; small blocks stay in the second-level cache.
   const int64_t many =
       geometry.in_c * geometry.out_c > int64_t{128} * 128 ? 48 : 24;
   const int64_t tiles = std::max<int64_t>(plan.tiles(), 1);

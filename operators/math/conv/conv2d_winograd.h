@@ -8,40 +8,40 @@
 #include "sluice/operators/math/conv/packed_filter.h"
 #include "sluice/platform/export.h"
 
-// 2-d convolution by filters of 3x3 with fewer multiplications: Winograd's
-// F(m x m, 3 x 3). A tile of (m + 2) x (m + 2) pixels gives m x m outputs; at
-// each of its (m + 2)^2 points, after a linear transform, there is one product
-// of matrices, [tiles, in_c] by [in_c, out_c]. That is 16 multiplications for 4
+// 2-d convolution by 3x3 filters with fewer multiplications: Winograd's
+// F(m x m, 3 x 3). A tile of (m + 2) x (m + 2) pixels results in m x m outputs.
+// After a linear transform, each of its (m + 2)^2 points is one matrix product
+// of [tiles, in_c] and [in_c, out_c]. That takes 16 multiplications for 4
 // outputs instead of 36, or 36 for 16 instead of 144.
 // (Lavin and Gray, "Fast algorithms for convolutional neural networks", CVPR
 // 2016.)
 //
 // F(4 x 4) interpolates at 0, 3/4, -3/4, 3/2, -3/2 and infinity, not at 0, 1,
 // -1, 2, -2: rounding errors are a quarter as large, and all coefficients for
-// images are exact. They are relative to the largest pixels of the tile. A tile
-// whose outputs are not all finite is computed again as a sum over each window,
-// so that NaN and infinity reach the windows that have them and no other.
+// images are exact. Errors are relative to the largest pixels of the tile. A
+// tile whose outputs are not all finite is recomputed as direct sums, so that
+// NaN and infinity affect only the windows that contain them.
 namespace sluice::operators::math {
 
-// How it is cut; the bits depend on the geometry and the vectors only.
+// How it is tiled. The bits depend on the geometry and the vector size only.
 struct Conv2dWinogradPlan {
   Conv2dGeometry g;
-  int64_t m = 4;  // outputs of a tile in each direction: 2 or 4
+  int64_t m = 4;  // outputs per tile and direction: 2 or 4
   int64_t tiles_h = 0, tiles_w = 0;
   int64_t block = 1;  // tiles that are computed together
-  // Threads that work at a time, each on blocks of its own; with 1 all threads
-  // share each block.
+  // The threads that work at once, each on its own blocks. If it is 1, all
+  // threads share each block.
   int64_t slots = 1;
-  int64_t in_row = 0, out_row = 0;  // of a tile at a point: padded channels
+  int64_t in_row = 0, out_row = 0;  // padded channels per tile and point
 
   int64_t edge() const { return m + 2; }
   int64_t points() const { return edge() * edge(); }
   int64_t tiles() const { return g.n * tiles_h * tiles_w; }
-  // Floats from one point to the next: not a multiple of a page, so that points
-  // share no sets of a cache.
+  // Floats between points. This is no multiple of a page, so that points map to
+  // different cache sets.
   int64_t in_point() const { return block * in_row + 16; }
   int64_t out_point() const { return block * out_row + 16; }
-  // Floats of a transformed filter.
+  // The floats of the transformed filters.
   SLUICE_API int64_t packed_size() const;
   size_t scratch_bytes() const {
     return static_cast<size_t>(slots * points() * (in_point() + out_point())) *
@@ -49,7 +49,7 @@ struct Conv2dWinogradPlan {
   }
 };
 
-// Whether it takes this geometry: NHWC, filters of 3x3 without strides,
+// Whether the geometry is supported: NHWC, 3x3 filters, without strides,
 // dilations or groups.
 SLUICE_API bool FitsConv2dWinograd(const Conv2dGeometry& g);
 
@@ -58,15 +58,15 @@ SLUICE_API Conv2dWinogradPlan PlanConv2dWinograd(const Conv2dGeometry& geometry,
                                                  int64_t m,
                                                  int num_threads);
 
-// packed[:packed_size()] = the transform of the filters, each times its factor
+// packed[:packed_size()] = the transform of the filters times their factors
 // (nullptr: 1).
 SLUICE_API void PackWinogradFilter(const Conv2dWinogradPlan& plan,
                                    const float* filter,
                                    const double* factors,
                                    float* packed);
 
-// output = chain(bias (nullptr: 0) + the convolution of input and filter).
-// Through ParallelFor.
+// output = chain(bias (nullptr: 0) + the convolution of input and filter). Runs
+// through ParallelFor.
 SLUICE_API void Conv2dWinograd(const Conv2dWinogradPlan& plan,
                                const float* input,
                                const PackedFilter& filter,

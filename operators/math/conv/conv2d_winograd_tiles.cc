@@ -17,7 +17,7 @@ namespace sluice::operators::math {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Of a tile's pixels: where each is, or -1 outside of the image.
+// The offset of each pixel of a tile, or -1 outside of the image.
 template <int kM>
 struct PixelOffsets {
   static constexpr int kEdge = kM + 2;
@@ -40,8 +40,8 @@ struct PixelOffsets {
 
 constexpr int64_t kLine = 64 / sizeof(float);
 
-// The columns that the next tile does not share with this one: so many rows are
-// too many for the processor to foresee.
+// Prefetches the columns of the next tile that this one does not share. The
+// hardware prefetcher does not follow this many rows.
 template <int kM>
 HWY_INLINE void FetchNext(const PixelOffsets<kM>& next, const float* input) {
   for (int r = 0; r < kM + 2; ++r) {
@@ -69,7 +69,7 @@ void Pixels(const Conv2dWinogradPlan& plan,
     float* to = pixels + t * plan.in_row;
     for (int64_t c = 0; c < in_c; c += kLanes<float>) {
       if (c % kLine == 0) FetchNext(next, input + c);
-      V<float> half[kEdge][kEdge];  // transformed along columns
+      V<float> half[kEdge][kEdge];  // after the transform of columns
       HWY_UNROLL(6)
       for (int x = 0; x < kEdge; ++x) {
         V<float> in[kEdge];
@@ -130,11 +130,11 @@ bool Outputs(const Conv2dWinogradPlan& plan,
   float* to =
       output +
       ((tile.image * g.out_h + tile.row) * g.out_w + tile.column) * g.out_c;
-  // 0 as long as everything is finite: 0 times infinity is NaN.
+  // Stays 0 while all outputs are finite: 0 times infinity is NaN.
   auto finite = hn::Zero(d);
   for (int64_t o = 0; o < g.out_c; o += kLanes<float>) {
     const int64_t left = g.out_c - o;
-    V<float> half[kM][kEdge];  // transformed along columns
+    V<float> half[kM][kEdge];  // after the transform of columns
     HWY_UNROLL(6)
     for (int x = 0; x < kEdge; ++x) {
       V<float> in[kEdge];
@@ -176,7 +176,7 @@ bool OutputsOfTile(const Conv2dWinogradPlan& plan,
                      : Outputs<4>(plan, products, bias, first, t, output);
 }
 
-// A row of G times three taps.
+// Multiplies a row of G by three taps.
 HWY_INLINE V<double> TransformFilter(const double* row, const V<double>* taps) {
   const Tag<double> d;
   return hn::MulAdd(hn::Set(d, row[0]), taps[0],
@@ -184,7 +184,7 @@ HWY_INLINE V<double> TransformFilter(const double* row, const V<double>* taps) {
                                hn::Mul(hn::Set(d, row[2]), taps[2])));
 }
 
-// A panel of filters, [in_c][9 taps][kWidth], to points.
+// Transforms a panel of filters, [in_c][9 taps][kWidth].
 void PackPanel(const Conv2dWinogradPlan& plan,
                const float* filter,
                const double* factors,

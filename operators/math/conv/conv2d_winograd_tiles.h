@@ -3,13 +3,13 @@
 #include "sluice/operators/math/conv/conv2d_winograd.h"
 
 // The parts of Conv2dWinograd that are compiled for each instruction set. Tile
-// t of a block is tile `first` + t of the convolution; tiles are numbered image
-// by image, row by row. Transformed pixels are [points][tiles of a block]
-// [in_row], with in_point() between points; transformed outputs likewise, by
+// t of a block is tile `first` + t of the convolution; tiles are numbered by
+// image, then by row. Transformed pixels are [points][tiles of a
+// block][in_row], with in_point() between points. Transformed outputs use
 // out_row and out_point().
 namespace sluice::operators::math {
 
-// Where tile `tile` of the plan begins.
+// The position of a tile of the plan.
 struct WinogradTile {
   WinogradTile(const Conv2dWinogradPlan& plan, int64_t tile)
       : image(tile / (plan.tiles_h * plan.tiles_w)),
@@ -33,8 +33,8 @@ void WinogradPixels(const Conv2dWinogradPlan& plan,
                     int64_t end,
                     float* pixels);
 
-// Transforms the products of tile `t` of the block to its outputs. False where
-// one of them is not finite.
+// Transforms the products of tile `t` of the block to its outputs. Returns
+// false if an output is not finite.
 bool WinogradOutputs(const Conv2dWinogradPlan& plan,
                      const float* products,
                      const float* bias,

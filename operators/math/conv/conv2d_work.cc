@@ -22,10 +22,10 @@ double Ceil(int64_t count, int64_t unit) {
   return Real((count + unit - 1) / unit);
 }
 
-// As many parts as a plan for any number of threads shares out.
+// Plans are made for more threads than a machine has, to count their parts.
 constexpr int kManyThreads = 1 << 20;
 
-// What im2col and the products of one convolution are made of.
+// The amounts of work of im2col and the products of one convolution.
 struct GemmCounts {
   GemmCounts(const Conv2dGeometry& g, Conv2dDirection direction, size_t element)
       : plan(PlanConv2dGemm(g, direction, element, kManyThreads)),
@@ -40,7 +40,7 @@ struct GemmCounts {
                            g.nhwc ? g.group_in_c() * g.kernel_w : g.out_w, 1))),
         packed(products * Real(g.patch() * g.group_out_c())) {}
 
-  // Of `size` elements along vectors.
+  // Returns the ratio of padded to used vector elements for `size` elements.
   double Filled(int64_t size) const { return Padded(size, lanes) / Real(size); }
 
   Conv2dGemmPlan plan;
@@ -49,27 +49,27 @@ struct GemmCounts {
   int64_t windows;
   double products;
   double patches;  // elements of im2col
-  double runs;     // of neighbours that it copies together
-  double packed;   // elements of the filter, for each tile again
+  double runs;     // contiguous copies of im2col
+  double packed;   // packed filter elements, over all tiles
 };
 
-// Channels last: vectors hold output channels. The filter is packed for each
-// tile, and short runs of the input cost a function call each.
+// With channels last, vectors hold output channels. The filter is packed for
+// each tile, and each short run of the input costs a function call.
 void AddForwardLast(const Conv2dGeometry& g,
                     const GemmCounts& counts,
                     KernelWork* work) {
-  const bool row = g.out_c == 1;  // a product by one column is a row of dots
+  const bool row = g.out_c == 1;  // one column is computed as dot products
   const double tiles = counts.products * Ceil(counts.windows, 12) *
                        Ceil(g.group_out_c(), 2 * counts.lanes);
   work->flops = counts.flops * counts.Filled(row ? g.patch() : g.group_out_c());
   work->efficiency = 0.94;
   work->moves = 2 * counts.packed + 0.1 * counts.patches +
                 (row ? 3.2 : 6.2) * counts.runs + (row ? 0 : 75) * tiles;
-  // Runs of single elements are no copies of vectors.
+  // Runs of a single element are not copied as vectors.
   if (g.groups > 1 && g.group_in_c() < 3) work->moves += 2.5 * counts.patches;
 }
 
-// Channels first: vectors hold windows.
+// With channels first, vectors hold windows.
 void AddForwardFirst(const Conv2dGeometry& g,
                      const GemmCounts& counts,
                      KernelWork* work) {
@@ -78,7 +78,7 @@ void AddForwardFirst(const Conv2dGeometry& g,
   work->moves =
       0.25 * counts.patches + 7.5 * counts.runs + 225 * counts.products;
   if (g.stride_w > 1) work->moves += 0.75 * counts.patches;
-  // Planes are packed for the product, for 480 filters at a time.
+  // Planes are packed for the product, once for 480 filters.
   if (g.pointwise() && g.group_out_c() >= 36) {
     work->moves += 0.25 * Real(g.input_size()) * Ceil(g.group_out_c(), 480);
   }
@@ -92,7 +92,7 @@ void AddGradInput(const Conv2dGeometry& g,
     work->efficiency = 0.925;
     work->moves =
         0.18 * counts.patches + 6.2 * counts.runs + 125 * counts.products;
-    // A mosaic is stored in vectors.
+    // Patches without overlap are stored as vectors.
     if (g.stride_w > 1 && !counts.plan.once) {
       work->moves += 0.68 * counts.patches;
     }
@@ -114,15 +114,15 @@ void AddGradFilter(const Conv2dGeometry& g,
                   (counts.Filled(counts.windows) + counts.Filled(g.patch())) /
                   2;
     work->efficiency = 0.8;
-    // Patches are transposed to be packed for the product: less than a panel
-    // without vectors.
+    // Packing transposes the patches. With less than a panel it is not
+    // vectorized.
     const double pack = g.patch() < 2 * counts.lanes ? 0.62 : 0.25;
     work->moves =
         filter + 0.25 * counts.patches + 6.5 * counts.runs +
         375 * counts.products +
         pack * Real(g.n * g.out_pixels() * g.groups) * Real(g.patch());
     if (g.stride_w > 1) work->moves += 0.65 * counts.patches;
-    // Pixels of several images are gathered for one product.
+    // The pixels of several images are gathered for one product.
     if (counts.plan.tiling.images > 1) work->moves += Real(g.output_size());
     return;
   }
@@ -175,8 +175,8 @@ KernelWork Conv2dGemmWork(const Conv2dGeometry& g,
         AddForwardLast(g, counts, &work);
       } else {
         AddForwardFirst(g, counts, &work);
-        // The rows of a panel are whole planes apart: nothing fetches them
-        // before they are asked for.
+        // The rows of a panel are whole planes apart, so that the hardware does
+        // not prefetch them.
         if (g.pointwise()) work.extra_bytes = in;
       }
       break;
@@ -191,8 +191,8 @@ KernelWork Conv2dGemmWork(const Conv2dGeometry& g,
   return work;
 }
 
-// A tile is six filters, or as many as there are, by vectors of windows: with
-// fewer filters more of the time goes to loads.
+// A tile has up to six filters by vectors of windows. With fewer filters, loads
+// take more of the time.
 KernelWork Conv2dRowsWork(const Conv2dGeometry& g, size_t element) {
   KernelWork work;
   if (g.output_size() == 0 || g.patch() == 0) return work;
@@ -204,7 +204,7 @@ KernelWork Conv2dRowsWork(const Conv2dGeometry& g, size_t element) {
   work.flops = 2 * rows * Padded(g.out_w, lanes);
   work.efficiency = 1 / (0.56 + 3.2 / filters) / (one_tap ? 1.2 : 1);
   work.bytes = Conv2dBytes(g, Conv2dDirection::kForward, element);
-  // Bands are copied with their padding, element by element for a stride.
+  // Bands are copied with their padding, element by element with a stride.
   work.moves = 2.1 * rows / filters +
                (g.stride_w > 1 ? 1.6 : 0.25) * Real(g.input_size());
   if (one_tap) work.extra_bytes = Element(element) * Real(g.input_size());
@@ -218,7 +218,7 @@ KernelWork Conv2dDirectWork(const Conv2dGeometry& g,
   KernelWork work;
   work.flops = Conv2dFlops(g);
   work.bytes = Conv2dBytes(g, direction, element);
-  // In shards of some 65,000 products.
+  // Each shard has about 65,000 products.
   work.max_threads = std::min(Real(std::max<int64_t>(g.n * g.out_c, 1)),
                               std::max(work.flops / 2 / 65536, 1.0));
   const double in = Real(g.input_size()), out = Real(g.output_size());
@@ -243,7 +243,7 @@ KernelWork Conv2dDirectWork(const Conv2dGeometry& g,
     work.moves = (grad_filter ? 2 : 1.6) * taps * out * Real(g.group_in_c());
     return work;
   }
-  // Vectors of 16 bytes along rows; loops without vectors for a stride.
+  // Rows use vectors of 16 bytes; with strides, loops are not vectorized.
   const double rows = Real(g.n * g.out_c * g.out_h) * Real(g.patch());
   const double vectors = rows * Ceil(g.out_w, 4);
   if (grad_filter) {
@@ -280,14 +280,13 @@ KernelWork Conv2dWinogradWork(const Conv2dGeometry& g,
   work.flops = 2 * points * tiles * Real(g.in_c) * Real(plan.out_row);
   work.efficiency = 0.85;
   work.bytes = Conv2dBytes(g, Conv2dDirection::kForward, sizeof(float));
-  // The transforms of pixels and of products, vector by vector.
+  // The transforms of pixels and products work on vectors.
   const double lanes = Real(VectorLanes(sizeof(float)));
   const double vectors =
       tiles *
       (Padded(g.in_c, VectorLanes(sizeof(float))) + Real(plan.out_row)) / lanes;
   work.moves = 3.5 * points * vectors;
-  // Transformed filters are too large for the caches, and displace what the
-  // next ops read.
+  // Transformed filters exceed the caches and evict the data of the next ops.
   work.extra_bytes = 2 * sizeof(float) * Real(plan.packed_size());
   if (!constant_filter) work.moves += 3 * Real(plan.packed_size());
   work.max_threads = tiles;

@@ -6,15 +6,15 @@
 #include "sluice/operators/math/contraction/device_gemm.cuh"
 #include "sluice/operators/math/conv/conv2d_geometry.h"
 
-// Convolution as products of matrices, on CUDA. Row r of the matrix of patches
-// is one element (channel, kh, kw) of all of them, a column is one window.
+// Convolution as matrix products on CUDA. In the matrix of patches, a row is an
+// element (channel, kh, kw) of all patches, and a column is a window.
 namespace sluice::operators::math {
 
-// Some images of a batch at a time, so that their patches fit in memory.
+// Splits a batch into chunks of images whose patches fit in memory.
 struct Conv2dChunks {
-  int64_t rows = 0;    // of the matrix of patches, for all groups
-  int64_t pixels = 0;  // columns of one image
-  int64_t images = 1;  // of one chunk
+  int64_t rows = 0;    // patch elements, for all groups
+  int64_t pixels = 0;  // windows of an image
+  int64_t images = 1;  // images of a chunk
 
   Conv2dChunks() = default;
   Conv2dChunks(const Conv2dGeometry& g, size_t element)
@@ -28,7 +28,7 @@ struct Conv2dChunks {
   int64_t elements() const { return images * rows * pixels; }
 };
 
-// The element of the input in row `row` and the column of window `pixel` of
+// Returns the input element at row `row` of the patches and window `pixel` of
 // `image`.
 template <typename T>
 __device__ T PatchElement(const Conv2dGeometry& g,
@@ -48,7 +48,7 @@ __device__ T PatchElement(const Conv2dGeometry& g,
                 : input[((image * g.in_c + c) * g.in_h + h) * g.in_w + w];
 }
 
-// patches[image][row][pixel], of `images` images.
+// Writes patches[image][row][pixel] for `images` images.
 template <typename T>
 void DeviceIm2Col(const platform::CUDADeviceContext& device,
                   const Conv2dGeometry& g,
@@ -63,7 +63,7 @@ void DeviceIm2Col(const platform::CUDADeviceContext& device,
   });
 }
 
-// patches[row][image][pixel]: one matrix for all of the images.
+// Writes patches[row][image][pixel]: one matrix for all images.
 template <typename T>
 void DeviceIm2ColOfAll(const platform::CUDADeviceContext& device,
                        const Conv2dGeometry& g,
@@ -80,7 +80,7 @@ void DeviceIm2ColOfAll(const platform::CUDADeviceContext& device,
       });
 }
 
-// The windows along one axis whose element number k is pixel `at`: at most one.
+// Returns the window along one axis whose element k is pixel `at`, if any.
 __device__ inline int64_t WindowWith(int64_t at,
                                      int64_t k,
                                      int64_t stride,
@@ -92,8 +92,8 @@ __device__ inline int64_t WindowWith(int64_t at,
   return begin / stride < windows ? begin / stride : -1;
 }
 
-// The reverse of DeviceIm2Col: each element of the input's gradient is the sum
-// of its places in patches[image][row][pixel], in the order of the rows.
+// The reverse of DeviceIm2Col: sums the occurrences of an input element in
+// patches[image][row][pixel], in the order of the rows.
 template <typename T>
 __device__ T SumOfPatches(const Conv2dGeometry& g,
                           const T* patches,
@@ -137,7 +137,7 @@ void DeviceCol2Im(const platform::CUDADeviceContext& device,
       });
 }
 
-// A product for each image and group; as few calls as there are fewer of.
+// Multiplies for each image and group. A call batches the more numerous ones.
 template <typename T>
 void GemmOfImagesAndGroups(const platform::CUDADeviceContext& device,
                            const GemmArgs<T>& args,
@@ -153,8 +153,8 @@ void GemmOfImagesAndGroups(const platform::CUDADeviceContext& device,
   }
 }
 
-// Patches of `images` images = filter transposed times the output's gradient:
-// patches[image][row][pixel].
+// patches[image][row][pixel] = the transposed filter times the output's
+// gradient, for `images` images.
 template <typename T>
 void DeviceBackwardToPatches(const platform::CUDADeviceContext& device,
                              const Conv2dGeometry& g,
@@ -174,8 +174,8 @@ void DeviceBackwardToPatches(const platform::CUDADeviceContext& device,
        patch * pixels});
 }
 
-// Sets `count` elements to the bias of their channel (nullptr: 0); `run`
-// elements of a channel follow one another.
+// Sets `count` elements to the bias of their channel (nullptr: 0). Each channel
+// has runs of `run` elements.
 template <typename T>
 void DeviceFillWithBias(const platform::CUDADeviceContext& device,
                         const T* bias,

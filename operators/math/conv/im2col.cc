@@ -13,8 +13,8 @@ namespace sluice::operators::math {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// What is done with consecutive elements of a patch and of the input, which
-// lie `step` apart there; Zero is for those in the padding.
+// The operation on the elements of a patch and of the input. `step` is the
+// stride in the input. Zero handles elements in the padding.
 template <typename T>
 struct Gather {
   using Patch = T;
@@ -38,7 +38,7 @@ struct Gather {
     }
 #endif
   }
-  // `rows` runs of `count`, `step` apart in the input.
+  // Copies `rows` runs of `count` elements, `step` apart in the input.
   static HWY_INLINE void MoveRows(
       int64_t rows, int64_t count, T* patch, const T* input, int64_t step) {
 #if HWY_TARGET <= HWY_AVX2
@@ -70,7 +70,7 @@ struct Gather {
   }
 };
 
-// Without masks: what they store could not be loaded again at once.
+// Uses no masks: values stored with a mask cannot be loaded again at once.
 template <class D, typename T>
 HWY_INLINE int64_t
 AddVectors(D d, int64_t i, int64_t count, const T* from, T* to) {
@@ -112,9 +112,9 @@ struct Scatter {
   static HWY_INLINE void Zero(int64_t /*count*/, const T* /*patch*/) {}
 };
 
-// One patch of channels-last data: for each kh a run of kernel_w * c elements.
-// `image` begins at the group's first channel; (h, w) is the patch's first
-// pixel, which may be in the padding.
+// Handles one channels-last patch: for each kh, a run of kernel_w * c elements.
+// `image` begins at the group's first channel. The patch's first pixel (h, w)
+// may be in the padding.
 template <typename Do>
 HWY_INLINE void LastPatch(const Conv2dGeometry& g,
                           int64_t h,
@@ -170,8 +170,8 @@ HWY_NOINLINE void LastPatches(const Conv2dGeometry& g,
   }
 }
 
-// The windows [begin, end) of a row of a tile that find column kw of the
-// filter inside the input.
+// The windows [begin, end) of a row of a tile for which column kw of the filter
+// is inside the input.
 struct Inside {
   HWY_INLINE Inside(const Conv2dGeometry& g, const Conv2dTile& tile, int64_t kw)
       : shift(kw * g.dilation_w - g.pad_left) {
@@ -184,7 +184,7 @@ struct Inside {
   int64_t shift, begin, end;
 };
 
-// Element (kh, kw) of one channel for the windows of one image.
+// Handles element (kh, kw) of one channel for the windows of one image.
 template <typename Do>
 HWY_INLINE void FirstRows(const Conv2dGeometry& g,
                           const Conv2dTile& tile,
@@ -198,7 +198,7 @@ HWY_INLINE void FirstRows(const Conv2dGeometry& g,
   const int64_t first = tile.row * g.stride_h + kh * g.dilation_h - g.pad_top;
   const int64_t last = first + (tile.rows - 1) * g.stride_h;
   if (count == tile.columns && g.stride_w == 1 && first >= 0 && last < g.in_h) {
-    // With one row the stride may be any number.
+    // With one row the stride is not used and may be any number.
     const int64_t step = tile.rows > 1 ? g.stride_h * g.in_w : 0;
     Do::MoveRows(tile.rows, count, to, plane + first * g.in_w, step);
     return;

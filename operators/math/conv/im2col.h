@@ -2,19 +2,18 @@
 
 #include "sluice/operators/math/conv/conv2d_tiling.h"
 
-// A convolution as a product of matrices: the patch of the input under each
-// window is laid out as a row of a matrix, or as a column. The loops are in
-// vectors, for float and double.
+// Convolution as a matrix product: the input patch under each window becomes a
+// row or a column of a matrix. The loops are vectorized for float and double.
 namespace sluice::operators::math {
 
-// Whether patches are columns. One channel is the same in both layouts of the
-// input, and columns of it are laid out faster.
+// Whether patches are columns. With one channel both layouts of the input are
+// the same, and columns are faster to write.
 inline bool WindowsLast(const Conv2dGeometry& g) {
   return !g.nhwc || g.in_c == 1;
 }
 
-// Lays out the patches of one group of channels, zeros where they reach out of
-// the input: patches[c][kh][kw][window] where WindowsLast, else
+// Writes the patches of one group of channels, with zeros outside of the input:
+// patches[c][kh][kw][window] if WindowsLast, otherwise
 // patches[window][kh][kw][c].
 void Im2Col(const Conv2dGeometry& g,
             const Conv2dTile& tile,
@@ -27,7 +26,7 @@ void Im2Col(const Conv2dGeometry& g,
             const double* input,
             double* patches);
 
-// The reverse: adds each element of the patches to its place in the input's
+// The reverse of Im2Col: adds the elements of the patches to the input's
 // gradient, in a fixed order.
 void Col2Im(const Conv2dGeometry& g,
             const Conv2dTile& tile,

@@ -13,8 +13,8 @@ namespace sluice::operators::math {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Row kh of `count` windows that follow one another: their kernel_w columns,
-// `step` elements apart in the patches, in turn.
+// Writes row kh of `count` consecutive windows by interleaving their kernel_w
+// columns, which are `step` elements apart in the patches.
 template <typename T>
 HWY_INLINE void LayRow(int64_t kernel_w,
                        int64_t count,

@@ -4,11 +4,11 @@
 
 namespace sluice::operators::math {
 
-// The reverse of Im2Col where windows lie side by side: channels first, no
-// padding, kernels as large as strides, so that each element of the input is in
-// one patch. Sets the pixels of one group of channels under a tile to
-// patches[c][kh][kw][window] + bias[c] (nullptr: 0); the loops are in vectors,
-// on the calling thread.
+// The reverse of Im2Col if windows cover the input exactly: channels first, no
+// padding, kernels as large as strides. Each input element is then in one
+// patch. Sets the pixels of one group of channels of a tile to
+// patches[c][kh][kw][window] + bias[c] (nullptr: 0). Vectorized; runs on the
+// calling thread.
 void LayPatches(const Conv2dGeometry& g,
                 const Conv2dTile& tile,
                 int64_t group,

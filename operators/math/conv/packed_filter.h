@@ -2,8 +2,8 @@
 
 namespace sluice::operators::math {
 
-// The filters of a convolution [out_c, in_c / groups, kernel_h, kernel_w] as
-// they are and packed, and what each is multiplied by: [out_c], nullptr for 1.
+// The filters of a convolution [out_c, in_c / groups, kernel_h, kernel_w],
+// unpacked and packed, and their factors [out_c] (nullptr: 1).
 struct PackedFilter {
   const float* filter = nullptr;
   const double* factors = nullptr;

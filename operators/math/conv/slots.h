@@ -6,8 +6,8 @@
 
 namespace sluice::operators::math {
 
-// Calls work(slot, begin, end) with the units in as many shares as there are
-// slots: for kernels with memory for each of the threads.
+// Calls work(slot, begin, end) for one share of the units per slot, in
+// parallel. For kernels whose threads need their own memory.
 template <typename Work>
 void ForEachSlot(int64_t slots, int64_t units, const Work& work) {
   platform::ParallelFor(slots, 1, [&](int64_t begin, int64_t end) {

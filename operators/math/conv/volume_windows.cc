@@ -9,8 +9,8 @@ namespace {
 
 constexpr int64_t kGrain = 16384;  // elements of patches
 
-// The windows [first, last) whose element k is inside the volume, and the
-// element of the first one.
+// The windows [first, last) for which element k is inside the volume, and the
+// position `at` of that element for the first window.
 struct Reach {
   int64_t first = 0;
   int64_t last = 0;
@@ -30,8 +30,8 @@ Reach ReachOf(const VolumeAxis& axis, int64_t k) {
   return reach;
 }
 
-// Calls line(patch, volume, width) for each row of windows of the kernel's
-// element `tap`: offsets of the row in its patch, of the first element that is
+// Calls line(patch, volume, width) for each row of windows and element `tap` of
+// the kernel: the row's offset in its patch, the offset of its first element
 // inside, and the reach along the width. Rows outside have an empty reach.
 template <typename Line>
 void ForEachLine(const VolumeWindows& windows, int64_t tap, const Line& line) {

@@ -7,8 +7,8 @@
 
 namespace sluice::operators::math {
 
-// One axis of windows over a volume: element k of window w is element
-// w * stride + k * dilation - pad of the volume, if there is one.
+// The windows along one axis of a volume: element k of window w is element w *
+// stride + k * dilation - pad of the volume, if that exists.
 struct VolumeAxis {
   int64_t in = 1;
   int64_t out = 1;  // windows
@@ -18,8 +18,8 @@ struct VolumeAxis {
   int64_t pad = 0;  // before the first element
 };
 
-// Depth, height and width; images have a depth of 1. Sizes were checked: that
-// of the padded volume and of each window fit into 64 bits.
+// The axes depth, height and width; images have a depth of 1. The sizes are
+// checked: the padded volume and each window fit into 64 bits.
 struct VolumeWindows {
   std::array<VolumeAxis, 3> axes;
 
@@ -28,7 +28,7 @@ struct VolumeWindows {
   int64_t kernel() const {
     return axes[0].kernel * axes[1].kernel * axes[2].kernel;
   }
-  // The windows of depth `w` only.
+  // Returns the windows of depth `w` only.
   VolumeWindows Slice(int64_t w) const {
     VolumeWindows slice = *this;
     slice.axes[0].pad -= w * slice.axes[0].stride;
@@ -38,14 +38,14 @@ struct VolumeWindows {
 };
 
 // patches[kernel][window] = the elements of `channels` channels, zeros outside
-// of the volume; channels follow each other in both. On ParallelFor.
+// of the volume. Channels are outermost in both. Runs through ParallelFor.
 template <typename T>
 SLUICE_API void LayPatches(const VolumeWindows& windows,
                            int64_t channels,
                            int64_t channel_stride,
                            const T* volume,
                            T* patches);
-// The reverse: adds each element of the patches to its place in the volume, in
+// The reverse of LayPatches: adds the elements of the patches to the volume, in
 // a fixed order.
 template <typename T>
 SLUICE_API void AddPatches(const VolumeWindows& windows,

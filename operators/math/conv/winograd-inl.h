@@ -1,5 +1,5 @@
-// The transforms of conv2d_winograd.h in one direction. Included once for every
-// instruction set.
+// The transforms of conv2d_winograd.h along one dimension. Included once for
+// every instruction set.
 #if defined(SLUICE_OPERATORS_MATH_CONV_WINOGRAD_INL_H_) == \
     defined(HWY_TARGET_TOGGLE)
 #ifdef SLUICE_OPERATORS_MATH_CONV_WINOGRAD_INL_H_
@@ -17,7 +17,7 @@ namespace sluice::operators::math {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Of F(4 x 4): it interpolates at 0, p, -p, q, -q and infinity.
+// The points of F(4 x 4), which interpolates at 0, p, -p, q, -q and infinity.
 constexpr float kP = 0.75f, kQ = 1.5f;
 constexpr float kP2 = kP * kP, kQ2 = kQ * kQ;
 
@@ -33,7 +33,7 @@ constexpr double kFilters4[6][3] = {
     {kAtP, -kAtP* kP, kAtP* kP2}, {kAtQ, kAtQ* kQ, kAtQ* kQ2},
     {kAtQ, -kAtQ* kQ, kAtQ* kQ2}, {0, 0, 1}};
 
-// out = B^T in, for kM + 2 pixels.
+// Computes out = B^T in for kM + 2 pixels.
 template <int kM>
 HWY_INLINE void TransformPixels(const V<float>* in, V<float>* out) {
   if constexpr (kM == 2) {
@@ -58,7 +58,7 @@ HWY_INLINE void TransformPixels(const V<float>* in, V<float>* out) {
   }
 }
 
-// out = A^T in, for kM + 2 products.
+// Computes out = A^T in for kM + 2 products.
 template <int kM>
 HWY_INLINE void TransformOutputs(const V<float>* in, V<float>* out) {
   if constexpr (kM == 2) {

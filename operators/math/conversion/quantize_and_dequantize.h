@@ -6,14 +6,14 @@
 
 #include "sluice/operators/math/conversion/quantize_range.h"
 
-// An Eigen device expression, the same for every Eigen device. Only for .cc and
-// .cu files: it is the one kind of header that includes Eigen.
+// An Eigen expression for all Eigen devices. For .cc and .cu files only:
+// headers of this kind are the only ones that include Eigen.
 namespace sluice::operators::math {
 
-// Moves each of `count` elements to the nearest level of `range`, after
+// Rounds each of `count` elements to the nearest level of `range` after
 // clipping: round((clip(x, min, max) - min) * scale) / scale + min, at most
-// max. Halves are rounded up. NaN stays NaN. T is an Eigen scalar; C, float or
-// double, is computed with.
+// max. Ties round up. NaN stays NaN. T is an Eigen scalar; the computation is
+// in C, float or double.
 template <typename Device, typename T, typename C>
 struct QuantizeAndDequantizeOneScale {
   void operator()(const Device& d,
@@ -30,7 +30,7 @@ struct QuantizeAndDequantizeOneScale {
                              .template cwiseMin<Eigen::PropagateNaN>(range.max)
                              .template cwiseMax<Eigen::PropagateNaN>(range.min);
     const auto level = (clipped - range.min) * range.scale;
-    // A sum with 0.5 would be rounded itself, from 2^22 on or just below 0.5.
+    // Adding 0.5 would round, from 2^22 on or just below 0.5.
     const auto whole = level.floor();
     const auto up = ((level - whole) * C(2)).floor();
     out.device(d) = ((whole + up) / range.scale + range.min)

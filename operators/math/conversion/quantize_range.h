@@ -5,8 +5,8 @@
 
 namespace sluice::operators::math {
 
-// The range of a quantisation to 2^num_bits levels, computed with as C:
-// float or double. The levels lie 1 / scale apart.
+// The range of a quantization to 2^num_bits levels, 1 / scale apart, for
+// computation in C: float or double.
 template <typename C>
 struct QuantizeRange {
   C min = 0;
@@ -23,8 +23,8 @@ struct QuantizeRange {
     return range;
   }
 
-  // False for bounds that are NaN, infinite, equal or the wrong way round, or
-  // so far apart or near that C cannot hold the scale.
+  // False if bounds are NaN, infinite, equal or in the wrong order, or if C
+  // cannot represent the scale because they are too far apart or too close.
   bool valid() const {
     return min < max && std::isfinite(max - min) && std::isfinite(scale) &&
            scale > 0;

@@ -1,9 +1,9 @@
 #include "sluice/operators/math/distance/manhattan_distance.h"
 
-// Tiles of 4 rows by up to 4 vectors of distances stay in registers while k
-// runs; vectors hold neighbouring j. For that, y is transposed into panels of
-// a tile's width and at most kDepth features, which stay in the first cache
-// while rows of x pass by.
+// Tiles of 4 rows by up to 4 vectors of distances stay in registers during the
+// loop over k; vectors hold neighbouring j. y is transposed into panels of a
+// tile's width and at most kDepth features. A panel stays in the first-level
+// cache for all rows of x.
 //
 // HWY_TARGET_INCLUDE makes this file include itself once for every
 // instruction set.
@@ -21,9 +21,8 @@
 #define SLUICE_MANHATTAN_DISTANCE_TILES
 namespace sluice::operators::math {
 
-// The distances of one call, cut into tiles: panels of columns, and in each
-// panel `row_tiles` tiles below one another. Tile t is number t % row_tiles of
-// panel t / row_tiles.
+// The distances of one call, split into panels of columns, and each panel into
+// `row_tiles` tiles. Tile t is tile t % row_tiles of panel t / row_tiles.
 template <typename T>
 struct ManhattanTiles {
   const T* x;
@@ -42,12 +41,12 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 constexpr int64_t kRows = 4;
-// Sums of so many terms are added up one by one: rounding grows with it.
+// The terms that are summed one by one: the rounding error grows with them.
 constexpr int64_t kDepth = 128;
-// Bytes of packed panels, on the stack of each thread.
+// Bytes of the packed panels on each thread's stack.
 constexpr int64_t kGroupBytes = int64_t{64} * 1024;
 constexpr int64_t kRowTilesAtOnce = 16;
-// The vectors of a panel, as many as the registers allow.
+// The maximum number of vectors of a panel; more would not fit in registers.
 #if HWY_TARGET <= HWY_AVX3
 constexpr int64_t kMaxVectors = 4;
 #else
@@ -89,7 +88,7 @@ HWY_INLINE void TransposeBlock(const double* in,
 #endif
 
 // panel[k * width + c] = y[c, k] for `depth` features of `columns` rows of y,
-// zeros for the other c < width.
+// and zeros for the remaining c < width.
 template <typename T>
 HWY_NOINLINE void PackPanel(const T* y,
                             int64_t stride,
@@ -122,8 +121,8 @@ HWY_NOINLINE void PackPanel(const T* y,
   }
 }
 
-// One tile: z[a, :columns] = or += the distances of row a of x to the panel
-// (of exactly kV vectors) over `depth` features.
+// Computes or adds to one tile: z[a, :columns] is the distance of row a of x to
+// the panel (of exactly kV vectors) over `depth` features.
 template <typename T, int kR, int kV>
 HWY_INLINE void Tile(const T* HWY_RESTRICT x,
                      int64_t x_stride,
@@ -181,8 +180,8 @@ HWY_INLINE void Tile(const T* HWY_RESTRICT x,
   }
 }
 
-// Tiles of kR rows from row i on, while there are kR rows; returns the row
-// after them.
+// Computes tiles of kR rows from row i on while kR rows remain. Returns the
+// next row.
 template <typename T, int kR, int kV>
 HWY_INLINE int64_t TilesOf(int64_t i,
                            const T* x,
@@ -201,7 +200,7 @@ HWY_INLINE int64_t TilesOf(int64_t i,
   return i;
 }
 
-// `rows` rows of one panel over one range of features.
+// Computes `rows` rows of one panel over one range of features.
 template <typename T, int kV>
 HWY_NOINLINE void PanelRows(const T* x,
                             int64_t x_stride,
@@ -224,7 +223,7 @@ HWY_NOINLINE void PanelRows(const T* x,
                     add);
 }
 
-// Where a panel's columns are; panels differ by at most one vector.
+// The columns of a panel. The widths of panels differ by at most one vector.
 template <typename T>
 struct Panel {
   Panel(const ManhattanTiles<T>& t, int64_t number) {
@@ -239,7 +238,7 @@ struct Panel {
   int64_t vectors, begin, width, columns;
 };
 
-// Row tiles [first, last) of a packed panel over features [k, k + depth).
+// Computes row tiles [first, last) of a panel over features [k, k + depth).
 template <typename T>
 void RunPanel(const ManhattanTiles<T>& t,
               const Panel<T>& panel,
@@ -270,9 +269,9 @@ void RunPanel(const ManhattanTiles<T>& t,
   }
 }
 
-// Tiles [begin, end), a few panels at a time: these are kept in the second
-// cache, so that x comes from afar once for all of them; of a few rows of x at
-// a time the first cache holds what one panel needs.
+// Computes tiles [begin, end), a few panels at a time. These stay in the
+// second-level cache and share each pass over x. The first-level cache holds
+// one panel and the few rows of x that are processed at a time.
 template <typename T>
 void RunTiles(const ManhattanTiles<T>& t, int64_t begin, int64_t end) {
   constexpr int64_t kPanelSize = kDepth * kMaxVectors * hn::MaxLanes(Tag<T>());
@@ -314,7 +313,7 @@ void RunTilesF64(const ManhattanTiles<double>& t, int64_t begin, int64_t end) {
   RunTiles(t, begin, end);
 }
 
-// Fills in how this instruction set cuts.
+// Sets the tile sizes for this instruction set.
 template <typename T>
 void CutTiles(ManhattanTiles<T>* t) {
   constexpr int64_t kLanes = hn::MaxLanes(Tag<T>());
@@ -369,7 +368,7 @@ void ManhattanDistanceBlocked(
   }
   ManhattanTiles<T> tiles{x, y, z, n, m, p, 0, 0};
   Cut(&tiles);
-  // Below some 10 us of work a second thread costs more than it saves.
+  // Below about 10 us of work, a second thread costs more than it saves.
   const int64_t tile_pairs = 256 * p;
   const int64_t grain = 1 + 300'000 / tile_pairs;
   platform::ParallelFor(

@@ -5,8 +5,8 @@
 #include "sluice/operators/math/distance/manhattan_distance_functor.h"
 #include "sluice/platform/cuda/launch.h"
 
-// The functors of manhattan_distance_functor.h on CUDA: they enqueue on the
-// context's stream. Sums are in double precision.
+// The functors of manhattan_distance_functor.h on CUDA. They enqueue kernels on
+// the context's stream. Sums are in double.
 namespace sluice::operators::math {
 
 inline constexpr int kDistanceTile = 16;
@@ -22,7 +22,7 @@ struct Distances {
   int64_t p;
 };
 
-// One thread a result; a block reads every element that its results share only
+// Each thread computes one result. A block reads each element that it needs
 // once.
 template <typename T>
 __global__ void TiledDistanceKernel(Distances<T> args) {
@@ -36,7 +36,7 @@ __global__ void TiledDistanceKernel(Distances<T> args) {
          left += int64_t{gridDim.x} * kDistanceTile) {
       double sum = 0;
       for (int64_t first = 0; first < args.p; first += kDistanceTile) {
-        // Threads beyond the end bring zeros, whose distance is 0.
+        // Threads beyond the end load zeros, whose distance is 0.
         const int64_t k = first + column;
         const int64_t i = top + row;
         const int64_t j = left + row;
@@ -58,7 +58,7 @@ __global__ void TiledDistanceKernel(Distances<T> args) {
 }
 
 inline dim3 DistanceGrid(int64_t rows, int64_t columns, int height, int width) {
-  constexpr int64_t kMost = 16384;  // the kernels go on where it ends
+  constexpr int64_t kMost = 16384;  // kernels loop over the remainder
   return dim3(
       static_cast<unsigned>(std::min((columns + width - 1) / width, kMost)),
       static_cast<unsigned>(std::min((rows + height - 1) / height, kMost)));
@@ -124,7 +124,7 @@ class ManhattanDistanceGrad<platform::CUDADeviceContext, T> {
     Fill(context, {y.data<T>(), x.data<T>(), g, n, p, 1, m}, y_grad);
   }
 
-  // Public, as nvcc wants it around a lambda.
+  // nvcc requires a function with a lambda to be public.
   static void Fill(const platform::CUDADeviceContext& context,
                    const DistanceGradSums<T>& sums,
                    framework::Tensor* grad) {

@@ -6,9 +6,9 @@
 
 namespace sluice::operators::math {
 
-// The pairwise L1 distances of the rows of x [n, p] and y [m, p], by the best
-// kernel that the context's device has. z has to be allocated, [n, m]; all
-// three are of dtype T, at the context's place. The functors of
+// Computes the pairwise L1 distances of the rows of x [n, p] and y [m, p] with
+// the best kernel for the context's device. z must be allocated, [n, m]. All
+// three have dtype T and are at the context's place. The functors of
 // CUDADeviceContext are in manhattan_distance_functor.cuh.
 template <typename DeviceContext, typename T>
 class ManhattanDistance {
@@ -28,8 +28,8 @@ class SLUICE_API ManhattanDistance<platform::CPUDeviceContext, T> {
                   framework::Tensor* z) const;
 };
 
-// The gradients of sum(z_grad * z) for x and y; either may be nullptr and is
-// left out then. Those given have to be allocated, in the shapes of x and y.
+// Computes the gradients of sum(z_grad * z) for x and y. A gradient that is not
+// needed is nullptr; the others must be allocated in the shapes of x and y.
 template <typename DeviceContext, typename T>
 class ManhattanDistanceGrad {
  public:

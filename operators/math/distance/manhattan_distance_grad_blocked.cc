@@ -1,8 +1,8 @@
 #include "sluice/operators/math/distance/manhattan_distance.h"
 
-// Works on slabs of one vector's width of features, which do not depend on one
-// another. In a slab a few rows of x and of gx stay in registers while the rows
-// of y pass by; a block of y and of gy, copied together, stays in the first
+// Works on slabs of features, one vector wide, which are independent of each
+// other. In a slab, a few rows of x and gx stay in registers during the loop
+// over the rows of y; a packed block of y and gy stays in the first-level
 // cache. Each pair of rows is compared once for both gradients.
 //
 // HWY_TARGET_INCLUDE makes this file include itself once for every
@@ -21,8 +21,8 @@
 #define SLUICE_MANHATTAN_DISTANCE_SIDES
 namespace sluice::operators::math {
 
-// gx and, when it is not null, gy for all i < n, j < m, k < p. The weight of
-// (i, j) is g[i * g_row + j * g_column].
+// The arguments for gx and, unless it is null, gy, for all i < n, j < m, k < p.
+// The weight of (i, j) is g[i * g_row + j * g_column].
 template <typename T>
 struct ManhattanSides {
   const T* x;
@@ -42,7 +42,7 @@ namespace sluice::operators::math {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Sums of so many terms are added up one by one: rounding grows with it.
+// The terms that are summed one by one: the rounding error grows with them.
 constexpr int64_t kBlock = 128;
 #if HWY_TARGET <= HWY_AVX3
 constexpr int kMaxRows = 8;
@@ -55,7 +55,7 @@ using Tag = hn::ScalableTag<T>;
 template <typename T>
 constexpr int64_t kLanes = hn::MaxLanes(Tag<T>());
 
-// Copies `rows` rows of `width` <= kLanes values to whole vectors, zeros after.
+// Copies `rows` rows of `width` <= kLanes values to vectors, zeros after them.
 template <typename T>
 HWY_INLINE void Gather(const T* from,
                        int64_t stride,
@@ -74,7 +74,7 @@ HWY_INLINE void Gather(const T* from,
   }
 }
 
-// The reverse, adding to what is there or replacing it.
+// The reverse of Gather. It adds to the values there, or replaces them.
 template <typename T>
 HWY_INLINE void Scatter(const T* HWY_RESTRICT from,
                         int64_t rows,
@@ -95,10 +95,10 @@ HWY_INLINE void Scatter(const T* HWY_RESTRICT from,
   }
 }
 
-// weight * sign(x - y), 0 where the difference is 0 or NaN.
+// Returns weight * sign(x - y), and 0 if the difference is 0 or NaN.
 #if HWY_TARGET <= HWY_AVX3
-// Three instructions; the portable form takes five, of which four wait for the
-// same port.
+// This takes three instructions. The portable form takes five, and four of them
+// compete for the same port.
 template <class D, class V>
 HWY_INLINE V Signed(D d, V weight, V x, V y) {
   const V difference = hn::Sub(x, y), sign = hn::SignBit(d);
@@ -123,7 +123,7 @@ HWY_INLINE V Signed(D, V weight, V x, V y) {
 }
 #endif
 
-// kR rows of x (packed, like gx) against `columns` rows of a packed block.
+// Handles kR rows of x (packed, like gx) and `columns` rows of a packed block.
 template <typename T, int kR, bool kBoth>
 HWY_INLINE void Rows(const T* HWY_RESTRICT x,
                      const T* HWY_RESTRICT y,
@@ -160,7 +160,7 @@ HWY_INLINE void Rows(const T* HWY_RESTRICT x,
   }
 }
 
-// Up to kMaxRows rows of x, in the largest pieces that there are code for.
+// Handles up to kMaxRows rows of x, in the largest groups that have a template.
 template <typename T, bool kBoth>
 HWY_NOINLINE void SomeRows(int64_t rows,
                            const T* x,
@@ -186,8 +186,8 @@ HWY_NOINLINE void SomeRows(int64_t rows,
   }
 }
 
-// Rows [begin, end) of x, features [k, k + width). With kBoth, which needs all
-// rows, gy too.
+// Handles rows [begin, end) of x and features [k, k + width). With kBoth it
+// also computes gy, which requires all rows.
 template <typename T, bool kBoth>
 void Slab(const ManhattanSides<T>& s,
           int64_t begin,
@@ -220,7 +220,7 @@ void Slab(const ManhattanSides<T>& s,
   }
 }
 
-// Both gradients of slabs [begin, end).
+// Computes both gradients of slabs [begin, end).
 template <typename T>
 void BothSides(const ManhattanSides<T>& s, int64_t begin, int64_t end) {
   for (int64_t k = begin * kLanes<T>; k < HWY_MIN(end * kLanes<T>, s.p);
@@ -229,7 +229,7 @@ void BothSides(const ManhattanSides<T>& s, int64_t begin, int64_t end) {
   }
 }
 
-// gx of rows [begin, end).
+// Computes gx of rows [begin, end).
 template <typename T>
 void OneSide(const ManhattanSides<T>& s, int64_t begin, int64_t end) {
   for (int64_t k = 0; k < s.p; k += kLanes<T>) {
@@ -280,7 +280,7 @@ void RunOne(const ManhattanSides<double>& s, int64_t begin, int64_t end) {
   HWY_DYNAMIC_DISPATCH(OneSideF64)(s, begin, end);
 }
 
-// Pairs below which a second thread costs more than it saves.
+// With fewer pairs, a second thread costs more than it saves.
 constexpr int64_t kPairsPerThread = 200'000;
 
 template <typename T>
@@ -317,13 +317,13 @@ void ManhattanDistanceGradBlocked(const T* x,
     return;
   }
   const ManhattanSides<T> sides{x, y, gz, m, 1, gx, gy, n, m, p};
-  // d|x - y|/dy is sign(y - x): the same sum with the sides exchanged.
+  // d|x - y|/dy is sign(y - x): the same sum with x and y exchanged.
   const ManhattanSides<T> exchanged{y, x, gz, 1, m, gy, nullptr, m, n, p};
   const int64_t lanes = HWY_DYNAMIC_DISPATCH(VectorBytes)() / sizeof(T);
   const int64_t slabs = (p + lanes - 1) / lanes;
   const int64_t threads = platform::NumThreads();
-  // Both at once takes 5 instructions a vector and parts into slabs only; one
-  // after the other takes 4 + 4 and parts into rows. The bits are the same.
+  // Both gradients at once take 5 instructions a vector, and threads share
+  // slabs; separately 4 + 4, and threads share rows. The bits are equal.
   const int64_t rounds = (slabs + threads - 1) / threads;
   if (gx != nullptr && gy != nullptr && 5 * rounds * threads <= 8 * slabs) {
     const int64_t grain = 1 + kPairsPerThread / (n * m * lanes);

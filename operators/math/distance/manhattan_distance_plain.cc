@@ -72,7 +72,7 @@ void ManhattanDistanceGradPlain(const T* x,
                                 int64_t m,
                                 int64_t p) {
   if (gx != nullptr) OneSide(x, y, gz, m, 1, gx, n, m, p);
-  // d|x - y|/dy is sign(y - x): the same sum with the sides exchanged.
+  // d|x - y|/dy is sign(y - x): the same sum with x and y exchanged.
   if (gy != nullptr) OneSide(y, x, gz, 1, m, gy, m, n, p);
 }
 

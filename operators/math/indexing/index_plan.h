@@ -4,30 +4,29 @@
 
 #include "sluice/framework/values/ddim.h"
 
-// Where the slices of a tensor X lie that indices name: what gathering and
-// scattering by elements and by coordinates differ in. Host and device code
-// share it.
+// The slices of a tensor X that indices name: gather and scatter by elements
+// and by coordinates have different plans. Shared by host and device code.
 namespace sluice::operators::math {
 
-// `count` slices of X, which is [slices, inner]. Slice i is named by indices
-// i * named and on, of which number k is for a dim of X of size dims[k]; what
-// is fixed by i itself is a walk over an index of shape `sizes`.
+// Names `count` slices of X, which is [slices, inner]. Slice i has `named`
+// indices from i * named on; index k is for a dim of X of size dims[k]. The
+// rest follows from i as an index into a tensor of shape `sizes`.
 struct IndexPlan {
   static constexpr int kMaxRank = framework::DDim::kMaxRank;
 
   int64_t count = 0;
   int64_t slices = 0;
   int64_t inner = 1;
-  // In slices of X.
+  // Steps are in slices of X.
   int named = 0;
   int64_t dims[kMaxRank] = {};
   int64_t dim_steps[kMaxRank] = {};
   int rank = 0;
   int64_t sizes[kMaxRank] = {};
   int64_t steps[kMaxRank] = {};
-  // Two of the `count` slices are one of X only if they are of one line: slice
-  // j of a line is (line / within * length + j) * within + line % within. In a
-  // line, slices of X have numbers apart by multiples of `spread`.
+  // Only slices of the same line may be the same slice of X. Slice j of a line
+  // is (line / within * length + j) * within + line % within. In a line,
+  // numbers of slices of X differ by multiples of `spread`.
   int64_t length = 0;
   int64_t within = 1;
   int64_t spread = 1;
@@ -37,8 +36,8 @@ struct IndexPlan {
     return (line / within * length + j) * within + line % within;
   }
 
-  // The slice of X that slice i would be if its indices were 0. The sum of
-  // this and of each index times its step in `dim_steps` is what it is.
+  // Returns the slice of X for slice i if all its indices were 0. Each index
+  // times its step in `dim_steps` is added to it.
   constexpr int64_t First(int64_t i) const {
     int64_t at = 0, rest = i;
     for (int axis = rank - 1; axis >= 0; --axis) {
@@ -47,7 +46,7 @@ struct IndexPlan {
     }
     return at;
   }
-  // Negative indices count from the end; what is outside of a dim of X remains
+  // Negative indices count from the end. An index that is out of range stays
   // so.
   static constexpr int64_t FromStart(int64_t index, int64_t size) {
     return index < 0 && index >= -size ? index + size : index;

@@ -9,13 +9,13 @@
 // Texts for errors about indices that are out of range.
 namespace sluice::operators::math {
 
-// The indices that a dim of this size has.
+// Returns the range of valid indices of a dim.
 inline std::string IndexRange(int64_t size) {
   if (size == 0) return "a dim that has no elements";
   return platform::Format("[-{}, {})", size, size);
 }
 
-// "3", or "1, 0": where element `position` of a tensor of shape `dims` is.
+// Returns the coordinates of element `position` of a tensor, "3" or "1, 0".
 inline std::string Coordinates(int64_t position, framework::DDim dims) {
   if (dims.rank() <= 1) return std::to_string(position);
   for (int axis = dims.rank() - 1; axis >= 0; --axis) {

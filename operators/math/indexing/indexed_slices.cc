@@ -12,8 +12,8 @@ namespace {
 
 constexpr int64_t kGrain = 32768;
 
-// Calls body(i, place) for each i of [0, count), in this order for each place:
-// every shard owns some of the places, and looks for them among all.
+// Calls body(i, place) for each i in [0, count), in ascending order for each
+// place. Each shard owns some places and searches all of `places` for them.
 template <typename Body>
 void ForEachPlace(const int64_t* places,
                   int64_t count,

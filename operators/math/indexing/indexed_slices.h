@@ -8,18 +8,18 @@
 #include "sluice/operators/math/indexing/scatter_formulas.h"
 #include "sluice/platform/export.h"
 
-// Loops over slices of host memory that indices name, on ParallelFor.
+// Loops over indexed slices of host memory, through ParallelFor.
 namespace sluice::operators::math {
 
-// places[i] = the slice of X that slice i of `plan` is. Returns the position of
-// the first index that is outside of its dim, or -1. Index: int32_t or int64_t.
+// places[i] = the slice of X for slice i of `plan`. Returns the position of the
+// first index that is out of range, or -1. Index: int32_t or int64_t.
 template <typename Index>
 SLUICE_API int64_t FindPlaces(const IndexPlan& plan,
                               const Index* index,
                               int64_t* places);
 
-// out[places[i], :] = from[i, :] for each i of [0, count), in this order; 0
-// where `from` is nullptr. `out` has `slices` of them.
+// out[places[i], :] = from[i, :] for each i in [0, count), in this order, or 0
+// if `from` is nullptr. `out` has `slices` slices.
 SLUICE_API void ScatterSlices(const void* from,
                               const int64_t* places,
                               int64_t count,
@@ -27,11 +27,11 @@ SLUICE_API void ScatterSlices(const void* from,
                               size_t slice_bytes,
                               void* out);
 
-// out[places[i], :] = what `reduction` makes of it and from[i, :], in the order
-// of i; the same bits for any number of threads. Without `include_self`, of the
-// slices of `from` for this place alone. Integers wrap around; NaN is larger
-// and smaller than every number. T: every dtype but bool; halves are computed
-// in float. `reduction` is not kNone.
+// Combines out[places[i], :] and from[i, :] by `reduction`, in the order of i;
+// the bits do not depend on the number of threads. Without `include_self`, only
+// the slices of `from` are combined. Integers wrap around; NaN wins in minimum
+// and maximum. T: every dtype but bool; float16 and bfloat16 are computed in
+// float. `reduction` is not kNone.
 template <typename T>
 SLUICE_API void ScatterReduce(ScatterReduction reduction,
                               bool include_self,

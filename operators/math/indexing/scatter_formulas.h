@@ -4,8 +4,8 @@
 #include <limits>
 #include <type_traits>
 
-// What the reductions of scatters make of an element and an update. Host and
-// device code share it.
+// The formulas by which scatters combine an element and an update. Shared by
+// host and device code.
 namespace sluice::operators::math {
 
 enum class ScatterReduction : uint8_t { kNone, kAdd, kMul, kMax, kMin };
@@ -27,7 +27,7 @@ constexpr T ScatterNeutral(ScatterReduction reduction) {
   }
 }
 
-// Integers modulo a power of 2.
+// Adds; integers are modulo a power of 2.
 struct ScatterAddition {
   template <typename T>
   constexpr T operator()(T old, T update) const {
@@ -52,12 +52,12 @@ struct ScatterProduct {
   }
 };
 
-// NaN is kept, whichever of the two it is.
+// Returns NaN if either of the two is NaN.
 struct ScatterLargest {
   template <typename T>
   constexpr T operator()(T old, T update) const {
     if (update > old) return update;
-    // Neither where one of them is NaN: then the sum is.
+    // If both comparisons are false, one is NaN, and so is the sum.
     return update <= old ? old : static_cast<T>(old + update);
   }
 };

@@ -6,11 +6,11 @@
 
 #include "sluice/framework/values/ddim.h"
 
-// Where the elements of Out come from in X, axis by axis: what slices, pads,
-// tiles and broadcasts differ in. Host and device code share it.
+// The positions in X that the elements of Out are copied from, axis by axis,
+// for slices, pads, tiles and broadcasts. Shared by host and device code.
 namespace sluice::operators::math {
 
-// Up to two arithmetic progressions of positions of Out.
+// At most two arithmetic progressions of positions of Out.
 struct Positions {
   struct Progression {
     int64_t first = 0;
@@ -27,13 +27,13 @@ struct Positions {
   }
 };
 
-// Position j of Out is index first + j * step of X, of which there are `size`,
-// or what `beyond` makes of an index outside of X.
+// Maps position j of Out to index first + j * step of X, which has `size` of
+// them. `beyond` defines an index outside of X.
 struct AxisMap {
   enum class Beyond : uint8_t { kFill, kEdge, kReflect, kWrap };
 
-  // `count` positions from one on: index, index + step, ... of X; a constant
-  // where index is -1.
+  // `count` positions that read index, index + step, ... of X, or a constant if
+  // index is -1.
   struct Run {
     int64_t count;
     int64_t index;
@@ -43,9 +43,9 @@ struct AxisMap {
   int64_t size = 1;
   int64_t out = 1;
   int64_t first = 0;
-  int64_t step = 1;  // 1 where `beyond` is not kFill
+  int64_t step = 1;  // 1 unless `beyond` is kFill
   Beyond beyond = Beyond::kFill;
-  // kWrap repeats elements [begin, end) of X, not those that a pad removes.
+  // kWrap repeats elements [begin, end) of X: a pad may also remove some.
   int64_t begin = 0;
   int64_t end = 1;
 
@@ -53,7 +53,7 @@ struct AxisMap {
     return first == 0 && step == 1 && size == out;
   }
 
-  // The index of X at position j, or -1 for the constant.
+  // Returns the index of X at position j, or -1 for the constant.
   constexpr int64_t At(int64_t j) const {
     const int64_t i = first + j * step;
     if (beyond == Beyond::kWrap) return begin + Modulo(i - begin, end - begin);
@@ -65,7 +65,7 @@ struct AxisMap {
     return turn < size ? turn : 2 * (size - 1) - turn;
   }
 
-  // The longest run that begins at position j.
+  // Returns the longest run that begins at position j.
   constexpr Run RunAt(int64_t j) const {
     const int64_t left = out - j;
     const int64_t i = first + j * step;
@@ -84,7 +84,7 @@ struct AxisMap {
       const int64_t at = 2 * (size - 1) - turn;
       return {Least(left, at), at, -1};
     }
-    // Until the index enters X, if it ever does.
+    // The run ends where the index enters X, if it does.
     int64_t outside = left;
     if (i < 0 && step > 0) outside = (-i + step - 1) / step;
     if (i >= size && step < 0) outside = (i - size - step) / -step;
@@ -92,7 +92,7 @@ struct AxisMap {
     return {Least(left, outside), constant, 0};
   }
 
-  // The positions of Out that hold index i of X.
+  // Returns the positions of Out that hold index i of X.
   constexpr Positions Of(int64_t i) const {
     if (beyond == Beyond::kFill) {
       if (step == 0) return {{{0, 1, i == first ? out : 0}, {}}};
@@ -129,9 +129,9 @@ struct AxisMap {
   }
 };
 
-// All axes, outermost first. Neighbours that are as in X are one axis, and the
-// last of them are `block`: elements that always move together. Both tensors
-// are not empty.
+// The maps of all axes, outermost first. Adjacent axes that Out copies
+// unchanged are merged. If they are innermost, they form `block`, whose
+// elements always move together. Both tensors are not empty.
 struct AxisMaps {
   int rank = 0;
   std::array<AxisMap, framework::DDim::kMaxRank> axes{};
@@ -140,7 +140,7 @@ struct AxisMaps {
   int64_t x_numel = 1;
   int64_t out_numel = 1;
 
-  // Adds the axis outside of those that are there.
+  // Adds an outermost axis.
   void AddOuter(const AxisMap& axis) {
     const int64_t step = x_numel;
     x_numel *= axis.size;
@@ -163,7 +163,7 @@ struct AxisMaps {
     ++rank;
   }
 
-  // Element `at` of Out is this one of X, or -1 for the constant.
+  // Returns the element of X for element `at` of Out, or -1 for the constant.
   constexpr int64_t At(int64_t at) const {
     int64_t from = at % block;
     at /= block;
@@ -176,10 +176,10 @@ struct AxisMaps {
     return from;
   }
 
-  // Calls visit(element of Out) for those that hold element `at` of X.
+  // Calls visit(i) for each element i of Out that holds element `at` of X.
   template <typename Visit>
   constexpr void ForEachOf(int64_t at, const Visit& visit) const {
-    // No arrays: they would be memory of each thread of a device.
+    // Arrays would be in the local memory of each thread of a device.
     const auto of_axis = [this, at](int i) {
       return axes[i].Of(at / x_steps[i] % axes[i].size);
     };

@@ -7,10 +7,10 @@
 
 namespace sluice::operators::math {
 
-// out[o, s, :] = the sum of x[o, i, :] over all i with index[i] == s, from the
-// first i to the last, or 0: x is [outer, count, inner], out [outer, size,
-// inner]. Nothing is added to row `skipped`. Indices outside of [0, size) are
-// left to `check`.
+// out[o, s, :] = the sum of x[o, i, :] over all i with index[i] == s, in
+// ascending order, or 0. x is [outer, count, inner], out [outer, size, inner].
+// Nothing is added to row `skipped`. `check` reports indices outside of [0,
+// size).
 template <typename T, typename Index>
 struct DeviceScatterAdd {
   const T* x;
@@ -28,8 +28,8 @@ struct DeviceScatterAdd {
     return from_end && row < 0 && row >= -size ? row + size : row;
   }
 
-  // Each column is shared by so many threads, by the row modulo their number:
-  // an element of `out` is always the same thread's.
+  // This many threads share each column; the row modulo their number selects
+  // one. The same thread always updates a given element of `out`.
   int64_t shares() const {
     constexpr int64_t kThreads = 4096, kMost = 64;
     return std::clamp<int64_t>(kThreads / (outer * inner), 1, kMost);
@@ -53,7 +53,7 @@ struct DeviceScatterAdd {
   void Run(const platform::CUDADeviceContext& device,
            const platform::DataCheck& check) const {
     const DeviceScatterAdd self = *this;
-    if (outer * inner == 0 || size == 0) {  // indices are checked all the same
+    if (outer * inner == 0 || size == 0) {  // indices are still checked
       platform::ForEach(device, count, [=] __device__(int64_t i) {
         check.Inside(i, self.Row(i));
       });

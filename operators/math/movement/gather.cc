@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kShardBytes = 128 << 10;
 
-// kBytes is 0 where the size of a slice is known at run time only.
+// kBytes is 0 if the size of a slice is known only at run time.
 template <size_t kBytes, typename Index>
 void CopySlices(const char* x,
                 const Index* index,

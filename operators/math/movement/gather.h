@@ -7,14 +7,14 @@
 
 namespace sluice::operators::math {
 
-// The first of `count` indices that is outside [least, size), or -1.
+// Returns the position of the first index that is outside [least, size), or -1.
 template <typename Index>
 SLUICE_API int64_t
 FindOutside(const Index* index, int64_t count, int64_t size, int64_t least = 0);
 
 // out[o, i, :] = x[o, index[i], :] for x [outer, size, slice_bytes] and out
-// [outer, count, slice_bytes], all in host memory, on ParallelFor. Indices must
-// lie in [-size, size); negative ones count from the end. Index: int32_t or
+// [outer, count, slice_bytes] in host memory, through ParallelFor. Indices must
+// be in [-size, size); negative ones count from the end. Index: int32_t or
 // int64_t.
 template <typename Index>
 SLUICE_API void Gather(const void* x,

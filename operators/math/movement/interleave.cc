@@ -13,7 +13,7 @@ namespace sluice::operators::math {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Whole vectors of kGroup runs; returns how many elements of each.
+// Interleaves whole vectors of kGroup runs; returns the elements done of each.
 template <int kGroup>
 HWY_INLINE int64_t InterleaveVectors(const uint32_t* HWY_RESTRICT from,
                                      int64_t count,

@@ -4,9 +4,9 @@
 
 namespace sluice::operators::math {
 
-// Interleaves `group` runs of `count` 4-byte elements, one after the other in
-// `from`: to[k * group + i] = from[i * count + k]. The same for `rows` such
-// blocks, through ParallelFor.
+// Interleaves `group` consecutive runs of `count` 4-byte elements: to[k * group
+// + i] = from[i * count + k]. There are `rows` such blocks. Runs through
+// ParallelFor.
 void Interleave(const uint32_t* from,
                 int64_t rows,
                 int64_t group,

@@ -14,7 +14,7 @@ namespace {
 constexpr int64_t kCopyShardBytes = 128 << 10;
 constexpr int64_t kGrain = 16384;
 
-// Elements that a loop of constants or steps writes.
+// Writes the elements of a run.
 template <typename Unit>
 void CopyRun(const AxisMap::Run& run,
              int64_t block,
@@ -43,13 +43,13 @@ void CopyRun(const AxisMap::Run& run,
   }
 }
 
-// The rows of Out: all axes but the last.
+// The rows of Out: the indices of all axes but the last.
 struct Rows {
   explicit Rows(const AxisMaps& all) : maps(all), last(all.axes[all.rank - 1]) {
     count = all.out_numel / (last.out * all.block);
   }
 
-  // Where a row begins in X, or -1 for one of constants.
+  // Returns the offset of a row in X, or -1 for a row of constants.
   int64_t Begin(int64_t row) const {
     int64_t from = 0;
     for (int i = maps.rank - 2; i >= 0; --i) {
@@ -73,7 +73,7 @@ void CopyAs(const AxisMaps& maps, const void* x_data, Unit fill, void* to) {
   const Rows rows(maps);
   const int64_t positions = rows.last.out;
   const int64_t bytes = maps.block * static_cast<int64_t>(sizeof(Unit));
-  // Positions of a row that threads take at a time.
+  // The positions of a row that form a piece of work for a thread.
   const int64_t piece =
       std::clamp<int64_t>(kCopyShardBytes / bytes, 1, positions);
   const int64_t pieces = (positions + piece - 1) / piece;
@@ -108,7 +108,7 @@ Unit Load(const void* from) {
   return unit;
 }
 
-// Adds `count` elements, all to one place.
+// Adds `count` elements to one sum.
 template <typename T>
 void AddAll(const T* from, int64_t count, double* sum) {
   if constexpr (kIsHalf<T>) {
@@ -167,7 +167,7 @@ void MappedCopy(const AxisMaps& maps,
 
 template <typename T>
 void MappedSum(const AxisMaps& maps, const T* out_grad, double* x_sums) {
-  AxisMaps outer = maps;  // all axes but the last, in rows
+  AxisMaps outer = maps;  // all axes but the last
   AxisMap last;
   if (maps.rank > 0) {
     --outer.rank;

@@ -32,7 +32,7 @@ void ScatterAdd(const T* x,
                 int64_t count,
                 int64_t inner,
                 Computed<T>* out) {
-  // Each shard owns rows of `out`, and looks for what belongs there.
+  // Each shard owns rows of `out` and searches all indices for them.
   const auto own = [=](int64_t begin, int64_t end) {
     std::memset(out + begin * inner, 0,
                 static_cast<size_t>((end - begin) * inner) * sizeof(*out));

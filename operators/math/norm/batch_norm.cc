@@ -6,8 +6,8 @@
 #include <tuple>
 #include <type_traits>
 
-// HWY_TARGET_INCLUDE makes this file include itself once for every
-// instruction set. The loops are plain; g++ makes vectors of them.
+// HWY_TARGET_INCLUDE makes this file include itself once for every instruction
+// set. The loops are plain; g++ vectorizes them.
 #define HWY_DISABLED_TARGETS SLUICE_DISABLED_TARGETS
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "sluice/operators/math/norm/batch_norm.cc"
@@ -22,22 +22,22 @@ HWY_BEFORE_NAMESPACE();
 namespace sluice::operators::math {
 namespace HWY_NAMESPACE {
 
-// Below some 10 us of work a second thread costs more than it saves.
+// Below about 10 us of work, a second thread costs more than it saves.
 constexpr int64_t kElements = 16'384;
-// Channels side by side that one thread adds up, a cache line of floats.
+// Adjacent channels that one thread sums: a cache line of floats.
 constexpr int64_t kSideBySide = 16;
-// So few groups of channels share no work: their rows do, in chunks.
+// With fewer groups of channels, threads share chunks of rows instead.
 constexpr int64_t kFewGroups = 8;
 // Partial sums of a row of pixels.
 constexpr int64_t kPartial = 8;
-// Elements that stay in the first-level cache.
+// The elements of a block, which fits into the first-level cache.
 constexpr int64_t kBlock = 2048;
 
 int64_t Grain(int64_t elements) {
   return 1 + kElements / (1 + elements);
 }
 
-// What is added up of each channel: Of(channel, index) gives kSums numbers for
+// The terms of sums over channels: Of(channel, index) returns kSums numbers for
 // an element.
 template <typename F>
 struct OneValue {
@@ -51,11 +51,11 @@ struct OneValue {
 template <typename F>
 OneValue(F) -> OneValue<F>;
 
-// The sums of all channels: sums[k][channel].
+// The sums of all channels, as sums[k][channel].
 template <typename Values>
 using SumsOf = std::array<double*, Values::kSums>;
 
-// Adds up one channel of [n, channels, pixels].
+// Sums one channel of [n, channels, pixels].
 template <typename Values>
 void SumOfPlanes(const BatchNormDims& dims,
                  int64_t c,
@@ -92,7 +92,7 @@ template <typename Values>
 using SideBySideSums =
     std::array<std::array<double, kSideBySide>, Values::kSums>;
 
-// Adds the elements of channels [c, c + channels) of one row.
+// Adds one row's elements of channels [c, c + channels).
 template <typename Values>
 HWY_INLINE void AddRow(const BatchNormDims& dims,
                        int64_t row,
@@ -109,8 +109,7 @@ HWY_INLINE void AddRow(const BatchNormDims& dims,
   }
 }
 
-// Adds up channels [c, c + channels) of [rows, channels], in the rows [begin,
-// end).
+// Sums channels [c, c + channels) of rows [begin, end) of [rows, channels].
 template <typename Values>
 SideBySideSums<Values> SumOfRows(const BatchNormDims& dims,
                                  int64_t begin,
@@ -119,7 +118,7 @@ SideBySideSums<Values> SumOfRows(const BatchNormDims& dims,
                                  int64_t channels,
                                  const Values& values) {
   SideBySideSums<Values> sums = {};
-  if (channels == kSideBySide) {  // a number that the compiler knows
+  if (channels == kSideBySide) {  // a compile-time constant
     for (int64_t row = begin; row < end; ++row) {
       AddRow(dims, row, c, kSideBySide, values, &sums);
     }
@@ -131,7 +130,7 @@ SideBySideSums<Values> SumOfRows(const BatchNormDims& dims,
   return sums;
 }
 
-// Of all rows, by all threads.
+// Sums channels [c, c + channels) of all rows, on all threads.
 template <typename Values>
 SideBySideSums<Values> SumOfChunks(const BatchNormDims& dims,
                                    const RowChunks& chunks,
@@ -157,7 +156,7 @@ SideBySideSums<Values> SumOfChunks(const BatchNormDims& dims,
   return sums;
 }
 
-// Adds up the elements of each channel.
+// Sums the elements of each channel.
 template <typename Values>
 void ChannelSums(const BatchNormDims& dims,
                  const Values& values,
@@ -203,9 +202,9 @@ void ChannelSums(const BatchNormDims& dims,
 template <int64_t kStep>
 using Step = std::integral_constant<int64_t, kStep>;
 
-// Calls row(channel of the first element, step to the next channel, first
-// element, elements) for runs that cover the tensor, and then(first element,
-// elements) when about kBlock elements side by side are done.
+// Calls row(channel of the first element, channel step, first element,
+// elements) for runs that cover the tensor. Calls then(first element, elements)
+// after each block of about kBlock contiguous elements.
 template <typename Row, typename Then>
 void ForEachRun(const BatchNormDims& dims, const Row& row, const Then& then) {
   const int64_t size = dims.channels_last ? dims.channels : dims.pixels;
@@ -269,7 +268,7 @@ void NormalizeElements(const BatchNormDims& dims,
                        int64_t size) HWY_ATTR {
     for (int64_t l = 0; l < size; ++l, c += step) {
       const int64_t i = first + l;
-      // By halves, for x - mean may overflow.
+      // The difference is halved, as x - mean may overflow.
       const T half = T{0.5} * x[i] - T{0.5} * mean[c];
       y[i] = half * (2 * inverse_std[c]) * scale[c] + bias[c];
     }
@@ -279,7 +278,7 @@ void NormalizeElements(const BatchNormDims& dims,
   });
 }
 
-// The gradient of y.
+// Functors that return the gradient of y.
 template <typename T>
 struct NoGradient {
   HWY_INLINE T operator()(int64_t /*i*/) const { return 0; }
@@ -289,7 +288,7 @@ struct GivenGradient {
   const T* y_grad;
   HWY_INLINE T operator()(int64_t i) const { return y_grad[i]; }
 };
-// y_grad and y_grad * (x - mean).
+// The terms y_grad and y_grad * (x - mean).
 template <typename T>
 struct GradTerms {
   static constexpr size_t kSums = 2;
@@ -303,7 +302,7 @@ struct GradTerms {
   }
 };
 
-// x_grad = value(channel, index, y_grad).
+// Computes x_grad = value(channel, index, y_grad).
 template <typename T, typename Value>
 void FillGradients(const BatchNormDims& dims,
                    const BatchNormGradArgs<T>& args,
@@ -348,7 +347,7 @@ void SumsOfGradients(const BatchNormDims& dims,
   double* mean_grads = scale_sums + dims.channels;
   double* inverse_std_grads = mean_grads + dims.channels;
   std::fill(sums, sums + kBatchNormGradSums * dims.channels, 0.0);
-  // Without y_grad, a NaN of x is no part of the sums.
+  // Without y_grad, sums must stay 0 even if x is NaN.
   if (args.y_grad != nullptr) {
     ChannelSums(dims, GradTerms<T>{args.y_grad, args.x, args.mean},
                 {bias_sums, scale_sums});
@@ -395,13 +394,13 @@ void GradientOfInput(const BatchNormDims& dims,
   double* scale_sums = bias_sums + dims.channels;
   const double* mean_grads = scale_sums + dims.channels;
   const double* inverse_std_grads = mean_grads + dims.channels;
-  // From here on: x_grad = a y_grad + scale_sums (x - mean) inverse_std +
+  // Now computes x_grad = a y_grad + scale_sums (x - mean) inverse_std +
   // bias_sums.
   const auto elements = static_cast<double>(std::max<int64_t>(count, 1));
   for (int64_t c = 0; c < dims.channels; ++c) {
     const double inverse_std = args.inverse_std[c];
     const double a = inverse_std * args.scale[c];
-    // inverse_std = (variance + epsilon)^(-1/2).
+    // This uses inverse_std = (variance + epsilon)^(-1/2).
     bias_sums[c] = (mean_grads[c] - a * bias_sums[c]) / elements;
     scale_sums[c] = -(a * scale_sums[c] +
                       inverse_std_grads[c] * inverse_std * inverse_std) /

@@ -2,26 +2,26 @@
 
 #include <cstdint>
 
-// Moments of doubles whose squares leave the range of double: a second path
-// for the few rows that need it, in host memory and on CUDA. Sums of squares of
-// floats are taken in double and never do.
+// Moments of doubles whose squares exceed the range of double: a slow path for
+// the few rows that need it, in host memory and on CUDA. Floats never need it,
+// as their squares are summed in double.
 namespace sluice::operators::math {
 
-// The mean and the variance of numbers times `shrink`, a power of 2.
+// Mean and variance of numbers that were multiplied by `shrink`, a power of 2.
 struct ScaledMoments {
   double mean = 0, variance = 0, shrink = 1;
 
   constexpr double Mean() const { return mean / shrink; }
   constexpr double Variance() const { return variance / shrink / shrink; }
-  // shrink / sqrt(Square(epsilon)) is 1 / sqrt(Variance() + epsilon).
+  // Returns s such that shrink / sqrt(s) is 1 / sqrt(Variance() + epsilon).
   constexpr double Square(double epsilon) const {
     return variance + epsilon * shrink * shrink;
   }
 };
 
-// `plain`, or where its squares left the range, the moments of value(0) to
-// value(count - 1) again, scaled as J. Blue has it (ACM TOMS 4, 1978). T: the
-// dtype of the values.
+// Returns `plain` or, if its squares exceeded the range, recomputes the moments
+// of value(0) to value(count - 1) with scaling (J. Blue, ACM TOMS 4, 1978). T
+// is the dtype of the values.
 template <typename T, typename Value>
 constexpr ScaledMoments MomentsInRange(const ScaledMoments& plain,
                                        double epsilon,
@@ -30,7 +30,7 @@ constexpr ScaledMoments MomentsInRange(const ScaledMoments& plain,
                                        const Value& value) {
   if (sizeof(T) < sizeof(double) || count == 0) return plain;
   const double square = plain.variance + epsilon;
-  // Equal numbers have no variance, whatever their size is.
+  // Large equal numbers also have variance 0, which is exact.
   const bool small = square < 0x1p-900 && plain.mean < 1 && plain.mean > -1;
   if (!small && square - square == 0) return plain;
   ScaledMoments far{.shrink = small ? 0x1p600 : 0x1p-600};
@@ -46,8 +46,8 @@ constexpr ScaledMoments MomentsInRange(const ScaledMoments& plain,
   return far;
 }
 
-// `plain`, the sum of weight(i) * (value(i) - mean) * inverse_std, or where
-// that overflowed, the sum of other terms. T: as above.
+// Returns `plain`, the sum of weight(i) * (value(i) - mean) * inverse_std, or
+// if that overflowed, the sum from halved differences. T is the values' dtype.
 template <typename T, typename Weight, typename Value>
 constexpr double SumInRange(double plain,
                             double mean,

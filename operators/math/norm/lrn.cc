@@ -9,21 +9,21 @@
 #define SLUICE_LRN_LOOPS
 namespace sluice::operators::math {
 
-// Elements [begin, begin + count) of one row.
+// The elements [begin, begin + count) of one row.
 struct LrnRange {
   int64_t row;
   int64_t begin;
   int64_t count;
 };
 
-// What one range takes; the best of all instruction sets.
+// The loops over a range, from the best instruction set of the CPU.
 template <typename T>
 struct LrnLoops {
   void (*forward)(const LrnGeometry& g,
                   const LrnRange& range,
                   const T* x,
                   T* out);
-  // The first summand of the gradient, and the terms of the second.
+  // Computes the first summand of the gradient and the terms of the second.
   void (*terms)(const LrnGeometry& g,
                 const LrnRange& range,
                 const T* x,
@@ -71,7 +71,7 @@ HWY_INLINE void WindowSums(const LrnGeometry& g,
   std::fill(sums, sums + range.count, T{0});
   for (int64_t channel = -before; channel <= after; ++channel) {
     const int64_t offset = channel * g.step;
-    // Where the window has that channel.
+    // The range in which windows include this channel.
     const int64_t first = std::max<int64_t>(range.begin, -offset);
     const int64_t last = std::min(range.begin + range.count, g.row() - offset);
     const T* from = v + offset + range.begin;
@@ -92,7 +92,7 @@ HWY_INLINE void WindowSums(const LrnGeometry& g,
   }
 }
 
-// powers[j] = s^-beta; sums[j] becomes s. Most networks have beta = 3/4.
+// powers[j] = s^-beta; sums[j] becomes s. Most networks use beta = 3/4.
 template <typename T>
 HWY_INLINE void Powers(const LrnGeometry& g,
                        int64_t count,
@@ -103,7 +103,7 @@ HWY_INLINE void Powers(const LrnGeometry& g,
   const auto k = hn::Set(d, static_cast<T>(g.k));
   const auto scale = hn::Set(d, static_cast<T>(g.scale));
   const bool common = g.beta == 0.75;
-  // The whole block, of which the last elements are not used.
+  // Handles whole vectors; elements past `count` are not used.
   for (int64_t j = 0; j < count; j += lanes) {
     const auto s = hn::Add(k, hn::Mul(scale, hn::Load(d, sums + j)));
     hn::Store(s, d, sums + j);
@@ -118,13 +118,13 @@ HWY_INLINE void Powers(const LrnGeometry& g,
   }
 }
 
-// 0, infinity or NaN, as which a sum has left the range of T.
+// Whether a sum is 0, infinity or NaN, as it is if it exceeded the range of T.
 template <typename T>
 HWY_INLINE bool IsFar(T s) {
   return s == 0 || !(s * T{0} == 0);
 }
 
-// One element where its sum of squares leaves the range of T.
+// Computes an element whose sum of squares exceeds the range of T.
 template <typename T>
 T NormalizedFar(const LrnGeometry& g, const T* row, int64_t at) {
   const int64_t channel = at / g.step;
@@ -169,14 +169,14 @@ void ForwardRange(const LrnGeometry& g,
   };
   for (j = 0; j + lanes <= range.count; j += lanes) {
     const auto s = hn::Load(d, sums.values + j);
-    // Not hn::Ne, which AVX has as false beside a NaN.
+    // hn::Ne is not used here, as with AVX it is false for NaN.
     const auto near = hn::AndNot(hn::Eq(s, hn::Zero(d)), hn::IsFinite(s));
     if (!hn::AllTrue(d, near)) correct(j, j + lanes);
   }
   correct(j, range.count);
 }
 
-// The first summand of the gradient, and the terms of the second.
+// Computes the first summand of the gradient and the terms of the second.
 template <typename T>
 void TermsRange(const LrnGeometry& g,
                 const LrnRange& range,
@@ -196,8 +196,8 @@ void TermsRange(const LrnGeometry& g,
   }
 }
 
-// An element is in the windows of those channels that are before it by `after`
-// at most, and after it by `before`.
+// An element is in the windows of the channels up to `after` before it and up
+// to `before` after it.
 template <typename T>
 void GradRange(const LrnGeometry& g,
                const LrnRange& range,

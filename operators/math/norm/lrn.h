@@ -4,20 +4,20 @@
 
 #include "sluice/platform/export.h"
 
-// Local response normalization across channels, on ParallelFor, with the same
-// bits for any number of threads. T: float, double.
+// Local response normalization across channels through ParallelFor. The bits do
+// not depend on the number of threads. T: float, double.
 namespace sluice::operators::math {
 
-// `rows` rows of channels x step elements: step is the number of pixels where
-// the pixels of a channel are neighbours, and 1 where the channels of a pixel
-// are. The window of channel c is [c - before, c + after], cut to the channels.
+// `rows` rows of channels x step elements. `step` is the number of pixels if
+// channels come first, and 1 if they come last. The window of channel c is [c -
+// before, c + after], clipped to the channels.
 struct LrnGeometry {
   int64_t rows = 0, channels = 0, step = 1;
   int64_t before = 0, after = 0;
   double k = 1, scale = 0, beta = 0;
 
   LrnGeometry() = default;
-  // Windows of `n` channels; beyond them all nothing changes.
+  // Windows have `n` channels, clipped to the number of channels.
   LrnGeometry(int64_t rows, int64_t channels, int64_t step, int64_t n)
       : rows(rows),
         channels(channels),
@@ -27,8 +27,8 @@ struct LrnGeometry {
 
   int64_t row() const { return channels * step; }
 
-  // Neighbours that are computed at a time; what is kept of them fits into the
-  // first cache with the elements that they are sums of.
+  // The elements that are computed at a time. The buffers for them and their
+  // inputs fit into the first-level cache.
   static constexpr int64_t kBlock = 512;
 
  private:
@@ -42,7 +42,7 @@ template <typename T>
 SLUICE_API void Lrn(const LrnGeometry& g, const T* x, T* out);
 
 // x_grad = out_grad * s^-beta - 2 * scale * beta * x * the sum over all windows
-// that hold x of out_grad * x * s^(-beta - 1). `terms` is memory for as many
+// that contain x of out_grad * x * s^(-beta - 1). `terms` is memory for as many
 // elements as x has.
 template <typename T>
 SLUICE_API void LrnGrad(

@@ -40,9 +40,9 @@ HWY_INLINE ScaledMoments MomentsOf(const RowNormGeometry& g, const T* x) {
       [x](int64_t i) { return static_cast<double>(x[i]); });
 }
 
-// (x - mean) * inverse for vectors of T: what T does not keep of the mean is
-// subtracted, too. Of a mean of 1e4 a float keeps no more than three decimals.
-// By halves, for x - mean may overflow.
+// Computes (x - mean) * inverse for vectors of T. It also subtracts the part of
+// the mean that T cannot hold: of a mean of 1e4 a float keeps three decimals.
+// The difference is halved, as x - mean may overflow.
 template <typename T>
 struct Normal {
   const T* x;
@@ -62,7 +62,7 @@ struct Normal {
   }
 };
 
-// One row of a scale and a bias for each element.
+// Writes one row with a scale and a bias for each element.
 template <bool kScale, bool kBias, typename T>
 HWY_INLINE void ScaleElements(const Normal<T>& normal,
                               const T* scale,
@@ -168,7 +168,7 @@ HWY_INLINE GradSums SumsOf(const RowNormGeometry& g,
       return hn::Mul(LoadDoubles(d, y_grad + i), LoadDoubles(d, scale + i));
     });
   }
-  // Without a scale the whole row is one channel.
+  // Without a scale the whole row is treated as one channel.
   const int64_t run = scale == nullptr ? g.size() : g.run;
   GradSums all;
   for (int64_t first = 0; first < g.size(); first += run) {
@@ -184,7 +184,7 @@ HWY_INLINE GradSums SumsOf(const RowNormGeometry& g,
 }
 
 // x_grad = y_grad * scale * inverse + (x - mean) * inverse * slope + rest.
-// Both factors: their product, about 1 / variance, may leave the range of T.
+// The factors are separate, as inverse * slope may exceed T's range.
 template <typename T>
 struct GradLine {
   T inverse, slope, rest;
@@ -229,7 +229,7 @@ HWY_INLINE void GradRow(const RowNormGeometry& g,
 }
 
 // Writes the mean and the inverse deviation of each row to `moments`, and the
-// gradients of its elements where they are wanted.
+// gradients of its elements if requested.
 template <typename T>
 HWY_INLINE void BackwardRows(const RowNormGeometry& g,
                              const RowNormGradArgs<T>& args,
@@ -267,8 +267,8 @@ HWY_INLINE void BackwardRows(const RowNormGeometry& g,
   }
 }
 
-// Adds to the sums of y_grad and of y_grad (x - mean) inverse of `count`
-// neighbouring channels with a run of 1.
+// Adds `count` neighbouring channels with a run of 1 to the sums of y_grad and
+// of y_grad (x - mean) inverse.
 template <typename D, typename T>
 HWY_INLINE int64_t AddToSums(D d,
                              const T* x,
@@ -279,7 +279,7 @@ HWY_INLINE int64_t AddToSums(D d,
                              double* scale_sums,
                              double* bias_sums) {
   constexpr int64_t kLanes = hn::MaxLanes(d);
-  // By halves, for x - mean may overflow.
+  // The difference is halved, as x - mean may overflow.
   const auto half = hn::Set(d, 0.5);
   const auto mean = hn::Set(d, 0.5 * moments[0]);
   const auto inverse = hn::Set(d, 2 * moments[1]);
@@ -294,8 +294,8 @@ HWY_INLINE int64_t AddToSums(D d,
   return i;
 }
 
-// The gradients of `count` neighbouring scales and biases of one group, at most
-// kParameterBlock with a run of 1, else of one.
+// Computes the gradients of `count` neighbouring scales and biases of one
+// group: at most kParameterBlock with a run of 1, otherwise one.
 template <typename T>
 HWY_INLINE void ParameterGrads(const RowNormGeometry& g,
                                const RowNormGradArgs<T>& args,
@@ -342,7 +342,7 @@ HWY_INLINE void ParameterGrads(const RowNormGeometry& g,
   }
 }
 
-// Blocks [begin, end) of all groups.
+// Computes blocks [begin, end), numbered across groups.
 template <typename T>
 HWY_INLINE void ParameterBlocks(const RowNormGeometry& g,
                                 const RowNormGradArgs<T>& args,
@@ -404,7 +404,7 @@ auto Choose(F32 f32, F64 f64) {
   }
 }
 
-// Below some 10 us of work a second thread costs more than it saves.
+// Below about 10 us of work, a second thread costs more than it saves.
 int64_t Grain(int64_t elements) {
   return 1 + 16'384 / (1 + elements);
 }

@@ -4,35 +4,35 @@
 
 #include "sluice/platform/export.h"
 
-// Normalisation of rows in host memory, on ParallelFor, with the same bits for
-// any number of threads: layer norm (J. Ba, J. Kiros, G. Hinton 2016), instance
-// norm (D. Ulyanov, A. Vedaldi, V. Lempitsky 2016), group norm (Y. Wu, K. He
-// 2018) and root mean square norm (B. Zhang, R. Sennrich 2019). Means and
-// variances are sums in double, in two passes. T: float, double.
+// Normalization of rows in host memory, through ParallelFor: layer norm (J. Ba,
+// J. Kiros, G. Hinton 2016), instance norm (D. Ulyanov, A. Vedaldi, V.
+// Lempitsky 2016), group norm (Y. Wu, K. He 2018) and root mean square norm (B.
+// Zhang, R. Sennrich 2019). Means and variances are summed in double, in two
+// passes. The bits do not depend on the number of threads. T: float, double.
 namespace sluice::operators::math {
 
-// A dense tensor [rows, channels, run]. Each row is normalised, then multiplied
-// with a scale and shifted by a bias for each channel: row r has those from
-// number r % groups * channels on.
+// A dense tensor [rows, channels, run]. Each row is normalized, then scaled and
+// shifted by a scale and a bias per channel. The parameters of row r begin at
+// number r % groups * channels.
 struct RowNormGeometry {
   int64_t rows = 0, channels = 1, run = 1, groups = 1;
-  // False: neither is the mean subtracted, nor is it part of the variance,
-  // which is the mean of the squares then.
+  // If false, the mean is not subtracted, and the variance is the mean of the
+  // squares.
   bool centered = true;
   double epsilon = 0;
 
-  // Parameters side by side whose gradients one thread adds up.
+  // Contiguous parameters whose gradients one thread sums.
   static constexpr int64_t kParameterBlock = 64;
 
   constexpr int64_t size() const { return channels * run; }
-  // For RowNormGrad: a mean and an inverse deviation of each row.
+  // For RowNormGrad: a mean and an inverse deviation for each row.
   constexpr int64_t moment_count() const { return size() == 0 ? 0 : 2 * rows; }
   constexpr int64_t parameters() const { return groups * channels; }
 };
 
 // y = (x - mean) / sqrt(variance + epsilon) * scale + bias; y may be x. Mean
-// and variance [rows] are NaN for rows without elements. Null: `scale` is 1,
-// `bias` is 0, `mean` and `variance` are not wanted.
+// and variance [rows] of rows without elements are NaN. If null, `scale` is 1
+// and `bias` is 0, and `mean` and `variance` are not written.
 template <typename T>
 struct RowNormArgs {
   const T* x = nullptr;
@@ -47,8 +47,8 @@ template <typename T>
 SLUICE_API void RowNorm(const RowNormGeometry& geometry,
                         const RowNormArgs<T>& args);
 
-// Null: `scale` is 1, the gradients of y, mean and variance are 0, the others
-// are not wanted.
+// If null, `scale` is 1, the gradients of y, mean and variance are 0, and the
+// other gradients are not computed.
 template <typename T>
 struct RowNormGradArgs {
   const T* x = nullptr;
@@ -63,8 +63,8 @@ struct RowNormGradArgs {
 
 // With n = size(), w = y_grad * scale and s = 1 / sqrt(variance + epsilon):
 // x_grad = s w + (x - mean) (2 variance_grad - s^3 sum(w (x - mean))) / n
-//   + (mean_grad - s sum(w)) / n, without the last line where not centered.
-// `moments` is room for moment_count() numbers.
+//   + (mean_grad - s sum(w)) / n, without the last line if not centered.
+// `moments` has space for moment_count() numbers.
 template <typename T>
 SLUICE_API void RowNormGrad(const RowNormGeometry& geometry,
                             const RowNormGradArgs<T>& args,

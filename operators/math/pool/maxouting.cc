@@ -16,8 +16,8 @@ using platform::CPUDeviceContext;
 
 constexpr int64_t kShardElements = 16384;
 
-// Whether `a`, which comes later, takes the place of `b`. True for a NaN only
-// while there is none yet.
+// Whether `a` replaces the earlier `b`. A NaN replaces every number; nothing
+// replaces a NaN.
 template <typename T>
 bool Replaces(T a, T b) {
   const auto value_a = Widen(a);
@@ -25,11 +25,11 @@ bool Replaces(T a, T b) {
   return value_a > value_b || (std::isnan(value_a) && !std::isnan(value_b));
 }
 
-// The sizes that the loops need; raises where they do not fit together.
+// The sizes that the loops need. Raises if they do not fit together.
 struct Extents {
   int64_t outputs;  // N * C / groups planes
   int64_t plane;    // H * W
-  int64_t grain;    // planes of Out for one thread
+  int64_t grain;    // output planes for one thread
 };
 
 Extents CheckExtents(const DDim& input, const DDim& output, int groups) {

@@ -3,11 +3,11 @@
 #include "sluice/operators/math/pool/maxouting.h"
 #include "sluice/platform/cuda/launch.h"
 
-// The functors of maxouting.h on CUDA: they enqueue on the context's stream.
+// The functors of maxouting.h on CUDA. They enqueue on the context's stream.
 namespace sluice::operators::math {
 
-// The channel of its group that holds the maximum: the first NaN, else the
-// first of the largest. `group` is the group's first element.
+// Returns the channel of its group that holds the maximum: the first NaN,
+// otherwise the first of the largest. `group` is the group's first element.
 template <typename T>
 __device__ int64_t FindGroupMaximum(const T* group,
                                     int64_t groups,

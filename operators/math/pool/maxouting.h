@@ -7,9 +7,9 @@
 namespace sluice::operators::math {
 
 // output[n, c, h, w] = max over g < groups of input[n, c * groups + g, h, w]
-// for input [N, C, H, W] and an allocated output [N, C / groups, H, W]. NaN
-// wins over every number. Raises InvalidArgument where the shapes and groups do
-// not fit together. Without state; T is a floating dtype. The functors of
+// for input [N, C, H, W] and an allocated output [N, C / groups, H, W]. NaN is
+// larger than every number. Raises InvalidArgument if the shapes and groups do
+// not fit together. Stateless; T is a float dtype. The functors of
 // CUDADeviceContext are in maxouting.cuh, for float and double.
 template <typename DeviceContext, typename T>
 class MaxOutFunctor;
@@ -23,13 +23,13 @@ class SLUICE_API MaxOutFunctor<platform::CPUDeviceContext, T> {
                   int groups);
 };
 
-// Raises InvalidArgument unless the shapes fit together as above.
+// Raises InvalidArgument unless the shapes and groups fit together.
 SLUICE_API void CheckMaxOutShapes(const framework::DDim& input,
                                   const framework::DDim& output,
                                   int groups);
 
-// input_grad [N, C, H, W] gets output_grad [N, C / groups, H, W] at the first
-// channel of each group that holds the group's maximum, and 0 elsewhere.
+// Sets input_grad [N, C, H, W] to output_grad [N, C / groups, H, W] at the
+// first maximum of each group, and to 0 elsewhere.
 template <typename DeviceContext, typename T>
 class MaxOutGradFunctor;
 

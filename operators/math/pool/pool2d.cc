@@ -16,19 +16,19 @@ namespace {
 using platform::bfloat16;
 using platform::float16;
 
-// relu, which keeps NaN.
+// Returns relu of `value`; NaN stays NaN.
 template <typename T>
 T Positive(T value) {
   return value <= T{0} ? T{0} : value;
 }
 
-// A line is a run of results: windows of one row, or channels of one window.
+// A line is a list of results: windows of one row, or channels of a window.
 constexpr int64_t kLine = 128;
 constexpr int64_t kShardWork = int64_t{1} << 15;
 
-// Each of these takes the taps of one line after another: elements [begin,
-// end) of the line meet pixels at, at + step, ... of the input. End says
-// whether the line is done; else that of Again() does it.
+// Each struct computes one line after another. Tap handles elements [begin,
+// end) of the line with the input pixels at, at + step, ... End returns whether
+// the line is finished; if not, the struct from Again() computes it.
 template <typename T>
 struct MaxLine {
   const T* x;
@@ -61,8 +61,8 @@ struct MaxLine {
   Computed<T> best[kLine] = {};
 };
 
-// Averages as sums of the pixels' shares, which overflow only where the average
-// does: those that are no finite numbers yet.
+// Recomputes averages that are not finite as sums of pixel / count. These
+// overflow only if the average does.
 template <typename T, bool kRelu>
 struct ShareLine {
   const T* x;
@@ -96,7 +96,7 @@ struct ShareLine {
   double pixels[kLine] = {};
 };
 
-// Sum: what a window is summed in.
+// Sum is the type in which a window is summed.
 template <typename T, bool kRelu, typename Sum>
 struct AvgLine {
   const T* x;
@@ -130,7 +130,7 @@ struct AvgLine {
   Sum sum[kLine] = {};
 };
 
-// The sum of more pixels loses digits in float.
+// Sums of more pixels lose digits in float.
 constexpr int64_t kMostInFloat = 64;
 
 template <typename T>
@@ -167,14 +167,14 @@ struct MaxGradLine {
     return true;
   }
 
-  // What has not found its maximum yet.
+  // The maximum and the gradient that is left until the maximum is found.
   Computed<T> best[kLine] = {};
   Computed<T> left[kLine] = {};
 };
 
 template <typename T, bool kRelu>
 struct AvgGradLine {
-  const T* x;  // where kRelu
+  const T* x;  // used if kRelu
   const T* out_grad;
   PoolGrad<T>* x_grad;
 
@@ -203,8 +203,8 @@ struct AvgGradLine {
   Computed<T> part[kLine] = {};
 };
 
-// The pixels [begin, end) of window `number` along one axis, and how many an
-// average is of.
+// The pixels [begin, end) of a window along one axis, and the number of pixels
+// that an average is divided by.
 struct Cut {
   Cut(int64_t first, int64_t kernel, int64_t size, bool exclusive, int64_t last)
       : begin(std::max<int64_t>(first, 0)),
@@ -223,7 +223,7 @@ Cut Columns(const Pool2dGeometry& g, int64_t ow) {
           g.end_w};
 }
 
-// Windows [first, first + count) of row `oh` of an NCHW plane.
+// Handles windows [first, first + count) of row `oh` of an NCHW plane.
 template <typename Line>
 void WindowsOfARow(const Pool2dGeometry& g,
                    int64_t plane,
@@ -256,7 +256,7 @@ void WindowsOfARow(const Pool2dGeometry& g,
   }
 }
 
-// Channels [first, first + count) of one NHWC window.
+// Handles channels [first, first + count) of one NHWC window.
 template <typename Line>
 void ChannelsOfAWindow(const Pool2dGeometry& g,
                        int64_t n,
@@ -281,7 +281,7 @@ void ChannelsOfAWindow(const Pool2dGeometry& g,
   }
 }
 
-// Channels [first, first + count) of the windows of one row of an image.
+// Handles channels [first, first + count) of one row of windows of an image.
 template <typename Line>
 void ChannelsOfARow(const Pool2dGeometry& g,
                     int64_t n,
@@ -310,7 +310,7 @@ int64_t Grain(int64_t work) {
   return std::max<int64_t>(kShardWork / std::max<int64_t>(work, 1), 1);
 }
 
-// Every window, in shards; each shard works on a copy of `line`.
+// Handles all windows in shards. Each shard has its own copy of `line`.
 template <typename Line>
 void Forward(const Pool2dGeometry& g, const Line& line) {
   const int64_t window = g.kernel_h * g.kernel_w;
@@ -334,8 +334,8 @@ void Forward(const Pool2dGeometry& g, const Line& line) {
                         });
 }
 
-// The same where windows may overlap in what they write: a shard has all of
-// them that meet its pixels, and first sets these to 0.
+// Handles all windows in shards if windows may overlap in the gradient: a shard
+// sets its pixels to 0 and then handles all windows that contain them.
 template <typename Line>
 void Backward(const Pool2dGeometry& g, const Line& line) {
   const int64_t window = g.kernel_h * g.kernel_w;

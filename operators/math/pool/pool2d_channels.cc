@@ -15,13 +15,13 @@
 #define SLUICE_POOL2D_CHANNELS
 namespace sluice::operators::math {
 
-// One window: `rows` x `columns` pixels from x on, of which it has at least
-// one, and its results.
+// A window of `rows` x `columns` pixels that begins at x and has at least one
+// pixel, and its results.
 template <typename T>
 struct ChannelsWindow {
   const T* x;
   int64_t rows, columns;
-  int64_t row_step, pixel_step;  // elements
+  int64_t row_step, pixel_step;  // in elements
   int64_t channels;
   bool relu;
   T* out;
@@ -35,8 +35,8 @@ namespace sluice::operators::math {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// kVectors of channels from `channel` on; where not kWhole, what is left of
-// one.
+// Handles kVectors vectors of channels from `channel` on; unless kWhole, a
+// partial vector.
 template <int kVectors, bool kWhole, typename T>
 HWY_INLINE void MaxOfVectors(const ChannelsWindow<T>& window, int64_t channel) {
   const Tag<T> d;

@@ -2,12 +2,12 @@
 
 #include "sluice/operators/math/pool/pool2d.h"
 
-// Maxima of any windows where the channels are last, in vectors of channels
-// that stay in registers while the pixels of a window pass by. The same bits as
-// those of Pool2d's other loops.
+// Maxima over any windows with channels last. Vectors of channels stay in
+// registers during the loop over a window's pixels. The bits equal those of
+// Pool2d's other loops.
 namespace sluice::operators::math {
 
-// Through ParallelFor. T: float or double.
+// Runs through ParallelFor. T: float or double.
 template <typename T>
 void MaxOfChannels(const Pool2dGeometry& g, const T* x, T* out);
 

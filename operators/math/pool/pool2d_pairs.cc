@@ -14,15 +14,15 @@
 #define SLUICE_POOL2D_PAIRS
 namespace sluice::operators::math {
 
-// `count` windows, or channels of one window. Channels last: pixel k of a
-// window is at pixels[k]; else pixels 0 and 1 follow one another at pixels[0],
-// and 2 and 3 at pixels[2].
+// `count` windows, or channels of one window. With channels last, pixel k of a
+// window is at pixels[k]. Otherwise pixels 0 and 1 are adjacent at pixels[0],
+// and pixels 2 and 3 at pixels[2].
 template <typename T>
 struct PairRun {
   const T* pixels[4];
   const T* out;
   const T* grad;
-  T* to[4];  // of the gradient as `pixels`; forward only to[0]
+  T* to[4];  // gradients of `pixels`, or the output at to[0]
   int64_t count;
   bool relu;
 };
@@ -48,7 +48,7 @@ HWY_INLINE void LoadPixels(D d, const PairRun<T>& run, int64_t i, V* v) {
   }
 }
 
-// As many elements from i on as fit into whole vectors; returns the next.
+// Handles whole vectors of elements from i on. Returns the next element.
 template <bool kLast, class D, typename T>
 HWY_INLINE int64_t MaxVectors(D d, int64_t i, const PairRun<T>& run) {
   using V = hn::Vec<D>;
@@ -88,7 +88,7 @@ HWY_INLINE void MaxRun(const PairRun<T>& run) {
   }
 }
 
-// The gradient goes to the first pixel that is the maximum.
+// The gradient passes to the first pixel that equals the maximum.
 template <bool kLast, class D, typename T>
 HWY_INLINE int64_t GradVectors(D d, int64_t i, const PairRun<T>& run) {
   using V = hn::Vec<D>;
@@ -139,7 +139,7 @@ HWY_INLINE void GradRun(const PairRun<T>& run) {
   }
 }
 
-// The windows of one row of windows of `images` planes or images.
+// The tensors whose rows of windows are processed.
 template <typename T>
 struct PairRows {
   const Pool2dGeometry& g;
@@ -181,8 +181,8 @@ HWY_INLINE void Row(const PairRows<T>& rows, int64_t image, int64_t oh) {
   }
 }
 
-// The pixels of x_grad that are in no window: at the end of both rows, and
-// the rows after the last ones.
+// Clears the pixels of x_grad that no window contains: at the end of both rows,
+// and the rows after the last windows.
 template <typename T>
 HWY_INLINE void ClearRest(const PairRows<T>& rows,
                           int64_t c,
@@ -279,7 +279,7 @@ HWY_EXPORT(ForwardF64);
 HWY_EXPORT(BackwardF32);
 HWY_EXPORT(BackwardF64);
 
-// Calls body(begin, end) with rows of windows of all planes or images.
+// Calls body(begin, end) for rows of windows of all planes or images.
 template <typename Body>
 void ForEachRow(const Pool2dGeometry& g, const Body& body) {
   const int64_t rows = (g.nhwc ? g.n : g.n * g.c) * g.out_h;

@@ -2,11 +2,11 @@
 
 #include "sluice/operators/math/pool/pool2d.h"
 
-// The pooling that most networks have, in vectors: maxima of 2 x 2 pixels,
-// without overlap and padding. The same bits as Pool2d and Pool2dGrad.
+// The pooling that most networks use, vectorized: maxima of 2 x 2 pixels
+// without overlap and padding. The bits equal those of Pool2d and Pool2dGrad.
 namespace sluice::operators::math {
 
-// Whether a geometry is of this kind.
+// Whether a geometry is 2 x 2 max pooling without overlap and padding.
 inline bool IsMaxOfPairs(const Pool2dGeometry& g) {
   return g.max && g.kernel_h == 2 && g.kernel_w == 2 && g.stride_h == 2 &&
          g.stride_w == 2 && g.pad_top == 0 && g.pad_left == 0 &&

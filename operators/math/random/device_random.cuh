@@ -5,8 +5,8 @@
 
 namespace sluice::operators::math {
 
-// Calls body(words, first, elements) for each block of four elements of a
-// tensor, on the device: element first + i has word i of `words`.
+// Calls body(words, first, elements) on the device for each block of four
+// elements of a tensor. Element first + i has word i of `words`.
 template <typename Body>
 void ForEachRandomBlock(const platform::CUDADeviceContext& device,
                         const RandomStream& stream,

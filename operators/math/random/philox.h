@@ -3,9 +3,9 @@
 #include <cstdint>
 
 // Philox4x32-10, the counter-based generator of J. Salmon, M. Moraes, R. Dror
-// and D. Shaw, "Parallel random numbers: as easy as 1, 2, 3" (SC 2011): ten
-// rounds that turn a counter of four words and a key of two into four random
-// words. Host and device code share it.
+// and D. Shaw, "Parallel random numbers: as easy as 1, 2, 3" (SC 2011). Ten
+// rounds convert a counter of four words and a key of two into four random
+// words. Shared by host and device code.
 namespace sluice::operators::math {
 
 struct PhiloxCounter {
@@ -26,14 +26,14 @@ constexpr PhiloxCounter Philox(PhiloxCounter c, uint32_t key0, uint32_t key1) {
   return c;
 }
 
-// The random words of one op in one run: element i of a tensor has word i % 4
-// of block i / 4, whoever computes it.
+// The random words of one op in one run. Element i of a tensor has word i % 4
+// of block i / 4, on every thread and device.
 struct RandomStream {
   uint64_t seed = 0;  // the op's attribute
   uint32_t op = 0;    // OpKernelConstruction::op_index
   uint64_t step = 0;  // OpKernelContext::step, below 2^48
 
-  // `number` is below 2^48.
+  // `number` must be below 2^48.
   constexpr PhiloxCounter Counter(uint64_t number) const {
     const auto high = (number >> 32) | (step >> 32 << 16);
     return {{static_cast<uint32_t>(number), static_cast<uint32_t>(high), op,
@@ -44,12 +44,12 @@ struct RandomStream {
                   static_cast<uint32_t>(seed >> 32));
   }
 
-  // Where an element needs a second word, it is in the block that is so many
-  // further on: no tensor has that many elements.
+  // The second word of an element is this many blocks later. No tensor has that
+  // many elements.
   static constexpr uint64_t kSecondWords = uint64_t{1} << 47;
 };
 
-// A number in [0, 1) of 53 random bits, from the two words of an element.
+// Returns a number in [0, 1) of 53 random bits, from an element's two words.
 constexpr double Uniform53(uint32_t word, uint32_t second) {
   const uint64_t bits = (uint64_t{word} << 21) | (second >> 11);
   return static_cast<double>(bits) * (1.0 / 9007199254740992.0);

@@ -12,13 +12,13 @@
 namespace sluice::operators::math {
 namespace {
 
-// Blocks of four elements that make some 10 us of work.
+// This many blocks of four elements take about 10 us.
 constexpr int64_t kBlocks = 4096;
-// Words on the stack of each thread.
+// The words on each thread's stack.
 constexpr int64_t kWords = 512;
 
 // Calls use(words, second words, first element, elements) for all elements, in
-// whole blocks; the second words are there where kTwo.
+// whole blocks. There are second words only if kTwo.
 template <bool kTwo, typename Use>
 void ForEachWords(const RandomStream& stream, int64_t count, const Use& use) {
   platform::ParallelFor(
@@ -38,7 +38,7 @@ void ForEachWords(const RandomStream& stream, int64_t count, const Use& use) {
       });
 }
 
-// Calls use(words, first element, elements).
+// Calls use(words, first element, elements) for all elements.
 template <typename Use>
 void ForEachWord(const RandomStream& stream, int64_t count, const Use& use) {
   ForEachWords<false>(
@@ -47,7 +47,7 @@ void ForEachWord(const RandomStream& stream, int64_t count, const Use& use) {
              int64_t elements) { use(words, first, elements); });
 }
 
-// Two loops, each of which g++ makes vectors of.
+// There are two loops because g++ vectorizes each of them.
 template <typename T>
 void KeepSome(const uint32_t* __restrict words,
               uint32_t least,
@@ -119,7 +119,7 @@ void Dropout(const RandomStream& stream,
              const T* x,
              T* out,
              uint8_t* mask) {
-  if (threshold >> 32 != 0) {  // above every word
+  if (threshold >> 32 != 0) {  // larger than any word
     std::fill_n(out, count, T{0});
     std::fill_n(mask, count, uint8_t{0});
     return;

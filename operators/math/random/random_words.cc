@@ -1,6 +1,6 @@
 #include "sluice/operators/math/random/random_words.h"
 
-// Each lane of a vector is a block.
+// Each lane of a vector computes a block.
 //
 // HWY_TARGET_INCLUDE makes this file include itself once for every
 // instruction set.
@@ -18,7 +18,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 #if HWY_TARGET != HWY_SCALAR
 using Words = hn::Vec<hn::ScalableTag<uint32_t>>;
 
-// The upper and lower halves of x * y, lane by lane.
+// Computes the upper and lower halves of x * y for each lane.
 HWY_INLINE void Multiply(Words x, Words y, Words* high, Words* low) {
   const hn::ScalableTag<uint32_t> d;
   const hn::Repartition<uint64_t, decltype(d)> wide;
@@ -31,8 +31,8 @@ HWY_INLINE void Multiply(Words x, Words y, Words* high, Words* low) {
                       hn::BitCast(d, hn::ShiftRight<32>(even)));
 }
 
-// As many blocks as a vector has lanes; the lower word of their numbers must
-// not overflow.
+// Computes one block per lane. The lower word of the blocks' numbers must not
+// overflow.
 HWY_INLINE void VectorOfBlocks(const RandomStream& stream,
                                uint64_t first,
                                uint32_t* words) {

@@ -7,8 +7,8 @@
 
 namespace sluice::operators::math {
 
-// words[4 i + l] = stream.Block(first + i).word[l] for `blocks` blocks, on the
-// calling thread.
+// Sets words[4 i + l] = stream.Block(first + i).word[l] for `blocks` blocks, on
+// the calling thread.
 SLUICE_API void RandomWords(const RandomStream& stream,
                             uint64_t first,
                             int64_t blocks,

@@ -10,11 +10,11 @@ namespace sluice::operators::math {
 
 namespace {
 
-// Gemm multiplies up to so many rows by a transposed matrix as it is; for more
-// of them R is transposed once, and not at each step.
+// Gemm multiplies up to this many rows by a transposed matrix in place. For
+// larger batches R is transposed once instead of at each step.
 constexpr int64_t kDotRows = 2;
 
-// The scratch memory of one direction.
+// The layout of the scratch memory of one direction.
 struct Parts {
   explicit Parts(const RecurrentLayer& l)
       : gates(l.steps * l.batch * l.gate_rows()),
@@ -24,13 +24,13 @@ struct Parts {
 
   int64_t all() const { return gates + 3 * state + turned + row; }
 
-  int64_t gates;   // of all steps
-  int64_t state;   // three of them: h, c and a product
+  int64_t gates;   // for all steps
+  int64_t state;   // three buffers: h, c and a product
   int64_t turned;  // R transposed
   int64_t row;     // biases
 };
 
-// One direction of a layer.
+// Computes one direction of a layer.
 template <typename T>
 class Direction {
  public:
@@ -42,7 +42,7 @@ class Direction {
         a_(args),
         direction_(direction),
         rows_(l_.gate_rows()),
-        // From one row of the batch to the next at one step.
+        // The stride between rows of the batch at one step.
         stride_(l_.batch_first ? l_.steps * rows_ : rows_) {
     const Parts parts(layer);
     gates_ = scratch + direction * parts.all();
@@ -92,7 +92,7 @@ class Direction {
     }
   }
 
-  // Both biases of a gate; not that of the state where a GRU resets it.
+  // Adds both biases of each gate, except the state's bias that a GRU resets.
   void AddBiases() {
     if (a_.bias == nullptr) {
       std::fill_n(bias_, rows_, T{0});
@@ -109,7 +109,7 @@ class Direction {
     return l_.cell == RecurrentCell::kGru && l_.linear_before_reset;
   }
 
-  // X W and the biases of all steps: the gates, but for the states.
+  // Sets the gates of all steps to X W and the biases, without the states.
   void MultiplyInputs() {
     AddBiases();
     const int64_t count = l_.steps * l_.batch;
@@ -144,7 +144,7 @@ class Direction {
     }
   }
 
-  // to += state times rows [begin, begin + count) of R.
+  // Adds state times rows [begin, begin + count) of R to `to`.
   void Multiply(
       const T* state, int64_t begin, int64_t count, T* to, int64_t stride) {
     GemmArgs<T> product{.m = l_.batch,
@@ -161,10 +161,10 @@ class Direction {
     Gemm(product);
   }
 
-  // Calls body(row of the batch) for all of them.
+  // Calls body(row of the batch) for all rows.
   template <typename Body>
   void ForRows(const Body& body) {
-    constexpr int64_t kElements = 8192;  // some 10 us of activations
+    constexpr int64_t kElements = 8192;  // about 10 us of activations
     const int64_t grain = 1 + kElements / (1 + rows_);
     platform::ParallelFor(l_.batch, grain, [&](int64_t begin, int64_t end) {
       for (int64_t b = begin; b < end; ++b) {
@@ -194,7 +194,7 @@ class Direction {
     });
   }
 
-  // Gates z and r, and what the state gives to the third one.
+  // Computes gates z and r, and the state's contribution to the third gate.
   void MultiplyGru(T* gates) {
     const int64_t hidden = l_.hidden;
     Multiply(h_, 0, 2 * hidden, gates, stride_);
@@ -228,13 +228,13 @@ class Direction {
     if (l_.clip > 0) {
       const auto most = static_cast<T>(l_.clip);
       for (int64_t j = 0; j < count; ++j) {
-        gate[j] = std::clamp(gate[j], -most, most);  // NaN stays
+        gate[j] = std::clamp(gate[j], -most, most);  // NaN is kept
       }
     }
     l_.activation(direction_, which).Apply(gate, count);
   }
 
-  // The new state of a row from its gates.
+  // Computes a row's new state from its gates.
   void Finish(T* gate, int64_t b) {
     T* h = h_ + b * l_.hidden;
     switch (l_.cell) {
@@ -264,7 +264,7 @@ class Direction {
     }
   }
 
-  // gate += the state of the cell times a row of peepholes.
+  // Adds the cell's state times a row of peephole weights to `gate`.
   void Peep(int64_t which, const T* c, T* gate) const {
     const T* weights = a_.peephole + (3 * direction_ + which) * l_.hidden;
     for (int64_t j = 0; j < l_.hidden; ++j) {
@@ -331,8 +331,8 @@ void Recurrent(const RecurrentLayer& layer,
   const auto run = [&](int64_t direction) {
     Direction<T>(layer, args, direction, scratch).Run();
   };
-  // Two directions share nothing. Where a product is too small for two threads
-  // (gemm.cc), each direction has one.
+  // The two directions are independent. If products are too small to be shared
+  // by two threads (gemm.cc), each direction runs on its own thread.
   constexpr int64_t kWork = 4'000'000;
   const int64_t work = layer.batch * layer.gate_rows() * layer.hidden;
   if (layer.directions == 2 && work < kWork) {

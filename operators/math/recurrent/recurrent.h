@@ -9,18 +9,18 @@
 #include "sluice/operators/math/unary/unary_row.h"
 #include "sluice/platform/export.h"
 
-// Recurrent layers, as ONNX's RNN, GRU and LSTM define them.
+// Recurrent layers as defined by ONNX's RNN, GRU and LSTM.
 namespace sluice::operators::math {
 
 enum class RecurrentCell : uint8_t { kSimple, kGru, kLstm };
 
-// A function between gates and states: a unary op of the table, or one of two
-// that are made of several steps.
+// A function applied to gates and states: a unary op of the table, or one of
+// two functions of several steps.
 class SLUICE_API RecurrentActivation {
  public:
-  // The name of a unary op, "affine" (alpha x + beta) or "scaled_tanh" (alpha
-  // tanh(beta x)); none for any other name. `alpha` and `beta` are the first
-  // and second attribute of the op; its defaults where they are left out.
+  // Finds a unary op by name, "affine" (alpha x + beta) or "scaled_tanh" (alpha
+  // tanh(beta x)). Returns nothing for any other name. `alpha` and `beta` are
+  // the first and second attribute of the op, with the op's defaults.
   static std::optional<RecurrentActivation> Find(
       std::string_view name,
       std::optional<double> alpha = {},
@@ -29,7 +29,7 @@ class SLUICE_API RecurrentActivation {
   // x[i] = f(x[i]), on the calling thread.
   template <typename T>
   void Apply(T* x, int64_t count) const;
-  // One element, by the formula.
+  // Returns f(x), computed by the formula.
   double Of(double x) const;
 
   bool operator==(const RecurrentActivation&) const = default;
@@ -42,56 +42,55 @@ class SLUICE_API RecurrentActivation {
   Kind kind_ = Kind::kRow;
 };
 
-// A layer and the sizes of its tensors.
+// The options of a layer and the sizes of its tensors.
 struct RecurrentLayer {
   RecurrentCell cell = RecurrentCell::kSimple;
   int64_t steps = 0, batch = 0, input = 0, hidden = 0;
   int64_t directions = 1;
-  bool reverse = false;  // the first direction runs from the last step
+  bool reverse = false;  // the first direction runs backwards
   bool batch_first = false;
-  double clip = 0;            // gates are cut to [-clip, clip]; 0: they are not
+  double clip = 0;            // gates are clipped to [-clip, clip]; 0: not
   bool input_forget = false;  // LSTM: the forget gate is 1 - input gate
   bool linear_before_reset = false;  // GRU
-  // Those of each direction: f for RNN, f and g for GRU, f, g and h for LSTM.
+  // For each direction: f for RNN, f and g for GRU, f, g and h for LSTM.
   std::vector<RecurrentActivation> activations;
 
-  // The matrices in W and R of one direction: 1, 3 and 4.
+  // The number of matrices in W and R of one direction: 1, 3 and 4.
   int64_t gates() const;
   int64_t gate_rows() const { return gates() * hidden; }
-  // f, g or h of a direction.
+  // Returns f, g or h of a direction.
   const RecurrentActivation& activation(int64_t direction, int which) const;
 };
 
-// Dense tensors; with batch_first the steps follow the batch in x and y, and
-// the directions follow it in the states. Those that may be left out are
-// nullptr then.
+// Dense tensors. With batch_first, the batch comes before the steps in x and y,
+// and before the directions in the states. Optional tensors may be nullptr.
 template <typename T>
 struct RecurrentArgs {
   const T* x = nullptr;           // [steps, batch, input]
   const T* w = nullptr;           // [directions, gates * hidden, input]
   const T* r = nullptr;           // [directions, gates * hidden, hidden]
   const T* bias = nullptr;        // [directions, 2 * gates * hidden], or none
-  const int32_t* lens = nullptr;  // [batch], each from 0 to steps; or none
+  const int32_t* lens = nullptr;  // [batch], each 0 to steps; or none
   const T* first_h = nullptr;     // [directions, batch, hidden], or none
-  const T* first_c = nullptr;     // the same
+  const T* first_c = nullptr;     // like first_h
   const T* peephole = nullptr;    // [directions, 3 * hidden], or none
   T* y = nullptr;                 // [steps, directions, batch, hidden]
   T* last_h = nullptr;            // [directions, batch, hidden], or none
-  T* last_c = nullptr;            // the same
+  T* last_c = nullptr;            // like last_h
 };
 
 // The elements of T that the functions below need as `scratch`.
 SLUICE_API int64_t RecurrentScratch(const RecurrentLayer& layer);
 SLUICE_API int64_t RecurrentPlainScratch(const RecurrentLayer& layer);
 
-// Computes the layer on ParallelFor: X W of all steps as one product, then a
-// product with R a step. The bits do not depend on the number of threads.
+// Computes the layer through ParallelFor: one product X W for all steps, then a
+// product with R per step. The bits do not depend on the number of threads.
 template <typename T>
 SLUICE_API void Recurrent(const RecurrentLayer& layer,
                           const RecurrentArgs<T>& args,
                           T* scratch);
 
-// The same row by row and gate by gate; sums and gates are in double.
+// Computes the layer row by row and gate by gate, in double.
 template <typename T>
 SLUICE_API void RecurrentPlain(const RecurrentLayer& layer,
                                const RecurrentArgs<T>& args,

@@ -8,7 +8,7 @@ namespace sluice::operators::math {
 
 namespace {
 
-// One row of the batch in one direction.
+// Computes one row of the batch in one direction.
 template <typename T>
 class Row {
  public:
@@ -43,7 +43,7 @@ class Row {
       Step(a_.x + (l_.batch_first ? row_ * l_.steps + t : t * l_.batch + row_) *
                       l_.input);
       for (int64_t j = 0; j < l_.hidden; ++j) {
-        // The next step sees what was given.
+        // The next step reads the state rounded to T.
         Y(t)[j] = static_cast<T>(h_[j]);
         h_[j] = Y(t)[j];
       }
@@ -68,7 +68,7 @@ class Row {
     return a_.y + at * l_.hidden;
   }
 
-  // Row `n` of W times the input; with the bias.
+  // Returns row `n` of W times the input, plus the bias.
   double FromInput(const T* x, int64_t n) const {
     const T* w = a_.w + (direction_ * l_.gate_rows() + n) * l_.input;
     double sum = 0;
@@ -78,7 +78,7 @@ class Row {
     return sum + Bias(n);
   }
 
-  // Row `n` of R times a state; with the bias.
+  // Returns row `n` of R times a state, plus the bias.
   double FromState(const double* state, int64_t n) const {
     const T* r = a_.r + (direction_ * l_.gate_rows() + n) * l_.hidden;
     double sum = 0;

@@ -8,15 +8,15 @@
 #include "sluice/operators/math/reduction/reduce_axes.h"
 #include "sluice/platform/parallel_for.h"
 
-// Reductions by the formulas of reduction_rows.inc, on ParallelFor, for .cc
-// files. Terms are taken in an order that depends on the shape alone, so that
-// results have the same bits for any number of threads.
+// Reductions by the formulas of reduction_rows.inc, through ParallelFor, for
+// .cc files. The order of the terms depends on the shape only, so that results
+// have the same bits for any number of threads.
 namespace sluice::operators::math {
 
-// How the work is shared. A group is one output, or, where rows are kept, up to
-// kColumns neighbours; its terms are those of one of them, counted in order:
-// elements of rows that are reduced, or rows. Groups that are few are cut into
-// chunks of terms.
+// How the work is split. If rows are reduced, a group is one output, and its
+// terms are elements. If rows are kept, a group is up to kColumns adjacent
+// outputs, and its terms are rows. If there are few groups, their terms are
+// split into chunks.
 struct FoldPlan {
   static constexpr int64_t kColumns = 64;
   static constexpr int64_t kGrain = 32768;  // elements
@@ -42,13 +42,13 @@ struct FoldPlan {
   }
 
   ReduceAxes axes;
-  int64_t columns = 1;        // at most, of a group
-  int64_t column_groups = 1;  // side by side
+  int64_t columns = 1;        // maximum per group
+  int64_t column_groups = 1;  // groups across a row
   int64_t groups = 0;
   int64_t chunks = 1;
 };
 
-// The columns of one group, and where they begin.
+// The columns of one group and their offsets.
 struct FoldGroup {
   FoldGroup(const FoldPlan& plan, int64_t group) {
     const ReduceAxes& axes = plan.axes;
@@ -65,9 +65,9 @@ struct FoldGroup {
   int64_t out = 0;  // the first output
 };
 
-// Calls row(offset, count) for the terms [begin, end) of a group, in order:
-// `count` neighbours of the one output where rows are reduced, else one term of
-// each column. Offsets are from FoldGroup::x on.
+// Calls row(offset, count) for the terms [begin, end) of a group, in order. If
+// rows are reduced, these are `count` adjacent terms of one output; otherwise
+// one term of each column. Offsets are relative to FoldGroup::x.
 template <typename Row>
 void ForTerms(const ReduceAxes& axes,
               int64_t begin,
@@ -83,8 +83,8 @@ void ForTerms(const ReduceAxes& axes,
   }
 }
 
-// Adds `count` neighbours: elements i, i + 8, ... of a block are folded by
-// themselves, so that several are worked on at once.
+// Adds `count` adjacent elements. Elements i, i + 8, ... of a block are reduced
+// separately, which allows parallel execution.
 template <typename Fold, typename T>
 void AddNeighbours(const T* x, int64_t count, Fold* fold) {
   constexpr int64_t kLanes = 8, kBlock = 1024;
@@ -115,8 +115,8 @@ size_t FoldScratchBytes(const FoldPlan& plan) {
          sizeof(Fold);
 }
 
-// Writes the results, in the order of the kept dimensions; `scratch` has
-// FoldScratchBytes.
+// Writes the results in the order of the kept dimensions. `scratch` has
+// FoldScratchBytes bytes.
 template <typename Fold, typename T>
 void FoldAll(const FoldPlan& plan, const T* x, T* out, void* scratch) {
   const ReduceAxes& axes = plan.axes;
@@ -169,7 +169,7 @@ void FoldAll(const FoldPlan& plan, const T* x, T* out, void* scratch) {
   }
 }
 
-// For FoldGradient's `scratch`: the shares, then those of chunks.
+// The size of FoldGradient's `scratch`: the shares, then the shares of chunks.
 template <typename Share>
 size_t ShareScratchBytes(const FoldPlan& plan) {
   if (!Share::kSees) return 0;
@@ -193,8 +193,8 @@ void ForTermsOf(const FoldPlan& plan,
            });
 }
 
-// Calls body(group, task) for every chunk of every group: task / plan.chunks is
-// the group's number, the rest the chunk's.
+// Calls body(group, task) for each chunk of each group. `task` is the group's
+// number times plan.chunks plus the chunk's number.
 template <typename Body>
 void ForEachChunk(const FoldPlan& plan, const Body& body) {
   const int64_t cost = std::max<int64_t>(1, plan.axes.terms * plan.columns);
@@ -208,8 +208,8 @@ void ForEachChunk(const FoldPlan& plan, const Body& body) {
       });
 }
 
-// Fills `shares`, one for each output, with its terms; `partial` has room for
-// those of chunks.
+// Computes `shares`, one for each output, from its terms. `partial` has space
+// for the shares of chunks.
 template <typename Share, typename T>
 void SeeTerms(const FoldPlan& plan,
               const T* x,
@@ -238,7 +238,7 @@ void SeeTerms(const FoldPlan& plan,
   }
 }
 
-// Writes x_grad; x has elements.
+// Computes x_grad. x is not empty.
 template <typename Share, typename T>
 void FoldGradient(const FoldPlan& plan,
                   const T* x,

@@ -9,8 +9,7 @@
 
 namespace sluice::operators::math {
 
-// Dimensions of a dense tensor that lie apart by `steps` elements, outermost
-// first.
+// Dimensions of a dense tensor and their strides in elements, outermost first.
 struct StridedAxes {
   int rank = 0;
   std::array<int64_t, framework::DDim::kMaxRank> sizes{};
@@ -19,7 +18,7 @@ struct StridedAxes {
   int64_t count() const;
 };
 
-// Visits the elements of StridedAxes in order, from the `start`th on.
+// Iterates over the elements of StridedAxes, from element `start` on.
 class StridedWalk {
  public:
   StridedWalk(const StridedAxes& axes, int64_t start);
@@ -42,21 +41,21 @@ class StridedWalk {
 };
 
 // How to reduce a dense tensor over some of its dimensions. The innermost
-// dimension, with the neighbours of its kind, is a row of consecutive elements;
-// the rest is sorted into what is kept and what is reduced over.
+// dimension and adjacent ones of its kind form rows of consecutive elements.
+// The other dimensions are either kept or reduced.
 struct ReduceAxes {
   StridedAxes kept;
   StridedAxes reduced;
   bool row_reduced = true;
   int64_t row_size = 1;
   int64_t outputs = 1;
-  // Of one output; 0 of a tensor without elements, whose other members but
-  // `outputs` are not filled in.
+  // The terms of one output. If the tensor is empty, this is 0 and only
+  // `outputs` is set besides.
   int64_t terms = 0;
 };
 
-// Sorts the dimensions of `x`, which is known: it is reduced over the axes with
-// reduced[axis] set.
+// Sorts the dimensions of `x`, which is known. Dimensions with reduced[axis]
+// set are reduced.
 SLUICE_API ReduceAxes
 SortAxes(const framework::DDim& x,
          const std::array<bool, framework::DDim::kMaxRank>& reduced);

@@ -17,9 +17,9 @@ namespace {
 constexpr int64_t kGrain = 32768;
 // A longer row is summed in chunks of this size, so that threads can share it.
 constexpr int64_t kChunk = 65536;
-// Columns that are summed side by side.
+// The columns that are summed together.
 constexpr int64_t kColumns = 64;
-// So few groups of them share no work: their rows do, in chunks.
+// With fewer groups of columns than this, threads share chunks of rows instead.
 constexpr int64_t kFewGroups = 8;
 constexpr int64_t kLanes = 8;
 
@@ -34,7 +34,7 @@ struct PlainSum {
   Value Result() const { return total; }
 };
 
-// Neumaier's variant of Kahan's sum.
+// Neumaier's variant of Kahan summation.
 struct CompensatedSum {
   double total = 0;
   double lost = 0;
@@ -44,11 +44,11 @@ struct CompensatedSum {
                                                : (value - sum) + total;
     total = sum;
   }
-  // What was lost of an infinite sum is NaN.
+  // For an infinite sum, `lost` is NaN and ignored.
   double Result() const { return std::isfinite(total) ? total + lost : total; }
 };
 
-// What T is summed in, and the conversions.
+// The types in which T is summed, and the conversions.
 template <typename T>
 struct Summand {
   static constexpr bool kInteger = std::is_integral_v<T>;
@@ -123,7 +123,7 @@ void SumRows(const ReducePlan& plan, const T* x, T* out) {
                         });
 }
 
-// One partial sum for each chunk of each row, then those of an output.
+// Sums chunks of each row, then adds these for each output.
 template <typename T>
 void SumLongRows(const ReducePlan& plan, const T* x, T* out, void* scratch) {
   using S = Summand<T>;
@@ -154,7 +154,7 @@ void SumLongRows(const ReducePlan& plan, const T* x, T* out, void* scratch) {
   }
 }
 
-// As below, but four rows at a time.
+// Adds columns for float, four rows at a time.
 void AddFloatColumns(const ReducePlan& plan,
                      const float* x,
                      int64_t columns,
@@ -208,7 +208,7 @@ void SumColumns(const ReducePlan& plan, const T* x, T* out) {
                         });
 }
 
-// The sums of `columns` columns of rows that begin `step` elements apart.
+// Sums `columns` columns; rows have a stride of `step` elements.
 template <typename T>
 void SumOfColumns(const T* x,
                   int64_t rows,
@@ -231,7 +231,7 @@ void SumOfColumns(const T* x,
   }
 }
 
-// As SumColumns: first the sums of chunks of the rows, then theirs.
+// Computes like SumColumns, but sums chunks of rows first and then adds these.
 template <typename T>
 void SumSharedColumns(const ReducePlan& plan,
                       const T* x,

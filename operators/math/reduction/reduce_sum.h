@@ -10,30 +10,30 @@
 
 namespace sluice::operators::math {
 
-// How to sum a dense tensor over some of its dimensions.
+// A plan to sum a dense tensor over some of its dimensions.
 struct ReducePlan {
   ReduceAxes axes;
-  // Threads share the rows of the columns that are summed: there are few.
+  // Threads share rows, as there are too few columns.
   bool share_rows = false;
 
-  // What the sums of floats are divided by before they are rounded: set it to
-  // the number of elements for a mean, to -1 for the negative sum.
+  // Sums of floats are divided by this before rounding: the number of elements
+  // for a mean, -1 for a negated sum.
   double divisor = 1;
 
-  // For ReduceSum's `scratch`.
+  // The size of ReduceSum's `scratch`.
   size_t scratch_bytes = 0;
 };
 
-// Sums over the axes with summed[axis] set. `x` is known.
+// Sums over the axes with summed[axis] set. `x` must be known.
 SLUICE_API ReducePlan
 PlanReduce(const framework::DDim& x,
            const std::array<bool, framework::DDim::kMaxRank>& summed);
 
-// Writes the sums, in the order of the kept dimensions, through ParallelFor;
-// 0 / divisor where there is nothing to sum. float, float16 and bfloat16 are
-// summed in double, double with compensation between blocks of 128 elements,
-// integers modulo 2^64. The order does not depend on the number of threads. T
-// is any dtype that reduce_sum takes.
+// Writes the sums in the order of the kept dimensions, through ParallelFor; an
+// empty sum is 0 / divisor. float, float16 and bfloat16 are summed in double,
+// double with compensation between blocks of 128 elements, integers modulo
+// 2^64. The order does not depend on the number of threads. T is any dtype that
+// reduce_sum accepts.
 template <typename T>
 SLUICE_API void ReduceSum(const ReducePlan& plan,
                           const T* x,

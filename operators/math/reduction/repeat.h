@@ -5,8 +5,8 @@
 
 namespace sluice::operators::math {
 
-// Repeats y to the common shape of `plan`, which has elements, on ParallelFor:
-// what is x of the plan gives the shape only. T is a float.
+// Broadcasts y to the common shape of `plan`, which is not empty, through
+// ParallelFor. The plan's x only defines the shape. T is a float.
 template <typename T>
 SLUICE_API void Repeat(const BroadcastPlan& plan, const T* y, T* out);
 

@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-// Resizing along one axis, as ONNX's operator Resize of opset 19 defines it.
-// Host and device code share it.
+// Resizing along one axis, as defined by ONNX's Resize of opset 19. Shared by
+// host and device code.
 namespace sluice::operators::math {
 
 enum class ResizeMode : uint8_t { kNearest, kLinear, kCubic };
@@ -22,13 +22,13 @@ enum class ResizeRounding : uint8_t {
   kCeil
 };
 
-// An element of X along the axis, and what it is multiplied with.
+// An element of X along the axis, and its weight.
 struct ResizeTap {
   int64_t index = 0;
   double weight = 0;
 };
 
-// The coordinate of element j of Out in X: `floor` + `ratio`, with `ratio` in
+// The coordinate of element j of Out in X is `floor` + `ratio`, with `ratio` in
 // [0, 1). Elements `floor` and `floor` + 1 may be outside of X.
 struct ResizePosition {
   int64_t floor = 0;
@@ -38,22 +38,22 @@ struct ResizePosition {
 struct ResizeAxis {
   int64_t in = 1;
   int64_t out = 1;
-  double scale = 1;   // of Out to X
-  double length = 1;  // in * scale; `out` where that was given
-  // Whether `out` was given: coordinates are fractions of whole numbers then,
-  // and none is rounded to another element of X.
+  double scale = 1;   // Out's size relative to X's
+  double length = 1;  // in * scale, or a given `out`
+  // Whether `out` was given. Coordinates are then exact fractions of integers,
+  // so that rounding never selects another element of X.
   bool sized = false;
   ResizeMode mode = ResizeMode::kNearest;
   ResizeCoordinates coordinates = ResizeCoordinates::kHalfPixel;
   ResizeRounding rounding = ResizeRounding::kPreferFloor;
   double cubic_a = -0.75;
-  // Elements outside of X do not count, and the others' weights add up to 1;
-  // else the nearest element of X takes their place.
+  // Elements outside of X are excluded, and the weights of the others are
+  // normalized to a sum of 1. Otherwise the nearest element of X replaces them.
   bool exclude_outside = false;
-  // Where Out becomes shorter, weights reach 1 / scale as far.
+  // If Out is smaller, weights extend by a factor of 1 / scale.
   bool antialias = false;
-  // For kCropAndResize: Out is this part of X, in units of its last index, and
-  // elements of Out outside of X are `outside`.
+  // For kCropAndResize: Out is the range [start, end] of X, in units of X's
+  // last index. Elements of Out outside of X are set to `outside`.
   double start = 0;
   double end = 1;
   double outside = 0;
@@ -64,7 +64,7 @@ struct ResizeAxis {
            coordinates != ResizeCoordinates::kCropAndResize;
   }
 
-  // The taps of an element of Out.
+  // The number of taps of an element of Out.
   constexpr int64_t taps() const {
     if (mode == ResizeMode::kNearest) return 1;
     const int support = mode == ResizeMode::kLinear ? 1 : 2;
@@ -80,7 +80,7 @@ struct ResizeAxis {
       return Fraction(j);
     }
     double x = Coordinate(static_cast<double>(j));
-    // Farther away nothing changes, and NaN (of absurd scales) is left.
+    // The result is constant farther away. Extreme scales may cause a NaN.
     const auto reach = static_cast<double>(taps());
     const double most = static_cast<double>(in) + reach;
     if (!(x > -reach)) x = -reach;
@@ -90,14 +90,14 @@ struct ResizeAxis {
     return {floor, x - static_cast<double>(floor)};
   }
 
-  // Whether the element of Out at `position` is `outside`, and has no taps.
+  // Whether the element of Out at `position` is set to `outside`, without taps.
   constexpr bool IsOutside(const ResizePosition& position) const {
     return coordinates == ResizeCoordinates::kCropAndResize &&
            (position.floor < 0 || position.floor >= in ||
             (position.floor == in - 1 && position.ratio > 0));
   }
 
-  // What the weights of TapOf are divided by.
+  // Returns the divisor of the weights of TapOf.
   constexpr double WeightSum(const ResizePosition& position) const {
     if (mode == ResizeMode::kNearest) return 1;
     if (!exclude_outside && Stretch() == 1) return 1;
@@ -110,8 +110,8 @@ struct ResizeAxis {
     return sum;
   }
 
-  // Tap t of [0, taps()) of the element at `position`; `sum` is its WeightSum.
-  // A tap of weight 0 does not count, whatever the element is.
+  // Returns tap t of [0, taps()) for the element at `position`; `sum` is its
+  // WeightSum. A tap of weight 0 is ignored, even if its element is NaN.
   constexpr ResizeTap TapOf(const ResizePosition& position,
                             int64_t t,
                             double sum) const {
@@ -120,7 +120,7 @@ struct ResizeAxis {
       return {Inside(position.floor + (RoundsUp(position.ratio) ? 1 : 0)), 1};
     }
     const int64_t index = IndexOf(position, t);
-    // Where all of them are outside of X, its nearest element is taken.
+    // If all taps are outside of X, its nearest element is used.
     if (sum == 0) return {Inside(index), t == 0 ? 1.0 : 0.0};
     const double weight = WeightOf(position, t);
     const bool counts = !exclude_outside || (index >= 0 && index < in);
@@ -128,15 +128,15 @@ struct ResizeAxis {
   }
 
  private:
-  // What distances are multiplied with. Below 1 / (4 * in), which nobody needs,
-  // the number of taps would have no bound.
+  // Returns the factor for distances. It is at least 1 / (4 * in), to limit the
+  // number of taps.
   constexpr double Stretch() const {
     if (!antialias || scale >= 1) return 1;
     const double least = 0.25 / static_cast<double>(in);
     return scale > least ? scale : least;
   }
 
-  // The coordinate where the scale is out / in.
+  // Returns the coordinate if the scale is out / in.
   constexpr ResizePosition Fraction(int64_t j) const {
     int64_t numerator = (2 * j + 1) * in - out;
     int64_t denominator = 2 * out;

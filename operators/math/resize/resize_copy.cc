@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kShardBytes = 64 << 10;
 
-// Each element of `from` kTimes.
+// Writes each element of `from` kTimes times.
 template <int kTimes, typename Unit>
 void Repeat(const Unit* from, int64_t count, Unit* to) {
   for (int64_t i = 0; i < count; ++i) {
@@ -22,8 +22,8 @@ void Repeat(const Unit* from, int64_t count, Unit* to) {
   }
 }
 
-// How often each index comes, if all of them come so often and in order, else
-// 0.
+// Returns the number of times that each index occurs if all occur equally often
+// and in order, otherwise 0.
 int64_t RepeatsOf(const std::vector<int64_t>& index, int64_t in) {
   const auto out = static_cast<int64_t>(index.size());
   if (out % in != 0) return 0;
@@ -67,7 +67,7 @@ void ResizeCopy::AddOuter(const ResizeAxis& from) {
   }
 }
 
-// Where row `row` of Out begins in X.
+// Returns the offset in X of row `row` of Out.
 int64_t ResizeCopy::RowOf(int64_t row) const {
   int64_t from = 0;
   for (size_t i = 1; i < axes_.size(); ++i) {

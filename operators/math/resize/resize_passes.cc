@@ -12,10 +12,9 @@ namespace sluice::operators::math {
 namespace {
 
 constexpr int64_t kGrain = 16384;  // products
-constexpr int64_t kPiece = 256;    // elements whose sums are made together
+constexpr int64_t kPiece = 256;    // elements that are summed together
 
-// One element along the axis, where neighbours in memory are neighbours on the
-// axis.
+// Computes an element along the innermost axis.
 template <typename Value, typename From>
 Value SumOfTaps(const ResizeTap* tap,
                 const ResizeTap* end,
@@ -30,7 +29,7 @@ Value SumOfTaps(const ResizeTap* tap,
   return sum;
 }
 
-// sums[i] = or += weight * from[i].
+// Sets sums[i] to weight * from[i], or adds it.
 template <bool kAdd, typename Value, typename From>
 void AddRow(double weight, int64_t count, const From* from, Value* sums) {
   const auto factor = static_cast<Value>(weight);
@@ -78,8 +77,8 @@ ResizeTable Transposed(const ResizeTable& table, int64_t in) {
   return result;
 }
 
-// Backward the axes come in the other order, so that the gradient's passes are
-// those of Out one by one.
+// The axes are in reverse order for the gradient, so that its passes are the
+// transposes of the forward passes.
 ResizePasses::ResizePasses(std::span<const ResizeAxis> axes, bool backward) {
   const auto rank = static_cast<int64_t>(axes.size());
   std::vector<int64_t> sizes;
@@ -119,7 +118,7 @@ void ResizePasses::RunPass(const Pass& pass, const From* from, To* to) {
   const auto products = static_cast<int64_t>(table.taps.size());
   const int64_t of_row = std::max<int64_t>(products / rows, 1) * inner;
   const int64_t grain = std::max<int64_t>(1, kGrain / of_row);
-  // Row r of all is row r % rows of matrix r / rows, [in, inner].
+  // Row r of all matrices is row r % rows of matrix r / rows, [in, inner].
   const auto lines = [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
       const int64_t j = r % rows;

@@ -9,8 +9,8 @@
 
 namespace sluice::operators::math {
 
-// For each row of Out along one axis its taps: taps[begins[j]] up to
-// taps[begins[j + 1]]. Those of weight 0 are left out.
+// The taps of each row of Out along one axis: taps[begins[j]] up to
+// taps[begins[j + 1]]. Taps of weight 0 are omitted.
 struct ResizeTable {
   std::vector<int64_t> begins;
   std::vector<ResizeTap> taps;
@@ -19,25 +19,25 @@ struct ResizeTable {
 };
 
 SLUICE_API ResizeTable MakeResizeTable(const ResizeAxis& axis);
-// The transpose, for the gradient: row i holds the rows of `table` that read
-// element i of X, in their order.
+// Returns the transpose, for the gradient: row i lists the rows of `table` that
+// read element i of X, in order.
 SLUICE_API ResizeTable Transposed(const ResizeTable& table, int64_t in);
 
-// Resizes a row-major tensor one axis after the other; axes that stay as they
-// are cost nothing. Made once for each shape, immutable afterwards, so many
-// threads may run one.
+// Resizes a row-major tensor along one axis after the other. Unchanged axes
+// cost nothing. It is made once for each shape and immutable, so that many
+// threads may run it.
 class SLUICE_API ResizePasses {
  public:
   ResizePasses() = default;
-  // All axes, outermost first, none of them empty. `backward`: from the
-  // gradient of Out to that of X.
+  // `axes` has all axes, outermost first, none of them empty. `backward`
+  // computes the gradient of X from that of Out.
   ResizePasses(std::span<const ResizeAxis> axes, bool backward);
 
-  // What Run needs, in elements.
+  // The scratch that Run needs, in elements.
   int64_t scratch_elements() const { return scratch_[0] + scratch_[1]; }
 
-  // Sums are made in `Value`, in an order that does not depend on the number
-  // of threads: double, or float for T but double. T is a float. On
+  // Sums are in `Value`, which is double, or float unless T is double. Their
+  // order does not depend on the number of threads. T is a float. Runs through
   // ParallelFor.
   template <typename T, typename Value>
   void Run(const T* from, Value* scratch, T* to) const;
@@ -48,7 +48,7 @@ class SLUICE_API ResizePasses {
     int64_t outer = 1;
     int64_t in = 1;
     int64_t inner = 1;
-    double outside = 0;  // elements without taps
+    double outside = 0;  // for elements without taps
   };
 
   template <typename Value, typename From, typename To>
@@ -56,7 +56,7 @@ class SLUICE_API ResizePasses {
 
   std::vector<Pass> passes_;
   int64_t numel_ = 0;
-  int64_t scratch_[2] = {0, 0};  // results of passes 0, 2, ... and 1, 3, ...
+  int64_t scratch_[2] = {0, 0};  // results of even passes, of odd passes
 };
 
 }  // namespace sluice::operators::math

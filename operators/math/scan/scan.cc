@@ -9,12 +9,12 @@
 namespace sluice::operators::math {
 namespace {
 
-// About this many elements are worth a thread.
+// The elements that justify a thread.
 constexpr int64_t kShardElements = 16384;
-// Columns that run side by side.
+// The columns that are scanned together.
 constexpr int64_t kColumns = 64;
 
-// What T is computed in.
+// The type in which T is computed.
 template <typename T>
 using Wide = std::conditional_t<std::is_integral_v<T>, uint64_t, double>;
 
@@ -42,7 +42,7 @@ struct Product {
   }
 };
 
-// A line of elements `step` apart.
+// Scans a line of elements with a stride of `step`.
 template <typename Op, typename T>
 void ScanLine(const T* x, int64_t size, int64_t step, bool exclusive, T* out) {
   Wide<T> value = Op::kFirst;
@@ -53,7 +53,7 @@ void ScanLine(const T* x, int64_t size, int64_t step, bool exclusive, T* out) {
   }
 }
 
-// `count` lines side by side, at most kColumns.
+// Scans `count` adjacent lines, at most kColumns.
 template <typename Op, typename T>
 void ScanColumns(const T* x,
                  int64_t size,
@@ -72,8 +72,8 @@ void ScanColumns(const T* x,
   }
 }
 
-// Calls lines(offset of the first element, lines side by side) for blocks of
-// lines; what is visited first is the last element where the plan is reverse.
+// Calls lines(offset of the first element, adjacent lines) for blocks of lines.
+// The first element is the last one in memory if the plan is reversed.
 template <typename Lines>
 void ForEachBlock(const ScanPlan& plan, const Lines& lines) {
   const int64_t blocks = (plan.inner + kColumns - 1) / kColumns;
@@ -119,7 +119,7 @@ void ProductGradLine(const T* x,
     x_grad[i * step] = static_cast<T>(product);
     product *= static_cast<double>(x[i * step]);
   }
-  // What the elements behind this one add: for an inclusive product times x.
+  // The contribution of the later elements; for an inclusive product times x.
   double later = 0;
   for (int64_t i = size - 1; i >= 0; --i) {
     const int64_t at = i * step;

@@ -4,15 +4,15 @@
 
 #include "sluice/platform/export.h"
 
-// Running sums and products along one dim of a dense tensor [outer, size,
-// inner] in host memory, on ParallelFor, with the same bits for any number of
-// threads. Floats are computed in double, integers modulo 2^bits.
+// Cumulative sums and products along one dim of a dense tensor [outer, size,
+// inner] in host memory, through ParallelFor. The bits do not depend on the
+// number of threads. Floats are computed in double, integers modulo 2^bits.
 namespace sluice::operators::math {
 
 struct ScanPlan {
   int64_t outer = 1, size = 1, inner = 1;
-  bool exclusive = false;  // without the element itself: begins with 0 or 1
-  bool reverse = false;    // from the last element on
+  bool exclusive = false;  // excludes the element; begins with 0 or 1
+  bool reverse = false;    // begins with the last element
 };
 
 // T: float, double, float16, bfloat16, int32_t, int64_t.
@@ -21,7 +21,7 @@ SLUICE_API void CumulativeSum(const ScanPlan& plan, const T* x, T* out);
 template <typename T>
 SLUICE_API void CumulativeProduct(const ScanPlan& plan, const T* x, T* out);
 
-// The gradient of CumulativeProduct without a division, so that elements may be
+// The gradient of CumulativeProduct without division, so that elements may be
 // 0: the product of the elements before x times s, where s = out_grad + next x
 // * next s. T: float, double.
 template <typename T>

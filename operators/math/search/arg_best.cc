@@ -10,15 +10,15 @@
 namespace sluice::operators::math {
 namespace {
 
-// About this many elements are worth a thread.
+// The elements that justify a thread.
 constexpr int64_t kShardElements = 16384;
-// Columns that are looked at side by side.
+// The columns that are searched together.
 constexpr int64_t kColumns = 64;
-// Elements of a row of which most have none that is better.
+// Most blocks of this many elements of a row contain no better element.
 constexpr int64_t kBlock = 32;
 
-// A signed integer that is larger for a better element, and the same for equal
-// ones.
+// Returns a signed integer that is larger for a better element and equal for
+// equal elements.
 template <bool kLargest, typename T>
 auto Merit(T value) {
   const auto key = OrderKey(value);
@@ -28,7 +28,7 @@ auto Merit(T value) {
   } else if constexpr (std::is_integral_v<T>) {
     return static_cast<Key>(~key);
   } else {
-    // NaN has the largest key of all, for both directions.
+    // NaN has the largest key in both directions.
     constexpr Key kNan = std::numeric_limits<Key>::max();
     return key == kNan ? kNan : static_cast<Key>(~key);
   }
@@ -60,7 +60,7 @@ int64_t BestOfRow(const T* row, int64_t size) {
   return found;
 }
 
-// Of `count` columns that begin side by side, at most kColumns.
+// Searches `count` adjacent columns, at most kColumns.
 template <bool kLargest, bool kLast, typename T>
 void BestOfColumns(
     const T* x, int64_t size, int64_t step, int64_t count, int64_t* out) {

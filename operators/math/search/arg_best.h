@@ -6,17 +6,17 @@
 
 namespace sluice::operators::math {
 
-// What to look for in the lines of a dense tensor [outer, size, inner], which
-// run along `size`.
+// A search in each line of a dense tensor [outer, size, inner]; lines extend
+// along `size`.
 struct ArgBestPlan {
   int64_t outer = 1, size = 1, inner = 1;
   bool largest = true;
-  bool last = false;  // of equal elements
+  bool last = false;  // the last of equal elements
 };
 
-// The index in its line of the largest, or smallest, element of each, to out
-// [outer, inner], on ParallelFor; in host memory. size is at least 1. NaN is
-// better than every number, 0 and -0 are equal. T: every dtype but bool.
+// Writes to out [outer, inner] the index of the largest, or smallest, element
+// of each line. Runs in host memory through ParallelFor. size is at least 1.
+// NaN is better than every number; 0 and -0 are equal. T: every dtype but bool.
 template <typename T>
 SLUICE_API void ArgBest(const ArgBestPlan& plan, const T* x, int64_t* out);
 

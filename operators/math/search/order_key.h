@@ -32,8 +32,8 @@ struct FloatBits<platform::bfloat16> {
   static constexpr Bits kInfinity = 0x7F80;
 };
 
-// An integer that orders as the element does, for every dtype alike:
-// equal elements have equal keys and NaN has the largest.
+// Returns an integer with the order of the elements, for every dtype: equal
+// elements have equal keys, and NaN has the largest key.
 template <typename T>
 constexpr auto OrderKey(T value) {
   if constexpr (std::is_integral_v<T>) {

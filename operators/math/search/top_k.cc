@@ -11,10 +11,10 @@ namespace sluice::operators::math {
 
 namespace {
 
-// About this many elements are worth a thread.
+// The elements that justify a thread.
 constexpr int64_t kTopKShardElements = 16384;
 
-// "Comes before": a strict order of the columns of one row.
+// Defines a strict order of the columns of one row: whether `a` precedes `b`.
 template <typename T, bool kLargest>
 struct Better {
   const T* row;
@@ -27,8 +27,8 @@ struct Better {
   }
 };
 
-// Whether a block of a row may hold something better than `best`; a loop
-// without branches, true more often than needed where there are NaNs.
+// Whether a block of a row may contain an element better than `best`. The loop
+// has no branches; with NaNs it returns true more often than necessary.
 constexpr int64_t kTopKBlock = 32;
 template <typename T, bool kLargest>
 bool MayBeat(const T* block, T best) {
@@ -64,7 +64,7 @@ int64_t Best(const T* row, int64_t columns) {
   return best;
 }
 
-// The row of `indices` serves as the heap, its worst element in front.
+// The row of `indices` is used as a heap with the worst element in front.
 template <typename T, bool kLargest>
 void SelectRow(
     const T* row, int64_t columns, int64_t k, bool sorted, int64_t* indices) {

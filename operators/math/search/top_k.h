@@ -7,11 +7,11 @@
 
 namespace sluice::operators::math {
 
-// The k best elements of each row of x [rows, columns], on ParallelFor, into
-// values [rows, k] and their columns into indices [rows, k], both in host
-// memory; 0 <= k <= columns. Equal elements are taken by lower index first; NaN
-// is larger than every number, 0 and -0 are equal. Best first where `sorted`,
-// else in any order. T: every dtype but bool.
+// Writes the k best elements of each row of x [rows, columns] to values [rows,
+// k] and their columns to indices [rows, k]. Runs in host memory through
+// ParallelFor; 0 <= k <= columns. Equal elements are ordered by index; NaN is
+// larger than every number; 0 and -0 are equal. The order is best first if
+// `sorted`, otherwise unspecified. T: every dtype but bool.
 template <typename T>
 SLUICE_API void TopK(const T* x,
                      int64_t rows,

@@ -9,7 +9,7 @@ namespace {
 
 constexpr double kNone = -std::numeric_limits<double>::infinity();
 
-// The emissions of one position, as distances to their largest.
+// The emissions of one position, relative to their largest.
 template <typename T>
 class Emissions {
  public:
@@ -24,7 +24,7 @@ class Emissions {
   double largest_;
 };
 
-// Subtracts the largest from all, and returns it: 0 of nothing but -infinity.
+// Subtracts the largest (0 if it is not finite) from all, and returns it.
 double Center(double* x, int64_t count) {
   const double largest = LargestWeight(x, count);
   for (int64_t i = 0; i < count; ++i) {
@@ -41,8 +41,8 @@ double SumOfExponentials(const double* x, int64_t count) {
   return sum;
 }
 
-// The logarithms of the weights of all paths that end in each tag are `to` plus
-// what is returned: the largest, but for the sums' own logarithms.
+// Computes the log weights of all paths that end in each tag: `to` plus the
+// returned maximum. The maximum leaves out the logarithms of sums.
 template <typename T>
 double FirstAlpha(const CrfWeights<T>& weights, const T* emission, double* to) {
   const Emissions<T> emissions(emission, weights.tags());
@@ -52,8 +52,8 @@ double FirstAlpha(const CrfWeights<T>& weights, const T* emission, double* to) {
   return Center(to, weights.tags());
 }
 
-// The same one position later: emission[j] + log(sum over i of exp(from[i] +
-// pair[i, j])). `sums` has room for as many.
+// Advances by one position: emission[j] + log(sum over i of exp(from[i] +
+// pair[i, j])). `sums` has space for one number per tag.
 template <typename T>
 double NextAlpha(const CrfWeights<T>& weights,
                  const T* emission,
@@ -78,7 +78,7 @@ double NextAlpha(const CrfWeights<T>& weights,
   for (int64_t j = 0; j < tags; ++j) {
     to[j] += emissions[j];
   }
-  // Only then the logarithms, which are small.
+  // The logarithms are small and therefore added last.
   const double largest = Center(to, tags);
   for (int64_t j = 0; j < tags; ++j) {
     to[j] += std::log(sums[j]);
@@ -86,10 +86,10 @@ double NextAlpha(const CrfWeights<T>& weights,
   return largest;
 }
 
-// From gamma[j] = emission + beta of one position to beta[i] of the position
-// before it, up to a constant, and adds P(i, j) to pair_grad, of which the
-// logarithm is alpha[i] + pair[i, j] + gamma[j] - log_factor, times `factor`.
-// `terms` and `sums` have room for as many.
+// Computes beta[i] of the previous position, up to a constant, from gamma[j] =
+// emission + beta of one position. Adds `factor` times P(i, j) to pair_grad;
+// its logarithm is alpha[i] + pair[i, j] + gamma[j] - log_factor. `terms` and
+// `sums` have space for one number per tag.
 template <typename T>
 void StepBack(const CrfWeights<T>& weights,
               const double* alpha,
@@ -136,8 +136,8 @@ double CrfCost(const CrfWeights<T>& weights,
   double* alpha = scratch;
   double* next = scratch + tags;
   double* sums = scratch + 2 * tags;
-  // By how much the best path so far is better than that of the labels: these
-  // two are about as large, and nothing is lost of what they differ in.
+  // How much better the best path so far is than the labels. Only this is
+  // stored: both scores may be large, and their difference would lose digits.
   double ahead =
       FirstAlpha(weights, emission, alpha) -
       (weights.start(label[0]) + Emissions<T>(emission, tags)[label[0]]);
@@ -171,7 +171,7 @@ void CrfGradient(const CrfWeights<T>& weights,
   double* gamma = beta + tags;
   double* terms = gamma + tags;
   double* sums = terms + tags;
-  double* steps = sums + tags;  // what NextAlpha subtracted
+  double* steps = sums + tags;  // subtracted by NextAlpha
   double* start_grad = transition_grad;
   double* end_grad = transition_grad + tags;
   double* pair_grad = transition_grad + 2 * tags;
@@ -185,7 +185,7 @@ void CrfGradient(const CrfWeights<T>& weights,
   }
   for (int64_t t = length - 1; t >= 0; --t) {
     const double* alpha = alphas + t * tags;
-    // The probabilities add up to 1 at each position.
+    // Normalizes so that the probabilities at each position add up to 1.
     for (int64_t j = 0; j < tags; ++j) {
       terms[j] = alpha[j] + beta[j];
     }

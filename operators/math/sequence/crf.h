@@ -7,14 +7,14 @@
 
 #include "sluice/platform/export.h"
 
-// A linear-chain conditional random field, one sequence at a time and in
-// logarithms, so that no weight is too large or too small. A path y of tags
-// has the score start[y0] + e[0, y0] + pair[y0, y1] + e[1, y1] + ... +
-// end[y_last], and the probability exp(score) / Z. T is float or double; sums
+// A linear-chain conditional random field, for one sequence at a time. It works
+// with logarithms, so that no weight is too large or too small. A path y of
+// tags has the score start[y0] + e[0, y0] + pair[y0, y1] + e[1, y1] + ... +
+// end[y_last] and the probability exp(score) / Z. T is float or double; sums
 // are in double.
 namespace sluice::operators::math {
 
-// The largest of some weights, or 0 where that is no finite number.
+// Returns the largest weight, or 0 if that is not finite.
 template <typename T>
 double LargestWeight(const T* weights, int64_t count) {
   double largest = -std::numeric_limits<double>::infinity();
@@ -24,10 +24,10 @@ double LargestWeight(const T* weights, int64_t count) {
   return std::isfinite(largest) ? largest : 0;
 }
 
-// What all sequences share: rows start, end, then pair[from][to], of `tags`
-// weights each. Every path has one start, one end and as many pairs: what is
-// subtracted from all starts, ends or pairs changes nothing. They are taken as
-// distances to their largest, so that no digit is lost to an offset.
+// The weights that all sequences share: rows start, end, then pair[from][to],
+// each of `tags` weights. Every path has one start, one end and equally many
+// pairs, so that subtracting a number from all of a kind changes nothing. The
+// weights are relative to their largest; an offset then costs no digits.
 template <typename T>
 class CrfWeights {
  public:
@@ -55,8 +55,8 @@ class CrfWeights {
   double start_, end_, pair_;
 };
 
-// Doubles of scratch that CrfCost and CrfGradient need for sequences of up to
-// `length` positions.
+// The doubles of scratch that CrfCost and CrfGradient need for sequences of up
+// to `length` positions.
 inline int64_t CrfCostScratch(int64_t tags) {
   return 3 * tags;
 }
@@ -64,7 +64,7 @@ inline int64_t CrfGradientScratch(int64_t length, int64_t tags) {
   return (length + 4) * tags + length;
 }
 
-// -log of the probability of `label`, for emissions [length, tags].
+// Returns -log of the probability of `label`, for emissions [length, tags].
 template <typename T>
 SLUICE_API double CrfCost(const CrfWeights<T>& weights,
                           const T* emission,
@@ -73,7 +73,7 @@ SLUICE_API double CrfCost(const CrfWeights<T>& weights,
                           double* scratch);
 
 // Adds `scale` times the gradient of CrfCost to transition_grad [tags + 2,
-// tags], and sets emission_grad [length, tags] to it (nullptr: not wanted).
+// tags], and sets emission_grad [length, tags] to it unless that is nullptr.
 template <typename T>
 SLUICE_API void CrfGradient(const CrfWeights<T>& weights,
                             const T* emission,
@@ -84,9 +84,9 @@ SLUICE_API void CrfGradient(const CrfWeights<T>& weights,
                             double* transition_grad,
                             double* scratch);
 
-// The path with the highest score. Where several have it, the one with the
-// smallest last tag, then the smallest tag before it, and so on. `scores` has
-// room for 2 * tags numbers, `back` for length * tags.
+// Finds the path with the highest score. Ties are resolved by the smallest last
+// tag, then the smallest tag before it, and so on. `scores` has space for 2 *
+// tags numbers, `back` for length * tags.
 template <typename T>
 SLUICE_API void CrfDecode(const CrfWeights<T>& weights,
                           const T* emission,

@@ -19,14 +19,14 @@ double EmbeddingDistance(const A* a, const double* b, int64_t features) {
   return std::sqrt(sum);
 }
 
-// The derivative of max(0, distance - delta)^2 / 2, by the distance and divided
-// by it.
+// Returns the derivative of max(0, distance - delta)^2 / 2 by the distance,
+// divided by the distance.
 double PullOf(double distance, double delta) {
   const double over = DiscriminativeHinge(distance - delta);
   return over == 0 ? 0 : over / distance;
 }
 
-// Masks are counted through all images: mask m is of image m / masks.
+// Masks are numbered across images: mask m belongs to image m / masks.
 template <typename T, typename S>
 class DiscriminativeMasks {
  public:
@@ -73,7 +73,7 @@ class DiscriminativeMasks {
     }
   }
 
-  // What mask m adds to the loss of its image. Means are known.
+  // Computes the term of mask m in the loss of its image. Requires the means.
   void FindTerm(int64_t m) const {
     terms_[m] = 0;
     if (counts_[m] == 0) return;
@@ -104,8 +104,8 @@ class DiscriminativeMasks {
     return loss;
   }
 
-  // The gradient of an image's loss by the mean of mask m, divided among its
-  // pixels, and in terms_ the factor of what each pixel gets by itself.
+  // Computes the gradient of an image's loss by the mean of mask m, divided by
+  // its pixels. Sets terms_ to the factor of each pixel's own gradient.
   void FindMeanGradient(int64_t m) const {
     if (counts_[m] == 0) return;
     const double* mean = means_ + m * n_;
@@ -133,7 +133,7 @@ class DiscriminativeMasks {
     }
   }
 
-  // The gradient of column x of an image, from those of the means.
+  // Computes the gradient of column x of an image from those of the means.
   void FindColumn(int64_t image, int64_t x, double loss_grad, T* to) const {
     const int64_t first = (image * sizes_.x + x) * sizes_.y * n_;
     std::fill(to + first, to + first + sizes_.y * n_, T{0});
@@ -170,14 +170,14 @@ class DiscriminativeMasks {
     }
   }
 
-  // The masks of m's image that have pixels, as a number.
+  // Returns the number of masks of m's image that have pixels.
   double MasksBeside(int64_t m) const {
     const double* first = counts_ + m / sizes_.masks * sizes_.masks;
     return static_cast<double>(sizes_.masks -
                                std::count(first, first + sizes_.masks, 0.0));
   }
 
-  // Calls visit(mean, distance) for each other mask of m's image with pixels.
+  // Calls visit(mean, distance) for each other non-empty mask of m's image.
   template <typename Visit>
   void ForEachOther(int64_t m, const Visit& visit) const {
     const int64_t first = m / sizes_.masks * sizes_.masks;
@@ -221,7 +221,7 @@ class DiscriminativeMasks {
 }  // namespace
 
 size_t DiscriminativeLossScratch(const EmbeddingMaskSizes& sizes) {
-  // A mean and its gradient, a count and a term for each mask.
+  // Each mask has a mean and its gradient, a count and a term.
   size_t bytes = 2 * sizeof(double);
   bool overflow = false;
   for (const auto factor :

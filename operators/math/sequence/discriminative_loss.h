@@ -15,8 +15,8 @@
 //                  max(0, 2 delta_d - |mu_a - mu_b|)^2
 //   regularization 1 / C * the sum over masks c of |mu_c|
 //
-// and the loss is their weighted sum, computed in double. Norms are Euclidean;
-// the gradient of a norm of 0 is 0. NaN is kept.
+// The loss is their weighted sum, computed in double. Norms are Euclidean; the
+// gradient of a norm of 0 is 0. NaN is kept.
 namespace sluice::operators::math {
 
 struct DiscriminativeLossParams {
@@ -24,22 +24,22 @@ struct DiscriminativeLossParams {
   double variance_weight, distance_weight, regularization_weight;
 };
 
-// max(0, x), where NaN stays NaN.
+// Returns max(0, x). NaN stays NaN.
 constexpr double DiscriminativeHinge(double x) {
   return x <= 0 ? 0 : x;
 }
 
-// 1 / (C (C - 1)), or 0 where there are no pairs.
+// Returns 1 / (C (C - 1)), or 0 if there are no pairs.
 constexpr double DiscriminativePairShare(double masks) {
   return masks > 1 ? 1 / (masks * (masks - 1)) : 0;
 }
 
-// The bytes of scratch memory that both functions take; more than any machine
-// has where they do not fit into 64 bits, as masks without columns may.
+// Returns the bytes of scratch memory for both functions; more than any machine
+// has if they do not fit into 64 bits, as for masks without columns.
 SLUICE_API size_t DiscriminativeLossScratch(const EmbeddingMaskSizes& sizes);
 
-// Sets the loss of each image. Through ParallelFor; the bits do not depend on
-// the number of threads.
+// Computes the loss of each image through ParallelFor. The bits do not depend
+// on the number of threads.
 template <typename T, typename S>
 SLUICE_API void DiscriminativeLoss(const T* embedding,
                                    const S* mask,

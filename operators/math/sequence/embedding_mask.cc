@@ -1,9 +1,9 @@
 #include "sluice/operators/math/sequence/embedding_mask.h"
 
-// For each x, a run is its first pixels up to a block's border, whole blocks,
-// and its last pixels. Sums of blocks are kept while the masks of that x are
-// worked on, so each is made once; many or long masks then cost little more
-// than few short ones.
+// For each x, a run is split into the pixels up to a block's border, whole
+// blocks, and the last pixels. Block sums are cached for all masks at that x,
+// so that each is computed once. Many or long masks then cost little more than
+// few short ones.
 //
 // HWY_TARGET_INCLUDE makes this file include itself once for every
 // instruction set.
@@ -19,14 +19,14 @@
 #define SLUICE_EMBEDDING_MASK_TASK
 namespace sluice::operators::math {
 
-// Masks [begin, end) of one image.
+// The work for masks [begin, end) of one image.
 template <typename T, typename S>
 struct EmbeddingMaskTask {
-  const T* embedding;  // of the image
-  const S* mask;       // of the image
+  const T* embedding;  // the image's
+  const S* mask;       // the image's
   EmbeddingMaskSizes sizes;
-  T* mean;         // of the image
-  int64_t* count;  // of the image
+  T* mean;         // the image's
+  int64_t* count;  // the image's
   int64_t begin, end;
 };
 
@@ -38,12 +38,12 @@ namespace sluice::operators::math {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Vectors of block sums, and doubles of sums of masks, that are on the stack.
+// The vectors of block sums and the doubles of mask sums that are on the stack.
 constexpr int64_t kCacheVectors = 512;
 constexpr int64_t kSums = 4096;
 
-// Features are worked on in vectors of `D`, which is not wider than N; the last
-// one may overlap the one before it, with equal results.
+// Processes features in vectors of `D`, which is not wider than N. The last
+// vector may overlap the one before it, with equal results.
 template <class D, typename S>
 class MaskAverager {
  public:
@@ -73,7 +73,7 @@ class MaskAverager {
 
  private:
   HWY_INLINE int64_t Blocks() const { return t_.sizes.y / block_; }
-  // Where vector v of a pixel begins.
+  // Returns the offset of vector v of a pixel.
   HWY_INLINE int64_t Offset(int64_t v) const {
     return HWY_MIN(v * kLanes, n_ - kLanes);
   }
@@ -89,7 +89,7 @@ class MaskAverager {
     }
   }
 
-  // Vectors [v, v + vectors_) of masks [begin, end).
+  // Computes vectors [v, v + vectors_) of masks [begin, end).
   HWY_INLINE void AverageSome(int64_t begin, int64_t end, int64_t v) {
     for (int64_t i = 0; i < (end - begin) * vectors_ * kLanes; ++i) {
       sums_[i] = 0;
@@ -142,7 +142,7 @@ class MaskAverager {
     }
   }
 
-  // Two sums, as an addition waits for the one before it.
+  // Two sums allow additions to overlap.
   HWY_INLINE V SumPixels(const T* from, int64_t y, int64_t end) const {
     V even = hn::Zero(D()), odd = hn::Zero(D());
     for (; y + 2 <= end; y += 2) {
@@ -266,7 +266,7 @@ void AverageEmbeddingMask(const T* embedding,
     return AverageEmbeddingMaskPlain(embedding, mask, sizes, mean, count);
   }
   const int64_t masks = sizes.masks;
-  // A guess of the work: runs over a quarter of Y.
+  // Estimates the work by runs that cover a quarter of Y.
   const int64_t grain =
       EmbeddingMaskGrain(sizes.x * (sizes.y / 4 + 1) * sizes.features);
   platform::ParallelFor(

@@ -4,8 +4,7 @@
 
 #include "sluice/platform/export.h"
 
-// Means of embeddings over run-length coded masks, on the CPU, over raw
-// row-major memory.
+// Means of embeddings over run-length coded masks, in row-major host memory.
 //
 //   embedding [B, X, Y, N]   N features for each pixel (x, y) of B images
 //   mask      [B, M, X, 2]   M masks an image; for each x the run
@@ -14,25 +13,25 @@
 //   count     [B, M]         pixels of each mask
 //
 // T is float or double, S is int32_t or int64_t. Sizes may be 0. Masks must be
-// valid (FindInvalidRun finds none). Only pixels inside a mask are read for it,
-// so that a NaN elsewhere does no harm. Sums are never differences of larger
-// sums: runs are added up in T by blocks of at most 16 pixels (more where Y is
-// above 8192), and runs in double, which keeps the error near 1e-6 (float) of
-// the mean magnitude.
+// valid (FindInvalidRun finds none). Only pixels inside a mask are read for it:
+// a NaN elsewhere has no effect. Sums are never differences of larger sums.
+// Runs are summed in T in blocks of at most 16 pixels (more if Y is above
+// 8192), and across runs in double. The error is near 1e-6 (float) of the mean
+// magnitude.
 namespace sluice::operators::math {
 
 struct EmbeddingMaskSizes {
   int64_t batch, x, y, features, masks;  // B, X, Y, N, M
 };
 
-// The number, in the order of `mask`, of the first of `runs` runs for which
-// 0 <= start <= end <= y does not hold; -1 if all are valid.
+// Returns the index, in the order of `mask`, of the first of `runs` runs that
+// violates 0 <= start <= end <= y; -1 if all are valid.
 template <typename S>
 SLUICE_API int64_t FindInvalidRun(const S* mask, int64_t runs, int64_t y);
 
-// Through ParallelFor, with the best instruction set; takes 64 KB of stack a
-// thread. The bits do not depend on the number of threads, nor, for one mask,
-// on the others.
+// Runs through ParallelFor with the best instruction set. Uses 64 KB of stack a
+// thread. The bits of a mask depend neither on the number of threads nor on
+// other masks.
 template <typename T, typename S>
 SLUICE_API void AverageEmbeddingMask(const T* embedding,
                                      const S* mask,
@@ -40,7 +39,7 @@ SLUICE_API void AverageEmbeddingMask(const T* embedding,
                                      T* mean,
                                      int64_t* count);
 
-// The same by the formula.
+// Evaluates the formula directly.
 template <typename T, typename S>
 SLUICE_API void AverageEmbeddingMaskPlain(const T* embedding,
                                           const S* mask,
@@ -58,7 +57,7 @@ SLUICE_API void AverageEmbeddingMaskGradient(const T* mean_grad,
                                              T* shares,
                                              T* embedding_grad);
 
-// Pieces of work of `elements` numbers each that a thread should take at least.
+// Returns the minimum number of items for a thread, each of `elements` numbers.
 inline int64_t EmbeddingMaskGrain(int64_t elements) {
   return 1 + 100'000 / (elements + 1);
 }

@@ -6,7 +6,7 @@
 namespace sluice::operators::math {
 namespace {
 
-// The gradient of every pixel of mask m: mean_grad / count.
+// Computes the gradient of every pixel of mask m: mean_grad / count.
 template <typename T, typename S>
 void ShareOut(const T* mean_grad,
               const S* mask,
@@ -18,7 +18,7 @@ void ShareOut(const T* mean_grad,
   for (int64_t x = 0; x < sizes.x; ++x) {
     pixels += runs[2 * x + 1] - runs[2 * x];
   }
-  // The shares of an empty mask are not read.
+  // Shares of an empty mask are never read.
   if (pixels == 0) return;
   for (int64_t f = m * sizes.features; f < (m + 1) * sizes.features; ++f) {
     shares[f] = static_cast<T>(static_cast<double>(mean_grad[f]) /
@@ -26,7 +26,7 @@ void ShareOut(const T* mean_grad,
   }
 }
 
-// Column x of image b.
+// Computes column x of image b.
 template <typename T, typename S>
 void AddShares(const T* shares,
                const S* mask,

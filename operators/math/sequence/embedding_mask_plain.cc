@@ -8,8 +8,8 @@
 namespace sluice::operators::math {
 namespace {
 
-// A negative end is above y as an unsigned number, and a negative start above
-// every other end.
+// As unsigned numbers, a negative end is above y, and a negative start is above
+// every non-negative end.
 template <typename S>
 bool IsValidRun(const S* run, S y) {
   using U = std::make_unsigned_t<S>;
@@ -23,7 +23,7 @@ template <typename S>
 int64_t FindInvalidRun(const S* mask, int64_t runs, int64_t y) {
   const S limit =
       static_cast<S>(std::min<int64_t>(y, std::numeric_limits<S>::max()));
-  // Blocks without an exit inside are fast to check.
+  // Blocks without an early exit are fast to check.
   constexpr int64_t kBlock = 256;
   for (int64_t begin = 0; begin < runs; begin += kBlock) {
     const int64_t end = std::min(runs, begin + kBlock);

@@ -12,13 +12,13 @@ using Complex = Fourier::Complex;
 
 constexpr double kPi = 3.14159265358979323846;
 
-// Without the checks for infinities that * of std::complex has.
+// Multiplies without the checks for infinities of std::complex.
 Complex Product(const Complex& a, const Complex& b) {
   return {a.real() * b.real() - a.imag() * b.imag(),
           a.real() * b.imag() + a.imag() * b.real()};
 }
 
-// exp(-pi i numerator / denominator)
+// Returns exp(-pi i numerator / denominator).
 Complex Root(int64_t numerator, int64_t denominator) {
   const double angle =
       kPi * static_cast<double>(numerator) / static_cast<double>(denominator);
@@ -39,7 +39,7 @@ Fourier::Fourier(int64_t n) : n_(n), size_(n) {
   if (power) return;
   spectrum_.resize(static_cast<size_t>(size_));
   for (int64_t k = 0; k < n; ++k) {
-    // Angles below 2 pi keep their digits.
+    // The angle is reduced below 2 pi to keep its digits.
     chirps_.push_back(Root(k * k % (2 * n), n));
     spectrum_[k] = std::conj(chirps_.back());
     if (k > 0) spectrum_[size_ - k] = spectrum_[k];
@@ -47,8 +47,8 @@ Fourier::Fourier(int64_t n) : n_(n), size_(n) {
   RunPowerOfTwo(spectrum_.data());
 }
 
-// J. Cooley and J. Tukey, 1965: elements in the order of their reversed bits,
-// then pairs of transforms of half the size.
+// J. Cooley and J. Tukey, 1965: permutes elements by their reversed bits, then
+// combines pairs of transforms of half the size.
 void Fourier::RunPowerOfTwo(Complex* x) const {
   for (int64_t i = 1, reversed = 0; i < size_; ++i) {
     int64_t bit = size_ / 2;
@@ -74,8 +74,8 @@ void Fourier::RunPowerOfTwo(Complex* x) const {
 
 void Fourier::RunForward(Complex* x, Complex* scratch) const {
   if (chirps_.empty()) return RunPowerOfTwo(x);
-  // A convolution with the conjugate chirps, by a transform and back, which is
-  // the transform of the conjugates.
+  // Convolves with the conjugate chirps by a transform and its inverse. The
+  // inverse is a transform of conjugates.
   for (int64_t k = 0; k < n_; ++k) {
     scratch[k] = Product(x[k], chirps_[k]);
   }

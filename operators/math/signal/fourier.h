@@ -8,11 +8,11 @@
 
 namespace sluice::operators::math {
 
-// The discrete Fourier transform of n numbers, in O(n log n) for every n:
-// sizes that are no power of two by Bluestein's chirps (L. Bluestein, "A linear
+// The discrete Fourier transform of n numbers, in O(n log n) for every n. Sizes
+// that are no power of two use Bluestein's chirps (L. Bluestein, "A linear
 // filtering approach to the computation of discrete Fourier transform", IEEE
-// Transactions on Audio and Electroacoustics 18, 1970). Made once for each n,
-// immutable afterwards, so many threads may run one.
+// Transactions on Audio and Electroacoustics 18, 1970). It is made once for
+// each n and immutable, so that many threads may run it.
 class SLUICE_API Fourier {
  public:
   using Complex = std::complex<double>;
@@ -20,10 +20,10 @@ class SLUICE_API Fourier {
   Fourier() = default;
   explicit Fourier(int64_t n);
 
-  // What Run needs, in numbers.
+  // The scratch that Run needs, in numbers.
   int64_t scratch_size() const { return chirps_.empty() ? 0 : size_; }
-  // x[k] = the sum over j of x[j] * exp(-2 pi i j k / n), in place; `inverse`:
-  // with exp(2 pi i j k / n), divided by n.
+  // Sets x[k] to the sum over j of x[j] * exp(-2 pi i j k / n), in place.
+  // `inverse` uses exp(2 pi i j k / n) and divides by n.
   void Run(bool inverse, Complex* x, Complex* scratch) const;
 
  private:

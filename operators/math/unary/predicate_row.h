@@ -5,27 +5,27 @@
 
 #include "sluice/platform/export.h"
 
-// The table of what can be said of one number: what one row says. The rows,
-// with their formulas, are in predicate_rows.inc.
+// The table of predicates of one number. This header declares the fields of a
+// row. The rows and their formulas are in predicate_rows.inc.
 namespace sluice::operators::math {
 
-// Of X; Out is bool, or for integers of the dtype of X. float16 and bfloat16
-// are looked at as floats.
+// The dtypes of X. Out is bool, or for integers X's dtype. float16 and bfloat16
+// are tested as float32.
 enum class PredicateDTypes : uint8_t { kFloats, kIntegers, kBool };
 
 struct PredicateInfo {
   const char* name;
   const char* doc;  // one sentence: "Out = ..."
   PredicateDTypes dtypes;
-  // Written independently of the formula, to test it with; of uint8 modulo 256.
+  // Written independently of the formula, to test it; modulo 256 for uint8.
   double (*reference)(double x);
-  // The op of ONNX that computes the same, and the expression in X that does
-  // in PyTorch; "" for none.
+  // The ONNX op that computes the same, and the PyTorch expression in X that
+  // does; "" for none.
   const char* onnx = "";
   const char* torch = "";
 };
 
-// What all rows say; it lives as long as the process. Thread-safe.
+// Returns the info of all rows, which is never freed. Thread-safe.
 SLUICE_API std::span<const PredicateInfo> Predicates();
 
 }  // namespace sluice::operators::math

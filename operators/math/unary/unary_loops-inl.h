@@ -1,4 +1,4 @@
-// The loops of unary rows, compiled once for every instruction set; included
+// The loops of unary rows. Compiled for every instruction set: include this
 // after hwy/highway.h, once for each.
 #if defined(SLUICE_UNARY_LOOPS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #if defined(HWY_TARGET_TOGGLE)
@@ -20,7 +20,7 @@ HWY_BEFORE_NAMESPACE();
 namespace sluice::operators::math {
 namespace HWY_NAMESPACE {
 
-// out[i] = step(a[i], b[i]).
+// Computes out[i] = step(a[i], b[i]).
 template <typename T, class Step>
 HWY_INLINE void ForEachPair(
     const Step& step, const T* a, const T* b, int64_t count, T* out) {

@@ -7,9 +7,9 @@
 
 #include "sluice/platform/export.h"
 
-// The table of unary ops, Out[i] = f(X[i]): what one row says, and where to
-// find the rows. The rows themselves, with their formulas, are in the *.inc
-// files of this folder; design/adding_an_op.md says how to add one.
+// The table of unary ops, Out[i] = f(X[i]). This header declares the fields of
+// a row and the table. The rows and their formulas are in the *.inc files of
+// this folder; docs/adding_an_op.md says how to add one.
 namespace sluice::operators::math {
 
 // The values of a row's attributes, in the row's order.
@@ -19,21 +19,21 @@ struct UnaryAttr {
   const char* name = nullptr;  // nullptr: the row has no such attribute
   const char* doc = nullptr;
   double default_value = 0;
-  const char* onnx = nullptr;  // its name in ONNX; nullptr: the same
-  bool is_bool = false;        // the user gives true or false
+  const char* onnx = nullptr;  // its name in ONNX; nullptr: the same name
+  bool is_bool = false;        // users pass true or false
 };
 
-// The dtypes of X and Out: the floats, or signed integers, too. float16 and
-// bfloat16 are computed in float and rounded once.
+// The dtypes of X and Out: floats, or floats and signed integers. float16 and
+// bfloat16 are computed in float32 and rounded once.
 enum class UnaryDTypes : uint8_t { kFloats, kSignedNumbers };
 
-// What the gradient op reads besides Out@GRAD.
+// The input of the gradient op besides Out@GRAD.
 enum class GradientReads : uint8_t { kX, kOut };
 
-// Where examples and tests take X from.
+// The range of X in examples and tests.
 enum class Domain : uint8_t {
   kAnywhere,
-  kNotZero,      // far from 0, compared with steps of derivatives
+  kNotZero,      // far from 0, in steps of numerical derivatives
   kNotHalf,      // far from 0, 1/2, 1 and so on
   kPositive,     // X >= 1/2
   kAboveOne,     // X >= 3/2
@@ -50,22 +50,22 @@ struct UnaryInfo {
   std::array<UnaryAttr, 2> attributes = {};
   Domain domain = Domain::kAnywhere;
   // The largest error of a float32 or float64 result, in units in the last
-  // place; 0: rounded exactly. Results smaller than `scale` have units of it.
+  // place (0: exactly rounded) of the result, or of `scale` if that is larger.
   double units = 4;
   double scale = 0;
-  // f(x) and its derivative in terms of what the gradient reads: written
-  // independently of the formulas, to test them with.
+  // f(x) and its derivative as a function of what the gradient reads. They are
+  // independent of the formulas and test them.
   double (*reference)(double x, const UnaryParams& params);
   double (*derivative)(double x_or_out, const UnaryParams& params);
-  // The op of ONNX that computes the same, and the expression in X and the
-  // attributes that does in PyTorch; "" for none.
+  // The ONNX op that computes the same, and the PyTorch expression in X and the
+  // attributes that does; "" for none.
   const char* onnx = "";
   const char* torch = "";
 };
 
-// The loops of a row for one dtype, on the calling thread, with the best
-// instruction set that the CPU has. `out` may be an input itself, but not
-// overlap it otherwise. Where an element stands does not change its bits.
+// The loops of a row for one dtype. They run on the calling thread, with the
+// best instruction set of the CPU. `out` may be an input but must not overlap
+// it otherwise. The bits of an element do not depend on its position.
 template <typename T>
 struct UnaryLoops {
   // out[i] = f(x[i]).
@@ -73,7 +73,7 @@ struct UnaryLoops {
                   int64_t count,
                   const UnaryParams& params,
                   T* out) = nullptr;
-  // x_grad[i] = out_grad[i] * f'(x[i]); `seen` is x or out, as gradient_reads
+  // x_grad[i] = out_grad[i] * f'(x[i]). `seen` is x or out, as gradient_reads
   // says.
   void (*gradient)(const T* seen,
                    const T* out_grad,
@@ -86,7 +86,7 @@ struct UnaryRow {
   UnaryInfo info;
   UnaryLoops<float> float32;
   UnaryLoops<double> float64;
-  // forward only; nullptr where the row has no integers.
+  // These have `forward` only; nullptr if the row has no integers.
   UnaryLoops<int8_t> int8;
   UnaryLoops<int32_t> int32;
   UnaryLoops<int64_t> int64;
@@ -116,9 +116,9 @@ inline const UnaryLoops<int64_t>& UnaryRow::Loops() const {
   return int64;
 }
 
-// All rows; they live as long as the process. Thread-safe.
+// Returns all rows, which are never freed. Thread-safe.
 SLUICE_API std::span<const UnaryRow> UnaryRows();
-// nullptr where there is none of that name.
+// Returns nullptr if there is no row of that name.
 SLUICE_API const UnaryRow* FindUnaryRow(std::string_view name);
 
 }  // namespace sluice::operators::math

@@ -4,7 +4,7 @@
 
 #include "sluice/operators/math/unary/unary_row.h"
 
-// What <table>_rows.cc makes of <table>_rows.inc, for UnaryRows() only.
+// Declares what <table>_rows.cc defines, for UnaryRows() only.
 namespace sluice::operators::math {
 
 void AddArithmeticRows(std::vector<UnaryRow>* rows);

@@ -17,7 +17,7 @@ using framework::OpKernelConstruction;
 using math::MatMulPlan;
 using Axis = MatMulPlan::Axis;
 
-// One of the matrices: [batch..., rows, columns] with a step for each.
+// Describes one of the matrices: [batch..., rows, columns] with strides.
 Desc Matrices(const MatMulPlan& plan,
               int64_t Axis::*step,
               int64_t rows,
@@ -28,7 +28,7 @@ Desc Matrices(const MatMulPlan& plan,
   Dims sizes, steps;
   for (int i = 0; i < plan.batch.rank; ++i) {
     const Axis& axis = plan.batch.axis[i];
-    // Where matrices are repeated oneDNN expects a size of 1.
+    // oneDNN expects a size of 1 where matrices are broadcast.
     const bool repeated = axis.*step == 0;
     sizes.push_back(repeated ? 1 : axis.size);
     steps.push_back(repeated ? 1 : axis.*step);
@@ -39,7 +39,7 @@ Desc Matrices(const MatMulPlan& plan,
   } else {
     steps.insert(steps.end(), {std::max(row_step, columns), 1});
   }
-  // A step that is not used must not confuse the order of the others.
+  // Unused strides must not affect the order that oneDNN derives.
   int64_t outer = sizes.end()[-1] * sizes.end()[-2];
   for (int i = plan.batch.rank - 1; i >= 0; --i) {
     if (sizes[i] == 1) steps[i] = outer;
@@ -48,7 +48,7 @@ Desc Matrices(const MatMulPlan& plan,
   return {sizes, ToDnnl(dtype), steps};
 }
 
-// One part of a product, as operators/contraction/matmul_kernel.h has it.
+// Computes a result as operators/contraction/matmul_kernel.h does.
 template <typename Op, typename Part, typename T>
 class MatmulSequence final : public SequenceKernel {
  public:
@@ -77,7 +77,7 @@ class MatmulSequence final : public SequenceKernel {
     compile_for.post_ops.activation = activation;
     const int first = plan.swapped ? Part::kSecond : Part::kFirst;
     const int second = plan.swapped ? Part::kFirst : Part::kSecond;
-    // What is packed once may lie as oneDNN likes it.
+    // Constants are packed once, in the layout that oneDNN prefers.
     const Desc wanted = builder.IsConstant(second)
                             ? Desc(b.get_dims(), ToDnnl(kType), Tag::any)
                             : b;
@@ -101,7 +101,7 @@ class MatmulSequence final : public SequenceKernel {
     builder.Chain<T>(output, activation == Activation::kNone ? 0 : 1);
   }
 
-  // One number a column, which oneDNN adds before it scales.
+  // Describes a bias of one number a column. oneDNN adds it before it scales.
   Desc Bias(const MatMulPlan& plan,
             const framework::KernelQuery& query,
             platform::DType dtype) const {
@@ -122,9 +122,9 @@ class MatmulSequence final : public SequenceKernel {
   Op op_;
 };
 
-// Elements of the second matrix are moved to be transposed, and where its rows
-// share few sets of the first cache; a transposed first matrix is copied. A
-// parameter is packed once.
+// The second matrix is copied if it is transposed or if its rows map to few
+// sets of the first-level cache. A transposed first matrix is copied. A
+// constant is packed once.
 template <typename Op, typename Part>
 framework::KernelWork Work(const framework::KernelQuery& query) {
   const MatMulPlan plan = MatmulPlanOf<Op, Part>(query);
@@ -139,10 +139,10 @@ framework::KernelWork Work(const framework::KernelQuery& query) {
   const bool aliased =
       math::AliasedMoves(plan.ldb * static_cast<int64_t>(element)) > 0;
   work.efficiency = 0.96;
-  // Too few sums to hide the latency of each.
+  // With few sums, the latency of each is not hidden.
   const int64_t sums = plan.m * std::min<int64_t>((plan.n + 15) / 16, 4);
   work.efficiency *= std::min(static_cast<double>(sums) / 6, 1.0);
-  // From end to end, instead of row by row.
+  // A packed matrix is read sequentially instead of row by row.
   if (constant) work.bytes *= 0.85;
   work.library_calls = 1;
   work.extra_bytes = OperandBytes(query);

@@ -7,7 +7,7 @@ namespace {
 using framework::OpKernelConstruction;
 using Value = SequenceBuilder::Value;
 
-// The forward primitive that the backward ones of the same sizes ask for.
+// oneDNN requires the forward primitive to make the backward ones.
 template <typename T>
 auto ForwardHint(const ConvSizes& sizes, ConvLayout layout) {
   return [&sizes, layout] {

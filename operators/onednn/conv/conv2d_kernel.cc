@@ -62,7 +62,7 @@ class Conv2dSequence final : public SequenceKernel {
     builder.Chain<T>(output, activation == Activation::kNone ? 0 : 1);
   }
 
-  // The sigmoid that oneDNN applies after its GEMM turns NaN into 0.
+  // The sigmoid that oneDNN applies after its GEMM converts NaN to 0.
   static void CheckKeepsNaN(Activation activation, const Compiled& conv) {
     if (activation != Activation::kSigmoid) return;
     SLUICE_ENFORCE(conv.implementation.find("gemm") == std::string::npos,

@@ -6,20 +6,20 @@
 
 namespace sluice::operators::onednn {
 
-// How a convolution's images lie while it computes. Each is a variant of its
-// own, as which one is the fastest depends on the sizes and the direction.
+// The layout of a convolution's images during its computation. Each is a
+// variant: the sizes and the direction decide which one is fastest.
 enum class ConvLayout : uint8_t { kAsGiven, kChannelsLast, kBlocked };
 struct AsGiven {  // variant "direct"
   static constexpr auto kLayout = ConvLayout::kAsGiven;
 };
-struct ChannelsLast {  // variant "channels_last": NCHW goes to NHWC and back
+struct ChannelsLast {  // variant "channels_last": NCHW to NHWC and back
   static constexpr auto kLayout = ConvLayout::kChannelsLast;
 };
-struct Blocked {  // variant "blocked": as oneDNN likes it best
+struct Blocked {  // variant "blocked": the layout that oneDNN prefers
   static constexpr auto kLayout = ConvLayout::kBlocked;
 };
 
-// A convolution in oneDNN's words.
+// The sizes of a convolution in oneDNN's terms.
 struct ConvSizes {
   explicit ConvSizes(const framework::KernelQuery& query)
       : geometry(Conv2dGeometryOf(query)) {}
@@ -34,16 +34,16 @@ struct ConvSizes {
   }
   Dims filter() const;
   Dims strides() const { return {geometry.stride_h, geometry.stride_w}; }
-  // oneDNN counts the pixels that are left out.
+  // oneDNN counts the pixels between two that are used.
   Dims dilations() const {
     return {geometry.dilation_h - 1, geometry.dilation_w - 1};
   }
   Dims padding_begin() const { return {geometry.pad_top, geometry.pad_left}; }
   Dims padding_end() const { return {geometry.pad_bottom, geometry.pad_right}; }
 
-  // oneDNN takes the input channels of bfloat16 in pairs. An odd last one is
-  // multiplied by 0 with the channel or pixel that follows, so that a NaN gets
-  // to windows that do not have it. Its GEMM, which it has for NCHW, does not.
+  // oneDNN processes the input channels of bfloat16 in pairs. It multiplies an
+  // odd last channel's neighbour by 0, so that a NaN there affects windows that
+  // do not contain it. Its GEMM, which it uses for NCHW, does not.
   bool MixesWindows(platform::DType dtype) const {
     const bool depthwise =
         geometry.group_in_c() == 1 && geometry.group_out_c() == 1;
@@ -52,12 +52,12 @@ struct ConvSizes {
            !(geometry.groups > 1 && depthwise);
   }
 
-  // The tensors as the op has them.
+  // The op's tensors.
   Desc GivenImage(const Dims& nchw, platform::DType dtype) const {
     return Image(nchw, dtype, geometry.nhwc);
   }
   Desc GivenFilter(platform::DType dtype) const;
-  // What the primitive is asked for.
+  // The tensors that the primitive is requested with.
   Desc WantedImage(const Dims& nchw,
                    platform::DType dtype,
                    ConvLayout layout) const;
@@ -66,8 +66,8 @@ struct ConvSizes {
   }
 };
 
-// A variant for the convolution ops in this layout: what it takes, and its
-// estimate (conv2d_work.h).
+// Returns the traits of this layout's variant of the convolution ops: its
+// conditions and its cost (conv2d_work.h).
 framework::KernelTraits ConvTraits(ConvLayout layout);
 
 }  // namespace sluice::operators::onednn

@@ -28,7 +28,7 @@ Conv2dDirection DirectionOf(const KernelQuery& query) {
                                                  : Conv2dDirection::kForward;
 }
 
-// One convolution, with what its estimate is made of.
+// One convolution, and the quantities that its cost is computed from.
 struct Conv {
   Conv(const KernelQuery& query, ConvLayout wanted)
       : g(Conv2dGeometryOf(query)),
@@ -48,30 +48,30 @@ struct Conv {
                         query.input_constant[1] != 0),
         bias_grad(!query.op.Output("Bias@GRAD").empty()) {}
 
-  // How many times as much vectors of these channels compute.
+  // The ratios of padded to used channels in vectors.
   double FilledOut() const { return Filled(g.group_out_c()); }
   double FilledIn() const { return Filled(g.group_in_c()); }
   double Filled(int64_t channels) const {
     return Padded(channels, lanes) / Real(channels);
   }
-  // How many vectors hold these channels.
+  // Returns the number of vectors for these channels.
   double Vectors(int64_t channels) const {
     return Padded(channels, lanes) / Real(lanes);
   }
-  // Elements of all patches, which im2col lays out.
+  // Returns the number of elements of all patches, which im2col writes.
   double patches() const {
     return g.pointwise() ? 0 : windows * Real(g.in_c) * taps;
   }
-  // Moves of the filter to or from a blocked layout. That of one tap is a
-  // matrix that is transposed, with a filter as its row.
+  // Returns the moves of the filter to or from a blocked layout. A filter of
+  // one tap is a matrix that is transposed; each of its rows is a filter.
   double FilterMoves(double each) const {
     const double aliased =
         taps == 1 ? math::AliasedMoves(g.patch() * element_bytes()) : 0;
     return (each + aliased) * filter;
   }
 
-  // Moves of images to channels last, where caches hold too few of their
-  // channels at a time.
+  // Returns the moves of images to channels last for channels that a cache
+  // cannot hold.
   double InColumns() const {
     return in * math::ColumnMoves(g.in_pixels() * element_bytes(), g.in_c);
   }
@@ -89,8 +89,8 @@ struct Conv {
   bool depthwise, constant_filter, bias_grad;
 };
 
-// Channels first as given is im2col and a product, image by image and group by
-// group.
+// Channels first in the given layout use im2col and a product for each image
+// and group.
 void AddProducts(const Conv& conv, KernelWork* work) {
   const double products = Real(conv.g.n * conv.g.groups);
   work->flops = conv.flops;
@@ -129,9 +129,9 @@ void AddForward(const Conv& conv, KernelWork* work) {
   work->efficiency = 0.97;
 }
 
-// With the channels last it is a forward convolution of the gradient, whose
-// vectors hold input channels; sums over fewer than 4 channels are padded.
-// Blocked layouts pad both.
+// With channels last, it is a forward convolution of the gradient, and vectors
+// hold input channels; sums over fewer than 4 channels are padded. Blocked
+// layouts pad both kinds of channels.
 void AddGradInput(const Conv& conv, bool channels_last, KernelWork* work) {
   work->library_calls = 3;
   if (conv.depthwise) {
@@ -161,8 +161,8 @@ void AddGradFilter(const Conv& conv, bool channels_last, KernelWork* work) {
     work->flops = conv.flops * conv.Filled(conv.g.in_c);
     work->efficiency = 0.59;
     work->moves = conv.filter;
-    // Few blocks of which some are not full: threads together take longer to
-    // copy them than one.
+    // With few blocks, some of them partial, threads together take longer to
+    // copy them than a single thread.
     constexpr double kFewBlocks = 32;
     if (!channels_last && conv.Filled(conv.g.in_c) > 1 &&
         Real(conv.g.n) * conv.Vectors(conv.g.in_c) < kFewBlocks) {
@@ -171,7 +171,7 @@ void AddGradFilter(const Conv& conv, bool channels_last, KernelWork* work) {
     return;
   }
   if (conv.g.groups > 1) {
-    // Dense code, a vector for each group, also for larger depthwise filters.
+    // Larger depthwise filters also use dense code, a vector per group.
     work->flops = conv.flops * conv.FilledOut();
     work->efficiency = 0.71;
     work->moves = 2.5 * conv.filter;
@@ -182,7 +182,7 @@ void AddGradFilter(const Conv& conv, bool channels_last, KernelWork* work) {
   work->moves = conv.FilterMoves(1.25);
   if (channels_last && conv.bias_grad) work->moves += 0.4 * conv.out;
   if (!channels_last) {
-    // AVX2 code pads both kinds of channels, whatever their number.
+    // AVX2 code pads both kinds of channels, regardless of their number.
     if (!WideVectors()) {
       work->flops *= conv.FilledIn();
     } else if (conv.g.in_c > 4) {
@@ -190,17 +190,17 @@ void AddGradFilter(const Conv& conv, bool channels_last, KernelWork* work) {
     }
     return;
   }
-  // It transposes the input's channels, a row of windows after another; with
-  // AVX2 it has vectors for blocked layouts only.
+  // It transposes the input's channels for each row of windows. With AVX2 only
+  // blocked layouts are vectorized.
   if (!WideVectors()) work->efficiency /= 2;
   work->moves += conv.windows * Real(conv.g.kernel_h);
   if (conv.g.nhwc) work->extra_bytes += 3 * (conv.in + conv.out);
-  // Threads share images and blocks of channels, no rows.
+  // Threads share images and blocks of channels, but not rows.
   work->max_threads =
       Real(conv.g.n) * conv.Vectors(conv.g.in_c) * conv.Vectors(conv.g.out_c);
 }
 
-// Images that are copied to another layout and back.
+// Adds the copies of images to another layout and back.
 void AddCopies(const Conv& conv, bool channels_last, KernelWork* work) {
   double in = conv.in, out = conv.out;
   if (!channels_last && conv.direction == Conv2dDirection::kGradFilter &&
@@ -231,7 +231,7 @@ void AddCopies(const Conv& conv, bool channels_last, KernelWork* work) {
   if (conv.layout != ConvLayout::kBlocked) return;
   switch (conv.direction) {
     case Conv2dDirection::kForward:
-      // oneDNN's own choice is channels last, but for the output of images.
+      // oneDNN uses channels last, but not for the output if in_c <= 4.
       if (conv.g.groups > 1 || conv.g.in_c > 4) return;
       work->extra_bytes += 3 * conv.element * out;
       break;
@@ -256,8 +256,8 @@ KernelWork ConvWork(const KernelQuery& query, ConvLayout layout) {
                                  static_cast<size_t>(conv.element));
   work.extra_bytes = OperandBytes(query);
   const bool channels_last = layout != ConvLayout::kBlocked;
-  // Of groups the gradient of the filter has blocked code only where they are
-  // single channels.
+  // For groups, the gradient of the filter has blocked code only for depthwise
+  // convolutions.
   const bool no_blocks = !channels_last && conv.g.groups > 1 &&
                          conv.direction == Conv2dDirection::kGradFilter &&
                          !HasDepthwiseGradFilter(conv);

@@ -5,9 +5,9 @@
 
 namespace sluice::operators::onednn {
 
-// The estimate for conv2d, fused_conv2d and their gradients in this layout:
-// which of oneDNN's implementations it has for the sizes, what their vectors
-// leave empty, and the copies to and from the layout.
+// Returns the cost of conv2d, fused_conv2d or a gradient of them in this
+// layout. It depends on oneDNN's implementation for the sizes, the unused
+// elements of its vectors, and the copies to and from the layout.
 framework::KernelWork ConvWork(const framework::KernelQuery& query,
                                ConvLayout layout);
 

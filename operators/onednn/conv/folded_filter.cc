@@ -10,10 +10,10 @@ using framework::Tensor;
 
 namespace {
 
-// Of Filter, Scale and Variance.
+// Packs Filter, Scale and Variance.
 class FilterPacking final : public Packing {
  public:
-  // The address names the reorder for as long as this lives.
+  // The reorder's address identifies it while this object exists.
   FilterPacking(double epsilon, CompiledPtr reorder)
       : Packing(platform::Format("folded filter {} {}",
                                  epsilon,

@@ -2,13 +2,13 @@
 
 #include "sluice/operators/onednn/sequence.h"
 
-// Filter and bias of a fused_conv2d with a batch norm in it
-// (fusion/folded_norm.h), as oneDNN wants them.
+// Filter and bias of a fused_conv2d with a batch norm (fusion/folded_norm.h),
+// in oneDNN's layout.
 namespace sluice::operators::onednn {
 
-// The folded filter, whose dimensions are those of `given`, in the layout and
-// dtype of `wanted`. It and the folded bias, float32 [out channels], are made
-// again when one of the parameters that they are made of has changed.
+// FoldedFilter has the dimensions of `given`, and the layout and dtype of
+// `wanted`. It and the folded bias, float32 [out channels], are recomputed when
+// one of their parameters has changed.
 SequenceBuilder::Value FoldedFilter(SequenceBuilder& builder,
                                     const Desc& given,
                                     const Desc& wanted);

@@ -8,7 +8,7 @@ using framework::KernelTraits;
 using framework::OpKernelConstruction;
 using Ints = std::vector<int64_t>;
 
-// Both sides as tensors with the dims of Out, the input with X's strides.
+// Describes both tensors with the dims of Out, the input with X's strides.
 template <typename T>
 class TransposeKernel final : public SequenceKernel {
  public:
@@ -34,8 +34,8 @@ class TransposeKernel final : public SequenceKernel {
   Ints axes_;
 };
 
-// It transposes small squares in vectors; runs that stay together are copied
-// with a little more than memcpy.
+// oneDNN transposes small squares in vectors. It copies contiguous runs with a
+// little more than memcpy.
 framework::KernelWork Work(const framework::KernelQuery& query) {
   const auto& axes = query.Attr<Ints>("axis");
   const auto elements = static_cast<double>(query.inputs[0].numel());
@@ -49,8 +49,8 @@ framework::KernelWork Work(const framework::KernelQuery& query) {
 
 }  // namespace
 
-// A reorder of integers goes through float, which has no room for those of 32
-// bits, and one of bfloat16 makes signalling NaNs quiet.
+// oneDNN reorders integers as float, which cannot represent all int32, and
+// makes signalling NaNs of bfloat16 quiet.
 REGISTER_OP_KERNEL(transpose,
                    ONEDNN,
                    CPUPlace,

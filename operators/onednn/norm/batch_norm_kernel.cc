@@ -11,7 +11,7 @@ using framework::KernelTraits;
 using framework::OpKernelConstruction;
 using Value = SequenceBuilder::Value;
 
-// to = alpha * from + beta, or alpha * from ^ beta.
+// Computes to = alpha * from + beta, or alpha * from ^ beta.
 void Apply(SequenceBuilder& builder,
            dnnl::algorithm algorithm,
            const Desc& desc,
@@ -25,8 +25,8 @@ void Apply(SequenceBuilder& builder,
   builder.Add("eltwise", eltwise, {{DNNL_ARG_SRC, from}, {DNNL_ARG_DST, to}});
 }
 
-// Normalizes by constant statistics. Those of the batch oneDNN adds up in
-// float: of 65,536 numbers around 1e4 it loses all digits but three.
+// Normalizes by constant statistics only. oneDNN sums batch statistics in
+// float: of 65,536 numbers around 1e4 three digits remain.
 template <typename T>
 class BatchNormSequence final : public SequenceKernel {
  public:
@@ -63,7 +63,7 @@ class BatchNormSequence final : public SequenceKernel {
     const Value inverse = builder.Output("SavedVariance", vector);
     Apply(builder, dnnl::algorithm::eltwise_linear, vector, variance, inverse,
           1, epsilon);
-    // In two steps: to oneDNN (-infinity) ^ (-1 / 2) is 0.
+    // There are two steps because oneDNN's (-infinity) ^ (-1 / 2) is 0.
     Apply(builder, dnnl::algorithm::eltwise_sqrt, vector, inverse, inverse, 0,
           0);
     Apply(builder, dnnl::algorithm::eltwise_pow, vector, inverse, inverse, 1,
@@ -83,8 +83,8 @@ std::string TakesConstants(const KernelQuery& query) {
   return FitsOneDnn(query);
 }
 
-// oneDNN has vectors of channels, where these are the last and fill them, and
-// plain loops otherwise. The saved statistics take primitives of their own.
+// oneDNN uses vectors of channels if channels are last and fill the vectors,
+// otherwise plain loops. The saved statistics need their own primitives.
 framework::KernelWork NormWork(const KernelQuery& query) {
   const framework::DDim& x = query.inputs[0];
   const bool last = query.Attr<std::string>("data_format") == "NHWC";

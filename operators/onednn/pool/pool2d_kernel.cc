@@ -16,7 +16,7 @@ using framework::KernelTraits;
 using framework::OpKernelConstruction;
 using math::Pool2dGeometry;
 
-// An average pooling as oneDNN describes it.
+// An average pooling in oneDNN's terms.
 struct PoolSizes {
   PoolSizes(const Pool2dGeometry& geometry, platform::DType dtype)
       : x(Image({geometry.n, geometry.c, geometry.in_h, geometry.in_w},
@@ -29,7 +29,7 @@ struct PoolSizes {
         kernel{geometry.kernel_h, geometry.kernel_w},
         dilations{0, 0},
         padding_begin{geometry.pad_top, geometry.pad_left},
-        // Pixels in no window are told by the sizes alone.
+        // oneDNN derives pixels in no window from the sizes alone.
         padding_end{std::max<int64_t>(geometry.pad_bottom, 0),
                     std::max<int64_t>(geometry.pad_right, 0)},
         algorithm(geometry.exclusive
@@ -76,7 +76,7 @@ class PoolSequence final : public SequenceKernel {
                  {DNNL_ARG_DST, builder.Output("Out", sizes.out)}});
   }
 
-  // Sums that overflow may belong to averages that do not.
+  // A sum may overflow although its average does not.
   void Correct(framework::OpKernelContext& context) const override {
     T* const out = context.AllocateOutput(0, dims_).template data<T>();
     const bool finite = std::all_of(out, out + dims_.numel(),
@@ -116,9 +116,9 @@ Pool2dGeometry GeometryOf(const KernelQuery& query) {
                           forward ? query.outputs[0] : query.inputs.back());
 }
 
-// Vectors hold channels; those of NCHW are transposed on the way, which costs
-// whole vectors. Without AVX-512 oneDNN has no code with vectors for NCHW: each
-// pixel of a window takes a few steps.
+// Vectors hold channels. Those of NCHW are transposed, which costs whole
+// vectors. Without AVX-512, oneDNN has no vector code for NCHW: each pixel of a
+// window takes a few steps.
 framework::KernelWork PoolWork(const KernelQuery& query) {
   const Pool2dGeometry g = GeometryOf(query);
   const auto real = [](int64_t value) { return static_cast<double>(value); };
@@ -134,7 +134,7 @@ framework::KernelWork PoolWork(const KernelQuery& query) {
                             : real(g.n) * channels / (WideVectors() ? 16 : 8);
   work.bytes = static_cast<double>(platform::SizeOf(query.input_dtypes[0])) *
                real(g.c) * (windows + pixels) * 1.5;
-  // Gradients are added to memory: what a mask stored last cannot be loaded
+  // Gradients are added in memory: values stored with a mask cannot be loaded
   // again at once.
   const bool masked = query.op.type != "pool2d" && channels > real(g.c);
   if (g.nhwc && masked) work.moves = 5.5 * windows * taps;
@@ -146,7 +146,7 @@ framework::KernelWork PoolWork(const KernelQuery& query) {
   return work;
 }
 
-// oneDNN adds up whole windows in float.
+// oneDNN sums whole windows in float.
 constexpr int64_t kMostPixels = 64;
 
 std::string TakesAverage(const KernelQuery& query) {

@@ -6,7 +6,7 @@
 
 #include "sluice/platform/cuda/cuda_check.h"
 
-// Eigen's own ends the process.
+// Eigen's own gpu_assert ends the process.
 #ifdef __CUDA_ARCH__
 #define gpu_assert(condition)
 #else

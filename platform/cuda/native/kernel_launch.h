@@ -5,9 +5,9 @@
 
 #include <cuda_runtime.h>
 
-// How kernels are launched and share memory, on a GPU. The build puts either
-// this folder on the include path or that of the emulation, which defines the
-// same names.
+// Launches kernels and declares their shared memory, on a GPU. The build puts
+// either this folder or that of the emulation, which defines the same names, on
+// the include path.
 
 namespace sluice::platform {
 
@@ -21,14 +21,14 @@ cudaError_t EnqueueKernel(const char* /*name*/,
                           size_t shared_bytes,
                           cudaStream_t stream,
                           std::type_identity_t<Params>... arguments) {
-  // What <<<>>> stands for; this compiles without nvcc, too.
+  // This is what <<<>>> compiles to; unlike it, it compiles without nvcc.
   void* addresses[] = {&arguments..., nullptr};
   return cudaLaunchKernel(reinterpret_cast<const void*>(kernel), grid, block,
                           addresses, shared_bytes, stream);
 }
 
-// Success where the calling thread's device can run `kernel`: this binary has
-// code for its architecture.
+// Succeeds if the calling thread's device can run `kernel`, i.e. if this binary
+// has code for its architecture.
 inline cudaError_t FindCode(const void* kernel) {
   cudaFuncAttributes unused;
   return cudaFuncGetAttributes(&unused, kernel);
@@ -43,7 +43,7 @@ inline void SetUsableBytes(void* /*pointer*/, size_t /*bytes*/) {}
 #define SLUICE_SHARED_ARRAY(Type, name, dims) __shared__ Type name dims
 
 // SLUICE_DYNAMIC_SHARED(float, buffer): a pointer to the `shared_bytes` of the
-// launch. One symbol for all types, or templates would declare it twice.
+// launch. All types share one symbol, or templates would declare it twice.
 #define SLUICE_DYNAMIC_SHARED(Type, name)                                \
   extern __shared__ __align__(16) unsigned char sluice_dynamic_shared[]; \
   Type* const name = reinterpret_cast<Type*>(sluice_dynamic_shared)

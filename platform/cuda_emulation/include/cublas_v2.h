@@ -96,7 +96,7 @@ cublasDgemmStridedBatched(cublasHandle_t handle,
 
 }  // extern "C"
 
-// As in cuBLAS's own header.
+// cuBLAS's own header has the same macros.
 #define cublasCreate cublasCreate_v2
 #define cublasDestroy cublasDestroy_v2
 #define cublasSetStream cublasSetStream_v2

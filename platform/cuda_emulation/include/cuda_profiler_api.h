@@ -2,7 +2,7 @@
 
 #include <cuda_runtime.h>
 
-// What a profiler is to look at. The emulation has none.
+// Starts and stops profiling in CUDA. The emulation has no profiler.
 inline cudaError_t cudaProfilerStart() {
   return cudaSuccess;
 }

@@ -10,10 +10,10 @@
 // with the same names and values, running on the CPU. Put its folder first on
 // the include path and compile .cu files as C++.
 //
-// Work runs when somebody waits for it, device memory faults when the host
-// touches it, and what a kernel does wrong comes back as an error that stays
-// until ClearFault (control.h). Every function may be called from any thread;
-// one piece of work runs at a time.
+// Work runs when a call waits for it, and device memory faults when the host
+// touches it. A mistake of a kernel is returned as an error that stays until
+// ClearFault (control.h). Every function may be called from any thread; one
+// piece of work runs at a time.
 
 enum cudaError {
   cudaSuccess = 0,
@@ -55,7 +55,7 @@ enum cudaMemcpyKind {
 
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
 
-// Macros in CUDA, too.
+// In CUDA these are macros, too.
 #define cudaStreamDefault 0x00U
 #define cudaStreamNonBlocking 0x01U
 #define cudaEventDefault 0x00U
@@ -95,11 +95,11 @@ SLUICE_API cudaError_t cudaMemGetInfo(size_t* free, size_t* total);
 SLUICE_API cudaError_t cudaDriverGetVersion(int* version);
 SLUICE_API cudaError_t cudaRuntimeGetVersion(int* version);
 
-// Errors: of this thread, and forgotten once read, but for those that stay.
+// Errors belong to a thread and are cleared when read, except for faults.
 SLUICE_API cudaError_t cudaGetLastError();
 SLUICE_API cudaError_t cudaPeekAtLastError();
 SLUICE_API const char* cudaGetErrorName(cudaError_t error);
-// What happened in detail where the emulation knows it, else CUDA's words.
+// Returns details where the emulation knows them, else CUDA's text.
 SLUICE_API const char* cudaGetErrorString(cudaError_t error);
 
 // Memory.
@@ -142,7 +142,7 @@ SLUICE_API cudaError_t cudaEventRecord(cudaEvent_t event,
                                        cudaStream_t stream = nullptr);
 SLUICE_API cudaError_t cudaEventSynchronize(cudaEvent_t event);
 SLUICE_API cudaError_t cudaEventQuery(cudaEvent_t event);
-// Between the moments at which the emulation came to the two events.
+// The time between the moments at which the emulation reached the events.
 SLUICE_API cudaError_t cudaEventElapsedTime(float* milliseconds,
                                             cudaEvent_t begin,
                                             cudaEvent_t end);

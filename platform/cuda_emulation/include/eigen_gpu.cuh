@@ -10,7 +10,7 @@
 
 #include "sluice/platform/cuda/cuda_check.h"
 
-// Eigen's own ends the process.
+// Eigen's own gpu_assert ends the process.
 #define gpu_assert(condition)   \
   (static_cast<bool>(condition) \
        ? static_cast<void>(0)   \
@@ -34,8 +34,8 @@ void EigenKernel(Evaluator evaluator, Index size) {
 
 namespace Eigen {
 
-// Without Eigen's kernels for these the host would compute, with memory that it
-// cannot read: so they are left incomplete.
+// These stay incomplete: without Eigen's kernels the host would evaluate them,
+// and it cannot read device memory.
 template <typename Indices, typename Left, typename Right, typename Output>
 struct TensorEvaluator<const TensorContractionOp<Indices, Left, Right, Output>,
                        GpuDevice>;
@@ -48,7 +48,7 @@ struct ScanLauncher<Self, Reducer, GpuDevice, Vectorize>;
 
 namespace Eigen::internal {
 
-// Eigen defines it for nvcc only.
+// Eigen defines this for nvcc only.
 template <typename Expression, bool Vectorizable, TiledEvaluation Tiling>
 void TensorExecutor<Expression, GpuDevice, Vectorizable, Tiling>::run(
     const Expression& expression, const GpuDevice& device) {

@@ -4,9 +4,9 @@
 
 #include "sluice/platform/cuda_emulation/control.h"
 
-// How kernels are launched and share memory, on the emulation. The build puts
-// either this folder on the include path or that of CUDA's own version, which
-// defines the same names.
+// Launches kernels and declares their shared memory, on the emulation. The
+// build puts either this folder or that of CUDA's version, which defines the
+// same names, on the include path.
 
 namespace sluice::platform {
 
@@ -26,7 +26,7 @@ cudaError_t EnqueueKernel(const char* name,
       stream);
 }
 
-// The host's code runs on every architecture.
+// Always succeeds: host code runs on every architecture.
 inline cudaError_t FindCode(const void* /*kernel*/) {
   return cudaSuccess;
 }

@@ -8,12 +8,12 @@
 
 // A stand-in for NCCL: the calls that Sluice makes, with NCCL's names and
 // values. The ranks of a communicator are processes of one machine, each with
-// an emulated device of its own, that exchange data through shared memory.
+// its own emulated device. They exchange data through shared memory.
 //
-// A call checks its arguments and enqueues; data moves when the stream runs it,
-// and that waits for the other ranks. As in NCCL the calls for one communicator
-// run in the order in which they were made, whatever their streams, and ncclMax
-// leaves out a NaN where there is another number.
+// A call checks its arguments and enqueues. Data moves when the stream runs the
+// call, which waits for the other ranks. As in NCCL, the calls of one
+// communicator run in the order of the calls, whatever their streams, and
+// ncclMax ignores a NaN if there is another number.
 
 enum ncclResult_t {
   ncclSuccess = 0,
@@ -51,7 +51,7 @@ extern "C" {
 
 SLUICE_API ncclResult_t ncclGetVersion(int* version);
 SLUICE_API const char* ncclGetErrorString(ncclResult_t result);
-// What the last call of this thread that failed had to say.
+// Returns the message of this thread's last failed call.
 SLUICE_API const char* ncclGetLastError(ncclComm_t communicator);
 
 SLUICE_API ncclResult_t ncclGetUniqueId(ncclUniqueId* id);
@@ -61,8 +61,8 @@ SLUICE_API ncclResult_t ncclCommInitRank(ncclComm_t* communicator,
                                          ncclUniqueId id,
                                          int rank);
 SLUICE_API ncclResult_t ncclCommDestroy(ncclComm_t communicator);
-// Ends what was enqueued, also while it runs in another thread; another rank
-// that takes part in it has a fault.
+// Ends enqueued calls, also one that runs in another thread; other ranks that
+// take part in it get a fault.
 SLUICE_API ncclResult_t ncclCommAbort(ncclComm_t communicator);
 
 SLUICE_API ncclResult_t ncclGroupStart();
@@ -82,7 +82,7 @@ SLUICE_API ncclResult_t ncclBroadcast(const void* from,
                                       int root,
                                       ncclComm_t communicator,
                                       cudaStream_t stream);
-// `count` of one rank's part.
+// `count` is the number of elements of one rank.
 SLUICE_API ncclResult_t ncclAllGather(const void* from,
                                       void* to,
                                       size_t count,

@@ -16,8 +16,7 @@ Start the script with ``mpirun -n 4 python train.py``::
         }
         exe.run(feed=feed, fetch_list=[optimizer.loss])
 
-Without mpirun there is one rank, and the script runs as it would without
-this module.
+Without mpirun there is one rank, and this module changes nothing.
 """
 
 from __future__ import annotations

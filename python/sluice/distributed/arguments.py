@@ -1,4 +1,4 @@
-"""Checks of what users pass to functions that all ranks call together."""
+"""Checks of arguments of functions that all ranks call together."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..framework import Program
 
 
 def check_path(what: str, path: Any) -> None:
-    """Raise InvalidArgumentError for what is no path, naming ``what``."""
+    """Raise InvalidArgumentError, naming ``what``, unless it is a path."""
     good = isinstance(path, (str, os.PathLike)) and path != ""
     if not good or "\0" in os.fsdecode(path):
         raise InvalidArgumentError(
@@ -23,7 +23,7 @@ def check_path(what: str, path: Any) -> None:
 
 
 def check_program(what: str, program: Any) -> None:
-    """Raise InvalidArgumentError for what is no program."""
+    """Raise InvalidArgumentError unless it is a program."""
     if not isinstance(program, Program):
         raise InvalidArgumentError(
             f"{what}: program is {_core._shown(program)}; expected a "
@@ -33,7 +33,7 @@ def check_program(what: str, program: Any) -> None:
 
 
 def check_scope(what: str, scope: Any) -> None:
-    """Raise InvalidArgumentError for what is no scope."""
+    """Raise InvalidArgumentError unless it is a scope."""
     if not isinstance(scope, _core.Scope):
         raise InvalidArgumentError(
             f"{what}: scope is {_core._shown(scope)}; expected a sluice.Scope",
@@ -42,7 +42,7 @@ def check_scope(what: str, scope: Any) -> None:
 
 
 def integer(value: Any) -> int | None:
-    """An integer from 0 to 2**63 - 1; None for all else, also for a bool."""
+    """An integer from 0 to 2**63 - 1; None for anything else, even a bool."""
     try:
         number = -1 if isinstance(value, bool) else operator.index(value)
     except TypeError:

@@ -23,14 +23,14 @@ __all__ = [
     "save_checkpoint",
 ]
 
-# Variables beside the persistables, int64 [1]: a safetensors file has no better
-# place for what is not a tensor.
+# Variables added to the persistables, int64 [1], because a safetensors file
+# stores only tensors well.
 _STEP = "checkpoint.step"
 _RANKS = "checkpoint.ranks"
 
 
 class Checkpoint(NamedTuple):
-    """Where the training was that a checkpoint is of."""
+    """The state of training that a checkpoint stores."""
 
     step: int
     """As it was passed to :func:`save_checkpoint`."""
@@ -44,34 +44,34 @@ def save_checkpoint(
     scope: _core.Scope | None = None,
     step: int = 0,
 ) -> None:
-    """Write all that training needs to go on. All ranks call it together.
+    """Write all that training needs to continue. All ranks call it together.
 
     Rank 0 writes its persistables, the step, ``scope.step`` (on which random
     numbers depend) and the number of ranks, as one safetensors file; the others
-    wait for it. A reader finds the old file or the whole new one, also where
-    rank 0 is killed meanwhile. What ranks have each for itself (batch_norm's
-    moving averages) is rank 0's. Where what must be the same on all of them is
-    not (:func:`check_parameters`), rank 0 warns, and saves its own. Where
-    SLUICE_STALL_ABORT is 1, rank 0 has SLUICE_STALL_SECONDS for writing.
+    wait for it. A reader finds the old file or the complete new one, even if
+    rank 0 is killed meanwhile. Values that each rank has for itself
+    (batch_norm's moving averages) are rank 0's. If values that must be equal on
+    all ranks differ (:func:`check_parameters`), rank 0 warns and saves its own.
+    If SLUICE_STALL_ABORT is 1, rank 0 has SLUICE_STALL_SECONDS for writing.
 
-    :func:`sluice.io.load_params` reads the file, too, with ``partial=True``.
+    :func:`sluice.io.load_params` also reads it, with ``partial=True``.
 
     Args:
         path: the file, which rank 0 can write; other ranks may be elsewhere.
         program: the default main program if None.
         scope: where the values are; the global scope if None.
-        step: how far the training is, from 0; the same on all ranks.
+        step: the training step, from 0; the same on all ranks.
 
     Raises:
         InvalidArgumentError: ``step`` is not an integer from 0 on, or not the
-            same on all ranks; another argument is of another class.
-        FailedPreconditionError: a variable has no value yet; a rank does
-            something else than saving.
+            same on all ranks; another argument has a wrong class.
+        FailedPreconditionError: a variable has no value yet; a rank calls
+            another function.
         NotFoundError: rank 0 cannot create the file.
         ResourceExhaustedError: it cannot write it; the disk may be full. The
-            old file is still there, and the training can go on.
+            old file remains, and training can continue.
 
-        Each is raised on all ranks, and names the ranks that it comes from.
+        Each is raised on all ranks and names the failing ranks.
     """
     program = framework.default_main_program() if program is None else program
     scope = executor.global_scope() if scope is None else scope
@@ -116,12 +116,12 @@ def load_checkpoint(
     program: Program | None = None,
     scope: _core.Scope | None = None,
 ) -> Checkpoint:
-    """Go on from what :func:`save_checkpoint` wrote, with any number of ranks.
+    """Continue from :func:`save_checkpoint`, with any number of ranks.
 
     All ranks call it together. Rank 0 reads the file and sends the values to
-    the others: these need no file system in common with it, and have what it
-    has, whatever happens to the file meanwhile. All ranks have the new values,
-    or on errors all keep the old ones.
+    the others: they need no common file system, and changes of the file
+    meanwhile do not matter. All ranks get the new values or, on errors, all
+    keep the old ones.
 
     Args:
         path: the file, which rank 0 can read.
@@ -139,9 +139,9 @@ def load_checkpoint(
         InvalidArgumentError: it belongs to another program, or was written by
             :func:`sluice.io.save_params`.
         FailedPreconditionError: the ranks' programs have other variables, or a
-            rank does something else than loading.
+            rank calls another function.
 
-        Each is raised on all ranks, and names the ranks that it comes from.
+        Each is raised on all ranks and names the failing ranks.
     """
     program = framework.default_main_program() if program is None else program
     scope = executor.global_scope() if scope is None else scope
@@ -178,20 +178,20 @@ def broadcast_parameters(
     program: Program | None = None,
     scope: _core.Scope | None = None,
 ) -> None:
-    """Give all ranks the values that rank 0 has. All ranks call it together.
+    """Copy the values of rank 0 to all ranks. All ranks call it together.
 
-    Not needed where all ranks run the same startup program, which draws the
-    same numbers everywhere, nor after :func:`load_checkpoint`.
+    Not needed if all ranks run the same startup program, which draws the same
+    numbers everywhere, or after :func:`load_checkpoint`.
 
     Args:
         program: whose persistables; the default main program if None.
         scope: where they are; the global scope if None.
 
     Raises:
-        FailedPreconditionError: on all ranks: rank 0 has no value for one of
-            them; the ranks' programs have other variables; a rank does
-            something else; ranks were started and not joined.
-        InvalidArgumentError: ``program`` is no program.
+        FailedPreconditionError: on all ranks: rank 0 lacks a value; the ranks'
+            programs have other variables; a rank calls another function;
+            :func:`init` was not called.
+        InvalidArgumentError: ``program`` is not a program.
     """
     _core._require_joined("broadcast_parameters")
     program = framework.default_main_program() if program is None else program
@@ -202,7 +202,7 @@ def broadcast_parameters(
 def _warn_of_differences(
     what: str, program: Program, scope: _core.Scope
 ) -> None:
-    """A checkpoint is written all the same: a training may depend on it."""
+    """Warn instead of raising, so that the checkpoint is still written."""
     try:
         compare(what, program, scope)
     except FailedPreconditionError as error:
@@ -230,13 +230,13 @@ def _has_step(path: str | os.PathLike[str]) -> bool:
     program.persistable(_STEP, [1], "int64")
     try:
         io.load_params(path, program, _core.Scope(), partial=True)
-    except InvalidArgumentError:  # nothing in common
+    except InvalidArgumentError:  # they have no common variables
         return False
     return True
 
 
 def _persistables(program: Program) -> Program:
-    """What a checkpoint has: the program's persistables and two more."""
+    """A checkpoint's variables: the program's persistables and two more."""
     saved = Program()
     for var in program.list_vars():
         if var.persistable:

@@ -1,4 +1,4 @@
-"""Optimizers whose gradients are those of all ranks."""
+"""Optimizers that use the gradients of all ranks."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ class DataParallel:
 
     Every rank runs the same program on its part of each batch; parameters and
     the optimizer's state stay the same on all of them. Gradients are added up
-    in buckets, while the rest of the backward pass runs. With a single rank
-    the program is that of the optimizer alone, unless it is deterministic. The
-    loss is to be a mean over the batch: it is divided by the number of ranks,
-    or parts.
+    in buckets, while the rest of the backward pass runs. With a single rank the
+    program is that of the optimizer alone, unless it is deterministic. The loss
+    must be a mean over the batch: it is divided by the number of ranks, or of
+    parts.
 
     Args:
-        optimizer: what moves the parameters.
-        bucket_bytes: about how many bytes of gradients are moved at once.
+        optimizer: the optimizer that updates the parameters.
+        bucket_bytes: approximate bytes of gradients in one collective.
         deterministic: whether equal batches give equal bits on 1, 2 and more
-            ranks, up to ``parts``: each batch is computed in so many parts,
-            whose gradients are added up in pairs. The program may not have ops
-            before the loss that draw random numbers (dropout) or update what
-            they read (batch_norm), and each variable that is fed with a batch
-            has an open first dim.
+            ranks, up to ``parts``: each batch is computed in ``parts`` parts,
+            whose gradients are added in pairs. Ops before the loss must not
+            draw random numbers (dropout) or update their inputs (batch_norm),
+            and each variable that is fed a batch must have an unknown first
+            dim.
         parts: a power of 2, and a multiple of the number of ranks.
     """
 
@@ -65,7 +65,7 @@ class DataParallel:
 
     @property
     def loss(self) -> Variable:
-        """The mean of the loss over all ranks, once it is minimized.
+        """The mean of the loss over all ranks, available after minimize().
 
         All ranks must fetch it, or none.
         """
@@ -83,17 +83,17 @@ class DataParallel:
         parameter_list: Iterable[Variable | str] | None = None,
         no_grad_set: Iterable[Variable | str] | None = None,
     ) -> tuple[list[str], list[tuple[Variable, Variable]]]:
-        """As :meth:`sluice.optimizer.Optimizer.minimize`.
+        """Do what :meth:`sluice.optimizer.Optimizer.minimize` does.
 
         Returns:
             The types of the ops that were appended, and pairs of a parameter
             and its gradient over all ranks.
 
         Raises:
-            InvalidArgumentError: as :func:`sluice.append_backward`; a program
-                that cannot be computed in parts; a number of parts that is no
-                power of 2, or that the ranks do not divide.
-            FailedPreconditionError: ranks were started and not joined.
+            InvalidArgumentError: see :func:`sluice.append_backward`; or the
+                program cannot be computed in parts, or the number of parts is
+                not a power of 2 or not a multiple of the number of ranks.
+            FailedPreconditionError: :func:`init` was not called.
         """
         arguments = framework.backward_arguments(
             loss, parameter_list, no_grad_set

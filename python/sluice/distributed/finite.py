@@ -1,4 +1,4 @@
-"""Which rank has NaN."""
+"""Finds the ranks that have a NaN."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ __all__ = ["check_finite"]
 
 
 def check_finite(value: Any, name: str = "the loss") -> None:
-    """Say which ranks have NaN or an infinity. All ranks call it together.
+    """Find the ranks with a NaN or infinity. All ranks call it together.
 
     A NaN of one rank makes the mean over all ranks, and after the next update
-    every parameter, NaN on all of them; where it came from is known only
-    before the mean::
+    every parameter, NaN on all of them. Its origin is known only before the
+    mean::
 
         local, mean = exe.run(feed=feed, fetch_list=[loss, optimizer.loss])
         if not np.isfinite(mean):  # the same on all ranks
             sl.distributed.check_finite(local)
 
     Args:
-        value: this rank's own: a number, an array of floats or a tensor, of any
-            shape.
-        name: what errors call it.
+        value: this rank's value: a number, an array of floats or a tensor, of
+            any shape.
+        name: its name in errors.
 
     Raises:
-        InvalidArgumentError: a rank's value is no number that float64 can hold
-            and no array or tensor of such.
-        FailedPreconditionError: on all ranks where one has a value that is not
-            finite; says which, and what they have.
+        InvalidArgumentError: a rank's value is not a number in float64, or an
+            array or tensor of such numbers.
+        FailedPreconditionError: on all ranks if a value on one is not finite;
+            lists ranks and values.
     """
     reports = together("check_finite", lambda: _report(value))
     if any(reports):
@@ -75,14 +75,14 @@ def _report(value: Any) -> str:
 
 
 def _array(value: Any) -> np.ndarray:
-    """Of real numbers; raises TypeError or ValueError for all else."""
+    """An array of real numbers; TypeError or ValueError for anything else."""
     if isinstance(value, _core.Tensor):
-        value = value.numpy()  # of a device, too
+        value = value.numpy()  # also of a device
     array = np.asarray(value)
     if array.dtype.kind in "biuf":
         return array
     if array.dtype.kind == "V" and array.dtype.type.__module__ != "numpy":
-        return array.astype(np.float64)  # bfloat16 and such
+        return array.astype(np.float64)  # e.g. bfloat16
     if array.dtype.kind != "O":
         raise TypeError(f"an array of {array.dtype}")
     numbers = [number("value", each) for each in array.ravel()]

@@ -1,4 +1,4 @@
-"""Whether parameters are still the same on all ranks."""
+"""Checks that parameters are equal on all ranks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .together import together
 
 __all__ = ["check_parameters"]
 
-_NAMED = 5  # variables in a message
+_NAMED = 5  # number of variables in a message
 
 
 def check_parameters(
@@ -23,21 +23,21 @@ def check_parameters(
 ) -> None:
     """Find parameters that differ between ranks. All ranks call it together.
 
-    Ranks that began alike drift apart where one of them sets a parameter by
-    hand, or is fed another learning rate. What :class:`DataParallel`'s program
-    reads and does not update before the loss is compared, bit by bit:
+    Equal ranks diverge if one of them sets a parameter by hand, or is fed
+    another learning rate. The variables that :class:`DataParallel`'s program
+    reads and does not update before the loss are compared bit by bit:
     parameters, but not batch_norm's moving averages, which each rank has for
-    itself. The optimizer's state shows in them after the next update.
+    itself. A different optimizer state shows after the next update.
 
     Args:
-        program: whose variables; the default main program if None.
-        scope: where they are; the global scope if None. What has no value there
-            is left out.
+        program: it has the variables; the default main program if None.
+        scope: where they are; the global scope if None. Variables without a
+            value are skipped.
 
     Raises:
         FailedPreconditionError: on all ranks: names the first five variables
-            that differ, and on which ranks; a rank does something else.
-        InvalidArgumentError: ``program`` is no program, or ``scope`` no scope.
+            that differ, with the ranks; or a rank calls another function.
+        InvalidArgumentError: an argument has a wrong class.
     """
     program = framework.default_main_program() if program is None else program
     scope = executor.global_scope() if scope is None else scope
@@ -45,7 +45,7 @@ def check_parameters(
 
 
 def compare(what: str, program: Program, scope: _core.Scope) -> None:
-    """The same for the function ``what``."""
+    """Compare parameters; errors name the function ``what``."""
     found = together(what, lambda: _checksums(what, program, scope))
     names = dict.fromkeys(name for of_rank in found for name in of_rank)
     lines = []

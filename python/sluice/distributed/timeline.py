@@ -1,4 +1,4 @@
-"""Traces of all ranks, as one."""
+"""Merges the traces of all ranks."""
 
 from __future__ import annotations
 
@@ -25,36 +25,35 @@ _ROUNDS = 20  # of comparing clocks
 def gather_trace(
     path: str | os.PathLike[str], trace: str, start_ns: int | None = None
 ) -> None:
-    """Write the traces of all ranks as one timeline. All call it together.
+    """Write the traces of all ranks as one file. All ranks call it together.
 
     Rank 0 writes a file for Perfetto (ui.perfetto.dev) or chrome://tracing in
-    which each rank is a process, with the tracks that its trace has::
+    which each rank is a process, with the tracks of its trace::
 
         run = exe.run_traced(feed=feed, fetch_list=[optimizer.loss])
         sl.distributed.gather_trace("ranks.json", run.trace, run.start_ns)
 
-    Times are those of rank 0's clock. Ranks of one host have that clock in
-    common. For those of other hosts the ranks meet 20 times and note before and
-    after what their clocks show: nobody leaves before all have come, so that
-    each meeting bounds the difference to rank 0's clock from both sides. Taken
-    is the middle of what all meetings leave; half of its width is written
-    into the process's name as the error.
+    Times are those of rank 0's clock. Ranks of one host share that clock. For
+    other hosts, the ranks synchronise 20 times and read their clocks before and
+    after. No rank leaves before all have arrived, so each time bounds the
+    difference to rank 0's clock from both sides. The middle of the remaining
+    interval is used; half of its width is the error in the process's name.
 
     Args:
         path: the file, which rank 0 can write.
-        trace: this rank's, in Chrome's format: of
-            :meth:`sluice.Executor.run_traced`, or of a profile.
-        start_ns: what ``time.monotonic_ns()`` was where the trace's times
-            begin; with None on all ranks all traces begin at 0.
+        trace: this rank's trace in Chrome's format, from
+            :meth:`sluice.Executor.run_traced` or from a profile.
+        start_ns: ``time.monotonic_ns()`` at time 0 of the trace; if it is None
+            on all ranks, all traces begin at 0.
 
     Raises:
-        InvalidArgumentError: ``path`` is no path; ``trace`` is no trace;
-            ``start_ns`` is no integer from 0 to 2**63 - 1, or is None only on
-            some ranks.
+        InvalidArgumentError: ``path`` is not a path; ``trace`` is not a trace;
+            ``start_ns`` is not an integer from 0 to 2**63 - 1, or is None on
+            some ranks only.
         NotFoundError: rank 0 cannot write the file.
-        FailedPreconditionError: a rank does something else than this.
+        FailedPreconditionError: a rank calls another function.
 
-        Each is raised on all ranks, and names the ranks that it comes from.
+        Each is raised on all ranks and names the failing ranks.
     """
     what = "gather_trace"
     packed = together(what, lambda: _packed(path, trace, start_ns))
@@ -137,12 +136,12 @@ def _write(path: Path, trace: dict[str, Any]) -> None:
 
 
 class _Clock:
-    """A rank's clock, against that of rank 0."""
+    """A rank's clock, relative to that of rank 0."""
 
     def __init__(self, host: str, offset: int, error: int) -> None:
         self.host = host
-        self.offset = offset  # nanoseconds that it is ahead
-        self.error = error  # at most, in nanoseconds
+        self.offset = offset  # nanoseconds ahead of rank 0
+        self.error = error  # upper bound, in nanoseconds
 
     def process_name(self, number: int) -> str:
         name = f"rank {number} on {self.host}"
@@ -161,7 +160,7 @@ def _clocks(what: str) -> list[_Clock]:
     _, boot_of_0, meetings_of_0 = notes[0]
     clocks = []
     for host, boot, own in notes:
-        # Rank 0 has come before this rank leaves, and the other way round.
+        # Rank 0 arrived before this rank left, and vice versa.
         high = min(
             left - come_0
             for (_, left), (come_0, _) in zip(own, meetings_of_0, strict=True)
@@ -170,7 +169,7 @@ def _clocks(what: str) -> list[_Clock]:
             come - left_0
             for (come, _), (_, left_0) in zip(own, meetings_of_0, strict=True)
         )
-        # A clock namespace can make them differ on one host, too.
+        # A clock namespace can make clocks of one host differ, too.
         if boot == boot_of_0 and low <= 0 <= high:
             clocks.append(_Clock(host, 0, 0))
         else:
@@ -180,7 +179,7 @@ def _clocks(what: str) -> list[_Clock]:
 
 
 def _boot() -> str:
-    """The same for processes whose clocks began together."""
+    """An id that is equal for processes whose clocks began together."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:

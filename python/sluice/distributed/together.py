@@ -1,4 +1,4 @@
-"""What all ranks do together: each hears of the others' results and errors."""
+"""Calls functions on all ranks, and shares their results and errors."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from ..errors import FailedPreconditionError, SluiceError
 def together(
     what: str, action: Callable[[], Any], ranks: range | None = None
 ) -> list[Any]:
-    """Call a function on some ranks; all wait for its end everywhere.
+    """Call a function on some ranks; all ranks wait until all have ended.
 
     Args:
-        what: the name of the function that all ranks have called.
-        action: returns what JSON can hold, and shall call no collective.
-        ranks: those that call it; all if None.
+        what: the name of the public function that all ranks called.
+        action: returns a value for JSON; must not call collectives.
+        ranks: the ranks that call it; all if None.
 
     Returns:
-        The results by rank; None where it was not called.
+        The results by rank; None for ranks that did not call it.
 
     Raises:
-        SluiceError: on every rank where it raised on one. The class and the
-            check id are those of the first rank that it raised on.
-        FailedPreconditionError: the same for an exception of another class; the
-            ranks do not call the same function, or one of them has ended; they
-            were started and not joined.
+        SluiceError: on every rank if it raised on one. The class and the check
+            id are those of the first such rank.
+        FailedPreconditionError: likewise for an exception of another class; the
+            ranks call different functions, or one has ended; :func:`init` was
+            not called.
     """
     _core._require_joined(what)
     result = error = None
@@ -61,14 +61,14 @@ def _described(error: Exception | None) -> dict[str, str] | None:
         return {"type": "", "message": text_of(error)}
     return {
         "type": type(error).__name__,
-        # Without the hint, which the class adds by itself.
+        # The hint is left out: the class adds it itself.
         "message": str(error.args[0]) if error.args else "",
         "check_id": error.check_id,
     }
 
 
 def text_of(error: BaseException) -> str:
-    """Its class and message, which may be of any class; UTF-8 can hold it."""
+    """The class and message of any exception, encodable as UTF-8."""
     try:
         message = str(error)
     except Exception as raised:

@@ -1,4 +1,4 @@
-"""The ranks of a program, and what each of them is fed."""
+"""The ranks of a program, and their shares of a batch."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from .together import text_of
 def init() -> None:
     """Join the ranks that mpirun or srun started with this process.
 
-    Where none were, there is one rank. Later calls do nothing. From now on an
-    exception that nobody catches is told to all other ranks, which raise it,
-    too, where they wait for this one.
+    Without them, there is one rank. Later calls do nothing. From now on an
+    uncaught exception is sent to all other ranks, which also raise it where
+    they wait for this one.
 
     Raises:
         FailedPreconditionError: ranks were started, but their MPI is missing,
-            or is another one than Sluice was built for.
+            or differs from the one that Sluice was built for.
     """
     _core._join_world()
     if size() > 1 and not hasattr(_tell_others, "before"):
@@ -36,27 +36,27 @@ def rank() -> int:
     """The number of this process among all ranks, from 0.
 
     Raises:
-        FailedPreconditionError: ranks were started and not joined.
+        FailedPreconditionError: :func:`init` was not called.
     """
     _core._require_joined("rank")
     return _core._world_rank()
 
 
 def size() -> int:
-    """How many ranks there are.
+    """The number of ranks.
 
     Raises:
-        FailedPreconditionError: ranks were started and not joined.
+        FailedPreconditionError: :func:`init` was not called.
     """
     _core._require_joined("size")
     return _core._world_size()
 
 
 def waited_seconds() -> float:
-    """How long this process has waited for collectives so far.
+    """Seconds that this process has waited for collectives so far.
 
-    What moved beside other ops, and was there when it was needed, does not
-    count; what this rank waited for others that were late does.
+    Transfers that overlapped with other ops and ended in time do not count.
+    Time spent waiting for slower ranks does.
     """
     return _core._world_waited()
 
@@ -74,7 +74,7 @@ def _tell_others(
 
 
 def _line_of(trace: TracebackType | None) -> str:
-    """The user's line, where there is one."""
+    """The user's line, if there is one."""
     lines = [
         (frame.f_code.co_filename, line)
         for frame, line in traceback.walk_tb(trace)
@@ -86,7 +86,7 @@ def _line_of(trace: TracebackType | None) -> str:
 
 
 def shard(batch: Any) -> np.ndarray:
-    """This rank's part of a batch that all ranks have.
+    """This rank's share of a batch that all ranks have.
 
     Args:
         batch: an array whose first dim is divided among the ranks.
@@ -94,7 +94,7 @@ def shard(batch: Any) -> np.ndarray:
     Raises:
         InvalidArgumentError: the number of ranks does not divide it, or it has
             no first dim.
-        FailedPreconditionError: ranks were started and not joined.
+        FailedPreconditionError: :func:`init` was not called.
     """
     _core._require_joined("shard")
     given = batch

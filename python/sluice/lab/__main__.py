@@ -171,7 +171,7 @@ def _tune(arguments: argparse.Namespace) -> int | None:
         ),
         end="",
     )
-    user = sl._core._record_files()["user"]
+    user = sl._lab._record_files()["user"]
     print(f"records: {user or 'in memory only, as SLUICE_RECORDS says'}")
     return None
 
@@ -212,7 +212,7 @@ def _records(arguments: argparse.Namespace) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the program; the exit status."""
+    """Run the program and return the exit status."""
     parsed = _parser().parse_args(arguments)
     try:
         check_files(parsed)
@@ -220,7 +220,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sl.set_num_threads(parsed.threads)
         return parsed.run(parsed) or 0
     except BrokenPipeError:
-        # Nobody reads on; nothing more shall be written when Python ends.
+        # The reader closed the pipe, so Python must write nothing when it ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except KeyboardInterrupt:

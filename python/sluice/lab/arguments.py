@@ -10,7 +10,7 @@ from sluice.errors import NotFoundError
 
 
 class Formatter(argparse.RawDescriptionHelpFormatter):
-    """Help with the defaults of options."""
+    """A help formatter that shows the defaults of options."""
 
     def _get_help_string(self, action: argparse.Action) -> str | None:
         default = action.default
@@ -26,9 +26,9 @@ _FILES = ("output", "json", "svg", "trace", "dot")
 
 
 def check_files(parsed: argparse.Namespace) -> None:
-    """Raise NotFoundError for a file that could not be written at the end.
+    """Raise NotFoundError for an output file that cannot be written.
 
-    A folder for scripts is made then, so that only its parent must be there.
+    A folder for scripts is created later, so only its parent must exist.
     """
     for option in (*_FILES, "script"):
         path = getattr(parsed, option, None)
@@ -50,14 +50,14 @@ def check_files(parsed: argparse.Namespace) -> None:
 
 
 def count(text: str) -> int:
-    """A number of at least 1."""
+    """Parse a number of at least 1."""
     if not text.isdecimal() or int(text) == 0:
         raise argparse.ArgumentTypeError(f"{text!r} is no number above 0")
     return int(text)
 
 
 def seconds(text: str) -> float:
-    """A finite number above 0."""
+    """Parse a finite number above 0."""
     try:
         value = float(text)
     except ValueError:
@@ -70,7 +70,7 @@ def seconds(text: str) -> float:
 
 
 def tolerance(text: str) -> float:
-    """A number of at least 0."""
+    """Parse a number of at least 0."""
     try:
         value = float(text)
     except ValueError:
@@ -83,7 +83,7 @@ def tolerance(text: str) -> float:
 
 
 def add_program(parser: argparse.ArgumentParser) -> None:
-    """PROGRAM, --batch and --place."""
+    """Add PROGRAM, --batch and --place."""
     parser.add_argument(
         "program",
         metavar="PROGRAM",
@@ -97,7 +97,7 @@ def add_program(parser: argparse.ArgumentParser) -> None:
 
 
 def add_tolerances(parser: argparse.ArgumentParser) -> None:
-    """--rtol and --atol; both None if they are left out."""
+    """Add --rtol and --atol, whose defaults are None."""
     parser.add_argument(
         "--rtol",
         type=tolerance,

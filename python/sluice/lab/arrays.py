@@ -1,4 +1,4 @@
-"""Arrays that the laboratory makes up."""
+"""Arrays that the laboratory creates."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ from sluice.errors import InvalidArgumentError, ResourceExhaustedError
 
 
 def numpy_dtype(name: str, what: str) -> np.dtype:
-    """The NumPy dtype of a Sluice dtype, bfloat16 too.
+    """The NumPy dtype of a Sluice dtype, including bfloat16.
 
-    Raises InvalidArgumentError, naming ``what``, where it takes a package that
-    is not there.
+    Raises InvalidArgumentError, naming ``what``, if it needs a missing package.
     """
     try:
         return _core.DType(name).dtype
@@ -29,7 +28,7 @@ def numpy_dtype(name: str, what: str) -> np.dtype:
 
 
 def check_size(what: str, shape: Sequence[int], dtype: Any) -> None:
-    """Raise ResourceExhaustedError for an array that no memory here holds."""
+    """Raise ResourceExhaustedError for an array larger than the memory."""
     size = math.prod(shape) * np.dtype(dtype).itemsize
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     if size > memory:

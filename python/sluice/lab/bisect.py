@@ -1,4 +1,4 @@
-"""Which kernels make two kernel sets differ, in results or in time."""
+"""Finds the kernels that make two kernel sets differ."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import sluice as sl
-from sluice import _core, display
+from sluice import _lab, display
 
 from . import arguments, programs
 from .kernel_sets import kernel_set
@@ -42,35 +42,35 @@ def bisect(
     atol: float | None = None,
     race_seconds: float = 0.5,
     most_runs: int = 200,
-) -> _core.BisectResult:
+) -> _lab.BisectResult:
     """Find the kernels that make two kernel sets differ.
 
-    The plans are those that ``Executor.run`` uses. Random ops are taken from
-    ``a``; parameters are not written.
+    The plans are those that ``Executor.run`` uses. The outputs of random ops
+    are taken from ``a``; parameters are not modified.
 
     Args:
-        program: what to run; its parameters must be there.
+        program: what to run; its parameters must exist.
         feed: as for ``Executor.run``.
         a: a kernel set, see :func:`kernel_set`.
         b: the other one.
-        fetch_list: as for ``Executor.run``; what no op reads if None.
-        time: look for what makes a difference in time; in results if false.
-        place: where the program shall run; the CPU if None.
+        fetch_list: as for ``Executor.run``; outputs that no op reads if None.
+        time: whether to search for differences in time instead of results.
+        place: where the program runs; the CPU if None.
         scope: where parameters live; the global scope if None.
-        rtol: results differ where ``abs(a - b)`` is more than ``atol + rtol *
-            max(abs(a), abs(b))``; where both are None, if it is more than
-            rounding explains.
+        rtol: results differ if ``abs(a - b)`` is more than ``atol + rtol *
+            max(abs(a), abs(b))``; by default, if it is more than rounding
+            explains.
         atol: see ``rtol``.
-        race_seconds: for each comparison of two times.
-        most_runs: when to end the search.
+        race_seconds: seconds for each comparison of two times.
+        most_runs: the search ends after this many runs.
 
     Returns:
-        What was found; true if that is something. Print it for sentences.
+        The result; true if a difference was found. Print it for sentences.
 
     Raises:
         SluiceError: what preparing either plan or running ``a`` raises.
     """
-    return _core._bisect(
+    return _lab._bisect(
         program,
         feed,
         display.unread(program) if fetch_list is None else fetch_list,
@@ -87,7 +87,7 @@ def bisect(
 
 
 def add_parser(commands: Any) -> None:
-    """Add the command ``bisect``."""
+    """Add the command ``bisect`` to the parser."""
     parser = commands.add_parser(
         "bisect",
         help="the kernels that make two kernel sets differ",
@@ -108,7 +108,7 @@ def add_parser(commands: Any) -> None:
 
 
 def run(parsed: argparse.Namespace) -> int:
-    """Run the command; the exit status."""
+    """Run the command and return the exit status."""
     job = programs.load(parsed.program, parsed.batch)
     result = bisect(
         job.program,

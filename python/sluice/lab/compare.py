@@ -1,4 +1,4 @@
-"""Two kernel sets on a program, op by op."""
+"""Compares two kernel sets on a program, op by op."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import sluice as sl
-from sluice import _core
+from sluice import _lab
 
-from . import arguments, programs
+from . import arguments, measuring, programs
 from .bisect import DIFFERS
 from .kernel_sets import kernel_set
 
@@ -33,9 +33,9 @@ def compare(
     rtol: float | None = None,
     atol: float | None = None,
     budget: float = 0.5,
-) -> _core.Comparison:
-    """As ``sl.compare``, for kernel sets (see :func:`kernel_set`)."""
-    return sl.compare(
+) -> _lab.Comparison:
+    """Do what ``sl.compare`` does, for kernel sets (:func:`kernel_set`)."""
+    return measuring.compare(
         program,
         feed,
         kernel_set(a),
@@ -72,7 +72,7 @@ def add_parser(commands: Any) -> None:
 
 
 def run(parsed: argparse.Namespace) -> int:
-    """Run the command; the exit status."""
+    """Run the command and return the exit status."""
     job = programs.load(parsed.program, parsed.batch)
     result = compare(
         job.program,

@@ -1,10 +1,10 @@
-"""Sets of kernels by name: what `compare` and `bisect` put side by side."""
+"""Named sets of kernels, which `compare` and `bisect` accept."""
 
 from __future__ import annotations
 
 import os
 
-from sluice import _core
+from sluice import _lab
 from sluice.errors import NotFoundError
 
 
@@ -12,13 +12,13 @@ def kernel_set(text: str) -> str:
     """Kernel hints of a set.
 
     Args:
-        text: ``default``, what a plan takes without hints; ``reference``, the
-            kernels that are written to be read; a file of hints; or hints.
+        text: ``default``, a plan's choice without hints; ``reference``, the
+            simple reference kernels; a file of hints; or hints.
 
     Raises:
-        NotFoundError: a word that is none of these.
+        NotFoundError: a word that is not one of these.
     """
-    hints = _core._hints_of_set(text.strip())
+    hints = _lab._hints_of_set(text.strip())
     if hints != text.strip():
         return hints
     if os.path.isfile(text):

@@ -1,4 +1,4 @@
-"""What this machine can do: the figures that estimates are made of."""
+"""Measures the machine's figures, which estimates are made of."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import Callable
 from typing import Any
 
 import sluice as sl
-from sluice import _core
+from sluice import _lab
 from sluice.errors import FailedPreconditionError
 
 from . import text
 
-# Members of the figures by what they are: rates have a unit, times have not.
+# Members of the figures: rates have a unit, overheads are times.
 _OPERATIONS = ("float32", "float64", "int8", "bfloat16")
 _OVERHEADS = ("parallel_for", "kernel_call", "library_call")
 
@@ -30,11 +30,11 @@ def _figure(name: str, value: Any) -> str:
 
 
 def machine_table(threads: int) -> str:
-    """What this machine can do, as estimates take it.
+    """The machine's figures that estimates use, as a table.
 
-    Rates are of one thread unless they are called otherwise.
+    Rates are for one thread unless the name says otherwise.
     """
-    figures = json.loads(_core._machine_figures(threads))
+    figures = json.loads(_lab._machine_figures(threads))
     return "\n".join(
         f"{name:32} {_figure(name, value)}"
         for name, value in figures.items()
@@ -43,21 +43,21 @@ def machine_table(threads: int) -> str:
 
 
 def _measure(seconds: float) -> tuple[dict[str, Any], bool]:
-    """Figures, and whether others had the CPUs for a tenth of the time."""
-    figures, waited = _core._measure_machine(seconds)
+    """Figures, and whether other programs used a tenth of the CPU time."""
+    figures, waited = _lab._measure_machine(seconds)
     return json.loads(figures), waited > seconds / 10
 
 
 def measure_machine(seconds: float) -> dict[str, Any]:
-    """The best of three measurements of what the machine can do."""
+    """The best figures of three measurements."""
     return _best([_measure(seconds / 3)[0] for _ in range(3)])
 
 
 def _best(measured: list[dict[str, Any]]) -> dict[str, Any]:
-    """Other programs make rates lower and overheads longer, never better.
+    """The best of each figure: other programs make figures only worse.
 
-    Where they disturbed all measurements, a cache is at least as fast as the
-    next larger one, and all threads together as fast as one.
+    If all measurements were disturbed, a cache still counts as at least as fast
+    as the next larger one, and all threads together as one.
     """
     best = dict(measured[-1])
     for key, value in best.items():
@@ -75,12 +75,12 @@ def _best(measured: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def keep_machine(seconds: float) -> None:
-    """Measure what the machine can do, for estimates from then on.
+    """Measure the machine, for later estimates.
 
-    With the number of threads that kernels have now; the user's record file
-    keeps it.
+    Uses the current number of threads of kernels, and writes the figures to the
+    user's record file.
 
-    Raises FailedPreconditionError, and keeps nothing, where other programs had
+    Raises FailedPreconditionError, and keeps nothing, if other programs used
     the CPUs in all of three measurements.
     """
     measured = [_measure(seconds / 3) for _ in range(3)]
@@ -91,11 +91,11 @@ def keep_machine(seconds: float) -> None:
             "it was measured; try again when they have ended",
             "lab.machine_disturbed",
         )
-    _core._keep_machine_figures(json.dumps(_best(quiet)))
+    _lab._keep_machine_figures(json.dumps(_best(quiet)))
 
 
 def add_parser(commands: Any, seconds: Callable[[str], float]) -> None:
-    """Add the command ``machine``; `seconds` reads a number above 0."""
+    """Add the command ``machine``; `seconds` parses a number above 0."""
     machine = commands.add_parser(
         "machine",
         help="what estimates take the machine for",
@@ -118,5 +118,5 @@ def _run(arguments: argparse.Namespace) -> None:
         keep_machine(arguments.measure)
     print(machine_table(sl.num_threads()))
     if arguments.measure:
-        user = _core._record_files()["user"]
+        user = _lab._record_files()["user"]
         print(f"kept in {user or 'memory only, as SLUICE_RECORDS says'}")

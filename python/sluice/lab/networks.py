@@ -1,4 +1,4 @@
-"""What the laboratory runs, and networks that it has itself."""
+"""Jobs that the laboratory runs, and its built-in networks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .arrays import check_size
 
 @dataclass
 class Job:
-    """A program that can run: with feeds, and parameters in a scope."""
+    """A program ready to run: with feeds, and parameters in a scope."""
 
     name: str
     program: sl.Program
@@ -50,7 +50,7 @@ NETWORKS: dict[str, Callable[[sl.Variable], sl.Variable]] = {
 def build(name: str, batch: int) -> Job:
     """A training step of one of NETWORKS, with random images and labels.
 
-    Raises ResourceExhaustedError for a batch that no memory here holds.
+    Raises ResourceExhaustedError for a batch larger than the memory.
     """
     check_size(f"{name}: image of batch {batch}", (batch, 1, 28, 28), "float32")
     program, startup, scope = sl.Program(), sl.Program(), sl.Scope()

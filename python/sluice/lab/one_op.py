@@ -1,4 +1,4 @@
-"""Programs of one op, for sizes that stand for ``n``."""
+"""Programs of one op, with shapes in terms of a size ``n``."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from sluice.errors import InvalidArgumentError, NotFoundError
 
 from .arrays import check_size, numpy_dtype
 
-# Shapes for ops that do not take all inputs as [64, n]. One more entry, attrs,
-# where the op has attributes without a default.
+# Shapes for ops whose inputs cannot all be [64, n], and attrs, for attributes
+# without a default.
 _SHAPES: dict[str, dict[str, Any]] = {
     "conv2d": {
         "Input": "8, 16, n, n",
@@ -36,15 +36,12 @@ _SHAPES: dict[str, dict[str, Any]] = {
     },
     "softmax_with_cross_entropy": {"Logits": "64, n", "Label": "64, 1"},
     "top_k": {"X": "64, n", "attrs": {"k": 1}},
-    "sgd": {"LearningRate": "1"},
-    "momentum": {"LearningRate": "1", "attrs": {"mu": 0.9}},
-    "adam": {"LearningRate": "1", "Beta1Pow": "1", "Beta2Pow": "1"},
     "fill_constant": {"attrs": {"shape": ["n"], "value": 1.0}},
 }
 
 
 def _evaluate(text: str, n: int, what: str) -> Any:
-    """A number or list in which ``n`` and + - * // stand for numbers."""
+    """Evaluate a number or list in which ``n`` and + - * // are allowed."""
 
     def value(node: ast.expr) -> Any:
         if isinstance(node, (ast.List, ast.Tuple)):
@@ -89,20 +86,20 @@ def _shape(text: str, n: int, what: str) -> list[int]:
 
 
 def find_op(op: str) -> dict[str, Any]:
-    """The schema of an op that a program can have.
+    """The schema of an op that a user's program can contain.
 
     Raises:
-        NotFoundError: there is none; lists near names.
-        InvalidArgumentError: only passes make it; names what to take instead.
+        NotFoundError: there is no such op; lists similar names.
+        InvalidArgumentError: only passes make it; names an alternative.
     """
     try:
         schema = sl._core._schema(op)
     except NotFoundError:
-        sl.kernels()  # loads every library: passes and their ops come with them
+        sl.kernels()  # loads all libraries, with passes and ops
         schema = sl._core._schema(op)
     if not schema["internal"]:
         return schema
-    # fused_conv2d and relu_pool2d_grad are called by what they began as.
+    # The names of fused_conv2d and relu_pool2d_grad contain the original ops.
     parts = [
         name
         for name in sl._core._op_names()
@@ -117,10 +114,10 @@ def find_op(op: str) -> dict[str, Any]:
 
 
 def find_dtype(op: str, dtype: Any, place: Any) -> str:
-    """The dtype's name; what the op's kernels compute first if it is None.
+    """The dtype's name; by default the first that the op's kernels compute.
 
-    Raises InvalidArgumentError where no kernel at the place computes it; names
-    those that some kernel computes.
+    Raises InvalidArgumentError if no kernel at the place computes it; names the
+    dtypes that some kernel computes.
     """
     place = sl.CPUPlace() if place is None else place
     kind = str(place).partition(":")[0]
@@ -149,9 +146,9 @@ def one_op(
     attrs: Mapping[str, Any],
     dtype: str,
 ) -> tuple[sl.Program, dict[str, np.ndarray]]:
-    """A program of this op for one size, and what to feed it.
+    """A program of this op for one size, and its feeds.
 
-    Raises InvalidArgumentError for an input that the op has not, and what
+    Raises InvalidArgumentError for an input that the op lacks, and what
     appending the op raises.
     """
     schema = find_op(op)
@@ -171,11 +168,13 @@ def one_op(
         text = shapes.get(name, known.get(name))
         if text is None and argument["optional"]:
             continue
-        shape = _shape(text or "64, n", n, f"{op}: shape of {name}")
+        # As the docs of learning rates and other states of one element begin.
+        usual = "1" if argument["doc"].startswith("[1]:") else "64, n"
+        shape = _shape(text or usual, n, f"{op}: shape of {name}")
         kind = argument["dtype"]
         allowed = schema["type_vars"].get(kind, [kind])
-        # The first type variable is the kernel's dtype; others are mostly
-        # those of indices and labels, of which 0 is one.
+        # The first type variable is the kernel's dtype. Others are mostly those
+        # of indices and labels, for which 0 is valid.
         if kind == next(iter(schema["type_vars"]), None) and dtype in allowed:
             chosen = dtype
         else:
@@ -197,7 +196,7 @@ def one_op(
         else value
         for key, value in values.items()
     }
-    # A gradient has nothing to compute where all of its outputs are left out.
+    # Without any requested output, a gradient op would compute nothing.
     names = [argument["name"] for argument in schema["outputs"]]
     only_optional = all(argument["optional"] for argument in schema["outputs"])
     outputs = {name: f"{op}.{name}" for name in names if only_optional}

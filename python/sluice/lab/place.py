@@ -1,4 +1,4 @@
-"""What a program would cost with other devices, links or kernels."""
+"""Predicts the cost of a program with other devices, links or kernels."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import sluice as sl
-from sluice import _core, display
+from sluice import _lab, display
 from sluice.errors import InvalidArgumentError
 
 from . import arguments, programs
@@ -32,7 +32,7 @@ _LINK = re.compile(
 
 
 def parse_link(text: str) -> tuple[float, float]:
-    """Bytes a second and seconds a copy of a link such as ``12GB/s,10us``.
+    """Bytes per second and seconds per copy of a link like ``12GB/s,10us``.
 
     Raises InvalidArgumentError for other text.
     """
@@ -50,7 +50,7 @@ def parse_link(text: str) -> tuple[float, float]:
 
 
 def parse_kernel(name: str) -> tuple[str, str, str]:
-    """Op, library and variant of ``conv2d/ONEDNN/direct``; "" if left out.
+    """Op, library and variant of ``conv2d/ONEDNN/direct``; "" if omitted.
 
     Raises InvalidArgumentError for other text.
     """
@@ -74,33 +74,32 @@ def place(
     faster: Mapping[str, float] | None = None,
     scope: sl.Scope | None = None,
     budget: float = 5,
-) -> _core.Placement:
-    """Predict what a program would cost with something changed.
+) -> _lab.Placement:
+    """Predict the cost of a program after a change.
 
     Args:
-        program: what to run; its parameters must be there.
+        program: what to run; its parameters must exist.
         feed: as for ``Executor.run``.
-        fetch_list: as for ``Executor.run``; what no op reads if None.
-        devices: places that ops may run at besides the CPU, at most three.
-        link: bytes a second and seconds a copy between the CPU and a device,
-            also as text, ``"12GB/s,10us"``; a usual link if None.
-        faster: how many times as fast kernels are, by op, by ``op/LIBRARY`` or
-            by ``op/LIBRARY/variant``.
+        fetch_list: as for ``Executor.run``; outputs that no op reads if None.
+        devices: places besides the CPU where ops may run, at most three.
+        link: bytes per second and seconds per copy between the CPU and a
+            device, also as text, ``"12GB/s,10us"``; a typical link if None.
+        faster: assumed speed-ups of kernels, by op, by ``op/LIBRARY`` or by
+            ``op/LIBRARY/variant``.
         scope: where parameters live; the global scope if None. It is not
-            written.
-        budget: seconds for measuring.
+            modified.
+        budget: seconds for measurements.
 
     Returns:
         Each op with its kernel and time, now and with the change, and the time
         of a run, predicted and measured; print it for a table.
 
     Raises:
-        InvalidArgumentError: a link, factor or name without sense.
-        NotFoundError: a device that is not there, or a kernel that no op could
-            have.
+        InvalidArgumentError: an invalid link, factor or name.
+        NotFoundError: a missing device, or a kernel that no op could use.
         SluiceError: what preparing and running the program raises.
     """
-    return _core._place(
+    return _lab._place(
         program,
         feed,
         display.unread(program) if fetch_list is None else fetch_list,

@@ -1,4 +1,4 @@
-"""Programs for the laboratory: built-in networks, scripts, files."""
+"""Loads programs for the laboratory: networks, scripts, files."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def load(name: str, batch: int = 32) -> Job:
 
     Args:
         name: one of NETWORKS; a Python script, ``*.py``, that defines
-            ``program`` and ``feed`` (and, if it likes, ``fetch_list``,
-            ``startup`` and ``scope``); an ONNX model, ``*.onnx``; or a file of
+            ``program`` and ``feed`` (and optionally ``fetch_list``, ``startup``
+            and ``scope``); an ONNX model, ``*.onnx``; or a file of
             ``sl.io.save_program``.
-        batch: for sizes that the program leaves open.
+        batch: the value of unknown sizes of the program.
 
     Raises:
         NotFoundError: there is no such network or file.
-        InvalidArgumentError: the script defines something else.
+        InvalidArgumentError: the script does not define them.
         SluiceError: what loading the file raises.
     """
     if name in NETWORKS:
@@ -53,17 +53,16 @@ def load(name: str, batch: int = 32) -> Job:
 
 
 def run_script(path: str, scope: sl.Scope | None = None) -> dict[str, Any]:
-    """Run a Python file as ``python FILE`` would, with programs of its own.
+    """Run a Python file like ``python FILE``, with its own default programs.
 
-    Its folder is where it finds its modules, also those that its kernels import
-    later.
+    It finds modules in its folder, also those that its kernels import later.
 
     Args:
-        path: of the file; ``__name__`` is not ``"__main__"`` there.
-        scope: its global scope; one of its own if None.
+        path: the file; its ``__name__`` is not ``"__main__"``.
+        scope: its global scope; a new one if None.
 
     Returns:
-        What it defines, by name.
+        Its definitions by name.
     """
     folder = os.path.dirname(os.path.abspath(path))
     if folder not in sys.path:
@@ -116,8 +115,8 @@ def _not_defined(path: str, name: str, what: str, got: Any) -> Exception:
 def make_feed(program: sl.Program, batch: int) -> dict[str, np.ndarray]:
     """Arrays for all data variables; ``batch`` for unknown sizes.
 
-    Floats are random, in [0, 1); integers are 0, which every table and every
-    list of classes has.
+    Floats are random, in [0, 1); integers are 0, which is a valid index of
+    every table and class.
     """
     random = np.random.default_rng(0)
     return {
@@ -130,7 +129,7 @@ def make_feed(program: sl.Program, batch: int) -> dict[str, np.ndarray]:
 def values(program: sl.Program) -> sl.Scope:
     """A scope with random values for all parameters.
 
-    Floats are small and above 0, since some are variances.
+    Floats are small and above 0, because some are variances.
     """
     random = np.random.default_rng(1)
     scope = sl.Scope()

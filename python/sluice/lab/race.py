@@ -1,4 +1,4 @@
-"""All kernels of one op over a range of sizes."""
+"""Races all kernels of one op over a range of sizes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .one_op import find_dtype, find_op, one_op
 
 @dataclass
 class Race:
-    """Times of kernels by size, in seconds; nan where one was not timed."""
+    """Times of kernels by size, in seconds; nan if not timed."""
 
     op: str
     sizes: list[int]
@@ -27,7 +27,7 @@ class Race:
     messages: dict[str, str] = field(default_factory=dict)
 
     def winners(self) -> list[str]:
-        """The fastest kernel for each size; "" where none was timed."""
+        """The fastest kernel for each size; "" if none was timed."""
         names = []
         for i in range(len(self.sizes)):
             timed = {
@@ -39,7 +39,7 @@ class Race:
         return names
 
     def crossings(self) -> list[str]:
-        """Between which sizes another kernel becomes the fastest."""
+        """The sizes between which the fastest kernel changes."""
         winners = self.winners()
         return [
             f"between {self.sizes[i]} and {self.sizes[i + 1]}: "
@@ -71,7 +71,7 @@ class Race:
         return "\n".join(line.rstrip() for line in lines)
 
     def to_json(self) -> dict[str, Any]:
-        """What json.dump takes; None where a kernel was not timed."""
+        """A value for json.dump; None if a kernel was not timed."""
         return {
             "op": self.op,
             "sizes": self.sizes,
@@ -102,19 +102,19 @@ class Race:
 
 
 def _hints(op: str) -> str:
-    """Hints under which a program of one op is prepared as that op.
+    """Hints that keep passes from replacing the op of a one-op program.
 
-    A pass would make others of it: transposes and an op of another layout.
+    A pass would make it transposes and an op of another layout.
     """
-    sl.kernels(op)  # loads its libraries: passes come with them
+    sl.kernels(op)  # loads its libraries, with their passes
     return "; ".join(f"exclude pass={name}" for name in sl._core._pass_names())
 
 
 def _enough(program: sl.Program, feed: Mapping[str, Any], place: Any) -> float:
-    """Seconds in which all kernels of its op could be compared and raced.
+    """Seconds that suffice to compare and race all kernels of its op.
 
-    By the times that are expected of them: comparisons take 3 calls, a race 8,
-    and the reference 4 calls in float64.
+    From predicted times: comparisons take 3 calls, a race 8, and the reference
+    4 calls in float64.
     """
     plan = sl.Executor(place).prepare(program, feed, display.unread(program))
     seconds = 0.0
@@ -125,23 +125,23 @@ def _enough(program: sl.Program, feed: Mapping[str, Any], place: Any) -> float:
                 "plain",
             )
             seconds += candidate["predicted_seconds"] * (11 + 8 * plain)
-    return 2 * seconds  # other work on the machine
+    return 2 * seconds  # doubled for other work on the machine
 
 
 def _rounded_up(seconds: float) -> str:
-    """To 1, 2 or 5 times a power of ten."""
+    """Round up to 1, 2 or 5 times a power of ten."""
     power = 10.0 ** math.floor(math.log10(seconds))
     return f"{next(f * power for f in (1, 2, 5, 10) if f * power >= seconds):g}"
 
 
 def _left_out(
-    tuned: sl._core.TuneResult,
+    tuned: sl._lab.TuneResult,
     program: sl.Program,
     feed: Mapping[str, Any],
     budget: float,
     place: Any,
 ) -> str:
-    """Why there are no times, or not all, and what to do about it."""
+    """Why times are missing, and how to get them."""
     kernels = [k for signature in tuned.signatures for k in signature.kernels]
     checked = kernels and all(k.verdict != "unchecked" for k in kernels)
     if checked and tuned.seconds < budget:
@@ -166,28 +166,28 @@ def race(
     place: Any = None,
     progress: Callable[[int], Any] | None = None,
 ) -> Race:
-    """Time all kernels of an op that give right results, for each size.
+    """Time all correct kernels of an op, for each size.
 
-    No pass may replace the op. What is measured is kept as records, as by
+    Passes do not replace the op. Times are kept as records, like those of
     ``sl.tune``. A kernel much slower than the fastest is timed once.
 
     Args:
         op: the op's type.
-        sizes: what ``n`` stands for in shapes.
-        shapes: of inputs, such as ``{"X": "8, 16, n, n"}``; others have a
-            default, mostly ``64, n``.
+        sizes: the values of ``n`` in shapes.
+        shapes: shapes of inputs, such as ``{"X": "8, 16, n, n"}``; the default
+            is mostly ``64, n``.
         attrs: attributes of the op.
-        dtype: of the inputs that may have it; if None, what the first kernel
-            of the op computes, mostly float32.
+        dtype: of the inputs that may have it; by default the one that the first
+            kernel of the op computes, mostly float32.
         budget: seconds for each size.
         place: the CPU if None.
         progress: called with each size before it is measured.
 
     Raises:
-        NotFoundError: there is no such op; lists near names.
+        NotFoundError: there is no such op; lists similar names.
         InvalidArgumentError: passes make the op, or no kernel computes the
             dtype.
-        SluiceError: the op refuses these shapes.
+        SluiceError: the op rejects these shapes.
     """
     find_op(op)
     dtype = find_dtype(op, dtype, place)
@@ -209,8 +209,8 @@ def race(
     return result
 
 
-def _add(result: Race, i: int, tuned: sl._core.TuneResult) -> None:
-    """Take in what was measured for size i."""
+def _add(result: Race, i: int, tuned: sl._lab.TuneResult) -> None:
+    """Add the measurements for size i."""
     for signature in tuned.signatures:
         if signature.op != result.op:
             continue

@@ -1,11 +1,11 @@
-"""What is known of kernels."""
+"""Shows the records of kernels."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
-from sluice import _core
+from sluice import _core, _lab
 
 from . import text
 
@@ -13,10 +13,10 @@ from . import text
 def records(op: str | None = None) -> list[dict[str, Any]]:
     """The records of this process, of one op or of all, as dicts.
 
-    Raises NotFoundError, with near names, for an op that neither a record nor
-    this build has.
+    Raises NotFoundError, with similar names, for an op that neither a record
+    nor this build has.
     """
-    found = [json.loads(line) for line in _core._records()]
+    found = [json.loads(line) for line in _lab._records()]
     if op is None:
         return found
     mine = [record for record in found if record["op"] == op]
@@ -50,8 +50,8 @@ def records_table(op: str | None = None) -> str:
 
 
 def files() -> str:
-    """Where records come from and go to, and what is wrong with them."""
-    found = _core._record_files()
+    """The files that records are read from and written to, with problems."""
+    found = _lab._record_files()
     lines = [f"read: {path}" for path in found["system"]]
     lines.append(f"read and written: {found['user'] or 'nothing'}")
     return "\n".join(lines + found["remarks"])

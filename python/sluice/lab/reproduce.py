@@ -1,4 +1,4 @@
-"""Scripts that show by themselves what ``bisect`` found."""
+"""Writes stand-alone scripts that reproduce findings of ``bisect``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import sluice as sl
-from sluice import _core
+from sluice import _lab
 
 _SCRIPT = '''\
 """{ops} with two kernels, on the same inputs.
@@ -150,12 +150,12 @@ if __name__ == "__main__":
 
 @contextlib.contextmanager
 def internal_ops() -> Iterator[None]:
-    """Let programs of this thread have ops that otherwise only passes make.
+    """Allow ops in programs of this thread that normally only passes make.
 
-    For parts of plans, which run without what the passes made them of, by an
-    ``Executor(passes=False)``. Loads the libraries that have such ops.
+    For parts of plans, which an ``Executor(passes=False)`` runs after the
+    passes. Loads the libraries that have such ops.
     """
-    guard = _core._InternalOps()
+    guard = _lab._InternalOps()
     try:
         yield
     finally:
@@ -163,7 +163,7 @@ def internal_ops() -> Iterator[None]:
 
 
 class _Name:
-    """Shows itself as Python that makes it."""
+    """An object whose repr is the given Python code."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -182,7 +182,7 @@ def _literal(value: Any) -> Any:
     return _Name(f"sl.{value.name}")
 
 
-def _part(part: _core.ProgramPart) -> str:
+def _part(part: _lab.ProgramPart) -> str:
     ops = [
         (
             op["type"],
@@ -215,11 +215,11 @@ def _save(path: str, arrays: dict[str, np.ndarray]) -> None:
     np.savez(path, **stored)
 
 
-def _setup(finding: _core.BisectFinding, script: str | None) -> str:
-    """Lines that make kernels from outside known."""
+def _setup(finding: _lab.BisectFinding, script: str | None) -> str:
+    """Lines that load or define kernels from outside."""
     lines = [
         f"    sl.load_kernel_library({path!r})\n"
-        for path in _core._kernel_library_paths()
+        for path in _lab._kernel_library_paths()
     ]
     hints = [
         op["hint"]
@@ -235,7 +235,7 @@ def _setup(finding: _core.BisectFinding, script: str | None) -> str:
 
 
 def write_script(
-    finding: _core.BisectFinding,
+    finding: _lab.BisectFinding,
     folder: str | os.PathLike[str],
     *,
     script: str | None = None,
@@ -244,9 +244,9 @@ def write_script(
     """Write a Python file that reproduces a finding, with its inputs.
 
     Args:
-        finding: of ``bisect``.
-        folder: where ``reproduce.py`` and four ``.npz`` files go; it is made.
-        script: the Python file that defines kernels that are Python functions.
+        finding: a finding of ``bisect``.
+        folder: for ``reproduce.py`` and four ``.npz`` files; is created.
+        script: the Python file that defines the Python kernels.
         place: as for ``bisect``.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Processes that run kernels of others: they may crash or hang."""
+"""Supervises processes that run foreign kernels, which may crash or hang."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ _HINTS = {
 
 
 class Worker:
-    """A Python module in a process of its own, which says what it does.
+    """A Python module in a separate process, which reports events.
 
     It is started with the job, as JSON, and a file descriptor to which it
     writes a line of JSON for each event. Use it in a ``with`` statement: at its
-    end the process has ended, too.
+    end the process has ended.
 
     Args:
-        module: what to run, ``python -m module JOB FD``.
-        job: what json.dumps takes.
-        capture: what it prints goes to our standard error.
+        module: the module to run, ``python -m module JOB FD``.
+        job: a value for json.dumps.
+        capture: whether its output goes to our standard error.
     """
 
     def __init__(
@@ -69,10 +69,10 @@ class Worker:
         self._process.wait()
 
     def events(self, patience: float) -> Iterator[dict[str, Any]]:
-        """What it says until it ends.
+        """Yield its events until it ends.
 
-        ``{"event": "silence"}`` comes last where it says nothing for that many
-        seconds.
+        ``{"event": "silence"}`` comes last if there is no event for
+        ``patience`` seconds.
         """
         rest = b""
         while True:
@@ -88,12 +88,12 @@ class Worker:
                 yield json.loads(line)
 
     def kill(self) -> None:
-        """End it."""
+        """Kill the process."""
         self.killed = True
         self._process.kill()
 
     def wait(self) -> int:
-        """Wait for its end; the exit status, or minus a signal."""
+        """Wait for its end; return the exit status, or minus a signal."""
         return self._process.wait()
 
 
@@ -105,7 +105,7 @@ def _fileno(stream: Any) -> int | None:
 
 
 def ended(status: int) -> str:
-    """How a process ended, by what Worker.wait gave."""
+    """How a process ended, from the result of Worker.wait."""
     if status >= 0:
         return f"it ended the process with exit status {status}"
     try:

@@ -1,15 +1,15 @@
-"""Times and counts as text, in one format for all commands."""
+"""Formats times and counts, in the same way for all commands."""
 
 from __future__ import annotations
 
 
 def time(seconds: float) -> str:
-    """With two decimals, in us, ms or s."""
+    """A time with two decimals, in us, ms or s."""
     if seconds < 1e-3:
         return f"{seconds * 1e6:.2f} us"
     return f"{seconds * 1e3:.2f} ms" if seconds < 1 else f"{seconds:.2f} s"
 
 
 def count(number: int, noun: str) -> str:
-    """Such as "1 signature", "2 signatures"."""
+    """A text such as "1 signature", "2 signatures"."""
     return f"{number} {noun}" + "s" * (number != 1)

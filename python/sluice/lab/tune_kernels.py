@@ -1,4 +1,4 @@
-"""Tuning a program together with kernels that somebody brings."""
+"""Tunes a program with additional kernels from files."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ import os
 import sys
 from typing import Any
 
-from sluice import _core
+from sluice import _lab
 
 from .supervise import Worker, ended
 from .verdicts import Verification
 from .verify import verify
 from .worker import GRADIENT
 
-# Comparisons beyond the budget that one step may take.
+# Seconds of comparisons that one step may take beyond the budget.
 _PATIENCE = 30
 
 
 def _hints(verifications: list[Verification]) -> str:
-    """Hints that keep wrong kernels out, and ops of the others unfused."""
+    """Hints that exclude wrong kernels and keep ops of the others unfused."""
     wrong: dict[str, None] = {}
     right: dict[str, None] = {}
     for verification in verifications:
@@ -63,11 +63,11 @@ def run(arguments: argparse.Namespace) -> int:
         if outcome is not None:
             break
         status = 1
-        # It was kept out, and still this happened: no hint will help.
+        # It was excluded and still failed, so no hint will help.
         if not failed or failed in hints.split("; "):
             return status
         hints = f"{failed}; {hints}" if hints else failed
-    user = _core._record_files()["user"]
+    user = _lab._record_files()["user"]
     print(f"records: {user or 'in memory only, as SLUICE_RECORDS says'}")
     for line in _advice(arguments.kernels, outcome):
         print(line)
@@ -75,7 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _wrong(verifications: list[Verification]) -> list[str]:
-    """Names of the kernels that are left out, each once."""
+    """Names of the excluded kernels, each once."""
     return list(
         dict.fromkeys(
             f"{verdict.op}/{verdict.variant} "
@@ -88,9 +88,9 @@ def _wrong(verifications: list[Verification]) -> list[str]:
 
 
 def _advice(files: list[str], by_word: dict[str, list[str]]) -> list[str]:
-    """How any program uses the kernels; at the end what is to be copied.
+    """Instructions for using the kernels; the last lines are to be copied.
 
-    ``by_word`` has hints that ask for kernels, by how these fared.
+    ``by_word`` has hints that require kernels, by outcome.
     """
     if not by_word:
         return []
@@ -120,10 +120,9 @@ def _advice(files: list[str], by_word: dict[str, list[str]]) -> list[str]:
 def _tune_once(
     job: dict[str, Any],
 ) -> tuple[dict[str, list[str]] | None, str]:
-    """Hints that ask for kernels, by how these fared, when it came to an end.
+    """Hints that require kernels, by outcome, if tuning ended normally.
 
-    Else None, and a hint that keeps out the kernel that ended or held up the
-    process, "" where none did.
+    Else None, and a hint that excludes the kernel that crashed or hung, or "".
     """
     patience = job["budget"] + _PATIENCE
     step: dict[str, Any] = {}
@@ -151,7 +150,7 @@ def _tune_once(
 
 
 def _exclude(kernel: str) -> str:
-    """The hint that keeps "relu/mine (cpu float32 any MINE)" out."""
+    """The hint that excludes "relu/mine (cpu float32 any MINE)"."""
     if not kernel:
         return ""
     name, _, key = kernel.partition(" (")

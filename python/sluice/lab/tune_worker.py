@@ -1,7 +1,7 @@
-"""The process that ``tune`` tries kernels of others in.
+"""The process in which ``tune`` tries foreign kernels.
 
-``python -m sluice.lab.tune_worker JOB FD``: tunes a program, prints what was
-found, and writes a line of JSON to FD before each kernel is run.
+``python -m sluice.lab.tune_worker JOB FD``: tunes a program, prints the result,
+and writes a line of JSON to FD before each kernel runs.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ import sys
 from typing import Any
 
 import sluice as sl
-from sluice import _core, display
+from sluice import _lab, display
 
 from . import programs, text, worker
 
 
 def _own(name: str, kernels: list[dict[str, str]]) -> bool:
-    """Whether a kernel is one of those that were brought."""
+    """Whether a kernel is one of the given ones."""
     return any(
         name.startswith(f"{k['op']}/{k['variant']} ({k['place']} {k['dtype']} ")
         and name.endswith(f" {k['library']})")
@@ -28,12 +28,12 @@ def _own(name: str, kernels: list[dict[str, str]]) -> bool:
 
 
 def _rule(kernel: Any, op: str) -> str:
-    """The hint that asks for a kernel."""
+    """The hint that requires a kernel."""
     return f"{op}: prefer library={kernel.library}, variant={kernel.variant}"
 
 
 def _outcome(tuned: Any, kernels: list[dict[str, str]]) -> dict[str, str]:
-    """Of a signature that one of these kernels takes: who wins; else {}."""
+    """The winner of a signature that one of these kernels supports; else {}."""
     timed = [k for k in tuned.kernels if k.verdict == "ok" and k.rounds]
     mine = [k for k in timed if _own(k.name, kernels)]
     others = [k for k in timed if not _own(k.name, kernels)]
@@ -54,10 +54,10 @@ def _outcome(tuned: Any, kernels: list[dict[str, str]]) -> dict[str, str]:
 
 
 def _table(result: Any, kernels: list[dict[str, str]]) -> str:
-    """Each signature with its kernels, the fastest first.
+    """A table of signatures with their kernels, the fastest first.
 
-    Not that of the result: what the plan had before is what the hints of this
-    process asked for.
+    The result's own table would show the hints of this process as the plan's
+    previous choice.
     """
     lines = []
     names = [k.name for tuned in result.signatures for k in tuned.kernels]
@@ -85,7 +85,7 @@ def _table(result: Any, kernels: list[dict[str, str]]) -> str:
 
 
 def _right(kernels: list[dict[str, str]], wrong: list[str]) -> bool:
-    """Whether a kernel is there that is not among ``wrong``."""
+    """Whether a kernel exists that is not in ``wrong``."""
     names = {
         f"{k['op']}/{k['variant']} ({k['place']} {k['library']})"
         for k in kernels
@@ -97,7 +97,7 @@ def _right(kernels: list[dict[str, str]], wrong: list[str]) -> bool:
 def _summary(
     outcomes: list[dict[str, str]], known: int, right: bool, wrong: list[str]
 ) -> str:
-    """What became of the kernels; ``right``: not all of them are wrong."""
+    """The outcome for the kernels; ``right``: not all of them are wrong."""
     if wrong and not right:
         return f"your kernels are wrong, and were left out: {', '.join(wrong)}"
     words = [outcome["word"] for outcome in outcomes]
@@ -134,7 +134,7 @@ def _tune(job: dict[str, Any], say: Any) -> dict[str, list[str]]:
         fetches = display.unread(program.program)
     say(event="loaded")
     with sl.kernel_hints(job["hints"]):
-        result = _core._tune(
+        result = _lab._tune(
             sl.Executor(job["place"]),
             program.program,
             program.feed,

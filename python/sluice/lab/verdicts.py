@@ -1,4 +1,4 @@
-"""What was found out about kernels of others."""
+"""Results of verifying foreign kernels."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass
 class Mistake:
-    """What a kernel did wrong, and the command that shows it again."""
+    """What a kernel did wrong, and the command that reproduces it."""
 
     kernel: str
     check: str
@@ -31,7 +31,7 @@ class Mistake:
 
 @dataclass
 class Verdict:
-    """What was found out about one kernel."""
+    """Result of verifying one kernel."""
 
     op: str
     variant: str
@@ -46,7 +46,7 @@ class Verdict:
 
     @property
     def name(self) -> str:
-        """Such as "relu/fast (cpu float32 MINE)"."""
+        """A name such as "relu/fast (cpu float32 MINE)"."""
         return (
             f"{self.op}/{self.variant} "
             f"({self.place} {self.dtype} {self.library})"
@@ -62,7 +62,7 @@ class Verdict:
 
 @dataclass
 class Verification:
-    """What was found out about all kernels of a file."""
+    """Results of verifying all kernels of a file."""
 
     path: str
     verdicts: list[Verdict] = field(default_factory=list)
@@ -117,7 +117,7 @@ class Verification:
         ]
 
     def to_json(self) -> dict[str, Any]:
-        """What json.dump takes."""
+        """A value for json.dump."""
         return {
             "path": self.path,
             "ok": bool(self),

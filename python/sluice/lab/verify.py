@@ -1,4 +1,4 @@
-"""Whether the kernels of a library, or of a Python file, are right."""
+"""Verifies the kernels of a library or a Python file."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ named. The exit status is 1 when a kernel is wrong or cannot be checked."""
 
 
 class _Job:
-    """One file, verified by as many processes as it takes."""
+    """The verification of one file, by as many processes as needed."""
 
     def __init__(
         self, path: str, options: dict[str, Any], budget: float
@@ -61,7 +61,7 @@ class _Job:
         return f"{path}: there is no {wanted}; it has {', '.join(names)}"
 
     def _run_from(self, start: int) -> int | None:
-        """Check from a kernel on; the one to go on with, None at the end."""
+        """Check from kernel ``start`` on; return the next to check, or None."""
         job = {**self._options, "start": start}
         with Worker("sluice.lab.worker", job) as worker:
             return self._follow(worker, start)
@@ -69,7 +69,7 @@ class _Job:
     def _follow(self, worker: Worker, start: int) -> int | None:
         index, step = start, {}
         running = False
-        tried: set[int] = set()  # examples, by the kernel that runs now
+        tried: set[int] = set()  # examples that the current kernel ran
         for event in worker.events(self._budget):
             what = event.pop("event")
             if what == "refused":
@@ -204,20 +204,20 @@ def verify(
 ) -> Verification:
     """Check the kernels of a library or a Python file.
 
-    They run in other processes: nothing is loaded into this one.
+    They run in other processes; nothing is loaded into this one.
 
     Args:
         path: a library (``.so``) or a Python file (``.py``).
-        libraries: what is loaded before it, for the ops that it is for.
-        kernel: only that of this op, or ``op/variant``.
+        libraries: libraries to load before it, which define its ops.
+        kernel: only the kernels of this op, or ``op/variant``.
         dtype: only kernels of this dtype.
         example: only the example of this number; all if -1.
-        examples: a file with examples, instead of those that the op has.
+        examples: a file with examples, instead of the op's own.
         threads: numbers of threads to run with.
         budget: seconds after which a step counts as hanging.
 
     Returns:
-        A verdict for each kernel, true when all are right; print it.
+        A verdict for each kernel, true if all are right; print it.
 
     Raises:
         NotFoundError: there is no such file or kernel.
@@ -294,7 +294,7 @@ def add_parser(
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the command; the exit status."""
+    """Run the command and return the exit status."""
     try:
         result = verify(
             arguments.file,

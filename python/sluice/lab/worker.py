@@ -1,8 +1,9 @@
-"""The process that ``verify`` runs kernels in: ``python -m sluice.lab.worker``.
+"""The process in which ``verify`` runs kernels.
 
-It is given a job, as JSON, and a file descriptor for one line of JSON for each
-thing that happens: what was loaded, each step before it is taken, a report for
-each kernel. Whoever reads them knows where it was if it ends or hangs.
+``python -m sluice.lab.worker JOB FD`` gets a job as JSON, and a file
+descriptor. It writes a line of JSON for each event: the loaded kernels, each
+step before it begins, a report for each kernel. So its reader knows which step
+failed.
 """
 
 from __future__ import annotations
@@ -16,18 +17,18 @@ import sys
 from typing import Any, TextIO
 
 import sluice as sl
-from sluice import _core, python_kernels
+from sluice import _core, _lab, python_kernels
 
-# Stands for the gradient of an op that came with a library.
+# The variant name for the gradient of an op from a library.
 GRADIENT = "gradient"
 
 
 def load(path: str) -> list[dict[str, str]]:
-    """Load a library, or run a Python file; return the kernels that come.
+    """Load a library or run a Python file, and return the new kernels.
 
-    After them come the gradients of the ops that are new.
+    The gradients of new ops are at the end.
 
-    Raises SluiceError, and whatever a Python file raises.
+    Raises SluiceError, and what the Python file raises.
     """
     if not path.endswith(".py"):
         known = set(_core._op_names())
@@ -67,7 +68,7 @@ def load(path: str) -> list[dict[str, str]]:
 def matches(
     kernel: dict[str, str], name: str | None, dtype: str | None
 ) -> bool:
-    """Whether a kernel is meant by OP or OP/VARIANT, and by a dtype."""
+    """Whether a kernel matches OP or OP/VARIANT, and a dtype."""
     both = f"{kernel['op']}/{kernel['variant']}"
     return (name is None or name in (kernel["op"], both)) and (
         dtype is None or dtype == kernel["dtype"]
@@ -128,7 +129,7 @@ class _Worker:
                 continue
             self._say("kernel", index=self._index)
             try:
-                report = _core._check_kernel(
+                report = _lab._check_kernel(
                     kernel["op"],
                     kernel["place"],
                     kernel["dtype"],
@@ -140,19 +141,19 @@ class _Worker:
                     job["example"],
                     self._before,
                 )
-            except sl.SluiceError as error:  # not of the kernel
+            except sl.SluiceError as error:  # not raised by the kernel
                 self._say("invalid", message=str(error))
                 return
             self._say("report", index=self._index, **report)
             if any(m["check"] == "device" for m in report["mistakes"]):
-                return  # the next kernel needs a device that works
+                return  # other kernels need a working device
         self._check_gradients(kernels, examples)
         self._say("end")
 
     def _foreign(self, kernels: list[dict[str, str]], examples: str) -> str:
         """An error message if no example is of one of the ops, else ""."""
         job = self._job
-        ops = _core._example_ops(examples, job["examples"])
+        ops = _lab._example_ops(examples, job["examples"])
         if not ops:
             return f"{job['examples']}: it has no examples"
         wanted = sorted(
@@ -172,7 +173,7 @@ class _Worker:
     def _check_gradients(
         self, kernels: list[dict[str, str]], examples: str
     ) -> None:
-        """Of the ops that came with the library, which come last."""
+        """Check the gradients of the library's ops, which are last."""
         job = self._job
         for self._index, kernel in enumerate(kernels):
             if self._index < job["start"] or kernel["variant"] != GRADIENT:
@@ -180,7 +181,7 @@ class _Worker:
             if not matches(kernel, job["kernel"], job["dtype"]):
                 continue
             self._say("kernel", index=self._index)
-            report = _core._check_gradient(
+            report = _lab._check_gradient(
                 kernel["op"],
                 examples,
                 job["examples"] or "",
@@ -193,7 +194,7 @@ class _Worker:
 def main() -> None:
     """Do the job of the command line."""
     job = json.loads(sys.argv[1])
-    # A kernel that wants more memory than there is shall be told so.
+    # A kernel that requests more memory than there is gets an error.
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

@@ -1,8 +1,8 @@
-"""Layers: those with parameters, and one function for every op.
+"""Layers with parameters, and a function for every op.
 
-What is written by hand here (``fc``, ``conv2d``, ...) uses
-:class:`sluice.LayerHelper`; everything else comes from the schemas of the
-registered ops, see :mod:`sluice.layers.ops`.
+Hand-written layers (``fc``, ``conv2d``, ...) use :class:`sluice.LayerHelper`.
+All others come from the schemas of the registered ops, see
+:mod:`sluice.layers.ops`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Ops that run blocks: one of two, or one again and again."""
+"""Ops that run blocks: conditionals and loops."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Variables = Sequence[Variable]
 
 
 def _list(what: str, value: Any) -> list[Variable]:
-    """Variables that a block gives: one, or a list of them."""
+    """The variables that a block returns: one, or a list of them."""
     values = list(value) if isinstance(value, (list, tuple)) else [value]
     return [require_variable(what, each) for each in values]
 
@@ -42,7 +42,7 @@ def _unpacked(made: dict[str, Any], output: str) -> list[Variable]:
 
 @contextlib.contextmanager
 def _new_blocks(program: Program) -> Iterator[None]:
-    """Take blocks that were begun inside back when something is raised."""
+    """Remove blocks that were begun inside if something is raised."""
     first = len(program._blocks())
     try:
         yield
@@ -70,18 +70,18 @@ def cond(
     true_fn: Callable[[], Any],
     false_fn: Callable[[], Any],
 ) -> Any:
-    """Run what ``true_fn`` adds where ``pred`` is true, else ``false_fn``'s.
+    """Run the ops of ``true_fn`` if ``pred`` is true, else ``false_fn``'s.
 
-    Both are called once, at once; the ops that they add become blocks, which
-    may read all variables around them. Only the block that is chosen is run.
+    Both are called once, immediately. The ops that they append become blocks,
+    which may read all outer variables. Only the chosen block runs.
 
     Args:
         pred: bool, one element.
         true_fn: returns a variable, or a list of them.
-        false_fn: returns as many, of the same dtypes.
+        false_fn: returns the same number, of the same dtypes.
 
     Returns:
-        A variable, or a list of them, as ``true_fn`` does.
+        A variable, or a list of them, like ``true_fn``.
 
     Raises:
         InvalidArgumentError: the functions return different numbers of
@@ -114,19 +114,19 @@ def while_loop(
     """Repeat ``loop_vars = body(*loop_vars)`` while ``cond(*loop_vars)``.
 
     Args:
-        cond: returns a bool variable of one element; called for the variables
-            before the loop, and for those that ``body`` gives.
+        cond: returns a bool variable of one element; called with the variables
+            before the loop, and with those that ``body`` returns.
         body: returns as many variables as it gets, of the same dtypes.
-        loop_vars: what they are at first.
-        shapes: for variables whose shape changes from one iteration to the
-            next: None for sizes that do. By default they keep their shapes.
+        loop_vars: their initial values.
+        shapes: shapes of variables, with None for sizes that change between
+            iterations. By default shapes do not change.
         limit: more iterations are an error.
 
     Returns:
-        What the variables are at the end.
+        The final values of the variables.
 
     Raises:
-        InvalidArgumentError: ``body`` gives other variables than it gets.
+        InvalidArgumentError: ``body`` returns other variables than it gets.
     """
     first = _list("while_loop: loop_vars", loop_vars)
     program = first[0].program if first else default_main_program()
@@ -165,18 +165,19 @@ def scan(
 
     Args:
         fn: gets the carried variables and one element of each of ``xs``, as
-            lists; returns those to carry on and those to stack.
-        init: what the first call gets as carried.
+            lists; returns the next carried variables and the variables to
+            stack.
+        init: the initial carried variables.
         xs: the sequences; all have the same length.
-        reverse: from the last element to the first.
+        reverse: whether to go from the last element to the first.
 
     Returns:
-        What the last call carried on, and the stacked variables, whose new
-        first axis is that of ``xs``.
+        The last carried variables, and the stacked variables, whose new first
+        axis is that of ``xs``.
 
     Raises:
-        InvalidArgumentError: ``fn`` carries other variables on than it gets,
-            or ``xs`` is empty.
+        InvalidArgumentError: ``fn`` returns other carried variables than it
+            gets, or ``xs`` is empty.
     """
     first = _list("scan: init", init)
     sequences = _list("scan: xs", xs)

@@ -33,17 +33,17 @@ def linear_chain_crf(
     Args:
         input: emissions [B, T, N].
         label: tags [B, T], int64.
-        length: how many of the T count, [B], int64.
-        param_attr: of the transitions [N + 2, N]: from the start, to the
-            end, and from tag to tag. Give it a name to decode with it.
-        name: of the layer.
+        length: lengths of the sequences, [B], int64.
+        param_attr: attribute of the transitions [N + 2, N]: from the start, to
+            the end, and from tag to tag. It needs a name for decoding.
+        name: the layer's name.
 
     Returns:
         The cost of each sequence, [B, 1].
 
     Raises:
         InvalidArgumentError: N is unknown.
-        OutOfRangeError: when it runs, for a length outside of [1, T].
+        OutOfRangeError: at run time, for a length outside of [1, T].
     """
     tags = _tags("linear_chain_crf", input)
     helper = LayerHelper("linear_chain_crf", name, input.program)
@@ -69,12 +69,12 @@ def crf_decoding(
 
     Args:
         input: emissions [B, T, N].
-        length: how many of the T count, [B], int64.
+        length: lengths of the sequences, [B], int64.
         param_attr: the name (or attribute) of the transitions.
-        label: tags [B, T]; then it returns where they are right.
+        label: tags [B, T]; if given, returns where they are right.
 
     Returns:
-        Tags [B, T], int64; zeros behind the end.
+        Tags [B, T], int64; zeros after the end.
     """
     tags = _tags("crf_decoding", input)
     helper = LayerHelper("crf_decoding", program=input.program)

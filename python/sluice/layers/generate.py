@@ -1,7 +1,7 @@
 """Writes the function of an op from its schema.
 
-The text serves twice: compiled when a function is first used, and without
-bodies as the stub ``ops.pyi`` that editors and type checkers read.
+The text is compiled when a function is first used. Without bodies it is the
+stub ``ops.pyi`` for editors and type checkers.
 """
 
 from __future__ import annotations

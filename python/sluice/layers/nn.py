@@ -1,4 +1,4 @@
-"""Layers with parameters, written on LayerHelper."""
+"""Layers with parameters, based on LayerHelper."""
 
 from __future__ import annotations
 
@@ -69,14 +69,14 @@ def fc(
     """Fully connected layer: ``act(input @ weight + bias)``.
 
     Args:
-        input: of rank 2 or more; dimensions from ``num_flatten_dims`` on are
-            taken together, their sizes must be known.
-        size: outputs.
+        input: rank 2 or more; dimensions from ``num_flatten_dims`` on are
+            flattened, and their sizes must be known.
+        size: number of outputs.
         num_flatten_dims: leading dimensions that are kept.
-        param_attr: of the weight [inputs, size]; Xavier by default.
-        bias_attr: of the bias [size]; zeros by default, False for none.
+        param_attr: for the weight [inputs, size]; Xavier by default.
+        bias_attr: for the bias [size]; zeros by default, False for none.
         act: an op with input X and output Out, such as ``"relu"``.
-        name: of the layer.
+        name: the layer's name.
 
     Returns:
         [leading dimensions of input..., size].
@@ -122,15 +122,15 @@ def conv2d(
     Args:
         input: [N, C, H, W], or [N, H, W, C] for NHWC.
         num_filters: channels of the output.
-        filter_size: one number, or height and width; so are the next three.
+        filter_size: one number, or height and width, like the next three.
         stride: pixels from one window to the next.
         padding: rows and columns of zeros around the input.
         dilation: pixels from one element of the filter to the next.
-        groups: into how many groups the channels are divided.
-        param_attr: of the filter [num_filters, C / groups, height, width].
-        bias_attr: of the bias [num_filters]; False for none.
+        groups: number of groups of channels.
+        param_attr: for the filter [num_filters, C / groups, height, width].
+        bias_attr: for the bias [num_filters]; False for none.
         act: an op with input X and output Out, such as ``"relu"``.
-        name: of the layer.
+        name: the layer's name.
         data_format: ``"NCHW"`` or ``"NHWC"``.
 
     Returns:
@@ -171,17 +171,17 @@ def conv3d(
     Args:
         input: [N, C, D, H, W].
         num_filters: channels of the output.
-        filter_size: one number, or depth, height and width; so are the next
+        filter_size: one number, or depth, height and width, like the next
             three.
         stride: elements from one window to the next.
         padding: zeros around the input.
-        dilation: elements from one of the filter to the next.
-        groups: into how many groups the channels are divided.
-        param_attr: of the filter
-            [num_filters, C / groups, depth, height, width].
-        bias_attr: of the bias [num_filters]; False for none.
+        dilation: distance of the filter's elements.
+        groups: number of groups of channels.
+        param_attr: for the filter [num_filters, C / groups, depth, height,
+            width].
+        bias_attr: for the bias [num_filters]; False for none.
         act: an op with input X and output Out, such as ``"relu"``.
-        name: of the layer.
+        name: the layer's name.
 
     Returns:
         [N, num_filters, D', H', W'].
@@ -213,7 +213,7 @@ def _convolution(
     name: str | None,
     **attrs: str,
 ) -> Variable:
-    """conv2d or conv3d: an op, its filter and bias, and an activation."""
+    """Append conv2d or conv3d with its filter, bias and activation."""
     dims = 2 if layer == "conv2d" else 3
     channels = _channels(layer, input, dims + 2, **attrs)
     num_filters = positive(f"{layer}: num_filters", num_filters)
@@ -262,18 +262,18 @@ def pool2d(
     name: str | None = None,
     data_format: str = "NCHW",
 ) -> Variable:
-    """The largest or the average number of each window.
+    """The maximum or the mean of each window.
 
     Args:
         input: [N, C, H, W], or [N, H, W, C] for NHWC.
         pool_size: one number, or height and width of the window.
         pool_type: ``"max"`` or ``"avg"``.
         pool_stride: pixels between windows; the window's size if None.
-        pool_padding: pixels that windows may reach out of the input.
+        pool_padding: pixels that windows may extend beyond the input.
         global_pooling: one window over everything.
-        ceil_mode: whether pixels left over get a window.
-        exclusive: whether averages leave the padding out.
-        name: of the output.
+        ceil_mode: whether remaining pixels get a window.
+        exclusive: whether means exclude the padding.
+        name: the output's name.
         data_format: ``"NCHW"`` or ``"NHWC"``.
 
     Returns:
@@ -303,18 +303,18 @@ def pool3d(
     name: str | None = None,
     dilation: Pair = 1,
 ) -> Variable:
-    """The largest or the average number of each window.
+    """The maximum or the mean of each window.
 
     Args:
         input: [N, C, D, H, W].
         pool_size: one number, or depth, height and width of the window.
         pool_type: ``"max"`` or ``"avg"``.
         pool_stride: elements between windows; the window's size if None.
-        pool_padding: elements that windows may reach out of the input.
-        ceil_mode: whether elements left over get a window.
-        exclusive: whether averages leave the padding out.
-        name: of the output.
-        dilation: elements from one of a window to the next.
+        pool_padding: elements that windows may extend beyond the input.
+        ceil_mode: whether remaining elements get a window.
+        exclusive: whether means exclude the padding.
+        name: the output's name.
+        dilation: distance of a window's elements.
 
     Returns:
         The input's shape with D, H and W divided by the stride.
@@ -338,7 +338,7 @@ def _pool(
     name: str | None,
     **attrs: Any,
 ) -> Variable:
-    """pool2d or pool3d: an op with size, stride and padding of its window."""
+    """Append pool2d or pool3d with size, stride and padding of its window."""
     require_variable(f"{layer}: input", input)
     dims = 2 if layer == "pool2d" else 3
     size, stride, padding = sizes
@@ -369,21 +369,21 @@ def batch_norm(
     """Normalise each channel over batch and image, then scale and shift it.
 
     The moving averages of mean and variance are persistables that training
-    updates; they take the batch's place in a program cloned for testing.
+    updates; they replace the batch's in a program cloned for testing.
 
     Args:
         input: [N, C, H, W], or [N, H, W, C] for NHWC.
         act: an op with input X and output Out, such as ``"relu"``.
         is_test: use the moving averages.
-        momentum: of the moving averages.
+        momentum: the momentum of the moving averages.
         epsilon: added to the variance.
-        param_attr: of the scale [C]; ones by default.
-        bias_attr: of the shift [C]; zeros by default.
+        param_attr: for the scale [C]; ones by default.
+        bias_attr: for the shift [C]; zeros by default.
         data_format: ``"NCHW"`` or ``"NHWC"``.
-        name: of the layer.
-        sync: take mean and variance of the batches of all ranks together
-            (:mod:`sluice.distributed`); otherwise each rank takes those of its
-            own, and has moving averages of its own.
+        name: the layer's name.
+        sync: use mean and variance over the batches of all ranks
+            (:mod:`sluice.distributed`); otherwise each rank uses its own, and
+            has its own moving averages.
 
     Returns:
         A variable of the input's shape.
@@ -428,14 +428,14 @@ def dropout(
     """Set elements to zero at random while training.
 
     Args:
-        x: of any shape.
+        x: a variable of any shape.
         dropout_prob: the share that becomes zero.
-        is_test: leave it out; ``clone(for_test=True)`` sets it.
-        seed: of the random numbers.
-        name: of the output.
-        dropout_implementation: ``"upscale_in_train"`` divides what stays by
-            ``1 - dropout_prob``; ``"downgrade_in_infer"`` multiplies by it
-            when testing.
+        is_test: disable it; ``clone(for_test=True)`` sets this.
+        seed: the seed of the random numbers.
+        name: the output's name.
+        dropout_implementation: ``"upscale_in_train"`` divides kept elements by
+            ``1 - dropout_prob``; ``"downgrade_in_infer"`` multiplies by it in
+            tests.
 
     Returns:
         A variable of the shape of x.
@@ -459,24 +459,24 @@ def embedding(
     dtype: Any = "float32",
     name: str | None = None,
 ) -> Variable:
-    """Rows of a table of parameters, by number.
+    """Look up rows of a table of parameters by index.
 
     Args:
-        input: row numbers, int64.
+        input: row indices, int64.
         size: [rows, columns] of the table.
-        padding_idx: a row number that gives zeros; below 0 it counts from
+        padding_idx: a row index that yields zeros; a negative one counts from
             the end, as in Fluid.
-        param_attr: of the table.
-        dtype: of the table.
-        name: of the layer.
+        param_attr: attribute of the table.
+        dtype: element type of the table.
+        name: the layer's name.
 
     Returns:
-        [shape of input..., columns] (a last dimension of 1 is taken off).
+        [shape of input..., columns] (a last dimension of 1 is removed).
 
     Raises:
-        OutOfRangeError: when it runs, for a number outside of the table.
-        InvalidArgumentError: size is no pair of integers above 0, or
-            padding_idx is no row.
+        OutOfRangeError: at run time, for an index outside of the table.
+        InvalidArgumentError: size is not a pair of integers above 0, or
+            padding_idx is not a row.
     """
     require_variable("embedding: input", input)
     rows, columns = _table_size(size)
@@ -503,7 +503,7 @@ def _table_size(size: Any) -> list[int]:
 
 
 def _row(what: str, value: Any, rows: int) -> int:
-    """The number of a row; below 0 it counts from the end."""
+    """The index of a row; a negative one counts from the end."""
     try:
         row = operator.index(value)
     except TypeError:

@@ -1,6 +1,6 @@
-"""Functions for single ops: one for each registered op, also for those of op
-libraries that are loaded later. They are written from the schemas when they
-are first used (see generate.py), so that importing costs nothing.
+"""A function for each registered op, including ops of libraries that are loaded
+later. They are generated from the schemas when they are first used (see
+generate.py), so that importing costs nothing.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ..framework import Variable
 
 
 def _is_for_users(op: str) -> bool:
-    """Not those that only passes or append_backward make."""
+    """False for ops that only passes or append_backward make."""
     described = _core._schema(op)
     if described["internal"] or described["holds_blocks"]:
         return False
@@ -30,7 +30,7 @@ def names() -> list[str]:
 
 
 def schema(op: str) -> dict[str, Any]:
-    """What an op takes and gives; raises NotFoundError with near names."""
+    """The arguments of an op; raises NotFoundError with similar names."""
     return _core._schema(op)
 
 
@@ -73,7 +73,7 @@ def _append(
 
 _REQUIRED: dict[str, list[str]] = {}
 _UPDATES: dict[str, set[str]] = {}
-_LISTS: dict[str, set[str]] = {}  # outputs of several variables
+_LISTS: dict[str, set[str]] = {}  # outputs with several variables
 _OUTPUTS: dict[str, Any] = {}
 
 
@@ -96,7 +96,7 @@ def _make(op: str) -> Any:
 
 
 def _did_you_mean(name: str, known: Sequence[str]) -> str:
-    """The near names, which share more than a few letters; "" without any."""
+    """The similar names, with more than a few common letters; else ""."""
     from difflib import get_close_matches
 
     near = get_close_matches(name, known, 2, cutoff=0.8)
@@ -104,7 +104,7 @@ def _did_you_mean(name: str, known: Sequence[str]) -> str:
 
 
 def _naming_unknown(op: str, function: Any) -> Any:
-    """The function, with an error for a misspelt argument as the core's."""
+    """The function, with the core's error for a misspelt argument."""
     code = function.__code__
     count = code.co_argcount + code.co_kwonlyargcount
     known = code.co_varnames[:count]
@@ -124,7 +124,7 @@ def _naming_unknown(op: str, function: Any) -> Any:
     return checked
 
 
-# Layers of Fluid and other libraries that have another name here.
+# Layers of Fluid and other libraries with their names here.
 _NAMES_HERE = {
     "DynamicRNN": "sl.layers.scan",
     "IfElse": "sl.layers.cond",

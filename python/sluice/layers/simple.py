@@ -1,4 +1,4 @@
-"""Layers without parameters that do more, or give less, than one op."""
+"""Layers without parameters that differ from a single op."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..framework import Variable, caller_location, created, require_variable
 
 
 class TopK(NamedTuple):
-    """What topk returns."""
+    """The outputs of topk."""
 
     values: Variable
     indices: Variable
@@ -21,7 +21,7 @@ def softmax_with_cross_entropy(
     soft_label: bool = False,
     return_softmax: bool = False,
 ) -> Any:
-    """Cross entropy of the softmax of logits, computed in one go.
+    """Cross entropy of the softmax of logits, computed by one op.
 
     Args:
         logits: [N, classes].
@@ -33,7 +33,7 @@ def softmax_with_cross_entropy(
         The loss [N, 1]; with ``return_softmax`` (loss, softmax).
 
     Raises:
-        OutOfRangeError: when it runs, for a label that is no class.
+        OutOfRangeError: at run time, for a label that is not a class.
     """
     require_variable("softmax_with_cross_entropy: logits", logits)
     inputs = {"Logits": logits, "Label": label}
@@ -58,13 +58,13 @@ def cross_entropy(input: Variable, label: Variable) -> Variable:
         The loss [N, 1].
     """
     require_variable("cross_entropy: input", input)
-    # The softmax of logarithms of probabilities is the probabilities.
+    # The softmax of the logarithms of probabilities is the probabilities.
     logits = input.program.append_op("log", {"X": input})["Out"]
     return softmax_with_cross_entropy(logits, label)
 
 
 def topk(input: Variable, k: int = 1) -> TopK:
-    """The k largest elements of each row, and where they stand.
+    """The k largest elements of each row, and their indices.
 
     Args:
         input: [..., columns].
@@ -98,10 +98,10 @@ def einsum(equation: str, *operands: Variable) -> Variable:
     """A sum of products in the notation of :func:`numpy.einsum`.
 
     ``einsum("bij,bjk->bik", a, b)`` is a batch of matrix products. A letter
-    names a dim, ``...`` the dims that are not named, and what the output lacks
-    is summed. Without ``->`` the output has the dims of ``...`` and then,
-    sorted, the letters that stand once. A letter that stands twice in a term
-    means the diagonal. Terms are multiplied from left to right.
+    names a dim, and ``...`` the unnamed dims. Dims that the output lacks are
+    summed. Without ``->`` the output has the dims of ``...`` and then, sorted,
+    the letters that occur once. A letter that occurs twice in a term means the
+    diagonal. Terms are multiplied from left to right.
 
     Args:
         equation: a term for each operand, and the output.
@@ -111,7 +111,7 @@ def einsum(equation: str, *operands: Variable) -> Variable:
         A new variable.
 
     Raises:
-        InvalidArgumentError: the equation does not fit the operands.
+        InvalidArgumentError: the equation does not match the operands.
         UnimplementedError: an operand's rank, or the size of a diagonal, is
             unknown.
     """

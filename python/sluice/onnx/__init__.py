@@ -1,4 +1,4 @@
-"""ONNX models as programs.
+"""Loads and saves ONNX models as programs.
 
 >>> model = sl.onnx.load("resnet50.onnx")
 >>> (probabilities,) = model.run({"data": image})

@@ -32,7 +32,7 @@ _OLDEST_OPSET = 7
 
 
 class SluiceBackendRep(BackendRep):
-    """A model that can be run."""
+    """A model that can run."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
@@ -57,14 +57,14 @@ class SluiceBackendRep(BackendRep):
 
 
 class SluiceBackend(Backend):
-    """Models and single nodes, on the CPU."""
+    """Runs models and single nodes on the CPU."""
 
     @classmethod
     def prepare(
         cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: Any
     ) -> SluiceBackendRep:
-        """Load a model, after onnx.version_converter has converted it where
-        its opset is older than those that load() reads.
+        """Load a model. If its opset is too old for load(),
+        onnx.version_converter converts it first.
         """
         if any(
             opset.domain in ("", "ai.onnx") and opset.version < _OLDEST_OPSET
@@ -81,7 +81,7 @@ class SluiceBackend(Backend):
         device: str = "CPU",
         **kwargs: Any,
     ) -> tuple[Any, ...]:
-        """Load a model, and run it once."""
+        """Load a model and run it once."""
         return cls.prepare(model, device, **kwargs).run(inputs)
 
     @classmethod
@@ -93,7 +93,7 @@ class SluiceBackend(Backend):
         outputs_info: Sequence[tuple[Any, tuple[int, ...]]] | None = None,
         **kwargs: Any,
     ) -> tuple[Any, ...]:
-        """Run a node as a model of its own."""
+        """Run a node as a separate model."""
         arrays = [np.asarray(value) for value in inputs]
         graph = onnx.helper.make_graph(
             [node],
@@ -123,7 +123,7 @@ class SluiceBackend(Backend):
 
     @classmethod
     def supports_device(cls, device: str) -> bool:
-        """Whether models run there: "CPU" only."""
+        """Whether models run on the device: "CPU" only."""
         return device.split(":")[0].upper() == "CPU"
 
 

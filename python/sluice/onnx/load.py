@@ -1,4 +1,4 @@
-"""Reading models."""
+"""Loads models."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Value(NamedTuple):
 
 @dataclass(frozen=True)
 class Metadata:
-    """What a model says about itself; text is empty where it says nothing."""
+    """The metadata in a model; missing text is empty."""
 
     ir_version: int
     model_version: int
@@ -65,7 +65,7 @@ class Model:
         feed: Mapping[str, Any],
         fetch_list: Sequence[str] | None = None,
     ) -> list[Any]:
-        """Run the model: arrays of its outputs, or of ``fetch_list``.
+        """Run the model and return its outputs, or ``fetch_list``.
 
         Raises what ``Executor.run`` raises.
         """
@@ -78,10 +78,10 @@ class Model:
         )
 
     def save(self, path: str | os.PathLike[str] | Any, **options: Any) -> None:
-        """Write the model as :func:`sluice.onnx.save` does.
+        """Write the model like :func:`sluice.onnx.save`.
 
-        Inputs and outputs are those of this model, in their order, with the
-        names that it has for sizes.
+        Inputs and outputs are those of this model, in order, with its names of
+        sizes.
         """
         names = {v.name: v.shape for v in self.inputs if v.shape is not None}
         options.setdefault("size_names", names)
@@ -109,27 +109,26 @@ def load(
     Args:
         source: the path of a file, the bytes of one, or a message of the
             package onnx (anything with ``SerializeToString``).
-        folder: where external data lies; by default beside the file.
-        name: what errors call the model; by default the file's name.
-        scope: where its parameters are put; a new one if None.
+        folder: the folder of external data; by default the file's folder.
+        name: the model's name in errors; by default the file's name.
+        scope: the scope for its parameters; a new one if None.
         place: where :meth:`Model.run` runs it; the CPU if None.
-        limits: what the import may cost beyond the bytes of the model:
-            ``memory_bytes`` (by default 2**30), past which it is refused, and
-            ``folded_operations`` (4e9), past which constants are computed when
-            the model runs. For each byte of the model there are
-            ``memory_bytes_per_file_byte`` (64) and
-            ``folded_operations_per_file_byte`` (4000) more.
+        limits: bounds on the cost of the import: ``memory_bytes`` (by default
+            2**30), beyond which it is refused, and ``folded_operations`` (4e9),
+            beyond which constants are computed at run time. Each byte of the
+            model adds ``memory_bytes_per_file_byte`` (64) and
+            ``folded_operations_per_file_byte`` (4000).
 
     Raises:
         NotFoundError: a file cannot be read.
-        DataLossError: it is cut off or no model, or an initialiser has other
-            bytes than its shape takes.
-        InvalidArgumentError: it says what no model may say: values that are
-            made twice or used before, attributes of a wrong type, external
-            data outside of its folder. The node is named.
+        DataLossError: it is truncated or not a model, or the bytes of an
+            initialiser do not match its shape.
+        InvalidArgumentError: the model is invalid: values that are assigned
+            twice or used before, attributes of a wrong type, external data
+            outside of its folder. Names the node.
         UnimplementedError: Sluice lacks a dtype, an operator or a form of one;
-            all nodes that it concerns are listed.
-        ResourceExhaustedError: the import would take more memory than there is,
+            lists all such nodes.
+        ResourceExhaustedError: the import would need more memory than there is,
             or than ``limits`` allow.
     """
     program = Program()

@@ -1,4 +1,4 @@
-"""Writing models."""
+"""Saves models."""
 
 from __future__ import annotations
 
@@ -28,42 +28,41 @@ def save(
     description: str = "",
     properties: Mapping[str, str] | None = None,
 ) -> None:
-    """Write a program, and its parameters, as an ONNX model.
+    """Write a program and its parameters as an ONNX model.
 
-    Only what ``fetch_list`` is computed from is written. Variables keep their
-    names. Sizes of inputs that are None are called ``"batch"``, or after the
-    input and the dim. A network that was trained is saved as
-    ``program.clone(for_test=True)``.
+    Only ops that ``fetch_list`` depends on are written. Variables keep their
+    names. Unknown sizes of inputs are named ``"batch"``, or after the input and
+    the dim. Save a trained network as ``program.clone(for_test=True)``.
 
     Args:
         program: what to write.
-        path: a file; the old one stays until the new one is whole. Or an
-            object with ``write``, which gets the bytes.
-        fetch_list: the model's outputs, variables or names; if None, what
-            forward ops make and no forward op reads.
-        feed_list: its inputs, in this order; if None, the data variables that
-            the outputs are computed from.
+        path: a file; the old one remains until the new one is complete. Or an
+            object with a method ``write``, which gets the bytes.
+        fetch_list: the model's outputs, variables or names; by default outputs
+            of forward ops that no forward op reads.
+        feed_list: its inputs, in this order; by default the data variables that
+            the outputs depend on.
         scope: where the parameters are; the global scope if None.
-        size_names: names of sizes that are None, by input, one for each dim;
-            None for a size that is known, or that gets its name as above.
-        opset: which version of ONNX's operators, 21 to 28.
+        size_names: names of unknown sizes, by input, one for each dim; None for
+            a known size, or for the default name.
+        opset: the version of ONNX's operators, 21 to 28.
         external_data: write large parameters into a second file, ``path`` with
-            ``.data`` behind it. Models beyond 2 GiB have one anyway.
-        executor: one that has run the program: each node then says which
-            kernel computed it, and how long that took where it was measured
-            (``metadata_props``, which Netron shows).
-        name: the graph's name; the file's name without its ending if None.
-        description: the model's.
+            ``.data`` appended. Models beyond 2 GiB always have one.
+        executor: one that has run the program. Each node then has the name of
+            its kernel, and its time if measured (in ``metadata_props``, which
+            Netron shows).
+        name: the graph's name; the file's name without extension if None.
+        description: the model's description.
         properties: further ``metadata_props`` of the model.
 
     Raises:
-        UnimplementedError: ONNX has nothing for some ops; all are named, with
-            the lines that appended them.
+        UnimplementedError: some ops have no ONNX operators; lists all, with the
+            lines that appended them.
         InvalidArgumentError: some ops train, or a list has a wrong variable.
         FailedPreconditionError: parameters have no value, ``executor`` has not
             run the program, or another process has kept the file locked for a
             minute.
-        NotFoundError: no such variable, or the file cannot be created.
+        NotFoundError: there is no such variable, or the file cannot be created.
         ResourceExhaustedError: the file cannot be written.
     """
     is_path = not hasattr(path, "write")
@@ -100,7 +99,7 @@ def save(
         path.write(model)
 
 
-# `executor` is an argument of save.
+# The argument `executor` of save hides the module there.
 _global_scope = executor.global_scope
 
 
@@ -124,7 +123,7 @@ def _size_names(names: Any) -> dict[str, list[str]]:
 
 
 def _stem(path: Any) -> str:
-    """What a path calls the model; other objects are errors of the core."""
+    """The model's name from a path; the core rejects other objects."""
     if not isinstance(path, (str, bytes, os.PathLike)):
         return ""
     file = os.path.basename(os.fsdecode(path))

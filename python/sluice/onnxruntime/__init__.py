@@ -1,12 +1,12 @@
-"""The interface of onnxruntime, on Sluice.
+"""The interface of onnxruntime, implemented by Sluice.
 
 >>> import sluice.onnxruntime as onnxruntime
 >>> session = onnxruntime.InferenceSession("net.onnx")
 >>> (probabilities,) = session.run(None, {"data": image})
 
-Programs written for onnxruntime run as they are. Beyond it a session can say
-which kernel ran and why (``session.explain()``), measure kernels and choose by
-what was found (``session.tune(seconds)``), and write a report
+Programs written for onnxruntime run unchanged. In addition, a session can
+explain its choice of kernels (``session.explain()``), measure kernels and
+choose the fastest (``session.tune(seconds)``), and write a report
 (``session.report("net.html")``).
 """
 

@@ -1,4 +1,4 @@
-"""What onnxruntime says about itself and the machine."""
+"""Information about this build and the machine."""
 
 from __future__ import annotations
 
@@ -38,20 +38,20 @@ def is_present(name: str) -> bool:
         return False
     try:
         return _core.device_count(PROVIDER_PLACES[name]) > 0
-    except Exception:  # no module for it, or no driver
+    except Exception:  # no module or no driver
         return False
 
 
 def get_all_providers() -> list[str]:
-    """All providers that Sluice knows, the fastest first."""
+    """All providers that Sluice supports, the fastest first."""
     return list(PROVIDER_PLACES)
 
 
 def get_available_providers() -> list[str]:
-    """Those that this machine has, the fastest first.
+    """The providers that this machine has, the fastest first.
 
-    An emulated GPU is none of them: programs that take the first provider of
-    this list would get a slow one. A session that names it runs on it.
+    An emulated GPU is left out, because programs that use the first provider
+    would get a slow one. A session that names it runs on it.
     """
     return [
         name
@@ -61,13 +61,13 @@ def get_available_providers() -> list[str]:
 
 
 def get_device() -> str:
-    """``"GPU"`` where there is one, else ``"CPU"``."""
+    """``"GPU"`` if there is one, else ``"CPU"``."""
     available = get_available_providers()
     return "GPU" if "CUDAExecutionProvider" in available else "CPU"
 
 
 def set_default_logger_severity(severity: int) -> None:
-    """Set from which level on sessions warn: 0 verbose to 4 fatal."""
+    """Set the level from which sessions warn: 0 verbose to 4 fatal."""
     global logger_severity
     severity = int(severity)
     if not 0 <= severity <= 4:
@@ -80,7 +80,7 @@ def set_default_logger_verbosity(level: int) -> None:
 
 
 def set_seed(seed: int) -> None:
-    """Accepted; models hold the seeds of their random ops."""
+    """Accepted; models contain the seeds of their random ops."""
 
 
 def disable_telemetry_events() -> None:

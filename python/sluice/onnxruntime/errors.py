@@ -1,4 +1,4 @@
-"""onnxruntime's errors, and Sluice's as one of them."""
+"""onnxruntime's errors, and the conversion of Sluice's errors."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ __all__ = [
 
 
 class OrtException(Exception):
-    """Base of all of them; ``__cause__`` is Sluice's own error."""
+    """Base of all errors; ``__cause__`` is Sluice's own error."""
 
 
 class Fail(OrtException):
-    """Anything that has no class of its own."""
+    """Any error without a class of its own."""
 
 
 class InvalidArgument(OrtException):
@@ -38,7 +38,7 @@ class InvalidArgument(OrtException):
 
 
 class NoSuchFile(OrtException):
-    """A file is not there, or cannot be read."""
+    """A file does not exist or cannot be read."""
 
 
 class NoModel(OrtException):
@@ -50,11 +50,11 @@ class EngineError(OrtException):
 
 
 class RuntimeException(OrtException):
-    """A device or the memory gave out."""
+    """A device failed or memory ran out."""
 
 
 class InvalidProtobuf(OrtException):
-    """Bytes that are cut off, or no model."""
+    """The bytes are truncated or not a model."""
 
 
 class ModelLoaded(OrtException):
@@ -62,11 +62,11 @@ class ModelLoaded(OrtException):
 
 
 class NotImplemented(OrtException):
-    """Operators, dtypes or opsets that Sluice lacks."""
+    """Sluice lacks an operator, dtype or opset."""
 
 
 class InvalidGraph(OrtException):
-    """A model that contradicts itself."""
+    """The model contradicts itself."""
 
 
 class EPFail(OrtException):
@@ -101,7 +101,7 @@ _BY_CHECK = {
 
 @contextlib.contextmanager
 def loading() -> Iterator[None]:
-    """Raise onnxruntime's errors for Sluice's of reading a model."""
+    """Convert Sluice's errors of loading a model."""
     try:
         yield
     except errors.SluiceError as error:
@@ -110,7 +110,7 @@ def loading() -> Iterator[None]:
 
 @contextlib.contextmanager
 def running() -> Iterator[None]:
-    """The same for those of a run."""
+    """Convert Sluice's errors of a run."""
     try:
         yield
     except errors.SluiceError as error:

@@ -1,4 +1,4 @@
-"""Options of sessions and runs, as onnxruntime has them."""
+"""Options of sessions and runs, like onnxruntime's."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = [
 
 
 class GraphOptimizationLevel(IntEnum):
-    """``ORT_DISABLE_ALL`` runs every op as the model has it."""
+    """``ORT_DISABLE_ALL`` runs every op as it is in the model."""
 
     ORT_DISABLE_ALL = 0
     ORT_ENABLE_BASIC = 1
@@ -25,7 +25,7 @@ class GraphOptimizationLevel(IntEnum):
 
 
 class ExecutionMode(IntEnum):
-    """Accepted; Sluice decides by itself what runs side by side."""
+    """Accepted; Sluice decides itself what runs concurrently."""
 
     ORT_SEQUENTIAL = 0
     ORT_PARALLEL = 1
@@ -72,12 +72,12 @@ class SessionOptions(_Checked):
     Attributes:
         intra_op_num_threads: threads of a run; 0 for all CPUs.
         graph_optimization_level: ``ORT_DISABLE_ALL`` fuses and rearranges
-            nothing; all other levels are one.
-        log_severity_level: from which level on the session warns: 0 verbose,
-            2 warnings, 4 fatal; -1 for the default.
+            nothing; all other levels are the same.
+        log_severity_level: level from which the session warns: 0 verbose, 2
+            warnings, 4 fatal; -1 for the default.
 
-    The other attributes are accepted and change nothing here: Sluice plans its
-    memory and its threads by itself.
+    The other attributes are accepted without effect: Sluice plans its memory
+    and threads itself.
     """
 
     def __init__(self) -> None:
@@ -102,7 +102,7 @@ class SessionOptions(_Checked):
         )
 
     def add_session_config_entry(self, key: str, value: str) -> None:
-        """Keep an entry; none changes anything here."""
+        """Keep an entry, without effect."""
         self._entries[str(key)] = str(value)
 
     def get_session_config_entry(self, key: str) -> str:
@@ -116,15 +116,15 @@ class SessionOptions(_Checked):
         return key in self._entries
 
     def add_free_dimension_override_by_name(self, name: str, size: int) -> None:
-        """Accepted; sizes are those of the feeds."""
+        """Accepted; the sizes are those of the feeds."""
 
     def add_free_dimension_override_by_denotation(
         self, denotation: str, size: int
     ) -> None:
-        """Accepted; sizes are those of the feeds."""
+        """Accepted; the sizes are those of the feeds."""
 
     def register_custom_ops_library(self, path: str) -> None:
-        """Refuse: libraries of onnxruntime's ops do not fit.
+        """Raise: libraries of onnxruntime's ops are not supported.
 
         Raises RuntimeError.
         """
@@ -135,7 +135,7 @@ class SessionOptions(_Checked):
 
 
 class RunOptions(_Checked):
-    """How one run goes; accepted, and nothing changes by it."""
+    """Options of one run, accepted without effect."""
 
     def __init__(self) -> None:
         self._declare(
@@ -149,7 +149,7 @@ class RunOptions(_Checked):
         )
 
     def add_run_config_entry(self, key: str, value: str) -> None:
-        """Keep an entry; none changes anything here."""
+        """Keep an entry, without effect."""
         self._entries[str(key)] = str(value)
 
     def get_run_config_entry(self, key: str) -> str:

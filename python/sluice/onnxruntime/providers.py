@@ -1,4 +1,4 @@
-"""Which place the providers of a session mean."""
+"""Maps the providers of a session to places."""
 
 from __future__ import annotations
 
@@ -23,11 +23,10 @@ def chosen(
     providers: Sequence[Provider] | None,
     options: Sequence[dict[str, Any]] | None,
 ) -> list[tuple[str, dict[str, Any]]]:
-    """The providers that are there, with their options; the CPU comes last.
+    """The available providers, with their options; the CPU is last.
 
-    Warns of those that are not, and of a GPU that is emulated. Raises
-    ValueError for what is no list of names or (name, options), and for another
-    number of options.
+    Warns about missing providers and an emulated GPU. Raises ValueError unless
+    it is a list of names or (name, options), with one dict of options for each.
     """
     if providers is None:
         providers = ["CPUExecutionProvider"]
@@ -69,13 +68,13 @@ def chosen(
 
 
 def _warn(text: str) -> None:
-    """Warn at the line that makes the session."""
+    """Warn at the line that creates the session."""
     if environment.logger_severity <= 2:
         warnings.warn(text, stacklevel=4)
 
 
 def place_of(provider: tuple[str, dict[str, Any]]) -> str:
-    """The place that a provider stands for: ``"cuda:1"``."""
+    """The place of a provider: ``"cuda:1"``."""
     name, options = provider
     kind = PROVIDER_PLACES[name]
     if kind == "cpu":

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from .. import _core, onnx, tuning
+from .. import _core, onnx
 from ..errors import FailedPreconditionError
 from ..executor import Executor
 from ..framework import Program
@@ -15,11 +15,14 @@ from .options import GraphOptimizationLevel, RunOptions, SessionOptions
 from .providers import chosen, place_of
 from .values import ModelMetadata, NodeArg
 
+if TYPE_CHECKING:
+    from .. import _lab
+
 __all__ = ["InferenceSession"]
 
 
 class InferenceSession:
-    """A model that is loaded and can be run, by many threads at once.
+    """A loaded model, which many threads can run at once.
 
     Args:
         path_or_bytes: the path of a model, or its bytes.
@@ -27,14 +30,14 @@ class InferenceSession:
         providers: names, or pairs of a name and a dict of options
             (``device_id``), the first preferred; the CPU if None.
         provider_options: dicts of options, one for each of ``providers``.
-        kwargs: accepted, and not used.
+        kwargs: accepted, but not used.
 
     Raises:
         NoSuchFile: it cannot be read.
-        InvalidProtobuf: it is no model, or cut off.
-        InvalidGraph: it contradicts itself; the node is named.
-        NotImplemented: Sluice lacks operators, dtypes or the opset; all nodes
-            that it concerns are listed.
+        InvalidProtobuf: it is truncated or not a model.
+        InvalidGraph: it contradicts itself; names the node.
+        NotImplemented: Sluice lacks operators, dtypes or the opset; lists all
+            such nodes.
     """
 
     def __init__(
@@ -73,7 +76,7 @@ class InferenceSession:
         """Run the model.
 
         Args:
-            output_names: which outputs; all if None or empty.
+            output_names: names of outputs; all if None or empty.
             input_feed: arrays, numbers or nested lists by the name of input.
             run_options: accepted.
 
@@ -81,7 +84,8 @@ class InferenceSession:
             An array for each output.
 
         Raises:
-            TypeError: ``input_feed`` is no dict, or ``output_names`` no list.
+            TypeError: ``input_feed`` is not a dict, or ``output_names`` not a
+                list.
             ValueError: an input is missing.
             InvalidArgument: an unknown name, a wrong dtype, rank or size.
         """
@@ -109,7 +113,7 @@ class InferenceSession:
                 list(output_names or self._output_names),
                 self._model.scope,
             )
-        # Of whatever ran last; reports and tuning use feeds of the same sizes.
+        # The feed of the last run. Reports and tuning use it.
         self._last_feed = dict(input_feed)
         return results
 
@@ -127,7 +131,7 @@ class InferenceSession:
             )
 
     def get_inputs(self) -> list[NodeArg]:
-        """The inputs, without initialisers."""
+        """The inputs, except initialisers."""
         return list(self._inputs)
 
     def get_outputs(self) -> list[NodeArg]:
@@ -135,7 +139,7 @@ class InferenceSession:
         return list(self._outputs)
 
     def get_overridable_initializers(self) -> list[NodeArg]:
-        """None: initialisers are parameters, also those of IR version 3."""
+        """None: initialisers are parameters, even in IR version 3."""
         return []
 
     def get_providers(self) -> list[str]:
@@ -143,14 +147,14 @@ class InferenceSession:
         return [name for name, _ in self._providers]
 
     def get_provider_options(self) -> dict[str, dict[str, str]]:
-        """Their options, as text."""
+        """The options of the providers, as text."""
         return {
             name: {key: str(value) for key, value in options.items()}
             for name, options in self._providers
         }
 
     def get_modelmeta(self) -> ModelMetadata:
-        """What the model says about itself."""
+        """The model's statements about itself."""
         return ModelMetadata.of(self._model.metadata)
 
     def get_session_options(self) -> SessionOptions:
@@ -158,7 +162,7 @@ class InferenceSession:
         return self._options
 
     def disable_fallback(self) -> None:
-        """Accepted: nothing falls back here but single ops to the CPU."""
+        """Accepted: only single ops fall back to the CPU."""
 
     def enable_fallback(self) -> None:
         """Accepted."""
@@ -167,7 +171,7 @@ class InferenceSession:
         """Return "": ``session.report()`` has the times."""
         return ""
 
-    # What onnxruntime does not have.
+    # Extensions that onnxruntime lacks.
 
     @property
     def program(self) -> Program:
@@ -176,7 +180,7 @@ class InferenceSession:
 
     @property
     def scope(self) -> _core.Scope:
-        """Where its parameters are."""
+        """The scope with its parameters."""
         return self._model.scope
 
     def explain(self) -> str:
@@ -194,18 +198,20 @@ class InferenceSession:
 
     def tune(
         self, seconds: float = 10, input_feed: Mapping[str, Any] | None = None
-    ) -> _core.TuneResult:
-        """Measure kernels, and choose by what was found from now on.
+    ) -> _lab.TuneResult:
+        """Measure kernels, and choose by the results from now on.
 
         Args:
-            seconds: that all of it may take.
-            input_feed: as for :meth:`run`; that of the last run if None.
+            seconds: the total time.
+            input_feed: see :meth:`run`; the feed of the last run if None.
 
         Raises:
             ValueError: there was no run yet, and no feed.
         """
+        from ..lab import measuring
+
         with errors.running(), self._threads():
-            return tuning.tune(
+            return measuring.tune(
                 self._model.program,
                 self._feed("tune", input_feed),
                 self._output_names,
@@ -220,12 +226,12 @@ class InferenceSession:
         input_feed: Mapping[str, Any] | None = None,
         seconds: float = 3,
     ) -> None:
-        """Measure the plan, and write what is known of it as a page.
+        """Measure the plan and write a report page.
 
         Args:
-            path: of the page; ``design/report.md`` says what it shows.
-            input_feed: as for :meth:`run`; that of the last run if None.
-            seconds: for running the plan.
+            path: path of the page; ``docs/laboratory.md`` describes it.
+            input_feed: see :meth:`run`; the feed of the last run if None.
+            seconds: time for running the plan.
 
         Raises:
             ValueError: there was no run yet, and no feed.

@@ -1,4 +1,4 @@
-"""What a session says about its model."""
+"""A session's description of its model."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class NodeArg:
 
     @staticmethod
     def of(value: Value) -> NodeArg:
-        """What ``sluice.onnx`` says, in onnxruntime's terms."""
+        """Convert a value of ``sluice.onnx``."""
         dtype = value.dtype.name
         return NodeArg(
             value.name,
@@ -49,7 +49,7 @@ class NodeArg:
 
 @dataclass(frozen=True)
 class ModelMetadata:
-    """What the model says about itself."""
+    """The model's statements about itself."""
 
     producer_name: str
     graph_name: str
@@ -61,7 +61,7 @@ class ModelMetadata:
 
     @staticmethod
     def of(metadata: Metadata) -> ModelMetadata:
-        """What ``sluice.onnx`` says, in onnxruntime's terms."""
+        """Convert metadata of ``sluice.onnx``."""
         return ModelMetadata(
             metadata.producer_name,
             metadata.graph_name,

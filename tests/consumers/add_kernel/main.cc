@@ -3,7 +3,7 @@
 #include <iostream>
 #include <vector>
 
-#include "sluice/sluice.h"
+#include "sluice/lab.h"
 
 int main(int argc, char** argv) try {
   for (const auto* kernel : sluice::LoadKernelLibrary(argv[1]).kernels) {

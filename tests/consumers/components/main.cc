@@ -1,5 +1,5 @@
-// Computes with operators, kernels and passes that only their registration
-// brings into the program.
+// Computes with operators, kernels and passes that are in the program only
+// because of their registration.
 #include <iostream>
 #include <string>
 #include <string_view>
@@ -18,7 +18,7 @@ void Check(bool condition, std::string_view what) {
   ++failures;
 }
 
-// The error of loading what needs libsluice.so.
+// The error of loading a module that needs libsluice.so.
 std::string ErrorOfLoading() {
   try {
     sluice::LoadKernelLibrary("libnone.so");

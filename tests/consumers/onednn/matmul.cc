@@ -1,5 +1,5 @@
 // A product that oneDNN must compute. With an argument oneDNN is missing:
-// another kernel computes, and what requires oneDNN fails with that text.
+// another kernel must compute, and requiring oneDNN must fail with that text.
 #include <iostream>
 #include <string>
 #include <vector>

@@ -1,4 +1,4 @@
-"""Imports the installed package and computes with each library it has.
+"""Imports the installed package and computes with each of its libraries.
 
 main.py PREFIX LIBRARY...; PYTHONPATH is PREFIX.
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Calls the installed sluice-lab as a user does who has set nothing up:
+# Calls the installed sluice-lab without any settings:
 #   run_sluice_lab.sh PREFIX WORK_DIR PYTHON KERNELS
 # through a link, and after the installation was moved.
 set -euo pipefail
@@ -12,14 +12,14 @@ cd "$work"
 
 ln -s "$prefix/bin/sluice-lab" bin/sluice-lab
 sluice-lab records relu
-# Kernels run in processes of their own, which need the package as well.
+# Kernels run in separate processes, which also need the package.
 sluice-lab verify "$kernels" --threads 1 | tee verify.log
 grep -Eq 'relu/mine .* ok$' verify.log
 
 cp -a "$prefix" moved
 moved/bin/sluice-lab records relu
 
-# A Python without NumPy, and one without the package that was built for it.
+# A Python without NumPy, and one without the package for its version.
 "$python" -S -I moved/bin/sluice-lab --help | grep -q "what is known"
 status=0
 "$python" -S -I moved/bin/sluice-lab tune mlp 2>error.log || status=$?

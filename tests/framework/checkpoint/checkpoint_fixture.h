@@ -29,8 +29,8 @@ inline Tensor Floats(const framework::DDim& dims,
   return Tensor::FromVector(dims, values);
 }
 
-// A program with persistables of several dtypes, values for them, and a folder
-// to save to.
+// A program with persistables of several dtypes, their values, and a folder for
+// files.
 class CheckpointTest : public ::testing::Test {
  protected:
   CheckpointTest() {
@@ -96,7 +96,7 @@ class CheckpointTest : public ::testing::Test {
   }
   void Save() { SaveParameters(path_, program_, scope_); }
   void Load() { LoadParameters(path_, program_, scope_); }
-  // Load raises, and changes nothing.
+  // Expects Load to raise, and to change nothing.
   void ExpectRefused(ErrorCode code,
                      std::string_view id,
                      std::initializer_list<std::string_view> fragments) {

@@ -47,10 +47,10 @@ TEST_F(CheckpointTest, RunningOutOfMemoryChangesNothing) {
   EXPECT_GT(loading.refused, 20);
 }
 
-// --- kill -9 while a child saves one checkpoint after the other
+// --- kill -9 while a child saves checkpoints
 class CheckpointKillTest : public CheckpointTest {
  protected:
-  // Values that a run has written belong together: all of one number.
+  // Sets all values to one number, as a run would write them together.
   static void SetAll(Scope* scope, int64_t number) {
     Set(scope, "count", Tensor::FromVector<int64_t>({}, {number}));
     Set(scope, "large",
@@ -92,13 +92,13 @@ class CheckpointKillTest : public CheckpointTest {
       ASSERT_EQ(scope.FindVar("count")->Get<Tensor>()->data<int64_t>()[0],
                 number);
       ASSERT_LE(Names().size(), 2u);  // and what was being written
-      // On a busy machine children need longer to get anywhere.
+      // On a busy machine children need more time to save.
       if (number == last) longest = std::min(longest * 2, 500000U);
       checkpoints += number - last;
       last = number;
     }
     EXPECT_GT(checkpoints, 0) << "every child was killed before it had saved";
-    // The next writer clears up.
+    // The next writer removes unfinished files.
     SaveParameters(path_, program, scope);
     EXPECT_EQ(Names().size(), 1u);
   }

@@ -10,7 +10,7 @@
 namespace sluice::testing {
 namespace {
 
-// --- what cannot be loaded
+// --- files that cannot be loaded
 TEST_F(CheckpointTest, NamesAFileThatCannotBeRead) {
   ExpectRefused(ErrorCode::kNotFound, "file.open", {path_, "No such file"});
   mkfifo(path_.c_str(), 0600);
@@ -124,9 +124,9 @@ TEST_F(CheckpointTest, RefusesAPartOfAProgramWithNothingInCommon) {
   EXPECT_TRUE(scope.LocalVarNames().empty());
 }
 
-// --- files that something else wrote
+// --- files of other programs
 
-// A header with its size before it, and data after it.
+// A file with the header's size, the header, and data.
 std::string File(const std::string& header, size_t data_bytes) {
   const uint64_t size = header.size();
   std::string bytes(reinterpret_cast<const char*>(&size), sizeof(size));
@@ -137,8 +137,8 @@ std::string File(const std::string& header, size_t data_bytes) {
   return bytes;
 }
 
-// As Python's safetensors writes the variables: sorted otherwise, with keys in
-// another order, spaces, and metadata of its own.
+// The variables as Python's safetensors writes them: other order and keys,
+// spaces, and foreign metadata.
 constexpr const char* kForeign =
     R"({ "__metadata__" : {"format":"pt"},
 "none":{"shape":[0,4],"dtype":"F32","data_offsets":[8,8]},
@@ -157,7 +157,7 @@ TEST_F(CheckpointTest, LoadsTheFilesOfOthers) {
       scope_.FindVar("b")->Get<Tensor>()->raw_data());
   EXPECT_EQ(b[0], 40);
   EXPECT_EQ(b[11], 51);
-  // With metadata that looks a little like ours, and without any.
+  // Metadata that resembles ours, and none.
   std::string header = kForeign;
   header.replace(header.find("\"format\""), 8, "\"checksum\":\"7\",\"format\"");
   Write(File(header, 53));
@@ -212,7 +212,7 @@ TEST_F(CheckpointTest, NamesWhatIsWrongWithTheFilesOfOthers) {
   EXPECT_THROW(Load(), platform::Error);
 }
 
-// Bytes changed, removed and repeated: an error, or the values as they were.
+// Changed, removed or repeated bytes: loading raises, or values are right.
 TEST_F(CheckpointTest, NoFileEndsTheProcess) {
   Save();
   const std::string good = Bytes();

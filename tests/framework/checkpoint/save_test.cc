@@ -146,7 +146,7 @@ TEST_F(CheckpointTest, TheNextRunUsesWhatWasLoaded) {
   EXPECT_EQ(run(), next);
 }
 
-// --- what cannot be saved
+// --- values that cannot be saved
 TEST_F(CheckpointTest, NamesVariablesWithoutAValue) {
   program_.Persistable("lost", DType::kFloat32, {1});
   program_.Persistable("empty", DType::kFloat32, {1});
@@ -210,8 +210,8 @@ TEST_F(CheckpointTest, RefusesToReplaceWhatIsNoRegularFile) {
   ASSERT_EQ(lstat(path_.c_str(), &status), 0);
   EXPECT_TRUE(S_ISFIFO(status.st_mode));
   refused(folder_);
-  // A node like /dev/null, which only root can make. The system's own would be
-  // lost where this fails.
+  // A node like /dev/null, which only root can create. A failing test would
+  // destroy the system's own.
   const std::string device = folder_ + "/null";
   const bool made = mknod(device.c_str(), S_IFCHR | 0600, makedev(1, 3)) == 0;
   if (made) refused(device);
@@ -222,8 +222,7 @@ TEST_F(CheckpointTest, FollowsSymbolicLinks) {
   const std::string target = folder_ + "/target";
   ASSERT_EQ(symlink("second", path_.c_str()), 0);
   ASSERT_EQ(symlink(target.c_str(), (folder_ + "/second").c_str()), 0);
-  for (int round = 0; round < 2;
-       ++round) {  // the target is there in the second
+  for (int round = 0; round < 2; ++round) {  // the target exists in the second
     Save();
     struct stat status {};
     ASSERT_EQ(lstat(path_.c_str(), &status), 0);
@@ -274,8 +273,7 @@ TEST_F(CheckpointTest, SaysThatTheFileCannotBeWritten) {
   EXPECT_TRUE(Names().empty());
 }
 
-// A disk that is full after so many bytes: whatever has been written then, the
-// old file is still there.
+// A disk that is full after some bytes: the old file must remain.
 TEST_F(CheckpointTest, AFullDiskLeavesTheOldFile) {
   Save();
   const std::string saved = Values(scope_);

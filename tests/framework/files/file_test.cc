@@ -21,7 +21,7 @@ using framework::FileReplacement;
 using framework::ReplaceFile;
 using platform::ErrorCode;
 
-// Another writer of the file at `path`, as far as locks go.
+// Another writer of the file at `path`, which only holds its lock.
 class Holder {
  public:
   explicit Holder(const std::string& path)
@@ -60,7 +60,7 @@ TEST_F(FileReplacementTest, ALockThatAnotherWriterKeepsIsAnError) {
               {"cannot write " + path_, path_ + ".saving", "0.1 seconds"},
               [&] { FileReplacement(path_, 0.1); });
   EXPECT_EQ(ReadFile(path_), "old");
-  // The other one goes on.
+  // The other writer continues.
   EXPECT_TRUE(std::filesystem::exists(path_ + ".saving"));
   holder.Release();
   ReplaceFile(path_, {"new"});

@@ -230,7 +230,7 @@ TEST_F(HintNamesTest, NamesAnUnknownVariant) {
       {"no kernel of test_add is called wrogn", "did you mean wrong?"});
   ExpectUnknown("VERB variant=palin", "hint.unknown_variant",
                 {"any operator", "plain"});
-  // One that another op has.
+  // A variant of another op.
   ExpectUnknown("test_divide: VERB variant=wrong", "hint.unknown_variant",
                 {"no kernel of test_divide is called wrong", "plain"});
 }
@@ -258,7 +258,7 @@ TEST_F(HintNamesTest, RefusesAPlaceOfAnotherForm) {
               [] { Check("exclude place=FPGA 0"); });
 }
 
-// The kernel is that of a plug-in which nothing has loaded.
+// The kernel is from a plug-in that is not loaded yet.
 TEST_F(HintNamesTest, LooksIntoPluginsBeforeItGivesUp) {
   Check("manhattan_distance: prefer variant=systolic");
 }
@@ -280,7 +280,7 @@ TEST_F(HintNamesTest, AProgramIsNotPreparedWithAMisspeltHint) {
               {"op attribute", "no kernel of test_add is called worng",
                "in op 0 (test_add)", "test_ops.cc"},
               [&] { executor.Run(program, feeds, {out}); });
-  // Also where it is not about the op that has it.
+  // Even if the hint is not about an op of the program.
   program.Hint("test_ad: require variant=wrong");
   ExpectError(ErrorCode::kNotFound, "hint.unknown_op",
               {"did you mean test_add?", "in op 0 (test_add)"},

@@ -30,7 +30,7 @@ class NoKernel final : public OpKernel {
   void Compute(OpKernelContext& /*context*/) const override {}
 };
 
-// x -> op 0 -> op 1 -> out, both test_add; what may replace both is 1 / x.
+// x -> op 0 -> op 1 -> out, both test_add; a pass may replace both by 1 / x.
 class PassHintsTest : public ::testing::Test {
  protected:
   PassHintsTest() {

@@ -65,7 +65,7 @@ TEST_F(DebugRunTest, NanCheckKnowsEveryFloatingDType) {
     program.AppendOp("cast", {{"X", {"x"}}}, {{"dtype", dtype}});
     const std::string cast = program.Output("Out").name();
     const Feeds feeds = {{"x", Floats({3}, {1, 2, 3.3e38f})}};
-    // Only float16 cannot hold it.
+    // Only float16 overflows.
     program.AppendOp("scale", {{"X", {cast}}}, {{"scale", 2.0}});
     const auto plan =
         executor_.Prepare(program, feeds, {program.Output("Out")});

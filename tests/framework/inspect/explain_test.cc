@@ -8,10 +8,10 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "sluice/framework/inspect/profile.h"
-#include "sluice/framework/measure/machine.h"
-#include "sluice/framework/measure/record_store.h"
+#include "sluice/framework/costs/machine.h"
 #include "sluice/framework/run/executor.h"
+#include "sluice/laboratory/measure/profile.h"
+#include "sluice/laboratory/records/record_store.h"
 
 namespace sluice::framework {
 namespace {
@@ -176,7 +176,7 @@ TEST_F(ExplainTest, JsonHasValuesAndWhereTheirMemoryIs) {
   EXPECT_EQ(x["var"], sum_);
   EXPECT_EQ(x["dtype"], "float32");
   EXPECT_EQ(x["shape"], json({2, 3}));
-  // What the op reads is the copy at its place.
+  // The op reads the copy at its place.
   const json& copy = plan["slots"][x["slot"].get<int>()];
   EXPECT_EQ(copy["var"], sum_);
   EXPECT_EQ(copy["place"], "fpga:0");

@@ -1,4 +1,4 @@
-// A kernel that asks for an input that its op has not.
+// A kernel that reads an input that its op lacks.
 #include "sluice/framework/op/op_registry.h"
 
 namespace my_kernels {

@@ -1,5 +1,5 @@
-// A kernel library as users write them: relu that adds 100, so that it can be
-// told from Sluice's own.
+// A kernel library like a user's: relu plus 100, to distinguish it from
+// Sluice's own.
 #include <cstdlib>
 
 #include "sluice/framework/op/op_registry.h"
@@ -12,7 +12,7 @@ using sluice::framework::OpKernel;
 using sluice::framework::OpKernelContext;
 using sluice::framework::Tensor;
 
-// Tests see by it whether any code of the library ran.
+// Shows tests whether any code of the library ran.
 __attribute__((constructor)) void Opened() {
   setenv("TEST_KERNELS_OPENED", "1", 1);
 }

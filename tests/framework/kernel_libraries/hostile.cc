@@ -1,5 +1,5 @@
-// A library whose kernels are wrong in ways that only C++ can be, and an op
-// with a wrong gradient; for tests/python/test_verify.py.
+// A library whose kernels have errors that only C++ allows, and an op with a
+// wrong gradient; for tests/python/test_verify.py.
 #include <algorithm>
 
 #include "sluice/framework/op/infer_shape_context.h"
@@ -86,7 +86,7 @@ class CubeKernel final : public OpKernel {
   }
 };
 
-// 2 x^2 in the place of 3 x^2.
+// Computes 2 x^2 instead of 3 x^2.
 template <typename T>
 class CubeGradKernel final : public OpKernel {
  public:

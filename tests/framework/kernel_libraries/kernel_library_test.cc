@@ -36,7 +36,7 @@ size_t KernelsOf(const std::string& op) {
   return Registry::Global().Kernels(op).size();
 }
 
-// A copy of the right library with some bytes replaced by as many others.
+// A copy of the correct library with some bytes replaced by others.
 class PatchedKernelLibrary : public ::testing::Test {
  protected:
   PatchedKernelLibrary() { unsetenv("TEST_KERNELS_OPENED"); }
@@ -54,7 +54,7 @@ class PatchedKernelLibrary : public ::testing::Test {
     return folder_.Write("libpatched.so", bytes);
   }
 
-  // What is refused has changed nothing, and none of its code has run.
+  // A refused library must change nothing, and none of its code may run.
   void ExpectRefused(ErrorCode code,
                      std::string_view check_id,
                      std::initializer_list<std::string_view> fragments,
@@ -106,7 +106,7 @@ TEST_F(PatchedKernelLibrary, TruncatedIsRefused) {
                 folder_.Write("libcut.so", bytes.substr(0, 5000)));
 }
 
-// A sparse file may say so, and be as large.
+// A sparse file may claim such sizes, and have them.
 TEST_F(PatchedKernelLibrary, WhoseNotesAreTerabytesIsPassedOver) {
   std::string bytes = testing::ReadFile(SLUICE_GOOD_KERNELS);
   Elf64_Ehdr header{};

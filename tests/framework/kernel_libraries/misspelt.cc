@@ -1,4 +1,4 @@
-// A kernel for an op that there is not; the one before it is right.
+// A kernel for an unknown op; the one before it is correct.
 #include "sluice/framework/op/op_registry.h"
 
 namespace my_kernels {

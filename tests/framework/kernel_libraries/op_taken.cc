@@ -1,4 +1,4 @@
-// An operator with the name of one of Sluice's; the one before it is right.
+// An operator with the name of one of Sluice's; the one before it is correct.
 #include "sluice/framework/op/infer_shape_context.h"
 #include "sluice/framework/op/op_registry.h"
 

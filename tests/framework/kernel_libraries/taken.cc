@@ -1,4 +1,4 @@
-// A kernel with the name of Sluice's own; the one before it is right.
+// A kernel with the name of Sluice's own; the one before it is correct.
 #include "sluice/framework/op/op_registry.h"
 
 namespace my_kernels {

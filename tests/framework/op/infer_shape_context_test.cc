@@ -26,7 +26,7 @@ class InferShapeContextTest : public ::testing::Test {
     op_.attributes["axis"] = int64_t{2};
   }
 
-  // X is [2, 3, 4], Ys are [?, 3] and of unknown rank.
+  // X is [2, 3, 4]; Ys are [?, 3] and of unknown rank.
   InferShapeContext Make() const {
     return InferShapeContext(
         schema_, op_, {DDim({2, 3, 4}), DDim({-1, 3}), DDim::UnknownRank()},
@@ -156,7 +156,7 @@ TEST_F(InferShapeContextTest, TheFormsThatReturnAStatusGiveTheSame) {
   const auto fails = [&](const Status& status, std::string_view id) {
     ASSERT_FALSE(status.ok()) << id;
     EXPECT_EQ(status.error().check_id(), id);
-    // What failed leaves its result alone.
+    // A failed call does not change its result.
     EXPECT_EQ(shape.dims, DDim());
     EXPECT_EQ(dim.size, 4);
   };
@@ -230,7 +230,7 @@ TEST_F(InferShapeContextTest, CollectsOutputs) {
   InferShapeContext context = Make();
   context.SetOutput("Out", DDim({7}));
   context.SetOutput(1, DDim());
-  context.SetOutput(1, DDim({3}), 1);  // nobody asked for a second one
+  context.SetOutput(1, DDim({3}), 1);  // a second output was not requested
   context.CheckOutputsSet();
   EXPECT_EQ(context.output_shapes()[0][0], DDim({7}));
   EXPECT_EQ(context.output_shapes()[1], std::vector<DDim>{DDim()});

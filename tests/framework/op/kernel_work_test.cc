@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "sluice/framework/measure/machine_figures.h"
+#include "sluice/framework/costs/machine_figures.h"
 #include "sluice/framework/op/op_schema.h"
 
 namespace sluice::framework {
@@ -41,13 +41,13 @@ TEST(KernelWork, FurtherPassesAndCallsComeOnTop) {
   EXPECT_DOUBLE_EQ(Predict({.library_calls = 2}), 1 + 4);
 }
 
-// A cycle at 2.5 GHz each, shared by threads, and hidden by nothing.
+// Moves take a cycle at 2.5 GHz; threads share them, and nothing hides them.
 TEST(KernelWork, MovesTakeACycle) {
   EXPECT_DOUBLE_EQ(Predict({.flops = 100, .moves = 2.5e9}), 1 + 10 + 1);
   EXPECT_DOUBLE_EQ(Predict({.moves = 5e9}, 2), 1 + 1 + 3);
 }
 
-// Three parts take two threads as long as four would.
+// Two threads need as long for three parts as for four.
 TEST(KernelWork, PartsAreNotSplit) {
   EXPECT_DOUBLE_EQ(Predict({.flops = 120, .max_threads = 3}, 2), 1 + 8 + 3);
   EXPECT_DOUBLE_EQ(Predict({.flops = 120, .max_threads = 4}, 2), 1 + 6 + 3);
@@ -55,7 +55,7 @@ TEST(KernelWork, PartsAreNotSplit) {
 
 TEST(KernelWork, ThreadsShareTheWorkAndCostALoop) {
   EXPECT_DOUBLE_EQ(Predict({.flops = 100}, 2), 1 + 5 + 3);
-  // No more than have something to do.
+  // At most the number of threads that have work.
   EXPECT_DOUBLE_EQ(Predict({.flops = 100, .max_threads = 1.9}, 2), 1 + 10);
   EXPECT_DOUBLE_EQ(Predict({.bytes = 3e12, .parallel_loops = 2}, 2),
                    1 + 2e11 + 6);

@@ -47,7 +47,7 @@ TEST(NearNamesTest, AMegabyteIsNearNothing) {
   EXPECT_EQ(SuggestNames(std::string(1 << 20, 'a'), names), "");
   const std::vector<std::string> long_names(13, std::string(1 << 20, 'b'));
   EXPECT_EQ(SuggestNames(std::string(1 << 20, 'a'), long_names), "");
-  // Comparing them letter by letter takes minutes.
+  // A comparison letter by letter would take minutes.
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
 }
 

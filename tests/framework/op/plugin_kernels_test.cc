@@ -91,7 +91,7 @@ TEST_F(PluginKernelsTest, AreRegisteredUnderTheirKeys) {
   ASSERT_EQ(kernels.size(), 1u);
   EXPECT_EQ(ToString(*kernels[0]),
             "test_probe/probing (probe float32 any PLAIN)");
-  // Its priority, 3, makes it a faster one than a kernel that says nothing.
+  // Its priority 3 makes it faster than a kernel without a priority.
   EXPECT_TRUE(kernels[0]->estimate != nullptr);
 }
 
@@ -160,7 +160,7 @@ TEST_F(PluginKernelsTest, AreAllRefusedWhenOneIsTaken) {
   EXPECT_EQ(registry.Kernels("test_probe").size(), 1u);
 }
 
-// --- The FPGA stub, through the framework.
+// --- the FPGA stub in the framework
 
 class FPGAKernelTest : public ::testing::Test {
  protected:

@@ -6,8 +6,8 @@
 
 #include "sluice/framework/run/executor.h"
 
-// Plans at a CUDA place: kernels and the copies of each direction have streams
-// of their own, which wait for one another by events.
+// Plans at a CUDA place: kernels and copies of each direction have separate
+// streams, which wait for each other with events.
 namespace sluice::framework {
 namespace {
 
@@ -52,7 +52,7 @@ TEST_F(CudaPlanTest, StreamsWaitForEachOtherAndTheHostOnceForAll) {
   Executor executor(CUDAPlace{0});
   const auto plan = executor.Prepare(program_, feeds_, {sum});
   EXPECT_EQ(plan->queues().size(), 3u);
-  // Kernels for both copies, the copy back for the kernel.
+  // Waits: kernels for both copies, and the copy back for the kernel.
   EXPECT_EQ(Count(*plan, InstructionKind::kQueueWait), 2);
   EXPECT_EQ(Count(*plan, InstructionKind::kWait), 1);
   EXPECT_EQ(plan->Run(feeds_)[0].ToVector<float>(),
@@ -80,7 +80,7 @@ TEST_F(CudaPlanTest, EveryMissingWaitIsNoticedEveryTime) {
     const auto plan = broken.Prepare(program_, feeds_, fetches);
     ASSERT_EQ(Waits(*plan), waits - 1);
     for (int round = 0; round < 20; ++round) {
-      // Other numbers in each round: memory still holds those before.
+      // Numbers differ by round, because memory contains the previous ones.
       const auto value = static_cast<float>(3 * round);
       const Feeds feeds = {{"x", Floats({2, 2}, {value, 1, 2, 4})},
                            {"y", Floats({2, 2}, {value + 1, 8, 1, 8})}};
@@ -101,7 +101,7 @@ TEST_F(CudaPlanTest, EveryMissingWaitIsNoticedEveryTime) {
 }
 
 TEST_F(CudaPlanTest, MemoryThatCopiesUseIsNotReusedWhileTheyMayRun) {
-  // Every value is copied out, so each keeps memory of its own.
+  // Every value is fetched, so each has its own memory.
   std::string value = Sum("x", "y");
   Fetches fetches;
   for (int i = 0; i < 10; ++i) {

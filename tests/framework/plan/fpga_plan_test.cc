@@ -1,5 +1,5 @@
 // Plans with a device whose memory the host cannot read, and whose queue runs
-// only when somebody waits.
+// only when a caller waits.
 #include <algorithm>
 
 #include "tests/framework/test_ops.h"
@@ -33,7 +33,7 @@ class FpgaPlanTest : public ::testing::Test {
     sluice::testing::UseTestOps();
     program_.Data("x", DType::kFloat32, {2, 2});
   }
-  // Square, so that distances can go on into distances.
+  // Square, so that distances can be inputs of distances.
   std::string Distance(const std::string& x,
                        const std::string& y,
                        std::string_view hint = "require place=fpga:0") {
@@ -84,7 +84,7 @@ TEST_F(FpgaPlanTest, AValueMovesOnceInEachRun) {
   const SluiceDeviceCounters before = device_.Counters();
   const auto results = plan->Run(feeds_);
   const SluiceDeviceCounters after = device_.Counters();
-  // x goes there; first and second come back, and first once more as a fetch.
+  // Copies x to the device; first and second back, and first again as a fetch.
   EXPECT_EQ(after.bytes_to_device - before.bytes_to_device, 16u);
   EXPECT_EQ(after.copies_from_device - before.copies_from_device, 2u);
   EXPECT_EQ(plan->transfers().size(), 3u);
@@ -106,7 +106,7 @@ TEST_F(FpgaPlanTest, WaitsOnlyBeforeTheHostReads) {
 }
 
 // The planted bug: for each wait of the plan, a plan without it. The device
-// must show every one of them, every time.
+// must detect each one every time.
 TEST_F(FpgaPlanTest, EveryMissingWaitIsNoticedEveryTime) {
   const std::string first = Distance("x", "x");
   const std::string sum = Add(first, "x");
@@ -136,7 +136,7 @@ TEST_F(FpgaPlanTest, EveryMissingWaitIsNoticedEveryTime) {
       EXPECT_TRUE(noticed) << "wait " << dropped << " of " << waits
                            << ", round " << round;
     }
-    // Whatever it did, the next right run is right.
+    // Whatever failed before, the next correct run succeeds.
     EXPECT_EQ(whole->Run(feeds_)[0].ToVector<float>(),
               right[0].ToVector<float>());
   }
@@ -216,7 +216,7 @@ TEST_F(FpgaPlanTest, AParameterIsCopiedOnceToWhereItIsRead) {
     const auto changed = run();
     EXPECT_NE(changed[0].ToVector<float>(), first[0].ToVector<float>());
     EXPECT_NE(changed[1].ToVector<float>(), first[1].ToVector<float>());
-    // So does one that is written in place.
+    // A value that is written in place changes, too.
     variable->GetMutable<Tensor>()->data<float>()[0] = -100;
     EXPECT_NE(run()[0].ToVector<float>(), changed[0].ToVector<float>());
   }

@@ -40,7 +40,7 @@ class GraphTest : public ::testing::Test {
     return Graph(program_, {{"x", DType::kFloat32, {3, 2}, CPUPlace()}},
                  fetches, CPUPlace(), ParseKernelHints(hints, "a test"));
   }
-  // What computes `out` from `x` at once, were it not for the factor.
+  // An op that computes `out` from `x` in one step, except for the factor.
   static OpDesc Fused(const std::string& x, const std::string& out) {
     OpDesc op;
     op.type = "test_divide";
@@ -129,7 +129,7 @@ TEST_F(GraphTest, InsertsAndRewrites) {
   EXPECT_EQ(graph.Readers(eight_), Ids{last});
 }
 
-// What Writer and Readers have to say, found by walking all ops.
+// Compares Writer and Readers with a walk over all ops.
 void ExpectUsesAsOpsSay(const Graph& graph) {
   std::map<std::string, std::set<int>> writers;
   std::map<std::string, Ids> readers;
@@ -157,7 +157,7 @@ void ExpectUsesAsOpsSay(const Graph& graph) {
 TEST_F(GraphTest, KnowsWhoUsesAVariableAfterEveryChange) {
   Graph graph = Make({eight_});
   ExpectUsesAsOpsSay(graph);
-  // Behind op 1 by its id, in front of it by the order.
+  // After op 1 by its id, before it in the order.
   const int before = graph.InsertBefore(1, Fused(twice_, graph.NewName("a")));
   graph.InsertBefore(before, Fused(twice_, graph.NewName("b")));
   EXPECT_EQ(graph.Readers(twice_), (Ids{before + 1, before, 1}));
@@ -173,7 +173,7 @@ TEST_F(GraphTest, KnowsWhoUsesAVariableAfterEveryChange) {
   ExpectUsesAsOpsSay(graph);
 }
 
-// What is replaced read the old value, and the other would read the new one.
+// The replaced op read the old value; the new one would read the new value.
 TEST_F(GraphTest, KeepsTheOpsWhenWhatTheyReadChangesBetween) {
   Graph graph = Make({eight_});
   const int between = graph.InsertBefore(1, Fused(twice_, "x"));
@@ -194,7 +194,7 @@ TEST_F(GraphTest, AParameterIsConstantUnlessAnOpOfTheGraphWritesIt) {
   EXPECT_TRUE(graph.IsConstant("w"));
 }
 
-// Replaces the first two of three doublings by 1 / X, while it is allowed to.
+// Replaces the first two of three doublings by 1 / X, while enabled.
 bool g_pass_on = false;
 int HalvingPass(Graph& graph) {
   if (!g_pass_on || graph.order().size() != 3) return 0;
@@ -262,7 +262,7 @@ TEST_F(GraphTest, PassesOnlyAskKernelsWhichArePreparedOnce) {
   }
   EXPECT_EQ(g_asked, 1);
   EXPECT_EQ(g_prepared, 1);
-  // Another input is another op.
+  // An op with another input is another op.
   graph.Rewrite(1, Fused(eight_, four_));
   graph.Choose(1);
   EXPECT_EQ(g_prepared, 2);
@@ -277,7 +277,7 @@ TEST_F(GraphTest, OpsOfTheSameSignatureShareTheirCandidates) {
   EXPECT_EQ(graph.op(2).choice().kernel->variant, "wrong");
 }
 
-// What a graph keeps its ops in.
+// The container of a graph's ops.
 TEST(OpOrder, IsEmptyAtFirst) {
   const OpOrder order;
   EXPECT_EQ(order.ids(), Ids());
@@ -306,7 +306,7 @@ TEST(OpOrder, KeepsWhatIsAppendedInsertedAndRemoved) {
   EXPECT_EQ(order.ids(), (Ids{1, 0, 4, 3, 2, 5}));
 }
 
-// The numbers between two neighbours come to an end again and again.
+// The numbers between two neighbours are used up repeatedly.
 TEST(OpOrder, TakesAnyNumberInOnePlace) {
   OpOrder order;
   order.Append(0);

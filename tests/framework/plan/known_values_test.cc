@@ -88,7 +88,7 @@ TEST_F(KnownValuesTest, WhatIsOnlyUsedForAShapeDoesNotRun) {
                       "computed while the plan was prepared"),
             std::string::npos)
       << text;
-  // One that is fetched does.
+  // A fetched value is computed.
   EXPECT_EQ(executor_.Prepare(program_, Feed(2, 3), {y_, s_})->ops().size(), 3);
 }
 

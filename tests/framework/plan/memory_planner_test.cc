@@ -19,7 +19,7 @@ bool Overlap(const MemoryRequest& a, const MemoryRequest& b) {
   return a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
 }
 
-// The most bytes that are alive at one instruction: no plan can do with less.
+// The maximum of live bytes at one instruction: no plan can use less.
 size_t LowerBound(const std::vector<MemoryRequest>& requests, int end) {
   size_t most = 0;
   for (int now = 0; now < end; ++now) {
@@ -73,7 +73,7 @@ TEST(MemoryPlannerTest, AChainNeedsTwoBuffers) {
 }
 
 TEST(MemoryPlannerTest, TakesTheSmallestGapThatFits) {
-  // Two gaps are left beside a small late request: of 128 and of 64 bytes.
+  // Two gaps remain for a small late request: of 128 and of 64 bytes.
   std::vector<MemoryRequest> requests = {
       {512, 0, 9}, {256, 0, 9}, {192, 0, 4}, {128, 5, 9}, {60, 5, 9}};
   const size_t total = PlanMemory(&requests);
@@ -89,8 +89,8 @@ TEST(MemoryPlannerTest, RefusesSumsThatWouldOverflow) {
   }
 }
 
-// Every value of a forward pass is needed until its gradient: too many pairs
-// are in use together to compare each of them.
+// Every value of a forward pass is needed until its gradient, so there are too
+// many overlapping pairs to compare each.
 TEST(MemoryPlannerTest, ALongTrainingStepIsPlannedInItsOrder) {
   constexpr int kOps = 20000;
   std::mt19937 random(7);
@@ -103,7 +103,7 @@ TEST(MemoryPlannerTest, ALongTrainingStepIsPlannedInItsOrder) {
     sum += request.bytes;
   }
   EXPECT_EQ(total, sum);  // all are in use at the turn
-  // The same, each twice as soon over: what is given back is taken again.
+  // With shorter lifetimes, so that freed memory is reused.
   for (MemoryRequest& request : requests) {
     request.last = std::min(request.last, request.first + kOps / 4);
   }

@@ -52,7 +52,7 @@ TEST_F(OpSignatureTest, NamesOfVariablesDoNotCount) {
   EXPECT_EQ(OpSignature(op_), before);
 }
 
-// The same shapes as different arguments.
+// Equal shapes of other arguments.
 TEST_F(OpSignatureTest, SaysWhichArgumentsAreThere) {
   const std::string before = OpSignature(op_);
   op_.desc.inputs = {{"Many", {"a", "b", "c"}}};

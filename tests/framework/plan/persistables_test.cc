@@ -1,4 +1,4 @@
-// What a run does to the variables of a scope.
+// The effect of a run on the variables of a scope.
 #include <chrono>
 #include <future>
 #include <thread>
@@ -109,7 +109,7 @@ TEST_F(PersistablesTest, WhatTheUserHoldsDoesNotChange) {
   EXPECT_EQ(fetched.ToVector<float>(), (Values{2, 3}));
   Run();
   EXPECT_EQ(fetched.ToVector<float>(), (Values{2, 3}));
-  // Nor does the scope see what the user does to a fetched value.
+  // Changes of a fetched value do not affect the scope.
   static_cast<float*>(const_cast<void*>(fetched.raw_data()))[0] = 77;
   EXPECT_EQ(Of("w"), (Values{3, 4}));
 }
@@ -162,7 +162,7 @@ TEST_F(PersistablesTest, NeedAScope) {
               [&] { plan->Run(feeds); });
 }
 
-// True when a run of `fetches` ends while `lock` is held.
+// Returns whether a run of `fetches` ends while `lock` is held.
 template <typename Lock, typename Call>
 bool EndsDespite(Scope& scope, Call run) {
   std::future<void> done;

@@ -289,7 +289,7 @@ TEST_F(PlanBuilderTest, NamesAnUnknownFetch) {
   });
 }
 
-// A frame that is used again does not keep what an earlier run found.
+// A reused frame does not keep shapes of an earlier run.
 TEST_F(PlanBuilderTest, KernelsFindOutShapesThatDependOnData) {
   const std::string some = Append(&program_, "test_some", {{"X", {"x"}}});
   const auto run = [&](float count) {
@@ -302,7 +302,7 @@ TEST_F(PlanBuilderTest, KernelsFindOutShapesThatDependOnData) {
   EXPECT_EQ(run(0).dims(), DDim({0}));
   ExpectError(ErrorCode::kInternal, "run.no_output",
               {"did not allocate", some, "op 0 (test_some)"}, [&] { run(-1); });
-  // A device has nothing to say about it.
+  // A device has no influence on it.
   const std::string text = ExplainJson(*Prepare({{"x", x_}}, {some}));
   EXPECT_NE(text.find("only kernels of the CPU can find out"),
             std::string::npos)
@@ -420,7 +420,7 @@ TEST_F(PlanBuilderTest, RunsNothingAtAll) {
   EXPECT_TRUE(executor_.Run(program_, {}, {}).empty());
 }
 
-// Seconds of this process that a chain takes to prepare.
+// Seconds of CPU time for preparing a chain.
 double SecondsToPrepare(int ops) {
   Program program;
   std::string last = program.Data("x", DType::kFloat32, {1}).name();
@@ -435,7 +435,7 @@ double SecondsToPrepare(int ops) {
 TEST(Prepare, TakesTimeInProportionToTheOps) {
   sluice::testing::UseTestOps();
   SecondsToPrepare(100);
-  // Ten times the ops: a hundred times where something is quadratic.
+  // For ten times the ops, a quadratic step takes a hundred times as long.
   EXPECT_LT(SecondsToPrepare(30000), 40 * SecondsToPrepare(3000));
 }
 

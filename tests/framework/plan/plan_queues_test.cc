@@ -22,7 +22,7 @@ using sluice::testing::ExpectError;
 using sluice::testing::Floats;
 using ::testing::HasSubstr;
 
-// What an instruction does with the memory of a device.
+// An access of an instruction to memory of a device.
 struct Access {
   int instruction, queue;
   bool writes;
@@ -64,11 +64,10 @@ std::vector<Access> AccessesOf(const Plan& plan, int index) {
   return accesses;
 }
 
-// How many pairs of accesses to the same memory may happen in any order, though
-// one of them writes.
+// Counts pairs of unordered accesses to the same memory, one of which writes.
 int Races(const Plan& plan) {
   const size_t count = plan.queues().size();
-  // Of each queue, how many instructions are over, as each queue knows.
+  // For each queue: the finished instructions of every queue that it knows of.
   std::vector<std::vector<int>> known(count, std::vector<int>(count, 0));
   std::vector<int> host(count, 0);
   const auto learn = [](std::vector<int>& from, const std::vector<int>& to) {
@@ -115,7 +114,7 @@ class PlanQueuesTest : public ::testing::TestWithParam<platform::PlaceKey> {
     program_.Data("x", DType::kFloat32, {2, 2});
     program_.Data("y", DType::kFloat32, {2, 2});
   }
-  // Square, so that distances can go on into distances.
+  // Square, so that distances can be inputs of distances.
   std::string Distance(const std::string& x, const std::string& y) {
     return Append(&program_, "manhattan_distance", {{"X", {x}}, {"Y", {y}}});
   }
@@ -131,7 +130,7 @@ class PlanQueuesTest : public ::testing::TestWithParam<platform::PlaceKey> {
         std::count_if(plan.instructions().begin(), plan.instructions().end(),
                       [&](auto& step) { return step.kind == kind; }));
   }
-  // A graph of `count` ops, each of two of the last ten values.
+  // A graph of `count` ops that each read two of the last ten values.
   Fetches Random(int count, unsigned seed) {
     std::mt19937 random(seed);
     std::vector<std::string> values = {"x", "y"};
@@ -162,7 +161,7 @@ TEST_P(PlanQueuesTest, IndependentBranchesGetQueuesOfTheirOwn) {
   std::vector<int> queue;
   for (const PlannedOp& op : plan->ops())
     queue.push_back(op.device);
-  // In the order of the program: first, the left ones, the right ones, end.
+  // In program order: first, the left ops, the right ops, end.
   EXPECT_EQ(queue[1], queue[0]);
   EXPECT_EQ(queue[2], queue[0]);
   EXPECT_NE(queue[3], queue[0]);
@@ -243,8 +242,8 @@ TEST_P(PlanQueuesTest, AMissingWaitIsNoticed) {
       ++between_kernels;
       EXPECT_GT(Races(*plan), 0) << "wait " << dropped;
     }
-    // On a GPU, a queue may be done before a wait is missed; the FPGA stub's
-    // queues wait for one another on the host.
+    // A GPU queue may finish before a missing wait is noticed; queues of the
+    // FPGA stub wait for each other on the host.
     if (place_.kind != platform::PlaceKind::kCUDA ||
         !sluice::testing::CUDAIsEmulated()) {
       continue;

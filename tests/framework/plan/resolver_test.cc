@@ -18,7 +18,7 @@ using platform::FPGAPlace;
 using platform::PlaceKind;
 using sluice::testing::ExpectError;
 
-// Bytes that a kernel moves: what decides where nothing else does.
+// Bytes that a kernel moves, which decide by default.
 constexpr double kFast = 1e5, kUsual = 1e6;
 
 class ResolverTest : public ::testing::Test {
@@ -221,7 +221,7 @@ TEST_F(ResolverTest, TheFirstHintIsTheStrongest) {
   EXPECT_EQ(variant_, "b");
   Run("@o: prefer variant=c; #4: prefer variant=b");
   EXPECT_EQ(variant_, "c");
-  // A required one leaves the preferred ones a choice.
+  // A required kernel leaves a choice among the preferred ones.
   kernels_[1].key.library = "OTHER";
   kernels_[2].key.library = "OTHER";
   Run("prefer variant=c; require library=OTHER");
@@ -239,7 +239,7 @@ TEST_F(ResolverTest, ExcludeRefusesUnlessSomethingStrongerAllows) {
   EXPECT_EQ(variant_, "fast");
   Run("exclude library=OTHER; allow library=OTHER");
   EXPECT_EQ(variant_, "plain");
-  // It wants no place either.
+  // It requires no place either.
   Kernel("systolic", kUsual, PlaceKind::kFPGA);
   Run("exclude place=fpga");
   EXPECT_EQ(variant_, "fast");

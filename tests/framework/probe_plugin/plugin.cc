@@ -1,6 +1,6 @@
-// A device plug-in with host memory whose kernels of test_probe (see
-// plugin_kernels_test.cc) fail unless everything that they are passed is as
-// device_plugin.h says.
+// A device plug-in with host memory. Its kernels of test_probe (see
+// plugin_kernels_test.cc) fail unless all their arguments follow
+// device_plugin.h.
 
 #include <atomic>
 #include <cstdlib>
@@ -12,7 +12,7 @@
 namespace {
 
 const SluiceHost* host;
-// States that were made and not released; shown as the counter of kernels.
+// The number of states that were not released; shown as the counter of kernels.
 std::atomic<int> states{0};
 
 SluiceStatus DeviceCount(int32_t* count, SluiceError*) {

@@ -30,7 +30,7 @@ using platform::ErrorCode;
 
 using Lines = std::vector<std::string>;
 
-// "Out, ... = type(In, ...)": names only.
+// "Out, ... = type(In, ...)", with names only.
 inline std::string Line(const OpDesc& op) {
   const auto join = [](const auto& arguments) {
     std::string text;

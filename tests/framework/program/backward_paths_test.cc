@@ -1,4 +1,4 @@
-// What AppendBackward refuses, and variables that have several values.
+// Errors of AppendBackward, and variables that have several values.
 #include "tests/framework/program/backward_fixture.h"
 #include <gtest/gtest.h>
 
@@ -99,7 +99,7 @@ TEST_F(BackwardTest, RefusesALossOfGradients) {
                 {"test_square_grad", "variable w"}, "norm");
 }
 
-// --- what is no loss, no parameter, no path
+// --- invalid losses, parameters and paths
 TEST_F(BackwardTest, RefusesWhatIsNoLoss) {
   Op("test_square", {"w"}, {"h"});
   program_.Data("label", DType::kInt64, {1});

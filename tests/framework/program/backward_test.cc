@@ -163,7 +163,7 @@ TEST_F(BackwardTest, AnElementOfManyThatNobodyNeedsKeepsItsPlace) {
 
 TEST_F(BackwardTest, GradientOpsMayReadEachOther) {
   program_.SetStopGradient("w", true);
-  Op("test_minus", {"w", "v"}, {"h"});  // w's gradient only to make v's
+  Op("test_minus", {"w", "v"}, {"h"});  // w's gradient is needed only for v's
   Op("test_total", {"h"}, {"loss"});
   const Lines lines = Backward("loss");
   EXPECT_EQ(Lines(lines.begin() + 2, lines.end()),

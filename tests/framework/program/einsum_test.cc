@@ -9,8 +9,8 @@
 #include "sluice/framework/program/backward.h"
 #include "sluice/framework/run/executor.h"
 
-// What it refuses, and what it is made of. What it computes is compared with
-// NumPy in tests/python/formulas/test_einsum.py.
+// Errors of einsum, and the ops that it appends.
+// tests/python/formulas/test_einsum.py compares its results with NumPy.
 namespace sluice::framework {
 namespace {
 
@@ -18,7 +18,7 @@ using platform::ErrorCode;
 using testing::ExpectError;
 using Shapes = std::vector<DDim>;
 
-// Data of these shapes, and the ops that einsum made of them.
+// Data of these shapes, and the ops that einsum appended.
 struct EinsumFixture {
   explicit EinsumFixture(const Shapes& shapes) {
     for (const DDim& shape : shapes) {

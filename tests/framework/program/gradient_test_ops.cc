@@ -22,7 +22,7 @@ namespace {
 
 constexpr ArgTraits kOptional{.optional = true};
 
-// Every output is like the first input.
+// Every output has the shape of the first input.
 void LikeFirst(InferShapeContext& context) {
   for (size_t i = 0; i < context.output_shapes().size(); ++i) {
     for (size_t j = 0; j < context.output_shapes()[i].size(); ++j) {

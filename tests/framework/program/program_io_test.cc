@@ -23,7 +23,7 @@ using platform::ErrorCode;
 using sluice::testing::Append;
 using sluice::testing::ExpectError;
 
-// Everything that a program can hold.
+// A program with everything that a program can contain.
 Program Rich() {
   sluice::testing::UseTestOps();
   Program program;
@@ -80,7 +80,7 @@ std::string Seal(const std::string& content, uint64_t version = 1) {
   return file + Field(4, content);
 }
 
-// What Seal was given.
+// Returns the content that Seal was called with.
 std::string Unseal(const std::string& file) {
   const size_t head = Seal("").size() - 1;  // without the length
   size_t at = head;
@@ -188,7 +188,7 @@ TEST(ProgramIoTest, RefusesContentThatIsNoProgram) {
               [] { ParseProgram(Seal("\x48\x01")); });  // a field 9
 }
 
-// --- content that is sealed well, by hand: fields as in program.proto
+// --- sealed content, written by hand: fields as in program.proto
 std::string Int(int number, uint64_t value) {
   return Varint(static_cast<uint64_t>(number) << 3) + Varint(value);
 }
@@ -305,8 +305,8 @@ TEST(ProgramIoTest, RefusesBlocksThatCannotBe) {
                platform::Error);
 }
 
-// 2,000 files: some bytes of a good one changed, removed or repeated, and
-// sealed anew every second time, so that the damage reaches the reader.
+// 2,000 files: some bytes of a valid one are changed, removed or repeated.
+// Every second one is sealed again, so that the damage reaches the reader.
 TEST(ProgramIoTest, NoFileEndsTheProcess) {
   const std::string good = SerializeProgram(Rich());
   std::mt19937 random(3);
@@ -381,7 +381,7 @@ TEST_F(ProgramFileTest, ReplacesAFileAsAWhole) {
   std::ifstream old(path_, std::ios::binary);
   SaveProgram(Rich(), path_);
   EXPECT_EQ(LoadProgram(path_).block().ops.size(), 2u);
-  // Whoever had the old file open still reads all of it.
+  // A reader that has the old file open still reads all of it.
   std::stringstream text;
   text << old.rdbuf();
   EXPECT_EQ(text.str(), SerializeProgram(Program()));

@@ -144,7 +144,7 @@ TEST_F(ProgramTest, RemembersWhereDataWasMade) {
   EXPECT_EQ(program_.LocationOfData("here").line, 3);
   const Program copy = program_;
   EXPECT_EQ(copy.LocationOfData("here").file, "user.cc");
-  // Of the first, when the name is taken.
+  // The location of the first variable, if the name is taken.
   EXPECT_THROW(program_.Data("here", DType::kFloat32, {1}, "user.cc", 9),
                platform::Error);
   EXPECT_EQ(program_.LocationOfData("here").line, 3);

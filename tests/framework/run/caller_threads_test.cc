@@ -1,5 +1,5 @@
-// Where a program cannot run: in the caller's own OpenMP region, and in a
-// process that was forked after a run with threads. Needs a build with OpenMP.
+// Callers from which a program cannot run: their own OpenMP region, and a
+// process forked after a run with threads. Needs a build with OpenMP.
 #ifdef _OPENMP
 #include <atomic>
 #include <string>
@@ -26,7 +26,7 @@ class CallerThreadsTest : public ::testing::Test {
     const std::string out = Append(&program_, "test_divide", {{"X", {"x"}}});
     plan_ = executor_.Prepare(program_, feeds_, {out});
   }
-  // The id of the check that stops a run; "" when nothing does.
+  // The id of the check that prevents a run, or "".
   std::string Stopped() const {
     try {
       plan_->Run(feeds_);

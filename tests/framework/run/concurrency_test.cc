@@ -5,15 +5,15 @@
 #include "tests/framework/small_digits.h"
 #include <gtest/gtest.h>
 
-// Runs by many threads at once; ThreadSanitizer watches these.
+// Runs by many threads at once, for ThreadSanitizer.
 namespace sluice::testing {
 namespace {
 
 constexpr int kThreads = 8;
 constexpr int kRuns = 25;
 
-// Calls work(thread) on kThreads threads, which begin together, and fails the
-// test if one of them throws.
+// Calls work(thread) on kThreads threads that begin together. Fails the test if
+// one throws.
 void OnThreads(const std::function<void(int thread)>& work) {
   std::atomic<int> waiting{kThreads};
   std::vector<std::string> failures(kThreads);
@@ -63,8 +63,7 @@ TEST_F(Concurrency, ThreadsRunOnePlan) {
   });
 }
 
-// Each with feeds of its own, and large enough that kernels use several
-// threads themselves.
+// Each run has its own feeds, large enough that kernels use several threads.
 TEST_F(Concurrency, RunsOfOnePlanDoNotMix) {
   Program program;
   const Var x = program.Data("x", DType::kFloat32, {301, 37});
@@ -90,7 +89,7 @@ TEST_F(Concurrency, RunsOfOnePlanDoNotMix) {
 TEST_F(Concurrency, ThreadsShareOneExecutor) {
   Executor executor;
   OnThreads([&](int thread) {
-    Program own;  // half of them bring their own program
+    Program own;  // half of them use their own program
     const SmallDigits own_vars = BuildSmallDigits(&own);
     for (int run = 0; run < kRuns; ++run) {
       const auto results =
@@ -123,8 +122,8 @@ TEST_F(Concurrency, EachThreadHasItsOwnHints) {
   });
 }
 
-// Runs that write a persistable have the scope to themselves: no addition is
-// lost, and readers see both elements of one state.
+// Runs that write a persistable have exclusive access to the scope: no addition
+// is lost, and readers see both elements of one state.
 TEST_F(Concurrency, WritersAndReadersOfOneScope) {
   Program writer;
   writer.Data("x", DType::kFloat32, {2});

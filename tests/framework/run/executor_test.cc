@@ -42,7 +42,7 @@ TEST_F(ExecutorTest, RunsAProgram) {
   EXPECT_EQ(results[0].ToVector<float>(), (std::vector<float>{2, 4, 6}));
 }
 
-// What was packed for a feed stays good.
+// Data packed for a feed remain valid.
 TEST_F(ExecutorTest, ARunDoesNotCountAsAChangeOfItsFeeds) {
   const Tensor x = Floats({3}, {1, 2, 3});
   const auto before = x.storage_version();
@@ -72,7 +72,7 @@ TEST_F(ExecutorTest, ForgetsThePlanUsedLongestAgo) {
   EXPECT_NE(Prepare(2), second);
 }
 
-// Plans with arenas of some 40 MB: 512 MiB have room for 13 of them.
+// Plans with arenas of about 40 MB: 13 of them fit into 512 MiB.
 TEST_F(ExecutorTest, LargePlansAreFewer) {
   Append(&program_, "test_divide", {{"X", {out_}}});
   const std::string end = Append(&program_, "test_divide",
@@ -89,7 +89,7 @@ TEST_F(ExecutorTest, LargePlansAreFewer) {
     prepare(10000000 + more);
   EXPECT_EQ(executor_.cached_plans(), 16u);
   EXPECT_NE(prepare(10000000), first);
-  // Small ones that are used later take their places.
+  // Smaller plans that are used later replace them.
   for (int64_t size = 1; size <= 40; ++size)
     prepare(size);
   EXPECT_GT(executor_.cached_plans(), 40u);
@@ -110,7 +110,7 @@ TEST_F(ExecutorTest, TheOrderOfFeedsDoesNotMatter) {
   const Feeds first = {{"x", x}, {"y", y}, {"z", z}};
   const Feeds second = {{"z", z}, {"x", x}, {"y", y}};
   const auto plan = executor_.Prepare(program, first, {out, "y"});
-  Prepare(7);  // another one stands first
+  Prepare(7);  // another one is first
   EXPECT_EQ(executor_.Prepare(program, second, {out, "y"}), plan);
   EXPECT_EQ(executor_.cached_plans(), 2u);
   for (const Feeds& feeds : {first, second}) {

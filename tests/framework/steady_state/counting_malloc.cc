@@ -9,7 +9,7 @@
 #include <dlfcn.h>
 #include <execinfo.h>
 
-// glibc's own names of its allocator.
+// glibc's internal names of its allocator.
 extern "C" {
 void* __libc_malloc(size_t bytes);
 void* __libc_calloc(size_t count, size_t bytes);
@@ -22,7 +22,7 @@ namespace {
 constexpr int kFrames = 24;
 constexpr size_t kCallers = 64;
 
-// Nothing here may allocate: it runs within malloc.
+// Nothing here may allocate, because it runs within malloc.
 struct Caller {
   std::atomic<const char*> file{nullptr};
   std::atomic<int64_t> count{0};
@@ -47,7 +47,7 @@ const char* CallerOfMalloc() {
   void* frames[kFrames];
   const int count = backtrace(frames, kFrames);
   Dl_info here{};
-  for (int i = 3; i < count; ++i) {  // past this function, Note and malloc
+  for (int i = 3; i < count; ++i) {  // skips this function, Note and malloc
     if (dladdr(frames[i], &here) == 0 || here.dli_fname == nullptr) continue;
     if (!IsRuntime(BaseName(here.dli_fname))) return here.dli_fname;
   }
@@ -60,7 +60,7 @@ const char* CallerOfMalloc() {
   const char* file = CallerOfMalloc();
   for (Caller& caller : g_callers) {
     const char* none = nullptr;
-    // Each library has one file name, always at the same address.
+    // Each library has one file name, at a fixed address.
     if (caller.file.compare_exchange_strong(none, file) || none == file) {
       ++caller.count;
       break;

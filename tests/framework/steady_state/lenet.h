@@ -9,8 +9,8 @@
 
 namespace sluice::testing {
 
-// LeNet on 28x28 pixels (20 and 50 filters 5x5, 500 and 10 units), with what
-// trains it and the values of its parameters.
+// LeNet on 28x28 pixels (20 and 50 filters 5x5, 500 and 10 units), its training
+// program and the values of its parameters.
 class LeNet {
  public:
   LeNet() {
@@ -25,7 +25,7 @@ class LeNet {
     Optimize(AppendBackward(loss));
   }
 
-  // The same images each time for the same seed.
+  // A seed always yields the same images.
   static Feeds TrainingFeeds(int64_t batch, unsigned seed = 1) {
     std::mt19937 random(seed);
     std::vector<float> pixels(static_cast<size_t>(batch * 784));

@@ -1,5 +1,5 @@
-// What a run of a plan asks the system for, once it has run before: LeNet,
-// trained and not, by plain kernels and by oneDNN.
+// Allocations of a run of a plan after its first run: LeNet, training and
+// inference, with plain kernels and with oneDNN.
 #include <atomic>
 #include <cstring>
 #include <set>
@@ -46,8 +46,8 @@ class SteadyState : public ::testing::TestWithParam<Case> {
     return Executor().Prepare(program, feeds, {fetch});
   }
 
-  // What the caller gets: a list, and a handle of the memory of each fetch and
-  // of each new value of a parameter.
+  // The caller's results: a list, and a memory handle for each fetch and for
+  // each new value of a parameter.
   static int64_t HandedOut(const Plan& plan) {
     int64_t handles = 1;
     for (const auto& slot : plan.slots()) {
@@ -126,8 +126,8 @@ TEST_P(SteadyState, PreparingAgainFindsEveryPrimitive) {
   EXPECT_EQ(hits > hits_before, UsesOneDnn());
 }
 
-// 1,000 runs, 16 at a time, of three sets of images that are not to mix; fewer
-// where each run has two threads itself.
+// 1,000 runs, 16 at a time, of three sets of images that must not mix; fewer if
+// each run itself uses two threads.
 TEST_P(SteadyState, SixteenThreadsGetTheBitsOfOne) {
   constexpr int kSets = 3;
   const int runs = GetParam().threads == 1 ? 1000 : 100;
@@ -169,8 +169,8 @@ INSTANTIATE_TEST_SUITE_P(OneDnn,
                          ::testing::Values(Case{kOneDnn, 1}, Case{kOneDnn, 2}));
 
 // Convolutions, pooling, products and their gradients, 200 times: every bit of
-// every loss and of the parameters in the end. Which layout and which variant
-// are predicted to be the fastest depends on the number of threads.
+// every loss and of the final parameters. The number of threads affects which
+// layout and variant are predicted to be the fastest.
 TEST(PlainKernels, GiveTheSameBitsOnAnyNumberOfThreads) {
   const KernelHintGuard guard(
       platform::Format("{}; prefer layout=NCHW; prefer variant=plain", kPlain));
@@ -198,7 +198,7 @@ TEST(PlainKernels, GiveTheSameBitsOnAnyNumberOfThreads) {
   EXPECT_TRUE(runs[2] == runs[0]);
 }
 
-// The counter itself.
+// Tests the counter itself.
 TEST(CountMallocs, SaysWhoAllocates) {
   CountMallocs count;
   auto* number = new int(3);

@@ -92,7 +92,7 @@ TEST(DDimTest, NoticesOverflow) {
     static_cast<void>(DDim({big, big}).numel());
   });
   EXPECT_EQ(DDim({big, int64_t{1} << 30}).numel(), int64_t{1} << 62);
-  // A zero makes it empty, wherever it stands.
+  // A zero at any position makes it empty.
   EXPECT_EQ(DDim({big, big, 0}).numel(), 0);
 }
 

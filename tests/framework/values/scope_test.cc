@@ -23,7 +23,7 @@ TEST(VariableTest, KeepsACopyUntilTheValueChanges) {
   EXPECT_EQ(copy.place(), device);
   EXPECT_EQ(copy.ToVector<float>(), (std::vector<float>{1, 2}));
   EXPECT_EQ(address(device), std::as_const(copy).raw_data());
-  // A handle of the same memory that writes.
+  // Another handle of the same memory, which writes.
   Tensor handle = *variable.Get<Tensor>();
   handle.data<float>()[1] = 5;
   EXPECT_EQ(variable.TensorAt(device).ToVector<float>(),

@@ -174,7 +174,7 @@ TEST(TensorTest, BorrowsMemory) {
 TEST(TensorTest, BorrowsNoAddressForNoElementsOnly) {
   const Tensor empty =
       Tensor::Borrow(CPUPlace(), DType::kFloat32, {0, 3}, nullptr);
-  // Not null: kernels may pass it to memcpy.
+  // Not null, because kernels may pass it to memcpy.
   EXPECT_NE(empty.data<float>(), nullptr);
   EXPECT_TRUE(empty.allocated());
   EXPECT_TRUE(empty.ToVector<float>().empty());

@@ -1,4 +1,4 @@
-"""What follow_adding_an_op.sh adds is in the package, and in ONNX models."""
+"""Checks additions of follow_adding_an_op.sh in the package and in ONNX."""
 
 import io
 
@@ -44,7 +44,7 @@ fetches = [
 ]
 check(sl.Executor().run(feed={"x": VALUES}, fetch_list=fetches))
 
-# log2 has no counterpart; ONNX's Log and a factor give the same.
+# log2 has no counterpart; ONNX's Log and a factor compute the same.
 model = make_model(
     make_graph(
         [

@@ -73,7 +73,7 @@ TEST(ElementwiseAdd, IntegersWrapAround) {
 }
 
 TEST(ElementwiseAdd, HalvesRoundToTheNearest) {
-  // 2048 + 1 lies half-way between two float16: to the even one.
+  // 2048 + 1 is half-way between two float16, and rounds to the even one.
   const platform::float16 one{0x3C00};
   const platform::float16 big{0x6800};
   const auto x = Tensor::FromVector<platform::float16>({2}, {one, big});
@@ -211,7 +211,7 @@ TEST(Arithmetic, RestsOfInfiniteDivisorsAreAsInNumpy) {
       (Floats{0, -1}));
 }
 
-// A quotient that is rounded up to a whole number is not one.
+// A quotient that rounds up to a whole number is not one.
 TEST(Arithmetic, QuotientAndRestBelongTogether) {
   EXPECT_EQ(Apply<double>("elementwise_floordiv", {1}, {0.1})[0], 9);
   EXPECT_NEAR(Apply<double>("elementwise_mod", {1}, {0.1})[0], 0.1, 1e-15);
@@ -232,7 +232,7 @@ TEST(Arithmetic, NanInEitherOperandStays) {
   EXPECT_TRUE(std::isnan(Apply<float>("prelu", {-2}, {kNan})[0]));
 }
 
-// As IEEE 754 and every library have it.
+// As in IEEE 754 and every library.
 TEST(Arithmetic, PowersThatAreOneWhateverTheOtherNumber) {
   EXPECT_EQ(Apply<float>("elementwise_pow", {kNan, 1}, {0, kNan}),
             (Floats{1, 1}));
@@ -393,7 +393,7 @@ TEST(ArithmeticGrad, RestsHaveThatOfWhatTheySubtract) {
   EXPECT_EQ(down.y, (Floats{0, 0}));
 }
 
-// As PyTorch has it: kinks belong to the right side.
+// As in PyTorch: kinks belong to the right side.
 TEST(ArithmeticGrad, PReluAtZeroHasThatOfPositiveNumbers) {
   const Gradients prelu = GradientsOf("prelu", {-2, 0, 3}, {5, 5, 5});
   EXPECT_EQ(prelu.x, (Floats{5, 1, 1}));

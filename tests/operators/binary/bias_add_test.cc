@@ -118,7 +118,7 @@ TEST(BiasAddGrad, SumsOverEachChannel) {
 }  // namespace
 }  // namespace sluice::operators
 
-// What the harness tests every kernel of the op with.
+// The case with which the harness tests every kernel of the op.
 namespace sluice::testing {
 namespace {
 

@@ -44,8 +44,7 @@ std::vector<OpExample> Examples(const BinaryInfo& info, ExampleMaker& make) {
           example({251, 263}, {263}), example({251, 263}, {251}, 0)};
 }
 
-// An integer or a bool as its dtype holds it; those of int64 are small in
-// examples.
+// Wraps an integer or a bool to its dtype; int64 values are small in examples.
 double Wrapped(double value, platform::DType dtype) {
   using platform::DType;
   if (dtype == DType::kBool) return value != 0 ? 1 : 0;
@@ -73,7 +72,7 @@ Arrays Reference(const BinaryInfo& info, const Arrays& in, const OpDesc& op) {
   return {{"Out", out}};
 }
 
-// With input Out where the gradient op has one.
+// Adds input Out if the gradient op has one.
 std::vector<OpExample> GradExamples(const BinaryInfo& info,
                                     ExampleMaker& make) {
   std::vector<OpExample> examples = Examples(info, make);

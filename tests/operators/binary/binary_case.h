@@ -42,7 +42,7 @@ framework::DDim ForEachPair(const framework::DDim& x,
   return dims;
 }
 
-// What the harness tests every kernel of the row's op and its gradient with.
+// The cases of the harness for every kernel of the row's op and its gradient.
 OpCase BinaryCase(const operators::math::BinaryInfo& info);
 OpCase BinaryGradCase(const operators::math::BinaryInfo& info);
 

@@ -8,8 +8,8 @@
 
 namespace sluice::testing {
 
-// Moves a number, of a float dtype or an integer, to where an operand's
-// examples are; kSpacing / 2 keeps those of float64 off the kinks.
+// Moves a number of any dtype into the range of an operand's examples; kSpacing
+// / 2 keeps float64 off the kinks.
 inline double InBinaryDomain(operators::math::BinaryDomain domain,
                              double value,
                              bool integer) {

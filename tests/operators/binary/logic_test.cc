@@ -12,7 +12,7 @@
 #include "sluice/framework/run/run_op.h"
 #include "sluice/operators/math/binary/binary_row.h"
 
-// Comparisons, logic and bits; and what all rows have in common.
+// Comparisons, logic and bits; and properties of all rows.
 namespace sluice::operators {
 namespace {
 
@@ -189,7 +189,7 @@ TEST(Bits, RefusesFloats) {
               });
 }
 
-// Adding a row is all that an op needs.
+// A new row is sufficient for a complete op.
 TEST(Binary, EveryRowIsAnOpThatSaysWhatItIsElsewhere) {
   std::set<std::string> names;
   for (const math::BinaryRow& row : math::BinaryRows()) {
@@ -207,7 +207,7 @@ TEST(Binary, EveryRowIsAnOpThatSaysWhatItIsElsewhere) {
   EXPECT_EQ(math::FindBinaryRow("conv2d"), nullptr);
 }
 
-// What a gradient does not read need not be kept until then.
+// An input that a gradient does not read need not be kept until then.
 TEST(Binary, GradientsReadNoMoreThanTheyNeed) {
   const auto shape_only = [](const char* op, const char* input) {
     return Registry::Global().Schema(op).FindInput(input)->traits.shape_only;

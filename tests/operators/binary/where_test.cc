@@ -137,8 +137,7 @@ std::vector<testing::OpExample> WhereExamples(testing::ExampleMaker& make) {
           example({251, 1}, {251, 263}, {})};
 }
 
-// Out without its values, and where each element of it comes from in the
-// three.
+// Out without its values, and the source of each element in the three inputs.
 struct Places {
   Array out;
   std::array<std::vector<size_t>, 3> at;

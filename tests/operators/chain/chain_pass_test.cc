@@ -36,7 +36,7 @@ constexpr auto kInfinity = std::numeric_limits<float>::infinity();
 
 class ChainPassTest : public ::testing::Test {
  protected:
-  // Numbers around 0, with those among them that are lost easily.
+  // Numbers around 0, including those that are easily lost.
   template <typename T>
   std::string Feed(const DDim& dims) {
     const std::vector<float> odd = {kNaN, kInfinity, -kInfinity, -0.0F, 3e-39F};
@@ -78,7 +78,7 @@ class ChainPassTest : public ::testing::Test {
     return out;
   }
 
-  // With one thread: whether starting others pays depends on the machine.
+  // Uses one thread: the benefit of more depends on the machine.
   Names Types(const framework::Fetches& fetches) {
     const platform::ThreadCountGuard one(1);
     Names types;
@@ -89,7 +89,7 @@ class ChainPassTest : public ::testing::Test {
     return types;
   }
 
-  // One op computes it, with the bits of the ops one at a time.
+  // Expects one op, with the bits of the separate ops.
   template <typename T>
   void ExpectOneOp(const std::string& out) {
     EXPECT_EQ(Types({out}), Names{"fused_elementwise"});
@@ -198,7 +198,7 @@ TEST_F(ChainPassTest, TakesOperandsThatRepeat) {
                              // Rows that are short.
                              {{2, 3, 5, 7}, {7}, -1, false},
                              {{2, 3, 5, 3}, {2, 3, 5, 1}, -1, false},
-                             // Repeated between dimensions that are not.
+                             // Broadcast dims between dims that are not.
                              {{2, 3, 5, 17}, {2, 1, 1, 17}, -1, false},
                              {{2, 30, 50}, {2, 1, 50}, -1, false},
                              {{1, 1}, {1, 1}, -1, true},
@@ -318,14 +318,14 @@ TEST_F(ChainPassTest, ExplainSaysWhatItStandsFor) {
               ::testing::HasSubstr("pass fuse_elementwise: 1 changes"));
 }
 
-// All values between two of bfloat16, and NaNs of both signs.
+// All values halfway between two bfloat16, and NaNs of both signs.
 TEST(ChainTest, RoundsBfloat16AsTheOpsDo) {
   using platform::bfloat16;
   std::vector<bfloat16> x(0x10000);
   for (size_t i = 0; i < x.size(); ++i) {
     x[i].bits = static_cast<uint16_t>(i);
   }
-  // Products with 1 + 2^-7 lie between two values, or at ties; -0 + 0 is 0.
+  // Products with 1 + 2^-7 are between two values, or ties; -0 + 0 is 0.
   const math::Chain<bfloat16> chain({{"scale", {1.0078125, 0}}}, {});
   std::vector<bfloat16> got(x.size());
   chain.Run(x.data(), {}, static_cast<int64_t>(x.size()), got.data());
@@ -346,7 +346,7 @@ TEST(ChainTest, RefusesStepsThatAreNone) {
               });
 }
 
-// Passes write what fits; a plug-in's pass may not.
+// Passes write consistent attributes; a plug-in's pass may not.
 TEST(ChainTest, RefusesAttributesThatContradictEachOther) {
   const auto read = [](const AttributeMap& attributes, const DDim& operand) {
     framework::OpDesc op;

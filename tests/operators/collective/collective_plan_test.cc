@@ -11,7 +11,7 @@
 #include "sluice/framework/run/executor.h"
 #include "sluice/platform/error.h"
 
-// What a plan does with collective ops.
+// Collective ops in a plan.
 namespace sluice::operators {
 namespace {
 
@@ -140,7 +140,7 @@ TEST_F(CollectivePlanTest, AnotherProgramIsAnotherPart) {
   EXPECT_NE(world_.parts[0]->Digest(), world_.parts[1]->Digest());
 }
 
-// Each rank may draw numbers of its own.
+// Each rank may draw its own numbers.
 TEST_F(CollectivePlanTest, SeedsAreNotCompared) {
   const std::string x =
       program_.AppendOp("dropout", {{"X", {"x"}}}, {{"seed", int64_t{3}}})
@@ -173,7 +173,7 @@ TEST_F(CollectivePlanTest, WhereRanksStartIsComparedOnceAScope) {
   const uint64_t first = world_.parts.back()->Digest();
   Run({sum});
   EXPECT_EQ(lines_about("w"), 0);
-  // A variable more: another list.
+  // Another list of variables.
   program_.SetSameOnRanks("v");
   executor_.scope().Var("w").GetMutable<Tensor>()->mutable_data<float>(
       CPUPlace())[1] = 3;

@@ -60,7 +60,7 @@ TEST(BatchParts, DividesTheFirstDim) {
               });
 }
 
-// The order matters: 1 is lost beside 2^24, 2 is not.
+// The order matters: 1 is lost when added to 2^24, 2 is not.
 TEST(PairwiseSum, AddsNeighboursFirst) {
   constexpr float kLarge = 1 << 24;
   const auto sum = [](std::vector<float> terms) {
@@ -77,7 +77,7 @@ TEST(PairwiseSum, AddsNeighboursFirst) {
 }  // namespace
 }  // namespace sluice::operators
 
-// What the harness tests every kernel of the ops with: there is one rank.
+// The cases with which the harness tests every kernel, on one rank.
 namespace sluice::testing {
 namespace {
 
@@ -94,8 +94,8 @@ std::vector<OpExample> Examples(ExampleMaker& make,
   return examples;
 }
 
-// Several tensors, one of them without a dim. The gradient harness, which asks
-// for float64, knows ops with one output only.
+// Several tensors, one of rank 0. The gradient harness, which requests float64,
+// supports only ops with one output.
 std::vector<OpExample> BucketExamples(ExampleMaker& make) {
   std::vector<OpExample> examples = Examples(make, {});
   if (make.dtype() == platform::DType::kFloat64) return examples;

@@ -12,8 +12,8 @@
 
 namespace sluice::testing {
 
-// A world of two ranks, of which the other one does just what this one does.
-// Results come as late as they may, with Wait: who reads before finds NaN. For
+// A world of two ranks, of which the other one does the same as this one.
+// Results arrive as late as possible, in Wait: an earlier read finds NaN. For
 // float32.
 class TwinWorld final : public platform::World {
  public:

@@ -133,7 +133,7 @@ std::vector<OpExample> DeterminantGradExamples(ExampleMaker& make) {
   return examples;
 }
 
-// By the first of these rows, element by element.
+// Laplace's expansion along the first of these rows.
 double Laplace(const double* x,
                int64_t n,
                const std::vector<int64_t>& rows,
@@ -151,7 +151,7 @@ double Laplace(const double* x,
   return sum;
 }
 
-// 0 to n - 1 without `but`.
+// The numbers 0 to n - 1 except `but`.
 std::vector<int64_t> Others(int64_t n, int64_t but) {
   std::vector<int64_t> all;
   for (int64_t i = 0; i < n; ++i) {
@@ -187,7 +187,7 @@ Arrays DeterminantGradReference(const Arrays& in, const OpDesc& /*op*/) {
   return {{"X@GRAD", x_grad}};
 }
 
-// Elements cancel.
+// Sums cancel, so the tolerance is larger.
 REGISTER_OP_CASE(determinant, DeterminantExamples, DeterminantReference, 100);
 REGISTER_OP_CASE(determinant_grad,
                  DeterminantGradExamples,

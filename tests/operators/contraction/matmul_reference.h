@@ -17,7 +17,7 @@ struct MatmulCase {
   bool has_column() const { return y.rank() > 1 || transpose_y; }
 };
 
-// The last dimension but `back`, or 1 where there is none.
+// The size of the dim `back` before the last, or 1 if there is none.
 inline int64_t SizeFromEnd(const framework::DDim& dims, int back) {
   return back < dims.rank() ? dims[dims.rank() - 1 - back] : 1;
 }
@@ -81,7 +81,7 @@ void ForEachMatmulTerm(const MatmulCase& c, const Visit& visit) {
   }
 }
 
-// Out, or what Out@GRAD gives, for arrays of these shapes.
+// Out, or the result for Out@GRAD, for arrays of these shapes.
 inline Array MatmulOut(const MatmulCase& c, const Array& x, const Array& y) {
   Array out(MatmulOutDims(c));
   ForEachMatmulTerm(c, [&](const auto& o, const auto& i, const auto& j) {

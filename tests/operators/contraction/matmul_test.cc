@@ -102,7 +102,7 @@ TEST(Matmul, RefusesSizesThatDoNotFit) {
               [] { Matmul(Numbers({}), Numbers({1})); });
 }
 
-// Tiles that are not full, a batch, and steps of both transposed matrices.
+// Partial tiles, a batch, and strides of both transposed matrices.
 TEST(Matmul, AHintChoosesTheProductOnCUDA) {
   const std::string why = ::sluice::testing::WhyNoCUDA();
   if (!why.empty()) GTEST_SKIP() << why;
@@ -139,7 +139,7 @@ TEST(MatmulGrad, RefusesAGradientOfAnotherShape) {
 }  // namespace
 }  // namespace sluice::operators
 
-// What the harness tests every kernel of the op with.
+// The case with which the harness tests every kernel of the op.
 namespace sluice::testing {
 namespace {
 

@@ -94,7 +94,7 @@ TEST(MulGrad, RefusesAGradientOfAnotherShape) {
 }  // namespace
 }  // namespace sluice::operators
 
-// What the harness tests every kernel of the op with.
+// The case with which the harness tests every kernel of the op.
 namespace sluice::testing {
 namespace {
 
@@ -122,7 +122,7 @@ DDim Flat(const DDim& dims, int64_t rows) {
   return {dims.Product(0, split), dims.Product(split, dims.rank())};
 }
 
-// The same product of matrices.
+// The product as one of matrices.
 struct FlatMul {
   FlatMul(const Arrays& in, const OpDesc& op) {
     const int64_t x_rows = GetAttr<int64_t>(op, "x_num_col_dims");

@@ -22,7 +22,7 @@ Tensor F(const DDim& dims, const std::vector<float>& values) {
   return Tensor::FromVector<float>(dims, values);
 }
 
-// A program with a block 1, which was given what an op needs.
+// A program with a block 1, and the inputs of an op.
 class BlockOpsTest : public ::testing::Test {
  protected:
   BlockOpsTest()
@@ -42,7 +42,7 @@ class BlockOpsTest : public ::testing::Test {
                 [&] { program_.AppendOp("loop", inputs, attributes); });
   }
 
-  // A loop over the block that is as it should be, and what is different.
+  // A valid loop over the block, with some changes.
   AttributeMap Loop(const AttributeMap& changes = {}) {
     AttributeMap attributes = {{"block", int64_t{1}},
                                {"carried", Names{"state"}},
@@ -216,7 +216,7 @@ TEST_F(BlockOpsTest, BuildersTakeBackWhatTheyBegan) {
   EXPECT_EQ(program_.blocks().size(), blocks);
 }
 
-// What is known only when it runs.
+// Errors that are found only at run time.
 TEST_F(BlockOpsTest, ValuesAreCheckedWhenTheyAreThere) {
   Executor executor;
   Program program;
@@ -303,7 +303,7 @@ TEST_F(BlockOpsTest, TheLastStretchWritesAlsoWhatNobodyFetches) {
       {weight}, {x_});
   program_.AppendOp("assign", {{"X", {sums.carried[0].name()}}}, {}, {},
                     {{"Out", {weight.name()}}});
-  // Reads what the last stretch has written.
+  // Reads a value that the last stretch has written.
   const Var after = ops::Scale(weight, {.scale = 2});
   Executor executor;
   Tensor& value = *executor.scope().Var("weight").GetMutable<Tensor>();

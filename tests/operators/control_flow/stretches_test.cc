@@ -10,11 +10,11 @@
 #include <gtest/gtest.h>
 
 #include "sluice/framework/inspect/explain.h"
-#include "sluice/framework/inspect/profile.h"
 #include "sluice/framework/program/control_flow.h"
 #include "sluice/framework/program/program_io.h"
 #include "sluice/framework/program/prune.h"
-#include "sluice/framework/run/tune_program.h"
+#include "sluice/laboratory/measure/profile.h"
+#include "sluice/laboratory/tuning/tune_program.h"
 #include "sluice/ops.h"
 
 namespace sluice::framework {
@@ -33,8 +33,7 @@ Tensor StretchTensor(const DDim& dims, const Floats& values) {
   return Tensor::FromVector<float>(dims, values);
 }
 
-// Which program it is makes no difference: as it was written, or read from a
-// file.
+// The parameter selects the program as built, or read from a file.
 class StretchesTest : public ::testing::Test {
  protected:
   std::vector<Tensor> Run(const Feeds& feeds, const Fetches& fetches) {
@@ -131,18 +130,18 @@ TEST_F(StretchesTest, AKnownConditionLeavesNoBlock) {
   EXPECT_TRUE(plan->whole());
   EXPECT_THAT(ExplainText(*plan), HasSubstr("block 1 runs in its place"));
   EXPECT_EQ(Run(feeds, {after})[0].ToVector<float>(), (Floats{-2, 8, 12}));
-  // Its ops stand in the first stretch where there are more.
+  // Its ops are in the first stretch if there are several.
   const Var places = ops::Nonzero(out[0]);
   const Var twice = ops::ElementwiseAdd(places, places);
   EXPECT_EQ(Run(feeds, {twice})[0].ToVector<int64_t>(),
             (Ints{0, 2, 4, 0, 0, 0}));
-  // The other block is known late.
+  // The other branch is known only at run time.
   const Feeds few = {{"x", StretchTensor({1, 2}, {0, 3})}};
   EXPECT_FALSE(executor_.Prepare(program_, few, {out[0]})->whole());
 }
 
-// A variable of the taken block gets a name of its own, here beside `o/t` of
-// the program.
+// A variable of the chosen block gets a new name, here beside `o/t` of the
+// program.
 TEST_F(StretchesTest, AKnownConditionReplacesNoOtherVariable) {
   const Var x = program_.Data("x", DType::kFloat32, {-1});
   const auto add = [&](const char* type, const char* from, const char* to) {
@@ -274,7 +273,7 @@ TEST_F(StretchesTest, PruningKeepsTheBlocksThatAreNeeded) {
   EXPECT_NO_THROW(ParseProgram(SerializeProgram(pruned), "test"));
 }
 
-// What looks at one plan says so, and does not look at a part.
+// Functions that need a single plan raise, and do not inspect a part.
 TEST_F(StretchesTest, WhatNeedsOnePlanSaysWhy) {
   const Var x = program_.Data("x", DType::kFloat32, {-1});
   const Var places = ops::Nonzero(x);
@@ -294,7 +293,7 @@ std::vector<std::string> OpsOf(const TuneResult& result) {
   return ops;
 }
 
-// Plans of stretches and of blocks are tuned where they first run.
+// Plans of stretches and of blocks are tuned at their first run.
 TEST_F(StretchesTest, EachOfThemIsTuned) {
   const Var x = program_.Data("x", DType::kFloat32, {-1});
   const Var flag = program_.Data("flag", DType::kBool, {});

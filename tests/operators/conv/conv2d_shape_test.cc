@@ -6,7 +6,7 @@
 #include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
-// What the shape functions of conv2d and its gradients infer and refuse.
+// Results and errors of the shape functions of conv2d and its gradients.
 namespace sluice::operators {
 namespace {
 

@@ -102,7 +102,7 @@ TEST(Conv2dGrad, IsOneOpPerDirection) {
 }  // namespace
 }  // namespace sluice::operators
 
-// What the harness tests every kernel of the ops with.
+// The cases with which the harness tests every kernel of the ops.
 namespace sluice::testing {
 namespace {
 
@@ -119,7 +119,7 @@ struct ConvSizes {
   bool bias = false;
 };
 
-// Small ones first: these are held against differences, too.
+// Small ones are first, because they are also compared with differences.
 std::vector<ConvSizes> AllSizes() {
   const auto groups = [](int64_t count) { return framework::Attribute(count); };
   return {
@@ -204,7 +204,7 @@ std::vector<OpExample> Conv2dExamples(ExampleMaker& make) {
   return examples;
 }
 
-// One product of the sum: which elements.
+// The elements of one product in the sum.
 struct Term {
   int64_t input, filter, output;
 };
@@ -236,7 +236,7 @@ struct Strides {
   int64_t c, w, h, n;
 };
 
-// Also of the terms in the padding: their input is -1.
+// Includes terms in the padding, whose input is -1.
 template <typename Visit>
 void ForEachTerm(const Arrays& in, const OpDesc& op, const Visit& visit) {
   const bool last = GetAttr<std::string>(op, "data_format") == "NHWC";
@@ -335,8 +335,8 @@ Arrays Conv2dGradFilterReference(const Arrays& in, const OpDesc& op) {
   return {{"Filter@GRAD", out}, {"Bias@GRAD", bias}};
 }
 
-// The product of a NaN and a pixel of the padding may count, or not.
-// Errors of winograd_4x4 are those of numbers that are larger than the result
+// The product of a NaN and padding may or may not count. Errors of winograd_4x4
+// are relative to numbers larger than the result
 // (operators/math/conv/conv2d_winograd.h).
 REGISTER_OP_CASE(conv2d,
                  Conv2dExamples,

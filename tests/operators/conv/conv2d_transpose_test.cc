@@ -190,7 +190,7 @@ TEST(Conv2dTransposeShape, RefusesChannelsThatDoNotFit) {
 }  // namespace
 }  // namespace sluice::operators
 
-// What the harness tests every kernel of the op with.
+// The case with which the harness tests every kernel of the op.
 namespace sluice::testing {
 namespace {
 
@@ -206,7 +206,7 @@ struct TransposeSizes {
   bool bias = false;
 };
 
-// Small ones first: these are held against differences, too.
+// Small ones are first, because they are also compared with differences.
 std::vector<TransposeSizes> Conv2dTransposeAllSizes() {
   const auto groups = [](int64_t count) { return framework::Attribute(count); };
   const auto strides = [](int64_t height, int64_t width) {

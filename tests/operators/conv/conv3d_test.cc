@@ -205,8 +205,8 @@ int64_t After(const OpDesc& op, int i) {
   return pads[pads.size() == 6 ? 2 * i + 1 : i];
 }
 
-// Calls visit(window, element, tap, inside): along the three axes the indices
-// of each pair of a window and a tap of the filter, and of what they meet.
+// Calls visit(window, element, tap, inside) for each pair of a window and a tap
+// of the filter: their indices and the element's along the three axes.
 template <typename Visit>
 void Conv3dForEachTerm(const OpDesc& op,
                        const DDim& windows,

@@ -30,7 +30,7 @@ void PrintTo(const Variant& variant, std::ostream* to) {
   *to << variant.name;
 }
 
-// A convolution of channels last with parameters, and what follows it.
+// A channels-last convolution with parameters, and the ops after it.
 class PackedConv2d : public ::testing::TestWithParam<Variant> {
  protected:
   static constexpr int64_t kIn = 17, kOut = 21;
@@ -120,7 +120,7 @@ class PackedConv2d : public ::testing::TestWithParam<Variant> {
         .ToVector<float>();
   }
 
-  // The ops as they are written, by plain kernels.
+  // The result of the unfused ops with plain kernels.
   std::vector<float> Expected(const std::string& out) {
     hint_.emplace("conv2d: require variant=plain");
     framework::Executor as_written({}, {.passes = false});
@@ -142,7 +142,7 @@ class PackedConv2d : public ::testing::TestWithParam<Variant> {
     }
   }
 
-  // "fused_conv2d/pointwise" of the only op.
+  // The kernel of the only op: "fused_conv2d/pointwise".
   std::string Chosen(const std::string& out) {
     const auto plan = executor_.Prepare(program_, feeds_, {out});
     std::string text;

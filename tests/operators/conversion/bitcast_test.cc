@@ -47,7 +47,7 @@ TEST(Bitcast, RefusesOtherSizes) {
 }  // namespace
 }  // namespace sluice::operators
 
-// What the harness tests every kernel of the op with.
+// The case with which the harness tests every kernel of the op.
 namespace sluice::testing {
 namespace {
 

@@ -114,7 +114,7 @@ TEST(CastGradTest, RefusesIntegersAndOtherShapes) {
 }  // namespace
 }  // namespace sluice::operators
 
-// What the harness tests every kernel of the op with.
+// The case with which the harness tests every kernel of the op.
 namespace sluice::testing {
 namespace {
 
@@ -122,7 +122,7 @@ using framework::OpDesc;
 using platform::DType;
 
 std::vector<OpExample> CastExamples(ExampleMaker& make) {
-  // Past the ends of int8 and uint8, where the dtype itself gets so far.
+  // Includes numbers beyond int8 and uint8, if the dtype has them.
   const bool wide = platform::SizeOf(make.dtype()) > 1;
   std::vector<OpExample> examples;
   const int64_t low = platform::FormatOf(make.dtype()).is_signed ? -1000 : 0;
@@ -141,7 +141,7 @@ std::vector<OpExample> CastExamples(ExampleMaker& make) {
   return examples;
 }
 
-// What is left of a number that lies in [low, low + count).
+// Wraps a number into [low, low + count).
 double WrapAround(double value, double low, double count) {
   return value - count * std::floor((value - low) / count);
 }

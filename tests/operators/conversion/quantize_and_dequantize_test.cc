@@ -183,14 +183,14 @@ TEST(Quantize, RefusesOtherNumbersOfBits) {
 }  // namespace
 }  // namespace sluice::operators
 
-// What the harness tests every kernel of the op with.
+// The case with which the harness tests every kernel of the op.
 namespace sluice::testing {
 namespace {
 
 using framework::OpDesc;
 
-// Multiples of 1/64: with steps of 1/5 and 1/3 what is rounded to a level is
-// exact in every dtype, so that ties are ties everywhere.
+// Multiples of 1/64: for steps of 1/5 and 1/3, values before rounding are exact
+// in every dtype, so that ties are ties everywhere.
 framework::Tensor Exact(ExampleMaker& make, const framework::DDim& dims) {
   Array array(dims);
   for (double& value : array.values) {
@@ -227,7 +227,7 @@ Arrays QuantizeReference(const Arrays& in, const OpDesc& op) {
   const auto bits = GetAttr<int64_t>(op, "num_bits");
   const double step = (high - low) / static_cast<double>((1 << bits) - 1);
   for (double& value : out.values) {
-    // The level above the nearest lower one, if it is as near or nearer.
+    // The level above the nearest lower one, if it is at least as close.
     double level = 0;
     while (low + (level + 0.5) * step <= value + 1e-12 &&
            low + (level + 0.5) * step < high) {

@@ -169,7 +169,7 @@ TEST(QuantizeLinear, RefusesScalesThatDoNotFit) {
 }  // namespace
 }  // namespace sluice::operators
 
-// What the harness tests every kernel of the ops with.
+// The cases with which the harness tests every kernel of the ops.
 namespace sluice::testing {
 namespace {
 
@@ -246,7 +246,7 @@ std::vector<OpExample> DequantizeExamples(ExampleMaker& make) {
   return examples;
 }
 
-// Which number of the scale element `index` of X has.
+// The index of the scale for element `index` of X.
 size_t PlaceOf(const OpDesc& op,
                const Array& x,
                const Array& scale,

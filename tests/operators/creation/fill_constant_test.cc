@@ -90,7 +90,7 @@ TEST(FillConstant, IsTheFrameworksFill) {
 }  // namespace
 }  // namespace sluice::operators
 
-// What the harness tests every kernel of the op with.
+// The case with which the harness tests every kernel of the op.
 namespace sluice::testing {
 namespace {
 

@@ -63,7 +63,7 @@ TEST(Range, FloatsAreRoundedOnce) {
 
 TEST(Range, CountsWholeNumbersExactly) {
   const double step = 0x1p21 + 1;
-  // One more than 2^31 steps, by 1: float64 rounds that quotient.
+  // One more than 2^31 steps of 1: float64 rounds that quotient.
   EXPECT_EQ(RangeCountOfWhole(0, step * 0x1p31 + 1, step),
             (int64_t{1} << 31) + 1);
   EXPECT_EQ(RangeCountOfWhole(0, step * 0x1p31, step), int64_t{1} << 31);
@@ -102,7 +102,7 @@ TEST(Range, RefusesWhatItCannotCount) {
 }  // namespace
 }  // namespace sluice::operators
 
-// What the harness tests every kernel of the op with.
+// The case with which the harness tests every kernel of the op.
 namespace sluice::testing {
 namespace {
 

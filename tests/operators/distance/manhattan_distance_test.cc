@@ -257,7 +257,7 @@ TEST(ManhattanDistanceGrad, RefusesAGradientOfAnotherShape) {
 }  // namespace
 }  // namespace sluice::operators
 
-// What the harness tests every kernel of the op with.
+// The case with which the harness tests every kernel of the op.
 namespace sluice::testing {
 namespace {
 
@@ -318,7 +318,7 @@ Arrays DistanceGradReference(const Arrays& in, const OpDesc&) {
   return {{"X@GRAD", x_grad}, {"Y@GRAD", y_grad}};
 }
 
-// Sums of up to 71 numbers: a few digits more.
+// Sums of up to 71 numbers need a larger tolerance.
 REGISTER_OP_CASE(manhattan_distance, DistanceExamples, DistanceReference, 4);
 REGISTER_OP_CASE(manhattan_distance_grad,
                  DistanceGradExamples,

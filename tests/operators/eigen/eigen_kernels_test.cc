@@ -13,8 +13,8 @@
 #include "sluice/framework/run/run_op.h"
 #include "sluice/platform/place_key.h"
 
-// What the library EIGEN is asked for by hints. The harness compares its
-// kernels with their ops' references.
+// Selects kernels of the library EIGEN by hints. The harness compares them with
+// their ops' references.
 namespace sluice::operators {
 namespace {
 
@@ -107,7 +107,7 @@ TEST(EigenKernels, SumsOfRowsDoNotOverflowWithin) {
             3e38F);
 }
 
-// Bits of quantize_and_dequantize, by the expression and by the formula.
+// Compares the bits of quantize_and_dequantize with the formula's.
 void ExpectTheSameBits(platform::DType dtype, const std::string& place) {
   std::vector<float> values = {kNaN,        kInfinity,      -kInfinity,
                                0.49999997F, 8388607.5F,     8388609,

@@ -21,15 +21,15 @@ using platform::DType;
 
 namespace {
 
-// The kernels of a plug-in and of a module are there once a place of it was
-// asked for.
+// Kernels of a plug-in or module are registered after the first request for one
+// of its places.
 void LoadDevices() {
   static const bool fpga = !platform::FindPlugin("fpga").empty();
   if (fpga) platform::DeviceManager::Instance().Get(platform::FPGAPlace{0});
   platform::LoadModule("cuda");
 }
 
-// The dtype has no zero: its least number, 2^-127, stands for it.
+// The dtype has no zero: its smallest number, 2^-127, replaces it.
 bool StandsForZero(DType dtype, double got, double want) {
   return dtype == DType::kFloat8E8M0FNU && want == 0 &&
          got == std::ldexp(1.0, -127);
@@ -41,7 +41,7 @@ bool IsNear(double got, double want, double limit) {
   return std::abs(got - want) <= limit * std::max(1.0, std::abs(want));
 }
 
-// So that a tensor of 10,000 wrong elements is one failure.
+// Reports a tensor with 10,000 wrong elements as one failure.
 void ExpectNoneWrong(int wrong, const std::string& first) {
   EXPECT_EQ(wrong, 0) << "the first of them: " << first;
 }
@@ -74,8 +74,8 @@ std::string HintFor(const KernelDef& kernel) {
   if (kernel.key.layout != framework::Layout::kAny) {
     hint += platform::Format(", layout={}", kernel.key.layout);
   }
-  hint += "; exclude pass=channels_last";  // the op as it stands
-  // Also where SLUICE_ENABLE_... switches its library off.
+  hint += "; exclude pass=channels_last";  // the op unchanged
+  // Works even if SLUICE_ENABLE_... disables its library.
   if (kernel.key.library != "PLAIN") {
     hint += platform::Format("; allow library={}", kernel.key.library);
   }

@@ -10,13 +10,13 @@
 #include "sluice/framework/op/registry.h"
 #include "sluice/framework/run/run_op.h"
 
-// How harness_test.cc runs kernels and compares what they give.
+// Helpers of harness_test.cc to run kernels and compare their outputs.
 namespace sluice::testing {
 
-// By argument name.
+// Outputs by argument name.
 using Outputs = std::map<std::string, framework::Tensor>;
 
-// "require place=cpu, library=PLAIN, variant=blocked": that kernel or none.
+// "require place=cpu, library=PLAIN, variant=blocked": only this kernel.
 std::string HintFor(const framework::KernelDef& kernel);
 
 // Fails the test with the error of a kernel. After a lost device all other runs
@@ -24,8 +24,8 @@ std::string HintFor(const framework::KernelDef& kernel);
 void ReportFailure(const framework::KernelDef& kernel,
                    const platform::Error& error);
 
-// `example` run by `kernel` alone, with all outputs; nothing when the kernel
-// does not take these inputs.
+// Runs `example` with only this `kernel`, with all outputs; returns nothing if
+// the kernel rejects the inputs.
 std::optional<Outputs> RunKernel(const framework::KernelDef& kernel,
                                  const OpExample& example,
                                  bool isolate = false);
@@ -44,10 +44,10 @@ framework::OpDesc DescribeExample(const std::string& op,
 // The inputs of `example` as numbers, by argument name.
 Arrays InputArrays(const OpExample& example);
 
-// Fail the test where `got` is not `want`, within `slack` tolerances of its
-// dtype; NaN is NaN.
+// Fails the test unless `got` equals `want` within `slack` tolerances of its
+// dtype; NaN equals NaN.
 void ExpectNear(const framework::Tensor& got, const Array& want, double slack);
-// Where the elements of `want` and of `other` differ, both are right.
+// Accepts `want` or `other` for elements where they differ.
 void ExpectNearEither(const framework::Tensor& got,
                       const Array& want,
                       const Array& other,
@@ -55,12 +55,12 @@ void ExpectNearEither(const framework::Tensor& got,
 void ExpectSameBits(const framework::Tensor& got,
                     const framework::Tensor& want);
 
-// Whether shapes of its outputs depend on data. The verifier, which gives
-// kernels their memory, does not take such ops yet: "example_op.unknown_size".
+// Whether shapes of its outputs depend on data. The verifier, which allocates
+// kernels' memory, does not support such ops: "example_op.unknown_size".
 bool HasLateShapes(const std::string& op);
 
-// Kernels of `op`, those of modules, the FPGA stub and CUDA included where they
-// are built, but for those that --kernels leaves out (kernel_choice.h).
+// Kernels of `op`, including those of modules, the FPGA stub and CUDA if built,
+// except those that --kernels excludes (kernel_choice.h).
 std::vector<const framework::KernelDef*> KernelsOf(const std::string& op);
 
 // "X float32 [2, 3], Y float32 [4, 3], axis = 1".

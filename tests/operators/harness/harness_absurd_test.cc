@@ -1,6 +1,6 @@
-// Every op with numbers and shapes that make no sense, one at a time: it
-// computes, or refuses with an error that names itself; under the sanitizers it
-// also shows that nothing overflows and no memory but its own is touched.
+// Every op with invalid numbers and shapes, one at a time. It must compute, or
+// refuse with an error that names itself. Sanitizers also check that nothing
+// overflows and no other memory is accessed.
 #include <algorithm>
 #include <limits>
 
@@ -30,7 +30,7 @@ constexpr int64_t kMin = std::numeric_limits<int64_t>::min();
 constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
 constexpr int64_t kAbsurd[] = {kMin, kMin + 1, -1, 0, int64_t{1} << 33, kMax};
 
-// Room for the examples, and for nothing absurd.
+// Limits memory to the size that the examples need.
 class SmallMemory {
  public:
   SmallMemory() { memory::SetLimit(kCpu, Stats().reserved + (64 << 20)); }
@@ -46,8 +46,8 @@ class SmallMemory {
 
 class Absurd : public ::testing::TestWithParam<std::string> {
  protected:
-  // Calls visit(kernel, example) for each kernel with the first example that
-  // has elements everywhere.
+  // Calls visit(kernel, example) for each kernel with its first example without
+  // empty tensors.
   template <typename Visit>
   void ForEachKernel(Visit visit) {
     const SmallMemory limit;
@@ -65,11 +65,11 @@ class Absurd : public ::testing::TestWithParam<std::string> {
     }
   }
 
-  // The op computes, or names what is wrong: itself, and one of `words`.
+  // Expects the op to compute, or to name itself and one of `words`.
   void Try(const KernelDef& kernel,
            const OpExample& example,
            const std::vector<std::string>& words) {
-    // All outputs, also the optional ones: each may read other inputs.
+    // All outputs, including optional ones: each may read other inputs.
     framework::RunOpOptions options{.hint = HintFor(kernel)};
     for (const auto& def : Registry::Global().Schema(op_).outputs()) {
       options.outputs.push_back(def.name);
@@ -78,7 +78,7 @@ class Absurd : public ::testing::TestWithParam<std::string> {
       RunOp(op_, example.inputs, example.attributes, options);
     } catch (const platform::Error& error) {
       const std::string text = error.what();
-      // The kernel takes less than the op does.
+      // The kernel accepts less than the op.
       if (error.check_id() == "resolver.no_kernel") return;
       if (error.code() == ErrorCode::kResourceExhausted) return;
       EXPECT_TRUE(error.code() == ErrorCode::kInvalidArgument ||
@@ -118,7 +118,7 @@ void Absurd::TryAttributes() {
             std::get<std::vector<int64_t>>(changed.attributes[name])[i] =
                 absurd;
           }
-          // Or the input that does not fit what it has come to mean.
+          // Or the error names the input that does not match the changed value.
           Try(kernel, changed, {name, std::to_string(absurd), "input "});
         }
       }
@@ -133,7 +133,7 @@ void Absurd::TryAttributes() {
   });
 }
 
-// Labels, ids, indices and lengths; other integers may be anything.
+// Labels, ids, indices and lengths; other integers may have any value.
 void Absurd::TryInputs() {
   ForEachKernel([&](const KernelDef& kernel, const OpExample& example) {
     for (size_t i = 0; i < example.inputs.size(); ++i) {
@@ -160,8 +160,8 @@ void Absurd::TryInputs() {
   });
 }
 
-// Zeroes in memory of their own, with a page after them that nobody may touch:
-// whoever reads past the end of an input ends the process.
+// Zeros in separate memory, followed by a protected page: a read past the end
+// of an input ends the process.
 class GuardedZeroes {
  public:
   GuardedZeroes(const DDim& dims, DType dtype) {
@@ -189,8 +189,8 @@ class GuardedZeroes {
   Tensor tensor_;
 };
 
-// One input has one axis more, one less, or one size that is larger or smaller
-// by one; or it is a scalar.
+// One input has one axis more or less, or one size that is larger or smaller by
+// one; or it is a scalar.
 void Absurd::TryShapes() {
   ForEachKernel([&](const KernelDef& kernel, const OpExample& example) {
     for (size_t i = 0; i < example.inputs.size(); ++i) {
@@ -219,7 +219,7 @@ void Absurd::TryShapes() {
   });
 }
 
-// One process for each op, which sanitizers make slow to start.
+// One process for each op, because sanitizers make its start slow.
 TEST_P(Absurd, IsRefusedByName) {
   TryAttributes();
   TryInputs();

@@ -8,8 +8,8 @@
 #include "sluice/framework/op/op_schema.h"
 #include "sluice/framework/run/executor.h"
 
-// Every gradient op, as its forward op's schema makes it, against central
-// differences in float64: |a - n| <= 1e-7 * max(1, |a|, |n|).
+// Compares every gradient op, as its forward op's schema appends it, with
+// central differences in float64: |a - n| <= 1e-7 * max(1, |a|, |n|).
 namespace sluice::testing {
 namespace {
 
@@ -27,7 +27,7 @@ using platform::DType;
 
 constexpr double kStep = 1e-4;  // a quarter of ExampleMaker::kSpacing
 constexpr double kRelativeError = 1e-7;
-constexpr int64_t kMaxElements = 400;  // larger examples would take long
+constexpr int64_t kMaxElements = 400;  // larger examples would take too long
 
 Feeds Named(const OpExample& example) {
   const std::vector<std::string> names = InputNames(example);
@@ -39,8 +39,8 @@ Feeds Named(const OpExample& example) {
   return feeds;
 }
 
-// One example of a forward op: its outputs weighted and summed are a function
-// of its inputs, whose gradient is asked for in two ways.
+// One example of a forward op: a weighted sum of its outputs as a function of
+// its inputs, whose gradient is computed in two ways.
 class Differences {
  public:
   Differences(const OpSchema& schema,
@@ -69,8 +69,8 @@ class Differences {
     }
   }
 
-  // Checks what `kernel` of gradient op `which` computes, together with the
-  // other gradient ops. Returns how many gradients it has seen.
+  // Checks `kernel` of gradient op `which`, run together with the other
+  // gradient ops. Returns the number of checked gradients.
   int Check(const std::vector<OpDesc>& grads,
             size_t which,
             const KernelDef& kernel) {
@@ -106,7 +106,7 @@ class Differences {
     return checked;
   }
 
-  // False where an output is not float64, but its gradient is read.
+  // False if an output is not float64, but its gradient is read.
   bool Differentiable(const std::vector<OpDesc>& grads) const {
     for (size_t i = 0; i < weights_.size(); ++i) {
       if (weights_[i].allocated()) continue;
@@ -204,13 +204,13 @@ TEST_P(GradientHarness, EveryKernelMatchesCentralDifferences) {
   }
   EXPECT_FALSE(gradients.empty()) << "the gradient op has no float64 kernel";
   for (const auto& [kernel, count] : gradients) {
-    // Those that need other processes: tests/python/ranks.
+    // Kernels that need other processes: tests/python/ranks.
     if (kernel->collective() && kernel->predicate) continue;
     EXPECT_GT(count, 0) << ToString(*kernel) << " computed no gradient";
   }
 }
 
-// Or else all of the above would mean nothing.
+// Proves that the checks above can fail.
 TEST(GradientCheck, NoticesAWrongGradient) {
   using Ints = std::vector<int64_t>;
   ExampleMaker make(DType::kFloat64);

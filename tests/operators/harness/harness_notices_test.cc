@@ -7,7 +7,7 @@
 #include <gtest/gtest-spi.h>
 #include <gtest/gtest.h>
 
-// The harness itself: it sees what is wrong, and only that.
+// Tests of the harness itself: it detects faults, and nothing else.
 namespace sluice::testing {
 namespace {
 

@@ -8,7 +8,7 @@
 #include "sluice/framework/op/op_schema.h"
 
 // Every kernel of every op with one NaN, inf or -inf in one of its inputs: all
-// kernels of one dtype must make the same of it, so that the choice of a kernel
+// kernels of one dtype must return the same, so that the choice of a kernel
 // never decides whether it survives.
 namespace sluice::testing {
 namespace {
@@ -31,8 +31,8 @@ Tensor* Find(OpExample& example, const std::string& argument) {
   return nullptr;
 }
 
-// The op that `op` is the gradient of, where its inputs and attributes are all
-// in the example, else nullptr.
+// The op whose gradient `op` is, if the example has all its inputs and
+// attributes, else nullptr.
 const OpSchema* ForwardOf(const std::string& op, OpExample& example) {
   const size_t end = op.rfind("_grad");
   if (end == std::string::npos || end == 0) return nullptr;
@@ -45,9 +45,8 @@ const OpSchema* ForwardOf(const std::string& op, OpExample& example) {
   return forward;
 }
 
-// A gradient op that reads both the inputs and the outputs of the forward op
-// gets outputs that belong to the inputs. False where what was changed is such
-// an output itself.
+// Computes matching outputs for a gradient op that reads inputs and outputs of
+// the forward op. Returns false if the changed input is such an output.
 bool Complete(const std::string& op,
               const std::string& changed,
               OpExample& example) {
@@ -75,8 +74,8 @@ bool Complete(const std::string& op,
   return true;
 }
 
-// Inputs of more elements take one of the numbers only, and those of ops that
-// are held against naive references none above the second limit.
+// Inputs with more elements get only one of the numbers. Beyond the second
+// limit, ops with naive references get none.
 constexpr int64_t kSmall = 500, kLarge = 4000;
 
 bool IsLarge(const OpExample& example) {
@@ -113,7 +112,7 @@ void ForEachSpecial(const std::string& op,
   }
 }
 
-// What `kernel` makes of the example, or in `refusal` the check that refuses
+// Outputs of `kernel` for the example, or in `refusal` the check that rejects
 // its numbers.
 std::optional<Outputs> RunOrRefuse(const KernelDef& kernel,
                                    const OpExample& example,
@@ -137,7 +136,7 @@ std::optional<Outputs> RunOrRefuse(const KernelDef& kernel,
 
 class SpecialNumbers : public ::testing::TestWithParam<std::string> {
  protected:
-  // With the kernels of one dtype.
+  // Compares the kernels of one dtype.
   void Compare(const std::vector<const KernelDef*>& kernels) {
     ExampleMaker make(kernels.front()->key.dtype);
     const bool open = op_case_.alternative != nullptr;

@@ -20,12 +20,12 @@ using framework::Registry;
 using framework::Tensor;
 using platform::DType;
 
-// The build runs this one, so that no op comes in untested.
+// The build runs this test, so that every op has a case.
 TEST(OpCases, EveryRegisteredOpHasOne) {
   std::set<std::string> missing;
   for (const std::string& op : Registry::Global().OpNames()) {
-    // What only passes make cannot be run by itself; see fuse_pass_test.cc.
-    // Ops that run blocks: see tests/operators/control_flow/stretches_test.cc.
+    // Ops that only passes append cannot run alone (see fuse_pass_test.cc).
+    // tests/operators/control_flow/stretches_test.cc tests ops that run blocks.
     const auto& schema = Registry::Global().Schema(op);
     if (schema.internal() || schema.holds_blocks()) continue;
     if (OpCases().count(op) == 0) missing.insert(op);
@@ -43,7 +43,7 @@ TEST(OpCases, EveryRegisteredOpHasOne) {
   }
 }
 
-// Where the FPGA stub is built, its kernels are among those tested.
+// If the FPGA stub is built, its kernels are tested, too.
 TEST(OpCases, KernelsOfPluginsAreTestedToo) {
   if (platform::FindPlugin("fpga").empty()) GTEST_SKIP() << "no FPGA stub";
   int found = 0;
@@ -100,7 +100,7 @@ TEST_P(OpHarness, ExamplesCoverEmptyOneAndOddSizes) {
     bool empty = false, one = false, odd = false;
     for (const OpExample& example : op_case_.examples(make)) {
       Arrays arrays = InputArrays(example);
-      if (arrays.empty()) {  // as for fill_constant: what comes out, then
+      if (arrays.empty()) {  // without inputs, check outputs
         arrays = op_case_.reference({}, DescribeExample(op_, example));
       }
       for (const auto& [argument, array] : arrays) {
@@ -115,7 +115,7 @@ TEST_P(OpHarness, ExamplesCoverEmptyOneAndOddSizes) {
   }
 }
 
-// Fresh memory is full of NaNs meanwhile: elements left out show as well.
+// Fresh memory is full of NaNs, so that unwritten elements show, too.
 TEST_P(OpHarness, EveryKernelMatchesTheReference) {
   memory::SetFillFreshMemory(true);
   std::map<const KernelDef*, int> runs;
@@ -133,7 +133,7 @@ TEST_P(OpHarness, EveryKernelMatchesTheReference) {
     }
   });
   for (const KernelDef* kernel : KernelsOf(op_)) {
-    // Those that need other processes: tests/python/ranks.
+    // Kernels that need other processes: tests/python/ranks.
     if (CpuLacks(*kernel)) continue;
     if (kernel->collective() && kernel->predicate) continue;
     EXPECT_GT(runs[kernel], 0)
@@ -175,8 +175,8 @@ TEST_P(OpHarness, KernelsLeaveTheirInputsAlone) {
   });
 }
 
-// With memory of its own for every value, where reads and writes out of
-// bounds are caught under AddressSanitizer.
+// Every value has its own memory, so that AddressSanitizer detects accesses out
+// of bounds.
 TEST_P(OpHarness, IsolatedRunsGiveTheSameBits) {
   ForEachRun([&](const KernelDef& kernel, const OpExample& example, size_t) {
     const auto shared = RunKernel(kernel, example);
@@ -190,8 +190,8 @@ TEST_P(OpHarness, IsolatedRunsGiveTheSameBits) {
   });
 }
 
-// `plain` kernels promise the same bits for any number of threads, others the
-// same numbers.
+// `plain` kernels must compute the same bits for any number of threads, others
+// similar numbers.
 TEST_P(OpHarness, OneThreadAndTwoGiveTheSame) {
   const auto run = [](const KernelDef& kernel, const OpExample& example,
                       int threads) {

@@ -11,8 +11,8 @@
 
 namespace sluice::testing {
 
-// The output shapes of an op of float32 inputs, as a program would infer them
-// when the op is added: sizes and ranks may be unknown.
+// The output shapes that a program infers for an op of float32 inputs; sizes
+// and ranks may be unknown.
 inline std::map<std::string, framework::DDim> InferOpShapes(
     const std::string& type,
     const std::vector<std::pair<std::string, framework::DDim>>& inputs,

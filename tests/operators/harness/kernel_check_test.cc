@@ -1,4 +1,4 @@
-#include "sluice/framework/laboratory/kernel_check.h"
+#include "sluice/laboratory/kernel_check.h"
 
 #include <map>
 #include <string>
@@ -11,7 +11,7 @@
 
 #include "sluice/framework/op/op_schema.h"
 
-// What other people's kernels are checked with finds no mistake in ours.
+// The check for users' kernels finds no fault in ours.
 namespace sluice::testing {
 namespace {
 
@@ -31,7 +31,7 @@ class CheckedKernels : public ::testing::TestWithParam<std::string> {};
 TEST_P(CheckedKernels, AreFoundToBeRight) {
   std::map<DType, std::vector<const KernelDef*>> by_dtype;
   for (const KernelDef* kernel : KernelsOf(GetParam())) {
-    // Emulated ones take long; the harness has them.
+    // Emulated kernels take long, and the harness tests them.
     if (kernel->key.place == platform::PlaceKind::kCPU && !CpuLacks(*kernel)) {
       by_dtype[kernel->key.dtype].push_back(kernel);
     }

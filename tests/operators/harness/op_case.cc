@@ -115,7 +115,7 @@ Tensor ExampleMaker::Integers(DType dtype,
 Tensor ExampleMaker::Values(const DDim& dims) {
   const platform::NumberFormat& format = platform::FormatOf(dtype_);
   if (!format.is_float()) {
-    // As far as the few bits go.
+    // Limited by the few bits.
     const int64_t end = int64_t{1} << std::min(int{format.bits}, 8);
     return format.is_signed
                ? Integers(dtype_, dims, -std::min<int64_t>(9, end / 2),
@@ -126,7 +126,7 @@ Tensor ExampleMaker::Values(const DDim& dims) {
   Array array(dims);
   for (double& value : array.values) {
     if (dtype_ == DType::kFloat64) {
-      // A permutation of 0 to 10006, 10007 being prime; repeats past that.
+      // A permutation of 0 to 10006 (10007 is prime), then repeated.
       const int64_t place = distinct_++ * 3719 % 10007;
       value = (static_cast<double>(place) - 5003) * kSpacing;
     } else {
@@ -136,7 +136,7 @@ Tensor ExampleMaker::Values(const DDim& dims) {
   return ToTensor(array, dtype_);
 }
 
-// Numbers that it has and all larger floats, too.
+// Numbers that the dtype represents, and larger floats.
 Tensor ExampleMaker::Codes(const DDim& dims) {
   const auto numbers = platform::StoredValues(dtype_);
   Array array(dims);

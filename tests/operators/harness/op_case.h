@@ -10,9 +10,9 @@
 #include "sluice/framework/op/registry.h"
 #include "sluice/framework/values/tensor.h"
 
-// What the harness (harness_test.cc) must know of an op to test every kernel
-// of it: inputs to run with, and what comes out. Each op has a case, in its
-// own test file; a registered op without one fails the build.
+// What the harness (harness_test.cc) must know about an op to test all its
+// kernels: example inputs and expected outputs. Each op has a case, in its own
+// test file; a registered op without one fails the build.
 namespace sluice::testing {
 
 // A dense array of numbers that any dtype converts to. int64 values stay
@@ -38,21 +38,21 @@ struct Array {
   std::vector<int64_t> IndexOf(int64_t offset) const;
   size_t Offset(const std::vector<int64_t>& index) const;
 };
-// By argument name. Optional inputs that were left out are not there; further
-// variables of a variadic input X are X[1], X[2].
+// By argument name, without omitted optional inputs; further variables of a
+// variadic input X are X[1], X[2].
 using Arrays = std::map<std::string, Array>;
 
 Array ToArray(const framework::Tensor& tensor);
 // Rounds to `dtype`: to nearest even for floats.
 framework::Tensor ToTensor(const Array& array, platform::DType dtype);
 
-// One way to run the op. A variadic argument is given several times.
+// One way to run the op. A variadic argument is repeated.
 struct OpExample {
   std::vector<std::pair<std::string, framework::Tensor>> inputs;
   framework::AttributeMap attributes;
 };
 
-// Makes inputs for kernels of one dtype, the same in every process.
+// Makes inputs for kernels of one dtype, equal in every process.
 class ExampleMaker {
  public:
   explicit ExampleMaker(platform::DType dtype) : dtype_(dtype) {}
@@ -80,20 +80,20 @@ class ExampleMaker {
 };
 
 struct OpCase {
-  // At least one with an empty input, one with a size of 1 and one with an odd
-  // size; one large enough that two threads share the work.
+  // There must be an empty input, a size of 1, an odd size, and an example
+  // large enough that two threads share the work.
   std::function<std::vector<OpExample>(ExampleMaker& make)> examples = nullptr;
-  // The outputs, written down naively and not as the kernels compute them.
-  // Attributes of `op` are complete.
+  // The outputs, computed naively, not like the kernels do. All attributes of
+  // `op` are set.
   std::function<Arrays(const Arrays& inputs, const framework::OpDesc& op)>
       reference = nullptr;
-  // Multiplies Tolerance(dtype), where the formula itself loses digits.
+  // Multiplies Tolerance(dtype), if the formula itself loses digits.
   double slack = 1;
-  // Where the op leaves open what becomes of a NaN or an infinity: the outputs
-  // by the other rule. Each element may be as here or as in `reference`.
+  // If the op allows two results for a NaN or an infinity: the outputs by the
+  // other rule. Each element may be as here or as in `reference`.
   std::function<Arrays(const Arrays& inputs, const framework::OpDesc& op)>
       alternative = nullptr;
-  // What multiplies `slack` for variants that round more than others.
+  // Factors of `slack` for variants that round more than others.
   std::map<std::string, double> more_slack = {};
 
   double SlackOf(const framework::KernelDef& kernel) const {

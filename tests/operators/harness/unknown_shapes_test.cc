@@ -3,13 +3,13 @@
 
 #include <gtest/gtest.h>
 
-#include "sluice/framework/laboratory/op_example.h"
 #include "sluice/framework/op/infer_shape_context.h"
 #include "sluice/framework/op/op_check.h"
 #include "sluice/framework/op/registry.h"
+#include "sluice/laboratory/op_example.h"
 
-// What shape functions say while ranks or sizes of inputs are unknown: it must
-// not contradict what they say once these are known.
+// Shapes inferred from unknown ranks or sizes must not contradict those
+// inferred from known ones.
 namespace sluice::testing {
 namespace {
 
@@ -90,8 +90,8 @@ DDim WithoutSizes(const DDim& dims) {
                                    framework::kUnknownDim));
 }
 
-// All ops but lookup_table: by default a last dim of Ids that turns out to be 1
-// is dropped, and the rank that programs are built with is that of other sizes.
+// All ops except lookup_table: by default it drops a last dim of Ids that is 1
+// at run time, but programs are built with the rank for other sizes.
 std::vector<std::string> OpsOfOneRank() {
   std::vector<std::string> ops = framework::OpsWithExamples();
   std::erase_if(ops, [](const std::string& op) {
@@ -102,7 +102,7 @@ std::vector<std::string> OpsOfOneRank() {
 
 class UnknownShapes : public ::testing::TestWithParam<std::string> {};
 
-// Each input alone, and all of them.
+// Makes each input unknown alone, and all of them.
 TEST_P(UnknownShapes, ContradictNoKnownOnes) {
   const OpSchema& schema = framework::Registry::Global().Schema(GetParam());
   for (const framework::OpExample& one :

@@ -8,7 +8,7 @@
 #include "sluice/framework/op/op_schema.h"
 #include "sluice/framework/plan/run_observer.h"
 #include "sluice/framework/run/executor.h"
-#include "sluice/framework/tuning/verify.h"
+#include "sluice/laboratory/tuning/verify.h"
 
 namespace sluice::testing {
 namespace {
@@ -92,7 +92,7 @@ class OwnKernels : public ::testing::TestWithParam<std::string> {
   }
 };
 
-// A kernel that is called wrong is lost, so there must be no false alarm.
+// A kernel that is found wrong is excluded, so there must be no false alarm.
 TEST_P(OwnKernels, AreFoundToBeRight) {
   std::set<platform::DType> dtypes;
   for (const KernelDef* kernel : KernelsOf(GetParam())) {

@@ -85,7 +85,7 @@ TEST(GatherElements, RefusesAnIndexOutOfRange) {
       });
 }
 
-// Every thread that finds one says so; it is the first that is named.
+// Every thread may find one; the error must name the first.
 TEST(GatherElements, NamesTheFirstIndexOutOfRange) {
   const platform::ThreadCountGuard threads(4);
   std::vector<int64_t> values(300000, 0);

@@ -5,8 +5,8 @@
 
 #include "tests/operators/harness/harness.h"
 
-// What the harness tests every kernel of gather_elements, gather_nd,
-// scatter_elements, scatter_nd and their gradients with.
+// The cases of the harness for every kernel of gather_elements, gather_nd,
+// scatter_elements, scatter_nd and their gradients.
 namespace sluice::testing {
 namespace {
 
@@ -183,8 +183,8 @@ std::vector<OpExample> GatherNdGradExamples(ExampleMaker& make) {
   return WithOutGrad(NdExamples(make), "gather_nd", make);
 }
 
-// Updates for each example. All reductions are there; those without a gradient
-// have examples that are too large for one to be tried.
+// Updates for each example. All reductions are covered; those without a
+// gradient have examples that are too large for a gradient check.
 std::vector<OpExample> WithUpdates(std::vector<OpExample> examples,
                                    const char* gather,
                                    ExampleMaker& make) {
@@ -200,8 +200,8 @@ std::vector<OpExample> WithUpdates(std::vector<OpExample> examples,
     example.inputs.emplace_back("Updates", make.Values(dims));
     const bool large = example.inputs[0].second.numel() > 400;
     for (size_t i = 0; i < (large ? 5 : 2); ++i) {
-      // Kernels for bool and for dtypes that are not computed with, and on
-      // devices those for halves, only replace.
+      // Kernels for bool, for dtypes without arithmetic, and for halves on
+      // devices only replace.
       if (make.dtype() >= DType::kBool && i > 0) break;
       whole.push_back(example);
       whole.back().attributes["reduction"] = std::string(all[i]);

@@ -98,7 +98,7 @@ TEST(OneHot, RefusesWhatMakesNoRows) {
 }  // namespace
 }  // namespace sluice::operators
 
-// What the harness tests every kernel of the op with.
+// The case with which the harness tests every kernel of the op.
 namespace sluice::testing {
 namespace {
 

@@ -82,7 +82,7 @@ TEST(AccuracyTest, RefusesShapesThatDoNotFit) {
 }  // namespace
 }  // namespace sluice::operators
 
-// What the harness tests every kernel of the op with.
+// The case with which the harness tests every kernel of the op.
 namespace sluice::testing {
 namespace {
 

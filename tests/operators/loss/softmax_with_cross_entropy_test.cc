@@ -90,7 +90,7 @@ TEST(SoftmaxWithCrossEntropy, RefusesLabelsOfAnotherKind) {
 }  // namespace
 }  // namespace sluice::operators
 
-// What the harness tests every kernel of the op with.
+// The case with which the harness tests every kernel of the op.
 namespace sluice::testing {
 namespace {
 
@@ -98,7 +98,7 @@ using framework::DDim;
 using framework::OpDesc;
 using platform::DType;
 
-// Values of [0.25, 0.375] that sum to nothing in particular.
+// Values in [0.25, 0.375] with an arbitrary sum.
 framework::Tensor Weights(ExampleMaker& make, const DDim& dims) {
   Array weights = ToArray(make.Values(dims));
   for (double& value : weights.values) {
@@ -128,7 +128,7 @@ std::vector<OpExample> Examples(ExampleMaker& make) {
   return examples;
 }
 
-// The weight of class j in row i, whatever the labels are.
+// The weight of class j in row i, for any kind of labels.
 double WeightOf(
     const Arrays& in, const OpDesc& op, int64_t i, int64_t j, int64_t classes) {
   const Array& label = in.at("Label");

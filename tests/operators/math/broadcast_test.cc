@@ -55,7 +55,7 @@ TEST(PlanBroadcast, FusesNeighboursThatLieAlike) {
   EXPECT_EQ(PlanBroadcast({1, 1}, {}, -1).row_count(), 1);
 }
 
-// The element of `dims`, repeated to `out`, that stands at `index` of out.
+// The element of `dims`, broadcast to `out`, at `index` of out.
 int64_t ElementAt(const DDim& dims, const DDim& out, int64_t axis, int64_t i) {
   int64_t offset = 0;
   int64_t step = 1;

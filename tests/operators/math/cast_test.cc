@@ -80,7 +80,7 @@ TEST(Cast, RoundsToHalfPrecisionToNearestEven) {
             std::vector<bfloat16>({{0x3F80}, {0x4380}, {0xC000}}));
 }
 
-// 1 + 2^-11 lies between two halves; what is beyond float's precision decides.
+// 1 + 2^-11 is between two halves; bits beyond float's precision decide.
 TEST(Cast, RoundsDoublesToHalfPrecisionOnce) {
   const double tie = 1.0 + std::ldexp(1.0, -11);
   const double above = tie + std::ldexp(1.0, -40);

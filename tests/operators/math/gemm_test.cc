@@ -32,7 +32,7 @@ class Problem {
     b_ = Random((what.transpose_b ? what.n : what.k) * ldb_);
     c_ = Random(what.m * ldc_);
     if (what.beta == 0) {
-      // Must not be read.
+      // The old content must not be read.
       c_.assign(c_.size(), std::numeric_limits<T>::quiet_NaN());
     }
   }

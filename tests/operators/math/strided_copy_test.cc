@@ -14,7 +14,7 @@ namespace {
 using framework::DDim;
 using Strides = StridedCopy::Strides;
 
-// One element after the other, by its coordinates.
+// Copies element by element, by coordinates.
 template <typename T>
 std::vector<T> Reference(const std::vector<T>& from,
                          const DDim& sizes,

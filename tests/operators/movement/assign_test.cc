@@ -21,7 +21,7 @@ TEST(Assign, GivesACopyOfItsOwn) {
 }  // namespace
 }  // namespace sluice::operators
 
-// What the harness tests every kernel of the op with.
+// The case with which the harness tests every kernel of the op.
 namespace sluice::testing {
 namespace {
 

@@ -81,7 +81,7 @@ TEST(ConcatGrad, RefusesAnIndexPastTheEnd) {
 }  // namespace
 }  // namespace sluice::operators
 
-// What the harness tests every kernel of the op with.
+// The case with which the harness tests every kernel of the op.
 namespace sluice::testing {
 namespace {
 

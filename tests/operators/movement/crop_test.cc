@@ -226,7 +226,7 @@ TEST(CropGradTest, RefusesAGradientOfAnotherShape) {
 }  // namespace
 }  // namespace sluice::operators
 
-// What the harness tests every kernel of the op with.
+// The case with which the harness tests every kernel of the op.
 namespace sluice::testing {
 namespace {
 
@@ -258,7 +258,7 @@ std::vector<OpExample> CropExamples(ExampleMaker& make) {
   return examples;
 }
 
-// Where element `index` of the box stands in X.
+// The index in X of element `index` of the box.
 Ints InX(const Arrays& in, const OpDesc& op, Ints index) {
   for (size_t axis = 0; axis < index.size(); ++axis) {
     const Ints& offsets = GetAttr<Ints>(op, "offsets");

@@ -153,7 +153,7 @@ TEST(GatherGradTest, RefusesIndicesAndShapesThatDoNotFit) {
 }  // namespace
 }  // namespace sluice::operators
 
-// What the harness tests every kernel of the op with.
+// The case with which the harness tests every kernel of the op.
 namespace sluice::testing {
 namespace {
 
@@ -218,7 +218,7 @@ std::vector<OpExample> GatherGradExamples(ExampleMaker& make) {
 }
 
 Arrays GatherGradReference(const Arrays& in, const OpDesc& op) {
-  // What gather makes of the offsets in X says where each gradient goes.
+  // Gathering the offsets in X shows the target of each gradient.
   Array offsets = in.at("X");
   std::iota(offsets.values.begin(), offsets.values.end(), 0.0);
   const Array picked =

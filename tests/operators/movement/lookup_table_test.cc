@@ -98,7 +98,7 @@ TEST(LookupTable, RefusesBadArguments) {
 }  // namespace
 }  // namespace sluice::operators
 
-// What the harness tests every kernel of the op with.
+// The case with which the harness tests every kernel of the op.
 namespace sluice::testing {
 namespace {
 
@@ -142,7 +142,7 @@ std::vector<OpExample> LookupTableGradExamples(ExampleMaker& make) {
   return examples;
 }
 
-// Calls visit(element of Out, element of W) where one is the other.
+// Calls visit(element of Out, element of W) for equal elements.
 template <typename Visit>
 void LookupTableForEachElement(const Arrays& in,
                                const OpDesc& op,

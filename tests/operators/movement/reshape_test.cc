@@ -111,7 +111,7 @@ TEST(ReshapeGradTest, RefusesAnotherNumberOfElements) {
 }  // namespace
 }  // namespace sluice::operators
 
-// What the harness tests every kernel of the op with.
+// The case with which the harness tests every kernel of the op.
 namespace sluice::testing {
 namespace {
 

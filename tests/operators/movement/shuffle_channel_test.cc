@@ -29,7 +29,7 @@ class ShuffleChannelTest : public testing::PassTest {
     return Append("conv2d", {{"Input", {x}}, {"Filter", {filter}}}, "Output",
                   {});
   }
-  // Of images [2, 6, 3, 5].
+  // Shuffles images [2, 6, 3, 5].
   std::string Shuffle(const std::string& x, int64_t group) {
     const int64_t k = 6 / group;
     return Reshape(Transpose(Reshape(x, {2, group, k, 3, 5}), {0, 2, 1, 3, 4}),
@@ -59,7 +59,7 @@ TEST_F(ShuffleChannelTest, RunsWithTheChannelsLast) {
   }
 }
 
-// More channels than a vector has elements, and some that are left.
+// More channels than a vector has elements, with a remainder.
 TEST_F(ShuffleChannelTest, WideGroups) {
   for (const int64_t group : {2, 3, 4, 5, 8}) {
     const int64_t k = 37, channels = group * k;
@@ -99,7 +99,7 @@ TEST_F(ShuffleChannelTest, OtherOpsStayAsTheyAre) {
   EXPECT_TRUE(stays(
       Relu(Reshape(Transpose(Reshape("x", {1, 2, 6, 3, 5}), {0, 2, 1, 3, 4}),
                    {2, 6, 3, 5}))));
-  // Somebody else reads what is in between.
+  // Another op reads the intermediate value.
   const std::string split = Reshape("x", {2, 2, 3, 3, 5});
   const std::string joined =
       Reshape(Transpose(split, {0, 2, 1, 3, 4}), {2, 6, 3, 5});

@@ -72,8 +72,8 @@ TEST(TransposeTest, PermutesLikeAnIndexLoop) {
   }
 }
 
-// Every kernel of every dtype, also where oneDNN has code of its own for blocks
-// of 8 and 16: elements are moved, not computed.
+// Every kernel of every dtype, including oneDNN's code for blocks of 8 and 16:
+// elements are moved, not computed.
 TEST(TransposeTest, EveryKernelKeepsEveryBit) {
   using ::sluice::testing::KernelsOf;
   std::mt19937_64 random(1);
@@ -136,7 +136,7 @@ TEST(TransposeTest, RefusesWhatIsNoPermutation) {
 }  // namespace
 }  // namespace sluice::operators
 
-// What the harness tests every kernel of the op with.
+// The case with which the harness tests every kernel of the op.
 namespace sluice::testing {
 namespace {
 

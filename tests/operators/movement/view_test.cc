@@ -133,7 +133,7 @@ Arrays SqueezeReference(const Arrays& in, const OpDesc& op) {
   return {{"Out", out}};
 }
 
-// Axes of the examples ascend, the negative ones come last.
+// Axes of the examples ascend, with negative ones at the end.
 Arrays UnsqueezeReference(const Arrays& in, const OpDesc& op) {
   Array out = in.at("X");
   const Ints& axes = GetAttr<Ints>(op, "axes");

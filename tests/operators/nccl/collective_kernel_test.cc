@@ -1,4 +1,4 @@
-// The collective ops by NCCL's stand-in, on ranks that are processes.
+// The collective ops with NCCL's emulation, on ranks that are processes.
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -45,7 +45,7 @@ Tensor Floats(const std::vector<float>& values) {
                                    values);
 }
 
-// A program of ops with one argument each way.
+// A program of ops with one input and one output.
 struct Net {
   Program program;
   Feeds feeds;
@@ -81,7 +81,7 @@ struct Net {
   }
 };
 
-// One op with one tensor, at the device.
+// Runs one op with one tensor on the device.
 template <typename T>
 std::vector<T> Result(const std::string& op,
                       const std::vector<T>& values,
@@ -105,7 +105,7 @@ class NCCLKernels : public ::testing::TestWithParam<std::string> {
   }
 };
 
-// A child's body: joins the ranks, in each way in which streams may run.
+// A child's body: joins the ranks, for each order in which streams may run.
 int OnRanks(const std::function<void()>& body) {
   RankWorld world;
   platform::SetWorld(&world);
@@ -173,7 +173,7 @@ TEST_F(NCCLKernels, NaNIsTheLargest) {
   RunRanks(2, "nccl_maximum");
 }
 
-// What ops compute for one collective op is one message, what is fed is not.
+// Results of ops for one collective op are one message; feeds are not.
 int Bucket() {
   return OnRanks([] {
     Net net;
@@ -221,8 +221,8 @@ int Waits(const Plan& plan) {
   return waits;
 }
 
-// Each wait of a plan is needed: without it the results are others, where
-// streams run as late as they can or where others run before them.
+// Each wait of a plan is needed: without it the results differ if streams run
+// as late as possible, or if others run before them.
 int MissingWaits() {
   RankWorld world;
   platform::SetWorld(&world);
@@ -266,7 +266,7 @@ TEST_F(NCCLKernels, EveryMissingWaitIsNoticed) {
   RunRanks(2, "nccl_missing_waits");
 }
 
-// What the values of a program are, in one run of its ops as they are written.
+// The values of a program after one run of the unfused ops.
 std::vector<std::vector<float>> Values(const Net& net,
                                        const framework::Fetches& fetches) {
   Executor executor(CUDAPlace{0}, {.passes = false});
@@ -285,8 +285,7 @@ int MemoryAfter() {
     const std::string given = net.Add(y, y);
     const std::string all = net.Append("c_allgather", {{"X", {given}}},
                                        {{"nranks", int64_t{2}}})[0];
-    // Its memory might be that of `given`, which the collective has yet to
-    // read.
+    // It might share memory with `given`, which the collective reads later.
     const std::string other = net.Add(net.Add(net.Add(x, x), x), x);
     EXPECT_EQ(Values(net, {other, all}),
               (std::vector<std::vector<float>>{{4, 8}, {20, 40, 20, 40}}));
@@ -303,9 +302,8 @@ int MemoryBefore() {
     Net net;
     const std::string x = net.Data(Floats({1, 2}));
     const std::string other = net.Add(net.Add(net.Add(x, x), x), x);
-    // Its memory might be that of the first sum, which is yet to be computed:
-    // the collective reads only what is fed, and has to run before the next
-    // one.
+    // It might share memory with the first sum, which is computed later: the
+    // collective reads only a feed, and has to run before the next one.
     const std::string sum = net.AllReduce(x);
     const std::string first = net.AllReduce(x);
     EXPECT_EQ(Values(net, {first, net.Add(sum, other)}),

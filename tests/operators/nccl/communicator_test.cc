@@ -1,4 +1,4 @@
-// The program has a communicator of its own: this source is a part of it, too.
+// The program has its own communicator, because it contains this source.
 #include "sluice/operators/nccl/communicator.h"
 
 #include "tests/testing/cuda_device.h"

@@ -60,7 +60,7 @@ TEST(BatchNorm, NormalizesByTheRunningStatisticsWhenTesting) {
   EXPECT_EQ(out["VarianceOut"].ToVector<float>(), std::vector<float>{4});
 }
 
-// A variance as a difference of squares would be lost here.
+// A variance as a difference of squares would be inaccurate here.
 TEST(BatchNorm, LargeMeansCostNoDigits) {
   auto out =
       BatchNorm(Tensor::FromVector<float>({4, 1}, {4096, 4097, 4098, 4099}),
@@ -68,8 +68,8 @@ TEST(BatchNorm, LargeMeansCostNoDigits) {
   EXPECT_EQ(out["VarianceOut"].ToVector<float>(), std::vector<float>{1.25});
 }
 
-// Whichever kernel is chosen: sums of floats would keep three digits here, and
-// so would a mean that is rounded to a float.
+// For any kernel: sums of floats would keep three digits here, and so would a
+// mean that is rounded to a float.
 TEST(BatchNorm, ALargeBatchAroundALargeMeanIsRightToTheLastDigits) {
   constexpr int64_t kRows = 64 * 32 * 32, kChannels = 64;
   const Tensor noise = RunOp("gaussian_random", {},
@@ -168,7 +168,7 @@ TEST(BatchNorm, RefusesBadAttributes) {
 }  // namespace
 }  // namespace sluice::operators
 
-// What the harness tests every kernel of the op with.
+// The case with which the harness tests every kernel of the op.
 namespace sluice::testing {
 namespace {
 
@@ -178,7 +178,7 @@ using framework::Tensor;
 
 constexpr double kEpsilon = 0.25;
 
-// Values above `low`, different ones where make gives such.
+// Values above `low`, distinct if make's are.
 Tensor Above(double low, ExampleMaker& make, const DDim& dims) {
   Array values = ToArray(make.Values(dims));
   for (double& value : values.values) {
@@ -327,7 +327,7 @@ REGISTER_OP_CASE(batch_norm_grad,
                  BatchNormGradExamples,
                  BatchNormGradReference,
                  16);
-// With one rank they are the same.
+// With one rank the sync ops equal batch_norm's.
 REGISTER_OP_CASE(sync_batch_norm, BatchNormExamples, BatchNormReference, 16);
 REGISTER_OP_CASE(sync_batch_norm_grad,
                  BatchNormGradExamples,

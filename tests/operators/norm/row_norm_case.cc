@@ -4,8 +4,8 @@
 
 #include "tests/operators/harness/op_case.h"
 
-// What the harness tests every kernel of layer_norm, rms_norm, instance_norm
-// and group_norm with; what is special about them is in row_norm_test.cc.
+// The cases of the harness for every kernel of layer_norm, rms_norm,
+// instance_norm and group_norm; row_norm_test.cc has their special cases.
 namespace sluice::testing {
 namespace {
 
@@ -15,7 +15,7 @@ using framework::OpDesc;
 
 constexpr double kRowNormEpsilon = 0.25;
 
-// Which inputs an example has, in turn.
+// The optional inputs of consecutive examples.
 struct Given {
   bool scale, bias, flat;
 };
@@ -25,8 +25,8 @@ constexpr Given kGiven[] = {{true, true, false},
                             {false, true, true},
                             {false, false, false}};
 
-// Values of which none is the mean of its row: times an infinite scale such a
-// one is NaN or infinite, by the rounding of a sum.
+// Values that differ from the mean of their row: such a value times an infinite
+// scale is NaN or infinite, depending on rounding.
 framework::Tensor Uneven(ExampleMaker& make, const DDim& dims) {
   Array values = ToArray(make.Values(dims));
   for (double& value : values.values) {
@@ -181,7 +181,7 @@ Moments MomentsOf(const Array& x,
   return moments;
 }
 
-// An element of an input, or what stands for it where that was left out.
+// An element of an input, or the default if it is omitted.
 double Or(const Arrays& in, const char* name, size_t i, double otherwise) {
   const auto found = in.find(name);
   return found == in.end() ? otherwise : found->second.values[i];
@@ -206,7 +206,7 @@ Arrays RowNormReference(const Arrays& in, const OpDesc& op) {
   return {{"Y", y}, {"Mean", mean}, {"Variance", variance}};
 }
 
-// With the gradients of outputs, of which some examples leave some out.
+// Adds the gradients of outputs, some of which are omitted in some examples.
 template <auto Examples>
 std::vector<OpExample> GradExamples(ExampleMaker& make) {
   std::vector<OpExample> examples = Examples(make);
@@ -230,7 +230,7 @@ std::vector<OpExample> GradExamples(ExampleMaker& make) {
   return examples;
 }
 
-// By the chain rule: through the mean and the variance of the row.
+// Applies the chain rule through the mean and the variance of the row.
 Arrays RowNormGradReference(const Arrays& in, const OpDesc& op) {
   const Array& x = in.at("X");
   const Layout layout = LayoutOf(x.dims, op);

@@ -54,7 +54,7 @@ TEST(Softmax, NanMakesAllNan) {
   }
 }
 
-// Which kernel computes must not decide whether a NaN is seen.
+// The choice of a kernel must not decide whether a NaN is seen.
 TEST(Softmax, EveryKernelKeepsNanAndInfinityAtEverySize) {
   using ::sluice::testing::Array;
   for (const framework::KernelDef* kernel :
@@ -84,7 +84,7 @@ std::vector<float> LogSoftmax(const std::vector<float>& x) {
       .ToVector<float>();
 }
 
-// Where softmax would give 0, whose logarithm is -inf.
+// Softmax would be 0 here, with a logarithm of -inf.
 TEST(LogSoftmax, KeepsWhatSoftmaxRoundsTo0) {
   EXPECT_EQ(LogSoftmax({1000, 0}), (std::vector<float>{0, -1000}));
   EXPECT_EQ(LogSoftmax({1e30F, -1e30F}), (std::vector<float>{0, -2e30F}));
@@ -120,7 +120,7 @@ TEST(Softmax, RefusesAnAxisOutOfRange) {
 }  // namespace
 }  // namespace sluice::operators
 
-// What the harness tests every kernel of the op with.
+// The case with which the harness tests every kernel of the op.
 namespace sluice::testing {
 namespace {
 
@@ -197,8 +197,8 @@ Arrays LogSoftmaxReference(const Arrays& in, const OpDesc& op) {
   return {{"Out", out}};
 }
 
-// What softmax gives, none above a half but where it is alone: in such rows the
-// gradients rely on a sum of 1 (tests/python/formulas/ has them).
+// Results of softmax, none above 0.5 except single elements: for larger ones
+// the gradients rely on a sum of 1 (tests/python/formulas/ has them).
 std::vector<OpExample> SoftmaxGradExamples(ExampleMaker& make) {
   std::vector<OpExample> examples = SoftmaxExamples(make);
   for (OpExample& example : examples) {

@@ -84,7 +84,7 @@ TEST_F(OneDnnPlanTest, AFewThreadsRunOnePlan) {
 // Runs `work` on a thread with a stack of that size.
 template <typename Work>
 void OnStackOf(size_t bytes, Work work) {
-  // Its own memory: the system may have a larger stack to reuse.
+  // The thread gets this stack, because the system may reuse a larger one.
   const std::unique_ptr<void, decltype(&std::free)> stack(
       std::aligned_alloc(4096, bytes), &std::free);
   pthread_attr_t attributes;

@@ -126,7 +126,7 @@ TEST_F(FoldPassTest, EmptyImagesStayWithPlainKernels) {
   ExpectSame({out});
 }
 
-// A bias of an op of its own stands before the batch norm.
+// A separate op adds a bias before the batch norm.
 TEST_F(FoldPassTest, TakesABiasThatWasAddedBefore) {
   const Case c;
   Parameters(c);
@@ -162,7 +162,7 @@ TEST_F(FoldPassTest, FoldsAgainWhenAnyParameterChanges) {
     At(parameter).data<float>()[1] += 0.75F;
     EXPECT_NE(Run({out})[0].ToVector<float>(), before) << parameter;
     ExpectSame({out});
-    // Another tensor is in its place.
+    // Replaces the tensor.
     At(parameter) = At(parameter).CopyTo(platform::CPUPlace());
     At(parameter).data<float>()[0] += 0.5F;
     ExpectSame({out});
@@ -180,7 +180,7 @@ TEST_F(FoldPassTest, LeavesAConvolutionThatSomebodySees) {
   ExpectSame({out, conv});
   EXPECT_EQ(Types({out, "saved_mean0"}), apart);
   ExpectSame({out, "saved_mean0"});
-  // Nothing is lost when the batch norm's output is looked at.
+  // The batch norm's output can still be fetched.
   EXPECT_EQ(Types({out, y}), (Names{"fused_conv2d", "relu"}));
   ExpectSame({out, y});
 }

@@ -41,7 +41,7 @@ class FusePassTest : public testing::PassTest {
         dims, std::vector<float>(static_cast<size_t>(dims.numel()), 0.5F));
   }
 
-  // Two of the image for every variant, which variants_ tells of them.
+  // Two convolutions of the image for each variant in variants_.
   std::vector<std::string> Convolutions() {
     std::vector<std::string> outs;
     for (const char* variant : {"direct", "channels_last", "blocked"}) {
@@ -90,7 +90,7 @@ TEST_F(FusePassTest, TakesAnActivationIntoAConvolution) {
     EXPECT_EQ(Types({out}), Names{"fused_conv2d"}) << activation;
     ExpectSame({out});
     ExpectRight({out});
-    // Somebody looks at what is between.
+    // A fetch needs the intermediate value.
     EXPECT_EQ(Types({out, conv}), (Names{"conv2d", activation}));
     ExpectSame({out, conv});
   }
@@ -207,7 +207,7 @@ TEST_F(FusePassTest, TakesTheBiasOfTheChannelsIntoAConvolution) {
       EXPECT_EQ(Types({out}), Names{"fused_conv2d"}) << format;
       ExpectSame({out});
     }
-    // What is added to rows, and a second bias, are steps where rows are long.
+    // Additions to rows, and a second bias, are chain steps if rows are long.
     const auto width = add(conv({}), 4 - channels);
     const auto second = add(conv({{"Bias", {"c"}}}), channels);
     const bool rows = format == "NCHW";
@@ -274,7 +274,7 @@ TEST_F(FusePassTest, TakesWhatIsAddedInTheAssignedLayout) {
   }
 }
 
-// oneDNN's own relu, and one of its sigmoids, would make numbers of NaN.
+// oneDNN's relu, and one of its sigmoids, would turn NaN into numbers.
 TEST_F(FusePassTest, KeepsNaNAndInfinities) {
   SCOPED_TRACE("onednn.sigmoid_nan");
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -320,7 +320,7 @@ TEST_F(FusePassTest, AFusedReluGivesTheBitsOfTheReluItself) {
   const auto fused = Append("relu", {{"X", {product}}}, "Out");
   ASSERT_EQ(Types({fused}), Names{"fused_mul"});
   const Tensor got = Run({fused})[0];
-  // Somebody looks at what is between.
+  // A fetch needs the intermediate value.
   const Tensor want = Run({fused, product})[0];
   for (size_t i = 0; i < odd.size(); ++i) {
     EXPECT_EQ(std::bit_cast<uint32_t>(got.data<float>()[i]),

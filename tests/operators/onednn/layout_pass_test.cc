@@ -23,7 +23,7 @@ using Names = std::vector<std::string>;
 class LayoutPassTest : public testing::OneDnnTest {
  protected:
   LayoutPassTest() {
-    // Kernels by their estimates, also where SLUICE_ENABLE_ONEDNN=0.
+    // Kernels are chosen by estimates, even if SLUICE_ENABLE_ONEDNN=0.
     hint_.reset();
     hint_.emplace("allow library=ONEDNN");
   }
@@ -37,7 +37,7 @@ class LayoutPassTest : public testing::OneDnnTest {
   std::string Relu(const std::string& x) {
     return Append("relu", {{"X", {x}}}, "Out");
   }
-  // conv - relu - conv - relu of images and filters that oneDNN is better at.
+  // conv - relu - conv - relu, with sizes for which oneDNN is faster.
   std::string Chain() {
     Data("image", Ramp({2, 32, 13, 11}));
     Data("w1", Ramp({40, 32, 3, 3}));
@@ -61,7 +61,7 @@ class LayoutPassTest : public testing::OneDnnTest {
                *executor_.Prepare(program_, feeds_, Targets(names)))
                .find("pass channels_last") != std::string::npos;
   }
-  // With `hint`, the same as without passes and hints but for rounding.
+  // Results with `hint` must equal those without passes, except for rounding.
   void ExpectSame(const Names& names, const char* hint = "") {
     Executor as_written({}, {.passes = false});
     const auto want = as_written.Run(program_, feeds_, Targets(names));
@@ -167,8 +167,8 @@ TEST_F(LayoutPassTest, HintsAboutLayoutsAreObeyed) {
   ExpectSame({out});
 }
 
-// A hint is about the call that does the op: fusions and layouts of which it
-// does not speak stay.
+// A hint applies to the call that computes the op; other fusions and layouts
+// remain.
 TEST_F(LayoutPassTest, AHintKeepsWhatItDoesNotSpeakOf) {
   const std::string out = Chain();
   const Names types = Types({out});
@@ -259,7 +259,7 @@ TEST_F(LayoutPassTest, APreferenceThatDecidesIsTheReason) {
   }
 }
 
-// One fused op has the kernel and another has not, which is left apart for it.
+// One fused op has the kernel and another does not; its ops are left apart.
 TEST_F(LayoutPassTest, OpsAreLeftApartOnlyForAKernelThatTheyHaveThen) {
   Data("image", Ramp({2, 32, 13, 40}));
   Data("w1", Ramp({40, 32, 3, 3}));
@@ -337,7 +337,7 @@ TEST_F(LayoutPassTest, AHintDemandsALayout) {
   EXPECT_EQ(Types({out}), (Names{"transpose", "conv2d", "transpose"}));
 }
 
-// Two branches of one image, one of which is demanded to turn.
+// Two branches of one image, one of which must be converted.
 TEST_F(LayoutPassTest, TheCheaperPlaceForATransposeIsFound) {
   Data("image", Ramp({1, 4, 9, 9}));
   Data("w1", Ramp({512, 4, 1, 1}));
@@ -366,7 +366,7 @@ TEST_F(LayoutPassTest, PoolingsSumsAndFormsOfOnePixelComeAlong) {
              {{"global_pooling", true}, {"pooling_type", std::string("avg")}});
   const Names types = Types({global});
   EXPECT_EQ(std::count(types.begin(), types.end(), "transpose"), 1);
-  // One pixel lies the same in both formats.
+  // One pixel has the same memory layout in both formats.
   EXPECT_EQ(types.back(), "reshape");
   ExpectSame({global});
 }
@@ -386,14 +386,14 @@ TEST_F(LayoutPassTest, GatesComeAlong) {
       Append("elementwise_add", {{"X", {gated}}, {"Y", {"number"}}}, "Out");
   const std::string third = Conv(sum, "w3");
   const Names types = Types({third});
-  // The image, and what is fetched; nothing between.
+  // Only the image and the fetch are transposed.
   EXPECT_EQ(types.front(), "transpose");
   EXPECT_EQ(types.back(), "transpose");
   EXPECT_EQ(std::count(types.begin(), types.end(), "transpose"), 2);
   ExpectSame({third});
 }
 
-// An op that broadcasts along an axis sees the axes as they were.
+// An op that broadcasts along an axis must see the original axes.
 TEST_F(LayoutPassTest, BroadcastsStayOutside) {
   const std::string out = Chain();
   Data("scale", Ramp({48}));
@@ -434,7 +434,7 @@ TEST_F(LayoutPassTest, GradientsAreTurnedWithTheirForwardOps) {
   const std::string image =
       grads("conv2d_grad_input", "image", "w1", first, "Input@GRAD", 1);
   const Names types = Types({pool, w1, w2, image});
-  // In: the image and the gradient. Out: what was pooled, the image's gradient.
+  // Two each: inputs (image, gradient) and outputs (pooled image, gradient).
   EXPECT_EQ(std::count(types.begin(), types.end(), "transpose"), 4);
   EXPECT_EQ(std::count(types.begin(), types.end(), "relu_pool2d_grad"), 1);
   ExpectSame({pool, w1, w2, image});

@@ -24,7 +24,7 @@ struct NormCase {
   bool is_test = false;
 };
 
-// A batch_norm, what is added to it, and a relu.
+// A batch_norm, an addition to it, and a relu.
 class NormPassTest : public testing::PassTest {
  protected:
   void Parameters(const NormCase& c) {
@@ -127,7 +127,7 @@ TEST_P(NormPassSizesTest, TheGradientOfAnActivationAloneDoes) {
   ExpectFusedGradient({loss, "x@GRAD", "scale@GRAD", "shift@GRAD"});
 }
 
-// More than a block, more rows than one thread adds up, and single elements.
+// More than a block, more rows than one thread sums, and single elements.
 INSTANTIATE_TEST_SUITE_P(
     Sizes,
     NormPassSizesTest,
@@ -172,7 +172,7 @@ TEST_F(NormPassTest, AddsTheSumsOfSeveralThreadsInTheSameOrder) {
   }
 }
 
-// As in a residual network: what is added is the norm's own input.
+// As in a residual network: the added value is the norm's own input.
 TEST_F(NormPassTest, AddsTheInputItself) {
   const NormCase c{.x = {2, 3, 5, 4}};
   Parameters(c);

@@ -15,12 +15,12 @@
 
 namespace sluice::testing {
 
-// oneDNN computes, also where SLUICE_ENABLE_ONEDNN switches it off.
+// Selects oneDNN, even if SLUICE_ENABLE_ONEDNN disables it.
 inline constexpr const char* kOneDnnOnly =
     "require library=ONEDNN; allow library=ONEDNN";
 
-// For tests of what all oneDNN kernels share; skipped where it is not built.
-// Every op is computed by oneDNN.
+// For tests of all oneDNN kernels; skipped if it is not built. oneDNN computes
+// every op.
 class OneDnnTest : public ::testing::Test {
  protected:
   void SetUp() override {

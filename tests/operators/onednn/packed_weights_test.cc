@@ -10,8 +10,8 @@ namespace {
 using framework::Scope;
 using framework::Tensor;
 
-// A convolution with a parameter, for inference: products of the pixels with a
-// filter that oneDNN wants in blocks on every CPU.
+// An inference convolution with a parameter: products of the pixels with a
+// filter that oneDNN needs in blocks on every CPU.
 class PackedWeightsTest : public testing::OneDnnTest {
  protected:
   PackedWeightsTest() {

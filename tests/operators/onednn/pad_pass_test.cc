@@ -19,7 +19,7 @@ using ::testing::Not;
 using Ints = std::vector<int64_t>;
 using Names = std::vector<std::string>;
 
-// Attributes of a pad and of the convolution that reads what it gives.
+// Attributes of a pad and of the convolution that reads its output.
 struct PaddedConv {
   AttributeMap pad;
   AttributeMap conv = {};
@@ -77,7 +77,7 @@ INSTANTIATE_TEST_SUITE_P(
         PaddedConv{.pad = {{"pads", Ints{0, 0, 1, 1, 0, 0, 1, 1}}}},
         PaddedConv{.pad = {{"pads", Ints{0, 0, 0, 2, 0, 0, 1, 0}}},
                    .conv = {{"strides", Ints{2, 2}}}},
-        // More zeros than the filter is large.
+        // More zeros than the filter's size.
         PaddedConv{.pad = {{"pads", Ints{0, 0, 5, 0, 0, 0, 0, 7}}}},
         PaddedConv{
             .pad = {{"pads", Ints{1, 2, 3, 0}}, {"axes", Ints{-1, 2}}},
@@ -96,7 +96,7 @@ INSTANTIATE_TEST_SUITE_P(
                             {"data_format", std::string("NHWC")}},
                    .x = {2, 6, 5, 4},
                    .filter = {4, 1, 3, 3}},
-        // Of one pixel, and pads that do nothing.
+        // An image of one pixel, and pads without effect.
         PaddedConv{.pad = {{"pads", Ints{0, 0, 1, 1, 0, 0, 1, 1}}},
                    .x = {1, 4, 1, 1}},
         PaddedConv{.pad = {{"pads", Ints(8, 0)}}}),

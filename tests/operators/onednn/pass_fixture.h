@@ -6,17 +6,17 @@
 
 #include "tests/operators/onednn/onednn_fixture.h"
 
-#include "sluice/framework/tuning/tune.h"
 #include "sluice/framework/values/scope.h"
+#include "sluice/laboratory/tuning/tune.h"
 
 namespace sluice::testing {
 
-// For tests of passes: what a plan is made of, and that it computes what the
-// program says.
+// For tests of passes: the ops of a plan, and that it computes the same as the
+// program.
 class PassTest : public OneDnnTest {
  protected:
   PassTest() {
-    // At these sizes the plain kernels would be chosen, and nothing fused.
+    // For these sizes plain kernels would be chosen, and nothing fused.
     hint_.reset();
     hint_.emplace(
         "mul: prefer library=ONEDNN; matmul: prefer library=ONEDNN; "
@@ -41,8 +41,8 @@ class PassTest : public OneDnnTest {
     return executor_.Prepare(program_, feeds_, fetches)->Run(feeds_, &scope_);
   }
 
-  // The fetches with passes and without are the same but for rounding, also
-  // where they are NaN.
+  // Fetches with and without passes must be equal except for rounding,
+  // including NaNs.
   void ExpectSame(const framework::Fetches& fetches) {
     framework::Executor as_written({}, {.passes = false});
     const auto want =
@@ -58,8 +58,8 @@ class PassTest : public OneDnnTest {
     }
   }
 
-  // All kernels of all ops of the plan can be compared with a reference, and
-  // are right.
+  // All kernels of all ops of the plan must be comparable with a reference, and
+  // right.
   void ExpectRight(const framework::Fetches& fetches) {
     const auto plan = executor_.Prepare(program_, feeds_, fetches);
     const framework::TuneResult tuned =

@@ -10,8 +10,8 @@ using framework::Executor;
 
 class PrepareTimeTest : public testing::OneDnnTest {
  protected:
-  // Appends tanh(x * w + b) so many times: three ops each, which the passes
-  // make one of.
+  // Appends tanh(x * w + b) `count` times: three ops each, which passes fuse
+  // into one.
   std::string Layers(std::string x, int count) {
     for (int i = 0; i < count; ++i) {
       x = Append("mul", {{"X", {x}}, {"Y", {"w"}}}, "Out");

@@ -28,7 +28,7 @@ TEST_F(PrimitiveCacheTest, CountsHitsAndMisses) {
   EXPECT_EQ(Count("onednn.cache_hits"), hits + 1);
 }
 
-// oneDNN divides its work when it compiles.
+// oneDNN divides its work among threads when it compiles.
 TEST_F(PrimitiveCacheTest, TheNumberOfThreadsIsPartOfTheKey) {
   const int64_t misses = Count("onednn.cache_misses");
   for (const int threads : {1, 2, 1, 2}) {

@@ -60,7 +60,7 @@ TEST_F(RefusalTest, EmptyArgumentsGoToPlainKernels) {
               });
 }
 
-// oneDNN would divide by 0 there.
+// oneDNN would divide by 0 for this.
 TEST_F(RefusalTest, SizesPast32BitsGoToPlainKernels) {
   float nothing = 0;
   const auto borrow = [&](const DDim& dims) {
@@ -103,7 +103,7 @@ TEST_F(RefusalTest, AHintExcludesTheLibrary) {
               [&] { executor_.Prepare(program_, feeds_, {out}); });
 }
 
-// SLUICE_ENABLE_ONEDNN as it was, at the end.
+// Restores SLUICE_ENABLE_ONEDNN at the end.
 class LibrarySwitch {
  public:
   LibrarySwitch() {

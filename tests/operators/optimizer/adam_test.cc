@@ -32,8 +32,8 @@ auto RunAdam(const Tensor& param,
                attributes);
 }
 
-// Without bias the first step has the length of the learning rate, whatever
-// the gradient is.
+// Without bias the first step has the length of the learning rate, for any
+// gradient.
 TEST(Adam, TheFirstStepIsTheLearningRate) {
   for (const double grad : {1e-3, -7.0, 1e5}) {
     const auto d = DType::kFloat64;
@@ -49,8 +49,8 @@ TEST(Adam, RefusesWhatCannotBe) {
   const auto d = DType::kFloat64;
   const Tensor one = One(d, 1);
   for (const double beta : {1.0, -0.5, std::nan("")}) {
-    ExpectError(ErrorCode::kInvalidArgument, "adam.beta", {"adam", "beta2"},
-                [&] {
+    ExpectError(ErrorCode::kInvalidArgument, "optimizer.setting",
+                {"adam", "beta2"}, [&] {
                   RunAdam(one, one, {{"beta2", beta}});
                 });
   }
@@ -68,7 +68,7 @@ std::vector<OpExample> AdamExamples(ExampleMaker& make) {
       UpdateExamples(make, {"Moment1", "Moment2"});
   int step = 1;
   for (OpExample& example : examples) {
-    // Kernels and reference begin with the same, rounded powers.
+    // Kernels and reference begin with the same rounded powers.
     const DType d = make.dtype();
     const Tensor rate = example.inputs.back().second;
     example.inputs.back() = {"Beta1Pow", One(d, std::pow(0.875, step))};

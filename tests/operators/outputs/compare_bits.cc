@@ -27,8 +27,8 @@ uint64_t BitsAt(const Tensor& tensor, int64_t index) {
   return bits;
 }
 
-// The place of a float among all floats of its size, by their bits: sign and
-// magnitude. Neighbours differ by 1, and -0 and 0 do not.
+// The rank of a float among all floats of its size, from its sign and
+// magnitude. Neighbours differ by 1; -0 and 0 are equal.
 int64_t PlaceOf(uint64_t bits, size_t size) {
   const auto sign = uint64_t{1} << (8 * size - 1);
   const auto magnitude = static_cast<int64_t>(bits & (sign - 1));
@@ -84,7 +84,7 @@ BitDifference CompareBits(const Tensor& a, const Tensor& b) {
                                  Distance(PlaceOf(x, size), PlaceOf(y, size)));
     }
     if (p == q) {
-      // Zeroes of both signs, or integers that double has no room for.
+      // Zeros of both signs, or integers that double cannot represent.
       if (!floating) found.most_relative = std::max(found.most_relative, 1e-18);
     } else if (std::isinf(p) || std::isinf(q)) {
       found.most_relative = std::numeric_limits<double>::infinity();

@@ -1,6 +1,6 @@
-// Writes down what every kernel of a place gives for the examples of its op's
-// case, or compares it, bit by bit, with what was written by another build or
-// on another machine: how far is a GPU from its emulation?
+// Writes the outputs of every kernel of a place for the examples of its op's
+// case, or compares them, bit by bit, with those of another build or machine,
+// e.g. a GPU with its emulation:
 //
 //   sluice_kernel_outputs --write FOLDER            one file an op
 //   sluice_kernel_outputs --compare FOLDER --ops relu,softmax
@@ -97,7 +97,7 @@ size_t LargestOf(const std::vector<OpExample>& examples) {
   return static_cast<size_t>(largest - examples.begin());
 }
 
-// What one op's kernels gave, and the comparison with what they gave before.
+// The outputs of one op's kernels, and the comparison with earlier outputs.
 class OpOutputs {
  public:
   OpOutputs(std::string op, const Options& options)
@@ -105,7 +105,7 @@ class OpOutputs {
     if (!options.compare.empty()) ReadBefore();
   }
 
-  // Runs all kernels with all examples; false when something is wrong.
+  // Runs all kernels with all examples; returns false on a fault.
   bool Run() {
     for (const KernelDef* kernel : KernelsAt(op_, options_.place)) {
       ++kernels_;
@@ -153,7 +153,7 @@ class OpOutputs {
         Take(name + "." + argument, tensor.CopyTo(platform::CPUPlace()));
       }
     } catch (const platform::Error& error) {
-      // The kernel does not take these inputs.
+      // The kernel rejects these inputs.
       if (error.check_id() == "resolver.no_kernel") return;
       errors_.push_back(name + " with " + ToString(example) + ": " +
                         error.what());
@@ -277,7 +277,7 @@ int Main(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
-    // The cases come with tests, which are not run here.
+    // The cases are in test files, whose tests do not run here.
     ::testing::InitGoogleTest();
     return sluice::testing::Main(argc, argv);
   } catch (const std::exception& error) {

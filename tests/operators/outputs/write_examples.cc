@@ -1,10 +1,10 @@
-// Writes the examples of all ops' cases as descriptions, which the library
-// tries kernels of other people with (framework/laboratory/op_example.h):
+// Writes the examples of all ops' cases as descriptions, with which the library
+// tries users' kernels (laboratory/op_example.h):
 //
 //   sluice_write_examples operators/examples.jsonl
 //   sluice_write_examples --check operators/examples.jsonl
 //
-// With --check the exit status is 1 where the file says anything else.
+// With --check the exit status is 1 if the file differs.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -20,8 +20,8 @@
 #include <CLI/CLI.hpp>
 #include <gtest/gtest.h>
 
-#include "sluice/framework/laboratory/op_example.h"
 #include "sluice/framework/op/op_schema.h"
+#include "sluice/laboratory/op_example.h"
 
 namespace sluice::testing {
 namespace {
@@ -29,8 +29,8 @@ namespace {
 using framework::ExampleInput;
 using platform::DType;
 
-// By argument and dtype, over all examples of an op: those of one element and
-// of none do not show where numbers may be.
+// Ranges by argument and dtype over all examples of an op, because tensors of
+// one element or none do not show the valid range.
 class Ranges {
  public:
   explicit Ranges(const std::vector<OpExample>& examples) {
@@ -47,7 +47,7 @@ class Ranges {
     }
   }
 
-  // Of integers the example's own: they may be indices into other inputs.
+  // Integers use the example's own range, since they may be indices.
   std::pair<double, double> Find(const std::string& argument,
                                  const framework::Tensor& tensor) const {
     if (!platform::IsFloating(tensor.dtype()) && tensor.numel() > 0) {
@@ -69,17 +69,17 @@ class Ranges {
   std::map<std::pair<std::string, DType>, std::pair<double, double>> ranges_;
 };
 
-// A tensor that is written out as an attribute is no description.
+// A tensor that is written out as an attribute is too long.
 constexpr size_t kLongestLine = 4000;
 
-// Three digits are enough for a range.
+// Rounds to three digits, which suffice for a range.
 double Short(double value) {
   char text[32];
   std::snprintf(text, sizeof text, "%.3g", value);
   return std::strtod(text, nullptr);
 }
 
-// Type variables that attributes give may be the dtype of the kernel by chance.
+// Dtypes that attributes define may equal the kernel's by chance.
 framework::OpExample Describe(const std::string& op,
                               const OpExample& example,
                               const Ranges& ranges,
@@ -100,7 +100,7 @@ framework::OpExample Describe(const std::string& op,
     input.high = Short(input.high);
     described.inputs.push_back(std::move(input));
   }
-  // Where there are inputs these say which kernel it is.
+  // If there are inputs, they define the kernel's dtype.
   const bool follows = example.inputs.empty();
   for (const auto& [name, value] : example.attributes) {
     const auto* its = std::get_if<DType>(&value);
@@ -139,7 +139,7 @@ std::vector<DType> PlainDTypes(const std::string& op) {
   return sorted;
 }
 
-// Dtypes that are tried with the same sizes and attributes share their lines.
+// Dtypes with equal sizes and attributes share their lines.
 std::string LinesOf(const std::string& op, const OpCase& op_case) {
   std::vector<std::string> keys;
   std::map<std::string, std::vector<framework::OpExample>> groups;
@@ -227,7 +227,7 @@ int Main(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
-    // The cases come with tests, which are not run here.
+    // The cases are in test files, whose tests do not run here.
     ::testing::InitGoogleTest();
     return sluice::testing::Main(argc, argv);
   } catch (const std::exception& error) {

@@ -115,7 +115,7 @@ TEST(MaxOutGradTest, RefusesAGradientOfAnotherShape) {
 }  // namespace
 }  // namespace sluice::operators
 
-// What the harness tests every kernel of the op with.
+// The case with which the harness tests every kernel of the op.
 namespace sluice::testing {
 namespace {
 
@@ -174,7 +174,7 @@ Arrays MaxOutGradReference(const Arrays& in, const OpDesc& op) {
   const Array& x = in.at("X");
   const auto groups = GetAttr<int64_t>(op, "groups");
   const Array out = MaxOf(x, groups);
-  Array left = in.at("Out@GRAD");  // what no channel has taken yet
+  Array left = in.at("Out@GRAD");  // gradients not yet assigned to a channel
   Array x_grad(x.dims);
   ForEachPair(x, out, groups, [&](size_t from, size_t to) {
     if (x.values[from] != out.values[to]) return;

@@ -70,12 +70,12 @@ TEST(Pool2d, CeilModeTakesWhatIsLeftOver) {
   EXPECT_EQ(Pool({1, 1, 1, 3}, {1, 3, 2}, attributes), (Floats{3, 2}));
   attributes["pooling_type"] = kAvg;
   EXPECT_EQ(Pool({1, 1, 1, 3}, {1, 3, 2}, attributes), (Floats{2, 2}));
-  // Only padding counts, not what is past it.
+  // Padding counts, but not the elements beyond it.
   attributes["exclusive"] = false;
   EXPECT_EQ(Pool({1, 1, 1, 3}, {1, 3, 2}, attributes), (Floats{2, 2}));
   attributes["paddings"] = Ints{0, 0, 0, 1};
   EXPECT_EQ(Pool({1, 1, 1, 3}, {1, 3, 2}, attributes), (Floats{2, 1}));
-  // Windows of nothing but padding are not made.
+  // There are no windows of only padding.
   EXPECT_EQ(OutDims({1, 1, 2, 4}, {{"ksize", Ints{2, 2}},
                                    {"strides", Ints{3, 3}},
                                    {"paddings", Ints{1, 0}},
@@ -91,8 +91,8 @@ TEST(Pool2d, GlobalPoolingIsOneWindow) {
             DDim({-1, 3, 1, 1}));
 }
 
-// Kernels with a tolerance of one rounding: a sum must not lose what its many
-// terms have.
+// Kernels with a tolerance of one rounding: a sum must not lose precision
+// because of its many terms.
 template <typename Visit>
 void ForEachKernel(const std::string& op, const Visit& visit) {
   for (const framework::KernelDef* kernel : testing::KernelsOf(op)) {
@@ -245,7 +245,7 @@ TEST(Pool2dGrad, RefusesAGradientOfAnotherShape) {
 }  // namespace
 }  // namespace sluice::operators
 
-// What the harness tests every kernel of the ops with.
+// The cases with which the harness tests every kernel of the ops.
 namespace sluice::testing {
 namespace {
 
@@ -306,7 +306,7 @@ std::vector<OpExample> Pool2dExamples(ExampleMaker& make) {
   return examples;
 }
 
-// A window of one axis; `whole` counts its pixels with those of the padding.
+// A window along one axis; `whole` includes its pixels in the padding.
 struct Reach {
   int64_t begin, end, whole;
 };
@@ -321,7 +321,7 @@ std::vector<Reach> Windows(const OpDesc& op, int axis, int64_t size) {
   for (int64_t at = -before; at < size;
        at += GetAttr<Ints>(op, "strides")[axis]) {
     if (at + kernel > size + after) {
-      // A part of a window, once.
+      // Adds a partial window, at most one.
       const bool left =
           windows.empty() || windows.back().begin + kernel < size + after;
       if (!GetAttr<bool>(op, "ceil_mode") || !left) break;

@@ -66,8 +66,7 @@ Tensor Values(const DDim& dims, int first) {
   return Tensor::FromVector<T>(dims, values);
 }
 
-// in -> scale -> relu -> pool2d, and the way back to the gradient of the relu's
-// input.
+// in -> scale -> relu -> pool2d, and back to the gradient of the relu's input.
 class ReluPool2dTest : public ::testing::Test {
  protected:
   template <typename T>
@@ -109,13 +108,13 @@ class ReluPool2dTest : public ::testing::Test {
     Names types;
     for (const auto& decision :
          executor_.Prepare(program_, feeds_, Targets(fetches))->decisions()) {
-      // Which format is the faster one is not for these tests.
+      // These tests do not depend on the faster format.
       if (decision.op == "transpose" || decision.op == "reshape") continue;
       types.push_back(decision.op);
     }
     return types;
   }
-  // The plan with passes gives the bits of the one without.
+  // The plan with passes computes the bits of the one without.
   template <typename T>
   void ExpectSameBits(const Names& fetches, const std::string& what) {
     Executor as_written({}, {.passes = false});
@@ -135,7 +134,7 @@ class ReluPool2dTest : public ::testing::Test {
   }
 
   const KernelHintGuard plain_{"prefer library=PLAIN"};
-  // Otherwise a relu that stays becomes one with the scale before it.
+  // Otherwise a remaining relu is fused with the scale before it.
   KernelHintGuard apart_{"exclude pass=fuse_elementwise"};
   framework::Program program_;
   Feeds feeds_;
@@ -182,7 +181,7 @@ TEST_F(ReluPool2dTest, APoolingThatIsReadBetweenStays) {
 }
 
 TEST_F(ReluPool2dTest, AFeedIsLeftAlone) {
-  // A relu of something that nobody wrote, and a pooling of something else.
+  // A relu of a feed, and a pooling of another variable.
   program_.Data("in", DType::kFloat32, {1, 1, 4, 4});
   feeds_ = {{"in", Values<float>({1, 1, 4, 4}, -5)}};
   relu_ = Append("relu", {{"X", {"in"}}}, "Out");

@@ -53,7 +53,7 @@ TEST(GaussianRandom, RefusesBadArguments) {
 }  // namespace
 }  // namespace sluice::operators
 
-// What the harness tests every kernel of the op with.
+// The case with which the harness tests every kernel of the op.
 namespace sluice::testing {
 namespace {
 

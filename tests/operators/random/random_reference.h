@@ -3,7 +3,7 @@
 #include <array>
 #include <cstdint>
 
-// The words that random ops draw, written down naively: by the definition of
+// The words that random ops draw, computed naively by the definition of
 // Philox4x32-10, for the first op of a program in a run of step 0.
 namespace sluice::testing {
 

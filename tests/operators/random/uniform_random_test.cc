@@ -28,8 +28,8 @@ TEST(UniformRandom, DependsOnTheSeedAlone) {
   EXPECT_NE(Draw({{"seed", int64_t{3}}}), Draw({{"seed", int64_t{4}}}));
 }
 
-// Two ops of one program, and two runs of it in a scope, draw other numbers;
-// from the same step on a scope sees the same ones again.
+// Two ops of one program, and two runs in a scope, draw different numbers; a
+// scope reset to a step draws the same ones again.
 TEST(UniformRandom, EveryOpAndEveryRunDrawsOtherNumbers) {
   framework::Program program;
   for (const char* name : {"a", "b"}) {
@@ -82,7 +82,7 @@ TEST(UniformRandom, RefusesBadArguments) {
 }  // namespace
 }  // namespace sluice::operators
 
-// What the harness tests every kernel of the op with.
+// The case with which the harness tests every kernel of the op.
 namespace sluice::testing {
 namespace {
 

@@ -88,7 +88,7 @@ TEST(LinearAttention, RefusesGatesThatTheRuleDoesNotHave) {
 }  // namespace
 }  // namespace sluice::operators
 
-// What the harness tests every kernel of the op with.
+// The case with which the harness tests every kernel of the op.
 namespace sluice::testing {
 namespace {
 
@@ -131,7 +131,7 @@ std::vector<OpExample> LinearAttentionExamples(ExampleMaker& make) {
       }
       return ToTensor(values, make.dtype());
     };
-    // The delta rule grows without bound from large keys.
+    // Large keys make the delta rule diverge.
     inputs[1].second = small(inputs[1].second);
     if (f.past) {
       inputs.emplace_back("PastState",

@@ -5,7 +5,7 @@
 
 #include "tests/operators/harness/op_case.h"
 
-// What the harness tests every kernel of simple_rnn, gru and lstm with.
+// The cases of the harness for every kernel of simple_rnn, gru and lstm.
 namespace sluice::testing {
 namespace {
 
@@ -46,8 +46,7 @@ int64_t GatesOf(const std::string& op) {
 void AddActivations(const std::string& op,
                     int64_t directions,
                     AttributeMap* attributes) {
-  // Those of a GRU's gates are bounded: states of large numbers would grow with
-  // every step.
+  // A GRU's gates are bounded, because large states would grow with every step.
   const bool gru = op == "gru";
   const Names names =
       gru ? Names{"scaled_tanh", "softsign", "hard_sigmoid", "affine"}

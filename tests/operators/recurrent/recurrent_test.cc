@@ -108,7 +108,7 @@ TEST(Recurrent, InfersUnknownSizesFromTheWeights) {
 
 class RecurrentRefuses : public ::testing::Test {
  protected:
-  // A lstm of 2 steps, 1 row, 3 inputs and 2 units with one thing wrong.
+  // Expects an error of a lstm with 2 steps, 1 row, 3 inputs and 2 units.
   void Expect(ErrorCode code,
               const char* id,
               std::initializer_list<std::string_view> words,

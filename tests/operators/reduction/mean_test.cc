@@ -59,7 +59,7 @@ TEST(MeanGrad, RefusesAGradientThatIsNoScalar) {
 }  // namespace
 }  // namespace sluice::operators
 
-// What the harness tests every kernel of the op with.
+// The case with which the harness tests every kernel of the op.
 namespace sluice::testing {
 namespace {
 

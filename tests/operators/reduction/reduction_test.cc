@@ -105,7 +105,7 @@ TEST(Reduction, LogSumExpDoesNotOverflow) {
       -kInfinity);
 }
 
-// The numbers of a NaN's neighbours decide which lane meets it when.
+// The number of a NaN's neighbours decides which lane reads it, and when.
 TEST(Reduction, NaNWinsWhereverItIs) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   for (size_t size : {1, 7, 8, 9, 40, 3000}) {
@@ -202,7 +202,7 @@ TEST(Reduction, RefusesAGradientOfAnotherShape) {
               });
 }
 
-// Adding a row is all that an op needs.
+// A new row is sufficient for a complete op.
 TEST(Reduction, EveryRowIsAnOpThatSaysWhatItIsElsewhere) {
   const auto& registry = framework::Registry::Global();
   std::set<std::string> names;
@@ -221,7 +221,7 @@ TEST(Reduction, EveryRowIsAnOpThatSaysWhatItIsElsewhere) {
 }  // namespace
 }  // namespace sluice::operators
 
-// What the harness tests every kernel of the ops with.
+// The cases with which the harness tests every kernel of the ops.
 namespace sluice::testing {
 namespace {
 
@@ -266,7 +266,7 @@ Terms TermsOf(const DDim& x, const OpDesc& op) {
   return terms;
 }
 
-// Numbers of which every dtype holds the result.
+// Numbers for which every dtype represents the result.
 double InDomain(const std::string& op, double value, bool integer) {
   if (op == "reduce_prod" && integer) return value < 0 ? -1 : 1;
   if (op == "reduce_prod") {
@@ -383,7 +383,7 @@ Arrays GradReference(const ReductionInfo& info,
   return {{"X@GRAD", x_grad}};
 }
 
-// The references lose digits where they add 70,000 numbers.
+// The references lose digits in sums of 70,000 numbers.
 [[maybe_unused]] const bool reduction_cases = [] {
   for (const ReductionInfo& info : operators::math::Reductions()) {
     OpCase forward;

@@ -168,7 +168,7 @@ double Mirrored(double x, double low, double high) {
   return x;
 }
 
-// One axis: element `at` of a line, or what stands for it.
+// Along one axis: element `at` of a line, or its padding value.
 double ElementOf(const OpDesc& op,
                  int64_t size,
                  double at,

@@ -5,7 +5,7 @@
 
 #include "tests/operators/harness/op_case.h"
 
-// What the harness tests every kernel of resize and resize_grad with.
+// The cases of the harness for every kernel of resize and resize_grad.
 namespace sluice::testing {
 namespace {
 
@@ -100,7 +100,7 @@ std::vector<OpExample> ResizeExamples(ExampleMaker& make) {
   return examples;
 }
 
-// Where element j of Out lies in X, as ONNX defines it.
+// The position of element j of Out in X, as ONNX defines it.
 double Position(const OpDesc& op,
                 size_t axis,
                 double j,
@@ -143,7 +143,7 @@ double Weight(const OpDesc& op, double distance) {
                 : a * (x * x * x - 5 * x * x + 8 * x - 4);
 }
 
-// What each element of Out is made of, along one axis.
+// The weights of X's elements for each element of Out, along one axis.
 Matrix Weights(const OpDesc& op, int axis, int64_t in) {
   const Ints& sizes = GetAttr<Ints>(op, "sizes");
   const Doubles& scales = GetAttr<Doubles>(op, "scales");
@@ -199,7 +199,7 @@ Matrix Transposed(const Matrix& matrix, int64_t columns) {
   return result;
 }
 
-// Each line along `axis` times the matrix; `outside` for rows of zeros.
+// Multiplies each line along `axis` by the matrix; rows of zeros get `outside`.
 Array Applied(const Matrix& matrix,
               int axis,
               const Array& x,

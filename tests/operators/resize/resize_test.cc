@@ -118,7 +118,7 @@ TEST(Resize, InterpolatesByCubicConvolution) {
             (Doubles{1, 2}));
 }
 
-// Only what has a weight counts.
+// Only elements with a weight count.
 TEST(Resize, KeepsNaNAndInfinityWhereTheyAre) {
   const Doubles x = {1, kInfinity, 3, kNaN};
   for (const char* mode : {"linear", "cubic"}) {
@@ -134,14 +134,14 @@ TEST(Resize, KeepsNaNAndInfinityWhereTheyAre) {
 }
 
 TEST(Resize, TakesSizesAndScalesTogether) {
-  // Element j lies at j / 2, whatever the size is.
+  // Element j is at j / 2 for any size.
   EXPECT_EQ(
       Resized({1, 2, 3}, {{"sizes", Ints{4}},
                           {"scales", Doubles{2}},
                           {"coordinate_transformation_mode", "asymmetric"},
                           {"nearest_mode", "floor"}}),
       (Doubles{1, 1, 2, 2}));
-  // Far outside of X its nearest element stands for all, and no sum is 0.
+  // Far outside of X the nearest element counts, and no sum of weights is 0.
   EXPECT_EQ(Resized({1, 2}, {{"sizes", Ints{9}},
                              {"scales", Doubles{1e-300}},
                              {"mode", "cubic"},
@@ -177,7 +177,7 @@ DDim Out(const DDim& x, const AttributeMap& attributes) {
 
 TEST(ResizeShape, RoundsDown) {
   EXPECT_EQ(Out({4, 5}, {{"scales", Doubles{0.5, 1.5}}}), DDim({2, 7}));
-  // As float32 numbers are multiplied.
+  // Sizes are multiplied like float32 numbers.
   EXPECT_EQ(Out({10}, {{"scales", Doubles{static_cast<double>(2.3F)}}}),
             DDim({23}));
   EXPECT_EQ(Out({1 << 24}, {{"scales", Doubles{1 - 1e-9}}}),
@@ -226,7 +226,7 @@ TEST(Resize, AFilterAgainstAliasingReadsAllElements) {
   const Doubles out = Resized({0, 8, 16, 24}, attributes);
   EXPECT_NEAR(out[0], (3 * 8 + 1 * 16) / 7.0, 1e-12);
   EXPECT_NEAR(out[1], (1 * 8 + 3 * 16 + 3 * 24) / 7.0, 1e-12);
-  // A scale that no element of Out has takes no time.
+  // A scale that no element of Out uses takes no time.
   attributes["sizes"] = Ints{1};
   attributes["scales"] = Doubles{1e-300};
   EXPECT_NEAR(Resized(Doubles(4000, 3), attributes)[0], 3, 1e-12);

@@ -54,7 +54,7 @@ TEST(Scan, TheAxisMayBeComputed) {
       (Ints{1, 2, 4, 6}));
 }
 
-// A float that is added up one by one stays at 2^24 for ever.
+// A float sum of ones stays at 2^24 forever.
 TEST(Scan, SumsOfFloatsAreMadeInDouble) {
   std::vector<float> values(40, 1);
   values[0] = 16777216;
@@ -130,7 +130,7 @@ TEST(Scan, RefusesGradientsOfAnotherShape) {
 }  // namespace
 }  // namespace sluice::operators
 
-// What the harness tests every kernel of the ops with.
+// The cases with which the harness tests every kernel of the ops.
 namespace sluice::testing {
 namespace {
 
@@ -194,7 +194,7 @@ std::vector<OpExample> GradExamples(ExampleMaker& make) {
   return examples;
 }
 
-// Calls visit(the elements that out[i] is made of, i) for all i.
+// Calls visit(elements that out[i] depends on, i) for all i.
 template <typename Visit>
 void ForEachPart(const DDim& x, const OpDesc& op, const Visit& visit) {
   const bool flat = GetAttr<bool>(op, "flatten");
@@ -256,7 +256,7 @@ Arrays CumsumGradReference(const Arrays& in, const OpDesc& op) {
   return {{"X@GRAD", x_grad}};
 }
 
-// Of a product the product of all others; of many factors from both sides.
+// The gradient of a factor is the product of all others, from both sides.
 Arrays CumprodGradReference(const Arrays& in, const OpDesc& op) {
   const Array& x = in.at("X");
   Array x_grad(x.dims);

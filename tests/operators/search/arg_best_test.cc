@@ -37,7 +37,7 @@ TEST(ArgBest, IsTheIndexAlongTheAxis) {
   EXPECT_EQ(Best("arg_max", x, {{"flatten", true}}), (Indices{5}));
 }
 
-// Rows are looked at in blocks, columns side by side.
+// Rows are searched in blocks, adjacent columns together.
 TEST(ArgBest, TheFirstOfEqualElementsCountsOrTheLast) {
   for (const auto& [dims, axis] :
        std::vector<std::pair<DDim, int64_t>>{{{1, 100}, 1}, {{100, 3}, 0}}) {
@@ -122,7 +122,7 @@ TEST(ArgBest, RefusesToChooseAmongNone) {
 }  // namespace
 }  // namespace sluice::operators
 
-// What the harness tests every kernel of the ops with.
+// The cases with which the harness tests every kernel of the ops.
 namespace sluice::testing {
 namespace {
 

@@ -10,7 +10,7 @@
 
 #include "sluice/framework/run/run_op.h"
 
-// Ops whose outputs have sizes that depend on data.
+// Ops whose output sizes depend on data.
 namespace sluice::operators {
 namespace {
 
@@ -135,7 +135,7 @@ TEST(NonMaxSuppression, LeavesOutWhatOverlaps) {
 }  // namespace
 }  // namespace sluice::operators
 
-// What the harness tests every kernel of the ops with.
+// The cases with which the harness tests every kernel of the ops.
 namespace sluice::testing {
 namespace {
 
@@ -224,7 +224,7 @@ std::vector<OpExample> UniqueExamples(ExampleMaker& make) {
   return examples;
 }
 
-// Of elements only; slices are in tests of their own.
+// The unique elements only; other tests cover slices.
 Arrays UniqueReference(const Arrays& in, const OpDesc& op) {
   const std::vector<double>& values = in.at("X").values;
   std::vector<double> all;
@@ -264,7 +264,7 @@ std::vector<OpExample> NonMaxSuppressionExamples(ExampleMaker& make) {
   return examples;
 }
 
-// Each box against each that was chosen, by the definition.
+// Compares each box with each chosen one, by the definition.
 Arrays NonMaxSuppressionReference(const Arrays& in, const OpDesc& op) {
   const Array& boxes = in.at("Boxes");
   const Array& scores = in.at("Scores");

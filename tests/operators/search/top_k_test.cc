@@ -88,7 +88,7 @@ TEST(TopKTest, MayBeOfNoElementsOrOfANumber) {
 }  // namespace
 }  // namespace sluice::operators
 
-// What the harness tests every kernel of the op with.
+// The case with which the harness tests every kernel of the op.
 namespace sluice::testing {
 namespace {
 

@@ -51,7 +51,7 @@ TYPED_TEST_SUITE(AverageEmbeddingMaskTest, Combinations);
 TYPED_TEST(AverageEmbeddingMaskTest, AveragesThePixelsOfEachMask) {
   using T = typename TypeParam::first_type;
   using S = typename TypeParam::second_type;
-  // One pixel; a run on both x; nothing; everything.
+  // Masks: one pixel; a run on both x; nothing; everything.
   const auto mask = Tensor::FromVector<S>(
       {1, 4, 2, 2}, {2, 3, 0, 0, 1, 3, 0, 2, 0, 0, 3, 3, 0, 3, 0, 3});
   auto outputs = Average(SmallImage<T>(), mask);
@@ -178,7 +178,7 @@ TEST(AverageEmbeddingMask, RefusesRunsOutsideOfY) {
                          {0, 1, -1, 1, 0, 1, 0, 1}, {"Mask[0, 0, 1]", "-1"});
   ExpectRefused<int64_t>("embedding_mask.end_past_y", {0, 1, 0, 4, 0, 1, 0, 1},
                          {"Mask[0, 0, 1]", "[0, 4)", "3"});
-  // An empty run lies within Y as well.
+  // An empty run must also be within Y.
   ExpectRefused<int32_t>("embedding_mask.end_past_y", {0, 1, 0, 1, 0, 1, 9, 9},
                          {"Mask[0, 1, 1]"});
   ExpectRefused<int64_t>("embedding_mask.end_past_y",
@@ -229,7 +229,7 @@ TEST(AverageEmbeddingMaskGrad, RefusesWhatTheForwardOpRefuses) {
 }  // namespace
 }  // namespace sluice::operators
 
-// What the harness tests every kernel of the op with.
+// The case with which the harness tests every kernel of the op.
 namespace sluice::testing {
 namespace {
 

@@ -36,7 +36,7 @@ Int64s Decode(const Inputs& inputs) {
 }
 
 TEST(CrfDecoding, FindsTheBestPath) {
-  // Tags like to change.
+  // Transitions to the other tag have a higher score.
   const Floats changing = {0, 0, 0, 0, -1, 1, 1, -1};
   EXPECT_EQ(Decode(OneSequence({5, 0, 0, 0, 0, 0}, changing, 3)),
             (Int64s{0, 1, 0}));
@@ -99,7 +99,7 @@ TEST(CrfDecoding, InfersUnknownShapes) {
 }  // namespace
 }  // namespace sluice::operators
 
-// What the harness tests every kernel of the op with.
+// The case with which the harness tests every kernel of the op.
 namespace sluice::testing {
 namespace {
 

@@ -4,7 +4,7 @@
 
 #include "tests/operators/harness/op_case.h"
 
-// Conditional random fields by trying every path: for the references of
+// Conditional random fields computed over all paths, for the references of
 // linear_chain_crf and crf_decoding.
 namespace sluice::testing {
 

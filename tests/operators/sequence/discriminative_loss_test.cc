@@ -25,8 +25,8 @@ using testing::InferOpShapes;
 using Doubles = std::vector<double>;
 using Inputs = std::vector<std::pair<std::string, Tensor>>;
 
-// An image of one row, a feature a pixel, with masks of the columns up to
-// `ends`, one after the other.
+// An image of one row with one feature, and masks of consecutive columns up to
+// `ends`.
 Inputs Row(const Doubles& pixels, const std::vector<int64_t>& ends) {
   std::vector<int64_t> runs;
   int64_t start = 0;
@@ -40,7 +40,7 @@ Inputs Row(const Doubles& pixels, const std::vector<int64_t>& ends) {
           {"Mask", Tensor::FromVector<int64_t>({1, masks, 1, 2}, runs)}};
 }
 
-// Only one of the terms.
+// Enables only one of the terms.
 AttributeMap Only(const char* weight) {
   AttributeMap attributes = {{"variance_weight", 0.0},
                              {"distance_weight", 0.0},
@@ -76,7 +76,7 @@ TEST(DiscriminativeLoss, DrawsPixelsToTheMeanOfTheirMask) {
 }
 
 TEST(DiscriminativeLoss, PushesMeansApart) {
-  // Means 1 and 2 have to be 3 apart; the third is far away, the last empty.
+  // Means 1 and 2 must be 3 apart; the third is far away, the last empty.
   const AttributeMap distance = Only("distance_weight");
   const Doubles pixels = {0, 2, 2, 9};
   EXPECT_DOUBLE_EQ(RowLoss(pixels, {2, 3, 4, 4}, distance), 2 * 4.0 / 6);
@@ -117,7 +117,7 @@ TEST(DiscriminativeLossGrad, OfOverlappingMasksIsTheSum) {
 }
 
 TEST(DiscriminativeLoss, DoesNotLoseDigitsFarFromZero) {
-  // In float the mean of squares less the square of the mean would be 0.
+  // In float, the mean of squares minus the square of the mean would be 0.
   const Tensor x = Tensor::FromVector<float>({1, 1, 2, 1}, {9999, 10001});
   const Tensor mask = Tensor::FromVector<int32_t>({1, 1, 1, 2}, {0, 2});
   EXPECT_EQ(RunOp("discriminative_loss", {{"Embedding", x}, {"Mask", mask}},
@@ -167,7 +167,7 @@ TEST(DiscriminativeLoss, RefusesWhatCannotBe) {
               });
 }
 
-// They need no memory themselves, but their means do.
+// The masks themselves need no memory, but their means do.
 TEST(DiscriminativeLoss, RefusesMoreMasksThanFitIntoMemory) {
   const Tensor x = Tensor::FromVector<float>({1, 0, 2, 1}, {});
   const auto refused = [&](int64_t masks, std::string_view check) {
@@ -177,7 +177,7 @@ TEST(DiscriminativeLoss, RefusesMoreMasksThanFitIntoMemory) {
     });
   };
   refused(int64_t{1} << 45, "memory.exhausted");
-  // 64 bits do not hold the number of bytes.
+  // The number of bytes exceeds 64 bits.
   refused(int64_t{1} << 59, "memory_planner.too_large");
 }
 
@@ -194,7 +194,7 @@ TEST(DiscriminativeLoss, InfersUnknownShapes) {
 }  // namespace
 }  // namespace sluice::operators
 
-// What the harness tests every kernel of the ops with.
+// The cases with which the harness tests every kernel of the ops.
 namespace sluice::testing {
 namespace {
 
@@ -202,7 +202,7 @@ using framework::AttributeMap;
 using framework::OpDesc;
 
 std::vector<OpExample> LossExamples(ExampleMaker& make) {
-  // Each hinge is on one side for some and on the other for other distances.
+  // Each hinge is active for some distances, and inactive for others.
   const AttributeMap attributes[] = {
       {},
       {{"delta_v", 0.0}, {"delta_d", 0.25}, {"regularization_weight", 0.5}},
@@ -226,7 +226,7 @@ std::vector<OpExample> LossGradExamples(ExampleMaker& make) {
   return examples;
 }
 
-// The masks of one image that have pixels, and their means.
+// The masks of one image that are not empty, and their means.
 struct ImageOfMasks {
   std::vector<Pixels> masks;
   std::vector<std::vector<double>> means;
@@ -294,7 +294,7 @@ Arrays LossReference(const Arrays& in, const OpDesc& op) {
         variance += SquareAbove(length - GetAttr<double>(op, "delta_v")) /
                     static_cast<double>(masks[m].size());
       }
-      // Each pair once.
+      // Visits each pair once.
       for (size_t other = 0; other < m; ++other) {
         const double apart = Length(Difference(means[m], means[other]));
         distance += SquareAbove(2 * GetAttr<double>(op, "delta_d") - apart) /
@@ -322,8 +322,8 @@ void AddAlong(const std::vector<double>& direction,
   }
 }
 
-// Adds the gradient of each norm by itself; that by a mean goes to the pixels
-// of its mask in equal parts.
+// Adds the gradient of each norm separately; the gradient through a mean is
+// divided equally among the pixels of its mask.
 Arrays LossGradReference(const Arrays& in, const OpDesc& op) {
   const Array& x = in.at("Embedding");
   Array grad(x.dims);

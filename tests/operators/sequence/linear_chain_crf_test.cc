@@ -24,7 +24,7 @@ using Floats = std::vector<float>;
 
 constexpr float kForbidden = -std::numeric_limits<float>::infinity();
 
-// One sequence of two tags.
+// The cost of one sequence with two tags.
 Floats Cost(const Floats& emission,
             const Floats& transition,
             const Int64s& label,
@@ -185,7 +185,7 @@ TEST(LinearChainCrfGrad, IsZeroPastTheLength) {
 }  // namespace
 }  // namespace sluice::operators
 
-// What the harness tests every kernel of the ops with.
+// The cases with which the harness tests every kernel of the ops.
 namespace sluice::testing {
 namespace {
 
@@ -225,7 +225,7 @@ std::vector<OpExample> CrfGradExamples(ExampleMaker& make) {
   return examples;
 }
 
-// Each path counts by its probability, the right one is taken away.
+// Each path counts by its probability; the correct one is subtracted.
 Arrays CrfGradReference(const Arrays& in, const OpDesc&) {
   Array emission(in.at("Emission").dims), transition(in.at("Transition").dims);
   for (int64_t b = 0; b < emission.dims[0]; ++b) {

@@ -5,8 +5,8 @@
 
 #include "tests/operators/harness/op_case.h"
 
-// Inputs for ops on embeddings and run-length coded masks, and how references
-// see the masks.
+// Inputs for ops on embeddings and run-length coded masks, and access to masks
+// for references.
 namespace sluice::testing {
 
 // Runs with 0 <= start <= end <= Y, many of them empty.

@@ -163,7 +163,7 @@ Arrays DftReference(const Arrays& in, const OpDesc& op) {
                           static_cast<double>(j * at[axis] % length) /
                           static_cast<double>(length);
       const Complex term = value * std::polar(1.0, inverse ? turn : -turn);
-      // With its conjugate twin in the other half.
+      // Adds the conjugate term of the other half.
       const bool twin = inverse && half && j > 0 && 2 * j != length;
       if (inverse && half && !twin) {
         sum += value.real() * std::cos(turn);

@@ -89,7 +89,7 @@ TEST(ClipGrad, IsThatOfOutWhereNothingWasCut) {
 
 std::vector<testing::OpExample> Examples(testing::ExampleMaker& make,
                                          bool gradient) {
-  // Between the numbers of float64, which are multiples of kSpacing.
+  // Between the float64 numbers, which are multiples of kSpacing.
   constexpr double kAside = testing::ExampleMaker::kSpacing / 2;
   const AttributeMap bounds = {{"min", -0.5 + kAside}, {"max", 0.75 + kAside}};
   std::vector<testing::OpExample> examples;

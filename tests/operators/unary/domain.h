@@ -8,8 +8,8 @@
 
 namespace sluice::testing {
 
-// Moves a number to where a row's examples are; kSpacing / 2 keeps those of
-// float64 off the kinks, which are multiples of 1/2.
+// Moves a number into the range of a row's examples; kSpacing / 2 keeps float64
+// off the kinks, which are multiples of 1/2.
 inline double InDomain(operators::math::Domain domain, double value) {
   constexpr double kAside = ExampleMaker::kSpacing / 2;
   const double sign = value < 0 ? -1 : 1;

@@ -81,7 +81,7 @@ TEST(Predicate, RefusesOtherDTypes) {
   refuse("bitwise_not", Tensor::FromVector<bool>({1}, {true}), "bool");
 }
 
-// Adding a row is all that an op needs.
+// A new row is sufficient for a complete op.
 TEST(Predicate, EveryRowIsAnOpThatSaysWhatItIsElsewhere) {
   std::set<std::string> names;
   for (const math::PredicateInfo& info : math::Predicates()) {
@@ -100,13 +100,13 @@ TEST(Predicate, EveryRowIsAnOpThatSaysWhatItIsElsewhere) {
 }  // namespace
 }  // namespace sluice::operators
 
-// What the harness tests every kernel of the ops with.
+// The cases with which the harness tests every kernel of the ops.
 namespace sluice::testing {
 namespace {
 
 using operators::math::PredicateInfo;
 
-// With some of the floats NaN or infinite.
+// Some of the floats are NaN or infinite.
 std::vector<OpExample> PredicateExamples(ExampleMaker& make) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   std::vector<OpExample> examples;

@@ -86,7 +86,7 @@ TEST(Scale, RefusesFractionsForIntegers) {
 }  // namespace
 }  // namespace sluice::operators
 
-// What the harness tests every kernel of the op with.
+// The case with which the harness tests every kernel of the op.
 namespace sluice::testing {
 namespace {
 

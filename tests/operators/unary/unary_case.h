@@ -9,12 +9,11 @@
 
 namespace sluice::testing {
 
-// The attributes of a row's examples: the defaults, and others where it has
-// any.
+// The attributes of a row's examples: the defaults, and others if it has any.
 std::vector<framework::AttributeMap> UnaryAttributes(
     const operators::math::UnaryInfo& info);
 
-// What the harness tests every kernel of the row's op and its gradient with.
+// The cases of the harness for every kernel of the row's op and its gradient.
 OpCase UnaryCase(const operators::math::UnaryInfo& info);
 OpCase UnaryGradCase(const operators::math::UnaryInfo& info);
 

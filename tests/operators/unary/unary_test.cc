@@ -135,7 +135,7 @@ TEST(Unary, RefusesIntegersWhereTheFormulaHasFractions) {
               });
 }
 
-// Adding a row is all that an op needs.
+// A new row is sufficient for a complete op.
 TEST(Unary, EveryRowIsAnOpThatSaysWhatItIsElsewhere) {
   std::set<std::string> names;
   for (const math::UnaryRow& row : math::UnaryRows()) {

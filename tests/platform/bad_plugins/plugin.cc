@@ -1,6 +1,6 @@
-// A device plug-in with host memory that does one thing wrong: the one that the
-// environment variable SLUICE_BAD_PLUGIN names when it is loaded, which is also
-// its device type. Every other name is a plug-in that works.
+// A device plug-in with host memory and one mistake, which the environment
+// variable SLUICE_BAD_PLUGIN names when it is loaded. The name is also its
+// device type. Every other name is a plug-in that works.
 
 #include <array>
 #include <csignal>

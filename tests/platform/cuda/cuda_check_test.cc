@@ -1,4 +1,4 @@
-// What errors of CUDA become, and what they advise.
+// The conversion of CUDA's errors, and their advice.
 #include "sluice/platform/cuda/cuda_check.h"
 
 #include <cstring>

@@ -13,8 +13,8 @@
 
 namespace sluice::testing {
 
-// A context of a GPU, or of the emulated device. Without one the test is
-// skipped, with the reason.
+// A context of a GPU, or of the emulated device. Without one, the test is
+// skipped with the reason.
 class CUDATest : public ::testing::Test {
  protected:
   static constexpr platform::CUDAPlace kPlace{0};

@@ -2,17 +2,16 @@
 
 #include "sluice/platform/function_ref.h"
 
-// What a test can do to the device that the program was built for: of these
-// files the build takes one, device_control_emulated.cc or
-// device_control_native.cc.
+// Control of the device that the program was built for. The build uses one of
+// device_control_emulated.cc and device_control_native.cc.
 namespace sluice::testing {
 
-// Calls `body` in each order that the emulation can give threads and blocks. A
-// GPU has its own order: once.
+// Calls `body` for each order of threads and blocks that the emulation
+// supports; once on a GPU, which has its own order.
 void InEveryOrder(platform::FunctionRef<void()> body);
 
-// The device works again, although a test lost it. On a GPU only the end of
-// the process does that.
+// Restores the device after a test lost it. A GPU is restored only by the end
+// of the process.
 void RestoreDevice();
 
 }  // namespace sluice::testing

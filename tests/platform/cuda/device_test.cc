@@ -1,4 +1,4 @@
-// CUDA devices as the rest of Sluice sees them.
+// CUDA devices through Sluice's device interface.
 #include "sluice/platform/device.h"
 
 #include <atomic>
@@ -100,7 +100,7 @@ TEST_F(CUDADevices, RunningOutOfMemoryGivesTheFigures) {
   memory::SetFillFreshMemory(false);
   memory::ReleaseCache(kPlace);
   const memory::MemoryStats before = memory::Stats(kPlace);
-  // What is cached goes back before it fails.
+  // Cached memory is freed before an allocation fails.
   memory::Free(kPlace, memory::Alloc(kPlace, size_t{64} << 20));
   ExpectError(ErrorCode::kResourceExhausted, "memory.exhausted",
               {"cuda:0", "in use", "reserved", "limit"}, [&] {
@@ -116,11 +116,11 @@ TEST_F(CUDADevices, TheDeviceMayHaveLessThanTheLimit) {
   size_t free = 0, total = 0;
   CheckCUDA(cudaMemGetInfo(&free, &total), "memory");
   memory::SetLimit(kPlace, 4 * total);
-  // More than there is, and more than is free.
+  // More than the total, and more than is free.
   for (const size_t bytes : {total + (size_t{1} << 30), total}) {
     ExpectError(ErrorCode::kResourceExhausted, "memory.exhausted", {"cuda:0"},
                 [&] { memory::Alloc(kPlace, bytes); });
-    // Nothing that Eigen or cuBLAS would take for an error of their own.
+    // No pending error that Eigen or cuBLAS would report as theirs.
     EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
   }
   memory::SetLimit(kPlace, limit);

@@ -1,6 +1,6 @@
 // Faults in the emulation's own kernel for Eigen, and sums to one number: on a
-// GPU they take a kernel of Eigen's that spills registers, which the build
-// refuses (tools/check_device_code.py).
+// GPU they need an Eigen kernel that spills registers, which the build rejects
+// (tools/check_device_code.py).
 #include <numeric>
 #include <string>
 

@@ -48,7 +48,7 @@ TEST_F(EigenGPUTest, ReducesAndBroadcastsByWayOfTemporaries) {
   const DeviceArray<float> out(context(), Floats(15));
   const Matrix x(in.get(), 3, 5);
   Matrix y(out.get(), 3, 5);
-  // x less the sum of its row; eval() makes a temporary.
+  // x minus the sum of its row; eval() makes a temporary.
   const auto sums = x.sum(Shape1{1}).eval();
   y.device(context().eigen_device()) =
       x - sums.reshape(Shape2{3, 1}).broadcast(Shape2{1, 5});

@@ -6,7 +6,7 @@
 
 namespace sluice::testing {
 
-// For what only the emulation has. Its options are restored after each test.
+// For features of the emulation. Its options are restored after each test.
 class EmulatedCUDATest : public CUDATest {
  protected:
   EmulatedCUDATest() : options_(cuda_emulation::GetOptions()) {}

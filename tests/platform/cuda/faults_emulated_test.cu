@@ -1,5 +1,5 @@
-// Mistakes that kernels and their callers make, planted one by one: the
-// emulation has to notice each every time, which no GPU does.
+// Planted mistakes of kernels and their callers: the emulation must detect each
+// one every time, unlike a GPU.
 #include <numeric>
 
 #include "tests/platform/cuda/emulated_cuda_test.h"
@@ -26,7 +26,7 @@ constexpr int kThreads = 128;
 
 enum class Mistake { kNone, kNoBarrierAfterWrite, kNoBarrierBeforeReuse };
 
-// Turns each block of kThreads numbers round, twice over.
+// Reverses each block of kThreads numbers, twice.
 template <Mistake mistake>
 __global__ void TurnTwice(const float* in, float* out) {
   SLUICE_SHARED_ARRAY(float, buffer, [kThreads]);
@@ -205,7 +205,7 @@ __global__ void SetKernel(float* out, float value) {
   *out = value;
 }
 
-// What a second stream reads of what the first one writes.
+// A second stream reads data that the first one writes.
 float ReadOnAnotherStream(CUDADeviceContext& context, bool wait) {
   CUDADeviceContext other(CUDAPlace{0});
   const DeviceArray<float> out(context, {1});
@@ -230,7 +230,7 @@ TEST_F(CUDAFaults, AMissingWaitReadsWhatWasThereBefore) {
   }
 }
 
-// What a stream reads of what another one overwrites afterwards.
+// A stream reads data that another one overwrites afterwards.
 float OverwriteOnAnotherStream(CUDADeviceContext& context, bool wait) {
   CUDADeviceContext other(CUDAPlace{0});
   const DeviceArray<float> in(context, {1});

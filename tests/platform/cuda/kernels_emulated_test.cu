@@ -1,4 +1,4 @@
-// What only the emulation says of kernels.
+// Reports about kernels that only the emulation makes.
 #include "tests/platform/cuda/emulated_cuda_test.h"
 
 #include "sluice/platform/cuda/launch.h"

@@ -1,4 +1,4 @@
-// What kernels may rely on.
+// Guarantees for kernels.
 #include <numeric>
 
 #include "tests/platform/cuda/cuda_test.h"
@@ -44,7 +44,7 @@ TEST_F(CUDAKernels, EveryThreadOfEveryBlockRunsOnce) {
   });
 }
 
-// nvcc wants device lambdas outside of private functions, which tests are.
+// nvcc requires device lambdas outside of private functions, like tests.
 void AddIndices(const CUDADeviceContext& context, int64_t size, int* to) {
   ForEach(context, size,
           [=] __device__(int64_t i) { to[i] += static_cast<int>(i); });

@@ -1,4 +1,4 @@
-// Launches that no GPU takes, and that they leave nothing behind.
+// Launches that every GPU rejects, and that have no later effect.
 #include "tests/platform/cuda/cuda_test.h"
 #include "tests/testing/expect_error.h"
 
@@ -29,7 +29,7 @@ TEST_F(CUDALaunches, ThatNoGPUTakesAreRefusedAtOnce) {
   refused(dim3(1), dim3(1, 1, 65), 0, "blocks of (1, 1, 65) threads");
   refused(dim3(1, 65536), dim3(1), 0, "(1, 65536, 1) blocks");
   refused(dim3(1), dim3(1), 49153, "49153 bytes of dynamic shared memory");
-  // The device is none the worse for it.
+  // The device still works.
   Launch<Nothing>({context(), dim3(1), dim3(1024), 49152});
   context().Wait();
 }

@@ -1,7 +1,7 @@
 #pragma once
 
-// Tests that lose the device. A GPU is lost for the whole process, so there
-// each of them runs in a process of its own:
+// Tests that lose the device. A GPU is lost for the whole process, so each test
+// runs in its own process there:
 //   TEST_F(CUDALossOfSomething, IsNoticed) {
 //     if (testing::RanAlone()) return;
 //     ... loses the device ...
@@ -9,9 +9,9 @@
 // Their suites are named CUDALoss..., by which they can be chosen.
 namespace sluice::testing {
 
-// On a GPU: starts this program again for the current test alone, expects it
-// to pass there in time, and returns true. In that process, and emulated, where
-// the device can be restored: false.
+// On a GPU, runs only the current test in a new process of this program,
+// expects it to pass in time, and returns true. In that process, and in the
+// emulation, where the device can be restored, returns false.
 bool RanAlone();
 
 }  // namespace sluice::testing

@@ -1,5 +1,5 @@
-// A kernel that loses the device: what refuses then, and which op an error
-// names. See loss.h.
+// A kernel that loses the device: later errors, and the op that an error names.
+// See loss.h.
 #include <optional>
 #include <thread>
 
@@ -30,7 +30,7 @@ __global__ void WriteTo(float* out) {
   *out = 1;
 }
 
-// Raises that it is lost. With CUDA_LAUNCH_BLOCKING the launch does.
+// Expects the loss to be raised; with CUDA_LAUNCH_BLOCKING by the launch.
 void LoseDevice(CUDADeviceContext& context) {
   platform::Launch<WriteTo>({context, dim3(1), dim3(1)},
                             reinterpret_cast<float*>(uintptr_t{16}));
@@ -94,7 +94,7 @@ class CUDALossInARun : public testing::CUDATest {
     executor_.emplace(kPlace);
     return executor_->Prepare(program_, feeds_, {value_});
   }
-  // What the error of an ordinary run says.
+  // The error message of an ordinary run.
   std::string Loss(const framework::Plan& plan) {
     try {
       plan.Run(feeds_);

@@ -1,5 +1,5 @@
-// The stand-in for NCCL: what it refuses, when it runs, and what several ranks
-// get, each a process of its own.
+// The emulation of NCCL: its errors, the order of execution, and the results of
+// several ranks, each a separate process.
 #include <chrono>
 #include <cstdio>
 #include <limits>
@@ -35,7 +35,7 @@ ncclUniqueId IdOf(const std::string& name) {
   return id;
 }
 
-// With one rank.
+// Tests with one rank.
 class NCCLEmulated : public ::sluice::testing::EmulatedCUDATest {
  protected:
   void SetUp() override {
@@ -141,7 +141,7 @@ TEST_F(NCCLEmulated, WhatWasEnqueuedBeforeAnAbortDoesNothing) {
   EXPECT_EQ(Sum(x.get(), y.get(), 2), ncclInvalidArgument);
 }
 
-// What each rank does with the others.
+// The state of each rank.
 struct Rank {
   CUDADeviceContext context{CUDAPlace{0}};
   ncclComm_t communicator = nullptr;
@@ -157,7 +157,7 @@ struct Rank {
   }
 };
 
-// More than is moved at once, and no multiple of it.
+// More than one transfer moves, and not a multiple of it.
 constexpr size_t kMany = RankGroup::kChunkBytes / sizeof(float) * 2 + 5;
 
 std::vector<float> Ramp(int rank) {
@@ -178,7 +178,7 @@ int ExchangeAll() {
   for (const size_t i : {size_t{0}, size_t{1}, kMany - 1}) {
     EXPECT_EQ(sums[i], 3 * static_cast<float>(i) + 3000);
   }
-  // A NaN is left out, as by fmax.
+  // A NaN is ignored, like in fmax.
   const DeviceArray<float> y(rank.context, {own, ChildRank() == 1 ? kNaN : 5});
   ncclAllReduce(y.get(), y.get(), 2, ncclFloat32, ncclMax, rank.communicator,
                 stream);
@@ -271,7 +271,7 @@ TEST_F(NCCLEmulated, ARankComesOnce) {
   const auto come = [&](int rank) {
     return ncclCommInitRank(&second, 2, id, rank);
   };
-  // Until the other one is there, this one would come first.
+  // Without a sleep, this rank could be first.
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
   EXPECT_EQ(come(0), ncclInvalidUsage);
   EXPECT_EQ(come(1), ncclSuccess);

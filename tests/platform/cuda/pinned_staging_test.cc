@@ -30,7 +30,7 @@ TEST_F(CUDAPinnedStaging, ACopyThatIsTooLargeGetsNone) {
   EXPECT_EQ(staging_.Take(64 * kMiB + 1), nullptr);
 }
 
-// A host that enqueues copies faster than they are done would be pinned whole.
+// A host that enqueues copies faster than they run would pin all its memory.
 TEST_F(CUDAPinnedStaging, NoMoreThan256MiBAreOnTheirWayAtOnce) {
   for (int round = 0; round < 2; ++round) {
     int pieces = 0;

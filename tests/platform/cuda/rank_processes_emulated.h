@@ -9,20 +9,19 @@
 
 namespace sluice::testing {
 
-// Starts this program once more for each of several ranks, as the child `body`
-// (ChildBody); each is to return 0 within the time. What they print, one after
-// the other.
+// Starts this program for each of several ranks, as the child `body`
+// (ChildBody), which must return 0 in time. Returns their concatenated output.
 std::string RunRanks(int ranks, const std::string& body);
 
-// In such a child.
+// For use in such a child.
 int ChildRank();
 int ChildRanks();
-// A name that the ranks have in common; `purpose` tells several apart.
+// A name that the ranks share; `purpose` distinguishes several.
 std::string CommonName(const std::string& purpose);
-// Whether no expectation has failed: what a body returns.
+// The exit status of a body: 0 if no expectation has failed.
 int ChildStatus();
 
-// The ranks as a World, without MPI: it broadcasts what is small, waits at
+// The ranks as a World, without MPI: it broadcasts small data, waits at
 // barriers and knows whether another rank has failed.
 class RankWorld final : public platform::World {
  public:
@@ -46,7 +45,7 @@ class RankWorld final : public platform::World {
   cuda_emulation::RankGroup group_;
 };
 
-// A rank without others, for what a plan looks like.
+// One of two ranks without the other, to inspect a plan.
 class TwoRanks final : public platform::World {
  public:
   TwoRanks() { platform::SetWorld(this); }

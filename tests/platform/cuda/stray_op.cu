@@ -31,8 +31,8 @@ class StrayKernel final : public framework::OpKernel {
     const Tensor& input = context.Input(0);
     const T* x = input.data<T>();
     T* out = context.AllocateOutput(0, input.dims()).template data<T>();
-    // Aligned, and in the page that no process ever has. Far after `out`
-    // there might be somebody's memory.
+    // Aligned, and in a page that no process has. An address far after `out`
+    // might be valid memory.
     if (testing::Stray()) out = reinterpret_cast<T*>(uintptr_t{16});
     platform::ForEach(context.device_context<CUDADeviceContext>(),
                       input.numel(),

@@ -2,9 +2,8 @@
 
 namespace sluice::testing {
 
-// Registers the op test_stray with a CUDA kernel: Out = X, but while Stray()
-// is true the kernel writes to address 16, which is nobody's: the device is
-// lost.
+// Registers the op test_stray with a CUDA kernel: Out = X. While Stray() is
+// true, the kernel writes to the invalid address 16, which loses the device.
 void RegisterStrayOp();
 bool& Stray();
 

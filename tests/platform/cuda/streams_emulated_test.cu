@@ -1,5 +1,5 @@
-// Streams, events and copies, as only the emulation has them: nothing runs
-// before somebody waits, and mistakes in copies are noticed.
+// Streams, events and copies in the emulation: nothing runs before a wait, and
+// mistakes in copies are detected.
 #include "tests/platform/cuda/emulated_cuda_test.h"
 
 #include "sluice/platform/cuda/launch.h"
@@ -75,7 +75,7 @@ TEST_F(CUDAStreamsEmulated, TheDefaultStreamWaitsForBlockingOnes) {
   EXPECT_EQ(text, "");  // nothing was enqueued on it
   OK(cudaLaunchHostFunc(nullptr, &AppendTo, &text));
   OK(cudaStreamSynchronize(nullptr));
-  EXPECT_EQ(text, "xx");  // but the context's stream is none of them
+  EXPECT_EQ(text, "xx");  // the context's stream is none of them
   OK(cudaStreamDestroy(stream));
   OK(cudaDeviceSynchronize());
   EXPECT_EQ(text, "xxx");

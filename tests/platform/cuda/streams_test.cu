@@ -1,4 +1,4 @@
-// Streams and events: what CUDA promises of their order.
+// Streams and events: CUDA's guarantees about their order.
 #include <chrono>
 #include <string>
 #include <thread>
@@ -27,8 +27,7 @@ void AppendTo(void* text) {
   *static_cast<std::string*>(text) += "x";
 }
 
-// Keeps a stream busy until `open` is set, or for some seconds where nobody
-// does.
+// Keeps a stream busy until `open` is set, at most for some seconds.
 __global__ void HoldUntil(const volatile int* open) {
   for (int i = 0; i < 5'000'000 && *open == 0; ++i) {
   }
@@ -52,8 +51,8 @@ class Gate {
 
 class CUDAStreams : public ::sluice::testing::CUDATest {
  protected:
-  // Code of a kernel may be loaded when it is first launched, which waits for
-  // what is running: not while the gate is closed.
+  // CUDA may load a kernel's code at its first launch, which waits for running
+  // work and would deadlock while the gate is closed.
   void SetUp() override {
     CUDATest::SetUp();
     if (IsSkipped()) return;
@@ -91,7 +90,7 @@ TEST_F(CUDAStreams, EventsTellTheTimeBetweenThem) {
     OK(cudaEventCreate(&event));
   float elapsed = -1;
   EXPECT_EQ(cudaEventElapsedTime(&elapsed, events[0], events[1]),
-            cudaErrorInvalidResourceHandle);  // nobody has recorded them
+            cudaErrorInvalidResourceHandle);  // they were never recorded
   int milliseconds = 20;
   OK(cudaEventRecord(events[0], context().stream()));
   OK(cudaLaunchHostFunc(context().stream(), &Sleep, &milliseconds));
@@ -129,12 +128,12 @@ TEST_F(CUDAStreams, PollingGetsThereInTheEnd) {
   }
   EXPECT_EQ(state, cudaSuccess);
   EXPECT_EQ(text, "xxxxx");
-  // "Not ready" is no error, but CUDA may keep it as the last one.
+  // "Not ready" is not an error, but CUDA may store it as the last one.
   const cudaError_t kept = cudaGetLastError();
   EXPECT_TRUE(kept == cudaSuccess || kept == cudaErrorNotReady);
 }
 
-// nvcc wants device lambdas outside of private functions, which tests are.
+// nvcc requires device lambdas outside of private functions, like tests.
 void DoubleAndAdd(const CUDADeviceContext& context, int* number, int more) {
   ForEach(context, 1,
           [=] __device__(int64_t) { *number = *number * 2 % 1000 + more; });
@@ -162,7 +161,7 @@ TEST_F(CUDAStreams, AWaitOrdersAChainOfStreams) {
   EXPECT_EQ(numbers.Fetch().front(), expected);
 }
 
-// What one context writes behind a closed gate, read by another that waits.
+// One context writes after a closed gate; another one waits and reads.
 TEST_F(CUDAStreams, AContextWaitsForAnother) {
   CUDADeviceContext other(kPlace);
   const DeviceArray<int> from(context(), {7});
@@ -203,7 +202,7 @@ TEST_F(CUDAStreams, TheDefaultStreamWaitsForBlockingOnesOnly) {
   OK(cudaLaunchHostFunc(nullptr, &AppendTo, &text));
   OK(cudaStreamSynchronize(nullptr));
   EXPECT_EQ(text, "xx");
-  // That of a context is held back still.
+  // The context's stream is still blocked.
   EXPECT_EQ(cudaEventQuery(behind_gate), cudaErrorNotReady);
   gate.Open();
   OK(cudaEventSynchronize(behind_gate));

@@ -1,7 +1,7 @@
-"""Numbers far from 1, and every kernel of an op held against a reference.
+"""Numbers far from 1, and the comparison of all kernels with a reference.
 
-References compute in longdouble, by other formulas than the kernels: of
-float32 nothing overflows there, nor of float64.
+References compute in longdouble, with other formulas than the kernels. No
+float32 or float64 overflows there.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 import sluice as sl
 
 LONG = np.longdouble
-# Relative; what is lost by a formula that cancels is far more.
+# Relative tolerances; a formula that cancels loses far more.
 TOLERANCE = {"float32": 3e-5, "float64": 1e-11}
 DTYPES = sorted(TOLERANCE)
 
@@ -46,7 +46,7 @@ def long(array):
 
 
 def results(op, inputs, attrs=None, outputs=()):
-    """(kernel, its outputs) of every kernel that takes the op."""
+    """(kernel, its outputs) for every kernel that supports the op."""
     dtype = str(next(iter(inputs.values())).dtype)
     found = 0
     for kernel in sl.kernels(op):
@@ -69,9 +69,9 @@ def results(op, inputs, attrs=None, outputs=()):
 def check(
     what, got, want, dtype, inputs=(), slack=1.0, where=True, scale=0.0
 ):
-    """Fails where a result is further from the reference than rounding takes
-    it, nor than it takes `scale`; past the range of dtype an infinity is right,
-    too, and NaN is NaN."""
+    """Fails if a result differs from the reference by more than the rounding
+    error, or that of `scale`. Beyond the range of dtype an infinity is also
+    right; NaN equals NaN."""
     info = np.finfo(dtype)
     tolerance = TOLERANCE[dtype] * slack
     got, want = long(got), long(want)

@@ -1,5 +1,5 @@
-"""sl.layers.einsum beside NumPy. What it refuses is also in
-tests/framework/program/einsum_test.cc."""
+"""Compares sl.layers.einsum with NumPy. tests/framework/program/einsum_test.cc
+also tests its errors."""
 
 import numpy as np
 import pytest
@@ -64,7 +64,7 @@ def test_drawn_equations_give_what_numpy_gives(exe, seed):
     np.testing.assert_allclose(
         y, expected, rtol=1e-9, atol=1e-12, err_msg=equation
     )
-    # A derivative along a direction, by two points beside.
+    # A directional derivative by a central difference.
     ways = [rng.standard_normal(shape) for shape in shapes]
     step = 1e-5
 

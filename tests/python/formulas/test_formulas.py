@@ -1,7 +1,7 @@
 """Element-wise formulas over the whole range of numbers: none overflows,
 cancels or multiplies 0 by infinity where inputs and result are ordinary.
 
-No reference is the formula of a kernel.
+References use other formulas than the kernels.
 """
 
 import math
@@ -27,7 +27,7 @@ SQRT_HALF = np.sqrt(LONG(0.5))
 
 
 def each(function):
-    """A function of the standard library, as the array has it."""
+    """Applies a function of the standard library to each element."""
     return np.frompyfunc(function, 1, 1)
 
 
@@ -98,8 +98,8 @@ def by_sign(negative, positive=lambda x: x):
 ANYWHERE = (-np.inf, np.inf)
 SELU = LONG("1.0507009873554804934193349852946")
 SELU_ALPHA = LONG("1.6732632423543772848170429916717")
-# op: the function, its derivative, where both are defined, and attributes. Of
-# `None` the derivative is tested as a function of Out, or has steps.
+# op: the function, its derivative, the range of both, and attributes. `None`:
+# the derivative is tested as a function of Out, or has steps.
 UNARY = [
     ("abs", np.abs, np.sign, ANYWHERE, {}),
     ("neg", np.negative, lambda x: 0 * x - 1, ANYWHERE, {}),
@@ -150,8 +150,8 @@ UNARY = [
     ("gelu", tanh_gelu, tanh_gelu_slope, ANYWHERE, {"approximate": True}),
 ]  # fmt: skip
 IDS = [f"{row[0]}{list(row[4]) or ''}" for row in UNARY]
-# Their slopes fall like e^-x: as a denormal number such a factor has lost
-# digits, whatever Out@GRAD is.
+# Their slopes fall like e^-x. As a denormal number, such a factor has lost
+# digits, for any Out@GRAD.
 FALLING = {
     "exp", "logsigmoid", "softplus", "swish", "mish", "gelu",
 }  # fmt: skip
@@ -176,7 +176,7 @@ def test_functions(row, dtype):
 
 
 COTANGENTS = (1, -1e-20, 1e20, 1e-35)
-# Where slopes cancel, or leave the range of float32 or float64.
+# Points where slopes cancel, or leave the range of float32 or float64.
 STEEP = (-89.5, 89, 95, 120, 150, 700, 720, 750, -1.5 - 1e-6, -1.5 + 1e-5)
 
 
@@ -192,7 +192,7 @@ def test_derivatives(row, dtype):
         slope = derivative(long(x))
         want = long(grad) * slope
         out = function(long(x)).astype(dtype)
-    # At 0 and 1 some are infinite.
+    # Some slopes at 0 and 1 are infinite.
     where = np.isfinite(slope)
     if op in FALLING:
         where &= is_normal(slope, dtype) | (slope == 0)
@@ -209,7 +209,7 @@ def test_derivatives(row, dtype):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("op", ["erf", "mish"])
 def test_digits_of_derivatives_far_from_0(op, dtype):
-    """Within 10 units in the last place."""
+    """Derivatives are right within 10 units in the last place."""
     (derivative,) = [row[2] for row in UNARY if row[0] == op]
     x = np.linspace(2, 9 if dtype == "float32" else 25, 400).astype(dtype)
     want = derivative(long(x))
@@ -225,7 +225,7 @@ def floor_mod(x, y):
 
 
 def power(x, y):
-    # longdouble's own loses digits for exponents of 1e10.
+    # longdouble's own power loses digits for exponents of 1e10.
     size = np.abs(x)
     whole = np.floor(y) == y
     odd = whole & (np.fmod(y, 2) != 0)
@@ -236,7 +236,7 @@ def power(x, y):
 
 
 def x_of_power(x, y):
-    # Not the parity of y - 1, which longdouble rounds, too.
+    # Not the parity of y - 1, which longdouble also rounds.
     even = np.fmod(y, 2) == 0
     size = np.where(np.isnan(power(x, y)), np.nan, power(np.abs(x), y - 1))
     return np.where(y == 0, 0, y * np.where((x < 0) & even, -size, size))
@@ -287,7 +287,7 @@ BY_ZERO = {
     "elementwise_div", "elementwise_mod", "elementwise_fmod",
     "elementwise_floordiv",
 }  # fmt: skip
-# Their slopes must be right where they are normal numbers.
+# Their slopes must be right if they are normal numbers.
 BY_SLOPE = {"atan2", "elementwise_pow", "elementwise_mod", "elementwise_fmod"}
 
 

@@ -1,7 +1,7 @@
 """Sums, softmax, losses, norms, pools, CRFs and distances over the whole range
 of numbers, with ties, masks and offsets.
 
-No reference is the formula of a kernel.
+References use other formulas than the kernels.
 """
 
 import itertools
@@ -24,7 +24,7 @@ INF = np.inf
 
 
 def log_sum_exp(x):
-    """Of a vector, from the distances to its largest."""
+    """log(sum(exp(x))) of a vector, from the distances to its maximum."""
     most = x.max()
     if np.isinf(most):
         return most
@@ -32,14 +32,14 @@ def log_sum_exp(x):
 
 
 def softmax(x):
-    """Each element's share of a vector, from its distances to the others."""
+    """The softmax of a vector, from the distances of its elements."""
     with np.errstate(all="ignore"):
         apart = np.where(x[None, :] == x[:, None], 0, x[None, :] - x[:, None])
         return np.where(x == -INF, 0, 1 / np.exp(apart).sum(1))
 
 
 def others(x):
-    """The product of all but each."""
+    """For each element, the product of all others."""
     every = np.broadcast_to(x, (len(x), len(x)))
     return np.where(np.eye(len(x), dtype=bool), 1, every).prod(1)
 
@@ -92,7 +92,7 @@ def rows_of(op, dtype):
 
 
 def as_rows_and_columns(x):
-    """What is reduced over its last dim, and over its first, and which."""
+    """The tensor with x along its last or first dim, and that dim."""
     yield np.stack([x, x[::-1]]), 1, lambda out: out[0]
     yield np.stack([x] * 3, 1), 0, lambda out: out[..., 1]
 
@@ -142,8 +142,8 @@ LOGITS = [
 
 
 def log_softmax(x):
-    """Of each element of a vector. Of a probability near 1 it is that of what
-    the others leave."""
+    """log_softmax of a vector. For a probability near 1 it is computed from the
+    others."""
     logs = []
     for i, own in enumerate(x):
         others = np.delete(x, i) - (0 if own == -INF else own)
@@ -194,7 +194,7 @@ def test_softmax_and_its_logarithm(dtype, columns):
 
 
 def weights_for(logits):
-    """Labels of a row, with 0 for what is masked."""
+    """Labels of a row, with 0 for masked elements."""
     free = np.isfinite(logits)
     yield free / free.sum()
     for chosen in {np.argmax(free), np.argmax(logits)}:
@@ -233,8 +233,8 @@ def test_cross_entropy(dtype):
                 ):
                     want = 3 * by_pairs(share, long(weights))
                     what = f"{what} {logits[:4]} with {weights[:4]}"
-                    # Where weights and softmax are equal, only their rounding
-                    # is left.
+                    # If weights and softmax are equal, only their rounding
+                    # error remains.
                     scale = 0 if weights.max() > 0.9 else weights.max()
                     check(what, got["Logits@GRAD"][0], want, dtype, scale=scale)
 
@@ -256,7 +256,7 @@ def normalized(x, epsilon, centered):
 
 
 def norm_gradient(x, weighted, epsilon, centered):
-    """By the matrix of derivatives."""
+    """The gradient by the Jacobian matrix."""
     y, _, inverse = normalized(x, epsilon, centered)
     n = len(x)
     matrix = np.eye(n, dtype=LONG) - np.outer(y, y) / n
@@ -308,7 +308,7 @@ def test_scales_of_row_norms(run, dtype):
     for size in scales(dtype):
         x = np.concatenate([BASE * size, BASE[::-1] * size / 2]).astype(dtype)
         y = np.concatenate([normalized(long(r), 0, True)[0] for r in x.reshape(2, 6)])
-        products = y * grad  # of group_norm: rows are groups of three channels
+        products = y * grad  # of group_norm, with groups of three channels
         want = products.reshape(2, 6).sum(0) if run == 1 else products.reshape(6, 2).sum(1)
         shape = (2, 6) if run == 1 else (1, 6, 2)
         attrs = {"epsilon": 0.0, **({} if run == 1 else {"groups": 2})}
@@ -321,7 +321,7 @@ def test_scales_of_row_norms(run, dtype):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
 def test_batch_norm(layout, dtype):
-    """Two channels of 6 elements."""
+    """batch_norm of two channels with 6 elements."""
     axes = (0, 2, 1) if layout == "NHWC" else (0, 1, 2)
     scale, bias = np.array([2, 0.5], dtype), np.array([0, 1], dtype)
     for size, epsilon in itertools.product(scales(dtype), (1e-5, 0.0)):
@@ -399,7 +399,7 @@ def test_averages_of_windows_do_not_overflow(op, dtype):
 
 @pytest.mark.parametrize("exclusive", [False, True])
 def test_windows_past_the_padding_count_alike(exclusive):
-    """In pool2d and pool3d, as in PyTorch and ONNX."""
+    """pool2d and pool3d agree with PyTorch and ONNX."""
     rng = np.random.default_rng(1)
     for size, kernel, stride, pad in itertools.product(
         (4, 5, 8), (2, 3), (1, 2, 3), (0, 1)

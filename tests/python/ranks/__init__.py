@@ -1,4 +1,4 @@
-"""Scripts for several ranks, and what starts them; for tests."""
+"""Scripts for several ranks, and their start, for tests."""
 
 import os
 import pathlib
@@ -16,8 +16,8 @@ needs_mpi = pytest.mark.skipif(
 
 
 def start(ranks, script, *arguments, mpirun=(), ends=100, **environment):
-    """A script of this folder on several ranks; `mpirun` has more options. All
-    are ended after so many seconds."""
+    """Starts a script of this folder on several ranks; `mpirun` has more
+    options. Kills all of them after `ends` seconds."""
     command = [
         "timeout", str(ends), "mpirun", "-n", str(ranks), "--oversubscribe",
         "--mca", "btl_vader_single_copy_mechanism", "none", *mpirun,

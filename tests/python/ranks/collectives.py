@@ -15,7 +15,7 @@ exe = sl.Executor(sl.CUDAPlace(0) if on_cuda else sl.CPUPlace())
 
 
 def of_rank(r, shape, dtype):
-    """What a rank gives: small numbers, whose sums are exact."""
+    """The values of a rank: small numbers, whose sums are exact."""
     return np.random.default_rng(r).integers(-4, 5, shape).astype(dtype)
 
 
@@ -34,7 +34,7 @@ def run(op, x, **attributes):
         return exe.run(feed=feeds, fetch_list=fetches)
 
 
-# The last makes Open MPI take Rabenseifner's algorithm where there are many
+# For the last shape Open MPI uses Rabenseifner's algorithm if there are many
 # ranks, and a ring otherwise.
 shapes = [(3, 5), (), (0, 2), (1,), (17,), (2 * size, 3), (40_009,)]
 for dtype in ["float32", "float64", "float16", "int8", "int32", "uint64"]:
@@ -61,8 +61,8 @@ nan = np.array([1.0, np.nan if rank == 0 else 2.0, 3.0], np.float32)
 (got,) = run("c_allreduce_max", [nan])
 np.testing.assert_array_equal(got, [1, np.nan, 3])
 
-# Each is computed where the program runs, except the sum in an order of its own,
-# which is MPI's.
+# Each is computed where the program runs, except the sum in rank order, which
+# MPI computes.
 for op, ordered in [("c_allreduce_sum", False), ("c_allreduce_sum", True)]:
     with sl.program_guard(sl.Program(), sl.Program()):
         x = sl.data("x", [3])

@@ -32,7 +32,7 @@ other = rank == 1
 
 
 def train(steps=6):
-    """A parameter that all ranks move; what is fed differs by rank."""
+    """Trains a parameter that all ranks update; feeds differ by rank."""
     x = sl.data("x", [None, 2])
     if what == "norm":
         x = sl.layers.reshape(x, shape=[-1, 2, 1, 1])
@@ -55,7 +55,7 @@ def train(steps=6):
         "no value": {"scope": sl.Scope()},
     }
     for step in range(steps):
-        # Ranks may have batches of other sizes.
+        # Batch sizes may differ between ranks.
         feed = {"x": np.full((2 + rank, 2), rank, np.float32)}
         if step == 3 and (what == "skip all" or (what in bad and other)):
             try:
@@ -102,5 +102,5 @@ if what == "thread":
 elif what in ("names", "attribute", "long"):
     collective()
 else:
-    # One write, so that the lines of ranks do not mix.
+    # A single write, so that the lines of ranks do not mix.
     sys.stdout.write(f"{train()}\n")

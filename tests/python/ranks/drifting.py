@@ -1,4 +1,4 @@
-"""Parameters of ranks that drift apart; see test_distributed_training.py.
+"""Parameters of ranks that diverge; see test_distributed_training.py.
 
     drifting.py FOLDER
 """
@@ -34,7 +34,7 @@ def tell(name, function, *arguments):
     except sl.SluiceError as error:
         message = str(error).replace("\n", " | ")
         text = f"{type(error).__name__} {error.check_id}: {message}"
-    # One write, so that the lines of ranks do not mix.
+    # A single write, so that the lines of ranks do not mix.
     sys.stdout.write(f"rank {rank}: {name}: {text}\n")
     sys.stdout.flush()
 

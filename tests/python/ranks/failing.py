@@ -1,4 +1,4 @@
-"""One rank does what the others do not: see test_distributed.py."""
+"""One rank behaves differently from the others: see test_distributed.py."""
 
 import os
 import signal

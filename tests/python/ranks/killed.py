@@ -2,7 +2,7 @@
 
     killed.py PATH SECONDS
 
-after so many seconds of writing.
+The rank is killed after SECONDS of writing.
 """
 
 import itertools

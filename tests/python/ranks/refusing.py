@@ -1,4 +1,4 @@
-"""What cannot be saved, loaded or gone on with: each rank prints its errors.
+"""Errors of saving, loading and resuming; each rank prints its own.
 
     refusing.py FOLDER
 """
@@ -28,7 +28,7 @@ def tell(name, function, *arguments, **keywords):
     except sl.SluiceError as error:
         message = str(error).replace("\n", " | ")
         text = f"{type(error).__name__} {error.check_id}: {message}"
-    # One write, so that the lines of ranks do not mix.
+    # A single write, so that the lines of ranks do not mix.
     sys.stdout.write(f"rank {rank}: {name}: {text}\n")
     sys.stdout.flush()
 
@@ -36,7 +36,7 @@ def tell(name, function, *arguments, **keywords):
 save, load = sl.distributed.save_checkpoint, sl.distributed.load_checkpoint
 tell("whole", save, path, step=5)
 
-# The disk is full, of rank 0 only.
+# The disk is full for rank 0 only.
 scope["w"] = np.full(100_000, 2, np.float32)
 if rank == 0:
     resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, -1))
@@ -66,7 +66,7 @@ tell("nan", sl.distributed.check_finite, value)
 tell("finite", sl.distributed.check_finite, 1.5)
 tell("text value", sl.distributed.check_finite, "a" if rank == 2 else 1)
 
-# All of them can go on.
+# All ranks can continue.
 x = sl.data("x", [1])
 (total,) = sl.layers.c_allreduce_sum([x])
 (value,) = sl.Executor().run(feed={"x": [rank]}, fetch_list=[total])

@@ -1,5 +1,5 @@
-"""Runs that meet others than they should, and what must not change results: see
-test_shifting.py."""
+"""Runs that meet wrong runs of other ranks, and changes that must not affect
+results: see test_shifting.py."""
 
 import os
 import signal
@@ -12,7 +12,7 @@ import sluice as sl
 
 what = sys.argv[1]
 if what == "late":
-    # Explained, but never run: init() comes too late for it.
+    # Explained, but never run: init() is too late for it.
     (early,) = sl.layers.c_allreduce_sum([sl.data("early", [2])])
     try:
         sl.Executor().run(feed={"early": [1, 2]}, fetch_list=[early])
@@ -24,7 +24,7 @@ exe = sl.Executor()
 
 
 def say(text):
-    """One write, so that the lines of ranks do not mix."""
+    """Prints with a single write, so that the lines of ranks do not mix."""
     sys.stdout.write(f"rank {rank}: {text}\n")
     sys.stdout.flush()
 
@@ -48,7 +48,7 @@ def branches():
 
 
 def skipped(run):
-    """Rank 1 catches what is wrong with its feed, and goes on."""
+    """Rank 1 catches the error of its feed, and continues."""
     out = total()
     for step in range(4):
         size = 3 if step == 1 and rank == 1 else 2
@@ -59,8 +59,8 @@ def skipped(run):
 
 
 def second_network(deterministic):
-    """Other start values where they are easily missed: in a second program of
-    a scope, and in a parameter that is not trained."""
+    """Different initial values that are easily missed: in a second program of a
+    scope, and in a parameter that is not trained."""
     for number in range(2):
         with sl.program_guard(sl.Program(), sl.Program()):
             x = sl.data("x", [None, 2])
@@ -87,7 +87,7 @@ def channels():
 
 
 def masks():
-    """What dropout keeps, in a program with blocks."""
+    """The masks of dropout in a program with blocks."""
     kept = sl.layers.dropout(sl.data("x", [64]), 0.5)
     out = sl.layers.cond(
         sl.data("take", [1], "bool"),
@@ -117,7 +117,7 @@ def fork():
 
 
 def memory():
-    """How much memory grows over many steps in parts of the batch, in MiB."""
+    """The growth of memory over many steps with parts of the batch, in MiB."""
     x = sl.data("x", [None, 500])
     loss = sl.layers.mean(sl.layers.fc(x, 500))
     optimizer = sl.distributed.DataParallel(

@@ -1,4 +1,4 @@
-"""Ranks that run other programs, values or numbers of runs than the others."""
+"""Ranks with different programs, values or numbers of runs."""
 
 import re
 

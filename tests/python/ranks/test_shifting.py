@@ -1,5 +1,5 @@
 """Ranks that run the same programs, but not at the same time or from the same
-values; and what ranks do not have in common."""
+values; and state that ranks do not share."""
 
 import re
 import time

@@ -1,4 +1,4 @@
-"""Traces of a run with two buckets; the clock of rank 1 is another one.
+"""Traces of a run with two buckets; rank 1 has another clock.
 
     tracing.py PATH SECONDS_AHEAD
 """

@@ -1,4 +1,4 @@
-"""Reports: their JSON, their page, what they are next to each other."""
+"""Reports: their JSON, their page, and differences between them."""
 
 import html
 import json
@@ -22,7 +22,7 @@ from sluice.lab.report import graph, libraries, read
 from sluice.lab.report.layout import lay_out
 from sluice.lab.report.page import to_html
 
-# Both come with `pip install sluice[report]`; ./dev has them in build/venv.
+# `pip install sluice[report]` installs both; ./dev has them in build/venv.
 missing = ", ".join(name for name in ("mpld3", "pygraphviz") if find_spec(name) is None)
 if missing and os.environ.get("DEMAND"):
     raise RuntimeError(f"reports are not tested without {missing}, and DEMAND is set")
@@ -65,7 +65,7 @@ def made(**options):
 
 
 def data_of(page):
-    """What the page's scripts read."""
+    """The data of the page's scripts."""
     element = re.search(r'<script id="data" type="application/json">(.*?)</script>', page, re.S)
     return json.loads(element[1])
 
@@ -180,7 +180,7 @@ def test_the_page_is_one_small_file_that_loads_nothing():
     assert len(page.encode()) < 3_000_000
     assert "default-src 'none'" in page
     own = page.replace(libraries.d3(), "")
-    # What would be loaded: attributes with an address, imports, fetches.
+    # Whatever a browser would load: addresses, imports, fetches.
     assert not re.search(r'(src|href)\s*=\s*["\']?\s*(https?:)?//', own)
     assert not re.search(r"@import|url\(\s*[\"']?(?!#)|fetch\(|XMLHttpRequest|import\(", own)
 
@@ -237,7 +237,7 @@ def test_hostile_names_are_text_and_nothing_else(name):
                         seconds=0.05, name=name)
     page = report.to_html()
     assert len(page.encode()) < 3_000_000
-    # Those of the page itself, and no other.
+    # Only the page's own script elements.
     assert page.count("<script") == 3 and page.count("</script>") == 3
     view = data_of(page)
     shown = name if len(name) <= 400 else name[:400]
@@ -307,7 +307,7 @@ def test_a_plan_of_100000_ops_is_summarised():
 def test_a_page_that_would_be_too_large_has_fewer_ops():
     report = made()
     ops = report.data["plan"]["ops"]
-    # As many texts as can be, each as long as the page shows.
+    # The maximum number of texts, each of the maximum length.
     ops[0]["reason"] = "r" * 400
     report.data["plan"]["ops"] = [{**ops[0], "index": i} for i in range(20_000)]
     page = report.to_html()
@@ -326,7 +326,7 @@ def test_the_command_writes_what_is_asked_for(tmp_path, capsys):
     assert any(e["ph"] == "X" and e["args"].get("kernel") for e in events)
     assert all({"ph", "pid", "tid", "name"} <= set(e) for e in events)
     assert open(dot).read().count("momentum") >= 6
-    # A page of saved reports, without measuring.
+    # Writes a page of saved reports, without measuring.
     assert main(["report", data, "--against", data, "-o", page]) == 0
     assert data_of(open(page).read())["changes"]["ops"] == []
 
@@ -453,7 +453,7 @@ def test_a_graphviz_that_cannot_be_loaded_is_named(monkeypatch, tmp_path):
 
 
 def residual_report():
-    """Of a training step of a network of 130 ops, with edges over many rows."""
+    """A report of a training step with 130 ops, with edges over many rows."""
     image, label = sl.data("image", [2, 3, 6, 6]), sl.data("label", [2, 1], "int64")
     x = sl.layers.conv2d(image, 4, 3)
     for _ in range(6):
@@ -477,7 +477,7 @@ def test_a_large_graph_is_laid_out_soon_and_has_all_edges(graphviz, monkeypatch)
     drawn = data_of(report.to_html())["graph"]
     assert time.monotonic() - begin < 10
     assert len(drawn["nodes"]) > 100
-    # What an op reads of another one, in the plan itself.
+    # The values that an op reads from another one, in the plan itself.
     plan = report.data["plan"]
     maker, wanted = {f["var"]: f"f{i}" for i, f in enumerate(plan["feeds"])}, set()
     for i, op in enumerate(plan["ops"]):
@@ -488,9 +488,9 @@ def test_a_large_graph_is_laid_out_soon_and_has_all_edges(graphviz, monkeypatch)
     assert 0 < len(long) < len(drawn["edges"]) / 2
     for edge in drawn["edges"]:
         if edge["points"]:
-            # From one piece of the curve to the next it is three points.
+            # Consecutive pieces of the curve differ by three points.
             assert len(edge["points"]) % 3 == 1
-    # No box covers another one.
+    # No two boxes overlap.
     boxes = sorted((n["y"], n["x"], n["width"]) for n in drawn["nodes"])
     for (y1, x1, w1), (y2, x2, w2) in zip(boxes, boxes[1:]):
         assert y2 - y1 >= drawn["node_height"] or x2 - x1 >= (w1 + w2) / 2 - 1

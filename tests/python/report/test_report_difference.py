@@ -1,4 +1,4 @@
-"""What is said to differ between two reports."""
+"""Differences that are reported between two reports."""
 
 import json
 
@@ -87,7 +87,7 @@ def test_ops_that_make_another_variable_are_matched_by_type(report):
     renamed["plan"]["ops"][0]["outputs"][0]["var"] = "of_another_layout"
     found = difference(data, renamed)
     assert found["ops"] == [] and found["same"] == len(data["plan"]["ops"])
-    # Of two in place of one nobody knows which it is.
+    # If two replace one, the pairing is unknown.
     twice = json.loads(json.dumps(renamed))
     twice["plan"]["ops"].append(json.loads(json.dumps(renamed["plan"]["ops"][0])))
     assert len(difference(data, twice)["ops"]) == 3

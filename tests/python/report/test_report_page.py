@@ -24,7 +24,7 @@ except ImportError:
 
 
 def missing():
-    """What the browser tests lack."""
+    """Packages that the browser tests lack."""
     programs = {"chromium": "chromium", "chromedriver": "chromium-driver"}
     modules = [name for name in ("selenium", "mpld3", "pygraphviz") if find_spec(name) is None]
     packages = [package for name, package in programs.items() if shutil.which(name) is None]
@@ -52,7 +52,7 @@ def browser():
 
 @pytest.fixture(scope="module")
 def report():
-    """Of a training step, tuned, so that candidates have all that they can."""
+    """A report of a training step, tuned, so that candidates have all data."""
     job = lab.load("lenet", 4)
     return lab.report(job.program, job.feed, job.fetch_list, tune=20, seconds=0.3,
                       scope=job.scope, name="lenet")
@@ -91,7 +91,7 @@ def has_cuda(candidates):
 
 
 def conv(report):
-    """An op with several measured candidates, and its place in the plan."""
+    """An op with several measured candidates, and its index in the plan."""
     plan = report.data["plan"]
 
     def measured(op):
@@ -126,7 +126,7 @@ def test_a_click_on_an_op_shows_its_candidates(browser, tmp_path, report):
             assert "refused" in text or "wrong results" in text
             assert candidate["refusal"][:60] in details(browser).text
         elif "median" not in candidate.get("measured", {}):
-            # The budget ended before.
+            # The budget ended earlier.
             assert "possible" in text or "chosen" in text
         else:
             assert " to " in text and "round" in text
@@ -158,7 +158,7 @@ def test_every_way_to_colour_colours_the_graph(browser, tmp_path, report):
         colours = browser.execute_script(
             "return [...document.querySelectorAll('.node:not(.fed) rect')].map(r => r.getAttribute('fill'))")
         assert all(colours) and len(colours) == len(report.data["plan"]["ops"])
-        # From one report to itself nothing changes.
+        # A report has no changes to itself.
         several = mode != "change" and (mode != "library" or len(report.data["summary"]["libraries"]) > 1)
         assert (len(set(colours)) > 1) == several, mode
         assert len(browser.find_elements(By.CSS_SELECTOR, "#legend .entry")) >= 1 + several

@@ -1,9 +1,9 @@
-"""What test_against_torch.py runs, by the kind of op.
+"""The cases of test_against_torch.py, by the kind of op.
 
 For a new op write a function with `@case("op")` in the module of its kind; rows
-of tables get cases from their schemas. Then record what PyTorch computes for it
-(CONTRIBUTING.md). Where PyTorch has nothing like the op, say so in
-NO_COUNTERPART of case.py, and where the op is tested instead.
+of tables get cases from their schemas. Then record PyTorch's results for it
+(CONTRIBUTING.md). If PyTorch has no such op, add it to NO_COUNTERPART of
+case.py, with the place where it is tested instead.
 """
 
 from . import (  # noqa: F401

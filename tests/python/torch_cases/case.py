@@ -1,9 +1,9 @@
-"""What test_against_torch.py runs: for each op some inputs and attributes, and
-the same in PyTorch.
+"""The cases of test_against_torch.py: for each op some inputs and attributes,
+and the same function in PyTorch.
 
-Sizes are odd and drawn at random; each case is drawn anew for each seed. A case
-gives its inputs in float64, which the test casts. Functions that make cases need
-no PyTorch; those that they give as `same` do.
+Sizes are odd and random, and differ for each seed. A case has its inputs in
+float64, which the test casts. Functions that make cases do not need PyTorch,
+but the functions `same` do.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ except ImportError:
 
 CASES: dict[str, list[Any]] = {}
 
-# What PyTorch has nothing like, and where it is tested instead.
+# Ops that PyTorch lacks, and the places where they are tested instead.
 NO_COUNTERPART = {
     "crf_decoding": "all paths are tried in tests/operators/sequence/crf_paths.h",
     **dict.fromkeys(
@@ -62,9 +62,9 @@ NO_COUNTERPART = {
 class Case:
     """One op with its inputs by argument name.
 
-    `same(tensors)` returns PyTorch's outputs by argument name, given the
-    inputs as tensors; an output that it leaves out is not compared.
-    `grads` names the inputs whose gradients are, too.
+    `same(tensors)` returns PyTorch's outputs by argument name, given the inputs
+    as tensors; an output that it leaves out is not compared. `grads` names the
+    inputs whose gradients are also compared.
     """
 
     inputs: dict[str, Any]
@@ -98,6 +98,6 @@ def away_from(rng, shape, kink=0.0):
 
 
 def distinct(rng, shape):
-    """Numbers that lie apart from each other, so that maxima are clear."""
+    """Distinct numbers, so that maxima are unique."""
     count = int(np.prod(shape))
     return (rng.permutation(count) - count / 2).reshape(shape) * 0.1

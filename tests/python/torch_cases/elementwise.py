@@ -1,4 +1,4 @@
-"""Ops on each element of one tensor or of two."""
+"""Element-wise ops of one or two tensors."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from .case import functional as F
 
 
 def like(expression, attrs, tensors):
-    """What an expression of a schema gives, with inputs and attributes by
-    their names."""
+    """The value of an expression of a schema, with inputs and attributes by
+    name."""
     names = {"torch": torch, "functional": F, **attrs, **tensors}
     return {"Out": eval(expression, names)}
 
@@ -24,8 +24,8 @@ def bools(rng, shape):
 
 
 def numbers(rng, shape, schema, inside=False):
-    """What an op takes: floats if it can, between 0.1 and 0.9 or all others,
-    where both may have no result."""
+    """Inputs of an op: floats if it supports them, between 0.1 and 0.9 or
+    everywhere else, where both may have no result."""
     (allowed,) = schema["type_vars"].values()
     if "float32" not in allowed:
         if "bool" in allowed:
@@ -35,7 +35,7 @@ def numbers(rng, shape, schema, inside=False):
 
 
 def from_schema(schema):
-    """A case of an op of X whose schema says what it is in PyTorch."""
+    """A case of an op of X whose schema has a PyTorch expression."""
     attrs = {a["name"]: a["default"] for a in schema["attributes"]}
 
     def make(rng, inside):
@@ -49,7 +49,7 @@ def from_schema(schema):
 
 
 def from_schema_of_two(schema):
-    """The same of X and Y, where Y is placed at axis and repeated."""
+    """A case of an op of X and Y, where Y is placed at axis and broadcast."""
 
     (allowed,) = schema["type_vars"].values()
     has_both = "float32" in allowed and "bool" in allowed

@@ -22,7 +22,7 @@ class Window:
     bias: bool = True
 
     def pad(self, x, value):
-        """Pads by four numbers, as PyTorch cannot in its ops."""
+        """Pads by four numbers, which PyTorch's ops do not support."""
         if len(self.padding) == 2:
             return x, self.padding
         top, bottom, left, right = self.padding
@@ -140,7 +140,7 @@ def conv2d_transpose(rng, window, layout):
     return Case(inputs, same, attrs, tuple(inputs))
 
 
-# Modes of PyTorch, and what they are called here.
+# Modes of PyTorch, and their names here.
 RESIZES = {
     "nearest": ("nearest", "asymmetric", "floor"),
     "nearest-exact": ("nearest", "half_pixel", "round_prefer_ceil"),
@@ -268,7 +268,7 @@ def batch_norm(rng, layout, is_test, rank):
         out["MeanOut"] = mean
         if not is_test:
             out |= {"SavedMean": saved_mean, "SavedVariance": saved_variance}
-            # PyTorch's running variance is that of a sample, n / (n - 1).
+            # PyTorch's running variance has Bessel's factor, n / (n - 1).
             axes = [i for i in range(rank) if i != 1]
             biased = x.var(axes, correction=0)
             out["VarianceOut"] = 0.75 * t["Variance"] + 0.25 * biased

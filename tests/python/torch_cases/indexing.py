@@ -1,4 +1,4 @@
-"""What picks or changes elements that indices name."""
+"""Ops that select or change elements by indices."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from .case import away_from, Case, case, distinct, odd, torch
 
 
 def indices_of(rng, shape, axis):
-    """Of another length along the axis, and of a part of the other dims; some
-    count from the end."""
+    """Indices with another length along the axis, for a part of the other dims;
+    some count from the end."""
     dims = [int(rng.integers(1, size + 1)) for size in shape]
     dims[axis] = odd(rng)[0] + 2
     return rng.integers(-shape[axis], shape[axis], dims)
@@ -34,7 +34,7 @@ def gather_elements(rng, axis):
     return Case(inputs, same, {"axis": axis}, ("X",))
 
 
-# PyTorch leaves open which of several updates counts, and has other gradients.
+# PyTorch does not define which update counts, and has other gradients.
 @case("scatter_elements", (0,), (1,), (-1,))
 def scatter_elements(rng, axis):
     shape = [size + 2 for size in odd(rng, 3)]
@@ -156,7 +156,7 @@ def gather_nd_of_batches(rng, batch_dims):
 def scatter_nd(rng, reduction, named):
     shape = [size + 1 for size in odd(rng, 3)]
     count = int(rng.integers(1, np.prod(shape[:named]) + 1))
-    # Each place once where the last update counts.
+    # Each place occurs once if the last update counts.
     places = rng.permutation(int(np.prod(shape[:named])))[:count]
     if reduction == "add":
         places = np.concatenate([places, places])

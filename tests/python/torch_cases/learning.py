@@ -52,7 +52,7 @@ def soft_labels(rng):
 
 
 def embeddings_and_masks(rng):
-    """With one empty mask; the runs of some overlap."""
+    """Embeddings and masks; one mask is empty, and the runs of some overlap."""
     b, m, x, n = (size + 1 for size in odd(rng, 4, 5))
     y = 7
     runs = np.sort(rng.integers(0, y + 1, (b, m, x, 2)))
@@ -61,7 +61,7 @@ def embeddings_and_masks(rng):
 
 
 def weights_of_masks(t):
-    """[B, M, X, Y]: 1 where a pixel is in a mask."""
+    """[B, M, X, Y] with 1 for pixels that are in a mask."""
     y = torch.arange(t["Embedding"].shape[2])
     start, end = t["Mask"].unsqueeze(-2).unbind(-1)
     return ((y >= start) & (y < end)).to(t["Embedding"].dtype)
@@ -128,7 +128,7 @@ def accuracy(rng, k):
 
 
 def step_of(optimizer, t, state=None, **options):
-    """What one step of PyTorch's optimizer makes of the parameter."""
+    """The parameter after one step of PyTorch's optimizer."""
     parameter = t["Param"].detach().clone().requires_grad_()
     parameter.grad = t["Grad"].detach().clone()
     stepped = optimizer([parameter], lr=0.125, **options)

@@ -1,4 +1,4 @@
-"""What moves, picks or fills elements."""
+"""Ops that move, select or fill elements."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def lookup_table(rng, padding, drop):
     def same(t):
         ids = t["Ids"].reshape(n, m)
         out = F.embedding(ids, t["W"])
-        if padding is not None:  # PyTorch leaves the row of padding as it is
+        if padding is not None:  # PyTorch does not change the padding row
             out = out * (ids != padding)[..., None]
         return {"Out": out}
 
@@ -104,7 +104,7 @@ def arg_min(rng, axis, keep):
 
 
 def arg_best(rng, name, axis, keep):
-    """With axis None of all elements."""
+    """A case of arg_max or arg_min; axis None means all elements."""
 
     def same(t):
         out = getattr(torch, name)(t["X"], axis, keepdim=keep)

@@ -1,6 +1,6 @@
-"""Records what PyTorch computes for the cases (recorded.COMMAND).
+"""Records PyTorch's results for the cases (recorded.COMMAND).
 
-Records that this PyTorch agrees with stay as they are, so that running it again
+Records that agree with this PyTorch are not changed, so that a second run
 changes nothing. Remove a file to record all of its cases.
 """
 

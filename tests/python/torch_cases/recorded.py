@@ -1,10 +1,10 @@
-"""What PyTorch computed for each case, in files, so that cases are compared
-where PyTorch is not installed.
+"""PyTorch's results for each case, in files, so that cases can be compared
+without PyTorch.
 
-A file for each module of cases lies in `recorded/`. It holds an index as JSON,
-and for each dtype the elements of all values of the index in its order. What
-PyTorch computed in float32 is not stored where rounding its values of float64
-gives the same within a tenth of the test's tolerance.
+There is a file in `recorded/` for each module of cases. It contains an index as
+JSON, and for each dtype the elements of all values in the order of the index.
+Results in float32 are not stored if the rounded float64 results are the same
+within a tenth of the test's tolerance.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .values import (
 )
 
 FOLDER = pathlib.Path(__file__).parent / "recorded"
-# It draws small tensors with more than one element along each dim.
+# With this seed, small tensors have more than one element along each dim.
 SEED = 8
 DTYPES = ("float64", "float32")  # of the inputs, as stored
 CLOSE = 0.1 * TOLERANCE["float32"]
@@ -40,8 +40,8 @@ COMMAND = (
 
 @dataclass
 class Record:
-    """`origin` says what computed it and when, `digest` is of the inputs;
-    `values` are by the dtype of the inputs."""
+    """`origin` names the program and date, `digest` is of the inputs; `values`
+    are by the dtype of the inputs."""
 
     origin: str
     digest: str
@@ -49,7 +49,7 @@ class Record:
 
 
 def all_cases():
-    """(name, op, make, parameter) of each."""
+    """(name, op, make, parameter) of each case."""
     for op, makers in sorted(CASES.items()):
         for i, (make, parameter) in enumerate(makers):
             yield f"{op}-{i}", op, make, parameter
@@ -66,8 +66,8 @@ def draw(make, parameter, seed):
 
 
 def digest_of(case):
-    """Of the inputs as float32, as random numbers may have other last bits
-    with another mathematical library; and of the attributes."""
+    """A hash of the inputs as float32, because the last bits of random numbers
+    may depend on the mathematical library; and of the attributes."""
     digest = hashlib.sha256()
     for name, i, array in pairs_of(case.inputs):
         plain = array.astype("float32" if array.dtype.kind == "f" else "int64")
@@ -83,8 +83,8 @@ def file_of(make):
 
 
 def expected(records, name, case, dtype) -> Values:
-    """The recorded values; raises AssertionError where there are none, or
-    where they were computed from other inputs."""
+    """The recorded values; raises AssertionError if there are none, or they
+    were computed from other inputs."""
     record = records.get(name)
     assert record, f"{name} has no recorded values; record them: {COMMAND}"
     assert record.digest == digest_of(case), (
@@ -96,13 +96,13 @@ def expected(records, name, case, dtype) -> Values:
 
 
 def rounded(value: Value, dtype) -> Value:
-    """The same numbers as another dtype."""
+    """The same numbers in another dtype."""
     array = value.array.astype("float32" if dtype in HALVES else dtype)
     return Value(array, dtype, value.differentiable)
 
 
 def is_close(value: Value, precise: Value) -> bool:
-    """Whether `precise` need only be rounded to give `value`."""
+    """Whether rounding `precise` yields `value`."""
     if value.differentiable != precise.differentiable:
         return False
     try:

@@ -31,7 +31,7 @@ def layer(rng, direction, batch_first, gates):
 
 
 def same(t, attrs, module, order):
-    """What a layer of PyTorch gives, whose gates stand in another order."""
+    """The outputs of a PyTorch layer, whose gates are in another order."""
     first = attrs["batch_first"]
     ways = t["W"].shape[0]
     hidden = t["R"].shape[2]

@@ -15,14 +15,14 @@ DIMS = ([0], [1, 2], [-1], [0, 1, 2, 3], [])
 
 
 def product(x, dims, keep):
-    """PyTorch has it for one dim at a time."""
+    """PyTorch supports it only for one dim at a time."""
     for dim in sorted((d % x.ndim for d in dims), reverse=True):
         x = x.prod(dim, keepdim=keep)
     return x
 
 
 def numbers(rng, schema, of_bools):
-    """What it takes: a sum of which there is a logarithm, one largest."""
+    """Inputs of a reduction: sums with a logarithm, unique maxima."""
     shape = odd(rng, 4, 5)
     if of_bools:
         return bools(rng, shape)

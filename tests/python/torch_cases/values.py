@@ -1,4 +1,4 @@
-"""Outputs and gradients of a case, and what PyTorch computes for it."""
+"""Outputs and gradients of a case, and PyTorch's results for it."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ HALVES = ("float16", "bfloat16")
 
 @dataclass
 class Value:
-    """An array and the name of its dtype; numbers of 16 bits are kept as
-    float32. `differentiable` says that gradients pass through an output."""
+    """An array and the name of its dtype; 16-bit numbers are stored as float32.
+    `differentiable` means that gradients pass through an output."""
 
     array: np.ndarray
     dtype: str
@@ -38,7 +38,7 @@ class Value:
 
 @dataclass
 class Values:
-    """Outputs by name, and the gradients of their weighed sum."""
+    """Outputs by name, and the gradients of their weighted sum."""
 
     outputs: dict[str, Value]
     grads: list[Value] = field(default_factory=list)
@@ -53,7 +53,7 @@ class Values:
         return [*self.outputs, *grads]
 
     def differentiable(self):
-        """The outputs that are part of the weighed sum."""
+        """The outputs in the weighted sum."""
         return [k for k, v in self.outputs.items() if v.differentiable]
 
 
@@ -72,12 +72,12 @@ def pairs_of(inputs):
 
 
 def weights_of(shape):
-    """What an output is weighed with: its gradient is 0.5, 1.5 and so on."""
+    """The weights of an output: its gradient is 0.5, 1.5 and so on."""
     return (np.arange(np.prod(shape, dtype=int)) % 7 + 0.5).reshape(shape)
 
 
 def theirs(case, inputs) -> Values:
-    """What PyTorch computes."""
+    """PyTorch's results."""
     tensors, wanted = {}, []
     for name, _, array in pairs_of(inputs):
         tensor = torch.from_numpy(np.array(array))

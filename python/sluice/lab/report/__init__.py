@@ -1,4 +1,4 @@
-"""The report: a program's plan with all that is known of it, as one page."""
+"""The report: a program's plan with all known data, as one page."""
 
 from .collect import report, report_plans
 from .difference import difference

@@ -1,4 +1,4 @@
-"""Measures a program, and gathers what its report says."""
+"""Measures a program and collects the data of its report."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ def report(
     """Measure the plan that ``Executor.run`` would use, and report on it.
 
     Args:
-        program: what to run; its parameters must be there.
+        program: what to run; its parameters must exist.
         feed: as for ``Executor.run``.
-        fetch_list: as for ``Executor.run``; what no op reads if None.
-        tune: seconds for ``sl.tune`` before, so that candidates have measured
-            times; None measures no kernel by itself.
+        fetch_list: as for ``Executor.run``; outputs that no op reads if None.
+        tune: seconds for a preceding ``sl.tune``, so that candidates have
+            measured times; None for no tuning.
         seconds: for running the plan, as a whole and op by op.
-        place: where the program shall run; the CPU if None.
+        place: where the program runs; the CPU if None.
         scope: where parameters live; the global scope if None. It is not
-            written.
-        name: what the page calls the program.
+            modified.
+        name: the program's name on the page.
 
     Returns:
         The report: ``save("report.html")``, ``data`` is its JSON.
 
     Raises:
-        InvalidArgumentError: a number of seconds that is not above 0.
+        InvalidArgumentError: the number of seconds is not above 0.
         SluiceError: what running the program raises.
     """
     if not isinstance(program, sl.Program):
@@ -77,20 +77,20 @@ def report_plans(
 ) -> list[Report]:
     """Report on several plans of one program, which take turns.
 
-    Their times can be compared: what disturbs one disturbs all. For plans by
-    other hints, or from before and after ``sl.tune``.
+    Their times can be compared, since disturbances affect all alike. Plans may
+    differ by hints, or be from before and after ``sl.tune``.
 
     Args:
-        plans: of ``Executor.prepare``, for the same feeds.
-        program: that they were prepared from.
+        plans: plans of ``Executor.prepare``, for the same feeds.
+        program: the program that they were prepared from.
         feed: as for ``Executor.run``.
         seconds: for running all plans.
         scope: as for :func:`report`.
-        names: what the pages call them; "program" if empty.
+        names: their names on the pages; "program" if empty.
 
     Raises:
-        InvalidArgumentError: a number of seconds that is not above 0, or no
-            plans.
+        InvalidArgumentError: the number of seconds is not above 0, or there are
+            no plans.
         SluiceError: what running the plans raises.
     """
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)):
@@ -100,7 +100,7 @@ def report_plans(
             "lab.report_seconds",
         )
     scope = sl.global_scope() if scope is None else scope
-    timed = sl._core._time_plans(
+    timed = sl._lab._time_plans(
         list(plans), program, feed, scope, float(seconds)
     )
     machine = measure_machine(min(seconds / 4, _MOST_SECONDS_FOR_MACHINE))
@@ -117,7 +117,7 @@ def report_plans(
             "sluice": sl.__version__,
             "machine": machine,
             "assumed_machine": json.loads(
-                sl._core._machine_figures(plan["threads"])
+                sl._lab._machine_figures(plan["threads"])
             ),
             "tuning": os.environ.get("SLUICE_TUNE", "estimate"),
             "summary": _summary(plan),

@@ -92,7 +92,7 @@ def _measured(arguments: argparse.Namespace) -> Report:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Write the files that were asked for; prints the page's path last."""
+    """Write the requested files; the page's path is printed last."""
     against = read(arguments.against) if arguments.against else None
     saved = arguments.program.endswith(".json")
     made = read(arguments.program) if saved else _measured(arguments)
@@ -100,7 +100,7 @@ def run(arguments: argparse.Namespace) -> None:
         raise SystemExit(
             "sluice-lab: --trace needs a program: a saved report has no run"
         )
-    # Files that are there stay as they are where a text cannot be made.
+    # If a text cannot be created, existing files are not changed.
     texts = [
         (path, text())
         for path, text in (

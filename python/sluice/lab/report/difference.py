@@ -1,4 +1,4 @@
-"""What differs between two reports."""
+"""Compares two reports."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ _FACTS = ("op", "library", "variant", "dtype", "layout", "place")
 def difference(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
     """Compare two reports, op by op.
 
-    Ops are the same when they are of one type and make the same variable; of
-    several such ops, the first of one report is held against the first of the
-    other. So are, in order, those of a type that make other variables (in
-    another layout, say), where both reports have as many of them. A time has
-    changed when the confidence intervals of both medians do not overlap, and
-    the medians differ by more than 5 % and by more than a thousandth of a run:
-    two processes rarely agree more closely than that.
+    Two ops are the same if they have the same type and output variable; several
+    such ops are paired in order. Ops of a type with other output variables
+    (e.g. in another layout) are also paired in order, if both reports have the
+    same number of them. A time has changed when the confidence intervals of
+    both medians do not overlap, and the medians differ by more than 5 % and by
+    more than a thousandth of a run: two processes rarely agree more closely
+    than that.
 
     Returns:
-        ``ops``: for each op that is in one report only, or runs another kernel
-        or takes another time, ``changes`` (of "added", "removed", "kernel",
-        "dtype", "layout", "place", "slower", "faster"), and what it is in each
-        report as ``old`` and ``new`` (None where it is not there); most seconds
-        gained or lost first. ``same``: how many ops are left. ``comparable``:
-        whether machine and threads are the same.
+        ``ops``: for each op that is in one report only, or has another kernel
+        or time, ``changes`` (of "added", "removed", "kernel", "dtype",
+        "layout", "place", "slower", "faster"), and the op in each report as
+        ``old`` and ``new`` (None if missing); largest change of seconds first.
+        ``same``: the number of other ops. ``comparable``: whether machine and
+        threads are the same.
     """
     olds, news = _by_identity(old), _by_identity(new)
     _pair_renamed(olds, news)
@@ -70,7 +70,7 @@ def _by_identity(data: dict[str, Any]) -> dict[tuple, dict[str, Any]]:
 def _pair_renamed(
     olds: dict[tuple, dict[str, Any]], news: dict[tuple, dict[str, Any]]
 ) -> None:
-    """Give ops of `olds` that `news` has under other variables its keys."""
+    """Rename keys in `olds` to those in `news` for ops with other outputs."""
 
     def alone(
         ops: dict[tuple, dict[str, Any]], others: dict[tuple, dict[str, Any]]

@@ -1,4 +1,4 @@
-"""A report as a value, and the files that it can be written to."""
+"""A report as a value, and its file formats."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ VERSION = 1
 
 
 class Report:
-    """What is known of a plan and its times; a value.
+    """A plan with all known data and times; a value.
 
     Args:
-        data: the report as JSON has it; design/report.md says what is in it.
-        chrome_trace: JSON of one run, for Perfetto; "" where there is none.
+        data: the content of the JSON file; see docs/laboratory.md.
+        chrome_trace: JSON of one run, for Perfetto; "" if there is none.
     """
 
     def __init__(self, data: dict[str, Any], chrome_trace: str = ""):
@@ -39,17 +39,17 @@ class Report:
         )
 
     def to_json(self) -> str:
-        """The report as JSON, which :func:`read` takes."""
+        """The report as JSON, which :func:`read` accepts."""
         return json.dumps(self.data, ensure_ascii=False, allow_nan=False)
 
     def to_html(self, against: Report | None = None) -> str:
-        """One page that loads nothing else, of less than 3 MB.
+        """One self-contained page of less than 3 MB.
 
         Args:
-            against: an older report; the page says what has changed since.
+            against: an older report; the page shows the changes since then.
 
         Raises:
-            NotFoundError: D3 or Graphviz is missing; says what to install.
+            NotFoundError: D3 or Graphviz is missing; names the package.
         """
         from .page import to_html
 
@@ -65,12 +65,12 @@ class Report:
     def save(
         self, path: str | os.PathLike[str], against: Report | None = None
     ) -> None:
-        """Write ``*.html``, ``*.json``, ``*.dot``, or else a Chrome trace.
+        """Write ``*.html``, ``*.json``, ``*.dot``, or a Chrome trace.
 
-        The name's end decides: a trace is ``*.trace`` or ``*.trace.json``.
+        The extension decides: a trace is ``*.trace`` or ``*.trace.json``.
 
         Raises:
-            InvalidArgumentError: the name ends otherwise.
+            InvalidArgumentError: the extension is unknown.
             OSError: the file cannot be written.
         """
         name = os.fspath(path)
@@ -97,8 +97,8 @@ def read(path: str | os.PathLike[str]) -> Report:
 
     Raises:
         OSError: the file cannot be read.
-        DataLossError: it holds no JSON, or members are missing.
-        InvalidArgumentError: it is no report, or one of another version.
+        DataLossError: it is not JSON, or members are missing.
+        InvalidArgumentError: it is not a report, or of another version.
     """
     name = os.fspath(path)
     with open(name, encoding="utf-8") as file:
@@ -125,7 +125,7 @@ def read(path: str | os.PathLike[str]) -> Report:
 
 
 def _check(data: dict[str, Any], name: str) -> None:
-    """Do with a report what pages do that need no library."""
+    """Access the members that pages need, without any library."""
     try:
         difference(data, data)
         to_dot(data)

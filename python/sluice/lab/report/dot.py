@@ -15,15 +15,14 @@ def _quoted(text: str) -> str:
 
 
 def _shade(share: float) -> str:
-    """From white to orange, for Graphviz' hue, saturation and value."""
+    """A colour from white to orange, as Graphviz' hue, saturation, value."""
     return f"0.08 {min(1.0, share * 4):.3f} 1.000"
 
 
 def to_dot(data: dict[str, Any]) -> str:
-    """The graph, the darker the more of a run's time an op takes.
+    """The graph; a darker op takes a larger share of the time.
 
-    Where there are more than 2,000 ops, a node is a stretch of ops that run
-    one after another.
+    With more than 2,000 ops, a node is a range of consecutive ops.
     """
     plan = data["plan"]
     ops = plan["ops"]

@@ -1,4 +1,4 @@
-"""The graph of a plan: ops, or stretches of ops where they are many."""
+"""The graph of a plan: ops, or ranges of ops if there are many."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from typing import Any
 
 @dataclass
 class Edge:
-    """A value, or several, that one node makes and another one reads."""
+    """One or more values that one node writes and another one reads."""
 
     source: str
     target: str
     values: int = 0
     bytes: int = 0
-    moved: int = 0  # bytes that are copied to another place on the way
+    moved: int = 0  # bytes copied to another place in between
 
 
 @dataclass
 class Graph:
-    """Nodes by name: "f0" is a feed, "n3" the op or stretch at place 3."""
+    """Nodes by name: "f0" is a feed, "n3" is the op or range at index 3."""
 
-    feeds: list[int]  # places in the plan's list of feeds
-    stretches: list[range]  # places in the plan's list of ops, for each node
+    feeds: list[int]  # indices into the plan's list of feeds
+    stretches: list[range]  # indices into the plan's list of ops, by node
     edges: list[Edge] = field(default_factory=list)
 
     def names(self) -> list[str]:
@@ -34,10 +34,9 @@ class Graph:
 
 
 def make(plan: dict[str, Any], most_nodes: int) -> Graph:
-    """The graph, with at most so many nodes for ops.
+    """The graph, with at most ``most_nodes`` nodes for ops.
 
-    Where there are more ops, each node is a stretch of ops that run one after
-    another.
+    With more ops, each node is a range of consecutive ops.
     """
     ops = plan["ops"]
     length = max(1, -(-len(ops) // most_nodes))

@@ -1,4 +1,4 @@
-"""Where the nodes of a graph are drawn, by Graphviz."""
+"""Computes the positions of a graph's nodes with Graphviz."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from sluice.errors import InternalError, NotFoundError
 from .graph import Edge, Graph
 
 _SECONDS = 30
-# From so many nodes on, edges over more rows are not Graphviz' concern: it
-# would take minutes for them, and they would cover the others.
+# With this many nodes, Graphviz does not get edges over more rows: they would
+# take minutes, and cover the others.
 _MANY_NODES = 100
 _MOST_ROWS = 8
-# The wheel of pygraphviz has Graphviz inside. It runs in a process of its own,
-# so that it can be ended.
+# The wheel of pygraphviz contains Graphviz. It runs in a separate process, so
+# that it can be killed.
 _PYGRAPHVIZ = """
 import sys
 try:
@@ -49,7 +49,7 @@ def _command() -> list[str]:
 def lay_out(
     graph: Graph, widths: dict[str, float], height: float
 ) -> dict[str, Any]:
-    """Give each node a middle and each edge a curve, in pixels.
+    """Compute the centre of each node and the curve of each edge, in pixels.
 
     Args:
         graph: its nodes get positions.
@@ -58,8 +58,8 @@ def lay_out(
 
     Returns:
         ``width``, ``height``; ``nodes``: name to [x, y]; ``edges``: for each
-        of the graph's, the points of a curve of cubic Bezier pieces, or None
-        for one that was left out since it is long and the graph is large.
+        edge, the points of a curve of cubic Bezier pieces, or None for a long
+        edge that was omitted from a large graph.
 
     Raises:
         NotFoundError: there is no Graphviz.
@@ -104,9 +104,9 @@ def lay_out(
 
 
 def _short_edges(graph: Graph) -> list[Edge]:
-    """Edges over few rows, and for each node without any its shortest."""
+    """Edges over few rows, and the shortest edge of nodes without any."""
     row = dict.fromkeys(graph.names(), 0)
-    # Edges come in the order of their targets, whose sources come before.
+    # Edges are in the order of their targets, after those of their sources.
     for edge in graph.edges:
         row[edge.target] = max(row[edge.target], row[edge.source] + 1)
 
@@ -124,7 +124,7 @@ def _short_edges(graph: Graph) -> list[Edge]:
 
 
 def _read(plain: str, graph: Graph) -> dict[str, Any]:
-    """Graphviz' format "plain": inches, from the bottom to the top."""
+    """Read Graphviz' format "plain": inches, from the bottom to the top."""
     width = height = 0.0
     nodes: dict[str, list[float]] = {}
     curves: dict[tuple[str, str], list[list[float]]] = {}

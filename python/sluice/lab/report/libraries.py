@@ -1,4 +1,4 @@
-"""The library that the page's charts are made with."""
+"""Finds the library that draws the page's charts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sluice.errors import NotFoundError
 _DEBIAN = Path("/usr/share/nodejs/d3/dist/d3.min.js")
 _MISSING = """report: D3 5 is missing, which draws the page's charts:
   pip install mpld3, or apt-get install node-d3"""
-# The licence of D3 5 asks for this text beside each copy.
+# The licence of D3 5 requires this text in each copy.
 D3_LICENCE = """\
 D3, https://d3js.org, copyright 2010-2020 Mike Bostock. All rights reserved.
 Redistribution and use in source and binary forms, with or without
@@ -36,10 +36,10 @@ SOFTWARE, EVEN IF ADVISED OF THE POSSIBILITY OF SUCH DAMAGE."""
 
 
 def d3() -> str:
-    """The text of D3 5, as mpld3 or Debian's node-d3 has it.
+    """The text of D3 5, from mpld3 or Debian's node-d3.
 
     Raises:
-        NotFoundError: neither is installed; says what to install.
+        NotFoundError: neither is installed; names the packages.
     """
     files = []
     spec = importlib.util.find_spec("mpld3")

@@ -1,4 +1,4 @@
-"""How much memory a plan uses from instruction to instruction."""
+"""The memory that a plan uses at each instruction."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 def over_time(
     plan: dict[str, Any], most_points: int, most_blocks: int
 ) -> list[dict[str, Any]]:
-    """For each place with an arena, what is in use at each instruction.
+    """The memory in use at each instruction, for each place with an arena.
 
     Returns:
         For each place: ``place``; ``arena``, bytes; ``steps``, pairs of an
         instruction and the bytes in use from then on; ``blocks``, the largest
         values in the arena, with ``var``, ``first``, ``last``, ``offset``,
-        ``bytes``; ``left_out``, how many smaller ones there are.
+        ``bytes``; ``left_out``, the number of smaller ones.
     """
     places = []
     for place, arena in plan["arenas"].items():
@@ -28,7 +28,7 @@ def over_time(
         ]
         largest = sorted(
             range(len(slots)),
-            # Of those of one size, some from everywhere in the plan.
+            # Among values of one size, picks some from everywhere in the plan.
             key=lambda i: (-slots[i]["bytes"], i * 7919 % len(slots)),
         )
         blocks = [
@@ -56,9 +56,9 @@ def _steps(
     change = [0] * (instructions + 1)
     for slot in slots:
         change[slot["first"]] += slot["bytes"]
-        # What a device may still use is kept until after the last one.
+        # A device may still use it after the last instruction.
         change[min(slot["last"] + 1, instructions)] -= slot["bytes"]
-    # The largest of each group of instructions, so that peaks stay.
+    # Takes the maximum of each group of instructions, so that peaks remain.
     group = max(1, -(-instructions // most_points))
     steps: list[list[int]] = []
     used = peak = 0

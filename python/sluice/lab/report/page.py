@@ -1,4 +1,4 @@
-"""The report as one HTML page."""
+"""Writes the report as one HTML page."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _SCRIPTS = (
 
 
 def _embedded(value: Any) -> str:
-    """JSON that may stand in a script element, whatever is in its strings."""
+    """JSON that is safe inside a script element, for any strings."""
     text = json.dumps(
         value, ensure_ascii=False, allow_nan=False, separators=(",", ":")
     )
-    # Names come from users; one that UTF-8 cannot encode would end the write.
+    # Names come from users. One that UTF-8 cannot encode would fail the write.
     text = text.encode("utf-8", "replace").decode("utf-8")
     return text.replace("<", "\\u003c")
 
@@ -51,8 +51,8 @@ def _page(view: dict[str, Any]) -> str:
         "data": _embedded(view),
     }
     text = (_FOLDER / "page.html").read_text(encoding="utf-8")
-    # Parts are put in from the last to the first, so that none is searched for
-    # the marks of others.
+    # Inserts from the last mark to the first, so that no inserted part is
+    # searched for marks.
     marks = sorted(parts, key=lambda name: -text.index(f"@{name}@"))
     for name in marks:
         at = text.index(f"@{name}@")
@@ -61,11 +61,11 @@ def _page(view: dict[str, Any]) -> str:
 
 
 def to_html(data: dict[str, Any], changes: dict[str, Any] | None) -> str:
-    """The page; with fewer details where it would be 3 MB or more.
+    """The page; with fewer details if it would be 3 MB or more.
 
     Raises:
-        NotFoundError: D3 or Graphviz is missing; says what to install.
-        ResourceExhaustedError: there is no page of less than 3 MB.
+        NotFoundError: D3 or Graphviz is missing; names the package.
+        ResourceExhaustedError: it is 3 MB or more with the fewest details.
     """
     limits: Limits = LIMITS
     while True:

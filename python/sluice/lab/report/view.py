@@ -1,4 +1,4 @@
-"""What the page shows of a report: all of it, or the most important parts."""
+"""Selects the parts of a report that the page shows."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 from . import graph, memory
 from .layout import TooSlowError, lay_out
 
-_HEIGHT = 40.0  # of nodes, in pixels
-_CHARACTER = 6.6  # the width of one, in pixels
+_HEIGHT = 40.0  # height of a node, in pixels
+_CHARACTER = 6.6  # width of a character, in pixels
 _LONGEST_LABEL = 26
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How much of a long plan the page has."""
+    """Limits on the parts of a long plan that the page shows."""
 
     ops: int
     nodes: int
@@ -27,7 +27,7 @@ class Limits:
     characters: int  # of one text
 
     def halved(self) -> Limits:
-        """The same page with less in it."""
+        """The limits of a page with less content."""
         return replace(
             self,
             ops=self.ops // 2,
@@ -44,7 +44,7 @@ LIMITS = Limits(2000, 600, 300, 400, 300, 500, 16, 400)
 
 
 def shortened(value: Any, characters: int) -> Any:
-    """The same with all texts cut that have more characters."""
+    """The value with all texts cut to this number of characters."""
     if isinstance(value, str):
         if len(value) <= characters:
             return value
@@ -59,10 +59,10 @@ def shortened(value: Any, characters: int) -> Any:
 def make_view(
     data: dict[str, Any], changes: dict[str, Any] | None, limits: Limits
 ) -> dict[str, Any]:
-    """The value that the page's scripts read.
+    """The data for the page's scripts.
 
-    It has the ops that take the most time, up to a limit, by their place in
-    the plan, and what the page says of the others together.
+    It has the slowest ops, up to a limit, by their index in the plan, and a
+    summary of the others.
     """
     plan = data["plan"]
     ops = plan["ops"]
@@ -95,7 +95,7 @@ def make_view(
         rows = changes["ops"][: limits.changes]
         view["changes"] = {**changes, "ops": rows}
         view["changes"]["left_out"] = len(changes["ops"]) - len(rows)
-    # A hostile name is as long in feeds as in ops.
+    # A long hostile name appears in feeds as well as in ops.
     view = shortened(view, limits.characters)
     view["graph"] = _graph(plan, limits.nodes)
     return view
@@ -112,7 +112,7 @@ def _op(op: dict[str, Any], place: int, limits: Limits) -> dict[str, Any]:
 
 
 def _groups(plan: dict[str, Any], most: int) -> list[dict[str, Any]]:
-    """Ops of one type that the same kernel runs, together."""
+    """Groups of ops of one type with the same kernel."""
     groups: dict[tuple, dict[str, Any]] = {}
     for op in plan["ops"]:
         key = (op["op"], op["library"], op["variant"], op["place"])
@@ -141,7 +141,7 @@ def _label(text: str) -> str:
 
 
 def _graph(plan: dict[str, Any], most_nodes: int) -> dict[str, Any]:
-    """Nodes with labels and positions, edges with curves."""
+    """Nodes with labels and positions, and edges with curves."""
     while True:
         made = graph.make(plan, most_nodes)
         nodes = _nodes(plan, made)

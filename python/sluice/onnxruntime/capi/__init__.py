@@ -1,1 +1,1 @@
-"""Where clients of onnxruntime import its errors from."""
+"""The package from which clients of onnxruntime import its errors."""

@@ -1,4 +1,4 @@
-"""The same names as :mod:`.onnxruntime_pybind11_state`: clients use both."""
+"""The names of :mod:`.onnxruntime_pybind11_state`: clients use both."""
 
 from __future__ import annotations
 

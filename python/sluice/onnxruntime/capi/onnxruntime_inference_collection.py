@@ -1,4 +1,4 @@
-"""Where clients of onnxruntime import sessions from."""
+"""The module from which clients of onnxruntime import sessions."""
 
 from __future__ import annotations
 

@@ -18,8 +18,8 @@ bool HasFloats(const BinaryRow& row) {
          row.info.result == BinaryResult::kSame;
 }
 
-// `count` numbers on a line from -reach to reach, from a place in the middle
-// of it on, where the operand's examples are.
+// `count` evenly spaced numbers from -reach to reach, in the range of the
+// operand's examples.
 template <typename T>
 std::vector<T> Line(BinaryDomain domain,
                     double reach,
@@ -35,7 +35,7 @@ std::vector<T> Line(BinaryDomain domain,
   return values;
 }
 
-// How many units in the last place `got` is off.
+// The error of `got` in units in the last place.
 template <typename T>
 double Error(T got, double want) {
   const auto rounded = static_cast<T>(want);

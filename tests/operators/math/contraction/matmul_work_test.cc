@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "sluice/framework/measure/machine_figures.h"
+#include "sluice/framework/costs/machine_figures.h"
 
 namespace sluice::operators::math {
 namespace {

@@ -13,7 +13,7 @@
 namespace sluice::operators::math {
 namespace {
 
-// Rows enough for threads to share them, and no multiple of a chunk.
+// Enough rows for threads to share them, and not a multiple of a chunk.
 constexpr int64_t kRows = 3 * RowChunks::kLeastRows + 1234;
 
 std::vector<float> Numbers(int64_t count) {

@@ -72,7 +72,7 @@ void AddBias(const Conv2dGeometry& g, std::vector<float>* x_grad) {
   }
 }
 
-// All three directions for `threads`, one after the other.
+// All three directions with `threads` threads.
 std::vector<float> AllDirections(const Conv2dGeometry& g, int threads) {
   const platform::ThreadCountGuard guard(threads);
   const auto x = Conv2dGemmNumbers(g.input_size()),
@@ -113,7 +113,7 @@ TEST(Conv2dGemm, ManyThreadsGiveTheSameBits) {
   }
 }
 
-// Images with many channels, of which threads take some each.
+// Images with many channels, which threads share.
 Conv2dGeometry ManyChannels(int64_t n,
                             int64_t kernel,
                             int64_t groups,
@@ -187,7 +187,7 @@ TEST(Conv2dGemm, LargerPlanesAgreeWithTheDirectForm) {
   }
 }
 
-// Kernels as large as strides: each element of the input is in one window.
+// Kernels with the size of the stride: each input element is in one window.
 TEST(Conv2dGemm, WindowsSideBySideAgreeWithTheDirectForm) {
   for (const int64_t size : {1, 2, 3, 4, 5}) {
     for (const int64_t groups : {1, 2}) {
@@ -213,7 +213,7 @@ TEST(Conv2dGemm, WindowsSideBySideAgreeWithTheDirectForm) {
           ASSERT_NEAR(one[y.size() + i], want[i], 2e-3)
               << size << groups << n << " " << i;
         }
-        g.in_h += 1;  // a row that no window reaches
+        g.in_h += 1;  // a row that no window covers
         EXPECT_FALSE(
             PlanConv2dGemm(g, Conv2dDirection::kGradInput, sizeof(float), 1)
                 .once);

@@ -178,7 +178,7 @@ TEST_P(Conv2dWinogradTest, WindowsWithoutTheNaNDoNotGetIt) {
   }
 }
 
-// The windows of a tile that is summed take their place from the block.
+// The windows of a tile that is summed use the block's memory.
 TEST_P(Conv2dWinogradTest, TilesWithNaNDoNotDisturbTheirNeighbours) {
   for (const auto& g : {Conv2dWinogradGeometry(1, 2, 2, 512, 1),
                         Conv2dWinogradGeometry(1, 2, 96, 64, 3),

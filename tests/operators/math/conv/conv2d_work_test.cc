@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "sluice/framework/measure/machine_figures.h"
+#include "sluice/framework/costs/machine_figures.h"
 #include "sluice/operators/math/work.h"
 
 namespace sluice::operators::math {
@@ -66,13 +66,13 @@ TEST(Conv2dWork, RowsArePaidInWholeVectors) {
   EXPECT_DOUBLE_EQ(more.flops, full.flops * rows * 1.5);
 }
 
-// A row of few filters loads more for each product.
+// A row with few filters loads more for each product.
 TEST(Conv2dWork, FewFiltersUseLessOfTheCore) {
   EXPECT_LT(Conv2dRowsWork(Conv2dWorkGeometry(16, 64, 1), 4).efficiency,
             Conv2dRowsWork(Conv2dWorkGeometry(16, 64, 6), 4).efficiency);
 }
 
-// Products of a row of channels each are what depthwise code is there for.
+// Depthwise kernels exist because products of single channels are slow.
 TEST(Conv2dWork, DepthwiseLayersTakeLongestAsProducts) {
   Conv2dGeometry g = Conv2dWorkGeometry(64, 28, 64);
   g.groups = 64;

@@ -18,7 +18,7 @@ struct Sizes {
   int64_t n, m, p;
 };
 
-// Around the edges of vectors, tiles, panels and blocks of features.
+// Sizes around the edges of vectors, tiles, panels and blocks of features.
 const Sizes kSizes[] = {
     {1, 1, 1},   {1, 17, 3},   {5, 1, 2},     {3, 5, 7},     {4, 64, 16},
     {9, 33, 4},  {7, 65, 129}, {67, 129, 31}, {34, 16, 257}, {130, 70, 128},
@@ -62,7 +62,7 @@ class ManhattanDistanceTest : public testing::Test {
   void ExpectDistances(Function function, const Sizes& s, double offset) {
     const auto x = Random<T>(s.n * s.p, 1, offset);
     const auto y = Random<T>(s.m * s.p, 2, offset);
-    // One more, to see a write past the end.
+    // One element more, to detect a write past the end.
     std::vector<T> z(s.n * s.m + 1, T{-7});
     function(x.data(), y.data(), z.data(), s.n, s.m, s.p);
     for (int64_t i = 0; i < s.n; ++i) {
@@ -191,7 +191,7 @@ TYPED_TEST(ManhattanDistanceTest, TheNumberOfThreadsChangesNoBit) {
   const auto gz = Random<TypeParam>(s.n * s.m, 3);
   std::vector<TypeParam> z[3], gx[3], gy[3];
   for (int i = 0; i < 3; ++i) {
-    // Of 7 threads the gradients go one after the other.
+    // With 7 threads the gradients are computed one after the other.
     platform::ThreadCountGuard guard(i == 0 ? 1 : i == 1 ? 2 : 7);
     z[i].resize(s.n * s.m);
     gx[i].resize(s.n * s.p);

@@ -18,7 +18,7 @@ std::vector<uint32_t> Words(PhiloxCounter c, uint32_t key0, uint32_t key1) {
   return {c.word, c.word + 4};
 }
 
-// The known answers that come with the authors' Random123.
+// The known answers of the authors' Random123.
 TEST(Philox, GivesThePublishedWords) {
   EXPECT_EQ(
       Words({{0, 0, 0, 0}}, 0, 0),

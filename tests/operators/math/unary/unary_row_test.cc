@@ -16,8 +16,8 @@ UnaryParams Defaults(const UnaryInfo& info) {
   return {info.attributes[0].default_value, info.attributes[1].default_value};
 }
 
-// How many units in the last place `got` is off; of `scale` where the result
-// is smaller.
+// The error of `got` in units in the last place, of `scale` if the result is
+// smaller.
 template <typename T>
 double Error(T got, double want, double scale) {
   const auto rounded = static_cast<T>(want);
@@ -52,7 +52,7 @@ TYPED_TEST(UnaryRowTest, FunctionsAreWithinTheirUnits) {
         worst = std::max(
             worst, Error(out[i], info.reference(x[i], params), info.scale));
       }
-      // The reference is rounded itself, and so is what float64 is held to.
+      // The reference is itself rounded; float64 is compared with it, too.
       EXPECT_LE(worst, info.units + 1);
     }
   }
@@ -98,7 +98,7 @@ TYPED_TEST(UnaryRowTest, EndsOfTheRange) {
   EXPECT_EQ(of("gelu", infinity), infinity);
 }
 
-// Whatever stands beside an element, and wherever it is in a vector.
+// Neighbours of an element and its position in a vector have no effect.
 TYPED_TEST(UnaryRowTest, WhereAnElementStandsDoesNotMatter) {
   using T = TypeParam;
   for (const UnaryRow& row : UnaryRows()) {

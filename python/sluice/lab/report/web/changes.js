@@ -1,4 +1,4 @@
-// What has changed since another report.
+// Shows the changes since another report.
 {
   const { make } = sluice;
   const kernel = (side) => (side ? `${side.library.toLowerCase()}/${side.variant}` : "");
@@ -10,7 +10,7 @@
     if (!changes) return;
     document.getElementById("changes").hidden = false;
     document.getElementById("changes-link").hidden = false;
-    // Noise only adds: where it is large, the shortest run says most.
+    // Noise only adds. If it is large, the shortest run is most reliable.
     const noisy = Math.max(changes.old.run.spread, changes.new.run.spread) > 0.25;
     const ratio = noisy ? changes.old.run.best / changes.new.run.best : changes.old.run.median / changes.new.run.median;
     const apart = changes.new.run.high < changes.old.run.low || changes.new.run.low > changes.old.run.high;

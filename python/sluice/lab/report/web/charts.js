@@ -2,7 +2,7 @@
 {
   const report = sluice.report;
 
-  // Ticks at powers of ten, and at 2 and 5 where there is room.
+  // Ticks at powers of ten, and at 2 and 5 if there is room.
   sluice.logAxis = (axis, scale, text, most = 8) => {
     const [low, high] = scale.domain();
     const ticks = [];
@@ -116,7 +116,7 @@
     legend("prediction-chart", sluice.evidences.filter((e) => ops.some((op) => op.evidence === e)).map((e) => [sluice.evidenceColour(e), { measured: "predicted by a measurement of this very kernel and signature", "measured nearby": "by measurements of nearby sizes", estimated: "estimated from its work" }[e]]));
   };
 
-  // All kernels that were measured by themselves, but for those that run.
+  // All kernels with a measured time except the chosen ones.
   const otherKernels = () => Object.values(report.lists).flatMap((list) => list.candidates
     .filter((c) => c.work && c.place === "cpu" && c.measured && c.measured.median)
     .map((c) => ({ candidate: c, signature: list.signature, bytes: c.work.bytes + c.work.extra_bytes, seconds: c.measured.median })));
@@ -150,7 +150,7 @@
       const ridge = peak / bandwidth;
       const low = intensity[0];
       roofs.append("line").attr("class", "roof").attr("x1", x(low)).attr("y1", y(low * bandwidth)).attr("x2", x(ridge)).attr("y2", y(peak));
-      // Side by side, since two caches may be as fast as each other.
+      // Labels are staggered, because two caches may be equally fast.
       const labelled = Math.max(low * 1.3, (rates[0] * 1.6) / bandwidth) * (ridge / low) ** (0.24 * i);
       roofs.append("text").attr("class", "roofname").attr("transform", `translate(${x(labelled)},${y(labelled * bandwidth) - 5}) rotate(${-slope})`).text(`${name} ${sluice.rate(bandwidth, "B/s")}`);
     }

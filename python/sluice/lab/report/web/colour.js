@@ -1,4 +1,4 @@
-// Colours of ops, safe for people who see few of them, and legends.
+// Colours of ops, safe for colour-blind readers, and legends.
 {
   const okabe = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#777777"];
   const none = "#9aa3ad";
@@ -21,7 +21,7 @@
 
   const longest = d3.max(report.graph.nodes, (node) => node.seconds || 0) || 1e-9;
   const time = (seconds) => d3.interpolateViridis(1 - Math.sqrt(Math.min(1, seconds / longest)));
-  // White is 1; from a factor of 4 on it is purple (at 0) or orange (at 1).
+  // 1 is white. Factors of 4 and more are purple (at 0) or orange (at 1).
   const around = (above) => (value) => {
     const at = Math.max(-1, Math.min(1, Math.log(value) / Math.log(4)));
     return d3.interpolatePuOr(0.5 + (above === "orange" ? 0.42 : -0.42) * at);
@@ -77,7 +77,7 @@
     };
   }
 
-  // Black or white, whichever is easier to read on a colour.
+  // Black or white, whichever is more readable on a colour.
   sluice.inkOn = (colour) => {
     const { r, g, b } = d3.rgb(colour);
     const linear = [r, g, b].map((v) => (v / 255 <= 0.03928 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4));

@@ -1,4 +1,4 @@
-// The report, and what follows from it.
+// The report, and data derived from it.
 sluice.report = JSON.parse(document.getElementById("data").textContent);
 
 {
@@ -24,7 +24,7 @@ sluice.report = JSON.parse(document.getElementById("data").textContent);
 
 sluice.outputText = (op) => op.outputs.map(sluice.shape).join(", ");
 
-// Calls each function with the op (or the node of several ops) that is chosen.
+// Calls each function with the chosen op (or node of several ops).
 sluice.onChoose = [];
 sluice.choose = (what, scroll = false) => {
   sluice.chosen = what;

@@ -1,4 +1,4 @@
-// The panel that says all about one op: its kernels with times and refusals.
+// The panel with details of one op: its kernels with times and refusals.
 {
   const { make } = sluice;
 
@@ -8,7 +8,7 @@
       values.map((value) => make("li", {}, make("b", {}, value.argument), ` ${value.var} `, make("span", { class: "quiet" }, sluice.shape(value)))),
       left ? make("li", { class: "quiet" }, `and ${left} more`) : null);
 
-  // Refusals that say the same for each of many kernels: they go together.
+  // Refusals that are the same for many kernels are grouped.
   const together = [
     [/^computes /, "for other dtypes"],
     [/^(neither the executor|nobody asked for) /, "of places that neither the executor nor a hint asks for"],
@@ -59,7 +59,7 @@
     return [make("tr", { class: kind }, cells), reason];
   };
 
-  // Dots with intervals, on a scale of powers of ten.
+  // Dots with intervals, on a logarithmic scale.
   const intervals = (op, candidates) => {
     const timed = candidates.filter((c) => !c.refusal && seconds(c) > 0);
     if (timed.length < 2) return null;

@@ -26,7 +26,7 @@ sluice.time = (seconds, digits) =>
       ? "0 s"
       : scaled(seconds, [["ns", 1e-9], ["\u00b5s", 1e-6], ["ms", 1e-3], ["s", 1]], digits);
 
-// The predicted time of an op or of a candidate, with the digits that are known.
+// The predicted time of an op or candidate, with its significant digits.
 sluice.predicted = (of) => sluice.time(of.predicted_seconds, of.evidence === "estimated" ? 2 : 3);
 
 sluice.bytes = (bytes) =>
@@ -52,7 +52,7 @@ sluice.shape = (value) => `${value.dtype} [${value.shape.join(", ")}]`;
 
 sluice.count = (count, noun) => `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
 
-// An element with text, or with other elements, inside.
+// An element that contains text or other elements.
 sluice.make = (tag, attributes = {}, ...inside) => {
   const element = document.createElement(tag);
   for (const [key, value] of Object.entries(attributes)) {
@@ -65,7 +65,7 @@ sluice.make = (tag, attributes = {}, ...inside) => {
 
 sluice.fill = (id, ...inside) => document.getElementById(id).replaceChildren(...inside.flat());
 
-// A text beside the mouse, and a title for those who have none.
+// A text beside the mouse, and a title for users without a mouse.
 sluice.tip = (lines) => (event) => {
   const tip = document.getElementById("tip");
   tip.replaceChildren(...lines().map((line) => sluice.make("div", {}, line)));

@@ -1,4 +1,4 @@
-// The graph, as Graphviz laid it out.
+// The graph with Graphviz' layout.
 {
   const graph = sluice.report.graph;
   const margin = 16;

@@ -1,4 +1,4 @@
-// Puts the page together.
+// Assembles the page.
 {
   const { make, report } = sluice;
   const { summary, machine } = report;
@@ -73,7 +73,7 @@
   window.addEventListener("resize", belowHeader);
   belowHeader();
 
-  // Dark or light: what the system says, until somebody chooses.
+  // Dark or light: the system's setting until the user chooses.
   const button = document.getElementById("theme");
   const dark = () => (document.documentElement.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
   const name = () => sluice.fill("theme", dark() ? "Light" : "Dark");

@@ -1,4 +1,4 @@
-// Memory of each place from instruction to instruction.
+// The memory of each place, by instruction.
 {
   const { make } = sluice;
 

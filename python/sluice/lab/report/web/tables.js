@@ -2,8 +2,8 @@
 {
   const { make } = sluice;
 
-  // Columns: [title, value of a row, text of a row, tooltip]; numbers are
-  // sorted as numbers, from the largest on.
+  // Columns are [title, value of a row, text of a row, tooltip]. Numbers are
+  // sorted by value, the largest first.
   sluice.table = (columns, rows, { choose = null, sort = -1, down = true } = {}) => {
     let column = sort, falling = down;
     const body = make("tbody");

@@ -1,0 +1,17 @@
+#include "sluice/framework/costs/record.h"
+
+namespace sluice::framework {
+
+std::string_view ToString(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kOk:
+      return "ok";
+    case Verdict::kWrong:
+      return "wrong";
+    case Verdict::kUnchecked:
+      break;
+  }
+  return "unchecked";
+}
+
+}  // namespace sluice::framework

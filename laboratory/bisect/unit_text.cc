@@ -1,0 +1,160 @@
+#include "sluice/laboratory/bisect/unit_text.h"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include "sluice/framework/values/attribute.h"
+#include "sluice/platform/error.h"
+
+namespace sluice::framework {
+
+using platform::Format;
+
+namespace {
+
+constexpr size_t kMostNames = 3;
+
+// Text of one op of a plan, as one of several or alone.
+struct PlannedText {
+  const PlanPair& pair;
+  bool in_a;
+  int op;
+
+  const Plan& plan() const { return in_a ? pair.a() : pair.b(); }
+  const Decision& decision() const { return plan().decisions()[op]; }
+  const OpDesc& desc() const {
+    return plan().op_descs()[plan().ops()[op].op_index];
+  }
+  const ProgramValue& ValueOf(const std::string& var) const {
+    return in_a ? pair.ValueInA(var) : pair.ValueInB(var);
+  }
+  std::string Attribute(const std::string& name) const {
+    const auto found = desc().attributes.find(name);
+    if (found == desc().attributes.end()) return "none";
+    const auto* text = std::get_if<std::string>(&found->second);
+    return text == nullptr ? ToString(found->second) : *text;
+  }
+  std::string Kernel() const {
+    return Format("{} {} at {}", decision().kernel->key.library,
+                  decision().kernel->variant, decision().place);
+  }
+};
+
+// Arguments whose values or layouts differ from those in `other`. If the ops
+// have layout attributes, the layouts of images are not repeated.
+std::vector<std::string> OtherValues(
+    const PlannedText& text,
+    const PlannedText& other,
+    const std::vector<std::pair<std::string, ArgVars>>& arguments,
+    const std::vector<std::pair<std::string, ArgVars>>& others) {
+  const bool same_format =
+      text.Attribute("data_format") == other.Attribute("data_format");
+  std::vector<std::string> details;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const auto& [name, vars] = arguments[i];
+    for (size_t j = 0; j < vars.size(); ++j) {
+      const bool both = i < others.size() && j < others[i].second.size();
+      const ProgramValue& value = text.ValueOf(vars[j]);
+      const ProgramValue missing;
+      const ProgramValue& there =
+          both ? other.ValueOf(others[i].second[j]) : missing;
+      if (value.var != there.var) {
+        details.push_back(Format("{} is {}", name, value.var));
+      } else if (value != there && same_format) {
+        details.push_back(
+            Format("{} as {}", name, value.channels_last ? "NHWC" : "NCHW"));
+      }
+    }
+  }
+  return details;
+}
+
+// The attributes of `text` that are missing in `other`, in the other plan.
+std::vector<std::string> Details(const PlannedText& text,
+                                 const PlannedText& other) {
+  std::vector<std::string> details;
+  const OpKernelType& key = text.decision().kernel->key;
+  const OpKernelType& other_key = other.decision().kernel->key;
+  if (text.decision().op != other.decision().op) {
+    details.push_back(text.decision().op);
+  }
+  if (key.dtype != other_key.dtype) details.push_back(Format("{}", key.dtype));
+  if (key.layout != other_key.layout) {
+    details.push_back(Format("layout {}", key.layout));
+  }
+  AttributeMap names = text.desc().attributes;
+  names.insert(other.desc().attributes.begin(), other.desc().attributes.end());
+  for (const auto& [name, value] : names) {
+    if (text.Attribute(name) == other.Attribute(name)) continue;
+    details.push_back(Format("{} {}", name, text.Attribute(name)));
+  }
+  for (const auto member : {&OpDesc::inputs, &OpDesc::outputs}) {
+    for (std::string& detail :
+         OtherValues(text, other, text.desc().*member, other.desc().*member)) {
+      details.push_back(std::move(detail));
+    }
+  }
+  return details;
+}
+
+std::string KernelsText(const PlanPair& pair,
+                        bool in_a,
+                        const std::vector<int>& ops) {
+  std::vector<std::string> kernels;
+  for (const int op : ops) {
+    const PlannedText text{pair, in_a, op};
+    kernels.push_back(ops.size() == 1
+                          ? text.Kernel()
+                          : text.decision().op + " " + text.Kernel());
+  }
+  return kernels.empty() ? "nothing" : Listed(kernels);
+}
+
+std::string OpsText(const Plan& plan, const std::vector<int>& ops) {
+  std::vector<std::string> names;
+  names.reserve(ops.size());
+  for (const int op : ops) {
+    const Decision& decision = plan.decisions()[op];
+    names.push_back(Format("{} {}", decision.op_index, decision.op));
+  }
+  return Listed(names);
+}
+
+}  // namespace
+
+std::string Listed(const std::vector<std::string>& names) {
+  std::string text;
+  const size_t shown = std::min(names.size(), kMostNames);
+  for (size_t i = 0; i < shown; ++i) {
+    text += (i == 0 ? "" : ", ") + names[i];
+  }
+  if (shown == names.size()) return text;
+  return text + Format(" and {} more", names.size() - shown);
+}
+
+UnitText TextOf(const PlanPair& pair,
+                const std::vector<int>& a,
+                const std::vector<int>& b) {
+  UnitText text;
+  text.ops = a.empty() ? OpsText(pair.b(), b) : OpsText(pair.a(), a);
+  text.kernels_a = KernelsText(pair, true, a);
+  text.kernels_b = KernelsText(pair, false, b);
+  if (text.kernels_a != text.kernels_b || a.size() != b.size()) return text;
+  std::vector<std::string> details_a, details_b;
+  for (size_t i = 0; i < a.size(); ++i) {
+    const PlannedText in_a{pair, true, a[i]};
+    const PlannedText in_b{pair, false, b[i]};
+    for (std::string& detail : Details(in_a, in_b)) {
+      details_a.push_back(std::move(detail));
+    }
+    for (std::string& detail : Details(in_b, in_a)) {
+      details_b.push_back(std::move(detail));
+    }
+  }
+  if (!details_a.empty()) text.kernels_a += " (" + Listed(details_a) + ")";
+  if (!details_b.empty()) text.kernels_b += " (" + Listed(details_b) + ")";
+  return text;
+}
+
+}  // namespace sluice::framework

@@ -1,0 +1,202 @@
+#include "sluice/laboratory/compare.h"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <new>
+#include <set>
+#include <utility>
+
+#include "sluice/laboratory/bisect/golden_values.h"
+#include "sluice/laboratory/bisect/plan_slice.h"
+#include "sluice/laboratory/bisect/plan_units.h"
+#include "sluice/laboratory/bisect/slice_trial.h"
+#include "sluice/laboratory/bisect/unit_text.h"
+#include "sluice/laboratory/measure/profile.h"
+#include "sluice/laboratory/measure/race_judge.h"
+#include "sluice/laboratory/measure/time_text.h"
+#include "sluice/platform/error.h"
+
+namespace sluice::framework {
+
+using platform::Format;
+
+namespace {
+
+Fetches UnreadVars(const Program& program) {
+  std::set<std::string> read;
+  for (const OpDesc& op : program.block().ops) {
+    for (const auto& [argument, vars] : op.inputs) {
+      read.insert(vars.begin(), vars.end());
+    }
+  }
+  Fetches fetches;
+  for (const OpDesc& op : program.block().ops) {
+    for (const auto& [argument, vars] : op.outputs) {
+      for (const std::string& var : vars) {
+        const bool keeps = program.FindVar(var).persistable;
+        if (!keeps && read.insert(var).second) fetches.emplace_back(var);
+      }
+    }
+  }
+  return fetches;
+}
+
+double SecondsOf(const Plan& plan,
+                 const std::vector<int>& ops,
+                 const RunProfile& profile) {
+  double seconds = 0;
+  for (const int op : ops) {
+    seconds += profile.ops[plan.ops()[op].op_index].median;
+  }
+  return seconds;
+}
+
+OpComparison Describe(const PlanPair& pair, const PlanUnit& unit) {
+  OpComparison result;
+  const bool in_a = !unit.a.empty();
+  const Plan& plan = in_a ? pair.a() : pair.b();
+  const std::vector<int>& ops = in_a ? unit.a : unit.b;
+  result.op_index = plan.ops()[ops[0]].op_index;
+  std::vector<std::string> types;
+  types.reserve(ops.size());
+  for (const int op : ops) {
+    types.push_back(plan.decisions()[op].op);
+  }
+  result.op = Listed(types);
+  UnitText text = TextOf(pair, unit.a, unit.b);
+  result.kernel_a = std::move(text.kernels_a);
+  result.kernel_b = std::move(text.kernels_b);
+  return result;
+}
+
+// Only the first unit whose results differ is reported.
+void CompareResults(const PlanPair& pair,
+                    const GoldenValues& golden,
+                    size_t unit,
+                    const ValueTolerance& tolerance,
+                    OpComparison* result) {
+  if (pair.units()[unit].same) return;
+  PlanSlice slice(pair, PlanSlice::Side::kB, unit, unit + 1, golden);
+  if (slice.empty()) return;
+  const SliceTrial trial = TrySlice(pair, golden, slice, tolerance);
+  result->differs = trial.differs;
+  result->max_absolute_error = trial.max_absolute;
+  result->max_relative_error = trial.max_relative;
+  result->message = trial.message;
+}
+
+}  // namespace
+
+std::string_view HintsOfSet(std::string_view text) {
+  if (text == "default") return "";
+  if (text == "reference") {
+    return "prefer library=PLAIN, variant=plain; prefer library=PLAIN";
+  }
+  return text;
+}
+
+Comparison Compare(const Program& program,
+                   const Feeds& feeds,
+                   std::string_view hints_a,
+                   std::string_view hints_b,
+                   const CompareOptions& options,
+                   const Scope* scope) try {
+  const Fetches fetches =
+      options.fetches.empty() ? UnreadVars(program) : options.fetches;
+  const auto a =
+      PrepareWith(program, feeds, fetches, HintsOfSet(hints_a), options.place);
+  const auto b =
+      PrepareWith(program, feeds, fetches, HintsOfSet(hints_b), options.place);
+  const PlanPair pair(program, *a, *b);
+  const GoldenValues golden(pair, feeds, scope);
+  const ValueTolerance tolerance{options.relative_tolerance,
+                                 options.absolute_tolerance};
+  Comparison comparison;
+  bool raises = false;
+  for (size_t unit = 0; unit < pair.units().size(); ++unit) {
+    OpComparison result = Describe(pair, pair.units()[unit]);
+    CompareResults(pair, golden, unit, tolerance, &result);
+    if (result.differs && comparison.first_difference < 0) {
+      comparison.first_difference = static_cast<int>(unit);
+    }
+    raises |= result.differs && result.message.starts_with("raised");
+    comparison.ops.push_back(std::move(result));
+  }
+  if (raises) return comparison;  // plan B cannot run
+  const ProfiledPlan plans[] = {{a.get(), &feeds, scope},
+                                {b.get(), &feeds, scope}};
+  std::vector<RunProfile> profiles =
+      ProfileTogether(plans, {.budget_seconds = options.budget_seconds});
+  for (size_t unit = 0; unit < pair.units().size(); ++unit) {
+    OpComparison& result = comparison.ops[unit];
+    result.seconds_a = SecondsOf(*a, pair.units()[unit].a, profiles[0]);
+    result.seconds_b = SecondsOf(*b, pair.units()[unit].b, profiles[1]);
+  }
+  comparison.b_over_a = PairedRatio(profiles[1].run, profiles[0].run);
+  comparison.run_a = std::move(profiles[0].run);
+  comparison.run_b = std::move(profiles[1].run);
+  return comparison;
+} catch (const std::bad_alloc&) {
+  platform::RaiseOutOfMemory();
+}
+
+namespace {
+
+std::string RunTimes(const Comparison& comparison) {
+  const Timing& a = comparison.run_a;
+  const Timing& b = comparison.run_b;
+  if (a.rounds == 0 || b.rounds == 0) return "";
+  return Format(
+      "a run takes {} ({} to {}) under a and {} ({} to {}) under b: {}\n",
+      TimeText(a.median), TimeText(a.low), TimeText(a.high), TimeText(b.median),
+      TimeText(b.low), TimeText(b.high),
+      Apart(comparison.b_over_a) ? RatioText(comparison.b_over_a)
+                                 : "no difference that can be told from noise");
+}
+
+}  // namespace
+
+std::string ToString(const Comparison& comparison) try {
+  std::vector<std::array<std::string, 3>> names = {{"op", "a", "b"}};
+  for (const OpComparison& op : comparison.ops) {
+    names.push_back(
+        {Format("{} {}", op.op_index, op.op), op.kernel_a, op.kernel_b});
+  }
+  std::array<size_t, 3> widths{};
+  for (const auto& row : names) {
+    for (size_t i = 0; i < row.size(); ++i) {
+      widths[i] = std::max(widths[i], row[i].size());
+    }
+  }
+  std::string text;
+  for (size_t i = 0; i < names.size(); ++i) {
+    for (size_t column = 0; column < widths.size(); ++column) {
+      text += Format("{:<{}} ", names[i][column], widths[column]);
+    }
+    if (i == 0) {
+      text += Format("{:>11} {:>11} {:>10} {:>10}\n", "time a", "time b",
+                     "abs error", "rel error");
+      continue;
+    }
+    const OpComparison& op = comparison.ops[i - 1];
+    text +=
+        Format("{:>11} {:>11} {:>10.2e} {:>10.2e}{}\n", TimeText(op.seconds_a),
+               TimeText(op.seconds_b), op.max_absolute_error,
+               op.max_relative_error, op.differs ? "  differs" : "");
+  }
+  text +=
+      "errors are the largest of an op's outputs; relative ones are those "
+      "of single elements, |a - b| / max(|a|, |b|)\n";
+  text += RunTimes(comparison);
+  if (comparison.first_difference < 0) return text + "no op differs\n";
+  const OpComparison& first = comparison.ops[comparison.first_difference];
+  text += Format("the first op that differs is {} ({}): {} against {}\n",
+                 first.op_index, first.op, first.kernel_a, first.kernel_b);
+  if (!first.message.empty()) text += "  " + first.message + "\n";
+  return text;
+} catch (const std::bad_alloc&) {
+  platform::RaiseOutOfMemory();
+}
+
+}  // namespace sluice::framework

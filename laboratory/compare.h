@@ -1,0 +1,79 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sluice/framework/run/executor.h"
+#include "sluice/laboratory/measure/order_statistics.h"
+#include "sluice/laboratory/measure/race.h"
+#include "sluice/platform/export.h"
+
+namespace sluice::framework {
+
+// One op under two sets of kernel hints, or several ops that a pass fused under
+// one of them.
+struct OpComparison {
+  int op_index = 0;      // of the first op
+  std::string op;        // "conv2d, relu"
+  std::string kernel_a;  // "PLAIN plain at cpu"
+  std::string kernel_b;
+  // Medians over runs of the whole plans, which take turns.
+  double seconds_a = 0;
+  double seconds_b = 0;
+  // Maxima over the values that both compute. B's kernels get the inputs that A
+  // computed, so that errors do not accumulate.
+  double max_absolute_error = 0;
+  double max_relative_error = 0;  // |a - b| / max(|a|, |b|)
+  bool differs =
+      false;            // beyond the tolerance, in shape or dtype, or it raised
+  std::string message;  // which kernel is wrong, or B's error
+};
+
+struct CompareOptions {
+  PlaceKey place{};
+  // If one of them is set, outputs agree when
+  // |a - b| <= absolute + relative * max(|a|, |b|). Otherwise they agree when
+  // they differ by no more than rounding explains, by dtype and length of sums
+  // (CompareWithReference has the bound). A NaN agrees with a NaN.
+  std::optional<double> relative_tolerance{};
+  std::optional<double> absolute_tolerance{};
+  // The fetches of a run, because passes keep fetched variables. If empty,
+  // every variable that no op reads.
+  Fetches fetches{};
+  double budget_seconds = 0.5;  // for the times
+};
+
+struct Comparison {
+  std::vector<OpComparison> ops;
+  // Index into `ops` of the first that differs; -1 when all agree.
+  int first_difference = -1;
+  // Times of a whole run without a clock between ops.
+  Timing run_a;
+  Timing run_b;
+  // How many times as long B takes: 99 % interval of the median ratio.
+  Interval b_over_a{};
+};
+
+// The kernel hints of a named kernel set: none for "default"; hints that
+// require the plain kernels for "reference". Other text is returned unchanged,
+// as hints.
+SLUICE_API std::string_view HintsOfSet(std::string_view text);
+
+// Prepares `program` under `hints_a` and under `hints_b` (kernel_hints.h, or
+// the name of a kernel set) as Run would, with all passes. Compares the plans
+// op by op, with errors and times of each op. Random ops are not compared.
+// Persistables are read from `scope` and not written. Raises what preparing or
+// running either plan raises.
+SLUICE_API Comparison Compare(const Program& program,
+                              const Feeds& feeds,
+                              std::string_view hints_a,
+                              std::string_view hints_b,
+                              const CompareOptions& options = {},
+                              const Scope* scope = nullptr);
+
+// A table, and a line about the first difference.
+SLUICE_API std::string ToString(const Comparison& comparison);
+
+}  // namespace sluice::framework

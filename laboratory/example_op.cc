@@ -1,0 +1,233 @@
+#include "sluice/laboratory/example_op.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include <Eigen/Core>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "sluice/framework/op/op_check.h"
+#include "sluice/framework/program/program.h"
+#include "sluice/framework/run/run_op.h"
+#include "sluice/platform/error.h"
+#include "sluice/platform/number_format.h"
+
+namespace sluice::framework {
+
+using platform::CPUPlace;
+using platform::DType;
+
+namespace {
+
+constexpr size_t kAlignment = 64;
+
+template <typename T>
+T Round(double value) {
+  if constexpr (std::is_same_v<T, platform::float16>) {
+    return std::bit_cast<T>(Eigen::half(static_cast<float>(value)));
+  } else if constexpr (std::is_same_v<T, platform::bfloat16>) {
+    return std::bit_cast<T>(Eigen::bfloat16(static_cast<float>(value)));
+  } else if constexpr (platform::IsStoredNumber(platform::kDTypeOf<T>)) {
+    return {platform::EncodeNumber(platform::kDTypeOf<T>, value)};
+  } else {
+    return static_cast<T>(value);
+  }
+}
+
+// A generator that draws the same numbers in every process.
+class Numbers {
+ public:
+  // Multiples of 1/192 of the range. Between -1.5 and 1.5 they are exact in
+  // every dtype, and many are equal.
+  std::vector<double> Draw(const ExampleInput& input, DType dtype) {
+    std::vector<double> values(static_cast<size_t>(input.dims.numel()));
+    const bool floating = platform::IsFloating(dtype);
+    const double range = input.high - input.low;
+    for (double& value : values) {
+      value = floating
+                  ? input.low + range * static_cast<double>(Below(193)) / 192
+                  : input.low + static_cast<double>(
+                                    Below(static_cast<uint64_t>(range) + 1));
+    }
+    return values;
+  }
+
+ private:
+  uint64_t Below(uint64_t limit) {
+    state_ = state_ * 6364136223846793005U + 1442695040888963407U;
+    return (state_ >> 33) % limit;
+  }
+
+  uint64_t state_ = 20261121;
+};
+
+using NamedInputs = std::vector<std::pair<std::string, Tensor>>;
+
+const Tensor* Find(const NamedInputs& inputs, const std::string& argument) {
+  for (const auto& [name, tensor] : inputs) {
+    if (name == argument) return &tensor;
+  }
+  return nullptr;
+}
+
+// The op whose gradient `op` is, if all its inputs are there.
+const OpSchema* ForwardOf(const std::string& op, const NamedInputs& inputs) {
+  const size_t end = op.rfind("_grad");
+  if (end == std::string::npos || end == 0) return nullptr;
+  const OpSchema* forward = Registry::Global().FindSchema(op.substr(0, end));
+  if (forward == nullptr) return nullptr;
+  for (const ArgDef& input : forward->inputs()) {
+    if (!input.traits.optional && Find(inputs, input.name) == nullptr) {
+      return nullptr;
+    }
+  }
+  return forward;
+}
+
+// Computes the forward outputs that a gradient op reads.
+void ComputeForward(const OpExample& example,
+                    const AttributeMap& attributes,
+                    NamedInputs* inputs) {
+  const OpSchema* forward = ForwardOf(example.op, *inputs);
+  if (forward == nullptr) return;
+  RunOpOptions options{.hint = "require place=cpu, library=PLAIN"};
+  for (const ArgDef& output : forward->outputs()) {
+    if (Find(*inputs, output.name) != nullptr) {
+      options.outputs.push_back(output.name);
+    }
+  }
+  if (options.outputs.empty()) return;
+  NamedInputs before;
+  for (const auto& [name, tensor] : *inputs) {
+    if (forward->FindInput(name) != nullptr) before.emplace_back(name, tensor);
+  }
+  const auto outputs = RunOp(forward->name(), before, attributes, options);
+  for (auto& [name, tensor] : *inputs) {
+    const auto output = outputs.find(name);
+    if (output != outputs.end()) tensor = output->second;
+  }
+}
+
+AttributeMap AttributesOf(const OpExample& example, DType dtype) {
+  AttributeMap attributes = example.attributes;
+  for (const std::string& name : example.dtype_attributes) {
+    attributes[name] = dtype;
+  }
+  return attributes;
+}
+
+}  // namespace
+
+// Memory pages with the elements at their end.
+class ExampleOp::Memory {
+ public:
+  explicit Memory(const Tensor& values) {
+    const size_t bytes = values.bytes();
+    const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+    const size_t room = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    const size_t open = (room + kAlignment + page - 1) / page * page;
+    size_ = open + page;
+    pages_ = mmap(nullptr, size_, PROT_READ | PROT_WRITE,
+                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    SLUICE_ENFORCE(pages_ != MAP_FAILED, ErrorCode::kResourceExhausted,
+                   "example_op.memory", "no room for an example of {} bytes",
+                   size_);
+    auto* begin = static_cast<uint8_t*>(pages_);
+    std::memset(begin, 0xFF, open);
+    mprotect(begin + open, page, PROT_NONE);
+    data_ = begin + open - room;
+    if (bytes > 0) std::memcpy(data_, values.raw_data(), bytes);
+  }
+  ~Memory() { munmap(pages_, size_); }
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+
+  void* data() const { return data_; }
+
+ private:
+  void* pages_ = nullptr;
+  size_t size_ = 0;
+  uint8_t* data_ = nullptr;
+};
+
+Tensor FromDoubles(DType dtype,
+                   const DDim& dims,
+                   const std::vector<double>& values) {
+  return platform::VisitDType(dtype, [&]<typename T>() {
+    std::vector<T> rounded(values.size());
+    std::transform(values.begin(), values.end(), rounded.begin(),
+                   [](double value) { return Round<T>(value); });
+    return Tensor::FromVector(dims, rounded);
+  });
+}
+
+ExampleOp::ExampleOp(const OpExample& example,
+                     DType dtype,
+                     bool required_only) {
+  const OpSchema& schema = Registry::Global().Schema(example.op);
+  Numbers numbers;
+  NamedInputs inputs;
+  for (const ExampleInput& input : example.inputs) {
+    const DType its = input.of_kernel ? dtype : input.dtype;
+    inputs.emplace_back(input.argument,
+                        FromDoubles(its, input.dims, numbers.Draw(input, its)));
+  }
+  OpDesc desc;
+  desc.type = example.op;
+  desc.attributes = AttributesOf(example, dtype);
+  ComputeForward(example, desc.attributes, &inputs);
+
+  Program program;
+  std::vector<std::pair<std::string, Tensor>> by_name;
+  for (const auto& [argument, tensor] : inputs) {
+    auto entry = std::find_if(desc.inputs.begin(), desc.inputs.end(),
+                              [&argument = argument](auto& bound) {
+                                return bound.first == argument;
+                              });
+    if (entry == desc.inputs.end()) {
+      entry = desc.inputs.insert(entry, {argument, {}});
+    }
+    entry->second.push_back(
+        platform::Format("{}[{}]", argument, entry->second.size()));
+    program.Data(entry->second.back(), tensor.dtype(), tensor.dims(), "", 0);
+    by_name.emplace_back(entry->second.back(), tensor);
+  }
+  for (const ArgDef& def : schema.outputs()) {
+    if (required_only && def.traits.optional) continue;
+    desc.outputs.emplace_back(def.name, ArgVars{"out." + def.name});
+  }
+
+  OpFacts& facts = op_.facts;
+  facts.desc = program.AppendOp(std::move(desc));
+  facts.id = 0;
+  facts.schema = &schema;
+  std::vector<DType> dtypes;
+  for (const std::string& name : FlatInputs(schema, facts.desc)) {
+    const Tensor& tensor = *Find(by_name, name);
+    memory_.push_back(std::make_unique<Memory>(tensor));
+    op_.inputs.push_back(Tensor::Borrow(CPUPlace(), tensor.dtype(),
+                                        tensor.dims(), memory_.back()->data()));
+    facts.inputs.push_back(tensor.dims());
+    facts.input_dtypes.push_back(tensor.dtype());
+  }
+  facts.input_constant.assign(facts.inputs.size(), 0);
+  facts.dtype =
+      BoundTypes(schema, facts.desc, facts.input_dtypes).KernelDType();
+  for (const std::string& name : FlatOutputs(schema, facts.desc)) {
+    const VarDesc& var = program.FindVar(name);
+    SLUICE_ENFORCE(var.dims.known(), ErrorCode::kInvalidArgument,
+                   "example_op.unknown_size",
+                   "{}: the shape of {} follows from data only", example.op,
+                   name);
+    facts.outputs.push_back(var.dims);
+    facts.output_dtypes.push_back(var.dtype);
+  }
+}
+
+ExampleOp::~ExampleOp() = default;
+
+}  // namespace sluice::framework

@@ -1,0 +1,437 @@
+#include "sluice/laboratory/kernel_check.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <new>
+#include <optional>
+#include <utility>
+
+#include "sluice/framework/op/op_schema.h"
+#include "sluice/framework/values/tensor_values.h"
+#include "sluice/laboratory/example_op.h"
+#include "sluice/laboratory/tuning/kernel_run.h"
+#include "sluice/laboratory/tuning/verify.h"
+#include "sluice/platform/error.h"
+
+namespace sluice::framework {
+
+using platform::CPUPlace;
+using platform::DType;
+using platform::ErrorCode;
+using platform::Format;
+
+namespace {
+
+// Threads share larger examples, so more thread counts are tried for them.
+constexpr int64_t kLarge = 4096;
+constexpr int kReruns = 4;
+constexpr int kMostBadInputs = 4;
+
+int64_t MostElements(const OpFacts& op) {
+  int64_t most = 0;
+  for (const std::vector<DDim>* all : {&op.inputs, &op.outputs}) {
+    for (const DDim& dims : *all) {
+      most = std::max(most, dims.numel());
+    }
+  }
+  return most;
+}
+
+bool IsRefusal(const platform::Error& error) {
+  return error.code() == ErrorCode::kInvalidArgument ||
+         error.code() == ErrorCode::kOutOfRange;
+}
+
+// Returns the op with one element of one input replaced.
+IsolatedOp With(const IsolatedOp& op, size_t input, double value) {
+  IsolatedOp changed = op;
+  const Tensor& tensor = op.inputs[input];
+  std::vector<double> values = ToDoubles(tensor);
+  values.back() = value;
+  changed.inputs[input] = FromDoubles(tensor.dtype(), tensor.dims(), values);
+  if (tensor.dtype() == DType::kInt64) {
+    // A double is not exact beyond 2^53.
+    changed.inputs[input].data<int64_t>()[tensor.numel() - 1] =
+        value < 0 ? static_cast<int64_t>(value)
+                  : std::numeric_limits<int64_t>::max();
+  }
+  return changed;
+}
+
+std::vector<std::vector<double>> RunPlain(const IsolatedOp& op,
+                                          const KernelDef& plain) {
+  KernelRun run(op, plain, CPUPlace(), 1);
+  run.Run();
+  std::vector<std::vector<double>> outputs;
+  for (const Tensor& output : run.outputs()) {
+    outputs.push_back(ToDoubles(output));
+  }
+  return outputs;
+}
+
+std::vector<std::vector<uint8_t>> Bytes(const std::vector<Tensor>& tensors) {
+  std::vector<std::vector<uint8_t>> bytes;
+  for (const Tensor& tensor : tensors) {
+    const Tensor host = tensor.CopyTo(CPUPlace());
+    const auto* begin = static_cast<const uint8_t*>(host.raw_data());
+    bytes.emplace_back(begin, begin + host.bytes());
+  }
+  return bytes;
+}
+
+// Checks all kernels with one example at a time.
+class KernelChecker {
+ public:
+  KernelChecker(std::span<const KernelDef* const> kernels,
+                const KernelCheckOptions& options)
+      : options_(options),
+        schema_(Registry::Global().Schema(kernels[0]->op)),
+        dtype_(kernels[0]->key.dtype) {
+    for (const KernelDef* kernel : kernels) {
+      reports_.emplace_back().kernel = kernel;
+    }
+    failing_.resize(kernels.size());
+    refusals_.resize(kernels.size());
+  }
+
+  std::vector<KernelReport> Run() {
+    if (schema_.internal()) {
+      for (KernelReport& report : reports_) {
+        report.remark = "only passes make this op, it cannot run by itself";
+      }
+      return std::move(reports_);
+    }
+    const auto examples = ExamplesToCheck(schema_, dtype_, options_);
+    for (size_t i = 0; i < examples.size(); ++i) {
+      number_ = static_cast<int>(i);
+      if (options_.only >= 0 && number_ != options_.only) continue;
+      CheckExample(examples[i]);
+    }
+    for (size_t i = 0; i < reports_.size(); ++i) {
+      KernelReport& report = reports_[i];
+      if (report.examples > 0 || !report.mistakes.empty()) continue;
+      if (report.remark.empty()) {
+        report.remark = NotRun(i, static_cast<int>(examples.size()));
+      }
+    }
+    return std::move(reports_);
+  }
+
+ private:
+  void Before(int threads, const std::string& step) {
+    if (options_.before) options_.before(number_, threads, signature_, step);
+  }
+
+  // The check in progress: a kernel and an example.
+  struct At {
+    KernelReport* report;
+    PlaceKey place;
+    int threads = 1;
+  };
+
+  // Why a kernel ran with no example; "" if unknown.
+  std::string NotRun(size_t kernel, int examples) const {
+    if (options_.only >= examples) {
+      return examples == 0 ? Format("there are no examples for {}", dtype_)
+                           : Format("there is no example {}, they are 0 to {}",
+                                    options_.only, examples - 1);
+    }
+    if (!refusals_[kernel].empty()) {
+      return Format("it takes none of the examples: {}", refusals_[kernel]);
+    }
+    return not_made_;
+  }
+
+  void Refuse(const At& at, const std::string& why) {
+    ++at.report->refused;
+    std::string& first = refusals_[at.report - reports_.data()];
+    if (!first.empty()) return;
+    first = Format("example {}, {}, it refuses", number_, signature_);
+    if (!why.empty()) first += Format(": {}", why);
+  }
+
+  // Notes why an example cannot be built.
+  void NotMade(const std::string& why) {
+    if (!not_made_.empty()) return;
+    not_made_ = Format("example {}, {}: {}", number_, signature_, why);
+  }
+
+  void Add(const At& at, const std::string& check, const std::string& message) {
+    auto& mistakes = at.report->mistakes;
+    ++failing_[at.report - reports_.data()];
+    const bool known = std::any_of(
+        mistakes.begin(), mistakes.end(),
+        [&](const KernelMistake& other) { return other.check == check; });
+    if (known) return;
+    mistakes.push_back({check, number_, at.threads, signature_, message});
+  }
+
+  // An exception of the kernel counts as a mistake.
+  template <typename Step>
+  void Try(const At& at, const Step& step) {
+    try {
+      step();
+    } catch (const platform::Error& error) {
+      const ErrorCode code = error.code();
+      if (code == ErrorCode::kUnimplemented) {
+        return Refuse(at, error.what());
+      }
+      Add(at,
+          code == ErrorCode::kDeviceLost          ? "device"
+          : code == ErrorCode::kResourceExhausted ? "memory"
+                                                  : "raises",
+          Format("it raised \"{}\"", error.what()));
+    } catch (const std::bad_alloc&) {
+      Add(at, "memory", "it found no memory");
+    } catch (const std::exception& error) {
+      Add(at, "raises", Format("it raised \"{}\"", error.what()));
+    } catch (...) {
+      Add(at, "raises", "it raised what is no std::exception");
+    }
+  }
+
+  static bool IsLost(const KernelReport& report) {
+    return std::any_of(
+        report.mistakes.begin(), report.mistakes.end(),
+        [](const KernelMistake& mistake) { return mistake.check == "device"; });
+  }
+
+  // Kernels whose predicates accept the op.
+  std::vector<At> Takers(const OpFacts& op) {
+    std::vector<At> takers;
+    for (size_t i = 0; i < reports_.size(); ++i) {
+      KernelReport& report = reports_[i];
+      const KernelDef& kernel = *report.kernel;
+      const PlaceKey place(kernel.key.place, 0);
+      if (IsLost(report) || failing_[i] >= options_.most_failing) continue;
+      const At at{&report, place};
+      std::optional<std::string> refusal;
+      Try(at, [&] {
+        refusal = kernel.predicate ? kernel.predicate(op.QueryAt(place)) : "";
+      });
+      if (refusal && refusal->empty()) {
+        takers.push_back(at);
+      } else if (refusal) {
+        Refuse(at, *refusal);
+      }
+    }
+    return takers;
+  }
+
+  void CheckExample(const OpExample& example) {
+    signature_ = ToString(example, dtype_);
+    std::optional<ExampleOp> made;
+    try {
+      made.emplace(example, dtype_);
+    } catch (const platform::Error& error) {
+      return NotMade(error.what());  // the op rejects these sizes
+    }
+    const IsolatedOp& op = made->op();
+    if (op.facts.dtype != dtype_) {
+      return NotMade(Format("it is of {}", op.facts.dtype));
+    }
+    const std::vector<At> takers = Takers(op.facts);
+    if (takers.empty()) return;
+    std::optional<Verifier> verifier;
+    try {
+      verifier.emplace(op, Registry::Global());
+    } catch (const platform::Error& error) {
+      if (IsRefusal(error)) return CheckRefusals(op, takers, error.what());
+      throw;
+    }
+    for (At at : takers) {
+      CheckKernel(*made, *verifier, at);
+    }
+    CheckBadInputs(op, takers);
+  }
+
+  void CheckKernel(const ExampleOp& made, const Verifier& verifier, At at) {
+    const bool large = MostElements(made.op().facts) > kLarge;
+    const size_t counts =
+        std::min<size_t>(options_.threads.size(), large ? 3 : 2);
+    bool first = true;
+    for (size_t i = 0; i < counts; ++i) {
+      at.threads = options_.threads[i];
+      const size_t before = at.report->mistakes.size();
+      const int refused = at.report->refused;
+      Try(at, [&] { CheckRun(made, verifier, at, large, first); });
+      if (at.report->refused > refused) return;
+      first = false;
+      if (at.report->mistakes.size() > before) break;
+    }
+    ++at.report->examples;
+  }
+
+  void CheckRun(const ExampleOp& made,
+                const Verifier& verifier,
+                const At& at,
+                bool large,
+                bool first) {
+    const KernelDef& kernel = *at.report->kernel;
+    Before(at.threads, "values");
+    KernelRun run(made.op(), kernel, at.place, at.threads);
+    if (!verifier.has_reference()) {
+      at.report->remark = "the op has no plain kernel to compare with";
+      run.Run();
+      return;
+    }
+    const Verification found =
+        verifier.Check(kernel, at.place, at.threads, &run);
+    at.report->error = std::max(at.report->error, found.error);
+    if (!found.message.empty()) return Add(at, found.check, found.message);
+    if (large && at.threads > 1) {
+      Before(at.threads, "reruns");
+      CheckReruns(&run, at);
+    }
+    if (first) {
+      Before(at.threads, "infinity");
+      CheckInfinity(made.op(), at);
+    }
+  }
+
+  void CheckReruns(KernelRun* run, const At& at) {
+    const auto first = Bytes(run->outputs());
+    for (int i = 0; i < kReruns; ++i) {
+      run->Spoil(i % 2 == 0);
+      run->Run();
+      if (Bytes(run->outputs()) != first) {
+        return Add(at, "reruns",
+                   Format("it gives other bits when it runs again with {} "
+                          "threads",
+                          at.threads));
+      }
+    }
+  }
+
+  // Puts an infinity into the first floating-point input.
+  void CheckInfinity(const IsolatedOp& op, const At& at) {
+    const KernelDef* plain = PlainKernel(op.facts, Registry::Global());
+    if (plain == nullptr || op.facts.schema->random()) return;
+    size_t input = 0;
+    while (input < op.inputs.size() &&
+           !platform::IsFloating(op.inputs[input].dtype())) {
+      ++input;
+    }
+    if (input == op.inputs.size() || op.inputs[input].numel() == 0) return;
+    for (const double infinity : {std::numeric_limits<double>::infinity(),
+                                  -std::numeric_limits<double>::infinity()}) {
+      const IsolatedOp planted = With(op, input, infinity);
+      std::vector<std::vector<double>> expected;
+      try {
+        expected = RunPlain(planted, *plain);
+      } catch (const platform::Error&) {
+        return;  // the op rejects infinities
+      }
+      KernelRun run(planted, *at.report->kernel, at.place, at.threads);
+      run.Spoil(true);
+      run.Run();
+      const std::string message =
+          LostInfinity(op.facts, run.outputs(), expected, *plain);
+      if (!message.empty()) {
+        return Add(at, "infinity",
+                   Format("with {} as the last element of {}, {}", infinity,
+                          InputName(op.facts, input), message));
+      }
+    }
+  }
+
+  static std::string LostInfinity(
+      const OpFacts& op,
+      const std::vector<Tensor>& outputs,
+      const std::vector<std::vector<double>>& expected,
+      const KernelDef& plain) {
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      if (!platform::IsFloating(op.output_dtypes[i])) continue;
+      const auto values = ToDoubles(outputs[i].CopyTo(CPUPlace()));
+      for (size_t j = 0; j < values.size(); ++j) {
+        if (!std::isfinite(values[j]) || std::isfinite(expected[i][j])) {
+          continue;
+        }
+        return Format("{} is {}, {} gives {}", ElementName(op, i, j), values[j],
+                      plain,
+                      std::abs(expected[i][j]) == expected[i][j]
+                          ? expected[i][j]
+                          : -std::abs(expected[i][j]));
+      }
+    }
+    return "";
+  }
+
+  // Tries labels, indices and lengths that the plain kernel rejects.
+  void CheckBadInputs(const IsolatedOp& op, const std::vector<At>& takers) {
+    const KernelDef* plain = PlainKernel(op.facts, Registry::Global());
+    if (plain == nullptr || bad_inputs_ >= kMostBadInputs) return;
+    bool any = false;
+    for (size_t i = 0; i < op.inputs.size(); ++i) {
+      const DType dtype = op.inputs[i].dtype();
+      const bool index = dtype == DType::kInt32 || dtype == DType::kInt64;
+      if (!index || op.inputs[i].numel() == 0) continue;
+      for (const double bad : {-1.0, -0x1p31, 0x1p31 - 1}) {
+        const IsolatedOp changed = With(op, i, bad);
+        try {
+          RunPlain(changed, *plain);
+        } catch (const platform::Error& error) {
+          if (!IsRefusal(error)) continue;
+          any = true;
+          CheckRefusals(changed, takers, error.what());
+        }
+      }
+    }
+    bad_inputs_ += any ? 1 : 0;
+  }
+
+  void CheckRefusals(const IsolatedOp& op,
+                     const std::vector<At>& takers,
+                     const std::string& message) {
+    for (const At& at : takers) {
+      Before(at.threads, "bad input");
+      try {
+        KernelRun run(op, *at.report->kernel, at.place, at.threads);
+        run.Run();
+        Add(at, "bad input",
+            Format("it gives results for inputs that the plain kernel refuses: "
+                   "\"{}\"",
+                   message));
+      } catch (const platform::Error& error) {
+        if (IsRefusal(error) || error.code() == ErrorCode::kUnimplemented) {
+          continue;
+        }
+        Try(at, [] { throw; });
+      } catch (...) {
+        Try(at, [] { throw; });
+      }
+    }
+  }
+
+  const KernelCheckOptions& options_;
+  const OpSchema& schema_;
+  DType dtype_;
+  std::vector<KernelReport> reports_;
+  std::vector<int> failing_;           // by report: number of failures
+  std::vector<std::string> refusals_;  // by report: the first refusal
+  std::string not_made_;  // why the first example could not be built
+  int number_ = 0;
+  int bad_inputs_ = 0;
+  std::string signature_;
+};
+
+}  // namespace
+
+std::vector<KernelReport> CheckKernels(
+    std::span<const KernelDef* const> kernels,
+    const KernelCheckOptions& options) {
+  if (kernels.empty()) return {};
+  for (const KernelDef* kernel : kernels) {
+    SLUICE_ENFORCE(kernel->op == kernels[0]->op &&
+                       kernel->key.dtype == kernels[0]->key.dtype,
+                   ErrorCode::kInvalidArgument, "kernel_check.kernels",
+                   "kernels that are checked together must be of one op and "
+                   "dtype, got {} and {}",
+                   *kernels[0], *kernel);
+  }
+  return KernelChecker(kernels, options).Run();
+}
+
+}  // namespace sluice::framework

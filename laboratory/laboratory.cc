@@ -1,0 +1,52 @@
+#include "sluice/laboratory/laboratory.h"
+
+#include "sluice/framework/run/run_hooks.h"
+#include "sluice/laboratory/records/record_store.h"
+#include "sluice/laboratory/records/tuning_mode.h"
+#include "sluice/laboratory/tuning/tune_program.h"
+#include "sluice/platform/diagnostics/logging.h"
+#include "sluice/platform/error.h"
+
+namespace sluice::framework {
+
+namespace {
+
+// Implements SLUICE_TUNE=measure.
+class MeasureFirst final : public RunHooks {
+ public:
+  void BeforeFirstRun(Executor& executor,
+                      const Program& program,
+                      const Plan& plan,
+                      const Feeds& feeds,
+                      const Fetches& fetches,
+                      Scope* scope) override {
+    if (!LacksRecords(plan)) return;
+    TuneOptions options;
+    options.budget_seconds = TuningSecondsOfEnvironment();
+    try {
+      Tune(executor, program, feeds, fetches, scope, options);
+    } catch (const platform::Error& error) {
+      // The run itself will report what is wrong with the program.
+      platform::Log(platform::LogLevel::kWarning,
+                    "SLUICE_TUNE=measure: the plan is run untuned: {}",
+                    error.what());
+    }
+  }
+};
+
+}  // namespace
+
+void UseLaboratory() {
+  RecordStore::Default();
+  if (TuningModeOfEnvironment() != TuningMode::kMeasure) return;
+  static MeasureFirst measure_first;
+  SetRunHooks(&measure_first);
+}
+
+}  // namespace sluice::framework
+
+// Called by platform::LoadModule("lab").
+extern "C" SLUICE_API void SluiceInitModule();
+extern "C" void SluiceInitModule() {
+  sluice::framework::UseLaboratory();
+}

@@ -1,0 +1,195 @@
+#include "sluice/laboratory/tuning/kernel_run.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "sluice/framework/op/op_schema.h"
+#include "sluice/memory/copy.h"
+#include "sluice/platform/device.h"
+#include "sluice/platform/device_context_pool.h"
+#include "sluice/platform/error.h"
+#include "sluice/platform/parallel_for.h"
+#include "sluice/platform/ranks/collective_context.h"
+
+namespace sluice::framework {
+
+using platform::CPUPlace;
+using platform::Format;
+
+namespace {
+
+// Size of the guard before and after each output: a multiple of every alignment
+// that devices require.
+constexpr size_t kGuardBytes = 512;
+constexpr uint8_t kGuard = 0xA5;
+
+void Fill(PlaceKey place, void* pointer, uint8_t value, size_t bytes) {
+  if (bytes == 0) return;
+  if (place.kind == platform::PlaceKind::kCPU) {
+    std::memset(pointer, value, bytes);
+    return;
+  }
+  const std::vector<uint8_t> values(bytes, value);
+  memory::Copy(place, pointer, CPUPlace(), values.data(), bytes);
+}
+
+bool IsFilled(PlaceKey place, const void* pointer) {
+  std::vector<uint8_t> values(kGuardBytes);
+  memory::Copy(CPUPlace(), values.data(), place, pointer, kGuardBytes);
+  return std::all_of(values.begin(), values.end(),
+                     [](uint8_t value) { return value == kGuard; });
+}
+
+}  // namespace
+
+OpFacts FactsOf(const Plan& plan, int planned_op) {
+  const PlannedOp& planned = plan.ops()[planned_op];
+  OpFacts facts;
+  facts.desc = plan.op_descs()[planned.op_index];
+  facts.id = planned.op_index;
+  facts.schema = &Registry::Global().Schema(facts.desc.type);
+  facts.dtype = plan.decisions()[planned_op].kernel->key.dtype;
+  facts.input_constant = planned.input_constant;
+  facts.outputs = planned.arguments.output_dims;
+  facts.output_dtypes = planned.arguments.output_dtypes;
+  for (const int slot : planned.inputs) {
+    facts.inputs.push_back(plan.slots()[slot].dims);
+    facts.input_dtypes.push_back(plan.slots()[slot].dtype);
+  }
+  return facts;
+}
+
+IsolatedOp Isolate(const Plan& plan, int planned_op, const Tensor* tensors) {
+  IsolatedOp op = {.facts = FactsOf(plan, planned_op), .inputs = {}};
+  for (const int slot : plan.ops()[planned_op].inputs) {
+    op.inputs.push_back(tensors[slot]);
+  }
+  return op;
+}
+
+std::string InputName(const OpFacts& op, size_t input) {
+  for (const ArgDef& def : op.schema->inputs()) {
+    const size_t count = op.desc.Input(def.name).size();
+    if (input < count) return def.name;
+    input -= count;
+  }
+  return "";
+}
+
+std::string OutputName(const OpFacts& op, size_t output) {
+  for (const auto& [argument, vars] : op.desc.outputs) {
+    if (output < vars.size()) return argument;
+    output -= vars.size();
+  }
+  return "";
+}
+
+KernelRun::KernelRun(const IsolatedOp& op,
+                     const KernelDef& kernel,
+                     PlaceKey place,
+                     int num_threads)
+    : op_(op),
+      place_(place),
+      num_threads_(num_threads),
+      arguments_(MakeArgTable(op.facts)) {
+  const OpFacts& facts = op.facts;
+  kernel_ = kernel.make({facts.desc, kernel.key, facts.id});
+  const KernelQuery query = facts.QueryAt(place);
+  KernelPreparation preparation{query};
+  preparation.num_threads = num_threads;
+  kernel_->Prepare(preparation);
+  if (place.kind != platform::PlaceKind::kCPU) {
+    device_ = platform::DeviceManager::Instance().Get(place).CreateContext();
+  } else if (kernel.collective()) {
+    device_ = std::make_unique<platform::CollectiveContext>();
+  }
+  BringInputs();
+  MakeOutputs();
+  void* scratch = nullptr;
+  if (preparation.scratch_bytes > 0) {
+    const auto bytes = static_cast<int64_t>(preparation.scratch_bytes);
+    scratch = scratch_.Resize(DDim({bytes})).mutable_data(DType::kUInt8, place);
+  }
+  for (Tensor& tensor : inputs_) {
+    pointers_.push_back(&tensor);
+  }
+  for (Tensor& tensor : outputs_) {
+    pointers_.push_back(&tensor);
+  }
+  context_ = std::make_unique<OpKernelContext>(
+      arguments_, place,
+      device_ == nullptr
+          ? platform::DeviceContextPool::Instance().Get(CPUPlace())
+          : *device_,
+      pointers_.data(), pointers_.data() + inputs_.size(), scratch, &step_);
+}
+
+// Tensors that have a shape but no data are left unchanged.
+void KernelRun::BringInputs() {
+  size_t flat = 0;
+  for (const ArgDef& def : op_.facts.schema->inputs()) {
+    const size_t count = op_.facts.desc.Input(def.name).size();
+    for (size_t i = 0; i < count; ++i, ++flat) {
+      const Tensor& given = op_.inputs[flat];
+      const PlaceKey wanted = def.traits.host ? PlaceKey(CPUPlace()) : place_;
+      const bool there = !given.allocated() || def.traits.shape_only ||
+                         given.place() == wanted;
+      inputs_.push_back(there ? given : given.CopyTo(wanted));
+    }
+  }
+}
+
+void KernelRun::MakeOutputs() {
+  const OpFacts& facts = op_.facts;
+  for (size_t i = 0; i < facts.outputs.size(); ++i) {
+    Tensor shape;
+    const size_t bytes = static_cast<size_t>(
+        shape.Resize(facts.outputs[i]).numel() *
+        static_cast<int64_t>(platform::SizeOf(facts.output_dtypes[i])));
+    auto memory =
+        std::make_shared<Placeholder>(place_, bytes + 2 * kGuardBytes);
+    auto* begin = static_cast<uint8_t*>(memory->pointer());
+    Fill(place_, begin, kGuard, kGuardBytes);
+    Fill(place_, begin + kGuardBytes + bytes, kGuard, kGuardBytes);
+    outputs_.emplace_back().Bind(std::move(memory), kGuardBytes,
+                                 facts.output_dtypes[i], facts.outputs[i]);
+  }
+}
+
+void KernelRun::Spoil(bool other) {
+  const uint8_t bytes_value = other ? 0x4B : 0xFF;
+  for (Tensor& output : outputs_) {
+    const bool is_bool = output.dtype() == DType::kBool;
+    Fill(place_, output.raw_data(), is_bool ? (other ? 0 : 1) : bytes_value,
+         output.bytes());
+  }
+  if (scratch_.allocated()) {
+    Fill(place_, scratch_.raw_data(), bytes_value, scratch_.bytes());
+  }
+}
+
+std::string KernelRun::WrittenOutside() const {
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    const auto* data = static_cast<const uint8_t*>(outputs_[i].raw_data());
+    const char* side = !IsFilled(place_, data - kGuardBytes) ? "before"
+                       : !IsFilled(place_, data + outputs_[i].bytes())
+                           ? "after"
+                           : nullptr;
+    if (side != nullptr) {
+      return Format("it writes {} the memory of {} (its {} elements)", side,
+                    OutputName(op_.facts, i), outputs_[i].numel());
+    }
+  }
+  return "";
+}
+
+void KernelRun::Run() {
+  const platform::ThreadCountGuard threads(num_threads_);
+  if (device_ == nullptr) return kernel_->Compute(*context_);
+  device_->Compute([&] { kernel_->Compute(*context_); });
+  device_->Wait();
+  context_->ReleaseTemporaries();
+}
+
+}  // namespace sluice::framework

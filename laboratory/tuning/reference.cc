@@ -1,0 +1,392 @@
+#include "sluice/laboratory/tuning/reference.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "sluice/framework/op/op_schema.h"
+#include "sluice/framework/values/tensor_values.h"
+#include "sluice/platform/error.h"
+#include "sluice/platform/parallel_for.h"
+
+namespace sluice::framework {
+
+using platform::CPUPlace;
+using platform::ErrorCode;
+using platform::Format;
+
+namespace {
+
+double UnitRoundoff(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat64:
+      return 0x1p-53;
+    case DType::kFloat16:
+      return 0x1p-11;
+    case DType::kBFloat16:
+      return 0x1p-8;
+    default:
+      return 0x1p-24;
+  }
+}
+
+double LargestFinite(DType dtype) {
+  return dtype == DType::kFloat16    ? 65504.0
+         : dtype == DType::kFloat64  ? std::numeric_limits<double>::max()
+         : dtype == DType::kBFloat16 ? 0x1.FEp127
+                                     : std::numeric_limits<float>::max();
+}
+
+// Whether arguments of this dtype, a type variable or a name, have the dtype of
+// the inputs.
+bool FollowsInputs(const OpSchema& schema, const std::string& dtype) {
+  const auto& vars = schema.type_vars();
+  return std::any_of(vars.begin(), vars.end(), [&](const TypeVarDef& var) {
+    return var.name == dtype && var.from_attribute.empty();
+  });
+}
+
+Tensor Converted(const Tensor& tensor, DType dtype) {
+  const Tensor host = tensor.CopyTo(CPUPlace());
+  const std::vector<double> values = ToDoubles(host);
+  if (dtype == DType::kFloat64) {
+    return Tensor::FromVector<double>(host.dims(), values);
+  }
+  return Tensor::FromVector<float>(host.dims(), {values.begin(), values.end()});
+}
+
+// Returns the op with every value of the kernel's dtype converted to `to`,
+// float32 or float64.
+IsolatedOp Convert(const IsolatedOp& op, DType to) {
+  IsolatedOp converted = op;
+  OpFacts& facts = converted.facts;
+  const auto convert = [&](const std::vector<ArgDef>& defs, bool inputs) {
+    size_t flat = 0;
+    for (const ArgDef& def : defs) {
+      const size_t count = inputs ? facts.desc.Input(def.name).size()
+                                  : facts.desc.Output(def.name).size();
+      for (size_t i = 0; i < count; ++i, ++flat) {
+        DType& dtype =
+            (inputs ? facts.input_dtypes : facts.output_dtypes)[flat];
+        if (dtype != op.facts.dtype ||
+            !FollowsInputs(*facts.schema, def.dtype)) {
+          continue;
+        }
+        dtype = to;
+        if (!inputs || !converted.inputs[flat].allocated()) continue;
+        converted.inputs[flat] = Converted(converted.inputs[flat], to);
+      }
+    }
+  };
+  convert(facts.schema->inputs(), true);
+  convert(facts.schema->outputs(), false);
+  facts.dtype = to;
+  return converted;
+}
+
+std::vector<std::vector<double>> Compute(const IsolatedOp& op,
+                                         const KernelDef& kernel) {
+  // Plain kernels compute the same bits with any number of threads.
+  KernelRun run(op, kernel, CPUPlace(), platform::NumThreads());
+  run.Run();
+  std::vector<std::vector<double>> outputs;
+  for (const Tensor& output : run.outputs()) {
+    outputs.push_back(ToDoubles(output));
+  }
+  return outputs;
+}
+
+// The number of input elements for each element of an output.
+double InputsPerOutput(const std::vector<DDim>& inputs, const DDim& output) {
+  double most = 1;
+  const auto elements = std::max(1.0, static_cast<double>(output.numel()));
+  for (const DDim& dims : inputs) {
+    const auto input = static_cast<double>(dims.numel());
+    most = std::max(most, input / elements);
+  }
+  // A product of [m, k] and [k, n] has no input that is k times as large as its
+  // output, but sums over k elements of both.
+  for (const DDim& dims : inputs) {
+    for (const int64_t size : dims) {
+      most = std::max(most, static_cast<double>(size));
+    }
+  }
+  return most;
+}
+
+double Elements(const std::vector<DDim>& all) {
+  double elements = 0;
+  for (const DDim& dims : all) {
+    elements += static_cast<double>(dims.numel());
+  }
+  return elements;
+}
+
+// Multiply-adds per output by the plain kernel's or the first estimate, but at
+// most the number of elements in all inputs; 0 without an estimate.
+double MultiplyAddsPerOutput(const OpFacts& op, const Registry& registry) {
+  const KernelDef* counting = PlainKernel(op, registry);
+  if (counting == nullptr || !counting->estimate) {
+    const auto kernels = registry.Kernels(op.desc.type);
+    const auto first = std::find_if(
+        kernels.begin(), kernels.end(), [&](const KernelDef* kernel) {
+          return kernel->key.place == platform::PlaceKind::kCPU &&
+                 kernel->key.dtype == op.dtype && kernel->estimate;
+        });
+    if (first == kernels.end()) return 0;
+    counting = *first;
+  }
+  const double flops = counting->estimate(op.QueryAt(CPUPlace())).flops;
+  return std::min(Elements(op.inputs),
+                  flops / (2 * std::max(1.0, Elements(op.outputs))));
+}
+
+double LargestError(const std::vector<double>& values,
+                    const std::vector<double>& reference) {
+  double largest = 0;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const double error = std::abs(values[i] - reference[i]);
+    if (std::isfinite(error)) largest = std::max(largest, error);
+  }
+  return largest;
+}
+
+double LargestMagnitude(const std::vector<double>& values) {
+  double largest = 0;
+  for (const double value : values) {
+    if (std::isfinite(value)) largest = std::max(largest, std::abs(value));
+  }
+  return largest;
+}
+
+// The error of one element as a multiple of its bound.
+double ErrorOf(double value, double expected, double bound, DType dtype) {
+  if (value == expected || (std::isnan(value) && std::isnan(expected))) {
+    return 0;
+  }
+  const double largest = LargestFinite(dtype);
+  const bool overflows =
+      std::isfinite(expected) && std::abs(expected) + bound >= largest;
+  if (overflows && std::abs(value) >= 0.99 * largest) return 0;
+  const double error = std::abs(value - expected);
+  if (!std::isfinite(error)) return std::numeric_limits<double>::infinity();
+  if (bound == 0) return std::numeric_limits<double>::infinity();
+  return error / bound;
+}
+
+// Removes the sign of a NaN, which means nothing.
+double Shown(double value) {
+  return std::isnan(value) ? std::abs(value) : value;
+}
+
+// Whether the plain kernel computes the same in the op's own dtype.
+bool IsOwn(const Reference& reference, size_t output, size_t j, double value) {
+  if (reference.own.empty()) return false;
+  const double own = reference.own[output][j];
+  return value == own || (std::isnan(value) && std::isnan(own));
+}
+
+}  // namespace
+
+const KernelDef* PlainKernel(const OpFacts& op, const Registry& registry) {
+  const KernelDef* first = nullptr;
+  for (const KernelDef* kernel : registry.Kernels(op.desc.type)) {
+    if (kernel->key.place != platform::PlaceKind::kCPU ||
+        kernel->key.dtype != op.dtype) {
+      continue;
+    }
+    if (kernel->variant == kReferenceVariant) return kernel;
+    if (kernel->key.library != "PLAIN" ||
+        (kernel->predicate != nullptr &&
+         !kernel->predicate(op.QueryAt(CPUPlace())).empty())) {
+      continue;
+    }
+    if (kernel->variant == "plain") return kernel;
+    if (first == nullptr) first = kernel;
+  }
+  return first;
+}
+
+std::string ElementName(const OpFacts& op, size_t output, size_t element) {
+  std::string index;
+  auto rest = static_cast<int64_t>(element);
+  const DDim& dims = op.outputs[output];
+  for (int axis = dims.rank() - 1; axis >= 0; --axis) {
+    index =
+        Format("{}{}{}", rest % dims[axis], index.empty() ? "" : ", ", index);
+    rest /= dims[axis];
+  }
+  return Format("{}[{}]", OutputName(op, output), index);
+}
+
+namespace {
+
+// Nothing is more exact than float64 to compare with. Cancellation in float32,
+// on the same numbers, shows the error here.
+void EstimatePlainError(const IsolatedOp& op,
+                        const KernelDef& plain,
+                        const Registry& registry,
+                        Reference* reference) {
+  if (op.facts.schema->random() || op.facts.schema->type_vars().empty()) return;
+  const IsolatedOp narrow = Convert(op, DType::kFloat32);
+  const KernelDef* kernel = PlainKernel(narrow.facts, registry);
+  if (kernel == nullptr) return;
+  try {
+    const auto coarse = Compute(narrow, *kernel);
+    const auto fine = Compute(Convert(narrow, DType::kFloat64), plain);
+    for (size_t i = 0; i < fine.size(); ++i) {
+      reference->plain_error[i] = LargestError(coarse[i], fine[i]) *
+                                  UnitRoundoff(DType::kFloat64) /
+                                  UnitRoundoff(DType::kFloat32);
+    }
+  } catch (const platform::Error&) {
+    // The op does not support this dtype, or there are no numbers for it.
+  }
+}
+
+}  // namespace
+
+Reference ComputeReference(const IsolatedOp& op, const Registry& registry) {
+  Reference reference;
+  const KernelDef* plain = PlainKernel(op.facts, registry);
+  const bool widens = platform::IsFloating(op.facts.dtype) &&
+                      op.facts.dtype != DType::kFloat64 &&
+                      !op.facts.schema->random() &&
+                      !op.facts.schema->type_vars().empty();
+  if (widens) {
+    const IsolatedOp wide = Convert(op, DType::kFloat64);
+    reference.kernel = PlainKernel(wide.facts, registry);
+    try {
+      if (reference.kernel != nullptr) {
+        reference.outputs = Compute(wide, *reference.kernel);
+      }
+    } catch (const platform::Error& error) {
+      if (error.code() == ErrorCode::kResourceExhausted || plain == nullptr) {
+        throw;
+      }
+      reference.kernel = nullptr;  // the op does not support this dtype
+    }
+  }
+  if (reference.kernel == nullptr) {
+    reference.kernel = plain;
+    if (plain == nullptr) return reference;
+    reference.outputs = Compute(op, *plain);
+  }
+  reference.plain_error.assign(reference.outputs.size(), 0);
+  if (plain == nullptr) return reference;
+  if (reference.kernel == plain) {
+    if (plain->key.dtype == DType::kFloat64) {
+      EstimatePlainError(op, *plain, registry, &reference);
+    }
+    return reference;
+  }
+  reference.own = Compute(op, *plain);
+  for (size_t i = 0; i < reference.own.size(); ++i) {
+    reference.plain_error[i] =
+        LargestError(reference.own[i], reference.outputs[i]);
+  }
+  return reference;
+}
+
+double RoundingFactor(const OpFacts& op,
+                      size_t output,
+                      const Registry& registry) {
+  const DType dtype = op.output_dtypes[output];
+  if (!platform::IsFloating(dtype)) return 0;
+  const double n = std::max(InputsPerOutput(op.inputs, op.outputs[output]),
+                            MultiplyAddsPerOutput(op, registry));
+  return (8 + 2 * std::sqrt(n)) * UnitRoundoff(dtype);
+}
+
+namespace {
+
+// Outputs of the reference kernel for inputs of which each element is changed
+// by `share` of itself, up or down.
+std::vector<std::vector<double>> Perturbed(const IsolatedOp& wide,
+                                           const KernelDef& kernel,
+                                           double share) {
+  IsolatedOp op = wide;
+  std::mt19937 random(20'250'101);
+  for (Tensor& input : op.inputs) {
+    if (!input.allocated() || input.dtype() != DType::kFloat64) continue;
+    input = input.CopyTo(CPUPlace());
+    double* values = input.data<double>();
+    for (int64_t i = 0; i < input.numel(); ++i) {
+      values[i] *= (random() & 1U) != 0 ? 1 + share : 1 - share;
+    }
+  }
+  return Compute(op, kernel);
+}
+
+// By output: its change relative to the relative change of the inputs; 0 if
+// that is no rate, because the op is discontinuous there.
+std::vector<double> Sensitivity(const IsolatedOp& op,
+                                const Reference& reference) {
+  constexpr double kShare = 0x1p-30;
+  std::vector<double> rates(reference.outputs.size(), 0);
+  if (reference.kernel->key.dtype != DType::kFloat64) return rates;
+  const IsolatedOp wide = Convert(op, DType::kFloat64);
+  const auto small = Perturbed(wide, *reference.kernel, kShare);
+  const auto large = Perturbed(wide, *reference.kernel, 8 * kShare);
+  for (size_t i = 0; i < rates.size(); ++i) {
+    const double change = LargestError(small[i], reference.outputs[i]);
+    const double larger = LargestError(large[i], reference.outputs[i]);
+    if (larger >= 4 * change && larger <= 16 * change) {
+      rates[i] = change / kShare;
+    }
+  }
+  return rates;
+}
+
+// `rates` come from Sensitivity, or are empty.
+Deviation CompareWith(const std::vector<double>& rates,
+                      const IsolatedOp& op,
+                      const Reference& reference,
+                      const std::vector<Tensor>& outputs) {
+  Deviation worst;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const DType dtype = op.facts.output_dtypes[i];
+    const std::vector<double>& expected = reference.outputs[i];
+    const std::vector<double> values = ToDoubles(outputs[i].CopyTo(CPUPlace()));
+    const double factor = RoundingFactor(op.facts, i, Registry::Global());
+    const double scale = LargestMagnitude(expected);
+    const double rate = rates.empty() ? 0 : rates[i];
+    for (size_t j = 0; j < values.size(); ++j) {
+      if (IsOwn(reference, i, j, values[j])) continue;
+      const double magnitude =
+          std::isfinite(expected[j]) ? std::abs(expected[j]) : 0;
+      const double bound =
+          factor == 0 ? 0
+                      : std::max({factor * (magnitude + scale), factor * rate,
+                                  4 * reference.plain_error[i]});
+      const double error = ErrorOf(values[j], expected[j], bound, dtype);
+      if (!(error > worst.error)) continue;
+      worst.error = error;
+      if (error <= 1) continue;
+      worst.message =
+          Format("{} is {}, {} gives {}", ElementName(op.facts, i, j),
+                 Shown(values[j]), *reference.kernel, Shown(expected[j]));
+      if (bound > 0) {
+        worst.message +=
+            Format(" (a difference of up to {:.3g} is rounding)", bound);
+      }
+    }
+  }
+  return worst;
+}
+
+}  // namespace
+
+Deviation CompareWithReference(const IsolatedOp& op,
+                               const Reference& reference,
+                               const std::vector<Tensor>& outputs) {
+  Deviation worst = CompareWith({}, op, reference, outputs);
+  // Computed only if it decides: it takes two more runs.
+  if (worst.error > 1) {
+    worst = CompareWith(Sensitivity(op, reference), op, reference, outputs);
+  }
+  return worst;
+}
+
+}  // namespace sluice::framework

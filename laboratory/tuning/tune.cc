@@ -1,0 +1,255 @@
+#include "sluice/laboratory/tuning/tune.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "sluice/framework/plan/run_observer.h"
+#include "sluice/laboratory/records/record_store.h"
+#include "sluice/laboratory/tuning/kernel_run.h"
+#include "sluice/laboratory/tuning/reference.h"
+#include "sluice/laboratory/tuning/signature_tuner.h"
+#include "sluice/platform/error.h"
+
+namespace sluice::framework {
+
+namespace {
+
+// Whether every candidate of a signature was measured or found wrong.
+bool Known(const CandidateList& list) {
+  return std::none_of(list.candidates.begin(), list.candidates.end(),
+                      [](const Candidate& candidate) {
+                        return candidate.refusal.empty() &&
+                               candidate.evidence != Evidence::kRecord;
+                      });
+}
+
+// Ops that passes make may lack a plain kernel, so nothing can be compared.
+bool HasPlainKernel(const std::string& op) {
+  return std::ranges::any_of(
+      Registry::Global().Kernels(op), [](const KernelDef* kernel) {
+        return kernel->key.place == platform::PlaceKind::kCPU &&
+               (kernel->key.library == "PLAIN" ||
+                kernel->variant == kReferenceVariant);
+      });
+}
+
+// Whether the shape of an output is known only after a run, as for nonzero.
+// Such an op cannot run alone, because its outputs cannot be allocated before.
+bool HasLateOutput(const Plan& plan, int op) {
+  return std::ranges::any_of(plan.ops()[op].outputs, [&](int slot) {
+    return slot >= 0 && plan.slots()[slot].kind == SlotKind::kLate;
+  });
+}
+
+// The ops of a plan with distinct signatures, by index in ops(), and how many
+// ops share each. Ops that cannot be measured are left out.
+std::map<int, int> DistinctOps(const Plan& plan) {
+  std::map<const CandidateList*, int> first;
+  std::map<int, int> ops;
+  for (size_t i = 0; i < plan.decisions().size(); ++i) {
+    const auto op = static_cast<int>(i);
+    if (HasLateOutput(plan, op)) continue;
+    ++ops[first.try_emplace(plan.decisions()[i].list.get(), op).first->second];
+  }
+  return ops;
+}
+
+// The check id of the error that ends a run whose results are not needed.
+constexpr const char* kEndOfTime = "tune.end_of_time";
+
+// State that the plans of one call of Tune share.
+struct Session {
+  const TuneOptions& options;
+  double deadline;
+  bool ends_run = false;            // a run may end before the plan does
+  std::set<std::string> settled{};  // signatures that need no more work
+  int plan = 0;
+  TuneResult result{};
+};
+
+// Tunes each op while a plan runs, before the op itself runs, because its
+// kernel may raise.
+class Tuner : public RunObserver {
+ public:
+  Tuner(const Plan& plan, Session* session)
+      : session_(*session), wanted_(DistinctOps(plan)) {
+    std::erase_if(wanted_, [&](const auto& op) {
+      const CandidateList& list = *plan.decisions()[op.first].list;
+      if (session_.settled.count(list.signature) > 0) return true;
+      if (session_.options.again || !Known(list)) return false;
+      session_.settled.insert(list.signature);
+      ++session_.result.known;
+      return true;
+    });
+  }
+
+  void Before(const Plan& plan,
+              const Instruction& instruction,
+              const Tensor* tensors) override {
+    if (instruction.kernel == nullptr || session_.result.cancelled) return;
+    const auto wanted = wanted_.find(instruction.context);
+    if (wanted == wanted_.end()) return;
+    const Decision& decision = plan.decisions()[instruction.context];
+    const double left = session_.deadline - TuningClock();
+    if (left <= 0) return EndOfTime();
+    if (PredictedSeconds(decision, session_.options.again) > left) return;
+    if (!GoOn(decision.list->signature)) {
+      session_.result.cancelled = true;
+      return;
+    }
+    const IsolatedOp op = Isolate(plan, instruction.context, tensors);
+    SignatureTuner tuner(op, decision, plan.num_threads(), session_.deadline,
+                         session_.options);
+    // The remaining signatures share the remaining budget. Time that one does
+    // not need goes to the others.
+    const double share = left / static_cast<double>(wanted_.size());
+    TunedSignature tuned = tuner.Run(std::min(share, kMostSeconds), share);
+    tuned.ops = wanted->second;
+    tuned.plan = session_.plan;
+    RecordStore::Default().Add(RecordsOf(tuned, plan.num_threads()));
+    if (tuner.complete()) {
+      wanted_.erase(wanted);
+      session_.settled.insert(tuned.signature);
+      ++settled_;
+    }
+    auto& all = session_.result.signatures;
+    std::erase_if(all, [&](const TunedSignature& earlier) {
+      return earlier.signature == tuned.signature;
+    });
+    all.push_back(std::move(tuned));
+    session_.result.cancelled = CancelRequested();
+  }
+
+  int left_out() const { return static_cast<int>(wanted_.size()); }
+  int settled() const { return settled_; }
+  bool progress_raised() const { return progress_raised_; }
+
+ private:
+  // A signature that is not settled by then is practically a tie, if it had
+  // five rounds.
+  static constexpr double kMostSeconds = 0.1;
+
+  // The rest of the run has no effect if its values are copies.
+  void EndOfTime() const {
+    if (!session_.ends_run) return;
+    platform::Raise(platform::ErrorCode::kFailedPrecondition, kEndOfTime,
+                    "tuning has used up its budget");
+  }
+
+  // Predicted time of the reference and the comparisons. `again` ignores
+  // earlier measurements, which may be wrong.
+  static double PredictedSeconds(const Decision& decision, bool again) {
+    constexpr double kCallsToCompare = 3;
+    // In float64, in the op's dtype, and with NaNs.
+    constexpr double kCallsOfReference = 4;
+    double seconds = 0;
+    for (const Candidate& candidate : decision.candidates()) {
+      if (!candidate.refusal.empty()) continue;
+      const bool plain = candidate.kernel->key.library == "PLAIN" &&
+                         candidate.kernel->variant == "plain";
+      seconds += (again ? candidate.estimate : candidate.seconds) *
+                 (kCallsToCompare + (plain ? kCallsOfReference : 0));
+    }
+    return seconds;
+  }
+
+  bool GoOn(const std::string& signature) {
+    if (session_.options.progress == nullptr) return true;
+    const auto done = static_cast<int>(session_.result.signatures.size());
+    progress_raised_ = true;
+    const bool go_on =
+        session_.options.progress(done, done + left_out(), signature);
+    progress_raised_ = false;
+    return go_on;
+  }
+
+  Session& session_;
+  std::map<int, int> wanted_;  // by index in ops(): number of such ops
+  int settled_ = 0;
+  bool progress_raised_ = false;
+};
+
+// Returns whether something was found that may lead to another plan. Raises
+// what the run raises, unless a kernel of the plan is now known to be wrong.
+bool RunTuner(const Plan& plan,
+              const Feeds& feeds,
+              Scope* scope,
+              bool may_try_again,
+              Session* session) {
+  Tuner tuner(plan, session);
+  try {
+    plan.RunObserved(feeds, scope, tuner);
+  } catch (const platform::Error& error) {
+    if (error.check_id() == "run.cancelled") {
+      session->result.cancelled = true;
+    } else if (error.check_id() == kEndOfTime) {
+      // The measurements so far count.
+    } else if (!may_try_again || tuner.progress_raised() ||
+               tuner.settled() == 0) {
+      throw;
+    }
+  }
+  TuneResult& result = session->result;
+  result.left_out = tuner.left_out();
+  result.disturbed = static_cast<int>(
+      std::ranges::count_if(result.signatures, &TunedSignature::disturbed));
+  return tuner.settled() > 0;
+}
+
+void CheckBudget(double seconds) {
+  SLUICE_ENFORCE(seconds > 0, ErrorCode::kInvalidArgument, "tune.budget",
+                 "tuning needs a budget of more than 0 seconds, got {}",
+                 seconds);
+}
+
+}  // namespace
+
+bool LacksRecords(const Plan& plan) {
+  if (plan.collective()) return false;
+  for (size_t i = 0; i < plan.decisions().size(); ++i) {
+    const Decision& decision = plan.decisions()[i];
+    if (!Known(*decision.list) && HasPlainKernel(decision.op) &&
+        !HasLateOutput(plan, static_cast<int>(i))) {
+      return true;
+    }
+  }
+  return false;
+}
+
+TuneResult Tune(const Plan& plan,
+                const Feeds& feeds,
+                Scope* scope,
+                const TuneOptions& options) {
+  CheckBudget(options.budget_seconds);
+  plan.RequireAlone("tuning");
+  const double begin = TuningClock();
+  Session session{options, begin + options.budget_seconds};
+  RunTuner(plan, feeds, scope, false, &session);
+  session.result.seconds = TuningClock() - begin;
+  return std::move(session.result);
+}
+
+TuneResult TunePlans(
+    const std::function<std::shared_ptr<const Plan>()>& prepare,
+    const Feeds& feeds,
+    Scope* scope,
+    const TuneOptions& options) {
+  CheckBudget(options.budget_seconds);
+  const double begin = TuningClock();
+  Session session{options, begin + options.budget_seconds, true};
+  // Each round measures signatures that are new: those that passes make of the
+  // new choices, and those after an op whose kernel raised.
+  bool more = true;
+  while (more && !session.result.cancelled) {
+    const auto plan = prepare();
+    const bool in_time = TuningClock() < session.deadline;
+    more = RunTuner(*plan, feeds, scope, in_time, &session) && in_time;
+    ++session.plan;
+  }
+  session.result.seconds = TuningClock() - begin;
+  return std::move(session.result);
+}
+
+}  // namespace sluice::framework

@@ -1,0 +1,103 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sluice/framework/plan/plan.h"
+#include "sluice/laboratory/measure/race.h"
+#include "sluice/laboratory/records/record_json.h"
+#include "sluice/platform/export.h"
+
+namespace sluice::framework {
+
+// Called on the tuning thread before each op signature is measured, with the
+// number done, the total, and the next one. Returning false ends tuning and
+// keeps what was measured. An exception ends tuning and is rethrown.
+using TuneProgress =
+    std::function<bool(int done, int total, const std::string& signature)>;
+
+struct TuneOptions {
+  // Seconds for everything: references, comparisons and races.
+  double budget_seconds = 10;
+  // Measure signatures again even if all their kernels have records.
+  bool again = false;
+  TuneProgress progress{};
+  // Called before a kernel is compared with the reference, with its name and
+  // the signature: the kernel may end the process, or hang.
+  std::function<void(const std::string& kernel, const std::string& signature)>
+      before_kernel{};
+};
+
+// One kernel for one signature.
+struct TunedKernel {
+  const KernelDef* kernel = nullptr;
+  PlaceKey place;
+  Timing timing;
+  Verdict verdict = Verdict::kUnchecked;
+  double error = 0;              // multiple of its bound (CompareWithReference)
+  std::string message;           // why it is wrong, or its error
+  double predicted_seconds = 0;  // before it was measured
+  double estimate = 0;           // its own estimate, in seconds
+  Evidence evidence = Evidence::kEstimate;
+};
+
+// Result of tuning one signature.
+struct TunedSignature {
+  int op_index = 0;
+  int ops = 1;   // number of ops of the plan that have it
+  int plan = 0;  // 0: the first; later ones follow from records
+  std::string op;
+  std::string signature;
+  std::vector<TunedKernel> kernels;
+  int before = -1;  // in kernels: the plan's choice
+  int winner = -1;  // -1 if none could be measured
+  bool tie = false;
+  // No times are kept, because other programs used the CPUs.
+  bool disturbed = false;
+  // False if no kernel could be compared, and so none was measured, because the
+  // op has no plain one. Passes make such ops.
+  bool has_reference = true;
+};
+
+struct TuneResult {
+  std::vector<TunedSignature> signatures;
+  int known = 0;     // signatures that had records before
+  int left_out = 0;  // not measured, or not all kernels
+  // The number of left_out signatures whose kernels waited for CPUs that other
+  // programs used.
+  int disturbed = 0;
+  double seconds = 0;
+  bool cancelled = false;  // by TuneOptions::progress or SetCancelRequested
+};
+
+// Whether some candidate of an op that has a plain kernel was neither measured
+// for its signature nor found wrong.
+SLUICE_API bool LacksRecords(const Plan& plan);
+
+// Runs `plan` once. Before each op whose signature has no records yet, compares
+// all its kernels with the reference and then races them, on the values of that
+// run. Adds results to RecordStore::Default(), which plans prepared from then
+// on use. The run has its usual effect on `scope`. Raises InvalidArgument for a
+// budget that is not above 0, and what running the plan raises.
+SLUICE_API TuneResult Tune(const Plan& plan,
+                           const Feeds& feeds,
+                           Scope* scope,
+                           const TuneOptions& options = {});
+
+// Tunes the plan that `prepare` returns, and repeats while the records lead to
+// a plan with unmeasured signatures. A run ends when nothing is left to
+// measure; runs write to `scope`. Raises like Tune, and what `prepare` raises.
+// run/tune_program.h does it for a program.
+SLUICE_API TuneResult
+TunePlans(const std::function<std::shared_ptr<const Plan>()>& prepare,
+          const Feeds& feeds,
+          Scope* scope,
+          const TuneOptions& options = {});
+
+// For each signature the kernel before and now, and a table of all kernels, the
+// fastest first; then the gain for one run of the first plan.
+SLUICE_API std::string ToString(const TuneResult& result);
+
+}  // namespace sluice::framework

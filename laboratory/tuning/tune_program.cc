@@ -1,0 +1,138 @@
+#include "sluice/laboratory/tuning/tune_program.h"
+
+#include <algorithm>
+#include <iterator>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sluice/framework/plan/persistables.h"
+#include "sluice/framework/run/stretches.h"
+#include "sluice/framework/values/scope_lock.h"
+#include "sluice/platform/error.h"
+
+namespace sluice::framework {
+
+namespace {
+
+// A run replaces the tensors of `values` only, so their memory can be shared.
+void CopyAllPersistables(const Program& program,
+                         const Scope& scope,
+                         Scope* values) {
+  const ScopeLock lock(&scope, ScopeAccess::kRead);
+  for (const VarDesc& var : program.block().vars()) {
+    if (!var.persistable) continue;
+    const Variable* variable = scope.FindVar(var.name);
+    const Tensor* tensor =
+        variable == nullptr ? nullptr : variable->Get<Tensor>();
+    if (tensor != nullptr) {
+      *values->Var(var.name).GetMutable<Tensor>() = *tensor;
+    }
+  }
+}
+
+// The check id of the error that ends a run whose results are not needed.
+constexpr const char* kNothingLeft = "tune.nothing_left";
+
+// A key by which Executor::Prepare distinguishes plans of one program.
+std::string KeyOf(const Plan& plan) {
+  std::string key;
+  for (const FeedSpec& feed : plan.feed_specs()) {
+    key += platform::Format("{} {} {}, ", feed.name, feed.dtype, feed.dims);
+  }
+  for (const std::string& fetch : plan.fetch_names()) {
+    key += fetch + " ";
+  }
+  return key;
+}
+
+// Tunes each plan of a program of several stretches before its first run, on
+// the values of one run of the program.
+class StretchTuner {
+ public:
+  explicit StretchTuner(const TuneOptions& options) : options_(options) {}
+
+  std::vector<Tensor> RunPlan(const Plan& plan,
+                              const Feeds& feeds,
+                              Scope* scope) {
+    const double left = options_.budget_seconds - result_.seconds;
+    if (result_.cancelled || left <= 0) {
+      platform::Raise(platform::ErrorCode::kFailedPrecondition, kNothingLeft,
+                      "tuning was ended, or has used up its budget");
+    }
+    if (tuned_.insert(KeyOf(plan)).second) {
+      Scope values;
+      CopyPersistables(plan, scope, &values);
+      TuneOptions options = options_;
+      options.budget_seconds = left;
+      Add(Tune(plan, feeds, &values, options));
+    }
+    return plan.Run(feeds, scope);
+  }
+
+  TuneResult Take() { return std::move(result_); }
+  void Cancel() { result_.cancelled = true; }
+
+ private:
+  void Add(TuneResult one) {
+    std::move(one.signatures.begin(), one.signatures.end(),
+              std::back_inserter(result_.signatures));
+    result_.known += one.known;
+    result_.left_out += one.left_out;
+    result_.disturbed += one.disturbed;
+    result_.seconds += one.seconds;
+    result_.cancelled = one.cancelled;
+  }
+
+  const TuneOptions& options_;
+  std::set<std::string> tuned_;
+  TuneResult result_;
+};
+
+TuneResult TuneStretches(Executor& executor,
+                         const Program& program,
+                         const std::shared_ptr<const Plan>& first,
+                         const Feeds& feeds,
+                         const Fetches& fetches,
+                         Scope* values,
+                         const TuneOptions& options) {
+  StretchTuner tuner(options);
+  try {
+    RunStretches(executor, program, first, feeds, fetches, values,
+                 [&](const Plan& plan, const Feeds& fed, Scope* scope) {
+                   return tuner.RunPlan(plan, fed, scope);
+                 });
+  } catch (const platform::Error& error) {
+    if (error.check_id() == "run.cancelled") {
+      tuner.Cancel();
+    } else if (error.check_id() != kNothingLeft) {
+      throw;
+    }
+  }
+  return tuner.Take();
+}
+
+}  // namespace
+
+TuneResult Tune(Executor& executor,
+                const Program& program,
+                const Feeds& feeds,
+                const Fetches& fetches,
+                Scope* scope,
+                const TuneOptions& options) {
+  const auto plan = executor.Prepare(program, feeds, fetches);
+  plan->RequireAlone("tuning");
+  Scope values;
+  CopyAllPersistables(program, scope == nullptr ? executor.scope() : *scope,
+                      &values);
+  if (!plan->whole()) {
+    return TuneStretches(executor, program, plan, feeds, fetches, &values,
+                         options);
+  }
+  return TunePlans([&] { return executor.Prepare(program, feeds, fetches); },
+                   feeds, &values, options);
+}
+
+}  // namespace sluice::framework

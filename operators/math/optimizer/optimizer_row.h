@@ -1,0 +1,103 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "sluice/platform/export.h"
+
+// The table of optimizers: ops that move a parameter by its gradient, element
+// by element. The rows, with their formulas, are in optimizer_rows.inc; a new
+// row is a new op on the CPU and on CUDA.
+namespace sluice::operators::math {
+
+// A tensor of the parameter's shape that is kept from step to step: the op has
+// an input `name` and an output `name`Out, which replaces it.
+struct OptimizerState {
+  const char* name = nullptr;
+  const char* doc = nullptr;
+};
+
+// A state of shape [1] that is multiplied by a setting in each step.
+struct OptimizerPower {
+  const char* name = nullptr;
+  const char* doc = nullptr;
+  int setting = 0;  // the index of its factor
+};
+
+// An attribute. Its value is a number; that of a bool, or of a string with one
+// choice, is 0 or 1.
+struct OptimizerSetting {
+  const char* name = nullptr;
+  const char* doc = nullptr;
+  std::optional<double> default_value{};
+  bool is_bool = false;
+  const char* choice = nullptr;  // a string that is "" or this
+  std::optional<double> at_least{};
+  std::optional<double> below{};  // at least 0, and less than this
+};
+
+struct OptimizerInfo {
+  const char* name;
+  const char* doc;
+  std::array<OptimizerState, 2> states{};
+  std::array<OptimizerPower, 2> powers{};
+  std::array<OptimizerSetting, 4> settings{};
+
+  constexpr size_t state_count() const {
+    return (states[0].name != nullptr ? 1U : 0U) +
+           (states[1].name != nullptr ? 1U : 0U);
+  }
+};
+
+using OptimizerSettings = std::array<double, 4>;
+using OptimizerPowers = std::array<double, 2>;
+// What the formula multiplies with in one step.
+using OptimizerNumbers = std::array<double, 6>;
+
+// The arrays of one step. Outputs may be their own inputs, but not overlap them
+// otherwise.
+template <typename T>
+struct OptimizerArrays {
+  const T* param = nullptr;
+  const T* grad = nullptr;
+  std::array<const T*, 2> states{};
+  T* param_out = nullptr;
+  std::array<T*, 2> states_out{};
+};
+
+// One step over elements [begin, end), on the calling thread, with the best
+// instruction set that the CPU has. Every element is rounded as by the plain
+// C++ expression, whatever the range and the instruction set are.
+template <typename T>
+using OptimizerLoop = void (*)(const OptimizerArrays<T>& arrays,
+                               const OptimizerNumbers& numbers,
+                               int64_t begin,
+                               int64_t end);
+
+struct OptimizerRow {
+  OptimizerInfo info;
+  OptimizerNumbers (*numbers)(const OptimizerSettings& settings,
+                              double rate,
+                              const OptimizerPowers& powers);
+  OptimizerLoop<float> float32;
+  OptimizerLoop<double> float64;
+
+  template <typename T>
+  OptimizerLoop<T> loop() const {
+    if constexpr (sizeof(T) == sizeof(float)) {
+      return float32;
+    } else {
+      return float64;
+    }
+  }
+};
+
+// All rows; they live as long as the process. Thread-safe.
+SLUICE_API std::span<const OptimizerRow> OptimizerRows();
+// Null for the name of another op.
+SLUICE_API const OptimizerRow* FindOptimizerRow(std::string_view name);
+
+}  // namespace sluice::operators::math

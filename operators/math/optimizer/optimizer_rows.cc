@@ -1,0 +1,99 @@
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "sluice/operators/math/optimizer/optimizer_row.h"
+
+// HWY_TARGET_INCLUDE makes this file include itself once for every
+// instruction set.
+#define HWY_DISABLED_TARGETS SLUICE_DISABLED_TARGETS
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "sluice/operators/math/optimizer/optimizer_rows.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "sluice/operators/math/simd_formulas-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace sluice::operators::math {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+#include "sluice/operators/math/optimizer/optimizer_rows.inc"
+
+// Elements [begin, end) as far as they fill vectors; returns where it stopped.
+template <class Row, class D, typename T>
+HWY_INLINE int64_t StepVectors(D d,
+                               const OptimizerArrays<T>& a,
+                               const OptimizerNumbers& numbers,
+                               int64_t begin,
+                               int64_t end) {
+  using V = Lanes<D>;
+  constexpr size_t kStates = Row::kInfo.state_count();
+  constexpr int64_t kLanes = hn::MaxLanes(d);
+  const V n[] = {V(numbers[0]), V(numbers[1]), V(numbers[2]),
+                 V(numbers[3]), V(numbers[4]), V(numbers[5])};
+  int64_t i = begin;
+  for (; i + kLanes <= end; i += kLanes) {
+    V param = hn::LoadU(d, a.param + i);
+    V state[] = {V(0), V(0)};
+    for (size_t s = 0; s < kStates; ++s) {
+      state[s] = hn::LoadU(d, a.states[s] + i);
+    }
+    Row::Step(n, V(hn::LoadU(d, a.grad + i)), param, state);
+    for (size_t s = 0; s < kStates; ++s) {
+      hn::StoreU(state[s].v, d, a.states_out[s] + i);
+    }
+    hn::StoreU(param.v, d, a.param_out + i);
+  }
+  return i;
+}
+
+template <class Row, typename T>
+void Loop(const OptimizerArrays<T>& arrays,
+          const OptimizerNumbers& numbers,
+          int64_t begin,
+          int64_t end) {
+  const int64_t rest =
+      StepVectors<Row>(hn::ScalableTag<T>(), arrays, numbers, begin, end);
+  StepVectors<Row>(hn::CappedTag<T, 1>(), arrays, numbers, rest, end);
+}
+
+template <class... Row>
+void AddOptimizerRows(Rows<Row...> /*table*/, std::vector<OptimizerRow>* rows) {
+  (rows->push_back(
+       {Row::kInfo, &Row::Numbers, &Loop<Row, float>, &Loop<Row, double>}),
+   ...);
+}
+
+void AddOptimizerTable(std::vector<OptimizerRow>* rows) {
+  AddOptimizerRows(Table(), rows);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace sluice::operators::math
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace sluice::operators::math {
+namespace {
+HWY_EXPORT(AddOptimizerTable);
+}  // namespace
+
+std::span<const OptimizerRow> OptimizerRows() {
+  static const auto* const kRows = [] {
+    auto* rows = new std::vector<OptimizerRow>();
+    HWY_DYNAMIC_DISPATCH(AddOptimizerTable)(rows);
+    return rows;
+  }();
+  return *kRows;
+}
+
+const OptimizerRow* FindOptimizerRow(std::string_view name) {
+  for (const OptimizerRow& row : OptimizerRows()) {
+    if (row.info.name == name) return &row;
+  }
+  return nullptr;
+}
+
+}  // namespace sluice::operators::math
+#endif  // HWY_ONCE

@@ -1,0 +1,78 @@
+#include <string>
+
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/math/optimizer/optimizer_row.h"
+#include "sluice/operators/optimizer/optimizer_settings.h"
+#include "sluice/platform/parallel_for.h"
+
+// The kernels of the ops that are rows of math/optimizer's table. The op's name
+// says which row.
+namespace sluice::operators {
+namespace {
+
+using framework::OpKernel;
+using framework::OpKernelConstruction;
+using framework::OpKernelContext;
+using framework::Tensor;
+
+constexpr int64_t kOptimizerGrain = 1 << 13;
+
+template <typename T>
+class OptimizerKernel final : public OpKernel {
+ public:
+  explicit OptimizerKernel(const OpKernelConstruction& construction)
+      : row_(*math::FindOptimizerRow(construction.op())),
+        settings_(ReadOptimizerSettings(row_.info, construction)) {}
+
+  void Compute(OpKernelContext& context) const override {
+    const Tensor& param = context.Input("Param");
+    const auto output = [&](const std::string& name) {
+      return context.AllocateOutput(name, param.dims()).template data<T>();
+    };
+    math::OptimizerArrays<T> arrays = {.param = param.data<T>(),
+                                       .grad = context.Input("Grad").data<T>(),
+                                       .param_out = output("ParamOut")};
+    for (size_t i = 0; i < row_.info.state_count(); ++i) {
+      const std::string name = row_.info.states[i].name;
+      arrays.states[i] = context.Input(name).data<T>();
+      arrays.states_out[i] = output(name + "Out");
+    }
+    const math::OptimizerNumbers numbers = row_.numbers(
+        settings_, context.Input("LearningRate").data<T>()[0], Raise(context));
+    platform::ParallelFor(param.numel(), kOptimizerGrain,
+                          [&](int64_t begin, int64_t end) {
+                            row_.loop<T>()(arrays, numbers, begin, end);
+                          });
+  }
+
+ private:
+  // The powers of this step; writes those of the next.
+  math::OptimizerPowers Raise(OpKernelContext& context) const {
+    math::OptimizerPowers powers = {};
+    for (size_t i = 0; i < powers.size(); ++i) {
+      const math::OptimizerPower& power = row_.info.powers[i];
+      if (power.name == nullptr) continue;
+      const std::string name = power.name;
+      powers[i] = context.Input(name).data<T>()[0];
+      context.AllocateOutput(name + "Out", {1}).template data<T>()[0] =
+          static_cast<T>(powers[i] * settings_[power.setting]);
+    }
+    return powers;
+  }
+
+  const math::OptimizerRow& row_;
+  math::OptimizerSettings settings_;
+};
+
+void AddOptimizerKernels(framework::Registry& registry) {
+  for (const math::OptimizerRow& row : math::OptimizerRows()) {
+    framework::AddPlainKernels<OptimizerKernel<float>, OptimizerKernel<double>>(
+        registry, row.info.name, platform::CPUPlace());
+  }
+}
+
+}  // namespace
+
+REGISTER_TABLE(optimizer_kernels, AddOptimizerKernels);
+
+}  // namespace sluice::operators

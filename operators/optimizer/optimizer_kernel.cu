@@ -1,0 +1,140 @@
+#include <cmath>
+#include <string>
+
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/math/device_formulas.cuh"
+#include "sluice/operators/optimizer/optimizer_settings.h"
+#include "sluice/platform/cuda/launch.h"
+
+namespace sluice::operators::math {
+namespace {
+#include "sluice/operators/math/optimizer/optimizer_rows.inc"
+}  // namespace
+}  // namespace sluice::operators::math
+
+namespace sluice::operators {
+namespace {
+
+using framework::KernelPreparation;
+using framework::OpKernel;
+using framework::OpKernelConstruction;
+using framework::OpKernelContext;
+using framework::Tensor;
+using math::OptimizerNumbers;
+using math::OptimizerPower;
+using math::OptimizerPowers;
+using platform::CUDADeviceContext;
+
+constexpr size_t kNumbers = std::tuple_size_v<OptimizerNumbers>;
+
+template <typename T, typename Row>
+class OptimizerCUDAKernel final : public OpKernel {
+ public:
+  explicit OptimizerCUDAKernel(const OpKernelConstruction& construction)
+      : settings_(ReadOptimizerSettings(Row::kInfo, construction)) {}
+
+  void Prepare(KernelPreparation& preparation) override {
+    if (kHasPowers) preparation.scratch_bytes = kNumbers * sizeof(T);
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    const Tensor& param = context.Input("Param");
+    const auto output = [&](const std::string& name) {
+      return context.AllocateOutput(name, param.dims()).template data<T>();
+    };
+    math::OptimizerArrays<T> a = {.param = param.data<T>(),
+                                  .grad = context.Input("Grad").data<T>(),
+                                  .param_out = output("ParamOut")};
+    for (size_t i = 0; i < kStates; ++i) {
+      const std::string name = Row::kInfo.states[i].name;
+      a.states[i] = context.Input(name).data<T>();
+      a.states_out[i] = output(name + "Out");
+    }
+    const double rate = context.Input("LearningRate").data<T>()[0];
+    auto& device = context.device_context<CUDADeviceContext>();
+    if constexpr (kHasPowers) {
+      const T* numbers = NumbersOnDevice(context, rate);
+      platform::ForEach(device, param.numel(),
+                        [=] __device__(int64_t i) { Step(a, numbers, i); });
+    } else {
+      const OptimizerNumbers numbers = Row::Numbers(settings_, rate, {});
+      std::array<T, kNumbers> rounded;
+      for (size_t k = 0; k < kNumbers; ++k) {
+        rounded[k] = static_cast<T>(numbers[k]);
+      }
+      platform::ForEach(device, param.numel(), [=] __device__(int64_t i) {
+        Step(a, rounded.data(), i);
+      });
+    }
+  }
+
+  __device__ static void Step(const math::OptimizerArrays<T>& a,
+                              const T* numbers,
+                              int64_t i) {
+    T param = a.param[i];
+    T states[] = {0, 0};
+    for (size_t s = 0; s < kStates; ++s) {
+      states[s] = a.states[s][i];
+    }
+    Row::Step(numbers, a.grad[i], param, states);
+    for (size_t s = 0; s < kStates; ++s) {
+      a.states_out[s][i] = states[s];
+    }
+    a.param_out[i] = param;
+  }
+
+  // The powers of a step are on the device; writes those of the next.
+  const T* NumbersOnDevice(OpKernelContext& context, double rate) const {
+    std::array<const T*, 2> powers{};
+    std::array<T*, 2> powers_out{};
+    for (size_t i = 0; i < powers.size(); ++i) {
+      if (Row::kInfo.powers[i].name == nullptr) continue;
+      const std::string name = Row::kInfo.powers[i].name;
+      powers[i] = context.Input(name).data<T>();
+      powers_out[i] =
+          context.AllocateOutput(name + "Out", {1}).template data<T>();
+    }
+    T* const rounded = static_cast<T*>(context.scratch());
+    const math::OptimizerSettings settings = settings_;
+    platform::ForEach(
+        context.device_context<CUDADeviceContext>(), 1,
+        [=] __device__(int64_t /*i*/) {
+          OptimizerPowers now = {};
+          for (size_t i = 0; i < now.size(); ++i) {
+            if (powers[i] == nullptr) continue;
+            now[i] = *powers[i];
+            const double factor = settings[Row::kInfo.powers[i].setting];
+            *powers_out[i] = static_cast<T>(now[i] * factor);
+          }
+          const OptimizerNumbers numbers = Row::Numbers(settings, rate, now);
+          for (size_t k = 0; k < kNumbers; ++k) {
+            rounded[k] = static_cast<T>(numbers[k]);
+          }
+        });
+    return rounded;
+  }
+
+ private:
+  static constexpr size_t kStates = Row::kInfo.state_count();
+  static constexpr bool kHasPowers = Row::kInfo.powers[0].name != nullptr;
+
+  math::OptimizerSettings settings_;
+};
+
+template <typename... Row>
+void AddRows(math::Rows<Row...> /*table*/, framework::Registry& registry) {
+  (framework::AddPlainKernels<OptimizerCUDAKernel<float, Row>,
+                              OptimizerCUDAKernel<double, Row>>(
+       registry, Row::kInfo.name, platform::CUDAPlace()),
+   ...);
+}
+
+void AddOptimizerCUDAKernels(framework::Registry& registry) {
+  AddRows(math::Table(), registry);
+}
+
+}  // namespace
+
+REGISTER_TABLE(cuda_optimizers, AddOptimizerCUDAKernels);
+
+}  // namespace sluice::operators

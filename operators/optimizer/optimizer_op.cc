@@ -1,0 +1,98 @@
+#include <string>
+
+#include "sluice/framework/op/infer_shape_context.h"
+#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/math/optimizer/optimizer_row.h"
+
+// The schemas of the ops that are rows of math/optimizer's table.
+namespace sluice::operators {
+namespace {
+
+using framework::InferShapeContext;
+using framework::OpSchema;
+using math::OptimizerInfo;
+
+// Param, Grad and the states have one shape; LearningRate and powers are [1].
+void OptimizerShape(InferShapeContext& context) {
+  const OptimizerInfo& info = math::FindOptimizerRow(context.op())->info;
+  for (const math::OptimizerSetting& setting : info.settings) {
+    if (setting.name == nullptr || !setting.below) continue;
+    const auto value = context.Attr<double>(setting.name);
+    context.Require(value >= 0 && value < *setting.below, "optimizer.setting",
+                    "attribute {} must be at least 0 and less than {}, got {}",
+                    setting.name, *setting.below, value);
+  }
+  framework::ShapeHandle param =
+      context.Merge(context.input("Param"), context.input("Grad"));
+  for (const math::OptimizerState& state : info.states) {
+    if (state.name == nullptr) continue;
+    param = context.Merge(param, context.input(state.name));
+  }
+  context.Merge(context.input("LearningRate"), InferShapeContext::Vector(1));
+  context.SetOutput("ParamOut", param);
+  for (const math::OptimizerState& state : info.states) {
+    if (state.name == nullptr) continue;
+    context.SetOutput(std::string(state.name) + "Out", param);
+  }
+  for (const math::OptimizerPower& power : info.powers) {
+    if (power.name == nullptr) continue;
+    context.Merge(context.input(power.name), InferShapeContext::Vector(1));
+    context.SetOutput(std::string(power.name) + "Out", framework::DDim({1}));
+  }
+}
+
+void StateArguments(const char* name, const char* doc, OpSchema& op) {
+  if (name == nullptr) return;
+  const std::string out = std::string(name) + "Out";
+  op.Input(name, "T", doc);
+  op.Output(out, "T", std::string("The updated ") + name + ".");
+  op.Update(out, name);
+}
+
+void SettingAttribute(const math::OptimizerSetting& setting, OpSchema& op) {
+  if (setting.is_bool) {
+    op.Attr<bool>(setting.name, setting.doc)
+        .Default(setting.default_value.value_or(0) != 0);
+  } else if (setting.choice != nullptr) {
+    op.Attr<std::string>(setting.name, setting.doc)
+        .Default(std::string())
+        .OneOf({"", setting.choice});
+  } else {
+    framework::AttrDef& number = op.Attr<double>(setting.name, setting.doc);
+    if (setting.default_value) number.Default(*setting.default_value);
+    if (setting.at_least) number.AtLeast(*setting.at_least);
+  }
+}
+
+void OptimizerSchema(const OptimizerInfo& info, OpSchema& op) {
+  op.Doc(info.doc);
+  op.TypeVar("T", {platform::DType::kFloat32, platform::DType::kFloat64});
+  op.Input("Param", "T", "The parameter, of any shape.");
+  op.Input("Grad", "T", "Its gradient, in the same shape.");
+  op.Output("ParamOut", "T", "The updated parameter.");
+  op.Update("ParamOut", "Param");
+  for (const math::OptimizerState& state : info.states) {
+    StateArguments(state.name, state.doc, op);
+  }
+  for (const math::OptimizerPower& power : info.powers) {
+    StateArguments(power.name, power.doc, op);
+  }
+  op.Input("LearningRate", "T", "[1]: the step size.", {.host = true});
+  for (const math::OptimizerSetting& setting : info.settings) {
+    if (setting.name != nullptr) SettingAttribute(setting, op);
+  }
+  op.InferShape(OptimizerShape);
+}
+
+void AddOptimizers(framework::Registry& registry) {
+  for (const math::OptimizerRow& row : math::OptimizerRows()) {
+    registry.AddOperator(row.info.name,
+                         [&](OpSchema& op) { OptimizerSchema(row.info, op); });
+  }
+}
+
+}  // namespace
+
+REGISTER_TABLE(optimizers, AddOptimizers);
+
+}  // namespace sluice::operators

@@ -1,0 +1,9 @@
+#include "sluice/platform/diagnostics/version.h"
+
+namespace sluice::platform {
+
+std::string_view SluiceVersion() {
+  return SLUICE_VERSION;
+}
+
+}  // namespace sluice::platform

@@ -1,0 +1,192 @@
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "sluice/framework/inspect/explain.h"
+#include "sluice/laboratory/compare.h"
+#include "sluice/laboratory/measure/profile.h"
+#include "sluice/python/bindings/arguments.h"
+#include "sluice/python/bindings/bindings.h"
+#include "sluice/python/bindings/feeds.h"
+#include "sluice/python/bindings/interrupt.h"
+#include "sluice/python/bindings/laboratory/laboratory.h"
+
+namespace sluice::python {
+
+namespace {
+
+using framework::Comparison;
+using framework::OpComparison;
+using framework::Plan;
+using framework::Program;
+using framework::Scope;
+using framework::Timing;
+
+Comparison Compare(nb::handle program_object,
+                   nb::handle feed,
+                   nb::handle first_hints,
+                   nb::handle second_hints,
+                   nb::handle place,
+                   std::optional<double> relative_tolerance,
+                   std::optional<double> absolute_tolerance,
+                   nb::handle scope_object,
+                   nb::handle fetch_list,
+                   double budget) {
+  const Program& program = ToProgram(program_object, "compare");
+  const Scope& scope = ToScope(scope_object, "compare");
+  const std::string hints_a = ToText(first_hints, "compare: hints_a");
+  const std::string hints_b = ToText(second_hints, "compare: hints_b");
+  const FeedArrays arrays(program, feed);
+  framework::CompareOptions options;
+  options.place = ToPlace(place);
+  options.relative_tolerance = relative_tolerance;
+  options.absolute_tolerance = absolute_tolerance;
+  if (!fetch_list.is_none()) options.fetches = ToFetches(fetch_list);
+  options.budget_seconds = budget;
+  return RunInterruptibly([&] {
+    return framework::Compare(program, arrays.feeds(), hints_a, hints_b,
+                              options, &scope);
+  });
+}
+
+struct Profile {
+  std::string table;
+  std::string trace;
+  std::vector<double> op_seconds;
+  Timing run;
+  double clocked_seconds = 0;
+
+  // Falls back if the budget was too small for runs without a clock.
+  double seconds() const {
+    return run.rounds > 0 ? run.median : clocked_seconds;
+  }
+};
+
+Profile RunProfiled(const Plan& plan,
+                    nb::handle program_object,
+                    nb::handle feed,
+                    nb::handle scope_object,
+                    double budget) {
+  const Program& program = ToProgram(program_object, "profile");
+  Scope& scope = ToScope(scope_object, "profile");
+  const FeedArrays arrays(program, feed);
+  return RunInterruptibly([&]() -> Profile {
+    framework::ProfileOptions options;
+    options.budget_seconds = budget;
+    const framework::RunProfile profile =
+        framework::RunProfiled(plan, arrays.feeds(), &scope, options).profile;
+    std::vector<double> op_seconds;
+    op_seconds.reserve(profile.ops.size());
+    for (const framework::MedianTime& time : profile.ops) {
+      op_seconds.push_back(time.median);
+    }
+    return {framework::ExplainText(plan, &profile),
+            framework::ChromeTrace(plan, profile), std::move(op_seconds),
+            profile.run, profile.total_seconds};
+  });
+}
+
+// A plan as JSON with its times, and a trace of one run.
+struct TimedPlan {
+  std::string json;
+  std::string trace;
+};
+
+std::vector<TimedPlan> TimePlans(const nb::list& plan_objects,
+                                 nb::handle program_object,
+                                 nb::handle feed,
+                                 nb::handle scope_object,
+                                 double budget) {
+  const Program& program = ToProgram(program_object, "report");
+  const Scope& scope = ToScope(scope_object, "report");
+  const FeedArrays arrays(program, feed);
+  std::vector<const Plan*> plans;
+  std::vector<framework::ProfiledPlan> measured;
+  for (const nb::handle plan : plan_objects) {
+    plans.push_back(nb::cast<const Plan*>(plan));
+    measured.push_back({plans.back(), &arrays.feeds(), &scope});
+  }
+  return RunInterruptibly([&] {
+    const auto profiles =
+        framework::ProfileTogether(measured, {.budget_seconds = budget});
+    std::vector<TimedPlan> timed;
+    for (size_t i = 0; i < plans.size(); ++i) {
+      framework::ExplainJsonOptions options;
+      options.profile = &profiles[i];
+      options.by_signature = true;
+      timed.push_back({framework::ExplainJson(*plans[i], options),
+                       framework::ChromeTrace(*plans[i], profiles[i])});
+    }
+    return timed;
+  });
+}
+
+}  // namespace
+
+void BindComparing(nb::module_& m) {
+  nb::class_<Timing>(m, "Timing", "How long calls took, in seconds.")
+      .def_ro("median", &Timing::median)
+      .def_ro("low", &Timing::low, "of the median's 95 % interval")
+      .def_ro("high", &Timing::high)
+      .def_ro("best", &Timing::best)
+      .def_ro("rounds", &Timing::rounds);
+  nb::class_<OpComparison>(m, "OpComparison", "One op of a Comparison.")
+      .def_ro("op_index", &OpComparison::op_index)
+      .def_ro("op", &OpComparison::op)
+      .def_ro("kernel_a", &OpComparison::kernel_a)
+      .def_ro("kernel_b", &OpComparison::kernel_b)
+      .def_ro("seconds_a", &OpComparison::seconds_a)
+      .def_ro("seconds_b", &OpComparison::seconds_b)
+      .def_ro("max_absolute_error", &OpComparison::max_absolute_error)
+      .def_ro("max_relative_error", &OpComparison::max_relative_error)
+      .def_ro("differs", &OpComparison::differs)
+      .def_ro("message", &OpComparison::message);
+  nb::class_<Comparison>(m, "Comparison",
+                         "What compare() found; print it for a table.")
+      .def_ro("ops", &Comparison::ops)
+      .def_ro("first_difference", &Comparison::first_difference,
+              "Index into ops; -1 when all agree.")
+      .def_ro("run_a", &Comparison::run_a)
+      .def_ro("run_b", &Comparison::run_b)
+      .def_prop_ro("b_over_a",
+                   [](const Comparison& self) {
+                     return nb::make_tuple(self.b_over_a.low,
+                                           self.b_over_a.high);
+                   })
+      .def("__bool__",
+           [](const Comparison& self) { return self.first_difference < 0; })
+      .def("__str__",
+           [](const Comparison& self) { return framework::ToString(self); });
+  m.def("_hints_of_set", [](const std::string& text) {
+    return std::string(framework::HintsOfSet(text));
+  });
+  m.def("_compare", &Compare, nb::arg("program").none(), nb::arg("feed").none(),
+        nb::arg("hints_a").none(), nb::arg("hints_b").none(),
+        nb::arg("place").none(), nb::arg("relative_tolerance").none(),
+        nb::arg("absolute_tolerance").none(), nb::arg("scope").none(),
+        nb::arg("fetch_list").none(), nb::arg("budget"));
+  nb::class_<Profile>(m, "Profile",
+                      "How long a run and each of its ops take; print it for a "
+                      "table.")
+      .def_prop_ro("seconds", &Profile::seconds,
+                   "Of a run: the median, without a clock at each op.")
+      .def_ro("run", &Profile::run, "The same with its interval.")
+      .def_ro("op_seconds", &Profile::op_seconds)
+      .def_ro("chrome_trace", &Profile::trace,
+              "JSON for Perfetto or chrome://tracing.")
+      .def("__str__", [](const Profile& self) { return self.table; });
+  m.def("_profile", &RunProfiled, nb::arg("plan"), nb::arg("program").none(),
+        nb::arg("feed").none(), nb::arg("scope").none(), nb::arg("budget"));
+  nb::class_<TimedPlan>(m, "_TimedPlan")
+      .def_ro("json", &TimedPlan::json)
+      .def_ro("chrome_trace", &TimedPlan::trace);
+  m.def("_time_plans", &TimePlans, nb::arg("plans"), nb::arg("program").none(),
+        nb::arg("feed").none(), nb::arg("scope").none(), nb::arg("budget"));
+}
+
+}  // namespace sluice::python

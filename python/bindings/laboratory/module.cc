@@ -1,0 +1,14 @@
+#include "sluice/laboratory/laboratory.h"
+#include "sluice/python/bindings/laboratory/laboratory.h"
+
+NB_MODULE(_lab, m) {
+  using namespace sluice::python;  // NOLINT(google-build-using-namespace)
+  m.doc() = "The bindings of Sluice's laboratory; use the package sluice.lab.";
+  nb::module_::import_("sluice._core");  // these functions use its classes
+  sluice::framework::UseLaboratory();
+  BindComparing(m);
+  BindTuning(m);
+  BindVerifying(m);
+  BindBisect(m);
+  BindPrediction(m);
+}

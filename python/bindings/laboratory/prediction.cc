@@ -1,0 +1,128 @@
+#include "sluice/laboratory/prediction.h"
+
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include "sluice/laboratory/what_if.h"
+#include "sluice/python/bindings/bindings.h"
+#include "sluice/python/bindings/feeds.h"
+#include "sluice/python/bindings/laboratory/laboratory.h"
+
+namespace sluice::python {
+
+namespace {
+
+using framework::PlanPrediction;
+
+PlanPrediction Predict(const framework::Plan& plan,
+                       nb::handle program_object,
+                       nb::handle feed,
+                       nb::handle scope_object,
+                       double budget) {
+  const framework::Program& program = ToProgram(program_object, "predict");
+  const framework::Scope& scope = ToScope(scope_object, "predict");
+  const FeedArrays arrays(program, feed);
+  framework::PredictionOptions options;
+  options.budget_seconds = budget;
+  const nb::gil_scoped_release release;
+  return framework::Predict(plan, arrays.feeds(), &scope, options);
+}
+
+// Faster kernels as (op, library, variant, factor).
+using Faster =
+    std::vector<std::tuple<std::string, std::string, std::string, double>>;
+
+framework::Placement Place(nb::handle program_object,
+                           nb::handle feed,
+                           nb::handle fetch_list,
+                           nb::handle scope_object,
+                           const std::vector<nb::object>& devices,
+                           const Faster& faster,
+                           std::optional<std::pair<double, double>> link,
+                           double budget) {
+  const framework::Program& program = ToProgram(program_object, "place");
+  const framework::Scope& scope = ToScope(scope_object, "place");
+  const FeedArrays arrays(program, feed);
+  const framework::Fetches fetches = ToFetches(fetch_list);
+  framework::WhatIf change;
+  for (const nb::object& device : devices) {
+    change.devices.push_back(ToPlace(device));
+  }
+  for (const auto& [op, library, variant, factor] : faster) {
+    change.faster.push_back({op, library, variant, factor});
+  }
+  if (link) {
+    change.link_given = true;
+    std::tie(change.link_bytes_per_second, change.link_seconds) = *link;
+  }
+  change.budget_seconds = budget;
+  const nb::gil_scoped_release release;
+  return framework::Place(program, arrays.feeds(), fetches, change, &scope);
+}
+
+void BindPlacement(nb::module_& m) {
+  using framework::PlacedOp;
+  using framework::Placement;
+  nb::class_<PlacedOp>(m, "PlacedOp", "One op of a Placement.")
+      .def_ro("op_index", &PlacedOp::op_index)
+      .def_ro("op", &PlacedOp::op)
+      .def_ro("kernel_now", &PlacedOp::kernel_now)
+      .def_ro("kernel_then", &PlacedOp::kernel_then)
+      .def_ro("seconds_now", &PlacedOp::seconds_now)
+      .def_ro("seconds_then", &PlacedOp::seconds_then)
+      .def_ro("measured_now", &PlacedOp::measured_now,
+              "Whether the kernel was measured by itself.")
+      .def_ro("measured_then", &PlacedOp::measured_then)
+      .def_ro("changes", &PlacedOp::changes);
+  nb::class_<Placement>(m, "Placement",
+                        "What place() predicts; print it for a table.")
+      .def_ro("ops", &Placement::ops)
+      .def_ro("predicted_now", &Placement::predicted_now)
+      .def_ro("predicted_then", &Placement::predicted_then)
+      .def_ro("copies_now", &Placement::copies_now)
+      .def_ro("copies_then", &Placement::copies_then)
+      .def_ro("executor", &Placement::executor)
+      .def_ro("gap", &Placement::gap)
+      .def_ro("measured_now", &Placement::measured_now)
+      .def_ro("measured_then", &Placement::measured_then,
+              "Without rounds where it could not be measured.")
+      .def_ro("not_measured", &Placement::not_measured)
+      .def_ro("hints", &Placement::hints)
+      .def_ro("notes", &Placement::notes)
+      .def("__str__",
+           [](const Placement& self) { return framework::ToString(self); });
+  m.def("_place", &Place, nb::arg("program").none(), nb::arg("feed").none(),
+        nb::arg("fetch_list").none(), nb::arg("scope").none(),
+        nb::arg("devices"), nb::arg("faster"), nb::arg("link").none(),
+        nb::arg("budget"));
+}
+
+}  // namespace
+
+void BindPrediction(nb::module_& m) {
+  nb::class_<PlanPrediction>(m, "PlanPrediction",
+                             "What a run will take, from its parts, in "
+                             "seconds.")
+      .def_ro("ops", &PlanPrediction::ops,
+              "By op of the plan, with operands where they are in the graph.")
+      .def_ro("warm", &PlanPrediction::warm,
+              "The same from records and estimates.")
+      .def_ro("measured", &PlanPrediction::measured)
+      .def_ro("transfers", &PlanPrediction::transfers)
+      .def_ro("executor", &PlanPrediction::executor)
+      .def_prop_ro("total", &PlanPrediction::total);
+  BindPlacement(m);
+  m.def("_predict", &Predict, nb::arg("plan"), nb::arg("program").none(),
+        nb::arg("feed").none(), nb::arg("scope").none(), nb::arg("budget"));
+}
+
+}  // namespace sluice::python

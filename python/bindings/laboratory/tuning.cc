@@ -1,0 +1,264 @@
+#include <exception>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "sluice/framework/costs/machine_figures.h"
+#include "sluice/laboratory/measure/cpu_waits.h"
+#include "sluice/laboratory/measure/machine_measurement.h"
+#include "sluice/laboratory/records/record_store.h"
+#include "sluice/laboratory/tuning/tune_program.h"
+#include "sluice/platform/error.h"
+#include "sluice/python/bindings/bindings.h"
+#include "sluice/python/bindings/feeds.h"
+#include "sluice/python/bindings/hints.h"
+#include "sluice/python/bindings/interrupt.h"
+#include "sluice/python/bindings/laboratory/laboratory.h"
+
+namespace sluice::python {
+
+namespace {
+
+using framework::Executor;
+using framework::Program;
+using framework::Scope;
+using framework::TunedKernel;
+using framework::TunedSignature;
+using framework::TuneOptions;
+using framework::TuneResult;
+
+// Calls a Python function from a thread without the GIL. An exception is stored
+// until the thread has the GIL again.
+class Progress {
+ public:
+  explicit Progress(nb::handle call) : call_(call) {}
+
+  bool operator()(int done, int total, const std::string& signature) {
+    const nb::gil_scoped_acquire gil;
+    try {
+      const nb::object go_on = call_(done, total, signature);
+      return !go_on.is(nb::bool_(false));
+    } catch (nb::python_error& error) {
+      // Python receives Ctrl-C here, while it holds the GIL.
+      if (!error.matches(PyExc_KeyboardInterrupt)) {
+        raised_ = std::current_exception();
+      }
+      return false;
+    }
+  }
+
+  void Rethrow() const {
+    if (raised_ != nullptr) std::rethrow_exception(raised_);
+  }
+
+ private:
+  nb::handle call_;
+  std::exception_ptr raised_;
+};
+
+TuneResult TuneWithoutGil(Executor& executor,
+                          const Program& program,
+                          const framework::Feeds& feeds,
+                          const framework::Fetches& fetches,
+                          Scope* scope,
+                          const TuneOptions& options,
+                          bool* interrupted) {
+  const nb::gil_scoped_release release;
+  const InterruptibleRun interruptible;
+  TuneResult result =
+      framework::Tune(executor, program, feeds, fetches, scope, options);
+  *interrupted = interruptible.interrupted();
+  return result;
+}
+
+// Clears Ctrl-C, which has ended tuning.
+void TakeInterrupt() {
+  if (PyErr_CheckSignals() == 0) return;
+  if (PyErr_ExceptionMatches(PyExc_KeyboardInterrupt) == 0) {
+    throw nb::python_error();
+  }
+  PyErr_Clear();
+}
+
+TuneResult Tune(Executor& executor,
+                nb::handle program_object,
+                nb::handle feed,
+                nb::handle fetch_list,
+                nb::handle scope_object,
+                double budget,
+                bool again,
+                nb::handle progress,
+                nb::handle before_kernel) {
+  const Program& program = ToProgram(program_object, "tune");
+  Scope& scope = ToScope(scope_object, "tune");
+  const FeedArrays arrays(program, feed);
+  const framework::Fetches fetches = ToFetches(fetch_list);
+  const ActiveHints hints;
+  Progress call(progress);
+  TuneOptions options;
+  options.budget_seconds = budget;
+  options.again = again;
+  if (!progress.is_none()) {
+    options.progress = [&call](int done, int total,
+                               const std::string& signature) {
+      return call(done, total, signature);
+    };
+  }
+  if (!before_kernel.is_none()) {
+    options.before_kernel = [before_kernel](const std::string& kernel,
+                                            const std::string& signature) {
+      const nb::gil_scoped_acquire gil;
+      before_kernel(kernel, signature);
+    };
+  }
+  bool interrupted = false;
+  TuneResult result = TuneWithoutGil(executor, program, arrays.feeds(), fetches,
+                                     &scope, options, &interrupted);
+  call.Rethrow();
+  if (interrupted) TakeInterrupt();
+  return result;
+}
+
+nb::object KernelAt(const TunedSignature& tuned, int index) {
+  return index < 0 ? nb::none() : nb::cast(tuned.kernels[index]);
+}
+
+// Returns the records as JSON objects.
+std::vector<std::string> Records() {
+  std::vector<std::string> lines;
+  framework::RecordStore::Default().ForEach(
+      [&](const framework::Record& record) {
+        lines.push_back(framework::RecordToJson(record));
+      });
+  return lines;
+}
+
+nb::dict RecordFiles() {
+  const auto& store = framework::RecordStore::Default();
+  nb::dict files;
+  files["system"] = store.sources().system;
+  files["user"] = store.sources().user;
+  files["remarks"] = store.remarks();
+  return files;
+}
+
+void BindTunedKernels(nb::module_& m) {
+  nb::class_<TunedKernel>(m, "TunedKernel",
+                          "What tune() found out about one kernel; times are "
+                          "in seconds of one call.")
+      .def_prop_ro("name",
+                   [](const TunedKernel& self) {
+                     return framework::ToString(*self.kernel);
+                   })
+      .def_prop_ro("variant",
+                   [](const TunedKernel& self) { return self.kernel->variant; })
+      .def_prop_ro(
+          "library",
+          [](const TunedKernel& self) { return self.kernel->key.library; })
+      .def_prop_ro("place",
+                   [](const TunedKernel& self) { return ToPython(self.place); })
+      .def_prop_ro(
+          "verdict",
+          [](const TunedKernel& self) {
+            return std::string(framework::ToString(self.verdict));
+          },
+          "\"ok\", \"wrong\" or \"unchecked\".")
+      .def_ro("message", &TunedKernel::message,
+              "Why it is wrong, or was not checked.")
+      .def_ro("error", &TunedKernel::error,
+              "The largest error over what rounding explains.")
+      .def_prop_ro(
+          "median", [](const TunedKernel& self) { return self.timing.median; },
+          "0 where it was not timed.")
+      .def_prop_ro("low",
+                   [](const TunedKernel& self) { return self.timing.low; })
+      .def_prop_ro("high",
+                   [](const TunedKernel& self) { return self.timing.high; })
+      .def_prop_ro("rounds",
+                   [](const TunedKernel& self) { return self.timing.rounds; })
+      .def_ro("predicted", &TunedKernel::predicted_seconds)
+      .def_prop_ro(
+          "evidence",
+          [](const TunedKernel& self) {
+            return std::string(framework::ToString(self.evidence));
+          },
+          "Where the prediction came from.")
+      .def("__repr__", [](const TunedKernel& self) {
+        return platform::Format("<TunedKernel {}: {}>", *self.kernel,
+                                self.verdict);
+      });
+}
+
+}  // namespace
+
+void BindTuning(nb::module_& m) {
+  BindTunedKernels(m);
+  nb::class_<TunedSignature>(
+      m, "TunedSignature",
+      "What tune() found out about ops of the same shapes and dtypes.")
+      .def_ro("op_index", &TunedSignature::op_index)
+      .def_ro("ops", &TunedSignature::ops, "How many ops have it.")
+      .def_ro("op", &TunedSignature::op)
+      .def_ro("signature", &TunedSignature::signature)
+      .def_ro("kernels", &TunedSignature::kernels)
+      .def_prop_ro(
+          "before",
+          [](const TunedSignature& self) {
+            return KernelAt(self, self.before);
+          },
+          "The kernel that the plan had, or None.")
+      .def_prop_ro(
+          "winner",
+          [](const TunedSignature& self) {
+            return KernelAt(self, self.winner);
+          },
+          "The fastest that is right, or None.")
+      .def_ro("tie", &TunedSignature::tie)
+      .def_ro("disturbed", &TunedSignature::disturbed,
+              "No times are kept, since other programs had the CPUs.")
+      .def_ro("has_reference", &TunedSignature::has_reference,
+              "False for ops without a plain kernel, which are not measured.")
+      .def("__repr__", [](const TunedSignature& self) {
+        return platform::Format("<TunedSignature {}>", self.signature);
+      });
+  nb::class_<TuneResult>(m, "TuneResult",
+                         "What tune() found out; print it for a table.")
+      .def_ro("signatures", &TuneResult::signatures)
+      .def_ro("known", &TuneResult::known, "Signatures that had records.")
+      .def_ro("left_out", &TuneResult::left_out,
+              "Signatures that were not measured, or not in full.")
+      .def_ro("disturbed", &TuneResult::disturbed,
+              "Of these, how many since other programs had the CPUs.")
+      .def_ro("seconds", &TuneResult::seconds)
+      .def_ro("cancelled", &TuneResult::cancelled)
+      .def("__str__",
+           [](const TuneResult& self) { return framework::ToString(self); });
+  m.def("_records", &Records);
+  m.def("_record_files", &RecordFiles);
+  m.def("_machine_figures", [](int threads) {
+    return framework::FiguresToJson(
+        framework::RecordStore::Default().Figures(threads));
+  });
+  // The figures, and for how many seconds other programs had the CPUs.
+  m.def("_measure_machine", [](double seconds) {
+    const nb::gil_scoped_release release;
+    framework::CpuWaits waits;
+    std::string figures =
+        framework::FiguresToJson(framework::MeasureMachine(seconds));
+    return std::pair(std::move(figures), waits.SinceLast());
+  });
+  m.def("_keep_machine_figures", [](const std::string& json) {
+    framework::RecordStore::Default().AddFigures(
+        framework::FiguresFromJson(json).value());
+  });
+  m.def("_tune", &Tune, nb::arg("executor"), nb::arg("program"),
+        nb::arg("feed").none(), nb::arg("fetch_list").none(), nb::arg("scope"),
+        nb::arg("budget"), nb::arg("again"), nb::arg("progress").none(),
+        nb::arg("before_kernel").none() = nb::none());
+}
+
+}  // namespace sluice::python

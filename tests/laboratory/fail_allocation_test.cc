@@ -1,0 +1,57 @@
+#include <stdexcept>
+
+#include "tests/framework/small_digits.h"
+#include "tests/testing/allocation_sweep.h"
+#include <gtest/gtest.h>
+
+#include "sluice/laboratory/compare.h"
+#include "sluice/laboratory/measure/profile.h"
+
+// As tests/framework/run/fail_allocation_test.cc.
+namespace sluice::testing {
+namespace {
+
+struct SmallDigitsRun {
+  Program program;
+  SmallDigits vars = BuildSmallDigits(&program);
+  Feeds feeds = SmallDigitsFeeds();
+  Fetches fetches = {vars.distance, vars.correct};
+};
+
+void Sweep(platform::FunctionRef<void()> job, int64_t stride = 1) {
+  const AllocationSweep sweep = SweepAllocationFailures(job, stride);
+  EXPECT_GT(sweep.allocations, 0);
+  EXPECT_GT(sweep.refused, 0);
+}
+
+void RequireTrue(bool right) {
+  if (!right) throw std::logic_error("a wrong result");
+}
+
+TEST(FailAllocationOfTheLaboratory, WhileARunIsProfiled) {
+  const SmallDigitsRun run;
+  const auto plan = Executor().Prepare(run.program, run.feeds, run.fetches);
+  Sweep([&] {
+    // Only enough time for the warm-up runs.
+    const auto profiled =
+        RunProfiled(*plan, run.feeds, nullptr, {.budget_seconds = 1e-9});
+    CheckSmallDigits(profiled.results[0], profiled.results[1]);
+    RequireTrue(!framework::ChromeTrace(*plan, profiled.profile).empty());
+  });
+}
+
+// A zero budget, so that the number of runs does not depend on the clock.
+TEST(FailAllocationOfTheLaboratory, WhileTwoWaysAreCompared) {
+  const SmallDigitsRun run;
+  Sweep(
+      [&] {
+        const auto comparison =
+            Compare(run.program, run.feeds, "", "*: prefer variant=plain",
+                    {.budget_seconds = 1e-9});
+        RequireTrue(comparison.first_difference == -1);
+      },
+      3);
+}
+
+}  // namespace
+}  // namespace sluice::testing

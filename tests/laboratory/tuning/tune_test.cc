@@ -1,0 +1,382 @@
+#include <cmath>
+
+#include "tests/laboratory/lab_ops.h"
+#include "tests/testing/expect_error.h"
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "sluice/laboratory/tuning/tune_program.h"
+#include "sluice/memory/testing.h"
+#include "sluice/platform/error.h"
+
+namespace sluice::testing {
+namespace {
+
+using framework::Candidate;
+using framework::Executor;
+using framework::Tensor;
+using framework::TunedKernel;
+using framework::TunedSignature;
+using framework::TuneOptions;
+using framework::TuneResult;
+using framework::Verdict;
+using platform::DType;
+using platform::ErrorCode;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using ::testing::StartsWith;
+
+TuneResult Tune(Executor& executor,
+                const LabProgram& lab,
+                const TuneOptions& options = {.budget_seconds = 1}) {
+  return framework::Tune(executor, lab.program, lab.feeds, lab.fetches, nullptr,
+                         options);
+}
+
+std::string Chosen(Executor& executor, const LabProgram& lab) {
+  return executor.Prepare(lab.program, lab.feeds, lab.fetches)
+      ->decisions()[0]
+      .kernel->variant;
+}
+
+std::string Refusal(Executor& executor,
+                    const LabProgram& lab,
+                    const std::string& variant) {
+  const auto plan = executor.Prepare(lab.program, lab.feeds, lab.fetches);
+  for (const Candidate& candidate : plan->decisions()[0].candidates()) {
+    if (candidate.kernel->variant == variant &&
+        candidate.kernel->key.dtype == DType::kFloat32) {
+      return candidate.refusal;
+    }
+  }
+  return "no such candidate";
+}
+
+// A planted mistake, and the text that the message must contain.
+struct Mistake {
+  std::string variant;
+  std::string message;
+};
+
+class TuneMistakes : public ::testing::TestWithParam<Mistake> {};
+
+TEST_P(TuneMistakes, AreNamedAndTheKernelIsNeverChosen) {
+  const auto& [variant, message] = GetParam();
+  // Tests fill fresh memory with NaNs, which must not help here.
+  memory::SetFillFreshMemory(false);
+  const UseVariants use({variant, "fast"});
+  const LabProgram lab;
+  Executor executor;
+  const TuneResult result = Tune(executor, lab);
+  ASSERT_THAT(result.signatures, SizeIs(1));
+  const TunedKernel* wrong = FindKernel(result.signatures[0], variant);
+  ASSERT_NE(wrong, nullptr);
+  EXPECT_EQ(wrong->verdict, Verdict::kWrong);
+  EXPECT_THAT(wrong->message, HasSubstr(message));
+  EXPECT_EQ(wrong->timing.rounds, 0);
+  const TunedKernel* fast = FindKernel(result.signatures[0], "fast");
+  ASSERT_NE(fast, nullptr);
+  EXPECT_EQ(fast->verdict, Verdict::kOk) << fast->message;
+  EXPECT_GT(fast->timing.rounds, 0);
+
+  EXPECT_NE(Chosen(executor, lab), variant);
+  EXPECT_THAT(Refusal(executor, lab, variant),
+              AllOf(StartsWith("gave wrong results: "), HasSubstr(message)));
+  EXPECT_THAT(executor.Explain(lab.program), HasSubstr("gave wrong results: "));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    ,
+    TuneMistakes,
+    ::testing::Values(
+        Mistake{"thousandth", "Out[16] is 33.5"},
+        Mistake{"tail", "] is 0, test_lab/plain (cpu float64 any PLAIN) gives"},
+        Mistake{"nan_lost", "with NaNs in the inputs Out["},
+        Mistake{"skips", "Out[2] is not written"},
+        Mistake{"overruns", "it writes after the memory of Out"},
+        Mistake{"fickle", "Out[0] has other bits when it runs again"},
+        Mistake{"raises", "it raised \"test_lab: a planted failure"},
+        Mistake{"raises_foreign", "it raised \"a foreign one\""},
+        Mistake{"raises_int", "it raised what is no std::exception"},
+        Mistake{"scribbles", "it changes X"}),
+    [](const auto& info) { return info.param.variant; });
+
+TEST(Tune, UndoesWhatKernelsDoToTheirInputs) {
+  const UseVariants use({"fast", "scribbles", "raises", "greedy"});
+  const int64_t size = NewSize();
+  LabProgram lab(size);
+  lab.program.SetHints("prefer variant=fast");
+  Executor executor;
+  const TuneResult result = Tune(executor, lab);
+  ASSERT_THAT(result.signatures, SizeIs(1));
+  const TunedKernel* wrong = FindKernel(result.signatures[0], "scribbles");
+  ASSERT_NE(wrong, nullptr);
+  EXPECT_EQ(wrong->verdict, Verdict::kWrong);
+  EXPECT_EQ(lab.feeds[0].second.ToVector<float>(),
+            LabProgram(size).feeds[0].second.ToVector<float>());
+}
+
+TEST(Tune, TheFasterOfTwoRightKernelsRunsAfterwards) {
+  const UseVariants use({"fast", "slow"});
+  const LabProgram lab;
+  Executor executor;
+  executor.Run(lab.program, lab.feeds, lab.fetches);
+  const TuneResult result = Tune(executor, lab);
+  ASSERT_THAT(result.signatures, SizeIs(1));
+  const TunedSignature& tuned = result.signatures[0];
+  const TunedKernel* slow = FindKernel(tuned, "slow");
+  const TunedKernel* fast = FindKernel(tuned, "fast");
+  ASSERT_TRUE(slow != nullptr && fast != nullptr);
+  EXPECT_GT(slow->timing.median, 2 * fast->timing.median);
+  ASSERT_GE(tuned.winner, 0);
+  EXPECT_NE(tuned.kernels[tuned.winner].kernel->variant, "slow");
+  EXPECT_NE(Chosen(executor, lab), "slow");
+}
+
+TEST(Tune, OtherExecutorsUseWhatOneHasMeasured) {
+  const UseVariants use({"slow"});
+  const LabProgram lab;
+  Executor other;
+  ASSERT_EQ(Chosen(other, lab), "slow");
+  Executor executor;
+  Tune(executor, lab);
+  EXPECT_EQ(Chosen(other, lab), "plain");
+}
+
+TEST(Tune, OpsOfOneSignatureAreMeasuredOnce) {
+  const UseVariants use({"fast"});
+  const LabProgram lab(NewSize(), 3);
+  Executor executor;
+  const TuneResult result = Tune(executor, lab);
+  ASSERT_THAT(result.signatures, SizeIs(1));
+  EXPECT_EQ(result.signatures[0].ops, 3);
+  EXPECT_EQ(result.left_out, 0);
+}
+
+TEST(Tune, WhatHasRecordsIsMeasuredAgainOnDemandOnly) {
+  const UseVariants use({"fast", "slow"});
+  const LabProgram lab;
+  Executor executor;
+  Tune(executor, lab);
+  const TuneResult second = Tune(executor, lab);
+  EXPECT_THAT(second.signatures, IsEmpty());
+  EXPECT_EQ(second.known, 1);
+  const TuneResult third =
+      Tune(executor, lab, {.budget_seconds = 1, .again = true});
+  EXPECT_THAT(third.signatures, SizeIs(1));
+}
+
+TEST(Tune, AKernelWithoutMemoryIsNotCalledWrong) {
+  const UseVariants use({"greedy"});
+  const LabProgram lab;
+  Executor executor;
+  const auto plan = executor.Prepare(lab.program, lab.feeds, lab.fetches);
+  // The plan itself must run, so it uses another kernel.
+  const framework::KernelHintGuard hint("prefer variant=plain");
+  const TuneResult result = Tune(executor, lab);
+  ASSERT_THAT(result.signatures, SizeIs(1));
+  const TunedKernel* greedy = FindKernel(result.signatures[0], "greedy");
+  ASSERT_NE(greedy, nullptr);
+  EXPECT_EQ(greedy->verdict, Verdict::kUnchecked);
+  EXPECT_THAT(greedy->message, HasSubstr("no memory for it"));
+  EXPECT_EQ(Refusal(executor, lab, "greedy"), "");
+}
+
+TEST(Tune, ABudgetOfNothingIsRefused) {
+  const LabProgram lab;
+  Executor executor;
+  const auto plan = executor.Prepare(lab.program, lab.feeds, lab.fetches);
+  for (const double budget : {0.0, -1.0, std::nan("")}) {
+    const TuneOptions options{.budget_seconds = budget};
+    ExpectError(ErrorCode::kInvalidArgument, "tune.budget",
+                {"more than 0 seconds"}, [&] { Tune(executor, lab, options); });
+    ExpectError(ErrorCode::kInvalidArgument, "tune.budget",
+                {"more than 0 seconds"},
+                [&] { framework::Tune(*plan, lab.feeds, nullptr, options); });
+  }
+}
+
+TEST(Tune, TheBudgetIsKept) {
+  const UseVariants use({"sleepy", "fast"});
+  framework::Program program;
+  framework::Feeds feeds;
+  framework::Fetches fetches;
+  for (int i = 0; i < 12; ++i) {
+    const std::string name = "x" + std::to_string(i);
+    const int64_t size = NewSize();
+    program.Data(name, DType::kFloat32, {size});
+    const std::vector<float> x(static_cast<size_t>(size), 1);
+    feeds.emplace_back(name, Tensor::FromVector<float>({size}, x));
+    fetches.emplace_back(
+        program.AppendOp("test_lab", {{"X", {name}}}, {}).outputs[0].second[0]);
+  }
+  Executor executor;
+  const framework::KernelHintGuard hint("prefer variant=fast");
+  const TuneResult result = framework::Tune(executor, program, feeds, fetches,
+                                            nullptr, {.budget_seconds = 0.5});
+  // Each needs four calls of sleepy, 80 ms, before any race.
+  EXPECT_GT(result.left_out, 0);
+  EXPECT_FALSE(result.signatures.empty());
+  EXPECT_LT(result.seconds, 0.5 * 1.1 + 0.1);
+}
+
+TEST(Tune, ProgressSaysWhatComesNextAndMayEndIt) {
+  const UseVariants use({"fast"});
+  const LabProgram lab;
+  Executor executor;
+  std::vector<std::string> seen;
+  TuneOptions options{.budget_seconds = 1};
+  options.progress = [&](int done, int total, const std::string& signature) {
+    seen.push_back(platform::Format("{} of {}", done, total));
+    EXPECT_THAT(signature, StartsWith("test_lab(X float32["));
+    return false;
+  };
+  const TuneResult result = Tune(executor, lab, options);
+  EXPECT_THAT(seen, ElementsAre("0 of 1"));
+  EXPECT_TRUE(result.cancelled);
+  EXPECT_THAT(result.signatures, IsEmpty());
+  EXPECT_EQ(result.left_out, 1);
+}
+
+// Two signatures; Ctrl-C arrives before the second one.
+TEST(Tune, ACancelledRunKeepsWhatWasMeasured) {
+  const UseVariants use({"slow"});
+  const LabProgram lab;
+  const LabProgram next;
+  framework::Program program;
+  framework::Feeds feeds;
+  framework::Fetches fetches;
+  for (const LabProgram* one : {&lab, &next}) {
+    const std::string name = one == &lab ? "a" : "b";
+    const Tensor& x = one->feeds[0].second;
+    program.Data(name, DType::kFloat32, x.dims());
+    feeds.emplace_back(name, x);
+    fetches.emplace_back(
+        program.AppendOp("test_lab", {{"X", {name}}}, {}).outputs[0].second[0]);
+  }
+  Executor executor;
+  TuneOptions options{.budget_seconds = 1};
+  options.progress = [&](int done, int /*total*/, const std::string&) {
+    if (done == 1) framework::SetCancelRequested(true);
+    return true;
+  };
+  const TuneResult result =
+      framework::Tune(executor, program, feeds, fetches, nullptr, options);
+  framework::SetCancelRequested(false);
+  EXPECT_TRUE(result.cancelled);
+  EXPECT_EQ(result.left_out, 1);
+  ASSERT_EQ(result.signatures.size(), 2u);
+  EXPECT_EQ(result.signatures[1].winner, -1);
+  EXPECT_EQ(Chosen(executor, lab), "plain");
+  // Not measured, but of a similar size.
+  EXPECT_EQ(Chosen(executor, next), "plain");
+}
+
+// The first op of the plan raises before the second one has run.
+TEST(Tune, OpsAfterAKernelThatRaisesAreTunedToo) {
+  const UseVariants use({"raises"});
+  const int64_t size = NewSize();
+  framework::Program program;
+  program.Data("x", DType::kFloat32, {size});
+  const auto& first = program.AppendOp("test_lab", {{"X", {"x"}}}, {});
+  const std::string value = first.outputs[0].second[0];
+  const auto& second = program.AppendOp("exp", {{"X", {value}}}, {});
+  const framework::Fetches fetches = {second.outputs[0].second[0]};
+  const std::vector<float> x(static_cast<size_t>(size), 0.5f);
+  Executor executor;
+  const TuneResult result = framework::Tune(
+      executor, program, {{"x", Tensor::FromVector<float>({size}, x)}}, fetches,
+      nullptr, {.budget_seconds = 2});
+  ASSERT_THAT(result.signatures, SizeIs(2));
+  EXPECT_EQ(result.signatures[1].op, "exp");
+  EXPECT_EQ(result.left_out, 0);
+}
+
+// If all kernels of an op are wrong or raise, the run reports it.
+TEST(Tune, AProgramThatCannotRunRaisesWhatItsRunRaises) {
+  const UseVariants use({"raises"});
+  const LabProgram lab;
+  Executor executor;
+  const framework::KernelHintGuard hint("require variant=raises");
+  ExpectError(ErrorCode::kNotFound, "resolver.no_kernel",
+              {"gave wrong results: it raised", "SLUICE_RECORDS=off"},
+              [&] { Tune(executor, lab); });
+}
+
+TEST(Tune, WhatProgressRaisesIsRaised) {
+  const LabProgram lab;
+  Executor executor;
+  TuneOptions options{.budget_seconds = 1};
+  options.progress = [](int, int, const std::string&) -> bool {
+    platform::Raise(ErrorCode::kNotFound, "tune_test.progress", "no terminal");
+  };
+  ExpectError(ErrorCode::kNotFound, "tune_test.progress", {"no terminal"},
+              [&] { Tune(executor, lab, options); });
+}
+
+TEST(Tune, ATrainingProgramKeepsItsParameters) {
+  framework::Program program;
+  program.Data("x", DType::kFloat32, {4});
+  program.Data("rate", DType::kFloat32, {1});
+  program.Persistable("w", DType::kFloat32, {4});
+  program.AppendOp(
+      "sgd", {{"Param", {"w"}}, {"Grad", {"x"}}, {"LearningRate", {"rate"}}},
+      {});
+  const framework::Feeds feeds = {
+      {"x", Tensor::FromVector<float>({4}, {1, 2, 3, 4})},
+      {"rate", Tensor::FromVector<float>({1}, {1})}};
+  Executor executor;
+  const Tensor w = Tensor::FromVector<float>({4}, {9, 9, 9, 9});
+  *executor.scope().Var("w").GetMutable<Tensor>() = w;
+  const TuneResult result =
+      framework::Tune(executor, program, feeds, {"w"}, nullptr);
+  EXPECT_THAT(result.signatures, SizeIs(1));
+  const Tensor& after = *executor.scope().Var("w").GetMutable<Tensor>();
+  EXPECT_EQ(after.ToVector<float>(), (std::vector<float>{9, 9, 9, 9}));
+  EXPECT_EQ(executor.Run(program, feeds, {"w"})[0].ToVector<float>(),
+            (std::vector<float>{8, 7, 6, 5}));
+}
+
+TEST(Tune, TheResultReadsLikeAReport) {
+  const UseVariants use({"slow", "thousandth"});
+  const LabProgram lab(NewSize(), 2);
+  Executor executor;
+  const framework::KernelHintGuard hint("prefer variant=slow");
+  const std::string text = ToString(Tune(executor, lab));
+  EXPECT_THAT(text, HasSubstr("op 0 and 1 more: test_lab(X float32["));
+  EXPECT_THAT(text, HasSubstr("  slow -> plain, "));
+  EXPECT_THAT(text, HasSubstr(" times as fast"));
+  EXPECT_THAT(text, HasSubstr("  *  test_lab/plain (cpu float32 any PLAIN)"));
+  EXPECT_THAT(text, HasSubstr("   < test_lab/slow (cpu float32 any PLAIN)"));
+  EXPECT_THAT(text, HasSubstr("WRONG  Out["));
+  EXPECT_THAT(text, HasSubstr("kernels of one run, where both were timed: "));
+  EXPECT_THAT(text, HasSubstr("1 signature measured in "));
+}
+
+TEST(Tune, TheReportSaysWhyOpsWereLeftOut) {
+  TuneResult result;
+  result.left_out = 3;
+  EXPECT_THAT(ToString(result), HasSubstr("3 left out for want of time"));
+  result.disturbed = 2;
+  EXPECT_THAT(ToString(result),
+              HasSubstr("3 left out, 2 of them since other programs"));
+  result.disturbed = 3;
+  EXPECT_THAT(ToString(result), HasSubstr("3 left out, all of them since"));
+  framework::TunedSignature disturbed;
+  disturbed.disturbed = true;
+  result.signatures.push_back(disturbed);
+  EXPECT_THAT(ToString(result), HasSubstr("no times are kept"));
+  EXPECT_THAT(ToString(result), HasSubstr("1 signature measured"));
+  framework::TunedSignature made_by_a_pass;
+  made_by_a_pass.has_reference = false;
+  result.signatures.push_back(made_by_a_pass);
+  EXPECT_THAT(ToString(result), HasSubstr("not measured: the op has no plain"));
+  EXPECT_THAT(ToString(result), HasSubstr("1 signature measured"));
+  EXPECT_THAT(ToString(result), HasSubstr("1 without a plain kernel"));
+}
+
+}  // namespace
+}  // namespace sluice::testing

@@ -1,0 +1,52 @@
+"""Prints the lines of each room, and fails if one exceeds its budget. Lower a
+budget when its room shrinks; raise it only with a reason."""
+
+import collections
+import sys
+
+import rooms
+
+# Maximum number of lines of sources: code, comments and empty lines.
+BUDGET = {
+    "platform": 13_200,
+    "memory": 1_100,
+    "framework": 19_600,
+    "operators": 56_300,
+    "onnx": 13_100,
+    "laboratory": 12_000,
+    "python": 17_400,
+    "benchmarks": 10_900,
+    "tools": 4_000,  # raised for lint/pages.py
+    "others": 5_200,  # examples, docs, cmake, include, dev
+    "tests": 80_900,
+}
+SUFFIXES = (
+    ".h .cc .inc .cu .cuh .c .py .cmake .txt .js .css .html .proto .sh".split()
+)
+WITHOUT_SUFFIX = ("dev", "run", "sluice-lab")
+
+
+def main():
+    lines = collections.Counter()
+    for path in rooms.files("", *SUFFIXES):
+        if path.suffix == "" and path.name not in WITHOUT_SUFFIX:
+            continue
+        if path.suffix == ".txt" and path.name != "CMakeLists.txt":
+            continue
+        room = path.parts[0] if path.parts[0] in BUDGET else "others"
+        lines[room] += (rooms.ROOT / path).read_bytes().count(b"\n")
+    problems = []
+    for room, budget in BUDGET.items():
+        print(f"{lines[room]:>8,} of {budget:>7,} lines  {room}")
+        if lines[room] > budget:
+            problems.append(
+                f"{room}: {lines[room]:,} lines, its budget (tools/lint/lines.py) "
+                f"is {budget:,}"
+            )
+    code = sum(lines.values()) - lines["tests"]
+    print(f"{code:>8,} lines without tests")
+    return rooms.report(problems)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
