@@ -1,6 +1,6 @@
 #include "sluice/laboratory/laboratory.h"
 
-#include "sluice/framework/run/run_hooks.h"
+#include "sluice/framework/plan/run_hooks.h"
 #include "sluice/laboratory/records/record_store.h"
 #include "sluice/laboratory/records/tuning_mode.h"
 #include "sluice/laboratory/tuning/tune_program.h"
@@ -14,6 +14,9 @@ namespace {
 // Implements SLUICE_TUNE=measure.
 class MeasureFirst final : public RunHooks {
  public:
+  std::string_view name() const override { return "SLUICE_TUNE=measure"; }
+  bool has_first_run() const override { return true; }
+
   void BeforeFirstRun(Executor& executor,
                       const Program& program,
                       const Plan& plan,
@@ -40,7 +43,7 @@ void UseLaboratory() {
   RecordStore::Default();
   if (TuningModeOfEnvironment() != TuningMode::kMeasure) return;
   static MeasureFirst measure_first;
-  SetRunHooks(&measure_first);
+  AddRunHooks(&measure_first);
 }
 
 }  // namespace sluice::framework

@@ -8,7 +8,7 @@ namespace sluice::framework {
 // (RecordStore::Default()), and measures before it runs if SLUICE_TUNE is
 // "measure". Later calls do nothing. Functions that read or write records call
 // it, and so does libsluice.so when it loads the laboratory
-// (framework/plan/cost_model.h). Raises InvalidArgument for an invalid
+// (framework/costs/cost_model.h). Raises InvalidArgument for an invalid
 // SLUICE_RECORDS or SLUICE_TUNE.
 SLUICE_API void UseLaboratory();
 

@@ -1,6 +1,8 @@
 #include "sluice/framework/inspect/debug_run.h"
 
 #include <cmath>
+#include <new>
+#include <utility>
 
 #include "sluice/framework/plan/run_observer.h"
 #include "sluice/platform/error.h"
@@ -100,9 +102,23 @@ std::vector<Tensor> RunSynchronised(const Plan& plan,
 std::map<std::string, Tensor> RunKeepingAll(const Plan& plan,
                                             const Feeds& feeds,
                                             Scope* scope) {
+  std::map<std::string, Tensor> values;
+  RunKeepingAll(plan, feeds, scope, &values);
+  return values;
+}
+
+std::vector<Tensor> RunKeepingAll(const Plan& plan,
+                                  const Feeds& feeds,
+                                  Scope* scope,
+                                  std::map<std::string, Tensor>* values) try {
   KeepAll keep;
-  plan.RunObserved(feeds, scope, keep);
-  return keep.Take();
+  auto results = plan.RunObserved(feeds, scope, keep);
+  for (auto& [name, tensor] : keep.Take()) {
+    (*values)[name] = std::move(tensor);
+  }
+  return results;
+} catch (const std::bad_alloc&) {
+  platform::RaiseOutOfMemory();
 }
 
 }  // namespace sluice::framework

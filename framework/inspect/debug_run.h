@@ -27,5 +27,11 @@ SLUICE_API std::vector<Tensor> RunSynchronised(const Plan& plan,
 SLUICE_API std::map<std::string, Tensor> RunKeepingAll(const Plan& plan,
                                                        const Feeds& feeds,
                                                        Scope* scope = nullptr);
+// Adds these values to `values`, and returns the results of the run.
+SLUICE_API std::vector<Tensor> RunKeepingAll(
+    const Plan& plan,
+    const Feeds& feeds,
+    Scope* scope,
+    std::map<std::string, Tensor>* values);
 
 }  // namespace sluice::framework

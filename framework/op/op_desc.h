@@ -35,7 +35,7 @@ struct VarDesc {
   bool persistable = false;    // lives in the scope and outlives a run
   bool is_data = false;        // must be fed
   bool stop_gradient = false;  // no gradient flows into or past it
-  bool same_on_ranks = false;  // persistable; ranks compare initial values
+  bool replicated = false;     // persistable; equal at first in all processes
 };
 
 // The variables bound to one argument of an op.

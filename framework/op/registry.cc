@@ -246,6 +246,7 @@ void internal::AddKernel(
     kernel.estimate = traits.estimate;
     kernel.predicate = traits.predicate;
     kernel.exchanges = traits.exchanges;
+    kernel.make_queue = traits.make_queue;
     kernel.make = make;
     registry.AddKernel(std::move(kernel));
   }

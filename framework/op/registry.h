@@ -19,12 +19,15 @@ enum class OpRole : uint8_t;  // see op_schema.h
 // why not ("needs p >= 8, got 3").
 using KernelPredicate = std::function<std::string(const KernelQuery& query)>;
 
-// The data that a kernel exchanges with other processes while it runs.
+// The data that a kernel exchanges with other processes, while later ops run.
 enum class Exchanges : uint8_t {
   kNothing,
   kInputs,  // unchanged: their shapes are equal everywhere
   kSums,    // results computed from them: batch sizes may differ
 };
+
+// Makes the queue of one op.
+using MakeQueue = std::unique_ptr<platform::DeviceContext> (*)();
 
 // Options of a registration: KernelTraits().Estimate(&Work).When(&Fits).
 class KernelTraits {
@@ -38,16 +41,18 @@ class KernelTraits {
     predicate = std::move(value);
     return *this;
   }
-  // Compute only starts an exchange with other processes, on its own queue
-  // (platform::CollectiveContext); later ops run concurrently.
-  KernelTraits& Collective(Exchanges value = Exchanges::kInputs) {
+  // Compute only starts an exchange with other processes, on a queue of its own
+  // that `make` makes, by default the device; later ops run concurrently.
+  KernelTraits& Exchange(Exchanges value, MakeQueue make = nullptr) {
     exchanges = value;
+    make_queue = make;
     return *this;
   }
 
   KernelEstimate estimate;
   KernelPredicate predicate;
   Exchanges exchanges = Exchanges::kNothing;
+  MakeQueue make_queue = nullptr;
 };
 
 // One registered kernel. Several variants may share a key.
@@ -62,7 +67,8 @@ struct KernelDef {
   std::string recorded_version;
   KernelPredicate predicate;
   Exchanges exchanges = Exchanges::kNothing;
-  bool collective() const { return exchanges != Exchanges::kNothing; }
+  MakeQueue make_queue = nullptr;
+  bool has_own_queue() const { return exchanges != Exchanges::kNothing; }
   std::function<std::unique_ptr<OpKernel>(const OpKernelConstruction&)> make;
 };
 // "manhattan_distance/blocked (cpu float32 any PLAIN)".

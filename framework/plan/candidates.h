@@ -7,13 +7,13 @@
 #include <utility>
 #include <vector>
 
+#include "sluice/framework/costs/cost_model.h"
 #include "sluice/framework/costs/machine_figures.h"
 #include "sluice/framework/costs/record.h"
 #include "sluice/framework/hints/kernel_hints.h"
 #include "sluice/framework/op/kernel_work.h"
 #include "sluice/framework/op/op_desc.h"
 #include "sluice/framework/op/registry.h"
-#include "sluice/framework/plan/cost_model.h"
 #include "sluice/platform/export.h"
 #include "sluice/platform/place_key.h"
 

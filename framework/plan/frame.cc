@@ -8,16 +8,13 @@
 
 #include <cxxabi.h>
 
-#include "sluice/framework/files/checksum.h"
+#include "sluice/framework/plan/run_hooks.h"
 #include "sluice/framework/plan/run_observer.h"
 #include "sluice/framework/plan/unfinished_ops.h"
-#include "sluice/framework/program/joint_run.h"
 #include "sluice/platform/cancel.h"
 #include "sluice/platform/device.h"
 #include "sluice/platform/device_context_pool.h"
 #include "sluice/platform/error.h"
-#include "sluice/platform/ranks/collective_context.h"
-#include "sluice/platform/ranks/world.h"
 
 namespace sluice::framework {
 
@@ -96,14 +93,11 @@ Frame::Frame(const Plan& plan) : plan_(plan), tensors_(plan.slots_.size()) {
     }
   }
   for (const QueueSpec& queue : plan.queues_) {
-    auto& device = devices_.emplace_back();
-    if (queue.role == QueueRole::kCollective &&
-        queue.place.kind == platform::PlaceKind::kCPU) {
-      device = std::make_unique<platform::CollectiveContext>();
-    } else {
-      device =
-          platform::DeviceManager::Instance().Get(queue.place).CreateContext();
-    }
+    devices_.push_back(queue.make != nullptr
+                           ? queue.make()
+                           : platform::DeviceManager::Instance()
+                                 .Get(queue.place)
+                                 .CreateContext());
   }
   size_t count = 0;
   for (const PlannedOp& op : plan.ops_) {
@@ -127,6 +121,9 @@ Frame::Frame(const Plan& plan) : plan_(plan), tensors_(plan.slots_.size()) {
         inputs, outputs,
         op.scratch < 0 ? nullptr : tensors_[op.scratch].raw_data(), &step_);
   }
+  for (const auto& [name, hooks] : plan.hooks_) {
+    hooks_.push_back(hooks->NewFrame());
+  }
 }
 
 Frame::~Frame() = default;
@@ -148,10 +145,10 @@ void Frame::Begin(const Feeds& feeds, Scope* scope) {
     tensors_[slot].Resize(alias.dims);
   }
   step_ = plan_.random_ && scope != nullptr ? scope->TakeStep() : 0;
-  if (plan_.collective() || JointRun::InOne()) {
-    // Every rank draws different random numbers.
-    constexpr int kRankBits = 40;
-    step_ += static_cast<uint64_t>(platform::World::Get().rank()) << kRankBits;
+  if (plan_.random_) {
+    for (RunHooks* hooks : ActiveRunHooks()) {
+      step_ = hooks->RandomStep(plan_, step_);
+    }
   }
   AllocateOwn(plan_.fetch_slots_);
   AllocateOwn(plan_.shadow_slots_);
@@ -161,32 +158,20 @@ void Frame::Begin(const Feeds& feeds, Scope* scope) {
         "the program has persistable variables: run it with a scope");
     BindPersistables(*scope);
   }
-  if (plan_.collective()) BeginPart(scope);
+  ForHooks([&](FrameHooks& hooks) { hooks.BeforeRun(scope); });
 }
 
-void Frame::BeginPart(Scope* scope) {
-  const bool compares = !plan_.compared_vars_.empty() && scope != nullptr &&
-                        !scope->compared(plan_.compared_digest_);
-  platform::World::Get().BeginPart(compares ? PartWithChecksums(*scope)
-                                            : plan_.part_);
-  awaited_ = true;
-  if (compares) scope->NoteCompared(plan_.compared_digest_);
-}
-
-std::shared_ptr<const platform::Part> Frame::PartWithChecksums(
-    const Scope& scope) const {
-  auto part = std::make_shared<platform::Part>(*plan_.part_);
-  for (const std::string& name : plan_.compared_vars_) {
-    const Variable* variable = scope.FindVar(name);
-    const Tensor* tensor =
-        variable == nullptr ? nullptr : variable->Get<Tensor>();
-    if (tensor == nullptr || !tensor->allocated()) continue;
-    const Tensor value = variable->TensorAt(CPUPlace());
-    part->Add(Format("{} ({} {}) starts with values of checksum {:016x}", name,
-                     value.dtype(), value.dims(),
-                     Checksum(value.raw_data(), value.bytes())));
+void Frame::NoteFailure() noexcept {
+  for (const auto& hooks : hooks_) {
+    hooks->OnFailure();
   }
-  return part;
+}
+
+template <typename Call>
+void Frame::ForHooks(Call call) {
+  for (size_t i = 0; i < hooks_.size(); ++i) {
+    CallHooks(plan_.hooks_[i].first, [&] { call(*hooks_[i]); });
+  }
 }
 
 void Frame::AllocateOwn(const std::vector<int>& slots) {
@@ -234,23 +219,20 @@ void Frame::BindPersistables(Scope& scope) {
 void Frame::DeviceCompute(const Instruction& instruction) {
   platform::DeviceContext& device = *devices_[instruction.device];
   device.SetOpIndex(instruction.op_index);
-  const auto collective = plan_.collective_ops_.find(instruction.op_index);
-  if (collective != plan_.collective_ops_.end()) {
-    platform::World::Get().SetLabel(collective->second);
+  const bool exchanges =
+      plan_.queues_[instruction.device].role == QueueRole::kOwn;
+  if (exchanges) {
+    ForHooks([&](FrameHooks& hooks) { hooks.BeforeExchange(instruction); });
   }
   device.Compute(
       [&] { instruction.kernel->Compute(contexts_[instruction.context]); });
-  const QueueSpec& queue = plan_.queues_[instruction.device];
-  if (queue.role == QueueRole::kCollective &&
-      queue.place.kind != platform::PlaceKind::kCPU) {
-    device_collectives_.Start({});
+  if (exchanges) {
+    ForHooks([&](FrameHooks& hooks) { hooks.AfterExchange(instruction); });
   }
 }
 
-// A device cannot receive other ranks' errors. So before the host waits for it,
-// it waits until all ranks have enqueued the same collectives.
 void Frame::Wait(platform::DeviceContext& device) {
-  if (plan_.collective()) device_collectives_.Wait();
+  ForHooks([](FrameHooks& hooks) { hooks.BeforeWait(); });
   device.Wait();
 }
 
@@ -357,9 +339,8 @@ void Frame::Execute() {
         platform::CheckCancelled();
       }
       Step(*current);
-      // Started collectives progress only in calls of World.
-      if (plan_.collective()) [[unlikely]] {
-        platform::World::Get().Advance();
+      if (!hooks_.empty()) [[unlikely]] {
+        ForHooks([&](FrameHooks& hooks) { hooks.AfterInstruction(*current); });
       }
     }
   } catch (...) {
@@ -376,6 +357,7 @@ void Frame::ExecuteObserved(RunObserver& observer) {
       if (instruction.device >= 0 && observer.synchronise()) {
         Wait(*devices_[instruction.device]);
       }
+      ForHooks([&](FrameHooks& hooks) { hooks.AfterInstruction(instruction); });
       observer.After(plan_, instruction, tensors_.data());
     } catch (...) {
       RethrowAt(&instruction, observer.synchronise());
@@ -410,7 +392,9 @@ void Frame::Reset() noexcept {
     } catch (...) {
     }
   };
-  wait(device_collectives_);
+  for (const auto& hooks : hooks_) {
+    hooks->AfterRun();
+  }
   for (auto& device : devices_) {
     wait(*device);
   }
@@ -425,7 +409,6 @@ void Frame::Reset() noexcept {
     }
   }
   shadow_targets_.clear();
-  awaited_ = false;
 }
 
 }  // namespace sluice::framework

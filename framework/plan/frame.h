@@ -6,10 +6,10 @@
 
 #include "sluice/framework/plan/plan.h"
 #include "sluice/platform/device_context.h"
-#include "sluice/platform/ranks/collective_context.h"
 
 namespace sluice::framework {
 
+class FrameHooks;
 class RunObserver;
 
 // The data of one run of a plan: arenas, tensors, kernel contexts and device
@@ -23,8 +23,8 @@ class Frame {
 
   // Binds feeds, persistables and fresh storage for fetches and shadows.
   void Begin(const Feeds& feeds, Scope* scope);
-  // Whether other ranks may wait for the rest of this run.
-  bool awaited() const { return awaited_; }
+  // Called in a handler: tells the plan's hooks.
+  void NoteFailure() noexcept;
   // Runs every instruction. Errors name the op that raised them.
   void Execute();
   void ExecuteObserved(RunObserver& observer);
@@ -35,11 +35,9 @@ class Frame {
 
  private:
   void BindPersistables(Scope& scope);
-  // Begins a part, which other ranks must begin, too.
-  void BeginPart(Scope* scope);
-  // Returns the plan's part with checksums of initial values to compare.
-  std::shared_ptr<const platform::Part> PartWithChecksums(
-      const Scope& scope) const;
+  // Calls the same function of the hooks of all libraries.
+  template <typename Call>
+  void ForHooks(Call call);
   void AllocateOwn(const std::vector<int>& slots);
   void Step(const Instruction& instruction);
   void Copy(const Instruction& instruction);
@@ -55,14 +53,12 @@ class Frame {
 
   const Plan& plan_;
   std::vector<std::unique_ptr<platform::DeviceContext>> devices_;
-  // A barrier for each collective that was enqueued on a device.
-  platform::CollectiveContext device_collectives_;
   std::vector<Tensor> tensors_;
   std::vector<Tensor*> arguments_;
   std::vector<OpKernelContext> contexts_;
   std::vector<Variable*> shadow_targets_;
   uint64_t step_ = 0;
-  bool awaited_ = false;
+  std::vector<std::unique_ptr<FrameHooks>> hooks_;  // by Plan::hooks()
 };
 
 }  // namespace sluice::framework

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <deque>
-#include <exception>
 #include <map>
 #include <optional>
 #include <set>
@@ -25,12 +24,6 @@ class KnownValues;
 // why the op by itself does not obey, if known.
 using HintsOfOps = std::map<std::pair<int, std::string>, std::string>;
 
-// Thrown by Graph: a block of op `id` has ops that depend on later values.
-struct BlockIsNotStatic : std::exception {
-  explicit BlockIsNotStatic(int op) : id(op) {}
-  int id;
-};
-
 // The computation of a program for one set of feeds and fetches: the needed ops
 // in order, with every shape known. Passes rewrite it before kernels are
 // chosen; the program never changes. The id of an op is its index in the
@@ -42,17 +35,15 @@ class SLUICE_API Graph {
   // for unknown feeds and fetches, InvalidArgument for a feed of another dtype
   // or shape than the program's. `op_hints` are the ops' own, by index. If the
   // condition of an `if` is known, the ops of its chosen block replace it,
-  // unless `with_blocks` contains its index: BlockIsNotStatic asks the caller
-  // for that. A hint for a library, variant or layout that a pass's op lacks
-  // prevents this op if the hint is one of `vetoes`, or if that is null. Other
-  // hints wait for the ops of later passes.
+  // unless they depend on later values. A hint for a library, variant or layout
+  // that a pass's op lacks prevents this op if the hint is one of `vetoes`, or
+  // if that is null. Other hints wait for the ops of later passes.
   Graph(const Program& program,
         const std::vector<FeedSpec>& feeds,
         const std::vector<std::string>& fetches,
         PlaceKey place,
         std::vector<KernelHint> hints,
         std::map<int, std::vector<KernelHint>> op_hints = {},
-        std::set<int> with_blocks = {},
         const HintsOfOps* vetoes = nullptr);
 
   // The ids of the ops in execution order.
@@ -173,11 +164,15 @@ class SLUICE_API Graph {
       const std::unordered_set<std::string_view>& known,
       std::vector<int>* not_needed) const;
   static int TakenBlock(const OpDesc& desc, KnownValues* known);
-  void AddBlock(int id,
-                const OpDesc& desc,
+  bool AddBlock(const OpDesc& desc,
                 Names names,
                 KnownValues* known,
                 KnownValues* of_shapes);
+  bool TryBlock(const OpDesc& desc,
+                Names names,
+                KnownValues* known,
+                KnownValues* of_shapes);
+  void RemoveOpsFrom(size_t count);
   std::string WhyLater(const OpDesc& desc, KnownValues* known) const;
   void AddOp(int id, OpDesc desc, const std::vector<KernelHint>& own);
   void FindResults(const std::vector<std::string>& fetches,
@@ -214,7 +209,6 @@ class SLUICE_API Graph {
   int Add(int neighbour, OpDesc desc);
 
   const Program& program_;
-  std::set<int> with_blocks_;
   const HintsOfOps* vetoes_;
   PlaceKey place_;
   std::vector<KernelHint> hints_;  // about the whole program

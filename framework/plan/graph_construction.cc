@@ -34,10 +34,8 @@ Graph::Graph(const Program& program,
              PlaceKey place,
              std::vector<KernelHint> hints,
              std::map<int, std::vector<KernelHint>> op_hints,
-             std::set<int> with_blocks,
              const HintsOfOps* vetoes)
     : program_(program),
-      with_blocks_(std::move(with_blocks)),
       vetoes_(vetoes),
       place_(place),
       hints_(std::move(hints)),
@@ -79,11 +77,12 @@ Graph::Graph(const Program& program,
       const std::string reason = WhyLater(desc, &known);
       const int block =
           reason == kRunsBlocks ? TakenBlock(desc, &of_shapes) : -1;
-      if (block >= 0 && with_blocks_.count(id) == 0) {
+      if (block >= 0) {
+        const size_t remarks = operand_remarks_.size();
         note(Format("{} is known: block {} runs in its place",
                     desc.Input("Cond")[0], block));
-        AddBlock(id, desc, {}, &known, &of_shapes);
-        continue;
+        if (AddBlock(desc, {}, &known, &of_shapes)) continue;
+        operand_remarks_.resize(remarks);
       }
       if (reason.empty()) {
         AddOp(id, WithKnownOperands(desc, &known, note),
@@ -154,17 +153,27 @@ int Graph::TakenBlock(const OpDesc& desc, KnownValues* known) {
   return condition->data<bool>()[0] ? blocks.then_block : blocks.else_block;
 }
 
-// Adds the ops of the block that op `id` (or an op inside its block) runs, at
-// its position; `names` maps variables of the outer blocks to names in this
-// graph. Raises BlockIsNotStatic.
-void Graph::AddBlock(int id,
-                     const OpDesc& desc,
+// Adds the ops of the block that an `if` runs, at its position; `names` maps
+// variables of the outer blocks to names in this graph. Returns false and adds
+// nothing if the block has ops that depend on later values, or returns values
+// that would have to be copied.
+bool Graph::AddBlock(const OpDesc& desc,
+                     Names names,
+                     KnownValues* known,
+                     KnownValues* of_shapes) {
+  const size_t count = ops_.size();
+  const bool added = TryBlock(desc, std::move(names), known, of_shapes);
+  if (!added) RemoveOpsFrom(count);
+  return added;
+}
+
+bool Graph::TryBlock(const OpDesc& desc,
                      Names names,
                      KnownValues* known,
                      KnownValues* of_shapes) {
   const IfBlocks blocks = IfBlocksOf(desc);
   const int index = TakenBlock(desc, of_shapes);
-  if (index < 0) throw BlockIsNotStatic(id);
+  if (index < 0) return false;
   const auto& given =
       index == blocks.then_block ? blocks.then_outputs : blocks.else_outputs;
   const BlockDesc& block = program_.blocks()[index];
@@ -174,7 +183,7 @@ void Graph::AddBlock(int id,
     // An outer value, or a repeated one, would have to be copied.
     const bool is_new =
         block.FindVar(given[i]) != nullptr && needed.insert(given[i]).second;
-    if (!is_new) throw BlockIsNotStatic(id);
+    if (!is_new) return false;
     names[given[i]] = outputs[i];
   }
   const std::string prefix = outputs.empty() ? "" : outputs[0] + "/";
@@ -199,10 +208,10 @@ void Graph::AddBlock(int id,
     const std::string reason = WhyLater(op, known);
     if (reason == kRunsBlocks &&
         Registry::Global().Schema(op.type).role() == OpRole::kIf) {
-      AddBlock(id, op, names, known, of_shapes);
+      if (!TryBlock(op, names, known, of_shapes)) return false;
       continue;
     }
-    if (!reason.empty()) throw BlockIsNotStatic(id);
+    if (!reason.empty()) return false;
     const auto note = [&](const std::string& text) {
       operand_remarks_.push_back(
           Format("{} in block {}: {}", op.type, index, text));
@@ -212,8 +221,25 @@ void Graph::AddBlock(int id,
     AddOp(added, WithKnownOperands(op, known, note),
           ParseKernelHints(op.hint, "op attribute"));
     for (const DDim& dims : ops_[added].outputs) {
-      if (!dims.known()) throw BlockIsNotStatic(id);
+      if (!dims.known()) return false;
     }
+  }
+  return true;
+}
+
+// Removes the ops that were added last.
+void Graph::RemoveOpsFrom(size_t count) {
+  while (ops_.size() > count) {
+    const int id = static_cast<int>(ops_.size()) - 1;
+    ForgetUses(id);
+    for (const auto& [argument, vars] : ops_[id].desc.outputs) {
+      for (const std::string& var : vars) {
+        Value& value = ValueOf(var);
+        if (value.writers.empty() && !value.persistable) value.defined = false;
+      }
+    }
+    order_.Remove(id);
+    ops_.pop_back();
   }
 }
 

@@ -4,17 +4,17 @@
 #include <cstring>
 
 #include "sluice/framework/plan/frame.h"
+#include "sluice/framework/plan/run_hooks.h"
 #include "sluice/framework/plan/run_observer.h"
 #include "sluice/framework/values/scope_lock.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/parallel_for.h"
-#include "sluice/platform/ranks/world.h"
 
 namespace sluice::framework {
 
 std::string ToString(const QueueSpec& queue) {
   constexpr const char* kRoles[] = {"", " kernels", " copies from the host",
-                                    " copies to the host", " collectives"};
+                                    " copies to the host", " exchanges"};
   std::string text = platform::Format("{}{}", queue.place,
                                       kRoles[static_cast<int>(queue.role)]);
   if (queue.lane > 0) text += platform::Format(", queue {}", queue.lane + 1);
@@ -92,18 +92,6 @@ const Feeds& InOrder(const std::vector<FeedSpec>& specs,
   return *storage;
 }
 
-// Called in a handler: other ranks wait for collectives that will not start.
-void TellRanks() {
-  try {
-    throw;
-  } catch (const std::exception& error) {
-    platform::World::Get().Fail(error.what());
-  } catch (...) {
-    platform::World::Get().Fail("an exception");
-  }
-  platform::AbortDeviceCollectives();
-}
-
 }  // namespace
 
 void Plan::RequireWhole(std::string_view what) const {
@@ -114,12 +102,9 @@ void Plan::RequireWhole(std::string_view what) const {
 }
 
 void Plan::RequireAlone(std::string_view what) const {
-  SLUICE_ENFORCE(
-      !collective(), ErrorCode::kUnimplemented, "plan.collective",
-      "{} runs a program as often as it needs, and other ranks would "
-      "not: do it with one rank; what is measured is used by several, "
-      "too",
-      what);
+  for (const auto& [name, hooks] : hooks_) {
+    hooks->RequireAlone(what);
+  }
 }
 
 size_t Plan::KeptBytes() const {
@@ -175,7 +160,7 @@ std::vector<Tensor> Plan::RunWith(const Feeds& feeds,
   CheckFeedsMatch(feeds_, ordered);
   const platform::ThreadCountGuard threads(num_threads_);
   const bool writes = !shadow_slots_.empty();
-  const bool reads = !persistable_slots_.empty() || !compared_vars_.empty();
+  const bool reads = !persistable_slots_.empty() || !hooks_.empty();
   const ScopeLock lock(reads || writes ? scope : nullptr,
                        writes ? ScopeAccess::kWrite : ScopeAccess::kRead);
   std::unique_ptr<Frame> frame = AcquireFrame();
@@ -185,7 +170,7 @@ std::vector<Tensor> Plan::RunWith(const Feeds& feeds,
     execute(*frame);
     results = frame->Finish(scope);
   } catch (...) {
-    if (frame->awaited()) TellRanks();
+    frame->NoteFailure();
     frame->Reset();
     ReleaseFrame(std::move(frame));
     throw;

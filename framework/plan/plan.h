@@ -15,11 +15,11 @@
 #include "sluice/framework/values/scope.h"
 #include "sluice/framework/values/tensor.h"
 #include "sluice/platform/export.h"
-#include "sluice/platform/ranks/world.h"
 
 namespace sluice::framework {
 
 class Frame;
+class PlanHooks;
 class RunObserver;
 
 using Feeds = std::vector<std::pair<std::string, Tensor>>;
@@ -48,7 +48,7 @@ struct FeedSpec {
 
 // The work that a plan leaves to later plans, because shapes or attributes
 // depend on its results, or ops run blocks: the ops of its program that could
-// not be prepared. See framework/run/stretches.h.
+// not be prepared. See Executor::Run.
 struct PlanRest {
   // The feeds of the next plan: results of this one, and feeds.
   std::vector<std::string> feeds;
@@ -83,12 +83,13 @@ enum class QueueRole : uint8_t {
   kKernels,
   kCopyFromHost,
   kCopyToHost,
-  kCollective,  // for one collective op (platform::CollectiveContext)
+  kOwn,  // for one op: see KernelTraits::Exchange
 };
 struct QueueSpec {
   PlaceKey place;
   QueueRole role = QueueRole::kAll;
-  int lane = 0;  // index of a kernel queue: PlanOptions::queues
+  int lane = 0;              // index of a kernel queue: PlanOptions::queues
+  MakeQueue make = nullptr;  // makes the context; null: the device
 
   bool operator==(const QueueSpec&) const = default;
   bool runs_kernels() const {
@@ -201,12 +202,12 @@ class SLUICE_API Plan {
   // The names of Run's results: fetch_names(), unless there is a rest.
   const std::vector<std::string>& result_names() const { return result_names_; }
   // Whether Run returns the fetches, as for most programs; for the others see
-  // framework/run/stretches.h.
+  // Executor::Run.
   bool whole() const { return whole_; }
   // Raises Unimplemented unless whole(): for callers that handle one plan only.
   void RequireWhole(std::string_view what) const;
-  // Raises Unimplemented for a plan with collectives: for functions that run it
-  // any number of times on this rank alone.
+  // Raises Unimplemented if its hooks do: for functions that run it any number
+  // of times (PlanHooks::RequireAlone).
   void RequireAlone(std::string_view what) const;
   const PlanRest& rest() const { return rest_; }
   const std::vector<Instruction>& instructions() const { return instructions_; }
@@ -226,8 +227,10 @@ class SLUICE_API Plan {
   // Approximate bytes kept between runs: the arenas of its frames (at least
   // one) and its own tables. Memory of kernels is not included.
   size_t KeptBytes() const;
-  // Whether a run takes part in collectives, so that all ranks must run it.
-  bool collective() const { return part_ != nullptr; }
+  // What libraries add to its runs, with their names.
+  using Hooks =
+      std::vector<std::pair<std::string, std::shared_ptr<const PlanHooks>>>;
+  const Hooks& hooks() const { return hooks_; }
   // Indexed by Instruction::device.
   const std::vector<QueueSpec>& queues() const { return queues_; }
   PlaceKey place() const { return place_; }
@@ -250,12 +253,7 @@ class SLUICE_API Plan {
   PlaceKey place_;
   int num_threads_ = 1;
   bool random_ = false;  // some op draws random numbers
-  // The part that all ranks must agree on in a run with collectives; nullptr
-  // for a plan without them.
-  std::shared_ptr<const platform::Part> part_;
-  std::vector<std::string> compared_vars_;  // VarDesc::same_on_ranks
-  uint64_t compared_digest_ = 0;
-  std::map<int, std::string> collective_ops_;  // by index: for messages
+  Hooks hooks_;
   PlanOptions options_;
   std::vector<FeedSpec> feeds_;
   std::vector<std::string> fetch_names_;

@@ -7,6 +7,7 @@
 #include "sluice/framework/op/op_check.h"
 #include "sluice/framework/plan/hint_names.h"
 #include "sluice/framework/plan/passes.h"
+#include "sluice/framework/plan/run_hooks.h"
 #include "sluice/platform/device.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/parallel_for.h"
@@ -51,14 +52,14 @@ std::shared_ptr<const Plan> PlanBuilder::Build() {
   // All kernels first: the home of a parameter is the place of its last writer.
   for_each_op([this](int id) { graph_->Choose(id); });
   StartEarly();
-  LaySideBySide();
+  MakeContiguous();
   AssignLanes();
   for_each_op([this](int id) { AddOp(id); });
   AddShadows();
   AddFetches();
   FinishQueues();
   LayOutMemory();
-  NoteCollectives();
+  AddHooks();
   NoteUnusedHints();
   plan_->op_descs_ = graph_->TakeDescs();
   return std::move(plan_);
@@ -123,16 +124,9 @@ void PlanBuilder::MakeGraph() {
 std::vector<std::string> PlanBuilder::RewriteGraph(
     const std::map<int, std::vector<KernelHint>>& op_hints) {
   for (;;) {
-    graph_ = nullptr;
-    for (std::set<int> with_blocks; graph_ == nullptr;) {
-      try {
-        graph_ = std::make_unique<Graph>(
-            program_, plan_->feeds_, plan_->fetch_names_, plan_->place_, hints_,
-            op_hints, with_blocks, &vetoes_);
-      } catch (const BlockIsNotStatic& block) {
-        with_blocks.insert(block.id);
-      }
-    }
+    graph_ =
+        std::make_unique<Graph>(program_, plan_->feeds_, plan_->fetch_names_,
+                                plan_->place_, hints_, op_hints, &vetoes_);
     std::vector<std::string> remarks;
     if (plan_->options_.passes) remarks = RunPasses(graph_.get());
     bool again = false;
@@ -307,6 +301,15 @@ Decision PlanBuilder::Decide(const PreparedOp& op) {
   return decision;
 }
 
+void PlanBuilder::AddHooks() {
+  for (RunHooks* hooks : ActiveRunHooks()) {
+    CallHooks(hooks->name(), [&] {
+      auto own = hooks->Prepared(program_, *graph_, &plan_->notes_);
+      if (own != nullptr) plan_->hooks_.emplace_back(hooks->name(), own);
+    });
+  }
+}
+
 void PlanBuilder::AddOp(int op_index) {
   PreparedOp& op = graph_->Choose(op_index);
   Decision decision = Decide(op);
@@ -317,11 +320,13 @@ void PlanBuilder::AddOp(int op_index) {
   plan_->random_ |= op.schema->random();
   planned.place = decision.place;
   planned.device =
-      decision.kernel->collective()
-          ? AddQueue({decision.place, QueueRole::kCollective})
+      decision.kernel->has_own_queue()
+          ? AddQueue({.place = decision.place,
+                      .role = QueueRole::kOwn,
+                      .make = decision.kernel->make_queue})
           : Queue(decision.place, QueueRole::kKernels, LaneOf(op_index));
   BindInputs(op, &planned);
-  if (decision.kernel->collective()) OrderBehindKernels(planned.device);
+  if (decision.kernel->has_own_queue()) OrderBehindKernels(planned.device);
   BindOutputs(op, &planned);
   planned.arguments = MakeArgTable(op);
   planned.input_constant = op.input_constant;

@@ -70,11 +70,11 @@ class PlanBuilder {
   void AddFetches();
   void AddShadows();
   void NoteUnusedHints();
+  void AddHooks();
 
-  // plan_collectives.cc
+  // plan_own_queues.cc
   void StartEarly();
-  void LaySideBySide();
-  void NoteCollectives();
+  void MakeContiguous();
 
   // plan_lanes.cc
   void AssignLanes();

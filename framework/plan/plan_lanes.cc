@@ -91,10 +91,10 @@ void PlanBuilder::AssignLanes() {
   for (const int id : graph_->order()) {
     const PreparedOp& op = graph_->op(id);
     const PlaceKey place = op.choice().place;
-    // A collective has a queue of its own; its memory is ordered with the first
-    // lane's kernels.
-    const bool collective = op.choice().kernel->collective();
-    const int lane = collective ? 0 : chooser.Choose(op.desc, op.choice());
+    // The memory of an op with a queue of its own is ordered with the kernels
+    // of the first lane.
+    const bool own_queue = op.choice().kernel->has_own_queue();
+    const int lane = own_queue ? 0 : chooser.Choose(op.desc, op.choice());
     if (place.kind == PlaceKind::kCPU) continue;
     auto& to_come = ops_to_come_[place];
     auto& last = last_on[place];
@@ -102,7 +102,7 @@ void PlanBuilder::AssignLanes() {
     to_come.resize(lanes, 0);
     last.resize(lanes, -1);
     ++to_come[static_cast<size_t>(lane)];
-    if (collective) continue;
+    if (own_queue) continue;
     lanes_[id] = {lane, last[static_cast<size_t>(lane)]};
     last[static_cast<size_t>(lane)] = id;
   }

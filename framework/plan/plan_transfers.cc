@@ -256,8 +256,8 @@ void PlanBuilder::OrderBehind(int queue, int slot) {
   }
 }
 
-// Called before a collective of a device: its queue is not ordered with kernels
-// that use the memory earlier.
+// Called before an op with a queue of its own, which is not ordered with
+// kernels that use the memory earlier.
 void PlanBuilder::OrderBehindKernels(int queue) {
   if (queue < 0) return;
   const QueueSpec& spec = plan_->queues_[queue];

@@ -10,7 +10,7 @@
 namespace sluice::framework {
 
 // Ops that run blocks of their program: those of OpRole::kIf and kLoop. They
-// have no kernels; the executor runs the blocks (framework/run/stretches.h).
+// have no kernels; the executor runs the blocks (Executor::Run).
 // Their attributes name variables of the blocks. Input X lists the outer
 // variables that the blocks read; Program::AppendOp sets it.
 

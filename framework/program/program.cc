@@ -505,11 +505,11 @@ void Program::SetStopGradient(std::string_view name, bool stop) {
   ++version_;
 }
 
-void Program::SetSameOnRanks(std::string_view name) {
+void Program::SetReplicated(std::string_view name) {
   FindVar(name);
   for (BlockDesc& block : blocks_) {
     VarDesc* var = block.MutableVar(name);
-    if (var != nullptr) var->same_on_ranks = true;
+    if (var != nullptr) var->replicated = true;
   }
   ++version_;
 }

@@ -125,9 +125,9 @@ class SLUICE_API Program {
   // Sets whether gradients stop at the variable; by default they stop at data
   // only. Raises NotFound.
   void SetStopGradient(std::string_view name, bool stop);
-  // Declares that all ranks start with the same value of a persistable
+  // Declares that all processes start with the same value of a persistable
   // variable; they compare it at the first run in a scope. Raises NotFound.
-  void SetSameOnRanks(std::string_view name);
+  void SetReplicated(std::string_view name);
   // Returns a copy of the forward ops, with the attribute is_test (of dropout,
   // batch_norm and the like) set, and with ops replaced by OpSchema::ForTest.
   Program CloneForTest() const;

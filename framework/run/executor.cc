@@ -7,13 +7,12 @@
 #include <unordered_map>
 #include <utility>
 
+#include "sluice/framework/costs/cost_model.h"
 #include "sluice/framework/inspect/explain.h"
-#include "sluice/framework/plan/cost_model.h"
 #include "sluice/framework/plan/known_values.h"
 #include "sluice/framework/plan/plan_builder.h"
-#include "sluice/framework/program/joint_run.h"
-#include "sluice/framework/run/run_hooks.h"
-#include "sluice/framework/run/stretches.h"
+#include "sluice/framework/plan/run_hooks.h"
+#include "sluice/framework/run/runner.h"
 #include "sluice/platform/device.h"
 #include "sluice/platform/diagnostics/logging.h"
 #include "sluice/platform/error.h"
@@ -212,12 +211,6 @@ std::shared_ptr<const Plan> Executor::Prepare(const Program& program,
   return PrepareWith(program, feeds, fetches, false);
 }
 
-std::shared_ptr<const Plan> Executor::PrepareStretch(const Program& program,
-                                                     const Feeds& feeds,
-                                                     const Fetches& fetches) {
-  return PrepareWith(program, feeds, fetches, true);
-}
-
 std::shared_ptr<const Plan> Executor::PrepareWith(const Program& program,
                                                   const Feeds& feeds,
                                                   const Fetches& fetches,
@@ -261,32 +254,39 @@ bool Executor::NoteRun(const Plan* plan) {
 std::shared_ptr<const Plan> Executor::PrepareToRun(const Program& program,
                                                    const Feeds& feeds,
                                                    const Fetches& fetches,
-                                                   Scope* scope) try {
+                                                   Scope* scope) {
   auto plan = Prepare(program, feeds, fetches);
-  RunHooks* const hooks = ActiveRunHooks();
-  if (hooks == nullptr || !NoteRun(plan.get())) return plan;
-  hooks->BeforeFirstRun(*this, program, *plan, feeds, fetches, scope);
+  const auto active = ActiveRunHooks();
+  const bool any = std::any_of(active.begin(), active.end(), [](auto* hooks) {
+    return hooks->has_first_run();
+  });
+  if (!any || !NoteRun(plan.get())) return plan;
+  for (RunHooks* hooks : active) {
+    if (!hooks->has_first_run()) continue;
+    CallHooks(hooks->name(), [&] {
+      hooks->BeforeFirstRun(*this, program, *plan, feeds, fetches, scope);
+    });
+  }
   return Prepare(program, feeds, fetches);
-} catch (const std::bad_alloc&) {
-  platform::RaiseOutOfMemory();
 }
 
 std::vector<Tensor> Executor::Run(const Program& program,
                                   const Feeds& feeds,
                                   const Fetches& fetches,
-                                  Scope* scope) {
-  return RunJointly(program, [&] {
-    const auto plan = PrepareToRun(program, feeds, fetches, scope);
-    Scope* const used = scope == nullptr ? &scope_ : scope;
-    if (plan->whole()) return plan->Run(feeds, used);
-    return RunStretches(*this, program, plan, feeds, fetches, used);
+                                  Scope* scope,
+                                  const RunPlan& run_plan) try {
+  return RunWithHooks(program, [&] {
+    Runner runner(*this, scope == nullptr ? &scope_ : scope, run_plan);
+    auto results = runner.Run(program, feeds, fetches, "program");
+    auto plans = runner.TakePlans();
+    if (!plans.empty()) {
+      const std::lock_guard lock(cache_->mutex);
+      cache_->stretches = {program.uid(), std::move(plans)};
+    }
+    return results;
   });
-}
-
-void Executor::NoteStretches(const Program& program,
-                             std::vector<NamedPlan> plans) {
-  const std::lock_guard lock(cache_->mutex);
-  cache_->stretches = {program.uid(), std::move(plans)};
+} catch (const std::bad_alloc&) {
+  platform::RaiseOutOfMemory();
 }
 
 std::shared_ptr<const Plan> Executor::LastPlan(const Program& program) const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -32,8 +33,9 @@ class FetchTarget {
 };
 using Fetches = std::vector<FetchTarget>;
 
-// A plan and its label, "program, stretch 2" or "block 3, stretch 1".
-using NamedPlan = std::pair<std::string, std::shared_ptr<const Plan>>;
+// Runs one plan, like Plan::Run: with checks, observed, or measured.
+using RunPlan = std::function<std::vector<Tensor>(
+    const Plan& plan, const Feeds& feeds, Scope* scope)>;
 
 // Runs programs at a place. Prepares a plan for each signature of feeds (names,
 // shapes, dtypes, places, in any order), fetches, thread count and active
@@ -53,22 +55,26 @@ class SLUICE_API Executor {
   // Runs `program` and returns a host tensor for each fetch. Persistables are
   // those of `scope`, or of the executor's own scope. Every failure is a
   // platform::Error and does not affect the next run.
+  //
+  // The first plan computes as much as can be prepared before anything has run.
+  // For most programs that is all; otherwise it leaves a PlanRest. Then blocks
+  // of block ops run, the next plan is prepared with the values known by then,
+  // and so on. Values pass from one plan to the next on the host. Raises what
+  // plans raise, with the op that runs a block and the number of the iteration,
+  // and ResourceExhausted for a loop that exceeds its limit.
+  //
+  // With `run_plan`, that runs each plan, and RunHooks::BeforeFirstRun is left
+  // out.
   std::vector<Tensor> Run(const Program& program,
                           const Feeds& feeds,
                           const Fetches& fetches,
-                          Scope* scope = nullptr);
+                          Scope* scope = nullptr,
+                          const RunPlan& run_plan = {});
 
   // Returns the plan that Run would use. Only the signature of `feeds` matters.
   std::shared_ptr<const Plan> Prepare(const Program& program,
                                       const Feeds& feeds,
                                       const Fetches& fetches);
-
-  // Returns the plan after RunHooks::BeforeFirstRun, if it has not run yet,
-  // with the values of `feeds` and `scope`. Run calls this first.
-  std::shared_ptr<const Plan> PrepareToRun(const Program& program,
-                                           const Feeds& feeds,
-                                           const Fetches& fetches,
-                                           Scope* scope = nullptr);
 
   // Explains, as text, why each op of the plan prepared last for `program` runs
   // where it does; for a program that ran in several stretches, for all their
@@ -82,20 +88,22 @@ class SLUICE_API Executor {
   // The number of plans in the cache.
   size_t cached_plans() const;
 
-  // Prepares a later plan of a program that runs in several stretches: `feeds`
-  // are the results of the earlier plans (PlanRest).
-  std::shared_ptr<const Plan> PrepareStretch(const Program& program,
-                                             const Feeds& feeds,
-                                             const Fetches& fetches);
-  // For Explain: notes the plans of a run of `program` in several stretches.
-  void NoteStretches(const Program& program, std::vector<NamedPlan> plans);
-
  private:
+  class Runner;  // the loop of Run
   struct Cache;
+  // A plan and its label, "program, stretch 2" or "block 3, stretch 1".
+  using NamedPlan = std::pair<std::string, std::shared_ptr<const Plan>>;
+
+  // `handed_on`: the feeds are results of earlier plans (PlanRest).
   std::shared_ptr<const Plan> PrepareWith(const Program& program,
                                           const Feeds& feeds,
                                           const Fetches& fetches,
                                           bool handed_on);
+  // Returns the plan after RunHooks::BeforeFirstRun, if it has not run yet.
+  std::shared_ptr<const Plan> PrepareToRun(const Program& program,
+                                           const Feeds& feeds,
+                                           const Fetches& fetches,
+                                           Scope* scope);
   std::shared_ptr<const Plan> Lookup(const Program& program,
                                      const Feeds& feeds,
                                      const Fetches& fetches,

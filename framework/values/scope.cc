@@ -57,14 +57,14 @@ bool Scope::EraseVar(std::string_view name) {
   return true;
 }
 
-bool Scope::compared(uint64_t digest) const {
+bool Scope::marked(uint64_t number) const {
   const std::lock_guard lock(mutex_);
-  return compared_.count(digest) > 0;
+  return marks_.count(number) > 0;
 }
 
-void Scope::NoteCompared(uint64_t digest) {
+void Scope::Mark(uint64_t number) {
   const std::lock_guard lock(mutex_);
-  compared_.insert(digest);
+  marks_.insert(number);
 }
 
 std::vector<std::string> Scope::LocalVarNames() const {

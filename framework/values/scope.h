@@ -84,10 +84,9 @@ class SLUICE_API Scope {
   void set_step(uint64_t step) { step_ = step; }
   uint64_t TakeStep() { return step_++; }
 
-  // Whether ranks have compared the initial values of a list of variables,
-  // which is identified by its digest.
-  bool compared(uint64_t digest) const;
-  void NoteCompared(uint64_t digest);
+  // Whether Mark was called with this number, for what is done once in a scope.
+  bool marked(uint64_t number) const;
+  void Mark(uint64_t number);
 
   std::shared_mutex& lock() const { return value_lock_; }
 
@@ -98,7 +97,7 @@ class SLUICE_API Scope {
   std::map<std::string, std::unique_ptr<Variable>, std::less<>> vars_;
   std::vector<std::unique_ptr<Scope>> children_;
   std::atomic<uint64_t> step_{0};
-  std::set<uint64_t> compared_;
+  std::set<uint64_t> marks_;
 };
 
 }  // namespace sluice::framework

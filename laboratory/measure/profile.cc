@@ -164,9 +164,10 @@ std::vector<RunProfile> ProfileTogether(std::span<const ProfiledPlan> plans,
          .run = [runner, stopwatch] { runner->RunWith(*stopwatch); },
          .before = reset});
   }
-  const bool collective = std::any_of(
+  // Other processes take part in the runs: all must run equally often.
+  const bool together = std::any_of(
       plans.begin(), plans.end(),
-      [](const ProfiledPlan& plan) { return plan.plan->collective(); });
+      [](const ProfiledPlan& plan) { return !plan.plan->hooks().empty(); });
   RaceOptions race_options;
   race_options.budget_seconds = options.budget_seconds;
   // Limits the rounds so that the samples of a long plan fit into memory.
@@ -177,7 +178,7 @@ std::vector<RunProfile> ProfileTogether(std::span<const ProfiledPlan> plans,
                  std::max(options.max_rounds, race_options.min_rounds));
   race_options.cancelled = &CancelRequested;
   RaceResult race =
-      collective ? RunInTurn(contestants) : Race(contestants, race_options);
+      together ? RunInTurn(contestants) : Race(contestants, race_options);
   RaiseWhatThrew(race);
   std::vector<RunProfile> profiles;
   for (size_t i = 0; i < plans.size(); ++i) {

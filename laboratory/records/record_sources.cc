@@ -6,7 +6,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "sluice/framework/plan/cost_model.h"
+#include "sluice/framework/costs/cost_model.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/plugin/kernel_module.h"
 

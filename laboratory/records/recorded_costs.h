@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "sluice/framework/plan/cost_model.h"
+#include "sluice/framework/costs/cost_model.h"
 #include "sluice/laboratory/records/record_store.h"
 
 namespace sluice::framework {

@@ -10,7 +10,6 @@
 #include "sluice/platform/device_context_pool.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/parallel_for.h"
-#include "sluice/platform/ranks/collective_context.h"
 
 namespace sluice::framework {
 
@@ -101,8 +100,8 @@ KernelRun::KernelRun(const IsolatedOp& op,
   kernel_->Prepare(preparation);
   if (place.kind != platform::PlaceKind::kCPU) {
     device_ = platform::DeviceManager::Instance().Get(place).CreateContext();
-  } else if (kernel.collective()) {
-    device_ = std::make_unique<platform::CollectiveContext>();
+  } else if (kernel.make_queue != nullptr) {
+    device_ = kernel.make_queue();
   }
   BringInputs();
   MakeOutputs();

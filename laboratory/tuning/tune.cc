@@ -207,7 +207,7 @@ void CheckBudget(double seconds) {
 }  // namespace
 
 bool LacksRecords(const Plan& plan) {
-  if (plan.collective()) return false;
+  if (!plan.hooks().empty()) return false;  // it cannot be run alone
   for (size_t i = 0; i < plan.decisions().size(); ++i) {
     const Decision& decision = plan.decisions()[i];
     if (!Known(*decision.list) && HasPlainKernel(decision.op) &&

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "sluice/framework/plan/persistables.h"
-#include "sluice/framework/run/stretches.h"
+#include "sluice/framework/run/executor.h"
 #include "sluice/framework/values/scope_lock.h"
 #include "sluice/platform/error.h"
 
@@ -93,14 +93,13 @@ class StretchTuner {
 
 TuneResult TuneStretches(Executor& executor,
                          const Program& program,
-                         const std::shared_ptr<const Plan>& first,
                          const Feeds& feeds,
                          const Fetches& fetches,
                          Scope* values,
                          const TuneOptions& options) {
   StretchTuner tuner(options);
   try {
-    RunStretches(executor, program, first, feeds, fetches, values,
+    executor.Run(program, feeds, fetches, values,
                  [&](const Plan& plan, const Feeds& fed, Scope* scope) {
                    return tuner.RunPlan(plan, fed, scope);
                  });
@@ -128,8 +127,7 @@ TuneResult Tune(Executor& executor,
   CopyAllPersistables(program, scope == nullptr ? executor.scope() : *scope,
                       &values);
   if (!plan->whole()) {
-    return TuneStretches(executor, program, plan, feeds, fetches, &values,
-                         options);
+    return TuneStretches(executor, program, feeds, fetches, &values, options);
   }
   return TunePlans([&] { return executor.Prepare(program, feeds, fetches); },
                    feeds, &values, options);

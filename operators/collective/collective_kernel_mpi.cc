@@ -223,7 +223,10 @@ framework::KernelWork Work(const framework::KernelQuery& query) {
 }
 
 KernelTraits MPITraits() {
-  return KernelTraits().When(&SeveralRanks).Estimate(&Work).Collective();
+  return KernelTraits()
+      .When(&SeveralRanks)
+      .Estimate(&Work)
+      .Exchange(framework::Exchanges::kInputs, &platform::NewCollectiveContext);
 }
 
 using AllReduceSum = ElementsKernel<CollectiveKind::kAllReduce>;

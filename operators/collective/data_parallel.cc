@@ -191,7 +191,7 @@ DataParallelBackward AppendDataParallelBackward(
   if (World::Get().size() > 1) {
     appended.AllReduce(&result);
     for (const std::string& name : constants) {
-      copy.SetSameOnRanks(name);
+      copy.SetReplicated(name);
     }
   }
   copy.SetPurpose(purpose);

@@ -269,6 +269,7 @@ class FormatProblem {
     }
     for (const auto& [var, image] : images_) {
       std::vector<int> group;
+      group.reserve(image.ops.size() + 1);
       for (const int id : image.ops) {
         group.push_back(nodes.at(id));
       }

@@ -334,7 +334,10 @@ std::string InAnyOrder(const KernelQuery& query) {
 }
 
 KernelTraits Traits() {
-  return KernelTraits().When(&SeveralRanks).Estimate(&Work).Collective();
+  return KernelTraits()
+      .When(&SeveralRanks)
+      .Estimate(&Work)
+      .Exchange(framework::Exchanges::kInputs);
 }
 
 }  // namespace

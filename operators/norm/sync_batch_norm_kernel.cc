@@ -125,7 +125,8 @@ class SyncBatchNormGradKernel final : public BatchNormGradKernel<T> {
 };
 
 framework::KernelTraits Traits() {
-  return framework::KernelTraits().Collective(framework::Exchanges::kSums);
+  return framework::KernelTraits().Exchange(framework::Exchanges::kSums,
+                                            &platform::NewCollectiveContext);
 }
 
 }  // namespace

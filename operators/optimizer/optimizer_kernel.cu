@@ -87,30 +87,31 @@ class OptimizerCUDAKernel final : public OpKernel {
   const T* NumbersOnDevice(OpKernelContext& context, double rate) const {
     std::array<const T*, 2> powers{};
     std::array<T*, 2> powers_out{};
+    OptimizerPowers factors{};
     for (size_t i = 0; i < powers.size(); ++i) {
       if (Row::kInfo.powers[i].name == nullptr) continue;
       const std::string name = Row::kInfo.powers[i].name;
       powers[i] = context.Input(name).data<T>();
       powers_out[i] =
           context.AllocateOutput(name + "Out", {1}).template data<T>();
+      factors[i] = settings_[Row::kInfo.powers[i].setting];
     }
     T* const rounded = static_cast<T*>(context.scratch());
     const math::OptimizerSettings settings = settings_;
-    platform::ForEach(
-        context.device_context<CUDADeviceContext>(), 1,
-        [=] __device__(int64_t /*i*/) {
-          OptimizerPowers now = {};
-          for (size_t i = 0; i < now.size(); ++i) {
-            if (powers[i] == nullptr) continue;
-            now[i] = *powers[i];
-            const double factor = settings[Row::kInfo.powers[i].setting];
-            *powers_out[i] = static_cast<T>(now[i] * factor);
-          }
-          const OptimizerNumbers numbers = Row::Numbers(settings, rate, now);
-          for (size_t k = 0; k < kNumbers; ++k) {
-            rounded[k] = static_cast<T>(numbers[k]);
-          }
-        });
+    platform::ForEach(context.device_context<CUDADeviceContext>(), 1,
+                      [=] __device__(int64_t /*i*/) {
+                        OptimizerPowers now = {};
+                        for (size_t i = 0; i < now.size(); ++i) {
+                          if (powers[i] == nullptr) continue;
+                          now[i] = *powers[i];
+                          *powers_out[i] = static_cast<T>(now[i] * factors[i]);
+                        }
+                        const OptimizerNumbers numbers =
+                            Row::Numbers(settings, rate, now);
+                        for (size_t k = 0; k < kNumbers; ++k) {
+                          rounded[k] = static_cast<T>(numbers[k]);
+                        }
+                      });
     return rounded;
   }
 

@@ -18,7 +18,7 @@ inline math::OptimizerSettings ReadOptimizerSettings(
     if (setting.is_bool) {
       values[i] = construction.Attr<bool>(setting.name) ? 1 : 0;
     } else if (setting.choice != nullptr) {
-      const auto choice = construction.Attr<std::string>(setting.name);
+      const auto& choice = construction.Attr<std::string>(setting.name);
       values[i] = choice == setting.choice ? 1 : 0;
     } else {
       values[i] = construction.Attr<double>(setting.name);

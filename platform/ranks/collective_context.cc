@@ -49,4 +49,8 @@ void CollectiveContext::Wait() {
   started_.clear();
 }
 
+std::unique_ptr<DeviceContext> NewCollectiveContext() {
+  return std::make_unique<CollectiveContext>();
+}
+
 }  // namespace sluice::platform

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -34,5 +35,8 @@ class SLUICE_API CollectiveContext final : public DeviceContext {
   std::vector<int64_t> started_;  // numbers of those not waited for
   int op_index_ = -1;
 };
+
+// For KernelTraits::Exchange.
+SLUICE_API std::unique_ptr<DeviceContext> NewCollectiveContext();
 
 }  // namespace sluice::platform

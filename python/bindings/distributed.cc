@@ -1,4 +1,3 @@
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -6,7 +5,6 @@
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
-#include "sluice/framework/program/joint_run.h"
 #include "sluice/operators/collective/data_parallel.h"
 #include "sluice/platform/ranks/world.h"
 #include "sluice/python/bindings/arguments.h"
@@ -17,11 +15,6 @@ namespace sluice::python {
 namespace {
 
 using platform::World;
-
-// A framework::JointRun whose end Python controls.
-struct BegunRun {
-  std::unique_ptr<framework::JointRun> run;
-};
 
 // Returns ([(parameter, gradient)], loss).
 nb::tuple AppendDataParallel(framework::Program& program,
@@ -71,22 +64,11 @@ void BindDistributed(nb::module_& m) {
         std::vector<std::string> names;
         const auto& program = ToProgram(program_object, "check_parameters");
         for (const framework::VarDesc& var : program.block().vars()) {
-          if (var.same_on_ranks) names.push_back(var.name);
+          if (var.replicated) names.push_back(var.name);
         }
         return names;
       },
       "program"_a.none());
-  nb::class_<BegunRun>(m, "_JointRun")
-      .def(
-          "__init__",
-          [](BegunRun* self, nb::handle program) {
-            new (self) BegunRun{std::make_unique<framework::JointRun>(
-                ToProgram(program, "run"))};
-          },
-          "program"_a.none())
-      .def("failed", [](BegunRun& self,
-                        const std::string& why) { self.run->Failed(why); })
-      .def("end", [](BegunRun& self) { self.run.reset(); });
 }
 
 }  // namespace sluice::python

@@ -1,6 +1,5 @@
-#include "sluice/framework/run/executor.h"
+#include "sluice/python/bindings/executor.h"
 
-#include <algorithm>
 #include <chrono>
 #include <map>
 #include <memory>
@@ -13,9 +12,7 @@
 
 #include "sluice/framework/inspect/debug_run.h"
 #include "sluice/framework/inspect/explain.h"
-#include "sluice/framework/program/joint_run.h"
-#include "sluice/framework/run/run_hooks.h"
-#include "sluice/framework/run/stretches.h"
+#include "sluice/framework/plan/run_hooks.h"
 #include "sluice/python/bindings/arguments.h"
 #include "sluice/python/bindings/bindings.h"
 #include "sluice/python/bindings/feeds.h"
@@ -54,23 +51,6 @@ nb::list ToResults(const std::vector<Tensor>& tensors, bool as_numpy) {
   return results;
 }
 
-// Releases the GIL, except for plans with brief runs so far. Every 256th run is
-// measured again.
-std::vector<Tensor> RunPlan(const std::shared_ptr<const Plan>& plan,
-                            const framework::Feeds& feeds,
-                            Scope* scope) {
-  LastRun& last = t_last;
-  const bool same =
-      !last.plan.owner_before(plan) && !plan.owner_before(last.plan);
-  if (same && last.brief && !HasPythonKernels() && ++last.runs != 0) {
-    return plan->Run(feeds, scope);
-  }
-  const auto begin = Clock::now();
-  auto results = RunInterruptibly([&] { return plan->Run(feeds, scope); });
-  last = {plan, Clock::now() - begin < kBrief, 0};
-  return results;
-}
-
 std::shared_ptr<const Plan> Prepare(Executor& self,
                                     const Program& program,
                                     const FeedArrays& feed,
@@ -85,109 +65,56 @@ std::shared_ptr<const Plan> Prepare(Executor& self,
   }
 }
 
-// Prepares a plan for a run, before which RunHooks may act.
-std::shared_ptr<const Plan> PrepareToRun(Executor& self,
-                                         const Program& program,
-                                         const FeedArrays& feed,
-                                         nb::handle fetch_list,
-                                         Scope& scope) {
-  auto plan = Prepare(self, program, feed, fetch_list);
-  if (framework::ActiveRunHooks() == nullptr) return plan;
-  const framework::Fetches fetches = ToFetches(fetch_list);
-  const ActiveHints hints;
-  plan = RunInterruptibly([&] {
-    return self.PrepareToRun(program, feed.feeds(), fetches, &scope);
-  });
-  if (PyErr_CheckSignals() != 0) throw nb::python_error();
-  return plan;
-}
-
-// Runs the plan and those after it, like framework::RunStretches.
-std::vector<Tensor> RunStretches(Executor& self,
-                                 const Program& program,
-                                 const std::shared_ptr<const Plan>& plan,
-                                 const FeedArrays& arrays,
-                                 nb::handle fetch_list,
-                                 Scope& scope,
-                                 const framework::RunPlan& run_plan = {}) {
-  const framework::Fetches fetches = ToFetches(fetch_list);
-  const ActiveHints hints;
-  return RunInterruptibly([&] {
-    return framework::RunStretches(self, program, plan, arrays.feeds(), fetches,
-                                   &scope, run_plan);
-  });
+// Returns run(), without the GIL, except for plans whose runs were brief so
+// far. Every 256th run is measured again.
+template <typename Run>
+std::vector<Tensor> RunTimed(const std::shared_ptr<const Plan>& plan, Run run) {
+  LastRun& last = t_last;
+  const bool same =
+      !last.plan.owner_before(plan) && !plan.owner_before(last.plan);
+  if (same && last.brief && !HasPythonKernels() && ++last.runs != 0) {
+    return run();
+  }
+  const auto begin = Clock::now();
+  auto results = RunInterruptibly(run);
+  last = {plan, Clock::now() - begin < kBrief, 0};
+  return results;
 }
 
 nb::list Run(Executor& self,
-             nb::handle program_object,
+             nb::handle program,
              nb::handle feed,
              nb::handle fetch_list,
-             nb::handle scope_object,
+             nb::handle scope,
              nb::handle return_numpy) {
-  const Program& program = ToProgram(program_object, "run");
-  Scope& scope = ToScope(scope_object, "run");
-  const auto results = framework::RunJointly(program, [&] {
-    const FeedArrays arrays(program, feed);
-    const auto plan = PrepareToRun(self, program, arrays, fetch_list, scope);
-    return plan->whole()
-               ? RunPlan(plan, arrays.feeds(), &scope)
-               : RunStretches(self, program, plan, arrays, fetch_list, scope);
-  });
+  const auto results =
+      RunProgram(self, "run", program, feed, fetch_list, scope);
   return ToResults(results, PyObject_IsTrue(return_numpy.ptr()) == 1);
 }
 
-// Runs the plan in another loop: see inspect/debug_run.h.
 nb::list RunDebugging(Executor& self,
-                      nb::handle program_object,
+                      nb::handle program,
                       nb::handle feed,
                       nb::handle fetch_list,
-                      nb::handle scope_object,
+                      nb::handle scope,
                       nb::handle check_nan) {
-  const Program& program = ToProgram(program_object, "run_checked");
-  Scope& scope = ToScope(scope_object, "run_checked");
   const bool check = PyObject_IsTrue(check_nan.ptr()) == 1;
-  const auto run = [&](const Plan& each, const framework::Feeds& feeds,
-                       Scope* in) {
-    return check ? framework::RunNanChecked(each, feeds, in)
-                 : framework::RunSynchronised(each, feeds, in);
-  };
-  const auto results = framework::RunJointly(program, [&] {
-    const FeedArrays arrays(program, feed);
-    const auto plan = Prepare(self, program, arrays, fetch_list);
-    return RunStretches(self, program, plan, arrays, fetch_list, scope, run);
-  });
+  const auto results = RunProgram(
+      self, "run_checked", program, feed, fetch_list, scope,
+      check ? &framework::RunNanChecked : &framework::RunSynchronised);
   return ToResults(results, true);
 }
 
 nb::dict RunKeepingAll(Executor& self,
-                       nb::handle program_object,
+                       nb::handle program,
                        nb::handle feed,
                        nb::handle fetch_list,
-                       nb::handle scope_object) {
-  const Program& program = ToProgram(program_object, "run_keeping_all");
-  Scope& scope = ToScope(scope_object, "run_keeping_all");
+                       nb::handle scope) {
   std::map<std::string, Tensor> kept;
-  const auto run = [&](const Plan& each, const framework::Feeds& feeds,
-                       Scope* in) {
-    auto values = framework::RunKeepingAll(each, feeds, in);
-    std::vector<Tensor> results;
-    for (const std::string& name : each.result_names()) {
-      const auto made = values.find(name);
-      const auto fed =
-          std::find_if(feeds.begin(), feeds.end(),
-                       [&](const auto& feed) { return feed.first == name; });
-      results.push_back(made != values.end() ? made->second : fed->second);
-    }
-    for (auto& [name, tensor] : values) {
-      kept[name] = std::move(tensor);
-    }
-    return results;
-  };
-  framework::RunJointly(program, [&] {
-    const FeedArrays arrays(program, feed);
-    const auto plan = Prepare(self, program, arrays, fetch_list);
-    return RunStretches(self, program, plan, arrays, fetch_list, scope, run);
-  });
+  RunProgram(self, "run_keeping_all", program, feed, fetch_list, scope,
+             [&](const Plan& plan, const framework::Feeds& feeds, Scope* in) {
+               return framework::RunKeepingAll(plan, feeds, in, &kept);
+             });
   nb::dict values;
   for (const auto& [name, tensor] : kept) {
     values[nb::str(name.data(), name.size())] = ExportArray(tensor);
@@ -196,6 +123,27 @@ nb::dict RunKeepingAll(Executor& self,
 }
 
 }  // namespace
+
+std::vector<Tensor> RunProgram(Executor& executor,
+                               std::string_view function,
+                               nb::handle program_object,
+                               nb::handle feed,
+                               nb::handle fetch_list,
+                               nb::handle scope_object,
+                               const framework::RunPlan& run_plan) {
+  const Program& program = ToProgram(program_object, function);
+  Scope& scope = ToScope(scope_object, function);
+  // Errors in arguments count as a failed run, too.
+  return framework::RunWithHooks(program, [&] {
+    const FeedArrays arrays(program, feed);
+    const auto plan = Prepare(executor, program, arrays, fetch_list);
+    const framework::Fetches fetches = ToFetches(fetch_list);
+    const ActiveHints hints;
+    return RunTimed(plan, [&] {
+      return executor.Run(program, arrays.feeds(), fetches, &scope, run_plan);
+    });
+  });
+}
 
 void BindExecutors(nb::module_& m) {
   using namespace nb::literals;  // NOLINT(google-build-using-namespace)

@@ -9,11 +9,9 @@
 #include "sluice/framework/plan/plan.h"
 #include "sluice/framework/plan/run_observer.h"
 #include "sluice/platform/diagnostics/trace.h"
-#include "sluice/platform/ranks/world.h"
-#include "sluice/python/bindings/arguments.h"
 #include "sluice/python/bindings/bindings.h"
+#include "sluice/python/bindings/executor.h"
 #include "sluice/python/bindings/feeds.h"
-#include "sluice/python/bindings/interrupt.h"
 
 namespace sluice::python {
 
@@ -44,8 +42,6 @@ class Timeline final : public framework::RunObserver {
   void After(const Plan& /*plan*/,
              const Instruction& instruction,
              const Tensor* /*tensors*/) override {
-    // The plain loop does the same.
-    if (plan_.collective()) platform::World::Get().Advance();
     const int64_t end = NanosecondsNow();
     const bool collective = IsCollective(instruction.device);
     const bool compute = instruction.kind == InstructionKind::kCompute ||
@@ -94,7 +90,7 @@ class Timeline final : public framework::RunObserver {
   using Flights = std::map<int, Flight>;  // by queue
 
   bool IsCollective(int queue) const {
-    return queue >= 0 && plan_.queues()[queue].role == QueueRole::kCollective;
+    return queue >= 0 && plan_.queues()[queue].role == QueueRole::kOwn;
   }
 
   std::string OpName(int op) const {
@@ -135,31 +131,37 @@ class Timeline final : public framework::RunObserver {
 };
 
 // Returns (results, JSON, CLOCK_MONOTONIC nanoseconds of the trace's time 0).
-nb::tuple RunTraced(const Plan& plan,
-                    nb::handle program_object,
+nb::tuple RunTraced(framework::Executor& executor,
+                    nb::handle program,
                     nb::handle feed,
-                    nb::handle scope_object) {
-  const framework::Program& program = ToProgram(program_object, "run_traced");
-  framework::Scope& scope = ToScope(scope_object, "run_traced");
-  plan.RequireWhole("a trace");
-  const FeedArrays arrays(program, feed);
-  Timeline timeline(plan);
-  const auto tensors = RunInterruptibly(
-      [&] { return plan.RunObserved(arrays.feeds(), &scope, timeline); });
+                    nb::handle fetch_list,
+                    nb::handle scope) {
+  std::string json;
+  int64_t start_ns = 0;
+  const auto tensors =
+      RunProgram(executor, "run_traced", program, feed, fetch_list, scope,
+                 [&](const Plan& plan, const framework::Feeds& feeds,
+                     framework::Scope* in) {
+                   plan.RequireWhole("a trace");
+                   Timeline timeline(plan);
+                   auto results = plan.RunObserved(feeds, in, timeline);
+                   json = timeline.Finish();
+                   start_ns = timeline.start_ns();
+                   return results;
+                 });
   nb::list results;
   for (const Tensor& tensor : tensors) {
     results.append(FetchedArray(tensor));
   }
-  const std::string json = timeline.Finish();
-  return nb::make_tuple(results, nb::str(json.data(), json.size()),
-                        timeline.start_ns());
+  return nb::make_tuple(results, nb::str(json.data(), json.size()), start_ns);
 }
 
 }  // namespace
 
 void BindTimelines(nb::module_& m) {
-  m.def("_run_traced", &RunTraced, nb::arg("plan"), nb::arg("program").none(),
-        nb::arg("feed").none(), nb::arg("scope").none());
+  m.def("_run_traced", &RunTraced, nb::arg("executor"),
+        nb::arg("program").none(), nb::arg("feed").none(),
+        nb::arg("fetch_list").none(), nb::arg("scope").none());
 }
 
 }  // namespace sluice::python

@@ -33,19 +33,6 @@ def scope_guard(scope: _core.Scope) -> Iterator[None]:
         _scope = outer
 
 
-@contextlib.contextmanager
-def _joint_run(program: Program) -> Iterator[None]:
-    """Make this a run of all ranks; :meth:`Executor.run` does so itself."""
-    run = _core._JointRun(program)
-    try:
-        yield
-    except Exception as error:
-        run.failed(str(error).encode("utf-8", "backslashreplace").decode())
-        raise
-    finally:
-        run.end()
-
-
 class TracedRun(NamedTuple):
     """The results of a run, and when each of its instructions ran."""
 
@@ -149,9 +136,9 @@ class Executor(_core.Executor):
 
         program = framework._main if program is None else program
         scope = _scope if scope is None else scope
-        with _joint_run(program):
-            plan = self._prepare(program, feed, fetch_list)
-            return _lab._profile(plan, program, feed, scope, float(budget))
+        return _lab._profile(
+            self, program, feed, fetch_list, scope, float(budget)
+        )
 
     def run_traced(
         self,
@@ -174,9 +161,9 @@ class Executor(_core.Executor):
         """
         program = framework._main if program is None else program
         scope = _scope if scope is None else scope
-        with _joint_run(program):
-            plan = self._prepare(program, feed, fetch_list)
-            return TracedRun(*_core._run_traced(plan, program, feed, scope))
+        return TracedRun(
+            *_core._run_traced(self, program, feed, fetch_list, scope)
+        )
 
     def run_checked(
         self,

@@ -12,6 +12,7 @@
 #include "sluice/laboratory/measure/profile.h"
 #include "sluice/python/bindings/arguments.h"
 #include "sluice/python/bindings/bindings.h"
+#include "sluice/python/bindings/executor.h"
 #include "sluice/python/bindings/feeds.h"
 #include "sluice/python/bindings/interrupt.h"
 #include "sluice/python/bindings/laboratory/laboratory.h"
@@ -67,28 +68,33 @@ struct Profile {
   }
 };
 
-Profile RunProfiled(const Plan& plan,
-                    nb::handle program_object,
+Profile ProfileOf(const Plan& plan, const framework::RunProfile& profile) {
+  std::vector<double> op_seconds;
+  op_seconds.reserve(profile.ops.size());
+  for (const framework::MedianTime& time : profile.ops) {
+    op_seconds.push_back(time.median);
+  }
+  return {framework::ExplainText(plan, &profile),
+          framework::ChromeTrace(plan, profile), std::move(op_seconds),
+          profile.run, profile.total_seconds};
+}
+
+Profile RunProfiled(framework::Executor& executor,
+                    nb::handle program,
                     nb::handle feed,
-                    nb::handle scope_object,
+                    nb::handle fetch_list,
+                    nb::handle scope,
                     double budget) {
-  const Program& program = ToProgram(program_object, "profile");
-  Scope& scope = ToScope(scope_object, "profile");
-  const FeedArrays arrays(program, feed);
-  return RunInterruptibly([&]() -> Profile {
-    framework::ProfileOptions options;
-    options.budget_seconds = budget;
-    const framework::RunProfile profile =
-        framework::RunProfiled(plan, arrays.feeds(), &scope, options).profile;
-    std::vector<double> op_seconds;
-    op_seconds.reserve(profile.ops.size());
-    for (const framework::MedianTime& time : profile.ops) {
-      op_seconds.push_back(time.median);
-    }
-    return {framework::ExplainText(plan, &profile),
-            framework::ChromeTrace(plan, profile), std::move(op_seconds),
-            profile.run, profile.total_seconds};
-  });
+  Profile profile;
+  RunProgram(executor, "profile", program, feed, fetch_list, scope,
+             [&](const Plan& plan, const framework::Feeds& feeds, Scope* in) {
+               framework::ProfileOptions options;
+               options.budget_seconds = budget;
+               auto run = framework::RunProfiled(plan, feeds, in, options);
+               profile = ProfileOf(plan, run.profile);
+               return std::move(run.results);
+             });
+  return profile;
 }
 
 // A plan as JSON with its times, and a trace of one run.
@@ -180,8 +186,10 @@ void BindComparing(nb::module_& m) {
       .def_ro("chrome_trace", &Profile::trace,
               "JSON for Perfetto or chrome://tracing.")
       .def("__str__", [](const Profile& self) { return self.table; });
-  m.def("_profile", &RunProfiled, nb::arg("plan"), nb::arg("program").none(),
-        nb::arg("feed").none(), nb::arg("scope").none(), nb::arg("budget"));
+  m.def("_profile", &RunProfiled, nb::arg("executor"),
+        nb::arg("program").none(), nb::arg("feed").none(),
+        nb::arg("fetch_list").none(), nb::arg("scope").none(),
+        nb::arg("budget"));
   nb::class_<TimedPlan>(m, "_TimedPlan")
       .def_ro("json", &TimedPlan::json)
       .def_ro("chrome_trace", &TimedPlan::trace);

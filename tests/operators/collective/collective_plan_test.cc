@@ -164,7 +164,7 @@ TEST_F(CollectivePlanTest, WhereRanksStartIsComparedOnceAScope) {
     *executor_.scope().Var(name).GetMutable<Tensor>() =
         Tensor::FromVector<float>({2}, {1, 2});
   }
-  program_.SetSameOnRanks("w");
+  program_.SetReplicated("w");
   const std::string w = Scaled("w", 2);
   const std::string sum = Sums({w, Scaled("v", 2)})[0];
   Run({sum});
@@ -174,7 +174,7 @@ TEST_F(CollectivePlanTest, WhereRanksStartIsComparedOnceAScope) {
   Run({sum});
   EXPECT_EQ(lines_about("w"), 0);
   // Another list of variables.
-  program_.SetSameOnRanks("v");
+  program_.SetReplicated("v");
   executor_.scope().Var("w").GetMutable<Tensor>()->mutable_data<float>(
       CPUPlace())[1] = 3;
   Run({sum});

@@ -81,10 +81,10 @@ TEST_F(DataParallelTest, RanksCompareTheParametersThatTheyStartWith) {
                     framework::SourceLocation::Here(), {{"Out", {"state"}}});
   AppendDataParallelBackward(program_, loss_, {{"a"}, {}});
   for (const char* name : {"a", "b", "c"}) {
-    EXPECT_TRUE(program_.FindVar(name).same_on_ranks) << name;
+    EXPECT_TRUE(program_.FindVar(name).replicated) << name;
   }
-  EXPECT_FALSE(program_.FindVar("state").same_on_ranks);
-  EXPECT_FALSE(program_.FindVar("x").same_on_ranks);
+  EXPECT_FALSE(program_.FindVar("state").replicated);
+  EXPECT_FALSE(program_.FindVar("x").replicated);
 }
 
 TEST_F(DataParallelTest, RanksThatWereStartedMustBeJoined) {

@@ -1,5 +1,3 @@
-#include "sluice/framework/run/stretches.h"
-
 #include <cmath>
 #include <limits>
 #include <string>
@@ -13,6 +11,7 @@
 #include "sluice/framework/program/control_flow.h"
 #include "sluice/framework/program/program_io.h"
 #include "sluice/framework/program/prune.h"
+#include "sluice/framework/run/executor.h"
 #include "sluice/laboratory/measure/profile.h"
 #include "sluice/laboratory/tuning/tune_program.h"
 #include "sluice/ops.h"

@@ -330,14 +330,13 @@ TEST_F(NCCLKernels, OpsThatDoNotNeedItRunBesideACollective) {
     if (step.device < 0) continue;
     const QueueRole role = plan->queues()[step.device].role;
     const bool waits = step.kind == InstructionKind::kQueueWait;
-    const bool copies =
-        role != QueueRole::kKernels && role != QueueRole::kCollective;
+    const bool copies = role != QueueRole::kKernels && role != QueueRole::kOwn;
     if (copies || step.kind == InstructionKind::kWait) continue;
     if (waits && plan->queues()[step.from].role == QueueRole::kCopyFromHost) {
       continue;
     }
     steps += std::string(waits ? "wait" : "run") +
-             (role == QueueRole::kCollective ? " collective, " : " kernel, ");
+             (role == QueueRole::kOwn ? " collective, " : " kernel, ");
   }
   EXPECT_EQ(steps,
             "run kernel, wait collective, run collective, run kernel, run "

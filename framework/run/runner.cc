@@ -1,4 +1,4 @@
-#include "sluice/framework/run/stretches.h"
+#include "sluice/framework/run/runner.h"
 
 #include <algorithm>
 #include <cstring>
@@ -22,8 +22,6 @@ using platform::ErrorCode;
 using platform::Format;
 
 namespace {
-
-using Values = std::map<std::string, Tensor, std::less<>>;
 
 // The outer, axis and inner size of `dims` at axis `at`; a negative one counts
 // from the end.
@@ -112,61 +110,10 @@ T OneElement(const Tensor& tensor, const std::string& op, const char* input) {
   return tensor.data<T>()[0];
 }
 
-class Runner {
- public:
-  Runner(Executor& executor, Scope* scope, const RunPlan& run_plan)
-      : executor_(executor), scope_(scope), run_plan_(run_plan) {}
+}  // namespace
 
-  std::vector<Tensor> Run(const Program& program,
-                          std::shared_ptr<const Plan> plan,
-                          const Feeds& feeds,
-                          const Fetches& fetches,
-                          const std::string& name);
-  std::vector<NamedPlan> TakePlans() { return std::move(plans_); }
-
- private:
-  // A block that is about to run, with its feeds and fetches.
-  struct Block {
-    std::shared_ptr<const Program> program;
-    std::string name;
-    Feeds feeds;
-    Fetches fetches;
-    Values outer;  // outer values that it returns unchanged
-
-    Tensor* Feed(const std::string& var) {
-      for (auto& [fed, tensor] : feeds) {
-        if (fed == var) return &tensor;
-      }
-      return nullptr;
-    }
-  };
-
-  std::vector<Tensor> RunOne(const Plan& plan, const Feeds& feeds) const {
-    return run_plan_ ? run_plan_(plan, feeds, scope_) : plan.Run(feeds, scope_);
-  }
-  void Note(const std::string& name, const std::shared_ptr<const Plan>& plan);
-  Tensor ValueOf(const std::string& var, const Values& values) const;
-  Block MakeBlock(const Program& program,
-                  int index,
-                  const std::vector<std::string>& outputs,
-                  const Values& values) const;
-  Values RunBlock(const Block& block);
-  void RunBlockOp(const Program& program, const OpDesc& op, Values* values);
-  std::vector<Tensor> RunIf(const Program& program,
-                            const OpDesc& op,
-                            const Values& values);
-  std::vector<Tensor> RunLoop(const Program& program,
-                              const OpDesc& op,
-                              const Values& values);
-
-  Executor& executor_;
-  Scope* scope_;
-  const RunPlan& run_plan_;
-  std::vector<NamedPlan> plans_;  // in the order of their first runs
-};
-
-void Runner::Note(const std::string& name,
-                  const std::shared_ptr<const Plan>& plan) {
+void Executor::Runner::Note(const std::string& name,
+                            const std::shared_ptr<const Plan>& plan) {
   constexpr size_t kMostPlans = 64;  // loops of many shapes have many plans
   if (plans_.size() >= kMostPlans) return;
   const bool known =
@@ -176,7 +123,8 @@ void Runner::Note(const std::string& name,
 }
 
 // Returns an input of a block op: an earlier result, or a persistable variable.
-Tensor Runner::ValueOf(const std::string& var, const Values& values) const {
+Tensor Executor::Runner::ValueOf(const std::string& var,
+                                 const Values& values) const {
   const auto found = values.find(var);
   if (found != values.end()) return found->second;
   const ScopeLock lock(scope_, ScopeAccess::kRead);
@@ -192,10 +140,11 @@ Tensor Runner::ValueOf(const std::string& var, const Values& values) const {
   return tensor->CopyTo(CPUPlace());
 }
 
-Runner::Block Runner::MakeBlock(const Program& program,
-                                int index,
-                                const std::vector<std::string>& outputs,
-                                const Values& values) const {
+Executor::Runner::Block Executor::Runner::MakeBlock(
+    const Program& program,
+    int index,
+    const std::vector<std::string>& outputs,
+    const Values& values) const {
   Block block;
   block.program = program.BlockProgram(index);
   block.name = Format("block {}", index);
@@ -216,28 +165,20 @@ Runner::Block Runner::MakeBlock(const Program& program,
   return block;
 }
 
-Values Runner::RunBlock(const Block& block) {
+Executor::Runner::Values Executor::Runner::RunBlock(const Block& block) {
   Values results = block.outer;
   if (block.fetches.empty()) return results;
-  auto plan = executor_.PrepareToRun(*block.program, block.feeds, block.fetches,
-                                     scope_);
-  std::vector<Tensor> tensors;
-  if (plan->whole()) {
-    Note(block.name, plan);
-    tensors = RunOne(*plan, block.feeds);
-  } else {
-    tensors = Run(*block.program, std::move(plan), block.feeds, block.fetches,
-                  block.name);
-  }
+  std::vector<Tensor> tensors =
+      Run(*block.program, block.feeds, block.fetches, block.name);
   for (size_t i = 0; i < tensors.size(); ++i) {
     results[block.fetches[i].name()] = std::move(tensors[i]);
   }
   return results;
 }
 
-std::vector<Tensor> Runner::RunIf(const Program& program,
-                                  const OpDesc& op,
-                                  const Values& values) {
+std::vector<Tensor> Executor::Runner::RunIf(const Program& program,
+                                            const OpDesc& op,
+                                            const Values& values) {
   const IfBlocks blocks = IfBlocksOf(op);
   const Tensor condition = ValueOf(op.Input("Cond")[0], values);
   const bool holds = OneElement<bool>(condition, op.type, "Cond");
@@ -260,9 +201,9 @@ struct Sequence {
   int64_t size;
 };
 
-std::vector<Tensor> Runner::RunLoop(const Program& program,
-                                    const OpDesc& op,
-                                    const Values& values) {
+std::vector<Tensor> Executor::Runner::RunLoop(const Program& program,
+                                              const OpDesc& op,
+                                              const Values& values) {
   const LoopBlock loop = LoopBlockOf(op);
   int64_t trips = std::numeric_limits<int64_t>::max();
   if (!op.Input("MaxTrips").empty()) {
@@ -365,9 +306,9 @@ std::vector<Tensor> Runner::RunLoop(const Program& program,
   return carried;
 }
 
-void Runner::RunBlockOp(const Program& program,
-                        const OpDesc& op,
-                        Values* values) {
+void Executor::Runner::RunBlockOp(const Program& program,
+                                  const OpDesc& op,
+                                  Values* values) {
   const OpSchema& schema = Registry::Global().Schema(op.type);
   std::vector<Tensor> tensors = schema.role() == OpRole::kIf
                                     ? RunIf(program, op, *values)
@@ -380,11 +321,18 @@ void Runner::RunBlockOp(const Program& program,
   }
 }
 
-std::vector<Tensor> Runner::Run(const Program& program,
-                                std::shared_ptr<const Plan> plan,
-                                const Feeds& feeds,
-                                const Fetches& fetches,
-                                const std::string& name) {
+std::vector<Tensor> Executor::Runner::Run(const Program& program,
+                                          const Feeds& feeds,
+                                          const Fetches& fetches,
+                                          const std::string& name) {
+  auto plan = run_plan_
+                  ? executor_.Prepare(program, feeds, fetches)
+                  : executor_.PrepareToRun(program, feeds, fetches, scope_);
+  if (plan->whole()) {
+    if (depth_ > 0) Note(name, plan);
+    return RunOne(*plan, feeds);
+  }
+  ++depth_;
   Values done;
   Feeds next_feeds;
   const Feeds* fed = &feeds;
@@ -421,30 +369,14 @@ std::vector<Tensor> Runner::Run(const Program& program,
     }
     next_feeds = std::move(computed);
     fed = &next_feeds;
-    plan = executor_.PrepareStretch(program, next_feeds, wanted);
+    plan = executor_.PrepareWith(program, next_feeds, wanted, true);
   }
+  --depth_;
   std::vector<Tensor> results;
   for (const FetchTarget& fetch : fetches) {
     results.push_back(done.at(fetch.name()));
   }
   return results;
-}
-
-}  // namespace
-
-std::vector<Tensor> RunStretches(Executor& executor,
-                                 const Program& program,
-                                 const std::shared_ptr<const Plan>& first,
-                                 const Feeds& feeds,
-                                 const Fetches& fetches,
-                                 Scope* scope,
-                                 const RunPlan& run_plan) try {
-  Runner runner(executor, scope, run_plan);
-  auto results = runner.Run(program, first, feeds, fetches, "program");
-  executor.NoteStretches(program, runner.TakePlans());
-  return results;
-} catch (const std::bad_alloc&) {
-  platform::RaiseOutOfMemory();
 }
 
 }  // namespace sluice::framework

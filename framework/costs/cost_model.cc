@@ -1,4 +1,4 @@
-#include "sluice/framework/plan/cost_model.h"
+#include "sluice/framework/costs/cost_model.h"
 
 #include <atomic>
 #include <cstdlib>

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "sluice/framework/run/executor.h"
+#include "sluice/platform/export.h"
+#include "sluice/python/bindings/bindings.h"
+
+namespace sluice::python {
+
+// Executor::Run with arguments from Python; errors in them name `function`.
+// Releases the GIL unless runs are brief; Ctrl-C ends a run at its next
+// instruction.
+SLUICE_API std::vector<framework::Tensor> RunProgram(
+    framework::Executor& executor,
+    std::string_view function,
+    nb::handle program,
+    nb::handle feed,
+    nb::handle fetch_list,
+    nb::handle scope,
+    const framework::RunPlan& run_plan = {});
+
+}  // namespace sluice::python
