@@ -132,8 +132,8 @@ class SLUICE_API Graph {
   int InsertBefore(int before, OpDesc op);
   // Inserts `op` after op `id`, and returns its id.
   int InsertBehind(int id, OpDesc op);
-  // Moves op `id` to right after op `behind`, where all its inputs must exist
-  // and no op may have used its outputs yet.
+  // Moves op `id` to follow op `behind`, where all its inputs must exist and no
+  // op may have used its outputs yet.
   void MoveBehind(int behind, int id);
   // Replaces an op's inputs, outputs and attributes; shapes are inferred again.
   // The outputs must keep their names and may change their shapes.

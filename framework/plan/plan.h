@@ -227,7 +227,7 @@ class SLUICE_API Plan {
   // Approximate bytes kept between runs: the arenas of its frames (at least
   // one) and its own tables. Memory of kernels is not included.
   size_t KeptBytes() const;
-  // What libraries add to its runs, with their names.
+  // The hooks in its runs, each with the name of its RunHooks.
   using Hooks =
       std::vector<std::pair<std::string, std::shared_ptr<const PlanHooks>>>;
   const Hooks& hooks() const { return hooks_; }
