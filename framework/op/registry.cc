@@ -108,14 +108,22 @@ void CheckComplete(const KernelDef& kernel) {
 
 }  // namespace
 
+// Whether two kernels of an op have the same text. Thousands are registered at
+// the start, too many to format each.
+static bool HaveOneName(const KernelDef& a, const KernelDef& b) {
+  return a.variant == b.variant && a.key.place == b.key.place &&
+         a.key.dtype == b.key.dtype && a.key.layout == b.key.layout &&
+         a.key.library == b.key.library;
+}
+
 void Registry::AddKernel(KernelDef kernel) {
   CheckComplete(kernel);
   const std::unique_lock lock(state_->mutex);
   auto& same_op = state_->by_op[kernel.op];
   for (const KernelDef* other : same_op) {
-    SLUICE_ENFORCE(ToString(*other) != ToString(kernel),
-                   ErrorCode::kInvalidArgument, "registry.kernel_twice",
-                   "kernel {} is registered already", kernel);
+    SLUICE_ENFORCE(!HaveOneName(*other, kernel), ErrorCode::kInvalidArgument,
+                   "registry.kernel_twice", "kernel {} is registered already",
+                   kernel);
   }
   same_op.push_back(state_->Keep(std::move(kernel)));
 }
@@ -124,10 +132,9 @@ void Registry::ReplaceKernel(KernelDef kernel) {
   CheckComplete(kernel);
   const std::unique_lock lock(state_->mutex);
   auto& same_op = state_->by_op[kernel.op];
-  const auto same_name =
-      std::ranges::find_if(same_op, [&](const KernelDef* other) {
-        return ToString(*other) == ToString(kernel);
-      });
+  const auto same_name = std::ranges::find_if(
+      same_op,
+      [&](const KernelDef* other) { return HaveOneName(*other, kernel); });
   const KernelDef* stored = state_->Keep(std::move(kernel));
   if (same_name != same_op.end()) {
     *same_name = stored;
