@@ -4,9 +4,9 @@
 
 #include <CLI/CLI.hpp>
 
+#include "sluice/framework/choice/candidates.h"
 #include "sluice/framework/op/kernel_library.h"
 #include "sluice/framework/op/registry.h"
-#include "sluice/framework/plan/candidates.h"
 #include "sluice/platform/device.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/place_key.h"

@@ -111,7 +111,7 @@ DeviceOp::DeviceOp(CUDADeviceContext& device,
       .mutable_data(DType::kUInt8, place);
   context_ = std::make_unique<framework::OpKernelContext>(
       planned.arguments, place, device_, arguments_.data(),
-      arguments_.data() + planned.inputs.size(), scratch_.raw_data(), &step_);
+      arguments_.data() + planned.inputs.size(), scratch_.raw_data(), &run_);
 }
 
 void DeviceOp::Compute() {

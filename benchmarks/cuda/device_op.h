@@ -51,7 +51,7 @@ class DeviceOp {
   Tensors outputs_;
   framework::Tensor scratch_;
   std::vector<framework::Tensor*> arguments_;
-  uint64_t step_ = 0;
+  framework::RunState run_;
   std::unique_ptr<framework::OpKernelContext> context_;
 };
 

@@ -8,7 +8,7 @@
 #include <memory>
 #include <sstream>
 
-#include "sluice/framework/plan/resolver.h"
+#include "sluice/framework/choice/resolver.h"
 #include "sluice/laboratory/records/record_store.h"
 #include "sluice/laboratory/tuning/signature_tuner.h"
 #include "sluice/platform/error.h"

@@ -43,6 +43,7 @@ Tensor OnHost(const Tensor& tensor) {
 
 class NanCheck : public RunObserver {
  public:
+  bool enters_blocks() const override { return true; }
   void After(const Plan& plan,
              const Instruction& instruction,
              const Tensor* tensors) override {
@@ -64,10 +65,14 @@ class NanCheck : public RunObserver {
   }
 };
 
-class Synchronise : public RunObserver {};
+class Synchronise : public RunObserver {
+ public:
+  bool enters_blocks() const override { return true; }
+};
 
 class KeepAll : public RunObserver {
  public:
+  bool enters_blocks() const override { return true; }
   void After(const Plan& plan,
              const Instruction& instruction,
              const Tensor* tensors) override {

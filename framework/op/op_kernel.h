@@ -26,6 +26,8 @@ struct OpKernelType {
   DType dtype = DType::kFloat32;
   Layout layout = Layout::kAny;
   std::string library = "PLAIN";
+
+  bool operator==(const OpKernelType&) const = default;
 };
 // "cpu float32 any PLAIN".
 SLUICE_API std::string ToString(const OpKernelType& key);

@@ -44,6 +44,16 @@ struct SLUICE_API ArgTable {
   std::vector<DType> output_dtypes;
 };
 
+class RunObserver;
+class Scope;
+
+// The run that a kernel call belongs to.
+struct RunState {
+  uint64_t step = 0;  // see OpKernelContext::step
+  Scope* scope = nullptr;
+  RunObserver* observer = nullptr;
+};
+
 // The argument of Compute: inputs, outputs, temporaries and the device. Built
 // with the frame, so that a call has no overhead; used by one thread at a time.
 class SLUICE_API OpKernelContext {
@@ -54,13 +64,13 @@ class SLUICE_API OpKernelContext {
                   Tensor* const* inputs,
                   Tensor* const* outputs,
                   void* scratch,
-                  const uint64_t* step)
+                  const RunState* run)
       : table_(&table),
         inputs_(inputs),
         outputs_(outputs),
         device_(&device),
         scratch_(scratch),
-        step_(step),
+        run_(run),
         place_(place) {}
 
   // Raises NotFound for an unknown name and for an omitted optional input;
@@ -105,7 +115,9 @@ class SLUICE_API OpKernelContext {
 
   // The number of earlier runs with random ops in the scope. Each run draws
   // other numbers; equal steps draw equal numbers.
-  uint64_t step() const { return *step_; }
+  uint64_t step() const { return run_->step; }
+  // For block ops, which run plans inside of this run.
+  const RunState& run() const { return *run_; }
 
   // Called by the frame after a wait for the queue.
   void ReleaseTemporaries() { temporaries_.clear(); }
@@ -142,7 +154,7 @@ class SLUICE_API OpKernelContext {
   Tensor* const* outputs_;
   platform::DeviceContext* device_;
   void* scratch_;
-  const uint64_t* step_;
+  const RunState* run_;
   PlaceKey place_;
   std::vector<Tensor> temporaries_;  // a device's queue may still use them
 };

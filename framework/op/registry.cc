@@ -111,9 +111,7 @@ void CheckComplete(const KernelDef& kernel) {
 // Whether two kernels of an op have the same text. Thousands are registered at
 // the start, too many to format each.
 static bool HaveOneName(const KernelDef& a, const KernelDef& b) {
-  return a.variant == b.variant && a.key.place == b.key.place &&
-         a.key.dtype == b.key.dtype && a.key.layout == b.key.layout &&
-         a.key.library == b.key.library;
+  return a.variant == b.variant && a.key == b.key;
 }
 
 void Registry::AddKernel(KernelDef kernel) {

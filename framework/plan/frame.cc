@@ -119,7 +119,7 @@ Frame::Frame(const Plan& plan) : plan_(plan), tensors_(plan.slots_.size()) {
     contexts_.emplace_back(
         op.arguments, op.place, op.device < 0 ? host : *devices_[op.device],
         inputs, outputs,
-        op.scratch < 0 ? nullptr : tensors_[op.scratch].raw_data(), &step_);
+        op.scratch < 0 ? nullptr : tensors_[op.scratch].raw_data(), &run_);
   }
   for (const auto& [name, hooks] : plan.hooks_) {
     hooks_.push_back(hooks->NewFrame());
@@ -139,26 +139,53 @@ void Frame::Begin(const Feeds& feeds, Scope* scope) {
       feed = feed.CopyTo(feed.place());
     }
   }
+  run_ = {.scope = scope};
+  BindAliases();
+  TakeStep();
+  AllocateOwn(plan_.fetch_slots_);
+  AllocateOwn(plan_.shadow_slots_);
+  BindPersistables();
+  ForHooks([&](FrameHooks& hooks) { hooks.BeforeRun(scope); });
+}
+
+void Frame::BindAliases() {
   for (const int slot : plan_.feed_aliases_) {
     const Slot& alias = plan_.slots_[slot];
     tensors_[slot] = tensors_[alias.alias_of];
     tensors_[slot].Resize(alias.dims);
   }
-  step_ = plan_.random_ && scope != nullptr ? scope->TakeStep() : 0;
-  if (plan_.random_) {
-    for (RunHooks* hooks : ActiveRunHooks()) {
-      step_ = hooks->RandomStep(plan_, step_);
-    }
+}
+
+void Frame::TakeStep() {
+  if (!plan_.random_) return;
+  run_.step = run_.scope == nullptr ? 0 : run_.scope->TakeStep();
+  for (RunHooks* hooks : ActiveRunHooks()) {
+    run_.step = hooks->RandomStep(plan_, run_.step);
   }
-  AllocateOwn(plan_.fetch_slots_);
-  AllocateOwn(plan_.shadow_slots_);
-  if (!plan_.persistable_slots_.empty() || !plan_.shadow_slots_.empty()) {
-    SLUICE_ENFORCE(
-        scope != nullptr, ErrorCode::kInvalidArgument, "run.no_scope",
-        "the program has persistable variables: run it with a scope");
-    BindPersistables(*scope);
+}
+
+void Frame::BeginInside(const RunState& run) {
+  run_ = run;
+  BindPersistables();
+}
+
+void Frame::SetFeed(size_t feed, const Tensor& tensor) {
+  const int slot = plan_.feed_slots_[feed];
+  if (slot >= 0) tensors_[slot] = tensor;
+}
+
+void Frame::SetResult(size_t result, const Tensor& storage) {
+  tensors_[plan_.fetch_slots_[result]] = storage;
+}
+
+void Frame::RunInside() {
+  BindAliases();
+  TakeStep();
+  if (run_.observer != nullptr && run_.observer->enters_blocks()) {
+    ExecuteObserved(*run_.observer);
+  } else {
+    Execute();
   }
-  ForHooks([&](FrameHooks& hooks) { hooks.BeforeRun(scope); });
 }
 
 void Frame::NoteFailure() noexcept {
@@ -188,7 +215,12 @@ void Frame::AllocateOwn(const std::vector<int>& slots) {
   }
 }
 
-void Frame::BindPersistables(Scope& scope) {
+void Frame::BindPersistables() {
+  if (plan_.persistable_slots_.empty() && plan_.shadow_slots_.empty()) return;
+  SLUICE_ENFORCE(run_.scope != nullptr, ErrorCode::kInvalidArgument,
+                 "run.no_scope",
+                 "the program has persistable variables: run it with a scope");
+  Scope& scope = *run_.scope;
   for (const int index : plan_.persistable_slots_) {
     const Slot& slot = plan_.slots_[index];
     const Variable* variable = scope.FindVar(slot.var);
@@ -349,6 +381,7 @@ void Frame::Execute() {
 }
 
 void Frame::ExecuteObserved(RunObserver& observer) {
+  run_.observer = &observer;
   for (const Instruction& instruction : plan_.instructions_) {
     try {
       platform::CheckCancelled();
@@ -409,6 +442,7 @@ void Frame::Reset() noexcept {
     }
   }
   shadow_targets_.clear();
+  run_ = {};
 }
 
 }  // namespace sluice::framework

@@ -23,6 +23,13 @@ class Frame {
 
   // Binds feeds, persistables and fresh storage for fetches and shadows.
   void Begin(const Feeds& feeds, Scope* scope);
+  // For a block, whose plan runs inside of a kernel of another plan (BlockRun):
+  // binds persistables for any number of calls of RunInside, which reads feeds
+  // and writes to the storage of the results.
+  void BeginInside(const RunState& run);
+  void SetFeed(size_t feed, const Tensor& tensor);
+  void SetResult(size_t result, const Tensor& storage);
+  void RunInside();
   // Called in a handler: tells the plan's hooks.
   void NoteFailure() noexcept;
   // Runs every instruction. Errors name the op that raised them.
@@ -34,7 +41,9 @@ class Frame {
   void Reset() noexcept;
 
  private:
-  void BindPersistables(Scope& scope);
+  void BindAliases();
+  void TakeStep();
+  void BindPersistables();
   // Calls the same function of the hooks of all libraries.
   template <typename Call>
   void ForHooks(Call call);
@@ -57,7 +66,7 @@ class Frame {
   std::vector<Tensor*> arguments_;
   std::vector<OpKernelContext> contexts_;
   std::vector<Variable*> shadow_targets_;
-  uint64_t step_ = 0;
+  RunState run_;
   std::vector<std::unique_ptr<FrameHooks>> hooks_;  // by Plan::hooks()
 };
 

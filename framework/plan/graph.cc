@@ -5,11 +5,11 @@
 #include <unordered_set>
 #include <utility>
 
+#include "sluice/framework/choice/resolver.h"
 #include "sluice/framework/op/infer_shape_context.h"
 #include "sluice/framework/op/op_check.h"
 #include "sluice/framework/plan/feed_check.h"
 #include "sluice/framework/plan/known_values.h"
-#include "sluice/framework/plan/resolver.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/parallel_for.h"
 

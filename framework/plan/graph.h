@@ -10,11 +10,12 @@
 #include <unordered_set>
 #include <vector>
 
+#include "sluice/framework/choice/prepared_op.h"
 #include "sluice/framework/hints/pass_hints.h"
 #include "sluice/framework/op/registry.h"
+#include "sluice/framework/plan/block_plans.h"
 #include "sluice/framework/plan/op_order.h"
 #include "sluice/framework/plan/plan.h"
-#include "sluice/framework/plan/prepared_op.h"
 
 namespace sluice::framework {
 
@@ -35,16 +36,19 @@ class SLUICE_API Graph {
   // for unknown feeds and fetches, InvalidArgument for a feed of another dtype
   // or shape than the program's. `op_hints` are the ops' own, by index. If the
   // condition of an `if` is known, the ops of its chosen block replace it,
-  // unless they depend on later values. A hint for a library, variant or layout
-  // that a pass's op lacks prevents this op if the hint is one of `vetoes`, or
-  // if that is null. Other hints wait for the ops of later passes.
+  // unless they depend on later values. Other block ops run their blocks, as
+  // prepared by `prepare_block`, or are left for later. A hint for a library,
+  // variant or layout that a pass's op lacks prevents this op if the hint is
+  // one of `vetoes`, or if that is null. Other hints wait for the ops of later
+  // passes.
   Graph(const Program& program,
         const std::vector<FeedSpec>& feeds,
         const std::vector<std::string>& fetches,
         PlaceKey place,
         std::vector<KernelHint> hints,
         std::map<int, std::vector<KernelHint>> op_hints = {},
-        const HintsOfOps* vetoes = nullptr);
+        const HintsOfOps* vetoes = nullptr,
+        PrepareBlock prepare_block = nullptr);
 
   // The ids of the ops in execution order.
   const std::vector<int>& order() const { return order_.ids(); }
@@ -71,6 +75,8 @@ class SLUICE_API Graph {
   // The work that is left to later plans, because it is not known yet; and the
   // values computed for that and for fetches, which count as fetched.
   const PlanRest& rest() const { return rest_; }
+  // The plans of blocks that run inside of this graph's.
+  const Plan::Blocks& blocks() const { return blocks_; }
   const std::vector<std::string>& results() const { return results_; }
   // The feeds whose values determine attributes.
   const std::set<std::string>& used_feeds() const { return used_feeds_; }
@@ -175,6 +181,12 @@ class SLUICE_API Graph {
   void RemoveOpsFrom(size_t count);
   std::string WhyLater(const OpDesc& desc, KnownValues* known) const;
   void AddOp(int id, OpDesc desc, const std::vector<KernelHint>& own);
+  void AddPrepared(int id,
+                   PreparedOp prepared,
+                   const std::vector<KernelHint>& own);
+  std::string AddBlockOp(int id,
+                         const OpDesc& desc,
+                         const std::vector<KernelHint>& own);
   void FindResults(const std::vector<std::string>& fetches,
                    const std::vector<int>& later);
   void CheckLater(const std::vector<int>& later);
@@ -210,6 +222,8 @@ class SLUICE_API Graph {
 
   const Program& program_;
   const HintsOfOps* vetoes_;
+  PrepareBlock prepare_block_;
+  Plan::Blocks blocks_;
   PlaceKey place_;
   std::vector<KernelHint> hints_;  // about the whole program
   PassHints pass_hints_;

@@ -34,9 +34,11 @@ Graph::Graph(const Program& program,
              PlaceKey place,
              std::vector<KernelHint> hints,
              std::map<int, std::vector<KernelHint>> op_hints,
-             const HintsOfOps* vetoes)
+             const HintsOfOps* vetoes,
+             PrepareBlock prepare_block)
     : program_(program),
       vetoes_(vetoes),
+      prepare_block_(std::move(prepare_block)),
       place_(place),
       hints_(std::move(hints)),
       pass_hints_(&hints_, &op_hints),
@@ -74,7 +76,7 @@ Graph::Graph(const Program& program,
     };
     const auto own = op_hints.find(id);
     try {
-      const std::string reason = WhyLater(desc, &known);
+      std::string reason = WhyLater(desc, &known);
       const int block =
           reason == kRunsBlocks ? TakenBlock(desc, &of_shapes) : -1;
       if (block >= 0) {
@@ -88,6 +90,11 @@ Graph::Graph(const Program& program,
         AddOp(id, WithKnownOperands(desc, &known, note),
               own == op_hints.end() ? kNone : own->second);
         continue;
+      }
+      if (reason == kRunsBlocks) {
+        reason +=
+            AddBlockOp(id, desc, own == op_hints.end() ? kNone : own->second);
+        if (reason == kRunsBlocks) continue;
       }
       if (later.empty()) {
         rest_.reason = Format("op {} ({}) {}", id, desc.type, reason);
@@ -151,6 +158,45 @@ int Graph::TakenBlock(const OpDesc& desc, KnownValues* known) {
   if (condition == nullptr || condition->numel() != 1) return -1;
   const IfBlocks blocks = IfBlocksOf(desc);
   return condition->data<bool>()[0] ? blocks.then_block : blocks.else_block;
+}
+
+// Adds a block op that runs its blocks itself. Returns "", or why it cannot:
+// ", but ...".
+std::string Graph::AddBlockOp(int id,
+                              const OpDesc& desc,
+                              const std::vector<KernelHint>& own) {
+  if (prepare_block_ == nullptr) return ", but not in this graph";
+  // Blocks read persistable variables from the scope.
+  for (const auto& [argument, vars] : desc.inputs) {
+    for (const std::string& var : vars) {
+      if (IsPersistable(var) && LastWriter(var) >= 0) {
+        return Format(", but {} is updated before", var);
+      }
+    }
+  }
+  PreparedOp op;
+  op.schema = &Registry::Global().Schema(desc.type);
+  op.desc = desc;
+  for (const std::string& name : FlatInputs(*op.schema, desc)) {
+    op.inputs.push_back(dims(name));
+    op.input_dtypes.push_back(dtype(name));
+  }
+  std::string reason;
+  std::shared_ptr<const BlockPlans> plans;
+  try {
+    plans = PlanBlocks(program_, op, prepare_block_, &reason);
+  } catch (const platform::Error& error) {
+    // Blocks that never run may be wrong; those that do raise then.
+    if (error.code() == ErrorCode::kResourceExhausted) throw;
+    reason = Format("a block cannot be prepared: {}", error.what());
+  }
+  if (plans == nullptr) return Format(", but {}", reason);
+  op.outputs = plans->outputs;
+  op.output_dtypes = plans->output_dtypes;
+  op.own_kernel = MakeBlockKernel(op.desc, plans);
+  blocks_.emplace_back(id, std::move(plans));
+  AddPrepared(id, std::move(op), own);
+  return "";
 }
 
 // Adds the ops of the block that an `if` runs, at its position; `names` maps
@@ -255,7 +301,13 @@ std::string Graph::InnerName(const std::string& wanted) {
 }
 
 void Graph::AddOp(int id, OpDesc desc, const std::vector<KernelHint>& own) {
-  ops_[id] = Infer(std::move(desc));
+  AddPrepared(id, Infer(std::move(desc)), own);
+}
+
+void Graph::AddPrepared(int id,
+                        PreparedOp prepared,
+                        const std::vector<KernelHint>& own) {
+  ops_[id] = std::move(prepared);
   PreparedOp& op = ops_[id];
   op.id = id;
   op.covers = {id};

@@ -54,11 +54,11 @@ std::vector<Tensor> RunOnHost(const PreparedOp& op,
     pointers.push_back(&tensor);
   }
   const ArgTable arguments = MakeArgTable(op);
-  const uint64_t step = 0;
+  const RunState run;
   OpKernelContext context(
       arguments, CPUPlace(),
       platform::DeviceContextPool::Instance().Get(CPUPlace()), pointers.data(),
-      pointers.data() + inputs.size(), memory, &step);
+      pointers.data() + inputs.size(), memory, &run);
   kernel->Compute(context);
   return outputs;
 }

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "sluice/framework/choice/prepared_op.h"
 #include "sluice/framework/plan/plan.h"
-#include "sluice/framework/plan/prepared_op.h"
 
 namespace sluice::framework {
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "sluice/framework/plan/block_plans.h"
 #include "sluice/framework/plan/frame.h"
 #include "sluice/framework/plan/run_hooks.h"
 #include "sluice/framework/plan/run_observer.h"
@@ -116,6 +117,11 @@ size_t Plan::KeptBytes() const {
   const size_t frames = std::max<size_t>(free_frames_.capacity(), 1);
   for (const auto& [place, arena] : arenas_) {
     bytes += arena * frames;
+  }
+  for (const auto& [op, plans] : blocks_) {
+    for (const BlockPlan& block : plans->blocks) {
+      if (block.plan != nullptr) bytes += block.plan->KeptBytes();
+    }
   }
   return bytes;
 }

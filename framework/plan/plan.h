@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "sluice/framework/choice/resolver.h"
 #include "sluice/framework/op/op_kernel.h"
-#include "sluice/framework/plan/resolver.h"
 #include "sluice/framework/program/program.h"
 #include "sluice/framework/values/scope.h"
 #include "sluice/framework/values/tensor.h"
@@ -20,6 +20,7 @@ namespace sluice::framework {
 
 class Frame;
 class PlanHooks;
+struct BlockPlans;
 class RunObserver;
 
 using Feeds = std::vector<std::pair<std::string, Tensor>>;
@@ -210,6 +211,15 @@ class SLUICE_API Plan {
   // of times (PlanHooks::RequireAlone).
   void RequireAlone(std::string_view what) const;
   const PlanRest& rest() const { return rest_; }
+  // The planned slot of a result, by its position.
+  const Slot& result_slot(size_t result) const {
+    return slots_[fetch_slots_[result]];
+  }
+  // Whether a run changes persistable variables.
+  bool updates() const { return !shadow_slots_.empty(); }
+  // The plans of blocks that run inside of this one, with the index of the op.
+  using Blocks = std::vector<std::pair<int, std::shared_ptr<const BlockPlans>>>;
+  const Blocks& blocks() const { return blocks_; }
   const std::vector<Instruction>& instructions() const { return instructions_; }
   const std::vector<Slot>& slots() const { return slots_; }
   const std::vector<PlannedOp>& ops() const { return ops_; }
@@ -240,6 +250,7 @@ class SLUICE_API Plan {
  private:
   friend class PlanBuilder;
   friend class Frame;
+  friend class BlockRun;
   Plan();
 
   template <typename Execute>
@@ -254,6 +265,7 @@ class SLUICE_API Plan {
   int num_threads_ = 1;
   bool random_ = false;  // some op draws random numbers
   Hooks hooks_;
+  Blocks blocks_;
   PlanOptions options_;
   std::vector<FeedSpec> feeds_;
   std::vector<std::string> fetch_names_;

@@ -4,8 +4,8 @@
 #include <set>
 #include <tuple>
 
+#include "sluice/framework/choice/hint_names.h"
 #include "sluice/framework/op/op_check.h"
-#include "sluice/framework/plan/hint_names.h"
 #include "sluice/framework/plan/passes.h"
 #include "sluice/framework/plan/run_hooks.h"
 #include "sluice/platform/device.h"
@@ -95,6 +95,7 @@ void PlanBuilder::MakeGraph() {
                "plan was prepared",
                id, graph_->Written(id).type));
   }
+  plan_->blocks_ = graph_->blocks();
   plan_->rest_ = graph_->rest();
   plan_->result_names_ = graph_->results();
   plan_->whole_ =
@@ -123,10 +124,17 @@ void PlanBuilder::MakeGraph() {
 // some preferences cannot be obeyed even so.
 std::vector<std::string> PlanBuilder::RewriteGraph(
     const std::map<int, std::vector<KernelHint>>& op_hints) {
+  const auto prepare_block = [this](const Program& block,
+                                    std::vector<FeedSpec> feeds,
+                                    std::vector<std::string> fetches) {
+    return PlanBuilder(block, std::move(feeds), std::move(fetches),
+                       plan_->place_, plan_->options_)
+        .Build();
+  };
   for (;;) {
-    graph_ =
-        std::make_unique<Graph>(program_, plan_->feeds_, plan_->fetch_names_,
-                                plan_->place_, hints_, op_hints, &vetoes_);
+    graph_ = std::make_unique<Graph>(program_, plan_->feeds_,
+                                     plan_->fetch_names_, plan_->place_, hints_,
+                                     op_hints, &vetoes_, prepare_block);
     std::vector<std::string> remarks;
     if (plan_->options_.passes) remarks = RunPasses(graph_.get());
     bool again = false;

@@ -16,6 +16,14 @@ class SLUICE_API RunObserver {
   // and errors belong to the instruction and values can be read.
   virtual bool synchronise() const { return true; }
 
+  // Whether the instructions of blocks that run inside of an op are observed,
+  // too; otherwise the op is one instruction.
+  virtual bool enters_blocks() const { return false; }
+  // Called before each run of such a block.
+  virtual void BeforeBlock(const Plan& /*block*/,
+                           const Feeds& /*feeds*/,
+                           Scope* /*scope*/) {}
+
   // `tensors` are the frame's, by slot.
   virtual void Before(const Plan& /*plan*/,
                       const Instruction& /*instruction*/,

@@ -9,6 +9,7 @@
 
 #include "sluice/framework/costs/cost_model.h"
 #include "sluice/framework/inspect/explain.h"
+#include "sluice/framework/plan/block_plans.h"
 #include "sluice/framework/plan/known_values.h"
 #include "sluice/framework/plan/plan_builder.h"
 #include "sluice/framework/plan/run_hooks.h"
@@ -312,7 +313,19 @@ std::string Executor::Explain(const Program& program) const {
   const bool of_last_run =
       std::any_of(plans.begin(), plans.end(),
                   [&](const NamedPlan& plan) { return plan.second == last; });
-  if (!of_last_run) return ExplainText(*last);
+  if (!of_last_run) plans = {{"program", last}};
+  // Blocks that run inside of a plan come after it.
+  for (size_t i = 0; i < plans.size(); ++i) {
+    auto at = static_cast<ptrdiff_t>(i);
+    for (const auto& [op, blocks] : NamedPlan(plans[i]).second->blocks()) {
+      for (const BlockPlan& block : blocks->blocks) {
+        if (block.plan == nullptr) continue;
+        plans.insert(plans.begin() + ++at,
+                     {platform::Format("block {}", block.block), block.plan});
+      }
+    }
+  }
+  if (plans.size() == 1) return ExplainText(*last);
   std::string text;
   for (const auto& [name, plan] : plans) {
     text += platform::Format("{}== {} ==\n{}", text.empty() ? "" : "\n", name,

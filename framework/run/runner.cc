@@ -9,6 +9,7 @@
 
 #include "sluice/framework/op/op_schema.h"
 #include "sluice/framework/op/registry.h"
+#include "sluice/framework/plan/block_values.h"
 #include "sluice/framework/program/block_ops.h"
 #include "sluice/framework/values/scope_lock.h"
 #include "sluice/platform/cancel.h"
@@ -20,97 +21,6 @@ namespace sluice::framework {
 using platform::CPUPlace;
 using platform::ErrorCode;
 using platform::Format;
-
-namespace {
-
-// The outer, axis and inner size of `dims` at axis `at`; a negative one counts
-// from the end.
-struct AxisView {
-  int64_t outer = 1;
-  int64_t size = 1;
-  int64_t inner = 1;
-  int axis = 0;
-
-  AxisView(const DDim& dims, int64_t at)
-      : axis(static_cast<int>(at < 0 ? at + dims.rank() : at)) {
-    for (int i = 0; i < dims.rank(); ++i) {
-      (i < axis ? outer : i == axis ? size : inner) *= dims[i];
-    }
-  }
-};
-
-// Copies element `index` along the axis out of (`gather`) or into the whole.
-void CopySlice(const AxisView& view,
-               int64_t index,
-               size_t element_bytes,
-               const char* from,
-               char* to,
-               bool gather) {
-  const size_t run = static_cast<size_t>(view.inner) * element_bytes;
-  if (run == 0) return;
-  for (int64_t i = 0; i < view.outer; ++i) {
-    const size_t in_whole = static_cast<size_t>(i * view.size + index) * run;
-    const size_t in_part = static_cast<size_t>(i) * run;
-    std::memcpy(to + (gather ? in_part : in_whole),
-                from + (gather ? in_whole : in_part), run);
-  }
-}
-
-Tensor SliceOf(const Tensor& whole, int64_t axis, int64_t index) {
-  const AxisView view(whole.dims(), axis);
-  DDim dims;
-  for (int i = 0; i < whole.dims().rank(); ++i) {
-    if (i != view.axis) dims.InsertDim(dims.rank(), whole.dims()[i]);
-  }
-  if (view.axis == 0) return whole.Slice(index, index + 1).Reshaped(dims);
-  Tensor part;
-  auto* to = static_cast<char*>(
-      part.Resize(dims).mutable_data(whole.dtype(), CPUPlace()));
-  CopySlice(view, index, SizeOf(whole.dtype()),
-            static_cast<const char*>(std::as_const(whole).raw_data()), to,
-            true);
-  return part;
-}
-
-// Stacks `parts` along a new axis; without parts, `each` has the dims of one.
-Tensor Stack(const std::vector<Tensor>& parts,
-             const VarDesc& each,
-             int64_t axis,
-             bool reversed) {
-  DDim dims = parts.empty() ? each.dims : parts[0].dims();
-  for (int i = 0; i < dims.rank(); ++i) {
-    dims[i] = std::max<int64_t>(dims[i], 0);
-  }
-  if (!dims.rank_known()) dims = DDim();
-  const auto count = static_cast<int64_t>(parts.size());
-  dims.InsertDim(static_cast<int>(axis < 0 ? axis + dims.rank() + 1 : axis),
-                 count);
-  Tensor stacked;
-  auto* to = static_cast<char*>(
-      stacked.Resize(dims).mutable_data(each.dtype, CPUPlace()));
-  const AxisView view(dims, axis);
-  for (int64_t i = 0; i < count; ++i) {
-    const Tensor& part = parts[static_cast<size_t>(i)];
-    SLUICE_ENFORCE(part.dims() == parts[0].dims(), ErrorCode::kInvalidArgument,
-                   "loop.stacked_shape",
-                   "{} cannot be stacked: it has shape {} after iteration {} "
-                   "and {} after the first",
-                   each.name, part.dims(), i, parts[0].dims());
-    CopySlice(view, reversed ? count - 1 - i : i, SizeOf(each.dtype),
-              static_cast<const char*>(part.raw_data()), to, false);
-  }
-  return stacked;
-}
-
-template <typename T>
-T OneElement(const Tensor& tensor, const std::string& op, const char* input) {
-  SLUICE_ENFORCE(tensor.numel() == 1, ErrorCode::kInvalidArgument,
-                 "block_op.value", "{}: input {} must have one element, got {}",
-                 op, input, tensor);
-  return tensor.data<T>()[0];
-}
-
-}  // namespace
 
 void Executor::Runner::Note(const std::string& name,
                             const std::shared_ptr<const Plan>& plan) {
@@ -252,11 +162,7 @@ std::vector<Tensor> Executor::Runner::RunLoop(const Program& program,
   const BlockDesc& desc = program.blocks()[loop.block];
   for (int64_t i = 0; i < trips && goes_on; ++i) {
     platform::CheckCancelled();
-    SLUICE_ENFORCE(i < loop.limit, ErrorCode::kResourceExhausted, "loop.limit",
-                   "{}: {} iterations have run, and there would be more; "
-                   "attribute limit = {} allows no more, set it higher if the "
-                   "loop does end",
-                   op.type, i, loop.limit);
+    CheckLoopLimit(op.type, i, loop.limit);
     if (!loop.iteration.empty()) {
       const DDim& dims = desc.FindVar(loop.iteration)->dims;
       *block.Feed(loop.iteration) = Tensor::FromVector<int64_t>(

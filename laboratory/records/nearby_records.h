@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sluice/framework/plan/candidates.h"
+#include "sluice/framework/choice/candidates.h"
 #include "sluice/laboratory/records/record_store.h"
 #include "sluice/platform/export.h"
 

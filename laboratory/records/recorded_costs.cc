@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sluice/framework/plan/candidates.h"
+#include "sluice/framework/choice/candidates.h"
 #include "sluice/laboratory/records/nearby_records.h"
 #include "sluice/laboratory/records/tuning_mode.h"
 #include "sluice/platform/error.h"

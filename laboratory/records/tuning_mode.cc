@@ -5,8 +5,8 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "sluice/framework/choice/candidates.h"
 #include "sluice/framework/op/near_names.h"
-#include "sluice/framework/plan/candidates.h"
 #include "sluice/platform/error.h"
 
 namespace sluice::framework {

@@ -121,7 +121,7 @@ KernelRun::KernelRun(const IsolatedOp& op,
       device_ == nullptr
           ? platform::DeviceContextPool::Instance().Get(CPUPlace())
           : *device_,
-      pointers_.data(), pointers_.data() + inputs_.size(), scratch, &step_);
+      pointers_.data(), pointers_.data() + inputs_.size(), scratch, &run_);
 }
 
 // Tensors that have a shape but no data are left unchanged.

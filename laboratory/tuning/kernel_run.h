@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "sluice/framework/choice/candidates.h"
 #include "sluice/framework/op/op_kernel.h"
-#include "sluice/framework/plan/candidates.h"
 #include "sluice/framework/plan/plan.h"
 #include "sluice/framework/values/tensor.h"
 #include "sluice/platform/device_context.h"
@@ -76,7 +76,7 @@ class SLUICE_API KernelRun {
   std::vector<Tensor> outputs_;
   std::vector<Tensor*> pointers_;  // to inputs_ and outputs_
   Tensor scratch_;
-  uint64_t step_ = 0;
+  RunState run_;
   std::unique_ptr<OpKernelContext> context_;
 };
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "sluice/framework/plan/resolver.h"
+#include "sluice/framework/choice/resolver.h"
 #include "sluice/laboratory/measure/race.h"
 #include "sluice/laboratory/records/record_json.h"
 #include "sluice/laboratory/tuning/kernel_run.h"

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sluice/framework/plan/persistables.h"
+#include "sluice/framework/plan/run_observer.h"
 #include "sluice/framework/run/executor.h"
 #include "sluice/framework/values/scope_lock.h"
 #include "sluice/platform/error.h"
@@ -50,7 +51,7 @@ std::string KeyOf(const Plan& plan) {
 
 // Tunes each plan of a program of several stretches before its first run, on
 // the values of one run of the program.
-class StretchTuner {
+class StretchTuner final : public RunObserver {
  public:
   explicit StretchTuner(const TuneOptions& options) : options_(options) {}
 
@@ -62,20 +63,35 @@ class StretchTuner {
       platform::Raise(platform::ErrorCode::kFailedPrecondition, kNothingLeft,
                       "tuning was ended, or has used up its budget");
     }
-    if (tuned_.insert(KeyOf(plan)).second) {
-      Scope values;
-      CopyPersistables(plan, scope, &values);
-      TuneOptions options = options_;
-      options.budget_seconds = left;
-      Add(Tune(plan, feeds, &values, options));
-    }
-    return plan.Run(feeds, scope);
+    TuneFirst(plan, feeds, scope, left);
+    if (plan.blocks().empty()) return plan.Run(feeds, scope);
+    return plan.RunObserved(feeds, scope, *this);
+  }
+
+  // Plans of blocks are tuned with the values of their first run.
+  bool synchronise() const override { return false; }
+  void BeforeBlock(const Plan& block,
+                   const Feeds& feeds,
+                   Scope* scope) override {
+    const double left = options_.budget_seconds - result_.seconds;
+    if (!result_.cancelled && left > 0) TuneFirst(block, feeds, scope, left);
   }
 
   TuneResult Take() { return std::move(result_); }
   void Cancel() { result_.cancelled = true; }
 
  private:
+  void TuneFirst(const Plan& plan,
+                 const Feeds& feeds,
+                 Scope* scope,
+                 double seconds) {
+    if (!tuned_.insert(KeyOf(plan)).second) return;
+    Scope values;
+    CopyPersistables(plan, scope, &values);
+    TuneOptions options = options_;
+    options.budget_seconds = seconds;
+    Add(Tune(plan, feeds, &values, options));
+  }
   void Add(TuneResult one) {
     std::move(one.signatures.begin(), one.signatures.end(),
               std::back_inserter(result_.signatures));
@@ -126,7 +142,7 @@ TuneResult Tune(Executor& executor,
   Scope values;
   CopyAllPersistables(program, scope == nullptr ? executor.scope() : *scope,
                       &values);
-  if (!plan->whole()) {
+  if (!plan->whole() || !plan->blocks().empty()) {
     return TuneStretches(executor, program, feeds, fetches, &values, options);
   }
   return TunePlans([&] { return executor.Prepare(program, feeds, fetches); },

@@ -2,7 +2,7 @@
 #include <limits>
 #include <numeric>
 
-#include "sluice/framework/plan/candidates.h"
+#include "sluice/framework/choice/candidates.h"
 #include "sluice/laboratory/measure/time_text.h"
 #include "sluice/laboratory/tuning/tune.h"
 #include "sluice/platform/error.h"

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "sluice/framework/choice/resolver.h"
 #include "sluice/framework/costs/machine.h"
 #include "sluice/framework/costs/record.h"
-#include "sluice/framework/plan/resolver.h"
 #include "sluice/platform/error.h"
 
 namespace sluice::onnx {

@@ -10,7 +10,7 @@ void IfSchema(OpSchema& op) {
   using Names = std::vector<std::string>;
   op.Doc(
       "Runs one of two blocks: then_block where Cond is true, else_block where "
-      "it is false. The other one is not prepared, let alone run.");
+      "it is false. The other one does not run.");
   op.Input("Cond", "bool", "One element.");
   op.Input("X", "any",
            "What the blocks read of the blocks around them; found when the op "

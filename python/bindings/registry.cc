@@ -8,9 +8,9 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "sluice/framework/choice/candidates.h"
 #include "sluice/framework/op/kernel_library.h"
 #include "sluice/framework/op/plugin_kernels.h"
-#include "sluice/framework/plan/candidates.h"
 #include "sluice/framework/run/run_op.h"
 #include "sluice/platform/plugin/plugin_loader.h"
 #include "sluice/python/bindings/arguments.h"

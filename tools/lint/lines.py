@@ -10,15 +10,15 @@ import rooms
 BUDGET = {
     "platform": 13_200,
     "memory": 1_100,
-    "framework": 19_700,
+    "framework": 20_500,
     "operators": 56_700,
     "onnx": 13_100,
     "laboratory": 12_000,
     "python": 17_400,
     "benchmarks": 10_900,
-    "tools": 4_000,  # raised for lint/pages.py
+    "tools": 4_200,  # raised for lint/pages.py, lint/drawing.py
     "others": 5_200,  # examples, docs, cmake, include, dev
-    "tests": 81_200,
+    "tests": 81_500,
 }
 SUFFIXES = (
     ".h .cc .inc .cu .cuh .c .py .cmake .txt .js .css .html .proto .sh".split()

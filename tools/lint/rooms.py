@@ -1,9 +1,17 @@
 """The tree's rooms and their sources, for the lint scripts."""
 
 import pathlib
+import re
 import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def libraries():
+    """The folders of operators/ with kernels of a library."""
+    text = (ROOT / "operators" / "CMakeLists.txt").read_text()
+    return re.search(r"set\(library_modules\s+([^)]*)\)", text)[1].split()
+
 
 # The lower rooms that each room may use, lowest first.
 ROOMS = {
@@ -20,7 +28,7 @@ ROOMS = {
             "operators/math",
             "operators",
         ]
-        for library in ("eigen", "nccl", "onednn")
+        for library in libraries()
     },
     "onnx": ["platform", "memory", "framework"],
     "laboratory": ["platform", "memory", "framework"],
@@ -46,6 +54,7 @@ FLOORS = {
         "framework/hints",
         "framework/program",
         "framework/checkpoint",
+        "framework/choice",
         "framework/plan",
         "framework/inspect",
         "framework/run",

@@ -9,9 +9,9 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "sluice/framework/choice/candidates.h"
 #include "sluice/framework/op/kernel_library.h"
 #include "sluice/framework/op/registry.h"
-#include "sluice/framework/plan/candidates.h"
 #include "sluice/framework/program/internal_ops.h"
 #include "sluice/platform/error.h"
 #include "sluice/python/bindings/arguments.h"

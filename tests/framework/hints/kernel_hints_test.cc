@@ -7,8 +7,8 @@
 #include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
+#include "sluice/framework/choice/hint_names.h"
 #include "sluice/framework/op/registry.h"
-#include "sluice/framework/plan/hint_names.h"
 
 namespace sluice::framework {
 namespace {

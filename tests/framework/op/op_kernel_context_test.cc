@@ -26,7 +26,7 @@ class OpKernelContextTest : public ::testing::Test {
     return OpKernelContext(
         table_, CPUPlace(),
         platform::DeviceContextPool::Instance().Get(CPUPlace()), inputs_,
-        outputs_, nullptr, &step_);
+        outputs_, nullptr, &run_);
   }
 
   ArgTable table_;
@@ -36,7 +36,7 @@ class OpKernelContextTest : public ::testing::Test {
   Tensor out_;
   Tensor* inputs_[3] = {&x_, &y_, &z_};
   Tensor* outputs_[1] = {&out_};
-  uint64_t step_ = 0;
+  RunState run_;
 };
 
 TEST_F(OpKernelContextTest, FindsArguments) {

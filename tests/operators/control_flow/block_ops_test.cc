@@ -325,9 +325,13 @@ TEST_F(BlockOpsTest, APersistableVariableNeedsAValue) {
       {weight}, {x_});
   Executor executor;
   const Feeds feeds = {{"x", F({1, 2}, {1, 2})}};
+  ExpectError(ErrorCode::kFailedPrecondition, "run.uninitialised", {"weight"},
+              [&] { executor.Run(program_, feeds, {sums.carried[0]}); });
+  // A loop without iterations runs between two plans.
+  const Feeds none = {{"x", F({0, 2}, {})}};
   ExpectError(ErrorCode::kFailedPrecondition, "block_op.uninitialised",
               {"weight"},
-              [&] { executor.Run(program_, feeds, {sums.carried[0]}); });
+              [&] { executor.Run(program_, none, {sums.carried[0]}); });
   *executor.scope().Var("weight").GetMutable<Tensor>() = F({2}, {10, 20});
   const auto results = executor.Run(program_, feeds, {sums.carried[0]});
   EXPECT_EQ(results[0].ToVector<float>(), (std::vector<float>{11, 22}));

@@ -1,7 +1,8 @@
-#include "sluice/framework/plan/resolver.h"
+#include "sluice/framework/choice/resolver.h"
 
 #include <algorithm>
 
+#include "sluice/framework/choice/op_signature.h"
 #include "sluice/platform/error.h"
 
 namespace sluice::framework {
@@ -144,13 +145,29 @@ std::string RefusalsText(const PreparedOp& op) {
                   WantedPlace(op), refusals);
 }
 
+void UseOwnKernel(PreparedOp* op) {
+  const auto list = std::make_shared<CandidateList>();
+  list->signature = OpSignature(*op);
+  list->expected_place = platform::CPUPlace();
+  Candidate& candidate = list->candidates.emplace_back();
+  candidate.kernel = op->own_kernel->def;
+  candidate.place = platform::CPUPlace();
+  candidate.seconds = candidate.estimate = op->own_kernel->seconds;
+  op->list = list;
+  op->chosen = 0;
+  op->reason = op->own_kernel->reason;
+}
+
 // Makes and prepares the kernel of op->choice(); keeps it unless `only_asked`.
 // If the kernel refuses the op, returns false and stores its message as the
 // candidate's refusal.
 bool MakeKernel(int num_threads, bool only_asked, PreparedOp* op) {
   Candidate& choice = op->list->candidates[op->chosen];
   try {
-    auto kernel = choice.kernel->make({op->desc, choice.kernel->key, op->id});
+    auto kernel =
+        op->own_kernel != nullptr
+            ? op->own_kernel->make()
+            : choice.kernel->make({op->desc, choice.kernel->key, op->id});
     const KernelQuery query = op->QueryAt(choice.place);
     KernelPreparation preparation{query};
     preparation.num_threads = num_threads;
@@ -198,6 +215,7 @@ int64_t Decision::transfer_bytes(PlaceKey at) const {
 }
 
 void Resolve(CandidateLister* lister, PreparedOp* op) {
+  if (op->own_kernel != nullptr) return UseOwnKernel(op);
   if (op->list == nullptr) op->list = lister->List(*op);
   const auto& candidates = op->list->candidates;
   const Candidate* best = nullptr;

@@ -1,4 +1,4 @@
-#include "sluice/framework/plan/resolver.h"
+#include "sluice/framework/choice/resolver.h"
 
 #include <deque>
 #include <memory>

@@ -1,13 +1,13 @@
-#include "sluice/framework/plan/hint_names.h"
+#include "sluice/framework/choice/hint_names.h"
 
 #include <algorithm>
 #include <set>
 #include <string>
 
+#include "sluice/framework/choice/resolver.h"
 #include "sluice/framework/op/near_names.h"
 #include "sluice/framework/op/op_schema.h"
 #include "sluice/framework/op/registry.h"
-#include "sluice/framework/plan/resolver.h"
 #include "sluice/framework/program/program.h"
 #include "sluice/platform/device.h"
 #include "sluice/platform/error.h"

@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "sluice/framework/plan/candidates.h"
-#include "sluice/framework/plan/prepared_op.h"
+#include "sluice/framework/choice/candidates.h"
+#include "sluice/framework/choice/prepared_op.h"
 #include "sluice/platform/export.h"
 
 namespace sluice::framework {

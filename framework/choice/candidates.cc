@@ -1,12 +1,12 @@
-#include "sluice/framework/plan/candidates.h"
+#include "sluice/framework/choice/candidates.h"
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <utility>
 
+#include "sluice/framework/choice/op_signature.h"
 #include "sluice/framework/op/op_schema.h"
-#include "sluice/framework/plan/op_signature.h"
 #include "sluice/platform/device.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/plugin/kernel_module.h"

@@ -1,4 +1,4 @@
-#include "sluice/framework/plan/op_signature.h"
+#include "sluice/framework/choice/op_signature.h"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "sluice/framework/plan/candidates.h"
+#include "sluice/framework/choice/candidates.h"
 #include "sluice/platform/export.h"
 
 namespace sluice::framework {

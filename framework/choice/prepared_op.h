@@ -1,13 +1,22 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "sluice/framework/choice/candidates.h"
 #include "sluice/framework/op/op_kernel.h"
-#include "sluice/framework/plan/candidates.h"
 
 namespace sluice::framework {
+
+// The only kernel of an op for which none can be registered.
+struct OwnKernel {
+  const KernelDef* def = nullptr;  // as Explain shows it
+  double seconds = 0;              // predicted
+  std::string reason;
+  std::function<std::unique_ptr<OpKernel>()> make;
+};
 
 // One op while a plan is prepared: its facts, its candidate kernels, and the
 // chosen kernel. Passes, resolver and planner work on this value, and Explain
@@ -15,6 +24,9 @@ namespace sluice::framework {
 struct PreparedOp : OpFacts {
   std::vector<int> covers;  // ops of the program that it computes
   std::string pass;         // pass that created it; "" as written
+
+  // Set for block ops; null for others, which have registered kernels.
+  std::shared_ptr<const OwnKernel> own_kernel;
 
   // Set by ChooseKernel; null and -1 before.
   std::shared_ptr<CandidateList> list;

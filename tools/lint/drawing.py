@@ -1,0 +1,153 @@
+"""Draws the rooms and their arrows, from the includes, as design/rooms.svg.
+
+Without --write, checks that the file has the rooms and arrows of the tree; the
+lines in it are those of the day when it was drawn.
+"""
+
+import argparse
+import collections
+import html
+import re
+import sys
+
+import rooms
+
+DRAWING = rooms.ROOT / "design" / "rooms.svg"
+INCLUDE = re.compile(r'^\s*#\s*include\s*"sluice/([^"]+)"', re.M)
+SUFFIXES = (".h", ".cc", ".inc", ".cu", ".cuh", ".py", ".js")
+WIDTH, GAP, LINE = 210, 46, 18  # of a box; between boxes; a row of text
+
+
+def read_tree():
+    """Returns the lines of each room and floor, and the arrows between rooms."""
+    lines = collections.Counter()
+    arrows = set()
+    for path in rooms.files(*SUFFIXES):
+        here = rooms.room_of(path)
+        if here is None:
+            continue
+        text = (rooms.ROOT / path).read_text()
+        lines[here] += text.count("\n")
+        if here in rooms.FLOORS and str(path.parent) != here:
+            lines[str(path.parent)] += text.count("\n")
+        for name in INCLUDE.findall(text):
+            there = rooms.room_of(name)
+            if there is not None and there != here:
+                arrows.add((here, there))
+    return lines, arrows
+
+
+def below(room, arrows):
+    """The rooms that `room` reaches by arrows."""
+    reached, left = set(), [room]
+    while left:
+        here = left.pop()
+        for there in {b for a, b in arrows if a == here} - reached:
+            reached.add(there)
+            left.append(there)
+    return reached
+
+
+def shortest(arrows):
+    """The arrows that no way over another room replaces."""
+    kept = set()
+    for a, b in arrows:
+        others = {c for d, c in arrows if d == a and c != b}
+        if not any(b in below(c, arrows) for c in others):
+            kept.add((a, b))
+    return kept
+
+
+def level(room, arrows):
+    return max(
+        (1 + level(b, arrows) for a, b in arrows if a == room), default=0
+    )
+
+
+def rows_of(room, lines):
+    """The texts of a room's box: its name, and its floors, highest first."""
+    floors = [f for f in reversed(rooms.FLOORS.get(room, [])) if f != room]
+    rows = [(room, lines[room])]
+    return rows + [(f.rsplit("/", 1)[1], lines[f]) for f in floors]
+
+
+def place(lines, arrows):
+    """Returns the box of each room, (x, y, height), and the drawing's size."""
+    levels = collections.defaultdict(list)
+    for room in rooms.ROOMS:
+        levels[level(room, arrows)].append(room)
+    boxes, y = {}, 12
+    width = (
+        24 + max(len(each) for each in levels.values()) * (WIDTH + GAP) - GAP
+    )
+    for number in sorted(levels, reverse=True):
+        row = levels[number]
+        heights = {r: LINE * len(rows_of(r, lines)) + 10 for r in row}
+        x = (width - len(row) * (WIDTH + GAP) + GAP) / 2
+        for room in row:
+            boxes[room] = (x, y, heights[room])
+            x += WIDTH + GAP
+        y += max(heights.values()) + GAP
+    return boxes, width, y - GAP + 12
+
+
+def draw(lines, arrows):
+    boxes, width, height = place(lines, arrows)
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}"'
+        ' font-family="sans-serif" font-size="12">',
+        f"<desc>{html.escape(description(arrows))}</desc>",
+        '<defs><marker id="head" viewBox="0 0 8 8" refX="8" refY="4"'
+        ' markerWidth="7" markerHeight="7" orient="auto">'
+        '<path d="M0 0L8 4L0 8z" fill="#667"/></marker></defs>',
+        f'<rect width="{width}" height="{height}" fill="#fff"/>',
+    ]
+    for a, b in sorted(shortest(arrows)):
+        xa, ya, ha = boxes[a]
+        xb, yb, _ = boxes[b]
+        parts.append(
+            f'<line x1="{xa + WIDTH / 2}" y1="{ya + ha}" x2="{xb + WIDTH / 2}"'
+            f' y2="{yb - 1}" stroke="#667" marker-end="url(#head)"/>'
+        )
+    most = max(lines[room] for room in rooms.ROOMS)
+    for room, (x, y, h) in boxes.items():
+        parts.append(
+            f'<rect x="{x}" y="{y}" width="{WIDTH}" height="{h}" rx="4"'
+            ' fill="#f4f6fa" stroke="#667"/>'
+        )
+        for i, (name, count) in enumerate(rows_of(room, lines)):
+            top = y + 5 + i * LINE
+            weight = ' font-weight="bold"' if i == 0 else ""
+            parts.append(
+                f'<rect x="{x + 4}" y="{top + 1}" height="{LINE - 3}"'
+                f' width="{(WIDTH - 8) * count / most:.0f}" fill="#cfe0f5"/>'
+                f'<text x="{x + 8 + 10 * (i > 0)}" y="{top + 13}"{weight}>{name}'
+                f'</text><text x="{x + WIDTH - 8}" y="{top + 13}"'
+                f' text-anchor="end">{count:,}</text>'
+            )
+    return "\n".join([*parts, "</svg>\n"])
+
+
+def description(arrows):
+    return "; ".join(f"{a} uses {b}" for a, b in sorted(arrows))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--write", action="store_true", help="draw it anew")
+    lines, arrows = read_tree()
+    if parser.parse_args().write:
+        DRAWING.write_text(draw(lines, arrows))
+        return 0
+    drawn = DRAWING.read_text() if DRAWING.exists() else ""
+    problems = []
+    if html.escape(description(arrows)) not in drawn:
+        problems.append(
+            "design/rooms.svg shows other arrows than the includes: "
+            "python3 tools/lint/drawing.py --write"
+        )
+    return rooms.report(problems)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
