@@ -24,6 +24,7 @@ namespace {
 using sluice::DType;
 using sluice::Feeds;
 using sluice::Tensor;
+using sluice::bench::MedianOf;
 using sluice::platform::FunctionRef;
 using sluice::platform::World;
 
@@ -49,13 +50,6 @@ double Seconds(FunctionRef<void()> call) {
 int Turns(double seconds, double once) {
   if (seconds <= 0) return 1;
   return std::clamp(static_cast<int>(seconds / once), kLeastTurns, kMostTurns);
-}
-
-double Median(std::vector<double> values) {
-  const auto middle =
-      values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
 }
 
 // Both variants scale their input into new memory, and sum it over all ranks
@@ -103,8 +97,8 @@ nlohmann::ordered_json Measure(int64_t bytes, int reductions, double seconds) {
     MPI_Abort(MPI_COMM_WORLD, 1);
   }
   const double microseconds = 1e6 / reductions;
-  return {{"raw", Median(raw_times) * microseconds},
-          {"plan", Median(plan_times) * microseconds},
+  return {{"raw", MedianOf(raw_times) * microseconds},
+          {"plan", MedianOf(plan_times) * microseconds},
           {"turns", turns}};
 }
 
@@ -173,9 +167,9 @@ nlohmann::ordered_json MeasureDriven(int64_t bytes, double seconds) {
     works.push_back(Seconds(work));
     boths.push_back(Seconds(both));
   }
-  return {{"sum", Median(sums) * 1e6},
-          {"work", Median(works) * 1e6},
-          {"both", Median(boths) * 1e6}};
+  return {{"sum", MedianOf(sums) * 1e6},
+          {"work", MedianOf(works) * 1e6},
+          {"both", MedianOf(boths) * 1e6}};
 }
 
 int Run(int argc, char** argv) {

@@ -106,6 +106,6 @@ int main(int argc, char** argv) {
               .at_most = 1.5});
   report.Add(
       {"dispatch/run", "ns", (run_seconds - plan_seconds) / kCalls * 1e9});
-  if (options.peers) report.MeasurePeers("dispatch", {"--threads", "1"});
+  report.SetPeers("dispatch", {"--threads", "1"});
   return report.Finish(options);
 }

@@ -21,16 +21,6 @@ using sluice::Tensor;
 constexpr int64_t kBatch = 4, kX = 256, kY = 256, kFeatures = 16, kMasks = 32;
 constexpr double kLimitSeconds = 0.2;
 
-Tensor RandomEmbedding() {
-  std::mt19937 engine(1);
-  std::normal_distribution<float> normal;
-  std::vector<float> values(kBatch * kX * kY * kFeatures);
-  for (float& value : values) {
-    value = normal(engine);
-  }
-  return Tensor::FromVector(DDim{kBatch, kX, kY, kFeatures}, values);
-}
-
 // Runs of 0 to 63 pixels, like the peers'.
 Tensor RandomMask() {
   std::mt19937 engine(2);
@@ -70,7 +60,9 @@ int main(int argc, char** argv) {
   const auto options = sluice::bench::ParseOptions(
       argc, argv, "Means of embeddings over run-length coded masks");
   sluice::platform::ThreadCountGuard guard(options.threads);
-  const Tensor embedding = RandomEmbedding(), mask = RandomMask();
+  const Tensor embedding = sluice::bench::RandomTensor(
+      "gaussian_random", {kBatch, kX, kY, kFeatures}, 1);
+  const Tensor mask = RandomMask();
 
   sluice::Program program;
   program.Data("embedding", DType::kFloat32, embedding.dims());
@@ -94,10 +86,7 @@ int main(int argc, char** argv) {
       sluice::bench::MedianSeconds(options.seconds, [&] { plan->Run(feeds); });
   report.Add({"embedding/4x256x256x16x32/t" + std::to_string(options.threads),
               "ms", 1e3 * seconds, 1e3 * limit});
-  if (options.peers) {
-    report.MeasurePeers(
-        "embedding", {"--threads", std::to_string(options.threads), "--sizes",
-                      "4x256x256x16x32"});
-  }
+  report.SetPeers("embedding", {"--threads", std::to_string(options.threads),
+                                "--sizes", "4x256x256x16x32"});
   return report.Finish(options);
 }

@@ -5,12 +5,7 @@
 #include <vector>
 
 #include "benchmarks/bench_util.h"
-#include "benchmarks/lab/bisect_rows.h"
-#include "benchmarks/lab/prediction_rows.h"
-#include "benchmarks/lab/race_rows.h"
-#include "benchmarks/lab/record_rows.h"
-#include "benchmarks/lab/regret_rows.h"
-#include "benchmarks/lab/tune_rows.h"
+#include "benchmarks/lab/rows.h"
 
 using sluice::bench::Report;
 

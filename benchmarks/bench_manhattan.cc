@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,7 +17,6 @@
 
 namespace {
 
-using sluice::DDim;
 using sluice::DType;
 using sluice::Feeds;
 using sluice::Tensor;
@@ -45,14 +43,8 @@ constexpr Sizes kSizes[] = {{128, 128, 128, true},   {127, 129, 127, false},
                             {1008, 1008, 64, true},  {1009, 1007, 63, false},
                             {2016, 2016, 784, true}, {2017, 2015, 783, false}};
 
-Tensor Random(int64_t rows, int64_t columns, unsigned seed) {
-  std::mt19937 engine(seed);
-  std::uniform_real_distribution<float> uniform(0, 1);
-  std::vector<float> values(rows * columns);
-  for (float& value : values) {
-    value = uniform(engine);
-  }
-  return Tensor::FromVector(DDim{rows, columns}, values);
+Tensor Random(int64_t rows, int64_t columns, int64_t seed) {
+  return sluice::bench::RandomTensor("uniform_random", {rows, columns}, seed);
 }
 
 // A plan of one op, with its feeds.
@@ -181,10 +173,7 @@ int main(int argc, char** argv) {
       with_peers += (with_peers.empty() ? "" : ",") + sizes.text();
     }
   }
-  if (options.peers) {
-    report.MeasurePeers(
-        "manhattan",
-        {"--threads", std::to_string(options.threads), "--sizes", with_peers});
-  }
+  report.SetPeers("manhattan", {"--threads", std::to_string(options.threads),
+                                "--sizes", with_peers});
   return report.Finish(options);
 }

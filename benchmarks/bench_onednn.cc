@@ -258,6 +258,6 @@ int main(int argc, char** argv) {
   } else {
     report.LeaveOut(half, "this CPU has no AMX");
   }
-  if (options.peers) report.MeasurePeers("onednn", arguments);
+  report.SetPeers("onednn", arguments);
   return report.Finish(options);
 }

@@ -47,7 +47,7 @@ constexpr Extent kSmokeExtent = {.cases = 4,
                                  .seconds_per_network = 0.1,
                                  .networks = 1};
 
-void Measure(const std::vector<sluice::bench::CorpusCase>& corpus,
+void Measure(const std::vector<sluice::framework::CorpusCase>& corpus,
              std::vector<sluice::bench::Network>& networks,
              sluice::framework::Scope* scope,
              const Extent& extent,
@@ -128,7 +128,7 @@ int main(int argc, char** argv) try {
   if (smoke) extent = kSmokeExtent;
   setenv("SLUICE_RECORDS", "off", 1);  // records stay in memory
   std::printf("%s\n", sluice::framework::MachineId().text.c_str());
-  const auto corpus = sluice::bench::DrawCorpus(kSeed, extent.cases);
+  const auto corpus = sluice::framework::DrawCorpus(kSeed, extent.cases);
   sluice::framework::Scope scope;
   auto networks = sluice::bench::LabNetworks(&scope);
   networks.resize(std::min(networks.size(), extent.networks));

@@ -1,5 +1,10 @@
 """The shared parts of benchmarks in Python: command line, timing, and the table
-that they print and write, like bench_util.h for C++."""
+that they print and write, like bench_util.h for C++.
+
+  bench_report.py PROGRAM --peers [--json FILE] [argument of PROGRAM...]
+
+runs a benchmark in C++, and measures its peers.
+"""
 
 from __future__ import annotations
 
@@ -138,7 +143,9 @@ class Report:
         print(self.rows[-1], flush=True)
 
     def measure_peers(self, suite: str, *arguments: str) -> None:
-        """Does what Report::MeasurePeers of bench_util.h does."""
+        """Measures the suite's peers (peers/<suite>_*.py) with these arguments,
+        and adds their figures to the rows with the same id. Libraries that fail
+        are left out, with the reason."""
         if not self.options.peers:
             return
         only = ["--only", self.options.only] if self.options.only else []
@@ -217,3 +224,32 @@ class Report:
         path = pathlib.Path(self.options.json)
         path.with_name(path.name + ".new").write_text(text)
         path.with_name(path.name + ".new").replace(path)
+
+
+def main() -> int:
+    """Runs a program, and its peers."""
+    parser = argparse.ArgumentParser(allow_abbrev=False)
+    parser.add_argument("program")
+    parser.add_argument("--json")
+    parser.add_argument("--peers", action="store_true")
+    options, arguments = parser.parse_known_args()
+    options.only, options.smoke = None, "--smoke" in arguments
+    with tempfile.NamedTemporaryFile("r") as file:
+        command = [options.program, "--json", file.name, *arguments]
+        status = subprocess.run(command).returncode
+        text = file.read()
+    if not text:  # it wrote no rows
+        return status or 1
+    found = json.loads(text)
+    report = Report(options)
+    report.header["machine"] = found["machine"]
+    report.left_out = found["left_out"]
+    report.rows = [Row(**row) for row in found["rows"]]
+    if "suite" in found:
+        suite = found["suite"]
+        report.measure_peers(suite["name"], *suite["arguments"])
+    return report.finish() or status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

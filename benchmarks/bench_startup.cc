@@ -79,8 +79,6 @@ size_t LibraryBytes() {
         if (name.empty() || !fs::exists(path) || kSystem.count(name) > 0) {
           return 0;
         }
-        // Libraries of the benchmark do not count.
-        if (name.rfind("libbenchmark", 0) == 0) return 0;
         const size_t size = StrippedBytes(path);
         std::cout << "  " << name << ": " << size << " bytes\n";
         *static_cast<size_t*>(sum) += size;

@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,7 +21,6 @@
 
 namespace {
 
-using sluice::DDim;
 using sluice::DType;
 using sluice::Feeds;
 using sluice::PlaceKey;
@@ -63,14 +61,8 @@ constexpr Form kForms[] = {
     {"broadcast", examples::BroadcastDistance, {1.1, 2.0, 5.8}},
     {"loop", examples::LoopDistance, {41.0, 151.0, 582.0}}};
 
-Tensor RandomRows(int64_t rows, unsigned seed) {
-  std::mt19937 engine(seed);
-  std::uniform_real_distribution<float> uniform(0, 1);
-  std::vector<float> values(rows * kColumns);
-  for (float& value : values) {
-    value = uniform(engine);
-  }
-  return Tensor::FromVector(DDim{rows, kColumns}, values);
+Tensor RandomRows(int64_t rows, int64_t seed) {
+  return sluice::bench::RandomTensor("uniform_random", {rows, kColumns}, seed);
 }
 
 // Memory of a run besides its feeds: the arenas and the results.

@@ -66,12 +66,17 @@ def loss_of_parameters(values):
     return sl.layers.sum(means)
 
 
-def make_step(make_loss, values, feed, optimizer):
+def make_step(make_loss, values, feed, parallel, momentum, **options):
     """Returns a function that does one step and returns this rank's loss."""
     program, startup = sl.Program(), sl.Program()
     with sl.program_guard(program, startup), sl.unique_name.guard():
         loss = make_loss()
-        optimizer().minimize(loss)
+        optimizer = sl.optimizer.SGD(ranks.RATE)
+        if momentum:
+            optimizer = sl.optimizer.Momentum(ranks.RATE, momentum)
+        if parallel:
+            optimizer = sl.distributed.DataParallel(optimizer, **options)
+        optimizer.minimize(loss)
     scope, exe = sl.Scope(), sl.Executor(sl.CPUPlace())
     exe.run(startup, scope=scope)
     parameters = program.all_parameters()
@@ -80,31 +85,21 @@ def make_step(make_loss, values, feed, optimizer):
     return lambda: exe.run(program, feed, [loss], scope)[0]
 
 
-def momentum():
-    return sl.optimizer.Momentum(ranks.RATE, ranks.MOMENTUM)
-
-
-def sgd():
-    return sl.optimizer.SGD(ranks.RATE)
-
-
-def parallel(optimizer, **options):
-    return lambda: sl.distributed.DataParallel(optimizer(), **options)
-
-
-def network_step(network, optimizer):
+def network_step(network, parallel=True, momentum=ranks.MOMENTUM):
     image, label = ranks.batch(network, sl.distributed.rank())
     return make_step(
         lambda: loss_of_network(network),
         ranks.parameters(network),
         {"image": image, "label": label[:, None]},
-        optimizer,
+        parallel,
+        momentum,
     )
 
 
-def parameters_step(network, optimizer):
+def parameters_step(network, parallel=True, momentum=0, **options):
     values = ranks.parameters(network)
-    return make_step(lambda: loss_of_parameters(values), values, {}, optimizer)
+    return make_step(lambda: loss_of_parameters(values), values, {}, parallel,
+                     momentum, **options)
 
 
 @functools.cache
@@ -131,11 +126,9 @@ def buckets(world):
     """The gradients of resnet20 without its network."""
     return {
         "turns": world.take_turns({
-            "without": parameters_step("resnet20", sgd),
-            "buckets": parameters_step("resnet20", parallel(sgd)),
-            "one by one": parameters_step(
-                "resnet20", parallel(sgd, bucket_bytes=1)
-            ),
+            "without": parameters_step("resnet20", parallel=False),
+            "buckets": parameters_step("resnet20"),
+            "one by one": parameters_step("resnet20", bucket_bytes=1),
         })
     }
 
@@ -152,38 +145,21 @@ def waited(world, step):
 
 
 def hidden(world):
-    """Measures lenet, and its gradients without the network."""
-    step = network_step("lenet", parallel(momentum))
-    return {
-        "losses": world.losses(step),
-        "waited": waited(world, step),
-        "turns": world.take_turns({
-            "network without": network_step("lenet", momentum),
-            "network": step,
-            "gradients without": parameters_step("lenet", momentum),
-            "gradients": parameters_step("lenet", parallel(momentum)),
-        }),
-    }
+    found = ranks.hidden(world, network_step, parameters_step)
+    return {**found, "waited": waited(world, network_step("lenet"))}
 
 
 def scaling(world):
-    """Measures resnet20 on all ranks, and on one while the others sleep."""
-    step = network_step("resnet20", parallel(momentum))
-    programs = {"all": step, "one": network_step("resnet20", momentum)}
-    return {
-        "losses": world.losses(step),
-        "turns": world.take_turns(programs, alone=["one"]),
-    }
+    return ranks.scaling(world, network_step)
 
 
 def single(world):
     """Measures lenet on a single rank. Addresses of memory also affect times,
     so there are two programs of each kind."""
-    optimizers = {"bare": momentum, "parallel": parallel(momentum)}
     names = ["bare", "parallel", "parallel again", "bare again"]
     return {
         "turns": world.take_turns({
-            name: network_step("lenet", optimizers[name.split()[0]])
+            name: network_step("lenet", parallel=name.startswith("parallel"))
             for name in names
         })
     }
@@ -200,7 +176,7 @@ def main():
     sl.distributed.init()
     rank = sl.distributed.rank()
     if options.what == "start":
-        network_step("lenet", parallel(sgd))()
+        network_step("lenet", momentum=0)()
         ranks.report_end_of_step(rank)
         return 0
     world = ranks.Ranks(

@@ -1,8 +1,5 @@
 #include "benchmarks/machine_limits.h"
 
-#define HWY_DISABLED_TARGETS SLUICE_DISABLED_TARGETS
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "benchmarks/machine_limits.cc"
 #include "benchmarks/bench_util.h"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>

@@ -28,9 +28,7 @@ foreach(name dispatch embedding lab manhattan onednn startup table1)
 endforeach()
 add_test(NAME smoke.bench_names COMMAND "${PROJECT_SOURCE_DIR}/dev" bench)
 set_tests_properties(smoke.bench_names PROPERTIES LABELS "quick" TIMEOUT 60
-  PASS_REGULAR_EXPRESSION "the benchmarks are conv2d cuda .*table1 train\n")
-add_smoke_test(bench_conv2d bench_conv2d --smoke)
-add_smoke_test(bench_gemm bench_gemm --smoke)
+  PASS_REGULAR_EXPRESSION "the benchmarks are cuda .*table1 train\n")
 add_smoke_test(bench_regret
   bench_regret --smoke --csv "${folder}/regret.csv")
 # It accepts only a new file.
@@ -59,6 +57,10 @@ endfunction()
 if(NOT SLUICE_PYTHON)
   return()
 endif()
+# As ./dev bench NAME --peers runs the programs.
+add_smoke_test(bench_report "${Python_EXECUTABLE}"
+  "${CMAKE_CURRENT_SOURCE_DIR}/bench_report.py" $<TARGET_FILE:bench_embedding>
+  --smoke --json "${folder}/report.json")
 add_python_smoke_test(python_overhead)
 add_python_smoke_test(train)
 if(SLUICE_ONNX_PROTO)

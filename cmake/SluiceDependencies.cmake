@@ -20,8 +20,13 @@ if(SLUICE_SANITIZE)
   list(APPEND disabled_targets HWY_SSE4)
 endif()
 list(JOIN disabled_targets "|" disabled_targets)
+# <hwy/foreach_target.h> includes the source again for each instruction set. Such
+# a source is compiled alone, so it is the base file, whose name ccache makes
+# relative to the working directory.
 target_compile_definitions(hwy::hwy INTERFACE
-  "SLUICE_DISABLED_TARGETS=(${disabled_targets})")
+  "HWY_DISABLED_TARGETS=(${disabled_targets})"
+  HWY_TARGET_INCLUDE=__BASE_FILE__)
+target_compile_options(hwy::hwy INTERFACE "SHELL:-iquote .")
 find_package(nlohmann_json 3.11 CONFIG REQUIRED)
 find_package(CLI11 2.1 CONFIG REQUIRED)
 find_package(Protobuf REQUIRED)

@@ -68,7 +68,7 @@ install(TARGETS ${plugins}
 
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/records/"
   DESTINATION "${CMAKE_INSTALL_DATADIR}/sluice/records"
-  FILES_MATCHING PATTERN "*.jsonl")
+  FILES_MATCHING PATTERN "*.jsonl" PATTERN "costs-*.json")
 
 install(EXPORT sluice-targets NAMESPACE sluice:: DESTINATION "${package_dir}")
 configure_package_config_file(
@@ -84,6 +84,7 @@ install(FILES
   "${PROJECT_BINARY_DIR}/sluice-config-version.cmake"
   "${PROJECT_SOURCE_DIR}/cmake/SluiceComponents.cmake"
   "${PROJECT_SOURCE_DIR}/cmake/SluiceRegistration.cmake"
+  "${PROJECT_SOURCE_DIR}/cmake/WriteKernelVersions.cmake"
   "${PROJECT_SOURCE_DIR}/cmake/SluiceKernelLibrary.cmake"
   "${PROJECT_SOURCE_DIR}/cmake/SluiceOperatorLibrary.cmake"
   "${PROJECT_SOURCE_DIR}/cmake/SluiceDevicePlugin.cmake"

@@ -55,14 +55,13 @@ function(_sluice_add_kernel_library name)
   _sluice_need_shared("sluice_add_kernel_library(${name})")
   list(TRANSFORM arg_SOURCES PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/"
     REGEX "^[^/]" OUTPUT_VARIABLE sources)
-  sluice_scan_registrations(symbols ${sources})
+  set(init "${CMAKE_CURRENT_BINARY_DIR}/${name}_generated/add_${name}.cc")
+  sluice_write_library_entry("${init}" ${name} ${sources})
   if(NOT symbols)
     message(FATAL_ERROR "sluice_add_kernel_library(${name}): no source has a "
       "REGISTER_OP_KERNEL line")
   endif()
-  set(init "${CMAKE_CURRENT_BINARY_DIR}/${name}_generated/add_${name}.cc")
-  sluice_write_library_entry("${init}" SYMBOLS ${symbols} SOURCES ${sources})
-  add_library(${name} MODULE ${sources} "${init}")
+  add_library(${name} MODULE ${sources} "${init}" "${versions_source}")
   target_link_libraries(${name} PRIVATE sluice::sluice)
   sluice_compile_cuda_kernels(${name} ${sources})
   set_target_properties(${name} PROPERTIES
@@ -73,28 +72,27 @@ function(_sluice_add_kernel_library name)
   target_link_options(${name} PRIVATE -Wl,-Bsymbolic-functions)
 endfunction()
 
-# sluice_write_library_entry(FILE SYMBOLS symbol... SOURCES source...)
-# Writes FILE, the entry of a library with these registrations for
+# sluice_write_library_entry(FILE NAME source...)
+# Writes FILE, the entry of the library NAME of these sources for
 # LoadKernelLibrary: the note about the headers that it was built with, the ops
-# of its kernels, and the function that adds all to a registry.
-function(sluice_write_library_entry file)
-  cmake_parse_arguments(arg "" "" "SYMBOLS;SOURCES" ${ARGN})
-  set(declarations "")
-  set(calls "")
+# of its kernels, and the function that adds all to a registry. Sets symbols and
+# versions_source in the caller (sluice_registration_calls).
+function(sluice_write_library_entry file name)
+  set(sources ${ARGN})
+  sluice_registration_calls(${name} ${sources})
+  set(symbols ${symbols} PARENT_SCOPE)
+  set(versions_source "${versions_source}" PARENT_SCOPE)
   set(ops "")
-  foreach(symbol IN LISTS arg_SYMBOLS)
-    string(APPEND declarations
-      "void ${symbol}(::sluice::framework::Registry&);\n")
-    string(APPEND calls "  ${symbol}(registry);\n")
+  foreach(symbol IN LISTS symbols)
     if(symbol MATCHES "^SluiceRegisterKernel_(.+)_[A-Za-z]+Place_")
       list(APPEND ops "\"${CMAKE_MATCH_1}\", ")
     endif()
   endforeach()
   list(REMOVE_DUPLICATES ops)
   string(CONCAT ops ${ops})
-  list(FILTER arg_SOURCES INCLUDE REGEX "[.]cu$")
+  list(FILTER sources INCLUDE REGEX "[.]cu$")
   set(cuda OFF)
-  if(arg_SOURCES)
+  if(sources)
     set(cuda "${SLUICE_CUDA_MODE}")
   endif()
   file(CONFIGURE OUTPUT "${file}" @ONLY CONTENT [=[

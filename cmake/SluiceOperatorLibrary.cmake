@@ -35,7 +35,6 @@ function(_sluice_add_operator_library name)
   else()
     list(APPEND sources ${cuda_sources})
   endif()
-  sluice_scan_registrations(symbols ${sources})
   set(generated "${CMAKE_CURRENT_BINARY_DIR}/${name}_generated")
   file(CONFIGURE OUTPUT "${generated}/${name}/register.h" @ONLY CONTENT [=[
 #pragma once
@@ -63,10 +62,11 @@ void RegisterOperators_@name@() {
 }
 ]=])
   set(entry "${generated}/add_${name}.cc")
-  sluice_write_library_entry("${entry}" SYMBOLS ${symbols} SOURCES ${sources})
+  sluice_write_library_entry("${entry}" ${name} ${sources})
 
   add_library(${name}_library SHARED
-    ${sources} "${generated}/register_${name}.cc" "${entry}")
+    ${sources} "${generated}/register_${name}.cc" "${entry}"
+    "${versions_source}")
   target_include_directories(${name}_library PRIVATE "${generated}")
   target_link_libraries(${name}_library
     PUBLIC sluice::sluice PRIVATE ${arg_LINK})

@@ -45,10 +45,12 @@ function(sluice_operator_sources out)
 endfunction()
 
 # sluice_scan_registrations(OUT source...)
-# Returns the functions that the sources' REGISTER_* macros define, in order.
-# The macros may span lines; comments are ignored.
+# Returns the functions that the sources' REGISTER_* macros define, in order, and
+# in OUT_sources the source of each. The macros may span lines; comments are
+# ignored.
 function(sluice_scan_registrations out)
   set(symbols "")
+  set(sources "")
   foreach(source IN LISTS ARGN)
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${source}")
     file(READ "${source}" text)
@@ -64,6 +66,7 @@ function(sluice_scan_registrations out)
       "REGISTER_(OPERATOR|PASS|TABLE|OP_CPU_KERNEL|OP_CUDA_KERNEL|OP_KERNEL) ?[(][^()]*"
       calls "${text}")
     foreach(call IN LISTS calls)
+      list(APPEND sources "${source}")
       if(call MATCHES "^REGISTER_OPERATOR ?[(] ?${word}${comma}")
         list(APPEND symbols "SluiceRegisterOperator_${CMAKE_MATCH_1}")
       elseif(call MATCHES "^REGISTER_PASS ?[(] ?${word}${comma}")
@@ -98,25 +101,68 @@ function(sluice_scan_registrations out)
       "  ${symbols}")
   endif()
   set(${out} ${unique} PARENT_SCOPE)
+  set(${out}_sources ${sources} PARENT_SCOPE)
+endfunction()
+
+# sluice_registration_calls(NAME source...)
+# Sets in the caller: symbols, what sluice_scan_registrations returns;
+# declarations, of these functions; calls, the lines that call them for
+# `registry`; versions_source, a source to compile with them. It has the versions
+# of their kernels: a hash of the registering source and of the operators' files
+# that it includes, which is computed when one of them has changed.
+function(sluice_registration_calls name)
+  sluice_scan_registrations(symbols ${ARGN})
+  set(files ${symbols_sources})
+  list(REMOVE_DUPLICATES files)
+  set(versions "SluiceKernelVersions_${name}")
+  set(declarations "extern const char* const ${versions}[];\n")
+  set(calls "")
+  foreach(symbol source IN ZIP_LISTS symbols symbols_sources)
+    list(FIND files "${source}" index)
+    string(APPEND declarations
+      "void ${symbol}(::sluice::framework::Registry&);\n")
+    string(APPEND calls
+      "  registry.AddFrom(${versions}[${index}], &${symbol});\n")
+  endforeach()
+
+  set(script "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/WriteKernelVersions.cmake")
+  set(folder "${CMAKE_CURRENT_BINARY_DIR}/versions")
+  set(output "${folder}/${name}.cc")
+  list(JOIN files "\n" lines)
+  file(CONFIGURE OUTPUT "${folder}/${name}.txt" CONTENT "${lines}\n" @ONLY)
+  set(root "")
+  set(included "")
+  if(EXISTS "${PROJECT_SOURCE_DIR}/framework/op/op_registry.h")
+    set(root "${PROJECT_SOURCE_DIR}")
+    file(GLOB_RECURSE included CONFIGURE_DEPENDS
+      "${root}/operators/*.h" "${root}/operators/*.cc" "${root}/operators/*.cu"
+      "${root}/operators/*.cuh" "${root}/operators/*.inc")
+  endif()
+  add_custom_command(
+    OUTPUT "${output}"
+    COMMAND ${CMAKE_COMMAND} "-DNAME=${versions}" "-DROOT=${root}"
+      "-DSOURCES=${folder}/${name}.txt" "-DOUTPUT=${output}"
+      -P "${script}"
+    DEPENDS ${files} ${included} "${folder}/${name}.txt" "${script}"
+    VERBATIM)
+  set(symbols ${symbols} PARENT_SCOPE)
+  set(declarations "${declarations}" PARENT_SCOPE)
+  set(calls "${calls}" PARENT_SCOPE)
+  set(versions_source "${output}" PARENT_SCOPE)
 endfunction()
 
 # sluice_write_registration(FILE FUNCTION namespace::Name SOURCES source...
 #                           [DIRECTORY folder MODULES name...])
-# Writes FILE, which defines `void namespace::Name(framework::Registry&)`.
+# Writes FILE, which defines `void namespace::Name(framework::Registry&)`. Sets
+# versions_source in the caller (sluice_registration_calls).
 # The module libsluice_<name>.so has the kernels of library <NAME> in
 # <folder>/<name>/**/*.cc: it is loaded for the ops that they are for.
 function(sluice_write_registration file)
   cmake_parse_arguments(arg "" "FUNCTION;DIRECTORY" "SOURCES;MODULES" ${ARGN})
-  sluice_scan_registrations(symbols ${arg_SOURCES})
   string(REGEX REPLACE "::[A-Za-z0-9_]+$" "" namespace "${arg_FUNCTION}")
   string(REGEX REPLACE "^.*::" "" name "${arg_FUNCTION}")
-  set(declarations "")
-  set(calls "")
-  foreach(symbol IN LISTS symbols)
-    string(APPEND declarations
-      "void ${symbol}(::sluice::framework::Registry&);\n")
-    string(APPEND calls "  ${symbol}(registry);\n")
-  endforeach()
+  sluice_registration_calls("${name}" ${arg_SOURCES})
+  set(versions_source "${versions_source}" PARENT_SCOPE)
   foreach(module IN LISTS arg_MODULES)
     string(TOUPPER "${module}" library)
     file(GLOB_RECURSE sources CONFIGURE_DEPENDS
@@ -160,18 +206,11 @@ endfunction()
 # is called first.
 function(sluice_add_module name)
   cmake_parse_arguments(arg "EXTRA_INIT" "" "SOURCES" ${ARGN})
-  sluice_scan_registrations(symbols ${arg_SOURCES})
-  set(declarations "")
-  set(calls "")
+  sluice_registration_calls("${name}" ${arg_SOURCES})
   if(arg_EXTRA_INIT)
     string(APPEND declarations "void SluiceStartModule();\n")
-    string(APPEND calls "  SluiceStartModule();\n")
+    string(PREPEND calls "  SluiceStartModule();\n")
   endif()
-  foreach(symbol IN LISTS symbols)
-    string(APPEND declarations
-      "void ${symbol}(::sluice::framework::Registry&);\n")
-    string(APPEND calls "  ${symbol}(registry);\n")
-  endforeach()
   set(generated "${PROJECT_BINARY_DIR}/generated/init_${name}.cc")
   file(CONFIGURE OUTPUT "${generated}" @ONLY CONTENT [=[
 // Written by CMake from the REGISTER_* macros; do not edit.
@@ -185,7 +224,8 @@ void SluiceInitModule() {
 @calls@}
 }
 ]=])
-  add_library(sluice_${name} MODULE ${arg_SOURCES} "${generated}")
+  add_library(sluice_${name} MODULE
+    ${arg_SOURCES} "${generated}" "${versions_source}")
   set_target_properties(sluice_${name} PROPERTIES
     PREFIX "lib" OUTPUT_NAME "sluice_${name}" LINKER_LANGUAGE CXX
     INSTALL_RPATH "$ORIGIN")

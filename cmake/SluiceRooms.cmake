@@ -61,6 +61,21 @@ function(sluice_add_room name)
   set_property(GLOBAL PROPERTY "SLUICE_ROOM_HEADERS_${name}" "${headers}")
 endfunction()
 
+# sluice_add_text(TARGET FUNCTION FILE)
+# Adds `std::string_view framework::FUNCTION()` to TARGET, which returns the text
+# of FILE.
+function(sluice_add_text target function file)
+  set(source "${PROJECT_BINARY_DIR}/generated/${function}.cc")
+  set(write_text "${PROJECT_SOURCE_DIR}/cmake/WriteText.cmake")
+  add_custom_command(
+    OUTPUT "${source}"
+    COMMAND ${CMAKE_COMMAND} "-DINPUT=${file}" "-DOUTPUT=${source}"
+      "-DFUNCTION=${function}" -P "${write_text}"
+    DEPENDS "${file}" "${write_text}"
+    VERBATIM)
+  target_sources(${target} PRIVATE "${source}")
+endfunction()
+
 # sluice_subfolders(OUT [EXCEPT name...])
 # Returns the names of the current source folder's subfolders, in order.
 function(sluice_subfolders out)

@@ -104,13 +104,13 @@ def kernels(name: str) -> list[str]:
     rows: dict[tuple[str, ...], list[str]] = {}
     for one in _core._kernels(name):
         key = tuple(
-            one[part] for part in ("place", "library", "variant", "layout")
+            one[part] for part in ("place", "library", "variant")
         )
         rows.setdefault(key, []).append(one["dtype"])
     if not rows:
         return ["None on this machine.", ""]
     return table(
-        ["place", "library", "variant", "layout", "dtypes"],
+        ["place", "library", "variant", "dtypes"],
         [[*map(text, key), ", ".join(found)] for key, found in rows.items()],
     )
 

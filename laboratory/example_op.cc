@@ -1,20 +1,18 @@
 #include "sluice/laboratory/example_op.h"
 
 #include <algorithm>
-#include <bit>
-#include <cmath>
 #include <cstring>
 #include <utility>
 
-#include <Eigen/Core>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "sluice/framework/op/op_check.h"
 #include "sluice/framework/program/program.h"
 #include "sluice/framework/run/run_op.h"
+#include "sluice/platform/alignment.h"
+#include "sluice/framework/values/tensor_values.h"
 #include "sluice/platform/error.h"
-#include "sluice/platform/number_format.h"
 
 namespace sluice::framework {
 
@@ -23,20 +21,6 @@ using platform::DType;
 
 namespace {
 
-constexpr size_t kAlignment = 64;
-
-template <typename T>
-T Round(double value) {
-  if constexpr (std::is_same_v<T, platform::float16>) {
-    return std::bit_cast<T>(Eigen::half(static_cast<float>(value)));
-  } else if constexpr (std::is_same_v<T, platform::bfloat16>) {
-    return std::bit_cast<T>(Eigen::bfloat16(static_cast<float>(value)));
-  } else if constexpr (platform::IsStoredNumber(platform::kDTypeOf<T>)) {
-    return {platform::EncodeNumber(platform::kDTypeOf<T>, value)};
-  } else {
-    return static_cast<T>(value);
-  }
-}
 
 // A generator that draws the same numbers in every process.
 class Numbers {
@@ -65,8 +49,6 @@ class Numbers {
   uint64_t state_ = 20261121;
 };
 
-using NamedInputs = std::vector<std::pair<std::string, Tensor>>;
-
 const Tensor* Find(const NamedInputs& inputs, const std::string& argument) {
   for (const auto& [name, tensor] : inputs) {
     if (name == argument) return &tensor;
@@ -88,30 +70,6 @@ const OpSchema* ForwardOf(const std::string& op, const NamedInputs& inputs) {
   return forward;
 }
 
-// Computes the forward outputs that a gradient op reads.
-void ComputeForward(const OpExample& example,
-                    const AttributeMap& attributes,
-                    NamedInputs* inputs) {
-  const OpSchema* forward = ForwardOf(example.op, *inputs);
-  if (forward == nullptr) return;
-  RunOpOptions options{.hint = "require place=cpu, library=PLAIN"};
-  for (const ArgDef& output : forward->outputs()) {
-    if (Find(*inputs, output.name) != nullptr) {
-      options.outputs.push_back(output.name);
-    }
-  }
-  if (options.outputs.empty()) return;
-  NamedInputs before;
-  for (const auto& [name, tensor] : *inputs) {
-    if (forward->FindInput(name) != nullptr) before.emplace_back(name, tensor);
-  }
-  const auto outputs = RunOp(forward->name(), before, attributes, options);
-  for (auto& [name, tensor] : *inputs) {
-    const auto output = outputs.find(name);
-    if (output != outputs.end()) tensor = output->second;
-  }
-}
-
 AttributeMap AttributesOf(const OpExample& example, DType dtype) {
   AttributeMap attributes = example.attributes;
   for (const std::string& name : example.dtype_attributes) {
@@ -122,14 +80,38 @@ AttributeMap AttributesOf(const OpExample& example, DType dtype) {
 
 }  // namespace
 
+std::vector<std::string> ComputeForward(const std::string& op,
+                                        const AttributeMap& attributes,
+                                        NamedInputs* inputs) {
+  const OpSchema* forward = ForwardOf(op, *inputs);
+  if (forward == nullptr) return {};
+  RunOpOptions options{.hint = "require place=cpu, library=PLAIN"};
+  for (const ArgDef& output : forward->outputs()) {
+    if (Find(*inputs, output.name) != nullptr) {
+      options.outputs.push_back(output.name);
+    }
+  }
+  if (options.outputs.empty()) return {};
+  NamedInputs before;
+  for (const auto& [name, tensor] : *inputs) {
+    if (forward->FindInput(name) != nullptr) before.emplace_back(name, tensor);
+  }
+  const auto outputs = RunOp(forward->name(), before, attributes, options);
+  for (auto& [name, tensor] : *inputs) {
+    const auto output = outputs.find(name);
+    if (output != outputs.end()) tensor = output->second;
+  }
+  return options.outputs;
+}
+
 // Memory pages with the elements at their end.
 class ExampleOp::Memory {
  public:
   explicit Memory(const Tensor& values) {
     const size_t bytes = values.bytes();
     const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-    const size_t room = (bytes + kAlignment - 1) / kAlignment * kAlignment;
-    const size_t open = (room + kAlignment + page - 1) / page * page;
+    const size_t room = platform::AlignUp(bytes);
+    const size_t open = (room + platform::kAlignment + page - 1) / page * page;
     size_ = open + page;
     pages_ = mmap(nullptr, size_, PROT_READ | PROT_WRITE,
                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -154,17 +136,6 @@ class ExampleOp::Memory {
   uint8_t* data_ = nullptr;
 };
 
-Tensor FromDoubles(DType dtype,
-                   const DDim& dims,
-                   const std::vector<double>& values) {
-  return platform::VisitDType(dtype, [&]<typename T>() {
-    std::vector<T> rounded(values.size());
-    std::transform(values.begin(), values.end(), rounded.begin(),
-                   [](double value) { return Round<T>(value); });
-    return Tensor::FromVector(dims, rounded);
-  });
-}
-
 ExampleOp::ExampleOp(const OpExample& example,
                      DType dtype,
                      bool required_only) {
@@ -176,38 +147,20 @@ ExampleOp::ExampleOp(const OpExample& example,
     inputs.emplace_back(input.argument,
                         FromDoubles(its, input.dims, numbers.Draw(input, its)));
   }
-  OpDesc desc;
-  desc.type = example.op;
-  desc.attributes = AttributesOf(example, dtype);
-  ComputeForward(example, desc.attributes, &inputs);
-
-  Program program;
-  std::vector<std::pair<std::string, Tensor>> by_name;
-  for (const auto& [argument, tensor] : inputs) {
-    auto entry = std::find_if(desc.inputs.begin(), desc.inputs.end(),
-                              [&argument = argument](auto& bound) {
-                                return bound.first == argument;
-                              });
-    if (entry == desc.inputs.end()) {
-      entry = desc.inputs.insert(entry, {argument, {}});
-    }
-    entry->second.push_back(
-        platform::Format("{}[{}]", argument, entry->second.size()));
-    program.Data(entry->second.back(), tensor.dtype(), tensor.dims(), "", 0);
-    by_name.emplace_back(entry->second.back(), tensor);
-  }
+  const AttributeMap attributes = AttributesOf(example, dtype);
+  ComputeForward(example.op, attributes, &inputs);
+  std::vector<std::string> outputs;
   for (const ArgDef& def : schema.outputs()) {
-    if (required_only && def.traits.optional) continue;
-    desc.outputs.emplace_back(def.name, ArgVars{"out." + def.name});
+    if (!required_only || !def.traits.optional) outputs.push_back(def.name);
   }
+  const OneOp made = MakeOneOp(example.op, inputs, attributes, outputs);
 
   OpFacts& facts = op_.facts;
-  facts.desc = program.AppendOp(std::move(desc));
+  facts.desc = made.program.block().ops[0];
   facts.id = 0;
   facts.schema = &schema;
-  std::vector<DType> dtypes;
   for (const std::string& name : FlatInputs(schema, facts.desc)) {
-    const Tensor& tensor = *Find(by_name, name);
+    const Tensor& tensor = *Find(made.feeds, name);
     memory_.push_back(std::make_unique<Memory>(tensor));
     op_.inputs.push_back(Tensor::Borrow(CPUPlace(), tensor.dtype(),
                                         tensor.dims(), memory_.back()->data()));
@@ -218,7 +171,7 @@ ExampleOp::ExampleOp(const OpExample& example,
   facts.dtype =
       BoundTypes(schema, facts.desc, facts.input_dtypes).KernelDType();
   for (const std::string& name : FlatOutputs(schema, facts.desc)) {
-    const VarDesc& var = program.FindVar(name);
+    const VarDesc& var = made.program.FindVar(name);
     SLUICE_ENFORCE(var.dims.known(), ErrorCode::kInvalidArgument,
                    "example_op.unknown_size",
                    "{}: the shape of {} follows from data only", example.op,

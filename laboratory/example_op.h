@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sluice/laboratory/op_example.h"
@@ -9,6 +10,15 @@
 #include "sluice/platform/export.h"
 
 namespace sluice::framework {
+
+// By argument; a variadic one is repeated.
+using NamedInputs = std::vector<std::pair<std::string, Tensor>>;
+
+// Replaces those inputs of a gradient op that are outputs of its forward op by
+// what that computes of the others, and returns their arguments. Other ops have
+// none.
+SLUICE_API std::vector<std::string> ComputeForward(
+    const std::string& op, const AttributeMap& attributes, NamedInputs* inputs);
 
 // An example as an op with tensors. Each input has its own memory, surrounded
 // by NaNs (or -1). A protected page begins less than 64 bytes after its end, so
@@ -33,10 +43,5 @@ class SLUICE_API ExampleOp {
   IsolatedOp op_;
   std::vector<std::unique_ptr<Memory>> memory_;
 };
-
-// Returns a host tensor of `dtype` with the numbers rounded to nearest.
-SLUICE_API Tensor FromDoubles(platform::DType dtype,
-                              const DDim& dims,
-                              const std::vector<double>& values);
 
 }  // namespace sluice::framework

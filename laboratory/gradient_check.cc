@@ -2,12 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <memory>
-#include <string>
 #include <utility>
-#include <vector>
 
-#include "sluice/framework/run/executor.h"
 #include "sluice/laboratory/example_op.h"
 #include "sluice/platform/error.h"
 
@@ -54,137 +50,133 @@ int64_t Elements(const OpFacts& op) {
   return count;
 }
 
-// One example of an op as a function of its inputs: the weighted sum of its
-// outputs.
-class Differences {
- public:
-  Differences(const IsolatedOp& op, OpSchema::GradientFn gradient)
-      : executor_(CPUPlace()) {
-    double seed = 0.1;
-    Program program;
-    OpDesc desc = op.facts.desc;
-    size_t flat = 0;
-    for (const auto& [argument, vars] : desc.inputs) {
-      for (const std::string& var : vars) {
-        feeds_.emplace_back(var, Spread(op.inputs[flat], &seed));
-        const Tensor& tensor = feeds_.back().second;
-        program.Data(var, tensor.dtype(), tensor.dims());
-        ++flat;
-      }
-    }
-    forward_ = program.AppendOp(std::move(desc));
-    grads_ = gradient(forward_);
-    Fetches fetches;
-    for (const auto& [argument, vars] : forward_.outputs) {
-      for (const std::string& var : vars) {
-        output_names_.push_back(var);
-        fetches.emplace_back(var);
-      }
-    }
-    plan_ = executor_.Prepare(program, feeds_, fetches);
-    outputs_ = plan_->Run(feeds_);
-    for (const Tensor& output : outputs_) {
-      weights_.push_back(output.dtype() == DType::kFloat64
-                             ? Weights(output.dims(), &seed)
-                             : Tensor());
-    }
+OneOp SpreadOp(const IsolatedOp& op, double* seed) {
+  std::vector<std::pair<std::string, Tensor>> inputs;
+  for (size_t i = 0; i < op.inputs.size(); ++i) {
+    inputs.emplace_back(InputName(op.facts, i), Spread(op.inputs[i], seed));
   }
-
-  // Returns "" or what differs, and counts the gradients that were compared.
-  std::string Compare(int* compared) {
-    Program program;
-    Feeds feeds;
-    const auto feed = [&](const std::string& name, const Tensor& tensor) {
-      program.Data(name, tensor.dtype(), tensor.dims());
-      feeds.emplace_back(name, tensor);
-    };
-    for (const auto& [name, tensor] : feeds_) {
-      feed(name, tensor);
-    }
-    for (size_t i = 0; i < outputs_.size(); ++i) {
-      feed(output_names_[i], outputs_[i]);
-      if (weights_[i].allocated()) {
-        feed(GradName(output_names_[i]), weights_[i]);
-      }
-    }
-    for (const OpDesc& grad : grads_) {
-      program.AppendOp(grad);
-    }
-    for (auto& [name, tensor] : feeds_) {
-      const std::string gradient = GradName(name);
-      if (program.block().FindVar(gradient) == nullptr) continue;
-      const Tensor got = executor_.Run(program, feeds, {gradient})[0];
-      ++*compared;
-      if (got.dims() != tensor.dims()) {
-        return Format("the gradient of {} has shape {}, expected {}", name,
-                      got.dims(), tensor.dims());
-      }
-      std::string message = CompareElements(name, got, tensor);
-      if (!message.empty()) return message;
-    }
-    return "";
+  std::vector<std::string> outputs;
+  for (const auto& [argument, vars] : op.facts.desc.outputs) {
+    outputs.push_back(argument);
   }
+  return MakeOneOp(op.facts.desc.type, inputs, op.facts.desc.attributes,
+                   outputs);
+}
 
- private:
-  static Tensor Weights(const DDim& dims, double* seed) {
-    std::vector<double> values(static_cast<size_t>(dims.numel()));
-    for (size_t i = 0; i < values.size(); ++i) {
-      values[i] = i % 2 == 0 ? -1 : 1;
-    }
-    return Spread(Tensor::FromVector(dims, values), seed);
+Tensor SpreadWeights(const DDim& dims, double* seed) {
+  std::vector<double> values(static_cast<size_t>(dims.numel()));
+  for (size_t i = 0; i < values.size(); ++i) {
+    values[i] = i % 2 == 0 ? -1 : 1;
   }
-
-  // Change of the weighted sum. Elements are subtracted first, so that large
-  // sums lose no digits.
-  double Change(const std::vector<Tensor>& from,
-                const std::vector<Tensor>& to) const {
-    double sum = 0;
-    for (size_t i = 0; i < weights_.size(); ++i) {
-      if (!weights_[i].allocated()) continue;
-      for (int64_t j = 0; j < weights_[i].numel(); ++j) {
-        sum += weights_[i].data<double>()[j] *
-               (to[i].data<double>()[j] - from[i].data<double>()[j]);
-      }
-    }
-    return sum;
-  }
-
-  std::string CompareElements(const std::string& name,
-                              const Tensor& got,
-                              Tensor& input) const {
-    if (input.dtype() != DType::kFloat64) return "";
-    for (int64_t i = 0; i < input.numel(); ++i) {
-      double& element = input.data<double>()[i];
-      const double kept = element;
-      element = kept + kStep;
-      const double above_at = element;
-      const std::vector<Tensor> above = plan_->Run(feeds_);
-      element = kept - kStep;
-      const double distance = above_at - element;
-      const std::vector<Tensor> below = plan_->Run(feeds_);
-      element = kept;
-      const double n = Change(below, above) / distance;
-      const double a = got.data<double>()[i];
-      const double limit =
-          kRelativeError * std::max({1.0, std::abs(a), std::abs(n)});
-      if (std::abs(a - n) <= limit) continue;
-      return Format("the gradient of element {} of {} is {}, by differences {}",
-                    i, name.substr(0, name.find('[')), a, n);
-    }
-    return "";
-  }
-
-  Executor executor_;
-  Feeds feeds_;
-  OpDesc forward_;
-  std::vector<OpDesc> grads_;
-  std::vector<std::string> output_names_;
-  std::shared_ptr<const Plan> plan_;
-  std::vector<Tensor> outputs_;
-  std::vector<Tensor> weights_;
-};
+  return Spread(Tensor::FromVector(dims, values), seed);
+}
 
 }  // namespace
+
+GradientDifferences::GradientDifferences(
+    OneOp op, const std::function<Tensor(const DDim&)>& weights)
+    : op_(std::move(op)), executor_(CPUPlace()) {
+  for (auto& [name, tensor] : op_.feeds) {
+    tensor = tensor.CopyTo(CPUPlace());
+  }
+  plan_ = executor_.Prepare(op_.program, op_.feeds, op_.fetches);
+  outputs_ = plan_->Run(op_.feeds);
+  for (const Tensor& output : outputs_) {
+    weights_.push_back(
+        output.dtype() == DType::kFloat64 ? weights(output.dims()) : Tensor());
+  }
+}
+
+bool GradientDifferences::Differentiable(
+    const std::vector<OpDesc>& grads) const {
+  for (size_t i = 0; i < weights_.size(); ++i) {
+    if (weights_[i].allocated()) continue;
+    const std::string gradient = GradName(OutputVar(i));
+    for (const OpDesc& grad : grads) {
+      for (const auto& [argument, vars] : grad.inputs) {
+        if (std::count(vars.begin(), vars.end(), gradient) > 0) return false;
+      }
+    }
+  }
+  return true;
+}
+
+std::string GradientDifferences::Compare(const std::vector<OpDesc>& grads,
+                                         double relative_error,
+                                         int* compared) {
+  *compared = 0;
+  if (!Differentiable(grads)) return "";
+  Program program;
+  Feeds feeds;
+  const auto feed = [&](const std::string& name, const Tensor& tensor) {
+    program.Data(name, tensor.dtype(), tensor.dims());
+    feeds.emplace_back(name, tensor);
+  };
+  for (const auto& [name, tensor] : op_.feeds) {
+    feed(name, tensor);
+  }
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    feed(OutputVar(i), outputs_[i]);
+    if (weights_[i].allocated()) feed(GradName(OutputVar(i)), weights_[i]);
+  }
+  for (const OpDesc& grad : grads) {
+    program.AppendOp(grad);
+  }
+  for (auto& [name, tensor] : op_.feeds) {
+    const std::string gradient = GradName(name);
+    if (program.block().FindVar(gradient) == nullptr) continue;
+    const Tensor got = executor_.Run(program, feeds, {gradient})[0];
+    ++*compared;
+    if (got.dims() != tensor.dims()) {
+      return Format("the gradient of {} has shape {}, expected {}", name,
+                    got.dims(), tensor.dims());
+    }
+    std::string message = CompareElements(name, got, relative_error, tensor);
+    if (!message.empty()) return message;
+  }
+  return "";
+}
+
+// Change of the weighted sum. Elements are subtracted first, so that large sums
+// lose no digits.
+double GradientDifferences::Change(const std::vector<Tensor>& from,
+                                   const std::vector<Tensor>& to) const {
+  double sum = 0;
+  for (size_t i = 0; i < weights_.size(); ++i) {
+    if (!weights_[i].allocated()) continue;
+    for (int64_t j = 0; j < weights_[i].numel(); ++j) {
+      sum += weights_[i].data<double>()[j] *
+             (to[i].data<double>()[j] - from[i].data<double>()[j]);
+    }
+  }
+  return sum;
+}
+
+std::string GradientDifferences::CompareElements(const std::string& name,
+                                                 const Tensor& got,
+                                                 double relative_error,
+                                                 Tensor& input) const {
+  if (input.dtype() != DType::kFloat64) return "";
+  for (int64_t i = 0; i < input.numel(); ++i) {
+    double& element = input.data<double>()[i];
+    const double kept = element;
+    element = kept + kStep;
+    const double above_at = element;
+    const std::vector<Tensor> above = plan_->Run(op_.feeds);
+    element = kept - kStep;
+    const double distance = above_at - element;
+    const std::vector<Tensor> below = plan_->Run(op_.feeds);
+    element = kept;
+    const double n = Change(below, above) / distance;
+    const double a = got.data<double>()[i];
+    const double limit =
+        relative_error * std::max({1.0, std::abs(a), std::abs(n)});
+    if (std::abs(a - n) <= limit) continue;
+    return Format("the gradient of element {} of {} is {}, by differences {}",
+                  i, name.substr(0, name.find('[')), a, n);
+  }
+  return "";
+}
 
 KernelReport CheckGradient(const OpSchema& schema,
                            OpSchema::GradientFn gradient,
@@ -205,7 +197,12 @@ KernelReport CheckGradient(const OpSchema& schema,
       }
       if (options.before) options.before(number, 1, signature, "gradient");
       int compared = 0;
-      message = Differences(made.op(), gradient).Compare(&compared);
+      double seed = 0.1;
+      GradientDifferences differences(
+          SpreadOp(made.op(), &seed),
+          [&seed](const DDim& dims) { return SpreadWeights(dims, &seed); });
+      message = differences.Compare(gradient(differences.forward()),
+                                    kRelativeError, &compared);
       if (compared > 0) ++report.examples;
     } catch (const platform::Error& error) {
       // Other errors mean sizes that the op rejects, or no float64 kernel.

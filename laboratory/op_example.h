@@ -56,7 +56,7 @@ SLUICE_API std::vector<OpExample> ParseKnownExamples(std::string_view lines,
 
 // The examples that Sluice's own kernels are tested with, as of this build.
 // Defined in a generated file.
-SLUICE_API std::string_view BuiltinExampleLines();
+std::string_view BuiltinExampleLines();
 
 SLUICE_API std::vector<std::string> OpsWithExamples();
 // The built-in examples of one op; empty for an op from outside.

@@ -367,7 +367,7 @@ class Placer {
         result_.hints +=
             Format("#{}: require place={}, library={}, variant={}, layout={}\n",
                    decision.op_index, choice.place, choice.kernel->key.library,
-                   choice.kernel->variant, decision.list->expected.layout);
+                   choice.kernel->variant, decision.list->layout);
       }
       then += choice.seconds;
       result_.ops.push_back(std::move(placed));
@@ -419,11 +419,11 @@ class Placer {
 
 }  // namespace
 
-Placement Place(const Program& program,
-                const Feeds& feeds,
-                const Fetches& fetches,
-                const WhatIf& change,
-                const Scope* scope) try {
+Placement PredictPlacement(const Program& program,
+                           const Feeds& feeds,
+                           const Fetches& fetches,
+                           const WhatIf& change,
+                           const Scope* scope) try {
   return Placer(program, feeds, fetches, change, scope).Run();
 } catch (const std::bad_alloc&) {
   platform::RaiseOutOfMemory();

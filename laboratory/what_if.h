@@ -71,11 +71,11 @@ struct Placement {
 // above 0, for the CPU as a device and for more than three devices; NotFound
 // for a faster kernel that no op of the plan could have and for a missing
 // device; and what preparing and running the program raises.
-SLUICE_API Placement Place(const Program& program,
-                           const Feeds& feeds,
-                           const Fetches& fetches,
-                           const WhatIf& change,
-                           const Scope* scope = nullptr);
+SLUICE_API Placement PredictPlacement(const Program& program,
+                                      const Feeds& feeds,
+                                      const Fetches& fetches,
+                                      const WhatIf& change,
+                                      const Scope* scope = nullptr);
 
 // A table, and the totals in sentences that separate predictions from
 // measurements.

@@ -5,6 +5,7 @@
 
 #include "sluice/memory/address_sanitizer.h"
 #include "sluice/memory/testing.h"
+#include "sluice/platform/alignment.h"
 #include "sluice/platform/device_context_pool.h"
 #include "sluice/platform/error.h"
 
@@ -109,7 +110,7 @@ Block* CachingAllocator::Take(size_t bytes, bool fail_first) {
   ReleaseLists();
   Block* block = TakeFromSystem(rounded);
   if (block != nullptr) return block;
-  return TakeFromSystem(RoundToAlignment(wanted));
+  return TakeFromSystem(platform::AlignUp(wanted));
 }
 
 Block* CachingAllocator::TakeCached(size_t bytes, size_t rounded) {

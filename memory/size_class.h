@@ -10,7 +10,6 @@ namespace sluice::memory {
 // size: to 64 bytes up to 512, then to an eighth of the power of two below (at
 // most 12.5 % more), and from 1 MiB on to 64 KiB. Blocks are cached by class;
 // above 1 MiB the blocks of one class differ in size.
-inline constexpr size_t kAlignment = 64;
 inline constexpr size_t kLargeBytes = size_t{1} << 20;
 inline constexpr size_t kLargeStep = size_t{64} << 10;
 inline constexpr size_t kMaxBytes = size_t{1} << 47;
@@ -35,10 +34,6 @@ constexpr size_t RoundToClass(size_t bytes) {
     step = size_t{1} << (std::bit_width(last) - 4);
   }
   return (last / step + 1) * step;
-}
-
-constexpr size_t RoundToAlignment(size_t bytes) {
-  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
 }  // namespace sluice::memory

@@ -3,10 +3,15 @@
 #include <iterator>
 #include <vector>
 
-#include "sluice/platform/dtype.h"
+#include "sluice/platform/dtype_sets.h"
 
-// The sets of dtypes that most schemas use.
+// The sets of dtypes that most schemas use, as lists.
 namespace sluice::operators {
+
+template <typename... T>
+std::vector<platform::DType> ListOf(platform::DTypeSet<T...> /*set*/) {
+  return {platform::kDTypeOf<T>...};
+}
 
 // The dtypes of ops that only move elements.
 inline std::vector<platform::DType> AllDTypes() {
@@ -15,20 +20,27 @@ inline std::vector<platform::DType> AllDTypes() {
 
 // The dtypes of ops that compare elements: all but bool.
 inline std::vector<platform::DType> NumericDTypes() {
-  using platform::DType;
-  return {DType::kFloat32, DType::kFloat64, DType::kFloat16, DType::kBFloat16,
-          DType::kInt8,    DType::kUInt8,   DType::kInt32,   DType::kInt64};
+  return ListOf(platform::Numbers());
 }
 
 // The dtypes of ops with gradients.
 inline std::vector<platform::DType> FloatDTypes() {
-  using platform::DType;
-  return {DType::kFloat32, DType::kFloat64, DType::kFloat16, DType::kBFloat16};
+  return ListOf(platform::FloatsAndHalves());
 }
 
 // The dtypes of indices and offsets.
 inline std::vector<platform::DType> IndexDTypes() {
-  return {platform::DType::kInt32, platform::DType::kInt64};
+  return ListOf(platform::Indices());
+}
+
+// Calls visit.operator()<Index>() for int32_t or int64_t, by the dtype.
+template <typename Visit>
+void VisitIndex(platform::DType dtype, const Visit& visit) {
+  if (dtype == platform::DType::kInt32) {
+    visit.template operator()<int32_t>();
+  } else {
+    visit.template operator()<int64_t>();
+  }
 }
 
 }  // namespace sluice::operators

@@ -1,9 +1,8 @@
 #pragma once
 
 #include <string_view>
-#include <vector>
 
-#include "sluice/framework/op/infer_shape_context.h"
+#include "sluice/operators/registration.h"
 
 // Shared by the shape functions of convolutions and pooling: windows that slide
 // over height and width, and over the depth of a volume.
@@ -20,10 +19,9 @@ struct WindowAxis {
 };
 
 // Returns the entries of attribute `name`, one for each of `dims` dimensions.
-inline const std::vector<int64_t>& WindowInts(
-    const framework::InferShapeContext& context,
-    std::string_view name,
-    size_t dims = 2) {
+inline const std::vector<int64_t>& WindowInts(const InferShapeContext& context,
+                                              std::string_view name,
+                                              size_t dims = 2) {
   const auto& ints = context.Attr<std::vector<int64_t>>(name);
   context.Require(
       ints.size() == dims, "window.pair",
@@ -34,8 +32,8 @@ inline const std::vector<int64_t>& WindowInts(
 
 // Reads and checks strides and paddings, and returns the dimensions. Paddings
 // have one entry a dimension or two: [top, bottom, left, right].
-inline std::vector<WindowAxis> WindowAxes(
-    const framework::InferShapeContext& context, size_t dims = 2) {
+inline std::vector<WindowAxis> WindowAxes(const InferShapeContext& context,
+                                          size_t dims = 2) {
   constexpr std::string_view kNames[] = {"depth", "height", "width"};
   const auto& strides = WindowInts(context, "strides", dims);
   const auto& paddings = context.Attr<std::vector<int64_t>>("paddings");
@@ -62,7 +60,7 @@ inline std::vector<WindowAxis> WindowAxes(
 }
 
 // Checks attribute dilations and adds it to `axes`.
-inline void ReadDilations(const framework::InferShapeContext& context,
+inline void ReadDilations(const InferShapeContext& context,
                           std::vector<WindowAxis>* axes) {
   const auto& dilations = WindowInts(context, "dilations", axes->size());
   for (size_t i = 0; i < axes->size(); ++i) {
@@ -75,7 +73,7 @@ inline void ReadDilations(const framework::InferShapeContext& context,
 // Returns the number of windows along an axis of `size` elements; -1 if
 // unknown. If `whole` is false (ceil_mode), the last window may extend past the
 // padded end, but it begins inside the input or the padding before it.
-inline int64_t WindowCount(const framework::InferShapeContext& context,
+inline int64_t WindowCount(const InferShapeContext& context,
                            const WindowAxis& axis,
                            int64_t size,
                            bool whole = true) {

@@ -86,8 +86,9 @@ enum {
   SLUICE_UINT2 = 23
 };
 
-// The dimension order that a kernel expects. Use ANY for every op that is not
-// about images.
+// The dimension order that a kernel expects: Sluice refuses it for ops with
+// another data_format. Kernels of an op for both orders are two variants. Use
+// ANY for kernels that take both, and for ops that are not about images.
 enum { SLUICE_LAYOUT_ANY = 0, SLUICE_LAYOUT_NCHW = 1, SLUICE_LAYOUT_NHWC = 2 };
 
 enum { SLUICE_LOG_INFO = 0, SLUICE_LOG_WARNING = 1, SLUICE_LOG_ERROR = 2 };

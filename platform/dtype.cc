@@ -31,8 +31,7 @@ DType ParseDType(std::string_view name) {
 }
 
 bool IsFloating(DType dtype) {
-  return dtype == DType::kFloat32 || dtype == DType::kFloat64 ||
-         dtype == DType::kFloat16 || dtype == DType::kBFloat16;
+  return FormatOf(dtype).is_float() && !IsStoredNumber(dtype);
 }
 
 }  // namespace sluice::platform

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <mutex>
 #include <new>
 
@@ -14,27 +15,12 @@
 namespace sluice::platform {
 
 std::string_view ToString(ErrorCode code) {
-  switch (code) {
-    case ErrorCode::kInvalidArgument:
-      return "InvalidArgument";
-    case ErrorCode::kOutOfRange:
-      return "OutOfRange";
-    case ErrorCode::kNotFound:
-      return "NotFound";
-    case ErrorCode::kFailedPrecondition:
-      return "FailedPrecondition";
-    case ErrorCode::kUnimplemented:
-      return "Unimplemented";
-    case ErrorCode::kResourceExhausted:
-      return "ResourceExhausted";
-    case ErrorCode::kDataLoss:
-      return "DataLoss";
-    case ErrorCode::kDeviceLost:
-      return "DeviceLost";
-    case ErrorCode::kInternal:
-      return "Internal";
-  }
-  return "Unknown";
+  constexpr std::string_view kNames[] = {
+      "InvalidArgument",    "OutOfRange",    "NotFound",
+      "FailedPrecondition", "Unimplemented", "ResourceExhausted",
+      "DataLoss",           "DeviceLost",    "Internal"};
+  const auto index = static_cast<size_t>(code);
+  return index < std::size(kNames) ? kNames[index] : "Unknown";
 }
 
 // A reference count, followed by two C strings: the id and the message.

@@ -14,35 +14,16 @@ namespace {
 
 using enum SpecialCodes;
 
-// In the order of DType's numbers.
 constexpr NumberFormat kFormats[] = {
-    {DType::kFloat32, "float32", 32, true, 8, 23, 127, kIeee},
-    {DType::kFloat64, "float64", 64, true, 11, 52, 1023, kIeee},
-    {DType::kFloat16, "float16", 16, true, 5, 10, 15, kIeee},
-    {DType::kBFloat16, "bfloat16", 16, true, 8, 7, 127, kIeee},
-    {DType::kInt8, "int8", 8, true},
-    {DType::kUInt8, "uint8", 8, false},
-    {DType::kInt32, "int32", 32, true},
-    {DType::kInt64, "int64", 64, true},
-    {DType::kBool, "bool", 1, false},
-    {DType::kInt16, "int16", 16, true},
-    {DType::kUInt16, "uint16", 16, false},
-    {DType::kUInt32, "uint32", 32, false},
-    {DType::kUInt64, "uint64", 64, false},
-    {DType::kFloat8E4M3FN, "float8_e4m3fn", 8, true, 4, 3, 7, kAllOnesNan},
-    {DType::kFloat8E4M3FNUZ, "float8_e4m3fnuz", 8, true, 4, 3, 8,
-     kNegativeZeroNan},
-    {DType::kFloat8E5M2, "float8_e5m2", 8, true, 5, 2, 15, kIeee},
-    {DType::kFloat8E5M2FNUZ, "float8_e5m2fnuz", 8, true, 5, 2, 16,
-     kNegativeZeroNan},
-    {DType::kFloat8E8M0FNU, "float8_e8m0fnu", 8, false, 8, 0, 127, kAllOnesNan},
-    {DType::kFloat4E2M1FN, "float4_e2m1fn", 4, true, 2, 1, 1, kNone},
-    {DType::kInt4, "int4", 4, true},
-    {DType::kUInt4, "uint4", 4, false},
-    {DType::kInt2, "int2", 2, true},
-    {DType::kUInt2, "uint2", 2, false}};
-static_assert(std::size(kFormats) == std::size(kAllDTypes));
-static_assert(std::size(kFormats) + 1 == kDTypeNumbers);
+#define SLUICE_ROW(dtype, number, type, onnx_type, mpi, nccl, onednn, ...) \
+  {DType::dtype, #onnx_type, __VA_ARGS__},
+    SLUICE_DTYPES(SLUICE_ROW)
+#undef SLUICE_ROW
+};
+// The index of a row is its number less 1.
+static_assert(std::ranges::all_of(kFormats, [](const NumberFormat& format) {
+  return &format - kFormats + 1 == static_cast<int>(format.dtype);
+}));
 
 // Bit masks of a format's codes.
 struct Codes {

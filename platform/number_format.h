@@ -7,8 +7,7 @@
 #include "sluice/platform/dtype.h"
 #include "sluice/platform/export.h"
 
-// The bit formats of dtypes: the one table for conversions, sizes and names.
-// Thread-safe.
+// What dtype_table.h says about each dtype, and conversions by it. Thread-safe.
 namespace sluice::platform {
 
 // The special values among the largest codes of a float.
@@ -21,9 +20,14 @@ enum class SpecialCodes : uint8_t {
 
 struct NumberFormat {
   DType dtype;
+  std::string_view onnx;  // the enumerator of ONNX's TensorProto::DataType
   std::string_view name;
   uint8_t bits;
   bool is_signed;
+  uint8_t onnx_since;  // the first opset of ONNX that has it
+  std::string_view safetensors;
+  uint8_t dlpack;      // the type code; as bytes of the element's size
+  const char* buffer;  // the format of Python's buffer protocol; null: none
   // For floats: the bits of the exponent, those of the fraction, and the bias
   // of a stored exponent. All 0 for integers and bool.
   uint8_t exponent = 0;

@@ -52,6 +52,10 @@ SLUICE_API void ParallelForMany(int64_t total,
                                 FunctionRef<void(int64_t, int64_t)> body);
 }  // namespace internal
 
+// The usual grain, for loops of a few operations an element: with fewer
+// elements, another thread costs more than it saves.
+inline constexpr int64_t kGrain = 32768;
+
 // Calls body(begin, end) for disjoint ranges that cover [0, total), at most
 // NumThreads() of them and at the same time. Ranges depend only on total, grain
 // and NumThreads(); each begins at a multiple of `grain` (values below 1 mean

@@ -1,4 +1,4 @@
-// Lists all kernels by op, place, dtype, layout, library and variant.
+// Lists all kernels by op, place, dtype, library and variant.
 #include <iostream>
 #include <string>
 
@@ -18,15 +18,15 @@ using sluice::framework::KernelDef;
 using sluice::framework::Registry;
 using sluice::platform::Format;
 
-constexpr const char* kRow = "{:<28} {:<8} {:<9} {:<7} {:<8} {}\n";
+constexpr const char* kRow = "{:<28} {:<8} {:<9} {:<8} {}\n";
 
 void PrintKernels(const std::string& op) {
   sluice::framework::LoadLibraries(op, {}, Registry::Global());
   const auto kernels = Registry::Global().Kernels(op);
   for (const KernelDef* kernel : kernels) {
-    std::cout << Format(
-        kRow, op, ToString(kernel->key.place), ToString(kernel->key.dtype),
-        ToString(kernel->key.layout), kernel->key.library, kernel->variant);
+    std::cout << Format(kRow, op, ToString(kernel->key.place),
+                        ToString(kernel->key.dtype), kernel->key.library,
+                        kernel->variant);
   }
   if (kernels.empty()) std::cout << Format("{:<28} no kernel\n", op);
 }
@@ -57,8 +57,7 @@ int main(int argc, char** argv) try {
         {sluice::platform::InternPlaceKind(device), 0});
   }
   sluice::platform::LoadAllDevices();
-  std::cout << Format(kRow, "op", "place", "dtype", "layout", "library",
-                      "variant");
+  std::cout << Format(kRow, "op", "place", "dtype", "library", "variant");
   if (!op.empty()) {
     Registry::Global().Schema(op);
     PrintKernels(op);

@@ -20,8 +20,8 @@
 namespace {
 
 using sluice::bench::DeviceLimits;
-using sluice::bench::DeviceReport;
 using sluice::bench::DeviceTimer;
+using sluice::bench::Report;
 using sluice::platform::CUDAPlace;
 using sluice::platform::Error;
 using sluice::platform::ErrorCode;
@@ -78,7 +78,7 @@ std::string FirstLine(const std::string& text) {
 // Calls `measure` and records the result. Returns false if the device is lost,
 // so that nothing else can be measured.
 template <typename Measure>
-bool Try(const std::string& id, DeviceReport* report, const Measure& measure) {
+bool Try(const std::string& id, Report* report, const Measure& measure) {
   try {
     measure();
   } catch (const Error& error) {
@@ -96,9 +96,7 @@ bool Try(const std::string& id, DeviceReport* report, const Measure& measure) {
   return true;
 }
 
-bool MeasureCopies(const Options& options,
-                   DeviceTimer& timer,
-                   DeviceReport* report) {
+bool MeasureCopies(const Options& options, DeviceTimer& timer, Report* report) {
   for (const auto& row : sluice::bench::CopyRows()) {
     if (!options.Wants(row.id)) continue;
     const bool goes_on = Try(row.id, report, [&] {
@@ -112,7 +110,7 @@ bool MeasureCopies(const Options& options,
 bool MeasureAll(const Options& options,
                 const sluice::bench::Rows& all,
                 DeviceTimer& timer,
-                DeviceReport* report) {
+                Report* report) {
   const auto end = std::chrono::steady_clock::now() +
                    std::chrono::duration<double>(options.limit);
   DeviceLimits limits;
@@ -151,7 +149,7 @@ bool MeasureAll(const Options& options,
 void ProfileAll(const Options& options,
                 const sluice::bench::Rows& all,
                 DeviceTimer& timer,
-                DeviceReport* report) {
+                Report* report) {
   for (const auto& row : all.rows) {
     if (!options.Wants(row.id)) continue;
     const bool goes_on = Try(row.id, report, [&] { ProfileRow(row, timer); });
@@ -167,7 +165,7 @@ int Run(const Options& options) {
     return 0;
   }
   DeviceTimer timer(CUDAPlace{0}, options.seconds);
-  DeviceReport report(options.json, device.Description(), timer.emulated());
+  Report report(options.json, device.Description(), timer.emulated());
   if (options.profile) {
     ProfileAll(options, all, timer, &report);
     return report.failed() ? 1 : 0;
@@ -186,7 +184,7 @@ int Run(const Options& options) {
   for (const auto& [op, reason] : all.left_out) {
     report.LeaveOut(op, reason);
   }
-  return report.Write() && !report.failed() ? 0 : 1;
+  return report.Write(options.json) && !report.failed() ? 0 : 1;
 }
 
 }  // namespace

@@ -39,23 +39,16 @@ class HostMemory {
   std::vector<unsigned char> pageable_;
 };
 
-std::string NameOf(Direction direction) {
-  switch (direction) {
-    case Direction::kToDevice:
-      return "copy_to_device";
-    case Direction::kToHost:
-      return "copy_to_host";
-    case Direction::kOnDevice:
-      return "copy_on_device";
-  }
-  return "";
-}
-
 void CopyAndWait(void* to, const void* from, size_t bytes) {
   CheckCUDA(cudaMemcpy(to, from, bytes, cudaMemcpyDefault), "copying");
 }
 
 }  // namespace
+
+std::string NameOf(Direction direction) {
+  constexpr const char* kNames[] = {"to_device", "to_host", "on_device"};
+  return kNames[static_cast<int>(direction)];
+}
 
 std::vector<CopyRow> CopyRows() {
   std::vector<CopyRow> rows;
@@ -64,7 +57,7 @@ std::vector<CopyRow> CopyRows() {
     for (const bool pinned : {false, true}) {
       if (direction == Direction::kOnDevice && pinned) continue;
       for (const NamedSize& size : Sizes()) {
-        std::string id = "cuda/" + NameOf(direction);
+        std::string id = "cuda/copy_" + NameOf(direction);
         if (direction != Direction::kOnDevice) {
           id += pinned ? ".pinned" : ".pageable";
         }
@@ -75,7 +68,7 @@ std::vector<CopyRow> CopyRows() {
   return rows;
 }
 
-DeviceRow MeasureCopy(const CopyRow& row, DeviceTimer& timer) {
+Row MeasureCopy(const CopyRow& row, DeviceTimer& timer) {
   const auto bytes =
       static_cast<size_t>(timer.emulated() ? Sizes().front().bytes : row.bytes);
   const platform::PlaceKey place(timer.context().GetPlace());
@@ -102,7 +95,7 @@ DeviceRow MeasureCopy(const CopyRow& row, DeviceTimer& timer) {
                               timer.context().stream()),
               "copying");
   };
-  DeviceRow figure{.id = row.id, .unit = "GB/s"};
+  Row figure{.id = row.id, .unit = "GB/s"};
   // Most of a copy from pageable memory happens on the host.
   figure.seconds = on_device || row.pinned ? timer.Median(copy, [] {})
                                            : timer.HostMedian([&] {

@@ -66,7 +66,7 @@ double DeviceSeconds(int ops, DeviceTimer& timer) {
 
 }  // namespace
 
-std::vector<DeviceRow> MeasureLaunches(DeviceTimer& timer) {
+std::vector<Row> MeasureLaunches(DeviceTimer& timer) {
   const bool small = timer.emulated();
   const double host = HostSeconds(small ? 100 : kOps, timer);
   const double device = DeviceSeconds(small ? 50 : kOpsAhead, timer);

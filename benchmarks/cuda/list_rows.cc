@@ -87,18 +87,6 @@ ordered_json ToJson(const OpRow& row) {
   return json;
 }
 
-std::string NameOf(Direction direction) {
-  switch (direction) {
-    case Direction::kToDevice:
-      return "to_device";
-    case Direction::kToHost:
-      return "to_host";
-    case Direction::kOnDevice:
-      return "on_device";
-  }
-  return "";
-}
-
 }  // namespace
 
 std::string ListRows(const Rows& rows, const std::vector<CopyRow>& copies) {

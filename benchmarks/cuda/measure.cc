@@ -135,19 +135,19 @@ DeviceLimits MeasureLimits(DeviceTimer& timer) {
   return limits;
 }
 
-DeviceRow MeasureRow(const OpRow& row,
-                     const DeviceLimits& limits,
-                     double tolerance,
-                     DeviceTimer& timer) {
+Row MeasureRow(const OpRow& row,
+               const DeviceLimits& limits,
+               double tolerance,
+               DeviceTimer& timer) {
   if (row.check_small) CheckSmall(row, tolerance, timer);
   const OpSpec& spec = SpecFor(row, timer);
   Prepared prepared = Prepare(row, spec, timer);
   DeviceOp& op = prepared.op();
   CheckFinite(op, timer);
-  DeviceRow figure{.id = row.id,
-                   .unit = UnitOf(row.bound),
-                   .limit = limits.Of(row),
-                   .note = row.note};
+  Row figure{.id = row.id,
+             .unit = UnitOf(row.bound),
+             .limit = limits.Of(row),
+             .note = row.note};
   // The sums are valid only for the row's own op.
   if (&spec == &row.forward) figure.sums = SumsOf(op);
   figure.seconds =

@@ -3,8 +3,8 @@
 #include <map>
 #include <string>
 
+#include "benchmarks/bench_util.h"
 #include "benchmarks/cuda/device_timer.h"
-#include "benchmarks/cuda/report.h"
 #include "benchmarks/cuda/rows.h"
 
 namespace sluice::bench {
@@ -25,16 +25,17 @@ DeviceLimits MeasureLimits(DeviceTimer& timer);
 // Checks the row's small op against the CPU's kernel (see DifferenceFromCPU for
 // `tolerance`), measures it, and checks that its outputs are finite. On an
 // emulated device, it measures the small op. Raises platform::Error.
-DeviceRow MeasureRow(const OpRow& row,
-                     const DeviceLimits& limits,
-                     double tolerance,
-                     DeviceTimer& timer);
+Row MeasureRow(const OpRow& row,
+               const DeviceLimits& limits,
+               double tolerance,
+               DeviceTimer& timer);
 
 // Runs the row's kernel once between the profiler's marks.
 void ProfileRow(const OpRow& row, DeviceTimer& timer);
 
 // A copy between host and device, or on the device.
 enum class Direction : uint8_t { kToDevice, kToHost, kOnDevice };
+std::string NameOf(Direction direction);  // "to_device"
 struct CopyRow {
   std::string id;  // "cuda/copy_to_device.pinned/1MB"
   Direction direction = Direction::kToDevice;
@@ -43,10 +44,10 @@ struct CopyRow {
 };
 std::vector<CopyRow> CopyRows();
 // Measures GB/s (a device copy reads and writes), and checks one copy.
-DeviceRow MeasureCopy(const CopyRow& row, DeviceTimer& timer);
+Row MeasureCopy(const CopyRow& row, DeviceTimer& timer);
 
 // The cost of an op with almost no work, in a chain of additions: host time of
 // Executor::Run, and device time.
-std::vector<DeviceRow> MeasureLaunches(DeviceTimer& timer);
+std::vector<Row> MeasureLaunches(DeviceTimer& timer);
 
 }  // namespace sluice::bench

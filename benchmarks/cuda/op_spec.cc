@@ -46,15 +46,8 @@ std::vector<OpDesc> GradientDescs(const OneOpProgram& forward) {
 }  // namespace
 
 std::string ToString(Fill::Kind kind) {
-  switch (kind) {
-    case Fill::Kind::kUniform:
-      return "uniform";
-    case Fill::Kind::kIndex:
-      return "index";
-    case Fill::Kind::kRuns:
-      return "runs";
-  }
-  return "";
+  constexpr const char* kNames[] = {"uniform", "index", "runs"};
+  return kNames[static_cast<int>(kind)];
 }
 
 std::vector<std::string> InputNames(const OpSpec& spec) {

@@ -178,15 +178,8 @@ void AddArithmetic(const std::string& op, Rows* all) {
 }  // namespace
 
 std::string UnitOf(Bound bound) {
-  switch (bound) {
-    case Bound::kMemory:
-      return "GB/s";
-    case Bound::kFlops:
-      return "TFLOP/s";
-    case Bound::kPairs:
-      return "G pairs/s";
-  }
-  return "";
+  constexpr const char* kUnits[] = {"GB/s", "TFLOP/s", "G pairs/s"};
+  return kUnits[static_cast<int>(bound)];
 }
 
 const std::vector<NamedSize>& Sizes() {

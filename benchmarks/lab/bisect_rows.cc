@@ -1,5 +1,3 @@
-#include "benchmarks/lab/bisect_rows.h"
-
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -7,6 +5,8 @@
 #include <set>
 #include <string>
 #include <vector>
+
+#include "benchmarks/lab/rows.h"
 
 #include "sluice/framework/op/registry.h"
 #include "sluice/laboratory/bisect/bisect.h"
@@ -95,8 +95,7 @@ template <typename Kernel>
 void AddKernel(const char* op, const char* variant) {
   framework::KernelDef kernel;
   kernel.op = op;
-  kernel.key = {platform::PlaceKind::kCPU, DType::kFloat32,
-                framework::Layout::kAny, "PLAIN"};
+  kernel.key = {platform::PlaceKind::kCPU, DType::kFloat32, "PLAIN"};
   kernel.variant = variant;
   kernel.predicate = &IsSquare;
   kernel.make = [](const framework::OpKernelConstruction& construction) {

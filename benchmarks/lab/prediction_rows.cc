@@ -1,5 +1,3 @@
-#include "benchmarks/lab/prediction_rows.h"
-
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -9,6 +7,7 @@
 #include <vector>
 
 #include "benchmarks/lab/networks.h"
+#include "benchmarks/lab/rows.h"
 #include <time.h>
 
 #include "sluice/framework/plan/persistables.h"
@@ -30,13 +29,6 @@ constexpr double kBoundPercent = 15;
 
 double PercentOff(double ratio) {
   return 100 * std::abs(ratio - 1);
-}
-
-double MedianOf(std::vector<double> samples) {
-  const auto middle =
-      samples.begin() + static_cast<ptrdiff_t>(samples.size() / 2);
-  std::nth_element(samples.begin(), middle, samples.end());
-  return *middle;
 }
 
 // CPU seconds of one call. On one thread that is the call's time without

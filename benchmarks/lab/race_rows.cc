@@ -1,5 +1,3 @@
-#include "benchmarks/lab/race_rows.h"
-
 #include <algorithm>
 #include <csignal>
 #include <cstdint>
@@ -8,6 +6,7 @@
 #include <tuple>
 #include <vector>
 
+#include "benchmarks/lab/rows.h"
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>

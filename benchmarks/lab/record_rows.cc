@@ -1,11 +1,10 @@
-#include "benchmarks/lab/record_rows.h"
-
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <vector>
 
+#include "benchmarks/lab/rows.h"
 #include <unistd.h>
 
 #include "sluice/framework/costs/machine.h"
@@ -32,8 +31,7 @@ std::string Signature(int number) {
 }
 
 std::string Kernel(int number) {
-  return "conv2d/variant" + std::to_string(number) +
-         " (cpu float32 NCHW PLAIN)";
+  return "conv2d/variant" + std::to_string(number) + " (cpu float32 PLAIN)";
 }
 
 std::vector<Record> MakeRecords() {

@@ -77,7 +77,7 @@ void RaceAll(const Runs& runs, double seconds, RegretCase* measured) {
   measured->kernels[measured->chosen].timing = second.timings[1];
 }
 
-framework::PreparedOp Choose(const CorpusCase& drawn, int threads) {
+framework::PreparedOp Choose(const framework::CorpusCase& drawn, int threads) {
   framework::CandidateLister lister(framework::Registry::Global(),
                                     platform::CPUPlace(), threads);
   framework::PreparedOp op;
@@ -86,7 +86,7 @@ framework::PreparedOp Choose(const CorpusCase& drawn, int threads) {
   return op;
 }
 
-RegretCase Decide(const CorpusCase& drawn, int threads) {
+RegretCase Decide(const framework::CorpusCase& drawn, int threads) {
   const framework::PreparedOp op = Choose(drawn, threads);
   RegretCase decided;
   decided.network = drawn.network;
@@ -141,15 +141,16 @@ Regrets Summarize(std::span<const RegretCase> cases) {
           .max = regrets.back()};
 }
 
-std::vector<RegretCase> MeasureRegrets(std::span<const CorpusCase> corpus,
-                                       int threads,
-                                       double race_seconds) {
+std::vector<RegretCase> MeasureRegrets(
+    std::span<const framework::CorpusCase> corpus,
+    int threads,
+    double race_seconds) {
   std::vector<RegretCase> cases;
-  for (const CorpusCase& drawn : corpus) {
+  for (const framework::CorpusCase& drawn : corpus) {
     RegretCase measured = Decide(drawn, threads);
     if (measured.kernels.size() < 2) continue;
     if (race_seconds > 0) {
-      const IsolatedOp op = WithValues(drawn);
+      const IsolatedOp op = framework::WithValues(drawn);
       const Runs runs(op, &measured);
       if (measured.kernels.size() < 2) continue;
       RaceAll(runs, race_seconds, &measured);
@@ -162,16 +163,16 @@ std::vector<RegretCase> MeasureRegrets(std::span<const CorpusCase> corpus,
 // Tune also gives long kernels the unused time of the others.
 constexpr double kMostSeconds = 5;
 
-void TuneCorpus(std::span<const CorpusCase> corpus,
+void TuneCorpus(std::span<const framework::CorpusCase> corpus,
                 int threads,
                 double seconds) {
-  for (const CorpusCase& drawn : corpus) {
+  for (const framework::CorpusCase& drawn : corpus) {
     const framework::PreparedOp op = Choose(drawn, threads);
     framework::Decision decision;
     decision.op = drawn.facts.desc.type;
     decision.kernel = op.choice().kernel;
     decision.list = op.list;
-    const IsolatedOp isolated = WithValues(drawn);
+    const IsolatedOp isolated = framework::WithValues(drawn);
     framework::SignatureTuner tuner(isolated, decision, threads,
                                     std::numeric_limits<double>::infinity());
     framework::RecordStore::Default().Add(
@@ -194,20 +195,20 @@ void WriteCsv(std::span<const RegretCase> cases, const std::string& path) {
   std::ofstream file(path);
   file << "case,network,op,signature,threads,kernel,chosen,seconds,best,low,"
           "high,"
-          "rounds,predicted,flops,efficiency,bytes,extra_bytes,library_calls,"
+          "rounds,predicted,flops,bytes,extra_bytes,library_calls,"
           "parallel_loops,max_threads\n";
   for (size_t i = 0; i < cases.size(); ++i) {
     const RegretCase& measured = cases[i];
     for (size_t k = 0; k < measured.kernels.size(); ++k) {
       const RegretKernel& kernel = measured.kernels[k];
       file << platform::Format(
-          "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", i,
+          "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", i,
           measured.network, measured.op, Quoted(measured.signature),
           measured.threads, Quoted(ToString(*kernel.kernel)),
           k == measured.chosen ? 1 : 0, kernel.seconds(), kernel.timing.best,
           kernel.timing.low, kernel.timing.high, kernel.timing.rounds,
-          kernel.predicted, kernel.work.flops, kernel.work.efficiency,
-          kernel.work.bytes, kernel.work.extra_bytes, kernel.work.library_calls,
+          kernel.predicted, kernel.work.flops, kernel.work.bytes,
+          kernel.work.extra_bytes, kernel.work.library_calls,
           kernel.work.parallel_loops, kernel.work.max_threads);
     }
   }

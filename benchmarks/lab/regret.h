@@ -4,10 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "benchmarks/lab/regret_corpus.h"
-
 #include "sluice/framework/op/kernel_work.h"
 #include "sluice/laboratory/measure/race.h"
+#include "sluice/laboratory/tuning/corpus.h"
 
 namespace sluice::bench {
 
@@ -49,13 +48,14 @@ constexpr double kRaceSeconds = 0.8;
 // Decides for each case like Prepare, with the existing records, and measures
 // all its kernels for `race_seconds`, or none if that is 0. Skips cases with
 // fewer than two kernels.
-std::vector<RegretCase> MeasureRegrets(std::span<const CorpusCase> corpus,
-                                       int threads,
-                                       double race_seconds);
+std::vector<RegretCase> MeasureRegrets(
+    std::span<const framework::CorpusCase> corpus,
+    int threads,
+    double race_seconds);
 
 // Measures the kernels of each case like Tune, for `seconds` or the time of
 // five rounds, and keeps the records in the process's store.
-void TuneCorpus(std::span<const CorpusCase> corpus,
+void TuneCorpus(std::span<const framework::CorpusCase> corpus,
                 int threads,
                 double seconds);
 

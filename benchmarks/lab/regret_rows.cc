@@ -1,10 +1,9 @@
-#include "benchmarks/lab/regret_rows.h"
-
 #include <cmath>
 #include <string>
 #include <vector>
 
 #include "benchmarks/lab/regret.h"
+#include "benchmarks/lab/rows.h"
 
 #include "sluice/laboratory/records/record_store.h"
 
@@ -24,10 +23,11 @@ constexpr Extent kSmokeExtent = {
 
 // In the short time of a smoke run, a busy machine may not run a kernel; the
 // regret of its case is then infinite. Only a smoke run skips such cases.
-std::vector<RegretCase> Measure(const std::vector<CorpusCase>& corpus,
-                                int threads,
-                                double race_seconds,
-                                bool smoke) {
+std::vector<RegretCase> Measure(
+    const std::vector<framework::CorpusCase>& corpus,
+    int threads,
+    double race_seconds,
+    bool smoke) {
   std::vector<RegretCase> cases = MeasureRegrets(corpus, threads, race_seconds);
   if (smoke) {
     std::erase_if(cases, [](const RegretCase& one) {
@@ -63,7 +63,8 @@ void AddRegretRows(const Options& options, Report& report) {
   constexpr Regrets kRecorded = {
       .mean = 1.01, .percentile_90 = 1.10, .max = 1.10};
   const Extent extent = options.smoke ? kSmokeExtent : Extent{};
-  const std::vector<CorpusCase> corpus = DrawCorpus(kSeed, extent.cases);
+  const std::vector<framework::CorpusCase> corpus =
+      framework::DrawCorpus(kSeed, extent.cases);
   const std::vector<RegretCase> one =
       Measure(corpus, 1, extent.race_seconds, options.smoke);
   AddRows("lab/regret_estimate/t1", one, kEstimated, report);

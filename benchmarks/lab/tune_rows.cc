@@ -1,5 +1,3 @@
-#include "benchmarks/lab/tune_rows.h"
-
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -7,10 +5,11 @@
 #include <utility>
 #include <vector>
 
-#include "benchmarks/lab/regret_corpus.h"
+#include "benchmarks/lab/rows.h"
 
 #include "sluice/framework/op/op_schema.h"
 #include "sluice/framework/run/executor.h"
+#include "sluice/laboratory/tuning/corpus.h"
 #include "sluice/laboratory/tuning/tune_program.h"
 #include "sluice/platform/error.h"
 
@@ -34,15 +33,15 @@ struct SideBySide {
   framework::Feeds feeds;
   framework::Fetches fetches;
 
-  explicit SideBySide(const std::vector<CorpusCase>& cases) {
+  explicit SideBySide(const std::vector<framework::CorpusCase>& cases) {
     for (size_t i = 0; i < cases.size(); ++i) {
       Add(cases[i], "op" + std::to_string(i) + ".");
     }
   }
 
  private:
-  void Add(const CorpusCase& drawn, const std::string& prefix) {
-    const framework::IsolatedOp op = WithValues(drawn);
+  void Add(const framework::CorpusCase& drawn, const std::string& prefix) {
+    const framework::IsolatedOp op = framework::WithValues(drawn);
     OpDesc desc = drawn.facts.desc;
     size_t flat = 0;
     for (const framework::ArgDef& def : drawn.facts.schema->inputs()) {
@@ -90,8 +89,8 @@ TuneResult TuneFor(const SideBySide& ops, double budget) {
 }  // namespace
 
 void AddTuneRows(const Options& options, Report& report) {
-  const SideBySide ops(
-      DrawCorpus(kSeed, options.smoke ? kFewSignatures : kSignatures));
+  const SideBySide ops(framework::DrawCorpus(
+      kSeed, options.smoke ? kFewSignatures : kSignatures));
   const TuneResult all = TuneFor(ops, options.smoke ? kLittle : kPlenty);
   const auto tuned = static_cast<double>(all.signatures.size());
   std::fprintf(stderr, "%.0f signatures tuned in %.1f s, %d left out\n", tuned,

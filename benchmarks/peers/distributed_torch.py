@@ -136,26 +136,11 @@ def buckets(world):
 
 
 def hidden(world):
-    step = network_step("lenet")
-    momentum = ranks.MOMENTUM
-    return {
-        "losses": world.losses(step),
-        "turns": world.take_turns({
-            "network without": network_step("lenet", parallel=False),
-            "network": step,
-            "gradients without": parameters_step("lenet", False, momentum),
-            "gradients": parameters_step("lenet", True, momentum),
-        }),
-    }
+    return ranks.hidden(world, network_step, parameters_step)
 
 
 def scaling(world):
-    step = network_step("resnet20")
-    programs = {"all": step, "one": network_step("resnet20", parallel=False)}
-    return {
-        "losses": world.losses(step),
-        "turns": world.take_turns(programs, alone=["one"]),
-    }
+    return ranks.scaling(world, network_step)
 
 
 WANTS = {"buckets": buckets, "hidden": hidden, "scaling": scaling}

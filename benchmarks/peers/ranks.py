@@ -156,6 +156,31 @@ def seconds(step):
     return time.perf_counter() - begin
 
 
+def hidden(world, network_step, parameters_step):
+    """Measures lenet, and its gradients without the network, by functions of a
+    network, whether its gradients are reduced, and the momentum."""
+    step = network_step("lenet")
+    return {
+        "losses": world.losses(step),
+        "turns": world.take_turns({
+            "network without": network_step("lenet", parallel=False),
+            "network": step,
+            "gradients without": parameters_step("lenet", False, MOMENTUM),
+            "gradients": parameters_step("lenet", True, MOMENTUM),
+        }),
+    }
+
+
+def scaling(world, network_step):
+    """Measures resnet20 on all ranks, and on one while the others sleep."""
+    step = network_step("resnet20")
+    programs = {"all": step, "one": network_step("resnet20", parallel=False)}
+    return {
+        "losses": world.losses(step),
+        "turns": world.take_turns(programs, alone=["one"]),
+    }
+
+
 def report(rank, found):
     """Rank 0's answer to bench_distributed.py."""
     if rank == 0:

@@ -8,6 +8,7 @@
 #include "sluice/framework/checkpoint/header_scanner.h"
 #include "sluice/framework/files/checksum.h"
 #include "sluice/platform/error.h"
+#include "sluice/platform/number_format.h"
 #include "sluice/platform/text.h"
 
 namespace sluice::framework {
@@ -21,43 +22,11 @@ constexpr uint64_t kFormatVersion = 1;
 constexpr size_t kAlignment = 64;
 constexpr std::string_view kReserved = "__metadata__";
 
-constexpr std::pair<DType, std::string_view> kDTypes[] = {
-    {DType::kFloat32, "F32"},
-    {DType::kFloat64, "F64"},
-    {DType::kFloat16, "F16"},
-    {DType::kBFloat16, "BF16"},
-    {DType::kInt8, "I8"},
-    {DType::kUInt8, "U8"},
-    {DType::kInt32, "I32"},
-    {DType::kInt64, "I64"},
-    {DType::kBool, "BOOL"},
-    {DType::kInt16, "I16"},
-    {DType::kUInt16, "U16"},
-    {DType::kUInt32, "U32"},
-    {DType::kUInt64, "U64"},
-    {DType::kFloat8E4M3FN, "F8_E4M3"},
-    {DType::kFloat8E4M3FNUZ, "F8_E4M3FNUZ"},
-    {DType::kFloat8E5M2, "F8_E5M2"},
-    {DType::kFloat8E5M2FNUZ, "F8_E5M2FNUZ"},
-    {DType::kFloat8E8M0FNU, "F8_E8M0"},
-    // safetensors packs numbers of 4 bits, or has no name for them. They are
-    // saved as their bytes in memory.
-    {DType::kFloat4E2M1FN, "U8"},
-    {DType::kInt4, "U8"},
-    {DType::kUInt4, "U8"},
-    {DType::kInt2, "U8"},
-    {DType::kUInt2, "U8"},
-};
-
-std::string_view NameOf(DType dtype) {
-  return std::find_if(std::begin(kDTypes), std::end(kDTypes),
-                      [&](const auto& known) { return known.first == dtype; })
-      ->second;
-}
-
 DType ScanDType(HeaderScanner& scanner) {
-  for (const auto& [dtype, name] : kDTypes) {
-    if (scanner.Accept(Format("\"{}\"", name))) return dtype;
+  for (const platform::NumberFormat& format : platform::NumberFormats()) {
+    if (scanner.Accept(Format("\"{}\"", format.safetensors))) {
+      return format.dtype;
+    }
   }
   scanner.Fail("a dtype");
 }
@@ -73,7 +42,8 @@ uint64_t Digest(const std::vector<CheckpointTensor>& tensors) {
   std::string text;
   for (const CheckpointTensor& tensor : tensors) {
     text += JsonString(tensor.name) +
-            Format(" {} {}\n", NameOf(tensor.dtype), tensor.dims);
+            Format(" {} {}\n", platform::FormatOf(tensor.dtype).safetensors,
+                   tensor.dims);
   }
   return Checksum(text.data(), text.size());
 }
@@ -85,8 +55,8 @@ std::string Describe(const CheckpointTensor& tensor, uint64_t offset) {
   }
   return Format(
       "{}:{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{},{}]}}",
-      JsonString(tensor.name), NameOf(tensor.dtype), shape, offset,
-      offset + tensor.bytes());
+      JsonString(tensor.name), platform::FormatOf(tensor.dtype).safetensors,
+      shape, offset, offset + tensor.bytes());
 }
 
 CheckpointTensor ScanTensor(HeaderScanner& scanner) {
@@ -121,13 +91,14 @@ void CheckName(const std::string& name) {
 }  // namespace
 
 bool IsStoredAs(DType dtype, DType stored) {
-  return NameOf(dtype) == NameOf(stored) &&
+  return platform::FormatOf(dtype).safetensors ==
+             platform::FormatOf(stored).safetensors &&
          (dtype == stored || stored == DType::kUInt8);
 }
 
 std::optional<DType> FindSafetensorsDType(std::string_view name) {
-  for (const auto& [dtype, known] : kDTypes) {
-    if (known == name) return dtype;
+  for (const platform::NumberFormat& format : platform::NumberFormats()) {
+    if (format.safetensors == name) return format.dtype;
   }
   return std::nullopt;
 }

@@ -42,8 +42,8 @@ const KernelHint* LibraryOff(const std::string& library,
 // Why kernels cannot compute one op; lives for one list.
 class Refusals {
  public:
-  Refusals(const OpFacts& op, PlaceKey expected_place, Layout layout)
-      : op_(op), expected_place_(expected_place), layout_(layout) {}
+  Refusals(const OpFacts& op, PlaceKey expected_place)
+      : op_(op), expected_place_(expected_place), layout_(LayoutOf(op.desc)) {}
 
   // Returns the place where a kernel of this kind would run: the executor's
   // place, else the place that a hint names, else the first device of the kind.
@@ -66,13 +66,8 @@ class Refusals {
     if (kernel.key.dtype != op_.dtype) {
       return Format("computes {}, this op is {}", kernel.key.dtype, op_.dtype);
     }
-    if (kernel.key.layout != Layout::kAny && layout_ != Layout::kAny &&
-        kernel.key.layout != layout_) {
-      return Format("wants layout {}, this op is {}", kernel.key.layout,
-                    layout_);
-    }
     if (const KernelHint* hint = ExcludedBy(kernel, place)) {
-      const std::string why = WhyNotTurned(*hint, kernel, place);
+      const std::string why = WhyNotInLayout(*hint, kernel, place);
       return why.empty() ? Format("excluded by hint: {}", *hint)
                          : Format("{} (hint: {})", why, *hint);
     }
@@ -109,9 +104,9 @@ class Refusals {
   // For a hint that requires this kernel in another layout than the op's:
   // returns why the kernel's predicate refuses the op, so that no pass changed
   // the layout; "" if it does not refuse.
-  std::string WhyNotTurned(const KernelHint& hint,
-                           const KernelDef& kernel,
-                           PlaceKey place) const {
+  std::string WhyNotInLayout(const KernelHint& hint,
+                             const KernelDef& kernel,
+                             PlaceKey place) const {
     const bool named = hint.mode == HintMode::kRequire &&
                        !hint.layout.empty() &&
                        HintFitsButLayout(hint, kernel, place);
@@ -135,40 +130,6 @@ class Refusals {
 };
 
 }  // namespace
-
-ArgTable MakeArgTable(const OpFacts& op) {
-  const auto fill = [](const std::vector<ArgDef>& defs, auto get,
-                       std::vector<ArgTable::Entry>* entries) {
-    int begin = 0;
-    for (const ArgDef& def : defs) {
-      const int count = static_cast<int>(get(def.name).size());
-      entries->push_back({def.name, begin, count});
-      begin += count;
-    }
-  };
-  ArgTable table;
-  table.op = op.desc.type;
-  fill(
-      op.schema->inputs(),
-      [&](auto& name) -> auto& { return op.desc.Input(name); }, &table.inputs);
-  fill(
-      op.schema->outputs(),
-      [&](auto& name) -> auto& { return op.desc.Output(name); },
-      &table.outputs);
-  table.output_dims = op.outputs;
-  table.output_dtypes = op.output_dtypes;
-  return table;
-}
-
-Layout ExpectedLayout(const OpDesc& op) {
-  const auto found = op.attributes.find("data_format");
-  if (found == op.attributes.end()) return Layout::kAny;
-  const auto* name = std::get_if<std::string>(&found->second);
-  if (name == nullptr) return Layout::kAny;
-  return *name == "NCHW"   ? Layout::kNCHW
-         : *name == "NHWC" ? Layout::kNHWC
-                           : Layout::kAny;
-}
 
 std::pair<double, double> ComparableSeconds(const PredictedTime& a,
                                             const PredictedTime& b) {
@@ -224,8 +185,8 @@ bool HintFits(const KernelHint& hint,
               PlaceKey place,
               Layout layout) {
   return HintFitsButLayout(hint, kernel, place) &&
-         (hint.layout.empty() || hint.layout == ToString(layout) ||
-          hint.layout == ToString(kernel.key.layout));
+         (hint.layout.empty() || hint.layout == ToString(Layout::kAny) ||
+          hint.layout == ToString(layout));
 }
 
 bool NamesKernelOf(const KernelHint& hint, std::string_view op, DType dtype) {
@@ -275,7 +236,9 @@ void CandidateLister::Estimate(const OpFacts& op, Candidate* candidate) const {
   const bool on_cpu = candidate->place.kind == PlaceKind::kCPU;
   static const MachineFigures kDevice = DeviceFigures();
   candidate->estimate = PredictSeconds(
-      candidate->work, op.dtype, on_cpu ? machine_ : kDevice, num_threads_);
+      candidate->work,
+      KernelCosts::Active().Of(CostRow(kernel, candidate->work), op.dtype),
+      op.dtype, on_cpu ? machine_ : kDevice, num_threads_);
   candidate->seconds = candidate->estimate;
 }
 
@@ -314,13 +277,13 @@ std::shared_ptr<CandidateList> CandidateLister::List(const OpFacts& op) {
   list = std::make_shared<CandidateList>();
   list->signature = signature;
   list->expected_place = expected_place_;
-  list->expected = {expected_place_.kind, op.dtype, ExpectedLayout(op.desc),
-                    "any"};
+  list->expected = {expected_place_.kind, op.dtype, "any"};
+  list->layout = LayoutOf(op.desc);
   for (const KernelHint* hint : op.hints) {
     list->hints.push_back(ToString(*hint));
   }
   list->notes = LoadLibraries(op.desc.type, op.hints, registry_);
-  const Refusals refusals(op, expected_place_, list->expected.layout);
+  const Refusals refusals(op, expected_place_);
   for (const KernelDef* kernel : registry_.Kernels(op.desc.type)) {
     Candidate candidate;
     candidate.kernel = kernel;

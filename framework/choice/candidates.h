@@ -41,9 +41,6 @@ struct OpFacts {
   }
 };
 
-// Returns the indices of a kernel's arguments for an op.
-SLUICE_API ArgTable MakeArgTable(const OpFacts& op);
-
 // The source of a predicted time, the best evidence first.
 enum class Evidence : uint8_t {
   kRecord,    // measured on this machine, for this exact signature
@@ -86,9 +83,6 @@ struct PredictedTime {
 SLUICE_API std::pair<double, double> ComparableSeconds(const PredictedTime& a,
                                                        const PredictedTime& b);
 
-// The layout that an op's kernel should have, from the op's data_format.
-Layout ExpectedLayout(const OpDesc& op);
-
 // Formats a predicted time with its significant digits and its evidence: "12.3
 // us measured", "12 us estimated".
 SLUICE_API std::string PredictionText(double seconds, Evidence evidence);
@@ -100,6 +94,7 @@ struct CandidateList {
   std::string signature;  // OpSignature
   OpKernelType expected;  // the key that was looked up first
   PlaceKey expected_place;
+  Layout layout = Layout::kAny;       // the op's
   std::vector<Candidate> candidates;  // in the order of the registry
   std::vector<std::string> hints;     // those that matched the op
   std::vector<std::string> notes;     // libraries that are disabled or missing
@@ -131,7 +126,7 @@ SLUICE_API std::vector<std::string> LoadLibraries(
 
 // Lists the candidates of ops for an executor at one place: every registered
 // kernel, including those of libraries that it loads. A kernel is refused for
-// its dtype, its layout, by `require` and `exclude` hints, for its place, or by
+// its dtype, by `require` and `exclude` hints, for its place, or by
 // its predicate. Lives as long as one preparation; used by one thread.
 class SLUICE_API CandidateLister {
  public:

@@ -16,8 +16,7 @@ namespace {
 bool Fits(const PreparedOp& op,
           const KernelHint& hint,
           const Candidate& candidate) {
-  return HintFits(hint, *candidate.kernel, candidate.place,
-                  op.list->expected.layout);
+  return HintFits(hint, *candidate.kernel, candidate.place, op.list->layout);
 }
 
 const KernelHint* PreferredBy(const PreparedOp& op,
@@ -158,10 +157,10 @@ void UseOwnKernel(PreparedOp* op) {
   op->reason = op->own_kernel->reason;
 }
 
-// Makes and prepares the kernel of op->choice(); keeps it unless `only_asked`.
+// Makes and prepares the kernel of op->choice(); keeps it unless `probe`.
 // If the kernel refuses the op, returns false and stores its message as the
 // candidate's refusal.
-bool MakeKernel(int num_threads, bool only_asked, PreparedOp* op) {
+bool MakeKernel(int num_threads, bool probe, PreparedOp* op) {
   Candidate& choice = op->list->candidates[op->chosen];
   try {
     auto kernel =
@@ -171,9 +170,9 @@ bool MakeKernel(int num_threads, bool only_asked, PreparedOp* op) {
     const KernelQuery query = op->QueryAt(choice.place);
     KernelPreparation preparation{query};
     preparation.num_threads = num_threads;
-    preparation.only_asked = only_asked;
+    preparation.probe = probe;
     kernel->Prepare(preparation);
-    if (only_asked) return true;
+    if (probe) return true;
     op->kernel = std::move(kernel);
     op->scratch_bytes = preparation.scratch_bytes;
     return true;
@@ -198,7 +197,7 @@ std::string WhyNotObeyed(const PreparedOp& op, const KernelHint& hint) {
     return Format("{} is refused: {}", *named->kernel, named->refusal);
   }
   if (!Fits(op, hint, *named)) {
-    return Format("the op has layout {}", op.list->expected.layout);
+    return Format("the op has layout {}", op.list->layout);
   }
   const KernelHint* stronger = PreferredBy(op, op.choice(), *named);
   return stronger == nullptr ? Format("{} is better", *op.choice().kernel)
@@ -267,7 +266,7 @@ void ChooseKernel(CandidateLister* lister, int num_threads, PreparedOp* op) {
   }
 }
 
-void ChooseWilling(CandidateLister* lister, int num_threads, PreparedOp* op) {
+void ProbeKernels(CandidateLister* lister, int num_threads, PreparedOp* op) {
   do {
     Resolve(lister, op);
   } while (!MakeKernel(num_threads, true, op));

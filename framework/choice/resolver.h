@@ -68,10 +68,10 @@ SLUICE_API void ChooseKernel(CandidateLister* lister,
                              int num_threads,
                              PreparedOp* op);
 // Like ChooseKernel, but keeps no kernel: op->kernel stays null. Each kernel is
-// made, and prepared with KernelPreparation::only_asked, to see whether it
+// made, and prepared with KernelPreparation::probe, to see whether it
 // refuses the op. For passes, which may replace the op again.
-SLUICE_API void ChooseWilling(CandidateLister* lister,
-                              int num_threads,
-                              PreparedOp* op);
+SLUICE_API void ProbeKernels(CandidateLister* lister,
+                             int num_threads,
+                             PreparedOp* op);
 
 }  // namespace sluice::framework

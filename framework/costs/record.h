@@ -23,7 +23,7 @@ struct Record {
   std::string op;         // "relu"
   std::string signature;  // op, attributes, shapes, strides, dtypes, layout
                           // and alignment as canonical text
-  std::string kernel;     // "relu/plain (cpu float32 any PLAIN)"
+  std::string kernel;     // "relu/plain (cpu float32 PLAIN)"
   std::string kernel_version;  // changes with the kernel's code or library
   int threads = 1;
   std::string place = "cpu:0";

@@ -157,9 +157,9 @@ std::string DecisionTable(const Plan& plan, const RunProfile* profile) try {
     const OpKernelType& key = decision.kernel->key;
     table.Add({OpName(plan, decision.op_index), PlaceText(decision.place),
                std::string(ToString(key.dtype)),
-               std::string(ToString(decision.list->expected.layout)),
-               key.library, decision.kernel->variant,
-               PredictionText(Chosen(decision)), decision.reason,
+               std::string(ToString(decision.list->layout)), key.library,
+               decision.kernel->variant, PredictionText(Chosen(decision)),
+               decision.reason,
                profile == nullptr
                    ? ""
                    : Format("{:.1f} us",

@@ -17,10 +17,16 @@ void WriteWork(const KernelWork& work, JsonWriter* json) {
   json->Key("work");
   json->BeginObject();
   json->Field("flops", work.flops);
-  json->Field("efficiency", work.efficiency);
   json->Field("bytes", work.bytes);
   json->Field("extra_bytes", work.extra_bytes);
-  json->Field("moves", work.moves);
+  for (const WorkCount& count : kWorkCounts) {
+    const bool given = count.count == &KernelWork::flops ||
+                       count.count == &KernelWork::bytes ||
+                       count.count == &KernelWork::extra_bytes;
+    if (!given && work.*count.count != 0) {
+      json->Field(count.name, work.*count.count);
+    }
+  }
   json->EndObject();
 }
 
@@ -141,7 +147,7 @@ void WriteOp(const Decision& decision, const Plan& plan, JsonWriter* json) {
   json->Field("op", decision.op);
   json->Field("place", ToString(decision.place));
   json->Field("dtype", ToString(key.dtype));
-  json->Field("layout", ToString(decision.list->expected.layout));
+  json->Field("layout", ToString(decision.list->layout));
   json->Field("library", key.library);
   json->Field("variant", decision.kernel->variant);
   json->Field("kernel", ToString(*decision.kernel));

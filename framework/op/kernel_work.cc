@@ -56,15 +56,10 @@ double UsefulThreads(double parts, int num_threads) {
   return std::isfinite(whole) ? whole / std::ceil(whole / most) : most;
 }
 
-// A move is a load and a store, one each cycle, at DerivedFigures' clock rate.
-constexpr double kSecondsOfAMove = 1 / 2.5e9;
-
 }  // namespace
 
 KernelWork DefaultKernelWork(const KernelQuery& query) {
   KernelWork work;
-  // Assumes vectorised code with loads and stores between the arithmetic.
-  work.efficiency = 0.25;
   size_t flat = 0;
   for (const ArgDef& def : query.schema.inputs()) {
     const size_t count = query.op.Input(def.name).size();
@@ -88,23 +83,54 @@ KernelWork DefaultKernelWork(const KernelQuery& query) {
   return work;
 }
 
-double PredictSeconds(const KernelWork& work,
+WorkSeconds SecondsOf(const KernelWork& work,
+                      const CountCosts& costs,
                       platform::DType dtype,
                       const MachineFigures& machine,
                       int num_threads) {
   const double threads = UsefulThreads(work.max_threads, num_threads);
-  const double bytes_per_second =
-      BytesPerSecond(work.bytes + work.extra_bytes, threads, machine);
-  const double arithmetic =
-      work.flops / (OperationsPerSecond(dtype, machine.operations) *
-                    work.efficiency * threads);
-  double seconds = machine.kernel_call +
-                   work.library_calls * machine.library_call +
-                   std::max(arithmetic, work.bytes / bytes_per_second) +
-                   work.extra_bytes / bytes_per_second +
-                   work.moves * kSecondsOfAMove / threads;
-  if (threads > 1) seconds += work.parallel_loops * machine.parallel_for;
+  double bytes = 0;
+  for (size_t i = 0; i < costs.size(); ++i) {
+    const WorkCount& count = kWorkCounts[i];
+    const bool reads =
+        count.unit == CostUnit::kBytes || count.unit == CostUnit::kPassBytes;
+    if (reads) bytes += costs[i] * work.*count.count;
+  }
+  const double byte = 1 / BytesPerSecond(bytes, threads, machine);
+  const double operation =
+      1 / (OperationsPerSecond(dtype, machine.operations) * threads);
+  const auto unit = [&](CostUnit of) {
+    switch (of) {
+      case CostUnit::kOperations:
+        return operation;
+      case CostUnit::kBytes:
+      case CostUnit::kPassBytes:
+        return byte;
+      case CostUnit::kCalls:
+        return machine.library_call;
+      default:
+        return 1e-9 / threads;
+    }
+  };
+  WorkSeconds seconds;
+  for (size_t i = 0; i < costs.size(); ++i) {
+    seconds.counted[i] = work.*kWorkCounts[i].count * unit(kWorkCounts[i].unit);
+  }
+  seconds.fixed = machine.kernel_call;
+  if (threads > 1) seconds.fixed += work.parallel_loops * machine.parallel_for;
   return seconds;
+}
+
+double PredictSeconds(const WorkSeconds& seconds, const CountCosts& costs) {
+  double arithmetic = 0, bytes = 0, rest = seconds.fixed;
+  for (size_t i = 0; i < costs.size(); ++i) {
+    const CostUnit unit = kWorkCounts[i].unit;
+    double& sum = unit == CostUnit::kOperations ? arithmetic
+                  : unit == CostUnit::kBytes    ? bytes
+                                                : rest;
+    sum += costs[i] * seconds.counted[i];
+  }
+  return std::max(arithmetic, bytes) + rest;
 }
 
 MachineFigures DeviceFigures() {

@@ -1,32 +1,14 @@
 #pragma once
 
 #include <functional>
-#include <limits>
 
+#include "sluice/framework/costs/kernel_costs.h"
 #include "sluice/framework/op/op_kernel.h"
 #include "sluice/platform/export.h"
 
 namespace sluice::framework {
 
 struct MachineFigures;
-
-// The estimated work of one kernel call, from shapes and attributes: the prior
-// that decides without measurements. Arithmetic and the bytes of the main loop
-// overlap; `extra_bytes` of passes before or after it (another layout, packed
-// weights) are added.
-struct KernelWork {
-  double flops = 0;        // in the kernel's dtype; multiply-adds count as two
-  double efficiency = 1;   // share of the core's peak arithmetic, (0, 1]
-  double bytes = 0;        // read and written
-  double extra_bytes = 0;  // read and written by additional passes
-  // Elements that are moved one by one, at any vector width: with a stride, or
-  // to another layout. This time does not overlap other work.
-  double moves = 0;
-  double library_calls = 0;
-  double parallel_loops = 1;
-  // The number of equal pieces that threads share; infinity means enough.
-  double max_threads = std::numeric_limits<double>::infinity();
-};
 
 // Estimates a kernel's work for an op that it supports; called while a plan is
 // prepared.
@@ -36,17 +18,35 @@ using KernelEstimate = std::function<KernelWork(const KernelQuery& query)>;
 // every output once, with one operation for each output element.
 SLUICE_API KernelWork DefaultKernelWork(const KernelQuery& query);
 
-// Returns the seconds of one call on the CPU, by a roofline with start-up
-// costs:
-//   calls + max(flops / (cores flops efficiency), bytes / bandwidth)
-//         + extra_bytes / bandwidth + moves / threads
-// A move takes a cycle of a usual processor. The thread with the most parts
-// determines the time. (Williams, Waterman and Patterson, "Roofline", CACM 52,
-// 2009.)
-SLUICE_API double PredictSeconds(const KernelWork& work,
+// The seconds of one call, apart by what they are spent on.
+struct WorkSeconds {
+  double fixed = 0;      // calling the kernel and starting its loops
+  CountCosts counted{};  // of each count if its cost were 1
+};
+
+// Returns the seconds of one call on the CPU or with DeviceFigures. The thread
+// with the most parts determines the time. `costs` says how many bytes are
+// read, which decides the level of cache that holds them.
+SLUICE_API WorkSeconds SecondsOf(const KernelWork& work,
+                                 const CountCosts& costs,
                                  platform::DType dtype,
                                  const MachineFigures& machine,
                                  int num_threads);
+
+// Adds the seconds up, by a roofline with start-up costs: arithmetic and the
+// bytes of the main loop overlap, everything else is added. (Williams, Waterman
+// and Patterson, "Roofline", CACM 52, 2009.)
+SLUICE_API double PredictSeconds(const WorkSeconds& seconds,
+                                 const CountCosts& costs);
+
+inline double PredictSeconds(const KernelWork& work,
+                             const CountCosts& costs,
+                             platform::DType dtype,
+                             const MachineFigures& machine,
+                             int num_threads) {
+  return PredictSeconds(SecondsOf(work, costs, dtype, machine, num_threads),
+                        costs);
+}
 
 // Figures of an accelerator without measurements: enough to compare its kernels
 // with each other, not with those of the CPU.

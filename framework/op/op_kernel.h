@@ -16,20 +16,21 @@ namespace sluice::framework {
 
 class OpSchema;
 
-// The dimension order of a 4-d tensor; kAny for kernels that accept any.
+// The dimension order of an op's images: its attribute data_format. kAny for
+// ops without one.
 enum class Layout : uint8_t { kAny, kNCHW, kNHWC };
 SLUICE_API std::string_view ToString(Layout layout);
+SLUICE_API Layout LayoutOf(const OpDesc& op);
 
 // The key of a kernel. Fluid's OpKernelType.
 struct OpKernelType {
   platform::PlaceKind place = platform::PlaceKind::kCPU;
   DType dtype = DType::kFloat32;
-  Layout layout = Layout::kAny;
   std::string library = "PLAIN";
 
   bool operator==(const OpKernelType&) const = default;
 };
-// "cpu float32 any PLAIN".
+// "cpu float32 PLAIN".
 SLUICE_API std::string ToString(const OpKernelType& key);
 
 // One op as seen by a kernel's predicate and its Prepare: shapes and dtypes are
@@ -53,6 +54,9 @@ struct KernelQuery {
   }
 };
 
+// Returns the indices of a kernel's arguments for an op.
+SLUICE_API ArgTable MakeArgTable(const KernelQuery& query);
+
 // The argument of a kernel's constructor. Lives for one call.
 class SLUICE_API OpKernelConstruction {
  public:
@@ -60,6 +64,10 @@ class SLUICE_API OpKernelConstruction {
                        const OpKernelType& key,
                        int op_index = 0)
       : op_(op), key_(key), op_index_(op_index) {}
+  // The same op for a kernel of another key.
+  OpKernelConstruction(const OpKernelConstruction& other,
+                       const OpKernelType& key)
+      : OpKernelConstruction(other.op_, key, other.op_index_) {}
 
   const std::string& op() const { return op_.type; }
   const OpKernelType& key() const { return key_; }
@@ -92,11 +100,11 @@ struct KernelPreparation {
   // True: the kernel is deleted after Prepare and never run; the caller only
   // tests whether Prepare refuses the op. Prepare may skip slow work that
   // cannot refuse, such as generating code.
-  bool only_asked = false;
+  bool probe = false;
 };
 
 // Computes one op. Made once for each op of a plan, and when a pass probes it
-// (KernelPreparation::only_asked). Many threads may call `Compute` at once, so
+// (KernelPreparation::probe). Many threads may call `Compute` at once, so
 // it is const, and the data of a call is in the context. It only computes:
 // attributes are read in the constructor, shapes in Prepare. A constructor or
 // Prepare that raises Unimplemented refuses the op: the plan uses the next

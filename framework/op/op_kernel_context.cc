@@ -59,8 +59,13 @@ Tensor& OpKernelContext::AllocateUnplanned(int index, const DDim& dims) {
 Tensor OpKernelContext::AllocateTemp(DType dtype, const DDim& dims) {
   Tensor tensor;
   tensor.Resize(dims).mutable_data(dtype, place_);
-  if (place_.kind != platform::PlaceKind::kCPU) temporaries_.push_back(tensor);
+  Keep(tensor);
   return tensor;
+}
+
+void OpKernelContext::Keep(const Tensor& tensor) {
+  if (outer_ != nullptr) return outer_->Keep(tensor);
+  if (place_.kind != platform::PlaceKind::kCPU) temporaries_.push_back(tensor);
 }
 
 }  // namespace sluice::framework

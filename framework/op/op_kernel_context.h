@@ -73,6 +73,19 @@ class SLUICE_API OpKernelContext {
         run_(run),
         place_(place) {}
 
+  // The context of a kernel that another one runs in `call`, with its own
+  // tensors. It may use the first bytes of the scratch memory.
+  OpKernelContext(OpKernelContext& call,
+                  const ArgTable& table,
+                  Tensor* const* inputs,
+                  Tensor* const* outputs)
+      : OpKernelContext(call) {
+    table_ = &table;
+    inputs_ = inputs;
+    outputs_ = outputs;
+    outer_ = &call;
+  }
+
   // Raises NotFound for an unknown name and for an omitted optional input;
   // check HasInput first.
   const Tensor& Input(std::string_view name) const {
@@ -83,6 +96,8 @@ class SLUICE_API OpKernelContext {
   // Returns the tensors of a variadic input.
   std::vector<const Tensor*> Inputs(std::string_view name) const;
 
+  // Returns an output as planned: not allocated if its shape was not known.
+  Tensor& PlannedOutput(int index) { return *outputs_[index]; }
   // Returns the planned buffer. `dims` must equal the planned shape if it is
   // known, or Internal is raised. Contents are undefined.
   Tensor& AllocateOutput(std::string_view name, const DDim& dims) {
@@ -100,6 +115,8 @@ class SLUICE_API OpKernelContext {
   // Allocates memory at the kernel's place for this call (on a device: until
   // the queue has been waited for). Raises ResourceExhausted.
   Tensor AllocateTemp(DType dtype, const DDim& dims);
+  // Keeps the tensor's memory for as long as AllocateTemp does.
+  void Keep(const Tensor& tensor);
 
   // Variants for kernels in TensorFlow's style (op_requires.h): errors are
   // returned.
@@ -157,6 +174,7 @@ class SLUICE_API OpKernelContext {
   const RunState* run_;
   PlaceKey place_;
   std::vector<Tensor> temporaries_;  // a device's queue may still use them
+  OpKernelContext* outer_ = nullptr;
 };
 
 }  // namespace sluice::framework

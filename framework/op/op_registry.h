@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "sluice/framework/op/registry.h"
+#include "sluice/platform/dtype_sets.h"
 #include "sluice/platform/place_key.h"
 
 // Registration. Each macro defines one extern "C" function with a predictable
@@ -34,19 +35,83 @@ struct KernelElement<Kernel<Args...>> {
 // Returns the dtypes that a kernel class is registered for.
 template <typename Kernel>
 std::span<const DType> DTypesOf() {
-  if constexpr (requires { KernelElement<Kernel>::kValue; }) {
-    return {&KernelElement<Kernel>::kValue, 1};
-  } else if constexpr (requires { Kernel::kDTypes; }) {
+  if constexpr (requires { Kernel::kDTypes; }) {
     return Kernel::kDTypes;
+  } else if constexpr (requires { KernelElement<Kernel>::kValue; }) {
+    return {&KernelElement<Kernel>::kValue, 1};
   } else {
     return platform::kAllDTypes;
   }
 }
 
+// Visits the kernel classes that a class in a registration stands for: itself.
+template <typename Kernel>
+struct KernelInstances {
+  template <typename Visit>
+  static void ForEach(const Visit& visit) {
+    visit.template operator()<Kernel>();
+  }
+};
+
+// With a DTypeSet among its arguments, it stands for a class for each type T of
+// the set: Kernel<.., T, ..>. If T is no element type, it has T::Computed and
+// makes T::Kernel<Kernel<.., T::Computed, ..>>.
+template <template <typename...> class Kernel, typename... Args>
+struct KernelInstances<Kernel<Args...>> {
+  template <typename Visit>
+  static void ForEach(const Visit& visit) {
+    if constexpr ((platform::kIsDTypeSet<Args> || ...)) {
+      const auto each = [&]<typename... T>(platform::DTypeSet<T...>) {
+        (One<T>(visit), ...);
+      };
+      each(Set<Args...>());
+    } else {
+      visit.template operator()<Kernel<Args...>>();
+    }
+  }
+
+ private:
+  template <typename T>
+  using Of =
+      Kernel<std::conditional_t<platform::kIsDTypeSet<Args>, T, Args>...>;
+
+  template <typename T, typename Visit>
+  static void One(const Visit& visit) {
+    if constexpr (platform::Element<T>) {
+      visit.template operator()<Of<T>>();
+    } else {
+      using Body = Of<typename T::Computed>;
+      visit.template operator()<typename T::template Kernel<Body>>();
+    }
+  }
+  template <typename First, typename... Rest>
+  static auto Set() {
+    if constexpr (platform::kIsDTypeSet<First>) {
+      return First();
+    } else {
+      return Set<Rest...>();
+    }
+  }
+};
+
 template <typename Kernel>
 std::unique_ptr<OpKernel> MakeKernel(const OpKernelConstruction& construction) {
   static_assert(std::is_base_of_v<OpKernel, Kernel>);
-  return std::make_unique<Kernel>(construction);
+  if constexpr (std::is_constructible_v<Kernel, const OpKernelConstruction&>) {
+    return std::make_unique<Kernel>(construction);
+  } else {
+    return std::make_unique<Kernel>();
+  }
+}
+
+// A class may change the estimate and predicate of its registration.
+template <typename Kernel>
+KernelTraits AdaptedTraits(const KernelTraits& traits) {
+  if constexpr (requires { Kernel::AdaptTraits(traits); }) {
+    return Kernel::AdaptTraits(traits);
+  } else {
+    return traits;
+  }
 }
 
 // Adds the kernels of one class. It is no template, so that it is compiled once
@@ -67,15 +132,33 @@ void AddKernels(Registry& registry,
                 platform::PlaceKey place,
                 const char* library,
                 const char* variant,
-                const KernelTraits& traits) {
-  (AddKernel(registry, op, place, library, variant, traits,
-             &MakeKernel<Kernels>, DTypesOf<Kernels>()),
-   ...);
+                KernelTraits traits) {
+  const auto add = [&]<typename Kernel>() {
+    if constexpr (requires { Kernel::Change(traits); }) {
+      Kernel::Change(traits);
+    } else {
+      AddKernel(registry, op, place, library, variant,
+                AdaptedTraits<Kernel>(traits), &MakeKernel<Kernel>,
+                DTypesOf<Kernel>());
+    }
+  };
+  (KernelInstances<Kernels>::ForEach(add), ...);
 }
 
 }  // namespace sluice::framework::internal
 
 namespace sluice::framework {
+
+// In a list of kernels: what KernelTraits says, of the kernels after it.
+//   REGISTER_OP_CPU_KERNEL(lrn, EstimatedBy<&Work>, LrnKernel<Floats>);
+template <auto kEstimate>
+struct EstimatedBy {
+  static void Change(KernelTraits& traits) { traits.Estimate(kEstimate); }
+};
+template <auto kPredicate>
+struct TakenWhen {
+  static void Change(KernelTraits& traits) { traits.When(kPredicate); }
+};
 
 // Adds the plain kernels of an op that is a row of a table (see
 // REGISTER_TABLE), like REGISTER_OP_CPU_KERNEL for a single op.
@@ -99,12 +182,13 @@ void AddPlainKernels(Registry& registry,
 
 // The general form. `place_type` is CPUPlace, CUDAPlace or FPGAPlace, `variant`
 // an identifier; several variants may share a key. The dtype of a kernel is the
-// first element type among its template arguments. A class without one moves
-// elements by their size, and is a kernel for the dtypes of its static array
-// kDTypes, or for all.
+// first element type among its template arguments. A set of dtypes in that
+// place (platform/dtype_sets.h) registers a kernel for each. A class without
+// one moves elements by their size, and is a kernel for the dtypes of its
+// static array kDTypes, or for all.
 //   REGISTER_OP_KERNEL(manhattan_distance, PLAIN, CPUPlace, blocked,
 //                      KernelTraits().Estimate(&Work).When(&Fits),
-//                      BlockedKernel<float>, BlockedKernel<double>);
+//                      BlockedKernel<Floats>);
 #define REGISTER_OP_KERNEL(op, library, place_type, variant, traits, ...)    \
   extern "C" SLUICE_API void                                                 \
       SluiceRegisterKernel_##op##_##place_type##_##library##_##variant(      \
@@ -135,7 +219,7 @@ void AddPlainKernels(Registry& registry,
   static_assert(true)
 
 // Registers the plain kernel; most ops have no other.
-//   REGISTER_OP_CPU_KERNEL(crop, CropKernel<float>, CropKernel<double>);
+//   REGISTER_OP_CPU_KERNEL(crop, CropKernel<Floats>);
 #define REGISTER_OP_CPU_KERNEL(op, ...)          \
   REGISTER_OP_KERNEL(op, PLAIN, CPUPlace, plain, \
                      ::sluice::framework::KernelTraits(), __VA_ARGS__)

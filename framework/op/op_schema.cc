@@ -181,6 +181,12 @@ const ArgDef* OpSchema::FindOutput(std::string_view name) const {
   return FindByName(outputs_, name);
 }
 
+bool OpSchema::IsImage(std::string_view argument, const DDim& dims) const {
+  const ArgDef* def = FindInput(argument);
+  if (def == nullptr) def = FindOutput(argument);
+  return dims.rank() == 4 && !def->traits.keeps_layout;
+}
+
 void OpSchema::Validate() const {
   SLUICE_ENFORCE(shape_fn_ != nullptr || holds_blocks(), ErrorCode::kInternal,
                  "schema.shape_function",
@@ -221,6 +227,18 @@ void OpSchema::Validate() const {
         "which is no attribute of type dtype",
         name_, type_var.name, type_var.from_attribute);
   }
+  SLUICE_ENFORCE(permutes_.empty() || FindAttr(permutes_) != nullptr,
+                 ErrorCode::kInternal, "schema.permutes",
+                 "operator {}: its output is permuted by {}, which is no "
+                 "attribute",
+                 name_, permutes_);
+  for (const auto& [name, unused] : sizes_) {
+    SLUICE_ENFORCE(FindInput(name) != nullptr || FindAttr(name) != nullptr,
+                   ErrorCode::kInternal, "schema.sizes",
+                   "operator {}: there are sizes of {}, which is no input and "
+                   "no attribute",
+                   name_, name);
+  }
   for (const AttrDef& attribute : attributes_) {
     SLUICE_ENFORCE(names.insert(attribute.name).second, ErrorCode::kInternal,
                    "schema.attribute_twice", "operator {} names {} twice",
@@ -234,6 +252,7 @@ OpSchema& OpSchema::Extends(const OpSchema& base) {
   extended.gradient_fn_ = nullptr;
   extended.role_ = OpRole::kNone;
   extended.test_type_.clear();
+  extended.fused_type_.clear();
   *this = std::move(extended);
   return *this;
 }
@@ -255,6 +274,26 @@ OpSchema& OpSchema::Random() {
 
 OpSchema& OpSchema::Elementwise() {
   elementwise_ = true;
+  return *this;
+}
+
+OpSchema& OpSchema::Permutes(std::string attribute) {
+  permutes_ = std::move(attribute);
+  return *this;
+}
+
+OpSchema& OpSchema::Product() {
+  product_ = true;
+  return *this;
+}
+
+OpSchema& OpSchema::FusedAs(std::string type) {
+  fused_type_ = std::move(type);
+  return *this;
+}
+
+OpSchema& OpSchema::Sizes(std::map<std::string, std::string> sizes) {
+  sizes_ = std::move(sizes);
   return *this;
 }
 

@@ -23,6 +23,9 @@ struct ArgTraits {
   bool variadic = false;    // any number of variables
   bool host = false;        // read on the host, wherever the kernel runs
   bool shape_only = false;  // only its shape is used; its data need not exist
+  // The same in every data_format, although it has the rank of an image: a
+  // filter.
+  bool keeps_layout = false;
 };
 
 // One input or output of an op. `dtype` is a type variable ("T"), the name of a
@@ -155,8 +158,8 @@ class SLUICE_API OpSchema {
   OpSchema& Overwrite(std::string_view output, std::string_view input);
   // Output `output` replaces persistable input `input`.
   OpSchema& Update(std::string_view output, std::string_view input);
-  // Copies everything from `base` except name, gradient and role: for an op
-  // that extends another one.
+  // Copies everything from `base` except name, gradient, role, and the ops that
+  // replace it: for an op that extends another one.
   OpSchema& Extends(const OpSchema& base);
   // The op that the framework uses for `role`; each role has one op.
   OpSchema& Serves(OpRole role);
@@ -170,6 +173,17 @@ class SLUICE_API OpSchema {
   // layout the op permutes the attribute as the dims. Call it for each such
   // attribute.
   OpSchema& DimAttribute(std::string attribute);
+  // The output has the elements of the input, with the dims in the order that
+  // `attribute` lists.
+  OpSchema& Permutes(std::string attribute);
+  // Each element of the first output is a sum of products.
+  OpSchema& Product();
+  // The internal op that computes this one and then element-wise ops; passes
+  // replace the op by it.
+  OpSchema& FusedAs(std::string type);
+  // Sizes to measure the op with, in terms of a number n, by input or
+  // attribute: "8, 16, n, n". Inputs that are not there have [64, n].
+  OpSchema& Sizes(std::map<std::string, std::string> sizes);
   // The equivalents of the op: in ONNX, and as an expression of PyTorch over
   // the inputs and attributes by name ("torch.relu(X)"; `functional` is
   // torch.nn.functional), "" for none.
@@ -202,6 +216,10 @@ class SLUICE_API OpSchema {
   const std::vector<std::string>& dim_attributes() const {
     return dim_attributes_;
   }
+  const std::string& permutes() const { return permutes_; }
+  bool product() const { return product_; }
+  const std::string& fused_type() const { return fused_type_; }
+  const std::map<std::string, std::string>& sizes() const { return sizes_; }
   const OnnxCounterpart& onnx() const { return onnx_; }
   const std::string& torch() const { return torch_; }
   const std::string& test_type() const { return test_type_; }
@@ -210,6 +228,9 @@ class SLUICE_API OpSchema {
   const AttrDef* FindAttr(std::string_view name) const;
   const ArgDef* FindInput(std::string_view name) const;
   const ArgDef* FindOutput(std::string_view name) const;
+  // Whether an argument of these dims is an image, whose channels are where
+  // attribute data_format says, if the op has it.
+  bool IsImage(std::string_view argument, const DDim& dims) const;
 
   // Raises Internal when the schema is inconsistent (an argument of an
   // undeclared type variable, no shape function, a name twice).
@@ -233,6 +254,10 @@ class SLUICE_API OpSchema {
   bool internal_ = false;
   bool elementwise_ = false;
   std::vector<std::string> dim_attributes_;
+  std::string permutes_;
+  bool product_ = false;
+  std::string fused_type_;
+  std::map<std::string, std::string> sizes_;
   OnnxCounterpart onnx_;
   std::string torch_;
   std::string test_type_;
@@ -252,10 +277,10 @@ SLUICE_API std::vector<OpDesc> MakeGradOp(
 // `<Out>@GRAD` for each of `output_grads`; outputs: `<X>@GRAD` for each of
 // `wanted`.
 struct GradOpArgs {
-  std::vector<std::string> inputs;
-  std::vector<std::string> outputs;
-  std::vector<std::string> output_grads;
-  std::vector<std::string> wanted;
+  std::vector<std::string> inputs = {};
+  std::vector<std::string> outputs = {};
+  std::vector<std::string> output_grads = {};
+  std::vector<std::string> wanted = {};
 };
 
 // Makes a gradient op of type `type` that reads only what it needs, so that

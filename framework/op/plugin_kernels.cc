@@ -101,6 +101,12 @@ class PluginKernel final : public OpKernel {
 
 // Returns the reason why the plug-in rejects the op; "" if it accepts it.
 std::string Refusal(const SluiceKernelDef& def, const KernelQuery& query) {
+  const auto wanted = static_cast<Layout>(def.layout);
+  const Layout layout = LayoutOf(query.op);
+  if (wanted != Layout::kAny && layout != Layout::kAny && wanted != layout) {
+    return Format("is for layout {}, this op is {}", wanted, layout);
+  }
+  if (def.supports == nullptr) return "";
   const PluginDevice& device = DeviceAt(query.place);
   const PluginArguments arguments(query);
   const PluginAttributes attributes(query.op.attributes);
@@ -133,16 +139,13 @@ KernelDef Convert(const platform::DevicePlugin& plugin,
   kernel.op = def.op;
   kernel.key.place = plugin.kind;
   kernel.key.dtype = static_cast<DType>(def.dtype);
-  kernel.key.layout = static_cast<Layout>(def.layout);
   kernel.variant = def.variant;
   kernel.estimate = [priority = def.priority](const KernelQuery& query) {
     return PluginWork(priority, query);
   };
-  if (def.supports != nullptr) {
-    kernel.predicate = [&def](const KernelQuery& query) {
-      return Refusal(def, query);
-    };
-  }
+  kernel.predicate = [&def](const KernelQuery& query) {
+    return Refusal(def, query);
+  };
   kernel.make = [&def](const OpKernelConstruction&) {
     return std::make_unique<PluginKernel>(def);
   };

@@ -22,6 +22,14 @@ std::string ToString(const KernelDef& kernel) {
   return platform::Format("{}/{} ({})", kernel.op, kernel.variant, kernel.key);
 }
 
+std::string CostRow(const KernelDef& kernel, const KernelWork& work) {
+  if (!work.costs.empty()) return work.costs;
+  const bool on_cpu = kernel.key.place == platform::PlaceKind::kCPU;
+  return platform::Format(
+      "{}/{}/{}{}", kernel.op, kernel.key.library, kernel.variant,
+      on_cpu ? "" : platform::Format("/{}", kernel.key.place));
+}
+
 // A deque and a map keep addresses valid while entries are added.
 struct Registry::State {
   mutable std::shared_mutex mutex;
@@ -35,7 +43,7 @@ struct Registry::State {
 
   // Completes the kernel and stores it at a stable address.
   const KernelDef* Keep(KernelDef kernel) {
-    kernel.recorded_version = std::to_string(kernel.version);
+    kernel.recorded_version = kernel.version;
     const auto library = library_versions.find(kernel.key.library);
     if (library != library_versions.end()) {
       kernel.recorded_version += ", " + library->second;
@@ -48,6 +56,9 @@ Registry::Registry() : state_(std::make_unique<State>()) {}
 Registry::~Registry() = default;
 
 namespace {
+
+// The version of the kernels that AddFrom adds; null outside of it.
+thread_local const char* t_version = nullptr;
 
 // Libraries of SLUICE_KERNEL_PATH may use the registry while they are loaded;
 // other threads wait.
@@ -178,6 +189,14 @@ void Registry::AddModule(KernelModule module) {
   state_->modules.push_back(std::move(module));
 }
 
+void Registry::AddFrom(const char* version, void (*add)(Registry& registry)) {
+  const struct Version {
+    explicit Version(const char* text) { t_version = text; }
+    ~Version() { t_version = nullptr; }
+  } guard(version);
+  add(*this);
+}
+
 void Registry::SetLibraryVersion(std::string_view library,
                                  std::string_view version) {
   const std::unique_lock lock(state_->mutex);
@@ -246,13 +265,14 @@ void internal::AddKernel(
   for (const DType dtype : dtypes) {
     KernelDef kernel;
     kernel.op = op;
-    kernel.key = {place.kind, dtype, Layout::kAny, library};
+    kernel.key = {place.kind, dtype, library};
     kernel.variant = variant;
     kernel.estimate = traits.estimate;
     kernel.predicate = traits.predicate;
     kernel.exchanges = traits.exchanges;
     kernel.make_queue = traits.make_queue;
     kernel.make = make;
+    if (t_version != nullptr) kernel.version = t_version;
     registry.AddKernel(std::move(kernel));
   }
 }

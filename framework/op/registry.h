@@ -61,9 +61,10 @@ struct KernelDef {
   OpKernelType key;
   std::string variant = "plain";
   KernelEstimate estimate;
-  int version = 1;
-  // The version in its records: its own and that of its library, "1" or "1,
-  // oneDNN 3.2.1". Set by the registry.
+  // Changes with its code: a hash of its sources for REGISTER_ macros.
+  std::string version = "1";
+  // The version in its records: its own and that of its library, "1f00c2a97b3e"
+  // or "1f00c2a97b3e, oneDNN 3.2.1". Set by the registry.
   std::string recorded_version;
   KernelPredicate predicate;
   Exchanges exchanges = Exchanges::kNothing;
@@ -71,8 +72,12 @@ struct KernelDef {
   bool has_own_queue() const { return exchanges != Exchanges::kNothing; }
   std::function<std::unique_ptr<OpKernel>(const OpKernelConstruction&)> make;
 };
-// "manhattan_distance/blocked (cpu float32 any PLAIN)".
+// "manhattan_distance/blocked (cpu float32 PLAIN)".
 SLUICE_API std::string ToString(const KernelDef& kernel);
+
+// The row of KernelCosts for a kernel's work: that of KernelWork::costs, else
+// "manhattan_distance/PLAIN/blocked", or ".../cuda" for a kernel of CUDA.
+SLUICE_API std::string CostRow(const KernelDef& kernel, const KernelWork& work);
 
 // A shared library beside libsluice.so with kernels of one library (see
 // platform/plugin/kernel_module.h). The resolver loads it when it first needs a
@@ -114,6 +119,8 @@ class SLUICE_API Registry {
   // prepared later; adds the kernel if there is none.
   void ReplaceKernel(KernelDef kernel);
   void AddModule(KernelModule module);
+  // Calls `add`, a function of the REGISTER_ macros. Its kernels get `version`.
+  void AddFrom(const char* version, void (*add)(Registry& registry));
   // Sets a library's version ("oneDNN 3.2.1") in the recorded_version of
   // kernels of `library` ("ONEDNN") that are added later.
   void SetLibraryVersion(std::string_view library, std::string_view version);

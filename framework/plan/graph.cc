@@ -48,9 +48,8 @@ bool Graph::CanObey(const PreparedOp& op, const KernelHint& hint) {
   OpFacts facts = op;
   facts.hints = {&hint};
   const Candidate* candidate = Predict(facts);
-  return candidate != nullptr &&
-         HintFits(hint, *candidate->kernel, candidate->place,
-                  ExpectedLayout(op.desc));
+  return candidate != nullptr && HintFits(hint, *candidate->kernel,
+                                          candidate->place, LayoutOf(op.desc));
 }
 
 // Removes the hints that the op in its current form does not obey: those that
@@ -62,7 +61,7 @@ bool Graph::LetHintsWait(PreparedOp* op) {
   const auto obeys = [&](const KernelHint& hint) {
     return choice == nullptr ? CanObey(*op, hint)
                              : HintFits(hint, *choice->kernel, choice->place,
-                                        op->list->expected.layout);
+                                        op->list->layout);
   };
   const auto waits = [&](const KernelHint* hint) {
     if (!hint->Wants() || obeys(*hint)) return false;
@@ -389,7 +388,7 @@ bool Graph::Fits(const PreparedOp& op) const {
          std::all_of(op.hints.begin(), op.hints.end(), [&](auto* hint) {
            return hint->mode != HintMode::kPrefer ||
                   HintFits(*hint, *choice.kernel, choice.place,
-                           op.list->expected.layout);
+                           op.list->layout);
          });
 }
 
@@ -403,7 +402,7 @@ void Graph::NoteStoppingHint(const std::vector<int>& ids,
   if (free == nullptr) return;
   for (const KernelHint* hint : op.hints) {
     const bool fits =
-        HintFits(*hint, *free->kernel, free->place, ExpectedLayout(op.desc));
+        HintFits(*hint, *free->kernel, free->place, LayoutOf(op.desc));
     if (hint->mode != HintMode::kAllow && fits != hint->Wants()) {
       NoteLeft(ids, ToString(*hint));
       return;
@@ -453,7 +452,7 @@ bool Graph::HasKernel(const std::vector<int>& ids, PreparedOp* op) {
   }
   if (!Pays(ids, *op)) return false;
   try {
-    ChooseWilling(&lister_, platform::NumThreads(), op);
+    ProbeKernels(&lister_, platform::NumThreads(), op);
   } catch (const platform::Error& error) {
     if (error.code() != ErrorCode::kNotFound) throw;
     NoteStoppingHint(ids, *op);
@@ -538,16 +537,16 @@ int Graph::InsertBefore(int before, OpDesc desc) {
   return id;
 }
 
-int Graph::InsertBehind(int id, OpDesc desc) {
+int Graph::InsertAfter(int id, OpDesc desc) {
   const int added = Add(id, std::move(desc));
-  order_.InsertBehind(id, added);
+  order_.InsertAfter(id, added);
   NoteUses(added);
   return added;
 }
 
-void Graph::MoveBehind(int behind, int id) {
+void Graph::MoveBehind(int after, int id) {
   order_.Remove(id);
-  order_.InsertBehind(behind, id);
+  order_.InsertAfter(after, id);
 }
 
 void Graph::Rewrite(int id, OpDesc desc) {

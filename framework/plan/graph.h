@@ -137,10 +137,10 @@ class SLUICE_API Graph {
   // variables, with names from NewName.
   int InsertBefore(int before, OpDesc op);
   // Inserts `op` after op `id`, and returns its id.
-  int InsertBehind(int id, OpDesc op);
-  // Moves op `id` to follow op `behind`, where all its inputs must exist and no
-  // op may have used its outputs yet.
-  void MoveBehind(int behind, int id);
+  int InsertAfter(int id, OpDesc op);
+  // Moves op `id` to right after op `after`, where all its inputs must exist
+  // and no op may have used its outputs yet.
+  void MoveBehind(int after, int id);
   // Replaces an op's inputs, outputs and attributes; shapes are inferred again.
   // The outputs must keep their names and may change their shapes.
   void Rewrite(int id, OpDesc op);

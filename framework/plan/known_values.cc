@@ -53,7 +53,7 @@ std::vector<Tensor> RunOnHost(const PreparedOp& op,
   for (Tensor& tensor : outputs) {
     pointers.push_back(&tensor);
   }
-  const ArgTable arguments = MakeArgTable(op);
+  const ArgTable arguments = MakeArgTable(query);
   const RunState run;
   OpKernelContext context(
       arguments, CPUPlace(),

@@ -8,7 +8,7 @@
 #include <set>
 #include <utility>
 
-#include "sluice/memory/size_class.h"
+#include "sluice/platform/alignment.h"
 #include "sluice/platform/error.h"
 
 namespace sluice::framework {
@@ -21,7 +21,7 @@ constexpr size_t kMaxBytes = size_t{1} << 60;
 constexpr size_t kMaxPairs = size_t{1} << 25;
 
 size_t Aligned(size_t bytes) {
-  return memory::RoundToAlignment(std::max<size_t>(bytes, 1));
+  return platform::AlignUp(std::max<size_t>(bytes, 1));
 }
 
 void CheckSize(size_t bytes, size_t offset) {

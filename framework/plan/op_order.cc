@@ -34,8 +34,8 @@ void OpOrder::InsertBefore(int before, int id) {
   Put(id, in_front + (labels_[before] - in_front) / 2);
 }
 
-void OpOrder::InsertBehind(int behind, int id) {
-  const auto next = std::next(by_label_.find(labels_[behind]));
+void OpOrder::InsertAfter(int after, int id) {
+  const auto next = std::next(by_label_.find(labels_[after]));
   if (next == by_label_.end()) return Append(id);
   InsertBefore(next->second, id);
 }

@@ -15,9 +15,9 @@ class SLUICE_API OpOrder {
  public:
   // `id` must be 0 or more, and not in the order yet.
   void Append(int id);
-  // `before` (`behind`) must be in the order, `id` not.
+  // `before` (`after`) must be in the order, `id` not.
   void InsertBefore(int before, int id);
-  void InsertBehind(int behind, int id);
+  void InsertAfter(int after, int id);
   // `id` must be in the order.
   void Remove(int id);
   // Whether `a` runs before `b`; both must be in the order.

@@ -336,7 +336,7 @@ void PlanBuilder::AddOp(int op_index) {
   BindInputs(op, &planned);
   if (decision.kernel->has_own_queue()) OrderBehindKernels(planned.device);
   BindOutputs(op, &planned);
-  planned.arguments = MakeArgTable(op);
+  planned.arguments = MakeArgTable(op.QueryAt(decision.place));
   planned.input_constant = op.input_constant;
   AddScratch(&planned);
 

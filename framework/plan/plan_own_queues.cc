@@ -5,7 +5,7 @@
 
 #include "sluice/framework/op/op_schema.h"
 #include "sluice/framework/plan/plan_builder.h"
-#include "sluice/memory/size_class.h"
+#include "sluice/platform/alignment.h"
 
 namespace sluice::framework {
 
@@ -63,7 +63,7 @@ void PlanBuilder::MakeContiguous() {
         }
         parts.emplace_back(var, bytes);
         bytes += static_cast<size_t>(dims.numel()) * SizeOf(graph_->dtype(var));
-        bytes = memory::RoundToAlignment(bytes);
+        bytes = platform::AlignUp(bytes);
       }
       if (parts.size() < 2) continue;
       Slot all;

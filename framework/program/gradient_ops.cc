@@ -190,8 +190,8 @@ ArgVars GradientOps::TranslateInput(const Context& context,
       names.push_back(vars[i]);
     }
   }
-  const auto zeros = std::count(missing.begin(), missing.end(), nullptr);
-  if (zeros == 0 && traits.optional) return {};
+  const auto present = std::count(missing.begin(), missing.end(), nullptr);
+  if (present == 0 && traits.optional) return {};
   for (size_t i = 0; i < names.size(); ++i) {
     if (missing[i] == nullptr) continue;
     names[i] = Fill(context.index, GradName(missing[i]->name) + "@ZERO",
@@ -227,7 +227,7 @@ void GradientOps::CheckNotOverwritten(const Context& context,
     output =
         std::any_of(forward.outputs.begin(), forward.outputs.end(), is_output);
   }
-  const int wanted = output ? values_.Behind(context.index, var)
+  const int wanted = output ? values_.After(context.index, var)
                             : values_.Before(context.index, var);
   const int latest = values_.Latest(var);
   if (wanted == latest) return;

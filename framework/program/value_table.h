@@ -33,7 +33,7 @@ class ValueTable {
 
   // Return the value of `variable` before (after) op `index`.
   int Before(int index, std::string_view variable) const;
-  int Behind(int index, std::string_view variable) const {
+  int After(int index, std::string_view variable) const {
     return Before(index + 1, variable);
   }
   // Returns the value after the last op; -1 for an unknown variable.

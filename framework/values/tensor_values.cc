@@ -25,6 +25,19 @@ template <typename T>
 double Widen(T value) {
   return static_cast<double>(value);
 }
+
+template <typename T>
+T Round(double value) {
+  if constexpr (std::is_same_v<T, platform::float16>) {
+    return std::bit_cast<T>(Eigen::half(static_cast<float>(value)));
+  } else if constexpr (std::is_same_v<T, platform::bfloat16>) {
+    return std::bit_cast<T>(Eigen::bfloat16(static_cast<float>(value)));
+  } else if constexpr (platform::IsStoredNumber(platform::kDTypeOf<T>)) {
+    return {platform::EncodeNumber(platform::kDTypeOf<T>, value)};
+  } else {
+    return static_cast<T>(value);
+  }
+}
 }  // namespace
 
 std::vector<double> ToDoubles(const Tensor& tensor) {
@@ -36,6 +49,16 @@ std::vector<double> ToDoubles(const Tensor& tensor) {
       doubles.push_back(Widen(value));
     }
     return doubles;
+  });
+}
+
+Tensor FromDoubles(platform::DType dtype,
+                   const DDim& dims,
+                   const std::vector<double>& values) {
+  return platform::VisitDType(dtype, [&]<typename T>() {
+    std::vector<T> rounded(values.size());
+    std::transform(values.begin(), values.end(), rounded.begin(), Round<T>);
+    return Tensor::FromVector(dims, rounded);
   });
 }
 

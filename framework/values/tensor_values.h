@@ -14,6 +14,11 @@ namespace sluice::framework {
 // Raises FailedPrecondition before allocation.
 SLUICE_API std::vector<double> ToDoubles(const Tensor& tensor);
 
+// Returns a host tensor of `dtype` with the numbers rounded to nearest.
+SLUICE_API Tensor FromDoubles(platform::DType dtype,
+                              const DDim& dims,
+                              const std::vector<double>& values);
+
 // Whether a double of this magnitude exists; always true up to 2^53.
 constexpr bool IsDouble(uint64_t magnitude) {
   return magnitude == 0 ||

@@ -22,28 +22,17 @@ const Slot* SlotOf(const Plan& plan, int op, const std::string& var) {
   return nullptr;
 }
 
-const std::string* DataFormat(const OpDesc& op) {
-  const auto found = op.attributes.find("data_format");
-  return found == op.attributes.end()
-             ? nullptr
-             : std::get_if<std::string>(&found->second);
-}
-
-// Returns whether the op only permutes the axes of an image. A reshape does so
-// for an image of one channel or one pixel.
+// Returns whether the op only permutes the axes of an image. An alias in
+// another shape does so for an image of one channel or one pixel.
 bool MovesImage(const OpDesc& op, bool to_channels_last) {
-  if (op.type == "reshape") return true;
-  const auto axis = op.attributes.find("axis");
-  if (op.type != "transpose" || axis == op.attributes.end()) return false;
+  const OpSchema& schema = Registry::Global().Schema(op.type);
+  if (!schema.outputs().front().aliases.empty()) return true;
+  const auto axis = op.attributes.find(schema.permutes());
+  if (axis == op.attributes.end()) return false;
   using Ints = std::vector<int64_t>;
   const auto* axes = std::get_if<Ints>(&axis->second);
   return axes != nullptr &&
          *axes == (to_channels_last ? Ints{0, 2, 3, 1} : Ints{0, 3, 1, 2});
-}
-
-bool IsFilter(const OpDesc& op, const std::string& var) {
-  const ArgVars& filters = op.Output("Filter@GRAD");
-  return std::find(filters.begin(), filters.end(), var) != filters.end();
 }
 
 }  // namespace
@@ -163,28 +152,31 @@ void PlanSide::NameImages(int op) {
 
 void PlanSide::NameOthers(int op) {
   const OpDesc& op_desc = desc(op);
-  bool turned_input = false;
+  bool converted_input = false;
   ForEachVar(op_desc.inputs, [&](const std::string& var) {
     const auto found = values_.try_emplace(var, ProgramValue{var}).first;
-    turned_input |= found->second.channels_last;
+    converted_input |= found->second.channels_last;
   });
-  const bool turned = Turned(op, turned_input);
-  ForEachVar(op_desc.outputs, [&](const std::string& var) {
-    const Slot* slot = SlotOf(plan_, op, var);
-    const bool image =
-        slot != nullptr && slot->dims.rank() == 4 && !IsFilter(op_desc, var);
-    values_.try_emplace(var, ProgramValue{var, turned && image});
-  });
+  const bool converted = HasOtherLayout(op, converted_input);
+  const OpSchema& schema = Registry::Global().Schema(op_desc.type);
+  for (const auto& [argument, vars] : op_desc.outputs) {
+    for (const std::string& var : vars) {
+      const Slot* slot = SlotOf(plan_, op, var);
+      const bool image =
+          slot != nullptr && schema.IsImage(argument, slot->dims);
+      values_.try_emplace(var, ProgramValue{var, converted && image});
+    }
+  }
 }
 
 // Returns whether the op's images have another layout than in the program.
-bool PlanSide::Turned(int op, bool turned_input) const {
+bool PlanSide::HasOtherLayout(int op, bool converted_input) const {
   if (IsMove(op)) return false;
-  const std::string* format = DataFormat(desc(op));
-  if (format == nullptr) return turned_input;
-  if (MadeByPass(op)) return *format == "NHWC";
-  const std::string* written = DataFormat(program_.block().ops[id(op)]);
-  return written == nullptr ? turned_input : *format != *written;
+  const Layout layout = LayoutOf(desc(op));
+  if (layout == Layout::kAny) return converted_input;
+  if (MadeByPass(op)) return layout == Layout::kNHWC;
+  const Layout written = LayoutOf(program_.block().ops[id(op)]);
+  return written == Layout::kAny ? converted_input : layout != written;
 }
 
 }  // namespace sluice::framework

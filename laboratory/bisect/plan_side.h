@@ -65,7 +65,7 @@ class PlanSide {
   bool MadeByPass(int op) const;
   void NameImages(int op);
   void NameOthers(int op);
-  bool Turned(int op, bool turned_input) const;
+  bool HasOtherLayout(int op, bool converted_input) const;
 
   const Program& program_;
   const Plan& plan_;

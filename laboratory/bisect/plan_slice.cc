@@ -104,7 +104,7 @@ void PlanSlice::AddOp(int op, size_t unit) {
   }
   desc.hint = Format("require place={}, library={}, variant={}, layout={}",
                      decision.place, decision.kernel->key.library,
-                     decision.kernel->variant, decision.list->expected.layout);
+                     decision.kernel->variant, decision.list->layout);
   program_.AppendOp(std::move(desc));
 }
 

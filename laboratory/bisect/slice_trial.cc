@@ -63,7 +63,7 @@ class GoldenOps {
   }
 
   // Ops of plan a in a unit, and those whose outputs they need and b lacks.
-  std::vector<int> Behind(size_t unit) const {
+  std::vector<int> OpsToCheck(size_t unit) const {
     std::vector<int> ops = pair_.units()[unit].a;
     std::set<int> seen(ops.begin(), ops.end());
     for (size_t i = 0; i < ops.size(); ++i) {
@@ -178,7 +178,7 @@ class Watcher : public RunObserver {
     for (const int slot : outputs) {
       results.push_back(tensors[slot]);
     }
-    if (!BothAreRight(results)) return;
+    if (!BothKernelsAreCorrect(results)) return;
     // The difference comes from cancellation or from a discontinuous op.
     trial_ = {};
     for (const int slot : outputs) {
@@ -259,7 +259,7 @@ class Watcher : public RunObserver {
   // The verdict on the first op of A that is wrong or undecided, else "".
   std::optional<std::string> VerdictOnA() const {
     const GoldenOps ops(pair_, golden_);
-    for (const int op : ops.Behind(unit_)) {
+    for (const int op : ops.OpsToCheck(unit_)) {
       const Decision& decision = pair_.a().decisions()[op];
       if (Registry::Global().Schema(decision.op).random()) continue;
       const auto isolated = ops.Inputs(op);
@@ -294,9 +294,9 @@ class Watcher : public RunObserver {
     return "";
   }
 
-  // Returns whether B's and A's kernels are right, each for its own inputs. A
+  // Returns whether B's and A's kernels are correct, each for its own inputs. A
   // wrong kernel is named in the message.
-  bool BothAreRight(const std::vector<Tensor>& results) {
+  bool BothKernelsAreCorrect(const std::vector<Tensor>& results) {
     const std::optional<std::string> b = VerdictOnB(results);
     const std::optional<std::string> a = VerdictOnA();
     for (const auto& [name, verdict] : {std::pair("A", &a), {"B", &b}}) {

@@ -80,9 +80,6 @@ std::vector<std::string> Details(const PlannedText& text,
     details.push_back(text.decision().op);
   }
   if (key.dtype != other_key.dtype) details.push_back(Format("{}", key.dtype));
-  if (key.layout != other_key.layout) {
-    details.push_back(Format("layout {}", key.layout));
-  }
   AttributeMap names = text.desc().attributes;
   names.insert(other.desc().attributes.begin(), other.desc().attributes.end());
   for (const auto& [name, value] : names) {

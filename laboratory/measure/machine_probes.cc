@@ -2,9 +2,6 @@
 
 #include <cstddef>
 
-#define HWY_DISABLED_TARGETS SLUICE_DISABLED_TARGETS
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "sluice/laboratory/measure/machine_probes.cc"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 

@@ -21,6 +21,7 @@ using Json = nlohmann::ordered_json;
 constexpr size_t kMaxMessage = 1000;
 constexpr size_t kVersionsKept = 4;
 constexpr std::string_view kKind = "record";
+constexpr std::string_view kOldLayout = " any ";
 
 bool IsDate(std::string_view text) {
   constexpr std::string_view kForm = "0000-00-00T00:00:00.000Z";
@@ -175,6 +176,11 @@ std::optional<Record> RecordFromJson(std::string_view text) {
     json.at("op").get_to(record.op);
     json.at("signature").get_to(record.signature);
     json.at("kernel").get_to(record.kernel);
+    // Names of kernels had a layout that was always "any".
+    const size_t layout = record.kernel.rfind(kOldLayout);
+    if (layout != std::string::npos) {
+      record.kernel.erase(layout, kOldLayout.size() - 1);
+    }
     json.at("kernel_version").get_to(record.kernel_version);
     if (!ReadInt(json.at("threads"), &record.threads) ||
         !ReadInt(json.at("rounds"), &record.rounds)) {

@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <string_view>
 #include <system_error>
 
 #include "sluice/framework/costs/cost_model.h"
+#include "sluice/framework/costs/record_folders.h"
 #include "sluice/platform/error.h"
-#include "sluice/platform/plugin/kernel_module.h"
 
 namespace sluice::framework {
 namespace {
@@ -19,28 +18,9 @@ std::string OrEmpty(const char* variable) {
   return variable == nullptr ? "" : variable;
 }
 
-std::vector<fs::path> SystemFolders() {
-  std::vector<fs::path> folders;
-  const std::string variable = OrEmpty(std::getenv("SLUICE_RECORDS_PATH"));
-  std::string_view rest = variable;
-  while (!rest.empty()) {
-    const size_t colon = std::min(rest.find(':'), rest.size());
-    if (colon > 0) folders.emplace_back(rest.substr(0, colon));
-    rest.remove_prefix(std::min(colon + 1, rest.size()));
-  }
-  const fs::path library = platform::LibraryFolder();
-  if (library.empty()) return folders;
-  folders.push_back(library / "sluice_records");
-  // The library may be in lib, lib64, or lib/x86_64-linux-gnu below the prefix.
-  folders.push_back(library.parent_path() / "share/sluice/records");
-  folders.push_back(library.parent_path().parent_path() /
-                    "share/sluice/records");
-  return folders;
-}
-
 std::vector<std::string> SystemFiles() {
   std::vector<std::string> files;
-  for (const fs::path& folder : SystemFolders()) {
+  for (const fs::path& folder : RecordFolders()) {
     std::vector<std::string> found;
     std::error_code error;
     for (fs::directory_iterator entry(folder, error), end;

@@ -16,10 +16,8 @@ struct RecordSources {
 // Sources from the environment. SLUICE_RECORDS is "both" (default), "system",
 // "user", "off", or the path of a file, with a '/', that replaces both. The
 // user's file is $XDG_CACHE_HOME/sluice/records.jsonl, or
-// ~/.cache/sluice/records.jsonl. System files are all *.jsonl, by name, in the
-// folders of SLUICE_RECORDS_PATH (separated by colons), in sluice_records
-// beside libsluice.so and in share/sluice/records of the installation prefix.
-// Raises InvalidArgument for another SLUICE_RECORDS.
+// ~/.cache/sluice/records.jsonl. System files are all *.jsonl, by name, of
+// RecordFolders(). Raises InvalidArgument for another SLUICE_RECORDS.
 SLUICE_API RecordSources RecordSourcesOfEnvironment();
 
 }  // namespace sluice::framework

@@ -180,11 +180,21 @@ void RecordStore::Find(std::span<const RecordQuery> queries,
     Load(op);
     loaded = op;
   }
-  const std::shared_lock lock(state_->mutex);
-  for (size_t i = 0; i < queries.size(); ++i) {
-    const RecordText& machine = queries[i].machine;
-    found[i] =
-        state_->index.Find(queries[i], machine.text.empty() ? kHere : machine);
+  bool changed = false;
+  {
+    const std::shared_lock lock(state_->mutex);
+    for (size_t i = 0; i < queries.size(); ++i) {
+      const RecordText& given = queries[i].machine;
+      const RecordText& machine = given.text.empty() ? kHere : given;
+      found[i] = state_->index.Find(queries[i], machine);
+      changed |= found[i].match == RecordMatch::kStale &&
+                 found[i].record->machine == machine.text;
+    }
+  }
+  if (changed) {
+    Remark(
+        "there are records of kernels that have changed since; they do not "
+        "count as measurements until sluice-lab tune measures again");
   }
 }
 

@@ -66,7 +66,7 @@ class SLUICE_API RecordStore {
   // threads and any state of caches, that record is returned (Verdict::kWrong),
   // even if newer ones exist. Otherwise the newest exact record; else a stale
   // one of a kernel that was not wrong: this machine's before others', newer
-  // before older.
+  // before older. A stale one of this machine is a remark.
   FoundRecord Find(const RecordQuery& query) const;
   // Looks up several queries; `found` has the same size.
   void Find(std::span<const RecordQuery> queries,

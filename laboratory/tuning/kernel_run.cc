@@ -91,7 +91,7 @@ KernelRun::KernelRun(const IsolatedOp& op,
     : op_(op),
       place_(place),
       num_threads_(num_threads),
-      arguments_(MakeArgTable(op.facts)) {
+      arguments_(MakeArgTable(op.facts.QueryAt(place))) {
   const OpFacts& facts = op.facts;
   kernel_ = kernel.make({facts.desc, kernel.key, facts.id});
   const KernelQuery query = facts.QueryAt(place);
@@ -104,11 +104,16 @@ KernelRun::KernelRun(const IsolatedOp& op,
     device_ = kernel.make_queue();
   }
   BringInputs();
-  MakeOutputs();
+  for (size_t i = 0; i < facts.outputs.size(); ++i) {
+    outputs_.push_back(facts.outputs[i].known()
+                           ? Guarded(facts.output_dtypes[i], facts.outputs[i])
+                           : Tensor());
+  }
   void* scratch = nullptr;
   if (preparation.scratch_bytes > 0) {
     const auto bytes = static_cast<int64_t>(preparation.scratch_bytes);
-    scratch = scratch_.Resize(DDim({bytes})).mutable_data(DType::kUInt8, place);
+    scratch_ = Guarded(DType::kUInt8, DDim({bytes}));
+    scratch = scratch_.raw_data();
   }
   for (Tensor& tensor : inputs_) {
     pointers_.push_back(&tensor);
@@ -139,26 +144,26 @@ void KernelRun::BringInputs() {
   }
 }
 
-void KernelRun::MakeOutputs() {
-  const OpFacts& facts = op_.facts;
-  for (size_t i = 0; i < facts.outputs.size(); ++i) {
-    Tensor shape;
-    const size_t bytes = static_cast<size_t>(
-        shape.Resize(facts.outputs[i]).numel() *
-        static_cast<int64_t>(platform::SizeOf(facts.output_dtypes[i])));
-    auto memory =
-        std::make_shared<Placeholder>(place_, bytes + 2 * kGuardBytes);
-    auto* begin = static_cast<uint8_t*>(memory->pointer());
-    Fill(place_, begin, kGuard, kGuardBytes);
-    Fill(place_, begin + kGuardBytes + bytes, kGuard, kGuardBytes);
-    outputs_.emplace_back().Bind(std::move(memory), kGuardBytes,
-                                 facts.output_dtypes[i], facts.outputs[i]);
-  }
+Tensor KernelRun::Guarded(DType dtype, const DDim& dims) {
+  const auto bytes =
+      static_cast<size_t>(dims.numel()) * platform::SizeOf(dtype);
+  auto memory = std::make_shared<Placeholder>(place_, bytes + 2 * kGuardBytes);
+  auto* begin = static_cast<uint8_t*>(memory->pointer());
+  Fill(place_, begin, kGuard, kGuardBytes);
+  Fill(place_, begin + kGuardBytes + bytes, kGuard, kGuardBytes);
+  Tensor tensor;
+  tensor.Bind(std::move(memory), kGuardBytes, dtype, dims);
+  return tensor;
 }
 
 void KernelRun::Spoil(bool other) {
   const uint8_t bytes_value = other ? 0x4B : 0xFF;
-  for (Tensor& output : outputs_) {
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    Tensor& output = outputs_[i];
+    if (!op_.facts.outputs[i].known()) {
+      output = Tensor();
+      continue;
+    }
     const bool is_bool = output.dtype() == DType::kBool;
     Fill(place_, output.raw_data(), is_bool ? (other ? 0 : 1) : bytes_value,
          output.bytes());
@@ -169,18 +174,23 @@ void KernelRun::Spoil(bool other) {
 }
 
 std::string KernelRun::WrittenOutside() const {
+  const auto side = [this](const Tensor& tensor) {
+    const auto* data = static_cast<const uint8_t*>(tensor.raw_data());
+    if (!IsFilled(place_, data - kGuardBytes)) return "before";
+    return IsFilled(place_, data + tensor.bytes()) ? "" : "after";
+  };
   for (size_t i = 0; i < outputs_.size(); ++i) {
-    const auto* data = static_cast<const uint8_t*>(outputs_[i].raw_data());
-    const char* side = !IsFilled(place_, data - kGuardBytes) ? "before"
-                       : !IsFilled(place_, data + outputs_[i].bytes())
-                           ? "after"
-                           : nullptr;
-    if (side != nullptr) {
-      return Format("it writes {} the memory of {} (its {} elements)", side,
-                    OutputName(op_.facts, i), outputs_[i].numel());
-    }
+    if (!op_.facts.outputs[i].known()) continue;
+    const std::string written = side(outputs_[i]);
+    if (written.empty()) continue;
+    return Format("it writes {} the memory of {} (its {} elements)", written,
+                  OutputName(op_.facts, i), outputs_[i].numel());
   }
-  return "";
+  if (!scratch_.allocated()) return "";
+  const std::string written = side(scratch_);
+  if (written.empty()) return "";
+  return Format("it writes {} its scratch memory ({} bytes)", written,
+                scratch_.bytes());
 }
 
 void KernelRun::Run() {

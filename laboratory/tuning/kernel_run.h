@@ -37,9 +37,10 @@ SLUICE_API std::string InputName(const OpFacts& op, size_t input);
 SLUICE_API std::string OutputName(const OpFacts& op, size_t output);
 
 // One kernel for an isolated op, called as a plan would call it: inputs,
-// outputs and scratch memory are at its place. Each output is between guard
-// bytes. Keeps references to the op and the kernel's definition. Used by one
-// thread.
+// outputs and scratch memory are at its place. Each output and the scratch
+// memory is between guard bytes; outputs whose shape depends on data have none,
+// because the kernel allocates them. Keeps references to the op and the
+// kernel's definition. Used by one thread.
 class SLUICE_API KernelRun {
  public:
   // Makes the kernel and prepares it for `num_threads`. Raises what these
@@ -57,14 +58,16 @@ class SLUICE_API KernelRun {
   // numbers and false.
   void Spoil(bool other);
 
-  // Returns "", or the output that Run wrote before or after.
+  // Returns "", or the output or scratch memory that Run wrote before or after.
   std::string WrittenOutside() const;
 
+  const std::vector<Tensor>& inputs() const { return inputs_; }
   const std::vector<Tensor>& outputs() const { return outputs_; }
 
  private:
   void BringInputs();
-  void MakeOutputs();
+  // Returns memory for these elements between guard bytes.
+  Tensor Guarded(DType dtype, const DDim& dims);
 
   const IsolatedOp& op_;
   PlaceKey place_;

@@ -8,6 +8,7 @@
 #include "sluice/framework/op/op_schema.h"
 #include "sluice/framework/values/tensor_values.h"
 #include "sluice/platform/error.h"
+#include "sluice/platform/number_format.h"
 #include "sluice/platform/parallel_for.h"
 
 namespace sluice::framework {
@@ -18,24 +19,16 @@ using platform::Format;
 
 namespace {
 
-double UnitRoundoff(DType dtype) {
-  switch (dtype) {
-    case DType::kFloat64:
-      return 0x1p-53;
-    case DType::kFloat16:
-      return 0x1p-11;
-    case DType::kBFloat16:
-      return 0x1p-8;
-    default:
-      return 0x1p-24;
-  }
+// Whether kernels compute in this dtype and round. The other floats are stored
+// only.
+bool IsRounded(DType dtype) {
+  return platform::IsFloating(dtype) && !platform::IsStoredNumber(dtype);
 }
 
 double LargestFinite(DType dtype) {
-  return dtype == DType::kFloat16    ? 65504.0
-         : dtype == DType::kFloat64  ? std::numeric_limits<double>::max()
-         : dtype == DType::kBFloat16 ? 0x1.FEp127
-                                     : std::numeric_limits<float>::max();
+  const auto& format =
+      platform::FormatOf(IsRounded(dtype) ? dtype : DType::kFloat32);
+  return std::ldexp(2 - std::ldexp(1, -format.mantissa), format.bias);
 }
 
 // Whether arguments of this dtype, a type variable or a name, have the dtype of
@@ -85,22 +78,15 @@ IsolatedOp Convert(const IsolatedOp& op, DType to) {
   return converted;
 }
 
-std::vector<std::vector<double>> Compute(const IsolatedOp& op,
-                                         const KernelDef& kernel) {
-  // Plain kernels compute the same bits with any number of threads.
-  KernelRun run(op, kernel, CPUPlace(), platform::NumThreads());
-  run.Run();
-  std::vector<std::vector<double>> outputs;
-  for (const Tensor& output : run.outputs()) {
-    outputs.push_back(ToDoubles(output));
-  }
-  return outputs;
+// 0 if a size depends on data.
+double ElementsOf(const DDim& dims) {
+  return dims.known() ? static_cast<double>(dims.numel()) : 0;
 }
 
 // The number of input elements for each element of an output.
 double InputsPerOutput(const std::vector<DDim>& inputs, const DDim& output) {
   double most = 1;
-  const auto elements = std::max(1.0, static_cast<double>(output.numel()));
+  const double elements = std::max(1.0, ElementsOf(output));
   for (const DDim& dims : inputs) {
     const auto input = static_cast<double>(dims.numel());
     most = std::max(most, input / elements);
@@ -118,7 +104,7 @@ double InputsPerOutput(const std::vector<DDim>& inputs, const DDim& output) {
 double Elements(const std::vector<DDim>& all) {
   double elements = 0;
   for (const DDim& dims : all) {
-    elements += static_cast<double>(dims.numel());
+    elements += ElementsOf(dims);
   }
   return elements;
 }
@@ -160,34 +146,58 @@ double LargestMagnitude(const std::vector<double>& values) {
   return largest;
 }
 
-// The error of one element as a multiple of its bound.
-double ErrorOf(double value, double expected, double bound, DType dtype) {
-  if (value == expected || (std::isnan(value) && std::isnan(expected))) {
-    return 0;
-  }
-  const double largest = LargestFinite(dtype);
-  const bool overflows =
-      std::isfinite(expected) && std::abs(expected) + bound >= largest;
-  if (overflows && std::abs(value) >= 0.99 * largest) return 0;
-  const double error = std::abs(value - expected);
-  if (!std::isfinite(error)) return std::numeric_limits<double>::infinity();
-  if (bound == 0) return std::numeric_limits<double>::infinity();
-  return error / bound;
-}
-
 // Removes the sign of a NaN, which means nothing.
 double Shown(double value) {
   return std::isnan(value) ? std::abs(value) : value;
 }
 
-// Whether the plain kernel computes the same in the op's own dtype.
-bool IsOwn(const Reference& reference, size_t output, size_t j, double value) {
-  if (reference.own.empty()) return false;
-  const double own = reference.own[output][j];
-  return value == own || (std::isnan(value) && std::isnan(own));
+}  // namespace
+
+double UnitRoundoff(DType dtype) {
+  const auto& format =
+      platform::FormatOf(IsRounded(dtype) ? dtype : DType::kFloat32);
+  return std::ldexp(0.5, -format.mantissa);
 }
 
-}  // namespace
+double Bound::At(double expected) const {
+  const double magnitude = std::isfinite(expected) ? std::abs(expected) : 0;
+  return std::max(absolute, relative * (magnitude + offset));
+}
+
+double ErrorOf(double value, double expected, const Bound& bound, DType dtype) {
+  if (value == expected || (std::isnan(value) && std::isnan(expected))) {
+    return 0;
+  }
+  const double most = bound.At(expected);
+  const double largest = LargestFinite(dtype);
+  const bool overflows =
+      std::isfinite(expected) && std::abs(expected) + most >= largest;
+  if (overflows && std::abs(value) >= 0.99 * largest) return 0;
+  const double error = std::abs(value - expected);
+  return std::isfinite(error) && most > 0
+             ? error / most
+             : std::numeric_limits<double>::infinity();
+}
+
+Bound NaiveBound(DType dtype, double slack) {
+  if (!IsRounded(dtype)) return {};
+  const double limit =
+      slack * (dtype == DType::kFloat64   ? 1e-13
+               : dtype == DType::kFloat32 ? 1e-6
+                                          : 2 * UnitRoundoff(dtype));
+  return {.absolute = limit, .relative = limit};
+}
+
+OutputValues ComputeOutputs(const IsolatedOp& op, const KernelDef& kernel) {
+  // Plain kernels compute the same bits with any number of threads.
+  KernelRun run(op, kernel, CPUPlace(), platform::NumThreads());
+  run.Run();
+  OutputValues outputs;
+  for (const Tensor& output : run.outputs()) {
+    outputs.push_back(ToDoubles(output));
+  }
+  return outputs;
+}
 
 const KernelDef* PlainKernel(const OpFacts& op, const Registry& registry) {
   const KernelDef* first = nullptr;
@@ -208,10 +218,12 @@ const KernelDef* PlainKernel(const OpFacts& op, const Registry& registry) {
   return first;
 }
 
-std::string ElementName(const OpFacts& op, size_t output, size_t element) {
+std::string ElementName(const OpFacts& op,
+                        size_t output,
+                        const DDim& dims,
+                        size_t element) {
   std::string index;
   auto rest = static_cast<int64_t>(element);
-  const DDim& dims = op.outputs[output];
   for (int axis = dims.rank() - 1; axis >= 0; --axis) {
     index =
         Format("{}{}{}", rest % dims[axis], index.empty() ? "" : ", ", index);
@@ -222,27 +234,35 @@ std::string ElementName(const OpFacts& op, size_t output, size_t element) {
 
 namespace {
 
-// Nothing is more exact than float64 to compare with. Cancellation in float32,
-// on the same numbers, shows the error here.
-void EstimatePlainError(const IsolatedOp& op,
-                        const KernelDef& plain,
-                        const Registry& registry,
-                        Reference* reference) {
-  if (op.facts.schema->random() || op.facts.schema->type_vars().empty()) return;
+// By output: the largest error of the plain kernel in the op's own dtype.
+// Nothing is more exact than float64 to compare with: cancellation in float32,
+// on the same numbers, shows its error.
+std::vector<double> PlainErrors(const IsolatedOp& op,
+                                const KernelDef& plain,
+                                const Registry& registry,
+                                const Reference& reference) {
+  std::vector<double> errors(reference.outputs.size(), 0);
+  for (size_t i = 0; i < reference.others.size(); ++i) {
+    errors[i] = LargestError(reference.others[i], reference.outputs[i]);
+  }
+  if (!reference.others.empty() || plain.key.dtype != DType::kFloat64 ||
+      op.facts.schema->random() || op.facts.schema->type_vars().empty()) {
+    return errors;
+  }
   const IsolatedOp narrow = Convert(op, DType::kFloat32);
   const KernelDef* kernel = PlainKernel(narrow.facts, registry);
-  if (kernel == nullptr) return;
+  if (kernel == nullptr) return errors;
   try {
-    const auto coarse = Compute(narrow, *kernel);
-    const auto fine = Compute(Convert(narrow, DType::kFloat64), plain);
+    const auto coarse = ComputeOutputs(narrow, *kernel);
+    const auto fine = ComputeOutputs(Convert(narrow, DType::kFloat64), plain);
     for (size_t i = 0; i < fine.size(); ++i) {
-      reference->plain_error[i] = LargestError(coarse[i], fine[i]) *
-                                  UnitRoundoff(DType::kFloat64) /
-                                  UnitRoundoff(DType::kFloat32);
+      errors[i] = LargestError(coarse[i], fine[i]) *
+                  UnitRoundoff(DType::kFloat64) / UnitRoundoff(DType::kFloat32);
     }
   } catch (const platform::Error&) {
     // The op does not support this dtype, or there are no numbers for it.
   }
+  return errors;
 }
 
 }  // namespace
@@ -259,7 +279,7 @@ Reference ComputeReference(const IsolatedOp& op, const Registry& registry) {
     reference.kernel = PlainKernel(wide.facts, registry);
     try {
       if (reference.kernel != nullptr) {
-        reference.outputs = Compute(wide, *reference.kernel);
+        reference.outputs = ComputeOutputs(wide, *reference.kernel);
       }
     } catch (const platform::Error& error) {
       if (error.code() == ErrorCode::kResourceExhausted || plain == nullptr) {
@@ -269,22 +289,21 @@ Reference ComputeReference(const IsolatedOp& op, const Registry& registry) {
     }
   }
   if (reference.kernel == nullptr) {
-    reference.kernel = plain;
     if (plain == nullptr) return reference;
-    reference.outputs = Compute(op, *plain);
+    reference.kernel = plain;
+    reference.outputs = ComputeOutputs(op, *plain);
+  } else if (plain != nullptr) {
+    reference.others = ComputeOutputs(op, *plain);
   }
-  reference.plain_error.assign(reference.outputs.size(), 0);
-  if (plain == nullptr) return reference;
-  if (reference.kernel == plain) {
-    if (plain->key.dtype == DType::kFloat64) {
-      EstimatePlainError(op, *plain, registry, &reference);
-    }
-    return reference;
-  }
-  reference.own = Compute(op, *plain);
-  for (size_t i = 0; i < reference.own.size(); ++i) {
-    reference.plain_error[i] =
-        LargestError(reference.own[i], reference.outputs[i]);
+  reference.name = ToString(*reference.kernel);
+  std::vector<double> errors(reference.outputs.size(), 0);
+  if (plain != nullptr) errors = PlainErrors(op, *plain, registry, reference);
+  for (size_t i = 0; i < errors.size(); ++i) {
+    Bound& bound = reference.bounds.emplace_back();
+    bound.relative = RoundingFactor(op.facts, i, registry);
+    if (bound.relative == 0) continue;
+    bound.absolute = 4 * errors[i];
+    bound.offset = LargestMagnitude(reference.outputs[i]);
   }
   return reference;
 }
@@ -303,9 +322,9 @@ namespace {
 
 // Outputs of the reference kernel for inputs of which each element is changed
 // by `share` of itself, up or down.
-std::vector<std::vector<double>> Perturbed(const IsolatedOp& wide,
-                                           const KernelDef& kernel,
-                                           double share) {
+OutputValues Perturbed(const IsolatedOp& wide,
+                       const KernelDef& kernel,
+                       double share) {
   IsolatedOp op = wide;
   std::mt19937 random(20'250'101);
   for (Tensor& input : op.inputs) {
@@ -316,60 +335,56 @@ std::vector<std::vector<double>> Perturbed(const IsolatedOp& wide,
       values[i] *= (random() & 1U) != 0 ? 1 + share : 1 - share;
     }
   }
-  return Compute(op, kernel);
+  return ComputeOutputs(op, kernel);
 }
 
-// By output: its change relative to the relative change of the inputs; 0 if
-// that is no rate, because the op is discontinuous there.
-std::vector<double> Sensitivity(const IsolatedOp& op,
-                                const Reference& reference) {
+// Widens the bounds by k u d, where d is the change of an output relative to
+// the relative change of the inputs. It is no rate where the op is
+// discontinuous.
+void AddSensitivity(const IsolatedOp& op, Reference* reference) {
   constexpr double kShare = 0x1p-30;
-  std::vector<double> rates(reference.outputs.size(), 0);
-  if (reference.kernel->key.dtype != DType::kFloat64) return rates;
   const IsolatedOp wide = Convert(op, DType::kFloat64);
-  const auto small = Perturbed(wide, *reference.kernel, kShare);
-  const auto large = Perturbed(wide, *reference.kernel, 8 * kShare);
-  for (size_t i = 0; i < rates.size(); ++i) {
-    const double change = LargestError(small[i], reference.outputs[i]);
-    const double larger = LargestError(large[i], reference.outputs[i]);
-    if (larger >= 4 * change && larger <= 16 * change) {
-      rates[i] = change / kShare;
-    }
+  const auto small = Perturbed(wide, *reference->kernel, kShare);
+  const auto large = Perturbed(wide, *reference->kernel, 8 * kShare);
+  for (size_t i = 0; i < small.size(); ++i) {
+    const double change = LargestError(small[i], reference->outputs[i]);
+    const double larger = LargestError(large[i], reference->outputs[i]);
+    if (larger < 4 * change || larger > 16 * change) continue;
+    Bound& bound = reference->bounds[i];
+    bound.absolute = std::max(bound.absolute, bound.relative * change / kShare);
   }
-  return rates;
 }
 
-// `rates` come from Sensitivity, or are empty.
-Deviation CompareWith(const std::vector<double>& rates,
-                      const IsolatedOp& op,
-                      const Reference& reference,
-                      const std::vector<Tensor>& outputs) {
+Deviation Compare(const IsolatedOp& op,
+                  const Reference& reference,
+                  const std::vector<Tensor>& outputs) {
   Deviation worst;
   for (size_t i = 0; i < outputs.size(); ++i) {
     const DType dtype = op.facts.output_dtypes[i];
     const std::vector<double>& expected = reference.outputs[i];
     const std::vector<double> values = ToDoubles(outputs[i].CopyTo(CPUPlace()));
-    const double factor = RoundingFactor(op.facts, i, Registry::Global());
-    const double scale = LargestMagnitude(expected);
-    const double rate = rates.empty() ? 0 : rates[i];
+    if (values.size() != expected.size()) {
+      return {std::numeric_limits<double>::infinity(),
+              Format("{} has {} elements, {} gives {}", OutputName(op.facts, i),
+                     values.size(), reference.name, expected.size())};
+    }
     for (size_t j = 0; j < values.size(); ++j) {
-      if (IsOwn(reference, i, j, values[j])) continue;
-      const double magnitude =
-          std::isfinite(expected[j]) ? std::abs(expected[j]) : 0;
-      const double bound =
-          factor == 0 ? 0
-                      : std::max({factor * (magnitude + scale), factor * rate,
-                                  4 * reference.plain_error[i]});
-      const double error = ErrorOf(values[j], expected[j], bound, dtype);
+      const Bound& bound = reference.bounds[i];
+      double error = ErrorOf(values[j], expected[j], bound, dtype);
+      if (error > 0 && !reference.others.empty()) {
+        error = std::min(
+            error, ErrorOf(values[j], reference.others[i][j], bound, dtype));
+      }
       if (!(error > worst.error)) continue;
       worst.error = error;
       if (error <= 1) continue;
       worst.message =
-          Format("{} is {}, {} gives {}", ElementName(op.facts, i, j),
-                 Shown(values[j]), *reference.kernel, Shown(expected[j]));
-      if (bound > 0) {
-        worst.message +=
-            Format(" (a difference of up to {:.3g} is rounding)", bound);
+          Format("{} is {}, {} gives {}",
+                 ElementName(op.facts, i, outputs[i].dims(), j),
+                 Shown(values[j]), reference.name, Shown(expected[j]));
+      if (bound.At(expected[j]) > 0) {
+        worst.message += Format(" (a difference of up to {:.3g} is rounding)",
+                                bound.At(expected[j]));
       }
     }
   }
@@ -381,12 +396,15 @@ Deviation CompareWith(const std::vector<double>& rates,
 Deviation CompareWithReference(const IsolatedOp& op,
                                const Reference& reference,
                                const std::vector<Tensor>& outputs) {
-  Deviation worst = CompareWith({}, op, reference, outputs);
-  // Computed only if it decides: it takes two more runs.
-  if (worst.error > 1) {
-    worst = CompareWith(Sensitivity(op, reference), op, reference, outputs);
+  const Deviation worst = Compare(op, reference, outputs);
+  if (worst.error <= 1 || reference.kernel == nullptr ||
+      reference.kernel->key.dtype != DType::kFloat64) {
+    return worst;
   }
-  return worst;
+  // Computed only if it decides: it takes two more runs.
+  Reference wider = reference;
+  AddSensitivity(op, &wider);
+  return Compare(op, wider, outputs);
 }
 
 }  // namespace sluice::framework

@@ -10,18 +10,44 @@
 
 namespace sluice::framework {
 
-// Expected outputs of an op for its inputs, from the op's plain kernel on the
-// CPU: in float64 if it has such a kernel (inputs are widened), else in its own
-// dtype.
+// The unit roundoff of a floating-point dtype, e.g. 2^-24 for float32.
+SLUICE_API double UnitRoundoff(DType dtype);
+
+// How far an element may be from the expected value e:
+//   max(absolute, relative (|e| + offset)).
+struct SLUICE_API Bound {
+  double absolute = 0;
+  double relative = 0;
+  double offset = 0;
+
+  double At(double expected) const;
+};
+
+// The error of one element as a multiple of its bound; up to 1 is right. NaN is
+// equal to NaN; infinity if only one of both is NaN or infinite.
+SLUICE_API double ErrorOf(double value,
+                          double expected,
+                          const Bound& bound,
+                          DType dtype);
+
+// The bound for a kernel and a naive reference that both compute in `dtype`:
+// max(1, |e|) times a few units in the last place of numbers around 1, times
+// `slack`. Integers must be equal.
+SLUICE_API Bound NaiveBound(DType dtype, double slack);
+
+// The elements of all outputs, by output.
+using OutputValues = std::vector<std::vector<double>>;
+
+// Expected outputs of an op for its inputs.
 struct Reference {
-  const KernelDef* kernel = nullptr;  // nullptr: the op has no such kernel
-  std::vector<std::vector<double>> outputs;  // by output, elements in order
-  // Outputs of the plain kernel in the op's own dtype, if that is another; else
-  // empty.
-  std::vector<std::vector<double>> own;
-  // By output: the largest error of `own`, which cancellation may make larger
-  // than the rounding error of the result.
-  std::vector<double> plain_error;
+  std::string name = {};  // of what computed them; "" if nothing can
+  // The kernel that computed them; nullptr if none did.
+  const KernelDef* kernel = nullptr;
+  OutputValues outputs = {};
+  // Other outputs that are right, too, element by element; empty if there are
+  // none.
+  OutputValues others = {};
+  std::vector<Bound> bounds = {};  // by output
 };
 
 // The variant of a kernel, of any library, that accepts every op but refuses to
@@ -34,7 +60,23 @@ constexpr std::string_view kReferenceVariant = "reference";
 SLUICE_API const KernelDef* PlainKernel(const OpFacts& op,
                                         const Registry& registry);
 
-// Raises what the kernels raise.
+// Runs a kernel on the CPU. Raises what the kernel raises.
+SLUICE_API OutputValues ComputeOutputs(const IsolatedOp& op,
+                                       const KernelDef& kernel);
+
+// The outputs of the op's plain kernel on the CPU: in float64 if it has such a
+// kernel (inputs are widened), else in its own dtype. `others` are those in its
+// own dtype, so that an index which rounding decides may be either. An element
+// may differ by
+//   max(k u (|reference| + s), 4 e)
+// with u the unit roundoff of the output's dtype, s the largest finite
+// magnitude of the output, e the largest error of the plain kernel in the op's
+// own dtype (which cancellation may make larger than rounding), and k = 8 +
+// 2 sqrt(n). n is the number of input elements for each output element, or of
+// multiply-adds if the estimate of a kernel counts more: rounding errors of
+// sums grow like the square root of their length (Higham and Mary, "A new
+// approach to probabilistic rounding error analysis", SIAM J. Sci. Comput. 41,
+// 2019). Integers and booleans must be equal. Raises what the kernels raise.
 SLUICE_API Reference ComputeReference(const IsolatedOp& op,
                                       const Registry& registry);
 
@@ -48,33 +90,27 @@ struct Deviation {
   std::string message;
 };
 
-// The factor k u of the bound below, for an output of the op by index; 0 for
+// The factor k u of the bound above, for an output of the op by index; 0 for
 // dtypes without rounding.
 SLUICE_API double RoundingFactor(const OpFacts& op,
                                  size_t output,
                                  const Registry& registry);
 
-// Compares the outputs of a kernel with the reference. An element may differ by
-//   max(k u (|reference| + s), k u d, 4 e)
-// with u the unit roundoff of the output's dtype, s the largest finite
-// magnitude of the output, d the change of the reference relative to the
-// relative change of its inputs (a sum with cancellation is no more certain
-// than its terms), e its plain_error, and k = 8 + 2 sqrt(n). n is the number of
-// input elements for each output element, or of multiply-adds if the estimate
-// of a kernel counts more: rounding errors of sums grow like the square root of
-// their length (Higham and Mary, "A new approach to probabilistic rounding
-// error analysis", SIAM J. Sci. Comput. 41, 2019). Integers and booleans must
-// be equal. NaNs and infinities must be where the reference has them; a value
-// that overflows the output's dtype may be either. An element equal to the
-// plain kernel's in the op's own dtype is right, so that an index which
-// rounding decides may be either.
+// Compares the outputs of a kernel with the reference. NaNs and infinities must
+// be where the reference has them; a value that overflows the output's dtype
+// may be either. If the reference comes from a kernel in float64, an element
+// may also differ by k u d (see ComputeReference), with d the change of the
+// reference relative to the relative change of its inputs: a sum with
+// cancellation is no more certain than its terms.
 SLUICE_API Deviation CompareWithReference(const IsolatedOp& op,
                                           const Reference& reference,
                                           const std::vector<Tensor>& outputs);
 
-// "Out[3, 1]": the element of an output by its index in row-major order.
+// "Out[3, 1]": the element of an output of these dims by its index in row-major
+// order.
 SLUICE_API std::string ElementName(const OpFacts& op,
                                    size_t output,
+                                   const DDim& dims,
                                    size_t element);
 
 }  // namespace sluice::framework

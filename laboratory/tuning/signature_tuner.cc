@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <exception>
 #include <limits>
 #include <utility>
 
@@ -44,7 +43,7 @@ TunedSignature SignatureTuner::Run(double budget, double most) {
   return std::move(result_);
 }
 
-bool SignatureTuner::MayGoOn(double seconds) {
+bool SignatureTuner::HasTimeFor(double seconds) {
   if (TuningClock() + seconds < deadline_ && !CancelRequested()) return true;
   complete_ = false;
   return false;
@@ -60,20 +59,20 @@ void SignatureTuner::MakeRuns() {
     tuned.predicted_seconds = candidate.seconds;
     tuned.estimate = candidate.estimate;
     tuned.evidence = candidate.evidence;
+    const auto note_failure = [&tuned] {
+      const Verification failure = CaughtFailure();
+      tuned.verdict = failure.verdict;
+      tuned.message = Format("it cannot be prepared: {}", failure.message);
+    };
     std::unique_ptr<KernelRun> run;
     try {
       run = std::make_unique<KernelRun>(op_, *candidate.kernel, candidate.place,
                                         num_threads_);
     } catch (const platform::Error& error) {
       if (error.code() == ErrorCode::kUnimplemented) continue;
-      tuned.message = Format("it cannot be prepared: {}", error.what());
-      if (!IsCircumstance(error)) tuned.verdict = Verdict::kWrong;
-    } catch (const std::exception& error) {
-      tuned.message = Format("it cannot be prepared: {}", error.what());
+      note_failure();
     } catch (...) {
-      tuned.message =
-          "it cannot be prepared: what it raises is no "
-          "std::exception";
+      note_failure();
     }
     if (candidate.kernel == decision_.kernel) {
       result_.before = static_cast<int>(result_.kernels.size());
@@ -87,14 +86,15 @@ void SignatureTuner::MakeRuns() {
 void SignatureTuner::CheckRuns() {
   const Verifier verifier(op_, Registry::Global());
   result_.has_reference = verifier.has_reference();
+  if (!result_.has_reference) return;
   for (size_t i = 0; i < runs_.size(); ++i) {
     constexpr double kCalls = 3;
     TunedKernel& tuned = result_.kernels[i];
-    if (runs_[i] == nullptr || !MayGoOn(kCalls * tuned.predicted_seconds)) {
+    if (runs_[i] == nullptr || !HasTimeFor(kCalls * tuned.predicted_seconds)) {
       continue;
     }
     if (before_kernel_) {
-      before_kernel_(ToString(*tuned.kernel), result_.signature);
+      before_kernel_(*tuned.kernel, result_.signature);
     }
     const Verification found = verifier.Check(*tuned.kernel, tuned.place,
                                               num_threads_, runs_[i].get());
@@ -143,7 +143,7 @@ void SignatureTuner::Race(double budget, double most) {
                            .run = [run = runs_[i].get()] { run->Run(); },
                            .expected_seconds = call_seconds_[i]});
   }
-  if (contestants.empty() || !MayGoOn(0)) return;
+  if (contestants.empty() || !HasTimeFor(0)) return;
   most = std::max(budget, most);
   const double end = std::min(deadline_, TuningClock() + most);
   RaceOptions options;
@@ -160,12 +160,12 @@ void SignatureTuner::Race(double budget, double most) {
   options.cancelled = &CancelRequested;
   RaceResult race = framework::Race(contestants, options);
   // Other programs may need the CPUs for a moment only.
-  while (SeemSlow(race, estimates) && !CancelRequested() &&
+  while (WaitedForCpus(race, estimates) && !CancelRequested() &&
          TuningClock() + race.seconds < end) {
     options.budget_seconds = end - TuningClock();
     race = framework::Race(contestants, options);
   }
-  result_.disturbed = SeemSlow(race, estimates);
+  result_.disturbed = WaitedForCpus(race, estimates);
   const bool keep = MayKeepTimes(race) && !result_.disturbed;
   if (!keep) complete_ = false;
   for (size_t i = 0; i < kernels.size(); ++i) {
@@ -217,7 +217,7 @@ bool MayKeepTimes(const RaceResult& race) {
   return true;
 }
 
-bool SeemSlow(const RaceResult& race, std::span<const double> estimates) {
+bool WaitedForCpus(const RaceResult& race, std::span<const double> estimates) {
   constexpr double kFarAbove = 10;
   for (size_t i = 0; i < race.timings.size(); ++i) {
     const Timing& timing = race.timings[i];

@@ -40,13 +40,13 @@ class SLUICE_API SignatureTuner {
   bool IsTooSlow(size_t kernel) const;
   double SecondsOfRounds() const;
   // Whether `seconds` more end before the deadline.
-  bool MayGoOn(double seconds);
+  bool HasTimeFor(double seconds);
 
   const IsolatedOp& op_;
   const Decision& decision_;
   int num_threads_;
   double deadline_;
-  std::function<void(const std::string&, const std::string&)> before_kernel_;
+  std::function<void(const KernelDef&, const std::string&)> before_kernel_;
   bool complete_ = true;
   TunedSignature result_;
   std::vector<std::unique_ptr<KernelRun>> runs_;  // parallel to result_.kernels
@@ -68,8 +68,8 @@ SLUICE_API bool MayKeepTimes(const RaceResult& race);
 // used: most of its rounds were disturbed (IsDisturbed), and took more than 10
 // times its estimate. `estimates` are in seconds, by contestant. Other
 // disturbances slow all kernels alike.
-SLUICE_API bool SeemSlow(const RaceResult& race,
-                         std::span<const double> estimates);
+SLUICE_API bool WaitedForCpus(const RaceResult& race,
+                              std::span<const double> estimates);
 
 // Seconds of a monotonic clock.
 SLUICE_API double TuningClock();

@@ -24,9 +24,9 @@ struct TuneOptions {
   // Measure signatures again even if all their kernels have records.
   bool again = false;
   TuneProgress progress{};
-  // Called before a kernel is compared with the reference, with its name and
-  // the signature: the kernel may end the process, or hang.
-  std::function<void(const std::string& kernel, const std::string& signature)>
+  // Called before a kernel is compared with the reference, with the signature:
+  // the kernel may end the process, or hang.
+  std::function<void(const KernelDef& kernel, const std::string& signature)>
       before_kernel{};
 };
 

@@ -1,5 +1,9 @@
 #pragma once
 
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,60 +20,105 @@ namespace sluice::framework {
 struct Verification {
   // kUnchecked: there is no reference, or memory or the device failed.
   Verdict verdict = Verdict::kUnchecked;
-  double error = 0;     // a multiple of its bound (CompareWithReference)
-  std::string message;  // why it is wrong, or was not checked
-  // The subject of `message`: "values", "elements" (some are not written),
-  // "bounds", "reruns", "NaN", "raises", "memory" or "device".
-  std::string check;
-  double seconds = 0;  // of one call; 0 if it raised
+  double error = 0;  // a multiple of its bound (CompareWithReference)
+  // The check that failed: "values", "elements" (some are not written),
+  // "bounds", "inputs" (changed), "reruns", "threads", "NaN", "infinity",
+  // "raises", "memory", "device", or "refused" (the kernel does not accept the
+  // op); "" if none did.
+  std::string check = {};
+  std::string message = {};  // why it is wrong, or was not checked
+  int threads = 1;           // the number of threads of the last run
+  double seconds = 0;        // of one call; 0 if it raised
   // Calls took longer because other programs used the CPUs (CpuWaits).
   bool disturbed = false;
 };
 
-// Finds kernels that compute wrong results for an op. A kernel is wrong if, for
-// the op's own inputs, it differs from the reference, writes outside of its
-// outputs, changes an input, does not write an element, computes other bits in
-// a second run, or raises. It is also wrong if, with NaNs in an input, an
-// element is a number where the plain kernel's is NaN. (NaNs go into the first
-// floating-point input only, or into all if they have the output's shape:
-// whether padding times a NaN in a filter is NaN is up to the kernel, and so is
-// how far a NaN spreads.) Keeps a reference to the op. Used by one thread.
+struct VerifyOptions {
+  std::vector<int> threads = {1};  // numbers of threads
+  // Runs with several threads after the first run.
+  int reruns = 1;
+  // Whether to plant infinities, too.
+  bool infinities = false;
+  // Called before each step, because the step may hang or end the process.
+  std::function<void(int threads, const std::string& step)> before = nullptr;
+};
+
+// Finds kernels that compute wrong results for an op. This is the only code
+// that does: tuning, CheckKernels and the tests of Sluice's kernels use it. A
+// kernel is wrong if, for the op's own inputs, it
+// - differs from the reference, or does not write an element;
+// - writes outside of its outputs or scratch memory, or changes an input;
+// - computes other bits in a second run or, if its variant is "plain", with
+//   another number of threads;
+// - raises.
+// It is also wrong if a special number in an input is lost: an element is a
+// number where the plain kernel's is NaN or, with an infinity, not finite.
+// (Special numbers go into the first floating-point input only, NaNs into all
+// if they have the output's shape: whether padding times a NaN in a filter is
+// NaN is up to the kernel, and so is how far a NaN spreads.) Keeps a reference
+// to the op. Used by one thread.
 class SLUICE_API Verifier {
  public:
   // Computes the reference, and raises what that raises.
   Verifier(const IsolatedOp& op, const Registry& registry);
+  Verifier(const IsolatedOp& op, Reference reference, const Registry& registry);
 
-  bool has_reference() const { return reference_.kernel != nullptr; }
+  bool has_reference() const { return !reference_.name.empty(); }
 
-  // Makes `run` (of the same op) contain results in its outputs and the
-  // original values in its inputs. Exceptions of the kernel become part of the
-  // result. Also returns kUnchecked after Ctrl-C (SetCancelRequested).
+  // Runs the kernel with each number of threads in turn, until one shows that
+  // it is wrong. Exceptions of the kernel become part of the result. Also
+  // returns kUnchecked after Ctrl-C (SetCancelRequested).
+  Verification Check(const KernelDef& kernel,
+                     PlaceKey place,
+                     const VerifyOptions& options) const;
+
+  // Checks one number of threads. Makes `run` (of the same op) contain results
+  // in its outputs and the original values in its inputs.
   Verification Check(const KernelDef& kernel,
                      PlaceKey place,
                      int num_threads,
                      KernelRun* run) const;
 
  private:
-  void PlantNans();
-  std::string CheckOwnInputs(KernelRun* run, Verification* result) const;
-  std::string LeftOut(KernelRun* run) const;
-  std::string RestoreInputs() const;
-  std::string CheckNans(const KernelDef& kernel,
+  using Bytes = std::vector<std::vector<uint8_t>>;
+  // The op with special numbers in an input, and the plain kernel's outputs for
+  // it. No outputs if there is no input for them or the plain kernel raised.
+  struct Planted {
+    IsolatedOp op;
+    std::string where = {};
+    OutputValues outputs = {};
+  };
+
+  Verification CheckRun(const KernelDef& kernel,
                         PlaceKey place,
-                        int num_threads) const;
+                        const VerifyOptions& options,
+                        KernelRun* run,
+                        Bytes* bits) const;
+  void CheckOwnInputs(const VerifyOptions& options,
+                      KernelRun* run,
+                      Bytes* bits,
+                      Verification* result) const;
+  std::string LeftOut(KernelRun* run) const;
+  std::string RestoreInputs(const KernelRun& run) const;
+  Planted Plant(double number) const;
+  std::string CheckPlanted(const KernelDef& kernel,
+                           PlaceKey place,
+                           int num_threads,
+                           size_t number) const;
 
   const IsolatedOp& op_;
   Reference reference_;
-  std::vector<std::vector<uint8_t>> input_bytes_;  // before any kernel ran
-  // The op with NaNs in its inputs, and the plain kernel's outputs for it. No
-  // outputs if there is no input for NaNs or the plain kernel raised.
-  IsolatedOp planted_;
-  const KernelDef* plain_ = nullptr;
-  std::vector<std::vector<double>> planted_outputs_;
+  const KernelDef* plain_;
+  Bytes input_bytes_;  // before any kernel ran
+  mutable std::array<std::optional<Planted>, 3> planted_;  // by special number
 };
 
 // Whether an error does not prove the kernel wrong, because memory or the
 // device failed.
 SLUICE_API bool IsCircumstance(const platform::Error& error);
+
+// What the exception that is being handled says about the kernel that raised
+// it.
+SLUICE_API Verification CaughtFailure();
 
 }  // namespace sluice::framework

@@ -6,14 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "sluice/framework/op/registry.h"
-
 namespace sluice::onnx {
-
-using framework::ArgDef;
-using framework::AttrDef;
-using framework::AttrType;
-using framework::OpSchema;
 
 namespace {
 
@@ -128,9 +121,9 @@ AttributeMap AttributesOf(const OpExport& op) {
     if (IsOperandOf(op.schema(), def.name) || IsOwn(op.schema(), def.name)) {
       continue;
     }
-    const framework::Attribute& value = op.Attr(def.name);
+    const Attribute& value = op.Attr(def.name);
     // The largest number means "to the end", which ONNX leaves out.
-    if (value == framework::Attribute(std::numeric_limits<int64_t>::max())) {
+    if (value == Attribute(std::numeric_limits<int64_t>::max())) {
       continue;
     }
     attributes[NameOf(op.schema(), def.name)] = value;
@@ -152,8 +145,8 @@ std::string AlignedY(OpExport& op) {
   return op.Append("Unsqueeze", {op.In("Y"), op.Vector(after)});
 }
 
-void ExportCounterpart(const framework::OpDesc& desc, GraphWriter* graph) {
-  const OpSchema& schema = framework::Registry::Global().Schema(desc.type);
+void ExportCounterpart(const OpDesc& desc, GraphWriter* graph) {
+  const OpSchema& schema = Registry::Global().Schema(desc.type);
   const std::string& type = schema.onnx().op_type;
   const Limit& limit = LimitOf(type);
   if (graph->opset() < limit.since) {

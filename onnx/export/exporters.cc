@@ -2,27 +2,12 @@
 
 #include <map>
 
-#include "sluice/framework/op/registry.h"
 #include "sluice/onnx/export/counterpart_export.h"
+#include "sluice/platform/number_format.h"
 
 namespace sluice::onnx {
 
 namespace {
-
-// The opset that introduced a dtype.
-int64_t SinceOpset(DType dtype) {
-  switch (dtype) {
-    case DType::kInt2:
-    case DType::kUInt2:
-      return 25;
-    case DType::kFloat8E8M0FNU:
-      return 24;
-    case DType::kFloat4E2M1FN:
-      return 23;
-    default:
-      return 1;
-  }
-}
 
 using Table = std::map<std::string_view, const ExporterRow*>;
 
@@ -45,12 +30,12 @@ const Table& AllExporters() {
 }
 
 // Raises if the opset lacks a dtype of the op.
-void CheckDTypes(const framework::OpDesc& op, const GraphWriter& graph) {
+void CheckDTypes(const OpDesc& op, const GraphWriter& graph) {
   for (const auto* arguments : {&op.inputs, &op.outputs}) {
     for (const auto& [argument, vars] : *arguments) {
       for (const std::string& var : vars) {
         const DType dtype = graph.Var(var).dtype;
-        const int64_t since = SinceOpset(dtype);
+        const int since = platform::FormatOf(dtype).onnx_since;
         if (graph.opset() >= since) continue;
         OpExport::Unsupported("ONNX has no {} in opset {}; opset {} has it",
                               dtype, graph.opset(), since);
@@ -61,7 +46,7 @@ void CheckDTypes(const framework::OpDesc& op, const GraphWriter& graph) {
 
 }  // namespace
 
-void ExportOp(const framework::OpDesc& op, GraphWriter* graph) {
+void ExportOp(const OpDesc& op, GraphWriter* graph) {
   CheckDTypes(op, *graph);
   const auto found = AllExporters().find(op.type);
   if (found != AllExporters().end()) {
@@ -72,8 +57,7 @@ void ExportOp(const framework::OpDesc& op, GraphWriter* graph) {
     OpExport node(op, taken ? Widened::kNone : row.widened, graph);
     return row.exporter(node);
   }
-  const framework::OpSchema& schema =
-      framework::Registry::Global().Schema(op.type);
+  const OpSchema& schema = Registry::Global().Schema(op.type);
   if (schema.onnx().op_type.empty()) {
     OpExport::Unsupported("ONNX has no operator that computes the same");
   }

@@ -40,6 +40,6 @@ std::span<const ExporterRow> SearchExporters();
 
 // Writes the op. For an op without an ONNX operator, raises Unimplemented with
 // the id OpExport::kFormId and the reason.
-void ExportOp(const framework::OpDesc& op, GraphWriter* graph);
+void ExportOp(const OpDesc& op, GraphWriter* graph);
 
 }  // namespace sluice::onnx

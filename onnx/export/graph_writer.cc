@@ -9,18 +9,10 @@
 #include "sluice/onnx/export/op_export.h"
 #include "sluice/onnx/export/value_types.h"
 #include "sluice/onnx/import/packed_values.h"
+#include "sluice/onnx/import/tensor_values.h"
 #include "sluice/onnx/onnx.pb.h"
-#include "sluice/platform/error.h"
-#include "sluice/platform/text.h"
 
 namespace sluice::onnx {
-
-using framework::Attribute;
-using framework::OpDesc;
-using framework::Tensor;
-using ::onnx::AttributeProto;
-using ::onnx::TensorProto;
-using platform::DType;
 
 namespace {
 
@@ -71,67 +63,26 @@ void SetAttribute(const std::string& name,
 
 int OnnxDataType(DType dtype) {
   switch (dtype) {
-    case DType::kFloat32:
-      return TensorProto::FLOAT;
-    case DType::kFloat64:
-      return TensorProto::DOUBLE;
-    case DType::kFloat16:
-      return TensorProto::FLOAT16;
-    case DType::kBFloat16:
-      return TensorProto::BFLOAT16;
-    case DType::kInt8:
-      return TensorProto::INT8;
-    case DType::kUInt8:
-      return TensorProto::UINT8;
-    case DType::kInt32:
-      return TensorProto::INT32;
-    case DType::kInt64:
-      return TensorProto::INT64;
-    case DType::kInt16:
-      return TensorProto::INT16;
-    case DType::kUInt16:
-      return TensorProto::UINT16;
-    case DType::kUInt32:
-      return TensorProto::UINT32;
-    case DType::kUInt64:
-      return TensorProto::UINT64;
-    case DType::kFloat8E4M3FN:
-      return TensorProto::FLOAT8E4M3FN;
-    case DType::kFloat8E4M3FNUZ:
-      return TensorProto::FLOAT8E4M3FNUZ;
-    case DType::kFloat8E5M2:
-      return TensorProto::FLOAT8E5M2;
-    case DType::kFloat8E5M2FNUZ:
-      return TensorProto::FLOAT8E5M2FNUZ;
-    case DType::kFloat8E8M0FNU:
-      return TensorProto::FLOAT8E8M0;
-    case DType::kFloat4E2M1FN:
-      return TensorProto::FLOAT4E2M1;
-    case DType::kInt4:
-      return TensorProto::INT4;
-    case DType::kUInt4:
-      return TensorProto::UINT4;
-    case DType::kInt2:
-      return TensorProto::INT2;
-    case DType::kUInt2:
-      return TensorProto::UINT2;
-    case DType::kBool:
-      break;
+#define SLUICE_ROW(dtype, number, type, onnx_type, ...) \
+  case DType::dtype:                                    \
+    return TensorProto::onnx_type;
+    SLUICE_DTYPES(SLUICE_ROW)
+#undef SLUICE_ROW
   }
-  return TensorProto::BOOL;
+  return TensorProto::UNDEFINED;
 }
 
-GraphWriter::GraphWriter(const framework::Program& program,
+GraphWriter::GraphWriter(const Program& program,
                          const Names& outputs,
                          int64_t opset,
                          WriteOps write_ops,
-                         ::onnx::GraphProto* graph)
+                         GraphProto* graph)
     : program_(program),
       block_(program.block()),
       opset_(opset),
       write_ops_(std::move(write_ops)),
       graph_(graph) {
-  for (const framework::VarDesc& var : block_.vars()) {
+  for (const VarDesc& var : block_.vars()) {
     taken_.insert(var.name);
   }
   CountVariables(outputs);
@@ -140,15 +91,15 @@ GraphWriter::GraphWriter(const framework::Program& program,
 GraphWriter::GraphWriter(GraphWriter* around,
                          int block,
                          const Names& outputs,
-                         ::onnx::GraphProto* graph)
+                         GraphProto* graph)
     : program_(around->program_),
       block_(program_.blocks()[static_cast<size_t>(block)]),
       opset_(around->opset_),
       write_ops_(around->write_ops_),
       around_(around),
       graph_(graph) {
-  graph_->set_name(platform::Format("block_{}", block));
-  for (const framework::VarDesc& var : block_.vars()) {
+  graph_->set_name(Format("block_{}", block));
+  for (const VarDesc& var : block_.vars()) {
     names_[var.name] = NewName(var.name);
     if (var.is_data) ++writes_left_[var.name];  // by the enclosing node
   }
@@ -169,8 +120,8 @@ void GraphWriter::CountVariables(const Names& outputs) {
   }
 }
 
-const framework::VarDesc& GraphWriter::Var(const std::string& name) const {
-  const framework::VarDesc* own = block_.FindVar(name);
+const VarDesc& GraphWriter::Var(const std::string& name) const {
+  const VarDesc* own = block_.FindVar(name);
   if (own != nullptr) return *own;
   return around_ == nullptr ? program_.FindVar(name) : around_->Var(name);
 }
@@ -227,7 +178,7 @@ std::string GraphWriter::NewName(const std::string& base) {
   std::string name = base;
   int64_t& numbers = numbers_[base];
   while (!taken_.insert(name).second) {
-    name = platform::Format("{}.{}", base, ++numbers);
+    name = Format("{}.{}", base, ++numbers);
   }
   return name;
 }
@@ -235,13 +186,12 @@ std::string GraphWriter::NewName(const std::string& base) {
 void GraphWriter::AddNode(const std::string& type,
                           const Names& inputs,
                           const Names& outputs,
-                          const framework::AttributeMap& attributes,
+                          const AttributeMap& attributes,
                           const Subgraphs& subgraphs) {
   auto* node = graph_->add_node();
   node->set_op_type(type);
-  node->set_name(op_nodes_ == 0
-                     ? op_name_
-                     : platform::Format("{}/{}", op_name_, op_nodes_));
+  node->set_name(op_nodes_ == 0 ? op_name_
+                                : Format("{}/{}", op_name_, op_nodes_));
   ++op_nodes_;
   node->set_doc_string(op_location_);
   // Trailing omitted inputs need no empty names.
@@ -268,20 +218,18 @@ void GraphWriter::AddNode(const std::string& type,
   }
 }
 
-void GraphWriter::AddInput(const framework::VarDesc& var,
-                           const std::string& name) {
+void GraphWriter::AddInput(const VarDesc& var, const std::string& name) {
   shown_.insert(name);
   SetType(var, name, graph_->add_input());
 }
 
-void GraphWriter::AddOutput(const framework::VarDesc& var,
-                            const std::string& name) {
+void GraphWriter::AddOutput(const VarDesc& var, const std::string& name) {
   shown_.insert(name);
   SetType(var, name, graph_->add_output());
 }
 
 void GraphWriter::AddValueInfo() {
-  for (const framework::VarDesc& var : block_.vars()) {
+  for (const VarDesc& var : block_.vars()) {
     const std::string& name = LastName(var.name);
     if (var.is_data || var.persistable || shown_.contains(name)) continue;
     if (!IsRead(var.name) || !var.dims.rank_known()) continue;
@@ -294,7 +242,7 @@ std::string GraphWriter::AddConstant(const Tensor& value) {
   const std::string bytes = PackedBytes(value);
   std::string content;
   if (bytes.size() <= kSmall) {
-    content = platform::Format("{} {} ", value.dtype(), value.dims()) + bytes;
+    content = Format("{} {} ", value.dtype(), value.dims()) + bytes;
     const auto known = constants_.find(content);
     if (known != constants_.end()) return known->second;
   }

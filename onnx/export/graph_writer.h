@@ -7,15 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "sluice/framework/program/program.h"
-#include "sluice/framework/values/tensor.h"
 #include "sluice/onnx/import/messages.h"
 
 namespace sluice::onnx {
 
 using Names = std::vector<std::string>;
 // Attributes of a node that are graphs. AddNode moves their content.
-using Subgraphs = std::vector<std::pair<std::string, ::onnx::GraphProto*>>;
+using Subgraphs = std::vector<std::pair<std::string, GraphProto*>>;
 
 class GraphWriter;
 // Adds the ops of the graph's block as nodes.
@@ -31,31 +29,31 @@ class GraphWriter {
  public:
   // For block 0. `outputs` are variables of the program. Write calls
   // `write_ops` for this graph, and for inner graphs.
-  GraphWriter(const framework::Program& program,
+  GraphWriter(const Program& program,
               const Names& outputs,
               int64_t opset,
               WriteOps write_ops,
-              ::onnx::GraphProto* graph);
+              GraphProto* graph);
   // For a block inside the block that `around` writes.
   GraphWriter(GraphWriter* around,
               int block,
               const Names& outputs,
-              ::onnx::GraphProto* graph);
+              GraphProto* graph);
   GraphWriter(const GraphWriter&) = delete;
   GraphWriter& operator=(const GraphWriter&) = delete;
 
   int64_t opset() const { return opset_; }
-  const framework::Program& program() const { return program_; }
+  const Program& program() const { return program_; }
   const framework::BlockDesc& block() const { return block_; }
   void Write() { write_ops_(this); }
 
   // A variable of this block or an enclosing one.
-  const framework::VarDesc& Var(const std::string& name) const;
+  const VarDesc& Var(const std::string& name) const;
   // Whether an op reads the variable, or it is an output.
   bool IsRead(const std::string& variable) const;
 
   // Later nodes belong to the op and are named after it.
-  void BeginOp(const framework::OpDesc& op);
+  void BeginOp(const OpDesc& op);
   // Begins nodes that belong to no op of the block.
   void BeginNodes(const std::string& name);
   // Adds metadata_props to all nodes of the op.
@@ -72,27 +70,27 @@ class GraphWriter {
   void AddNode(const std::string& type,
                const Names& inputs,
                const Names& outputs,
-               const framework::AttributeMap& attributes,
+               const AttributeMap& attributes,
                const Subgraphs& subgraphs = {});
   // Adds an input or output of an inner graph: the value with this name.
-  void AddInput(const framework::VarDesc& var, const std::string& name);
-  void AddOutput(const framework::VarDesc& var, const std::string& name);
+  void AddInput(const VarDesc& var, const std::string& name);
+  void AddOutput(const VarDesc& var, const std::string& name);
   // Adds the known dtypes and shapes of the block's variables that are neither.
   void AddValueInfo();
   // Returns the constant's name. Equal small constants share one.
-  std::string AddConstant(const framework::Tensor& value);
+  std::string AddConstant(const Tensor& value);
 
  private:
   void CountVariables(const Names& outputs);
   // The name of the last value of a variable of this block.
   const std::string& LastName(const std::string& variable) const;
 
-  const framework::Program& program_;
+  const Program& program_;
   const framework::BlockDesc& block_;
   const int64_t opset_;
   const WriteOps write_ops_;
   GraphWriter* const around_ = nullptr;  // null for block 0
-  ::onnx::GraphProto* const graph_;
+  GraphProto* const graph_;
   std::set<std::string> taken_;  // in block 0: names of the whole model
   std::map<std::string, int64_t> numbers_;    // last number, by base name
   std::map<std::string, std::string> names_;  // of variables with another name
@@ -106,8 +104,5 @@ class GraphWriter {
   int op_nodes_ = 0;
   std::vector<std::pair<std::string, std::string>> op_properties_;
 };
-
-// The number of TensorProto::DataType.
-int OnnxDataType(platform::DType dtype);
 
 }  // namespace sluice::onnx

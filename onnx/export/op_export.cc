@@ -3,19 +3,13 @@
 #include <algorithm>
 #include <numeric>
 
-#include "sluice/framework/op/registry.h"
 #include "sluice/framework/run/run_op.h"
 
 namespace sluice::onnx {
 
-using framework::ArgDef;
-using framework::AttrType;
-
-OpExport::OpExport(const framework::OpDesc& op,
-                   Widened widened,
-                   GraphWriter* graph)
+OpExport::OpExport(const OpDesc& op, Widened widened, GraphWriter* graph)
     : op_(op),
-      schema_(framework::Registry::Global().Schema(op.type)),
+      schema_(Registry::Global().Schema(op.type)),
       widened_(widened),
       graph_(*graph) {}
 
@@ -76,7 +70,7 @@ DType OpExport::OutType(std::string_view output) const {
   return Computed(graph_.Var(op_.Output(output).at(0)).dtype);
 }
 
-const framework::Attribute& OpExport::Attr(std::string_view attribute) const {
+const Attribute& OpExport::Attr(std::string_view attribute) const {
   const auto found = op_.attributes.find(attribute);
   if (found == op_.attributes.end()) {
     Unsupported("its attribute {} has no value", attribute);

@@ -6,20 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "sluice/framework/op/op_schema.h"
-#include "sluice/framework/program/program.h"
-#include "sluice/framework/values/tensor.h"
 #include "sluice/onnx/export/graph_writer.h"
-#include "sluice/platform/error.h"
 
 namespace sluice::onnx {
-
-using framework::AttributeMap;
-using framework::DDim;
-using framework::Tensor;
-using platform::DType;
-using Ints = std::vector<int64_t>;
-using Doubles = std::vector<double>;
 
 // Which floats are computed in float32 and rounded at the end, like in Sluice's
 // kernels.
@@ -34,11 +23,11 @@ enum class Widened : uint8_t {
 // those of the op's schema.
 class OpExport {
  public:
-  OpExport(const framework::OpDesc& op, Widened widened, GraphWriter* graph);
+  OpExport(const OpDesc& op, Widened widened, GraphWriter* graph);
 
-  const framework::OpDesc& op() const { return op_; }
+  const OpDesc& op() const { return op_; }
   const std::string& type() const { return op_.type; }
-  const framework::OpSchema& schema() const { return schema_; }
+  const OpSchema& schema() const { return schema_; }
   int64_t opset() const { return graph_.opset(); }
   GraphWriter& graph() { return graph_; }
 
@@ -60,7 +49,7 @@ class OpExport {
   double Float(std::string_view attribute) const;
   const std::string& String(std::string_view attribute) const;
   const Ints& List(std::string_view attribute) const;
-  const framework::Attribute& Attr(std::string_view attribute) const;
+  const Attribute& Attr(std::string_view attribute) const;
 
   // Returns whether the output is read.
   bool IsRead(std::string_view output) const;
@@ -105,8 +94,7 @@ class OpExport {
   [[noreturn]] static void Unsupported(fmt::string_view format,
                                        const Args&... args) {
     // Becomes a line of onnx.no_counterpart.
-    platform::Raise(platform::ErrorCode::kUnimplemented, kFormId, format,
-                    args...);
+    platform::Raise(ErrorCode::kUnimplemented, kFormId, format, args...);
   }
   static constexpr const char* kFormId = "onnx.op_form";
 
@@ -119,8 +107,8 @@ class OpExport {
                 const AttributeMap& attributes,
                 const Names& variables);
 
-  const framework::OpDesc& op_;
-  const framework::OpSchema& schema_;
+  const OpDesc& op_;
+  const OpSchema& schema_;
   const Widened widened_;
   GraphWriter& graph_;
   std::map<std::string, std::string> casts_;  // by value

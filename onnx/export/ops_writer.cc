@@ -4,16 +4,8 @@
 
 #include "sluice/onnx/export/exporters.h"
 #include "sluice/onnx/export/plan_notes.h"
-#include "sluice/platform/error.h"
-#include "sluice/platform/text.h"
 
 namespace sluice::onnx {
-
-using framework::OpDesc;
-using framework::OpPurpose;
-using platform::ErrorCode;
-using platform::Format;
-using platform::Shown;
 
 namespace {
 
@@ -27,8 +19,7 @@ std::string WhyNot(const GraphWriter& graph, const OpDesc& op) {
         op.purpose == OpPurpose::kBackward ? "a gradient" : "an optimizer's");
   }
   const auto test = op.attributes.find("is_test");
-  if (test != op.attributes.end() &&
-      test->second == framework::Attribute(true)) {
+  if (test != op.attributes.end() && test->second == Attribute(true)) {
     return "";
   }
   for (const auto& [argument, vars] : op.outputs) {
@@ -67,7 +58,7 @@ void OpsWriter::Write(const OpDesc& op, GraphWriter* graph) {
   AddNotes(op, graph);
   try {
     ExportOp(op, graph);
-  } catch (platform::Error& error) {
+  } catch (Error& error) {
     if (error.check_id() == OpExport::kFormId) {
       return Refuse(op, FirstLine(error.what()));
     }

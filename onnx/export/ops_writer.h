@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "sluice/framework/program/program.h"
 #include "sluice/onnx/export/graph_writer.h"
 #include "sluice/onnx/save_onnx.h"
 
@@ -16,7 +15,7 @@ namespace sluice::onnx {
 class OpsWriter {
  public:
   // `whole` is the program before pruning, which options.plan belongs to.
-  OpsWriter(const framework::Program& whole, const OnnxSaveOptions& options)
+  OpsWriter(const Program& whole, const OnnxSaveOptions& options)
       : whole_(whole), options_(options) {}
 
   void Write(GraphWriter* graph);
@@ -25,11 +24,11 @@ class OpsWriter {
   void RaiseRefused() const;
 
  private:
-  void Write(const framework::OpDesc& op, GraphWriter* graph);
-  void AddNotes(const framework::OpDesc& op, GraphWriter* graph) const;
-  void Refuse(const framework::OpDesc& op, const std::string& reason);
+  void Write(const OpDesc& op, GraphWriter* graph);
+  void AddNotes(const OpDesc& op, GraphWriter* graph) const;
+  void Refuse(const OpDesc& op, const std::string& reason);
 
-  const framework::Program& whole_;
+  const Program& whole_;
   const OnnxSaveOptions& options_;
   std::vector<std::string> refused_;
   size_t op_count_ = 0;

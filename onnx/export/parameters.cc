@@ -6,14 +6,10 @@
 #include "sluice/framework/values/scope_lock.h"
 #include "sluice/onnx/export/graph_writer.h"
 #include "sluice/onnx/import/packed_values.h"
+#include "sluice/onnx/import/tensor_values.h"
 #include "sluice/onnx/onnx.pb.h"
-#include "sluice/platform/error.h"
 
 namespace sluice::onnx {
-
-using framework::Tensor;
-using platform::ErrorCode;
-using platform::Format;
 
 namespace {
 
@@ -26,8 +22,8 @@ constexpr std::array<char, kPage> kZeros = {};
 void SetExternal(const std::string& file,
                  size_t offset,
                  size_t bytes,
-                 ::onnx::TensorProto* to) {
-  to->set_data_location(::onnx::TensorProto::EXTERNAL);
+                 TensorProto* to) {
+  to->set_data_location(TensorProto::EXTERNAL);
   const auto add = [to](const char* key, const std::string& value) {
     auto* entry = to->add_external_data();
     entry->set_key(key);
@@ -40,13 +36,12 @@ void SetExternal(const std::string& file,
 
 }  // namespace
 
-Parameters ParametersOf(const framework::Program& program,
-                        const framework::Scope& scope) {
+Parameters ParametersOf(const Program& program, const framework::Scope& scope) {
   Parameters parameters;
   std::string missing;
   {
     const framework::ScopeLock lock(&scope, framework::ScopeAccess::kRead);
-    for (const framework::VarDesc& var : program.block().vars()) {
+    for (const VarDesc& var : program.block().vars()) {
       if (!var.persistable) continue;
       const framework::Variable* variable = scope.FindVar(var.name);
       const Tensor* value =
@@ -86,7 +81,7 @@ uint64_t BytesOf(const Parameters& parameters) {
 
 std::vector<std::string_view> AddParameters(const Parameters& parameters,
                                             const std::string& file,
-                                            ::onnx::GraphProto* graph) {
+                                            GraphProto* graph) {
   std::vector<std::string_view> content;
   size_t size = 0;
   for (const auto& [name, value] : parameters) {

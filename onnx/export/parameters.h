@@ -6,20 +6,17 @@
 #include <utility>
 #include <vector>
 
-#include "sluice/framework/program/program.h"
 #include "sluice/framework/values/scope.h"
-#include "sluice/framework/values/tensor.h"
 #include "sluice/onnx/import/messages.h"
 
 namespace sluice::onnx {
 
-using Parameters = std::vector<std::pair<std::string, framework::Tensor>>;
+using Parameters = std::vector<std::pair<std::string, Tensor>>;
 
 // The values of the program's persistable variables, on the host. Takes the
 // scope's lock. Raises FailedPrecondition, naming those without a value, and
 // InvalidArgument for one of another dtype or shape.
-Parameters ParametersOf(const framework::Program& program,
-                        const framework::Scope& scope);
+Parameters ParametersOf(const Program& program, const framework::Scope& scope);
 uint64_t BytesOf(const Parameters& parameters);
 
 // Adds the parameters to the graph as initialisers. If `file` names a file
@@ -27,6 +24,6 @@ uint64_t BytesOf(const Parameters& parameters);
 // memory that the parameters own.
 std::vector<std::string_view> AddParameters(const Parameters& parameters,
                                             const std::string& file,
-                                            ::onnx::GraphProto* graph);
+                                            GraphProto* graph);
 
 }  // namespace sluice::onnx

@@ -11,8 +11,6 @@ namespace sluice::onnx {
 
 using framework::Candidate;
 using framework::Decision;
-using framework::OpDesc;
-using platform::Format;
 
 namespace {
 
@@ -36,7 +34,7 @@ void AddTime(const Candidate& candidate, Properties* notes) {
 }  // namespace
 
 Properties NotesOfOp(const framework::Plan& plan,
-                     const framework::Program& program,
+                     const Program& program,
                      const std::string& variable) {
   const auto& ops = program.block().ops;
   const auto covers = [&](const Decision& decision) {

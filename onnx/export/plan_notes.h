@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "sluice/framework/plan/plan.h"
-#include "sluice/framework/program/program.h"
+#include "sluice/onnx/import/messages.h"
 
 namespace sluice::onnx {
 
@@ -16,7 +16,7 @@ using Properties = std::vector<std::pair<std::string, std::string>>;
 // `variable`: its kernel, the ops fused with it, and the time of one call if it
 // was measured. Empty if the plan lacks the op.
 Properties NotesOfOp(const framework::Plan& plan,
-                     const framework::Program& program,
+                     const Program& program,
                      const std::string& variable);
 
 // Notes about the whole plan: place, threads, machine.

@@ -15,17 +15,8 @@
 #include "sluice/onnx/import/model_file.h"
 #include "sluice/onnx/onnx.pb.h"
 #include "sluice/platform/diagnostics/version.h"
-#include "sluice/platform/error.h"
-#include "sluice/platform/text.h"
 
 namespace sluice::onnx {
-
-using framework::OpDesc;
-using framework::OpPurpose;
-using framework::Program;
-using framework::VarDesc;
-using platform::ErrorCode;
-using platform::Shown;
 
 namespace {
 
@@ -210,7 +201,7 @@ std::string UnusedDataFile(const std::string& path) {
   std::string file = path + ".data";
   std::error_code ignored;
   for (int i = 1; fs::exists(fs::symlink_status(file, ignored)); ++i) {
-    file = platform::Format("{}.{}.data", path, i);
+    file = Format("{}.{}.data", path, i);
   }
   return file;
 }
@@ -233,7 +224,7 @@ void DeleteOldData(const framework::FileReplacement& saved,
   for (const fs::path& file : files) {
     fs::remove(file, ignored);
   }
-} catch (const platform::Error&) {
+} catch (const Error&) {
   // The model is saved. The next saver deletes the files.
 }
 

@@ -4,14 +4,10 @@
 
 #include "sluice/framework/op/near_names.h"
 #include "sluice/onnx/export/graph_writer.h"
+#include "sluice/onnx/import/tensor_values.h"
 #include "sluice/onnx/onnx.pb.h"
-#include "sluice/platform/error.h"
-#include "sluice/platform/text.h"
 
 namespace sluice::onnx {
-
-using platform::ErrorCode;
-using platform::Format;
 
 namespace {
 
@@ -30,7 +26,7 @@ bool IsOpen(const ::onnx::ValueInfoProto& value, int dim) {
 
 }  // namespace
 
-void SetType(const framework::VarDesc& var,
+void SetType(const VarDesc& var,
              const std::string& name,
              ::onnx::ValueInfoProto* to) {
   to->set_name(name);
@@ -45,7 +41,7 @@ void SetType(const framework::VarDesc& var,
 }
 
 void NameSizes(const std::map<std::string, std::vector<std::string>>& given,
-               ::onnx::GraphProto* graph) {
+               GraphProto* graph) {
   auto& inputs = *graph->mutable_input();
   for (const auto& entry : given) {
     const auto input =
@@ -63,14 +59,14 @@ void NameSizes(const std::map<std::string, std::vector<std::string>>& given,
       platform::Raise(ErrorCode::kInvalidArgument, "onnx.save_size_names",
                       "names are given for the sizes of {}, which is no input "
                       "of the model{}",
-                      platform::Shown(entry.first),
+                      Shown(entry.first),
                       framework::SuggestNames(entry.first, known));
     }
     SLUICE_ENFORCE(static_cast<int>(entry.second.size()) == dims,
                    ErrorCode::kInvalidArgument, "onnx.save_size_count",
                    "{} has {} dims, and {} names are given for their sizes; "
                    "expected one for each",
-                   platform::Shown(entry.first), dims, entry.second.size());
+                   Shown(entry.first), dims, entry.second.size());
   }
   const auto open =
       std::count_if(inputs.begin(), inputs.end(),

@@ -4,13 +4,12 @@
 #include <string>
 #include <vector>
 
-#include "sluice/framework/op/op_desc.h"
 #include "sluice/onnx/import/messages.h"
 
 namespace sluice::onnx {
 
 // Sets the dtype and shape of a variable as a value of the model.
-void SetType(const framework::VarDesc& var,
+void SetType(const VarDesc& var,
              const std::string& name,
              ::onnx::ValueInfoProto* to);
 
@@ -19,6 +18,6 @@ void SetType(const framework::VarDesc& var,
 // two are known to be equal. Raises InvalidArgument if a name is not an input,
 // or the number of names differs from the number of dims.
 void NameSizes(const std::map<std::string, std::vector<std::string>>& given,
-               ::onnx::GraphProto* graph);
+               GraphProto* graph);
 
 }  // namespace sluice::onnx

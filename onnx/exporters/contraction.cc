@@ -9,7 +9,7 @@ namespace sluice::onnx {
 
 namespace {
 
-std::string Turned(OpExport& op, const char* input, bool turn) {
+std::string Transposed(OpExport& op, const char* input, bool turn) {
   const int rank = op.Rank(input);
   if (!turn || rank == 0) return op.In(input);
   // A vector becomes a matrix of one column (X) or one row (Y).
@@ -37,7 +37,8 @@ void Matmul(OpExport& op) {
                       {"transB", int64_t{turn_y}},
                       {"alpha", alpha}});
   }
-  const Names factors = {Turned(op, "X", turn_x), Turned(op, "Y", turn_y)};
+  const Names factors = {Transposed(op, "X", turn_x),
+                         Transposed(op, "Y", turn_y)};
   if (alpha == 1) return op.Finish("MatMul", factors);
   op.Finish("Mul",
             {op.Append("MatMul", factors), op.Number(alpha, op.TypeOf("X"))});

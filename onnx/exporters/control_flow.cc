@@ -13,7 +13,6 @@ namespace sluice::onnx {
 namespace {
 
 using framework::LoopBlock;
-using framework::VarDesc;
 
 // Writes a block as a graph that is an attribute of a node.
 class BlockGraph {
@@ -24,7 +23,7 @@ class BlockGraph {
   }
 
   // Returns the finished graph.
-  ::onnx::GraphProto* Done() {
+  GraphProto* Done() {
     writer_.AddValueInfo();
     return &graph_;
   }
@@ -103,7 +102,7 @@ class BlockGraph {
   }
 
  private:
-  ::onnx::GraphProto graph_;
+  GraphProto graph_;
   GraphWriter writer_;
   std::set<std::string> outputs_;
 };
@@ -167,7 +166,7 @@ bool IsScan(OpExport& op, const LoopBlock& loop) {
                         !loop.condition_out.empty() ||
                         !loop.condition_in.empty() || !loop.iteration.empty();
   if (loop.slices.empty() || has_more) return false;
-  const framework::Program& program = op.graph().program();
+  const Program& program = op.graph().program();
   const auto& block = program.blocks()[static_cast<size_t>(loop.block)];
   for (size_t i = 0; i < loop.carried.size(); ++i) {
     const DDim& dims = block.FindVar(loop.carried[i])->dims;

@@ -38,7 +38,7 @@ Floats PerChannel(const Tensor& constant, int rank, int64_t channels) {
 bool FoldIntoBatchNorm(Node& node, AffineKind kind) {
   const int norm_input = node.Constant(0) == nullptr ? 0 : 1;
   const Tensor* constant = node.Constant(1 - norm_input);
-  const framework::OpDesc* norm = node.OnlyReadHere(norm_input);
+  const OpDesc* norm = node.OnlyReadHere(norm_input);
   if (constant == nullptr || norm == nullptr || norm->type != "batch_norm") {
     return false;
   }
@@ -61,7 +61,7 @@ bool FoldIntoBatchNorm(Node& node, AffineKind kind) {
       new_bias[c] += values[c];
     }
   }
-  const framework::OpDesc before = *norm;  // a copy: Finish adds an op
+  const OpDesc before = *norm;  // a copy: Finish adds an op
   const std::string scale_name =
       node.NewConstant(Tensor::FromVector(scale->dims(), new_scale));
   const std::string bias_name =
@@ -93,10 +93,10 @@ bool ImportScale(Node& node, AffineKind kind) {
   const std::optional<double> number = NumberFor(node, 1 - input, input);
   if (!number) return false;
   if (kind == AffineKind::kMultiply) {
-    node.Finish("scale", {{"X", {node.In(input)}}}, {{"scale", *number}});
+    node.FinishUnary("scale", node.In(input), {{"scale", *number}});
     return true;
   }
-  const framework::OpDesc* before = node.OnlyReadHere(input);
+  const OpDesc* before = node.OnlyReadHere(input);
   std::string x = node.In(input);
   double scale = 1;
   if (before != nullptr && before->type == "scale" &&
@@ -104,7 +104,7 @@ bool ImportScale(Node& node, AffineKind kind) {
     x = before->Input("X")[0];
     scale = std::get<double>(before->attributes.at("scale"));
   }
-  node.Finish("scale", {{"X", {x}}}, {{"scale", scale}, {"bias", *number}});
+  node.FinishUnary("scale", x, {{"scale", scale}, {"bias", *number}});
   return true;
 }
 

@@ -5,7 +5,6 @@
 
 #include "sluice/onnx/import/handlers.h"
 #include "sluice/onnx/import/tensor_values.h"
-#include "sluice/platform/error.h"
 
 namespace sluice::onnx {
 
@@ -51,20 +50,17 @@ class AttentionImport {
                      const std::string& x,
                      const std::string& y,
                      AttributeMap attributes = {}) {
-    return node_.Append(type, {{"X", {x}}, {"Y", {y}}}, std::move(attributes));
+    return node_.Binary(type, {x, y}, std::move(attributes));
   }
   std::string Add(const std::string& x, double number) {
     if (number == 0) return x;
-    return node_.Append("scale", {{"X", {x}}}, {{"bias", number}});
+    return node_.Unary("scale", x, {{"bias", number}});
   }
   std::string Times(const std::string& x, double number) {
-    return node_.Append("scale", {{"X", {x}}}, {{"scale", number}});
+    return node_.Unary("scale", x, {{"scale", number}});
   }
   std::string Reshape(const std::string& x, const Ints& shape) {
-    return node_.Append("reshape", {{"X", {x}}}, {{"shape", shape}});
-  }
-  std::string Whole(int64_t number) {
-    return node_.NewConstant(Tensor::FromVector<int64_t>({}, {number}));
+    return node_.Unary("reshape", x, {{"shape", shape}});
   }
   // 16-bit floats are computed in float32: their products may overflow, and
   // rounded scores make inaccurate weights.
@@ -77,17 +73,15 @@ class AttentionImport {
   }
   // A number in the dtype of the computation.
   std::string Number(double number) {
-    return Computed(
-        node_.NewConstant(Tensor::FromVector<double>({}, {number})));
+    return node_.Number(number, ComputedType());
   }
   // An int64 [1]; a constant if the size is known.
   std::string SizeOf(const std::string& x, int64_t axis) {
     const int64_t size = node_.SizeOf(x, static_cast<int>(axis));
     if (size >= 0) {
-      return node_.NewConstant(Tensor::FromVector<int64_t>({1}, {size}));
+      return node_.Vector({size});
     }
-    return node_.Append("shape", {{"X", {x}}},
-                        {{"start", axis}, {"end", axis + 1}});
+    return node_.Unary("shape", x, {{"start", axis}, {"end", axis + 1}});
   }
 
   void ReadHeads() {
@@ -119,25 +113,20 @@ class AttentionImport {
   // Reshapes [batch, sequence, heads * size] to [batch, heads, sequence, size].
   std::string Heads(int input, int64_t heads) {
     if (!flat_) return node_.In(input);
-    return node_.Append("transpose",
-                        {{"X", {Reshape(node_.In(input), {0, 0, heads, -1})}}},
-                        {{"axis", Ints{0, 2, 1, 3}}});
+    return node_.Unary("transpose", Reshape(node_.In(input), {0, 0, heads, -1}),
+                       {{"axis", Ints{0, 2, 1, 3}}});
   }
 
   std::string WithPast(const std::string& present, int past, int output) {
-    if (!node_.HasInput(past)) {
-      if (node_.HasOutput(output)) {
-        node_.FinishOutput(output, "assign", {{"X", {present}}});
-      }
-      return present;
+    std::string all = present;
+    if (node_.HasInput(past)) {
+      all = node_.Append("concat", {{"X", {node_.In(past), present}}},
+                         {{"axis", int64_t{2}}});
     }
-    const Inputs both = {{"X", {node_.In(past), present}}};
-    const AttributeMap attributes = {{"axis", int64_t{2}}};
-    const std::string joined = node_.Append("concat", both, attributes);
     if (node_.HasOutput(output)) {
-      node_.FinishOutput(output, "assign", {{"X", {joined}}});
+      node_.FinishOutput(output, "assign", {{"X", {all}}});
     }
-    return joined;
+    return all;
   }
 
   // Repeats each head of keys or values for each of its query heads.
@@ -174,7 +163,7 @@ class AttentionImport {
   std::string Capped(const std::string& scores) {
     const double cap = node_.attributes().Float("softcap", 0);
     if (cap == 0) return scores;
-    return Times(node_.Append("tanh", {{"X", {Times(scores, 1 / cap)}}}), cap);
+    return Times(node_.Unary("tanh", Times(scores, 1 / cap)), cap);
   }
 
   // Key positions of the queries: an int64 tensor that broadcasts with [batch,
@@ -191,9 +180,9 @@ class AttentionImport {
   }
 
   std::string Range(const std::string& size) {
-    return node_.Append(
-        "range",
-        {{"Start", {Whole(0)}}, {"End", {size}}, {"Step", {Whole(1)}}});
+    return node_.Append("range", {{"Start", {node_.Whole(0)}},
+                                  {"End", {size}},
+                                  {"Step", {node_.Whole(1)}}});
   }
 
   // A bool mask of the keys that each query attends to; "" if all.
@@ -261,15 +250,14 @@ class AttentionImport {
   // An int64 [2]: 0, and the number of missing keys of the mask, computed at
   // run time.
   std::string MissingKeys(const std::string& mask) {
-    const std::string shape = node_.Append("shape", {{"X", {mask}}});
-    const std::string given = node_.Append(
-        "slice", {{"X", {shape}}},
+    const std::string shape = node_.Unary("shape", mask);
+    const std::string given = node_.Unary(
+        "slice", shape,
         {{"starts", Ints{-1}}, {"ends", Ints{INT64_MAX}}, {"axes", Ints{0}}});
     const std::string missing =
         Append("elementwise_max", Append("elementwise_sub", columns_, given),
-               Whole(0));
-    const std::string none =
-        node_.NewConstant(Tensor::FromVector<int64_t>({1}, {0}));
+               node_.Whole(0));
+    const std::string none = node_.Vector({0});
     return node_.Append("concat", {{"X", {none, missing}}},
                         {{"axis", int64_t{0}}});
   }
@@ -297,12 +285,11 @@ class AttentionImport {
     }
     // Never less precise than the scores.
     if (platform::SizeOf(precise) < platform::SizeOf(dtype)) precise = dtype;
-    std::string weights = node_.Cast(
-        node_.Append("softmax", {{"X", {node_.Cast(scores, precise)}}}), dtype);
+    std::string weights =
+        node_.Cast(node_.Unary("softmax", node_.Cast(scores, precise)), dtype);
     if (!may_be_empty_) return weights;
-    const std::string largest =
-        node_.Append("reduce_max", {{"X", {scores}}},
-                     {{"dim", Ints{-1}}, {"keep_dim", true}});
+    const std::string largest = node_.Unary(
+        "reduce_max", scores, {{"dim", Ints{-1}}, {"keep_dim", true}});
     const std::string empty = Append("equal", largest, Number(-kInfinity));
     return node_.Append(
         "where",
@@ -329,12 +316,11 @@ class AttentionImport {
     }
     const std::string out = node_.Append("matmul", factors);
     if (!flat_) {
-      return node_.Finish("cast", {{"X", {out}}}, {{"dtype", dtype}});
+      return node_.FinishUnary("cast", out, {{"dtype", dtype}});
     }
-    const std::string turned =
-        node_.Append("transpose", {{"X", {node_.Cast(out, dtype)}}},
-                     {{"axis", Ints{0, 2, 1, 3}}});
-    node_.Finish("reshape", {{"X", {turned}}}, {{"shape", Ints{0, 0, -1}}});
+    const std::string turned = node_.Unary("transpose", node_.Cast(out, dtype),
+                                           {{"axis", Ints{0, 2, 1, 3}}});
+    node_.FinishUnary("reshape", turned, {{"shape", Ints{0, 0, -1}}});
   }
 
   Node& node_;

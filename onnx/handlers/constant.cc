@@ -5,8 +5,6 @@
 #include "sluice/onnx/import/handlers.h"
 #include "sluice/onnx/import/tensor_values.h"
 #include "sluice/onnx/onnx.pb.h"
-#include "sluice/platform/error.h"
-#include "sluice/platform/text.h"
 
 namespace sluice::onnx {
 
@@ -63,7 +61,7 @@ void ConstantOfShape(Node& node) {
     SLUICE_ENFORCE(sizes[i] >= 0, ErrorCode::kInvalidArgument, "onnx.fill_size",
                    "size {} of its input {} is {}, a negative number; expected "
                    "0 or more",
-                   i, platform::Shown(node.In(0)), sizes[i]);
+                   i, Shown(node.In(0)), sizes[i]);
   }
   const std::string one = node.NewConstant(value.Reshaped({}));
   node.Finish("expand", {{"X", {one}}, {"Shape", {node.In(0)}}});
@@ -82,20 +80,19 @@ void EyeLike(Node& node) {
           ? ToDType(static_cast<int>(node.attributes().NeededInt("dtype")),
                     "attribute dtype")
           : node.TypeOf(0);
-  const std::string one = node.Append(
-      "cast",
-      {{"X", {node.NewConstant(Tensor::FromVector<float>({1, 1}, {1}))}}},
+  const std::string one = node.Unary(
+      "cast", node.NewConstant(Tensor::FromVector<float>({1, 1}, {1})),
       {{"dtype", dtype}});
   std::string ones;
   if (dims.known()) {
-    ones = node.Append("expand", {{"X", {one}}},
-                       {{"shape", Ints(dims.begin(), dims.end())}});
+    ones =
+        node.Unary("expand", one, {{"shape", Ints(dims.begin(), dims.end())}});
   } else {
-    const std::string shape = node.Append("shape", {{"X", {node.In(0)}}});
+    const std::string shape = node.Unary("shape", node.In(0));
     ones = node.Append("expand", {{"X", {one}}, {"Shape", {shape}}});
   }
-  const std::string upper = node.Append("trilu", {{"X", {ones}}}, {{"k", k}});
-  node.Finish("trilu", {{"X", {upper}}}, {{"upper", false}, {"k", k}});
+  const std::string upper = node.Unary("trilu", ones, {{"k", k}});
+  node.FinishUnary("trilu", upper, {{"upper", false}, {"k", k}});
 }
 
 // Returns whether input `index` is an integer that an attribute of range, a
@@ -119,12 +116,10 @@ void LargeRange(Node& node) {
                  "its input 2 (the step) is 0; expected another number");
   const auto apply = [&node](const char* op, const std::string& x,
                              const std::string& y) {
-    return node.Append(op, {{"X", {x}}, {"Y", {y}}});
+    return node.Binary(op, {x, y});
   };
-  const std::string zero =
-      node.NewConstant(Tensor::FromVector<int64_t>({}, {0}));
-  const std::string one =
-      node.NewConstant(Tensor::FromVector<int64_t>({}, {1}));
+  const std::string zero = node.Whole(0);
+  const std::string one = node.Whole(1);
   const std::string &start = node.In(0), &step = node.In(2);
   const std::string back = apply("elementwise_sub", start, node.In(1));
   const std::string count = apply(
@@ -133,8 +128,8 @@ void LargeRange(Node& node) {
       zero);
   const std::string index = node.Append(
       "range", {{"Start", {zero}}, {"End", {count}}, {"Step", {one}}});
-  node.Finish("elementwise_add",
-              {{"X", {apply("elementwise_mul", index, step)}}, {"Y", {start}}});
+  node.FinishBinary("elementwise_add",
+                    {apply("elementwise_mul", index, step), start});
 }
 
 // Constant numbers become attributes of the op.
@@ -152,8 +147,8 @@ void Range(Node& node) {
   }
   const AttributeMap attributes = {{"dtype", computed}};
   if (computed == dtype) return node.Finish("range", inputs, attributes);
-  node.Finish("cast", {{"X", {node.Append("range", inputs, attributes)}}},
-              {{"dtype", dtype}});
+  node.FinishUnary("cast", node.Append("range", inputs, attributes),
+                   {{"dtype", dtype}});
 }
 
 constexpr HandlerRow kConstantRows[] = {{"Constant", 1, Constant},

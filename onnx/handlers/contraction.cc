@@ -6,7 +6,6 @@
 
 #include "sluice/onnx/handlers/integers.h"
 #include "sluice/onnx/import/handlers.h"
-#include "sluice/platform/error.h"
 
 namespace sluice::onnx {
 
@@ -16,9 +15,8 @@ namespace {
 std::string PartOf(Node& node, const std::string& x, int i) {
   const auto apply = [&node](const char* op, const std::string& value,
                              int64_t number) {
-    const std::string operand =
-        node.NewConstant(Tensor::FromVector<int64_t>({}, {number}));
-    return node.Append(op, {{"X", {value}}, {"Y", {operand}}});
+    const std::string operand = node.Whole(number);
+    return node.Binary(op, {value, operand});
   };
   std::string bits = node.Cast(x, DType::kInt64);
   if (i > 0) bits = apply("bitwise_right_shift", bits, int64_t{16} * i);
@@ -45,13 +43,10 @@ std::string IntegerProduct(Node& node,
                               {"Y", {right[static_cast<size_t>(k)]}}};
       std::string product =
           node.Cast(node.Append("matmul", factors, transposed), DType::kInt64);
-      const std::string place = node.NewConstant(
-          Tensor::FromVector<int64_t>({}, {int64_t{1} << (16 * (i + k))}));
-      product =
-          node.Append("elementwise_mul", {{"X", {product}}, {"Y", {place}}});
+      const std::string place = node.Whole(int64_t{1} << (16 * (i + k)));
+      product = node.Binary("elementwise_mul", {product, place});
       sum = sum.empty() ? product
-                        : node.Append("elementwise_add",
-                                      {{"X", {sum}}, {"Y", {product}}});
+                        : node.Binary("elementwise_add", {sum, product});
     }
   }
   return node.Cast(sum, dtype);
@@ -70,11 +65,10 @@ void CheckTerms(const Node& node, bool transposed) {
 
 void MatMul(Node& node) {
   if (!IsInteger(node.TypeOf(0))) {
-    return node.Finish("matmul", {{"X", {node.In(0)}}, {"Y", {node.In(1)}}});
+    return node.FinishBinary("matmul", {node.In(0), node.In(1)});
   }
   CheckTerms(node, false);
-  node.Finish("assign",
-              {{"X", {IntegerProduct(node, node.In(0), node.In(1), {})}}});
+  node.FinishUnary("assign", IntegerProduct(node, node.In(0), node.In(1), {}));
 }
 
 // Multiplies x by a number, which must be an integer for integer x.
@@ -82,15 +76,14 @@ std::string Times(Node& node, const std::string& x, double number) {
   if (number == 1) return x;
   const DType dtype = node.DTypeOf(x);
   if (!IsInteger(dtype)) {
-    return node.Append("scale", {{"X", {x}}}, {{"scale", number}});
+    return node.Unary("scale", x, {{"scale", number}});
   }
   if (number != std::trunc(number)) {
     Node::Unsupported("attributes alpha and beta of integers, one of them {}",
                       number);
   }
-  const std::string factor = node.Cast(
-      node.NewConstant(Tensor::FromVector<double>({}, {number})), dtype);
-  return node.Append("elementwise_mul", {{"X", {x}}, {"Y", {factor}}});
+  const std::string factor = node.Number(number, dtype);
+  return node.Binary("elementwise_mul", {x, factor});
 }
 
 // alpha * A * B + beta * C, with A and B of rank 2, possibly transposed.
@@ -110,15 +103,15 @@ void Gemm(Node& node) {
     CheckTerms(node, std::get<bool>(attributes["transpose_X"]));
     product = Times(
         node, IntegerProduct(node, node.In(0), node.In(1), attributes), alpha);
-    if (!node.HasInput(2)) return node.Finish("assign", {{"X", {product}}});
+    if (!node.HasInput(2)) return node.FinishUnary("assign", product);
   } else {
     attributes["alpha"] = alpha;
     const Inputs factors = {{"X", {node.In(0)}}, {"Y", {node.In(1)}}};
     if (!node.HasInput(2)) return node.Finish("matmul", factors, attributes);
     product = node.Append("matmul", factors, attributes);
   }
-  node.Finish("elementwise_add",
-              {{"X", {product}}, {"Y", {Times(node, node.In(2), beta)}}});
+  node.FinishBinary("elementwise_add",
+                    {product, Times(node, node.In(2), beta)});
 }
 
 constexpr HandlerRow kContractionRows[] = {{"Gemm", 7, Gemm},

@@ -7,7 +7,6 @@
 namespace sluice::onnx {
 namespace {
 
-using platform::ErrorCode;
 using Names = std::vector<std::string>;
 
 int64_t OutputCount(const Node& node) {

@@ -5,8 +5,6 @@
 
 #include "sluice/onnx/handlers/window.h"
 #include "sluice/onnx/import/handlers.h"
-#include "sluice/platform/error.h"
-#include "sluice/platform/text.h"
 
 namespace sluice::onnx {
 
@@ -133,15 +131,15 @@ void CausalConvWithState(Node& node) {
   SLUICE_ENFORCE(swish || activation == "none", ErrorCode::kInvalidArgument,
                  "onnx.causal_activation",
                  "attribute activation is {}; expected none, silu or swish",
-                 platform::Shown(activation));
+                 Shown(activation));
   const int64_t before = filter[2] - 1;
   std::string signal;
   if (node.HasInput(3)) {
     signal = node.Append("concat", {{"X", {node.In(3), node.In(0)}}},
                          {{"axis", int64_t{2}}});
   } else {
-    signal = node.Append("pad", {{"X", {node.In(0)}}},
-                         {{"pads", Ints{0, 0, before, 0, 0, 0}}});
+    signal =
+        node.Unary("pad", node.In(0), {{"pads", Ints{0, 0, before, 0, 0, 0}}});
   }
   if (node.HasOutput(1)) {
     const int64_t start = before == 0 ? INT64_MAX : -before;
@@ -151,14 +149,13 @@ void CausalConvWithState(Node& node) {
                        {"axes", Ints{2}}});
   }
   const AttributeMap height = {{"axes", Ints{2}}};
-  Inputs inputs = {
-      {"Input", {node.Append("unsqueeze", {{"X", {signal}}}, height)}},
-      {"Filter", {node.Append("unsqueeze", {{"X", {node.In(1)}}}, height)}}};
+  Inputs inputs = {{"Input", {node.Unary("unsqueeze", signal, height)}},
+                   {"Filter", {node.Unary("unsqueeze", node.In(1), height)}}};
   if (node.HasInput(2)) inputs.push_back({"Bias", {node.In(2)}});
   std::string image = node.Append("conv2d", std::move(inputs),
                                   {{"groups", filter[0]}}, "Output");
-  if (swish) image = node.Append("swish", {{"X", {image}}});
-  node.Finish("squeeze", {{"X", {image}}}, height);
+  if (swish) image = node.Unary("swish", image);
+  node.FinishUnary("squeeze", image, height);
 }
 
 constexpr HandlerRow kConvRows[] = {

@@ -7,10 +7,10 @@ namespace {
 
 void CastTo(Node& node, DType dtype) {
   Attributes& attributes = node.attributes();
-  node.Finish("cast", {{"X", {node.In(0)}}},
-              {{"dtype", dtype},
-               {"saturate", attributes.Int("saturate", 1) != 0},
-               {"round_mode", attributes.String("round_mode", "up")}});
+  node.FinishUnary("cast", node.In(0),
+                   {{"dtype", dtype},
+                    {"saturate", attributes.Int("saturate", 1) != 0},
+                    {"round_mode", attributes.String("round_mode", "up")}});
 }
 
 void Cast(Node& node) {
@@ -24,8 +24,8 @@ void CastLike(Node& node) {
 
 void BitCast(Node& node) {
   const auto to = static_cast<int>(node.attributes().NeededInt("to"));
-  node.Finish("bitcast", {{"X", {node.In(0)}}},
-              {{"dtype", ToDType(to, "attribute to")}});
+  node.FinishUnary("bitcast", node.In(0),
+                   {{"dtype", ToDType(to, "attribute to")}});
 }
 
 constexpr HandlerRow kConversionRows[] = {

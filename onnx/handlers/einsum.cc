@@ -23,7 +23,7 @@ class NodeEinsum : public framework::EinsumWriter {
   std::string AppendLast(const std::string& type,
                          const std::string& x,
                          AttributeMap attributes) override {
-    node_.Finish(type, {{"X", {x}}}, std::move(attributes));
+    node_.FinishUnary(type, x, std::move(attributes));
     return node_.Out(0);
   }
   DDim DimsOf(const std::string& variable) const override {

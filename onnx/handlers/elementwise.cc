@@ -11,8 +11,6 @@
 #include "sluice/onnx/handlers/hard_swish.h"
 #include "sluice/onnx/handlers/integers.h"
 #include "sluice/onnx/import/handlers.h"
-#include "sluice/platform/error.h"
-#include "sluice/platform/text.h"
 
 namespace sluice::onnx {
 
@@ -20,7 +18,7 @@ namespace {
 
 template <const char* const& kType>
 void Binary(Node& node) {
-  node.Finish(kType, {{"X", {node.In(0)}}, {"Y", {node.In(1)}}});
+  node.FinishBinary(kType, {node.In(0), node.In(1)});
 }
 
 constexpr const char* kDiv = "elementwise_div";
@@ -52,8 +50,8 @@ void Div(Node& node) {
 
 void Mod(Node& node) {
   const bool fmod = node.attributes().Int("fmod", 0) != 0;
-  node.Finish(fmod ? "elementwise_fmod" : "elementwise_mod",
-              {{"X", {node.In(0)}}, {"Y", {node.In(1)}}});
+  node.FinishBinary(fmod ? "elementwise_fmod" : "elementwise_mod",
+                    {node.In(0), node.In(1)});
 }
 
 void BitShift(Node& node) {
@@ -62,14 +60,9 @@ void BitShift(Node& node) {
                  ErrorCode::kInvalidArgument, "onnx.bit_shift",
                  "attribute direction is '{}'; expected LEFT or RIGHT",
                  direction);
-  node.Finish(
+  node.FinishBinary(
       direction == "LEFT" ? "bitwise_left_shift" : "bitwise_right_shift",
-      {{"X", {node.In(0)}}, {"Y", {node.In(1)}}});
-}
-
-std::string Scalar(Node& node, double value, DType dtype) {
-  return node.Cast(node.NewConstant(Tensor::FromVector<double>({}, {value})),
-                   dtype);
+      {node.In(0), node.In(1)});
 }
 
 // The number of bits of integers that a float dtype represents exactly.
@@ -120,8 +113,7 @@ void Pow(Node& node) {
   const DType dtype = DTypeOfPower(node);
   const Inputs operands = {{"X", {node.Cast(node.In(0), dtype)}},
                            {"Y", {node.Cast(node.In(1), dtype)}}};
-  node.Finish("cast", {{"X", {node.Append(kPow, operands)}}},
-              {{"dtype", base}});
+  node.FinishUnary("cast", node.Append(kPow, operands), {{"dtype", base}});
 }
 
 // Appends one op for each input after the first.
@@ -129,11 +121,11 @@ template <const char* const& kType>
 void Chain(Node& node) {
   std::string result = node.In(0);
   const int count = node.input_count();
-  if (count == 1) return node.Finish("assign", {{"X", {result}}});
+  if (count == 1) return node.FinishUnary("assign", result);
   for (int i = 1; i + 1 < count; ++i) {
-    result = node.Append(kType, {{"X", {result}}, {"Y", {node.In(i)}}});
+    result = node.Binary(kType, {result, node.In(i)});
   }
-  node.Finish(kType, {{"X", {result}}, {"Y", {node.In(count - 1)}}});
+  node.FinishBinary(kType, {result, node.In(count - 1)});
 }
 
 void IsInf(Node& node) {
@@ -144,14 +136,14 @@ void IsInf(Node& node) {
   const bool positive = node.attributes().Int("detect_positive", 1) != 0;
   const bool negative = node.attributes().Int("detect_negative", 1) != 0;
   if (positive && negative) {
-    return node.Finish("isinf", {{"X", {node.In(0)}}});
+    return node.FinishUnary("isinf", node.In(0));
   }
   const double sign = negative ? -1 : 1;
   const std::string infinity =
-      Scalar(node, sign * std::numeric_limits<double>::infinity(), dtype);
+      node.Number(sign * std::numeric_limits<double>::infinity(), dtype);
   // If neither counts, the result is false: nothing exceeds infinity.
-  node.Finish(positive || negative ? "equal" : "greater_than",
-              {{"X", {node.In(0)}}, {"Y", {infinity}}});
+  node.FinishBinary(positive || negative ? "equal" : "greater_than",
+                    {node.In(0), infinity});
 }
 
 void Gelu(Node& node) {
@@ -160,24 +152,23 @@ void Gelu(Node& node) {
                  "onnx.gelu",
                  "attribute approximate is {}; expected none or "
                  "tanh",
-                 platform::Shown(kind));
-  node.Finish("gelu", {{"X", {node.In(0)}}}, {{"approximate", kind == "tanh"}});
+                 Shown(kind));
+  node.FinishUnary("gelu", node.In(0), {{"approximate", kind == "tanh"}});
 }
 
 // ONNX's defaults are float32 numbers, the op's are not.
 void Selu(Node& node) {
-  node.Finish(
-      "selu", {{"X", {node.In(0)}}},
+  node.FinishUnary(
+      "selu", node.In(0),
       {{"scale", node.attributes().Float("gamma", 1.0507010221481323)},
        {"alpha", node.attributes().Float("alpha", 1.6732631921768188)}});
 }
 
 // Computes A * sigmoid(alpha * A) * B.
 void SwiGlu(Node& node) {
-  const std::string swish =
-      node.Append("swish", {{"X", {node.In(0)}}},
-                  {{"beta", node.attributes().Float("alpha", 1)}});
-  node.Finish(kMul, {{"X", {swish}}, {"Y", {node.In(1)}}});
+  const std::string swish = node.Unary(
+      "swish", node.In(0), {{"beta", node.attributes().Float("alpha", 1)}});
+  node.FinishBinary(kMul, {swish, node.In(1)});
 }
 
 // The sum of all inputs. One op adds inputs of the same shape, which must be
@@ -212,7 +203,7 @@ void Sum(Node& node) {
 
 void Mean(Node& node) {
   const std::string sum = SumOf(node, false);
-  node.Finish("scale", {{"X", {sum}}}, {{"scale", 1.0 / node.input_count()}});
+  node.FinishUnary("scale", sum, {{"scale", 1.0 / node.input_count()}});
 }
 
 // Default bounds are the limits of float32. If min exceeds max, all numbers
@@ -221,19 +212,18 @@ void Clip6(Node& node) {
   constexpr double kMost = std::numeric_limits<float>::max();
   const double max = node.attributes().Float("max", kMost);
   const double min = std::min(node.attributes().Float("min", -kMost), max);
-  node.Finish("clip", {{"X", {node.In(0)}}}, {{"min", min}, {"max", max}});
+  node.FinishUnary("clip", node.In(0), {{"min", min}, {"max", max}});
 }
 
 // Handles integers: attributes of clip cannot represent those beyond 2^53.
 void ClipIntegers(Node& node) {
   const auto bound = [&node](int index) {
-    return node.Append("reshape", {{"X", {node.In(index)}}},
-                       {{"shape", Ints()}});
+    return node.Unary("reshape", node.In(index), {{"shape", Ints()}});
   };
   std::string x = node.In(0);
-  if (node.HasInput(1)) x = node.Append(kMax, {{"X", {x}}, {"Y", {bound(1)}}});
-  if (!node.HasInput(2)) return node.Finish("assign", {{"X", {x}}});
-  node.Finish(kMin, {{"X", {x}}, {"Y", {bound(2)}}});
+  if (node.HasInput(1)) x = node.Binary(kMax, {x, bound(1)});
+  if (!node.HasInput(2)) return node.FinishUnary("assign", x);
+  node.FinishBinary(kMin, {x, bound(2)});
 }
 
 // From opset 11 on the bounds are inputs.
@@ -243,7 +233,7 @@ void Clip11(Node& node) {
   if (node.HasInput(1)) {
     std::string min = node.In(1);
     if (node.HasInput(2)) {
-      min = node.Append(kMin, {{"X", {min}}, {"Y", {node.In(2)}}});
+      min = node.Binary(kMin, {min, node.In(2)});
     }
     inputs.push_back({"Min", {min}});
   }
@@ -256,16 +246,15 @@ void OfSign(Node& node, const char* op) {
   const DType dtype = node.TypeOf(0);
   const std::string& x = node.In(0);
   if (!IsInteger(dtype) || TakesDType(op, dtype)) {
-    return node.Finish(op, {{"X", {x}}});
+    return node.FinishUnary(op, x);
   }
-  const std::string result =
-      node.Append(op, {{"X", {node.Cast(x, DType::kInt64)}}});
-  node.Finish("cast", {{"X", {result}}}, {{"dtype", dtype}});
+  const std::string result = node.Unary(op, node.Cast(x, DType::kInt64));
+  node.FinishUnary("cast", result, {{"dtype", dtype}});
 }
 
 void Abs(Node& node) {
   if (!IsUnsigned(node.TypeOf(0))) return OfSign(node, "abs");
-  node.Finish("assign", {{"X", {node.In(0)}}});
+  node.FinishUnary("assign", node.In(0));
 }
 
 void Neg(Node& node) {
@@ -276,23 +265,23 @@ void Neg(Node& node) {
 void Sign(Node& node) {
   const DType dtype = node.TypeOf(0);
   if (!IsUnsigned(dtype)) return OfSign(node, "sign");
-  node.Finish("cast", {{"X", {node.Cast(node.In(0), DType::kBool)}}},
-              {{"dtype", dtype}});
+  node.FinishUnary("cast", node.Cast(node.In(0), DType::kBool),
+                   {{"dtype", dtype}});
 }
 
 void Relu(Node& node) {
   const DType dtype = node.TypeOf(0);
   const std::string x = node.In(0);
-  if (!IsInteger(dtype)) return node.Finish("relu", {{"X", {x}}});
-  node.Finish(kMax, {{"X", {x}}, {"Y", {Scalar(node, 0, dtype)}}});
+  if (!IsInteger(dtype)) return node.FinishUnary("relu", x);
+  node.FinishBinary(kMax, {x, node.Number(0, dtype)});
 }
 
 void PRelu(Node& node) {
   const DType dtype = node.TypeOf(0);
   const Inputs operands = {{"X", {node.In(0)}}, {"Y", {node.In(1)}}};
   if (!IsInteger(dtype)) return node.Finish("prelu", operands);
-  const std::string negative = node.Append(
-      "less_than", {{"X", {node.In(0)}}, {"Y", {Scalar(node, 0, dtype)}}});
+  const std::string negative =
+      node.Binary("less_than", {node.In(0), node.Number(0, dtype)});
   node.Finish("where", {{"Condition", {negative}},
                         {"X", {node.Append(kMul, operands)}},
                         {"Y", {node.In(0)}}});

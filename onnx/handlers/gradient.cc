@@ -1,7 +1,6 @@
 #include <algorithm>
 
 #include "sluice/onnx/import/handlers.h"
-#include "sluice/platform/error.h"
 
 // Operators of ai.onnx.preview.training.
 namespace sluice::onnx {

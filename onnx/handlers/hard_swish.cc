@@ -6,8 +6,6 @@ namespace sluice::onnx {
 
 namespace {
 
-using framework::OpDesc;
-
 double Number(const OpDesc& op, const char* attribute) {
   return std::get<double>(op.attributes.at(attribute));
 }
@@ -35,8 +33,7 @@ bool ImportHardSwish(Node& node) {
   const std::string left = product->Input("X")[0];
   const std::string right = product->Input("Y")[0];
   if (!IsGate(node, right, left) && !IsGate(node, left, right)) return false;
-  node.Finish("hard_swish",
-              {{"X", {IsGate(node, right, left) ? left : right}}});
+  node.FinishUnary("hard_swish", IsGate(node, right, left) ? left : right);
   return true;
 }
 

@@ -5,16 +5,10 @@
 
 #include "sluice/onnx/handlers/integers.h"
 #include "sluice/onnx/import/handlers.h"
-#include "sluice/platform/error.h"
 
 namespace sluice::onnx {
 
 namespace {
-
-std::string IntsOf(Node& node, const Ints& values) {
-  return node.NewConstant(Tensor::FromVector<int64_t>(
-      {static_cast<int64_t>(values.size())}, values));
-}
 
 // A size of a new shape: the size of dim `dim` of the old one, or 1 for dim -1,
 // multiplied and divided by these.
@@ -54,16 +48,15 @@ void ShapeOf(Node& node,
     (*attributes)["shape"] = shape;
     return;
   }
-  const std::string old = node.Append("shape", {{"X", {x}}});
+  const std::string old = node.Unary("shape", x);
   const std::string longer =
-      node.Append("concat", {{"X", {old, IntsOf(node, {1})}}});
-  const std::string picked = node.Append(
-      "gather", {{"X", {longer}}, {"Index", {IntsOf(node, which)}}});
-  const std::string multiplied = node.Append(
-      "elementwise_mul", {{"X", {picked}}, {"Y", {IntsOf(node, times)}}});
+      node.Append("concat", {{"X", {old, node.Vector({1})}}});
+  const std::string picked =
+      node.Append("gather", {{"X", {longer}}, {"Index", {node.Vector(which)}}});
+  const std::string multiplied =
+      node.Binary("elementwise_mul", {picked, node.Vector(times)});
   const std::string result =
-      node.Append("elementwise_floordiv",
-                  {{"X", {multiplied}}, {"Y", {IntsOf(node, divided)}}});
+      node.Binary("elementwise_floordiv", {multiplied, node.Vector(divided)});
   inputs->emplace_back("Shape", framework::ArgVars{result});
 }
 
@@ -102,14 +95,13 @@ void Rearrange(Node& node,
                const Ints& order,
                const std::vector<NewSize>& together) {
   if (node.attributes().NeededInt("blocksize") == 1) {
-    return node.Finish("assign", {{"X", {node.In(0)}}});
+    return node.FinishUnary("assign", node.In(0));
   }
   Inputs inputs;
   AttributeMap attributes;
   ShapeOf(node, node.In(0), apart, &inputs, &attributes);
   const std::string blocks = node.Append("reshape", inputs, attributes);
-  const std::string turned =
-      node.Append("transpose", {{"X", {blocks}}}, {{"axis", order}});
+  const std::string turned = node.Unary("transpose", blocks, {{"axis", order}});
   attributes.clear();
   ShapeOf(node, node.In(0), together, &inputs, &attributes);
   inputs[0].second = {turned};
@@ -151,19 +143,17 @@ void CenterCropPad(Node& node) {
     axis = AxisOf(axis, rank);
   }
   // The number of elements to add to each dim; negative means remove.
-  const std::string sizes = node.Append("shape", {{"X", {node.In(0)}}});
-  const std::string index = IntsOf(node, axes);
+  const std::string sizes = node.Unary("shape", node.In(0));
+  const std::string index = node.Vector(axes);
   const std::string old =
       node.Append("gather", {{"X", {sizes}}, {"Index", {index}}});
   const std::string wanted =
-      node.Append("cast", {{"X", {node.In(1)}}}, {{"dtype", DType::kInt64}});
-  const std::string added =
-      node.Append("elementwise_sub", {{"X", {wanted}}, {"Y", {old}}});
+      node.Unary("cast", node.In(1), {{"dtype", DType::kInt64}});
+  const std::string added = node.Binary("elementwise_sub", {wanted, old});
   // Half of it, rounded towards 0.
-  const std::string before = Quotient(node, added, IntsOf(node, {2}));
-  const std::string after =
-      node.Append("elementwise_sub", {{"X", {added}}, {"Y", {before}}});
-  const std::string none = IntsOf(node, Ints(static_cast<size_t>(rank), 0));
+  const std::string before = Quotient(node, added, node.Vector({2}));
+  const std::string after = node.Binary("elementwise_sub", {added, before});
+  const std::string none = node.Vector(Ints(static_cast<size_t>(rank), 0));
   framework::ArgVars pads;
   for (const std::string& side : {before, after}) {
     pads.push_back(
@@ -285,29 +275,28 @@ void Col2Im(Node& node) {
   CheckDivides(channels, block.numel(), "number of channels");
   FillPlaces(dims, image.numel(), &places);
   const auto reshape = [&node](const std::string& x, const Ints& shape) {
-    return node.Append("reshape", {{"X", {x}}}, {{"shape", shape}});
+    return node.Unary("reshape", x, {{"shape", shape}});
   };
   const auto transpose = [&node](const std::string& x) {
-    return node.Append("transpose", {{"X", {x}}}, {{"axis", Ints{1, 0}}});
+    return node.Unary("transpose", x, {{"axis", Ints{1, 0}}});
   };
   const std::string columns =
       transpose(reshape(node.In(0), {-1, places.dims()[0]}));
-  const std::string none = node.Append(
-      "slice", {{"X", {columns}}}, {{"starts", Ints{0}}, {"ends", Ints{0}}});
-  const std::string zeros = node.Append(
-      "pad", {{"X", {none}}}, {{"pads", Ints{0, 0, image.numel() + 1, 0}}});
+  const std::string none =
+      node.Unary("slice", columns, {{"starts", Ints{0}}, {"ends", Ints{0}}});
+  const std::string zeros =
+      node.Unary("pad", none, {{"pads", Ints{0, 0, image.numel() + 1, 0}}});
   const std::string sums =
       node.Append("scatter_nd",
                   {{"X", {zeros}},
                    {"Index", {node.NewConstant(std::move(places))}},
                    {"Updates", {columns}}},
                   {{"reduction", std::string("add")}});
-  const std::string inside =
-      node.Append("slice", {{"X", {sums}}},
-                  {{"starts", Ints{0}}, {"ends", Ints{image.numel()}}});
+  const std::string inside = node.Unary(
+      "slice", sums, {{"starts", Ints{0}}, {"ends", Ints{image.numel()}}});
   Ints shape = {-1, channels / block.numel()};
   shape.insert(shape.end(), image.begin(), image.end());
-  node.Finish("reshape", {{"X", {transpose(inside)}}}, {{"shape", shape}});
+  node.FinishUnary("reshape", transpose(inside), {{"shape", shape}});
 }
 
 constexpr HandlerRow kImageRows[] = {

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "sluice/onnx/import/handlers.h"
-#include "sluice/platform/error.h"
 
 namespace sluice::onnx {
 
@@ -20,8 +19,7 @@ void Scatter(Node& node) {
 // Indices and depths may have any numeric type.
 std::string AsInt64(Node& node, int index) {
   if (node.TypeOf(index) == DType::kInt64) return node.In(index);
-  return node.Append("cast", {{"X", {node.In(index)}}},
-                     {{"dtype", DType::kInt64}});
+  return node.Unary("cast", node.In(index), {{"dtype", DType::kInt64}});
 }
 
 void OneHot(Node& node) {
@@ -39,26 +37,21 @@ void OneHot(Node& node) {
   node.Finish("one_hot", inputs, attributes);
 }
 
-std::string IntsOf(Node& node, const DDim& dims, const Ints& values) {
-  return node.NewConstant(Tensor::FromVector<int64_t>(dims, values));
-}
-
 // A [1, n] of 0, 1, 2, ..., where n is the size of dim 1 of `x`.
 std::string Positions(Node& node, const std::string& x) {
   const DDim dims = node.DimsOf(x);
   if (dims.rank() > 1 && dims[1] >= 0) {
     const std::string counted =
-        node.Append("range", {{"End", {IntsOf(node, {}, {dims[1]})}}});
-    return node.Append("unsqueeze", {{"X", {counted}}}, {{"axes", Ints{0}}});
+        node.Append("range", {{"End", {node.Whole(dims[1])}}});
+    return node.Unary("unsqueeze", counted, {{"axes", Ints{0}}});
   }
-  const std::string shape = node.Append("shape", {{"X", {x}}});
-  const std::string size = node.Append(
-      "slice", {{"X", {shape}}}, {{"starts", Ints{1}}, {"ends", Ints{2}}});
-  const std::string ones = node.Append(
-      "expand", {{"X", {IntsOf(node, {1}, {1})}}, {"Shape", {size}}});
-  const std::string counted =
-      node.Append("cumsum", {{"X", {ones}}}, {{"exclusive", true}});
-  return node.Append("unsqueeze", {{"X", {counted}}}, {{"axes", Ints{0}}});
+  const std::string shape = node.Unary("shape", x);
+  const std::string size =
+      node.Unary("slice", shape, {{"starts", Ints{1}}, {"ends", Ints{2}}});
+  const std::string ones =
+      node.Append("expand", {{"X", {node.Vector({1})}}, {"Shape", {size}}});
+  const std::string counted = node.Unary("cumsum", ones, {{"exclusive", true}});
+  return node.Unary("unsqueeze", counted, {{"axes", Ints{0}}});
 }
 
 // Reverses the first elements of each sequence, up to its length. The others do
@@ -77,26 +70,24 @@ void ReverseSequence(Node& node) {
   std::swap(order[0], order[1]);
   const AttributeMap turn = {{"axis", order}};
   std::string x = node.In(0);
-  if (time == 0) x = node.Append("transpose", {{"X", {x}}}, turn);
+  if (time == 0) x = node.Unary("transpose", x, turn);
   const std::string positions = Positions(node, x);
   const std::string lengths =
-      node.Append("unsqueeze", {{"X", {node.In(1)}}}, {{"axes", Ints{1}}});
-  const std::string last = node.Append(
-      "elementwise_sub", {{"X", {lengths}}, {"Y", {IntsOf(node, {}, {1})}}});
+      node.Unary("unsqueeze", node.In(1), {{"axes", Ints{1}}});
+  const std::string last =
+      node.Binary("elementwise_sub", {lengths, node.Whole(1)});
   const std::string mirrored =
-      node.Append("elementwise_sub", {{"X", {last}}, {"Y", {positions}}});
-  const std::string inside =
-      node.Append("less_than", {{"X", {positions}}, {"Y", {lengths}}});
+      node.Binary("elementwise_sub", {last, positions});
+  const std::string inside = node.Binary("less_than", {positions, lengths});
   const std::string from = node.Append(
       "where",
       {{"Condition", {inside}}, {"X", {mirrored}}, {"Y", {positions}}});
-  const std::string index =
-      node.Append("unsqueeze", {{"X", {from}}}, {{"axes", Ints{2}}});
+  const std::string index = node.Unary("unsqueeze", from, {{"axes", Ints{2}}});
   const Inputs inputs = {{"X", {x}}, {"Index", {index}}};
   const AttributeMap batches = {{"batch_dims", int64_t{1}}};
   if (time == 1) return node.Finish("gather_nd", inputs, batches);
   const std::string reversed = node.Append("gather_nd", inputs, batches);
-  node.Finish("transpose", {{"X", {reversed}}}, turn);
+  node.FinishUnary("transpose", reversed, turn);
 }
 
 // Operators without a row use schemas (import/counterpart.h).

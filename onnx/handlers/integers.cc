@@ -2,9 +2,6 @@
 
 #include <algorithm>
 
-#include "sluice/framework/op/op_schema.h"
-#include "sluice/framework/op/registry.h"
-
 namespace sluice::onnx {
 
 std::string Quotient(Node& node, const std::string& x, const std::string& y) {
@@ -13,10 +10,8 @@ std::string Quotient(Node& node, const std::string& x, const std::string& y) {
 
 // Subtracting the remainder first makes the division exact.
 Inputs QuotientInputs(Node& node, const std::string& x, const std::string& y) {
-  const std::string rest =
-      node.Append("elementwise_fmod", {{"X", {x}}, {"Y", {y}}});
-  const std::string multiple =
-      node.Append("elementwise_sub", {{"X", {x}}, {"Y", {rest}}});
+  const std::string rest = node.Binary("elementwise_fmod", {x, y});
+  const std::string multiple = node.Binary("elementwise_sub", {x, rest});
   return {{"X", {multiple}}, {"Y", {y}}};
 }
 
@@ -31,8 +26,8 @@ bool IsUnsigned(DType dtype) {
 }
 
 bool TakesDType(const std::string& op, DType dtype) {
-  const auto& schema = framework::Registry::Global().Schema(op);
-  const framework::ArgDef& x = schema.inputs()[0];
+  const auto& schema = Registry::Global().Schema(op);
+  const ArgDef& x = schema.inputs()[0];
   for (const framework::TypeVarDef& var : schema.type_vars()) {
     if (var.name != x.dtype) continue;
     return std::count(var.allowed.begin(), var.allowed.end(), dtype) > 0;

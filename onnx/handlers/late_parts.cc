@@ -1,22 +1,18 @@
 #include "sluice/onnx/handlers/late_parts.h"
 
-#include "sluice/platform/error.h"
-
 namespace sluice::onnx {
-
-using platform::ErrorCode;
 
 std::vector<LatePart> LateParts(Node& node, int sizes, int64_t count) {
   node.cost().Check("its parts, two ops each,", static_cast<uint64_t>(count),
                     2 * kOpBytes);
-  const std::string ends = node.Append("cumsum", {{"X", {node.In(sizes)}}});
+  const std::string ends = node.Unary("cumsum", node.In(sizes));
   const std::string starts =
-      node.Append("elementwise_sub", {{"X", {ends}}, {"Y", {node.In(sizes)}}});
+      node.Binary("elementwise_sub", {ends, node.In(sizes)});
   std::vector<LatePart> parts;
   for (int64_t i = 0; i < count; ++i) {
     const AttributeMap one = {{"starts", Ints{i}}, {"ends", Ints{i + 1}}};
-    parts.push_back({node.Append("slice", {{"X", {starts}}}, one),
-                     node.Append("slice", {{"X", {ends}}}, one)});
+    parts.push_back(
+        {node.Unary("slice", starts, one), node.Unary("slice", ends, one)});
   }
   return parts;
 }

@@ -1,7 +1,6 @@
 #include <string>
 
 #include "sluice/onnx/import/handlers.h"
-#include "sluice/platform/error.h"
 
 namespace sluice::onnx {
 
@@ -13,17 +12,6 @@ struct LossParts {
   std::string ignored;  // whether the row is ignored; empty: no row is
   std::string weights;  // of each row; empty: all 1
 };
-
-Inputs XY(const std::string& x, const std::string& y) {
-  return {{"X", {x}}, {"Y", {y}}};
-}
-
-// A number as a constant of `dtype`.
-std::string NumberOf(Node& node, int64_t value, DType dtype) {
-  const std::string number =
-      node.NewConstant(Tensor::FromVector<int64_t>({}, {value}));
-  return node.Append("cast", {{"X", {number}}}, {{"dtype", dtype}});
-}
 
 std::string Choose(Node& node,
                    const std::string& condition,
@@ -54,22 +42,22 @@ LossParts PartsOf(Node& node) {
   if (node.attributes().Has("ignore_index")) {
     const DType dtype = node.TypeOf(1);
     const std::string index =
-        NumberOf(node, node.attributes().Int("ignore_index", 0), dtype);
-    parts.ignored = node.Append("equal", XY(parts.classes, index));
+        node.Cast(node.Whole(node.attributes().Int("ignore_index", 0)), dtype);
+    parts.ignored = node.Binary("equal", {parts.classes, index});
     // Ignored rows get a valid class.
     parts.classes =
-        Choose(node, parts.ignored, NumberOf(node, 0, dtype), parts.classes);
+        Choose(node, parts.ignored, node.Number(0, dtype), parts.classes);
   }
   const DType dtype = node.TypeOf(0);
   if (node.HasInput(2)) {
     parts.weights = node.Append(
         "gather", {{"X", {node.In(2)}}, {"Index", {parts.classes}}});
   } else if (!parts.ignored.empty()) {
-    parts.weights = NumberOf(node, 1, dtype);
+    parts.weights = node.Number(1, dtype);
   }
   if (!parts.ignored.empty()) {
     parts.weights =
-        Choose(node, parts.ignored, NumberOf(node, 0, dtype), parts.weights);
+        Choose(node, parts.ignored, node.Number(0, dtype), parts.weights);
   }
   return parts;
 }
@@ -84,28 +72,26 @@ void Loss(Node& node, const std::string& logs) {
   CheckShapes(node);
   const LossParts parts = PartsOf(node);
   const AttributeMap behind = {{"axes", Ints{1}}};
-  const std::string rows =
-      node.Append("unsqueeze", {{"X", {parts.classes}}}, behind);
+  const std::string rows = node.Unary("unsqueeze", parts.classes, behind);
   const std::string picked =
       node.Append("gather_elements", {{"X", {logs}}, {"Index", {rows}}},
                   {{"axis", int64_t{1}}});
-  std::string loss = node.Append("squeeze", {{"X", {picked}}}, behind);
+  std::string loss = node.Unary("squeeze", picked, behind);
   if (!parts.weights.empty()) {
-    loss = node.Append("elementwise_mul", XY(loss, parts.weights));
+    loss = node.Binary("elementwise_mul", {loss, parts.weights});
   }
   if (!parts.ignored.empty()) {  // an ignored value may be infinite
-    loss = Choose(node, parts.ignored, NumberOf(node, 0, node.TypeOf(0)), loss);
+    loss = Choose(node, parts.ignored, node.Number(0, node.TypeOf(0)), loss);
   }
-  if (reduction == "none") return node.Finish("neg", {{"X", {loss}}});
-  loss = node.Append("neg", {{"X", {loss}}});
-  if (reduction == "sum") return node.Finish("reduce_sum", {{"X", {loss}}});
+  if (reduction == "none") return node.FinishUnary("neg", loss);
+  loss = node.Unary("neg", loss);
+  if (reduction == "sum") return node.FinishUnary("reduce_sum", loss);
   if (parts.weights.empty()) {
-    return node.Finish("reduce_mean", {{"X", {loss}}});
+    return node.FinishUnary("reduce_mean", loss);
   }
-  const std::string sum = node.Append("reduce_sum", {{"X", {loss}}});
-  const std::string weight =
-      node.Append("reduce_sum", {{"X", {parts.weights}}});
-  node.Finish("elementwise_div", XY(sum, weight));
+  const std::string sum = node.Unary("reduce_sum", loss);
+  const std::string weight = node.Unary("reduce_sum", parts.weights);
+  node.FinishBinary("elementwise_div", {sum, weight});
 }
 
 void NegativeLogLikelihoodLoss(Node& node) {

@@ -7,7 +7,6 @@
 #include "sluice/onnx/handlers/late_parts.h"
 #include "sluice/onnx/import/counterpart.h"
 #include "sluice/onnx/import/handlers.h"
-#include "sluice/platform/error.h"
 
 namespace sluice::onnx {
 
@@ -20,7 +19,7 @@ void ToShape(Node& node, const Ints& shape) {
                                          [](int64_t s) { return s > 0; })) {
     return node.FinishConstant(constant->Reshaped(DDim(shape)));
   }
-  node.Finish("reshape", {{"X", {node.In(0)}}}, {{"shape", shape}});
+  node.FinishUnary("reshape", node.In(0), {{"shape", shape}});
 }
 
 // A size of 0 means 0, so X must be empty.
@@ -63,7 +62,7 @@ void Transpose(Node& node) {
     perm.resize(static_cast<size_t>(RankOf(node, 0)));
     std::iota(perm.rbegin(), perm.rend(), 0);
   }
-  node.Finish("transpose", {{"X", {node.In(0)}}}, {{"axis", perm}});
+  node.FinishUnary("transpose", node.In(0), {{"axis", perm}});
 }
 
 void Concat(Node& node) {
@@ -82,13 +81,13 @@ void Identity(Node& node) {
   if (const Tensor* constant = node.Constant(0)) {
     return node.FinishConstant(*constant);
   }
-  node.Finish("assign", {{"X", {node.In(0)}}});
+  node.FinishUnary("assign", node.In(0));
 }
 
 // In inference nothing is dropped.
 void Dropout(Node& node) {
   if (node.HasOutput(1)) {
-    const std::string shape = node.Append("shape", {{"X", {node.In(0)}}});
+    const std::string shape = node.Unary("shape", node.In(0));
     node.FinishOutput(1, "fill_constant", {{"Shape", {shape}}},
                       {{"dtype", DType::kBool}, {"value", 1.0}});
   }
@@ -211,8 +210,8 @@ void Split18(Node& node) {
 }
 
 void Size(Node& node) {
-  const std::string shape = node.Append("shape", {{"X", {node.In(0)}}});
-  node.Finish("reduce_prod", {{"X", {shape}}});
+  const std::string shape = node.Unary("shape", node.In(0));
+  node.FinishUnary("reduce_prod", shape);
 }
 
 // Attribute value of op pad is a float. For an integer that it cannot
@@ -228,13 +227,12 @@ void Pad(Node& node) {
     return ImportCounterpart(*FindCounterpart("Pad"), node);
   }
   const std::string value =
-      node.Append("reshape", {{"X", {node.In(2)}}}, {{"shape", Ints()}});
-  const std::string x =
-      node.Append("elementwise_sub", {{"X", {node.In(0)}}, {"Y", {value}}});
+      node.Unary("reshape", node.In(2), {{"shape", Ints()}});
+  const std::string x = node.Binary("elementwise_sub", {node.In(0), value});
   Inputs inputs = {{"X", {x}}, {"Pads", {node.In(1)}}};
   if (node.HasInput(3)) inputs.push_back({"Axes", {node.In(3)}});
   const std::string padded = node.Append("pad", std::move(inputs));
-  node.Finish("elementwise_add", {{"X", {padded}}, {"Y", {value}}});
+  node.FinishBinary("elementwise_add", {padded, value});
 }
 
 // Operators without a row use schemas (import/counterpart.h).

@@ -3,7 +3,6 @@
 #include <vector>
 
 #include "sluice/onnx/import/handlers.h"
-#include "sluice/platform/error.h"
 
 namespace sluice::onnx {
 
@@ -54,7 +53,7 @@ constexpr const char* kSoftmaxOp = kLog ? "log_softmax" : "softmax";
 
 template <bool kLog>
 void Softmax(Node& node, int64_t axis) {
-  node.Finish(kSoftmaxOp<kLog>, {{"X", {node.In(0)}}}, {{"axis", axis}});
+  node.FinishUnary(kSoftmaxOp<kLog>, node.In(0), {{"axis", axis}});
 }
 
 template <bool kLog>
@@ -88,10 +87,9 @@ void ByRows(Node& node, const Compute& compute) {
   const bool open = unknown >= axis && unknown < rank;
   const Ints flat =
       open ? Ints{x.Product(0, axis), -1} : Ints{-1, x.Product(axis, rank)};
-  const std::string rows =
-      node.Append("reshape", {{"X", {node.In(0)}}}, {{"shape", flat}});
+  const std::string rows = node.Unary("reshape", node.In(0), {{"shape", flat}});
   const std::string result = compute(rows, 1, false);
-  node.Finish("reshape", {{"X", {result}}}, {{"shape", shape}});
+  node.FinishUnary("reshape", result, {{"shape", shape}});
 }
 
 // Adds the last op of a node, or an earlier one, and returns its name.
@@ -118,11 +116,9 @@ std::string HardmaxOf(Node& node,
                       const std::string& x,
                       int64_t axis,
                       bool last) {
-  const std::string best =
-      node.Append("arg_max", {{"X", {x}}}, {{"axis", axis}});
-  const std::string values = node.Append(
-      "cast",
-      {{"X", {node.NewConstant(Tensor::FromVector<float>({2}, {0, 1}))}}},
+  const std::string best = node.Unary("arg_max", x, {{"axis", axis}});
+  const std::string values = node.Unary(
+      "cast", node.NewConstant(Tensor::FromVector<float>({2}, {0, 1})),
       {{"dtype", node.TypeOf(0)}});
   Inputs inputs = {{"X", {best}}, {"Values", {values}}};
   AttributeMap attributes = {{"axis", axis}};
@@ -130,9 +126,8 @@ std::string HardmaxOf(Node& node,
   if (dims.rank_known() && dims.at(static_cast<int>(axis)) >= 0) {
     attributes["depth"] = dims.at(static_cast<int>(axis));
   } else {
-    const std::string shape = node.Append("shape", {{"X", {x}}});
-    const std::string which =
-        node.NewConstant(Tensor::FromVector<int64_t>({1}, {axis}));
+    const std::string shape = node.Unary("shape", x);
+    const std::string which = node.Vector({axis});
     inputs.emplace_back("Depth",
                         framework::ArgVars{node.Append(
                             "gather", {{"X", {shape}}, {"Index", {which}}})});
@@ -158,19 +153,14 @@ void LpNormalization(Node& node) {
   SLUICE_ENFORCE(p == 1 || p == 2, ErrorCode::kInvalidArgument, "onnx.lp_norm",
                  "attribute p is {}; expected 1 or 2", p);
   const DType dtype = node.TypeOf(0);
-  const auto number = [&](float value) {
-    const std::string constant =
-        node.NewConstant(Tensor::FromVector<float>({}, {value}));
-    return node.Append("cast", {{"X", {constant}}}, {{"dtype", dtype}});
-  };
-  const std::string norm = node.Append(
-      p == 1 ? "reduce_l1" : "reduce_l2", {{"X", {node.In(0)}}},
+  const std::string norm = node.Unary(
+      p == 1 ? "reduce_l1" : "reduce_l2", node.In(0),
       {{"dim", Ints{node.attributes().Int("axis", -1)}}, {"keep_dim", true}});
-  const std::string zero =
-      node.Append("equal", {{"X", {norm}}, {"Y", {number(0)}}});
+  const std::string zero = node.Binary("equal", {norm, node.Number(0, dtype)});
   const std::string divisor = node.Append(
-      "where", {{"Condition", {zero}}, {"X", {number(1)}}, {"Y", {norm}}});
-  node.Finish("elementwise_div", {{"X", {node.In(0)}}, {"Y", {divisor}}});
+      "where",
+      {{"Condition", {zero}}, {"X", {node.Number(1, dtype)}}, {"Y", {norm}}});
+  node.FinishBinary("elementwise_div", {node.In(0), divisor});
 }
 
 // Scale or bias, input `index`, expanded to the size of a row of X (the dims
@@ -190,7 +180,7 @@ std::string OfRow(Node& node, int index, int axis) {
         "when the model runs",
         index, platform::Printable(given), platform::Printable(x));
   }
-  return node.Append("expand", {{"X", {node.In(index)}}}, {{"shape", row}});
+  return node.Unary("expand", node.In(index), {{"shape", row}});
 }
 
 // The dims of X before `axis`, then ones; -1 for an unknown size.
@@ -212,8 +202,7 @@ Ints MomentShape(const Node& node, int axis) {
 // of the node, which is float32 for every dtype of X.
 void FinishMoments(Node& node, int index, std::string moments, int axis) {
   if (node.TypeOf(0) != DType::kFloat32) {
-    moments =
-        node.Append("cast", {{"X", {moments}}}, {{"dtype", DType::kFloat32}});
+    moments = node.Unary("cast", moments, {{"dtype", DType::kFloat32}});
   }
   node.FinishOutput(index, "reshape", {{"X", {moments}}},
                     {{"shape", MomentShape(node, axis)}});
@@ -235,9 +224,8 @@ void LayerNormalization(Node& node) {
       {"Mean", "Variance"});
   if (node.HasOutput(1)) FinishMoments(node, 1, moments[0], axis);
   if (!node.HasOutput(2)) return;
-  const std::string sum =
-      node.Append("scale", {{"X", {moments[1]}}}, {{"bias", epsilon}});
-  FinishMoments(node, 2, node.Append("rsqrt", {{"X", {sum}}}), axis);
+  const std::string sum = node.Unary("scale", moments[1], {{"bias", epsilon}});
+  FinishMoments(node, 2, node.Unary("rsqrt", sum), axis);
 }
 
 void RmsNormalization(Node& node) {
@@ -261,10 +249,10 @@ std::string OfChannels(Node& node, int index, int64_t groups) {
         platform::Printable(node.Dims(0)));
   }
   const std::string column =
-      node.Append("unsqueeze", {{"X", {node.In(index)}}}, {{"axes", Ints{1}}});
-  const std::string matrix = node.Append(
-      "expand", {{"X", {column}}}, {{"shape", Ints{1, channels / groups}}});
-  return node.Append("reshape", {{"X", {matrix}}}, {{"shape", Ints{-1}}});
+      node.Unary("unsqueeze", node.In(index), {{"axes", Ints{1}}});
+  const std::string matrix =
+      node.Unary("expand", column, {{"shape", Ints{1, channels / groups}}});
+  return node.Unary("reshape", matrix, {{"shape", Ints{-1}}});
 }
 
 void GroupNorm(Node& node, const std::string& scale, const std::string& bias) {
@@ -309,12 +297,11 @@ void MeanVarianceNormalization(Node& node) {
     back[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
   }
   const int64_t kept = std::count(normalized.begin(), normalized.end(), false);
-  const std::string x =
-      node.Append("transpose", {{"X", {node.In(0)}}}, {{"axis", order}});
+  const std::string x = node.Unary("transpose", node.In(0), {{"axis", order}});
   const std::string y =
       node.Append("layer_norm", {{"X", {x}}},
                   {{"begin_norm_axis", kept}, {"epsilon", 1e-18}}, "Y");
-  node.Finish("transpose", {{"X", {y}}}, {{"axis", back}});
+  node.FinishUnary("transpose", y, {{"axis", back}});
 }
 
 // InstanceNormalization and LRN use their schemas.

@@ -5,7 +5,6 @@
 
 #include "sluice/onnx/handlers/window.h"
 #include "sluice/onnx/import/handlers.h"
-#include "sluice/platform/error.h"
 
 namespace sluice::onnx {
 
@@ -70,14 +69,14 @@ bool IsWidened(const Node& node, const Pooling& pooling) {
 std::string Computable(Node& node, const Pooling& pooling) {
   std::string x = AsImage(node, pooling.dims, 0);
   if (!IsWidened(node, pooling)) return x;
-  return node.Append("cast", {{"X", {x}}}, {{"dtype", DType::kFloat32}});
+  return node.Unary("cast", x, {{"dtype", DType::kFloat32}});
 }
 
 // Makes `image`, computed from Computable's result, output 0.
 void FinishAs(Node& node, const Pooling& pooling, const std::string& image) {
   const std::string out = FromImage(node, pooling.dims, image);
-  if (!IsWidened(node, pooling)) return node.Finish("assign", {{"X", {out}}});
-  node.Finish("cast", {{"X", {out}}}, {{"dtype", node.TypeOf(0)}});
+  if (!IsWidened(node, pooling)) return node.FinishUnary("assign", out);
+  node.FinishUnary("cast", out, {{"dtype", node.TypeOf(0)}});
 }
 
 void FinishPool(Node& node, const Pooling& pooling) {
@@ -86,8 +85,7 @@ void FinishPool(Node& node, const Pooling& pooling) {
     return FinishImage(node, pooling.dims, pooling.op, {{"X", {x}}},
                        pooling.attributes);
   }
-  FinishAs(node, pooling,
-           node.Append(pooling.op, {{"X", {x}}}, pooling.attributes));
+  FinishAs(node, pooling, node.Unary(pooling.op, x, pooling.attributes));
 }
 
 // Output 1 is the index of the maxima in X. With storage_order 1 it is
@@ -95,8 +93,7 @@ void FinishPool(Node& node, const Pooling& pooling) {
 void MaxPoolWithIndices(Node& node, const Pooling& pooling, bool by_columns) {
   const auto swapped = [&](const std::string& image) {
     if (!by_columns) return image;
-    return node.Append("transpose", {{"X", {image}}},
-                       {{"axis", Ints{0, 1, 2, 4, 3}}});
+    return node.Unary("transpose", image, {{"axis", Ints{0, 1, 2, 4, 3}}});
   };
   AttributeMap attributes = pooling.attributes;
   if (by_columns) {
@@ -148,13 +145,13 @@ double OrderOf(Node& node) {
 std::string Power(Node& node, const std::string& x, double exponent) {
   const std::string number =
       node.NewConstant(Tensor::FromVector<double>({}, {exponent}));
-  return node.Append("elementwise_pow", {{"X", {x}}, {"Y", {number}}});
+  return node.Binary("elementwise_pow", {x, number});
 }
 
 // Computes |x|^p.
 std::string PowerOfSize(Node& node, const std::string& x, double p) {
   const std::string number = node.Cast(x, DType::kFloat64);
-  return Power(node, node.Append("abs", {{"X", {number}}}), p);
+  return Power(node, node.Unary("abs", number), p);
 }
 
 // The p-th root of the sum of |x|^p over a window, whose padding is 0. The sum
@@ -172,13 +169,12 @@ void LpPool(Node& node) {
     Node::Unsupported("ceil_mode with windows that reach past the padding");
   }
   const std::string image = AsImage(node, pooling.dims, 0);
-  const std::string mean = node.Append(
-      pooling.op, {{"X", {PowerOfSize(node, image, p)}}}, pooling.attributes);
-  const std::string sum =
-      node.Append("scale", {{"X", {mean}}}, {{"scale", count}});
+  const std::string mean =
+      node.Unary(pooling.op, PowerOfSize(node, image, p), pooling.attributes);
+  const std::string sum = node.Unary("scale", mean, {{"scale", count}});
   const std::string root = Power(node, sum, 1 / p);
-  node.Finish("cast", {{"X", {FromImage(node, pooling.dims, root)}}},
-              {{"dtype", node.TypeOf(0)}});
+  node.FinishUnary("cast", FromImage(node, pooling.dims, root),
+                   {{"dtype", node.TypeOf(0)}});
 }
 
 // Attributes of a reduction over all dims but the first two, keeping dims of 1.
@@ -193,13 +189,13 @@ AttributeMap OverImage(const Node& node) {
 void GlobalPool(Node& node, const char* type, const char* reduction) {
   const int rank = RankOf(node, 0);
   if (rank == 4) {
-    return node.Finish(
-        "pool2d", {{"X", {node.In(0)}}},
+    return node.FinishUnary(
+        "pool2d", node.In(0),
         {{"pooling_type", std::string(type)}, {"global_pooling", true}});
   }
   const AttributeMap over = OverImage(node);
-  if (rank < 3) return node.Finish("assign", {{"X", {node.In(0)}}});
-  node.Finish(reduction, {{"X", {node.In(0)}}}, over);
+  if (rank < 3) return node.FinishUnary("assign", node.In(0));
+  node.FinishUnary(reduction, node.In(0), over);
 }
 
 void GlobalAveragePool(Node& node) {
@@ -214,10 +210,10 @@ void GlobalLpPool(Node& node) {
   const double p = OrderOf(node);
   std::string sum = PowerOfSize(node, node.In(0), p);
   if (RankOf(node, 0) > 2) {
-    sum = node.Append("reduce_sum", {{"X", {sum}}}, OverImage(node));
+    sum = node.Unary("reduce_sum", sum, OverImage(node));
   }
-  node.Finish("cast", {{"X", {Power(node, sum, 1 / p)}}},
-              {{"dtype", node.TypeOf(0)}});
+  node.FinishUnary("cast", Power(node, sum, 1 / p),
+                   {{"dtype", node.TypeOf(0)}});
 }
 
 constexpr HandlerRow kPoolRows[] = {

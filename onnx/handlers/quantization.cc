@@ -5,8 +5,6 @@
 #include "sluice/onnx/handlers/window.h"
 #include "sluice/onnx/import/handlers.h"
 #include "sluice/onnx/import/tensor_values.h"
-#include "sluice/platform/error.h"
-#include "sluice/platform/text.h"
 
 // Integers are multiplied and added in float64, which is exact for these sums.
 namespace sluice::onnx {
@@ -70,17 +68,17 @@ std::string Apply(Node& node,
                   const std::string& x,
                   const std::string& y,
                   int64_t axis = -1) {
-  return node.Append(type, {{"X", {x}}, {"Y", {y}}}, {{"axis", axis}});
+  return node.Binary(type, {x, y}, {{"axis", axis}});
 }
 
 // Quantizes to uint8 with a range that includes 0 and all of X.
 void DynamicQuantizeLinear(Node& node) {
   const std::string x = node.In(0);
   const std::string zero = Number(node, 0), all = Number(node, 255);
-  const std::string max = Apply(node, "elementwise_max",
-                                node.Append("reduce_max", {{"X", {x}}}), zero);
-  const std::string min = Apply(node, "elementwise_min",
-                                node.Append("reduce_min", {{"X", {x}}}), zero);
+  const std::string max =
+      Apply(node, "elementwise_max", node.Unary("reduce_max", x), zero);
+  const std::string min =
+      Apply(node, "elementwise_min", node.Unary("reduce_min", x), zero);
   const std::string range =
       node.Append("where", {{"Condition", {Apply(node, "equal", max, min)}},
                             {"X", {Number(node, 1)}},
@@ -125,8 +123,7 @@ Along AlongAxis(Node& node, const std::string& values, int64_t axis) {
     const bool vector = given.rank() == 1 && given[0] != 1;
     return {values, vector ? axis : int64_t{-1}};
   }
-  return {node.Append("reshape", {{"X", {values}}}, {{"shape", Ints{-1}}}),
-          axis};
+  return {node.Unary("reshape", values, {{"shape", Ints{-1}}}), axis};
 }
 
 // Multiplies x by the values, converted to float64, or subtracts them.
@@ -154,7 +151,7 @@ int64_t RowsOf(const Node& node, const std::string& matrix, int numbers) {
     Node::Unsupported(
         "the rank of {} is unknown, and input {} may have a number for each of "
         "its rows",
-        platform::Shown(matrix), numbers);
+        Shown(matrix), numbers);
   }
   return rank >= 2 ? rank - 2 : -1;
 }
@@ -163,13 +160,13 @@ std::string Product(Node& node, int x, int x_zero, int y, int y_zero) {
   const int64_t rows = RowsOf(node, node.In(x), x_zero);
   const std::string left = Offset(node, x, x_zero, rows);
   const std::string right = Offset(node, y, y_zero, -1);
-  return node.Append("matmul", {{"X", {left}}, {"Y", {right}}});
+  return node.Binary("matmul", {left, right});
 }
 
 void MatMulInteger(Node& node) {
   RequireBytes(node, {0, 1});
   const std::string product = Product(node, 0, 2, 1, 3);
-  node.Finish("cast", {{"X", {product}}}, {{"dtype", DType::kInt32}});
+  node.FinishUnary("cast", product, {{"dtype", DType::kInt32}});
 }
 
 // Computes output 0 from the integers `sums`, whose scale is that of inputs `x`
@@ -224,7 +221,7 @@ std::string IntegerConv(Node& node, int filter, int x_zero, int filter_zero) {
 void ConvInteger(Node& node) {
   RequireBytes(node, {0, 1});
   const std::string sums = IntegerConv(node, 1, 2, 3);
-  node.Finish("cast", {{"X", {sums}}}, {{"dtype", DType::kInt32}});
+  node.FinishUnary("cast", sums, {{"dtype", DType::kInt32}});
 }
 
 void QLinearConv(Node& node) {

@@ -6,17 +6,12 @@
 #include <vector>
 
 #include "sluice/onnx/import/handlers.h"
-#include "sluice/platform/error.h"
-#include "sluice/platform/text.h"
 
 namespace sluice::onnx {
 
 namespace {
 
-using platform::ErrorCode;
-using platform::Shown;
 using Names = std::vector<std::string>;
-using Doubles = std::vector<double>;
 
 // An activation function of ONNX. `alpha` and `beta` are its parameters'
 // defaults, if it has them.
@@ -136,7 +131,7 @@ void LinearAttention(Node& node) {
   const DType dtype = node.TypeOf(0);
   const bool wide = platform::SizeOf(dtype) > 2;
   const auto cast = [&](const std::string& x, DType to) {
-    return node.Append("cast", {{"X", {x}}}, {{"dtype", to}});
+    return node.Unary("cast", x, {{"dtype", to}});
   };
   Inputs inputs;
   const auto add = [&](int index, const char* argument) {

@@ -5,14 +5,13 @@
 #include "sluice/onnx/handlers/integers.h"
 #include "sluice/onnx/import/counterpart.h"
 #include "sluice/onnx/import/handlers.h"
-#include "sluice/platform/error.h"
 
 namespace sluice::onnx {
 
 namespace {
 
 std::string ProductOf(Node& node, const std::string& x) {
-  return node.Append("elementwise_mul", {{"X", {x}}, {"Y", {x}}});
+  return node.Binary("elementwise_mul", {x, x});
 }
 
 // Reductions of integers that the op rejects. They are computed in int64, where
@@ -28,14 +27,14 @@ class IntegerReduction {
 
   void Finish(const std::string& op) {
     const std::string x = node_.Cast(node_.In(0), DType::kInt64);
-    node_.Finish("cast", {{"X", {Of(op, x)}}}, {{"dtype", dtype_}});
+    node_.FinishUnary("cast", Of(op, x), {{"dtype", dtype_}});
   }
 
  private:
   std::string Of(const std::string& op, const std::string& x) {
     if (op == "reduce_l1") {
       if (IsUnsigned(dtype_)) return Reduce("reduce_sum", x);
-      return Reduce("reduce_sum", node_.Append("abs", {{"X", {x}}}));
+      return Reduce("reduce_sum", node_.Unary("abs", x));
     }
     if (op == "reduce_sum_square") {
       return Reduce("reduce_sum", ProductOf(node_, x));
@@ -43,7 +42,7 @@ class IntegerReduction {
     if (op == "reduce_l2") {
       const std::string number = node_.Cast(node_.In(0), DType::kFloat64);
       const std::string sum = Reduce("reduce_sum", ProductOf(node_, number));
-      return node_.Append("sqrt", {{"X", {sum}}});
+      return node_.Unary("sqrt", sum);
     }
     const bool large = dtype_ == DType::kUInt64;
     if (op == "reduce_mean") return Mean(x, large ? dtype_ : DType::kInt64);
@@ -67,15 +66,13 @@ class IntegerReduction {
   }
 
   std::string Count(const std::string& x) {
-    return node_.Append("reduce_prod",
-                        {{"X", {node_.Append("shape", {{"X", {x}}})}}});
+    return node_.Unary("reduce_prod", node_.Unary("shape", x));
   }
 
   // Maps uint64 to int64 in the same order, and back.
   std::string Shifted(const std::string& x) {
-    const std::string least =
-        node_.NewConstant(Tensor::FromVector<int64_t>({}, {INT64_MIN}));
-    return node_.Append("elementwise_add", {{"X", {x}}, {"Y", {least}}});
+    const std::string least = node_.Whole(INT64_MIN);
+    return node_.Binary("elementwise_add", {x, least});
   }
 
   Node& node_;
@@ -103,13 +100,13 @@ void ReduceNothing(Node& node) {
   const std::string op = FindCounterpart(node.type())->name();
   const std::string x = node.In(0);
   if (op == "reduce_sum_square") {
-    return node.Finish("elementwise_mul", {{"X", {x}}, {"Y", {x}}});
+    return node.FinishBinary("elementwise_mul", {x, x});
   }
   const bool is_size = op == "reduce_l1" || op == "reduce_l2";
   const char* element = "assign";
   if (is_size && !IsUnsigned(node.TypeOf(0))) element = "abs";
   if (op == "reduce_log_sum") element = "log";
-  node.Finish(element, {{"X", {x}}});
+  node.FinishUnary(element, x);
 }
 
 // Reads the axes from an attribute.

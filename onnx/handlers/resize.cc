@@ -2,14 +2,10 @@
 #include <string>
 
 #include "sluice/onnx/import/handlers.h"
-#include "sluice/platform/error.h"
-#include "sluice/platform/text.h"
 
 namespace sluice::onnx {
 
 namespace {
-
-using Doubles = std::vector<double>;
 
 // The numbers of a constant of floats.
 Doubles FloatsOf(const Tensor& constant) {
@@ -68,8 +64,8 @@ std::vector<T> ForAllDims(const Ints& axes,
 
 // Element `at` of a vector.
 std::string Element(Node& node, const std::string& vector, int64_t at) {
-  return node.Append("slice", {{"X", {vector}}},
-                     {{"starts", Ints{at}}, {"ends", Ints{at + 1}}});
+  return node.Unary("slice", vector,
+                    {{"starts", Ints{at}}, {"ends", Ints{at + 1}}});
 }
 
 // Combines `given`, with a number for each of `axes`, and `rest` for the other
@@ -90,7 +86,7 @@ std::string ComputedForAllDims(Node& node,
 }
 
 std::string ShapeOfX(Node& node) {
-  return node.Append("shape", {{"X", {node.In(0)}}});
+  return node.Unary("shape", node.In(0));
 }
 
 std::string ComputedSizes(Node& node, const Ints& axes) {
@@ -117,7 +113,7 @@ void KeepComputedRatio(Node& node,
                        bool not_larger,
                        Inputs* inputs) {
   const auto as = [&node](const std::string& x, DType dtype) {
-    return node.Append("cast", {{"X", {x}}}, {{"dtype", dtype}});
+    return node.Unary("cast", x, {{"dtype", dtype}});
   };
   const std::string shape = ShapeOfX(node);
   std::string old = shape;
@@ -128,20 +124,15 @@ void KeepComputedRatio(Node& node,
   }
   const std::string from = as(old, DType::kFloat64);
   const std::string ratios =
-      node.Append("elementwise_div",
-                  {{"X", {as(node.In(3), DType::kFloat64)}}, {"Y", {from}}});
+      node.Binary("elementwise_div", {as(node.In(3), DType::kFloat64), from});
   const std::string ratio =
-      node.Append(not_larger ? "reduce_min" : "reduce_max", {{"X", {ratios}}},
-                  {{"dim", Ints{0}}, {"keep_dim", true}});
-  const std::string exact =
-      node.Append("elementwise_mul", {{"X", {from}}, {"Y", {ratio}}});
-  const std::string rounded = node.Append(
-      "floor",
-      {{"X", {node.Append("scale", {{"X", {exact}}}, {{"bias", 0.5}})}}});
-  const std::string zeros =
-      node.Append("scale", {{"X", {from}}}, {{"scale", 0.0}});
-  const std::string scales =
-      node.Append("elementwise_add", {{"X", {zeros}}, {"Y", {ratio}}});
+      node.Unary(not_larger ? "reduce_min" : "reduce_max", ratios,
+                 {{"dim", Ints{0}}, {"keep_dim", true}});
+  const std::string exact = node.Binary("elementwise_mul", {from, ratio});
+  const std::string rounded =
+      node.Unary("floor", node.Unary("scale", exact, {{"bias", 0.5}}));
+  const std::string zeros = node.Unary("scale", from, {{"scale", 0.0}});
+  const std::string scales = node.Binary("elementwise_add", {zeros, ratio});
   inputs->emplace_back("Sizes",
                        framework::ArgVars{ComputedForAllDims(
                            node, axes, as(rounded, DType::kInt64), shape)});
@@ -198,7 +189,7 @@ void AddSizes(Node& node,
                  ErrorCode::kInvalidArgument, "onnx.resize_policy",
                  "attribute keep_aspect_ratio_policy is {}; expected stretch, "
                  "not_larger or not_smaller",
-                 platform::Shown(policy));
+                 Shown(policy));
   if (!HasNumbers(node, 3)) {  // the policy applies to sizes only
     const Tensor* constant = node.Constant(2);
     if (constant != nullptr) {
@@ -241,8 +232,8 @@ void AddRoi(Node& node, const Ints& axes, Inputs* inputs) {
     framework::ArgVars bounds;
     for (const int64_t first : {int64_t{0}, count}) {
       const std::string given =
-          node.Append("slice", {{"X", {roi}}},
-                      {{"starts", Ints{first}}, {"ends", Ints{first + count}}});
+          node.Unary("slice", roi,
+                     {{"starts", Ints{first}}, {"ends", Ints{first + count}}});
       bounds.push_back(ComputedForAllDims(
           node, axes, given,
           Repeated(node, first == 0 ? 0 : 1, DType::kFloat64)));
@@ -326,7 +317,7 @@ void Upsample9(Node& node) {
 void Upsample7(Node& node) {
   AttributeMap attributes = EarlyAttributes(node);
   attributes["scales"] = node.attributes().Floats("scales");
-  node.Finish("resize", {{"X", {node.In(0)}}}, std::move(attributes));
+  node.FinishUnary("resize", node.In(0), std::move(attributes));
 }
 
 constexpr HandlerRow kResizeRows[] = {

@@ -2,7 +2,6 @@
 #include <string>
 
 #include "sluice/onnx/import/handlers.h"
-#include "sluice/platform/error.h"
 
 namespace sluice::onnx {
 
@@ -17,25 +16,23 @@ std::string Part(Node& node,
                  int64_t start,
                  int64_t end,
                  int64_t step = 1) {
-  return node.Append("slice", {{"X", {x}}},
-                     {{"starts", Ints{start}},
-                      {"ends", Ints{end}},
-                      {"axes", Ints{-1}},
-                      {"steps", Ints{step}}});
+  return node.Unary("slice", x,
+                    {{"starts", Ints{start}},
+                     {"ends", Ints{end}},
+                     {"axes", Ints{-1}},
+                     {"steps", Ints{step}}});
 }
 
 // Computes a * x + sign * b * y.
-std::string Turned(Node& node,
-                   const std::string& a,
-                   const std::string& x,
-                   const char* sum,
-                   const std::string& b,
-                   const std::string& y) {
-  const std::string first =
-      node.Append("elementwise_mul", {{"X", {a}}, {"Y", {x}}});
-  const std::string second =
-      node.Append("elementwise_mul", {{"X", {b}}, {"Y", {y}}});
-  return node.Append(sum, {{"X", {first}}, {"Y", {second}}});
+std::string Rotated(Node& node,
+                    const std::string& a,
+                    const std::string& x,
+                    const char* sum,
+                    const std::string& b,
+                    const std::string& y) {
+  const std::string first = node.Binary("elementwise_mul", {a, x});
+  const std::string second = node.Binary("elementwise_mul", {b, y});
+  return node.Binary(sum, {first, second});
 }
 
 // Rotates pairs in the first `turned` elements of each head by the angles of
@@ -52,8 +49,7 @@ void RotaryEmbedding(Node& node) {
                  rank, heads);
   std::string x = node.In(kX);
   if (rank == 3) {
-    x = node.Append("reshape", {{"X", {x}}},
-                    {{"shape", Ints{0, 0, heads, -1}}});
+    x = node.Unary("reshape", x, {{"shape", Ints{0, 0, heads, -1}}});
   }
   const int64_t size = node.SizeOf(x, 3);
   int64_t turned = node.attributes().Int("rotary_embedding_dim", 0);
@@ -74,8 +70,7 @@ void RotaryEmbedding(Node& node) {
       cache = node.Append("gather",
                           {{"X", {cache}}, {"Index", {node.In(kPositions)}}});
     }
-    return node.Append("unsqueeze", {{"X", {cache}}},
-                       {{"axes", Ints{rank == 4 ? 1 : 2}}});
+    return node.Unary("unsqueeze", cache, {{"axes", Ints{rank == 4 ? 1 : 2}}});
   };
   const std::string cos = angles(kCos), sin = angles(kSin);
   const int64_t half = turned / 2;
@@ -83,25 +78,24 @@ void RotaryEmbedding(Node& node) {
       interleaved ? Part(node, x, 0, turned, 2) : Part(node, x, 0, half);
   const std::string b =
       interleaved ? Part(node, x, 1, turned, 2) : Part(node, x, half, turned);
-  std::string real = Turned(node, cos, a, "elementwise_sub", sin, b);
-  std::string imaginary = Turned(node, sin, a, "elementwise_add", cos, b);
+  std::string real = Rotated(node, cos, a, "elementwise_sub", sin, b);
+  std::string imaginary = Rotated(node, sin, a, "elementwise_add", cos, b);
   const AttributeMap last = {{"axis", int64_t{-1}}};
   if (interleaved) {
     const AttributeMap pairs = {{"axes", Ints{-1}}};
-    real = node.Append("unsqueeze", {{"X", {real}}}, pairs);
-    imaginary = node.Append("unsqueeze", {{"X", {imaginary}}}, pairs);
+    real = node.Unary("unsqueeze", real, pairs);
+    imaginary = node.Unary("unsqueeze", imaginary, pairs);
   }
   std::string result = node.Append("concat", {{"X", {real, imaginary}}}, last);
   if (interleaved) {
-    result = node.Append("reshape", {{"X", {result}}},
-                         {{"shape", Ints{0, 0, 0, turned}}});
+    result = node.Unary("reshape", result, {{"shape", Ints{0, 0, 0, turned}}});
   }
   if (turned != size) {
     result = node.Append(
         "concat", {{"X", {result, Part(node, x, turned, INT64_MAX)}}}, last);
   }
-  if (rank == 4) return node.Finish("assign", {{"X", {result}}});
-  node.Finish("reshape", {{"X", {result}}}, {{"shape", Ints{0, 0, -1}}});
+  if (rank == 4) return node.FinishUnary("assign", result);
+  node.FinishUnary("reshape", result, {{"shape", Ints{0, 0, -1}}});
 }
 
 constexpr HandlerRow kRotaryEmbeddingRows[] = {

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "sluice/onnx/import/handlers.h"
-#include "sluice/platform/error.h"
 
 namespace sluice::onnx {
 
@@ -12,8 +11,8 @@ namespace {
 template <bool kLargest>
 void ArgBest(Node& node) {
   Attributes& attributes = node.attributes();
-  node.Finish(
-      kLargest ? "arg_max" : "arg_min", {{"X", {node.In(0)}}},
+  node.FinishUnary(
+      kLargest ? "arg_max" : "arg_min", node.In(0),
       {{"axis", attributes.Int("axis", 0)},
        {"keepdims", attributes.Int("keepdims", 1) != 0},
        {"select_last_index", attributes.Int("select_last_index", 0) != 0}});
@@ -40,7 +39,7 @@ void TopK(Node& node, const Inputs& operands, AttributeMap attributes) {
   std::iota(order.begin(), order.end(), 0);
   std::swap(order[axis], order[rank - 1]);
   const AttributeMap turn = {{"axis", order}};
-  const std::string x = node.Append("transpose", {{"X", {node.In(0)}}}, turn);
+  const std::string x = node.Unary("transpose", node.In(0), turn);
   const auto found =
       node.AppendAll("top_k", inputs(x), attributes, {"Out", "Indices"});
   for (int i = 0; i < 2; ++i) {

@@ -6,14 +6,12 @@
 #include "sluice/onnx/handlers/late_parts.h"
 #include "sluice/onnx/import/handlers.h"
 #include "sluice/platform/cancel.h"
-#include "sluice/platform/error.h"
 
 // Sequences of tensors whose length is known at import. The program contains
 // only their tensors.
 namespace sluice::onnx {
 namespace {
 
-using platform::ErrorCode;
 using Names = std::vector<std::string>;
 
 const Names& SequenceOf(const Node& node, int index) {
@@ -80,7 +78,7 @@ void SequenceAt(Node& node) {
   const auto count = static_cast<int64_t>(tensors.size());
   const std::string tensor =
       tensors[static_cast<size_t>(PositionOf(node, 1, count))];
-  node.Finish("assign", {{"X", {tensor}}});
+  node.FinishUnary("assign", tensor);
 }
 
 void SequenceLength(Node& node) {
@@ -92,7 +90,7 @@ void SequenceLength(Node& node) {
 std::string WithDim(Node& node, const std::string& tensor, int64_t axis) {
   const Tensor* constant = node.ConstantOf(tensor);
   if (constant == nullptr) {
-    return node.Append("unsqueeze", {{"X", {tensor}}}, {{"axes", Ints{axis}}});
+    return node.Unary("unsqueeze", tensor, {{"axes", Ints{axis}}});
   }
   const DDim& dims = constant->dims();
   Ints sizes(dims.begin(), dims.end());
@@ -150,11 +148,11 @@ std::string Part(
     node.cost().Need("its parts", kOpBytes);
     return node.NewConstant(PartOf(*constant, axis, begin, end, keeps));
   }
-  std::string part = node.Append(
-      "slice", {{"X", {node.In(0)}}},
+  std::string part = node.Unary(
+      "slice", node.In(0),
       {{"starts", Ints{begin}}, {"ends", Ints{end}}, {"axes", Ints{axis}}});
   if (keeps) return part;
-  return node.Append("squeeze", {{"X", {part}}}, {{"axes", Ints{axis}}});
+  return node.Unary("squeeze", part, {{"axes", Ints{axis}}});
 }
 
 // Parts of equal size; the last may be smaller.

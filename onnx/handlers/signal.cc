@@ -5,8 +5,6 @@
 #include "sluice/onnx/import/handlers.h"
 #include "sluice/onnx/import/tensor_values.h"
 #include "sluice/onnx/onnx.pb.h"
-#include "sluice/platform/error.h"
-#include "sluice/platform/text.h"
 
 namespace sluice::onnx {
 
@@ -18,31 +16,28 @@ constexpr double kPi = 3.14159265358979323846;
 // input 0; N is the size, or size - 1 if the window is not periodic.
 void CosineWindow(Node& node, double a0, double a1, double a2) {
   const bool periodic = node.attributes().Int("periodic", 1) != 0;
-  const DType dtype =
-      ToDType(static_cast<int>(node.attributes().Int(
-                  "output_datatype", ::onnx::TensorProto::FLOAT)),
-              "attribute output_datatype");
+  const DType dtype = ToDType(static_cast<int>(node.attributes().Int(
+                                  "output_datatype", TensorProto::FLOAT)),
+                              "attribute output_datatype");
   const auto as = [&node](const std::string& x, DType to) {
-    return node.Append("cast", {{"X", {x}}}, {{"dtype", to}});
+    return node.Unary("cast", x, {{"dtype", to}});
   };
   const auto scaled = [&node](const std::string& x, double scale, double bias) {
-    return node.Append("scale", {{"X", {x}}},
-                       {{"scale", scale}, {"bias", bias}});
+    return node.Unary("scale", x, {{"scale", scale}, {"bias", bias}});
   };
   const std::string size = as(node.In(0), DType::kFloat64);
   const std::string count = periodic ? size : scaled(size, 1, -1);
   const std::string places =
       node.Append("range", {{"End", {size}}}, {{"dtype", DType::kFloat64}});
-  const std::string part =
-      node.Append("elementwise_div", {{"X", {places}}, {"Y", {count}}});
+  const std::string part = node.Binary("elementwise_div", {places, count});
   const auto cosine = [&](double turns, double scale, double bias) {
     const std::string angle = scaled(part, 2 * kPi * turns, 0);
-    return scaled(node.Append("cos", {{"X", {angle}}}), scale, bias);
+    return scaled(node.Unary("cos", angle), scale, bias);
   };
   const std::string first = cosine(1, -a1, a0);
-  const std::string sum = node.Append(
-      "elementwise_add", {{"X", {first}}, {"Y", {cosine(2, a2, 0)}}});
-  node.Finish("cast", {{"X", {sum}}}, {{"dtype", dtype}});
+  const std::string sum =
+      node.Binary("elementwise_add", {first, cosine(2, a2, 0)});
+  node.FinishUnary("cast", sum, {{"dtype", dtype}});
 }
 
 void HannWindow(Node& node) {
@@ -126,12 +121,12 @@ void Stft(Node& node) {
                   {{"axis", int64_t{1}}});
   if (node.HasInput(2)) {
     const std::string window =
-        node.Append("unsqueeze", {{"X", {node.In(2)}}}, {{"axes", Ints{1}}});
-    pieces = node.Append("elementwise_mul", {{"X", {pieces}}, {"Y", {window}}});
+        node.Unary("unsqueeze", node.In(2), {{"axes", Ints{1}}});
+    pieces = node.Binary("elementwise_mul", {pieces, window});
   }
-  node.Finish("dft", {{"X", {pieces}}},
-              {{"axis", int64_t{2}},
-               {"onesided", node.attributes().Int("onesided", 1) != 0}});
+  node.FinishUnary("dft", pieces,
+                   {{"axis", int64_t{2}},
+                    {"onesided", node.attributes().Int("onesided", 1) != 0}});
 }
 
 constexpr HandlerRow kSignalRows[] = {{"BlackmanWindow", 17, BlackmanWindow},

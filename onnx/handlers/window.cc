@@ -3,9 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "sluice/platform/error.h"
-#include "sluice/platform/text.h"
-
 namespace sluice::onnx {
 
 namespace {
@@ -124,13 +121,13 @@ std::string AsImage(Node& node, size_t dims, int index) {
 std::string AsImage(Node& node, size_t dims, const std::string& x) {
   const Ints axes = AddedAxes(node, dims);
   if (axes.empty()) return x;
-  return node.Append("unsqueeze", {{"X", {x}}}, {{"axes", axes}});
+  return node.Unary("unsqueeze", x, {{"axes", axes}});
 }
 
 std::string FromImage(Node& node, size_t dims, const std::string& image) {
   const Ints axes = AddedAxes(node, dims);
   if (axes.empty()) return image;
-  return node.Append("squeeze", {{"X", {image}}}, {{"axes", axes}});
+  return node.Unary("squeeze", image, {{"axes", axes}});
 }
 
 void FinishImage(Node& node,
@@ -146,7 +143,7 @@ void FinishImage(Node& node,
   }
   const std::string image =
       node.Append(type, std::move(inputs), std::move(attributes), argument);
-  node.Finish("squeeze", {{"X", {image}}}, {{"axes", axes}});
+  node.FinishUnary("squeeze", image, {{"axes", axes}});
 }
 
 Windows ReadWindows(Node& node, size_t dims, const Ints& kernel) {
@@ -187,7 +184,7 @@ Windows ReadWindows(Node& node,
                  ErrorCode::kInvalidArgument, "onnx.auto_pad",
                  "attribute auto_pad is {}; expected NOTSET, SAME_UPPER, "
                  "SAME_LOWER or VALID",
-                 platform::Shown(auto_pad));
+                 Shown(auto_pad));
   if (auto_pad == "VALID") return windows;
   // In ONNX all begin pads come before all end pads.
   for (size_t i = 0; i < rank; ++i) {

@@ -1,47 +1,35 @@
 #include "sluice/onnx/import/attributes.h"
 
+#include <utility>
+
 #include "sluice/framework/op/near_names.h"
 #include "sluice/onnx/onnx.pb.h"
-#include "sluice/platform/error.h"
-#include "sluice/platform/text.h"
 
 namespace sluice::onnx {
-
-using ::onnx::AttributeProto;
-using platform::Shown;
 
 namespace {
 
 const char* TypeName(int type) {
-  switch (type) {
-    case AttributeProto::FLOAT:
-      return "a float";
-    case AttributeProto::INT:
-      return "an int";
-    case AttributeProto::STRING:
-      return "a string";
-    case AttributeProto::TENSOR:
-      return "a tensor";
-    case AttributeProto::SPARSE_TENSOR:
-      return "a sparse tensor";
-    case AttributeProto::GRAPH:
-      return "a graph";
-    case AttributeProto::FLOATS:
-      return "floats";
-    case AttributeProto::INTS:
-      return "ints";
-    case AttributeProto::STRINGS:
-      return "strings";
-    case AttributeProto::UNDEFINED:
-      return "of no type";
-    default:
-      return "of another type";
+  constexpr std::pair<int, const char*> kNames[] = {
+      {AttributeProto::FLOAT, "a float"},
+      {AttributeProto::INT, "an int"},
+      {AttributeProto::STRING, "a string"},
+      {AttributeProto::TENSOR, "a tensor"},
+      {AttributeProto::SPARSE_TENSOR, "a sparse tensor"},
+      {AttributeProto::GRAPH, "a graph"},
+      {AttributeProto::FLOATS, "floats"},
+      {AttributeProto::INTS, "ints"},
+      {AttributeProto::STRINGS, "strings"},
+      {AttributeProto::UNDEFINED, "of no type"}};
+  for (const auto& [known, name] : kNames) {
+    if (known == type) return name;
   }
+  return "of another type";
 }
 
 }  // namespace
 
-Attributes::Attributes(const ::onnx::NodeProto& node) : node_(node) {
+Attributes::Attributes(const NodeProto& node) : node_(node) {
   std::set<std::string_view> names;
   for (const AttributeProto& attribute : node.attribute()) {
     SLUICE_ENFORCE(names.insert(attribute.name()).second,
@@ -108,7 +96,7 @@ std::vector<std::string> Attributes::Strings(std::string_view name) {
   return {found->strings().begin(), found->strings().end()};
 }
 
-const ::onnx::TensorProto* Attributes::Tensor(std::string_view name) {
+const TensorProto* Attributes::Tensor(std::string_view name) {
   const AttributeProto* found = Find(name, AttributeProto::TENSOR);
   return found == nullptr ? nullptr : &found->t();
 }
@@ -119,10 +107,10 @@ const ::onnx::SparseTensorProto* Attributes::SparseTensor(
   return found == nullptr ? nullptr : &found->sparse_tensor();
 }
 
-const ::onnx::GraphProto& Attributes::NeededGraph(std::string_view name) {
+const GraphProto& Attributes::NeededGraph(std::string_view name) {
   const AttributeProto* attribute = Find(name, AttributeProto::GRAPH);
   if (attribute == nullptr) {
-    platform::Raise(platform::ErrorCode::kInvalidArgument, "onnx.graph_missing",
+    platform::Raise(ErrorCode::kInvalidArgument, "onnx.graph_missing",
                     "attribute {} is missing", name);
   }
   return attribute->g();
@@ -142,9 +130,7 @@ std::vector<std::string> Attributes::names() const {
   return names;
 }
 
-framework::Attribute Attributes::As(framework::AttrType type,
-                                    std::string_view name) {
-  using framework::AttrType;
+Attribute Attributes::As(AttrType type, std::string_view name) {
   switch (type) {
     case AttrType::kBool:
       return Int(name, 0) != 0;
@@ -159,9 +145,8 @@ framework::Attribute Attributes::As(framework::AttrType type,
     case AttrType::kFloats:
       return Floats(name);
     default:
-      platform::Raise(platform::ErrorCode::kUnimplemented,
-                      "onnx.attribute_kind", "attribute {} is {} of Sluice's",
-                      name, type);
+      platform::Raise(ErrorCode::kUnimplemented, "onnx.attribute_kind",
+                      "attribute {} is {} of Sluice's", name, type);
   }
 }
 

@@ -6,7 +6,6 @@
 #include <string_view>
 #include <vector>
 
-#include "sluice/framework/values/attribute.h"
 #include "sluice/onnx/import/messages.h"
 
 namespace sluice::onnx {
@@ -18,7 +17,7 @@ class Attributes {
  public:
   // Raises InvalidArgument for a duplicate name, Unimplemented for a reference
   // to an attribute of a function.
-  explicit Attributes(const ::onnx::NodeProto& node);
+  explicit Attributes(const NodeProto& node);
 
   bool Has(std::string_view name) const;
   int64_t Int(std::string_view name, int64_t otherwise);
@@ -29,16 +28,16 @@ class Attributes {
   std::vector<double> Floats(std::string_view name);
   std::vector<std::string> Strings(std::string_view name);
   // nullptr if omitted.
-  const ::onnx::TensorProto* Tensor(std::string_view name);
+  const TensorProto* Tensor(std::string_view name);
   const ::onnx::SparseTensorProto* SparseTensor(std::string_view name);
   // Raises InvalidArgument if it is omitted.
-  const ::onnx::GraphProto& NeededGraph(std::string_view name);
+  const GraphProto& NeededGraph(std::string_view name);
   int64_t NeededInt(std::string_view name);
   // The names of the node's attributes.
   std::vector<std::string> names() const;
   // The attribute of this name and type; a bool is an int in ONNX. Raises
   // InvalidArgument if it is omitted.
-  framework::Attribute As(framework::AttrType type, std::string_view name);
+  Attribute As(AttrType type, std::string_view name);
   // Marks an attribute that has no effect here as read.
   void Ignore(std::string_view name) { asked_.emplace(name); }
 
@@ -46,9 +45,9 @@ class Attributes {
   void CheckAllAsked() const;
 
  private:
-  const ::onnx::AttributeProto* Find(std::string_view name, int type);
+  const AttributeProto* Find(std::string_view name, int type);
 
-  const ::onnx::NodeProto& node_;
+  const NodeProto& node_;
   std::set<std::string, std::less<>> asked_;
 };
 

@@ -7,14 +7,8 @@
 #include <vector>
 
 #include "sluice/framework/op/operand.h"
-#include "sluice/framework/op/registry.h"
 
 namespace sluice::onnx {
-
-using framework::ArgDef;
-using framework::AttrDef;
-using framework::OpSchema;
-using framework::Registry;
 
 namespace {
 

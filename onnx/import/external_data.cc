@@ -9,13 +9,10 @@
 #include "sluice/framework/files/file.h"
 #include "sluice/onnx/import/packed_values.h"
 #include "sluice/onnx/onnx.pb.h"
-#include "sluice/platform/error.h"
-#include "sluice/platform/text.h"
 
 namespace sluice::onnx {
 
 namespace fs = std::filesystem;
-using platform::Shown;
 
 namespace {
 
@@ -40,7 +37,7 @@ uint64_t Number(const std::string& key,
   return value;
 }
 
-Place PlaceOf(const ::onnx::TensorProto& tensor, const std::string& what) {
+Place PlaceOf(const TensorProto& tensor, const std::string& what) {
   Place place;
   for (const auto& entry : tensor.external_data()) {
     if (entry.key() == "location") place.location = entry.value();
@@ -95,12 +92,12 @@ fs::path FileOf(const std::string& location,
 
 }  // namespace
 
-void ReadExternalData(const ::onnx::TensorProto& tensor,
+void ReadExternalData(const TensorProto& tensor,
                       const std::string& folder,
                       const std::string& what,
-                      platform::DType dtype,
+                      DType dtype,
                       ImportCost* cost,
-                      framework::Tensor* result) {
+                      Tensor* result) {
   const Place place = PlaceOf(tensor, what);
   framework::InputFile file(FileOf(place.location, folder, what).string());
   const uint64_t wanted = BytesInFile(dtype, result->numel());

@@ -2,7 +2,6 @@
 
 #include <string>
 
-#include "sluice/framework/values/tensor.h"
 #include "sluice/onnx/import/import_cost.h"
 #include "sluice/onnx/import/messages.h"
 
@@ -13,11 +12,11 @@ namespace sluice::onnx {
 // `folder`; offset and length must be within the file. Raises InvalidArgument,
 // NotFound or DataLoss, beginning with `what`, and what
 // ImportCost::NeedExternal raises.
-void ReadExternalData(const ::onnx::TensorProto& tensor,
+void ReadExternalData(const TensorProto& tensor,
                       const std::string& folder,
                       const std::string& what,
-                      platform::DType dtype,
+                      DType dtype,
                       ImportCost* cost,
-                      framework::Tensor* result);
+                      Tensor* result);
 
 }  // namespace sluice::onnx

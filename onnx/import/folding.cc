@@ -7,7 +7,6 @@
 namespace sluice::onnx {
 
 using framework::Plan;
-using framework::Tensor;
 
 namespace {
 
@@ -34,8 +33,9 @@ double OperationsOf(const Plan& plan) {
   for (const framework::Decision& decision : plan.decisions()) {
     for (const framework::Candidate& candidate : decision.candidates()) {
       if (candidate.kernel != decision.kernel) continue;
-      const framework::KernelWork& work = candidate.work;
-      operations += work.flops + work.bytes + work.extra_bytes + work.moves;
+      for (const framework::WorkCount& count : framework::kWorkCounts) {
+        operations += candidate.work.*count.count;
+      }
       break;
     }
   }
@@ -47,7 +47,7 @@ double OperationsOf(const Plan& plan) {
 std::optional<Tensor> ComputeConstant(
     const std::string& op,
     const std::vector<std::pair<std::string, Tensor>>& inputs,
-    const framework::AttributeMap& attributes,
+    const AttributeMap& attributes,
     const std::string& argument,
     ImportCost* cost) {
   // Checked before the plan is made, because making it is what costs time.

@@ -5,19 +5,18 @@
 #include <utility>
 #include <vector>
 
-#include "sluice/framework/values/attribute.h"
-#include "sluice/framework/values/tensor.h"
 #include "sluice/onnx/import/import_cost.h"
+#include "sluice/onnx/import/messages.h"
 
 namespace sluice::onnx {
 
 // Computes output `argument` of an op whose inputs, by argument, are constants.
 // Returns nothing if that exceeds the memory or operations left in `cost`.
 // Raises what framework::RunOp raises.
-std::optional<framework::Tensor> ComputeConstant(
+std::optional<Tensor> ComputeConstant(
     const std::string& op,
-    const std::vector<std::pair<std::string, framework::Tensor>>& inputs,
-    const framework::AttributeMap& attributes,
+    const std::vector<std::pair<std::string, Tensor>>& inputs,
+    const AttributeMap& attributes,
     const std::string& argument,
     ImportCost* cost);
 

@@ -19,18 +19,8 @@
 #include "sluice/onnx/import/model_file.h"
 #include "sluice/onnx/import/subgraphs.h"
 #include "sluice/onnx/onnx.pb.h"
-#include "sluice/platform/error.h"
-#include "sluice/platform/text.h"
 
 namespace sluice::onnx {
-
-using ::onnx::AttributeProto;
-using ::onnx::FunctionProto;
-using ::onnx::GraphProto;
-using ::onnx::NodeProto;
-using platform::ErrorCode;
-using platform::Format;
-using platform::Shown;
 
 namespace {
 
@@ -242,7 +232,7 @@ class Inliner {
     try {
       CheckNesting(graph);
       CheckNames(graph);
-    } catch (platform::Error& error) {
+    } catch (Error& error) {
       error.AddContext("in " + FunctionName(callee->proto));
       throw;
     }
@@ -312,7 +302,7 @@ class Inliner {
       }
     }
     calls_.pop_back();
-  } catch (platform::Error& error) {
+  } catch (Error& error) {
     // The name of a call in a function begins with the enclosing calls.
     if (!located_) error.AddContext("in " + NodeName(call, index));
     located_ = true;

@@ -7,13 +7,8 @@
 #include "sluice/framework/op/near_names.h"
 #include "sluice/onnx/import/subgraphs.h"
 #include "sluice/onnx/onnx.pb.h"
-#include "sluice/platform/error.h"
-#include "sluice/platform/text.h"
 
 namespace sluice::onnx {
-
-using platform::ErrorCode;
-using platform::Shown;
 
 namespace {
 
@@ -24,7 +19,7 @@ class Makers {
   static constexpr int kInitialiser = -2;
 
   // `around` is for the enclosing graph, whose node `holder` has this one.
-  explicit Makers(const ::onnx::GraphProto& graph,
+  explicit Makers(const GraphProto& graph,
                   const Makers* around = nullptr,
                   int holder = 0)
       : graph_(graph), around_(around), holder_(holder) {
@@ -115,21 +110,21 @@ class Makers {
     return framework::SuggestNames(name, names);
   }
 
-  const ::onnx::GraphProto& graph_;
+  const GraphProto& graph_;
   const Makers* around_;
   int holder_;
   std::unordered_map<std::string_view, int> makers_;
 };
 
-void CheckGraph(const ::onnx::GraphProto& graph, const Makers& makers) {
+void CheckGraph(const GraphProto& graph, const Makers& makers) {
   for (int i = 0; i < graph.node_size(); ++i) {
     for (const std::string& input : graph.node(i).input()) {
       if (!input.empty()) makers.CheckUse(input, i);
     }
-    VisitSubgraphs(graph.node(i), [&](const ::onnx::GraphProto& inner) {
+    VisitSubgraphs(graph.node(i), [&](const GraphProto& inner) {
       try {
         CheckGraph(inner, Makers(inner, &makers, i));
-      } catch (platform::Error& error) {
+      } catch (Error& error) {
         error.AddContext("in a graph of " + NodeName(graph.node(i), i));
         throw;
       }
@@ -142,15 +137,15 @@ void CheckGraph(const ::onnx::GraphProto& graph, const Makers& makers) {
 
 }  // namespace
 
-std::string NodeName(const ::onnx::NodeProto& node, int index) {
+std::string NodeName(const NodeProto& node, int index) {
   const std::string type = Shown(node.op_type());
   if (node.name().empty()) {
-    return platform::Format("node {} ({})", index, type);
+    return Format("node {} ({})", index, type);
   }
-  return platform::Format("node {} ({})", Shown(node.name()), type);
+  return Format("node {} ({})", Shown(node.name()), type);
 }
 
-void CheckNames(const ::onnx::GraphProto& graph) {
+void CheckNames(const GraphProto& graph) {
   CheckGraph(graph, Makers(graph));
 }
 

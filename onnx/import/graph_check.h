@@ -7,10 +7,10 @@
 namespace sluice::onnx {
 
 // "node Conv_3 (Conv)", or "node 12 (Conv)" for one without a name.
-std::string NodeName(const ::onnx::NodeProto& node, int index);
+std::string NodeName(const NodeProto& node, int index);
 
 // Checks the names of the graph's values: every value is assigned once, before
 // its use, and the outputs are assigned. Raises InvalidArgument.
-void CheckNames(const ::onnx::GraphProto& graph);
+void CheckNames(const GraphProto& graph);
 
 }  // namespace sluice::onnx

@@ -5,13 +5,8 @@
 
 #include "sluice/onnx/import/tensor_values.h"
 #include "sluice/onnx/onnx.pb.h"
-#include "sluice/platform/error.h"
-#include "sluice/platform/text.h"
 
 namespace sluice::onnx {
-
-using framework::DDim;
-using platform::Shown;
 
 namespace {
 
@@ -65,7 +60,7 @@ namespace {
 // Adds all initialisers except those with these names.
 void AddInitialisersBut(const std::set<std::string>& left_out,
                         const std::string& folder,
-                        ::onnx::GraphProto* graph,
+                        GraphProto* graph,
                         ValueMap* values) {
   for (auto& tensor : *graph->mutable_initializer()) {
     if (left_out.contains(tensor.name())) continue;
@@ -81,7 +76,7 @@ void AddInitialisersBut(const std::set<std::string>& left_out,
   for (auto& node : *graph->mutable_node()) {
     for (auto& attribute : *node.mutable_attribute()) {
       if (!attribute.has_g()) continue;
-      ::onnx::GraphProto* inner = attribute.mutable_g();
+      GraphProto* inner = attribute.mutable_g();
       std::set<std::string> given;
       for (const auto& input : inner->input()) {
         given.insert(input.name());
@@ -94,7 +89,7 @@ void AddInitialisersBut(const std::set<std::string>& left_out,
 }  // namespace
 
 void AddInitialisers(const std::string& folder,
-                     ::onnx::GraphProto* graph,
+                     GraphProto* graph,
                      ValueMap* values) {
   AddInitialisersBut({}, folder, graph, values);
 }
@@ -106,7 +101,7 @@ ValueType TypeOfInput(const ::onnx::ValueInfoProto& input,
   return {value.dtype, value.rank_known ? DimsOf(value) : otherwise.dims};
 }
 
-std::vector<OnnxValue> AddInputs(const ::onnx::GraphProto& graph,
+std::vector<OnnxValue> AddInputs(const GraphProto& graph,
                                  const std::string& model,
                                  ValueMap* values) {
   std::vector<OnnxValue> inputs;
@@ -114,15 +109,14 @@ std::vector<OnnxValue> AddInputs(const ::onnx::GraphProto& graph,
     if (values->FindConstant(input.name()) != nullptr) continue;
     OnnxValue& value = inputs.emplace_back(InputOf(input));
     const std::string location =
-        platform::Format("input {} of {}", Shown(value.name), model);
+        Format("input {} of {}", Shown(value.name), model);
     values->program().Data(value.name, value.dtype, DimsOf(value),
                            location.c_str(), 0);
   }
   return inputs;
 }
 
-std::vector<OnnxValue> FindOutputs(const ::onnx::GraphProto& graph,
-                                   ValueMap* values) {
+std::vector<OnnxValue> FindOutputs(const GraphProto& graph, ValueMap* values) {
   std::vector<OnnxValue> outputs;
   for (const auto& output : graph.output()) {
     OnnxValue& value = outputs.emplace_back();

@@ -17,19 +17,18 @@ ValueType TypeOfInput(const ::onnx::ValueInfoProto& input,
 // Adds the initialisers, including those of subgraphs, as constants, and
 // removes their bytes from the graph. Raises what LoadOnnx raises.
 void AddInitialisers(const std::string& folder,
-                     ::onnx::GraphProto* graph,
+                     GraphProto* graph,
                      ValueMap* values);
 
 // Adds the inputs that are not initialisers as variables to feed, with `model`
 // in their locations. Raises Unimplemented for other types than tensors, and
 // for dtypes and ranks that Sluice lacks.
-std::vector<OnnxValue> AddInputs(const ::onnx::GraphProto& graph,
+std::vector<OnnxValue> AddInputs(const GraphProto& graph,
                                  const std::string& model,
                                  ValueMap* values);
 
 // The outputs, with the dtypes and shapes of their variables, and the model's
 // names of unknown sizes.
-std::vector<OnnxValue> FindOutputs(const ::onnx::GraphProto& graph,
-                                   ValueMap* values);
+std::vector<OnnxValue> FindOutputs(const GraphProto& graph, ValueMap* values);
 
 }  // namespace sluice::onnx

@@ -13,22 +13,15 @@
 #include "sluice/onnx/import/node.h"
 #include "sluice/onnx/onnx.pb.h"
 #include "sluice/platform/cancel.h"
-#include "sluice/platform/error.h"
-#include "sluice/platform/text.h"
 
 namespace sluice::onnx {
-
-using platform::Error;
-using platform::ErrorCode;
-using platform::Format;
-using platform::Shown;
 
 namespace {
 
 constexpr size_t kMostListed = 100;
 
 // Whether ONNX defines the operator; one is from its domain for training.
-bool IsOnnx(const ::onnx::NodeProto& node) {
+bool IsOnnx(const NodeProto& node) {
   if (node.op_type() == "Gradient") {
     return node.domain() == "ai.onnx.preview.training";
   }
@@ -44,11 +37,11 @@ class NodeImport {
         name_(name),
         opset_(OpsetOf(model)),
         values_(*values),
-        import_graph_(
-            [this](const ::onnx::GraphProto& graph) { ImportGraph(graph); }) {}
+        import_graph_([this](const GraphProto& graph) { ImportGraph(graph); }) {
+  }
 
   // Raises LostSubgraph if an output could not be computed.
-  void ImportGraph(const ::onnx::GraphProto& graph) {
+  void ImportGraph(const GraphProto& graph) {
     int index = 0;
     for (const auto& node : graph.node()) {
       Import(node, index++);
@@ -58,18 +51,18 @@ class NodeImport {
     }
   }
 
-  void Import(const ::onnx::NodeProto& node, int index) {
+  void Import(const NodeProto& node, int index) {
     platform::CheckCancelled();
     const auto lost = [&](const std::string& input) {
       return values_.IsLost(input);
     };
     if (std::any_of(node.input().begin(), node.input().end(), lost)) {
-      const framework::OpSchema* counterpart = nullptr;
+      const OpSchema* counterpart = nullptr;
       const Handler handler = FindHandlerOf(node, index, &counterpart);
       if (handler != nullptr || counterpart != nullptr) ++not_tried_;
       return Lose(node);
     }
-    const framework::OpSchema* counterpart = nullptr;
+    const OpSchema* counterpart = nullptr;
     const Handler handler = FindHandlerOf(node, index, &counterpart);
     if (handler == nullptr && counterpart == nullptr) return Lose(node);
     const std::string known_as = NameOf(node, index);
@@ -140,15 +133,15 @@ class NodeImport {
   };
 
   // "node 0 (Add) in node loop (Loop)"; the index is within its own graph.
-  std::string NameOf(const ::onnx::NodeProto& node, int index) const {
+  std::string NameOf(const NodeProto& node, int index) const {
     return NodeName(node, index) + around_;
   }
 
   // Finds a handler, or else an equivalent op; refuses the node if there is
   // neither.
-  Handler FindHandlerOf(const ::onnx::NodeProto& node,
+  Handler FindHandlerOf(const NodeProto& node,
                         int index,
-                        const framework::OpSchema** counterpart) {
+                        const OpSchema** counterpart) {
     if (!IsOnnx(node)) {
       Refuse(node, index, IsListed() ? WhyUnknown(node) : "");
       return nullptr;
@@ -170,7 +163,7 @@ class NodeImport {
   bool IsListed() const { return refused_.size() < kMostListed; }
 
   // Explains an operator that is not ONNX's: it may be a misspelt function.
-  std::string WhyUnknown(const ::onnx::NodeProto& node) const {
+  std::string WhyUnknown(const NodeProto& node) const {
     std::vector<std::string> names;
     for (const auto& function : model_.functions()) {
       if (function.domain() == node.domain()) names.push_back(function.name());
@@ -184,7 +177,7 @@ class NodeImport {
                   framework::SuggestNames(node.op_type(), names));
   }
 
-  std::string OwnFunction(const ::onnx::NodeProto& node) const {
+  std::string OwnFunction(const NodeProto& node) const {
     for (const auto& function : model_.functions()) {
       if (function.name() != node.op_type()) continue;
       return Format("; the model has a function of this name, of domain {}",
@@ -193,14 +186,12 @@ class NodeImport {
     return "";
   }
 
-  void Refuse(const ::onnx::NodeProto& node,
-              int index,
-              const std::string& reason) {
+  void Refuse(const NodeProto& node, int index, const std::string& reason) {
     refused_.push_back(NameOf(node, index) + ": " + reason);
   }
 
   // Nodes that read its outputs are skipped.
-  void Lose(const ::onnx::NodeProto& node) {
+  void Lose(const NodeProto& node) {
     for (const std::string& output : node.output()) {
       if (!output.empty()) values_.AddLost(output);
     }

@@ -15,7 +15,6 @@
 #include "sluice/onnx/import/subgraphs.h"
 #include "sluice/onnx/import/value_map.h"
 #include "sluice/onnx/onnx.pb.h"
-#include "sluice/platform/error.h"
 
 namespace sluice::onnx {
 
@@ -69,9 +68,9 @@ OnnxModel ImportNamed(std::string_view bytes,
                       const std::string& folder,
                       const OnnxLimits& limits) try {
   return Import(bytes, name, folder, limits);
-} catch (platform::Error& error) {
+} catch (Error& error) {
   if (std::string_view(error.what()).find(name) == std::string_view::npos) {
-    error.AddContext(platform::Format("in {}", name));
+    error.AddContext(Format("in {}", name));
   }
   throw;
 } catch (const std::bad_alloc&) {
@@ -81,11 +80,11 @@ OnnxModel ImportNamed(std::string_view bytes,
 }  // namespace
 
 void OnnxModel::PutParameters(framework::Scope& scope) const try {
-  std::vector<framework::Tensor*> to;
+  std::vector<Tensor*> to;
   const framework::ScopeLock lock(&scope, framework::ScopeAccess::kWrite);
   to.reserve(parameters.size());
   for (const auto& [name, value] : parameters) {
-    to.push_back(scope.Var(name).GetMutable<framework::Tensor>());
+    to.push_back(scope.Var(name).GetMutable<Tensor>());
   }
   for (size_t i = 0; i < to.size(); ++i) {
     *to[i] = parameters[i].second;

@@ -1,8 +1,19 @@
 #pragma once
 
+#include <cstdint>
+#include <vector>
+
+#include "sluice/framework/op/op_schema.h"
+#include "sluice/framework/op/registry.h"
+#include "sluice/framework/program/program.h"
+#include "sluice/framework/values/tensor.h"
+#include "sluice/platform/error.h"
+#include "sluice/platform/text.h"
+
 // Forward declarations of the messages of onnx.proto.
 namespace onnx {
 class AttributeProto;
+class FunctionProto;
 class GraphProto;
 class ModelProto;
 class NodeProto;
@@ -11,3 +22,37 @@ class TensorProto;
 class TypeProto;
 class ValueInfoProto;
 }  // namespace onnx
+
+// The names that most sources of this room use.
+namespace sluice::onnx {
+
+using ::onnx::AttributeProto;
+using ::onnx::FunctionProto;
+using ::onnx::GraphProto;
+using ::onnx::NodeProto;
+using ::onnx::TensorProto;
+
+using framework::ArgDef;
+using framework::AttrDef;
+using framework::Attribute;
+using framework::AttributeMap;
+using framework::AttrType;
+using framework::DDim;
+using framework::kUnknownDim;
+using framework::OpDesc;
+using framework::OpPurpose;
+using framework::OpSchema;
+using framework::Program;
+using framework::Registry;
+using framework::Tensor;
+using framework::VarDesc;
+using platform::DType;
+using platform::Error;
+using platform::ErrorCode;
+using platform::Format;
+using platform::Shown;
+
+using Ints = std::vector<int64_t>;
+using Doubles = std::vector<double>;
+
+}  // namespace sluice::onnx

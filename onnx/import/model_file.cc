@@ -8,8 +8,6 @@
 
 #include "sluice/onnx/limits.h"
 #include "sluice/onnx/onnx.pb.h"
-#include "sluice/platform/error.h"
-#include "sluice/platform/text.h"
 
 namespace sluice::onnx {
 
@@ -59,7 +57,7 @@ bool Parse(std::string_view bytes, ::onnx::ModelProto* model) {
 }
 
 // The depth of nested graphs.
-int Depth(const ::onnx::GraphProto& graph) {
+int Depth(const GraphProto& graph) {
   int deepest = 0;
   for (const auto& node : graph.node()) {
     for (const auto& attribute : node.attribute()) {
@@ -91,7 +89,7 @@ void CheckVersions(const ::onnx::ModelProto& model) {
                    "onnx.opset_twice",
                    "the model imports opsets {} and {} of domain {}; expected "
                    "one",
-                   first, opset.version(), platform::Shown(opset.domain()));
+                   first, opset.version(), Shown(opset.domain()));
   }
   const int64_t opset = OpsetOf(model);
   SLUICE_ENFORCE(opset != 0, ErrorCode::kInvalidArgument, "onnx.no_opset",
@@ -136,7 +134,7 @@ void ParseModel(std::string_view bytes,
   CheckNesting(model->graph());
 }
 
-void CheckNesting(const ::onnx::GraphProto& graph, int around) {
+void CheckNesting(const GraphProto& graph, int around) {
   const int depth = around + Depth(graph);
   SLUICE_ENFORCE(
       depth <= kMostGraphs, ErrorCode::kInvalidArgument, "onnx.nesting",

@@ -26,7 +26,7 @@ void ParseModel(std::string_view bytes,
 
 // Raises InvalidArgument for more than kMostGraphs nested graphs, including
 // `around` graphs that enclose this one.
-void CheckNesting(const ::onnx::GraphProto& graph, int around = 0);
+void CheckNesting(const GraphProto& graph, int around = 0);
 
 // The opset of ONNX's own operators in a checked model.
 int64_t OpsetOf(const ::onnx::ModelProto& model);

@@ -5,20 +5,15 @@
 #include <utility>
 
 #include "sluice/framework/op/operand.h"
-#include "sluice/framework/op/registry.h"
 #include "sluice/framework/program/backward.h"
 #include "sluice/onnx/import/folding.h"
 #include "sluice/onnx/import/graph_values.h"
 #include "sluice/onnx/onnx.pb.h"
 #include "sluice/platform/cancel.h"
-#include "sluice/platform/text.h"
 
 namespace sluice::onnx {
 
-using platform::ErrorCode;
-using platform::Shown;
-
-Node::Node(const ::onnx::NodeProto& proto,
+Node::Node(const NodeProto& proto,
            std::string location,
            ValueMap* values,
            const ImportGraph& import_graph)
@@ -90,11 +85,11 @@ const Tensor* Node::ConstantOf(const std::string& variable) const {
   return values_.FindConstant(variable);
 }
 
-const framework::OpDesc* Node::OnlyReadHere(int index) const {
+const OpDesc* Node::OnlyReadHere(int index) const {
   return OnlyReadOnce(InputName(index));
 }
 
-const framework::OpDesc* Node::OnlyReadOnce(const std::string& value) const {
+const OpDesc* Node::OnlyReadOnce(const std::string& value) const {
   return values_.ReadCount(value) == 1 ? values_.FindWriter(value) : nullptr;
 }
 
@@ -157,7 +152,7 @@ bool Node::Fold(const std::string& type,
                 const AttributeMap& attributes,
                 const Inputs& outputs) {
   if (inputs.empty() || outputs.size() != 1) return false;
-  if (framework::Registry::Global().Schema(type).random()) return false;
+  if (Registry::Global().Schema(type).random()) return false;
   std::vector<std::pair<std::string, Tensor>> values;
   for (const auto& [argument, names] : inputs) {
     for (const std::string& name : names) {
@@ -176,9 +171,8 @@ bool Node::Fold(const std::string& type,
 void Node::SetKnownAttributes(const std::string& type,
                               Inputs* inputs,
                               AttributeMap* attributes) {
-  const framework::OpSchema& schema =
-      framework::Registry::Global().Schema(type);
-  for (const framework::ArgDef& def : schema.inputs()) {
+  const OpSchema& schema = Registry::Global().Schema(type);
+  for (const ArgDef& def : schema.inputs()) {
     if (def.attribute.empty()) continue;
     const auto given = std::find_if(
         inputs->begin(), inputs->end(),
@@ -284,7 +278,7 @@ void Node::FinishOutput(int index,
       {{"Out", {OutputName(index)}}});
 }
 
-std::vector<std::string> Node::AddSubgraph(const ::onnx::GraphProto& graph) {
+std::vector<std::string> Node::AddSubgraph(const GraphProto& graph) {
   SLUICE_ENFORCE(graph.input_size() == 0, ErrorCode::kInvalidArgument,
                  "onnx.branch_inputs",
                  "its branch {} has {} inputs; expected none",
@@ -298,13 +292,13 @@ std::vector<std::string> Node::AddSubgraph(const ::onnx::GraphProto& graph) {
   return outputs;
 }
 
-Node::Block Node::AddBlock(const ::onnx::GraphProto& graph,
+Node::Block Node::AddBlock(const GraphProto& graph,
                            const std::vector<ValueType>& inputs) {
   SLUICE_ENFORCE(static_cast<size_t>(graph.input_size()) == inputs.size(),
                  ErrorCode::kInvalidArgument, "onnx.subgraph_inputs",
                  "its graph {} has {} inputs; expected {}", Shown(graph.name()),
                  graph.input_size(), inputs.size());
-  framework::Program& program = values_.program();
+  Program& program = values_.program();
   Block block;
   const int index = program.BeginBlock();
   block.index = index;
@@ -400,6 +394,19 @@ std::string Node::NewConstant(Tensor value) {
   std::string name = InnerName("constant");
   values_.AddConstant(name, std::move(value));
   return name;
+}
+
+std::string Node::Number(double value, DType dtype) {
+  return Cast(NewConstant(Tensor::FromVector<double>({}, {value})), dtype);
+}
+
+std::string Node::Whole(int64_t value) {
+  return NewConstant(Tensor::FromVector<int64_t>({}, {value}));
+}
+
+std::string Node::Vector(const Ints& values) {
+  return NewConstant(Tensor::FromVector<int64_t>(
+      {static_cast<int64_t>(values.size())}, values));
 }
 
 DDim Node::DimsOf(const std::string& variable) const {

@@ -6,26 +6,17 @@
 #include <string>
 #include <vector>
 
-#include "sluice/framework/program/program.h"
-#include "sluice/framework/values/tensor.h"
 #include "sluice/onnx/import/attributes.h"
 #include "sluice/onnx/import/messages.h"
 #include "sluice/onnx/import/value_map.h"
-#include "sluice/platform/error.h"
 
 namespace sluice::onnx {
 
-using framework::AttributeMap;
-using framework::DDim;
-using framework::kUnknownDim;
-using framework::Tensor;
-using platform::DType;
-using Ints = std::vector<int64_t>;
-using Inputs = framework::Program::ArgList;
+using Inputs = Program::ArgList;
 
 // Adds the ops of a subgraph's nodes. Raises LostSubgraph if one of its outputs
 // could not be computed, after listing the refused nodes.
-using ImportGraph = std::function<void(const ::onnx::GraphProto& graph)>;
+using ImportGraph = std::function<void(const GraphProto& graph)>;
 struct LostSubgraph : std::exception {};
 
 // One node during its import by a handler: its inputs, outputs and attributes,
@@ -34,7 +25,7 @@ struct LostSubgraph : std::exception {};
 // the input, for a missing one, and what Program::AppendOp raises.
 class Node {
  public:
-  Node(const ::onnx::NodeProto& proto,
+  Node(const NodeProto& proto,
        std::string location,
        ValueMap* values,
        const ImportGraph& import_graph);
@@ -55,9 +46,9 @@ class Node {
   const Tensor* ConstantOf(const std::string& variable) const;
   // The op that computes the input, if only this node reads it and it is not an
   // output of the model; else nullptr. Valid until the next op is added.
-  const framework::OpDesc* OnlyReadHere(int index) const;
+  const OpDesc* OnlyReadHere(int index) const;
   // The op that computes a value that is read once; else nullptr.
-  const framework::OpDesc* OnlyReadOnce(const std::string& value) const;
+  const OpDesc* OnlyReadOnce(const std::string& value) const;
   // The elements of an input that must be constant: int32 or int64 of rank 0 or
   // 1. Raises Unimplemented if it is not constant.
   Ints ConstantInts(int index, const char* what) const;
@@ -77,6 +68,31 @@ class Node {
                      Inputs inputs,
                      AttributeMap attributes = {},
                      const std::string& argument = "Out");
+  // Append and Finish of an op with input X, and of one with X and Y.
+  std::string Unary(const std::string& type,
+                    std::string x,
+                    AttributeMap attributes = {}) {
+    return Append(type, {{"X", {std::move(x)}}}, std::move(attributes));
+  }
+  struct Operands {
+    std::string x, y;
+    operator Inputs() const { return {{"X", {x}}, {"Y", {y}}}; }
+  };
+  std::string Binary(const std::string& type,
+                     const Operands& operands,
+                     AttributeMap attributes = {}) {
+    return Append(type, operands, std::move(attributes));
+  }
+  void FinishUnary(const std::string& type,
+                   std::string x,
+                   AttributeMap attributes = {}) {
+    Finish(type, {{"X", {std::move(x)}}}, std::move(attributes));
+  }
+  void FinishBinary(const std::string& type,
+                    const Operands& operands,
+                    AttributeMap attributes = {}) {
+    Finish(type, operands, std::move(attributes));
+  }
   // Casts x to another dtype; returns x itself if it has that dtype.
   std::string Cast(const std::string& x, DType dtype);
   // Adds the op that computes output 0. `more` are other outputs by argument,
@@ -109,7 +125,7 @@ class Node {
                     AttributeMap attributes = {});
   // Adds the ops of a subgraph without inputs, and returns the names of its
   // outputs.
-  std::vector<std::string> AddSubgraph(const ::onnx::GraphProto& graph);
+  std::vector<std::string> AddSubgraph(const GraphProto& graph);
   // Adds a subgraph as a block of its own, whose data are the subgraph's
   // inputs. `inputs` has their types, used where the model specifies less.
   struct Block {
@@ -117,8 +133,7 @@ class Node {
     std::vector<std::string> inputs;
     std::vector<std::string> outputs;
   };
-  Block AddBlock(const ::onnx::GraphProto& graph,
-                 const std::vector<ValueType>& inputs);
+  Block AddBlock(const GraphProto& graph, const std::vector<ValueType>& inputs);
   // Adds an op that runs blocks; its outputs are the node's, in order.
   void FinishBlocks(const std::string& type,
                     Inputs inputs,
@@ -141,6 +156,10 @@ class Node {
   void FinishConstant(Tensor value);
   // Adds a constant that is not in the model, and returns its name.
   std::string NewConstant(Tensor value);
+  // Constants: a number of rank 0, an int64 of rank 0, and a list of int64.
+  std::string Number(double value, DType dtype);
+  std::string Whole(int64_t value);
+  std::string Vector(const Ints& values);
   DDim DimsOf(const std::string& variable) const;
   DType DTypeOf(const std::string& variable) const;
   // The size of dim `axis`, counted from 0; kUnknownDim if it or the rank is
@@ -157,8 +176,7 @@ class Node {
   [[noreturn]] static void Unsupported(fmt::string_view format,
                                        const Args&... args) {
     // Becomes a line of onnx.unsupported.
-    platform::Raise(platform::ErrorCode::kUnimplemented, kFormId, format,
-                    args...);
+    platform::Raise(ErrorCode::kUnimplemented, kFormId, format, args...);
   }
 
  private:
@@ -184,7 +202,7 @@ class Node {
            AttributeMap attributes,
            Inputs outputs);
 
-  const ::onnx::NodeProto& proto_;
+  const NodeProto& proto_;
   std::string location_;
   ValueMap& values_;
   const ImportGraph& import_graph_;

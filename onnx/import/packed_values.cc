@@ -9,20 +9,20 @@ namespace {
 constexpr int kByte = 8;
 
 // Returns 1 for dtypes that are not packed.
-int ElementsInAByte(platform::DType dtype) {
+int ElementsInAByte(DType dtype) {
   if (!platform::IsStoredNumber(dtype)) return 1;
   return kByte / platform::FormatOf(dtype).bits;
 }
 
 }  // namespace
 
-uint64_t BytesInFile(platform::DType dtype, int64_t count) {
+uint64_t BytesInFile(DType dtype, int64_t count) {
   const auto together = static_cast<uint64_t>(ElementsInAByte(dtype));
   const auto elements = static_cast<uint64_t>(count);
   return (elements + together - 1) / together * platform::SizeOf(dtype);
 }
 
-void UnpackInPlace(platform::DType dtype, int64_t count, void* data) {
+void UnpackInPlace(DType dtype, int64_t count, void* data) {
   const int together = ElementsInAByte(dtype);
   if (together == 1) return;
   const int bits = kByte / together;
@@ -36,11 +36,11 @@ void UnpackInPlace(platform::DType dtype, int64_t count, void* data) {
   }
 }
 
-bool IsPacked(platform::DType dtype) {
+bool IsPacked(DType dtype) {
   return ElementsInAByte(dtype) > 1;
 }
 
-std::string PackedBytes(const framework::Tensor& value) {
+std::string PackedBytes(const Tensor& value) {
   const auto* elements = static_cast<const uint8_t*>(value.raw_data());
   const int together = ElementsInAByte(value.dtype());
   if (together == 1) {

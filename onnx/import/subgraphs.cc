@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "sluice/onnx/onnx.pb.h"
-#include "sluice/platform/error.h"
 
 namespace sluice::onnx {
 
@@ -17,7 +16,7 @@ void Replace(const Renaming::Names& names, std::string* name) {
 
 }  // namespace
 
-void Renaming::TakeAll(const ::onnx::GraphProto& graph, bool subgraphs) {
+void Renaming::TakeAll(const GraphProto& graph, bool subgraphs) {
   for (const auto& input : graph.input()) {
     taken_.insert(input.name());
   }
@@ -27,13 +26,12 @@ void Renaming::TakeAll(const ::onnx::GraphProto& graph, bool subgraphs) {
   for (const auto& node : graph.node()) {
     taken_.insert(node.output().begin(), node.output().end());
     if (!subgraphs) continue;
-    VisitSubgraphs(node, [this](const ::onnx::GraphProto& inner) {
-      TakeAll(inner, true);
-    });
+    VisitSubgraphs(node,
+                   [this](const GraphProto& inner) { TakeAll(inner, true); });
   }
 }
 
-void Renaming::RenameSubgraphs(::onnx::GraphProto* graph) {
+void Renaming::RenameSubgraphs(GraphProto* graph) {
   prefix_.clear();
   names_.clear();
   RenameNodes(graph, true, {});
@@ -42,7 +40,7 @@ void Renaming::RenameSubgraphs(::onnx::GraphProto* graph) {
 void Renaming::RenameBody(const std::string& prefix,
                           Names inputs,
                           const Names& outputs,
-                          ::onnx::GraphProto* graph) {
+                          GraphProto* graph) {
   prefix_ = prefix;
   names_ = std::move(inputs);
   RenameNodes(graph, false, outputs);
@@ -50,7 +48,7 @@ void Renaming::RenameBody(const std::string& prefix,
 }
 
 // `given` maps some values of this graph to their new names.
-void Renaming::RenameNodes(::onnx::GraphProto* graph,
+void Renaming::RenameNodes(GraphProto* graph,
                            bool outermost,
                            const Names& given) {
   for (auto& node : *graph->mutable_node()) {
@@ -80,7 +78,7 @@ void Renaming::RenameNodes(::onnx::GraphProto* graph,
 }
 
 // Names defined in the graph are valid only inside it.
-void Renaming::RenameGraph(::onnx::GraphProto* graph) {
+void Renaming::RenameGraph(GraphProto* graph) {
   const size_t before = changed_.size();
   std::set<std::string> inputs;
   for (auto& input : *graph->mutable_input()) {
@@ -120,15 +118,14 @@ void Renaming::Define(std::string* name) {
   std::string unique = wanted;
   int& number = numbers_[wanted];
   while (!taken_.insert(unique).second) {
-    unique = platform::Format("{}_{}", wanted, ++number);
+    unique = Format("{}_{}", wanted, ++number);
   }
   Call(*name, unique);
   *name = std::move(unique);
 }
 
-void VisitSubgraphs(
-    const ::onnx::NodeProto& node,
-    const std::function<void(const ::onnx::GraphProto&)>& visit) {
+void VisitSubgraphs(const NodeProto& node,
+                    const std::function<void(const GraphProto&)>& visit) {
   for (const auto& attribute : node.attribute()) {
     if (attribute.has_g()) visit(attribute.g());
     for (const auto& inner : attribute.graphs()) {
@@ -140,7 +137,7 @@ void VisitSubgraphs(
 namespace {
 
 // An initialiser that is also an input is kept once, sparse or dense.
-void SettleInputs(bool outermost, ::onnx::GraphProto* graph) {
+void SettleInputs(bool outermost, GraphProto* graph) {
   std::set<std::string_view> sparse;
   for (const auto& tensor : graph->sparse_initializer()) {
     sparse.insert(tensor.values().name());
@@ -167,9 +164,9 @@ void SettleInputs(bool outermost, ::onnx::GraphProto* graph) {
                  tensors->end());
 }
 
-void ReplaceSparseInside(::onnx::NodeProto* node);
+void ReplaceSparseInside(NodeProto* node);
 
-void ReplaceSparse(bool outermost, ::onnx::GraphProto* graph) {
+void ReplaceSparse(bool outermost, GraphProto* graph) {
   SettleInputs(outermost, graph);
   auto* nodes = graph->mutable_node();
   for (auto& node : *nodes) {
@@ -180,13 +177,13 @@ void ReplaceSparse(bool outermost, ::onnx::GraphProto* graph) {
     SLUICE_ENFORCE(!name.empty(), ErrorCode::kInvalidArgument,
                    "onnx.sparse_initialiser",
                    "a sparse initialiser of the graph has no name");
-    ::onnx::NodeProto* node = nodes->Add();
+    NodeProto* node = nodes->Add();
     node->set_op_type("Constant");
     node->set_name(name);
     node->add_output(name);
     auto* value = node->add_attribute();
     value->set_name("sparse_value");
-    value->set_type(::onnx::AttributeProto::SPARSE_TENSOR);
+    value->set_type(AttributeProto::SPARSE_TENSOR);
     value->mutable_sparse_tensor()->Swap(&sparse);
   }
   std::rotate(nodes->pointer_begin(),
@@ -195,7 +192,7 @@ void ReplaceSparse(bool outermost, ::onnx::GraphProto* graph) {
   graph->clear_sparse_initializer();
 }
 
-void ReplaceSparseInside(::onnx::NodeProto* node) {
+void ReplaceSparseInside(NodeProto* node) {
   for (auto& attribute : *node->mutable_attribute()) {
     if (attribute.has_g()) ReplaceSparse(false, attribute.mutable_g());
     for (auto& inner : *attribute.mutable_graphs()) {
@@ -215,7 +212,7 @@ void MakeSparseInitialisersNodes(::onnx::ModelProto* model) {
   }
 }
 
-void MakeNamesUnique(::onnx::GraphProto* graph) {
+void MakeNamesUnique(GraphProto* graph) {
   Renaming renaming;
   renaming.TakeAll(*graph, false);
   renaming.RenameSubgraphs(graph);

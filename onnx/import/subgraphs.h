@@ -16,9 +16,8 @@ namespace sluice::onnx {
 // values of the enclosing graphs.
 
 // Calls `visit` for each graph that is an attribute of the node.
-void VisitSubgraphs(
-    const ::onnx::NodeProto& node,
-    const std::function<void(const ::onnx::GraphProto&)>& visit);
+void VisitSubgraphs(const NodeProto& node,
+                    const std::function<void(const GraphProto&)>& visit);
 
 // Replaces each sparse initialiser of a graph, of inner graphs and of functions
 // by a Constant before the nodes that read it. If it is also an input, the
@@ -32,10 +31,10 @@ class Renaming {
   using Names = std::map<std::string, std::string>;
 
   // Reserves the names of `graph`, or with `subgraphs` those of its subgraphs.
-  void TakeAll(const ::onnx::GraphProto& graph, bool subgraphs);
+  void TakeAll(const GraphProto& graph, bool subgraphs);
 
   // Renames values that nodes compute in the subgraphs of `graph`, if taken.
-  void RenameSubgraphs(::onnx::GraphProto* graph);
+  void RenameSubgraphs(GraphProto* graph);
 
   // Renames values that the nodes of `graph` compute, with `prefix` before
   // each. `inputs` maps its inputs to their outer names; `outputs` are fixed
@@ -43,13 +42,11 @@ class Renaming {
   void RenameBody(const std::string& prefix,
                   Names inputs,
                   const Names& outputs,
-                  ::onnx::GraphProto* graph);
+                  GraphProto* graph);
 
  private:
-  void RenameNodes(::onnx::GraphProto* graph,
-                   bool outermost,
-                   const Names& given);
-  void RenameGraph(::onnx::GraphProto* graph);
+  void RenameNodes(GraphProto* graph, bool outermost, const Names& given);
+  void RenameGraph(GraphProto* graph);
   void Define(std::string* name);
   void Call(const std::string& name, const std::string& called);
 
@@ -64,6 +61,6 @@ class Renaming {
 
 // Renames values of subgraphs whose names an enclosing graph or another
 // subgraph also uses, so that a name means one value in the whole model.
-void MakeNamesUnique(::onnx::GraphProto* graph);
+void MakeNamesUnique(GraphProto* graph);
 
 }  // namespace sluice::onnx

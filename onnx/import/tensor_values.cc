@@ -2,19 +2,15 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <span>
+#include <utility>
 
 #include "sluice/onnx/import/external_data.h"
 #include "sluice/onnx/import/packed_values.h"
 #include "sluice/onnx/onnx.pb.h"
-#include "sluice/platform/error.h"
 
 namespace sluice::onnx {
-
-using framework::DDim;
-using framework::Tensor;
-using platform::DType;
-using platform::ErrorCode;
 
 namespace {
 
@@ -40,7 +36,7 @@ DDim DimsOf(const Proto& tensor, const std::string& what) {
 }
 
 // The number of typed fields, and raw_data, that are not empty.
-int FieldsInUse(const ::onnx::TensorProto& tensor) {
+int FieldsInUse(const TensorProto& tensor) {
   return (tensor.has_raw_data() ? 1 : 0) +
          (tensor.float_data_size() > 0 ? 1 : 0) +
          (tensor.int32_data_size() > 0 ? 1 : 0) +
@@ -73,7 +69,7 @@ void CopyField(const Field& field, Tensor* result, const std::string& what) {
   if (count == wanted) UnpackInPlace(kDType, result->numel(), to);
 }
 
-void CopyTyped(const ::onnx::TensorProto& tensor,
+void CopyTyped(const TensorProto& tensor,
                DType dtype,
                Tensor* result,
                const std::string& what) {
@@ -97,74 +93,25 @@ void CopyTyped(const ::onnx::TensorProto& tensor,
 
 DType ToDType(int data_type, const std::string& what) {
   switch (data_type) {
-    case ::onnx::TensorProto::FLOAT:
-      return DType::kFloat32;
-    case ::onnx::TensorProto::DOUBLE:
-      return DType::kFloat64;
-    case ::onnx::TensorProto::FLOAT16:
-      return DType::kFloat16;
-    case ::onnx::TensorProto::BFLOAT16:
-      return DType::kBFloat16;
-    case ::onnx::TensorProto::INT8:
-      return DType::kInt8;
-    case ::onnx::TensorProto::UINT8:
-      return DType::kUInt8;
-    case ::onnx::TensorProto::INT32:
-      return DType::kInt32;
-    case ::onnx::TensorProto::INT64:
-      return DType::kInt64;
-    case ::onnx::TensorProto::BOOL:
-      return DType::kBool;
-    case ::onnx::TensorProto::INT16:
-      return DType::kInt16;
-    case ::onnx::TensorProto::UINT16:
-      return DType::kUInt16;
-    case ::onnx::TensorProto::UINT32:
-      return DType::kUInt32;
-    case ::onnx::TensorProto::UINT64:
-      return DType::kUInt64;
-    case ::onnx::TensorProto::FLOAT8E4M3FN:
-      return DType::kFloat8E4M3FN;
-    case ::onnx::TensorProto::FLOAT8E4M3FNUZ:
-      return DType::kFloat8E4M3FNUZ;
-    case ::onnx::TensorProto::FLOAT8E5M2:
-      return DType::kFloat8E5M2;
-    case ::onnx::TensorProto::FLOAT8E5M2FNUZ:
-      return DType::kFloat8E5M2FNUZ;
-    case ::onnx::TensorProto::FLOAT8E8M0:
-      return DType::kFloat8E8M0FNU;
-    case ::onnx::TensorProto::FLOAT4E2M1:
-      return DType::kFloat4E2M1FN;
-    case ::onnx::TensorProto::INT4:
-      return DType::kInt4;
-    case ::onnx::TensorProto::UINT4:
-      return DType::kUInt4;
-    case ::onnx::TensorProto::INT2:
-      return DType::kInt2;
-    case ::onnx::TensorProto::UINT2:
-      return DType::kUInt2;
+#define SLUICE_ROW(dtype, number, type, onnx_type, ...) \
+  case ::onnx::TensorProto::onnx_type:                  \
+    return DType::dtype;
+    SLUICE_DTYPES(SLUICE_ROW)
+#undef SLUICE_ROW
     default:
       break;
   }
-  static const char* const kNames[] = {
-      "undefined",      "float32",      "uint8",          "int8",
-      "uint16",         "int16",        "int32",          "int64",
-      "string",         "bool",         "float16",        "float64",
-      "uint32",         "uint64",       "complex64",      "complex128",
-      "bfloat16",       "float8e4m3fn", "float8e4m3fnuz", "float8e5m2",
-      "float8e5m2fnuz", "uint4",        "int4",           "float4e2m1",
-      "float8e8m0",     "uint2",        "int2",           "float6e2m3",
-      "float6e3m2"};
-  const bool known = data_type > 0 && data_type < 29;
-  platform::Raise(ErrorCode::kUnimplemented, "onnx.dtype",
-                  "{} has the data type {} ({}), which Sluice lacks", what,
-                  data_type, known ? kNames[data_type] : "none of ONNX's");
+  const bool known = ::onnx::TensorProto::DataType_IsValid(data_type);
+  platform::Raise(
+      ErrorCode::kUnimplemented, "onnx.dtype",
+      "{} has the data type {} ({}), which Sluice lacks", what, data_type,
+      known ? ::onnx::TensorProto::DataType_Name(data_type) : "none of ONNX's");
 }
 
 namespace {
 
 // Reads the elements that are stored in the message itself.
-void ReadFields(const ::onnx::TensorProto& tensor,
+void ReadFields(const TensorProto& tensor,
                 DType dtype,
                 const std::string& what,
                 Tensor* result) {
@@ -187,14 +134,14 @@ void ReadFields(const ::onnx::TensorProto& tensor,
 
 }  // namespace
 
-Tensor ToTensor(const ::onnx::TensorProto& tensor,
+Tensor ToTensor(const TensorProto& tensor,
                 const std::string& folder,
                 const std::string& what,
                 ImportCost* cost) {
   const DType dtype = ToDType(tensor.data_type(), what);
   Tensor result;
   result.Resize(DimsOf(tensor, what));
-  if (tensor.data_location() == ::onnx::TensorProto::EXTERNAL) {
+  if (tensor.data_location() == TensorProto::EXTERNAL) {
     ReadExternalData(tensor, folder, what, dtype, cost, &result);
   } else {
     ReadFields(tensor, dtype, what, &result);

@@ -2,21 +2,14 @@
 
 #include "sluice/onnx/import/subgraphs.h"
 #include "sluice/onnx/onnx.pb.h"
-#include "sluice/platform/error.h"
-#include "sluice/platform/text.h"
 
 namespace sluice::onnx {
 
-using framework::DDim;
-using framework::Tensor;
-using platform::ErrorCode;
-
-ValueMap::ValueMap(const ::onnx::GraphProto& graph, ImportCost* cost)
-    : cost_(*cost) {
+ValueMap::ValueMap(const GraphProto& graph, ImportCost* cost) : cost_(*cost) {
   NoteNames(graph);
 }
 
-void ValueMap::NoteNames(const ::onnx::GraphProto& graph) {
+void ValueMap::NoteNames(const GraphProto& graph) {
   for (const auto& input : graph.input()) {
     taken_.insert(input.name());
   }
@@ -89,12 +82,12 @@ std::vector<std::string> ValueMap::TakeSequence(const std::string& name) {
   return tensors;
 }
 
-const framework::VarDesc& ValueMap::VarOf(const std::string& name) const {
+const VarDesc& ValueMap::VarOf(const std::string& name) const {
   SLUICE_ENFORCE(FindSequence(name) == nullptr, ErrorCode::kUnimplemented,
                  "onnx.sequence",
                  "{} is a sequence of tensors, which only operators of "
                  "sequences take",
-                 platform::Shown(name));
+                 Shown(name));
   return program_.FindVar(name);
 }
 
@@ -103,7 +96,7 @@ DDim ValueMap::DimsOf(const std::string& name) const {
   return constant != nullptr ? constant->dims() : VarOf(name).dims;
 }
 
-platform::DType ValueMap::DTypeOf(const std::string& name) const {
+DType ValueMap::DTypeOf(const std::string& name) const {
   const Tensor* constant = FindConstant(name);
   return constant != nullptr ? constant->dtype() : VarOf(name).dtype;
 }
@@ -113,7 +106,7 @@ int ValueMap::ReadCount(const std::string& name) const {
   return found == read_.end() ? 0 : found->second;
 }
 
-const framework::OpDesc* ValueMap::FindWriter(const std::string& name) const {
+const OpDesc* ValueMap::FindWriter(const std::string& name) const {
   constexpr size_t kLast = 32;  // bounds the time for long models
   const auto& ops = program_.blocks()[program_.current_block()].ops;
   for (size_t i = ops.size(); i-- > 0 && i + kLast >= ops.size();) {
@@ -125,7 +118,7 @@ const framework::OpDesc* ValueMap::FindWriter(const std::string& name) const {
 }
 
 void ValueMap::AddToProgram(const std::string& name, const Tensor& value) {
-  framework::OpDesc op;
+  OpDesc op;
   op.type = "assign_value";
   op.outputs = {{"Out", {name}}};
   op.attributes["shape"] =
@@ -163,7 +156,7 @@ std::string ValueMap::NewName(const std::string& base) {
   if (taken_.insert(name).second) return name;
   int& number = numbers_[base];
   do {
-    name = platform::Format("{}_{}", base, ++number);
+    name = Format("{}_{}", base, ++number);
   } while (!taken_.insert(name).second);
   return name;
 }

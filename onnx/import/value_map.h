@@ -7,16 +7,14 @@
 #include <utility>
 #include <vector>
 
-#include "sluice/framework/program/program.h"
-#include "sluice/framework/values/tensor.h"
 #include "sluice/onnx/import/import_cost.h"
 #include "sluice/onnx/import/messages.h"
 
 namespace sluice::onnx {
 
 struct ValueType {
-  platform::DType dtype;
-  framework::DDim dims;
+  DType dtype;
+  DDim dims;
 };
 
 // The values of a graph during import: variables of the program, and constants,
@@ -26,9 +24,9 @@ class ValueMap {
  public:
   // Reserves the names of all values in `graph` and its subgraphs. `cost` must
   // outlive the map.
-  ValueMap(const ::onnx::GraphProto& graph, ImportCost* cost);
+  ValueMap(const GraphProto& graph, ImportCost* cost);
 
-  framework::Program& program() { return program_; }
+  Program& program() { return program_; }
   ImportCost& cost() { return cost_; }
 
   // Whether a node reads the value, or it is an output of the graph.
@@ -37,13 +35,13 @@ class ValueMap {
   int ReadCount(const std::string& name) const;
   // The op that computes a variable, if it is one of the last ones added; else
   // nullptr. Valid until the next op is added.
-  const framework::OpDesc* FindWriter(const std::string& name) const;
+  const OpDesc* FindWriter(const std::string& name) const;
 
-  void AddConstant(const std::string& name, framework::Tensor value);
+  void AddConstant(const std::string& name, Tensor value);
   // nullptr for values that are computed at run time.
-  const framework::Tensor* FindConstant(const std::string& name) const;
-  framework::DDim DimsOf(const std::string& name) const;
-  platform::DType DTypeOf(const std::string& name) const;
+  const Tensor* FindConstant(const std::string& name) const;
+  DDim DimsOf(const std::string& name) const;
+  DType DTypeOf(const std::string& name) const;
 
   // A sequence of tensors, which exists only during import: the names of the
   // tensors, in order. Raises ResourceExhausted.
@@ -68,19 +66,19 @@ class ValueMap {
   bool IsLost(const std::string& name) const { return lost_.contains(name); }
 
   // Moves the results out; the map must not be used afterwards.
-  framework::Program TakeProgram() { return std::move(program_); }
-  std::vector<std::pair<std::string, framework::Tensor>> TakeParameters() {
+  Program TakeProgram() { return std::move(program_); }
+  std::vector<std::pair<std::string, Tensor>> TakeParameters() {
     return std::move(parameters_);
   }
 
  private:
-  const framework::VarDesc& VarOf(const std::string& name) const;
-  void NoteNames(const ::onnx::GraphProto& graph);
-  void AddToProgram(const std::string& name, const framework::Tensor& value);
+  const VarDesc& VarOf(const std::string& name) const;
+  void NoteNames(const GraphProto& graph);
+  void AddToProgram(const std::string& name, const Tensor& value);
 
-  framework::Program program_;
-  std::vector<std::pair<std::string, framework::Tensor>> parameters_;
-  std::map<std::string, framework::Tensor> constants_;
+  Program program_;
+  std::vector<std::pair<std::string, Tensor>> parameters_;
+  std::map<std::string, Tensor> constants_;
   std::map<std::string, std::vector<std::string>> sequences_;
   std::set<std::string> taken_;
   std::map<std::string, int> numbers_;  // the last number used, by base name

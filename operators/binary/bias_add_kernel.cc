@@ -1,16 +1,9 @@
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/binary/operand_gradient.h"
 #include "sluice/operators/math/binary/broadcast_binary.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
-
-using framework::DDim;
-using framework::KernelPreparation;
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Tensor;
 
 template <typename T>
 class BiasAddKernel final : public OpKernel {
@@ -72,15 +65,7 @@ class BiasAddGradKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CPU_KERNEL(bias_add,
-                       BiasAddKernel<float>,
-                       BiasAddKernel<double>,
-                       BiasAddKernel<platform::float16>,
-                       BiasAddKernel<platform::bfloat16>);
-REGISTER_OP_CPU_KERNEL(bias_add_grad,
-                       BiasAddGradKernel<float>,
-                       BiasAddGradKernel<double>,
-                       BiasAddGradKernel<platform::float16>,
-                       BiasAddGradKernel<platform::bfloat16>);
+REGISTER_OP_CPU_KERNEL(bias_add, BiasAddKernel<FloatsAndHalves>);
+REGISTER_OP_CPU_KERNEL(bias_add_grad, BiasAddGradKernel<FloatsAndHalves>);
 
 }  // namespace sluice::operators

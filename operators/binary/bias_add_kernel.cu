@@ -1,18 +1,11 @@
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/broadcast.h"
 #include "sluice/operators/math/device_walk.cuh"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
 
-using framework::DDim;
-using framework::KernelPreparation;
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Tensor;
 using math::DeviceWalk;
-using platform::CUDADeviceContext;
 
 template <typename T>
 class BiasAddCUDAKernel final : public OpKernel {
@@ -49,8 +42,6 @@ class BiasAddCUDAKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CUDA_KERNEL(bias_add,
-                        BiasAddCUDAKernel<float>,
-                        BiasAddCUDAKernel<double>);
+REGISTER_OP_CUDA_KERNEL(bias_add, BiasAddCUDAKernel<Floats>);
 
 }  // namespace sluice::operators

@@ -1,19 +1,10 @@
-#include <string>
-
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/device_sum.cuh"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
 
-using framework::DDim;
-using framework::KernelPreparation;
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Tensor;
 using math::ReduceWalk;
-using platform::CUDADeviceContext;
 
 template <typename T>
 class BiasAddGradCUDAKernel final : public OpKernel {
@@ -60,8 +51,6 @@ class BiasAddGradCUDAKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CUDA_KERNEL(bias_add_grad,
-                        BiasAddGradCUDAKernel<float>,
-                        BiasAddGradCUDAKernel<double>);
+REGISTER_OP_CUDA_KERNEL(bias_add_grad, BiasAddGradCUDAKernel<Floats>);
 
 }  // namespace sluice::operators

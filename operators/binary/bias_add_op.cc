@@ -1,19 +1,7 @@
-#include <string>
-#include <vector>
-
-#include "sluice/framework/op/infer_shape_context.h"
-#include "sluice/framework/op/op_registry.h"
-#include "sluice/operators/op_dtypes.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
-
-using framework::DDim;
-using framework::DimHandle;
-using framework::InferShapeContext;
-using framework::OpDesc;
-using framework::OpSchema;
-using framework::ShapeHandle;
 
 void BiasAddShape(InferShapeContext& context) {
   const ShapeHandle x = context.WithRankAtLeast(context.input("X"), 2);
@@ -35,8 +23,8 @@ void BiasAddGradShape(InferShapeContext& context) {
 }
 
 std::vector<OpDesc> BiasAddGradient(const OpDesc& forward) {
-  return {framework::MakeGradOp(forward, "bias_add_grad",
-                                {{}, {}, {"Out"}, {"X", "Bias"}})};
+  return {MakeGradOp(forward, "bias_add_grad",
+                     {.output_grads = {"Out"}, .wanted = {"X", "Bias"}})};
 }
 
 void DataFormat(OpSchema& op) {
@@ -56,6 +44,7 @@ void BiasAddSchema(OpSchema& op) {
   op.Output("Out", "T", "The sum, in X's shape.");
   DataFormat(op);
   op.InferShape(BiasAddShape).Gradient(BiasAddGradient);
+  op.Sizes({{"X", "64, n"}, {"Bias", "n"}});
 }
 
 void BiasAddGradSchema(OpSchema& op) {

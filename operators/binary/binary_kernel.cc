@@ -1,22 +1,15 @@
 #include <algorithm>
-#include <string>
 #include <string_view>
 
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/binary/operand_gradient.h"
 #include "sluice/operators/math/binary/broadcast_binary.h"
+#include "sluice/operators/registration.h"
 
 // The kernels of all binary ops: the op's name selects a row of the tables of
 // math/binary.
 namespace sluice::operators {
 namespace {
 
-using framework::DDim;
-using framework::KernelPreparation;
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Tensor;
 using math::BinaryDTypes;
 using math::BinaryRow;
 using math::BinaryTerm;
@@ -150,7 +143,7 @@ class BinaryGradKernel final : public OpKernel {
   Side y_;
 };
 
-void AddBinaryKernels(framework::Registry& registry) {
+void AddBinaryKernels(Registry& registry) {
   using framework::AddPlainKernels;
   using platform::bfloat16;
   using platform::float16;
@@ -159,24 +152,19 @@ void AddBinaryKernels(framework::Registry& registry) {
     const std::string name = row.info.name;
     const BinaryDTypes dtypes = row.info.dtypes;
     if (dtypes != BinaryDTypes::kIntegers && dtypes != BinaryDTypes::kBool) {
-      AddPlainKernels<BinaryKernel<float>, BinaryKernel<double>,
-                      BinaryKernel<float16>, BinaryKernel<bfloat16>>(registry,
-                                                                     name, cpu);
+      AddPlainKernels<BinaryKernel<FloatsAndHalves>>(registry, name, cpu);
     }
     if (dtypes != BinaryDTypes::kFloats && dtypes != BinaryDTypes::kBool) {
-      AddPlainKernels<BinaryKernel<int8_t>, BinaryKernel<uint8_t>,
-                      BinaryKernel<int32_t>, BinaryKernel<int64_t>,
-                      BinaryKernel<int16_t>, BinaryKernel<uint16_t>,
-                      BinaryKernel<uint32_t>, BinaryKernel<uint64_t>>(
-          registry, name, cpu);
+      AddPlainKernels<BinaryKernel<Integers>, BinaryKernel<int16_t>,
+                      BinaryKernel<uint16_t>, BinaryKernel<uint32_t>,
+                      BinaryKernel<uint64_t>>(registry, name, cpu);
     }
     if (dtypes == BinaryDTypes::kBool || dtypes == BinaryDTypes::kAll) {
       AddPlainKernels<BinaryKernel<bool>>(registry, name, cpu);
     }
     if (!row.info.differentiable()) continue;
-    AddPlainKernels<BinaryGradKernel<float>, BinaryGradKernel<double>,
-                    BinaryGradKernel<float16>, BinaryGradKernel<bfloat16>>(
-        registry, name + "_grad", cpu);
+    AddPlainKernels<BinaryGradKernel<FloatsAndHalves>>(registry, name + "_grad",
+                                                       cpu);
   }
 }
 

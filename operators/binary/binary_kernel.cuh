@@ -1,14 +1,12 @@
 #pragma once
 
 #include <algorithm>
-#include <string>
 #include <type_traits>
 
-#include "sluice/framework/op/op_kernel.h"
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/binary/operand_gradient.cuh"
 #include "sluice/operators/math/binary/binary_row.h"
 #include "sluice/operators/math/device_formulas.cuh"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 
@@ -29,20 +27,19 @@ struct Arithmetic {
 
 // Computes Out = Function::Of(X, Y) on CUDA and broadcasts the smaller operand.
 template <typename T, typename Function, typename Result = T>
-class ElementwiseCUDAKernel final : public framework::OpKernel {
+class ElementwiseCUDAKernel final : public OpKernel {
  public:
-  explicit ElementwiseCUDAKernel(
-      const framework::OpKernelConstruction& construction)
+  explicit ElementwiseCUDAKernel(const OpKernelConstruction& construction)
       : axis_(construction.Attr<int64_t>("axis")) {}
 
-  void Prepare(framework::KernelPreparation& preparation) override {
+  void Prepare(KernelPreparation& preparation) override {
     x_dims_ = preparation.query.inputs[0];
     y_dims_ = preparation.query.inputs[1];
     out_dims_ = preparation.query.outputs[0];
   }
 
-  void Compute(framework::OpKernelContext& context) const override {
-    const auto& device = context.device_context<platform::CUDADeviceContext>();
+  void Compute(OpKernelContext& context) const override {
+    const auto& device = context.device_context<CUDADeviceContext>();
     const T* x = context.Input(0).template data<T>();
     const T* y = context.Input(1).template data<T>();
     Result* out = context.AllocateOutput(0, out_dims_).template data<Result>();
@@ -63,9 +60,9 @@ class ElementwiseCUDAKernel final : public framework::OpKernel {
 
  private:
   int64_t axis_;
-  framework::DDim x_dims_;
-  framework::DDim y_dims_;
-  framework::DDim out_dims_;
+  DDim x_dims_;
+  DDim y_dims_;
+  DDim out_dims_;
 };
 
 // The gradient of one operand for each element of Out, before any reduction.
@@ -98,16 +95,12 @@ struct ElementwiseGradTerm {
 
 // Computes the gradients of X op Y on CUDA. A broadcast operand's is a sum.
 template <typename T, typename Row>
-class ElementwiseGradCUDAKernel final : public framework::OpKernel {
+class ElementwiseGradCUDAKernel final : public OpKernel {
  public:
-  using DDim = framework::DDim;
-  using OpKernelContext = framework::OpKernelContext;
-
-  explicit ElementwiseGradCUDAKernel(
-      const framework::OpKernelConstruction& construction)
+  explicit ElementwiseGradCUDAKernel(const OpKernelConstruction& construction)
       : axis_(construction.Attr<int64_t>("axis")) {}
 
-  void Prepare(framework::KernelPreparation& preparation) override {
+  void Prepare(KernelPreparation& preparation) override {
     x_dims_ = preparation.query.inputs[0];
     y_dims_ = preparation.query.inputs[1];
     math::BroadcastShape(x_dims_, y_dims_, axis_, &out_dims_);
@@ -152,15 +145,15 @@ class ElementwiseGradCUDAKernel final : public framework::OpKernel {
 
 // Adds the kernels of a row of logic or comparison, which has no gradient.
 template <typename Row, typename... T>
-void AddPlainCUDAKernels(framework::Registry& registry) {
+void AddPlainCUDAKernels(Registry& registry) {
   constexpr bool kBool = Row::kInfo.result == math::BinaryResult::kBool;
-  framework::AddPlainKernels<
+  AddPlainKernels<
       ElementwiseCUDAKernel<T, Row, std::conditional_t<kBool, bool, T>>...>(
       registry, Row::kInfo.name, platform::CUDAPlace());
 }
 
 template <typename Row>
-void AddPlainCUDARow(framework::Registry& registry) {
+void AddPlainCUDARow(Registry& registry) {
   using math::BinaryDTypes;
   constexpr BinaryDTypes kDTypes = Row::kInfo.dtypes;
   constexpr bool kAll = kDTypes == BinaryDTypes::kAll;
@@ -177,20 +170,19 @@ void AddPlainCUDARow(framework::Registry& registry) {
 }
 
 template <typename... Row>
-void AddPlainCUDARows(math::Rows<Row...> /*table*/,
-                      framework::Registry& registry) {
+void AddPlainCUDARows(math::Rows<Row...> /*table*/, Registry& registry) {
   (AddPlainCUDARow<Row>(registry), ...);
 }
 
 // Adds the forward kernels of a row of arithmetic.
 template <typename Row, typename... T>
-void AddArithmeticCUDAKernels(framework::Registry& registry) {
-  framework::AddPlainKernels<ElementwiseCUDAKernel<T, Arithmetic<Row>>...>(
+void AddArithmeticCUDAKernels(Registry& registry) {
+  AddPlainKernels<ElementwiseCUDAKernel<T, Arithmetic<Row>>...>(
       registry, Row::kInfo.name, platform::CUDAPlace());
 }
 
 template <typename Row>
-void AddArithmeticCUDARow(framework::Registry& registry) {
+void AddArithmeticCUDARow(Registry& registry) {
   AddArithmeticCUDAKernels<Row, float, double>(registry);
   if constexpr (Row::kInfo.dtypes != math::BinaryDTypes::kFloats) {
     AddArithmeticCUDAKernels<Row, int8_t, uint8_t, int32_t, int64_t>(registry);
@@ -198,14 +190,12 @@ void AddArithmeticCUDARow(framework::Registry& registry) {
   if constexpr (Row::kInfo.dtypes == math::BinaryDTypes::kAll) {
     AddArithmeticCUDAKernels<Row, bool>(registry);
   }
-  framework::AddPlainKernels<ElementwiseGradCUDAKernel<float, Row>,
-                             ElementwiseGradCUDAKernel<double, Row>>(
+  AddPlainKernels<ElementwiseGradCUDAKernel<Floats, Row>>(
       registry, std::string(Row::kInfo.name) + "_grad", platform::CUDAPlace());
 }
 
 template <typename... Row>
-void AddArithmeticCUDARows(math::Rows<Row...> /*table*/,
-                           framework::Registry& registry) {
+void AddArithmeticCUDARows(math::Rows<Row...> /*table*/, Registry& registry) {
   (AddArithmeticCUDARow<Row>(registry), ...);
 }
 

@@ -1,26 +1,15 @@
-#include <string>
-#include <vector>
-
-#include "sluice/framework/op/infer_shape_context.h"
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/binary/binary_row.h"
 #include "sluice/operators/math/broadcast.h"
-#include "sluice/operators/op_dtypes.h"
+#include "sluice/operators/registration.h"
 
 // The schemas of the rows of math/binary's tables and of their gradient ops.
 namespace sluice::operators {
 namespace {
 
-using framework::DDim;
-using framework::InferShapeContext;
-using framework::OpDesc;
-using framework::OpSchema;
-using framework::Registry;
 using math::BinaryDTypes;
 using math::BinaryInfo;
 using math::BinaryRow;
 using math::BinaryTerm;
-using platform::DType;
 
 // Returns the broadcast shape of X and Y.
 DDim CommonDims(const InferShapeContext& context) {
@@ -62,12 +51,16 @@ void GradShapeWithOut(InferShapeContext& context) {
 
 // Out is an input only where the gradient reads it, so that it can be freed.
 std::vector<OpDesc> Gradient(const OpDesc& forward) {
-  return {framework::MakeGradOp(forward, forward.type + "_grad",
-                                {{"X", "Y"}, {}, {"Out"}, {"X", "Y"}})};
+  return {MakeGradOp(
+      forward, forward.type + "_grad",
+      {.inputs = {"X", "Y"}, .output_grads = {"Out"}, .wanted = {"X", "Y"}})};
 }
 std::vector<OpDesc> GradientWithOut(const OpDesc& forward) {
-  return {framework::MakeGradOp(forward, forward.type + "_grad",
-                                {{"X", "Y"}, {"Out"}, {"Out"}, {"X", "Y"}})};
+  return {MakeGradOp(forward, forward.type + "_grad",
+                     {.inputs = {"X", "Y"},
+                      .outputs = {"Out"},
+                      .output_grads = {"Out"},
+                      .wanted = {"X", "Y"}})};
 }
 
 std::vector<DType> IntegerDTypes() {

@@ -1,14 +1,14 @@
 #pragma once
 
-#include "sluice/framework/op/op_kernel.h"
 #include "sluice/operators/math/broadcast.h"
 #include "sluice/operators/math/device_sum.cuh"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 
 // Maps each element of Out to its offsets in X and Y.
-inline math::DeviceWalk WalkOperands(const framework::DDim& x,
-                                     const framework::DDim& y,
+inline math::DeviceWalk WalkOperands(const DDim& x,
+                                     const DDim& y,
                                      int64_t axis) {
   const math::BroadcastPlan plan = math::PlanBroadcast(x, y, axis);
   return {plan.rank, plan.sizes, plan.x_steps, plan.y_steps};
@@ -21,23 +21,19 @@ class OperandCUDAGradient {
  public:
   OperandCUDAGradient() = default;
   // The operand has shape `dims` and is aligned with dimension `axis` of `out`.
-  OperandCUDAGradient(const framework::DDim& dims,
-                      const framework::DDim& out,
-                      int64_t axis)
+  OperandCUDAGradient(const DDim& dims, const DDim& out, int64_t axis)
       : dims_(dims), out_(out), repeated_(math::RepeatedAxes(dims, out, axis)) {
     plan_ = math::ReduceWalk::Plan(out, repeated_);
   }
 
-  const framework::DDim& dims() const { return dims_; }
+  const DDim& dims() const { return dims_; }
   size_t scratch_bytes() const { return plan_.scratch_bytes(); }
 
   // term.At(i) is a device function that returns the term of element i of the
   // result. It is passed by value.
   template <typename T, typename Term>
-  void Write(framework::OpKernelContext& context,
-             const Term& term,
-             T* grad) const {
-    const auto& device = context.device_context<platform::CUDADeviceContext>();
+  void Write(OpKernelContext& context, const Term& term, T* grad) const {
+    const auto& device = context.device_context<CUDADeviceContext>();
     if (plan_.terms == 1) {
       platform::ForEach(device, plan_.outputs,
                         [=] __device__(int64_t i) { grad[i] = term.At(i); });
@@ -53,8 +49,8 @@ class OperandCUDAGradient {
   }
 
  private:
-  framework::DDim dims_;
-  framework::DDim out_;
+  DDim dims_;
+  DDim out_;
   math::ReduceWalk::Axes repeated_{};
   math::SumPlan plan_;
 };

@@ -7,6 +7,7 @@
 #include "sluice/operators/math/broadcast.h"
 #include "sluice/operators/math/reduction/reduce_sum.h"
 #include "sluice/operators/math/strided_copy.h"
+#include "sluice/platform/alignment.h"
 
 namespace sluice::operators {
 
@@ -61,7 +62,7 @@ class OperandGradient {
 
  private:
   // The size is rounded up to align the terms after it.
-  size_t SumScratch() const { return (plan_.scratch_bytes + 63) / 64 * 64; }
+  size_t SumScratch() const { return platform::AlignUp(plan_.scratch_bytes); }
 
   framework::DDim dims_;
   int64_t count_ = 0;

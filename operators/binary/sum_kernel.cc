@@ -1,23 +1,15 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/elementwise.h"
 #include "sluice/operators/math/half_conversions.h"
 #include "sluice/operators/math/strided_copy.h"
+#include "sluice/operators/registration.h"
 #include "sluice/platform/parallel_for.h"
 
 namespace sluice::operators {
 namespace {
 
-using framework::DDim;
-using framework::KernelPreparation;
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Tensor;
-
-constexpr int64_t kGrain = 32768;
 // A block of partial sums fits into the first-level cache.
 constexpr int64_t kBlock = 1024;
 
@@ -42,9 +34,6 @@ struct Accumulator<int64_t> {
 template <typename T>
 class SumKernel final : public OpKernel {
  public:
-  explicit SumKernel(const OpKernelConstruction& construction)
-      : OpKernel(construction) {}
-
   void Prepare(KernelPreparation& preparation) override {
     inputs_ = static_cast<int>(preparation.query.inputs.size());
     dims_ = preparation.query.outputs[0];
@@ -59,12 +48,13 @@ class SumKernel final : public OpKernel {
       if (from != to) math::CopyBytes(from, to, out.bytes());
       return;
     }
-    platform::ParallelFor(
-        out.numel(), kGrain, [this, &context, to](int64_t begin, int64_t end) {
-          for (int64_t i = begin; i < end; i += kBlock) {
-            SumBlock(context, i, std::min(kBlock, end - i), to + i);
-          }
-        });
+    platform::ParallelFor(out.numel(), platform::kGrain,
+                          [this, &context, to](int64_t begin, int64_t end) {
+                            for (int64_t i = begin; i < end; i += kBlock) {
+                              SumBlock(context, i, std::min(kBlock, end - i),
+                                       to + i);
+                            }
+                          });
   }
 
  private:
@@ -102,14 +92,6 @@ class SumKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CPU_KERNEL(sum,
-                       SumKernel<float>,
-                       SumKernel<double>,
-                       SumKernel<platform::float16>,
-                       SumKernel<platform::bfloat16>,
-                       SumKernel<int8_t>,
-                       SumKernel<uint8_t>,
-                       SumKernel<int32_t>,
-                       SumKernel<int64_t>);
+REGISTER_OP_CPU_KERNEL(sum, SumKernel<Numbers>);
 
 }  // namespace sluice::operators

@@ -1,15 +1,8 @@
-#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/registration.h"
 #include "sluice/platform/cuda/launch.h"
 
 namespace sluice::operators {
 namespace {
-
-using framework::DDim;
-using framework::KernelPreparation;
-using framework::OpKernel;
-using framework::OpKernelContext;
-using framework::Tensor;
-using platform::CUDADeviceContext;
 
 // The maximum number of inputs that one launch adds up.
 constexpr int kMost = 8;
@@ -32,8 +25,6 @@ struct Terms {
 template <typename T>
 class SumCUDAKernel final : public OpKernel {
  public:
-  using OpKernel::OpKernel;
-
   void Prepare(KernelPreparation& preparation) override {
     inputs_ = static_cast<int>(preparation.query.inputs.size());
     dims_ = preparation.query.outputs[0];
@@ -61,6 +52,6 @@ class SumCUDAKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CUDA_KERNEL(sum, SumCUDAKernel<float>, SumCUDAKernel<double>);
+REGISTER_OP_CUDA_KERNEL(sum, SumCUDAKernel<Floats>);
 
 }  // namespace sluice::operators

@@ -1,22 +1,14 @@
 #include <algorithm>
 
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/binary/operand_gradient.h"
 #include "sluice/operators/math/binary/where.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
 
-using framework::DDim;
-using framework::KernelPreparation;
-using framework::OpKernel;
-using framework::OpKernelContext;
-using framework::Tensor;
-
 class WhereKernel final : public OpKernel {
  public:
-  using OpKernel::OpKernel;
-
   void Prepare(KernelPreparation& preparation) override {
     const auto& inputs = preparation.query.inputs;
     where_ = math::Where({inputs[0], inputs[1], inputs[2]},
@@ -40,8 +32,6 @@ class WhereKernel final : public OpKernel {
 template <typename T>
 class WhereGradKernel final : public OpKernel {
  public:
-  using OpKernel::OpKernel;
-
   void Prepare(KernelPreparation& preparation) override {
     const DDim& condition = preparation.query.inputs[0];
     const DDim& x = preparation.query.inputs[1];
@@ -86,10 +76,6 @@ class WhereGradKernel final : public OpKernel {
 }  // namespace
 
 REGISTER_OP_CPU_KERNEL(where, WhereKernel);
-REGISTER_OP_CPU_KERNEL(where_grad,
-                       WhereGradKernel<float>,
-                       WhereGradKernel<double>,
-                       WhereGradKernel<platform::float16>,
-                       WhereGradKernel<platform::bfloat16>);
+REGISTER_OP_CPU_KERNEL(where_grad, WhereGradKernel<FloatsAndHalves>);
 
 }  // namespace sluice::operators

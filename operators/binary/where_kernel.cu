@@ -1,23 +1,15 @@
 #include <algorithm>
 
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/binary/operand_gradient.cuh"
 #include "sluice/operators/math/binary/where.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
 
-using framework::DDim;
-using framework::KernelPreparation;
-using framework::OpKernel;
-using framework::OpKernelContext;
-using platform::CUDADeviceContext;
-
 template <typename T>
 class WhereCUDAKernel final : public OpKernel {
  public:
-  using OpKernel::OpKernel;
-
   void Prepare(KernelPreparation& preparation) override {
     condition_dims_ = preparation.query.inputs[0];
     x_dims_ = preparation.query.inputs[1];
@@ -66,8 +58,6 @@ struct WhereTerm {
 template <typename T>
 class WhereGradCUDAKernel final : public OpKernel {
  public:
-  using OpKernel::OpKernel;
-
   void Prepare(KernelPreparation& preparation) override {
     condition_dims_ = preparation.query.inputs[0];
     const DDim& x = preparation.query.inputs[1];
@@ -102,16 +92,8 @@ class WhereGradCUDAKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CUDA_KERNEL(where,
-                        WhereCUDAKernel<float>,
-                        WhereCUDAKernel<double>,
-                        WhereCUDAKernel<int8_t>,
-                        WhereCUDAKernel<uint8_t>,
-                        WhereCUDAKernel<int32_t>,
-                        WhereCUDAKernel<int64_t>,
-                        WhereCUDAKernel<bool>);
-REGISTER_OP_CUDA_KERNEL(where_grad,
-                        WhereGradCUDAKernel<float>,
-                        WhereGradCUDAKernel<double>);
+REGISTER_OP_CUDA_KERNEL(
+    where, WhereCUDAKernel<Join<FloatsAndIntegers, DTypeSet<bool>>>);
+REGISTER_OP_CUDA_KERNEL(where_grad, WhereGradCUDAKernel<Floats>);
 
 }  // namespace sluice::operators

@@ -1,18 +1,10 @@
 #include <array>
-#include <vector>
 
-#include "sluice/framework/op/infer_shape_context.h"
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/binary/where.h"
-#include "sluice/operators/op_dtypes.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
-
-using framework::DDim;
-using framework::InferShapeContext;
-using framework::OpDesc;
-using framework::OpSchema;
 
 // Returns the broadcast shape of Condition, X and Y.
 DDim WhereDims(const InferShapeContext& context) {
@@ -42,9 +34,10 @@ void WhereGradShape(InferShapeContext& context) {
 }
 
 std::vector<OpDesc> WhereGradient(const OpDesc& forward) {
-  return {framework::MakeGradOp(
-      forward, "where_grad",
-      {{"Condition", "X", "Y"}, {}, {"Out"}, {"X", "Y"}})};
+  return {MakeGradOp(forward, "where_grad",
+                     {.inputs = {"Condition", "X", "Y"},
+                      .output_grads = {"Out"},
+                      .wanted = {"X", "Y"}})};
 }
 
 void WhereSchema(OpSchema& op) {

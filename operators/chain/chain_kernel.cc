@@ -1,21 +1,12 @@
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/chain/chain_steps.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
 
-using framework::KernelPreparation;
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Tensor;
-
 template <typename T>
 class FusedElementwiseKernel final : public OpKernel {
  public:
-  explicit FusedElementwiseKernel(const OpKernelConstruction& construction)
-      : OpKernel(construction) {}
-
   void Prepare(KernelPreparation& preparation) override {
     chain_ = ReadChain<T>(preparation.query);
   }
@@ -35,9 +26,6 @@ class FusedElementwiseKernel final : public OpKernel {
 }  // namespace
 
 REGISTER_OP_CPU_KERNEL(fused_elementwise,
-                       FusedElementwiseKernel<float>,
-                       FusedElementwiseKernel<double>,
-                       FusedElementwiseKernel<platform::float16>,
-                       FusedElementwiseKernel<platform::bfloat16>);
+                       FusedElementwiseKernel<FloatsAndHalves>);
 
 }  // namespace sluice::operators

@@ -1,16 +1,14 @@
-#include "sluice/framework/op/infer_shape_context.h"
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/chain/chain_steps.h"
-#include "sluice/operators/op_dtypes.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
 
-void FusedElementwiseShape(framework::InferShapeContext& context) {
+void FusedElementwiseShape(InferShapeContext& context) {
   context.SetOutput("Out", context.input("X"));
 }
 
-void FusedElementwiseSchema(framework::OpSchema& op) {
+void FusedElementwiseSchema(OpSchema& op) {
   op.Doc(
       "Element-wise ops one after the other, in one pass over X: `steps` has "
       "their names.");

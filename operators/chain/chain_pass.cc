@@ -1,22 +1,16 @@
 #include <algorithm>
 #include <optional>
-#include <string>
 #include <unordered_set>
-#include <vector>
 
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/framework/plan/graph.h"
 #include "sluice/operators/chain/chain_steps.h"
-#include "sluice/operators/op_dtypes.h"
+#include "sluice/operators/registration.h"
 
 // Fuses chains of element-wise ops, each the only reader of the op before it,
 // so that memory is traversed once. Runs after the passes that fuse such ops
 // into products and convolutions.
 namespace sluice::operators {
 namespace {
-
-using framework::Graph;
-using framework::OpDesc;
 
 // A fused_elementwise, and the ids of the ops that it replaces.
 struct Fused {

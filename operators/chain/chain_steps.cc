@@ -3,23 +3,16 @@
 #include <array>
 #include <optional>
 
-#include "sluice/framework/op/op_schema.h"
-#include "sluice/platform/error.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
 
 using framework::Attribute;
-using framework::AttributeMap;
-using framework::DDim;
-using framework::Graph;
-using framework::KernelQuery;
-using framework::OpDesc;
 using math::ChainOperand;
 using math::ChainStep;
 using Strings = std::vector<std::string>;
 using Doubles = std::vector<double>;
-using Ints = std::vector<int64_t>;
 
 constexpr size_t kNumbers = std::tuple_size_v<math::UnaryParams>;
 // Broadcast operands with shorter rows are not fused: loops would be short.
@@ -133,7 +126,7 @@ size_t InputsOf(const OpDesc& op) {
 
 }  // namespace
 
-void ChainArguments(framework::OpSchema& op) {
+void ChainArguments(OpSchema& op) {
   op.Input("Operands", "T", "What the steps read, in their order.",
            {.optional = true, .variadic = true});
   op.Attr<Strings>("steps", "Ops that are applied to the output, in order.")
@@ -218,10 +211,8 @@ math::Chain<T> ReadChain(const KernelQuery& query, size_t skipped) {
 
 template SLUICE_API math::Chain<float> ReadChain(const KernelQuery&, size_t);
 template SLUICE_API math::Chain<double> ReadChain(const KernelQuery&, size_t);
-template SLUICE_API math::Chain<platform::float16> ReadChain(const KernelQuery&,
-                                                             size_t);
-template SLUICE_API math::Chain<platform::bfloat16> ReadChain(
-    const KernelQuery&, size_t);
+template SLUICE_API math::Chain<float16> ReadChain(const KernelQuery&, size_t);
+template SLUICE_API math::Chain<bfloat16> ReadChain(const KernelQuery&, size_t);
 
 double OperandBytes(const KernelQuery& query) {
   double elements = 0;

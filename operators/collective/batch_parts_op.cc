@@ -1,13 +1,7 @@
-#include "sluice/framework/op/infer_shape_context.h"
-#include "sluice/framework/op/op_registry.h"
-#include "sluice/operators/op_dtypes.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
-
-using framework::DDim;
-using framework::InferShapeContext;
-using framework::OpSchema;
 
 void BatchPartsShape(InferShapeContext& context) {
   DDim out = context.WithRankAtLeast(context.input("X"), 1);

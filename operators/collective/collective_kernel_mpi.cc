@@ -4,26 +4,18 @@
 #include <memory>
 #include <span>
 #include <utility>
-#include <vector>
 
 #include "sluice/framework/op/kernel_work.h"
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/collective/collective_kernel.h"
-#include "sluice/platform/error.h"
+#include "sluice/operators/registration.h"
+#include "sluice/platform/alignment.h"
 #include "sluice/platform/ranks/collective_context.h"
 
 namespace sluice::operators {
 namespace {
 
-using framework::DDim;
-using framework::KernelTraits;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Tensor;
 using platform::Collective;
 using platform::CollectiveKind;
-using platform::DType;
-using platform::ErrorCode;
 using platform::Reduction;
 using platform::World;
 
@@ -56,7 +48,7 @@ void Begin(OpKernelContext& context,
 // Ops whose outputs have the shapes of their inputs. Tensors that are
 // contiguous in memory share one collective.
 template <CollectiveKind kKind, Reduction kReduction = Reduction::kSum>
-class ElementsKernel final : public framework::OpKernel {
+class ElementsKernel final : public OpKernel {
  public:
   static constexpr std::span<const DType> kDTypes = DTypesOf(kKind);
 
@@ -73,7 +65,7 @@ class ElementsKernel final : public framework::OpKernel {
     }
   }
 
-  void Prepare(framework::KernelPreparation& preparation) override {
+  void Prepare(KernelPreparation& preparation) override {
     dims_.assign(preparation.query.outputs.begin(),
                  preparation.query.outputs.end());
     CheckRoot(preparation.query.op.type, collective_.root);
@@ -113,7 +105,7 @@ class ElementsKernel final : public framework::OpKernel {
     // and is in place like the others. Padding between two tensors, less than
     // 64 bytes, is zeroed and transferred.
     bool TakeIn(const Tensor& x, Tensor& out) {
-      constexpr size_t kAlignment = 64;
+      using platform::kAlignment;
       auto* begin = static_cast<std::byte*>(out.raw_data());
       std::byte* const end = to + static_cast<size_t>(count) * size;
       const bool next = begin >= end && begin < end + kAlignment &&
@@ -157,7 +149,7 @@ class ElementsKernel final : public framework::OpKernel {
 
 // Ops that concatenate or split tensors along dim 0.
 template <CollectiveKind kKind>
-class PartsKernel final : public framework::OpKernel {
+class PartsKernel final : public OpKernel {
  public:
   static constexpr std::span<const DType> kDTypes = DTypesOf(kKind);
 
@@ -167,8 +159,8 @@ class PartsKernel final : public framework::OpKernel {
     collective_.dtype = construction.key().dtype;
   }
 
-  void Prepare(framework::KernelPreparation& preparation) override {
-    const framework::KernelQuery& query = preparation.query;
+  void Prepare(KernelPreparation& preparation) override {
+    const KernelQuery& query = preparation.query;
     CheckRanks(query.op.type, ranks_);
     const DDim& part = kKind == CollectiveKind::kAllGather ? query.inputs[0]
                                                            : query.outputs[0];
@@ -202,7 +194,7 @@ class PartsKernel final : public framework::OpKernel {
 // ranks of its data once to reduce it and once to distribute the results. All
 // bytes sent are written, read and added in memory. (Patarasuk and Yuan,
 // "Bandwidth optimal all-reduce algorithms", JPDC 69, 2009.)
-framework::KernelWork Work(const framework::KernelQuery& query) {
+KernelWork Work(const KernelQuery& query) {
   constexpr double kBytesTouched = 3;  // for each byte sent
   constexpr double kCallsAMessage = 4;
   const double ranks = World::Get().size();
@@ -215,7 +207,7 @@ framework::KernelWork Work(const framework::KernelQuery& query) {
   }
   if (query.op.type == "c_allgather") bytes *= ranks;
   if (query.op.type == "barrier") bytes = 0;
-  framework::KernelWork work;
+  KernelWork work;
   work.extra_bytes = bytes * turns / ranks * kBytesTouched;
   work.library_calls = turns * kCallsAMessage;
   work.max_threads = 1;

@@ -1,24 +1,13 @@
-#include <string>
 #include <utility>
-#include <vector>
 
-#include "sluice/framework/op/infer_shape_context.h"
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/collective/collective_kernel.h"
-#include "sluice/operators/op_dtypes.h"
 #include "sluice/operators/op_gradients.h"
+#include "sluice/operators/registration.h"
 
 // Collective ops, in which all ranks take part (platform/world.h), with Fluid's
 // names. With a single rank they return their inputs.
 namespace sluice::operators {
 namespace {
-
-using framework::DDim;
-using framework::GradName;
-using framework::InferShapeContext;
-using framework::OpDesc;
-using framework::OpSchema;
-using platform::DType;
 
 std::vector<DType> ReducedDTypes() {
   return {kReducedDTypes.begin(), kReducedDTypes.end()};
@@ -34,7 +23,7 @@ void SameShapes(InferShapeContext& context) {
 // The dims of X, its first dim, and the number of ranks that share it.
 struct Parts {
   DDim dims;
-  int64_t size = framework::kUnknownDim;
+  int64_t size = kUnknownDim;
   int64_t ranks = 1;
 };
 
@@ -49,7 +38,7 @@ Parts PartsOf(const InferShapeContext& context) {
 
 void AllGatherShape(InferShapeContext& context) {
   Parts parts = PartsOf(context);
-  int64_t size = framework::kUnknownDim;
+  int64_t size = kUnknownDim;
   if (parts.size >= 0) {
     const bool fits = !__builtin_mul_overflow(parts.size, parts.ranks, &size);
     context.Require(fits, "c_allgather.overflow",
@@ -74,7 +63,7 @@ void ReduceScatterShape(InferShapeContext& context) {
 // The gradient of an all-reduced sum is the all-reduced sum of the gradients.
 std::vector<OpDesc> AllReduceSumGradient(const OpDesc& forward) {
   std::vector<OpDesc> grads;
-  const framework::ArgVars& x = forward.Input("X");
+  const ArgVars& x = forward.Input("X");
   for (size_t i = 0; i < x.size(); ++i) {
     OpDesc& grad = grads.emplace_back();
     grad.type = forward.type;

@@ -1,25 +1,19 @@
 #include <algorithm>
 #include <bit>
 
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/half_conversions.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
-
-using framework::Tensor;
 
 // The elements that are summed at a time. They fit into a cache.
 constexpr int64_t kBlock = 1024;
 
 template <typename T>
-class PairwiseSumKernel final : public framework::OpKernel {
+class PairwiseSumKernel final : public OpKernel {
  public:
-  explicit PairwiseSumKernel(
-      const framework::OpKernelConstruction& construction)
-      : OpKernel(construction) {}
-
-  void Prepare(framework::KernelPreparation& preparation) override {
+  void Prepare(KernelPreparation& preparation) override {
     dims_ = preparation.query.outputs[0];
     terms_ = preparation.query.inputs[0][0];
     // There is a partial sum for each bit of the number of terms, and one term.
@@ -27,7 +21,7 @@ class PairwiseSumKernel final : public framework::OpKernel {
     preparation.scratch_bytes = static_cast<size_t>(sums) * kBlock * sizeof(T);
   }
 
-  void Compute(framework::OpKernelContext& context) const override {
+  void Compute(OpKernelContext& context) const override {
     const T* x = context.Input(0).data<T>();
     Tensor& out = context.AllocateOutput(0, dims_);
     const int64_t count = out.numel();
@@ -67,16 +61,12 @@ class PairwiseSumKernel final : public framework::OpKernel {
     }
   }
 
-  framework::DDim dims_;
+  DDim dims_;
   int64_t terms_ = 0;
 };
 
 }  // namespace
 
-REGISTER_OP_CPU_KERNEL(pairwise_sum,
-                       PairwiseSumKernel<float>,
-                       PairwiseSumKernel<double>,
-                       PairwiseSumKernel<platform::float16>,
-                       PairwiseSumKernel<platform::bfloat16>);
+REGISTER_OP_CPU_KERNEL(pairwise_sum, PairwiseSumKernel<FloatsAndHalves>);
 
 }  // namespace sluice::operators

@@ -1,22 +1,12 @@
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/contraction/determinant.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
 
-using framework::DDim;
-using framework::KernelPreparation;
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using platform::bfloat16;
-using platform::float16;
-
 template <typename T>
 class DeterminantKernel final : public OpKernel {
  public:
-  explicit DeterminantKernel(const OpKernelConstruction& /*construction*/) {}
-
   void Prepare(KernelPreparation& preparation) override {
     const DDim& x = preparation.query.inputs[0];
     n_ = x[x.rank() - 1];
@@ -37,9 +27,6 @@ class DeterminantKernel final : public OpKernel {
 template <typename T>
 class DeterminantGradKernel final : public OpKernel {
  public:
-  explicit DeterminantGradKernel(const OpKernelConstruction& /*construction*/) {
-  }
-
   void Prepare(KernelPreparation& preparation) override {
     x_dims_ = preparation.query.inputs[0];
   }
@@ -59,15 +46,8 @@ class DeterminantGradKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CPU_KERNEL(determinant,
-                       DeterminantKernel<float>,
-                       DeterminantKernel<double>,
-                       DeterminantKernel<float16>,
-                       DeterminantKernel<bfloat16>);
+REGISTER_OP_CPU_KERNEL(determinant, DeterminantKernel<FloatsAndHalves>);
 REGISTER_OP_CPU_KERNEL(determinant_grad,
-                       DeterminantGradKernel<float>,
-                       DeterminantGradKernel<double>,
-                       DeterminantGradKernel<float16>,
-                       DeterminantGradKernel<bfloat16>);
+                       DeterminantGradKernel<FloatsAndHalves>);
 
 }  // namespace sluice::operators

@@ -1,17 +1,7 @@
-#include <vector>
-
-#include "sluice/framework/op/infer_shape_context.h"
-#include "sluice/framework/op/op_registry.h"
-#include "sluice/operators/op_dtypes.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
-
-using framework::DDim;
-using framework::InferShapeContext;
-using framework::OpDesc;
-using framework::OpSchema;
-using framework::ShapeHandle;
 
 // Returns the batch dims of X and checks that its matrices are square.
 DDim BatchDims(const InferShapeContext& context) {
@@ -37,8 +27,9 @@ void DeterminantGradShape(InferShapeContext& context) {
 }
 
 std::vector<OpDesc> DeterminantGradient(const OpDesc& forward) {
-  return {framework::MakeGradOp(forward, "determinant_grad",
-                                {{"X"}, {}, {"Out"}, {"X"}})};
+  return {
+      MakeGradOp(forward, "determinant_grad",
+                 {.inputs = {"X"}, .output_grads = {"Out"}, .wanted = {"X"}})};
 }
 
 void DeterminantSchema(OpSchema& op) {

@@ -25,8 +25,8 @@ struct TiledGemm {
   }
 };
 
-// Computes a result on CUDA; MatmulKernel explains `Op` and `Part`.
-template <typename Op, typename Part, typename T, typename Gemm>
+// Computes a result on CUDA; MatmulKernel explains `Op` and `Result`.
+template <typename Op, typename Result, typename T, typename Gemm>
 class MatmulCUDAKernel final : public framework::OpKernel {
  public:
   explicit MatmulCUDAKernel(const framework::OpKernelConstruction& construction)
@@ -34,7 +34,7 @@ class MatmulCUDAKernel final : public framework::OpKernel {
 
   void Prepare(framework::KernelPreparation& preparation) override {
     const framework::KernelQuery& query = preparation.query;
-    plan_ = op_.Plan(Part::kPart, query.inputs[0], query.inputs[1]);
+    plan_ = op_.Plan(Result::kResult, query.inputs[0], query.inputs[1]);
     out_dims_ = query.outputs[0];
   }
 
@@ -46,8 +46,8 @@ class MatmulCUDAKernel final : public framework::OpKernel {
       platform::FillZero(device, out.data<T>(), out.bytes());
       return;
     }
-    const T* first = context.Input(Part::kFirst).template data<T>();
-    const T* second = context.Input(Part::kSecond).template data<T>();
+    const T* first = context.Input(Result::kFirst).template data<T>();
+    const T* second = context.Input(Result::kSecond).template data<T>();
     if (plan_.swapped) std::swap(first, second);
     Multiply(device, first, second, out.data<T>());
   }
@@ -86,15 +86,15 @@ class MatmulCUDAKernel final : public framework::OpKernel {
 
 // The cost of both kernels on a GPU that was not measured. Our kernel reads
 // each element of both matrices once a tile.
-template <typename Op, typename Part, typename Gemm>
+template <typename Op, typename Result, typename Gemm>
 framework::KernelWork MatmulCUDAWork(const framework::KernelQuery& query) {
-  const math::MatMulPlan plan = MatmulPlanOf<Op, Part>(query);
+  const math::MatMulPlan plan = MatmulPlanOf<Op, Result>(query);
   const size_t element = platform::SizeOf(query.input_dtypes[0]);
   framework::KernelWork work =
       math::ProductWork(plan, element, math::kGemmTile);
-  work.efficiency = 0.7;
+  work.costs = "cuda_matmul";
   if (std::is_same_v<Gemm, TiledGemm>) {
-    work.efficiency = 0.1;
+    work.costs = "cuda_tiled_matmul";
     work.bytes += work.flops / math::kGemmTile * static_cast<double>(element);
   }
   return work;

@@ -1,10 +1,6 @@
-#include <vector>
-
-#include "sluice/framework/op/infer_shape_context.h"
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/broadcast.h"
 #include "sluice/operators/math/contraction/matmul.h"
-#include "sluice/operators/op_dtypes.h"
+#include "sluice/operators/registration.h"
 
 // There are two gradient ops, each one GEMM: the plan chooses a kernel for each
 // and removes one that is not needed. They are not matmul ops themselves:
@@ -12,14 +8,6 @@
 // not know shapes.
 namespace sluice::operators {
 namespace {
-
-using framework::DDim;
-using framework::InferShapeContext;
-using framework::kUnknownDim;
-using framework::MakeGradOp;
-using framework::OpDesc;
-using framework::OpSchema;
-using framework::ShapeHandle;
 
 DDim MatmulDims(const InferShapeContext& context) {
   const ShapeHandle x = context.WithRankAtLeast(context.input("X"), 1);
@@ -68,8 +56,12 @@ void MatmulGradYShape(InferShapeContext& context) {
 
 std::vector<OpDesc> MatmulGradient(const OpDesc& forward) {
   return {
-      MakeGradOp(forward, "matmul_grad_x", {{"X", "Y"}, {}, {"Out"}, {"X"}}),
-      MakeGradOp(forward, "matmul_grad_y", {{"X", "Y"}, {}, {"Out"}, {"Y"}})};
+      MakeGradOp(
+          forward, "matmul_grad_x",
+          {.inputs = {"X", "Y"}, .output_grads = {"Out"}, .wanted = {"X"}}),
+      MakeGradOp(
+          forward, "matmul_grad_y",
+          {.inputs = {"X", "Y"}, .output_grads = {"Out"}, .wanted = {"Y"}})};
 }
 
 void MatmulAttributes(OpSchema& op) {
@@ -93,6 +85,8 @@ void MatmulSchema(OpSchema& op) {
   op.Output("Out", "T", "[..., m, n]: the products.");
   MatmulAttributes(op);
   op.InferShape(MatmulShape).Gradient(MatmulGradient);
+  op.Product().FusedAs("fused_matmul");
+  op.Sizes({{"X", "n, n"}, {"Y", "n, n"}});
 }
 
 void MatmulGradXSchema(OpSchema& op) {

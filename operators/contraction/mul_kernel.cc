@@ -1,30 +1,17 @@
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/contraction/matmul_kernel.h"
+#include "sluice/operators/conversion/widened_kernel.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 
-using framework::KernelTraits;
-
-REGISTER_OP_KERNEL(mul,
-                   PLAIN,
-                   CPUPlace,
-                   plain,
-                   KernelTraits().Estimate(&MatmulWork<Mul, MatmulOut>),
-                   MatmulKernel<Mul, MatmulOut, float>,
-                   MatmulKernel<Mul, MatmulOut, double>);
-REGISTER_OP_KERNEL(mul_grad_x,
-                   PLAIN,
-                   CPUPlace,
-                   plain,
-                   KernelTraits().Estimate(&MatmulWork<Mul, MatmulXGrad>),
-                   MatmulKernel<Mul, MatmulXGrad, float>,
-                   MatmulKernel<Mul, MatmulXGrad, double>);
-REGISTER_OP_KERNEL(mul_grad_y,
-                   PLAIN,
-                   CPUPlace,
-                   plain,
-                   KernelTraits().Estimate(&MatmulWork<Mul, MatmulYGrad>),
-                   MatmulKernel<Mul, MatmulYGrad, float>,
-                   MatmulKernel<Mul, MatmulYGrad, double>);
+REGISTER_OP_CPU_KERNEL(mul,
+                       EstimatedBy<&MatmulWork<Mul, MatmulOut>>,
+                       MatmulKernel<Mul, MatmulOut, FloatsAndWidenedHalves>);
+REGISTER_OP_CPU_KERNEL(mul_grad_x,
+                       EstimatedBy<&MatmulWork<Mul, MatmulXGrad>>,
+                       MatmulKernel<Mul, MatmulXGrad, FloatsAndWidenedHalves>);
+REGISTER_OP_CPU_KERNEL(mul_grad_y,
+                       EstimatedBy<&MatmulWork<Mul, MatmulYGrad>>,
+                       MatmulKernel<Mul, MatmulYGrad, FloatsAndWidenedHalves>);
 
 }  // namespace sluice::operators

@@ -1,22 +1,10 @@
-#include <vector>
-
-#include "sluice/framework/op/infer_shape_context.h"
-#include "sluice/framework/op/op_registry.h"
-#include "sluice/operators/op_dtypes.h"
+#include "sluice/operators/registration.h"
 
 // There are two gradient ops, each one GEMM: the plan chooses a kernel for each
 // and removes one that is not needed. They are not matmul ops themselves: X and
 // Y have to be flattened by their ranks, which a gradient maker does not know.
 namespace sluice::operators {
 namespace {
-
-using framework::DDim;
-using framework::InferShapeContext;
-using framework::kUnknownDim;
-using framework::MakeGradOp;
-using framework::OpDesc;
-using framework::OpSchema;
-using framework::ShapeHandle;
 
 // Returns the product of the sizes, or unknown.
 int64_t Flattened(const DDim& dims) {
@@ -79,8 +67,13 @@ void MulGradYShape(InferShapeContext& context) {
 }
 
 std::vector<OpDesc> MulGradient(const OpDesc& forward) {
-  return {MakeGradOp(forward, "mul_grad_x", {{"X", "Y"}, {}, {"Out"}, {"X"}}),
-          MakeGradOp(forward, "mul_grad_y", {{"X", "Y"}, {}, {"Out"}, {"Y"}})};
+  return {
+      MakeGradOp(
+          forward, "mul_grad_x",
+          {.inputs = {"X", "Y"}, .output_grads = {"Out"}, .wanted = {"X"}}),
+      MakeGradOp(
+          forward, "mul_grad_y",
+          {.inputs = {"X", "Y"}, .output_grads = {"Out"}, .wanted = {"Y"}})};
 }
 
 void MulAttributes(OpSchema& op) {
@@ -104,6 +97,8 @@ void MulSchema(OpSchema& op) {
             "X's first x_num_col_dims dimensions, then Y's others.");
   MulAttributes(op);
   op.InferShape(MulShape).Gradient(MulGradient);
+  op.Product().FusedAs("fused_mul");
+  op.Sizes({{"X", "32, n"}, {"Y", "n, n"}});
 }
 
 void MulGradXSchema(OpSchema& op) {

@@ -1,10 +1,7 @@
-#include "sluice/framework/op/op_registry.h"
-#include "sluice/framework/op/op_schema.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
-
-using framework::OpSchema;
 
 void IfSchema(OpSchema& op) {
   using Names = std::vector<std::string>;

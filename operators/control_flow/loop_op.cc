@@ -1,12 +1,8 @@
-#include "sluice/framework/op/op_registry.h"
-#include "sluice/framework/op/op_schema.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
 
-using framework::OpSchema;
-
-using Ints = std::vector<int64_t>;
 using Names = std::vector<std::string>;
 
 void LoopAttributes(OpSchema& op) {

@@ -1,19 +1,13 @@
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/conv/conv2d_kernel.h"
 #include "sluice/operators/math/conv/device_im2col.cuh"
 #include "sluice/operators/math/device_sum.cuh"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
 
-using framework::DDim;
-using framework::KernelPreparation;
-using framework::OpKernel;
-using framework::OpKernelContext;
-using framework::Tensor;
 using math::Conv2dChunks;
 using math::Conv2dGeometry;
-using platform::CUDADeviceContext;
 
 // The patches of 1 x 1 windows equal the input.
 bool IsItsPatches(const Conv2dGeometry& g) {
@@ -52,8 +46,6 @@ void Forward(const CUDADeviceContext& device,
 template <typename T>
 class Conv2dCUDAKernel final : public OpKernel {
  public:
-  using OpKernel::OpKernel;
-
   void Prepare(KernelPreparation& preparation) override {
     g_ = Conv2dGeometryOf(preparation.query);
     chunks_ = Conv2dChunks(g_, sizeof(T));
@@ -94,8 +86,6 @@ class Conv2dCUDAKernel final : public OpKernel {
 template <typename T>
 class Conv2dGradInputCUDAKernel final : public OpKernel {
  public:
-  using OpKernel::OpKernel;
-
   void Prepare(KernelPreparation& preparation) override {
     g_ = Conv2dGeometryOf(preparation.query);
     chunks_ = Conv2dChunks(g_, sizeof(T));
@@ -138,8 +128,6 @@ class Conv2dGradInputCUDAKernel final : public OpKernel {
 template <typename T>
 class Conv2dGradFilterCUDAKernel final : public OpKernel {
  public:
-  using OpKernel::OpKernel;
-
   void Prepare(KernelPreparation& preparation) override {
     g_ = Conv2dGeometryOf(preparation.query);
     chunks_ = Conv2dChunks(g_, sizeof(T));
@@ -233,14 +221,8 @@ class Conv2dGradFilterCUDAKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CUDA_KERNEL(conv2d,
-                        Conv2dCUDAKernel<float>,
-                        Conv2dCUDAKernel<double>);
-REGISTER_OP_CUDA_KERNEL(conv2d_grad_input,
-                        Conv2dGradInputCUDAKernel<float>,
-                        Conv2dGradInputCUDAKernel<double>);
-REGISTER_OP_CUDA_KERNEL(conv2d_grad_filter,
-                        Conv2dGradFilterCUDAKernel<float>,
-                        Conv2dGradFilterCUDAKernel<double>);
+REGISTER_OP_CUDA_KERNEL(conv2d, Conv2dCUDAKernel<Floats>);
+REGISTER_OP_CUDA_KERNEL(conv2d_grad_input, Conv2dGradInputCUDAKernel<Floats>);
+REGISTER_OP_CUDA_KERNEL(conv2d_grad_filter, Conv2dGradFilterCUDAKernel<Floats>);
 
 }  // namespace sluice::operators

@@ -1,21 +1,16 @@
 #pragma once
 
-#include <string>
-#include <vector>
-
-#include "sluice/framework/op/op_kernel.h"
 #include "sluice/operators/math/conv/conv2d_geometry.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 
 // Returns the geometry of a conv2d, conv2d_grad_input or conv2d_grad_filter.
 // All three have Input and Filter first and the same attributes. The shape
 // functions have already checked the geometry.
-inline math::Conv2dGeometry Conv2dGeometryOf(
-    const framework::KernelQuery& query) {
-  using Ints = std::vector<int64_t>;
-  const framework::DDim& input = query.inputs[0];
-  const framework::DDim& filter = query.inputs[1];
+inline math::Conv2dGeometry Conv2dGeometryOf(const KernelQuery& query) {
+  const DDim& input = query.inputs[0];
+  const DDim& filter = query.inputs[1];
   const Ints& strides = query.Attr<Ints>("strides");
   const Ints& paddings = query.Attr<Ints>("paddings");
   const Ints& dilations = query.Attr<Ints>("dilations");
@@ -50,9 +45,9 @@ inline math::Conv2dGeometry Conv2dGeometryOf(
 }
 
 // Returns the dims of the output in the layout of the geometry.
-inline framework::DDim Conv2dOutputDims(const math::Conv2dGeometry& g) {
-  return g.nhwc ? framework::DDim{g.n, g.out_h, g.out_w, g.out_c}
-                : framework::DDim{g.n, g.out_c, g.out_h, g.out_w};
+inline DDim Conv2dOutputDims(const math::Conv2dGeometry& g) {
+  return g.nhwc ? DDim{g.n, g.out_h, g.out_w, g.out_c}
+                : DDim{g.n, g.out_c, g.out_h, g.out_w};
 }
 
 }  // namespace sluice::operators

@@ -1,40 +1,28 @@
-#include "sluice/framework/op/op_registry.h"
-#include "sluice/operators/conv/conv2d_kernel.h"
+#include "sluice/operators/conv/conv2d_method.h"
 #include "sluice/operators/math/conv/conv2d_rows.h"
 #include "sluice/operators/math/conv/conv2d_work.h"
 
 namespace sluice::operators {
 namespace {
 
-using framework::KernelPreparation;
-using framework::KernelQuery;
-using framework::KernelTraits;
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Tensor;
-
-template <typename T>
-class Conv2dRowsKernel final : public OpKernel {
+class RowsMethod {
  public:
-  explicit Conv2dRowsKernel(const OpKernelConstruction& /*construction*/) {}
-
-  void Prepare(KernelPreparation& preparation) override {
-    plan_ = math::PlanConv2dRows(Conv2dGeometryOf(preparation.query), sizeof(T),
+  void Prepare(KernelPreparation& preparation,
+               math::Conv2dDirection /*direction*/,
+               size_t element) {
+    plan_ = math::PlanConv2dRows(Conv2dGeometryOf(preparation.query), element,
                                  preparation.num_threads);
-    preparation.scratch_bytes = plan_.scratch_bytes(sizeof(T));
+    preparation.scratch_bytes = plan_.scratch_bytes(element);
   }
+  const math::Conv2dGeometry& geometry() const { return plan_.g; }
 
-  void Compute(OpKernelContext& context) const override {
-    const Tensor& input = context.Input("Input");
-    const Tensor& filter = context.Input("Filter");
-    const T* bias =
-        context.HasInput("Bias") ? context.Input("Bias").data<T>() : nullptr;
-    Tensor& output =
-        context.AllocateOutput("Output", Conv2dOutputDims(plan_.g));
-    if (output.numel() == 0) return;
-    math::Conv2dRows(plan_, input.data<T>(), filter.data<T>(), bias,
-                     output.data<T>(), context.scratch());
+  template <typename T>
+  void Forward(const T* input,
+               const T* filter,
+               const T* bias,
+               T* output,
+               void* scratch) const {
+    math::Conv2dRows(plan_, input, filter, bias, output, scratch);
   }
 
  private:
@@ -51,7 +39,7 @@ std::string WideRows(const KernelQuery& query) {
       g.out_w);
 }
 
-framework::KernelWork RowsWork(const KernelQuery& query) {
+KernelWork RowsWork(const KernelQuery& query) {
   return math::Conv2dRowsWork(Conv2dGeometryOf(query),
                               platform::SizeOf(query.input_dtypes[0]));
 }
@@ -63,7 +51,6 @@ REGISTER_OP_KERNEL(conv2d,
                    CPUPlace,
                    rows,
                    KernelTraits().Estimate(&RowsWork).When(&WideRows),
-                   Conv2dRowsKernel<float>,
-                   Conv2dRowsKernel<double>);
+                   Conv2dKernel<RowsMethod, Floats>);
 
 }  // namespace sluice::operators

@@ -1,16 +1,10 @@
-#include <string>
-
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/conv/packed_conv2d_kernel.h"
 #include "sluice/operators/math/conv/conv2d_winograd.h"
 #include "sluice/operators/math/conv/conv2d_work.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
-
-using framework::KernelQuery;
-using framework::KernelTraits;
-using framework::KernelWork;
 
 // A tile has `size` x `size` outputs.
 template <int64_t size>

@@ -1,19 +1,8 @@
-#include <vector>
-
-#include "sluice/framework/op/infer_shape_context.h"
-#include "sluice/framework/op/op_registry.h"
-#include "sluice/operators/op_dtypes.h"
+#include "sluice/operators/registration.h"
 #include "sluice/operators/window_shape.h"
 
 namespace sluice::operators {
 namespace {
-
-using framework::DDim;
-using framework::InferShapeContext;
-using framework::OpDesc;
-using framework::OpSchema;
-using framework::ShapeHandle;
-using Ints = std::vector<int64_t>;
 
 bool ChannelsLast(const InferShapeContext& context) {
   return context.Attr<std::string>("data_format") == "NHWC";
@@ -101,12 +90,14 @@ void GradFilterShape(InferShapeContext& context) {
 
 // Two ops allow each gradient to use a kernel of another library.
 std::vector<OpDesc> Conv2dGradient(const OpDesc& forward) {
-  return {
-      framework::MakeGradOp(forward, "conv2d_grad_input",
-                            {{"Input", "Filter"}, {}, {"Output"}, {"Input"}}),
-      framework::MakeGradOp(
-          forward, "conv2d_grad_filter",
-          {{"Input", "Filter"}, {}, {"Output"}, {"Filter", "Bias"}})};
+  return {MakeGradOp(forward, "conv2d_grad_input",
+                     {.inputs = {"Input", "Filter"},
+                      .output_grads = {"Output"},
+                      .wanted = {"Input"}}),
+          MakeGradOp(forward, "conv2d_grad_filter",
+                     {.inputs = {"Input", "Filter"},
+                      .output_grads = {"Output"},
+                      .wanted = {"Filter", "Bias"}})};
 }
 
 void ConvAttributes(OpSchema& op) {
@@ -150,18 +141,22 @@ void Conv2dSchema(OpSchema& op) {
       "j] is NaN or infinite they are 0 or NaN, whichever the kernel finds "
       "faster. In bfloat16 an infinite one may count as NaN.");
   op.Input("Input", "T", kInputDoc);
-  op.Input("Filter", "T", kFilterDoc);
+  op.Input("Filter", "T", kFilterDoc, {.keeps_layout = true});
   op.Input("Bias", "T", "[out channels]: added to every pixel.",
            {.optional = true});
   op.Output("Output", "T", kOutputDoc);
   ConvAttributes(op);
   op.InferShape(Conv2dShape).Gradient(Conv2dGradient);
+  op.Product().FusedAs("fused_conv2d");
+  op.Sizes({{"Input", "8, 16, n, n"},
+            {"Filter", "32, 16, 3, 3"},
+            {"paddings", "1, 1"}});
 }
 
 void GradInputSchema(OpSchema& op) {
   op.Doc("The gradient of conv2d by its Input.");
   op.Input("Input", "T", kInputDoc, {.shape_only = true});
-  op.Input("Filter", "T", kFilterDoc);
+  op.Input("Filter", "T", kFilterDoc, {.keeps_layout = true});
   op.Input("Output@GRAD", "T", kOutputDoc);
   op.Output("Input@GRAD", "T", "In the shape of Input.");
   ConvAttributes(op);
@@ -174,9 +169,11 @@ void GradFilterSchema(OpSchema& op) {
       "Input are 0; where such an element of Output@GRAD is NaN or infinite "
       "they are 0 or NaN, whichever the kernel finds faster.");
   op.Input("Input", "T", kInputDoc);
-  op.Input("Filter", "T", kFilterDoc, {.shape_only = true});
+  op.Input("Filter", "T", kFilterDoc,
+           {.shape_only = true, .keeps_layout = true});
   op.Input("Output@GRAD", "T", kOutputDoc);
-  op.Output("Filter@GRAD", "T", "In the shape of Filter.", {.optional = true});
+  op.Output("Filter@GRAD", "T", "In the shape of Filter.",
+            {.optional = true, .keeps_layout = true});
   op.Output("Bias@GRAD", "T",
             "[out channels]: the sum of Output@GRAD over all pixels.",
             {.optional = true});

@@ -1,22 +1,16 @@
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/conv/conv2d_transpose_kernel.h"
 #include "sluice/operators/math/conv/device_im2col.cuh"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
 
-using framework::KernelPreparation;
-using framework::OpKernel;
-using framework::OpKernelContext;
 using math::Conv2dChunks;
 using math::Conv2dGeometry;
-using platform::CUDADeviceContext;
 
 template <typename T>
 class Conv2dTransposeCUDAKernel final : public OpKernel {
  public:
-  using OpKernel::OpKernel;
-
   void Prepare(KernelPreparation& preparation) override {
     g_ = Conv2dTransposeGeometryOf(preparation.query);
     chunks_ = Conv2dChunks(g_, sizeof(T));
@@ -53,13 +47,11 @@ class Conv2dTransposeCUDAKernel final : public OpKernel {
  private:
   Conv2dGeometry g_;
   Conv2dChunks chunks_;
-  framework::DDim dims_;
+  DDim dims_;
 };
 
 }  // namespace
 
-REGISTER_OP_CUDA_KERNEL(conv2d_transpose,
-                        Conv2dTransposeCUDAKernel<float>,
-                        Conv2dTransposeCUDAKernel<double>);
+REGISTER_OP_CUDA_KERNEL(conv2d_transpose, Conv2dTransposeCUDAKernel<Floats>);
 
 }  // namespace sluice::operators

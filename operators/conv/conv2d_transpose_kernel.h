@@ -1,10 +1,7 @@
 #pragma once
 
-#include <string>
-#include <vector>
-
-#include "sluice/framework/op/op_kernel.h"
 #include "sluice/operators/math/conv/conv2d_geometry.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 
@@ -12,11 +9,10 @@ namespace sluice::operators {
 // convolution: its input has the shape of conv2d_transpose's output and vice
 // versa. The shape function has already checked everything.
 inline math::Conv2dGeometry Conv2dTransposeGeometryOf(
-    const framework::KernelQuery& query) {
-  using Ints = std::vector<int64_t>;
-  const framework::DDim& x = query.inputs[0];
-  const framework::DDim& filter = query.inputs[1];
-  const framework::DDim& out = query.outputs[0];
+    const KernelQuery& query) {
+  const DDim& x = query.inputs[0];
+  const DDim& filter = query.inputs[1];
+  const DDim& out = query.outputs[0];
   const Ints& strides = query.Attr<Ints>("strides");
   const Ints& paddings = query.Attr<Ints>("paddings");
   const Ints& output_padding = query.Attr<Ints>("output_padding");

@@ -1,21 +1,9 @@
-#include <string>
-#include <vector>
-
-#include "sluice/framework/op/infer_shape_context.h"
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/conv/transpose_gradient.h"
-#include "sluice/operators/op_dtypes.h"
+#include "sluice/operators/registration.h"
 #include "sluice/operators/window_shape.h"
 
 namespace sluice::operators {
 namespace {
-
-using framework::DDim;
-using framework::InferShapeContext;
-using framework::OpDesc;
-using framework::OpSchema;
-using framework::ShapeHandle;
-using Ints = std::vector<int64_t>;
 
 // Returns height and width of the input. Checks strides, paddings and
 // dilations. Kernel sizes are -1 if `filter` is unknown.
@@ -48,7 +36,7 @@ int64_t TransposedSize(const InferShapeContext& context,
       "output_padding of the {} is {}; expected 0 or more, and less than the "
       "stride, {}",
       axis.name, output_padding, axis.stride);
-  if (axis.kernel < 0 || size < 0) return framework::kUnknownDim;
+  if (axis.kernel < 0 || size < 0) return kUnknownDim;
   int64_t reach = 0;
   int64_t out = 0;
   const bool overflow =
@@ -81,13 +69,13 @@ int64_t OutputChannels(const InferShapeContext& context,
                   "conv2d_transpose.input_groups",
                   "groups = {} does not divide the {} channels of Input {}",
                   groups, in_c, context.input("Input").dims);
-  if (!filter.dims.rank_known()) return framework::kUnknownDim;
+  if (!filter.dims.rank_known()) return kUnknownDim;
   context.Require(in_c < 0 || filter.dims[0] < 0 || filter.dims[0] == in_c,
                   "conv2d_transpose.channels",
                   "Filter {} is for {} input channels; Input {} has {}",
                   filter.dims, filter.dims[0], context.input("Input").dims,
                   in_c);
-  if (filter.dims[1] < 0) return framework::kUnknownDim;
+  if (filter.dims[1] < 0) return kUnknownDim;
   int64_t channels = 0;
   context.Require(!__builtin_mul_overflow(filter.dims[1], groups, &channels),
                   "conv2d_transpose.channels_overflow",
@@ -102,13 +90,12 @@ void TransposeShape(InferShapeContext& context) {
   const ShapeHandle filter = context.WithRank(context.input("Filter"), 4);
   const bool last = context.Attr<std::string>("data_format") == "NHWC";
   const auto in = [&](int axis) {
-    return input.dims.rank_known() ? input.dims[axis] : framework::kUnknownDim;
+    return input.dims.rank_known() ? input.dims[axis] : kUnknownDim;
   };
   int64_t channels = OutputChannels(context, in(last ? 3 : 1), filter);
   if (context.HasInput("Bias")) {
     const ShapeHandle bias = context.WithRank(context.input("Bias"), 1);
-    channels = context.Merge(context.Dim(bias, 0),
-                             framework::DimHandle{channels, -1, -1});
+    channels = context.Merge(context.Dim(bias, 0), DimHandle{channels, -1, -1});
   }
   const std::vector<WindowAxis> axes = TransposeAxes(context, filter);
   const Ints& more = WindowInts(context, "output_padding");
@@ -137,7 +124,8 @@ void TransposeSchema(OpSchema& op) {
   op.TypeVar("T", FloatDTypes());
   op.Input("Input", "T", "[N, C, H, W], or [N, H, W, C] for NHWC.");
   op.Input("Filter", "T",
-           "[C, out channels / groups, kernel height, kernel width].");
+           "[C, out channels / groups, kernel height, kernel width].",
+           {.keeps_layout = true});
   op.Input("Bias", "T", "[out channels]: added to every pixel.",
            {.optional = true});
   op.Output("Output", "T",

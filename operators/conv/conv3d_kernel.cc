@@ -1,24 +1,16 @@
 #include <algorithm>
 #include <limits>
-#include <vector>
 
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/conv/channel_sum.h"
 #include "sluice/operators/math/conv/volume_windows.h"
 #include "sluice/operators/math/gemm.h"
-#include "sluice/platform/error.h"
+#include "sluice/operators/math/work.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
 
-using framework::DDim;
-using framework::KernelPreparation;
-using framework::KernelQuery;
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
 using math::VolumeWindows;
-using Ints = std::vector<int64_t>;
 
 // Windows slide over `volume`; `windows` has one element for each of them.
 // These are Input and Output of conv3d, Output and Input of its transpose.
@@ -242,17 +234,56 @@ class Conv3dGradFilterKernel final : public OpKernel {
   DDim grad_;  // the output's
 };
 
+// Patches of each depth of the windows' volume, and a product with them.
+// `windows` has one element for each window.
+framework::KernelWork PatchWork(const KernelQuery& query,
+                                const DDim& windows,
+                                const char* costs) {
+  framework::KernelWork work = framework::DefaultKernelWork(query);
+  work.costs = costs;
+  if (windows.numel() == 0 || query.outputs[0].numel() == 0) return work;
+  const DDim& filter = query.inputs[1];
+  const auto real = [](int64_t count) { return static_cast<double>(count); };
+  const auto groups = query.Attr<int64_t>("groups");
+  const double terms = real(filter.numel()) / real(windows[1]);
+  const double places = real(windows.numel()) / real(windows[1]);
+  const int64_t lanes = math::VectorLanes(SizeOf(query.input_dtypes[0]));
+  const int64_t plane = windows[3] * windows[4];
+  work.flops = 2 * real(windows.numel()) * terms *
+               (math::Padded(plane, lanes) / real(plane));
+  work.patches = places * terms * real(groups);
+  if (query.Attr<Ints>("strides")[2] > 1) work.strided_patches = work.patches;
+  work.runs = work.patches / real(windows[4]);
+  work.products = real(windows[0] * groups * windows[2]);
+  // Fewer than a million multiplications run on one thread (gemm.cc).
+  work.max_threads = std::max(work.flops / (2e6 * work.products), 1.0);
+  return work;
+}
+
+framework::KernelWork ForwardWork(const KernelQuery& query) {
+  return PatchWork(query, query.outputs[0], "conv3d");
+}
+framework::KernelWork TransposeWork3d(const KernelQuery& query) {
+  return PatchWork(query, query.inputs[0], "conv3d_grad_input");
+}
+framework::KernelWork GradInputWork(const KernelQuery& query) {
+  return PatchWork(query, query.inputs[2], "conv3d_grad_input");
+}
+framework::KernelWork GradFilterWork(const KernelQuery& query) {
+  return PatchWork(query, query.inputs[2], "conv3d_grad_filter");
+}
+
 }  // namespace
 
-REGISTER_OP_CPU_KERNEL(conv3d, Conv3dKernel<float>, Conv3dKernel<double>);
+REGISTER_OP_CPU_KERNEL(conv3d, EstimatedBy<&ForwardWork>, Conv3dKernel<Floats>);
 REGISTER_OP_CPU_KERNEL(conv3d_grad_input,
-                       Conv3dScatterKernel<float, Conv3dGradInput>,
-                       Conv3dScatterKernel<double, Conv3dGradInput>);
+                       EstimatedBy<&GradInputWork>,
+                       Conv3dScatterKernel<Floats, Conv3dGradInput>);
 REGISTER_OP_CPU_KERNEL(conv3d_grad_filter,
-                       Conv3dGradFilterKernel<float>,
-                       Conv3dGradFilterKernel<double>);
+                       EstimatedBy<&GradFilterWork>,
+                       Conv3dGradFilterKernel<Floats>);
 REGISTER_OP_CPU_KERNEL(conv3d_transpose,
-                       Conv3dScatterKernel<float, Conv3dTransposed>,
-                       Conv3dScatterKernel<double, Conv3dTransposed>);
+                       EstimatedBy<&TransposeWork3d>,
+                       Conv3dScatterKernel<Floats, Conv3dTransposed>);
 
 }  // namespace sluice::operators

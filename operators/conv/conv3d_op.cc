@@ -1,20 +1,9 @@
-#include <vector>
-
-#include "sluice/framework/op/infer_shape_context.h"
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/conv/transpose_gradient.h"
+#include "sluice/operators/registration.h"
 #include "sluice/operators/window_shape.h"
 
 namespace sluice::operators {
 namespace {
-
-using framework::DDim;
-using framework::InferShapeContext;
-using framework::kUnknownDim;
-using framework::OpDesc;
-using framework::OpSchema;
-using platform::DType;
-using Ints = std::vector<int64_t>;
 
 // The shapes of Input and Filter, possibly with unknown sizes. Groups divide
 // the channels of Input and dim 0 of Filter: the output channels of conv3d, the
@@ -57,8 +46,7 @@ std::vector<WindowAxis> Axes(const InferShapeContext& context,
 int64_t WithBias(const InferShapeContext& context, int64_t channels) {
   if (!context.HasInput("Bias")) return channels;
   const auto bias = context.WithRank(context.input("Bias"), 1);
-  return context.Merge(context.Dim(bias, 0),
-                       framework::DimHandle{channels, -1, -1});
+  return context.Merge(context.Dim(bias, 0), DimHandle{channels, -1, -1});
 }
 
 // Checks Input and Filter and returns the output's shape.
@@ -99,12 +87,14 @@ void Conv3dGradFilterShape(InferShapeContext& context) {
 }
 
 std::vector<OpDesc> Conv3dGradient(const OpDesc& forward) {
-  return {
-      framework::MakeGradOp(forward, "conv3d_grad_input",
-                            {{"Input", "Filter"}, {}, {"Output"}, {"Input"}}),
-      framework::MakeGradOp(
-          forward, "conv3d_grad_filter",
-          {{"Input", "Filter"}, {}, {"Output"}, {"Filter", "Bias"}})};
+  return {MakeGradOp(forward, "conv3d_grad_input",
+                     {.inputs = {"Input", "Filter"},
+                      .output_grads = {"Output"},
+                      .wanted = {"Input"}}),
+          MakeGradOp(forward, "conv3d_grad_filter",
+                     {.inputs = {"Input", "Filter"},
+                      .output_grads = {"Output"},
+                      .wanted = {"Filter", "Bias"}})};
 }
 
 std::vector<OpDesc> Conv3dTransposeGradient(const OpDesc& forward) {

@@ -3,24 +3,22 @@
 #include <array>
 #include <memory>
 #include <optional>
-#include <string>
 #include <utility>
-#include <vector>
 
-#include "sluice/framework/op/op_kernel.h"
 #include "sluice/operators/chain/chain_steps.h"
 #include "sluice/operators/conv/conv2d_kernel.h"
 #include "sluice/operators/fusion/folded_norm.h"
 #include "sluice/operators/math/chain/chain.h"
 #include "sluice/operators/math/conv/packed_filter.h"
 #include "sluice/operators/packed_weights.h"
-#include "sluice/platform/error.h"
+#include "sluice/operators/registration.h"
+#include "sluice/platform/alignment.h"
 #include "sluice/platform/parallel_for.h"
 
 // Float kernels of conv2d and fused_conv2d that store filters in a packed form.
 namespace sluice::operators {
 
-inline bool HasConstantFilter(const framework::KernelQuery& query) {
+inline bool HasConstantFilter(const KernelQuery& query) {
   return query.input_constant.size() > 1 && query.input_constant[1] != 0;
 }
 
@@ -49,21 +47,18 @@ class FilterPacking final : public Packing {
 
   // Returns the byte offset of the factors, double [out channels].
   static size_t FactorsAt(const Plan& plan) {
-    constexpr size_t kAlignment = 64;
-    const size_t bytes =
-        static_cast<size_t>(plan.packed_size()) * sizeof(float);
-    return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    return platform::AlignUp(static_cast<size_t>(plan.packed_size()) *
+                             sizeof(float));
   }
 
-  framework::Tensor Make(std::span<const framework::Tensor* const> parameters,
-                         int threads) const override {
+  Tensor Make(std::span<const Tensor* const> parameters,
+              int threads) const override {
     std::vector<double> factors;
     if (epsilon_) {
       factors = NormFactors(*parameters[1], *parameters[2], *epsilon_);
     }
     const size_t at = FactorsAt(plan_);
-    framework::Tensor packed =
-        PackedBytes(at + factors.size() * sizeof(double));
+    Tensor packed = PackedBytes(at + factors.size() * sizeof(double));
     auto* bytes = static_cast<std::byte*>(packed.raw_data());
     const platform::ThreadCountGuard guard(threads);
     Method::Pack(plan_, parameters[0]->data<float>(),
@@ -81,13 +76,12 @@ class FilterPacking final : public Packing {
 
 // T is the dtype that the kernel is registered for.
 template <typename Method, typename T>
-class PackedConv2dKernel final : public framework::OpKernel {
+class PackedConv2dKernel final : public OpKernel {
  public:
-  explicit PackedConv2dKernel(
-      const framework::OpKernelConstruction& /*construction*/) {}
+  explicit PackedConv2dKernel(const OpKernelConstruction& /*construction*/) {}
 
-  void Prepare(framework::KernelPreparation& preparation) override {
-    const framework::KernelQuery& query = preparation.query;
+  void Prepare(KernelPreparation& preparation) override {
+    const KernelQuery& query = preparation.query;
     const int threads = preparation.num_threads;
     plan_ = Method::MakePlan(Conv2dGeometryOf(query), threads);
     preparation.scratch_bytes = Method::ScratchBytes(plan_);
@@ -102,7 +96,7 @@ class PackedConv2dKernel final : public framework::OpKernel {
           threads);
     } else {
       // Filters that are not constant are packed in each call.
-      packed_at_ = (preparation.scratch_bytes + 63) / 64 * 64;
+      packed_at_ = platform::AlignUp(preparation.scratch_bytes);
       preparation.scratch_bytes =
           packed_at_ + FilterPacking<Method>::FactorsAt(plan_);
     }
@@ -111,9 +105,9 @@ class PackedConv2dKernel final : public framework::OpKernel {
     first_operand_ = query.inputs.size() - chain_.operands();
   }
 
-  void Compute(framework::OpKernelContext& context) const override {
-    const framework::Tensor& input = context.Input("Input");
-    framework::Tensor& output =
+  void Compute(OpKernelContext& context) const override {
+    const Tensor& input = context.Input("Input");
+    Tensor& output =
         context.AllocateOutput("Output", Conv2dOutputDims(plan_.g));
     if (output.numel() == 0) return;
     std::shared_ptr<const PackedWeights> packed, folded;
@@ -130,9 +124,9 @@ class PackedConv2dKernel final : public framework::OpKernel {
  private:
   using Kept = std::shared_ptr<const PackedWeights>;
 
-  math::PackedFilter FilterOf(const framework::OpKernelContext& context,
+  math::PackedFilter FilterOf(const OpKernelContext& context,
                               Kept* kept) const {
-    const framework::Tensor& filter = context.Input("Filter");
+    const Tensor& filter = context.Input("Filter");
     if (!filter_) {
       auto* packed = reinterpret_cast<T*>(
           static_cast<std::byte*>(context.scratch()) + packed_at_);
@@ -153,8 +147,8 @@ class PackedConv2dKernel final : public framework::OpKernel {
             reinterpret_cast<const T*>(bytes)};
   }
 
-  const T* BiasOf(const framework::OpKernelContext& context, Kept* kept) const {
-    const framework::Tensor* bias =
+  const T* BiasOf(const OpKernelContext& context, Kept* kept) const {
+    const Tensor* bias =
         context.HasInput("Bias") ? &context.Input("Bias") : nullptr;
     if (!bias_) return bias == nullptr ? nullptr : bias->data<T>();
     const std::array parameters = {

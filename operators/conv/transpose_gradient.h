@@ -1,30 +1,27 @@
 #pragma once
 
-#include <string>
 #include <utility>
-#include <vector>
 
-#include "sluice/framework/op/op_schema.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 
 // The gradient of a transposed convolution by its input is convolution `conv`.
 // Its gradient by the filter is that of `conv`, with the input as the gradient
 // of conv's output. The bias gradient is the sum over `bias_dims`.
-inline std::vector<framework::OpDesc> ConvTransposeGradient(
-    const framework::OpDesc& forward,
+inline std::vector<OpDesc> ConvTransposeGradient(
+    const OpDesc& forward,
     const std::string& conv,
     const std::vector<int64_t>& bias_dims) {
   using framework::ArgVars;
-  const std::string out_grad =
-      framework::GradName(forward.Output("Output").at(0));
+  const std::string out_grad = GradName(forward.Output("Output").at(0));
   const auto make = [&](const std::string& type,
                         std::vector<std::pair<std::string, ArgVars>> inputs,
                         const std::string& output, const std::string& of) {
-    framework::OpDesc grad;
+    OpDesc grad;
     grad.type = type;
     grad.inputs = std::move(inputs);
-    grad.outputs = {{output, {framework::GradName(forward.Input(of).at(0))}}};
+    grad.outputs = {{output, {GradName(forward.Input(of).at(0))}}};
     grad.attributes = forward.attributes;
     grad.attributes.erase("output_padding");
     grad.hint = forward.hint;
@@ -32,7 +29,7 @@ inline std::vector<framework::OpDesc> ConvTransposeGradient(
     return grad;
   };
   const ArgVars& filter = forward.Input("Filter");
-  std::vector<framework::OpDesc> grads = {
+  std::vector<OpDesc> grads = {
       make(conv, {{"Input", {out_grad}}, {"Filter", filter}}, "Output",
            "Input"),
       make(conv + "_grad_filter",

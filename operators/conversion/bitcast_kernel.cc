@@ -1,20 +1,12 @@
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/cast.h"
 #include "sluice/operators/math/strided_copy.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
 
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Tensor;
-using platform::DType;
-
-class BitcastKernel final : public framework::OpKernel {
+class BitcastKernel final : public OpKernel {
  public:
-  explicit BitcastKernel(const OpKernelConstruction& construction)
-      : OpKernel(construction) {}
-
   void Compute(OpKernelContext& context) const override {
     const Tensor& x = context.Input(0);
     Tensor& out = context.AllocateOutput(0, x.dims());

@@ -1,14 +1,8 @@
-#include "sluice/framework/op/infer_shape_context.h"
-#include "sluice/framework/op/op_registry.h"
-#include "sluice/operators/op_dtypes.h"
+#include "sluice/operators/registration.h"
 #include "sluice/platform/number_format.h"
 
 namespace sluice::operators {
 namespace {
-
-using framework::InferShapeContext;
-using framework::OpSchema;
-using platform::DType;
 
 // Returns the bits that an element occupies in memory. A bool is a byte.
 int BitsOf(DType dtype) {

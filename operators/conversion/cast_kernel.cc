@@ -1,15 +1,7 @@
-#include <string>
-
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/cast.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
-
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Tensor;
-
 namespace {
 
 platform::Narrowing NarrowingOf(const OpKernelConstruction& construction) {
@@ -24,7 +16,7 @@ platform::Narrowing NarrowingOf(const OpKernelConstruction& construction) {
 class CastKernel final : public OpKernel {
  public:
   explicit CastKernel(const OpKernelConstruction& construction)
-      : dtype_(construction.Attr<platform::DType>("dtype")),
+      : dtype_(construction.Attr<DType>("dtype")),
         narrowing_(NarrowingOf(construction)) {}
 
   void Compute(OpKernelContext& context) const override {
@@ -36,7 +28,7 @@ class CastKernel final : public OpKernel {
   }
 
  private:
-  platform::DType dtype_;
+  DType dtype_;
   platform::Narrowing narrowing_;
 };
 
@@ -44,9 +36,6 @@ class CastKernel final : public OpKernel {
 template <typename T>
 class CastGradKernel final : public OpKernel {
  public:
-  explicit CastGradKernel(const OpKernelConstruction& construction)
-      : OpKernel(construction) {}
-
   void Compute(OpKernelContext& context) const override {
     const Tensor& out_grad = context.Input(1);
     Tensor& x_grad = context.AllocateOutput(0, out_grad.dims());
@@ -59,10 +48,6 @@ class CastGradKernel final : public OpKernel {
 }  // namespace
 
 REGISTER_OP_CPU_KERNEL(cast, CastKernel);
-REGISTER_OP_CPU_KERNEL(cast_grad,
-                       CastGradKernel<float>,
-                       CastGradKernel<double>,
-                       CastGradKernel<platform::float16>,
-                       CastGradKernel<platform::bfloat16>);
+REGISTER_OP_CPU_KERNEL(cast_grad, CastGradKernel<FloatsAndHalves>);
 
 }  // namespace sluice::operators

@@ -1,23 +1,14 @@
 #include <limits>
 
-#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/registration.h"
 #include "sluice/platform/cuda/launch.h"
 
 namespace sluice::operators {
 namespace {
 
-using framework::KernelQuery;
-using framework::KernelTraits;
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Tensor;
-using platform::CUDADeviceContext;
-using platform::DType;
-
 template <typename T>
-inline constexpr bool kIsHalf = std::is_same_v<T, platform::float16> ||
-                                std::is_same_v<T, platform::bfloat16>;
+inline constexpr bool kIsHalf =
+    std::is_same_v<T, float16> || std::is_same_v<T, bfloat16>;
 
 // Converts as operators/math/cast.h specifies, without float16 and bfloat16.
 template <typename To, typename From>
@@ -71,8 +62,6 @@ std::string Fits(const KernelQuery& query) {
 template <typename T>
 class CastCUDAKernel final : public OpKernel {
  public:
-  explicit CastCUDAKernel(const OpKernelConstruction&) {}
-
   void Compute(OpKernelContext& context) const override {
     const Tensor& x = context.Input(0);
     Tensor& out = context.AllocateOutput(0, x.dims());
@@ -86,8 +75,6 @@ class CastCUDAKernel final : public OpKernel {
 template <typename T>
 class CastGradCUDAKernel final : public OpKernel {
  public:
-  explicit CastGradCUDAKernel(const OpKernelConstruction&) {}
-
   void Compute(OpKernelContext& context) const override {
     const Tensor& out_grad = context.Input(1);
     Tensor& x_grad = context.AllocateOutput(0, out_grad.dims());
@@ -101,24 +88,12 @@ class CastGradCUDAKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_KERNEL(cast,
-                   PLAIN,
-                   CUDAPlace,
-                   plain,
-                   KernelTraits().When(&Fits),
-                   CastCUDAKernel<float>,
-                   CastCUDAKernel<double>,
-                   CastCUDAKernel<int8_t>,
-                   CastCUDAKernel<uint8_t>,
-                   CastCUDAKernel<int32_t>,
-                   CastCUDAKernel<int64_t>,
-                   CastCUDAKernel<bool>);
-REGISTER_OP_KERNEL(cast_grad,
-                   PLAIN,
-                   CUDAPlace,
-                   plain,
-                   KernelTraits().When(&Fits),
-                   CastGradCUDAKernel<float>,
-                   CastGradCUDAKernel<double>);
+REGISTER_OP_CUDA_KERNEL(
+    cast,
+    TakenWhen<&Fits>,
+    CastCUDAKernel<Join<FloatsAndIntegers, DTypeSet<bool>>>);
+REGISTER_OP_CUDA_KERNEL(cast_grad,
+                        TakenWhen<&Fits>,
+                        CastGradCUDAKernel<Floats>);
 
 }  // namespace sluice::operators

@@ -1,14 +1,7 @@
-#include "sluice/framework/op/infer_shape_context.h"
-#include "sluice/framework/op/op_registry.h"
-#include "sluice/operators/op_dtypes.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
-
 namespace {
-
-using framework::InferShapeContext;
-using framework::OpDesc;
-using framework::OpSchema;
 
 void CastShape(InferShapeContext& context) {
   context.SetOutput("Out", context.input("X"));
@@ -21,7 +14,8 @@ void CastGradShape(InferShapeContext& context) {
 
 std::vector<OpDesc> CastGradient(const OpDesc& forward) {
   OpDesc grad =
-      framework::MakeGradOp(forward, "cast_grad", {{"X"}, {}, {"Out"}, {"X"}});
+      MakeGradOp(forward, "cast_grad",
+                 {.inputs = {"X"}, .output_grads = {"Out"}, .wanted = {"X"}});
   grad.attributes.clear();
   return {grad};
 }
@@ -38,7 +32,7 @@ void CastSchema(OpSchema& op) {
   op.TypeVarFromAttr("U", "dtype", AllDTypes());
   op.Input("X", "T", "The tensor, of any shape.");
   op.Output("Out", "U", "The elements of X as `dtype`, in the shape of X.");
-  op.Attr<platform::DType>("dtype", "The dtype of Out.");
+  op.Attr<DType>("dtype", "The dtype of Out.");
   op.Attr<bool>("saturate",
                 "Whether numbers past the range of a float of 8 bits become "
                 "its nearest end; else they become infinity, or NaN where "

@@ -1,19 +1,13 @@
 #include "sluice/operators/conversion/quantize_and_dequantize_kernel.h"
 
-#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
 
-using framework::KernelQuery;
-using framework::KernelTraits;
-using framework::KernelWork;
-
 // Evaluates the op's formula element by element.
-template <typename T>
 struct QuantizeElements {
-  using C = math::Computed<T>;
-
+  template <typename T, typename C>
   static void Run(const T* x,
                   int64_t count,
                   const math::QuantizeRange<C>& range,
@@ -37,24 +31,15 @@ struct QuantizeElements {
 
 KernelWork QuantizeElementsWork(const KernelQuery& query) {
   KernelWork work = framework::DefaultKernelWork(query);
-  const bool half = platform::SizeOf(query.input_dtypes[0]) < sizeof(float);
-  work.moves = (half ? 24 : 15) * static_cast<double>(query.inputs[0].numel());
+  work.moves = static_cast<double>(query.inputs[0].numel());
   return work;
 }
 
-template <typename T>
-using PlainQuantize = QuantizeAndDequantizeKernel<T, QuantizeElements<T>>;
-
 }  // namespace
 
-REGISTER_OP_KERNEL(quantize_and_dequantize,
-                   PLAIN,
-                   CPUPlace,
-                   plain,
-                   KernelTraits().Estimate(&QuantizeElementsWork),
-                   PlainQuantize<float>,
-                   PlainQuantize<double>,
-                   PlainQuantize<platform::float16>,
-                   PlainQuantize<platform::bfloat16>);
+REGISTER_OP_CPU_KERNEL(
+    quantize_and_dequantize,
+    EstimatedBy<&QuantizeElementsWork>,
+    QuantizeAndDequantizeKernel<FloatsAndHalves, QuantizeElements>);
 
 }  // namespace sluice::operators

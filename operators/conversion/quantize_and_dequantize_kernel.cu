@@ -1,19 +1,11 @@
 #include <eigen_gpu.cuh>
 
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/conversion/quantize_and_dequantize.h"
+#include "sluice/operators/registration.h"
 #include "sluice/platform/cuda/launch.h"
 
 namespace sluice::operators {
 namespace {
-
-using framework::KernelQuery;
-using framework::KernelTraits;
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Tensor;
-using platform::CUDADeviceContext;
 
 // The range must be known on the host, so it cannot come from the data.
 std::string RangeIsGiven(const KernelQuery& query) {
@@ -21,9 +13,9 @@ std::string RangeIsGiven(const KernelQuery& query) {
 }
 
 // Evaluates the op's formula element by element.
-template <typename T>
 struct QuantizeElements {
   // nvcc requires a function with a lambda to be public and named.
+  template <typename T>
   static void Run(const CUDADeviceContext& device,
                   const T* x,
                   int64_t count,
@@ -51,8 +43,8 @@ struct QuantizeElements {
 };
 
 // Evaluates the same expression as the Eigen kernel on the CPU.
-template <typename T>
 struct QuantizeExpression {
+  template <typename T>
   static void Run(const CUDADeviceContext& device,
                   const T* x,
                   int64_t count,
@@ -84,28 +76,19 @@ class QuantizeAndDequantizeCUDAKernel final : public OpKernel {
   math::QuantizeRange<T> range_;
 };
 
-template <typename T>
-using PlainQuantize = QuantizeAndDequantizeCUDAKernel<T, QuantizeElements<T>>;
-template <typename T>
-using EigenQuantize = QuantizeAndDequantizeCUDAKernel<T, QuantizeExpression<T>>;
-
 }  // namespace
 
-REGISTER_OP_KERNEL(
+REGISTER_OP_CUDA_KERNEL(
     quantize_and_dequantize,
-    PLAIN,
-    CUDAPlace,
-    plain,
-    KernelTraits().Estimate(&framework::DefaultKernelWork).When(&RangeIsGiven),
-    PlainQuantize<float>,
-    PlainQuantize<double>);
+    EstimatedBy<&framework::DefaultKernelWork>,
+    TakenWhen<&RangeIsGiven>,
+    QuantizeAndDequantizeCUDAKernel<Floats, QuantizeElements>);
 REGISTER_OP_KERNEL(
     quantize_and_dequantize,
     EIGEN,
     CUDAPlace,
     expression,
     KernelTraits().Estimate(&framework::DefaultKernelWork).When(&RangeIsGiven),
-    EigenQuantize<float>,
-    EigenQuantize<double>);
+    QuantizeAndDequantizeCUDAKernel<Floats, QuantizeExpression>);
 
 }  // namespace sluice::operators

@@ -6,10 +6,9 @@
 #include <mutex>
 #include <utility>
 
-#include "sluice/framework/op/op_kernel.h"
 #include "sluice/operators/math/conversion/quantize_range.h"
 #include "sluice/operators/math/half_conversions.h"
-#include "sluice/platform/error.h"
+#include "sluice/operators/registration.h"
 #include "sluice/platform/parallel_for.h"
 
 // The CPU kernels of quantize_and_dequantize, for .cc files only.
@@ -47,12 +46,11 @@ std::pair<C, C> QuantizedDataRange(const T* data, int64_t count) {
 //   static void Run(const T* x, int64_t count, const math::QuantizeRange<C>&,
 //                   T* out);
 template <typename T, typename Quantize>
-class QuantizeAndDequantizeKernel final : public framework::OpKernel {
+class QuantizeAndDequantizeKernel final : public OpKernel {
  public:
   using C = math::Computed<T>;
 
-  explicit QuantizeAndDequantizeKernel(
-      const framework::OpKernelConstruction& construction)
+  explicit QuantizeAndDequantizeKernel(const OpKernelConstruction& construction)
       : num_bits_(construction.Attr<int64_t>("num_bits")),
         range_given_(construction.Attr<bool>("range_given")) {
     range_ = math::QuantizeRange<C>::Make(construction.Attr<double>("min"),
@@ -60,8 +58,8 @@ class QuantizeAndDequantizeKernel final : public framework::OpKernel {
                                           num_bits_);
   }
 
-  void Compute(framework::OpKernelContext& context) const override {
-    const framework::Tensor& x = context.Input("X");
+  void Compute(OpKernelContext& context) const override {
+    const Tensor& x = context.Input("X");
     const int64_t count = x.numel();
     if (count == 0) {
       context.AllocateOutput("Out", x.dims());

@@ -1,13 +1,8 @@
-#include "sluice/framework/op/infer_shape_context.h"
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/conversion/quantize_range.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
-
-using framework::InferShapeContext;
-using framework::OpSchema;
-using platform::DType;
 
 void QuantizeAndDequantizeShape(InferShapeContext& context) {
   if (context.Attr<bool>("range_given")) {

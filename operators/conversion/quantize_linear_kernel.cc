@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/cast.h"
+#include "sluice/operators/registration.h"
 #include "sluice/platform/number_format.h"
 #include "sluice/platform/parallel_for.h"
 
@@ -10,15 +10,6 @@
 // to float64 and back, a block at a time.
 namespace sluice::operators {
 namespace {
-
-using framework::DDim;
-using framework::KernelPreparation;
-using framework::KernelQuery;
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Tensor;
-using platform::DType;
 
 constexpr int64_t kBlock = 256;
 

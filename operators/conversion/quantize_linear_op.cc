@@ -1,17 +1,8 @@
-#include <string>
-#include <vector>
-
-#include "sluice/framework/op/infer_shape_context.h"
-#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/registration.h"
 
 // quantize_linear and dequantize_linear.
 namespace sluice::operators {
 namespace {
-
-using framework::DDim;
-using framework::InferShapeContext;
-using framework::OpSchema;
-using platform::DType;
 
 // The dtypes of quantized numbers.
 std::vector<DType> QuantizedDTypes() {

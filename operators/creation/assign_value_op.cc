@@ -1,17 +1,7 @@
-#include <vector>
-
-#include "sluice/framework/op/infer_shape_context.h"
-#include "sluice/framework/op/op_registry.h"
-#include "sluice/operators/op_dtypes.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
-
-using framework::DDim;
-using framework::InferShapeContext;
-using framework::OpSchema;
-using platform::DType;
-using Ints = std::vector<int64_t>;
 
 void AssignValueShape(InferShapeContext& context) {
   const Ints& shape = context.Attr<Ints>("shape");

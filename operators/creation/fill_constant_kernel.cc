@@ -1,24 +1,16 @@
-#include <vector>
-
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/cast.h"
 #include "sluice/operators/math/fill.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
-
-using framework::DDim;
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Tensor;
 
 class FillConstantKernel final : public OpKernel {
  public:
   explicit FillConstantKernel(const OpKernelConstruction& construction)
       : dims_(construction.Attr<std::vector<int64_t>>("shape")) {
     const auto value = construction.Attr<double>("value");
-    math::Cast(&value, 1, construction.Attr<platform::DType>("dtype"), &value_);
+    math::Cast(&value, 1, construction.Attr<DType>("dtype"), &value_);
   }
 
   void Compute(OpKernelContext& context) const override {

@@ -1,17 +1,9 @@
-#include <vector>
-
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/cast.h"
+#include "sluice/operators/registration.h"
 #include "sluice/platform/cuda/launch.h"
 
 namespace sluice::operators {
 namespace {
-
-using framework::DDim;
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using platform::CUDADeviceContext;
 
 template <typename T>
 class FillConstantCUDAKernel final : public OpKernel {
@@ -37,15 +29,6 @@ class FillConstantCUDAKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CUDA_KERNEL(fill_constant,
-                        FillConstantCUDAKernel<float>,
-                        FillConstantCUDAKernel<double>,
-                        FillConstantCUDAKernel<platform::float16>,
-                        FillConstantCUDAKernel<platform::bfloat16>,
-                        FillConstantCUDAKernel<int8_t>,
-                        FillConstantCUDAKernel<uint8_t>,
-                        FillConstantCUDAKernel<int32_t>,
-                        FillConstantCUDAKernel<int64_t>,
-                        FillConstantCUDAKernel<bool>);
+REGISTER_OP_CUDA_KERNEL(fill_constant, FillConstantCUDAKernel<NumbersAndBool>);
 
 }  // namespace sluice::operators

@@ -1,18 +1,8 @@
-#include <vector>
-
-#include "sluice/framework/op/infer_shape_context.h"
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/holds_number.h"
-#include "sluice/operators/op_dtypes.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
-
-using framework::DDim;
-using framework::InferShapeContext;
-using framework::OpSchema;
-using platform::DType;
-using Ints = std::vector<int64_t>;
 
 void FillConstantShape(InferShapeContext& context) {
   const Ints& shape = context.Attr<Ints>("shape");
@@ -30,9 +20,9 @@ void FillConstantShape(InferShapeContext& context) {
 void FillConstantLateShape(InferShapeContext& context) {
   const int64_t rank = context.WithRank(context.input("Shape"), 1).dims[0];
   const bool known = rank >= 0 && rank <= DDim::kMaxRank;
-  context.SetOutput("Out", known ? DDim(Ints(static_cast<size_t>(rank),
-                                             framework::kUnknownDim))
-                                 : DDim::UnknownRank());
+  context.SetOutput("Out",
+                    known ? DDim(Ints(static_cast<size_t>(rank), kUnknownDim))
+                          : DDim::UnknownRank());
 }
 
 void FillConstantSchema(OpSchema& op) {
@@ -45,6 +35,7 @@ void FillConstantSchema(OpSchema& op) {
   op.TypeVar("S", IndexDTypes());
   op.Operand("Shape", "shape", "S", "Attribute shape as a vector.");
   op.InferShape(FillConstantShape).InferLateShape(FillConstantLateShape);
+  op.Sizes({{"shape", "[n]"}, {"value", "1.0"}});
   op.Serves(framework::OpRole::kFill);
 }
 

@@ -1,17 +1,12 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/creation/range.h"
 #include "sluice/operators/math/cast.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
-
-using framework::DDim;
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
 
 template <typename T>
 class RangeKernel final : public OpKernel {
@@ -20,7 +15,7 @@ class RangeKernel final : public OpKernel {
       : elements_(construction.Attr<double>("start"),
                   construction.Attr<double>("step")) {}
 
-  void Prepare(framework::KernelPreparation& preparation) override {
+  void Prepare(KernelPreparation& preparation) override {
     dims_ = preparation.query.outputs[0];
   }
 
@@ -54,9 +49,6 @@ class RangeKernel final : public OpKernel {
 REGISTER_OP_CPU_KERNEL(range,
                        RangeKernel<int64_t>,
                        RangeKernel<int32_t>,
-                       RangeKernel<float>,
-                       RangeKernel<double>,
-                       RangeKernel<platform::float16>,
-                       RangeKernel<platform::bfloat16>);
+                       RangeKernel<FloatsAndHalves>);
 
 }  // namespace sluice::operators

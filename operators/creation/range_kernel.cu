@@ -1,15 +1,9 @@
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/creation/range.h"
+#include "sluice/operators/registration.h"
 #include "sluice/platform/cuda/launch.h"
 
 namespace sluice::operators {
 namespace {
-
-using framework::DDim;
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using platform::CUDADeviceContext;
 
 template <typename T>
 class RangeCUDAKernel final : public OpKernel {
@@ -18,7 +12,7 @@ class RangeCUDAKernel final : public OpKernel {
       : elements_(construction.Attr<double>("start"),
                   construction.Attr<double>("step")) {}
 
-  void Prepare(framework::KernelPreparation& preparation) override {
+  void Prepare(KernelPreparation& preparation) override {
     dims_ = preparation.query.outputs[0];
   }
 
@@ -40,7 +34,6 @@ class RangeCUDAKernel final : public OpKernel {
 REGISTER_OP_CUDA_KERNEL(range,
                         RangeCUDAKernel<int64_t>,
                         RangeCUDAKernel<int32_t>,
-                        RangeCUDAKernel<float>,
-                        RangeCUDAKernel<double>);
+                        RangeCUDAKernel<Floats>);
 
 }  // namespace sluice::operators

@@ -1,17 +1,10 @@
 #include <cmath>
 
-#include "sluice/framework/op/infer_shape_context.h"
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/creation/range.h"
-#include "sluice/operators/op_dtypes.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
-
-using framework::DDim;
-using framework::InferShapeContext;
-using framework::OpSchema;
-using platform::DType;
 
 // Attributes are float64, which is exact for integers up to here.
 constexpr double kWholeNumbers = 0x1p53;
@@ -52,7 +45,7 @@ void RangeShape(InferShapeContext& context) {
 }
 
 void RangeLateShape(InferShapeContext& context) {
-  context.SetOutput("Out", DDim{framework::kUnknownDim});
+  context.SetOutput("Out", DDim{kUnknownDim});
 }
 
 void RangeSchema(OpSchema& op) {

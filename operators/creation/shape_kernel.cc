@@ -1,26 +1,23 @@
 #include <algorithm>
 
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/creation/shape_range.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
 
-using framework::DDim;
-using framework::OpKernelConstruction;
-
-class ShapeKernel final : public framework::OpKernel {
+class ShapeKernel final : public OpKernel {
  public:
   explicit ShapeKernel(const OpKernelConstruction& construction)
       : start_(construction.Attr<int64_t>("start")),
         end_(construction.Attr<int64_t>("end")) {}
 
-  void Prepare(framework::KernelPreparation& preparation) override {
+  void Prepare(KernelPreparation& preparation) override {
     x_ = preparation.query.inputs[0];
     range_ = ShapeRange(x_.rank(), start_, end_);
   }
 
-  void Compute(framework::OpKernelContext& context) const override {
+  void Compute(OpKernelContext& context) const override {
     auto* const out =
         context.AllocateOutput(0, DDim{range_.count()}).data<int64_t>();
     std::copy(x_.begin() + range_.begin, x_.begin() + range_.end, out);

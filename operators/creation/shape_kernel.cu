@@ -1,15 +1,11 @@
 #include <algorithm>
 
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/creation/shape_range.h"
+#include "sluice/operators/registration.h"
 #include "sluice/platform/cuda/launch.h"
 
 namespace sluice::operators {
 namespace {
-
-using framework::DDim;
-using framework::OpKernelConstruction;
-using platform::CUDADeviceContext;
 
 struct Sizes {
   int64_t count = 0;
@@ -17,20 +13,20 @@ struct Sizes {
 };
 
 template <typename T>
-class ShapeCUDAKernel final : public framework::OpKernel {
+class ShapeCUDAKernel final : public OpKernel {
  public:
   explicit ShapeCUDAKernel(const OpKernelConstruction& construction)
       : start_(construction.Attr<int64_t>("start")),
         end_(construction.Attr<int64_t>("end")) {}
 
-  void Prepare(framework::KernelPreparation& preparation) override {
+  void Prepare(KernelPreparation& preparation) override {
     const DDim& x = preparation.query.inputs[0];
     const ShapeRange range(x.rank(), start_, end_);
     sizes_.count = range.count();
     std::copy(x.begin() + range.begin, x.begin() + range.end, sizes_.of);
   }
 
-  void Compute(framework::OpKernelContext& context) const override {
+  void Compute(OpKernelContext& context) const override {
     auto* const out =
         context.AllocateOutput(0, DDim{sizes_.count}).template data<int64_t>();
     const Sizes sizes = sizes_;
@@ -46,15 +42,6 @@ class ShapeCUDAKernel final : public framework::OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CUDA_KERNEL(shape,
-                        ShapeCUDAKernel<float>,
-                        ShapeCUDAKernel<double>,
-                        ShapeCUDAKernel<platform::float16>,
-                        ShapeCUDAKernel<platform::bfloat16>,
-                        ShapeCUDAKernel<int8_t>,
-                        ShapeCUDAKernel<uint8_t>,
-                        ShapeCUDAKernel<int32_t>,
-                        ShapeCUDAKernel<int64_t>,
-                        ShapeCUDAKernel<bool>);
+REGISTER_OP_CUDA_KERNEL(shape, ShapeCUDAKernel<NumbersAndBool>);
 
 }  // namespace sluice::operators

@@ -1,26 +1,14 @@
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/distance/manhattan_distance.h"
 #include "sluice/operators/math/distance/manhattan_distance_functor.h"
 #include "sluice/operators/math/work.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
 
-using framework::DDim;
-using framework::KernelQuery;
-using framework::KernelTraits;
-using framework::KernelWork;
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Tensor;
-using platform::CPUDeviceContext;
-
 template <typename DeviceContext, typename T>
 class ManhattanDistanceKernel final : public OpKernel {
  public:
-  explicit ManhattanDistanceKernel(const OpKernelConstruction&) {}
-
   void Compute(OpKernelContext& context) const override {
     const Tensor& x = context.Input("X");
     const Tensor& y = context.Input("Y");
@@ -34,8 +22,6 @@ class ManhattanDistanceKernel final : public OpKernel {
 template <typename T>
 class ManhattanDistancePlainKernel final : public OpKernel {
  public:
-  explicit ManhattanDistancePlainKernel(const OpKernelConstruction&) {}
-
   void Compute(OpKernelContext& context) const override {
     const Tensor& x = context.Input("X");
     const Tensor& y = context.Input("Y");
@@ -79,8 +65,6 @@ struct GradArguments {
 template <typename DeviceContext, typename T>
 class ManhattanDistanceGradKernel final : public OpKernel {
  public:
-  explicit ManhattanDistanceGradKernel(const OpKernelConstruction&) {}
-
   void Compute(OpKernelContext& context) const override {
     const GradArguments args(context);
     if (args.nothing_to_do()) return;
@@ -93,8 +77,6 @@ class ManhattanDistanceGradKernel final : public OpKernel {
 template <typename T>
 class ManhattanDistanceGradPlainKernel final : public OpKernel {
  public:
-  explicit ManhattanDistanceGradPlainKernel(const OpKernelConstruction&) {}
-
   void Compute(OpKernelContext& context) const override {
     const GradArguments args(context);
     if (args.nothing_to_do()) return;
@@ -108,7 +90,7 @@ class ManhattanDistanceGradPlainKernel final : public OpKernel {
 
 // Each term needs a difference, an absolute value and a sum. `vectors` says
 // whether vectors of neighbouring results are computed, or single results.
-KernelWork Work(const KernelQuery& query, bool vectors, double each) {
+KernelWork Work(const KernelQuery& query, bool vectors) {
   const DDim& x = query.inputs[0];
   const DDim& y = query.inputs[1];
   KernelWork work = framework::DefaultKernelWork(query);
@@ -118,27 +100,17 @@ KernelWork Work(const KernelQuery& query, bool vectors, double each) {
   if (vectors) {
     work.flops =
         3 * rows * terms * math::Padded(y[0], math::VectorLanes(element));
-    work.efficiency = 0.6 / each;
   } else {
-    work.moves = 1.7 * each * rows * terms * static_cast<double>(y[0]);
+    work.moves = rows * terms * static_cast<double>(y[0]);
   }
   return work;
 }
 
-// The gradient updates two results for each term.
-constexpr double kGradient = 4;
-
 KernelWork BlockedWork(const KernelQuery& query) {
-  return Work(query, true, 1);
+  return Work(query, true);
 }
 KernelWork PlainWork(const KernelQuery& query) {
-  return Work(query, false, 1);
-}
-KernelWork BlockedGradWork(const KernelQuery& query) {
-  return Work(query, true, kGradient);
-}
-KernelWork PlainGradWork(const KernelQuery& query) {
-  return Work(query, false, kGradient);
+  return Work(query, false);
 }
 
 }  // namespace
@@ -148,29 +120,19 @@ REGISTER_OP_KERNEL(manhattan_distance,
                    CPUPlace,
                    blocked,
                    KernelTraits().Estimate(&BlockedWork),
-                   ManhattanDistanceKernel<CPUDeviceContext, float>,
-                   ManhattanDistanceKernel<CPUDeviceContext, double>);
-REGISTER_OP_KERNEL(manhattan_distance,
-                   PLAIN,
-                   CPUPlace,
-                   plain,
-                   KernelTraits().Estimate(&PlainWork),
-                   ManhattanDistancePlainKernel<float>,
-                   ManhattanDistancePlainKernel<double>);
+                   ManhattanDistanceKernel<CPUDeviceContext, Floats>);
+REGISTER_OP_CPU_KERNEL(manhattan_distance,
+                       EstimatedBy<&PlainWork>,
+                       ManhattanDistancePlainKernel<Floats>);
 
 REGISTER_OP_KERNEL(manhattan_distance_grad,
                    PLAIN,
                    CPUPlace,
                    blocked,
-                   KernelTraits().Estimate(&BlockedGradWork),
-                   ManhattanDistanceGradKernel<CPUDeviceContext, float>,
-                   ManhattanDistanceGradKernel<CPUDeviceContext, double>);
-REGISTER_OP_KERNEL(manhattan_distance_grad,
-                   PLAIN,
-                   CPUPlace,
-                   plain,
-                   KernelTraits().Estimate(&PlainGradWork),
-                   ManhattanDistanceGradPlainKernel<float>,
-                   ManhattanDistanceGradPlainKernel<double>);
+                   KernelTraits().Estimate(&BlockedWork),
+                   ManhattanDistanceGradKernel<CPUDeviceContext, Floats>);
+REGISTER_OP_CPU_KERNEL(manhattan_distance_grad,
+                       EstimatedBy<&PlainWork>,
+                       ManhattanDistanceGradPlainKernel<Floats>);
 
 }  // namespace sluice::operators

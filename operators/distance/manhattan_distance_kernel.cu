@@ -1,18 +1,10 @@
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/distance/manhattan_distance_functor.cuh"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
 
-using framework::KernelQuery;
-using framework::KernelTraits;
-using framework::KernelWork;
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Tensor;
 using math::Distances;
-using platform::CUDADeviceContext;
 
 constexpr int kBlockColumns = 32;
 constexpr int kBlockRows = 8;
@@ -36,8 +28,6 @@ __global__ void DistanceKernel(Distances<T> args) {
 template <typename T>
 class DistanceCUDAKernel final : public OpKernel {
  public:
-  explicit DistanceCUDAKernel(const OpKernelConstruction&) {}
-
   void Compute(OpKernelContext& context) const override {
     const Tensor& x = context.Input("X");
     const Tensor& y = context.Input("Y");
@@ -56,8 +46,6 @@ class DistanceCUDAKernel final : public OpKernel {
 template <typename T>
 class TiledDistanceCUDAKernel final : public OpKernel {
  public:
-  explicit TiledDistanceCUDAKernel(const OpKernelConstruction&) {}
-
   void Compute(OpKernelContext& context) const override {
     const Tensor& x = context.Input("X");
     const Tensor& y = context.Input("Y");
@@ -70,8 +58,6 @@ class TiledDistanceCUDAKernel final : public OpKernel {
 template <typename T>
 class DistanceGradCUDAKernel final : public OpKernel {
  public:
-  explicit DistanceGradCUDAKernel(const OpKernelConstruction&) {}
-
   void Compute(OpKernelContext& context) const override {
     const Tensor& x = context.Input("X");
     const Tensor& y = context.Input("Y");
@@ -112,22 +98,16 @@ KernelWork TiledWork(const KernelQuery& query) {
 
 }  // namespace
 
-REGISTER_OP_KERNEL(manhattan_distance,
-                   PLAIN,
-                   CUDAPlace,
-                   plain,
-                   KernelTraits().Estimate(&PlainWork),
-                   DistanceCUDAKernel<float>,
-                   DistanceCUDAKernel<double>);
+REGISTER_OP_CUDA_KERNEL(manhattan_distance,
+                        EstimatedBy<&PlainWork>,
+                        DistanceCUDAKernel<Floats>);
 REGISTER_OP_KERNEL(manhattan_distance,
                    PLAIN,
                    CUDAPlace,
                    tiled,
                    KernelTraits().Estimate(&TiledWork),
-                   TiledDistanceCUDAKernel<float>,
-                   TiledDistanceCUDAKernel<double>);
+                   TiledDistanceCUDAKernel<Floats>);
 REGISTER_OP_CUDA_KERNEL(manhattan_distance_grad,
-                        DistanceGradCUDAKernel<float>,
-                        DistanceGradCUDAKernel<double>);
+                        DistanceGradCUDAKernel<Floats>);
 
 }  // namespace sluice::operators

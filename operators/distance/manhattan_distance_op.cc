@@ -1,15 +1,7 @@
-#include "sluice/framework/op/infer_shape_context.h"
-#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
-
-using framework::DimHandle;
-using framework::InferShapeContext;
-using framework::OpDesc;
-using framework::OpSchema;
-using framework::ShapeHandle;
-using platform::DType;
 
 void ManhattanDistanceShape(InferShapeContext& context) {
   const ShapeHandle x = context.WithRank(context.input("X"), 2);
@@ -20,7 +12,7 @@ void ManhattanDistanceShape(InferShapeContext& context) {
 }
 
 std::vector<OpDesc> ManhattanDistanceGradient(const OpDesc& forward) {
-  return framework::MakeGradOp(forward, {"X", "Y"});
+  return MakeGradOp(forward, {"X", "Y"});
 }
 
 void ManhattanDistanceSchema(OpSchema& op) {
@@ -33,6 +25,7 @@ void ManhattanDistanceSchema(OpSchema& op) {
   op.Input("Y", "T", "[m, p]: m points.");
   op.Output("Out", "T", "[n, m]: the distances.");
   op.InferShape(ManhattanDistanceShape).Gradient(ManhattanDistanceGradient);
+  op.Sizes({{"X", "n, 64"}, {"Y", "n, 64"}});
 }
 
 void ManhattanDistanceGradShape(InferShapeContext& context) {

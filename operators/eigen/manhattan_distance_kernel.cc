@@ -2,26 +2,18 @@
 
 #include <unsupported/Eigen/CXX11/Tensor>
 
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/eigen_views.h"
+#include "sluice/operators/registration.h"
 #include "sluice/platform/parallel_for.h"
 
 namespace sluice::operators::eigen {
 namespace {
 
-using framework::KernelQuery;
-using framework::KernelTraits;
-using framework::KernelWork;
-using framework::OpKernelConstruction;
-using framework::Tensor;
-
 // Evaluates one expression for each distance. Its terms are summed in a tree.
 template <typename T>
-class EigenManhattanDistance final : public framework::OpKernel {
+class EigenManhattanDistance final : public OpKernel {
  public:
-  explicit EigenManhattanDistance(const OpKernelConstruction&) {}
-
-  void Compute(framework::OpKernelContext& context) const override {
+  void Compute(OpKernelContext& context) const override {
     using Device = Eigen::DefaultDevice;
     using Row = typename framework::TTypes<T>::ConstVec;
     using Distance = typename framework::TTypes<T>::Scalar;
@@ -45,12 +37,11 @@ class EigenManhattanDistance final : public framework::OpKernel {
 
 // Each distance costs about 30 cycles, and its terms use vectors of 16 bytes.
 KernelWork EigenDistanceWork(const KernelQuery& query) {
-  const framework::DDim& x = query.inputs[0];
-  const size_t element = platform::SizeOf(query.input_dtypes[0]);
+  const DDim& x = query.inputs[0];
   KernelWork work = framework::DefaultKernelWork(query);
   const auto distances = static_cast<double>(query.outputs[0].numel());
-  const double each = 30 + 0.2 * static_cast<double>(element * x[1]);
-  work.moves = distances * each;
+  work.dots = distances;
+  work.terms = distances * static_cast<double>(x[1]);
   work.max_threads = std::max(static_cast<double>(x[0]), 1.0);
   return work;
 }
@@ -62,7 +53,6 @@ REGISTER_OP_KERNEL(manhattan_distance,
                    CPUPlace,
                    expression,
                    KernelTraits().Estimate(&EigenDistanceWork),
-                   EigenManhattanDistance<float>,
-                   EigenManhattanDistance<double>);
+                   EigenManhattanDistance<Floats>);
 
 }  // namespace sluice::operators::eigen

@@ -26,7 +26,8 @@ class EigenMatmul final : public framework::OpKernel {
 
   void Prepare(framework::KernelPreparation& preparation) override {
     const KernelQuery& query = preparation.query;
-    plan_ = op_.Plan(math::MatMulPart::kOut, query.inputs[0], query.inputs[1]);
+    plan_ =
+        op_.Plan(math::MatMulResult::kOut, query.inputs[0], query.inputs[1]);
     SLUICE_ENFORCE(plan_.batch.rank == 0, ErrorCode::kUnimplemented,
                    "eigen.matmul_batch",
                    "{}: Eigen multiplies two matrices, got a batch of {}",
@@ -86,15 +87,16 @@ framework::KernelWork Work(const KernelQuery& query) {
   const double share = static_cast<double>(lanes) /
                        static_cast<double>(math::VectorLanes(element));
   framework::KernelWork work = math::ProductWork(plan, element, lanes);
-  work.efficiency = 0.7 * (share < 1 ? share / 2 : 1);
+  work.costs = "eigen_matmul";
   work.max_threads = 1;
   if (plan.n == 1) {
     const auto rows = static_cast<double>(plan.m);
     work.flops = 2 * rows * math::Padded(plan.k, lanes);
-    work.moves = 3 * rows;
+    work.dots = rows;
   } else if (plan.m > 1) {
     work.extra_bytes = work.bytes;
   }
+  if (share < 1) work.flops *= 2 / share;
   return work;
 }
 
@@ -105,14 +107,12 @@ REGISTER_OP_KERNEL(matmul,
                    CPUPlace,
                    eigen,
                    KernelTraits().Estimate(&Work<Matmul>).When(&NotEmpty),
-                   EigenMatmul<Matmul, float>,
-                   EigenMatmul<Matmul, double>);
+                   EigenMatmul<Matmul, platform::Floats>);
 REGISTER_OP_KERNEL(mul,
                    EIGEN,
                    CPUPlace,
                    eigen,
                    KernelTraits().Estimate(&Work<Mul>).When(&NotEmpty),
-                   EigenMatmul<Mul, float>,
-                   EigenMatmul<Mul, double>);
+                   EigenMatmul<Mul, platform::Floats>);
 
 }  // namespace sluice::operators::eigen

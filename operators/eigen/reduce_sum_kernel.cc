@@ -2,32 +2,26 @@
 
 #include <unsupported/Eigen/CXX11/Tensor>
 
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/eigen_views.h"
 #include "sluice/operators/math/reduction/reduce_axes.h"
 #include "sluice/operators/reduction/reduced_dims.h"
-#include "sluice/platform/error.h"
+#include "sluice/operators/registration.h"
 #include "sluice/platform/parallel_for.h"
 
 namespace sluice::operators::eigen {
 namespace {
 
-using framework::KernelQuery;
-using framework::KernelTraits;
-using framework::KernelWork;
-using framework::OpKernelConstruction;
-
 // Sums rows of innermost reduced dims, in double. float64 has no such kernel:
 // it needs compensated sums.
 template <typename T>
-class EigenRowSums final : public framework::OpKernel {
+class EigenRowSums final : public OpKernel {
  public:
   explicit EigenRowSums(const OpKernelConstruction& construction)
       : reduced_(construction) {}
 
-  void Prepare(framework::KernelPreparation& preparation) override {
+  void Prepare(KernelPreparation& preparation) override {
     const KernelQuery& query = preparation.query;
-    const framework::DDim& x = query.inputs[0];
+    const DDim& x = query.inputs[0];
     const math::ReduceAxes axes = math::SortAxes(x, reduced_.Of(x));
     SLUICE_ENFORCE(
         axes.terms > 0 && axes.terms == axes.row_size && axes.row_reduced,
@@ -40,7 +34,7 @@ class EigenRowSums final : public framework::OpKernel {
     out_dims_ = query.outputs[0];
   }
 
-  void Compute(framework::OpKernelContext& context) const override {
+  void Compute(OpKernelContext& context) const override {
     using Device = Eigen::DefaultDevice;
     using Rows = typename framework::TTypes<T>::ConstMatrix;
     using Sums = typename framework::TTypes<T>::Vec;
@@ -63,14 +57,15 @@ class EigenRowSums final : public framework::OpKernel {
   ReducedDims reduced_;
   int64_t rows_ = 0;
   int64_t columns_ = 0;
-  framework::DDim out_dims_;
+  DDim out_dims_;
 };
 
 // Each number is converted to double separately.
 KernelWork RowSumsWork(const KernelQuery& query) {
   KernelWork work = framework::DefaultKernelWork(query);
   const auto rows = static_cast<double>(query.outputs[0].numel());
-  work.moves = 2.5 * static_cast<double>(query.inputs[0].numel()) + 5 * rows;
+  work.sums = static_cast<double>(query.inputs[0].numel());
+  work.rows = rows;
   work.max_threads = std::max(rows, 1.0);
   return work;
 }

@@ -1,16 +1,12 @@
 #include <algorithm>
 
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/fusion/fusion.h"
+#include "sluice/operators/registration.h"
 
 // Folds a batch norm with constant statistics into the convolution before it
 // (folded_norm.h). At inference it then costs nothing.
 namespace sluice::operators {
 namespace {
-
-using framework::ArgVars;
-using framework::Graph;
-using framework::OpDesc;
 
 // Whether only batch_norm `id` writes a running statistic. It writes it
 // unchanged, as it does not train.

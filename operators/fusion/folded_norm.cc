@@ -10,14 +10,12 @@ namespace sluice::operators {
 using framework::Tensor;
 using platform::bfloat16;
 
-using Floats = std::vector<float>;
-
-Floats FloatsOf(const Tensor& parameter) {
+std::vector<float> FloatsOf(const Tensor& parameter) {
   if (parameter.dtype() != platform::DType::kBFloat16) {
     return parameter.ToVector<float>();
   }
   const auto* from = parameter.data<bfloat16>();
-  Floats floats(static_cast<size_t>(parameter.numel()));
+  std::vector<float> floats(static_cast<size_t>(parameter.numel()));
   for (size_t i = 0; i < floats.size(); ++i) {
     floats[i] = std::bit_cast<float>(uint32_t{from[i].bits} << 16);
   }
@@ -27,7 +25,8 @@ Floats FloatsOf(const Tensor& parameter) {
 std::vector<double> NormFactors(const Tensor& scale,
                                 const Tensor& variance,
                                 double epsilon) {
-  const Floats scales = FloatsOf(scale), variances = FloatsOf(variance);
+  const std::vector<float> scales = FloatsOf(scale),
+                           variances = FloatsOf(variance);
   std::vector<double> factors(scales.size());
   for (size_t o = 0; o < factors.size(); ++o) {
     factors[o] = scales[o] / std::sqrt(variances[o] + epsilon);
@@ -47,11 +46,12 @@ class BiasPacking final : public Packing {
         epsilon_(epsilon) {}
 
   Tensor Make(Parameters parameters, int /*threads*/) const override {
-    const Floats shift = FloatsOf(*parameters[1]);
-    const Floats mean = FloatsOf(*parameters[2]);
+    const std::vector<float> shift = FloatsOf(*parameters[1]);
+    const std::vector<float> mean = FloatsOf(*parameters[2]);
     const auto factors = NormFactors(*parameters[0], *parameters[3], epsilon_);
-    const Floats bias = parameters.size() > 4 ? FloatsOf(*parameters[4])
-                                              : Floats(shift.size(), 0);
+    const std::vector<float> bias = parameters.size() > 4
+                                        ? FloatsOf(*parameters[4])
+                                        : std::vector<float>(shift.size(), 0);
     Tensor packed = PackedBytes(shift.size() * sizeof(float));
     auto* folded = static_cast<float*>(packed.raw_data());
     for (size_t o = 0; o < shift.size(); ++o) {

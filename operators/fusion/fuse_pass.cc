@@ -1,8 +1,9 @@
 #include <vector>
 
-#include "sluice/framework/op/op_registry.h"
+#include "sluice/framework/op/op_schema.h"
 #include "sluice/operators/chain/chain_steps.h"
 #include "sluice/operators/fusion/fusion.h"
+#include "sluice/operators/registration.h"
 
 // Fuses the ops after a product or a convolution into it: the bias, and chains
 // of element-wise ops (chain/chain_steps.h). Also fuses chains into a batch
@@ -10,22 +11,18 @@
 namespace sluice::operators {
 namespace {
 
-using framework::Graph;
-using framework::OpDesc;
+using framework::PreparedOp;
 
-bool TakesSteps(const OpDesc& op, bool layouts_are_known) {
-  const auto& type = op.type;
-  // Before that, it may still be folded into a convolution.
-  if (type == "batch_norm") return layouts_are_known;
-  return type == "mul" || type == "matmul" || type == "conv2d" ||
-         type == "fused_mul" || type == "fused_matmul" ||
-         type == "fused_conv2d";
+bool TakesSteps(const PreparedOp& op, bool layouts_are_known) {
+  // Before that, a batch norm may still be folded into a convolution.
+  return !op.schema->fused_type().empty() &&
+         (layouts_are_known || op.schema->product());
 }
 
 // An operand has the output's layout. Layout passes may still change the layout
 // of a convolution's output, so its operands are fused after them.
 bool TakesOperands(const OpDesc& op, bool layouts_are_known) {
-  return layouts_are_known || op.type != "fused_conv2d";
+  return layouts_are_known || op.attributes.count("data_format") == 0;
 }
 
 // Returns the fusions that begin with op `first`, each one op longer.
@@ -54,7 +51,7 @@ int FuseSteps(Graph& graph, bool layouts_are_known) {
   int changes = 0;
   const std::vector<int> order = graph.order();
   for (const int id : order) {
-    if (!TakesSteps(graph.op(id).desc, layouts_are_known)) continue;
+    if (!TakesSteps(graph.op(id), layouts_are_known)) continue;
     auto fusions = FusionsOf(graph, id, layouts_are_known);
     for (; !fusions.empty(); fusions.pop_back()) {
       if (!CanRunLast(graph, fusions.back())) continue;

@@ -1,17 +1,12 @@
-#include "sluice/framework/op/op_registry.h"
-#include "sluice/framework/op/op_schema.h"
 #include "sluice/operators/chain/chain_steps.h"
+#include "sluice/operators/registration.h"
 
 // Ops that passes create from several ops. Programs do not contain them.
 namespace sluice::operators {
-
-using framework::OpSchema;
-using framework::Registry;
-
 namespace {
 
 void FusedConv2dSchema(const Registry& registry, OpSchema& op) {
-  op.Extends(registry.Schema("conv2d")).Internal();
+  op.Extends(registry.Schema("conv2d")).Internal().FusedAs(op.name());
   op.Doc(
       "conv2d, the batch_norm after it that normalizes by constants, and "
       "element-wise ops after that. All four inputs of the batch_norm are "
@@ -29,7 +24,7 @@ void FusedConv2dSchema(const Registry& registry, OpSchema& op) {
 void FusedProductSchema(const Registry& registry,
                         const std::string& product,
                         OpSchema& op) {
-  op.Extends(registry.Schema(product)).Internal();
+  op.Extends(registry.Schema(product)).Internal().FusedAs(op.name());
   op.Doc(product +
          ", the bias that is added to its rows, and element-wise ops after.");
   op.Input("Bias", "T", "[columns of the product]: added to every row.",

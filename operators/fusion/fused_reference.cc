@@ -1,29 +1,15 @@
 #include <cstring>
-#include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
-#include "sluice/framework/op/op_registry.h"
-#include "sluice/framework/op/op_schema.h"
 #include "sluice/framework/run/run_op.h"
 #include "sluice/operators/chain/chain_steps.h"
+#include "sluice/operators/registration.h"
 
 // The reference for kernels of fused ops: runs the original ops one after the
 // other, by their plain kernels.
 namespace sluice::operators {
 namespace {
-
-using framework::AttributeMap;
-using framework::KernelPreparation;
-using framework::KernelQuery;
-using framework::KernelTraits;
-using framework::OpDesc;
-using framework::OpKernel;
-using framework::OpKernelContext;
-using framework::OpSchema;
-using framework::Registry;
-using framework::Tensor;
 
 std::string NeverRuns(const KernelQuery& /*query*/) {
   return "is there to compare others with";
@@ -42,8 +28,6 @@ Tensor RunPlain(const std::string& op,
 template <typename T>
 class FusedReference final : public OpKernel {
  public:
-  using OpKernel::OpKernel;
-
   void Prepare(KernelPreparation& preparation) override {
     op_ = preparation.query.op;
   }
@@ -117,21 +101,18 @@ REGISTER_OP_KERNEL(fused_conv2d,
                    CPUPlace,
                    reference,
                    KernelTraits().When(&NeverRuns),
-                   FusedReference<float>,
-                   FusedReference<double>);
+                   FusedReference<Floats>);
 REGISTER_OP_KERNEL(fused_mul,
                    PLAIN,
                    CPUPlace,
                    reference,
                    KernelTraits().When(&NeverRuns),
-                   FusedReference<float>,
-                   FusedReference<double>);
+                   FusedReference<Floats>);
 REGISTER_OP_KERNEL(fused_matmul,
                    PLAIN,
                    CPUPlace,
                    reference,
                    KernelTraits().When(&NeverRuns),
-                   FusedReference<float>,
-                   FusedReference<double>);
+                   FusedReference<Floats>);
 
 }  // namespace sluice::operators

@@ -2,24 +2,15 @@
 
 #include <algorithm>
 
-#include "sluice/framework/op/op_schema.h"
 #include "sluice/framework/op/registry.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 
-using framework::DDim;
-using framework::Graph;
-using framework::OpDesc;
-
-Fusion::Fusion(const OpDesc& first, int id)
-    : op(first),
-      output(framework::Registry::Global()
-                 .Schema(first.type)
-                 .outputs()
-                 .front()
-                 .name),
-      ids{id} {
-  if (!op.type.starts_with("fused_")) op.type = "fused_" + op.type;
+Fusion::Fusion(const OpDesc& first, int id) : op(first), ids{id} {
+  const auto& schema = framework::Registry::Global().Schema(first.type);
+  output = schema.outputs().front().name;
+  op.type = schema.fused_type();
   op.hint.clear();  // the graph keeps it
 }
 
@@ -58,7 +49,7 @@ const T& Attr(const OpDesc& op, const char* name) {
 // Returns the dimension of the output that a bias is indexed by; -1 for none.
 int BiasAxis(const Graph& graph, const Fusion& fusion) {
   const int rank = graph.dims(fusion.out()).rank();
-  if (fusion.op.type == "fused_conv2d") {
+  if (fusion.op.attributes.count("data_format") > 0) {
     return Attr<std::string>(fusion.op, "data_format") == "NCHW" ? 1 : 3;
   }
   // If Y is a vector, the product has no dimension for its single column.

@@ -16,7 +16,7 @@ inline const std::string& Only(const framework::ArgVars& vars) {
 
 // A fused op under construction, and the ids of the ops that it replaces.
 struct Fusion {
-  // `first` is a mul, matmul, conv2d or batch_norm, or its fused form.
+  // `first` has a fused form (OpSchema::FusedAs), or is one.
   Fusion(const framework::OpDesc& first, int id);
 
   framework::OpDesc op;

@@ -1,18 +1,13 @@
 #include <algorithm>
 #include <optional>
-#include <string>
 
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/fusion/fusion.h"
+#include "sluice/operators/registration.h"
 
 // Fuses the gradients of a relu, and of a sum before it, into that of the batch
 // norm whose Y the sum or relu read. They are then computed on the fly.
 namespace sluice::operators {
 namespace {
-
-using framework::ArgVars;
-using framework::Graph;
-using framework::OpDesc;
 
 // Returns the op of this type that writes `var` if `reader` is its only reader.
 std::optional<int> WriterFor(const Graph& graph,

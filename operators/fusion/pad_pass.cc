@@ -1,11 +1,9 @@
 #include <algorithm>
 #include <optional>
-#include <string>
-#include <vector>
 
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/fusion/fusion.h"
 #include "sluice/operators/movement/index_map.h"
+#include "sluice/operators/registration.h"
 
 // Folds a pad that surrounds images with zeros into the paddings of the
 // convolutions that read them. In training, the gradient by the filter reads
@@ -13,10 +11,6 @@
 // pad_grad would remove.
 namespace sluice::operators {
 namespace {
-
-using framework::Graph;
-using framework::OpDesc;
-using Ints = std::vector<int64_t>;
 
 template <typename T>
 const T& PadAttr(const OpDesc& op, const char* name) {

@@ -1,20 +1,11 @@
 #include <algorithm>
-#include <vector>
 
-#include "sluice/framework/op/infer_shape_context.h"
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/indexing/scatter_schema.h"
-#include "sluice/operators/op_dtypes.h"
+#include "sluice/operators/registration.h"
 
 // gather_elements and scatter_elements: Index has an index for each element.
 namespace sluice::operators {
 namespace {
-
-using framework::DDim;
-using framework::InferShapeContext;
-using framework::OpDesc;
-using framework::OpSchema;
-using framework::ShapeHandle;
 
 // Checks Index and returns its shape. A scalar X has an axis, as in PyTorch.
 DDim IndexDims(const InferShapeContext& context) {
@@ -63,8 +54,9 @@ void ScatterGradShape(InferShapeContext& context) {
 }
 
 std::vector<OpDesc> GatherGradient(const OpDesc& forward) {
-  return {framework::MakeGradOp(forward, "gather_elements_grad",
-                                {{"X", "Index"}, {}, {"Out"}, {"X"}})};
+  return {MakeGradOp(
+      forward, "gather_elements_grad",
+      {.inputs = {"X", "Index"}, .output_grads = {"Out"}, .wanted = {"X"}})};
 }
 
 void AxisAttribute(OpSchema& op) {

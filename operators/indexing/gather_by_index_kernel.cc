@@ -1,25 +1,16 @@
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/indexing/index_kernel.h"
 #include "sluice/operators/math/cast.h"
 #include "sluice/operators/math/movement/gather.h"
 #include "sluice/operators/math/strided_copy.h"
+#include "sluice/operators/registration.h"
 
 // gather_elements and gather_nd.
 namespace sluice::operators {
 namespace {
 
-using framework::KernelPreparation;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Tensor;
-using platform::bfloat16;
-using platform::float16;
-
 // Moves elements of any dtype.
 class GatherByIndexKernel final : public IndexKernel {
  public:
-  explicit GatherByIndexKernel(const OpKernelConstruction& /*construction*/) {}
-
   void Compute(OpKernelContext& context) const override {
     const int64_t* places = Places(context);
     Tensor& out = context.AllocateOutput(0, out_dims_);
@@ -68,13 +59,11 @@ class GatherByIndexGradKernel final : public IndexKernel {
   }
 };
 
-void AddGatherKernels(framework::Registry& registry) {
+void AddGatherKernels(Registry& registry) {
   const platform::CPUPlace cpu;
   for (const std::string name : {"gather_elements", "gather_nd"}) {
-    framework::AddPlainKernels<GatherByIndexKernel>(registry, name, cpu);
-    framework::AddPlainKernels<
-        GatherByIndexGradKernel<float>, GatherByIndexGradKernel<double>,
-        GatherByIndexGradKernel<float16>, GatherByIndexGradKernel<bfloat16>>(
+    AddPlainKernels<GatherByIndexKernel>(registry, name, cpu);
+    AddPlainKernels<GatherByIndexGradKernel<FloatsAndHalves>>(
         registry, name + "_grad", cpu);
   }
 }

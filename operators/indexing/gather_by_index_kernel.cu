@@ -1,19 +1,10 @@
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/indexing/device_indices.cuh"
 #include "sluice/operators/indexing/index_plans.h"
+#include "sluice/operators/registration.h"
 
 // gather_elements and gather_nd.
 namespace sluice::operators {
 namespace {
-
-using framework::DDim;
-using framework::KernelPreparation;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Tensor;
-using platform::bfloat16;
-using platform::CUDADeviceContext;
-using platform::float16;
 
 // Computes out[i, :] = x[places(i), :] for elements of the size of Unit.
 template <typename Unit>
@@ -41,13 +32,13 @@ void Gather(const CUDADeviceContext& device,
                     [=] __device__(int64_t at) { gather.Copy(at); });
 }
 
-class GatherAnyCUDAKernel : public framework::OpKernel {
+class GatherAnyCUDAKernel : public OpKernel {
  public:
   explicit GatherAnyCUDAKernel(const OpKernelConstruction& construction)
       : raise_(RaiseOutsideOf(construction.op())) {}
 
   void Prepare(KernelPreparation& preparation) override {
-    const framework::KernelQuery& query = preparation.query;
+    const KernelQuery& query = preparation.query;
     plan_ = IndexPlanOf(query, query.inputs[0], query.inputs[1]);
     out_dims_ = query.outputs[0];
   }
@@ -83,13 +74,13 @@ class GatherByIndexCUDAKernel final : public GatherAnyCUDAKernel {
 };
 
 template <typename T>
-class GatherByIndexGradCUDAKernel final : public framework::OpKernel {
+class GatherByIndexGradCUDAKernel final : public OpKernel {
  public:
   explicit GatherByIndexGradCUDAKernel(const OpKernelConstruction& construction)
       : raise_(RaiseOutsideOf(construction.op())) {}
 
   void Prepare(KernelPreparation& preparation) override {
-    const framework::KernelQuery& query = preparation.query;
+    const KernelQuery& query = preparation.query;
     x_dims_ = query.inputs[0];
     plan_ = IndexPlanOf(query, x_dims_, query.inputs[1]);
   }
@@ -112,18 +103,13 @@ class GatherByIndexGradCUDAKernel final : public framework::OpKernel {
   DDim x_dims_;
 };
 
-void AddGatherKernels(framework::Registry& registry) {
+void AddGatherKernels(Registry& registry) {
   const platform::CUDAPlace cuda;
   for (const std::string name : {"gather_elements", "gather_nd"}) {
-    framework::AddPlainKernels<
-        GatherByIndexCUDAKernel<float>, GatherByIndexCUDAKernel<double>,
-        GatherByIndexCUDAKernel<float16>, GatherByIndexCUDAKernel<bfloat16>,
-        GatherByIndexCUDAKernel<int8_t>, GatherByIndexCUDAKernel<uint8_t>,
-        GatherByIndexCUDAKernel<int32_t>, GatherByIndexCUDAKernel<int64_t>,
-        GatherByIndexCUDAKernel<bool>>(registry, name, cuda);
-    framework::AddPlainKernels<GatherByIndexGradCUDAKernel<float>,
-                               GatherByIndexGradCUDAKernel<double>>(
-        registry, name + "_grad", cuda);
+    AddPlainKernels<GatherByIndexCUDAKernel<NumbersAndBool>>(registry, name,
+                                                             cuda);
+    AddPlainKernels<GatherByIndexGradCUDAKernel<Floats>>(registry,
+                                                         name + "_grad", cuda);
   }
 }
 

@@ -1,15 +1,9 @@
 #include "sluice/operators/indexing/index_kernel.h"
 
-#include "sluice/framework/op/op_schema.h"
 #include "sluice/operators/math/indexing/index_text.h"
-#include "sluice/platform/error.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
-
-using framework::KernelPreparation;
-using framework::KernelQuery;
-using framework::OpKernelContext;
-using framework::Tensor;
 
 void IndexKernel::Prepare(KernelPreparation& preparation) {
   const KernelQuery& query = preparation.query;

@@ -1,31 +1,29 @@
 #pragma once
 
-#include <string>
-
-#include "sluice/framework/op/op_kernel.h"
 #include "sluice/operators/indexing/index_plans.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 
 // The base of the CPU kernels: finds the slices that Index names and keeps them
 // in scratch during Compute.
-class IndexKernel : public framework::OpKernel {
+class IndexKernel : public OpKernel {
  public:
-  void Prepare(framework::KernelPreparation& preparation) override;
+  void Prepare(KernelPreparation& preparation) override;
 
  protected:
   // Input 0 is X or provides its shape; input 1 is Index. Raises OutOfRange for
   // an index that X does not have.
-  const int64_t* Places(const framework::OpKernelContext& context) const;
+  const int64_t* Places(const OpKernelContext& context) const;
   // Returns the scratch after the places, aligned to 8 bytes.
-  void* MoreScratch(const framework::OpKernelContext& context) const;
+  void* MoreScratch(const OpKernelContext& context) const;
 
   math::IndexPlan plan_;
-  framework::DDim x_dims_;
-  framework::DDim out_dims_;
+  DDim x_dims_;
+  DDim out_dims_;
 
  private:
-  void RaiseOutside(const framework::OpKernelContext& context,
+  void RaiseOutside(const OpKernelContext& context,
                     int64_t position,
                     int64_t value) const;
 

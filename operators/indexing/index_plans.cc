@@ -7,8 +7,6 @@
 namespace sluice::operators {
 namespace {
 
-using framework::DDim;
-using framework::KernelQuery;
 using math::IndexPlan;
 
 // Returns the stride of axis `axis` of `x`, in slices: those are the elements

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "sluice/framework/op/op_kernel.h"
 #include "sluice/operators/math/indexing/index_plan.h"
 #include "sluice/operators/math/indexing/indexed_slices.h"
+#include "sluice/operators/registration.h"
 #include "sluice/platform/export.h"
 
 // The plans that gather_elements, gather_nd, scatter_elements, scatter_nd and
@@ -12,15 +12,14 @@ namespace sluice::operators {
 // Returns how Index names slices of a tensor of shape `x`: by elements along
 // attribute axis, or by coordinates of the dims after the first batch_dims. The
 // shape function has already checked both shapes.
-SLUICE_API math::IndexPlan IndexPlanOf(const framework::KernelQuery& query,
-                                       const framework::DDim& x,
-                                       const framework::DDim& index);
+SLUICE_API math::IndexPlan IndexPlanOf(const KernelQuery& query,
+                                       const DDim& x,
+                                       const DDim& index);
 
 // Returns attribute reduction.
-SLUICE_API math::ScatterReduction ScatterReductionOf(
-    const framework::KernelQuery& query);
+SLUICE_API math::ScatterReduction ScatterReductionOf(const KernelQuery& query);
 
 // Whether the elements of X that have an update do not count in Out.
-SLUICE_API bool ScatterReplaces(const framework::KernelQuery& query);
+SLUICE_API bool ScatterReplaces(const KernelQuery& query);
 
 }  // namespace sluice::operators

@@ -1,19 +1,9 @@
-#include <vector>
-
-#include "sluice/framework/op/infer_shape_context.h"
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/indexing/scatter_schema.h"
-#include "sluice/operators/op_dtypes.h"
+#include "sluice/operators/registration.h"
 
 // gather_nd and scatter_nd: Index has the coordinates of slices.
 namespace sluice::operators {
 namespace {
-
-using framework::DDim;
-using framework::InferShapeContext;
-using framework::OpDesc;
-using framework::OpSchema;
-using framework::ShapeHandle;
 
 // Returns the shape of gather_nd's Out and of Updates: Index without its last
 // dim, then the dims of X without a coordinate; unknown if a rank is.
@@ -36,7 +26,7 @@ DDim NamedDims(const InferShapeContext& context, int64_t batch_dims) {
   }
   const int last = index.rank() - 1;
   const int64_t named = index.dims[last];
-  if (named == framework::kUnknownDim) return DDim::UnknownRank();
+  if (named == kUnknownDim) return DDim::UnknownRank();
   context.Require(named >= 1 && named <= x.rank() - batches, "nd.coordinates",
                   "the last dim of input Index {} has {} coordinates; expected "
                   "1 to {}, for dims of input X {} from {} on",
@@ -81,8 +71,9 @@ void ScatterNdGradShape(InferShapeContext& context) {
 }
 
 std::vector<OpDesc> GatherNdGradient(const OpDesc& forward) {
-  return {framework::MakeGradOp(forward, "gather_nd_grad",
-                                {{"X", "Index"}, {}, {"Out"}, {"X"}})};
+  return {MakeGradOp(
+      forward, "gather_nd_grad",
+      {.inputs = {"X", "Index"}, .output_grads = {"Out"}, .wanted = {"X"}})};
 }
 
 void BatchAttribute(OpSchema& op) {

@@ -1,15 +1,11 @@
 #include <algorithm>
 
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/indexing/one_hot.h"
+#include "sluice/operators/registration.h"
 #include "sluice/platform/parallel_for.h"
 
 namespace sluice::operators {
 namespace {
-
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Tensor;
 
 // Moves elements of any dtype that has the size of Unit.
 template <typename Unit, typename Index>
@@ -18,9 +14,8 @@ void Fill(const OneHot& one,
           const Unit* values,
           int64_t count,
           Unit* out) {
-  constexpr int64_t kGrain = 32768;
   platform::ParallelFor(
-      count / one.inner, std::max<int64_t>(1, kGrain / one.inner),
+      count / one.inner, std::max<int64_t>(1, platform::kGrain / one.inner),
       [=](int64_t begin, int64_t end) {
         for (int64_t row = begin; row < end; ++row) {
           const Index* line = index + row / one.depth * one.inner;
@@ -42,18 +37,14 @@ void FillOut(const OneHot& one,
              Tensor* out) {
   const auto* pair = static_cast<const Unit*>(values.raw_data());
   auto* to = static_cast<Unit*>(out->raw_data());
-  if (x.dtype() == platform::DType::kInt32) {
-    Fill(one, x.data<int32_t>(), pair, out->numel(), to);
-  } else {
-    Fill(one, x.data<int64_t>(), pair, out->numel(), to);
-  }
+  VisitIndex(x.dtype(), [&]<typename Index>() {
+    Fill(one, x.template data<Index>(), pair, out->numel(), to);
+  });
 }
 
-class OneHotKernel final : public framework::OpKernel {
+class OneHotKernel final : public OpKernel {
  public:
-  explicit OneHotKernel(const OpKernelConstruction& /*construction*/) {}
-
-  void Prepare(framework::KernelPreparation& preparation) override {
+  void Prepare(KernelPreparation& preparation) override {
     one_ = OneHot::Of(preparation.query);
     out_dims_ = preparation.query.outputs[0];
   }
@@ -77,7 +68,7 @@ class OneHotKernel final : public framework::OpKernel {
 
  private:
   OneHot one_;
-  framework::DDim out_dims_;
+  DDim out_dims_;
 };
 
 }  // namespace

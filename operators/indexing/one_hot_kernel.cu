@@ -1,14 +1,9 @@
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/indexing/device_indices.cuh"
 #include "sluice/operators/indexing/one_hot.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
-
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Tensor;
-using platform::CUDADeviceContext;
 
 // Moves elements of any dtype that has the size of Unit.
 template <typename Unit>
@@ -42,9 +37,9 @@ void Fill(const CUDADeviceContext& device,
                     [=] __device__(int64_t at) { fill.Set(at); });
 }
 
-class OneHotAnyCUDAKernel : public framework::OpKernel {
+class OneHotAnyCUDAKernel : public OpKernel {
  public:
-  void Prepare(framework::KernelPreparation& preparation) override {
+  void Prepare(KernelPreparation& preparation) override {
     one_ = OneHot::Of(preparation.query);
     out_dims_ = preparation.query.outputs[0];
   }
@@ -68,26 +63,16 @@ class OneHotAnyCUDAKernel : public framework::OpKernel {
 
  private:
   OneHot one_;
-  framework::DDim out_dims_;
+  DDim out_dims_;
 };
 
 template <typename T>
 class OneHotCUDAKernel final : public OneHotAnyCUDAKernel {
  public:
-  explicit OneHotCUDAKernel(const OpKernelConstruction& /*construction*/) {}
 };
 
 }  // namespace
 
-REGISTER_OP_CUDA_KERNEL(one_hot,
-                        OneHotCUDAKernel<float>,
-                        OneHotCUDAKernel<double>,
-                        OneHotCUDAKernel<platform::float16>,
-                        OneHotCUDAKernel<platform::bfloat16>,
-                        OneHotCUDAKernel<int8_t>,
-                        OneHotCUDAKernel<uint8_t>,
-                        OneHotCUDAKernel<int32_t>,
-                        OneHotCUDAKernel<int64_t>,
-                        OneHotCUDAKernel<bool>);
+REGISTER_OP_CUDA_KERNEL(one_hot, OneHotCUDAKernel<NumbersAndBool>);
 
 }  // namespace sluice::operators

@@ -1,13 +1,7 @@
-#include "sluice/framework/op/infer_shape_context.h"
-#include "sluice/framework/op/op_registry.h"
-#include "sluice/operators/op_dtypes.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
-
-using framework::DDim;
-using framework::InferShapeContext;
-using framework::OpSchema;
 
 // Returns X's shape with `depth` inserted at the axis.
 DDim OutDims(const InferShapeContext& context, int64_t depth) {
@@ -32,7 +26,7 @@ void OneHotShape(InferShapeContext& context) {
 }
 
 void OneHotLateShape(InferShapeContext& context) {
-  context.SetOutput("Out", OutDims(context, framework::kUnknownDim));
+  context.SetOutput("Out", OutDims(context, kUnknownDim));
 }
 
 void OneHotSchema(OpSchema& op) {

@@ -1,25 +1,18 @@
 #include <cstring>
 #include <numeric>
 
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/indexing/index_kernel.h"
 #include "sluice/operators/math/cast.h"
 #include "sluice/operators/math/movement/gather.h"
 #include "sluice/operators/math/strided_copy.h"
+#include "sluice/operators/registration.h"
 #include "sluice/platform/parallel_for.h"
 
 // scatter_elements and scatter_nd.
 namespace sluice::operators {
 namespace {
 
-using framework::KernelPreparation;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Tensor;
 using math::ScatterReduction;
-using platform::bfloat16;
-using platform::DType;
-using platform::float16;
 
 bool IsHalf(DType dtype) {
   return dtype == DType::kFloat16 || dtype == DType::kBFloat16;
@@ -28,8 +21,6 @@ bool IsHalf(DType dtype) {
 // float16 and bfloat16 are combined in float32, in scratch.
 class ScatterKernel final : public IndexKernel {
  public:
-  explicit ScatterKernel(const OpKernelConstruction& /*construction*/) {}
-
   void Prepare(KernelPreparation& preparation) override {
     IndexKernel::Prepare(preparation);
     reduction_ = ScatterReductionOf(preparation.query);
@@ -148,7 +139,7 @@ class ScatterGradSizedKernel : public IndexKernel {
   size_t size_;
   bool replaces_ = true;
   bool last_counts_ = true;
-  framework::DDim update_dims_;
+  DDim update_dims_;
 };
 
 template <typename T>
@@ -158,14 +149,12 @@ class ScatterGradKernel final : public ScatterGradSizedKernel {
       : ScatterGradSizedKernel(sizeof(T)) {}
 };
 
-void AddScatterKernels(framework::Registry& registry) {
+void AddScatterKernels(Registry& registry) {
   const platform::CPUPlace cpu;
   for (const std::string name : {"scatter_elements", "scatter_nd"}) {
-    framework::AddPlainKernels<ScatterKernel>(registry, name, cpu);
-    framework::AddPlainKernels<
-        ScatterGradKernel<float>, ScatterGradKernel<double>,
-        ScatterGradKernel<float16>, ScatterGradKernel<bfloat16>>(
-        registry, name + "_grad", cpu);
+    AddPlainKernels<ScatterKernel>(registry, name, cpu);
+    AddPlainKernels<ScatterGradKernel<FloatsAndHalves>>(registry,
+                                                        name + "_grad", cpu);
   }
 }
 

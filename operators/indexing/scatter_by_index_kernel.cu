@@ -1,23 +1,14 @@
 #include <type_traits>
 
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/indexing/device_indices.cuh"
 #include "sluice/operators/indexing/index_plans.h"
+#include "sluice/operators/registration.h"
 
 // scatter_elements and scatter_nd.
 namespace sluice::operators {
 namespace {
 
-using framework::DDim;
-using framework::KernelPreparation;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Tensor;
 using math::ScatterReduction;
-using platform::bfloat16;
-using platform::CUDADeviceContext;
-using platform::ErrorCode;
-using platform::float16;
 
 // The type that elements of T are computed in. Halves and bools are only moved.
 template <typename T>
@@ -38,7 +29,7 @@ struct UnitOf<bool> {
 };
 
 template <typename T>
-class ScatterCUDAKernel final : public framework::OpKernel {
+class ScatterCUDAKernel final : public OpKernel {
  public:
   using Unit = typename UnitOf<T>::Type;
   static constexpr bool kComputes = std::is_same_v<Unit, T>;
@@ -47,7 +38,7 @@ class ScatterCUDAKernel final : public framework::OpKernel {
       : raise_(RaiseOutsideOf(construction.op())) {}
 
   void Prepare(KernelPreparation& preparation) override {
-    const framework::KernelQuery& query = preparation.query;
+    const KernelQuery& query = preparation.query;
     x_dims_ = query.inputs[0];
     plan_ = IndexPlanOf(query, x_dims_, query.inputs[1]);
     reduction_ = ScatterReductionOf(query);
@@ -107,13 +98,13 @@ struct DeviceUpdateGrad {
 };
 
 template <typename T>
-class ScatterGradCUDAKernel final : public framework::OpKernel {
+class ScatterGradCUDAKernel final : public OpKernel {
  public:
   explicit ScatterGradCUDAKernel(const OpKernelConstruction& construction)
       : raise_(RaiseOutsideOf(construction.op())) {}
 
   void Prepare(KernelPreparation& preparation) override {
-    const framework::KernelQuery& query = preparation.query;
+    const KernelQuery& query = preparation.query;
     x_dims_ = query.inputs[0];
     update_dims_ = query.inputs[2];
     plan_ = IndexPlanOf(query, x_dims_, query.inputs[1]);
@@ -178,18 +169,12 @@ class ScatterGradCUDAKernel final : public framework::OpKernel {
   DDim update_dims_;
 };
 
-void AddScatterKernels(framework::Registry& registry) {
+void AddScatterKernels(Registry& registry) {
   const platform::CUDAPlace cuda;
   for (const std::string name : {"scatter_elements", "scatter_nd"}) {
-    framework::AddPlainKernels<
-        ScatterCUDAKernel<float>, ScatterCUDAKernel<double>,
-        ScatterCUDAKernel<float16>, ScatterCUDAKernel<bfloat16>,
-        ScatterCUDAKernel<int8_t>, ScatterCUDAKernel<uint8_t>,
-        ScatterCUDAKernel<int32_t>, ScatterCUDAKernel<int64_t>,
-        ScatterCUDAKernel<bool>>(registry, name, cuda);
-    framework::AddPlainKernels<ScatterGradCUDAKernel<float>,
-                               ScatterGradCUDAKernel<double>>(
-        registry, name + "_grad", cuda);
+    AddPlainKernels<ScatterCUDAKernel<NumbersAndBool>>(registry, name, cuda);
+    AddPlainKernels<ScatterGradCUDAKernel<Floats>>(registry, name + "_grad",
+                                                   cuda);
   }
 }
 

@@ -1,18 +1,13 @@
 #pragma once
 
 #include <algorithm>
-#include <string>
-#include <vector>
 
-#include "sluice/framework/op/infer_shape_context.h"
-#include "sluice/framework/op/op_schema.h"
-#include "sluice/operators/op_dtypes.h"
-#include "sluice/platform/error.h"
+#include "sluice/operators/registration.h"
 
 // Shared by the schemas of scatter_elements and scatter_nd.
 namespace sluice::operators {
 
-inline void AddReductionAttribute(framework::OpSchema& op) {
+inline void AddReductionAttribute(OpSchema& op) {
   op.Attr<std::string>(
         "reduction",
         "What an update makes of the element at its place: none: replaces it, "
@@ -27,10 +22,10 @@ inline void AddReductionAttribute(framework::OpSchema& op) {
       .Default(true);
 }
 
-inline void RequireReducible(const framework::InferShapeContext& context) {
+inline void RequireReducible(const InferShapeContext& context) {
   const auto& reduction = context.Attr<std::string>("reduction");
-  const platform::DType dtype = context.input_dtype("X");
-  const std::vector<platform::DType> numbers = NumericDTypes();
+  const DType dtype = context.input_dtype("X");
+  const std::vector<DType> numbers = NumericDTypes();
   context.Require(
       reduction == "none" ||
           std::find(numbers.begin(), numbers.end(), dtype) != numbers.end(),
@@ -42,8 +37,7 @@ inline void RequireReducible(const framework::InferShapeContext& context) {
 
 // X and Updates have gradients if reduction is none or add. X@GRAD is 0 where
 // an element of X was replaced.
-inline std::vector<framework::OpDesc> ScatterGradient(
-    const framework::OpDesc& forward) {
+inline std::vector<OpDesc> ScatterGradient(const OpDesc& forward) {
   const auto found = forward.attributes.find("reduction");
   const auto* reduction = found == forward.attributes.end()
                               ? nullptr
@@ -54,13 +48,14 @@ inline std::vector<framework::OpDesc> ScatterGradient(
       "{}: there is no gradient with reduction = {}; there are those of none "
       "and add",
       forward.type, *reduction);
-  return {framework::MakeGradOp(
-      forward, forward.type + "_grad",
-      {{"X", "Index", "Updates"}, {}, {"Out"}, {"X", "Updates"}})};
+  return {MakeGradOp(forward, forward.type + "_grad",
+                     {.inputs = {"X", "Index", "Updates"},
+                      .output_grads = {"Out"},
+                      .wanted = {"X", "Updates"}})};
 }
 
 // Index comes between X and Updates.
-inline void AddScatterGradArguments(framework::OpSchema& op) {
+inline void AddScatterGradArguments(OpSchema& op) {
   op.TypeVar("T", FloatDTypes()).TypeVar("S", IndexDTypes());
   op.Input("X", "T", "What was scattered into.", {.shape_only = true});
   op.Input("Index", "S", "Which elements; checked when the op runs.");

@@ -1,23 +1,13 @@
 #include <algorithm>
 
-#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
-
-using framework::DDim;
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Tensor;
-
 namespace {
 
 template <typename T>
 class AccuracyKernel final : public OpKernel {
  public:
-  explicit AccuracyKernel(const OpKernelConstruction& construction)
-      : OpKernel(construction) {}
-
   void Compute(OpKernelContext& context) const override {
     const Tensor& indices = context.Input(0);
     const int64_t rows = indices.dims()[0];
@@ -40,8 +30,6 @@ class AccuracyKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CPU_KERNEL(accuracy,
-                       AccuracyKernel<int32_t>,
-                       AccuracyKernel<int64_t>);
+REGISTER_OP_CPU_KERNEL(accuracy, AccuracyKernel<Indices>);
 
 }  // namespace sluice::operators

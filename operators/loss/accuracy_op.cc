@@ -1,17 +1,9 @@
 #include <limits>
 
-#include "sluice/framework/op/infer_shape_context.h"
-#include "sluice/framework/op/op_registry.h"
-#include "sluice/operators/op_dtypes.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
-
 namespace {
-
-using framework::DimHandle;
-using framework::InferShapeContext;
-using framework::OpSchema;
-using framework::ShapeHandle;
 
 void AccuracyShape(InferShapeContext& context) {
   const ShapeHandle indices = context.WithRank(context.input("Indices"), 2);

@@ -1,14 +1,9 @@
-#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/conversion/widened_kernel.h"
 #include "sluice/operators/math/softmax.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
-
-using framework::DDim;
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Tensor;
 
 // Reads the labels as the attributes say.
 class Labels {
@@ -47,7 +42,7 @@ class CrossEntropyKernel final : public OpKernel {
   explicit CrossEntropyKernel(const OpKernelConstruction& construction)
       : labels_(construction) {}
 
-  void Prepare(framework::KernelPreparation& preparation) override {
+  void Prepare(KernelPreparation& preparation) override {
     loss_dims_ = preparation.query.outputs[1];
   }
 
@@ -94,10 +89,8 @@ class CrossEntropyGradKernel final : public OpKernel {
 }  // namespace
 
 REGISTER_OP_CPU_KERNEL(softmax_with_cross_entropy,
-                       CrossEntropyKernel<float>,
-                       CrossEntropyKernel<double>);
+                       CrossEntropyKernel<FloatsAndWidenedHalves>);
 REGISTER_OP_CPU_KERNEL(softmax_with_cross_entropy_grad,
-                       CrossEntropyGradKernel<float>,
-                       CrossEntropyGradKernel<double>);
+                       CrossEntropyGradKernel<FloatsAndWidenedHalves>);
 
 }  // namespace sluice::operators

@@ -1,23 +1,16 @@
 #include <limits>
 
-#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/conversion/widened_kernel.cuh"
 #include "sluice/operators/math/device_softmax.cuh"
+#include "sluice/operators/registration.h"
 #include "sluice/platform/cuda/data_check.h"
 
 namespace sluice::operators {
 namespace {
 
-using framework::DDim;
-using framework::KernelPreparation;
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Tensor;
 using math::SoftmaxRow;
 using math::SumOf;
-using platform::CUDADeviceContext;
 using platform::DataCheck;
-using platform::ErrorCode;
 
 void RaiseLabel(int64_t row, int64_t value, int64_t classes) {
   platform::Raise(ErrorCode::kOutOfRange,
@@ -204,10 +197,8 @@ class CrossEntropyGradCUDAKernel final : public OpKernel {
 }  // namespace
 
 REGISTER_OP_CUDA_KERNEL(softmax_with_cross_entropy,
-                        CrossEntropyCUDAKernel<float>,
-                        CrossEntropyCUDAKernel<double>);
+                        CrossEntropyCUDAKernel<FloatsAndDeviceHalves>);
 REGISTER_OP_CUDA_KERNEL(softmax_with_cross_entropy_grad,
-                        CrossEntropyGradCUDAKernel<float>,
-                        CrossEntropyGradCUDAKernel<double>);
+                        CrossEntropyGradCUDAKernel<FloatsAndDeviceHalves>);
 
 }  // namespace sluice::operators

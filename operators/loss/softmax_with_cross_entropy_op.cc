@@ -1,19 +1,7 @@
-#include <vector>
-
-#include "sluice/framework/op/infer_shape_context.h"
-#include "sluice/framework/op/op_registry.h"
-#include "sluice/operators/op_dtypes.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
-
-using framework::DDim;
-using framework::InferShapeContext;
-using framework::MakeGradOp;
-using framework::OpDesc;
-using framework::OpSchema;
-using framework::ShapeHandle;
-using platform::DType;
 
 // Checks the labels and returns the shape of the losses.
 DDim LossDims(const InferShapeContext& context, const ShapeHandle& logits) {
@@ -57,9 +45,11 @@ void GradShape(InferShapeContext& context) {
 }
 
 std::vector<OpDesc> Gradient(const OpDesc& forward) {
-  return {
-      MakeGradOp(forward, "softmax_with_cross_entropy_grad",
-                 {{"Label"}, {"Softmax"}, {"Softmax", "Loss"}, {"Logits"}})};
+  return {MakeGradOp(forward, "softmax_with_cross_entropy_grad",
+                     {.inputs = {"Label"},
+                      .outputs = {"Softmax"},
+                      .output_grads = {"Softmax", "Loss"},
+                      .wanted = {"Logits"}})};
 }
 
 void LabelInput(OpSchema& op) {
@@ -95,6 +85,7 @@ void ForwardSchema(OpSchema& op) {
   op.Output("Loss", "T", "[..., 1]: the loss of each row.");
   Attributes(op);
   op.InferShape(ForwardShape).Gradient(Gradient);
+  op.Sizes({{"Logits", "64, n"}, {"Label", "64, 1"}});
 }
 
 void GradSchema(OpSchema& op) {

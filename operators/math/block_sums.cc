@@ -1,14 +1,11 @@
 #include "sluice/operators/math/block_sums.h"
 
-// HWY_TARGET_INCLUDE makes this file include itself once for every
-// instruction set.
-#define HWY_DISABLED_TARGETS SLUICE_DISABLED_TARGETS
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "sluice/operators/math/block_sums.cc"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
 #include "sluice/operators/math/simd_doubles-inl.h"
+#include "sluice/platform/cpu/simd_dispatch.h"
+#include "sluice/platform/dtype_sets.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace sluice::operators::math {
@@ -68,7 +65,7 @@ HWY_INLINE double SumBlock(const T* x, int64_t count) {
 }
 
 template <typename T>
-HWY_INLINE void Blocks(const T* x, int64_t count, double* sums) {
+void Blocks(const T* x, int64_t count, double* sums) {
   for (; count > 0; count -= kSumBlock, x += kSumBlock) {
     *sums++ = SumBlock(x, count < kSumBlock ? count : kSumBlock);
   }
@@ -133,7 +130,7 @@ HWY_INLINE int64_t ColumnGroup(const T* x,
 }
 
 template <typename T>
-HWY_INLINE void Columns(
+void Columns(
     const T* x, int64_t rows, int64_t step, int64_t columns, double* sums) {
   int64_t j = ColumnGroup<8, 2>(x, rows, step, 0, columns, sums);
   j = ColumnGroup<8, 1>(x, rows, step, j, columns, sums);
@@ -142,23 +139,8 @@ HWY_INLINE void Columns(
   ColumnGroup<1, 1>(x, rows, step, j, columns, sums);
 }
 
-void BlocksF32(const float* x, int64_t count, double* sums) {
-  Blocks(x, count, sums);
-}
-void BlocksF64(const double* x, int64_t count, double* sums) {
-  Blocks(x, count, sums);
-}
-void ColumnsF32(
-    const float* x, int64_t rows, int64_t step, int64_t columns, double* sums) {
-  Columns(x, rows, step, columns, sums);
-}
-void ColumnsF64(const double* x,
-                int64_t rows,
-                int64_t step,
-                int64_t columns,
-                double* sums) {
-  Columns(x, rows, step, columns, sums);
-}
+SLUICE_SIMD_FLOATS(Blocks);
+SLUICE_SIMD_FLOATS(Columns);
 
 }  // namespace HWY_NAMESPACE
 }  // namespace sluice::operators::math
@@ -168,34 +150,22 @@ HWY_AFTER_NAMESPACE();
 namespace sluice::operators::math {
 namespace {
 
-HWY_EXPORT(BlocksF32);
-HWY_EXPORT(BlocksF64);
-HWY_EXPORT(ColumnsF32);
-HWY_EXPORT(ColumnsF64);
+SLUICE_EXPORT_FLOATS(Blocks);
+SLUICE_EXPORT_FLOATS(Columns);
 
 }  // namespace
 
-template <>
-SLUICE_API void SumBlocks(const float* x, int64_t count, double* sums) {
-  HWY_DYNAMIC_DISPATCH(BlocksF32)(x, count, sums);
+template <typename T>
+void SumBlocks(const T* x, int64_t count, double* sums) {
+  BlocksFor<T>()(x, count, sums);
 }
-template <>
-SLUICE_API void SumBlocks(const double* x, int64_t count, double* sums) {
-  HWY_DYNAMIC_DISPATCH(BlocksF64)(x, count, sums);
+template <typename T>
+void AddToColumns(
+    const T* x, int64_t rows, int64_t step, int64_t columns, double* sums) {
+  ColumnsFor<T>()(x, rows, step, columns, sums);
 }
-template <>
-SLUICE_API void AddToColumns(
-    const float* x, int64_t rows, int64_t step, int64_t columns, double* sums) {
-  HWY_DYNAMIC_DISPATCH(ColumnsF32)(x, rows, step, columns, sums);
-}
-template <>
-SLUICE_API void AddToColumns(const double* x,
-                             int64_t rows,
-                             int64_t step,
-                             int64_t columns,
-                             double* sums) {
-  HWY_DYNAMIC_DISPATCH(ColumnsF64)(x, rows, step, columns, sums);
-}
+SLUICE_INSTANTIATE_FLOATS(SumBlocks);
+SLUICE_INSTANTIATE_FLOATS(AddToColumns);
 
 }  // namespace sluice::operators::math
 #endif  // HWY_ONCE

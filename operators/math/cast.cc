@@ -11,7 +11,6 @@
 #include "sluice/platform/parallel_for.h"
 
 namespace sluice::operators::math {
-
 namespace {
 
 using platform::bfloat16;

@@ -1,14 +1,11 @@
 #include "sluice/operators/math/elementwise.h"
 
-// HWY_TARGET_INCLUDE makes this file include itself once for every
-// instruction set.
-#define HWY_DISABLED_TARGETS SLUICE_DISABLED_TARGETS
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "sluice/operators/math/elementwise.cc"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
 #include "sluice/operators/math/simd_loops-inl.h"
+#include "sluice/platform/cpu/simd_dispatch.h"
+#include "sluice/platform/dtype_sets.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace sluice::operators::math {
@@ -36,20 +33,16 @@ struct ScaleStep {
   T scale, bias;
 };
 
-void AddF32(const float* x, const float* y, int64_t count, float* out) {
-  ForEachElement(AddStep<float>{x, y}, count, out);
+template <typename T>
+void Add(const T* x, const T* y, int64_t count, T* out) {
+  ForEachElement(AddStep<T>{x, y}, count, out);
 }
-void AddF64(const double* x, const double* y, int64_t count, double* out) {
-  ForEachElement(AddStep<double>{x, y}, count, out);
+template <typename T>
+void Scale(const T* x, T scale, T bias, int64_t count, T* out) {
+  ForEachElement(ScaleStep<T>{x, scale, bias}, count, out);
 }
-void ScaleF32(
-    const float* x, float scale, float bias, int64_t count, float* out) {
-  ForEachElement(ScaleStep<float>{x, scale, bias}, count, out);
-}
-void ScaleF64(
-    const double* x, double scale, double bias, int64_t count, double* out) {
-  ForEachElement(ScaleStep<double>{x, scale, bias}, count, out);
-}
+SLUICE_SIMD_FLOATS(Add);
+SLUICE_SIMD_FLOATS(Scale);
 
 }  // namespace HWY_NAMESPACE
 }  // namespace sluice::operators::math
@@ -59,37 +52,21 @@ HWY_AFTER_NAMESPACE();
 namespace sluice::operators::math {
 namespace {
 
-HWY_EXPORT(AddF32);
-HWY_EXPORT(AddF64);
-HWY_EXPORT(ScaleF32);
-HWY_EXPORT(ScaleF64);
+SLUICE_EXPORT_FLOATS(Add);
+SLUICE_EXPORT_FLOATS(Scale);
 
 }  // namespace
 
-template <>
-SLUICE_API void AddContiguous(const float* x,
-                              const float* y,
-                              int64_t count,
-                              float* out) {
-  HWY_DYNAMIC_DISPATCH(AddF32)(x, y, count, out);
+template <typename T>
+void AddContiguous(const T* x, const T* y, int64_t count, T* out) {
+  AddFor<T>()(x, y, count, out);
 }
-template <>
-SLUICE_API void AddContiguous(const double* x,
-                              const double* y,
-                              int64_t count,
-                              double* out) {
-  HWY_DYNAMIC_DISPATCH(AddF64)(x, y, count, out);
+template <typename T>
+void ScaleContiguous(const T* x, T scale, T bias, int64_t count, T* out) {
+  ScaleFor<T>()(x, scale, bias, count, out);
 }
-template <>
-SLUICE_API void ScaleContiguous(
-    const float* x, float scale, float bias, int64_t count, float* out) {
-  HWY_DYNAMIC_DISPATCH(ScaleF32)(x, scale, bias, count, out);
-}
-template <>
-SLUICE_API void ScaleContiguous(
-    const double* x, double scale, double bias, int64_t count, double* out) {
-  HWY_DYNAMIC_DISPATCH(ScaleF64)(x, scale, bias, count, out);
-}
+SLUICE_INSTANTIATE_FLOATS(AddContiguous);
+SLUICE_INSTANTIATE_FLOATS(ScaleContiguous);
 
 }  // namespace sluice::operators::math
 #endif  // HWY_ONCE

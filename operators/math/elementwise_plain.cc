@@ -1,4 +1,5 @@
 #include "sluice/operators/math/elementwise.h"
+#include "sluice/platform/dtype_sets.h"
 
 namespace sluice::operators::math {
 
@@ -16,17 +17,7 @@ void ScaleContiguousPlain(const T* x, T scale, T bias, int64_t count, T* out) {
   }
 }
 
-template SLUICE_API void AddContiguousPlain(const float*,
-                                            const float*,
-                                            int64_t,
-                                            float*);
-template SLUICE_API void ScaleContiguousPlain(
-    const float*, float, float, int64_t, float*);
-template SLUICE_API void AddContiguousPlain(const double*,
-                                            const double*,
-                                            int64_t,
-                                            double*);
-template SLUICE_API void ScaleContiguousPlain(
-    const double*, double, double, int64_t, double*);
+SLUICE_INSTANTIATE_FLOATS(AddContiguousPlain);
+SLUICE_INSTANTIATE_FLOATS(ScaleContiguousPlain);
 
 }  // namespace sluice::operators::math

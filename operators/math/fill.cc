@@ -4,10 +4,10 @@
 #include <cstring>
 
 #include "sluice/platform/dtype.h"
+#include "sluice/platform/dtype_sets.h"
 #include "sluice/platform/parallel_for.h"
 
 namespace sluice::operators::math {
-
 namespace {
 
 constexpr int64_t kFillGrain = 32768;
@@ -36,19 +36,10 @@ void Fill(T value, int64_t count, T* to) {
                         });
 }
 
-#define SLUICE_FILL(T)                                               \
-  template SLUICE_API decltype(FillContiguous<T>) FillContiguous<T>; \
-  template SLUICE_API decltype(Fill<T>) Fill<T>
-SLUICE_FILL(float);
-SLUICE_FILL(double);
-SLUICE_FILL(platform::float16);
-SLUICE_FILL(platform::bfloat16);
-SLUICE_FILL(int8_t);
-SLUICE_FILL(uint8_t);
-SLUICE_FILL(int32_t);
-SLUICE_FILL(int64_t);
-SLUICE_FILL(bool);
-#undef SLUICE_FILL
+SLUICE_INSTANTIATE_NUMBERS(FillContiguous);
+SLUICE_INSTANTIATE(FillContiguous, bool);
+SLUICE_INSTANTIATE_NUMBERS(Fill);
+SLUICE_INSTANTIATE(Fill, bool);
 
 void FillBytes(const void* value, size_t size, int64_t count, void* to) {
   const auto fill = [=]<typename T>(T element) {

@@ -7,17 +7,14 @@
 // packed: its elements are broadcast from memory in either form. One or two
 // rows times a transposed B are computed as dot products instead.
 //
-// HWY_TARGET_INCLUDE makes this file include itself once for every
-// instruction set.
-#define HWY_DISABLED_TARGETS SLUICE_DISABLED_TARGETS
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "sluice/operators/math/gemm.cc"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
 #include "sluice/operators/math/gemm_pack-inl.h"
 #include "sluice/operators/math/gemm_tile-inl.h"
 #include "sluice/platform/cancel.h"
+#include "sluice/platform/cpu/simd_dispatch.h"
+#include "sluice/platform/dtype_sets.h"
 #include "sluice/platform/parallel_for.h"
 
 #ifndef SLUICE_GEMM_TILES
@@ -186,18 +183,8 @@ HWY_INLINE void CutTiles(GemmTiles<T>* t) {
   t->panels = (t->n + columns - 1) / columns;
 }
 
-void RunTilesF32(const GemmTiles<float>& t, int64_t begin, int64_t end) {
-  RunTiles(t, begin, end);
-}
-void RunTilesF64(const GemmTiles<double>& t, int64_t begin, int64_t end) {
-  RunTiles(t, begin, end);
-}
-void CutTilesF32(GemmTiles<float>* t) {
-  CutTiles(t);
-}
-void CutTilesF64(GemmTiles<double>* t) {
-  CutTiles(t);
-}
+SLUICE_SIMD_FLOATS(RunTiles);
+SLUICE_SIMD_FLOATS(CutTiles);
 
 }  // namespace HWY_NAMESPACE
 }  // namespace sluice::operators::math
@@ -207,23 +194,8 @@ HWY_AFTER_NAMESPACE();
 namespace sluice::operators::math {
 namespace {
 
-HWY_EXPORT(RunTilesF32);
-HWY_EXPORT(RunTilesF64);
-HWY_EXPORT(CutTilesF32);
-HWY_EXPORT(CutTilesF64);
-
-void Run(const GemmTiles<float>& t, int64_t begin, int64_t end) {
-  HWY_DYNAMIC_DISPATCH(RunTilesF32)(t, begin, end);
-}
-void Run(const GemmTiles<double>& t, int64_t begin, int64_t end) {
-  HWY_DYNAMIC_DISPATCH(RunTilesF64)(t, begin, end);
-}
-void Cut(GemmTiles<float>* t) {
-  HWY_DYNAMIC_DISPATCH(CutTilesF32)(t);
-}
-void Cut(GemmTiles<double>* t) {
-  HWY_DYNAMIC_DISPATCH(CutTilesF64)(t);
-}
+SLUICE_EXPORT_FLOATS(RunTiles);
+SLUICE_EXPORT_FLOATS(CutTiles);
 
 // Computes C = beta C.
 template <typename T>
@@ -239,7 +211,7 @@ void Scale(const GemmArgs<T>& g) {
 // Returns the transposed product. One column is one row of it, and the other
 // matrix is then read along its rows.
 template <typename T>
-GemmArgs<T> Turned(const GemmArgs<T>& g) {
+GemmArgs<T> Transposed(const GemmArgs<T>& g) {
   return {
       !g.transpose_b, !g.transpose_a, g.n, g.m, g.k, g.alpha, g.b, g.ldb, g.a,
       g.lda,          g.beta,         g.c, g.m};
@@ -253,7 +225,7 @@ void Gemm(const GemmArgs<T>& args) {
   if (args.k <= 0) return Scale(args);
   GemmTiles<T> tiles{args};
   if (args.n == 1 && (args.ldc == 1 || args.m == 1)) {
-    static_cast<GemmArgs<T>&>(tiles) = Turned(args);
+    static_cast<GemmArgs<T>&>(tiles) = Transposed(args);
   }
   // A contiguous column is also a row.
   if (tiles.m == 1 && tiles.transpose_a && tiles.lda == 1) {
@@ -261,7 +233,8 @@ void Gemm(const GemmArgs<T>& args) {
     tiles.lda = tiles.k;
   }
   tiles.dots = tiles.transpose_b && !tiles.transpose_a && tiles.m <= 2;
-  Cut(&tiles);
+  CutTilesFor<T>()(&tiles);
+  const auto run = RunTilesFor<T>();
   // Below about 10 us of work, a second thread costs more than it saves.
   constexpr int64_t kWork = 1'000'000;
   const int64_t count = tiles.row_tiles * tiles.panels;
@@ -271,12 +244,11 @@ void Gemm(const GemmArgs<T>& args) {
     // Each piece has about a billion products.
     platform::InPieces(
         begin, end, 1024 * grain,
-        [&](int64_t first, int64_t last) { Run(tiles, first, last); });
+        [&](int64_t first, int64_t last) { run(tiles, first, last); });
   });
 }
 
-template SLUICE_API void Gemm(const GemmArgs<float>&);
-template SLUICE_API void Gemm(const GemmArgs<double>&);
+SLUICE_INSTANTIATE_FLOATS(Gemm);
 
 }  // namespace sluice::operators::math
 #endif  // HWY_ONCE

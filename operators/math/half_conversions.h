@@ -8,7 +8,8 @@
 #include "sluice/platform/dtype.h"
 
 // Kernels compute float16 and bfloat16 in float and round once, to nearest
-// even. For .cc and .cu files only.
+// even. For .cc and .cu files only; the functions are constexpr so that nvcc
+// compiles them for devices.
 namespace sluice::operators::math {
 
 template <typename T>
@@ -36,7 +37,7 @@ template <typename T>
 using Computed = std::conditional_t<kIsHalf<T>, float, T>;
 
 template <typename T>
-Computed<T> Widen(T value) {
+constexpr Computed<T> Widen(T value) {
   if constexpr (kIsHalf<T>) {
     return static_cast<float>(std::bit_cast<EigenType<T>>(value));
   } else {
@@ -45,7 +46,7 @@ Computed<T> Widen(T value) {
 }
 
 template <typename T>
-T Narrow(Computed<T> value) {
+constexpr T Narrow(Computed<T> value) {
   if constexpr (kIsHalf<T>) {
     return std::bit_cast<T>(EigenType<T>(value));
   } else {

@@ -1,10 +1,5 @@
 #include "sluice/operators/math/panels.h"
 
-// HWY_TARGET_INCLUDE makes this file include itself once for every
-// instruction set.
-#define HWY_DISABLED_TARGETS SLUICE_DISABLED_TARGETS
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "sluice/operators/math/panels.cc"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 

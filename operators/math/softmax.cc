@@ -11,16 +11,13 @@
 // At most one element of a softmax is above 1/2. Near 1 it has no digits left
 // for its logarithm or for 1 minus it: the others determine both.
 //
-// HWY_TARGET_INCLUDE makes this file include itself once for every
-// instruction set.
-#define HWY_DISABLED_TARGETS SLUICE_DISABLED_TARGETS
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "sluice/operators/math/softmax.cc"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
 #include "sluice/operators/math/simd_math-inl.h"
 #include "sluice/operators/math/simd_parts-inl.h"
+#include "sluice/platform/cpu/simd_dispatch.h"
+#include "sluice/platform/dtype_sets.h"
 #include "sluice/platform/parallel_for.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -283,13 +280,13 @@ HWY_INLINE void RunPart(SoftmaxStep step,
 // Runs rows [begin, end) if the inner size is 1, otherwise blocks [begin, end)
 // of columns. `grad` is null if there is no gradient.
 template <typename T>
-HWY_INLINE void RunSoftmax(SoftmaxStep step,
-                           const SoftmaxDims& dims,
-                           const T* x,
-                           const T* grad,
-                           T* out,
-                           int64_t begin,
-                           int64_t end) {
+void RunSoftmax(SoftmaxStep step,
+                const SoftmaxDims& dims,
+                const T* x,
+                const T* grad,
+                T* out,
+                int64_t begin,
+                int64_t end) {
   constexpr int64_t kBlock = SoftmaxDims::kColumnBlock;
   const int64_t blocks = (dims.inner + kBlock - 1) / kBlock;
   for (int64_t i = begin; i < end; ++i) {
@@ -318,13 +315,13 @@ HWY_INLINE T SumOfRest(const T* softmax, int64_t size) {
 }
 
 template <typename T>
-HWY_INLINE void RunCrossEntropy(int64_t begin,
-                                int64_t end,
-                                int64_t size,
-                                const T* logits,
-                                const SoftmaxLabels<T>& labels,
-                                T* softmax,
-                                T* loss) {
+void RunCrossEntropy(int64_t begin,
+                     int64_t end,
+                     int64_t size,
+                     const T* logits,
+                     const SoftmaxLabels<T>& labels,
+                     T* softmax,
+                     T* loss) {
   const Tag<T> d;
   for (int64_t row = begin; row < end; ++row) {
     const T* x = logits + row * size;
@@ -414,14 +411,14 @@ HWY_INLINE void AddSoftGrad(
 }
 
 template <typename T>
-HWY_INLINE void RunCrossEntropyGrad(int64_t begin,
-                                    int64_t end,
-                                    int64_t size,
-                                    const T* softmax,
-                                    const SoftmaxLabels<T>& labels,
-                                    const T* loss_grad,
-                                    const T* softmax_grad,
-                                    T* logits_grad) {
+void RunCrossEntropyGrad(int64_t begin,
+                         int64_t end,
+                         int64_t size,
+                         const T* softmax,
+                         const SoftmaxLabels<T>& labels,
+                         const T* loss_grad,
+                         const T* softmax_grad,
+                         T* logits_grad) {
   for (int64_t row = begin; row < end; ++row) {
     const T* y = softmax + row * size;
     T* to = logits_grad + row * size;
@@ -443,29 +440,9 @@ HWY_INLINE void RunCrossEntropyGrad(int64_t begin,
   }
 }
 
-// NOLINTBEGIN(bugprone-macro-parentheses): T is a type.
-#define SLUICE_SOFTMAX(T, Suffix)                                           \
-  void RunSoftmax##Suffix(SoftmaxStep step, const SoftmaxDims& dims,        \
-                          const T* x, const T* grad, T* out, int64_t begin, \
-                          int64_t end) {                                    \
-    RunSoftmax(step, dims, x, grad, out, begin, end);                       \
-  }                                                                         \
-  void RunCrossEntropy##Suffix(                                             \
-      int64_t begin, int64_t end, int64_t size, const T* logits,            \
-      const SoftmaxLabels<T>& labels, T* softmax, T* loss) {                \
-    RunCrossEntropy(begin, end, size, logits, labels, softmax, loss);       \
-  }                                                                         \
-  void RunCrossEntropyGrad##Suffix(                                         \
-      int64_t begin, int64_t end, int64_t size, const T* softmax,           \
-      const SoftmaxLabels<T>& labels, const T* loss_grad,                   \
-      const T* softmax_grad, T* logits_grad) {                              \
-    RunCrossEntropyGrad(begin, end, size, softmax, labels, loss_grad,       \
-                        softmax_grad, logits_grad);                         \
-  }
-SLUICE_SOFTMAX(float, F32)
-SLUICE_SOFTMAX(double, F64)
-#undef SLUICE_SOFTMAX
-// NOLINTEND(bugprone-macro-parentheses)
+SLUICE_SIMD_FLOATS(RunSoftmax);
+SLUICE_SIMD_FLOATS(RunCrossEntropy);
+SLUICE_SIMD_FLOATS(RunCrossEntropyGrad);
 
 }  // namespace HWY_NAMESPACE
 }  // namespace sluice::operators::math
@@ -475,21 +452,9 @@ HWY_AFTER_NAMESPACE();
 namespace sluice::operators::math {
 namespace {
 
-HWY_EXPORT(RunSoftmaxF32);
-HWY_EXPORT(RunSoftmaxF64);
-HWY_EXPORT(RunCrossEntropyF32);
-HWY_EXPORT(RunCrossEntropyF64);
-HWY_EXPORT(RunCrossEntropyGradF32);
-HWY_EXPORT(RunCrossEntropyGradF64);
-
-template <typename T, typename F32, typename F64>
-auto Choose(F32 f32, F64 f64) {
-  if constexpr (sizeof(T) == sizeof(float)) {
-    return f32;
-  } else {
-    return f64;
-  }
-}
+SLUICE_EXPORT_FLOATS(RunSoftmax);
+SLUICE_EXPORT_FLOATS(RunCrossEntropy);
+SLUICE_EXPORT_FLOATS(RunCrossEntropyGrad);
 
 // Below about 10 us of work, a second thread costs more than it saves.
 int64_t RowsAtOnce(int64_t elements) {
@@ -502,8 +467,7 @@ void Run(SoftmaxStep step,
          const T* x,
          const T* grad,
          T* out) {
-  const auto run = Choose<T>(HWY_DYNAMIC_DISPATCH(RunSoftmaxF32),
-                             HWY_DYNAMIC_DISPATCH(RunSoftmaxF64));
+  const auto run = RunSoftmaxFor<T>();
   constexpr int64_t kBlock = SoftmaxDims::kColumnBlock;
   const int64_t blocks = (dims.inner + kBlock - 1) / kBlock;
   platform::ParallelFor(dims.outer * blocks,
@@ -548,8 +512,7 @@ void SoftmaxCrossEntropy(int64_t rows,
                          const SoftmaxLabels<T>& labels,
                          T* softmax,
                          T* loss) {
-  const auto run = Choose<T>(HWY_DYNAMIC_DISPATCH(RunCrossEntropyF32),
-                             HWY_DYNAMIC_DISPATCH(RunCrossEntropyF64));
+  const auto run = RunCrossEntropyFor<T>();
   platform::ParallelFor(rows, RowsAtOnce(size),
                         [&](int64_t begin, int64_t end) {
                           run(begin, end, size, logits, labels, softmax, loss);
@@ -564,8 +527,7 @@ void SoftmaxCrossEntropyGrad(int64_t rows,
                              const T* loss_grad,
                              const T* softmax_grad,
                              T* logits_grad) {
-  const auto run = Choose<T>(HWY_DYNAMIC_DISPATCH(RunCrossEntropyGradF32),
-                             HWY_DYNAMIC_DISPATCH(RunCrossEntropyGradF64));
+  const auto run = RunCrossEntropyGradFor<T>();
   platform::ParallelFor(rows, RowsAtOnce(size),
                         [&](int64_t begin, int64_t end) {
                           run(begin, end, size, softmax, labels, loss_grad,
@@ -573,23 +535,12 @@ void SoftmaxCrossEntropyGrad(int64_t rows,
                         });
 }
 
-// NOLINTBEGIN(bugprone-macro-parentheses): T is a type.
-#define SLUICE_SOFTMAX(T)                                                      \
-  template SLUICE_API void Softmax(const SoftmaxDims&, const T*, T*);          \
-  template SLUICE_API void SoftmaxGrad(const SoftmaxDims&, const T*, const T*, \
-                                       T*);                                    \
-  template SLUICE_API void LogSoftmax(const SoftmaxDims&, const T*, T*);       \
-  template SLUICE_API void LogSoftmaxGrad(const SoftmaxDims&, const T*,        \
-                                          const T*, T*);                       \
-  template SLUICE_API void SoftmaxCrossEntropy(                                \
-      int64_t, int64_t, const T*, const SoftmaxLabels<T>&, T*, T*);            \
-  template SLUICE_API void SoftmaxCrossEntropyGrad(int64_t, int64_t, const T*, \
-                                                   const SoftmaxLabels<T>&,    \
-                                                   const T*, const T*, T*)
-SLUICE_SOFTMAX(float);
-SLUICE_SOFTMAX(double);
-#undef SLUICE_SOFTMAX
-// NOLINTEND(bugprone-macro-parentheses)
+SLUICE_INSTANTIATE_FLOATS(Softmax);
+SLUICE_INSTANTIATE_FLOATS(SoftmaxGrad);
+SLUICE_INSTANTIATE_FLOATS(LogSoftmax);
+SLUICE_INSTANTIATE_FLOATS(LogSoftmaxGrad);
+SLUICE_INSTANTIATE_FLOATS(SoftmaxCrossEntropy);
+SLUICE_INSTANTIATE_FLOATS(SoftmaxCrossEntropyGrad);
 
 }  // namespace sluice::operators::math
 #endif  // HWY_ONCE

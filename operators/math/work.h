@@ -7,7 +7,7 @@
 
 #include "sluice/operators/math/conv/conv2d_rows.h"
 
-// Shared terms of the cost of kernels (framework/op/kernel_work.h).
+// Shared terms of the work of kernels (framework/op/kernel_work.h).
 namespace sluice::operators::math {
 
 // Returns the elements of a vector on this machine; `element` is sizeof(T).
@@ -21,26 +21,26 @@ inline double Padded(int64_t count, int64_t unit) {
   return static_cast<double>(units * unit);
 }
 
-// Returns the additional moves per element if a matrix is transposed vector by
-// vector, 16 rows of `stride` bytes at a time. Rows a multiple of 2 KB apart
+// Returns how often an element is read again if a matrix is transposed vector
+// by vector, 16 rows of `stride` bytes at a time. Rows a multiple of 2 KB apart
 // map to so few sets of the first-level cache that each is evicted before all
 // of its elements are used.
-inline double AliasedMoves(int64_t stride) {
+inline double AliasedReads(int64_t stride) {
   constexpr int64_t kPage = 4096, kHalfTheWays = 2048;
   const int64_t common = std::gcd(stride, kPage);
-  return common < kHalfTheWays ? 0 : 2.6 * static_cast<double>(common) / 2048;
+  return common < kHalfTheWays ? 0 : static_cast<double>(common / kHalfTheWays);
 }
 
-// Returns the additional moves per element if `rows` rows with a stride of
-// `stride` bytes are read column by column. If the rows map to too few sets of
-// the first-level cache (32 KB, 8 ways), a line is evicted before its next
-// column is read.
-inline double ColumnMoves(int64_t stride, int64_t rows) {
+// Returns the share of elements that are read again if `rows` rows with a
+// stride of `stride` bytes are read column by column. If the rows map to too
+// few sets of the first-level cache (32 KB, 8 ways), a line is evicted before
+// its next column is read.
+inline double EvictedShare(int64_t stride, int64_t rows) {
   constexpr int64_t kPage = 4096, kLine = 64, kWays = 8;
   const int64_t common = std::max(std::gcd(stride, kPage), kLine);
   const int64_t lines = kWays * kPage / common;
   const double share = static_cast<double>(rows) / static_cast<double>(lines);
-  return 1.6 * std::clamp(share - 2, 0.0, 1.0);
+  return std::clamp(share - 2, 0.0, 1.0);
 }
 
 }  // namespace sluice::operators::math

@@ -1,5 +1,5 @@
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/movement/copy_kernel.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {

@@ -1,18 +1,11 @@
-#include "sluice/framework/op/op_registry.h"
-#include "sluice/platform/cuda_device_context.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
 
-using framework::OpKernel;
-using framework::OpKernelContext;
-using framework::Tensor;
-
 template <typename T>
 class AssignCUDAKernel final : public OpKernel {
  public:
-  using OpKernel::OpKernel;
-
   // Nothing is copied if Out is an alias of X.
   void Compute(OpKernelContext& context) const override {
     const Tensor& x = context.Input(0);
@@ -25,15 +18,6 @@ class AssignCUDAKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CUDA_KERNEL(assign,
-                        AssignCUDAKernel<float>,
-                        AssignCUDAKernel<double>,
-                        AssignCUDAKernel<platform::float16>,
-                        AssignCUDAKernel<platform::bfloat16>,
-                        AssignCUDAKernel<int8_t>,
-                        AssignCUDAKernel<uint8_t>,
-                        AssignCUDAKernel<int32_t>,
-                        AssignCUDAKernel<int64_t>,
-                        AssignCUDAKernel<bool>);
+REGISTER_OP_CUDA_KERNEL(assign, AssignCUDAKernel<NumbersAndBool>);
 
 }  // namespace sluice::operators

@@ -1,17 +1,8 @@
-#include <vector>
-
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/strided_copy.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
-
-using framework::DDim;
-using framework::KernelPreparation;
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Tensor;
 
 // The range of Out that holds one input.
 struct Part {
@@ -111,10 +102,6 @@ class ConcatGradKernel final : public OpKernel {
 }  // namespace
 
 REGISTER_OP_CPU_KERNEL(concat, ConcatKernel);
-REGISTER_OP_CPU_KERNEL(concat_grad,
-                       ConcatGradKernel<float>,
-                       ConcatGradKernel<double>,
-                       ConcatGradKernel<platform::float16>,
-                       ConcatGradKernel<platform::bfloat16>);
+REGISTER_OP_CPU_KERNEL(concat_grad, ConcatGradKernel<FloatsAndHalves>);
 
 }  // namespace sluice::operators

@@ -1,17 +1,8 @@
-#include <vector>
-
-#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/registration.h"
 #include "sluice/platform/cuda/launch.h"
 
 namespace sluice::operators {
 namespace {
-
-using framework::DDim;
-using framework::KernelPreparation;
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using platform::CUDADeviceContext;
 
 // The elements of one input in Out, which is a matrix with rows of `out_row`
 // elements. The input has `row` elements of each.
@@ -109,20 +100,7 @@ class ConcatGradCUDAKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CUDA_KERNEL(concat,
-                        ConcatCUDAKernel<float>,
-                        ConcatCUDAKernel<double>,
-                        ConcatCUDAKernel<platform::float16>,
-                        ConcatCUDAKernel<platform::bfloat16>,
-                        ConcatCUDAKernel<int8_t>,
-                        ConcatCUDAKernel<uint8_t>,
-                        ConcatCUDAKernel<int32_t>,
-                        ConcatCUDAKernel<int64_t>,
-                        ConcatCUDAKernel<bool>);
-REGISTER_OP_CUDA_KERNEL(concat_grad,
-                        ConcatGradCUDAKernel<float>,
-                        ConcatGradCUDAKernel<double>,
-                        ConcatGradCUDAKernel<platform::float16>,
-                        ConcatGradCUDAKernel<platform::bfloat16>);
+REGISTER_OP_CUDA_KERNEL(concat, ConcatCUDAKernel<NumbersAndBool>);
+REGISTER_OP_CUDA_KERNEL(concat_grad, ConcatGradCUDAKernel<FloatsAndHalves>);
 
 }  // namespace sluice::operators

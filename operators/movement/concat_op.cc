@@ -1,17 +1,7 @@
-#include <vector>
-
-#include "sluice/framework/op/infer_shape_context.h"
-#include "sluice/framework/op/op_registry.h"
-#include "sluice/operators/op_dtypes.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
-
-using framework::DDim;
-using framework::InferShapeContext;
-using framework::OpDesc;
-using framework::OpSchema;
-using framework::ShapeHandle;
 
 // Returns the shape of Out.
 DDim JoinedDims(const InferShapeContext& context) {
@@ -21,7 +11,7 @@ DDim JoinedDims(const InferShapeContext& context) {
   int axis = 0;
   for (ShapeHandle x : context.inputs("X")) {
     if (!x.dims.rank_known()) {
-      size = framework::kUnknownDim;
+      size = kUnknownDim;
       continue;
     }
     context.Require(given >= -x.rank() && given < x.rank(), "concat.axis",
@@ -34,8 +24,8 @@ DDim JoinedDims(const InferShapeContext& context) {
     context.Require(fits, "concat.overflow",
                     "the sizes of dim {} add up to more than 64 bits hold",
                     axis);
-    if (!known) size = framework::kUnknownDim;
-    x.dims[axis] = framework::kUnknownDim;
+    if (!known) size = kUnknownDim;
+    x.dims[axis] = kUnknownDim;
     out = context.Merge(out, x);
   }
   if (out.dims.rank_known()) out.dims[axis] = size;
@@ -62,10 +52,10 @@ void ConcatGradShape(InferShapeContext& context) {
 std::vector<OpDesc> ConcatGradient(const OpDesc& forward) {
   std::vector<OpDesc> grads;
   for (const std::string& x : forward.Input("X")) {
-    OpDesc& grad = grads.emplace_back(framework::MakeGradOp(
-        forward, "concat_grad", {{"X"}, {}, {"Out"}, {}}));
+    OpDesc& grad = grads.emplace_back(MakeGradOp(
+        forward, "concat_grad", {.inputs = {"X"}, .output_grads = {"Out"}}));
     grad.attributes["index"] = static_cast<int64_t>(grads.size() - 1);
-    grad.outputs = {{"X@GRAD", {framework::GradName(x)}}};
+    grad.outputs = {{"X@GRAD", {GradName(x)}}};
   }
   return grads;
 }

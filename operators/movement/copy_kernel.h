@@ -1,24 +1,24 @@
 #pragma once
 
-#include "sluice/framework/op/op_kernel.h"
 #include "sluice/operators/math/strided_copy.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 
 // Copies input kInput to output 0 in the planned shape, for ops whose output
 // may be an alias of that input. Then nothing is copied.
 template <int kInput>
-class CopyKernel : public framework::OpKernel {
+class CopyKernel : public OpKernel {
  public:
-  explicit CopyKernel(const framework::OpKernelConstruction& construction)
+  explicit CopyKernel(const OpKernelConstruction& construction)
       : OpKernel(construction) {}
 
-  void Prepare(framework::KernelPreparation& preparation) override {
+  void Prepare(KernelPreparation& preparation) override {
     dims_ = preparation.query.outputs[0];
   }
 
-  void Compute(framework::OpKernelContext& context) const override {
-    framework::Tensor& out = context.AllocateOutput(0, dims_);
+  void Compute(OpKernelContext& context) const override {
+    Tensor& out = context.AllocateOutput(0, dims_);
     if (out.numel() == 0) return;
     const void* from = context.Input(kInput).raw_data();
     void* to = out.raw_data();
@@ -26,7 +26,7 @@ class CopyKernel : public framework::OpKernel {
   }
 
  private:
-  framework::DDim dims_;
+  DDim dims_;
 };
 
 }  // namespace sluice::operators

@@ -2,17 +2,10 @@
 
 #include <algorithm>
 
-#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/registration.h"
 #include "sluice/platform/device_context.h"
 
 namespace sluice::operators {
-
-using framework::DDim;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Tensor;
-using platform::CPUDeviceContext;
-using platform::DType;
 
 CropBox::CropBox(const OpKernelConstruction& construction)
     : offsets_(construction.Attr<std::vector<int64_t>>("offsets")) {}
@@ -80,9 +73,6 @@ void CropBox::CopyRows(const OpKernelContext& context,
 
 REGISTER_OP_CPU_KERNEL(crop, CropAnyKernel);
 REGISTER_OP_CPU_KERNEL(crop_grad,
-                       CropGradKernel<CPUDeviceContext, float>,
-                       CropGradKernel<CPUDeviceContext, double>,
-                       CropGradKernel<CPUDeviceContext, platform::float16>,
-                       CropGradKernel<CPUDeviceContext, platform::bfloat16>);
+                       CropGradKernel<CPUDeviceContext, FloatsAndHalves>);
 
 }  // namespace sluice::operators

@@ -1,17 +1,10 @@
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/device_walk.cuh"
 #include "sluice/operators/movement/crop_kernel.cuh"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 
-using framework::KernelPreparation;
-using framework::KernelQuery;
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Tensor;
 using math::DeviceWalk;
-using platform::CUDADeviceContext;
 
 namespace {
 
@@ -44,20 +37,8 @@ class CropCUDAKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CUDA_KERNEL(crop,
-                        CropCUDAKernel<float>,
-                        CropCUDAKernel<double>,
-                        CropCUDAKernel<platform::float16>,
-                        CropCUDAKernel<platform::bfloat16>,
-                        CropCUDAKernel<int8_t>,
-                        CropCUDAKernel<uint8_t>,
-                        CropCUDAKernel<int32_t>,
-                        CropCUDAKernel<int64_t>,
-                        CropCUDAKernel<bool>);
+REGISTER_OP_CUDA_KERNEL(crop, CropCUDAKernel<NumbersAndBool>);
 REGISTER_OP_CUDA_KERNEL(crop_grad,
-                        CropGradKernel<CUDADeviceContext, float>,
-                        CropGradKernel<CUDADeviceContext, double>,
-                        CropGradKernel<CUDADeviceContext, platform::float16>,
-                        CropGradKernel<CUDADeviceContext, platform::bfloat16>);
+                        CropGradKernel<CUDADeviceContext, FloatsAndHalves>);
 
 }  // namespace sluice::operators

@@ -1,10 +1,7 @@
 #pragma once
 
-#include <vector>
-
-#include "sluice/framework/op/op_kernel.h"
 #include "sluice/operators/math/strided_copy.h"
-#include "sluice/platform/cpu_device_context.h"
+#include "sluice/operators/registration.h"
 #include "sluice/platform/export.h"
 
 namespace sluice::operators {
@@ -13,23 +10,23 @@ namespace sluice::operators {
 // offsets of one call. Owned by its kernel; immutable after Prepare.
 class SLUICE_API CropBox {
  public:
-  explicit CropBox(const framework::OpKernelConstruction& construction);
+  explicit CropBox(const OpKernelConstruction& construction);
 
   // The shapes of X and of the box, from the shape function.
-  void Prepare(const framework::DDim& x, const framework::DDim& box);
+  void Prepare(const DDim& x, const DDim& box);
 
-  const framework::DDim& x_dims() const { return x_; }
-  const framework::DDim& dims() const { return box_; }
+  const DDim& x_dims() const { return x_; }
+  const DDim& dims() const { return box_; }
   const math::StridedCopy::Strides& x_strides() const { return x_strides_; }
   const math::StridedCopy::Strides& strides() const { return strides_; }
 
   // Returns the index in X of the first element of the box. Raises OutOfRange
   // if input Offsets moves a part of the box outside of X.
-  int64_t First(const framework::OpKernelContext& context) const;
+  int64_t First(const OpKernelContext& context) const;
 
   // Copies the box whose first element is at `from` to `to` on the context's
   // device, with one copy for each row.
-  void CopyRows(const framework::OpKernelContext& context,
+  void CopyRows(const OpKernelContext& context,
                 const void* from,
                 void* to,
                 size_t element_size) const;
@@ -39,30 +36,30 @@ class SLUICE_API CropBox {
   int64_t FirstAt(const Index* offsets) const;
 
   std::vector<int64_t> offsets_;
-  framework::DDim x_;
-  framework::DDim box_;
+  DDim x_;
+  DDim box_;
   math::StridedCopy::Strides x_strides_{};
   math::StridedCopy::Strides strides_{};
 };
 
 // Copies the box of X to Out on any place. On a device it is a fallback: a
 // dedicated kernel needs only one launch.
-class CropAnyKernel : public framework::OpKernel {
+class CropAnyKernel : public OpKernel {
  public:
-  explicit CropAnyKernel(const framework::OpKernelConstruction& construction)
+  explicit CropAnyKernel(const OpKernelConstruction& construction)
       : box_(construction) {}
 
-  void Prepare(framework::KernelPreparation& preparation) override {
-    const framework::KernelQuery& query = preparation.query;
+  void Prepare(KernelPreparation& preparation) override {
+    const KernelQuery& query = preparation.query;
     box_.Prepare(query.inputs[0], query.outputs[0]);
     size_ = platform::SizeOf(query.input_dtypes[0]);
     copy_ =
         math::StridedCopy(box_.dims(), box_.x_strides(), box_.strides(), size_);
   }
 
-  void Compute(framework::OpKernelContext& context) const override {
+  void Compute(OpKernelContext& context) const override {
     const int64_t first = box_.First(context);
-    framework::Tensor& out = context.AllocateOutput(0, box_.dims());
+    Tensor& out = context.AllocateOutput(0, box_.dims());
     if (out.numel() == 0) return;
     const char* from = static_cast<const char*>(context.Input(0).raw_data()) +
                        first * static_cast<int64_t>(size_);
@@ -91,22 +88,21 @@ template <typename DeviceContext, typename T>
 class CropGradKernel;
 
 template <typename T>
-class CropGradKernel<platform::CPUDeviceContext, T> final
-    : public framework::OpKernel {
+class CropGradKernel<CPUDeviceContext, T> final : public OpKernel {
  public:
-  explicit CropGradKernel(const framework::OpKernelConstruction& construction)
+  explicit CropGradKernel(const OpKernelConstruction& construction)
       : box_(construction) {}
 
-  void Prepare(framework::KernelPreparation& preparation) override {
-    const framework::KernelQuery& query = preparation.query;
+  void Prepare(KernelPreparation& preparation) override {
+    const KernelQuery& query = preparation.query;
     box_.Prepare(query.inputs[0], query.inputs.back());
     copy_ = math::StridedCopy(box_.dims(), box_.strides(), box_.x_strides(),
                               sizeof(T));
   }
 
-  void Compute(framework::OpKernelContext& context) const override {
+  void Compute(OpKernelContext& context) const override {
     const int64_t first = box_.First(context);
-    framework::Tensor& grad = context.AllocateOutput(0, box_.x_dims());
+    Tensor& grad = context.AllocateOutput(0, box_.x_dims());
     if (grad.numel() == 0) return;
     math::FillZero(grad.data<T>(), grad.bytes());
     if (box_.dims().numel() == 0) return;

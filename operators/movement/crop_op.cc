@@ -1,19 +1,7 @@
-#include <vector>
-
-#include "sluice/framework/op/infer_shape_context.h"
-#include "sluice/framework/op/op_registry.h"
-#include "sluice/operators/op_dtypes.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
-
 namespace {
-
-using framework::DDim;
-using framework::InferShapeContext;
-using framework::OpDesc;
-using framework::OpSchema;
-using framework::ShapeHandle;
-using Ints = std::vector<int64_t>;
 
 // Returns the shape of the box from Y or from attribute shape. A size is -1 if
 // the box extends to the end of X or if the size is unknown.
@@ -138,7 +126,7 @@ void CropGradShape(InferShapeContext& context) {
 }
 
 std::vector<OpDesc> CropGradient(const OpDesc& forward) {
-  return framework::MakeGradOp(forward, {"X"});
+  return MakeGradOp(forward, {"X"});
 }
 
 void BoxAttributes(OpSchema& op) {

@@ -1,19 +1,11 @@
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/cast.h"
 #include "sluice/operators/math/half_conversions.h"
 #include "sluice/operators/math/indexing/index_text.h"
 #include "sluice/operators/math/movement/gather.h"
 #include "sluice/operators/math/movement/scatter_add.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
-
-using framework::DDim;
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Tensor;
-using platform::DType;
-
 namespace {
 
 // Views X as [outer, size, inner] around `axis`.
@@ -52,7 +44,7 @@ class GatherKernel final : public OpKernel {
   explicit GatherKernel(const OpKernelConstruction& construction)
       : axis_(construction.Attr<int64_t>("axis")) {}
 
-  void Prepare(framework::KernelPreparation& preparation) override {
+  void Prepare(KernelPreparation& preparation) override {
     const DDim& x = preparation.query.inputs[0];
     slices_ = Slices(x, axis_);
     out_dims_ = preparation.query.outputs[0];
@@ -62,10 +54,9 @@ class GatherKernel final : public OpKernel {
     const Tensor& index = context.Input(1);
     if (index.numel() == 0) {
       context.AllocateOutput(0, out_dims_);
-    } else if (index.dtype() == DType::kInt32) {
-      ComputeWith<int32_t>(context, index);
     } else {
-      ComputeWith<int64_t>(context, index);
+      VisitIndex(index.dtype(),
+                 [&]<typename Index>() { ComputeWith<Index>(context, index); });
     }
   }
 
@@ -97,7 +88,7 @@ class GatherGradKernel final : public OpKernel {
   explicit GatherGradKernel(const OpKernelConstruction& construction)
       : axis_(construction.Attr<int64_t>("axis")) {}
 
-  void Prepare(framework::KernelPreparation& preparation) override {
+  void Prepare(KernelPreparation& preparation) override {
     x_dims_ = preparation.query.inputs[0];
     slices_ = Slices(x_dims_, axis_);
     if (math::kIsHalf<T>) {
@@ -108,11 +99,8 @@ class GatherGradKernel final : public OpKernel {
 
   void Compute(OpKernelContext& context) const override {
     const Tensor& index = context.Input(1);
-    if (index.dtype() == DType::kInt32) {
-      ComputeWith<int32_t>(context, index);
-    } else {
-      ComputeWith<int64_t>(context, index);
-    }
+    VisitIndex(index.dtype(),
+               [&]<typename Index>() { ComputeWith<Index>(context, index); });
   }
 
  private:
@@ -144,10 +132,6 @@ class GatherGradKernel final : public OpKernel {
 }  // namespace
 
 REGISTER_OP_CPU_KERNEL(gather, GatherKernel);
-REGISTER_OP_CPU_KERNEL(gather_grad,
-                       GatherGradKernel<float>,
-                       GatherGradKernel<double>,
-                       GatherGradKernel<platform::float16>,
-                       GatherGradKernel<platform::bfloat16>);
+REGISTER_OP_CPU_KERNEL(gather_grad, GatherGradKernel<FloatsAndHalves>);
 
 }  // namespace sluice::operators

@@ -1,20 +1,10 @@
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/indexing/index_text.h"
+#include "sluice/operators/registration.h"
 #include "sluice/platform/cuda/data_check.h"
 #include "sluice/platform/cuda/launch.h"
 
 namespace sluice::operators {
 namespace {
-
-using framework::DDim;
-using framework::KernelPreparation;
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Tensor;
-using platform::CUDADeviceContext;
-using platform::DType;
-using platform::ErrorCode;
 
 void RaiseIndex(int64_t position, int64_t value, int64_t size) {
   platform::Raise(ErrorCode::kOutOfRange, "gather.index_range_on_device",
@@ -68,11 +58,9 @@ class GatherCUDAKernel final : public OpKernel {
     const Tensor& index = context.Input(1);
     Tensor& out = context.AllocateOutput(0, out_dims_);
     if (index.numel() == 0) return;
-    if (index.dtype() == DType::kInt32) {
-      ComputeWith(context, index, index.data<int32_t>(), &out);
-    } else {
-      ComputeWith(context, index, index.data<int64_t>(), &out);
-    }
+    VisitIndex(index.dtype(), [&]<typename Index>() {
+      ComputeWith(context, index, index.template data<Index>(), &out);
+    });
   }
 
   template <typename Index>
@@ -108,15 +96,6 @@ class GatherCUDAKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CUDA_KERNEL(gather,
-                        GatherCUDAKernel<float>,
-                        GatherCUDAKernel<double>,
-                        GatherCUDAKernel<platform::float16>,
-                        GatherCUDAKernel<platform::bfloat16>,
-                        GatherCUDAKernel<int8_t>,
-                        GatherCUDAKernel<uint8_t>,
-                        GatherCUDAKernel<int32_t>,
-                        GatherCUDAKernel<int64_t>,
-                        GatherCUDAKernel<bool>);
+REGISTER_OP_CUDA_KERNEL(gather, GatherCUDAKernel<NumbersAndBool>);
 
 }  // namespace sluice::operators

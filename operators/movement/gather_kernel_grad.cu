@@ -1,18 +1,9 @@
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/indexing/index_text.h"
 #include "sluice/operators/math/movement/device_scatter_add.cuh"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
-
-using framework::DDim;
-using framework::KernelPreparation;
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Tensor;
-using platform::CUDADeviceContext;
-using platform::ErrorCode;
 
 void RaiseGradIndex(int64_t position, int64_t value, int64_t size) {
   platform::Raise(ErrorCode::kOutOfRange, "gather_grad.index_range_on_device",
@@ -33,11 +24,8 @@ class GatherGradCUDAKernel final : public OpKernel {
   }
 
   void Compute(OpKernelContext& context) const override {
-    if (context.Input(1).dtype() == platform::DType::kInt32) {
-      ComputeWith<int32_t>(context);
-    } else {
-      ComputeWith<int64_t>(context);
-    }
+    VisitIndex(context.Input(1).dtype(),
+               [&]<typename Index>() { ComputeWith<Index>(context); });
   }
 
  private:
@@ -64,8 +52,6 @@ class GatherGradCUDAKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CUDA_KERNEL(gather_grad,
-                        GatherGradCUDAKernel<float>,
-                        GatherGradCUDAKernel<double>);
+REGISTER_OP_CUDA_KERNEL(gather_grad, GatherGradCUDAKernel<Floats>);
 
 }  // namespace sluice::operators

@@ -1,18 +1,7 @@
-#include <vector>
-
-#include "sluice/framework/op/infer_shape_context.h"
-#include "sluice/framework/op/op_registry.h"
-#include "sluice/operators/op_dtypes.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
-
 namespace {
-
-using framework::DDim;
-using framework::InferShapeContext;
-using framework::OpDesc;
-using framework::OpSchema;
-using framework::ShapeHandle;
 
 // Returns the shape of Out.
 DDim PickedDims(const InferShapeContext& context) {
@@ -49,8 +38,9 @@ void GatherGradShape(InferShapeContext& context) {
 }
 
 std::vector<OpDesc> GatherGradient(const OpDesc& forward) {
-  return {framework::MakeGradOp(forward, "gather_grad",
-                                {{"X", "Index"}, {}, {"Out"}, {"X"}})};
+  return {MakeGradOp(
+      forward, "gather_grad",
+      {.inputs = {"X", "Index"}, .output_grads = {"Out"}, .wanted = {"X"}})};
 }
 
 void GatherAxis(OpSchema& op) {

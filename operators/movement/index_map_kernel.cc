@@ -1,26 +1,18 @@
 #include <algorithm>
 
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/cast.h"
 #include "sluice/operators/math/fill.h"
 #include "sluice/operators/math/half_conversions.h"
 #include "sluice/operators/math/movement/mapped_copy.h"
 #include "sluice/operators/math/strided_copy.h"
 #include "sluice/operators/movement/index_map.h"
+#include "sluice/operators/registration.h"
 #include "sluice/platform/parallel_for.h"
 
 namespace sluice::operators {
 
-using framework::DDim;
-using framework::KernelPreparation;
-using framework::KernelQuery;
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Tensor;
 using math::AxisMap;
 using math::AxisMaps;
-using Ints = std::vector<int64_t>;
 
 AxisMap SliceAxis(int64_t size, int64_t start, int64_t end, int64_t step) {
   const int64_t least = step > 0 ? 0 : -1;
@@ -155,8 +147,6 @@ uint64_t FillValue(const KernelQuery& query) {
 
 class IndexMapKernel final : public OpKernel {
  public:
-  explicit IndexMapKernel(const OpKernelConstruction& /*construction*/) {}
-
   void Prepare(KernelPreparation& preparation) override {
     const KernelQuery& query = preparation.query;
     fill_ = FillValue(query);
@@ -189,9 +179,6 @@ class IndexMapKernel final : public OpKernel {
 template <typename T>
 class IndexMapGradKernel final : public OpKernel {
  public:
-  explicit IndexMapGradKernel(const OpKernelConstruction& construction)
-      : OpKernel(construction) {}
-
   void Prepare(KernelPreparation& preparation) override {
     const KernelQuery& query = preparation.query;
     x_dims_ = query.inputs[0];
@@ -215,11 +202,10 @@ class IndexMapGradKernel final : public OpKernel {
       const T zero{};
       return math::MappedCopy(maps_, from, &zero, sizeof(T), to);
     }
-    constexpr int64_t kGrain = 32768;
     auto* const sums = static_cast<double*>(context.scratch());
     math::MappedSum(maps_, from, sums);
     platform::ParallelFor(
-        x_grad.numel(), kGrain, [=](int64_t begin, int64_t end) {
+        x_grad.numel(), platform::kGrain, [=](int64_t begin, int64_t end) {
           for (int64_t i = begin; i < end; ++i) {
             to[i] = math::Narrow<T>(static_cast<math::Computed<T>>(sums[i]));
           }
@@ -233,16 +219,14 @@ class IndexMapGradKernel final : public OpKernel {
   bool copied_ = false;  // maps_ map Out@GRAD to X@GRAD
 };
 
-void AddIndexMapKernels(framework::Registry& registry) {
+void AddIndexMapKernels(Registry& registry) {
   using platform::bfloat16;
   using platform::float16;
   const platform::CPUPlace cpu;
   for (const std::string name : {"slice", "pad", "expand", "tile"}) {
-    framework::AddPlainKernels<IndexMapKernel>(registry, name, cpu);
-    framework::AddPlainKernels<
-        IndexMapGradKernel<float>, IndexMapGradKernel<double>,
-        IndexMapGradKernel<float16>, IndexMapGradKernel<bfloat16>>(
-        registry, name + "_grad", cpu);
+    AddPlainKernels<IndexMapKernel>(registry, name, cpu);
+    AddPlainKernels<IndexMapGradKernel<FloatsAndHalves>>(registry,
+                                                         name + "_grad", cpu);
   }
 }
 

@@ -1,21 +1,12 @@
-#include <string>
-
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/half_conversions.h"
 #include "sluice/operators/movement/index_map.h"
+#include "sluice/operators/registration.h"
 #include "sluice/platform/cuda/launch.h"
 
 namespace sluice::operators {
 namespace {
 
-using framework::DDim;
-using framework::KernelPreparation;
-using framework::KernelQuery;
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
 using math::AxisMaps;
-using platform::CUDADeviceContext;
 
 template <typename T>
 T FillValue(const OpKernelConstruction& construction) {
@@ -71,9 +62,6 @@ class IndexMapCUDAKernel final : public OpKernel {
 template <typename T>
 class IndexMapGradCUDAKernel final : public OpKernel {
  public:
-  explicit IndexMapGradCUDAKernel(const OpKernelConstruction& construction)
-      : OpKernel(construction) {}
-
   void Prepare(KernelPreparation& preparation) override {
     const KernelQuery& query = preparation.query;
     x_dims_ = query.inputs[0];
@@ -84,7 +72,7 @@ class IndexMapGradCUDAKernel final : public OpKernel {
 
   void Compute(OpKernelContext& context) const override {
     const auto& device = context.device_context<CUDADeviceContext>();
-    framework::Tensor& output = context.AllocateOutput(0, x_dims_);
+    Tensor& output = context.AllocateOutput(0, x_dims_);
     T* x_grad = output.data<T>();
     if (empty_) return platform::FillZero(device, x_grad, output.bytes());
     const T* grad = context.Input(1).template data<T>();
@@ -103,20 +91,14 @@ class IndexMapGradCUDAKernel final : public OpKernel {
   AxisMaps maps_;
 };
 
-void AddIndexMapKernels(framework::Registry& registry) {
+void AddIndexMapKernels(Registry& registry) {
   using platform::bfloat16;
   using platform::float16;
   const platform::CUDAPlace cuda;
   for (const std::string name : {"slice", "pad", "expand", "tile"}) {
-    framework::AddPlainKernels<
-        IndexMapCUDAKernel<float>, IndexMapCUDAKernel<double>,
-        IndexMapCUDAKernel<float16>, IndexMapCUDAKernel<bfloat16>,
-        IndexMapCUDAKernel<int8_t>, IndexMapCUDAKernel<uint8_t>,
-        IndexMapCUDAKernel<int32_t>, IndexMapCUDAKernel<int64_t>,
-        IndexMapCUDAKernel<bool>>(registry, name, cuda);
-    framework::AddPlainKernels<IndexMapGradCUDAKernel<float>,
-                               IndexMapGradCUDAKernel<double>>(
-        registry, name + "_grad", cuda);
+    AddPlainKernels<IndexMapCUDAKernel<NumbersAndBool>>(registry, name, cuda);
+    AddPlainKernels<IndexMapGradCUDAKernel<Floats>>(registry, name + "_grad",
+                                                    cuda);
   }
 }
 

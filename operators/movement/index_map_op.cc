@@ -1,23 +1,13 @@
 #include <algorithm>
 #include <array>
-#include <string>
-#include <vector>
 
-#include "sluice/framework/op/infer_shape_context.h"
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/holds_number.h"
 #include "sluice/operators/math/broadcast.h"
 #include "sluice/operators/movement/index_map.h"
-#include "sluice/operators/op_dtypes.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
-
-using framework::DDim;
-using framework::InferShapeContext;
-using framework::OpDesc;
-using framework::OpSchema;
-using Ints = std::vector<int64_t>;
 
 // Requires attribute `name` to have `count` entries or none.
 void RequireEntries(const InferShapeContext& context,
@@ -73,7 +63,7 @@ DDim SlicedDims(const InferShapeContext& context) {
 }
 
 void RequireValue(const InferShapeContext& context, double value) {
-  const platform::DType dtype = context.input_dtype("X");
+  const DType dtype = context.input_dtype("X");
   context.Require(HoldsNumber(dtype, value), "pad.value",
                   "attribute value = {}; expected a number that is an element "
                   "of input X of {}",
@@ -206,8 +196,9 @@ void GradShape(InferShapeContext& context) {
 }
 
 std::vector<OpDesc> Gradient(const OpDesc& forward) {
-  return {framework::MakeGradOp(forward, forward.type + "_grad",
-                                {{"X"}, {}, {"Out"}, {"X"}})};
+  return {
+      MakeGradOp(forward, forward.type + "_grad",
+                 {.inputs = {"X"}, .output_grads = {"Out"}, .wanted = {"X"}})};
 }
 
 struct Row {
@@ -288,7 +279,7 @@ void TileOperands(OpSchema& op) {
 void SameRank(InferShapeContext& context) {
   DDim out = context.input("X");
   for (int axis = 0; axis < out.rank(); ++axis) {
-    out[axis] = framework::kUnknownDim;
+    out[axis] = kUnknownDim;
   }
   context.SetOutput("Out", out);
 }
@@ -299,7 +290,7 @@ void ExpandLateShape(InferShapeContext& context) {
   DDim out = DDim::UnknownRank();
   if (x.rank_known() && shape[0] >= 0 && shape[0] <= DDim::kMaxRank) {
     const int64_t rank = std::max<int64_t>(x.rank(), shape[0]);
-    out = DDim(Ints(static_cast<size_t>(rank), framework::kUnknownDim));
+    out = DDim(Ints(static_cast<size_t>(rank), kUnknownDim));
   }
   context.SetOutput("Out", out);
 }
@@ -331,7 +322,7 @@ framework::OnnxCounterpart OnnxOf(const Row& row) {
   return onnx;
 }
 
-void AddIndexMapOps(framework::Registry& registry) {
+void AddIndexMapOps(Registry& registry) {
   for (const Row& row : kRows) {
     registry.AddOperator(row.name, [&](OpSchema& op) {
       op.Doc(row.doc);

@@ -1,16 +1,12 @@
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <limits>
 #include <map>
-#include <string>
 #include <utility>
-#include <vector>
 
-#include "sluice/framework/op/op_registry.h"
-#include "sluice/framework/op/op_schema.h"
 #include "sluice/framework/plan/graph.h"
 #include "sluice/framework/plan/two_labels.h"
+#include "sluice/operators/registration.h"
 
 // Decides for the whole graph which images have their channels last. Each op
 // that supports both formats has a predicted time in each, and an image costs a
@@ -20,33 +16,18 @@ namespace sluice::operators {
 namespace {
 
 using framework::ArgDef;
-using framework::ArgVars;
 using framework::Candidate;
-using framework::DDim;
-using framework::Graph;
 using framework::KernelHint;
-using framework::OpDesc;
 using framework::OpFacts;
-using Ints = std::vector<int64_t>;
 
-// Whether an argument with these dims is an image. Filters are equal in both
-// formats.
-bool IsImage(const std::string& argument, const DDim& dims) {
-  return dims.rank() == 4 && argument != "Filter" && argument != "Filter@GRAD";
-}
-
-bool SaysNCHW(const OpDesc& op) {
-  const auto format = op.attributes.find("data_format");
-  return format != op.attributes.end() &&
-         std::get<std::string>(format->second) == "NCHW";
-}
-
-std::vector<std::string> Images(const Graph& graph, const OpDesc& op) {
+std::vector<std::string> Images(const Graph& graph, const OpFacts& op) {
   std::vector<std::string> images;
-  for (const auto* arguments : {&op.inputs, &op.outputs}) {
+  for (const auto* arguments : {&op.desc.inputs, &op.desc.outputs}) {
     for (const auto& [argument, vars] : *arguments) {
       for (const std::string& var : vars) {
-        if (IsImage(argument, graph.dims(var))) images.push_back(var);
+        if (op.schema->IsImage(argument, graph.dims(var))) {
+          images.push_back(var);
+        }
       }
     }
   }
@@ -54,10 +35,10 @@ std::vector<std::string> Images(const Graph& graph, const OpDesc& op) {
 }
 
 // Whether an op can run with channels last.
-bool CanTurn(const Graph& graph, const OpFacts& op) {
-  const auto images = Images(graph, op.desc);
+bool CanBeNHWC(const Graph& graph, const OpFacts& op) {
+  const auto images = Images(graph, op);
   if (images.empty()) return false;
-  if (SaysNCHW(op.desc)) return true;
+  if (LayoutOf(op.desc) == framework::Layout::kNCHW) return true;
   if (!op.schema->dim_attributes().empty()) {
     return std::all_of(op.inputs.begin(), op.inputs.end(),
                        [](const DDim& dims) { return dims.rank() == 4; });
@@ -84,26 +65,26 @@ DDim ChannelsLast(const DDim& nchw) {
 // Converts an attribute about the dims of images to channels last: a dim, or a
 // list with an entry for each dim.
 template <typename T>
-void TurnDims(T* /*value*/) {}
-void TurnDims(int64_t* dim) {
+void PermuteDims(T* /*value*/) {}
+void PermuteDims(int64_t* dim) {
   constexpr int64_t kPlaces[] = {0, 3, 1, 2};
   *dim = kPlaces[*dim < 0 ? *dim + 4 : *dim];
 }
 template <typename T>
-void TurnDims(std::vector<T>* entries) {
+void PermuteDims(std::vector<T>* entries) {
   if (entries->size() % 4 != 0) return;
   for (auto dims = entries->begin(); dims != entries->end(); dims += 4) {
     std::rotate(dims + 1, dims + 2, dims + 4);
   }
 }
 
-void TurnFormat(const framework::OpSchema& schema, OpDesc* op) {
+void SetNHWC(const OpSchema& schema, OpDesc* op) {
   const auto format = op->attributes.find("data_format");
   if (format != op->attributes.end()) format->second = std::string("NHWC");
   for (const std::string& name : schema.dim_attributes()) {
     const auto attribute = op->attributes.find(name);
     if (attribute == op->attributes.end()) continue;
-    std::visit([](auto& value) { TurnDims(&value); }, attribute->second);
+    std::visit([](auto& value) { PermuteDims(&value); }, attribute->second);
   }
 }
 
@@ -133,16 +114,17 @@ OpDesc MoveToChannelsLast(const DDim& nchw,
 }
 
 // Returns the facts about an op with its images converted to channels last.
-OpFacts Turned(OpFacts op) {
-  TurnFormat(*op.schema, &op.desc);
-  const auto turn = [](const std::vector<ArgDef>& defs, auto vars_of,
-                       std::vector<DDim>* dims) {
+OpFacts ToNHWC(OpFacts op) {
+  SetNHWC(*op.schema, &op.desc);
+  const auto turn = [&schema = *op.schema](const std::vector<ArgDef>& defs,
+                                           auto vars_of,
+                                           std::vector<DDim>* dims) {
     size_t flat = 0;
     for (const ArgDef& def : defs) {
       const size_t count = vars_of(def.name).size();
       for (size_t i = 0; i < count; ++i, ++flat) {
         DDim& shape = (*dims)[flat];
-        if (IsImage(def.name, shape)) shape = ChannelsLast(shape);
+        if (schema.IsImage(def.name, shape)) shape = ChannelsLast(shape);
       }
     }
   };
@@ -162,7 +144,7 @@ class Chain {
   Chain(Graph& graph, const std::vector<int>& ids) : graph_(graph), ids_(ids) {
     const std::set<int> members(ids.begin(), ids.end());
     for (const int id : ids) {
-      for (const std::string& var : Images(graph, graph.op(id).desc)) {
+      for (const std::string& var : Images(graph, graph.op(id))) {
         const bool made = members.count(graph.Writer(var)) > 0;
         if (!made) {
           entering_.insert(var);
@@ -178,9 +160,9 @@ class Chain {
     }
   }
 
-  void Turn() {
+  void Convert() {
     for (const int id : ids_) {
-      TurnOp(id);
+      ConvertOp(id);
     }
   }
 
@@ -194,15 +176,19 @@ class Chain {
     }
   }
 
-  void TurnOp(int id) {
+  void ConvertOp(int id) {
     OpDesc op = graph_.op(id).desc;
-    TurnFormat(*graph_.op(id).schema, &op);
+    const framework::OpSchema& schema = *graph_.op(id).schema;
+    SetNHWC(schema, &op);
     for (auto& [argument, vars] : op.inputs) {
       for (std::string& var : vars) {
-        if (!IsImage(argument, graph_.dims(var))) continue;
-        if (entering_.count(var) > 0 && turned_.count(var) == 0) Enter(id, var);
-        if (const auto turned = turned_.find(var); turned != turned_.end()) {
-          var = turned->second;
+        if (!schema.IsImage(argument, graph_.dims(var))) continue;
+        if (entering_.count(var) > 0 && converted_.count(var) == 0) {
+          Enter(id, var);
+        }
+        if (const auto found = converted_.find(var);
+            found != converted_.end()) {
+          var = found->second;
         }
       }
     }
@@ -211,7 +197,7 @@ class Chain {
       for (std::string& var : vars) {
         if (leaving_.count(var) == 0) continue;
         left.emplace_back(var, graph_.dims(var));
-        var = turned_[var] = graph_.NewName(var);
+        var = converted_[var] = graph_.NewName(var);
       }
     }
     graph_.Rewrite(id, op);
@@ -222,20 +208,21 @@ class Chain {
 
   // Inserts before op `id` the conversion of an image to channels last.
   void Enter(int id, const std::string& var) {
-    turned_[var] = graph_.NewName(var);
+    converted_[var] = graph_.NewName(var);
     graph_.InsertBefore(
-        id, MoveToChannelsLast(graph_.dims(var), var, turned_[var]));
+        id, MoveToChannelsLast(graph_.dims(var), var, converted_[var]));
   }
   // Inserts after op `id` the conversion of an image back to NCHW.
   void Leave(int id, const std::string& var, const DDim& dims) {
-    graph_.InsertBehind(id, Move(dims, dims, {0, 3, 1, 2}, turned_[var], var));
+    graph_.InsertAfter(id,
+                       Move(dims, dims, {0, 3, 1, 2}, converted_[var], var));
   }
 
   Graph& graph_;
   std::vector<int> ids_;
   // Images written outside; written inside and read outside; used inside.
   std::set<std::string> entering_, leaving_, inside_;
-  std::map<std::string, std::string> turned_;
+  std::map<std::string, std::string> converted_;
 };
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
@@ -252,7 +239,7 @@ class FormatProblem {
  public:
   explicit FormatProblem(Graph& graph) : graph_(graph) {
     for (const int id : graph.order()) {
-      if (CanTurn(graph, graph.op(id)) && graph.MayChange(id)) AddOp(id);
+      if (CanBeNHWC(graph, graph.op(id)) && graph.MayChange(id)) AddOp(id);
     }
     for (const int id : graph.order()) {
       if (costs_.count(id) == 0) NoteOutsider(graph.op(id).desc);
@@ -277,19 +264,19 @@ class FormatProblem {
       problem.AddGroup(std::move(group), SecondsToMove(var));
     }
     const std::vector<uint8_t> labels = problem.Solve();
-    std::vector<int> turned;
+    std::vector<int> nhwc;
     for (const int id : graph_.order()) {
       const auto node = nodes.find(id);
       if (node != nodes.end() && labels[node->second] == 1) {
-        turned.push_back(id);
+        nhwc.push_back(id);
       }
     }
-    return turned;
+    return nhwc;
   }
 
  private:
   struct Image {
-    std::vector<int> ops;  // that write or read it and may be turned
+    std::vector<int> ops;  // that write or read it and may be converted
     bool is_nchw = false;  // others write or read it, too
   };
 
@@ -298,7 +285,7 @@ class FormatProblem {
     auto& costs = costs_[id] = SecondsOf(op);
     for (const auto& [argument, vars] : op.desc.inputs) {
       for (const std::string& var : vars) {
-        if (!IsImage(argument, graph_.dims(var))) continue;
+        if (!op.schema->IsImage(argument, graph_.dims(var))) continue;
         ImageOf(var).ops.push_back(id);
         // One transposed image would not do for all that it becomes.
         if (Changes(var) && std::isfinite(costs.first)) costs.second = kNever;
@@ -306,7 +293,9 @@ class FormatProblem {
     }
     for (const auto& [argument, vars] : op.desc.outputs) {
       for (const std::string& var : vars) {
-        if (IsImage(argument, graph_.dims(var))) ImageOf(var).ops.push_back(id);
+        if (op.schema->IsImage(argument, graph_.dims(var))) {
+          ImageOf(var).ops.push_back(id);
+        }
       }
     }
   }
@@ -356,29 +345,29 @@ class FormatProblem {
   // hint, also a pending one, the hint decides.
   std::pair<double, double> SecondsOf(OpFacts op) {
     op.hints = op.all_hints;
-    const Candidate* as_it_is = graph_.Predict(op);
-    const Candidate* turned = graph_.Predict(Turned(op));
-    if (as_it_is == nullptr && turned == nullptr) {
+    const Candidate* nchw = graph_.Predict(op);
+    const Candidate* nhwc = graph_.Predict(ToNHWC(op));
+    if (nchw == nullptr && nhwc == nullptr) {
       // The hints may be about an op that only a later pass creates.
       std::erase_if(op.hints, [&](auto* hint) {
         return hint->Wants() &&
                !framework::NamesKernelOf(*hint, op.desc.type, op.dtype);
       });
-      as_it_is = graph_.Predict(op);
-      turned = graph_.Predict(Turned(op));
+      nchw = graph_.Predict(op);
+      nhwc = graph_.Predict(ToNHWC(op));
     }
-    if (turned == nullptr) return {0, kNever};
-    if (as_it_is == nullptr) return {kNever, 0};
+    if (nhwc == nullptr) return {0, kNever};
+    if (nchw == nullptr) return {kNever, 0};
     for (const KernelHint* hint : op.hints) {
       if (!hint->Wants()) continue;
-      const bool fits = Fits(*hint, *as_it_is, framework::Layout::kNCHW);
-      if (fits == Fits(*hint, *turned, framework::Layout::kNHWC)) continue;
+      const bool fits = Fits(*hint, *nchw, framework::Layout::kNCHW);
+      if (fits == Fits(*hint, *nhwc, framework::Layout::kNHWC)) continue;
       return fits ? std::pair(0.0, kNever) : std::pair(kNever, 0.0);
     }
-    framework::PredictedTime given, turned_time;
-    given.Add(*as_it_is);
-    turned_time.Add(*turned);
-    return framework::ComparableSeconds(given, turned_time);
+    framework::PredictedTime nchw_time, nhwc_time;
+    nchw_time.Add(*nchw);
+    nhwc_time.Add(*nhwc);
+    return framework::ComparableSeconds(nchw_time, nhwc_time);
   }
 
   Graph& graph_;
@@ -390,7 +379,7 @@ class FormatProblem {
 int AssignLayouts(Graph& graph) {
   if (graph.place().kind != platform::PlaceKind::kCPU) return 0;
   const std::vector<int> ids = FormatProblem(graph).Solve();
-  if (!ids.empty()) Chain(graph, ids).Turn();
+  if (!ids.empty()) Chain(graph, ids).Convert();
   return static_cast<int>(ids.size());
 }
 

@@ -1,19 +1,11 @@
 #include <algorithm>
 
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/movement/gather.h"
 #include "sluice/operators/math/movement/scatter_add.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
-
-using framework::DDim;
-using framework::KernelPreparation;
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Tensor;
-using platform::DType;
 
 // Returns the ids. Raises OutOfRange for an id that is no row of W.
 template <typename Index>
@@ -41,11 +33,8 @@ class LookupTableKernel final : public OpKernel {
   }
 
   void Compute(OpKernelContext& context) const override {
-    if (context.Input(1).dtype() == DType::kInt32) {
-      ComputeWith<int32_t>(context);
-    } else {
-      ComputeWith<int64_t>(context);
-    }
+    VisitIndex(context.Input(1).dtype(),
+               [&]<typename Index>() { ComputeWith<Index>(context); });
   }
 
  private:
@@ -81,11 +70,8 @@ class LookupTableGradKernel final : public OpKernel {
   }
 
   void Compute(OpKernelContext& context) const override {
-    if (context.Input(1).dtype() == DType::kInt32) {
-      ComputeWith<int32_t>(context);
-    } else {
-      ComputeWith<int64_t>(context);
-    }
+    VisitIndex(context.Input(1).dtype(),
+               [&]<typename Index>() { ComputeWith<Index>(context); });
   }
 
  private:
@@ -109,11 +95,7 @@ class LookupTableGradKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CPU_KERNEL(lookup_table,
-                       LookupTableKernel<float>,
-                       LookupTableKernel<double>);
-REGISTER_OP_CPU_KERNEL(lookup_table_grad,
-                       LookupTableGradKernel<float>,
-                       LookupTableGradKernel<double>);
+REGISTER_OP_CPU_KERNEL(lookup_table, LookupTableKernel<Floats>);
+REGISTER_OP_CPU_KERNEL(lookup_table_grad, LookupTableGradKernel<Floats>);
 
 }  // namespace sluice::operators

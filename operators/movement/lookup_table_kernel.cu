@@ -1,19 +1,10 @@
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/movement/device_scatter_add.cuh"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
 
-using framework::DDim;
-using framework::KernelPreparation;
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Tensor;
-using platform::CUDADeviceContext;
 using platform::DataCheck;
-using platform::DType;
-using platform::ErrorCode;
 
 void RaiseId(int64_t position, int64_t value, int64_t rows) {
   platform::Raise(ErrorCode::kOutOfRange, "lookup_table.id_range_on_device",
@@ -51,11 +42,9 @@ class LookupTableCUDAKernel final : public OpKernel {
   }
 
   void Compute(OpKernelContext& context) const override {
-    if (context.Input(1).dtype() == DType::kInt32) {
-      ComputeWith(context, context.Input(1).data<int32_t>());
-    } else {
-      ComputeWith(context, context.Input(1).data<int64_t>());
-    }
+    VisitIndex(context.Input(1).dtype(), [&]<typename Index>() {
+      ComputeWith(context, context.Input(1).template data<Index>());
+    });
   }
 
   template <typename Index>
@@ -93,11 +82,9 @@ class LookupTableGradCUDAKernel final : public OpKernel {
   }
 
   void Compute(OpKernelContext& context) const override {
-    if (context.Input(1).dtype() == DType::kInt32) {
-      ComputeWith(context, context.Input(1).data<int32_t>());
-    } else {
-      ComputeWith(context, context.Input(1).data<int64_t>());
-    }
+    VisitIndex(context.Input(1).dtype(), [&]<typename Index>() {
+      ComputeWith(context, context.Input(1).template data<Index>());
+    });
   }
 
  private:
@@ -122,11 +109,7 @@ class LookupTableGradCUDAKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CUDA_KERNEL(lookup_table,
-                        LookupTableCUDAKernel<float>,
-                        LookupTableCUDAKernel<double>);
-REGISTER_OP_CUDA_KERNEL(lookup_table_grad,
-                        LookupTableGradCUDAKernel<float>,
-                        LookupTableGradCUDAKernel<double>);
+REGISTER_OP_CUDA_KERNEL(lookup_table, LookupTableCUDAKernel<Floats>);
+REGISTER_OP_CUDA_KERNEL(lookup_table_grad, LookupTableGradCUDAKernel<Floats>);
 
 }  // namespace sluice::operators

@@ -1,18 +1,7 @@
-#include <vector>
-
-#include "sluice/framework/op/infer_shape_context.h"
-#include "sluice/framework/op/op_registry.h"
-#include "sluice/operators/op_dtypes.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
-
-using framework::DDim;
-using framework::InferShapeContext;
-using framework::MakeGradOp;
-using framework::OpDesc;
-using framework::OpSchema;
-using framework::ShapeHandle;
 
 DDim OutDims(const InferShapeContext& context) {
   const ShapeHandle w = context.WithRank(context.input("W"), 2);
@@ -47,8 +36,9 @@ void LookupTableGradShape(InferShapeContext& context) {
 }
 
 std::vector<OpDesc> LookupTableGradient(const OpDesc& forward) {
-  return {MakeGradOp(forward, "lookup_table_grad",
-                     {{"W", "Ids"}, {}, {"Out"}, {"W"}})};
+  return {MakeGradOp(
+      forward, "lookup_table_grad",
+      {.inputs = {"W", "Ids"}, .output_grads = {"Out"}, .wanted = {"W"}})};
 }
 
 void Attributes(OpSchema& op) {
@@ -77,6 +67,7 @@ void LookupTableSchema(OpSchema& op) {
   op.Output("Out", "T", "[..., D]: the rows.");
   Attributes(op);
   op.InferShape(LookupTableShape).Gradient(LookupTableGradient);
+  op.Sizes({{"W", "1000, n"}, {"Ids", "64, 1"}});
 }
 
 void LookupTableGradSchema(OpSchema& op) {

@@ -1,8 +1,7 @@
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/movement/copy_kernel.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
-
 namespace {
 
 class ReshapeKernel final : public CopyKernel<0> {
@@ -18,10 +17,6 @@ class ReshapeGradKernel final : public CopyKernel<1> {
 }  // namespace
 
 REGISTER_OP_CPU_KERNEL(reshape, ReshapeKernel);
-REGISTER_OP_CPU_KERNEL(reshape_grad,
-                       ReshapeGradKernel<float>,
-                       ReshapeGradKernel<double>,
-                       ReshapeGradKernel<platform::float16>,
-                       ReshapeGradKernel<platform::bfloat16>);
+REGISTER_OP_CPU_KERNEL(reshape_grad, ReshapeGradKernel<FloatsAndHalves>);
 
 }  // namespace sluice::operators

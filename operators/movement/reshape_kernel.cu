@@ -1,24 +1,14 @@
-#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/registration.h"
 #include "sluice/platform/device_context.h"
 
 namespace sluice::operators {
 namespace {
-
-using framework::DDim;
-using framework::KernelPreparation;
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Tensor;
 
 // Copies input kInput to output 0 in another shape. Nothing is copied if the
 // output is an alias of that input.
 template <typename T, int kInput>
 class CopyCUDAKernel : public OpKernel {
  public:
-  explicit CopyCUDAKernel(const OpKernelConstruction& construction)
-      : OpKernel(construction) {}
-
   void Prepare(KernelPreparation& preparation) override {
     dims_ = preparation.query.outputs[0];
   }
@@ -49,20 +39,7 @@ class ReshapeGradCUDAKernel final : public CopyCUDAKernel<T, 1> {
 
 }  // namespace
 
-REGISTER_OP_CUDA_KERNEL(reshape,
-                        ReshapeCUDAKernel<float>,
-                        ReshapeCUDAKernel<double>,
-                        ReshapeCUDAKernel<platform::float16>,
-                        ReshapeCUDAKernel<platform::bfloat16>,
-                        ReshapeCUDAKernel<int8_t>,
-                        ReshapeCUDAKernel<uint8_t>,
-                        ReshapeCUDAKernel<int32_t>,
-                        ReshapeCUDAKernel<int64_t>,
-                        ReshapeCUDAKernel<bool>);
-REGISTER_OP_CUDA_KERNEL(reshape_grad,
-                        ReshapeGradCUDAKernel<float>,
-                        ReshapeGradCUDAKernel<double>,
-                        ReshapeGradCUDAKernel<platform::float16>,
-                        ReshapeGradCUDAKernel<platform::bfloat16>);
+REGISTER_OP_CUDA_KERNEL(reshape, ReshapeCUDAKernel<NumbersAndBool>);
+REGISTER_OP_CUDA_KERNEL(reshape_grad, ReshapeGradCUDAKernel<FloatsAndHalves>);
 
 }  // namespace sluice::operators

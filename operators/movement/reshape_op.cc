@@ -1,19 +1,7 @@
-#include <vector>
-
-#include "sluice/framework/op/infer_shape_context.h"
-#include "sluice/framework/op/op_registry.h"
-#include "sluice/operators/op_dtypes.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
-
 namespace {
-
-using framework::DDim;
-using framework::InferShapeContext;
-using framework::OpDesc;
-using framework::OpSchema;
-using framework::ShapeHandle;
-using Ints = std::vector<int64_t>;
 
 // The product of some sizes, or -1 if one is unknown.
 class SizeProduct {
@@ -60,7 +48,7 @@ int ReadShape(const InferShapeContext& context, const DDim& x, DDim* out) {
   *out = DDim(shape);
   for (int axis = 0; axis < out->rank(); ++axis) {
     if (shape[axis] == 0) {
-      (*out)[axis] = x.rank_known() ? x[axis] : framework::kUnknownDim;
+      (*out)[axis] = x.rank_known() ? x[axis] : kUnknownDim;
     }
   }
   return inferred;
@@ -120,8 +108,9 @@ void ReshapeGradShape(InferShapeContext& context) {
 }
 
 std::vector<OpDesc> ReshapeGradient(const OpDesc& forward) {
-  OpDesc grad = framework::MakeGradOp(forward, "reshape_grad",
-                                      {{"X"}, {}, {"Out"}, {"X"}});
+  OpDesc grad =
+      MakeGradOp(forward, "reshape_grad",
+                 {.inputs = {"X"}, .output_grads = {"Out"}, .wanted = {"X"}});
   grad.attributes.clear();
   return {grad};
 }

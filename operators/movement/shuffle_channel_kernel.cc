@@ -1,20 +1,9 @@
-#include <string>
-
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/movement/interleave.h"
 #include "sluice/operators/math/strided_copy.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
-
-using framework::DDim;
-using framework::KernelPreparation;
-using framework::KernelQuery;
-using framework::KernelWork;
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Tensor;
 
 bool ChannelsLast(const KernelQuery& query) {
   return query.Attr<std::string>("data_format") == "NHWC";
@@ -24,8 +13,6 @@ bool ChannelsLast(const KernelQuery& query) {
 // dims.
 class ShuffleChannelKernel final : public OpKernel {
  public:
-  using OpKernel::OpKernel;
-
   void Prepare(KernelPreparation& preparation) override {
     const KernelQuery& query = preparation.query;
     dims_ = query.inputs[0];
@@ -71,19 +58,16 @@ KernelWork Work(const KernelQuery& query) {
     const bool vectors =
         query.Attr<int64_t>("group") <= 4 &&
         platform::SizeOf(query.input_dtypes[0]) == sizeof(uint32_t);
-    work.moves =
-        (vectors ? 0.5 : 1.2) * static_cast<double>(query.inputs[0].numel());
+    (vectors ? work.copies : work.moves) =
+        static_cast<double>(query.inputs[0].numel());
   }
   return work;
 }
 
 }  // namespace
 
-REGISTER_OP_KERNEL(shuffle_channel,
-                   PLAIN,
-                   CPUPlace,
-                   plain,
-                   framework::KernelTraits().Estimate(&Work),
-                   ShuffleChannelKernel);
+REGISTER_OP_CPU_KERNEL(shuffle_channel,
+                       EstimatedBy<&Work>,
+                       ShuffleChannelKernel);
 
 }  // namespace sluice::operators

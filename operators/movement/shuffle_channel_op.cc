@@ -1,17 +1,13 @@
-#include <string>
-
-#include "sluice/framework/op/infer_shape_context.h"
-#include "sluice/framework/op/op_registry.h"
-#include "sluice/operators/op_dtypes.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
 
-void ShuffleChannelShape(framework::InferShapeContext& context) {
+void ShuffleChannelShape(InferShapeContext& context) {
   context.SetOutput("Out", context.input("X"));
 }
 
-void ShuffleChannelSchema(framework::OpSchema& op) {
+void ShuffleChannelSchema(OpSchema& op) {
   op.Doc(
       "Images whose channels take turns: with `group` groups of k channels, "
       "channel j of Out is channel j / group of group j % group.");

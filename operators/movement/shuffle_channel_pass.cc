@@ -1,20 +1,13 @@
 #include <optional>
-#include <string>
-#include <vector>
 
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/framework/plan/graph.h"
+#include "sluice/operators/registration.h"
 
 // Networks with groups of channels (ShuffleNet) mix them by a reshape to
 // [n, group, k, h, w], a transpose of the two dims and a reshape back. This
 // pass makes them one op, which supports channels last like convolutions.
 namespace sluice::operators {
 namespace {
-
-using framework::DDim;
-using framework::Graph;
-using framework::OpDesc;
-using Ints = std::vector<int64_t>;
 
 // Returns the op of `type` that is the only reader of `var`.
 std::optional<int> OnlyReaderOf(const Graph& graph,

@@ -1,17 +1,8 @@
-#include <vector>
-
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/strided_copy.h"
 #include "sluice/operators/math/work.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
-
-using framework::DDim;
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Tensor;
-
 namespace {
 
 class TransposeKernel final : public OpKernel {
@@ -19,7 +10,7 @@ class TransposeKernel final : public OpKernel {
   explicit TransposeKernel(const OpKernelConstruction& construction)
       : axes_(construction.Attr<std::vector<int64_t>>("axis")) {}
 
-  void Prepare(framework::KernelPreparation& preparation) override {
+  void Prepare(KernelPreparation& preparation) override {
     using Strides = math::StridedCopy::Strides;
     out_dims_ = preparation.query.outputs[0];
     const Strides x = math::RowMajorStrides(preparation.query.inputs[0]);
@@ -46,32 +37,27 @@ class TransposeKernel final : public OpKernel {
 
 // Contiguous runs are copied whole, otherwise single elements. Rows that map to
 // few sets of the first-level cache are loaded several times.
-framework::KernelWork Work(const framework::KernelQuery& query) {
-  using Ints = std::vector<int64_t>;
+KernelWork Work(const KernelQuery& query) {
   const DDim& x = query.inputs[0];
   const auto& axes = query.Attr<Ints>("axis");
   const auto elements = static_cast<double>(x.numel());
-  framework::KernelWork work = framework::DefaultKernelWork(query);
+  KernelWork work = framework::DefaultKernelWork(query);
   const auto last = static_cast<int64_t>(axes.size()) - 1;
   if (axes.empty() || elements == 0) return work;
   if (axes.back() == last) {
-    work.moves = 7 * elements / static_cast<double>(x[x.rank() - 1]);
+    work.runs = elements / static_cast<double>(x[x.rank() - 1]);
   } else {
     const int64_t bytes =
         x[x.rank() - 1] *
         static_cast<int64_t>(platform::SizeOf(query.input_dtypes[0]));
-    work.moves = (1.6 + math::AliasedMoves(bytes) / 2) * elements;
+    work.moves = elements;
+    work.aliased = elements * math::AliasedReads(bytes);
   }
   return work;
 }
 
 }  // namespace
 
-REGISTER_OP_KERNEL(transpose,
-                   PLAIN,
-                   CPUPlace,
-                   plain,
-                   framework::KernelTraits().Estimate(&Work),
-                   TransposeKernel);
+REGISTER_OP_CPU_KERNEL(transpose, EstimatedBy<&Work>, TransposeKernel);
 
 }  // namespace sluice::operators

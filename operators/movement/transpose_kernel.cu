@@ -1,18 +1,11 @@
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/device_walk.cuh"
 #include "sluice/operators/math/strided_copy.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
 
-using framework::DDim;
-using framework::KernelPreparation;
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Tensor;
 using math::DeviceWalk;
-using platform::CUDADeviceContext;
 
 template <typename T>
 class TransposeCUDAKernel final : public OpKernel {
@@ -47,15 +40,6 @@ class TransposeCUDAKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CUDA_KERNEL(transpose,
-                        TransposeCUDAKernel<float>,
-                        TransposeCUDAKernel<double>,
-                        TransposeCUDAKernel<platform::float16>,
-                        TransposeCUDAKernel<platform::bfloat16>,
-                        TransposeCUDAKernel<int8_t>,
-                        TransposeCUDAKernel<uint8_t>,
-                        TransposeCUDAKernel<int32_t>,
-                        TransposeCUDAKernel<int64_t>,
-                        TransposeCUDAKernel<bool>);
+REGISTER_OP_CUDA_KERNEL(transpose, TransposeCUDAKernel<NumbersAndBool>);
 
 }  // namespace sluice::operators

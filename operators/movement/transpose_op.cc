@@ -1,20 +1,8 @@
-#include <vector>
-
-#include "sluice/framework/op/infer_shape_context.h"
-#include "sluice/framework/op/op_registry.h"
-#include "sluice/operators/op_dtypes.h"
 #include "sluice/operators/op_gradients.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
-
 namespace {
-
-using framework::DDim;
-using framework::InferShapeContext;
-using framework::OpDesc;
-using framework::OpSchema;
-using framework::ShapeHandle;
-using Ints = std::vector<int64_t>;
 
 void TransposeShape(InferShapeContext& context) {
   const Ints& axes = context.Attr<Ints>("axis");
@@ -26,7 +14,7 @@ void TransposeShape(InferShapeContext& context) {
       "attribute axis has {} entries; expected one for each dim of "
       "input X {}",
       rank, x.dims);
-  DDim out(Ints(axes.size(), framework::kUnknownDim));
+  DDim out(Ints(axes.size(), kUnknownDim));
   uint32_t seen = 0;
   for (int i = 0; i < out.rank(); ++i) {
     const int64_t axis = axes[i];
@@ -37,8 +25,7 @@ void TransposeShape(InferShapeContext& context) {
                     "axis[{}] = {} stands twice; expected each dim once", i,
                     axis);
     seen |= 1U << axis;
-    out[i] = x.dims.rank_known() ? x.dims[static_cast<int>(axis)]
-                                 : framework::kUnknownDim;
+    out[i] = x.dims.rank_known() ? x.dims[static_cast<int>(axis)] : kUnknownDim;
   }
   context.SetOutput("Out", out);
 }
@@ -60,6 +47,7 @@ void TransposeSchema(OpSchema& op) {
   op.Output("Out", "T", "The same elements, dims permuted.");
   op.Attr<Ints>("axis", "The dims of X in their new order, each once.");
   op.InferShape(TransposeShape).Gradient(TransposeGradient);
+  op.Permutes("axis");
 }
 
 }  // namespace

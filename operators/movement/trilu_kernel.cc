@@ -1,22 +1,18 @@
 #include <algorithm>
 
-#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/registration.h"
 #include "sluice/platform/parallel_for.h"
 
 namespace sluice::operators {
 namespace {
 
-using framework::OpKernelConstruction;
-using framework::Tensor;
-
-class TriluKernel final : public framework::OpKernel {
+class TriluKernel final : public OpKernel {
  public:
   explicit TriluKernel(const OpKernelConstruction& construction)
       : upper_(construction.Attr<bool>("upper")),
         k_(construction.Attr<int64_t>("k")) {}
 
-  void Compute(framework::OpKernelContext& context) const override {
-    constexpr int64_t kGrain = 32768;
+  void Compute(OpKernelContext& context) const override {
     const Tensor& x = context.Input(0);
     Tensor& out = context.AllocateOutput(0, x.dims());
     if (out.numel() == 0) return;
@@ -28,7 +24,7 @@ class TriluKernel final : public framework::OpKernel {
     const auto* from = static_cast<const char*>(x.raw_data());
     auto* to = static_cast<char*>(out.raw_data());
     platform::ParallelFor(
-        x.numel() / columns, std::max<int64_t>(1, kGrain / columns),
+        x.numel() / columns, std::max<int64_t>(1, platform::kGrain / columns),
         [=, this](int64_t begin, int64_t end) {
           for (int64_t row = begin; row < end; ++row) {
             // The upper triangle begins here.

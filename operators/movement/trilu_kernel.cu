@@ -1,23 +1,19 @@
 #include <algorithm>
 
-#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/registration.h"
 #include "sluice/platform/cuda/launch.h"
 
 namespace sluice::operators {
 namespace {
 
-using framework::OpKernelConstruction;
-using framework::Tensor;
-using platform::CUDADeviceContext;
-
 template <typename T>
-class TriluCUDAKernel final : public framework::OpKernel {
+class TriluCUDAKernel final : public OpKernel {
  public:
   explicit TriluCUDAKernel(const OpKernelConstruction& construction)
       : upper_(construction.Attr<bool>("upper")),
         k_(construction.Attr<int64_t>("k")) {}
 
-  void Compute(framework::OpKernelContext& context) const override {
+  void Compute(OpKernelContext& context) const override {
     const Tensor& input = context.Input(0);
     Tensor& output = context.AllocateOutput(0, input.dims());
     if (output.numel() == 0) return;
@@ -44,15 +40,6 @@ class TriluCUDAKernel final : public framework::OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CUDA_KERNEL(trilu,
-                        TriluCUDAKernel<float>,
-                        TriluCUDAKernel<double>,
-                        TriluCUDAKernel<platform::float16>,
-                        TriluCUDAKernel<platform::bfloat16>,
-                        TriluCUDAKernel<int8_t>,
-                        TriluCUDAKernel<uint8_t>,
-                        TriluCUDAKernel<int32_t>,
-                        TriluCUDAKernel<int64_t>,
-                        TriluCUDAKernel<bool>);
+REGISTER_OP_CUDA_KERNEL(trilu, TriluCUDAKernel<NumbersAndBool>);
 
 }  // namespace sluice::operators

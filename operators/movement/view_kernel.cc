@@ -1,5 +1,5 @@
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/movement/copy_kernel.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
@@ -8,10 +8,9 @@ class ViewKernel final : public CopyKernel<0> {
   using CopyKernel<0>::CopyKernel;
 };
 
-void AddViewKernels(framework::Registry& registry) {
+void AddViewKernels(Registry& registry) {
   for (const char* name : {"squeeze", "unsqueeze", "flatten"}) {
-    framework::AddPlainKernels<ViewKernel>(registry, name,
-                                           platform::CPUPlace());
+    AddPlainKernels<ViewKernel>(registry, name, platform::CPUPlace());
   }
 }
 

@@ -1,20 +1,11 @@
 #include <array>
-#include <vector>
 
-#include "sluice/framework/op/infer_shape_context.h"
-#include "sluice/framework/op/op_registry.h"
-#include "sluice/operators/op_dtypes.h"
+#include "sluice/operators/registration.h"
 
 // squeeze, unsqueeze and flatten return X in another shape. They share
 // reshape's gradient.
 namespace sluice::operators {
 namespace {
-
-using framework::DDim;
-using framework::InferShapeContext;
-using framework::OpDesc;
-using framework::OpSchema;
-using Ints = std::vector<int64_t>;
 
 // Returns which of `rank` dims attribute axes lists.
 std::array<bool, DDim::kMaxRank> NamedAxes(const InferShapeContext& context,
@@ -79,8 +70,7 @@ void UnsqueezeLateShape(InferShapeContext& context) {
   const DDim axes = context.WithRank(context.input("Axes"), 1);
   DDim out = DDim::UnknownRank();
   if (x.rank_known() && axes[0] >= 0 && axes[0] + x.rank() <= DDim::kMaxRank) {
-    out = DDim(
-        Ints(static_cast<size_t>(x.rank() + axes[0]), framework::kUnknownDim));
+    out = DDim(Ints(static_cast<size_t>(x.rank() + axes[0]), kUnknownDim));
   }
   context.SetOutput("Out", out);
 }
@@ -93,7 +83,7 @@ int64_t Product(const InferShapeContext& context,
   int64_t product = 1;
   bool fits = true;
   for (int axis = first; axis < last; ++axis) {
-    if (x[axis] < 0) return framework::kUnknownDim;
+    if (x[axis] < 0) return kUnknownDim;
     fits = fits && !__builtin_mul_overflow(product, x[axis], &product);
   }
   context.Require(fits, "flatten.overflow",
@@ -115,8 +105,9 @@ void FlattenShape(InferShapeContext& context) {
 }
 
 std::vector<OpDesc> ViewGradient(const OpDesc& forward) {
-  OpDesc grad = framework::MakeGradOp(forward, "reshape_grad",
-                                      {{"X"}, {}, {"Out"}, {"X"}});
+  OpDesc grad =
+      MakeGradOp(forward, "reshape_grad",
+                 {.inputs = {"X"}, .output_grads = {"Out"}, .wanted = {"X"}});
   grad.attributes.clear();
   return {grad};
 }

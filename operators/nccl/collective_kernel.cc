@@ -3,57 +3,31 @@
 #include "sluice/operators/collective/collective_kernel.h"
 
 #include <algorithm>
-#include <string>
-#include <vector>
 
 #include <nccl.h>
 
 #include "sluice/framework/op/kernel_work.h"
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/nccl/communicator.h"
 #include "sluice/operators/nccl/max_keys.h"
-#include "sluice/platform/cuda_device_context.h"
-#include "sluice/platform/error.h"
+#include "sluice/operators/registration.h"
+#include "sluice/platform/alignment.h"
 
 namespace sluice::operators::nccl {
 namespace {
 
-using framework::DDim;
-using framework::KernelPreparation;
-using framework::KernelQuery;
-using framework::KernelTraits;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Tensor;
-using platform::CUDADeviceContext;
 using platform::CUDAPlace;
-using platform::DType;
 using platform::World;
 
-// Returns the NCCL type for a reduction. NCCL has no integers of 16 bits.
+// Returns the NCCL type for a reduction.
 ncclDataType_t ReducedType(DType dtype) {
   switch (dtype) {
-    case DType::kFloat32:
-      return ncclFloat32;
-    case DType::kFloat64:
-      return ncclFloat64;
-    case DType::kFloat16:
-      return ncclFloat16;
-    case DType::kBFloat16:
-      return ncclBfloat16;
-    case DType::kInt8:
-      return ncclInt8;
-    case DType::kUInt8:
-      return ncclUint8;
-    case DType::kInt32:
-      return ncclInt32;
-    case DType::kUInt32:
-      return ncclUint32;
-    case DType::kInt64:
-      return ncclInt64;
-    default:
-      return ncclUint64;
+#define SLUICE_ROW(dtype, number, type, onnx_type, mpi, nccl, ...) \
+  case DType::dtype:                                               \
+    return nccl;
+    SLUICE_DTYPES(SLUICE_ROW)
+#undef SLUICE_ROW
   }
+  return ncclNumTypes;
 }
 
 // Contiguous elements of one tensor or of several.
@@ -66,7 +40,7 @@ struct Message {
   // like this one. The padding between them, less than 64 bytes, belongs to no
   // tensor and may have any value.
   bool TakeIn(const Message& next) {
-    constexpr size_t kAlignment = 64;
+    using platform::kAlignment;
     const std::byte* const end = to + bytes;
     const bool follows = from == to && next.from == next.to && next.to >= end &&
                          next.to < end + kAlignment &&
@@ -88,7 +62,7 @@ struct Queue {
 };
 
 // Ops whose outputs have the shapes of their inputs.
-class ElementsKernel : public framework::OpKernel {
+class ElementsKernel : public OpKernel {
  public:
   explicit ElementsKernel(const OpKernelConstruction& construction)
       : OpKernel(construction),
@@ -250,7 +224,7 @@ class Barrier final : public ElementsKernel {
 };
 
 // Ops that concatenate or split tensors along dim 0.
-class PartsKernel : public framework::OpKernel {
+class PartsKernel : public OpKernel {
  public:
   explicit PartsKernel(const OpKernelConstruction& construction)
       : OpKernel(construction),
@@ -315,8 +289,8 @@ class ReduceScatter final : public PartsKernel {
 };
 
 // The cost of a ring, as explained at the MPI kernels.
-framework::KernelWork Work(const KernelQuery& query) {
-  framework::KernelWork work = framework::DefaultKernelWork(query);
+KernelWork Work(const KernelQuery& query) {
+  KernelWork work = framework::DefaultKernelWork(query);
   const double ranks = World::Get().size();
   const bool reduces_all = query.op.type.starts_with("c_allreduce");
   work.extra_bytes = work.bytes * (reduces_all ? 2 : 1) * (ranks - 1) / ranks;

@@ -1,22 +1,15 @@
 #include <algorithm>
-#include <string>
 
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/device_sum.cuh"
 #include "sluice/operators/math/norm/batch_norm.h"
 #include "sluice/operators/math/norm/far_moments.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
 
-using framework::DDim;
-using framework::KernelPreparation;
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
 using math::BatchNormGradArgs;
 using math::StoreSum;
-using platform::CUDADeviceContext;
 
 // The elements of each channel, in runs of `run` elements.
 struct Channels {
@@ -313,11 +306,7 @@ class BatchNormGradCUDAKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CUDA_KERNEL(batch_norm,
-                        BatchNormCUDAKernel<float>,
-                        BatchNormCUDAKernel<double>);
-REGISTER_OP_CUDA_KERNEL(batch_norm_grad,
-                        BatchNormGradCUDAKernel<float>,
-                        BatchNormGradCUDAKernel<double>);
+REGISTER_OP_CUDA_KERNEL(batch_norm, BatchNormCUDAKernel<Floats>);
+REGISTER_OP_CUDA_KERNEL(batch_norm_grad, BatchNormGradCUDAKernel<Floats>);
 
 }  // namespace sluice::operators

@@ -1,37 +1,36 @@
 #pragma once
 
 #include <cmath>
-#include <string>
 
-#include "sluice/framework/op/op_kernel.h"
 #include "sluice/operators/chain/chain_steps.h"
 #include "sluice/operators/math/norm/batch_norm.h"
+#include "sluice/operators/registration.h"
 
 // The kernels of batch_norm and of its fused forms. sync_batch_norm overrides
 // parts of them.
 namespace sluice::operators {
 
-inline math::BatchNormDims DimsOfBatch(const framework::DDim& x, bool nchw) {
+inline math::BatchNormDims DimsOfBatch(const DDim& x, bool nchw) {
   const int rank = x.rank();
   const int first = nchw ? 2 : 1;
   return {x[0], x[nchw ? 1 : rank - 1],
           x.Product(first, nchw ? rank : rank - 1), !nchw};
 }
 
-inline bool IsNCHW(const framework::OpKernelConstruction& construction) {
+inline bool IsNCHW(const OpKernelConstruction& construction) {
   return construction.Attr<std::string>("data_format") == "NCHW";
 }
 
 template <typename T>
-class BatchNormKernel : public framework::OpKernel {
+class BatchNormKernel : public OpKernel {
  public:
-  explicit BatchNormKernel(const framework::OpKernelConstruction& construction)
+  explicit BatchNormKernel(const OpKernelConstruction& construction)
       : nchw_(IsNCHW(construction)),
         is_test_(construction.Attr<bool>("is_test")),
         momentum_(construction.Attr<double>("momentum")),
         epsilon_(construction.Attr<double>("epsilon")) {}
 
-  void Prepare(framework::KernelPreparation& preparation) override {
+  void Prepare(KernelPreparation& preparation) override {
     dims_ = DimsOfBatch(preparation.query.inputs[0], nchw_);
     if (!StepsOf(preparation.query.op).empty()) {
       chain_ = ReadChain<T>(preparation.query);
@@ -42,13 +41,12 @@ class BatchNormKernel : public framework::OpKernel {
         (3 * sizeof(double) + sizeof(T)) * static_cast<size_t>(dims_.channels);
   }
 
-  void Compute(framework::OpKernelContext& context) const override {
-    const framework::Tensor& x = context.Input("X");
-    const framework::DDim channels{dims_.channels};
-    framework::Tensor& y = context.AllocateOutput("Y", x.dims());
-    framework::Tensor& mean = context.AllocateOutput("SavedMean", channels);
-    framework::Tensor& inverse_std =
-        context.AllocateOutput("SavedVariance", channels);
+  void Compute(OpKernelContext& context) const override {
+    const Tensor& x = context.Input("X");
+    const DDim channels{dims_.channels};
+    Tensor& y = context.AllocateOutput("Y", x.dims());
+    Tensor& mean = context.AllocateOutput("SavedMean", channels);
+    Tensor& inverse_std = context.AllocateOutput("SavedVariance", channels);
     auto* means = static_cast<double*>(context.scratch());
     double* variances = means + dims_.channels;
     double* inverses = variances + dims_.channels;
@@ -84,7 +82,7 @@ class BatchNormKernel : public framework::OpKernel {
 
  protected:
   // Computes the batch's moments by channel. Returns the elements of a channel.
-  virtual int64_t Moments(framework::OpKernelContext& context,
+  virtual int64_t Moments(OpKernelContext& context,
                           double* means,
                           double* variances,
                           double* inverses) const {
@@ -98,7 +96,7 @@ class BatchNormKernel : public framework::OpKernel {
 
  private:
   // Updates a running statistic by that of the batch of `count` elements.
-  void Run(framework::OpKernelContext& context,
+  void Run(OpKernelContext& context,
            const char* input,
            const char* output,
            const double* batch,
@@ -125,31 +123,29 @@ class BatchNormKernel : public framework::OpKernel {
 };
 
 template <typename T>
-class BatchNormGradKernel : public framework::OpKernel {
+class BatchNormGradKernel : public OpKernel {
  public:
-  explicit BatchNormGradKernel(
-      const framework::OpKernelConstruction& construction)
+  explicit BatchNormGradKernel(const OpKernelConstruction& construction)
       : nchw_(IsNCHW(construction)),
         is_test_(construction.Attr<bool>("is_test")) {}
 
-  void Prepare(framework::KernelPreparation& preparation) override {
+  void Prepare(KernelPreparation& preparation) override {
     dims_ = DimsOfBatch(preparation.query.inputs[0], nchw_);
     preparation.scratch_bytes = math::kBatchNormGradSums * sizeof(double) *
                                 static_cast<size_t>(dims_.channels);
   }
 
-  void Compute(framework::OpKernelContext& context) const override {
-    const framework::Tensor& x = context.Input("X");
+  void Compute(OpKernelContext& context) const override {
+    const Tensor& x = context.Input("X");
     const auto given = [&](const char* name) -> const T* {
       return context.HasInput(name) ? context.Input(name).data<T>() : nullptr;
     };
-    const auto wanted = [&](const char* name,
-                            const framework::DDim& dims) -> T* {
+    const auto wanted = [&](const char* name, const DDim& dims) -> T* {
       return context.HasOutput(name)
                  ? context.AllocateOutput(name, dims).data<T>()
                  : nullptr;
     };
-    const framework::DDim channels{dims_.channels};
+    const DDim channels{dims_.channels};
     math::BatchNormGradArgs<T> args = {
         .is_test = is_test_,
         .x = x.data<T>(),
@@ -177,7 +173,7 @@ class BatchNormGradKernel : public framework::OpKernel {
 
  protected:
   // Returns the number of elements of a channel that `sums` cover.
-  virtual int64_t AllCount(framework::OpKernelContext& /*context*/,
+  virtual int64_t AllCount(OpKernelContext& /*context*/,
                            double* /*sums*/) const {
     return dims_.count();
   }

@@ -1,21 +1,8 @@
-#include <string>
-#include <vector>
-
-#include "sluice/framework/op/infer_shape_context.h"
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/chain/chain_steps.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
-
-using framework::DDim;
-using framework::DimHandle;
-using framework::InferShapeContext;
-using framework::MakeGradOp;
-using framework::OpDesc;
-using framework::OpSchema;
-using framework::ShapeHandle;
-using platform::DType;
 
 // Returns [C]. X and these inputs of one number a channel must agree on C.
 DDim Channels(const InferShapeContext& context,
@@ -65,10 +52,10 @@ void FusedBatchNormGradShape(InferShapeContext& context) {
 
 std::vector<OpDesc> BatchNormGradient(const OpDesc& forward) {
   return {MakeGradOp(forward, "batch_norm_grad",
-                     {{"X", "Scale"},
-                      {"SavedMean", "SavedVariance"},
-                      {"Y", "SavedMean", "SavedVariance"},
-                      {"X", "Scale", "Bias"}})};
+                     {.inputs = {"X", "Scale"},
+                      .outputs = {"SavedMean", "SavedVariance"},
+                      .output_grads = {"Y", "SavedMean", "SavedVariance"},
+                      .wanted = {"X", "Scale", "Bias"}})};
 }
 
 void BatchNormAttributes(OpSchema& op) {
@@ -121,6 +108,12 @@ void BatchNormArguments(OpSchema& op) {
 void BatchNormSchema(OpSchema& op) {
   BatchNormArguments(op);
   op.Gradient(BatchNormGradient);
+  op.FusedAs("fused_batch_norm");
+  op.Sizes({{"X", "8, n, 14, 14"},
+            {"Scale", "n"},
+            {"Bias", "n"},
+            {"Mean", "n"},
+            {"Variance", "n"}});
 }
 
 void FusedBatchNormSchema(OpSchema& op) {

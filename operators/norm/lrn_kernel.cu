@@ -1,16 +1,9 @@
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/norm/lrn_geometry.h"
+#include "sluice/operators/registration.h"
 #include "sluice/platform/cuda/launch.h"
 
 namespace sluice::operators {
 namespace {
-
-using framework::KernelPreparation;
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Tensor;
-using platform::CUDADeviceContext;
 
 // Computes one element of row-major X as math::LrnGeometry specifies.
 template <typename T>
@@ -82,9 +75,6 @@ struct LrnElement {
 template <typename T>
 class LrnCUDAKernel final : public OpKernel {
  public:
-  explicit LrnCUDAKernel(const OpKernelConstruction& construction)
-      : OpKernel(construction) {}
-
   void Prepare(KernelPreparation& preparation) override {
     geometry_ = LrnGeometryOf(preparation.query);
   }
@@ -106,9 +96,6 @@ class LrnCUDAKernel final : public OpKernel {
 template <typename T>
 class LrnGradCUDAKernel final : public OpKernel {
  public:
-  explicit LrnGradCUDAKernel(const OpKernelConstruction& construction)
-      : OpKernel(construction) {}
-
   void Prepare(KernelPreparation& preparation) override {
     geometry_ = LrnGeometryOf(preparation.query);
     preparation.scratch_bytes =
@@ -142,9 +129,7 @@ class LrnGradCUDAKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CUDA_KERNEL(lrn, LrnCUDAKernel<float>, LrnCUDAKernel<double>);
-REGISTER_OP_CUDA_KERNEL(lrn_grad,
-                        LrnGradCUDAKernel<float>,
-                        LrnGradCUDAKernel<double>);
+REGISTER_OP_CUDA_KERNEL(lrn, LrnCUDAKernel<Floats>);
+REGISTER_OP_CUDA_KERNEL(lrn_grad, LrnGradCUDAKernel<Floats>);
 
 }  // namespace sluice::operators

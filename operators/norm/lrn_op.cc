@@ -1,16 +1,7 @@
-#include <string>
-#include <vector>
-
-#include "sluice/framework/op/infer_shape_context.h"
-#include "sluice/framework/op/op_registry.h"
-#include "sluice/operators/op_dtypes.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
-
-using framework::InferShapeContext;
-using framework::OpDesc;
-using framework::OpSchema;
 
 void LrnShape(InferShapeContext& context) {
   context.SetOutput("Out", context.WithRankAtLeast(context.input("X"), 2));
@@ -25,7 +16,8 @@ void LrnGradShape(InferShapeContext& context) {
 
 std::vector<OpDesc> LrnGradient(const OpDesc& forward) {
   return {
-      framework::MakeGradOp(forward, "lrn_grad", {{"X"}, {}, {"Out"}, {"X"}})};
+      MakeGradOp(forward, "lrn_grad",
+                 {.inputs = {"X"}, .output_grads = {"Out"}, .wanted = {"X"}})};
 }
 
 void LrnAttributes(OpSchema& op) {

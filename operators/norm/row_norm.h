@@ -1,7 +1,7 @@
 #pragma once
 
-#include "sluice/framework/op/op_kernel.h"
 #include "sluice/operators/math/norm/row_norm.h"
+#include "sluice/operators/registration.h"
 
 // The rows that the ops normalize, for kernels of all places. Input 0 is X.
 namespace sluice::operators {
@@ -14,7 +14,7 @@ using NormQuery = framework::KernelQuery;
 template <bool kCentered>
 struct RowsFromAxis {
   static math::RowNormGeometry Of(const NormQuery& query) {
-    const framework::DDim& x = query.inputs[0];
+    const DDim& x = query.inputs[0];
     const auto axis = query.Attr<int64_t>("begin_norm_axis");
     const auto at = static_cast<int>(axis < 0 ? axis + x.rank() : axis);
     return {.rows = x.Product(0, at),
@@ -22,9 +22,7 @@ struct RowsFromAxis {
             .centered = kCentered,
             .epsilon = query.Attr<double>("epsilon")};
   }
-  static framework::DDim MomentDims(const NormQuery& query) {
-    return {Of(query).rows};
-  }
+  static DDim MomentDims(const NormQuery& query) { return {Of(query).rows}; }
 };
 using LayerNorm = RowsFromAxis<true>;
 using RmsNorm = RowsFromAxis<false>;
@@ -36,14 +34,14 @@ struct GroupNorm {
   }
 
   static math::RowNormGeometry Of(const NormQuery& query, int64_t groups) {
-    const framework::DDim& x = query.inputs[0];
+    const DDim& x = query.inputs[0];
     return {.rows = x[0] * groups,
             .channels = groups == 0 ? 0 : x[1] / groups,
             .run = x.Product(2, x.rank()),
             .groups = groups,
             .epsilon = query.Attr<double>("epsilon")};
   }
-  static framework::DDim MomentDims(const NormQuery& query) {
+  static DDim MomentDims(const NormQuery& query) {
     return {query.inputs[0][0], query.Attr<int64_t>("groups")};
   }
 };
@@ -53,7 +51,7 @@ struct InstanceNorm {
   static math::RowNormGeometry Of(const NormQuery& query) {
     return GroupNorm::Of(query, query.inputs[0][1]);
   }
-  static framework::DDim MomentDims(const NormQuery& query) {
+  static DDim MomentDims(const NormQuery& query) {
     return {query.inputs[0][0], query.inputs[0][1]};
   }
 };

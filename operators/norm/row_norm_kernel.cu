@@ -1,26 +1,19 @@
 #include <algorithm>
-#include <string>
 
-#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/conversion/widened_kernel.cuh"
 #include "sluice/operators/math/device_rows.cuh"
 #include "sluice/operators/math/device_sum.cuh"
 #include "sluice/operators/math/norm/far_moments.h"
 #include "sluice/operators/norm/row_norm.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
 
-using framework::DDim;
-using framework::KernelPreparation;
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Tensor;
 using math::RowNormArgs;
 using math::RowNormGradArgs;
 using math::ScaledMoments;
 using math::SumOf;
-using platform::CUDADeviceContext;
 
 // A device copy of math::RowNormGeometry.
 struct Rows {
@@ -186,9 +179,6 @@ struct ParameterTerm {
 template <typename T, typename Norm>
 class RowNormCUDAKernel final : public OpKernel {
  public:
-  explicit RowNormCUDAKernel(const OpKernelConstruction& construction)
-      : OpKernel(construction) {}
-
   void Prepare(KernelPreparation& preparation) override {
     geometry_ = Norm::Of(preparation.query);
     moment_dims_ = Norm::MomentDims(preparation.query);
@@ -230,9 +220,6 @@ class RowNormCUDAKernel final : public OpKernel {
 template <typename T, typename Norm>
 class RowNormGradCUDAKernel final : public OpKernel {
  public:
-  explicit RowNormGradCUDAKernel(const OpKernelConstruction& construction)
-      : OpKernel(construction) {}
-
   void Prepare(KernelPreparation& preparation) override {
     geometry_ = Norm::Of(preparation.query);
     const int64_t groups = std::max<int64_t>(geometry_.groups, 1);
@@ -292,17 +279,15 @@ class RowNormGradCUDAKernel final : public OpKernel {
 };
 
 template <typename Norm>
-void AddKernels(framework::Registry& registry, const std::string& op) {
+void AddKernels(Registry& registry, const std::string& op) {
   const platform::CUDAPlace cuda;
-  framework::AddPlainKernels<RowNormCUDAKernel<float, Norm>,
-                             RowNormCUDAKernel<double, Norm>>(registry, op,
-                                                              cuda);
-  framework::AddPlainKernels<RowNormGradCUDAKernel<float, Norm>,
-                             RowNormGradCUDAKernel<double, Norm>>(
+  AddPlainKernels<RowNormCUDAKernel<FloatsAndDeviceHalves, Norm>>(registry, op,
+                                                                  cuda);
+  AddPlainKernels<RowNormGradCUDAKernel<FloatsAndDeviceHalves, Norm>>(
       registry, op + "_grad", cuda);
 }
 
-void AddRowNormKernels(framework::Registry& registry) {
+void AddRowNormKernels(Registry& registry) {
   AddKernels<LayerNorm>(registry, "layer_norm");
   AddKernels<RmsNorm>(registry, "rms_norm");
   AddKernels<InstanceNorm>(registry, "instance_norm");

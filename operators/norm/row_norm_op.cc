@@ -1,22 +1,11 @@
 #include <algorithm>
-#include <string>
-#include <vector>
 
-#include "sluice/framework/op/infer_shape_context.h"
-#include "sluice/framework/op/op_registry.h"
-#include "sluice/operators/op_dtypes.h"
+#include "sluice/operators/registration.h"
 
 // layer_norm, rms_norm, instance_norm and group_norm. They differ in the
 // elements that form a row (operators/math/norm/row_norm.h).
 namespace sluice::operators {
 namespace {
-
-using framework::DDim;
-using framework::DimHandle;
-using framework::InferShapeContext;
-using framework::OpDesc;
-using framework::OpSchema;
-using framework::ShapeHandle;
 
 // Returns the first dim of a row.
 int BeginAxis(const InferShapeContext& context, const DDim& x) {
@@ -30,7 +19,7 @@ int BeginAxis(const InferShapeContext& context, const DDim& x) {
 
 int64_t ProductOf(const DDim& dims, int begin, int end) {
   for (int axis = begin; axis < end; ++axis) {
-    if (dims[axis] < 0) return framework::kUnknownDim;
+    if (dims[axis] < 0) return kUnknownDim;
   }
   return dims.Product(begin, end);
 }
@@ -66,7 +55,7 @@ void SetParameterGrad(InferShapeContext& context,
                       int64_t parameters) {
   const DDim dims =
       context.HasInput(name) ? DDim(context.input(name)) : DDim{parameters};
-  context.SetOutput(framework::GradName(name), dims);
+  context.SetOutput(GradName(name), dims);
 }
 
 // Returns the shape of X, which is that of the gradient of Y.
@@ -91,7 +80,7 @@ void CheckMomentGrads(const InferShapeContext& context, const DDim& moments) {
 
 void FromAxisShape(InferShapeContext& context, bool moments, bool gradient) {
   const ShapeHandle x = ShapeOfX(context, 1, gradient);
-  int64_t rows = framework::kUnknownDim, size = framework::kUnknownDim;
+  int64_t rows = kUnknownDim, size = kUnknownDim;
   if (x.dims.rank_known()) {
     const int at = BeginAxis(context, x);
     CheckParameter(context, "Scale", x, at);
@@ -158,11 +147,10 @@ void GroupNormShape(InferShapeContext& context) {
 }
 
 std::vector<OpDesc> Gradient(const OpDesc& forward) {
-  return {framework::MakeGradOp(forward, forward.type + "_grad",
-                                {{"X", "Scale", "Bias"},
-                                 {},
-                                 {"Y", "Mean", "Variance"},
-                                 {"X", "Scale", "Bias"}})};
+  return {MakeGradOp(forward, forward.type + "_grad",
+                     {.inputs = {"X", "Scale", "Bias"},
+                      .output_grads = {"Y", "Mean", "Variance"},
+                      .wanted = {"X", "Scale", "Bias"}})};
 }
 
 template <int64_t kDefault>
@@ -277,7 +265,7 @@ void GradSchema(const Row& row, OpSchema& op) {
   op.InferShape(row.grad_shape);
 }
 
-void AddRowNormOps(framework::Registry& registry) {
+void AddRowNormOps(Registry& registry) {
   for (const Row& row : kRows) {
     registry.AddOperator(row.name, [&](OpSchema& op) { Schema(row, op); });
     registry.AddOperator(std::string(row.name) + "_grad",

@@ -1,17 +1,11 @@
-#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/conversion/widened_kernel.cuh"
 #include "sluice/operators/math/device_softmax.cuh"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
 
-using framework::DDim;
-using framework::KernelPreparation;
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Tensor;
 using math::SoftmaxRow;
-using platform::CUDADeviceContext;
 
 template <typename T>
 SoftmaxRow<T> RowOf(const DDim& x, int64_t axis) {
@@ -118,16 +112,12 @@ class SoftmaxGradCUDAKernel final : public OpKernel {
 }  // namespace
 
 REGISTER_OP_CUDA_KERNEL(softmax,
-                        SoftmaxCUDAKernel<float, Plain>,
-                        SoftmaxCUDAKernel<double, Plain>);
+                        SoftmaxCUDAKernel<FloatsAndDeviceHalves, Plain>);
 REGISTER_OP_CUDA_KERNEL(softmax_grad,
-                        SoftmaxGradCUDAKernel<float, Plain>,
-                        SoftmaxGradCUDAKernel<double, Plain>);
+                        SoftmaxGradCUDAKernel<FloatsAndDeviceHalves, Plain>);
 REGISTER_OP_CUDA_KERNEL(log_softmax,
-                        SoftmaxCUDAKernel<float, Logarithm>,
-                        SoftmaxCUDAKernel<double, Logarithm>);
-REGISTER_OP_CUDA_KERNEL(log_softmax_grad,
-                        SoftmaxGradCUDAKernel<float, Logarithm>,
-                        SoftmaxGradCUDAKernel<double, Logarithm>);
+                        SoftmaxCUDAKernel<FloatsAndDeviceHalves, Logarithm>);
+REGISTER_OP_CUDA_KERNEL(
+    log_softmax_grad, SoftmaxGradCUDAKernel<FloatsAndDeviceHalves, Logarithm>);
 
 }  // namespace sluice::operators

@@ -1,17 +1,7 @@
-#include <vector>
-
-#include "sluice/framework/op/infer_shape_context.h"
-#include "sluice/framework/op/op_registry.h"
-#include "sluice/operators/op_dtypes.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
-
-using framework::InferShapeContext;
-using framework::MakeGradOp;
-using framework::OpDesc;
-using framework::OpSchema;
-using framework::ShapeHandle;
 
 void CheckAxis(const InferShapeContext& context, const ShapeHandle& x) {
   const auto axis = context.Attr<int64_t>("axis");
@@ -35,8 +25,9 @@ void SoftmaxGradShape(InferShapeContext& context) {
 }
 
 std::vector<OpDesc> SoftmaxGradient(const OpDesc& forward) {
-  return {MakeGradOp(forward, forward.type + "_grad",
-                     {{}, {"Out"}, {"Out"}, {"X"}})};
+  return {MakeGradOp(
+      forward, forward.type + "_grad",
+      {.outputs = {"Out"}, .output_grads = {"Out"}, .wanted = {"X"}})};
 }
 
 void SoftmaxAxis(OpSchema& op) {

@@ -1,20 +1,17 @@
 #include <algorithm>
 #include <cmath>
 
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/norm/batch_norm_kernel.h"
+#include "sluice/operators/registration.h"
 #include "sluice/platform/ranks/collective_context.h"
 #include "sluice/platform/ranks/world.h"
 
 namespace sluice::operators {
 namespace {
 
-using framework::KernelPreparation;
-using framework::OpKernelContext;
 using platform::Collective;
 using platform::CollectiveContext;
 using platform::CollectiveKind;
-using platform::DType;
 using platform::World;
 
 // Runs a collective and waits for its result.
@@ -124,26 +121,20 @@ class SyncBatchNormGradKernel final : public BatchNormGradKernel<T> {
   }
 };
 
-framework::KernelTraits Traits() {
-  return framework::KernelTraits().Exchange(framework::Exchanges::kSums,
-                                            &platform::NewCollectiveContext);
-}
+struct ExchangesSums {
+  static void Change(KernelTraits& traits) {
+    traits.Exchange(framework::Exchanges::kSums,
+                    &platform::NewCollectiveContext);
+  }
+};
 
 }  // namespace
 
-REGISTER_OP_KERNEL(sync_batch_norm,
-                   PLAIN,
-                   CPUPlace,
-                   plain,
-                   Traits(),
-                   SyncBatchNormKernel<float>,
-                   SyncBatchNormKernel<double>);
-REGISTER_OP_KERNEL(sync_batch_norm_grad,
-                   PLAIN,
-                   CPUPlace,
-                   plain,
-                   Traits(),
-                   SyncBatchNormGradKernel<float>,
-                   SyncBatchNormGradKernel<double>);
+REGISTER_OP_CPU_KERNEL(sync_batch_norm,
+                       ExchangesSums,
+                       SyncBatchNormKernel<Floats>);
+REGISTER_OP_CPU_KERNEL(sync_batch_norm_grad,
+                       ExchangesSums,
+                       SyncBatchNormGradKernel<Floats>);
 
 }  // namespace sluice::operators

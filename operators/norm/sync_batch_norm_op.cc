@@ -1,16 +1,8 @@
-#include <string>
-#include <vector>
-
-#include "sluice/framework/op/op_registry.h"
-#include "sluice/framework/op/op_schema.h"
+#include "sluice/operators/registration.h"
 
 // batch_norm over the batches of all ranks, like Fluid's op of that name.
 namespace sluice::operators {
 namespace {
-
-using framework::OpDesc;
-using framework::OpSchema;
-using framework::Registry;
 
 std::vector<OpDesc> SyncBatchNormGradient(const OpDesc& forward) {
   auto grads = Registry::Global().Schema("batch_norm").gradient_fn()(forward);

@@ -51,21 +51,13 @@ const dnnl::engine& Engine() {
 
 Memory::data_type ToDnnl(DType dtype) {
   switch (dtype) {
-    case DType::kFloat32:
-      return Memory::data_type::f32;
-    case DType::kFloat16:
-      return Memory::data_type::f16;
-    case DType::kBFloat16:
-      return Memory::data_type::bf16;
-    case DType::kInt8:
-      return Memory::data_type::s8;
-    case DType::kUInt8:
-      return Memory::data_type::u8;
-    case DType::kInt32:
-      return Memory::data_type::s32;
-    default:
-      return Memory::data_type::undef;
+#define SLUICE_ROW(dtype, number, type, onnx_type, mpi, nccl, onednn, ...) \
+  case DType::dtype:                                                       \
+    return Memory::data_type::onednn;
+    SLUICE_DTYPES(SLUICE_ROW)
+#undef SLUICE_ROW
   }
+  return Memory::data_type::undef;
 }
 
 Desc RowMajor(const framework::DDim& dims, DType dtype) {

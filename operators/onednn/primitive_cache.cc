@@ -133,7 +133,6 @@ CompiledPtr PrimitiveCache::Get(const PrimitiveKey& key,
 }
 
 namespace internal {
-
 namespace {
 
 CompiledPtr Make(const CompileFor& compile_for,

@@ -6,12 +6,12 @@
 #include "sluice/framework/op/op_schema.h"
 #include "sluice/operators/chain/chain_steps.h"
 #include "sluice/operators/onednn/packed_reorder.h"
+#include "sluice/platform/alignment.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/library_call.h"
 
 namespace sluice::operators::onednn {
 
-using framework::OpKernelContext;
 using platform::Format;
 
 // The oneDNN objects of one call: memory handles and lists of arguments. Used
@@ -147,7 +147,7 @@ SequenceBuilder::SequenceBuilder(framework::KernelPreparation& preparation)
     : preparation_(preparation), sequence_(new Sequence()) {
   compile_for_.op = preparation.query.op.type;
   compile_for_.threads = platform::LibraryThreads(preparation.num_threads);
-  compile_for_.only_described = preparation.only_asked;
+  compile_for_.only_described = preparation.probe;
   sequence_->op_ = compile_for_.op;
   sequence_->threads_ = compile_for_.threads;
 }
@@ -213,9 +213,8 @@ SequenceBuilder::Value SequenceBuilder::Output(int index, const Desc& desc) {
 }
 
 size_t SequenceBuilder::Reserve(size_t bytes) {
-  constexpr size_t kAlignment = 64;
   const size_t offset = scratch_bytes_;
-  scratch_bytes_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  scratch_bytes_ += platform::AlignUp(bytes);
   return offset;
 }
 

@@ -4,17 +4,16 @@
 #include <atomic>
 #include <functional>
 #include <memory>
-#include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
-#include "sluice/framework/op/op_kernel.h"
-#include "sluice/framework/op/op_schema.h"
 #include "sluice/operators/onednn/primitive_cache.h"
 #include "sluice/operators/packed_weights.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators::onednn {
+
+using FloatAndBFloat16 = platform::DTypeSet<float, bfloat16>;
 
 // The primitives that compute one op, in order, and the memory of their
 // arguments. Immutable; many threads may run it at once. A call has little
@@ -27,7 +26,7 @@ class Sequence {
 
   // Raises what LibraryCall and CheckStack raise, and Internal if a primitive
   // fails.
-  void Run(framework::OpKernelContext& context) const;
+  void Run(OpKernelContext& context) const;
 
   // Returns e.g. "reorder (jit:uni), convolution (brgconv:avx512_core)".
   const std::string& description() const { return description_; }
@@ -40,7 +39,7 @@ class Sequence {
     int index = 0;  // the input's or output's
     size_t offset = 0;
     Desc desc;
-    framework::DDim dims;      // the output's
+    DDim dims;                 // the output's
     PackingPtr packing;        // kPacked: how to pack it
     std::vector<int> sources;  // kPacked: the inputs that are packed
   };
@@ -55,18 +54,15 @@ class Sequence {
   Sequence() = default;
   std::unique_ptr<Call> TakeCall() const;
   void KeepCall(std::unique_ptr<Call> call) const;
-  void Bind(framework::OpKernelContext& context, Call& call) const;
-  void* Packed(framework::OpKernelContext& context,
-               size_t tensor,
-               Call& call) const;
+  void Bind(OpKernelContext& context, Call& call) const;
+  void* Packed(OpKernelContext& context, size_t tensor, Call& call) const;
 
   std::string op_;
   int threads_ = 1;
   std::vector<Tensor> tensors_;
   std::vector<Step> steps_;
   // Applied after the steps; may be empty.
-  std::function<void(const framework::OpKernelContext& context, void* output)>
-      chain_;
+  std::function<void(const OpKernelContext& context, void* output)> chain_;
   int chained_ = -1;  // the tensor it is applied to
   std::string description_;
   mutable std::array<std::atomic<Call*>, kIdleCalls> idle_{};
@@ -78,11 +74,11 @@ class SequenceBuilder {
   // A tensor of the sequence.
   using Value = int;
 
-  explicit SequenceBuilder(framework::KernelPreparation& preparation);
+  explicit SequenceBuilder(KernelPreparation& preparation);
 
   // The op and the number of threads that primitives are compiled for.
   const CompileFor& compile_for() const { return compile_for_; }
-  const framework::KernelQuery& query() const { return preparation_.query; }
+  const KernelQuery& query() const { return preparation_.query; }
 
   bool HasInput(std::string_view name) const;
   bool HasOutput(std::string_view name) const;
@@ -134,7 +130,7 @@ class SequenceBuilder {
   Value SeenAs(Value value, const Desc& desc);
   size_t Reserve(size_t bytes);
 
-  framework::KernelPreparation& preparation_;
+  KernelPreparation& preparation_;
   CompileFor compile_for_;
   std::unique_ptr<Sequence> sequence_;
   size_t scratch_bytes_ = 0;
@@ -142,14 +138,14 @@ class SequenceBuilder {
 
 // Returns a fused op's first step if oneDNN can apply it while the output is in
 // registers; none for an op that is not fused.
-Activation FirstActivation(const framework::OpDesc& op);
+Activation FirstActivation(const OpDesc& op);
 
 // A kernel that runs a sequence. Prepare calls `Build` once, but never for
 // empty arguments, as FitsOneDnn rejects these ops.
-class SequenceKernel : public framework::OpKernel {
+class SequenceKernel : public OpKernel {
  public:
-  void Prepare(framework::KernelPreparation& preparation) final;
-  void Compute(framework::OpKernelContext& context) const final {
+  void Prepare(KernelPreparation& preparation) final;
+  void Compute(OpKernelContext& context) const final {
     sequence_->Run(context);
     Correct(context);
   }
@@ -157,7 +153,7 @@ class SequenceKernel : public framework::OpKernel {
  protected:
   virtual void Build(SequenceBuilder& builder) = 0;
   // Corrects outputs for which oneDNN's range of numbers is too small.
-  virtual void Correct(framework::OpKernelContext& /*context*/) const {}
+  virtual void Correct(OpKernelContext& /*context*/) const {}
 
  private:
   std::unique_ptr<const Sequence> sequence_;
@@ -166,6 +162,6 @@ class SequenceKernel : public framework::OpKernel {
 // A predicate for KernelTraits::When. It rejects ops with an empty argument,
 // which plain kernels compute without oneDNN. It rejects sizes past 32 bits:
 // some of oneDNN's code divides by the truncated size.
-std::string FitsOneDnn(const framework::KernelQuery& query);
+std::string FitsOneDnn(const KernelQuery& query);
 
 }  // namespace sluice::operators::onednn

@@ -1,19 +1,12 @@
-#include <string>
-
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/optimizer/optimizer_row.h"
 #include "sluice/operators/optimizer/optimizer_settings.h"
+#include "sluice/operators/registration.h"
 #include "sluice/platform/parallel_for.h"
 
 // The kernels of the ops that are rows of math/optimizer's table. The op's name
 // says which row.
 namespace sluice::operators {
 namespace {
-
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Tensor;
 
 constexpr int64_t kOptimizerGrain = 1 << 13;
 
@@ -64,10 +57,10 @@ class OptimizerKernel final : public OpKernel {
   math::OptimizerSettings settings_;
 };
 
-void AddOptimizerKernels(framework::Registry& registry) {
+void AddOptimizerKernels(Registry& registry) {
   for (const math::OptimizerRow& row : math::OptimizerRows()) {
-    framework::AddPlainKernels<OptimizerKernel<float>, OptimizerKernel<double>>(
-        registry, row.info.name, platform::CPUPlace());
+    AddPlainKernels<OptimizerKernel<Floats>>(registry, row.info.name,
+                                             platform::CPUPlace());
   }
 }
 

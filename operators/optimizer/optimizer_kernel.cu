@@ -1,9 +1,8 @@
 #include <cmath>
-#include <string>
 
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/device_formulas.cuh"
 #include "sluice/operators/optimizer/optimizer_settings.h"
+#include "sluice/operators/registration.h"
 #include "sluice/platform/cuda/launch.h"
 
 namespace sluice::operators::math {
@@ -15,15 +14,9 @@ namespace {
 namespace sluice::operators {
 namespace {
 
-using framework::KernelPreparation;
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Tensor;
 using math::OptimizerNumbers;
 using math::OptimizerPower;
 using math::OptimizerPowers;
-using platform::CUDADeviceContext;
 
 constexpr size_t kNumbers = std::tuple_size_v<OptimizerNumbers>;
 
@@ -123,14 +116,13 @@ class OptimizerCUDAKernel final : public OpKernel {
 };
 
 template <typename... Row>
-void AddRows(math::Rows<Row...> /*table*/, framework::Registry& registry) {
-  (framework::AddPlainKernels<OptimizerCUDAKernel<float, Row>,
-                              OptimizerCUDAKernel<double, Row>>(
-       registry, Row::kInfo.name, platform::CUDAPlace()),
+void AddRows(math::Rows<Row...> /*table*/, Registry& registry) {
+  (AddPlainKernels<OptimizerCUDAKernel<Floats, Row>>(registry, Row::kInfo.name,
+                                                     platform::CUDAPlace()),
    ...);
 }
 
-void AddOptimizerCUDAKernels(framework::Registry& registry) {
+void AddOptimizerCUDAKernels(Registry& registry) {
   AddRows(math::Table(), registry);
 }
 

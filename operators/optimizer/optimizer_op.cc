@@ -1,15 +1,10 @@
-#include <string>
-
-#include "sluice/framework/op/infer_shape_context.h"
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/optimizer/optimizer_row.h"
+#include "sluice/operators/registration.h"
 
 // The schemas of the ops that are rows of math/optimizer's table.
 namespace sluice::operators {
 namespace {
 
-using framework::InferShapeContext;
-using framework::OpSchema;
 using math::OptimizerInfo;
 
 // Param, Grad and the states have one shape; LearningRate and powers are [1].
@@ -22,7 +17,7 @@ void OptimizerShape(InferShapeContext& context) {
                     "attribute {} must be at least 0 and less than {}, got {}",
                     setting.name, *setting.below, value);
   }
-  framework::ShapeHandle param =
+  ShapeHandle param =
       context.Merge(context.input("Param"), context.input("Grad"));
   for (const math::OptimizerState& state : info.states) {
     if (state.name == nullptr) continue;
@@ -37,7 +32,7 @@ void OptimizerShape(InferShapeContext& context) {
   for (const math::OptimizerPower& power : info.powers) {
     if (power.name == nullptr) continue;
     context.Merge(context.input(power.name), InferShapeContext::Vector(1));
-    context.SetOutput(std::string(power.name) + "Out", framework::DDim({1}));
+    context.SetOutput(std::string(power.name) + "Out", DDim({1}));
   }
 }
 
@@ -84,7 +79,7 @@ void OptimizerSchema(const OptimizerInfo& info, OpSchema& op) {
   op.InferShape(OptimizerShape);
 }
 
-void AddOptimizers(framework::Registry& registry) {
+void AddOptimizers(Registry& registry) {
   for (const math::OptimizerRow& row : math::OptimizerRows()) {
     registry.AddOperator(row.info.name,
                          [&](OpSchema& op) { OptimizerSchema(row.info, op); });

@@ -1,17 +1,7 @@
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/pool/maxouting.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
-
-using framework::DDim;
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Tensor;
-using platform::bfloat16;
-using platform::CPUDeviceContext;
-using platform::float16;
-
 namespace {
 
 template <typename DeviceContext, typename T>
@@ -20,7 +10,7 @@ class MaxOutKernel final : public OpKernel {
   explicit MaxOutKernel(const OpKernelConstruction& construction)
       : groups_(static_cast<int>(construction.Attr<int64_t>("groups"))) {}
 
-  void Prepare(framework::KernelPreparation& preparation) override {
+  void Prepare(KernelPreparation& preparation) override {
     out_dims_ = preparation.query.outputs[0];
   }
 
@@ -54,15 +44,8 @@ class MaxOutGradKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CPU_KERNEL(maxout,
-                       MaxOutKernel<CPUDeviceContext, float>,
-                       MaxOutKernel<CPUDeviceContext, double>,
-                       MaxOutKernel<CPUDeviceContext, float16>,
-                       MaxOutKernel<CPUDeviceContext, bfloat16>);
+REGISTER_OP_CPU_KERNEL(maxout, MaxOutKernel<CPUDeviceContext, FloatsAndHalves>);
 REGISTER_OP_CPU_KERNEL(maxout_grad,
-                       MaxOutGradKernel<CPUDeviceContext, float>,
-                       MaxOutGradKernel<CPUDeviceContext, double>,
-                       MaxOutGradKernel<CPUDeviceContext, float16>,
-                       MaxOutGradKernel<CPUDeviceContext, bfloat16>);
+                       MaxOutGradKernel<CPUDeviceContext, FloatsAndHalves>);
 
 }  // namespace sluice::operators

@@ -1,16 +1,8 @@
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/pool/maxouting.cuh"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
-
-using framework::DDim;
-using framework::KernelPreparation;
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Tensor;
-using platform::CUDADeviceContext;
 
 template <typename T>
 class MaxOutCUDAKernel final : public OpKernel {
@@ -52,11 +44,7 @@ class MaxOutGradCUDAKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CUDA_KERNEL(maxout,
-                        MaxOutCUDAKernel<float>,
-                        MaxOutCUDAKernel<double>);
-REGISTER_OP_CUDA_KERNEL(maxout_grad,
-                        MaxOutGradCUDAKernel<float>,
-                        MaxOutGradCUDAKernel<double>);
+REGISTER_OP_CUDA_KERNEL(maxout, MaxOutCUDAKernel<Floats>);
+REGISTER_OP_CUDA_KERNEL(maxout_grad, MaxOutGradCUDAKernel<Floats>);
 
 }  // namespace sluice::operators

@@ -1,18 +1,9 @@
 #include <limits>
-#include <vector>
 
-#include "sluice/framework/op/infer_shape_context.h"
-#include "sluice/framework/op/op_registry.h"
-#include "sluice/operators/op_dtypes.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
-
 namespace {
-
-using framework::DDim;
-using framework::InferShapeContext;
-using framework::OpDesc;
-using framework::OpSchema;
 
 DDim MaxOutOutShape(const InferShapeContext& context) {
   const DDim x = context.WithRank(context.input("X"), 4);
@@ -37,7 +28,7 @@ void MaxOutGradShape(InferShapeContext& context) {
 }
 
 std::vector<OpDesc> MaxOutGradient(const OpDesc& forward) {
-  return framework::MakeGradOp(forward, {"X"});
+  return MakeGradOp(forward, {"X"});
 }
 
 void GroupsAttribute(OpSchema& op) {

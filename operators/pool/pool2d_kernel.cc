@@ -3,31 +3,17 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/cast.h"
 #include "sluice/operators/math/pool/pool2d_pairs.h"
 #include "sluice/operators/math/work.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
 
-using framework::DDim;
-using framework::KernelPreparation;
-using framework::KernelQuery;
-using framework::KernelTraits;
-using framework::KernelWork;
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Tensor;
-using platform::bfloat16;
-using platform::float16;
-
 template <typename T>
 class Pool2dKernel final : public OpKernel {
  public:
-  explicit Pool2dKernel(const OpKernelConstruction& /*construction*/) {}
-
   void Prepare(KernelPreparation& preparation) override {
     dims_ = preparation.query.outputs[0];
     geometry_ = Pool2dGeometryOf(preparation.query, dims_);
@@ -48,8 +34,6 @@ class Pool2dKernel final : public OpKernel {
 template <typename T>
 class Pool2dGradKernel final : public OpKernel {
  public:
-  explicit Pool2dGradKernel(const OpKernelConstruction& /*construction*/) {}
-
   void Prepare(KernelPreparation& preparation) override {
     dims_ = preparation.query.inputs[0];
     geometry_ =
@@ -85,7 +69,9 @@ class Pool2dGradKernel final : public OpKernel {
 
 // Lines of windows or channels are processed tap by tap in short vectors, with
 // overhead for each line. Maxima of pairs are vectorized.
-KernelWork Work(const KernelQuery& query, const DDim& out, double tap) {
+KernelWork Work(const KernelQuery& query,
+                const DDim& out,
+                std::string_view costs) {
   const math::Pool2dGeometry g = Pool2dGeometryOf(query, out);
   const auto real = [](int64_t value) { return static_cast<double>(value); };
   const double windows = real(g.n * g.out_pixels()) * real(g.c);
@@ -97,20 +83,21 @@ KernelWork Work(const KernelQuery& query, const DDim& out, double tap) {
   KernelWork work;
   work.flops = windows * taps;
   work.bytes = static_cast<double>(platform::SizeOf(query.input_dtypes[0])) *
-               (windows + pixels) * 1.5;
+               (windows + pixels);
   // A shard has about 32,000 pixels of windows.
   const double shards = std::max(windows * taps / 32768, 1.0);
   work.max_threads = std::min(
       real(std::max<int64_t>(g.nhwc ? g.n * g.out_h : g.n * g.c, 1)), shards);
-  work.efficiency = 0.25;
+  work.costs = platform::Format("{}_{}", costs, g.nhwc ? "last" : "first");
   if (math::IsMaxOfPairs(g)) return work;
-  work.moves = tap * windows * taps * (g.nhwc ? 0.34 : 1.1) + lines * taps * 7 +
-               windows * (g.nhwc ? 0.7 : 2);
+  work.terms = windows * taps;
+  work.runs = lines * taps;
+  work.windows = windows;
   return work;
 }
 
 KernelWork ForwardWork(const KernelQuery& query) {
-  KernelWork work = Work(query, query.outputs[0], 1);
+  KernelWork work = Work(query, query.outputs[0], "pool2d");
   const math::Pool2dGeometry g = Pool2dGeometryOf(query, query.outputs[0]);
   const size_t element = platform::SizeOf(query.input_dtypes[0]);
   if (g.max && g.nhwc && element > 2 && !math::IsMaxOfPairs(g)) {
@@ -118,52 +105,29 @@ KernelWork ForwardWork(const KernelQuery& query) {
     const auto vectors = static_cast<double>(g.n * g.out_pixels()) *
                          math::Padded(g.c, math::VectorLanes(element)) /
                          static_cast<double>(math::VectorLanes(element));
-    const auto taps = static_cast<double>(g.kernel_h * g.kernel_w);
-    work.moves = vectors * (2.5 * taps + 6);
+    work.vectors = vectors * static_cast<double>(g.kernel_h * g.kernel_w);
+    work.rows = vectors;
+    work.terms = work.runs = work.windows = 0;
   }
   return work;
 }
 KernelWork BackwardWork(const KernelQuery& query) {
-  return Work(query, query.inputs.back(), 1.4);
+  return Work(query, query.inputs.back(), "pool2d_grad");
 }
 
 }  // namespace
 
-REGISTER_OP_KERNEL(pool2d,
-                   PLAIN,
-                   CPUPlace,
-                   plain,
-                   KernelTraits().Estimate(&ForwardWork),
-                   Pool2dKernel<float>,
-                   Pool2dKernel<double>,
-                   Pool2dKernel<float16>,
-                   Pool2dKernel<bfloat16>);
-REGISTER_OP_KERNEL(pool2d_grad,
-                   PLAIN,
-                   CPUPlace,
-                   plain,
-                   KernelTraits().Estimate(&BackwardWork),
-                   Pool2dGradKernel<float>,
-                   Pool2dGradKernel<double>,
-                   Pool2dGradKernel<float16>,
-                   Pool2dGradKernel<bfloat16>);
-REGISTER_OP_KERNEL(relu_pool2d,
-                   PLAIN,
-                   CPUPlace,
-                   plain,
-                   KernelTraits().Estimate(&ForwardWork),
-                   Pool2dKernel<float>,
-                   Pool2dKernel<double>,
-                   Pool2dKernel<float16>,
-                   Pool2dKernel<bfloat16>);
-REGISTER_OP_KERNEL(relu_pool2d_grad,
-                   PLAIN,
-                   CPUPlace,
-                   plain,
-                   KernelTraits().Estimate(&BackwardWork),
-                   Pool2dGradKernel<float>,
-                   Pool2dGradKernel<double>,
-                   Pool2dGradKernel<float16>,
-                   Pool2dGradKernel<bfloat16>);
+REGISTER_OP_CPU_KERNEL(pool2d,
+                       EstimatedBy<&ForwardWork>,
+                       Pool2dKernel<FloatsAndHalves>);
+REGISTER_OP_CPU_KERNEL(pool2d_grad,
+                       EstimatedBy<&BackwardWork>,
+                       Pool2dGradKernel<FloatsAndHalves>);
+REGISTER_OP_CPU_KERNEL(relu_pool2d,
+                       EstimatedBy<&ForwardWork>,
+                       Pool2dKernel<FloatsAndHalves>);
+REGISTER_OP_CPU_KERNEL(relu_pool2d_grad,
+                       EstimatedBy<&BackwardWork>,
+                       Pool2dGradKernel<FloatsAndHalves>);
 
 }  // namespace sluice::operators

@@ -1,16 +1,11 @@
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/pool/pool2d_kernel.h"
+#include "sluice/operators/registration.h"
 #include "sluice/platform/cuda/launch.h"
 
 namespace sluice::operators {
 namespace {
 
-using framework::DDim;
-using framework::KernelPreparation;
-using framework::OpKernel;
-using framework::OpKernelContext;
 using math::Pool2dGeometry;
-using platform::CUDADeviceContext;
 
 // A pixel or a window of one channel. `base` is the first element of the plane
 // of x, whose pixels have a stride of `step`.
@@ -95,8 +90,6 @@ __device__ T Average(const Pool2dGeometry& g, const Spot& spot, const T* x) {
 template <typename T>
 class Pool2dCUDAKernel final : public OpKernel {
  public:
-  using OpKernel::OpKernel;
-
   void Prepare(KernelPreparation& preparation) override {
     dims_ = preparation.query.outputs[0];
     geometry_ = Pool2dGeometryOf(preparation.query, dims_);
@@ -157,8 +150,6 @@ __device__ T Gather(const Pool2dGeometry& g,
 template <typename T>
 class Pool2dGradCUDAKernel final : public OpKernel {
  public:
-  using OpKernel::OpKernel;
-
   void Prepare(KernelPreparation& preparation) override {
     const DDim& out = preparation.query.inputs.back();
     dims_ = preparation.query.inputs[0];
@@ -196,11 +187,7 @@ class Pool2dGradCUDAKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CUDA_KERNEL(pool2d,
-                        Pool2dCUDAKernel<float>,
-                        Pool2dCUDAKernel<double>);
-REGISTER_OP_CUDA_KERNEL(pool2d_grad,
-                        Pool2dGradCUDAKernel<float>,
-                        Pool2dGradCUDAKernel<double>);
+REGISTER_OP_CUDA_KERNEL(pool2d, Pool2dCUDAKernel<Floats>);
+REGISTER_OP_CUDA_KERNEL(pool2d_grad, Pool2dGradCUDAKernel<Floats>);
 
 }  // namespace sluice::operators

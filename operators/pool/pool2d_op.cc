@@ -1,18 +1,8 @@
-#include <vector>
-
-#include "sluice/framework/op/infer_shape_context.h"
-#include "sluice/framework/op/op_registry.h"
-#include "sluice/operators/op_dtypes.h"
+#include "sluice/operators/registration.h"
 #include "sluice/operators/window_shape.h"
 
 namespace sluice::operators {
 namespace {
-
-using framework::DDim;
-using framework::InferShapeContext;
-using framework::OpDesc;
-using framework::OpSchema;
-using Ints = std::vector<int64_t>;
 
 // Checks and returns the windows. Global pooling uses the input's size.
 std::vector<WindowAxis> PoolAxes(const InferShapeContext& context) {
@@ -75,9 +65,10 @@ void Pool2dGradShape(InferShapeContext& context) {
 }
 
 std::vector<OpDesc> Pool2dGradient(const OpDesc& forward) {
-  framework::GradOpArgs arguments = {{"X"}, {}, {"Out"}, {"X"}};
+  framework::GradOpArgs arguments = {
+      .inputs = {"X"}, .output_grads = {"Out"}, .wanted = {"X"}};
   if (IsMax(forward)) arguments.outputs = {"Out"};
-  return {framework::MakeGradOp(forward, "pool2d_grad", arguments)};
+  return {MakeGradOp(forward, "pool2d_grad", arguments)};
 }
 
 void PoolAttributes(OpSchema& op) {
@@ -131,6 +122,7 @@ void Pool2dSchema(OpSchema& op) {
       "and the width; each channel by itself.");
   PoolArguments(op);
   op.Gradient(Pool2dGradient);
+  op.Sizes({{"X", "8, 16, n, n"}, {"ksize", "2, 2"}});
 }
 
 void PoolGradArguments(OpSchema& op) {

@@ -1,22 +1,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <string>
-#include <vector>
 
-#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/registration.h"
 #include "sluice/platform/parallel_for.h"
 
 namespace sluice::operators {
 namespace {
-
-using framework::DDim;
-using framework::KernelPreparation;
-using framework::KernelQuery;
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using Ints = std::vector<int64_t>;
 
 // The elements of one window along one axis: there are `count` of them with a
 // stride of `dilation`. `padded` also counts those in the padding.
@@ -150,9 +140,6 @@ void ForEachWindow(const PoolGeometry& g, const Visit& visit) {
 template <typename T>
 class Pool3dKernel final : public OpKernel {
  public:
-  explicit Pool3dKernel(const OpKernelConstruction& construction)
-      : OpKernel(construction) {}
-
   void Prepare(KernelPreparation& preparation) override {
     const KernelQuery& query = preparation.query;
     dims_ = query.outputs[0];
@@ -202,9 +189,6 @@ class Pool3dKernel final : public OpKernel {
 template <typename T>
 class Pool3dGradKernel final : public OpKernel {
  public:
-  explicit Pool3dGradKernel(const OpKernelConstruction& construction)
-      : OpKernel(construction) {}
-
   void Prepare(KernelPreparation& preparation) override {
     const KernelQuery& query = preparation.query;
     dims_ = query.inputs[0];
@@ -236,11 +220,36 @@ class Pool3dGradKernel final : public OpKernel {
   PoolGeometry geometry_;
 };
 
+// A thread handles a channel, element by element.
+KernelWork Pool3dWork(const KernelQuery& query,
+                      const DDim& x,
+                      const DDim& windows) {
+  KernelWork work = framework::DefaultKernelWork(query);
+  work.costs = query.op.type;
+  work.windows = static_cast<double>(windows.numel());
+  double terms = work.windows;
+  for (const int64_t size : query.Attr<Ints>("ksize")) {
+    terms *= static_cast<double>(size);
+  }
+  const bool max = query.Attr<std::string>("pooling_type") == "max";
+  (max ? work.terms : work.sums) = terms;
+  work.max_threads = std::max(static_cast<double>(x[0] * x[1]), 1.0);
+  return work;
+}
+KernelWork Pool3dForwardWork(const KernelQuery& query) {
+  return Pool3dWork(query, query.inputs[0], query.outputs[0]);
+}
+KernelWork Pool3dBackwardWork(const KernelQuery& query) {
+  return Pool3dWork(query, query.inputs[0], query.inputs[1]);
+}
+
 }  // namespace
 
-REGISTER_OP_CPU_KERNEL(pool3d, Pool3dKernel<float>, Pool3dKernel<double>);
+REGISTER_OP_CPU_KERNEL(pool3d,
+                       EstimatedBy<&Pool3dForwardWork>,
+                       Pool3dKernel<Floats>);
 REGISTER_OP_CPU_KERNEL(pool3d_grad,
-                       Pool3dGradKernel<float>,
-                       Pool3dGradKernel<double>);
+                       EstimatedBy<&Pool3dBackwardWork>,
+                       Pool3dGradKernel<Floats>);
 
 }  // namespace sluice::operators

@@ -1,19 +1,8 @@
-#include <string>
-#include <vector>
-
-#include "sluice/framework/op/infer_shape_context.h"
-#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/registration.h"
 #include "sluice/operators/window_shape.h"
 
 namespace sluice::operators {
 namespace {
-
-using framework::DDim;
-using framework::InferShapeContext;
-using framework::OpDesc;
-using framework::OpSchema;
-using platform::DType;
-using Ints = std::vector<int64_t>;
 
 DDim Pool3dOutShape(const InferShapeContext& context) {
   const DDim x = context.WithRank(context.input("X"), 5);
@@ -46,8 +35,9 @@ void Pool3dGradShape(InferShapeContext& context) {
 }
 
 std::vector<OpDesc> Pool3dGradient(const OpDesc& forward) {
-  return {framework::MakeGradOp(forward, "pool3d_grad",
-                                {{"X"}, {}, {"Out"}, {"X"}})};
+  return {
+      MakeGradOp(forward, "pool3d_grad",
+                 {.inputs = {"X"}, .output_grads = {"Out"}, .wanted = {"X"}})};
 }
 
 void Pool3dAttributes(OpSchema& op) {

@@ -1,18 +1,13 @@
 #include <algorithm>
-#include <string>
 
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/framework/plan/graph.h"
+#include "sluice/operators/registration.h"
 
 // Fuses a relu and the pool2d after it into one op, and so their gradients.
 // Each direction then saves a pass over the larger tensor. The bits are
 // unchanged.
 namespace sluice::operators {
 namespace {
-
-using framework::ArgVars;
-using framework::Graph;
-using framework::OpDesc;
 
 // Returns the single variable of an argument.
 const std::string& Only(const ArgVars& vars) {

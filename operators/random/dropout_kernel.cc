@@ -1,15 +1,10 @@
 #include "sluice/operators/random/dropout_kernel.h"
 
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/random/random.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
-
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Tensor;
 
 template <typename T>
 class DropoutKernel final : public OpKernel {
@@ -57,9 +52,7 @@ class DropoutGradKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CPU_KERNEL(dropout, DropoutKernel<float>, DropoutKernel<double>);
-REGISTER_OP_CPU_KERNEL(dropout_grad,
-                       DropoutGradKernel<float>,
-                       DropoutGradKernel<double>);
+REGISTER_OP_CPU_KERNEL(dropout, DropoutKernel<Floats>);
+REGISTER_OP_CPU_KERNEL(dropout_grad, DropoutGradKernel<Floats>);
 
 }  // namespace sluice::operators

@@ -1,17 +1,12 @@
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/random/device_random.cuh"
 #include "sluice/operators/math/random/random.h"
 #include "sluice/operators/random/dropout_kernel.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
 
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Tensor;
 using math::PhiloxCounter;
-using platform::CUDADeviceContext;
 
 // Keeps the same elements as the CPU kernel.
 template <typename T>
@@ -72,11 +67,7 @@ class DropoutGradCUDAKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CUDA_KERNEL(dropout,
-                        DropoutCUDAKernel<float>,
-                        DropoutCUDAKernel<double>);
-REGISTER_OP_CUDA_KERNEL(dropout_grad,
-                        DropoutGradCUDAKernel<float>,
-                        DropoutGradCUDAKernel<double>);
+REGISTER_OP_CUDA_KERNEL(dropout, DropoutCUDAKernel<Floats>);
+REGISTER_OP_CUDA_KERNEL(dropout_grad, DropoutGradCUDAKernel<Floats>);
 
 }  // namespace sluice::operators

@@ -1,17 +1,7 @@
-#include <string>
-#include <vector>
-
-#include "sluice/framework/op/infer_shape_context.h"
-#include "sluice/framework/op/op_registry.h"
-#include "sluice/operators/op_dtypes.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
-
-using framework::InferShapeContext;
-using framework::MakeGradOp;
-using framework::OpDesc;
-using framework::OpSchema;
 
 void DropoutShape(InferShapeContext& context) {
   context.SetOutput("Out", context.input("X"));
@@ -24,7 +14,9 @@ void DropoutGradShape(InferShapeContext& context) {
 }
 
 std::vector<OpDesc> DropoutGradient(const OpDesc& forward) {
-  return {MakeGradOp(forward, "dropout_grad", {{}, {"Mask"}, {"Out"}, {"X"}})};
+  return {MakeGradOp(
+      forward, "dropout_grad",
+      {.outputs = {"Mask"}, .output_grads = {"Out"}, .wanted = {"X"}})};
 }
 
 void DropoutAttributes(OpSchema& op) {

@@ -1,19 +1,12 @@
-#include <vector>
-
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/random/box_muller.h"
 #include "sluice/operators/math/random/device_random.cuh"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
 
-using framework::DDim;
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
 using math::BoxMullerPair;
 using math::PhiloxCounter;
-using platform::CUDADeviceContext;
 
 // Computes the same bits as math::FillNormal.
 template <typename T>
@@ -56,8 +49,6 @@ class GaussianRandomCUDAKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CUDA_KERNEL(gaussian_random,
-                        GaussianRandomCUDAKernel<float>,
-                        GaussianRandomCUDAKernel<double>);
+REGISTER_OP_CUDA_KERNEL(gaussian_random, GaussianRandomCUDAKernel<Floats>);
 
 }  // namespace sluice::operators

@@ -1,16 +1,8 @@
-#include <vector>
-
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/random/random.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
-
-using framework::DDim;
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Tensor;
 
 template <typename T>
 class UniformRandomKernel final : public OpKernel {
@@ -39,8 +31,6 @@ class UniformRandomKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CPU_KERNEL(uniform_random,
-                       UniformRandomKernel<float>,
-                       UniformRandomKernel<double>);
+REGISTER_OP_CPU_KERNEL(uniform_random, UniformRandomKernel<Floats>);
 
 }  // namespace sluice::operators

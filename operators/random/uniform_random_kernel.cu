@@ -1,18 +1,12 @@
 #include <cmath>
-#include <vector>
 
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/random/device_random.cuh"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
 
-using framework::DDim;
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
 using math::PhiloxCounter;
-using platform::CUDADeviceContext;
 
 // Computes the same bits as math::FillUniform.
 template <typename T>
@@ -61,8 +55,6 @@ class UniformRandomCUDAKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CUDA_KERNEL(uniform_random,
-                        UniformRandomCUDAKernel<float>,
-                        UniformRandomCUDAKernel<double>);
+REGISTER_OP_CUDA_KERNEL(uniform_random, UniformRandomCUDAKernel<Floats>);
 
 }  // namespace sluice::operators

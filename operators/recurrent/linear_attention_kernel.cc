@@ -1,21 +1,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/registration.h"
 #include "sluice/platform/cancel.h"
 #include "sluice/platform/parallel_for.h"
 
 namespace sluice::operators {
 namespace {
-
-using framework::KernelPreparation;
-using framework::KernelQuery;
-using framework::KernelTraits;
-using framework::KernelWork;
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Tensor;
 
 struct Sizes {
   int64_t batch = 0, steps = 0, heads = 0, shared = 0, keys = 0, values = 0;
@@ -172,19 +163,14 @@ KernelWork AttentionWork(const KernelQuery& query) {
   work.flops = static_cast<double>(s.batch * s.steps) *
                static_cast<double>(s.keys * s.values) *
                static_cast<double>(5 * s.shared + 2 * s.heads);
-  work.efficiency = 0.2;
   work.max_threads = std::max(static_cast<double>(s.batch * s.shared), 1.0);
   return work;
 }
 
 }  // namespace
 
-REGISTER_OP_KERNEL(linear_attention,
-                   PLAIN,
-                   CPUPlace,
-                   plain,
-                   KernelTraits().Estimate(&AttentionWork),
-                   LinearAttentionKernel<float>,
-                   LinearAttentionKernel<double>);
+REGISTER_OP_CPU_KERNEL(linear_attention,
+                       EstimatedBy<&AttentionWork>,
+                       LinearAttentionKernel<Floats>);
 
 }  // namespace sluice::operators

@@ -1,16 +1,7 @@
-#include <string>
-
-#include "sluice/framework/op/infer_shape_context.h"
-#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
-
-using framework::DimHandle;
-using framework::InferShapeContext;
-using framework::OpSchema;
-using framework::ShapeHandle;
-using platform::DType;
 
 // Returns the size of one of `heads`, which share the last dim.
 int64_t HeadSize(const InferShapeContext& context,

@@ -1,23 +1,12 @@
 #include <optional>
-#include <string>
-#include <vector>
 
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/recurrent/recurrent.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
 
-using framework::DDim;
-using framework::KernelPreparation;
-using framework::KernelQuery;
-using framework::KernelTraits;
-using framework::KernelWork;
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
 using math::RecurrentCell;
-using platform::ErrorCode;
 using Names = std::vector<std::string>;
 using Doubles = std::vector<double>;
 
@@ -152,8 +141,6 @@ struct Blocked {
 template <typename Way, typename T>
 class RecurrentKernel final : public OpKernel {
  public:
-  explicit RecurrentKernel(const OpKernelConstruction& /*construction*/) {}
-
   void Prepare(KernelPreparation& preparation) override {
     layer_ = LayerOf(preparation.query);
     y_ = preparation.query.outputs[0];
@@ -189,10 +176,10 @@ KernelWork Work(const KernelQuery& query) {
 KernelWork BlockedWork(const KernelQuery& query) {
   const math::RecurrentLayer l = LayerOf(query);
   KernelWork work = Work(query);
-  work.efficiency = l.batch < 4 ? 0.3 : 0.7;
+  work.costs = l.batch < 4 ? "recurrent_few_rows" : "recurrent";
   // Activations are computed, and R is read from the caches, at each step.
-  work.moves =
-      2 * static_cast<double>(l.steps * l.batch * l.directions * l.gate_rows());
+  work.terms =
+      static_cast<double>(l.steps * l.batch * l.directions * l.gate_rows());
   work.parallel_loops = 1 + static_cast<double>(l.steps);
   return work;
 }
@@ -205,47 +192,32 @@ KernelWork PlainWork(const KernelQuery& query) {
 
 }  // namespace
 
-REGISTER_OP_KERNEL(simple_rnn,
-                   PLAIN,
-                   CPUPlace,
-                   plain,
-                   KernelTraits().Estimate(&PlainWork),
-                   RecurrentKernel<Plain, float>,
-                   RecurrentKernel<Plain, double>);
-REGISTER_OP_KERNEL(gru,
-                   PLAIN,
-                   CPUPlace,
-                   plain,
-                   KernelTraits().Estimate(&PlainWork),
-                   RecurrentKernel<Plain, float>,
-                   RecurrentKernel<Plain, double>);
-REGISTER_OP_KERNEL(lstm,
-                   PLAIN,
-                   CPUPlace,
-                   plain,
-                   KernelTraits().Estimate(&PlainWork),
-                   RecurrentKernel<Plain, float>,
-                   RecurrentKernel<Plain, double>);
+REGISTER_OP_CPU_KERNEL(simple_rnn,
+                       EstimatedBy<&PlainWork>,
+                       RecurrentKernel<Plain, Floats>);
+REGISTER_OP_CPU_KERNEL(gru,
+                       EstimatedBy<&PlainWork>,
+                       RecurrentKernel<Plain, Floats>);
+REGISTER_OP_CPU_KERNEL(lstm,
+                       EstimatedBy<&PlainWork>,
+                       RecurrentKernel<Plain, Floats>);
 REGISTER_OP_KERNEL(simple_rnn,
                    PLAIN,
                    CPUPlace,
                    blocked,
                    KernelTraits().Estimate(&BlockedWork),
-                   RecurrentKernel<Blocked, float>,
-                   RecurrentKernel<Blocked, double>);
+                   RecurrentKernel<Blocked, Floats>);
 REGISTER_OP_KERNEL(gru,
                    PLAIN,
                    CPUPlace,
                    blocked,
                    KernelTraits().Estimate(&BlockedWork),
-                   RecurrentKernel<Blocked, float>,
-                   RecurrentKernel<Blocked, double>);
+                   RecurrentKernel<Blocked, Floats>);
 REGISTER_OP_KERNEL(lstm,
                    PLAIN,
                    CPUPlace,
                    blocked,
                    KernelTraits().Estimate(&BlockedWork),
-                   RecurrentKernel<Blocked, float>,
-                   RecurrentKernel<Blocked, double>);
+                   RecurrentKernel<Blocked, Floats>);
 
 }  // namespace sluice::operators

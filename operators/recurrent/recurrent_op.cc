@@ -1,19 +1,9 @@
-#include <string>
-#include <vector>
-
-#include "sluice/framework/op/infer_shape_context.h"
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/recurrent/recurrent.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
 
-using framework::DDim;
-using framework::DimHandle;
-using framework::InferShapeContext;
-using framework::OpSchema;
-using framework::ShapeHandle;
-using platform::DType;
 using Names = std::vector<std::string>;
 using Doubles = std::vector<double>;
 

@@ -1,24 +1,14 @@
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/fill.h"
 #include "sluice/operators/math/half_conversions.h"
 #include "sluice/operators/math/reduction/reduce_sum.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
 
-using framework::DDim;
-using framework::KernelPreparation;
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Tensor;
-
 template <typename T>
 class MeanKernel final : public OpKernel {
  public:
-  explicit MeanKernel(const OpKernelConstruction& construction)
-      : OpKernel(construction) {}
-
   void Prepare(KernelPreparation& preparation) override {
     const DDim& x = preparation.query.inputs[0];
     std::array<bool, DDim::kMaxRank> all{};
@@ -41,9 +31,6 @@ class MeanKernel final : public OpKernel {
 template <typename T>
 class MeanGradKernel final : public OpKernel {
  public:
-  explicit MeanGradKernel(const OpKernelConstruction& construction)
-      : OpKernel(construction) {}
-
   void Prepare(KernelPreparation& preparation) override {
     x_dims_ = preparation.query.inputs[0];
   }
@@ -64,15 +51,7 @@ class MeanGradKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CPU_KERNEL(mean,
-                       MeanKernel<float>,
-                       MeanKernel<double>,
-                       MeanKernel<platform::float16>,
-                       MeanKernel<platform::bfloat16>);
-REGISTER_OP_CPU_KERNEL(mean_grad,
-                       MeanGradKernel<float>,
-                       MeanGradKernel<double>,
-                       MeanGradKernel<platform::float16>,
-                       MeanGradKernel<platform::bfloat16>);
+REGISTER_OP_CPU_KERNEL(mean, MeanKernel<FloatsAndHalves>);
+REGISTER_OP_CPU_KERNEL(mean_grad, MeanGradKernel<FloatsAndHalves>);
 
 }  // namespace sluice::operators

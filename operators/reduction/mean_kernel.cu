@@ -1,20 +1,12 @@
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/device_sum.cuh"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
 
-using framework::DDim;
-using framework::KernelPreparation;
-using framework::OpKernel;
-using framework::OpKernelContext;
-using platform::CUDADeviceContext;
-
 template <typename T>
 class MeanCUDAKernel final : public OpKernel {
  public:
-  using OpKernel::OpKernel;
-
   void Prepare(KernelPreparation& preparation) override {
     plan_ = math::SumPlan(1, preparation.query.inputs[0].numel());
     preparation.scratch_bytes = plan_.scratch_bytes();
@@ -41,8 +33,6 @@ class MeanCUDAKernel final : public OpKernel {
 template <typename T>
 class MeanGradCUDAKernel final : public OpKernel {
  public:
-  using OpKernel::OpKernel;
-
   void Prepare(KernelPreparation& preparation) override {
     x_dims_ = preparation.query.inputs[0];
   }
@@ -63,9 +53,7 @@ class MeanGradCUDAKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CUDA_KERNEL(mean, MeanCUDAKernel<float>, MeanCUDAKernel<double>);
-REGISTER_OP_CUDA_KERNEL(mean_grad,
-                        MeanGradCUDAKernel<float>,
-                        MeanGradCUDAKernel<double>);
+REGISTER_OP_CUDA_KERNEL(mean, MeanCUDAKernel<Floats>);
+REGISTER_OP_CUDA_KERNEL(mean_grad, MeanGradCUDAKernel<Floats>);
 
 }  // namespace sluice::operators

@@ -1,15 +1,7 @@
-#include <vector>
-
-#include "sluice/framework/op/infer_shape_context.h"
-#include "sluice/framework/op/op_registry.h"
-#include "sluice/operators/op_dtypes.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
-
-using framework::InferShapeContext;
-using framework::OpDesc;
-using framework::OpSchema;
 
 void MeanShape(InferShapeContext& context) {
   context.SetOutput("Out", InferShapeContext::Scalar());
@@ -22,7 +14,8 @@ void MeanGradShape(InferShapeContext& context) {
 
 std::vector<OpDesc> MeanGradient(const OpDesc& forward) {
   return {
-      framework::MakeGradOp(forward, "mean_grad", {{"X"}, {}, {"Out"}, {"X"}})};
+      MakeGradOp(forward, "mean_grad",
+                 {.inputs = {"X"}, .output_grads = {"Out"}, .wanted = {"X"}})};
 }
 
 void MeanSchema(OpSchema& op) {

@@ -1,22 +1,15 @@
 #include <algorithm>
 #include <limits>
 
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/half_conversions.h"
 #include "sluice/operators/math/reduction/reduce_sum.h"
 #include "sluice/operators/math/reduction/repeat.h"
 #include "sluice/operators/reduction/reduced_dims.h"
+#include "sluice/operators/registration.h"
 
 // reduce_sum, reduce_mean and their gradients.
 namespace sluice::operators {
 namespace {
-
-using framework::DDim;
-using framework::KernelPreparation;
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Tensor;
 
 template <typename T>
 class ReduceSumKernel : public OpKernel {
@@ -120,32 +113,11 @@ class ReduceMeanGradKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_KERNEL(
-    reduce_sum,
-    PLAIN,
-    CPUPlace,
-    plain,
-    framework::KernelTraits().Estimate(&framework::DefaultKernelWork),
-    ReduceSumKernel<float>,
-    ReduceSumKernel<double>,
-    ReduceSumKernel<platform::float16>,
-    ReduceSumKernel<platform::bfloat16>,
-    ReduceSumKernel<int32_t>,
-    ReduceSumKernel<int64_t>);
-REGISTER_OP_CPU_KERNEL(reduce_sum_grad,
-                       ReduceSumGradKernel<float>,
-                       ReduceSumGradKernel<double>,
-                       ReduceSumGradKernel<platform::float16>,
-                       ReduceSumGradKernel<platform::bfloat16>);
-REGISTER_OP_CPU_KERNEL(reduce_mean,
-                       ReduceMeanKernel<float>,
-                       ReduceMeanKernel<double>,
-                       ReduceMeanKernel<platform::float16>,
-                       ReduceMeanKernel<platform::bfloat16>);
-REGISTER_OP_CPU_KERNEL(reduce_mean_grad,
-                       ReduceMeanGradKernel<float>,
-                       ReduceMeanGradKernel<double>,
-                       ReduceMeanGradKernel<platform::float16>,
-                       ReduceMeanGradKernel<platform::bfloat16>);
+REGISTER_OP_CPU_KERNEL(reduce_sum,
+                       EstimatedBy<&framework::DefaultKernelWork>,
+                       ReduceSumKernel<Join<FloatsAndHalves, Indices>>);
+REGISTER_OP_CPU_KERNEL(reduce_sum_grad, ReduceSumGradKernel<FloatsAndHalves>);
+REGISTER_OP_CPU_KERNEL(reduce_mean, ReduceMeanKernel<FloatsAndHalves>);
+REGISTER_OP_CPU_KERNEL(reduce_mean_grad, ReduceMeanGradKernel<FloatsAndHalves>);
 
 }  // namespace sluice::operators

@@ -1,18 +1,11 @@
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/device_sum.cuh"
 #include "sluice/operators/reduction/reduced_dims.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
 
-using framework::DDim;
-using framework::KernelPreparation;
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Tensor;
 using math::ReduceWalk;
-using platform::CUDADeviceContext;
 
 // Floats are summed in double and then divided. Integers are summed modulo
 // 2^64, with one thread for each sum.
@@ -90,13 +83,7 @@ class ReduceMeanCUDAKernel final : public ReduceSumCUDAKernel<T> {
 
 }  // namespace
 
-REGISTER_OP_CUDA_KERNEL(reduce_sum,
-                        ReduceSumCUDAKernel<float>,
-                        ReduceSumCUDAKernel<double>,
-                        ReduceSumCUDAKernel<int32_t>,
-                        ReduceSumCUDAKernel<int64_t>);
-REGISTER_OP_CUDA_KERNEL(reduce_mean,
-                        ReduceMeanCUDAKernel<float>,
-                        ReduceMeanCUDAKernel<double>);
+REGISTER_OP_CUDA_KERNEL(reduce_sum, ReduceSumCUDAKernel<Join<Floats, Indices>>);
+REGISTER_OP_CUDA_KERNEL(reduce_mean, ReduceMeanCUDAKernel<Floats>);
 
 }  // namespace sluice::operators

@@ -1,20 +1,14 @@
 #include <type_traits>
 
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/broadcast.h"
 #include "sluice/operators/math/device_walk.cuh"
 #include "sluice/operators/reduction/reduced_dims.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
 
-using framework::DDim;
-using framework::KernelPreparation;
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
 using math::DeviceWalk;
-using platform::CUDADeviceContext;
 
 struct OfSum {};
 struct OfMean {};
@@ -62,12 +56,8 @@ class ReduceSumGradCUDAKernel final : public OpKernel {
 }  // namespace
 
 REGISTER_OP_CUDA_KERNEL(reduce_sum_grad,
-                        ReduceSumGradCUDAKernel<float, OfSum>,
-                        ReduceSumGradCUDAKernel<double, OfSum>,
-                        ReduceSumGradCUDAKernel<platform::float16, OfSum>,
-                        ReduceSumGradCUDAKernel<platform::bfloat16, OfSum>);
+                        ReduceSumGradCUDAKernel<FloatsAndHalves, OfSum>);
 REGISTER_OP_CUDA_KERNEL(reduce_mean_grad,
-                        ReduceSumGradCUDAKernel<float, OfMean>,
-                        ReduceSumGradCUDAKernel<double, OfMean>);
+                        ReduceSumGradCUDAKernel<Floats, OfMean>);
 
 }  // namespace sluice::operators

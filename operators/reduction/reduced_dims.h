@@ -1,11 +1,9 @@
 #pragma once
 
 #include <array>
-#include <cstdint>
-#include <vector>
 
-#include "sluice/framework/op/op_kernel.h"
 #include "sluice/framework/values/ddim.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 
@@ -15,11 +13,11 @@ class ReducedDims {
  public:
   using Axes = std::array<bool, framework::DDim::kMaxRank>;
 
-  explicit ReducedDims(const framework::OpKernelConstruction& construction)
+  explicit ReducedDims(const OpKernelConstruction& construction)
       : dim_(construction.Attr<std::vector<int64_t>>("dim")),
         all_(construction.Attr<bool>("reduce_all") || dim_.empty()) {}
 
-  Axes Of(const framework::DDim& x) const {
+  Axes Of(const DDim& x) const {
     Axes reduced{};
     if (all_) reduced.fill(true);
     for (const int64_t axis : dim_) {
@@ -29,8 +27,8 @@ class ReducedDims {
   }
 
   // Returns X's shape with size 1 for reduced dims.
-  framework::DDim Kept(const framework::DDim& x) const {
-    framework::DDim kept = x;
+  DDim Kept(const DDim& x) const {
+    DDim kept = x;
     const Axes reduced = Of(x);
     for (int axis = 0; axis < kept.rank(); ++axis) {
       if (reduced[axis]) kept[axis] = 1;

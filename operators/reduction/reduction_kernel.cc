@@ -3,14 +3,13 @@
 #include <functional>
 #include <limits>
 #include <numeric>
-#include <string>
 #include <type_traits>
 
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/plain_formulas.h"
 #include "sluice/operators/math/reduction/fold.h"
 #include "sluice/operators/math/reduction/reduction_row.h"
 #include "sluice/operators/reduction/reduced_dims.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators::math {
 namespace {
@@ -22,19 +21,9 @@ namespace {
 namespace sluice::operators {
 namespace {
 
-using framework::AddPlainKernels;
-using framework::DDim;
-using framework::KernelPreparation;
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Registry;
-using framework::Tensor;
 using math::FoldPlan;
 using math::ReductionDTypes;
 using math::ReductionGradient;
-using platform::bfloat16;
-using platform::float16;
 
 template <typename T, typename Row>
 class ReductionKernel final : public OpKernel {
@@ -112,9 +101,7 @@ void AddRow(Registry& registry) {
     AddKernels<Row, int8_t, uint8_t, int32_t, int64_t, bool>(registry);
   }
   if constexpr (Row::kInfo.gradient == ReductionGradient::kXAndOut) {
-    AddPlainKernels<
-        ReductionGradKernel<float, Row>, ReductionGradKernel<double, Row>,
-        ReductionGradKernel<float16, Row>, ReductionGradKernel<bfloat16, Row>>(
+    AddPlainKernels<ReductionGradKernel<FloatsAndHalves, Row>>(
         registry, std::string(Row::kInfo.name) + "_grad", platform::CPUPlace());
   }
 }

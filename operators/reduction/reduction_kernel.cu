@@ -3,14 +3,13 @@
 #include <functional>
 #include <limits>
 #include <numeric>
-#include <string>
 
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/broadcast.h"
 #include "sluice/operators/math/device_fold.cuh"
 #include "sluice/operators/math/device_formulas.cuh"
 #include "sluice/operators/math/reduction/reduction_row.h"
 #include "sluice/operators/reduction/reduced_dims.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators::math {
 namespace {
@@ -21,18 +20,9 @@ namespace {
 namespace sluice::operators {
 namespace {
 
-using framework::AddPlainKernels;
-using framework::DDim;
-using framework::KernelPreparation;
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Registry;
-using framework::Tensor;
 using math::ReduceWalk;
 using math::ReductionDTypes;
 using math::ReductionGradient;
-using platform::CUDADeviceContext;
 
 template <typename T, typename Row>
 class ReductionCUDAKernel final : public OpKernel {
@@ -160,8 +150,7 @@ void AddRow(Registry& registry) {
     AddKernels<Row, int8_t, uint8_t, int32_t, int64_t, bool>(registry);
   }
   if constexpr (Row::kInfo.gradient == ReductionGradient::kXAndOut) {
-    AddPlainKernels<ReductionGradCUDAKernel<float, Row>,
-                    ReductionGradCUDAKernel<double, Row>>(
+    AddPlainKernels<ReductionGradCUDAKernel<Floats, Row>>(
         registry, std::string(Row::kInfo.name) + "_grad",
         platform::CUDAPlace());
   }

@@ -1,25 +1,15 @@
 #include <array>
-#include <string>
-#include <vector>
 
-#include "sluice/framework/op/infer_shape_context.h"
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/reduction/reduction_row.h"
-#include "sluice/operators/op_dtypes.h"
+#include "sluice/operators/registration.h"
 
 // The schemas of the rows of math/reduction's table and of their gradient ops.
 namespace sluice::operators {
 namespace {
 
-using framework::DDim;
-using framework::InferShapeContext;
-using framework::OpDesc;
-using framework::OpSchema;
-using framework::Registry;
 using math::ReductionDTypes;
 using math::ReductionGradient;
 using math::ReductionInfo;
-using platform::DType;
 
 // Returns the shape of Out.
 DDim OutDims(const InferShapeContext& context) {
@@ -64,8 +54,8 @@ void LateShape(InferShapeContext& context) {
   const DDim x = context.input("X");
   DDim out = DDim::UnknownRank();
   if (context.Attr<bool>("keep_dim") && x.rank_known()) {
-    out = DDim(std::vector<int64_t>(static_cast<size_t>(x.rank()),
-                                    framework::kUnknownDim));
+    out =
+        DDim(std::vector<int64_t>(static_cast<size_t>(x.rank()), kUnknownDim));
   }
   context.SetOutput("Out", out);
 }
@@ -81,12 +71,16 @@ void GradShapeWithOut(InferShapeContext& context) {
 }
 
 std::vector<OpDesc> GradientFromShape(const OpDesc& forward) {
-  return {framework::MakeGradOp(forward, forward.type + "_grad",
-                                {{"X"}, {}, {"Out"}, {"X"}})};
+  return {
+      MakeGradOp(forward, forward.type + "_grad",
+                 {.inputs = {"X"}, .output_grads = {"Out"}, .wanted = {"X"}})};
 }
 std::vector<OpDesc> GradientFromXAndOut(const OpDesc& forward) {
-  return {framework::MakeGradOp(forward, forward.type + "_grad",
-                                {{"X"}, {"Out"}, {"Out"}, {"X"}})};
+  return {MakeGradOp(forward, forward.type + "_grad",
+                     {.inputs = {"X"},
+                      .outputs = {"Out"},
+                      .output_grads = {"Out"},
+                      .wanted = {"X"}})};
 }
 
 std::vector<DType> DTypes(ReductionDTypes dtypes) {

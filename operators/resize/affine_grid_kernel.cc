@@ -1,16 +1,11 @@
-#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/registration.h"
 #include "sluice/platform/parallel_for.h"
 
 namespace sluice::operators {
 namespace {
 
-using framework::DDim;
-using framework::KernelPreparation;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-
 template <typename T>
-class AffineGridKernel final : public framework::OpKernel {
+class AffineGridKernel final : public OpKernel {
  public:
   explicit AffineGridKernel(const OpKernelConstruction& construction)
       : align_corners_(construction.Attr<bool>("align_corners")) {}
@@ -61,8 +56,6 @@ class AffineGridKernel final : public framework::OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CPU_KERNEL(affine_grid,
-                       AffineGridKernel<float>,
-                       AffineGridKernel<double>);
+REGISTER_OP_CPU_KERNEL(affine_grid, AffineGridKernel<Floats>);
 
 }  // namespace sluice::operators

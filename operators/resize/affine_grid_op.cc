@@ -1,17 +1,7 @@
-#include <vector>
-
-#include "sluice/framework/op/infer_shape_context.h"
-#include "sluice/framework/op/op_registry.h"
-#include "sluice/operators/op_dtypes.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
-
-using framework::DDim;
-using framework::InferShapeContext;
-using framework::OpSchema;
-using platform::DType;
-using Ints = std::vector<int64_t>;
 
 void AffineGridShape(InferShapeContext& context) {
   const Ints& size = context.Attr<Ints>("size");
@@ -46,7 +36,7 @@ void AffineGridLateShape(InferShapeContext& context) {
   context.Require(dims == 2 || dims == 3, "affine_grid.theta",
                   "input Theta {} has {} rows; expected 2 or 3", theta.dims,
                   dims);
-  Ints out(static_cast<size_t>(dims) + 2, framework::kUnknownDim);
+  Ints out(static_cast<size_t>(dims) + 2, kUnknownDim);
   out.front() = theta.dims[0];
   out.back() = dims;
   context.SetOutput("Out", DDim(out));

@@ -1,18 +1,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <string>
 
-#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/registration.h"
 #include "sluice/platform/parallel_for.h"
 
 namespace sluice::operators {
 namespace {
-
-using framework::DDim;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Tensor;
 
 enum class Mode : uint8_t { kLinear, kNearest, kCubic };
 enum class Padding : uint8_t { kZeros, kBorder, kReflection };
@@ -101,7 +95,7 @@ struct Sampler {
 };
 
 template <typename T>
-class GridSampleKernel final : public framework::OpKernel {
+class GridSampleKernel final : public OpKernel {
  public:
   explicit GridSampleKernel(const OpKernelConstruction& construction) {
     const auto& mode = construction.Attr<std::string>("mode");
@@ -174,8 +168,6 @@ class GridSampleKernel final : public framework::OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CPU_KERNEL(grid_sample,
-                       GridSampleKernel<float>,
-                       GridSampleKernel<double>);
+REGISTER_OP_CPU_KERNEL(grid_sample, GridSampleKernel<Floats>);
 
 }  // namespace sluice::operators

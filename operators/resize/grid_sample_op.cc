@@ -1,15 +1,7 @@
-#include <string>
-
-#include "sluice/framework/op/infer_shape_context.h"
-#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
-
-using framework::DDim;
-using framework::InferShapeContext;
-using framework::OpSchema;
-using platform::DType;
 
 void GridSampleShape(InferShapeContext& context) {
   const auto x = context.input("X"), grid = context.input("Grid");
@@ -25,7 +17,7 @@ void GridSampleShape(InferShapeContext& context) {
                     "input X {} has no elements to sample; expected sizes of 1 "
                     "or more from dim 2 on",
                     x.dims);
-    out[i] = framework::kUnknownDim;
+    out[i] = kUnknownDim;
   }
   const auto points = context.WithRank(grid, rank);
   if (points.dims.rank_known()) {

@@ -1,23 +1,15 @@
 #include <algorithm>
 #include <cmath>
-#include <string>
 #include <type_traits>
 
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/half_conversions.h"
 #include "sluice/operators/math/resize/resize_copy.h"
 #include "sluice/operators/math/resize/resize_passes.h"
+#include "sluice/operators/registration.h"
 #include "sluice/operators/resize/resize_axes.h"
-#include "sluice/platform/error.h"
 
 namespace sluice::operators {
 
-using framework::DDim;
-using framework::KernelPreparation;
-using framework::KernelQuery;
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
 using math::ResizeAxis;
 using math::ResizeCoordinates;
 using math::ResizeMode;
@@ -119,9 +111,6 @@ using Sum = std::conditional_t<std::is_same_v<T, double>, double, float>;
 template <typename T>
 class ResizeKernel final : public OpKernel {
  public:
-  explicit ResizeKernel(const OpKernelConstruction& construction)
-      : OpKernel(construction) {}
-
   void Prepare(KernelPreparation& preparation) override {
     const KernelQuery& query = preparation.query;
     out_dims_ = query.outputs[0];
@@ -160,9 +149,6 @@ class ResizeKernel final : public OpKernel {
 template <typename T>
 class ResizeGradKernel final : public OpKernel {
  public:
-  explicit ResizeGradKernel(const OpKernelConstruction& construction)
-      : OpKernel(construction) {}
-
   void Prepare(KernelPreparation& preparation) override {
     const KernelQuery& query = preparation.query;
     x_dims_ = query.inputs[0];
@@ -187,19 +173,7 @@ class ResizeGradKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CPU_KERNEL(resize,
-                       ResizeKernel<float>,
-                       ResizeKernel<double>,
-                       ResizeKernel<platform::float16>,
-                       ResizeKernel<platform::bfloat16>,
-                       ResizeKernel<int8_t>,
-                       ResizeKernel<uint8_t>,
-                       ResizeKernel<int32_t>,
-                       ResizeKernel<int64_t>);
-REGISTER_OP_CPU_KERNEL(resize_grad,
-                       ResizeGradKernel<float>,
-                       ResizeGradKernel<double>,
-                       ResizeGradKernel<platform::float16>,
-                       ResizeGradKernel<platform::bfloat16>);
+REGISTER_OP_CPU_KERNEL(resize, ResizeKernel<Numbers>);
+REGISTER_OP_CPU_KERNEL(resize_grad, ResizeGradKernel<FloatsAndHalves>);
 
 }  // namespace sluice::operators

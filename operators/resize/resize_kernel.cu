@@ -1,20 +1,14 @@
 #include <algorithm>
 #include <utility>
 
-#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/registration.h"
 #include "sluice/operators/resize/resize_axes.h"
 #include "sluice/platform/cuda/launch.h"
 
 namespace sluice::operators {
 namespace {
 
-using framework::DDim;
-using framework::KernelPreparation;
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
 using math::ResizeAxis;
-using platform::CUDADeviceContext;
 
 // Resizes one axis: [outer, in, inner] to [outer, out, inner], or back.
 struct DeviceResize {
@@ -194,9 +188,6 @@ class DeviceResizes {
 template <typename T>
 class ResizeCUDAKernel final : public OpKernel {
  public:
-  explicit ResizeCUDAKernel(const OpKernelConstruction& construction)
-      : OpKernel(construction) {}
-
   void Prepare(KernelPreparation& preparation) override {
     dims_ = preparation.query.outputs[0];
     if (dims_.numel() == 0) return;
@@ -224,9 +215,6 @@ class ResizeCUDAKernel final : public OpKernel {
 template <typename T>
 class ResizeGradCUDAKernel final : public OpKernel {
  public:
-  explicit ResizeGradCUDAKernel(const OpKernelConstruction& construction)
-      : OpKernel(construction) {}
-
   void Prepare(KernelPreparation& preparation) override {
     dims_ = preparation.query.inputs[0];
     if (dims_.numel() == 0) return;
@@ -252,11 +240,7 @@ class ResizeGradCUDAKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CUDA_KERNEL(resize,
-                        ResizeCUDAKernel<float>,
-                        ResizeCUDAKernel<double>);
-REGISTER_OP_CUDA_KERNEL(resize_grad,
-                        ResizeGradCUDAKernel<float>,
-                        ResizeGradCUDAKernel<double>);
+REGISTER_OP_CUDA_KERNEL(resize, ResizeCUDAKernel<Floats>);
+REGISTER_OP_CUDA_KERNEL(resize_grad, ResizeGradCUDAKernel<Floats>);
 
 }  // namespace sluice::operators

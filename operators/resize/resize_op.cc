@@ -1,21 +1,12 @@
 #include <cmath>
-#include <string>
-#include <vector>
 
-#include "sluice/framework/op/infer_shape_context.h"
-#include "sluice/framework/op/op_registry.h"
-#include "sluice/operators/op_dtypes.h"
+#include "sluice/operators/registration.h"
 #include "sluice/operators/resize/resize_axes.h"
 #include "sluice/platform/dtype.h"
 
 namespace sluice::operators {
 namespace {
 
-using framework::DDim;
-using framework::InferShapeContext;
-using framework::OpDesc;
-using framework::OpSchema;
-using Ints = std::vector<int64_t>;
 using Doubles = std::vector<double>;
 
 bool Crops(const InferShapeContext& context) {
@@ -40,7 +31,7 @@ void CheckAttributes(const InferShapeContext& context) {
                   "resize.cubic_coeff_a",
                   "attribute cubic_coeff_a = {}; expected a finite number",
                   context.Attr<double>("cubic_coeff_a"));
-  const platform::DType dtype = context.input_dtype("X");
+  const DType dtype = context.input_dtype("X");
   const bool crops = Crops(context);
   context.Require((mode == "nearest" && !crops) || platform::IsFloating(dtype),
                   "resize.integers",
@@ -58,7 +49,7 @@ int64_t OutSize(const InferShapeContext& context, int i, int64_t size) {
   const DDim x = context.input("X");
   const Ints& sizes = context.Attr<Ints>("sizes");
   const Doubles& scales = context.Attr<Doubles>("scales");
-  int64_t out = framework::kUnknownDim;
+  int64_t out = kUnknownDim;
   if (!sizes.empty()) {
     out = sizes[i];
   } else if (size >= 0) {
@@ -117,7 +108,7 @@ void ResizeShape(InferShapeContext& context) {
 void ResizeLateShape(InferShapeContext& context) {
   DDim out = context.input("X");
   for (int i = 0; i < out.rank(); ++i) {
-    out[i] = framework::kUnknownDim;
+    out[i] = kUnknownDim;
   }
   context.SetOutput("Out", out);
 }
@@ -128,8 +119,9 @@ void ResizeGradShape(InferShapeContext& context) {
 }
 
 std::vector<OpDesc> ResizeGradient(const OpDesc& forward) {
-  return {framework::MakeGradOp(forward, "resize_grad",
-                                {{"X"}, {}, {"Out"}, {"X"}})};
+  return {
+      MakeGradOp(forward, "resize_grad",
+                 {.inputs = {"X"}, .output_grads = {"Out"}, .wanted = {"X"}})};
 }
 
 void ResizeAttributes(OpSchema& op) {

@@ -1,16 +1,9 @@
-#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/registration.h"
 #include "sluice/operators/scan/scan.h"
 
 // cumsum and cumprod.
 namespace sluice::operators {
 namespace {
-
-using framework::DDim;
-using framework::KernelPreparation;
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Tensor;
 
 struct Sum {
   template <typename T>
@@ -45,9 +38,6 @@ struct Product {
 template <typename T, typename Op>
 class ScanKernel final : public OpKernel {
  public:
-  explicit ScanKernel(const OpKernelConstruction& construction)
-      : OpKernel(construction) {}
-
   void Prepare(KernelPreparation& preparation) override {
     plan_ = ScanPlanOf(preparation.query);
     out_dims_ = preparation.query.outputs[0];
@@ -67,9 +57,6 @@ class ScanKernel final : public OpKernel {
 template <typename T, typename Op>
 class ScanGradKernel final : public OpKernel {
  public:
-  explicit ScanGradKernel(const OpKernelConstruction& construction)
-      : OpKernel(construction) {}
-
   void Prepare(KernelPreparation& preparation) override {
     plan_ = ScanPlanOf(preparation.query);
     x_dims_ = preparation.query.inputs[0];
@@ -89,25 +76,10 @@ class ScanGradKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CPU_KERNEL(cumsum,
-                       ScanKernel<float, Sum>,
-                       ScanKernel<double, Sum>,
-                       ScanKernel<platform::float16, Sum>,
-                       ScanKernel<platform::bfloat16, Sum>,
-                       ScanKernel<int32_t, Sum>,
-                       ScanKernel<int64_t, Sum>);
+REGISTER_OP_CPU_KERNEL(cumsum, ScanKernel<Join<FloatsAndHalves, Indices>, Sum>);
 REGISTER_OP_CPU_KERNEL(cumprod,
-                       ScanKernel<float, Product>,
-                       ScanKernel<double, Product>,
-                       ScanKernel<platform::float16, Product>,
-                       ScanKernel<platform::bfloat16, Product>,
-                       ScanKernel<int32_t, Product>,
-                       ScanKernel<int64_t, Product>);
-REGISTER_OP_CPU_KERNEL(cumsum_grad,
-                       ScanGradKernel<float, Sum>,
-                       ScanGradKernel<double, Sum>);
-REGISTER_OP_CPU_KERNEL(cumprod_grad,
-                       ScanGradKernel<float, Product>,
-                       ScanGradKernel<double, Product>);
+                       ScanKernel<Join<FloatsAndHalves, Indices>, Product>);
+REGISTER_OP_CPU_KERNEL(cumsum_grad, ScanGradKernel<Floats, Sum>);
+REGISTER_OP_CPU_KERNEL(cumprod_grad, ScanGradKernel<Floats, Product>);
 
 }  // namespace sluice::operators

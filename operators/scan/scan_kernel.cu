@@ -1,20 +1,12 @@
 #include <type_traits>
 
-#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/registration.h"
 #include "sluice/operators/scan/scan.h"
 #include "sluice/platform/cuda/launch.h"
 
 // cumsum and cumprod.
 namespace sluice::operators {
 namespace {
-
-using framework::DDim;
-using framework::KernelPreparation;
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Tensor;
-using platform::CUDADeviceContext;
 
 // The type in which T is computed.
 template <typename T>
@@ -122,9 +114,6 @@ void Scan(const CUDADeviceContext& device,
 template <typename T, typename Op>
 class ScanCUDAKernel final : public OpKernel {
  public:
-  explicit ScanCUDAKernel(const OpKernelConstruction& construction)
-      : OpKernel(construction) {}
-
   void Prepare(KernelPreparation& preparation) override {
     plan_ = ScanPlanOf(preparation.query);
     out_dims_ = preparation.query.outputs[0];
@@ -170,9 +159,6 @@ void ProductGrad(const CUDADeviceContext& device,
 template <typename T, typename Op>
 class ScanGradCUDAKernel final : public OpKernel {
  public:
-  explicit ScanGradCUDAKernel(const OpKernelConstruction& construction)
-      : OpKernel(construction) {}
-
   void Prepare(KernelPreparation& preparation) override {
     plan_ = ScanPlanOf(preparation.query);
     x_dims_ = preparation.query.inputs[0];
@@ -200,21 +186,10 @@ class ScanGradCUDAKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CUDA_KERNEL(cumsum,
-                        ScanCUDAKernel<float, Sum>,
-                        ScanCUDAKernel<double, Sum>,
-                        ScanCUDAKernel<int32_t, Sum>,
-                        ScanCUDAKernel<int64_t, Sum>);
+REGISTER_OP_CUDA_KERNEL(cumsum, ScanCUDAKernel<Join<Floats, Indices>, Sum>);
 REGISTER_OP_CUDA_KERNEL(cumprod,
-                        ScanCUDAKernel<float, Product>,
-                        ScanCUDAKernel<double, Product>,
-                        ScanCUDAKernel<int32_t, Product>,
-                        ScanCUDAKernel<int64_t, Product>);
-REGISTER_OP_CUDA_KERNEL(cumsum_grad,
-                        ScanGradCUDAKernel<float, Sum>,
-                        ScanGradCUDAKernel<double, Sum>);
-REGISTER_OP_CUDA_KERNEL(cumprod_grad,
-                        ScanGradCUDAKernel<float, Product>,
-                        ScanGradCUDAKernel<double, Product>);
+                        ScanCUDAKernel<Join<Floats, Indices>, Product>);
+REGISTER_OP_CUDA_KERNEL(cumsum_grad, ScanGradCUDAKernel<Floats, Sum>);
+REGISTER_OP_CUDA_KERNEL(cumprod_grad, ScanGradCUDAKernel<Floats, Product>);
 
 }  // namespace sluice::operators

@@ -1,25 +1,14 @@
-#include <string>
-#include <vector>
-
-#include "sluice/framework/op/infer_shape_context.h"
-#include "sluice/framework/op/op_registry.h"
-#include "sluice/operators/op_dtypes.h"
+#include "sluice/operators/registration.h"
 
 // cumsum and cumprod.
 namespace sluice::operators {
 namespace {
 
-using framework::DDim;
-using framework::InferShapeContext;
-using framework::OpDesc;
-using framework::OpSchema;
-using platform::DType;
-
 // Returns X's shape, or all of its elements as one dim.
 DDim ScannedDims(const InferShapeContext& context) {
   const DDim x = context.input("X");
   if (context.Attr<bool>("flatten")) {
-    return {x.known() ? x.numel() : framework::kUnknownDim};
+    return {x.known() ? x.numel() : kUnknownDim};
   }
   const auto axis = context.Attr<int64_t>("axis");
   context.Require(
@@ -37,7 +26,7 @@ void ScanShape(InferShapeContext& context) {
 void ScanLateShape(InferShapeContext& context) {
   const DDim x = context.input("X");
   const bool flat = context.Attr<bool>("flatten");
-  context.SetOutput("Out", flat ? DDim{framework::kUnknownDim} : x);
+  context.SetOutput("Out", flat ? DDim{kUnknownDim} : x);
 }
 
 void ScanGradShape(InferShapeContext& context) {
@@ -46,8 +35,9 @@ void ScanGradShape(InferShapeContext& context) {
 }
 
 std::vector<OpDesc> Gradient(const OpDesc& forward) {
-  return {framework::MakeGradOp(forward, forward.type + "_grad",
-                                {{"X"}, {}, {"Out"}, {"X"}})};
+  return {
+      MakeGradOp(forward, forward.type + "_grad",
+                 {.inputs = {"X"}, .output_grads = {"Out"}, .wanted = {"X"}})};
 }
 
 struct Row {
@@ -107,7 +97,7 @@ void GradSchema(const Row& row, OpSchema& op) {
   op.InferShape(ScanGradShape);
 }
 
-void AddScanOps(framework::Registry& registry) {
+void AddScanOps(Registry& registry) {
   for (const Row& row : kRows) {
     registry.AddOperator(row.name, [&](OpSchema& op) { Schema(row, op); });
     registry.AddOperator(std::string(row.name) + "_grad",

@@ -1,14 +1,10 @@
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/device_rows.cuh"
+#include "sluice/operators/registration.h"
 #include "sluice/operators/search/arg_best.h"
 
 // arg_max and arg_min.
 namespace sluice::operators {
 namespace {
-
-using framework::DDim;
-using framework::OpKernelConstruction;
-using platform::CUDADeviceContext;
 
 // An element and its index; an index of -1 means that there is none.
 template <typename T>
@@ -38,17 +34,14 @@ struct BetterOf {
 };
 
 template <typename T>
-class ArgBestCUDAKernel final : public framework::OpKernel {
+class ArgBestCUDAKernel final : public OpKernel {
  public:
-  explicit ArgBestCUDAKernel(const OpKernelConstruction& construction)
-      : OpKernel(construction) {}
-
-  void Prepare(framework::KernelPreparation& preparation) override {
+  void Prepare(KernelPreparation& preparation) override {
     plan_ = ArgBestPlanOf(preparation.query);
     out_dims_ = preparation.query.outputs[0];
   }
 
-  void Compute(framework::OpKernelContext& context) const override {
+  void Compute(OpKernelContext& context) const override {
     const T* x = context.Input(0).data<T>();
     int64_t* out =
         context.AllocateOutput(0, out_dims_).template data<int64_t>();
@@ -72,12 +65,9 @@ class ArgBestCUDAKernel final : public framework::OpKernel {
   DDim out_dims_;
 };
 
-void AddArgBestKernels(framework::Registry& registry) {
+void AddArgBestKernels(Registry& registry) {
   for (const char* op : {"arg_max", "arg_min"}) {
-    framework::AddPlainKernels<
-        ArgBestCUDAKernel<float>, ArgBestCUDAKernel<double>,
-        ArgBestCUDAKernel<int8_t>, ArgBestCUDAKernel<uint8_t>,
-        ArgBestCUDAKernel<int32_t>, ArgBestCUDAKernel<int64_t>>(
+    AddPlainKernels<ArgBestCUDAKernel<FloatsAndIntegers>>(
         registry, op, platform::CUDAPlace());
   }
 }

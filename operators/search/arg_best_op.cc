@@ -1,16 +1,8 @@
-#include <string>
-
-#include "sluice/framework/op/infer_shape_context.h"
-#include "sluice/framework/op/op_registry.h"
-#include "sluice/operators/op_dtypes.h"
+#include "sluice/operators/registration.h"
 
 // arg_max and arg_min.
 namespace sluice::operators {
 namespace {
-
-using framework::DDim;
-using framework::InferShapeContext;
-using framework::OpSchema;
 
 void RequireElements(const InferShapeContext& context,
                      const DDim& x,

@@ -1,19 +1,13 @@
 #include <algorithm>
 #include <cstring>
 
-#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
 
-using framework::DDim;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Tensor;
-using platform::ErrorCode;
-
 // Copies the bytes of elements of any dtype.
-class CompressKernel final : public framework::OpKernel {
+class CompressKernel final : public OpKernel {
  public:
   explicit CompressKernel(const OpKernelConstruction& construction)
       : axis_(construction.Attr<int64_t>("axis")),

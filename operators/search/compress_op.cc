@@ -1,19 +1,13 @@
-#include "sluice/framework/op/infer_shape_context.h"
-#include "sluice/framework/op/op_registry.h"
-#include "sluice/operators/op_dtypes.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
-
-using framework::DDim;
-using framework::InferShapeContext;
-using framework::OpSchema;
 
 void CompressShape(InferShapeContext& context) {
   const DDim x = context.input("X");
   context.WithRank(context.input("Condition"), 1);
   if (context.Attr<bool>("flatten")) {
-    return context.SetOutput("Out", DDim({framework::kUnknownDim}));
+    return context.SetOutput("Out", DDim({kUnknownDim}));
   }
   if (!x.rank_known()) return context.SetOutput("Out", x);
   const auto axis = context.Attr<int64_t>("axis");
@@ -22,8 +16,7 @@ void CompressShape(InferShapeContext& context) {
                   "{} to {}",
                   axis, x, -x.rank(), x.rank() - 1);
   DDim out = x;
-  out[static_cast<int>(axis < 0 ? axis + x.rank() : axis)] =
-      framework::kUnknownDim;
+  out[static_cast<int>(axis < 0 ? axis + x.rank() : axis)] = kUnknownDim;
   context.SetOutput("Out", out);
 }
 

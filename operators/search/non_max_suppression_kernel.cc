@@ -1,18 +1,9 @@
 #include <algorithm>
-#include <vector>
 
-#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
-
-using framework::DDim;
-using framework::KernelQuery;
-using framework::KernelTraits;
-using framework::KernelWork;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Tensor;
 
 struct Box {
   float top;
@@ -44,7 +35,7 @@ bool Overlap(const Box& a, const Box& b, float threshold) {
 }
 
 template <typename T>
-class NonMaxSuppressionKernel final : public framework::OpKernel {
+class NonMaxSuppressionKernel final : public OpKernel {
  public:
   explicit NonMaxSuppressionKernel(const OpKernelConstruction& construction)
       : most_(construction.Attr<int64_t>("max_output_boxes_per_class")),
@@ -108,23 +99,20 @@ class NonMaxSuppressionKernel final : public framework::OpKernel {
 
 // Each box is compared with the boxes that were selected before it.
 KernelWork SuppressionWork(const KernelQuery& query) {
-  constexpr double kComparison = 12;
   const DDim& scores = query.inputs[1];
   const int64_t most = query.Attr<int64_t>("max_output_boxes_per_class");
   KernelWork work = framework::DefaultKernelWork(query);
-  work.flops += kComparison * static_cast<double>(scores.numel()) *
-                static_cast<double>(std::clamp<int64_t>(most, 0, scores[2]));
+  work.comparisons =
+      static_cast<double>(scores.numel()) *
+      static_cast<double>(std::clamp<int64_t>(most, 0, scores[2]));
   work.max_threads = 1;
   return work;
 }
 
 }  // namespace
 
-REGISTER_OP_KERNEL(non_max_suppression,
-                   PLAIN,
-                   CPUPlace,
-                   plain,
-                   KernelTraits().Estimate(&SuppressionWork),
-                   NonMaxSuppressionKernel<float>);
+REGISTER_OP_CPU_KERNEL(non_max_suppression,
+                       EstimatedBy<&SuppressionWork>,
+                       NonMaxSuppressionKernel<float>);
 
 }  // namespace sluice::operators

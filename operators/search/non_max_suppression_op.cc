@@ -1,15 +1,9 @@
 #include <limits>
 
-#include "sluice/framework/op/infer_shape_context.h"
-#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
-
-using framework::DDim;
-using framework::InferShapeContext;
-using framework::kUnknownDim;
-using framework::OpSchema;
 
 void NonMaxSuppressionShape(InferShapeContext& context) {
   const auto boxes = context.WithRank(context.input("Boxes"), 3);

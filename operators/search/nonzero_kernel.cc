@@ -1,17 +1,10 @@
 #include <array>
-#include <cstdint>
-#include <vector>
 
-#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/registration.h"
 #include "sluice/platform/number_format.h"
 
 namespace sluice::operators {
 namespace {
-
-using framework::DDim;
-using framework::OpKernelContext;
-using framework::Tensor;
-using platform::DType;
 
 template <typename Code, typename IsNonzero>
 void FindNonzero(OpKernelContext& context, IsNonzero is_nonzero) {
@@ -57,11 +50,8 @@ void FindStored(OpKernelContext& context) {
                        [&](uint8_t code) { return values[code] != 0; });
 }
 
-class NonzeroKernel final : public framework::OpKernel {
+class NonzeroKernel final : public OpKernel {
  public:
-  explicit NonzeroKernel(
-      const framework::OpKernelConstruction& /*construction*/) {}
-
   void Compute(OpKernelContext& context) const override {
     const DType dtype = context.Input(0).dtype();
     if (platform::IsStoredNumber(dtype)) return FindStored(context);

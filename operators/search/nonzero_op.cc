@@ -1,18 +1,12 @@
-#include "sluice/framework/op/infer_shape_context.h"
-#include "sluice/framework/op/op_registry.h"
-#include "sluice/operators/op_dtypes.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
 
-using framework::DDim;
-using framework::InferShapeContext;
-using framework::OpSchema;
-
 void NonzeroShape(InferShapeContext& context) {
   const DDim x = context.input("X");
-  const int64_t rank = x.rank_known() ? x.rank() : framework::kUnknownDim;
-  context.SetOutput("Out", DDim({rank, framework::kUnknownDim}));
+  const int64_t rank = x.rank_known() ? x.rank() : kUnknownDim;
+  context.SetOutput("Out", DDim({rank, kUnknownDim}));
 }
 
 void NonzeroSchema(OpSchema& op) {

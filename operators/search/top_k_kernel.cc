@@ -1,14 +1,7 @@
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/search/top_k.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
-
-using framework::DDim;
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Tensor;
-
 namespace {
 
 template <typename T>
@@ -19,7 +12,7 @@ class TopKKernel final : public OpKernel {
         largest_(construction.Attr<bool>("largest")),
         sorted_(construction.Attr<bool>("sorted")) {}
 
-  void Prepare(framework::KernelPreparation& preparation) override {
+  void Prepare(KernelPreparation& preparation) override {
     const DDim& x = preparation.query.inputs[0];
     columns_ = x.rank() == 0 ? 1 : x.at(-1);
     rows_ = x.Product(0, x.rank() - 1);
@@ -45,15 +38,6 @@ class TopKKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CPU_KERNEL(top_k,
-                       TopKKernel<float>,
-                       TopKKernel<double>,
-                       TopKKernel<platform::float16>,
-                       TopKKernel<platform::bfloat16>,
-                       TopKKernel<int8_t>,
-                       TopKKernel<uint8_t>,
-                       TopKKernel<int32_t>,
-                       TopKKernel<int64_t>,
-                       TopKKernel<uint64_t>);
+REGISTER_OP_CPU_KERNEL(top_k, TopKKernel<Numbers>, TopKKernel<uint64_t>);
 
 }  // namespace sluice::operators

@@ -1,18 +1,8 @@
-#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/registration.h"
 #include "sluice/platform/cuda/launch.h"
 
 namespace sluice::operators {
 namespace {
-
-using framework::DDim;
-using framework::KernelPreparation;
-using framework::KernelQuery;
-using framework::KernelTraits;
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Tensor;
-using platform::CUDADeviceContext;
 
 constexpr int kThreads = 128;
 
@@ -120,16 +110,8 @@ class TopKCUDAKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_KERNEL(top_k,
-                   PLAIN,
-                   CUDAPlace,
-                   plain,
-                   KernelTraits().When(&Fits),
-                   TopKCUDAKernel<float>,
-                   TopKCUDAKernel<double>,
-                   TopKCUDAKernel<int8_t>,
-                   TopKCUDAKernel<uint8_t>,
-                   TopKCUDAKernel<int32_t>,
-                   TopKCUDAKernel<int64_t>);
+REGISTER_OP_CUDA_KERNEL(top_k,
+                        TakenWhen<&Fits>,
+                        TopKCUDAKernel<FloatsAndIntegers>);
 
 }  // namespace sluice::operators

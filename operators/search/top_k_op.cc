@@ -1,16 +1,7 @@
-#include <vector>
-
-#include "sluice/framework/op/infer_shape_context.h"
-#include "sluice/framework/op/op_registry.h"
-#include "sluice/operators/op_dtypes.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
-
 namespace {
-
-using framework::DDim;
-using framework::InferShapeContext;
-using framework::OpSchema;
 
 void TopKShape(InferShapeContext& context) {
   const DDim x = context.input("X");
@@ -32,7 +23,7 @@ void TopKShape(InferShapeContext& context) {
 void TopKLateShape(InferShapeContext& context) {
   DDim out = context.input("X");
   if (out.rank_known() && out.rank() > 0) {
-    out[out.rank() - 1] = framework::kUnknownDim;
+    out[out.rank() - 1] = kUnknownDim;
   }
   context.SetOutput("Out", out);
   context.SetOutput("Indices", out);
@@ -43,7 +34,7 @@ void TopKSchema(OpSchema& op) {
       "The k largest (or smallest) elements of each row of X and where they "
       "stand. Equal elements come by lower index first. NaN counts as larger "
       "than every number, as in NumPy's sort; 0 and -0 are equal.");
-  std::vector<platform::DType> dtypes = NumericDTypes();
+  std::vector<DType> dtypes = NumericDTypes();
   dtypes.push_back(platform::DType::kUInt64);
   op.TypeVar("T", dtypes);
   op.Input("X", "T",
@@ -59,6 +50,7 @@ void TopKSchema(OpSchema& op) {
   op.TypeVar("S", IndexDTypes());
   op.Operand("K", "k", "S", "Attribute k as one element.");
   op.InferShape(TopKShape).InferLateShape(TopKLateShape);
+  op.Sizes({{"X", "64, n"}, {"k", "1"}});
 }
 
 }  // namespace

@@ -1,23 +1,15 @@
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <cstring>
 #include <numeric>
 #include <type_traits>
-#include <vector>
 
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/half_conversions.h"
+#include "sluice/operators/registration.h"
 #include "sluice/platform/number_format.h"
 
 namespace sluice::operators {
 namespace {
-
-using framework::DDim;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Tensor;
-using Indices = std::vector<int64_t>;
 
 // Returns -1, 0 or 1. NaN is larger than every number and equal to itself.
 template <typename Key>
@@ -51,14 +43,14 @@ int CompareRows(const Rows& rows, const Key* keys, int64_t a, int64_t b) {
 
 // The first of each set of equal rows, and the set of each row.
 struct Sets {
-  Indices first;
-  Indices counts;
-  Indices set_of;
+  Ints first;
+  Ints counts;
+  Ints set_of;
 };
 
 template <typename Key>
 Sets FindSets(const Rows& rows, const Key* keys, bool sorted) {
-  Indices order(static_cast<size_t>(rows.count));
+  Ints order(static_cast<size_t>(rows.count));
   std::iota(order.begin(), order.end(), int64_t{0});
   std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
     return CompareRows(rows, keys, a, b) < 0;
@@ -77,14 +69,14 @@ Sets FindSets(const Rows& rows, const Key* keys, bool sorted) {
         static_cast<int64_t>(sets.first.size()) - 1;
   }
   if (sorted) return sets;
-  Indices by_place(sets.first.size());
+  Ints by_place(sets.first.size());
   std::iota(by_place.begin(), by_place.end(), int64_t{0});
   std::sort(by_place.begin(), by_place.end(), [&](int64_t a, int64_t b) {
     return sets.first[static_cast<size_t>(a)] <
            sets.first[static_cast<size_t>(b)];
   });
   Sets placed;
-  Indices new_place(by_place.size());
+  Ints new_place(by_place.size());
   for (size_t i = 0; i < by_place.size(); ++i) {
     const auto old = static_cast<size_t>(by_place[i]);
     placed.first.push_back(sets.first[old]);
@@ -97,7 +89,7 @@ Sets FindSets(const Rows& rows, const Key* keys, bool sorted) {
   return placed;
 }
 
-void Give(OpKernelContext& context, const char* output, const Indices& values) {
+void Give(OpKernelContext& context, const char* output, const Ints& values) {
   if (!context.HasOutput(output)) return;
   Tensor& out = context.AllocateOutput(
       output, DDim({static_cast<int64_t>(values.size())}));
@@ -107,7 +99,7 @@ void Give(OpKernelContext& context, const char* output, const Indices& values) {
 void GiveRows(OpKernelContext& context,
               const DDim& dims,
               const Rows& rows,
-              const Indices& first) {
+              const Ints& first) {
   const Tensor& x = context.Input(0);
   Tensor& out = context.AllocateOutput(0, dims);
   const size_t bytes = SizeOf(x.dtype()) * static_cast<size_t>(rows.inner);
@@ -144,7 +136,7 @@ std::vector<KeyOf<T>> KeysOf(const Tensor& x) {
   return keys;
 }
 
-class UniqueKernel final : public framework::OpKernel {
+class UniqueKernel final : public OpKernel {
  public:
   explicit UniqueKernel(const OpKernelConstruction& construction)
       : axis_(construction.Attr<int64_t>("axis")),

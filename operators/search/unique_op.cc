@@ -1,14 +1,7 @@
-#include "sluice/framework/op/infer_shape_context.h"
-#include "sluice/framework/op/op_registry.h"
-#include "sluice/operators/op_dtypes.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
-
-using framework::DDim;
-using framework::InferShapeContext;
-using framework::kUnknownDim;
-using framework::OpSchema;
 
 void UniqueShape(InferShapeContext& context) {
   const DDim x = context.input("X");

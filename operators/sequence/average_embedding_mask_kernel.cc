@@ -1,17 +1,9 @@
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/work.h"
+#include "sluice/operators/registration.h"
 #include "sluice/operators/sequence/embedding_mask_kernel.h"
 
 namespace sluice::operators {
 namespace {
-
-using framework::DDim;
-using framework::KernelPreparation;
-using framework::KernelTraits;
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Tensor;
 
 struct Plain {
   template <typename... Args>
@@ -30,8 +22,6 @@ struct Blocked {
 template <typename T, typename Method>
 class AverageEmbeddingMaskKernel final : public OpKernel {
  public:
-  explicit AverageEmbeddingMaskKernel(const OpKernelConstruction&) {}
-
   void Compute(OpKernelContext& context) const override {
     const Tensor& embedding = context.Input("Embedding");
     const auto sizes =
@@ -51,8 +41,6 @@ class AverageEmbeddingMaskKernel final : public OpKernel {
 template <typename T>
 class AverageEmbeddingMaskGradKernel final : public OpKernel {
  public:
-  explicit AverageEmbeddingMaskGradKernel(const OpKernelConstruction&) {}
-
   void Prepare(KernelPreparation& preparation) override {
     dims_ = preparation.query.inputs[0];
     sizes_ = EmbeddingMaskSizesOf(dims_, preparation.query.inputs[1]);
@@ -77,26 +65,26 @@ class AverageEmbeddingMaskGradKernel final : public OpKernel {
 
 // Sizes do not show the length of runs: half a column is assumed. `vectors`
 // says whether features are summed in vectors or one by one.
-framework::KernelWork Work(const framework::KernelQuery& query, bool vectors) {
+KernelWork Work(const KernelQuery& query, bool vectors) {
   const DDim& image = query.inputs[0];
   const size_t element = platform::SizeOf(query.input_dtypes[0]);
   const auto runs = static_cast<double>(query.inputs[1].numel()) / 2;
   const double pixels = runs * static_cast<double>(image[2]) / 2;
-  framework::KernelWork work = framework::DefaultKernelWork(query);
-  work.moves = 7 * runs;
+  KernelWork work = framework::DefaultKernelWork(query);
+  work.runs = runs;
   if (vectors) {
     work.flops =
         2 * pixels * math::Padded(image[3], math::VectorLanes(element));
   } else {
-    work.moves += pixels * static_cast<double>(image[3]);
+    work.moves = pixels * static_cast<double>(image[3]);
   }
   return work;
 }
 
-framework::KernelWork BlockedWork(const framework::KernelQuery& query) {
+KernelWork BlockedWork(const KernelQuery& query) {
   return Work(query, true);
 }
-framework::KernelWork PlainWork(const framework::KernelQuery& query) {
+KernelWork PlainWork(const KernelQuery& query) {
   return Work(query, false);
 }
 
@@ -107,17 +95,11 @@ REGISTER_OP_KERNEL(average_embedding_mask,
                    CPUPlace,
                    blocked,
                    KernelTraits().Estimate(&BlockedWork),
-                   AverageEmbeddingMaskKernel<float, Blocked>,
-                   AverageEmbeddingMaskKernel<double, Blocked>);
-REGISTER_OP_KERNEL(average_embedding_mask,
-                   PLAIN,
-                   CPUPlace,
-                   plain,
-                   KernelTraits().Estimate(&PlainWork),
-                   AverageEmbeddingMaskKernel<float, Plain>,
-                   AverageEmbeddingMaskKernel<double, Plain>);
+                   AverageEmbeddingMaskKernel<Floats, Blocked>);
+REGISTER_OP_CPU_KERNEL(average_embedding_mask,
+                       EstimatedBy<&PlainWork>,
+                       AverageEmbeddingMaskKernel<Floats, Plain>);
 REGISTER_OP_CPU_KERNEL(average_embedding_mask_grad,
-                       AverageEmbeddingMaskGradKernel<float>,
-                       AverageEmbeddingMaskGradKernel<double>);
+                       AverageEmbeddingMaskGradKernel<Floats>);
 
 }  // namespace sluice::operators

@@ -1,15 +1,8 @@
-#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/registration.h"
 #include "sluice/operators/sequence/device_embedding_mask.cuh"
 
 namespace sluice::operators {
 namespace {
-
-using framework::KernelPreparation;
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Tensor;
-using platform::CUDADeviceContext;
 
 constexpr char kAverage[] = "average_embedding_mask";
 constexpr char kAverageGrad[] = "average_embedding_mask_grad";
@@ -17,8 +10,6 @@ constexpr char kAverageGrad[] = "average_embedding_mask_grad";
 template <typename T>
 class AverageEmbeddingMaskCUDAKernel final : public OpKernel {
  public:
-  explicit AverageEmbeddingMaskCUDAKernel(const OpKernelConstruction&) {}
-
   void Compute(OpKernelContext& context) const override {
     const auto& device = context.device_context<CUDADeviceContext>();
     const DeviceMasks masks(context);
@@ -48,8 +39,6 @@ class AverageEmbeddingMaskCUDAKernel final : public OpKernel {
 template <typename T>
 class AverageEmbeddingMaskGradCUDAKernel final : public OpKernel {
  public:
-  explicit AverageEmbeddingMaskGradCUDAKernel(const OpKernelConstruction&) {}
-
   void Prepare(KernelPreparation& preparation) override {
     preparation.scratch_bytes =
         static_cast<size_t>(preparation.query.inputs[2].numel()) * sizeof(T);
@@ -89,10 +78,8 @@ class AverageEmbeddingMaskGradCUDAKernel final : public OpKernel {
 }  // namespace
 
 REGISTER_OP_CUDA_KERNEL(average_embedding_mask,
-                        AverageEmbeddingMaskCUDAKernel<float>,
-                        AverageEmbeddingMaskCUDAKernel<double>);
+                        AverageEmbeddingMaskCUDAKernel<Floats>);
 REGISTER_OP_CUDA_KERNEL(average_embedding_mask_grad,
-                        AverageEmbeddingMaskGradCUDAKernel<float>,
-                        AverageEmbeddingMaskGradCUDAKernel<double>);
+                        AverageEmbeddingMaskGradCUDAKernel<Floats>);
 
 }  // namespace sluice::operators

@@ -1,13 +1,8 @@
-#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/registration.h"
 #include "sluice/operators/sequence/embedding_mask_shape.h"
 
 namespace sluice::operators {
 namespace {
-
-using framework::DDim;
-using framework::InferShapeContext;
-using framework::OpDesc;
-using framework::OpSchema;
 
 void AverageEmbeddingMaskShape(InferShapeContext& context) {
   const DDim mean = EmbeddingMaskShape(context);
@@ -21,9 +16,10 @@ void AverageEmbeddingMaskGradShape(InferShapeContext& context) {
 }
 
 std::vector<OpDesc> AverageEmbeddingMaskGradient(const OpDesc& forward) {
-  return {framework::MakeGradOp(
-      forward, "average_embedding_mask_grad",
-      {{"Embedding", "Mask"}, {}, {"Out"}, {"Embedding"}})};
+  return {MakeGradOp(forward, "average_embedding_mask_grad",
+                     {.inputs = {"Embedding", "Mask"},
+                      .output_grads = {"Out"},
+                      .wanted = {"Embedding"}})};
 }
 
 void AverageEmbeddingMaskSchema(OpSchema& op) {

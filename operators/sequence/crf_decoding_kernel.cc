@@ -1,23 +1,16 @@
 #include <algorithm>
 
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/sequence/crf.h"
+#include "sluice/operators/registration.h"
 #include "sluice/operators/sequence/crf_kernel.h"
+#include "sluice/platform/alignment.h"
 
 namespace sluice::operators {
 namespace {
 
-using framework::KernelPreparation;
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Tensor;
-
 template <typename T>
 class CrfDecodingKernel final : public OpKernel {
  public:
-  explicit CrfDecodingKernel(const OpKernelConstruction& /*construction*/) {}
-
   void Prepare(KernelPreparation& preparation) override {
     sizes_ = CrfSizes(preparation.query.inputs[0]);
     slots_ = std::clamp<int64_t>(preparation.num_threads, 1,
@@ -54,7 +47,7 @@ class CrfDecodingKernel final : public OpKernel {
   // Two rows of scores, and the tag that each score came from.
   size_t SlotBytes() const {
     const size_t back = sizes_.positions * sizes_.tags * sizeof(int32_t);
-    return 2 * sizes_.tags * sizeof(double) + (back + 63) / 64 * 64;
+    return 2 * sizes_.tags * sizeof(double) + platform::AlignUp(back);
   }
 
   CrfSizes sizes_;
@@ -63,8 +56,6 @@ class CrfDecodingKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CPU_KERNEL(crf_decoding,
-                       CrfDecodingKernel<float>,
-                       CrfDecodingKernel<double>);
+REGISTER_OP_CPU_KERNEL(crf_decoding, CrfDecodingKernel<Floats>);
 
 }  // namespace sluice::operators

@@ -1,12 +1,8 @@
-#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/registration.h"
 #include "sluice/operators/sequence/crf_shape.h"
 
 namespace sluice::operators {
 namespace {
-
-using framework::InferShapeContext;
-using framework::OpSchema;
-using platform::DType;
 
 void DecodingShape(InferShapeContext& context) {
   context.SetOutput("ViterbiPath", CrfTagShape(context));

@@ -1,12 +1,12 @@
 #pragma once
 
-#include "sluice/framework/op/infer_shape_context.h"
+#include "sluice/operators/registration.h"
 
 // Shared by the schemas of linear_chain_crf, its gradient and crf_decoding.
 namespace sluice::operators {
 
 // Declares Emission, Transition and Length.
-inline void CrfInputs(framework::OpSchema& op) {
+inline void CrfInputs(OpSchema& op) {
   op.Input("Emission", "T",
            "[B, T, N]: the weight of each of N tags at each of up to T "
            "positions of B sequences.");
@@ -14,7 +14,7 @@ inline void CrfInputs(framework::OpSchema& op) {
            "[N + 2, N]: row 0 are the weights of the first tag, row 1 those "
            "of the last; row 2 + i has those of each tag that follows i.");
 }
-inline void CrfLengths(framework::OpSchema& op) {
+inline void CrfLengths(OpSchema& op) {
   op.Input("Length", "int64",
            "[B]: the positions of each sequence, from 0 to T, checked when "
            "the op runs. One of 0 has one path, the empty one.",
@@ -22,8 +22,7 @@ inline void CrfLengths(framework::OpSchema& op) {
 }
 
 // Returns the shape of the tags, [B, T], from the op's inputs.
-inline framework::DDim CrfTagShape(
-    const framework::InferShapeContext& context) {
+inline DDim CrfTagShape(const InferShapeContext& context) {
   using framework::DimHandle;
   const auto emission = context.WithRank(context.input("Emission"), 3);
   const auto transition = context.WithRank(context.input("Transition"), 2);

@@ -1,16 +1,10 @@
 #include "sluice/operators/sequence/discriminative_loss_kernel.h"
 
-#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/registration.h"
 #include "sluice/operators/sequence/embedding_mask_kernel.h"
 
 namespace sluice::operators {
 namespace {
-
-using framework::KernelPreparation;
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Tensor;
 
 template <typename T, bool kGradient>
 class DiscriminativeLossKernelOf : public OpKernel {
@@ -45,7 +39,7 @@ class DiscriminativeLossKernelOf : public OpKernel {
 
  private:
   const math::DiscriminativeLossParams params_;
-  framework::DDim dims_;
+  DDim dims_;
   math::EmbeddingMaskSizes sizes_{};
 };
 
@@ -62,11 +56,8 @@ class DiscriminativeLossGradKernel final
 
 }  // namespace
 
-REGISTER_OP_CPU_KERNEL(discriminative_loss,
-                       DiscriminativeLossKernel<float>,
-                       DiscriminativeLossKernel<double>);
+REGISTER_OP_CPU_KERNEL(discriminative_loss, DiscriminativeLossKernel<Floats>);
 REGISTER_OP_CPU_KERNEL(discriminative_loss_grad,
-                       DiscriminativeLossGradKernel<float>,
-                       DiscriminativeLossGradKernel<double>);
+                       DiscriminativeLossGradKernel<Floats>);
 
 }  // namespace sluice::operators

@@ -1,18 +1,12 @@
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/device_rows.cuh"
+#include "sluice/operators/registration.h"
 #include "sluice/operators/sequence/device_embedding_mask.cuh"
 #include "sluice/operators/sequence/discriminative_loss_kernel.h"
 
 namespace sluice::operators {
 namespace {
 
-using framework::DDim;
-using framework::KernelPreparation;
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
 using math::DiscriminativeHinge;
-using platform::CUDADeviceContext;
 
 constexpr char kDiscriminative[] = "discriminative_loss";
 constexpr char kDiscriminativeGrad[] = "discriminative_loss_grad";
@@ -243,10 +237,8 @@ class DiscriminativeLossGradCUDAKernel final
 }  // namespace
 
 REGISTER_OP_CUDA_KERNEL(discriminative_loss,
-                        DiscriminativeLossCUDAKernel<float>,
-                        DiscriminativeLossCUDAKernel<double>);
+                        DiscriminativeLossCUDAKernel<Floats>);
 REGISTER_OP_CUDA_KERNEL(discriminative_loss_grad,
-                        DiscriminativeLossGradCUDAKernel<float>,
-                        DiscriminativeLossGradCUDAKernel<double>);
+                        DiscriminativeLossGradCUDAKernel<Floats>);
 
 }  // namespace sluice::operators

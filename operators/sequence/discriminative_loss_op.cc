@@ -1,15 +1,10 @@
 #include <cmath>
 
-#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/registration.h"
 #include "sluice/operators/sequence/embedding_mask_shape.h"
 
 namespace sluice::operators {
 namespace {
-
-using framework::InferShapeContext;
-using framework::OpDesc;
-using framework::OpSchema;
-using framework::ShapeHandle;
 
 // Checks everything and returns the shape of the losses, one per image.
 ShapeHandle LossesOfImages(const InferShapeContext& context) {
@@ -33,9 +28,10 @@ void DiscriminativeLossGradShape(InferShapeContext& context) {
 }
 
 std::vector<OpDesc> DiscriminativeLossGradient(const OpDesc& forward) {
-  return {framework::MakeGradOp(
-      forward, "discriminative_loss_grad",
-      {{"Embedding", "Mask"}, {}, {"Loss"}, {"Embedding"}})};
+  return {MakeGradOp(forward, "discriminative_loss_grad",
+                     {.inputs = {"Embedding", "Mask"},
+                      .output_grads = {"Loss"},
+                      .wanted = {"Embedding"}})};
 }
 
 void DiscriminativeLossAttributes(OpSchema& op) {

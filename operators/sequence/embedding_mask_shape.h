@@ -1,12 +1,12 @@
 #pragma once
 
-#include "sluice/framework/op/infer_shape_context.h"
+#include "sluice/operators/registration.h"
 
 // Shared by the schemas of ops on embeddings and run-length coded masks.
 namespace sluice::operators {
 
 // Declares Embedding and Mask. Gradients may only need Embedding's shape.
-inline void EmbeddingMaskInputs(framework::OpSchema& op,
+inline void EmbeddingMaskInputs(OpSchema& op,
                                 framework::ArgTraits embedding = {}) {
   using platform::DType;
   op.TypeVar("T", {DType::kFloat32, DType::kFloat64});
@@ -19,8 +19,7 @@ inline void EmbeddingMaskInputs(framework::OpSchema& op,
 }
 
 // Checks the shapes of Embedding and Mask and returns [B, M, N].
-inline framework::DDim EmbeddingMaskShape(
-    const framework::InferShapeContext& context) {
+inline DDim EmbeddingMaskShape(const InferShapeContext& context) {
   const auto embedding = context.WithRank(context.input("Embedding"), 4);
   const auto mask = context.WithRank(context.input("Mask"), 4);
   context.WithValue(context.Dim(mask, 3), 2);

@@ -1,17 +1,11 @@
 #include <algorithm>
 
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/sequence/crf.h"
+#include "sluice/operators/registration.h"
 #include "sluice/operators/sequence/crf_kernel.h"
 
 namespace sluice::operators {
 namespace {
-
-using framework::KernelPreparation;
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Tensor;
 
 // Transition gradients are summed in this many groups of sequences. The sums of
 // the groups are added at the end.
@@ -20,8 +14,6 @@ constexpr int64_t kRuns = 8;
 template <typename T>
 class LinearChainCrfKernel final : public OpKernel {
  public:
-  explicit LinearChainCrfKernel(const OpKernelConstruction& /*construction*/) {}
-
   void Prepare(KernelPreparation& preparation) override {
     sizes_ = CrfSizes(preparation.query.inputs[0]);
     slots_ = std::clamp<int64_t>(preparation.num_threads, 1,
@@ -57,9 +49,6 @@ class LinearChainCrfKernel final : public OpKernel {
 template <typename T>
 class LinearChainCrfGradKernel final : public OpKernel {
  public:
-  explicit LinearChainCrfGradKernel(
-      const OpKernelConstruction& /*construction*/) {}
-
   void Prepare(KernelPreparation& preparation) override {
     sizes_ = CrfSizes(preparation.query.inputs[0]);
     runs_ = std::clamp<int64_t>(sizes_.batch, 1, kRuns);
@@ -138,11 +127,7 @@ class LinearChainCrfGradKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CPU_KERNEL(linear_chain_crf,
-                       LinearChainCrfKernel<float>,
-                       LinearChainCrfKernel<double>);
-REGISTER_OP_CPU_KERNEL(linear_chain_crf_grad,
-                       LinearChainCrfGradKernel<float>,
-                       LinearChainCrfGradKernel<double>);
+REGISTER_OP_CPU_KERNEL(linear_chain_crf, LinearChainCrfKernel<Floats>);
+REGISTER_OP_CPU_KERNEL(linear_chain_crf_grad, LinearChainCrfGradKernel<Floats>);
 
 }  // namespace sluice::operators

@@ -1,14 +1,8 @@
-#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/registration.h"
 #include "sluice/operators/sequence/crf_shape.h"
 
 namespace sluice::operators {
 namespace {
-
-using framework::DDim;
-using framework::InferShapeContext;
-using framework::OpDesc;
-using framework::OpSchema;
-using platform::DType;
 
 void CrfShape(InferShapeContext& context) {
   context.SetOutput("LogLikelihood", {CrfTagShape(context)[0], 1});
@@ -22,11 +16,10 @@ void CrfGradShape(InferShapeContext& context) {
 }
 
 std::vector<OpDesc> CrfGradient(const OpDesc& forward) {
-  return {framework::MakeGradOp(forward, "linear_chain_crf_grad",
-                                {{"Emission", "Transition", "Label", "Length"},
-                                 {},
-                                 {"LogLikelihood"},
-                                 {"Emission", "Transition"}})};
+  return {MakeGradOp(forward, "linear_chain_crf_grad",
+                     {.inputs = {"Emission", "Transition", "Label", "Length"},
+                      .output_grads = {"LogLikelihood"},
+                      .wanted = {"Emission", "Transition"}})};
 }
 
 void Inputs(OpSchema& op) {

@@ -1,25 +1,20 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <vector>
 
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/signal/fourier.h"
+#include "sluice/operators/registration.h"
 #include "sluice/platform/parallel_for.h"
 
 namespace sluice::operators {
 namespace {
 
-using framework::DDim;
-using framework::KernelPreparation;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
 using math::Fourier;
 using Complex = Fourier::Complex;
 
 // Computes in double.
 template <typename T>
-class DftKernel final : public framework::OpKernel {
+class DftKernel final : public OpKernel {
  public:
   explicit DftKernel(const OpKernelConstruction& construction)
       : axis_(construction.Attr<int64_t>("axis")),
@@ -106,6 +101,6 @@ class DftKernel final : public framework::OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CPU_KERNEL(dft, DftKernel<float>, DftKernel<double>);
+REGISTER_OP_CPU_KERNEL(dft, DftKernel<Floats>);
 
 }  // namespace sluice::operators

@@ -1,17 +1,10 @@
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/half_conversions.h"
+#include "sluice/operators/registration.h"
 #include "sluice/operators/unary/clip_bounds.h"
 #include "sluice/platform/parallel_for.h"
 
 namespace sluice::operators {
 namespace {
-
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Tensor;
-
-constexpr int64_t kGrain = 32768;
 
 template <typename T>
 class ClipKernel final : public OpKernel {
@@ -26,7 +19,7 @@ class ClipKernel final : public OpKernel {
     const T* from = x.data<T>();
     T* to = out.data<T>();
     platform::ParallelFor(
-        out.numel(), kGrain,
+        out.numel(), platform::kGrain,
         [from, to, bounds = bounds_](int64_t begin, int64_t end) {
           for (int64_t i = begin; i < end; ++i) {
             const auto value = math::Widen(from[i]);
@@ -55,7 +48,7 @@ class ClipGradKernel final : public OpKernel {
     const T* grad = context.Input("Out@GRAD").data<T>();
     T* to = x_grad.data<T>();
     platform::ParallelFor(
-        x_grad.numel(), kGrain,
+        x_grad.numel(), platform::kGrain,
         [from, grad, to, bounds = bounds_](int64_t begin, int64_t end) {
           for (int64_t i = begin; i < end; ++i) {
             const auto value = math::Widen(from[i]);
@@ -71,19 +64,7 @@ class ClipGradKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CPU_KERNEL(clip,
-                       ClipKernel<float>,
-                       ClipKernel<double>,
-                       ClipKernel<platform::float16>,
-                       ClipKernel<platform::bfloat16>,
-                       ClipKernel<int8_t>,
-                       ClipKernel<uint8_t>,
-                       ClipKernel<int32_t>,
-                       ClipKernel<int64_t>);
-REGISTER_OP_CPU_KERNEL(clip_grad,
-                       ClipGradKernel<float>,
-                       ClipGradKernel<double>,
-                       ClipGradKernel<platform::float16>,
-                       ClipGradKernel<platform::bfloat16>);
+REGISTER_OP_CPU_KERNEL(clip, ClipKernel<Numbers>);
+REGISTER_OP_CPU_KERNEL(clip_grad, ClipGradKernel<FloatsAndHalves>);
 
 }  // namespace sluice::operators

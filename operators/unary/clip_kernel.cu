@@ -1,15 +1,9 @@
-#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/registration.h"
 #include "sluice/operators/unary/clip_bounds.h"
 #include "sluice/platform/cuda/launch.h"
 
 namespace sluice::operators {
 namespace {
-
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Tensor;
-using platform::CUDADeviceContext;
 
 template <typename T>
 class ClipCUDAKernel final : public OpKernel {
@@ -61,15 +55,7 @@ class ClipGradCUDAKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CUDA_KERNEL(clip,
-                        ClipCUDAKernel<float>,
-                        ClipCUDAKernel<double>,
-                        ClipCUDAKernel<int8_t>,
-                        ClipCUDAKernel<uint8_t>,
-                        ClipCUDAKernel<int32_t>,
-                        ClipCUDAKernel<int64_t>);
-REGISTER_OP_CUDA_KERNEL(clip_grad,
-                        ClipGradCUDAKernel<float>,
-                        ClipGradCUDAKernel<double>);
+REGISTER_OP_CUDA_KERNEL(clip, ClipCUDAKernel<FloatsAndIntegers>);
+REGISTER_OP_CUDA_KERNEL(clip_grad, ClipGradCUDAKernel<Floats>);
 
 }  // namespace sluice::operators

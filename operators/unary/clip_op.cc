@@ -1,16 +1,9 @@
 #include <limits>
-#include <vector>
 
-#include "sluice/framework/op/infer_shape_context.h"
-#include "sluice/framework/op/op_registry.h"
-#include "sluice/operators/op_dtypes.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
-
-using framework::InferShapeContext;
-using framework::OpDesc;
-using framework::OpSchema;
 
 void CheckBounds(const InferShapeContext& context) {
   const auto min = context.Attr<double>("min");
@@ -38,7 +31,8 @@ void ClipGradShape(InferShapeContext& context) {
 
 std::vector<OpDesc> ClipGradient(const OpDesc& forward) {
   return {
-      framework::MakeGradOp(forward, "clip_grad", {{"X"}, {}, {"Out"}, {"X"}})};
+      MakeGradOp(forward, "clip_grad",
+                 {.inputs = {"X"}, .output_grads = {"Out"}, .wanted = {"X"}})};
 }
 
 void Bounds(OpSchema& op) {

@@ -1,10 +1,10 @@
 #include <cmath>
 #include <type_traits>
 
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/half_conversions.h"
 #include "sluice/operators/math/plain_formulas.h"
 #include "sluice/operators/math/unary/predicate_row.h"
+#include "sluice/operators/registration.h"
 #include "sluice/platform/parallel_for.h"
 
 namespace sluice::operators::math {
@@ -17,31 +17,24 @@ namespace {
 namespace sluice::operators {
 namespace {
 
-using framework::AddPlainKernels;
-using framework::OpKernel;
-using framework::OpKernelContext;
-using framework::Registry;
-using framework::Tensor;
 using math::PredicateDTypes;
 
 template <typename T, typename Row>
 class PredicateKernel final : public OpKernel {
  public:
-  using OpKernel::OpKernel;
-
   void Compute(OpKernelContext& context) const override {
-    constexpr int64_t kGrain = 32768;
     using Result = decltype(Row::Of(math::Widen(T{})));
     const Tensor& x = context.Input(0);
     Tensor& out = context.AllocateOutput(0, x.dims());
     if (out.numel() == 0) return;
     const T* from = x.data<T>();
     Result* to = out.data<Result>();
-    platform::ParallelFor(out.numel(), kGrain, [=](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        to[i] = Row::Of(math::Widen(from[i]));
-      }
-    });
+    platform::ParallelFor(out.numel(), platform::kGrain,
+                          [=](int64_t begin, int64_t end) {
+                            for (int64_t i = begin; i < end; ++i) {
+                              to[i] = Row::Of(math::Widen(from[i]));
+                            }
+                          });
   }
 };
 
@@ -50,17 +43,13 @@ void AddRow(Registry& registry) {
   constexpr PredicateDTypes kDTypes = Row::kInfo.dtypes;
   const platform::CPUPlace cpu;
   if constexpr (kDTypes == PredicateDTypes::kFloats) {
-    AddPlainKernels<PredicateKernel<float, Row>, PredicateKernel<double, Row>,
-                    PredicateKernel<platform::float16, Row>,
-                    PredicateKernel<platform::bfloat16, Row>>(
+    AddPlainKernels<PredicateKernel<FloatsAndHalves, Row>>(
         registry, Row::kInfo.name, cpu);
   } else if constexpr (kDTypes == PredicateDTypes::kIntegers) {
     AddPlainKernels<
-        PredicateKernel<int8_t, Row>, PredicateKernel<uint8_t, Row>,
-        PredicateKernel<int32_t, Row>, PredicateKernel<int64_t, Row>,
-        PredicateKernel<int16_t, Row>, PredicateKernel<uint16_t, Row>,
-        PredicateKernel<uint32_t, Row>, PredicateKernel<uint64_t, Row>>(
-        registry, Row::kInfo.name, cpu);
+        PredicateKernel<Integers, Row>, PredicateKernel<int16_t, Row>,
+        PredicateKernel<uint16_t, Row>, PredicateKernel<uint32_t, Row>,
+        PredicateKernel<uint64_t, Row>>(registry, Row::kInfo.name, cpu);
   } else {
     AddPlainKernels<PredicateKernel<bool, Row>>(registry, Row::kInfo.name, cpu);
   }

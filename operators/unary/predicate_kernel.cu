@@ -1,6 +1,6 @@
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/device_formulas.cuh"
 #include "sluice/operators/math/unary/predicate_row.h"
+#include "sluice/operators/registration.h"
 #include "sluice/platform/cuda/launch.h"
 
 namespace sluice::operators::math {
@@ -12,24 +12,20 @@ namespace {
 namespace sluice::operators {
 namespace {
 
-using framework::AddPlainKernels;
-using framework::Registry;
 using math::PredicateDTypes;
 
 // Computes Out = Row::Of(X).
 template <typename T, typename Row>
-class PredicateCUDAKernel final : public framework::OpKernel {
+class PredicateCUDAKernel final : public OpKernel {
  public:
-  using OpKernel::OpKernel;
-
-  void Compute(framework::OpKernelContext& context) const override {
+  void Compute(OpKernelContext& context) const override {
     constexpr bool kInteger = Row::kInfo.dtypes == PredicateDTypes::kIntegers;
     using Result = std::conditional_t<kInteger, T, bool>;
-    const framework::Tensor& input = context.Input(0);
+    const Tensor& input = context.Input(0);
     const T* x = input.data<T>();
     Result* out =
         context.AllocateOutput(0, input.dims()).template data<Result>();
-    platform::ForEach(context.device_context<platform::CUDADeviceContext>(),
+    platform::ForEach(context.device_context<CUDADeviceContext>(),
                       input.numel(),
                       [=] __device__(int64_t i) { out[i] = Row::Of(x[i]); });
   }

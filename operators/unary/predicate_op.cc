@@ -1,20 +1,14 @@
-#include <vector>
-
-#include "sluice/framework/op/infer_shape_context.h"
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/unary/predicate_row.h"
-#include "sluice/operators/op_dtypes.h"
+#include "sluice/operators/registration.h"
 
 // The schemas of the rows of math/unary's table of predicates.
 namespace sluice::operators {
 namespace {
 
-using framework::OpSchema;
 using math::PredicateDTypes;
 using math::PredicateInfo;
-using platform::DType;
 
-void PredicateShape(framework::InferShapeContext& context) {
+void PredicateShape(InferShapeContext& context) {
   context.SetOutput("Out", context.input("X"));
 }
 
@@ -41,7 +35,7 @@ void Schema(const PredicateInfo& info, OpSchema& op) {
   op.Onnx({info.onnx, {}}).Torch(info.torch);
 }
 
-void AddPredicateOps(framework::Registry& registry) {
+void AddPredicateOps(Registry& registry) {
   for (const PredicateInfo& info : math::Predicates()) {
     registry.AddOperator(info.name, [&](OpSchema& op) { Schema(info, op); });
   }

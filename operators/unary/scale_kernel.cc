@@ -1,19 +1,12 @@
 #include <type_traits>
 
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/elementwise.h"
 #include "sluice/operators/math/half_conversions.h"
+#include "sluice/operators/registration.h"
 #include "sluice/platform/parallel_for.h"
 
 namespace sluice::operators {
 namespace {
-
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Tensor;
-
-constexpr int64_t kGrain = 32768;
 
 // The type in which a T is computed: float, T itself or, for integers, modulo
 // 2^64; the lower bits are kept.
@@ -50,7 +43,7 @@ class ScaleKernel final : public OpKernel {
     if (out.numel() == 0) return;
     const T* from = x.data<T>();
     T* to = out.data<T>();
-    platform::ParallelFor(out.numel(), kGrain,
+    platform::ParallelFor(out.numel(), platform::kGrain,
                           [this, from, to](int64_t begin, int64_t end) {
                             ScaleRange(from + begin, end - begin, to + begin);
                           });
@@ -83,12 +76,6 @@ class ScaleKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CPU_KERNEL(scale,
-                       ScaleKernel<float>,
-                       ScaleKernel<double>,
-                       ScaleKernel<platform::float16>,
-                       ScaleKernel<platform::bfloat16>,
-                       ScaleKernel<int32_t>,
-                       ScaleKernel<int64_t>);
+REGISTER_OP_CPU_KERNEL(scale, ScaleKernel<Join<FloatsAndHalves, Indices>>);
 
 }  // namespace sluice::operators

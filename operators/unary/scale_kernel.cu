@@ -1,14 +1,8 @@
-#include "sluice/framework/op/op_registry.h"
+#include "sluice/operators/registration.h"
 #include "sluice/platform/cuda/launch.h"
 
 namespace sluice::operators {
 namespace {
-
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Tensor;
-using platform::CUDADeviceContext;
 
 // The type in which a T is computed: T itself or, for integers, modulo 2^64;
 // the lower bits are kept.
@@ -57,10 +51,6 @@ class ScaleCUDAKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CUDA_KERNEL(scale,
-                        ScaleCUDAKernel<float>,
-                        ScaleCUDAKernel<double>,
-                        ScaleCUDAKernel<int32_t>,
-                        ScaleCUDAKernel<int64_t>);
+REGISTER_OP_CUDA_KERNEL(scale, ScaleCUDAKernel<Join<Floats, Indices>>);
 
 }  // namespace sluice::operators

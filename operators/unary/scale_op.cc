@@ -1,17 +1,10 @@
 #include <cmath>
-#include <vector>
 
-#include "sluice/framework/op/infer_shape_context.h"
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/op_gradients.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators {
 namespace {
-
-using framework::InferShapeContext;
-using framework::OpDesc;
-using framework::OpSchema;
-using platform::DType;
 
 void ScaleShape(InferShapeContext& context) {
   if (!platform::IsFloating(context.input_dtype("X"))) {

@@ -1,10 +1,9 @@
 #include <algorithm>
-#include <string>
 #include <string_view>
 #include <type_traits>
 
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/half_conversions.h"
+#include "sluice/operators/registration.h"
 #include "sluice/operators/unary/unary_params.h"
 #include "sluice/platform/parallel_for.h"
 
@@ -13,10 +12,6 @@
 namespace sluice::operators {
 namespace {
 
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Tensor;
 using math::UnaryRow;
 
 constexpr int64_t kUnaryGrain = 16384;
@@ -131,23 +126,19 @@ class UnaryGradKernel final : public OpKernel {
   math::UnaryParams params_;
 };
 
-void AddUnaryKernels(framework::Registry& registry) {
+void AddUnaryKernels(Registry& registry) {
   using platform::bfloat16;
   using platform::float16;
   const platform::CPUPlace cpu;
   for (const UnaryRow& row : math::UnaryRows()) {
     const std::string name = row.info.name;
-    framework::AddPlainKernels<UnaryKernel<float>, UnaryKernel<double>,
-                               UnaryKernel<float16>, UnaryKernel<bfloat16>>(
-        registry, name, cpu);
+    AddPlainKernels<UnaryKernel<FloatsAndHalves>>(registry, name, cpu);
     if (row.info.dtypes == math::UnaryDTypes::kSignedNumbers) {
-      framework::AddPlainKernels<UnaryKernel<int8_t>, UnaryKernel<int32_t>,
-                                 UnaryKernel<int64_t>>(registry, name, cpu);
+      AddPlainKernels<UnaryKernel<int8_t>, UnaryKernel<Indices>>(registry, name,
+                                                                 cpu);
     }
-    framework::AddPlainKernels<UnaryGradKernel<float>, UnaryGradKernel<double>,
-                               UnaryGradKernel<float16>,
-                               UnaryGradKernel<bfloat16>>(registry,
-                                                          name + "_grad", cpu);
+    AddPlainKernels<UnaryGradKernel<FloatsAndHalves>>(registry, name + "_grad",
+                                                      cpu);
   }
 }
 

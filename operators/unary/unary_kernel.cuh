@@ -1,9 +1,7 @@
 #pragma once
 
-#include <string>
-
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/device_formulas.cuh"
+#include "sluice/operators/registration.h"
 #include "sluice/operators/unary/unary_params.h"
 #include "sluice/platform/cuda/launch.h"
 
@@ -11,18 +9,18 @@ namespace sluice::operators {
 
 // Computes Out = Row::Of(X) on CUDA.
 template <typename T, typename Row>
-class UnaryCUDAKernel final : public framework::OpKernel {
+class UnaryCUDAKernel final : public OpKernel {
  public:
-  explicit UnaryCUDAKernel(const framework::OpKernelConstruction& construction)
+  explicit UnaryCUDAKernel(const OpKernelConstruction& construction)
       : params_(ReadUnaryParams(Row::kInfo, construction)) {}
 
-  void Compute(framework::OpKernelContext& context) const override {
-    const framework::Tensor& input = context.Input(0);
+  void Compute(OpKernelContext& context) const override {
+    const Tensor& input = context.Input(0);
     const T* x = input.data<T>();
     T* out = context.AllocateOutput(0, input.dims()).template data<T>();
     const math::UnaryParams params = params_;
     platform::ForEach(
-        context.device_context<platform::CUDADeviceContext>(), input.numel(),
+        context.device_context<CUDADeviceContext>(), input.numel(),
         [=] __device__(int64_t i) { out[i] = Row::Of(x[i], params); });
   }
 
@@ -33,19 +31,18 @@ class UnaryCUDAKernel final : public framework::OpKernel {
 // Computes X@GRAD = Row::Gradient(input 0, Out@GRAD). Input 0 is X or Out, as
 // the formula requires.
 template <typename T, typename Row>
-class UnaryGradCUDAKernel final : public framework::OpKernel {
+class UnaryGradCUDAKernel final : public OpKernel {
  public:
-  explicit UnaryGradCUDAKernel(
-      const framework::OpKernelConstruction& construction)
+  explicit UnaryGradCUDAKernel(const OpKernelConstruction& construction)
       : params_(ReadUnaryParams(Row::kInfo, construction)) {}
 
-  void Compute(framework::OpKernelContext& context) const override {
-    const framework::Tensor& input = context.Input(0);
+  void Compute(OpKernelContext& context) const override {
+    const Tensor& input = context.Input(0);
     const T* seen = input.data<T>();
     const T* grad = context.Input(1).template data<T>();
     T* x_grad = context.AllocateOutput(0, input.dims()).template data<T>();
     const math::UnaryParams params = params_;
-    platform::ForEach(context.device_context<platform::CUDADeviceContext>(),
+    platform::ForEach(context.device_context<CUDADeviceContext>(),
                       input.numel(), [=] __device__(int64_t i) {
                         x_grad[i] = Row::Gradient(seen[i], grad[i], params);
                       });
@@ -56,20 +53,16 @@ class UnaryGradCUDAKernel final : public framework::OpKernel {
 };
 
 template <typename Row>
-void AddUnaryCUDARow(framework::Registry& registry) {
+void AddUnaryCUDARow(Registry& registry) {
   const std::string name = Row::kInfo.name;
   const platform::CUDAPlace cuda;
-  framework::AddPlainKernels<UnaryCUDAKernel<float, Row>,
-                             UnaryCUDAKernel<double, Row>>(registry, name,
-                                                           cuda);
-  framework::AddPlainKernels<UnaryGradCUDAKernel<float, Row>,
-                             UnaryGradCUDAKernel<double, Row>>(
-      registry, name + "_grad", cuda);
+  AddPlainKernels<UnaryCUDAKernel<Floats, Row>>(registry, name, cuda);
+  AddPlainKernels<UnaryGradCUDAKernel<Floats, Row>>(registry, name + "_grad",
+                                                    cuda);
 }
 
 template <typename... Row>
-void AddUnaryCUDARows(math::Rows<Row...> /*table*/,
-                      framework::Registry& registry) {
+void AddUnaryCUDARows(math::Rows<Row...> /*table*/, Registry& registry) {
   (AddUnaryCUDARow<Row>(registry), ...);
 }
 

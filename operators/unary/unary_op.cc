@@ -1,19 +1,10 @@
-#include <string>
-#include <vector>
-
-#include "sluice/framework/op/infer_shape_context.h"
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/unary/unary_row.h"
-#include "sluice/operators/op_dtypes.h"
+#include "sluice/operators/registration.h"
 
 // The schemas of the rows of math/unary's tables and of their gradient ops.
 namespace sluice::operators {
 namespace {
 
-using framework::InferShapeContext;
-using framework::OpDesc;
-using framework::OpSchema;
-using framework::Registry;
 using math::GradientReads;
 using math::UnaryInfo;
 using math::UnaryRow;
@@ -30,15 +21,17 @@ void UnaryGradShape(InferShapeContext& context) {
 
 // The gradient op reads only X or only Out, so that the other can be freed.
 std::vector<OpDesc> GradientFromX(const OpDesc& forward) {
-  return {framework::MakeGradOp(forward, forward.type + "_grad",
-                                {{"X"}, {}, {"Out"}, {"X"}})};
+  return {
+      MakeGradOp(forward, forward.type + "_grad",
+                 {.inputs = {"X"}, .output_grads = {"Out"}, .wanted = {"X"}})};
 }
 std::vector<OpDesc> GradientFromOut(const OpDesc& forward) {
-  return {framework::MakeGradOp(forward, forward.type + "_grad",
-                                {{}, {"Out"}, {"Out"}, {"X"}})};
+  return {MakeGradOp(
+      forward, forward.type + "_grad",
+      {.outputs = {"Out"}, .output_grads = {"Out"}, .wanted = {"X"}})};
 }
 
-std::vector<platform::DType> DTypes(const UnaryInfo& info) {
+std::vector<DType> DTypes(const UnaryInfo& info) {
   using platform::DType;
   std::vector<DType> dtypes = FloatDTypes();
   if (info.dtypes == math::UnaryDTypes::kSignedNumbers) {

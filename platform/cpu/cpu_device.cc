@@ -5,13 +5,13 @@
 
 #include <sys/mman.h>
 
+#include "sluice/platform/alignment.h"
 #include "sluice/platform/cpu/cpu_info.h"
 #include "sluice/platform/cpu_device_context.h"
 
 namespace sluice::platform {
 namespace {
 
-constexpr size_t kAlignment = 64;
 constexpr size_t kHugePage = size_t{2} << 20;
 
 class CPUDevice final : public Device {
@@ -20,7 +20,7 @@ class CPUDevice final : public Device {
 
   void* Allocate(size_t bytes) override {
     if (bytes > SIZE_MAX - kAlignment) return nullptr;
-    const size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    const size_t rounded = AlignUp(bytes);
     if (rounded >= kHugePage) return AllocateHuge(rounded);
     return std::aligned_alloc(kAlignment, std::max(rounded, kAlignment));
   }

@@ -4,6 +4,8 @@
 
 #include <cuda_runtime.h>
 
+#include "sluice/platform/alignment.h"
+
 namespace sluice::platform {
 namespace {
 
@@ -11,7 +13,6 @@ constexpr size_t kChunkBytes = size_t{1} << 20;
 constexpr size_t kMostBytes = size_t{64} << 20;
 // Limits the bytes of all copies that were not waited for yet.
 constexpr size_t kMostAtOnce = 4 * kMostBytes;
-constexpr size_t kAlignment = 64;
 
 }  // namespace
 
@@ -21,7 +22,7 @@ PinnedStaging::~PinnedStaging() {
 
 void* PinnedStaging::Take(size_t bytes) {
   if (bytes > kMostBytes) return nullptr;
-  const size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  const size_t rounded = AlignUp(bytes);
   if (chunks_.empty() || rounded > chunks_.back().bytes - used_) {
     const size_t size = std::max(rounded, kChunkBytes);
     if (size > kMostAtOnce - total_) return nullptr;

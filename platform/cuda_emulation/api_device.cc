@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstring>
 #include <map>
+#include <utility>
 
 #include "sluice/platform/cuda_emulation/api.h"
 #include "sluice/platform/cuda_emulation/block.h"
@@ -44,38 +45,29 @@ cudaError_t DeviceState() {
   return GetOptions().devices > 0 ? cudaSuccess : cudaErrorNoDevice;
 }
 
-const char* Words(cudaError_t error) {
-  switch (error) {
-    case cudaSuccess:
-      return "no error";
-    case cudaErrorInvalidValue:
-      return "invalid argument";
-    case cudaErrorMemoryAllocation:
-      return "out of memory";
-    case cudaErrorInitializationError:
-      return "initialization error";
-    case cudaErrorInvalidConfiguration:
-      return "invalid configuration argument";
-    case cudaErrorInsufficientDriver:
-      return "CUDA driver version is insufficient for CUDA runtime version";
-    case cudaErrorDevicesUnavailable:
-      return "CUDA-capable device(s) is/are busy or unavailable";
-    case cudaErrorNoKernelImageForDevice:
-      return "no kernel image is available for execution on the device";
-    case cudaErrorNoDevice:
-      return "no CUDA-capable device is detected";
-    case cudaErrorInvalidDevice:
-      return "invalid device ordinal";
-    case cudaErrorInvalidResourceHandle:
-      return "invalid resource handle";
-    case cudaErrorNotReady:
-      return "device not ready";
-    case cudaErrorIllegalAddress:
-      return "an illegal memory access was encountered";
-    case cudaErrorLaunchFailure:
-      return "unspecified launch failure";
-    default:
-      break;  // the emulation does not have it
+// CUDA's texts for the errors that the emulation returns.
+constexpr std::pair<cudaError_t, const char*> kTexts[] = {
+    {cudaSuccess, "no error"},
+    {cudaErrorInvalidValue, "invalid argument"},
+    {cudaErrorMemoryAllocation, "out of memory"},
+    {cudaErrorInitializationError, "initialization error"},
+    {cudaErrorInvalidConfiguration, "invalid configuration argument"},
+    {cudaErrorInsufficientDriver,
+     "CUDA driver version is insufficient for CUDA runtime version"},
+    {cudaErrorDevicesUnavailable,
+     "CUDA-capable device(s) is/are busy or unavailable"},
+    {cudaErrorNoKernelImageForDevice,
+     "no kernel image is available for execution on the device"},
+    {cudaErrorNoDevice, "no CUDA-capable device is detected"},
+    {cudaErrorInvalidDevice, "invalid device ordinal"},
+    {cudaErrorInvalidResourceHandle, "invalid resource handle"},
+    {cudaErrorNotReady, "device not ready"},
+    {cudaErrorIllegalAddress, "an illegal memory access was encountered"},
+    {cudaErrorLaunchFailure, "unspecified launch failure"}};
+
+const char* TextOf(cudaError_t error) {
+  for (const auto& [code, text] : kTexts) {
+    if (code == error) return text;
   }
   return "unrecognized error code";
 }
@@ -213,14 +205,14 @@ cudaError_t cudaPeekAtLastError() {
 }
 
 const char* cudaGetErrorName(cudaError_t error) {
-  return Words(error);
+  return TextOf(error);
 }
 
 const char* cudaGetErrorString(cudaError_t error) {
   std::lock_guard<std::recursive_mutex> lock(RuntimeLock());
   if (error != cudaSuccess && error == CurrentFault()) return FaultText();
   if (error != cudaSuccess && error == described_error) return description;
-  return Words(error);
+  return TextOf(error);
 }
 
 cudaError_t cudaFuncSetAttribute(const void* kernel,

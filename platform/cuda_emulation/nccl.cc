@@ -2,6 +2,7 @@
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -155,25 +156,17 @@ ncclResult_t ncclGetVersion(int* version) {
 }
 
 const char* ncclGetErrorString(ncclResult_t result) {
-  switch (result) {
-    case ncclSuccess:
-      return "no error";
-    case ncclUnhandledCudaError:
-      return "unhandled cuda error";
-    case ncclSystemError:
-      return "unhandled system error";
-    case ncclInternalError:
-      return "internal error";
-    case ncclInvalidArgument:
-      return "invalid argument";
-    case ncclInvalidUsage:
-      return "invalid usage";
-    case ncclRemoteError:
-      return "remote process exited or there was a network error";
-    case ncclInProgress:
-      return "NCCL operation in progress";
-  }
-  return "unknown result code";
+  constexpr const char* kTexts[] = {
+      "no error",
+      "unhandled cuda error",
+      "unhandled system error",
+      "internal error",
+      "invalid argument",
+      "invalid usage",
+      "remote process exited or there was a network error",
+      "NCCL operation in progress"};
+  const auto index = static_cast<size_t>(result);
+  return index < std::size(kTexts) ? kTexts[index] : "unknown result code";
 }
 
 const char* ncclGetLastError(ncclComm_t /*communicator*/) {

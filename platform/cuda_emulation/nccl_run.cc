@@ -73,6 +73,8 @@ void ReduceOf(ncclDataType_t type,
       return Reduce<double>(reduction, from, to, count);
     case ncclBfloat16:
       return Reduce<Eigen::bfloat16>(reduction, from, to, count);
+    case ncclNumTypes:
+      return;
   }
 }
 
@@ -228,6 +230,8 @@ size_t NcclSizeOf(ncclDataType_t type) {
     case ncclUint64:
     case ncclFloat64:
       return 8;
+    case ncclNumTypes:
+      break;
   }
   return 0;
 }

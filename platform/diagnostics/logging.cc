@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -40,19 +41,10 @@ Sink& CurrentSink() {
 }  // namespace
 
 std::string_view ToString(LogLevel level) {
-  switch (level) {
-    case LogLevel::kDebug:
-      return "debug";
-    case LogLevel::kInfo:
-      return "info";
-    case LogLevel::kWarning:
-      return "warning";
-    case LogLevel::kError:
-      return "error";
-    case LogLevel::kOff:
-      return "off";
-  }
-  return "unknown";
+  constexpr std::string_view kNames[] = {"debug", "info", "warning", "error",
+                                         "off"};
+  const auto index = static_cast<size_t>(level);
+  return index < std::size(kNames) ? kNames[index] : "unknown";
 }
 
 LogLevel GetLogLevel() {

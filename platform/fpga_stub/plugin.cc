@@ -11,6 +11,7 @@
 #include <cstring>
 #include <new>
 #include <string>
+#include <type_traits>
 
 #include "sluice/platform/device_plugin.h"
 #include "sluice/platform/fpga_stub/device.h"
@@ -30,7 +31,12 @@ std::array<Device*, kDeviceCount> devices;
 template <typename Body>
 SluiceStatus Guard(SluiceError* error, Body body) {
   try {
-    return body();
+    if constexpr (std::is_void_v<decltype(body())>) {
+      body();
+      return SLUICE_OK;
+    } else {
+      return body();
+    }
   } catch (const std::bad_alloc&) {
     return host->fail(error, SLUICE_RESOURCE_EXHAUSTED, "no host memory left");
   }
@@ -64,25 +70,9 @@ SluiceStatus Deallocate(int32_t device,
                     device);
 }
 
-SluiceStatus CopyToDevice(const SluiceCopy* copy, SluiceError* error) {
-  return Guard(error, [&] {
-    GetDevice(copy->device).CopyToDevice(*copy);
-    return SLUICE_OK;
-  });
-}
-
-SluiceStatus CopyFromDevice(const SluiceCopy* copy, SluiceError* error) {
-  return Guard(error, [&] {
-    GetDevice(copy->device).CopyFromDevice(*copy);
-    return SLUICE_OK;
-  });
-}
-
-SluiceStatus CopyOnDevice(const SluiceCopy* copy, SluiceError* error) {
-  return Guard(error, [&] {
-    GetDevice(copy->device).CopyOnDevice(*copy);
-    return SLUICE_OK;
-  });
+template <void (Device::*kEnqueue)(const SluiceCopy&)>
+SluiceStatus Copy(const SluiceCopy* copy, SluiceError* error) {
+  return Guard(error, [&] { (GetDevice(copy->device).*kEnqueue)(*copy); });
 }
 
 SluiceStatus Synchronise(int32_t device,
@@ -101,7 +91,6 @@ SluiceStatus CreateQueue(int32_t device,
                          SluiceError* error) {
   return Guard(error, [&] {
     *queue = reinterpret_cast<SluiceQueue>(GetDevice(device).CreateQueue());
-    return SLUICE_OK;
   });
 }
 
@@ -112,10 +101,8 @@ void DestroyQueue(int32_t device, SluiceQueue queue) {
 SluiceStatus CreateEvent(int32_t /*device*/,
                          SluiceEvent* event,
                          SluiceError* error) {
-  return Guard(error, [&] {
-    *event = reinterpret_cast<SluiceEvent>(new Event);
-    return SLUICE_OK;
-  });
+  return Guard(error,
+               [&] { *event = reinterpret_cast<SluiceEvent>(new Event); });
 }
 
 SluiceStatus RecordEvent(int32_t device,
@@ -124,7 +111,6 @@ SluiceStatus RecordEvent(int32_t device,
                          SluiceError* error) {
   return Guard(error, [&] {
     GetDevice(device).Record(reinterpret_cast<Event*>(event), queue);
-    return SLUICE_OK;
   });
 }
 
@@ -134,7 +120,6 @@ SluiceStatus WaitEvent(int32_t device,
                        SluiceError* error) {
   return Guard(error, [&] {
     GetDevice(device).WaitFor(queue, *reinterpret_cast<Event*>(event));
-    return SLUICE_OK;
   });
 }
 
@@ -181,12 +166,12 @@ SluiceDevicePlugin MakeTable() {
   table.device_count = &DeviceCount;
   table.allocate = &Allocate;
   table.deallocate = &Deallocate;
-  table.copy_to_device = &CopyToDevice;
-  table.copy_from_device = &CopyFromDevice;
+  table.copy_to_device = &Copy<&Device::CopyToDevice>;
+  table.copy_from_device = &Copy<&Device::CopyFromDevice>;
   table.synchronise = &Synchronise;
   table.create_queue = &CreateQueue;
   table.destroy_queue = &DestroyQueue;
-  table.copy_on_device = &CopyOnDevice;
+  table.copy_on_device = &Copy<&Device::CopyOnDevice>;
   table.create_event = &CreateEvent;
   table.record_event = &RecordEvent;
   table.wait_event = &WaitEvent;

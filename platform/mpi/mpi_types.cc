@@ -17,41 +17,32 @@ using platform::Reduction;
 
 namespace {
 
+template <typename T>
+struct Computed {
+  using Type = T;
+};
+template <>
+struct Computed<platform::float16> {
+  using Type = Eigen::half;
+};
+template <>
+struct Computed<platform::bfloat16> {
+  using Type = Eigen::bfloat16;
+};
+
 // Calls work(T()) with the C++ type in which a dtype is computed.
 template <typename Work>
-auto WithNumberType(DType dtype, const Work& work) {
-  // NOLINTBEGIN(bugprone-branch-clone): each calls another instance.
-  switch (dtype) {
-    case DType::kFloat32:
-      return work(float());
-    case DType::kFloat64:
-      return work(double());
-    case DType::kFloat16:
-      return work(Eigen::half());
-    case DType::kBFloat16:
-      return work(Eigen::bfloat16());
-    case DType::kInt8:
-      return work(int8_t());
-    case DType::kUInt8:
-      return work(uint8_t());
-    case DType::kInt16:
-      return work(int16_t());
-    case DType::kUInt16:
-      return work(uint16_t());
-    case DType::kInt32:
-      return work(int32_t());
-    case DType::kUInt32:
-      return work(uint32_t());
-    case DType::kInt64:
-      return work(int64_t());
-    case DType::kUInt64:
-      return work(uint64_t());
-    default:
+auto WithNumberType(DType dtype, const Work& work) -> decltype(work(0)) {
+  return platform::VisitDType(dtype, [&]<typename T>() -> decltype(work(0)) {
+    if constexpr (std::is_same_v<T, bool> ||
+                  platform::IsStoredNumber(platform::kDTypeOf<T>)) {
       platform::Raise(ErrorCode::kUnimplemented, "mpi.dtype",
                       "{} cannot be reduced: cast to a wider dtype before",
                       dtype);
-  }
-  // NOLINTEND(bugprone-branch-clone)
+    } else {
+      return work(typename Computed<T>::Type());
+    }
+  });
 }
 
 template <typename T>
@@ -104,36 +95,15 @@ void AddHalves(T* parts, int64_t count, int size) {
 
 }  // namespace
 
-MPI_Datatype MovedType(DType dtype) {
-  switch (platform::SizeOf(dtype)) {
-    case 1:
-      return MPI_UINT8_T;
-    case 2:
-      return MPI_UINT16_T;
-    case 4:
-      return MPI_UINT32_T;
-    default:
-      return MPI_UINT64_T;
+MPI_Datatype TypeOf(DType dtype) {
+  switch (dtype) {
+#define SLUICE_ROW(dtype, number, type, onnx_type, mpi, ...) \
+  case DType::dtype:                                         \
+    return mpi;
+    SLUICE_DTYPES(SLUICE_ROW)
+#undef SLUICE_ROW
   }
-}
-
-MPI_Datatype ReducedType(const Collective& collective) {
-  switch (collective.dtype) {
-    case DType::kFloat32:
-      return MPI_FLOAT;
-    case DType::kFloat64:
-      return MPI_DOUBLE;
-    case DType::kInt8:
-      return MPI_INT8_T;
-    case DType::kInt16:
-      return MPI_INT16_T;
-    case DType::kInt32:
-      return MPI_INT32_T;
-    case DType::kInt64:
-      return MPI_INT64_T;
-    default:
-      return MovedType(collective.dtype);
-  }
+  return MPI_DATATYPE_NULL;
 }
 
 MPI_Op ReductionOf(const Collective& collective) {

@@ -8,13 +8,13 @@
 
 namespace sluice::platform::mpi {
 
-// Returns an MPI type of the element size, to move elements of a dtype.
-MPI_Datatype MovedType(platform::DType dtype);
+// Returns the MPI type of an element. float16, bfloat16 and the dtypes that
+// cannot be reduced have the unsigned integer of their size.
+MPI_Datatype TypeOf(platform::DType dtype);
 
-// Return the type and the operation of a reduction. float16 and bfloat16 use
-// Sluice's own operations, which compute in float32 as kernels do. Raise
-// Unimplemented for dtypes that are only stored, and for bool.
-MPI_Datatype ReducedType(const platform::Collective& collective);
+// Returns the operation of a reduction. float16 and bfloat16 use Sluice's own
+// operations, which compute in float32 as kernels do. Raises Unimplemented for
+// dtypes that are only stored, and for bool.
 MPI_Op ReductionOf(const platform::Collective& collective);
 
 // Returns the bytes of one rank's `count` elements.

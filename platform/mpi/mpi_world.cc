@@ -278,24 +278,24 @@ class MpiWorld final : public platform::World {
       case CollectiveKind::kAllReduce:
         if (what.ordered) return LaunchOrdered(flight);
         ChooseAllReduce(Bytes(what), size_);
-        return Check(MPI_Iallreduce(from, what.to, count, ReducedType(what),
+        return Check(MPI_Iallreduce(from, what.to, count, TypeOf(what.dtype),
                                     ReductionOf(what), data_, &flight.request),
                      "MPI_Iallreduce");
       case CollectiveKind::kBroadcast:
         if (rank_ == what.root && what.from != what.to) {
           std::memcpy(what.to, what.from, Bytes(what));
         }
-        return Check(MPI_Ibcast(what.to, count, MovedType(what.dtype),
-                                what.root, data_, &flight.request),
+        return Check(MPI_Ibcast(what.to, count, TypeOf(what.dtype), what.root,
+                                data_, &flight.request),
                      "MPI_Ibcast");
       case CollectiveKind::kAllGather:
-        return Check(MPI_Iallgather(what.from, count, MovedType(what.dtype),
-                                    what.to, count, MovedType(what.dtype),
-                                    data_, &flight.request),
-                     "MPI_Iallgather");
+        return Check(
+            MPI_Iallgather(what.from, count, TypeOf(what.dtype), what.to, count,
+                           TypeOf(what.dtype), data_, &flight.request),
+            "MPI_Iallgather");
       case CollectiveKind::kReduceScatter:
         return Check(MPI_Ireduce_scatter_block(
-                         what.from, what.to, count, ReducedType(what),
+                         what.from, what.to, count, TypeOf(what.dtype),
                          ReductionOf(what), data_, &flight.request),
                      "MPI_Ireduce_scatter_block");
       case CollectiveKind::kBarrier:
@@ -308,9 +308,9 @@ class MpiWorld final : public platform::World {
     const Collective& what = flight.what;
     const auto count = static_cast<int>(what.count);
     flight.parts.resize(Bytes(what) * static_cast<size_t>(size_));
-    Check(MPI_Iallgather(what.from, count, MovedType(what.dtype),
-                         flight.parts.data(), count, MovedType(what.dtype),
-                         data_, &flight.request),
+    Check(MPI_Iallgather(what.from, count, TypeOf(what.dtype),
+                         flight.parts.data(), count, TypeOf(what.dtype), data_,
+                         &flight.request),
           "MPI_Iallgather");
   }
 

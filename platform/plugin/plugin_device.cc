@@ -4,6 +4,7 @@
 #include <limits>
 #include <vector>
 
+#include "sluice/platform/alignment.h"
 #include "sluice/platform/diagnostics/logging.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/fpga_device_context.h"
@@ -13,7 +14,6 @@
 namespace sluice::platform {
 namespace {
 
-constexpr size_t kAlignment = 64;
 // The size of the pieces in which a copy is staged on the host.
 constexpr size_t kStagingBytes = size_t{1} << 20;
 
@@ -130,45 +130,37 @@ Place PluginDeviceContext::GetPlace() const {
   return ToPlace(device_.place());
 }
 
-SluiceCopy PluginDeviceContext::MakeCopy(void* to,
-                                         const void* from,
-                                         size_t bytes) const {
-  return {
+void PluginDeviceContext::Copy(std::string_view name,
+                               CopyCallback callback,
+                               void* to,
+                               const void* from,
+                               size_t bytes) {
+  if (bytes == 0) return;
+  const SluiceCopy copy = {
       sizeof(SluiceCopy), device_.index(), op_index_, queue_, to, from, bytes};
+  device_.Call(name,
+               [&](SluiceError* error) { return callback(&copy, error); });
 }
 
 void PluginDeviceContext::CopyFromHost(void* device,
                                        const void* host,
                                        size_t bytes) {
-  if (bytes == 0) return;
-  const SluiceCopy copy = MakeCopy(device, host, bytes);
-  device_.Call("copy_to_device", [&](SluiceError* error) {
-    return device_.table().copy_to_device(&copy, error);
-  });
+  Copy("copy_to_device", device_.table().copy_to_device, device, host, bytes);
 }
 
 void PluginDeviceContext::CopyToHost(void* host,
                                      const void* device,
                                      size_t bytes) {
-  if (bytes == 0) return;
-  const SluiceCopy copy = MakeCopy(host, device, bytes);
-  device_.Call("copy_from_device", [&](SluiceError* error) {
-    return device_.table().copy_from_device(&copy, error);
-  });
+  Copy("copy_from_device", device_.table().copy_from_device, host, device,
+       bytes);
 }
 
 void PluginDeviceContext::CopyOnDevice(void* to,
                                        const void* from,
                                        size_t bytes) {
-  if (bytes == 0) return;
-  if (device_.table().copy_on_device == nullptr) {
-    CopyThroughHost(to, from, bytes);
-    return;
-  }
-  const SluiceCopy copy = MakeCopy(to, from, bytes);
-  device_.Call("copy_on_device", [&](SluiceError* error) {
-    return device_.table().copy_on_device(&copy, error);
-  });
+  const CopyCallback callback = device_.table().copy_on_device;
+  if (callback == nullptr) return CopyThroughHost(to, from, bytes);
+  Copy("copy_on_device", callback, to, from, bytes);
 }
 
 void PluginDeviceContext::CopyThroughHost(void* to,

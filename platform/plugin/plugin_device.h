@@ -79,7 +79,12 @@ class SLUICE_API PluginDeviceContext : public DeviceContext {
   PluginDevice& device() const { return device_; }
 
  private:
-  SluiceCopy MakeCopy(void* to, const void* from, size_t bytes) const;
+  using CopyCallback = decltype(SluiceDevicePlugin::copy_to_device);
+  void Copy(std::string_view name,
+            CopyCallback callback,
+            void* to,
+            const void* from,
+            size_t bytes);
   void CopyThroughHost(void* to, const void* from, size_t bytes);
 
   PluginDevice& device_;

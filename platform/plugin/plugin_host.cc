@@ -30,51 +30,12 @@ void HostLog(int32_t level, const char* message) {
   Log(as, "{}", message);
 }
 
-SluiceStatus HostBool(const SluiceAttributes* attributes,
-                      const char* name,
-                      int32_t* value) {
-  return attributes->Bool(name, value);
-}
-
-SluiceStatus HostInt(const SluiceAttributes* attributes,
-                     const char* name,
-                     int64_t* value) {
-  return attributes->Int(name, value);
-}
-
-SluiceStatus HostFloat(const SluiceAttributes* attributes,
-                       const char* name,
-                       double* value) {
-  return attributes->Float(name, value);
-}
-
-SluiceStatus HostString(const SluiceAttributes* attributes,
-                        const char* name,
-                        const char** value,
-                        size_t* size) {
-  return attributes->String(name, value, size);
-}
-
-SluiceStatus HostInts(const SluiceAttributes* attributes,
-                      const char* name,
-                      const int64_t** values,
-                      size_t* size) {
-  return attributes->Ints(name, values, size);
-}
-
-SluiceStatus HostFloats(const SluiceAttributes* attributes,
-                        const char* name,
-                        const double** values,
-                        size_t* size) {
-  return attributes->Floats(name, values, size);
-}
-
-SluiceStatus HostStringAt(const SluiceAttributes* attributes,
-                          const char* name,
-                          size_t index,
-                          const char** value,
-                          size_t* size) {
-  return attributes->StringAt(name, index, value, size);
+// A function of the attributes as one of the table.
+template <auto kGet, typename... Args>
+SluiceStatus HostAttribute(const SluiceAttributes* attributes,
+                           const char* name,
+                           Args... args) {
+  return (attributes->*kGet)(name, args...);
 }
 
 }  // namespace
@@ -86,38 +47,27 @@ const SluiceHost* PluginHost() {
       .abi_newest = SLUICE_PLUGIN_ABI_VERSION,
       .fail = &HostFail,
       .log = &HostLog,
-      .attr_bool = &HostBool,
-      .attr_int = &HostInt,
-      .attr_float = &HostFloat,
-      .attr_string = &HostString,
-      .attr_ints = &HostInts,
-      .attr_floats = &HostFloats,
-      .attr_string_at = &HostStringAt,
+      .attr_bool = &HostAttribute<&SluiceAttributes::Bool>,
+      .attr_int = &HostAttribute<&SluiceAttributes::Int>,
+      .attr_float = &HostAttribute<&SluiceAttributes::Float>,
+      .attr_string = &HostAttribute<&SluiceAttributes::String>,
+      .attr_ints = &HostAttribute<&SluiceAttributes::Ints>,
+      .attr_floats = &HostAttribute<&SluiceAttributes::Floats>,
+      .attr_string_at = &HostAttribute<&SluiceAttributes::StringAt>,
   };
   return &kHost;
 }
 
+// The codes of both are in the same order.
+static_assert(SLUICE_DEVICE_LOST - SLUICE_INVALID_ARGUMENT ==
+              static_cast<int>(ErrorCode::kDeviceLost) -
+                  static_cast<int>(ErrorCode::kInvalidArgument));
+
 ErrorCode ErrorCodeOf(SluiceStatus status) {
-  switch (status) {
-    case SLUICE_INVALID_ARGUMENT:
-      return ErrorCode::kInvalidArgument;
-    case SLUICE_OUT_OF_RANGE:
-      return ErrorCode::kOutOfRange;
-    case SLUICE_NOT_FOUND:
-      return ErrorCode::kNotFound;
-    case SLUICE_FAILED_PRECONDITION:
-      return ErrorCode::kFailedPrecondition;
-    case SLUICE_UNIMPLEMENTED:
-      return ErrorCode::kUnimplemented;
-    case SLUICE_RESOURCE_EXHAUSTED:
-      return ErrorCode::kResourceExhausted;
-    case SLUICE_DATA_LOSS:
-      return ErrorCode::kDataLoss;
-    case SLUICE_DEVICE_LOST:
-      return ErrorCode::kDeviceLost;
-    default:
-      return ErrorCode::kInternal;
-  }
+  const bool known =
+      status >= SLUICE_INVALID_ARGUMENT && status <= SLUICE_DEVICE_LOST;
+  return known ? static_cast<ErrorCode>(status - SLUICE_INVALID_ARGUMENT)
+               : ErrorCode::kInternal;
 }
 
 PluginResult CallPlugin(FunctionRef<SluiceStatus(SluiceError*)> callback) {

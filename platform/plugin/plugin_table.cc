@@ -8,6 +8,7 @@
 #include <string_view>
 #include <tuple>
 
+#include "sluice/platform/dtype.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/plugin/plugin_host.h"
 
@@ -91,12 +92,14 @@ void CheckKernel(const std::string& path, const SluiceKernelDef& kernel) {
                  "plug-in {}: a kernel needs an op and a variant, each a name "
                  "of [a-z][a-z0-9_]* with at most {} letters, got {} and {}",
                  path, kLongestName, Quoted(kernel.op), Quoted(kernel.variant));
-  SLUICE_ENFORCE(kernel.dtype >= SLUICE_FLOAT32 && kernel.dtype <= SLUICE_UINT2,
+  constexpr int kLastDType = kDTypeNumbers - 1;
+  static_assert(SLUICE_UINT2 == kLastDType, "device_plugin.h has all dtypes");
+  SLUICE_ENFORCE(kernel.dtype >= SLUICE_FLOAT32 && kernel.dtype <= kLastDType,
                  ErrorCode::kInvalidArgument, "plugin.kernel_dtype",
                  "plug-in {}: kernel {}/{}: expected a dtype from {} to {}, "
                  "got {}",
                  path, kernel.op, kernel.variant, int{SLUICE_FLOAT32},
-                 int{SLUICE_UINT2}, kernel.dtype);
+                 kLastDType, kernel.dtype);
   SLUICE_ENFORCE(
       kernel.layout >= SLUICE_LAYOUT_ANY && kernel.layout <= SLUICE_LAYOUT_NHWC,
       ErrorCode::kInvalidArgument, "plugin.kernel_layout",
@@ -147,8 +150,7 @@ std::vector<SluiceKernelDef> CheckPluginKernels(
                  "plug-in {}: expected a list of {} kernels, got null", path,
                  table.kernel_count);
   std::vector<SluiceKernelDef> kernels;
-  std::set<std::tuple<std::string_view, int32_t, int32_t, std::string_view>>
-      keys;
+  std::set<std::tuple<std::string_view, int32_t, std::string_view>> keys;
   for (size_t i = 0; i < table.kernel_count; ++i) {
     const SluiceKernelDef* given = table.kernels[i];
     SLUICE_ENFORCE(given != nullptr && given->struct_size >= kOldestKernel &&
@@ -162,13 +164,12 @@ std::vector<SluiceKernelDef> CheckPluginKernels(
     const SluiceKernelDef& kernel = kernels.back();
     CheckKernel(path, kernel);
     const bool added =
-        keys.emplace(kernel.op, kernel.dtype, kernel.layout, kernel.variant)
-            .second;
-    SLUICE_ENFORCE(
-        added, ErrorCode::kInvalidArgument, "plugin.duplicate_kernel",
-        "plug-in {}: kernel {}/{} is registered twice for dtype {} "
-        "and layout {}",
-        path, kernel.op, kernel.variant, kernel.dtype, kernel.layout);
+        keys.emplace(kernel.op, kernel.dtype, kernel.variant).second;
+    SLUICE_ENFORCE(added, ErrorCode::kInvalidArgument,
+                   "plugin.duplicate_kernel",
+                   "plug-in {}: kernel {}/{} is registered twice for dtype {}; "
+                   "kernels for two layouts are two variants",
+                   path, kernel.op, kernel.variant, kernel.dtype);
   }
   return kernels;
 }

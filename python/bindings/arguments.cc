@@ -9,8 +9,6 @@
 
 namespace sluice::python {
 
-using platform::ErrorCode;
-
 namespace {
 
 std::string Bytes(const nb::object& bytes) {
@@ -40,10 +38,9 @@ std::string Shown(nb::handle value) {
   }
   if (!bytes.is_valid()) {  // a user's __repr__ fails
     PyErr_Clear();
-    return platform::Format("a {}", type);
+    return Format("a {}", type);
   }
-  return platform::Format("{} ({})", platform::Shown(OnOneLine(Bytes(bytes))),
-                          type);
+  return Format("{} ({})", platform::Shown(OnOneLine(Bytes(bytes))), type);
 }
 
 void RaiseArgument(std::string_view what,

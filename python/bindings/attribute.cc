@@ -12,12 +12,6 @@ namespace sluice::python {
 
 namespace {
 
-using framework::AttrDef;
-using framework::Attribute;
-using framework::AttrType;
-using framework::DDim;
-using platform::ErrorCode;
-
 bool IsInteger(nb::handle value) {
   return PyIndex_Check(value.ptr()) != 0 && !nb::isinstance<nb::bool_>(value);
 }
@@ -75,7 +69,7 @@ Attribute PlainAttribute(nb::handle value) {
 }
 
 struct PythonValue {
-  nb::object operator()(platform::DType value) const { return ToPython(value); }
+  nb::object operator()(DType value) const { return ToPython(value); }
   template <typename T>
   nb::object operator()(const T& value) const {
     return nb::cast(value);
@@ -93,7 +87,7 @@ Attribute ToAttribute(nb::handle value,
                       const std::string& name,
                       const AttrDef* def) {
   if (def != nullptr && def->type == AttrType::kDType) {
-    return ToDType(value, platform::Format("{}: attribute {}", op, name));
+    return ToDType(value, Format("{}: attribute {}", op, name));
   }
   try {
     const bool lone = def != nullptr && IsInteger(value);
@@ -111,11 +105,9 @@ Attribute ToAttribute(nb::handle value,
   }
 }
 
-framework::AttributeMap ToAttributes(const nb::dict& attributes,
-                                     const std::string& op) {
-  const framework::OpSchema* schema =
-      framework::Registry::Global().FindSchema(op);
-  framework::AttributeMap result;
+AttributeMap ToAttributes(const nb::dict& attributes, const std::string& op) {
+  const OpSchema* schema = framework::Registry::Global().FindSchema(op);
+  AttributeMap result;
   for (auto [key, value] : attributes) {
     if (value.is_none()) continue;  // treated as omitted
     const std::string name = ToText(key, op + ": the name of an attribute");
@@ -147,10 +139,10 @@ DDim ToDDim(nb::handle sizes, std::string_view what) try {
                     Shown(sizes));
   }
   return DDim(result);
-} catch (const platform::Error& error) {
+} catch (const Error& error) {
   if (what.empty()) throw;
-  throw platform::Error(error.code(), error.check_id(),
-                        platform::Format("{}: {}", what, error.what()));
+  throw Error(error.code(), error.check_id(),
+              Format("{}: {}", what, error.what()));
 }
 
 }  // namespace sluice::python

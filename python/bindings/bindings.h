@@ -12,6 +12,7 @@
 #include "sluice/framework/values/scope.h"
 #include "sluice/framework/values/tensor.h"
 #include "sluice/platform/dtype.h"
+#include "sluice/platform/error.h"
 #include "sluice/platform/export.h"
 #include "sluice/platform/place_key.h"
 
@@ -21,6 +22,23 @@
 namespace sluice::python {
 
 namespace nb = nanobind;
+
+using framework::AttrDef;
+using framework::Attribute;
+using framework::AttributeMap;
+using framework::AttrType;
+using framework::DDim;
+using framework::OpSchema;
+using framework::Program;
+using framework::Scope;
+using framework::Tensor;
+using framework::VarDesc;
+using platform::DType;
+using platform::Error;
+using platform::ErrorCode;
+using platform::Format;
+using platform::PlaceKey;
+using platform::PlaceKind;
 
 void BindErrors(nb::module_& m);
 void BindDTypes(nb::module_& m);
@@ -40,38 +58,37 @@ void BindTimelines(nb::module_& m);
 void BindBuild(nb::module_& m);
 
 // Returns the only Python object of each dtype.
-nb::object ToPython(platform::DType dtype);
+nb::object ToPython(DType dtype);
 // Converts a DType, its name, or anything that numpy.dtype accepts. Raises
 // InvalidArgument, beginning with `what` unless that is empty.
-platform::DType ToDType(nb::handle value, std::string_view what = "");
+DType ToDType(nb::handle value, std::string_view what = "");
 
-SLUICE_API nb::object ToPython(platform::PlaceKey place);
+SLUICE_API nb::object ToPython(PlaceKey place);
 // Converts a place, or text such as "cuda:0".
-SLUICE_API platform::PlaceKey ToPlace(nb::handle value);
+SLUICE_API PlaceKey ToPlace(nb::handle value);
 
 // Returns a tuple of sizes, None for unknown ones; None for an unknown rank.
-nb::object ToPython(const framework::DDim& dims);
+nb::object ToPython(const DDim& dims);
 // Converts a sequence of sizes; None and -1 mean unknown. Raises like ToDType.
-framework::DDim ToDDim(nb::handle sizes, std::string_view what = "");
+DDim ToDDim(nb::handle sizes, std::string_view what = "");
 
-nb::object ToPython(const framework::Attribute& value);
+nb::object ToPython(const Attribute& value);
 // Converts `value` to the type of `def`, or by its own type if `def` is null.
 // Raises InvalidArgument, naming `op` and the attribute.
-framework::Attribute ToAttribute(nb::handle value,
-                                 const std::string& op,
-                                 const std::string& name,
-                                 const framework::AttrDef* def);
-framework::AttributeMap ToAttributes(const nb::dict& attributes,
-                                     const std::string& op);
+Attribute ToAttribute(nb::handle value,
+                      const std::string& op,
+                      const std::string& name,
+                      const AttrDef* def);
+AttributeMap ToAttributes(const nb::dict& attributes, const std::string& op);
 
 // Returns a tensor that shares the memory of `array` (DLPack or a buffer) and
 // keeps it alive. Raises InvalidArgument unless it is dense and row-major.
-framework::Tensor ImportArray(nb::handle array);
+Tensor ImportArray(nb::handle array);
 // Returns a NumPy array that is a view of `tensor` and keeps it alive.
-SLUICE_API nb::object ExportArray(const framework::Tensor& tensor);
+SLUICE_API nb::object ExportArray(const Tensor& tensor);
 // Returns a result of a run as an array on the host. Small ones are copied,
 // which is faster and releases the tensor.
-nb::object FetchedArray(const framework::Tensor& tensor);
+nb::object FetchedArray(const Tensor& tensor);
 
 std::string TypeName(nb::handle value);
 
@@ -80,8 +97,7 @@ bool IsSluiceError(const nb::python_error& error);
 
 // Converts an argument of the function `what`. Raises InvalidArgument unless it
 // is a sluice.Program or a sluice.Scope.
-SLUICE_API framework::Program& ToProgram(nb::handle value,
-                                         std::string_view what);
-SLUICE_API framework::Scope& ToScope(nb::handle value, std::string_view what);
+SLUICE_API Program& ToProgram(nb::handle value, std::string_view what);
+SLUICE_API Scope& ToScope(nb::handle value, std::string_view what);
 
 }  // namespace sluice::python

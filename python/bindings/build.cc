@@ -9,7 +9,6 @@
 #include "sluice/platform/cpu/cpu_info.h"
 #include "sluice/platform/device.h"
 #include "sluice/platform/diagnostics/counters.h"
-#include "sluice/platform/error.h"
 #include "sluice/platform/parallel_for.h"
 #include "sluice/platform/plugin/kernel_module.h"
 #include "sluice/platform/plugin/plugin_loader.h"
@@ -26,7 +25,7 @@ nb::list Modules() {
   nb::list result;
   for (const char* name : {"cuda", "onednn"}) {
     std::error_code error;
-    const auto file = folder / platform::Format("libsluice_{}.so", name);
+    const auto file = folder / Format("libsluice_{}.so", name);
     if (std::filesystem::exists(file, error)) result.append(name);
   }
   return result;
@@ -34,8 +33,7 @@ nb::list Modules() {
 
 nb::dict Config() {
   nb::list places;
-  for (const platform::PlaceKey place :
-       platform::DeviceManager::Instance().Places()) {
+  for (const PlaceKey place : platform::DeviceManager::Instance().Places()) {
     places.append(platform::ToString(place));
   }
   nb::list folders;

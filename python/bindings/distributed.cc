@@ -17,7 +17,7 @@ namespace {
 using platform::World;
 
 // Returns ([(parameter, gradient)], loss).
-nb::tuple AppendDataParallel(framework::Program& program,
+nb::tuple AppendDataParallel(Program& program,
                              const std::string& loss,
                              std::vector<std::string> parameters,
                              std::vector<std::string> no_gradient,
@@ -63,7 +63,7 @@ void BindDistributed(nb::module_& m) {
       [](nb::handle program_object) {
         std::vector<std::string> names;
         const auto& program = ToProgram(program_object, "check_parameters");
-        for (const framework::VarDesc& var : program.block().vars()) {
+        for (const VarDesc& var : program.block().vars()) {
           if (var.replicated) names.push_back(var.name);
         }
         return names;

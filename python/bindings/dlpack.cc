@@ -5,70 +5,21 @@
 
 #include <nanobind/ndarray.h>
 
-#include "sluice/framework/values/tensor.h"
+#include "sluice/platform/number_format.h"
 
 namespace sluice::python {
 
 namespace {
 
-using framework::DDim;
-using framework::Tensor;
-using platform::DType;
-using platform::ErrorCode;
-using platform::PlaceKey;
-using platform::PlaceKind;
-
 constexpr int kDLCPU = 1;
 constexpr int kDLCUDA = 2;
 constexpr int kDLExtDev = 12;
 
-struct Element {
-  DType dtype;
-  nb::dlpack::dtype_code code;
-  uint8_t bits;
-  const char* format;  // of the buffer protocol; null: none
-};
-// A type code of DLPack 1.1.
-constexpr nb::dlpack::dtype_code CodeOf(uint8_t code) {
-  return static_cast<nb::dlpack::dtype_code>(code);
-}
-constexpr Element kElements[] = {
-    {DType::kFloat32, nb::dlpack::dtype_code::Float, 32, "f"},
-    {DType::kFloat64, nb::dlpack::dtype_code::Float, 64, "d"},
-    {DType::kFloat16, nb::dlpack::dtype_code::Float, 16, "e"},
-    {DType::kBFloat16, nb::dlpack::dtype_code::Bfloat, 16, nullptr},
-    {DType::kInt8, nb::dlpack::dtype_code::Int, 8, "b"},
-    {DType::kUInt8, nb::dlpack::dtype_code::UInt, 8, "B"},
-    {DType::kInt32, nb::dlpack::dtype_code::Int, 32, "i"},
-    {DType::kInt64, nb::dlpack::dtype_code::Int, 64, "l"},
-    {DType::kBool, nb::dlpack::dtype_code::Bool, 8, "?"},
-    {DType::kInt16, nb::dlpack::dtype_code::Int, 16, "h"},
-    {DType::kUInt16, nb::dlpack::dtype_code::UInt, 16, "H"},
-    {DType::kUInt32, nb::dlpack::dtype_code::UInt, 32, "I"},
-    {DType::kUInt64, nb::dlpack::dtype_code::UInt, 64, "L"},
-    {DType::kFloat8E4M3FN, CodeOf(10), 8, nullptr},
-    {DType::kFloat8E4M3FNUZ, CodeOf(11), 8, nullptr},
-    {DType::kFloat8E5M2, CodeOf(12), 8, nullptr},
-    {DType::kFloat8E5M2FNUZ, CodeOf(13), 8, nullptr},
-    {DType::kFloat8E8M0FNU, CodeOf(14), 8, nullptr},
-    // DLPack would pack these, so they are exported as bytes.
-    {DType::kFloat4E2M1FN, nb::dlpack::dtype_code::UInt, 8, nullptr},
-    {DType::kInt4, nb::dlpack::dtype_code::UInt, 8, nullptr},
-    {DType::kUInt4, nb::dlpack::dtype_code::UInt, 8, nullptr},
-    {DType::kInt2, nb::dlpack::dtype_code::UInt, 8, nullptr},
-    {DType::kUInt2, nb::dlpack::dtype_code::UInt, 8, nullptr},
-};
-static_assert(std::size(kElements) + 1 == platform::kDTypeNumbers);
-
-const Element& ElementOf(DType dtype) {
-  return kElements[static_cast<size_t>(dtype) - 1];
-}
-
 DType DTypeOf(const nb::dlpack::dtype& dtype) {
-  for (const Element& element : kElements) {
-    if (static_cast<uint8_t>(element.code) == dtype.code &&
-        element.bits == dtype.bits && dtype.lanes == 1) {
-      return element.dtype;
+  for (const platform::NumberFormat& format : platform::NumberFormats()) {
+    if (format.dlpack == dtype.code && dtype.lanes == 1 &&
+        platform::SizeOf(format.dtype) * 8 == dtype.bits) {
+      return format.dtype;
     }
   }
   platform::Raise(ErrorCode::kInvalidArgument, "python.array_dtype",
@@ -80,8 +31,8 @@ DType DTypeOf(const nb::dlpack::dtype& dtype) {
 // The dtype of the same size that NumPy exchanges for one of ml_dtypes, which
 // does not support buffers.
 DType ExchangedAs(DType dtype) {
-  if (dtype == DType::kBFloat16) return DType::kFloat16;
-  return platform::IsStoredNumber(dtype) ? DType::kUInt8 : dtype;
+  if (platform::FormatOf(dtype).buffer != nullptr) return dtype;
+  return platform::SizeOf(dtype) == 1 ? DType::kUInt8 : DType::kFloat16;
 }
 
 // Returns whether NumPy can represent the shape: it multiplies all sizes that
@@ -109,9 +60,9 @@ void CheckFitsNumpy(const Tensor& tensor) {
 int GetBuffer(PyObject* self, Py_buffer* view, int flags) {
   const Tensor& tensor = *nb::inst_ptr<Tensor>(self);
   view->obj = nullptr;
-  const Element& element = ElementOf(tensor.dtype());
+  const char* format = platform::FormatOf(tensor.dtype()).buffer;
   if (!tensor.allocated() || tensor.place().kind != PlaceKind::kCPU ||
-      element.format == nullptr || !FitsNumpy(tensor) ||
+      format == nullptr || !FitsNumpy(tensor) ||
       (flags & PyBUF_F_CONTIGUOUS) == PyBUF_F_CONTIGUOUS) {
     PyErr_SetString(PyExc_BufferError,
                     "this tensor has no buffer on the host in that form");
@@ -124,7 +75,7 @@ int GetBuffer(PyObject* self, Py_buffer* view, int flags) {
     PyErr_NoMemory();
     return -1;
   }
-  view->itemsize = element.bits / 8;
+  view->itemsize = static_cast<Py_ssize_t>(platform::SizeOf(tensor.dtype()));
   Py_ssize_t stride = view->itemsize;
   for (int axis = rank - 1; axis >= 0; --axis) {
     sizes[axis] = tensor.dims()[axis];
@@ -136,7 +87,7 @@ int GetBuffer(PyObject* self, Py_buffer* view, int flags) {
   view->readonly = 0;
   view->ndim = rank;
   view->format =
-      (flags & PyBUF_FORMAT) != 0 ? const_cast<char*>(element.format) : nullptr;
+      (flags & PyBUF_FORMAT) != 0 ? const_cast<char*>(format) : nullptr;
   view->shape = (flags & PyBUF_ND) != 0 ? sizes : nullptr;
   view->strides =
       (flags & PyBUF_STRIDES) == PyBUF_STRIDES ? sizes + rank : nullptr;
@@ -189,6 +140,20 @@ const PyType_Slot kBufferSlots[] = {
     {Py_bf_releasebuffer, reinterpret_cast<void*>(&ReleaseBuffer)},
     {0, nullptr}};
 
+bool ParseBufferFormat(const char* format, DType* dtype) {
+  if (*format == '@' || *format == '=' || *format == '<') ++format;
+  const std::string_view given = format;
+  const std::string_view known = given == "q"   ? "l"
+                                 : given == "Q" ? "L"
+                                                : given;
+  for (const platform::NumberFormat& row : platform::NumberFormats()) {
+    if (row.buffer == nullptr || row.buffer != known) continue;
+    *dtype = row.dtype;
+    return true;
+  }
+  return false;
+}
+
 Tensor ImportArray(nb::handle source) {
   if (nb::isinstance<Tensor>(source)) return nb::cast<const Tensor&>(source);
   if (nb::hasattr(source, "dtype") && nb::hasattr(source, "view") &&
@@ -235,14 +200,14 @@ Tensor ImportArray(nb::handle source) {
 nb::object FetchedArray(const Tensor& tensor) {
   static PyObject* empty =
       nb::object(nb::module_::import_("numpy").attr("empty")).release().ptr();
-  static std::array<PyObject*, std::size(kElements)> dtypes{};
+  static std::array<PyObject*, platform::kDTypeNumbers> dtypes{};
   constexpr size_t kSmall = 2048;
   if (tensor.bytes() > kSmall ||
       tensor.dtype() != ExchangedAs(tensor.dtype())) {
     return ExportArray(tensor);
   }
   CheckFitsNumpy(tensor);
-  PyObject*& dtype = dtypes[static_cast<size_t>(tensor.dtype()) - 1];
+  PyObject*& dtype = dtypes[static_cast<size_t>(tensor.dtype())];
   if (dtype == nullptr) {
     dtype = nb::object(ToPython(tensor.dtype()).attr("dtype")).release().ptr();
   }
@@ -304,12 +269,12 @@ nb::object ToDLPack(nb::handle self,
   }
   std::array<size_t, DDim::kMaxRank> shape{};
   std::copy(tensor.dims().begin(), tensor.dims().end(), shape.begin());
-  const Element& element = ElementOf(tensor.dtype());
+  const auto bits = static_cast<uint8_t>(8 * platform::SizeOf(tensor.dtype()));
   const auto [device_type, device_id] = DeviceOf(tensor.place());
   const auto rank = static_cast<size_t>(tensor.dims().rank());
   nb::object view = nb::cast(nb::ndarray<nb::array_api>(
       tensor.raw_data(), rank, shape.data(), nb::cast(tensor), nullptr,
-      {static_cast<uint8_t>(element.code), element.bits, 1}, device_type,
+      {platform::FormatOf(tensor.dtype()).dlpack, bits, 1}, device_type,
       device_id));
   nb::dict keywords;
   keywords["stream"] = stream;

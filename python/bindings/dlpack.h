@@ -2,12 +2,16 @@
 
 #include "sluice/python/bindings/bindings.h"
 
-// Exports tensors to other libraries.
+// Exchanges tensors with other libraries.
 namespace sluice::python {
 
 // The buffer protocol of Tensor: dense tensors on the host whose dtype has a
 // format character; BufferError otherwise.
 extern const PyType_Slot kBufferSlots[];
+
+// Parses a native element format of the buffer protocol. Returns false for one
+// that no dtype has.
+bool ParseBufferFormat(const char* format, DType* dtype);
 
 // __dlpack__ and __dlpack_device__ of the array API standard. Raises
 // BufferError for an unsupported device or version.
@@ -16,6 +20,6 @@ nb::object ToDLPack(nb::handle self,
                     nb::handle max_version,
                     nb::handle dl_device,
                     nb::handle copy);
-nb::tuple DLPackDevice(const framework::Tensor& self);
+nb::tuple DLPackDevice(const Tensor& self);
 
 }  // namespace sluice::python

@@ -11,8 +11,6 @@ namespace sluice::python {
 
 namespace {
 
-using platform::DType;
-
 struct PyDType {
   DType value;
 };
@@ -24,11 +22,18 @@ std::string Name(const PyDType& dtype) {
   return std::string(platform::ToString(dtype.value));
 }
 
+std::string OnnxName(const PyDType& dtype) {
+  std::string name(platform::FormatOf(dtype.value).onnx);
+  for (char& letter : name) {
+    if (letter >= 'A' && letter <= 'Z') letter += 'a' - 'A';
+  }
+  return name;
+}
+
 // ml_dtypes has dtypes that NumPy lacks.
 nb::object NumpyDType(const PyDType& dtype) {
   nb::object numpy = nb::module_::import_("numpy");
-  if (dtype.value == DType::kBFloat16 ||
-      platform::IsStoredNumber(dtype.value)) {
+  if (platform::FormatOf(dtype.value).buffer == nullptr) {
     return numpy.attr("dtype")(
         nb::module_::import_("ml_dtypes").attr(Name(dtype).c_str()));
   }
@@ -41,7 +46,7 @@ bool Equal(const PyDType& dtype, nb::handle other) {
   }
   try {
     return !other.is_none() && ToDType(other) == dtype.value;
-  } catch (const platform::Error&) {
+  } catch (const Error&) {
     return false;
   }
 }
@@ -67,12 +72,12 @@ DType ToDType(nb::handle value, std::string_view what) try {
   } catch (const nb::python_error&) {
     // It is not a dtype of NumPy.
   }
-  platform::Raise(platform::ErrorCode::kInvalidArgument, "python.dtype",
+  platform::Raise(ErrorCode::kInvalidArgument, "python.dtype",
                   "expected a dtype such as \"float32\", got {}", Shown(value));
-} catch (const platform::Error& error) {
+} catch (const Error& error) {
   if (what.empty()) throw;
-  throw platform::Error(error.code(), error.check_id(),
-                        platform::Format("{}: {}", what, error.what()));
+  throw Error(error.code(), error.check_id(),
+              Format("{}: {}", what, error.what()));
 }
 
 void BindDTypes(nb::module_& m) {
@@ -90,6 +95,8 @@ void BindDTypes(nb::module_& m) {
       .def_prop_ro("dtype", &NumpyDType,
                    "As numpy.dtype; bfloat16 and dtypes of 8 bits or less, but "
                    "int8, uint8 and bool, need the package ml_dtypes.")
+      .def_prop_ro("onnx_name", &OnnxName,
+                   "As in the types of onnxruntime: \"float\", \"float8e5m2\".")
       .def_prop_ro("is_floating",
                    [](const PyDType& self) {
                      return platform::FormatOf(self.value).is_float();

@@ -1,6 +1,5 @@
 #include <exception>
 
-#include "sluice/platform/error.h"
 #include "sluice/python/bindings/bindings.h"
 #include "sluice/python/bindings/kernels.h"
 
@@ -15,7 +14,7 @@ PyObject* g_error_classes = nullptr;
 void Translate(const std::exception_ptr& pending, void* /*payload*/) {
   try {
     std::rethrow_exception(pending);
-  } catch (const platform::Error& error) {
+  } catch (const Error& error) {
     PyObject* type =
         PyTuple_GetItem(g_error_classes, static_cast<Py_ssize_t>(error.code()));
     // Messages may contain any bytes, e.g. from a plug-in or a file name.

@@ -19,13 +19,8 @@ namespace sluice::python {
 
 namespace {
 
-using framework::Program;
-using framework::Scope;
-using framework::Tensor;
-using framework::VarDesc;
 using platform::Collective;
 using platform::CollectiveKind;
-using platform::DType;
 using platform::Part;
 using platform::World;
 using Bytes = std::vector<std::byte>;
@@ -127,7 +122,7 @@ Tensor ValueOf(const VarDesc& var, const Scope& scope) {
                  ErrorCode::kFailedPrecondition, "distributed.no_value",
                  "rank 0 has no value for variable {} ({} {})", var.name,
                  var.dtype, var.dims);
-  return value->place().kind == platform::PlaceKind::kCPU
+  return value->place().kind == PlaceKind::kCPU
              ? *value
              : value->CopyTo(platform::CPUPlace());
 }
@@ -197,7 +192,7 @@ void BroadcastParameters(const std::string& what,
   const auto part = std::make_shared<Part>();
   part->Add(what);
   for (const VarDesc& var : vars) {
-    part->Add(platform::Format("{} {} {}", var.name, var.dtype, var.dims));
+    part->Add(Format("{} {} {}", var.name, var.dtype, var.dims));
   }
   RunInterruptibly([&] {
     return OnAllRanks(what, part, [&](World& world) {

@@ -2,24 +2,19 @@
 
 #include <array>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include <nanobind/stl/string.h>
 
-#include "sluice/framework/values/tensor.h"
 #include "sluice/platform/text.h"
 #include "sluice/python/bindings/arguments.h"
+#include "sluice/python/bindings/dlpack.h"
 
 namespace sluice::python {
 
 namespace {
-
-using framework::DDim;
-using framework::Program;
-using framework::Tensor;
-using platform::DType;
-using platform::ErrorCode;
 
 // Objects of NumPy that every run needs; never freed.
 struct Numpy {
@@ -37,54 +32,6 @@ const Numpy& GetNumpy() {
                  keep("asarray")};
   }();
   return numpy;
-}
-
-// Parses a native element format of the buffer protocol.
-bool ParseFormat(const char* format, DType* dtype) {
-  if (*format == '@' || *format == '=' || *format == '<') ++format;
-  if (format[0] == '\0' || format[1] != '\0') return false;
-  switch (*format) {
-    case 'f':
-      *dtype = DType::kFloat32;
-      return true;
-    case 'd':
-      *dtype = DType::kFloat64;
-      return true;
-    case 'e':
-      *dtype = DType::kFloat16;
-      return true;
-    case 'b':
-      *dtype = DType::kInt8;
-      return true;
-    case 'B':
-      *dtype = DType::kUInt8;
-      return true;
-    case 'h':
-      *dtype = DType::kInt16;
-      return true;
-    case 'H':
-      *dtype = DType::kUInt16;
-      return true;
-    case 'i':
-      *dtype = DType::kInt32;
-      return true;
-    case 'I':
-      *dtype = DType::kUInt32;
-      return true;
-    case 'L':
-    case 'Q':
-      *dtype = DType::kUInt64;
-      return true;
-    case 'l':
-    case 'q':
-      *dtype = DType::kInt64;
-      return true;
-    case '?':
-      *dtype = DType::kBool;
-      return true;
-    default:
-      return false;
-  }
 }
 
 bool DenseAndAligned(const Py_buffer& view) {
@@ -156,7 +103,7 @@ bool FeedArrays::ImportBuffer(nb::handle array, Tensor* tensor) {
     return false;
   }
   DType dtype;
-  if (view.ndim > DDim::kMaxRank || !ParseFormat(view.format, &dtype) ||
+  if (view.ndim > DDim::kMaxRank || !ParseBufferFormat(view.format, &dtype) ||
       !DenseAndAligned(view)) {
     PyBuffer_Release(&view);
     return false;
@@ -211,10 +158,9 @@ Tensor FeedArrays::Import(const Program& program,
   } catch (const nb::python_error& error) {
     if (IsSluiceError(error)) throw;
     RaiseFeed(name, value, error);
-  } catch (platform::Error& error) {
-    throw platform::Error(
-        error.code(), error.check_id(),
-        platform::Format("feed {}: {}", platform::Shown(name), error.what()));
+  } catch (Error& error) {
+    throw Error(error.code(), error.check_id(),
+                Format("feed {}: {}", platform::Shown(name), error.what()));
   }
 }
 
@@ -262,7 +208,7 @@ framework::Fetches ToFetches(nb::handle fetch_list) {
 
 void NoteOtherPrograms(const Program& program,
                        nb::handle fetch_list,
-                       platform::Error* error) {
+                       Error* error) {
   if (error->check_id() != "program.unknown_var") return;
   for (nb::handle target : fetch_list) {
     Program* own = nullptr;
@@ -272,9 +218,9 @@ void NoteOtherPrograms(const Program& program,
     if (!of_program || own == nullptr || own == &program) continue;
     const std::string name = NameOf(target, "fetch_list");
     if (program.block().FindVar(name) != nullptr) continue;
-    error->AddContext(platform::Format(
-        "{} is a variable of another program than the one that runs",
-        platform::Shown(name)));
+    error->AddContext(
+        Format("{} is a variable of another program than the one that runs",
+               platform::Shown(name)));
   }
 }
 

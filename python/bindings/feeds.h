@@ -15,7 +15,7 @@ class FeedArrays {
   // `feed` is None or a dict of arrays, tensors, numbers and nested lists by
   // name. Numbers and lists become arrays of the variable's dtype. Raises
   // InvalidArgument for anything else, NotFound for an unknown name.
-  SLUICE_API FeedArrays(const framework::Program& program, nb::handle feed);
+  SLUICE_API FeedArrays(const Program& program, nb::handle feed);
   SLUICE_API ~FeedArrays();
   FeedArrays(const FeedArrays&) = delete;
   FeedArrays& operator=(const FeedArrays&) = delete;
@@ -23,10 +23,10 @@ class FeedArrays {
   const framework::Feeds& feeds() const { return feeds_; }
 
  private:
-  framework::Tensor Import(const framework::Program& program,
-                           const std::string& name,
-                           nb::handle value);
-  bool ImportBuffer(nb::handle array, framework::Tensor* tensor);
+  Tensor Import(const Program& program,
+                const std::string& name,
+                nb::handle value);
+  bool ImportBuffer(nb::handle array, Tensor* tensor);
 
   framework::Feeds feeds_;
   std::vector<Py_buffer> buffers_;
@@ -39,8 +39,8 @@ SLUICE_API framework::Fetches ToFetches(nb::handle fetch_list);
 
 // Notes in an error about an unknown variable which of `fetch_list` belong to
 // another program than `program`.
-void NoteOtherPrograms(const framework::Program& program,
+void NoteOtherPrograms(const Program& program,
                        nb::handle fetch_list,
-                       platform::Error* error);
+                       Error* error);
 
 }  // namespace sluice::python

@@ -14,7 +14,6 @@
 namespace sluice::python {
 
 void BindFiles(nb::module_& m) {
-  using framework::Program;
   m.def("_save_program", [](nb::handle object, nb::handle path) {
     const Program& program = ToProgram(object, "save_program");
     const std::string file = ToPath(path);

@@ -12,8 +12,6 @@ namespace sluice::python {
 namespace {
 
 using framework::Plan;
-using framework::Program;
-using framework::Scope;
 
 std::string ExplainBySignature(const Plan& plan) {
   framework::ExplainJsonOptions options;

@@ -16,7 +16,6 @@
 
 #include "sluice/framework/op/registry.h"
 #include "sluice/platform/cuda_device_context.h"
-#include "sluice/platform/error.h"
 
 namespace sluice::python {
 
@@ -27,10 +26,6 @@ using framework::KernelQuery;
 using framework::OpKernelConstruction;
 using framework::OpKernelContext;
 using framework::Registry;
-using framework::Tensor;
-using platform::ErrorCode;
-using platform::Format;
-using platform::PlaceKind;
 
 constexpr std::string_view kRaised = "python_kernel.raised";
 
@@ -144,7 +139,7 @@ class PythonKernel final : public framework::OpKernel {
         [&](const std::string& name) { return query.op.Output(name).size(); });
     output_dims_.assign(query.outputs.begin(), query.outputs.end());
     attributes_ = query.op.attributes;
-    for (const framework::DDim& dims : output_dims_) {
+    for (const DDim& dims : output_dims_) {
       if (dims.known()) continue;
       platform::Raise(ErrorCode::kUnimplemented, "python_kernel.late_size",
                       "Python kernels need outputs of known shapes, got {}",
@@ -271,22 +266,22 @@ class PythonKernel final : public framework::OpKernel {
   std::string op_;
   std::vector<Argument> inputs_;
   std::vector<Argument> outputs_;
-  std::vector<framework::DDim> output_dims_;
-  framework::AttributeMap attributes_;
+  std::vector<DDim> output_dims_;
+  AttributeMap attributes_;
 };
 
 void Register(const std::string& op,
               const std::string& variant,
               PlaceKind place,
-              platform::DType dtype,
+              DType dtype,
               int version,
               nb::handle run,
               const std::vector<std::string>& attributes) {
   KernelDef kernel;
   kernel.op = op;
-  kernel.key = {place, dtype, framework::Layout::kAny, "PYTHON"};
+  kernel.key = {place, dtype, "PYTHON"};
   kernel.variant = variant;
-  kernel.version = version;
+  kernel.version = std::to_string(version);
   auto& slot = Slots()[ToString(kernel)];
   if (slot == nullptr) slot = std::make_unique<Slot>();
   slot->name = op + "/" + variant;

@@ -175,9 +175,8 @@ void BindOnnx(nb::module_& m) {
   // path, or with `is_bytes` the model. Reads all before changes.
   m.def(
       "_load_onnx",
-      [](framework::Program& program, framework::Scope& scope,
-         nb::handle source, bool is_bytes, nb::handle folder, nb::handle name,
-         nb::handle limits) {
+      [](Program& program, Scope& scope, nb::handle source, bool is_bytes,
+         nb::handle folder, nb::handle name, nb::handle limits) {
         onnx::OnnxOptions options;
         if (!limits.is_none()) options.limits = ToLimits(limits);
         if (!folder.is_none()) options.folder = ToPath(folder);

@@ -10,10 +10,6 @@ namespace sluice::python {
 
 namespace {
 
-using platform::ErrorCode;
-using platform::PlaceKey;
-using platform::PlaceKind;
-
 // Python has a subclass for each kind, so that isinstance works.
 struct PyPlace {
   PlaceKey key;

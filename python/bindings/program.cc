@@ -1,5 +1,3 @@
-#include "sluice/framework/program/program.h"
-
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,8 +24,6 @@ using framework::ArgVars;
 using framework::BlockDesc;
 using framework::OpDesc;
 using framework::OpPurpose;
-using framework::Program;
-using framework::VarDesc;
 
 using Arguments = std::vector<std::pair<std::string, ArgVars>>;
 
@@ -44,7 +40,7 @@ Arguments ToArguments(nb::handle arguments, const std::string& op) {
   Arguments result;
   for (nb::handle argument : arguments) {
     std::string name = ToText(argument[0], op + ": the name of an argument");
-    const std::string what = platform::Format("{}: argument {}", op, name);
+    const std::string what = Format("{}: argument {}", op, name);
     result.emplace_back(std::move(name), ToNames(argument[1], what));
   }
   return result;
@@ -71,7 +67,7 @@ nb::dict AppendOp(Program& self,
     }
     if (!hint.empty()) self.Hint(hint);
     return result;
-  } catch (platform::Error& error) {
+  } catch (Error& error) {
     framework::AddLocation(location, &error);
     throw;
   }
@@ -91,7 +87,7 @@ std::string AppendEinsum(Program& self,
     return framework::Einsum(ToText(equation, "einsum: equation"), vars,
                              location)
         .name();
-  } catch (platform::Error& error) {
+  } catch (Error& error) {
     framework::AddLocation(location, &error);
     throw;
   }
@@ -191,8 +187,7 @@ void SetPurpose(Program& self, const std::string& purpose) {
 Program& ToProgram(nb::handle value, std::string_view what) {
   auto* program = ToObject<Program>(value);
   if (program == nullptr) {
-    RaiseArgument(platform::Format("{}: program", what), "a sluice.Program",
-                  value);
+    RaiseArgument(Format("{}: program", what), "a sluice.Program", value);
   }
   return *program;
 }

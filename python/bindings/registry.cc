@@ -16,15 +16,14 @@
 #include "sluice/python/bindings/arguments.h"
 #include "sluice/python/bindings/bindings.h"
 #include "sluice/python/bindings/hints.h"
+#include "sluice/python/bindings/registry.h"
 
 namespace sluice::python {
 
 namespace {
 
 using framework::KernelDef;
-using framework::OpSchema;
 using framework::Registry;
-using framework::Tensor;
 
 nb::list DescribeArguments(const std::vector<framework::ArgDef>& defs) {
   nb::list result;
@@ -44,7 +43,7 @@ nb::list DescribeArguments(const std::vector<framework::ArgDef>& defs) {
 
 nb::dict DescribeSchema(const OpSchema& schema) {
   nb::list attributes;
-  for (const framework::AttrDef& def : schema.attributes()) {
+  for (const AttrDef& def : schema.attributes()) {
     nb::dict attribute;
     attribute["name"] = def.name;
     attribute["type"] = std::string(framework::ToString(def.type));
@@ -62,7 +61,7 @@ nb::dict DescribeSchema(const OpSchema& schema) {
   nb::dict type_vars;
   for (const framework::TypeVarDef& def : schema.type_vars()) {
     nb::list allowed;
-    for (const platform::DType dtype : def.allowed) {
+    for (const DType dtype : def.allowed) {
       allowed.append(std::string(platform::ToString(dtype)));
     }
     type_vars[def.name.c_str()] = allowed;
@@ -78,20 +77,14 @@ nb::dict DescribeSchema(const OpSchema& schema) {
   result["internal"] = schema.internal();
   result["holds_blocks"] = schema.holds_blocks();
   result["elementwise"] = schema.elementwise();
+  nb::dict sizes;
+  for (const auto& [name, text] : schema.sizes()) {
+    sizes[name.c_str()] = text;
+  }
+  result["sizes"] = sizes;
   result["onnx"] = schema.onnx().op_type;
   result["torch"] = schema.torch();
   return result;
-}
-
-nb::dict Describe(const KernelDef& kernel) {
-  nb::dict entry;
-  entry["op"] = kernel.op;
-  entry["place"] = std::string(platform::ToString(kernel.key.place));
-  entry["dtype"] = std::string(platform::ToString(kernel.key.dtype));
-  entry["layout"] = std::string(framework::ToString(kernel.key.layout));
-  entry["library"] = kernel.key.library;
-  entry["variant"] = kernel.variant;
-  return entry;
 }
 
 nb::list Kernels(nb::handle op) {
@@ -106,7 +99,7 @@ nb::list Kernels(nb::handle op) {
   for (const std::string& name : ops) {
     framework::LoadLibraries(name, {}, Registry::Global());
     for (const KernelDef* kernel : Registry::Global().Kernels(name)) {
-      result.append(Describe(*kernel));
+      result.append(ToPython(*kernel));
     }
   }
   return result;
@@ -123,7 +116,7 @@ nb::dict RunOp(const std::string& op,
   for (const auto& [name, array] : inputs) {
     tensors.emplace_back(name, ImportArray(array));
   }
-  const framework::AttributeMap values = ToAttributes(attributes, op);
+  const AttributeMap values = ToAttributes(attributes, op);
   const framework::RunOpOptions options{ToPlace(place), hint,
                                         std::move(outputs)};
   const ActiveHints hints;
@@ -147,12 +140,22 @@ nb::list LoadKernelLibrary(const std::string& path) {
   }
   nb::list kernels;
   for (const KernelDef* kernel : library->kernels) {
-    kernels.append(Describe(*kernel));
+    kernels.append(ToPython(*kernel));
   }
   return kernels;
 }
 
 }  // namespace
+
+nb::dict ToPython(const framework::KernelDef& kernel) {
+  nb::dict entry;
+  entry["op"] = kernel.op;
+  entry["place"] = std::string(platform::ToString(kernel.key.place));
+  entry["dtype"] = std::string(platform::ToString(kernel.key.dtype));
+  entry["library"] = kernel.key.library;
+  entry["variant"] = kernel.variant;
+  return entry;
+}
 
 void BindRegistry(nb::module_& m) {
   using namespace nb::literals;  // NOLINT(google-build-using-namespace)

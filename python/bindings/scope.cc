@@ -1,5 +1,3 @@
-#include "sluice/framework/values/scope.h"
-
 #include <string>
 #include <vector>
 
@@ -7,7 +5,6 @@
 #include <nanobind/stl/vector.h>
 
 #include "sluice/framework/values/scope_lock.h"
-#include "sluice/framework/values/tensor.h"
 #include "sluice/platform/text.h"
 #include "sluice/python/bindings/arguments.h"
 #include "sluice/python/bindings/bindings.h"
@@ -16,10 +13,8 @@ namespace sluice::python {
 
 namespace {
 
-using framework::Scope;
 using framework::ScopeAccess;
 using framework::ScopeLock;
-using framework::Tensor;
 
 constexpr const char* kName = "scope: the name of a variable";
 
@@ -76,7 +71,7 @@ bool Erase(Scope& self, TextArg variable) {
 Scope& ToScope(nb::handle value, std::string_view what) {
   auto* scope = ToObject<Scope>(value);
   if (scope == nullptr) {
-    RaiseArgument(platform::Format("{}: scope", what), "a sluice.Scope", value);
+    RaiseArgument(Format("{}: scope", what), "a sluice.Scope", value);
   }
   return *scope;
 }

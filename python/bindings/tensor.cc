@@ -1,5 +1,3 @@
-#include "sluice/framework/values/tensor.h"
-
 #include <string>
 #include <utility>
 
@@ -11,9 +9,6 @@
 namespace sluice::python {
 
 namespace {
-
-using framework::Tensor;
-using platform::PlaceKind;
 
 Tensor OnHost(const Tensor& tensor) {
   return tensor.place().kind == PlaceKind::kCPU
@@ -36,7 +31,7 @@ void InitTensor(Tensor* self,
     source = source.attr("astype")(ToPython(ToDType(dtype)).attr("dtype"));
   }
   new (self) Tensor(ImportArray(source).CopyTo(
-      place.is_none() ? platform::PlaceKey() : ToPlace(place)));
+      place.is_none() ? PlaceKey() : ToPlace(place)));
 }
 
 nb::object Numpy(const Tensor& self) {
@@ -47,8 +42,8 @@ nb::object Numpy(const Tensor& self) {
 nb::object Array(const Tensor& self, nb::handle dtype, nb::handle copy) {
   using namespace nb::literals;  // NOLINT(google-build-using-namespace)
   if (self.place().kind != PlaceKind::kCPU) {
-    const std::string text = platform::Format(
-        "{} is not on the host: tensor.numpy() copies it", self);
+    const std::string text =
+        Format("{} is not on the host: tensor.numpy() copies it", self);
     throw nb::type_error(text.c_str());
   }
   nb::object array = ExportArray(self);

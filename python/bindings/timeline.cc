@@ -21,7 +21,6 @@ using framework::Instruction;
 using framework::InstructionKind;
 using framework::Plan;
 using framework::QueueRole;
-using framework::Tensor;
 using platform::NanosecondsNow;
 
 // Records a run without waits that a plain run does not have.
@@ -100,8 +99,7 @@ class Timeline final : public framework::RunObserver {
   // Ends a collective op that was waited for.
   void Land(Flights::iterator flight, int64_t end) {
     const auto [begin, op] = flight->second;
-    const int track =
-        trace_.AddTrack(platform::Format("op {} ({})", op, OpName(op)));
+    const int track = trace_.AddTrack(Format("op {} ({})", op, OpName(op)));
     Add(track, OpName(op), "collective", begin, end, op);
     flights_.erase(flight);
   }

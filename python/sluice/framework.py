@@ -30,13 +30,13 @@ Arguments = Mapping[str, Any]
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _REAL_PACKAGE = os.path.dirname(os.path.realpath(__file__)) + os.sep
 _OWN = (_PACKAGE, _REAL_PACKAGE, "<sluice")
-# Networks of the laboratory count as user programs.
-_NETWORKS = os.path.join("sluice", "lab", "networks.py")
+# Files of this package whose programs count as a user's.
+USERS_FILES: set[str] = set()
 
 
 def is_users(file: str) -> bool:
-    """Whether a source file is outside of this package."""
-    return not file.startswith(_OWN) or file.endswith(_NETWORKS)
+    """Whether a source file is outside of this package, or in USERS_FILES."""
+    return not file.startswith(_OWN) or file in USERS_FILES
 
 
 def caller_location() -> tuple[str, int]:

@@ -24,7 +24,6 @@ class Kernel(NamedTuple):
     op: str
     place: str
     dtype: str
-    layout: str
     library: str
     variant: str
 

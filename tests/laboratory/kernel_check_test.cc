@@ -34,9 +34,11 @@ KernelReport Check(const std::string& variant,
 
 TEST(CheckKernels, NamesThePlantedMistake) {
   const std::map<std::string, std::string> checks = {
-      {"thousandth", "values"},     {"nan_lost", "NaN"},  {"skips", "elements"},
-      {"overruns", "bounds"},       {"fickle", "reruns"}, {"raises", "raises"},
-      {"raises_foreign", "raises"}, {"greedy", "memory"}};
+      {"thousandth", "values"},       {"nan_lost", "NaN"},
+      {"skips", "elements"},          {"overruns", "bounds"},
+      {"overruns_scratch", "bounds"}, {"fickle", "reruns"},
+      {"scribbles", "inputs"},        {"raises", "raises"},
+      {"raises_foreign", "raises"},   {"greedy", "memory"}};
   for (const auto& [variant, check] : checks) {
     SCOPED_TRACE(variant);
     const KernelReport report = Check(variant);

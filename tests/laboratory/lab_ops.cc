@@ -11,10 +11,12 @@
 #include "sluice/framework/op/infer_shape_context.h"
 #include "sluice/framework/op/op_registry.h"
 #include "sluice/platform/error.h"
+#include "sluice/platform/parallel_for.h"
 
 namespace sluice::testing {
 
 using framework::InferShapeContext;
+using framework::KernelPreparation;
 using framework::KernelQuery;
 using framework::KernelTraits;
 using framework::OpKernel;
@@ -43,12 +45,27 @@ enum Variant : int {
   kSlow,
   kSleepy,
   kDrowsy,
+  kOverrunsScratch,
+  kByThreads,
 };
-constexpr const char* kNames[] = {
-    "plain",          "thousandth", "tail",      "nan_lost",
-    "skips",          "overruns",   "fickle",    "raises",
-    "raises_foreign", "raises_int", "scribbles", "greedy",
-    "fast",           "slow",       "sleepy",    "drowsy"};
+constexpr const char* kNames[] = {"plain",
+                                  "thousandth",
+                                  "tail",
+                                  "nan_lost",
+                                  "skips",
+                                  "overruns",
+                                  "fickle",
+                                  "raises",
+                                  "raises_foreign",
+                                  "raises_int",
+                                  "scribbles",
+                                  "greedy",
+                                  "fast",
+                                  "slow",
+                                  "sleepy",
+                                  "drowsy",
+                                  "overruns_scratch",
+                                  "by_threads"};
 
 std::atomic<unsigned> enabled{0};
 
@@ -76,6 +93,10 @@ class LabKernel : public OpKernel {
  public:
   using OpKernel::OpKernel;
 
+  void Prepare(KernelPreparation& preparation) override {
+    if (kVariant == kOverrunsScratch) preparation.scratch_bytes = kScratch;
+  }
+
   void Compute(OpKernelContext& context) const override {
     const Tensor& input = context.Input(0);
     const T* x = input.data<T>();
@@ -92,7 +113,11 @@ class LabKernel : public OpKernel {
     }
     if (kVariant == kScribbles) Scribble(input);
     if (kVariant == kOverruns) out[size] = 0;
-    if (kVariant == kFickle && calls_++ % 2 == 1) {
+    if (kVariant == kOverrunsScratch) {
+      static_cast<char*>(context.scratch())[kScratch] = 0;
+    }
+    if ((kVariant == kFickle && calls_++ % 2 == 1) ||
+        (kVariant == kByThreads && platform::NumThreads() == 2)) {
       out[0] = std::nextafter(out[0], std::numeric_limits<T>::max());
     }
     if (kVariant == kSlow) Burn(out, x, size);
@@ -130,6 +155,8 @@ class LabKernel : public OpKernel {
     }
   }
 
+  static constexpr size_t kScratch = 100;
+
   mutable std::atomic<int> calls_{0};
 };
 
@@ -149,6 +176,8 @@ LAB_KERNEL(tail, kTail);
 LAB_KERNEL(nan_lost, kNanLost);
 LAB_KERNEL(skips, kSkips);
 LAB_KERNEL(overruns, kOverruns);
+LAB_KERNEL(overruns_scratch, kOverrunsScratch);
+LAB_KERNEL(by_threads, kByThreads);
 LAB_KERNEL(fickle, kFickle);
 LAB_KERNEL(raises, kRaises);
 LAB_KERNEL(raises_foreign, kRaisesForeign);
@@ -177,6 +206,8 @@ void UseLabOps() {
     SluiceRegisterKernel_test_lab_CPUPlace_PLAIN_nan_lost(registry);
     SluiceRegisterKernel_test_lab_CPUPlace_PLAIN_skips(registry);
     SluiceRegisterKernel_test_lab_CPUPlace_PLAIN_overruns(registry);
+    SluiceRegisterKernel_test_lab_CPUPlace_PLAIN_overruns_scratch(registry);
+    SluiceRegisterKernel_test_lab_CPUPlace_PLAIN_by_threads(registry);
     SluiceRegisterKernel_test_lab_CPUPlace_PLAIN_fickle(registry);
     SluiceRegisterKernel_test_lab_CPUPlace_PLAIN_raises(registry);
     SluiceRegisterKernel_test_lab_CPUPlace_PLAIN_raises_foreign(registry);

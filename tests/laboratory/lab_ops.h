@@ -18,7 +18,9 @@ namespace sluice::testing {
 //   nan_lost     0 where X is NaN
 //   skips        leaves element 2 as it was
 //   overruns     writes one element too many
+//   overruns_scratch  writes one byte after its scratch memory
 //   fickle       every second call has another last bit in element 0
+//   by_threads   with two threads another last bit in element 0
 //   raises       an Error, after it changed X
 //   raises_foreign, raises_int   a std::runtime_error; 3
 //   scribbles    right, and then changes the first element of X

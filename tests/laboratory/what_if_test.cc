@@ -90,7 +90,7 @@ class PlaceTest : public ::testing::Test {
                      const WhatIf& change) {
     const Feeds feeds = {{"x", sluice::testing::Iota({3})}};
     ExpectError(code, check_id, fragments,
-                [&] { Place(program_, feeds, {end_}, change); });
+                [&] { PredictPlacement(program_, feeds, {end_}, change); });
   }
 
   Program program_;

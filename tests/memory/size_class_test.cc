@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "sluice/platform/alignment.h"
+
 namespace sluice::memory {
 namespace {
 
@@ -26,7 +28,7 @@ TEST(SizeClassTest, RoundingCoversTheRequestWithLittleWaste) {
   ForManySizes([](size_t bytes) {
     const size_t rounded = RoundToClass(bytes);
     ASSERT_GE(rounded, bytes);
-    ASSERT_EQ(rounded % kAlignment, 0u) << bytes;
+    ASSERT_EQ(rounded % platform::kAlignment, 0u) << bytes;
     ASSERT_LE(rounded - bytes, bytes / 8 + 63) << bytes;
   });
 }

@@ -3,6 +3,9 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <set>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -27,6 +30,30 @@ TEST(NumberFormatTest, EveryDTypeHasARow) {
     EXPECT_EQ(FormatOf(dtype).name, ToString(dtype));
   }
   EXPECT_EQ(NumberFormats().size(), 23u);
+}
+
+// Lookups by a name or a code take the first row: an array of bytes is uint8.
+TEST(NumberFormatTest, EveryNameElsewhereIsOfOneDTypeThatIsNotSavedAsBytes) {
+  std::set<std::string_view> onnx, safetensors, buffers;
+  std::set<std::pair<int, size_t>> dlpack;
+  for (const NumberFormat& format : NumberFormats()) {
+    EXPECT_TRUE(onnx.insert(format.onnx).second) << format.name;
+    const bool as_bytes =
+        format.safetensors == "U8" && format.dtype != DType::kUInt8;
+    EXPECT_EQ(as_bytes, IsStoredNumber(format.dtype) && format.bits < 8)
+        << format.name;
+    if (as_bytes) {
+      EXPECT_EQ(format.dlpack, FormatOf(DType::kUInt8).dlpack) << format.name;
+      EXPECT_GT(format.dtype, DType::kUInt8);
+      continue;
+    }
+    EXPECT_TRUE(safetensors.insert(format.safetensors).second) << format.name;
+    EXPECT_TRUE(dlpack.emplace(format.dlpack, SizeOf(format.dtype)).second)
+        << format.name;
+    if (format.buffer == nullptr) continue;
+    EXPECT_TRUE(buffers.insert(format.buffer).second) << format.name;
+  }
+  EXPECT_EQ(buffers.size(), 12u);
 }
 
 TEST(NumberFormatTest, EveryCodeIsWhatItsNumberBecomes) {

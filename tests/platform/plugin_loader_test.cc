@@ -176,7 +176,8 @@ TEST_F(PluginLoaderTest, RefusesAKindThatSomebodyElseAdded) {
 
 TEST_F(PluginLoaderTest, RefusesAKernelThatIsRegisteredTwice) {
   ExpectRefused("duplicate_kernel", ErrorCode::kInvalidArgument,
-                "plugin.duplicate_kernel", {"kernel reshape/bad", "twice"});
+                "plugin.duplicate_kernel",
+                {"kernel reshape/bad", "twice", "two variants"});
 }
 
 TEST_F(PluginLoaderTest, RefusesBadKernels) {

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import sluice as sl
+from sluice import _core
 
 ml_dtypes = pytest.importorskip("ml_dtypes")
 
@@ -42,6 +43,20 @@ def all_halves():
 def assert_same_codes(got, want):
     assert got.dtype == want.dtype
     np.testing.assert_array_equal(got.view(np.uint8), want.view(np.uint8))
+
+
+def test_every_dtype_is_a_name_of_the_package():
+    dtypes = {n for n, v in vars(_core).items() if isinstance(v, sl.DType)}
+    assert {"float32", "uint2", *NEW} <= dtypes <= set(sl.__all__)
+
+
+def test_every_dtype_has_the_name_of_onnx():
+    onnx = pytest.importorskip("onnx")
+    dtypes = [v for v in vars(_core).values() if isinstance(v, sl.DType)]
+    names = {dtype.onnx_name.upper() for dtype in dtypes}
+    assert len(names) == len(dtypes)
+    assert names < set(onnx.TensorProto.DataType.keys())
+    assert sl.float8_e8m0fnu.onnx_name == "float8e8m0"
 
 
 @pytest.mark.parametrize("dtype", NEW)

@@ -216,7 +216,7 @@ def test_records_are_listed_by_op(capsys):
     assert main(["records", "exp"]) == 0
     out = capsys.readouterr().out
     assert "exp(X float32[31]) -> Out float32[31], 1 thread" in out
-    assert "exp/plain (cpu float32 any PLAIN)" in out
+    assert "exp/plain (cpu float32 PLAIN)" in out
     assert all(r["op"] == "exp" for r in lab.records("exp"))
 
 
@@ -360,7 +360,7 @@ def test_a_folder_of_scripts_is_made_below_one_that_is_there(tmp_path, capsys):
         ("race", ["(default: 4,16,64,256,1024)", "(default: 2)"]),
         ("report", ["(default: report.html)", "(default: 3)"]),
         ("verify", ["(default: 1,2,4)", "(default: 30)"]),
-        ("place", ["(default: 5)", "(default: 32)"]),
+        ("what-if", ["(default: 5)", "(default: 32)"]),
         ("bisect", ["(default: 32)"]),
     ],
 )

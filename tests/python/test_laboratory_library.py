@@ -61,7 +61,7 @@ def test_records_of_the_user_ask_for_it(tmp_path):
     assert not loaded(tmp_path, SLUICE_RECORDS="off")
 
 
-@pytest.mark.parametrize("use", ["sl.tune", "sl.Comparison", "sl.lab.place"])
+@pytest.mark.parametrize("use", ["sl.tune", "sl.Comparison", "sl.lab.what_if"])
 def test_its_names_load_it(tmp_path, use):
     assert loaded(tmp_path, PROGRAM.replace("exe.explain()", use))
 

@@ -10,15 +10,15 @@ import rooms
 BUDGET = {
     "platform": 13_200,
     "memory": 1_100,
-    "framework": 20_500,
-    "operators": 56_700,
-    "onnx": 13_100,
-    "laboratory": 12_000,
-    "python": 17_400,
-    "benchmarks": 10_900,
+    "framework": 21_200,  # raised for blocks inside of plans, costs as data
+    "operators": 53_700,
+    "onnx": 12_800,
+    "laboratory": 12_900,  # raised for the corpus, from benchmarks
+    "python": 17_500,
+    "benchmarks": 9_500,
     "tools": 4_200,  # raised for lint/pages.py, lint/drawing.py
-    "others": 5_200,  # examples, docs, cmake, include, dev
-    "tests": 81_500,
+    "others": 5_400,  # examples, docs, cmake, include, dev
+    "tests": 82_700,
 }
 SUFFIXES = (
     ".h .cc .inc .cu .cuh .c .py .cmake .txt .js .css .html .proto .sh".split()

@@ -1,17 +1,10 @@
 // Compiles the rows of arithmetic_rows.inc for float64 and integers. This
 // source is separate because it takes as long to compile as float32.
-#include "sluice/operators/math/binary/binary_tables.h"
-
-// HWY_TARGET_INCLUDE makes this file include itself once for every
-// instruction set.
-#define HWY_DISABLED_TARGETS SLUICE_DISABLED_TARGETS
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE \
-  "sluice/operators/math/binary/arithmetic_more_dtypes.cc"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
 #include "sluice/operators/math/binary/binary_loops-inl.h"
+#include "sluice/operators/math/binary/binary_tables.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace sluice::operators::math {

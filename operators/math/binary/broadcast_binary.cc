@@ -12,7 +12,6 @@ namespace {
 using platform::DType;
 
 // With fewer elements, waking a thread costs more than computing.
-constexpr int64_t kGrain = 32768;
 // The elements that are converted at a time, for dtypes that are computed in
 // another one.
 constexpr int64_t kBlock = 256;
@@ -52,18 +51,19 @@ void ForEachPiece(const BroadcastPlan& plan, const Compute& compute) {
   if (plan.rank == 1) {
     const int64_t x_step = plan.x_steps[0] == 0 ? 0 : 1;
     const int64_t y_step = plan.y_steps[0] == 0 ? 0 : 1;
-    platform::ParallelFor(row, kGrain, [&](int64_t begin, int64_t end) {
-      compute({begin * x_step, begin * y_step, begin, end - begin});
-    });
+    platform::ParallelFor(
+        row, platform::kGrain, [&](int64_t begin, int64_t end) {
+          compute({begin * x_step, begin * y_step, begin, end - begin});
+        });
     return;
   }
-  platform::ParallelFor(plan.row_count(), std::max<int64_t>(1, kGrain / row),
-                        [&](int64_t begin, int64_t end) {
-                          ForEachRow(plan, begin, end,
-                                     [&](int64_t x, int64_t y, int64_t out) {
-                                       compute({x, y, out, row});
-                                     });
-                        });
+  platform::ParallelFor(
+      plan.row_count(), std::max<int64_t>(1, platform::kGrain / row),
+      [&](int64_t begin, int64_t end) {
+        ForEachRow(plan, begin, end, [&](int64_t x, int64_t y, int64_t out) {
+          compute({x, y, out, row});
+        });
+      });
 }
 
 void WidenFloat16(const void* from, int64_t count, float* to) {
@@ -200,13 +200,14 @@ void BinaryFunction::Same(const void* x,
                           const void* y,
                           int64_t count,
                           void* out) const {
-  if (!IsConverted(dtype_) && count <= kGrain) {
+  if (!IsConverted(dtype_) && count <= platform::kGrain) {
     return loops_.both(x, y, count, out);
   }
-  platform::ParallelFor(count, kGrain, [&](int64_t begin, int64_t end) {
-    Run(loops_.both, At(x, begin, size_), At(y, begin, size_), end - begin,
-        At(out, begin, out_size_));
-  });
+  platform::ParallelFor(
+      count, platform::kGrain, [&](int64_t begin, int64_t end) {
+        Run(loops_.both, At(x, begin, size_), At(y, begin, size_), end - begin,
+            At(out, begin, out_size_));
+      });
 }
 
 void BinaryFunction::Broadcast(const BroadcastPlan& plan,

@@ -10,8 +10,6 @@ namespace {
 
 using framework::DDim;
 
-constexpr int64_t kGrain = 32768;
-
 template <typename T>
 void Row(const bool* condition,
          const T* yes,
@@ -100,12 +98,13 @@ void Where::RunAs(const bool* condition,
   const Axis& last = axes_[rank_ - 1];
   if (rows_ == 1) {
     return platform::ParallelFor(
-        last.size, kGrain, [&](int64_t begin, int64_t end) {
+        last.size, platform::kGrain, [&](int64_t begin, int64_t end) {
           Row(condition + begin * last.steps[0], yes + begin * last.steps[1],
               no + begin * last.steps[2], last.steps, end - begin, out + begin);
         });
   }
-  platform::ParallelFor(rows_, std::max<int64_t>(1, kGrain / last.size),
+  platform::ParallelFor(rows_,
+                        std::max<int64_t>(1, platform::kGrain / last.size),
                         [&](int64_t begin, int64_t end) {
                           for (int64_t row = begin; row < end; ++row) {
                             std::array<int64_t, 3> at{};

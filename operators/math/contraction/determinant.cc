@@ -8,6 +8,7 @@
 
 #include "sluice/operators/math/half_conversions.h"
 #include "sluice/operators/math/plain_formulas.h"
+#include "sluice/platform/dtype_sets.h"
 #include "sluice/platform/parallel_for.h"
 
 namespace sluice::operators::math {
@@ -138,9 +139,9 @@ class Triangles {
 // Calls body(triangles, i) for each matrix, in parallel.
 template <typename Body>
 void ForEachMatrix(int64_t count, int64_t n, const Body& body) {
-  constexpr int64_t kGrain = 32768;
   const double work = std::pow(static_cast<double>(n), 3) + 1;
-  const auto grain = std::max<int64_t>(1, static_cast<int64_t>(kGrain / work));
+  const auto grain =
+      std::max<int64_t>(1, static_cast<int64_t>(platform::kGrain / work));
   platform::ParallelFor(count, grain, [&](int64_t begin, int64_t end) {
     Triangles triangles(n);
     for (int64_t i = begin; i < end; ++i) {
@@ -170,13 +171,7 @@ void DeterminantGradients(
   });
 }
 
-#define SLUICE_DETERMINANT(T)                                    \
-  template SLUICE_API decltype(Determinants<T>) Determinants<T>; \
-  template SLUICE_API decltype(DeterminantGradients<T>) DeterminantGradients<T>
-SLUICE_DETERMINANT(float);
-SLUICE_DETERMINANT(double);
-SLUICE_DETERMINANT(platform::float16);
-SLUICE_DETERMINANT(platform::bfloat16);
-#undef SLUICE_DETERMINANT
+SLUICE_INSTANTIATE_FLOATS_AND_HALVES(Determinants);
+SLUICE_INSTANTIATE_FLOATS_AND_HALVES(DeterminantGradients);
 
 }  // namespace sluice::operators::math

@@ -5,6 +5,7 @@
 
 #include "sluice/operators/math/broadcast.h"
 #include "sluice/operators/math/gemm.h"
+#include "sluice/platform/dtype_sets.h"
 #include "sluice/platform/parallel_for.h"
 
 namespace sluice::operators::math {
@@ -41,7 +42,7 @@ class BatchSteps {
 };
 
 // Omits axes of size 1. No axis has size 0.
-void AddAxes(MatMulPart part,
+void AddAxes(MatMulResult result,
              const StoredMatrix& x,
              const StoredMatrix& y,
              const StoredMatrix& out,
@@ -54,8 +55,8 @@ void AddAxes(MatMulPart part,
     const int64_t size = out.batch[i];
     if (size == 1) continue;
     MatMulPlan::Axis axis{size, x_step, y_step, out_step};
-    if (part == MatMulPart::kXGrad) axis = {size, out_step, y_step, x_step};
-    if (part == MatMulPart::kYGrad) axis = {size, x_step, out_step, y_step};
+    if (result == MatMulResult::kXGrad) axis = {size, out_step, y_step, x_step};
+    if (result == MatMulResult::kYGrad) axis = {size, x_step, out_step, y_step};
     if (plan->swapped) std::swap(axis.a, axis.b);
     MatMulPlan::Axes& axes = axis.c == 0 ? plan->summed : plan->batch;
     axes.axis[axes.rank++] = axis;
@@ -135,7 +136,7 @@ void MatMulPlan::Axes::Fuse() {
   rank = kept;
 }
 
-MatMulPlan PlanMatMul(MatMulPart part,
+MatMulPlan PlanMatMul(MatMulResult result,
                       const DDim& x_dims,
                       const DDim& y_dims,
                       bool transpose_x,
@@ -160,11 +161,11 @@ MatMulPlan PlanMatMul(MatMulPart part,
     plan.ldb = b.columns;
     plan.ldc = c.columns;
   };
-  switch (part) {
-    case MatMulPart::kOut:
+  switch (result) {
+    case MatMulResult::kOut:
       set(x, transpose_x, y, transpose_y, out, depth);
       break;
-    case MatMulPart::kXGrad:
+    case MatMulResult::kXGrad:
       plan.swapped = transpose_x;
       if (transpose_x) {
         set(y, transpose_y, out, true, x, out.columns);
@@ -172,7 +173,7 @@ MatMulPlan PlanMatMul(MatMulPart part,
         set(out, false, y, !transpose_y, x, out.columns);
       }
       break;
-    case MatMulPart::kYGrad:
+    case MatMulResult::kYGrad:
       plan.swapped = transpose_y;
       if (transpose_y) {
         set(out, true, x, transpose_x, y, out.rows);
@@ -181,7 +182,7 @@ MatMulPlan PlanMatMul(MatMulPart part,
       }
       break;
   }
-  AddAxes(part, x, y, out, &plan);
+  AddAxes(result, x, y, out, &plan);
   Fold(&plan);
   return plan;
 }
@@ -219,9 +220,6 @@ void MatMul(
   platform::ParallelFor(count, grain, run);
 }
 
-template SLUICE_API void MatMul(
-    const MatMulPlan&, float, const float*, const float*, float*);
-template SLUICE_API void MatMul(
-    const MatMulPlan&, double, const double*, const double*, double*);
+SLUICE_INSTANTIATE_FLOATS(MatMul);
 
 }  // namespace sluice::operators::math

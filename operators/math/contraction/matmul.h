@@ -20,7 +20,7 @@ SLUICE_API StoredMatrix StoredX(const framework::DDim& x);
 SLUICE_API StoredMatrix StoredY(const framework::DDim& y);
 
 // The results that can be computed: Out of a matmul, and its gradients.
-enum class MatMulPart : uint8_t {
+enum class MatMulResult : uint8_t {
   kOut,    // op(X) op(Y), from X and Y
   kXGrad,  // from Out@GRAD and Y
   kYGrad,  // from X and Out@GRAD
@@ -51,14 +51,14 @@ struct SLUICE_API MatMulPlan {
 };
 
 // The shapes must be known and fit.
-SLUICE_API MatMulPlan PlanMatMul(MatMulPart part,
+SLUICE_API MatMulPlan PlanMatMul(MatMulResult result,
                                  const framework::DDim& x,
                                  const framework::DDim& y,
                                  bool transpose_x,
                                  bool transpose_y);
 
 // Computes the result times alpha in host memory, through ParallelFor. `first`
-// and `second` are the inputs named at MatMulPart. T: float, double. The bits
+// and `second` are the inputs named at MatMulResult. T: float, double. The bits
 // do not depend on the number of threads.
 template <typename T>
 SLUICE_API void MatMul(

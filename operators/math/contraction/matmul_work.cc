@@ -17,7 +17,8 @@ double Real(int64_t value) {
 // over the lanes, and its last terms, fewer than two vectors, one by one.
 void AddDots(int64_t results, int64_t terms, int64_t lanes, KernelWork* work) {
   work->flops = 2 * Real(results) * Real(terms);
-  work->moves += Real(results) * (10 + 1.5 * Real(terms % (2 * lanes)));
+  work->dots = Real(results);
+  work->tail_terms = Real(results) * Real(terms % (2 * lanes));
 }
 
 }  // namespace
@@ -40,7 +41,7 @@ KernelWork MatMulWork(const MatMulPlan& plan, size_t element) {
   // Fewer than a million products run on one thread (gemm.cc, matmul.cc).
   const double products = count * Real(plan.m) * Real(plan.n) * Real(plan.k);
   work.max_threads = std::max(products / 1e6, 1.0);
-  work.efficiency = 0.95;
+  work.costs = "matmul";
   if (plan.n == 1) {  // a row of the transposed product
     if (!plan.transpose_a) {
       AddDots(plan.m * static_cast<int64_t>(count), plan.k, lanes, &work);
@@ -57,26 +58,27 @@ KernelWork MatMulWork(const MatMulPlan& plan, size_t element) {
   }
   // A tile of few rows has too few sums to hide latency. A single row uses up
   // to eight vectors of columns.
-  if (plan.m > 1 && plan.m < 5) work.efficiency *= Real(plan.m + 2) / 8;
+  if (plan.m > 1 && plan.m < 5) work.flops *= 8 / Real(plan.m + 2);
   if (plan.m == 1) {
     const double vectors = Padded(plan.n, lanes) / Real(lanes);
-    work.efficiency *= std::min(vectors / 12, 1.0);
+    work.flops *= std::max(12 / std::max(vectors, 1.0), 1.0);
   }
   const double second = count * Real(plan.k) * Real(plan.n);
   const bool far = plan.ldb * bytes > 1024 && plan.m >= 36;
   if (plan.transpose_b || far) {
     // B is packed panel by panel, once for 480 rows. If B has less than one
     // panel, packing is not vectorized.
-    const double each = plan.transpose_b && plan.n >= 2 * lanes ? 0.25 : 0.62;
-    work.moves += each * second * Real((plan.m + 479) / 480);
+    const bool vectors = plan.transpose_b && plan.n >= 2 * lanes;
+    (vectors ? work.packed : work.scalar_packed) =
+        second * Real((plan.m + 479) / 480);
   } else if (plan.m > 1) {
     // Rows of a panel are a whole row of B apart, so that the hardware does not
     // prefetch them.
-    work.extra_bytes = 0.35 * Real(bytes) * second;
+    work.extra_bytes = Real(bytes) * second;
   }
   // Twelve rows of C map to few sets of the first-level cache.
-  if (AliasedMoves(plan.ldc * bytes) > 0) {
-    work.moves += 0.12 * count * Real(plan.m) * Real(plan.n);
+  if (AliasedReads(plan.ldc * bytes) > 0) {
+    work.aliased = count * Real(plan.m) * Real(plan.n);
   }
   return work;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sluice/operators/math/block_sums.h"
+#include "sluice/platform/dtype_sets.h"
 #include "sluice/platform/parallel_for.h"
 
 namespace sluice::operators::math {
@@ -112,9 +113,6 @@ void ChannelSum(const T* x,
   });
 }
 
-template SLUICE_API void ChannelSum(
-    const float*, int64_t, int64_t, int64_t, bool, float*);
-template SLUICE_API void ChannelSum(
-    const double*, int64_t, int64_t, int64_t, bool, double*);
+SLUICE_INSTANTIATE_FLOATS(ChannelSum);
 
 }  // namespace sluice::operators::math

@@ -1,13 +1,10 @@
 #include "sluice/operators/math/conv/conv2d_depthwise.h"
 
-// HWY_TARGET_INCLUDE makes this file include itself once for every
-// instruction set.
-#define HWY_DISABLED_TARGETS SLUICE_DISABLED_TARGETS
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "sluice/operators/math/conv/conv2d_depthwise.cc"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "sluice/platform/cpu/simd_dispatch.h"
+#include "sluice/platform/dtype_sets.h"
 #include "sluice/platform/parallel_for.h"
 
 #ifndef SLUICE_CONV2D_DEPTHWISE
@@ -200,44 +197,9 @@ HWY_INLINE void GradFilterTap(const Depthwise<T>& work,
   }
 }
 
-void ForwardF32(const Depthwise<float>& work,
-                int64_t c,
-                int64_t count,
-                int64_t begin,
-                int64_t end) {
-  ForwardRows(work, c, count, begin, end);
-}
-void ForwardF64(const Depthwise<double>& work,
-                int64_t c,
-                int64_t count,
-                int64_t begin,
-                int64_t end) {
-  ForwardRows(work, c, count, begin, end);
-}
-void GradInputF32(const Depthwise<float>& work,
-                  int64_t n,
-                  int64_t c,
-                  int64_t count) {
-  GradInputImage(work, n, c, count);
-}
-void GradInputF64(const Depthwise<double>& work,
-                  int64_t n,
-                  int64_t c,
-                  int64_t count) {
-  GradInputImage(work, n, c, count);
-}
-void GradFilterF32(const Depthwise<float>& work,
-                   int64_t tap,
-                   int64_t c,
-                   int64_t count) {
-  GradFilterTap(work, tap, c, count);
-}
-void GradFilterF64(const Depthwise<double>& work,
-                   int64_t tap,
-                   int64_t c,
-                   int64_t count) {
-  GradFilterTap(work, tap, c, count);
-}
+SLUICE_SIMD_FLOATS(ForwardRows);
+SLUICE_SIMD_FLOATS(GradInputImage);
+SLUICE_SIMD_FLOATS(GradFilterTap);
 
 }  // namespace HWY_NAMESPACE
 }  // namespace sluice::operators::math
@@ -247,51 +209,9 @@ HWY_AFTER_NAMESPACE();
 namespace sluice::operators::math {
 namespace {
 
-HWY_EXPORT(ForwardF32);
-HWY_EXPORT(ForwardF64);
-HWY_EXPORT(GradInputF32);
-HWY_EXPORT(GradInputF64);
-HWY_EXPORT(GradFilterF32);
-HWY_EXPORT(GradFilterF64);
-
-void Forward(const Depthwise<float>& work,
-             int64_t c,
-             int64_t count,
-             int64_t begin,
-             int64_t end) {
-  HWY_DYNAMIC_DISPATCH(ForwardF32)(work, c, count, begin, end);
-}
-void Forward(const Depthwise<double>& work,
-             int64_t c,
-             int64_t count,
-             int64_t begin,
-             int64_t end) {
-  HWY_DYNAMIC_DISPATCH(ForwardF64)(work, c, count, begin, end);
-}
-void GradInput(const Depthwise<float>& work,
-               int64_t n,
-               int64_t c,
-               int64_t count) {
-  HWY_DYNAMIC_DISPATCH(GradInputF32)(work, n, c, count);
-}
-void GradInput(const Depthwise<double>& work,
-               int64_t n,
-               int64_t c,
-               int64_t count) {
-  HWY_DYNAMIC_DISPATCH(GradInputF64)(work, n, c, count);
-}
-void GradFilter(const Depthwise<float>& work,
-                int64_t tap,
-                int64_t c,
-                int64_t count) {
-  HWY_DYNAMIC_DISPATCH(GradFilterF32)(work, tap, c, count);
-}
-void GradFilter(const Depthwise<double>& work,
-                int64_t tap,
-                int64_t c,
-                int64_t count) {
-  HWY_DYNAMIC_DISPATCH(GradFilterF64)(work, tap, c, count);
-}
+SLUICE_EXPORT_FLOATS(ForwardRows);
+SLUICE_EXPORT_FLOATS(GradInputImage);
+SLUICE_EXPORT_FLOATS(GradFilterTap);
 
 // Calls body(c, count) for blocks of channels.
 template <typename Body>
@@ -318,7 +238,7 @@ void DepthwiseLast(const Conv2dGeometry& g,
   platform::ParallelFor(g.n * g.out_h, Grain(g.out_w * g.filter_size()),
                         [&](int64_t begin, int64_t end) {
                           ForEachRun(g.out_c, [&](int64_t c, int64_t count) {
-                            Forward(work, c, count, begin, end);
+                            ForwardRowsFor<T>()(work, c, count, begin, end);
                           });
                         });
 }
@@ -336,7 +256,8 @@ void DepthwiseLastGradInput(const Conv2dGeometry& g,
       [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
           const int64_t c = i % runs * kDepthwiseChannels;
-          GradInput(work, i / runs, c, HWY_MIN(kDepthwiseChannels, g.in_c - c));
+          GradInputImageFor<T>()(work, i / runs, c,
+                                 HWY_MIN(kDepthwiseChannels, g.in_c - c));
         }
       });
 }
@@ -353,35 +274,15 @@ void DepthwiseLastGradFilter(const Conv2dGeometry& g,
                         [&](int64_t begin, int64_t end) {
                           for (int64_t tap = begin; tap < end; ++tap) {
                             ForEachRun(g.out_c, [&](int64_t c, int64_t count) {
-                              GradFilter(work, tap, c, count);
+                              GradFilterTapFor<T>()(work, tap, c, count);
                             });
                           }
                         });
 }
 
-template void DepthwiseLast(
-    const Conv2dGeometry&, const float*, const float*, const float*, float*);
-template void DepthwiseLast(const Conv2dGeometry&,
-                            const double*,
-                            const double*,
-                            const double*,
-                            double*);
-template void DepthwiseLastGradInput(const Conv2dGeometry&,
-                                     const float*,
-                                     const float*,
-                                     float*);
-template void DepthwiseLastGradInput(const Conv2dGeometry&,
-                                     const double*,
-                                     const double*,
-                                     double*);
-template void DepthwiseLastGradFilter(const Conv2dGeometry&,
-                                      const float*,
-                                      const float*,
-                                      float*);
-template void DepthwiseLastGradFilter(const Conv2dGeometry&,
-                                      const double*,
-                                      const double*,
-                                      double*);
+SLUICE_INSTANTIATE_FLOATS(DepthwiseLast);
+SLUICE_INSTANTIATE_FLOATS(DepthwiseLastGradInput);
+SLUICE_INSTANTIATE_FLOATS(DepthwiseLastGradFilter);
 
 }  // namespace sluice::operators::math
 #endif  // HWY_ONCE

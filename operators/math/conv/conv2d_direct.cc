@@ -4,6 +4,7 @@
 
 #include "sluice/operators/math/conv/conv2d_depthwise.h"
 #include "sluice/platform/cancel.h"
+#include "sluice/platform/dtype_sets.h"
 #include "sluice/platform/parallel_for.h"
 
 namespace sluice::operators::math {
@@ -224,28 +225,8 @@ void Conv2dDirectGradFilter(const Conv2dGeometry& g,
       });
 }
 
-template SLUICE_API void Conv2dDirect(
-    const Conv2dGeometry&, const float*, const float*, const float*, float*);
-template SLUICE_API void Conv2dDirect(const Conv2dGeometry&,
-                                      const double*,
-                                      const double*,
-                                      const double*,
-                                      double*);
-template SLUICE_API void Conv2dDirectGradInput(const Conv2dGeometry&,
-                                               const float*,
-                                               const float*,
-                                               float*);
-template SLUICE_API void Conv2dDirectGradInput(const Conv2dGeometry&,
-                                               const double*,
-                                               const double*,
-                                               double*);
-template SLUICE_API void Conv2dDirectGradFilter(const Conv2dGeometry&,
-                                                const float*,
-                                                const float*,
-                                                float*);
-template SLUICE_API void Conv2dDirectGradFilter(const Conv2dGeometry&,
-                                                const double*,
-                                                const double*,
-                                                double*);
+SLUICE_INSTANTIATE_FLOATS(Conv2dDirect);
+SLUICE_INSTANTIATE_FLOATS(Conv2dDirectGradInput);
+SLUICE_INSTANTIATE_FLOATS(Conv2dDirectGradFilter);
 
 }  // namespace sluice::operators::math

@@ -4,6 +4,7 @@
 
 #include "sluice/operators/math/conv/conv2d_tile.h"
 #include "sluice/operators/math/conv/slots.h"
+#include "sluice/platform/dtype_sets.h"
 #include "sluice/platform/parallel_for.h"
 
 namespace sluice::operators::math {
@@ -252,33 +253,8 @@ void Conv2dGemmGradFilter(const Conv2dGemmPlan& plan,
   SumPartials(plan, parts.partials, filter_grad);
 }
 
-template SLUICE_API void Conv2dGemm(const Conv2dGemmPlan&,
-                                    const float*,
-                                    const float*,
-                                    const float*,
-                                    float*,
-                                    void*);
-template SLUICE_API void Conv2dGemm(const Conv2dGemmPlan&,
-                                    const double*,
-                                    const double*,
-                                    const double*,
-                                    double*,
-                                    void*);
-template SLUICE_API void Conv2dGemmGradInput(const Conv2dGemmPlan&,
-                                             const float*,
-                                             const float*,
-                                             const float*,
-                                             float*,
-                                             void*);
-template SLUICE_API void Conv2dGemmGradInput(const Conv2dGemmPlan&,
-                                             const double*,
-                                             const double*,
-                                             const double*,
-                                             double*,
-                                             void*);
-template SLUICE_API void Conv2dGemmGradFilter(
-    const Conv2dGemmPlan&, const float*, const float*, float*, void*);
-template SLUICE_API void Conv2dGemmGradFilter(
-    const Conv2dGemmPlan&, const double*, const double*, double*, void*);
+SLUICE_INSTANTIATE_FLOATS(Conv2dGemm);
+SLUICE_INSTANTIATE_FLOATS(Conv2dGemmGradInput);
+SLUICE_INSTANTIATE_FLOATS(Conv2dGemmGradFilter);
 
 }  // namespace sluice::operators::math

@@ -4,6 +4,7 @@
 
 #include "sluice/operators/math/conv/conv2d_rows_band.h"
 #include "sluice/operators/math/conv/slots.h"
+#include "sluice/platform/dtype_sets.h"
 
 namespace sluice::operators::math {
 namespace {
@@ -150,17 +151,6 @@ void Conv2dRows(const Conv2dRowsPlan& plan,
   });
 }
 
-template SLUICE_API void Conv2dRows(const Conv2dRowsPlan&,
-                                    const float*,
-                                    const float*,
-                                    const float*,
-                                    float*,
-                                    void*);
-template SLUICE_API void Conv2dRows(const Conv2dRowsPlan&,
-                                    const double*,
-                                    const double*,
-                                    const double*,
-                                    double*,
-                                    void*);
+SLUICE_INSTANTIATE_FLOATS(Conv2dRows);
 
 }  // namespace sluice::operators::math

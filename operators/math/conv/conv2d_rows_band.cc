@@ -1,12 +1,10 @@
 #include "sluice/operators/math/conv/conv2d_rows_band.h"
 
-// HWY_TARGET_INCLUDE makes this file include itself once for every
-// instruction set.
-#define HWY_DISABLED_TARGETS SLUICE_DISABLED_TARGETS
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "sluice/operators/math/conv/conv2d_rows_band.cc"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
+
+#include "sluice/platform/cpu/simd_dispatch.h"
+#include "sluice/platform/dtype_sets.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace sluice::operators::math {
@@ -194,15 +192,11 @@ HWY_INLINE void Band(const RowsBand<T>& band) {
   }
 }
 
-void BandF32(const RowsBand<float>& band) {
-  Band(band);
-}
-void BandF64(const RowsBand<double>& band) {
-  Band(band);
-}
 size_t RowsVectorBytes() {
   return hn::Lanes(Tag<uint8_t>());
 }
+
+SLUICE_SIMD_FLOATS(Band);
 
 }  // namespace HWY_NAMESPACE
 }  // namespace sluice::operators::math
@@ -212,18 +206,14 @@ HWY_AFTER_NAMESPACE();
 #include <algorithm>
 namespace sluice::operators::math {
 
-HWY_EXPORT(BandF32);
-HWY_EXPORT(BandF64);
+SLUICE_EXPORT_FLOATS(Band);
 HWY_EXPORT(RowsVectorBytes);
 
-template <>
-void RunRowsBand(const RowsBand<float>& band) {
-  HWY_DYNAMIC_DISPATCH(BandF32)(band);
+template <typename T>
+void RunRowsBand(const RowsBand<T>& band) {
+  BandFor<T>()(band);
 }
-template <>
-void RunRowsBand(const RowsBand<double>& band) {
-  HWY_DYNAMIC_DISPATCH(BandF64)(band);
-}
+SLUICE_INSTANTIATE_FLOATS(RunRowsBand);
 
 int64_t Conv2dRowsLanes(size_t element) {
   // Without vector instructions a vector has one byte, less than an element.

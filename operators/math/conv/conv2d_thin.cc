@@ -1,13 +1,10 @@
 #include "sluice/operators/math/conv/conv2d_thin.h"
 
-// HWY_TARGET_INCLUDE makes this file include itself once for every
-// instruction set.
-#define HWY_DISABLED_TARGETS SLUICE_DISABLED_TARGETS
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "sluice/operators/math/conv/conv2d_thin.cc"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "sluice/platform/cpu/simd_dispatch.h"
+#include "sluice/platform/dtype_sets.h"
 #include "sluice/platform/parallel_for.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -221,8 +218,11 @@ HWY_INLINE void AddRows(const Image<T>& image, int64_t top, int64_t bottom) {
 }
 
 template <typename T>
-HWY_INLINE void AddImage(const Image<T>& image) {
-  const Conv2dGeometry& g = image.g;
+HWY_INLINE void AddImage(const Conv2dGeometry& g,
+                         const T* input,
+                         const T* grad,
+                         T* sums) {
+  const Image<T> image{g, input, grad, sums};
   const int64_t row_bytes =
       g.out_w * g.out_c * static_cast<int64_t>(sizeof(T)) + 1;
   const int64_t rows = HWY_MAX(kRowBytes / row_bytes, 1);
@@ -231,18 +231,7 @@ HWY_INLINE void AddImage(const Image<T>& image) {
   }
 }
 
-void AddImageF32(const Conv2dGeometry& g,
-                 const float* input,
-                 const float* grad,
-                 float* sums) {
-  AddImage(Image<float>{g, input, grad, sums});
-}
-void AddImageF64(const Conv2dGeometry& g,
-                 const double* input,
-                 const double* grad,
-                 double* sums) {
-  AddImage(Image<double>{g, input, grad, sums});
-}
+SLUICE_SIMD_FLOATS(AddImage);
 
 }  // namespace HWY_NAMESPACE
 }  // namespace sluice::operators::math
@@ -254,21 +243,7 @@ HWY_AFTER_NAMESPACE();
 namespace sluice::operators::math {
 namespace {
 
-HWY_EXPORT(AddImageF32);
-HWY_EXPORT(AddImageF64);
-
-void AddTo(const Conv2dGeometry& g,
-           const float* input,
-           const float* grad,
-           float* sums) {
-  HWY_DYNAMIC_DISPATCH(AddImageF32)(g, input, grad, sums);
-}
-void AddTo(const Conv2dGeometry& g,
-           const double* input,
-           const double* grad,
-           double* sums) {
-  HWY_DYNAMIC_DISPATCH(AddImageF64)(g, input, grad, sums);
-}
+SLUICE_EXPORT_FLOATS(AddImage);
 
 constexpr int64_t kMaxParts = 16;
 
@@ -287,6 +262,7 @@ void Conv2dThinGradFilter(const Conv2dThinPlan& plan,
   const Conv2dGeometry& g = plan.g;
   T* sums = static_cast<T*>(scratch);
   const int64_t size = g.filter_size();
+  const auto add = AddImageFor<T>();
   // Each image's sums start at 0 and are then added, so that no sum is long.
   platform::ParallelFor(plan.parts, 1, [&](int64_t begin, int64_t end) {
     for (int64_t part = begin; part < end; ++part) {
@@ -294,8 +270,8 @@ void Conv2dThinGradFilter(const Conv2dThinPlan& plan,
       std::fill(to, to + size, T{0});
       for (int64_t i = part * g.n / plan.parts;
            i < (part + 1) * g.n / plan.parts; ++i) {
-        AddTo(g, input + i * g.in_pixels() * g.in_c,
-              output_grad + i * g.out_pixels() * g.out_c, to);
+        add(g, input + i * g.in_pixels() * g.in_c,
+            output_grad + i * g.out_pixels() * g.out_c, to);
       }
     }
   });
@@ -313,10 +289,7 @@ void Conv2dThinGradFilter(const Conv2dThinPlan& plan,
   }
 }
 
-template SLUICE_API void Conv2dThinGradFilter(
-    const Conv2dThinPlan&, const float*, const float*, float*, void*);
-template SLUICE_API void Conv2dThinGradFilter(
-    const Conv2dThinPlan&, const double*, const double*, double*, void*);
+SLUICE_INSTANTIATE_FLOATS(Conv2dThinGradFilter);
 
 }  // namespace sluice::operators::math
 #endif  // HWY_ONCE

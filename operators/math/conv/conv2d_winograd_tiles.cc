@@ -1,10 +1,5 @@
 #include "sluice/operators/math/conv/conv2d_winograd_tiles.h"
 
-// HWY_TARGET_INCLUDE makes this file include itself once for every
-// instruction set.
-#define HWY_DISABLED_TARGETS SLUICE_DISABLED_TARGETS
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "sluice/operators/math/conv/conv2d_winograd_tiles.cc"
 #include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>

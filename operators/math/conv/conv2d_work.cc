@@ -54,84 +54,92 @@ struct GemmCounts {
 };
 
 // With channels last, vectors hold output channels. The filter is packed for
-// each tile, and each short run of the input costs a function call.
+// each tile, and each short run of the input costs a function call. A single
+// filter is computed as dot products.
 void AddForwardLast(const Conv2dGeometry& g,
                     const GemmCounts& counts,
                     KernelWork* work) {
-  const bool row = g.out_c == 1;  // one column is computed as dot products
-  const double tiles = counts.products * Ceil(counts.windows, 12) *
-                       Ceil(g.group_out_c(), 2 * counts.lanes);
-  work->flops = counts.flops * counts.Filled(row ? g.patch() : g.group_out_c());
-  work->efficiency = 0.94;
-  work->moves = 2 * counts.packed + 0.1 * counts.patches +
-                (row ? 3.2 : 6.2) * counts.runs + (row ? 0 : 75) * tiles;
+  const bool one = g.out_c == 1;
+  work->costs = one ? "conv2d_one_filter" : "conv2d_last";
+  work->flops = counts.flops * counts.Filled(one ? g.patch() : g.group_out_c());
+  work->packed = counts.packed;
+  work->patches = counts.patches;
+  work->runs = counts.runs;
+  if (!one) {
+    work->tiles = counts.products * Ceil(counts.windows, 12) *
+                  Ceil(g.group_out_c(), 2 * counts.lanes);
+  }
   // Runs of a single element are not copied as vectors.
-  if (g.groups > 1 && g.group_in_c() < 3) work->moves += 2.5 * counts.patches;
+  if (g.groups > 1 && g.group_in_c() < 3) work->scalar_patches = counts.patches;
 }
 
 // With channels first, vectors hold windows.
 void AddForwardFirst(const Conv2dGeometry& g,
                      const GemmCounts& counts,
                      KernelWork* work) {
+  work->costs = "conv2d_first";
   work->flops = counts.flops * counts.Filled(counts.windows);
-  work->efficiency = 0.91;
-  work->moves =
-      0.25 * counts.patches + 7.5 * counts.runs + 225 * counts.products;
-  if (g.stride_w > 1) work->moves += 0.75 * counts.patches;
+  work->patches = counts.patches;
+  work->runs = counts.runs;
+  work->products = counts.products;
+  if (g.stride_w > 1) work->strided_patches = counts.patches;
   // Planes are packed for the product, once for 480 filters.
   if (g.pointwise() && g.group_out_c() >= 36) {
-    work->moves += 0.25 * Real(g.input_size()) * Ceil(g.group_out_c(), 480);
+    work->packed = Real(g.input_size()) * Ceil(g.group_out_c(), 480);
   }
 }
 
 void AddGradInput(const Conv2dGeometry& g,
                   const GemmCounts& counts,
                   KernelWork* work) {
+  work->patches = counts.patches;
+  work->runs = counts.runs;
   if (!g.nhwc) {
+    work->costs = "conv2d_grad_input_first";
     work->flops = counts.flops * counts.Filled(counts.windows);
-    work->efficiency = 0.925;
-    work->moves =
-        0.18 * counts.patches + 6.2 * counts.runs + 125 * counts.products;
+    work->products = counts.products;
     // Patches without overlap are stored as vectors.
     if (g.stride_w > 1 && !counts.plan.once) {
-      work->moves += 0.68 * counts.patches;
+      work->strided_patches = counts.patches;
     }
     return;
   }
+  work->costs = "conv2d_grad_input_last";
   work->flops = counts.flops * counts.Filled(g.patch());
-  work->efficiency = 0.95;
-  work->moves = 2 * counts.packed + 0.3 * counts.patches + 7.5 * counts.runs;
-  if (g.stride_w > 1) work->moves += 0.25 * counts.patches;
-  if (g.groups > 1) work->moves += 1250 * counts.products;
+  work->packed = counts.packed;
+  if (g.stride_w > 1) work->strided_patches = counts.patches;
+  if (g.groups > 1) work->products = counts.products;
 }
 
 void AddGradFilter(const Conv2dGeometry& g,
                    const GemmCounts& counts,
                    KernelWork* work) {
-  const double filter = 1.75 * Real(g.filter_size());
+  work->filters = Real(g.filter_size());
+  work->patches = counts.patches;
+  work->runs = counts.runs;
   if (!g.nhwc) {
+    work->costs = "conv2d_grad_filter_first";
     work->flops = counts.flops *
                   (counts.Filled(counts.windows) + counts.Filled(g.patch())) /
                   2;
-    work->efficiency = 0.8;
+    work->products = counts.products;
     // Packing transposes the patches. With less than a panel it is not
     // vectorized.
-    const double pack = g.patch() < 2 * counts.lanes ? 0.62 : 0.25;
-    work->moves =
-        filter + 0.25 * counts.patches + 6.5 * counts.runs +
-        375 * counts.products +
-        pack * Real(g.n * g.out_pixels() * g.groups) * Real(g.patch());
-    if (g.stride_w > 1) work->moves += 0.65 * counts.patches;
+    const bool vectors = g.patch() >= 2 * counts.lanes;
+    (vectors ? work->packed : work->scalar_packed) =
+        Real(g.n * g.out_pixels() * g.groups) * Real(g.patch());
+    if (g.stride_w > 1) work->strided_patches = counts.patches;
     // The pixels of several images are gathered for one product.
-    if (counts.plan.tiling.images > 1) work->moves += Real(g.output_size());
+    if (counts.plan.tiling.images > 1) work->outputs = Real(g.output_size());
     return;
   }
+  work->costs =
+      g.out_c == 1 ? "conv2d_grad_one_filter" : "conv2d_grad_filter_last";
   work->flops = counts.flops;
-  work->efficiency = 0.87;
-  work->moves = filter + 0.25 * counts.packed + 0.12 * counts.patches +
-                (g.out_c == 1 ? 3.2 : 6.2) * counts.runs + 7500;
-  if (!g.pointwise()) work->moves += Real(g.input_size());
-  if (g.groups > 1 && g.group_in_c() < 4) work->moves += 4.7 * counts.patches;
+  work->packed = counts.packed;
+  work->setups = 1;
+  if (!g.pointwise()) work->inputs = Real(g.input_size());
+  if (g.groups > 1 && g.group_in_c() < 4) work->scalar_patches = counts.patches;
 }
 
 double Element(size_t element) {
@@ -202,11 +210,12 @@ KernelWork Conv2dRowsWork(const Conv2dGeometry& g, size_t element) {
   const double rows = Real(g.n * g.out_c * g.out_h) * Real(g.patch());
   const bool one_tap = g.kernel_h * g.kernel_w == 1;
   work.flops = 2 * rows * Padded(g.out_w, lanes);
-  work.efficiency = 1 / (0.56 + 3.2 / filters) / (one_tap ? 1.2 : 1);
+  work.loads = work.flops / filters;
+  work.costs = one_tap ? "conv2d_rows_one_tap" : "conv2d_rows";
   work.bytes = Conv2dBytes(g, Conv2dDirection::kForward, element);
   // Bands are copied with their padding, element by element with a stride.
-  work.moves = 2.1 * rows / filters +
-               (g.stride_w > 1 ? 1.6 : 0.25) * Real(g.input_size());
+  work.rows = rows / filters;
+  (g.stride_w > 1 ? work.strided_inputs : work.inputs) = Real(g.input_size());
   if (one_tap) work.extra_bytes = Element(element) * Real(g.input_size());
   work.max_threads = Real(plan.slots);
   return work;
@@ -231,28 +240,37 @@ KernelWork Conv2dDirectWork(const Conv2dGeometry& g,
     const double vectors =
         Real(g.n * g.out_pixels()) * Ceil(g.out_c, VectorLanes(element));
     if (forward) {
-      work.moves = 2.5 * taps * (vectors + windows) + 62 * windows;
+      work.costs = "conv2d_depthwise";
+      work.vectors = taps * (vectors + windows);
+      work.windows = windows;
     } else if (grad_filter) {
-      work.moves = 0.3 * taps * out + 0.12 * in;
+      work.costs = "conv2d_depthwise_grad_filter";
+      work.terms = taps * out;
+      work.inputs = in;
     } else {
-      work.moves = 5 * taps * windows + out + 0.5 * in;
+      work.costs = "conv2d_depthwise_grad_input";
+      work.vectors = taps * windows;
+      work.outputs = out;
+      work.inputs = in;
     }
     return work;
   }
+  work.costs = forward       ? "conv2d_direct"
+               : grad_filter ? "conv2d_direct_grad_filter"
+                             : "conv2d_direct_grad_input";
   if (g.nhwc) {
-    work.moves = (grad_filter ? 2 : 1.6) * taps * out * Real(g.group_in_c());
+    work.terms = taps * out * Real(g.group_in_c());
     return work;
   }
   // Rows use vectors of 16 bytes; with strides, loops are not vectorized.
   const double rows = Real(g.n * g.out_c * g.out_h) * Real(g.patch());
   const double vectors = rows * Ceil(g.out_w, 4);
-  if (grad_filter) {
-    work.moves = 16 * rows + 1.75 * in;
-  } else {
-    work.moves = (forward ? 4.2 * rows + 1.4 * vectors
-                          : 4.8 * rows + 0.95 * vectors + 1.25 * in);
-    if (g.stride_w > 1) work.moves += 0.55 * vectors;
+  work.rows = rows;
+  if (!grad_filter) {
+    work.vectors = vectors;
+    if (g.stride_w > 1) work.strided_vectors = vectors;
   }
+  if (!forward) work.inputs = in;
   return work;
 }
 
@@ -261,10 +279,10 @@ KernelWork Conv2dThinWork(const Conv2dGeometry& g, size_t element) {
   if (g.output_size() == 0 || g.patch() == 0) return work;
   const int64_t lanes = VectorLanes(element);
   work.flops = Conv2dFlops(g) * Padded(g.out_c, lanes) / Real(g.out_c);
-  work.efficiency = 0.83;
+  work.costs = "conv2d_thin";
   work.bytes = Conv2dBytes(g, Conv2dDirection::kGradFilter, element);
-  work.moves = 1.5 * Real(g.n * g.out_pixels() * g.kernel_h) +
-               0.12 * Real(g.output_size());
+  work.runs = Real(g.n * g.out_pixels() * g.kernel_h);
+  work.outputs = Real(g.output_size());
   work.max_threads = Real(PlanConv2dThin(g).parts);
   return work;
 }
@@ -278,17 +296,17 @@ KernelWork Conv2dWinogradWork(const Conv2dGeometry& g,
   const auto points = Real(plan.points());
   const double tiles = Real(plan.tiles());
   work.flops = 2 * points * tiles * Real(g.in_c) * Real(plan.out_row);
-  work.efficiency = 0.85;
+  work.costs = "conv2d_winograd";
   work.bytes = Conv2dBytes(g, Conv2dDirection::kForward, sizeof(float));
   // The transforms of pixels and products work on vectors.
   const double lanes = Real(VectorLanes(sizeof(float)));
   const double vectors =
       tiles *
       (Padded(g.in_c, VectorLanes(sizeof(float))) + Real(plan.out_row)) / lanes;
-  work.moves = 3.5 * points * vectors;
+  work.vectors = points * vectors;
   // Transformed filters exceed the caches and evict the data of the next ops.
   work.extra_bytes = 2 * sizeof(float) * Real(plan.packed_size());
-  if (!constant_filter) work.moves += 3 * Real(plan.packed_size());
+  if (!constant_filter) work.packed = Real(plan.packed_size());
   work.max_threads = tiles;
   return work;
 }
@@ -300,9 +318,9 @@ KernelWork Conv2dPointwiseWork(const Conv2dGeometry& g, bool constant_filter) {
   const double rows = Real(plan.run * plan.runs);
   const double columns = Padded(g.group_out_c(), VectorLanes(sizeof(float)));
   work.flops = 2 * rows * Real(g.in_c) * columns;
-  work.efficiency = 0.97;
+  work.costs = "conv2d_pointwise";
   work.bytes = Conv2dBytes(g, Conv2dDirection::kForward, sizeof(float));
-  if (!constant_filter) work.moves = 3 * Real(plan.packed_size());
+  if (!constant_filter) work.packed = Real(plan.packed_size());
   return work;
 }
 

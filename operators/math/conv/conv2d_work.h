@@ -6,31 +6,30 @@
 #include "sluice/operators/math/conv/conv2d_gemm.h"
 #include "sluice/platform/export.h"
 
-// The costs of the convolutions in this folder. `element` is sizeof(T). The
-// constants were fitted to layers of many networks on one core with AVX-512;
-// the code of each kernel explains their factors.
+// The work of the convolutions in this folder. `element` is sizeof(T). The code
+// of each kernel explains what is counted.
 namespace sluice::operators::math {
 
-// Returns the cost of im2col and Gemm (conv2d_gemm.h).
+// Returns the work of im2col and Gemm (conv2d_gemm.h).
 SLUICE_API framework::KernelWork Conv2dGemmWork(const Conv2dGeometry& g,
                                                 Conv2dDirection direction,
                                                 size_t element);
-// Returns the cost of conv2d_rows.h.
+// Returns the work of conv2d_rows.h.
 SLUICE_API framework::KernelWork Conv2dRowsWork(const Conv2dGeometry& g,
                                                 size_t element);
-// Returns the cost of conv2d_direct.h.
+// Returns the work of conv2d_direct.h.
 SLUICE_API framework::KernelWork Conv2dDirectWork(const Conv2dGeometry& g,
                                                   Conv2dDirection direction,
                                                   size_t element);
-// Returns the cost of conv2d_thin.h.
+// Returns the work of conv2d_thin.h.
 SLUICE_API framework::KernelWork Conv2dThinWork(const Conv2dGeometry& g,
                                                 size_t element);
-// Returns the cost of conv2d_winograd.h, in float; `m` is 2 or 4. Filters that
+// Returns the work of conv2d_winograd.h, in float; `m` is 2 or 4. Filters that
 // are not constant are packed in each call.
 SLUICE_API framework::KernelWork Conv2dWinogradWork(const Conv2dGeometry& g,
                                                     int64_t m,
                                                     bool constant_filter);
-// Returns the cost of conv2d_pointwise.h, in float.
+// Returns the work of conv2d_pointwise.h, in float.
 SLUICE_API framework::KernelWork Conv2dPointwiseWork(const Conv2dGeometry& g,
                                                      bool constant_filter);
 

@@ -1,12 +1,10 @@
 #include "sluice/operators/math/conv/im2col.h"
 
-// HWY_TARGET_INCLUDE makes this file include itself once for every
-// instruction set.
-#define HWY_DISABLED_TARGETS SLUICE_DISABLED_TARGETS
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "sluice/operators/math/conv/im2col.cc"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
+
+#include "sluice/platform/cpu/simd_dispatch.h"
+#include "sluice/platform/dtype_sets.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace sluice::operators::math {
@@ -256,34 +254,24 @@ HWY_INLINE void Patches(const Conv2dGeometry& g,
   }
 }
 
-void Im2ColF32(const Conv2dGeometry& g,
+template <typename T>
+void Gathered(const Conv2dGeometry& g,
+              const Conv2dTile& tile,
+              int64_t group,
+              const T* input,
+              T* patches) {
+  Patches<Gather<T>>(g, tile, group, input, patches);
+}
+template <typename T>
+void Scattered(const Conv2dGeometry& g,
                const Conv2dTile& tile,
                int64_t group,
-               const float* input,
-               float* patches) {
-  Patches<Gather<float>>(g, tile, group, input, patches);
+               const T* patches,
+               T* input_grad) {
+  Patches<Scatter<T>>(g, tile, group, input_grad, patches);
 }
-void Im2ColF64(const Conv2dGeometry& g,
-               const Conv2dTile& tile,
-               int64_t group,
-               const double* input,
-               double* patches) {
-  Patches<Gather<double>>(g, tile, group, input, patches);
-}
-void Col2ImF32(const Conv2dGeometry& g,
-               const Conv2dTile& tile,
-               int64_t group,
-               const float* patches,
-               float* input_grad) {
-  Patches<Scatter<float>>(g, tile, group, input_grad, patches);
-}
-void Col2ImF64(const Conv2dGeometry& g,
-               const Conv2dTile& tile,
-               int64_t group,
-               const double* patches,
-               double* input_grad) {
-  Patches<Scatter<double>>(g, tile, group, input_grad, patches);
-}
+SLUICE_SIMD_FLOATS(Gathered);
+SLUICE_SIMD_FLOATS(Scattered);
 
 }  // namespace HWY_NAMESPACE
 }  // namespace sluice::operators::math
@@ -293,41 +281,29 @@ HWY_AFTER_NAMESPACE();
 namespace sluice::operators::math {
 namespace {
 
-HWY_EXPORT(Im2ColF32);
-HWY_EXPORT(Im2ColF64);
-HWY_EXPORT(Col2ImF32);
-HWY_EXPORT(Col2ImF64);
+SLUICE_EXPORT_FLOATS(Gathered);
+SLUICE_EXPORT_FLOATS(Scattered);
 
 }  // namespace
 
+template <typename T>
 void Im2Col(const Conv2dGeometry& g,
             const Conv2dTile& tile,
             int64_t group,
-            const float* input,
-            float* patches) {
-  HWY_DYNAMIC_DISPATCH(Im2ColF32)(g, tile, group, input, patches);
+            const T* input,
+            T* patches) {
+  GatheredFor<T>()(g, tile, group, input, patches);
 }
-void Im2Col(const Conv2dGeometry& g,
-            const Conv2dTile& tile,
-            int64_t group,
-            const double* input,
-            double* patches) {
-  HWY_DYNAMIC_DISPATCH(Im2ColF64)(g, tile, group, input, patches);
-}
+template <typename T>
 void Col2Im(const Conv2dGeometry& g,
             const Conv2dTile& tile,
             int64_t group,
-            const float* patches,
-            float* input_grad) {
-  HWY_DYNAMIC_DISPATCH(Col2ImF32)(g, tile, group, patches, input_grad);
+            const T* patches,
+            T* input_grad) {
+  ScatteredFor<T>()(g, tile, group, patches, input_grad);
 }
-void Col2Im(const Conv2dGeometry& g,
-            const Conv2dTile& tile,
-            int64_t group,
-            const double* patches,
-            double* input_grad) {
-  HWY_DYNAMIC_DISPATCH(Col2ImF64)(g, tile, group, patches, input_grad);
-}
+SLUICE_INSTANTIATE_FLOATS(Im2Col);
+SLUICE_INSTANTIATE_FLOATS(Col2Im);
 
 }  // namespace sluice::operators::math
 #endif  // HWY_ONCE

@@ -15,28 +15,20 @@ inline bool WindowsLast(const Conv2dGeometry& g) {
 // Writes the patches of one group of channels, with zeros outside of the input:
 // patches[c][kh][kw][window] if WindowsLast, otherwise
 // patches[window][kh][kw][c].
+template <typename T>
 void Im2Col(const Conv2dGeometry& g,
             const Conv2dTile& tile,
             int64_t group,
-            const float* input,
-            float* patches);
-void Im2Col(const Conv2dGeometry& g,
-            const Conv2dTile& tile,
-            int64_t group,
-            const double* input,
-            double* patches);
+            const T* input,
+            T* patches);
 
 // The reverse of Im2Col: adds the elements of the patches to the input's
 // gradient, in a fixed order.
+template <typename T>
 void Col2Im(const Conv2dGeometry& g,
             const Conv2dTile& tile,
             int64_t group,
-            const float* patches,
-            float* input_grad);
-void Col2Im(const Conv2dGeometry& g,
-            const Conv2dTile& tile,
-            int64_t group,
-            const double* patches,
-            double* input_grad);
+            const T* patches,
+            T* input_grad);
 
 }  // namespace sluice::operators::math

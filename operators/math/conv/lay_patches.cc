@@ -1,12 +1,10 @@
 #include "sluice/operators/math/conv/lay_patches.h"
 
-// HWY_TARGET_INCLUDE makes this file include itself once for every
-// instruction set.
-#define HWY_DISABLED_TARGETS SLUICE_DISABLED_TARGETS
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "sluice/operators/math/conv/lay_patches.cc"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
+
+#include "sluice/platform/cpu/simd_dispatch.h"
+#include "sluice/platform/dtype_sets.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace sluice::operators::math {
@@ -90,22 +88,7 @@ HWY_NOINLINE void Lay(const Conv2dGeometry& g,
   }
 }
 
-void LayF32(const Conv2dGeometry& g,
-            const Conv2dTile& tile,
-            int64_t group,
-            const float* patches,
-            const float* bias,
-            float* input) {
-  Lay(g, tile, group, patches, bias, input);
-}
-void LayF64(const Conv2dGeometry& g,
-            const Conv2dTile& tile,
-            int64_t group,
-            const double* patches,
-            const double* bias,
-            double* input) {
-  Lay(g, tile, group, patches, bias, input);
-}
+SLUICE_SIMD_FLOATS(Lay);
 
 }  // namespace HWY_NAMESPACE
 }  // namespace sluice::operators::math
@@ -115,27 +98,20 @@ HWY_AFTER_NAMESPACE();
 namespace sluice::operators::math {
 namespace {
 
-HWY_EXPORT(LayF32);
-HWY_EXPORT(LayF64);
+SLUICE_EXPORT_FLOATS(Lay);
 
 }  // namespace
 
+template <typename T>
 void LayPatches(const Conv2dGeometry& g,
                 const Conv2dTile& tile,
                 int64_t group,
-                const float* patches,
-                const float* bias,
-                float* input) {
-  HWY_DYNAMIC_DISPATCH(LayF32)(g, tile, group, patches, bias, input);
+                const T* patches,
+                const T* bias,
+                T* input) {
+  LayFor<T>()(g, tile, group, patches, bias, input);
 }
-void LayPatches(const Conv2dGeometry& g,
-                const Conv2dTile& tile,
-                int64_t group,
-                const double* patches,
-                const double* bias,
-                double* input) {
-  HWY_DYNAMIC_DISPATCH(LayF64)(g, tile, group, patches, bias, input);
-}
+SLUICE_INSTANTIATE_FLOATS(LayPatches);
 
 }  // namespace sluice::operators::math
 #endif  // HWY_ONCE

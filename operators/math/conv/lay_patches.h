@@ -9,17 +9,12 @@ namespace sluice::operators::math {
 // patch. Sets the pixels of one group of channels of a tile to
 // patches[c][kh][kw][window] + bias[c] (nullptr: 0). Vectorized; runs on the
 // calling thread.
+template <typename T>
 void LayPatches(const Conv2dGeometry& g,
                 const Conv2dTile& tile,
                 int64_t group,
-                const float* patches,
-                const float* bias,
-                float* input);
-void LayPatches(const Conv2dGeometry& g,
-                const Conv2dTile& tile,
-                int64_t group,
-                const double* patches,
-                const double* bias,
-                double* input);
+                const T* patches,
+                const T* bias,
+                T* input);
 
 }  // namespace sluice::operators::math

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sluice/platform/dtype_sets.h"
 #include "sluice/platform/parallel_for.h"
 
 namespace sluice::operators::math {
@@ -111,13 +112,11 @@ void AddPatches(const VolumeWindows& windows,
   });
 }
 
+// conv/lay_patches.h has another function of this name.
 template SLUICE_API void LayPatches(
     const VolumeWindows&, int64_t, int64_t, const float*, float*);
 template SLUICE_API void LayPatches(
     const VolumeWindows&, int64_t, int64_t, const double*, double*);
-template SLUICE_API void AddPatches(
-    const VolumeWindows&, int64_t, int64_t, const float*, float*);
-template SLUICE_API void AddPatches(
-    const VolumeWindows&, int64_t, int64_t, const double*, double*);
+SLUICE_INSTANTIATE_FLOATS(AddPatches);
 
 }  // namespace sluice::operators::math

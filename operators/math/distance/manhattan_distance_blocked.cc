@@ -5,16 +5,12 @@
 // tile's width and at most kDepth features. A panel stays in the first-level
 // cache for all rows of x.
 //
-// HWY_TARGET_INCLUDE makes this file include itself once for every
-// instruction set.
-#define HWY_DISABLED_TARGETS SLUICE_DISABLED_TARGETS
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE \
-  "sluice/operators/math/distance/manhattan_distance_blocked.cc"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
 #include "sluice/platform/cancel.h"
+#include "sluice/platform/cpu/simd_dispatch.h"
+#include "sluice/platform/dtype_sets.h"
 #include "sluice/platform/parallel_for.h"
 
 #ifndef SLUICE_MANHATTAN_DISTANCE_TILES
@@ -306,13 +302,6 @@ void RunTiles(const ManhattanTiles<T>& t, int64_t begin, int64_t end) {
   }
 }
 
-void RunTilesF32(const ManhattanTiles<float>& t, int64_t begin, int64_t end) {
-  RunTiles(t, begin, end);
-}
-void RunTilesF64(const ManhattanTiles<double>& t, int64_t begin, int64_t end) {
-  RunTiles(t, begin, end);
-}
-
 // Sets the tile sizes for this instruction set.
 template <typename T>
 void CutTiles(ManhattanTiles<T>* t) {
@@ -321,12 +310,9 @@ void CutTiles(ManhattanTiles<T>* t) {
   t->row_tiles = (t->n + kRows - 1) / kRows;
   t->panels = (vectors + kMaxVectors - 1) / kMaxVectors;
 }
-void CutTilesF32(ManhattanTiles<float>* t) {
-  CutTiles(t);
-}
-void CutTilesF64(ManhattanTiles<double>* t) {
-  CutTiles(t);
-}
+
+SLUICE_SIMD_FLOATS(RunTiles);
+SLUICE_SIMD_FLOATS(CutTiles);
 
 }  // namespace HWY_NAMESPACE
 }  // namespace sluice::operators::math
@@ -336,23 +322,8 @@ HWY_AFTER_NAMESPACE();
 namespace sluice::operators::math {
 namespace {
 
-HWY_EXPORT(RunTilesF32);
-HWY_EXPORT(RunTilesF64);
-HWY_EXPORT(CutTilesF32);
-HWY_EXPORT(CutTilesF64);
-
-void Run(const ManhattanTiles<float>& t, int64_t begin, int64_t end) {
-  HWY_DYNAMIC_DISPATCH(RunTilesF32)(t, begin, end);
-}
-void Run(const ManhattanTiles<double>& t, int64_t begin, int64_t end) {
-  HWY_DYNAMIC_DISPATCH(RunTilesF64)(t, begin, end);
-}
-void Cut(ManhattanTiles<float>* t) {
-  HWY_DYNAMIC_DISPATCH(CutTilesF32)(t);
-}
-void Cut(ManhattanTiles<double>* t) {
-  HWY_DYNAMIC_DISPATCH(CutTilesF64)(t);
-}
+SLUICE_EXPORT_FLOATS(RunTiles);
+SLUICE_EXPORT_FLOATS(CutTiles);
 
 }  // namespace
 
@@ -367,7 +338,8 @@ void ManhattanDistanceBlocked(
     return;
   }
   ManhattanTiles<T> tiles{x, y, z, n, m, p, 0, 0};
-  Cut(&tiles);
+  CutTilesFor<T>()(&tiles);
+  const auto run = RunTilesFor<T>();
   // Below about 10 us of work, a second thread costs more than it saves.
   const int64_t tile_pairs = 256 * p;
   const int64_t grain = 1 + 300'000 / tile_pairs;
@@ -375,14 +347,11 @@ void ManhattanDistanceBlocked(
       tiles.row_tiles * tiles.panels, grain, [&](int64_t begin, int64_t end) {
         platform::InPieces(
             begin, end, 256 * grain,
-            [&](int64_t first, int64_t last) { Run(tiles, first, last); });
+            [&](int64_t first, int64_t last) { run(tiles, first, last); });
       });
 }
 
-template SLUICE_API void ManhattanDistanceBlocked(
-    const float*, const float*, float*, int64_t, int64_t, int64_t);
-template SLUICE_API void ManhattanDistanceBlocked(
-    const double*, const double*, double*, int64_t, int64_t, int64_t);
+SLUICE_INSTANTIATE_FLOATS(ManhattanDistanceBlocked);
 
 }  // namespace sluice::operators::math
 #endif  // HWY_ONCE

@@ -5,16 +5,12 @@
 // over the rows of y; a packed block of y and gy stays in the first-level
 // cache. Each pair of rows is compared once for both gradients.
 //
-// HWY_TARGET_INCLUDE makes this file include itself once for every
-// instruction set.
-#define HWY_DISABLED_TARGETS SLUICE_DISABLED_TARGETS
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE \
-  "sluice/operators/math/distance/manhattan_distance_grad_blocked.cc"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
 #include "sluice/platform/cancel.h"
+#include "sluice/platform/cpu/simd_dispatch.h"
+#include "sluice/platform/dtype_sets.h"
 #include "sluice/platform/parallel_for.h"
 
 #ifndef SLUICE_MANHATTAN_DISTANCE_SIDES
@@ -237,21 +233,12 @@ void OneSide(const ManhattanSides<T>& s, int64_t begin, int64_t end) {
   }
 }
 
-void BothSidesF32(const ManhattanSides<float>& s, int64_t begin, int64_t end) {
-  BothSides(s, begin, end);
-}
-void BothSidesF64(const ManhattanSides<double>& s, int64_t begin, int64_t end) {
-  BothSides(s, begin, end);
-}
-void OneSideF32(const ManhattanSides<float>& s, int64_t begin, int64_t end) {
-  OneSide(s, begin, end);
-}
-void OneSideF64(const ManhattanSides<double>& s, int64_t begin, int64_t end) {
-  OneSide(s, begin, end);
-}
 int64_t VectorBytes() {
   return kLanes<float> * sizeof(float);
 }
+
+SLUICE_SIMD_FLOATS(BothSides);
+SLUICE_SIMD_FLOATS(OneSide);
 
 }  // namespace HWY_NAMESPACE
 }  // namespace sluice::operators::math
@@ -261,35 +248,21 @@ HWY_AFTER_NAMESPACE();
 namespace sluice::operators::math {
 namespace {
 
-HWY_EXPORT(BothSidesF32);
-HWY_EXPORT(BothSidesF64);
-HWY_EXPORT(OneSideF32);
-HWY_EXPORT(OneSideF64);
+SLUICE_EXPORT_FLOATS(BothSides);
+SLUICE_EXPORT_FLOATS(OneSide);
 HWY_EXPORT(VectorBytes);
-
-void RunBoth(const ManhattanSides<float>& s, int64_t begin, int64_t end) {
-  HWY_DYNAMIC_DISPATCH(BothSidesF32)(s, begin, end);
-}
-void RunBoth(const ManhattanSides<double>& s, int64_t begin, int64_t end) {
-  HWY_DYNAMIC_DISPATCH(BothSidesF64)(s, begin, end);
-}
-void RunOne(const ManhattanSides<float>& s, int64_t begin, int64_t end) {
-  HWY_DYNAMIC_DISPATCH(OneSideF32)(s, begin, end);
-}
-void RunOne(const ManhattanSides<double>& s, int64_t begin, int64_t end) {
-  HWY_DYNAMIC_DISPATCH(OneSideF64)(s, begin, end);
-}
 
 // With fewer pairs, a second thread costs more than it saves.
 constexpr int64_t kPairsPerThread = 200'000;
 
 template <typename T>
 void RunOneParallel(const ManhattanSides<T>& s) {
+  const auto run = OneSideFor<T>();
   const int64_t grain = 8 + kPairsPerThread / (s.m * s.p);
   platform::ParallelFor(s.n, grain, [&](int64_t begin, int64_t end) {
     platform::InPieces(
         begin, end, 64 * grain,
-        [&](int64_t first, int64_t last) { RunOne(s, first, last); });
+        [&](int64_t first, int64_t last) { run(s, first, last); });
   });
 }
 
@@ -326,9 +299,10 @@ void ManhattanDistanceGradBlocked(const T* x,
   // slabs; separately 4 + 4, and threads share rows. The bits are equal.
   const int64_t rounds = (slabs + threads - 1) / threads;
   if (gx != nullptr && gy != nullptr && 5 * rounds * threads <= 8 * slabs) {
+    const auto run = BothSidesFor<T>();
     const int64_t grain = 1 + kPairsPerThread / (n * m * lanes);
     platform::ParallelFor(slabs, grain, [&](int64_t begin, int64_t end) {
-      RunBoth(sides, begin, end);
+      run(sides, begin, end);
     });
     return;
   }
@@ -336,22 +310,7 @@ void ManhattanDistanceGradBlocked(const T* x,
   if (gy != nullptr) RunOneParallel(exchanged);
 }
 
-template SLUICE_API void ManhattanDistanceGradBlocked(const float*,
-                                                      const float*,
-                                                      const float*,
-                                                      float*,
-                                                      float*,
-                                                      int64_t,
-                                                      int64_t,
-                                                      int64_t);
-template SLUICE_API void ManhattanDistanceGradBlocked(const double*,
-                                                      const double*,
-                                                      const double*,
-                                                      double*,
-                                                      double*,
-                                                      int64_t,
-                                                      int64_t,
-                                                      int64_t);
+SLUICE_INSTANTIATE_FLOATS(ManhattanDistanceGradBlocked);
 
 }  // namespace sluice::operators::math
 #endif  // HWY_ONCE

@@ -3,6 +3,7 @@
 
 #include "sluice/operators/math/distance/manhattan_distance.h"
 #include "sluice/platform/cancel.h"
+#include "sluice/platform/dtype_sets.h"
 #include "sluice/platform/parallel_for.h"
 
 namespace sluice::operators::math {
@@ -76,25 +77,7 @@ void ManhattanDistanceGradPlain(const T* x,
   if (gy != nullptr) OneSide(y, x, gz, 1, m, gy, m, n, p);
 }
 
-template SLUICE_API void ManhattanDistancePlain(
-    const float*, const float*, float*, int64_t, int64_t, int64_t);
-template SLUICE_API void ManhattanDistanceGradPlain(const float*,
-                                                    const float*,
-                                                    const float*,
-                                                    float*,
-                                                    float*,
-                                                    int64_t,
-                                                    int64_t,
-                                                    int64_t);
-template SLUICE_API void ManhattanDistancePlain(
-    const double*, const double*, double*, int64_t, int64_t, int64_t);
-template SLUICE_API void ManhattanDistanceGradPlain(const double*,
-                                                    const double*,
-                                                    const double*,
-                                                    double*,
-                                                    double*,
-                                                    int64_t,
-                                                    int64_t,
-                                                    int64_t);
+SLUICE_INSTANTIATE_FLOATS(ManhattanDistancePlain);
+SLUICE_INSTANTIATE_FLOATS(ManhattanDistanceGradPlain);
 
 }  // namespace sluice::operators::math

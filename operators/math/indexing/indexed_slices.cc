@@ -5,12 +5,11 @@
 #include <cstring>
 #include <limits>
 
+#include "sluice/platform/dtype_sets.h"
 #include "sluice/platform/parallel_for.h"
 
 namespace sluice::operators::math {
 namespace {
-
-constexpr int64_t kGrain = 32768;
 
 // Calls body(i, place) for each i in [0, count), in ascending order for each
 // place. Each shard owns some places and searches all of `places` for them.
@@ -21,7 +20,7 @@ void ForEachPlace(const int64_t* places,
                   int64_t inner,
                   const Body& body) {
   const int64_t work = count * std::max<int64_t>(inner, 1);
-  const int64_t shards = std::max<int64_t>(work / kGrain, 1);
+  const int64_t shards = std::max<int64_t>(work / platform::kGrain, 1);
   const auto own = [&](int64_t begin, int64_t end) {
     for (int64_t i = 0; i < count; ++i) {
       if (places[i] >= begin && places[i] < end) {
@@ -54,26 +53,27 @@ template <typename Index>
 int64_t FindPlaces(const IndexPlan& plan, const Index* index, int64_t* places) {
   constexpr int64_t kNone = std::numeric_limits<int64_t>::max();
   std::atomic<int64_t> first = kNone;
-  platform::ParallelFor(plan.count, kGrain, [&](int64_t begin, int64_t end) {
-    int64_t outside = kNone;
-    for (int64_t i = begin; i < end && outside == kNone; ++i) {
-      int64_t at = plan.First(i);
-      for (int k = 0; k < plan.named; ++k) {
-        const int64_t position = i * plan.named + k;
-        const int64_t value =
-            IndexPlan::FromStart(index[position], plan.dims[k]);
-        if (value < 0 || value >= plan.dims[k]) {
-          outside = position;
-          break;
+  platform::ParallelFor(
+      plan.count, platform::kGrain, [&](int64_t begin, int64_t end) {
+        int64_t outside = kNone;
+        for (int64_t i = begin; i < end && outside == kNone; ++i) {
+          int64_t at = plan.First(i);
+          for (int k = 0; k < plan.named; ++k) {
+            const int64_t position = i * plan.named + k;
+            const int64_t value =
+                IndexPlan::FromStart(index[position], plan.dims[k]);
+            if (value < 0 || value >= plan.dims[k]) {
+              outside = position;
+              break;
+            }
+            at += value * plan.dim_steps[k];
+          }
+          places[i] = at;
         }
-        at += value * plan.dim_steps[k];
-      }
-      places[i] = at;
-    }
-    int64_t seen = first;
-    while (outside < seen && !first.compare_exchange_weak(seen, outside)) {
-    }
-  });
+        int64_t seen = first;
+        while (outside < seen && !first.compare_exchange_weak(seen, outside)) {
+        }
+      });
   return first == kNone ? -1 : first.load();
 }
 
@@ -127,19 +127,7 @@ void ScatterReduce(ScatterReduction reduction,
   }
 }
 
-template SLUICE_API decltype(FindPlaces<int32_t>) FindPlaces<int32_t>;
-template SLUICE_API decltype(FindPlaces<int64_t>) FindPlaces<int64_t>;
-
-#define SLUICE_SCATTER_REDUCE(T) \
-  template SLUICE_API decltype(ScatterReduce<T>) ScatterReduce<T>
-SLUICE_SCATTER_REDUCE(float);
-SLUICE_SCATTER_REDUCE(double);
-SLUICE_SCATTER_REDUCE(platform::float16);
-SLUICE_SCATTER_REDUCE(platform::bfloat16);
-SLUICE_SCATTER_REDUCE(int8_t);
-SLUICE_SCATTER_REDUCE(uint8_t);
-SLUICE_SCATTER_REDUCE(int32_t);
-SLUICE_SCATTER_REDUCE(int64_t);
-#undef SLUICE_SCATTER_REDUCE
+SLUICE_INSTANTIATE_INDICES(FindPlaces);
+SLUICE_INSTANTIATE_NUMBERS(ScatterReduce);
 
 }  // namespace sluice::operators::math

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cstring>
 
+#include "sluice/platform/dtype_sets.h"
 #include "sluice/platform/parallel_for.h"
 
 namespace sluice::operators::math {
-
 namespace {
 
 constexpr int64_t kShardBytes = 128 << 10;
@@ -82,11 +82,7 @@ void Gather(const void* x,
   });
 }
 
-#define SLUICE_GATHER(Index)                                           \
-  template SLUICE_API decltype(FindOutside<Index>) FindOutside<Index>; \
-  template SLUICE_API decltype(Gather<Index>) Gather<Index>
-SLUICE_GATHER(int32_t);
-SLUICE_GATHER(int64_t);
-#undef SLUICE_GATHER
+SLUICE_INSTANTIATE_INDICES(FindOutside);
+SLUICE_INSTANTIATE_INDICES(Gather);
 
 }  // namespace sluice::operators::math

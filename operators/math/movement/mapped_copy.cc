@@ -6,6 +6,7 @@
 #include "sluice/operators/math/half_conversions.h"
 #include "sluice/operators/math/strided_copy.h"
 #include "sluice/platform/dtype.h"
+#include "sluice/platform/dtype_sets.h"
 #include "sluice/platform/parallel_for.h"
 
 namespace sluice::operators::math {
@@ -198,13 +199,7 @@ void MappedSum(const AxisMaps& maps, const T* out_grad, double* x_sums) {
   });
 }
 
-#define SLUICE_MAPPED_SUM(T) \
-  template SLUICE_API decltype(MappedSum<T>) MappedSum<T>
-SLUICE_MAPPED_SUM(float);
-SLUICE_MAPPED_SUM(double);
-SLUICE_MAPPED_SUM(platform::float16);
-SLUICE_MAPPED_SUM(platform::bfloat16);
-#undef SLUICE_MAPPED_SUM
+SLUICE_INSTANTIATE_FLOATS_AND_HALVES(MappedSum);
 
 bool Invert(const AxisMaps& maps, AxisMaps* inverse) {
   AxisMaps result;

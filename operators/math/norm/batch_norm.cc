@@ -3,19 +3,16 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <tuple>
 #include <type_traits>
 
-// HWY_TARGET_INCLUDE makes this file include itself once for every instruction
-// set. The loops are plain; g++ vectorizes them.
-#define HWY_DISABLED_TARGETS SLUICE_DISABLED_TARGETS
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "sluice/operators/math/norm/batch_norm.cc"
+// The loops are plain; g++ vectorizes them.
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
 #include "sluice/operators/math/block_sums.h"
 #include "sluice/operators/math/norm/far_moments.h"
+#include "sluice/platform/cpu/simd_dispatch.h"
+#include "sluice/platform/dtype_sets.h"
 #include "sluice/platform/parallel_for.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -415,18 +412,11 @@ void GradientOfInput(const BatchNormDims& dims,
   });
 }
 
-template <typename T>
-auto BatchNormLoops() {
-  return std::tuple(&MomentsOfChannels<T>, &NormalizeElements<T>,
-                    &SumsOfGradients<T>, &GradientOfInput<T>,
-                    &GradientOfRelu<T>);
-}
-auto BatchNormLoopsF32() {
-  return BatchNormLoops<float>();
-}
-auto BatchNormLoopsF64() {
-  return BatchNormLoops<double>();
-}
+SLUICE_SIMD_FLOATS(MomentsOfChannels);
+SLUICE_SIMD_FLOATS(NormalizeElements);
+SLUICE_SIMD_FLOATS(SumsOfGradients);
+SLUICE_SIMD_FLOATS(GradientOfInput);
+SLUICE_SIMD_FLOATS(GradientOfRelu);
 
 }  // namespace HWY_NAMESPACE
 }  // namespace sluice::operators::math
@@ -436,17 +426,11 @@ HWY_AFTER_NAMESPACE();
 namespace sluice::operators::math {
 namespace {
 
-HWY_EXPORT(BatchNormLoopsF32);
-HWY_EXPORT(BatchNormLoopsF64);
-
-template <size_t kLoop, typename T, typename... Args>
-void RunLoop(const BatchNormDims& dims, const Args&... args) {
-  if constexpr (sizeof(T) == sizeof(float)) {
-    std::get<kLoop>(HWY_DYNAMIC_DISPATCH(BatchNormLoopsF32)())(dims, args...);
-  } else {
-    std::get<kLoop>(HWY_DYNAMIC_DISPATCH(BatchNormLoopsF64)())(dims, args...);
-  }
-}
+SLUICE_EXPORT_FLOATS(MomentsOfChannels);
+SLUICE_EXPORT_FLOATS(NormalizeElements);
+SLUICE_EXPORT_FLOATS(SumsOfGradients);
+SLUICE_EXPORT_FLOATS(GradientOfInput);
+SLUICE_EXPORT_FLOATS(GradientOfRelu);
 
 }  // namespace
 
@@ -457,7 +441,7 @@ void BatchMoments(const BatchNormDims& dims,
                   double* mean,
                   double* variance,
                   double* inverse_std) {
-  RunLoop<0, T>(dims, x, mean, variance);
+  MomentsOfChannelsFor<T>()(dims, x, mean, variance);
   for (int64_t c = 0; c < dims.channels; ++c) {
     const ScaledMoments moments =
         MomentsInRange<T>({mean[c], variance[c]}, epsilon, true, dims.count(),
@@ -477,14 +461,14 @@ void Normalize(const BatchNormDims& dims,
                const T* bias,
                T* y,
                const OutputChain<T>& chain) {
-  RunLoop<1, T>(dims, x, mean, inverse_std, scale, bias, y, chain);
+  NormalizeElementsFor<T>()(dims, x, mean, inverse_std, scale, bias, y, chain);
 }
 
 template <typename T>
 void BatchNormGradSums(const BatchNormDims& dims,
                        const BatchNormGradArgs<T>& args,
                        double* sums) {
-  RunLoop<2, T>(dims, args, sums);
+  SumsOfGradientsFor<T>()(dims, args, sums);
 }
 
 template <typename T>
@@ -492,7 +476,7 @@ void BatchNormInputGrad(const BatchNormDims& dims,
                         const BatchNormGradArgs<T>& args,
                         int64_t count,
                         double* sums) {
-  RunLoop<3, T>(dims, args, count, sums);
+  GradientOfInputFor<T>()(dims, args, count, sums);
 }
 
 template <typename T>
@@ -500,26 +484,14 @@ void ReluGrad(const BatchNormDims& dims,
               const T* out,
               const T* out_grad,
               T* grad) {
-  RunLoop<4, T>(dims, out, out_grad, grad);
+  GradientOfReluFor<T>()(dims, out, out_grad, grad);
 }
 
-// NOLINTBEGIN(bugprone-macro-parentheses): T is a type.
-#define SLUICE_BATCH_NORM(T)                                                   \
-  template SLUICE_API void BatchMoments(const BatchNormDims&, const T*,        \
-                                        double, double*, double*, double*);    \
-  template SLUICE_API void Normalize(const BatchNormDims&, const T*, const T*, \
-                                     const T*, const T*, const T*, T*,         \
-                                     const OutputChain<T>&);                   \
-  template SLUICE_API void ReluGrad(const BatchNormDims&, const T*, const T*,  \
-                                    T*);                                       \
-  template SLUICE_API void BatchNormGradSums(                                  \
-      const BatchNormDims&, const BatchNormGradArgs<T>&, double*);             \
-  template SLUICE_API void BatchNormInputGrad(                                 \
-      const BatchNormDims&, const BatchNormGradArgs<T>&, int64_t, double*)
-SLUICE_BATCH_NORM(float);
-SLUICE_BATCH_NORM(double);
-#undef SLUICE_BATCH_NORM
-// NOLINTEND(bugprone-macro-parentheses)
+SLUICE_INSTANTIATE_FLOATS(BatchMoments);
+SLUICE_INSTANTIATE_FLOATS(Normalize);
+SLUICE_INSTANTIATE_FLOATS(ReluGrad);
+SLUICE_INSTANTIATE_FLOATS(BatchNormGradSums);
+SLUICE_INSTANTIATE_FLOATS(BatchNormInputGrad);
 
 }  // namespace sluice::operators::math
 #endif  // HWY_ONCE

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sluice/platform/cpu/simd_dispatch.h"
+#include "sluice/platform/dtype_sets.h"
 #include "sluice/platform/parallel_for.h"
 
-#ifndef SLUICE_LRN_LOOPS
-#define SLUICE_LRN_LOOPS
+#ifndef SLUICE_LRN_RANGE
+#define SLUICE_LRN_RANGE
 namespace sluice::operators::math {
 
 // The elements [begin, begin + count) of one row.
@@ -16,35 +18,9 @@ struct LrnRange {
   int64_t count;
 };
 
-// The loops over a range, from the best instruction set of the CPU.
-template <typename T>
-struct LrnLoops {
-  void (*forward)(const LrnGeometry& g,
-                  const LrnRange& range,
-                  const T* x,
-                  T* out);
-  // Computes the first summand of the gradient and the terms of the second.
-  void (*terms)(const LrnGeometry& g,
-                const LrnRange& range,
-                const T* x,
-                const T* out_grad,
-                T* terms,
-                T* x_grad);
-  void (*grad)(const LrnGeometry& g,
-               const LrnRange& range,
-               const T* x,
-               const T* terms,
-               T* x_grad);
-};
-
 }  // namespace sluice::operators::math
 #endif
 
-// HWY_TARGET_INCLUDE makes this file include itself once for every
-// instruction set.
-#define HWY_DISABLED_TARGETS SLUICE_DISABLED_TARGETS
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "sluice/operators/math/norm/lrn.cc"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
@@ -214,12 +190,9 @@ void GradRange(const LrnGeometry& g,
   }
 }
 
-LrnLoops<float> FloatLoops() {
-  return {&ForwardRange<float>, &TermsRange<float>, &GradRange<float>};
-}
-LrnLoops<double> DoubleLoops() {
-  return {&ForwardRange<double>, &TermsRange<double>, &GradRange<double>};
-}
+SLUICE_SIMD_FLOATS(ForwardRange);
+SLUICE_SIMD_FLOATS(TermsRange);
+SLUICE_SIMD_FLOATS(GradRange);
 
 }  // namespace HWY_NAMESPACE
 }  // namespace sluice::operators::math
@@ -229,21 +202,9 @@ HWY_AFTER_NAMESPACE();
 namespace sluice::operators::math {
 namespace {
 
-HWY_EXPORT(FloatLoops);
-HWY_EXPORT(DoubleLoops);
-
-template <typename T>
-const LrnLoops<T>& Loops();
-template <>
-const LrnLoops<float>& Loops<float>() {
-  static const LrnLoops<float> kLoops = HWY_DYNAMIC_DISPATCH(FloatLoops)();
-  return kLoops;
-}
-template <>
-const LrnLoops<double>& Loops<double>() {
-  static const LrnLoops<double> kLoops = HWY_DYNAMIC_DISPATCH(DoubleLoops)();
-  return kLoops;
-}
+SLUICE_EXPORT_FLOATS(ForwardRange);
+SLUICE_EXPORT_FLOATS(TermsRange);
+SLUICE_EXPORT_FLOATS(GradRange);
 
 // Calls body(range) for ranges that cover all rows.
 template <typename Body>
@@ -266,29 +227,24 @@ void ForEachRange(const LrnGeometry& g, const Body& body) {
 
 template <typename T>
 void Lrn(const LrnGeometry& g, const T* x, T* out) {
-  const LrnLoops<T>& loops = Loops<T>();
-  ForEachRange(g,
-               [&](const LrnRange& range) { loops.forward(g, range, x, out); });
+  const auto run = ForwardRangeFor<T>();
+  ForEachRange(g, [&](const LrnRange& range) { run(g, range, x, out); });
 }
 
 template <typename T>
 void LrnGrad(
     const LrnGeometry& g, const T* x, const T* out_grad, T* terms, T* x_grad) {
-  const LrnLoops<T>& loops = Loops<T>();
+  const auto find_terms = TermsRangeFor<T>();
   ForEachRange(g, [&](const LrnRange& range) {
-    loops.terms(g, range, x, out_grad, terms, x_grad);
+    find_terms(g, range, x, out_grad, terms, x_grad);
   });
-  ForEachRange(g, [&](const LrnRange& range) {
-    loops.grad(g, range, x, terms, x_grad);
-  });
+  const auto run = GradRangeFor<T>();
+  ForEachRange(g,
+               [&](const LrnRange& range) { run(g, range, x, terms, x_grad); });
 }
 
-#define SLUICE_LRN(T)                          \
-  template SLUICE_API decltype(Lrn<T>) Lrn<T>; \
-  template SLUICE_API decltype(LrnGrad<T>) LrnGrad<T>
-SLUICE_LRN(float);
-SLUICE_LRN(double);
-#undef SLUICE_LRN
+SLUICE_INSTANTIATE_FLOATS(Lrn);
+SLUICE_INSTANTIATE_FLOATS(LrnGrad);
 
 }  // namespace sluice::operators::math
 #endif  // HWY_ONCE

@@ -2,19 +2,15 @@
 
 #include <algorithm>
 
-#include <math.h>
-
-// HWY_TARGET_INCLUDE makes this file include itself once for every
-// instruction set.
-#define HWY_DISABLED_TARGETS SLUICE_DISABLED_TARGETS
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "sluice/operators/math/norm/row_norm.cc"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
+#include <math.h>
 
 #include "sluice/operators/math/norm/far_moments.h"
 #include "sluice/operators/math/simd_doubles-inl.h"
 #include "sluice/operators/math/simd_loops-inl.h"
+#include "sluice/platform/cpu/simd_dispatch.h"
+#include "sluice/platform/dtype_sets.h"
 #include "sluice/platform/parallel_for.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -358,27 +354,9 @@ HWY_INLINE void ParameterBlocks(const RowNormGeometry& g,
   }
 }
 
-// NOLINTBEGIN(bugprone-macro-parentheses): T is a type.
-#define SLUICE_ROW_NORM(T, Suffix)                                           \
-  void ForwardRows##Suffix(const RowNormGeometry& g,                         \
-                           const RowNormArgs<T>& args, int64_t begin,        \
-                           int64_t end) {                                    \
-    ForwardRows(g, args, begin, end);                                        \
-  }                                                                          \
-  void BackwardRows##Suffix(const RowNormGeometry& g,                        \
-                            const RowNormGradArgs<T>& args, double* moments, \
-                            int64_t begin, int64_t end) {                    \
-    BackwardRows(g, args, moments, begin, end);                              \
-  }                                                                          \
-  void ParameterBlocks##Suffix(                                              \
-      const RowNormGeometry& g, const RowNormGradArgs<T>& args,              \
-      const double* moments, int64_t width, int64_t begin, int64_t end) {    \
-    ParameterBlocks(g, args, moments, width, begin, end);                    \
-  }
-SLUICE_ROW_NORM(float, F32)
-SLUICE_ROW_NORM(double, F64)
-#undef SLUICE_ROW_NORM
-// NOLINTEND(bugprone-macro-parentheses)
+SLUICE_SIMD_FLOATS(ForwardRows);
+SLUICE_SIMD_FLOATS(BackwardRows);
+SLUICE_SIMD_FLOATS(ParameterBlocks);
 
 }  // namespace HWY_NAMESPACE
 }  // namespace sluice::operators::math
@@ -388,21 +366,9 @@ HWY_AFTER_NAMESPACE();
 namespace sluice::operators::math {
 namespace {
 
-HWY_EXPORT(ForwardRowsF32);
-HWY_EXPORT(ForwardRowsF64);
-HWY_EXPORT(BackwardRowsF32);
-HWY_EXPORT(BackwardRowsF64);
-HWY_EXPORT(ParameterBlocksF32);
-HWY_EXPORT(ParameterBlocksF64);
-
-template <typename T, typename F32, typename F64>
-auto Choose(F32 f32, F64 f64) {
-  if constexpr (sizeof(T) == sizeof(float)) {
-    return f32;
-  } else {
-    return f64;
-  }
-}
+SLUICE_EXPORT_FLOATS(ForwardRows);
+SLUICE_EXPORT_FLOATS(BackwardRows);
+SLUICE_EXPORT_FLOATS(ParameterBlocks);
 
 // Below about 10 us of work, a second thread costs more than it saves.
 int64_t Grain(int64_t elements) {
@@ -415,8 +381,7 @@ template <typename T>
 void RowNorm(const RowNormGeometry& geometry, const RowNormArgs<T>& args) {
   const bool moments = args.mean != nullptr || args.variance != nullptr;
   if (geometry.size() == 0 && !moments) return;
-  const auto run = Choose<T>(HWY_DYNAMIC_DISPATCH(ForwardRowsF32),
-                             HWY_DYNAMIC_DISPATCH(ForwardRowsF64));
+  const auto run = ForwardRowsFor<T>();
   platform::ParallelFor(
       geometry.rows, Grain(geometry.size()),
       [&](int64_t begin, int64_t end) { run(geometry, args, begin, end); });
@@ -432,15 +397,13 @@ void RowNormGrad(const RowNormGeometry& geometry,
     }
     return;
   }
-  const auto rows = Choose<T>(HWY_DYNAMIC_DISPATCH(BackwardRowsF32),
-                              HWY_DYNAMIC_DISPATCH(BackwardRowsF64));
+  const auto rows = BackwardRowsFor<T>();
   platform::ParallelFor(geometry.rows, Grain(2 * geometry.size()),
                         [&](int64_t begin, int64_t end) {
                           rows(geometry, args, moments, begin, end);
                         });
   if (args.scale_grad == nullptr && args.bias_grad == nullptr) return;
-  const auto blocks = Choose<T>(HWY_DYNAMIC_DISPATCH(ParameterBlocksF32),
-                                HWY_DYNAMIC_DISPATCH(ParameterBlocksF64));
+  const auto blocks = ParameterBlocksFor<T>();
   const int64_t width =
       geometry.run == 1 ? RowNormGeometry::kParameterBlock : 1;
   const int64_t of_group = (geometry.channels + width - 1) / width;
@@ -452,15 +415,8 @@ void RowNormGrad(const RowNormGeometry& geometry,
                         });
 }
 
-// NOLINTBEGIN(bugprone-macro-parentheses): T is a type.
-#define SLUICE_ROW_NORM(T)                                     \
-  template SLUICE_API void RowNorm(const RowNormGeometry&,     \
-                                   const RowNormArgs<T>&);     \
-  template SLUICE_API void RowNormGrad(const RowNormGeometry&, \
-                                       const RowNormGradArgs<T>&, double*)
-SLUICE_ROW_NORM(float);
-SLUICE_ROW_NORM(double);
-#undef SLUICE_ROW_NORM
+SLUICE_INSTANTIATE_FLOATS(RowNorm);
+SLUICE_INSTANTIATE_FLOATS(RowNormGrad);
 // NOLINTEND(bugprone-macro-parentheses)
 
 }  // namespace sluice::operators::math

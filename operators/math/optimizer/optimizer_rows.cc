@@ -2,16 +2,10 @@
 #include <cmath>
 #include <vector>
 
-#include "sluice/operators/math/optimizer/optimizer_row.h"
-
-// HWY_TARGET_INCLUDE makes this file include itself once for every
-// instruction set.
-#define HWY_DISABLED_TARGETS SLUICE_DISABLED_TARGETS
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "sluice/operators/math/optimizer/optimizer_rows.cc"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "sluice/operators/math/optimizer/optimizer_row.h"
 #include "sluice/operators/math/simd_formulas-inl.h"
 
 HWY_BEFORE_NAMESPACE();

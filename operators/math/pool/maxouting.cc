@@ -7,7 +7,6 @@
 #include "sluice/platform/parallel_for.h"
 
 namespace sluice::operators::math {
-
 namespace {
 
 using framework::DDim;

@@ -8,6 +8,7 @@
 #include "sluice/operators/math/half_conversions.h"
 #include "sluice/operators/math/pool/pool2d_channels.h"
 #include "sluice/operators/math/pool/pool2d_pairs.h"
+#include "sluice/platform/dtype_sets.h"
 #include "sluice/platform/parallel_for.h"
 
 namespace sluice::operators::math {
@@ -422,30 +423,7 @@ void Pool2dGrad(const Pool2dGeometry& g,
   }
 }
 
-template SLUICE_API void Pool2d(const Pool2dGeometry&, const float*, float*);
-template SLUICE_API void Pool2d(const Pool2dGeometry&, const double*, double*);
-template SLUICE_API void Pool2d(const Pool2dGeometry&,
-                                const float16*,
-                                float16*);
-template SLUICE_API void Pool2d(const Pool2dGeometry&,
-                                const bfloat16*,
-                                bfloat16*);
-template SLUICE_API void Pool2dGrad(
-    const Pool2dGeometry&, const float*, const float*, const float*, float*);
-template SLUICE_API void Pool2dGrad(const Pool2dGeometry&,
-                                    const double*,
-                                    const double*,
-                                    const double*,
-                                    double*);
-template SLUICE_API void Pool2dGrad(const Pool2dGeometry&,
-                                    const float16*,
-                                    const float16*,
-                                    const float16*,
-                                    float*);
-template SLUICE_API void Pool2dGrad(const Pool2dGeometry&,
-                                    const bfloat16*,
-                                    const bfloat16*,
-                                    const bfloat16*,
-                                    float*);
+SLUICE_INSTANTIATE_FLOATS_AND_HALVES(Pool2d);
+SLUICE_INSTANTIATE_FLOATS_AND_HALVES(Pool2dGrad);
 
 }  // namespace sluice::operators::math

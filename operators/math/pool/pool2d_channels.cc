@@ -1,14 +1,11 @@
 #include "sluice/operators/math/pool/pool2d_channels.h"
 
-// HWY_TARGET_INCLUDE makes this file include itself once for every
-// instruction set.
-#define HWY_DISABLED_TARGETS SLUICE_DISABLED_TARGETS
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "sluice/operators/math/pool/pool2d_channels.cc"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
 #include "sluice/operators/math/simd_parts-inl.h"
+#include "sluice/platform/cpu/simd_dispatch.h"
+#include "sluice/platform/dtype_sets.h"
 #include "sluice/platform/parallel_for.h"
 
 #ifndef SLUICE_POOL2D_CHANNELS
@@ -83,12 +80,7 @@ HWY_INLINE void MaxOfWindow(const ChannelsWindow<T>& window) {
   if (channel < window.channels) MaxOfVectors<1, false>(window, channel);
 }
 
-void MaxOfWindowF32(const ChannelsWindow<float>& window) {
-  MaxOfWindow(window);
-}
-void MaxOfWindowF64(const ChannelsWindow<double>& window) {
-  MaxOfWindow(window);
-}
+SLUICE_SIMD_FLOATS(MaxOfWindow);
 
 }  // namespace HWY_NAMESPACE
 }  // namespace sluice::operators::math
@@ -100,15 +92,7 @@ HWY_AFTER_NAMESPACE();
 namespace sluice::operators::math {
 namespace {
 
-HWY_EXPORT(MaxOfWindowF32);
-HWY_EXPORT(MaxOfWindowF64);
-
-void Run(const ChannelsWindow<float>& window) {
-  HWY_DYNAMIC_DISPATCH(MaxOfWindowF32)(window);
-}
-void Run(const ChannelsWindow<double>& window) {
-  HWY_DYNAMIC_DISPATCH(MaxOfWindowF64)(window);
-}
+SLUICE_EXPORT_FLOATS(MaxOfWindow);
 
 constexpr int64_t kShardWork = int64_t{1} << 16;
 
@@ -116,6 +100,7 @@ constexpr int64_t kShardWork = int64_t{1} << 16;
 
 template <typename T>
 void MaxOfChannels(const Pool2dGeometry& g, const T* x, T* out) {
+  const auto run = MaxOfWindowFor<T>();
   const int64_t work = g.out_w * g.c * g.kernel_h * g.kernel_w;
   platform::ParallelFor(
       g.n * g.out_h,
@@ -129,7 +114,7 @@ void MaxOfChannels(const Pool2dGeometry& g, const T* x, T* out) {
           for (int64_t ow = 0; ow < g.out_w; ++ow) {
             const int64_t left = ow * g.stride_w - g.pad_left;
             const int64_t first = std::max<int64_t>(left, 0);
-            Run(ChannelsWindow<T>{
+            run(ChannelsWindow<T>{
                 x + ((n * g.in_h + first_row) * g.in_w + first) * g.c, rows,
                 std::min(left + g.kernel_w, g.in_w) - first, g.in_w * g.c, g.c,
                 g.c, g.relu, out + (i * g.out_w + ow) * g.c});
@@ -138,8 +123,7 @@ void MaxOfChannels(const Pool2dGeometry& g, const T* x, T* out) {
       });
 }
 
-template void MaxOfChannels(const Pool2dGeometry&, const float*, float*);
-template void MaxOfChannels(const Pool2dGeometry&, const double*, double*);
+SLUICE_INSTANTIATE_FLOATS(MaxOfChannels);
 
 }  // namespace sluice::operators::math
 #endif  // HWY_ONCE

@@ -1,13 +1,10 @@
 #include "sluice/operators/math/pool/pool2d_pairs.h"
 
-// HWY_TARGET_INCLUDE makes this file include itself once for every
-// instruction set.
-#define HWY_DISABLED_TARGETS SLUICE_DISABLED_TARGETS
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "sluice/operators/math/pool/pool2d_pairs.cc"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "sluice/platform/cpu/simd_dispatch.h"
+#include "sluice/platform/dtype_sets.h"
 #include "sluice/platform/parallel_for.h"
 
 #ifndef SLUICE_POOL2D_PAIRS
@@ -233,38 +230,8 @@ HWY_INLINE void Backward(const Pool2dGeometry& g,
   }
 }
 
-void ForwardF32(const Pool2dGeometry& g,
-                const float* x,
-                float* out,
-                int64_t begin,
-                int64_t end) {
-  Forward(g, x, out, begin, end);
-}
-void ForwardF64(const Pool2dGeometry& g,
-                const double* x,
-                double* out,
-                int64_t begin,
-                int64_t end) {
-  Forward(g, x, out, begin, end);
-}
-void BackwardF32(const Pool2dGeometry& g,
-                 const float* x,
-                 const float* out,
-                 const float* grad,
-                 float* x_grad,
-                 int64_t begin,
-                 int64_t end) {
-  Backward(g, x, out, grad, x_grad, begin, end);
-}
-void BackwardF64(const Pool2dGeometry& g,
-                 const double* x,
-                 const double* out,
-                 const double* grad,
-                 double* x_grad,
-                 int64_t begin,
-                 int64_t end) {
-  Backward(g, x, out, grad, x_grad, begin, end);
-}
+SLUICE_SIMD_FLOATS(Forward);
+SLUICE_SIMD_FLOATS(Backward);
 
 }  // namespace HWY_NAMESPACE
 }  // namespace sluice::operators::math
@@ -274,10 +241,8 @@ HWY_AFTER_NAMESPACE();
 namespace sluice::operators::math {
 namespace {
 
-HWY_EXPORT(ForwardF32);
-HWY_EXPORT(ForwardF64);
-HWY_EXPORT(BackwardF32);
-HWY_EXPORT(BackwardF64);
+SLUICE_EXPORT_FLOATS(Forward);
+SLUICE_EXPORT_FLOATS(Backward);
 
 // Calls body(begin, end) for rows of windows of all planes or images.
 template <typename Body>
@@ -289,38 +254,25 @@ void ForEachRow(const Pool2dGeometry& g, const Body& body) {
 
 }  // namespace
 
-template <>
-void MaxOfPairs(const Pool2dGeometry& g, const float* x, float* out) {
-  ForEachRow(g, [&](int64_t begin, int64_t end) {
-    HWY_DYNAMIC_DISPATCH(ForwardF32)(g, x, out, begin, end);
-  });
+template <typename T>
+void MaxOfPairs(const Pool2dGeometry& g, const T* x, T* out) {
+  const auto run = ForwardFor<T>();
+  ForEachRow(g,
+             [&](int64_t begin, int64_t end) { run(g, x, out, begin, end); });
 }
-template <>
-void MaxOfPairs(const Pool2dGeometry& g, const double* x, double* out) {
-  ForEachRow(g, [&](int64_t begin, int64_t end) {
-    HWY_DYNAMIC_DISPATCH(ForwardF64)(g, x, out, begin, end);
-  });
-}
-template <>
+template <typename T>
 void MaxOfPairsGrad(const Pool2dGeometry& g,
-                    const float* x,
-                    const float* out,
-                    const float* out_grad,
-                    float* x_grad) {
+                    const T* x,
+                    const T* out,
+                    const T* out_grad,
+                    T* x_grad) {
+  const auto run = BackwardFor<T>();
   ForEachRow(g, [&](int64_t begin, int64_t end) {
-    HWY_DYNAMIC_DISPATCH(BackwardF32)(g, x, out, out_grad, x_grad, begin, end);
+    run(g, x, out, out_grad, x_grad, begin, end);
   });
 }
-template <>
-void MaxOfPairsGrad(const Pool2dGeometry& g,
-                    const double* x,
-                    const double* out,
-                    const double* out_grad,
-                    double* x_grad) {
-  ForEachRow(g, [&](int64_t begin, int64_t end) {
-    HWY_DYNAMIC_DISPATCH(BackwardF64)(g, x, out, out_grad, x_grad, begin, end);
-  });
-}
+SLUICE_INSTANTIATE_FLOATS(MaxOfPairs);
+SLUICE_INSTANTIATE_FLOATS(MaxOfPairsGrad);
 
 }  // namespace sluice::operators::math
 #endif  // HWY_ONCE

@@ -7,6 +7,7 @@
 
 #include "sluice/operators/math/random/box_muller.h"
 #include "sluice/operators/math/random/random_words.h"
+#include "sluice/platform/dtype_sets.h"
 #include "sluice/platform/parallel_for.h"
 
 namespace sluice::operators::math {
@@ -142,18 +143,9 @@ void DropoutGrad(
   });
 }
 
-// NOLINTBEGIN(bugprone-macro-parentheses): T is a type.
-#define SLUICE_RANDOM(T)                                                      \
-  template SLUICE_API void FillUniform(const RandomStream&, double, double,   \
-                                       int64_t, T*);                          \
-  template SLUICE_API void FillNormal(const RandomStream&, double, double,    \
-                                      int64_t, T*);                           \
-  template SLUICE_API void Dropout(const RandomStream&, uint64_t, T, int64_t, \
-                                   const T*, T*, uint8_t*);                   \
-  template SLUICE_API void DropoutGrad(T, int64_t, const T*, const uint8_t*, T*)
-SLUICE_RANDOM(float);
-SLUICE_RANDOM(double);
-#undef SLUICE_RANDOM
-// NOLINTEND(bugprone-macro-parentheses)
+SLUICE_INSTANTIATE_FLOATS(FillUniform);
+SLUICE_INSTANTIATE_FLOATS(FillNormal);
+SLUICE_INSTANTIATE_FLOATS(Dropout);
+SLUICE_INSTANTIATE_FLOATS(DropoutGrad);
 
 }  // namespace sluice::operators::math

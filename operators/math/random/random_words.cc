@@ -2,11 +2,6 @@
 
 // Each lane of a vector computes a block.
 //
-// HWY_TARGET_INCLUDE makes this file include itself once for every
-// instruction set.
-#define HWY_DISABLED_TARGETS SLUICE_DISABLED_TARGETS
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "sluice/operators/math/random/random_words.cc"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 

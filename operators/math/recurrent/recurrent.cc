@@ -4,10 +4,10 @@
 
 #include "sluice/operators/math/gemm.h"
 #include "sluice/platform/cancel.h"
+#include "sluice/platform/dtype_sets.h"
 #include "sluice/platform/parallel_for.h"
 
 namespace sluice::operators::math {
-
 namespace {
 
 // Gemm multiplies up to this many rows by a transposed matrix in place. For
@@ -348,11 +348,6 @@ void Recurrent(const RecurrentLayer& layer,
   }
 }
 
-template SLUICE_API void Recurrent(const RecurrentLayer&,
-                                   const RecurrentArgs<float>&,
-                                   float*);
-template SLUICE_API void Recurrent(const RecurrentLayer&,
-                                   const RecurrentArgs<double>&,
-                                   double*);
+SLUICE_INSTANTIATE_FLOATS(Recurrent);
 
 }  // namespace sluice::operators::math

@@ -2,10 +2,10 @@
 
 #include "sluice/operators/math/recurrent/recurrent.h"
 #include "sluice/platform/cancel.h"
+#include "sluice/platform/dtype_sets.h"
 #include "sluice/platform/parallel_for.h"
 
 namespace sluice::operators::math {
-
 namespace {
 
 // Computes one row of the batch in one direction.
@@ -182,11 +182,6 @@ void RecurrentPlain(const RecurrentLayer& layer,
   });
 }
 
-template SLUICE_API void RecurrentPlain(const RecurrentLayer&,
-                                        const RecurrentArgs<float>&,
-                                        double*);
-template SLUICE_API void RecurrentPlain(const RecurrentLayer&,
-                                        const RecurrentArgs<double>&,
-                                        double*);
+SLUICE_INSTANTIATE_FLOATS(RecurrentPlain);
 
 }  // namespace sluice::operators::math

@@ -6,6 +6,7 @@
 
 #include "sluice/operators/math/block_sums.h"
 #include "sluice/operators/math/half_conversions.h"
+#include "sluice/platform/dtype_sets.h"
 #include "sluice/platform/parallel_for.h"
 
 namespace sluice::operators::math {
@@ -14,7 +15,6 @@ using framework::DDim;
 
 namespace {
 
-constexpr int64_t kGrain = 32768;
 // A longer row is summed in chunks of this size, so that threads can share it.
 constexpr int64_t kChunk = 65536;
 // The columns that are summed together.
@@ -113,7 +113,7 @@ template <typename T>
 void SumRows(const ReducePlan& plan, const T* x, T* out) {
   const int64_t rows = plan.axes.reduced.count();
   const int64_t grain =
-      std::max<int64_t>(1, kGrain / (rows * plan.axes.row_size));
+      std::max<int64_t>(1, platform::kGrain / (rows * plan.axes.row_size));
   platform::ParallelFor(plan.axes.kept.count(), grain,
                         [&](int64_t begin, int64_t end) {
                           StridedWalk at(plan.axes.kept, begin);
@@ -200,7 +200,7 @@ void SumColumns(const ReducePlan& plan, const T* x, T* out) {
     }
   };
   platform::ParallelFor(plan.axes.kept.count() * groups,
-                        std::max<int64_t>(1, kGrain / cost),
+                        std::max<int64_t>(1, platform::kGrain / cost),
                         [&](int64_t begin, int64_t end) {
                           for (int64_t i = begin; i < end; ++i) {
                             sum_group(i);
@@ -309,17 +309,8 @@ void ReduceSum(const ReducePlan& plan, const T* x, T* out, void* scratch) {
   }
 }
 
-template void ReduceSum(const ReducePlan&, const float*, float*, void*);
-template void ReduceSum(const ReducePlan&, const double*, double*, void*);
-template void ReduceSum(const ReducePlan&,
-                        const platform::float16*,
-                        platform::float16*,
-                        void*);
-template void ReduceSum(const ReducePlan&,
-                        const platform::bfloat16*,
-                        platform::bfloat16*,
-                        void*);
-template void ReduceSum(const ReducePlan&, const int32_t*, int32_t*, void*);
-template void ReduceSum(const ReducePlan&, const int64_t*, int64_t*, void*);
+SLUICE_INSTANTIATE_FLOATS_AND_HALVES(ReduceSum);
+SLUICE_INSTANTIATE(ReduceSum, int32_t);
+SLUICE_INSTANTIATE(ReduceSum, int64_t);
 
 }  // namespace sluice::operators::math

@@ -5,6 +5,7 @@
 
 #include "sluice/operators/math/fill.h"
 #include "sluice/platform/dtype.h"
+#include "sluice/platform/dtype_sets.h"
 #include "sluice/platform/parallel_for.h"
 
 namespace sluice::operators::math {
@@ -43,11 +44,6 @@ void Repeat(const BroadcastPlan& plan, const T* y, T* out) {
                         });
 }
 
-#define SLUICE_REPEAT(T) template SLUICE_API decltype(Repeat<T>) Repeat<T>
-SLUICE_REPEAT(float);
-SLUICE_REPEAT(double);
-SLUICE_REPEAT(platform::float16);
-SLUICE_REPEAT(platform::bfloat16);
-#undef SLUICE_REPEAT
+SLUICE_INSTANTIATE_FLOATS_AND_HALVES(Repeat);
 
 }  // namespace sluice::operators::math

@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "sluice/operators/math/half_conversions.h"
+#include "sluice/platform/dtype_sets.h"
 #include "sluice/platform/parallel_for.h"
 
 namespace sluice::operators::math {
@@ -156,23 +157,12 @@ void CumulativeProductGrad(const ScanPlan& plan,
   });
 }
 
-// NOLINTBEGIN(bugprone-macro-parentheses): T is a type.
-#define SLUICE_SCAN(T)                                                   \
-  template SLUICE_API void CumulativeSum(const ScanPlan&, const T*, T*); \
-  template SLUICE_API void CumulativeProduct(const ScanPlan&, const T*, T*)
-#define SLUICE_SCAN_GRAD(T)                                                 \
-  template SLUICE_API void CumulativeProductGrad(const ScanPlan&, const T*, \
-                                                 const T*, T*)
-SLUICE_SCAN(float);
-SLUICE_SCAN(double);
-SLUICE_SCAN(platform::float16);
-SLUICE_SCAN(platform::bfloat16);
-SLUICE_SCAN(int32_t);
-SLUICE_SCAN(int64_t);
-SLUICE_SCAN_GRAD(float);
-SLUICE_SCAN_GRAD(double);
-#undef SLUICE_SCAN
-#undef SLUICE_SCAN_GRAD
-// NOLINTEND(bugprone-macro-parentheses)
+SLUICE_INSTANTIATE_FLOATS_AND_HALVES(CumulativeSum);
+SLUICE_INSTANTIATE(CumulativeSum, int32_t);
+SLUICE_INSTANTIATE(CumulativeSum, int64_t);
+SLUICE_INSTANTIATE_FLOATS_AND_HALVES(CumulativeProduct);
+SLUICE_INSTANTIATE(CumulativeProduct, int32_t);
+SLUICE_INSTANTIATE(CumulativeProduct, int64_t);
+SLUICE_INSTANTIATE_FLOATS(CumulativeProductGrad);
 
 }  // namespace sluice::operators::math

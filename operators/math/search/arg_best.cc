@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "sluice/operators/math/search/order_key.h"
+#include "sluice/platform/dtype_sets.h"
 #include "sluice/platform/parallel_for.h"
 
 namespace sluice::operators::math {
@@ -113,15 +114,6 @@ void ArgBest(const ArgBestPlan& plan, const T* x, int64_t* out) {
   }
 }
 
-#define SLUICE_ARG_BEST(T) template SLUICE_API decltype(ArgBest<T>) ArgBest<T>
-SLUICE_ARG_BEST(float);
-SLUICE_ARG_BEST(double);
-SLUICE_ARG_BEST(platform::float16);
-SLUICE_ARG_BEST(platform::bfloat16);
-SLUICE_ARG_BEST(int8_t);
-SLUICE_ARG_BEST(uint8_t);
-SLUICE_ARG_BEST(int32_t);
-SLUICE_ARG_BEST(int64_t);
-#undef SLUICE_ARG_BEST
+SLUICE_INSTANTIATE_NUMBERS(ArgBest);
 
 }  // namespace sluice::operators::math

@@ -5,10 +5,10 @@
 #include <type_traits>
 
 #include "sluice/operators/math/search/order_key.h"
+#include "sluice/platform/dtype_sets.h"
 #include "sluice/platform/parallel_for.h"
 
 namespace sluice::operators::math {
-
 namespace {
 
 // The elements that justify a thread.
@@ -126,16 +126,7 @@ void TopK(const T* x,
   });
 }
 
-#define SLUICE_TOP_K(T) template SLUICE_API decltype(TopK<T>) TopK<T>
-SLUICE_TOP_K(float);
-SLUICE_TOP_K(double);
-SLUICE_TOP_K(platform::float16);
-SLUICE_TOP_K(platform::bfloat16);
-SLUICE_TOP_K(int8_t);
-SLUICE_TOP_K(uint8_t);
-SLUICE_TOP_K(int32_t);
-SLUICE_TOP_K(int64_t);
-SLUICE_TOP_K(uint64_t);
-#undef SLUICE_TOP_K
+SLUICE_INSTANTIATE_NUMBERS(TopK);
+SLUICE_INSTANTIATE(TopK, uint64_t);
 
 }  // namespace sluice::operators::math

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "sluice/platform/dtype_sets.h"
+
 namespace sluice::operators::math {
 namespace {
 
@@ -254,37 +256,8 @@ void CrfDecode(const CrfWeights<T>& weights,
   }
 }
 
-template SLUICE_API double CrfCost(
-    const CrfWeights<float>&, const float*, const int64_t*, int64_t, double*);
-template SLUICE_API double CrfCost(
-    const CrfWeights<double>&, const double*, const int64_t*, int64_t, double*);
-template SLUICE_API void CrfGradient(const CrfWeights<float>&,
-                                     const float*,
-                                     const int64_t*,
-                                     int64_t,
-                                     double,
-                                     float*,
-                                     double*,
-                                     double*);
-template SLUICE_API void CrfGradient(const CrfWeights<double>&,
-                                     const double*,
-                                     const int64_t*,
-                                     int64_t,
-                                     double,
-                                     double*,
-                                     double*,
-                                     double*);
-template SLUICE_API void CrfDecode(const CrfWeights<float>&,
-                                   const float*,
-                                   int64_t,
-                                   int64_t*,
-                                   double*,
-                                   int32_t*);
-template SLUICE_API void CrfDecode(const CrfWeights<double>&,
-                                   const double*,
-                                   int64_t,
-                                   int64_t*,
-                                   double*,
-                                   int32_t*);
+SLUICE_INSTANTIATE_FLOATS(CrfCost);
+SLUICE_INSTANTIATE_FLOATS(CrfGradient);
+SLUICE_INSTANTIATE_FLOATS(CrfDecode);
 
 }  // namespace sluice::operators::math

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "sluice/platform/dtype_sets.h"
 #include "sluice/platform/parallel_for.h"
 
 namespace sluice::operators::math {
@@ -273,19 +274,13 @@ void DiscriminativeLossGradient(const T* embedding,
       });
 }
 
-// NOLINTBEGIN(bugprone-macro-parentheses): T and S are types.
-#define SLUICE_DISCRIMINATIVE_LOSS(T, S)               \
-  template SLUICE_API void DiscriminativeLoss(         \
-      const T*, const S*, const EmbeddingMaskSizes&,   \
-      const DiscriminativeLossParams&, double*, T*);   \
-  template SLUICE_API void DiscriminativeLossGradient( \
-      const T*, const S*, const EmbeddingMaskSizes&,   \
-      const DiscriminativeLossParams&, const T*, double*, T*)
-SLUICE_DISCRIMINATIVE_LOSS(float, int32_t);
-SLUICE_DISCRIMINATIVE_LOSS(float, int64_t);
-SLUICE_DISCRIMINATIVE_LOSS(double, int32_t);
-SLUICE_DISCRIMINATIVE_LOSS(double, int64_t);
-#undef SLUICE_DISCRIMINATIVE_LOSS
-// NOLINTEND(bugprone-macro-parentheses)
+SLUICE_INSTANTIATE(DiscriminativeLoss, float, int32_t);
+SLUICE_INSTANTIATE(DiscriminativeLoss, float, int64_t);
+SLUICE_INSTANTIATE(DiscriminativeLoss, double, int32_t);
+SLUICE_INSTANTIATE(DiscriminativeLoss, double, int64_t);
+SLUICE_INSTANTIATE(DiscriminativeLossGradient, float, int32_t);
+SLUICE_INSTANTIATE(DiscriminativeLossGradient, float, int64_t);
+SLUICE_INSTANTIATE(DiscriminativeLossGradient, double, int32_t);
+SLUICE_INSTANTIATE(DiscriminativeLossGradient, double, int64_t);
 
 }  // namespace sluice::operators::math

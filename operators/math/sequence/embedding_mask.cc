@@ -5,14 +5,11 @@
 // so that each is computed once. Many or long masks then cost little more than
 // few short ones.
 //
-// HWY_TARGET_INCLUDE makes this file include itself once for every
-// instruction set.
-#define HWY_DISABLED_TARGETS SLUICE_DISABLED_TARGETS
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "sluice/operators/math/sequence/embedding_mask.cc"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "sluice/platform/cpu/simd_dispatch.h"
+#include "sluice/platform/dtype_sets.h"
 #include "sluice/platform/parallel_for.h"
 
 #ifndef SLUICE_EMBEDDING_MASK_TASK
@@ -214,18 +211,16 @@ void Average(const EmbeddingMaskTask<T, S>& task) {
   AverageWith<T, S, 1>(task);
 }
 
-void AverageF32I32(const EmbeddingMaskTask<float, int32_t>& task) {
+template <typename T>
+void Average32(const EmbeddingMaskTask<T, int32_t>& task) {
   Average(task);
 }
-void AverageF32I64(const EmbeddingMaskTask<float, int64_t>& task) {
+template <typename T>
+void Average64(const EmbeddingMaskTask<T, int64_t>& task) {
   Average(task);
 }
-void AverageF64I32(const EmbeddingMaskTask<double, int32_t>& task) {
-  Average(task);
-}
-void AverageF64I64(const EmbeddingMaskTask<double, int64_t>& task) {
-  Average(task);
-}
+SLUICE_SIMD_FLOATS(Average32);
+SLUICE_SIMD_FLOATS(Average64);
 
 }  // namespace HWY_NAMESPACE
 }  // namespace sluice::operators::math
@@ -235,22 +230,16 @@ HWY_AFTER_NAMESPACE();
 namespace sluice::operators::math {
 namespace {
 
-HWY_EXPORT(AverageF32I32);
-HWY_EXPORT(AverageF32I64);
-HWY_EXPORT(AverageF64I32);
-HWY_EXPORT(AverageF64I64);
+SLUICE_EXPORT_FLOATS(Average32);
+SLUICE_EXPORT_FLOATS(Average64);
 
-void Run(const EmbeddingMaskTask<float, int32_t>& task) {
-  HWY_DYNAMIC_DISPATCH(AverageF32I32)(task);
-}
-void Run(const EmbeddingMaskTask<float, int64_t>& task) {
-  HWY_DYNAMIC_DISPATCH(AverageF32I64)(task);
-}
-void Run(const EmbeddingMaskTask<double, int32_t>& task) {
-  HWY_DYNAMIC_DISPATCH(AverageF64I32)(task);
-}
-void Run(const EmbeddingMaskTask<double, int64_t>& task) {
-  HWY_DYNAMIC_DISPATCH(AverageF64I64)(task);
+template <typename T, typename S>
+void Run(const EmbeddingMaskTask<T, S>& task) {
+  if constexpr (std::is_same_v<S, int32_t>) {
+    Average32For<T>()(task);
+  } else {
+    Average64For<T>()(task);
+  }
 }
 
 }  // namespace
@@ -284,20 +273,10 @@ void AverageEmbeddingMask(const T* embedding,
       });
 }
 
-template SLUICE_API void AverageEmbeddingMask(
-    const float*, const int32_t*, const EmbeddingMaskSizes&, float*, int64_t*);
-template SLUICE_API void AverageEmbeddingMask(
-    const float*, const int64_t*, const EmbeddingMaskSizes&, float*, int64_t*);
-template SLUICE_API void AverageEmbeddingMask(const double*,
-                                              const int32_t*,
-                                              const EmbeddingMaskSizes&,
-                                              double*,
-                                              int64_t*);
-template SLUICE_API void AverageEmbeddingMask(const double*,
-                                              const int64_t*,
-                                              const EmbeddingMaskSizes&,
-                                              double*,
-                                              int64_t*);
+SLUICE_INSTANTIATE(AverageEmbeddingMask, float, int32_t);
+SLUICE_INSTANTIATE(AverageEmbeddingMask, float, int64_t);
+SLUICE_INSTANTIATE(AverageEmbeddingMask, double, int32_t);
+SLUICE_INSTANTIATE(AverageEmbeddingMask, double, int64_t);
 
 }  // namespace sluice::operators::math
 #endif  // HWY_ONCE

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "sluice/operators/math/sequence/embedding_mask.h"
+#include "sluice/platform/dtype_sets.h"
 #include "sluice/platform/parallel_for.h"
 
 namespace sluice::operators::math {
@@ -74,13 +75,9 @@ void AverageEmbeddingMaskGradient(const T* mean_grad,
                         });
 }
 
-template SLUICE_API void AverageEmbeddingMaskGradient(
-    const float*, const int32_t*, const EmbeddingMaskSizes&, float*, float*);
-template SLUICE_API void AverageEmbeddingMaskGradient(
-    const float*, const int64_t*, const EmbeddingMaskSizes&, float*, float*);
-template SLUICE_API void AverageEmbeddingMaskGradient(
-    const double*, const int32_t*, const EmbeddingMaskSizes&, double*, double*);
-template SLUICE_API void AverageEmbeddingMaskGradient(
-    const double*, const int64_t*, const EmbeddingMaskSizes&, double*, double*);
+SLUICE_INSTANTIATE(AverageEmbeddingMaskGradient, float, int32_t);
+SLUICE_INSTANTIATE(AverageEmbeddingMaskGradient, float, int64_t);
+SLUICE_INSTANTIATE(AverageEmbeddingMaskGradient, double, int32_t);
+SLUICE_INSTANTIATE(AverageEmbeddingMaskGradient, double, int64_t);
 
 }  // namespace sluice::operators::math

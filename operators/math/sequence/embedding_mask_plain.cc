@@ -3,6 +3,7 @@
 #include <type_traits>
 
 #include "sluice/operators/math/sequence/embedding_mask.h"
+#include "sluice/platform/dtype_sets.h"
 #include "sluice/platform/parallel_for.h"
 
 namespace sluice::operators::math {
@@ -72,21 +73,10 @@ void AverageEmbeddingMaskPlain(const T* embedding,
                         });
 }
 
-template SLUICE_API void AverageEmbeddingMaskPlain(
-    const float*, const int32_t*, const EmbeddingMaskSizes&, float*, int64_t*);
-template SLUICE_API void AverageEmbeddingMaskPlain(
-    const float*, const int64_t*, const EmbeddingMaskSizes&, float*, int64_t*);
-template SLUICE_API void AverageEmbeddingMaskPlain(const double*,
-                                                   const int32_t*,
-                                                   const EmbeddingMaskSizes&,
-                                                   double*,
-                                                   int64_t*);
-template SLUICE_API void AverageEmbeddingMaskPlain(const double*,
-                                                   const int64_t*,
-                                                   const EmbeddingMaskSizes&,
-                                                   double*,
-                                                   int64_t*);
-template SLUICE_API int64_t FindInvalidRun(const int32_t*, int64_t, int64_t);
-template SLUICE_API int64_t FindInvalidRun(const int64_t*, int64_t, int64_t);
+SLUICE_INSTANTIATE(AverageEmbeddingMaskPlain, float, int32_t);
+SLUICE_INSTANTIATE(AverageEmbeddingMaskPlain, float, int64_t);
+SLUICE_INSTANTIATE(AverageEmbeddingMaskPlain, double, int32_t);
+SLUICE_INSTANTIATE(AverageEmbeddingMaskPlain, double, int64_t);
+SLUICE_INSTANTIATE_INDICES(FindInvalidRun);
 
 }  // namespace sluice::operators::math

@@ -1,14 +1,8 @@
-#include "sluice/operators/math/unary/unary_tables.h"
-
-// HWY_TARGET_INCLUDE makes this file include itself once for every
-// instruction set.
-#define HWY_DISABLED_TARGETS SLUICE_DISABLED_TARGETS
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "sluice/operators/math/unary/arithmetic_rows.cc"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
 #include "sluice/operators/math/unary/unary_loops-inl.h"
+#include "sluice/operators/math/unary/unary_tables.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace sluice::operators::math {

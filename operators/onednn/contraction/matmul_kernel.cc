@@ -2,18 +2,15 @@
 
 #include <algorithm>
 
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/chain/chain_steps.h"
 #include "sluice/operators/math/work.h"
 #include "sluice/operators/onednn/sequence.h"
 #include "sluice/operators/onednn/vector_width.h"
-#include "sluice/platform/error.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators::onednn {
 namespace {
 
-using framework::KernelTraits;
-using framework::OpKernelConstruction;
 using math::MatMulPlan;
 using Axis = MatMulPlan::Axis;
 
@@ -24,7 +21,7 @@ Desc Matrices(const MatMulPlan& plan,
               int64_t columns,
               int64_t row_step,
               bool transposed,
-              platform::DType dtype) {
+              DType dtype) {
   Dims sizes, steps;
   for (int i = 0; i < plan.batch.rank; ++i) {
     const Axis& axis = plan.batch.axis[i];
@@ -49,7 +46,7 @@ Desc Matrices(const MatMulPlan& plan,
 }
 
 // Computes a result as operators/contraction/matmul_kernel.h does.
-template <typename Op, typename Part, typename T>
+template <typename Op, typename Result, typename T>
 class MatmulSequence final : public SequenceKernel {
  public:
   explicit MatmulSequence(const OpKernelConstruction& construction)
@@ -57,9 +54,9 @@ class MatmulSequence final : public SequenceKernel {
 
  private:
   void Build(SequenceBuilder& builder) override {
-    const framework::KernelQuery& query = builder.query();
+    const KernelQuery& query = builder.query();
     const MatMulPlan plan =
-        op_.Plan(Part::kPart, query.inputs[0], query.inputs[1]);
+        op_.Plan(Result::kResult, query.inputs[0], query.inputs[1]);
     SLUICE_ENFORCE(plan.summed.count() == 1, ErrorCode::kUnimplemented,
                    "onednn.matmul_sum",
                    "{}: oneDNN's matmul does not sum over repeated matrices",
@@ -75,8 +72,8 @@ class MatmulSequence final : public SequenceKernel {
     compile_for.post_ops.scale = op_.alpha();
     const Activation activation = FirstActivation(query.op);
     compile_for.post_ops.activation = activation;
-    const int first = plan.swapped ? Part::kSecond : Part::kFirst;
-    const int second = plan.swapped ? Part::kFirst : Part::kSecond;
+    const int first = plan.swapped ? Result::kSecond : Result::kFirst;
+    const int second = plan.swapped ? Result::kFirst : Result::kSecond;
     // Constants are packed once, in the layout that oneDNN prefers.
     const Desc wanted = builder.IsConstant(second)
                             ? Desc(b.get_dims(), ToDnnl(kType), Tag::any)
@@ -103,9 +100,9 @@ class MatmulSequence final : public SequenceKernel {
 
   // Describes a bias of one number a column. oneDNN adds it before it scales.
   Desc Bias(const MatMulPlan& plan,
-            const framework::KernelQuery& query,
-            platform::DType dtype) const {
-    const framework::DDim& bias = query.inputs[2];
+            const KernelQuery& query,
+            DType dtype) const {
+    const DDim& bias = query.inputs[2];
     SLUICE_ENFORCE(!plan.swapped && op_.alpha() == 1 && bias[0] == plan.n,
                    ErrorCode::kUnimplemented, "onednn.matmul_bias",
                    "{}: oneDNN's matmul adds one number to each of {} columns "
@@ -125,34 +122,33 @@ class MatmulSequence final : public SequenceKernel {
 // The second matrix is copied if it is transposed or if its rows map to few
 // sets of the first-level cache. A transposed first matrix is copied. A
 // constant is packed once.
-template <typename Op, typename Part>
-framework::KernelWork Work(const framework::KernelQuery& query) {
-  const MatMulPlan plan = MatmulPlanOf<Op, Part>(query);
+template <typename Op, typename Result>
+KernelWork Work(const KernelQuery& query) {
+  const MatMulPlan plan = MatmulPlanOf<Op, Result>(query);
   const size_t element = platform::SizeOf(query.input_dtypes[0]);
-  framework::KernelWork work =
-      math::ProductWork(plan, element, WideVectors() ? 16 : 8);
+  KernelWork work = math::ProductWork(plan, element, WideVectors() ? 16 : 8);
   const auto count = static_cast<double>(plan.batch.count());
-  const int second = plan.swapped ? Part::kFirst : Part::kSecond;
+  const int second = plan.swapped ? Result::kFirst : Result::kSecond;
   const bool constant =
       !query.input_constant.empty() && query.input_constant[second] != 0;
   const auto k = static_cast<double>(plan.k);
   const bool aliased =
-      math::AliasedMoves(plan.ldb * static_cast<int64_t>(element)) > 0;
-  work.efficiency = 0.96;
+      math::AliasedReads(plan.ldb * static_cast<int64_t>(element)) > 0;
   // With few sums, the latency of each is not hidden.
   const int64_t sums = plan.m * std::min<int64_t>((plan.n + 15) / 16, 4);
-  work.efficiency *= std::min(static_cast<double>(sums) / 6, 1.0);
+  work.flops *=
+      std::max(6 / static_cast<double>(std::max<int64_t>(sums, 1)), 1.0);
   // A packed matrix is read sequentially instead of row by row.
-  if (constant) work.bytes *= 0.85;
+  work.costs = constant ? "onednn_matmul_packed" : "onednn_matmul";
   work.library_calls = 1;
   work.extra_bytes = OperandBytes(query);
-  work.moves = 250 * (count - 1);
+  work.products = count - 1;
   if (!constant && (plan.transpose_b || aliased)) {
-    work.moves += 0.17 * count * k * static_cast<double>(plan.n);
+    work.packed = count * k * static_cast<double>(plan.n);
     work.library_calls = 2;
   }
   if (plan.transpose_a) {
-    work.moves += 0.22 * count * k * static_cast<double>(plan.m);
+    work.transposed = count * k * static_cast<double>(plan.m);
   }
   return work;
 }
@@ -165,24 +161,21 @@ REGISTER_OP_KERNEL(
     CPUPlace,
     matmul,
     KernelTraits().Estimate(&Work<Matmul, MatmulOut>).When(&FitsOneDnn),
-    MatmulSequence<Matmul, MatmulOut, float>,
-    MatmulSequence<Matmul, MatmulOut, platform::bfloat16>);
+    MatmulSequence<Matmul, MatmulOut, FloatAndBFloat16>);
 REGISTER_OP_KERNEL(
     fused_matmul,
     ONEDNN,
     CPUPlace,
     matmul,
     KernelTraits().Estimate(&Work<Matmul, MatmulOut>).When(&FitsOneDnn),
-    MatmulSequence<Matmul, MatmulOut, float>,
-    MatmulSequence<Matmul, MatmulOut, platform::bfloat16>);
+    MatmulSequence<Matmul, MatmulOut, FloatAndBFloat16>);
 REGISTER_OP_KERNEL(
     fused_mul,
     ONEDNN,
     CPUPlace,
     matmul,
     KernelTraits().Estimate(&Work<Mul, MatmulOut>).When(&FitsOneDnn),
-    MatmulSequence<Mul, MatmulOut, float>,
-    MatmulSequence<Mul, MatmulOut, platform::bfloat16>);
+    MatmulSequence<Mul, MatmulOut, FloatAndBFloat16>);
 REGISTER_OP_KERNEL(
     matmul_grad_x,
     ONEDNN,
@@ -203,8 +196,7 @@ REGISTER_OP_KERNEL(
     CPUPlace,
     matmul,
     KernelTraits().Estimate(&Work<Mul, MatmulOut>).When(&FitsOneDnn),
-    MatmulSequence<Mul, MatmulOut, float>,
-    MatmulSequence<Mul, MatmulOut, platform::bfloat16>);
+    MatmulSequence<Mul, MatmulOut, FloatAndBFloat16>);
 REGISTER_OP_KERNEL(
     mul_grad_x,
     ONEDNN,

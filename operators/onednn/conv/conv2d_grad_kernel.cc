@@ -1,45 +1,41 @@
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/onednn/conv/conv2d_sizes.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators::onednn {
 namespace {
 
-using framework::OpKernelConstruction;
 using Value = SequenceBuilder::Value;
 
 // oneDNN requires the forward primitive to make the backward ones.
 template <typename T>
-auto ForwardHint(const ConvSizes& sizes, ConvLayout layout) {
-  return [&sizes, layout] {
+auto ForwardHint(const ConvSizes& sizes, ConvVariant variant) {
+  return [&sizes, variant] {
     constexpr auto kType = platform::kDTypeOf<T>;
     return dnnl::convolution_forward::primitive_desc(
         Engine(), dnnl::prop_kind::forward_training,
         dnnl::algorithm::convolution_direct,
-        sizes.WantedImage(sizes.input(), kType, layout),
+        sizes.WantedImage(sizes.input(), kType, variant),
         sizes.WantedFilter(kType),
-        sizes.WantedImage(sizes.output(), kType, layout), sizes.strides(),
+        sizes.WantedImage(sizes.output(), kType, variant), sizes.strides(),
         sizes.dilations(), sizes.padding_begin(), sizes.padding_end());
   };
 }
 
-template <typename Layout, typename T>
+template <typename Variant, typename T>
 class GradInputSequence final : public SequenceKernel {
- public:
-  explicit GradInputSequence(const OpKernelConstruction& /*construction*/) {}
-
  private:
   void Build(SequenceBuilder& builder) override {
     constexpr auto kType = platform::kDTypeOf<T>;
-    constexpr ConvLayout kLayout = Layout::kLayout;
+    constexpr ConvVariant kVariant = Variant::kVariant;
     const ConvSizes sizes(builder.query());
     const auto conv = Compile<dnnl::convolution_backward_data>(
         builder.compile_for(), "convolution_backward_data",
         dnnl::algorithm::convolution_direct,
-        sizes.WantedImage(sizes.input(), kType, kLayout),
+        sizes.WantedImage(sizes.input(), kType, kVariant),
         sizes.WantedFilter(kType),
-        sizes.WantedImage(sizes.output(), kType, kLayout), sizes.strides(),
+        sizes.WantedImage(sizes.output(), kType, kVariant), sizes.strides(),
         sizes.dilations(), sizes.padding_begin(), sizes.padding_end(),
-        ForwardHint<T>(sizes, kLayout));
+        ForwardHint<T>(sizes, kVariant));
 
     const Value filter =
         builder.In(builder.Input("Filter", sizes.GivenFilter(kType)),
@@ -58,15 +54,12 @@ class GradInputSequence final : public SequenceKernel {
   }
 };
 
-template <typename Layout, typename T>
+template <typename Variant, typename T>
 class GradFilterSequence final : public SequenceKernel {
- public:
-  explicit GradFilterSequence(const OpKernelConstruction& /*construction*/) {}
-
  private:
   void Build(SequenceBuilder& builder) override {
     constexpr auto kType = platform::kDTypeOf<T>;
-    constexpr ConvLayout kLayout = Layout::kLayout;
+    constexpr ConvVariant kVariant = Variant::kVariant;
     const ConvSizes sizes(builder.query());
     const bool has_bias = builder.HasOutput("Bias@GRAD");
     const Desc bias =
@@ -74,11 +67,11 @@ class GradFilterSequence final : public SequenceKernel {
     const auto conv = Compile<dnnl::convolution_backward_weights>(
         builder.compile_for(), "convolution_backward_weights",
         dnnl::algorithm::convolution_direct,
-        sizes.WantedImage(sizes.input(), kType, kLayout),
+        sizes.WantedImage(sizes.input(), kType, kVariant),
         sizes.WantedFilter(kType), bias,
-        sizes.WantedImage(sizes.output(), kType, kLayout), sizes.strides(),
+        sizes.WantedImage(sizes.output(), kType, kVariant), sizes.strides(),
         sizes.dilations(), sizes.padding_begin(), sizes.padding_end(),
-        ForwardHint<T>(sizes, kLayout));
+        ForwardHint<T>(sizes, kVariant));
 
     const Value input = builder.In(
         builder.Input("Input", sizes.GivenImage(sizes.input(), kType)),
@@ -111,37 +104,37 @@ REGISTER_OP_KERNEL(conv2d_grad_input,
                    ONEDNN,
                    CPUPlace,
                    direct,
-                   ConvTraits(ConvLayout::kAsGiven),
-                   GradInputSequence<AsGiven, float>);
+                   ConvTraits(ConvVariant::kDirect),
+                   GradInputSequence<Direct, float>);
 REGISTER_OP_KERNEL(conv2d_grad_input,
                    ONEDNN,
                    CPUPlace,
                    channels_last,
-                   ConvTraits(ConvLayout::kChannelsLast),
+                   ConvTraits(ConvVariant::kChannelsLast),
                    GradInputSequence<ChannelsLast, float>);
 REGISTER_OP_KERNEL(conv2d_grad_input,
                    ONEDNN,
                    CPUPlace,
                    blocked,
-                   ConvTraits(ConvLayout::kBlocked),
+                   ConvTraits(ConvVariant::kBlocked),
                    GradInputSequence<Blocked, float>);
 REGISTER_OP_KERNEL(conv2d_grad_filter,
                    ONEDNN,
                    CPUPlace,
                    direct,
-                   ConvTraits(ConvLayout::kAsGiven),
-                   GradFilterSequence<AsGiven, float>);
+                   ConvTraits(ConvVariant::kDirect),
+                   GradFilterSequence<Direct, float>);
 REGISTER_OP_KERNEL(conv2d_grad_filter,
                    ONEDNN,
                    CPUPlace,
                    channels_last,
-                   ConvTraits(ConvLayout::kChannelsLast),
+                   ConvTraits(ConvVariant::kChannelsLast),
                    GradFilterSequence<ChannelsLast, float>);
 REGISTER_OP_KERNEL(conv2d_grad_filter,
                    ONEDNN,
                    CPUPlace,
                    blocked,
-                   ConvTraits(ConvLayout::kBlocked),
+                   ConvTraits(ConvVariant::kBlocked),
                    GradFilterSequence<Blocked, float>);
 
 }  // namespace sluice::operators::onednn

@@ -1,23 +1,17 @@
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/fusion/folded_norm.h"
 #include "sluice/operators/onednn/conv/conv2d_sizes.h"
 #include "sluice/operators/onednn/conv/folded_filter.h"
-#include "sluice/platform/error.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators::onednn {
 namespace {
 
-using framework::OpKernelConstruction;
-
-template <typename Layout, typename T>
+template <typename Variant, typename T>
 class Conv2dSequence final : public SequenceKernel {
- public:
-  explicit Conv2dSequence(const OpKernelConstruction& /*construction*/) {}
-
  private:
   void Build(SequenceBuilder& builder) override {
     constexpr auto kType = platform::kDTypeOf<T>;
-    constexpr ConvLayout kLayout = Layout::kLayout;
+    constexpr ConvVariant kVariant = Variant::kVariant;
     const ConvSizes sizes(builder.query());
     const bool norm = HasNorm(builder.query().op);
     const bool has_bias = norm || builder.HasInput("Bias");
@@ -31,9 +25,9 @@ class Conv2dSequence final : public SequenceKernel {
     const auto conv = Compile<dnnl::convolution_forward>(
         compile_for, "convolution", dnnl::prop_kind::forward_inference,
         dnnl::algorithm::convolution_direct,
-        sizes.WantedImage(sizes.input(), kType, kLayout),
+        sizes.WantedImage(sizes.input(), kType, kVariant),
         sizes.WantedFilter(kType), bias,
-        sizes.WantedImage(sizes.output(), kType, kLayout), sizes.strides(),
+        sizes.WantedImage(sizes.output(), kType, kVariant), sizes.strides(),
         sizes.dilations(), sizes.padding_begin(), sizes.padding_end());
 
     CheckKeepsNaN(activation, *conv);
@@ -78,44 +72,38 @@ REGISTER_OP_KERNEL(conv2d,
                    ONEDNN,
                    CPUPlace,
                    direct,
-                   ConvTraits(ConvLayout::kAsGiven),
-                   Conv2dSequence<AsGiven, float>,
-                   Conv2dSequence<AsGiven, platform::bfloat16>);
+                   ConvTraits(ConvVariant::kDirect),
+                   Conv2dSequence<Direct, FloatAndBFloat16>);
 REGISTER_OP_KERNEL(conv2d,
                    ONEDNN,
                    CPUPlace,
                    channels_last,
-                   ConvTraits(ConvLayout::kChannelsLast),
-                   Conv2dSequence<ChannelsLast, float>,
-                   Conv2dSequence<ChannelsLast, platform::bfloat16>);
+                   ConvTraits(ConvVariant::kChannelsLast),
+                   Conv2dSequence<ChannelsLast, FloatAndBFloat16>);
 REGISTER_OP_KERNEL(conv2d,
                    ONEDNN,
                    CPUPlace,
                    blocked,
-                   ConvTraits(ConvLayout::kBlocked),
-                   Conv2dSequence<Blocked, float>,
-                   Conv2dSequence<Blocked, platform::bfloat16>);
+                   ConvTraits(ConvVariant::kBlocked),
+                   Conv2dSequence<Blocked, FloatAndBFloat16>);
 
 REGISTER_OP_KERNEL(fused_conv2d,
                    ONEDNN,
                    CPUPlace,
                    direct,
-                   ConvTraits(ConvLayout::kAsGiven),
-                   Conv2dSequence<AsGiven, float>,
-                   Conv2dSequence<AsGiven, platform::bfloat16>);
+                   ConvTraits(ConvVariant::kDirect),
+                   Conv2dSequence<Direct, FloatAndBFloat16>);
 REGISTER_OP_KERNEL(fused_conv2d,
                    ONEDNN,
                    CPUPlace,
                    channels_last,
-                   ConvTraits(ConvLayout::kChannelsLast),
-                   Conv2dSequence<ChannelsLast, float>,
-                   Conv2dSequence<ChannelsLast, platform::bfloat16>);
+                   ConvTraits(ConvVariant::kChannelsLast),
+                   Conv2dSequence<ChannelsLast, FloatAndBFloat16>);
 REGISTER_OP_KERNEL(fused_conv2d,
                    ONEDNN,
                    CPUPlace,
                    blocked,
-                   ConvTraits(ConvLayout::kBlocked),
-                   Conv2dSequence<Blocked, float>,
-                   Conv2dSequence<Blocked, platform::bfloat16>);
+                   ConvTraits(ConvVariant::kBlocked),
+                   Conv2dSequence<Blocked, FloatAndBFloat16>);
 
 }  // namespace sluice::operators::onednn

@@ -17,12 +17,12 @@ Desc ConvSizes::GivenFilter(platform::DType dtype) const {
 
 Desc ConvSizes::WantedImage(const Dims& nchw,
                             platform::DType dtype,
-                            ConvLayout layout) const {
+                            ConvVariant variant) const {
   if (MixesWindows(dtype)) return Image(nchw, dtype, /*channels_last=*/false);
-  switch (layout) {
-    case ConvLayout::kAsGiven:
+  switch (variant) {
+    case ConvVariant::kDirect:
       return GivenImage(nchw, dtype);
-    case ConvLayout::kChannelsLast:
+    case ConvVariant::kChannelsLast:
       return Image(nchw, dtype, /*channels_last=*/true);
     default:
       return {nchw, ToDnnl(dtype), Tag::any};
@@ -30,8 +30,6 @@ Desc ConvSizes::WantedImage(const Dims& nchw,
 }
 
 namespace {
-
-using framework::KernelQuery;
 
 std::string TakesChannelsLast(const KernelQuery& query) {
   if (query.Attr<std::string>("data_format") == "NHWC") {
@@ -42,13 +40,13 @@ std::string TakesChannelsLast(const KernelQuery& query) {
 
 }  // namespace
 
-framework::KernelTraits ConvTraits(ConvLayout layout) {
+framework::KernelTraits ConvTraits(ConvVariant variant) {
   return framework::KernelTraits()
-      .Estimate([layout](const KernelQuery& query) {
-        return ConvWork(query, layout);
+      .Estimate([variant](const KernelQuery& query) {
+        return ConvWork(query, variant);
       })
-      .When(layout == ConvLayout::kChannelsLast ? &TakesChannelsLast
-                                                : &FitsOneDnn);
+      .When(variant == ConvVariant::kChannelsLast ? &TakesChannelsLast
+                                                  : &FitsOneDnn);
 }
 
 }  // namespace sluice::operators::onednn

@@ -6,17 +6,17 @@
 
 namespace sluice::operators::onednn {
 
-// The layout of a convolution's images during its computation. Each is a
-// variant: the sizes and the direction decide which one is fastest.
-enum class ConvLayout : uint8_t { kAsGiven, kChannelsLast, kBlocked };
-struct AsGiven {  // variant "direct"
-  static constexpr auto kLayout = ConvLayout::kAsGiven;
+// The variants of a convolution: the layout of its images during the
+// computation. The sizes and the direction decide which one is fastest.
+enum class ConvVariant : uint8_t { kDirect, kChannelsLast, kBlocked };
+struct Direct {  // the layout that the op has
+  static constexpr auto kVariant = ConvVariant::kDirect;
 };
-struct ChannelsLast {  // variant "channels_last": NCHW to NHWC and back
-  static constexpr auto kLayout = ConvLayout::kChannelsLast;
+struct ChannelsLast {  // NCHW to NHWC and back
+  static constexpr auto kVariant = ConvVariant::kChannelsLast;
 };
-struct Blocked {  // variant "blocked": the layout that oneDNN prefers
-  static constexpr auto kLayout = ConvLayout::kBlocked;
+struct Blocked {  // the layout that oneDNN prefers
+  static constexpr auto kVariant = ConvVariant::kBlocked;
 };
 
 // The sizes of a convolution in oneDNN's terms.
@@ -60,14 +60,14 @@ struct ConvSizes {
   // The tensors that the primitive is requested with.
   Desc WantedImage(const Dims& nchw,
                    platform::DType dtype,
-                   ConvLayout layout) const;
+                   ConvVariant variant) const;
   Desc WantedFilter(platform::DType dtype) const {
     return {filter(), ToDnnl(dtype), Tag::any};
   }
 };
 
-// Returns the traits of this layout's variant of the convolution ops: its
-// conditions and its cost (conv2d_work.h).
-framework::KernelTraits ConvTraits(ConvLayout layout);
+// Returns the traits of a variant of the convolution ops: its conditions and
+// its cost (conv2d_work.h).
+framework::KernelTraits ConvTraits(ConvVariant variant);
 
 }  // namespace sluice::operators::onednn

@@ -7,13 +7,9 @@
 #include "sluice/operators/math/work.h"
 #include "sluice/operators/onednn/vector_width.h"
 
-// The constants were fitted to layers of many networks on one core with
-// AVX-512.
 namespace sluice::operators::onednn {
 namespace {
 
-using framework::KernelQuery;
-using framework::KernelWork;
 using math::Conv2dDirection;
 using math::Conv2dGeometry;
 using math::Padded;
@@ -30,10 +26,10 @@ Conv2dDirection DirectionOf(const KernelQuery& query) {
 
 // One convolution, and the quantities that its cost is computed from.
 struct Conv {
-  Conv(const KernelQuery& query, ConvLayout wanted)
+  Conv(const KernelQuery& query, ConvVariant wanted)
       : g(Conv2dGeometryOf(query)),
         direction(DirectionOf(query)),
-        layout(wanted),
+        variant(wanted),
         element(Real(
             static_cast<int64_t>(platform::SizeOf(query.input_dtypes[0])))),
         lanes(WideVectors() ? 16 : 8),
@@ -62,27 +58,27 @@ struct Conv {
   double patches() const {
     return g.pointwise() ? 0 : windows * Real(g.in_c) * taps;
   }
-  // Returns the moves of the filter to or from a blocked layout. A filter of
+  // Counts the filter that is copied to or from a blocked layout. A filter of
   // one tap is a matrix that is transposed; each of its rows is a filter.
-  double FilterMoves(double each) const {
-    const double aliased =
-        taps == 1 ? math::AliasedMoves(g.patch() * element_bytes()) : 0;
-    return (each + aliased) * filter;
+  void CopyFilter(KernelWork* work) const {
+    work->filters = filter;
+    if (taps != 1) return;
+    work->aliased = filter * math::AliasedReads(g.patch() * element_bytes());
   }
 
-  // Returns the moves of images to channels last for channels that a cache
-  // cannot hold.
-  double InColumns() const {
-    return in * math::ColumnMoves(g.in_pixels() * element_bytes(), g.in_c);
+  // Returns the elements that are read again as images are turned to channels
+  // last, for channels that a cache cannot hold.
+  double InEvicted() const {
+    return in * math::EvictedShare(g.in_pixels() * element_bytes(), g.in_c);
   }
-  double OutColumns() const {
-    return out * math::ColumnMoves(g.out_pixels() * element_bytes(), g.out_c);
+  double OutEvicted() const {
+    return out * math::EvictedShare(g.out_pixels() * element_bytes(), g.out_c);
   }
   int64_t element_bytes() const { return static_cast<int64_t>(element); }
 
   const Conv2dGeometry g;
   Conv2dDirection direction;
-  ConvLayout layout;
+  ConvVariant variant;
   double element;  // bytes
   int64_t lanes;
   double flops, in, out, filter, windows, taps;
@@ -96,37 +92,41 @@ void AddProducts(const Conv& conv, KernelWork* work) {
   work->flops = conv.flops;
   work->library_calls = 1;
   work->max_threads = std::max(products, Real(conv.g.out_h));
+  work->patches = conv.patches();
+  work->products = products;
   switch (conv.direction) {
     case Conv2dDirection::kForward:
-      work->efficiency = 0.9;
-      work->moves = 1.45 * conv.patches() + 0.4 * conv.out + 475 * products;
-      if (!conv.constant_filter) work->moves += 0.3 * conv.filter;
+      work->costs = "onednn_conv_products";
+      work->outputs = conv.out;
+      if (!conv.constant_filter) work->filters = conv.filter;
       break;
     case Conv2dDirection::kGradInput:
-      work->efficiency = 0.94;
-      work->moves =
-          1.75 * conv.patches() + conv.filter + 0.3 * conv.in + 475 * products;
+      work->costs = "onednn_conv_grad_input_products";
+      work->filters = conv.filter;
+      work->inputs = conv.in;
       break;
     default:
-      work->efficiency = 0.91;
-      work->moves =
-          2 * conv.patches() + 0.75 * conv.in + 0.9 * conv.out + 350 * products;
-      if (conv.bias_grad) work->moves += 1.25 * conv.out;
+      work->costs = "onednn_conv_grad_filter_products";
+      work->inputs = conv.in;
+      work->outputs = conv.out;
+      if (conv.bias_grad) work->sums = conv.out;
       break;
   }
 }
 
 void AddForward(const Conv& conv, KernelWork* work) {
   work->library_calls = conv.constant_filter ? 1 : 2;
-  if (!conv.constant_filter) work->moves = conv.FilterMoves(0.75);
+  if (!conv.constant_filter) conv.CopyFilter(work);
   if (conv.depthwise) {
+    work->costs = "onednn_conv_depthwise";
     work->flops = conv.flops * conv.Filled(conv.g.in_c);
-    work->efficiency = 0.93;
-    work->moves += conv.windows * (5 + 0.75 * conv.taps) + 0.08 * conv.out;
+    work->windows = conv.windows;
+    work->taps = conv.windows * conv.taps;
+    work->outputs = conv.out;
     return;
   }
+  work->costs = "onednn_conv";
   work->flops = conv.flops * conv.FilledOut();
-  work->efficiency = 0.97;
 }
 
 // With channels last, it is a forward convolution of the gradient, and vectors
@@ -135,20 +135,22 @@ void AddForward(const Conv& conv, KernelWork* work) {
 void AddGradInput(const Conv& conv, bool channels_last, KernelWork* work) {
   work->library_calls = 3;
   if (conv.depthwise) {
+    work->costs = channels_last ? "onednn_conv_depthwise_grad_input_last"
+                                : "onednn_conv_depthwise_grad_input_blocked";
     work->flops = 2 * conv.flops * conv.Filled(conv.g.in_c);
     return;
   }
   const int64_t out_c = conv.g.group_out_c();
   if (channels_last) {
+    work->costs = "onednn_conv_grad_input_last";
     work->flops = conv.flops * conv.FilledIn() * Padded(out_c, 4) / Real(out_c);
-    work->efficiency = 0.98;
-    work->moves = conv.FilterMoves(0.5) + 1250;
+    work->setups = 1;
   } else {
+    work->costs = "onednn_conv_grad_input_blocked";
     work->flops = conv.flops * conv.FilledIn() * conv.FilledOut();
-    work->efficiency = 0.935;
-    work->moves = conv.FilterMoves(0.12);
   }
-  if (conv.g.stride_w > 1) work->moves += 0.45 * conv.patches();
+  conv.CopyFilter(work);
+  if (conv.g.stride_w > 1) work->strided_patches = conv.patches();
 }
 
 bool HasDepthwiseGradFilter(const Conv& conv) {
@@ -158,9 +160,9 @@ bool HasDepthwiseGradFilter(const Conv& conv) {
 void AddGradFilter(const Conv& conv, bool channels_last, KernelWork* work) {
   work->library_calls = 2;
   if (HasDepthwiseGradFilter(conv)) {
+    work->costs = "onednn_conv_depthwise_grad_filter";
     work->flops = conv.flops * conv.Filled(conv.g.in_c);
-    work->efficiency = 0.59;
-    work->moves = conv.filter;
+    work->filters = conv.filter;
     // With few blocks, some of them partial, threads together take longer to
     // copy them than a single thread.
     constexpr double kFewBlocks = 32;
@@ -172,15 +174,15 @@ void AddGradFilter(const Conv& conv, bool channels_last, KernelWork* work) {
   }
   if (conv.g.groups > 1) {
     // Larger depthwise filters also use dense code, a vector per group.
+    work->costs = "onednn_conv_grouped_grad_filter";
     work->flops = conv.flops * conv.FilledOut();
-    work->efficiency = 0.71;
-    work->moves = 2.5 * conv.filter;
+    work->filters = conv.filter;
     return;
   }
+  work->costs = "onednn_conv_grad_filter";
   work->flops = conv.flops * conv.FilledOut();
-  work->efficiency = 0.91;
-  work->moves = conv.FilterMoves(1.25);
-  if (channels_last && conv.bias_grad) work->moves += 0.4 * conv.out;
+  conv.CopyFilter(work);
+  if (channels_last && conv.bias_grad) work->sums = conv.out;
   if (!channels_last) {
     // AVX2 code pads both kinds of channels, regardless of their number.
     if (!WideVectors()) {
@@ -192,8 +194,8 @@ void AddGradFilter(const Conv& conv, bool channels_last, KernelWork* work) {
   }
   // It transposes the input's channels for each row of windows. With AVX2 only
   // blocked layouts are vectorized.
-  if (!WideVectors()) work->efficiency /= 2;
-  work->moves += conv.windows * Real(conv.g.kernel_h);
+  if (!WideVectors()) work->flops *= 2;
+  work->rows = conv.windows * Real(conv.g.kernel_h);
   if (conv.g.nhwc) work->extra_bytes += 3 * (conv.in + conv.out);
   // Threads share images and blocks of channels, but not rows.
   work->max_threads =
@@ -210,25 +212,29 @@ void AddCopies(const Conv& conv, bool channels_last, KernelWork* work) {
   }
   if (!conv.g.nhwc) {
     work->library_calls += 2;
+    work->copied_inputs = in;
+    work->copied_outputs = out;
     switch (conv.direction) {
       case Conv2dDirection::kForward:
-        work->extra_bytes += 1.25 * conv.element * (in + out);
-        work->moves += 0.4 * in + 0.5 * out + conv.InColumns();
+        work->copied_bytes = conv.element * (in + out);
+        work->evicted = conv.InEvicted();
         return;
       case Conv2dDirection::kGradInput:
         work->extra_bytes += conv.element * (in + out);
-        work->moves += 0.4 * out + (channels_last ? 0.6 : 0.25) * in;
-        if (channels_last) work->moves += conv.OutColumns();
+        if (channels_last) work->evicted = conv.OutEvicted();
         return;
       default:
-        work->extra_bytes +=
-            conv.element * (channels_last ? 1.5 * in + 2.75 * out : in + out);
-        work->moves += 0.25 * (in + out);
-        if (channels_last) work->moves += conv.InColumns() + conv.OutColumns();
+        if (channels_last) {
+          work->copied_bytes = conv.element * (in + out);
+          work->transposed_bytes = conv.element * out;
+          work->evicted = conv.InEvicted() + conv.OutEvicted();
+        } else {
+          work->extra_bytes += conv.element * (in + out);
+        }
         return;
     }
   }
-  if (conv.layout != ConvLayout::kBlocked) return;
+  if (conv.variant != ConvVariant::kBlocked) return;
   switch (conv.direction) {
     case Conv2dDirection::kForward:
       // oneDNN uses channels last, but not for the output if in_c <= 4.
@@ -236,12 +242,15 @@ void AddCopies(const Conv& conv, bool channels_last, KernelWork* work) {
       work->extra_bytes += 3 * conv.element * out;
       break;
     case Conv2dDirection::kGradInput:
-      work->extra_bytes +=
-          (conv.depthwise ? 3 : 1.75) * conv.element * (in + out);
+      if (conv.depthwise) {
+        work->extra_bytes += 3 * conv.element * (in + out);
+      } else {
+        work->copied_bytes = conv.element * (in + out);
+      }
       break;
     default:
-      work->extra_bytes += 1.5 * conv.element * (in + out);
-      work->moves += 0.25 * in;
+      work->copied_bytes = conv.element * (in + out);
+      work->copied_inputs = in;
       break;
   }
   work->library_calls += 2;
@@ -249,19 +258,19 @@ void AddCopies(const Conv& conv, bool channels_last, KernelWork* work) {
 
 }  // namespace
 
-KernelWork ConvWork(const KernelQuery& query, ConvLayout layout) {
-  const Conv conv(query, layout);
+KernelWork ConvWork(const KernelQuery& query, ConvVariant variant) {
+  const Conv conv(query, variant);
   KernelWork work;
   work.bytes = math::Conv2dBytes(conv.g, conv.direction,
                                  static_cast<size_t>(conv.element));
   work.extra_bytes = OperandBytes(query);
-  const bool channels_last = layout != ConvLayout::kBlocked;
+  const bool channels_last = variant != ConvVariant::kBlocked;
   // For groups, the gradient of the filter has blocked code only for depthwise
   // convolutions.
   const bool no_blocks = !channels_last && conv.g.groups > 1 &&
                          conv.direction == Conv2dDirection::kGradFilter &&
                          !HasDepthwiseGradFilter(conv);
-  if (no_blocks || (!conv.g.nhwc && layout == ConvLayout::kAsGiven)) {
+  if (no_blocks || (!conv.g.nhwc && variant == ConvVariant::kDirect)) {
     AddProducts(conv, &work);
     return work;
   }

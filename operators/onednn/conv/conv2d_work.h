@@ -5,10 +5,10 @@
 
 namespace sluice::operators::onednn {
 
-// Returns the cost of conv2d, fused_conv2d or a gradient of them in this
-// layout. It depends on oneDNN's implementation for the sizes, the unused
+// Returns the work of conv2d, fused_conv2d or a gradient of them by this
+// variant. It depends on oneDNN's implementation for the sizes, the unused
 // elements of its vectors, and the copies to and from the layout.
 framework::KernelWork ConvWork(const framework::KernelQuery& query,
-                               ConvLayout layout);
+                               ConvVariant variant);
 
 }  // namespace sluice::operators::onednn

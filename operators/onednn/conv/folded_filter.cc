@@ -6,8 +6,6 @@
 
 namespace sluice::operators::onednn {
 
-using framework::Tensor;
-
 namespace {
 
 // Packs Filter, Scale and Variance.

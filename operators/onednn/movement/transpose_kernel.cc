@@ -1,12 +1,8 @@
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/onednn/sequence.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators::onednn {
 namespace {
-
-using framework::KernelTraits;
-using framework::OpKernelConstruction;
-using Ints = std::vector<int64_t>;
 
 // Describes both tensors with the dims of Out, the input with X's strides.
 template <typename T>
@@ -17,7 +13,7 @@ class TransposeKernel final : public SequenceKernel {
 
  private:
   void Build(SequenceBuilder& builder) override {
-    const framework::KernelQuery& query = builder.query();
+    const KernelQuery& query = builder.query();
     const Desc x = RowMajor(query.inputs[0], platform::kDTypeOf<T>);
     std::vector<int> order(axes_.size());
     for (size_t i = 0; i < axes_.size(); ++i) {
@@ -36,14 +32,14 @@ class TransposeKernel final : public SequenceKernel {
 
 // oneDNN transposes small squares in vectors. It copies contiguous runs with a
 // little more than memcpy.
-framework::KernelWork Work(const framework::KernelQuery& query) {
+KernelWork Work(const KernelQuery& query) {
   const auto& axes = query.Attr<Ints>("axis");
   const auto elements = static_cast<double>(query.inputs[0].numel());
   const bool runs =
       axes.empty() || axes.back() == static_cast<int64_t>(axes.size()) - 1;
-  framework::KernelWork work = framework::DefaultKernelWork(query);
+  KernelWork work = framework::DefaultKernelWork(query);
   work.library_calls = 1;
-  work.moves = (runs ? 0.05 : 0.5) * elements;
+  (runs ? work.copies : work.moves) = elements;
   return work;
 }
 
@@ -57,7 +53,6 @@ REGISTER_OP_KERNEL(transpose,
                    reorder,
                    KernelTraits().Estimate(&Work).When(&FitsOneDnn),
                    TransposeKernel<float>,
-                   TransposeKernel<int8_t>,
-                   TransposeKernel<uint8_t>);
+                   TransposeKernel<Bytes>);
 
 }  // namespace sluice::operators::onednn

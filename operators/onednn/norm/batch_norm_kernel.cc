@@ -1,14 +1,11 @@
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/onednn/sequence.h"
 #include "sluice/operators/onednn/vector_width.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators::onednn {
 namespace {
 
 using dnnl::normalization_flags;
-using framework::KernelQuery;
-using framework::KernelTraits;
-using framework::OpKernelConstruction;
 using Value = SequenceBuilder::Value;
 
 // Computes to = alpha * from + beta, or alpha * from ^ beta.
@@ -29,13 +26,10 @@ void Apply(SequenceBuilder& builder,
 // float: of 65,536 numbers around 1e4 three digits remain.
 template <typename T>
 class BatchNormSequence final : public SequenceKernel {
- public:
-  explicit BatchNormSequence(const OpKernelConstruction& /*construction*/) {}
-
  private:
   void Build(SequenceBuilder& builder) override {
     const KernelQuery& query = builder.query();
-    const framework::DDim& x = query.inputs[0];
+    const DDim& x = query.inputs[0];
     const bool last = query.Attr<std::string>("data_format") == "NHWC";
     const int rank = x.rank();
     const int64_t channels = x[last ? rank - 1 : 1];
@@ -85,15 +79,15 @@ std::string TakesConstants(const KernelQuery& query) {
 
 // oneDNN uses vectors of channels if channels are last and fill the vectors,
 // otherwise plain loops. The saved statistics need their own primitives.
-framework::KernelWork NormWork(const KernelQuery& query) {
-  const framework::DDim& x = query.inputs[0];
+KernelWork NormWork(const KernelQuery& query) {
+  const DDim& x = query.inputs[0];
   const bool last = query.Attr<std::string>("data_format") == "NHWC";
   const bool full = last && x[x.rank() - 1] % (WideVectors() ? 16 : 8) == 0;
   const auto channels = static_cast<double>(x[last ? x.rank() - 1 : 1]);
-  framework::KernelWork work = framework::DefaultKernelWork(query);
-  work.library_calls = 7;
-  work.moves =
-      10 * channels + (full ? 0 : 2.4) * static_cast<double>(x.numel());
+  KernelWork work = framework::DefaultKernelWork(query);
+  work.library_calls = 1;
+  work.channels = channels;
+  if (!full) work.moves = static_cast<double>(x.numel());
   return work;
 }
 

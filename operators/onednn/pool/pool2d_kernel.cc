@@ -3,22 +3,19 @@
 #include <algorithm>
 #include <cmath>
 
-#include "sluice/framework/op/op_registry.h"
 #include "sluice/operators/math/work.h"
 #include "sluice/operators/onednn/sequence.h"
 #include "sluice/operators/onednn/vector_width.h"
+#include "sluice/operators/registration.h"
 
 namespace sluice::operators::onednn {
 namespace {
 
-using framework::KernelQuery;
-using framework::KernelTraits;
-using framework::OpKernelConstruction;
 using math::Pool2dGeometry;
 
 // An average pooling in oneDNN's terms.
 struct PoolSizes {
-  PoolSizes(const Pool2dGeometry& geometry, platform::DType dtype)
+  PoolSizes(const Pool2dGeometry& geometry, DType dtype)
       : x(Image({geometry.n, geometry.c, geometry.in_h, geometry.in_w},
                 dtype,
                 geometry.nhwc)),
@@ -52,15 +49,12 @@ struct PoolSizes {
 bool IsFinite(float value) {
   return std::isfinite(value);
 }
-bool IsFinite(platform::bfloat16 value) {
+bool IsFinite(bfloat16 value) {
   return (value.bits & 0x7F80) != 0x7F80;
 }
 
 template <typename T>
 class PoolSequence final : public SequenceKernel {
- public:
-  explicit PoolSequence(const OpKernelConstruction& /*construction*/) {}
-
  private:
   void Build(SequenceBuilder& builder) override {
     const KernelQuery& query = builder.query();
@@ -77,7 +71,7 @@ class PoolSequence final : public SequenceKernel {
   }
 
   // A sum may overflow although its average does not.
-  void Correct(framework::OpKernelContext& context) const override {
+  void Correct(OpKernelContext& context) const override {
     T* const out = context.AllocateOutput(0, dims_).template data<T>();
     const bool finite = std::all_of(out, out + dims_.numel(),
                                     [](T value) { return IsFinite(value); });
@@ -86,14 +80,11 @@ class PoolSequence final : public SequenceKernel {
   }
 
   Pool2dGeometry geometry_;
-  framework::DDim dims_;
+  DDim dims_;
 };
 
 template <typename T>
 class PoolGradSequence final : public SequenceKernel {
- public:
-  explicit PoolGradSequence(const OpKernelConstruction& /*construction*/) {}
-
  private:
   void Build(SequenceBuilder& builder) override {
     const KernelQuery& query = builder.query();
@@ -119,29 +110,30 @@ Pool2dGeometry GeometryOf(const KernelQuery& query) {
 // Vectors hold channels. Those of NCHW are transposed, which costs whole
 // vectors. Without AVX-512, oneDNN has no vector code for NCHW: each pixel of a
 // window takes a few steps.
-framework::KernelWork PoolWork(const KernelQuery& query) {
+KernelWork PoolWork(const KernelQuery& query) {
   const Pool2dGeometry g = GeometryOf(query);
   const auto real = [](int64_t value) { return static_cast<double>(value); };
   const double windows = real(g.n * g.out_pixels());
   const double pixels = real(g.n * g.in_pixels());
   const double taps = real(g.kernel_h * g.kernel_w);
   const double channels = math::Padded(g.c, WideVectors() ? 16 : 8);
-  framework::KernelWork work;
+  KernelWork work;
   work.library_calls = 1;
   work.flops = windows * taps * channels;
-  work.efficiency = 0.35;
+  work.costs = "onednn_pool";
   work.max_threads = g.nhwc ? real(g.n * g.out_h)
                             : real(g.n) * channels / (WideVectors() ? 16 : 8);
   work.bytes = static_cast<double>(platform::SizeOf(query.input_dtypes[0])) *
-               real(g.c) * (windows + pixels) * 1.5;
+               real(g.c) * (windows + pixels);
   // Gradients are added in memory: values stored with a mask cannot be loaded
   // again at once.
   const bool masked = query.op.type != "pool2d" && channels > real(g.c);
-  if (g.nhwc && masked) work.moves = 5.5 * windows * taps;
+  if (g.nhwc && masked) work.taps = windows * taps;
   if (!g.nhwc && WideVectors()) {
-    work.moves = 0.4 * channels * (windows + pixels);
+    work.copies = channels * (windows + pixels);
   } else if (!g.nhwc) {
-    work.moves = 1.2 * real(g.c) * windows * taps + 10 * real(g.c) * windows;
+    work.terms = real(g.c) * windows * taps;
+    work.windows = real(g.c) * windows;
   }
   return work;
 }
@@ -172,8 +164,7 @@ REGISTER_OP_KERNEL(pool2d,
                    CPUPlace,
                    pooling,
                    PoolTraits(),
-                   PoolSequence<float>,
-                   PoolSequence<platform::bfloat16>);
+                   PoolSequence<FloatAndBFloat16>);
 REGISTER_OP_KERNEL(pool2d_grad,
                    ONEDNN,
                    CPUPlace,

@@ -37,6 +37,7 @@ enum ncclDataType_t {
   ncclFloat32 = 7,
   ncclFloat64 = 8,
   ncclBfloat16 = 9,
+  ncclNumTypes = 10,
 };
 
 enum ncclRedOp_t { ncclSum = 0, ncclProd = 1, ncclMax = 2, ncclMin = 3 };

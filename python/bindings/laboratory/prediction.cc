@@ -41,16 +41,17 @@ PlanPrediction Predict(const framework::Plan& plan,
 using Faster =
     std::vector<std::tuple<std::string, std::string, std::string, double>>;
 
-framework::Placement Place(nb::handle program_object,
-                           nb::handle feed,
-                           nb::handle fetch_list,
-                           nb::handle scope_object,
-                           const std::vector<nb::object>& devices,
-                           const Faster& faster,
-                           std::optional<std::pair<double, double>> link,
-                           double budget) {
-  const framework::Program& program = ToProgram(program_object, "place");
-  const framework::Scope& scope = ToScope(scope_object, "place");
+framework::Placement PredictWhatIf(
+    nb::handle program_object,
+    nb::handle feed,
+    nb::handle fetch_list,
+    nb::handle scope_object,
+    const std::vector<nb::object>& devices,
+    const Faster& faster,
+    std::optional<std::pair<double, double>> link,
+    double budget) {
+  const framework::Program& program = ToProgram(program_object, "what_if");
+  const framework::Scope& scope = ToScope(scope_object, "what_if");
   const FeedArrays arrays(program, feed);
   const framework::Fetches fetches = ToFetches(fetch_list);
   framework::WhatIf change;
@@ -66,7 +67,8 @@ framework::Placement Place(nb::handle program_object,
   }
   change.budget_seconds = budget;
   const nb::gil_scoped_release release;
-  return framework::Place(program, arrays.feeds(), fetches, change, &scope);
+  return framework::PredictPlacement(program, arrays.feeds(), fetches, change,
+                                     &scope);
 }
 
 void BindPlacement(nb::module_& m) {
@@ -84,7 +86,7 @@ void BindPlacement(nb::module_& m) {
       .def_ro("measured_then", &PlacedOp::measured_then)
       .def_ro("changes", &PlacedOp::changes);
   nb::class_<Placement>(m, "Placement",
-                        "What place() predicts; print it for a table.")
+                        "What what_if() predicts; print it for a table.")
       .def_ro("ops", &Placement::ops)
       .def_ro("predicted_now", &Placement::predicted_now)
       .def_ro("predicted_then", &Placement::predicted_then)
@@ -100,10 +102,10 @@ void BindPlacement(nb::module_& m) {
       .def_ro("notes", &Placement::notes)
       .def("__str__",
            [](const Placement& self) { return framework::ToString(self); });
-  m.def("_place", &Place, nb::arg("program").none(), nb::arg("feed").none(),
-        nb::arg("fetch_list").none(), nb::arg("scope").none(),
-        nb::arg("devices"), nb::arg("faster"), nb::arg("link").none(),
-        nb::arg("budget"));
+  m.def("_what_if", &PredictWhatIf, nb::arg("program").none(),
+        nb::arg("feed").none(), nb::arg("fetch_list").none(),
+        nb::arg("scope").none(), nb::arg("devices"), nb::arg("faster"),
+        nb::arg("link").none(), nb::arg("budget"));
 }
 
 }  // namespace

@@ -1,16 +1,21 @@
 #include <exception>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include "sluice/framework/costs/kernel_costs.h"
+#include "sluice/framework/costs/machine.h"
 #include "sluice/framework/costs/machine_figures.h"
 #include "sluice/laboratory/measure/cpu_waits.h"
 #include "sluice/laboratory/measure/machine_measurement.h"
 #include "sluice/laboratory/records/record_store.h"
+#include "sluice/laboratory/tuning/cost_samples.h"
 #include "sluice/laboratory/tuning/tune_program.h"
 #include "sluice/platform/error.h"
 #include "sluice/python/bindings/bindings.h"
@@ -18,6 +23,7 @@
 #include "sluice/python/bindings/hints.h"
 #include "sluice/python/bindings/interrupt.h"
 #include "sluice/python/bindings/laboratory/laboratory.h"
+#include "sluice/python/bindings/registry.h"
 
 namespace sluice::python {
 
@@ -109,10 +115,10 @@ TuneResult Tune(Executor& executor,
     };
   }
   if (!before_kernel.is_none()) {
-    options.before_kernel = [before_kernel](const std::string& kernel,
+    options.before_kernel = [before_kernel](const framework::KernelDef& kernel,
                                             const std::string& signature) {
       const nb::gil_scoped_acquire gil;
-      before_kernel(kernel, signature);
+      before_kernel(ToPython(kernel), signature);
     };
   }
   bool interrupted = false;
@@ -146,6 +152,48 @@ nb::dict RecordFiles() {
   return files;
 }
 
+// A CostSample: its row, its measured and its fixed seconds, and those of each
+// count at cost 1.
+using Sample = std::tuple<std::string, double, double, std::vector<double>>;
+
+std::vector<Sample> CostSamples(
+    unsigned seed, int cases, bool volumes, int threads, double race_seconds) {
+  const nb::gil_scoped_release release;
+  const auto corpus = volumes ? framework::DrawVolumes(seed, cases)
+                              : framework::DrawCorpus(seed, cases);
+  std::vector<Sample> samples;
+  for (const framework::CostSample& one :
+       framework::MeasureCosts(corpus, threads, race_seconds)) {
+    const framework::CountCosts& counted = one.work.counted;
+    samples.emplace_back(one.row, one.seconds, one.work.fixed,
+                         std::vector<double>(counted.begin(), counted.end()));
+  }
+  return samples;
+}
+
+void BindCosts(nb::module_& m) {
+  m.def("_cost_samples", &CostSamples);
+  // The counts: their names, and whether they are operations, or bytes of the
+  // main loop, which overlap.
+  m.def("_cost_counts", [] {
+    std::vector<std::tuple<std::string, bool, bool>> counts;
+    for (const framework::WorkCount& count : framework::kWorkCounts) {
+      counts.emplace_back(count.name,
+                          count.unit == framework::CostUnit::kOperations,
+                          count.unit == framework::CostUnit::kBytes);
+    }
+    return counts;
+  });
+  m.def("_costs", [](const std::string& row) {
+    const framework::CountCosts& costs =
+        framework::KernelCosts::Active().Of(row, platform::DType::kFloat32);
+    return std::vector<double>(costs.begin(), costs.end());
+  });
+  m.def("_machine_id", [] {
+    return std::pair(framework::MachineId().text, framework::MachineId().hash);
+  });
+}
+
 void BindTunedKernels(nb::module_& m) {
   nb::class_<TunedKernel>(m, "TunedKernel",
                           "What tune() found out about one kernel; times are "
@@ -154,6 +202,9 @@ void BindTunedKernels(nb::module_& m) {
                    [](const TunedKernel& self) {
                      return framework::ToString(*self.kernel);
                    })
+      .def_prop_ro(
+          "_kernel",
+          [](const TunedKernel& self) { return ToPython(*self.kernel); })
       .def_prop_ro("variant",
                    [](const TunedKernel& self) { return self.kernel->variant; })
       .def_prop_ro(
@@ -196,6 +247,7 @@ void BindTunedKernels(nb::module_& m) {
 }  // namespace
 
 void BindTuning(nb::module_& m) {
+  BindCosts(m);
   BindTunedKernels(m);
   nb::class_<TunedSignature>(
       m, "TunedSignature",

@@ -11,6 +11,7 @@
 #include "sluice/laboratory/kernel_check.h"
 #include "sluice/platform/error.h"
 #include "sluice/python/bindings/laboratory/laboratory.h"
+#include "sluice/python/bindings/registry.h"
 
 namespace sluice::python {
 
@@ -22,21 +23,14 @@ using framework::KernelMistake;
 using framework::KernelReport;
 using platform::ErrorCode;
 
-const KernelDef& FindKernel(const std::string& op,
-                            const std::string& place,
-                            const std::string& dtype,
-                            const std::string& library,
-                            const std::string& variant) {
+// Returns the kernel with these fields (Kernel in sluice/tools.py).
+const KernelDef& FindKernel(const nb::dict& fields) {
+  const auto op = nb::cast<std::string>(fields["op"]);
   for (const KernelDef* kernel : framework::Registry::Global().Kernels(op)) {
-    if (platform::ToString(kernel->key.place) == place &&
-        platform::ToString(kernel->key.dtype) == dtype &&
-        kernel->key.library == library && kernel->variant == variant) {
-      return *kernel;
-    }
+    if (ToPython(*kernel).equal(fields)) return *kernel;
   }
   platform::Raise(ErrorCode::kNotFound, "verify.kernel",
-                  "verify: there is no kernel {}/{} ({} {} {})", op, variant,
-                  place, dtype, library);
+                  "verify: there is no kernel {}", nb::str(fields).c_str());
 }
 
 nb::dict Describe(const KernelMistake& mistake) {
@@ -78,17 +72,13 @@ KernelCheckOptions OptionsOf(const std::string& examples,
   return options;
 }
 
-nb::dict Check(const std::string& op,
-               const std::string& place,
-               const std::string& dtype,
-               const std::string& library,
-               const std::string& variant,
+nb::dict Check(const nb::dict& fields,
                const std::string& examples,
                const std::string& examples_file,
                const std::vector<int>& threads,
                int only,
                nb::handle before) {
-  const KernelDef* kernel = &FindKernel(op, place, dtype, library, variant);
+  const KernelDef* kernel = &FindKernel(fields);
   KernelCheckOptions options = OptionsOf(examples, examples_file, only, before);
   options.threads = threads;
   std::vector<KernelReport> reports;
@@ -127,10 +117,9 @@ void BindVerifying(nb::module_& m) {
     }
     return std::vector<std::string>(ops.begin(), ops.end());
   });
-  m.def("_check_kernel", &Check, nb::arg("op"), nb::arg("place"),
-        nb::arg("dtype"), nb::arg("library"), nb::arg("variant"),
-        nb::arg("examples"), nb::arg("examples_file"), nb::arg("threads"),
-        nb::arg("only"), nb::arg("before"));
+  m.def("_check_kernel", &Check, nb::arg("kernel"), nb::arg("examples"),
+        nb::arg("examples_file"), nb::arg("threads"), nb::arg("only"),
+        nb::arg("before"));
   m.def("_check_gradient", &CheckGradient, nb::arg("op"), nb::arg("examples"),
         nb::arg("examples_file"), nb::arg("only"), nb::arg("before"));
 }

@@ -8,7 +8,6 @@ from .compare import compare
 from .kernel_sets import kernel_set
 from .machine import keep_machine
 from .networks import NETWORKS, Job
-from .place import place
 from .programs import load, run_script
 from .race import Race, race
 from .records import records, records_table
@@ -16,6 +15,7 @@ from .report import Report, report, report_plans
 from .reproduce import internal_ops, write_script
 from .verdicts import Mistake, Verdict, Verification
 from .verify import verify
+from .what_if import what_if
 
 __all__ = [
     "NETWORKS",
@@ -39,5 +39,8 @@ __all__ = [
     "report_plans",
     "run_script",
     "verify",
+    "what_if",
     "write_script",
 ]
+
+place = what_if  # its name before

@@ -12,16 +12,16 @@ from typing import Any
 
 import sluice as sl
 
-from . import programs, tune_kernels, worker
-from .arguments import Formatter, check_files, count, seconds
+from . import arguments, programs, tune_kernels, worker
 from .bisect import add_parser as add_bisect
 from .compare import add_parser as add_compare
+from .fit import add_parser as add_fit
 from .machine import add_parser as add_machine
-from .place import add_parser as add_place
 from .race import race
 from .records import files, records_table
 from .report import command as report_command
-from .verify import add_parser as add_verify_parser
+from .verify import add_parser as add_verify
+from .what_if import add_parser as add_what_if
 
 _TUNE = """\
 Measures the kernels of a program, so that plans choose by evidence from then
@@ -34,10 +34,6 @@ Times all kernels of an op over a range of sizes. Shapes are written with n,
 which stands for each size in turn:
   sluice-lab race conv2d --shape "Input=8, 3, n, n" --shape "Filter=32, 3, 3, 3"
 """
-
-
-def _sizes(text: str) -> list[int]:
-    return [count(size.strip()) for size in text.split(",")]
 
 
 def _pair(text: str) -> tuple[str, str]:
@@ -61,22 +57,15 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         "sluice-lab", description="Measures kernels, and tells what is known."
     )
-    parser.add_argument("--threads", type=count, help="of each kernel")
+    parser.add_argument(
+        "--threads", type=arguments.count, help="of each kernel"
+    )
     commands = parser.add_subparsers(dest="command", required=True)
 
     tune = commands.add_parser("tune", help="a program", description=_TUNE)
-    tune.add_argument("program", metavar="PROGRAM")
-    tune.add_argument(
-        "--budget",
-        type=seconds,
-        default=10,
-        metavar="SECONDS",
-        help="for all of it",
-    )
-    tune.add_argument(
-        "--batch", type=count, default=32, help="for sizes left open"
-    )
-    tune.add_argument("--place", help="such as cuda:0; the CPU by default")
+    arguments.add_program(tune)
+    arguments.add_place(tune)
+    arguments.add_seconds(tune, "--budget", 10, "for all of it")
     tune.add_argument(
         "--again", action="store_true", help="also what has records"
     )
@@ -94,7 +83,7 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("op", metavar="OP")
     one.add_argument(
         "--sizes",
-        type=_sizes,
+        type=arguments.counts,
         default=[4, 16, 64, 256, 1024],
         metavar="N,N",
         help="what n stands for",
@@ -120,14 +109,8 @@ def _parser() -> argparse.ArgumentParser:
         help="of the inputs; by default what the op's first kernel computes, "
         "mostly float32",
     )
-    one.add_argument(
-        "--budget",
-        type=seconds,
-        default=2,
-        metavar="SECONDS",
-        help="for each size",
-    )
-    one.add_argument("--place", help="such as cuda:0; the CPU by default")
+    arguments.add_seconds(one, "--budget", 2, "for each size")
+    arguments.add_place(one)
     one.add_argument(
         "--kernels",
         action="append",
@@ -140,34 +123,35 @@ def _parser() -> argparse.ArgumentParser:
 
     one.set_defaults(run=_race)
 
-    report_command.add_parser(commands, seconds, count)
+    report_command.add_parser(commands)
 
     known = commands.add_parser("records", help="what was measured")
     known.add_argument("op", nargs="?", metavar="OP")
     known.set_defaults(run=_records)
-    add_verify_parser(commands, count, seconds)
+    add_verify(commands)
     add_bisect(commands)
     add_compare(commands)
-    add_place(commands)
-    add_machine(commands, seconds)
+    add_what_if(commands)
+    add_machine(commands)
+    add_fit(commands)
     for command in commands.choices.values():
-        command.formatter_class = Formatter
+        command.formatter_class = arguments.Formatter
     return parser
 
 
-def _tune(arguments: argparse.Namespace) -> int | None:
-    if arguments.kernels:
-        return tune_kernels.run(arguments)
-    job = programs.load(arguments.program, arguments.batch)
+def _tune(parsed: argparse.Namespace) -> int | None:
+    if parsed.kernels:
+        return tune_kernels.run(parsed)
+    job = programs.load(parsed.program, parsed.batch)
     print(
         sl.tune(
             job.program,
             job.feed,
             job.fetch_list,
-            arguments.budget,
-            place=arguments.place,
+            parsed.budget,
+            place=parsed.place,
             scope=job.scope,
-            again=arguments.again,
+            again=parsed.again,
         ),
         end="",
     )
@@ -176,46 +160,46 @@ def _tune(arguments: argparse.Namespace) -> int | None:
     return None
 
 
-def _race(arguments: argparse.Namespace) -> None:
+def _race(parsed: argparse.Namespace) -> None:
     def progress(size: int) -> None:
         if sys.stderr.isatty():
-            print(f"{arguments.op}: n = {size}", end="\r", file=sys.stderr)
+            print(f"{parsed.op}: n = {size}", end="\r", file=sys.stderr)
 
-    for path in arguments.kernels:
+    for path in parsed.kernels:
         worker.load(path)
     result = race(
-        arguments.op,
-        arguments.sizes,
-        dict(arguments.shape),
-        dict(arguments.attr),
-        arguments.dtype,
-        arguments.budget,
-        arguments.place,
+        parsed.op,
+        parsed.sizes,
+        dict(parsed.shape),
+        dict(parsed.attr),
+        parsed.dtype,
+        parsed.budget,
+        parsed.place,
         progress,
     )
     print(result)
-    if arguments.json:
-        with open(arguments.json, "w", encoding="utf-8") as file:
+    if parsed.json:
+        with open(parsed.json, "w", encoding="utf-8") as file:
             json.dump(result.to_json(), file, indent=1)
-    if arguments.svg:
+    if parsed.svg:
         try:
-            result.save_svg(arguments.svg)
+            result.save_svg(parsed.svg)
         except ImportError:
             raise SystemExit(
                 "sluice-lab: --svg needs Matplotlib: pip install matplotlib"
             ) from None
 
 
-def _records(arguments: argparse.Namespace) -> None:
-    print(records_table(arguments.op))
+def _records(parsed: argparse.Namespace) -> None:
+    print(records_table(parsed.op))
     print(files())
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(command: Sequence[str] | None = None) -> int:
     """Run the program and return the exit status."""
-    parsed = _parser().parse_args(arguments)
+    parsed = _parser().parse_args(command)
     try:
-        check_files(parsed)
+        arguments.check_files(parsed)
         if parsed.threads is not None:
             sl.set_num_threads(parsed.threads)
         return parsed.run(parsed) or 0

@@ -56,6 +56,11 @@ def count(text: str) -> int:
     return int(text)
 
 
+def counts(text: str) -> list[int]:
+    """Parse numbers of at least 1 with commas between them."""
+    return [count(number.strip()) for number in text.split(",")]
+
+
 def seconds(text: str) -> float:
     """Parse a finite number above 0."""
     try:
@@ -83,7 +88,7 @@ def tolerance(text: str) -> float:
 
 
 def add_program(parser: argparse.ArgumentParser) -> None:
-    """Add PROGRAM, --batch and --place."""
+    """Add PROGRAM and --batch."""
     parser.add_argument(
         "program",
         metavar="PROGRAM",
@@ -93,11 +98,28 @@ def add_program(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--batch", type=count, default=32, help="for sizes left open"
     )
+
+
+def add_place(parser: argparse.ArgumentParser) -> None:
+    """Add --place, whose default is None."""
     parser.add_argument("--place", help="such as cuda:0; the CPU by default")
 
 
-def add_tolerances(parser: argparse.ArgumentParser) -> None:
-    """Add --rtol and --atol, whose defaults are None."""
+def add_seconds(
+    parser: argparse.ArgumentParser, option: str, default: float, what: str
+) -> None:
+    """Add an option for a number of seconds."""
+    parser.add_argument(
+        option, type=seconds, default=default, metavar="SECONDS", help=what
+    )
+
+
+def add_kernel_sets(parser: argparse.ArgumentParser) -> None:
+    """Add PROGRAM, A, B, --batch, --place, --rtol and --atol."""
+    add_program(parser)
+    add_place(parser)
+    parser.add_argument("a", metavar="A", help="a kernel set")
+    parser.add_argument("b", metavar="B", help="another one")
     parser.add_argument(
         "--rtol",
         type=tolerance,

@@ -92,15 +92,11 @@ def add_parser(commands: Any) -> None:
         "bisect",
         help="the kernels that make two kernel sets differ",
         description=_ABOUT,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    arguments.add_program(parser)
-    parser.add_argument("a", metavar="A", help="a kernel set")
-    parser.add_argument("b", metavar="B", help="another one")
+    arguments.add_kernel_sets(parser)
     parser.add_argument(
         "--time", action="store_true", help="differences in time"
     )
-    arguments.add_tolerances(parser)
     parser.add_argument(
         "--script", metavar="FOLDER", help="where to write reproducers"
     )

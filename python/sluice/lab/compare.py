@@ -55,19 +55,9 @@ def add_parser(commands: Any) -> None:
         "compare",
         help="two kernel sets, op by op",
         description=_ABOUT,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    arguments.add_program(parser)
-    parser.add_argument("a", metavar="A", help="a kernel set")
-    parser.add_argument("b", metavar="B", help="another one")
-    arguments.add_tolerances(parser)
-    parser.add_argument(
-        "--budget",
-        type=arguments.seconds,
-        default=1,
-        metavar="SECONDS",
-        help="for the times",
-    )
+    arguments.add_kernel_sets(parser)
+    arguments.add_seconds(parser, "--budget", 1, "for the times")
     parser.set_defaults(run=run)
 
 

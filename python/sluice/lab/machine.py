@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable
 from typing import Any
 
 import sluice as sl
 from sluice import _lab
 from sluice.errors import FailedPreconditionError
 
-from . import text
+from . import arguments, text
 
 # Members of the figures: rates have a unit, overheads are times.
 _OPERATIONS = ("float32", "float64", "int8", "bfloat16")
@@ -94,8 +93,8 @@ def keep_machine(seconds: float) -> None:
     _lab._keep_machine_figures(json.dumps(_best(quiet)))
 
 
-def add_parser(commands: Any, seconds: Callable[[str], float]) -> None:
-    """Add the command ``machine``; `seconds` parses a number above 0."""
+def add_parser(commands: Any) -> None:
+    """Add the command ``machine``."""
     machine = commands.add_parser(
         "machine",
         help="what estimates take the machine for",
@@ -105,7 +104,7 @@ def add_parser(commands: Any, seconds: Callable[[str], float]) -> None:
     )
     machine.add_argument(
         "--measure",
-        type=seconds,
+        type=arguments.seconds,
         metavar="SECONDS",
         help="measure it first, and keep that for all processes; best before "
         "tuning, and while nothing else runs",
@@ -113,10 +112,10 @@ def add_parser(commands: Any, seconds: Callable[[str], float]) -> None:
     machine.set_defaults(run=_run)
 
 
-def _run(arguments: argparse.Namespace) -> None:
-    if arguments.measure:
-        keep_machine(arguments.measure)
+def _run(parsed: argparse.Namespace) -> None:
+    if parsed.measure:
+        keep_machine(parsed.measure)
     print(machine_table(sl.num_threads()))
-    if arguments.measure:
+    if parsed.measure:
         user = _lab._record_files()["user"]
         print(f"kept in {user or 'memory only, as SLUICE_RECORDS says'}")

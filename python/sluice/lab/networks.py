@@ -9,8 +9,11 @@ from typing import Any
 import numpy as np
 
 import sluice as sl
+from sluice import framework
 
 from .arrays import check_size
+
+framework.USERS_FILES.add(__file__)
 
 
 @dataclass

@@ -13,32 +13,6 @@ from sluice.errors import InvalidArgumentError, NotFoundError
 
 from .arrays import check_size, numpy_dtype
 
-# Shapes for ops whose inputs cannot all be [64, n], and attrs, for attributes
-# without a default.
-_SHAPES: dict[str, dict[str, Any]] = {
-    "conv2d": {
-        "Input": "8, 16, n, n",
-        "Filter": "32, 16, 3, 3",
-        "attrs": {"paddings": [1, 1]},
-    },
-    "pool2d": {"X": "8, 16, n, n", "attrs": {"ksize": [2, 2]}},
-    "matmul": {"X": "n, n", "Y": "n, n"},
-    "mul": {"X": "32, n", "Y": "n, n"},
-    "manhattan_distance": {"X": "n, 64", "Y": "n, 64"},
-    "lookup_table": {"W": "1000, n", "Ids": "64, 1"},
-    "bias_add": {"X": "64, n", "Bias": "n"},
-    "batch_norm": {
-        "X": "8, n, 14, 14",
-        "Scale": "n",
-        "Bias": "n",
-        "Mean": "n",
-        "Variance": "n",
-    },
-    "softmax_with_cross_entropy": {"Logits": "64, n", "Label": "64, 1"},
-    "top_k": {"X": "64, n", "attrs": {"k": 1}},
-    "fill_constant": {"attrs": {"shape": ["n"], "value": 1.0}},
-}
-
 
 def _evaluate(text: str, n: int, what: str) -> Any:
     """Evaluate a number or list in which ``n`` and + - * // are allowed."""
@@ -160,7 +134,7 @@ def one_op(
                 + ", ".join(names),
                 "lab.input",
             )
-    known = _SHAPES.get(op, {})
+    known = schema["sizes"]
     random = np.random.default_rng(0)
     program, feed, arguments = sl.Program(), {}, {}
     for argument in schema["inputs"]:
@@ -189,13 +163,16 @@ def one_op(
             else random.random(shape).astype(numpy)
         )
         arguments[name] = program.data(name, list(shape), chosen)
-    values = {**known.get("attrs", {}), **attrs}
     values = {
-        key: [n if item == "n" else item for item in value]
-        if isinstance(value, list)
-        else value
-        for key, value in values.items()
+        attribute["name"]: _evaluate(known[attribute["name"]], n, op)
+        for attribute in schema["attributes"]
+        if attribute["name"] in known
     }
+    for key, value in attrs.items():
+        is_list = isinstance(value, list)
+        values[key] = (
+            [n if v == "n" else v for v in value] if is_list else value
+        )
     # Without any requested output, a gradient op would compute nothing.
     names = [argument["name"] for argument in schema["outputs"]]
     only_optional = all(argument["optional"] for argument in schema["outputs"])

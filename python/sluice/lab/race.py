@@ -61,14 +61,10 @@ class Race:
                 for name in names
             ]
             rows.append([str(size), *cells])
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = [
-            "  ".join(c.rjust(w) for c, w in zip(row, widths, strict=True))
-            for row in rows
-        ]
+        lines = text.table(rows, str.rjust)
         lines += self.crossings()
         lines += [f"{name}: {said}" for name, said in self.messages.items()]
-        return "\n".join(line.rstrip() for line in lines)
+        return "\n".join(lines)
 
     def to_json(self) -> dict[str, Any]:
         """A value for json.dump; None if a kernel was not timed."""

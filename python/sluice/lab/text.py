@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 
 def time(seconds: float) -> str:
     """A time with two decimals, in us, ms or s."""
@@ -13,3 +15,9 @@ def time(seconds: float) -> str:
 def count(number: int, noun: str) -> str:
     """A text such as "1 signature", "2 signatures"."""
     return f"{number} {noun}" + "s" * (number != 1)
+
+
+def table(rows: list[list[str]], align: Callable[[str, int], str]) -> list[str]:
+    """Lines with columns as wide as their longest cells."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(map(align, row, widths)).rstrip() for row in rows]

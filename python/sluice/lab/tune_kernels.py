@@ -143,17 +143,17 @@ def _tune_once(
         if step and status == -9 and worker.killed
         else ended(status)
     )
-    kernel = step.get("kernel", "")
-    where = f"{kernel} on {step['signature']}" if kernel else "the program"
+    kernel = step.get("kernel")
+    where, excluded = "the program", ""
+    if kernel:
+        where = (
+            f"{kernel['op']}/{kernel['variant']} ({kernel['place']} "
+            f"{kernel['dtype']} {kernel['library']}) "
+            f"on {step['signature']}"
+        )
+        excluded = (
+            f"{kernel['op']}: exclude library={kernel['library']}, "
+            f"variant={kernel['variant']}"
+        )
     print(f"FAIL {where}: {message}", file=sys.stderr)
-    return None, _exclude(kernel)
-
-
-def _exclude(kernel: str) -> str:
-    """The hint that excludes "relu/mine (cpu float32 any MINE)"."""
-    if not kernel:
-        return ""
-    name, _, key = kernel.partition(" (")
-    op, _, variant = name.partition("/")
-    library = key.rstrip(")").split()[-1]
-    return f"{op}: exclude library={library}, variant={variant}"
+    return None, excluded

@@ -18,15 +18,6 @@ from sluice import _lab, display
 from . import programs, text, worker
 
 
-def _own(name: str, kernels: list[dict[str, str]]) -> bool:
-    """Whether a kernel is one of the given ones."""
-    return any(
-        name.startswith(f"{k['op']}/{k['variant']} ({k['place']} {k['dtype']} ")
-        and name.endswith(f" {k['library']})")
-        for k in kernels
-    )
-
-
 def _rule(kernel: Any, op: str) -> str:
     """The hint that requires a kernel."""
     return f"{op}: prefer library={kernel.library}, variant={kernel.variant}"
@@ -35,8 +26,8 @@ def _rule(kernel: Any, op: str) -> str:
 def _outcome(tuned: Any, kernels: list[dict[str, str]]) -> dict[str, str]:
     """The winner of a signature that one of these kernels supports; else {}."""
     timed = [k for k in tuned.kernels if k.verdict == "ok" and k.rounds]
-    mine = [k for k in timed if _own(k.name, kernels)]
-    others = [k for k in timed if not _own(k.name, kernels)]
+    mine = [k for k in timed if k._kernel in kernels]
+    others = [k for k in timed if k._kernel not in kernels]
     if not mine or not others:
         return {}
     best = min(mine, key=lambda k: k.median)
@@ -68,7 +59,7 @@ def _table(result: Any, kernels: list[dict[str, str]]) -> str:
             tuned.kernels, key=lambda k: k.median if k.rounds else math.inf
         ):
             time = text.time(k.median) if k.rounds else "-"
-            own = "  yours" if _own(k.name, kernels) else ""
+            own = "  yours" if k._kernel in kernels else ""
             said = f"  {k.message}" if k.message else ""
             wrong = "  WRONG" if k.verdict == "wrong" else ""
             lines.append(f"  {k.name:{width}}  {time:>10}{own}{wrong}{said}")

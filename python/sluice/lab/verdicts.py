@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from . import text
+
 
 @dataclass
 class Mistake:
@@ -107,14 +109,7 @@ class Verification:
             rows.append(
                 [name, dtypes, taken, said + (f": {detail}" * bool(detail))]
             )
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        return [
-            "  ".join(
-                cell.ljust(width)
-                for cell, width in zip(row, widths, strict=True)
-            ).rstrip()
-            for row in rows
-        ]
+        return text.table(rows, str.ljust)
 
     def to_json(self) -> dict[str, Any]:
         """A value for json.dump."""

@@ -12,6 +12,7 @@ from typing import Any
 
 from sluice.errors import InvalidArgumentError, NotFoundError
 
+from . import arguments
 from .supervise import Worker, ended
 from .verdicts import Mistake, Verdict, Verification
 
@@ -89,8 +90,8 @@ class _Job:
                 step = event
                 tried.add(step["example"])
             elif what == "report":
-                self._report(event)
                 index, step = event["index"] + 1, {}
+                self._report(event)
                 running = False
             elif what == "end":
                 return None
@@ -115,23 +116,17 @@ class _Job:
             return None
         return index + 1
 
-    def _verdict(self, index: int) -> Verdict:
-        assert self._kernels is not None
-        kernel = self._kernels[index]
-        return Verdict(
-            kernel["op"],
-            kernel["variant"],
-            kernel["place"],
-            kernel["dtype"],
-            kernel["library"],
-        )
-
     def _report(self, event: dict[str, Any]) -> None:
-        verdict = self._verdict(event["index"])
-        for name in ("examples", "refused", "error", "remark"):
-            setattr(verdict, name, event[name])
-        for mistake in event["mistakes"]:
-            self._add(verdict, **mistake)
+        """Add the verdict on a kernel; ``event`` is what the worker says."""
+        assert self._kernels is not None
+        kernel = self._kernels[event.pop("index")]
+        mistakes = event.pop("mistakes")
+        key = ("op", "variant", "place", "dtype", "library")
+        verdict = Verdict(*(kernel[name] for name in key), **event)
+        verdict.mistakes = [
+            Mistake(verdict.name, command=self._command(verdict, said), **said)
+            for said in mistakes
+        ]
         self._result.verdicts.append(verdict)
 
     def _died(
@@ -145,29 +140,21 @@ class _Job:
         if self._kernels is None:
             self._result.refusal = f"while it was loaded: {message}"
             return
-        verdict = self._verdict(index)
-        verdict.examples = examples
         if step:
             message += f" (step: {step['step']})"
-        self._add(
-            verdict,
-            check,
-            step.get("example", -1),
-            step.get("threads", 1),
-            step.get("signature", "before the first example"),
-            message,
+        mistake = {
+            "check": check,
+            "example": step.get("example", -1),
+            "threads": step.get("threads", 1),
+            "signature": step.get("signature", "before the first example"),
+            "message": message,
+        }
+        self._report(
+            {"index": index, "examples": examples, "mistakes": [mistake]}
         )
-        self._result.verdicts.append(verdict)
 
-    def _add(
-        self,
-        verdict: Verdict,
-        check: str,
-        example: int,
-        threads: int,
-        signature: str,
-        message: str,
-    ) -> None:
+    def _command(self, verdict: Verdict, mistake: dict[str, Any]) -> str:
+        """The command that shows a mistake again."""
         options = self._options
         command = ["sluice-lab", "verify", options["path"]]
         for path in options["before"]:
@@ -176,19 +163,10 @@ class _Job:
             command += ["--examples", options["examples"]]
         command += ["--kernel", f"{verdict.op}/{verdict.variant}"]
         command += ["--dtype", verdict.dtype]
-        if example >= 0:
-            command += ["--example", str(example), "--threads", str(threads)]
-        verdict.mistakes.append(
-            Mistake(
-                verdict.name,
-                check,
-                example,
-                threads,
-                signature,
-                message,
-                shlex.join(command),
-            )
-        )
+        if mistake["example"] >= 0:
+            command += ["--example", str(mistake["example"])]
+            command += ["--threads", str(mistake["threads"])]
+        return shlex.join(command)
 
 
 def verify(
@@ -245,15 +223,12 @@ def verify(
     return _Job(path, options, budget).run()
 
 
-def add_parser(
-    commands: Any, count: Any, seconds: Any
-) -> argparse.ArgumentParser:
-    """Add the command; ``count`` and ``seconds`` parse numbers above 0."""
+def add_parser(commands: Any) -> None:
+    """Add the command ``verify``."""
     parser = commands.add_parser(
         "verify",
         help="the kernels of a library or a Python file",
         description=_ABOUT,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.set_defaults(run=run)
     parser.add_argument("file", metavar="LIBRARY", help="a .so or .py file")
@@ -277,41 +252,36 @@ def add_parser(
     parser.add_argument(
         "--threads",
         dest="thread_counts",
-        type=lambda text: [count(part.strip()) for part in text.split(",")],
+        type=arguments.counts,
         default=[1, 2, 4],
         metavar="N,N",
         help="numbers of threads to run with",
     )
-    parser.add_argument(
-        "--budget",
-        type=seconds,
-        default=30,
-        metavar="SECONDS",
-        help="after which a step counts as hanging",
+    arguments.add_seconds(
+        parser, "--budget", 30, "after which a step counts as hanging"
     )
     parser.add_argument("--json", metavar="FILE", help="verdicts as JSON")
-    return parser
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(parsed: argparse.Namespace) -> int:
     """Run the command and return the exit status."""
     try:
         result = verify(
-            arguments.file,
-            libraries=arguments.library,
-            kernel=arguments.kernel,
-            dtype=arguments.dtype,
-            example=-1 if arguments.example is None else arguments.example,
-            examples=arguments.examples,
-            threads=arguments.thread_counts,
-            budget=arguments.budget,
+            parsed.file,
+            libraries=parsed.library,
+            kernel=parsed.kernel,
+            dtype=parsed.dtype,
+            example=-1 if parsed.example is None else parsed.example,
+            examples=parsed.examples,
+            threads=parsed.thread_counts,
+            budget=parsed.budget,
         )
     except (NotFoundError, InvalidArgumentError) as error:
         print(f"sluice-lab: {error}", file=sys.stderr)
         return 2
     print(result)
-    if arguments.json:
-        with open(arguments.json, "w", encoding="utf-8") as file:
+    if parsed.json:
+        with open(parsed.json, "w", encoding="utf-8") as file:
             json.dump(result.to_json(), file, indent=1)
     return 0 if result else 1
 

@@ -38,7 +38,6 @@ def load(path: str) -> list[dict[str, str]]:
                 "op": op,
                 "place": "cpu",
                 "dtype": "float64",
-                "layout": "any",
                 "library": "differences",
                 "variant": GRADIENT,
             }
@@ -130,11 +129,7 @@ class _Worker:
             self._say("kernel", index=self._index)
             try:
                 report = _lab._check_kernel(
-                    kernel["op"],
-                    kernel["place"],
-                    kernel["dtype"],
-                    kernel["library"],
-                    kernel["variant"],
+                    kernel,
                     examples,
                     job["examples"] or "",
                     job["threads"],

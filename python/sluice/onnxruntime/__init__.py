@@ -13,41 +13,16 @@ choose the fastest (``session.tune(seconds)``), and write a report
 from __future__ import annotations
 
 from .. import __version__
-from .capi.onnxruntime_pybind11_state import (
-    ExecutionMode,
-    ExecutionOrder,
-    GraphOptimizationLevel,
-    ModelMetadata,
-    NodeArg,
-    RunOptions,
-    SessionOptions,
-    disable_telemetry_events,
-    enable_telemetry_events,
-    get_all_providers,
-    get_available_providers,
-    get_device,
-    set_default_logger_severity,
-    set_default_logger_verbosity,
-    set_seed,
-)
+from . import environment, options, values
+from .environment import *  # noqa: F403
+from .options import *  # noqa: F403
 from .session import InferenceSession
+from .values import *  # noqa: F403
 
 __all__ = [
-    "ExecutionMode",
-    "ExecutionOrder",
-    "GraphOptimizationLevel",
     "InferenceSession",
-    "ModelMetadata",
-    "NodeArg",
-    "RunOptions",
-    "SessionOptions",
     "__version__",
-    "disable_telemetry_events",
-    "enable_telemetry_events",
-    "get_all_providers",
-    "get_available_providers",
-    "get_device",
-    "set_default_logger_severity",
-    "set_default_logger_verbosity",
-    "set_seed",
+    *environment.__all__,
+    *options.__all__,
+    *values.__all__,
 ]

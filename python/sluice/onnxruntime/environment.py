@@ -5,7 +5,6 @@ from __future__ import annotations
 from .. import _core
 
 __all__ = [
-    "PROVIDER_PLACES",
     "disable_telemetry_events",
     "enable_telemetry_events",
     "get_all_providers",

@@ -20,8 +20,6 @@ __all__ = [
     "NotImplemented",
     "OrtException",
     "RuntimeException",
-    "loading",
-    "running",
 ]
 
 

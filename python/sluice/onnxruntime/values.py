@@ -8,17 +8,6 @@ from ..onnx.load import Metadata, Value
 
 __all__ = ["ModelMetadata", "NodeArg"]
 
-_TYPES = {
-    "float32": "float",
-    "float64": "double",
-    "float8_e4m3fn": "float8e4m3fn",
-    "float8_e4m3fnuz": "float8e4m3fnuz",
-    "float8_e5m2": "float8e5m2",
-    "float8_e5m2fnuz": "float8e5m2fnuz",
-    "float8_e8m0fnu": "float8e8m0",
-    "float4_e2m1fn": "float4e2m1",
-}
-
 
 @dataclass(frozen=True)
 class NodeArg:
@@ -33,10 +22,9 @@ class NodeArg:
     @staticmethod
     def of(value: Value) -> NodeArg:
         """Convert a value of ``sluice.onnx``."""
-        dtype = value.dtype.name
         return NodeArg(
             value.name,
-            f"tensor({_TYPES.get(dtype, dtype)})",
+            f"tensor({value.dtype.onnx_name})",
             list(value.shape or ()),
         )
 

@@ -38,7 +38,7 @@ std::string Fits(const KernelQuery& query) {
 
 KernelWork Estimate(const KernelQuery& query) {
   KernelWork work = DefaultKernelWork(query);
-  work.efficiency = 0.5;
+  work.flops /= 2;  // with half the instructions of a usual loop
   return work;
 }
 

@@ -140,13 +140,15 @@ TEST_F(ResolverTest, NeverChangesTheDType) {
   EXPECT_EQ(refusals_["wide"], "computes float64, this op is float32");
 }
 
-TEST_F(ResolverTest, TheLayoutMustBeTheOps) {
+TEST_F(ResolverTest, AHintAboutALayoutIsAboutTheOp) {
+  Kernel("plain");
+  Run("require layout=any");
   op_.attributes["data_format"] = std::string("NHWC");
-  Kernel("nchw", kFast).key.layout = Layout::kNCHW;
-  Kernel("nhwc").key.layout = Layout::kNHWC;
-  Run();
-  EXPECT_EQ(variant_, "nhwc");
-  EXPECT_EQ(refusals_["nchw"], "wants layout NCHW, this op is NHWC");
+  EXPECT_EQ(Run("require layout=NHWC").list->layout, Layout::kNHWC);
+  Run("require layout=any");
+  ExpectError(ErrorCode::kNotFound, "resolver.no_kernel",
+              {"excluded by hint: require layout=NCHW"},
+              [&] { Run("require layout=NCHW"); });
 }
 
 TEST_F(ResolverTest, FallsToTheCpuAndSaysSo) {
@@ -267,9 +269,9 @@ TEST_F(ResolverTest, ListsEveryRefusalWhenNothingFits) {
   Kernel("wide").key.dtype = DType::kFloat64;
   ExpectError(ErrorCode::kNotFound, "resolver.no_kernel",
               {"op: no kernel fits float32 at cpu",
-               "op/plain (cpu float32 any PLAIN): excluded by hint: require "
+               "op/plain (cpu float32 PLAIN): excluded by hint: require "
                "variant=tiled (a test)",
-               "op/wide (cpu float64 any PLAIN): computes float64"},
+               "op/wide (cpu float64 PLAIN): computes float64"},
               [&] { Run("require variant=tiled"); });
 }
 
@@ -287,8 +289,8 @@ TEST_F(ResolverTest, ListsOnlyTheRefusalsOfWhatIsRequired) {
     EXPECT_EQ(error.check_id(), "resolver.no_kernel");
     EXPECT_STREQ(error.what(),
                  "op: no kernel fits float32 at cpu:\n"
-                 "  op/tiled (cpu float32 any PLAIN): needs tiles\n"
-                 "  op/tiled (cpu float64 any PLAIN): computes float64, this "
+                 "  op/tiled (cpu float32 PLAIN): needs tiles\n"
+                 "  op/tiled (cpu float64 PLAIN): computes float64, this "
                  "op is float32\n"
                  "  and 2 others that the hint does not name");
   }

@@ -22,15 +22,24 @@ MachineFigures Machine() {
   return machine;
 }
 
+// 1 for each operation and byte, 1e9 nanoseconds for all else.
+CountCosts Costs() {
+  CountCosts costs;
+  for (size_t i = 0; i < costs.size(); ++i) {
+    costs[i] = kWorkCounts[i].unit == CostUnit::kNs ? 1e9 : 1;
+  }
+  return costs;
+}
+
 double Predict(const KernelWork& work,
                int threads = 1,
                DType dtype = DType::kFloat32) {
-  return PredictSeconds(work, dtype, Machine(), threads);
+  return PredictSeconds(work, Costs(), dtype, Machine(), threads);
 }
 
 TEST(KernelWork, ArithmeticAndBytesOverlap) {
   EXPECT_DOUBLE_EQ(Predict({.flops = 100, .bytes = 100}), 1 + 10);
-  EXPECT_DOUBLE_EQ(Predict({.flops = 100, .efficiency = 0.5}), 1 + 20);
+  EXPECT_DOUBLE_EQ(Predict({.flops = 100, .loads = 50}), 1 + 15);
   EXPECT_DOUBLE_EQ(Predict({.flops = 10, .bytes = 1000}), 1 + 10);
   EXPECT_DOUBLE_EQ(Predict({.flops = 10, .bytes = 1e12}), 1 + 1e11);
 }
@@ -41,10 +50,21 @@ TEST(KernelWork, FurtherPassesAndCallsComeOnTop) {
   EXPECT_DOUBLE_EQ(Predict({.library_calls = 2}), 1 + 4);
 }
 
-// Moves take a cycle at 2.5 GHz; threads share them, and nothing hides them.
-TEST(KernelWork, MovesTakeACycle) {
-  EXPECT_DOUBLE_EQ(Predict({.flops = 100, .moves = 2.5e9}), 1 + 10 + 1);
-  EXPECT_DOUBLE_EQ(Predict({.moves = 5e9}, 2), 1 + 1 + 3);
+// Threads share moves, and nothing hides them.
+TEST(KernelWork, MovesAreAdded) {
+  EXPECT_DOUBLE_EQ(Predict({.flops = 100, .moves = 3}), 1 + 10 + 3);
+  EXPECT_DOUBLE_EQ(Predict({.moves = 6}, 2), 1 + 3 + 3);
+}
+
+TEST(KernelWork, EachCountHasItsCost) {
+  for (size_t i = 0; i < std::size(kWorkCounts); ++i) {
+    KernelWork work;
+    work.*kWorkCounts[i].count = 1;
+    CountCosts costs{};
+    costs[i] = 2e9;
+    EXPECT_GT(PredictSeconds(work, costs, DType::kFloat32, Machine(), 1), 1.5)
+        << kWorkCounts[i].name;
+  }
 }
 
 // Two threads need as long for three parts as for four.

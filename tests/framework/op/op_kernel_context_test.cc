@@ -85,5 +85,20 @@ TEST_F(OpKernelContextTest, AllocatesTemporaries) {
   EXPECT_EQ(temporary.place(), PlaceKey(CPUPlace()));
 }
 
+TEST_F(OpKernelContextTest, AKernelRunsAnotherOneWithItsOwnTensors) {
+  OpKernelContext context = Make();
+  ArgTable table = table_;
+  table.output_dtypes = {DType::kFloat64};
+  Tensor out;
+  Tensor* inputs[] = {&z_, &y_, &x_};
+  Tensor* outputs[] = {&out};
+  OpKernelContext inner(context, table, inputs, outputs);
+  EXPECT_EQ(&inner.Input("X"), &z_);
+  EXPECT_EQ(inner.AllocateOutput("Out", {2, 1}).dtype(), DType::kFloat64);
+  EXPECT_EQ(&inner.PlannedOutput(0), &out);
+  EXPECT_FALSE(context.PlannedOutput(0).allocated());
+  EXPECT_EQ(&context.Input("X"), &x_);
+}
+
 }  // namespace
 }  // namespace sluice::framework

@@ -55,6 +55,37 @@ TEST(OpSchemaTest, RefusesArgumentsOfUnknownDType) {
   EXPECT_THROW(op.Validate(), platform::Error);
 }
 
+TEST(OpSchemaTest, RefusesFactsAboutWhatItDoesNotHave) {
+  OpSchema permuted = Valid();
+  permuted.Permutes("order");
+  ExpectError(ErrorCode::kInternal, "schema.permutes", {"order"},
+              [&] { permuted.Validate(); });
+  OpSchema sized = Valid();
+  sized.Sizes({{"Z", "64, n"}});
+  ExpectError(ErrorCode::kInternal, "schema.sizes", {"Z"},
+              [&] { sized.Validate(); });
+}
+
+TEST(OpSchemaTest, AFilterIsNoImage) {
+  OpSchema op = Valid();
+  op.Input("Filter", "T", "", {.keeps_layout = true});
+  const DDim image({1, 2, 3, 4});
+  EXPECT_TRUE(op.IsImage("X", image));
+  EXPECT_TRUE(op.IsImage("Out", image));
+  EXPECT_FALSE(op.IsImage("Filter", image));
+  EXPECT_FALSE(op.IsImage("X", DDim({1, 2, 3})));
+}
+
+TEST(OpSchemaTest, AnExtendedOpIsNotReplacedAsItsBaseIs) {
+  OpSchema base = Valid();
+  base.Product().FusedAs("fused").Sizes({{"X", "n"}});
+  OpSchema op("extended");
+  op.Extends(base);
+  EXPECT_TRUE(op.product());
+  EXPECT_EQ(op.fused_type(), "");
+  EXPECT_EQ(op.sizes(), base.sizes());
+}
+
 TEST(OpSchemaTest, RefusesOutputsThatShareWithNoInput) {
   OpSchema op = Valid();
   op.Alias("Out", "Z");

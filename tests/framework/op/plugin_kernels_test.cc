@@ -89,8 +89,7 @@ class PluginKernelsTest : public ::testing::Test {
 TEST_F(PluginKernelsTest, AreRegisteredUnderTheirKeys) {
   const auto kernels = Registry::Global().Kernels("test_probe");
   ASSERT_EQ(kernels.size(), 1u);
-  EXPECT_EQ(ToString(*kernels[0]),
-            "test_probe/probing (probe float32 any PLAIN)");
+  EXPECT_EQ(ToString(*kernels[0]), "test_probe/probing (probe float32 PLAIN)");
   // Its priority 3 makes it faster than a kernel without a priority.
   EXPECT_TRUE(kernels[0]->estimate != nullptr);
 }
@@ -158,6 +157,30 @@ TEST_F(PluginKernelsTest, AreAllRefusedWhenOneIsTaken) {
               {"two.so", "test_probe/second"},
               [&] { AddPluginKernels(plugin, registry); });
   EXPECT_EQ(registry.Kernels("test_probe").size(), 1u);
+}
+
+TEST_F(PluginKernelsTest, OfOneLayoutRefuseOpsOfTheOther) {
+  platform::DevicePlugin plugin;
+  plugin.kind = platform::InternPlaceKind("layouts");
+  SluiceKernelDef kernel{};
+  kernel.op = "test_probe";
+  kernel.dtype = SLUICE_FLOAT32;
+  kernel.variant = "last";
+  kernel.layout = SLUICE_LAYOUT_NHWC;
+  plugin.kernels.push_back(kernel);
+  Registry registry;
+  AddPluginKernels(plugin, registry);
+  const KernelDef& added = *registry.Kernels("test_probe")[0];
+  const OpSchema& schema = Registry::Global().Schema("test_probe");
+  OpDesc op;
+  const auto refusal = [&] {
+    return added.predicate({schema, op, {}, {}, {}, {}, PlaceKey()});
+  };
+  EXPECT_EQ(refusal(), "");
+  op.attributes["data_format"] = std::string("NHWC");
+  EXPECT_EQ(refusal(), "");
+  op.attributes["data_format"] = std::string("NCHW");
+  EXPECT_EQ(refusal(), "is for layout NHWC, this op is NCHW");
 }
 
 // --- the FPGA stub in the framework

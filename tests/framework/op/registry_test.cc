@@ -1,5 +1,7 @@
 #include "sluice/framework/op/registry.h"
 
+#include <set>
+
 #include "tests/framework/test_ops.h"
 #include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
@@ -16,6 +18,13 @@ using sluice::testing::ExpectError;
 
 class NothingKernel final : public OpKernel {
  public:
+  void Compute(OpKernelContext&) const override {}
+};
+
+class PlainKernel final : public OpKernel {
+ public:
+  explicit PlainKernel(const OpKernelConstruction& construction)
+      : OpKernel(construction) {}
   void Compute(OpKernelContext&) const override {}
 };
 
@@ -94,7 +103,7 @@ TEST(RegistryTest, RefusesAKernelTwice) {
   registry.AddKernel(Kernel("plain", DType::kFloat64));
   registry.AddKernel(Kernel("tiled", DType::kFloat32));
   ExpectError(ErrorCode::kInvalidArgument, "registry.kernel_twice",
-              {"op/plain (cpu float32 any PLAIN)"},
+              {"op/plain (cpu float32 PLAIN)"},
               [&] { registry.AddKernel(Kernel("plain", DType::kFloat32)); });
   EXPECT_EQ(registry.Kernels("op").size(), 3u);
 }
@@ -105,17 +114,17 @@ TEST(RegistryTest, AReplacedKernelStaysForThoseWhoHaveIt) {
   registry.AddKernel(Kernel("tiled", DType::kFloat32));
   const KernelDef* before = registry.Kernels("op")[0];
   KernelDef second = Kernel("plain", DType::kFloat32);
-  second.version = 2;
+  second.version = "2";
   registry.ReplaceKernel(std::move(second));
   registry.ReplaceKernel(Kernel("new", DType::kFloat32));
   const auto kernels = registry.Kernels("op");
   ASSERT_EQ(kernels.size(), 3u);
   EXPECT_EQ(kernels[0]->variant, "plain");
-  EXPECT_EQ(kernels[0]->version, 2);
+  EXPECT_EQ(kernels[0]->version, "2");
   EXPECT_EQ(kernels[1]->variant, "tiled");
   EXPECT_EQ(kernels[2]->variant, "new");
   EXPECT_EQ(before->variant, "plain");
-  EXPECT_EQ(before->version, 1);
+  EXPECT_EQ(before->version, "1");
   ExpectError(ErrorCode::kInvalidArgument, "registry.kernel_incomplete", {},
               [&] { registry.ReplaceKernel(KernelDef()); });
 }
@@ -126,7 +135,7 @@ TEST(RegistryTest, RecordedVersionsHaveThatOfTheLibrary) {
   registry.SetLibraryVersion("PLAIN", "plain 3.2.1");
   registry.SetLibraryVersion("OTHER", "other 7");
   KernelDef late = Kernel("late", DType::kFloat32);
-  late.version = 4;
+  late.version = "4";
   late.recorded_version = "what a caller says";
   registry.AddKernel(late);
   registry.ReplaceKernel(Kernel("replaced", DType::kFloat32));
@@ -134,6 +143,29 @@ TEST(RegistryTest, RecordedVersionsHaveThatOfTheLibrary) {
   EXPECT_EQ(kernels[0]->recorded_version, "1");
   EXPECT_EQ(kernels[1]->recorded_version, "4, plain 3.2.1");
   EXPECT_EQ(kernels[2]->recorded_version, "1, plain 3.2.1");
+}
+
+TEST(RegistryTest, KernelsOfAMacroHaveTheVersionOfTheirSource) {
+  Registry registry;
+  registry.AddFrom("1f00c2a97b3e", [](Registry& to) {
+    AddPlainKernels<PlainKernel>(to, "op", platform::CPUPlace());
+  });
+  registry.AddKernel(Kernel("later", DType::kFloat32));
+  const auto kernels = registry.Kernels("op");
+  EXPECT_EQ(kernels.front()->recorded_version, "1f00c2a97b3e");
+  EXPECT_EQ(kernels.back()->recorded_version, "1");
+}
+
+TEST(RegistryTest, EachBuiltInKernelHasTheHashOfItsSources) {
+  std::set<std::string> versions;
+  for (const char* op : {"conv2d", "matmul", "relu"}) {
+    for (const KernelDef* kernel : Registry::Global().Kernels(op)) {
+      if (kernel->key.library != "PLAIN") continue;
+      EXPECT_EQ(kernel->version.size(), 12u) << ToString(*kernel);
+      versions.insert(kernel->version);
+    }
+  }
+  EXPECT_GT(versions.size(), 3u);
 }
 
 TEST(RegistryTest, RefusesAKernelWithoutOpOrMaker) {
@@ -178,6 +210,59 @@ TEST(OpKernelConstructionTest, NamesMistakesOfTheKernel) {
   ExpectError(ErrorCode::kInternal, "kernel.attribute_type",
               {"axis", "float", "int"},
               [&] { construction.Attr<double>("axis"); });
+}
+
+template <typename T, typename Option>
+class TypedKernel final : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+  void Compute(OpKernelContext&) const override {}
+};
+
+// float16, made of the kernel for float.
+struct HalfOfFloat {
+  using Computed = float;
+  template <typename Body>
+  class Kernel final : public OpKernel {
+   public:
+    static_assert(std::is_same_v<Body, TypedKernel<float, int*>>);
+    static constexpr DType kDTypes[] = {DType::kFloat16};
+    using OpKernel::OpKernel;
+    void Compute(OpKernelContext&) const override {}
+    static KernelTraits AdaptTraits(KernelTraits traits) {
+      return traits.When([](const KernelQuery&) { return "adapted"; });
+    }
+  };
+};
+
+std::vector<DType> DTypesOfKernels(const Registry& registry) {
+  std::vector<DType> dtypes;
+  for (const KernelDef* kernel : registry.Kernels("op")) {
+    dtypes.push_back(kernel->key.dtype);
+  }
+  return dtypes;
+}
+
+TEST(RegistryTest, ASetOfDTypesRegistersAKernelForEach) {
+  Registry registry;
+  AddPlainKernels<TypedKernel<platform::Numbers, int*>>(registry, "op",
+                                                        platform::CPUPlace());
+  EXPECT_EQ(DTypesOfKernels(registry),
+            (std::vector<DType>{DType::kFloat32, DType::kFloat64,
+                                DType::kFloat16, DType::kBFloat16, DType::kInt8,
+                                DType::kUInt8, DType::kInt32, DType::kInt64}));
+}
+
+TEST(RegistryTest, AnEntryOfASetMayMakeItsKernelOfAnother) {
+  using Set = platform::Join<platform::Floats, platform::DTypeSet<HalfOfFloat>>;
+  Registry registry;
+  AddPlainKernels<TypedKernel<Set, int*>>(registry, "op", platform::CPUPlace());
+  EXPECT_EQ(
+      DTypesOfKernels(registry),
+      (std::vector<DType>{DType::kFloat32, DType::kFloat64, DType::kFloat16}));
+  const auto kernels = registry.Kernels("op");
+  EXPECT_EQ(kernels[0]->predicate, nullptr);
+  EXPECT_NE(kernels[2]->predicate, nullptr);
 }
 
 }  // namespace

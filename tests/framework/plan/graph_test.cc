@@ -121,10 +121,9 @@ TEST_F(GraphTest, InsertsAndRewrites) {
   graph.Rewrite(1, second);
   EXPECT_EQ(graph.Readers(twice_), Ids{id});
   EXPECT_EQ(graph.Readers(inverse), Ids{1});
-  const int last =
-      graph.InsertBehind(2, Fused(eight_, graph.NewName("behind")));
+  const int last = graph.InsertAfter(2, Fused(eight_, graph.NewName("behind")));
   const int between =
-      graph.InsertBehind(1, Fused(four_, graph.NewName("behind")));
+      graph.InsertAfter(1, Fused(four_, graph.NewName("behind")));
   EXPECT_EQ(graph.order(), (Ids{0, id, 1, between, 2, last}));
   EXPECT_EQ(graph.Readers(eight_), Ids{last});
 }
@@ -235,7 +234,7 @@ bool g_counting = false;
 class CountingKernel : public OpKernel {
  public:
   void Prepare(KernelPreparation& preparation) override {
-    ++(preparation.only_asked ? g_asked : g_prepared);
+    ++(preparation.probe ? g_asked : g_prepared);
   }
   void Compute(OpKernelContext& /*context*/) const override {}
 };
@@ -253,7 +252,7 @@ TEST_F(GraphTest, PassesOnlyAskKernelsWhichArePreparedOnce) {
   Registry::Global().AddKernel(kernel);
   g_counting = true;
   Graph graph = Make({eight_}, "test_divide: require variant=counting");
-  graph.InsertBehind(2, Fused(eight_, graph.NewName("new")));
+  graph.InsertAfter(2, Fused(eight_, graph.NewName("new")));
   ASSERT_TRUE(graph.Replace({0, 1}, Fused("x", four_)));
   EXPECT_EQ(g_asked, 1);
   EXPECT_EQ(g_prepared, 0);
@@ -301,8 +300,8 @@ TEST(OpOrder, KeepsWhatIsAppendedInsertedAndRemoved) {
   EXPECT_EQ(order.ids(), (Ids{1, 0, 3}));
   order.Append(2);
   EXPECT_EQ(order.ids(), (Ids{1, 0, 3, 2}));
-  order.InsertBehind(0, 4);
-  order.InsertBehind(2, 5);
+  order.InsertAfter(0, 4);
+  order.InsertAfter(2, 5);
   EXPECT_EQ(order.ids(), (Ids{1, 0, 4, 3, 2, 5}));
 }
 

@@ -20,7 +20,7 @@ inline framework::Record MakeRecord(int size = 1, double seconds = 1e-3) {
   framework::Record record;
   record.op = "relu";
   record.signature = "relu(X: float32[" + std::to_string(size) + "]/1)";
-  record.kernel = "relu/plain (cpu float32 any PLAIN)";
+  record.kernel = "relu/plain (cpu float32 PLAIN)";
   record.kernel_version = "v1";
   record.machine = "a machine";
   record.best = seconds * 0.9;

@@ -101,6 +101,20 @@ TEST_F(RecordStoreTest, OtherVersionsAndMachinesAreStale) {
   }
 }
 
+TEST_F(RecordStoreTest, RecordsOfChangedKernelsAreARemarkOnce) {
+  Record first = Here(1, 1), second = Here(2, 2), machine = Here(3, 3);
+  first.kernel_version = second.kernel_version = "v0";
+  machine.machine = "another machine";
+  WriteUser({first, second, machine});
+  const RecordStore store({.system = {}, .user = path_});
+  store.Find(QueryOf(Here(3)));
+  EXPECT_TRUE(store.remarks().empty());
+  store.Find(QueryOf(Here(1)));
+  store.Find(QueryOf(Here(2)));
+  ASSERT_EQ(store.remarks().size(), 1U);
+  EXPECT_NE(store.remarks()[0].find("have changed since"), std::string::npos);
+}
+
 TEST_F(RecordStoreTest, AStaleRecordOfThisMachineComesFirstThenTheNewest) {
   Record machine = Here(1, 1);
   machine.machine = "another machine";
@@ -252,7 +266,7 @@ TEST_F(RecordStoreTest, NearVisitsTheRecordsOfOneKernelAndOp) {
   gradient.op = "relu_grad";
   gradient.signature = "relu_grad(X: float32[4]/1)";
   Record other = Here(5);
-  other.kernel = "relu/other (cpu float32 any PLAIN)";
+  other.kernel = "relu/other (cpu float32 PLAIN)";
   WriteUser({Here(1, 1), Here(1, 2), Here(2), version, gradient, other});
   const RecordStore store({.system = {}, .user = path_});
   double estimates = 0;

@@ -43,6 +43,12 @@ TEST(Record, JsonKeepsEveryMember) {
   EXPECT_EQ(*read, record);
 }
 
+TEST(Record, OldNamesOfKernelsAreRead) {
+  Record record = MakeRecord();
+  record.kernel = "relu/plain (cpu float32 any PLAIN)";
+  EXPECT_EQ(RecordFromJson(RecordToJson(record))->kernel, MakeRecord().kernel);
+}
+
 TEST(Record, DateAndVersionAreFilledIn) {
   Record record = MakeRecord();
   record.date = record.sluice = "";

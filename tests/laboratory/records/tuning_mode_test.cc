@@ -162,7 +162,7 @@ TEST_F(TuningModeTest, RecordedRefusesKernelsWithoutARecord) {
   const std::string output = Child("lab_run_with_one_more", "recorded");
   EXPECT_EQ(status_, "exit 0");
   EXPECT_THAT(output,
-              HasSubstr("not test_lab/sleepy (cpu float32 any PLAIN): no "
+              HasSubstr("not test_lab/sleepy (cpu float32 PLAIN): no "
                         "record for this signature, and SLUICE_TUNE=recorded"));
 }
 

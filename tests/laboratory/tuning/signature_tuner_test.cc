@@ -11,8 +11,8 @@ namespace {
 using framework::MayKeepTimes;
 using framework::RaceOutcome;
 using framework::RaceResult;
-using framework::SeemSlow;
 using framework::Timing;
+using framework::WaitedForCpus;
 
 // Two kernels; the first one wins, and the other takes at least `low` times as
 // long in every round.
@@ -66,17 +66,17 @@ TEST(MayKeepTimes, OfAKernelThatHasNobodyToRaceAgainst) {
   EXPECT_FALSE(MayKeepTimes(race));
 }
 
-TEST(SeemSlow, WhereDisturbedRoundsAreFarAboveTheEstimate) {
+TEST(WaitedForCpus, WhereDisturbedRoundsAreFarAboveTheEstimate) {
   RaceResult race = Raced(9, 9, 7);
   race.timings[1].median = 1;
   const double low[] = {0.01, 0.01};
   const double near[] = {0.01, 0.2};
-  EXPECT_FALSE(SeemSlow(race, low));
+  EXPECT_FALSE(WaitedForCpus(race, low));
   race.timings[1].disturbed = 4;
-  EXPECT_FALSE(SeemSlow(race, low));
+  EXPECT_FALSE(WaitedForCpus(race, low));
   race.timings[1].disturbed = 5;
-  EXPECT_TRUE(SeemSlow(race, low));
-  EXPECT_FALSE(SeemSlow(race, near));
+  EXPECT_TRUE(WaitedForCpus(race, low));
+  EXPECT_FALSE(WaitedForCpus(race, near));
 }
 
 // Each call takes at least 20 ms, so that five rounds do not fit.

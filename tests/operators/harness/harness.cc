@@ -1,9 +1,9 @@
 #include "tests/operators/harness/harness.h"
 
-#include <cmath>
 #include <cstring>
 
 #include "tests/operators/harness/kernel_choice.h"
+#include "tests/operators/harness/verifying.h"
 #include <gtest/gtest.h>
 
 #include "sluice/framework/op/op_check.h"
@@ -29,18 +29,6 @@ void LoadDevices() {
   platform::LoadModule("cuda");
 }
 
-// The dtype has no zero: its smallest number, 2^-127, replaces it.
-bool StandsForZero(DType dtype, double got, double want) {
-  return dtype == DType::kFloat8E8M0FNU && want == 0 &&
-         got == std::ldexp(1.0, -127);
-}
-
-bool IsNear(double got, double want, double limit) {
-  if (got == want || (std::isnan(got) && std::isnan(want))) return true;
-  if (std::isinf(got) || std::isinf(want)) return false;
-  return std::abs(got - want) <= limit * std::max(1.0, std::abs(want));
-}
-
 // Reports a tensor with 10,000 wrong elements as one failure.
 void ExpectNoneWrong(int wrong, const std::string& first) {
   EXPECT_EQ(wrong, 0) << "the first of them: " << first;
@@ -59,20 +47,12 @@ std::vector<const KernelDef*> KernelsOf(const std::string& op) {
   return kernels;
 }
 
-bool HasLateShapes(const std::string& op) {
-  return op == "compress" || op == "non_max_suppression" || op == "nonzero" ||
-         op == "unique";
-}
-
 std::string HintFor(const KernelDef& kernel) {
   std::string hint = platform::Format(
       "require place={}:0, library={}, variant={}", ToString(kernel.key.place),
       kernel.key.library, kernel.variant);
   if (kernel.key.place == platform::PlaceKind::kCPU) {
     hint.replace(hint.find(":0"), 2, "");
-  }
-  if (kernel.key.layout != framework::Layout::kAny) {
-    hint += platform::Format(", layout={}", kernel.key.layout);
   }
   hint += "; exclude pass=channels_last";  // the op unchanged
   // Works even if SLUICE_ENABLE_... disables its library.
@@ -159,18 +139,21 @@ void ExpectNearEither(const Tensor& got,
                       double slack) {
   ASSERT_EQ(got.dims(), want.dims);
   ASSERT_EQ(got.dims(), other.dims);
-  const double limit = slack * Tolerance(got.dtype());
+  const framework::Bound bound = framework::NaiveBound(got.dtype(), slack);
   const Array numbers = ToArray(got);
   int wrong = 0;
   std::string first;
   for (size_t i = 0; i < numbers.values.size(); ++i) {
     const double a = numbers.values[i];
-    const double b = want.values[i];
-    if (IsNear(a, b, limit) || IsNear(a, other.values[i], limit)) continue;
-    if (StandsForZero(got.dtype(), a, b)) continue;
+    const double b = StoredAs(got.dtype(), want.values[i]);
+    const double c = StoredAs(got.dtype(), other.values[i]);
+    if (framework::ErrorOf(a, b, bound, got.dtype()) <= 1 ||
+        framework::ErrorOf(a, c, bound, got.dtype()) <= 1) {
+      continue;
+    }
     if (wrong++ == 0) {
       first = platform::Format("element {} of {} is {}, expected {} +- {}", i,
-                               got, a, b, limit);
+                               got, a, b, bound.At(b));
     }
   }
   ExpectNoneWrong(wrong, first);

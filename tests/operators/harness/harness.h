@@ -55,10 +55,6 @@ void ExpectNearEither(const framework::Tensor& got,
 void ExpectSameBits(const framework::Tensor& got,
                     const framework::Tensor& want);
 
-// Whether shapes of its outputs depend on data. The verifier, which allocates
-// kernels' memory, does not support such ops: "example_op.unknown_size".
-bool HasLateShapes(const std::string& op);
-
 // Kernels of `op`, including those of modules, the FPGA stub and CUDA if built,
 // except those that --kernels excludes (kernel_choice.h).
 std::vector<const framework::KernelDef*> KernelsOf(const std::string& op);

@@ -1,23 +1,23 @@
 #include "tests/operators/harness/harness.h"
 
-#include <cstring>
+#include <map>
 #include <set>
 
 #include "tests/operators/harness/kernel_choice.h"
+#include "tests/operators/harness/verifying.h"
 #include <gtest/gtest.h>
 
 #include "sluice/framework/op/op_schema.h"
 #include "sluice/memory/testing.h"
-#include "sluice/platform/parallel_for.h"
 #include "sluice/platform/plugin/plugin_loader.h"
 
 namespace sluice::testing {
 namespace {
 
-using framework::ArgDef;
+using framework::IsolatedOp;
 using framework::KernelDef;
 using framework::Registry;
-using framework::Tensor;
+using framework::Verifier;
 using platform::DType;
 
 // The build runs this test, so that every op has a case.
@@ -90,6 +90,25 @@ class OpHarness : public ::testing::TestWithParam<std::string> {
     }
   }
 
+  // Calls visit(isolated op, example, kernels) for each dtype that kernels have
+  // and each example of it.
+  template <typename Visit>
+  void ForEachOp(Visit visit) {
+    std::map<DType, std::vector<const KernelDef*>> kernels;
+    for (const KernelDef* kernel : KernelsOf(op_)) {
+      kernels[kernel->key.dtype].push_back(kernel);
+    }
+    for (const auto& [dtype, of_dtype] : kernels) {
+      ExampleMaker make(dtype);
+      for (const OpExample& example : op_case_.examples(make)) {
+        SCOPED_TRACE(ToString(example));
+        VisitIsolated(op_, example, [&, &all = of_dtype](const IsolatedOp& op) {
+          visit(op, example, all);
+        });
+      }
+    }
+  }
+
   const std::string op_ = GetParam();
   const OpCase& op_case_ = OpCases().at(op_);
 };
@@ -115,21 +134,23 @@ TEST_P(OpHarness, ExamplesCoverEmptyOneAndOddSizes) {
   }
 }
 
-// Fresh memory is full of NaNs, so that unwritten elements show, too.
+// Inputs that are not changed, equal bits in reruns, and more: see Verifier.
 TEST_P(OpHarness, EveryKernelMatchesTheReference) {
   memory::SetFillFreshMemory(true);
   std::map<const KernelDef*, int> runs;
-  ForEachRun([&](const KernelDef& kernel, const OpExample& example, size_t) {
-    const auto got = RunKernel(kernel, example);
-    if (!got) return;
-    ++runs[&kernel];
+  ForEachOp([&](const IsolatedOp& op, const OpExample& example,
+                const std::vector<const KernelDef*>& kernels) {
     const Arrays want =
         op_case_.reference(InputArrays(example), DescribeExample(op_, example));
-    for (const ArgDef& def : Registry::Global().Schema(op_).outputs()) {
-      SCOPED_TRACE("output " + def.name);
-      ASSERT_EQ(want.count(def.name), 1u) << "the reference has no such output";
-      ExpectNear(got->at(def.name), want.at(def.name),
-                 op_case_.SlackOf(kernel));
+    std::map<double, Verifier> verifiers;
+    for (const KernelDef* kernel : kernels) {
+      const double slack = op_case_.SlackOf(*kernel);
+      const auto& verifier =
+          verifiers
+              .try_emplace(slack, op, ToReference(op, want, slack),
+                           Registry::Global())
+              .first->second;
+      runs[kernel] += ExpectRight(*kernel, op, verifier) ? 1 : 0;
     }
   });
   for (const KernelDef* kernel : KernelsOf(op_)) {
@@ -141,36 +162,15 @@ TEST_P(OpHarness, EveryKernelMatchesTheReference) {
   }
 }
 
-TEST_P(OpHarness, KernelsOfOneDTypeAgree) {
-  std::map<DType, int> kernels;
-  for (const KernelDef* kernel : KernelsOf(op_))
-    ++kernels[kernel->key.dtype];
-  std::map<std::pair<DType, size_t>, Outputs> firsts;
-  ForEachRun([&](const KernelDef& kernel, const OpExample& example, size_t i) {
-    if (kernels[kernel.key.dtype] == 1) return;
-    auto got = RunKernel(kernel, example);
-    if (!got) return;
-    const auto [first, is_first] =
-        firsts.try_emplace({kernel.key.dtype, i}, *got);
-    if (is_first) return;
-    for (const auto& [argument, tensor] : *got) {
-      SCOPED_TRACE("output " + argument);
-      ExpectNear(tensor, ToArray(first->second.at(argument)),
-                 2 * op_case_.SlackOf(kernel));
-    }
-  });
-}
-
-TEST_P(OpHarness, KernelsLeaveTheirInputsAlone) {
-  ForEachRun([&](const KernelDef& kernel, const OpExample& example, size_t) {
-    std::vector<Tensor> before;
-    for (const auto& [argument, tensor] : example.inputs) {
-      before.push_back(tensor.CopyTo(platform::CPUPlace()));
-    }
-    RunKernel(kernel, example);
-    for (size_t i = 0; i < before.size(); ++i) {
-      SCOPED_TRACE("input " + example.inputs[i].first);
-      ExpectSameBits(example.inputs[i].second, before[i]);
+// A kernel that tuning finds wrong is excluded, so there must be no false
+// alarm.
+TEST_P(OpHarness, TuningFindsEveryKernelRight) {
+  ForEachOp([&](const IsolatedOp& op, const OpExample&,
+                const std::vector<const KernelDef*>& kernels) {
+    const Verifier verifier(op, Registry::Global());
+    EXPECT_TRUE(verifier.has_reference());
+    for (const KernelDef* kernel : kernels) {
+      ExpectRight(*kernel, op, verifier);
     }
   });
 }
@@ -186,30 +186,6 @@ TEST_P(OpHarness, IsolatedRunsGiveTheSameBits) {
     for (const auto& [argument, tensor] : *shared) {
       SCOPED_TRACE("output " + argument);
       ExpectSameBits(isolated->at(argument), tensor);
-    }
-  });
-}
-
-// `plain` kernels must compute the same bits for any number of threads, others
-// similar numbers.
-TEST_P(OpHarness, OneThreadAndTwoGiveTheSame) {
-  const auto run = [](const KernelDef& kernel, const OpExample& example,
-                      int threads) {
-    const platform::ThreadCountGuard guard(threads);
-    return RunKernel(kernel, example);
-  };
-  ForEachRun([&](const KernelDef& kernel, const OpExample& example, size_t) {
-    const auto one = run(kernel, example, 1);
-    const auto two = run(kernel, example, 2);
-    if (!one || !two) return;
-    for (const auto& [argument, tensor] : *one) {
-      SCOPED_TRACE("output " + argument);
-      if (kernel.variant == "plain") {
-        ExpectSameBits(two->at(argument), tensor);
-      } else {
-        ExpectNear(two->at(argument), ToArray(tensor),
-                   2 * op_case_.SlackOf(kernel));
-      }
     }
   });
 }

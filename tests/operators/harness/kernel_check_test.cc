@@ -41,16 +41,19 @@ TEST_P(CheckedKernels, AreFoundToBeRight) {
   options.threads = {2};
   for (const auto& [dtype, kernels] : by_dtype) {
     int examples = 0;
+    bool shapes_are_known = true;
     for (const KernelReport& report :
          framework::CheckKernels(kernels, options)) {
       examples += report.examples;
+      shapes_are_known &=
+          report.remark.find("follows from data") == std::string::npos;
       for (const auto& mistake : report.mistakes) {
         ADD_FAILURE() << ToString(*report.kernel) << " with "
                       << mistake.signature << ": " << mistake.check << ": "
                       << mistake.message;
       }
     }
-    EXPECT_GT(examples, 0) << ToString(dtype);
+    EXPECT_TRUE(examples > 0 || !shapes_are_known) << ToString(dtype);
   }
 }
 
@@ -60,7 +63,7 @@ INSTANTIATE_TEST_SUITE_P(Ops,
                            std::vector<std::string> ops;
                            for (const auto& [op, unused] : OpCases()) {
                              if (Registry::Global().FindSchema(op) != nullptr &&
-                                 !HasLateShapes(op) && !IsRecurrent(op)) {
+                                 !IsRecurrent(op)) {
                                ops.push_back(op);
                              }
                            }

@@ -1,50 +1,21 @@
 #include "tests/operators/harness/op_case.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <stdexcept>
 
-#include <Eigen/Core>
 #include <gtest/gtest.h>
 
+#include "sluice/framework/values/tensor_values.h"
 #include "sluice/platform/number_format.h"
 
 namespace sluice::testing {
 
 using framework::DDim;
 using framework::Tensor;
-using platform::bfloat16;
 using platform::DType;
-using platform::float16;
 
 namespace {
-
-template <typename T>
-double ToDouble(T value) {
-  if constexpr (std::is_same_v<T, float16>) {
-    return static_cast<float>(std::bit_cast<Eigen::half>(value));
-  } else if constexpr (std::is_same_v<T, bfloat16>) {
-    return static_cast<float>(std::bit_cast<Eigen::bfloat16>(value));
-  } else if constexpr (platform::IsStoredNumber(platform::kDTypeOf<T>)) {
-    return platform::StoredValues(platform::kDTypeOf<T>)[value.bits];
-  } else {
-    return static_cast<double>(value);
-  }
-}
-
-template <typename T>
-T FromDouble(double value) {
-  if constexpr (std::is_same_v<T, float16>) {
-    return std::bit_cast<T>(Eigen::half(static_cast<float>(value)));
-  } else if constexpr (std::is_same_v<T, bfloat16>) {
-    return std::bit_cast<T>(Eigen::bfloat16(static_cast<float>(value)));
-  } else if constexpr (platform::IsStoredNumber(platform::kDTypeOf<T>)) {
-    return {platform::EncodeNumber(platform::kDTypeOf<T>, value)};
-  } else {
-    return static_cast<T>(value);
-  }
-}
 
 std::map<std::string, OpCase>& MutableOpCases() {
   static std::map<std::string, OpCase> cases;
@@ -77,23 +48,12 @@ std::vector<int64_t> Array::IndexOf(int64_t offset) const {
 Array ToArray(const Tensor& tensor) {
   Array array(tensor.dims());
   array.dtype = tensor.dtype();
-  platform::VisitDType(tensor.dtype(), [&]<typename T>() {
-    const std::vector<T> values = tensor.ToVector<T>();
-    for (size_t i = 0; i < values.size(); ++i) {
-      array.values[i] = ToDouble<T>(values[i]);
-    }
-  });
+  array.values = framework::ToDoubles(tensor);
   return array;
 }
 
 Tensor ToTensor(const Array& array, DType dtype) {
-  return platform::VisitDType(dtype, [&]<typename T>() {
-    std::vector<T> values(array.values.size());
-    for (size_t i = 0; i < values.size(); ++i) {
-      values[i] = FromDouble<T>(array.values[i]);
-    }
-    return Tensor::FromVector(array.dims, values);
-  });
+  return framework::FromDoubles(dtype, array.dims, array.values);
 }
 
 int64_t ExampleMaker::Integer(int64_t low, int64_t high) {
@@ -147,21 +107,6 @@ Tensor ExampleMaker::Codes(const DDim& dims) {
              (value != 0 && std::fabs(value) < 0x1p-6));
   }
   return ToTensor(array, dtype_);
-}
-
-double Tolerance(DType dtype) {
-  switch (dtype) {
-    case DType::kFloat64:
-      return 1e-13;
-    case DType::kFloat32:
-      return 1e-6;
-    case DType::kFloat16:
-      return 1.0 / (1 << 10);
-    case DType::kBFloat16:
-      return 1.0 / (1 << 7);
-    default:
-      return 0;
-  }
 }
 
 const std::map<std::string, OpCase>& OpCases() {

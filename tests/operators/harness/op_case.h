@@ -87,7 +87,8 @@ struct OpCase {
   // `op` are set.
   std::function<Arrays(const Arrays& inputs, const framework::OpDesc& op)>
       reference = nullptr;
-  // Multiplies Tolerance(dtype), if the formula itself loses digits.
+  // The slack of NaiveBound (laboratory/tuning/reference.h), more than 1 if the
+  // formula itself loses digits.
   double slack = 1;
   // If the op allows two results for a NaN or an infinity: the outputs by the
   // other rule. Each element may be as here or as in `reference`.
@@ -101,10 +102,6 @@ struct OpCase {
     return more == more_slack.end() ? slack : slack * more->second;
   }
 };
-
-// Largest |got - want| / max(1, |want|) of an output of this dtype: 0 for
-// integers, else a few units in the last place of numbers around 1.
-double Tolerance(platform::DType dtype);
 
 const std::map<std::string, OpCase>& OpCases();
 bool AddOpCase(const std::string& op, OpCase op_case);

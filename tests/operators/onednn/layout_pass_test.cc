@@ -232,7 +232,7 @@ TEST_F(LayoutPassTest, AFusedOpSaysWhyItsOpByItselfDoesNotObey) {
   const std::string text =
       framework::ExplainText(*executor_.Prepare(program_, feeds_, {out}));
   EXPECT_NE(text.find("no kernel of fused_conv2d fits; op 0 (conv2d) by "
-                      "itself: conv2d/rows (cpu float32 any PLAIN) is refused: "
+                      "itself: conv2d/rows (cpu float32 PLAIN) is refused: "
                       "needs NCHW and rows of at least 16 outputs"),
             std::string::npos)
       << text;
@@ -301,7 +301,7 @@ TEST_F(LayoutPassTest, AVariantThatTakesTheOpInNoLayoutSaysWhy) {
       "conv2d: require variant=winograd_2x2, layout=NHWC");
   testing::ExpectError(
       platform::ErrorCode::kNotFound, "resolver.no_kernel",
-      {"winograd_2x2 (cpu float32 any PLAIN): needs NHWC and filters of 3x3",
+      {"winograd_2x2 (cpu float32 PLAIN): needs NHWC and filters of 3x3",
        "got NCHW, 1x1",
        "(hint: require variant=winograd_2x2, layout=NHWC (scope guard))",
        "others that the hint does not name"},

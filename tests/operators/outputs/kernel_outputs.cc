@@ -26,6 +26,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sluice/framework/op/op_schema.h"
+#include "sluice/laboratory/tuning/reference.h"
 
 namespace sluice::testing {
 namespace {
@@ -175,7 +176,7 @@ class OpOutputs {
     const Tensor other = FromJson(before_[name]);
     const BitDifference difference = CompareBits(tensor, other);
     const double slack = 2 * OpCases().at(op_).slack;
-    const double limit = slack * Tolerance(tensor.dtype());
+    const double limit = framework::NaiveBound(tensor.dtype(), slack).relative;
     if (!(difference.most_relative <= limit)) {
       errors_.push_back(platform::Format(
           "{}: differs by {} of max(1, |x|) in {} of {} elements, allowed {}",

@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "sluice/framework/run/run_op.h"
+#include "sluice/laboratory/tuning/reference.h"
 
 namespace sluice::operators {
 namespace {
@@ -112,8 +113,9 @@ TEST(Pool2d, LargeAveragesKeepTheirDigits) {
                 {{"ksize", Ints{1000, 1000}}, {"pooling_type", kAvg}},
                 {.hint = testing::HintFor(kernel)})["Out"];
       const double expected = testing::ToArray(in).values[0];
+      const auto bound = framework::NaiveBound(kernel.key.dtype, 1);
       EXPECT_NEAR(testing::ToArray(out).values[0], expected,
-                  std::max(testing::Tolerance(kernel.key.dtype), 1e-11));
+                  std::max(bound.relative, 1e-11));
     } catch (const platform::Error& error) {
       EXPECT_EQ(error.check_id(), "resolver.no_kernel") << error.what();
     }

@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable
 
-from sluice.lab import programs
+from sluice.lab import arguments, programs
 
 from .collect import report
 from .document import Report, read
@@ -21,20 +20,16 @@ with --json, of which the page is made without measuring anything.
   sluice-lab report lenet -o after.html --against before.json"""
 
 
-def add_parser(
-    commands: argparse._SubParsersAction,
-    seconds: Callable[[str], float],
-    count: Callable[[str], int],
-) -> None:
-    """Add the command; the functions read numbers above 0."""
+def add_parser(commands: argparse._SubParsersAction) -> None:
+    """Add the command ``report``."""
     parser = commands.add_parser(
         "report",
         help="a page about a program's plan",
         description=_DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.set_defaults(run=run)
-    parser.add_argument("program", metavar="PROGRAM")
+    arguments.add_program(parser)
+    arguments.add_place(parser)
     parser.add_argument(
         "-o",
         "--output",
@@ -52,51 +47,40 @@ def add_parser(
         metavar="FILE.json",
         help="an older report: say what has changed since",
     )
-    parser.add_argument(
+    arguments.add_seconds(
+        parser,
         "--budget",
-        type=seconds,
-        default=10,
-        metavar="SECONDS",
-        help="for measuring kernels that have no records yet",
+        10,
+        "for measuring kernels that have no records yet",
     )
     parser.add_argument(
         "--no-tune",
         action="store_true",
         help="measure no kernel by itself: records and estimates as they are",
     )
-    parser.add_argument(
-        "--seconds",
-        type=seconds,
-        default=3,
-        metavar="SECONDS",
-        help="for running the plan",
-    )
-    parser.add_argument(
-        "--batch", type=count, default=32, help="for sizes left open"
-    )
-    parser.add_argument("--place", help="such as cuda:0; the CPU by default")
+    arguments.add_seconds(parser, "--seconds", 3, "for running the plan")
 
 
-def _measured(arguments: argparse.Namespace) -> Report:
-    job = programs.load(arguments.program, arguments.batch)
+def _measured(parsed: argparse.Namespace) -> Report:
+    job = programs.load(parsed.program, parsed.batch)
     return report(
         job.program,
         job.feed,
         job.fetch_list,
-        tune=None if arguments.no_tune else arguments.budget,
-        seconds=arguments.seconds,
-        place=arguments.place,
+        tune=None if parsed.no_tune else parsed.budget,
+        seconds=parsed.seconds,
+        place=parsed.place,
         scope=job.scope,
         name=os.path.basename(job.name),
     )
 
 
-def run(arguments: argparse.Namespace) -> None:
+def run(parsed: argparse.Namespace) -> None:
     """Write the requested files; the page's path is printed last."""
-    against = read(arguments.against) if arguments.against else None
-    saved = arguments.program.endswith(".json")
-    made = read(arguments.program) if saved else _measured(arguments)
-    if saved and arguments.trace:
+    against = read(parsed.against) if parsed.against else None
+    saved = parsed.program.endswith(".json")
+    made = read(parsed.program) if saved else _measured(parsed)
+    if saved and parsed.trace:
         raise SystemExit(
             "sluice-lab: --trace needs a program: a saved report has no run"
         )
@@ -104,10 +88,10 @@ def run(arguments: argparse.Namespace) -> None:
     texts = [
         (path, text())
         for path, text in (
-            (arguments.json, made.to_json),
-            (arguments.trace, lambda: made.chrome_trace),
-            (arguments.dot, made.to_dot),
-            (arguments.output, lambda: made.to_html(against)),
+            (parsed.json, made.to_json),
+            (parsed.trace, lambda: made.chrome_trace),
+            (parsed.dot, made.to_dot),
+            (parsed.output, lambda: made.to_html(against)),
         )
         if path
     ]

@@ -11,14 +11,17 @@ using framework::DDim;
 using framework::KernelWork;
 
 MatMulPlan Plan(int64_t m, int64_t k, int64_t n, bool transpose_y = false) {
-  return PlanMatMul(MatMulPart::kOut, DDim({m, k}),
+  return PlanMatMul(MatMulResult::kOut, DDim({m, k}),
                     transpose_y ? DDim({n, k}) : DDim({k, n}), false,
                     transpose_y);
 }
 
 double Seconds(const MatMulPlan& plan, int threads = 1) {
-  return PredictSeconds(MatMulWork(plan, 4), platform::DType::kFloat32,
-                        framework::DerivedFigures("AVX3", threads), threads);
+  const KernelWork work = MatMulWork(plan, 4);
+  constexpr auto kFloat = platform::DType::kFloat32;
+  return PredictSeconds(
+      work, framework::KernelCosts::Default().Of(work.costs, kFloat), kFloat,
+      framework::DerivedFigures("AVX3", threads), threads);
 }
 
 TEST(MatMulWork, CountsEachProductOfWholeVectors) {

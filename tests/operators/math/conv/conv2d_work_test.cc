@@ -26,8 +26,10 @@ Conv2dGeometry Conv2dWorkGeometry(int64_t in_c, int64_t size, int64_t out_c) {
 }
 
 double Seconds(const KernelWork& work, int threads = 1) {
-  return PredictSeconds(work, platform::DType::kFloat32,
-                        framework::DerivedFigures("AVX2", threads), threads);
+  constexpr auto kFloat = platform::DType::kFloat32;
+  return PredictSeconds(
+      work, framework::KernelCosts::Default().Of(work.costs, kFloat), kFloat,
+      framework::DerivedFigures("AVX2", threads), threads);
 }
 
 TEST(Conv2dWork, FourTimesTheImagesTakeAboutFourTimesAsLong) {
@@ -67,9 +69,10 @@ TEST(Conv2dWork, RowsArePaidInWholeVectors) {
 }
 
 // A row with few filters loads more for each product.
-TEST(Conv2dWork, FewFiltersUseLessOfTheCore) {
-  EXPECT_LT(Conv2dRowsWork(Conv2dWorkGeometry(16, 64, 1), 4).efficiency,
-            Conv2dRowsWork(Conv2dWorkGeometry(16, 64, 6), 4).efficiency);
+TEST(Conv2dWork, FewFiltersLoadMoreForEachProduct) {
+  const KernelWork one = Conv2dRowsWork(Conv2dWorkGeometry(16, 64, 1), 4);
+  const KernelWork six = Conv2dRowsWork(Conv2dWorkGeometry(16, 64, 6), 4);
+  EXPECT_DOUBLE_EQ(one.loads / one.flops, 6 * six.loads / six.flops);
 }
 
 // Depthwise kernels exist because products of single channels are slow.
@@ -92,10 +95,10 @@ TEST(Conv2dWork, ThreadsShareTiles) {
 }
 
 TEST(Conv2dWork, RowsAMultipleOfAPageApartShareSets) {
-  EXPECT_EQ(AliasedMoves(1024), 0);
-  EXPECT_EQ(AliasedMoves(4096 + 512), 0);
-  EXPECT_GT(AliasedMoves(2048), 0);
-  EXPECT_GT(AliasedMoves(8192), AliasedMoves(2048));
+  EXPECT_EQ(AliasedReads(1024), 0);
+  EXPECT_EQ(AliasedReads(4096 + 512), 0);
+  EXPECT_GT(AliasedReads(2048), 0);
+  EXPECT_GT(AliasedReads(8192), AliasedReads(2048));
 }
 
 }  // namespace

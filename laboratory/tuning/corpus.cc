@@ -1,4 +1,4 @@
-#include "benchmarks/lab/regret_corpus.h"
+#include "sluice/laboratory/tuning/corpus.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,22 +6,15 @@
 #include <random>
 #include <utility>
 
-#include "benchmarks/lab/regret_layers.h"
-
 #include "sluice/framework/op/infer_shape_context.h"
 #include "sluice/framework/op/op_check.h"
 #include "sluice/framework/op/registry.h"
+#include "sluice/laboratory/tuning/corpus_layers.h"
 #include "sluice/platform/dtype.h"
 
-namespace sluice::bench {
+namespace sluice::framework {
 namespace {
 
-using framework::DDim;
-using framework::IsolatedOp;
-using framework::OpDesc;
-using framework::OpFacts;
-using framework::Registry;
-using framework::Tensor;
 using platform::DType;
 using Ints = std::vector<int64_t>;
 
@@ -40,7 +33,7 @@ CorpusCase MakeCase(const char* network,
                     const std::string& type,
                     const std::vector<Argument>& inputs,
                     const std::vector<const char*>& outputs,
-                    framework::AttributeMap attributes) {
+                    AttributeMap attributes) {
   CorpusCase drawn{network, {}};
   OpFacts& facts = drawn.facts;
   facts.schema = &Registry::Global().Schema(type);
@@ -55,14 +48,13 @@ CorpusCase MakeCase(const char* network,
   for (const char* output : outputs) {
     facts.desc.outputs.push_back({output, {std::string("out ") + output}});
   }
-  framework::CompleteOp(*facts.schema, &facts.desc);
-  const framework::BoundTypes types(*facts.schema, facts.desc,
-                                    facts.input_dtypes);
+  CompleteOp(*facts.schema, &facts.desc);
+  const BoundTypes types(*facts.schema, facts.desc, facts.input_dtypes);
   facts.dtype = types.KernelDType();
-  const auto shapes = framework::InferShapes(*facts.schema, facts.desc,
-                                             facts.inputs, facts.input_dtypes);
+  const auto shapes =
+      InferShapes(*facts.schema, facts.desc, facts.inputs, facts.input_dtypes);
   for (size_t i = 0; i < shapes.size(); ++i) {
-    const framework::ArgDef& def = facts.schema->outputs()[i];
+    const ArgDef& def = facts.schema->outputs()[i];
     if (facts.desc.Output(def.name).empty()) continue;
     for (const DDim& dims : shapes[i]) {
       facts.outputs.push_back(dims);
@@ -127,7 +119,7 @@ CorpusCase DrawConv(Draw& draw) {
   const Argument bias = {"Bias", {layer.out_c}};
   const Argument grad = {"Output@GRAD",
                          ImageDims(format, n, layer.out_c, out_h, out_w)};
-  const framework::AttributeMap attributes = {
+  const AttributeMap attributes = {
       {"strides", Ints{layer.stride, layer.stride}},
       {"paddings", Ints{layer.pad_h, layer.pad_w}},
       {"groups", layer.groups},
@@ -165,7 +157,7 @@ CorpusCase DrawProduct(Draw& draw) {
                  : layer.transpose_y ? Ints{n, heads, layer.n, layer.k}
                                      : Ints{n, heads, layer.k, layer.n};
   const std::string type = mul ? "mul" : "matmul";
-  framework::AttributeMap attributes;
+  AttributeMap attributes;
   if (!mul) attributes["transpose_Y"] = layer.transpose_y;
   const size_t part = draw.Below(4);
   if (part < 2) {
@@ -191,7 +183,7 @@ CorpusCase DrawPool(Draw& draw) {
   const int64_t elements = layer.channels * layer.size * layer.size;
   const int64_t n = draw.Batch(static_cast<double>(elements), elements);
   const std::string format = draw.DataFormat();
-  framework::AttributeMap attributes = {
+  AttributeMap attributes = {
       {"pooling_type", std::string(layer.max ? "max" : "avg")},
       {"data_format", format}};
   if (global) {
@@ -224,8 +216,8 @@ CorpusCase DrawNorm(Draw& draw) {
                                                 layer.size, layer.size);
   const Ints channels = {layer.channels};
   const bool is_test = draw.Chance(30);
-  const framework::AttributeMap attributes = {{"is_test", is_test},
-                                              {"data_format", format}};
+  const AttributeMap attributes = {{"is_test", is_test},
+                                   {"data_format", format}};
   if (is_test || draw.Chance(50)) {
     return MakeCase(
         layer.network, "batch_norm",
@@ -288,8 +280,53 @@ CorpusCase DrawOther(Draw& draw) {
                   {"Out", "Count"}, {});
 }
 
+CorpusCase DrawVolume(Draw& draw) {
+  const VolumeLayer& layer = draw.Of(VolumeLayers());
+  const Ints sizes = {layer.depth, layer.size, layer.size};
+  const int64_t pad = layer.kernel / 2;
+  const bool pool = layer.out_c == 0;
+  const auto volume = [&](int64_t channels, int64_t stride, int64_t padding) {
+    Ints dims = {1, channels};
+    for (const int64_t size : sizes) {
+      dims.push_back((size + 2 * padding - layer.kernel) / stride + 1);
+    }
+    return dims;
+  };
+  const Argument input = {pool ? "X" : "Input",
+                          {1, layer.in_c, sizes[0], sizes[1], sizes[2]}};
+  const Ints strides(3, layer.stride), kernel(3, layer.kernel);
+  const size_t part = draw.Below(3);
+  if (pool) {
+    const AttributeMap attributes = {
+        {"ksize", kernel},
+        {"strides", strides},
+        {"pooling_type", std::string(draw.Chance(50) ? "max" : "avg")}};
+    if (part == 0) {
+      return MakeCase(layer.network, "pool3d", {input}, {"Out"}, attributes);
+    }
+    const Ints out = volume(layer.in_c, layer.stride, 0);
+    return MakeCase(layer.network, "pool3d_grad", {input, {"Out@GRAD", out}},
+                    {"X@GRAD"}, attributes);
+  }
+  const Argument filter = {
+      "Filter",
+      {layer.out_c, layer.in_c, layer.kernel, layer.kernel, layer.kernel}};
+  const AttributeMap attributes = {{"strides", strides},
+                                   {"paddings", Ints(3, pad)}};
+  if (part == 0) {
+    return MakeCase(layer.network, "conv3d", {input, filter}, {"Output"},
+                    attributes);
+  }
+  const Argument grad = {"Output@GRAD", volume(layer.out_c, layer.stride, pad)};
+  const bool of_input = part == 1;
+  return MakeCase(layer.network,
+                  of_input ? "conv3d_grad_input" : "conv3d_grad_filter",
+                  {input, filter, grad},
+                  {of_input ? "Input@GRAD" : "Filter@GRAD"}, attributes);
+}
+
 // Numbers between 0.5 and 1.5 are valid as variances as well as data.
-void Fill(Tensor* tensor, std::mt19937* random) {
+void FillUniform(Tensor* tensor, std::mt19937* random) {
   float* data = tensor->data<float>();
   for (int64_t i = 0; i < tensor->numel(); ++i) {
     data[i] = 0.5F + static_cast<float>((*random)() >> 8) * 0x1p-24F;
@@ -312,13 +349,12 @@ void FillMaxima(const OpFacts& facts, std::vector<Tensor>* inputs) {
                {{"X", Ints(facts.inputs[0].begin(), facts.inputs[0].end())}},
                {"Out"}, facts.desc.attributes);
   const IsolatedOp op{forward.facts, {(*inputs)[0]}};
-  for (const framework::KernelDef* kernel :
-       Registry::Global().Kernels("pool2d")) {
+  for (const KernelDef* kernel : Registry::Global().Kernels("pool2d")) {
     if (kernel->key.dtype != DType::kFloat32 || kernel->variant != "plain" ||
         kernel->key.place != platform::PlaceKind::kCPU) {
       continue;
     }
-    framework::KernelRun run(op, *kernel, platform::CPUPlace(), 1);
+    KernelRun run(op, *kernel, platform::CPUPlace(), 1);
     run.Run();
     (*inputs)[1] = run.outputs()[0];
   }
@@ -345,6 +381,15 @@ std::vector<CorpusCase> DrawCorpus(unsigned seed, int cases) {
   return corpus;
 }
 
+std::vector<CorpusCase> DrawVolumes(unsigned seed, int cases) {
+  Draw draw(seed);
+  std::vector<CorpusCase> corpus;
+  for (int i = 0; i < cases; ++i) {
+    corpus.push_back(DrawVolume(draw));
+  }
+  return corpus;
+}
+
 IsolatedOp WithValues(const CorpusCase& drawn) {
   IsolatedOp op{drawn.facts, {}};
   std::mt19937 random(1);
@@ -355,7 +400,7 @@ IsolatedOp WithValues(const CorpusCase& drawn) {
     if (op.facts.input_dtypes[i] == DType::kInt64) {
       FillRuns(&tensor, &random);
     } else {
-      Fill(&tensor, &random);
+      FillUniform(&tensor, &random);
     }
   }
   if (op.facts.desc.type == "pool2d_grad" && op.facts.inputs.size() == 3) {
@@ -364,4 +409,4 @@ IsolatedOp WithValues(const CorpusCase& drawn) {
   return op;
 }
 
-}  // namespace sluice::bench
+}  // namespace sluice::framework

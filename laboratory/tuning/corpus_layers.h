@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-namespace sluice::bench {
+namespace sluice::framework {
 
 // Layers from the networks' papers; see DrawCorpus.
 struct ConvLayer {
@@ -33,10 +33,19 @@ struct ShapedLayer {
   std::vector<int64_t> axes;  // of a transpose, or of a softmax
 };
 
+// A kernel of equal sizes over a volume [depth, size, size]; with padding to
+// the same size, or, for out_c 0, a pooling without.
+struct VolumeLayer {
+  const char* network;
+  int64_t in_c, depth, size, out_c;
+  int64_t kernel, stride;
+};
+
 std::span<const ConvLayer> ConvLayers();
 std::span<const PoolLayer> PoolLayers();
 std::span<const NormLayer> NormLayers();
 std::span<const ProductLayer> ProductLayers();
 std::span<const ShapedLayer> TransposeLayers();
+std::span<const VolumeLayer> VolumeLayers();
 
-}  // namespace sluice::bench
+}  // namespace sluice::framework

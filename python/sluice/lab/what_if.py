@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,9 +17,9 @@ from . import arguments, programs
 _ABOUT = """\
 Predicts what a program would cost if its ops could also run on a device, if the
 link to it were another one, or if kernels were faster:
-  sluice-lab place lenet --device fpga:0
-  sluice-lab place lenet --device fpga:0 --link 12GB/s,10us
-  sluice-lab place lenet --faster conv2d/ONEDNN=2
+  sluice-lab what-if lenet --device fpga:0
+  sluice-lab what-if lenet --device fpga:0 --link 12GB/s,10us
+  sluice-lab what-if lenet --faster conv2d/ONEDNN=2
 Each op goes where all of them together cost least, copies included. The plan as
 it is is measured, and so is the changed one where nothing about it is made up.
 """
@@ -64,7 +65,7 @@ def parse_kernel(name: str) -> tuple[str, str, str]:
     return ("" if op == "*" else op), library, variant
 
 
-def place(
+def what_if(
     program: sl.Program,
     feed: Mapping[str, Any] | None,
     fetch_list: Sequence[Any] | None = None,
@@ -99,7 +100,7 @@ def place(
         NotFoundError: a missing device, or a kernel that no op could use.
         SluiceError: what preparing and running the program raises.
     """
-    return _lab._place(
+    return _lab._what_if(
         program,
         feed,
         display.unread(program) if fetch_list is None else fetch_list,
@@ -128,24 +129,14 @@ def _faster(text: str) -> tuple[str, float]:
 
 
 def add_parser(commands: Any) -> None:
-    """Add the command ``place``."""
+    """Add the command ``what-if``."""
     parser = commands.add_parser(
-        "place",
+        "what-if",
+        aliases=["place"],
         help="what a program would cost elsewhere",
         description=_ABOUT,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument(
-        "program",
-        metavar="PROGRAM",
-        help="a built-in network, a Python script or a saved program",
-    )
-    parser.add_argument(
-        "--batch",
-        type=arguments.count,
-        default=32,
-        help="for sizes left open",
-    )
+    arguments.add_program(parser)
     parser.add_argument(
         "--device",
         action="append",
@@ -164,18 +155,14 @@ def add_parser(commands: Any) -> None:
         metavar="KERNEL=FACTOR",
         help="such as conv2d/ONEDNN=2",
     )
-    parser.add_argument(
-        "--budget",
-        type=arguments.seconds,
-        default=5,
-        metavar="SECONDS",
-        help="for measuring",
-    )
+    arguments.add_seconds(parser, "--budget", 5, "for measuring")
     parser.set_defaults(run=run)
 
 
 def run(parsed: argparse.Namespace) -> None:
     """Run the command."""
+    if parsed.command == "place":
+        print("sluice-lab place is now sluice-lab what-if", file=sys.stderr)
     names = [name for name, _ in parsed.faster]
     for name in names:
         if names.count(name) > 1:
@@ -184,7 +171,7 @@ def run(parsed: argparse.Namespace) -> None:
             )
     job = programs.load(parsed.program, parsed.batch)
     print(
-        place(
+        what_if(
             job.program,
             job.feed,
             job.fetch_list,

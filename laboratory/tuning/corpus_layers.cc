@@ -1,6 +1,6 @@
-#include "benchmarks/lab/regret_layers.h"
+#include "sluice/laboratory/tuning/corpus_layers.h"
 
-namespace sluice::bench {
+namespace sluice::framework {
 namespace {
 
 constexpr ConvLayer kConvLayers[] = {
@@ -191,6 +191,18 @@ const std::vector<ShapedLayer>& Transposes() {
   return layers;
 }
 
+constexpr VolumeLayer kVolumeLayers[] = {
+    {"C3D", 3, 16, 56, 64, 3, 1},         {"C3D", 64, 16, 28, 64, 3, 1},
+    {"C3D", 128, 4, 14, 128, 3, 1},       {"C3D", 256, 4, 14, 256, 3, 1},
+    {"C3D", 512, 2, 7, 256, 3, 1},        {"C3D", 64, 16, 56, 0, 2, 2},
+    {"C3D", 128, 8, 28, 0, 2, 2},         {"C3D", 512, 4, 14, 0, 2, 2},
+    {"3-D ResNet", 64, 8, 28, 128, 3, 2}, {"3-D ResNet", 64, 8, 28, 128, 1, 2},
+    {"3-D ResNet", 256, 4, 14, 64, 1, 1}, {"3-D U-Net", 1, 32, 32, 32, 3, 1},
+    {"3-D U-Net", 32, 16, 16, 64, 3, 1},  {"3-D U-Net", 32, 32, 32, 0, 2, 2},
+    {"odd sizes", 5, 9, 23, 7, 5, 1},     {"odd sizes", 3, 7, 37, 6, 3, 2},
+    {"odd sizes", 17, 9, 31, 0, 3, 1},    {"odd sizes", 6, 13, 29, 0, 3, 2},
+};
+
 }  // namespace
 
 std::span<const ConvLayer> ConvLayers() {
@@ -208,5 +220,8 @@ std::span<const ProductLayer> ProductLayers() {
 std::span<const ShapedLayer> TransposeLayers() {
   return Transposes();
 }
+std::span<const VolumeLayer> VolumeLayers() {
+  return kVolumeLayers;
+}
 
-}  // namespace sluice::bench
+}  // namespace sluice::framework

@@ -1,4 +1,4 @@
-"""sluice-lab place predicts the cost of a program elsewhere."""
+"""sluice-lab what-if predicts the cost of a program elsewhere."""
 
 import numpy as np
 import pytest
@@ -17,8 +17,8 @@ def distances(rng):
     return sl.default_main_program(), feed, [nearest]
 
 
-def place(distances, **change):
-    return lab.place(*distances, budget=0.6, **change)
+def what_if(distances, **change):
+    return lab.what_if(*distances, budget=0.6, **change)
 
 
 def ops(placement):
@@ -26,7 +26,7 @@ def ops(placement):
 
 
 def test_without_a_change_nothing_moves(distances):
-    placement = place(distances)
+    placement = what_if(distances)
     assert not any(op.changes for op in placement.ops)
     assert placement.predicted_then == pytest.approx(placement.predicted_now)
     assert placement.not_measured == "no op changes its kernel"
@@ -36,7 +36,7 @@ def test_without_a_change_nothing_moves(distances):
 
 
 def test_a_faster_kernel_is_predicted_by_its_factor(distances):
-    placement = place(distances, faster={"manhattan_distance": 4})
+    placement = what_if(distances, faster={"manhattan_distance": 4})
     op = ops(placement)["manhattan_distance"]
     assert op.seconds_then <= op.seconds_now / 4 * 1.001
     assert op.measured_now and not op.measured_then
@@ -46,7 +46,7 @@ def test_a_faster_kernel_is_predicted_by_its_factor(distances):
 
 def test_an_op_moves_to_a_device_where_that_pays(distances):
     fast = {"manhattan_distance/PLAIN/systolic": 1e6}
-    placement = place(distances, devices=["fpga:0"], faster=fast, link=(1e15, 0))
+    placement = what_if(distances, devices=["fpga:0"], faster=fast, link=(1e15, 0))
     assert ops(placement)["manhattan_distance"].kernel_then == "PLAIN systolic at fpga:0"
     assert "#0: require place=fpga:0" in placement.hints
     with sl.kernel_hints(placement.hints):
@@ -58,7 +58,7 @@ def test_an_op_moves_to_a_device_where_that_pays(distances):
 
 def test_copies_keep_an_op_where_it_is(distances):
     fast = {"manhattan_distance/PLAIN/systolic": 1e6}
-    placement = place(distances, devices=["fpga:0"], faster=fast, link="1KB/s,1s")
+    placement = what_if(distances, devices=["fpga:0"], faster=fast, link="1KB/s,1s")
     assert not any(op.changes for op in placement.ops)
     assert placement.copies_then == 0
 
@@ -70,14 +70,14 @@ def test_a_value_is_copied_once_for_all_its_readers(distances):
     fetches = [*fetches, sl.layers.reduce_sum(again)]
     fast = {"manhattan_distance/PLAIN/systolic": 1e6, "manhattan_distance/PLAIN/plain": 1e-6,
             "manhattan_distance/PLAIN/blocked": 1e-6}
-    placement = lab.place(program, feed, fetches, devices=["fpga:0"], faster=fast,
+    placement = lab.what_if(program, feed, fetches, devices=["fpga:0"], faster=fast,
                           link=(1e30, 1e-6), budget=0.6)
     assert sum(op.changes for op in placement.ops) == 2
     assert placement.copies_then == pytest.approx(4e-6)
 
 
 def test_what_can_be_measured_is_measured(distances):
-    placement = place(distances, devices=["fpga:0"])
+    placement = what_if(distances, devices=["fpga:0"])
     # The simulated device is slower, so no op moves to it.
     assert placement.measured_now.rounds > 0
     assert "measured: a run takes" in str(placement)
@@ -85,7 +85,7 @@ def test_what_can_be_measured_is_measured(distances):
 
 
 def test_the_command_prints_a_table(capsys):
-    arguments = ["place", "mlp", "--batch", "2", "--device", "fpga:0", "--link", "12GB/s,10us",
+    arguments = ["what-if", "mlp", "--batch", "2", "--device", "fpga:0", "--link", "12GB/s,10us",
                  "--faster", "momentum=2", "--budget", "0.5"]
     assert main(arguments) == 0
     out = capsys.readouterr().out
@@ -94,29 +94,35 @@ def test_the_command_prints_a_table(capsys):
     assert "no op of this plan has a kernel for fpga:0" in out
 
 
+def test_the_old_name_of_the_command_says_the_new_one(capsys):
+    assert lab.place is lab.what_if
+    assert main(["place", "mlp", "--batch", "2", "--budget", "0.2"]) == 0
+    assert "is now sluice-lab what-if" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("text, link", [
     ("12GB/s,10us", (12e9, 10e-6)),
     ("1.5MB/s, 2ms", (1.5e6, 2e-3)),
     ("3e2B/s,0s", (300, 0)),
 ])
 def test_links_are_read(text, link):
-    from sluice.lab.place import parse_link
+    from sluice.lab.what_if import parse_link
 
     assert parse_link(text) == pytest.approx(link)
 
 
 BAD = {
-    "link": (["place", "mlp", "--link", "12"], "expected bytes a second"),
-    "slow link": (["place", "mlp", "--link", "0GB/s,1us"], "expected bytes a second"),
-    "faster": (["place", "mlp", "--faster", "relu"], "KERNEL=FACTOR"),
-    "factor": (["place", "mlp", "--faster", "mul=0"], "cannot be 0 times as fast"),
-    "factors": (["place", "mlp", "--faster", "mul=1e-300"], "expected a number from 1e-6"),
-    "twice": (["place", "mlp", "--faster", "mul=2", "--faster", "mul=3"], "mul stands there twice"),
-    "no link": (["place", "mlp", "--link", "1e-300B/s,0s"], "expected 1 to 1e30"),
-    "kernel": (["place", "mlp", "--faster", "conv2d=2"], "no op of this plan could have"),
-    "kernel name": (["place", "mlp", "--faster", "a/b/c/d=2"], "expected OP, OP/LIBRARY"),
-    "device": (["place", "mlp", "--device", "cpu"], "cpu is no device"),
-    "no device": (["place", "mlp", "--device", "fpga:77"], "fpga:77"),
+    "link": (["what-if", "mlp", "--link", "12"], "expected bytes a second"),
+    "slow link": (["what-if", "mlp", "--link", "0GB/s,1us"], "expected bytes a second"),
+    "faster": (["what-if", "mlp", "--faster", "relu"], "KERNEL=FACTOR"),
+    "factor": (["what-if", "mlp", "--faster", "mul=0"], "cannot be 0 times as fast"),
+    "factors": (["what-if", "mlp", "--faster", "mul=1e-300"], "expected a number from 1e-6"),
+    "twice": (["what-if", "mlp", "--faster", "mul=2", "--faster", "mul=3"], "mul stands there twice"),
+    "no link": (["what-if", "mlp", "--link", "1e-300B/s,0s"], "expected 1 to 1e30"),
+    "kernel": (["what-if", "mlp", "--faster", "conv2d=2"], "no op of this plan could have"),
+    "kernel name": (["what-if", "mlp", "--faster", "a/b/c/d=2"], "expected OP, OP/LIBRARY"),
+    "device": (["what-if", "mlp", "--device", "cpu"], "cpu is no device"),
+    "no device": (["what-if", "mlp", "--device", "fpga:77"], "fpga:77"),
 }
 
 

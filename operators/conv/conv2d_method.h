@@ -1,0 +1,87 @@
+#pragma once
+
+#include "sluice/operators/conv/conv2d_kernel.h"
+#include "sluice/operators/math/conv/channel_sum.h"
+#include "sluice/operators/math/conv/conv2d_gemm.h"
+#include "sluice/operators/registration.h"
+
+namespace sluice::operators {
+
+// Kernels of conv2d and its gradients on the CPU. A Method has
+//   Prepare(preparation, direction, bytes of an element), geometry(), and
+//   Forward, GradInput and GradFilter, as far as it is used for them.
+template <typename Method, typename T>
+class Conv2dKernel final : public OpKernel {
+ public:
+  void Prepare(KernelPreparation& preparation) override {
+    method_.Prepare(preparation, math::Conv2dDirection::kForward, sizeof(T));
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    const Tensor& input = context.Input("Input");
+    const Tensor& filter = context.Input("Filter");
+    const T* bias =
+        context.HasInput("Bias") ? context.Input("Bias").data<T>() : nullptr;
+    Tensor& output =
+        context.AllocateOutput("Output", Conv2dOutputDims(method_.geometry()));
+    if (output.numel() == 0) return;
+    method_.Forward(input.data<T>(), filter.data<T>(), bias, output.data<T>(),
+                    context.scratch());
+  }
+
+ private:
+  Method method_;
+};
+
+template <typename Method, typename T>
+class Conv2dGradInputKernel final : public OpKernel {
+ public:
+  void Prepare(KernelPreparation& preparation) override {
+    method_.Prepare(preparation, math::Conv2dDirection::kGradInput, sizeof(T));
+    dims_ = preparation.query.inputs[0];
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    const Tensor& filter = context.Input("Filter");
+    const Tensor& grad = context.Input("Output@GRAD");
+    Tensor& out = context.AllocateOutput("Input@GRAD", dims_);
+    if (out.numel() == 0) return;
+    method_.GradInput(filter.data<T>(), grad.data<T>(), out.data<T>(),
+                      context.scratch());
+  }
+
+ private:
+  Method method_;
+  DDim dims_;
+};
+
+template <typename Method, typename T>
+class Conv2dGradFilterKernel final : public OpKernel {
+ public:
+  void Prepare(KernelPreparation& preparation) override {
+    method_.Prepare(preparation, math::Conv2dDirection::kGradFilter, sizeof(T));
+    dims_ = preparation.query.inputs[1];
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    const math::Conv2dGeometry& g = method_.geometry();
+    const Tensor& input = context.Input("Input");
+    const Tensor& grad = context.Input("Output@GRAD");
+    if (context.HasOutput("Bias@GRAD")) {
+      Tensor& out = context.AllocateOutput("Bias@GRAD", {g.out_c});
+      math::ChannelSum(grad.data<T>(), g.n, g.out_c, g.out_pixels(), g.nhwc,
+                       out.data<T>());
+    }
+    if (!context.HasOutput("Filter@GRAD")) return;
+    Tensor& out = context.AllocateOutput("Filter@GRAD", dims_);
+    if (out.numel() == 0) return;
+    method_.GradFilter(input.data<T>(), grad.data<T>(), out.data<T>(),
+                       context.scratch());
+  }
+
+ private:
+  Method method_;
+  DDim dims_;
+};
+
+}  // namespace sluice::operators
