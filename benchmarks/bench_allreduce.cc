@@ -23,10 +23,10 @@ namespace {
 
 using sluice::DType;
 using sluice::Feeds;
+using sluice::FunctionRef;
 using sluice::Tensor;
+using sluice::World;
 using sluice::bench::MedianOf;
-using sluice::platform::FunctionRef;
-using sluice::platform::World;
 
 constexpr int kReductions = 16;
 constexpr int kSmokeReductions = 2;

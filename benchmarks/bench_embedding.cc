@@ -59,7 +59,7 @@ bool IsRight(const Tensor& embedding, const Tensor& mask, const Tensor& mean) {
 int main(int argc, char** argv) {
   const auto options = sluice::bench::ParseOptions(
       argc, argv, "Means of embeddings over run-length coded masks");
-  sluice::platform::ThreadCountGuard guard(options.threads);
+  sluice::ThreadCountGuard guard(options.threads);
   const Tensor embedding = sluice::bench::RandomTensor(
       "gaussian_random", {kBatch, kX, kY, kFeatures}, 1);
   const Tensor mask = RandomMask();

@@ -59,7 +59,7 @@ OneOp PrepareOp(const std::string& type,
                 Feeds inputs,
                 const std::vector<std::string>& outputs) {
   sluice::Program program;
-  sluice::framework::OpDesc op;
+  sluice::OpDesc op;
   op.type = type;
   for (const auto& [name, tensor] : inputs) {
     program.Data(name, DType::kFloat32, tensor.dims());
@@ -102,7 +102,7 @@ void Measure(const Sizes& s,
              int threads,
              const Options& options,
              Report* report) {
-  sluice::platform::ThreadCountGuard guard(threads);
+  sluice::ThreadCountGuard guard(threads);
   const std::string rest = "/" + s.text() + "/f32/t" + std::to_string(threads);
   const Tensor x = Random(s.n, s.p, 1), y = Random(s.m, s.p, 2);
 
@@ -141,14 +141,14 @@ double StatusBytes(const std::string& name) {
 
 // The peak memory of a run beyond its output, as the system reports it.
 void MeasureExtraBytes(int threads, Report* report) {
-  sluice::platform::ThreadCountGuard guard(threads);
+  sluice::ThreadCountGuard guard(threads);
   const auto prepare = [](int64_t n, int64_t p) {
     return PrepareOp("manhattan_distance",
                      {{"X", Random(n, p, 1)}, {"Y", Random(n, p, 2)}}, {"Out"});
   };
   prepare(64, 784).Run();  // starts threads and loads code
   const OneOp op = prepare(2016, 784);
-  sluice::memory::ReleaseCache(sluice::CPUPlace());
+  sluice::ReleaseCache(sluice::CPUPlace());
   std::ofstream("/proc/self/clear_refs") << 5;  // resets the peak
   const double before = StatusBytes("VmRSS");
   const auto results = op.Run();

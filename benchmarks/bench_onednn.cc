@@ -18,11 +18,11 @@
 
 namespace {
 
+using sluice::bfloat16;
 using sluice::DType;
 using sluice::Feeds;
 using sluice::Tensor;
 using sluice::bench::MedianSeconds;
-using sluice::platform::bfloat16;
 using Type = dnnl::memory::data_type;
 using Tag = dnnl::memory::format_tag;
 using Desc = dnnl::memory::desc;
@@ -61,7 +61,7 @@ double MatmulOverhead(double seconds) {
       {DNNL_ARG_DST, memories[2].get()},
       {DNNL_ARG_SCRATCHPAD, scratchpad.get()}};
   const auto raw = [&] {
-    const sluice::platform::LibraryCall one_thread(1);
+    const sluice::LibraryCall one_thread(1);
     for (int i = 0; i < kOps; ++i) {
       dnnl_primitive_execute(matmul.get(), stream.get(),
                              static_cast<int>(arguments.size()),
@@ -100,7 +100,7 @@ constexpr int64_t kImages = 32, kChannels = 64, kPixels = 56;
 // Convolution, bias and relu as one primitive, in its preferred layouts: the
 // minimum for the network once batch norm is folded.
 double RawConvSeconds(double seconds, int threads) {
-  const sluice::platform::LibraryCall call(threads);
+  const sluice::LibraryCall call(threads);
   const dnnl::memory::dims image = {kImages, kChannels, kPixels, kPixels};
   const Desc any(image, Type::f32, Tag::any);
   const Desc filter({kChannels, kChannels, 3, 3}, Type::f32, Tag::any);
@@ -155,7 +155,7 @@ struct Network {
   template <typename T>
   sluice::Var Parameter(const char* name, const sluice::DDim& dims) {
     *scope.Var(name).GetMutable<Tensor>() = Ramp<T>(dims);
-    return program.Persistable(name, sluice::platform::kDTypeOf<T>, dims);
+    return program.Persistable(name, sluice::kDTypeOf<T>, dims);
   }
 };
 

@@ -26,9 +26,9 @@
 
 namespace {
 
-using sluice::framework::Record;
-using sluice::framework::RecordStore;
-using sluice::framework::Verdict;
+using sluice::Record;
+using sluice::RecordStore;
+using sluice::Verdict;
 
 // Differs from the seed of lab/regret_*, whose figures are about other ops.
 constexpr unsigned kSeed = 3;
@@ -47,20 +47,20 @@ constexpr Extent kSmokeExtent = {.cases = 4,
                                  .seconds_per_network = 0.1,
                                  .networks = 1};
 
-void Measure(const std::vector<sluice::framework::CorpusCase>& corpus,
+void Measure(const std::vector<sluice::CorpusCase>& corpus,
              std::vector<sluice::bench::Network>& networks,
-             sluice::framework::Scope* scope,
+             sluice::Scope* scope,
              const Extent& extent,
              int threads) {
-  sluice::platform::SetNumThreads(threads);
+  sluice::SetNumThreads(threads);
   sluice::bench::TuneCorpus(corpus, threads, extent.seconds_per_op);
   std::fprintf(stderr, "%d threads, %zu ops: %zu records\n", threads,
                corpus.size(), RecordStore::Default().size());
   for (sluice::bench::Network& network : networks) {
-    sluice::framework::Executor executor;
-    const auto tuned = sluice::framework::Tune(
-        executor, network.program, network.feeds, network.fetches, scope,
-        {.budget_seconds = extent.seconds_per_network});
+    sluice::Executor executor;
+    const auto tuned =
+        sluice::Tune(executor, network.program, network.feeds, network.fetches,
+                     scope, {.budget_seconds = extent.seconds_per_network});
     std::fprintf(
         stderr,
         "%d threads, %s: %zu signatures in %.1f s, %d left out; %zu records\n",
@@ -101,10 +101,9 @@ std::vector<Record> RecordsToShip() {
 
 // Appends the records to the file, and raises if it does not contain them.
 void Write(const std::string& path, const std::vector<Record>& records) {
-  sluice::framework::AppendToRecordFile(path, records, {});
+  sluice::AppendToRecordFile(path, records, {});
   const size_t written =
-      sluice::framework::AllRecords(sluice::framework::ReadRecordLines(path))
-          .size();
+      sluice::AllRecords(sluice::ReadRecordLines(path)).size();
   if (written == records.size()) return;
   throw std::runtime_error(path + " holds " + std::to_string(written) +
                            " records; expected " +
@@ -127,12 +126,12 @@ int main(int argc, char** argv) try {
   CLI11_PARSE(app, argc, argv);
   if (smoke) extent = kSmokeExtent;
   setenv("SLUICE_RECORDS", "off", 1);  // records stay in memory
-  std::printf("%s\n", sluice::framework::MachineId().text.c_str());
-  const auto corpus = sluice::framework::DrawCorpus(kSeed, extent.cases);
-  sluice::framework::Scope scope;
+  std::printf("%s\n", sluice::MachineId().text.c_str());
+  const auto corpus = sluice::DrawCorpus(kSeed, extent.cases);
+  sluice::Scope scope;
   auto networks = sluice::bench::LabNetworks(&scope);
   networks.resize(std::min(networks.size(), extent.networks));
-  for (const int threads : std::set<int>{1, sluice::platform::NumThreads()}) {
+  for (const int threads : std::set<int>{1, sluice::NumThreads()}) {
     Measure(corpus, networks, &scope, extent, threads);
   }
   if (RecordStore::Default().empty()) {

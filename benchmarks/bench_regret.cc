@@ -34,7 +34,7 @@ int main(int argc, char** argv) try {
   // Results must not depend on records of this machine, or change them, unless
   // the user sets this variable.
   setenv("SLUICE_RECORDS", "off", 0);
-  const auto corpus = sluice::framework::DrawCorpus(seed, cases);
+  const auto corpus = sluice::DrawCorpus(seed, cases);
   if (tune > 0) sluice::bench::TuneCorpus(corpus, threads, tune);
   const auto measured =
       sluice::bench::MeasureRegrets(corpus, threads, race_seconds);

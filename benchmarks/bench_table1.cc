@@ -72,7 +72,7 @@ double BytesOf(const Plan& plan) {
     bytes += arena.second;
   }
   for (const auto& slot : plan.slots()) {
-    if (slot.kind == sluice::framework::SlotKind::kFetch) bytes += slot.bytes;
+    if (slot.kind == sluice::SlotKind::kFetch) bytes += slot.bytes;
   }
   return static_cast<double>(bytes);
 }
@@ -136,7 +136,7 @@ class Table1 {
       : options_(options), report_(*report) {}
 
   void Measure(PlaceKey place) {
-    const auto& device = sluice::platform::DeviceManager::Instance().Get(place);
+    const auto& device = sluice::DeviceManager::Instance().Get(place);
     emulated_ = device.is_emulated();
     where_ = ToString(place) + (emulated_ ? "_emulated" : "");
     Figures none;
@@ -178,7 +178,7 @@ class Table1 {
     const Feeds feeds = {{"x", RandomRows(rows, 1)},
                          {"y", RandomRows(rows, 2)}};
     std::vector<Prepared> prepared;
-    std::vector<sluice::framework::Contestant> contestants;
+    std::vector<sluice::Contestant> contestants;
     for (const Form& form : kForms) {
       if (form.build == examples::LoopDistance && IsTooMuch(rows)) {
         report_.LeaveOut(IdOf(form, rows), options_.smoke
@@ -192,14 +192,14 @@ class Table1 {
       contestants.push_back(
           {.name = form.name, .run = [plan, &feeds] { plan->Run(feeds); }});
     }
-    const auto race = sluice::framework::Race(
+    const auto race = sluice::Race(
         contestants,
         {.budget_seconds = options_.smoke ? 60 : 6 * options_.seconds,
          .min_rounds = options_.smoke ? 1 : 5,
          .max_rounds = options_.smoke ? 1 : 1001});
     for (size_t i = 0; i < prepared.size(); ++i) {
       const auto& timing = race.timings[i];
-      if (timing.outcome == sluice::framework::RaceOutcome::kRaced) {
+      if (timing.outcome == sluice::RaceOutcome::kRaced) {
         AddRows(kForms[i], column, 1e3 * timing.median, prepared[i]);
       } else {
         report_.LeaveOut(IdOf(kForms[i], rows), timing.error.empty()
@@ -254,7 +254,7 @@ class Table1 {
 int main(int argc, char** argv) {
   const Options options = sluice::bench::ParseOptions(
       argc, argv, "Table 1: distances as an op, a broadcast graph and a loop");
-  const sluice::platform::ThreadCountGuard guard(options.threads);
+  const sluice::ThreadCountGuard guard(options.threads);
   Report report;
   Table1 table(options, &report);
   table.Measure(sluice::CPUPlace{});

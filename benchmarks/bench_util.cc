@@ -45,12 +45,11 @@ ordered_json ToJson(const Row& row) {
 }
 
 std::string Machine() {
-  return platform::CpuName() + ", " +
-         std::to_string(platform::AvailableCpus()) + " CPUs, " +
-         std::string(platform::CpuInstructionSet());
+  return CpuName() + ", " + std::to_string(AvailableCpus()) + " CPUs, " +
+         std::string(CpuInstructionSet());
 }
 
-double Seconds(platform::FunctionRef<void()> call) {
+double Seconds(FunctionRef<void()> call) {
   using Clock = std::chrono::steady_clock;
   const auto begin = Clock::now();
   call();
@@ -58,7 +57,7 @@ double Seconds(platform::FunctionRef<void()> call) {
 }
 
 // The median of the results of `measure`, called as often as in MedianSeconds.
-double Median(double seconds, platform::FunctionRef<double()> measure) {
+double Median(double seconds, FunctionRef<double()> measure) {
   if (seconds <= 0) return measure();
   measure();
   const double once =
@@ -105,11 +104,9 @@ void AddSmokeOption(CLI::App& app, bool* smoke) {
                "time do not count");
 }
 
-framework::Tensor RandomTensor(const std::string& op,
-                               const framework::DDim& dims,
-                               int64_t seed) {
+Tensor RandomTensor(const std::string& op, const DDim& dims, int64_t seed) {
   const std::vector<int64_t> shape(dims.begin(), dims.end());
-  return framework::RunOp(op, {}, {{"shape", shape}, {"seed", seed}}).at("Out");
+  return RunOp(op, {}, {{"shape", shape}, {"seed", seed}}).at("Out");
 }
 
 double MedianOf(std::vector<double> values) {
@@ -119,13 +116,13 @@ double MedianOf(std::vector<double> values) {
   return *middle;
 }
 
-double MedianSeconds(double seconds, platform::FunctionRef<void()> call) {
+double MedianSeconds(double seconds, FunctionRef<void()> call) {
   return Median(seconds, [&] { return Seconds(call); });
 }
 
 double MedianDifference(double seconds,
-                        platform::FunctionRef<void()> first,
-                        platform::FunctionRef<void()> second) {
+                        FunctionRef<void()> first,
+                        FunctionRef<void()> second) {
   return Median(seconds, [&] {
     const double before = Seconds(first);
     return Seconds(second) - before;

@@ -60,21 +60,19 @@ void AddSmokeOption(CLI::App& app, bool* smoke);
 
 // The median of repeated calls, in seconds: as many as fit into `seconds`, from
 // 7 to 20,000, after two warm-up calls. With 0 seconds there is one call.
-double MedianSeconds(double seconds, platform::FunctionRef<void()> call);
+double MedianSeconds(double seconds, FunctionRef<void()> call);
 
 // The median of how much longer `second` takes than `first`, in seconds. They
 // take turns, since clock rates change meanwhile.
 double MedianDifference(double seconds,
-                        platform::FunctionRef<void()> first,
-                        platform::FunctionRef<void()> second);
+                        FunctionRef<void()> first,
+                        FunctionRef<void()> second);
 
 // The element in the middle. `values` has elements.
 double MedianOf(std::vector<double> values);
 
 // A float32 tensor of the op uniform_random or gaussian_random.
-framework::Tensor RandomTensor(const std::string& op,
-                               const framework::DDim& dims,
-                               int64_t seed);
+Tensor RandomTensor(const std::string& op, const DDim& dims, int64_t seed);
 
 // The rows of a program, printed immediately.
 class Report {

@@ -120,10 +120,10 @@ HWY_EXPORT(Read);
 // Pairs per second of `run` on all threads, for about 5 ms at a time.
 double PairsPerSecond(double (*run)(int64_t), double seconds) {
   constexpr int64_t kRounds = 500'000;
-  const int threads = platform::NumThreads();
+  const int threads = NumThreads();
   double pairs = 0;
   const double median = MedianSeconds(seconds, [&] {
-    platform::ParallelFor(threads, 1, [&](int64_t begin, int64_t) {
+    ParallelFor(threads, 1, [&](int64_t begin, int64_t) {
       const double done = run(kRounds);
       if (begin == 0) pairs = done * threads;
     });
@@ -143,7 +143,7 @@ double GradientPairsPerSecond(double seconds) {
 
 double SecondsToRead(const float* values, int64_t count, double seconds) {
   return MedianSeconds(seconds, [&] {
-    platform::ParallelFor(count, 4096, [&](int64_t begin, int64_t end) {
+    ParallelFor(count, 4096, [&](int64_t begin, int64_t end) {
       HWY_DYNAMIC_DISPATCH(Read)(values + begin, end - begin);
     });
   });

@@ -3,35 +3,36 @@
 #
 #   core    the runtime, always built
 #   cuda    CUDA devices and kernels, and what kernels of your own need
-#   eigen   kernels by Eigen
 #   lab     the library that measures, tunes and compares, and sluice-lab
 #   mpi     ranks that an MPI launcher started
-#   nccl    collective ops by NCCL
-#   onednn  kernels by oneDNN
 #   onnx    LoadOnnx and SaveOnnx
 #   python  the Python package
 #
-# Those that were built are in the global property SLUICE_COMPONENTS.
-set_property(GLOBAL PROPERTY SLUICE_ALL_COMPONENTS
-  core cuda eigen lab mpi nccl onednn onnx python)
+# and one for each library of kernels, such as eigen; those are in the global
+# property SLUICE_LIBRARY_MODULES. The components that were built are in
+# SLUICE_COMPONENTS.
+function(_sluice_list_all_components out)
+  get_property(modules GLOBAL PROPERTY SLUICE_LIBRARY_MODULES)
+  set(all core cuda lab mpi onnx python ${modules})
+  list(SORT all)
+  set(${out} ${all} PARENT_SCOPE)
+endfunction()
 
 # sluice_list_components(OUT)
 # Collects and prints the components of this build. Call it once, after all
 # libraries exist.
 function(sluice_list_components out)
-  get_property(all GLOBAL PROPERTY SLUICE_ALL_COMPONENTS)
-  set(built core lab)
-  foreach(module cuda eigen mpi nccl onednn)
-    if(TARGET sluice_${module})
-      list(APPEND built ${module})
+  _sluice_list_all_components(all)
+  set(built "")
+  foreach(component IN LISTS all)
+    if(component STREQUAL "core"
+        OR (component STREQUAL "onnx" AND SLUICE_ONNX_PROTO)
+        OR (component STREQUAL "python" AND SLUICE_PYTHON)
+        OR (NOT component MATCHES "^(onnx|python)$"
+          AND TARGET sluice_${component}))
+      list(APPEND built ${component})
     endif()
   endforeach()
-  if(SLUICE_ONNX_PROTO)
-    list(APPEND built onnx)
-  endif()
-  if(SLUICE_PYTHON)
-    list(APPEND built python)
-  endif()
   set_property(GLOBAL PROPERTY SLUICE_COMPONENTS ${built})
   set(${out} ${built} PARENT_SCOPE)
   list(REMOVE_ITEM all ${built})
@@ -48,7 +49,7 @@ endfunction()
 # or by a prefix or suffix; else the list of all components.
 function(_sluice_near_component out name)
   string(TOLOWER "${name}" name)
-  get_property(all GLOBAL PROPERTY SLUICE_ALL_COMPONENTS)
+  _sluice_list_all_components(all)
   list(JOIN all ", " names)
   set(${out} " (there are ${names})" PARENT_SCOPE)
   foreach(known IN LISTS all)
@@ -69,10 +70,7 @@ endfunction()
 # sluice_component_problem(OUT COMPONENT)
 # Returns why the component is missing; "" if it exists.
 function(sluice_component_problem out component)
-  set(needs_core "")
   set(needs_cuda "SLUICE_CUDA=ON or EMULATE, and libsluice.so")
-  set(needs_eigen "libsluice.so")
-  set(needs_lab "")
   set(needs_mpi "SLUICE_MPI=ON, and libsluice.so")
   set(needs_nccl "SLUICE_NCCL=ON, CUDA, and libsluice.so")
   set(needs_onednn "SLUICE_ONEDNN=ON, and libsluice.so")
@@ -80,8 +78,12 @@ function(sluice_component_problem out component)
   set(needs_python "SLUICE_BUILD_PYTHON=ON, and libsluice.so")
   get_property(built GLOBAL PROPERTY SLUICE_COMPONENTS)
   list(JOIN built ", " names)
+  _sluice_list_all_components(all)
+  if(NOT DEFINED "needs_${component}")  # a library of kernels
+    set("needs_${component}" "its library, and libsluice.so")
+  endif()
   set(problem "")
-  if(NOT DEFINED "needs_${component}")
+  if(NOT component IN_LIST all)
     _sluice_near_component(near "${component}")
     set(problem "Sluice has no component \"${component}\"${near}; this one was \
 built with ${names}")

@@ -109,12 +109,12 @@ const char* const SluiceKernelLibraryOps[] = {@ops@nullptr};
 
 // Hidden, so that each library calls its own.
 __attribute__((visibility("hidden")))
-void SluiceAddAll(::sluice::framework::Registry&);
-void SluiceAddAll(::sluice::framework::Registry& registry) {
+void SluiceAddAll(::sluice::Registry&);
+void SluiceAddAll(::sluice::Registry& registry) {
 @calls@}
 
-SLUICE_API void SluiceAddKernelLibrary(::sluice::framework::Registry&);
-void SluiceAddKernelLibrary(::sluice::framework::Registry& registry) {
+SLUICE_API void SluiceAddKernelLibrary(::sluice::Registry&);
+void SluiceAddKernelLibrary(::sluice::Registry& registry) {
   SluiceAddAll(registry);
 }
 }

@@ -20,7 +20,14 @@ target_link_libraries(sluice
   PRIVATE $<BUILD_INTERFACE:sluice_build_flags>
     hwy::hwy protobuf::libprotobuf-lite ${CMAKE_DL_LIBS})
 target_link_options(sluice PRIVATE
-  -Wl,--no-undefined -Wl,--as-needed -Wl,--exclude-libs,ALL)
+  -Wl,--no-undefined -Wl,--as-needed -Wl,--exclude-libs,ALL
+  -Wl,-Bsymbolic-functions)
+# 8 bytes a relocation become 8 bytes for up to 63; needs binutils 2.38.
+include(CheckLinkerFlag)
+check_linker_flag(CXX -Wl,-z,pack-relative-relocs SLUICE_PACKS_RELOCATIONS)
+if(SLUICE_PACKS_RELOCATIONS)
+  target_link_options(sluice PRIVATE -Wl,-z,pack-relative-relocs)
+endif()
 
 foreach(room IN LISTS rooms)
   target_link_libraries(sluice PRIVATE "$<BUILD_INTERFACE:sluice_${room}>")

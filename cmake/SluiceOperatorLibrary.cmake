@@ -52,11 +52,11 @@ void RegisterOperators_@name@();
 #include "sluice/framework/op/registry.h"
 
 extern "C" __attribute__((visibility("hidden")))
-void SluiceAddAll(::sluice::framework::Registry&);
+void SluiceAddAll(::sluice::Registry&);
 
 void RegisterOperators_@name@() {
   [[maybe_unused]] static const bool registered = [] {
-    SluiceAddAll(::sluice::framework::Registry::Global());
+    SluiceAddAll(::sluice::Registry::Global());
     return true;
   }();
 }

@@ -120,7 +120,7 @@ function(sluice_registration_calls name)
   foreach(symbol source IN ZIP_LISTS symbols symbols_sources)
     list(FIND files "${source}" index)
     string(APPEND declarations
-      "void ${symbol}(::sluice::framework::Registry&);\n")
+      "void ${symbol}(::sluice::Registry&);\n")
     string(APPEND calls
       "  registry.AddFrom(${versions}[${index}], &${symbol});\n")
   endforeach()
@@ -191,8 +191,8 @@ extern "C" {
 @declarations@}
 
 namespace @namespace@ {
-void @name@(::sluice::framework::Registry& registry);
-void @name@([[maybe_unused]] ::sluice::framework::Registry& registry) {
+void @name@(::sluice::Registry& registry);
+void @name@([[maybe_unused]] ::sluice::Registry& registry) {
 @calls@}
 }  // namespace @namespace@
 ]=])
@@ -220,7 +220,7 @@ extern "C" {
 @declarations@
 __attribute__((visibility("default"))) void SluiceInitModule();
 void SluiceInitModule() {
-  [[maybe_unused]] auto& registry = ::sluice::framework::Registry::Global();
+  [[maybe_unused]] auto& registry = ::sluice::Registry::Global();
 @calls@}
 }
 ]=])

@@ -6,7 +6,7 @@ file(WRITE "${OUTPUT}"
 "// Written by CMake from ${INPUT}; do not edit.
 #include <string_view>
 
-namespace sluice::framework {
+namespace sluice {
 
 std::string_view ${FUNCTION}();
 
@@ -15,5 +15,5 @@ std::string_view ${FUNCTION}() {
 ${lines})LINES\";
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice
 ")

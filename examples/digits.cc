@@ -42,7 +42,7 @@ bool RunOn(sluice::Executor* executor,
               run.results[3].data<int32_t>()[0], sum);
   PrintSection("Decisions", DecisionTable(*plan, &run.profile));
   PrintSection("Transfers", TransferTable(*plan));
-  PrintSection("Memory (bytes)", sluice::framework::MemoryTable());
+  PrintSection("Memory (bytes)", sluice::MemoryTable());
   return correct == kCorrect && sum == kDistanceSum;
 }
 
@@ -63,7 +63,7 @@ int main(int argc, char** argv) try {
   std::printf("\n== manhattan_distance required at %s ==\n", place.c_str());
   const sluice::KernelHintGuard guard("manhattan_distance: require place=" +
                                       place);
-  sluice::Executor there(sluice::platform::ParsePlaceKey(place));
+  sluice::Executor there(sluice::ParsePlaceKey(place));
   right = RunOn(&there, program, vars, feeds) && right;
 
   if (!right) {

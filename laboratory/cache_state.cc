@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace sluice::framework {
+namespace sluice {
 
 namespace {
 
@@ -99,4 +99,4 @@ std::vector<OperandState> OperandStates(const Plan& plan) {
   return Walk(plan).Run();
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -6,7 +6,7 @@
 #include "sluice/framework/plan/plan.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // How far away in the caches the operands of an op are when a plan reaches it,
 // in consecutive runs.
@@ -22,4 +22,4 @@ struct OperandState {
 // count as last touched in the previous run.
 SLUICE_API std::vector<OperandState> OperandStates(const Plan& plan);
 
-}  // namespace sluice::framework
+}  // namespace sluice

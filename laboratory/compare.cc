@@ -17,9 +17,7 @@
 #include "sluice/laboratory/measure/time_text.h"
 #include "sluice/platform/error.h"
 
-namespace sluice::framework {
-
-using platform::Format;
+namespace sluice {
 
 namespace {
 
@@ -138,7 +136,7 @@ Comparison Compare(const Program& program,
   comparison.run_b = std::move(profiles[1].run);
   return comparison;
 } catch (const std::bad_alloc&) {
-  platform::RaiseOutOfMemory();
+  RaiseOutOfMemory();
 }
 
 namespace {
@@ -196,7 +194,7 @@ std::string ToString(const Comparison& comparison) try {
   if (!first.message.empty()) text += "  " + first.message + "\n";
   return text;
 } catch (const std::bad_alloc&) {
-  platform::RaiseOutOfMemory();
+  RaiseOutOfMemory();
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -10,7 +10,7 @@
 #include "sluice/laboratory/measure/race.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // One op under two sets of kernel hints, or several ops that a pass fused under
 // one of them.
@@ -76,4 +76,4 @@ SLUICE_API Comparison Compare(const Program& program,
 // A table, and a line about the first difference.
 SLUICE_API std::string ToString(const Comparison& comparison);
 
-}  // namespace sluice::framework
+}  // namespace sluice

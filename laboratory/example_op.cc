@@ -10,17 +10,13 @@
 #include "sluice/framework/op/op_check.h"
 #include "sluice/framework/program/program.h"
 #include "sluice/framework/run/run_op.h"
-#include "sluice/platform/alignment.h"
 #include "sluice/framework/values/tensor_values.h"
+#include "sluice/platform/alignment.h"
 #include "sluice/platform/error.h"
 
-namespace sluice::framework {
-
-using platform::CPUPlace;
-using platform::DType;
+namespace sluice {
 
 namespace {
-
 
 // A generator that draws the same numbers in every process.
 class Numbers {
@@ -29,7 +25,7 @@ class Numbers {
   // every dtype, and many are equal.
   std::vector<double> Draw(const ExampleInput& input, DType dtype) {
     std::vector<double> values(static_cast<size_t>(input.dims.numel()));
-    const bool floating = platform::IsFloating(dtype);
+    const bool floating = IsFloating(dtype);
     const double range = input.high - input.low;
     for (double& value : values) {
       value = floating
@@ -110,8 +106,8 @@ class ExampleOp::Memory {
   explicit Memory(const Tensor& values) {
     const size_t bytes = values.bytes();
     const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-    const size_t room = platform::AlignUp(bytes);
-    const size_t open = (room + platform::kAlignment + page - 1) / page * page;
+    const size_t room = AlignUp(bytes);
+    const size_t open = (room + kAlignment + page - 1) / page * page;
     size_ = open + page;
     pages_ = mmap(nullptr, size_, PROT_READ | PROT_WRITE,
                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -183,4 +179,4 @@ ExampleOp::ExampleOp(const OpExample& example,
 
 ExampleOp::~ExampleOp() = default;
 
-}  // namespace sluice::framework
+}  // namespace sluice

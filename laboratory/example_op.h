@@ -9,7 +9,7 @@
 #include "sluice/laboratory/tuning/kernel_run.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // By argument; a variadic one is repeated.
 using NamedInputs = std::vector<std::pair<std::string, Tensor>>;
@@ -28,9 +28,7 @@ class SLUICE_API ExampleOp {
   // Makes the op for kernels of `dtype`, with all outputs unless
   // `required_only`. The forward op computes the inputs of its gradient op.
   // Raises what the op's schema raises, and ResourceExhausted.
-  ExampleOp(const OpExample& example,
-            platform::DType dtype,
-            bool required_only = false);
+  ExampleOp(const OpExample& example, DType dtype, bool required_only = false);
   ~ExampleOp();
   ExampleOp(const ExampleOp&) = delete;
   ExampleOp& operator=(const ExampleOp&) = delete;
@@ -44,4 +42,4 @@ class SLUICE_API ExampleOp {
   std::vector<std::unique_ptr<Memory>> memory_;
 };
 
-}  // namespace sluice::framework
+}  // namespace sluice

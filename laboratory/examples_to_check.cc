@@ -9,10 +9,7 @@
 #include "sluice/laboratory/kernel_check.h"
 #include "sluice/platform/error.h"
 
-namespace sluice::framework {
-
-using platform::DType;
-using platform::Format;
+namespace sluice {
 
 namespace {
 
@@ -57,7 +54,7 @@ std::vector<OpExample> ExamplesToCheck(const OpSchema& schema,
   if (examples.empty() && !given) {
     for (const OpExample& example : BuiltinExamples(schema.name())) {
       if (std::all_of(example.dtypes.begin(), example.dtypes.end(),
-                      platform::IsFloating) == platform::IsFloating(dtype)) {
+                      IsFloating) == IsFloating(dtype)) {
         examples.push_back(example);
       }
     }
@@ -96,4 +93,4 @@ std::vector<OpExample> ExamplesToCheck(const OpSchema& schema,
   return examples;
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -7,11 +7,7 @@
 #include "sluice/laboratory/example_op.h"
 #include "sluice/platform/error.h"
 
-namespace sluice::framework {
-
-using platform::CPUPlace;
-using platform::DType;
-using platform::Format;
+namespace sluice {
 
 namespace {
 
@@ -52,10 +48,12 @@ int64_t Elements(const OpFacts& op) {
 
 OneOp SpreadOp(const IsolatedOp& op, double* seed) {
   std::vector<std::pair<std::string, Tensor>> inputs;
+  inputs.reserve(op.inputs.size());
   for (size_t i = 0; i < op.inputs.size(); ++i) {
     inputs.emplace_back(InputName(op.facts, i), Spread(op.inputs[i], seed));
   }
   std::vector<std::string> outputs;
+  outputs.reserve(op.facts.desc.outputs.size());
   for (const auto& [argument, vars] : op.facts.desc.outputs) {
     outputs.push_back(argument);
   }
@@ -204,9 +202,9 @@ KernelReport CheckGradient(const OpSchema& schema,
       message = differences.Compare(gradient(differences.forward()),
                                     kRelativeError, &compared);
       if (compared > 0) ++report.examples;
-    } catch (const platform::Error& error) {
+    } catch (const Error& error) {
       // Other errors mean sizes that the op rejects, or no float64 kernel.
-      if (error.code() == platform::ErrorCode::kInternal) {
+      if (error.code() == ErrorCode::kInternal) {
         message = Format("it raised \"{}\"", error.what());
       }
     }
@@ -217,4 +215,4 @@ KernelReport CheckGradient(const OpSchema& schema,
   return report;
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

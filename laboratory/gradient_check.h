@@ -10,7 +10,7 @@
 #include "sluice/laboratory/kernel_check.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // One op as a function of its inputs: a weighted sum of its outputs, whose
 // gradient is computed in two ways. Used by one thread.
@@ -60,4 +60,4 @@ SLUICE_API KernelReport CheckGradient(const OpSchema& schema,
                                       OpSchema::GradientFn gradient,
                                       const KernelCheckOptions& options = {});
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -12,12 +12,7 @@
 #include "sluice/laboratory/tuning/verify.h"
 #include "sluice/platform/error.h"
 
-namespace sluice::framework {
-
-using platform::CPUPlace;
-using platform::DType;
-using platform::ErrorCode;
-using platform::Format;
+namespace sluice {
 
 namespace {
 
@@ -36,7 +31,7 @@ int64_t MostElements(const OpFacts& op) {
   return most;
 }
 
-bool IsRefusal(const platform::Error& error) {
+bool IsRefusal(const Error& error) {
   return error.code() == ErrorCode::kInvalidArgument ||
          error.code() == ErrorCode::kOutOfRange;
 }
@@ -47,7 +42,7 @@ IsolatedOp With(const IsolatedOp& op, size_t input, int64_t value) {
   IsolatedOp changed = op;
   Tensor& tensor = changed.inputs[input];
   tensor = tensor.CopyTo(CPUPlace());
-  platform::VisitDType(tensor.dtype(), [&]<typename T>() {
+  VisitDType(tensor.dtype(), [&]<typename T>() {
     if constexpr (std::is_same_v<T, int32_t> || std::is_same_v<T, int64_t>) {
       tensor.data<T>()[tensor.numel() - 1] =
           value > 0 ? std::numeric_limits<T>::max() : static_cast<T>(value);
@@ -148,7 +143,7 @@ class KernelChecker {
   void Try(const At& at, const Step& step) {
     try {
       step();
-    } catch (const platform::Error& error) {
+    } catch (const Error& error) {
       if (error.code() == ErrorCode::kUnimplemented) {
         return Refuse(at, error.what());
       }
@@ -196,7 +191,7 @@ class KernelChecker {
     std::optional<ExampleOp> made;
     try {
       made.emplace(example, dtype_);
-    } catch (const platform::Error& error) {
+    } catch (const Error& error) {
       return NotMade(error.what());  // the op rejects these sizes
     }
     const IsolatedOp& op = made->op();
@@ -208,7 +203,7 @@ class KernelChecker {
     std::optional<Verifier> verifier;
     try {
       verifier.emplace(op, Registry::Global());
-    } catch (const platform::Error& error) {
+    } catch (const Error& error) {
       if (IsRefusal(error)) return CheckRefusals(op, takers, error.what());
       throw;
     }
@@ -254,7 +249,7 @@ class KernelChecker {
         const IsolatedOp changed = With(op, i, bad);
         try {
           ComputeOutputs(changed, *plain);
-        } catch (const platform::Error& error) {
+        } catch (const Error& error) {
           if (!IsRefusal(error)) continue;
           any = true;
           CheckRefusals(changed, takers, error.what());
@@ -276,7 +271,7 @@ class KernelChecker {
             Format("it gives results for inputs that the plain kernel refuses: "
                    "\"{}\"",
                    message));
-      } catch (const platform::Error& error) {
+      } catch (const Error& error) {
         if (IsRefusal(error) || error.code() == ErrorCode::kUnimplemented) {
           continue;
         }
@@ -316,4 +311,4 @@ std::vector<KernelReport> CheckKernels(
   return KernelChecker(kernels, options).Run();
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

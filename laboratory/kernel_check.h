@@ -9,7 +9,7 @@
 #include "sluice/laboratory/op_example.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // One mistake of a kernel.
 struct KernelMistake {
@@ -73,8 +73,6 @@ SLUICE_API std::vector<KernelReport> CheckKernels(
 
 // The examples that kernels of one op and dtype run with, by number.
 SLUICE_API std::vector<OpExample> ExamplesToCheck(
-    const OpSchema& schema,
-    platform::DType dtype,
-    const KernelCheckOptions& options);
+    const OpSchema& schema, DType dtype, const KernelCheckOptions& options);
 
-}  // namespace sluice::framework
+}  // namespace sluice

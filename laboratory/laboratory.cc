@@ -7,7 +7,7 @@
 #include "sluice/platform/diagnostics/logging.h"
 #include "sluice/platform/error.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 namespace {
 
@@ -28,11 +28,10 @@ class MeasureFirst final : public RunHooks {
     options.budget_seconds = TuningSecondsOfEnvironment();
     try {
       Tune(executor, program, feeds, fetches, scope, options);
-    } catch (const platform::Error& error) {
+    } catch (const Error& error) {
       // The run itself will report what is wrong with the program.
-      platform::Log(platform::LogLevel::kWarning,
-                    "SLUICE_TUNE=measure: the plan is run untuned: {}",
-                    error.what());
+      Log(LogLevel::kWarning,
+          "SLUICE_TUNE=measure: the plan is run untuned: {}", error.what());
     }
   }
 };
@@ -46,10 +45,10 @@ void UseLaboratory() {
   AddRunHooks(&measure_first);
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice
 
-// Called by platform::LoadModule("lab").
+// Called by LoadModule("lab").
 extern "C" SLUICE_API void SluiceInitModule();
 extern "C" void SluiceInitModule() {
-  sluice::framework::UseLaboratory();
+  sluice::UseLaboratory();
 }

@@ -2,7 +2,7 @@
 
 #include "sluice/platform/export.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // From now on this process also chooses kernels by its records
 // (RecordStore::Default()), and measures before it runs if SLUICE_TUNE is
@@ -12,4 +12,4 @@ namespace sluice::framework {
 // SLUICE_RECORDS or SLUICE_TUNE.
 SLUICE_API void UseLaboratory();
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -12,11 +12,8 @@
 #include "sluice/framework/op/op_check.h"
 #include "sluice/platform/error.h"
 
-namespace sluice::framework {
+namespace sluice {
 
-using platform::DType;
-using platform::ErrorCode;
-using platform::Format;
 using Json = nlohmann::ordered_json;
 
 namespace {
@@ -40,7 +37,7 @@ Json ToJson(const Attribute& value) {
   return std::visit(
       []<typename T>(const T& alternative) -> Json {
         if constexpr (std::is_same_v<T, DType>) {
-          return {{"dtype", std::string(platform::ToString(alternative))}};
+          return {{"dtype", std::string(ToString(alternative))}};
         } else if constexpr (std::is_same_v<T, double>) {
           return NumberToJson(alternative);
         } else {
@@ -63,7 +60,7 @@ Attribute ToAttribute(const Json& json) {
       return json.get<std::string>();
     case Json::value_t::object:
       if (json.contains("dtype")) {
-        return platform::ParseDType(json.at("dtype").get<std::string>());
+        return ParseDType(json.at("dtype").get<std::string>());
       }
       return std::strtod(json.at("float").get<std::string>().c_str(), nullptr);
     default:
@@ -87,7 +84,7 @@ ExampleInput ToInput(const Json& json) {
   input.argument = json.at(0).get<std::string>();
   const auto dtype = json.at(1).get<std::string>();
   input.of_kernel = dtype == kOfKernel;
-  if (!input.of_kernel) input.dtype = platform::ParseDType(dtype);
+  if (!input.of_kernel) input.dtype = ParseDType(dtype);
   input.dims = DDim(json.at(2).get<std::vector<int64_t>>());
   input.low = json.at(3).get<double>();
   input.high = json.at(4).get<double>();
@@ -99,7 +96,7 @@ OpExample FromJson(const Json& json) {
   example.op = json.at("op").get<std::string>();
   const Json dtypes = json.value("dtypes", Json::array());
   for (const Json& name : dtypes) {
-    example.dtypes.push_back(platform::ParseDType(name.get<std::string>()));
+    example.dtypes.push_back(ParseDType(name.get<std::string>()));
   }
   for (const Json& input : json.at("inputs")) {
     example.inputs.push_back(ToInput(input));
@@ -134,13 +131,12 @@ const ByOp& Builtin() {
 std::string ExampleToJson(const OpExample& example) {
   Json dtypes = Json::array();
   for (const DType dtype : example.dtypes) {
-    dtypes.push_back(std::string(platform::ToString(dtype)));
+    dtypes.push_back(std::string(ToString(dtype)));
   }
   Json inputs = Json::array();
   for (const ExampleInput& input : example.inputs) {
     const std::string dtype =
-        input.of_kernel ? kOfKernel
-                        : std::string(platform::ToString(input.dtype));
+        input.of_kernel ? kOfKernel : std::string(ToString(input.dtype));
     inputs.push_back({input.argument, dtype, Sizes(input.dims),
                       RangeToJson(input.low), RangeToJson(input.high)});
   }
@@ -162,10 +158,10 @@ OpExample ExampleFromJson(std::string_view json, std::string_view where) {
   try {
     return FromJson(Json::parse(json));
   } catch (const std::exception& error) {
-    platform::Raise(ErrorCode::kInvalidArgument, "op_example.json",
-                    "{}: expected an example such as {{\"op\": \"relu\", "
-                    "\"inputs\": [[\"X\", \"T\", [2, 3], -1, 1]]}}: {}",
-                    where, error.what());
+    Raise(ErrorCode::kInvalidArgument, "op_example.json",
+          "{}: expected an example such as {{\"op\": \"relu\", "
+          "\"inputs\": [[\"X\", \"T\", [2, 3], -1, 1]]}}: {}",
+          where, error.what());
   }
 }
 
@@ -231,9 +227,9 @@ std::vector<OpExample> ParseKnownExamples(std::string_view lines,
   ForEachExample(lines, file, [&](OpExample example, const std::string& where) {
     try {
       CheckNames(example);
-    } catch (const platform::Error& error) {
-      throw platform::Error(error.code(), error.check_id(),
-                            Format("{}: {}", where, error.what()));
+    } catch (const Error& error) {
+      throw Error(error.code(), error.check_id(),
+                  Format("{}: {}", where, error.what()));
     }
     examples.push_back(std::move(example));
   });
@@ -272,4 +268,4 @@ std::string ToString(const OpExample& example, DType dtype) {
   return text;
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -12,13 +12,13 @@
 #include "sluice/platform/dtype.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // One input of an example. Its elements are drawn evenly from `low` to `high`.
 struct ExampleInput {
   std::string argument;   // a variadic argument repeats per variable
   bool of_kernel = true;  // it has the kernel's dtype, not `dtype`
-  platform::DType dtype = platform::DType::kFloat32;
+  DType dtype = DType::kFloat32;
   DDim dims;
   double low = -1.5;
   double high = 1.5;
@@ -30,7 +30,7 @@ struct ExampleInput {
 struct OpExample {
   std::string op;
   // The dtypes of the kernels that it is for; empty means all.
-  std::vector<platform::DType> dtypes;
+  std::vector<DType> dtypes;
   std::vector<ExampleInput> inputs;
   AttributeMap attributes;
   // Attributes of type dtype that get the kernel's dtype.
@@ -68,7 +68,7 @@ SLUICE_API const std::vector<OpExample>& BuiltinExamples(std::string_view op);
 // without a default. Returns those that the op's schema accepts with kernels of
 // `dtype`.
 SLUICE_API std::vector<OpExample> GuessExamples(const OpSchema& schema,
-                                                platform::DType dtype);
+                                                DType dtype);
 
 // The example with other sizes. Each size of its inputs in turn becomes 1, 2,
 // the lengths of vectors and one more than these; integer attributes of that
@@ -78,10 +78,9 @@ SLUICE_API std::vector<OpExample> OtherSizes(const OpExample& example);
 // Makes the numbers larger: floats of either sign become 100 times as large;
 // for an op of one input, integers become too large for float32. Returns false
 // if there are none for kernels of `dtype`.
-SLUICE_API bool MakeLarger(platform::DType dtype, OpExample* example);
+SLUICE_API bool MakeLarger(DType dtype, OpExample* example);
 
 // "X float32 [2, 3], Y float32 [4, 3], axis = 1".
-SLUICE_API std::string ToString(const OpExample& example,
-                                platform::DType dtype);
+SLUICE_API std::string ToString(const OpExample& example, DType dtype);
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -8,9 +8,7 @@
 #include "sluice/laboratory/op_example.h"
 #include "sluice/platform/error.h"
 
-namespace sluice::framework {
-
-using platform::DType;
+namespace sluice {
 
 namespace {
 
@@ -84,10 +82,10 @@ ExampleInput GuessInput(const OpSchema& schema,
       [&def](const TypeVarDef& other) { return other.name == def.dtype; });
   input.of_kernel = !vars.empty() && def.dtype == vars.front().name;
   if (!input.of_kernel) {
-    input.dtype = var == vars.end() ? platform::ParseDType(def.dtype)
-                                    : var->allowed.front();
+    input.dtype =
+        var == vars.end() ? ParseDType(def.dtype) : var->allowed.front();
     // Labels and indices are 0, which is always valid.
-    if (!platform::IsFloating(input.dtype)) input.low = input.high = 0;
+    if (!IsFloating(input.dtype)) input.low = input.high = 0;
   }
   return input;
 }
@@ -95,7 +93,7 @@ ExampleInput GuessInput(const OpSchema& schema,
 bool Takes(const OpExample& example, DType dtype) {
   try {
     return ExampleOp(example, dtype).op().facts.dtype == dtype;
-  } catch (const platform::Error&) {
+  } catch (const Error&) {
     return false;
   }
 }
@@ -159,7 +157,7 @@ bool MakeLarger(DType dtype, OpExample* example) {
   bool any = false;
   for (ExampleInput& input : example->inputs) {
     if (!input.of_kernel || input.low >= 0) continue;
-    if (platform::IsFloating(dtype)) {
+    if (IsFloating(dtype)) {
       input.low *= kFactor;
       input.high *= kFactor;
     } else if (integers && arguments.size() == 1) {
@@ -233,4 +231,4 @@ std::vector<OpExample> GuessExamples(const OpSchema& schema, DType dtype) {
   return found;
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -18,10 +18,11 @@
 #include "sluice/laboratory/measure/race.h"
 #include "sluice/laboratory/records/record_store.h"
 #include "sluice/laboratory/tuning/kernel_run.h"
+#include "sluice/platform/cancel.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/parallel_for.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 namespace {
 
@@ -39,12 +40,11 @@ constexpr double kLinkBytesPerSecond = 1e10;
 
 void Read(const void* memory, int64_t bytes) {
   const auto* lines = static_cast<const volatile unsigned char*>(memory);
-  platform::ParallelFor(bytes / kLine, 1 << 14,
-                        [lines](int64_t begin, int64_t end) {
-                          for (int64_t i = begin; i < end; ++i) {
-                            (void)lines[i * kLine];
-                          }
-                        });
+  ParallelFor(bytes / kLine, 1 << 14, [lines](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      (void)lines[i * kLine];
+    }
+  });
 }
 
 // Memory whose reading evicts other memory from the caches.
@@ -55,12 +55,11 @@ class Displacer {
       memory_.assign(static_cast<size_t>(bytes), 1);
     }
     auto* lines = static_cast<volatile unsigned char*>(memory_.data());
-    platform::ParallelFor(bytes / kLine, 1 << 14,
-                          [lines](int64_t begin, int64_t end) {
-                            for (int64_t i = begin; i < end; ++i) {
-                              lines[i * kLine] = lines[i * kLine];
-                            }
-                          });
+    ParallelFor(bytes / kLine, 1 << 14, [lines](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        lines[i * kLine] = lines[i * kLine];
+      }
+    });
   }
 
  private:
@@ -181,7 +180,7 @@ class Predictor : public RunObserver {
     const int last = std::exchange(last_, op);
     Preparation preparation;
     // The caches are the CPU's.
-    if (planned.place.kind == platform::PlaceKind::kCPU) {
+    if (planned.place.kind == PlaceKind::kCPU) {
       preparation = PreparationFor(plan, planned, states_[op]);
     }
     const Decision* producer = ProducerOf(plan, op, last);
@@ -216,7 +215,7 @@ class Predictor : public RunObserver {
   // The decision of the previous CPU op, if it computes inputs of this one.
   static const Decision* ProducerOf(const Plan& plan, int op, int last) {
     const auto on_cpu = [&](int index) {
-      return plan.ops()[index].place.kind == platform::PlaceKind::kCPU;
+      return plan.ops()[index].place.kind == PlaceKind::kCPU;
     };
     const bool gives = last >= 0 && on_cpu(op) && on_cpu(last) &&
                        Producer::Gives(plan.ops()[last], plan.ops()[op]);
@@ -349,7 +348,7 @@ PlanPrediction Predict(const Plan& plan,
   prediction.executor = ExecutorSeconds(plan);
   return prediction;
 } catch (const std::bad_alloc&) {
-  platform::RaiseOutOfMemory();
+  RaiseOutOfMemory();
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -7,7 +7,7 @@
 #include "sluice/laboratory/measure/race.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 struct PredictionOptions {
   double budget_seconds = 5;  // ops beyond it keep their records
@@ -46,4 +46,4 @@ SLUICE_API double Undisturbed(const Timing& timing);
 // result and persistable.
 SLUICE_API double ExecutorSeconds(const Plan& plan);
 
-}  // namespace sluice::framework
+}  // namespace sluice

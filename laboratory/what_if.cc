@@ -18,11 +18,7 @@
 #include "sluice/platform/device.h"
 #include "sluice/platform/error.h"
 
-namespace sluice::framework {
-
-using platform::CPUPlace;
-using platform::ErrorCode;
-using platform::Format;
+namespace sluice {
 
 namespace {
 
@@ -84,10 +80,10 @@ void Check(const WhatIf& change) {
                  "place.devices", "place: {} devices; expected at most 3",
                  change.devices.size());
   for (const PlaceKey device : change.devices) {
-    SLUICE_ENFORCE(device.kind != platform::PlaceKind::kCPU,
-                   ErrorCode::kInvalidArgument, "place.device",
+    SLUICE_ENFORCE(device.kind != PlaceKind::kCPU, ErrorCode::kInvalidArgument,
+                   "place.device",
                    "place: {} is no device; the CPU is always there", device);
-    platform::DeviceManager::Instance().Get(device);  // raises NotFound
+    DeviceManager::Instance().Get(device);  // raises NotFound
   }
 }
 
@@ -222,10 +218,10 @@ class Placer {
       for (const std::string& name : known) {
         names += (names.empty() ? "" : ", ") + name;
       }
-      platform::Raise(ErrorCode::kNotFound, "place.faster",
-                      "place: no op of this plan could have the kernel {}; "
-                      "there are {}",
-                      Text(faster), names);
+      Raise(ErrorCode::kNotFound, "place.faster",
+            "place: no op of this plan could have the kernel {}; "
+            "there are {}",
+            Text(faster), names);
     }
   }
 
@@ -426,7 +422,7 @@ Placement PredictPlacement(const Program& program,
                            const Scope* scope) try {
   return Placer(program, feeds, fetches, change, scope).Run();
 } catch (const std::bad_alloc&) {
-  platform::RaiseOutOfMemory();
+  RaiseOutOfMemory();
 }
 
 namespace {
@@ -520,7 +516,7 @@ std::string ToString(const Placement& placement) try {
   text += "m: the kernel was measured by itself, p: predicted\n";
   return text + Totals(placement);
 } catch (const std::bad_alloc&) {
-  platform::RaiseOutOfMemory();
+  RaiseOutOfMemory();
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

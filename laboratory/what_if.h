@@ -8,7 +8,7 @@
 #include "sluice/laboratory/measure/race.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // A kernel that is assumed to be faster; an empty string matches all.
 struct FasterKernel {
@@ -81,4 +81,4 @@ SLUICE_API Placement PredictPlacement(const Program& program,
 // measurements.
 SLUICE_API std::string ToString(const Placement& placement);
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -12,7 +12,7 @@
 #include <sanitizer/asan_interface.h>
 #endif
 
-namespace sluice::memory {
+namespace sluice {
 
 #ifdef SLUICE_HAS_ASAN
 void PoisonForSanitizer(void* pointer, size_t bytes) noexcept {
@@ -26,4 +26,4 @@ void PoisonForSanitizer(void*, size_t) noexcept {}
 void UnpoisonForSanitizer(void*, size_t) noexcept {}
 #endif
 
-}  // namespace sluice::memory
+}  // namespace sluice

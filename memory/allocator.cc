@@ -9,10 +9,7 @@
 #include "sluice/platform/device_context_pool.h"
 #include "sluice/platform/error.h"
 
-namespace sluice::memory {
-
-using platform::ErrorCode;
-using platform::Raise;
+namespace sluice {
 
 namespace {
 
@@ -24,24 +21,21 @@ constexpr size_t Tolerated(size_t rounded) {
   return rounded + rounded / 8;
 }
 
-void FillDevice(platform::PlaceKey place, void* pointer, size_t bytes) {
-  static const auto kPattern = [] {
-    std::array<uint64_t, 32768> block{};
-    block.fill(kPoison);
-    return block;
-  }();
-  const auto context = platform::DeviceContextPool::Instance().Acquire(place);
+void FillDevice(PlaceKey place, void* pointer, size_t bytes) {
+  static const std::vector<uint64_t> kPattern(32768, kPoison);
+  const size_t piece = kPattern.size() * sizeof(uint64_t);
+  const auto context = DeviceContextPool::Instance().Acquire(place);
   auto* to = static_cast<char*>(pointer);
-  for (size_t done = 0; done < bytes; done += sizeof(kPattern)) {
+  for (size_t done = 0; done < bytes; done += piece) {
     context->CopyFromHost(to + done, kPattern.data(),
-                          std::min(sizeof(kPattern), bytes - done));
+                          std::min(piece, bytes - done));
   }
   context->Wait();
 }
 
 }  // namespace
 
-CachingAllocator::CachingAllocator(platform::Device& device)
+CachingAllocator::CachingAllocator(Device& device)
     : device_(device),
       place_(device.place()),
       host_accessible_(device.host_accessible()) {
@@ -110,7 +104,7 @@ Block* CachingAllocator::Take(size_t bytes, bool fail_first) {
   ReleaseLists();
   Block* block = TakeFromSystem(rounded);
   if (block != nullptr) return block;
-  return TakeFromSystem(platform::AlignUp(wanted));
+  return TakeFromSystem(AlignUp(wanted));
 }
 
 Block* CachingAllocator::TakeCached(size_t bytes, size_t rounded) {
@@ -287,14 +281,14 @@ void CachingAllocator::RaiseExhausted(size_t bytes) const {
 void CachingAllocator::RaiseBadFree(const void* pointer, bool twice) const {
   const auto address = reinterpret_cast<uintptr_t>(pointer);
   if (twice) {
-    platform::Fail(ErrorCode::kInvalidArgument, "memory.free_twice",
-                   "memory: {:#x} of {} was freed before", address, place_);
+    Fail(ErrorCode::kInvalidArgument, "memory.free_twice",
+         "memory: {:#x} of {} was freed before", address, place_);
     return;
   }
-  platform::Fail(ErrorCode::kInvalidArgument, "memory.free_unknown",
-                 "memory: {:#x} is not in use on {}: it was freed before, or "
-                 "{} never allocated it",
-                 address, place_, place_);
+  Fail(ErrorCode::kInvalidArgument, "memory.free_unknown",
+       "memory: {:#x} is not in use on {}: it was freed before, or "
+       "{} never allocated it",
+       address, place_, place_);
 }
 
-}  // namespace sluice::memory
+}  // namespace sluice

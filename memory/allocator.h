@@ -13,7 +13,7 @@
 #include "sluice/platform/export.h"
 #include "sluice/platform/place_key.h"
 
-namespace sluice::memory {
+namespace sluice {
 
 // Memory counters of one place; sizes are in bytes.
 struct MemoryStats {
@@ -39,14 +39,14 @@ SLUICE_API std::string ToString(const MemoryStats& stats);
 class SLUICE_API CachingAllocator {
  public:
   // `device` must outlive the allocator.
-  explicit CachingAllocator(platform::Device& device);
+  explicit CachingAllocator(Device& device);
   // Returns all memory to the system, including blocks that are still in use.
   ~CachingAllocator();
 
   CachingAllocator(const CachingAllocator&) = delete;
   CachingAllocator& operator=(const CachingAllocator&) = delete;
 
-  // See memory::Alloc and memory::Free.
+  // See Alloc and Free.
   void* Alloc(size_t bytes);
   void Free(void* pointer);
 
@@ -78,8 +78,8 @@ class SLUICE_API CachingAllocator {
   [[noreturn]] void RaiseExhausted(size_t bytes) const;
   void RaiseBadFree(const void* pointer, bool twice) const;
 
-  platform::Device& device_;
-  const platform::PlaceKey place_;
+  Device& device_;
+  const PlaceKey place_;
   const bool host_accessible_;
 
   mutable std::mutex mutex_;
@@ -90,14 +90,14 @@ class SLUICE_API CachingAllocator {
 };
 
 // Returns the allocator of a place. Raises what DeviceManager::Get raises.
-SLUICE_API CachingAllocator& AllocatorOf(platform::PlaceKey place);
+SLUICE_API CachingAllocator& AllocatorOf(PlaceKey place);
 
 // Returns the places where memory was allocated so far, in their order.
-SLUICE_API std::vector<platform::PlaceKey> UsedPlaces();
+SLUICE_API std::vector<PlaceKey> UsedPlaces();
 
-SLUICE_API MemoryStats Stats(platform::PlaceKey place);
-SLUICE_API void SetLimit(platform::PlaceKey place, size_t bytes);
-SLUICE_API size_t ReleaseCache(platform::PlaceKey place);
-SLUICE_API void ResetPeak(platform::PlaceKey place);
+SLUICE_API MemoryStats Stats(PlaceKey place);
+SLUICE_API void SetLimit(PlaceKey place, size_t bytes);
+SLUICE_API size_t ReleaseCache(PlaceKey place);
+SLUICE_API void ResetPeak(PlaceKey place);
 
-}  // namespace sluice::memory
+}  // namespace sluice

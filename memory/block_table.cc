@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace sluice::memory {
+namespace sluice {
 
 void BlockTable::Reserve() {
   if (2 * (size_ + 1) <= capacity_) return;
@@ -52,4 +52,4 @@ void BlockTable::Erase(const Block* block) {
   --size_;
 }
 
-}  // namespace sluice::memory
+}  // namespace sluice

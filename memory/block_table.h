@@ -6,7 +6,7 @@
 
 #include "sluice/platform/export.h"
 
-namespace sluice::memory {
+namespace sluice {
 
 // One piece of memory from the system, in use or cached.
 struct Block {
@@ -51,4 +51,4 @@ class SLUICE_API BlockTable {
   size_t size_ = 0;
 };
 
-}  // namespace sluice::memory
+}  // namespace sluice

@@ -8,11 +8,7 @@
 #include "sluice/platform/device_context_pool.h"
 #include "sluice/platform/error.h"
 
-namespace sluice::memory {
-
-using platform::CPUPlace;
-using platform::DeviceContext;
-using platform::PlaceKey;
+namespace sluice {
 
 namespace {
 
@@ -56,7 +52,7 @@ void CopyThroughHost(PlaceKey to_place,
                      PlaceKey from_place,
                      const void* from,
                      size_t bytes) {
-  auto& pool = platform::DeviceContextPool::Instance();
+  auto& pool = DeviceContextPool::Instance();
   const UniqueMemory staging =
       AllocUnique(CPUPlace{}, std::min(bytes, kStagingBytes));
   const auto source = pool.Acquire(from_place);
@@ -83,7 +79,7 @@ void Copy(PlaceKey to_place,
   if (IsHost(to_place) && IsHost(from_place)) {
     std::memcpy(to, from, bytes);
   } else if (to_place == from_place || IsHost(to_place) || IsHost(from_place)) {
-    const auto context = platform::DeviceContextPool::Instance().Acquire(
+    const auto context = DeviceContextPool::Instance().Acquire(
         IsHost(to_place) ? from_place : to_place);
     Enqueue(*context, to_place, to, from_place, from, bytes);
     context->Wait();
@@ -117,4 +113,4 @@ void CopyAsync(DeviceContext& context,
   }
 }
 
-}  // namespace sluice::memory
+}  // namespace sluice

@@ -5,12 +5,8 @@
 #include "sluice/platform/export.h"
 #include "sluice/platform/place_key.h"
 
-namespace sluice::platform {
+namespace sluice {
 class DeviceContext;
-}  // namespace sluice::platform
-
-namespace sluice::memory {
-
 // Copies `bytes` bytes between any two places, which may be equal, and returns
 // when they have arrived. The ranges must not overlap. Between two devices the
 // bytes are staged in at most 1 MiB of host memory. May be called from any
@@ -18,20 +14,20 @@ namespace sluice::memory {
 // other contexts on this memory. Raises InvalidArgument for a null pointer
 // (unless `bytes` is 0), what DeviceManager::Get and Alloc raise, and what the
 // devices report.
-SLUICE_API void Copy(platform::PlaceKey to_place,
+SLUICE_API void Copy(PlaceKey to_place,
                      void* to,
-                     platform::PlaceKey from_place,
+                     PlaceKey from_place,
                      const void* from,
                      size_t bytes);
 
 // Enqueues a copy on a context; both ranges must stay alive and untouched until
 // the context's Wait returns. Raises InvalidArgument unless each place is the
 // host or the context's own.
-SLUICE_API void CopyAsync(platform::DeviceContext& context,
-                          platform::PlaceKey to_place,
+SLUICE_API void CopyAsync(DeviceContext& context,
+                          PlaceKey to_place,
                           void* to,
-                          platform::PlaceKey from_place,
+                          PlaceKey from_place,
                           const void* from,
                           size_t bytes);
 
-}  // namespace sluice::memory
+}  // namespace sluice

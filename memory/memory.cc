@@ -9,9 +9,7 @@
 #include "sluice/memory/allocator.h"
 #include "sluice/platform/error.h"
 
-namespace sluice::memory {
-
-using platform::PlaceKey;
+namespace sluice {
 
 namespace {
 
@@ -32,7 +30,7 @@ class Allocators {
     CachingAllocator* found = Find(place);
     if (found != nullptr) return *found;
     // The lock is not held here: Get may load a plug-in, which may use memory.
-    auto& device = platform::DeviceManager::Instance().Get(place);
+    auto& device = DeviceManager::Instance().Get(place);
     std::lock_guard<std::mutex> lock(mutex_);
     auto& allocator = allocators_[place];
     if (allocator == nullptr) {
@@ -74,11 +72,10 @@ void Free(PlaceKey place, void* pointer) {
   if (pointer == nullptr) return;
   CachingAllocator* allocator = All().Find(place);
   if (allocator == nullptr) [[unlikely]] {
-    platform::Fail(platform::ErrorCode::kInvalidArgument,
-                   "memory.free_unused_place",
-                   "memory: cannot free {:#x} on {}, where nothing was "
-                   "allocated so far",
-                   reinterpret_cast<uintptr_t>(pointer), place);
+    Fail(ErrorCode::kInvalidArgument, "memory.free_unused_place",
+         "memory: cannot free {:#x} on {}, where nothing was "
+         "allocated so far",
+         reinterpret_cast<uintptr_t>(pointer), place);
     return;
   }
   allocator->Free(pointer);
@@ -116,9 +113,8 @@ void ResetPeak(PlaceKey place) {
 }
 
 std::string ToString(const MemoryStats& stats) {
-  return platform::Format("in use {} B, peak {} B, reserved {} B, limit {} B",
-                          stats.in_use, stats.peak, stats.reserved,
-                          stats.limit);
+  return Format("in use {} B, peak {} B, reserved {} B, limit {} B",
+                stats.in_use, stats.peak, stats.reserved, stats.limit);
 }
 
-}  // namespace sluice::memory
+}  // namespace sluice

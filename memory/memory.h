@@ -6,15 +6,15 @@
 #include "sluice/platform/export.h"
 #include "sluice/platform/place_key.h"
 
-namespace sluice::memory {
+namespace sluice {
 
 // Memory of a place, from its CachingAllocator. Every function may be called
 // from any thread, with a Place, one of its alternatives or a PlaceKey.
 
 namespace internal {
-SLUICE_API void* Alloc(platform::PlaceKey place, size_t bytes);
-SLUICE_API void Free(platform::PlaceKey place, void* pointer);
-SLUICE_API size_t Used(platform::PlaceKey place);
+SLUICE_API void* Alloc(PlaceKey place, size_t bytes);
+SLUICE_API void Free(PlaceKey place, void* pointer);
+SLUICE_API size_t Used(PlaceKey place);
 }  // namespace internal
 
 // Allocates `bytes` of uninitialised memory, 64-byte aligned. For 0 bytes it
@@ -23,7 +23,7 @@ SLUICE_API size_t Used(platform::PlaceKey place);
 // even without the cache, and what DeviceManager::Get raises.
 template <typename Place>
 void* Alloc(const Place& place, size_t bytes) {
-  return internal::Alloc(platform::PlaceKey(place), bytes);
+  return internal::Alloc(PlaceKey(place), bytes);
 }
 
 // Frees what Alloc of the same place returned; nullptr is allowed. Raises
@@ -31,18 +31,18 @@ void* Alloc(const Place& place, size_t bytes) {
 // Never allocates.
 template <typename Place>
 void Free(const Place& place, void* pointer) {
-  internal::Free(platform::PlaceKey(place), pointer);
+  internal::Free(PlaceKey(place), pointer);
 }
 
 // Returns the bytes in use: the sum of all requests that are not freed yet. It
 // is 0 for an unused place; no device is touched.
 template <typename Place>
 size_t Used(const Place& place) {
-  return internal::Used(platform::PlaceKey(place));
+  return internal::Used(PlaceKey(place));
 }
 
 struct Deleter {
-  platform::PlaceKey place;
+  PlaceKey place;
   void operator()(void* pointer) const { internal::Free(place, pointer); }
 };
 
@@ -51,7 +51,7 @@ using UniqueMemory = std::unique_ptr<void, Deleter>;
 
 template <typename Place>
 UniqueMemory AllocUnique(const Place& place, size_t bytes) {
-  return UniqueMemory(Alloc(place, bytes), Deleter{platform::PlaceKey(place)});
+  return UniqueMemory(Alloc(place, bytes), Deleter{PlaceKey(place)});
 }
 
-}  // namespace sluice::memory
+}  // namespace sluice

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace sluice::memory {
+namespace sluice {
 
 // Sizes are rounded up so that a freed block fits the next request of about its
 // size: to 64 bytes up to 512, then to an eighth of the power of two below (at
@@ -36,4 +36,4 @@ constexpr size_t RoundToClass(size_t bytes) {
   return (last / step + 1) * step;
 }
 
-}  // namespace sluice::memory
+}  // namespace sluice

@@ -3,7 +3,7 @@
 #include <atomic>
 #include <cstring>
 
-namespace sluice::memory {
+namespace sluice {
 namespace {
 
 // These are plain atomics because operator new uses them, where nothing may
@@ -61,4 +61,4 @@ void FillWithPoison(void* pointer, size_t bytes) noexcept {
 }
 
 }  // namespace internal
-}  // namespace sluice::memory
+}  // namespace sluice

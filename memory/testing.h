@@ -8,14 +8,14 @@
 // Hooks for tests: allocations that fail on demand, and a fill pattern that
 // exposes reads of uninitialised memory. They are in every build, cost one load
 // each when they are off, and may be called from any thread.
-namespace sluice::memory {
+namespace sluice {
 
 enum class FailMode {
   kOnce,     // only the k-th allocation fails; its retry may succeed
   kFromKOn,  // all later ones fail as well, also when retried
 };
 
-// Counts every memory::Alloc from now on (and every operator new in programs
+// Counts every Alloc from now on (and every operator new in programs
 // that link the tests' counting operator new) and fails the k-th. k = 1 is the
 // next one; with k = 0 it only counts.
 SLUICE_API void FailAllocation(int64_t k, FailMode mode);
@@ -44,4 +44,4 @@ SLUICE_API bool FillFreshMemory() noexcept;
 SLUICE_API void FillWithPoison(void* pointer, size_t bytes) noexcept;
 
 }  // namespace internal
-}  // namespace sluice::memory
+}  // namespace sluice

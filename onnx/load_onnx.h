@@ -17,14 +17,14 @@ namespace sluice::onnx {
 // One size of a value's shape: a number, or unknown with the model's name for
 // it ("batch"), which may be empty.
 struct OnnxDim {
-  int64_t size = framework::kUnknownDim;
+  int64_t size = kUnknownDim;
   std::string symbol;
 };
 
 // An input or output of a model's graph.
 struct OnnxValue {
   std::string name;
-  platform::DType dtype = platform::DType::kFloat32;
+  DType dtype = DType::kFloat32;
   bool rank_known = false;
   std::vector<OnnxDim> shape;  // empty if the rank is unknown
 };
@@ -50,16 +50,16 @@ struct OnnxMetadata {
 // location of each op is its node ("node Conv_3 (Conv) of resnet50.onnx"). A
 // value type; like a Program, not synchronised while being changed.
 struct SLUICE_API OnnxModel {
-  framework::Program program;
+  Program program;
   // The values of the program's persistable variables, on the host.
-  std::vector<std::pair<std::string, framework::Tensor>> parameters;
+  std::vector<std::pair<std::string, Tensor>> parameters;
   std::vector<OnnxValue> inputs;
   std::vector<OnnxValue> outputs;
   OnnxMetadata metadata;
 
   // Sets the variables of `scope` to `parameters`, sharing their memory. Takes
   // the scope's lock. Raises ResourceExhausted.
-  void PutParameters(framework::Scope& scope) const;
+  void PutParameters(Scope& scope) const;
 };
 
 struct OnnxOptions {

@@ -41,7 +41,7 @@ struct OnnxSaveOptions {
   std::vector<std::pair<std::string, std::string>> properties = {};
   // A plan prepared from the program. Each node then names the kernel that
   // computed it, and its time if recorded (metadata_props).
-  const framework::Plan* plan = nullptr;
+  const Plan* plan = nullptr;
 };
 
 // Writes the part of `program` that the outputs depend on as an ONNX model,
@@ -57,15 +57,15 @@ struct OnnxSaveOptions {
 //   keeps the file locked (framework/files/file.h);
 // - NotFound for unknown variables, and for a file that cannot be created;
 // - ResourceExhausted for a file that cannot be written (a full disk).
-SLUICE_API void SaveOnnx(const framework::Program& program,
-                         const framework::Scope& scope,
+SLUICE_API void SaveOnnx(const Program& program,
+                         const Scope& scope,
                          const std::string& path,
                          const OnnxSaveOptions& options = {});
 
 // Returns the model as the bytes of a file, without external data. Raises
 // ResourceExhausted for a model of 2 GiB and more.
-SLUICE_API std::string SerializeOnnx(const framework::Program& program,
-                                     const framework::Scope& scope,
+SLUICE_API std::string SerializeOnnx(const Program& program,
+                                     const Scope& scope,
                                      const OnnxSaveOptions& options = {});
 
 }  // namespace sluice::onnx

@@ -4,7 +4,7 @@
 
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 
 // Returns a gradient op for ops whose gradient an existing op computes: op
 // `type` reads Out@GRAD as X and writes the gradient of variable `x` as Out.
@@ -22,4 +22,4 @@ inline OpDesc GradientThrough(const OpDesc& forward,
   return grad;
 }
 
-}  // namespace sluice::operators
+}  // namespace sluice

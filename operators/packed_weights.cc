@@ -5,16 +5,14 @@
 
 #include "sluice/platform/diagnostics/counters.h"
 
-namespace sluice::operators {
-
-using framework::Tensor;
+namespace sluice {
 
 Packing::~Packing() = default;
 
 Tensor PackedBytes(size_t bytes) {
   Tensor tensor;
   tensor.Resize({static_cast<int64_t>(bytes)});
-  tensor.mutable_data<uint8_t>(platform::CPUPlace());
+  tensor.mutable_data<uint8_t>(CPUPlace());
   return tensor;
 }
 
@@ -64,7 +62,7 @@ std::shared_ptr<const PackedWeights> PackedWeights::Get(
                 [](const auto& entry) { return entry.second.expired(); });
   std::shared_ptr<const PackedWeights> packed(new PackedWeights(
       key.first, packing, packing->Make(parameters, threads)));
-  ++platform::Counter("weights.packed");
+  ++Counter("weights.packed");
   table.packed[std::move(key)] = packed;
   return packed;
 }
@@ -87,4 +85,4 @@ std::shared_ptr<const PackedWeights> KeptWeights::Get(
   return packed_;
 }
 
-}  // namespace sluice::operators
+}  // namespace sluice

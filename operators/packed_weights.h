@@ -12,7 +12,7 @@
 #include "sluice/framework/values/tensor.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::operators {
+namespace sluice {
 
 // Converts parameters to the form that a kernel uses. Immutable; any thread may
 // use it.
@@ -25,9 +25,8 @@ class SLUICE_API Packing {
   // Two packings with the same key return equal results for equal parameters.
   const std::string& key() const { return key_; }
   // Raises ResourceExhausted.
-  virtual framework::Tensor Make(
-      std::span<const framework::Tensor* const> parameters,
-      int threads) const = 0;
+  virtual Tensor Make(std::span<const Tensor* const> parameters,
+                      int threads) const = 0;
 
  protected:
   explicit Packing(std::string key) : key_(std::move(key)) {}
@@ -38,7 +37,7 @@ class SLUICE_API Packing {
 using PackingPtr = std::shared_ptr<const Packing>;
 
 // Returns a tensor of `bytes` bytes.
-SLUICE_API framework::Tensor PackedBytes(size_t bytes);
+SLUICE_API Tensor PackedBytes(size_t bytes);
 
 // The maximum number of parameters of one packing.
 inline constexpr size_t kMaxPackedParameters = 5;
@@ -55,13 +54,13 @@ class SLUICE_API PackedWeights {
   // still in use, otherwise a new one, packed by `threads` threads and counted
   // as weights.packed. Thread-safe. Raises ResourceExhausted.
   static std::shared_ptr<const PackedWeights> Get(
-      std::span<const framework::Tensor* const> parameters,
+      std::span<const Tensor* const> parameters,
       const PackingPtr& packing,
       int threads);
 
   // Replaces *packed, which may be nullptr, unless it is the result for the
   // present contents of these parameters.
-  static void Renew(std::span<const framework::Tensor* const> parameters,
+  static void Renew(std::span<const Tensor* const> parameters,
                     const PackingPtr& packing,
                     int threads,
                     std::shared_ptr<const PackedWeights>* packed);
@@ -72,11 +71,11 @@ class SLUICE_API PackedWeights {
  private:
   PackedWeights(std::vector<Version> versions,
                 PackingPtr packing,
-                framework::Tensor storage);
+                Tensor storage);
 
   std::vector<Version> versions_;  // by parameter
   PackingPtr packing_;             // keeps its key reserved
-  framework::Tensor storage_;
+  Tensor storage_;
   void* data_ = nullptr;
 };
 
@@ -88,7 +87,7 @@ class SLUICE_API KeptWeights {
 
   // Returns the packed parameters. Packs again if one has changed.
   std::shared_ptr<const PackedWeights> Get(
-      std::span<const framework::Tensor* const> parameters) const;
+      std::span<const Tensor* const> parameters) const;
 
  private:
   PackingPtr packing_;
@@ -97,4 +96,4 @@ class SLUICE_API KeptWeights {
   mutable std::shared_ptr<const PackedWeights> packed_;
 };
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -6,7 +6,7 @@
 
 // Shared by the shape functions of convolutions and pooling: windows that slide
 // over height and width, and over the depth of a volume.
-namespace sluice::operators {
+namespace sluice {
 
 // One of the two or three dimensions. Sizes are -1 if unknown.
 struct WindowAxis {
@@ -110,4 +110,4 @@ inline int64_t WindowCount(const InferShapeContext& context,
   return steps + 1;
 }
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-namespace sluice::platform {
+namespace sluice {
 
 // The alignment of memory in bytes: a cache line, and the widest vector.
 inline constexpr size_t kAlignment = 64;
@@ -12,4 +12,4 @@ constexpr size_t AlignUp(size_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-}  // namespace sluice::platform
+}  // namespace sluice

@@ -2,7 +2,7 @@
 
 #include "sluice/platform/error.h"
 
-namespace sluice::platform {
+namespace sluice {
 
 namespace internal {
 std::atomic<bool> cancel_requested{false};
@@ -17,4 +17,4 @@ void CheckCancelled() {
                  "run.cancelled", "the run was cancelled");
 }
 
-}  // namespace sluice::platform
+}  // namespace sluice

@@ -8,13 +8,16 @@
 
 // A flag of the process that stops long work, e.g. after Ctrl-C. All functions
 // may be called from any thread.
-namespace sluice::platform {
+namespace sluice {
 
 namespace internal {
 SLUICE_API extern std::atomic<bool> cancel_requested;
 }  // namespace internal
 
+// Stops every run of this process at its next instruction with a
+// FailedPrecondition error, until it is called with false. For Ctrl-C handlers.
 SLUICE_API void SetCancelRequested(bool requested);
+// For long work between two instructions.
 inline bool CancelRequested() {
   return internal::cancel_requested.load(std::memory_order_relaxed);
 }
@@ -33,4 +36,4 @@ void InPieces(int64_t begin, int64_t end, int64_t piece, const Body& body) {
   }
 }
 
-}  // namespace sluice::platform
+}  // namespace sluice

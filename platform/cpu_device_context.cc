@@ -4,7 +4,7 @@
 
 #include <unsupported/Eigen/CXX11/Tensor>
 
-namespace sluice::platform {
+namespace sluice {
 namespace {
 
 // Allows null pointers for 0 bytes; memcpy does not.
@@ -39,4 +39,4 @@ const Eigen::DefaultDevice& CPUDeviceContext::eigen_device() const {
   return kDevice;
 }
 
-}  // namespace sluice::platform
+}  // namespace sluice

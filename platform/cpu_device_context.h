@@ -6,7 +6,7 @@ namespace Eigen {
 struct DefaultDevice;
 }  // namespace Eigen
 
-namespace sluice::platform {
+namespace sluice {
 
 // The host's context: work is done when the call returns, so Wait does nothing.
 // It has no state; unlike other contexts, it may be used by several threads at
@@ -32,4 +32,4 @@ struct ContextOfEigen<Eigen::DefaultDevice> {
   using Type = CPUDeviceContext;
 };
 
-}  // namespace sluice::platform
+}  // namespace sluice

@@ -4,7 +4,7 @@
 
 #include "sluice/platform/device.h"
 
-namespace sluice::platform {
+namespace sluice {
 namespace {
 
 std::unique_ptr<DeviceContext> MakeContext(CUDAPlace place) {
@@ -71,4 +71,4 @@ void CUDADeviceContext::Compute(FunctionRef<void()> kernel) {
   kernel();
 }
 
-}  // namespace sluice::platform
+}  // namespace sluice

@@ -13,7 +13,7 @@ namespace Eigen {
 struct GpuDevice;
 }  // namespace Eigen
 
-namespace sluice::platform {
+namespace sluice {
 
 struct DataFault;  // platform/cuda/data_check.h
 
@@ -95,4 +95,4 @@ struct ContextOfEigen<Eigen::GpuDevice> {
   using Type = CUDADeviceContext;
 };
 
-}  // namespace sluice::platform
+}  // namespace sluice

@@ -11,7 +11,7 @@
 #include "sluice/platform/plugin/kernel_module.h"
 #include "sluice/platform/plugin/plugin_loader.h"
 
-namespace sluice::platform {
+namespace sluice {
 
 Device::~Device() = default;
 
@@ -169,4 +169,4 @@ std::vector<PlaceKey> DeviceManager::Places() const {
   return places;
 }
 
-}  // namespace sluice::platform
+}  // namespace sluice

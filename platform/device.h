@@ -9,7 +9,7 @@
 #include "sluice/platform/export.h"
 #include "sluice/platform/place_key.h"
 
-namespace sluice::platform {
+namespace sluice {
 
 class DeviceContext;
 
@@ -27,10 +27,10 @@ class SLUICE_API Device {
   virtual bool is_emulated() const { return false; }
 
   // Returns raw memory, 64-byte aligned, or nullptr when there is none. Callers
-  // should use memory::Alloc, which caches, counts and limits.
+  // should use Alloc, which caches, counts and limits.
   virtual void* Allocate(size_t bytes) = 0;
   virtual void Free(void* pointer, size_t bytes) = 0;
-  // Default limit of memory::Alloc for this device, in bytes.
+  // Default limit of Alloc for this device, in bytes.
   virtual size_t MemoryLimit() const = 0;
   // True when the host may read and write the memory directly.
   virtual bool host_accessible() const = 0;
@@ -93,4 +93,4 @@ class SLUICE_API DeviceManager {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace sluice::platform
+}  // namespace sluice

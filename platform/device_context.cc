@@ -1,7 +1,7 @@
 #include "sluice/platform/device_context.h"
 
-namespace sluice::platform {
+namespace sluice {
 
 DeviceContext::~DeviceContext() = default;
 
-}  // namespace sluice::platform
+}  // namespace sluice

@@ -6,7 +6,7 @@
 #include "sluice/platform/function_ref.h"
 #include "sluice/platform/place.h"
 
-namespace sluice::platform {
+namespace sluice {
 
 // A queue of work on one device, executed in order. A copy or kernel may return
 // before it is done; the memory it reads or writes must stay alive and
@@ -52,4 +52,4 @@ class SLUICE_API DeviceContext {
 template <typename EigenDevice>
 struct ContextOfEigen;
 
-}  // namespace sluice::platform
+}  // namespace sluice

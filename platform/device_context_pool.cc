@@ -6,7 +6,7 @@
 
 #include "sluice/platform/device.h"
 
-namespace sluice::platform {
+namespace sluice {
 
 struct DeviceContextPool::State {
   struct Contexts {
@@ -86,4 +86,4 @@ void DeviceContextPool::GiveBack::operator()(
   }
 }
 
-}  // namespace sluice::platform
+}  // namespace sluice

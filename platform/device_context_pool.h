@@ -6,7 +6,7 @@
 #include "sluice/platform/export.h"
 #include "sluice/platform/place_key.h"
 
-namespace sluice::platform {
+namespace sluice {
 
 // The contexts of all places of the process, made on first use; no device is
 // touched earlier. The pool owns them. Every function may be called from any
@@ -39,4 +39,4 @@ class SLUICE_API DeviceContextPool {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace sluice::platform
+}  // namespace sluice

@@ -6,7 +6,7 @@
 #include "sluice/platform/number_format.h"
 #include "sluice/platform/text.h"
 
-namespace sluice::platform {
+namespace sluice {
 
 size_t SizeOf(DType dtype) {
   constexpr size_t kBitsOfAByte = 8;
@@ -34,4 +34,4 @@ bool IsFloating(DType dtype) {
   return FormatOf(dtype).is_float() && !IsStoredNumber(dtype);
 }
 
-}  // namespace sluice::platform
+}  // namespace sluice

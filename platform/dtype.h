@@ -9,7 +9,7 @@
 #include "sluice/platform/dtype_table.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::platform {
+namespace sluice {
 
 // Element types. The rows are in dtype_table.h.
 enum class DType : uint8_t {
@@ -93,4 +93,4 @@ constexpr bool IsStoredNumber(DType dtype) {
   });
 }
 
-}  // namespace sluice::platform
+}  // namespace sluice

@@ -12,7 +12,7 @@
 
 #include <fmt/format.h>
 
-namespace sluice::platform {
+namespace sluice {
 
 std::string_view ToString(ErrorCode code) {
   constexpr std::string_view kNames[] = {
@@ -184,4 +184,4 @@ void RaiseOutOfMemory() {
         "the host has no memory left for the runtime's own structures");
 }
 
-}  // namespace sluice::platform
+}  // namespace sluice

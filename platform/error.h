@@ -10,7 +10,7 @@
 
 #include "sluice/platform/export.h"
 
-namespace sluice::platform {
+namespace sluice {
 
 enum class ErrorCode : unsigned char {
   kInvalidArgument,     // the caller passed something that can never work
@@ -135,15 +135,14 @@ template <typename... Args>
   internal::RaiseWith(code, check_id, format, Printable(args)...);
 }
 
-}  // namespace sluice::platform
+}  // namespace sluice
 
-// Throws platform::Error when `condition` is false. `check_id` is a string
+// Throws Error when `condition` is false. `check_id` is a string
 // literal, `component.what`, that no other check has. The rest is an fmt
 // format string and its arguments; Sluice's own types may be passed directly.
-#define SLUICE_ENFORCE(condition, code, check_id, ...)             \
-  do {                                                             \
-    if (!(condition)) [[unlikely]] {                               \
-      ::sluice::platform::Fail(::sluice::platform::code, check_id, \
-                               __VA_ARGS__);                       \
-    }                                                              \
+#define SLUICE_ENFORCE(condition, code, check_id, ...)       \
+  do {                                                       \
+    if (!(condition)) [[unlikely]] {                         \
+      ::sluice::Fail(::sluice::code, check_id, __VA_ARGS__); \
+    }                                                        \
   } while (false)

@@ -2,7 +2,7 @@
 
 #include "sluice/platform/plugin/plugin_device.h"
 
-namespace sluice::platform {
+namespace sluice {
 
 // The context of an FPGA: a plug-in's context as a type of its own for kernels.
 // It adds nothing, because the core knows nothing about FPGAs.
@@ -11,4 +11,4 @@ class SLUICE_API FPGADeviceContext final : public PluginDeviceContext {
   using PluginDeviceContext::PluginDeviceContext;
 };
 
-}  // namespace sluice::platform
+}  // namespace sluice

@@ -4,7 +4,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace sluice::platform {
+namespace sluice {
 
 template <typename Signature>
 class FunctionRef;
@@ -34,4 +34,4 @@ class FunctionRef<R(Args...)> {
   R (*call_)(void*, Args...);
 };
 
-}  // namespace sluice::platform
+}  // namespace sluice

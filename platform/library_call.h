@@ -4,7 +4,7 @@
 
 // For kernels of libraries that open OpenMP regions of their own (oneDNN).
 // Their threads come from ParallelFor's pool and count against its budget.
-namespace sluice::platform {
+namespace sluice {
 
 // Returns how many of `wanted` threads such a library can have: fewer under
 // OMP_THREAD_LIMIT, 1 in a build without OpenMP. Call it when the kernel is
@@ -29,4 +29,4 @@ class SLUICE_API LibraryCall {
   int previous_threads_;
 };
 
-}  // namespace sluice::platform
+}  // namespace sluice

@@ -8,7 +8,7 @@
 
 #include "sluice/platform/error.h"
 
-namespace sluice::platform {
+namespace sluice {
 
 namespace {
 
@@ -219,4 +219,4 @@ std::span<const float, 256> StoredValues(DType dtype) {
   return kValues[static_cast<size_t>(FormatOf(dtype).dtype)];
 }
 
-}  // namespace sluice::platform
+}  // namespace sluice

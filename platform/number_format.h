@@ -8,7 +8,7 @@
 #include "sluice/platform/export.h"
 
 // What dtype_table.h says about each dtype, and conversions by it. Thread-safe.
-namespace sluice::platform {
+namespace sluice {
 
 // The special values among the largest codes of a float.
 enum class SpecialCodes : uint8_t {
@@ -76,4 +76,4 @@ SLUICE_API uint8_t EncodeNumber(DType dtype,
 // exact in float.
 SLUICE_API std::span<const float, 256> StoredValues(DType dtype);
 
-}  // namespace sluice::platform
+}  // namespace sluice

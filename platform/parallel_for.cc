@@ -13,7 +13,7 @@
 #include "sluice/platform/library_call.h"
 #include "sluice/platform/parallel_region.h"
 
-namespace sluice::platform {
+namespace sluice {
 namespace {
 
 std::atomic<int> default_count{0};  // 0: the number of CPUs
@@ -236,4 +236,4 @@ void ParallelForMany(int64_t total,
 }
 
 }  // namespace internal
-}  // namespace sluice::platform
+}  // namespace sluice

@@ -9,7 +9,7 @@
 // goes through ParallelFor; nothing else in Sluice starts compute threads. The
 // pool is libgomp's (shared with oneDNN). Builds for ThreadSanitizer, which
 // cannot see through libgomp, use plain std::thread.
-namespace sluice::platform {
+namespace sluice {
 
 // SetNumThreads and ThreadCountGuard accept 1 to kMaxThreads.
 inline constexpr int kMaxThreads = 1024;
@@ -77,4 +77,4 @@ inline void ParallelFor(int64_t total,
   internal::ParallelForMany(total, grain, body);
 }
 
-}  // namespace sluice::platform
+}  // namespace sluice

@@ -15,7 +15,7 @@
 // libgomp keeps a pool for every thread that ever opened a region, so many
 // callers would keep many idle threads. They are counted here, and a caller
 // that exceeds MaxIdleThreads() ends its own pool after the region.
-namespace sluice::platform::internal {
+namespace sluice::internal {
 namespace {
 
 // Loads libgomp. Idle threads of libgomp spin for some 5 ms, which is longer
@@ -229,4 +229,4 @@ bool InOpenMPRegion() {
   return kOmp.is_there && kOmp.in_parallel() != 0;
 }
 
-}  // namespace sluice::platform::internal
+}  // namespace sluice::internal

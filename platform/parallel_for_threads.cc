@@ -8,7 +8,7 @@
 // program around it may.
 extern "C" __attribute__((weak)) int omp_in_parallel();
 
-namespace sluice::platform::internal {
+namespace sluice::internal {
 
 // Starts fresh threads for every loop. That is slow, and all of it is visible
 // to ThreadSanitizer.
@@ -47,4 +47,4 @@ bool InOpenMPRegion() {
   return omp_in_parallel != nullptr && omp_in_parallel() != 0;
 }
 
-}  // namespace sluice::platform::internal
+}  // namespace sluice::internal

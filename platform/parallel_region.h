@@ -4,7 +4,7 @@
 
 // The interface of parallel_for.cc to a threading library. CMake builds either
 // parallel_for_openmp.cc or parallel_for_threads.cc.
-namespace sluice::platform::internal {
+namespace sluice::internal {
 
 // Calls work(i) once for every i in [0, threads) on up to `threads` threads,
 // the caller being one, and returns when all are done. `work` must not throw.
@@ -28,4 +28,4 @@ void EndLibraryCall(int threads, int previous);
 // caller above it ends its own after each loop).
 int MaxIdleThreads();
 
-}  // namespace sluice::platform::internal
+}  // namespace sluice::internal

@@ -1,6 +1,6 @@
 #include "sluice/platform/place.h"
 
-namespace sluice::platform {
+namespace sluice {
 
 PlaceKey ToPlaceKey(const Place& place) {
   struct Visitor : boost::static_visitor<PlaceKey> {
@@ -25,4 +25,4 @@ Place ToPlace(PlaceKey key) {
   }
 }
 
-}  // namespace sluice::platform
+}  // namespace sluice

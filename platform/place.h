@@ -7,7 +7,7 @@
 #include "sluice/platform/export.h"
 #include "sluice/platform/place_key.h"
 
-namespace sluice::platform {
+namespace sluice {
 
 // The location of a tensor's memory. A default Place is the CPU.
 using Place = boost::variant<CPUPlace, CUDAPlace, FPGAPlace, CustomPlace>;
@@ -15,4 +15,4 @@ using Place = boost::variant<CPUPlace, CUDAPlace, FPGAPlace, CustomPlace>;
 SLUICE_API PlaceKey ToPlaceKey(const Place& place);
 SLUICE_API Place ToPlace(PlaceKey key);
 
-}  // namespace sluice::platform
+}  // namespace sluice

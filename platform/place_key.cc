@@ -11,7 +11,7 @@
 #include "sluice/platform/plugin/plugin_loader.h"
 #include "sluice/platform/text.h"
 
-namespace sluice::platform {
+namespace sluice {
 namespace {
 
 constexpr int kFirstCustom = static_cast<int>(PlaceKind::kFirstCustom);
@@ -135,4 +135,4 @@ PlaceKey ParsePlaceKey(std::string_view text) {
   return PlaceKey(InternPlaceKind(name), index);
 }
 
-}  // namespace sluice::platform
+}  // namespace sluice

@@ -9,7 +9,7 @@
 
 #include "sluice/platform/export.h"
 
-namespace sluice::platform {
+namespace sluice {
 
 // The kind of a device. Plug-ins add kinds from kFirstCustom on, by name.
 enum class PlaceKind : uint8_t {
@@ -84,11 +84,11 @@ SLUICE_API std::string ToString(PlaceKey place);
 // malformed text, NotFound for a kind without a device and without a plug-in.
 SLUICE_API PlaceKey ParsePlaceKey(std::string_view text);
 
-}  // namespace sluice::platform
+}  // namespace sluice
 
 template <>
-struct std::hash<sluice::platform::PlaceKey> {
-  size_t operator()(sluice::platform::PlaceKey key) const noexcept {
+struct std::hash<sluice::PlaceKey> {
+  size_t operator()(sluice::PlaceKey key) const noexcept {
     return static_cast<size_t>(key.kind) << 16 | key.index;
   }
 };

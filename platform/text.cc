@@ -2,7 +2,7 @@
 
 #include "sluice/platform/error.h"
 
-namespace sluice::platform {
+namespace sluice {
 namespace {
 
 // Matches U+0000 to U+001F and U+007F to U+009F.
@@ -117,4 +117,4 @@ void AppendJsonString(std::string& json, std::string_view text) {
   json += '"';
 }
 
-}  // namespace sluice::platform
+}  // namespace sluice

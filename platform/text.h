@@ -6,7 +6,7 @@
 
 #include "sluice/platform/export.h"
 
-namespace sluice::platform {
+namespace sluice {
 
 // Returns the size of the first UTF-8 sequence of `text` in bytes, or 0 if it
 // is invalid (Unicode 15, table 3-7).
@@ -27,4 +27,4 @@ SLUICE_API std::string Shown(std::string_view text);
 // U+FFFD, so that the result is always valid.
 SLUICE_API void AppendJsonString(std::string& json, std::string_view text);
 
-}  // namespace sluice::platform
+}  // namespace sluice

@@ -23,13 +23,9 @@
 namespace sluice::conformance {
 namespace {
 
-using platform::DevicePlugin;
-using platform::PlaceKey;
-using platform::PluginDevice;
-
 PluginDevice& DeviceAt(const DevicePlugin& plugin, int index) {
   return static_cast<PluginDevice&>(
-      platform::DeviceManager::Instance().Get(PlaceKey(plugin.kind, index)));
+      DeviceManager::Instance().Get(PlaceKey(plugin.kind, index)));
 }
 
 void CheckDevice(Report& report, const DevicePlugin& plugin, int index) {
@@ -41,7 +37,7 @@ void CheckDevice(Report& report, const DevicePlugin& plugin, int index) {
   CheckEvents(report, device);
   std::vector<CheckedKernel> kernels;
   for (const SluiceKernelDef& kernel : plugin.kernels) {
-    kernels.push_back({kernel.op, static_cast<platform::DType>(kernel.dtype),
+    kernels.push_back({kernel.op, static_cast<DType>(kernel.dtype),
                        kernel.variant, device.place()});
   }
   CheckKernels(report, kernels);
@@ -50,7 +46,7 @@ void CheckDevice(Report& report, const DevicePlugin& plugin, int index) {
 void CheckPlugin(Report& report, const std::string& path, int only) {
   const DevicePlugin* plugin = nullptr;
   report.Check("plugin.loads", [&] {
-    plugin = &framework::LoadDevicePlugin(path);
+    plugin = &LoadDevicePlugin(path);
     return std::string();
   });
   if (plugin == nullptr) return;
@@ -72,14 +68,14 @@ void CheckPlugin(Report& report, const std::string& path, int only) {
 }
 
 void CheckLibrary(Report& report, const std::string& path) {
-  const framework::KernelLibrary* library = nullptr;
+  const KernelLibrary* library = nullptr;
   report.Check("library.loads", [&] {
-    library = &framework::LoadKernelLibrary(path);
+    library = &LoadKernelLibrary(path);
     return std::string();
   });
   if (library == nullptr) return;
   std::vector<CheckedKernel> kernels;
-  for (const framework::KernelDef* kernel : library->kernels) {
+  for (const KernelDef* kernel : library->kernels) {
     kernels.push_back({kernel->op, kernel->key.dtype, kernel->variant,
                        PlaceKey(kernel->key.place, 0)});
   }
@@ -92,11 +88,11 @@ void CheckFile(Report& report,
                int only) {
   for (const std::string& library : libraries) {
     report.Check("library.loads", [&] {
-      framework::LoadKernelLibrary(library);
+      LoadKernelLibrary(library);
       return std::string();
     });
   }
-  if (framework::IsKernelLibrary(path)) {
+  if (IsKernelLibrary(path)) {
     CheckLibrary(report, path);
   } else {
     CheckPlugin(report, path, only);

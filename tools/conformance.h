@@ -41,14 +41,14 @@ class Report {
 // Device memory with the lifetime of a scope. Raises if there is none.
 class Block {
  public:
-  Block(platform::PluginDevice& device, size_t bytes);
+  Block(PluginDevice& device, size_t bytes);
   ~Block() { device_.Free(data_, bytes_); }
   Block(const Block&) = delete;
   Block& operator=(const Block&) = delete;
   char* data() const { return static_cast<char*>(data_); }
 
  private:
-  platform::PluginDevice& device_;
+  PluginDevice& device_;
   size_t bytes_;
   void* data_;
 };
@@ -57,28 +57,26 @@ class Block {
 std::vector<char> Pattern(size_t count, unsigned seed);
 
 // Reads back the bytes at `from` on the device, and waits for them.
-std::vector<char> ReadBack(platform::PluginDeviceContext& context,
+std::vector<char> ReadBack(PluginDeviceContext& context,
                            const char* from,
                            size_t count);
 
 // A kernel of a plug-in or of a library.
 struct CheckedKernel {
   std::string op;
-  platform::DType dtype = platform::DType::kFloat32;
+  DType dtype = DType::kFloat32;
   std::string variant;
-  platform::PlaceKey place;
+  PlaceKey place;
 };
 
 // The checks of one device, by subject. CheckKernels compares with other
 // kernels of the op on the CPU, if any; a kernel for an unknown op is a
 // failure.
-void CheckMemory(Report& report, platform::PluginDevice& device);
-void CheckCopies(Report& report, platform::PluginDevice& device);
-void CheckQueues(Report& report, platform::PluginDevice& device);
-void CheckEvents(Report& report, platform::PluginDevice& device);
-void CheckTwoDevices(Report& report,
-                     platform::PluginDevice& first,
-                     platform::PluginDevice& second);
+void CheckMemory(Report& report, PluginDevice& device);
+void CheckCopies(Report& report, PluginDevice& device);
+void CheckQueues(Report& report, PluginDevice& device);
+void CheckEvents(Report& report, PluginDevice& device);
+void CheckTwoDevices(Report& report, PluginDevice& first, PluginDevice& second);
 void CheckKernels(Report& report, const std::vector<CheckedKernel>& kernels);
 
 }  // namespace sluice::conformance

@@ -10,10 +10,6 @@
 namespace sluice::conformance {
 namespace {
 
-using platform::Format;
-using platform::PluginDevice;
-using platform::PluginDeviceContext;
-
 constexpr size_t kSizes[] = {1, 3, 17, 64, 4095, 65537};
 constexpr size_t kOffsets[] = {0, 1, 13, 64};
 

@@ -10,12 +10,6 @@
 namespace sluice::conformance {
 namespace {
 
-using framework::KernelDef;
-using framework::KernelMistake;
-using framework::KernelReport;
-using framework::Registry;
-using platform::Format;
-
 const KernelDef* Find(const CheckedKernel& kernel) {
   const auto all = Registry::Global().Kernels(kernel.op);
   const auto found =
@@ -43,8 +37,7 @@ void CheckKernel(Report& report, const CheckedKernel& kernel) {
       return Format(
           "there is no op {}{}; the library of an op of your own is loaded "
           "with --library",
-          kernel.op,
-          framework::SuggestNames(kernel.op, Registry::Global().OpNames()));
+          kernel.op, SuggestNames(kernel.op, Registry::Global().OpNames()));
     });
     return;
   }
@@ -57,8 +50,8 @@ void CheckKernel(Report& report, const CheckedKernel& kernel) {
   KernelReport found;
   std::string wrong;
   try {
-    found = framework::CheckKernels({&def, 1},
-                                    {.threads = {1, 2}, .most_others = 24})[0];
+    found = sluice::CheckKernels({&def, 1},
+                                 {.threads = {1, 2}, .most_others = 24})[0];
     wrong = Text(found);
   } catch (const std::exception& error) {
     wrong = error.what();

@@ -8,10 +8,6 @@
 namespace sluice::conformance {
 namespace {
 
-using platform::Format;
-using platform::PluginDevice;
-using platform::PluginResult;
-
 std::string CheckAlignment(PluginDevice& device) {
   for (const size_t bytes : {1, 63, 64, 65, 1000, 4096, 1 << 20}) {
     Block block(device, bytes);  // raises if it is misaligned

@@ -10,10 +10,6 @@
 namespace sluice::conformance {
 namespace {
 
-using platform::Format;
-using platform::PluginDevice;
-using platform::PluginDeviceContext;
-
 constexpr size_t kBytes = 5000;
 
 std::string CheckOrder(PluginDevice& device) {

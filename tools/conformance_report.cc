@@ -35,12 +35,11 @@ void Report::Note(const std::string& name, const std::string& text) {
   std::printf("note  %s: %s\n", name.c_str(), text.c_str());
 }
 
-Block::Block(platform::PluginDevice& device, size_t bytes)
+Block::Block(PluginDevice& device, size_t bytes)
     : device_(device), bytes_(bytes), data_(device.Allocate(bytes)) {
   if (data_ == nullptr) {
-    platform::Raise(platform::ErrorCode::kResourceExhausted,
-                    "conformance.memory", "{}: no memory for {} bytes",
-                    device.place(), bytes);
+    Raise(ErrorCode::kResourceExhausted, "conformance.memory",
+          "{}: no memory for {} bytes", device.place(), bytes);
   }
 }
 
@@ -54,7 +53,7 @@ std::vector<char> Pattern(size_t count, unsigned seed) {
   return bytes;
 }
 
-std::vector<char> ReadBack(platform::PluginDeviceContext& context,
+std::vector<char> ReadBack(PluginDeviceContext& context,
                            const char* from,
                            size_t count) {
   std::vector<char> bytes(count);

@@ -19,14 +19,14 @@
 
 namespace {
 
-using sluice::framework::ArgDef;
-using sluice::framework::AttrDef;
-using sluice::framework::Attribute;
-using sluice::framework::AttrType;
-using sluice::framework::OpSchema;
-using sluice::framework::Registry;
-using sluice::platform::DType;
-using sluice::platform::Format;
+using sluice::ArgDef;
+using sluice::AttrDef;
+using sluice::Attribute;
+using sluice::AttrType;
+using sluice::DType;
+using sluice::Format;
+using sluice::OpSchema;
+using sluice::Registry;
 
 // Converts manhattan_distance to ManhattanDistance.
 std::string CamelCase(const std::string& name) {
@@ -77,7 +77,7 @@ std::string CppType(AttrType type) {
     case AttrType::kStrings:
       return "std::vector<std::string>";
     case AttrType::kDType:
-      return "::sluice::framework::DType";
+      return "::sluice::DType";
   }
   return "";
 }
@@ -110,7 +110,7 @@ struct Literal {
     return Quoted(value);
   }
   std::string operator()(DType value) const {
-    return Format("::sluice::platform::ParseDType(\"{}\")", value);
+    return Format("::sluice::ParseDType(\"{}\")", value);
   }
   template <typename T>
   std::string operator()(const std::vector<T>& values) const {
@@ -172,8 +172,7 @@ class Builder {
     for (const ArgDef& def : schema_.inputs()) {
       if (Required(def)) continue;
       text += Comment(def.doc, "  ");
-      text +=
-          Format("  ::sluice::framework::Var {} = {{}};\n", OptionalField(def));
+      text += Format("  ::sluice::Var {} = {{}};\n", OptionalField(def));
     }
     text += "  // Which kernel to prefer or require (kernel_hints.h).\n";
     return text + "  std::string hint = {};\n};\n\n";
@@ -192,7 +191,7 @@ class Builder {
     std::string text = Format("struct {}Outputs {{\n", name_);
     for (const ArgDef* def : Outputs()) {
       text += Comment(def->doc, "  ");
-      text += Format("  ::sluice::framework::Var {};\n", SnakeCase(def->name));
+      text += Format("  ::sluice::Var {};\n", SnakeCase(def->name));
     }
     return text + "};\n\n";
   }
@@ -206,14 +205,14 @@ class Builder {
   std::string Parameters() const {
     std::string text;
     if (TakesProgram()) {
-      text += "    ::sluice::framework::Program& program,\n";
+      text += "    ::sluice::Program& program,\n";
     }
     for (const ArgDef& def : schema_.inputs()) {
       if (!Required(def)) continue;
       const char* form = def.traits.variadic
-                             ? "    const std::vector<::sluice::framework::Var>"
+                             ? "    const std::vector<::sluice::Var>"
                                "& {},\n"
-                             : "    const ::sluice::framework::Var& {},\n";
+                             : "    const ::sluice::Var& {},\n";
       text += Format(form, SnakeCase(def.name));
     }
     for (const AttrDef& def : schema_.attributes()) {
@@ -222,14 +221,14 @@ class Builder {
     }
     return text + Format(
                       "    const {}Options& options = {{}},\n"
-                      "    ::sluice::framework::SourceLocation location =\n"
-                      "        ::sluice::framework::SourceLocation::Here()",
+                      "    ::sluice::SourceLocation location =\n"
+                      "        ::sluice::SourceLocation::Here()",
                       name_);
   }
 
   std::string Body() const {
     std::string common;
-    std::string text = "  ::sluice::framework::OpDesc op;\n";
+    std::string text = "  ::sluice::OpDesc op;\n";
     text += Format("  op.type = \"{}\";\n", schema_.name());
     text += "  op.hint = options.hint;\n";
     text += "  op.location = std::move(location);\n";
@@ -256,15 +255,14 @@ class Builder {
                      def.default_value ? "options." : "", SnakeCase(def.name));
     }
     if (!TakesProgram()) {
-      text += Format(
-          "  std::vector<const ::sluice::framework::Var*> vars = {{{}}};\n",
-          common);
+      text += Format("  std::vector<const ::sluice::Var*> vars = {{{}}};\n",
+                     common);
       for (const std::string& list : Variadic()) {
         text += Format("  for (const auto& var : {}) vars.push_back(&var);\n",
                        list);
       }
       text +=
-          "  auto& program = ::sluice::framework::Program::CommonOf(op, "
+          "  auto& program = ::sluice::Program::CommonOf(op, "
           "vars);\n";
     }
     if (ReturnsList()) {
@@ -295,7 +293,7 @@ class Builder {
     std::string text;
     if (ReturnsList()) {
       return Format(
-          "  std::vector<::sluice::framework::Var> outputs;\n"
+          "  std::vector<::sluice::Var> outputs;\n"
           "  while (outputs.size() < count) {{\n"
           "    outputs.push_back(program.Output(\"{}\", "
           "static_cast<int>(outputs.size())));\n"
@@ -318,14 +316,13 @@ class Builder {
         text += Comment("  " + SnakeCase(def.name) + ": " + def.doc, "");
       }
     }
-    const std::string result =
-        ReturnsList()           ? "std::vector<::sluice::framework::Var>"
-        : Outputs().size() == 1 ? "::sluice::framework::Var"
-                                : name_ + "Outputs";
+    const std::string result = ReturnsList() ? "std::vector<::sluice::Var>"
+                               : Outputs().size() == 1 ? "::sluice::Var"
+                                                       : name_ + "Outputs";
     return text + Format(
                       "inline {} {}(\n{}) try {{\n{}}} catch (const "
                       "std::bad_alloc&) {{\n"
-                      "  ::sluice::platform::RaiseOutOfMemory();\n}}\n\n",
+                      "  ::sluice::RaiseOutOfMemory();\n}}\n\n",
                       result, name_, Parameters(), Body());
   }
 

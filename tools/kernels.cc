@@ -14,14 +14,14 @@
 
 namespace {
 
-using sluice::framework::KernelDef;
-using sluice::framework::Registry;
-using sluice::platform::Format;
+using sluice::Format;
+using sluice::KernelDef;
+using sluice::Registry;
 
 constexpr const char* kRow = "{:<28} {:<8} {:<9} {:<8} {}\n";
 
 void PrintKernels(const std::string& op) {
-  sluice::framework::LoadLibraries(op, {}, Registry::Global());
+  sluice::LoadLibraries(op, {}, Registry::Global());
   const auto kernels = Registry::Global().Kernels(op);
   for (const KernelDef* kernel : kernels) {
     std::cout << Format(kRow, op, ToString(kernel->key.place),
@@ -50,13 +50,12 @@ int main(int argc, char** argv) try {
   CLI11_PARSE(app, argc, argv);
 
   for (const std::string& library : libraries) {
-    sluice::framework::LoadKernelLibrary(library);
+    sluice::LoadKernelLibrary(library);
   }
   for (const std::string& device : devices) {
-    sluice::platform::DeviceManager::Instance().Get(
-        {sluice::platform::InternPlaceKind(device), 0});
+    sluice::DeviceManager::Instance().Get({sluice::InternPlaceKind(device), 0});
   }
-  sluice::platform::LoadAllDevices();
+  sluice::LoadAllDevices();
   std::cout << Format(kRow, "op", "place", "dtype", "library", "variant");
   if (!op.empty()) {
     Registry::Global().Schema(op);

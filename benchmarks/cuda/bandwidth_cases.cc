@@ -10,9 +10,6 @@
 
 namespace sluice::bench {
 
-using framework::AttributeMap;
-using framework::DDim;
-using framework::DType;
 using Ints = std::vector<int64_t>;
 using Cases = std::vector<BandwidthCase>;
 
@@ -213,7 +210,7 @@ Cases Transpose(const std::string& op, const Shapes& at) {
 
 // Param and Grad, the state between steps, and the learning rate.
 Cases Update(const std::string& op, const Shapes& at) {
-  const auto& schema = framework::Registry::Global().Schema(op);
+  const auto& schema = Registry::Global().Schema(op);
   OpSpec spec{op, {}, {}};
   for (const auto& input : schema.inputs()) {
     const bool scalar = input.traits.host || input.name.ends_with("Pow");
@@ -228,7 +225,7 @@ Cases Update(const std::string& op, const Shapes& at) {
 
 // Tensors of one shape, if the schema accepts them.
 Cases Generic(const std::string& op, const Shapes& at) {
-  const auto& schema = framework::Registry::Global().Schema(op);
+  const auto& schema = Registry::Global().Schema(op);
   std::vector<std::string> arguments;
   for (const auto& input : schema.inputs()) {
     if (!input.traits.optional) arguments.push_back(input.name);
@@ -238,10 +235,10 @@ Cases Generic(const std::string& op, const Shapes& at) {
       std::all_of(attributes.begin(), attributes.end(),
                   [](const auto& each) { return each.default_value; });
   if (arguments.empty() || !complete) {
-    platform::Raise(platform::ErrorCode::kUnimplemented, "bench.no_case",
-                    "{} needs a description in "
-                    "benchmarks/cuda/bandwidth_cases.cc",
-                    op);
+    Raise(ErrorCode::kUnimplemented, "bench.no_case",
+          "{} needs a description in "
+          "benchmarks/cuda/bandwidth_cases.cc",
+          op);
   }
   return One(Alike(op, arguments, at.matrix));
 }
@@ -292,7 +289,7 @@ std::vector<BandwidthCase> BandwidthCases(const std::string& op,
                                           int64_t bytes) {
   const Shapes shapes(bytes);
   const auto found = Described().find(op);
-  const auto& schema = framework::Registry::Global().Schema(op);
+  const auto& schema = Registry::Global().Schema(op);
   Cases cases = found != Described().end() ? found->second(op, shapes)
                 : schema.FindInput("LearningRate") != nullptr
                     ? Update(op, shapes)

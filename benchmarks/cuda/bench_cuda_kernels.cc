@@ -19,13 +19,13 @@
 
 namespace {
 
+using sluice::CUDAPlace;
+using sluice::Error;
+using sluice::ErrorCode;
+using sluice::PlaceKey;
 using sluice::bench::DeviceLimits;
 using sluice::bench::DeviceTimer;
 using sluice::bench::Report;
-using sluice::platform::CUDAPlace;
-using sluice::platform::Error;
-using sluice::platform::ErrorCode;
-using sluice::platform::PlaceKey;
 
 struct Options {
   std::string json;
@@ -92,7 +92,7 @@ bool Try(const std::string& id, Report* report, const Measure& measure) {
   } catch (const std::exception& error) {
     report->Fail(id, error.what());
   }
-  sluice::memory::ReleaseCache(PlaceKey(CUDAPlace{0}));
+  sluice::ReleaseCache(PlaceKey(CUDAPlace{0}));
   return true;
 }
 
@@ -158,7 +158,7 @@ void ProfileAll(const Options& options,
 }
 
 int Run(const Options& options) {
-  auto& device = sluice::platform::DeviceManager::Instance().Get(CUDAPlace{0});
+  auto& device = sluice::DeviceManager::Instance().Get(CUDAPlace{0});
   const sluice::bench::Rows all = sluice::bench::AllRows();
   if (options.list) {
     std::puts(ListRows(all, sluice::bench::CopyRows()).c_str());

@@ -8,8 +8,6 @@
 
 namespace sluice::bench {
 
-using platform::CheckCUDA;
-
 namespace {
 
 // Host memory; CUDA allocates pinned memory.
@@ -71,11 +69,11 @@ std::vector<CopyRow> CopyRows() {
 Row MeasureCopy(const CopyRow& row, DeviceTimer& timer) {
   const auto bytes =
       static_cast<size_t>(timer.emulated() ? Sizes().front().bytes : row.bytes);
-  const platform::PlaceKey place(timer.context().GetPlace());
-  framework::Tensor first, second;
-  for (framework::Tensor* tensor : {&first, &second}) {
+  const PlaceKey place(timer.context().GetPlace());
+  Tensor first, second;
+  for (Tensor* tensor : {&first, &second}) {
     tensor->Resize({static_cast<int64_t>(bytes)})
-        .mutable_data(platform::DType::kUInt8, place);
+        .mutable_data(DType::kUInt8, place);
   }
   const bool on_device = row.direction == Direction::kOnDevice;
   HostMemory host(bytes, on_device || row.pinned);
@@ -107,8 +105,8 @@ Row MeasureCopy(const CopyRow& row, DeviceTimer& timer) {
   }
   const unsigned char expected = row.direction == Direction::kToDevice ? 1 : 7;
   if (host.data()[0] != expected || host.data()[bytes - 1] != expected) {
-    platform::Raise(platform::ErrorCode::kInternal, "bench.wrong_copy",
-                    "{} copied other bytes than it was given", row.id);
+    Raise(ErrorCode::kInternal, "bench.wrong_copy",
+          "{} copied other bytes than it was given", row.id);
   }
   figure.value = 1e-9 * (on_device ? 2.0 : 1.0) * static_cast<double>(bytes) /
                  *figure.seconds;

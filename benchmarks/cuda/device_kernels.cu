@@ -4,12 +4,6 @@
 
 namespace sluice::bench {
 
-using platform::CUDADeviceContext;
-using platform::DType;
-using platform::Launch;
-using platform::ThreadCount;
-using platform::ThreadIndex;
-
 namespace {
 
 __device__ double UnitAt(int64_t i, uint32_t seed) {
@@ -78,20 +72,18 @@ __global__ void PairsKernel(float x, float y, int rounds, float* out) {
 }
 
 template <typename T>
-void FillAs(const CUDADeviceContext& device,
-            const Fill& fill,
-            framework::Tensor* tensor) {
+void FillAs(const CUDADeviceContext& device, const Fill& fill, Tensor* tensor) {
   if (tensor->numel() == 0) return;
-  Launch<FillKernel<T>>({device, platform::GridFor(tensor->numel()),
-                         dim3(platform::kThreadsPerBlock)},
-                        tensor->data<T>(), tensor->numel(), fill);
+  Launch<FillKernel<T>>(
+      {device, GridFor(tensor->numel()), dim3(kThreadsPerBlock)},
+      tensor->data<T>(), tensor->numel(), fill);
 }
 
 }  // namespace
 
 void FillTensor(const CUDADeviceContext& device,
                 const Fill& fill,
-                framework::Tensor* tensor) {
+                Tensor* tensor) {
   switch (tensor->dtype()) {
     case DType::kFloat32:
       return FillAs<float>(device, fill, tensor);
@@ -102,23 +94,22 @@ void FillTensor(const CUDADeviceContext& device,
     case DType::kInt64:
       return FillAs<int64_t>(device, fill, tensor);
     default:
-      platform::Raise(platform::ErrorCode::kUnimplemented, "bench.fill_dtype",
-                      "cannot fill a tensor of {}; expected float32, float64, "
-                      "int32 or int64",
-                      tensor->dtype());
+      Raise(ErrorCode::kUnimplemented, "bench.fill_dtype",
+            "cannot fill a tensor of {}; expected float32, float64, "
+            "int32 or int64",
+            tensor->dtype());
   }
 }
 
-int64_t CountNotFinite(CUDADeviceContext& device,
-                       const framework::Tensor& tensor) {
+int64_t CountNotFinite(CUDADeviceContext& device, const Tensor& tensor) {
   if (tensor.numel() == 0) return 0;
-  framework::Tensor count;
+  Tensor count;
   auto* counted = static_cast<unsigned*>(
       count.Resize({1}).mutable_data(DType::kInt32, tensor.place()));
-  platform::FillZero(device, counted, sizeof(unsigned));
-  Launch<CountNotFiniteKernel>({device, platform::GridFor(tensor.numel()),
-                                dim3(platform::kThreadsPerBlock)},
-                               tensor.data<float>(), tensor.numel(), counted);
+  FillZero(device, counted, sizeof(unsigned));
+  Launch<CountNotFiniteKernel>(
+      {device, GridFor(tensor.numel()), dim3(kThreadsPerBlock)},
+      tensor.data<float>(), tensor.numel(), counted);
   unsigned bad = 0;
   device.CopyToHost(&bad, counted, sizeof(bad));
   device.Wait();

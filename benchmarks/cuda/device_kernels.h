@@ -18,18 +18,17 @@ namespace sluice::bench {
 //   u = (h >> 8) / 2^24 uniform: low + (high - low) * u, in float64; index: low
 //   + floor((high - low)
 // * u); runs: floor(high / 2 * u), at odd i with ceil(high / 2) added.
-void FillTensor(const platform::CUDADeviceContext& device,
+void FillTensor(const CUDADeviceContext& device,
                 const Fill& fill,
-                framework::Tensor* tensor);
+                Tensor* tensor);
 
 // Counts the NaN and infinite elements of a float32 tensor, and waits.
-int64_t CountNotFinite(platform::CUDADeviceContext& device,
-                       const framework::Tensor& tensor);
+int64_t CountNotFinite(CUDADeviceContext& device, const Tensor& tensor);
 
 // Subtracts, takes the absolute value and adds, in registers only: the work of
 // manhattan_distance for each pair of elements. Returns the number of pairs of
 // one call; `small` is for the emulation. `out` has one float.
-double EnqueuePairs(const platform::CUDADeviceContext& device,
+double EnqueuePairs(const CUDADeviceContext& device,
                     int multiprocessors,
                     bool small,
                     float* out);

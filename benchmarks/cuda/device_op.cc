@@ -11,15 +11,6 @@
 
 namespace sluice::bench {
 
-using framework::Feeds;
-using framework::Slot;
-using framework::Tensor;
-using platform::CPUPlace;
-using platform::CUDADeviceContext;
-using platform::DType;
-using platform::ErrorCode;
-using platform::PlaceKey;
-
 namespace {
 
 PlaceKey PlaceOf(const CUDADeviceContext& device) {
@@ -36,8 +27,8 @@ Feeds InOrder(const OneOpProgram& op, const Tensors& inputs) {
   return feeds;
 }
 
-framework::Fetches Outputs(const OneOpProgram& op) {
-  framework::Fetches fetches;
+Fetches Outputs(const OneOpProgram& op) {
+  Fetches fetches;
   for (const auto& [argument, vars] : op.op.outputs) {
     fetches.insert(fetches.end(), vars.begin(), vars.end());
   }
@@ -58,8 +49,7 @@ std::string Difference(const std::string& name,
                             ? tolerance * std::max(1.0, std::abs(b))
                             : 0.0;
     if (!(std::abs(a - b) <= most)) {
-      return platform::Format("{}[{}] is {}, the CPU's kernel has {}", name, i,
-                              a, b);
+      return Format("{}[{}] is {}, the CPU's kernel has {}", name, i, a, b);
     }
   }
   return "";
@@ -90,13 +80,12 @@ DeviceOp::DeviceOp(CUDADeviceContext& device,
                    Tensors inputs)
     : device_(device), inputs_(std::move(inputs)) {
   const PlaceKey place = PlaceOf(device);
-  framework::Executor executor(place, {.passes = false});
+  Executor executor(place, {.passes = false});
   plan_ = executor.Prepare(op.program, InOrder(op, inputs_), Outputs(op));
-  const framework::PlannedOp& planned = plan_->ops().at(0);
+  const PlannedOp& planned = plan_->ops().at(0);
   if (planned.place != place) {
-    platform::Raise(ErrorCode::kUnimplemented, "bench.on_cpu",
-                    "{} runs on the CPU: {}", op.op.type,
-                    plan_->decisions().at(0).reason);
+    Raise(ErrorCode::kUnimplemented, "bench.on_cpu", "{} runs on the CPU: {}",
+          op.op.type, plan_->decisions().at(0).reason);
   }
   for (const int index : planned.inputs) {
     arguments_.push_back(&inputs_.at(plan_->slots()[index].var));
@@ -109,7 +98,7 @@ DeviceOp::DeviceOp(CUDADeviceContext& device,
   }
   scratch_.Resize({static_cast<int64_t>(planned.scratch_bytes)})
       .mutable_data(DType::kUInt8, place);
-  context_ = std::make_unique<framework::OpKernelContext>(
+  context_ = std::make_unique<OpKernelContext>(
       planned.arguments, place, device_, arguments_.data(),
       arguments_.data() + planned.inputs.size(), scratch_.raw_data(), &run_);
 }
@@ -126,9 +115,9 @@ void DeviceOp::Wait() {
 void DeviceOp::PoisonOutputs() {
   for (auto& [name, output] : outputs_) {
     if (output.dtype() != DType::kFloat32 || output.numel() == 0) continue;
-    platform::CheckCUDA(cudaMemsetAsync(output.raw_data(), 0xFF, output.bytes(),
-                                        device_.stream()),
-                        "poisoning an output");
+    CheckCUDA(cudaMemsetAsync(output.raw_data(), 0xFF, output.bytes(),
+                              device_.stream()),
+              "poisoning an output");
   }
 }
 
@@ -168,7 +157,7 @@ Tensors MakeGradientInputs(CUDADeviceContext& device,
       } else if (output != forward.outputs().end()) {
         inputs[name] = output->second;
       } else {
-        const framework::VarDesc& var = gradient.Var(name);
+        const VarDesc& var = gradient.Var(name);
         Tensor& tensor = inputs[name];
         tensor.Resize(var.dims).mutable_data(var.dtype, PlaceOf(device));
         FillTensor(device, fill, &tensor);
@@ -186,8 +175,8 @@ std::string DifferenceFromCPU(const OneOpProgram& op,
   for (const auto& [name, tensor] : computed.inputs()) {
     inputs[name] = tensor.CopyTo(CPUPlace());
   }
-  framework::Executor executor;
-  const framework::Fetches fetches = Outputs(op);
+  Executor executor;
+  const Fetches fetches = Outputs(op);
   const std::vector<Tensor> wanted =
       executor.Run(op.program, InOrder(op, inputs), fetches);
   for (size_t i = 0; i < wanted.size(); ++i) {

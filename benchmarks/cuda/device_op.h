@@ -15,7 +15,7 @@
 namespace sluice::bench {
 
 // Tensors by variable name.
-using Tensors = std::map<std::string, framework::Tensor>;
+using Tensors = std::map<std::string, Tensor>;
 
 // The kernel that a plan at cuda:0 chooses for an op, with its own inputs and
 // outputs, so that it can be called repeatedly. Used by the thread of its
@@ -25,9 +25,7 @@ class DeviceOp {
   // `inputs` are on the device, or on the host if the schema requires it.
   // Raises what preparing raises; Unimplemented if the kernel is for the CPU,
   // ResourceExhausted if the outputs do not fit.
-  DeviceOp(platform::CUDADeviceContext& device,
-           const OneOpProgram& op,
-           Tensors inputs);
+  DeviceOp(CUDADeviceContext& device, const OneOpProgram& op, Tensors inputs);
   DeviceOp(const DeviceOp&) = delete;
   DeviceOp& operator=(const DeviceOp&) = delete;
 
@@ -45,26 +43,26 @@ class DeviceOp {
   const Tensors& outputs() const { return outputs_; }
 
  private:
-  platform::CUDADeviceContext& device_;
-  std::shared_ptr<const framework::Plan> plan_;
+  CUDADeviceContext& device_;
+  std::shared_ptr<const Plan> plan_;
   Tensors inputs_;
   Tensors outputs_;
-  framework::Tensor scratch_;
-  std::vector<framework::Tensor*> arguments_;
-  framework::RunState run_;
-  std::unique_ptr<framework::OpKernelContext> context_;
+  Tensor scratch_;
+  std::vector<Tensor*> arguments_;
+  RunState run_;
+  std::unique_ptr<OpKernelContext> context_;
 };
 
 // Creates and fills the inputs that `spec` describes, on the host if they are
 // read there.
-Tensors MakeInputs(platform::CUDADeviceContext& device,
+Tensors MakeInputs(CUDADeviceContext& device,
                    const OpSpec& spec,
                    const OneOpProgram& op);
 
 // The inputs of a gradient op: the inputs and outputs of its forward op, and
 // uniform numbers for the gradients of outputs, by GradientFill(i) for input
 // variable i.
-Tensors MakeGradientInputs(platform::CUDADeviceContext& device,
+Tensors MakeGradientInputs(CUDADeviceContext& device,
                            const DeviceOp& forward,
                            const OneOpProgram& gradient);
 Fill GradientFill(size_t input);

@@ -12,8 +12,6 @@
 
 namespace sluice::bench {
 
-using platform::CheckCUDA;
-using platform::FunctionRef;
 using Clock = std::chrono::steady_clock;
 
 namespace {
@@ -29,16 +27,16 @@ double SecondsSince(Clock::time_point begin) {
 
 }  // namespace
 
-DeviceTimer::DeviceTimer(platform::CUDAPlace place, double seconds)
+DeviceTimer::DeviceTimer(CUDAPlace place, double seconds)
     : context_(place),
       seconds_(seconds),
-      emulated_(platform::DeviceManager::Instance().Get(place).is_emulated()) {
+      emulated_(DeviceManager::Instance().Get(place).is_emulated()) {
   cudaDeviceProp properties;
   CheckCUDA(cudaGetDeviceProperties(&properties, place.device),
             "asking for the device's properties");
   multiprocessors_ = properties.multiProcessorCount;
   flushed_.Resize({2 * int64_t{properties.l2CacheSize}});
-  flushed_.mutable_data(platform::DType::kUInt8, place);
+  flushed_.mutable_data(DType::kUInt8, place);
   CheckCUDA(cudaEventCreate(&begin_), "making an event");
   CheckCUDA(cudaEventCreate(&end_), "making an event");
 }

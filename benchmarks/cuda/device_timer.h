@@ -13,28 +13,27 @@ class DeviceTimer {
  public:
   // `seconds` is the time for one figure. On an emulated device, each figure is
   // from two calls.
-  DeviceTimer(platform::CUDAPlace place, double seconds);
+  DeviceTimer(CUDAPlace place, double seconds);
   ~DeviceTimer();
 
   // The median time that the device needs for the work that `enqueue` puts on
   // the context's stream, in seconds: by events, after two warm-up calls, each
   // with an L2 cache of other data. Uses from 3 to 50 calls, as many as fit.
   // Calls `done` after waiting for each.
-  double Median(platform::FunctionRef<void()> enqueue,
-                platform::FunctionRef<void()> done);
+  double Median(FunctionRef<void()> enqueue, FunctionRef<void()> done);
 
   // The median by the host's clock, for calls that wait themselves.
-  double HostMedian(platform::FunctionRef<void()> call);
+  double HostMedian(FunctionRef<void()> call);
 
   // The device's seconds for one call, with the host so far ahead that the
   // device never waits for it. `enqueue` may launch at most 500 kernels: beyond
   // about 1,000 CUDA makes the host wait.
-  double Ahead(platform::FunctionRef<void()> enqueue);
+  double Ahead(FunctionRef<void()> enqueue);
 
   // Fills the L2 cache with other data.
   void FlushL2();
 
-  platform::CUDADeviceContext& context() { return context_; }
+  CUDADeviceContext& context() { return context_; }
   bool emulated() const { return emulated_; }
   int multiprocessors() const { return multiprocessors_; }
 
@@ -43,14 +42,14 @@ class DeviceTimer {
   static void StopProfiler();
 
  private:
-  double Between(int covers, platform::FunctionRef<void()> enqueue);
-  double MedianOf(platform::FunctionRef<double()> measure) const;
+  double Between(int covers, FunctionRef<void()> enqueue);
+  double MedianOf(FunctionRef<double()> measure) const;
 
-  platform::CUDADeviceContext context_;
+  CUDADeviceContext context_;
   double seconds_;
   bool emulated_;
   int multiprocessors_ = 0;
-  framework::Tensor flushed_;
+  Tensor flushed_;
   CUevent_st* begin_ = nullptr;
   CUevent_st* end_ = nullptr;
 };

@@ -23,9 +23,9 @@ const OpSpec& Addition() {
 
 // Host seconds for a program of `ops` additions of y to x.
 double HostSeconds(int ops, DeviceTimer& timer) {
-  framework::Program program;
-  program.Data("x", platform::DType::kFloat32, {64});
-  program.Data("y", platform::DType::kFloat32, {64});
+  Program program;
+  program.Data("x", DType::kFloat32, {64});
+  program.Data("y", DType::kFloat32, {64});
   std::string sum = "x";
   for (int i = 0; i < ops; ++i) {
     program.AppendOp("elementwise_add", {{"X", {sum}}, {"Y", {"y"}}});
@@ -34,8 +34,8 @@ double HostSeconds(int ops, DeviceTimer& timer) {
   auto& device = timer.context();
   const OneOpProgram addition = DescribeForward(Addition());
   const Tensors inputs = MakeInputs(device, Addition(), addition);
-  const framework::Feeds feeds = {{"x", inputs.at("X")}, {"y", inputs.at("Y")}};
-  framework::Executor executor(platform::PlaceKey(device.GetPlace()));
+  const Feeds feeds = {{"x", inputs.at("X")}, {"y", inputs.at("Y")}};
+  Executor executor(PlaceKey(device.GetPlace()));
   std::vector<float> want = inputs.at("X").ToVector<float>();
   const std::vector<float> y = inputs.at("Y").ToVector<float>();
   for (size_t i = 0; i < want.size(); ++i) {
@@ -45,8 +45,8 @@ double HostSeconds(int ops, DeviceTimer& timer) {
   }
   const auto run = [&] { return executor.Run(program, feeds, {sum})[0]; };
   if (run().ToVector<float>() != want) {
-    platform::Raise(platform::ErrorCode::kInternal, "bench.wrong_chain",
-                    "the chain of {} additions has another sum", ops);
+    Raise(ErrorCode::kInternal, "bench.wrong_chain",
+          "the chain of {} additions has another sum", ops);
   }
   return timer.HostMedian([&] { run(); }) / ops;
 }

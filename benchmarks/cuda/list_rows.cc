@@ -7,7 +7,6 @@
 
 namespace sluice::bench {
 
-using framework::DDim;
 using nlohmann::ordered_json;
 
 namespace {
@@ -23,19 +22,19 @@ ordered_json ToJson(const Fill& fill) {
           {"seed", fill.seed}};
 }
 
-ordered_json ToJson(const framework::AttributeMap& attributes) {
+ordered_json ToJson(const AttributeMap& attributes) {
   ordered_json json = ordered_json::object();
   for (const auto& [name, value] : attributes) {
     std::visit(
         [&json, &key = name](const auto& each) {
           using Value = std::decay_t<decltype(each)>;
-          if constexpr (std::is_same_v<Value, platform::DType>) {
-            json[key] = std::string(platform::ToString(each));
+          if constexpr (std::is_same_v<Value, DType>) {
+            json[key] = std::string(sluice::ToString(each));
           } else {
             json[key] = each;
           }
         },
-        static_cast<const framework::Attribute::Variant&>(value));
+        static_cast<const Attribute::Variant&>(value));
   }
   return json;
 }
@@ -43,10 +42,10 @@ ordered_json ToJson(const framework::AttributeMap& attributes) {
 ordered_json Variable(const OneOpProgram& one,
                       const std::string& argument,
                       const std::string& name) {
-  const framework::VarDesc& var = one.Var(name);
+  const VarDesc& var = one.Var(name);
   return {{"argument", argument},
           {"name", name},
-          {"dtype", std::string(platform::ToString(var.dtype))},
+          {"dtype", std::string(sluice::ToString(var.dtype))},
           {"dims", ToJson(var.dims)}};
 }
 

@@ -9,10 +9,6 @@
 
 namespace sluice::bench {
 
-using framework::Tensor;
-using platform::DType;
-using platform::ErrorCode;
-
 namespace {
 
 // The kernel of a row with everything that it needs.
@@ -55,8 +51,8 @@ void CheckSmall(const OpRow& row, double tolerance, DeviceTimer& timer) {
   const std::string difference =
       DifferenceFromCPU(small.program, small.op(), tolerance);
   if (difference.empty()) return;
-  platform::Raise(ErrorCode::kInternal, "bench.wrong_result", "{}: {}", row.id,
-                  difference);
+  Raise(ErrorCode::kInternal, "bench.wrong_result", "{}: {}", row.id,
+        difference);
 }
 
 // Runs the kernel once and checks that all its outputs are finite.
@@ -68,10 +64,10 @@ void CheckFinite(DeviceOp& op, DeviceTimer& timer) {
     if (output.dtype() != DType::kFloat32) continue;
     const int64_t bad = CountNotFinite(timer.context(), output);
     if (bad == 0) continue;
-    platform::Raise(ErrorCode::kInternal, "bench.not_finite",
-                    "{} of {} elements of {} were not written, or are not "
-                    "finite",
-                    bad, output.numel(), name);
+    Raise(ErrorCode::kInternal, "bench.not_finite",
+          "{} of {} elements of {} were not written, or are not "
+          "finite",
+          bad, output.numel(), name);
   }
 }
 
@@ -122,8 +118,7 @@ DeviceLimits MeasureLimits(DeviceTimer& timer) {
   }
   Tensor out;
   auto& device = timer.context();
-  float* sum =
-      out.mutable_data<float>({1}, platform::PlaceKey(device.GetPlace()));
+  float* sum = out.mutable_data<float>({1}, PlaceKey(device.GetPlace()));
   double pairs = 0;
   const double seconds = timer.Median(
       [&] {

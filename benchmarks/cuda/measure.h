@@ -24,7 +24,7 @@ DeviceLimits MeasureLimits(DeviceTimer& timer);
 
 // Checks the row's small op against the CPU's kernel (see DifferenceFromCPU for
 // `tolerance`), measures it, and checks that its outputs are finite. On an
-// emulated device, it measures the small op. Raises platform::Error.
+// emulated device, it measures the small op. Raises Error.
 Row MeasureRow(const OpRow& row,
                const DeviceLimits& limits,
                double tolerance,

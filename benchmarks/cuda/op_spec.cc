@@ -7,10 +7,6 @@
 
 namespace sluice::bench {
 
-using framework::OpDesc;
-using framework::Registry;
-using framework::VarDesc;
-
 namespace {
 
 constexpr const char* kGrad = "@GRAD";
@@ -22,7 +18,7 @@ std::string WithoutGrad(const std::string& name) {
 
 double BytesOf(const VarDesc& var) {
   return static_cast<double>(var.dims.numel()) *
-         static_cast<double>(platform::SizeOf(var.dtype));
+         static_cast<double>(SizeOf(var.dtype));
 }
 
 // Whether training lacks the gradient: only the main output has one.
@@ -55,9 +51,8 @@ std::vector<std::string> InputNames(const OpSpec& spec) {
   std::vector<std::string> names;
   for (const InputSpec& input : spec.inputs) {
     const int index = count[input.argument]++;
-    names.push_back(index == 0
-                        ? input.argument
-                        : platform::Format("{}[{}]", input.argument, index));
+    names.push_back(index == 0 ? input.argument
+                               : Format("{}[{}]", input.argument, index));
   }
   return names;
 }
@@ -65,13 +60,13 @@ std::vector<std::string> InputNames(const OpSpec& spec) {
 const VarDesc& OneOpProgram::Var(const std::string& name) const {
   const VarDesc* var = program.block().FindVar(name);
   if (var == nullptr) {
-    platform::Raise(platform::ErrorCode::kNotFound, "bench.no_variable",
-                    "{} has no variable {}", op.type, name);
+    Raise(ErrorCode::kNotFound, "bench.no_variable", "{} has no variable {}",
+          op.type, name);
   }
   return *var;
 }
 
-framework::ArgTraits OneOpProgram::TraitsOf(const std::string& input) const {
+ArgTraits OneOpProgram::TraitsOf(const std::string& input) const {
   const auto& schema = Registry::Global().Schema(op.type);
   for (const auto& [argument, vars] : op.inputs) {
     if (std::find(vars.begin(), vars.end(), input) != vars.end()) {
@@ -111,8 +106,8 @@ OneOpProgram DescribeGradient(const OneOpProgram& forward,
       std::find_if(descs.begin(), descs.end(),
                    [&](const OpDesc& desc) { return desc.type == gradient; });
   if (found == descs.end()) {
-    platform::Raise(platform::ErrorCode::kNotFound, "bench.no_gradient",
-                    "{} has no gradient op {}", forward.op.type, gradient);
+    Raise(ErrorCode::kNotFound, "bench.no_gradient", "{} has no gradient op {}",
+          forward.op.type, gradient);
   }
   OneOpProgram one;
   OpDesc desc = *found;
@@ -143,7 +138,7 @@ double BytesOf(const OneOpProgram& one) {
   double bytes = 0;
   for (const auto& [argument, vars] : one.op.inputs) {
     for (const std::string& name : vars) {
-      const framework::ArgTraits traits = one.TraitsOf(name);
+      const ArgTraits traits = one.TraitsOf(name);
       if (!traits.host && !traits.shape_only) bytes += BytesOf(one.Var(name));
     }
   }

@@ -28,15 +28,15 @@ std::string ToString(Fill::Kind kind);
 
 struct InputSpec {
   std::string argument;  // repeated if it is variadic
-  framework::DDim dims;
+  DDim dims;
   Fill fill{};
-  framework::DType dtype = framework::DType::kFloat32;
+  DType dtype = DType::kFloat32;
 };
 
 struct OpSpec {
   std::string op;
   std::vector<InputSpec> inputs;
-  framework::AttributeMap attributes{};
+  AttributeMap attributes{};
 };
 
 // The variables of the inputs: "X", and "X[1]" for the second one of a variadic
@@ -45,12 +45,12 @@ std::vector<std::string> InputNames(const OpSpec& spec);
 
 // A program of one op.
 struct OneOpProgram {
-  framework::Program program;
-  framework::OpDesc op;
+  Program program;
+  OpDesc op;
 
-  const framework::VarDesc& Var(const std::string& name) const;
+  const VarDesc& Var(const std::string& name) const;
   // The schema's traits of the argument of an input variable.
-  framework::ArgTraits TraitsOf(const std::string& input) const;
+  ArgTraits TraitsOf(const std::string& input) const;
 };
 
 // Both functions raise what Program::AppendOp raises.

@@ -10,8 +10,6 @@
 
 namespace sluice::bench {
 
-using framework::Registry;
-using platform::Format;
 using Ints = std::vector<int64_t>;
 
 namespace {
@@ -19,8 +17,8 @@ namespace {
 bool HasKernel(const std::string& op) {
   const auto kernels = Registry::Global().Kernels(op);
   return std::any_of(kernels.begin(), kernels.end(), [](const auto* kernel) {
-    return kernel->key.place == platform::PlaceKind::kCUDA &&
-           kernel->key.dtype == platform::DType::kFloat32;
+    return kernel->key.place == PlaceKind::kCUDA &&
+           kernel->key.dtype == DType::kFloat32;
   });
 }
 
@@ -205,7 +203,7 @@ Rows AllRows() {
     } else {
       try {
         AddBandwidth(op, &all);
-      } catch (const platform::Error& error) {
+      } catch (const Error& error) {
         all.left_out[op] = error.what();
       }
     }

@@ -15,13 +15,6 @@
 namespace sluice::bench {
 namespace {
 
-using framework::BisectFinding;
-using framework::BisectResult;
-using framework::OpKernel;
-using framework::OpKernelContext;
-using framework::Tensor;
-using platform::DType;
-
 constexpr int64_t kSize = 32;
 constexpr int kOps = 200;
 
@@ -83,25 +76,25 @@ class OtherMul final : public OpKernel {
 };
 
 // Restricts the kernels to the network below.
-std::string IsSquare(const framework::KernelQuery& query) {
-  const framework::DDim square({kSize, kSize});
+std::string IsSquare(const KernelQuery& query) {
+  const DDim square({kSize, kSize});
   const bool fits =
       std::all_of(query.inputs.begin(), query.inputs.end(),
-                  [&](const framework::DDim& dims) { return dims == square; });
+                  [&](const DDim& dims) { return dims == square; });
   return fits ? "" : "is for one benchmark";
 }
 
 template <typename Kernel>
 void AddKernel(const char* op, const char* variant) {
-  framework::KernelDef kernel;
+  KernelDef kernel;
   kernel.op = op;
-  kernel.key = {platform::PlaceKind::kCPU, DType::kFloat32, "PLAIN"};
+  kernel.key = {PlaceKind::kCPU, DType::kFloat32, "PLAIN"};
   kernel.variant = variant;
   kernel.predicate = &IsSquare;
-  kernel.make = [](const framework::OpKernelConstruction& construction) {
+  kernel.make = [](const OpKernelConstruction& construction) {
     return std::unique_ptr<OpKernel>(std::make_unique<Kernel>(construction));
   };
-  framework::Registry::Global().AddKernel(std::move(kernel));
+  Registry::Global().AddKernel(std::move(kernel));
 }
 
 // Registers the kernels once in a process.
@@ -136,7 +129,7 @@ class Network {
     program_.SetHints("exclude pass=fuse_elementwise");
     for (int op = 0; op < kOps; ++op) {
       if (op % 3 == 0) {
-        const std::string weight = platform::Format("w{}", op);
+        const std::string weight = Format("w{}", op);
         program_.Data(weight, DType::kFloat32, {kSize, kSize});
         feeds_.emplace_back(weight, values(std::sqrt(2.0F / kSize)));
         program_.AppendOp("mul", {{"X", {end_}}, {"Y", {weight}}});
@@ -153,10 +146,10 @@ class Network {
   int RunsFor(const std::set<int>& guilty) const {
     std::string hints;
     for (const int op : guilty) {
-      hints += platform::Format("#{}: require variant=bench_wrong;", op);
+      hints += Format("#{}: require variant=bench_wrong;", op);
     }
     hints += "prefer variant=bench_other";
-    const BisectResult result = framework::Bisect(
+    const BisectResult result = Bisect(
         program_, feeds_, {end_}, "prefer library=PLAIN, variant=plain", hints);
     std::set<int> found;
     for (const BisectFinding& finding : result.findings) {
@@ -170,8 +163,8 @@ class Network {
  private:
   static constexpr int kMissed = 1000;
 
-  framework::Program program_;
-  framework::Feeds feeds_;
+  Program program_;
+  Feeds feeds_;
   std::string end_;
 };
 
@@ -195,9 +188,8 @@ void AddBisectRows(const Options& options, Report& report) {
     for (int draw = 0; draw < draws; ++draw) {
       most = std::max(most, network.RunsFor(Draw(count, &random)));
     }
-    report.Add({.id = count == 1
-                          ? "lab/bisect_runs"
-                          : platform::Format("lab/bisect_runs/k{}", count),
+    report.Add({.id = count == 1 ? "lab/bisect_runs"
+                                 : Format("lab/bisect_runs/k{}", count),
                 .unit = "runs",
                 .value = static_cast<double>(most),
                 .at_most = count == 1 ? 9 : 2 * count * std::log2(kOps),

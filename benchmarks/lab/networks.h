@@ -10,9 +10,9 @@ namespace sluice::bench {
 // A whole network with random inputs and parameters.
 struct Network {
   std::string name;  // "lenet_train"
-  framework::Program program;
-  framework::Feeds feeds;
-  framework::Fetches fetches;
+  Program program;
+  Feeds feeds;
+  Fetches fetches;
 };
 
 // LeNet for 16 digits of 28 x 28, an MLP of 784, 256, 128 and 10 units for 64,
@@ -20,6 +20,6 @@ struct Network {
 // images of 64 x 64; each as inference (batch_norm with is_test), and as a
 // training step with momentum. The parameters are added to `scope`, with unique
 // names.
-std::vector<Network> LabNetworks(framework::Scope* scope);
+std::vector<Network> LabNetworks(Scope* scope);
 
 }  // namespace sluice::bench

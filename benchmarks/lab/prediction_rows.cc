@@ -56,16 +56,16 @@ double ComputingSeconds(double seconds,
 }
 
 void AddRowsOf(Network& network,
-               framework::Scope* scope,
+               Scope* scope,
                const Options& options,
                Report& report) {
   const Budget budget = options.smoke ? kSmokeBudget : Budget{};
-  framework::Executor executor;
-  framework::Tune(executor, network.program, network.feeds, network.fetches,
-                  scope, {.budget_seconds = budget.tuning_seconds});
+  Executor executor;
+  Tune(executor, network.program, network.feeds, network.fetches, scope,
+       {.budget_seconds = budget.tuning_seconds});
   const auto plan =
       executor.Prepare(network.program, network.feeds, network.fetches);
-  framework::Scope copies;
+  Scope copies;
   // Prediction and measurement take turns, since the clock rate changes.
   constexpr int kTurns = 3;
   std::vector<double> predicted;
@@ -73,17 +73,16 @@ void AddRowsOf(Network& network,
   std::vector<double> ratios;
   std::vector<double> warm_ratios;
   for (int turn = 0; turn < kTurns; ++turn) {
-    const framework::PlanPrediction prediction = framework::Predict(
-        *plan, network.feeds, scope,
-        {.budget_seconds = budget.prediction_seconds / kTurns});
+    const PlanPrediction prediction =
+        Predict(*plan, network.feeds, scope,
+                {.budget_seconds = budget.prediction_seconds / kTurns});
     predicted.push_back(prediction.total());
     const double warm =
         std::accumulate(prediction.warm.begin(), prediction.warm.end(),
                         prediction.executor + prediction.transfers);
     // Thousands of steps would lead to denormal numbers, which are slow.
     measured.push_back(ComputingSeconds(
-        options.seconds,
-        [&] { framework::CopyPersistables(*plan, scope, &copies); },
+        options.seconds, [&] { CopyPersistables(*plan, scope, &copies); },
         [&] { plan->Run(network.feeds, &copies); }));
     ratios.push_back(predicted.back() / measured.back());
     warm_ratios.push_back(warm / measured.back());
@@ -107,8 +106,8 @@ void AddRowsOf(Network& network,
 }  // namespace
 
 void AddPredictionRows(const Options& options, Report& report) {
-  const platform::ThreadCountGuard threads(1);
-  framework::Scope scope;
+  const ThreadCountGuard threads(1);
+  Scope scope;
   for (Network& network : LabNetworks(&scope)) {
     if (options.smoke && !network.name.starts_with("mlp")) continue;
     AddRowsOf(network, &scope, options, report);

@@ -18,10 +18,6 @@
 namespace sluice::bench {
 namespace {
 
-using framework::ClockSeconds;
-using framework::Contestant;
-using framework::RaceResult;
-
 // A chain of dependent integer operations. Both kernels share this code: two
 // copies are not equally fast on a shared core.
 [[gnu::noinline, gnu::aligned(64)]] void Work(int64_t steps) {
@@ -48,7 +44,7 @@ int64_t StepsIn(double seconds) {
 class BusyProcesses {
  public:
   BusyProcesses() {
-    for (int i = 0; i < platform::AvailableCpus(); ++i) {
+    for (int i = 0; i < AvailableCpus(); ++i) {
       const pid_t parent = getpid();
       const pid_t child = fork();
       if (child == 0) BurnAndSleep(parent, static_cast<unsigned>(i));
@@ -96,7 +92,7 @@ double WrongPicks(double seconds, int races, double budget) {
     const bool fast_first = race % 2 == 0;
     const std::vector<Contestant> both =
         fast_first ? std::vector{fast, slow} : std::vector{slow, fast};
-    const RaceResult result = framework::Race(both, {.budget_seconds = budget});
+    const RaceResult result = Race(both, {.budget_seconds = budget});
     const int right = fast_first ? 0 : 1;
     wrong += result.winner != right || result.tie ? 1 : 0;
   }

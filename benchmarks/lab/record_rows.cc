@@ -14,10 +14,6 @@
 namespace sluice::bench {
 namespace {
 
-using framework::Record;
-using framework::RecordMatch;
-using framework::RecordStore;
-
 constexpr int kSignatures = 2000;
 // The number of CPU kernels of an op of the library.
 constexpr int kKernels = 5;
@@ -43,7 +39,7 @@ std::vector<Record> MakeRecords() {
       record.signature = Signature(signature);
       record.kernel = Kernel(kernel);
       record.kernel_version = "0123456789abcdef";
-      record.machine = framework::MachineId().text;
+      record.machine = MachineId().text;
       record.best = record.median = record.low = record.high =
           1e-3 * (kernel + 1);
       record.rounds = 31;
@@ -61,7 +57,7 @@ double LookupMicroseconds(const Options& options, const RecordStore& store) {
     signatures.push_back(Signature(i * 7919 % kSignatures));
   }
   std::vector<std::string> kernels;
-  std::vector<framework::RecordQuery> queries;
+  std::vector<RecordQuery> queries;
   for (int i = 0; i < kKernels; ++i) {
     kernels.push_back(Kernel(i));
   }
@@ -70,16 +66,16 @@ double LookupMicroseconds(const Options& options, const RecordStore& store) {
                        .kernel = kernel,
                        .kernel_version = "0123456789abcdef"});
   }
-  std::vector<framework::FoundRecord> results(kKernels);
+  std::vector<FoundRecord> results(kKernels);
   int missed = 0;
   const double seconds = MedianSeconds(options.seconds, [&] {
     for (const std::string& signature : signatures) {
-      const framework::RecordText text = signature;
-      for (framework::RecordQuery& query : queries) {
+      const RecordText text = signature;
+      for (RecordQuery& query : queries) {
         query.signature = text;
       }
       store.Find(queries, results);
-      for (const framework::FoundRecord& result : results) {
+      for (const FoundRecord& result : results) {
         missed += result.match == RecordMatch::kExact ? 0 : 1;
       }
     }
@@ -101,7 +97,7 @@ void AddRecordRows(const Options& options, Report& report) {
     return;
   }
   const std::string path = folder + "/records.jsonl";
-  framework::AppendToRecordFile(path, MakeRecords(), {});
+  AppendToRecordFile(path, MakeRecords(), {});
   const RecordStore store({.system = {}, .user = path});
   static_cast<void>(store.size());  // reads the file
   report.Add({.id = "lab/lookup_us",

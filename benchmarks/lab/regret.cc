@@ -16,13 +16,6 @@
 namespace sluice::bench {
 namespace {
 
-using framework::Candidate;
-using framework::Contestant;
-using framework::IsolatedOp;
-using framework::KernelRun;
-using framework::RaceOptions;
-using framework::RaceResult;
-
 // Kernels of one case, ready to run.
 struct Runs {
   Runs(const IsolatedOp& op, RegretCase* measured) {
@@ -31,9 +24,9 @@ struct Runs {
       RegretKernel& kernel = measured->kernels[i];
       try {
         runs.push_back(std::make_unique<KernelRun>(
-            op, *kernel.kernel, platform::CPUPlace(), measured->threads));
-      } catch (const platform::Error& error) {
-        if (error.code() != platform::ErrorCode::kUnimplemented) throw;
+            op, *kernel.kernel, CPUPlace(), measured->threads));
+      } catch (const Error& error) {
+        if (error.code() != ErrorCode::kUnimplemented) throw;
         continue;
       }
       if (i == measured->chosen) measured->chosen = kernels.size();
@@ -60,7 +53,7 @@ void RaceAll(const Runs& runs, double seconds, RegretCase* measured) {
   options.max_rounds = 51;
   options.interval = 0.02;
   options.give_up_ratio = 3;
-  const RaceResult first = framework::Race(all, options);
+  const RaceResult first = Race(all, options);
   for (size_t i = 0; i < all.size(); ++i) {
     measured->kernels[i].timing = first.timings[i];
   }
@@ -71,23 +64,22 @@ void RaceAll(const Runs& runs, double seconds, RegretCase* measured) {
   options.give_up_ratio = 0;
   options.min_rounds = 9;
   options.interval = 0.01;
-  const RaceResult second = framework::Race(both, options);
+  const RaceResult second = Race(both, options);
   if (second.timings[0].rounds == 0 || second.timings[1].rounds == 0) return;
   measured->kernels[winner].timing = second.timings[0];
   measured->kernels[measured->chosen].timing = second.timings[1];
 }
 
-framework::PreparedOp Choose(const framework::CorpusCase& drawn, int threads) {
-  framework::CandidateLister lister(framework::Registry::Global(),
-                                    platform::CPUPlace(), threads);
-  framework::PreparedOp op;
-  static_cast<framework::OpFacts&>(op) = drawn.facts;
-  framework::ChooseKernel(&lister, threads, &op);
+PreparedOp Choose(const CorpusCase& drawn, int threads) {
+  CandidateLister lister(Registry::Global(), CPUPlace(), threads);
+  PreparedOp op;
+  static_cast<OpFacts&>(op) = drawn.facts;
+  ChooseKernel(&lister, threads, &op);
   return op;
 }
 
-RegretCase Decide(const framework::CorpusCase& drawn, int threads) {
-  const framework::PreparedOp op = Choose(drawn, threads);
+RegretCase Decide(const CorpusCase& drawn, int threads) {
+  const PreparedOp op = Choose(drawn, threads);
   RegretCase decided;
   decided.network = drawn.network;
   decided.op = drawn.facts.desc.type;
@@ -99,11 +91,11 @@ RegretCase Decide(const framework::CorpusCase& drawn, int threads) {
     if (static_cast<int>(i) == op.chosen) {
       decided.chosen = decided.kernels.size();
     }
-    const framework::KernelQuery query = drawn.facts.QueryAt(candidate.place);
+    const KernelQuery query = drawn.facts.QueryAt(candidate.place);
     decided.kernels.push_back({.kernel = candidate.kernel,
                                .predicted = candidate.seconds,
                                .work = candidate.kernel->estimate == nullptr
-                                           ? framework::DefaultKernelWork(query)
+                                           ? DefaultKernelWork(query)
                                            : candidate.kernel->estimate(query),
                                .timing = {}});
   }
@@ -141,16 +133,15 @@ Regrets Summarize(std::span<const RegretCase> cases) {
           .max = regrets.back()};
 }
 
-std::vector<RegretCase> MeasureRegrets(
-    std::span<const framework::CorpusCase> corpus,
-    int threads,
-    double race_seconds) {
+std::vector<RegretCase> MeasureRegrets(std::span<const CorpusCase> corpus,
+                                       int threads,
+                                       double race_seconds) {
   std::vector<RegretCase> cases;
-  for (const framework::CorpusCase& drawn : corpus) {
+  for (const CorpusCase& drawn : corpus) {
     RegretCase measured = Decide(drawn, threads);
     if (measured.kernels.size() < 2) continue;
     if (race_seconds > 0) {
-      const IsolatedOp op = framework::WithValues(drawn);
+      const IsolatedOp op = WithValues(drawn);
       const Runs runs(op, &measured);
       if (measured.kernels.size() < 2) continue;
       RaceAll(runs, race_seconds, &measured);
@@ -163,20 +154,20 @@ std::vector<RegretCase> MeasureRegrets(
 // Tune also gives long kernels the unused time of the others.
 constexpr double kMostSeconds = 5;
 
-void TuneCorpus(std::span<const framework::CorpusCase> corpus,
+void TuneCorpus(std::span<const CorpusCase> corpus,
                 int threads,
                 double seconds) {
-  for (const framework::CorpusCase& drawn : corpus) {
-    const framework::PreparedOp op = Choose(drawn, threads);
-    framework::Decision decision;
+  for (const CorpusCase& drawn : corpus) {
+    const PreparedOp op = Choose(drawn, threads);
+    Decision decision;
     decision.op = drawn.facts.desc.type;
     decision.kernel = op.choice().kernel;
     decision.list = op.list;
-    const IsolatedOp isolated = framework::WithValues(drawn);
-    framework::SignatureTuner tuner(isolated, decision, threads,
-                                    std::numeric_limits<double>::infinity());
-    framework::RecordStore::Default().Add(
-        framework::RecordsOf(tuner.Run(seconds, kMostSeconds), threads));
+    const IsolatedOp isolated = WithValues(drawn);
+    SignatureTuner tuner(isolated, decision, threads,
+                         std::numeric_limits<double>::infinity());
+    RecordStore::Default().Add(
+        RecordsOf(tuner.Run(seconds, kMostSeconds), threads));
   }
 }
 
@@ -201,7 +192,7 @@ void WriteCsv(std::span<const RegretCase> cases, const std::string& path) {
     const RegretCase& measured = cases[i];
     for (size_t k = 0; k < measured.kernels.size(); ++k) {
       const RegretKernel& kernel = measured.kernels[k];
-      file << platform::Format(
+      file << Format(
           "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", i,
           measured.network, measured.op, Quoted(measured.signature),
           measured.threads, Quoted(ToString(*kernel.kernel)),

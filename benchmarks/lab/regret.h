@@ -12,10 +12,10 @@ namespace sluice::bench {
 
 // A kernel that can compute a case.
 struct RegretKernel {
-  const framework::KernelDef* kernel = nullptr;
+  const KernelDef* kernel = nullptr;
   double predicted = 0;
-  framework::KernelWork work;
-  framework::Timing timing;
+  KernelWork work;
+  Timing timing;
 
   // The median, or the shortest first run of a kernel that was too slow for
   // more; infinity if it was not run.
@@ -48,14 +48,13 @@ constexpr double kRaceSeconds = 0.8;
 // Decides for each case like Prepare, with the existing records, and measures
 // all its kernels for `race_seconds`, or none if that is 0. Skips cases with
 // fewer than two kernels.
-std::vector<RegretCase> MeasureRegrets(
-    std::span<const framework::CorpusCase> corpus,
-    int threads,
-    double race_seconds);
+std::vector<RegretCase> MeasureRegrets(std::span<const CorpusCase> corpus,
+                                       int threads,
+                                       double race_seconds);
 
 // Measures the kernels of each case like Tune, for `seconds` or the time of
 // five rounds, and keeps the records in the process's store.
-void TuneCorpus(std::span<const framework::CorpusCase> corpus,
+void TuneCorpus(std::span<const CorpusCase> corpus,
                 int threads,
                 double seconds);
 

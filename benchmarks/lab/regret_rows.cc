@@ -23,11 +23,10 @@ constexpr Extent kSmokeExtent = {
 
 // In the short time of a smoke run, a busy machine may not run a kernel; the
 // regret of its case is then infinite. Only a smoke run skips such cases.
-std::vector<RegretCase> Measure(
-    const std::vector<framework::CorpusCase>& corpus,
-    int threads,
-    double race_seconds,
-    bool smoke) {
+std::vector<RegretCase> Measure(const std::vector<CorpusCase>& corpus,
+                                int threads,
+                                double race_seconds,
+                                bool smoke) {
   std::vector<RegretCase> cases = MeasureRegrets(corpus, threads, race_seconds);
   if (smoke) {
     std::erase_if(cases, [](const RegretCase& one) {
@@ -54,7 +53,7 @@ void AddRows(const std::string& id,
 }  // namespace
 
 void AddRegretRows(const Options& options, Report& report) {
-  if (framework::RecordStore::Default().size() > 0) {
+  if (RecordStore::Default().size() > 0) {
     report.LeaveOut("lab/regret", "there are records already");
     return;
   }
@@ -63,8 +62,7 @@ void AddRegretRows(const Options& options, Report& report) {
   constexpr Regrets kRecorded = {
       .mean = 1.01, .percentile_90 = 1.10, .max = 1.10};
   const Extent extent = options.smoke ? kSmokeExtent : Extent{};
-  const std::vector<framework::CorpusCase> corpus =
-      framework::DrawCorpus(kSeed, extent.cases);
+  const std::vector<CorpusCase> corpus = DrawCorpus(kSeed, extent.cases);
   const std::vector<RegretCase> one =
       Measure(corpus, 1, extent.race_seconds, options.smoke);
   AddRows("lab/regret_estimate/t1", one, kEstimated, report);

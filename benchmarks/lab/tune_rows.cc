@@ -16,10 +16,6 @@
 namespace sluice::bench {
 namespace {
 
-using framework::OpDesc;
-using framework::Tensor;
-using framework::TuneResult;
-
 constexpr unsigned kSeed = 2;
 constexpr int kSignatures = 100;
 constexpr double kPlenty = 60;
@@ -29,22 +25,22 @@ constexpr double kLittle = 0.5;
 
 // All cases in one program, each with its own inputs.
 struct SideBySide {
-  framework::Program program;
-  framework::Feeds feeds;
-  framework::Fetches fetches;
+  Program program;
+  Feeds feeds;
+  Fetches fetches;
 
-  explicit SideBySide(const std::vector<framework::CorpusCase>& cases) {
+  explicit SideBySide(const std::vector<CorpusCase>& cases) {
     for (size_t i = 0; i < cases.size(); ++i) {
       Add(cases[i], "op" + std::to_string(i) + ".");
     }
   }
 
  private:
-  void Add(const framework::CorpusCase& drawn, const std::string& prefix) {
-    const framework::IsolatedOp op = framework::WithValues(drawn);
+  void Add(const CorpusCase& drawn, const std::string& prefix) {
+    const IsolatedOp op = WithValues(drawn);
     OpDesc desc = drawn.facts.desc;
     size_t flat = 0;
-    for (const framework::ArgDef& def : drawn.facts.schema->inputs()) {
+    for (const ArgDef& def : drawn.facts.schema->inputs()) {
       for (auto& [argument, vars] : desc.inputs) {
         if (argument != def.name) continue;
         for (std::string& var : vars) {
@@ -67,30 +63,27 @@ struct SideBySide {
   }
 
   // Inputs read only for their shape have no elements.
-  static Tensor Fed(const framework::OpFacts& facts,
-                    const Tensor& tensor,
-                    size_t input) {
+  static Tensor Fed(const OpFacts& facts, const Tensor& tensor, size_t input) {
     if (tensor.allocated()) return tensor;
     Tensor zeros;
     zeros.Resize(facts.inputs[input]);
-    void* data =
-        zeros.mutable_data(facts.input_dtypes[input], platform::CPUPlace());
+    void* data = zeros.mutable_data(facts.input_dtypes[input], CPUPlace());
     std::memset(data, 0, zeros.bytes());
     return zeros;
   }
 };
 
 TuneResult TuneFor(const SideBySide& ops, double budget) {
-  framework::Executor executor;
-  return framework::Tune(executor, ops.program, ops.feeds, ops.fetches, nullptr,
-                         {.budget_seconds = budget, .again = true});
+  Executor executor;
+  return Tune(executor, ops.program, ops.feeds, ops.fetches, nullptr,
+              {.budget_seconds = budget, .again = true});
 }
 
 }  // namespace
 
 void AddTuneRows(const Options& options, Report& report) {
-  const SideBySide ops(framework::DrawCorpus(
-      kSeed, options.smoke ? kFewSignatures : kSignatures));
+  const SideBySide ops(
+      DrawCorpus(kSeed, options.smoke ? kFewSignatures : kSignatures));
   const TuneResult all = TuneFor(ops, options.smoke ? kLittle : kPlenty);
   const auto tuned = static_cast<double>(all.signatures.size());
   std::fprintf(stderr, "%.0f signatures tuned in %.1f s, %d left out\n", tuned,
@@ -108,7 +101,7 @@ void AddTuneRows(const Options& options, Report& report) {
   for (const double budget :
        options.smoke ? std::vector{0.1} : std::vector{1.0, 3.0}) {
     const TuneResult some = TuneFor(ops, budget);
-    report.Add({.id = platform::Format("lab/tune_over_budget/{:g}s", budget),
+    report.Add({.id = Format("lab/tune_over_budget/{:g}s", budget),
                 .unit = "%",
                 .value = std::max(some.seconds / budget - 1, 0.0) * 100,
                 .at_most = 10});

@@ -11,10 +11,7 @@
 #include "sluice/platform/number_format.h"
 #include "sluice/platform/text.h"
 
-namespace sluice::framework {
-
-using platform::DType;
-using platform::Format;
+namespace sluice {
 
 namespace {
 
@@ -23,7 +20,7 @@ constexpr size_t kAlignment = 64;
 constexpr std::string_view kReserved = "__metadata__";
 
 DType ScanDType(HeaderScanner& scanner) {
-  for (const platform::NumberFormat& format : platform::NumberFormats()) {
+  for (const NumberFormat& format : NumberFormats()) {
     if (scanner.Accept(Format("\"{}\"", format.safetensors))) {
       return format.dtype;
     }
@@ -33,7 +30,7 @@ DType ScanDType(HeaderScanner& scanner) {
 
 std::string JsonString(const std::string& text) {
   std::string json;
-  platform::AppendJsonString(json, text);
+  AppendJsonString(json, text);
   return json;
 }
 
@@ -42,8 +39,7 @@ uint64_t Digest(const std::vector<CheckpointTensor>& tensors) {
   std::string text;
   for (const CheckpointTensor& tensor : tensors) {
     text += JsonString(tensor.name) +
-            Format(" {} {}\n", platform::FormatOf(tensor.dtype).safetensors,
-                   tensor.dims);
+            Format(" {} {}\n", FormatOf(tensor.dtype).safetensors, tensor.dims);
   }
   return Checksum(text.data(), text.size());
 }
@@ -55,8 +51,8 @@ std::string Describe(const CheckpointTensor& tensor, uint64_t offset) {
   }
   return Format(
       "{}:{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{},{}]}}",
-      JsonString(tensor.name), platform::FormatOf(tensor.dtype).safetensors,
-      shape, offset, offset + tensor.bytes());
+      JsonString(tensor.name), FormatOf(tensor.dtype).safetensors, shape,
+      offset, offset + tensor.bytes());
 }
 
 CheckpointTensor ScanTensor(HeaderScanner& scanner) {
@@ -91,20 +87,19 @@ void CheckName(const std::string& name) {
 }  // namespace
 
 bool IsStoredAs(DType dtype, DType stored) {
-  return platform::FormatOf(dtype).safetensors ==
-             platform::FormatOf(stored).safetensors &&
+  return FormatOf(dtype).safetensors == FormatOf(stored).safetensors &&
          (dtype == stored || stored == DType::kUInt8);
 }
 
 std::optional<DType> FindSafetensorsDType(std::string_view name) {
-  for (const platform::NumberFormat& format : platform::NumberFormats()) {
+  for (const NumberFormat& format : NumberFormats()) {
     if (format.safetensors == name) return format.dtype;
   }
   return std::nullopt;
 }
 
 uint64_t CheckpointTensor::bytes() const {
-  return static_cast<uint64_t>(dims.numel()) * platform::SizeOf(dtype);
+  return static_cast<uint64_t>(dims.numel()) * SizeOf(dtype);
 }
 
 uint64_t CheckpointHeader::data_bytes() const {
@@ -117,8 +112,8 @@ uint64_t CheckpointHeader::data_bytes() const {
 
 void CheckpointHeader::Sort() {
   std::sort(tensors.begin(), tensors.end(), [](auto& a, auto& b) {
-    const size_t size_a = platform::SizeOf(a.dtype);
-    const size_t size_b = platform::SizeOf(b.dtype);
+    const size_t size_a = SizeOf(a.dtype);
+    const size_t size_b = SizeOf(b.dtype);
     return size_a != size_b ? size_a > size_b : a.name < b.name;
   });
 }
@@ -204,4 +199,4 @@ CheckpointHeader CheckpointHeader::Read(std::string_view text) {
   return header;
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

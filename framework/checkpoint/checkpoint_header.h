@@ -9,12 +9,12 @@
 #include "sluice/framework/values/ddim.h"
 #include "sluice/platform/dtype.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // One tensor of a checkpoint.
 struct CheckpointTensor {
   std::string name;
-  platform::DType dtype = platform::DType::kFloat32;
+  DType dtype = DType::kFloat32;
   DDim dims;
   uint64_t checksum = 0;
 
@@ -60,9 +60,9 @@ struct CheckpointHeader {
 
 // Whether a file stores tensors of `dtype` as `stored`: numbers of 4 and 2 bits
 // are stored as uint8.
-bool IsStoredAs(platform::DType dtype, platform::DType stored);
+bool IsStoredAs(DType dtype, DType stored);
 // Returns the dtype that safetensors calls `name`, e.g. "BF16"; nothing if
 // Sluice lacks it.
-std::optional<platform::DType> FindSafetensorsDType(std::string_view name);
+std::optional<DType> FindSafetensorsDType(std::string_view name);
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -7,17 +7,14 @@
 
 #include "sluice/platform/error.h"
 
-namespace sluice::framework {
-
-using platform::ErrorCode;
+namespace sluice {
 
 namespace {
 
 template <typename... Args>
 [[noreturn]] void Fail(fmt::string_view format, const Args&... args) {
-  platform::Raise(ErrorCode::kDataLoss, "checkpoint.foreign_header",
-                  "the header is no safetensors header: {}",
-                  platform::Format(format, args...));
+  Raise(ErrorCode::kDataLoss, "checkpoint.foreign_header",
+        "the header is no safetensors header: {}", Format(format, args...));
 }
 
 // A tensor of the header that is being parsed.
@@ -116,8 +113,7 @@ class Reader final : public nlohmann::json_sax<nlohmann::json> {
     Fail("unexpected value of \"{}\" at tensor {}", key_, name());
   }
 
-  static platform::DType DTypeOf(const std::string& tensor,
-                                 const std::string& text) {
+  static DType DTypeOf(const std::string& tensor, const std::string& text) {
     const auto dtype = FindSafetensorsDType(text);
     SLUICE_ENFORCE(
         dtype.has_value(), ErrorCode::kUnimplemented,
@@ -179,4 +175,4 @@ CheckpointHeader ReadForeignHeader(std::string_view text) {
   return header;
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -4,7 +4,7 @@
 
 #include "sluice/framework/checkpoint/checkpoint_header.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // Reads the header of a safetensors file that Sluice did not write, by the
 // format's own rules (github.com/huggingface/safetensors, README): any order of
@@ -15,4 +15,4 @@ namespace sluice::framework {
 // tensor.
 CheckpointHeader ReadForeignHeader(std::string_view text);
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -4,7 +4,7 @@
 
 #include "sluice/platform/error.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 namespace {
 
@@ -18,9 +18,9 @@ int HexDigit(char c) {
 }  // namespace
 
 void HeaderScanner::Fail(std::string_view expected) const {
-  platform::Raise(platform::ErrorCode::kDataLoss, "checkpoint.header",
-                  "the header is damaged: expected {} at byte {} of {}",
-                  expected, position_, text_.size());
+  Raise(ErrorCode::kDataLoss, "checkpoint.header",
+        "the header is damaged: expected {} at byte {} of {}", expected,
+        position_, text_.size());
 }
 
 bool HeaderScanner::Accept(std::string_view token) {
@@ -91,4 +91,4 @@ void HeaderScanner::ExpectEnd() {
   if (position_ != text_.size()) Fail("the end");
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-namespace sluice::framework {
+namespace sluice {
 
 // Scans JSON in the form of CheckpointHeader::Write, front to back: no spaces
 // between values, integers without sign, escapes as in AppendJsonString. It
@@ -35,4 +35,4 @@ class HeaderScanner {
   size_t position_ = 0;
 };
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -15,10 +15,7 @@
 #include "sluice/framework/values/scope_lock.h"
 #include "sluice/platform/error.h"
 
-namespace sluice::framework {
-
-using platform::ErrorCode;
-using platform::Format;
+namespace sluice {
 
 namespace {
 
@@ -67,10 +64,10 @@ std::vector<Tensor> ValuesOf(const CheckpointHeader& header,
     values.push_back(*value);
   }
   if (!missing.empty()) {
-    platform::Raise(ErrorCode::kFailedPrecondition, "checkpoint.no_value",
-                    "the scope has no value to save for {}: run the start-up "
-                    "program first",
-                    Join(missing));
+    Raise(ErrorCode::kFailedPrecondition, "checkpoint.no_value",
+          "the scope has no value to save for {}: run the start-up "
+          "program first",
+          Join(missing));
   }
   return values;
 }
@@ -159,7 +156,7 @@ std::vector<Tensor> ReadValues(const CheckpointHeader& header,
   for (const CheckpointTensor& tensor : header.tensors) {
     Tensor value;
     value.Resize(tensor.dims);
-    void* data = value.mutable_data(tensor.dtype, platform::CPUPlace());
+    void* data = value.mutable_data(tensor.dtype, CPUPlace());
     file->Read(data, value.bytes());
     SLUICE_ENFORCE(!header.has_checksums ||
                        Checksum(data, value.bytes()) == tensor.checksum,
@@ -221,8 +218,8 @@ void SaveParameters(const std::string& path,
   std::vector<std::string_view> parts(1);
   for (size_t i = 0; i < values.size(); ++i) {
     Tensor& value = values[i];
-    if (value.place() != PlaceKey(platform::CPUPlace())) {
-      value = value.CopyTo(platform::CPUPlace());
+    if (value.place() != PlaceKey(CPUPlace())) {
+      value = value.CopyTo(CPUPlace());
     }
     header.tensors[i].checksum = Checksum(value.raw_data(), value.bytes());
     parts.emplace_back(static_cast<const char*>(value.raw_data()),
@@ -231,11 +228,11 @@ void SaveParameters(const std::string& path,
   const std::string text = header.Write();
   parts[0] = text;
   ReplaceFile(path, parts);
-} catch (platform::Error& error) {
+} catch (Error& error) {
   error.AddContext("while saving parameters");
   throw;
 } catch (const std::bad_alloc&) {
-  platform::RaiseOutOfMemory();
+  RaiseOutOfMemory();
 }
 
 namespace {
@@ -269,12 +266,12 @@ LoadedParameters LoadParameters(const std::string& path,
   const std::string context = Format("while loading parameters from {}", path);
   try {
     return Load(path, program, scope, options);
-  } catch (platform::Error& error) {
+  } catch (Error& error) {
     error.AddContext(context);
     throw;
   }
 } catch (const std::bad_alloc&) {
-  platform::RaiseOutOfMemory();
+  RaiseOutOfMemory();
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -7,7 +7,7 @@
 #include "sluice/framework/values/scope.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // Writes the values of `program`'s persistable variables in `scope`, and the
 // scope's step, to a safetensors file (checkpoint_header.h), which Python's
@@ -51,4 +51,4 @@ SLUICE_API LoadedParameters LoadParameters(const std::string& path,
                                            Scope& scope,
                                            const LoadOptions& options = {});
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -11,10 +11,7 @@
 #include "sluice/platform/error.h"
 #include "sluice/platform/plugin/kernel_module.h"
 
-namespace sluice::framework {
-
-using platform::Format;
-using platform::PlaceKind;
+namespace sluice {
 
 namespace {
 
@@ -51,7 +48,7 @@ class Refusals {
     const PlaceKind kind = kernel.key.place;
     for (const KernelHint* hint : op_.hints) {
       if (hint->place.empty() || !hint->Wants()) continue;
-      const PlaceKey named = platform::ParsePlaceKey(hint->place);
+      const PlaceKey named = ParsePlaceKey(hint->place);
       if (named.kind != kind) continue;
       const bool any_device = hint->place == ToString(kind);
       if (any_device && expected_place_.kind == kind) continue;
@@ -82,7 +79,7 @@ class Refusals {
       return Format("nobody asked for {} (a hint place={} would)", place,
                     place);
     }
-    if (place.index >= platform::DeviceManager::Instance().Count(place.kind)) {
+    if (place.index >= DeviceManager::Instance().Count(place.kind)) {
       return Format("there is no device {}", place);
     }
     if (kernel.predicate == nullptr) return "";
@@ -208,7 +205,7 @@ std::vector<std::string> LoadLibraries(
       notes.push_back(Format("library {} is off: {}", module->library, *off));
       continue;
     }
-    const std::string& missing = platform::LoadModule(module->name);
+    const std::string& missing = LoadModule(module->name);
     if (!missing.empty()) {
       notes.push_back(
           Format("library {} is not there: {}", module->library, missing));
@@ -299,4 +296,4 @@ std::shared_ptr<CandidateList> CandidateLister::List(const OpFacts& op) {
   return list;
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

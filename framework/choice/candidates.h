@@ -17,7 +17,7 @@
 #include "sluice/platform/export.h"
 #include "sluice/platform/place_key.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // An op before kernels are considered: all shapes and dtypes are known.
 struct OpFacts {
@@ -150,4 +150,4 @@ class SLUICE_API CandidateLister {
   std::unordered_map<std::string, std::shared_ptr<CandidateList>> lists_;
 };
 
-}  // namespace sluice::framework
+}  // namespace sluice

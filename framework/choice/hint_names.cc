@@ -14,10 +14,7 @@
 #include "sluice/platform/plugin/plugin_loader.h"
 #include "sluice/platform/text.h"
 
-namespace sluice::framework {
-
-using platform::ErrorCode;
-using platform::Shown;
+namespace sluice {
 
 namespace {
 
@@ -75,7 +72,7 @@ void LoadAll(const std::vector<std::string>& ops, const Registry& registry) {
   for (const std::string& op : ops) {
     LoadLibraries(op, {}, registry);
   }
-  platform::LoadAllDevices();
+  LoadAllDevices();
 }
 
 void CheckSelector(const KernelHint& hint, const Registry& registry) {
@@ -84,28 +81,26 @@ void CheckSelector(const KernelHint& hint, const Registry& registry) {
       registry.FindSchema(selector) != nullptr) {
     return;
   }
-  platform::Fail(ErrorCode::kNotFound, "hint.unknown_op", "hint \"{}: {}\": {}",
-                 Shown(selector), hint,
-                 NoOperator(selector, registry.OpNames()));
+  Fail(ErrorCode::kNotFound, "hint.unknown_op", "hint \"{}: {}\": {}",
+       Shown(selector), hint, NoOperator(selector, registry.OpNames()));
 }
 
 void CheckPlace(const KernelHint& hint) {
   if (hint.place.empty()) return;
   try {
-    platform::ParsePlaceKey(hint.place);
-  } catch (platform::Error& error) {
-    const auto plugins = platform::PluginKinds();
+    ParsePlaceKey(hint.place);
+  } catch (Error& error) {
+    const auto plugins = PluginKinds();
     std::set<std::string> kinds(plugins.begin(), plugins.end());
     kinds.insert({"cpu", "cuda", "fpga"});
     const std::string kind = hint.place.substr(0, hint.place.find(':'));
     if (error.code() != ErrorCode::kNotFound) {
-      error.AddContext(platform::Format("asked for by hint {}", hint));
+      error.AddContext(Format("asked for by hint {}", hint));
       throw;
     }
-    platform::Fail(ErrorCode::kNotFound, "hint.unknown_device",
-                   "hint \"{}\": there is no kind of device {}{} ({})", hint,
-                   Shown(kind), SuggestNames(kind, InOrder(kinds)),
-                   platform::DescribePluginSearch(kind));
+    Fail(ErrorCode::kNotFound, "hint.unknown_device",
+         "hint \"{}\": there is no kind of device {}{} ({})", hint, Shown(kind),
+         SuggestNames(kind, InOrder(kinds)), DescribePluginSearch(kind));
   }
 }
 
@@ -197,11 +192,11 @@ void CheckHintNamesOf(const OpDesc& op,
                          registry.FindSchema(hint.selector) == nullptr;
       Check(hint, of_op ? op.type : "", registry);
     }
-  } catch (platform::Error& error) {
-    error.AddContext(platform::Format("in op {} ({})", op_index, op.type));
+  } catch (Error& error) {
+    error.AddContext(Format("in op {} ({})", op_index, op.type));
     error.AddContext(DescribeLocation(op.location));
     throw;
   }
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -4,7 +4,7 @@
 
 #include "sluice/framework/hints/kernel_hints.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 class Registry;
 
@@ -21,4 +21,4 @@ void CheckHintNamesOf(const OpDesc& op,
                       const std::vector<KernelHint>& hints,
                       const Registry& registry);
 
-}  // namespace sluice::framework
+}  // namespace sluice

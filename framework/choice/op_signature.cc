@@ -5,7 +5,7 @@
 
 #include "sluice/framework/op/op_schema.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 namespace {
 
@@ -74,4 +74,4 @@ std::string OpSignature(const OpFacts& op) {
   return text;
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -5,7 +5,7 @@
 #include "sluice/framework/choice/candidates.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // Returns a text that identifies everything kernels may depend on: the op's
 // type, dtypes and shapes, constant inputs, present arguments, and attributes
@@ -16,4 +16,4 @@ namespace sluice::framework {
 // key of records. Tensors of a plan are dense, so it has no strides.
 SLUICE_API std::string OpSignature(const OpFacts& op);
 
-}  // namespace sluice::framework
+}  // namespace sluice

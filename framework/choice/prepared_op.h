@@ -8,7 +8,7 @@
 #include "sluice/framework/choice/candidates.h"
 #include "sluice/framework/op/op_kernel.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // The only kernel of an op for which none can be registered.
 struct OwnKernel {
@@ -39,4 +39,4 @@ struct PreparedOp : OpFacts {
   const Candidate& choice() const { return list->candidates[chosen]; }
 };
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -5,11 +5,7 @@
 #include "sluice/framework/choice/op_signature.h"
 #include "sluice/platform/error.h"
 
-namespace sluice::framework {
-
-using platform::ErrorCode;
-using platform::Format;
-using platform::PlaceKind;
+namespace sluice {
 
 namespace {
 
@@ -139,18 +135,18 @@ std::string RefusalsText(const PreparedOp& op) {
     refusals += "\n  " + note;
   }
   if (refusals.empty()) refusals = " no kernel is registered for it";
-  platform::Raise(ErrorCode::kNotFound, "resolver.no_kernel",
-                  "{}: no kernel fits {} at {}:{}", op.desc.type, op.dtype,
-                  WantedPlace(op), refusals);
+  Raise(ErrorCode::kNotFound, "resolver.no_kernel",
+        "{}: no kernel fits {} at {}:{}", op.desc.type, op.dtype,
+        WantedPlace(op), refusals);
 }
 
 void UseOwnKernel(PreparedOp* op) {
   const auto list = std::make_shared<CandidateList>();
   list->signature = OpSignature(*op);
-  list->expected_place = platform::CPUPlace();
+  list->expected_place = CPUPlace();
   Candidate& candidate = list->candidates.emplace_back();
   candidate.kernel = op->own_kernel->def;
-  candidate.place = platform::CPUPlace();
+  candidate.place = CPUPlace();
   candidate.seconds = candidate.estimate = op->own_kernel->seconds;
   op->list = list;
   op->chosen = 0;
@@ -176,7 +172,7 @@ bool MakeKernel(int num_threads, bool probe, PreparedOp* op) {
     op->kernel = std::move(kernel);
     op->scratch_bytes = preparation.scratch_bytes;
     return true;
-  } catch (const platform::Error& error) {
+  } catch (const Error& error) {
     if (error.code() != ErrorCode::kUnimplemented) throw;
     choice.refusal = error.what();
     return false;
@@ -252,7 +248,7 @@ std::string WhyNotObeyed(CandidateLister* lister,
   op.hints = {&hint};
   try {
     Resolve(lister, &op);
-  } catch (const platform::Error& error) {
+  } catch (const Error& error) {
     if (error.code() != ErrorCode::kNotFound) throw;
     return "";
   }
@@ -272,4 +268,4 @@ void ProbeKernels(CandidateLister* lister, int num_threads, PreparedOp* op) {
   } while (!MakeKernel(num_threads, true, op));
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -9,7 +9,7 @@
 #include "sluice/framework/choice/prepared_op.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // Whether a hint that prefers or requires a kernel of one op was obeyed.
 struct HintAnswer {
@@ -74,4 +74,4 @@ SLUICE_API void ProbeKernels(CandidateLister* lister,
                              int num_threads,
                              PreparedOp* op);
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -7,7 +7,7 @@
 
 #include "sluice/platform/error.h"
 
-namespace sluice::framework {
+namespace sluice {
 namespace {
 
 // Returns the kernel's size of a data cache of the first processor, or 0. The C
@@ -16,7 +16,7 @@ namespace {
 int64_t KernelsCacheSize(int level) {
   for (int index = 0;; ++index) {
     const std::string folder =
-        platform::Format("/sys/devices/system/cpu/cpu0/cache/index{}/", index);
+        Format("/sys/devices/system/cpu/cpu0/cache/index{}/", index);
     std::ifstream levels(folder + "level"), types(folder + "type"),
         sizes(folder + "size");
     int found = 0;
@@ -46,4 +46,4 @@ const CacheSizes& DataCacheSizes() {
   return kSizes;
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -4,7 +4,7 @@
 
 #include "sluice/platform/export.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // Sizes of the data caches in bytes, from the C library or the kernel's files.
 // Unknown levels get a usual size (32 KiB, 1 MiB, 32 MiB). L1 and L2 are those
@@ -18,4 +18,4 @@ struct CacheSizes {
 // Read once; thread-safe.
 SLUICE_API const CacheSizes& DataCacheSizes();
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -10,18 +10,16 @@
 #include "sluice/platform/error.h"
 #include "sluice/platform/plugin/kernel_module.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 namespace {
 
 namespace fs = std::filesystem;
 
-using platform::ErrorCode;
-
 class Estimates final : public CostModel {
  public:
   MachineFigures Figures(int num_threads) const override {
-    return DerivedFigures(platform::CpuInstructionSet(), num_threads);
+    return DerivedFigures(CpuInstructionSet(), num_threads);
   }
   std::unique_ptr<CandidateCosts> Begin(int /*num_threads*/) const override {
     return nullptr;
@@ -59,14 +57,13 @@ Request RequestOfEnvironment() {
 void LoadLaboratory() {
   const Request request = RequestOfEnvironment();
   if (request.what.empty()) return;
-  const std::string& missing = platform::LoadModule("lab");
+  const std::string& missing = LoadModule("lab");
   if (missing.empty()) return;
   SLUICE_ENFORCE(!request.must_be_met, ErrorCode::kFailedPrecondition,
                  "laboratory.missing", "{} needs the laboratory: {}",
                  request.what, missing);
-  platform::Log(platform::LogLevel::kWarning,
-                "what was measured ({}) is not used: {}", request.what,
-                missing);
+  Log(LogLevel::kWarning, "what was measured ({}) is not used: {}",
+      request.what, missing);
 }
 
 }  // namespace
@@ -105,4 +102,4 @@ std::string UserRecordFile() {
   return (cache / "sluice" / "records.jsonl").string();
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

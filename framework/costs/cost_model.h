@@ -11,7 +11,7 @@
 
 // The source of candidates' times. The runtime has estimates only; the
 // laboratory (libsluice_lab.so) installs a model that uses measurements.
-namespace sluice::framework {
+namespace sluice {
 
 struct Candidate;
 
@@ -60,4 +60,4 @@ SLUICE_API uint64_t CostGeneration();
 // without a home directory.
 SLUICE_API std::string UserRecordFile();
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -13,7 +13,7 @@
 #include "sluice/platform/diagnostics/logging.h"
 #include "sluice/platform/error.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // The text of records/costs.json, in a source that CMake writes.
 std::string_view BuiltinCosts();
@@ -21,8 +21,6 @@ std::string_view BuiltinCosts();
 namespace {
 
 using Json = nlohmann::json;
-
-using platform::ErrorCode;
 
 constexpr const char* kDefault = "default";
 
@@ -38,7 +36,8 @@ Json ParseCosts(std::string_view text) {
                  "it is not a file of costs: expected \"kind\": \"costs\" and "
                  "an object \"costs\"");
   const Json machine = json.value("machine", Json(""));
-  SLUICE_ENFORCE(machine == "" || machine == MachineId().text,
+  const bool any = machine.is_string() && machine.get<std::string>().empty();
+  SLUICE_ENFORCE(any || machine == MachineId().text,
                  ErrorCode::kInvalidArgument, "costs.machine",
                  "it is for the machine {}, this is '{}'", machine.dump(),
                  MachineId().text);
@@ -120,24 +119,23 @@ const KernelCosts& KernelCosts::Active() {
     if (path.empty()) return Default();
     try {
       return KernelCosts(InputFile(path).ReadAll());
-    } catch (const platform::Error& error) {
-      platform::Log(platform::LogLevel::kWarning,
-                    "the costs of kernels in {} are not used, but those that "
-                    "are built in: {}",
-                    path, error.what());
+    } catch (const Error& error) {
+      Log(LogLevel::kWarning,
+          "the costs of kernels in {} are not used, but those that "
+          "are built in: {}",
+          path, error.what());
       return Default();
     }
   }();
   return kCosts;
 }
 
-const CountCosts& KernelCosts::Of(const std::string& row,
-                                  platform::DType dtype) const {
-  for (const std::string& name : {platform::Format("{} {}", row, dtype), row}) {
+const CountCosts& KernelCosts::Of(const std::string& row, DType dtype) const {
+  for (const std::string& name : {Format("{} {}", row, dtype), row}) {
     const auto found = rows_.find(name);
     if (found != rows_.end()) return found->second;
   }
   return rows_.at(kDefault);
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

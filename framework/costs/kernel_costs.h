@@ -10,7 +10,7 @@
 #include "sluice/platform/dtype.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // The counted work of one kernel call, from shapes and attributes: the prior
 // that decides without measurements. What each count costs is data
@@ -151,7 +151,7 @@ class SLUICE_API KernelCosts {
   explicit KernelCosts(std::string_view json);
 
   // The costs of a row for kernels of a dtype; "default" for an unknown row.
-  const CountCosts& Of(const std::string& row, platform::DType dtype) const;
+  const CountCosts& Of(const std::string& row, DType dtype) const;
 
   bool Has(const std::string& row) const { return rows_.contains(row); }
 
@@ -159,4 +159,4 @@ class SLUICE_API KernelCosts {
   std::unordered_map<std::string, CountCosts> rows_;
 };
 
-}  // namespace sluice::framework
+}  // namespace sluice

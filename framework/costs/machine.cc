@@ -8,10 +8,8 @@
 #include "sluice/platform/cpu/cpu_info.h"
 #include "sluice/platform/error.h"
 
-namespace sluice::framework {
+namespace sluice {
 namespace {
-
-using platform::Format;
 
 // Virtual machines often hide the processor's name, but not these numbers
 // (Intel SDM, CPUID leaf 1). Returns "" except on x86.
@@ -49,7 +47,7 @@ std::string InstructionSets() {
   add(__builtin_cpu_supports("avx512bf16") != 0, "avx512bf16");
   return names;
 #else
-  return std::string(platform::CpuInstructionSet());
+  return std::string(CpuInstructionSet());
 #endif
 }
 
@@ -58,7 +56,7 @@ std::string InstructionSets() {
 const MachineName& MachineId() {
   static const MachineName kName = [] {
     MachineName name;
-    name.text = platform::CpuName() + Model() + ", " + InstructionSets();
+    name.text = CpuName() + Model() + ", " + InstructionSets();
     name.hash = Format("{:016x}", Checksum(name.text.data(), name.text.size()))
                     .substr(0, 12);
     return name;
@@ -66,4 +64,4 @@ const MachineName& MachineId() {
   return kName;
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -4,7 +4,7 @@
 
 #include "sluice/platform/export.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // Identifies machines whose times are comparable: those with the same processor
 // and instruction sets. Library versions are part of a kernel's version, and
@@ -18,4 +18,4 @@ struct MachineName {
 // This machine's; determined once, thread-safe.
 SLUICE_API const MachineName& MachineId();
 
-}  // namespace sluice::framework
+}  // namespace sluice

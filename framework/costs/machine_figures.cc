@@ -6,7 +6,7 @@
 #include "sluice/framework/costs/machine.h"
 #include "sluice/platform/cpu/cpu_info.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 MachineFigures DerivedFigures(std::string_view instruction_set, int threads) {
   constexpr double kClock = 2.5e9;
@@ -42,8 +42,7 @@ MachineFigures DerivedFigures(std::string_view instruction_set, int threads) {
 }
 
 MachineFigures DerivedFigures() {
-  return DerivedFigures(platform::CpuInstructionSet(),
-                        platform::AvailableCpus());
+  return DerivedFigures(CpuInstructionSet(), AvailableCpus());
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

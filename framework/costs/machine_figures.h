@@ -6,7 +6,7 @@
 #include "sluice/platform/export.h"
 
 // Performance figures of this machine, to estimate kernels without records.
-namespace sluice::framework {
+namespace sluice {
 
 // Arithmetic operations a second of one thread; a multiplication with an
 // addition counts as two.
@@ -55,4 +55,4 @@ SLUICE_API MachineFigures DerivedFigures(std::string_view instruction_set,
 // The figures for this machine and the CPUs that the process may use.
 SLUICE_API MachineFigures DerivedFigures();
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -1,6 +1,6 @@
 #include "sluice/framework/costs/record.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 std::string_view ToString(Verdict verdict) {
   switch (verdict) {
@@ -14,4 +14,4 @@ std::string_view ToString(Verdict verdict) {
   return "unchecked";
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -6,7 +6,7 @@
 
 #include "sluice/platform/export.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // The result of a comparison with the op's reference.
 enum class Verdict : unsigned char { kUnchecked, kOk, kWrong };
@@ -56,4 +56,4 @@ struct Record {
   bool operator==(const Record&) const = default;
 };
 
-}  // namespace sluice::framework
+}  // namespace sluice

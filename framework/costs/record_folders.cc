@@ -6,7 +6,7 @@
 
 #include "sluice/platform/plugin/kernel_module.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 namespace fs = std::filesystem;
 
@@ -19,7 +19,7 @@ std::vector<fs::path> RecordFolders() {
     if (colon > 0) folders.emplace_back(rest.substr(0, colon));
     rest.remove_prefix(std::min(colon + 1, rest.size()));
   }
-  const fs::path library = platform::LibraryFolder();
+  const fs::path library = LibraryFolder();
   if (library.empty()) return folders;
   folders.push_back(library / "sluice_records");
   // The library may be in lib, lib64, or lib/x86_64-linux-gnu below the prefix.
@@ -29,4 +29,4 @@ std::vector<fs::path> RecordFolders() {
   return folders;
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -5,7 +5,7 @@
 
 #include "sluice/platform/export.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // The folders with what came with Sluice about kernels and machines, the first
 // ones first: those of SLUICE_RECORDS_PATH (separated by colons),
@@ -13,4 +13,4 @@ namespace sluice::framework {
 // installation prefix.
 SLUICE_API std::vector<std::filesystem::path> RecordFolders();
 
-}  // namespace sluice::framework
+}  // namespace sluice

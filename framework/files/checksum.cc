@@ -4,7 +4,7 @@
 #include <bit>
 #include <cstring>
 
-namespace sluice::framework {
+namespace sluice {
 
 static_assert(std::endian::native == std::endian::little,
               "checkpoints are little-endian");
@@ -26,4 +26,4 @@ uint64_t Checksum(const void* bytes, size_t count) {
   return hash;
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -5,7 +5,7 @@
 
 #include "sluice/platform/export.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // A checksum of bytes, read as little-endian words of 8 bytes, the last word
 // padded with zeros:
@@ -15,4 +15,4 @@ namespace sluice::framework {
 // always noticed, and a change of several words nearly always.
 SLUICE_API uint64_t Checksum(const void* bytes, size_t count);
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -16,9 +16,7 @@
 #include "sluice/platform/error.h"
 #include "sluice/platform/text.h"
 
-namespace sluice::framework {
-
-using platform::ErrorCode;
+namespace sluice {
 
 namespace {
 
@@ -26,7 +24,7 @@ namespace {
 const std::string& WithoutNul(const std::string& path) {
   SLUICE_ENFORCE(path.find('\0') == path.npos, ErrorCode::kInvalidArgument,
                  "file.path_nul", "{} is no path: it has a zero byte",
-                 platform::Shown(path));
+                 Shown(path));
   return path;
 }
 
@@ -85,7 +83,7 @@ class FileReplacement::Descriptor {
 
   bool Write(std::string_view bytes) const {
     while (!bytes.empty()) {
-      if (platform::CancelRequested()) {
+      if (CancelRequested()) {
         errno = ECANCELED;
         return false;
       }
@@ -146,8 +144,8 @@ FileReplacement::FileReplacement(const std::string& path,
         temporary_, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK,
         mode_.value_or(0666));
     if (!file_->is_open()) {
-      platform::Raise(ErrorCode::kNotFound, "file.create",
-                      "cannot create {}: {}", temporary_, std::strerror(errno));
+      Raise(ErrorCode::kNotFound, "file.create", "cannot create {}: {}",
+            temporary_, std::strerror(errno));
     }
     Lock(patience_seconds);
     // Another writer may have renamed the file meanwhile.
@@ -163,7 +161,7 @@ void FileReplacement::Lock(double patience_seconds) {
   off_t size = -1;
   Clock::time_point last_change = Clock::now();
   while (!file_->TryLock()) {
-    platform::CheckCancelled();
+    CheckCancelled();
     if (const off_t now = file_->Size(); now != size) {
       size = now;
       last_change = Clock::now();
@@ -210,8 +208,8 @@ InputFile::InputFile(std::string path)
   if (!regular) {
     const bool opened = descriptor_ >= 0;
     if (opened) close(descriptor_);
-    platform::Raise(ErrorCode::kNotFound, "file.open", "cannot open {}: {}",
-                    path_, opened ? "it is no file" : std::strerror(error));
+    Raise(ErrorCode::kNotFound, "file.open", "cannot open {}: {}", path_,
+          opened ? "it is no file" : std::strerror(error));
   }
   size_ = static_cast<uint64_t>(status.st_size);
 }
@@ -225,8 +223,8 @@ size_t InputFile::ReadSome(void* to, size_t count) const {
     const ssize_t got = read(descriptor_, to, count);
     if (got >= 0) return static_cast<size_t>(got);
     if (errno == EINTR) continue;
-    platform::Raise(ErrorCode::kNotFound, "file.read", "cannot read {}: {}",
-                    path_, std::strerror(errno));
+    Raise(ErrorCode::kNotFound, "file.read", "cannot read {}: {}", path_,
+          std::strerror(errno));
   }
 }
 
@@ -235,9 +233,8 @@ void InputFile::Read(void* to, size_t count) {
   while (count > 0) {
     const size_t got = ReadSome(next, count);
     if (got == 0) {
-      platform::Raise(ErrorCode::kDataLoss, "file.ends",
-                      "{} ends {} bytes too early: it was cut off", path_,
-                      count);
+      Raise(ErrorCode::kDataLoss, "file.ends",
+            "{} ends {} bytes too early: it was cut off", path_, count);
     }
     next += got;
     count -= got;
@@ -253,4 +250,4 @@ std::string InputFile::ReadAll() {
   return bytes;
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

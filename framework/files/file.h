@@ -11,7 +11,7 @@
 
 #include "sluice/platform/export.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // How long a writer waits for another one that holds the lock of a file and
 // writes nothing.
@@ -88,4 +88,4 @@ class SLUICE_API InputFile {
   uint64_t size_ = 0;
 };
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -12,7 +12,7 @@
 #include "sluice/platform/error.h"
 #include "sluice/platform/text.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 namespace {
 
@@ -87,12 +87,12 @@ KernelHint ParseRule(std::string_view rule, std::string_view source) {
   SLUICE_ENFORCE(
       mode != std::end(kModes) && !hint.selector.empty() && !Trim(rest).empty(),
       ErrorCode::kInvalidArgument, "hint.form",
-      "kernel hint \"{}\" ({}) must read {}{}", platform::Shown(rule), source,
-      kForm, mode == std::end(kModes) ? NearVerb(verb) : "");
+      "kernel hint \"{}\" ({}) must read {}{}", Shown(rule), source, kForm,
+      mode == std::end(kModes) ? NearVerb(verb) : "");
   SLUICE_ENFORCE(hint.selector[0] != '#' || IsIndex(hint.selector.substr(1)),
                  ErrorCode::kInvalidArgument, "hint.index",
                  "kernel hint \"{}\" ({}): # is followed by the index of an op",
-                 platform::Shown(rule), source);
+                 Shown(rule), source);
   hint.mode = static_cast<HintMode>(mode - std::begin(kModes));
   while (!rest.empty()) {
     std::string_view pair = TakeUntil(",", &rest);
@@ -108,18 +108,17 @@ KernelHint ParseRule(std::string_view rule, std::string_view source) {
                    ErrorCode::kInvalidArgument, "hint.key",
                    "kernel hint \"{}\" ({}): \"{}\" is no constraint; it must "
                    "read {}",
-                   platform::Shown(rule), source, platform::Shown(key), kForm);
+                   Shown(rule), source, Shown(key), kForm);
     SLUICE_ENFORCE(pair.find('=') == std::string_view::npos,
                    ErrorCode::kInvalidArgument, "hint.comma",
                    "kernel hint \"{}\" ({}): {}={} are two constraints; write "
                    "a comma between them",
-                   platform::Shown(rule), source, key,
-                   platform::Shown(Trim(pair)));
+                   Shown(rule), source, key, Shown(Trim(pair)));
     SLUICE_ENFORCE(
         field->empty(), ErrorCode::kInvalidArgument, "hint.key_twice",
         "kernel hint \"{}\" ({}) has two values for {}; write a rule "
         "for each, with ; between them",
-        platform::Shown(rule), source, key);
+        Shown(rule), source, key);
     *field = Trim(pair);
   }
   const bool about_kernels = !hint.place.empty() || !hint.library.empty() ||
@@ -128,7 +127,7 @@ KernelHint ParseRule(std::string_view rule, std::string_view source) {
                  ErrorCode::kInvalidArgument, "hint.pass",
                  "kernel hint \"{}\" ({}): a pass is excluded or allowed, by a "
                  "hint of its own: [OP:] exclude|allow pass=NAME",
-                 platform::Shown(rule), source);
+                 Shown(rule), source);
   return hint;
 }
 
@@ -144,7 +143,7 @@ std::vector<KernelHint> HintsFromFile(const char* path) {
   SLUICE_ENFORCE(readable, ErrorCode::kNotFound, "hint.file",
                  "SLUICE_KERNEL_HINTS_FILE names {}, which cannot be read",
                  path);
-  return ParseKernelHints(text, platform::Format("file {}", path));
+  return ParseKernelHints(text, Format("file {}", path));
 }
 
 void AppendLibrarySwitch(const std::string& library,
@@ -192,22 +191,22 @@ std::string ToString(const KernelHint& hint) {
   const auto add = [&](std::string_view key, const std::string& value) {
     if (value.empty()) return;
     constraints += constraints.empty() ? "" : ", ";
-    constraints += platform::Format("{}={}", key, value);
+    constraints += Format("{}={}", key, value);
   };
   add("place", hint.place);
   add("library", hint.library);
   add("variant", hint.variant);
   add("layout", hint.layout);
   add("pass", hint.pass);
-  return platform::Format("{} {} ({})", kModes[static_cast<int>(hint.mode)],
-                          constraints, hint.source);
+  return Format("{} {} ({})", kModes[static_cast<int>(hint.mode)], constraints,
+                hint.source);
 }
 
 std::vector<KernelHint> ParseKernelHints(std::string_view text,
                                          std::string_view source) try {
-  SLUICE_ENFORCE(platform::IsUtf8(text), ErrorCode::kInvalidArgument,
-                 "hint.text", "kernel hints ({}) must be UTF-8, got {}", source,
-                 platform::Shown(text));
+  SLUICE_ENFORCE(IsUtf8(text), ErrorCode::kInvalidArgument, "hint.text",
+                 "kernel hints ({}) must be UTF-8, got {}", source,
+                 Shown(text));
   std::vector<KernelHint> hints;
   while (!text.empty()) {
     std::string_view line = WithoutComment(TakeUntil("\n", &text));
@@ -218,17 +217,17 @@ std::vector<KernelHint> ParseKernelHints(std::string_view text,
   }
   return hints;
 } catch (const std::bad_alloc&) {
-  platform::RaiseOutOfMemory();
+  RaiseOutOfMemory();
 }
 
 KernelHintGuard::KernelHintGuard(std::string_view hints) try
     : outer_(t_innermost),
       hints_(ParseKernelHints(hints, "scope guard")),
-      state_(StateOf(platform::Format(
-          "{}|{}", outer_ == nullptr ? 0 : outer_->state_, hints))) {
+      state_(StateOf(
+          Format("{}|{}", outer_ == nullptr ? 0 : outer_->state_, hints))) {
   t_innermost = this;
 } catch (const std::bad_alloc&) {
-  platform::RaiseOutOfMemory();
+  RaiseOutOfMemory();
 }
 
 KernelHintGuard::~KernelHintGuard() {
@@ -262,7 +261,7 @@ std::vector<KernelHint> ActiveKernelHints(
   }
   return hints;
 } catch (const std::bad_alloc&) {
-  platform::RaiseOutOfMemory();
+  RaiseOutOfMemory();
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

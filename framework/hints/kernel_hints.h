@@ -8,7 +8,7 @@
 #include "sluice/framework/op/op_desc.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // How a hint treats the kernels that match it.
 enum class HintMode : uint8_t {
@@ -83,4 +83,4 @@ SLUICE_API std::vector<KernelHint> ActiveKernelHints(
     std::string_view program_hints = "",
     const std::vector<std::string>& libraries = {});
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -5,9 +5,7 @@
 
 #include "sluice/platform/error.h"
 
-namespace sluice::framework {
-
-using platform::Format;
+namespace sluice {
 
 namespace {
 
@@ -82,4 +80,4 @@ std::vector<std::string> PassHints::Remarks() const {
   return remarks;
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

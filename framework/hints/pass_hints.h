@@ -10,7 +10,7 @@
 #include "sluice/framework/op/op_desc.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // The hints about passes (`exclude pass=NAME`, `allow pass=NAME`) and their
 // effects: which pass left which ops unchanged, and why. Lives with one graph;
@@ -49,4 +49,4 @@ class SLUICE_API PassHints {
   std::map<std::pair<std::string, std::string>, Left> left_;
 };
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -7,7 +7,7 @@
 #include "sluice/framework/plan/run_observer.h"
 #include "sluice/platform/error.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 namespace {
 
@@ -36,9 +36,8 @@ int64_t FirstNotFinite(const Tensor& tensor) {
 }
 
 Tensor OnHost(const Tensor& tensor) {
-  return tensor.place().kind == platform::PlaceKind::kCPU
-             ? tensor
-             : tensor.CopyTo(platform::CPUPlace());
+  return tensor.place().kind == PlaceKind::kCPU ? tensor
+                                                : tensor.CopyTo(CPUPlace());
 }
 
 class NanCheck : public RunObserver {
@@ -78,8 +77,7 @@ class KeepAll : public RunObserver {
              const Tensor* tensors) override {
     if (instruction.kernel == nullptr) return;
     for (const int slot : plan.ops()[instruction.context].outputs) {
-      kept_[plan.slots()[slot].var] =
-          tensors[slot].CopyTo(platform::CPUPlace());
+      kept_[plan.slots()[slot].var] = tensors[slot].CopyTo(CPUPlace());
     }
   }
   std::map<std::string, Tensor> Take() { return std::move(kept_); }
@@ -123,7 +121,7 @@ std::vector<Tensor> RunKeepingAll(const Plan& plan,
   }
   return results;
 } catch (const std::bad_alloc&) {
-  platform::RaiseOutOfMemory();
+  RaiseOutOfMemory();
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

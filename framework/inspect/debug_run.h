@@ -7,7 +7,7 @@
 #include "sluice/framework/plan/plan.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // Runs with additional checks, over the same plan.
 
@@ -34,4 +34,4 @@ SLUICE_API std::vector<Tensor> RunKeepingAll(
     Scope* scope,
     std::map<std::string, Tensor>* values);
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -11,9 +11,7 @@
 #include "sluice/platform/error.h"
 #include "sluice/platform/plugin/plugin_loader.h"
 
-namespace sluice::framework {
-
-using platform::Format;
+namespace sluice {
 
 namespace {
 
@@ -64,7 +62,7 @@ const Candidate& Chosen(const Decision& decision) {
 }
 
 bool IsEmulated(PlaceKey place) {
-  return platform::DeviceManager::Instance().Get(place).is_emulated();
+  return DeviceManager::Instance().Get(place).is_emulated();
 }
 
 // Names a place that the plan uses, e.g. "cuda:0 (emulated)".
@@ -139,7 +137,7 @@ std::string Refusals(const Plan& plan) {
 
 std::vector<const KernelDef*> KernelsElsewhere(const Decision& decision) {
   static std::once_flag once;
-  std::call_once(once, &platform::LoadAllDevices);
+  std::call_once(once, &LoadAllDevices);
   std::vector<const KernelDef*> kernels =
       Registry::Global().Kernels(decision.op);
   std::erase_if(kernels, [&](const KernelDef* kernel) {
@@ -167,7 +165,7 @@ std::string DecisionTable(const Plan& plan, const RunProfile* profile) try {
   }
   return table.Text();
 } catch (const std::bad_alloc&) {
-  platform::RaiseOutOfMemory();
+  RaiseOutOfMemory();
 }
 
 std::string TransferTable(const Plan& plan) try {
@@ -182,7 +180,7 @@ std::string TransferTable(const Plan& plan) try {
   if (table.empty()) return "no value moves between places\n";
   return table.Text() + Format("{} bytes in all\n", total);
 } catch (const std::bad_alloc&) {
-  platform::RaiseOutOfMemory();
+  RaiseOutOfMemory();
 }
 
 std::string ParameterTable(const Plan& plan) try {
@@ -212,20 +210,20 @@ std::string ParameterTable(const Plan& plan) try {
   }
   return table.empty() ? "" : table.Text();
 } catch (const std::bad_alloc&) {
-  platform::RaiseOutOfMemory();
+  RaiseOutOfMemory();
 }
 
 std::string MemoryTable() try {
   TextTable table({"place", "in use", "peak", "reserved", "limit"});
-  for (const PlaceKey place : platform::DeviceManager::Instance().Places()) {
-    const memory::MemoryStats stats = memory::Stats(place);
+  for (const PlaceKey place : DeviceManager::Instance().Places()) {
+    const MemoryStats stats = Stats(place);
     table.Add({ToString(place), std::to_string(stats.in_use),
                std::to_string(stats.peak), std::to_string(stats.reserved),
                std::to_string(stats.limit)});
   }
   return table.Text();
 } catch (const std::bad_alloc&) {
-  platform::RaiseOutOfMemory();
+  RaiseOutOfMemory();
 }
 
 std::string ExplainText(const Plan& plan, const RunProfile* profile) try {
@@ -263,7 +261,7 @@ std::string ExplainText(const Plan& plan, const RunProfile* profile) try {
   }
   return text;
 } catch (const std::bad_alloc&) {
-  platform::RaiseOutOfMemory();
+  RaiseOutOfMemory();
 }
 
 namespace {
@@ -319,7 +317,7 @@ std::string ExplainDot(const Plan& plan) try {
   }
   return text + "}\n";
 } catch (const std::bad_alloc&) {
-  platform::RaiseOutOfMemory();
+  RaiseOutOfMemory();
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -6,7 +6,7 @@
 #include "sluice/framework/plan/plan.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 struct RunProfile;
 
@@ -52,4 +52,4 @@ SLUICE_API std::string ParameterTable(const Plan& plan);
 // Memory in use and peak at each place of the process, without the arenas.
 SLUICE_API std::string MemoryTable();
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -9,7 +9,7 @@
 #include "sluice/framework/inspect/run_profile.h"
 #include "sluice/platform/error.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 namespace {
 
@@ -154,10 +154,10 @@ void WriteOp(const Decision& decision, const Plan& plan, JsonWriter* json) {
   json->Field("expected", ToString(decision.list->expected));
   json->Field("reason", decision.reason);
   json->Field("purpose", PurposeName(desc.purpose));
-  json->Field("line", desc.location.file.empty()
-                          ? ""
-                          : platform::Format("{}:{}", desc.location.file,
-                                             desc.location.line));
+  json->Field("line",
+              desc.location.file.empty()
+                  ? ""
+                  : Format("{}:{}", desc.location.file, desc.location.line));
   json->Key("covers");
   json->BeginArray();
   for (const int covered : decision.covers) {
@@ -310,7 +310,7 @@ std::string ExplainJson(const Plan& plan,
   json.EndObject();
   return json.text();
 } catch (const std::bad_alloc&) {
-  platform::RaiseOutOfMemory();
+  RaiseOutOfMemory();
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

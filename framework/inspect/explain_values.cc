@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-namespace sluice::framework {
+namespace sluice {
 
 namespace {
 
@@ -141,7 +141,7 @@ void WriteInstructions(const Plan& plan,
     json->Field("kind", KindName(instruction.kind));
     json->Field("op_index", instruction.op_index);
     json->Field("queue", instruction.device < 0
-                             ? ToString(PlaceKey(platform::CPUPlace()))
+                             ? ToString(PlaceKey(CPUPlace()))
                              : ToString(plan.queues()[instruction.device]));
     if (profile != nullptr) {
       json->Field("seconds", profile->instructions[i].median);
@@ -189,4 +189,4 @@ void WriteTimes(const RunProfile& profile, JsonWriter* json) {
   json->EndObject();
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -9,7 +9,7 @@
 
 // The sections of ExplainJson about values, memory and times. For
 // explain_json.cc only.
-namespace sluice::framework {
+namespace sluice {
 
 // Returns "forward", "backward" or "optimize".
 std::string_view PurposeName(OpPurpose purpose);
@@ -35,4 +35,4 @@ void WriteTime(std::string_view key, const MedianTime& time, JsonWriter* json);
 // Writes field "times": those of whole runs.
 void WriteTimes(const RunProfile& profile, JsonWriter* json);
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -9,7 +9,7 @@
 #include "sluice/platform/error.h"
 #include "sluice/platform/text.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // Writes JSON from front to back. Only the text is stored, so that exhausted
 // memory raises an ordinary exception (destroying a tree of values may need
@@ -23,7 +23,7 @@ class JsonWriter {
   // Must precede each value of an object.
   void Key(std::string_view key) {
     Separate();
-    platform::AppendJsonString(text_, key);
+    AppendJsonString(text_, key);
     text_ += ": ";
     after_key_ = true;
   }
@@ -34,11 +34,11 @@ class JsonWriter {
     if constexpr (std::is_same_v<T, bool>) {
       text_ += value ? "true" : "false";
     } else if constexpr (std::is_floating_point_v<T>) {
-      text_ += std::isfinite(value) ? platform::Format("{}", value) : "null";
+      text_ += std::isfinite(value) ? Format("{}", value) : "null";
     } else if constexpr (std::is_arithmetic_v<T>) {
-      text_ += platform::Format("{}", value);
+      text_ += Format("{}", value);
     } else {
-      platform::AppendJsonString(text_, value);
+      AppendJsonString(text_, value);
     }
   }
   void Value(const std::vector<std::string>& values) {
@@ -89,4 +89,4 @@ class JsonWriter {
   bool after_key_ = false;
 };
 
-}  // namespace sluice::framework
+}  // namespace sluice

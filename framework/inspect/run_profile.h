@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-namespace sluice::framework {
+namespace sluice {
 
 // How a contestant's measurement ended.
 enum class RaceOutcome : unsigned char {
@@ -60,4 +60,4 @@ struct RunProfile {
   bool drifted = false;  // see RaceResult
 };
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -7,10 +7,7 @@
 #include "sluice/framework/op/op_check.h"
 #include "sluice/framework/op/operand.h"
 
-namespace sluice::framework {
-
-using platform::ErrorCode;
-using platform::Format;
+namespace sluice {
 
 InferShapeContext::InferShapeContext(const OpSchema& schema,
                                      const OpDesc& op,
@@ -38,10 +35,10 @@ InferShapeContext::Range InferShapeContext::FindInput(
   for (size_t i = 0; i < ranges_.size(); ++i) {
     if (schema_.inputs()[i].name == name) return ranges_[i];
   }
-  platform::Raise(ErrorCode::kInternal, "infer_shape.no_such_input",
-                  "{}: the shape function asks for input {}, which the schema "
-                  "does not have",
-                  op(), name);
+  Raise(ErrorCode::kInternal, "infer_shape.no_such_input",
+        "{}: the shape function asks for input {}, which the schema "
+        "does not have",
+        op(), name);
 }
 
 bool InferShapeContext::HasInput(std::string_view name) const {
@@ -111,7 +108,7 @@ std::string InferShapeContext::Describe(const DimHandle& dim) const {
 
 void InferShapeContext::FailRequire(std::string_view check_id,
                                     const std::string& text) const {
-  platform::Fail(ErrorCode::kInvalidArgument, check_id, "{}: {}", op(), text);
+  Fail(ErrorCode::kInvalidArgument, check_id, "{}: {}", op(), text);
 }
 
 ShapeHandle InferShapeContext::WithRank(const ShapeHandle& shape,
@@ -207,10 +204,10 @@ void InferShapeContext::SetOutput(std::string_view name,
       return SetOutput(static_cast<int>(i), dims, element);
     }
   }
-  platform::Raise(ErrorCode::kInternal, "infer_shape.no_such_output",
-                  "{}: the shape function sets output {}, which the schema "
-                  "does not have",
-                  op(), name);
+  Raise(ErrorCode::kInternal, "infer_shape.no_such_output",
+        "{}: the shape function sets output {}, which the schema "
+        "does not have",
+        op(), name);
 }
 
 void InferShapeContext::SetOutput(int index, const DDim& dims, int element) {
@@ -252,21 +249,20 @@ std::vector<std::vector<DDim>> InferShapes(const OpSchema& schema,
   if (late && schema.late_shape_fn() == nullptr) return context.output_shapes();
   try {
     (late ? schema.late_shape_fn() : schema.shape_fn())(context);
-  } catch (platform::Error& error) {
+  } catch (Error& error) {
     // DDim raises errors, too, and they do not name the op.
     if (!std::string_view(error.what()).starts_with(op.type)) {
-      error.AddContext(platform::Format("in the shapes of {}", op.type));
+      error.AddContext(Format("in the shapes of {}", op.type));
     }
     throw;
   } catch (const std::bad_alloc&) {
     throw;
   } catch (const std::exception& error) {
-    platform::Raise(ErrorCode::kInternal, "infer_shape.foreign_exception",
-                    "{}: its shape function raised \"{}\"", op.type,
-                    error.what());
+    Raise(ErrorCode::kInternal, "infer_shape.foreign_exception",
+          "{}: its shape function raised \"{}\"", op.type, error.what());
   }
   context.CheckOutputsSet();
   return context.output_shapes();
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

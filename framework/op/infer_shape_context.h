@@ -8,7 +8,7 @@
 #include "sluice/framework/op/status.h"
 #include "sluice/platform/error.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // A shape, and the argument that it came from, so that messages can name it.
 struct ShapeHandle {
@@ -137,11 +137,11 @@ class SLUICE_API InferShapeContext {
                std::string_view check_id,
                fmt::string_view format,
                const Args&... args) const {
-    if (!condition) FailRequire(check_id, platform::Format(format, args...));
+    if (!condition) FailRequire(check_id, Format(format, args...));
   }
 
  private:
-  const framework::Attribute& Attribute(std::string_view name) const;
+  const sluice::Attribute& Attribute(std::string_view name) const;
   std::string Describe(const ShapeHandle& shape) const;
   std::string Describe(const DimHandle& dim) const;
   void FailRequire(std::string_view check_id, const std::string& text) const;
@@ -170,4 +170,4 @@ SLUICE_API std::vector<std::vector<DDim>> InferShapes(
     std::vector<DDim> inputs,
     std::vector<DType> input_dtypes);
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -19,9 +19,8 @@
 #include "sluice/platform/plugin/kernel_module.h"
 #include "sluice/platform/plugin/library_note.h"
 
-namespace sluice::framework {
+namespace sluice {
 
-using platform::ErrorCode;
 namespace fs = std::filesystem;
 
 namespace {
@@ -45,7 +44,7 @@ Stamp ParseStamp(const std::string& text) {
 // whether it has CUDA kernels.
 bool CheckStamp(const std::string& path) {
   const std::string text =
-      platform::ReadLibraryNote(path, kKernelNoteName, kKernelNoteType);
+      ReadLibraryNote(path, kKernelNoteName, kKernelNoteType);
   SLUICE_ENFORCE(!text.empty(), ErrorCode::kInvalidArgument,
                  "kernel_library.stamp",
                  "{} is no kernel library: it does not say which Sluice it was "
@@ -83,9 +82,9 @@ EntryPoints Open(const std::string& path) {
   void* handle = dlopen(fs::absolute(path).c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
     const char* reason = dlerror();
-    platform::Raise(ErrorCode::kNotFound, "kernel_library.open",
-                    "kernel library {} cannot be opened: {}", path,
-                    reason == nullptr ? "no reason is given" : reason);
+    Raise(ErrorCode::kNotFound, "kernel_library.open",
+          "kernel library {} cannot be opened: {}", path,
+          reason == nullptr ? "no reason is given" : reason);
   }
   EntryPoints entry;
   entry.ops =
@@ -122,13 +121,13 @@ void CheckKernel(const std::string& path,
                  const Registry& registry) {
   if (staged.FindSchema(kernel.op) != nullptr) return;
   if (registry.FindSchema(kernel.op) == nullptr) {
-    platform::Raise(ErrorCode::kNotFound, "kernel_library.unknown_op",
-                    "kernel library {}: kernel {} is for an op that there is "
-                    "not{}",
-                    path, kernel, SuggestNames(kernel.op, registry.OpNames()));
+    Raise(ErrorCode::kNotFound, "kernel_library.unknown_op",
+          "kernel library {}: kernel {} is for an op that there is "
+          "not{}",
+          path, kernel, SuggestNames(kernel.op, registry.OpNames()));
   }
   // The module of CUDA kernels may be loaded later, and must not fail then.
-  const bool taken = kernel.key.place == platform::PlaceKind::kCUDA &&
+  const bool taken = kernel.key.place == PlaceKind::kCUDA &&
                      kernel.key.library == "PLAIN" && kernel.variant == "plain";
   SLUICE_ENFORCE(!taken, ErrorCode::kInvalidArgument,
                  "kernel_library.plain_cuda",
@@ -199,11 +198,10 @@ struct Libraries {
 
 void LoadOrLog(const std::string& path, Registry* registry) {
   try {
-    platform::CheckLoadable(path);
+    CheckLoadable(path);
     Libraries::Instance().Load(path, registry);
   } catch (const std::exception& error) {
-    platform::Log(platform::LogLevel::kError, "SLUICE_KERNEL_PATH: {}",
-                  error.what());
+    Log(LogLevel::kError, "SLUICE_KERNEL_PATH: {}", error.what());
   }
 }
 
@@ -225,18 +223,17 @@ std::vector<std::string> FilesOf(const std::string& entry) {
 
 const KernelLibrary& LoadKernelLibrary(std::string_view file) {
   const std::string path(file);
-  platform::CheckLoadable(path);
+  CheckLoadable(path);
   Registry& registry = Registry::Global();
   // CUDA kernels must be known before others are compared with them; Explain
   // reports a missing module. No lock is held: the module uses the registry.
-  if (CheckStamp(path)) platform::LoadModule("cuda");
+  if (CheckStamp(path)) LoadModule("cuda");
   return Libraries::Instance().Load(path, &registry);
 }
 
 bool IsKernelLibrary(const std::string& path) {
   try {
-    return !platform::ReadLibraryNote(path, kKernelNoteName, kKernelNoteType)
-                .empty();
+    return !ReadLibraryNote(path, kKernelNoteName, kKernelNoteType).empty();
   } catch (const std::exception&) {
     return false;
   }
@@ -265,4 +262,4 @@ void LoadKernelPath(Registry& registry) {
   }
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -7,7 +7,7 @@
 #include "sluice/framework/op/registry.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // A loaded shared library with kernels, and perhaps ops, that
 // sluice_add_kernel_library or sluice_add_operator_library built
@@ -43,4 +43,4 @@ SLUICE_API std::vector<const KernelLibrary*> LoadedKernelLibraries();
 // error and skipped. Only Registry::Global calls it, once.
 void LoadKernelPath(Registry& registry);
 
-}  // namespace sluice::framework
+}  // namespace sluice

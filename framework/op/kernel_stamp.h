@@ -14,7 +14,7 @@
 // library ever runs. The text has the form "version=0.1.0 headers=1f00c2a97b3e
 // fmt=90100 strings=1 cuda=OFF".
 
-namespace sluice::framework {
+namespace sluice {
 
 inline constexpr std::string_view kKernelNoteName = "Sluice";
 inline constexpr uint32_t kKernelNoteType = 1;
@@ -29,7 +29,7 @@ struct KernelLibraryNote {
   char text[Size];
 };
 
-}  // namespace sluice::framework
+}  // namespace sluice
 
 #define SLUICE_STAMP_TEXT_OF(value) #value
 #define SLUICE_STAMP_TEXT(value) SLUICE_STAMP_TEXT_OF(value)
@@ -43,9 +43,8 @@ struct KernelLibraryNote {
 // Must be used once in each kernel library, outside of namespaces; the build
 // writes it. `cuda` is the target of its CUDA kernels: "ON", "EMULATE", or
 // "OFF" without any.
-#define SLUICE_KERNEL_LIBRARY(cuda)                                \
-  __attribute__((section(".note.sluice"), used,                    \
-                 aligned(4))) static const ::sluice::framework::   \
-      KernelLibraryNote<sizeof(SLUICE_KERNEL_STAMP " cuda=" cuda)> \
-          sluice_kernel_library_note = {.text =                    \
+#define SLUICE_KERNEL_LIBRARY(cuda)                                          \
+  __attribute__((section(".note.sluice"), used, aligned(4))) static const :: \
+      sluice::KernelLibraryNote<sizeof(SLUICE_KERNEL_STAMP " cuda=" cuda)>   \
+          sluice_kernel_library_note = {.text =                              \
                                             SLUICE_KERNEL_STAMP " cuda=" cuda}

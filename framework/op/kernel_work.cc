@@ -7,11 +7,9 @@
 #include "sluice/framework/costs/machine_figures.h"
 #include "sluice/framework/op/op_schema.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 namespace {
-
-using platform::DType;
 
 double OperationsPerSecond(DType dtype, const Throughput& operations) {
   switch (dtype) {
@@ -85,7 +83,7 @@ KernelWork DefaultKernelWork(const KernelQuery& query) {
 
 WorkSeconds SecondsOf(const KernelWork& work,
                       const CountCosts& costs,
-                      platform::DType dtype,
+                      DType dtype,
                       const MachineFigures& machine,
                       int num_threads) {
   const double threads = UsefulThreads(work.max_threads, num_threads);
@@ -144,4 +142,4 @@ MachineFigures DeviceFigures() {
   return figures;
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

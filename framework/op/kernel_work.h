@@ -6,7 +6,7 @@
 #include "sluice/framework/op/op_kernel.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 struct MachineFigures;
 
@@ -29,7 +29,7 @@ struct WorkSeconds {
 // read, which decides the level of cache that holds them.
 SLUICE_API WorkSeconds SecondsOf(const KernelWork& work,
                                  const CountCosts& costs,
-                                 platform::DType dtype,
+                                 DType dtype,
                                  const MachineFigures& machine,
                                  int num_threads);
 
@@ -41,7 +41,7 @@ SLUICE_API double PredictSeconds(const WorkSeconds& seconds,
 
 inline double PredictSeconds(const KernelWork& work,
                              const CountCosts& costs,
-                             platform::DType dtype,
+                             DType dtype,
                              const MachineFigures& machine,
                              int num_threads) {
   return PredictSeconds(SecondsOf(work, costs, dtype, machine, num_threads),
@@ -52,4 +52,4 @@ inline double PredictSeconds(const KernelWork& work,
 // with each other, not with those of the CPU.
 SLUICE_API MachineFigures DeviceFigures();
 
-}  // namespace sluice::framework
+}  // namespace sluice

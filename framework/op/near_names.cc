@@ -7,7 +7,7 @@
 #include "sluice/platform/error.h"
 #include "sluice/platform/text.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 namespace {
 
@@ -60,11 +60,11 @@ std::string SuggestNames(std::string_view name,
 
 std::string NoOperator(std::string_view op,
                        const std::vector<std::string>& ops) {
-  return platform::Format(
+  return Format(
       "there is no operator {}{} (operators of your own library: call "
       "RegisterOperators_NAME() or LoadKernelLibrary first, in Python "
       "sl.load_kernel_library)",
-      platform::Shown(op), SuggestNames(op, ops));
+      Shown(op), SuggestNames(op, ops));
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

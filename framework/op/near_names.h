@@ -6,7 +6,7 @@
 
 #include "sluice/platform/export.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // Returns the end of a NotFound message. "; did you mean crop or crop_grad?"
 // lists the names within an edit distance of a third of `name`'s length (at
@@ -20,4 +20,4 @@ SLUICE_API std::string SuggestNames(std::string_view name,
 SLUICE_API std::string NoOperator(std::string_view op,
                                   const std::vector<std::string>& ops);
 
-}  // namespace sluice::framework
+}  // namespace sluice

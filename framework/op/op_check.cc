@@ -6,9 +6,7 @@
 #include "sluice/platform/error.h"
 #include "sluice/platform/text.h"
 
-namespace sluice::framework {
-
-using platform::ErrorCode;
+namespace sluice {
 
 namespace {
 
@@ -18,8 +16,8 @@ using Arguments = std::vector<std::pair<std::string, ArgVars>>;
 // truncated.
 std::string ShownValue(const Attribute& value) {
   const auto* text = std::get_if<std::string>(&value);
-  if (text == nullptr) return platform::Shown(ToString(value));
-  const std::string shown = platform::Shown(*text);
+  if (text == nullptr) return Shown(ToString(value));
+  const std::string shown = Shown(*text);
   return shown[0] == '"' ? shown : '"' + shown + '"';
 }
 
@@ -50,9 +48,8 @@ void CompleteArguments(const OpSchema& schema,
       names.push_back(def.name);
     }
     const std::string& unknown = arguments->front().first;
-    platform::Fail(ErrorCode::kNotFound, "op.unknown_argument",
-                   "{}: there is no {} {}{}", schema.name(), what,
-                   platform::Shown(unknown), SuggestNames(unknown, names));
+    Fail(ErrorCode::kNotFound, "op.unknown_argument", "{}: there is no {} {}{}",
+         schema.name(), what, Shown(unknown), SuggestNames(unknown, names));
   }
   // Checked last: an unknown argument is usually the missing one misspelt.
   SLUICE_ENFORCE(missing == nullptr, ErrorCode::kInvalidArgument,
@@ -66,15 +63,15 @@ void CheckLimits(const OpSchema& schema,
                  const Attribute& value) {
   const auto check = [&](double number) {
     // This form also fails for NaN.
-    SLUICE_ENFORCE(
-        (!def.minimum || number >= *def.minimum) &&
-            (!def.maximum || number <= *def.maximum),
-        ErrorCode::kInvalidArgument, "op.attribute_limit",
-        "{}: attribute {} must be {}{}{}, got {}", schema.name(), def.name,
-        def.minimum ? platform::Format("at least {}", *def.minimum) : "",
-        def.minimum && def.maximum ? " and " : "",
-        def.maximum ? platform::Format("at most {}", *def.maximum) : "",
-        ShownValue(value));
+    SLUICE_ENFORCE((!def.minimum || number >= *def.minimum) &&
+                       (!def.maximum || number <= *def.maximum),
+                   ErrorCode::kInvalidArgument, "op.attribute_limit",
+                   "{}: attribute {} must be {}{}{}, got {}", schema.name(),
+                   def.name,
+                   def.minimum ? Format("at least {}", *def.minimum) : "",
+                   def.minimum && def.maximum ? " and " : "",
+                   def.maximum ? Format("at most {}", *def.maximum) : "",
+                   ShownValue(value));
   };
   if (const auto* number = std::get_if<int64_t>(&value)) {
     check(static_cast<double>(*number));
@@ -105,10 +102,10 @@ void CheckText(const OpSchema& schema,
                const AttrDef& def,
                const Attribute& value) {
   const auto check = [&](const std::string& text) {
-    SLUICE_ENFORCE(platform::IsUtf8(text), ErrorCode::kInvalidArgument,
+    SLUICE_ENFORCE(IsUtf8(text), ErrorCode::kInvalidArgument,
                    "op.attribute_text",
                    "{}: attribute {} must be UTF-8, got {}", schema.name(),
-                   def.name, platform::Shown(text));
+                   def.name, Shown(text));
   };
   if (const auto* text = std::get_if<std::string>(&value)) check(*text);
   if (const auto* list = std::get_if<std::vector<std::string>>(&value)) {
@@ -157,9 +154,9 @@ void CompleteAttributes(const OpSchema& schema,
     for (const AttrDef& def : schema.attributes()) {
       names.push_back(def.name);
     }
-    platform::Fail(ErrorCode::kNotFound, "op.unknown_attribute",
-                   "{}: there is no attribute {}{}", schema.name(),
-                   platform::Shown(name), SuggestNames(name, names));
+    Fail(ErrorCode::kNotFound, "op.unknown_attribute",
+         "{}: there is no attribute {}{}", schema.name(), Shown(name),
+         SuggestNames(name, names));
   }
   for (const AttrDef& def : schema.attributes()) {
     if (std::find(by_operands.begin(), by_operands.end(), def.name) !=
@@ -234,7 +231,7 @@ BoundTypes::BoundTypes(const OpSchema& schema,
       bound_.emplace_back(type_var, dtype);
       return;
     }
-    const DType fixed = platform::ParseDType(type_var);
+    const DType fixed = ParseDType(type_var);
     SLUICE_ENFORCE(dtype == fixed, ErrorCode::kInvalidArgument,
                    "op.fixed_dtype", "{}: input {} must be {}, got {}", op.type,
                    argument, fixed, dtype);
@@ -263,7 +260,7 @@ DType BoundTypes::Of(const ArgDef& argument) const {
   for (const auto& [name, dtype] : bound_) {
     if (name == argument.dtype) return dtype;
   }
-  return platform::ParseDType(argument.dtype);
+  return ParseDType(argument.dtype);
 }
 
 DType BoundTypes::KernelDType() const {
@@ -296,4 +293,4 @@ std::vector<std::string> FlatOutputs(const OpSchema& schema, const OpDesc& op) {
       });
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

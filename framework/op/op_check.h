@@ -8,7 +8,7 @@
 #include "sluice/framework/op/op_schema.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // Checks `op` against its schema: sorts arguments in the schema's order,
 // rejects unknown, missing and superfluous ones, and sets omitted attributes to
@@ -48,4 +48,4 @@ SLUICE_API std::vector<std::string> FlatInputs(const OpSchema& schema,
 SLUICE_API std::vector<std::string> FlatOutputs(const OpSchema& schema,
                                                 const OpDesc& op);
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -1,6 +1,6 @@
 #include "sluice/framework/op/op_desc.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 namespace {
 const ArgVars& Find(
@@ -22,4 +22,4 @@ const ArgVars& OpDesc::Output(std::string_view argument) const {
   return Find(outputs, argument);
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

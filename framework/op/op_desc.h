@@ -11,9 +11,7 @@
 #include "sluice/platform/dtype.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::framework {
-
-using platform::DType;
+namespace sluice {
 
 // Where the user's program created an op; if `line` is 0, `file` is the text.
 struct SourceLocation {
@@ -60,4 +58,4 @@ struct SLUICE_API OpDesc {
   const ArgVars& Output(std::string_view argument) const;
 };
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -3,9 +3,7 @@
 #include "sluice/framework/op/op_schema.h"
 #include "sluice/platform/error.h"
 
-namespace sluice::framework {
-
-using platform::ErrorCode;
+namespace sluice {
 
 std::string_view ToString(Layout layout) {
   switch (layout) {
@@ -30,7 +28,7 @@ Layout LayoutOf(const OpDesc& op) {
 }
 
 std::string ToString(const OpKernelType& key) {
-  return platform::Format("{} {} {}", key.place, key.dtype, key.library);
+  return Format("{} {} {}", key.place, key.dtype, key.library);
 }
 
 OpKernel::~OpKernel() = default;
@@ -72,10 +70,10 @@ const Attribute& OpKernelConstruction::FindAttr(std::string_view name) const {
 
 void OpKernelConstruction::FailAttr(std::string_view name,
                                     AttrType type) const {
-  platform::Raise(ErrorCode::kInternal, "kernel.attribute_type",
-                  "{}: the kernel asks for attribute {} as {}, the schema "
-                  "says {}",
-                  op(), name, type, TypeOf(FindAttr(name)));
+  Raise(ErrorCode::kInternal, "kernel.attribute_type",
+        "{}: the kernel asks for attribute {} as {}, the schema "
+        "says {}",
+        op(), name, type, TypeOf(FindAttr(name)));
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -12,7 +12,7 @@
 #include "sluice/framework/values/tensor.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 class OpSchema;
 
@@ -24,7 +24,7 @@ SLUICE_API Layout LayoutOf(const OpDesc& op);
 
 // The key of a kernel. Fluid's OpKernelType.
 struct OpKernelType {
-  platform::PlaceKind place = platform::PlaceKind::kCPU;
+  PlaceKind place = PlaceKind::kCPU;
   DType dtype = DType::kFloat32;
   std::string library = "PLAIN";
 
@@ -121,4 +121,4 @@ class SLUICE_API OpKernel {
   virtual void Compute(OpKernelContext& context) const = 0;
 };
 
-}  // namespace sluice::framework
+}  // namespace sluice

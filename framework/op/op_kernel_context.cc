@@ -2,9 +2,7 @@
 
 #include "sluice/platform/error.h"
 
-namespace sluice::framework {
-
-using platform::ErrorCode;
+namespace sluice {
 
 namespace {
 const ArgTable::Entry* Lookup(const std::vector<ArgTable::Entry>& entries,
@@ -35,10 +33,10 @@ std::vector<const Tensor*> OpKernelContext::Inputs(
 }
 
 void OpKernelContext::FailFind(std::string_view name) {
-  platform::Raise(ErrorCode::kNotFound, "kernel.no_such_argument",
-                  "the kernel asks for argument {}, which this op does not "
-                  "have or was not given",
-                  name);
+  Raise(ErrorCode::kNotFound, "kernel.no_such_argument",
+        "the kernel asks for argument {}, which this op does not "
+        "have or was not given",
+        name);
 }
 
 Tensor& OpKernelContext::AllocateUnplanned(int index, const DDim& dims) {
@@ -65,7 +63,7 @@ Tensor OpKernelContext::AllocateTemp(DType dtype, const DDim& dims) {
 
 void OpKernelContext::Keep(const Tensor& tensor) {
   if (outer_ != nullptr) return outer_->Keep(tensor);
-  if (place_.kind != platform::PlaceKind::kCPU) temporaries_.push_back(tensor);
+  if (place_.kind != PlaceKind::kCPU) temporaries_.push_back(tensor);
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -10,14 +10,10 @@
 #include "sluice/framework/values/tensor.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::platform {
+namespace sluice {
 class DeviceContext;
 template <typename EigenDevice>
 struct ContextOfEigen;
-}  // namespace sluice::platform
-
-namespace sluice::framework {
-
 // The names of an op's arguments and the indices of their first tensors. One
 // for each op of a plan, shared by its calls.
 struct SLUICE_API ArgTable {
@@ -60,7 +56,7 @@ class SLUICE_API OpKernelContext {
  public:
   OpKernelContext(const ArgTable& table,
                   PlaceKey place,
-                  platform::DeviceContext& device,
+                  DeviceContext& device,
                   Tensor* const* inputs,
                   Tensor* const* outputs,
                   void* scratch,
@@ -141,7 +137,7 @@ class SLUICE_API OpKernelContext {
 
   PlaceKey place() const { return place_; }
   const std::string& op() const { return table_->op; }
-  platform::DeviceContext& device_context() const { return *device_; }
+  DeviceContext& device_context() const { return *device_; }
   template <typename Context>
   Context& device_context() const {
     return static_cast<Context&>(*device_);
@@ -151,7 +147,7 @@ class SLUICE_API OpKernelContext {
   // Eigen::GpuDevice at CUDA, with platform/cuda_device_context.h.
   template <typename Device>
   const Device& eigen_device() const {
-    using Context = typename platform::ContextOfEigen<Device>::Type;
+    using Context = typename ContextOfEigen<Device>::Type;
     return device_context<Context>().eigen_device();
   }
 
@@ -169,7 +165,7 @@ class SLUICE_API OpKernelContext {
   const ArgTable* table_;
   Tensor* const* inputs_;
   Tensor* const* outputs_;
-  platform::DeviceContext* device_;
+  DeviceContext* device_;
   void* scratch_;
   const RunState* run_;
   PlaceKey place_;
@@ -177,4 +173,4 @@ class SLUICE_API OpKernelContext {
   OpKernelContext* outer_ = nullptr;
 };
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -14,7 +14,7 @@
 // that calls them all (see design/). Nothing runs before main, and a
 // registration without its object is a link error.
 
-namespace sluice::framework::internal {
+namespace sluice::internal {
 
 // Finds the first element type among a kernel's template arguments.
 template <typename Kernel>
@@ -23,8 +23,8 @@ template <template <typename...> class Kernel, typename... Args>
 struct KernelElement<Kernel<Args...>> {
   template <typename First, typename... Rest>
   static constexpr DType Find() {
-    if constexpr (platform::Element<First>) {
-      return platform::kDTypeOf<First>;
+    if constexpr (Element<First>) {
+      return kDTypeOf<First>;
     } else {
       return Find<Rest...>();
     }
@@ -40,7 +40,7 @@ std::span<const DType> DTypesOf() {
   } else if constexpr (requires { KernelElement<Kernel>::kValue; }) {
     return {&KernelElement<Kernel>::kValue, 1};
   } else {
-    return platform::kAllDTypes;
+    return kAllDTypes;
   }
 }
 
@@ -60,8 +60,8 @@ template <template <typename...> class Kernel, typename... Args>
 struct KernelInstances<Kernel<Args...>> {
   template <typename Visit>
   static void ForEach(const Visit& visit) {
-    if constexpr ((platform::kIsDTypeSet<Args> || ...)) {
-      const auto each = [&]<typename... T>(platform::DTypeSet<T...>) {
+    if constexpr ((kIsDTypeSet<Args> || ...)) {
+      const auto each = [&]<typename... T>(DTypeSet<T...>) {
         (One<T>(visit), ...);
       };
       each(Set<Args...>());
@@ -72,12 +72,11 @@ struct KernelInstances<Kernel<Args...>> {
 
  private:
   template <typename T>
-  using Of =
-      Kernel<std::conditional_t<platform::kIsDTypeSet<Args>, T, Args>...>;
+  using Of = Kernel<std::conditional_t<kIsDTypeSet<Args>, T, Args>...>;
 
   template <typename T, typename Visit>
   static void One(const Visit& visit) {
-    if constexpr (platform::Element<T>) {
+    if constexpr (Element<T>) {
       visit.template operator()<Of<T>>();
     } else {
       using Body = Of<typename T::Computed>;
@@ -86,7 +85,7 @@ struct KernelInstances<Kernel<Args...>> {
   }
   template <typename First, typename... Rest>
   static auto Set() {
-    if constexpr (platform::kIsDTypeSet<First>) {
+    if constexpr (kIsDTypeSet<First>) {
       return First();
     } else {
       return Set<Rest...>();
@@ -119,7 +118,7 @@ KernelTraits AdaptedTraits(const KernelTraits& traits) {
 SLUICE_API void AddKernel(
     Registry& registry,
     std::string_view op,
-    platform::PlaceKey place,
+    PlaceKey place,
     const char* library,
     const char* variant,
     const KernelTraits& traits,
@@ -129,7 +128,7 @@ SLUICE_API void AddKernel(
 template <typename... Kernels>
 void AddKernels(Registry& registry,
                 std::string_view op,
-                platform::PlaceKey place,
+                PlaceKey place,
                 const char* library,
                 const char* variant,
                 KernelTraits traits) {
@@ -145,9 +144,9 @@ void AddKernels(Registry& registry,
   (KernelInstances<Kernels>::ForEach(add), ...);
 }
 
-}  // namespace sluice::framework::internal
+}  // namespace sluice::internal
 
-namespace sluice::framework {
+namespace sluice {
 
 // In a list of kernels: what KernelTraits says, of the kernels after it.
 //   REGISTER_OP_CPU_KERNEL(lrn, EstimatedBy<&Work>, LrnKernel<Floats>);
@@ -163,19 +162,17 @@ struct TakenWhen {
 // Adds the plain kernels of an op that is a row of a table (see
 // REGISTER_TABLE), like REGISTER_OP_CPU_KERNEL for a single op.
 template <typename... Kernels>
-void AddPlainKernels(Registry& registry,
-                     std::string_view op,
-                     platform::PlaceKey place) {
+void AddPlainKernels(Registry& registry, std::string_view op, PlaceKey place) {
   internal::AddKernels<Kernels...>(registry, op, place, "PLAIN", "plain",
                                    KernelTraits());
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice
 
 // REGISTER_OPERATOR(crop, CropSchema): `void CropSchema(OpSchema& op)`.
 #define REGISTER_OPERATOR(op, fill)                       \
   extern "C" SLUICE_API void SluiceRegisterOperator_##op( \
-      ::sluice::framework::Registry& registry) {          \
+      ::sluice::Registry& registry) {                     \
     registry.AddOperator(#op, fill);                      \
   }                                                       \
   static_assert(true)
@@ -189,21 +186,20 @@ void AddPlainKernels(Registry& registry,
 //   REGISTER_OP_KERNEL(manhattan_distance, PLAIN, CPUPlace, blocked,
 //                      KernelTraits().Estimate(&Work).When(&Fits),
 //                      BlockedKernel<Floats>);
-#define REGISTER_OP_KERNEL(op, library, place_type, variant, traits, ...)    \
-  extern "C" SLUICE_API void                                                 \
-      SluiceRegisterKernel_##op##_##place_type##_##library##_##variant(      \
-          ::sluice::framework::Registry& registry) {                         \
-    ::sluice::framework::internal::AddKernels<__VA_ARGS__>(                  \
-        registry, #op, ::sluice::platform::place_type(), #library, #variant, \
-        traits);                                                             \
-  }                                                                          \
+#define REGISTER_OP_KERNEL(op, library, place_type, variant, traits, ...)   \
+  extern "C" SLUICE_API void                                                \
+      SluiceRegisterKernel_##op##_##place_type##_##library##_##variant(     \
+          ::sluice::Registry& registry) {                                   \
+    ::sluice::internal::AddKernels<__VA_ARGS__>(                            \
+        registry, #op, ::sluice::place_type(), #library, #variant, traits); \
+  }                                                                         \
   static_assert(true)
 
 // A pass over the graph before it is prepared; passes run by ascending `order`.
 //   REGISTER_PASS(fuse_matmul, 20, FuseMatmul);
 #define REGISTER_PASS(name, order, function)            \
   extern "C" SLUICE_API void SluiceRegisterPass_##name( \
-      ::sluice::framework::Registry& registry) {        \
+      ::sluice::Registry& registry) {                   \
     registry.AddPass({#name, order, function});         \
   }                                                     \
   static_assert(true)
@@ -213,25 +209,24 @@ void AddPlainKernels(Registry& registry,
 //   REGISTER_TABLE(unary_ops, AddUnaryOps);
 #define REGISTER_TABLE(name, function)                   \
   extern "C" SLUICE_API void SluiceRegisterTable_##name( \
-      ::sluice::framework::Registry& registry) {         \
+      ::sluice::Registry& registry) {                    \
     function(registry);                                  \
   }                                                      \
   static_assert(true)
 
 // Registers the plain kernel; most ops have no other.
 //   REGISTER_OP_CPU_KERNEL(crop, CropKernel<Floats>);
-#define REGISTER_OP_CPU_KERNEL(op, ...)          \
-  REGISTER_OP_KERNEL(op, PLAIN, CPUPlace, plain, \
-                     ::sluice::framework::KernelTraits(), __VA_ARGS__)
-#define REGISTER_OP_CUDA_KERNEL(op, ...)          \
-  REGISTER_OP_KERNEL(op, PLAIN, CUDAPlace, plain, \
-                     ::sluice::framework::KernelTraits(), __VA_ARGS__)
+#define REGISTER_OP_CPU_KERNEL(op, ...)                                    \
+  REGISTER_OP_KERNEL(op, PLAIN, CPUPlace, plain, ::sluice::KernelTraits(), \
+                     __VA_ARGS__)
+#define REGISTER_OP_CUDA_KERNEL(op, ...)                                    \
+  REGISTER_OP_KERNEL(op, PLAIN, CUDAPlace, plain, ::sluice::KernelTraits(), \
+                     __VA_ARGS__)
 
 // For an op in a single main.cc; used once at the start of main:
 //   SLUICE_USE_OPERATOR(my_op);
 //   SLUICE_USE_CPU_KERNEL(my_op);
 #define SLUICE_USE_OPERATOR(op) \
-  SluiceRegisterOperator_##op(::sluice::framework::Registry::Global())
-#define SLUICE_USE_CPU_KERNEL(op)                   \
-  SluiceRegisterKernel_##op##_CPUPlace_PLAIN_plain( \
-      ::sluice::framework::Registry::Global())
+  SluiceRegisterOperator_##op(::sluice::Registry::Global())
+#define SLUICE_USE_CPU_KERNEL(op) \
+  SluiceRegisterKernel_##op##_CPUPlace_PLAIN_plain(::sluice::Registry::Global())

@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-namespace sluice::framework {
+namespace sluice {
 
 Status OpKernelContext::Input(std::string_view name,
                               const Tensor** tensor) const {
@@ -30,15 +30,14 @@ Status OpKernelContext::AllocateTemp(DType dtype,
 namespace internal {
 
 void FailOp(const OpKernelContext& context, const Status& status) {
-  const platform::Error& error = status.error();
+  const Error& error = status.error();
   const std::string_view text = error.what();
   const std::string& op = context.op();
   if (text.starts_with(op) && text.substr(op.size()).starts_with(": ")) {
     throw error;
   }
-  throw platform::Error(error.code(), error.check_id(),
-                        platform::Format("{}: {}", op, text));
+  throw Error(error.code(), error.check_id(), Format("{}: {}", op, text));
 }
 
 }  // namespace internal
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -12,7 +12,7 @@
 // A failure ends Compute with an Error that begins with the op's name, as
 // SLUICE_ENFORCE does. `context` may be an OpKernelContext or a pointer to one.
 
-namespace sluice::framework::internal {
+namespace sluice::internal {
 
 [[noreturn]] SLUICE_API void FailOp(const OpKernelContext& context,
                                     const Status& status);
@@ -21,18 +21,18 @@ namespace sluice::framework::internal {
   FailOp(*context, status);
 }
 
-}  // namespace sluice::framework::internal
+}  // namespace sluice::internal
 
 // The error is only constructed when the condition is false.
-#define OP_REQUIRES(context, condition, ...)                       \
-  do {                                                             \
-    if (!(condition)) [[unlikely]]                                 \
-      ::sluice::framework::internal::FailOp(context, __VA_ARGS__); \
+#define OP_REQUIRES(context, condition, ...)            \
+  do {                                                  \
+    if (!(condition)) [[unlikely]]                      \
+      ::sluice::internal::FailOp(context, __VA_ARGS__); \
   } while (false)
 
-#define OP_REQUIRES_OK(context, ...)                                  \
-  do {                                                                \
-    if (const ::sluice::framework::Status sluice_status(__VA_ARGS__); \
-        !sluice_status.ok()) [[unlikely]]                             \
-      ::sluice::framework::internal::FailOp(context, sluice_status);  \
+#define OP_REQUIRES_OK(context, ...)                       \
+  do {                                                     \
+    if (const ::sluice::Status sluice_status(__VA_ARGS__); \
+        !sluice_status.ok()) [[unlikely]]                  \
+      ::sluice::internal::FailOp(context, sluice_status);  \
   } while (false)

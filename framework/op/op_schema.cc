@@ -6,7 +6,7 @@
 #include "sluice/framework/op/status.h"
 #include "sluice/platform/error.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 namespace {
 OpSchema::AnyShapeFn Raising(OpSchema::StatusShapeFn function) {
@@ -140,8 +140,8 @@ ArgDef& OpSchema::MutableOutput(std::string_view name) {
   for (ArgDef& output : outputs_) {
     if (output.name == name) return output;
   }
-  platform::Raise(platform::ErrorCode::kInternal, "schema.no_such_output",
-                  "operator {} has no output {}", name_, name);
+  Raise(ErrorCode::kInternal, "schema.no_such_output",
+        "operator {} has no output {}", name_, name);
 }
 
 OpSchema& OpSchema::Alias(std::string_view output, std::string_view input) {
@@ -198,7 +198,7 @@ void OpSchema::Validate() const {
                    argument.name);
     const bool any = holds_blocks() && argument.dtype == kAnyDType;
     if (!any && FindByName(type_vars_, argument.dtype) == nullptr) {
-      platform::ParseDType(argument.dtype);
+      ParseDType(argument.dtype);
     }
     SLUICE_ENFORCE(
         argument.attribute.empty() || FindAttr(argument.attribute) != nullptr,
@@ -376,4 +376,4 @@ std::vector<OpDesc> MakeGradOp(const OpDesc& forward,
                  {Names(forward.inputs), {}, Names(forward.outputs), wanted})};
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -12,7 +12,7 @@
 #include "sluice/platform/dtype.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 class InferShapeContext;
 class Status;
@@ -290,4 +290,4 @@ SLUICE_API OpDesc MakeGradOp(const OpDesc& forward,
                              std::string type,
                              const GradOpArgs& arguments);
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -6,9 +6,7 @@
 #include "sluice/framework/values/tensor_values.h"
 #include "sluice/platform/error.h"
 
-namespace sluice::framework {
-
-using platform::ErrorCode;
+namespace sluice {
 
 namespace {
 
@@ -65,10 +63,10 @@ Attribute OperandValue(const std::string& op,
     case AttrType::kFloat:
       return ToDoubles(value)[0];
     default:
-      platform::Raise(ErrorCode::kInternal, "op.operand_type",
-                      "{}: input {} cannot give attribute {} of type {}", op,
-                      def.name, attr.name, attr.type);
+      Raise(ErrorCode::kInternal, "op.operand_type",
+            "{}: input {} cannot give attribute {} of type {}", op, def.name,
+            attr.name, attr.type);
   }
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -6,7 +6,7 @@
 #include "sluice/framework/values/tensor.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // Returns the attribute that operand `def` (OpSchema::Operand) of an op of type
 // `op` sets, from its value on the host. Raises InvalidArgument for a value
@@ -23,4 +23,4 @@ SLUICE_API void CheckOperandShape(const std::string& op,
                                   const AttrDef& attr,
                                   const DDim& dims);
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -2,7 +2,7 @@
 
 #include "sluice/framework/op/op_schema.h"
 
-namespace sluice::framework {
+namespace sluice {
 namespace {
 
 const Attribute* Find(const AttributeMap& attributes, const char* name) {
@@ -46,8 +46,7 @@ std::vector<SluiceTensorView> MakeViews(const std::vector<DDim>& dims,
     view.rank = dims[i].rank();
     view.dtype = static_cast<int32_t>(dtypes[i]);
     if (dims[i].known()) {
-      view.bytes =
-          static_cast<size_t>(dims[i].numel()) * platform::SizeOf(dtypes[i]);
+      view.bytes = static_cast<size_t>(dims[i].numel()) * SizeOf(dtypes[i]);
     }
     views.push_back(view);
   }
@@ -178,4 +177,4 @@ PluginCall::PluginCall(const PluginArguments& arguments,
   raw_.attributes = &given;
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -8,7 +8,7 @@
 #include "sluice/platform/device_plugin.h"
 #include "sluice/platform/plugin/plugin_host.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // An op's attributes for plug-ins. It owns the data of the pointers it returns,
 // so it must not be copied during a call.
@@ -86,4 +86,4 @@ class PluginCall {
   SluiceKernelCall raw_{};
 };
 
-}  // namespace sluice::framework
+}  // namespace sluice

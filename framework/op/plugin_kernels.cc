@@ -13,16 +13,11 @@
 #include "sluice/platform/error.h"
 #include "sluice/platform/plugin/plugin_device.h"
 
-namespace sluice::framework {
+namespace sluice {
 namespace {
 
-using platform::Format;
-using platform::PluginDevice;
-using platform::PluginDeviceContext;
-
 PluginDevice& DeviceAt(PlaceKey place) {
-  return static_cast<PluginDevice&>(
-      platform::DeviceManager::Instance().Get(place));
+  return static_cast<PluginDevice&>(DeviceManager::Instance().Get(place));
 }
 
 // A plug-in's kernel for one op of a plan. The definition lives for ever.
@@ -85,9 +80,9 @@ class PluginKernel final : public OpKernel {
       return callback(&call->raw());
     });
     if (result.status == SLUICE_OK) return;
-    platform::EnforcePluginOk(
-        ToString(device.place()),
-        Format("{} of kernel {}/{}", what, def_.op, def_.variant), result);
+    EnforcePluginOk(ToString(device.place()),
+                    Format("{} of kernel {}/{}", what, def_.op, def_.variant),
+                    result);
   }
 
   const SluiceKernelDef& def_;
@@ -113,7 +108,7 @@ std::string Refusal(const SluiceKernelDef& def, const KernelQuery& query) {
   PluginCall call(arguments, attributes);
   call.raw().device = device.index();
   call.raw().user_data = def.user_data;
-  const platform::PluginResult result = device.Try([&](SluiceError* error) {
+  const PluginResult result = device.Try([&](SluiceError* error) {
     call.raw().error = error;
     return def.supports(&call.raw());
   });
@@ -133,8 +128,7 @@ KernelWork PluginWork(int32_t priority, const KernelQuery& query) {
   return work;
 }
 
-KernelDef Convert(const platform::DevicePlugin& plugin,
-                  const SluiceKernelDef& def) {
+KernelDef Convert(const DevicePlugin& plugin, const SluiceKernelDef& def) {
   KernelDef kernel;
   kernel.op = def.op;
   kernel.key.place = plugin.kind;
@@ -154,8 +148,7 @@ KernelDef Convert(const platform::DevicePlugin& plugin,
 
 }  // namespace
 
-void AddPluginKernels(const platform::DevicePlugin& plugin,
-                      Registry& registry) {
+void AddPluginKernels(const DevicePlugin& plugin, Registry& registry) {
   std::vector<KernelDef> kernels;
   for (const SluiceKernelDef& def : plugin.kernels) {
     kernels.push_back(Convert(plugin, def));
@@ -171,9 +164,9 @@ void AddPluginKernels(const platform::DevicePlugin& plugin,
   }
 }
 
-const platform::DevicePlugin& LoadDevicePlugin(const std::string& path) {
+const DevicePlugin& LoadDevicePlugin(const std::string& path) {
   Registry::Global();  // registers its kernels
-  return platform::LoadPlugin(path);
+  return LoadPlugin(path);
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

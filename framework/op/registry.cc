@@ -14,20 +14,17 @@
 #include "sluice/platform/error.h"
 #include "sluice/platform/text.h"
 
-namespace sluice::framework {
-
-using platform::ErrorCode;
+namespace sluice {
 
 std::string ToString(const KernelDef& kernel) {
-  return platform::Format("{}/{} ({})", kernel.op, kernel.variant, kernel.key);
+  return Format("{}/{} ({})", kernel.op, kernel.variant, kernel.key);
 }
 
 std::string CostRow(const KernelDef& kernel, const KernelWork& work) {
   if (!work.costs.empty()) return work.costs;
-  const bool on_cpu = kernel.key.place == platform::PlaceKind::kCPU;
-  return platform::Format(
-      "{}/{}/{}{}", kernel.op, kernel.key.library, kernel.variant,
-      on_cpu ? "" : platform::Format("/{}", kernel.key.place));
+  const bool on_cpu = kernel.key.place == PlaceKind::kCPU;
+  return Format("{}/{}/{}{}", kernel.op, kernel.key.library, kernel.variant,
+                on_cpu ? "" : Format("/{}", kernel.key.place));
 }
 
 // A deque and a map keep addresses valid while entries are added.
@@ -81,7 +78,7 @@ Registry& Registry::Global() {
   static Registry* const kRegistry = [] {
     auto* registry = new Registry();
     RegisterBuiltins(*registry);
-    platform::SetPluginSink([registry](const platform::DevicePlugin& plugin) {
+    SetPluginSink([registry](const DevicePlugin& plugin) {
       AddPluginKernels(plugin, *registry);
     });
     return registry;
@@ -161,8 +158,8 @@ const OpSchema* Registry::FindSchema(std::string_view op) const {
 const OpSchema& Registry::Schema(std::string_view op) const {
   const OpSchema* schema = FindSchema(op);
   if (schema == nullptr) {
-    platform::Raise(ErrorCode::kNotFound, "registry.unknown_op", "{}",
-                    NoOperator(op, OpNames()));
+    Raise(ErrorCode::kNotFound, "registry.unknown_op", "{}",
+          NoOperator(op, OpNames()));
   }
   return *schema;
 }
@@ -171,8 +168,8 @@ const OpSchema& Registry::OpFor(OpRole role) const {
   const std::shared_lock lock(state_->mutex);
   const auto found = state_->by_role.find(role);
   if (found == state_->by_role.end()) {
-    platform::Raise(ErrorCode::kNotFound, "registry.no_op_for_role",
-                    "no operator serves the role {}", role);
+    Raise(ErrorCode::kNotFound, "registry.no_op_for_role",
+          "no operator serves the role {}", role);
   }
   return *found->second;
 }
@@ -256,7 +253,7 @@ std::vector<std::string> Registry::OpNames() const {
 void internal::AddKernel(
     Registry& registry,
     std::string_view op,
-    platform::PlaceKey place,
+    PlaceKey place,
     const char* library,
     const char* variant,
     const KernelTraits& traits,
@@ -277,4 +274,4 @@ void internal::AddKernel(
   }
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -11,7 +11,7 @@
 #include "sluice/framework/op/op_kernel.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 enum class OpRole : uint8_t;  // see op_schema.h
 
@@ -27,7 +27,7 @@ enum class Exchanges : uint8_t {
 };
 
 // Makes the queue of one op.
-using MakeQueue = std::unique_ptr<platform::DeviceContext> (*)();
+using MakeQueue = std::unique_ptr<DeviceContext> (*)();
 
 // Options of a registration: KernelTraits().Estimate(&Work).When(&Fits).
 class KernelTraits {
@@ -152,4 +152,4 @@ class SLUICE_API Registry {
 // libsluice. Only Registry::Global calls it.
 void RegisterBuiltins(Registry& registry);
 
-}  // namespace sluice::framework
+}  // namespace sluice

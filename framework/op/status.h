@@ -7,23 +7,23 @@
 
 #include "sluice/platform/error.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // The result of calls that do not throw: success, or the error. For kernels and
 // shape functions in TensorFlow's style (op_requires.h, infer_shape_context.h);
-// Sluice itself throws platform::Error. A value type.
+// Sluice itself throws Error. A value type.
 class [[nodiscard]] Status {
  public:
   Status() = default;
-  Status(platform::Error error) : error_(std::move(error)) {}  // NOLINT
+  Status(Error error) : error_(std::move(error)) {}  // NOLINT
 
   static Status OK() { return {}; }
   bool ok() const { return !error_.has_value(); }
   // Requires that ok() is false.
-  const platform::Error& error() const { return *error_; }
+  const Error& error() const { return *error_; }
 
  private:
-  std::optional<platform::Error> error_;
+  std::optional<Error> error_;
 };
 
 // Runs `call` and returns the error that it raises.
@@ -32,7 +32,7 @@ Status Try(const Call& call) {
   try {
     call();
     return Status::OK();
-  } catch (const platform::Error& error) {
+  } catch (const Error& error) {
     return error;
   }
 }
@@ -44,41 +44,39 @@ Status Try(const Call& call) {
 namespace errors {
 
 template <typename... Args>
-Status Make(platform::ErrorCode code,
-            fmt::string_view format,
-            const Args&... args) {
+Status Make(ErrorCode code, fmt::string_view format, const Args&... args) {
   constexpr std::string_view kCheck = "kernel.op_requires";
   std::string text(format.data(), format.size());
   if (text.find('{') != std::string::npos) {
-    return platform::Error(code, kCheck, platform::Format(format, args...));
+    return Error(code, kCheck, Format(format, args...));
   }
-  ((text += platform::Format("{}", args)), ...);
-  return platform::Error(code, kCheck, text);
+  ((text += Format("{}", args)), ...);
+  return Error(code, kCheck, text);
 }
 template <typename... Args>
 Status InvalidArgument(fmt::string_view format, const Args&... args) {
-  return Make(platform::ErrorCode::kInvalidArgument, format, args...);
+  return Make(ErrorCode::kInvalidArgument, format, args...);
 }
 template <typename... Args>
 Status OutOfRange(fmt::string_view format, const Args&... args) {
-  return Make(platform::ErrorCode::kOutOfRange, format, args...);
+  return Make(ErrorCode::kOutOfRange, format, args...);
 }
 template <typename... Args>
 Status Unimplemented(fmt::string_view format, const Args&... args) {
-  return Make(platform::ErrorCode::kUnimplemented, format, args...);
+  return Make(ErrorCode::kUnimplemented, format, args...);
 }
 template <typename... Args>
 Status Internal(fmt::string_view format, const Args&... args) {
-  return Make(platform::ErrorCode::kInternal, format, args...);
+  return Make(ErrorCode::kInternal, format, args...);
 }
 
 }  // namespace errors
-}  // namespace sluice::framework
+}  // namespace sluice
 
 // Returns from a function with the Status of a failed call.
-#define SLUICE_RETURN_IF_ERROR(...)                             \
-  do {                                                          \
-    if (::sluice::framework::Status sluice_status(__VA_ARGS__); \
-        !sluice_status.ok()) [[unlikely]]                       \
-      return sluice_status;                                     \
+#define SLUICE_RETURN_IF_ERROR(...)                                       \
+  do {                                                                    \
+    if (::sluice::Status sluice_status(__VA_ARGS__); !sluice_status.ok()) \
+        [[unlikely]]                                                      \
+      return sluice_status;                                               \
   } while (false)

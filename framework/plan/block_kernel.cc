@@ -13,11 +13,7 @@
 #include "sluice/platform/error.h"
 #include "sluice/platform/place.h"
 
-namespace sluice::framework {
-
-using platform::CPUPlace;
-using platform::ErrorCode;
-using platform::Format;
+namespace sluice {
 
 // Any number of runs of one block inside of a kernel. Used by one thread.
 class BlockRun {
@@ -279,11 +275,11 @@ void LoopKernel::Compute(OpKernelContext& context) const {
     }
   }
   for (int64_t i = 0; i < trips && goes_on; ++i) {
-    platform::CheckCancelled();
+    CheckCancelled();
     CheckLoopLimit(type_, i, loop_.limit);
     try {
       Iterate(i, trips, context, run.get(), &state);
-    } catch (platform::Error& error) {
+    } catch (Error& error) {
       error.AddContext(Format("in iteration {} of {}", i, type_));
       throw;
     }
@@ -309,18 +305,18 @@ void LoopKernel::Compute(OpKernelContext& context) const {
 }  // namespace
 
 std::shared_ptr<const OwnKernel> MakeBlockKernel(
-    const OpDesc& op, std::shared_ptr<const BlockPlans> plans) {
-  static const auto define = [](const char* type) {
+    const OpDesc& op, const std::shared_ptr<const BlockPlans>& plans) {
+  static const auto kDefine = [](const char* type) {
     KernelDef def;
     def.op = type;
     def.variant = "blocks";
     return def;
   };
-  static const KernelDef of_if = define("if");
-  static const KernelDef of_loop = define("loop");
+  static const KernelDef kOfIf = kDefine("if");
+  static const KernelDef kOfLoop = kDefine("loop");
   const bool is_if = Registry::Global().Schema(op.type).role() == OpRole::kIf;
   const auto kernel = std::make_shared<OwnKernel>();
-  kernel->def = is_if ? &of_if : &of_loop;
+  kernel->def = is_if ? &kOfIf : &kOfLoop;
   kernel->seconds = plans->PredictedSeconds();
   kernel->reason = "its blocks run inside of this plan";
   kernel->make = [op, plans, is_if]() -> std::unique_ptr<OpKernel> {
@@ -330,4 +326,4 @@ std::shared_ptr<const OwnKernel> MakeBlockKernel(
   return kernel;
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

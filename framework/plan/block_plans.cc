@@ -9,10 +9,7 @@
 #include "sluice/platform/error.h"
 #include "sluice/platform/place.h"
 
-namespace sluice::framework {
-
-using platform::CPUPlace;
-using platform::Format;
+namespace sluice {
 
 namespace {
 
@@ -297,4 +294,4 @@ std::shared_ptr<const BlockPlans> PlanBlocks(const Program& program,
   return planned ? planner.Take() : nullptr;
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -14,7 +14,7 @@
 // Block ops that run inside of a plan: their blocks are prepared with it, and
 // tensors cross without copies. Other block ops, whose blocks have shapes that
 // change from run to run, run between two plans (Executor::Run).
-namespace sluice::framework {
+namespace sluice {
 
 // The origin of a value of a block: a result of its plan, or else an input of
 // the op (a flat index) that the block returns unchanged.
@@ -73,6 +73,6 @@ std::shared_ptr<const BlockPlans> PlanBlocks(const Program& program,
 
 // The kernel that runs them.
 std::shared_ptr<const OwnKernel> MakeBlockKernel(
-    const OpDesc& op, std::shared_ptr<const BlockPlans> plans);
+    const OpDesc& op, const std::shared_ptr<const BlockPlans>& plans);
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -6,9 +6,7 @@
 
 #include "sluice/platform/place.h"
 
-namespace sluice::framework {
-
-using platform::CPUPlace;
+namespace sluice {
 
 namespace {
 
@@ -100,4 +98,4 @@ Tensor Stack(const std::vector<Tensor>& parts,
   return stacked;
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -9,7 +9,7 @@
 #include "sluice/platform/error.h"
 
 // Values that block ops take apart and put together, on the CPU.
-namespace sluice::framework {
+namespace sluice {
 
 // The outer, axis and inner size of `dims` at axis `at`; a negative one counts
 // from the end.
@@ -49,4 +49,4 @@ T OneElement(const Tensor& tensor, const std::string& op, const char* input) {
   return tensor.data<T>()[0];
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -6,10 +6,7 @@
 #include "sluice/framework/op/near_names.h"
 #include "sluice/platform/text.h"
 
-namespace sluice::framework {
-
-using platform::ErrorCode;
-using platform::Format;
+namespace sluice {
 
 namespace {
 
@@ -35,9 +32,9 @@ void CheckFeed(const VarDesc& var, const FeedSpec& feed) {
   for (const VarDesc& var : program.block().vars()) {
     if (var.is_data) names.push_back(var.name);
   }
-  platform::Raise(ErrorCode::kNotFound, "feed.unknown",
-                  "feed {}: the program has no such variable to feed{}",
-                  platform::Shown(name), SuggestNames(name, names));
+  Raise(ErrorCode::kNotFound, "feed.unknown",
+        "feed {}: the program has no such variable to feed{}", Shown(name),
+        SuggestNames(name, names));
 }
 
 }  // namespace
@@ -51,7 +48,7 @@ void CheckFeeds(const Program& program, const std::vector<FeedSpec>& feeds) {
                    "feed.twice", "feed {} is given twice", feed.name);
     try {
       CheckFeed(*var, feed);
-    } catch (platform::Error& error) {
+    } catch (Error& error) {
       AddLocation(program.LocationOfData(feed.name), &error);
       throw;
     }
@@ -60,7 +57,7 @@ void CheckFeeds(const Program& program, const std::vector<FeedSpec>& feeds) {
 
 void NoteRowsOfFeeds(const Program& program,
                      const std::vector<FeedSpec>& feeds,
-                     platform::Error* error) {
+                     Error* error) {
   const FeedSpec* first = nullptr;
   for (const FeedSpec& feed : feeds) {
     const DDim& declared = program.FindVar(feed.name).dims;
@@ -78,4 +75,4 @@ void NoteRowsOfFeeds(const Program& program,
   }
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -6,7 +6,7 @@
 #include "sluice/framework/program/program.h"
 #include "sluice/platform/error.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // Raises for invalid feeds of `program`, with the line that created the
 // variable: NotFound for an unknown name, and InvalidArgument for a variable
@@ -17,6 +17,6 @@ void CheckFeeds(const Program& program, const std::vector<FeedSpec>& feeds);
 // program leaves it open: most likely their batch sizes should be equal.
 void NoteRowsOfFeeds(const Program& program,
                      const std::vector<FeedSpec>& feeds,
-                     platform::Error* error);
+                     Error* error);
 
-}  // namespace sluice::framework
+}  // namespace sluice

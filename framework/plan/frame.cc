@@ -16,11 +16,7 @@
 #include "sluice/platform/device_context_pool.h"
 #include "sluice/platform/error.h"
 
-namespace sluice::framework {
-
-using platform::CPUPlace;
-using platform::ErrorCode;
-using platform::Format;
+namespace sluice {
 
 namespace {
 
@@ -41,19 +37,11 @@ std::string ForWhat(const Plan& plan, const Slot& slot) {
 
 [[noreturn]] void RaiseForeign(std::string_view what,
                                const std::string& where) {
-  platform::Raise(ErrorCode::kInternal, "run.foreign_exception",
-                  "a kernel raised {}\n  {}", what, where);
+  Raise(ErrorCode::kInternal, "run.foreign_exception",
+        "a kernel raised {}\n  {}", what, where);
 }
 
 }  // namespace
-
-void SetCancelRequested(bool requested) {
-  platform::SetCancelRequested(requested);
-}
-
-bool CancelRequested() {
-  return platform::CancelRequested();
-}
 
 RunObserver::~RunObserver() = default;
 
@@ -67,7 +55,7 @@ Frame::Frame(const Plan& plan) : plan_(plan), tensors_(plan.slots_.size()) {
     for (const auto& [place, bytes] : plan.arenas_) {
       try {
         arenas[place] = std::make_shared<Placeholder>(place, bytes);
-      } catch (platform::Error& error) {
+      } catch (Error& error) {
         error.AddContext("for all values that ops hand to each other");
         throw;
       }
@@ -93,11 +81,10 @@ Frame::Frame(const Plan& plan) : plan_(plan), tensors_(plan.slots_.size()) {
     }
   }
   for (const QueueSpec& queue : plan.queues_) {
-    devices_.push_back(queue.make != nullptr
-                           ? queue.make()
-                           : platform::DeviceManager::Instance()
-                                 .Get(queue.place)
-                                 .CreateContext());
+    devices_.push_back(
+        queue.make != nullptr
+            ? queue.make()
+            : DeviceManager::Instance().Get(queue.place).CreateContext());
   }
   size_t count = 0;
   for (const PlannedOp& op : plan.ops_) {
@@ -106,7 +93,7 @@ Frame::Frame(const Plan& plan) : plan_(plan), tensors_(plan.slots_.size()) {
   // Contexts keep pointers into `arguments_`, so it must not reallocate.
   arguments_.reserve(count);
   contexts_.reserve(plan.ops_.size());
-  auto& host = platform::DeviceContextPool::Instance().Get(CPUPlace());
+  auto& host = DeviceContextPool::Instance().Get(CPUPlace());
   for (const PlannedOp& op : plan.ops_) {
     Tensor* const* inputs = arguments_.data() + arguments_.size();
     for (const int slot : op.inputs) {
@@ -135,7 +122,7 @@ void Frame::Begin(const Feeds& feeds, Scope* scope) {
     // a non-const tensor would count as a change.
     const auto address =
         reinterpret_cast<uintptr_t>(std::as_const(feed).raw_data());
-    if (address % platform::SizeOf(feed.dtype()) != 0) [[unlikely]] {
+    if (address % SizeOf(feed.dtype()) != 0) [[unlikely]] {
       feed = feed.CopyTo(feed.place());
     }
   }
@@ -208,7 +195,7 @@ void Frame::AllocateOwn(const std::vector<int>& slots) {
     if (slot.kind == SlotKind::kLate) continue;
     try {
       tensors_[index].Resize(slot.dims).mutable_data(slot.dtype, slot.place);
-    } catch (platform::Error& error) {
+    } catch (Error& error) {
       error.AddContext(ForWhat(plan_, slot));
       throw;
     }
@@ -249,7 +236,7 @@ void Frame::BindPersistables() {
 }
 
 void Frame::DeviceCompute(const Instruction& instruction) {
-  platform::DeviceContext& device = *devices_[instruction.device];
+  DeviceContext& device = *devices_[instruction.device];
   device.SetOpIndex(instruction.op_index);
   const bool exchanges =
       plan_.queues_[instruction.device].role == QueueRole::kOwn;
@@ -263,7 +250,7 @@ void Frame::DeviceCompute(const Instruction& instruction) {
   }
 }
 
-void Frame::Wait(platform::DeviceContext& device) {
+void Frame::Wait(DeviceContext& device) {
   ForHooks([](FrameHooks& hooks) { hooks.BeforeWait(); });
   device.Wait();
 }
@@ -272,10 +259,9 @@ void Frame::Copy(const Instruction& instruction) {
   Tensor& to = tensors_[instruction.to];
   const Tensor& from = tensors_[instruction.from];
   const size_t bytes = plan_.slots_[instruction.to].bytes;
-  platform::DeviceContext& device =
-      instruction.device < 0
-          ? platform::DeviceContextPool::Instance().Get(CPUPlace())
-          : *devices_[instruction.device];
+  DeviceContext& device = instruction.device < 0
+                              ? DeviceContextPool::Instance().Get(CPUPlace())
+                              : *devices_[instruction.device];
   device.SetOpIndex(instruction.op_index);
   switch (instruction.kind) {
     case InstructionKind::kCopyFromHost:
@@ -347,14 +333,14 @@ void Frame::RethrowAt(const Instruction* instruction, bool synchronised) {
   const std::string where = DescribeOp(op_index);
   try {
     throw;
-  } catch (platform::Error& error) {
+  } catch (Error& error) {
     const bool lost = error.code() == ErrorCode::kDeviceLost;
     error.AddContext(lost && !known ? DescribeLoss(*instruction) : where);
     throw;
   } catch (const std::bad_alloc&) {
     throw;
   } catch (const std::exception& error) {
-    RaiseForeign(platform::Format("\"{}\"", error.what()), where);
+    RaiseForeign(Format("\"{}\"", error.what()), where);
   } catch (const abi::__forced_unwind&) {
     throw;  // the thread is being cancelled
   } catch (...) {
@@ -367,8 +353,8 @@ void Frame::Execute() {
   const Instruction* const end = current + plan_.instructions_.size();
   try {
     for (; current != end; ++current) {
-      if (platform::CancelRequested()) [[unlikely]] {
-        platform::CheckCancelled();
+      if (CancelRequested()) [[unlikely]] {
+        CheckCancelled();
       }
       Step(*current);
       if (!hooks_.empty()) [[unlikely]] {
@@ -384,7 +370,7 @@ void Frame::ExecuteObserved(RunObserver& observer) {
   run_.observer = &observer;
   for (const Instruction& instruction : plan_.instructions_) {
     try {
-      platform::CheckCancelled();
+      CheckCancelled();
       observer.Before(plan_, instruction, tensors_.data());
       Step(instruction);
       if (instruction.device >= 0 && observer.synchronise()) {
@@ -419,7 +405,7 @@ std::vector<Tensor> Frame::Finish(Scope* /*scope*/) {
 
 void Frame::Reset() noexcept {
   // An earlier error is already being raised.
-  const auto wait = [](platform::DeviceContext& queue) {
+  const auto wait = [](DeviceContext& queue) {
     try {
       queue.Wait();
     } catch (...) {
@@ -445,4 +431,4 @@ void Frame::Reset() noexcept {
   run_ = {};
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -7,7 +7,7 @@
 #include "sluice/framework/plan/plan.h"
 #include "sluice/platform/device_context.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 class FrameHooks;
 class RunObserver;
@@ -51,7 +51,7 @@ class Frame {
   void Step(const Instruction& instruction);
   void Copy(const Instruction& instruction);
   void DeviceCompute(const Instruction& instruction);
-  void Wait(platform::DeviceContext& device);
+  void Wait(DeviceContext& device);
   // Returns "in op 3 (conv2d), created at net.py:12".
   std::string DescribeOp(int op_index) const;
   // Names the ops that may have lost the device when `instruction` failed.
@@ -61,7 +61,7 @@ class Frame {
                               bool synchronised);
 
   const Plan& plan_;
-  std::vector<std::unique_ptr<platform::DeviceContext>> devices_;
+  std::vector<std::unique_ptr<DeviceContext>> devices_;
   std::vector<Tensor> tensors_;
   std::vector<Tensor*> arguments_;
   std::vector<OpKernelContext> contexts_;
@@ -70,4 +70,4 @@ class Frame {
   std::vector<std::unique_ptr<FrameHooks>> hooks_;  // by Plan::hooks()
 };
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -13,10 +13,7 @@
 #include "sluice/platform/error.h"
 #include "sluice/platform/parallel_for.h"
 
-namespace sluice::framework {
-
-using platform::ErrorCode;
-using platform::Format;
+namespace sluice {
 
 namespace {
 
@@ -335,7 +332,7 @@ PreparedOp& Graph::Choose(int id) {
   PreparedOp& op = ops_[id];
   if (op.kernel == nullptr) {
     NoteConstants(&op);
-    ChooseKernel(&lister_, platform::NumThreads(), &op);
+    ChooseKernel(&lister_, NumThreads(), &op);
   }
   return op;
 }
@@ -346,7 +343,7 @@ const Candidate* Graph::Predict(const OpFacts& facts) {
   NoteConstants(&op);
   try {
     Resolve(&lister_, &op);
-  } catch (const platform::Error& error) {
+  } catch (const Error& error) {
     if (error.code() != ErrorCode::kNotFound) throw;
     return nullptr;
   }
@@ -436,7 +433,7 @@ bool Graph::FitsHints(PreparedOp* op) {
   try {
     Resolve(&lister_, op);
     return Fits(*op);
-  } catch (const platform::Error& error) {
+  } catch (const Error& error) {
     if (error.code() != ErrorCode::kNotFound) throw;
     return false;
   }
@@ -452,8 +449,8 @@ bool Graph::HasKernel(const std::vector<int>& ids, PreparedOp* op) {
   }
   if (!Pays(ids, *op)) return false;
   try {
-    ProbeKernels(&lister_, platform::NumThreads(), op);
-  } catch (const platform::Error& error) {
+    ProbeKernels(&lister_, NumThreads(), op);
+  } catch (const Error& error) {
     if (error.code() != ErrorCode::kNotFound) throw;
     NoteStoppingHint(ids, *op);
     return false;
@@ -587,4 +584,4 @@ std::vector<OpDesc> Graph::TakeDescs() {
   return descs;
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

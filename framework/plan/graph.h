@@ -17,7 +17,7 @@
 #include "sluice/framework/plan/op_order.h"
 #include "sluice/framework/plan/plan.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 class KnownValues;
 
@@ -246,4 +246,4 @@ class SLUICE_API Graph {
   int names_ = 0;
 };
 
-}  // namespace sluice::framework
+}  // namespace sluice

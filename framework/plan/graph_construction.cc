@@ -12,16 +12,13 @@
 #include "sluice/platform/parallel_for.h"
 
 // Construction of a graph from a program; graph.cc has the passes' functions.
-namespace sluice::framework {
-
-using platform::ErrorCode;
-using platform::Format;
+namespace sluice {
 
 namespace {
 
 constexpr const char* kRunsBlocks = "runs blocks";
 
-void AddOpContext(const OpDesc& op, int op_index, platform::Error* error) {
+void AddOpContext(const OpDesc& op, int op_index, Error* error) {
   error->AddContext(Format("in op {} ({})", op_index, op.type));
   error->AddContext(DescribeLocation(op.location));
 }
@@ -42,7 +39,7 @@ Graph::Graph(const Program& program,
       place_(place),
       hints_(std::move(hints)),
       pass_hints_(&hints_, &op_hints),
-      lister_(Registry::Global(), place, platform::NumThreads()),
+      lister_(Registry::Global(), place, NumThreads()),
       ops_(program.block().ops.size()) {
   CheckFeeds(program_, feeds);
   for (const std::string& name : fetches) {
@@ -99,7 +96,7 @@ Graph::Graph(const Program& program,
       if (later.empty()) {
         rest_.reason = Format("op {} ({}) {}", id, desc.type, reason);
       }
-    } catch (platform::Error& error) {
+    } catch (Error& error) {
       AddOpContext(desc, id, &error);
       NoteRowsOfFeeds(program_, feeds, &error);
       throw;
@@ -185,7 +182,7 @@ std::string Graph::AddBlockOp(int id,
   std::shared_ptr<const BlockPlans> plans;
   try {
     plans = PlanBlocks(program_, op, prepare_block_, &reason);
-  } catch (const platform::Error& error) {
+  } catch (const Error& error) {
     // Blocks that never run may be wrong; those that do raise then.
     if (error.code() == ErrorCode::kResourceExhausted) throw;
     reason = Format("a block cannot be prepared: {}", error.what());
@@ -454,4 +451,4 @@ std::vector<int> Graph::NeededOpsOf(
   return order;
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -9,17 +9,14 @@
 #include "sluice/platform/device_context_pool.h"
 #include "sluice/platform/error.h"
 
-namespace sluice::framework {
-
-using platform::CPUPlace;
-using platform::Format;
+namespace sluice {
 
 namespace {
 
 const KernelDef* PlainKernel(const PreparedOp& op) {
   const KernelQuery query = op.QueryAt(CPUPlace());
   for (const KernelDef* kernel : Registry::Global().Kernels(op.desc.type)) {
-    if (kernel->key.place == platform::PlaceKind::kCPU &&
+    if (kernel->key.place == PlaceKind::kCPU &&
         kernel->key.library == "PLAIN" && kernel->key.dtype == op.dtype &&
         (kernel->predicate == nullptr || kernel->predicate(query).empty())) {
       return kernel;
@@ -56,9 +53,8 @@ std::vector<Tensor> RunOnHost(const PreparedOp& op,
   const ArgTable arguments = MakeArgTable(query);
   const RunState run;
   OpKernelContext context(
-      arguments, CPUPlace(),
-      platform::DeviceContextPool::Instance().Get(CPUPlace()), pointers.data(),
-      pointers.data() + inputs.size(), memory, &run);
+      arguments, CPUPlace(), DeviceContextPool::Instance().Get(CPUPlace()),
+      pointers.data(), pointers.data() + inputs.size(), memory, &run);
   kernel->Compute(context);
   return outputs;
 }
@@ -145,7 +141,7 @@ bool KnownValues::Compute(const PreparedOp& op) {
   if (reason.empty()) {
     try {
       outputs = RunOnHost(op, *PlainKernel(op), std::move(inputs));
-    } catch (platform::Error& error) {
+    } catch (Error& error) {
       error.AddContext(
           Format("in op {} ({}), computed while the plan was "
                  "prepared",
@@ -222,4 +218,4 @@ OpDesc WithKnownOperands(OpDesc op,
   return op;
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -9,7 +9,7 @@
 #include "sluice/framework/choice/prepared_op.h"
 #include "sluice/framework/plan/plan.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // Values that are known while a plan is prepared, because they follow from
 // shapes, constants and small feeds alone. Operands (OpSchema::Operand) set
@@ -59,4 +59,4 @@ OpDesc WithKnownOperands(OpDesc op,
                          KnownValues* known,
                          const std::function<void(std::string)>& note);
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -11,7 +11,7 @@
 #include "sluice/platform/alignment.h"
 #include "sluice/platform/error.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 namespace {
 
@@ -21,7 +21,7 @@ constexpr size_t kMaxBytes = size_t{1} << 60;
 constexpr size_t kMaxPairs = size_t{1} << 25;
 
 size_t Aligned(size_t bytes) {
-  return platform::AlignUp(std::max<size_t>(bytes, 1));
+  return AlignUp(std::max<size_t>(bytes, 1));
 }
 
 void CheckSize(size_t bytes, size_t offset) {
@@ -240,4 +240,4 @@ size_t PlanMemory(std::vector<MemoryRequest>* requests) {
                                             : PlanByTime(requests);
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

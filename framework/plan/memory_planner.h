@@ -5,7 +5,7 @@
 
 #include "sluice/platform/export.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // A block of memory that is in use from instruction `first` to `last`, both
 // included. Offsets are multiples of 64.
@@ -24,4 +24,4 @@ struct MemoryRequest {
 // than 2^25 pairs it uses best fit in order of time, which takes O(n log n).
 SLUICE_API size_t PlanMemory(std::vector<MemoryRequest>* requests);
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-namespace sluice::framework {
+namespace sluice {
 
 namespace {
 
@@ -66,4 +66,4 @@ const std::vector<int>& OpOrder::ids() const {
   return ids_;
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

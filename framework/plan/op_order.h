@@ -6,7 +6,7 @@
 
 #include "sluice/platform/export.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // The ids of a graph's ops, each once, in execution order. Changing and
 // comparing cost O(log n), listing O(n) after a change: passes query neighbours
@@ -37,4 +37,4 @@ class SLUICE_API OpOrder {
   mutable bool stale_ = false;
 };
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -7,7 +7,7 @@
 #include "sluice/framework/op/registry.h"
 #include "sluice/platform/error.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 std::vector<std::string> RunPasses(Graph* graph) {
   // Passes are registered by the libraries of their kernels. The decision about
@@ -23,8 +23,7 @@ std::vector<std::string> RunPasses(Graph* graph) {
     if (!graph->BeginPass(pass.name)) continue;
     const int changes = pass.run(*graph);
     if (changes > 0) {
-      remarks.push_back(
-          platform::Format("pass {}: {} changes", pass.name, changes));
+      remarks.push_back(Format("pass {}: {} changes", pass.name, changes));
     }
   }
   for (std::string& remark : graph->PassRemarks()) {
@@ -33,4 +32,4 @@ std::vector<std::string> RunPasses(Graph* graph) {
   return remarks;
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -2,7 +2,7 @@
 
 #include "sluice/framework/values/scope_lock.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 void CopyPersistables(const Plan& plan, const Scope* scope, Scope* copies) {
   if (scope == nullptr) return;
@@ -20,4 +20,4 @@ void CopyPersistables(const Plan& plan, const Scope* scope, Scope* copies) {
   }
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -4,7 +4,7 @@
 #include "sluice/framework/values/scope.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // Makes the persistables of a plan in `copies` share the tensors of `scope`. A
 // run that writes them replaces the tensors of `copies` only. `scope` may be
@@ -13,4 +13,4 @@ SLUICE_API void CopyPersistables(const Plan& plan,
                                  const Scope* scope,
                                  Scope* copies);
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -11,14 +11,14 @@
 #include "sluice/platform/error.h"
 #include "sluice/platform/parallel_for.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 std::string ToString(const QueueSpec& queue) {
   constexpr const char* kRoles[] = {"", " kernels", " copies from the host",
                                     " copies to the host", " exchanges"};
-  std::string text = platform::Format("{}{}", queue.place,
-                                      kRoles[static_cast<int>(queue.role)]);
-  if (queue.lane > 0) text += platform::Format(", queue {}", queue.lane + 1);
+  std::string text =
+      Format("{}{}", queue.place, kRoles[static_cast<int>(queue.role)]);
+  if (queue.lane > 0) text += Format(", queue {}", queue.lane + 1);
   return text;
 }
 
@@ -33,13 +33,13 @@ bool FeedSpec::HasValue(const Tensor& tensor) const {
 namespace {
 
 void CheckCaller() {
-  SLUICE_ENFORCE(!platform::InCallersParallelRegion(),
-                 ErrorCode::kFailedPrecondition, "run.parallel_region",
+  SLUICE_ENFORCE(!InCallersParallelRegion(), ErrorCode::kFailedPrecondition,
+                 "run.parallel_region",
                  "a program cannot run inside an OpenMP parallel region of the "
                  "caller: its kernels would get no threads; run it outside, or "
                  "from threads of your own");
-  SLUICE_ENFORCE(!platform::ForkedAfterParallelRun(),
-                 ErrorCode::kFailedPrecondition, "run.forked",
+  SLUICE_ENFORCE(!ForkedAfterParallelRun(), ErrorCode::kFailedPrecondition,
+                 "run.forked",
                  "a program cannot run in a process that was forked after a "
                  "first run: the threads stayed behind; fork before, or use "
                  "spawn");
@@ -164,7 +164,7 @@ std::vector<Tensor> Plan::RunWith(const Feeds& feeds,
   Feeds in_order;
   const Feeds& ordered = InOrder(feeds_, feeds, &in_order);
   CheckFeedsMatch(feeds_, ordered);
-  const platform::ThreadCountGuard threads(num_threads_);
+  const ThreadCountGuard threads(num_threads_);
   const bool writes = !shadow_slots_.empty();
   const bool reads = !persistable_slots_.empty() || !hooks_.empty();
   const ScopeLock lock(reads || writes ? scope : nullptr,
@@ -185,7 +185,7 @@ std::vector<Tensor> Plan::RunWith(const Feeds& feeds,
   ReleaseFrame(std::move(frame));
   return results;
 } catch (const std::bad_alloc&) {
-  platform::RaiseOutOfMemory();
+  RaiseOutOfMemory();
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -16,7 +16,7 @@
 #include "sluice/framework/values/tensor.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 class Frame;
 class PlanHooks;
@@ -292,8 +292,4 @@ class SLUICE_API Plan {
   mutable std::vector<std::unique_ptr<Frame>> free_frames_;
 };
 
-// Stops every run of this process at its next instruction with a
-// FailedPrecondition error, until it is called with false. For Ctrl-C handlers.
-SLUICE_API void SetCancelRequested(bool requested);
-
-}  // namespace sluice::framework
+}  // namespace sluice

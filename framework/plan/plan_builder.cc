@@ -12,11 +12,7 @@
 #include "sluice/platform/error.h"
 #include "sluice/platform/parallel_for.h"
 
-namespace sluice::framework {
-
-using platform::CPUPlace;
-using platform::ErrorCode;
-using platform::Format;
+namespace sluice {
 
 PlanBuilder::PlanBuilder(const Program& program,
                          std::vector<FeedSpec> feeds,
@@ -28,7 +24,7 @@ PlanBuilder::PlanBuilder(const Program& program,
       plan_(new Plan()),
       hints_(ActiveKernelHints(program.hints(), registry_.ModuleLibraries())) {
   plan_->place_ = place;
-  plan_->num_threads_ = platform::NumThreads();
+  plan_->num_threads_ = NumThreads();
   plan_->options_ = options;
   plan_->feeds_ = std::move(feeds);
   plan_->fetch_names_ = std::move(fetches);
@@ -42,7 +38,7 @@ std::shared_ptr<const Plan> PlanBuilder::Build() {
       const OpDesc& op = graph_->op(id).desc;
       try {
         work(id);
-      } catch (platform::Error& error) {
+      } catch (Error& error) {
         error.AddContext(Format("in op {} ({})", id, op.type));
         error.AddContext(DescribeLocation(op.location));
         throw;
@@ -169,11 +165,10 @@ void PlanBuilder::LoadDevices(std::vector<KernelHint>* hints) {
   for (KernelHint& hint : *hints) {
     try {
       if (!hint.place.empty() && hint.Wants()) {
-        platform::DeviceManager::Instance().Get(
-            platform::ParsePlaceKey(hint.place));
+        DeviceManager::Instance().Get(ParsePlaceKey(hint.place));
       }
       usable.push_back(std::move(hint));
-    } catch (platform::Error& error) {
+    } catch (Error& error) {
       const std::string reason = error.what();
       error.AddContext(Format("asked for by hint {}", hint));
       if (hint.mode == HintMode::kRequire ||
@@ -181,7 +176,7 @@ void PlanBuilder::LoadDevices(std::vector<KernelHint>* hints) {
         throw;
       }
       plan_->notes_.push_back(Format("hint {} is left out: {}: {}", hint,
-                                     platform::ToString(error.code()), reason));
+                                     ToString(error.code()), reason));
     }
   }
   *hints = std::move(usable);
@@ -566,4 +561,4 @@ void PlanBuilder::NoteUnusedHints() {
   }
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

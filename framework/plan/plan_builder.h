@@ -13,7 +13,7 @@
 #include "sluice/framework/plan/graph.h"
 #include "sluice/framework/plan/plan.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // Prepares one plan. It makes the graph and lets passes rewrite it. Then it
 // visits the ops once, in order: it resolves the kernel, brings the inputs to
@@ -145,4 +145,4 @@ class PlanBuilder {
   int waits_ = 0;
 };
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -6,10 +6,7 @@
 
 #include "sluice/framework/plan/plan_builder.h"
 
-namespace sluice::framework {
-
-using platform::Format;
-using platform::PlaceKind;
+namespace sluice {
 
 namespace {
 
@@ -183,4 +180,4 @@ void PlanBuilder::ReleaseAll(PlaceKey place) {
   }
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -7,9 +7,7 @@
 #include "sluice/framework/plan/plan_builder.h"
 #include "sluice/platform/alignment.h"
 
-namespace sluice::framework {
-
-using platform::Format;
+namespace sluice {
 
 // Moves these ops to right after their inputs are computed, so that later ops
 // run concurrently. No op on the way may touch their values. The order depends
@@ -63,7 +61,7 @@ void PlanBuilder::MakeContiguous() {
         }
         parts.emplace_back(var, bytes);
         bytes += static_cast<size_t>(dims.numel()) * SizeOf(graph_->dtype(var));
-        bytes = platform::AlignUp(bytes);
+        bytes = AlignUp(bytes);
       }
       if (parts.size() < 2) continue;
       Slot all;
@@ -79,4 +77,4 @@ void PlanBuilder::MakeContiguous() {
   }
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

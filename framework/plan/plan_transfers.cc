@@ -8,10 +8,7 @@
 #include "sluice/platform/device.h"
 #include "sluice/platform/error.h"
 
-namespace sluice::framework {
-
-using platform::CPUPlace;
-using platform::PlaceKind;
+namespace sluice {
 
 namespace {
 bool OnHost(PlaceKey place) {
@@ -36,7 +33,7 @@ int PlanBuilder::AddSlot(Slot slot) {
 // `lane`); -1 on the host.
 int PlanBuilder::Queue(PlaceKey place, QueueRole role, int lane) {
   if (OnHost(place)) return -1;
-  const auto& device = platform::DeviceManager::Instance().Get(place);
+  const auto& device = DeviceManager::Instance().Get(place);
   if (!device.copies_beside_kernels()) role = QueueRole::kAll;
   QueueSpec queue = {place, role};
   if (queue.runs_kernels()) queue.lane = lane;
@@ -319,4 +316,4 @@ void PlanBuilder::LayOutMemory() {
   }
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

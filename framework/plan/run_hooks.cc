@@ -9,7 +9,7 @@
 
 #include "sluice/platform/error.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 namespace {
 
@@ -58,15 +58,15 @@ void BegunRun::Failed(std::string_view why) noexcept {
 void RethrowInHooks(std::string_view name) {
   try {
     throw;
-  } catch (platform::Error& error) {
-    error.AddContext(platform::Format("in the run hooks of {}", name));
+  } catch (Error& error) {
+    error.AddContext(Format("in the run hooks of {}", name));
     throw;
   } catch (const std::bad_alloc&) {
     throw;
   } catch (const std::exception& error) {
-    platform::Raise(platform::ErrorCode::kInternal, "run_hooks.foreign",
-                    "the run hooks of {} raised \"{}\"", name, error.what());
+    Raise(ErrorCode::kInternal, "run_hooks.foreign",
+          "the run hooks of {} raised \"{}\"", name, error.what());
   }
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

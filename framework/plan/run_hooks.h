@@ -13,7 +13,7 @@
 // Functions that a library adds to runs: ranks agree on what they exchange, the
 // laboratory measures first. They are called by the running thread. An
 // exception ends the run; its message names the hooks.
-namespace sluice::framework {
+namespace sluice {
 
 class Executor;
 class FetchTarget;
@@ -116,7 +116,7 @@ auto RunWithHooks(const Program& program, Run run) {
 }
 
 // Called in a handler: adds the hooks' name to the current exception, as a
-// platform::Error, and raises that.
+// Error, and raises that.
 [[noreturn]] SLUICE_API void RethrowInHooks(std::string_view name);
 
 // Returns call(); errors name the hooks.
@@ -129,4 +129,4 @@ auto CallHooks(std::string_view name, Call call) {
   }
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -3,7 +3,7 @@
 #include "sluice/framework/plan/plan.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // Observes a run instruction by instruction; the plain loop has no such calls.
 // Called by the running thread. An observer may raise an Error, which ends the
@@ -33,8 +33,4 @@ class SLUICE_API RunObserver {
                      const Tensor* /*tensors*/) {}
 };
 
-// Whether SetCancelRequested(true) holds: for long work between two
-// instructions.
-SLUICE_API bool CancelRequested();
-
-}  // namespace sluice::framework
+}  // namespace sluice

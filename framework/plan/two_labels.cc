@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-namespace sluice::framework {
+namespace sluice {
 
 namespace {
 
@@ -164,4 +164,4 @@ std::vector<uint8_t> TwoLabels::Solve() const {
   return labels;
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -5,7 +5,7 @@
 
 #include "sluice/platform/export.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // Gives each node of a graph the label 0 or 1 at the lowest total cost: a node
 // has a cost for each label, and a group of nodes has a cost that is paid once
@@ -43,4 +43,4 @@ class SLUICE_API TwoLabels {
   std::vector<Group> groups_;
 };
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace sluice::framework {
+namespace sluice {
 namespace {
 
 // For each queue, the number of instructions of the plan that must be done.
@@ -46,4 +46,4 @@ std::vector<int> UnfinishedOps(const Plan& plan,
   return ops;
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -4,7 +4,7 @@
 
 #include "sluice/framework/plan/plan.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // Returns the ops whose kernels may still have been running on the device of
 // `instruction` (whose `device` is a queue) at that instruction, in plan order
@@ -13,4 +13,4 @@ namespace sluice::framework {
 std::vector<int> UnfinishedOps(const Plan& plan,
                                const Instruction& instruction);
 
-}  // namespace sluice::framework
+}  // namespace sluice

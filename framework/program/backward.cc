@@ -11,7 +11,7 @@
 #include "sluice/framework/program/value_table.h"
 #include "sluice/platform/error.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 namespace {
 
@@ -30,7 +30,7 @@ bool Begins(const OpDesc& op, const std::string& loss) {
 
 void CheckLoss(const Program& program, const std::string& loss) {
   const VarDesc& var = program.FindVar(loss);
-  SLUICE_ENFORCE(platform::IsFloating(var.dtype), ErrorCode::kInvalidArgument,
+  SLUICE_ENFORCE(IsFloating(var.dtype), ErrorCode::kInvalidArgument,
                  "backward.loss_dtype", "loss {} must be a float, got {}", loss,
                  var.dtype);
   SLUICE_ENFORCE(var.dims == DDim() || var.dims == DDim({1}),
@@ -45,7 +45,7 @@ void CheckLoss(const Program& program, const std::string& loss) {
 }
 
 void CheckParameter(const VarDesc& var, const GradientFlow::Request& request) {
-  SLUICE_ENFORCE(platform::IsFloating(var.dtype), ErrorCode::kInvalidArgument,
+  SLUICE_ENFORCE(IsFloating(var.dtype), ErrorCode::kInvalidArgument,
                  "backward.parameter_dtype",
                  "parameter {} is {}; only floats have gradients", var.name,
                  var.dtype);
@@ -75,8 +75,8 @@ GradientFlow::Request MakeRequest(const Program& program,
   }
   if (!options.parameters.empty()) return request;
   for (const VarDesc& var : program.block().vars()) {
-    if (var.persistable && platform::IsFloating(var.dtype) &&
-        !var.stop_gradient && request.stops.count(var.name) == 0) {
+    if (var.persistable && IsFloating(var.dtype) && !var.stop_gradient &&
+        request.stops.count(var.name) == 0) {
       request.parameters.push_back(var.name);
     }
   }
@@ -119,11 +119,11 @@ std::vector<ParamGrad> AppendBackward(Program& program,
                                       const SourceLocation& location) {
   try {
     return Append(program, loss, options, location);
-  } catch (platform::Error& error) {
+  } catch (Error& error) {
     AddLocation(location, &error);
     throw;
   } catch (const std::bad_alloc&) {
-    platform::RaiseOutOfMemory();
+    RaiseOutOfMemory();
   }
 }
 
@@ -133,4 +133,4 @@ std::vector<ParamGrad> AppendBackward(const Var& loss,
   return AppendBackward(loss.program(), loss.name(), options, location);
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -6,7 +6,7 @@
 #include "sluice/framework/program/program.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // A parameter and the variable of the loss's gradient with respect to it.
 struct ParamGrad {
@@ -52,4 +52,4 @@ SLUICE_API std::vector<ParamGrad> AppendBackward(
     const BackwardOptions& options = {},
     const SourceLocation& location = SourceLocation::Here());
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -9,10 +9,7 @@
 #include "sluice/platform/error.h"
 #include "sluice/platform/text.h"
 
-namespace sluice::framework {
-
-using platform::ErrorCode;
-using platform::Shown;
+namespace sluice {
 
 namespace {
 
@@ -456,4 +453,4 @@ std::vector<BlockDesc> ExtractBlock(const Program& program, int block) {
   return extracted;
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

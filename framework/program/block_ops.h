@@ -7,7 +7,7 @@
 #include "sluice/framework/program/program.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // Ops that run blocks of their program: those of OpRole::kIf and kLoop. They
 // have no kernels; the executor runs the blocks (Executor::Run).
@@ -66,4 +66,4 @@ std::vector<VarDesc> BlockOpOutputs(const Program& program, const OpDesc& op);
 // outer variables that it reads become data or persistable in block 0.
 std::vector<BlockDesc> ExtractBlock(const Program& program, int block);
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -7,9 +7,7 @@
 #include "sluice/framework/op/registry.h"
 #include "sluice/platform/error.h"
 
-namespace sluice::framework {
-
-using platform::ErrorCode;
+namespace sluice {
 
 namespace {
 
@@ -60,9 +58,8 @@ Var BlockData(Program* program,
               const std::string& stem,
               DType dtype,
               const DDim& dims) {
-  return program->Data(
-      platform::Format("block_{}.{}", program->current_block(), stem), dtype,
-      dims, "", 0);
+  return program->Data(Format("block_{}.{}", program->current_block(), stem),
+                       dtype, dims, "", 0);
 }
 
 Vars BlockDataLike(Program* program,
@@ -71,8 +68,7 @@ Vars BlockDataLike(Program* program,
                    const std::vector<DDim>& dims) {
   Vars vars;
   for (size_t i = 0; i < like.size(); ++i) {
-    vars.push_back(BlockData(program, platform::Format("{}_{}", stem, i),
-                             like[i].dtype(),
+    vars.push_back(BlockData(program, Format("{}_{}", stem, i), like[i].dtype(),
                              dims.empty() ? like[i].dims() : dims[i]));
   }
   return vars;
@@ -200,4 +196,4 @@ ScanResult Scan(const std::function<ScanStep(const Vars&, const Vars&)>& step,
   return {OutputsOf(program, op, "Out"), OutputsOf(program, op, "Stacked")};
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -6,7 +6,7 @@
 #include "sluice/framework/program/program.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // Adds ops that run blocks to a program. The given functions are called
 // immediately, once each; the ops that they add become a block. A block may
@@ -65,4 +65,4 @@ Scan(const std::function<ScanStep(const Vars& carried, const Vars& elements)>&
      const ScanOptions& options = {},
      const SourceLocation& location = SourceLocation::Here());
 
-}  // namespace sluice::framework
+}  // namespace sluice

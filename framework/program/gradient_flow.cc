@@ -7,10 +7,7 @@
 #include "sluice/framework/op/registry.h"
 #include "sluice/platform/error.h"
 
-namespace sluice::framework {
-
-using platform::ErrorCode;
-using platform::Format;
+namespace sluice {
 
 namespace {
 
@@ -54,7 +51,7 @@ GradientFlow::GradientFlow(const BlockDesc& block,
 }
 
 bool GradientFlow::Stops(const VarDesc& var) const {
-  return !platform::IsFloating(var.dtype) || var.stop_gradient ||
+  return !IsFloating(var.dtype) || var.stop_gradient ||
          request_.stops.count(var.name) > 0;
 }
 
@@ -113,12 +110,11 @@ void GradientFlow::CheckOp(int index) const {
   const ValueTable::OpValues& values = values_.op(index);
   const auto input = std::find_if(values.inputs.begin(), values.inputs.end(),
                                   [&](int value) { return needs_[value]; });
-  platform::Fail(ErrorCode::kInvalidArgument, "backward.no_gradient",
-                 "a path with no gradient: loss {} depends on variable {} "
-                 "through {}, which has no gradient; set stop_gradient where "
-                 "gradients are to stop",
-                 request_.loss, values_.value(*input).var->name,
-                 Describe(index, op));
+  Fail(ErrorCode::kInvalidArgument, "backward.no_gradient",
+       "a path with no gradient: loss {} depends on variable {} "
+       "through {}, which has no gradient; set stop_gradient where "
+       "gradients are to stop",
+       request_.loss, values_.value(*input).var->name, Describe(index, op));
 }
 
 void GradientFlow::FailNoPath(const std::string& parameter) const {
@@ -132,15 +128,15 @@ void GradientFlow::FailNoPath(const std::string& parameter) const {
     if (parameters_[i] >= 0) from.push_back(parameters_[i]);
   }
   if (names.size() > kNames) names.back() = "...";
-  platform::Raise(ErrorCode::kInvalidArgument, "backward.no_path",
-                  "a path with no gradient: no gradient of loss {} reaches {}; "
-                  "{}",
-                  request_.loss,
-                  names.empty() ? "any parameter: the program has no "
-                                  "persistable float variable without "
-                                  "stop_gradient"
-                                : Join(names),
-                  WhyNot(from));
+  Raise(ErrorCode::kInvalidArgument, "backward.no_path",
+        "a path with no gradient: no gradient of loss {} reaches {}; "
+        "{}",
+        request_.loss,
+        names.empty() ? "any parameter: the program has no "
+                        "persistable float variable without "
+                        "stop_gradient"
+                      : Join(names),
+        WhyNot(from));
 }
 
 // Follows the readers of `from` towards the loss, up to the first op that
@@ -165,11 +161,11 @@ std::string GradientFlow::WhyNot(const std::vector<int>& from) const {
     }
     if (passes || stop == nullptr) continue;
     return Format("{} makes {}, {}", Describe(i, block_.ops[i]), stop->name,
-                  platform::IsFloating(stop->dtype)
+                  IsFloating(stop->dtype)
                       ? std::string("where gradients stop")
                       : Format("which is {}, not a float", stop->dtype));
   }
   return "the ops between have gradients of other inputs only";
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

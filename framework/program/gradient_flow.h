@@ -6,7 +6,7 @@
 
 #include "sluice/framework/program/value_table.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // Finds the values of a program that need a gradient: those on a path from a
 // wanted variable to the loss. Gradients flow through float variables that do
@@ -56,4 +56,4 @@ class GradientFlow {
   std::vector<int> parameters_;
 };
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -7,10 +7,7 @@
 #include "sluice/framework/op/registry.h"
 #include "sluice/platform/error.h"
 
-namespace sluice::framework {
-
-using platform::ErrorCode;
-using platform::Format;
+namespace sluice {
 
 namespace {
 
@@ -233,14 +230,13 @@ void GradientOps::CheckNotOverwritten(const Context& context,
   if (wanted == latest) return;
   const int writer = values_.value(latest).writer;
   const OpDesc& overwrites = block_.ops[writer];
-  platform::Fail(ErrorCode::kInvalidArgument, "backward.overwritten",
-                 "the gradient of op {} ({}) needs variable {} as the op saw "
-                 "it, but op {} ({}{}) overwrites it; let that write another "
-                 "variable",
-                 context.index, forward.type, var, writer, overwrites.type,
-                 overwrites.purpose == OpPurpose::kOptimize
-                     ? ", an optimizer's step"
-                     : "");
+  Fail(ErrorCode::kInvalidArgument, "backward.overwritten",
+       "the gradient of op {} ({}) needs variable {} as the op saw "
+       "it, but op {} ({}{}) overwrites it; let that write another "
+       "variable",
+       context.index, forward.type, var, writer, overwrites.type,
+       overwrites.purpose == OpPurpose::kOptimize ? ", an optimizer's step"
+                                                  : "");
 }
 
 void GradientOps::Add(int origin, OpDesc op) {
@@ -324,4 +320,4 @@ std::string GradientOps::NewName(const std::string& name) {
   return free;
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -8,7 +8,7 @@
 #include "sluice/framework/program/gradient_flow.h"
 #include "sluice/framework/program/value_table.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // Writes the gradient ops of a program, from the loss back to the parameters.
 // Each op that contributes to a value's gradient writes a variable of its own.
@@ -79,4 +79,4 @@ class GradientOps {
   std::map<int, std::string> grads_;               // by value
 };
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -1,6 +1,6 @@
 #include "sluice/framework/program/internal_ops.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 namespace {
 thread_local int t_guards = 0;
@@ -18,4 +18,4 @@ bool InternalOpsAllowed() {
   return t_guards > 0;
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

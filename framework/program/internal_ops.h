@@ -2,7 +2,7 @@
 
 #include "sluice/platform/export.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // While one exists, this thread may append ops to programs that otherwise only
 // passes create: to run a section of a plan by itself. Such a program is
@@ -18,4 +18,4 @@ class SLUICE_API InternalOpsGuard {
 // Whether this thread has such a guard.
 SLUICE_API bool InternalOpsAllowed();
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -17,9 +17,7 @@
 #include "sluice/platform/error.h"
 #include "sluice/platform/text.h"
 
-namespace sluice::framework {
-
-using platform::ErrorCode;
+namespace sluice {
 
 namespace {
 uint64_t NextUid() {
@@ -29,8 +27,7 @@ uint64_t NextUid() {
 
 }  // namespace
 
-void AddLocation(const SourceLocation& location,
-                 platform::Error* error) noexcept {
+void AddLocation(const SourceLocation& location, Error* error) noexcept {
   try {
     const std::string created = DescribeLocation(location);
     // An op that a function added for several ops has it already.
@@ -66,14 +63,12 @@ const VarDesc* BlockDesc::FindVar(std::string_view name) const {
 VarDesc& BlockDesc::AddVar(VarDesc var) {
   SLUICE_ENFORCE(!var.name.empty(), ErrorCode::kInvalidArgument,
                  "program.var_unnamed", "a variable needs a name");
-  SLUICE_ENFORCE(platform::IsUtf8(var.name), ErrorCode::kInvalidArgument,
-                 "program.var_name",
-                 "the name of a variable must be UTF-8, got {}",
-                 platform::Shown(var.name));
+  SLUICE_ENFORCE(
+      IsUtf8(var.name), ErrorCode::kInvalidArgument, "program.var_name",
+      "the name of a variable must be UTF-8, got {}", Shown(var.name));
   const auto [position, added] = positions_.emplace(var.name, vars_.size());
   SLUICE_ENFORCE(added, ErrorCode::kInvalidArgument, "program.var_twice",
-                 "the program has a variable {} already",
-                 platform::Shown(var.name));
+                 "the program has a variable {} already", Shown(var.name));
   try {
     return vars_.emplace_back(std::move(var));
   } catch (...) {
@@ -105,7 +100,7 @@ Program::Program() try
       uid_(NextUid()),
       block_programs_(std::make_unique<BlockPrograms>()) {
 } catch (const std::bad_alloc&) {
-  platform::RaiseOutOfMemory();
+  RaiseOutOfMemory();
 }
 
 Program::Program(const Program& other) try
@@ -119,7 +114,7 @@ Program::Program(const Program& other) try
       hints_(other.hints_),
       block_programs_(std::make_unique<BlockPrograms>()) {
 } catch (const std::bad_alloc&) {
-  platform::RaiseOutOfMemory();
+  RaiseOutOfMemory();
 }
 
 Program::~Program() = default;
@@ -154,7 +149,7 @@ VarDesc& Program::AddVar(VarDesc var, int block) {
                    ErrorCode::kInvalidArgument, "program.var_hides",
                    "block {} cannot have a variable {}: block {} around it has "
                    "one of that name",
-                   block, platform::Shown(var.name), around);
+                   block, Shown(var.name), around);
   }
   return blocks_[block].AddVar(std::move(var));
 }
@@ -189,7 +184,7 @@ Var Program::Data(std::string_view name,
   }
   return result;
 } catch (const std::bad_alloc&) {
-  platform::RaiseOutOfMemory();
+  RaiseOutOfMemory();
 }
 
 Var Program::Persistable(std::string_view name,
@@ -207,7 +202,7 @@ Var Program::Persistable(std::string_view name,
   AddVar(std::move(var), 0);
   return result;
 } catch (const std::bad_alloc&) {
-  platform::RaiseOutOfMemory();
+  RaiseOutOfMemory();
 }
 
 const VarDesc& Program::FindVar(std::string_view name) const {
@@ -219,7 +214,7 @@ const VarDesc& Program::FindVar(std::string_view name) const {
                      "program.var_of_block",
                      "variable {} belongs to block {}; ops outside of it "
                      "cannot read it: make it an output of the block",
-                     platform::Shown(name), block.index);
+                     Shown(name), block.index);
     }
     for (int block = current_block_; block >= 0;
          block = blocks_[block].parent) {
@@ -227,9 +222,9 @@ const VarDesc& Program::FindVar(std::string_view name) const {
         names.push_back(known.name);
       }
     }
-    platform::Raise(ErrorCode::kNotFound, "program.unknown_var",
-                    "the program has no variable {}{}", platform::Shown(name),
-                    SuggestNames(name, names));
+    Raise(ErrorCode::kNotFound, "program.unknown_var",
+          "the program has no variable {}{}", Shown(name),
+          SuggestNames(name, names));
   }
   return *var;
 }
@@ -252,8 +247,8 @@ Program& CommonProgram(std::span<const Var* const> vars) {
     program = &var->program();
   }
   if (program == nullptr) {
-    platform::Raise(ErrorCode::kFailedPrecondition, "program.common_of_none",
-                    "an op without inputs belongs to no program");
+    Raise(ErrorCode::kFailedPrecondition, "program.common_of_none",
+          "an op without inputs belongs to no program");
   }
   return *program;
 }
@@ -267,9 +262,9 @@ Program& Program::CommonOf(const OpDesc& op,
                            const std::vector<const Var*>& vars) {
   try {
     return CommonProgram(vars);
-  } catch (const platform::Error& error) {
-    platform::Error named(error.code(), error.check_id(),
-                          platform::Format("{}: {}", op.type, error.what()));
+  } catch (const Error& error) {
+    Error named(error.code(), error.check_id(),
+                Format("{}: {}", op.type, error.what()));
     AddLocation(op.location, &named);
     throw named;
   }
@@ -292,13 +287,13 @@ int Program::BeginBlock() try {
   ++version_;
   return current_block_ = blocks_.back().index;
 } catch (const std::bad_alloc&) {
-  platform::RaiseOutOfMemory();
+  RaiseOutOfMemory();
 }
 
 void Program::EndBlock() {
   if (current_block_ == 0) {
-    platform::Raise(ErrorCode::kFailedPrecondition, "program.no_block",
-                    "there is no block to end: block 0 is the program itself");
+    Raise(ErrorCode::kFailedPrecondition, "program.no_block",
+          "there is no block to end: block 0 is the program itself");
   }
   current_block_ = blocks_[current_block_].parent;
 }
@@ -327,18 +322,18 @@ std::shared_ptr<const Program> Program::BlockProgram(int block) const try {
   }
   return program;
 } catch (const std::bad_alloc&) {
-  platform::RaiseOutOfMemory();
+  RaiseOutOfMemory();
 }
 
 std::string Program::NewName(std::string_view op, std::string_view argument) {
   int& count = op_counts_.find(op)->second;
-  std::string name = platform::Format("{}_{}.{}", op, count, argument);
+  std::string name = Format("{}_{}.{}", op, count, argument);
   // A user or a file may have used the same name.
   const auto is_taken = [&](const BlockDesc& block) {
     return block.FindVar(name) != nullptr;
   };
   while (std::any_of(blocks_.begin(), blocks_.end(), is_taken)) {
-    name = platform::Format("{}_{}.{}", op, ++count, argument);
+    name = Format("{}_{}.{}", op, ++count, argument);
   }
   return name;
 }
@@ -381,7 +376,7 @@ const OpDesc& Program::AppendOp(std::string_view type,
   op.location = std::move(location);
   return AppendOp(std::move(op));
 } catch (const std::bad_alloc&) {
-  platform::RaiseOutOfMemory();
+  RaiseOutOfMemory();
 }
 
 const OpDesc& Program::AppendOp(OpDesc op) {
@@ -396,13 +391,13 @@ const OpDesc& Program::AppendOp(OpDesc op) {
   };
   try {
     return AppendChecked(&op);
-  } catch (platform::Error& error) {
+  } catch (Error& error) {
     take_back();
     AddLocation(op.location, &error);
     throw;
   } catch (const std::bad_alloc&) {
     take_back();
-    platform::RaiseOutOfMemory();
+    RaiseOutOfMemory();
   } catch (...) {
     take_back();
     throw;
@@ -535,9 +530,8 @@ Program Program::CloneForTest() const {
 OpDesc& Program::LastOp() {
   auto& ops = blocks_[current_block_].ops;
   if (ops.empty()) {
-    platform::Raise(ErrorCode::kFailedPrecondition, "program.no_op",
-                    "the {} has no op yet",
-                    current_block_ == 0 ? "program" : "block");
+    Raise(ErrorCode::kFailedPrecondition, "program.no_op",
+          "the {} has no op yet", current_block_ == 0 ? "program" : "block");
   }
   return ops.back();
 }
@@ -564,4 +558,4 @@ void Program::SetHints(std::string_view hints) {
   ++version_;
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -13,7 +13,7 @@
 #include "sluice/platform/error.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 class Program;
 
@@ -210,6 +210,6 @@ SLUICE_API std::string ToString(const OpDesc& op);
 SLUICE_API std::string DescribeLocation(const SourceLocation& location);
 // Adds that text to the error, unless memory is exhausted.
 SLUICE_API void AddLocation(const SourceLocation& location,
-                            platform::Error* error) noexcept;
+                            Error* error) noexcept;
 
-}  // namespace sluice::framework
+}  // namespace sluice

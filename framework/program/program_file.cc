@@ -5,18 +5,18 @@
 #include "sluice/framework/program/program_io.h"
 #include "sluice/platform/error.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 void SaveProgram(const Program& program, const std::string& path) try {
   ReplaceFile(path, {SerializeProgram(program)});
 } catch (const std::bad_alloc&) {
-  platform::RaiseOutOfMemory();
+  RaiseOutOfMemory();
 }
 
 Program LoadProgram(const std::string& path) try {
   return ParseProgram(InputFile(path).ReadAll(), path);
 } catch (const std::bad_alloc&) {
-  platform::RaiseOutOfMemory();
+  RaiseOutOfMemory();
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -9,10 +9,7 @@
 #include "sluice/platform/dtype.h"
 #include "sluice/platform/error.h"
 
-namespace sluice::framework {
-
-using platform::ErrorCode;
-using platform::Format;
+namespace sluice {
 
 namespace {
 
@@ -49,7 +46,7 @@ void Store(const Attribute& value, proto::Attribute* stored) {
           stored->set_float_value(held);
         } else if constexpr (std::is_same_v<T, std::string>) {
           stored->set_string_value(held);
-        } else if constexpr (std::is_same_v<T, platform::DType>) {
+        } else if constexpr (std::is_same_v<T, DType>) {
           stored->set_dtype(std::string(ToString(held)));
         } else if constexpr (std::is_same_v<T, std::vector<int64_t>>) {
           stored->mutable_ints()->mutable_values()->Add(held.begin(),
@@ -160,13 +157,12 @@ Attribute Load(const proto::Attribute& stored) {
     case proto::Attribute::kStrings:
       return Vector<std::string>(stored.strings().values());
     case proto::Attribute::kDtype:
-      return platform::ParseDType(stored.dtype());
+      return ParseDType(stored.dtype());
     case proto::Attribute::VALUE_NOT_SET:
       break;
   }
-  platform::Raise(ErrorCode::kDataLoss, "program_io.attribute_value",
-                  "attribute {} has no value that this build knows",
-                  stored.name());
+  Raise(ErrorCode::kDataLoss, "program_io.attribute_value",
+        "attribute {} has no value that this build knows", stored.name());
 }
 
 Program::ArgList Load(
@@ -203,7 +199,7 @@ OpDesc Load(const proto::Op& stored) {
 void Declare(const proto::Variable& stored, Program* program) {
   const auto sizes = Vector<int64_t>(stored.dims());
   const DDim dims = stored.rank_unknown() ? DDim::UnknownRank() : DDim(sizes);
-  const platform::DType dtype = platform::ParseDType(stored.dtype());
+  const DType dtype = ParseDType(stored.dtype());
   switch (stored.kind()) {
     case proto::Variable::DATA:
       program->Data(stored.name(), dtype, dims, "", 0);
@@ -214,9 +210,8 @@ void Declare(const proto::Variable& stored, Program* program) {
     case proto::Variable::MADE:
       return;
     default:
-      platform::Raise(ErrorCode::kDataLoss, "program_io.variable_kind",
-                      "variable {} is neither data nor persistable",
-                      stored.name());
+      Raise(ErrorCode::kDataLoss, "program_io.variable_kind",
+            "variable {} is neither data nor persistable", stored.name());
   }
   program->SetStopGradient(stored.name(), stored.stop_gradient());
 }
@@ -227,7 +222,7 @@ void ForEach(const char* what, const Items& items, Call load) {
   for (int i = 0; i < items.size(); ++i) {
     try {
       load(items[i]);
-    } catch (platform::Error& error) {
+    } catch (Error& error) {
       error.AddContext(Format("in {} {}", what, i));
       throw;
     }
@@ -270,7 +265,7 @@ class BlockLoader {
     ForEach("variable", block.variables(),
             [&](const auto& variable) { Declare(variable, &program_); });
     ForEach("op", block.ops(), [&](const proto::Op& stored) {
-      OpDesc op = framework::Load(stored);
+      OpDesc op = sluice::Load(stored);
       for (const char* attribute : BlockAttributes(op)) {
         const auto given = op.attributes.find(attribute);
         if (given == op.attributes.end()) continue;
@@ -292,7 +287,7 @@ class BlockLoader {
     try {
       LoadInto(index < data_.blocks_size() ? static_cast<int>(index) : -1,
                parent);
-    } catch (platform::Error& error) {
+    } catch (Error& error) {
       error.AddContext(Format("in block {}", index));
       throw;
     }
@@ -322,7 +317,7 @@ std::string SerializeProgram(const Program& program) try {
   file.set_checksum(Checksum(file.program()));
   return file.SerializeAsString();
 } catch (const std::bad_alloc&) {
-  platform::RaiseOutOfMemory();
+  RaiseOutOfMemory();
 }
 
 bool IsProgramFile(std::string_view begin) {
@@ -337,11 +332,11 @@ bool IsProgramFile(std::string_view begin) {
 
 Program ParseProgram(std::string_view bytes, std::string_view origin) try {
   return BlockLoader(Open(bytes)).Load();
-} catch (platform::Error& error) {
+} catch (Error& error) {
   error.AddContext(Format("in the program of {}", origin));
   throw;
 } catch (const std::bad_alloc&) {
-  platform::RaiseOutOfMemory();
+  RaiseOutOfMemory();
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -6,7 +6,7 @@
 #include "sluice/framework/program/program.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // Serializes a program (program.proto): blocks, variables, ops, attributes,
 // hints and source lines; no values. Equal programs have equal bytes. Raises
@@ -33,4 +33,4 @@ SLUICE_API void SaveProgram(const Program& program, const std::string& path);
 // Raises NotFound for an unreadable file, else what ParseProgram raises.
 SLUICE_API Program LoadProgram(const std::string& path);
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -3,7 +3,7 @@
 #include "sluice/framework/program/program.h"
 #include "sluice/platform/error.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 namespace {
 
@@ -16,7 +16,7 @@ std::string Join(const ArgVars& vars) {
 }
 
 std::string Type(const VarDesc& var) {
-  return platform::Format("{} {}", var.dtype, var.dims);
+  return Format("{} {}", var.dtype, var.dims);
 }
 
 }  // namespace
@@ -24,9 +24,9 @@ std::string Type(const VarDesc& var) {
 std::string DescribeLocation(const SourceLocation& location) {
   if (location.file.empty()) return "";
   if (location.line <= 0) {
-    return platform::Format("created at {}", location.file);
+    return Format("created at {}", location.file);
   }
-  return platform::Format("created at {}:{}", location.file, location.line);
+  return Format("created at {}:{}", location.file, location.line);
 }
 
 std::string ToString(const OpDesc& op) try {
@@ -44,24 +44,24 @@ std::string ToString(const OpDesc& op) try {
   for (const auto& [name, value] : op.attributes) {
     add(name, ToString(value));
   }
-  return platform::Format("{} = {}({})", left, op.type, arguments);
+  return Format("{} = {}({})", left, op.type, arguments);
 } catch (const std::bad_alloc&) {
-  platform::RaiseOutOfMemory();
+  RaiseOutOfMemory();
 }
 
 std::string ToString(const Program& program) try {
   std::string text;
   for (const BlockDesc& block : program.blocks()) {
-    text += platform::Format("block {} {{\n", block.index);
+    text += Format("block {} {{\n", block.index);
     for (const VarDesc& var : block.vars()) {
       const char* kind = var.is_data       ? "data"
                          : var.persistable ? "persistable"
                                            : nullptr;
       if (kind == nullptr) continue;
-      text += platform::Format("  {} = {}({})\n", var.name, kind, Type(var));
+      text += Format("  {} = {}({})\n", var.name, kind, Type(var));
     }
     for (const OpDesc& op : block.ops) {
-      text += platform::Format("  {}", ToString(op));
+      text += Format("  {}", ToString(op));
       std::string types;
       for (const auto& [name, vars] : op.outputs) {
         for (const std::string& name_of_var : vars) {
@@ -78,7 +78,7 @@ std::string ToString(const Program& program) try {
   }
   return text;
 } catch (const std::bad_alloc&) {
-  platform::RaiseOutOfMemory();
+  RaiseOutOfMemory();
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -7,7 +7,7 @@
 #include "sluice/framework/program/block_ops.h"
 #include "sluice/platform/error.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 namespace {
 
@@ -101,7 +101,7 @@ Program Prune(const Program& program,
   pruned.SetHints(program.hints());
   return pruned;
 } catch (const std::bad_alloc&) {
-  platform::RaiseOutOfMemory();
+  RaiseOutOfMemory();
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -6,7 +6,7 @@
 #include "sluice/framework/program/program.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // Returns a new program with the ops of block 0 on which `fetches` depend, in
 // order, the blocks that they run, and the variables that these use. Ops that
@@ -15,4 +15,4 @@ namespace sluice::framework {
 SLUICE_API Program Prune(const Program& program,
                          const std::vector<std::string>& fetches);
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -3,7 +3,7 @@
 #include "sluice/framework/op/op_schema.h"
 #include "sluice/framework/op/registry.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 ValueTable::ValueTable(const BlockDesc& block) : ops_(block.ops.size()) {
   for (const VarDesc& var : block.vars()) {
@@ -48,4 +48,4 @@ int ValueTable::Latest(std::string_view variable) const {
   return found == by_variable_.end() ? -1 : found->second.back();
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -8,7 +8,7 @@
 #include "sluice/framework/op/op_desc.h"
 #include "sluice/framework/program/program.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // The values of a block. Ops may write a variable again, so a variable has
 // several values: an initial one (a feed, a parameter), and one for each op
@@ -48,4 +48,4 @@ class ValueTable {
   std::map<std::string, std::vector<int>, std::less<>> by_variable_;
 };
 
-}  // namespace sluice::framework
+}  // namespace sluice

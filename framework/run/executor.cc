@@ -19,9 +19,7 @@
 #include "sluice/platform/error.h"
 #include "sluice/platform/parallel_for.h"
 
-namespace sluice::framework {
-
-using platform::ErrorCode;
+namespace sluice {
 
 namespace {
 
@@ -107,8 +105,7 @@ std::vector<FeedSpec> SpecsOf(const Feeds& feeds, bool handed_on) {
     spec.dims = tensor.dims();
     spec.place = tensor.place();
     spec.handed_on = handed_on;
-    if (spec.place == PlaceKey(platform::CPUPlace()) &&
-        KnownValues::IsSmall(spec.dims)) {
+    if (spec.place == PlaceKey(CPUPlace()) && KnownValues::IsSmall(spec.dims)) {
       spec.value = tensor;
     }
   }
@@ -168,9 +165,9 @@ Executor::Executor(PlaceKey place, PlanOptions options) try
       options.queues >= 1 && options.queues <= PlanOptions::kMaxQueues,
       ErrorCode::kInvalidArgument, "executor.queues",
       "queues = {}; expected 1 to {}", options.queues, PlanOptions::kMaxQueues);
-  platform::DeviceManager::Instance().Get(place);
+  DeviceManager::Instance().Get(place);
 } catch (const std::bad_alloc&) {
-  platform::RaiseOutOfMemory();
+  RaiseOutOfMemory();
 }
 
 Executor::~Executor() = default;
@@ -182,7 +179,7 @@ std::shared_ptr<const Plan> Executor::Lookup(const Program& program,
                                              uint64_t costs,
                                              bool* has_run) {
   const uint64_t hints = KernelHintState();
-  const int threads = platform::NumThreads();
+  const int threads = NumThreads();
   const std::lock_guard lock(cache_->mutex);
   auto& entries = cache_->entries;
   if (entries.empty()) return nullptr;
@@ -240,7 +237,7 @@ std::shared_ptr<const Plan> Executor::PrepareWith(const Program& program,
   cache_->Add(std::move(entry));
   return plan;
 } catch (const std::bad_alloc&) {
-  platform::RaiseOutOfMemory();
+  RaiseOutOfMemory();
 }
 
 // Returns whether it is the plan's first run, and marks it as run.
@@ -287,7 +284,7 @@ std::vector<Tensor> Executor::Run(const Program& program,
     return results;
   });
 } catch (const std::bad_alloc&) {
-  platform::RaiseOutOfMemory();
+  RaiseOutOfMemory();
 }
 
 std::shared_ptr<const Plan> Executor::LastPlan(const Program& program) const {
@@ -295,9 +292,9 @@ std::shared_ptr<const Plan> Executor::LastPlan(const Program& program) const {
   for (const CacheEntry& entry : cache_->entries) {
     if (entry.uid == program.uid()) return entry.plan;
   }
-  platform::Raise(ErrorCode::kFailedPrecondition, "executor.no_plan",
-                  "the program has not been prepared by this executor yet: "
-                  "call Run or Prepare first");
+  Raise(ErrorCode::kFailedPrecondition, "executor.no_plan",
+        "the program has not been prepared by this executor yet: "
+        "call Run or Prepare first");
 }
 
 std::string Executor::Explain(const Program& program) const {
@@ -321,15 +318,15 @@ std::string Executor::Explain(const Program& program) const {
       for (const BlockPlan& block : blocks->blocks) {
         if (block.plan == nullptr) continue;
         plans.insert(plans.begin() + ++at,
-                     {platform::Format("block {}", block.block), block.plan});
+                     {Format("block {}", block.block), block.plan});
       }
     }
   }
   if (plans.size() == 1) return ExplainText(*last);
   std::string text;
   for (const auto& [name, plan] : plans) {
-    text += platform::Format("{}== {} ==\n{}", text.empty() ? "" : "\n", name,
-                             ExplainText(*plan));
+    text += Format("{}== {} ==\n{}", text.empty() ? "" : "\n", name,
+                   ExplainText(*plan));
   }
   return text;
 }
@@ -339,4 +336,4 @@ size_t Executor::cached_plans() const {
   return cache_->entries.size();
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

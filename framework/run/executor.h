@@ -12,7 +12,7 @@
 #include "sluice/framework/values/scope.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // A value to fetch: a Var or its name.
 class FetchTarget {
@@ -54,7 +54,7 @@ class SLUICE_API Executor {
 
   // Runs `program` and returns a host tensor for each fetch. Persistables are
   // those of `scope`, or of the executor's own scope. Every failure is a
-  // platform::Error and does not affect the next run.
+  // Error and does not affect the next run.
   //
   // The first plan computes as much as can be prepared before anything has run.
   // For most programs that is all; otherwise it leaves a PlanRest. Then blocks
@@ -117,4 +117,4 @@ class SLUICE_API Executor {
   std::unique_ptr<Cache> cache_;
 };
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -7,7 +7,7 @@
 #include "sluice/framework/run/executor.h"
 #include "sluice/platform/error.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 OneOp MakeOneOp(const std::string& op,
                 const std::vector<std::pair<std::string, Tensor>>& inputs,
@@ -28,7 +28,7 @@ OneOp MakeOneOp(const std::string& op,
     const std::string name =
         entry->second.empty()
             ? argument
-            : platform::Format("{}[{}]", argument, entry->second.size());
+            : Format("{}[{}]", argument, entry->second.size());
     entry->second.push_back(name);
     made.program.Data(name, tensor.dtype(), tensor.dims(), "", 0);
     made.feeds.emplace_back(name, tensor);
@@ -60,7 +60,7 @@ std::map<std::string, Tensor> RunOp(
   }
   return outputs;
 } catch (const std::bad_alloc&) {
-  platform::RaiseOutOfMemory();
+  RaiseOutOfMemory();
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

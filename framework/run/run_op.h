@@ -10,7 +10,7 @@
 #include "sluice/framework/values/tensor.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // A program of a single op, its feeds and its fetches.
 struct OneOp {
@@ -46,4 +46,4 @@ SLUICE_API std::map<std::string, Tensor> RunOp(
     const AttributeMap& attributes = {},
     const RunOpOptions& options = {});
 
-}  // namespace sluice::framework
+}  // namespace sluice

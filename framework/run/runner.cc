@@ -16,11 +16,7 @@
 #include "sluice/platform/error.h"
 #include "sluice/platform/place.h"
 
-namespace sluice::framework {
-
-using platform::CPUPlace;
-using platform::ErrorCode;
-using platform::Format;
+namespace sluice {
 
 void Executor::Runner::Note(const std::string& name,
                             const std::shared_ptr<const Plan>& plan) {
@@ -161,7 +157,7 @@ std::vector<Tensor> Executor::Runner::RunLoop(const Program& program,
   std::vector<std::vector<Tensor>> stacked(loop.stacked.size());
   const BlockDesc& desc = program.blocks()[loop.block];
   for (int64_t i = 0; i < trips && goes_on; ++i) {
-    platform::CheckCancelled();
+    CheckCancelled();
     CheckLoopLimit(op.type, i, loop.limit);
     if (!loop.iteration.empty()) {
       const DDim& dims = desc.FindVar(loop.iteration)->dims;
@@ -187,7 +183,7 @@ std::vector<Tensor> Executor::Runner::RunLoop(const Program& program,
     Values results;
     try {
       results = RunBlock(block);
-    } catch (platform::Error& error) {
+    } catch (Error& error) {
       error.AddContext(Format("in iteration {} of {}", i, op.type));
       throw;
     }
@@ -254,7 +250,7 @@ std::vector<Tensor> Executor::Runner::Run(const Program& program,
       const OpDesc& op = program.block().ops[index];
       try {
         RunBlockOp(program, op, &values);
-      } catch (platform::Error& error) {
+      } catch (Error& error) {
         error.AddContext(Format("in op {} ({})", index, op.type));
         AddLocation(op.location, &error);
         throw;
@@ -285,4 +281,4 @@ std::vector<Tensor> Executor::Runner::Run(const Program& program,
   return results;
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

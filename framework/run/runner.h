@@ -8,7 +8,7 @@
 
 #include "sluice/framework/run/executor.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // One run of a program: see Executor::Run. Used by one thread.
 class Executor::Runner {
@@ -70,4 +70,4 @@ class Executor::Runner {
   int depth_ = 0;  // runs in several stretches that are under way
 };
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -6,7 +6,7 @@
 #include "sluice/framework/values/tensor_values.h"
 #include "sluice/platform/error.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // Constructs each alternative in place, so that a failure leaves no damage.
 Attribute::Attribute(const Attribute& other)
@@ -48,13 +48,13 @@ std::string Text(int64_t value) {
   return std::to_string(value);
 }
 std::string Text(double value) {
-  return platform::Format("{}", value);
+  return Format("{}", value);
 }
 std::string Text(const std::string& value) {
   return '"' + value + '"';
 }
-std::string Text(platform::DType value) {
-  return std::string(platform::ToString(value));
+std::string Text(DType value) {
+  return std::string(ToString(value));
 }
 template <typename T>
 std::string Text(const std::vector<T>& values) {
@@ -97,4 +97,4 @@ bool ConvertAttribute(AttrType type, Attribute* value) {
   return false;
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

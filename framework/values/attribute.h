@@ -10,7 +10,7 @@
 #include "sluice/platform/dtype.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 namespace internal {
 using AttributeVariant = std::variant<bool,
@@ -20,7 +20,7 @@ using AttributeVariant = std::variant<bool,
                                       std::vector<int64_t>,
                                       std::vector<double>,
                                       std::vector<std::string>,
-                                      platform::DType>;
+                                      DType>;
 }  // namespace internal
 
 // The value of an op's attribute. Program files store the index of the
@@ -73,4 +73,4 @@ SLUICE_API std::string ToString(const Attribute& value);
 // empty list is a list of anything); else returns false.
 SLUICE_API bool ConvertAttribute(AttrType type, Attribute* value);
 
-}  // namespace sluice::framework
+}  // namespace sluice

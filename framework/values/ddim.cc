@@ -4,7 +4,7 @@
 
 #include "sluice/platform/error.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 DDim::DDim(std::initializer_list<int64_t> sizes)
     : DDim(std::span<const int64_t>(sizes.begin(), sizes.size())) {}
@@ -43,8 +43,8 @@ int64_t DDim::at(int axis) const {
 }
 
 void DDim::RaiseUnknownRank() {
-  platform::Raise(platform::ErrorCode::kInvalidArgument, "ddim.unknown_rank",
-                  "the rank of the shape is not known yet");
+  Raise(ErrorCode::kInvalidArgument, "ddim.unknown_rank",
+        "the rank of the shape is not known yet");
 }
 
 int64_t DDim::Product(int first, int last) const {
@@ -110,4 +110,4 @@ std::string ToString(const DDim& dims) {
   return text + "]";
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -9,7 +9,7 @@
 
 #include "sluice/platform/export.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 inline constexpr int64_t kUnknownDim = -1;
 
@@ -87,4 +87,4 @@ class SLUICE_API DDim {
 // "[4, 10]", "[?, 10]", "[...]" for an unknown rank.
 SLUICE_API std::string ToString(const DDim& dims);
 
-}  // namespace sluice::framework
+}  // namespace sluice

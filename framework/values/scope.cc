@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-namespace sluice::framework {
+namespace sluice {
 
-Tensor Variable::TensorAt(platform::PlaceKey place) const {
+Tensor Variable::TensorAt(PlaceKey place) const {
   const auto& tensor = *Get<Tensor>();
   if (tensor.place() == place) return tensor;
   const auto version = tensor.storage_version();
@@ -22,7 +22,7 @@ Tensor Variable::TensorAt(platform::PlaceKey place) const {
     copies_.erase(same_place);
   }
   // Copies between devices go through the host.
-  const platform::PlaceKey host = platform::CPUPlace();
+  const PlaceKey host = CPUPlace();
   const bool over_host = tensor.place() != host && place != host;
   copies_.push_back(
       {version, tensor,
@@ -82,4 +82,4 @@ Scope& Scope::NewScope() {
   return *children_.emplace_back(std::make_unique<Scope>(this));
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

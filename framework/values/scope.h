@@ -16,7 +16,7 @@
 #include "sluice/framework/values/tensor.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // A named value of any type; mostly a Tensor. Owned by its scope.
 class Variable {
@@ -40,7 +40,7 @@ class Variable {
   // Returns its Tensor at a place. A copy at another place is cached until the
   // value changes (Tensor::storage_version) or GetMutable is called. Several
   // readers may call it at once; the variable must hold an allocated Tensor.
-  SLUICE_API Tensor TensorAt(platform::PlaceKey place) const;
+  SLUICE_API Tensor TensorAt(PlaceKey place) const;
 
  private:
   struct Copy {
@@ -100,4 +100,4 @@ class SLUICE_API Scope {
   std::set<uint64_t> marks_;
 };
 
-}  // namespace sluice::framework
+}  // namespace sluice

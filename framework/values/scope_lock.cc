@@ -3,7 +3,7 @@
 #include "sluice/framework/values/scope.h"
 #include "sluice/platform/error.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 namespace {
 thread_local const ScopeLock* t_innermost_lock = nullptr;
@@ -47,4 +47,4 @@ const ScopeLock* ScopeLock::HolderOf(const Scope* scope) const {
   return nullptr;
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -4,7 +4,7 @@
 
 #include "sluice/platform/export.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 class Scope;
 
@@ -33,4 +33,4 @@ class SLUICE_API ScopeLock {
   const ScopeLock* outer_;  // this thread's previous lock
 };
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -5,9 +5,7 @@
 #include "sluice/memory/copy.h"
 #include "sluice/memory/memory.h"
 
-namespace sluice::framework {
-
-using platform::CPUPlace;
+namespace sluice {
 
 namespace {
 uint64_t NextStorageId() {
@@ -18,7 +16,7 @@ uint64_t NextStorageId() {
 
 Placeholder::Placeholder(PlaceKey place, size_t bytes)
     : place_(place),
-      pointer_(memory::Alloc(place, std::max<size_t>(bytes, 1))),
+      pointer_(Alloc(place, std::max<size_t>(bytes, 1))),
       bytes_(bytes),
       id_(NextStorageId()) {}
 
@@ -38,7 +36,7 @@ Placeholder::~Placeholder() {
   if (release_ != nullptr) {
     release_(owner_);
   } else if (pointer_ != nullptr) {
-    memory::Free(place_, pointer_);
+    Free(place_, pointer_);
   }
 }
 
@@ -46,7 +44,7 @@ namespace {
 size_t CheckedBytes(const DDim& dims, int64_t numel, DType dtype) {
   size_t bytes = 0;
   SLUICE_ENFORCE(!__builtin_mul_overflow(static_cast<size_t>(numel),
-                                         platform::SizeOf(dtype), &bytes),
+                                         SizeOf(dtype), &bytes),
                  ErrorCode::kOutOfRange, "tensor.bytes_overflow",
                  "the bytes of a {} tensor of shape {} do not fit into 64 bits",
                  dtype, dims);
@@ -75,7 +73,7 @@ Tensor Tensor::Borrow(PlaceKey place,
 }
 
 size_t Tensor::bytes() const {
-  return static_cast<size_t>(numel_) * platform::SizeOf(dtype_);
+  return static_cast<size_t>(numel_) * SizeOf(dtype_);
 }
 
 PlaceKey Tensor::place() const {
@@ -152,7 +150,7 @@ Tensor Tensor::Slice(int64_t begin, int64_t end) const {
   slice.Resize(dims);
   const int64_t row = dims_.Product(1, dims_.rank());
   slice.pointer_ = static_cast<char*>(pointer_) +
-                   static_cast<size_t>(begin * row) * platform::SizeOf(dtype_);
+                   static_cast<size_t>(begin * row) * SizeOf(dtype_);
   return slice;
 }
 
@@ -169,7 +167,7 @@ Tensor Tensor::CopyTo(PlaceKey to) const {
   Tensor copy;
   copy.Resize(dims_);
   copy.mutable_data(dtype_, to);
-  memory::Copy(to, copy.pointer_, place(), pointer_, bytes());
+  Copy(to, copy.pointer_, place(), pointer_, bytes());
   return copy;
 }
 
@@ -184,9 +182,8 @@ void Tensor::Bind(std::shared_ptr<Placeholder> holder,
 }
 
 std::string ToString(const Tensor& tensor) {
-  return platform::Format(
-      "{} {} at {}", tensor.dtype(), tensor.dims(),
-      tensor.allocated() ? ToString(tensor.place()) : "no place yet");
+  return Format("{} {} at {}", tensor.dtype(), tensor.dims(),
+                tensor.allocated() ? ToString(tensor.place()) : "no place yet");
 }
 
 namespace internal {
@@ -196,7 +193,7 @@ void CopyFromHost(Tensor* to, const void* values, size_t count) {
                  ErrorCode::kInvalidArgument, "tensor.value_count",
                  "a tensor of shape {} takes {} values, got {}", to->dims(),
                  to->numel(), count);
-  memory::Copy(to->place(), to->raw_data(), CPUPlace(), values, to->bytes());
+  Copy(to->place(), to->raw_data(), CPUPlace(), values, to->bytes());
 }
 
 void CopyToHost(const Tensor& from, DType wanted, void* values) {
@@ -206,8 +203,8 @@ void CopyToHost(const Tensor& from, DType wanted, void* values) {
   SLUICE_ENFORCE(from.dtype() == wanted, ErrorCode::kInvalidArgument,
                  "tensor.to_vector_dtype", "{} cannot be read as {}", from,
                  wanted);
-  memory::Copy(CPUPlace(), values, from.place(), from.raw_data(), from.bytes());
+  Copy(CPUPlace(), values, from.place(), from.raw_data(), from.bytes());
 }
 
 }  // namespace internal
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -14,16 +14,13 @@
 #include "sluice/platform/export.h"
 #include "sluice/platform/place_key.h"
 
-namespace sluice::framework {
-
-using platform::DType;
-using platform::PlaceKey;
+namespace sluice {
 
 // A block of memory at one place, shared by the tensors that alias it. The last
 // of them frees it, or returns it to its owner.
 class SLUICE_API Placeholder {
  public:
-  // Memory from memory::Alloc. Raises ResourceExhausted.
+  // Memory from Alloc. Raises ResourceExhausted.
   Placeholder(PlaceKey place, size_t bytes);
   // Wraps memory of another owner; `release` is called once, with `owner`.
   Placeholder(PlaceKey place,
@@ -96,7 +93,7 @@ class SLUICE_API Tensor {
   // (64-byte aligned, not initialised). Raises ResourceExhausted.
   template <typename T>
   T* mutable_data(PlaceKey place) {
-    return static_cast<T*>(mutable_data(platform::kDTypeOf<T>, place));
+    return static_cast<T*>(mutable_data(kDTypeOf<T>, place));
   }
   template <typename T>
   T* mutable_data(const DDim& dims, PlaceKey place) {
@@ -108,12 +105,12 @@ class SLUICE_API Tensor {
   // InvalidArgument when T is not the dtype.
   template <typename T>
   const T* data() const {
-    CheckAccess(platform::kDTypeOf<T>);
+    CheckAccess(kDTypeOf<T>);
     return static_cast<const T*>(pointer_);
   }
   template <typename T>
   T* data() {
-    CheckAccess(platform::kDTypeOf<T>);
+    CheckAccess(kDTypeOf<T>);
     holder_->Touch();
     return static_cast<T*>(pointer_);
   }
@@ -218,7 +215,7 @@ SLUICE_API void CopyToHost(const Tensor& from, DType wanted, void* values);
 template <typename T>
 Tensor Tensor::FromVector(const DDim& dims, const std::vector<T>& values) {
   Tensor tensor;
-  tensor.Resize(dims).mutable_data<T>(platform::CPUPlace());
+  tensor.Resize(dims).mutable_data<T>(CPUPlace());
   if constexpr (std::is_same_v<T, bool>) {
     const std::vector<uint8_t> bytes(values.begin(), values.end());
     internal::CopyFromHost(&tensor, bytes.data(), bytes.size());
@@ -236,9 +233,9 @@ std::vector<T> Tensor::ToVector() const {
     return std::vector<bool>(bytes.begin(), bytes.end());
   } else {
     std::vector<T> values(static_cast<size_t>(numel()));
-    internal::CopyToHost(*this, platform::kDTypeOf<T>, values.data());
+    internal::CopyToHost(*this, kDTypeOf<T>, values.data());
     return values;
   }
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -8,18 +8,18 @@
 
 #include "sluice/platform/number_format.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 namespace {
-double Widen(platform::float16 value) {
+double Widen(float16 value) {
   return static_cast<double>(std::bit_cast<Eigen::half>(value));
 }
-double Widen(platform::bfloat16 value) {
+double Widen(bfloat16 value) {
   return static_cast<double>(std::bit_cast<Eigen::bfloat16>(value));
 }
-template <platform::DType kDType>
-double Widen(platform::StoredNumber<kDType> value) {
-  return platform::StoredValues(kDType)[value.bits];
+template <DType kDType>
+double Widen(StoredNumber<kDType> value) {
+  return StoredValues(kDType)[value.bits];
 }
 template <typename T>
 double Widen(T value) {
@@ -28,12 +28,12 @@ double Widen(T value) {
 
 template <typename T>
 T Round(double value) {
-  if constexpr (std::is_same_v<T, platform::float16>) {
+  if constexpr (std::is_same_v<T, float16>) {
     return std::bit_cast<T>(Eigen::half(static_cast<float>(value)));
-  } else if constexpr (std::is_same_v<T, platform::bfloat16>) {
+  } else if constexpr (std::is_same_v<T, bfloat16>) {
     return std::bit_cast<T>(Eigen::bfloat16(static_cast<float>(value)));
-  } else if constexpr (platform::IsStoredNumber(platform::kDTypeOf<T>)) {
-    return {platform::EncodeNumber(platform::kDTypeOf<T>, value)};
+  } else if constexpr (IsStoredNumber(kDTypeOf<T>)) {
+    return {EncodeNumber(kDTypeOf<T>, value)};
   } else {
     return static_cast<T>(value);
   }
@@ -41,7 +41,7 @@ T Round(double value) {
 }  // namespace
 
 std::vector<double> ToDoubles(const Tensor& tensor) {
-  return platform::VisitDType(tensor.dtype(), [&]<typename T>() {
+  return VisitDType(tensor.dtype(), [&]<typename T>() {
     const std::vector<T> values = tensor.ToVector<T>();
     std::vector<double> doubles;
     doubles.reserve(values.size());
@@ -52,10 +52,10 @@ std::vector<double> ToDoubles(const Tensor& tensor) {
   });
 }
 
-Tensor FromDoubles(platform::DType dtype,
+Tensor FromDoubles(DType dtype,
                    const DDim& dims,
                    const std::vector<double>& values) {
-  return platform::VisitDType(dtype, [&]<typename T>() {
+  return VisitDType(dtype, [&]<typename T>() {
     std::vector<T> rounded(values.size());
     std::transform(values.begin(), values.end(), rounded.begin(), Round<T>);
     return Tensor::FromVector(dims, rounded);
@@ -63,7 +63,7 @@ Tensor FromDoubles(platform::DType dtype,
 }
 
 bool AreDoubles(const Tensor& tensor) {
-  return platform::VisitDType(tensor.dtype(), [&]<typename T>() {
+  return VisitDType(tensor.dtype(), [&]<typename T>() {
     // Shorter integers always are.
     if constexpr (std::is_integral_v<T> && sizeof(T) == sizeof(int64_t)) {
       const std::vector<T> values = tensor.ToVector<T>();
@@ -76,4 +76,4 @@ bool AreDoubles(const Tensor& tensor) {
   });
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -7,7 +7,7 @@
 #include "sluice/framework/values/tensor.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // Returns the elements of a tensor of any dtype and place as float64; integers
 // beyond 2^53 are rounded. For comparing and printing, not for computing.
@@ -15,7 +15,7 @@ namespace sluice::framework {
 SLUICE_API std::vector<double> ToDoubles(const Tensor& tensor);
 
 // Returns a host tensor of `dtype` with the numbers rounded to nearest.
-SLUICE_API Tensor FromDoubles(platform::DType dtype,
+SLUICE_API Tensor FromDoubles(DType dtype,
                               const DDim& dims,
                               const std::vector<double>& values);
 
@@ -28,4 +28,4 @@ constexpr bool IsDouble(uint64_t magnitude) {
 // Whether ToDoubles rounds none of the elements.
 SLUICE_API bool AreDoubles(const Tensor& tensor);
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -7,16 +7,3 @@
 #include "sluice/laboratory/measure/profile.h"
 #include "sluice/laboratory/tuning/tune_program.h"
 #include "sluice/sluice.h"
-
-namespace sluice {
-
-using framework::Compare;
-using framework::CompareOptions;
-using framework::Comparison;
-using framework::RunProfiled;
-using framework::Tune;
-using framework::TuneOptions;
-using framework::TuneResult;
-using framework::UseLaboratory;
-
-}  // namespace sluice

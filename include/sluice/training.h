@@ -22,7 +22,7 @@ namespace sluice {
 // the seed of the process.
 struct Initializer {
   std::string op;
-  framework::AttributeMap attributes;
+  AttributeMap attributes;
 };
 
 inline Initializer Constant(double value) {
@@ -59,15 +59,14 @@ inline Initializer Msra(int64_t inputs, int64_t seed = 0) {
 // Makes a persistable variable of `program`, and appends its initializer to
 // `startup`, which is run once in the scope of the training. Raises what
 // Program::Persistable and Program::AppendOp raise.
-inline framework::Var Parameter(framework::Program& program,
-                                framework::Program& startup,
-                                std::string_view name,
-                                platform::DType dtype,
-                                const framework::DDim& dims,
-                                const Initializer& first,
-                                const framework::SourceLocation& location =
-                                    framework::SourceLocation::Here()) {
-  framework::AttributeMap attributes = first.attributes;
+inline Var Parameter(Program& program,
+                     Program& startup,
+                     std::string_view name,
+                     DType dtype,
+                     const DDim& dims,
+                     const Initializer& first,
+                     const SourceLocation& location = SourceLocation::Here()) {
+  AttributeMap attributes = first.attributes;
   attributes["shape"] = std::vector<int64_t>(dims.begin(), dims.end());
   attributes["dtype"] = dtype;
   startup.Persistable(name, dtype, dims);
@@ -87,7 +86,7 @@ struct Optimizer {
 
   std::string op;
   double rate = 0;
-  framework::AttributeMap attributes = {};
+  AttributeMap attributes = {};
   std::vector<State> states = {};
 };
 
@@ -118,8 +117,7 @@ inline Optimizer Adam(double rate = 0.001,
 namespace internal {
 
 // Returns `base`, with a number appended if that name is taken.
-inline std::string FreshName(const framework::Program& program,
-                             const std::string& base) {
+inline std::string FreshName(const Program& program, const std::string& base) {
   std::string name = base;
   for (int i = 1; program.block().FindVar(name) != nullptr; ++i) {
     name = base + "_" + std::to_string(i);
@@ -130,7 +128,7 @@ inline std::string FreshName(const framework::Program& program,
 // Sets the purpose of the ops that are appended during its lifetime.
 class PurposeGuard {
  public:
-  PurposeGuard(framework::Program& program, framework::OpPurpose purpose)
+  PurposeGuard(Program& program, OpPurpose purpose)
       : program_(program), before_(program.purpose()) {
     program.SetPurpose(purpose);
   }
@@ -139,8 +137,8 @@ class PurposeGuard {
   PurposeGuard& operator=(const PurposeGuard&) = delete;
 
  private:
-  framework::Program& program_;
-  framework::OpPurpose before_;
+  Program& program_;
+  OpPurpose before_;
 };
 
 }  // namespace internal
@@ -151,31 +149,30 @@ class PurposeGuard {
 // if the name is taken. Returns the updated parameters. Raises what
 // AppendBackward raises, and InvalidArgument for a learning rate that is
 // negative or not finite.
-inline std::vector<framework::ParamGrad> Minimize(
+inline std::vector<ParamGrad> Minimize(
     const Optimizer& optimizer,
-    const framework::Var& loss,
-    framework::Program& startup,
-    const framework::BackwardOptions& options = {},
-    const framework::SourceLocation& location =
-        framework::SourceLocation::Here()) {
+    const Var& loss,
+    Program& startup,
+    const BackwardOptions& options = {},
+    const SourceLocation& location = SourceLocation::Here()) {
   SLUICE_ENFORCE(std::isfinite(optimizer.rate) && optimizer.rate >= 0,
                  ErrorCode::kInvalidArgument, "training.rate",
                  "{}: the learning rate must be finite and at least 0, got {}",
                  optimizer.op, optimizer.rate);
-  framework::Program& program = loss.program();
-  const auto gradients = framework::AppendBackward(loss, options, location);
-  const internal::PurposeGuard guard(program, framework::OpPurpose::kOptimize);
-  const auto keep = [&](const std::string& base, platform::DType dtype,
-                        const framework::DDim& dims, double first) {
+  Program& program = loss.program();
+  const auto gradients = AppendBackward(loss, options, location);
+  const internal::PurposeGuard guard(program, OpPurpose::kOptimize);
+  const auto keep = [&](const std::string& base, DType dtype, const DDim& dims,
+                        double first) {
     const std::string name = internal::FreshName(program, base);
     Parameter(program, startup, name, dtype, dims, Constant(first), location);
     return name;
   };
-  std::map<platform::DType, std::string> rates;
+  std::map<DType, std::string> rates;
   for (const auto& [param, grad] : gradients) {
-    const framework::VarDesc var = program.FindVar(param);
-    framework::Program::ArgList inputs = {{"Param", {param}}, {"Grad", {grad}}};
-    framework::Program::ArgList outputs = {{"ParamOut", {param}}};
+    const VarDesc var = program.FindVar(param);
+    Program::ArgList inputs = {{"Param", {param}}, {"Grad", {grad}}};
+    Program::ArgList outputs = {{"ParamOut", {param}}};
     std::string& rate = rates[var.dtype];
     if (rate.empty()) {
       rate = keep(optimizer.op + ".rate", var.dtype, {1}, optimizer.rate);
@@ -184,7 +181,7 @@ inline std::vector<framework::ParamGrad> Minimize(
     for (const Optimizer::State& state : optimizer.states) {
       const std::string name =
           keep(param + "." + optimizer.op + "." + state.name, var.dtype,
-               state.single ? framework::DDim({1}) : var.dims, state.first);
+               state.single ? DDim({1}) : var.dims, state.first);
       inputs.push_back({state.name, {name}});
       outputs.push_back({state.name + "Out", {name}});
     }

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "sluice/framework/plan/persistables.h"
-#include "sluice/framework/plan/run_observer.h"
 #include "sluice/laboratory/bisect/bisect_search.h"
 #include "sluice/laboratory/bisect/golden_values.h"
 #include "sluice/laboratory/bisect/plan_slice.h"
@@ -17,11 +16,10 @@
 #include "sluice/laboratory/bisect/unit_text.h"
 #include "sluice/laboratory/measure/profile.h"
 #include "sluice/laboratory/measure/race_judge.h"
+#include "sluice/platform/cancel.h"
 #include "sluice/platform/error.h"
 
-namespace sluice::framework {
-
-using platform::Format;
+namespace sluice {
 
 namespace {
 
@@ -297,7 +295,7 @@ BisectResult Bisect(const Program& program,
   const PlanPair pair(program, *a, *b);
   return Bisection(pair, feeds, options, scope).Run();
 } catch (const std::bad_alloc&) {
-  platform::RaiseOutOfMemory();
+  RaiseOutOfMemory();
 }
 
 namespace {
@@ -351,7 +349,7 @@ std::string ToString(const BisectResult& result) try {
   if (!result.complete) text += "the search was not finished\n";
   return text;
 } catch (const std::bad_alloc&) {
-  platform::RaiseOutOfMemory();
+  RaiseOutOfMemory();
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

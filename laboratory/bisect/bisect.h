@@ -12,7 +12,7 @@
 #include "sluice/laboratory/measure/race.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // The kind of difference to search for.
 enum class BisectFor : unsigned char { kResults, kTime };
@@ -100,4 +100,4 @@ SLUICE_API BisectResult Bisect(const Program& program,
 // Describes the result in sentences.
 SLUICE_API std::string ToString(const BisectResult& result);
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace sluice::framework {
+namespace sluice {
 
 namespace {
 
@@ -77,4 +77,4 @@ RangeSearchResult Search(const RangeSearch& search) {
   return Searcher(search).Run();
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -9,7 +9,7 @@
 
 // The search algorithm of Bisect, without kernels. It tries ranges of suspects
 // to find those that make a difference.
-namespace sluice::framework {
+namespace sluice {
 
 // Result of trying suspects [begin, end).
 struct RangeTrial {
@@ -46,4 +46,4 @@ struct RangeSearchResult {
 // correctly, and 2 log2(200) + 1 if never named. Raises what `attempt` raises.
 SLUICE_API RangeSearchResult Search(const RangeSearch& search);
 
-}  // namespace sluice::framework
+}  // namespace sluice

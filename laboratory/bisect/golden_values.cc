@@ -15,9 +15,7 @@
 #include "sluice/platform/dtype.h"
 #include "sluice/platform/error.h"
 
-namespace sluice::framework {
-
-using platform::CPUPlace;
+namespace sluice {
 
 namespace {
 
@@ -38,7 +36,7 @@ Tensor Permute(const Tensor& image, const int (&order)[4]) {
   auto* out = static_cast<char*>(
       to.Resize(to_dims).mutable_data(from.dtype(), CPUPlace()));
   const auto* in = static_cast<const char*>(std::as_const(from).raw_data());
-  const size_t size = platform::SizeOf(from.dtype());
+  const size_t size = SizeOf(from.dtype());
   for (int64_t i = 0; i < to_dims[0]; ++i) {
     for (int64_t j = 0; j < to_dims[1]; ++j) {
       for (int64_t k = 0; k < to_dims[2]; ++k) {
@@ -57,7 +55,7 @@ Tensor Permute(const Tensor& image, const int (&order)[4]) {
 // Rethrows the exception being handled if it does not prove a kernel wrong,
 // e.g. when memory ran out.
 void ThrowIfCircumstance(const std::exception& error) {
-  const auto* known = dynamic_cast<const platform::Error*>(&error);
+  const auto* known = dynamic_cast<const Error*>(&error);
   const bool no_memory = dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
   if (no_memory || (known != nullptr && IsCircumstance(*known))) throw;
 }
@@ -234,4 +232,4 @@ const Tensor* GoldenValues::Before(size_t unit, const std::string& var) const {
   return next == found->second.begin() ? nullptr : &std::prev(next)->second;
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

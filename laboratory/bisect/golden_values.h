@@ -10,7 +10,7 @@
 #include "sluice/laboratory/bisect/plan_units.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // All values of one run of plan a of a pair, on the host, so that ranges of
 // either plan can run on them. It also holds the outputs of plan b's
@@ -50,4 +50,4 @@ class SLUICE_API GoldenValues {
 SLUICE_API Tensor ChannelsLast(const Tensor& image);
 SLUICE_API Tensor ChannelsFirst(const Tensor& image);
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -7,7 +7,7 @@
 #include "sluice/framework/op/op_schema.h"
 #include "sluice/framework/op/registry.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 namespace {
 
@@ -179,4 +179,4 @@ bool PlanSide::HasOtherLayout(int op, bool converted_input) const {
   return written == Layout::kAny ? converted_input : layout != written;
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

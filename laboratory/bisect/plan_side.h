@@ -11,7 +11,7 @@
 #include "sluice/framework/program/program.h"
 #include "sluice/laboratory/bisect/plan_units.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 template <typename Call>
 void ForEachVar(const std::vector<std::pair<std::string, ArgVars>>& arguments,
@@ -74,4 +74,4 @@ class PlanSide {
   std::set<int> moves_;
 };
 
-}  // namespace sluice::framework
+}  // namespace sluice

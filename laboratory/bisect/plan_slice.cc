@@ -13,14 +13,14 @@
 #include "sluice/platform/parallel_for.h"
 #include "sluice/platform/ranks/world.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 std::shared_ptr<const Plan> PrepareWith(const Program& program,
                                         const Feeds& feeds,
                                         const Fetches& fetches,
                                         std::string_view hints,
                                         PlaceKey place) {
-  if (platform::World::Get().size() > 1) {
+  if (World::Get().size() > 1) {
     // Checked before hints, which may choose kernels for one rank only.
     Executor(place)
         .Prepare(program, feeds, fetches)
@@ -31,9 +31,6 @@ std::shared_ptr<const Plan> PrepareWith(const Program& program,
   plan->RequireWhole("a comparison");
   return plan;
 }
-
-using platform::CPUPlace;
-using platform::Format;
 
 PlanSlice::PlanSlice(const PlanPair& pair,
                      Side side,
@@ -58,7 +55,7 @@ PlanSlice::PlanSlice(const PlanPair& pair,
   if (empty()) return;
   AddFetches(end);
   Executor executor(whole().place(), {.passes = false});
-  const platform::ThreadCountGuard threads(whole().num_threads());
+  const ThreadCountGuard threads(whole().num_threads());
   plan_ = executor.Prepare(program_, feeds_,
                            Fetches(fetches_.begin(), fetches_.end()));
 }
@@ -189,4 +186,4 @@ void PlanSlice::AddFetches(size_t end) {
   }
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -15,7 +15,7 @@
 #include "sluice/laboratory/bisect/plan_units.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // The plan of a program under hints. Raises what KernelHintGuard and preparing
 // raise.
@@ -86,4 +86,4 @@ class SLUICE_API PlanSlice {
   std::shared_ptr<const Plan> plan_;
 };
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -8,7 +8,7 @@
 
 #include "sluice/laboratory/bisect/plan_side.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 namespace {
 
@@ -366,4 +366,4 @@ bool PlanPair::IsShared(const ProgramValue& value) const {
   return shared_.at(value.var);
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

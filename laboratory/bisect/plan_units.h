@@ -9,7 +9,7 @@
 #include "sluice/platform/export.h"
 
 // Pairs two plans of one program. Passes may have changed the ops of either.
-namespace sluice::framework {
+namespace sluice {
 
 // The program value that a variable of a plan holds.
 struct ProgramValue {
@@ -64,4 +64,4 @@ class SLUICE_API PlanPair {
   std::map<std::string, bool> shared_;  // by ProgramValue::var
 };
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -16,9 +16,7 @@
 #include "sluice/laboratory/tuning/verify.h"
 #include "sluice/platform/error.h"
 
-namespace sluice::framework {
-
-using platform::Format;
+namespace sluice {
 
 namespace {
 
@@ -194,7 +192,7 @@ class Watcher : public RunObserver {
     }
   }
 
-  void AtError(const platform::Error& error) {
+  void AtError(const Error& error) {
     trial_.differs = true;
     trial_.unit = unit_;
     trial_.message = Format("raised \"{}\"", error.what());
@@ -251,7 +249,7 @@ class Watcher : public RunObserver {
       const Reference reference = ComputeReference(op, Registry::Global());
       if (reference.kernel == nullptr) return std::nullopt;
       return CompareWithReference(op, reference, outputs).message;
-    } catch (const platform::Error&) {
+    } catch (const Error&) {
       return std::nullopt;
     }
   }
@@ -362,11 +360,11 @@ SliceTrial TrySlice(const PlanPair& pair,
   try {
     watcher.AtEnd(
         slice.plan()->RunObserved(slice.feeds(), &slice.scope(), watcher));
-  } catch (const platform::Error& error) {
+  } catch (const Error& error) {
     if (error.check_id() == "run.cancelled" || IsCircumstance(error)) throw;
     watcher.AtError(error);
   }
   return watcher.Take();
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

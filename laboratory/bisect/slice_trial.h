@@ -8,7 +8,7 @@
 #include "sluice/laboratory/bisect/plan_units.h"
 #include "sluice/laboratory/bisect/value_difference.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // Result of running a range of the program with B's kernels on A's inputs.
 struct SliceTrial {
@@ -40,4 +40,4 @@ SliceTrial TrySlice(const PlanPair& pair,
 // "[3, 1]": an element by its index in row-major order.
 std::string IndexText(const DDim& dims, int64_t element);
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -7,9 +7,7 @@
 #include "sluice/framework/values/attribute.h"
 #include "sluice/platform/error.h"
 
-namespace sluice::framework {
-
-using platform::Format;
+namespace sluice {
 
 namespace {
 
@@ -154,4 +152,4 @@ UnitText TextOf(const PlanPair& pair,
   return text;
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

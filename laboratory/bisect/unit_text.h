@@ -6,7 +6,7 @@
 #include "sluice/laboratory/bisect/plan_units.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // Describes what computes one unit of two plans. Lists of more than three end
 // in "and 12 more".
@@ -26,4 +26,4 @@ SLUICE_API UnitText TextOf(const PlanPair& pair,
 // "conv2d, relu, pool2d and 12 more".
 SLUICE_API std::string Listed(const std::vector<std::string>& names);
 
-}  // namespace sluice::framework
+}  // namespace sluice

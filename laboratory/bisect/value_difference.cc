@@ -7,7 +7,7 @@
 
 #include "sluice/framework/values/tensor_values.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 namespace {
 
@@ -62,4 +62,4 @@ ValueDifference Difference(const Tensor& a,
   return result;
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -6,7 +6,7 @@
 #include "sluice/framework/values/tensor.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // How far two values of the same variable may be apart.
 struct ValueTolerance {
@@ -38,4 +38,4 @@ SLUICE_API ValueDifference Difference(const Tensor& a,
                                       const Tensor& b,
                                       const ValueTolerance& tolerance);
 
-}  // namespace sluice::framework
+}  // namespace sluice

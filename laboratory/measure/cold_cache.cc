@@ -11,18 +11,15 @@
 #include "sluice/platform/error.h"
 #include "sluice/platform/parallel_for.h"
 
-namespace sluice::framework {
+namespace sluice {
 namespace {
-
-using platform::ErrorCode;
 
 constexpr int64_t kLine = 64;
 
 size_t EvictingBytes() {
   const CacheSizes& caches = DataCacheSizes();
-  const int64_t wanted =
-      2 * caches.l3 + 2 * caches.l2 * int64_t{platform::NumThreads()};
-  return static_cast<size_t>(std::min(wanted, platform::HostMemoryBytes() / 4));
+  const int64_t wanted = 2 * caches.l3 + 2 * caches.l2 * int64_t{NumThreads()};
+  return static_cast<size_t>(std::min(wanted, HostMemoryBytes() / 4));
 }
 
 }  // namespace
@@ -31,9 +28,9 @@ CacheEvictor::CacheEvictor() : bytes_(EvictingBytes()) {
   void* memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) {
-    platform::Raise(ErrorCode::kResourceExhausted, "measure.evictor",
-                    "no {} bytes of memory to measure with cold caches: {}",
-                    bytes_, std::strerror(errno));
+    Raise(ErrorCode::kResourceExhausted, "measure.evictor",
+          "no {} bytes of memory to measure with cold caches: {}", bytes_,
+          std::strerror(errno));
   }
   // Huge pages cause fewer page faults. Failure is ignored.
   madvise(memory, bytes_, MADV_HUGEPAGE);
@@ -48,7 +45,7 @@ CacheEvictor::~CacheEvictor() {
 
 void CacheEvictor::Evict() {
   const auto lines = static_cast<int64_t>(bytes_) / kLine;
-  platform::ParallelFor(lines, 4096, [this](int64_t begin, int64_t end) {
+  ParallelFor(lines, 4096, [this](int64_t begin, int64_t end) {
     const volatile unsigned char* memory = memory_;
     for (int64_t line = begin; line < end; ++line) {
       static_cast<void>(memory[line * kLine]);
@@ -56,4 +53,4 @@ void CacheEvictor::Evict() {
   });
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

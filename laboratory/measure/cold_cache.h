@@ -5,7 +5,7 @@
 
 #include "sluice/platform/export.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // Memory larger than all caches together. Reading it evicts their contents. For
 // one thread at a time.
@@ -28,4 +28,4 @@ class SLUICE_API CacheEvictor {
   unsigned char* memory_;
 };
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -8,7 +8,7 @@
 
 #include <dirent.h>
 
-namespace sluice::framework {
+namespace sluice {
 namespace {
 
 // The scheduler makes threads wait for milliseconds.
@@ -51,4 +51,4 @@ bool CpuWaits::Disturbed(double seconds) {
          SinceLast() > kShareThatDisturbs * seconds;
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

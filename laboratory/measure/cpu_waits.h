@@ -5,7 +5,7 @@
 
 #include "sluice/platform/export.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // Measures how long threads of this process were ready to run while other
 // threads had the CPUs. A kernel of a few microseconds on several threads takes
@@ -30,4 +30,4 @@ class SLUICE_API CpuWaits {
   std::unordered_map<int, int64_t> waited_;  // nanoseconds, by thread
 };
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -4,7 +4,7 @@
 #include <immintrin.h>
 #endif
 
-namespace sluice::framework {
+namespace sluice {
 
 #if defined(__x86_64__)
 
@@ -84,4 +84,4 @@ double RunBfloat16Dot(int64_t /*rounds*/) {
 
 #endif
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-namespace sluice::framework {
+namespace sluice {
 
 // Probes like those of machine_probes.h, for instructions that multiply short
 // numbers and add neighbouring products: AVX-512 VNNI for bytes, AVX-512 BF16.
@@ -12,4 +12,4 @@ double RunInt8Dot(int64_t rounds);
 bool HasBfloat16Dot();
 double RunBfloat16Dot(int64_t rounds);
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -19,10 +19,9 @@
 #include "sluice/platform/error.h"
 #include "sluice/platform/parallel_for.h"
 
-namespace sluice::framework {
+namespace sluice {
 namespace {
 
-using platform::ParallelFor;
 using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kKind = "machine_figures";
@@ -153,7 +152,7 @@ void MeasureBandwidth(MachineRun& run, int threads, Bandwidth* bandwidth) {
   // Well above the L3 size, but not all the memory of a small machine.
   constexpr int64_t kMostBytes = int64_t{512} << 20;
   const int64_t large =
-      std::min({4 * caches.l3, kMostBytes, platform::HostMemoryBytes() / 8});
+      std::min({4 * caches.l3, kMostBytes, HostMemoryBytes() / 8});
   MeasureLevel(run, caches.l1 / 2, threads, &bandwidth->l1);
   MeasureLevel(run, caches.l2 / 2, threads, &bandwidth->l2);
   const int64_t shared = std::max(caches.l3 / 2 / threads, 2 * caches.l2);
@@ -169,13 +168,12 @@ MachineFigures MeasureMachine(double budget_seconds) {
                  "measuring the machine: the budget is {} seconds, expected a "
                  "number above 0",
                  budget_seconds);
-  const int threads = platform::NumThreads();
-  MachineFigures figures =
-      DerivedFigures(platform::CpuInstructionSet(), threads);
+  const int threads = NumThreads();
+  MachineFigures figures = DerivedFigures(CpuInstructionSet(), threads);
   constexpr int kMeasured = 13;
   MachineRun run(budget_seconds, kMeasured);
   {
-    const platform::ThreadCountGuard one_thread(1);
+    const ThreadCountGuard one_thread(1);
     MeasureOperations(run, RunFloat32Probe, &figures.operations.float32);
     MeasureOperations(run, RunFloat64Probe, &figures.operations.float64);
     MeasureOperations(run, RunInt8Probe, &figures.operations.int8);
@@ -185,7 +183,7 @@ MachineFigures MeasureMachine(double budget_seconds) {
       [threads] { ParallelFor(threads, 1, [](int64_t, int64_t) {}); });
   if (loop) figures.parallel_for = *loop;
   {
-    const platform::ThreadCountGuard one_thread(1);
+    const ThreadCountGuard one_thread(1);
     MeasureBandwidth(run, 1, &figures.bytes);
   }
   if (threads == 1) {
@@ -230,4 +228,4 @@ std::optional<MachineFigures> FiguresFromJson(std::string_view text) {
   return sound ? std::optional(figures) : std::nullopt;
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

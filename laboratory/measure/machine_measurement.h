@@ -7,7 +7,7 @@
 #include "sluice/framework/costs/machine_figures.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // Measures all figures in about that time, with NumThreads() threads. Figures
 // that the budget does not cover are derived. Raises InvalidArgument for a
@@ -20,4 +20,4 @@ SLUICE_API std::string FiguresToJson(const MachineFigures& figures);
 // Returns nothing for other JSON, or if a figure is not above 0.
 SLUICE_API std::optional<MachineFigures> FiguresFromJson(std::string_view json);
 
-}  // namespace sluice::framework
+}  // namespace sluice

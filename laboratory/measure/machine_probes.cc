@@ -6,7 +6,7 @@
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
-namespace sluice::framework {
+namespace sluice {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -143,14 +143,14 @@ void Read(const float* values, int64_t count) {
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace sluice::framework
+}  // namespace sluice
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
 #include "sluice/laboratory/measure/machine_dot_probes.h"
 
-namespace sluice::framework {
+namespace sluice {
 namespace {
 
 HWY_EXPORT(RunFloat32);
@@ -183,5 +183,5 @@ void RunReadProbe(const float* values, int64_t count) {
   HWY_DYNAMIC_DISPATCH(Read)(values, count);
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice
 #endif  // HWY_ONCE

@@ -4,7 +4,7 @@
 
 // Single-threaded loops that keep one unit of a core busy, with the widest
 // instructions that this CPU and build have.
-namespace sluice::framework {
+namespace sluice {
 
 // Each performs about `rounds` rounds of operations in registers and returns
 // their number (see Throughput).
@@ -16,4 +16,4 @@ double RunBfloat16Probe(int64_t rounds);
 // Reads `count` floats, a multiple of 256, from aligned memory.
 void RunReadProbe(const float* values, int64_t count);
 
-}  // namespace sluice::framework
+}  // namespace sluice

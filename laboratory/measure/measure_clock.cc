@@ -8,7 +8,7 @@
 
 #include "sluice/platform/error.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 double ClockSeconds() {
   return std::chrono::duration<double>(
@@ -64,10 +64,9 @@ std::string UtcNow() {
   const std::time_t seconds = count / 1000;
   std::tm parts{};
   gmtime_r(&seconds, &parts);
-  return platform::Format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z",
-                          parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday,
-                          parts.tm_hour, parts.tm_min, parts.tm_sec,
-                          count % 1000);
+  return Format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z",
+                parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday,
+                parts.tm_hour, parts.tm_min, parts.tm_sec, count % 1000);
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -4,7 +4,7 @@
 
 #include "sluice/platform/export.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // Seconds of std::chrono::steady_clock since a fixed moment.
 SLUICE_API double ClockSeconds();
@@ -25,4 +25,4 @@ SLUICE_API double CalibrationSeconds();
 // The current time in UTC, "2025-03-01T12:00:00.000Z", as the date of a record.
 SLUICE_API std::string UtcNow();
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace sluice::framework {
+namespace sluice {
 
 double SortedMedian(std::span<const double> sorted) {
   return SortedQuantile(sorted, 0.5);
@@ -41,4 +41,4 @@ Interval MedianInterval(std::span<const double> sorted, double confidence) {
   return {sorted[rank - 1], sorted[sorted.size() - rank]};
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

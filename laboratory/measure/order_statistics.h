@@ -8,7 +8,7 @@
 
 // Statistics without assumptions about the distribution of the values; times of
 // runs follow no known one.
-namespace sluice::framework {
+namespace sluice {
 
 struct Interval {
   double low = 0;
@@ -35,4 +35,4 @@ SLUICE_API size_t MedianIntervalRank(size_t count, double confidence);
 SLUICE_API Interval MedianInterval(std::span<const double> sorted,
                                    double confidence);
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -12,10 +12,11 @@
 #include "sluice/laboratory/measure/measure_clock.h"
 #include "sluice/laboratory/measure/order_statistics.h"
 #include "sluice/laboratory/measure/race_judge.h"
+#include "sluice/platform/cancel.h"
 #include "sluice/platform/diagnostics/trace.h"
 #include "sluice/platform/error.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 namespace {
 
@@ -193,7 +194,7 @@ std::vector<RunProfile> ProfileTogether(std::span<const ProfiledPlan> plans,
   }
   return profiles;
 } catch (const std::bad_alloc&) {
-  platform::RaiseOutOfMemory();
+  RaiseOutOfMemory();
 }
 
 ProfiledRun RunProfiled(const Plan& plan,
@@ -209,7 +210,7 @@ ProfiledRun RunProfiled(const Plan& plan,
   run.profile = std::move(ProfileTogether({&measured, 1}, options)[0]);
   return run;
 } catch (const std::bad_alloc&) {
-  platform::RaiseOutOfMemory();
+  RaiseOutOfMemory();
 }
 
 namespace {
@@ -228,15 +229,15 @@ std::string InstructionName(const Plan& plan, const Instruction& instruction) {
 }  // namespace
 
 std::string ChromeTrace(const Plan& plan, const RunProfile& profile) try {
-  platform::TraceWriter trace;
+  TraceWriter trace;
   std::map<std::string, int> tracks;  // one for each queue
   for (size_t i = 0; i < plan.instructions().size(); ++i) {
     const Instruction& instruction = plan.instructions()[i];
     const std::string queue = instruction.device < 0
-                                  ? ToString(PlaceKey(platform::CPUPlace()))
+                                  ? ToString(PlaceKey(CPUPlace()))
                                   : ToString(plan.queues()[instruction.device]);
     if (tracks.count(queue) == 0) tracks[queue] = trace.AddTrack(queue);
-    platform::TraceEvent event;
+    TraceEvent event;
     event.track = tracks[queue];
     event.name = InstructionName(plan, instruction);
     event.category = instruction.kernel != nullptr ? "kernel" : "transfer";
@@ -253,7 +254,7 @@ std::string ChromeTrace(const Plan& plan, const RunProfile& profile) try {
   }
   return trace.ToJson();
 } catch (const std::bad_alloc&) {
-  platform::RaiseOutOfMemory();
+  RaiseOutOfMemory();
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

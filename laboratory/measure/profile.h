@@ -9,7 +9,7 @@
 #include "sluice/framework/plan/run_observer.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 struct ProfiledRun {
   std::vector<Tensor> results;
@@ -50,4 +50,4 @@ SLUICE_API ProfiledRun RunProfiled(const Plan& plan,
 // track for each place.
 SLUICE_API std::string ChromeTrace(const Plan& plan, const RunProfile& profile);
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -14,7 +14,7 @@
 #include "sluice/laboratory/measure/race_judge.h"
 #include "sluice/platform/error.h"
 
-namespace sluice::framework {
+namespace sluice {
 namespace {
 
 // Shorter samples would measure the clock and its interrupts.
@@ -432,4 +432,4 @@ bool Differ(const Timing& a, const Timing& b) {
   return a.high < b.low || b.high < a.low;
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

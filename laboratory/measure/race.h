@@ -14,7 +14,7 @@
 // contestants take turns, so that a disturbance affects all, and medians of
 // rounds decide. Everything here runs on the calling thread with its
 // ThreadCountGuard; all times are in seconds.
-namespace sluice::framework {
+namespace sluice {
 
 // A call to time.
 struct Contestant {
@@ -93,4 +93,4 @@ SLUICE_API bool IsDisturbed(const Timing& timing);
 // that were not taken in one race.
 SLUICE_API bool Differ(const Timing& a, const Timing& b);
 
-}  // namespace sluice::framework
+}  // namespace sluice

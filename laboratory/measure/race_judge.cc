@@ -4,7 +4,7 @@
 #include <limits>
 #include <numeric>
 
-namespace sluice::framework {
+namespace sluice {
 namespace {
 
 constexpr double kTimingConfidence = 0.95;
@@ -101,4 +101,4 @@ RaceVerdict Judge(std::span<const Timing* const> timings) {
   return verdict;
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

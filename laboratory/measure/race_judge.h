@@ -8,7 +8,7 @@
 #include "sluice/platform/export.h"
 
 // Evaluates the samples of a race without reading a clock.
-namespace sluice::framework {
+namespace sluice {
 
 // Computes all figures of a timing from its samples, except calls_per_round,
 // steady and outcome.
@@ -32,4 +32,4 @@ struct RaceVerdict {
 // Winner, tie and over_winner as in RaceResult. The timings must be summarised.
 SLUICE_API RaceVerdict Judge(std::span<const Timing* const> timings);
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -4,9 +4,7 @@
 
 #include "sluice/platform/error.h"
 
-namespace sluice::framework {
-
-using platform::Format;
+namespace sluice {
 
 std::string TimeText(double seconds) {
   return seconds < 1e-3 ? Format("{:.2f} us", seconds * 1e6)
@@ -27,4 +25,4 @@ std::string RatioText(const Interval& ratio) {
              : Format("{:.3g} to {:.3g} times as long", ratio.low, ratio.high);
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

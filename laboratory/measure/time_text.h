@@ -5,7 +5,7 @@
 #include "sluice/laboratory/measure/order_statistics.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // "12.34 us", "15.97 ms" or "1.20 s".
 SLUICE_API std::string TimeText(double seconds);
@@ -16,4 +16,4 @@ SLUICE_API std::string RatioText(double ratio);
 // An interval of ratios that excludes 1: "1.20 to 1.30 times as long".
 SLUICE_API std::string RatioText(const Interval& ratio);
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -5,10 +5,8 @@
 #include "sluice/framework/files/checksum.h"
 #include "sluice/platform/error.h"
 
-namespace sluice::framework {
+namespace sluice {
 namespace {
-
-using platform::Format;
 
 constexpr std::string_view kBeforeVersion = R"({"v":)";
 constexpr std::string_view kBeforeSum = R"(,"sum":")";
@@ -56,4 +54,4 @@ std::string ObjectOf(std::string_view line) {
   return object;
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

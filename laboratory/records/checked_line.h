@@ -10,7 +10,7 @@
 //   {"v":1,"sum":"0123456789abcdef","kind":"record",...}
 // A line that was truncated, overwritten or changed in a single bit is
 // rejected. Functions here may be called from any thread.
-namespace sluice::framework {
+namespace sluice {
 
 inline constexpr int kRecordFormat = 1;
 
@@ -31,4 +31,4 @@ LineState CheckLine(std::string_view line);
 // Returns the JSON object of an intact line.
 std::string ObjectOf(std::string_view line);
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -14,10 +14,8 @@
 #include "sluice/laboratory/measure/measure_clock.h"
 #include "sluice/platform/error.h"
 
-namespace sluice::framework {
+namespace sluice {
 namespace {
-
-using platform::ErrorCode;
 
 // Returns false if another process keeps the lock until `deadline`.
 bool Lock(int descriptor, int kind, double deadline) {
@@ -54,20 +52,19 @@ LockedLineFile::LockedLineFile(std::string path, double patience_seconds)
     if (descriptor_ >= 0) close(descriptor_);
     if (locked && ClockSeconds() < deadline) continue;
     if (!open) {
-      platform::Raise(ErrorCode::kFailedPrecondition, "line_file.open",
-                      "cannot write records to {}: {}", path_,
-                      std::strerror(error));
+      Raise(ErrorCode::kFailedPrecondition, "line_file.open",
+            "cannot write records to {}: {}", path_, std::strerror(error));
     }
     if (!regular) {
-      platform::Raise(ErrorCode::kInvalidArgument, "line_file.not_regular",
-                      "cannot write records to {}: expected a regular file, "
-                      "got a device, a pipe or a socket",
-                      path_);
+      Raise(ErrorCode::kInvalidArgument, "line_file.not_regular",
+            "cannot write records to {}: expected a regular file, "
+            "got a device, a pipe or a socket",
+            path_);
     }
-    platform::Raise(ErrorCode::kFailedPrecondition, "line_file.locked",
-                    "cannot write records to {}: another process has kept it "
-                    "locked for {} seconds",
-                    path_, patience_seconds);
+    Raise(ErrorCode::kFailedPrecondition, "line_file.locked",
+          "cannot write records to {}: another process has kept it "
+          "locked for {} seconds",
+          path_, patience_seconds);
   }
 }
 
@@ -92,10 +89,9 @@ void LockedLineFile::Append(std::string_view lines) {
   const int error = written < 0 ? errno : ENOSPC;
   const bool undone =
       written <= 0 || (known && ftruncate(descriptor_, status.st_size) == 0);
-  platform::Raise(ErrorCode::kResourceExhausted, "line_file.write",
-                  "cannot write records to {}: {}{}", path_,
-                  std::strerror(error),
-                  undone ? "" : "; the last line is incomplete");
+  Raise(ErrorCode::kResourceExhausted, "line_file.write",
+        "cannot write records to {}: {}{}", path_, std::strerror(error),
+        undone ? "" : "; the last line is incomplete");
 }
 
 void WaitForWriters(const InputFile& file, double patience_seconds) {
@@ -103,4 +99,4 @@ void WaitForWriters(const InputFile& file, double patience_seconds) {
   Lock(file.descriptor(), LOCK_SH, deadline);
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

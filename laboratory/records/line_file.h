@@ -5,7 +5,7 @@
 
 #include "sluice/framework/files/file.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // A text file that several processes append to, open and locked; used by one
 // thread. The lock is on the file itself. If another process has replaced the
@@ -35,4 +35,4 @@ class LockedLineFile {
 // wait if files cannot be locked.
 void WaitForWriters(const InputFile& file, double patience_seconds);
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -8,7 +8,7 @@
 
 #include "sluice/framework/costs/machine.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 SignatureSizes SplitSizes(std::string_view signature) {
   SignatureSizes split;
@@ -124,4 +124,4 @@ void NearbyRecords::Correct(std::string_view op,
   }
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

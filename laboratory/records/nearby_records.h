@@ -10,7 +10,7 @@
 #include "sluice/laboratory/records/record_store.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // A signature (OpSignature) in two parts: its text with a # for each size of a
 // tensor, and the sizes. Equal texts mean the same op, attributes, dtypes and
@@ -63,4 +63,4 @@ class SLUICE_API NearbyRecords {
   std::map<std::string, std::vector<Known>> known_;  // by kernel and place
 };
 
-}  // namespace sluice::framework
+}  // namespace sluice

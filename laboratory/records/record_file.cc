@@ -15,7 +15,7 @@
 #include "sluice/laboratory/records/line_file.h"
 #include "sluice/platform/error.h"
 
-namespace sluice::framework {
+namespace sluice {
 namespace {
 
 constexpr double kReadPatience = 2;
@@ -67,9 +67,9 @@ RecordLines SortLines(std::string text) {
 
 void CheckSize(const std::string& path, const InputFile& file) {
   if (file.size() <= kMostBytes) return;
-  platform::Raise(platform::ErrorCode::kResourceExhausted, "record_file.large",
-                  "{} has {} bytes, a record file has at most {}", path,
-                  file.size(), kMostBytes);
+  Raise(ErrorCode::kResourceExhausted, "record_file.large",
+        "{} has {} bytes, a record file has at most {}", path, file.size(),
+        kMostBytes);
 }
 
 std::string ReadText(const std::string& path) {
@@ -81,7 +81,7 @@ std::string ReadText(const std::string& path) {
 
 std::string LeftOut(const RecordLines& lines) {
   if (lines.damaged == 0 && lines.foreign.empty()) return "";
-  return platform::Format(
+  return Format(
       "{}: of {} lines, {} are damaged and {} were written in another format; "
       "they are left out",
       lines.path, lines.lines, lines.damaged, lines.foreign.size());
@@ -112,7 +112,7 @@ RecordLines ReadRecordLines(const std::string& path) {
     lines = SortLines(ReadText(path));
     lines.path = path;
     lines.remark = LeftOut(lines);
-  } catch (const platform::Error& error) {
+  } catch (const Error& error) {
     lines.remark = std::string("records are not read: ") + error.what();
   } catch (const std::bad_alloc&) {
     lines.remark = "records are not read: there is no memory for " + path;
@@ -186,4 +186,4 @@ bool CompactRecordFile(const std::string& path) {
   return true;
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

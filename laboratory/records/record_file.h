@@ -14,7 +14,7 @@
 // Record files: lines of JSON, each with a checksum (checked_line.h), to which
 // any number of processes append at the same time. A writer that dies loses at
 // most the line that it was writing; readers skip that line.
-namespace sluice::framework {
+namespace sluice {
 
 // The lines of a file. Lines of records are grouped by op and not parsed yet,
 // because a process needs the records of few ops. A movable value.
@@ -62,4 +62,4 @@ SLUICE_API void AppendToRecordFile(const std::string& path,
 // for a file of more than 256 MiB; on failure the file is unchanged.
 SLUICE_API bool CompactRecordFile(const std::string& path);
 
-}  // namespace sluice::framework
+}  // namespace sluice

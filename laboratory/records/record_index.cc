@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace sluice::framework {
+namespace sluice {
 namespace {
 
 // A bijection of what is added, so that the same values in another order make
@@ -144,7 +144,7 @@ FoundRecord RecordIndex::Find(const RecordQuery& query,
 
 void RecordIndex::Near(std::string_view kernel,
                        std::string_view op,
-                       platform::FunctionRef<void(const Record&)> visit) const {
+                       FunctionRef<void(const Record&)> visit) const {
   const auto found = by_kernel_.find(std::string(kernel));
   if (found == by_kernel_.end()) return;
   for (const RecordSlot* slot : found->second) {
@@ -152,11 +152,10 @@ void RecordIndex::Near(std::string_view kernel,
   }
 }
 
-void RecordIndex::ForEach(
-    platform::FunctionRef<void(const Record&)> visit) const {
+void RecordIndex::ForEach(FunctionRef<void(const Record&)> visit) const {
   for (const RecordSlot& slot : slots_) {
     visit(*slot.record);
   }
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

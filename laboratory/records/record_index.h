@@ -10,7 +10,7 @@
 #include "sluice/laboratory/records/record_json.h"
 #include "sluice/laboratory/records/record_store.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // A lookup key: 128 bits of hash, see RecordText.
 struct IndexKey {
@@ -59,10 +59,10 @@ class RecordIndex {
   // RecordStore::Near: the records of a kernel.
   void Near(std::string_view kernel,
             std::string_view op,
-            platform::FunctionRef<void(const Record&)> visit) const;
+            FunctionRef<void(const Record&)> visit) const;
 
   // Visits one record for each key, in the order of the keys' insertion.
-  void ForEach(platform::FunctionRef<void(const Record&)> visit) const;
+  void ForEach(FunctionRef<void(const Record&)> visit) const;
 
   size_t size() const { return slots_.size(); }
 
@@ -83,4 +83,4 @@ class RecordIndex {
   std::unordered_map<std::string, Slots> by_kernel_;
 };
 
-}  // namespace sluice::framework
+}  // namespace sluice

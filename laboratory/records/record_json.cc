@@ -13,7 +13,7 @@
 #include "sluice/platform/diagnostics/version.h"
 #include "sluice/platform/error.h"
 
-namespace sluice::framework {
+namespace sluice {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -134,7 +134,7 @@ std::vector<Record> NewestOfEachKey(std::vector<Record> records) {
 std::string RecordToJson(const Record& given) {
   Record record = given;
   if (record.date.empty()) record.date = UtcNow();
-  if (record.sluice.empty()) record.sluice = platform::SluiceVersion();
+  if (record.sluice.empty()) record.sluice = SluiceVersion();
   record.message.resize(std::min(record.message.size(), kMaxMessage));
   const std::string_view member = Nonsense(record);
   SLUICE_ENFORCE(member.empty(), ErrorCode::kInvalidArgument, "record.member",
@@ -246,4 +246,4 @@ std::vector<Record> MergeRecords(std::vector<Record> records) {
   return kept;
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -8,7 +8,7 @@
 #include "sluice/framework/costs/record.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // The record as a JSON object without newlines. Invalid UTF-8 becomes U+FFFD.
 // Raises InvalidArgument, which names the member, for an invalid record: an
@@ -33,4 +33,4 @@ SLUICE_API std::string QuarantineKey(const Record& record);
 // wrong ones.
 SLUICE_API std::vector<Record> MergeRecords(std::vector<Record> records);
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -9,7 +9,7 @@
 #include "sluice/framework/costs/record_folders.h"
 #include "sluice/platform/error.h"
 
-namespace sluice::framework {
+namespace sluice {
 namespace {
 
 namespace fs = std::filesystem;
@@ -53,4 +53,4 @@ RecordSources RecordSourcesOfEnvironment() {
   return {.system = {}, .user = mode};
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

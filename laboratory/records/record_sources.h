@@ -5,7 +5,7 @@
 
 #include "sluice/platform/export.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // The files that records are read from, and the one for writing.
 struct RecordSources {
@@ -20,4 +20,4 @@ struct RecordSources {
 // RecordFolders(). Raises InvalidArgument for another SLUICE_RECORDS.
 SLUICE_API RecordSources RecordSourcesOfEnvironment();
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -20,7 +20,7 @@
 #include "sluice/platform/diagnostics/version.h"
 #include "sluice/platform/error.h"
 
-namespace sluice::framework {
+namespace sluice {
 namespace {
 
 namespace fs = std::filesystem;
@@ -28,8 +28,7 @@ namespace fs = std::filesystem;
 // Adapts figures that were measured with another number of threads: keeps those
 // of one thread, and scales the rest in the derived proportions.
 MachineFigures WithThreads(const MachineFigures& measured, int threads) {
-  MachineFigures figures =
-      DerivedFigures(platform::CpuInstructionSet(), threads);
+  MachineFigures figures = DerivedFigures(CpuInstructionSet(), threads);
   const auto scale = [](double& all, double derived, double one) {
     all *= one / derived;
   };
@@ -97,7 +96,7 @@ void RecordStore::Remark(std::string sentence) const {
   if (std::find(remarks.begin(), remarks.end(), sentence) != remarks.end()) {
     return;
   }
-  platform::Log(platform::LogLevel::kWarning, "{}", sentence);
+  Log(LogLevel::kWarning, "{}", sentence);
   remarks.push_back(std::move(sentence));
 }
 
@@ -141,7 +140,7 @@ void RecordStore::Load(std::string_view op) const {
         state_->index.Insert(std::move(record), file.wins);
       }
       if (damaged == 0) continue;
-      remarks.push_back(platform::Format(
+      remarks.push_back(Format(
           "{}: {} lines about {} hold no sensible record; they are left out",
           file.lines.path, damaged, op));
     }
@@ -200,14 +199,13 @@ void RecordStore::Find(std::span<const RecordQuery> queries,
 
 void RecordStore::Near(std::string_view kernel,
                        std::string_view op,
-                       platform::FunctionRef<void(const Record&)> visit) const {
+                       FunctionRef<void(const Record&)> visit) const {
   Load(op);
   const std::shared_lock lock(state_->mutex);
   state_->index.Near(kernel, op, visit);
 }
 
-void RecordStore::ForEach(
-    platform::FunctionRef<void(const Record&)> visit) const {
+void RecordStore::ForEach(FunctionRef<void(const Record&)> visit) const {
   LoadAll();
   const std::shared_lock lock(state_->mutex);
   state_->index.ForEach(visit);
@@ -218,7 +216,7 @@ void RecordStore::Add(std::vector<Record> records) {
     Load(record.op);  // a new record wins over the files
     if (record.machine.empty()) record.machine = MachineId().text;
     if (record.date.empty()) record.date = UtcNow();
-    if (record.sluice.empty()) record.sluice = platform::SluiceVersion();
+    if (record.sluice.empty()) record.sluice = SluiceVersion();
     RecordToJson(record);  // raises for an invalid record
   }
   {
@@ -243,7 +241,7 @@ void RecordStore::Write(const std::vector<Record>& records,
       state_->has_written = true;
     }
     AppendToRecordFile(sources_.user, records, figures);
-  } catch (const platform::Error& error) {
+  } catch (const Error& error) {
     Remark(std::string("measurements are kept in memory only: ") +
            error.what());
   } catch (const std::bad_alloc&) {
@@ -262,7 +260,7 @@ MachineFigures RecordStore::Figures(int threads) const {
                                  });
   if (same != all.rend()) return *same;
   if (!all.empty()) return WithThreads(all.back(), threads);
-  return DerivedFigures(platform::CpuInstructionSet(), threads);
+  return DerivedFigures(CpuInstructionSet(), threads);
 }
 
 void RecordStore::AddFigures(const MachineFigures& figures) {
@@ -297,4 +295,4 @@ std::vector<std::string> RecordStore::remarks() const {
   return state_->remarks;
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

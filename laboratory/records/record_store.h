@@ -14,7 +14,7 @@
 #include "sluice/platform/export.h"
 #include "sluice/platform/function_ref.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // The key of a lookup. The strings must outlive the call. Queries for many
 // kernels or signatures share the RecordText of common parts.
@@ -76,11 +76,11 @@ class SLUICE_API RecordStore {
   // version and machine, one for each key. `visit` must not call the store.
   void Near(std::string_view kernel,
             std::string_view op,
-            platform::FunctionRef<void(const Record&)> visit) const;
+            FunctionRef<void(const Record&)> visit) const;
 
   // Calls `visit` with all records, one for each key. `visit` must not call the
   // store.
-  void ForEach(platform::FunctionRef<void(const Record&)> visit) const;
+  void ForEach(FunctionRef<void(const Record&)> visit) const;
 
   // Keeps records, and appends them to the user's file with one write. Those
   // without machine, date or version get this machine, the current time and
@@ -120,4 +120,4 @@ class SLUICE_API RecordStore {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace sluice::framework
+}  // namespace sluice

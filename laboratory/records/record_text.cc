@@ -3,7 +3,7 @@
 #include <bit>
 #include <cstring>
 
-namespace sluice::framework {
+namespace sluice {
 namespace {
 
 constexpr uint64_t kFirst = 0x9E3779B97F4A7C15U;
@@ -45,4 +45,4 @@ RecordText::RecordText(std::string_view from) : text(from) {
   high = Finish(b ^ kFirst);
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

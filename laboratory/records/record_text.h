@@ -6,7 +6,7 @@
 
 #include "sluice/platform/export.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // A text of a record's key with its 128-bit hash, so that many lookups hash
 // each text once. Texts with equal hashes count as equal; for a million
@@ -26,4 +26,4 @@ struct SLUICE_API RecordText {
   uint64_t high = 0;
 };
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -9,7 +9,7 @@
 #include "sluice/laboratory/records/tuning_mode.h"
 #include "sluice/platform/error.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 namespace {
 
@@ -43,7 +43,7 @@ class RecordedCandidateCosts final : public CandidateCosts {
     candidate->record = found.record;
     if (found.record->verdict == Verdict::kWrong) {
       candidate->refusal =
-          platform::Format("gave wrong results: {}", found.record->message);
+          Format("gave wrong results: {}", found.record->message);
     } else if (found.record->rounds > 0) {
       candidate->seconds = found.record->median;
       candidate->evidence = Evidence::kRecord;
@@ -71,4 +71,4 @@ uint64_t RecordedCosts::generation() const {
   return store_.generation();
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -5,7 +5,7 @@
 #include "sluice/framework/costs/cost_model.h"
 #include "sluice/laboratory/records/record_store.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // Times by records: those of the same signature, else estimates corrected by
 // records of nearby sizes (NearbyRecords). With SLUICE_TUNE=recorded, records
@@ -24,4 +24,4 @@ class RecordedCosts final : public CostModel {
   const RecordStore& store_;
 };
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -9,7 +9,7 @@
 #include "sluice/framework/op/near_names.h"
 #include "sluice/platform/error.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 namespace {
 
@@ -27,10 +27,9 @@ TuningMode ParseTuningMode(std::string_view text) {
   if (text == "estimate") return TuningMode::kEstimate;
   if (text == "measure") return TuningMode::kMeasure;
   if (text == "recorded") return TuningMode::kRecorded;
-  platform::Raise(platform::ErrorCode::kInvalidArgument, "tuning_mode.name",
-                  "SLUICE_TUNE is '{}', expected the name of a tuning mode{}",
-                  text,
-                  SuggestNames(text, {"estimate", "measure", "recorded"}));
+  Raise(ErrorCode::kInvalidArgument, "tuning_mode.name",
+        "SLUICE_TUNE is '{}', expected the name of a tuning mode{}", text,
+        SuggestNames(text, {"estimate", "measure", "recorded"}));
 }
 
 double ParseTuningSeconds(std::string_view text) {
@@ -76,4 +75,4 @@ void DecideByRecordsOnly(std::vector<Candidate>* candidates) {
   }
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

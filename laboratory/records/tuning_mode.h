@@ -5,7 +5,7 @@
 
 #include "sluice/platform/export.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 struct Candidate;
 
@@ -37,4 +37,4 @@ SLUICE_API double TuningSecondsOfEnvironment();
 // and makes all equal if none has.
 SLUICE_API void DecideByRecordsOnly(std::vector<Candidate>* candidates);
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -12,10 +12,9 @@
 #include "sluice/laboratory/tuning/corpus_layers.h"
 #include "sluice/platform/dtype.h"
 
-namespace sluice::framework {
+namespace sluice {
 namespace {
 
-using platform::DType;
 using Ints = std::vector<int64_t>;
 
 // Limits for a batch above 1; a multiply-add counts as two operations.
@@ -351,10 +350,10 @@ void FillMaxima(const OpFacts& facts, std::vector<Tensor>* inputs) {
   const IsolatedOp op{forward.facts, {(*inputs)[0]}};
   for (const KernelDef* kernel : Registry::Global().Kernels("pool2d")) {
     if (kernel->key.dtype != DType::kFloat32 || kernel->variant != "plain" ||
-        kernel->key.place != platform::PlaceKind::kCPU) {
+        kernel->key.place != PlaceKind::kCPU) {
       continue;
     }
-    KernelRun run(op, *kernel, platform::CPUPlace(), 1);
+    KernelRun run(op, *kernel, CPUPlace(), 1);
     run.Run();
     (*inputs)[1] = run.outputs()[0];
   }
@@ -384,6 +383,7 @@ std::vector<CorpusCase> DrawCorpus(unsigned seed, int cases) {
 std::vector<CorpusCase> DrawVolumes(unsigned seed, int cases) {
   Draw draw(seed);
   std::vector<CorpusCase> corpus;
+  corpus.reserve(cases);
   for (int i = 0; i < cases; ++i) {
     corpus.push_back(DrawVolume(draw));
   }
@@ -396,7 +396,7 @@ IsolatedOp WithValues(const CorpusCase& drawn) {
   for (size_t i = 0; i < op.facts.inputs.size(); ++i) {
     Tensor& tensor = op.inputs.emplace_back();
     tensor.Resize(op.facts.inputs[i])
-        .mutable_data(op.facts.input_dtypes[i], platform::CPUPlace());
+        .mutable_data(op.facts.input_dtypes[i], CPUPlace());
     if (op.facts.input_dtypes[i] == DType::kInt64) {
       FillRuns(&tensor, &random);
     } else {
@@ -409,4 +409,4 @@ IsolatedOp WithValues(const CorpusCase& drawn) {
   return op;
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

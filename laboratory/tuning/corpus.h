@@ -6,7 +6,7 @@
 #include "sluice/laboratory/tuning/kernel_run.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // One op of a network with its shapes for a batch.
 struct CorpusCase {
@@ -27,4 +27,4 @@ SLUICE_API std::vector<CorpusCase> DrawVolumes(unsigned seed, int cases);
 // The op with random values of its inputs.
 SLUICE_API IsolatedOp WithValues(const CorpusCase& drawn);
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -1,6 +1,6 @@
 #include "sluice/laboratory/tuning/corpus_layers.h"
 
-namespace sluice::framework {
+namespace sluice {
 namespace {
 
 constexpr ConvLayer kConvLayers[] = {
@@ -171,7 +171,7 @@ constexpr ProductLayer kProductLayers[] = {
 };
 
 const std::vector<ShapedLayer>& Transposes() {
-  static const std::vector<ShapedLayer> layers = {
+  static const std::vector<ShapedLayer> kLayers = {
       {"BERT-base", {0, 128, 12, 64}, {0, 2, 1, 3}},
       {"BERT-base", {0, 12, 64, 64}, {0, 2, 1, 3}},
       {"GPT-2", {0, 50, 12, 64}, {0, 2, 3, 1}},
@@ -188,7 +188,7 @@ const std::vector<ShapedLayer>& Transposes() {
       {"odd sizes", {0, 19, 23, 5}, {3, 1, 0, 2}},
       {"odd sizes", {10, 1000, 3}, {0, 2, 1}},
   };
-  return layers;
+  return kLayers;
 }
 
 constexpr VolumeLayer kVolumeLayers[] = {
@@ -224,4 +224,4 @@ std::span<const VolumeLayer> VolumeLayers() {
   return kVolumeLayers;
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

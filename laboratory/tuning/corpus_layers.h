@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-namespace sluice::framework {
+namespace sluice {
 
 // Layers from the networks' papers; see DrawCorpus.
 struct ConvLayer {
@@ -48,4 +48,4 @@ std::span<const ProductLayer> ProductLayers();
 std::span<const ShapedLayer> TransposeLayers();
 std::span<const VolumeLayer> VolumeLayers();
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -7,14 +7,13 @@
 #include "sluice/platform/cpu/cpu_info.h"
 #include "sluice/platform/error.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 std::vector<CostSample> MeasureCosts(std::span<const CorpusCase> corpus,
                                      int threads,
                                      double race_seconds) {
-  const MachineFigures figures =
-      DerivedFigures(platform::CpuInstructionSet(), threads);
-  CandidateLister lister(Registry::Global(), platform::CPUPlace(), threads);
+  const MachineFigures figures = DerivedFigures(CpuInstructionSet(), threads);
+  CandidateLister lister(Registry::Global(), CPUPlace(), threads);
   RaceOptions options;
   options.min_rounds = 3;
   options.max_rounds = 31;
@@ -30,8 +29,8 @@ std::vector<CostSample> MeasureCosts(std::span<const CorpusCase> corpus,
       if (!candidate.refusal.empty()) continue;
       try {
         runs.emplace_back(op, *candidate.kernel, candidate.place, threads);
-      } catch (const platform::Error& error) {
-        if (error.code() != platform::ErrorCode::kUnimplemented) throw;
+      } catch (const Error& error) {
+        if (error.code() != ErrorCode::kUnimplemented) throw;
         continue;
       }
       measured.push_back(&candidate);
@@ -58,4 +57,4 @@ std::vector<CostSample> MeasureCosts(std::span<const CorpusCase> corpus,
   return samples;
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -8,7 +8,7 @@
 #include "sluice/laboratory/tuning/corpus.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // A measured call of a kernel and its counted work: what costs are fitted to.
 struct CostSample {
@@ -25,4 +25,4 @@ struct CostSample {
 SLUICE_API std::vector<CostSample> MeasureCosts(
     std::span<const CorpusCase> corpus, int threads, double race_seconds);
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -11,10 +11,7 @@
 #include "sluice/platform/error.h"
 #include "sluice/platform/parallel_for.h"
 
-namespace sluice::framework {
-
-using platform::CPUPlace;
-using platform::Format;
+namespace sluice {
 
 namespace {
 
@@ -25,17 +22,17 @@ constexpr uint8_t kGuard = 0xA5;
 
 void Fill(PlaceKey place, void* pointer, uint8_t value, size_t bytes) {
   if (bytes == 0) return;
-  if (place.kind == platform::PlaceKind::kCPU) {
+  if (place.kind == PlaceKind::kCPU) {
     std::memset(pointer, value, bytes);
     return;
   }
   const std::vector<uint8_t> values(bytes, value);
-  memory::Copy(place, pointer, CPUPlace(), values.data(), bytes);
+  Copy(place, pointer, CPUPlace(), values.data(), bytes);
 }
 
 bool IsFilled(PlaceKey place, const void* pointer) {
   std::vector<uint8_t> values(kGuardBytes);
-  memory::Copy(CPUPlace(), values.data(), place, pointer, kGuardBytes);
+  Copy(CPUPlace(), values.data(), place, pointer, kGuardBytes);
   return std::all_of(values.begin(), values.end(),
                      [](uint8_t value) { return value == kGuard; });
 }
@@ -98,8 +95,8 @@ KernelRun::KernelRun(const IsolatedOp& op,
   KernelPreparation preparation{query};
   preparation.num_threads = num_threads;
   kernel_->Prepare(preparation);
-  if (place.kind != platform::PlaceKind::kCPU) {
-    device_ = platform::DeviceManager::Instance().Get(place).CreateContext();
+  if (place.kind != PlaceKind::kCPU) {
+    device_ = DeviceManager::Instance().Get(place).CreateContext();
   } else if (kernel.make_queue != nullptr) {
     device_ = kernel.make_queue();
   }
@@ -123,9 +120,8 @@ KernelRun::KernelRun(const IsolatedOp& op,
   }
   context_ = std::make_unique<OpKernelContext>(
       arguments_, place,
-      device_ == nullptr
-          ? platform::DeviceContextPool::Instance().Get(CPUPlace())
-          : *device_,
+      device_ == nullptr ? DeviceContextPool::Instance().Get(CPUPlace())
+                         : *device_,
       pointers_.data(), pointers_.data() + inputs_.size(), scratch, &run_);
 }
 
@@ -145,8 +141,7 @@ void KernelRun::BringInputs() {
 }
 
 Tensor KernelRun::Guarded(DType dtype, const DDim& dims) {
-  const auto bytes =
-      static_cast<size_t>(dims.numel()) * platform::SizeOf(dtype);
+  const auto bytes = static_cast<size_t>(dims.numel()) * SizeOf(dtype);
   auto memory = std::make_shared<Placeholder>(place_, bytes + 2 * kGuardBytes);
   auto* begin = static_cast<uint8_t*>(memory->pointer());
   Fill(place_, begin, kGuard, kGuardBytes);
@@ -194,11 +189,11 @@ std::string KernelRun::WrittenOutside() const {
 }
 
 void KernelRun::Run() {
-  const platform::ThreadCountGuard threads(num_threads_);
+  const ThreadCountGuard threads(num_threads_);
   if (device_ == nullptr) return kernel_->Compute(*context_);
   device_->Compute([&] { kernel_->Compute(*context_); });
   device_->Wait();
   context_->ReleaseTemporaries();
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

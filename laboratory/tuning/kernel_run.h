@@ -12,7 +12,7 @@
 #include "sluice/platform/device_context.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // One op with values for its inputs, outside of a plan.
 struct IsolatedOp {
@@ -73,7 +73,7 @@ class SLUICE_API KernelRun {
   PlaceKey place_;
   int num_threads_;
   std::unique_ptr<OpKernel> kernel_;
-  std::unique_ptr<platform::DeviceContext> device_;  // null on the CPU
+  std::unique_ptr<DeviceContext> device_;  // null on the CPU
   ArgTable arguments_;
   std::vector<Tensor> inputs_;
   std::vector<Tensor> outputs_;
@@ -83,4 +83,4 @@ class SLUICE_API KernelRun {
   std::unique_ptr<OpKernelContext> context_;
 };
 
-}  // namespace sluice::framework
+}  // namespace sluice

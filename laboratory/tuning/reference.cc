@@ -11,23 +11,18 @@
 #include "sluice/platform/number_format.h"
 #include "sluice/platform/parallel_for.h"
 
-namespace sluice::framework {
-
-using platform::CPUPlace;
-using platform::ErrorCode;
-using platform::Format;
+namespace sluice {
 
 namespace {
 
 // Whether kernels compute in this dtype and round. The other floats are stored
 // only.
 bool IsRounded(DType dtype) {
-  return platform::IsFloating(dtype) && !platform::IsStoredNumber(dtype);
+  return IsFloating(dtype) && !IsStoredNumber(dtype);
 }
 
 double LargestFinite(DType dtype) {
-  const auto& format =
-      platform::FormatOf(IsRounded(dtype) ? dtype : DType::kFloat32);
+  const auto& format = FormatOf(IsRounded(dtype) ? dtype : DType::kFloat32);
   return std::ldexp(2 - std::ldexp(1, -format.mantissa), format.bias);
 }
 
@@ -117,7 +112,7 @@ double MultiplyAddsPerOutput(const OpFacts& op, const Registry& registry) {
     const auto kernels = registry.Kernels(op.desc.type);
     const auto first = std::find_if(
         kernels.begin(), kernels.end(), [&](const KernelDef* kernel) {
-          return kernel->key.place == platform::PlaceKind::kCPU &&
+          return kernel->key.place == PlaceKind::kCPU &&
                  kernel->key.dtype == op.dtype && kernel->estimate;
         });
     if (first == kernels.end()) return 0;
@@ -154,8 +149,7 @@ double Shown(double value) {
 }  // namespace
 
 double UnitRoundoff(DType dtype) {
-  const auto& format =
-      platform::FormatOf(IsRounded(dtype) ? dtype : DType::kFloat32);
+  const auto& format = FormatOf(IsRounded(dtype) ? dtype : DType::kFloat32);
   return std::ldexp(0.5, -format.mantissa);
 }
 
@@ -190,7 +184,7 @@ Bound NaiveBound(DType dtype, double slack) {
 
 OutputValues ComputeOutputs(const IsolatedOp& op, const KernelDef& kernel) {
   // Plain kernels compute the same bits with any number of threads.
-  KernelRun run(op, kernel, CPUPlace(), platform::NumThreads());
+  KernelRun run(op, kernel, CPUPlace(), NumThreads());
   run.Run();
   OutputValues outputs;
   for (const Tensor& output : run.outputs()) {
@@ -202,8 +196,7 @@ OutputValues ComputeOutputs(const IsolatedOp& op, const KernelDef& kernel) {
 const KernelDef* PlainKernel(const OpFacts& op, const Registry& registry) {
   const KernelDef* first = nullptr;
   for (const KernelDef* kernel : registry.Kernels(op.desc.type)) {
-    if (kernel->key.place != platform::PlaceKind::kCPU ||
-        kernel->key.dtype != op.dtype) {
+    if (kernel->key.place != PlaceKind::kCPU || kernel->key.dtype != op.dtype) {
       continue;
     }
     if (kernel->variant == kReferenceVariant) return kernel;
@@ -259,7 +252,7 @@ std::vector<double> PlainErrors(const IsolatedOp& op,
       errors[i] = LargestError(coarse[i], fine[i]) *
                   UnitRoundoff(DType::kFloat64) / UnitRoundoff(DType::kFloat32);
     }
-  } catch (const platform::Error&) {
+  } catch (const Error&) {
     // The op does not support this dtype, or there are no numbers for it.
   }
   return errors;
@@ -270,10 +263,9 @@ std::vector<double> PlainErrors(const IsolatedOp& op,
 Reference ComputeReference(const IsolatedOp& op, const Registry& registry) {
   Reference reference;
   const KernelDef* plain = PlainKernel(op.facts, registry);
-  const bool widens = platform::IsFloating(op.facts.dtype) &&
-                      op.facts.dtype != DType::kFloat64 &&
-                      !op.facts.schema->random() &&
-                      !op.facts.schema->type_vars().empty();
+  const bool widens =
+      IsFloating(op.facts.dtype) && op.facts.dtype != DType::kFloat64 &&
+      !op.facts.schema->random() && !op.facts.schema->type_vars().empty();
   if (widens) {
     const IsolatedOp wide = Convert(op, DType::kFloat64);
     reference.kernel = PlainKernel(wide.facts, registry);
@@ -281,7 +273,7 @@ Reference ComputeReference(const IsolatedOp& op, const Registry& registry) {
       if (reference.kernel != nullptr) {
         reference.outputs = ComputeOutputs(wide, *reference.kernel);
       }
-    } catch (const platform::Error& error) {
+    } catch (const Error& error) {
       if (error.code() == ErrorCode::kResourceExhausted || plain == nullptr) {
         throw;
       }
@@ -312,7 +304,7 @@ double RoundingFactor(const OpFacts& op,
                       size_t output,
                       const Registry& registry) {
   const DType dtype = op.output_dtypes[output];
-  if (!platform::IsFloating(dtype)) return 0;
+  if (!IsFloating(dtype)) return 0;
   const double n = std::max(InputsPerOutput(op.inputs, op.outputs[output]),
                             MultiplyAddsPerOutput(op, registry));
   return (8 + 2 * std::sqrt(n)) * UnitRoundoff(dtype);
@@ -396,7 +388,7 @@ Deviation Compare(const IsolatedOp& op,
 Deviation CompareWithReference(const IsolatedOp& op,
                                const Reference& reference,
                                const std::vector<Tensor>& outputs) {
-  const Deviation worst = Compare(op, reference, outputs);
+  Deviation worst = Compare(op, reference, outputs);
   if (worst.error <= 1 || reference.kernel == nullptr ||
       reference.kernel->key.dtype != DType::kFloat64) {
     return worst;
@@ -407,4 +399,4 @@ Deviation CompareWithReference(const IsolatedOp& op,
   return Compare(op, wider, outputs);
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

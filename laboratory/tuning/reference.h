@@ -8,7 +8,7 @@
 #include "sluice/laboratory/tuning/kernel_run.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // The unit roundoff of a floating-point dtype, e.g. 2^-24 for float32.
 SLUICE_API double UnitRoundoff(DType dtype);
@@ -113,4 +113,4 @@ SLUICE_API std::string ElementName(const OpFacts& op,
                                    const DDim& dims,
                                    size_t element);
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -5,15 +5,12 @@
 #include <limits>
 #include <utility>
 
-#include "sluice/framework/plan/run_observer.h"
 #include "sluice/laboratory/measure/race_judge.h"
 #include "sluice/laboratory/tuning/verify.h"
+#include "sluice/platform/cancel.h"
 #include "sluice/platform/error.h"
 
-namespace sluice::framework {
-
-using platform::ErrorCode;
-using platform::Format;
+namespace sluice {
 
 double TuningClock() {
   return std::chrono::duration<double>(
@@ -68,7 +65,7 @@ void SignatureTuner::MakeRuns() {
     try {
       run = std::make_unique<KernelRun>(op_, *candidate.kernel, candidate.place,
                                         num_threads_);
-    } catch (const platform::Error& error) {
+    } catch (const Error& error) {
       if (error.code() == ErrorCode::kUnimplemented) continue;
       note_failure();
     } catch (...) {
@@ -158,12 +155,12 @@ void SignatureTuner::Race(double budget, double most) {
   options.interval = 0.02;
   options.give_up_ratio = 1.3;
   options.cancelled = &CancelRequested;
-  RaceResult race = framework::Race(contestants, options);
+  RaceResult race = sluice::Race(contestants, options);
   // Other programs may need the CPUs for a moment only.
   while (WaitedForCpus(race, estimates) && !CancelRequested() &&
          TuningClock() + race.seconds < end) {
     options.budget_seconds = end - TuningClock();
-    race = framework::Race(contestants, options);
+    race = sluice::Race(contestants, options);
   }
   result_.disturbed = WaitedForCpus(race, estimates);
   const bool keep = MayKeepTimes(race) && !result_.disturbed;
@@ -259,4 +256,4 @@ std::vector<Record> RecordsOf(const TunedSignature& tuned, int num_threads) {
   return records;
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -11,7 +11,7 @@
 #include "sluice/laboratory/tuning/kernel_run.h"
 #include "sluice/laboratory/tuning/tune.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // Compares the kernels of one op with its reference, and races those that are
 // right. Keeps references to both arguments. Used once, by one thread.
@@ -74,4 +74,4 @@ SLUICE_API bool WaitedForCpus(const RaceResult& race,
 // Seconds of a monotonic clock.
 SLUICE_API double TuningClock();
 
-}  // namespace sluice::framework
+}  // namespace sluice

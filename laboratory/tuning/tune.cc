@@ -10,9 +10,10 @@
 #include "sluice/laboratory/tuning/kernel_run.h"
 #include "sluice/laboratory/tuning/reference.h"
 #include "sluice/laboratory/tuning/signature_tuner.h"
+#include "sluice/platform/cancel.h"
 #include "sluice/platform/error.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 namespace {
 
@@ -27,12 +28,12 @@ bool Known(const CandidateList& list) {
 
 // Ops that passes make may lack a plain kernel, so nothing can be compared.
 bool HasPlainKernel(const std::string& op) {
-  return std::ranges::any_of(
-      Registry::Global().Kernels(op), [](const KernelDef* kernel) {
-        return kernel->key.place == platform::PlaceKind::kCPU &&
-               (kernel->key.library == "PLAIN" ||
-                kernel->variant == kReferenceVariant);
-      });
+  return std::ranges::any_of(Registry::Global().Kernels(op),
+                             [](const KernelDef* kernel) {
+                               return kernel->key.place == PlaceKind::kCPU &&
+                                      (kernel->key.library == "PLAIN" ||
+                                       kernel->variant == kReferenceVariant);
+                             });
 }
 
 // Whether the shape of an output is known only after a run, as for nonzero.
@@ -134,8 +135,8 @@ class Tuner : public RunObserver {
   // The rest of the run has no effect if its values are copies.
   void EndOfTime() const {
     if (!session_.ends_run) return;
-    platform::Raise(platform::ErrorCode::kFailedPrecondition, kEndOfTime,
-                    "tuning has used up its budget");
+    Raise(ErrorCode::kFailedPrecondition, kEndOfTime,
+          "tuning has used up its budget");
   }
 
   // Predicted time of the reference and the comparisons. `again` ignores
@@ -181,7 +182,7 @@ bool RunTuner(const Plan& plan,
   Tuner tuner(plan, session);
   try {
     plan.RunObserved(feeds, scope, tuner);
-  } catch (const platform::Error& error) {
+  } catch (const Error& error) {
     if (error.check_id() == "run.cancelled") {
       session->result.cancelled = true;
     } else if (error.check_id() == kEndOfTime) {
@@ -252,4 +253,4 @@ TuneResult TunePlans(
   return std::move(session.result);
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

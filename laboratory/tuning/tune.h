@@ -10,7 +10,7 @@
 #include "sluice/laboratory/records/record_json.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // Called on the tuning thread before each op signature is measured, with the
 // number done, the total, and the next one. Returning false ends tuning and
@@ -100,4 +100,4 @@ TunePlans(const std::function<std::shared_ptr<const Plan>()>& prepare,
 // fastest first; then the gain for one run of the first plan.
 SLUICE_API std::string ToString(const TuneResult& result);
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -14,7 +14,7 @@
 #include "sluice/framework/values/scope_lock.h"
 #include "sluice/platform/error.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 namespace {
 
@@ -41,7 +41,7 @@ constexpr const char* kNothingLeft = "tune.nothing_left";
 std::string KeyOf(const Plan& plan) {
   std::string key;
   for (const FeedSpec& feed : plan.feed_specs()) {
-    key += platform::Format("{} {} {}, ", feed.name, feed.dtype, feed.dims);
+    key += Format("{} {} {}, ", feed.name, feed.dtype, feed.dims);
   }
   for (const std::string& fetch : plan.fetch_names()) {
     key += fetch + " ";
@@ -60,8 +60,8 @@ class StretchTuner final : public RunObserver {
                               Scope* scope) {
     const double left = options_.budget_seconds - result_.seconds;
     if (result_.cancelled || left <= 0) {
-      platform::Raise(platform::ErrorCode::kFailedPrecondition, kNothingLeft,
-                      "tuning was ended, or has used up its budget");
+      Raise(ErrorCode::kFailedPrecondition, kNothingLeft,
+            "tuning was ended, or has used up its budget");
     }
     TuneFirst(plan, feeds, scope, left);
     if (plan.blocks().empty()) return plan.Run(feeds, scope);
@@ -119,7 +119,7 @@ TuneResult TuneStretches(Executor& executor,
                  [&](const Plan& plan, const Feeds& fed, Scope* scope) {
                    return tuner.RunPlan(plan, fed, scope);
                  });
-  } catch (const platform::Error& error) {
+  } catch (const Error& error) {
     if (error.check_id() == "run.cancelled") {
       tuner.Cancel();
     } else if (error.check_id() != kNothingLeft) {
@@ -149,4 +149,4 @@ TuneResult Tune(Executor& executor,
                    feeds, &values, options);
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

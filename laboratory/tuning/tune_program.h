@@ -4,7 +4,7 @@
 #include "sluice/laboratory/tuning/tune.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // Tunes what the executor runs for these feeds and fetches: see TunePlans. A
 // program of several stretches runs once, and each of its plans, including
@@ -19,4 +19,4 @@ SLUICE_API TuneResult Tune(Executor& executor,
                            Scope* scope = nullptr,
                            const TuneOptions& options = {});
 
-}  // namespace sluice::framework
+}  // namespace sluice

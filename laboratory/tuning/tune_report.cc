@@ -7,9 +7,7 @@
 #include "sluice/laboratory/tuning/tune.h"
 #include "sluice/platform/error.h"
 
-namespace sluice::framework {
-
-using platform::Format;
+namespace sluice {
 
 namespace {
 
@@ -152,4 +150,4 @@ std::string ToString(const TuneResult& result) {
   return text + (result.cancelled ? "; cancelled\n" : "\n");
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

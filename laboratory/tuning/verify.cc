@@ -8,17 +8,13 @@
 #include <utility>
 
 #include "sluice/framework/op/op_schema.h"
-#include "sluice/framework/plan/run_observer.h"
 #include "sluice/framework/values/tensor_values.h"
 #include "sluice/laboratory/measure/cpu_waits.h"
 #include "sluice/memory/copy.h"
+#include "sluice/platform/cancel.h"
 #include "sluice/platform/error.h"
 
-namespace sluice::framework {
-
-using platform::CPUPlace;
-using platform::ErrorCode;
-using platform::Format;
+namespace sluice {
 
 namespace {
 
@@ -45,7 +41,7 @@ Bytes BytesOf(const std::vector<Tensor>& tensors) {
 void Put(double number, int64_t element, Tensor* tensor) {
   const DType dtype = tensor->dtype();
   const Tensor value = FromDoubles(dtype, DDim({1}), {number});
-  const size_t size = platform::SizeOf(dtype);
+  const size_t size = SizeOf(dtype);
   std::memcpy(static_cast<uint8_t*>(tensor->raw_data()) +
                   static_cast<size_t>(element) * size,
               value.raw_data(), size);
@@ -68,7 +64,7 @@ std::string OtherBits(const OpFacts& op,
     if (one == first[i].end() && other == second[i].end()) continue;
     const auto byte = static_cast<size_t>(one - first[i].begin());
     return ElementName(op, i, outputs[i].dims(),
-                       byte / platform::SizeOf(op.output_dtypes[i]));
+                       byte / SizeOf(op.output_dtypes[i]));
   }
   return "";
 }
@@ -80,7 +76,7 @@ void Fail(const char* check, std::string message, Verification* result) {
 
 }  // namespace
 
-bool IsCircumstance(const platform::Error& error) {
+bool IsCircumstance(const Error& error) {
   return error.code() == ErrorCode::kResourceExhausted ||
          error.code() == ErrorCode::kDeviceLost;
 }
@@ -89,7 +85,7 @@ Verification CaughtFailure() {
   Verification failure{.verdict = Verdict::kWrong, .check = "raises"};
   try {
     throw;
-  } catch (const platform::Error& error) {
+  } catch (const Error& error) {
     failure.message = Format("it raised \"{}\"", error.what());
     if (!IsCircumstance(error)) return failure;
     failure.verdict = Verdict::kUnchecked;
@@ -125,7 +121,7 @@ Verifier::Planted Verifier::Plant(double number) const {
   for (size_t i = 0; i < op_.inputs.size(); ++i) {
     Tensor& input = planted.op.inputs[i];
     if (!planted.where.empty() && !all) break;
-    if (!input.allocated() || !platform::IsFloating(input.dtype())) continue;
+    if (!input.allocated() || !IsFloating(input.dtype())) continue;
     // Empty inputs cannot have one; other inputs may be filters.
     if (input.numel() == 0) return planted;
     input = input.CopyTo(CPUPlace());
@@ -210,7 +206,7 @@ std::string Verifier::LeftOut(KernelRun* run) const {
   }
   for (size_t i = 0; i < after[0].size(); ++i) {
     if (spoilt[0][i].size() != after[0][i].size()) continue;  // allocated by it
-    const size_t size = platform::SizeOf(op_.facts.output_dtypes[i]);
+    const size_t size = SizeOf(op_.facts.output_dtypes[i]);
     for (size_t at = 0; at < after[0][i].size(); at += size) {
       const auto unchanged = [&](int number) {
         return std::memcmp(after[number][i].data() + at,
@@ -235,8 +231,8 @@ std::string Verifier::RestoreInputs(const KernelRun& run) const {
     const std::vector<uint8_t>& before = input_bytes_[i];
     if (BytesOf({input})[0] == before) continue;
     Tensor writable = input;
-    memory::Copy(input.place(), writable.raw_data(), CPUPlace(), before.data(),
-                 before.size());
+    Copy(input.place(), writable.raw_data(), CPUPlace(), before.data(),
+         before.size());
     changed = InputName(op_.facts, i);
   }
   return changed;
@@ -255,7 +251,7 @@ std::string Verifier::CheckPlanted(const KernelDef& kernel,
   run.Run();
   const bool nan = std::isnan(kSpecial[number]);
   for (size_t i = 0; i < run.outputs().size(); ++i) {
-    if (!platform::IsFloating(op_.facts.output_dtypes[i])) continue;
+    if (!IsFloating(op_.facts.output_dtypes[i])) continue;
     const Tensor output = run.outputs()[i].CopyTo(CPUPlace());
     const std::vector<double> values = ToDoubles(output);
     const std::vector<double>& expected = planted->outputs[i];
@@ -328,7 +324,7 @@ Verification Verifier::Check(const KernelDef& kernel,
     try {
       KernelRun run(op_, kernel, place, threads);
       result = CheckRun(kernel, place, one, &run, &bits);
-    } catch (const platform::Error& refusal) {
+    } catch (const Error& refusal) {
       result = CaughtFailure();
       if (refusal.code() == ErrorCode::kUnimplemented) {
         result = {.check = "refused", .message = refusal.what()};
@@ -345,4 +341,4 @@ Verification Verifier::Check(const KernelDef& kernel,
   return result;
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

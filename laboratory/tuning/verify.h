@@ -14,7 +14,7 @@
 #include "sluice/platform/error.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // Result of verifying one kernel.
 struct Verification {
@@ -115,10 +115,10 @@ class SLUICE_API Verifier {
 
 // Whether an error does not prove the kernel wrong, because memory or the
 // device failed.
-SLUICE_API bool IsCircumstance(const platform::Error& error);
+SLUICE_API bool IsCircumstance(const Error& error);
 
 // What the exception that is being handled says about the kernel that raised
 // it.
 SLUICE_API Verification CaughtFailure();
 
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -35,7 +35,7 @@ void CheckDTypes(const OpDesc& op, const GraphWriter& graph) {
     for (const auto& [argument, vars] : *arguments) {
       for (const std::string& var : vars) {
         const DType dtype = graph.Var(var).dtype;
-        const int since = platform::FormatOf(dtype).onnx_since;
+        const int since = FormatOf(dtype).onnx_since;
         if (graph.opset() >= since) continue;
         OpExport::Unsupported("ONNX has no {} in opset {}; opset {} has it",
                               dtype, graph.opset(), since);

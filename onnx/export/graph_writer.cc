@@ -137,7 +137,7 @@ void GraphWriter::BeginOp(const OpDesc& op) {
     op_name_ = LastName(vars[0]);
     break;
   }
-  op_location_ = framework::DescribeLocation(op.location);
+  op_location_ = DescribeLocation(op.location);
   op_nodes_ = 0;
   op_properties_.clear();
 }

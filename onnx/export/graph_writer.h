@@ -44,7 +44,7 @@ class GraphWriter {
 
   int64_t opset() const { return opset_; }
   const Program& program() const { return program_; }
-  const framework::BlockDesc& block() const { return block_; }
+  const BlockDesc& block() const { return block_; }
   void Write() { write_ops_(this); }
 
   // A variable of this block or an enclosing one.
@@ -86,7 +86,7 @@ class GraphWriter {
   const std::string& LastName(const std::string& variable) const;
 
   const Program& program_;
-  const framework::BlockDesc& block_;
+  const BlockDesc& block_;
   const int64_t opset_;
   const WriteOps write_ops_;
   GraphWriter* const around_ = nullptr;  // null for block 0

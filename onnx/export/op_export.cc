@@ -195,10 +195,10 @@ std::string OpExport::Whole(int64_t value) {
 }
 
 std::string OpExport::Number(double value, DType dtype) {
-  return Constant(
-      framework::RunOp("cast", {{"X", Tensor::FromVector<double>({}, {value})}},
-                       {{"dtype", dtype}})
-          .at("Out"));
+  return Constant(RunOp("cast",
+                        {{"X", Tensor::FromVector<double>({}, {value})}},
+                        {{"dtype", dtype}})
+                      .at("Out"));
 }
 
 std::string OpExport::Cast(const std::string& x, DType dtype) {

@@ -94,7 +94,7 @@ class OpExport {
   [[noreturn]] static void Unsupported(fmt::string_view format,
                                        const Args&... args) {
     // Becomes a line of onnx.no_counterpart.
-    platform::Raise(ErrorCode::kUnimplemented, kFormId, format, args...);
+    Raise(ErrorCode::kUnimplemented, kFormId, format, args...);
   }
   static constexpr const char* kFormId = "onnx.op_form";
 

@@ -62,7 +62,7 @@ void OpsWriter::Write(const OpDesc& op, GraphWriter* graph) {
     if (error.check_id() == OpExport::kFormId) {
       return Refuse(op, FirstLine(error.what()));
     }
-    framework::AddLocation(op.location, &error);
+    AddLocation(op.location, &error);
     throw;
   }
 }
@@ -80,7 +80,7 @@ void OpsWriter::AddNotes(const OpDesc& op, GraphWriter* graph) const {
 
 void OpsWriter::Refuse(const OpDesc& op, const std::string& reason) {
   const std::string made = op.outputs.empty() ? "" : op.outputs[0].second.at(0);
-  const std::string where = framework::DescribeLocation(op.location);
+  const std::string where = DescribeLocation(op.location);
   refused_.push_back(Format("{} (makes {}): {}{}", op.type, Shown(made), reason,
                             where.empty() ? "" : "; " + where));
 }
@@ -96,14 +96,14 @@ void OpsWriter::RaiseRefused() const {
     lines += Format("\n  and {} more", refused_.size() - kMostListed);
   }
   if (is_training_) {
-    platform::Raise(ErrorCode::kInvalidArgument, "onnx.save_training",
-                    "{} of {} ops cannot be exported, some of them because "
-                    "they train:{}",
-                    refused_.size(), op_count_, lines);
+    Raise(ErrorCode::kInvalidArgument, "onnx.save_training",
+          "{} of {} ops cannot be exported, some of them because "
+          "they train:{}",
+          refused_.size(), op_count_, lines);
   }
-  platform::Raise(ErrorCode::kUnimplemented, "onnx.no_counterpart",
-                  "{} of {} ops cannot be exported to ONNX (opset {}):{}",
-                  refused_.size(), op_count_, options_.opset, lines);
+  Raise(ErrorCode::kUnimplemented, "onnx.no_counterpart",
+        "{} of {} ops cannot be exported to ONNX (opset {}):{}",
+        refused_.size(), op_count_, options_.opset, lines);
 }
 
 }  // namespace sluice::onnx

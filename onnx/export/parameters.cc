@@ -36,14 +36,14 @@ void SetExternal(const std::string& file,
 
 }  // namespace
 
-Parameters ParametersOf(const Program& program, const framework::Scope& scope) {
+Parameters ParametersOf(const Program& program, const Scope& scope) {
   Parameters parameters;
   std::string missing;
   {
-    const framework::ScopeLock lock(&scope, framework::ScopeAccess::kRead);
+    const ScopeLock lock(&scope, ScopeAccess::kRead);
     for (const VarDesc& var : program.block().vars()) {
       if (!var.persistable) continue;
-      const framework::Variable* variable = scope.FindVar(var.name);
+      const Variable* variable = scope.FindVar(var.name);
       const Tensor* value =
           variable == nullptr ? nullptr : variable->Get<Tensor>();
       if (value == nullptr || !value->allocated()) {
@@ -64,8 +64,8 @@ Parameters ParametersOf(const Program& program, const framework::Scope& scope) {
                  "program first, or give the scope that has them",
                  missing);
   for (auto& [name, value] : parameters) {
-    if (value.place() != platform::PlaceKey(platform::CPUPlace())) {
-      value = value.CopyTo(platform::CPUPlace());
+    if (value.place() != PlaceKey(CPUPlace())) {
+      value = value.CopyTo(CPUPlace());
     }
   }
   return parameters;

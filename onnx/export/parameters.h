@@ -16,7 +16,7 @@ using Parameters = std::vector<std::pair<std::string, Tensor>>;
 // The values of the program's persistable variables, on the host. Takes the
 // scope's lock. Raises FailedPrecondition, naming those without a value, and
 // InvalidArgument for one of another dtype or shape.
-Parameters ParametersOf(const Program& program, const framework::Scope& scope);
+Parameters ParametersOf(const Program& program, const Scope& scope);
 uint64_t BytesOf(const Parameters& parameters);
 
 // Adds the parameters to the graph as initialisers. If `file` names a file

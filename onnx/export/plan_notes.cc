@@ -9,9 +9,6 @@
 
 namespace sluice::onnx {
 
-using framework::Candidate;
-using framework::Decision;
-
 namespace {
 
 bool Makes(const OpDesc& op, const std::string& variable) {
@@ -23,7 +20,7 @@ bool Makes(const OpDesc& op, const std::string& variable) {
 }
 
 void AddTime(const Candidate& candidate, Properties* notes) {
-  const framework::Record* record = candidate.record;
+  const Record* record = candidate.record;
   if (record == nullptr || record->rounds == 0) return;
   notes->emplace_back("sluice.measured_microseconds",
                       Format("{:.3f}", record->median * 1e6));
@@ -33,7 +30,7 @@ void AddTime(const Candidate& candidate, Properties* notes) {
 
 }  // namespace
 
-Properties NotesOfOp(const framework::Plan& plan,
+Properties NotesOfOp(const Plan& plan,
                      const Program& program,
                      const std::string& variable) {
   const auto& ops = program.block().ops;
@@ -65,8 +62,8 @@ Properties NotesOfOp(const framework::Plan& plan,
   return notes;
 }
 
-Properties NotesOfPlan(const framework::Plan& plan) {
-  return {{"sluice.machine", framework::MachineId().text},
+Properties NotesOfPlan(const Plan& plan) {
+  return {{"sluice.machine", MachineId().text},
           {"sluice.place", ToString(plan.place())},
           {"sluice.threads", Format("{}", plan.num_threads())}};
 }

@@ -111,7 +111,7 @@ void DescribeModel(const OnnxSaveOptions& options, ::onnx::ModelProto* model) {
   opset->set_domain("");
   opset->set_version(options.opset);
   model->set_producer_name("sluice");
-  model->set_producer_version(std::string(platform::SluiceVersion()));
+  model->set_producer_version(std::string(SluiceVersion()));
   model->set_doc_string(options.description);
   model->mutable_graph()->set_name(options.name);
   for (const auto& [key, value] : options.properties) {
@@ -145,7 +145,7 @@ Program WriteGraph(const Program& program,
                  "the program makes nothing that a model could give: it has {} "
                  "ops",
                  program.block().ops.size());
-  Program pruned = framework::Prune(program, outputs);
+  Program pruned = Prune(program, outputs);
   const Names inputs = InputsOf(program, pruned, options.inputs);
   auto* graph = model->mutable_graph();
   DescribeModel(options, model);
@@ -208,7 +208,7 @@ std::string UnusedDataFile(const std::string& path) {
 
 // Deletes the data files of earlier models at `path`, and unfinished files of
 // killed savers. `saved` is the new model, whose data is in `data`.
-void DeleteOldData(const framework::FileReplacement& saved,
+void DeleteOldData(const FileReplacement& saved,
                    const std::string& path,
                    const std::string& data) try {
   std::vector<fs::path> files = DataFilesOf(path);
@@ -218,7 +218,7 @@ void DeleteOldData(const framework::FileReplacement& saved,
   if (files.empty() || !saved.IsInPlace()) return;
   // The lock keeps other savers of this model from using one of the names. If
   // another saver has it, that one deletes the files later.
-  const framework::FileReplacement turn(path, /*patience_seconds=*/0);
+  const FileReplacement turn(path, /*patience_seconds=*/0);
   if (!saved.IsInPlace()) return;
   std::error_code ignored;
   for (const fs::path& file : files) {
@@ -236,7 +236,7 @@ std::string BytesOf(const ::onnx::ModelProto& model, const std::string& what) {
 }  // namespace
 
 void SaveOnnx(const Program& program,
-              const framework::Scope& scope,
+              const Scope& scope,
               const std::string& path,
               const OnnxSaveOptions& options) try {
   // Limit of parameters in the model: protobuf's 2 GiB, 64 MiB for the rest.
@@ -247,13 +247,13 @@ void SaveOnnx(const Program& program,
   const bool external =
       options.external_data || BytesOf(parameters) > kMostBytes;
   // Other savers of this model wait from here on.
-  framework::FileReplacement file(path);
+  FileReplacement file(path);
   std::string data = external ? UnusedDataFile(path) : "";
   const auto content = AddParameters(
       parameters, fs::path(data).filename().string(), model.mutable_graph());
   const std::string bytes = BytesOf(model, path);
   if (content.empty()) data.clear();
-  if (!data.empty()) framework::ReplaceFile(data, content);
+  if (!data.empty()) ReplaceFile(data, content);
   try {
     file.Write({bytes});
   } catch (...) {
@@ -263,11 +263,11 @@ void SaveOnnx(const Program& program,
   }
   DeleteOldData(file, path, data);
 } catch (const std::bad_alloc&) {
-  platform::RaiseOutOfMemory();
+  RaiseOutOfMemory();
 }
 
 std::string SerializeOnnx(const Program& program,
-                          const framework::Scope& scope,
+                          const Scope& scope,
                           const OnnxSaveOptions& options) try {
   ::onnx::ModelProto model;
   const Parameters parameters =
@@ -277,7 +277,7 @@ std::string SerializeOnnx(const Program& program,
   AddParameters(parameters, "", model.mutable_graph());
   return BytesOf(model, what);
 } catch (const std::bad_alloc&) {
-  platform::RaiseOutOfMemory();
+  RaiseOutOfMemory();
 }
 
 }  // namespace sluice::onnx

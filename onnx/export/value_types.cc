@@ -56,11 +56,10 @@ void NameSizes(const std::map<std::string, std::vector<std::string>>& given,
       for (const auto& value : inputs) {
         if (HasShape(value)) known.push_back(value.name());
       }
-      platform::Raise(ErrorCode::kInvalidArgument, "onnx.save_size_names",
-                      "names are given for the sizes of {}, which is no input "
-                      "of the model{}",
-                      Shown(entry.first),
-                      framework::SuggestNames(entry.first, known));
+      Raise(ErrorCode::kInvalidArgument, "onnx.save_size_names",
+            "names are given for the sizes of {}, which is no input "
+            "of the model{}",
+            Shown(entry.first), SuggestNames(entry.first, known));
     }
     SLUICE_ENFORCE(static_cast<int>(entry.second.size()) == dims,
                    ErrorCode::kInvalidArgument, "onnx.save_size_count",

@@ -12,8 +12,6 @@ namespace sluice::onnx {
 
 namespace {
 
-using framework::LoopBlock;
-
 // Writes a block as a graph that is an attribute of a node.
 class BlockGraph {
  public:
@@ -122,7 +120,7 @@ std::string Number(OpExport& op, const char* input) {
 }
 
 void If(OpExport& op) {
-  const framework::IfBlocks blocks = framework::IfBlocksOf(op.op());
+  const IfBlocks blocks = IfBlocksOf(op.op());
   const std::string condition = Number(op, "Cond");
   BlockGraph then_graph(op, blocks.then_block, blocks.then_outputs);
   then_graph.WriteOps();
@@ -311,7 +309,7 @@ void WriteLoop(OpExport& op, const LoopBlock& loop) {
   // Without this input ONNX's Loop ignores the condition.
   if (begins.empty() && !loop.condition_out.empty()) {
     Tensor yes;
-    yes.mutable_data<bool>(DDim(), platform::CPUPlace())[0] = true;
+    yes.mutable_data<bool>(DDim(), CPUPlace())[0] = true;
     begins = op.Constant(yes);
   }
   BlockGraph body(op, loop.block, OutputsOfBlock(loop));
@@ -347,7 +345,7 @@ void WriteLoop(OpExport& op, const LoopBlock& loop) {
 }
 
 void Loop(OpExport& op) {
-  const LoopBlock loop = framework::LoopBlockOf(op.op());
+  const LoopBlock loop = LoopBlockOf(op.op());
   return IsScan(op, loop) ? Scan(op, loop) : WriteLoop(op, loop);
 }
 

@@ -9,7 +9,7 @@ namespace {
 
 // Computes the op from its attributes alone.
 Tensor ValueOf(const OpExport& op, const AttributeMap& attributes) {
-  return framework::RunOp(op.type(), {}, attributes).at("Out");
+  return RunOp(op.type(), {}, attributes).at("Out");
 }
 
 void AssignValue(OpExport& op) {
@@ -30,7 +30,7 @@ void FillConstant(OpExport& op) {
 // Floats are computed in float64 and rounded once.
 void Range(OpExport& op) {
   const DType dtype = op.OutType();
-  const bool floats = platform::IsFloating(dtype);
+  const bool floats = IsFloating(dtype);
   const DType computed = floats ? DType::kFloat64 : dtype;
   const auto number = [&](const char* operand, const char* attribute) {
     if (!op.Has(operand)) return op.Number(op.Float(attribute), computed);

@@ -32,7 +32,7 @@ std::string SignsDiffer(OpExport& op,
 // For floats, ONNX's Mod has only the variant with the sign of X.
 void Mod(OpExport& op) {
   const std::string x = op.In("X"), y = AlignedY(op);
-  if (!platform::IsFloating(op.TypeOf("X"))) {
+  if (!IsFloating(op.TypeOf("X"))) {
     return op.Finish("Mod", {x, y}, {{"fmod", int64_t{0}}});
   }
   const std::string rest = op.Append("Mod", {x, y}, {{"fmod", int64_t{1}}});
@@ -50,7 +50,7 @@ void Fmod(OpExport& op) {
 void FloorDiv(OpExport& op) {
   const std::string x = op.In("X"), y = AlignedY(op);
   const DType dtype = op.TypeOf("X");
-  if (!platform::IsFloating(dtype)) {
+  if (!IsFloating(dtype)) {
     const std::string rest = Binary(op, "Mod", x, y);
     return op.Finish("Div", {Binary(op, "Sub", x, rest), y});
   }
@@ -131,7 +131,7 @@ void BiasAdd(OpExport& op) {
 void Sum(OpExport& op) {
   const Names all = op.All("X");
   if (all.size() == 1) return op.Finish("Identity", all);
-  if (platform::IsFloating(op.TypeOf("X"))) return op.Finish("Sum", all);
+  if (IsFloating(op.TypeOf("X"))) return op.Finish("Sum", all);
   std::string sum = all[0];
   for (size_t i = 1; i + 1 < all.size(); ++i) {
     sum = Binary(op, "Add", sum, all[i]);
@@ -170,10 +170,10 @@ void Clip(OpExport& op) {
     }
     const double value = op.Float(attribute);
     // Without a bound, some readers clamp infinity to the largest number.
-    if (platform::IsFloating(dtype)) return op.Number(value, dtype);
+    if (IsFloating(dtype)) return op.Number(value, dtype);
     if (std::isinf(value)) return std::string();
     // A bound beyond the range of the dtype has no effect.
-    return platform::VisitDType(dtype, [&]<typename T>() {
+    return VisitDType(dtype, [&]<typename T>() {
       if constexpr (std::is_integral_v<T>) {
         const bool is_min = std::string_view(attribute) == "min";
         const double whole = is_min ? std::ceil(value) : std::floor(value);

@@ -66,7 +66,7 @@ class AttentionImport {
   // rounded scores make inaccurate weights.
   DType ComputedType() const {
     const DType dtype = node_.TypeOf(kQuery);
-    return platform::SizeOf(dtype) == 2 ? DType::kFloat32 : dtype;
+    return sluice::SizeOf(dtype) == 2 ? DType::kFloat32 : dtype;
   }
   std::string Computed(const std::string& x) {
     return node_.Cast(x, ComputedType());
@@ -284,7 +284,7 @@ class AttentionImport {
           "attribute softmax_precision");
     }
     // Never less precise than the scores.
-    if (platform::SizeOf(precise) < platform::SizeOf(dtype)) precise = dtype;
+    if (sluice::SizeOf(precise) < sluice::SizeOf(dtype)) precise = dtype;
     std::string weights =
         node_.Cast(node_.Unary("softmax", node_.Cast(scores, precise)), dtype);
     if (!may_be_empty_) return weights;

@@ -72,8 +72,7 @@ void EyeLike(Node& node) {
   const DDim dims = node.Dims(0);
   SLUICE_ENFORCE(!dims.rank_known() || dims.rank() == 2,
                  ErrorCode::kInvalidArgument, "onnx.eye_rank",
-                 "its input has shape {}; expected a matrix",
-                 platform::Printable(dims));
+                 "its input has shape {}; expected a matrix", Printable(dims));
   const int64_t k = node.attributes().Int("k", 0);
   const DType dtype =
       node.attributes().Has("dtype")

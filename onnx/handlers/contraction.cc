@@ -30,7 +30,7 @@ std::string IntegerProduct(Node& node,
                            const std::string& y,
                            const AttributeMap& transposed) {
   const DType dtype = node.DTypeOf(x);
-  const int parts = platform::SizeOf(dtype) > 4 ? 4 : 2;
+  const int parts = SizeOf(dtype) > 4 ? 4 : 2;
   std::vector<std::string> left, right;
   for (int i = 0; i < parts; ++i) {
     left.push_back(PartOf(node, x, i));

@@ -46,7 +46,7 @@ int64_t Excess(Node& node,
     Node::Unsupported(
         "its padding is known only when the model runs: its input has shape "
         "{}, its filter {}",
-        platform::Printable(node.Dims(0)), platform::Printable(node.Dims(1)));
+        Printable(node.Dims(0)), Printable(node.Dims(1)));
   }
   for (const int64_t number :
        {stride, dilation, windows.kernel[i], output_padding, stated, size}) {
@@ -124,7 +124,7 @@ void CausalConvWithState(Node& node) {
   const DDim filter = node.Dims(1);
   if (!filter.known() || filter.rank() != 3) {
     Node::Unsupported("its filter has shape {}; expected [channels, 1, size]",
-                      platform::Printable(filter));
+                      Printable(filter));
   }
   const std::string activation = node.attributes().String("activation", "none");
   const bool swish = activation == "silu" || activation == "swish";

@@ -1,4 +1,4 @@
-#include "sluice/framework/program/einsum.h"
+#include "sluice/operators/contraction/einsum.h"
 
 #include <string>
 #include <utility>
@@ -11,7 +11,7 @@ namespace sluice::onnx {
 namespace {
 
 // Appends the ops of a node.
-class NodeEinsum : public framework::EinsumWriter {
+class NodeEinsum : public EinsumWriter {
  public:
   explicit NodeEinsum(Node* node) : node_(*node) {}
 
@@ -44,8 +44,7 @@ void Einsum(Node& node) {
     inputs.push_back(node.In(i));
   }
   NodeEinsum writer(&node);
-  framework::WriteEinsum(node.attributes().String("equation", ""), inputs,
-                         &writer);
+  WriteEinsum(node.attributes().String("equation", ""), inputs, &writer);
 }
 
 constexpr HandlerRow kEinsumRows[] = {{"Einsum", 12, Einsum}};

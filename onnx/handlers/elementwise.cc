@@ -43,7 +43,7 @@ void Mul(Node& node) {
 // Integers are divided like in C, towards 0.
 void Div(Node& node) {
   if (NumberFor(node, 1, 0) == 6 && ImportHardSwish(node)) return;
-  if (platform::IsFloating(node.TypeOf(0))) return Binary<kDiv>(node);
+  if (IsFloating(node.TypeOf(0))) return Binary<kDiv>(node);
   node.Finish("elementwise_floordiv",
               QuotientInputs(node, node.In(0), node.In(1)));
 }
@@ -75,11 +75,11 @@ int WholeBits(DType dtype) {
 // Returns whether a float dtype represents all integer exponents of input 1.
 bool HoldsExponents(const Node& node, DType dtype) {
   const int bits = WholeBits(dtype);
-  const auto size = static_cast<int>(8 * platform::SizeOf(node.TypeOf(1)));
+  const auto size = static_cast<int>(8 * SizeOf(node.TypeOf(1)));
   if (size <= bits) return true;
   const Tensor* constant = node.Constant(1);
   if (constant == nullptr) return false;
-  const std::vector<double> values = framework::ToDoubles(*constant);
+  const std::vector<double> values = ToDoubles(*constant);
   return std::all_of(values.begin(), values.end(), [bits](double value) {
     return std::abs(value) <= std::ldexp(1.0, bits);
   });
@@ -96,10 +96,10 @@ DType DTypeOfPower(const Node& node) {
   if (IsInteger(exponent)) {
     return HoldsExponents(node, base) ? base : DType::kFloat64;
   }
-  if (platform::SizeOf(base) == platform::SizeOf(exponent)) {
+  if (SizeOf(base) == SizeOf(exponent)) {
     return DType::kFloat32;  // float16 and bfloat16
   }
-  return platform::SizeOf(base) > platform::SizeOf(exponent) ? base : exponent;
+  return SizeOf(base) > SizeOf(exponent) ? base : exponent;
 }
 
 // The result has the base's dtype.
@@ -174,7 +174,7 @@ void SwiGlu(Node& node) {
 // The sum of all inputs. One op adds inputs of the same shape, which must be
 // known: unknown sizes may differ, so that one needs a broadcast.
 std::string SumOf(Node& node, bool finish) {
-  framework::ArgVars all = {node.In(0)};
+  ArgVars all = {node.In(0)};
   bool same = node.input_count() == 1 || node.Dims(0).known();
   for (int i = 1; i < node.input_count(); ++i) {
     all.push_back(node.In(i));

@@ -26,8 +26,7 @@ void Gradient(Node& node) {
                  node.output_count(), xs.size());
   const DDim dims = node.DimsOf(y);
   if (!dims.known() || dims.numel() != 1) {
-    Node::Unsupported("y has shape {}; expected one number",
-                      platform::Printable(dims));
+    Node::Unsupported("y has shape {}; expected one number", Printable(dims));
   }
   const auto gradients = node.AppendGradients(y, xs);
   for (int i = 0; i < node.output_count(); ++i) {

@@ -57,7 +57,7 @@ void ShapeOf(Node& node,
       node.Binary("elementwise_mul", {picked, node.Vector(times)});
   const std::string result =
       node.Binary("elementwise_floordiv", {multiplied, node.Vector(divided)});
-  inputs->emplace_back("Shape", framework::ArgVars{result});
+  inputs->emplace_back("Shape", ArgVars{result});
 }
 
 int64_t BlockOf(Node& node) {
@@ -68,9 +68,9 @@ int64_t BlockOf(Node& node) {
                  "32767",
                  block);
   const DDim x = node.Dims(0);
-  SLUICE_ENFORCE(
-      RankOf(node, 0) == 4, ErrorCode::kInvalidArgument, "onnx.block_rank",
-      "its input has shape {}; expected [N, C, H, W]", platform::Printable(x));
+  SLUICE_ENFORCE(RankOf(node, 0) == 4, ErrorCode::kInvalidArgument,
+                 "onnx.block_rank",
+                 "its input has shape {}; expected [N, C, H, W]", Printable(x));
   return block;
 }
 
@@ -154,7 +154,7 @@ void CenterCropPad(Node& node) {
   const std::string before = Quotient(node, added, node.Vector({2}));
   const std::string after = node.Binary("elementwise_sub", {added, before});
   const std::string none = node.Vector(Ints(static_cast<size_t>(rank), 0));
-  framework::ArgVars pads;
+  ArgVars pads;
   for (const std::string& side : {before, after}) {
     pads.push_back(
         node.Append("scatter_elements",
@@ -233,7 +233,7 @@ std::vector<BlockDim> BlockDims(Node& node) {
 void FillPlaces(const std::vector<BlockDim>& dims,
                 int64_t nowhere,
                 Tensor* places) {
-  auto* place = places->mutable_data<int64_t>(platform::CPUPlace());
+  auto* place = places->mutable_data<int64_t>(CPUPlace());
   for (int64_t n = 0; n < places->numel(); ++n) {
     int64_t at = n, element = n, step = 1, in_image = 0;
     for (const BlockDim& dim : dims) {
@@ -268,7 +268,7 @@ void Col2Im(Node& node) {
       ErrorCode::kUnimplemented, "onnx.col2im_rank",
       "its input has shape {}; expected [N, channels, blocks] with a known "
       "number of channels",
-      platform::Printable(node.Dims(0)));
+      Printable(node.Dims(0)));
   const int64_t channels = node.Dims(0)[1];
   Tensor places =
       node.NewTable({DDim{block.numel(), blocks.numel()}.numel(), 1});

@@ -32,7 +32,7 @@ void OneHot(Node& node) {
   if (constant != nullptr && constant->numel() == 1) {
     attributes["depth"] = constant->data<int64_t>()[0];
   } else {
-    inputs.emplace_back("Depth", framework::ArgVars{depth});
+    inputs.emplace_back("Depth", ArgVars{depth});
   }
   node.Finish("one_hot", inputs, attributes);
 }

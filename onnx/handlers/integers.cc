@@ -28,7 +28,7 @@ bool IsUnsigned(DType dtype) {
 bool TakesDType(const std::string& op, DType dtype) {
   const auto& schema = Registry::Global().Schema(op);
   const ArgDef& x = schema.inputs()[0];
-  for (const framework::TypeVarDef& var : schema.type_vars()) {
+  for (const TypeVarDef& var : schema.type_vars()) {
     if (var.name != x.dtype) continue;
     return std::count(var.allowed.begin(), var.allowed.end(), dtype) > 0;
   }

@@ -33,7 +33,7 @@ void CheckShapes(const Node& node) {
   SLUICE_ENFORCE(fits, ErrorCode::kInvalidArgument, "onnx.loss_shapes",
                  "its scores have shape {} and its classes {}; expected [N, C, "
                  "...] and [N, ...]",
-                 platform::Printable(x), platform::Printable(classes));
+                 Printable(x), Printable(classes));
 }
 
 LossParts PartsOf(Node& node) {

@@ -30,7 +30,7 @@ void ToEmpty(Node& node, const Ints& shape) {
     Node::Unsupported(
         "sizes of 0 are to be taken as they are (allowzero), and whether its "
         "input of shape {} has no elements is known only when the model runs",
-        platform::Printable(x));
+        Printable(x));
   }
   SLUICE_ENFORCE(empty, ErrorCode::kInvalidArgument, "onnx.reshape_empty",
                  "its input has {} elements, and sizes of 0 are to be taken as "
@@ -66,7 +66,7 @@ void Transpose(Node& node) {
 }
 
 void Concat(Node& node) {
-  framework::ArgVars parts;
+  ArgVars parts;
   for (int i = 0; i < node.input_count(); ++i) {
     parts.push_back(node.In(i));
   }
@@ -175,7 +175,7 @@ void SplitLate(Node& node) {
   SLUICE_ENFORCE(!sizes.known() || sizes == DDim{node.output_count()},
                  ErrorCode::kInvalidArgument, "onnx.split_count",
                  "its sizes have shape {}; expected one for each of {} outputs",
-                 platform::Printable(sizes), node.output_count());
+                 Printable(sizes), node.output_count());
   const auto parts = LateParts(node, 1, node.output_count());
   for (int i = 0; i < node.output_count(); ++i) {
     if (!node.HasOutput(i)) continue;
@@ -222,7 +222,7 @@ void Pad(Node& node) {
   const bool large = dtype == DType::kInt64 || dtype == DType::kUInt64;
   const Tensor* constant = node.HasInput(2) ? node.Constant(2) : nullptr;
   if (!large || !node.HasInput(2) || node.input_count() > 4 ||
-      (constant != nullptr && framework::AreDoubles(*constant)) ||
+      (constant != nullptr && AreDoubles(*constant)) ||
       node.attributes().String("mode", "constant") != "constant") {
     return ImportCounterpart(*FindCounterpart("Pad"), node);
   }

@@ -79,7 +79,7 @@ void ByRows(Node& node, const Compute& compute) {
     Node::Unsupported(
         "its row is all dims of {} from {} on, and how to take it apart again "
         "is known only when the model runs",
-        platform::Printable(x), axis);
+        Printable(x), axis);
   }
   const Ints shape(x.begin(), x.end());  // -1 for the unknown dim
   const int64_t unknown =
@@ -128,9 +128,9 @@ std::string HardmaxOf(Node& node,
   } else {
     const std::string shape = node.Unary("shape", x);
     const std::string which = node.Vector({axis});
-    inputs.emplace_back("Depth",
-                        framework::ArgVars{node.Append(
-                            "gather", {{"X", {shape}}, {"Index", {which}}})});
+    inputs.emplace_back(
+        "Depth",
+        ArgVars{node.Append("gather", {{"X", {shape}}, {"Index", {which}}})});
   }
   return FinishOrAppend(node, last, "one_hot", inputs, attributes);
 }
@@ -178,7 +178,7 @@ std::string OfRow(Node& node, int index, int axis) {
     Node::Unsupported(
         "input {} of shape {} is broadcast to dims of {} that are known only "
         "when the model runs",
-        index, platform::Printable(given), platform::Printable(x));
+        index, Printable(given), Printable(x));
   }
   return node.Unary("expand", node.In(index), {{"shape", row}});
 }
@@ -193,7 +193,7 @@ Ints MomentShape(const Node& node, int axis) {
     Node::Unsupported(
         "its mean is read, and several dims of {} before {} are known only "
         "when the model runs",
-        platform::Printable(x), axis);
+        Printable(x), axis);
   }
   return shape;
 }
@@ -216,7 +216,7 @@ void LayerNormalization(Node& node) {
   node.attributes().Ignore("stash_type");
   Inputs inputs = {{"X", {node.In(0)}}, {"Scale", {OfRow(node, 1, axis)}}};
   if (node.HasInput(2)) {
-    inputs.emplace_back("Bias", framework::ArgVars{OfRow(node, 2, axis)});
+    inputs.emplace_back("Bias", ArgVars{OfRow(node, 2, axis)});
   }
   const auto moments = node.FinishWith(
       "layer_norm", inputs,
@@ -246,7 +246,7 @@ std::string OfChannels(Node& node, int index, int64_t groups) {
     Node::Unsupported(
         "the channels of its input {} are known only when the "
         "model runs",
-        platform::Printable(node.Dims(0)));
+        Printable(node.Dims(0)));
   }
   const std::string column =
       node.Unary("unsqueeze", node.In(index), {{"axes", Ints{1}}});

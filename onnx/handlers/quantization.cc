@@ -30,7 +30,7 @@ Inputs ScaledInputs(Node& node, int first) {
 DType DivisionOf(Node& node) {
   DType precision = DType::kFloat64;
   for (const int input : {0, 1}) {
-    if (platform::IsFloating(node.TypeOf(input))) {
+    if (IsFloating(node.TypeOf(input))) {
       precision = node.TypeOf(input);
     }
   }

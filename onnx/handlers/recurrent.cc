@@ -129,7 +129,7 @@ void LinearAttention(Node& node) {
   attributes.Ignore("chunk_size");  // it is only a hint
   const std::string rule = attributes.String("update_rule", "gated_delta");
   const DType dtype = node.TypeOf(0);
-  const bool wide = platform::SizeOf(dtype) > 2;
+  const bool wide = SizeOf(dtype) > 2;
   const auto cast = [&](const std::string& x, DType to) {
     return node.Unary("cast", x, {{"dtype", to}});
   };

@@ -75,7 +75,7 @@ std::string ComputedForAllDims(Node& node,
                                const std::string& given,
                                const std::string& rest) {
   if (axes.empty()) return given;
-  framework::ArgVars parts;
+  ArgVars parts;
   for (int64_t dim = 0; dim < RankOf(node, 0); ++dim) {
     const auto found = std::find(axes.begin(), axes.end(), dim);
     parts.push_back(found == axes.end()
@@ -133,11 +133,11 @@ void KeepComputedRatio(Node& node,
       node.Unary("floor", node.Unary("scale", exact, {{"bias", 0.5}}));
   const std::string zeros = node.Unary("scale", from, {{"scale", 0.0}});
   const std::string scales = node.Binary("elementwise_add", {zeros, ratio});
-  inputs->emplace_back("Sizes",
-                       framework::ArgVars{ComputedForAllDims(
-                           node, axes, as(rounded, DType::kInt64), shape)});
   inputs->emplace_back(
-      "Scales", framework::ArgVars{ComputedForAllDims(
+      "Sizes", ArgVars{ComputedForAllDims(node, axes,
+                                          as(rounded, DType::kInt64), shape)});
+  inputs->emplace_back(
+      "Scales", ArgVars{ComputedForAllDims(
                     node, axes, scales, Repeated(node, 1, DType::kFloat64))});
 }
 
@@ -155,7 +155,7 @@ void KeepAspectRatio(const Node& node,
   if (!x.known() || sizes.size() != static_cast<size_t>(x.rank())) {
     Node::Unsupported(
         "keep_aspect_ratio_policy for an input whose shape is not known: {}",
-        platform::Printable(x));
+        Printable(x));
   }
   double scale = -1;
   for (int i = 0; i < x.rank(); ++i) {
@@ -197,8 +197,7 @@ void AddSizes(Node& node,
           axes.empty() ? 0 : static_cast<size_t>(RankOf(node, 0)), 1);
       (*attributes)["scales"] = ForAllDims(axes, FloatsOf(*constant), ones);
     } else {
-      inputs->emplace_back("Scales",
-                           framework::ArgVars{ComputedScales(node, axes)});
+      inputs->emplace_back("Scales", ArgVars{ComputedScales(node, axes)});
     }
     return;
   }
@@ -216,7 +215,7 @@ void AddSizes(Node& node,
   if (!stretch) {
     return KeepComputedRatio(node, axes, policy == "not_larger", inputs);
   }
-  inputs->emplace_back("Sizes", framework::ArgVars{ComputedSizes(node, axes)});
+  inputs->emplace_back("Sizes", ArgVars{ComputedSizes(node, axes)});
 }
 
 // Adds the region of X that tf_crop_and_resize samples. Input roi has the
@@ -229,7 +228,7 @@ void AddRoi(Node& node, const Ints& axes, Inputs* inputs) {
   std::string roi = node.Cast(node.In(1), DType::kFloat64);
   if (!axes.empty()) {
     const auto count = static_cast<int64_t>(axes.size());
-    framework::ArgVars bounds;
+    ArgVars bounds;
     for (const int64_t first : {int64_t{0}, count}) {
       const std::string given =
           node.Unary("slice", roi,
@@ -240,7 +239,7 @@ void AddRoi(Node& node, const Ints& axes, Inputs* inputs) {
     }
     roi = node.Append("concat", {{"X", bounds}}, {{"axis", int64_t{0}}});
   }
-  inputs->emplace_back("Roi", framework::ArgVars{roi});
+  inputs->emplace_back("Roi", ArgVars{roi});
 }
 
 // Imports Resize from opset 11 on.
@@ -301,7 +300,7 @@ void Scaled(Node& node, bool may_shrink) {
   } else if (nearest && may_shrink) {
     Node::Unsupported("its scales are computed when the model runs");
   } else {
-    inputs.emplace_back("Scales", framework::ArgVars{node.In(1)});
+    inputs.emplace_back("Scales", ArgVars{node.In(1)});
   }
   node.Finish("resize", std::move(inputs), std::move(attributes));
 }

@@ -121,11 +121,10 @@ Tensor PartOf(
   dims[axis] = end - begin;
   Tensor part;
   part.Resize(DDim(dims));
-  auto* to =
-      static_cast<char*>(part.mutable_data(x.dtype(), platform::CPUPlace()));
+  auto* to = static_cast<char*>(part.mutable_data(x.dtype(), CPUPlace()));
   if (part.numel() > 0) {
     const int64_t inner = std::accumulate(
-        at + 1, sizes.end(), static_cast<int64_t>(platform::SizeOf(x.dtype())),
+        at + 1, sizes.end(), static_cast<int64_t>(SizeOf(x.dtype())),
         std::multiplies<>());
     const int64_t bytes = (end - begin) * inner;
     const auto* from = static_cast<const char*>(x.raw_data()) + begin * inner;
@@ -144,7 +143,7 @@ Tensor PartOf(
 std::string Part(
     Node& node, int64_t axis, int64_t begin, int64_t end, bool keeps) {
   if (const Tensor* constant = node.Constant(0)) {
-    platform::CheckCancelled();
+    CheckCancelled();
     node.cost().Need("its parts", kOpBytes);
     return node.NewConstant(PartOf(*constant, axis, begin, end, keeps));
   }
@@ -194,7 +193,7 @@ Names PartsOfSizes(Node& node, int64_t axis) {
   const DDim sizes = node.Dims(1);
   if (!sizes.known() || sizes.rank() != 1) {
     Node::Unsupported("the shape of its sizes is {}; expected a known length",
-                      platform::Printable(sizes));
+                      Printable(sizes));
   }
   if (node.Constant(1) != nullptr) {
     return KnownParts(node, axis, node.ConstantInts(1, "sizes"));

@@ -85,7 +85,7 @@ void Stft(Node& node) {
     Node::Unsupported(
         "its signal has shape {}; expected [batch, length, 1 or 2], with a "
         "length that is known while importing",
-        platform::Printable(x));
+        Printable(x));
   }
   const int64_t signal = x[1];
   const auto number = [&node](int index, const char* what) {

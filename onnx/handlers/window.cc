@@ -37,7 +37,7 @@ void PadSame(Node& node, bool more_before, Windows* windows) {
           "the padding of auto_pad = SAME is known only when the model runs: "
           "it takes the sizes of its windows and of its input, whose shape is "
           "{}",
-          platform::Printable(node.Dims(0)));
+          Printable(node.Dims(0)));
     }
     CheckWindowNumbers({size}, "input's sizes");
     const int64_t stride = std::max<int64_t>(windows->strides[i], 1);
@@ -110,7 +110,7 @@ Ints KernelOf(Node& node, int index) {
   SLUICE_ENFORCE(stated.empty() || stated == kernel,
                  ErrorCode::kInvalidArgument, "onnx.conv_kernel_shape",
                  "attribute kernel_shape is not the size of the filter, {}",
-                 platform::Printable(filter));
+                 Printable(filter));
   return kernel;
 }
 

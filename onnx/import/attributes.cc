@@ -110,8 +110,8 @@ const ::onnx::SparseTensorProto* Attributes::SparseTensor(
 const GraphProto& Attributes::NeededGraph(std::string_view name) {
   const AttributeProto* attribute = Find(name, AttributeProto::GRAPH);
   if (attribute == nullptr) {
-    platform::Raise(ErrorCode::kInvalidArgument, "onnx.graph_missing",
-                    "attribute {} is missing", name);
+    Raise(ErrorCode::kInvalidArgument, "onnx.graph_missing",
+          "attribute {} is missing", name);
   }
   return attribute->g();
 }
@@ -145,19 +145,19 @@ Attribute Attributes::As(AttrType type, std::string_view name) {
     case AttrType::kFloats:
       return Floats(name);
     default:
-      platform::Raise(ErrorCode::kUnimplemented, "onnx.attribute_kind",
-                      "attribute {} is {} of Sluice's", name, type);
+      Raise(ErrorCode::kUnimplemented, "onnx.attribute_kind",
+            "attribute {} is {} of Sluice's", name, type);
   }
 }
 
 void Attributes::CheckAllAsked() const {
   for (const AttributeProto& attribute : node_.attribute()) {
     const std::string& name = attribute.name();
-    SLUICE_ENFORCE(
-        asked_.contains(name), ErrorCode::kInvalidArgument,
-        "onnx.attribute_unknown", "attribute {} is none that {} has{}",
-        Shown(name), Shown(node_.op_type()),
-        framework::SuggestNames(name, {asked_.begin(), asked_.end()}));
+    SLUICE_ENFORCE(asked_.contains(name), ErrorCode::kInvalidArgument,
+                   "onnx.attribute_unknown",
+                   "attribute {} is none that {} has{}", Shown(name),
+                   Shown(node_.op_type()),
+                   SuggestNames(name, {asked_.begin(), asked_.end()}));
   }
 }
 

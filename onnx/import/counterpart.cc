@@ -23,10 +23,10 @@ void ImportOperand(const OpSchema& schema,
   if (!node.HasInput(index)) return;
   if (const Tensor* constant = node.Constant(index)) {
     node.cost().Need("its attributes", constant->bytes());
-    (*attributes)[def.attribute] = framework::OperandValue(
+    (*attributes)[def.attribute] = OperandValue(
         schema.name(), def, *schema.FindAttr(def.attribute), *constant);
   } else {
-    inputs->emplace_back(def.name, framework::ArgVars{node.In(index)});
+    inputs->emplace_back(def.name, ArgVars{node.In(index)});
   }
 }
 
@@ -69,7 +69,7 @@ void ImportCounterpart(const OpSchema& schema, Node& node) {
       ImportOperand(schema, def, index++, node, &inputs, &attributes);
       continue;
     }
-    framework::ArgVars vars;
+    ArgVars vars;
     const int end = def.traits.variadic ? node.input_count() : index + 1;
     for (; index < end; ++index) {
       if (node.HasInput(index) || !def.traits.optional) {

@@ -99,7 +99,7 @@ void ReadExternalData(const TensorProto& tensor,
                       ImportCost* cost,
                       Tensor* result) {
   const Place place = PlaceOf(tensor, what);
-  framework::InputFile file(FileOf(place.location, folder, what).string());
+  InputFile file(FileOf(place.location, folder, what).string());
   const uint64_t wanted = BytesInFile(dtype, result->numel());
   SLUICE_ENFORCE(!place.has_length || place.length == wanted,
                  ErrorCode::kDataLoss, "onnx.external_length",
@@ -112,7 +112,7 @@ void ReadExternalData(const TensorProto& tensor,
       "{}: its external data is bytes {} to {} of {}, which has {}", what,
       place.offset, place.offset + wanted, file.path(), file.size());
   cost->NeedExternal(file.path(), file.size(), wanted);
-  void* to = result->mutable_data(dtype, platform::CPUPlace());
+  void* to = result->mutable_data(dtype, CPUPlace());
   lseek(file.descriptor(), static_cast<off_t>(place.offset), SEEK_SET);
   if (wanted > 0) file.Read(to, wanted);
   UnpackInPlace(dtype, result->numel(), to);

@@ -6,15 +6,13 @@
 
 namespace sluice::onnx {
 
-using framework::Plan;
-
 namespace {
 
 // Bytes of the plan's results with known shapes.
 uint64_t BytesOfResults(const Plan& plan) {
   uint64_t bytes = 0;
-  for (const framework::Slot& slot : plan.slots()) {
-    if (slot.kind == framework::SlotKind::kFetch) bytes += slot.bytes;
+  for (const Slot& slot : plan.slots()) {
+    if (slot.kind == SlotKind::kFetch) bytes += slot.bytes;
   }
   return bytes;
 }
@@ -30,10 +28,10 @@ uint64_t BytesOfArenas(const Plan& plan) {
 // Arithmetic and bytes moved, by the estimates of the chosen kernels.
 double OperationsOf(const Plan& plan) {
   double operations = 0;
-  for (const framework::Decision& decision : plan.decisions()) {
-    for (const framework::Candidate& candidate : decision.candidates()) {
+  for (const Decision& decision : plan.decisions()) {
+    for (const Candidate& candidate : decision.candidates()) {
       if (candidate.kernel != decision.kernel) continue;
-      for (const framework::WorkCount& count : framework::kWorkCounts) {
+      for (const WorkCount& count : kWorkCounts) {
         operations += candidate.work.*count.count;
       }
       break;
@@ -52,8 +50,8 @@ std::optional<Tensor> ComputeConstant(
     ImportCost* cost) {
   // Checked before the plan is made, because making it is what costs time.
   if (!cost->TakeOperations(kFoldOperations)) return std::nullopt;
-  const framework::OneOp one = framework::MakeOneOp(op, inputs, attributes);
-  framework::Executor executor;
+  const OneOp one = MakeOneOp(op, inputs, attributes);
+  Executor executor;
   const auto plan = executor.Prepare(one.program, one.feeds, one.fetches);
   const uint64_t arenas = BytesOfArenas(*plan);
   const uint64_t results = BytesOfResults(*plan);

@@ -12,7 +12,7 @@ namespace sluice::onnx {
 
 // Computes output `argument` of an op whose inputs, by argument, are constants.
 // Returns nothing if that exceeds the memory or operations left in `cost`.
-// Raises what framework::RunOp raises.
+// Raises what RunOp raises.
 std::optional<Tensor> ComputeConstant(
     const std::string& op,
     const std::vector<std::pair<std::string, Tensor>>& inputs,

@@ -144,8 +144,7 @@ class Given {
           callee.declared.contains(name), ErrorCode::kInvalidArgument,
           "onnx.function_attribute", "{} has no attribute {}{}",
           FunctionName(callee.proto), Shown(name),
-          framework::SuggestNames(
-              name, {callee.declared.begin(), callee.declared.end()}));
+          SuggestNames(name, {callee.declared.begin(), callee.declared.end()}));
       values_[name] = &attribute;
     }
   }

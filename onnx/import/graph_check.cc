@@ -60,10 +60,9 @@ class Makers {
       return around_->CheckUse(name, holder_);
     }
     if (maker == makers_.end()) {
-      platform::Raise(ErrorCode::kInvalidArgument, "onnx.value_missing",
-                      "{} uses value {}, which nothing makes{}",
-                      NodeName(graph_.node(user), user), Shown(name),
-                      Suggestion(name));
+      Raise(ErrorCode::kInvalidArgument, "onnx.value_missing",
+            "{} uses value {}, which nothing makes{}",
+            NodeName(graph_.node(user), user), Shown(name), Suggestion(name));
     }
     SLUICE_ENFORCE(maker->second != user, ErrorCode::kInvalidArgument,
                    "onnx.cycle", "{} uses its own output {}",
@@ -107,7 +106,7 @@ class Makers {
     for (const auto& [known, maker] : makers_) {
       names.emplace_back(known);
     }
-    return framework::SuggestNames(name, names);
+    return SuggestNames(name, names);
   }
 
   const GraphProto& graph_;

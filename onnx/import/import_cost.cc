@@ -46,13 +46,13 @@ void ImportCost::Check(std::string_view what,
                        uint64_t bytes) const {
   const uint64_t wanted = SaturatedProduct(count, bytes);
   if (wanted <= left_) return;
-  platform::Raise(platform::ErrorCode::kResourceExhausted, "onnx.import_memory",
-                  "{} would take {} bytes of memory; {} are left of the {} "
-                  "that the import may take beyond the model's own bytes. To "
-                  "allow more, set limits={{\"memory_bytes\": ...}} of "
-                  "sl.onnx.load in Python, or OnnxOptions::limits.memory_bytes "
-                  "in C++",
-                  what, wanted, left_, memory_);
+  Raise(ErrorCode::kResourceExhausted, "onnx.import_memory",
+        "{} would take {} bytes of memory; {} are left of the {} "
+        "that the import may take beyond the model's own bytes. To "
+        "allow more, set limits={{\"memory_bytes\": ...}} of "
+        "sl.onnx.load in Python, or OnnxOptions::limits.memory_bytes "
+        "in C++",
+        what, wanted, left_, memory_);
 }
 
 bool ImportCost::Take(uint64_t count, uint64_t bytes) {

@@ -52,7 +52,7 @@ class NodeImport {
   }
 
   void Import(const NodeProto& node, int index) {
-    platform::CheckCancelled();
+    CheckCancelled();
     const auto lost = [&](const std::string& input) {
       return values_.IsLost(input);
     };
@@ -89,7 +89,7 @@ class NodeImport {
         Refuse(node, index, FirstLine(error.what()));
         return Lose(node);
       }
-      const std::string created = framework::DescribeLocation({location, 0});
+      const std::string created = DescribeLocation({location, 0});
       if (std::string_view(error.what()).find(created) ==
           std::string_view::npos) {
         error.AddContext("in " + location);
@@ -112,9 +112,9 @@ class NodeImport {
           Format("\n  ({} after them not tried)",
                  not_tried_ == 1 ? "1 node" : Format("{} nodes", not_tried_));
     }
-    platform::Raise(ErrorCode::kUnimplemented, "onnx.unsupported",
-                    "{} of the nodes of {} (opset {}) cannot be imported:{}",
-                    refused_.size(), name_, opset_, lines);
+    Raise(ErrorCode::kUnimplemented, "onnx.unsupported",
+          "{} of the nodes of {} (opset {}) cannot be imported:{}",
+          refused_.size(), name_, opset_, lines);
   }
 
  private:
@@ -174,7 +174,7 @@ class NodeImport {
     }
     return Format("the model has no function {} of domain {}{}",
                   Shown(node.op_type()), domain,
-                  framework::SuggestNames(node.op_type(), names));
+                  SuggestNames(node.op_type(), names));
   }
 
   std::string OwnFunction(const NodeProto& node) const {

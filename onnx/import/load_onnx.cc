@@ -74,14 +74,14 @@ OnnxModel ImportNamed(std::string_view bytes,
   }
   throw;
 } catch (const std::bad_alloc&) {
-  platform::RaiseOutOfMemory();
+  RaiseOutOfMemory();
 }
 
 }  // namespace
 
-void OnnxModel::PutParameters(framework::Scope& scope) const try {
+void OnnxModel::PutParameters(Scope& scope) const try {
   std::vector<Tensor*> to;
-  const framework::ScopeLock lock(&scope, framework::ScopeAccess::kWrite);
+  const ScopeLock lock(&scope, ScopeAccess::kWrite);
   to.reserve(parameters.size());
   for (const auto& [name, value] : parameters) {
     to.push_back(scope.Var(name).GetMutable<Tensor>());
@@ -90,14 +90,14 @@ void OnnxModel::PutParameters(framework::Scope& scope) const try {
     *to[i] = parameters[i].second;
   }
 } catch (const std::bad_alloc&) {
-  platform::RaiseOutOfMemory();
+  RaiseOutOfMemory();
 }
 
 OnnxModel LoadOnnx(const std::string& path, const OnnxOptions& options) {
   const std::filesystem::path file = path;
   const std::string folder =
       file.has_parent_path() ? file.parent_path().string() : ".";
-  framework::InputFile input(path);
+  InputFile input(path);
   const std::string name =
       options.name.empty() ? file.filename().string() : options.name;
   CheckFileSize(input.size(), name);  // before reading the file

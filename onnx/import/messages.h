@@ -32,26 +32,6 @@ using ::onnx::GraphProto;
 using ::onnx::NodeProto;
 using ::onnx::TensorProto;
 
-using framework::ArgDef;
-using framework::AttrDef;
-using framework::Attribute;
-using framework::AttributeMap;
-using framework::AttrType;
-using framework::DDim;
-using framework::kUnknownDim;
-using framework::OpDesc;
-using framework::OpPurpose;
-using framework::OpSchema;
-using framework::Program;
-using framework::Registry;
-using framework::Tensor;
-using framework::VarDesc;
-using platform::DType;
-using platform::Error;
-using platform::ErrorCode;
-using platform::Format;
-using platform::Shown;
-
 using Ints = std::vector<int64_t>;
 using Doubles = std::vector<double>;
 

@@ -37,9 +37,9 @@ bool Node::HasInput(int index) const {
 
 const std::string& Node::InputName(int index) const {
   if (!HasInput(index)) {
-    platform::Raise(ErrorCode::kInvalidArgument, "onnx.input_missing",
-                    "input {} is missing: the node has {} inputs", index,
-                    proto_.input_size());
+    Raise(ErrorCode::kInvalidArgument, "onnx.input_missing",
+          "input {} is missing: the node has {} inputs", index,
+          proto_.input_size());
   }
   return proto_.input(index);
 }
@@ -181,8 +181,8 @@ void Node::SetKnownAttributes(const std::string& type,
     const Tensor* constant = values_.FindConstant(given->second[0]);
     if (constant == nullptr) continue;
     values_.cost().Need("its attributes", constant->bytes());
-    (*attributes)[def.attribute] = framework::OperandValue(
-        type, def, *schema.FindAttr(def.attribute), *constant);
+    (*attributes)[def.attribute] =
+        OperandValue(type, def, *schema.FindAttr(def.attribute), *constant);
     inputs->erase(given);
   }
 }
@@ -191,7 +191,7 @@ void Node::Add(const std::string& type,
                Inputs inputs,
                AttributeMap attributes,
                Inputs outputs) {
-  platform::CheckCancelled();  // a node may become many ops
+  CheckCancelled();  // a node may become many ops
   values_.cost().Need("its ops", BytesOfOp(location_, inputs, outputs));
   if (Fold(type, inputs, attributes, outputs)) return;
   SetKnownAttributes(type, &inputs, &attributes);
@@ -236,7 +236,7 @@ std::vector<std::string> Node::FinishWith(
   std::vector<std::string> names;
   for (const std::string& other : more) {
     names.push_back(InnerName(other));
-    outputs.emplace_back(other, framework::ArgVars{names.back()});
+    outputs.emplace_back(other, ArgVars{names.back()});
   }
   Add(type, std::move(inputs), std::move(attributes), std::move(outputs));
   return names;
@@ -250,7 +250,7 @@ void Node::FinishAll(const std::string& type,
   for (size_t i = 0; i < arguments.size(); ++i) {
     const auto index = static_cast<int>(i);
     outputs.emplace_back(arguments[i],
-                         framework::ArgVars{OutputName(index, arguments[i])});
+                         ArgVars{OutputName(index, arguments[i])});
   }
   Add(type, std::move(inputs), std::move(attributes), std::move(outputs));
 }
@@ -264,7 +264,7 @@ std::vector<std::string> Node::AppendAll(
   std::vector<std::string> names;
   for (const std::string& argument : arguments) {
     names.push_back(InnerName(argument));
-    outputs.emplace_back(argument, framework::ArgVars{names.back()});
+    outputs.emplace_back(argument, ArgVars{names.back()});
   }
   Add(type, std::move(inputs), std::move(attributes), std::move(outputs));
   return names;
@@ -335,7 +335,7 @@ void Node::FinishBlocks(
   Inputs made;
   int next = 0;
   for (const auto& [argument, count] : outputs) {
-    framework::ArgVars vars;
+    ArgVars vars;
     for (const int end = next + count; next < end; ++next) {
       vars.push_back(OutputName(next));
     }
@@ -362,7 +362,7 @@ void Node::FinishSequence(std::vector<std::string> tensors) {
 
 std::vector<std::string> Node::AppendGradients(
     const std::string& y, const std::vector<std::string>& xs) {
-  framework::BackwardOptions options;
+  BackwardOptions options;
   options.parameters = xs;
   for (const std::string& x : xs) {
     values_.program().SetStopGradient(values_.Name(x), false);
@@ -372,8 +372,8 @@ std::vector<std::string> Node::AppendGradients(
   // The pass visits each op, which may get a gradient and a sum of gradients.
   values_.cost().Need("gradients", before, kLookBytes);
   values_.cost().Check("gradients", before, 2 * kOpBytes);
-  const auto made = framework::AppendBackward(
-      values_.program(), values_.Name(y), options, {location_, 0});
+  const auto made = AppendBackward(values_.program(), values_.Name(y), options,
+                                   {location_, 0});
   values_.cost().Need("gradients", count() - before, kOpBytes);
   std::vector<std::string> gradients;
   for (const std::string& x : xs) {
@@ -418,7 +418,7 @@ Tensor Node::NewTable(const DDim& dims) const {
                sizeof(int64_t));
   Tensor table;
   table.Resize(dims);
-  table.mutable_data<int64_t>(platform::CPUPlace());
+  table.mutable_data<int64_t>(CPUPlace());
   return table;
 }
 

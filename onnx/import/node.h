@@ -76,12 +76,12 @@ class Node {
   }
   struct Operands {
     std::string x, y;
-    operator Inputs() const { return {{"X", {x}}, {"Y", {y}}}; }
+    Inputs AsInputs() const { return {{"X", {x}}, {"Y", {y}}}; }
   };
   std::string Binary(const std::string& type,
                      const Operands& operands,
                      AttributeMap attributes = {}) {
-    return Append(type, operands, std::move(attributes));
+    return Append(type, operands.AsInputs(), std::move(attributes));
   }
   void FinishUnary(const std::string& type,
                    std::string x,
@@ -91,7 +91,7 @@ class Node {
   void FinishBinary(const std::string& type,
                     const Operands& operands,
                     AttributeMap attributes = {}) {
-    Finish(type, operands, std::move(attributes));
+    Finish(type, operands.AsInputs(), std::move(attributes));
   }
   // Casts x to another dtype; returns x itself if it has that dtype.
   std::string Cast(const std::string& x, DType dtype);
@@ -176,7 +176,7 @@ class Node {
   [[noreturn]] static void Unsupported(fmt::string_view format,
                                        const Args&... args) {
     // Becomes a line of onnx.unsupported.
-    platform::Raise(ErrorCode::kUnimplemented, kFormId, format, args...);
+    Raise(ErrorCode::kUnimplemented, kFormId, format, args...);
   }
 
  private:

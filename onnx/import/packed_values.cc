@@ -10,8 +10,8 @@ constexpr int kByte = 8;
 
 // Returns 1 for dtypes that are not packed.
 int ElementsInAByte(DType dtype) {
-  if (!platform::IsStoredNumber(dtype)) return 1;
-  return kByte / platform::FormatOf(dtype).bits;
+  if (!IsStoredNumber(dtype)) return 1;
+  return kByte / FormatOf(dtype).bits;
 }
 
 }  // namespace
@@ -19,7 +19,7 @@ int ElementsInAByte(DType dtype) {
 uint64_t BytesInFile(DType dtype, int64_t count) {
   const auto together = static_cast<uint64_t>(ElementsInAByte(dtype));
   const auto elements = static_cast<uint64_t>(count);
-  return (elements + together - 1) / together * platform::SizeOf(dtype);
+  return (elements + together - 1) / together * SizeOf(dtype);
 }
 
 void UnpackInPlace(DType dtype, int64_t count, void* data) {

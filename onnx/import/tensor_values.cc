@@ -50,14 +50,14 @@ int FieldsInUse(const TensorProto& tensor) {
 // entry if elements are packed.
 template <typename T, typename Field>
 void CopyField(const Field& field, Tensor* result, const std::string& what) {
-  constexpr DType kDType = platform::kDTypeOf<T>;
+  constexpr DType kDType = kDTypeOf<T>;
   const auto wanted =
       static_cast<int64_t>(BytesInFile(kDType, result->numel()) / sizeof(T));
   SLUICE_ENFORCE(field.size() == wanted, ErrorCode::kDataLoss,
                  "onnx.tensor_count",
                  "{} has {} elements, its shape {} of {} takes {}", what,
                  field.size(), result->dims(), kDType, wanted);
-  T* to = result->mutable_data<T>(platform::CPUPlace());
+  T* to = result->mutable_data<T>(CPUPlace());
   const int64_t count = std::min<int64_t>(field.size(), wanted);
   for (int i = 0; i < count; ++i) {
     if constexpr (requires { to[i].bits; }) {
@@ -73,7 +73,7 @@ void CopyTyped(const TensorProto& tensor,
                DType dtype,
                Tensor* result,
                const std::string& what) {
-  platform::VisitDType(dtype, [&]<typename T>() {
+  VisitDType(dtype, [&]<typename T>() {
     if constexpr (std::is_same_v<T, float>) {
       CopyField<T>(tensor.float_data(), result, what);
     } else if constexpr (std::is_same_v<T, double>) {
@@ -102,7 +102,7 @@ DType ToDType(int data_type, const std::string& what) {
       break;
   }
   const bool known = ::onnx::TensorProto::DataType_IsValid(data_type);
-  platform::Raise(
+  Raise(
       ErrorCode::kUnimplemented, "onnx.dtype",
       "{} has the data type {} ({}), which Sluice lacks", what, data_type,
       known ? ::onnx::TensorProto::DataType_Name(data_type) : "none of ONNX's");
@@ -127,7 +127,7 @@ void ReadFields(const TensorProto& tensor,
                  "onnx.tensor_bytes",
                  "{} has {} bytes, its shape {} of {} takes {}", what,
                  tensor.raw_data().size(), dims, dtype, bytes);
-  void* to = result->mutable_data(dtype, platform::CPUPlace());
+  void* to = result->mutable_data(dtype, CPUPlace());
   if (bytes > 0) std::memcpy(to, tensor.raw_data().data(), bytes);
   UnpackInPlace(dtype, dims.numel(), to);
 }
@@ -197,10 +197,9 @@ Tensor ToDense(const ::onnx::SparseTensorProto& sparse,
       "{} of shape {} has values {} and indices {} of {}; expected a list of "
       "values, and an int64 index, or one for each dim, for each of them",
       what, dims, values.dims(), indices.dims(), indices.dtype());
-  const size_t size = platform::SizeOf(values.dtype());
+  const size_t size = SizeOf(values.dtype());
   cost->Need(what, static_cast<uint64_t>(dims.numel()), size);
-  auto* to = static_cast<char*>(
-      dense.mutable_data(values.dtype(), platform::CPUPlace()));
+  auto* to = static_cast<char*>(dense.mutable_data(values.dtype(), CPUPlace()));
   if (dims.numel() > 0) std::memset(to, 0, dense.bytes());
   const size_t width = count == 0 ? 0 : indices.numel() / count;
   for (int64_t i = 0; i < count; ++i) {

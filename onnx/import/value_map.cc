@@ -34,9 +34,8 @@ namespace {
 // which must be known when a plan is prepared.
 bool IsOperand(const Tensor& constant) {
   constexpr int64_t kMostElements = 64;
-  return constant.numel() <= kMostElements &&
-         !platform::IsFloating(constant.dtype()) &&
-         !platform::IsStoredNumber(constant.dtype());
+  return constant.numel() <= kMostElements && !IsFloating(constant.dtype()) &&
+         !IsStoredNumber(constant.dtype());
 }
 
 uint64_t BytesOfSequence(const std::vector<std::string>& sequence) {
@@ -125,7 +124,7 @@ void ValueMap::AddToProgram(const std::string& name, const Tensor& value) {
       std::vector<int64_t>(value.dims().begin(), value.dims().end());
   op.attributes["dtype"] = value.dtype();
   std::vector<int64_t> elements;
-  platform::VisitDType(value.dtype(), [&]<typename T>() {
+  VisitDType(value.dtype(), [&]<typename T>() {
     if constexpr (std::is_integral_v<T>) {
       const T* first = value.data<T>();
       // The int64 keeps the bits of a uint64, and op cast restores them.

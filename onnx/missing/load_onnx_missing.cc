@@ -8,16 +8,16 @@ namespace {
 [[noreturn]] void RaiseMissing() {
   // A separate id, which tests of other builds cannot reach.
   constexpr const char* kId = "onnx.missing";
-  platform::Raise(platform::ErrorCode::kUnimplemented, kId,
-                  "this build of Sluice cannot read ONNX models: CMake found "
-                  "no onnx/onnx.proto; install it (./dev setup, or pip install "
-                  "\"onnx==1.23.*\" in the Python that Sluice is built for) "
-                  "and build again");
+  Raise(ErrorCode::kUnimplemented, kId,
+        "this build of Sluice cannot read ONNX models: CMake found "
+        "no onnx/onnx.proto; install it (./dev setup, or pip install "
+        "\"onnx==1.23.*\" in the Python that Sluice is built for) "
+        "and build again");
 }
 
 }  // namespace
 
-void OnnxModel::PutParameters(framework::Scope& /*scope*/) const {
+void OnnxModel::PutParameters(Scope& /*scope*/) const {
   RaiseMissing();
 }
 

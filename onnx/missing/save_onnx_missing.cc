@@ -8,24 +8,24 @@ namespace {
 [[noreturn]] void RaiseNoWriter() {
   // A separate id, which tests of other builds cannot reach.
   constexpr const char* kId = "onnx.save_missing";
-  platform::Raise(platform::ErrorCode::kUnimplemented, kId,
-                  "this build of Sluice cannot write ONNX models: CMake found "
-                  "no onnx/onnx.proto; install it (./dev setup, or pip install "
-                  "\"onnx==1.23.*\" in the Python that Sluice is built for) "
-                  "and build again");
+  Raise(ErrorCode::kUnimplemented, kId,
+        "this build of Sluice cannot write ONNX models: CMake found "
+        "no onnx/onnx.proto; install it (./dev setup, or pip install "
+        "\"onnx==1.23.*\" in the Python that Sluice is built for) "
+        "and build again");
 }
 
 }  // namespace
 
-void SaveOnnx(const framework::Program& /*program*/,
-              const framework::Scope& /*scope*/,
+void SaveOnnx(const Program& /*program*/,
+              const Scope& /*scope*/,
               const std::string& /*path*/,
               const OnnxSaveOptions& /*options*/) {
   RaiseNoWriter();
 }
 
-std::string SerializeOnnx(const framework::Program& /*program*/,
-                          const framework::Scope& /*scope*/,
+std::string SerializeOnnx(const Program& /*program*/,
+                          const Scope& /*scope*/,
                           const OnnxSaveOptions& /*options*/) {
   RaiseNoWriter();
 }

@@ -2,7 +2,7 @@
 #include "sluice/operators/math/binary/broadcast_binary.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 template <typename T>
@@ -10,12 +10,12 @@ class BiasAddKernel final : public OpKernel {
  public:
   explicit BiasAddKernel(const OpKernelConstruction& construction)
       : nchw_(construction.Attr<std::string>("data_format") == "NCHW"),
-        add_(*math::FindBinaryRow("elementwise_add"), platform::kDTypeOf<T>) {}
+        add_(*FindBinaryRow("elementwise_add"), kDTypeOf<T>) {}
 
   void Prepare(KernelPreparation& preparation) override {
     const DDim& x = preparation.query.inputs[0];
     const DDim& bias = preparation.query.inputs[1];
-    plan_ = math::PlanBroadcast(x, bias, nchw_ ? 1 : x.rank() - 1);
+    plan_ = PlanBroadcast(x, bias, nchw_ ? 1 : x.rank() - 1);
   }
 
   void Compute(OpKernelContext& context) const override {
@@ -28,8 +28,8 @@ class BiasAddKernel final : public OpKernel {
 
  private:
   bool nchw_;
-  math::BinaryFunction add_;
-  math::BroadcastPlan plan_;
+  BinaryFunction add_;
+  BroadcastPlan plan_;
 };
 
 template <typename T>
@@ -65,7 +65,7 @@ class BiasAddGradKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CPU_KERNEL(bias_add, BiasAddKernel<FloatsAndHalves>);
-REGISTER_OP_CPU_KERNEL(bias_add_grad, BiasAddGradKernel<FloatsAndHalves>);
+REGISTER_OP_CPU_KERNEL(bias_add, BiasAddKernel<FloatAndHalfTypes>);
+REGISTER_OP_CPU_KERNEL(bias_add_grad, BiasAddGradKernel<FloatAndHalfTypes>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -2,10 +2,8 @@
 #include "sluice/operators/math/device_walk.cuh"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
-
-using math::DeviceWalk;
 
 template <typename T>
 class BiasAddCUDAKernel final : public OpKernel {
@@ -16,7 +14,7 @@ class BiasAddCUDAKernel final : public OpKernel {
   void Prepare(KernelPreparation& preparation) override {
     const DDim& x = preparation.query.inputs[0];
     const DDim& bias = preparation.query.inputs[1];
-    plan_ = math::PlanBroadcast(x, bias, nchw_ ? 1 : x.rank() - 1);
+    plan_ = PlanBroadcast(x, bias, nchw_ ? 1 : x.rank() - 1);
   }
 
   void Compute(OpKernelContext& context) const override {
@@ -28,20 +26,20 @@ class BiasAddCUDAKernel final : public OpKernel {
     T* out = output.data<T>();
     const DeviceWalk walk(plan_.rank, plan_.sizes, plan_.x_steps,
                           plan_.y_steps);
-    platform::ForEach(context.device_context<CUDADeviceContext>(),
-                      output.numel(), [=] __device__(int64_t i) {
-                        const DeviceWalk::Position at = walk.At(i);
-                        out[i] = x[at.first] + bias[at.second];
-                      });
+    ForEach(context.device_context<CUDADeviceContext>(), output.numel(),
+            [=] __device__(int64_t i) {
+              const DeviceWalk::Position at = walk.At(i);
+              out[i] = x[at.first] + bias[at.second];
+            });
   }
 
  private:
   bool nchw_;
-  math::BroadcastPlan plan_;
+  BroadcastPlan plan_;
 };
 
 }  // namespace
 
-REGISTER_OP_CUDA_KERNEL(bias_add, BiasAddCUDAKernel<Floats>);
+REGISTER_OP_CUDA_KERNEL(bias_add, BiasAddCUDAKernel<FloatTypes>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

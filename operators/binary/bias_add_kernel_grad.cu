@@ -1,10 +1,8 @@
 #include "sluice/operators/math/device_sum.cuh"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
-
-using math::ReduceWalk;
 
 template <typename T>
 class BiasAddGradCUDAKernel final : public OpKernel {
@@ -28,12 +26,12 @@ class BiasAddGradCUDAKernel final : public OpKernel {
     if (context.HasOutput("Bias@GRAD")) {
       T* out = context.AllocateOutput("Bias@GRAD", {plan_.outputs}).data<T>();
       const ReduceWalk walk(dims_, summed_);
-      math::Sum(
+      Sum(
           device, plan_, context.scratch(),
           [=] __device__(int64_t channel, int64_t i) -> double {
             return grad[walk.At(channel, i)];
           },
-          math::StoreSum<T>{out});
+          StoreSum<T>{out});
     }
     if (!context.HasOutput("X@GRAD")) return;
     Tensor& x_grad = context.AllocateOutput("X@GRAD", dims_);
@@ -46,11 +44,11 @@ class BiasAddGradCUDAKernel final : public OpKernel {
   bool nchw_;
   DDim dims_;
   ReduceWalk::Axes summed_{};
-  math::SumPlan plan_;
+  SumPlan plan_;
 };
 
 }  // namespace
 
-REGISTER_OP_CUDA_KERNEL(bias_add_grad, BiasAddGradCUDAKernel<Floats>);
+REGISTER_OP_CUDA_KERNEL(bias_add_grad, BiasAddGradCUDAKernel<FloatTypes>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -1,6 +1,6 @@
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 void BiasAddShape(InferShapeContext& context) {
@@ -64,4 +64,4 @@ void BiasAddGradSchema(OpSchema& op) {
 REGISTER_OPERATOR(bias_add, BiasAddSchema);
 REGISTER_OPERATOR(bias_add_grad, BiasAddGradSchema);
 
-}  // namespace sluice::operators
+}  // namespace sluice

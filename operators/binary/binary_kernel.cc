@@ -7,27 +7,22 @@
 
 // The kernels of all binary ops: the op's name selects a row of the tables of
 // math/binary.
-namespace sluice::operators {
+namespace sluice {
 namespace {
-
-using math::BinaryDTypes;
-using math::BinaryRow;
-using math::BinaryTerm;
 
 // Out = f(X, Y).
 template <typename T>
 class BinaryKernel final : public OpKernel {
  public:
   explicit BinaryKernel(const OpKernelConstruction& construction)
-      : function_(*math::FindBinaryRow(construction.op()),
-                  platform::kDTypeOf<T>),
+      : function_(*FindBinaryRow(construction.op()), kDTypeOf<T>),
         axis_(construction.Attr<int64_t>("axis")) {}
 
   void Prepare(KernelPreparation& preparation) override {
     const DDim& x = preparation.query.inputs[0];
     const DDim& y = preparation.query.inputs[1];
     same_shape_ = x == y;
-    plan_ = math::PlanBroadcast(x, y, axis_);
+    plan_ = PlanBroadcast(x, y, axis_);
     out_dims_ = preparation.query.outputs[0];
   }
 
@@ -44,16 +39,16 @@ class BinaryKernel final : public OpKernel {
   }
 
  private:
-  math::BinaryFunction function_;
+  BinaryFunction function_;
   int64_t axis_;
   bool same_shape_ = false;
-  math::BroadcastPlan plan_;
+  BroadcastPlan plan_;
   DDim out_dims_;
 };
 
 const BinaryRow& RowOfGradient(std::string_view op) {
   op.remove_suffix(std::string_view("_grad").size());
-  return *math::FindBinaryRow(op);
+  return *FindBinaryRow(op);
 }
 
 // Computes the requested gradients; that of a broadcast operand is a sum.
@@ -63,16 +58,9 @@ class BinaryGradKernel final : public OpKernel {
   explicit BinaryGradKernel(const OpKernelConstruction& construction)
       : axis_(construction.Attr<int64_t>("axis")) {
     const BinaryRow& row = RowOfGradient(construction.op());
-    const math::BinaryFunctions& functions =
-        row.Of(math::ComputedDType(platform::kDTypeOf<T>));
-    x_ = {"X@GRAD",
-          row.info.x_term,
-          {functions.x_terms, platform::kDTypeOf<T>},
-          {}};
-    y_ = {"Y@GRAD",
-          row.info.y_term,
-          {functions.y_terms, platform::kDTypeOf<T>},
-          {}};
+    const BinaryFunctions& functions = row.Of(ComputedDType(kDTypeOf<T>));
+    x_ = {"X@GRAD", row.info.x_term, {functions.x_terms, kDTypeOf<T>}, {}};
+    y_ = {"Y@GRAD", row.info.y_term, {functions.y_terms, kDTypeOf<T>}, {}};
     reads_ = row.info.gradient_reads;
   }
 
@@ -80,9 +68,9 @@ class BinaryGradKernel final : public OpKernel {
     const DDim& x = preparation.query.inputs[0];
     const DDim& y = preparation.query.inputs[1];
     DDim out;
-    math::BroadcastShape(x, y, axis_, &out);
+    BroadcastShape(x, y, axis_, &out);
     empty_ = out.numel() == 0;
-    plan_ = math::PlanBroadcast(x, y, axis_);
+    plan_ = PlanBroadcast(x, y, axis_);
     x_.Plan(x, out, -1);
     y_.Plan(y, out, axis_);
     preparation.scratch_bytes =
@@ -100,7 +88,7 @@ class BinaryGradKernel final : public OpKernel {
   struct Side {
     const char* output = nullptr;
     BinaryTerm term = BinaryTerm::kNone;
-    math::BinaryGradFunction function;
+    BinaryGradFunction function;
     OperandGradient<T> gradient;
     bool computed = false;  // otherwise the terms are Out@GRAD
 
@@ -136,26 +124,23 @@ class BinaryGradKernel final : public OpKernel {
   }
 
   int64_t axis_;
-  math::BinaryReads reads_;
+  BinaryReads reads_;
   bool empty_ = false;
-  math::BroadcastPlan plan_;
+  BroadcastPlan plan_;
   Side x_;
   Side y_;
 };
 
 void AddBinaryKernels(Registry& registry) {
-  using framework::AddPlainKernels;
-  using platform::bfloat16;
-  using platform::float16;
-  const platform::CPUPlace cpu;
-  for (const BinaryRow& row : math::BinaryRows()) {
+  const CPUPlace cpu;
+  for (const BinaryRow& row : BinaryRows()) {
     const std::string name = row.info.name;
     const BinaryDTypes dtypes = row.info.dtypes;
     if (dtypes != BinaryDTypes::kIntegers && dtypes != BinaryDTypes::kBool) {
-      AddPlainKernels<BinaryKernel<FloatsAndHalves>>(registry, name, cpu);
+      AddPlainKernels<BinaryKernel<FloatAndHalfTypes>>(registry, name, cpu);
     }
     if (dtypes != BinaryDTypes::kFloats && dtypes != BinaryDTypes::kBool) {
-      AddPlainKernels<BinaryKernel<Integers>, BinaryKernel<int16_t>,
+      AddPlainKernels<BinaryKernel<IntegerTypes>, BinaryKernel<int16_t>,
                       BinaryKernel<uint16_t>, BinaryKernel<uint32_t>,
                       BinaryKernel<uint64_t>>(registry, name, cpu);
     }
@@ -163,8 +148,8 @@ void AddBinaryKernels(Registry& registry) {
       AddPlainKernels<BinaryKernel<bool>>(registry, name, cpu);
     }
     if (!row.info.differentiable()) continue;
-    AddPlainKernels<BinaryGradKernel<FloatsAndHalves>>(registry, name + "_grad",
-                                                       cpu);
+    AddPlainKernels<BinaryGradKernel<FloatAndHalfTypes>>(registry,
+                                                         name + "_grad", cpu);
   }
 }
 
@@ -172,4 +157,4 @@ void AddBinaryKernels(Registry& registry) {
 
 REGISTER_TABLE(binary_kernels, AddBinaryKernels);
 
-}  // namespace sluice::operators
+}  // namespace sluice

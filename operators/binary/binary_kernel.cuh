@@ -8,7 +8,7 @@
 #include "sluice/operators/math/device_formulas.cuh"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 
 // A row's formula for the stored numbers. Integers wrap around.
 template <typename Row>
@@ -16,8 +16,8 @@ struct Arithmetic {
   template <typename T>
   __device__ static T Of(T x, T y) {
     if constexpr (std::is_integral_v<T>) {
-      return Row::Of(math::Wrapped<T>(static_cast<uint64_t>(x)),
-                     math::Wrapped<T>(static_cast<uint64_t>(y)))
+      return Row::Of(Wrapped<T>(static_cast<uint64_t>(x)),
+                     Wrapped<T>(static_cast<uint64_t>(y)))
           .v;
     } else {
       return Row::Of(x, y);
@@ -46,13 +46,12 @@ class ElementwiseCUDAKernel final : public OpKernel {
     const int64_t count = out_dims_.numel();
     if (count == 0) return;
     if (x_dims_ == y_dims_) {
-      platform::ForEach(device, count, [=] __device__(int64_t i) {
-        out[i] = Function::Of(x[i], y[i]);
-      });
+      ForEach(device, count,
+              [=] __device__(int64_t i) { out[i] = Function::Of(x[i], y[i]); });
     } else {
-      const math::DeviceWalk walk = WalkOperands(x_dims_, y_dims_, axis_);
-      platform::ForEach(device, count, [=] __device__(int64_t i) {
-        const math::DeviceWalk::Position at = walk.At(i);
+      const DeviceWalk walk = WalkOperands(x_dims_, y_dims_, axis_);
+      ForEach(device, count, [=] __device__(int64_t i) {
+        const DeviceWalk::Position at = walk.At(i);
         out[i] = Function::Of(x[at.first], y[at.second]);
       });
     }
@@ -69,21 +68,20 @@ class ElementwiseCUDAKernel final : public OpKernel {
 // Inputs that the formula in `Row` does not read are null.
 template <typename T, typename Row, bool kOfX>
 struct ElementwiseGradTerm {
-  math::DeviceWalk walk;
+  DeviceWalk walk;
   const T* out_grad;
   const T* x;
   const T* y;
   const T* out;
 
   __device__ T At(int64_t i) const {
-    const math::DeviceWalk::Position at = walk.At(i);
+    const DeviceWalk::Position at = walk.At(i);
     const T grad = out_grad[i];
     const T x_value = x == nullptr ? T{0} : x[at.first];
     const T y_value = y == nullptr ? T{0} : y[at.second];
     const T out_value = out == nullptr ? T{0} : out[i];
-    constexpr math::BinaryTerm kTerm =
-        kOfX ? Row::kInfo.x_term : Row::kInfo.y_term;
-    if constexpr (kTerm == math::BinaryTerm::kSame) {
+    constexpr BinaryTerm kTerm = kOfX ? Row::kInfo.x_term : Row::kInfo.y_term;
+    if constexpr (kTerm == BinaryTerm::kSame) {
       return grad;
     } else if constexpr (kOfX) {
       return Row::XGradient(grad, x_value, y_value, out_value);
@@ -103,7 +101,7 @@ class ElementwiseGradCUDAKernel final : public OpKernel {
   void Prepare(KernelPreparation& preparation) override {
     x_dims_ = preparation.query.inputs[0];
     y_dims_ = preparation.query.inputs[1];
-    math::BroadcastShape(x_dims_, y_dims_, axis_, &out_dims_);
+    BroadcastShape(x_dims_, y_dims_, axis_, &out_dims_);
     x_grad_ = OperandCUDAGradient(x_dims_, out_dims_, -1);
     y_grad_ = OperandCUDAGradient(y_dims_, out_dims_, axis_);
     preparation.scratch_bytes =
@@ -146,15 +144,14 @@ class ElementwiseGradCUDAKernel final : public OpKernel {
 // Adds the kernels of a row of logic or comparison, which has no gradient.
 template <typename Row, typename... T>
 void AddPlainCUDAKernels(Registry& registry) {
-  constexpr bool kBool = Row::kInfo.result == math::BinaryResult::kBool;
+  constexpr bool kBool = Row::kInfo.result == BinaryResult::kBool;
   AddPlainKernels<
       ElementwiseCUDAKernel<T, Row, std::conditional_t<kBool, bool, T>>...>(
-      registry, Row::kInfo.name, platform::CUDAPlace());
+      registry, Row::kInfo.name, CUDAPlace());
 }
 
 template <typename Row>
 void AddPlainCUDARow(Registry& registry) {
-  using math::BinaryDTypes;
   constexpr BinaryDTypes kDTypes = Row::kInfo.dtypes;
   constexpr bool kAll = kDTypes == BinaryDTypes::kAll;
   constexpr bool kNumbers = kAll || kDTypes == BinaryDTypes::kNumbers;
@@ -170,7 +167,7 @@ void AddPlainCUDARow(Registry& registry) {
 }
 
 template <typename... Row>
-void AddPlainCUDARows(math::Rows<Row...> /*table*/, Registry& registry) {
+void AddPlainCUDARows(Rows<Row...> /*table*/, Registry& registry) {
   (AddPlainCUDARow<Row>(registry), ...);
 }
 
@@ -178,25 +175,25 @@ void AddPlainCUDARows(math::Rows<Row...> /*table*/, Registry& registry) {
 template <typename Row, typename... T>
 void AddArithmeticCUDAKernels(Registry& registry) {
   AddPlainKernels<ElementwiseCUDAKernel<T, Arithmetic<Row>>...>(
-      registry, Row::kInfo.name, platform::CUDAPlace());
+      registry, Row::kInfo.name, CUDAPlace());
 }
 
 template <typename Row>
 void AddArithmeticCUDARow(Registry& registry) {
   AddArithmeticCUDAKernels<Row, float, double>(registry);
-  if constexpr (Row::kInfo.dtypes != math::BinaryDTypes::kFloats) {
+  if constexpr (Row::kInfo.dtypes != BinaryDTypes::kFloats) {
     AddArithmeticCUDAKernels<Row, int8_t, uint8_t, int32_t, int64_t>(registry);
   }
-  if constexpr (Row::kInfo.dtypes == math::BinaryDTypes::kAll) {
+  if constexpr (Row::kInfo.dtypes == BinaryDTypes::kAll) {
     AddArithmeticCUDAKernels<Row, bool>(registry);
   }
-  AddPlainKernels<ElementwiseGradCUDAKernel<Floats, Row>>(
-      registry, std::string(Row::kInfo.name) + "_grad", platform::CUDAPlace());
+  AddPlainKernels<ElementwiseGradCUDAKernel<FloatTypes, Row>>(
+      registry, std::string(Row::kInfo.name) + "_grad", CUDAPlace());
 }
 
 template <typename... Row>
-void AddArithmeticCUDARows(math::Rows<Row...> /*table*/, Registry& registry) {
+void AddArithmeticCUDARows(Rows<Row...> /*table*/, Registry& registry) {
   (AddArithmeticCUDARow<Row>(registry), ...);
 }
 
-}  // namespace sluice::operators
+}  // namespace sluice

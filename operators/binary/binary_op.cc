@@ -3,13 +3,8 @@
 #include "sluice/operators/registration.h"
 
 // The schemas of the rows of math/binary's tables and of their gradient ops.
-namespace sluice::operators {
+namespace sluice {
 namespace {
-
-using math::BinaryDTypes;
-using math::BinaryInfo;
-using math::BinaryRow;
-using math::BinaryTerm;
 
 // Returns the broadcast shape of X and Y.
 DDim CommonDims(const InferShapeContext& context) {
@@ -23,7 +18,7 @@ DDim CommonDims(const InferShapeContext& context) {
       "expected axis + rank of Y <= {}",
       y, axis, x, x.rank());
   DDim out;
-  const int conflict = math::BroadcastShape(x, y, axis, &out);
+  const int conflict = BroadcastShape(x, y, axis, &out);
   context.Require(conflict < 0, "elementwise.shapes",
                   "X of shape {} and Y of shape {} (axis = {}) do not fit in "
                   "dim {}: expected equal sizes or a 1",
@@ -112,7 +107,7 @@ std::string Doc(const BinaryInfo& info) {
       "says otherwise.";
   const bool numbers = info.dtypes == BinaryDTypes::kNumbers ||
                        info.dtypes == BinaryDTypes::kAll;
-  if (numbers && info.result == math::BinaryResult::kSame) {
+  if (numbers && info.result == BinaryResult::kSame) {
     doc += " Integers wrap around.";
   }
   return doc;
@@ -123,7 +118,7 @@ void Schema(const BinaryInfo& info, OpSchema& op) {
   op.TypeVar("T", DTypes(info));
   op.Input("X", "T", "The left operand, of any shape.");
   op.Input("Y", "T", "The right one, of a shape that can be repeated to X's.");
-  op.Output("Out", info.result == math::BinaryResult::kBool ? "bool" : "T",
+  op.Output("Out", info.result == BinaryResult::kBool ? "bool" : "T",
             "The result, in the common shape.");
   Axis(op);
   op.InferShape(BinaryShape).Elementwise();
@@ -155,7 +150,7 @@ void GradSchema(const BinaryInfo& info, OpSchema& op) {
 }
 
 void AddBinaryOps(Registry& registry) {
-  for (const BinaryRow& row : math::BinaryRows()) {
+  for (const BinaryRow& row : BinaryRows()) {
     const BinaryInfo& info = row.info;
     registry.AddOperator(info.name, [&](OpSchema& op) { Schema(info, op); });
     if (!info.differentiable()) continue;
@@ -168,4 +163,4 @@ void AddBinaryOps(Registry& registry) {
 
 REGISTER_TABLE(binary_ops, AddBinaryOps);
 
-}  // namespace sluice::operators
+}  // namespace sluice

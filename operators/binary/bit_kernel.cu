@@ -3,21 +3,18 @@
 
 #include "sluice/operators/binary/binary_kernel.cuh"
 
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 #include "sluice/operators/math/binary/bit_rows.inc"
 }  // namespace
-}  // namespace sluice::operators::math
-
-namespace sluice::operators {
 namespace {
 
-void AddBitRows(framework::Registry& registry) {
-  AddPlainCUDARows(math::BinaryBit(), registry);
+void AddBitRows(Registry& registry) {
+  AddPlainCUDARows(BinaryBit(), registry);
 }
 
 }  // namespace
 
 REGISTER_TABLE(cuda_binary_bit, AddBitRows);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -1,20 +1,17 @@
 #include "sluice/operators/binary/binary_kernel.cuh"
 
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 #include "sluice/operators/math/binary/comparison_rows.inc"
 }  // namespace
-}  // namespace sluice::operators::math
-
-namespace sluice::operators {
 namespace {
 
-void AddComparisonRows(framework::Registry& registry) {
-  AddPlainCUDARows(math::BinaryComparison(), registry);
+void AddComparisonRows(Registry& registry) {
+  AddPlainCUDARows(BinaryComparison(), registry);
 }
 
 }  // namespace
 
 REGISTER_TABLE(cuda_binary_comparison, AddComparisonRows);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -4,13 +4,11 @@
 #include "sluice/operators/math/device_sum.cuh"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 
 // Maps each element of Out to its offsets in X and Y.
-inline math::DeviceWalk WalkOperands(const DDim& x,
-                                     const DDim& y,
-                                     int64_t axis) {
-  const math::BroadcastPlan plan = math::PlanBroadcast(x, y, axis);
+inline DeviceWalk WalkOperands(const DDim& x, const DDim& y, int64_t axis) {
+  const BroadcastPlan plan = PlanBroadcast(x, y, axis);
   return {plan.rank, plan.sizes, plan.x_steps, plan.y_steps};
 }
 
@@ -22,8 +20,8 @@ class OperandCUDAGradient {
   OperandCUDAGradient() = default;
   // The operand has shape `dims` and is aligned with dimension `axis` of `out`.
   OperandCUDAGradient(const DDim& dims, const DDim& out, int64_t axis)
-      : dims_(dims), out_(out), repeated_(math::RepeatedAxes(dims, out, axis)) {
-    plan_ = math::ReduceWalk::Plan(out, repeated_);
+      : dims_(dims), out_(out), repeated_(RepeatedAxes(dims, out, axis)) {
+    plan_ = ReduceWalk::Plan(out, repeated_);
   }
 
   const DDim& dims() const { return dims_; }
@@ -35,24 +33,24 @@ class OperandCUDAGradient {
   void Write(OpKernelContext& context, const Term& term, T* grad) const {
     const auto& device = context.device_context<CUDADeviceContext>();
     if (plan_.terms == 1) {
-      platform::ForEach(device, plan_.outputs,
-                        [=] __device__(int64_t i) { grad[i] = term.At(i); });
+      ForEach(device, plan_.outputs,
+              [=] __device__(int64_t i) { grad[i] = term.At(i); });
       return;
     }
-    const math::ReduceWalk walk(out_, repeated_);
-    math::Sum(
+    const ReduceWalk walk(out_, repeated_);
+    Sum(
         device, plan_, context.scratch(),
         [=] __device__(int64_t output, int64_t i) -> double {
           return term.At(walk.At(output, i));
         },
-        math::StoreSum<T>{grad});
+        StoreSum<T>{grad});
   }
 
  private:
   DDim dims_;
   DDim out_;
-  math::ReduceWalk::Axes repeated_{};
-  math::SumPlan plan_;
+  ReduceWalk::Axes repeated_{};
+  SumPlan plan_;
 };
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -9,7 +9,7 @@
 #include "sluice/operators/math/strided_copy.h"
 #include "sluice/platform/alignment.h"
 
-namespace sluice::operators {
+namespace sluice {
 
 // The gradient of an operand that may be broadcast. It is computed from terms
 // of the result's shape: it equals them, or it is a sum of them. Prepare plans
@@ -20,20 +20,20 @@ class OperandGradient {
   OperandGradient() = default;
   // The operand has shape `dims` and is aligned with dimension `axis` of `out`.
   // With `negative`, sums are negated.
-  OperandGradient(const framework::DDim& dims,
-                  const framework::DDim& out,
+  OperandGradient(const DDim& dims,
+                  const DDim& out,
                   int64_t axis,
                   bool negative = false)
       : dims_(dims), count_(out.numel()) {
-    const auto repeated = math::RepeatedAxes(dims, out, axis);
+    const auto repeated = RepeatedAxes(dims, out, axis);
     repeated_ =
         std::find(repeated.begin(), repeated.end(), true) != repeated.end();
     if (!repeated_) return;
-    plan_ = math::PlanReduce(out, repeated);
+    plan_ = PlanReduce(out, repeated);
     if (negative) plan_.divisor = -1;
   }
 
-  const framework::DDim& dims() const { return dims_; }
+  const DDim& dims() const { return dims_; }
   // Whether the gradient is a sum.
   bool repeated() const { return repeated_; }
 
@@ -54,20 +54,20 @@ class OperandGradient {
   // Computes the gradient from the terms. `terms` may be equal to `gradient`.
   void Finish(const T* terms, T* gradient, void* scratch) const {
     if (repeated_) {
-      math::ReduceSum(plan_, terms, gradient, scratch);
+      ReduceSum(plan_, terms, gradient, scratch);
     } else if (terms != gradient && count_ > 0) {
-      math::CopyBytes(terms, gradient, static_cast<size_t>(count_) * sizeof(T));
+      CopyBytes(terms, gradient, static_cast<size_t>(count_) * sizeof(T));
     }
   }
 
  private:
   // The size is rounded up to align the terms after it.
-  size_t SumScratch() const { return platform::AlignUp(plan_.scratch_bytes); }
+  size_t SumScratch() const { return AlignUp(plan_.scratch_bytes); }
 
-  framework::DDim dims_;
+  DDim dims_;
   int64_t count_ = 0;
   bool repeated_ = false;
-  math::ReducePlan plan_;
+  ReducePlan plan_;
 };
 
-}  // namespace sluice::operators
+}  // namespace sluice

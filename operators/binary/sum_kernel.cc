@@ -7,7 +7,7 @@
 #include "sluice/operators/registration.h"
 #include "sluice/platform/parallel_for.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 // A block of partial sums fits into the first-level cache.
@@ -16,7 +16,7 @@ constexpr int64_t kBlock = 1024;
 // The type in which elements of type T are summed.
 template <typename T>
 struct Accumulator {
-  using Type = math::Computed<T>;
+  using Type = Computed<T>;
 };
 template <>
 struct Accumulator<int8_t> {
@@ -45,16 +45,15 @@ class SumKernel final : public OpKernel {
     T* to = out.data<T>();
     if (inputs_ == 1) {
       const T* from = context.Input(0).data<T>();
-      if (from != to) math::CopyBytes(from, to, out.bytes());
+      if (from != to) CopyBytes(from, to, out.bytes());
       return;
     }
-    platform::ParallelFor(out.numel(), platform::kGrain,
-                          [this, &context, to](int64_t begin, int64_t end) {
-                            for (int64_t i = begin; i < end; i += kBlock) {
-                              SumBlock(context, i, std::min(kBlock, end - i),
-                                       to + i);
-                            }
-                          });
+    ParallelFor(out.numel(), kGrain,
+                [this, &context, to](int64_t begin, int64_t end) {
+                  for (int64_t i = begin; i < end; i += kBlock) {
+                    SumBlock(context, i, std::min(kBlock, end - i), to + i);
+                  }
+                });
   }
 
  private:
@@ -66,22 +65,22 @@ class SumKernel final : public OpKernel {
     if constexpr (std::is_floating_point_v<T>) {
       for (int i = 1; i < inputs_; ++i) {
         const T* x = context.Input(i).data<T>() + first;
-        math::AddContiguous(i == 1 ? x0 : out, x, count, out);
+        AddContiguous(i == 1 ? x0 : out, x, count, out);
       }
     } else {
       using Sum = typename Accumulator<T>::Type;
       Sum sums[kBlock];
       for (int64_t j = 0; j < count; ++j) {
-        sums[j] = static_cast<Sum>(math::Widen(x0[j]));
+        sums[j] = static_cast<Sum>(Widen(x0[j]));
       }
       for (int i = 1; i < inputs_; ++i) {
         const T* x = context.Input(i).data<T>() + first;
         for (int64_t j = 0; j < count; ++j) {
-          sums[j] += static_cast<Sum>(math::Widen(x[j]));
+          sums[j] += static_cast<Sum>(Widen(x[j]));
         }
       }
       for (int64_t j = 0; j < count; ++j) {
-        out[j] = math::Narrow<T>(static_cast<math::Computed<T>>(sums[j]));
+        out[j] = Narrow<T>(static_cast<Computed<T>>(sums[j]));
       }
     }
   }
@@ -92,6 +91,6 @@ class SumKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CPU_KERNEL(sum, SumKernel<Numbers>);
+REGISTER_OP_CPU_KERNEL(sum, SumKernel<NumberTypes>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -1,7 +1,7 @@
 #include "sluice/operators/registration.h"
 #include "sluice/platform/cuda/launch.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 // The maximum number of inputs that one launch adds up.
@@ -39,9 +39,8 @@ class SumCUDAKernel final : public OpKernel {
       while (next < inputs_ && terms.count < kMost) {
         terms.x[terms.count++] = context.Input(next++).data<T>();
       }
-      platform::ForEach(context.device_context<CUDADeviceContext>(),
-                        dims_.numel(),
-                        [=] __device__(int64_t i) { out[i] = terms.At(i); });
+      ForEach(context.device_context<CUDADeviceContext>(), dims_.numel(),
+              [=] __device__(int64_t i) { out[i] = terms.At(i); });
     }
   }
 
@@ -52,6 +51,6 @@ class SumCUDAKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CUDA_KERNEL(sum, SumCUDAKernel<Floats>);
+REGISTER_OP_CUDA_KERNEL(sum, SumCUDAKernel<FloatTypes>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -1,7 +1,7 @@
 #include "sluice/operators/op_gradients.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 void SumShape(InferShapeContext& context) {
@@ -28,11 +28,11 @@ void SumSchema(OpSchema& op) {
   op.Input("X", "T", "Tensors of one shape.", {.variadic = true});
   op.Output("Out", "T", "Their sum.");
   op.InferShape(SumShape).Elementwise().Gradient(SumGradient).Alias("Out", "X");
-  op.Serves(framework::OpRole::kSum);
+  op.Serves(OpRole::kSum);
 }
 
 }  // namespace
 
 REGISTER_OPERATOR(sum, SumSchema);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -4,15 +4,15 @@
 #include "sluice/operators/math/binary/where.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 class WhereKernel final : public OpKernel {
  public:
   void Prepare(KernelPreparation& preparation) override {
     const auto& inputs = preparation.query.inputs;
-    where_ = math::Where({inputs[0], inputs[1], inputs[2]},
-                         platform::SizeOf(preparation.query.input_dtypes[1]));
+    where_ = Where({inputs[0], inputs[1], inputs[2]},
+                   SizeOf(preparation.query.input_dtypes[1]));
     dims_ = preparation.query.outputs[0];
   }
 
@@ -25,7 +25,7 @@ class WhereKernel final : public OpKernel {
   }
 
  private:
-  math::Where where_;
+  Where where_;
   DDim dims_;
 };
 
@@ -37,9 +37,9 @@ class WhereGradKernel final : public OpKernel {
     const DDim& x = preparation.query.inputs[1];
     const DDim& y = preparation.query.inputs[2];
     DDim out;
-    math::WhereShape({condition, x, y}, &out);
-    x_terms_ = math::Where({condition, out, DDim()}, sizeof(T));
-    y_terms_ = math::Where({condition, DDim(), out}, sizeof(T));
+    WhereShape({condition, x, y}, &out);
+    x_terms_ = Where({condition, out, DDim()}, sizeof(T));
+    y_terms_ = Where({condition, DDim(), out}, sizeof(T));
     x_grad_ = OperandGradient<T>(x, out, -1);
     y_grad_ = OperandGradient<T>(y, out, -1);
     preparation.scratch_bytes =
@@ -53,8 +53,7 @@ class WhereGradKernel final : public OpKernel {
     const T zero{};
     const auto compute = [&](const char* output,
                              const OperandGradient<T>& gradient,
-                             const math::Where& where, const T* yes,
-                             const T* no) {
+                             const Where& where, const T* yes, const T* no) {
       if (!context.HasOutput(output)) return;
       T* grad =
           context.AllocateOutput(output, gradient.dims()).template data<T>();
@@ -67,8 +66,8 @@ class WhereGradKernel final : public OpKernel {
   }
 
  private:
-  math::Where x_terms_;
-  math::Where y_terms_;
+  Where x_terms_;
+  Where y_terms_;
   OperandGradient<T> x_grad_;
   OperandGradient<T> y_grad_;
 };
@@ -76,6 +75,6 @@ class WhereGradKernel final : public OpKernel {
 }  // namespace
 
 REGISTER_OP_CPU_KERNEL(where, WhereKernel);
-REGISTER_OP_CPU_KERNEL(where_grad, WhereGradKernel<FloatsAndHalves>);
+REGISTER_OP_CPU_KERNEL(where_grad, WhereGradKernel<FloatAndHalfTypes>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

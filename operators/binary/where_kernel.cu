@@ -4,7 +4,7 @@
 #include "sluice/operators/math/binary/where.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 template <typename T>
@@ -26,12 +26,12 @@ class WhereCUDAKernel final : public OpKernel {
     const auto of_condition = WalkOperands(condition_dims_, out_dims_, -1);
     const auto of_x = WalkOperands(x_dims_, out_dims_, -1);
     const auto of_y = WalkOperands(y_dims_, out_dims_, -1);
-    platform::ForEach(context.device_context<CUDADeviceContext>(),
-                      out_dims_.numel(), [=] __device__(int64_t i) {
-                        out[i] = condition[of_condition.At(i).first]
-                                     ? x[of_x.At(i).first]
-                                     : y[of_y.At(i).first];
-                      });
+    ForEach(context.device_context<CUDADeviceContext>(), out_dims_.numel(),
+            [=] __device__(int64_t i) {
+              out[i] = condition[of_condition.At(i).first]
+                           ? x[of_x.At(i).first]
+                           : y[of_y.At(i).first];
+            });
   }
 
  private:
@@ -45,7 +45,7 @@ class WhereCUDAKernel final : public OpKernel {
 // condition equals `taken`, 0 elsewhere.
 template <typename T>
 struct WhereTerm {
-  math::DeviceWalk walk;
+  DeviceWalk walk;
   const bool* condition;
   const T* out_grad;
   bool taken;
@@ -62,7 +62,7 @@ class WhereGradCUDAKernel final : public OpKernel {
     condition_dims_ = preparation.query.inputs[0];
     const DDim& x = preparation.query.inputs[1];
     const DDim& y = preparation.query.inputs[2];
-    math::WhereShape({condition_dims_, x, y}, &out_dims_);
+    WhereShape({condition_dims_, x, y}, &out_dims_);
     x_grad_ = OperandCUDAGradient(x, out_dims_, -1);
     y_grad_ = OperandCUDAGradient(y, out_dims_, -1);
     preparation.scratch_bytes =
@@ -93,7 +93,7 @@ class WhereGradCUDAKernel final : public OpKernel {
 }  // namespace
 
 REGISTER_OP_CUDA_KERNEL(
-    where, WhereCUDAKernel<Join<FloatsAndIntegers, DTypeSet<bool>>>);
-REGISTER_OP_CUDA_KERNEL(where_grad, WhereGradCUDAKernel<Floats>);
+    where, WhereCUDAKernel<JoinTypes<FloatAndIntegerTypes, DTypeSet<bool>>>);
+REGISTER_OP_CUDA_KERNEL(where_grad, WhereGradCUDAKernel<FloatTypes>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -3,7 +3,7 @@
 #include "sluice/operators/math/binary/where.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 // Returns the broadcast shape of Condition, X and Y.
@@ -15,7 +15,7 @@ DDim WhereDims(const InferShapeContext& context) {
     if (!dims[i].rank_known()) return DDim::UnknownRank();
   }
   DDim out;
-  const int misfit = math::WhereShape(dims, &out);
+  const int misfit = sluice::WhereShape(dims, &out);
   context.Require(misfit < 0, "where.shapes",
                   "Condition of shape {}, X of shape {} and Y of shape {}: {} "
                   "does not fit, expected equal sizes or a 1",
@@ -76,4 +76,4 @@ void WhereGradSchema(OpSchema& op) {
 REGISTER_OPERATOR(where, WhereSchema);
 REGISTER_OPERATOR(where_grad, WhereGradSchema);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -1,7 +1,7 @@
 #include "sluice/operators/chain/chain_steps.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 template <typename T>
@@ -20,12 +20,12 @@ class FusedElementwiseKernel final : public OpKernel {
   }
 
  private:
-  math::Chain<T> chain_;
+  Chain<T> chain_;
 };
 
 }  // namespace
 
 REGISTER_OP_CPU_KERNEL(fused_elementwise,
-                       FusedElementwiseKernel<FloatsAndHalves>);
+                       FusedElementwiseKernel<FloatAndHalfTypes>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

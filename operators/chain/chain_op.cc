@@ -1,7 +1,7 @@
 #include "sluice/operators/chain/chain_steps.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 void FusedElementwiseShape(InferShapeContext& context) {
@@ -23,4 +23,4 @@ void FusedElementwiseSchema(OpSchema& op) {
 
 REGISTER_OPERATOR(fused_elementwise, FusedElementwiseSchema);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -9,7 +9,7 @@
 // Fuses chains of element-wise ops, each the only reader of the op before it,
 // so that memory is traversed once. Runs after the passes that fuse such ops
 // into products and convolutions.
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 // A fused_elementwise, and the ids of the ops that it replaces.
@@ -81,4 +81,4 @@ int FuseElementwise(Graph& graph) {
 
 REGISTER_PASS(fuse_elementwise, 40, FuseElementwise);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -5,16 +5,13 @@
 
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::Attribute;
-using math::ChainOperand;
-using math::ChainStep;
 using Strings = std::vector<std::string>;
 using Doubles = std::vector<double>;
 
-constexpr size_t kNumbers = std::tuple_size_v<math::UnaryParams>;
+constexpr size_t kNumbers = std::tuple_size_v<UnaryParams>;
 // Broadcast operands with shorter rows are not fused: loops would be short.
 constexpr int64_t kShortestRow = 16;
 
@@ -23,7 +20,7 @@ std::array<const char*, kNumbers> NamesOfNumbers(const std::string& type) {
   if (type == "scale") return {"scale", "bias"};
   if (type == "clip") return {"min", "max"};
   std::array<const char*, kNumbers> names = {};
-  const math::UnaryRow* row = math::FindUnaryRow(type);
+  const UnaryRow* row = FindUnaryRow(type);
   for (size_t i = 0; row != nullptr && i < kNumbers; ++i) {
     names[i] = row->info.attributes[i].name;
   }
@@ -91,7 +88,7 @@ bool AppendBinary(const Graph& graph,
   const std::string& x = step.Input("X")[0];
   const std::string& y = is_sum ? step.Input("X")[1] : step.Input("Y")[0];
   const std::string type = is_sum ? "elementwise_add" : step.type;
-  if (fused->Input("Operands").size() == math::kMaxChainOperands) return false;
+  if (fused->Input("Operands").size() == kMaxChainOperands) return false;
   const bool commutes = type == "elementwise_add" || type == "elementwise_mul";
   if (x == y || (x != value && !commutes)) return false;
   const std::string& operand = x == value ? y : x;
@@ -147,11 +144,11 @@ const Strings& StepsOf(const OpDesc& op) {
 }
 
 bool CanBeStep(const OpDesc& op) {
-  return math::IsChainStep(op.type) || IsSumOfTwo(op);
+  return IsChainStep(op.type) || IsSumOfTwo(op);
 }
 
 bool ReadsOperand(const OpDesc& op) {
-  return math::HasOperand(op.type) || IsSumOfTwo(op);
+  return HasOperand(op.type) || IsSumOfTwo(op);
 }
 
 bool AppendChainStep(const Graph& graph,
@@ -159,7 +156,7 @@ bool AppendChainStep(const Graph& graph,
                      const OpDesc& reader,
                      OpDesc* fused) {
   if (!CanBeStep(reader)) return false;
-  if (StepsOf(*fused).size() == math::kMaxChainSteps) return false;
+  if (StepsOf(*fused).size() == kMaxChainSteps) return false;
   const std::string& out = reader.outputs.front().second.front();
   if (graph.dims(out) != graph.dims(value)) return false;
   if (ReadsOperand(reader)) {
@@ -174,7 +171,7 @@ bool AppendChainStep(const Graph& graph,
 }
 
 template <typename T>
-math::Chain<T> ReadChain(const KernelQuery& query, size_t skipped) {
+Chain<T> ReadChain(const KernelQuery& query, size_t skipped) {
   const Strings& names = StepsOf(query.op);
   const auto& numbers = query.Attr<Doubles>("numbers");
   const auto& axes = query.Attr<Ints>("axes");
@@ -209,10 +206,10 @@ math::Chain<T> ReadChain(const KernelQuery& query, size_t skipped) {
   return {steps, std::move(repeats)};
 }
 
-template SLUICE_API math::Chain<float> ReadChain(const KernelQuery&, size_t);
-template SLUICE_API math::Chain<double> ReadChain(const KernelQuery&, size_t);
-template SLUICE_API math::Chain<float16> ReadChain(const KernelQuery&, size_t);
-template SLUICE_API math::Chain<bfloat16> ReadChain(const KernelQuery&, size_t);
+template SLUICE_API Chain<float> ReadChain(const KernelQuery&, size_t);
+template SLUICE_API Chain<double> ReadChain(const KernelQuery&, size_t);
+template SLUICE_API Chain<float16> ReadChain(const KernelQuery&, size_t);
+template SLUICE_API Chain<bfloat16> ReadChain(const KernelQuery&, size_t);
 
 double OperandBytes(const KernelQuery& query) {
   double elements = 0;
@@ -220,8 +217,7 @@ double OperandBytes(const KernelQuery& query) {
        query.inputs.last(query.op.Input("Operands").size())) {
     elements += static_cast<double>(operand.numel());
   }
-  return elements *
-         static_cast<double>(platform::SizeOf(query.output_dtypes[0]));
+  return elements * static_cast<double>(SizeOf(query.output_dtypes[0]));
 }
 
 std::vector<ChainOp> ChainOps(const OpDesc& op) {
@@ -231,7 +227,7 @@ std::vector<ChainOp> ChainOps(const OpDesc& op) {
   for (size_t i = 0; i < names.size(); ++i) {
     ChainOp& step = ops.emplace_back();
     step.type = names[i];
-    if (math::HasOperand(step.type)) {
+    if (HasOperand(step.type)) {
       const auto& axes = std::get<Ints>(op.attributes.find("axes")->second);
       step.attributes["axis"] = axes[static_cast<size_t>(operands)];
       step.operand = operands++;
@@ -240,7 +236,7 @@ std::vector<ChainOp> ChainOps(const OpDesc& op) {
     const auto& numbers =
         std::get<Doubles>(op.attributes.find("numbers")->second);
     const auto number_names = NamesOfNumbers(step.type);
-    const math::UnaryRow* row = math::FindUnaryRow(step.type);
+    const UnaryRow* row = FindUnaryRow(step.type);
     for (size_t j = 0; j < kNumbers; ++j) {
       if (number_names[j] == nullptr) continue;
       const double number = numbers[i * kNumbers + j];
@@ -252,4 +248,4 @@ std::vector<ChainOp> ChainOps(const OpDesc& op) {
   return ops;
 }
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -12,7 +12,7 @@
 // ops and `numbers` two values a step. The last input, `Operands`, has the
 // tensors that the steps read, in order. For each operand, `axes` has the
 // dimension of the output that its first dimension is aligned with.
-namespace sluice::operators {
+namespace sluice {
 
 // Adds the arguments of a chain to a schema.
 SLUICE_API void ChainArguments(OpSchema& op);
@@ -37,15 +37,14 @@ SLUICE_API bool AppendChainStep(const Graph& graph,
 // Returns the chain of an op without its first `skipped` steps, which are
 // unary. Raises Internal if attributes and operands contradict each other.
 template <typename T>
-SLUICE_API math::Chain<T> ReadChain(const KernelQuery& query,
-                                    size_t skipped = 0);
+SLUICE_API Chain<T> ReadChain(const KernelQuery& query, size_t skipped = 0);
 
 // Returns the data of `count` operands, which begin at input `first`. Allocates
 // nothing.
 template <typename T>
-std::array<const T*, math::kMaxChainOperands> ChainOperandsOf(
+std::array<const T*, kMaxChainOperands> ChainOperandsOf(
     const OpKernelContext& context, size_t first, size_t count) {
-  std::array<const T*, math::kMaxChainOperands> operands = {};
+  std::array<const T*, kMaxChainOperands> operands = {};
   for (size_t i = 0; i < count; ++i) {
     operands[i] = context.Input(static_cast<int>(first + i)).template data<T>();
   }
@@ -64,4 +63,4 @@ struct ChainOp {
 };
 SLUICE_API std::vector<ChainOp> ChainOps(const OpDesc& op);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -10,36 +10,26 @@
 #include "sluice/framework/program/control_flow.h"
 #include "sluice/platform/error.h"
 
-namespace sluice::operators {
-
-using framework::OpDesc;
-using framework::OpPurpose;
-using framework::Program;
-using framework::SourceLocation;
-using framework::Var;
-using framework::VarDesc;
-using framework::Vars;
-using platform::ErrorCode;
+namespace sluice {
 
 namespace {
 
 void CheckDivisible(const Program& program, const OpDesc& op) {
-  const auto& schema = framework::Registry::Global().Schema(op.type);
+  const auto& schema = Registry::Global().Schema(op.type);
   const char* problem = schema.random()         ? "draws random numbers"
                         : schema.holds_blocks() ? "holds blocks"
                                                 : nullptr;
   for (const auto& [argument, vars] : op.outputs) {
     for (const std::string& var : vars) {
       if (!program.FindVar(var).persistable) continue;
-      problem = op.purpose == framework::OpPurpose::kOptimize
-                    ? "is an optimizer's step"
-                    : "updates a variable";
+      problem = op.purpose == OpPurpose::kOptimize ? "is an optimizer's step"
+                                                   : "updates a variable";
     }
   }
   SLUICE_ENFORCE(problem == nullptr, ErrorCode::kInvalidArgument,
                  "batch_parts.op",
                  "the batch cannot be computed in parts: {} {}, {}", op.type,
-                 problem, framework::DescribeLocation(op.location));
+                 problem, DescribeLocation(op.location));
 }
 
 // Returns the ops that compute `wanted`, in program order.
@@ -108,7 +98,7 @@ void AppendCopies(Program& program,
 
 PartSums AppendPartSums(Program& program,
                         const std::string& loss,
-                        const framework::BackwardOptions& backward,
+                        const BackwardOptions& backward,
                         int count,
                         int divisor,
                         const SourceLocation& location) {
@@ -119,10 +109,9 @@ PartSums AppendPartSums(Program& program,
                   .AppendOp("scale", {{"X", {loss}}},
                             {{"scale", 1.0 / divisor}}, location)
                   .Output("Out")[0];
-  sums.gradients =
-      framework::AppendBackward(whole, sums.loss, backward, location);
+  sums.gradients = AppendBackward(whole, sums.loss, backward, location);
   std::set<std::string> wanted = {sums.loss};
-  for (const framework::ParamGrad& each : sums.gradients) {
+  for (const ParamGrad& each : sums.gradients) {
     wanted.insert(each.grad);
   }
   const std::vector<OpDesc> ops = OpsFor(whole, wanted);
@@ -144,12 +133,12 @@ PartSums AppendPartSums(Program& program,
     }
     AppendCopies(program, ops, &names);
     Vars results = {program.Find(names.at(sums.loss))};
-    for (const framework::ParamGrad& each : sums.gradients) {
+    for (const ParamGrad& each : sums.gradients) {
       results.push_back(program.Find(names.at(each.grad)));
     }
-    return framework::ScanStep{{}, std::move(results)};
+    return ScanStep{{}, std::move(results)};
   };
-  const Vars stacked = framework::Scan(step, {}, parts, {}, location).stacked;
+  const Vars stacked = Scan(step, {}, parts, {}, location).stacked;
   const auto sum_of = [&](const Var& terms) {
     return program
         .AppendOp("pairwise_sum", {{"X", {terms.name()}}}, {}, location)
@@ -162,4 +151,4 @@ PartSums AppendPartSums(Program& program,
   return sums;
 }
 
-}  // namespace sluice::operators
+}  // namespace sluice

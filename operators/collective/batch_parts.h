@@ -6,11 +6,11 @@
 #include "sluice/framework/program/backward.h"
 #include "sluice/framework/program/program.h"
 
-namespace sluice::operators {
+namespace sluice {
 
 // The names of the sums over all parts of a batch.
 struct PartSums {
-  std::vector<framework::ParamGrad> gradients;
+  std::vector<ParamGrad> gradients;
   std::string loss;
 };
 
@@ -20,11 +20,11 @@ struct PartSums {
 // AppendBackward raises. Raises InvalidArgument if there is nothing to divide,
 // or if an op before the loss draws random numbers, updates a variable or holds
 // blocks: such an op would compute something else for parts.
-PartSums AppendPartSums(framework::Program& program,
+PartSums AppendPartSums(Program& program,
                         const std::string& loss,
-                        const framework::BackwardOptions& backward,
+                        const BackwardOptions& backward,
                         int count,
                         int divisor,
-                        const framework::SourceLocation& location);
+                        const SourceLocation& location);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -1,7 +1,7 @@
 #include "sluice/operators/movement/copy_kernel.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 class BatchPartsKernel final : public CopyKernel<0> {
@@ -12,4 +12,4 @@ class BatchPartsKernel final : public CopyKernel<0> {
 
 REGISTER_OP_CPU_KERNEL(batch_parts, BatchPartsKernel);
 
-}  // namespace sluice::operators
+}  // namespace sluice

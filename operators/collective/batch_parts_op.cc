@@ -1,6 +1,6 @@
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 void BatchPartsShape(InferShapeContext& context) {
@@ -32,4 +32,4 @@ void BatchPartsSchema(OpSchema& op) {
 
 REGISTER_OPERATOR(batch_parts, BatchPartsSchema);
 
-}  // namespace sluice::operators
+}  // namespace sluice

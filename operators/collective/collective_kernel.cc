@@ -4,7 +4,7 @@
 #include "sluice/operators/math/strided_copy.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 class OneRankKernel : public OpKernel {
@@ -20,7 +20,7 @@ class OneRankKernel : public OpKernel {
       if (out.numel() == 0) continue;
       const void* from = context.Input(i).raw_data();
       void* to = out.raw_data();
-      if (from != to) math::CopyBytes(from, to, out.bytes());
+      if (from != to) CopyBytes(from, to, out.bytes());
     }
   }
 
@@ -48,4 +48,4 @@ REGISTER_OP_CPU_KERNEL(c_reducescatter,
                        OneRankReduceKernel);
 REGISTER_OP_CPU_KERNEL(barrier, TakenWhen<&OneRank>, OneRankKernel);
 
-}  // namespace sluice::operators
+}  // namespace sluice

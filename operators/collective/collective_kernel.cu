@@ -3,7 +3,7 @@
 #include "sluice/operators/collective/collective_kernel.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 class OneRankCUDAKernel : public OpKernel {
@@ -47,4 +47,4 @@ REGISTER_OP_CUDA_KERNEL(c_reducescatter,
                         OneRankReduceCUDAKernel);
 REGISTER_OP_CUDA_KERNEL(barrier, TakenWhen<&OneRank>, OneRankCUDAKernel);
 
-}  // namespace sluice::operators
+}  // namespace sluice

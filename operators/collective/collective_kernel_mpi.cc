@@ -11,13 +11,8 @@
 #include "sluice/platform/alignment.h"
 #include "sluice/platform/ranks/collective_context.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
-
-using platform::Collective;
-using platform::CollectiveKind;
-using platform::Reduction;
-using platform::World;
 
 // The most elements of one collective: MPI counts them in an int.
 constexpr int64_t kMaxCount = int64_t{1} << 30;
@@ -27,14 +22,14 @@ constexpr std::span<const DType> DTypesOf(CollectiveKind kind) {
   const bool reduces = kind == CollectiveKind::kAllReduce ||
                        kind == CollectiveKind::kReduceScatter;
   if (reduces) return kReducedDTypes;
-  return platform::kAllDTypes;
+  return kAllDTypes;
 }
 
 void Begin(OpKernelContext& context,
            const Collective& collective,
            int64_t count) {
-  auto& queue = context.device_context<platform::CollectiveContext>();
-  const size_t size = platform::SizeOf(collective.dtype);
+  auto& queue = context.device_context<CollectiveContext>();
+  const size_t size = SizeOf(collective.dtype);
   for (int64_t done = 0; done < count; done += kMaxCount) {
     Collective piece = collective;
     const size_t offset = static_cast<size_t>(done) * size;
@@ -85,7 +80,7 @@ class ElementsKernel final : public OpKernel {
     }
     if (run.count > 0) Finish(context, run);
     if (kKind == CollectiveKind::kBarrier) {
-      context.device_context<platform::CollectiveContext>().Start(collective_);
+      context.device_context<CollectiveContext>().Start(collective_);
     }
   }
 
@@ -99,13 +94,12 @@ class ElementsKernel final : public OpKernel {
           from(static_cast<const std::byte*>(x.raw_data())),
           to(static_cast<std::byte*>(out.raw_data())),
           count(out.numel()),
-          size(platform::SizeOf(out.dtype())) {}
+          size(SizeOf(out.dtype())) {}
 
     // Appends the tensor and returns true if it follows the last one in memory
     // and is in place like the others. Padding between two tensors, less than
     // 64 bytes, is zeroed and transferred.
     bool TakeIn(const Tensor& x, Tensor& out) {
-      using platform::kAlignment;
       auto* begin = static_cast<std::byte*>(out.raw_data());
       std::byte* const end = to + static_cast<size_t>(count) * size;
       const bool next = begin >= end && begin < end + kAlignment &&
@@ -181,7 +175,7 @@ class PartsKernel final : public OpKernel {
     collective.to = out.raw_data();
     collective.from_owner = x.holder();
     collective.to_owner = out.holder();
-    context.device_context<platform::CollectiveContext>().Start(collective);
+    context.device_context<CollectiveContext>().Start(collective);
   }
 
  private:
@@ -218,7 +212,7 @@ KernelTraits MPITraits() {
   return KernelTraits()
       .When(&SeveralRanks)
       .Estimate(&Work)
-      .Exchange(framework::Exchanges::kInputs, &platform::NewCollectiveContext);
+      .Exchange(Exchanges::kInputs, &NewCollectiveContext);
 }
 
 using AllReduceSum = ElementsKernel<CollectiveKind::kAllReduce>;
@@ -241,4 +235,4 @@ REGISTER_OP_KERNEL(
     c_reducescatter, MPI, CPUPlace, mpi, MPITraits(), ReduceScatter);
 REGISTER_OP_KERNEL(barrier, MPI, CPUPlace, mpi, MPITraits(), Barrier);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -6,7 +6,7 @@
 
 // Collective ops, in which all ranks take part (platform/world.h), with Fluid's
 // names. With a single rank they return their inputs.
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 std::vector<DType> ReducedDTypes() {
@@ -162,4 +162,4 @@ REGISTER_OPERATOR(c_allgather, AllGatherSchema);
 REGISTER_OPERATOR(c_reducescatter, ReduceScatterSchema);
 REGISTER_OPERATOR(barrier, BarrierSchema);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -11,14 +11,7 @@
 #include "sluice/platform/error.h"
 #include "sluice/platform/ranks/world.h"
 
-namespace sluice::operators {
-
-using framework::OpPurpose;
-using framework::ParamGrad;
-using framework::Program;
-using framework::SourceLocation;
-using platform::ErrorCode;
-using platform::World;
+namespace sluice {
 
 namespace {
 
@@ -44,8 +37,8 @@ void CheckOptions(const DataParallelOptions& options) {
 std::set<std::string> Constants(const Program& program) {
   std::set<std::string> read;
   std::set<std::string> written;
-  for (const framework::BlockDesc& block : program.blocks()) {
-    for (const framework::OpDesc& op : block.ops) {
+  for (const BlockDesc& block : program.blocks()) {
+    for (const OpDesc& op : block.ops) {
       for (const auto& [argument, vars] : op.inputs) {
         read.insert(vars.begin(), vars.end());
       }
@@ -55,7 +48,7 @@ std::set<std::string> Constants(const Program& program) {
     }
   }
   std::erase_if(read, [&](const std::string& name) {
-    const framework::VarDesc* var = program.block().FindVar(name);
+    const VarDesc* var = program.block().FindVar(name);
     return var == nullptr || !var->persistable || written.count(name) > 0;
   });
   return read;
@@ -65,7 +58,7 @@ std::set<std::string> Constants(const Program& program) {
 class Appended {
  public:
   Appended(Program& program,
-           const framework::BackwardOptions& backward,
+           const BackwardOptions& backward,
            const DataParallelOptions& options,
            const SourceLocation& location)
       : program_(program),
@@ -87,7 +80,7 @@ class Appended {
                         .Output("Out")[0];
     }
     result.gradients =
-        framework::AppendBackward(program_, result.loss, backward_, location_);
+        AppendBackward(program_, result.loss, backward_, location_);
     return result;
   }
 
@@ -122,8 +115,8 @@ class Appended {
 
  private:
   // Unknown sizes are unlikely in a gradient; they count as 1.
-  static int64_t BytesOf(const framework::VarDesc& var) {
-    auto bytes = static_cast<int64_t>(platform::SizeOf(var.dtype));
+  static int64_t BytesOf(const VarDesc& var) {
+    auto bytes = static_cast<int64_t>(SizeOf(var.dtype));
     for (int axis = 0; axis < std::max(var.dims.rank(), 0); ++axis) {
       bytes *= std::max<int64_t>(var.dims[axis], 1);
     }
@@ -147,7 +140,7 @@ class Appended {
                      });
   }
 
-  framework::ArgVars Sums(framework::ArgVars values) {
+  ArgVars Sums(ArgVars values) {
     return program_
         .AppendOp("c_allreduce_sum", {{"X", std::move(values)}},
                   {{"ordered", options_.parts > 0}}, location_)
@@ -155,18 +148,18 @@ class Appended {
   }
 
   void AllReduce(std::vector<ParamGrad>* gradients, size_t begin, size_t end) {
-    framework::ArgVars bucket;
+    ArgVars bucket;
     for (size_t i = begin; i < end; ++i) {
       bucket.push_back((*gradients)[i].grad);
     }
-    const framework::ArgVars sums = Sums(std::move(bucket));
+    const ArgVars sums = Sums(std::move(bucket));
     for (size_t i = begin; i < end; ++i) {
       (*gradients)[i].grad = sums[i - begin];
     }
   }
 
   Program& program_;
-  const framework::BackwardOptions& backward_;
+  const BackwardOptions& backward_;
   const DataParallelOptions& options_;
   const SourceLocation& location_;
   int ranks_;
@@ -177,12 +170,12 @@ class Appended {
 DataParallelBackward AppendDataParallelBackward(
     Program& program,
     const std::string& loss,
-    const framework::BackwardOptions& backward,
+    const BackwardOptions& backward,
     const DataParallelOptions& options,
     const SourceLocation& location) {
   World::RequireJoined("DataParallel");
   CheckOptions(options);
-  const framework::OpPurpose purpose = program.purpose();
+  const OpPurpose purpose = program.purpose();
   Program copy(program);
   const std::set<std::string> constants = Constants(program);
   Appended appended(copy, backward, options, location);
@@ -199,4 +192,4 @@ DataParallelBackward AppendDataParallelBackward(
   return result;
 }
 
-}  // namespace sluice::operators
+}  // namespace sluice

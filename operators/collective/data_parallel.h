@@ -8,7 +8,7 @@
 #include "sluice/framework/program/program.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::operators {
+namespace sluice {
 
 struct DataParallelOptions {
   // Gradients are all-reduced in buckets of about this many bytes, in the order
@@ -26,7 +26,7 @@ struct DataParallelOptions {
 struct DataParallelBackward {
   // Parameters with their gradients over all ranks, in the order in which these
   // are computed.
-  std::vector<framework::ParamGrad> gradients;
+  std::vector<ParamGrad> gradients;
   // The mean of the loss over all ranks. All ranks must fetch it, or none.
   std::string loss;
 };
@@ -42,12 +42,11 @@ struct DataParallelBackward {
 // parts also if there is nothing to divide, or if an op before the loss draws
 // random numbers, updates a variable or holds blocks. The program is unchanged
 // then.
-SLUICE_API DataParallelBackward
-AppendDataParallelBackward(framework::Program& program,
-                           const std::string& loss,
-                           const framework::BackwardOptions& backward = {},
-                           const DataParallelOptions& options = {},
-                           const framework::SourceLocation& location =
-                               framework::SourceLocation::Here());
+SLUICE_API DataParallelBackward AppendDataParallelBackward(
+    Program& program,
+    const std::string& loss,
+    const BackwardOptions& backward = {},
+    const DataParallelOptions& options = {},
+    const SourceLocation& location = SourceLocation::Here());
 
-}  // namespace sluice::operators
+}  // namespace sluice

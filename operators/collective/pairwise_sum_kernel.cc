@@ -4,7 +4,7 @@
 #include "sluice/operators/math/half_conversions.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 // The elements that are summed at a time. They fit into a cache.
@@ -46,7 +46,7 @@ class PairwiseSumKernel final : public OpKernel {
       T* to = sums + (last - 1) * kBlock;
       const T* from = to + kBlock;
       for (int64_t i = 0; i < size; ++i) {
-        to[i] = math::Narrow<T>(math::Widen(to[i]) + math::Widen(from[i]));
+        to[i] = Narrow<T>(Widen(to[i]) + Widen(from[i]));
       }
     };
     for (int64_t term = 0; term < terms_; ++term) {
@@ -67,6 +67,6 @@ class PairwiseSumKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CPU_KERNEL(pairwise_sum, PairwiseSumKernel<FloatsAndHalves>);
+REGISTER_OP_CPU_KERNEL(pairwise_sum, PairwiseSumKernel<FloatAndHalfTypes>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

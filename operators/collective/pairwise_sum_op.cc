@@ -1,6 +1,6 @@
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 void PairwiseSumShape(InferShapeContext& context) {
@@ -30,4 +30,4 @@ void PairwiseSumSchema(OpSchema& op) {
 
 REGISTER_OPERATOR(pairwise_sum, PairwiseSumSchema);
 
-}  // namespace sluice::operators
+}  // namespace sluice

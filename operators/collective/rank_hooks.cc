@@ -18,31 +18,8 @@
 #include "sluice/platform/ranks/collective_context.h"
 #include "sluice/platform/ranks/world.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
-
-using framework::BlockDesc;
-using framework::Exchanges;
-using framework::FrameHooks;
-using framework::Graph;
-using framework::Instruction;
-using framework::KernelDef;
-using framework::OpDesc;
-using framework::Plan;
-using framework::PlanHooks;
-using framework::PreparedOp;
-using framework::Program;
-using framework::ProgramRun;
-using framework::Registry;
-using framework::Scope;
-using framework::Tensor;
-using framework::VarDesc;
-using framework::Variable;
-using platform::CPUPlace;
-using platform::ErrorCode;
-using platform::Format;
-using platform::Part;
-using platform::World;
 
 thread_local bool t_in_joint_run = false;
 
@@ -77,7 +54,7 @@ std::shared_ptr<const Part> WithChecksums(const Agreement& agreement,
     const Tensor value = variable->TensorAt(CPUPlace());
     part->Add(Format("{} ({} {}) starts with values of checksum {:016x}", name,
                      value.dtype(), value.dims(),
-                     framework::Checksum(value.raw_data(), value.bytes())));
+                     Checksum(value.raw_data(), value.bytes())));
   }
   return part;
 }
@@ -130,7 +107,7 @@ class RankFrameHooks final : public FrameHooks {
     } catch (...) {
       World::Get().Fail("an exception");
     }
-    platform::AbortDeviceCollectives();
+    AbortDeviceCollectives();
   }
 
   void AfterRun() noexcept override {
@@ -146,7 +123,7 @@ class RankFrameHooks final : public FrameHooks {
   std::shared_ptr<const Agreement> agreement_;
   bool begun_ = false;  // other ranks may wait for the rest of this run
   // A barrier for each collective that was enqueued on a device.
-  platform::CollectiveContext enqueued_;
+  CollectiveContext enqueued_;
 };
 
 class RankPlanHooks final : public PlanHooks {
@@ -159,11 +136,11 @@ class RankPlanHooks final : public PlanHooks {
   }
 
   void RequireAlone(std::string_view what) const override {
-    platform::Raise(ErrorCode::kUnimplemented, "plan.collective",
-                    "{} runs a program as often as it needs, and other ranks "
-                    "would not: do it with one rank; what is measured is used "
-                    "by several, too",
-                    what);
+    Raise(ErrorCode::kUnimplemented, "plan.collective",
+          "{} runs a program as often as it needs, and other ranks "
+          "would not: do it with one rank; what is measured is used "
+          "by several, too",
+          what);
   }
 
  private:
@@ -198,7 +175,7 @@ void AddExchange(int id,
   const std::string created = DescribeLocation(op.desc.location);
   agreement->labels[id] =
       Format("{}{}{}", name, created.empty() ? "" : ", ", created);
-  const bool on_device = op.choice().place.kind != platform::PlaceKind::kCPU;
+  const bool on_device = op.choice().place.kind != PlaceKind::kCPU;
   if (on_device) agreement->on_device.insert(id);
   if (kernel.exchanges == Exchanges::kSums) {
     agreement->part.Add(Format("{} exchanges sums{}", name, ChannelsOf(op)),
@@ -222,7 +199,7 @@ void AddExchange(int id,
       name, bytes));
 }
 
-class RankHooks final : public framework::RunHooks {
+class RankHooks final : public RunHooks {
  public:
   std::string_view name() const override { return "ranks"; }
 
@@ -279,7 +256,7 @@ class RankHooks final : public framework::RunHooks {
 
 void AddRankHooks(Registry& /*registry*/) {
   static RankHooks hooks;
-  framework::AddRunHooks(&hooks);
+  AddRunHooks(&hooks);
 }
 
 }  // namespace
@@ -326,4 +303,4 @@ void JointRun::Failed(std::string_view why) noexcept {
 
 REGISTER_TABLE(rank_hooks, AddRankHooks);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -1,7 +1,7 @@
 #include "sluice/operators/math/contraction/determinant.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 template <typename T>
@@ -16,7 +16,7 @@ class DeterminantKernel final : public OpKernel {
   void Compute(OpKernelContext& context) const override {
     const T* x = context.Input(0).data<T>();
     T* out = context.AllocateOutput(0, out_dims_).template data<T>();
-    math::Determinants(x, out_dims_.numel(), n_, out);
+    Determinants(x, out_dims_.numel(), n_, out);
   }
 
  private:
@@ -35,9 +35,8 @@ class DeterminantGradKernel final : public OpKernel {
     T* x_grad = context.AllocateOutput(0, x_dims_).template data<T>();
     if (x_dims_.numel() == 0) return;
     const int64_t n = x_dims_[x_dims_.rank() - 1];
-    math::DeterminantGradients(context.Input(0).data<T>(),
-                               context.Input(1).data<T>(),
-                               x_dims_.numel() / n / n, n, x_grad);
+    DeterminantGradients(context.Input(0).data<T>(), context.Input(1).data<T>(),
+                         x_dims_.numel() / n / n, n, x_grad);
   }
 
  private:
@@ -46,8 +45,8 @@ class DeterminantGradKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CPU_KERNEL(determinant, DeterminantKernel<FloatsAndHalves>);
+REGISTER_OP_CPU_KERNEL(determinant, DeterminantKernel<FloatAndHalfTypes>);
 REGISTER_OP_CPU_KERNEL(determinant_grad,
-                       DeterminantGradKernel<FloatsAndHalves>);
+                       DeterminantGradKernel<FloatAndHalfTypes>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -1,6 +1,6 @@
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 // Returns the batch dims of X and checks that its matrices are square.
@@ -61,4 +61,4 @@ void DeterminantGradSchema(OpSchema& op) {
 REGISTER_OPERATOR(determinant, DeterminantSchema);
 REGISTER_OPERATOR(determinant_grad, DeterminantGradSchema);
 
-}  // namespace sluice::operators
+}  // namespace sluice

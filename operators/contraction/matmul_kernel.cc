@@ -3,7 +3,7 @@
 #include "sluice/operators/conversion/widened_kernel.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 
 REGISTER_OP_CPU_KERNEL(matmul,
                        EstimatedBy<&MatmulWork<Matmul, MatmulOut>>,
@@ -17,4 +17,4 @@ REGISTER_OP_CPU_KERNEL(
     EstimatedBy<&MatmulWork<Matmul, MatmulYGrad>>,
     MatmulKernel<Matmul, MatmulYGrad, FloatsAndWidenedHalves>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -5,45 +5,45 @@
 #include "sluice/operators/contraction/matmul_kernel.h"
 #include "sluice/operators/math/contraction/device_tiled_gemm.cuh"
 
-namespace sluice::operators {
+namespace sluice {
 
 // The implementation of GEMM: cuBLAS, or our own kernel.
 struct CublasGemm {
   template <typename T>
-  static void Run(const platform::CUDADeviceContext& device,
-                  const math::GemmArgs<T>& args,
-                  const math::GemmBatch& batch) {
-    math::DeviceGemm<T>(device, args, batch);
+  static void Run(const CUDADeviceContext& device,
+                  const GemmArgs<T>& args,
+                  const GemmBatch& batch) {
+    DeviceGemm<T>(device, args, batch);
   }
 };
 struct TiledGemm {
   template <typename T>
-  static void Run(const platform::CUDADeviceContext& device,
-                  const math::GemmArgs<T>& args,
-                  const math::GemmBatch& batch) {
-    math::DeviceTiledGemm<T>(device, args, batch);
+  static void Run(const CUDADeviceContext& device,
+                  const GemmArgs<T>& args,
+                  const GemmBatch& batch) {
+    DeviceTiledGemm<T>(device, args, batch);
   }
 };
 
 // Computes a result on CUDA; MatmulKernel explains `Op` and `Result`.
 template <typename Op, typename Result, typename T, typename Gemm>
-class MatmulCUDAKernel final : public framework::OpKernel {
+class MatmulCUDAKernel final : public OpKernel {
  public:
-  explicit MatmulCUDAKernel(const framework::OpKernelConstruction& construction)
+  explicit MatmulCUDAKernel(const OpKernelConstruction& construction)
       : op_(construction) {}
 
-  void Prepare(framework::KernelPreparation& preparation) override {
-    const framework::KernelQuery& query = preparation.query;
+  void Prepare(KernelPreparation& preparation) override {
+    const KernelQuery& query = preparation.query;
     plan_ = op_.Plan(Result::kResult, query.inputs[0], query.inputs[1]);
     out_dims_ = query.outputs[0];
   }
 
-  void Compute(framework::OpKernelContext& context) const override {
-    const auto& device = context.device_context<platform::CUDADeviceContext>();
-    framework::Tensor& out = context.AllocateOutput(0, out_dims_);
+  void Compute(OpKernelContext& context) const override {
+    const auto& device = context.device_context<CUDADeviceContext>();
+    Tensor& out = context.AllocateOutput(0, out_dims_);
     if (out.numel() == 0) return;
     if (plan_.k == 0 || plan_.summed.count() == 0) {
-      platform::FillZero(device, out.data<T>(), out.bytes());
+      FillZero(device, out.data<T>(), out.bytes());
       return;
     }
     const T* first = context.Input(Result::kFirst).template data<T>();
@@ -54,20 +54,20 @@ class MatmulCUDAKernel final : public framework::OpKernel {
 
  private:
   // One library call covers the innermost dimension of the batch.
-  void Multiply(const platform::CUDADeviceContext& device,
+  void Multiply(const CUDADeviceContext& device,
                 const T* a,
                 const T* b,
                 T* c) const {
-    math::MatMulPlan::Axes outer = plan_.batch;
-    math::GemmBatch batch;
+    MatMulPlan::Axes outer = plan_.batch;
+    GemmBatch batch;
     if (outer.rank > 0) {
-      const math::MatMulPlan::Axis& last = outer.axis[--outer.rank];
+      const MatMulPlan::Axis& last = outer.axis[--outer.rank];
       batch = {last.size, last.a, last.b, last.c};
     }
     for (int64_t i = 0; i < outer.count(); ++i) {
-      const math::MatMulPlan::Axis to = outer.At(i);
+      const MatMulPlan::Axis to = outer.At(i);
       for (int64_t term = 0; term < plan_.summed.count(); ++term) {
-        const math::MatMulPlan::Axis at = plan_.summed.At(term);
+        const MatMulPlan::Axis at = plan_.summed.At(term);
         Gemm::template Run<T>(
             device,
             {plan_.transpose_a, plan_.transpose_b, plan_.m, plan_.n, plan_.k,
@@ -80,24 +80,23 @@ class MatmulCUDAKernel final : public framework::OpKernel {
   }
 
   Op op_;
-  math::MatMulPlan plan_;
-  framework::DDim out_dims_;
+  MatMulPlan plan_;
+  DDim out_dims_;
 };
 
 // The cost of both kernels on a GPU that was not measured. Our kernel reads
 // each element of both matrices once a tile.
 template <typename Op, typename Result, typename Gemm>
-framework::KernelWork MatmulCUDAWork(const framework::KernelQuery& query) {
-  const math::MatMulPlan plan = MatmulPlanOf<Op, Result>(query);
-  const size_t element = platform::SizeOf(query.input_dtypes[0]);
-  framework::KernelWork work =
-      math::ProductWork(plan, element, math::kGemmTile);
+KernelWork MatmulCUDAWork(const KernelQuery& query) {
+  const MatMulPlan plan = MatmulPlanOf<Op, Result>(query);
+  const size_t element = SizeOf(query.input_dtypes[0]);
+  KernelWork work = ProductWork(plan, element, kGemmTile);
   work.costs = "cuda_matmul";
   if (std::is_same_v<Gemm, TiledGemm>) {
     work.costs = "cuda_tiled_matmul";
-    work.bytes += work.flops / math::kGemmTile * static_cast<double>(element);
+    work.bytes += work.flops / kGemmTile * static_cast<double>(element);
   }
   return work;
 }
 
-}  // namespace sluice::operators
+}  // namespace sluice

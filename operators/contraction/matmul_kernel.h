@@ -4,20 +4,20 @@
 #include "sluice/operators/math/contraction/matmul_work.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 
 // The result that a kernel of matmul, mul or their gradient ops computes, and
 // the positions in the schema of the two inputs that it reads.
 struct MatmulOut {
-  static constexpr auto kResult = math::MatMulResult::kOut;
+  static constexpr auto kResult = MatMulResult::kOut;
   static constexpr int kFirst = 0, kSecond = 1;  // X, Y
 };
 struct MatmulXGrad {
-  static constexpr auto kResult = math::MatMulResult::kXGrad;
+  static constexpr auto kResult = MatMulResult::kXGrad;
   static constexpr int kFirst = 2, kSecond = 1;  // Out@GRAD, Y
 };
 struct MatmulYGrad {
-  static constexpr auto kResult = math::MatMulResult::kYGrad;
+  static constexpr auto kResult = MatMulResult::kYGrad;
   static constexpr int kFirst = 0, kSecond = 2;  // X, Out@GRAD
 };
 
@@ -33,10 +33,8 @@ class Matmul {
 
   double alpha() const { return alpha_; }
 
-  math::MatMulPlan Plan(math::MatMulResult result,
-                        const DDim& x,
-                        const DDim& y) const {
-    return math::PlanMatMul(result, x, y, transpose_x_, transpose_y_);
+  MatMulPlan Plan(MatMulResult result, const DDim& x, const DDim& y) const {
+    return PlanMatMul(result, x, y, transpose_x_, transpose_y_);
   }
 
  private:
@@ -55,11 +53,9 @@ class Mul {
 
   static double alpha() { return 1; }
 
-  math::MatMulPlan Plan(math::MatMulResult result,
-                        const DDim& x,
-                        const DDim& y) const {
-    return math::PlanMatMul(result, Flatten(x, x_num_col_dims_),
-                            Flatten(y, y_num_col_dims_), false, false);
+  MatMulPlan Plan(MatMulResult result, const DDim& x, const DDim& y) const {
+    return PlanMatMul(result, Flatten(x, x_num_col_dims_),
+                      Flatten(y, y_num_col_dims_), false, false);
   }
 
  private:
@@ -74,15 +70,15 @@ class Mul {
 
 // Returns the plan of the product for a query.
 template <typename Op, typename Result>
-math::MatMulPlan MatmulPlanOf(const KernelQuery& query) {
+MatMulPlan MatmulPlanOf(const KernelQuery& query) {
   return Op(query).Plan(Result::kResult, query.inputs[0], query.inputs[1]);
 }
 
 // Returns the cost of MatmulKernel.
 template <typename Op, typename Result>
 KernelWork MatmulWork(const KernelQuery& query) {
-  return math::MatMulWork(MatmulPlanOf<Op, Result>(query),
-                          platform::SizeOf(query.input_dtypes[0]));
+  return MatMulWork(MatmulPlanOf<Op, Result>(query),
+                    SizeOf(query.input_dtypes[0]));
 }
 
 // Computes the result `Result` on the CPU. `Op` describes the operands and is
@@ -103,16 +99,15 @@ class MatmulKernel final : public OpKernel {
   void Compute(OpKernelContext& context) const override {
     Tensor& out = context.AllocateOutput(0, out_dims_);
     if (out.numel() == 0) return;
-    math::MatMul(plan_, static_cast<T>(op_.alpha()),
-                 context.Input(Result::kFirst).template data<T>(),
-                 context.Input(Result::kSecond).template data<T>(),
-                 out.data<T>());
+    MatMul(plan_, static_cast<T>(op_.alpha()),
+           context.Input(Result::kFirst).template data<T>(),
+           context.Input(Result::kSecond).template data<T>(), out.data<T>());
   }
 
  private:
   Op op_;
-  math::MatMulPlan plan_;
+  MatMulPlan plan_;
   DDim out_dims_;
 };
 
-}  // namespace sluice::operators
+}  // namespace sluice

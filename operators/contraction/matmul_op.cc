@@ -6,7 +6,7 @@
 // and removes one that is not needed. They are not matmul ops themselves:
 // broadcast batch dimensions have to be summed over, and a gradient maker does
 // not know shapes.
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 DDim MatmulDims(const InferShapeContext& context) {
@@ -15,7 +15,7 @@ DDim MatmulDims(const InferShapeContext& context) {
   if (!x.dims.rank_known() || !y.dims.rank_known()) return DDim::UnknownRank();
   const bool transpose_x = context.Attr<bool>("transpose_X");
   const bool transpose_y = context.Attr<bool>("transpose_Y");
-  const math::StoredMatrix a = math::StoredX(x), b = math::StoredY(y);
+  const StoredMatrix a = StoredX(x), b = StoredY(y);
   const int64_t a_depth = transpose_x ? a.rows : a.columns;
   const int64_t b_depth = transpose_y ? b.columns : b.rows;
   context.Require(
@@ -26,7 +26,7 @@ DDim MatmulDims(const InferShapeContext& context) {
       x.dims, transpose_x ? " transposed" : "", y.dims,
       transpose_y ? " transposed" : "", a_depth, b_depth);
   DDim out;
-  const int conflict = math::BroadcastShape(a.batch, b.batch, -1, &out);
+  const int conflict = BroadcastShape(a.batch, b.batch, -1, &out);
   context.Require(conflict < 0, "matmul.batch",
                   "the batch dimensions of input X {} and input Y {} have to "
                   "be equal or 1, counted from the last, got {} and {}",
@@ -121,4 +121,4 @@ REGISTER_OPERATOR(matmul, MatmulSchema);
 REGISTER_OPERATOR(matmul_grad_x, MatmulGradXSchema);
 REGISTER_OPERATOR(matmul_grad_y, MatmulGradYSchema);
 
-}  // namespace sluice::operators
+}  // namespace sluice

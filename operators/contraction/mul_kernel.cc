@@ -2,7 +2,7 @@
 #include "sluice/operators/conversion/widened_kernel.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 
 REGISTER_OP_CPU_KERNEL(mul,
                        EstimatedBy<&MatmulWork<Mul, MatmulOut>>,
@@ -14,4 +14,4 @@ REGISTER_OP_CPU_KERNEL(mul_grad_y,
                        EstimatedBy<&MatmulWork<Mul, MatmulYGrad>>,
                        MatmulKernel<Mul, MatmulYGrad, FloatsAndWidenedHalves>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -3,7 +3,7 @@
 // There are two gradient ops, each one GEMM: the plan chooses a kernel for each
 // and removes one that is not needed. They are not matmul ops themselves: X and
 // Y have to be flattened by their ranks, which a gradient maker does not know.
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 // Returns the product of the sizes, or unknown.
@@ -129,4 +129,4 @@ REGISTER_OPERATOR(mul, MulSchema);
 REGISTER_OPERATOR(mul_grad_x, MulGradXSchema);
 REGISTER_OPERATOR(mul_grad_y, MulGradYSchema);
 
-}  // namespace sluice::operators
+}  // namespace sluice

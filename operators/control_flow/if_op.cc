@@ -1,6 +1,6 @@
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 void IfSchema(OpSchema& op) {
@@ -23,10 +23,10 @@ void IfSchema(OpSchema& op) {
       .Default(Names());
   op.Attr<Names>("else_outputs", "The variables of else_block that become Out.")
       .Default(Names());
-  op.Serves(framework::OpRole::kIf);
+  op.Serves(OpRole::kIf);
 }
 
 REGISTER_OPERATOR(if, IfSchema);
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice

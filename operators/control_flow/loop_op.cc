@@ -1,6 +1,6 @@
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 using Names = std::vector<std::string>;
@@ -70,10 +70,10 @@ void LoopSchema(OpSchema& op) {
             "has size 0, and so have sizes that are not known.",
             {.variadic = true});
   LoopAttributes(op);
-  op.Serves(framework::OpRole::kLoop);
+  op.Serves(OpRole::kLoop);
 }
 
 REGISTER_OPERATOR(loop, LoopSchema);
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -2,19 +2,19 @@
 #include "sluice/operators/math/conv/conv2d_gemm.h"
 #include "sluice/operators/math/conv/conv2d_work.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 class GemmMethod {
  public:
   void Prepare(KernelPreparation& preparation,
-               math::Conv2dDirection direction,
+               Conv2dDirection direction,
                size_t element) {
-    plan_ = math::PlanConv2dGemm(Conv2dGeometryOf(preparation.query), direction,
-                                 element, preparation.num_threads);
+    plan_ = PlanConv2dGemm(Conv2dGeometryOf(preparation.query), direction,
+                           element, preparation.num_threads);
     preparation.scratch_bytes = plan_.scratch_bytes(element);
   }
-  const math::Conv2dGeometry& geometry() const { return plan_.g; }
+  const Conv2dGeometry& geometry() const { return plan_.g; }
 
   template <typename T>
   void Forward(const T* input,
@@ -22,7 +22,7 @@ class GemmMethod {
                const T* bias,
                T* output,
                void* scratch) const {
-    math::Conv2dGemm(plan_, input, filter, bias, output, scratch);
+    Conv2dGemm(plan_, input, filter, bias, output, scratch);
   }
   template <typename T>
   void GradInput(const T* filter,
@@ -30,39 +30,36 @@ class GemmMethod {
                  T* input_grad,
                  void* scratch) const {
     const T* const no_bias = nullptr;
-    math::Conv2dGemmGradInput(plan_, filter, grad, no_bias, input_grad,
-                              scratch);
+    Conv2dGemmGradInput(plan_, filter, grad, no_bias, input_grad, scratch);
   }
   template <typename T>
   void GradFilter(const T* input,
                   const T* grad,
                   T* filter_grad,
                   void* scratch) const {
-    math::Conv2dGemmGradFilter(plan_, input, grad, filter_grad, scratch);
+    Conv2dGemmGradFilter(plan_, input, grad, filter_grad, scratch);
   }
 
  private:
-  math::Conv2dGemmPlan plan_;
+  Conv2dGemmPlan plan_;
 };
 
-template <math::Conv2dDirection kDirection>
+template <Conv2dDirection kDirection>
 KernelWork GemmWork(const KernelQuery& query) {
-  return math::Conv2dGemmWork(Conv2dGeometryOf(query), kDirection,
-                              platform::SizeOf(query.input_dtypes[0]));
+  return Conv2dGemmWork(Conv2dGeometryOf(query), kDirection,
+                        SizeOf(query.input_dtypes[0]));
 }
 
 }  // namespace
 
 REGISTER_OP_CPU_KERNEL(conv2d,
-                       EstimatedBy<&GemmWork<math::Conv2dDirection::kForward>>,
-                       Conv2dKernel<GemmMethod, Floats>);
-REGISTER_OP_CPU_KERNEL(
-    conv2d_grad_input,
-    EstimatedBy<&GemmWork<math::Conv2dDirection::kGradInput>>,
-    Conv2dGradInputKernel<GemmMethod, Floats>);
-REGISTER_OP_CPU_KERNEL(
-    conv2d_grad_filter,
-    EstimatedBy<&GemmWork<math::Conv2dDirection::kGradFilter>>,
-    Conv2dGradFilterKernel<GemmMethod, Floats>);
+                       EstimatedBy<&GemmWork<Conv2dDirection::kForward>>,
+                       Conv2dKernel<GemmMethod, FloatTypes>);
+REGISTER_OP_CPU_KERNEL(conv2d_grad_input,
+                       EstimatedBy<&GemmWork<Conv2dDirection::kGradInput>>,
+                       Conv2dGradInputKernel<GemmMethod, FloatTypes>);
+REGISTER_OP_CPU_KERNEL(conv2d_grad_filter,
+                       EstimatedBy<&GemmWork<Conv2dDirection::kGradFilter>>,
+                       Conv2dGradFilterKernel<GemmMethod, FloatTypes>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

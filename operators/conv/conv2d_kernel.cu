@@ -3,11 +3,8 @@
 #include "sluice/operators/math/device_sum.cuh"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
-
-using math::Conv2dChunks;
-using math::Conv2dGeometry;
 
 // The patches of 1 x 1 windows equal the input.
 bool IsItsPatches(const Conv2dGeometry& g) {
@@ -27,14 +24,13 @@ void Forward(const CUDADeviceContext& device,
   const int64_t group = g.group_out_c();
   const int64_t all = chunks.rows * pixels, out = g.out_c * pixels;
   if (g.nhwc) {
-    math::GemmOfImagesAndGroups<T>(
-        device,
-        {true, true, pixels, group, patch, 1, patches, pixels, filter, patch, 1,
-         output, g.out_c},
-        {images, all, 0, out},
-        {g.groups, patch * pixels, group * patch, group});
+    GemmOfImagesAndGroups<T>(device,
+                             {true, true, pixels, group, patch, 1, patches,
+                              pixels, filter, patch, 1, output, g.out_c},
+                             {images, all, 0, out},
+                             {g.groups, patch * pixels, group * patch, group});
   } else {
-    math::GemmOfImagesAndGroups<T>(
+    GemmOfImagesAndGroups<T>(
         device,
         {false, false, group, pixels, patch, 1, filter, patch, patches, pixels,
          1, output, pixels},
@@ -58,7 +54,7 @@ class Conv2dCUDAKernel final : public OpKernel {
     const auto& device = context.device_context<CUDADeviceContext>();
     T* out = context.AllocateOutput(0, Conv2dOutputDims(g_)).data<T>();
     if (g_.output_size() == 0) return;
-    math::DeviceFillWithBias(
+    DeviceFillWithBias(
         device,
         context.HasInput("Bias") ? context.Input("Bias").data<T>() : nullptr,
         g_.out_c, g_.nhwc ? 1 : chunks_.pixels, g_.output_size(), out);
@@ -70,7 +66,7 @@ class Conv2dCUDAKernel final : public OpKernel {
       const T* from = input + first * g_.in_c * g_.in_pixels();
       if (!IsItsPatches(g_)) {
         T* patches = static_cast<T*>(context.scratch());
-        math::DeviceIm2Col(device, g_, chunks_, images, from, patches);
+        DeviceIm2Col(device, g_, chunks_, images, from, patches);
         from = patches;
       }
       Forward(device, g_, chunks_, images, from, filter,
@@ -101,7 +97,7 @@ class Conv2dGradInputCUDAKernel final : public OpKernel {
     if (gradient.numel() == 0) return;
     T* out = gradient.data<T>();
     if (g_.out_c == 0) {
-      platform::FillZero(device, out, gradient.bytes());
+      FillZero(device, out, gradient.bytes());
       return;
     }
     const T* filter = context.Input("Filter").data<T>();
@@ -110,12 +106,12 @@ class Conv2dGradInputCUDAKernel final : public OpKernel {
       const int64_t images = std::min(chunks_.images, g_.n - first);
       T* to = out + first * g_.in_c * g_.in_pixels();
       T* patches = IsItsPatches(g_) ? to : static_cast<T*>(context.scratch());
-      math::DeviceBackwardToPatches(device, g_, chunks_, images, filter,
-                                    grad + first * g_.out_c * chunks_.pixels,
-                                    patches);
+      DeviceBackwardToPatches(device, g_, chunks_, images, filter,
+                              grad + first * g_.out_c * chunks_.pixels,
+                              patches);
       if (patches == to) continue;
       const T* const no_bias = nullptr;
-      math::DeviceCol2Im(device, g_, images, patches, no_bias, to);
+      DeviceCol2Im(device, g_, images, patches, no_bias, to);
     }
   }
 
@@ -132,7 +128,7 @@ class Conv2dGradFilterCUDAKernel final : public OpKernel {
     g_ = Conv2dGeometryOf(preparation.query);
     chunks_ = Conv2dChunks(g_, sizeof(T));
     dims_ = preparation.query.inputs[1];
-    bias_ = math::SumPlan(g_.out_c, g_.n * g_.out_pixels());
+    bias_ = SumPlan(g_.out_c, g_.n * g_.out_pixels());
     // Holds sums of the bias first, then patches and a permuted gradient.
     const int64_t turned = chunks_.images * g_.out_c * chunks_.pixels;
     preparation.scratch_bytes =
@@ -148,7 +144,7 @@ class Conv2dGradFilterCUDAKernel final : public OpKernel {
     if (gradient.numel() == 0) return;
     T* out = gradient.data<T>();
     if (g_.n == 0) {
-      platform::FillZero(device, out, gradient.bytes());
+      FillZero(device, out, gradient.bytes());
       return;
     }
     const T* input = context.Input("Input").data<T>();
@@ -156,9 +152,8 @@ class Conv2dGradFilterCUDAKernel final : public OpKernel {
     T* patches = static_cast<T*>(context.scratch());
     for (int64_t first = 0; first < g_.n; first += chunks_.images) {
       const int64_t images = std::min(chunks_.images, g_.n - first);
-      math::DeviceIm2ColOfAll(device, g_, chunks_, images,
-                              input + first * g_.in_c * g_.in_pixels(),
-                              patches);
+      DeviceIm2ColOfAll(device, g_, chunks_, images,
+                        input + first * g_.in_c * g_.in_pixels(), patches);
       const T* matrix = GradientMatrix(device, images,
                                        grad + first * g_.out_c * chunks_.pixels,
                                        patches + chunks_.elements());
@@ -172,12 +167,12 @@ class Conv2dGradFilterCUDAKernel final : public OpKernel {
     T* out = context.AllocateOutput("Bias@GRAD", {g_.out_c}).data<T>();
     const int64_t channels = g_.out_c;
     const int64_t run = g_.nhwc ? 1 : g_.out_pixels();
-    math::Sum(
+    Sum(
         context.device_context<CUDADeviceContext>(), bias_, context.scratch(),
         [=] __device__(int64_t channel, int64_t i) -> double {
           return grad[(i / run * channels + channel) * run + i % run];
         },
-        math::StoreSum<T>{out});
+        StoreSum<T>{out});
   }
 
   // Returns the gradient of the output as [channel][image][pixel] if channels
@@ -188,12 +183,11 @@ class Conv2dGradFilterCUDAKernel final : public OpKernel {
                           T* turned) const {
     if (g_.nhwc || images == 1) return grad;
     const int64_t pixels = chunks_.pixels, channels = g_.out_c;
-    platform::ForEach(
-        device, channels * images * pixels, [=] __device__(int64_t i) {
-          const int64_t line = i / pixels;
-          turned[i] = grad[(line % images * channels + line / images) * pixels +
-                           i % pixels];
-        });
+    ForEach(device, channels * images * pixels, [=] __device__(int64_t i) {
+      const int64_t line = i / pixels;
+      turned[i] = grad[(line % images * channels + line / images) * pixels +
+                       i % pixels];
+    });
     return turned;
   }
 
@@ -205,7 +199,7 @@ class Conv2dGradFilterCUDAKernel final : public OpKernel {
                 T beta,
                 T* out) const {
     const int64_t patch = g_.patch(), group = g_.group_out_c();
-    math::DeviceGemm<T>(
+    DeviceGemm<T>(
         device,
         {g_.nhwc, true, group, patch, windows, 1, matrix,
          g_.nhwc ? g_.out_c : windows, patches, windows, beta, out, patch},
@@ -216,13 +210,15 @@ class Conv2dGradFilterCUDAKernel final : public OpKernel {
   Conv2dGeometry g_;
   Conv2dChunks chunks_;
   DDim dims_;
-  math::SumPlan bias_;
+  SumPlan bias_;
 };
 
 }  // namespace
 
-REGISTER_OP_CUDA_KERNEL(conv2d, Conv2dCUDAKernel<Floats>);
-REGISTER_OP_CUDA_KERNEL(conv2d_grad_input, Conv2dGradInputCUDAKernel<Floats>);
-REGISTER_OP_CUDA_KERNEL(conv2d_grad_filter, Conv2dGradFilterCUDAKernel<Floats>);
+REGISTER_OP_CUDA_KERNEL(conv2d, Conv2dCUDAKernel<FloatTypes>);
+REGISTER_OP_CUDA_KERNEL(conv2d_grad_input,
+                        Conv2dGradInputCUDAKernel<FloatTypes>);
+REGISTER_OP_CUDA_KERNEL(conv2d_grad_filter,
+                        Conv2dGradFilterCUDAKernel<FloatTypes>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

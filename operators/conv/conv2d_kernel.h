@@ -3,19 +3,19 @@
 #include "sluice/operators/math/conv/conv2d_geometry.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 
 // Returns the geometry of a conv2d, conv2d_grad_input or conv2d_grad_filter.
 // All three have Input and Filter first and the same attributes. The shape
 // functions have already checked the geometry.
-inline math::Conv2dGeometry Conv2dGeometryOf(const KernelQuery& query) {
+inline Conv2dGeometry Conv2dGeometryOf(const KernelQuery& query) {
   const DDim& input = query.inputs[0];
   const DDim& filter = query.inputs[1];
   const Ints& strides = query.Attr<Ints>("strides");
   const Ints& paddings = query.Attr<Ints>("paddings");
   const Ints& dilations = query.Attr<Ints>("dilations");
   const bool four = paddings.size() == 4;
-  math::Conv2dGeometry g;
+  Conv2dGeometry g;
   g.nhwc = query.Attr<std::string>("data_format") == "NHWC";
   g.groups = query.Attr<int64_t>("groups");
   g.n = input[0];
@@ -45,9 +45,9 @@ inline math::Conv2dGeometry Conv2dGeometryOf(const KernelQuery& query) {
 }
 
 // Returns the dims of the output in the layout of the geometry.
-inline DDim Conv2dOutputDims(const math::Conv2dGeometry& g) {
+inline DDim Conv2dOutputDims(const Conv2dGeometry& g) {
   return g.nhwc ? DDim{g.n, g.out_h, g.out_w, g.out_c}
                 : DDim{g.n, g.out_c, g.out_h, g.out_w};
 }
 
-}  // namespace sluice::operators
+}  // namespace sluice

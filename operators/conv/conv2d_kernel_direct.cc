@@ -2,7 +2,7 @@
 #include "sluice/operators/math/conv/conv2d_direct.h"
 #include "sluice/operators/math/conv/conv2d_work.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 // With fewer channels a group, products are thin matrices.
@@ -11,11 +11,11 @@ constexpr int64_t kThinGroup = 4;
 class DirectMethod {
  public:
   void Prepare(KernelPreparation& preparation,
-               math::Conv2dDirection /*direction*/,
+               Conv2dDirection /*direction*/,
                size_t /*element*/) {
     geometry_ = Conv2dGeometryOf(preparation.query);
   }
-  const math::Conv2dGeometry& geometry() const { return geometry_; }
+  const Conv2dGeometry& geometry() const { return geometry_; }
 
   template <typename T>
   void Forward(const T* input,
@@ -23,42 +23,41 @@ class DirectMethod {
                const T* bias,
                T* output,
                void* /*scratch*/) const {
-    math::Conv2dDirect(geometry_, input, filter, bias, output);
+    Conv2dDirect(geometry_, input, filter, bias, output);
   }
   template <typename T>
   void GradInput(const T* filter,
                  const T* grad,
                  T* input_grad,
                  void* /*scratch*/) const {
-    math::Conv2dDirectGradInput(geometry_, filter, grad, input_grad);
+    Conv2dDirectGradInput(geometry_, filter, grad, input_grad);
   }
   template <typename T>
   void GradFilter(const T* input,
                   const T* grad,
                   T* filter_grad,
                   void* /*scratch*/) const {
-    math::Conv2dDirectGradFilter(geometry_, input, grad, filter_grad);
+    Conv2dDirectGradFilter(geometry_, input, grad, filter_grad);
   }
 
  private:
-  math::Conv2dGeometry geometry_;
+  Conv2dGeometry geometry_;
 };
 
 std::string ThinGroups(const KernelQuery& query) {
-  const math::Conv2dGeometry g = Conv2dGeometryOf(query);
+  const Conv2dGeometry g = Conv2dGeometryOf(query);
   if (g.groups > 1 && g.group_in_c() < kThinGroup &&
       g.group_out_c() < kThinGroup) {
     return "";
   }
-  return platform::Format(
-      "needs groups of fewer than {} channels, got {} to {}", kThinGroup,
-      g.group_in_c(), g.group_out_c());
+  return Format("needs groups of fewer than {} channels, got {} to {}",
+                kThinGroup, g.group_in_c(), g.group_out_c());
 }
 
-template <math::Conv2dDirection kDirection>
+template <Conv2dDirection kDirection>
 KernelWork DirectWork(const KernelQuery& query) {
-  return math::Conv2dDirectWork(Conv2dGeometryOf(query), kDirection,
-                                platform::SizeOf(query.input_dtypes[0]));
+  return Conv2dDirectWork(Conv2dGeometryOf(query), kDirection,
+                          SizeOf(query.input_dtypes[0]));
 }
 
 }  // namespace
@@ -68,25 +67,24 @@ REGISTER_OP_KERNEL(conv2d,
                    CPUPlace,
                    direct,
                    KernelTraits()
-                       .Estimate(&DirectWork<math::Conv2dDirection::kForward>)
+                       .Estimate(&DirectWork<Conv2dDirection::kForward>)
                        .When(&ThinGroups),
-                   Conv2dKernel<DirectMethod, Floats>);
+                   Conv2dKernel<DirectMethod, FloatTypes>);
 REGISTER_OP_KERNEL(conv2d_grad_input,
                    PLAIN,
                    CPUPlace,
                    direct,
                    KernelTraits()
-                       .Estimate(&DirectWork<math::Conv2dDirection::kGradInput>)
+                       .Estimate(&DirectWork<Conv2dDirection::kGradInput>)
                        .When(&ThinGroups),
-                   Conv2dGradInputKernel<DirectMethod, Floats>);
-REGISTER_OP_KERNEL(
-    conv2d_grad_filter,
-    PLAIN,
-    CPUPlace,
-    direct,
-    KernelTraits()
-        .Estimate(&DirectWork<math::Conv2dDirection::kGradFilter>)
-        .When(&ThinGroups),
-    Conv2dGradFilterKernel<DirectMethod, Floats>);
+                   Conv2dGradInputKernel<DirectMethod, FloatTypes>);
+REGISTER_OP_KERNEL(conv2d_grad_filter,
+                   PLAIN,
+                   CPUPlace,
+                   direct,
+                   KernelTraits()
+                       .Estimate(&DirectWork<Conv2dDirection::kGradFilter>)
+                       .When(&ThinGroups),
+                   Conv2dGradFilterKernel<DirectMethod, FloatTypes>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

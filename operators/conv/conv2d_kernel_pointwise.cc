@@ -3,14 +3,14 @@
 #include "sluice/operators/math/conv/conv2d_work.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 struct Pointwise {
-  using Plan = math::Conv2dPointwisePlan;
+  using Plan = Conv2dPointwisePlan;
 
-  static Plan MakePlan(const math::Conv2dGeometry& g, int num_threads) {
-    return math::PlanConv2dPointwise(g, num_threads);
+  static Plan MakePlan(const Conv2dGeometry& g, int num_threads) {
+    return PlanConv2dPointwise(g, num_threads);
   }
   static std::string Name() { return "pointwise"; }
   static size_t ScratchBytes(const Plan& /*plan*/) { return 0; }
@@ -18,23 +18,23 @@ struct Pointwise {
                    const float* filter,
                    const double* factors,
                    float* packed) {
-    math::PackPointwiseFilter(plan, filter, factors, packed);
+    PackPointwiseFilter(plan, filter, factors, packed);
   }
   static void Run(const Plan& plan,
                   const float* input,
-                  const math::PackedFilter& filter,
+                  const PackedFilter& filter,
                   const float* bias,
-                  const math::OutputChain<float>& chain,
+                  const OutputChain<float>& chain,
                   float* output,
                   void* /*scratch*/) {
-    math::Conv2dPointwise(plan, input, filter.packed, bias, chain, output);
+    Conv2dPointwise(plan, input, filter.packed, bias, chain, output);
   }
 };
 
 std::string FitsPointwise(const KernelQuery& query) {
-  const math::Conv2dGeometry g = Conv2dGeometryOf(query);
-  if (math::FitsConv2dPointwise(g)) return "";
-  return platform::Format(
+  const Conv2dGeometry g = Conv2dGeometryOf(query);
+  if (FitsConv2dPointwise(g)) return "";
+  return Format(
       "needs NHWC and filters of 1x1 without padding, got {}, {}x{}, padding "
       "{} {} {} {}",
       query.Attr<std::string>("data_format"), g.kernel_h, g.kernel_w, g.pad_top,
@@ -42,8 +42,8 @@ std::string FitsPointwise(const KernelQuery& query) {
 }
 
 KernelWork PointwiseWork(const KernelQuery& query) {
-  KernelWork work = math::Conv2dPointwiseWork(Conv2dGeometryOf(query),
-                                              HasConstantFilter(query));
+  KernelWork work =
+      Conv2dPointwiseWork(Conv2dGeometryOf(query), HasConstantFilter(query));
   work.extra_bytes += OperandBytes(query);
   return work;
 }
@@ -63,4 +63,4 @@ REGISTER_OP_KERNEL(fused_conv2d,
                    KernelTraits().Estimate(&PointwiseWork).When(&FitsPointwise),
                    PackedConv2dKernel<Pointwise, float>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -3,44 +3,42 @@
 #include "sluice/operators/math/conv/conv2d_work.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 // A tile has `size` x `size` outputs.
 template <int64_t size>
 struct Winograd {
-  using Plan = math::Conv2dWinogradPlan;
+  using Plan = Conv2dWinogradPlan;
 
-  static Plan MakePlan(const math::Conv2dGeometry& g, int num_threads) {
-    return math::PlanConv2dWinograd(g, size, num_threads);
+  static Plan MakePlan(const Conv2dGeometry& g, int num_threads) {
+    return PlanConv2dWinograd(g, size, num_threads);
   }
-  static std::string Name() {
-    return platform::Format("winograd {}x{}", size, size);
-  }
+  static std::string Name() { return Format("winograd {}x{}", size, size); }
   static size_t ScratchBytes(const Plan& plan) { return plan.scratch_bytes(); }
   static void Pack(const Plan& plan,
                    const float* filter,
                    const double* factors,
                    float* packed) {
-    math::PackWinogradFilter(plan, filter, factors, packed);
+    PackWinogradFilter(plan, filter, factors, packed);
   }
   static void Run(const Plan& plan,
                   const float* input,
-                  const math::PackedFilter& filter,
+                  const PackedFilter& filter,
                   const float* bias,
-                  const math::OutputChain<float>& chain,
+                  const OutputChain<float>& chain,
                   float* output,
                   void* scratch) {
-    math::Conv2dWinograd(plan, input, filter, bias, chain, output, scratch);
+    Conv2dWinograd(plan, input, filter, bias, chain, output, scratch);
   }
 };
 using Winograd2 = Winograd<2>;
 using Winograd4 = Winograd<4>;
 
 std::string FitsWinograd(const KernelQuery& query) {
-  const math::Conv2dGeometry g = Conv2dGeometryOf(query);
-  if (math::FitsConv2dWinograd(g)) return "";
-  return platform::Format(
+  const Conv2dGeometry g = Conv2dGeometryOf(query);
+  if (FitsConv2dWinograd(g)) return "";
+  return Format(
       "needs NHWC and filters of 3x3 without strides, dilations or groups, got "
       "{}, {}x{}, strides {}x{}, dilations {}x{}, {} groups",
       query.Attr<std::string>("data_format"), g.kernel_h, g.kernel_w,
@@ -49,8 +47,8 @@ std::string FitsWinograd(const KernelQuery& query) {
 
 template <int64_t size>
 KernelWork WinogradWork(const KernelQuery& query) {
-  KernelWork work = math::Conv2dWinogradWork(Conv2dGeometryOf(query), size,
-                                             HasConstantFilter(query));
+  KernelWork work = Conv2dWinogradWork(Conv2dGeometryOf(query), size,
+                                       HasConstantFilter(query));
   work.extra_bytes += OperandBytes(query);
   return work;
 }
@@ -87,4 +85,4 @@ REGISTER_OP_KERNEL(fused_conv2d,
                    Traits<4>(),
                    PackedConv2dKernel<Winograd4, float>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

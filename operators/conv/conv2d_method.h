@@ -5,7 +5,7 @@
 #include "sluice/operators/math/conv/conv2d_gemm.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 
 // Kernels of conv2d and its gradients on the CPU. A Method has
 //   Prepare(preparation, direction, bytes of an element), geometry(), and
@@ -14,7 +14,7 @@ template <typename Method, typename T>
 class Conv2dKernel final : public OpKernel {
  public:
   void Prepare(KernelPreparation& preparation) override {
-    method_.Prepare(preparation, math::Conv2dDirection::kForward, sizeof(T));
+    method_.Prepare(preparation, Conv2dDirection::kForward, sizeof(T));
   }
 
   void Compute(OpKernelContext& context) const override {
@@ -37,7 +37,7 @@ template <typename Method, typename T>
 class Conv2dGradInputKernel final : public OpKernel {
  public:
   void Prepare(KernelPreparation& preparation) override {
-    method_.Prepare(preparation, math::Conv2dDirection::kGradInput, sizeof(T));
+    method_.Prepare(preparation, Conv2dDirection::kGradInput, sizeof(T));
     dims_ = preparation.query.inputs[0];
   }
 
@@ -59,18 +59,18 @@ template <typename Method, typename T>
 class Conv2dGradFilterKernel final : public OpKernel {
  public:
   void Prepare(KernelPreparation& preparation) override {
-    method_.Prepare(preparation, math::Conv2dDirection::kGradFilter, sizeof(T));
+    method_.Prepare(preparation, Conv2dDirection::kGradFilter, sizeof(T));
     dims_ = preparation.query.inputs[1];
   }
 
   void Compute(OpKernelContext& context) const override {
-    const math::Conv2dGeometry& g = method_.geometry();
+    const Conv2dGeometry& g = method_.geometry();
     const Tensor& input = context.Input("Input");
     const Tensor& grad = context.Input("Output@GRAD");
     if (context.HasOutput("Bias@GRAD")) {
       Tensor& out = context.AllocateOutput("Bias@GRAD", {g.out_c});
-      math::ChannelSum(grad.data<T>(), g.n, g.out_c, g.out_pixels(), g.nhwc,
-                       out.data<T>());
+      ChannelSum(grad.data<T>(), g.n, g.out_c, g.out_pixels(), g.nhwc,
+                 out.data<T>());
     }
     if (!context.HasOutput("Filter@GRAD")) return;
     Tensor& out = context.AllocateOutput("Filter@GRAD", dims_);
@@ -84,4 +84,4 @@ class Conv2dGradFilterKernel final : public OpKernel {
   DDim dims_;
 };
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -1,7 +1,7 @@
 #include "sluice/operators/registration.h"
 #include "sluice/operators/window_shape.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 bool ChannelsLast(const InferShapeContext& context) {
@@ -187,4 +187,4 @@ REGISTER_OPERATOR(conv2d, Conv2dSchema);
 REGISTER_OPERATOR(conv2d_grad_input, GradInputSchema);
 REGISTER_OPERATOR(conv2d_grad_filter, GradFilterSchema);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -5,7 +5,7 @@
 #include "sluice/operators/math/conv/conv2d_work.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 template <typename T>
@@ -15,9 +15,9 @@ class Conv2dTransposeKernel final : public OpKernel {
     const KernelQuery& query = preparation.query;
     dims_ = query.outputs[0];
     if (dims_.numel() == 0) return;
-    plan_ = math::PlanConv2dGemm(Conv2dTransposeGeometryOf(query),
-                                 math::Conv2dDirection::kGradInput, sizeof(T),
-                                 preparation.num_threads);
+    plan_ = PlanConv2dGemm(Conv2dTransposeGeometryOf(query),
+                           Conv2dDirection::kGradInput, sizeof(T),
+                           preparation.num_threads);
     preparation.scratch_bytes = plan_.scratch_bytes(sizeof(T));
   }
 
@@ -28,21 +28,20 @@ class Conv2dTransposeKernel final : public OpKernel {
         context.HasInput("Bias") ? &context.Input("Bias") : nullptr;
     Tensor& output = context.AllocateOutput("Output", dims_);
     if (output.numel() == 0) return;
-    math::Conv2dGemmGradInput(plan_, filter.data<T>(), input.data<T>(),
-                              bias == nullptr ? nullptr : bias->data<T>(),
-                              output.data<T>(),
-                              static_cast<T*>(context.scratch()));
+    Conv2dGemmGradInput(plan_, filter.data<T>(), input.data<T>(),
+                        bias == nullptr ? nullptr : bias->data<T>(),
+                        output.data<T>(), static_cast<T*>(context.scratch()));
   }
 
  private:
-  math::Conv2dGemmPlan plan_;
+  Conv2dGemmPlan plan_;
   DDim dims_;
 };
 
 KernelWork TransposeWork(const KernelQuery& query) {
-  return math::Conv2dGemmWork(Conv2dTransposeGeometryOf(query),
-                              math::Conv2dDirection::kGradInput,
-                              platform::SizeOf(query.input_dtypes[0]));
+  return Conv2dGemmWork(Conv2dTransposeGeometryOf(query),
+                        Conv2dDirection::kGradInput,
+                        SizeOf(query.input_dtypes[0]));
 }
 
 }  // namespace
@@ -51,4 +50,4 @@ REGISTER_OP_CPU_KERNEL(conv2d_transpose,
                        EstimatedBy<&TransposeWork>,
                        Conv2dTransposeKernel<FloatsAndWidenedHalves>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

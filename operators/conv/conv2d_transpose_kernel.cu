@@ -2,11 +2,8 @@
 #include "sluice/operators/math/conv/device_im2col.cuh"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
-
-using math::Conv2dChunks;
-using math::Conv2dGeometry;
 
 template <typename T>
 class Conv2dTransposeCUDAKernel final : public OpKernel {
@@ -26,9 +23,8 @@ class Conv2dTransposeCUDAKernel final : public OpKernel {
     const T* bias =
         context.HasInput("Bias") ? context.Input("Bias").data<T>() : nullptr;
     if (g_.out_c == 0) {  // nothing to multiply
-      math::DeviceFillWithBias(device, bias, g_.in_c,
-                               g_.nhwc ? 1 : g_.in_pixels(), g_.input_size(),
-                               out);
+      DeviceFillWithBias(device, bias, g_.in_c, g_.nhwc ? 1 : g_.in_pixels(),
+                         g_.input_size(), out);
       return;
     }
     const T* input = context.Input("Input").data<T>();
@@ -36,11 +32,11 @@ class Conv2dTransposeCUDAKernel final : public OpKernel {
     T* patches = static_cast<T*>(context.scratch());
     for (int64_t first = 0; first < g_.n; first += chunks_.images) {
       const int64_t images = std::min(chunks_.images, g_.n - first);
-      math::DeviceBackwardToPatches(device, g_, chunks_, images, filter,
-                                    input + first * g_.out_c * chunks_.pixels,
-                                    patches);
-      math::DeviceCol2Im(device, g_, images, patches, bias,
-                         out + first * g_.in_c * g_.in_pixels());
+      DeviceBackwardToPatches(device, g_, chunks_, images, filter,
+                              input + first * g_.out_c * chunks_.pixels,
+                              patches);
+      DeviceCol2Im(device, g_, images, patches, bias,
+                   out + first * g_.in_c * g_.in_pixels());
     }
   }
 
@@ -52,6 +48,7 @@ class Conv2dTransposeCUDAKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CUDA_KERNEL(conv2d_transpose, Conv2dTransposeCUDAKernel<Floats>);
+REGISTER_OP_CUDA_KERNEL(conv2d_transpose,
+                        Conv2dTransposeCUDAKernel<FloatTypes>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -3,13 +3,12 @@
 #include "sluice/operators/math/conv/conv2d_geometry.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 
 // conv2d_transpose is the gradient of a convolution by its input. Returns that
 // convolution: its input has the shape of conv2d_transpose's output and vice
 // versa. The shape function has already checked everything.
-inline math::Conv2dGeometry Conv2dTransposeGeometryOf(
-    const KernelQuery& query) {
+inline Conv2dGeometry Conv2dTransposeGeometryOf(const KernelQuery& query) {
   const DDim& x = query.inputs[0];
   const DDim& filter = query.inputs[1];
   const DDim& out = query.outputs[0];
@@ -18,7 +17,7 @@ inline math::Conv2dGeometry Conv2dTransposeGeometryOf(
   const Ints& output_padding = query.Attr<Ints>("output_padding");
   const Ints& dilations = query.Attr<Ints>("dilations");
   const bool four = paddings.size() == 4;
-  math::Conv2dGeometry g;
+  Conv2dGeometry g;
   g.nhwc = query.Attr<std::string>("data_format") == "NHWC";
   const int channel = g.nhwc ? 3 : 1, height = g.nhwc ? 1 : 2;
   g.groups = query.Attr<int64_t>("groups");
@@ -43,4 +42,4 @@ inline math::Conv2dGeometry Conv2dTransposeGeometryOf(
   return g;
 }
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -2,7 +2,7 @@
 #include "sluice/operators/registration.h"
 #include "sluice/operators/window_shape.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 // Returns height and width of the input. Checks strides, paddings and
@@ -165,4 +165,4 @@ void TransposeSchema(OpSchema& op) {
 
 REGISTER_OPERATOR(conv2d_transpose, TransposeSchema);
 
-}  // namespace sluice::operators
+}  // namespace sluice

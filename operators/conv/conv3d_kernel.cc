@@ -7,10 +7,8 @@
 #include "sluice/operators/math/work.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
-
-using math::VolumeWindows;
 
 // Windows slide over `volume`; `windows` has one element for each of them.
 // These are Input and Output of conv3d, Output and Input of its transpose.
@@ -20,7 +18,7 @@ VolumeWindows WindowsOf(const KernelQuery& query,
   const Ints& paddings = query.Attr<Ints>("paddings");
   VolumeWindows result;
   for (int i = 0; i < 3; ++i) {
-    math::VolumeAxis& axis = result.axes[i];
+    VolumeAxis& axis = result.axes[i];
     axis.in = volume[i + 2];
     axis.out = windows[i + 2];
     axis.kernel = query.inputs[1][i + 2];
@@ -88,18 +86,18 @@ class Conv3dKernel final : public OpKernel {
     FillBias(context, dims_[0], dims_[1], all, out);
     for (int64_t group = 0; group < dims_[0] * groups_; ++group) {
       for (int64_t z = 0; z < depth; ++z) {
-        math::LayPatches(windows_.Slice(z), in_channels_, in,
-                         x + group * in_channels_ * in, patches);
-        math::Gemm<T>({.m = out_channels,
-                       .n = plane,
-                       .k = terms,
-                       .a = filter + group % groups_ * out_channels * terms,
-                       .lda = terms,
-                       .b = patches,
-                       .ldb = plane,
-                       .beta = 1,
-                       .c = out + group * out_channels * all + z * plane,
-                       .ldc = all});
+        LayPatches(windows_.Slice(z), in_channels_, in,
+                   x + group * in_channels_ * in, patches);
+        Gemm<T>({.m = out_channels,
+                 .n = plane,
+                 .k = terms,
+                 .a = filter + group % groups_ * out_channels * terms,
+                 .lda = terms,
+                 .b = patches,
+                 .ldb = plane,
+                 .beta = 1,
+                 .c = out + group * out_channels * all + z * plane,
+                 .ldc = all});
       }
     }
   }
@@ -150,18 +148,18 @@ class Conv3dScatterKernel final : public OpKernel {
     FillBias(context, dims_[0], dims_[1], volume, out);
     for (int64_t group = 0; group < dims_[0] * groups_; ++group) {
       for (int64_t z = 0; z < depth; ++z) {
-        math::Gemm<T>({.transpose_a = true,
-                       .m = terms,
-                       .n = plane,
-                       .k = in_channels_,
-                       .a = filter + group % groups_ * in_channels_ * terms,
-                       .lda = terms,
-                       .b = x + group * in_channels_ * all + z * plane,
-                       .ldb = all,
-                       .c = patches,
-                       .ldc = plane});
-        math::AddPatches(windows_.Slice(z), out_channels, volume, patches,
-                         out + group * out_channels * volume);
+        Gemm<T>({.transpose_a = true,
+                 .m = terms,
+                 .n = plane,
+                 .k = in_channels_,
+                 .a = filter + group % groups_ * in_channels_ * terms,
+                 .lda = terms,
+                 .b = x + group * in_channels_ * all + z * plane,
+                 .ldb = all,
+                 .c = patches,
+                 .ldc = plane});
+        AddPatches(windows_.Slice(z), out_channels, volume, patches,
+                   out + group * out_channels * volume);
       }
     }
   }
@@ -194,8 +192,8 @@ class Conv3dGradFilterKernel final : public OpKernel {
     if (context.HasOutput("Bias@GRAD")) {
       T* const bias =
           context.AllocateOutput("Bias@GRAD", {grad_[1]}).template data<T>();
-      math::ChannelSum(grad, grad_[0], grad_[1], grad_[2] * grad_[3] * grad_[4],
-                       false, bias);
+      ChannelSum(grad, grad_[0], grad_[1], grad_[2] * grad_[3] * grad_[4],
+                 false, bias);
     }
     if (!context.HasOutput("Filter@GRAD")) return;
     T* const out =
@@ -210,19 +208,19 @@ class Conv3dGradFilterKernel final : public OpKernel {
     const int64_t terms = dims_[1] * windows_.kernel();
     for (int64_t group = 0; group < grad_[0] * groups_; ++group) {
       for (int64_t z = 0; z < depth; ++z) {
-        math::LayPatches(windows_.Slice(z), dims_[1], in,
-                         x + group * dims_[1] * in, patches);
-        math::Gemm<T>({.transpose_b = true,
-                       .m = out_channels,
-                       .n = terms,
-                       .k = plane,
-                       .a = grad + group * out_channels * all + z * plane,
-                       .lda = all,
-                       .b = patches,
-                       .ldb = plane,
-                       .beta = 1,
-                       .c = out + group % groups_ * out_channels * terms,
-                       .ldc = terms});
+        LayPatches(windows_.Slice(z), dims_[1], in, x + group * dims_[1] * in,
+                   patches);
+        Gemm<T>({.transpose_b = true,
+                 .m = out_channels,
+                 .n = terms,
+                 .k = plane,
+                 .a = grad + group * out_channels * all + z * plane,
+                 .lda = all,
+                 .b = patches,
+                 .ldb = plane,
+                 .beta = 1,
+                 .c = out + group % groups_ * out_channels * terms,
+                 .ldc = terms});
       }
     }
   }
@@ -236,10 +234,10 @@ class Conv3dGradFilterKernel final : public OpKernel {
 
 // Patches of each depth of the windows' volume, and a product with them.
 // `windows` has one element for each window.
-framework::KernelWork PatchWork(const KernelQuery& query,
-                                const DDim& windows,
-                                const char* costs) {
-  framework::KernelWork work = framework::DefaultKernelWork(query);
+KernelWork PatchWork(const KernelQuery& query,
+                     const DDim& windows,
+                     const char* costs) {
+  KernelWork work = DefaultKernelWork(query);
   work.costs = costs;
   if (windows.numel() == 0 || query.outputs[0].numel() == 0) return work;
   const DDim& filter = query.inputs[1];
@@ -247,10 +245,10 @@ framework::KernelWork PatchWork(const KernelQuery& query,
   const auto groups = query.Attr<int64_t>("groups");
   const double terms = real(filter.numel()) / real(windows[1]);
   const double places = real(windows.numel()) / real(windows[1]);
-  const int64_t lanes = math::VectorLanes(SizeOf(query.input_dtypes[0]));
+  const int64_t lanes = VectorLanes(SizeOf(query.input_dtypes[0]));
   const int64_t plane = windows[3] * windows[4];
-  work.flops = 2 * real(windows.numel()) * terms *
-               (math::Padded(plane, lanes) / real(plane));
+  work.flops =
+      2 * real(windows.numel()) * terms * (Padded(plane, lanes) / real(plane));
   work.patches = places * terms * real(groups);
   if (query.Attr<Ints>("strides")[2] > 1) work.strided_patches = work.patches;
   work.runs = work.patches / real(windows[4]);
@@ -260,30 +258,32 @@ framework::KernelWork PatchWork(const KernelQuery& query,
   return work;
 }
 
-framework::KernelWork ForwardWork(const KernelQuery& query) {
+KernelWork ForwardWork(const KernelQuery& query) {
   return PatchWork(query, query.outputs[0], "conv3d");
 }
-framework::KernelWork TransposeWork3d(const KernelQuery& query) {
+KernelWork TransposeWork3d(const KernelQuery& query) {
   return PatchWork(query, query.inputs[0], "conv3d_grad_input");
 }
-framework::KernelWork GradInputWork(const KernelQuery& query) {
+KernelWork GradInputWork(const KernelQuery& query) {
   return PatchWork(query, query.inputs[2], "conv3d_grad_input");
 }
-framework::KernelWork GradFilterWork(const KernelQuery& query) {
+KernelWork GradFilterWork(const KernelQuery& query) {
   return PatchWork(query, query.inputs[2], "conv3d_grad_filter");
 }
 
 }  // namespace
 
-REGISTER_OP_CPU_KERNEL(conv3d, EstimatedBy<&ForwardWork>, Conv3dKernel<Floats>);
+REGISTER_OP_CPU_KERNEL(conv3d,
+                       EstimatedBy<&ForwardWork>,
+                       Conv3dKernel<FloatTypes>);
 REGISTER_OP_CPU_KERNEL(conv3d_grad_input,
                        EstimatedBy<&GradInputWork>,
-                       Conv3dScatterKernel<Floats, Conv3dGradInput>);
+                       Conv3dScatterKernel<FloatTypes, Conv3dGradInput>);
 REGISTER_OP_CPU_KERNEL(conv3d_grad_filter,
                        EstimatedBy<&GradFilterWork>,
-                       Conv3dGradFilterKernel<Floats>);
+                       Conv3dGradFilterKernel<FloatTypes>);
 REGISTER_OP_CPU_KERNEL(conv3d_transpose,
                        EstimatedBy<&TransposeWork3d>,
-                       Conv3dScatterKernel<Floats, Conv3dTransposed>);
+                       Conv3dScatterKernel<FloatTypes, Conv3dTransposed>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -2,7 +2,7 @@
 #include "sluice/operators/registration.h"
 #include "sluice/operators/window_shape.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 // The shapes of Input and Filter, possibly with unknown sizes. Groups divide
@@ -266,4 +266,4 @@ REGISTER_OPERATOR(conv3d_grad_input, Conv3dGradInputSchema);
 REGISTER_OPERATOR(conv3d_grad_filter, Conv3dGradFilterSchema);
 REGISTER_OPERATOR(conv3d_transpose, Conv3dTransposeSchema);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -16,7 +16,7 @@
 #include "sluice/platform/parallel_for.h"
 
 // Float kernels of conv2d and fused_conv2d that store filters in a packed form.
-namespace sluice::operators {
+namespace sluice {
 
 inline bool HasConstantFilter(const KernelQuery& query) {
   return query.input_constant.size() > 1 && query.input_constant[1] != 0;
@@ -24,7 +24,7 @@ inline bool HasConstantFilter(const KernelQuery& query) {
 
 // Method is the algorithm:
 //   using Plan = ...;  // with packed_size(), in floats
-//   static Plan MakePlan(const math::Conv2dGeometry& g, int num_threads);
+//   static Plan MakePlan(const Conv2dGeometry& g, int num_threads);
 //   static std::string Name();  // the name of the packed form
 //   static size_t ScratchBytes(const Plan& plan);
 //   static void Pack(plan, filter, factors, packed);
@@ -36,19 +36,17 @@ class FilterPacking final : public Packing {
 
   // Packs Filter, scaled by Scale and Variance if there is a batch norm.
   FilterPacking(const Plan& plan, std::optional<double> epsilon)
-      : Packing(platform::Format(
-            "{} {} to {}{}",
-            Method::Name(),
-            plan.g.in_c,
-            plan.g.out_c,
-            epsilon ? platform::Format(" {}", *epsilon) : std::string())),
+      : Packing(Format("{} {} to {}{}",
+                       Method::Name(),
+                       plan.g.in_c,
+                       plan.g.out_c,
+                       epsilon ? Format(" {}", *epsilon) : std::string())),
         plan_(plan),
         epsilon_(epsilon) {}
 
   // Returns the byte offset of the factors, double [out channels].
   static size_t FactorsAt(const Plan& plan) {
-    return platform::AlignUp(static_cast<size_t>(plan.packed_size()) *
-                             sizeof(float));
+    return AlignUp(static_cast<size_t>(plan.packed_size()) * sizeof(float));
   }
 
   Tensor Make(std::span<const Tensor* const> parameters,
@@ -60,7 +58,7 @@ class FilterPacking final : public Packing {
     const size_t at = FactorsAt(plan_);
     Tensor packed = PackedBytes(at + factors.size() * sizeof(double));
     auto* bytes = static_cast<std::byte*>(packed.raw_data());
-    const platform::ThreadCountGuard guard(threads);
+    const ThreadCountGuard guard(threads);
     Method::Pack(plan_, parameters[0]->data<float>(),
                  epsilon_ ? factors.data() : nullptr,
                  reinterpret_cast<float*>(bytes));
@@ -96,7 +94,7 @@ class PackedConv2dKernel final : public OpKernel {
           threads);
     } else {
       // Filters that are not constant are packed in each call.
-      packed_at_ = platform::AlignUp(preparation.scratch_bytes);
+      packed_at_ = AlignUp(preparation.scratch_bytes);
       preparation.scratch_bytes =
           packed_at_ + FilterPacking<Method>::FactorsAt(plan_);
     }
@@ -111,12 +109,11 @@ class PackedConv2dKernel final : public OpKernel {
         context.AllocateOutput("Output", Conv2dOutputDims(plan_.g));
     if (output.numel() == 0) return;
     std::shared_ptr<const PackedWeights> packed, folded;
-    const math::PackedFilter filter = FilterOf(context, &packed);
+    const PackedFilter filter = FilterOf(context, &packed);
     const T* bias = BiasOf(context, &folded);
     const auto operands =
         ChainOperandsOf<T>(context, first_operand_, chain_.operands());
-    const math::OutputChain<T> chain{chain_.empty() ? nullptr : &chain_,
-                                     operands};
+    const OutputChain<T> chain{chain_.empty() ? nullptr : &chain_, operands};
     Method::Run(plan_, input.data<T>(), filter, bias, chain, output.data<T>(),
                 context.scratch());
   }
@@ -124,8 +121,7 @@ class PackedConv2dKernel final : public OpKernel {
  private:
   using Kept = std::shared_ptr<const PackedWeights>;
 
-  math::PackedFilter FilterOf(const OpKernelContext& context,
-                              Kept* kept) const {
+  PackedFilter FilterOf(const OpKernelContext& context, Kept* kept) const {
     const Tensor& filter = context.Input("Filter");
     if (!filter_) {
       auto* packed = reinterpret_cast<T*>(
@@ -162,8 +158,8 @@ class PackedConv2dKernel final : public OpKernel {
   std::optional<KeptWeights> filter_;  // none: packed in each call
   size_t packed_at_ = 0;               // their offset in scratch then
   std::optional<KeptWeights> bias_;    // with a batch norm
-  math::Chain<T> chain_;
+  Chain<T> chain_;
   size_t first_operand_ = 0;
 };
 
-}  // namespace sluice::operators
+}  // namespace sluice

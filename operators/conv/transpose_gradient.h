@@ -4,7 +4,7 @@
 
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 
 // The gradient of a transposed convolution by its input is convolution `conv`.
 // Its gradient by the filter is that of `conv`, with the input as the gradient
@@ -13,7 +13,6 @@ inline std::vector<OpDesc> ConvTransposeGradient(
     const OpDesc& forward,
     const std::string& conv,
     const std::vector<int64_t>& bias_dims) {
-  using framework::ArgVars;
   const std::string out_grad = GradName(forward.Output("Output").at(0));
   const auto make = [&](const std::string& type,
                         std::vector<std::pair<std::string, ArgVars>> inputs,
@@ -44,4 +43,4 @@ inline std::vector<OpDesc> ConvTransposeGradient(
   return grads;
 }
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -2,7 +2,7 @@
 #include "sluice/operators/math/strided_copy.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 class BitcastKernel final : public OpKernel {
@@ -13,10 +13,10 @@ class BitcastKernel final : public OpKernel {
     if (out.numel() == 0) return;
     if (out.dtype() == DType::kBool) {
       // A bool must be stored as 0 or 1.
-      math::Cast(DType::kUInt8, x.raw_data(), x.numel(), DType::kBool,
-                 out.raw_data());
+      Cast(DType::kUInt8, x.raw_data(), x.numel(), DType::kBool,
+           out.raw_data());
     } else if (x.raw_data() != out.raw_data()) {
-      math::CopyBytes(x.raw_data(), out.raw_data(), out.bytes());
+      CopyBytes(x.raw_data(), out.raw_data(), out.bytes());
     }
   }
 };
@@ -25,4 +25,4 @@ class BitcastKernel final : public OpKernel {
 
 REGISTER_OP_CPU_KERNEL(bitcast, BitcastKernel);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -1,13 +1,13 @@
 #include "sluice/operators/registration.h"
 #include "sluice/platform/number_format.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 // Returns the bits that an element occupies in memory. A bool is a byte.
 int BitsOf(DType dtype) {
   constexpr int kByte = 8;
-  return dtype == DType::kBool ? kByte : int{platform::FormatOf(dtype).bits};
+  return dtype == DType::kBool ? kByte : int{FormatOf(dtype).bits};
 }
 
 void BitcastShape(InferShapeContext& context) {
@@ -36,4 +36,4 @@ void BitcastSchema(OpSchema& op) {
 
 REGISTER_OPERATOR(bitcast, BitcastSchema);
 
-}  // namespace sluice::operators
+}  // namespace sluice

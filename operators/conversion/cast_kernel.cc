@@ -1,11 +1,10 @@
 #include "sluice/operators/math/cast.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-platform::Narrowing NarrowingOf(const OpKernelConstruction& construction) {
-  using platform::PowerRounding;
+Narrowing NarrowingOf(const OpKernelConstruction& construction) {
   const auto& mode = construction.Attr<std::string>("round_mode");
   return {construction.Attr<bool>("saturate"), mode == "up" ? PowerRounding::kUp
                                                : mode == "down"
@@ -23,13 +22,13 @@ class CastKernel final : public OpKernel {
     const Tensor& x = context.Input(0);
     Tensor& out = context.AllocateOutput(0, x.dims());
     if (out.numel() == 0) return;
-    math::Cast(x.dtype(), x.raw_data(), x.numel(), dtype_, out.raw_data(),
-               narrowing_);
+    Cast(x.dtype(), x.raw_data(), x.numel(), dtype_, out.raw_data(),
+         narrowing_);
   }
 
  private:
   DType dtype_;
-  platform::Narrowing narrowing_;
+  Narrowing narrowing_;
 };
 
 // T is the dtype of X and of its gradient. Out may have any float dtype.
@@ -40,14 +39,14 @@ class CastGradKernel final : public OpKernel {
     const Tensor& out_grad = context.Input(1);
     Tensor& x_grad = context.AllocateOutput(0, out_grad.dims());
     if (x_grad.numel() == 0) return;
-    math::Cast(out_grad.dtype(), out_grad.raw_data(), out_grad.numel(),
-               x_grad.dtype(), x_grad.raw_data());
+    Cast(out_grad.dtype(), out_grad.raw_data(), out_grad.numel(),
+         x_grad.dtype(), x_grad.raw_data());
   }
 };
 
 }  // namespace
 
 REGISTER_OP_CPU_KERNEL(cast, CastKernel);
-REGISTER_OP_CPU_KERNEL(cast_grad, CastGradKernel<FloatsAndHalves>);
+REGISTER_OP_CPU_KERNEL(cast_grad, CastGradKernel<FloatAndHalfTypes>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -1,14 +1,11 @@
 #include <limits>
 
+#include "sluice/operators/math/half_conversions.h"
 #include "sluice/operators/registration.h"
 #include "sluice/platform/cuda/launch.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
-
-template <typename T>
-inline constexpr bool kIsHalf =
-    std::is_same_v<T, float16> || std::is_same_v<T, bfloat16>;
 
 // Converts as operators/math/cast.h specifies, without float16 and bfloat16.
 template <typename To, typename From>
@@ -37,23 +34,21 @@ template <typename From, typename To>
 void Cast(OpKernelContext& context, const Tensor& input, Tensor* output) {
   const From* from = input.data<From>();
   To* to = output->data<To>();
-  platform::ForEach(
-      context.device_context<CUDADeviceContext>(), output->numel(),
-      [=] __device__(int64_t i) { to[i] = CastOne<To>(from[i]); });
+  ForEach(context.device_context<CUDADeviceContext>(), output->numel(),
+          [=] __device__(int64_t i) { to[i] = CastOne<To>(from[i]); });
 }
 
 // dtypes without arithmetic on a device are left to the CPU.
 template <typename T>
-inline constexpr bool kOnDevice =
-    platform::kDTypeOf<T> <= DType::kBool && !kIsHalf<T>;
+inline constexpr bool kOnDevice = kDTypeOf<T> <= DType::kBool && !kIsHalf<T>;
 
 std::string Fits(const KernelQuery& query) {
   for (const DType dtype : {query.output_dtypes[0], query.input_dtypes[0],
                             query.input_dtypes.back()}) {
     const bool has =
-        platform::VisitDType(dtype, []<typename T>() { return kOnDevice<T>; });
+        VisitDType(dtype, []<typename T>() { return kOnDevice<T>; });
     if (!has) {
-      return platform::Format("has no {}", dtype);
+      return Format("has no {}", dtype);
     }
   }
   return "";
@@ -65,7 +60,7 @@ class CastCUDAKernel final : public OpKernel {
   void Compute(OpKernelContext& context) const override {
     const Tensor& x = context.Input(0);
     Tensor& out = context.AllocateOutput(0, x.dims());
-    platform::VisitDType(out.dtype(), [&]<typename To>() {
+    VisitDType(out.dtype(), [&]<typename To>() {
       if constexpr (kOnDevice<To>) Cast<T, To>(context, x, &out);
     });
   }
@@ -78,7 +73,7 @@ class CastGradCUDAKernel final : public OpKernel {
   void Compute(OpKernelContext& context) const override {
     const Tensor& out_grad = context.Input(1);
     Tensor& x_grad = context.AllocateOutput(0, out_grad.dims());
-    platform::VisitDType(out_grad.dtype(), [&]<typename From>() {
+    VisitDType(out_grad.dtype(), [&]<typename From>() {
       if constexpr (std::is_floating_point_v<From>) {
         Cast<From, T>(context, out_grad, &x_grad);
       }
@@ -91,9 +86,9 @@ class CastGradCUDAKernel final : public OpKernel {
 REGISTER_OP_CUDA_KERNEL(
     cast,
     TakenWhen<&Fits>,
-    CastCUDAKernel<Join<FloatsAndIntegers, DTypeSet<bool>>>);
+    CastCUDAKernel<JoinTypes<FloatAndIntegerTypes, DTypeSet<bool>>>);
 REGISTER_OP_CUDA_KERNEL(cast_grad,
                         TakenWhen<&Fits>,
-                        CastGradCUDAKernel<Floats>);
+                        CastGradCUDAKernel<FloatTypes>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -1,6 +1,6 @@
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 void CastShape(InferShapeContext& context) {
@@ -62,4 +62,4 @@ void CastGradSchema(OpSchema& op) {
 REGISTER_OPERATOR(cast, CastSchema);
 REGISTER_OPERATOR(cast_grad, CastGradSchema);
 
-}  // namespace sluice::operators
+}  // namespace sluice

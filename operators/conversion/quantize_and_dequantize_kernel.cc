@@ -2,7 +2,7 @@
 
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 // Evaluates the op's formula element by element.
@@ -10,10 +10,10 @@ struct QuantizeElements {
   template <typename T, typename C>
   static void Run(const T* x,
                   int64_t count,
-                  const math::QuantizeRange<C>& range,
+                  const QuantizeRange<C>& range,
                   T* out) {
     for (int64_t i = 0; i < count; ++i) {
-      const C value = math::Widen(x[i]);
+      const C value = Widen(x[i]);
       if (std::isnan(value)) {
         out[i] = x[i];
         continue;
@@ -23,14 +23,14 @@ struct QuantizeElements {
       // Adding 0.5 would round, from 2^22 on or just below 0.5.
       const C whole = std::floor(level);
       const C nearest = whole + (level - whole >= C(0.5) ? C(1) : C(0));
-      out[i] = math::Narrow<T>(
-          std::min(nearest / range.scale + range.min, range.max));
+      out[i] =
+          Narrow<T>(std::min(nearest / range.scale + range.min, range.max));
     }
   }
 };
 
 KernelWork QuantizeElementsWork(const KernelQuery& query) {
-  KernelWork work = framework::DefaultKernelWork(query);
+  KernelWork work = DefaultKernelWork(query);
   work.moves = static_cast<double>(query.inputs[0].numel());
   return work;
 }
@@ -40,6 +40,6 @@ KernelWork QuantizeElementsWork(const KernelQuery& query) {
 REGISTER_OP_CPU_KERNEL(
     quantize_and_dequantize,
     EstimatedBy<&QuantizeElementsWork>,
-    QuantizeAndDequantizeKernel<FloatsAndHalves, QuantizeElements>);
+    QuantizeAndDequantizeKernel<FloatAndHalfTypes, QuantizeElements>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -4,7 +4,7 @@
 #include "sluice/operators/registration.h"
 #include "sluice/platform/cuda/launch.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 // The range must be known on the host, so it cannot come from the data.
@@ -19,12 +19,12 @@ struct QuantizeElements {
   static void Run(const CUDADeviceContext& device,
                   const T* x,
                   int64_t count,
-                  const math::QuantizeRange<T>& range,
+                  const QuantizeRange<T>& range,
                   T* out) {
     const T least = range.min;
     const T most = range.max;
     const T scale = range.scale;
-    platform::ForEach(device, count, [=] __device__(int64_t i) {
+    ForEach(device, count, [=] __device__(int64_t i) {
       T value = x[i];
       if (value != value) {
         out[i] = value;  // NaN stays NaN
@@ -48,9 +48,9 @@ struct QuantizeExpression {
   static void Run(const CUDADeviceContext& device,
                   const T* x,
                   int64_t count,
-                  const math::QuantizeRange<T>& range,
+                  const QuantizeRange<T>& range,
                   T* out) {
-    math::QuantizeAndDequantizeOneScale<Eigen::GpuDevice, T, T>()(
+    QuantizeAndDequantizeOneScale<Eigen::GpuDevice, T, T>()(
         device.eigen_device(), x, count, range, out);
   }
 };
@@ -60,10 +60,10 @@ class QuantizeAndDequantizeCUDAKernel final : public OpKernel {
  public:
   explicit QuantizeAndDequantizeCUDAKernel(
       const OpKernelConstruction& construction)
-      : range_(math::QuantizeRange<T>::Make(
-            construction.Attr<double>("min"),
-            construction.Attr<double>("max"),
-            construction.Attr<int64_t>("num_bits"))) {}
+      : range_(QuantizeRange<T>::Make(construction.Attr<double>("min"),
+                                      construction.Attr<double>("max"),
+                                      construction.Attr<int64_t>("num_bits"))) {
+  }
 
   void Compute(OpKernelContext& context) const override {
     const Tensor& x = context.Input("X");
@@ -73,22 +73,22 @@ class QuantizeAndDequantizeCUDAKernel final : public OpKernel {
   }
 
  private:
-  math::QuantizeRange<T> range_;
+  QuantizeRange<T> range_;
 };
 
 }  // namespace
 
 REGISTER_OP_CUDA_KERNEL(
     quantize_and_dequantize,
-    EstimatedBy<&framework::DefaultKernelWork>,
+    EstimatedBy<&DefaultKernelWork>,
     TakenWhen<&RangeIsGiven>,
-    QuantizeAndDequantizeCUDAKernel<Floats, QuantizeElements>);
+    QuantizeAndDequantizeCUDAKernel<FloatTypes, QuantizeElements>);
 REGISTER_OP_KERNEL(
     quantize_and_dequantize,
     EIGEN,
     CUDAPlace,
     expression,
-    KernelTraits().Estimate(&framework::DefaultKernelWork).When(&RangeIsGiven),
-    QuantizeAndDequantizeCUDAKernel<Floats, QuantizeExpression>);
+    KernelTraits().Estimate(&DefaultKernelWork).When(&RangeIsGiven),
+    QuantizeAndDequantizeCUDAKernel<FloatTypes, QuantizeExpression>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -12,7 +12,7 @@
 #include "sluice/platform/parallel_for.h"
 
 // The CPU kernels of quantize_and_dequantize, for .cc files only.
-namespace sluice::operators {
+namespace sluice {
 
 inline constexpr int64_t kQuantizeGrain = 16384;
 
@@ -23,12 +23,12 @@ std::pair<C, C> QuantizedDataRange(const T* data, int64_t count) {
   C greatest = -least;
   bool nan = false;
   std::mutex mutex;
-  platform::ParallelFor(count, kQuantizeGrain, [&](int64_t begin, int64_t end) {
+  ParallelFor(count, kQuantizeGrain, [&](int64_t begin, int64_t end) {
     C low = std::numeric_limits<C>::infinity();
     C high = -low;
     bool unordered = false;
     for (int64_t i = begin; i < end; ++i) {
-      const C value = math::Widen(data[i]);
+      const C value = Widen(data[i]);
       low = value < low ? value : low;
       high = value > high ? value : high;
       unordered |= std::isnan(value);
@@ -43,19 +43,19 @@ std::pair<C, C> QuantizedDataRange(const T* data, int64_t count) {
 }
 
 // `Quantize` computes `count` elements:
-//   static void Run(const T* x, int64_t count, const math::QuantizeRange<C>&,
+//   static void Run(const T* x, int64_t count, const QuantizeRange<C>&,
 //                   T* out);
 template <typename T, typename Quantize>
 class QuantizeAndDequantizeKernel final : public OpKernel {
  public:
-  using C = math::Computed<T>;
+  using C = Computed<T>;
 
   explicit QuantizeAndDequantizeKernel(const OpKernelConstruction& construction)
       : num_bits_(construction.Attr<int64_t>("num_bits")),
         range_given_(construction.Attr<bool>("range_given")) {
-    range_ = math::QuantizeRange<C>::Make(construction.Attr<double>("min"),
-                                          construction.Attr<double>("max"),
-                                          num_bits_);
+    range_ =
+        QuantizeRange<C>::Make(construction.Attr<double>("min"),
+                               construction.Attr<double>("max"), num_bits_);
   }
 
   void Compute(OpKernelContext& context) const override {
@@ -66,19 +66,17 @@ class QuantizeAndDequantizeKernel final : public OpKernel {
       return;
     }
     const T* in = x.data<T>();
-    const math::QuantizeRange<C> range =
-        range_given_ ? range_ : RangeOf(in, count);
+    const QuantizeRange<C> range = range_given_ ? range_ : RangeOf(in, count);
     T* out = context.AllocateOutput("Out", x.dims()).template data<T>();
-    platform::ParallelFor(
-        count, kQuantizeGrain, [&](int64_t begin, int64_t end) {
-          Quantize::Run(in + begin, end - begin, range, out + begin);
-        });
+    ParallelFor(count, kQuantizeGrain, [&](int64_t begin, int64_t end) {
+      Quantize::Run(in + begin, end - begin, range, out + begin);
+    });
   }
 
  private:
-  math::QuantizeRange<C> RangeOf(const T* data, int64_t count) const {
+  QuantizeRange<C> RangeOf(const T* data, int64_t count) const {
     const auto [least, greatest] = QuantizedDataRange<C>(data, count);
-    const auto range = math::QuantizeRange<C>::Make(least, greatest, num_bits_);
+    const auto range = QuantizeRange<C>::Make(least, greatest, num_bits_);
     SLUICE_ENFORCE(range.valid(), ErrorCode::kInvalidArgument,
                    "quantize_and_dequantize.data_range",
                    "quantize_and_dequantize: input X has elements from {} to "
@@ -89,7 +87,7 @@ class QuantizeAndDequantizeKernel final : public OpKernel {
 
   int64_t num_bits_;
   bool range_given_;
-  math::QuantizeRange<C> range_;
+  QuantizeRange<C> range_;
 };
 
-}  // namespace sluice::operators
+}  // namespace sluice

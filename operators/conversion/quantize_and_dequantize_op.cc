@@ -1,7 +1,7 @@
 #include "sluice/operators/math/conversion/quantize_range.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 void QuantizeAndDequantizeShape(InferShapeContext& context) {
@@ -12,8 +12,8 @@ void QuantizeAndDequantizeShape(InferShapeContext& context) {
     const DType dtype = context.input_dtype("X");
     const bool valid =
         dtype == DType::kFloat64
-            ? math::QuantizeRange<double>::Make(min, max, num_bits).valid()
-            : math::QuantizeRange<float>::Make(min, max, num_bits).valid();
+            ? QuantizeRange<double>::Make(min, max, num_bits).valid()
+            : QuantizeRange<float>::Make(min, max, num_bits).valid();
     context.Require(valid, "quantize_and_dequantize.range",
                     "attributes min = {} and max = {}: expected finite numbers "
                     "with min < max, also as {} with num_bits = {}",
@@ -50,4 +50,4 @@ void QuantizeAndDequantizeSchema(OpSchema& op) {
 
 REGISTER_OPERATOR(quantize_and_dequantize, QuantizeAndDequantizeSchema);
 
-}  // namespace sluice::operators
+}  // namespace sluice

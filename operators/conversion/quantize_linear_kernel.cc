@@ -8,7 +8,7 @@
 
 // quantize_linear and dequantize_linear. Elements of every dtype are converted
 // to float64 and back, a block at a time.
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 constexpr int64_t kBlock = 256;
@@ -67,39 +67,37 @@ class ScaledKernel : public OpKernel {
     auto* scales = static_cast<double*>(context.scratch());
     double* zeros = scales + scales_;
     const Tensor& scale = context.Input("Scale");
-    math::Cast(scale.dtype(), scale.raw_data(), scales_, DType::kFloat64,
-               scales);
+    Cast(scale.dtype(), scale.raw_data(), scales_, DType::kFloat64, scales);
     std::fill(zeros, zeros + scales_, 0.0);
     if (context.HasInput("ZeroPoint")) {
       const Tensor& zero = context.Input("ZeroPoint");
-      math::Cast(zero.dtype(), zero.raw_data(), scales_, DType::kFloat64,
-                 zeros);
+      Cast(zero.dtype(), zero.raw_data(), scales_, DType::kFloat64, zeros);
     }
     const auto* from = static_cast<const char*>(x.raw_data());
     auto* to = static_cast<char*>(out.raw_data());
-    const auto from_size = static_cast<int64_t>(platform::SizeOf(x.dtype()));
-    const auto to_size = static_cast<int64_t>(platform::SizeOf(dtype_));
+    const auto from_size = static_cast<int64_t>(SizeOf(x.dtype()));
+    const auto to_size = static_cast<int64_t>(SizeOf(dtype_));
     // Threads share pieces of rows: a row may be one element or all of X.
     const int64_t pieces = (map_.inner + kBlock - 1) / kBlock;
     const int64_t grain =
         std::max<int64_t>(1, 16384 / std::min(map_.inner, kBlock));
-    platform::ParallelFor(
-        out.numel() / map_.inner * pieces, grain,
-        [&](int64_t begin, int64_t end) {
-          double values[kBlock];
-          for (int64_t piece = begin; piece < end; ++piece) {
-            const int64_t row = piece / pieces;
-            const int64_t at = piece % pieces * kBlock;
-            const int64_t count = std::min(kBlock, map_.inner - at);
-            const int64_t element = row * map_.inner + at;
-            const int64_t first = map_.First(row) + at * map_.step;
-            math::Cast(x.dtype(), from + element * from_size, count,
-                       DType::kFloat64, values);
-            Convert(scales + first, zeros + first, map_.step, count, values);
-            math::Cast(DType::kFloat64, values, count, dtype_,
-                       to + element * to_size, narrowing_);
-          }
-        });
+    ParallelFor(out.numel() / map_.inner * pieces, grain,
+                [&](int64_t begin, int64_t end) {
+                  double values[kBlock];
+                  for (int64_t piece = begin; piece < end; ++piece) {
+                    const int64_t row = piece / pieces;
+                    const int64_t at = piece % pieces * kBlock;
+                    const int64_t count = std::min(kBlock, map_.inner - at);
+                    const int64_t element = row * map_.inner + at;
+                    const int64_t first = map_.First(row) + at * map_.step;
+                    Cast(x.dtype(), from + element * from_size, count,
+                         DType::kFloat64, values);
+                    Convert(scales + first, zeros + first, map_.step, count,
+                            values);
+                    Cast(DType::kFloat64, values, count, dtype_,
+                         to + element * to_size, narrowing_);
+                  }
+                });
   }
 
  protected:
@@ -111,7 +109,7 @@ class ScaledKernel : public OpKernel {
                        double* values) const = 0;
 
   DType dtype_;
-  platform::Narrowing narrowing_;
+  Narrowing narrowing_;
 
  private:
   int64_t scales_ = 0;
@@ -137,7 +135,7 @@ class QuantizeLinearKernel final : public ScaledKernel {
       : ScaledKernel(construction),
         precision_(construction.Attr<DType>("precision")) {
     narrowing_.saturate = construction.Attr<bool>("saturate");
-    const platform::NumberFormat& format = platform::FormatOf(dtype_);
+    const NumberFormat& format = FormatOf(dtype_);
     to_integer_ = !format.is_float();
     const double count = std::ldexp(1.0, format.bits);
     least_ = format.is_signed ? -count / 2 : 0;
@@ -174,10 +172,10 @@ class QuantizeLinearKernel final : public ScaledKernel {
 
   // Rounds to a precision below float32.
   void Round(int64_t count, double* values) const {
-    if (platform::SizeOf(precision_) > 2) return;
+    if (SizeOf(precision_) > 2) return;
     uint16_t halves[kBlock];
-    math::Cast(DType::kFloat64, values, count, precision_, halves);
-    math::Cast(precision_, halves, count, DType::kFloat64, values);
+    Cast(DType::kFloat64, values, count, precision_, halves);
+    Cast(precision_, halves, count, DType::kFloat64, values);
   }
 
   DType precision_;
@@ -214,4 +212,4 @@ class DequantizeLinearKernel final : public ScaledKernel {
 REGISTER_OP_CPU_KERNEL(quantize_linear, QuantizeLinearKernel);
 REGISTER_OP_CPU_KERNEL(dequantize_linear, DequantizeLinearKernel);
 
-}  // namespace sluice::operators
+}  // namespace sluice

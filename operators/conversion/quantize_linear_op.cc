@@ -1,7 +1,7 @@
 #include "sluice/operators/registration.h"
 
 // quantize_linear and dequantize_linear.
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 // The dtypes of quantized numbers.
@@ -62,11 +62,10 @@ void QuantizedShape(InferShapeContext& context) {
   context.Require(
       ScaleFits(x, scale, axis, block_size), "quantize_linear.scale",
       "input Scale {} does not fit input X {}: expected {}", scale, x,
-      block_size == 0
-          ? platform::Format("one number, or as many as dim {} has", axis)
-          : platform::Format("the shape of X, with a number for each {} "
-                             "elements of dim {}",
-                             block_size, axis));
+      block_size == 0 ? Format("one number, or as many as dim {} has", axis)
+                      : Format("the shape of X, with a number for each {} "
+                               "elements of dim {}",
+                               block_size, axis));
 }
 
 void ScaleAttributes(OpSchema& op) {
@@ -108,8 +107,7 @@ void QuantizeSchema(OpSchema& op) {
       .Default(DType::kFloat32);
   op.InferShape([](InferShapeContext& context) {
     const auto precision = context.Attr<DType>("precision");
-    context.Require(platform::IsFloating(precision),
-                    "quantize_linear.precision",
+    context.Require(IsFloating(precision), "quantize_linear.precision",
                     "attribute precision is {}; expected float64, float32, "
                     "float16 or bfloat16",
                     precision);
@@ -143,4 +141,4 @@ void DequantizeSchema(OpSchema& op) {
 REGISTER_OPERATOR(quantize_linear, QuantizeSchema);
 REGISTER_OPERATOR(dequantize_linear, DequantizeSchema);
 
-}  // namespace sluice::operators
+}  // namespace sluice

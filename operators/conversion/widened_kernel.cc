@@ -6,12 +6,12 @@
 #include "sluice/operators/registration.h"
 #include "sluice/platform/alignment.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 // The bytes of a float32 tensor in scratch memory.
 size_t WideBytes(const DDim& dims) {
-  return platform::AlignUp(static_cast<size_t>(dims.numel()) * sizeof(float));
+  return AlignUp(static_cast<size_t>(dims.numel()) * sizeof(float));
 }
 
 // The query of the body, and what `query` has of float16 or bfloat16.
@@ -49,15 +49,15 @@ struct WidenedQuery {
 void ConvertOnHost(const OpKernelContext& /*call*/,
                    const Tensor& from,
                    Tensor* to) {
-  math::Cast(from.dtype(), from.raw_data(), from.numel(), to->dtype(),
-             to->raw_data());
+  Cast(from.dtype(), from.raw_data(), from.numel(), to->dtype(),
+       to->raw_data());
 }
 
 WidenedKernel::WidenedKernel(const OpKernelConstruction& construction,
                              MakeBody make_body,
                              ConvertTensor convert)
     : half_(construction.key().dtype), convert_(convert) {
-  framework::OpKernelType key = construction.key();
+  OpKernelType key = construction.key();
   key.dtype = DType::kFloat32;
   body_ = make_body(OpKernelConstruction(construction, key));
 }
@@ -70,7 +70,7 @@ void WidenedKernel::Prepare(KernelPreparation& preparation) {
   input_count_ = wide.inputs.size();
   arguments_ = MakeArgTable(wide.body);
   narrowed_ = std::move(wide.narrowed);
-  body_scratch_bytes_ = platform::AlignUp(body.scratch_bytes);
+  body_scratch_bytes_ = AlignUp(body.scratch_bytes);
   preparation.scratch_bytes = body_scratch_bytes_ + wide.bytes;
 }
 
@@ -117,9 +117,8 @@ KernelTraits WidenedKernel::Widened(const KernelTraits& traits, DType half) {
   KernelTraits widened = traits;
   widened.Estimate([traits, half](const KernelQuery& query) {
     const WidenedQuery wide(query, half);
-    KernelWork work = traits.estimate == nullptr
-                          ? framework::DefaultKernelWork(wide.body)
-                          : traits.estimate(wide.body);
+    KernelWork work = traits.estimate == nullptr ? DefaultKernelWork(wide.body)
+                                                 : traits.estimate(wide.body);
     // Each element is read or written once more in 4 bytes, and in 2.
     work.extra_bytes += 1.5 * static_cast<double>(wide.bytes);
     return work;
@@ -130,4 +129,4 @@ KernelTraits WidenedKernel::Widened(const KernelTraits& traits, DType half) {
   });
 }
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -3,22 +3,20 @@
 #include "sluice/operators/registration.h"
 #include "sluice/platform/cuda/launch.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 template <typename T>
 __global__ void WidenElements(const T* from, int64_t count, float* to) {
-  for (int64_t i = platform::ThreadIndex(); i < count;
-       i += platform::ThreadCount()) {
-    to[i] = math::Widen(from[i]);
+  for (int64_t i = ThreadIndex(); i < count; i += ThreadCount()) {
+    to[i] = Widen(from[i]);
   }
 }
 
 template <typename T>
 __global__ void NarrowElements(const float* from, int64_t count, T* to) {
-  for (int64_t i = platform::ThreadIndex(); i < count;
-       i += platform::ThreadCount()) {
-    to[i] = math::Narrow<T>(from[i]);
+  for (int64_t i = ThreadIndex(); i < count; i += ThreadCount()) {
+    to[i] = Narrow<T>(from[i]);
   }
 }
 
@@ -26,15 +24,12 @@ template <typename T>
 void Convert(const OpKernelContext& call, const Tensor& from, Tensor* to) {
   const int64_t count = from.numel();
   if (count == 0) return;
-  const platform::LaunchConfig config = {
-      call.device_context<CUDADeviceContext>(), platform::GridFor(count),
-      dim3(platform::kThreadsPerBlock)};
+  const LaunchConfig config = {call.device_context<CUDADeviceContext>(),
+                               GridFor(count), dim3(kThreadsPerBlock)};
   if (from.dtype() == DType::kFloat32) {
-    platform::Launch<NarrowElements<T>>(config, from.data<float>(), count,
-                                        to->data<T>());
+    Launch<NarrowElements<T>>(config, from.data<float>(), count, to->data<T>());
   } else {
-    platform::Launch<WidenElements<T>>(config, from.data<T>(), count,
-                                       to->data<float>());
+    Launch<WidenElements<T>>(config, from.data<T>(), count, to->data<float>());
   }
 }
 
@@ -48,4 +43,4 @@ void ConvertOnDevice(const OpKernelContext& call,
   (bfloat ? &Convert<bfloat16> : &Convert<float16>)(call, from, to);
 }
 
-}  // namespace sluice::operators
+}  // namespace sluice

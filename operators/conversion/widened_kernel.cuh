@@ -2,16 +2,16 @@
 
 #include "sluice/operators/conversion/widened_kernel.h"
 
-namespace sluice::operators {
+namespace sluice {
 
-void ConvertOnDevice(const framework::OpKernelContext& call,
-                     const framework::Tensor& from,
-                     framework::Tensor* to);
+void ConvertOnDevice(const OpKernelContext& call,
+                     const Tensor& from,
+                     Tensor* to);
 
 // As FloatsAndWidenedHalves, for kernels of CUDA.
-using FloatsAndDeviceHalves = platform::Join<
-    platform::Floats,
-    platform::DTypeSet<InFloat<platform::float16, &ConvertOnDevice>,
-                       InFloat<platform::bfloat16, &ConvertOnDevice>>>;
+using FloatsAndDeviceHalves =
+    JoinTypes<FloatTypes,
+              DTypeSet<InFloat<float16, &ConvertOnDevice>,
+                       InFloat<bfloat16, &ConvertOnDevice>>>;
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -1,7 +1,7 @@
 #include "sluice/operators/math/cast.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 class AssignValueKernel final : public OpKernel {
@@ -15,9 +15,9 @@ class AssignValueKernel final : public OpKernel {
     Tensor& out = context.AllocateOutput(0, dims_);
     if (out.numel() == 0) return;
     if (ints_.empty()) {
-      math::Cast(values_.data(), out.numel(), out.dtype(), out.raw_data());
+      Cast(values_.data(), out.numel(), out.dtype(), out.raw_data());
     } else {
-      math::Cast(ints_.data(), out.numel(), out.dtype(), out.raw_data());
+      Cast(ints_.data(), out.numel(), out.dtype(), out.raw_data());
     }
   }
 
@@ -31,4 +31,4 @@ class AssignValueKernel final : public OpKernel {
 
 REGISTER_OP_CPU_KERNEL(assign_value, AssignValueKernel);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -1,6 +1,6 @@
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 void AssignValueShape(InferShapeContext& context) {
@@ -43,4 +43,4 @@ void AssignValueSchema(OpSchema& op) {
 
 REGISTER_OPERATOR(assign_value, AssignValueSchema);
 
-}  // namespace sluice::operators
+}  // namespace sluice

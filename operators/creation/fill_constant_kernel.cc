@@ -2,7 +2,7 @@
 #include "sluice/operators/math/fill.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 class FillConstantKernel final : public OpKernel {
@@ -10,14 +10,13 @@ class FillConstantKernel final : public OpKernel {
   explicit FillConstantKernel(const OpKernelConstruction& construction)
       : dims_(construction.Attr<std::vector<int64_t>>("shape")) {
     const auto value = construction.Attr<double>("value");
-    math::Cast(&value, 1, construction.Attr<DType>("dtype"), &value_);
+    Cast(&value, 1, construction.Attr<DType>("dtype"), &value_);
   }
 
   void Compute(OpKernelContext& context) const override {
     Tensor& out = context.AllocateOutput(0, dims_);
     if (out.numel() == 0) return;
-    math::FillBytes(&value_, platform::SizeOf(out.dtype()), out.numel(),
-                    out.raw_data());
+    FillBytes(&value_, SizeOf(out.dtype()), out.numel(), out.raw_data());
   }
 
  private:
@@ -29,4 +28,4 @@ class FillConstantKernel final : public OpKernel {
 
 REGISTER_OP_CPU_KERNEL(fill_constant, FillConstantKernel);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -2,7 +2,7 @@
 #include "sluice/operators/registration.h"
 #include "sluice/platform/cuda/launch.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 template <typename T>
@@ -11,15 +11,14 @@ class FillConstantCUDAKernel final : public OpKernel {
   explicit FillConstantCUDAKernel(const OpKernelConstruction& construction)
       : dims_(construction.Attr<std::vector<int64_t>>("shape")) {
     const auto value = construction.Attr<double>("value");
-    math::Cast(&value, 1, platform::kDTypeOf<T>, &value_);
+    Cast(&value, 1, kDTypeOf<T>, &value_);
   }
 
   void Compute(OpKernelContext& context) const override {
     T* out = context.AllocateOutput(0, dims_).data<T>();
     const T value = value_;
-    platform::ForEach(context.device_context<CUDADeviceContext>(),
-                      dims_.numel(),
-                      [=] __device__(int64_t i) { out[i] = value; });
+    ForEach(context.device_context<CUDADeviceContext>(), dims_.numel(),
+            [=] __device__(int64_t i) { out[i] = value; });
   }
 
  private:
@@ -29,6 +28,7 @@ class FillConstantCUDAKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CUDA_KERNEL(fill_constant, FillConstantCUDAKernel<NumbersAndBool>);
+REGISTER_OP_CUDA_KERNEL(fill_constant,
+                        FillConstantCUDAKernel<NumberAndBoolTypes>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

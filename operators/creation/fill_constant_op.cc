@@ -1,7 +1,7 @@
 #include "sluice/operators/holds_number.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 void FillConstantShape(InferShapeContext& context) {
@@ -36,11 +36,11 @@ void FillConstantSchema(OpSchema& op) {
   op.Operand("Shape", "shape", "S", "Attribute shape as a vector.");
   op.InferShape(FillConstantShape).InferLateShape(FillConstantLateShape);
   op.Sizes({{"shape", "[n]"}, {"value", "1.0"}});
-  op.Serves(framework::OpRole::kFill);
+  op.Serves(OpRole::kFill);
 }
 
 }  // namespace
 
 REGISTER_OPERATOR(fill_constant, FillConstantSchema);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <type_traits>
 
-namespace sluice::operators {
+namespace sluice {
 
 // Returns how many of start, start + step, ... come before end. `step` is not
 // 0. Returns NaN or infinity if that is no number.
@@ -38,4 +38,4 @@ struct RangeElements {
   Wide step;
 };
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -5,7 +5,7 @@
 #include "sluice/operators/math/cast.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 template <typename T>
@@ -34,7 +34,7 @@ class RangeKernel final : public OpKernel {
         for (int64_t i = 0; i < size; ++i) {
           block[i] = elements_[begin + i];
         }
-        math::Cast(block, size, platform::kDTypeOf<T>, out + begin);
+        Cast(block, size, kDTypeOf<T>, out + begin);
       }
     }
   }
@@ -49,6 +49,6 @@ class RangeKernel final : public OpKernel {
 REGISTER_OP_CPU_KERNEL(range,
                        RangeKernel<int64_t>,
                        RangeKernel<int32_t>,
-                       RangeKernel<FloatsAndHalves>);
+                       RangeKernel<FloatAndHalfTypes>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -2,7 +2,7 @@
 #include "sluice/operators/registration.h"
 #include "sluice/platform/cuda/launch.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 template <typename T>
@@ -19,7 +19,7 @@ class RangeCUDAKernel final : public OpKernel {
   void Compute(OpKernelContext& context) const override {
     T* out = context.AllocateOutput(0, dims_).data<T>();
     const RangeElements<T> elements = elements_;
-    platform::ForEach(
+    ForEach(
         context.device_context<CUDADeviceContext>(), dims_.numel(),
         [=] __device__(int64_t i) { out[i] = static_cast<T>(elements[i]); });
   }
@@ -34,6 +34,6 @@ class RangeCUDAKernel final : public OpKernel {
 REGISTER_OP_CUDA_KERNEL(range,
                         RangeCUDAKernel<int64_t>,
                         RangeCUDAKernel<int32_t>,
-                        RangeCUDAKernel<Floats>);
+                        RangeCUDAKernel<FloatTypes>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -3,7 +3,7 @@
 #include "sluice/operators/creation/range.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 // Attributes are float64, which is exact for integers up to here.
@@ -15,7 +15,7 @@ void RangeShape(InferShapeContext& context) {
   const auto end = context.Attr<double>("end");
   const auto step = context.Attr<double>("step");
   const auto dtype = context.Attr<DType>("dtype");
-  if (!platform::IsFloating(dtype)) {
+  if (!IsFloating(dtype)) {
     for (const char* name : {"start", "end", "step"}) {
       const auto value = context.Attr<double>(name);
       context.Require(
@@ -28,7 +28,7 @@ void RangeShape(InferShapeContext& context) {
   context.Require(step != 0, "range.step",
                   "attribute step is 0: {} never comes to {}", start, end);
   const double count =
-      platform::IsFloating(dtype)
+      IsFloating(dtype)
           ? RangeCount(start, end, step)
           : static_cast<double>(RangeCountOfWhole(start, end, step));
   context.Require(count <= kMostElements, "range.count",
@@ -72,4 +72,4 @@ void RangeSchema(OpSchema& op) {
 
 REGISTER_OPERATOR(range, RangeSchema);
 
-}  // namespace sluice::operators
+}  // namespace sluice

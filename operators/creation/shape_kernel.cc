@@ -3,7 +3,7 @@
 #include "sluice/operators/creation/shape_range.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 class ShapeKernel final : public OpKernel {
@@ -34,4 +34,4 @@ class ShapeKernel final : public OpKernel {
 
 REGISTER_OP_CPU_KERNEL(shape, ShapeKernel);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -4,7 +4,7 @@
 #include "sluice/operators/registration.h"
 #include "sluice/platform/cuda/launch.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 struct Sizes {
@@ -30,8 +30,8 @@ class ShapeCUDAKernel final : public OpKernel {
     auto* const out =
         context.AllocateOutput(0, DDim{sizes_.count}).template data<int64_t>();
     const Sizes sizes = sizes_;
-    platform::ForEach(context.device_context<CUDADeviceContext>(), sizes.count,
-                      [=] __device__(int64_t i) { out[i] = sizes.of[i]; });
+    ForEach(context.device_context<CUDADeviceContext>(), sizes.count,
+            [=] __device__(int64_t i) { out[i] = sizes.of[i]; });
   }
 
  private:
@@ -42,6 +42,6 @@ class ShapeCUDAKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CUDA_KERNEL(shape, ShapeCUDAKernel<NumbersAndBool>);
+REGISTER_OP_CUDA_KERNEL(shape, ShapeCUDAKernel<NumberAndBoolTypes>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

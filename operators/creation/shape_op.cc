@@ -3,7 +3,7 @@
 #include "sluice/operators/creation/shape_range.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 void ShapeShape(InferShapeContext& context) {
@@ -32,4 +32,4 @@ void ShapeSchema(OpSchema& op) {
 
 REGISTER_OPERATOR(shape, ShapeSchema);
 
-}  // namespace sluice::operators
+}  // namespace sluice

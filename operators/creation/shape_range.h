@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
-namespace sluice::operators {
+namespace sluice {
 
 // The range [begin, end) of X's `rank` dims whose sizes op shape returns.
 struct ShapeRange {
@@ -23,4 +23,4 @@ struct ShapeRange {
   }
 };
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -3,7 +3,7 @@
 #include "sluice/operators/math/work.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 template <typename DeviceContext, typename T>
@@ -14,7 +14,7 @@ class ManhattanDistanceKernel final : public OpKernel {
     const Tensor& y = context.Input("Y");
     Tensor& out = context.AllocateOutput("Out", {x.dims()[0], y.dims()[0]});
     if (out.numel() == 0) return;
-    math::ManhattanDistance<DeviceContext, T>()(
+    ManhattanDistance<DeviceContext, T>()(
         context.device_context<DeviceContext>(), x, y, &out);
   }
 };
@@ -29,8 +29,8 @@ class ManhattanDistancePlainKernel final : public OpKernel {
     const int64_t m = y.dims()[0];
     Tensor& out = context.AllocateOutput("Out", {n, m});
     if (out.numel() == 0) return;
-    math::ManhattanDistancePlain(x.data<T>(), y.data<T>(), out.data<T>(), n, m,
-                                 x.dims()[1]);
+    ManhattanDistancePlain(x.data<T>(), y.data<T>(), out.data<T>(), n, m,
+                           x.dims()[1]);
   }
 };
 
@@ -68,7 +68,7 @@ class ManhattanDistanceGradKernel final : public OpKernel {
   void Compute(OpKernelContext& context) const override {
     const GradArguments args(context);
     if (args.nothing_to_do()) return;
-    math::ManhattanDistanceGrad<DeviceContext, T>()(
+    ManhattanDistanceGrad<DeviceContext, T>()(
         context.device_context<DeviceContext>(), args.x, args.y, args.out_grad,
         args.x_grad, args.y_grad);
   }
@@ -80,7 +80,7 @@ class ManhattanDistanceGradPlainKernel final : public OpKernel {
   void Compute(OpKernelContext& context) const override {
     const GradArguments args(context);
     if (args.nothing_to_do()) return;
-    math::ManhattanDistanceGradPlain(
+    ManhattanDistanceGradPlain(
         args.x.data<T>(), args.y.data<T>(), args.out_grad.data<T>(),
         args.x_grad != nullptr ? args.x_grad->data<T>() : nullptr,
         args.y_grad != nullptr ? args.y_grad->data<T>() : nullptr,
@@ -93,13 +93,12 @@ class ManhattanDistanceGradPlainKernel final : public OpKernel {
 KernelWork Work(const KernelQuery& query, bool vectors) {
   const DDim& x = query.inputs[0];
   const DDim& y = query.inputs[1];
-  KernelWork work = framework::DefaultKernelWork(query);
+  KernelWork work = DefaultKernelWork(query);
   const auto rows = static_cast<double>(x[0]);
   const auto terms = static_cast<double>(x[1]);
-  const size_t element = platform::SizeOf(query.input_dtypes[0]);
+  const size_t element = SizeOf(query.input_dtypes[0]);
   if (vectors) {
-    work.flops =
-        3 * rows * terms * math::Padded(y[0], math::VectorLanes(element));
+    work.flops = 3 * rows * terms * Padded(y[0], VectorLanes(element));
   } else {
     work.moves = rows * terms * static_cast<double>(y[0]);
   }
@@ -120,19 +119,19 @@ REGISTER_OP_KERNEL(manhattan_distance,
                    CPUPlace,
                    blocked,
                    KernelTraits().Estimate(&BlockedWork),
-                   ManhattanDistanceKernel<CPUDeviceContext, Floats>);
+                   ManhattanDistanceKernel<CPUDeviceContext, FloatTypes>);
 REGISTER_OP_CPU_KERNEL(manhattan_distance,
                        EstimatedBy<&PlainWork>,
-                       ManhattanDistancePlainKernel<Floats>);
+                       ManhattanDistancePlainKernel<FloatTypes>);
 
 REGISTER_OP_KERNEL(manhattan_distance_grad,
                    PLAIN,
                    CPUPlace,
                    blocked,
                    KernelTraits().Estimate(&BlockedWork),
-                   ManhattanDistanceGradKernel<CPUDeviceContext, Floats>);
+                   ManhattanDistanceGradKernel<CPUDeviceContext, FloatTypes>);
 REGISTER_OP_CPU_KERNEL(manhattan_distance_grad,
                        EstimatedBy<&PlainWork>,
-                       ManhattanDistanceGradPlainKernel<Floats>);
+                       ManhattanDistanceGradPlainKernel<FloatTypes>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -1,10 +1,8 @@
 #include "sluice/operators/math/distance/manhattan_distance_functor.cuh"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
-
-using math::Distances;
 
 constexpr int kBlockColumns = 32;
 constexpr int kBlockRows = 8;
@@ -35,9 +33,9 @@ class DistanceCUDAKernel final : public OpKernel {
     const Distances<T> args = {x.data<T>(), y.data<T>(), out.data<T>(),
                                x.dims()[0], y.dims()[0], x.dims()[1]};
     if (args.n == 0 || args.m == 0) return;
-    platform::Launch<DistanceKernel<T>>(
+    Launch<DistanceKernel<T>>(
         {context.device_context<CUDADeviceContext>(),
-         math::DistanceGrid(args.n, args.m, kBlockRows, kBlockColumns),
+         DistanceGrid(args.n, args.m, kBlockRows, kBlockColumns),
          dim3(kBlockColumns, kBlockRows)},
         args);
   }
@@ -50,7 +48,7 @@ class TiledDistanceCUDAKernel final : public OpKernel {
     const Tensor& x = context.Input("X");
     const Tensor& y = context.Input("Y");
     Tensor& out = context.AllocateOutput("Out", {x.dims()[0], y.dims()[0]});
-    math::ManhattanDistance<CUDADeviceContext, T>()(
+    ManhattanDistance<CUDADeviceContext, T>()(
         context.device_context<CUDADeviceContext>(), x, y, &out);
   }
 };
@@ -61,7 +59,7 @@ class DistanceGradCUDAKernel final : public OpKernel {
   void Compute(OpKernelContext& context) const override {
     const Tensor& x = context.Input("X");
     const Tensor& y = context.Input("Y");
-    math::ManhattanDistanceGrad<CUDADeviceContext, T>()(
+    ManhattanDistanceGrad<CUDADeviceContext, T>()(
         context.device_context<CUDADeviceContext>(), x, y,
         context.Input("Out@GRAD"), Wanted(context, "X@GRAD", x),
         Wanted(context, "Y@GRAD", y));
@@ -81,33 +79,33 @@ class DistanceGradCUDAKernel final : public OpKernel {
 KernelWork Work(const KernelQuery& query, double reads) {
   const auto& x = query.inputs[0];
   const auto& y = query.inputs[1];
-  KernelWork work = framework::DefaultKernelWork(query);
+  KernelWork work = DefaultKernelWork(query);
   const double terms = static_cast<double>(x.numel()) *
                        static_cast<double>(y.numel() > 0 ? y[0] : 0);
   work.flops = 3 * terms;
-  work.bytes += reads * terms *
-                static_cast<double>(platform::SizeOf(query.input_dtypes[0]));
+  work.bytes +=
+      reads * terms * static_cast<double>(SizeOf(query.input_dtypes[0]));
   return work;
 }
 KernelWork PlainWork(const KernelQuery& query) {
   return Work(query, 2);
 }
 KernelWork TiledWork(const KernelQuery& query) {
-  return Work(query, 2.0 / math::kDistanceTile);
+  return Work(query, 2.0 / kDistanceTile);
 }
 
 }  // namespace
 
 REGISTER_OP_CUDA_KERNEL(manhattan_distance,
                         EstimatedBy<&PlainWork>,
-                        DistanceCUDAKernel<Floats>);
+                        DistanceCUDAKernel<FloatTypes>);
 REGISTER_OP_KERNEL(manhattan_distance,
                    PLAIN,
                    CUDAPlace,
                    tiled,
                    KernelTraits().Estimate(&TiledWork),
-                   TiledDistanceCUDAKernel<Floats>);
+                   TiledDistanceCUDAKernel<FloatTypes>);
 REGISTER_OP_CUDA_KERNEL(manhattan_distance_grad,
-                        DistanceGradCUDAKernel<Floats>);
+                        DistanceGradCUDAKernel<FloatTypes>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -1,6 +1,6 @@
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 void ManhattanDistanceShape(InferShapeContext& context) {
@@ -58,4 +58,4 @@ void ManhattanDistanceGradSchema(OpSchema& op) {
 REGISTER_OPERATOR(manhattan_distance, ManhattanDistanceSchema);
 REGISTER_OPERATOR(manhattan_distance_grad, ManhattanDistanceGradSchema);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -6,7 +6,7 @@
 #include "sluice/operators/registration.h"
 #include "sluice/platform/parallel_for.h"
 
-namespace sluice::operators::eigen {
+namespace sluice::eigen {
 namespace {
 
 // Evaluates one expression for each distance. Its terms are summed in a tree.
@@ -15,8 +15,8 @@ class EigenManhattanDistance final : public OpKernel {
  public:
   void Compute(OpKernelContext& context) const override {
     using Device = Eigen::DefaultDevice;
-    using Row = typename framework::TTypes<T>::ConstVec;
-    using Distance = typename framework::TTypes<T>::Scalar;
+    using Row = typename TTypes<T>::ConstVec;
+    using Distance = typename TTypes<T>::Scalar;
     const auto x = context.Input("X").matrix<T>();
     const auto y = context.Input("Y").matrix<T>();
     const int64_t m = y.dimension(0);
@@ -24,7 +24,7 @@ class EigenManhattanDistance final : public OpKernel {
     Tensor& out = context.AllocateOutput("Out", {x.dimension(0), m});
     const auto z = out.matrix<T>();
     const Device& device = context.eigen_device<Device>();
-    platform::ParallelFor(x.dimension(0), 1, [&](int64_t begin, int64_t end) {
+    ParallelFor(x.dimension(0), 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         for (int64_t j = 0; j < m; ++j) {
           Distance(z.data() + i * m + j).device(device) =
@@ -38,7 +38,7 @@ class EigenManhattanDistance final : public OpKernel {
 // Each distance costs about 30 cycles, and its terms use vectors of 16 bytes.
 KernelWork EigenDistanceWork(const KernelQuery& query) {
   const DDim& x = query.inputs[0];
-  KernelWork work = framework::DefaultKernelWork(query);
+  KernelWork work = DefaultKernelWork(query);
   const auto distances = static_cast<double>(query.outputs[0].numel());
   work.dots = distances;
   work.terms = distances * static_cast<double>(x[1]);
@@ -53,6 +53,6 @@ REGISTER_OP_KERNEL(manhattan_distance,
                    CPUPlace,
                    expression,
                    KernelTraits().Estimate(&EigenDistanceWork),
-                   EigenManhattanDistance<Floats>);
+                   EigenManhattanDistance<FloatTypes>);
 
-}  // namespace sluice::operators::eigen
+}  // namespace sluice::eigen

@@ -6,12 +6,8 @@
 #include "sluice/operators/math/work.h"
 #include "sluice/platform/error.h"
 
-namespace sluice::operators::eigen {
+namespace sluice::eigen {
 namespace {
-
-using framework::KernelQuery;
-using framework::KernelTraits;
-using platform::ErrorCode;
 
 template <typename T>
 using Matrix =
@@ -19,15 +15,14 @@ using Matrix =
 
 // `Op` describes the operands: Matmul or Mul.
 template <typename Op, typename T>
-class EigenMatmul final : public framework::OpKernel {
+class EigenMatmul final : public OpKernel {
  public:
-  explicit EigenMatmul(const framework::OpKernelConstruction& construction)
+  explicit EigenMatmul(const OpKernelConstruction& construction)
       : op_(construction) {}
 
-  void Prepare(framework::KernelPreparation& preparation) override {
+  void Prepare(KernelPreparation& preparation) override {
     const KernelQuery& query = preparation.query;
-    plan_ =
-        op_.Plan(math::MatMulResult::kOut, query.inputs[0], query.inputs[1]);
+    plan_ = op_.Plan(MatMulResult::kOut, query.inputs[0], query.inputs[1]);
     SLUICE_ENFORCE(plan_.batch.rank == 0, ErrorCode::kUnimplemented,
                    "eigen.matmul_batch",
                    "{}: Eigen multiplies two matrices, got a batch of {}",
@@ -35,8 +30,8 @@ class EigenMatmul final : public framework::OpKernel {
     out_dims_ = query.outputs[0];
   }
 
-  void Compute(framework::OpKernelContext& context) const override {
-    const math::MatMulPlan& p = plan_;
+  void Compute(OpKernelContext& context) const override {
+    const MatMulPlan& p = plan_;
     const auto a = Stored(context.Input(0), p.transpose_a, p.m, p.k, p.lda);
     const auto b = Stored(context.Input(1), p.transpose_b, p.k, p.n, p.ldb);
     T* out = context.AllocateOutput(0, out_dims_).template data<T>();
@@ -57,7 +52,7 @@ class EigenMatmul final : public framework::OpKernel {
   using Map = Eigen::Map<const Matrix<T>, 0, Eigen::OuterStride<>>;
 
   // Maps a matrix as stored in memory, transposed or not.
-  static Map Stored(const framework::Tensor& tensor,
+  static Map Stored(const Tensor& tensor,
                     bool transposed,
                     int64_t rows,
                     int64_t columns,
@@ -67,8 +62,8 @@ class EigenMatmul final : public framework::OpKernel {
   }
 
   Op op_;
-  math::MatMulPlan plan_;
-  framework::DDim out_dims_;
+  MatMulPlan plan_;
+  DDim out_dims_;
 };
 
 std::string NotEmpty(const KernelQuery& query) {
@@ -80,18 +75,18 @@ std::string NotEmpty(const KernelQuery& query) {
 // A single thread multiplies, in vectors of 16 bytes, without multiply-add if
 // the machine has wider ones. For two matrices, both are copied into blocks.
 template <typename Op>
-framework::KernelWork Work(const KernelQuery& query) {
-  const math::MatMulPlan plan = MatmulPlanOf<Op, MatmulOut>(query);
-  const size_t element = platform::SizeOf(query.input_dtypes[0]);
+KernelWork Work(const KernelQuery& query) {
+  const MatMulPlan plan = MatmulPlanOf<Op, MatmulOut>(query);
+  const size_t element = SizeOf(query.input_dtypes[0]);
   const auto lanes = static_cast<int64_t>(16 / element);
-  const double share = static_cast<double>(lanes) /
-                       static_cast<double>(math::VectorLanes(element));
-  framework::KernelWork work = math::ProductWork(plan, element, lanes);
+  const double share =
+      static_cast<double>(lanes) / static_cast<double>(VectorLanes(element));
+  KernelWork work = ProductWork(plan, element, lanes);
   work.costs = "eigen_matmul";
   work.max_threads = 1;
   if (plan.n == 1) {
     const auto rows = static_cast<double>(plan.m);
-    work.flops = 2 * rows * math::Padded(plan.k, lanes);
+    work.flops = 2 * rows * Padded(plan.k, lanes);
     work.dots = rows;
   } else if (plan.m > 1) {
     work.extra_bytes = work.bytes;
@@ -107,12 +102,12 @@ REGISTER_OP_KERNEL(matmul,
                    CPUPlace,
                    eigen,
                    KernelTraits().Estimate(&Work<Matmul>).When(&NotEmpty),
-                   EigenMatmul<Matmul, platform::Floats>);
+                   EigenMatmul<Matmul, FloatTypes>);
 REGISTER_OP_KERNEL(mul,
                    EIGEN,
                    CPUPlace,
                    eigen,
                    KernelTraits().Estimate(&Work<Mul>).When(&NotEmpty),
-                   EigenMatmul<Mul, platform::Floats>);
+                   EigenMatmul<Mul, FloatTypes>);
 
-}  // namespace sluice::operators::eigen
+}  // namespace sluice::eigen

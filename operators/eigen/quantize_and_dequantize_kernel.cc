@@ -3,7 +3,7 @@
 #include "sluice/operators/math/conversion/quantize_and_dequantize.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators::eigen {
+namespace sluice::eigen {
 namespace {
 
 // Evaluates the same expression as the CUDA kernel.
@@ -11,10 +11,10 @@ struct QuantizeExpression {
   template <typename T, typename C>
   static void Run(const T* x,
                   int64_t count,
-                  const math::QuantizeRange<C>& range,
+                  const QuantizeRange<C>& range,
                   T* out) {
-    using Scalar = math::EigenType<T>;
-    math::QuantizeAndDequantizeOneScale<Eigen::DefaultDevice, Scalar, C>()(
+    using Scalar = EigenType<T>;
+    QuantizeAndDequantizeOneScale<Eigen::DefaultDevice, Scalar, C>()(
         Eigen::DefaultDevice(), reinterpret_cast<const Scalar*>(x), count,
         range, reinterpret_cast<Scalar*>(out));
   }
@@ -22,7 +22,7 @@ struct QuantizeExpression {
 
 // float16 and bfloat16 are converted one element at a time.
 KernelWork QuantizeExpressionWork(const KernelQuery& query) {
-  KernelWork work = framework::DefaultKernelWork(query);
+  KernelWork work = DefaultKernelWork(query);
   work.moves = static_cast<double>(query.inputs[0].numel());
   return work;
 }
@@ -35,6 +35,6 @@ REGISTER_OP_KERNEL(
     CPUPlace,
     expression,
     KernelTraits().Estimate(&QuantizeExpressionWork),
-    QuantizeAndDequantizeKernel<FloatsAndHalves, QuantizeExpression>);
+    QuantizeAndDequantizeKernel<FloatAndHalfTypes, QuantizeExpression>);
 
-}  // namespace sluice::operators::eigen
+}  // namespace sluice::eigen

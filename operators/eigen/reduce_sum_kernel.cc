@@ -8,7 +8,7 @@
 #include "sluice/operators/registration.h"
 #include "sluice/platform/parallel_for.h"
 
-namespace sluice::operators::eigen {
+namespace sluice::eigen {
 namespace {
 
 // Sums rows of innermost reduced dims, in double. float64 has no such kernel:
@@ -22,7 +22,7 @@ class EigenRowSums final : public OpKernel {
   void Prepare(KernelPreparation& preparation) override {
     const KernelQuery& query = preparation.query;
     const DDim& x = query.inputs[0];
-    const math::ReduceAxes axes = math::SortAxes(x, reduced_.Of(x));
+    const ReduceAxes axes = SortAxes(x, reduced_.Of(x));
     SLUICE_ENFORCE(
         axes.terms > 0 && axes.terms == axes.row_size && axes.row_reduced,
         ErrorCode::kUnimplemented, "eigen.reduce_sum_rows",
@@ -36,13 +36,13 @@ class EigenRowSums final : public OpKernel {
 
   void Compute(OpKernelContext& context) const override {
     using Device = Eigen::DefaultDevice;
-    using Rows = typename framework::TTypes<T>::ConstMatrix;
-    using Sums = typename framework::TTypes<T>::Vec;
+    using Rows = typename TTypes<T>::ConstMatrix;
+    using Sums = typename TTypes<T>::Vec;
     const T* x = context.Input("X").data<T>();
     T* out = context.AllocateOutput("Out", out_dims_).template data<T>();
     const Device& device = context.eigen_device<Device>();
     const int64_t grain = kTerms / columns_ + 1;
-    platform::ParallelFor(rows_, grain, [&](int64_t begin, int64_t end) {
+    ParallelFor(rows_, grain, [&](int64_t begin, int64_t end) {
       const Rows rows(x + begin * columns_, end - begin, columns_);
       Sums(out + begin, end - begin).device(device) =
           rows.template cast<double>()
@@ -62,7 +62,7 @@ class EigenRowSums final : public OpKernel {
 
 // Each number is converted to double separately.
 KernelWork RowSumsWork(const KernelQuery& query) {
-  KernelWork work = framework::DefaultKernelWork(query);
+  KernelWork work = DefaultKernelWork(query);
   const auto rows = static_cast<double>(query.outputs[0].numel());
   work.sums = static_cast<double>(query.inputs[0].numel());
   work.rows = rows;
@@ -79,4 +79,4 @@ REGISTER_OP_KERNEL(reduce_sum,
                    KernelTraits().Estimate(&RowSumsWork),
                    EigenRowSums<float>);
 
-}  // namespace sluice::operators::eigen
+}  // namespace sluice::eigen

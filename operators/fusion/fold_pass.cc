@@ -5,7 +5,7 @@
 
 // Folds a batch norm with constant statistics into the convolution before it
 // (folded_norm.h). At inference it then costs nothing.
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 // Whether only batch_norm `id` writes a running statistic. It writes it
@@ -89,4 +89,4 @@ REGISTER_PASS(fold_batch_norm, 10, FoldBatchNorm);
 // Repeated after convolutions changed their layout, and with it their kernel.
 REGISTER_PASS(fold_turned, 28, FoldBatchNorm);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -5,13 +5,10 @@
 
 #include "sluice/platform/error.h"
 
-namespace sluice::operators {
-
-using framework::Tensor;
-using platform::bfloat16;
+namespace sluice {
 
 std::vector<float> FloatsOf(const Tensor& parameter) {
-  if (parameter.dtype() != platform::DType::kBFloat16) {
+  if (parameter.dtype() != DType::kBFloat16) {
     return parameter.ToVector<float>();
   }
   const auto* from = parameter.data<bfloat16>();
@@ -42,8 +39,7 @@ using Parameters = std::span<const Tensor* const>;
 class BiasPacking final : public Packing {
  public:
   explicit BiasPacking(double epsilon)
-      : Packing(platform::Format("folded bias {}", epsilon)),
-        epsilon_(epsilon) {}
+      : Packing(Format("folded bias {}", epsilon)), epsilon_(epsilon) {}
 
   Tensor Make(Parameters parameters, int /*threads*/) const override {
     const std::vector<float> shift = FloatsOf(*parameters[1]);
@@ -67,7 +63,7 @@ class BiasPacking final : public Packing {
 
 }  // namespace
 
-bool HasNorm(const framework::OpDesc& op) {
+bool HasNorm(const OpDesc& op) {
   return !op.Input("Scale").empty();
 }
 
@@ -75,4 +71,4 @@ PackingPtr PackFoldedBias(double epsilon) {
   return std::make_shared<const BiasPacking>(epsilon);
 }
 
-}  // namespace sluice::operators
+}  // namespace sluice

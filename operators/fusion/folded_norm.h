@@ -15,21 +15,21 @@
 //   (Bias[o] - Mean[o]) * a[o] + Shift[o].
 // Parameters are float32 or bfloat16. a is computed in double, and only the
 // folded filter is rounded to the op's dtype again.
-namespace sluice::operators {
+namespace sluice {
 
 // Whether a fused_conv2d includes a batch norm.
-SLUICE_API bool HasNorm(const framework::OpDesc& op);
+SLUICE_API bool HasNorm(const OpDesc& op);
 
 // Returns the factors a, [out channels].
-SLUICE_API std::vector<double> NormFactors(const framework::Tensor& scale,
-                                           const framework::Tensor& variance,
+SLUICE_API std::vector<double> NormFactors(const Tensor& scale,
+                                           const Tensor& variance,
                                            double epsilon);
 
 // Returns a parameter as float32.
-SLUICE_API std::vector<float> FloatsOf(const framework::Tensor& parameter);
+SLUICE_API std::vector<float> FloatsOf(const Tensor& parameter);
 
 // Returns a packing that computes the folded bias, float32 [out channels], from
 // Scale, Shift, Mean, Variance and, if present, Bias.
 SLUICE_API PackingPtr PackFoldedBias(double epsilon);
 
-}  // namespace sluice::operators
+}  // namespace sluice

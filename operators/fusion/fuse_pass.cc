@@ -8,10 +8,8 @@
 // Fuses the ops after a product or a convolution into it: the bias, and chains
 // of element-wise ops (chain/chain_steps.h). Also fuses chains into a batch
 // norm that is not part of a convolution.
-namespace sluice::operators {
+namespace sluice {
 namespace {
-
-using framework::PreparedOp;
 
 bool TakesSteps(const PreparedOp& op, bool layouts_are_known) {
   // Before that, a batch norm may still be folded into a convolution.
@@ -78,4 +76,4 @@ REGISTER_PASS(fuse_activations, 20, FuseActivations);
 // allowed.
 REGISTER_PASS(fuse_turned, 30, FuseTurned);
 
-}  // namespace sluice::operators
+}  // namespace sluice

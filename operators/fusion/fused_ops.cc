@@ -2,7 +2,7 @@
 #include "sluice/operators/registration.h"
 
 // Ops that passes create from several ops. Programs do not contain them.
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 void FusedConv2dSchema(const Registry& registry, OpSchema& op) {
@@ -48,4 +48,4 @@ void AddFusedOps(Registry& registry) {
 
 REGISTER_TABLE(fused_ops, AddFusedOps);
 
-}  // namespace sluice::operators
+}  // namespace sluice

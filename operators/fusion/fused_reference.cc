@@ -8,7 +8,7 @@
 
 // The reference for kernels of fused ops: runs the original ops one after the
 // other, by their plain kernels.
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 std::string NeverRuns(const KernelQuery& /*query*/) {
@@ -19,8 +19,7 @@ Tensor RunPlain(const std::string& op,
                 const std::vector<std::pair<std::string, Tensor>>& inputs,
                 const AttributeMap& attributes = {}) {
   const std::string& output = Registry::Global().Schema(op).outputs()[0].name;
-  return framework::RunOp(op, inputs, attributes,
-                          {.hint = "require variant=plain"})
+  return RunOp(op, inputs, attributes, {.hint = "require variant=plain"})
       .at(output);
 }
 
@@ -101,18 +100,18 @@ REGISTER_OP_KERNEL(fused_conv2d,
                    CPUPlace,
                    reference,
                    KernelTraits().When(&NeverRuns),
-                   FusedReference<Floats>);
+                   FusedReference<FloatTypes>);
 REGISTER_OP_KERNEL(fused_mul,
                    PLAIN,
                    CPUPlace,
                    reference,
                    KernelTraits().When(&NeverRuns),
-                   FusedReference<Floats>);
+                   FusedReference<FloatTypes>);
 REGISTER_OP_KERNEL(fused_matmul,
                    PLAIN,
                    CPUPlace,
                    reference,
                    KernelTraits().When(&NeverRuns),
-                   FusedReference<Floats>);
+                   FusedReference<FloatTypes>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

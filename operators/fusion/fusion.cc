@@ -5,10 +5,10 @@
 #include "sluice/framework/op/registry.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 
 Fusion::Fusion(const OpDesc& first, int id) : op(first), ids{id} {
-  const auto& schema = framework::Registry::Global().Schema(first.type);
+  const auto& schema = Registry::Global().Schema(first.type);
   output = schema.outputs().front().name;
   op.type = schema.fused_type();
   op.hint.clear();  // the graph keeps it
@@ -99,4 +99,4 @@ void TakeInBias(const Graph& graph, Fusion* fusion) {
   fusion->TakeIn(*reader, add, "Out");
 }
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -6,7 +6,7 @@
 
 // Fuses the gradients of a relu, and of a sum before it, into that of the batch
 // norm whose Y the sum or relu read. They are then computed on the fly.
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 // Returns the op of this type that writes `var` if `reader` is its only reader.
@@ -83,4 +83,4 @@ int FuseNormGrads(Graph& graph) {
 // Runs after the layout passes, which may separate these ops.
 REGISTER_PASS(fuse_norm_grad, 30, FuseNormGrads);
 
-}  // namespace sluice::operators
+}  // namespace sluice

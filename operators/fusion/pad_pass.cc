@@ -9,7 +9,7 @@
 // convolutions that read them. In training, the gradient by the filter reads
 // the smaller image, and the gradient by the image omits the border that
 // pad_grad would remove.
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 template <typename T>
@@ -148,4 +148,4 @@ int FoldPad(Graph& graph) {
 // Runs before the passes that fuse other ops into a convolution.
 REGISTER_PASS(fold_pad, 5, FoldPad);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -10,7 +10,7 @@
 #include "sluice/platform/cuda/data_check.h"
 #include "sluice/platform/cuda/launch.h"
 
-namespace sluice::operators {
+namespace sluice {
 
 inline constexpr const char* kIndexedOps[] = {
     "gather_elements",       "gather_nd",
@@ -20,15 +20,15 @@ inline constexpr const char* kIndexedOps[] = {
 
 template <int kOp>
 void RaiseIndex(int64_t position, int64_t value, int64_t size) {
-  platform::Raise(platform::ErrorCode::kOutOfRange, "indexing.range_on_device",
-                  "{}: element {} of input Index, {}, is outside of {}, the "
-                  "dim of input X that it is for",
-                  kIndexedOps[kOp], position, value, math::IndexRange(size));
+  Raise(ErrorCode::kOutOfRange, "indexing.range_on_device",
+        "{}: element {} of input Index, {}, is outside of {}, the "
+        "dim of input X that it is for",
+        kIndexedOps[kOp], position, value, IndexRange(size));
 }
 
 // Returns the function that raises the error of `op`.
 template <int kOp = 0>
-platform::RaiseOutside RaiseOutsideOf(const std::string& op) {
+RaiseOutside RaiseOutsideOf(const std::string& op) {
   if constexpr (kOp + 1 < std::size(kIndexedOps)) {
     if (op != kIndexedOps[kOp]) return RaiseOutsideOf<kOp + 1>(op);
   }
@@ -48,13 +48,13 @@ struct DeviceIndices {
 
 // The slices of X that Index names. Kernels receive it by value.
 struct DevicePlaces {
-  DevicePlaces(const framework::OpKernelContext& context,
-               const math::IndexPlan& of,
-               platform::RaiseOutside raise)
+  DevicePlaces(const OpKernelContext& context,
+               const IndexPlan& of,
+               RaiseOutside raise)
       : plan(of),
         index{context.Input(1).raw_data(),
-              context.Input(1).dtype() == platform::DType::kInt64},
-        check(context.device_context<platform::CUDADeviceContext>(),
+              context.Input(1).dtype() == DType::kInt64},
+        check(context.device_context<CUDADeviceContext>(),
               /*allowed=*/0,
               raise) {}
 
@@ -63,9 +63,8 @@ struct DevicePlaces {
     int64_t at = plan.First(i);
     for (int k = 0; k < plan.named; ++k) {
       const int64_t position = i * plan.named + k;
-      const int64_t value =
-          math::IndexPlan::FromStart(index[position], plan.dims[k]);
-      platform::DataCheck of_dim = check;
+      const int64_t value = IndexPlan::FromStart(index[position], plan.dims[k]);
+      DataCheck of_dim = check;
       of_dim.bound = plan.dims[k];
       if (!of_dim.Inside(position, value)) return -1;
       at += value * plan.dim_steps[k];
@@ -74,15 +73,14 @@ struct DevicePlaces {
   }
 
   // Checks the indices for an op that moves no elements.
-  void CheckOnly(const platform::CUDADeviceContext& device) const {
+  void CheckOnly(const CUDADeviceContext& device) const {
     const DevicePlaces self = *this;
-    platform::ForEach(device, plan.count,
-                      [=] __device__(int64_t i) { self.At(i); });
+    ForEach(device, plan.count, [=] __device__(int64_t i) { self.At(i); });
   }
 
-  math::IndexPlan plan;
+  IndexPlan plan;
   DeviceIndices index;
-  platform::DataCheck check;
+  DataCheck check;
 };
 
 // Combines out[places(i), :] and updates[i, :] by `reduction`, in the order of
@@ -90,7 +88,7 @@ struct DevicePlaces {
 template <typename T>
 struct DeviceScatter {
   DevicePlaces places;
-  math::ScatterReduction reduction;
+  ScatterReduction reduction;
   const T* updates;
   T* out;
   T missing{0};
@@ -98,14 +96,14 @@ struct DeviceScatter {
 
   __device__ T Combine(T old, T update) const {
     switch (reduction) {
-      case math::ScatterReduction::kAdd:
-        return math::ScatterAddition()(old, update);
-      case math::ScatterReduction::kMul:
-        return math::ScatterProduct()(old, update);
-      case math::ScatterReduction::kMax:
-        return math::ScatterLargest()(old, update);
-      case math::ScatterReduction::kMin:
-        return math::ScatterSmallest()(old, update);
+      case ScatterReduction::kAdd:
+        return ScatterAddition()(old, update);
+      case ScatterReduction::kMul:
+        return ScatterProduct()(old, update);
+      case ScatterReduction::kMax:
+        return ScatterLargest()(old, update);
+      case ScatterReduction::kMin:
+        return ScatterSmallest()(old, update);
       default:
         return update;
     }
@@ -114,7 +112,7 @@ struct DeviceScatter {
   // `shares` threads share each column of a line. The same thread always
   // updates a given element of `out`.
   __device__ void Apply(int64_t thread) const {
-    const math::IndexPlan& plan = places.plan;
+    const IndexPlan& plan = places.plan;
     const int64_t column = thread % plan.inner;
     const int64_t share = thread / plan.inner % shares;
     const int64_t line = thread / plan.inner / shares;
@@ -129,15 +127,15 @@ struct DeviceScatter {
     }
   }
 
-  void Run(const platform::CUDADeviceContext& device) const {
+  void Run(const CUDADeviceContext& device) const {
     constexpr int64_t kThreads = 4096, kMostShares = 64;
     const int64_t columns = places.plan.lines() * places.plan.inner;
     if (columns == 0) return;
     DeviceScatter self = *this;
     self.shares = std::clamp<int64_t>(kThreads / columns, 1, kMostShares);
-    platform::ForEach(device, columns * self.shares,
-                      [=] __device__(int64_t thread) { self.Apply(thread); });
+    ForEach(device, columns * self.shares,
+            [=] __device__(int64_t thread) { self.Apply(thread); });
   }
 };
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -4,7 +4,7 @@
 #include "sluice/operators/registration.h"
 
 // gather_elements and scatter_elements: Index has an index for each element.
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 // Checks Index and returns its shape. A scalar X has an axis, as in PyTorch.
@@ -131,4 +131,4 @@ REGISTER_OPERATOR(gather_elements_grad, GatherElementsGradSchema);
 REGISTER_OPERATOR(scatter_elements, ScatterElementsSchema);
 REGISTER_OPERATOR(scatter_elements_grad, ScatterElementsGradSchema);
 
-}  // namespace sluice::operators
+}  // namespace sluice

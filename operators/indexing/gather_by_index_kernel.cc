@@ -5,7 +5,7 @@
 #include "sluice/operators/registration.h"
 
 // gather_elements and gather_nd.
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 // Moves elements of any dtype.
@@ -15,10 +15,10 @@ class GatherByIndexKernel final : public IndexKernel {
     const int64_t* places = Places(context);
     Tensor& out = context.AllocateOutput(0, out_dims_);
     if (out.numel() == 0) return;
-    const size_t size = platform::SizeOf(out.dtype());
-    math::Gather(context.Input(0).raw_data(), places, /*outer=*/1, plan_.slices,
-                 plan_.count, static_cast<size_t>(plan_.inner) * size,
-                 out.raw_data());
+    const size_t size = SizeOf(out.dtype());
+    Gather(context.Input(0).raw_data(), places, /*outer=*/1, plan_.slices,
+           plan_.count, static_cast<size_t>(plan_.inner) * size,
+           out.raw_data());
   }
 };
 
@@ -26,13 +26,13 @@ class GatherByIndexKernel final : public IndexKernel {
 template <typename T>
 class GatherByIndexGradKernel final : public IndexKernel {
  public:
-  using Sum = math::Computed<T>;
+  using Sum = Computed<T>;
 
   explicit GatherByIndexGradKernel(const OpKernelConstruction& /*unused*/) {}
 
   void Prepare(KernelPreparation& preparation) override {
     IndexKernel::Prepare(preparation);
-    if (math::kIsHalf<T>) {
+    if (kIsHalf<T>) {
       preparation.scratch_bytes +=
           static_cast<size_t>(x_dims_.numel()) * sizeof(Sum);
     }
@@ -44,26 +44,26 @@ class GatherByIndexGradKernel final : public IndexKernel {
     if (x_grad.numel() == 0) return;
     T* out = x_grad.data<T>();
     Sum* sums = nullptr;
-    if constexpr (math::kIsHalf<T>) {
+    if constexpr (kIsHalf<T>) {
       sums = static_cast<Sum*>(MoreScratch(context));
     } else {
       sums = out;
     }
-    math::FillZero(sums, static_cast<size_t>(x_grad.numel()) * sizeof(Sum));
-    math::ScatterReduce(math::ScatterReduction::kAdd, /*include_self=*/true,
-                        context.Input(2).data<T>(), places, plan_.count,
-                        plan_.slices, plan_.inner, sums);
-    if constexpr (math::kIsHalf<T>) {
-      math::Cast(sums, x_grad.numel(), platform::kDTypeOf<T>, out);
+    FillZero(sums, static_cast<size_t>(x_grad.numel()) * sizeof(Sum));
+    ScatterReduce(ScatterReduction::kAdd, /*include_self=*/true,
+                  context.Input(2).data<T>(), places, plan_.count, plan_.slices,
+                  plan_.inner, sums);
+    if constexpr (kIsHalf<T>) {
+      Cast(sums, x_grad.numel(), kDTypeOf<T>, out);
     }
   }
 };
 
 void AddGatherKernels(Registry& registry) {
-  const platform::CPUPlace cpu;
+  const CPUPlace cpu;
   for (const std::string name : {"gather_elements", "gather_nd"}) {
     AddPlainKernels<GatherByIndexKernel>(registry, name, cpu);
-    AddPlainKernels<GatherByIndexGradKernel<FloatsAndHalves>>(
+    AddPlainKernels<GatherByIndexGradKernel<FloatAndHalfTypes>>(
         registry, name + "_grad", cpu);
   }
 }
@@ -72,4 +72,4 @@ void AddGatherKernels(Registry& registry) {
 
 REGISTER_TABLE(gather_by_index, AddGatherKernels);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -3,7 +3,7 @@
 #include "sluice/operators/registration.h"
 
 // gather_elements and gather_nd.
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 // Computes out[i, :] = x[places(i), :] for elements of the size of Unit.
@@ -28,8 +28,8 @@ void Gather(const CUDADeviceContext& device,
   const DeviceGather<Unit> gather{places,
                                   static_cast<const Unit*>(x.raw_data()),
                                   static_cast<Unit*>(out->raw_data())};
-  platform::ForEach(device, out->numel(),
-                    [=] __device__(int64_t at) { gather.Copy(at); });
+  ForEach(device, out->numel(),
+          [=] __device__(int64_t at) { gather.Copy(at); });
 }
 
 class GatherAnyCUDAKernel : public OpKernel {
@@ -49,7 +49,7 @@ class GatherAnyCUDAKernel : public OpKernel {
     const DevicePlaces places(context, plan_, raise_);
     Tensor& out = context.AllocateOutput(0, out_dims_);
     if (out.numel() == 0) return places.CheckOnly(device);
-    switch (platform::SizeOf(x.dtype())) {
+    switch (SizeOf(x.dtype())) {
       case 1:
         return Gather<uint8_t>(device, places, x, &out);
       case 2:
@@ -62,8 +62,8 @@ class GatherAnyCUDAKernel : public OpKernel {
   }
 
  private:
-  platform::RaiseOutside raise_;
-  math::IndexPlan plan_;
+  RaiseOutside raise_;
+  IndexPlan plan_;
   DDim out_dims_;
 };
 
@@ -91,25 +91,25 @@ class GatherByIndexGradCUDAKernel final : public OpKernel {
     Tensor& x_grad = context.AllocateOutput(0, x_dims_);
     if (x_grad.numel() == 0) return places.CheckOnly(device);
     T* out = x_grad.data<T>();
-    platform::FillZero(device, out, x_grad.bytes());
-    const DeviceScatter<T> scatter{places, math::ScatterReduction::kAdd,
+    FillZero(device, out, x_grad.bytes());
+    const DeviceScatter<T> scatter{places, ScatterReduction::kAdd,
                                    context.Input(2).data<T>(), out};
     scatter.Run(device);
   }
 
  private:
-  platform::RaiseOutside raise_;
-  math::IndexPlan plan_;
+  RaiseOutside raise_;
+  IndexPlan plan_;
   DDim x_dims_;
 };
 
 void AddGatherKernels(Registry& registry) {
-  const platform::CUDAPlace cuda;
+  const CUDAPlace cuda;
   for (const std::string name : {"gather_elements", "gather_nd"}) {
-    AddPlainKernels<GatherByIndexCUDAKernel<NumbersAndBool>>(registry, name,
-                                                             cuda);
-    AddPlainKernels<GatherByIndexGradCUDAKernel<Floats>>(registry,
-                                                         name + "_grad", cuda);
+    AddPlainKernels<GatherByIndexCUDAKernel<NumberAndBoolTypes>>(registry, name,
+                                                                 cuda);
+    AddPlainKernels<GatherByIndexGradCUDAKernel<FloatTypes>>(
+        registry, name + "_grad", cuda);
   }
 }
 
@@ -117,4 +117,4 @@ void AddGatherKernels(Registry& registry) {
 
 REGISTER_TABLE(cuda_gather_by_index, AddGatherKernels);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -3,7 +3,7 @@
 #include "sluice/operators/math/indexing/index_text.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 
 void IndexKernel::Prepare(KernelPreparation& preparation) {
   const KernelQuery& query = preparation.query;
@@ -23,13 +23,13 @@ void IndexKernel::Prepare(KernelPreparation& preparation) {
 const int64_t* IndexKernel::Places(const OpKernelContext& context) const {
   const Tensor& index = context.Input(1);
   auto* places = static_cast<int64_t*>(context.scratch());
-  if (index.dtype() == platform::DType::kInt32) {
+  if (index.dtype() == DType::kInt32) {
     const auto* values = index.data<int32_t>();
-    const int64_t outside = math::FindPlaces(plan_, values, places);
+    const int64_t outside = FindPlaces(plan_, values, places);
     if (outside >= 0) RaiseOutside(context, outside, values[outside]);
   } else {
     const auto* values = index.data<int64_t>();
-    const int64_t outside = math::FindPlaces(plan_, values, places);
+    const int64_t outside = FindPlaces(plan_, values, places);
     if (outside >= 0) RaiseOutside(context, outside, values[outside]);
   }
   return places;
@@ -43,12 +43,11 @@ void IndexKernel::RaiseOutside(const OpKernelContext& context,
                                int64_t position,
                                int64_t value) const {
   const auto k = static_cast<int>(position % plan_.named);
-  platform::Raise(platform::ErrorCode::kOutOfRange, "indexing.range_at_run",
-                  "{}: input Index[{}] = {} is outside of {}, dim {} of input "
-                  "X {}",
-                  context.op(),
-                  math::Coordinates(position, context.Input(1).dims()), value,
-                  math::IndexRange(plan_.dims[k]), first_dim_ + k, x_dims_);
+  Raise(ErrorCode::kOutOfRange, "indexing.range_at_run",
+        "{}: input Index[{}] = {} is outside of {}, dim {} of input "
+        "X {}",
+        context.op(), Coordinates(position, context.Input(1).dims()), value,
+        IndexRange(plan_.dims[k]), first_dim_ + k, x_dims_);
 }
 
-}  // namespace sluice::operators
+}  // namespace sluice

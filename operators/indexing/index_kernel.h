@@ -3,7 +3,7 @@
 #include "sluice/operators/indexing/index_plans.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 
 // The base of the CPU kernels: finds the slices that Index names and keeps them
 // in scratch during Compute.
@@ -18,7 +18,7 @@ class IndexKernel : public OpKernel {
   // Returns the scratch after the places, aligned to 8 bytes.
   void* MoreScratch(const OpKernelContext& context) const;
 
-  math::IndexPlan plan_;
+  IndexPlan plan_;
   DDim x_dims_;
   DDim out_dims_;
 
@@ -30,4 +30,4 @@ class IndexKernel : public OpKernel {
   int first_dim_ = 0;  // the dim of X that the first index selects from
 };
 
-}  // namespace sluice::operators
+}  // namespace sluice

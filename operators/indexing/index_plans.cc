@@ -4,10 +4,8 @@
 
 #include "sluice/framework/op/op_schema.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
-
-using math::IndexPlan;
 
 // Returns the stride of axis `axis` of `x`, in slices: those are the elements
 // of x's dims before `end`.
@@ -72,18 +70,18 @@ IndexPlan IndexPlanOf(const KernelQuery& query,
       batches ? static_cast<int>(query.Attr<int64_t>("batch_dims")) : 0);
 }
 
-math::ScatterReduction ScatterReductionOf(const KernelQuery& query) {
+ScatterReduction ScatterReductionOf(const KernelQuery& query) {
   const auto& name = query.Attr<std::string>("reduction");
-  if (name == "add") return math::ScatterReduction::kAdd;
-  if (name == "mul") return math::ScatterReduction::kMul;
-  if (name == "max") return math::ScatterReduction::kMax;
-  if (name == "min") return math::ScatterReduction::kMin;
-  return math::ScatterReduction::kNone;
+  if (name == "add") return ScatterReduction::kAdd;
+  if (name == "mul") return ScatterReduction::kMul;
+  if (name == "max") return ScatterReduction::kMax;
+  if (name == "min") return ScatterReduction::kMin;
+  return ScatterReduction::kNone;
 }
 
 bool ScatterReplaces(const KernelQuery& query) {
-  return ScatterReductionOf(query) == math::ScatterReduction::kNone ||
+  return ScatterReductionOf(query) == ScatterReduction::kNone ||
          !query.Attr<bool>("include_self");
 }
 
-}  // namespace sluice::operators
+}  // namespace sluice

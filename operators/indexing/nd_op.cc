@@ -2,7 +2,7 @@
 #include "sluice/operators/registration.h"
 
 // gather_nd and scatter_nd: Index has the coordinates of slices.
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 // Returns the shape of gather_nd's Out and of Updates: Index without its last
@@ -152,4 +152,4 @@ REGISTER_OPERATOR(gather_nd_grad, GatherNdGradSchema);
 REGISTER_OPERATOR(scatter_nd, ScatterNdSchema);
 REGISTER_OPERATOR(scatter_nd_grad, ScatterNdGradSchema);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -2,12 +2,12 @@
 
 #include "sluice/framework/op/op_kernel.h"
 
-namespace sluice::operators {
+namespace sluice {
 
 // X as [outer, inner], and Out as [outer, depth, inner].
 struct OneHot {
-  static OneHot Of(const framework::KernelQuery& query) {
-    const framework::DDim& x = query.inputs[0];
+  static OneHot Of(const KernelQuery& query) {
+    const DDim& x = query.inputs[0];
     const auto axis = query.Attr<int64_t>("axis");
     OneHot one;
     one.depth = query.Attr<int64_t>("depth");
@@ -20,4 +20,4 @@ struct OneHot {
   int64_t inner = 1;
 };
 
-}  // namespace sluice::operators
+}  // namespace sluice

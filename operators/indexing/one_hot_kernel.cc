@@ -4,7 +4,7 @@
 #include "sluice/operators/registration.h"
 #include "sluice/platform/parallel_for.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 // Moves elements of any dtype that has the size of Unit.
@@ -14,20 +14,20 @@ void Fill(const OneHot& one,
           const Unit* values,
           int64_t count,
           Unit* out) {
-  platform::ParallelFor(
-      count / one.inner, std::max<int64_t>(1, platform::kGrain / one.inner),
-      [=](int64_t begin, int64_t end) {
-        for (int64_t row = begin; row < end; ++row) {
-          const Index* line = index + row / one.depth * one.inner;
-          const int64_t place = row % one.depth;
-          Unit* to = out + row * one.inner;
-          for (int64_t i = 0; i < one.inner; ++i) {
-            const auto value = static_cast<int64_t>(line[i]);
-            const bool on = value == place || value == place - one.depth;
-            to[i] = values[on ? 1 : 0];
-          }
-        }
-      });
+  ParallelFor(count / one.inner, std::max<int64_t>(1, kGrain / one.inner),
+              [=](int64_t begin, int64_t end) {
+                for (int64_t row = begin; row < end; ++row) {
+                  const Index* line = index + row / one.depth * one.inner;
+                  const int64_t place = row % one.depth;
+                  Unit* to = out + row * one.inner;
+                  for (int64_t i = 0; i < one.inner; ++i) {
+                    const auto value = static_cast<int64_t>(line[i]);
+                    const bool on =
+                        value == place || value == place - one.depth;
+                    to[i] = values[on ? 1 : 0];
+                  }
+                }
+              });
 }
 
 template <typename Unit>
@@ -54,7 +54,7 @@ class OneHotKernel final : public OpKernel {
     const Tensor& values = context.Input(1);
     Tensor& out = context.AllocateOutput(0, out_dims_);
     if (out.numel() == 0) return;
-    switch (platform::SizeOf(values.dtype())) {
+    switch (SizeOf(values.dtype())) {
       case 1:
         return FillOut<uint8_t>(one_, x, values, &out);
       case 2:
@@ -75,4 +75,4 @@ class OneHotKernel final : public OpKernel {
 
 REGISTER_OP_CPU_KERNEL(one_hot, OneHotKernel);
 
-}  // namespace sluice::operators
+}  // namespace sluice

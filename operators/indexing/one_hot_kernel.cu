@@ -2,7 +2,7 @@
 #include "sluice/operators/indexing/one_hot.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 // Moves elements of any dtype that has the size of Unit.
@@ -28,13 +28,11 @@ void Fill(const CUDADeviceContext& device,
           const Tensor& x,
           const Tensor& values,
           Tensor* out) {
-  const DeviceOneHot<Unit> fill{
-      one,
-      {x.raw_data(), x.dtype() == platform::DType::kInt64},
-      static_cast<const Unit*>(values.raw_data()),
-      static_cast<Unit*>(out->raw_data())};
-  platform::ForEach(device, out->numel(),
-                    [=] __device__(int64_t at) { fill.Set(at); });
+  const DeviceOneHot<Unit> fill{one,
+                                {x.raw_data(), x.dtype() == DType::kInt64},
+                                static_cast<const Unit*>(values.raw_data()),
+                                static_cast<Unit*>(out->raw_data())};
+  ForEach(device, out->numel(), [=] __device__(int64_t at) { fill.Set(at); });
 }
 
 class OneHotAnyCUDAKernel : public OpKernel {
@@ -49,7 +47,7 @@ class OneHotAnyCUDAKernel : public OpKernel {
     const Tensor& x = context.Input(0);
     const Tensor& values = context.Input(1);
     Tensor& out = context.AllocateOutput(0, out_dims_);
-    switch (platform::SizeOf(values.dtype())) {
+    switch (SizeOf(values.dtype())) {
       case 1:
         return Fill<uint8_t>(device, one_, x, values, &out);
       case 2:
@@ -73,6 +71,6 @@ class OneHotCUDAKernel final : public OneHotAnyCUDAKernel {
 
 }  // namespace
 
-REGISTER_OP_CUDA_KERNEL(one_hot, OneHotCUDAKernel<NumbersAndBool>);
+REGISTER_OP_CUDA_KERNEL(one_hot, OneHotCUDAKernel<NumberAndBoolTypes>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -1,6 +1,6 @@
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 // Returns X's shape with `depth` inserted at the axis.
@@ -51,4 +51,4 @@ void OneHotSchema(OpSchema& op) {
 
 REGISTER_OPERATOR(one_hot, OneHotSchema);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -9,10 +9,8 @@
 #include "sluice/platform/parallel_for.h"
 
 // scatter_elements and scatter_nd.
-namespace sluice::operators {
+namespace sluice {
 namespace {
-
-using math::ScatterReduction;
 
 bool IsHalf(DType dtype) {
   return dtype == DType::kFloat16 || dtype == DType::kBFloat16;
@@ -40,17 +38,16 @@ class ScatterKernel final : public IndexKernel {
     const Tensor& updates = context.Input(2);
     if (reduction_ != ScatterReduction::kNone && IsHalf(x.dtype())) {
       auto* sums = static_cast<float*>(MoreScratch(context));
-      math::Cast(x.dtype(), x.raw_data(), out.numel(), DType::kFloat32, sums);
+      Cast(x.dtype(), x.raw_data(), out.numel(), DType::kFloat32, sums);
       Reduce(updates, places, sums);
-      math::Cast(sums, out.numel(), out.dtype(), out.raw_data());
+      Cast(sums, out.numel(), out.dtype(), out.raw_data());
       return;
     }
-    math::CopyBytes(x.raw_data(), out.raw_data(), out.bytes());
+    CopyBytes(x.raw_data(), out.raw_data(), out.bytes());
     if (reduction_ == ScatterReduction::kNone) {
-      math::ScatterSlices(
-          updates.raw_data(), places, plan_.count, plan_.slices,
-          static_cast<size_t>(plan_.inner) * platform::SizeOf(x.dtype()),
-          out.raw_data());
+      ScatterSlices(updates.raw_data(), places, plan_.count, plan_.slices,
+                    static_cast<size_t>(plan_.inner) * SizeOf(x.dtype()),
+                    out.raw_data());
     } else {
       Reduce(updates, places, out.raw_data());
     }
@@ -59,11 +56,11 @@ class ScatterKernel final : public IndexKernel {
  private:
   // The shape function accepts only the dtypes that reductions are defined for.
   void Reduce(const Tensor& updates, const int64_t* places, void* out) const {
-    platform::VisitDType(updates.dtype(), [&]<typename T>() {
-      if constexpr (platform::kDTypeOf<T> < DType::kBool) {
-        math::ScatterReduce(reduction_, include_self_, updates.data<T>(),
-                            places, plan_.count, plan_.slices, plan_.inner,
-                            static_cast<math::Computed<T>*>(out));
+    VisitDType(updates.dtype(), [&]<typename T>() {
+      if constexpr (kDTypeOf<T> < DType::kBool) {
+        ScatterReduce(reduction_, include_self_, updates.data<T>(), places,
+                      plan_.count, plan_.slices, plan_.inner,
+                      static_cast<Computed<T>*>(out));
       }
     });
   }
@@ -97,18 +94,18 @@ class ScatterGradSizedKernel : public IndexKernel {
     if (context.HasOutput("X@GRAD")) {
       Tensor& x_grad = context.AllocateOutput("X@GRAD", x_dims_);
       if (x_grad.numel() > 0) {
-        math::CopyBytes(grad.raw_data(), x_grad.raw_data(), x_grad.bytes());
+        CopyBytes(grad.raw_data(), x_grad.raw_data(), x_grad.bytes());
         if (replaces_) {
-          math::ScatterSlices(nullptr, places, plan_.count, plan_.slices,
-                              slice_bytes, x_grad.raw_data());
+          ScatterSlices(nullptr, places, plan_.count, plan_.slices, slice_bytes,
+                        x_grad.raw_data());
         }
       }
     }
     if (!context.HasOutput("Updates@GRAD")) return;
     Tensor& update_grad = context.AllocateOutput("Updates@GRAD", update_dims_);
     if (update_grad.numel() == 0) return;
-    math::Gather(grad.raw_data(), places, /*outer=*/1, plan_.slices,
-                 plan_.count, slice_bytes, update_grad.raw_data());
+    Gather(grad.raw_data(), places, /*outer=*/1, plan_.slices, plan_.count,
+           slice_bytes, update_grad.raw_data());
     if (last_counts_) {
       ClearReplaced(context, places, slice_bytes,
                     static_cast<char*>(update_grad.raw_data()));
@@ -125,9 +122,9 @@ class ScatterGradSizedKernel : public IndexKernel {
     auto* last = static_cast<int64_t*>(MoreScratch(context));
     int64_t* numbers = last + plan_.slices;
     std::iota(numbers, numbers + plan_.count, int64_t{0});
-    math::ScatterSlices(numbers, places, plan_.count, plan_.slices,
-                        sizeof(int64_t), last);
-    platform::ParallelFor(plan_.count, kGrain, [=](int64_t begin, int64_t end) {
+    ScatterSlices(numbers, places, plan_.count, plan_.slices, sizeof(int64_t),
+                  last);
+    ParallelFor(plan_.count, kGrain, [=](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         if (last[places[i]] == i) continue;
         std::memset(grad + static_cast<size_t>(i) * slice_bytes, 0,
@@ -150,11 +147,11 @@ class ScatterGradKernel final : public ScatterGradSizedKernel {
 };
 
 void AddScatterKernels(Registry& registry) {
-  const platform::CPUPlace cpu;
+  const CPUPlace cpu;
   for (const std::string name : {"scatter_elements", "scatter_nd"}) {
     AddPlainKernels<ScatterKernel>(registry, name, cpu);
-    AddPlainKernels<ScatterGradKernel<FloatsAndHalves>>(registry,
-                                                        name + "_grad", cpu);
+    AddPlainKernels<ScatterGradKernel<FloatAndHalfTypes>>(registry,
+                                                          name + "_grad", cpu);
   }
 }
 
@@ -162,4 +159,4 @@ void AddScatterKernels(Registry& registry) {
 
 REGISTER_TABLE(scatter_by_index, AddScatterKernels);
 
-}  // namespace sluice::operators
+}  // namespace sluice

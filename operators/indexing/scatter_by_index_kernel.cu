@@ -5,10 +5,8 @@
 #include "sluice/operators/registration.h"
 
 // scatter_elements and scatter_nd.
-namespace sluice::operators {
+namespace sluice {
 namespace {
-
-using math::ScatterReduction;
 
 // The type that elements of T are computed in. Halves and bools are only moved.
 template <typename T>
@@ -61,7 +59,7 @@ class ScatterCUDAKernel final : public OpKernel {
     if (replaces_ && reduction_ != ScatterReduction::kNone) {
       const DeviceScatter<Unit> start{places, ScatterReduction::kNone, nullptr,
                                       elements,
-                                      math::ScatterNeutral<Unit>(reduction_)};
+                                      ScatterNeutral<Unit>(reduction_)};
       start.Run(device);
     }
     const DeviceScatter<Unit> scatter{
@@ -71,8 +69,8 @@ class ScatterCUDAKernel final : public OpKernel {
   }
 
  private:
-  platform::RaiseOutside raise_;
-  math::IndexPlan plan_;
+  RaiseOutside raise_;
+  IndexPlan plan_;
   ScatterReduction reduction_ = ScatterReduction::kNone;
   bool replaces_ = true;
   DDim x_dims_;
@@ -140,8 +138,8 @@ class ScatterGradCUDAKernel final : public OpKernel {
     const DeviceUpdateGrad<T> update{
         places, grad, last_counts_ ? LastUpdates(context, places) : nullptr,
         output.data<T>()};
-    platform::ForEach(device, output.numel(),
-                      [=] __device__(int64_t at) { update.Copy(at); });
+    ForEach(device, output.numel(),
+            [=] __device__(int64_t at) { update.Copy(at); });
   }
 
   // Returns the number of the last update for each slice of X that has one.
@@ -150,8 +148,7 @@ class ScatterGradCUDAKernel final : public OpKernel {
     const auto& device = context.device_context<CUDADeviceContext>();
     auto* last = static_cast<int64_t*>(context.scratch());
     int64_t* numbers = last + plan_.slices;
-    platform::ForEach(device, plan_.count,
-                      [=] __device__(int64_t i) { numbers[i] = i; });
+    ForEach(device, plan_.count, [=] __device__(int64_t i) { numbers[i] = i; });
     DevicePlaces whole = places;
     whole.plan.inner = 1;
     const DeviceScatter<int64_t> mark{whole, ScatterReduction::kNone, numbers,
@@ -161,8 +158,8 @@ class ScatterGradCUDAKernel final : public OpKernel {
   }
 
  private:
-  platform::RaiseOutside raise_;
-  math::IndexPlan plan_;
+  RaiseOutside raise_;
+  IndexPlan plan_;
   bool replaces_ = true;
   bool last_counts_ = true;
   DDim x_dims_;
@@ -170,11 +167,12 @@ class ScatterGradCUDAKernel final : public OpKernel {
 };
 
 void AddScatterKernels(Registry& registry) {
-  const platform::CUDAPlace cuda;
+  const CUDAPlace cuda;
   for (const std::string name : {"scatter_elements", "scatter_nd"}) {
-    AddPlainKernels<ScatterCUDAKernel<NumbersAndBool>>(registry, name, cuda);
-    AddPlainKernels<ScatterGradCUDAKernel<Floats>>(registry, name + "_grad",
-                                                   cuda);
+    AddPlainKernels<ScatterCUDAKernel<NumberAndBoolTypes>>(registry, name,
+                                                           cuda);
+    AddPlainKernels<ScatterGradCUDAKernel<FloatTypes>>(registry, name + "_grad",
+                                                       cuda);
   }
 }
 
@@ -182,4 +180,4 @@ void AddScatterKernels(Registry& registry) {
 
 REGISTER_TABLE(cuda_scatter_by_index, AddScatterKernels);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -5,7 +5,7 @@
 #include "sluice/operators/registration.h"
 
 // Shared by the schemas of scatter_elements and scatter_nd.
-namespace sluice::operators {
+namespace sluice {
 
 inline void AddReductionAttribute(OpSchema& op) {
   op.Attr<std::string>(
@@ -71,4 +71,4 @@ inline void AddScatterGradArguments(OpSchema& op) {
   op.Attr<bool>("include_self", "As the forward op had it.").Default(true);
 }
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -2,7 +2,7 @@
 
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 template <typename T>
@@ -30,6 +30,6 @@ class AccuracyKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CPU_KERNEL(accuracy, AccuracyKernel<Indices>);
+REGISTER_OP_CPU_KERNEL(accuracy, AccuracyKernel<IndexTypes>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -2,7 +2,7 @@
 
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 void AccuracyShape(InferShapeContext& context) {
@@ -42,4 +42,4 @@ void AccuracySchema(OpSchema& op) {
 
 REGISTER_OPERATOR(accuracy, AccuracySchema);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -2,7 +2,7 @@
 #include "sluice/operators/math/softmax.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 // Reads the labels as the attributes say.
@@ -14,9 +14,9 @@ class Labels {
 
   // Raises OutOfRange for a label that is no class.
   template <typename T>
-  math::SoftmaxLabels<T> Read(const OpKernelContext& context,
-                              const Tensor& label,
-                              int64_t classes) const {
+  SoftmaxLabels<T> Read(const OpKernelContext& context,
+                        const Tensor& label,
+                        int64_t classes) const {
     if (soft_) return {nullptr, ignored_, label.data<T>()};
     const int64_t* index = label.data<int64_t>();
     for (int64_t row = 0; row < label.numel(); ++row) {
@@ -52,8 +52,8 @@ class CrossEntropyKernel final : public OpKernel {
     const auto labels = labels_.Read<T>(context, context.Input(1), classes);
     Tensor& softmax = context.AllocateOutput(0, logits.dims());
     Tensor& loss = context.AllocateOutput(1, loss_dims_);
-    math::SoftmaxCrossEntropy(loss.numel(), classes, logits.data<T>(), labels,
-                              softmax.data<T>(), loss.data<T>());
+    SoftmaxCrossEntropy(loss.numel(), classes, logits.data<T>(), labels,
+                        softmax.data<T>(), loss.data<T>());
   }
 
  private:
@@ -77,9 +77,9 @@ class CrossEntropyGradKernel final : public OpKernel {
     const auto given = [&](const char* name) -> const T* {
       return context.HasInput(name) ? context.Input(name).data<T>() : nullptr;
     };
-    math::SoftmaxCrossEntropyGrad(grad.numel() / classes, classes,
-                                  softmax.data<T>(), labels, given("Loss@GRAD"),
-                                  given("Softmax@GRAD"), grad.data<T>());
+    SoftmaxCrossEntropyGrad(grad.numel() / classes, classes, softmax.data<T>(),
+                            labels, given("Loss@GRAD"), given("Softmax@GRAD"),
+                            grad.data<T>());
   }
 
  private:
@@ -93,4 +93,4 @@ REGISTER_OP_CPU_KERNEL(softmax_with_cross_entropy,
 REGISTER_OP_CPU_KERNEL(softmax_with_cross_entropy_grad,
                        CrossEntropyGradKernel<FloatsAndWidenedHalves>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

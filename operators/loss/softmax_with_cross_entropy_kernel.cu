@@ -5,19 +5,15 @@
 #include "sluice/operators/registration.h"
 #include "sluice/platform/cuda/data_check.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using math::SoftmaxRow;
-using math::SumOf;
-using platform::DataCheck;
-
 void RaiseLabel(int64_t row, int64_t value, int64_t classes) {
-  platform::Raise(ErrorCode::kOutOfRange,
-                  "softmax_with_cross_entropy.label_range_on_device",
-                  "softmax_with_cross_entropy: input Label has {} in row {}; "
-                  "expected a class, 0 to {}, or ignore_index",
-                  value, row, classes - 1);
+  Raise(ErrorCode::kOutOfRange,
+        "softmax_with_cross_entropy.label_range_on_device",
+        "softmax_with_cross_entropy: input Label has {} in row {}; "
+        "expected a class, 0 to {}, or ignore_index",
+        value, row, classes - 1);
 }
 
 // The labels of [rows, size] logits: either `index` or `weights`.
@@ -103,15 +99,14 @@ class CrossEntropyCUDAKernel final : public OpKernel {
     T* softmax = context.AllocateOutput(0, logits.dims()).template data<T>();
     T* loss = context.AllocateOutput(1, loss_dims_).template data<T>();
     const SoftmaxRow<T> row{logits.dims().at(-1), 1};
-    math::ForEachRow(
-        context.device_context<CUDADeviceContext>(), loss_dims_.numel(),
-        row.size, [=] __device__(auto team, int64_t number) {
-          const int64_t at = number * row.size;
-          const auto sums = row.Forward(team, x + at, softmax + at);
-          const T value = LossOfRow(team, labels, number, row.size, x + at,
-                                    softmax + at, sums);
-          if (team.Leads()) loss[number] = value;
-        });
+    ForEachRow(context.device_context<CUDADeviceContext>(), loss_dims_.numel(),
+               row.size, [=] __device__(auto team, int64_t number) {
+                 const int64_t at = number * row.size;
+                 const auto sums = row.Forward(team, x + at, softmax + at);
+                 const T value = LossOfRow(team, labels, number, row.size,
+                                           x + at, softmax + at, sums);
+                 if (team.Leads()) loss[number] = value;
+               });
   }
 
  private:
@@ -170,7 +165,7 @@ class CrossEntropyGradCUDAKernel final : public OpKernel {
     T* x_grad = context.AllocateOutput(0, given.dims()).template data<T>();
     if (given.numel() == 0) return;
     const SoftmaxRow<T> row{given.dims().at(-1), 1};
-    math::ForEachRow(
+    ForEachRow(
         context.device_context<CUDADeviceContext>(), given.numel() / row.size,
         row.size, [=] __device__(auto team, int64_t number) {
           const int64_t at = number * row.size;
@@ -201,4 +196,4 @@ REGISTER_OP_CUDA_KERNEL(softmax_with_cross_entropy,
 REGISTER_OP_CUDA_KERNEL(softmax_with_cross_entropy_grad,
                         CrossEntropyGradCUDAKernel<FloatsAndDeviceHalves>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

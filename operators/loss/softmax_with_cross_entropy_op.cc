@@ -1,6 +1,6 @@
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 // Checks the labels and returns the shape of the losses.
@@ -12,7 +12,7 @@ DDim LossDims(const InferShapeContext& context, const ShapeHandle& logits) {
                   "softmax_with_cross_entropy.label_dtype",
                   "input Label has to be {} with soft_label = {}, got {}",
                   soft ? "of the logits' dtype" : "int64", soft,
-                  platform::ToString(dtype));
+                  ToString(dtype));
   if (!logits.dims.rank_known()) return DDim::UnknownRank();
   DDim loss = logits;
   loss[loss.rank() - 1] = 1;
@@ -109,4 +109,4 @@ void GradSchema(OpSchema& op) {
 REGISTER_OPERATOR(softmax_with_cross_entropy, ForwardSchema);
 REGISTER_OPERATOR(softmax_with_cross_entropy_grad, GradSchema);
 
-}  // namespace sluice::operators
+}  // namespace sluice

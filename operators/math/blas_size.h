@@ -5,7 +5,7 @@
 
 #include "sluice/platform/error.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 
 // Returns a size or a stride as an int for BLAS libraries. Raises Unimplemented
 // if it does not fit.
@@ -18,4 +18,4 @@ inline int BlasSize(int64_t value) {
   return static_cast<int>(value);
 }
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -8,7 +8,7 @@
 #include "sluice/platform/dtype_sets.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace sluice::operators::math {
+namespace sluice {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -143,11 +143,11 @@ SLUICE_SIMD_FLOATS(Blocks);
 SLUICE_SIMD_FLOATS(Columns);
 
 }  // namespace HWY_NAMESPACE
-}  // namespace sluice::operators::math
+}  // namespace sluice
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 
 SLUICE_EXPORT_FLOATS(Blocks);
@@ -167,5 +167,5 @@ void AddToColumns(
 SLUICE_INSTANTIATE_FLOATS(SumBlocks);
 SLUICE_INSTANTIATE_FLOATS(AddToColumns);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice
 #endif  // HWY_ONCE

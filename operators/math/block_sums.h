@@ -7,7 +7,7 @@
 // The inner loops of sums in double. They run on the calling thread, with the
 // best instruction set of the CPU; all instruction sets compute the same bits.
 // T is float or double.
-namespace sluice::operators::math {
+namespace sluice {
 
 inline constexpr int64_t kSumBlock = 128;
 
@@ -43,4 +43,4 @@ template <typename T>
 SLUICE_API void AddToColumns(
     const T* x, int64_t rows, int64_t step, int64_t columns, double* sums);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

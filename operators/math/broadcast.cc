@@ -2,10 +2,7 @@
 
 #include <algorithm>
 
-namespace sluice::operators::math {
-
-using framework::DDim;
-using framework::kUnknownDim;
+namespace sluice {
 
 namespace {
 
@@ -99,4 +96,4 @@ std::array<bool, DDim::kMaxRank> RepeatedAxes(const DDim& operand,
   return repeated;
 }
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -6,7 +6,7 @@
 #include "sluice/framework/values/ddim.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 
 // In the functions below, `axis` is the dimension of x that the first dimension
 // of y is aligned with, as in Fluid. -1 aligns the last dimensions, as in
@@ -15,32 +15,33 @@ namespace sluice::operators::math {
 // Computes the common shape. Unknown sizes are allowed. Returns the axis of the
 // result at which the shapes conflict, or -1 if they fit. An `axis` other than
 // -1 requires rank(y) + axis <= rank(x).
-SLUICE_API int BroadcastShape(const framework::DDim& x,
-                              const framework::DDim& y,
+SLUICE_API int BroadcastShape(const DDim& x,
+                              const DDim& y,
                               int64_t axis,
-                              framework::DDim* result);
+                              DDim* result);
 
 // The loops of a broadcast: at least one axis, outermost first. Compatible
 // adjacent axes are fused. A broadcast input has step 0.
 struct SLUICE_API BroadcastPlan {
   int rank = 1;
-  std::array<int64_t, framework::DDim::kMaxRank> sizes{1};
-  std::array<int64_t, framework::DDim::kMaxRank> x_steps{1};
-  std::array<int64_t, framework::DDim::kMaxRank> y_steps{1};
+  std::array<int64_t, DDim::kMaxRank> sizes{1};
+  std::array<int64_t, DDim::kMaxRank> x_steps{1};
+  std::array<int64_t, DDim::kMaxRank> y_steps{1};
 
   int64_t row_size() const { return sizes[rank - 1]; }
   int64_t row_count() const;
 };
 
 // Both shapes must be known and fit.
-SLUICE_API BroadcastPlan PlanBroadcast(const framework::DDim& x,
-                                       const framework::DDim& y,
+SLUICE_API BroadcastPlan PlanBroadcast(const DDim& x,
+                                       const DDim& y,
                                        int64_t axis);
 
 // Returns the axes of `out` along which an operand, aligned at `axis`, is
 // broadcast. Its gradient is the gradient of `out` summed over these axes.
-SLUICE_API std::array<bool, framework::DDim::kMaxRank> RepeatedAxes(
-    const framework::DDim& operand, const framework::DDim& out, int64_t axis);
+SLUICE_API std::array<bool, DDim::kMaxRank> RepeatedAxes(const DDim& operand,
+                                                         const DDim& out,
+                                                         int64_t axis);
 
 // Calls row(x_offset, y_offset, out_offset) for rows [begin, end) of the plan;
 // offsets are in elements.
@@ -49,7 +50,7 @@ void ForEachRow(const BroadcastPlan& plan,
                 int64_t begin,
                 int64_t end,
                 const Row& row) {
-  std::array<int64_t, framework::DDim::kMaxRank> index{};
+  std::array<int64_t, DDim::kMaxRank> index{};
   int64_t x = 0;
   int64_t y = 0;
   int64_t rest = begin;
@@ -72,4 +73,4 @@ void ForEachRow(const BroadcastPlan& plan,
   }
 }
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -10,14 +10,10 @@
 #include "sluice/operators/math/half_conversions.h"
 #include "sluice/platform/parallel_for.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 
-using platform::bfloat16;
-using platform::DType;
-using platform::float16;
-
-constexpr int64_t kGrain = 16384;
+constexpr int64_t kCastGrain = 16384;
 
 // Eigen rounds to these types correctly, in one step, from float only. For
 // wider types the rounding to float must not affect the second rounding: "round
@@ -101,13 +97,13 @@ void CastRange(const From* from, int64_t count, To* to) {
 // Whether T has direct conversions to all other such types. The rest convert
 // through double, int64 or uint64, which represent all their values.
 template <typename T>
-inline constexpr bool kDirect = platform::kDTypeOf<T> <= DType::kBool;
+inline constexpr bool kDirect = kDTypeOf<T> <= DType::kBool;
 
 constexpr int64_t kBlock = 256;
 
 template <typename T>
 inline constexpr bool kIsInteger =
-    std::is_integral_v<T> || platform::kDTypeOf<T> >= DType::kInt4;
+    std::is_integral_v<T> || kDTypeOf<T> >= DType::kInt4;
 
 // The type that elements of T are loaded as.
 template <typename T>
@@ -120,9 +116,9 @@ template <typename From>
 void EncodeRange(const From* from,
                  int64_t count,
                  DType dtype,
-                 platform::Narrowing narrowing,
+                 Narrowing narrowing,
                  uint8_t* to) {
-  const platform::NumberFormat& format = platform::FormatOf(dtype);
+  const NumberFormat& format = FormatOf(dtype);
   if (!format.is_float()) {
     const auto mask = static_cast<uint8_t>((1U << format.bits) - 1);
     for (int64_t i = 0; i < count; ++i) {
@@ -138,7 +134,7 @@ void EncodeRange(const From* from,
       // Rounding to odd keeps the value between the same two codes.
       value = ToOddFloat(from[i]);
     }
-    to[i] = platform::Encode(format, value, narrowing);
+    to[i] = Encode(format, value, narrowing);
   }
 }
 
@@ -146,10 +142,10 @@ template <typename From>
 void StoreRange(const From* from,
                 int64_t count,
                 DType dtype,
-                platform::Narrowing narrowing,
+                Narrowing narrowing,
                 void* out) {
-  platform::VisitDType(dtype, [&]<typename To>() {
-    if constexpr (platform::IsStoredNumber(platform::kDTypeOf<To>)) {
+  VisitDType(dtype, [&]<typename To>() {
+    if constexpr (IsStoredNumber(kDTypeOf<To>)) {
       EncodeRange(from, count, dtype, narrowing, static_cast<uint8_t*>(out));
     } else {
       CastRange(from, count, static_cast<To*>(out));
@@ -162,14 +158,14 @@ template <typename From>
 void CastByBlocks(const From* from,
                   int64_t count,
                   DType dtype,
-                  platform::Narrowing narrowing,
+                  Narrowing narrowing,
                   char* out) {
   Loaded<From> block[kBlock];
-  const auto size = static_cast<int64_t>(platform::SizeOf(dtype));
+  const auto size = static_cast<int64_t>(SizeOf(dtype));
   for (int64_t at = 0; at < count; at += kBlock) {
     const int64_t part = std::min(kBlock, count - at);
-    if constexpr (platform::IsStoredNumber(platform::kDTypeOf<From>)) {
-      const auto values = platform::StoredValues(platform::kDTypeOf<From>);
+    if constexpr (IsStoredNumber(kDTypeOf<From>)) {
+      const auto values = StoredValues(kDTypeOf<From>);
       for (int64_t i = 0; i < part; ++i) {
         block[i] = static_cast<Loaded<From>>(values[from[at + i].bits]);
       }
@@ -184,10 +180,10 @@ template <typename From>
 void CastFrom(const From* from,
               int64_t count,
               DType dtype,
-              platform::Narrowing narrowing,
+              Narrowing narrowing,
               void* out) {
   if constexpr (kDirect<From>) {
-    const bool done = platform::VisitDType(dtype, [&]<typename To>() {
+    const bool done = VisitDType(dtype, [&]<typename To>() {
       if constexpr (kDirect<To>) {
         CastRange(from, count, static_cast<To*>(out));
       }
@@ -205,23 +201,23 @@ void Cast(DType from_dtype,
           int64_t count,
           DType dtype,
           void* out,
-          platform::Narrowing narrowing) {
-  const size_t from_size = platform::SizeOf(from_dtype);
-  const size_t size = platform::SizeOf(dtype);
+          Narrowing narrowing) {
+  const size_t from_size = SizeOf(from_dtype);
+  const size_t size = SizeOf(dtype);
   const auto* first = static_cast<const char*>(from);
   auto* to = static_cast<char*>(out);
-  platform::ParallelFor(count, kGrain, [=](int64_t begin, int64_t end) {
+  ParallelFor(count, kCastGrain, [=](int64_t begin, int64_t end) {
     const char* part = first + static_cast<size_t>(begin) * from_size;
     char* result = to + static_cast<size_t>(begin) * size;
     if (from_dtype == dtype) {
       std::memcpy(result, part, static_cast<size_t>(end - begin) * size);
       return;
     }
-    platform::VisitDType(from_dtype, [&]<typename From>() {
+    VisitDType(from_dtype, [&]<typename From>() {
       CastFrom(reinterpret_cast<const From*>(part), end - begin, dtype,
                narrowing, result);
     });
   });
 }
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

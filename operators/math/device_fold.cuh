@@ -6,15 +6,14 @@
 
 // Reductions by the formulas of reduction_rows.inc. A thread computes each
 // output; if there are few outputs of many terms, a block does.
-namespace sluice::operators::math {
+namespace sluice {
 
 template <typename Fold, typename T>
 __global__ void FoldInThreadsKernel(SumPlan plan,
                                     ReduceWalk walk,
                                     const T* x,
                                     T* out) {
-  for (int64_t i = platform::ThreadIndex(); i < plan.outputs;
-       i += platform::ThreadCount()) {
+  for (int64_t i = ThreadIndex(); i < plan.outputs; i += ThreadCount()) {
     Fold fold;
     for (int64_t j = 0; j < plan.terms; ++j) {
       fold.Add(x[walk.At(i, j)]);
@@ -52,22 +51,21 @@ __global__ void FoldInBlocksKernel(SumPlan plan,
 
 // out[i] = the reduction of the terms of output i.
 template <typename Fold, typename T>
-void FoldAll(const platform::CUDADeviceContext& device,
+void FoldAll(const CUDADeviceContext& device,
              const SumPlan& plan,
              const ReduceWalk& walk,
              const T* x,
              T* out) {
   if (plan.outputs == 0) return;
   if (plan.blocks) {
-    platform::Launch<FoldInBlocksKernel<Fold, T>>(
-        {device, platform::GridFor(plan.outputs, 1), dim3(kSumThreads)}, plan,
-        walk, x, out);
+    Launch<FoldInBlocksKernel<Fold, T>>(
+        {device, GridFor(plan.outputs, 1), dim3(kSumThreads)}, plan, walk, x,
+        out);
   } else {
-    platform::Launch<FoldInThreadsKernel<Fold, T>>(
-        {device, platform::GridFor(plan.outputs),
-         dim3(platform::kThreadsPerBlock)},
-        plan, walk, x, out);
+    Launch<FoldInThreadsKernel<Fold, T>>(
+        {device, GridFor(plan.outputs), dim3(kThreadsPerBlock)}, plan, walk, x,
+        out);
   }
 }
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -11,7 +11,7 @@
 
 // The numbers and functions that the formulas of the ops' tables use on CUDA:
 // plain float and double. For .cu files only.
-namespace sluice::operators::math {
+namespace sluice {
 
 // The types of a table's rows.
 template <class... Row>
@@ -79,4 +79,4 @@ SLUICE_DEVICE_FUNCTION_OF_TWO(Atan2, atan2)
 #include "sluice/operators/math/float_formulas.inc"
 #include "sluice/operators/math/integer_formulas.inc"
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -4,7 +4,7 @@
 
 // Row-wise work on CUDA: one thread computes a row, or a block if rows are
 // long.
-namespace sluice::operators::math {
+namespace sluice {
 
 inline constexpr int kRowThreads = 128;
 
@@ -59,28 +59,27 @@ struct RowTeam {
 // Calls body(team, row) for each of `rows` rows of `size` elements.
 template <bool kBlock, typename Body>
 __global__ void ForEachRowKernel(int64_t rows, Body body) {
-  const int64_t step = kBlock ? gridDim.x : platform::ThreadCount();
-  for (int64_t row = kBlock ? blockIdx.x : platform::ThreadIndex(); row < rows;
+  const int64_t step = kBlock ? gridDim.x : ThreadCount();
+  for (int64_t row = kBlock ? blockIdx.x : ThreadIndex(); row < rows;
        row += step) {
     body(RowTeam<kBlock>(), row);
   }
 }
 
 template <typename Body>
-void ForEachRow(const platform::CUDADeviceContext& device,
+void ForEachRow(const CUDADeviceContext& device,
                 int64_t rows,
                 int64_t size,
                 const Body& body) {
   constexpr int64_t kShort = 128;
   if (rows == 0) return;
   if (size > kShort) {
-    platform::Launch<ForEachRowKernel<true, Body>>(
-        {device, platform::GridFor(rows, 1), dim3(kRowThreads)}, rows, body);
+    Launch<ForEachRowKernel<true, Body>>(
+        {device, GridFor(rows, 1), dim3(kRowThreads)}, rows, body);
   } else {
-    platform::Launch<ForEachRowKernel<false, Body>>(
-        {device, platform::GridFor(rows), dim3(platform::kThreadsPerBlock)},
-        rows, body);
+    Launch<ForEachRowKernel<false, Body>>(
+        {device, GridFor(rows), dim3(kThreadsPerBlock)}, rows, body);
   }
 }
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -5,7 +5,7 @@
 #include "sluice/operators/math/device_rows.cuh"
 
 // Softmax, log-softmax and their gradients on CUDA.
-namespace sluice::operators::math {
+namespace sluice {
 
 // A row of a tensor [outer, size, inner].
 template <typename T>
@@ -137,4 +137,4 @@ struct SoftmaxRow {
   }
 };
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -6,7 +6,7 @@
 
 #include "sluice/operators/math/device_walk.cuh"
 
-namespace sluice::operators::math {
+namespace sluice {
 
 inline constexpr int kSumThreads = 128;
 
@@ -81,8 +81,7 @@ __global__ void SumInBlocksKernel(SumPlan plan, Term term, Store store) {
 
 template <typename Term, typename Store>
 __global__ void SumInThreadsKernel(SumPlan plan, Term term, Store store) {
-  for (int64_t i = platform::ThreadIndex(); i < plan.outputs;
-       i += platform::ThreadCount()) {
+  for (int64_t i = ThreadIndex(); i < plan.outputs; i += ThreadCount()) {
     double sum = 0;
     for (int64_t j = 0; j < plan.terms; ++j) {
       sum += term(i, j);
@@ -107,31 +106,29 @@ struct PartialSum {
 // Calls store(o, the sum of term(o, j) over all j) for each output o. Sums are
 // in double. Both are device functions, passed by value.
 template <typename Term, typename Store>
-void Sum(const platform::CUDADeviceContext& device,
+void Sum(const CUDADeviceContext& device,
          const SumPlan& plan,
          void* scratch,
          const Term& term,
          const Store& store) {
   if (plan.outputs == 0) return;
   if (!plan.blocks) {
-    platform::Launch<SumInThreadsKernel<Term, Store>>(
-        {device, platform::GridFor(plan.outputs),
-         dim3(platform::kThreadsPerBlock)},
-        plan, term, store);
+    Launch<SumInThreadsKernel<Term, Store>>(
+        {device, GridFor(plan.outputs), dim3(kThreadsPerBlock)}, plan, term,
+        store);
     return;
   }
-  const dim3 grid = platform::GridFor(plan.outputs * plan.chunks, 1);
+  const dim3 grid = GridFor(plan.outputs * plan.chunks, 1);
   if (plan.chunks == 1) {
-    platform::Launch<SumInBlocksKernel<Term, Store>>(
-        {device, grid, dim3(kSumThreads)}, plan, term, store);
+    Launch<SumInBlocksKernel<Term, Store>>({device, grid, dim3(kSumThreads)},
+                                           plan, term, store);
     return;
   }
   auto* partial = static_cast<double*>(scratch);
-  platform::Launch<SumInBlocksKernel<Term, KeepPartialSum>>(
+  Launch<SumInBlocksKernel<Term, KeepPartialSum>>(
       {device, grid, dim3(kSumThreads)}, plan, term, KeepPartialSum{partial});
-  platform::Launch<SumInThreadsKernel<PartialSum, Store>>(
-      {device, platform::GridFor(plan.outputs),
-       dim3(platform::kThreadsPerBlock)},
+  Launch<SumInThreadsKernel<PartialSum, Store>>(
+      {device, GridFor(plan.outputs), dim3(kThreadsPerBlock)},
       SumPlan(plan.outputs, plan.chunks), PartialSum{partial, plan.chunks},
       store);
 }
@@ -149,12 +146,12 @@ struct StoreSum {
 // The offset of term j of output o, for sums of a dense tensor of shape `x`
 // over the axes with summed[axis] set.
 struct ReduceWalk {
-  using Axes = std::array<bool, framework::DDim::kMaxRank>;
+  using Axes = std::array<bool, DDim::kMaxRank>;
 
-  ReduceWalk(const framework::DDim& x, const Axes& summed)
+  ReduceWalk(const DDim& x, const Axes& summed)
       : kept(Part(x, summed, false)), terms(Part(x, summed, true)) {}
 
-  static SumPlan Plan(const framework::DDim& x, const Axes& summed) {
+  static SumPlan Plan(const DDim& x, const Axes& summed) {
     int64_t outputs = 1, terms = 1;
     for (int axis = 0; axis < x.rank(); ++axis) {
       (summed[axis] ? terms : outputs) *= x[axis];
@@ -170,9 +167,7 @@ struct ReduceWalk {
   DeviceWalk terms;
 
  private:
-  static DeviceWalk Part(const framework::DDim& x,
-                         const Axes& summed,
-                         bool which) {
+  static DeviceWalk Part(const DDim& x, const Axes& summed, bool which) {
     DeviceWalk::Strides sizes{}, steps{};
     int axes = 0;
     for (int axis = 0; axis < x.rank(); ++axis) {
@@ -184,4 +179,4 @@ struct ReduceWalk {
   }
 };
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -5,13 +5,13 @@
 #include "sluice/framework/values/ddim.h"
 #include "sluice/platform/cuda/launch.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 
 // Maps an index of a box, in row-major order, to its offsets in two buffers.
 // Kernels receive it by value. Axes that are contiguous in both buffers are
 // merged.
 struct DeviceWalk {
-  using Strides = std::array<int64_t, framework::DDim::kMaxRank>;
+  using Strides = std::array<int64_t, DDim::kMaxRank>;
 
   DeviceWalk(int axes,
              const Strides& box,
@@ -21,7 +21,7 @@ struct DeviceWalk {
       Append(box[axis], first_strides[axis], second_strides[axis]);
     }
   }
-  DeviceWalk(const framework::DDim& dims,
+  DeviceWalk(const DDim& dims,
              const Strides& first_strides,
              const Strides& second_strides) {
     for (int axis = 0; axis < dims.rank(); ++axis) {
@@ -49,9 +49,9 @@ struct DeviceWalk {
   }
 
   int rank = 0;
-  int64_t sizes[framework::DDim::kMaxRank] = {};
-  int64_t first[framework::DDim::kMaxRank] = {};
-  int64_t second[framework::DDim::kMaxRank] = {};
+  int64_t sizes[DDim::kMaxRank] = {};
+  int64_t first[DDim::kMaxRank] = {};
+  int64_t second[DDim::kMaxRank] = {};
 
  private:
   void Append(int64_t size, int64_t first_stride, int64_t second_stride) {
@@ -70,4 +70,4 @@ struct DeviceWalk {
   }
 };
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -12,7 +12,7 @@
 // first. A view uses the memory of its tensor at the tensor's place, and is
 // valid as long as the tensor keeps it. Expressions over views of device memory
 // are evaluated with `.device(context.eigen_device<Device>())`.
-namespace sluice::framework {
+namespace sluice {
 
 // The types of views of a tensor of T with kRank dimensions. float16 and
 // bfloat16 become Eigen::half and Eigen::bfloat16.
@@ -21,7 +21,7 @@ struct TTypes {
   template <typename Element, int kDims>
   using View = Eigen::TensorMap<
       Eigen::Tensor<Element, kDims, Eigen::RowMajor, Eigen::Index>>;
-  using Element = operators::math::EigenType<T>;
+  using Element = EigenType<T>;
 
   using Tensor = View<Element, kRank>;
   using ConstTensor = View<const Element, kRank>;
@@ -59,14 +59,14 @@ typename TTypes<T>::ConstFlat Tensor::flat() const {
 }
 template <typename T, int kRank>
 typename TTypes<T, kRank>::Tensor Tensor::tensor() {
-  CheckView(platform::kDTypeOf<T>, kRank);
+  CheckView(kDTypeOf<T>, kRank);
   return internal::ViewOf<typename TTypes<T, kRank>::Tensor>(data<T>(), dims_);
 }
 template <typename T, int kRank>
 typename TTypes<T, kRank>::ConstTensor Tensor::tensor() const {
-  CheckView(platform::kDTypeOf<T>, kRank);
+  CheckView(kDTypeOf<T>, kRank);
   return internal::ViewOf<typename TTypes<T, kRank>::ConstTensor>(data<T>(),
                                                                   dims_);
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

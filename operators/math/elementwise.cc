@@ -8,7 +8,7 @@
 #include "sluice/platform/dtype_sets.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace sluice::operators::math {
+namespace sluice {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -45,11 +45,11 @@ SLUICE_SIMD_FLOATS(Add);
 SLUICE_SIMD_FLOATS(Scale);
 
 }  // namespace HWY_NAMESPACE
-}  // namespace sluice::operators::math
+}  // namespace sluice
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 
 SLUICE_EXPORT_FLOATS(Add);
@@ -68,5 +68,5 @@ void ScaleContiguous(const T* x, T scale, T bias, int64_t count, T* out) {
 SLUICE_INSTANTIATE_FLOATS(AddContiguous);
 SLUICE_INSTANTIATE_FLOATS(ScaleContiguous);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice
 #endif  // HWY_ONCE

@@ -9,7 +9,7 @@
 // float or double. `out` may be an input but must not overlap it otherwise.
 // Results are rounded as by the plain C++ expression. Calls for a few elements
 // have little overhead.
-namespace sluice::operators::math {
+namespace sluice {
 
 // out[i] = x[i] + y[i].
 template <typename T>
@@ -30,4 +30,4 @@ template <typename T>
 SLUICE_API void ScaleContiguousPlain(
     const T* x, T scale, T bias, int64_t count, T* out);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

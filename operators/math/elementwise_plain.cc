@@ -1,7 +1,7 @@
 #include "sluice/operators/math/elementwise.h"
 #include "sluice/platform/dtype_sets.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 
 template <typename T>
 void AddContiguousPlain(const T* x, const T* y, int64_t count, T* out) {
@@ -20,4 +20,4 @@ void ScaleContiguousPlain(const T* x, T scale, T bias, int64_t count, T* out) {
 SLUICE_INSTANTIATE_FLOATS(AddContiguousPlain);
 SLUICE_INSTANTIATE_FLOATS(ScaleContiguousPlain);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

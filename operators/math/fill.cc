@@ -7,7 +7,7 @@
 #include "sluice/platform/dtype_sets.h"
 #include "sluice/platform/parallel_for.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 
 constexpr int64_t kFillGrain = 32768;
@@ -30,10 +30,9 @@ void FillContiguous(T value, int64_t count, T* to) {
 
 template <typename T>
 void Fill(T value, int64_t count, T* to) {
-  platform::ParallelFor(count, kFillGrain,
-                        [value, to](int64_t begin, int64_t end) {
-                          FillContiguous(value, end - begin, to + begin);
-                        });
+  ParallelFor(count, kFillGrain, [value, to](int64_t begin, int64_t end) {
+    FillContiguous(value, end - begin, to + begin);
+  });
 }
 
 SLUICE_INSTANTIATE_NUMBERS(FillContiguous);
@@ -58,4 +57,4 @@ void FillBytes(const void* value, size_t size, int64_t count, void* to) {
   }
 }
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

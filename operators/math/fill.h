@@ -5,7 +5,7 @@
 
 #include "sluice/platform/export.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 
 // Writes `value` to `count` elements of any dtype: FillContiguous on the
 // calling thread, Fill through ParallelFor.
@@ -19,4 +19,4 @@ SLUICE_API void FillBytes(const void* value,
                           int64_t count,
                           void* to);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

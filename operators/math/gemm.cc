@@ -19,7 +19,7 @@
 
 #ifndef SLUICE_GEMM_TILES
 #define SLUICE_GEMM_TILES
-namespace sluice::operators::math {
+namespace sluice {
 
 // A product, split into tiles: tile t is tile t % row_tiles of panel t /
 // row_tiles. Dot products have `row_tiles` rows and panels of 4 columns.
@@ -29,11 +29,11 @@ struct GemmTiles : GemmArgs<T> {
   int64_t row_tiles = 0, panels = 0;
 };
 
-}  // namespace sluice::operators::math
+}  // namespace sluice
 #endif
 
 HWY_BEFORE_NAMESPACE();
-namespace sluice::operators::math {
+namespace sluice {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -187,11 +187,11 @@ SLUICE_SIMD_FLOATS(RunTiles);
 SLUICE_SIMD_FLOATS(CutTiles);
 
 }  // namespace HWY_NAMESPACE
-}  // namespace sluice::operators::math
+}  // namespace sluice
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 
 SLUICE_EXPORT_FLOATS(RunTiles);
@@ -240,15 +240,14 @@ void Gemm(const GemmArgs<T>& args) {
   const int64_t count = tiles.row_tiles * tiles.panels;
   const int64_t tile_work = tiles.m * tiles.n / count * tiles.k;
   const int64_t grain = 1 + kWork / (1 + tile_work);
-  platform::ParallelFor(count, grain, [&](int64_t begin, int64_t end) {
+  ParallelFor(count, grain, [&](int64_t begin, int64_t end) {
     // Each piece has about a billion products.
-    platform::InPieces(
-        begin, end, 1024 * grain,
-        [&](int64_t first, int64_t last) { run(tiles, first, last); });
+    InPieces(begin, end, 1024 * grain,
+             [&](int64_t first, int64_t last) { run(tiles, first, last); });
   });
 }
 
 SLUICE_INSTANTIATE_FLOATS(Gemm);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice
 #endif  // HWY_ONCE

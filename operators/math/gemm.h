@@ -4,7 +4,7 @@
 
 #include "sluice/platform/export.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 
 // One product of row-major matrices: C = alpha op(A) op(B) + beta C, where
 // op(A) is [m, k], op(B) is [k, n] and C is [m, n]; op transposes if the flag
@@ -34,4 +34,4 @@ struct GemmArgs {
 template <typename T>
 SLUICE_API void Gemm(const GemmArgs<T>& args);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

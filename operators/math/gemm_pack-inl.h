@@ -14,7 +14,7 @@
 #include "sluice/operators/math/gemm_tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace sluice::operators::math {
+namespace sluice {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -137,7 +137,7 @@ HWY_NOINLINE void PackRows(
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace sluice::operators::math
+}  // namespace sluice
 HWY_AFTER_NAMESPACE();
 
 #endif  // per target

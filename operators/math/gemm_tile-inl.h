@@ -16,7 +16,7 @@
 #include "sluice/operators/math/simd_parts-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace sluice::operators::math {
+namespace sluice {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -245,7 +245,7 @@ HWY_NOINLINE void PanelRows(const GemmBlock<T>& block,
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace sluice::operators::math
+}  // namespace sluice
 HWY_AFTER_NAMESPACE();
 
 #endif  // per target

@@ -10,11 +10,11 @@
 // Kernels compute float16 and bfloat16 in float and round once, to nearest
 // even. For .cc and .cu files only; the functions are constexpr so that nvcc
 // compiles them for devices.
-namespace sluice::operators::math {
+namespace sluice {
 
 template <typename T>
-inline constexpr bool kIsHalf = std::is_same_v<T, platform::float16> ||
-                                std::is_same_v<T, platform::bfloat16>;
+inline constexpr bool kIsHalf =
+    std::is_same_v<T, float16> || std::is_same_v<T, bfloat16>;
 
 // The Eigen type for T, with the same layout.
 template <typename T>
@@ -22,11 +22,11 @@ struct EigenTypeOf {
   using Type = T;
 };
 template <>
-struct EigenTypeOf<platform::float16> {
+struct EigenTypeOf<float16> {
   using Type = Eigen::half;
 };
 template <>
-struct EigenTypeOf<platform::bfloat16> {
+struct EigenTypeOf<bfloat16> {
   using Type = Eigen::bfloat16;
 };
 template <typename T>
@@ -54,4 +54,4 @@ constexpr T Narrow(Computed<T> value) {
   }
 }
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

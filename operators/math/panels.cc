@@ -6,7 +6,7 @@
 #include "sluice/operators/math/gemm_tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace sluice::operators::math {
+namespace sluice {
 namespace HWY_NAMESPACE {
 
 int64_t Width() {
@@ -50,13 +50,13 @@ void Multiply(const PanelProduct& product, int64_t begin, int64_t end) {
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace sluice::operators::math
+}  // namespace sluice
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 #include <algorithm>
 
-namespace sluice::operators::math {
+namespace sluice {
 
 HWY_EXPORT(Width);
 HWY_EXPORT(Rows);
@@ -112,5 +112,5 @@ void MultiplyPanels(const PanelProduct& product, int64_t begin, int64_t end) {
   HWY_DYNAMIC_DISPATCH(Multiply)(product, begin, end);
 }
 
-}  // namespace sluice::operators::math
+}  // namespace sluice
 #endif  // HWY_ONCE

@@ -6,7 +6,7 @@
 
 // Products of float matrices whose second matrix is reused: it is packed once
 // into panels of as many columns as registers hold.
-namespace sluice::operators::math {
+namespace sluice {
 
 // The columns of a panel and the rows computed together on this machine.
 SLUICE_API int64_t PanelColumns();
@@ -47,4 +47,4 @@ SLUICE_API void MultiplyPanels(const PanelProduct& product,
                                int64_t begin,
                                int64_t end);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

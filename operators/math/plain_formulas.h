@@ -5,10 +5,10 @@
 
 #define SLUICE_FORMULA inline
 
-namespace sluice::operators::math {
+namespace sluice {
 
 // The types of a table's rows.
 template <class... Row>
 struct Rows {};
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -12,7 +12,7 @@
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
-namespace sluice::operators::math {
+namespace sluice {
 namespace HWY_NAMESPACE {
 
 template <class D>
@@ -57,7 +57,7 @@ HWY_INLINE double SumOf(const Term& term, int64_t count) {
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace sluice::operators::math
+}  // namespace sluice
 HWY_AFTER_NAMESPACE();
 
 #endif  // per target

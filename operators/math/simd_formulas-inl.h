@@ -21,7 +21,7 @@
 #define SLUICE_HOST_FORMULA HWY_INLINE
 
 HWY_BEFORE_NAMESPACE();
-namespace sluice::operators::math {
+namespace sluice {
 namespace HWY_NAMESPACE {
 
 // The types of a table's rows.
@@ -167,7 +167,7 @@ SLUICE_LANES_LIBRARY_OF_TWO(Atan2, atan2)
 #include "sluice/operators/math/integer_formulas.inc"
 
 }  // namespace HWY_NAMESPACE
-}  // namespace sluice::operators::math
+}  // namespace sluice
 HWY_AFTER_NAMESPACE();
 
 #endif  // per target

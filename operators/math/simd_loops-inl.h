@@ -12,7 +12,7 @@
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
-namespace sluice::operators::math {
+namespace sluice {
 namespace HWY_NAMESPACE {
 
 // Stores the vector step(d, i) at out + i, from i on, while kN elements remain.
@@ -48,7 +48,7 @@ HWY_INLINE void ForEachElement(const Step& step, int64_t count, T* out) {
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace sluice::operators::math
+}  // namespace sluice
 HWY_AFTER_NAMESPACE();
 
 #endif  // per target

@@ -21,7 +21,7 @@
 #include "sluice/platform/parallel_for.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace sluice::operators::math {
+namespace sluice {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -445,11 +445,11 @@ SLUICE_SIMD_FLOATS(RunCrossEntropy);
 SLUICE_SIMD_FLOATS(RunCrossEntropyGrad);
 
 }  // namespace HWY_NAMESPACE
-}  // namespace sluice::operators::math
+}  // namespace sluice
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 
 SLUICE_EXPORT_FLOATS(RunSoftmax);
@@ -470,11 +470,11 @@ void Run(SoftmaxStep step,
   const auto run = RunSoftmaxFor<T>();
   constexpr int64_t kBlock = SoftmaxDims::kColumnBlock;
   const int64_t blocks = (dims.inner + kBlock - 1) / kBlock;
-  platform::ParallelFor(dims.outer * blocks,
-                        RowsAtOnce(dims.size * std::min(dims.inner, kBlock)),
-                        [&](int64_t begin, int64_t end) {
-                          run(step, dims, x, grad, out, begin, end);
-                        });
+  ParallelFor(dims.outer * blocks,
+              RowsAtOnce(dims.size * std::min(dims.inner, kBlock)),
+              [&](int64_t begin, int64_t end) {
+                run(step, dims, x, grad, out, begin, end);
+              });
 }
 
 }  // namespace
@@ -513,10 +513,9 @@ void SoftmaxCrossEntropy(int64_t rows,
                          T* softmax,
                          T* loss) {
   const auto run = RunCrossEntropyFor<T>();
-  platform::ParallelFor(rows, RowsAtOnce(size),
-                        [&](int64_t begin, int64_t end) {
-                          run(begin, end, size, logits, labels, softmax, loss);
-                        });
+  ParallelFor(rows, RowsAtOnce(size), [&](int64_t begin, int64_t end) {
+    run(begin, end, size, logits, labels, softmax, loss);
+  });
 }
 
 template <typename T>
@@ -528,11 +527,10 @@ void SoftmaxCrossEntropyGrad(int64_t rows,
                              const T* softmax_grad,
                              T* logits_grad) {
   const auto run = RunCrossEntropyGradFor<T>();
-  platform::ParallelFor(rows, RowsAtOnce(size),
-                        [&](int64_t begin, int64_t end) {
-                          run(begin, end, size, softmax, labels, loss_grad,
-                              softmax_grad, logits_grad);
-                        });
+  ParallelFor(rows, RowsAtOnce(size), [&](int64_t begin, int64_t end) {
+    run(begin, end, size, softmax, labels, loss_grad, softmax_grad,
+        logits_grad);
+  });
 }
 
 SLUICE_INSTANTIATE_FLOATS(Softmax);
@@ -542,5 +540,5 @@ SLUICE_INSTANTIATE_FLOATS(LogSoftmaxGrad);
 SLUICE_INSTANTIATE_FLOATS(SoftmaxCrossEntropy);
 SLUICE_INSTANTIATE_FLOATS(SoftmaxCrossEntropyGrad);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice
 #endif  // HWY_ONCE

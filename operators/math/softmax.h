@@ -7,7 +7,7 @@
 // Functions on host memory, through ParallelFor. The bits do not depend on the
 // number of threads. T: float, double. If any value of a softmax is NaN or
 // infinite, all results are NaN.
-namespace sluice::operators::math {
+namespace sluice {
 
 // A tensor [outer, size, inner]. The softmax is over `size`.
 struct SoftmaxDims {
@@ -73,4 +73,4 @@ SLUICE_API void SoftmaxCrossEntropyGrad(int64_t rows,
                                         const T* softmax_grad,
                                         T* logits_grad);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -5,10 +5,8 @@
 
 #include "sluice/platform/parallel_for.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
-
-using framework::DDim;
 
 // For fewer bytes, a second thread costs more than it saves.
 constexpr int64_t kShardBytes = 128 << 10;
@@ -22,20 +20,20 @@ int64_t CeilDiv(int64_t a, int64_t b) {
 }  // namespace
 
 void CopyBytes(const void* from, void* to, size_t bytes) {
-  platform::ParallelFor(static_cast<int64_t>(bytes), kShardBytes,
-                        [from, to](int64_t begin, int64_t end) {
-                          std::memcpy(static_cast<char*>(to) + begin,
-                                      static_cast<const char*>(from) + begin,
-                                      static_cast<size_t>(end - begin));
-                        });
+  ParallelFor(static_cast<int64_t>(bytes), kShardBytes,
+              [from, to](int64_t begin, int64_t end) {
+                std::memcpy(static_cast<char*>(to) + begin,
+                            static_cast<const char*>(from) + begin,
+                            static_cast<size_t>(end - begin));
+              });
 }
 
 void FillZero(void* to, size_t bytes) {
-  platform::ParallelFor(static_cast<int64_t>(bytes), kShardBytes,
-                        [to](int64_t begin, int64_t end) {
-                          std::memset(static_cast<char*>(to) + begin, 0,
-                                      static_cast<size_t>(end - begin));
-                        });
+  ParallelFor(static_cast<int64_t>(bytes), kShardBytes,
+              [to](int64_t begin, int64_t end) {
+                std::memset(static_cast<char*>(to) + begin, 0,
+                            static_cast<size_t>(end - begin));
+              });
 }
 
 StridedCopy::Strides RowMajorStrides(const DDim& dims) {
@@ -109,16 +107,16 @@ void StridedCopy::operator()(const void* from, void* to) const {
     return CopyBytes(from, to, static_cast<size_t>(column_bytes));
   }
   if (contiguous_) {
-    platform::ParallelFor(outer_count_, CeilDiv(kShardBytes, column_bytes),
-                          [&](int64_t begin, int64_t end) {
-                            CopyRuns(source, target, begin, end);
-                          });
+    ParallelFor(outer_count_, CeilDiv(kShardBytes, column_bytes),
+                [&](int64_t begin, int64_t end) {
+                  CopyRuns(source, target, begin, end);
+                });
     return;
   }
   const int64_t steps = outer_count_ * CeilDiv(row_.size, kTile);
   const int64_t grain =
       CeilDiv(kShardBytes, column_bytes * std::min(row_.size, kTile));
-  platform::ParallelFor(steps, grain, [&](int64_t begin, int64_t end) {
+  ParallelFor(steps, grain, [&](int64_t begin, int64_t end) {
     switch (element_size_) {
       case 1:
         return CopyTiles<uint8_t>(source, target, begin, end);
@@ -199,4 +197,4 @@ void StridedCopy::CopyTiles(const char* from,
   }
 }
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -7,7 +7,7 @@
 #include "sluice/framework/values/ddim.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 
 // Copies a box of elements between host buffers with different strides, for
 // crop and transpose. It is constructed from the shape of the box and both
@@ -15,12 +15,12 @@ namespace sluice::operators::math {
 // merged. Immutable, so that many threads may run it.
 class SLUICE_API StridedCopy {
  public:
-  using Strides = std::array<int64_t, framework::DDim::kMaxRank>;
+  using Strides = std::array<int64_t, DDim::kMaxRank>;
 
   // Copies nothing.
   StridedCopy() = default;
   // `element_size` is 1, 2, 4 or 8 bytes. `sizes` must be known.
-  StridedCopy(const framework::DDim& sizes,
+  StridedCopy(const DDim& sizes,
               const Strides& from_strides,
               const Strides& to_strides,
               size_t element_size);
@@ -43,7 +43,7 @@ class SLUICE_API StridedCopy {
   void CopyTiles(const char* from, char* to, int64_t begin, int64_t end) const;
 
   // The loops around a run or a tile.
-  std::array<Axis, framework::DDim::kMaxRank> outer_;
+  std::array<Axis, DDim::kMaxRank> outer_;
   int outer_rank_ = 0;
   int64_t outer_count_ = 0;
   // If `contiguous_`, `column_` is a run contiguous on both sides. Otherwise
@@ -60,6 +60,6 @@ SLUICE_API void CopyBytes(const void* from, void* to, size_t bytes);
 SLUICE_API void FillZero(void* to, size_t bytes);
 
 // Returns the strides of a row-major buffer of shape `dims`, in elements.
-SLUICE_API StridedCopy::Strides RowMajorStrides(const framework::DDim& dims);
+SLUICE_API StridedCopy::Strides RowMajorStrides(const DDim& dims);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -8,7 +8,7 @@
 #include "sluice/operators/math/conv/conv2d_rows.h"
 
 // Shared terms of the work of kernels (framework/op/kernel_work.h).
-namespace sluice::operators::math {
+namespace sluice {
 
 // Returns the elements of a vector on this machine; `element` is sizeof(T).
 inline int64_t VectorLanes(size_t element) {
@@ -28,7 +28,8 @@ inline double Padded(int64_t count, int64_t unit) {
 inline double AliasedReads(int64_t stride) {
   constexpr int64_t kPage = 4096, kHalfTheWays = 2048;
   const int64_t common = std::gcd(stride, kPage);
-  return common < kHalfTheWays ? 0 : static_cast<double>(common / kHalfTheWays);
+  const int64_t reads = common / kHalfTheWays;
+  return static_cast<double>(reads);
 }
 
 // Returns the share of elements that are read again if `rows` rows with a
@@ -43,4 +44,4 @@ inline double EvictedShare(int64_t stride, int64_t rows) {
   return std::clamp(share - 2, 0.0, 1.0);
 }
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -1,7 +1,7 @@
 #include "sluice/operators/movement/copy_kernel.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 class AssignKernel final : public CopyKernel<0> {
@@ -12,4 +12,4 @@ class AssignKernel final : public CopyKernel<0> {
 
 REGISTER_OP_CPU_KERNEL(assign, AssignKernel);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -1,6 +1,6 @@
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 template <typename T>
@@ -18,6 +18,6 @@ class AssignCUDAKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CUDA_KERNEL(assign, AssignCUDAKernel<NumbersAndBool>);
+REGISTER_OP_CUDA_KERNEL(assign, AssignCUDAKernel<NumberAndBoolTypes>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

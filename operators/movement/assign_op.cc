@@ -1,7 +1,7 @@
 #include "sluice/operators/op_gradients.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 void AssignShape(InferShapeContext& context) {
@@ -29,4 +29,4 @@ void AssignSchema(OpSchema& op) {
 
 REGISTER_OPERATOR(assign, AssignSchema);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -1,7 +1,7 @@
 #include "sluice/operators/math/strided_copy.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 // The range of Out that holds one input.
@@ -38,12 +38,11 @@ class ConcatKernel final : public OpKernel {
   void Prepare(KernelPreparation& preparation) override {
     const auto& inputs = preparation.query.inputs;
     out_dims_ = preparation.query.outputs[0];
-    size_ = platform::SizeOf(preparation.query.input_dtypes[0]);
+    size_ = SizeOf(preparation.query.input_dtypes[0]);
     parts_ = PartsOf(inputs.data(), inputs.size(), out_dims_, axis_);
     for (const Part& part : parts_) {
-      copies_.emplace_back(part.sizes,
-                           math::StridedCopy::Strides{part.sizes[1], 1},
-                           math::StridedCopy::Strides{part.row, 1}, size_);
+      copies_.emplace_back(part.sizes, StridedCopy::Strides{part.sizes[1], 1},
+                           StridedCopy::Strides{part.row, 1}, size_);
     }
   }
 
@@ -64,7 +63,7 @@ class ConcatKernel final : public OpKernel {
   size_t size_ = 0;  // element size
   DDim out_dims_;
   std::vector<Part> parts_;
-  std::vector<math::StridedCopy> copies_;
+  std::vector<StridedCopy> copies_;
 };
 
 template <typename T>
@@ -79,9 +78,8 @@ class ConcatGradKernel final : public OpKernel {
     const DDim& out = inputs.back();
     dims_ = inputs[index_];
     part_ = PartsOf(inputs.data(), inputs.size() - 1, out, axis_)[index_];
-    copy_ = math::StridedCopy(
-        part_.sizes, math::StridedCopy::Strides{part_.row, 1},
-        math::StridedCopy::Strides{part_.sizes[1], 1}, sizeof(T));
+    copy_ = StridedCopy(part_.sizes, StridedCopy::Strides{part_.row, 1},
+                        StridedCopy::Strides{part_.sizes[1], 1}, sizeof(T));
   }
 
   void Compute(OpKernelContext& context) const override {
@@ -96,12 +94,12 @@ class ConcatGradKernel final : public OpKernel {
   int64_t index_;
   DDim dims_;
   Part part_;
-  math::StridedCopy copy_;
+  StridedCopy copy_;
 };
 
 }  // namespace
 
 REGISTER_OP_CPU_KERNEL(concat, ConcatKernel);
-REGISTER_OP_CPU_KERNEL(concat_grad, ConcatGradKernel<FloatsAndHalves>);
+REGISTER_OP_CPU_KERNEL(concat_grad, ConcatGradKernel<FloatAndHalfTypes>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

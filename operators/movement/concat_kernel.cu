@@ -1,7 +1,7 @@
 #include "sluice/operators/registration.h"
 #include "sluice/platform/cuda/launch.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 // The elements of one input in Out, which is a matrix with rows of `out_row`
@@ -61,8 +61,8 @@ class ConcatCUDAKernel final : public OpKernel {
       const T* x = context.Input(static_cast<int>(i)).data<T>();
       // Out may be an alias of one input.
       if (x == out) continue;
-      platform::ForEach(context.device_context<CUDADeviceContext>(), part.count,
-                        [=] __device__(int64_t j) { out[part.At(j)] = x[j]; });
+      ForEach(context.device_context<CUDADeviceContext>(), part.count,
+              [=] __device__(int64_t j) { out[part.At(j)] = x[j]; });
     }
   }
 
@@ -87,9 +87,8 @@ class ConcatGradCUDAKernel final : public OpKernel {
     const Part part = parts_[index_];
     const T* out_grad = context.Input("Out@GRAD").data<T>();
     T* x_grad = context.AllocateOutput(0, dims_).data<T>();
-    platform::ForEach(
-        context.device_context<CUDADeviceContext>(), part.count,
-        [=] __device__(int64_t i) { x_grad[i] = out_grad[part.At(i)]; });
+    ForEach(context.device_context<CUDADeviceContext>(), part.count,
+            [=] __device__(int64_t i) { x_grad[i] = out_grad[part.At(i)]; });
   }
 
  private:
@@ -100,7 +99,7 @@ class ConcatGradCUDAKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CUDA_KERNEL(concat, ConcatCUDAKernel<NumbersAndBool>);
-REGISTER_OP_CUDA_KERNEL(concat_grad, ConcatGradCUDAKernel<FloatsAndHalves>);
+REGISTER_OP_CUDA_KERNEL(concat, ConcatCUDAKernel<NumberAndBoolTypes>);
+REGISTER_OP_CUDA_KERNEL(concat_grad, ConcatGradCUDAKernel<FloatAndHalfTypes>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

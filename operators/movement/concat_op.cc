@@ -1,6 +1,6 @@
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 // Returns the shape of Out.
@@ -97,4 +97,4 @@ void ConcatGradSchema(OpSchema& op) {
 REGISTER_OPERATOR(concat, ConcatSchema);
 REGISTER_OPERATOR(concat_grad, ConcatGradSchema);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -3,7 +3,7 @@
 #include "sluice/operators/math/strided_copy.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 
 // Copies input kInput to output 0 in the planned shape, for ops whose output
 // may be an alias of that input. Then nothing is copied.
@@ -22,11 +22,11 @@ class CopyKernel : public OpKernel {
     if (out.numel() == 0) return;
     const void* from = context.Input(kInput).raw_data();
     void* to = out.raw_data();
-    if (from != to) math::CopyBytes(from, to, out.bytes());
+    if (from != to) CopyBytes(from, to, out.bytes());
   }
 
  private:
   DDim dims_;
 };
 
-}  // namespace sluice::operators
+}  // namespace sluice

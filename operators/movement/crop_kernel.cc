@@ -5,7 +5,7 @@
 #include "sluice/operators/registration.h"
 #include "sluice/platform/device_context.h"
 
-namespace sluice::operators {
+namespace sluice {
 
 CropBox::CropBox(const OpKernelConstruction& construction)
     : offsets_(construction.Attr<std::vector<int64_t>>("offsets")) {}
@@ -13,8 +13,8 @@ CropBox::CropBox(const OpKernelConstruction& construction)
 void CropBox::Prepare(const DDim& x, const DDim& box) {
   x_ = x;
   box_ = box;
-  x_strides_ = math::RowMajorStrides(x);
-  strides_ = math::RowMajorStrides(box);
+  x_strides_ = RowMajorStrides(x);
+  strides_ = RowMajorStrides(box);
 }
 
 int64_t CropBox::First(const OpKernelContext& context) const {
@@ -73,6 +73,6 @@ void CropBox::CopyRows(const OpKernelContext& context,
 
 REGISTER_OP_CPU_KERNEL(crop, CropAnyKernel);
 REGISTER_OP_CPU_KERNEL(crop_grad,
-                       CropGradKernel<CPUDeviceContext, FloatsAndHalves>);
+                       CropGradKernel<CPUDeviceContext, FloatAndHalfTypes>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -2,9 +2,7 @@
 #include "sluice/operators/movement/crop_kernel.cuh"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
-
-using math::DeviceWalk;
+namespace sluice {
 
 namespace {
 
@@ -26,9 +24,8 @@ class CropCUDAKernel final : public OpKernel {
     const T* x = context.Input(0).data<T>() + first;
     T* out = output.data<T>();
     const DeviceWalk walk(box_.dims(), box_.x_strides(), box_.strides());
-    platform::ForEach(
-        context.device_context<CUDADeviceContext>(), output.numel(),
-        [=] __device__(int64_t i) { out[i] = x[walk.At(i).first]; });
+    ForEach(context.device_context<CUDADeviceContext>(), output.numel(),
+            [=] __device__(int64_t i) { out[i] = x[walk.At(i).first]; });
   }
 
  private:
@@ -37,8 +34,8 @@ class CropCUDAKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CUDA_KERNEL(crop, CropCUDAKernel<NumbersAndBool>);
+REGISTER_OP_CUDA_KERNEL(crop, CropCUDAKernel<NumberAndBoolTypes>);
 REGISTER_OP_CUDA_KERNEL(crop_grad,
-                        CropGradKernel<CUDADeviceContext, FloatsAndHalves>);
+                        CropGradKernel<CUDADeviceContext, FloatAndHalfTypes>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

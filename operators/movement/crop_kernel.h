@@ -4,7 +4,7 @@
 #include "sluice/operators/registration.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::operators {
+namespace sluice {
 
 // The position of crop's box in X, from the attributes, the shapes and the
 // offsets of one call. Owned by its kernel; immutable after Prepare.
@@ -17,8 +17,8 @@ class SLUICE_API CropBox {
 
   const DDim& x_dims() const { return x_; }
   const DDim& dims() const { return box_; }
-  const math::StridedCopy::Strides& x_strides() const { return x_strides_; }
-  const math::StridedCopy::Strides& strides() const { return strides_; }
+  const StridedCopy::Strides& x_strides() const { return x_strides_; }
+  const StridedCopy::Strides& strides() const { return strides_; }
 
   // Returns the index in X of the first element of the box. Raises OutOfRange
   // if input Offsets moves a part of the box outside of X.
@@ -38,8 +38,8 @@ class SLUICE_API CropBox {
   std::vector<int64_t> offsets_;
   DDim x_;
   DDim box_;
-  math::StridedCopy::Strides x_strides_{};
-  math::StridedCopy::Strides strides_{};
+  StridedCopy::Strides x_strides_{};
+  StridedCopy::Strides strides_{};
 };
 
 // Copies the box of X to Out on any place. On a device it is a fallback: a
@@ -52,9 +52,8 @@ class CropAnyKernel : public OpKernel {
   void Prepare(KernelPreparation& preparation) override {
     const KernelQuery& query = preparation.query;
     box_.Prepare(query.inputs[0], query.outputs[0]);
-    size_ = platform::SizeOf(query.input_dtypes[0]);
-    copy_ =
-        math::StridedCopy(box_.dims(), box_.x_strides(), box_.strides(), size_);
+    size_ = SizeOf(query.input_dtypes[0]);
+    copy_ = StridedCopy(box_.dims(), box_.x_strides(), box_.strides(), size_);
   }
 
   void Compute(OpKernelContext& context) const override {
@@ -63,7 +62,7 @@ class CropAnyKernel : public OpKernel {
     if (out.numel() == 0) return;
     const char* from = static_cast<const char*>(context.Input(0).raw_data()) +
                        first * static_cast<int64_t>(size_);
-    if (context.place().kind == platform::PlaceKind::kCPU) {
+    if (context.place().kind == PlaceKind::kCPU) {
       copy_(from, out.raw_data());
     } else {
       box_.CopyRows(context, from, out.raw_data(), size_);
@@ -72,7 +71,7 @@ class CropAnyKernel : public OpKernel {
 
  private:
   CropBox box_;
-  math::StridedCopy copy_;
+  StridedCopy copy_;
   size_t size_ = 0;  // element size
 };
 
@@ -96,22 +95,22 @@ class CropGradKernel<CPUDeviceContext, T> final : public OpKernel {
   void Prepare(KernelPreparation& preparation) override {
     const KernelQuery& query = preparation.query;
     box_.Prepare(query.inputs[0], query.inputs.back());
-    copy_ = math::StridedCopy(box_.dims(), box_.strides(), box_.x_strides(),
-                              sizeof(T));
+    copy_ =
+        StridedCopy(box_.dims(), box_.strides(), box_.x_strides(), sizeof(T));
   }
 
   void Compute(OpKernelContext& context) const override {
     const int64_t first = box_.First(context);
     Tensor& grad = context.AllocateOutput(0, box_.x_dims());
     if (grad.numel() == 0) return;
-    math::FillZero(grad.data<T>(), grad.bytes());
+    FillZero(grad.data<T>(), grad.bytes());
     if (box_.dims().numel() == 0) return;
     copy_(context.Input("Out@GRAD").data<T>(), grad.data<T>() + first);
   }
 
  private:
   CropBox box_;
-  math::StridedCopy copy_;
+  StridedCopy copy_;
 };
 
-}  // namespace sluice::operators
+}  // namespace sluice

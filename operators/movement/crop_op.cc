@@ -1,6 +1,6 @@
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 // Returns the shape of the box from Y or from attribute shape. A size is -1 if
@@ -180,4 +180,4 @@ void CropGradSchema(OpSchema& op) {
 REGISTER_OPERATOR(crop, CropSchema);
 REGISTER_OPERATOR(crop_grad, CropGradSchema);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -5,7 +5,7 @@
 #include "sluice/operators/math/movement/scatter_add.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 // Views X as [outer, size, inner] around `axis`.
@@ -30,13 +30,13 @@ void CheckIndices(const OpKernelContext& context,
                   int64_t axis) {
   const auto* values = index.data<Index>();
   const int64_t outside =
-      math::FindOutside(values, index.numel(), size, /*least=*/-size);
+      FindOutside(values, index.numel(), size, /*least=*/-size);
   SLUICE_ENFORCE(
       outside < 0, ErrorCode::kOutOfRange, "gather.index_range_at_run",
       "{}: input Index[{}] = {} is outside of {}, dim {} of input X "
       "{}",
-      context.op(), math::Coordinates(outside, index.dims()), values[outside],
-      math::IndexRange(size), axis, context.Input(0).dims());
+      context.op(), Coordinates(outside, index.dims()), values[outside],
+      IndexRange(size), axis, context.Input(0).dims());
 }
 
 class GatherKernel final : public OpKernel {
@@ -67,11 +67,10 @@ class GatherKernel final : public OpKernel {
     Tensor& out = context.AllocateOutput(0, out_dims_);
     if (out.numel() == 0) return;
     const Tensor& x = context.Input(0);
-    math::Gather(
-        x.raw_data(), index.data<Index>(), slices_.outer, slices_.size,
-        index.numel(),
-        static_cast<size_t>(slices_.inner) * platform::SizeOf(x.dtype()),
-        out.raw_data());
+    Gather(x.raw_data(), index.data<Index>(), slices_.outer, slices_.size,
+           index.numel(),
+           static_cast<size_t>(slices_.inner) * SizeOf(x.dtype()),
+           out.raw_data());
   }
 
   int64_t axis_;
@@ -83,7 +82,7 @@ class GatherKernel final : public OpKernel {
 template <typename T>
 class GatherGradKernel final : public OpKernel {
  public:
-  using Sum = math::Computed<T>;
+  using Sum = Computed<T>;
 
   explicit GatherGradKernel(const OpKernelConstruction& construction)
       : axis_(construction.Attr<int64_t>("axis")) {}
@@ -91,7 +90,7 @@ class GatherGradKernel final : public OpKernel {
   void Prepare(KernelPreparation& preparation) override {
     x_dims_ = preparation.query.inputs[0];
     slices_ = Slices(x_dims_, axis_);
-    if (math::kIsHalf<T>) {
+    if (kIsHalf<T>) {
       preparation.scratch_bytes =
           static_cast<size_t>(x_dims_.numel()) * sizeof(Sum);
     }
@@ -111,16 +110,15 @@ class GatherGradKernel final : public OpKernel {
     if (x_grad.numel() == 0) return;
     T* out = x_grad.data<T>();
     Sum* sums = nullptr;
-    if constexpr (math::kIsHalf<T>) {
+    if constexpr (kIsHalf<T>) {
       sums = static_cast<float*>(context.scratch());
     } else {
       sums = out;
     }
-    math::ScatterAdd(context.Input(2).data<T>(), index.data<Index>(),
-                     slices_.outer, slices_.size, index.numel(), slices_.inner,
-                     sums);
-    if constexpr (math::kIsHalf<T>) {
-      math::Cast(sums, x_grad.numel(), platform::kDTypeOf<T>, out);
+    ScatterAdd(context.Input(2).data<T>(), index.data<Index>(), slices_.outer,
+               slices_.size, index.numel(), slices_.inner, sums);
+    if constexpr (kIsHalf<T>) {
+      Cast(sums, x_grad.numel(), kDTypeOf<T>, out);
     }
   }
 
@@ -132,6 +130,6 @@ class GatherGradKernel final : public OpKernel {
 }  // namespace
 
 REGISTER_OP_CPU_KERNEL(gather, GatherKernel);
-REGISTER_OP_CPU_KERNEL(gather_grad, GatherGradKernel<FloatsAndHalves>);
+REGISTER_OP_CPU_KERNEL(gather_grad, GatherGradKernel<FloatAndHalfTypes>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

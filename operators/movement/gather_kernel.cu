@@ -3,14 +3,14 @@
 #include "sluice/platform/cuda/data_check.h"
 #include "sluice/platform/cuda/launch.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 void RaiseIndex(int64_t position, int64_t value, int64_t size) {
-  platform::Raise(ErrorCode::kOutOfRange, "gather.index_range_on_device",
-                  "gather: element {} of input Index, {}, is outside of "
-                  "{}, the dim of input X",
-                  position, value, math::IndexRange(size));
+  Raise(ErrorCode::kOutOfRange, "gather.index_range_on_device",
+        "gather: element {} of input Index, {}, is outside of "
+        "{}, the dim of input X",
+        position, value, IndexRange(size));
 }
 
 // Computes out[o, i, :] = x[o, index[i], :].
@@ -29,7 +29,7 @@ struct Gather {
     return given < 0 && given >= -size ? given + size : given;
   }
 
-  __device__ void Copy(int64_t at, const platform::DataCheck& check) const {
+  __device__ void Copy(int64_t at, const DataCheck& check) const {
     const int64_t row = at / inner;
     const int64_t outer = row / count;
     const int64_t i = row % count;
@@ -69,12 +69,11 @@ class GatherCUDAKernel final : public OpKernel {
                    const Index* index,
                    Tensor* out) const {
     const auto& device = context.device_context<CUDADeviceContext>();
-    const platform::DataCheck check(device, size_, &RaiseIndex);
+    const DataCheck check(device, size_, &RaiseIndex);
     if (out->numel() == 0) {  // indices are still checked
       const Gather<T, Index> gather{nullptr, index, nullptr, size_, 0, 0};
-      platform::ForEach(device, indices.numel(), [=] __device__(int64_t i) {
-        check.Inside(i, gather.At(i));
-      });
+      ForEach(device, indices.numel(),
+              [=] __device__(int64_t i) { check.Inside(i, gather.At(i)); });
       return;
     }
     const Gather<T, Index> gather{context.Input(0).data<T>(),
@@ -83,8 +82,8 @@ class GatherCUDAKernel final : public OpKernel {
                                   size_,
                                   indices.numel(),
                                   inner_};
-    platform::ForEach(device, out->numel(),
-                      [=] __device__(int64_t at) { gather.Copy(at, check); });
+    ForEach(device, out->numel(),
+            [=] __device__(int64_t at) { gather.Copy(at, check); });
   }
 
  private:
@@ -96,6 +95,6 @@ class GatherCUDAKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CUDA_KERNEL(gather, GatherCUDAKernel<NumbersAndBool>);
+REGISTER_OP_CUDA_KERNEL(gather, GatherCUDAKernel<NumberAndBoolTypes>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

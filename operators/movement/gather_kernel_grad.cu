@@ -2,14 +2,14 @@
 #include "sluice/operators/math/movement/device_scatter_add.cuh"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 void RaiseGradIndex(int64_t position, int64_t value, int64_t size) {
-  platform::Raise(ErrorCode::kOutOfRange, "gather_grad.index_range_on_device",
-                  "gather_grad: element {} of input Index, {}, is outside of "
-                  "{}, the dim of input X",
-                  position, value, math::IndexRange(size));
+  Raise(ErrorCode::kOutOfRange, "gather_grad.index_range_on_device",
+        "gather_grad: element {} of input Index, {}, is outside of "
+        "{}, the dim of input X",
+        position, value, IndexRange(size));
 }
 
 template <typename T>
@@ -34,7 +34,7 @@ class GatherGradCUDAKernel final : public OpKernel {
     const auto& device = context.device_context<CUDADeviceContext>();
     const Tensor& index = context.Input(1);
     const auto axis = static_cast<int>(axis_);
-    const math::DeviceScatterAdd<T, Index> scatter{
+    const DeviceScatterAdd<T, Index> scatter{
         .x = context.Input(2).data<T>(),
         .index = index.data<Index>(),
         .out = context.AllocateOutput(0, x_dims_).template data<T>(),
@@ -52,6 +52,6 @@ class GatherGradCUDAKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CUDA_KERNEL(gather_grad, GatherGradCUDAKernel<Floats>);
+REGISTER_OP_CUDA_KERNEL(gather_grad, GatherGradCUDAKernel<FloatTypes>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

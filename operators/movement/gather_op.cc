@@ -1,6 +1,6 @@
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 // Returns the shape of Out.
@@ -82,4 +82,4 @@ void GatherGradSchema(OpSchema& op) {
 REGISTER_OPERATOR(gather, GatherSchema);
 REGISTER_OPERATOR(gather_grad, GatherGradSchema);
 
-}  // namespace sluice::operators
+}  // namespace sluice

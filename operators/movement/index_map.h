@@ -7,7 +7,7 @@
 #include "sluice/platform/export.h"
 
 // slice, pad, expand and tile: elements of Out are elements of X or a constant.
-namespace sluice::operators {
+namespace sluice {
 
 // Returns a dim that may be counted from the end as one from the start.
 SLUICE_API int AxisOf(int64_t axis, int rank);
@@ -20,15 +20,15 @@ SLUICE_API std::vector<int64_t> PadsOfAllDims(const std::vector<int64_t>& pads,
 
 // Returns the elements that NumPy selects by start:end:step on an axis of
 // `size` elements. Indices and steps past either end are clipped.
-SLUICE_API math::AxisMap SliceAxis(int64_t size,
-                                   int64_t start,
-                                   int64_t end,
-                                   int64_t step);
+SLUICE_API AxisMap SliceAxis(int64_t size,
+                             int64_t start,
+                             int64_t end,
+                             int64_t step);
 
 // Returns the elements of `x` that `out` is made of. The shape function has
 // already checked both shapes.
-SLUICE_API math::AxisMaps IndexMapsOf(const framework::KernelQuery& query,
-                                      const framework::DDim& x,
-                                      const framework::DDim& out);
+SLUICE_API AxisMaps IndexMapsOf(const KernelQuery& query,
+                                const DDim& x,
+                                const DDim& out);
 
-}  // namespace sluice::operators
+}  // namespace sluice

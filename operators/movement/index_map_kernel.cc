@@ -9,10 +9,7 @@
 #include "sluice/operators/registration.h"
 #include "sluice/platform/parallel_for.h"
 
-namespace sluice::operators {
-
-using math::AxisMap;
-using math::AxisMaps;
+namespace sluice {
 
 AxisMap SliceAxis(int64_t size, int64_t start, int64_t end, int64_t step) {
   const int64_t least = step > 0 ? 0 : -1;
@@ -141,7 +138,7 @@ uint64_t FillValue(const KernelQuery& query) {
   if (query.op.type != "pad") return element;
   if (query.Attr<std::string>("mode") != "constant") return element;
   const auto value = query.Attr<double>("value");
-  math::Cast(&value, 1, query.input_dtypes[0], &element);
+  Cast(&value, 1, query.input_dtypes[0], &element);
   return element;
 }
 
@@ -150,7 +147,7 @@ class IndexMapKernel final : public OpKernel {
   void Prepare(KernelPreparation& preparation) override {
     const KernelQuery& query = preparation.query;
     fill_ = FillValue(query);
-    size_ = platform::SizeOf(query.input_dtypes[0]);
+    size_ = SizeOf(query.input_dtypes[0]);
     out_dims_ = query.outputs[0];
     if (out_dims_.numel() == 0) return;
     none_ = query.inputs[0].numel() == 0;
@@ -161,9 +158,9 @@ class IndexMapKernel final : public OpKernel {
     void* const out = context.AllocateOutput(0, out_dims_).raw_data();
     if (out_dims_.numel() == 0) return;
     if (none_) {
-      math::FillBytes(&fill_, size_, out_dims_.numel(), out);
+      FillBytes(&fill_, size_, out_dims_.numel(), out);
     } else {
-      math::MappedCopy(maps_, context.Input(0).raw_data(), &fill_, size_, out);
+      MappedCopy(maps_, context.Input(0).raw_data(), &fill_, size_, out);
     }
   }
 
@@ -185,7 +182,7 @@ class IndexMapGradKernel final : public OpKernel {
     empty_ = query.inputs[1].numel() == 0;
     if (x_dims_.numel() == 0 || empty_) return;
     maps_ = IndexMapsOf(query, x_dims_, query.inputs[1]);
-    copied_ = math::Invert(maps_, &maps_);
+    copied_ = Invert(maps_, &maps_);
     if (!copied_) {
       preparation.scratch_bytes =
           static_cast<size_t>(x_dims_.numel()) * sizeof(double);
@@ -196,20 +193,19 @@ class IndexMapGradKernel final : public OpKernel {
     Tensor& x_grad = context.AllocateOutput(0, x_dims_);
     if (x_grad.numel() == 0) return;
     T* const to = x_grad.data<T>();
-    if (empty_) return math::FillZero(to, x_grad.bytes());
+    if (empty_) return FillZero(to, x_grad.bytes());
     const T* from = context.Input(1).template data<T>();
     if (copied_) {
       const T zero{};
-      return math::MappedCopy(maps_, from, &zero, sizeof(T), to);
+      return MappedCopy(maps_, from, &zero, sizeof(T), to);
     }
     auto* const sums = static_cast<double*>(context.scratch());
-    math::MappedSum(maps_, from, sums);
-    platform::ParallelFor(
-        x_grad.numel(), platform::kGrain, [=](int64_t begin, int64_t end) {
-          for (int64_t i = begin; i < end; ++i) {
-            to[i] = math::Narrow<T>(static_cast<math::Computed<T>>(sums[i]));
-          }
-        });
+    MappedSum(maps_, from, sums);
+    ParallelFor(x_grad.numel(), kGrain, [=](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        to[i] = Narrow<T>(static_cast<Computed<T>>(sums[i]));
+      }
+    });
   }
 
  private:
@@ -220,13 +216,11 @@ class IndexMapGradKernel final : public OpKernel {
 };
 
 void AddIndexMapKernels(Registry& registry) {
-  using platform::bfloat16;
-  using platform::float16;
-  const platform::CPUPlace cpu;
+  const CPUPlace cpu;
   for (const std::string name : {"slice", "pad", "expand", "tile"}) {
     AddPlainKernels<IndexMapKernel>(registry, name, cpu);
-    AddPlainKernels<IndexMapGradKernel<FloatsAndHalves>>(registry,
-                                                         name + "_grad", cpu);
+    AddPlainKernels<IndexMapGradKernel<FloatAndHalfTypes>>(registry,
+                                                           name + "_grad", cpu);
   }
 }
 
@@ -234,4 +228,4 @@ void AddIndexMapKernels(Registry& registry) {
 
 REGISTER_TABLE(index_map_kernels, AddIndexMapKernels);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -3,10 +3,8 @@
 #include "sluice/operators/registration.h"
 #include "sluice/platform/cuda/launch.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
-
-using math::AxisMaps;
 
 template <typename T>
 T FillValue(const OpKernelConstruction& construction) {
@@ -16,7 +14,7 @@ T FillValue(const OpKernelConstruction& construction) {
   if constexpr (std::is_same_v<T, bool>) {
     return value != 0;
   } else {
-    return math::Narrow<T>(static_cast<math::Computed<T>>(value));
+    return Narrow<T>(static_cast<Computed<T>>(value));
   }
 }
 
@@ -39,13 +37,13 @@ class IndexMapCUDAKernel final : public OpKernel {
     T* out = context.AllocateOutput(0, out_dims_).template data<T>();
     const T fill = fill_;
     if (none_) {
-      platform::ForEach(device, out_dims_.numel(),
-                        [=] __device__(int64_t i) { out[i] = fill; });
+      ForEach(device, out_dims_.numel(),
+              [=] __device__(int64_t i) { out[i] = fill; });
       return;
     }
     const T* x = context.Input(0).template data<T>();
     const AxisMaps maps = maps_;
-    platform::ForEach(device, out_dims_.numel(), [=] __device__(int64_t i) {
+    ForEach(device, out_dims_.numel(), [=] __device__(int64_t i) {
       const int64_t from = maps.At(i);
       out[i] = from < 0 ? fill : x[from];
     });
@@ -74,10 +72,10 @@ class IndexMapGradCUDAKernel final : public OpKernel {
     const auto& device = context.device_context<CUDADeviceContext>();
     Tensor& output = context.AllocateOutput(0, x_dims_);
     T* x_grad = output.data<T>();
-    if (empty_) return platform::FillZero(device, x_grad, output.bytes());
+    if (empty_) return FillZero(device, x_grad, output.bytes());
     const T* grad = context.Input(1).template data<T>();
     const AxisMaps maps = maps_;
-    platform::ForEach(device, x_dims_.numel(), [=] __device__(int64_t i) {
+    ForEach(device, x_dims_.numel(), [=] __device__(int64_t i) {
       double sum = 0;
       maps.ForEachOf(i,
                      [&](int64_t j) { sum += static_cast<double>(grad[j]); });
@@ -92,13 +90,12 @@ class IndexMapGradCUDAKernel final : public OpKernel {
 };
 
 void AddIndexMapKernels(Registry& registry) {
-  using platform::bfloat16;
-  using platform::float16;
-  const platform::CUDAPlace cuda;
+  const CUDAPlace cuda;
   for (const std::string name : {"slice", "pad", "expand", "tile"}) {
-    AddPlainKernels<IndexMapCUDAKernel<NumbersAndBool>>(registry, name, cuda);
-    AddPlainKernels<IndexMapGradCUDAKernel<Floats>>(registry, name + "_grad",
-                                                    cuda);
+    AddPlainKernels<IndexMapCUDAKernel<NumberAndBoolTypes>>(registry, name,
+                                                            cuda);
+    AddPlainKernels<IndexMapGradCUDAKernel<FloatTypes>>(registry,
+                                                        name + "_grad", cuda);
   }
 }
 
@@ -106,4 +103,4 @@ void AddIndexMapKernels(Registry& registry) {
 
 REGISTER_TABLE(cuda_index_map_kernels, AddIndexMapKernels);
 
-}  // namespace sluice::operators
+}  // namespace sluice

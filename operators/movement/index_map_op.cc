@@ -6,7 +6,7 @@
 #include "sluice/operators/movement/index_map.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 // Requires attribute `name` to have `count` entries or none.
@@ -150,7 +150,7 @@ DDim ExpandedDims(const InferShapeContext& context) {
   if (!x.rank_known()) return x;
   const DDim wanted(shape);
   DDim out;
-  const int wrong = math::BroadcastShape(x, wanted, -1, &out);
+  const int wrong = BroadcastShape(x, wanted, -1, &out);
   context.Require(wrong < 0, "expand.shape",
                   "input X {} does not broadcast with attribute shape {}", x,
                   wanted);
@@ -316,8 +316,8 @@ constexpr Row kRows[] = {
      ForwardShape<TiledDims>, GradShape<TiledDims>, TileOperands, SameRank},
 };
 
-framework::OnnxCounterpart OnnxOf(const Row& row) {
-  framework::OnnxCounterpart onnx{row.onnx, {}};
+OnnxCounterpart OnnxOf(const Row& row) {
+  OnnxCounterpart onnx{row.onnx, {}};
   if (onnx.op_type == "Pad") onnx.attributes = {{"constant_value", "value"}};
   return onnx;
 }
@@ -354,4 +354,4 @@ void AddIndexMapOps(Registry& registry) {
 
 REGISTER_TABLE(index_map_ops, AddIndexMapOps);
 
-}  // namespace sluice::operators
+}  // namespace sluice

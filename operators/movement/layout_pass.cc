@@ -12,13 +12,8 @@
 // that supports both formats has a predicted time in each, and an image costs a
 // transpose if the op that writes it and an op that reads it differ. The
 // cheapest choice is made (framework/plan/two_labels.h).
-namespace sluice::operators {
+namespace sluice {
 namespace {
-
-using framework::ArgDef;
-using framework::Candidate;
-using framework::KernelHint;
-using framework::OpFacts;
 
 std::vector<std::string> Images(const Graph& graph, const OpFacts& op) {
   std::vector<std::string> images;
@@ -38,7 +33,7 @@ std::vector<std::string> Images(const Graph& graph, const OpFacts& op) {
 bool CanBeNHWC(const Graph& graph, const OpFacts& op) {
   const auto images = Images(graph, op);
   if (images.empty()) return false;
-  if (LayoutOf(op.desc) == framework::Layout::kNCHW) return true;
+  if (LayoutOf(op.desc) == Layout::kNCHW) return true;
   if (!op.schema->dim_attributes().empty()) {
     return std::all_of(op.inputs.begin(), op.inputs.end(),
                        [](const DDim& dims) { return dims.rank() == 4; });
@@ -178,7 +173,7 @@ class Chain {
 
   void ConvertOp(int id) {
     OpDesc op = graph_.op(id).desc;
-    const framework::OpSchema& schema = *graph_.op(id).schema;
+    const OpSchema& schema = *graph_.op(id).schema;
     SetNHWC(schema, &op);
     for (auto& [argument, vars] : op.inputs) {
       for (std::string& var : vars) {
@@ -227,10 +222,8 @@ class Chain {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-bool Fits(const KernelHint& hint,
-          const Candidate& candidate,
-          framework::Layout layout) {
-  return framework::HintFits(hint, *candidate.kernel, candidate.place, layout);
+bool Fits(const KernelHint& hint, const Candidate& candidate, Layout layout) {
+  return HintFits(hint, *candidate.kernel, candidate.place, layout);
 }
 
 // The problem of which ops to convert: each op that can be converted is a node,
@@ -248,7 +241,7 @@ class FormatProblem {
 
   // Returns the ops to run with channels last, in the order of the graph.
   std::vector<int> Solve() {
-    framework::TwoLabels problem;
+    TwoLabels problem;
     const int fixed = problem.AddNode(0, kNever);
     std::map<int, int> nodes;
     for (const auto& [id, costs] : costs_) {
@@ -281,7 +274,7 @@ class FormatProblem {
   };
 
   void AddOp(int id) {
-    const framework::PreparedOp& op = graph_.op(id);
+    const PreparedOp& op = graph_.op(id);
     auto& costs = costs_[id] = SecondsOf(op);
     for (const auto& [argument, vars] : op.desc.inputs) {
       for (const std::string& var : vars) {
@@ -350,8 +343,7 @@ class FormatProblem {
     if (nchw == nullptr && nhwc == nullptr) {
       // The hints may be about an op that only a later pass creates.
       std::erase_if(op.hints, [&](auto* hint) {
-        return hint->Wants() &&
-               !framework::NamesKernelOf(*hint, op.desc.type, op.dtype);
+        return hint->Wants() && !NamesKernelOf(*hint, op.desc.type, op.dtype);
       });
       nchw = graph_.Predict(op);
       nhwc = graph_.Predict(ToNHWC(op));
@@ -360,14 +352,14 @@ class FormatProblem {
     if (nchw == nullptr) return {kNever, 0};
     for (const KernelHint* hint : op.hints) {
       if (!hint->Wants()) continue;
-      const bool fits = Fits(*hint, *nchw, framework::Layout::kNCHW);
-      if (fits == Fits(*hint, *nhwc, framework::Layout::kNHWC)) continue;
+      const bool fits = Fits(*hint, *nchw, Layout::kNCHW);
+      if (fits == Fits(*hint, *nhwc, Layout::kNHWC)) continue;
       return fits ? std::pair(0.0, kNever) : std::pair(kNever, 0.0);
     }
-    framework::PredictedTime nchw_time, nhwc_time;
+    PredictedTime nchw_time, nhwc_time;
     nchw_time.Add(*nchw);
     nhwc_time.Add(*nhwc);
-    return framework::ComparableSeconds(nchw_time, nhwc_time);
+    return ComparableSeconds(nchw_time, nhwc_time);
   }
 
   Graph& graph_;
@@ -377,7 +369,7 @@ class FormatProblem {
 };
 
 int AssignLayouts(Graph& graph) {
-  if (graph.place().kind != platform::PlaceKind::kCPU) return 0;
+  if (graph.place().kind != PlaceKind::kCPU) return 0;
   const std::vector<int> ids = FormatProblem(graph).Solve();
   if (!ids.empty()) Chain(graph, ids).Convert();
   return static_cast<int>(ids.size());
@@ -388,4 +380,4 @@ int AssignLayouts(Graph& graph) {
 // Runs after the fusions: the times of the fused ops count.
 REGISTER_PASS(channels_last, 25, AssignLayouts);
 
-}  // namespace sluice::operators
+}  // namespace sluice

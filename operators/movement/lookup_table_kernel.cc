@@ -4,7 +4,7 @@
 #include "sluice/operators/math/movement/scatter_add.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 // Returns the ids. Raises OutOfRange for an id that is no row of W.
@@ -13,7 +13,7 @@ const Index* ReadIds(const OpKernelContext& context,
                      const Tensor& ids,
                      int64_t rows) {
   const auto* values = ids.data<Index>();
-  const int64_t outside = math::FindOutside(values, ids.numel(), rows);
+  const int64_t outside = FindOutside(values, ids.numel(), rows);
   SLUICE_ENFORCE(outside < 0, ErrorCode::kOutOfRange, "lookup_table.id_range",
                  "{}: input Ids {} has {} as element {}; expected a row of "
                  "input W, 0 to {}",
@@ -46,8 +46,8 @@ class LookupTableKernel final : public OpKernel {
     if (out.numel() == 0) return;
     const int64_t width = w_dims_[1];
     T* rows = out.data<T>();
-    math::Gather(context.Input(0).data<T>(), index, 1, w_dims_[0], ids.numel(),
-                 static_cast<size_t>(width) * sizeof(T), rows);
+    Gather(context.Input(0).data<T>(), index, 1, w_dims_[0], ids.numel(),
+           static_cast<size_t>(width) * sizeof(T), rows);
     if (padding_ < 0) return;
     for (int64_t i = 0; i < ids.numel(); ++i) {
       if (index[i] == padding_) std::fill_n(rows + i * width, width, T{0});
@@ -82,8 +82,8 @@ class LookupTableGradKernel final : public OpKernel {
     Tensor& grad = context.AllocateOutput(0, w_dims_);
     if (grad.numel() == 0) return;
     const int64_t width = w_dims_[1];
-    math::ScatterAdd(context.Input(2).data<T>(), index, 1, w_dims_[0],
-                     ids.numel(), width, grad.data<T>());
+    ScatterAdd(context.Input(2).data<T>(), index, 1, w_dims_[0], ids.numel(),
+               width, grad.data<T>());
     if (padding_ >= 0) {
       std::fill_n(grad.data<T>() + padding_ * width, width, T{0});
     }
@@ -95,7 +95,7 @@ class LookupTableGradKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CPU_KERNEL(lookup_table, LookupTableKernel<Floats>);
-REGISTER_OP_CPU_KERNEL(lookup_table_grad, LookupTableGradKernel<Floats>);
+REGISTER_OP_CPU_KERNEL(lookup_table, LookupTableKernel<FloatTypes>);
+REGISTER_OP_CPU_KERNEL(lookup_table_grad, LookupTableGradKernel<FloatTypes>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

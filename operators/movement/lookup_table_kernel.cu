@@ -1,16 +1,14 @@
 #include "sluice/operators/math/movement/device_scatter_add.cuh"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using platform::DataCheck;
-
 void RaiseId(int64_t position, int64_t value, int64_t rows) {
-  platform::Raise(ErrorCode::kOutOfRange, "lookup_table.id_range_on_device",
-                  "lookup_table: element {} of input Ids, {}, is outside of "
-                  "[0, {}), the rows of input W",
-                  position, value, rows);
+  Raise(ErrorCode::kOutOfRange, "lookup_table.id_range_on_device",
+        "lookup_table: element {} of input Ids, {}, is outside of "
+        "[0, {}), the rows of input W",
+        position, value, rows);
 }
 
 // Computes out[i, :] = w[ids[i], :], or 0 for the id `padding`.
@@ -53,16 +51,15 @@ class LookupTableCUDAKernel final : public OpKernel {
     const DataCheck check(device, w_dims_[0], &RaiseId);
     T* out = context.AllocateOutput(0, out_dims_).template data<T>();
     if (w_dims_[1] == 0) {  // ids are still checked
-      platform::ForEach(device, context.Input(1).numel(),
-                        [=] __device__(int64_t i) {
-                          check.Inside(i, static_cast<int64_t>(ids[i]));
-                        });
+      ForEach(device, context.Input(1).numel(), [=] __device__(int64_t i) {
+        check.Inside(i, static_cast<int64_t>(ids[i]));
+      });
       return;
     }
     const Lookup<T, Index> lookup{context.Input(0).data<T>(), ids, out,
                                   w_dims_[1], padding_};
-    platform::ForEach(device, out_dims_.numel(),
-                      [=] __device__(int64_t at) { lookup.Copy(at, check); });
+    ForEach(device, out_dims_.numel(),
+            [=] __device__(int64_t at) { lookup.Copy(at, check); });
   }
 
  private:
@@ -91,7 +88,7 @@ class LookupTableGradCUDAKernel final : public OpKernel {
   template <typename Index>
   void ComputeWith(OpKernelContext& context, const Index* ids) const {
     const auto& device = context.device_context<CUDADeviceContext>();
-    const math::DeviceScatterAdd<T, Index> scatter{
+    const DeviceScatterAdd<T, Index> scatter{
         .x = context.Input(2).data<T>(),
         .index = ids,
         .out = context.AllocateOutput(0, w_dims_).template data<T>(),
@@ -109,7 +106,8 @@ class LookupTableGradCUDAKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CUDA_KERNEL(lookup_table, LookupTableCUDAKernel<Floats>);
-REGISTER_OP_CUDA_KERNEL(lookup_table_grad, LookupTableGradCUDAKernel<Floats>);
+REGISTER_OP_CUDA_KERNEL(lookup_table, LookupTableCUDAKernel<FloatTypes>);
+REGISTER_OP_CUDA_KERNEL(lookup_table_grad,
+                        LookupTableGradCUDAKernel<FloatTypes>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -1,6 +1,6 @@
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 DDim OutDims(const InferShapeContext& context) {
@@ -88,4 +88,4 @@ void LookupTableGradSchema(OpSchema& op) {
 REGISTER_OPERATOR(lookup_table, LookupTableSchema);
 REGISTER_OPERATOR(lookup_table_grad, LookupTableGradSchema);
 
-}  // namespace sluice::operators
+}  // namespace sluice

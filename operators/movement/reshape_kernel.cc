@@ -1,7 +1,7 @@
 #include "sluice/operators/movement/copy_kernel.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 class ReshapeKernel final : public CopyKernel<0> {
@@ -17,6 +17,6 @@ class ReshapeGradKernel final : public CopyKernel<1> {
 }  // namespace
 
 REGISTER_OP_CPU_KERNEL(reshape, ReshapeKernel);
-REGISTER_OP_CPU_KERNEL(reshape_grad, ReshapeGradKernel<FloatsAndHalves>);
+REGISTER_OP_CPU_KERNEL(reshape_grad, ReshapeGradKernel<FloatAndHalfTypes>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

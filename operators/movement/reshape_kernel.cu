@@ -1,7 +1,7 @@
 #include "sluice/operators/registration.h"
 #include "sluice/platform/device_context.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 // Copies input kInput to output 0 in another shape. Nothing is copied if the
@@ -39,7 +39,7 @@ class ReshapeGradCUDAKernel final : public CopyCUDAKernel<T, 1> {
 
 }  // namespace
 
-REGISTER_OP_CUDA_KERNEL(reshape, ReshapeCUDAKernel<NumbersAndBool>);
-REGISTER_OP_CUDA_KERNEL(reshape_grad, ReshapeGradCUDAKernel<FloatsAndHalves>);
+REGISTER_OP_CUDA_KERNEL(reshape, ReshapeCUDAKernel<NumberAndBoolTypes>);
+REGISTER_OP_CUDA_KERNEL(reshape_grad, ReshapeGradCUDAKernel<FloatAndHalfTypes>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -1,6 +1,6 @@
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 // The product of some sizes, or -1 if one is unknown.
@@ -145,4 +145,4 @@ void ReshapeGradSchema(OpSchema& op) {
 REGISTER_OPERATOR(reshape, ReshapeSchema);
 REGISTER_OPERATOR(reshape_grad, ReshapeGradSchema);
 
-}  // namespace sluice::operators
+}  // namespace sluice

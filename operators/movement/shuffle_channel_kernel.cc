@@ -2,7 +2,7 @@
 #include "sluice/operators/math/strided_copy.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 bool ChannelsLast(const KernelQuery& query) {
@@ -22,13 +22,13 @@ class ShuffleChannelKernel final : public OpKernel {
     group_ = query.Attr<int64_t>("group");
     of_group_ = channels / group_;
     outer_ = last ? dims_.numel() / channels : dims_[0];
-    const size_t element = platform::SizeOf(query.input_dtypes[0]);
+    const size_t element = SizeOf(query.input_dtypes[0]);
     interleaves_ = last && element == sizeof(uint32_t);
     const int64_t inner = last ? 1 : dims_[2] * dims_[3];
     const DDim out = {outer_, of_group_, group_, inner};
-    const math::StridedCopy::Strides from = {channels * inner, inner,
-                                             of_group_ * inner, 1};
-    copy_ = math::StridedCopy(out, from, math::RowMajorStrides(out), element);
+    const StridedCopy::Strides from = {channels * inner, inner,
+                                       of_group_ * inner, 1};
+    copy_ = StridedCopy(out, from, RowMajorStrides(out), element);
   }
 
   void Compute(OpKernelContext& context) const override {
@@ -36,8 +36,8 @@ class ShuffleChannelKernel final : public OpKernel {
     if (out.numel() == 0) return;
     const void* x = context.Input(0).raw_data();
     if (interleaves_) {
-      math::Interleave(static_cast<const uint32_t*>(x), outer_, group_,
-                       of_group_, static_cast<uint32_t*>(out.raw_data()));
+      Interleave(static_cast<const uint32_t*>(x), outer_, group_, of_group_,
+                 static_cast<uint32_t*>(out.raw_data()));
     } else {
       copy_(x, out.raw_data());
     }
@@ -47,17 +47,16 @@ class ShuffleChannelKernel final : public OpKernel {
   DDim dims_;
   int64_t outer_ = 0, group_ = 1, of_group_ = 0;
   bool interleaves_ = false;  // for contiguous channels of 4 bytes
-  math::StridedCopy copy_;    // otherwise
+  StridedCopy copy_;          // otherwise
 };
 
 // Planes are copied whole. Channels of a pixel are moved in vectors if that is
 // implemented, otherwise one by one.
 KernelWork Work(const KernelQuery& query) {
-  KernelWork work = framework::DefaultKernelWork(query);
+  KernelWork work = DefaultKernelWork(query);
   if (ChannelsLast(query)) {
-    const bool vectors =
-        query.Attr<int64_t>("group") <= 4 &&
-        platform::SizeOf(query.input_dtypes[0]) == sizeof(uint32_t);
+    const bool vectors = query.Attr<int64_t>("group") <= 4 &&
+                         SizeOf(query.input_dtypes[0]) == sizeof(uint32_t);
     (vectors ? work.copies : work.moves) =
         static_cast<double>(query.inputs[0].numel());
   }
@@ -70,4 +69,4 @@ REGISTER_OP_CPU_KERNEL(shuffle_channel,
                        EstimatedBy<&Work>,
                        ShuffleChannelKernel);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -1,6 +1,6 @@
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 void ShuffleChannelShape(InferShapeContext& context) {
@@ -25,4 +25,4 @@ void ShuffleChannelSchema(OpSchema& op) {
 
 REGISTER_OPERATOR(shuffle_channel, ShuffleChannelSchema);
 
-}  // namespace sluice::operators
+}  // namespace sluice

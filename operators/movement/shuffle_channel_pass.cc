@@ -6,7 +6,7 @@
 // Networks with groups of channels (ShuffleNet) mix them by a reshape to
 // [n, group, k, h, w], a transpose of the two dims and a reshape back. This
 // pass makes them one op, which supports channels last like convolutions.
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 // Returns the op of `type` that is the only reader of `var`.
@@ -66,4 +66,4 @@ int FindChannelShuffles(Graph& graph) {
 // Runs before layouts are assigned.
 REGISTER_PASS(find_channel_shuffles, 5, FindChannelShuffles);
 
-}  // namespace sluice::operators
+}  // namespace sluice

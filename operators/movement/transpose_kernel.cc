@@ -2,7 +2,7 @@
 #include "sluice/operators/math/work.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 class TransposeKernel final : public OpKernel {
@@ -11,16 +11,15 @@ class TransposeKernel final : public OpKernel {
       : axes_(construction.Attr<std::vector<int64_t>>("axis")) {}
 
   void Prepare(KernelPreparation& preparation) override {
-    using Strides = math::StridedCopy::Strides;
+    using Strides = StridedCopy::Strides;
     out_dims_ = preparation.query.outputs[0];
-    const Strides x = math::RowMajorStrides(preparation.query.inputs[0]);
+    const Strides x = RowMajorStrides(preparation.query.inputs[0]);
     Strides from{};
     for (size_t i = 0; i < axes_.size(); ++i) {
       from[i] = x[axes_[i]];
     }
-    copy_ =
-        math::StridedCopy(out_dims_, from, math::RowMajorStrides(out_dims_),
-                          platform::SizeOf(preparation.query.input_dtypes[0]));
+    copy_ = StridedCopy(out_dims_, from, RowMajorStrides(out_dims_),
+                        SizeOf(preparation.query.input_dtypes[0]));
   }
 
   void Compute(OpKernelContext& context) const override {
@@ -32,7 +31,7 @@ class TransposeKernel final : public OpKernel {
  private:
   std::vector<int64_t> axes_;
   DDim out_dims_;
-  math::StridedCopy copy_;
+  StridedCopy copy_;
 };
 
 // Contiguous runs are copied whole, otherwise single elements. Rows that map to
@@ -41,17 +40,16 @@ KernelWork Work(const KernelQuery& query) {
   const DDim& x = query.inputs[0];
   const auto& axes = query.Attr<Ints>("axis");
   const auto elements = static_cast<double>(x.numel());
-  KernelWork work = framework::DefaultKernelWork(query);
+  KernelWork work = DefaultKernelWork(query);
   const auto last = static_cast<int64_t>(axes.size()) - 1;
   if (axes.empty() || elements == 0) return work;
   if (axes.back() == last) {
     work.runs = elements / static_cast<double>(x[x.rank() - 1]);
   } else {
     const int64_t bytes =
-        x[x.rank() - 1] *
-        static_cast<int64_t>(platform::SizeOf(query.input_dtypes[0]));
+        x[x.rank() - 1] * static_cast<int64_t>(SizeOf(query.input_dtypes[0]));
     work.moves = elements;
-    work.aliased = elements * math::AliasedReads(bytes);
+    work.aliased = elements * AliasedReads(bytes);
   }
   return work;
 }
@@ -60,4 +58,4 @@ KernelWork Work(const KernelQuery& query) {
 
 REGISTER_OP_CPU_KERNEL(transpose, EstimatedBy<&Work>, TransposeKernel);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -2,10 +2,8 @@
 #include "sluice/operators/math/strided_copy.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
-
-using math::DeviceWalk;
 
 template <typename T>
 class TransposeCUDAKernel final : public OpKernel {
@@ -15,7 +13,7 @@ class TransposeCUDAKernel final : public OpKernel {
 
   void Prepare(KernelPreparation& preparation) override {
     out_dims_ = preparation.query.outputs[0];
-    const auto x = math::RowMajorStrides(preparation.query.inputs[0]);
+    const auto x = RowMajorStrides(preparation.query.inputs[0]);
     for (size_t i = 0; i < axes_.size(); ++i) {
       from_[i] = x[axes_[i]];
     }
@@ -27,9 +25,8 @@ class TransposeCUDAKernel final : public OpKernel {
     const T* x = context.Input(0).data<T>();
     T* out = output.data<T>();
     const DeviceWalk walk(out_dims_, from_, from_);
-    platform::ForEach(
-        context.device_context<CUDADeviceContext>(), output.numel(),
-        [=] __device__(int64_t i) { out[i] = x[walk.At(i).first]; });
+    ForEach(context.device_context<CUDADeviceContext>(), output.numel(),
+            [=] __device__(int64_t i) { out[i] = x[walk.At(i).first]; });
   }
 
  private:
@@ -40,6 +37,6 @@ class TransposeCUDAKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CUDA_KERNEL(transpose, TransposeCUDAKernel<NumbersAndBool>);
+REGISTER_OP_CUDA_KERNEL(transpose, TransposeCUDAKernel<NumberAndBoolTypes>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -1,7 +1,7 @@
 #include "sluice/operators/op_gradients.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 void TransposeShape(InferShapeContext& context) {
@@ -54,4 +54,4 @@ void TransposeSchema(OpSchema& op) {
 
 REGISTER_OPERATOR(transpose, TransposeSchema);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -3,7 +3,7 @@
 #include "sluice/operators/registration.h"
 #include "sluice/platform/cuda/launch.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 template <typename T>
@@ -24,13 +24,12 @@ class TriluCUDAKernel final : public OpKernel {
     const int64_t columns = input.dims()[rank - 1];
     const int64_t k = std::clamp(k_, -rows, columns);
     const bool upper = upper_;
-    platform::ForEach(context.device_context<CUDADeviceContext>(),
-                      input.numel(), [=] __device__(int64_t i) {
-                        const int64_t right =
-                            i % columns - i / columns % rows - k;
-                        const bool kept = upper ? right >= 0 : right <= 0;
-                        out[i] = kept ? x[i] : T{};
-                      });
+    ForEach(context.device_context<CUDADeviceContext>(), input.numel(),
+            [=] __device__(int64_t i) {
+              const int64_t right = i % columns - i / columns % rows - k;
+              const bool kept = upper ? right >= 0 : right <= 0;
+              out[i] = kept ? x[i] : T{};
+            });
   }
 
  private:
@@ -40,6 +39,6 @@ class TriluCUDAKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CUDA_KERNEL(trilu, TriluCUDAKernel<NumbersAndBool>);
+REGISTER_OP_CUDA_KERNEL(trilu, TriluCUDAKernel<NumberAndBoolTypes>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -1,7 +1,7 @@
 #include "sluice/operators/op_gradients.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 void TriluShape(InferShapeContext& context) {
@@ -35,4 +35,4 @@ void TriluSchema(OpSchema& op) {
 
 REGISTER_OPERATOR(trilu, TriluSchema);
 
-}  // namespace sluice::operators
+}  // namespace sluice

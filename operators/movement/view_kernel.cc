@@ -1,7 +1,7 @@
 #include "sluice/operators/movement/copy_kernel.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 class ViewKernel final : public CopyKernel<0> {
@@ -10,7 +10,7 @@ class ViewKernel final : public CopyKernel<0> {
 
 void AddViewKernels(Registry& registry) {
   for (const char* name : {"squeeze", "unsqueeze", "flatten"}) {
-    AddPlainKernels<ViewKernel>(registry, name, platform::CPUPlace());
+    AddPlainKernels<ViewKernel>(registry, name, CPUPlace());
   }
 }
 
@@ -18,4 +18,4 @@ void AddViewKernels(Registry& registry) {
 
 REGISTER_TABLE(view_kernels, AddViewKernels);
 
-}  // namespace sluice::operators
+}  // namespace sluice

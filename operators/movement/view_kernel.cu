@@ -1,7 +1,7 @@
 #include "sluice/operators/registration.h"
 #include "sluice/platform/device_context.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 // Nothing is copied if Out is an alias of X.
@@ -27,8 +27,8 @@ class ViewCUDAKernel final : public OpKernel {
 
 void AddViewKernels(Registry& registry) {
   for (const char* name : {"squeeze", "unsqueeze", "flatten"}) {
-    AddPlainKernels<ViewCUDAKernel<NumbersAndBool>>(registry, name,
-                                                    platform::CUDAPlace());
+    AddPlainKernels<ViewCUDAKernel<NumberAndBoolTypes>>(registry, name,
+                                                        CUDAPlace());
   }
 }
 
@@ -36,4 +36,4 @@ void AddViewKernels(Registry& registry) {
 
 REGISTER_TABLE(cuda_view_kernels, AddViewKernels);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -4,7 +4,7 @@
 
 // squeeze, unsqueeze and flatten return X in another shape. They share
 // reshape's gradient.
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 // Returns which of `rank` dims attribute axes lists.
@@ -157,4 +157,4 @@ REGISTER_OPERATOR(squeeze, SqueezeSchema);
 REGISTER_OPERATOR(unsqueeze, UnsqueezeSchema);
 REGISTER_OPERATOR(flatten, FlattenSchema);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -12,20 +12,19 @@
 #include "sluice/operators/registration.h"
 #include "sluice/platform/alignment.h"
 
-namespace sluice::operators::nccl {
+namespace sluice::nccl {
 namespace {
-
-using platform::CUDAPlace;
-using platform::World;
 
 // Returns the NCCL type for a reduction.
 ncclDataType_t ReducedType(DType dtype) {
   switch (dtype) {
+    // NOLINTBEGIN(bugprone-branch-clone)
 #define SLUICE_ROW(dtype, number, type, onnx_type, mpi, nccl, ...) \
   case DType::dtype:                                               \
     return nccl;
     SLUICE_DTYPES(SLUICE_ROW)
 #undef SLUICE_ROW
+    // NOLINTEND(bugprone-branch-clone)
   }
   return ncclNumTypes;
 }
@@ -40,7 +39,6 @@ struct Message {
   // like this one. The padding between them, less than 64 bytes, belongs to no
   // tensor and may have any value.
   bool TakeIn(const Message& next) {
-    using platform::kAlignment;
     const std::byte* const end = to + bytes;
     const bool follows = from == to && next.from == next.to && next.to >= end &&
                          next.to < end + kAlignment &&
@@ -290,7 +288,7 @@ class ReduceScatter final : public PartsKernel {
 
 // The cost of a ring, as explained at the MPI kernels.
 KernelWork Work(const KernelQuery& query) {
-  KernelWork work = framework::DefaultKernelWork(query);
+  KernelWork work = DefaultKernelWork(query);
   const double ranks = World::Get().size();
   const bool reduces_all = query.op.type.starts_with("c_allreduce");
   work.extra_bytes = work.bytes * (reduces_all ? 2 : 1) * (ranks - 1) / ranks;
@@ -311,7 +309,7 @@ KernelTraits Traits() {
   return KernelTraits()
       .When(&SeveralRanks)
       .Estimate(&Work)
-      .Exchange(framework::Exchanges::kInputs);
+      .Exchange(Exchanges::kInputs);
 }
 
 }  // namespace
@@ -330,4 +328,4 @@ REGISTER_OP_KERNEL(
     c_reducescatter, NCCL, CUDAPlace, nccl, Traits(), ReduceScatter);
 REGISTER_OP_KERNEL(barrier, NCCL, CUDAPlace, nccl, Traits(), Barrier);
 
-}  // namespace sluice::operators::nccl
+}  // namespace sluice::nccl

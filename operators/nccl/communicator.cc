@@ -9,12 +9,7 @@
 #include "sluice/platform/place_key.h"
 #include "sluice/platform/ranks/world.h"
 
-namespace sluice::operators::nccl {
-
-using platform::CUDAPlace;
-using platform::ErrorCode;
-using platform::PlaceKey;
-using platform::World;
+namespace sluice::nccl {
 
 namespace {
 
@@ -46,12 +41,12 @@ ncclUniqueId SharedId(World& world) {
   if (world.rank() == 0) {
     CheckNccl(ncclGetUniqueId(id.get()), "making the id of a communicator");
   }
-  platform::Collective broadcast;
-  broadcast.kind = platform::CollectiveKind::kBroadcast;
+  Collective broadcast;
+  broadcast.kind = CollectiveKind::kBroadcast;
   broadcast.from = broadcast.to = id.get();
   broadcast.from_owner = broadcast.to_owner = id;
   broadcast.count = sizeof(ncclUniqueId);
-  broadcast.dtype = platform::DType::kUInt8;
+  broadcast.dtype = DType::kUInt8;
   world.Wait(world.Start(std::move(broadcast)));
   return *id;
 }
@@ -75,9 +70,9 @@ void CheckNccl(ncclResult_t result, std::string_view what) {
     return;
   }
   const char* details = ncclGetLastError(nullptr);
-  platform::Raise(CodeOf(result), "nccl.call", "{}: NCCL says \"{}\" ({}): {}",
-                  what, ncclGetErrorString(result), static_cast<int>(result),
-                  details == nullptr ? "" : details);
+  Raise(CodeOf(result), "nccl.call", "{}: NCCL says \"{}\" ({}): {}", what,
+        ncclGetErrorString(result), static_cast<int>(result),
+        details == nullptr ? "" : details);
 }
 
 ncclComm_t Communicator(CUDAPlace place) {
@@ -90,11 +85,11 @@ ncclComm_t Communicator(CUDAPlace place) {
   if (state.communicator == nullptr) {
     World& world = World::Get();
     const ncclUniqueId id = SharedId(world);
-    platform::SetDeviceAbort(&GiveUp);
+    SetDeviceAbort(&GiveUp);
     CheckNccl(
         ncclCommInitRank(&state.communicator, world.size(), id, world.rank()),
-        platform::Format("{}: joining the {} ranks of a communicator",
-                         PlaceKey(place), world.size()));
+        Format("{}: joining the {} ranks of a communicator", PlaceKey(place),
+               world.size()));
     state.place = place;
   }
   SLUICE_ENFORCE(place == state.place, ErrorCode::kFailedPrecondition,
@@ -106,7 +101,7 @@ ncclComm_t Communicator(CUDAPlace place) {
   return state.communicator;
 }
 
-}  // namespace sluice::operators::nccl
+}  // namespace sluice::nccl
 
 extern "C" void SluiceStartModule();
 
@@ -114,7 +109,7 @@ extern "C" void SluiceStartModule();
 void SluiceStartModule() {
   int version = 0;
   if (ncclGetVersion(&version) != ncclSuccess) return;
-  sluice::framework::Registry::Global().SetLibraryVersion(
-      "NCCL", sluice::platform::Format("NCCL {}.{}.{}", version / 10000,
-                                       version / 100 % 100, version % 100));
+  sluice::Registry::Global().SetLibraryVersion(
+      "NCCL", sluice::Format("NCCL {}.{}.{}", version / 10000,
+                             version / 100 % 100, version % 100));
 }

@@ -6,7 +6,7 @@
 
 #include "sluice/platform/place.h"
 
-namespace sluice::operators::nccl {
+namespace sluice::nccl {
 
 // Raises the error for a failed NCCL call, with NCCL's message: InvalidArgument
 // for wrong arguments and for ranks that share a GPU, FailedPrecondition if
@@ -19,6 +19,6 @@ void CheckNccl(ncclResult_t result, std::string_view what);
 // Raises FailedPrecondition for another device than in the first call, as other
 // ranks could not detect that, and after a failed run aborted it. Raises what
 // World and CheckNccl raise.
-ncclComm_t Communicator(platform::CUDAPlace place);
+ncclComm_t Communicator(CUDAPlace place);
 
-}  // namespace sluice::operators::nccl
+}  // namespace sluice::nccl

@@ -1,11 +1,8 @@
 #include "sluice/operators/nccl/max_keys.h"
 #include "sluice/platform/cuda/launch.h"
 
-namespace sluice::operators::nccl {
+namespace sluice::nccl {
 namespace {
-
-using platform::CUDADeviceContext;
-using platform::DType;
 
 // The bits of positive IEEE 754 numbers are in order; those of negative ones
 // are in reverse order. A NaN has all bits of the exponent and some below set.
@@ -35,17 +32,15 @@ void ToKeysOf(const CUDADeviceContext& context,
               int64_t count) {
   const auto* in = static_cast<const Bits*>(from);
   auto* out = static_cast<Bits*>(to);
-  platform::ForEach(context, count, [=] __device__(int64_t i) {
-    out[i] = OrderOfBits::Key(in[i]);
-  });
+  ForEach(context, count,
+          [=] __device__(int64_t i) { out[i] = OrderOfBits::Key(in[i]); });
 }
 
 template <typename Bits, typename OrderOfBits>
 void FromKeysOf(const CUDADeviceContext& context, void* keys, int64_t count) {
   auto* out = static_cast<Bits*>(keys);
-  platform::ForEach(context, count, [=] __device__(int64_t i) {
-    out[i] = OrderOfBits::Number(out[i]);
-  });
+  ForEach(context, count,
+          [=] __device__(int64_t i) { out[i] = OrderOfBits::Number(out[i]); });
 }
 
 }  // namespace
@@ -69,4 +64,4 @@ void FromKeys(const CUDADeviceContext& context,
              : FromKeysOf<int64_t, Order64>(context, numbers, count);
 }
 
-}  // namespace sluice::operators::nccl
+}  // namespace sluice::nccl

@@ -2,13 +2,13 @@
 
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 // With channels last, each element loads each factor. Sums are in double.
 KernelWork Work(const KernelQuery& query) {
   const auto elements = static_cast<double>(query.inputs[0].numel());
-  KernelWork work = framework::DefaultKernelWork(query);
+  KernelWork work = DefaultKernelWork(query);
   work.costs = "batch_norm";
   if (query.Attr<std::string>("data_format") == "NHWC") {
     work.moves = elements;
@@ -22,11 +22,13 @@ KernelWork Work(const KernelQuery& query) {
 
 }  // namespace
 
-REGISTER_OP_CPU_KERNEL(batch_norm, EstimatedBy<&Work>, BatchNormKernel<Floats>);
+REGISTER_OP_CPU_KERNEL(batch_norm,
+                       EstimatedBy<&Work>,
+                       BatchNormKernel<FloatTypes>);
 REGISTER_OP_CPU_KERNEL(fused_batch_norm,
                        EstimatedBy<&Work>,
-                       BatchNormKernel<Floats>);
-REGISTER_OP_CPU_KERNEL(batch_norm_grad, BatchNormGradKernel<Floats>);
-REGISTER_OP_CPU_KERNEL(fused_batch_norm_grad, BatchNormGradKernel<Floats>);
+                       BatchNormKernel<FloatTypes>);
+REGISTER_OP_CPU_KERNEL(batch_norm_grad, BatchNormGradKernel<FloatTypes>);
+REGISTER_OP_CPU_KERNEL(fused_batch_norm_grad, BatchNormGradKernel<FloatTypes>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -5,11 +5,8 @@
 #include "sluice/operators/math/norm/far_moments.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
-
-using math::BatchNormGradArgs;
-using math::StoreSum;
 
 // The elements of each channel, in runs of `run` elements.
 struct Channels {
@@ -24,7 +21,7 @@ struct Channels {
     count = x[0] * x.Product(nchw ? 2 : 1, nchw ? x.rank() : x.rank() - 1);
   }
 
-  math::SumPlan Plan() const { return {channels, count}; }
+  SumPlan Plan() const { return {channels, count}; }
   // The scratch for two numbers a channel and for the sums.
   size_t scratch_bytes() const {
     return 2 * sizeof(double) * static_cast<size_t>(channels) +
@@ -85,14 +82,14 @@ class BatchNormCUDAKernel final : public OpKernel {
     const T* scale = context.Input("Scale").data<T>();
     const Channels channels = channels_;
     const auto* biases = static_cast<const double*>(context.scratch());
-    platform::ForEach(context.device_context<CUDADeviceContext>(),
-                      x_dims_.numel(), [=] __device__(int64_t i) {
-                        const int64_t c = channels.Of(i);
-                        // The difference is halved, as x - mean may overflow.
-                        const T half = T{0.5} * x[i] - T{0.5} * mean[c];
-                        y[i] = half * (2 * inverse[c]) * scale[c] +
-                               static_cast<T>(biases[c]);
-                      });
+    ForEach(context.device_context<CUDADeviceContext>(), x_dims_.numel(),
+            [=] __device__(int64_t i) {
+              const int64_t c = channels.Of(i);
+              // The difference is halved, as x - mean may overflow.
+              const T half = T{0.5} * x[i] - T{0.5} * mean[c];
+              y[i] = half * (2 * inverse[c]) * scale[c] +
+                     static_cast<T>(biases[c]);
+            });
   }
 
   // Writes mean and variance of the batch to the scratch.
@@ -105,13 +102,13 @@ class BatchNormCUDAKernel final : public OpKernel {
     double* partial = variances + channels.channels;
     const double share =
         1 / static_cast<double>(std::max<int64_t>(channels.count, 1));
-    math::Sum(
+    Sum(
         device, channels.Plan(), partial,
         [=] __device__(int64_t c, int64_t i) -> double {
           return x[channels.At(c, i)];
         },
         StoreSum<double>{means, share});
-    math::Sum(
+    Sum(
         device, channels.Plan(), partial,
         [=] __device__(int64_t c, int64_t i) -> double {
           const double distance = x[channels.At(c, i)] - means[c];
@@ -132,25 +129,25 @@ class BatchNormCUDAKernel final : public OpKernel {
     const T* bias = context.Input("Bias").data<T>();
     const T* x = context.Input("X").data<T>();
     const Channels channels = channels_;
-    platform::ForEach(
-        context.device_context<CUDADeviceContext>(), channels.channels,
-        [=] __device__(int64_t c) {
-          math::ScaledMoments own;
-          if (is_test) {
-            own = {means.before[c], variances.before[c]};
-          } else {
-            own = math::MomentsInRange<T>(
-                {moments[c], moments[channels.channels + c]}, epsilon, true,
-                channels.count,
-                [=](int64_t i) { return double{x[channels.At(c, i)]}; });
-          }
-          mean[c] = static_cast<T>(own.Mean());
-          inverse[c] = static_cast<T>(own.shrink / sqrt(own.Square(epsilon)));
-          moments[c] = math::BiasOfRoundedMean(own.Mean(), inverse[c], scale[c],
-                                               bias[c]);
-          means.Update(c, keep, own.Mean());
-          variances.Update(c, keep, own.Variance());
-        });
+    ForEach(context.device_context<CUDADeviceContext>(), channels.channels,
+            [=] __device__(int64_t c) {
+              ScaledMoments own;
+              if (is_test) {
+                own = {means.before[c], variances.before[c]};
+              } else {
+                own = MomentsInRange<T>(
+                    {moments[c], moments[channels.channels + c]}, epsilon, true,
+                    channels.count,
+                    [=](int64_t i) { return double{x[channels.At(c, i)]}; });
+              }
+              mean[c] = static_cast<T>(own.Mean());
+              inverse[c] =
+                  static_cast<T>(own.shrink / sqrt(own.Square(epsilon)));
+              moments[c] =
+                  BiasOfRoundedMean(own.Mean(), inverse[c], scale[c], bias[c]);
+              means.Update(c, keep, own.Mean());
+              variances.Update(c, keep, own.Variance());
+            });
   }
 
  private:
@@ -186,7 +183,7 @@ __device__ void FinishChannel(const BatchNormGradArgs<T>& args,
   const double a = inverse * args.scale[c];
   double scale_grad = 0;
   if (args.y_grad != nullptr) {
-    scale_grad = math::SumInRange<T>(
+    scale_grad = SumInRange<T>(
         *scale_sum * inverse, args.mean[c], inverse, channels.count,
         [&](int64_t i) { return double{args.y_grad[channels.At(c, i)]}; },
         [&](int64_t i) { return double{args.x[channels.At(c, i)]}; });
@@ -224,11 +221,11 @@ class BatchNormGradCUDAKernel final : public OpKernel {
     TakeSums(device, args, bias_sums, scale_sums);
     const double keep =
         1 / static_cast<double>(std::max<int64_t>(channels.count, 1));
-    platform::ForEach(device, channels.channels, [=] __device__(int64_t c) {
+    ForEach(device, channels.channels, [=] __device__(int64_t c) {
       FinishChannel(args, channels, c, keep, bias_sums + c, scale_sums + c);
     });
     if (args.x_grad == nullptr) return;
-    platform::ForEach(device, x_dims_.numel(), [=] __device__(int64_t i) {
+    ForEach(device, x_dims_.numel(), [=] __device__(int64_t i) {
       const int64_t c = channels.Of(i);
       const T y_grad = args.y_grad == nullptr ? T{0} : args.y_grad[i];
       if (args.is_test) {
@@ -252,18 +249,17 @@ class BatchNormGradCUDAKernel final : public OpKernel {
     const Channels channels = channels_;
     double* partial = scale_sums + channels.channels;
     if (args.y_grad == nullptr) {
-      platform::FillZero(
-          device, bias_sums,
-          2 * sizeof(double) * static_cast<size_t>(channels.channels));
+      FillZero(device, bias_sums,
+               2 * sizeof(double) * static_cast<size_t>(channels.channels));
       return;
     }
-    math::Sum(
+    Sum(
         device, channels.Plan(), partial,
         [=] __device__(int64_t c, int64_t i) -> double {
           return args.y_grad[channels.At(c, i)];
         },
         StoreSum<double>{bias_sums});
-    math::Sum(
+    Sum(
         device, channels.Plan(), partial,
         [=] __device__(int64_t c, int64_t i) -> double {
           const int64_t at = channels.At(c, i);
@@ -306,7 +302,7 @@ class BatchNormGradCUDAKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CUDA_KERNEL(batch_norm, BatchNormCUDAKernel<Floats>);
-REGISTER_OP_CUDA_KERNEL(batch_norm_grad, BatchNormGradCUDAKernel<Floats>);
+REGISTER_OP_CUDA_KERNEL(batch_norm, BatchNormCUDAKernel<FloatTypes>);
+REGISTER_OP_CUDA_KERNEL(batch_norm_grad, BatchNormGradCUDAKernel<FloatTypes>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

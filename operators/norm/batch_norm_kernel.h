@@ -8,9 +8,9 @@
 
 // The kernels of batch_norm and of its fused forms. sync_batch_norm overrides
 // parts of them.
-namespace sluice::operators {
+namespace sluice {
 
-inline math::BatchNormDims DimsOfBatch(const DDim& x, bool nchw) {
+inline BatchNormDims DimsOfBatch(const DDim& x, bool nchw) {
   const int rank = x.rank();
   const int first = nchw ? 2 : 1;
   return {x[0], x[nchw ? 1 : rank - 1],
@@ -69,13 +69,13 @@ class BatchNormKernel : public OpKernel {
       const T inverse = static_cast<T>(inverses[c]);
       mean.data<T>()[c] = static_cast<T>(means[c]);
       inverse_std.data<T>()[c] = inverse;
-      biases[c] = math::BiasOfRoundedMean(means[c], inverse, scale[c], bias[c]);
+      biases[c] = BiasOfRoundedMean(means[c], inverse, scale[c], bias[c]);
     }
     const auto operands =
         ChainOperandsOf<T>(context, first_operand_, chain_.operands());
-    math::Normalize(dims_, x.data<T>(), mean.data<T>(), inverse_std.data<T>(),
-                    scale, biases, y.data<T>(),
-                    {chain_.empty() ? nullptr : &chain_, operands});
+    Normalize(dims_, x.data<T>(), mean.data<T>(), inverse_std.data<T>(), scale,
+              biases, y.data<T>(),
+              {chain_.empty() ? nullptr : &chain_, operands});
     Run(context, "Mean", "MeanOut", means, count);
     Run(context, "Variance", "VarianceOut", variances, count);
   }
@@ -86,12 +86,12 @@ class BatchNormKernel : public OpKernel {
                           double* means,
                           double* variances,
                           double* inverses) const {
-    math::BatchMoments(dims_, context.Input("X").data<T>(), epsilon_, means,
-                       variances, inverses);
+    BatchMoments(dims_, context.Input("X").data<T>(), epsilon_, means,
+                 variances, inverses);
     return dims_.count();
   }
 
-  const math::BatchNormDims& dims() const { return dims_; }
+  const BatchNormDims& dims() const { return dims_; }
   double epsilon() const { return epsilon_; }
 
  private:
@@ -117,8 +117,8 @@ class BatchNormKernel : public OpKernel {
   bool is_test_;
   double momentum_;
   double epsilon_;
-  math::BatchNormDims dims_;
-  math::Chain<T> chain_;
+  BatchNormDims dims_;
+  Chain<T> chain_;
   size_t first_operand_ = 0;
 };
 
@@ -131,7 +131,7 @@ class BatchNormGradKernel : public OpKernel {
 
   void Prepare(KernelPreparation& preparation) override {
     dims_ = DimsOfBatch(preparation.query.inputs[0], nchw_);
-    preparation.scratch_bytes = math::kBatchNormGradSums * sizeof(double) *
+    preparation.scratch_bytes = kBatchNormGradSums * sizeof(double) *
                                 static_cast<size_t>(dims_.channels);
   }
 
@@ -146,7 +146,7 @@ class BatchNormGradKernel : public OpKernel {
                  : nullptr;
     };
     const DDim channels{dims_.channels};
-    math::BatchNormGradArgs<T> args = {
+    BatchNormGradArgs<T> args = {
         .is_test = is_test_,
         .x = x.data<T>(),
         .scale = context.Input("Scale").data<T>(),
@@ -161,14 +161,14 @@ class BatchNormGradKernel : public OpKernel {
     if (context.HasInput("Out")) {
       T* residual = wanted("Residual@GRAD", x.dims());
       T* y_grad = residual == nullptr ? args.x_grad : residual;
-      math::ReluGrad(dims_, given("Out"), args.y_grad, y_grad);
+      ReluGrad(dims_, given("Out"), args.y_grad, y_grad);
       args.y_grad = y_grad;
     }
     auto* sums = static_cast<double*>(context.scratch());
-    math::BatchNormGradSums(dims_, args, sums);
+    BatchNormGradSums(dims_, args, sums);
     if (args.x_grad == nullptr) return;
     const int64_t count = is_test_ ? dims_.count() : AllCount(context, sums);
-    math::BatchNormInputGrad(dims_, args, count, sums);
+    BatchNormInputGrad(dims_, args, count, sums);
   }
 
  protected:
@@ -178,12 +178,12 @@ class BatchNormGradKernel : public OpKernel {
     return dims_.count();
   }
 
-  const math::BatchNormDims& dims() const { return dims_; }
+  const BatchNormDims& dims() const { return dims_; }
 
  private:
   bool nchw_;
   bool is_test_;
-  math::BatchNormDims dims_;
+  BatchNormDims dims_;
 };
 
-}  // namespace sluice::operators
+}  // namespace sluice

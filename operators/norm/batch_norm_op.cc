@@ -1,7 +1,7 @@
 #include "sluice/operators/chain/chain_steps.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 // Returns [C]. X and these inputs of one number a channel must agree on C.
@@ -161,4 +161,4 @@ REGISTER_OPERATOR(fused_batch_norm, FusedBatchNormSchema);
 REGISTER_OPERATOR(fused_batch_norm_grad, FusedBatchNormGradSchema);
 REGISTER_OPERATOR(batch_norm_grad, BatchNormGradSchema);
 
-}  // namespace sluice::operators
+}  // namespace sluice

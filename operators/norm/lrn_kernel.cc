@@ -2,7 +2,7 @@
 #include "sluice/operators/norm/lrn_geometry.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 template <typename T>
@@ -15,11 +15,11 @@ class LrnKernel final : public OpKernel {
   void Compute(OpKernelContext& context) const override {
     const Tensor& x = context.Input(0);
     Tensor& out = context.AllocateOutput(0, x.dims());
-    if (x.numel() > 0) math::Lrn(geometry_, x.data<T>(), out.data<T>());
+    if (x.numel() > 0) Lrn(geometry_, x.data<T>(), out.data<T>());
   }
 
  private:
-  math::LrnGeometry geometry_;
+  LrnGeometry geometry_;
 };
 
 template <typename T>
@@ -35,12 +35,12 @@ class LrnGradKernel final : public OpKernel {
     const Tensor& x = context.Input(0);
     Tensor& x_grad = context.AllocateOutput(0, x.dims());
     if (x.numel() == 0) return;
-    math::LrnGrad(geometry_, x.data<T>(), context.Input(1).data<T>(),
-                  static_cast<T*>(context.scratch()), x_grad.data<T>());
+    LrnGrad(geometry_, x.data<T>(), context.Input(1).data<T>(),
+            static_cast<T*>(context.scratch()), x_grad.data<T>());
   }
 
  private:
-  math::LrnGeometry geometry_;
+  LrnGeometry geometry_;
 };
 
 }  // namespace
@@ -48,4 +48,4 @@ class LrnGradKernel final : public OpKernel {
 REGISTER_OP_CPU_KERNEL(lrn, LrnKernel<FloatsAndWidenedHalves>);
 REGISTER_OP_CPU_KERNEL(lrn_grad, LrnGradKernel<FloatsAndWidenedHalves>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -2,16 +2,16 @@
 #include "sluice/operators/registration.h"
 #include "sluice/platform/cuda/launch.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-// Computes one element of row-major X as math::LrnGeometry specifies.
+// Computes one element of row-major X as LrnGeometry specifies.
 template <typename T>
 struct LrnElement {
   int64_t channels, step, before, after;
   T k, scale, beta;
 
-  explicit LrnElement(const math::LrnGeometry& g)
+  explicit LrnElement(const LrnGeometry& g)
       : channels(g.channels),
         step(g.step),
         before(g.before),
@@ -84,13 +84,12 @@ class LrnCUDAKernel final : public OpKernel {
     const T* x = input.data<T>();
     T* out = context.AllocateOutput(0, input.dims()).template data<T>();
     const LrnElement<T> element(geometry_);
-    platform::ForEach(
-        context.device_context<CUDADeviceContext>(), input.numel(),
-        [=] __device__(int64_t i) { out[i] = element.Normalized(i, x); });
+    ForEach(context.device_context<CUDADeviceContext>(), input.numel(),
+            [=] __device__(int64_t i) { out[i] = element.Normalized(i, x); });
   }
 
  private:
-  math::LrnGeometry geometry_;
+  LrnGeometry geometry_;
 };
 
 template <typename T>
@@ -110,13 +109,13 @@ class LrnGradCUDAKernel final : public OpKernel {
     T* x_grad = context.AllocateOutput(0, input.dims()).template data<T>();
     auto* const terms = static_cast<T*>(context.scratch());
     const LrnElement<T> element(geometry_);
-    platform::ForEach(device, input.numel(), [=] __device__(int64_t i) {
+    ForEach(device, input.numel(), [=] __device__(int64_t i) {
       const T base = element.Base(i, x);
       const T grad = out_grad[i] * pow(base, -element.beta);
       terms[i] = grad * x[i] / base;
       x_grad[i] = grad;
     });
-    platform::ForEach(device, input.numel(), [=] __device__(int64_t i) {
+    ForEach(device, input.numel(), [=] __device__(int64_t i) {
       const T sum = element.Sum(i, element.after, element.before,
                                 [terms](int64_t j) { return terms[j]; });
       x_grad[i] -= 2 * element.scale * element.beta * x[i] * sum;
@@ -124,12 +123,12 @@ class LrnGradCUDAKernel final : public OpKernel {
   }
 
  private:
-  math::LrnGeometry geometry_;
+  LrnGeometry geometry_;
 };
 
 }  // namespace
 
-REGISTER_OP_CUDA_KERNEL(lrn, LrnCUDAKernel<Floats>);
-REGISTER_OP_CUDA_KERNEL(lrn_grad, LrnGradCUDAKernel<Floats>);
+REGISTER_OP_CUDA_KERNEL(lrn, LrnCUDAKernel<FloatTypes>);
+REGISTER_OP_CUDA_KERNEL(lrn_grad, LrnGradCUDAKernel<FloatTypes>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -1,6 +1,6 @@
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 void LrnShape(InferShapeContext& context) {
@@ -67,4 +67,4 @@ void LrnGradSchema(OpSchema& op) {
 REGISTER_OPERATOR(lrn, LrnSchema);
 REGISTER_OPERATOR(lrn_grad, LrnGradSchema);
 
-}  // namespace sluice::operators
+}  // namespace sluice

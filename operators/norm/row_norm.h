@@ -4,16 +4,16 @@
 #include "sluice/operators/registration.h"
 
 // The rows that the ops normalize, for kernels of all places. Input 0 is X.
-namespace sluice::operators {
+namespace sluice {
 
-using NormQuery = framework::KernelQuery;
+using NormQuery = KernelQuery;
 
 // Each struct has the rows of an op and the shape of its output with a number
 // for each row. In layer_norm and rms_norm a row is the dims from
 // begin_norm_axis on; each of its elements has a scale and a bias.
 template <bool kCentered>
 struct RowsFromAxis {
-  static math::RowNormGeometry Of(const NormQuery& query) {
+  static RowNormGeometry Of(const NormQuery& query) {
     const DDim& x = query.inputs[0];
     const auto axis = query.Attr<int64_t>("begin_norm_axis");
     const auto at = static_cast<int>(axis < 0 ? axis + x.rank() : axis);
@@ -29,11 +29,11 @@ using RmsNorm = RowsFromAxis<false>;
 
 // A row of group_norm, for [N, C, ...], is C / groups channels.
 struct GroupNorm {
-  static math::RowNormGeometry Of(const NormQuery& query) {
+  static RowNormGeometry Of(const NormQuery& query) {
     return Of(query, query.Attr<int64_t>("groups"));
   }
 
-  static math::RowNormGeometry Of(const NormQuery& query, int64_t groups) {
+  static RowNormGeometry Of(const NormQuery& query, int64_t groups) {
     const DDim& x = query.inputs[0];
     return {.rows = x[0] * groups,
             .channels = groups == 0 ? 0 : x[1] / groups,
@@ -48,7 +48,7 @@ struct GroupNorm {
 
 // A row of instance_norm is one channel.
 struct InstanceNorm {
-  static math::RowNormGeometry Of(const NormQuery& query) {
+  static RowNormGeometry Of(const NormQuery& query) {
     return GroupNorm::Of(query, query.inputs[0][1]);
   }
   static DDim MomentDims(const NormQuery& query) {
@@ -56,4 +56,4 @@ struct InstanceNorm {
   }
 };
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -2,7 +2,7 @@
 #include "sluice/operators/norm/row_norm.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 template <typename T, typename Norm>
@@ -24,16 +24,16 @@ class RowNormKernel final : public OpKernel {
                  ? context.AllocateOutput(name, moment_dims_).data<T>()
                  : nullptr;
     };
-    math::RowNorm<T>(geometry_, {.x = x.data<T>(),
-                                 .scale = given("Scale"),
-                                 .bias = given("Bias"),
-                                 .y = y.data<T>(),
-                                 .mean = wanted("Mean"),
-                                 .variance = wanted("Variance")});
+    RowNorm<T>(geometry_, {.x = x.data<T>(),
+                           .scale = given("Scale"),
+                           .bias = given("Bias"),
+                           .y = y.data<T>(),
+                           .mean = wanted("Mean"),
+                           .variance = wanted("Variance")});
   }
 
  private:
-  math::RowNormGeometry geometry_;
+  RowNormGeometry geometry_;
   DDim moment_dims_;
 };
 
@@ -57,25 +57,25 @@ class RowNormGradKernel final : public OpKernel {
                                              : DDim{geometry_.parameters()};
       return context.AllocateOutput(name, dims).data<T>();
     };
-    math::RowNormGrad<T>(geometry_,
-                         {.x = x.data<T>(),
-                          .scale = given("Scale"),
-                          .y_grad = given("Y@GRAD"),
-                          .mean_grad = given("Mean@GRAD"),
-                          .variance_grad = given("Variance@GRAD"),
-                          .x_grad = wanted("X@GRAD", "X"),
-                          .scale_grad = wanted("Scale@GRAD", "Scale"),
-                          .bias_grad = wanted("Bias@GRAD", "Bias")},
-                         static_cast<double*>(context.scratch()));
+    RowNormGrad<T>(geometry_,
+                   {.x = x.data<T>(),
+                    .scale = given("Scale"),
+                    .y_grad = given("Y@GRAD"),
+                    .mean_grad = given("Mean@GRAD"),
+                    .variance_grad = given("Variance@GRAD"),
+                    .x_grad = wanted("X@GRAD", "X"),
+                    .scale_grad = wanted("Scale@GRAD", "Scale"),
+                    .bias_grad = wanted("Bias@GRAD", "Bias")},
+                   static_cast<double*>(context.scratch()));
   }
 
  private:
-  math::RowNormGeometry geometry_;
+  RowNormGeometry geometry_;
 };
 
 template <typename Norm>
 void AddKernels(Registry& registry, const std::string& op) {
-  const platform::CPUPlace cpu;
+  const CPUPlace cpu;
   AddPlainKernels<RowNormKernel<FloatsAndWidenedHalves, Norm>>(registry, op,
                                                                cpu);
   AddPlainKernels<RowNormGradKernel<FloatsAndWidenedHalves, Norm>>(
@@ -93,4 +93,4 @@ void AddRowNormKernels(Registry& registry) {
 
 REGISTER_TABLE(row_norm_kernels, AddRowNormKernels);
 
-}  // namespace sluice::operators
+}  // namespace sluice

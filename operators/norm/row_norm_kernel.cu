@@ -7,21 +7,16 @@
 #include "sluice/operators/norm/row_norm.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using math::RowNormArgs;
-using math::RowNormGradArgs;
-using math::ScaledMoments;
-using math::SumOf;
-
-// A device copy of math::RowNormGeometry.
+// A device copy of RowNormGeometry.
 struct Rows {
   int64_t size, channels, run, groups;
   bool centered;
   double epsilon;
 
-  explicit Rows(const math::RowNormGeometry& g)
+  explicit Rows(const RowNormGeometry& g)
       : size(g.size()),
         channels(g.channels),
         run(g.run),
@@ -47,8 +42,8 @@ struct Rows {
       sum += distance * distance;
     }
     const double variance = team.All(sum, SumOf()) / static_cast<double>(size);
-    return math::MomentsInRange<T>({mean, variance}, epsilon, centered, size,
-                                   [x](int64_t i) { return double{x[i]}; });
+    return MomentsInRange<T>({mean, variance}, epsilon, centered, size,
+                             [x](int64_t i) { return double{x[i]}; });
   }
 };
 
@@ -92,7 +87,7 @@ __device__ void NormalizeRow(const Rows& rows,
   }
 }
 
-// Computes a row's moments and the gradient of its x (math::RowNormGrad).
+// Computes a row's moments and the gradient of its x (RowNormGrad).
 template <typename T, typename Team>
 __device__ void GradRow(const Rows& rows,
                         const RowNormGradArgs<T>& args,
@@ -126,8 +121,8 @@ __device__ void GradRow(const Rows& rows,
   if (args.y_grad == nullptr) {
     product = 0;
   } else {
-    product = math::SumInRange<T>(product, mean, inverse, rows.size, weight,
-                                  [x](int64_t i) { return double{x[i]}; });
+    product = SumInRange<T>(product, mean, inverse, rows.size, weight,
+                            [x](int64_t i) { return double{x[i]}; });
   }
   const double mean_grad =
       args.mean_grad == nullptr ? 0 : static_cast<double>(args.mean_grad[row]);
@@ -205,15 +200,14 @@ class RowNormCUDAKernel final : public OpKernel {
     const bool moments = args.mean != nullptr || args.variance != nullptr;
     if (geometry_.size() == 0 && !moments) return;
     const Rows rows(geometry_);
-    math::ForEachRow(context.device_context<CUDADeviceContext>(),
-                     geometry_.rows, rows.size,
-                     [=] __device__(auto team, int64_t row) {
-                       NormalizeRow(rows, args, team, row);
-                     });
+    ForEachRow(context.device_context<CUDADeviceContext>(), geometry_.rows,
+               rows.size, [=] __device__(auto team, int64_t row) {
+                 NormalizeRow(rows, args, team, row);
+               });
   }
 
  private:
-  math::RowNormGeometry geometry_;
+  RowNormGeometry geometry_;
   DDim moment_dims_;
 };
 
@@ -223,8 +217,8 @@ class RowNormGradCUDAKernel final : public OpKernel {
   void Prepare(KernelPreparation& preparation) override {
     geometry_ = Norm::Of(preparation.query);
     const int64_t groups = std::max<int64_t>(geometry_.groups, 1);
-    plan_ = math::SumPlan(geometry_.parameters(),
-                          geometry_.rows / groups * geometry_.run);
+    plan_ = SumPlan(geometry_.parameters(),
+                    geometry_.rows / groups * geometry_.run);
     preparation.scratch_bytes =
         sizeof(double) * static_cast<size_t>(geometry_.moment_count()) +
         plan_.scratch_bytes();
@@ -237,18 +231,18 @@ class RowNormGradCUDAKernel final : public OpKernel {
     const Rows rows(geometry_);
     // If there are no elements, all sums are 0.
     if (geometry_.size() > 0) {
-      math::ForEachRow(device, geometry_.rows, rows.size,
-                       [=] __device__(auto team, int64_t row) {
-                         GradRow(rows, args, moments, team, row);
-                       });
+      ForEachRow(device, geometry_.rows, rows.size,
+                 [=] __device__(auto team, int64_t row) {
+                   GradRow(rows, args, moments, team, row);
+                 });
     }
     double* const partial = moments + geometry_.moment_count();
     for (const bool times_x : {true, false}) {
       T* const to = times_x ? args.scale_grad : args.bias_grad;
       if (to == nullptr) continue;
-      math::Sum(device, plan_, partial,
-                ParameterTerm<T>{rows, args.x, args.y_grad, moments, times_x},
-                math::StoreSum<T>{to});
+      Sum(device, plan_, partial,
+          ParameterTerm<T>{rows, args.x, args.y_grad, moments, times_x},
+          StoreSum<T>{to});
     }
   }
 
@@ -274,13 +268,13 @@ class RowNormGradCUDAKernel final : public OpKernel {
             .bias_grad = wanted("Bias@GRAD", "Bias")};
   }
 
-  math::RowNormGeometry geometry_;
-  math::SumPlan plan_;
+  RowNormGeometry geometry_;
+  SumPlan plan_;
 };
 
 template <typename Norm>
 void AddKernels(Registry& registry, const std::string& op) {
-  const platform::CUDAPlace cuda;
+  const CUDAPlace cuda;
   AddPlainKernels<RowNormCUDAKernel<FloatsAndDeviceHalves, Norm>>(registry, op,
                                                                   cuda);
   AddPlainKernels<RowNormGradCUDAKernel<FloatsAndDeviceHalves, Norm>>(
@@ -298,4 +292,4 @@ void AddRowNormKernels(Registry& registry) {
 
 REGISTER_TABLE(cuda_row_norms, AddRowNormKernels);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -4,7 +4,7 @@
 
 // layer_norm, rms_norm, instance_norm and group_norm. They differ in the
 // elements that form a row (operators/math/norm/row_norm.h).
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 // Returns the first dim of a row.
@@ -277,4 +277,4 @@ void AddRowNormOps(Registry& registry) {
 
 REGISTER_TABLE(row_norm_ops, AddRowNormOps);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -4,10 +4,10 @@
 #include "sluice/operators/math/softmax.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-math::SoftmaxDims DimsOf(const DDim& x, int64_t axis) {
+SoftmaxDims DimsOf(const DDim& x, int64_t axis) {
   const auto at = static_cast<int>(axis < 0 ? axis + x.rank() : axis);
   return {x.Product(0, at), x[at], x.Product(at + 1, x.rank())};
 }
@@ -15,29 +15,29 @@ math::SoftmaxDims DimsOf(const DDim& x, int64_t axis) {
 // The functions of the ops: softmax and its logarithm.
 struct Plain {
   template <typename T>
-  static void Forward(const math::SoftmaxDims& dims, const T* x, T* out) {
-    math::Softmax(dims, x, out);
+  static void Forward(const SoftmaxDims& dims, const T* x, T* out) {
+    Softmax(dims, x, out);
   }
   template <typename T>
-  static void Backward(const math::SoftmaxDims& dims,
+  static void Backward(const SoftmaxDims& dims,
                        const T* out,
                        const T* out_grad,
                        T* x_grad) {
-    math::SoftmaxGrad(dims, out, out_grad, x_grad);
+    SoftmaxGrad(dims, out, out_grad, x_grad);
   }
 };
 
 struct Logarithm {
   template <typename T>
-  static void Forward(const math::SoftmaxDims& dims, const T* x, T* out) {
-    math::LogSoftmax(dims, x, out);
+  static void Forward(const SoftmaxDims& dims, const T* x, T* out) {
+    LogSoftmax(dims, x, out);
   }
   template <typename T>
-  static void Backward(const math::SoftmaxDims& dims,
+  static void Backward(const SoftmaxDims& dims,
                        const T* out,
                        const T* out_grad,
                        T* x_grad) {
-    math::LogSoftmaxGrad(dims, out, out_grad, x_grad);
+    LogSoftmaxGrad(dims, out, out_grad, x_grad);
   }
 };
 
@@ -60,7 +60,7 @@ class SoftmaxKernel final : public OpKernel {
 
  private:
   int64_t axis_;
-  math::SoftmaxDims dims_;
+  SoftmaxDims dims_;
 };
 
 template <typename T, typename Form>
@@ -83,15 +83,15 @@ class SoftmaxGradKernel final : public OpKernel {
 
  private:
   int64_t axis_;
-  math::SoftmaxDims dims_;
+  SoftmaxDims dims_;
 };
 
 // Each row takes two passes from a cache, and additional steps at its ends.
 KernelWork GradWork(const KernelQuery& query) {
   const DDim& x = query.outputs[0];
   if (x.numel() == 0) return {};
-  const math::SoftmaxDims dims = DimsOf(x, query.Attr<int64_t>("axis"));
-  KernelWork work = framework::DefaultKernelWork(query);
+  const SoftmaxDims dims = DimsOf(x, query.Attr<int64_t>("axis"));
+  KernelWork work = DefaultKernelWork(query);
   work.flops *= 4;
   const int64_t rows = x.numel() / std::max<int64_t>(dims.size, 1);
   work.rows = static_cast<double>(rows);
@@ -109,4 +109,4 @@ REGISTER_OP_CPU_KERNEL(log_softmax,
 REGISTER_OP_CPU_KERNEL(log_softmax_grad,
                        SoftmaxGradKernel<FloatsAndWidenedHalves, Logarithm>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -2,10 +2,8 @@
 #include "sluice/operators/math/device_softmax.cuh"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
-
-using math::SoftmaxRow;
 
 template <typename T>
 SoftmaxRow<T> RowOf(const DDim& x, int64_t axis) {
@@ -66,12 +64,12 @@ class SoftmaxCUDAKernel final : public OpKernel {
     T* out = context.AllocateOutput(0, input.dims()).template data<T>();
     if (input.numel() == 0) return;
     const SoftmaxRow<T> row = row_;
-    math::ForEachRow(context.device_context<CUDADeviceContext>(),
-                     input.numel() / row.size, row.size,
-                     [=] __device__(auto team, int64_t number) {
-                       const int64_t at = row.Begin(number);
-                       Form::Forward(row, team, x + at, out + at);
-                     });
+    ForEachRow(context.device_context<CUDADeviceContext>(),
+               input.numel() / row.size, row.size,
+               [=] __device__(auto team, int64_t number) {
+                 const int64_t at = row.Begin(number);
+                 Form::Forward(row, team, x + at, out + at);
+               });
   }
 
  private:
@@ -96,12 +94,12 @@ class SoftmaxGradCUDAKernel final : public OpKernel {
     T* x_grad = context.AllocateOutput(0, output.dims()).template data<T>();
     if (output.numel() == 0) return;
     const SoftmaxRow<T> row = row_;
-    math::ForEachRow(
-        context.device_context<CUDADeviceContext>(), output.numel() / row.size,
-        row.size, [=] __device__(auto team, int64_t number) {
-          const int64_t at = row.Begin(number);
-          Form::Backward(row, team, out + at, grad + at, x_grad + at);
-        });
+    ForEachRow(context.device_context<CUDADeviceContext>(),
+               output.numel() / row.size, row.size,
+               [=] __device__(auto team, int64_t number) {
+                 const int64_t at = row.Begin(number);
+                 Form::Backward(row, team, out + at, grad + at, x_grad + at);
+               });
   }
 
  private:
@@ -120,4 +118,4 @@ REGISTER_OP_CUDA_KERNEL(log_softmax,
 REGISTER_OP_CUDA_KERNEL(
     log_softmax_grad, SoftmaxGradCUDAKernel<FloatsAndDeviceHalves, Logarithm>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

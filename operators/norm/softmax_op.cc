@@ -1,6 +1,6 @@
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 void CheckAxis(const InferShapeContext& context, const ShapeHandle& x) {
@@ -90,4 +90,4 @@ REGISTER_OPERATOR(softmax_grad, SoftmaxGradSchema);
 REGISTER_OPERATOR(log_softmax, LogSoftmaxSchema);
 REGISTER_OPERATOR(log_softmax_grad, LogSoftmaxGradSchema);
 
-}  // namespace sluice::operators
+}  // namespace sluice

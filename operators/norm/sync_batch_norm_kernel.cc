@@ -6,13 +6,8 @@
 #include "sluice/platform/ranks/collective_context.h"
 #include "sluice/platform/ranks/world.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
-
-using platform::Collective;
-using platform::CollectiveContext;
-using platform::CollectiveKind;
-using platform::World;
 
 // Runs a collective and waits for its result.
 void Exchange(OpKernelContext& context,
@@ -114,7 +109,7 @@ class SyncBatchNormGradKernel final : public BatchNormGradKernel<T> {
 
  private:
   int64_t AllCount(OpKernelContext& context, double* sums) const override {
-    const int64_t size = math::kBatchNormGradSums * this->dims().channels;
+    const int64_t size = kBatchNormGradSums * this->dims().channels;
     sums[size] = static_cast<double>(this->dims().count());
     Exchange(context, CollectiveKind::kAllReduce, sums, sums, size + 1);
     return static_cast<int64_t>(sums[size]);
@@ -123,8 +118,7 @@ class SyncBatchNormGradKernel final : public BatchNormGradKernel<T> {
 
 struct ExchangesSums {
   static void Change(KernelTraits& traits) {
-    traits.Exchange(framework::Exchanges::kSums,
-                    &platform::NewCollectiveContext);
+    traits.Exchange(Exchanges::kSums, &NewCollectiveContext);
   }
 };
 
@@ -132,9 +126,9 @@ struct ExchangesSums {
 
 REGISTER_OP_CPU_KERNEL(sync_batch_norm,
                        ExchangesSums,
-                       SyncBatchNormKernel<Floats>);
+                       SyncBatchNormKernel<FloatTypes>);
 REGISTER_OP_CPU_KERNEL(sync_batch_norm_grad,
                        ExchangesSums,
-                       SyncBatchNormGradKernel<Floats>);
+                       SyncBatchNormGradKernel<FloatTypes>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

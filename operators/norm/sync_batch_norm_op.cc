@@ -1,7 +1,7 @@
 #include "sluice/operators/registration.h"
 
 // batch_norm over the batches of all ranks, like Fluid's op of that name.
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 std::vector<OpDesc> SyncBatchNormGradient(const OpDesc& forward) {
@@ -32,4 +32,4 @@ void AddSyncBatchNorm(Registry& registry) {
 
 REGISTER_TABLE(sync_batch_norm, AddSyncBatchNorm);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -5,10 +5,7 @@
 #include "sluice/framework/op/registry.h"
 #include "sluice/platform/error.h"
 
-namespace sluice::operators::onednn {
-
-using platform::DType;
-using platform::ErrorCode;
+namespace sluice::onednn {
 
 namespace {
 
@@ -51,16 +48,18 @@ const dnnl::engine& Engine() {
 
 Memory::data_type ToDnnl(DType dtype) {
   switch (dtype) {
+    // NOLINTBEGIN(bugprone-branch-clone)
 #define SLUICE_ROW(dtype, number, type, onnx_type, mpi, nccl, onednn, ...) \
   case DType::dtype:                                                       \
     return Memory::data_type::onednn;
     SLUICE_DTYPES(SLUICE_ROW)
 #undef SLUICE_ROW
+    // NOLINTEND(bugprone-branch-clone)
   }
   return Memory::data_type::undef;
 }
 
-Desc RowMajor(const framework::DDim& dims, DType dtype) {
+Desc RowMajor(const DDim& dims, DType dtype) {
   if (dims.rank() == 0) return {{1}, ToDnnl(dtype), Dims{1}};
   Dims strides;
   for (int axis = 0; axis < dims.rank(); ++axis) {
@@ -77,8 +76,7 @@ void RaiseFailure(ErrorCode code,
                   std::string_view op,
                   std::string_view what,
                   std::string_view reason) {
-  platform::Raise(code, "onednn.failed", "{}: oneDNN's {}: {}", op, what,
-                  reason);
+  Raise(code, "onednn.failed", "{}: oneDNN's {}: {}", op, what, reason);
 }
 
 void RaiseStatus(std::string_view op,
@@ -95,7 +93,7 @@ void RaiseStatus(std::string_view op,
 
 void Guarded(std::string_view op,
              std::string_view what,
-             platform::FunctionRef<void()> work) {
+             FunctionRef<void()> work) {
   try {
     work();
   } catch (const dnnl::error& error) {
@@ -116,14 +114,14 @@ void CheckStack(std::string_view op) {
                  op, kStackBytes >> 10, (here - stack.low) >> 10);
 }
 
-}  // namespace sluice::operators::onednn
+}  // namespace sluice::onednn
 
 extern "C" void SluiceStartModule();
 
 // Recorded times of the kernels are valid for this version only.
 void SluiceStartModule() {
   const dnnl::version_t& version = *dnnl::version();
-  sluice::framework::Registry::Global().SetLibraryVersion(
-      "ONEDNN", sluice::platform::Format("oneDNN {}.{}.{}", version.major,
-                                         version.minor, version.patch));
+  sluice::Registry::Global().SetLibraryVersion(
+      "ONEDNN", sluice::Format("oneDNN {}.{}.{}", version.major, version.minor,
+                               version.patch));
 }

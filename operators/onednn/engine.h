@@ -10,7 +10,7 @@
 #include "sluice/platform/function_ref.h"
 
 // Functions of the oneDNN library that all of its kernels use.
-namespace sluice::operators::onednn {
+namespace sluice::onednn {
 
 using Memory = dnnl::memory;
 using Desc = dnnl::memory::desc;
@@ -21,23 +21,23 @@ using Dims = dnnl::memory::dims;
 const dnnl::engine& Engine();
 
 // Returns `undef`, which primitives reject, for types that oneDNN lacks.
-Memory::data_type ToDnnl(platform::DType dtype);
+Memory::data_type ToDnnl(DType dtype);
 
-inline Dims ToDims(const framework::DDim& dims) {
+inline Dims ToDims(const DDim& dims) {
   return {dims.begin(), dims.end()};
 }
 // Returns the descriptor of a row-major tensor. A scalar becomes one dimension.
-Desc RowMajor(const framework::DDim& dims, platform::DType dtype);
+Desc RowMajor(const DDim& dims, DType dtype);
 // Describes [n, c, h, w] with channels before or after the pixels.
-Desc Image(const Dims& nchw, platform::DType dtype, bool channels_last);
+Desc Image(const Dims& nchw, DType dtype, bool channels_last);
 
 // Calls `work`. Converts oneDNN's exceptions to an Error that names `op` and
 // `what`: Unimplemented for unsupported cases, ResourceExhausted, or Internal.
 void Guarded(std::string_view op,
              std::string_view what,
-             platform::FunctionRef<void()> work);
+             FunctionRef<void()> work);
 // Raises an error that says why a primitive is not available or failed.
-[[noreturn]] void RaiseFailure(platform::ErrorCode code,
+[[noreturn]] void RaiseFailure(ErrorCode code,
                                std::string_view op,
                                std::string_view what,
                                std::string_view reason);
@@ -51,4 +51,4 @@ void Guarded(std::string_view op,
 void CheckStack(std::string_view op);
 inline constexpr size_t kStackBytes = 128 << 10;
 
-}  // namespace sluice::operators::onednn
+}  // namespace sluice::onednn

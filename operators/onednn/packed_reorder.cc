@@ -3,9 +3,7 @@
 #include "sluice/platform/error.h"
 #include "sluice/platform/library_call.h"
 
-namespace sluice::operators::onednn {
-
-using framework::Tensor;
+namespace sluice::onednn {
 
 void RunReorder(const Compiled& reorder,
                 const void* from,
@@ -13,7 +11,7 @@ void RunReorder(const Compiled& reorder,
                 int threads) {
   const Desc scratch_desc = reorder.Wants(DNNL_ARG_SCRATCHPAD);
   Tensor scratch = PackedBytes(scratch_desc.get_size());
-  const platform::LibraryCall call(threads);
+  const LibraryCall call(threads);
   Guarded("parameter", "reorder", [&] {
     dnnl::stream stream(Engine());
     // oneDNN has no type for read-only memory.
@@ -33,8 +31,8 @@ class ReorderPacking final : public Packing {
  public:
   // The reorder's address identifies it while this object exists.
   explicit ReorderPacking(CompiledPtr reorder)
-      : Packing(platform::Format("reorder {}",
-                                 reinterpret_cast<uintptr_t>(reorder.get()))),
+      : Packing(
+            Format("reorder {}", reinterpret_cast<uintptr_t>(reorder.get()))),
         reorder_(std::move(reorder)) {}
 
   Tensor Make(std::span<const Tensor* const> parameters,
@@ -55,4 +53,4 @@ PackingPtr PackByReorder(CompiledPtr reorder) {
   return std::make_shared<const ReorderPacking>(std::move(reorder));
 }
 
-}  // namespace sluice::operators::onednn
+}  // namespace sluice::onednn

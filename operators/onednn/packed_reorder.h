@@ -3,7 +3,7 @@
 #include "sluice/operators/onednn/primitive_cache.h"
 #include "sluice/operators/packed_weights.h"
 
-namespace sluice::operators::onednn {
+namespace sluice::onednn {
 
 // Returns a packing that copies one parameter to another layout.
 PackingPtr PackByReorder(CompiledPtr reorder);
@@ -14,4 +14,4 @@ void RunReorder(const Compiled& reorder,
                 void* to,
                 int threads);
 
-}  // namespace sluice::operators::onednn
+}  // namespace sluice::onednn

@@ -9,10 +9,7 @@
 #include "sluice/platform/error.h"
 #include "sluice/platform/library_call.h"
 
-namespace sluice::operators::onednn {
-
-using platform::Counter;
-using platform::ErrorCode;
+namespace sluice::onednn {
 
 dnnl::primitive_attr PostOps::ToAttr() const {
   dnnl::primitive_attr attributes;
@@ -40,8 +37,8 @@ dnnl::primitive_attr PostOps::ToAttr() const {
 PrimitiveKey::PrimitiveKey(const char* primitive,
                            const CompileFor& compile_for) {
   const PostOps& post = compile_for.post_ops;
-  bytes_ = platform::Format("{}|{}|{}|{}|", primitive, compile_for.threads,
-                            static_cast<int>(post.activation), post.scale);
+  bytes_ = Format("{}|{}|{}|{}|", primitive, compile_for.threads,
+                  static_cast<int>(post.activation), post.scale);
 }
 
 void PrimitiveKey::AddNumber(int64_t value) {
@@ -120,7 +117,7 @@ PrimitiveCache& PrimitiveCache::Instance() {
 
 CompiledPtr PrimitiveCache::Get(const PrimitiveKey& key,
                                 bool keep,
-                                platform::FunctionRef<CompiledPtr()> make) {
+                                FunctionRef<CompiledPtr()> make) {
   if (CompiledPtr known = state_->Find(key.bytes())) {
     ++state_->hits;
     return known;
@@ -137,9 +134,9 @@ namespace {
 
 CompiledPtr Make(const CompileFor& compile_for,
                  std::string_view primitive,
-                 platform::FunctionRef<Compiled()> make) {
+                 FunctionRef<Compiled()> make) {
   CheckStack(compile_for.op);
-  const platform::LibraryCall call(compile_for.threads);
+  const LibraryCall call(compile_for.threads);
   CompiledPtr compiled;
   Guarded(compile_for.op, primitive,
           [&] { compiled = std::make_shared<const Compiled>(make()); });
@@ -155,7 +152,7 @@ CompiledPtr Make(const CompileFor& compile_for,
 CompiledPtr Get(const PrimitiveKey& key,
                 const CompileFor& compile_for,
                 std::string_view primitive,
-                platform::FunctionRef<Compiled()> make) {
+                FunctionRef<Compiled()> make) {
   return PrimitiveCache::Instance().Get(key, !compile_for.only_described, [&] {
     return Make(compile_for, primitive, make);
   });
@@ -169,11 +166,12 @@ CompiledPtr CompileReorder(const CompileFor& compile_for,
   PrimitiveKey key("reorder", compile_for);
   key.Add(from);
   key.Add(to);
-  return internal::Get(key, compile_for, "reorder", [&] {
+  return onednn::internal::Get(key, compile_for, "reorder", [&] {
     const dnnl::reorder::primitive_desc description(
         Engine(), from, Engine(), to, compile_for.post_ops.ToAttr());
-    return internal::CompiledOf<dnnl::reorder>(description, compile_for);
+    return onednn::internal::CompiledOf<dnnl::reorder>(description,
+                                                       compile_for);
   });
 }
 
-}  // namespace sluice::operators::onednn
+}  // namespace sluice::onednn

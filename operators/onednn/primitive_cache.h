@@ -9,7 +9,7 @@
 
 #include "sluice/operators/onednn/engine.h"
 
-namespace sluice::operators::onednn {
+namespace sluice::onednn {
 
 // A primitive that is ready to run, and the memory layouts that it requires.
 // Immutable; any thread may run it.
@@ -86,7 +86,7 @@ class PrimitiveCache {
   // do so. The result is cached only if `keep`.
   CompiledPtr Get(const PrimitiveKey& key,
                   bool keep,
-                  platform::FunctionRef<CompiledPtr()> make);
+                  FunctionRef<CompiledPtr()> make);
 
  private:
   struct State;
@@ -100,7 +100,7 @@ namespace internal {
 CompiledPtr Get(const PrimitiveKey& key,
                 const CompileFor& compile_for,
                 std::string_view primitive,
-                platform::FunctionRef<Compiled()> make);
+                FunctionRef<Compiled()> make);
 template <typename Primitive, typename Description>
 Compiled CompiledOf(const Description& description,
                     const CompileFor& compile_for) {
@@ -127,10 +127,11 @@ CompiledPtr Compile(const CompileFor& compile_for,
                     const Args&... args) {
   PrimitiveKey key(typeid(Primitive).name(), compile_for);
   (key.Add(args), ...);
-  return internal::Get(key, compile_for, name, [&] {
+  return onednn::internal::Get(key, compile_for, name, [&] {
     const typename Primitive::primitive_desc description(
-        Engine(), internal::Given(args)..., compile_for.post_ops.ToAttr());
-    return internal::CompiledOf<Primitive>(description, compile_for);
+        Engine(), onednn::internal::Given(args)...,
+        compile_for.post_ops.ToAttr());
+    return onednn::internal::CompiledOf<Primitive>(description, compile_for);
   });
 }
 
@@ -139,4 +140,4 @@ CompiledPtr CompileReorder(const CompileFor& compile_for,
                            const Desc& from,
                            const Desc& to);
 
-}  // namespace sluice::operators::onednn
+}  // namespace sluice::onednn

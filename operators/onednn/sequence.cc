@@ -10,9 +10,7 @@
 #include "sluice/platform/error.h"
 #include "sluice/platform/library_call.h"
 
-namespace sluice::operators::onednn {
-
-using platform::Format;
+namespace sluice::onednn {
 
 // The oneDNN objects of one call: memory handles and lists of arguments. Used
 // by one thread at a time.
@@ -89,7 +87,7 @@ void* Sequence::Packed(OpKernelContext& context,
                        size_t tensor,
                        Call& call) const {
   const std::vector<int>& sources = tensors_[tensor].sources;
-  std::array<const framework::Tensor*, kMaxPackedParameters> parameters = {};
+  std::array<const sluice::Tensor*, kMaxPackedParameters> parameters = {};
   for (size_t i = 0; i < sources.size(); ++i) {
     parameters[i] = &context.Input(sources[i]);
   }
@@ -130,7 +128,7 @@ void Sequence::Run(OpKernelContext& context) const {
   std::unique_ptr<Call> call = TakeCall();
   Bind(context, *call);
   {
-    const platform::LibraryCall library_call(threads_);
+    const LibraryCall library_call(threads_);
     for (size_t i = 0; i < steps_.size(); ++i) {
       const auto& arguments = call->arguments[i];
       const dnnl_status_t status = dnnl_primitive_execute(
@@ -143,22 +141,22 @@ void Sequence::Run(OpKernelContext& context) const {
   KeepCall(std::move(call));
 }
 
-SequenceBuilder::SequenceBuilder(framework::KernelPreparation& preparation)
+SequenceBuilder::SequenceBuilder(KernelPreparation& preparation)
     : preparation_(preparation), sequence_(new Sequence()) {
   compile_for_.op = preparation.query.op.type;
-  compile_for_.threads = platform::LibraryThreads(preparation.num_threads);
+  compile_for_.threads = LibraryThreads(preparation.num_threads);
   compile_for_.only_described = preparation.probe;
   sequence_->op_ = compile_for_.op;
   sequence_->threads_ = compile_for_.threads;
 }
 
 // Returns the flat index of an argument, or -1.
-int SequenceBuilder::Find(const std::vector<framework::ArgDef>& defs,
+int SequenceBuilder::Find(const std::vector<ArgDef>& defs,
                           std::string_view name,
                           bool output) const {
-  const framework::OpDesc& op = query().op;
+  const OpDesc& op = query().op;
   int index = 0;
-  for (const framework::ArgDef& def : defs) {
+  for (const ArgDef& def : defs) {
     const size_t count =
         output ? op.Output(def.name).size() : op.Input(def.name).size();
     if (def.name == name) return count > 0 ? index : -1;
@@ -214,7 +212,7 @@ SequenceBuilder::Value SequenceBuilder::Output(int index, const Desc& desc) {
 
 size_t SequenceBuilder::Reserve(size_t bytes) {
   const size_t offset = scratch_bytes_;
-  scratch_bytes_ += platform::AlignUp(bytes);
+  scratch_bytes_ += AlignUp(bytes);
   return offset;
 }
 
@@ -340,7 +338,7 @@ void SequenceBuilder::Chain(Value output, size_t skipped) {
 }
 
 template void SequenceBuilder::Chain<float>(Value, size_t);
-template void SequenceBuilder::Chain<platform::bfloat16>(Value, size_t);
+template void SequenceBuilder::Chain<bfloat16>(Value, size_t);
 
 std::unique_ptr<const Sequence> SequenceBuilder::Finish() {
   // Steps run one after the other and share a scratchpad.
@@ -363,7 +361,7 @@ std::unique_ptr<const Sequence> SequenceBuilder::Finish() {
   return std::move(sequence_);
 }
 
-Activation FirstActivation(const framework::OpDesc& op) {
+Activation FirstActivation(const OpDesc& op) {
   const auto& steps = StepsOf(op);
   if (steps.empty()) return Activation::kNone;
   return steps[0] == "sigmoid" ? Activation::kSigmoid
@@ -371,16 +369,16 @@ Activation FirstActivation(const framework::OpDesc& op) {
                                : Activation::kNone;
 }
 
-void SequenceKernel::Prepare(framework::KernelPreparation& preparation) {
+void SequenceKernel::Prepare(KernelPreparation& preparation) {
   SequenceBuilder builder(preparation);
   Guarded(preparation.query.op.type, "layouts", [&] { Build(builder); });
   sequence_ = builder.Finish();
 }
 
-std::string FitsOneDnn(const framework::KernelQuery& query) {
+std::string FitsOneDnn(const KernelQuery& query) {
   constexpr int64_t kLargest = std::numeric_limits<int32_t>::max();
   for (const auto* shapes : {&query.inputs, &query.outputs}) {
-    for (const framework::DDim& dims : *shapes) {
+    for (const DDim& dims : *shapes) {
       if (dims.numel() == 0) return "takes no empty arguments";
       for (const int64_t size : dims) {
         if (size > kLargest) return "takes no sizes past 32 bits";
@@ -397,4 +395,4 @@ std::string FitsOneDnn(const framework::KernelQuery& query) {
   return "";
 }
 
-}  // namespace sluice::operators::onednn
+}  // namespace sluice::onednn

@@ -11,9 +11,9 @@
 #include "sluice/operators/packed_weights.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators::onednn {
+namespace sluice::onednn {
 
-using FloatAndBFloat16 = platform::DTypeSet<float, bfloat16>;
+using FloatAndBFloat16 = DTypeSet<float, bfloat16>;
 
 // The primitives that compute one op, in order, and the memory of their
 // arguments. Immutable; many threads may run it at once. A call has little
@@ -119,7 +119,7 @@ class SequenceBuilder {
   std::unique_ptr<const Sequence> Finish();
 
  private:
-  int Find(const std::vector<framework::ArgDef>& defs,
+  int Find(const std::vector<ArgDef>& defs,
            std::string_view name,
            bool output) const;
   Value AddTensor(Sequence::Tensor tensor);
@@ -164,4 +164,4 @@ class SequenceKernel : public OpKernel {
 // some of oneDNN's code divides by the truncated size.
 std::string FitsOneDnn(const KernelQuery& query);
 
-}  // namespace sluice::operators::onednn
+}  // namespace sluice::onednn

@@ -2,7 +2,7 @@
 
 #include <dnnl.hpp>
 
-namespace sluice::operators::onednn {
+namespace sluice::onednn {
 
 // Whether oneDNN uses vectors of 16 floats, as with AVX-512, or of 8 or fewer.
 // The best kernels differ, as oneDNN's implementations do.
@@ -19,4 +19,4 @@ inline bool WideVectors() {
   }
 }
 
-}  // namespace sluice::operators::onednn
+}  // namespace sluice::onednn

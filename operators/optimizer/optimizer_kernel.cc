@@ -5,7 +5,7 @@
 
 // The kernels of the ops that are rows of math/optimizer's table. The op's name
 // says which row.
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 constexpr int64_t kOptimizerGrain = 1 << 13;
@@ -14,7 +14,7 @@ template <typename T>
 class OptimizerKernel final : public OpKernel {
  public:
   explicit OptimizerKernel(const OpKernelConstruction& construction)
-      : row_(*math::FindOptimizerRow(construction.op())),
+      : row_(*FindOptimizerRow(construction.op())),
         settings_(ReadOptimizerSettings(row_.info, construction)) {}
 
   void Compute(OpKernelContext& context) const override {
@@ -22,28 +22,28 @@ class OptimizerKernel final : public OpKernel {
     const auto output = [&](const std::string& name) {
       return context.AllocateOutput(name, param.dims()).template data<T>();
     };
-    math::OptimizerArrays<T> arrays = {.param = param.data<T>(),
-                                       .grad = context.Input("Grad").data<T>(),
-                                       .param_out = output("ParamOut")};
+    OptimizerArrays<T> arrays = {.param = param.data<T>(),
+                                 .grad = context.Input("Grad").data<T>(),
+                                 .param_out = output("ParamOut")};
     for (size_t i = 0; i < row_.info.state_count(); ++i) {
       const std::string name = row_.info.states[i].name;
       arrays.states[i] = context.Input(name).data<T>();
       arrays.states_out[i] = output(name + "Out");
     }
-    const math::OptimizerNumbers numbers = row_.numbers(
+    const OptimizerNumbers numbers = row_.numbers(
         settings_, context.Input("LearningRate").data<T>()[0], Raise(context));
-    platform::ParallelFor(param.numel(), kOptimizerGrain,
-                          [&](int64_t begin, int64_t end) {
-                            row_.loop<T>()(arrays, numbers, begin, end);
-                          });
+    ParallelFor(param.numel(), kOptimizerGrain,
+                [&](int64_t begin, int64_t end) {
+                  row_.loop<T>()(arrays, numbers, begin, end);
+                });
   }
 
  private:
   // The powers of this step; writes those of the next.
-  math::OptimizerPowers Raise(OpKernelContext& context) const {
-    math::OptimizerPowers powers = {};
+  OptimizerPowers Raise(OpKernelContext& context) const {
+    OptimizerPowers powers = {};
     for (size_t i = 0; i < powers.size(); ++i) {
-      const math::OptimizerPower& power = row_.info.powers[i];
+      const OptimizerPower& power = row_.info.powers[i];
       if (power.name == nullptr) continue;
       const std::string name = power.name;
       powers[i] = context.Input(name).data<T>()[0];
@@ -53,14 +53,14 @@ class OptimizerKernel final : public OpKernel {
     return powers;
   }
 
-  const math::OptimizerRow& row_;
-  math::OptimizerSettings settings_;
+  const OptimizerRow& row_;
+  OptimizerSettings settings_;
 };
 
 void AddOptimizerKernels(Registry& registry) {
-  for (const math::OptimizerRow& row : math::OptimizerRows()) {
-    AddPlainKernels<OptimizerKernel<Floats>>(registry, row.info.name,
-                                             platform::CPUPlace());
+  for (const OptimizerRow& row : OptimizerRows()) {
+    AddPlainKernels<OptimizerKernel<FloatTypes>>(registry, row.info.name,
+                                                 CPUPlace());
   }
 }
 
@@ -68,4 +68,4 @@ void AddOptimizerKernels(Registry& registry) {
 
 REGISTER_TABLE(optimizer_kernels, AddOptimizerKernels);
 
-}  // namespace sluice::operators
+}  // namespace sluice

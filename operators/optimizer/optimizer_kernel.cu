@@ -5,18 +5,11 @@
 #include "sluice/operators/registration.h"
 #include "sluice/platform/cuda/launch.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 #include "sluice/operators/math/optimizer/optimizer_rows.inc"
 }  // namespace
-}  // namespace sluice::operators::math
-
-namespace sluice::operators {
 namespace {
-
-using math::OptimizerNumbers;
-using math::OptimizerPower;
-using math::OptimizerPowers;
 
 constexpr size_t kNumbers = std::tuple_size_v<OptimizerNumbers>;
 
@@ -35,9 +28,9 @@ class OptimizerCUDAKernel final : public OpKernel {
     const auto output = [&](const std::string& name) {
       return context.AllocateOutput(name, param.dims()).template data<T>();
     };
-    math::OptimizerArrays<T> a = {.param = param.data<T>(),
-                                  .grad = context.Input("Grad").data<T>(),
-                                  .param_out = output("ParamOut")};
+    OptimizerArrays<T> a = {.param = param.data<T>(),
+                            .grad = context.Input("Grad").data<T>(),
+                            .param_out = output("ParamOut")};
     for (size_t i = 0; i < kStates; ++i) {
       const std::string name = Row::kInfo.states[i].name;
       a.states[i] = context.Input(name).data<T>();
@@ -47,21 +40,20 @@ class OptimizerCUDAKernel final : public OpKernel {
     auto& device = context.device_context<CUDADeviceContext>();
     if constexpr (kHasPowers) {
       const T* numbers = NumbersOnDevice(context, rate);
-      platform::ForEach(device, param.numel(),
-                        [=] __device__(int64_t i) { Step(a, numbers, i); });
+      ForEach(device, param.numel(),
+              [=] __device__(int64_t i) { Step(a, numbers, i); });
     } else {
       const OptimizerNumbers numbers = Row::Numbers(settings_, rate, {});
       std::array<T, kNumbers> rounded;
       for (size_t k = 0; k < kNumbers; ++k) {
         rounded[k] = static_cast<T>(numbers[k]);
       }
-      platform::ForEach(device, param.numel(), [=] __device__(int64_t i) {
-        Step(a, rounded.data(), i);
-      });
+      ForEach(device, param.numel(),
+              [=] __device__(int64_t i) { Step(a, rounded.data(), i); });
     }
   }
 
-  __device__ static void Step(const math::OptimizerArrays<T>& a,
+  __device__ static void Step(const OptimizerArrays<T>& a,
                               const T* numbers,
                               int64_t i) {
     T param = a.param[i];
@@ -90,21 +82,21 @@ class OptimizerCUDAKernel final : public OpKernel {
       factors[i] = settings_[Row::kInfo.powers[i].setting];
     }
     T* const rounded = static_cast<T*>(context.scratch());
-    const math::OptimizerSettings settings = settings_;
-    platform::ForEach(context.device_context<CUDADeviceContext>(), 1,
-                      [=] __device__(int64_t /*i*/) {
-                        OptimizerPowers now = {};
-                        for (size_t i = 0; i < now.size(); ++i) {
-                          if (powers[i] == nullptr) continue;
-                          now[i] = *powers[i];
-                          *powers_out[i] = static_cast<T>(now[i] * factors[i]);
-                        }
-                        const OptimizerNumbers numbers =
-                            Row::Numbers(settings, rate, now);
-                        for (size_t k = 0; k < kNumbers; ++k) {
-                          rounded[k] = static_cast<T>(numbers[k]);
-                        }
-                      });
+    const OptimizerSettings settings = settings_;
+    ForEach(context.device_context<CUDADeviceContext>(), 1,
+            [=] __device__(int64_t /*i*/) {
+              OptimizerPowers now = {};
+              for (size_t i = 0; i < now.size(); ++i) {
+                if (powers[i] == nullptr) continue;
+                now[i] = *powers[i];
+                *powers_out[i] = static_cast<T>(now[i] * factors[i]);
+              }
+              const OptimizerNumbers numbers =
+                  Row::Numbers(settings, rate, now);
+              for (size_t k = 0; k < kNumbers; ++k) {
+                rounded[k] = static_cast<T>(numbers[k]);
+              }
+            });
     return rounded;
   }
 
@@ -112,22 +104,22 @@ class OptimizerCUDAKernel final : public OpKernel {
   static constexpr size_t kStates = Row::kInfo.state_count();
   static constexpr bool kHasPowers = Row::kInfo.powers[0].name != nullptr;
 
-  math::OptimizerSettings settings_;
+  OptimizerSettings settings_;
 };
 
 template <typename... Row>
-void AddRows(math::Rows<Row...> /*table*/, Registry& registry) {
-  (AddPlainKernels<OptimizerCUDAKernel<Floats, Row>>(registry, Row::kInfo.name,
-                                                     platform::CUDAPlace()),
+void AddRows(Rows<Row...> /*table*/, Registry& registry) {
+  (AddPlainKernels<OptimizerCUDAKernel<FloatTypes, Row>>(
+       registry, Row::kInfo.name, CUDAPlace()),
    ...);
 }
 
 void AddOptimizerCUDAKernels(Registry& registry) {
-  AddRows(math::Table(), registry);
+  AddRows(Table(), registry);
 }
 
 }  // namespace
 
 REGISTER_TABLE(cuda_optimizers, AddOptimizerCUDAKernels);
 
-}  // namespace sluice::operators
+}  // namespace sluice

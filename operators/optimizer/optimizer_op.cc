@@ -2,15 +2,13 @@
 #include "sluice/operators/registration.h"
 
 // The schemas of the ops that are rows of math/optimizer's table.
-namespace sluice::operators {
+namespace sluice {
 namespace {
-
-using math::OptimizerInfo;
 
 // Param, Grad and the states have one shape; LearningRate and powers are [1].
 void OptimizerShape(InferShapeContext& context) {
-  const OptimizerInfo& info = math::FindOptimizerRow(context.op())->info;
-  for (const math::OptimizerSetting& setting : info.settings) {
+  const OptimizerInfo& info = FindOptimizerRow(context.op())->info;
+  for (const OptimizerSetting& setting : info.settings) {
     if (setting.name == nullptr || !setting.below) continue;
     const auto value = context.Attr<double>(setting.name);
     context.Require(value >= 0 && value < *setting.below, "optimizer.setting",
@@ -19,17 +17,17 @@ void OptimizerShape(InferShapeContext& context) {
   }
   ShapeHandle param =
       context.Merge(context.input("Param"), context.input("Grad"));
-  for (const math::OptimizerState& state : info.states) {
+  for (const OptimizerState& state : info.states) {
     if (state.name == nullptr) continue;
     param = context.Merge(param, context.input(state.name));
   }
   context.Merge(context.input("LearningRate"), InferShapeContext::Vector(1));
   context.SetOutput("ParamOut", param);
-  for (const math::OptimizerState& state : info.states) {
+  for (const OptimizerState& state : info.states) {
     if (state.name == nullptr) continue;
     context.SetOutput(std::string(state.name) + "Out", param);
   }
-  for (const math::OptimizerPower& power : info.powers) {
+  for (const OptimizerPower& power : info.powers) {
     if (power.name == nullptr) continue;
     context.Merge(context.input(power.name), InferShapeContext::Vector(1));
     context.SetOutput(std::string(power.name) + "Out", DDim({1}));
@@ -44,7 +42,7 @@ void StateArguments(const char* name, const char* doc, OpSchema& op) {
   op.Update(out, name);
 }
 
-void SettingAttribute(const math::OptimizerSetting& setting, OpSchema& op) {
+void SettingAttribute(const OptimizerSetting& setting, OpSchema& op) {
   if (setting.is_bool) {
     op.Attr<bool>(setting.name, setting.doc)
         .Default(setting.default_value.value_or(0) != 0);
@@ -53,7 +51,7 @@ void SettingAttribute(const math::OptimizerSetting& setting, OpSchema& op) {
         .Default(std::string())
         .OneOf({"", setting.choice});
   } else {
-    framework::AttrDef& number = op.Attr<double>(setting.name, setting.doc);
+    AttrDef& number = op.Attr<double>(setting.name, setting.doc);
     if (setting.default_value) number.Default(*setting.default_value);
     if (setting.at_least) number.AtLeast(*setting.at_least);
   }
@@ -61,26 +59,26 @@ void SettingAttribute(const math::OptimizerSetting& setting, OpSchema& op) {
 
 void OptimizerSchema(const OptimizerInfo& info, OpSchema& op) {
   op.Doc(info.doc);
-  op.TypeVar("T", {platform::DType::kFloat32, platform::DType::kFloat64});
+  op.TypeVar("T", {DType::kFloat32, DType::kFloat64});
   op.Input("Param", "T", "The parameter, of any shape.");
   op.Input("Grad", "T", "Its gradient, in the same shape.");
   op.Output("ParamOut", "T", "The updated parameter.");
   op.Update("ParamOut", "Param");
-  for (const math::OptimizerState& state : info.states) {
+  for (const OptimizerState& state : info.states) {
     StateArguments(state.name, state.doc, op);
   }
-  for (const math::OptimizerPower& power : info.powers) {
+  for (const OptimizerPower& power : info.powers) {
     StateArguments(power.name, power.doc, op);
   }
   op.Input("LearningRate", "T", "[1]: the step size.", {.host = true});
-  for (const math::OptimizerSetting& setting : info.settings) {
+  for (const OptimizerSetting& setting : info.settings) {
     if (setting.name != nullptr) SettingAttribute(setting, op);
   }
   op.InferShape(OptimizerShape);
 }
 
 void AddOptimizers(Registry& registry) {
-  for (const math::OptimizerRow& row : math::OptimizerRows()) {
+  for (const OptimizerRow& row : OptimizerRows()) {
     registry.AddOperator(row.info.name,
                          [&](OpSchema& op) { OptimizerSchema(row.info, op); });
   }
@@ -90,4 +88,4 @@ void AddOptimizers(Registry& registry) {
 
 REGISTER_TABLE(optimizers, AddOptimizers);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -5,15 +5,14 @@
 #include "sluice/framework/op/op_kernel.h"
 #include "sluice/operators/math/optimizer/optimizer_row.h"
 
-namespace sluice::operators {
+namespace sluice {
 
 // The values of a row's settings, as an op has them.
-inline math::OptimizerSettings ReadOptimizerSettings(
-    const math::OptimizerInfo& info,
-    const framework::OpKernelConstruction& construction) {
-  math::OptimizerSettings values = {};
+inline OptimizerSettings ReadOptimizerSettings(
+    const OptimizerInfo& info, const OpKernelConstruction& construction) {
+  OptimizerSettings values = {};
   for (size_t i = 0; i < values.size(); ++i) {
-    const math::OptimizerSetting& setting = info.settings[i];
+    const OptimizerSetting& setting = info.settings[i];
     if (setting.name == nullptr) continue;
     if (setting.is_bool) {
       values[i] = construction.Attr<bool>(setting.name) ? 1 : 0;
@@ -27,4 +26,4 @@ inline math::OptimizerSettings ReadOptimizerSettings(
   return values;
 }
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -1,7 +1,7 @@
 #include "sluice/operators/math/pool/maxouting.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 template <typename DeviceContext, typename T>
@@ -15,7 +15,7 @@ class MaxOutKernel final : public OpKernel {
   }
 
   void Compute(OpKernelContext& context) const override {
-    math::MaxOutFunctor<DeviceContext, T>()(
+    MaxOutFunctor<DeviceContext, T>()(
         context.device_context<DeviceContext>(), context.Input(0),
         &context.AllocateOutput(0, out_dims_), groups_);
   }
@@ -33,7 +33,7 @@ class MaxOutGradKernel final : public OpKernel {
 
   void Compute(OpKernelContext& context) const override {
     const Tensor& x = context.Input(0);
-    math::MaxOutGradFunctor<DeviceContext, T>()(
+    MaxOutGradFunctor<DeviceContext, T>()(
         context.device_context<DeviceContext>(), x, context.Input(1),
         &context.AllocateOutput(0, x.dims()), groups_);
   }
@@ -44,8 +44,9 @@ class MaxOutGradKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CPU_KERNEL(maxout, MaxOutKernel<CPUDeviceContext, FloatsAndHalves>);
+REGISTER_OP_CPU_KERNEL(maxout,
+                       MaxOutKernel<CPUDeviceContext, FloatAndHalfTypes>);
 REGISTER_OP_CPU_KERNEL(maxout_grad,
-                       MaxOutGradKernel<CPUDeviceContext, FloatsAndHalves>);
+                       MaxOutGradKernel<CPUDeviceContext, FloatAndHalfTypes>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -1,7 +1,7 @@
 #include "sluice/operators/math/pool/maxouting.cuh"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 template <typename T>
@@ -15,7 +15,7 @@ class MaxOutCUDAKernel final : public OpKernel {
   }
 
   void Compute(OpKernelContext& context) const override {
-    math::MaxOutFunctor<CUDADeviceContext, T>()(
+    MaxOutFunctor<CUDADeviceContext, T>()(
         context.device_context<CUDADeviceContext>(), context.Input(0),
         &context.AllocateOutput(0, out_dims_), groups_);
   }
@@ -33,7 +33,7 @@ class MaxOutGradCUDAKernel final : public OpKernel {
 
   void Compute(OpKernelContext& context) const override {
     const Tensor& input = context.Input(0);
-    math::MaxOutGradFunctor<CUDADeviceContext, T>()(
+    MaxOutGradFunctor<CUDADeviceContext, T>()(
         context.device_context<CUDADeviceContext>(), input, context.Input(1),
         &context.AllocateOutput(0, input.dims()), groups_);
   }
@@ -44,7 +44,7 @@ class MaxOutGradCUDAKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CUDA_KERNEL(maxout, MaxOutCUDAKernel<Floats>);
-REGISTER_OP_CUDA_KERNEL(maxout_grad, MaxOutGradCUDAKernel<Floats>);
+REGISTER_OP_CUDA_KERNEL(maxout, MaxOutCUDAKernel<FloatTypes>);
+REGISTER_OP_CUDA_KERNEL(maxout_grad, MaxOutGradCUDAKernel<FloatTypes>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -2,7 +2,7 @@
 
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 DDim MaxOutOutShape(const InferShapeContext& context) {
@@ -67,4 +67,4 @@ void MaxOutGradSchema(OpSchema& op) {
 REGISTER_OPERATOR(maxout, MaxOutSchema);
 REGISTER_OPERATOR(maxout_grad, MaxOutGradSchema);
 
-}  // namespace sluice::operators
+}  // namespace sluice

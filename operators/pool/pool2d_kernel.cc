@@ -8,7 +8,7 @@
 #include "sluice/operators/math/work.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 template <typename T>
@@ -23,11 +23,11 @@ class Pool2dKernel final : public OpKernel {
     const Tensor& x = context.Input("X");
     Tensor& out = context.AllocateOutput("Out", dims_);
     if (out.numel() == 0) return;
-    math::Pool2d(geometry_, x.data<T>(), out.data<T>());
+    Pool2d(geometry_, x.data<T>(), out.data<T>());
   }
 
  private:
-  math::Pool2dGeometry geometry_;
+  Pool2dGeometry geometry_;
   DDim dims_;
 };
 
@@ -52,18 +52,18 @@ class Pool2dGradKernel final : public OpKernel {
     const T* out = geometry_.max ? context.Input("Out").data<T>() : nullptr;
     if constexpr (kRounds) {
       auto* const sums = static_cast<float*>(context.scratch());
-      math::Pool2dGrad(geometry_, x, out, grad.data<T>(), sums);
-      math::Cast(sums, x_grad.numel(), platform::kDTypeOf<T>, x_grad.data<T>());
+      Pool2dGrad(geometry_, x, out, grad.data<T>(), sums);
+      Cast(sums, x_grad.numel(), kDTypeOf<T>, x_grad.data<T>());
     } else {
-      math::Pool2dGrad(geometry_, x, out, grad.data<T>(), x_grad.data<T>());
+      Pool2dGrad(geometry_, x, out, grad.data<T>(), x_grad.data<T>());
     }
   }
 
  private:
   // Gradients of overlapping windows are summed in float and rounded once.
-  static constexpr bool kRounds = !std::is_same_v<math::PoolGrad<T>, T>;
+  static constexpr bool kRounds = !std::is_same_v<PoolGrad<T>, T>;
 
-  math::Pool2dGeometry geometry_;
+  Pool2dGeometry geometry_;
   DDim dims_;
 };
 
@@ -72,7 +72,7 @@ class Pool2dGradKernel final : public OpKernel {
 KernelWork Work(const KernelQuery& query,
                 const DDim& out,
                 std::string_view costs) {
-  const math::Pool2dGeometry g = Pool2dGeometryOf(query, out);
+  const Pool2dGeometry g = Pool2dGeometryOf(query, out);
   const auto real = [](int64_t value) { return static_cast<double>(value); };
   const double windows = real(g.n * g.out_pixels()) * real(g.c);
   const double pixels = real(g.n * g.in_pixels()) * real(g.c);
@@ -82,14 +82,14 @@ KernelWork Work(const KernelQuery& query,
              : real(g.n * g.c * g.out_h) * real((g.out_w + 127) / 128);
   KernelWork work;
   work.flops = windows * taps;
-  work.bytes = static_cast<double>(platform::SizeOf(query.input_dtypes[0])) *
-               (windows + pixels);
+  work.bytes =
+      static_cast<double>(SizeOf(query.input_dtypes[0])) * (windows + pixels);
   // A shard has about 32,000 pixels of windows.
   const double shards = std::max(windows * taps / 32768, 1.0);
   work.max_threads = std::min(
       real(std::max<int64_t>(g.nhwc ? g.n * g.out_h : g.n * g.c, 1)), shards);
-  work.costs = platform::Format("{}_{}", costs, g.nhwc ? "last" : "first");
-  if (math::IsMaxOfPairs(g)) return work;
+  work.costs = Format("{}_{}", costs, g.nhwc ? "last" : "first");
+  if (IsMaxOfPairs(g)) return work;
   work.terms = windows * taps;
   work.runs = lines * taps;
   work.windows = windows;
@@ -98,13 +98,13 @@ KernelWork Work(const KernelQuery& query,
 
 KernelWork ForwardWork(const KernelQuery& query) {
   KernelWork work = Work(query, query.outputs[0], "pool2d");
-  const math::Pool2dGeometry g = Pool2dGeometryOf(query, query.outputs[0]);
-  const size_t element = platform::SizeOf(query.input_dtypes[0]);
-  if (g.max && g.nhwc && element > 2 && !math::IsMaxOfPairs(g)) {
+  const Pool2dGeometry g = Pool2dGeometryOf(query, query.outputs[0]);
+  const size_t element = SizeOf(query.input_dtypes[0]);
+  if (g.max && g.nhwc && element > 2 && !IsMaxOfPairs(g)) {
     // Each vector of channels takes a comparison and a selection per tap.
     const auto vectors = static_cast<double>(g.n * g.out_pixels()) *
-                         math::Padded(g.c, math::VectorLanes(element)) /
-                         static_cast<double>(math::VectorLanes(element));
+                         Padded(g.c, VectorLanes(element)) /
+                         static_cast<double>(VectorLanes(element));
     work.vectors = vectors * static_cast<double>(g.kernel_h * g.kernel_w);
     work.rows = vectors;
     work.terms = work.runs = work.windows = 0;
@@ -119,15 +119,15 @@ KernelWork BackwardWork(const KernelQuery& query) {
 
 REGISTER_OP_CPU_KERNEL(pool2d,
                        EstimatedBy<&ForwardWork>,
-                       Pool2dKernel<FloatsAndHalves>);
+                       Pool2dKernel<FloatAndHalfTypes>);
 REGISTER_OP_CPU_KERNEL(pool2d_grad,
                        EstimatedBy<&BackwardWork>,
-                       Pool2dGradKernel<FloatsAndHalves>);
+                       Pool2dGradKernel<FloatAndHalfTypes>);
 REGISTER_OP_CPU_KERNEL(relu_pool2d,
                        EstimatedBy<&ForwardWork>,
-                       Pool2dKernel<FloatsAndHalves>);
+                       Pool2dKernel<FloatAndHalfTypes>);
 REGISTER_OP_CPU_KERNEL(relu_pool2d_grad,
                        EstimatedBy<&BackwardWork>,
-                       Pool2dGradKernel<FloatsAndHalves>);
+                       Pool2dGradKernel<FloatAndHalfTypes>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -2,10 +2,8 @@
 #include "sluice/operators/registration.h"
 #include "sluice/platform/cuda/launch.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
-
-using math::Pool2dGeometry;
 
 // A pixel or a window of one channel. `base` is the first element of the plane
 // of x, whose pixels have a stride of `step`.
@@ -99,13 +97,13 @@ class Pool2dCUDAKernel final : public OpKernel {
     const T* x = context.Input("X").data<T>();
     T* out = context.AllocateOutput("Out", dims_).template data<T>();
     const Pool2dGeometry g = geometry_;
-    platform::ForEach(
-        context.device_context<CUDADeviceContext>(), dims_.numel(),
-        [=] __device__(int64_t i) {
-          const Spot spot(g, i, g.out_h, g.out_w);
-          out[i] = g.max ? x[spot.base + FindMaximum(g, spot, x) * spot.step]
-                         : Average(g, spot, x);
-        });
+    ForEach(context.device_context<CUDADeviceContext>(), dims_.numel(),
+            [=] __device__(int64_t i) {
+              const Spot spot(g, i, g.out_h, g.out_w);
+              out[i] = g.max
+                           ? x[spot.base + FindMaximum(g, spot, x) * spot.step]
+                           : Average(g, spot, x);
+            });
   }
 
  private:
@@ -170,11 +168,11 @@ class Pool2dGradCUDAKernel final : public OpKernel {
     if (g.max) {
       best = static_cast<int64_t*>(context.scratch());
       const T* x = context.Input("X").data<T>();
-      platform::ForEach(device, windows_, [=] __device__(int64_t i) {
+      ForEach(device, windows_, [=] __device__(int64_t i) {
         best[i] = FindMaximum(g, Spot(g, i, g.out_h, g.out_w), x);
       });
     }
-    platform::ForEach(device, dims_.numel(), [=] __device__(int64_t i) {
+    ForEach(device, dims_.numel(), [=] __device__(int64_t i) {
       x_grad[i] = Gather(g, Spot(g, i, g.in_h, g.in_w), grad, best);
     });
   }
@@ -187,7 +185,7 @@ class Pool2dGradCUDAKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CUDA_KERNEL(pool2d, Pool2dCUDAKernel<Floats>);
-REGISTER_OP_CUDA_KERNEL(pool2d_grad, Pool2dGradCUDAKernel<Floats>);
+REGISTER_OP_CUDA_KERNEL(pool2d, Pool2dCUDAKernel<FloatTypes>);
+REGISTER_OP_CUDA_KERNEL(pool2d_grad, Pool2dGradCUDAKernel<FloatTypes>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -6,15 +6,15 @@
 #include "sluice/framework/op/op_kernel.h"
 #include "sluice/operators/math/pool/pool2d.h"
 
-namespace sluice::operators {
+namespace sluice {
 
 // Returns the geometry of a pool2d, relu_pool2d or a gradient of these; `out`
 // is the shape of Out. The shape functions have already checked it.
-inline math::Pool2dGeometry Pool2dGeometryOf(
-    const framework::KernelQuery& query, const framework::DDim& out) {
+inline Pool2dGeometry Pool2dGeometryOf(const KernelQuery& query,
+                                       const DDim& out) {
   using Ints = std::vector<int64_t>;
-  const framework::DDim& x = query.inputs[0];
-  math::Pool2dGeometry g;
+  const DDim& x = query.inputs[0];
+  Pool2dGeometry g;
   g.nhwc = query.Attr<std::string>("data_format") == "NHWC";
   g.max = query.Attr<std::string>("pooling_type") == "max";
   g.exclusive = query.Attr<bool>("exclusive");
@@ -47,4 +47,4 @@ inline math::Pool2dGeometry Pool2dGeometryOf(
   return g;
 }
 
-}  // namespace sluice::operators
+}  // namespace sluice

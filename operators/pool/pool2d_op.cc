@@ -1,7 +1,7 @@
 #include "sluice/operators/registration.h"
 #include "sluice/operators/window_shape.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 // Checks and returns the windows. Global pooling uses the input's size.
@@ -65,7 +65,7 @@ void Pool2dGradShape(InferShapeContext& context) {
 }
 
 std::vector<OpDesc> Pool2dGradient(const OpDesc& forward) {
-  framework::GradOpArgs arguments = {
+  GradOpArgs arguments = {
       .inputs = {"X"}, .output_grads = {"Out"}, .wanted = {"X"}};
   if (IsMax(forward)) arguments.outputs = {"Out"};
   return {MakeGradOp(forward, "pool2d_grad", arguments)};
@@ -165,4 +165,4 @@ REGISTER_OPERATOR(pool2d_grad, Pool2dGradSchema);
 REGISTER_OPERATOR(relu_pool2d, ReluPool2dSchema);
 REGISTER_OPERATOR(relu_pool2d_grad, ReluPool2dGradSchema);
 
-}  // namespace sluice::operators
+}  // namespace sluice

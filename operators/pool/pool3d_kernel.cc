@@ -5,7 +5,7 @@
 #include "sluice/operators/registration.h"
 #include "sluice/platform/parallel_for.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 // The elements of one window along one axis: there are `count` of them with a
@@ -121,7 +121,7 @@ double Divisor(const PoolGeometry& g,
 // thread handles a channel.
 template <typename Visit>
 void ForEachWindow(const PoolGeometry& g, const Visit& visit) {
-  platform::ParallelFor(g.channels, 1, [&](int64_t begin, int64_t end) {
+  ParallelFor(g.channels, 1, [&](int64_t begin, int64_t end) {
     for (int64_t c = begin; c < end; ++c) {
       int64_t window = c * g.windows();
       for (int64_t i = 0; i < g.axes[0].out; ++i) {
@@ -224,7 +224,7 @@ class Pool3dGradKernel final : public OpKernel {
 KernelWork Pool3dWork(const KernelQuery& query,
                       const DDim& x,
                       const DDim& windows) {
-  KernelWork work = framework::DefaultKernelWork(query);
+  KernelWork work = DefaultKernelWork(query);
   work.costs = query.op.type;
   work.windows = static_cast<double>(windows.numel());
   double terms = work.windows;
@@ -247,9 +247,9 @@ KernelWork Pool3dBackwardWork(const KernelQuery& query) {
 
 REGISTER_OP_CPU_KERNEL(pool3d,
                        EstimatedBy<&Pool3dForwardWork>,
-                       Pool3dKernel<Floats>);
+                       Pool3dKernel<FloatTypes>);
 REGISTER_OP_CPU_KERNEL(pool3d_grad,
                        EstimatedBy<&Pool3dBackwardWork>,
-                       Pool3dGradKernel<Floats>);
+                       Pool3dGradKernel<FloatTypes>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

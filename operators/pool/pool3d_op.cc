@@ -1,7 +1,7 @@
 #include "sluice/operators/registration.h"
 #include "sluice/operators/window_shape.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 DDim Pool3dOutShape(const InferShapeContext& context) {
@@ -107,4 +107,4 @@ void Pool3dGradSchema(OpSchema& op) {
 REGISTER_OPERATOR(pool3d, Pool3dSchema);
 REGISTER_OPERATOR(pool3d_grad, Pool3dGradSchema);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -6,7 +6,7 @@
 // Fuses a relu and the pool2d after it into one op, and so their gradients.
 // Each direction then saves a pass over the larger tensor. The bits are
 // unchanged.
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 // Returns the single variable of an argument.
@@ -105,4 +105,4 @@ int FuseReluPool2d(Graph& graph) {
 
 REGISTER_PASS(relu_pool2d, 10, FuseReluPool2d);
 
-}  // namespace sluice::operators
+}  // namespace sluice

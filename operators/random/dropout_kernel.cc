@@ -3,7 +3,7 @@
 #include "sluice/operators/math/random/random.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 template <typename T>
@@ -19,10 +19,10 @@ class DropoutKernel final : public OpKernel {
     Tensor& out = context.AllocateOutput(0, x.dims());
     Tensor& mask = context.AllocateOutput(1, x.dims());
     if (out.numel() == 0) return;
-    math::Dropout({seed_, op_, context.step()},
-                  math::DropoutThreshold(settings_.probability),
-                  static_cast<T>(settings_.scale), out.numel(), x.data<T>(),
-                  out.data<T>(), mask.data<uint8_t>());
+    Dropout({seed_, op_, context.step()},
+            DropoutThreshold(settings_.probability),
+            static_cast<T>(settings_.scale), out.numel(), x.data<T>(),
+            out.data<T>(), mask.data<uint8_t>());
   }
 
  private:
@@ -41,9 +41,9 @@ class DropoutGradKernel final : public OpKernel {
     const Tensor& mask = context.Input(0);
     Tensor& grad = context.AllocateOutput(0, mask.dims());
     if (grad.numel() == 0) return;
-    math::DropoutGrad(static_cast<T>(settings_.scale), grad.numel(),
-                      context.Input(1).data<T>(), mask.data<uint8_t>(),
-                      grad.data<T>());
+    DropoutGrad(static_cast<T>(settings_.scale), grad.numel(),
+                context.Input(1).data<T>(), mask.data<uint8_t>(),
+                grad.data<T>());
   }
 
  private:
@@ -52,7 +52,7 @@ class DropoutGradKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CPU_KERNEL(dropout, DropoutKernel<Floats>);
-REGISTER_OP_CPU_KERNEL(dropout_grad, DropoutGradKernel<Floats>);
+REGISTER_OP_CPU_KERNEL(dropout, DropoutKernel<FloatTypes>);
+REGISTER_OP_CPU_KERNEL(dropout_grad, DropoutGradKernel<FloatTypes>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

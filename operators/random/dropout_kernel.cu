@@ -3,10 +3,8 @@
 #include "sluice/operators/random/dropout_kernel.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
-
-using math::PhiloxCounter;
 
 // Keeps the same elements as the CPU kernel.
 template <typename T>
@@ -23,9 +21,9 @@ class DropoutCUDAKernel final : public OpKernel {
     T* out = context.AllocateOutput(0, input.dims()).template data<T>();
     auto* mask =
         context.AllocateOutput(1, input.dims()).template data<uint8_t>();
-    const uint64_t threshold = math::DropoutThreshold(settings_.probability);
+    const uint64_t threshold = DropoutThreshold(settings_.probability);
     const T scale = static_cast<T>(settings_.scale);
-    math::ForEachRandomBlock(
+    ForEachRandomBlock(
         context.device_context<CUDADeviceContext>(),
         {seed_, op_, context.step()}, input.numel(),
         [=] __device__(const PhiloxCounter& words, int64_t first, int count) {
@@ -55,10 +53,10 @@ class DropoutGradCUDAKernel final : public OpKernel {
     const T* grad = context.Input(1).data<T>();
     T* x_grad = context.AllocateOutput(0, kept.dims()).template data<T>();
     const T scale = static_cast<T>(settings_.scale);
-    platform::ForEach(context.device_context<CUDADeviceContext>(), kept.numel(),
-                      [=] __device__(int64_t i) {
-                        x_grad[i] = mask[i] != 0 ? grad[i] * scale : T{0};
-                      });
+    ForEach(context.device_context<CUDADeviceContext>(), kept.numel(),
+            [=] __device__(int64_t i) {
+              x_grad[i] = mask[i] != 0 ? grad[i] * scale : T{0};
+            });
   }
 
  private:
@@ -67,7 +65,7 @@ class DropoutGradCUDAKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CUDA_KERNEL(dropout, DropoutCUDAKernel<Floats>);
-REGISTER_OP_CUDA_KERNEL(dropout_grad, DropoutGradCUDAKernel<Floats>);
+REGISTER_OP_CUDA_KERNEL(dropout, DropoutCUDAKernel<FloatTypes>);
+REGISTER_OP_CUDA_KERNEL(dropout_grad, DropoutGradCUDAKernel<FloatTypes>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -4,12 +4,11 @@
 
 #include "sluice/framework/op/op_kernel.h"
 
-namespace sluice::operators {
+namespace sluice {
 
 // The probability that an element is dropped, and the factor of the others.
 struct DropoutSettings {
-  explicit DropoutSettings(
-      const framework::OpKernelConstruction& construction) {
+  explicit DropoutSettings(const OpKernelConstruction& construction) {
     const double given = construction.Attr<double>("dropout_prob");
     const bool is_test = construction.Attr<bool>("is_test");
     const bool upscale = construction.Attr<std::string>(
@@ -24,4 +23,4 @@ struct DropoutSettings {
   double scale = 1;
 };
 
-}  // namespace sluice::operators
+}  // namespace sluice

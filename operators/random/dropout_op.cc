@@ -1,6 +1,6 @@
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 void DropoutShape(InferShapeContext& context) {
@@ -64,4 +64,4 @@ void DropoutGradSchema(OpSchema& op) {
 REGISTER_OPERATOR(dropout, DropoutSchema);
 REGISTER_OPERATOR(dropout_grad, DropoutGradSchema);
 
-}  // namespace sluice::operators
+}  // namespace sluice

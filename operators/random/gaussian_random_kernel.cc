@@ -1,7 +1,7 @@
 #include "sluice/operators/math/random/random.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 template <typename T>
@@ -17,8 +17,8 @@ class GaussianRandomKernel final : public OpKernel {
   void Compute(OpKernelContext& context) const override {
     Tensor& out = context.AllocateOutput(0, dims_);
     if (out.numel() == 0) return;
-    math::FillNormal({seed_, op_, context.step()}, mean_, std_, out.numel(),
-                     out.data<T>());
+    FillNormal({seed_, op_, context.step()}, mean_, std_, out.numel(),
+               out.data<T>());
   }
 
  private:
@@ -31,6 +31,6 @@ class GaussianRandomKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CPU_KERNEL(gaussian_random, GaussianRandomKernel<Floats>);
+REGISTER_OP_CPU_KERNEL(gaussian_random, GaussianRandomKernel<FloatTypes>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

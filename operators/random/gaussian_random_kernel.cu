@@ -2,13 +2,10 @@
 #include "sluice/operators/math/random/device_random.cuh"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using math::BoxMullerPair;
-using math::PhiloxCounter;
-
-// Computes the same bits as math::FillNormal.
+// Computes the same bits as FillNormal.
 template <typename T>
 class GaussianRandomCUDAKernel final : public OpKernel {
  public:
@@ -22,13 +19,13 @@ class GaussianRandomCUDAKernel final : public OpKernel {
   void Compute(OpKernelContext& context) const override {
     T* out = context.AllocateOutput(0, dims_).data<T>();
     const double mean = mean_, deviation = std_;
-    math::ForEachRandomBlock(
+    ForEachRandomBlock(
         context.device_context<CUDADeviceContext>(),
         {seed_, op_, context.step()}, dims_.numel(),
         [=] __device__(const PhiloxCounter& words, int64_t first, int count) {
           for (int i = 0; i < count; i += 2) {
             const BoxMullerPair pair =
-                math::BoxMuller(words.word[i], words.word[i + 1]);
+                BoxMuller(words.word[i], words.word[i + 1]);
             const double radius = sqrt(pair.square);
             const double cosine = radius * pair.direction.cosine;
             const double sine = radius * pair.direction.sine;
@@ -49,6 +46,6 @@ class GaussianRandomCUDAKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CUDA_KERNEL(gaussian_random, GaussianRandomCUDAKernel<Floats>);
+REGISTER_OP_CUDA_KERNEL(gaussian_random, GaussianRandomCUDAKernel<FloatTypes>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

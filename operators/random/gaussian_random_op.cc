@@ -2,7 +2,7 @@
 
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 void GaussianRandomShape(InferShapeContext& context) {
@@ -40,4 +40,4 @@ void GaussianRandomSchema(OpSchema& op) {
 
 REGISTER_OPERATOR(gaussian_random, GaussianRandomSchema);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -1,7 +1,7 @@
 #include "sluice/operators/math/random/random.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 template <typename T>
@@ -17,8 +17,8 @@ class UniformRandomKernel final : public OpKernel {
   void Compute(OpKernelContext& context) const override {
     Tensor& out = context.AllocateOutput(0, dims_);
     if (out.numel() == 0) return;
-    math::FillUniform({seed_, op_, context.step()}, min_, max_, out.numel(),
-                      out.data<T>());
+    FillUniform({seed_, op_, context.step()}, min_, max_, out.numel(),
+                out.data<T>());
   }
 
  private:
@@ -31,6 +31,6 @@ class UniformRandomKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CPU_KERNEL(uniform_random, UniformRandomKernel<Floats>);
+REGISTER_OP_CPU_KERNEL(uniform_random, UniformRandomKernel<FloatTypes>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

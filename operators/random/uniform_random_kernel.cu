@@ -3,12 +3,10 @@
 #include "sluice/operators/math/random/device_random.cuh"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using math::PhiloxCounter;
-
-// Computes the same bits as math::FillUniform.
+// Computes the same bits as FillUniform.
 template <typename T>
 class UniformRandomCUDAKernel final : public OpKernel {
  public:
@@ -24,20 +22,20 @@ class UniformRandomCUDAKernel final : public OpKernel {
     const double min = min_, range = max_ - min_;
     const T low = static_cast<T>(min_), high = static_cast<T>(max_);
     const T last = low < high ? std::nextafter(high, low) : low;
-    const math::RandomStream stream{seed_, op_, context.step()};
+    const RandomStream stream{seed_, op_, context.step()};
     constexpr bool kTwo = sizeof(T) == sizeof(double);
-    math::ForEachRandomBlock(
+    ForEachRandomBlock(
         context.device_context<CUDADeviceContext>(), stream, dims_.numel(),
         [=] __device__(const PhiloxCounter& words, int64_t first, int count) {
           PhiloxCounter seconds{};
           // A device lambda cannot first capture a variable in `if constexpr`.
           if (kTwo) {
             seconds = stream.Block(static_cast<uint64_t>(first) / 4 +
-                                   math::RandomStream::kSecondWords);
+                                   RandomStream::kSecondWords);
           }
           for (int i = 0; i < count; ++i) {
             const double u =
-                kTwo ? math::Uniform53(words.word[i], seconds.word[i])
+                kTwo ? Uniform53(words.word[i], seconds.word[i])
                      : static_cast<double>(words.word[i]) * (1.0 / 4294967296);
             const T value = static_cast<T>(min + u * range);
             out[first + i] = last < value ? last : value;
@@ -55,6 +53,6 @@ class UniformRandomCUDAKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CUDA_KERNEL(uniform_random, UniformRandomCUDAKernel<Floats>);
+REGISTER_OP_CUDA_KERNEL(uniform_random, UniformRandomCUDAKernel<FloatTypes>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

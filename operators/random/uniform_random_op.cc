@@ -2,7 +2,7 @@
 
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 void UniformRandomShape(InferShapeContext& context) {
@@ -44,4 +44,4 @@ void UniformRandomSchema(OpSchema& op) {
 
 REGISTER_OPERATOR(uniform_random, UniformRandomSchema);
 
-}  // namespace sluice::operators
+}  // namespace sluice

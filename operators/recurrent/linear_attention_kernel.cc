@@ -5,7 +5,7 @@
 #include "sluice/platform/cancel.h"
 #include "sluice/platform/parallel_for.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 struct Sizes {
@@ -115,41 +115,39 @@ class LinearAttentionKernel final : public OpKernel {
                     .template data<T>();
     const int64_t group = s.heads / s.shared;
     const int64_t each = s.keys * s.values;
-    platform::ParallelFor(
-        s.batch * s.shared, 1, [&](int64_t begin, int64_t end) {
-          for (int64_t n = begin; n < end; ++n) {
-            const int64_t row = n / s.shared, head = n % s.shared;
-            T* state = states + n * each;
-            T* u = static_cast<T*>(context.scratch()) + n * s.values;
-            if (past == nullptr) {
-              std::fill_n(state, each, T{0});
-            } else {
-              std::copy_n(past->data<T>() + n * each, each, state);
-            }
-            for (int64_t t = 0; t < s.steps; ++t) {
-              platform::CheckCancelled();
-              const int64_t at = row * s.steps + t;
-              const int64_t one = at * s.shared + head;
-              Step<T> step{key + one * s.keys, value + one * s.values, nullptr,
-                           false, nullptr};
-              if (decay != nullptr) {
-                step.one_decay = decay->dims()[2] == s.shared;
-                step.decay =
-                    decay->data<T>() + one * (step.one_decay ? 1 : s.keys);
-              }
-              if (beta != nullptr) {
-                const int64_t size = beta->dims()[2];
-                step.beta = beta->data<T>() + at * size + (size > 1 ? head : 0);
-              }
-              Update(s, step, state, u);
-              for (int64_t i = head * group; i < (head + 1) * group; ++i) {
-                const int64_t place = at * s.heads + i;
-                Answer(s, query + place * s.keys, state, static_cast<T>(scale_),
-                       out + place * s.values);
-              }
-            }
+    ParallelFor(s.batch * s.shared, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t n = begin; n < end; ++n) {
+        const int64_t row = n / s.shared, head = n % s.shared;
+        T* state = states + n * each;
+        T* u = static_cast<T*>(context.scratch()) + n * s.values;
+        if (past == nullptr) {
+          std::fill_n(state, each, T{0});
+        } else {
+          std::copy_n(past->data<T>() + n * each, each, state);
+        }
+        for (int64_t t = 0; t < s.steps; ++t) {
+          CheckCancelled();
+          const int64_t at = row * s.steps + t;
+          const int64_t one = at * s.shared + head;
+          Step<T> step{key + one * s.keys, value + one * s.values, nullptr,
+                       false, nullptr};
+          if (decay != nullptr) {
+            step.one_decay = decay->dims()[2] == s.shared;
+            step.decay = decay->data<T>() + one * (step.one_decay ? 1 : s.keys);
           }
-        });
+          if (beta != nullptr) {
+            const int64_t size = beta->dims()[2];
+            step.beta = beta->data<T>() + at * size + (size > 1 ? head : 0);
+          }
+          Update(s, step, state, u);
+          for (int64_t i = head * group; i < (head + 1) * group; ++i) {
+            const int64_t place = at * s.heads + i;
+            Answer(s, query + place * s.keys, state, static_cast<T>(scale_),
+                   out + place * s.values);
+          }
+        }
+      }
+    });
   }
 
  private:
@@ -159,7 +157,7 @@ class LinearAttentionKernel final : public OpKernel {
 
 KernelWork AttentionWork(const KernelQuery& query) {
   const Sizes s = SizesOf(query);
-  KernelWork work = framework::DefaultKernelWork(query);
+  KernelWork work = DefaultKernelWork(query);
   work.flops = static_cast<double>(s.batch * s.steps) *
                static_cast<double>(s.keys * s.values) *
                static_cast<double>(5 * s.shared + 2 * s.heads);
@@ -171,6 +169,6 @@ KernelWork AttentionWork(const KernelQuery& query) {
 
 REGISTER_OP_CPU_KERNEL(linear_attention,
                        EstimatedBy<&AttentionWork>,
-                       LinearAttentionKernel<Floats>);
+                       LinearAttentionKernel<FloatTypes>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

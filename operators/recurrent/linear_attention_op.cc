@@ -1,6 +1,6 @@
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 // Returns the size of one of `heads`, which share the last dim.
@@ -120,4 +120,4 @@ void LinearAttentionSchema(OpSchema& op) {
 
 REGISTER_OPERATOR(linear_attention, LinearAttentionSchema);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -3,10 +3,9 @@
 #include "sluice/operators/math/recurrent/recurrent.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using math::RecurrentCell;
 using Names = std::vector<std::string>;
 using Doubles = std::vector<double>;
 
@@ -15,8 +14,8 @@ RecurrentCell CellOf(const std::string& op) {
   return op == "gru" ? RecurrentCell::kGru : RecurrentCell::kSimple;
 }
 
-std::vector<math::RecurrentActivation> Activations(
-    const KernelQuery& query, const math::RecurrentLayer& layer) {
+std::vector<RecurrentActivation> Activations(const KernelQuery& query,
+                                             const RecurrentLayer& layer) {
   auto names = query.Attr<Names>("activations");
   if (names.empty()) {
     const Names all = {"sigmoid", "tanh", "tanh"};
@@ -29,20 +28,20 @@ std::vector<math::RecurrentActivation> Activations(
   }
   const auto& alpha = query.Attr<Doubles>("activation_alpha");
   const auto& beta = query.Attr<Doubles>("activation_beta");
-  std::vector<math::RecurrentActivation> found;
+  std::vector<RecurrentActivation> found;
   for (size_t i = 0; i < names.size(); ++i) {
     std::optional<double> first, second;
     if (!alpha.empty()) first = alpha[i];
     if (!beta.empty()) second = beta[i];
-    found.push_back(*math::RecurrentActivation::Find(names[i], first, second));
+    found.push_back(*RecurrentActivation::Find(names[i], first, second));
   }
   return found;
 }
 
-math::RecurrentLayer LayerOf(const KernelQuery& query) {
+RecurrentLayer LayerOf(const KernelQuery& query) {
   const DDim& x = query.inputs[0];
   const auto& direction = query.Attr<std::string>("direction");
-  math::RecurrentLayer layer;
+  RecurrentLayer layer;
   layer.cell = CellOf(query.op.type);
   layer.batch_first = query.Attr<bool>("batch_first");
   layer.steps = x[layer.batch_first ? 1 : 0];
@@ -83,16 +82,16 @@ const int32_t* Lengths(const OpKernelContext& context, int64_t steps) {
 }
 
 template <typename T>
-math::RecurrentArgs<T> ArgsOf(OpKernelContext& context,
-                              const math::RecurrentLayer& layer,
-                              const DDim& y,
-                              const DDim& state) {
+RecurrentArgs<T> ArgsOf(OpKernelContext& context,
+                        const RecurrentLayer& layer,
+                        const DDim& y,
+                        const DDim& state) {
   const auto wanted = [&](const char* name) -> T* {
     if (!context.HasOutput(name)) return nullptr;
     return context.AllocateOutput(name, state).template data<T>();
   };
   const bool lstm = layer.cell == RecurrentCell::kLstm;
-  math::RecurrentArgs<T> args;
+  RecurrentArgs<T> args;
   args.x = context.Input("X").data<T>();
   args.w = context.Input("W").data<T>();
   args.r = context.Input("R").data<T>();
@@ -113,28 +112,28 @@ math::RecurrentArgs<T> ArgsOf(OpKernelContext& context,
 struct Plain {
   template <typename T>
   using Element = double;
-  static int64_t Scratch(const math::RecurrentLayer& layer) {
-    return math::RecurrentPlainScratch(layer);
+  static int64_t Scratch(const RecurrentLayer& layer) {
+    return RecurrentPlainScratch(layer);
   }
   template <typename T>
-  static void Run(const math::RecurrentLayer& layer,
-                  const math::RecurrentArgs<T>& args,
+  static void Run(const RecurrentLayer& layer,
+                  const RecurrentArgs<T>& args,
                   double* scratch) {
-    math::RecurrentPlain(layer, args, scratch);
+    RecurrentPlain(layer, args, scratch);
   }
 };
 
 struct Blocked {
   template <typename T>
   using Element = T;
-  static int64_t Scratch(const math::RecurrentLayer& layer) {
-    return math::RecurrentScratch(layer);
+  static int64_t Scratch(const RecurrentLayer& layer) {
+    return RecurrentScratch(layer);
   }
   template <typename T>
-  static void Run(const math::RecurrentLayer& layer,
-                  const math::RecurrentArgs<T>& args,
+  static void Run(const RecurrentLayer& layer,
+                  const RecurrentArgs<T>& args,
                   T* scratch) {
-    math::Recurrent(layer, args, scratch);
+    Recurrent(layer, args, scratch);
   }
 };
 
@@ -159,22 +158,22 @@ class RecurrentKernel final : public OpKernel {
  private:
   using Element = typename Way::template Element<T>;
 
-  math::RecurrentLayer layer_;
+  RecurrentLayer layer_;
   DDim y_;
   DDim state_;
 };
 
 KernelWork Work(const KernelQuery& query) {
-  const math::RecurrentLayer l = LayerOf(query);
+  const RecurrentLayer l = LayerOf(query);
   const auto rows = static_cast<double>(l.directions * l.gate_rows());
   const auto vectors = static_cast<double>(l.steps * l.batch);
-  KernelWork work = framework::DefaultKernelWork(query);
+  KernelWork work = DefaultKernelWork(query);
   work.flops = 2 * vectors * rows * static_cast<double>(l.input + l.hidden);
   return work;
 }
 
 KernelWork BlockedWork(const KernelQuery& query) {
-  const math::RecurrentLayer l = LayerOf(query);
+  const RecurrentLayer l = LayerOf(query);
   KernelWork work = Work(query);
   work.costs = l.batch < 4 ? "recurrent_few_rows" : "recurrent";
   // Activations are computed, and R is read from the caches, at each step.
@@ -194,30 +193,30 @@ KernelWork PlainWork(const KernelQuery& query) {
 
 REGISTER_OP_CPU_KERNEL(simple_rnn,
                        EstimatedBy<&PlainWork>,
-                       RecurrentKernel<Plain, Floats>);
+                       RecurrentKernel<Plain, FloatTypes>);
 REGISTER_OP_CPU_KERNEL(gru,
                        EstimatedBy<&PlainWork>,
-                       RecurrentKernel<Plain, Floats>);
+                       RecurrentKernel<Plain, FloatTypes>);
 REGISTER_OP_CPU_KERNEL(lstm,
                        EstimatedBy<&PlainWork>,
-                       RecurrentKernel<Plain, Floats>);
+                       RecurrentKernel<Plain, FloatTypes>);
 REGISTER_OP_KERNEL(simple_rnn,
                    PLAIN,
                    CPUPlace,
                    blocked,
                    KernelTraits().Estimate(&BlockedWork),
-                   RecurrentKernel<Blocked, Floats>);
+                   RecurrentKernel<Blocked, FloatTypes>);
 REGISTER_OP_KERNEL(gru,
                    PLAIN,
                    CPUPlace,
                    blocked,
                    KernelTraits().Estimate(&BlockedWork),
-                   RecurrentKernel<Blocked, Floats>);
+                   RecurrentKernel<Blocked, FloatTypes>);
 REGISTER_OP_KERNEL(lstm,
                    PLAIN,
                    CPUPlace,
                    blocked,
                    KernelTraits().Estimate(&BlockedWork),
-                   RecurrentKernel<Blocked, Floats>);
+                   RecurrentKernel<Blocked, FloatTypes>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -1,7 +1,7 @@
 #include "sluice/operators/math/recurrent/recurrent.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 using Names = std::vector<std::string>;
@@ -47,7 +47,7 @@ void CheckActivations(const InferShapeContext& context,
                   "each direction",
                   names.size(), all, expected);
   for (const std::string& name : names) {
-    context.Require(math::RecurrentActivation::Find(name).has_value(),
+    context.Require(RecurrentActivation::Find(name).has_value(),
                     "recurrent.activation",
                     "attribute activations names {}, which is neither a unary "
                     "op nor affine or scaled_tanh",
@@ -237,4 +237,4 @@ REGISTER_OPERATOR(simple_rnn, SimpleRnnSchema);
 REGISTER_OPERATOR(gru, GruSchema);
 REGISTER_OPERATOR(lstm, LstmSchema);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -3,7 +3,7 @@
 #include "sluice/operators/math/reduction/reduce_sum.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 template <typename T>
@@ -13,7 +13,7 @@ class MeanKernel final : public OpKernel {
     const DDim& x = preparation.query.inputs[0];
     std::array<bool, DDim::kMaxRank> all{};
     all.fill(true);
-    plan_ = math::PlanReduce(x, all);
+    plan_ = PlanReduce(x, all);
     plan_.divisor = static_cast<double>(x.numel());
     preparation.scratch_bytes = plan_.scratch_bytes;
   }
@@ -21,11 +21,11 @@ class MeanKernel final : public OpKernel {
   void Compute(OpKernelContext& context) const override {
     const Tensor& x = context.Input(0);
     T* out = context.AllocateOutput(0, DDim()).data<T>();
-    math::ReduceSum(plan_, x.data<T>(), out, context.scratch());
+    ReduceSum(plan_, x.data<T>(), out, context.scratch());
   }
 
  private:
-  math::ReducePlan plan_;
+  ReducePlan plan_;
 };
 
 template <typename T>
@@ -39,10 +39,10 @@ class MeanGradKernel final : public OpKernel {
     Tensor& x_grad = context.AllocateOutput(0, x_dims_);
     const int64_t count = x_grad.numel();
     if (count == 0) return;
-    using Value = math::Computed<T>;
+    using Value = Computed<T>;
     const Value share =
-        math::Widen(*context.Input(1).data<T>()) / static_cast<Value>(count);
-    math::Fill(math::Narrow<T>(share), count, x_grad.data<T>());
+        Widen(*context.Input(1).data<T>()) / static_cast<Value>(count);
+    Fill(Narrow<T>(share), count, x_grad.data<T>());
   }
 
  private:
@@ -51,7 +51,7 @@ class MeanGradKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CPU_KERNEL(mean, MeanKernel<FloatsAndHalves>);
-REGISTER_OP_CPU_KERNEL(mean_grad, MeanGradKernel<FloatsAndHalves>);
+REGISTER_OP_CPU_KERNEL(mean, MeanKernel<FloatAndHalfTypes>);
+REGISTER_OP_CPU_KERNEL(mean_grad, MeanGradKernel<FloatAndHalfTypes>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

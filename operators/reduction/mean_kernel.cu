@@ -1,14 +1,14 @@
 #include "sluice/operators/math/device_sum.cuh"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 template <typename T>
 class MeanCUDAKernel final : public OpKernel {
  public:
   void Prepare(KernelPreparation& preparation) override {
-    plan_ = math::SumPlan(1, preparation.query.inputs[0].numel());
+    plan_ = SumPlan(1, preparation.query.inputs[0].numel());
     preparation.scratch_bytes = plan_.scratch_bytes();
   }
 
@@ -16,7 +16,7 @@ class MeanCUDAKernel final : public OpKernel {
     const T* x = context.Input(0).data<T>();
     T* out = context.AllocateOutput(0, DDim()).data<T>();
     const auto count = static_cast<double>(plan_.terms);
-    math::Sum(
+    Sum(
         context.device_context<CUDADeviceContext>(), plan_, context.scratch(),
         [=] __device__(int64_t /*output*/, int64_t i) {
           return static_cast<double>(x[i]);
@@ -27,7 +27,7 @@ class MeanCUDAKernel final : public OpKernel {
   }
 
  private:
-  math::SumPlan plan_;
+  SumPlan plan_;
 };
 
 template <typename T>
@@ -41,10 +41,10 @@ class MeanGradCUDAKernel final : public OpKernel {
     const T* grad = context.Input(1).data<T>();
     T* x_grad = context.AllocateOutput(0, x_dims_).data<T>();
     const int64_t count = x_dims_.numel();
-    platform::ForEach(context.device_context<CUDADeviceContext>(), count,
-                      [=] __device__(int64_t i) {
-                        x_grad[i] = *grad / static_cast<T>(count);
-                      });
+    ForEach(context.device_context<CUDADeviceContext>(), count,
+            [=] __device__(int64_t i) {
+              x_grad[i] = *grad / static_cast<T>(count);
+            });
   }
 
  private:
@@ -53,7 +53,7 @@ class MeanGradCUDAKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CUDA_KERNEL(mean, MeanCUDAKernel<Floats>);
-REGISTER_OP_CUDA_KERNEL(mean_grad, MeanGradCUDAKernel<Floats>);
+REGISTER_OP_CUDA_KERNEL(mean, MeanCUDAKernel<FloatTypes>);
+REGISTER_OP_CUDA_KERNEL(mean_grad, MeanGradCUDAKernel<FloatTypes>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -1,6 +1,6 @@
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 void MeanShape(InferShapeContext& context) {
@@ -42,4 +42,4 @@ void MeanGradSchema(OpSchema& op) {
 REGISTER_OPERATOR(mean, MeanSchema);
 REGISTER_OPERATOR(mean_grad, MeanGradSchema);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -8,7 +8,7 @@
 #include "sluice/operators/registration.h"
 
 // reduce_sum, reduce_mean and their gradients.
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 template <typename T>
@@ -19,7 +19,7 @@ class ReduceSumKernel : public OpKernel {
 
   void Prepare(KernelPreparation& preparation) override {
     const DDim& x = preparation.query.inputs[0];
-    plan_ = math::PlanReduce(x, reduced_.Of(x));
+    plan_ = PlanReduce(x, reduced_.Of(x));
     preparation.scratch_bytes = plan_.scratch_bytes;
     out_dims_ = preparation.query.outputs[0];
   }
@@ -28,11 +28,11 @@ class ReduceSumKernel : public OpKernel {
     const Tensor& x = context.Input("X");
     Tensor& out = context.AllocateOutput("Out", out_dims_);
     if (out.numel() == 0) return;
-    math::ReduceSum(plan_, x.data<T>(), out.data<T>(), context.scratch());
+    ReduceSum(plan_, x.data<T>(), out.data<T>(), context.scratch());
   }
 
  protected:
-  math::ReducePlan plan_;
+  ReducePlan plan_;
 
  private:
   ReducedDims reduced_;
@@ -59,20 +59,20 @@ class ReduceSumGradKernel final : public OpKernel {
 
   void Prepare(KernelPreparation& preparation) override {
     x_dims_ = preparation.query.inputs[0];
-    plan_ = math::PlanBroadcast(x_dims_, reduced_.Kept(x_dims_), -1);
+    plan_ = PlanBroadcast(x_dims_, reduced_.Kept(x_dims_), -1);
   }
 
   void Compute(OpKernelContext& context) const override {
     const T* from = context.Input(1).data<T>();
     Tensor& x_grad = context.AllocateOutput(0, x_dims_);
     if (x_grad.numel() == 0) return;
-    math::Repeat(plan_, from, x_grad.data<T>());
+    Repeat(plan_, from, x_grad.data<T>());
   }
 
  private:
   ReducedDims reduced_;
   DDim x_dims_;
-  math::BroadcastPlan plan_;
+  BroadcastPlan plan_;
 };
 
 // Divides the gradients of the means and broadcasts the quotients.
@@ -86,7 +86,7 @@ class ReduceMeanGradKernel final : public OpKernel {
     x_dims_ = preparation.query.inputs[0];
     const DDim kept = reduced_.Kept(x_dims_);
     means_ = kept.numel();
-    plan_ = math::PlanBroadcast(x_dims_, kept, -1);
+    plan_ = PlanBroadcast(x_dims_, kept, -1);
     preparation.scratch_bytes = static_cast<size_t>(means_) * sizeof(T);
   }
 
@@ -94,30 +94,31 @@ class ReduceMeanGradKernel final : public OpKernel {
     const T* from = context.Input(1).data<T>();
     Tensor& x_grad = context.AllocateOutput(0, x_dims_);
     if (x_grad.numel() == 0) return;
-    using Value = math::Computed<T>;
+    using Value = Computed<T>;
     const int64_t terms = x_grad.numel() / means_;
     const auto count = static_cast<Value>(terms);
     auto* shares = static_cast<T*>(context.scratch());
-    std::transform(from, from + means_, shares, [count](T grad) {
-      return math::Narrow<T>(math::Widen(grad) / count);
-    });
-    math::Repeat(plan_, shares, x_grad.data<T>());
+    std::transform(from, from + means_, shares,
+                   [count](T grad) { return Narrow<T>(Widen(grad) / count); });
+    Repeat(plan_, shares, x_grad.data<T>());
   }
 
  private:
   ReducedDims reduced_;
   DDim x_dims_;
   int64_t means_ = 0;
-  math::BroadcastPlan plan_;
+  BroadcastPlan plan_;
 };
 
 }  // namespace
 
-REGISTER_OP_CPU_KERNEL(reduce_sum,
-                       EstimatedBy<&framework::DefaultKernelWork>,
-                       ReduceSumKernel<Join<FloatsAndHalves, Indices>>);
-REGISTER_OP_CPU_KERNEL(reduce_sum_grad, ReduceSumGradKernel<FloatsAndHalves>);
-REGISTER_OP_CPU_KERNEL(reduce_mean, ReduceMeanKernel<FloatsAndHalves>);
-REGISTER_OP_CPU_KERNEL(reduce_mean_grad, ReduceMeanGradKernel<FloatsAndHalves>);
+REGISTER_OP_CPU_KERNEL(
+    reduce_sum,
+    EstimatedBy<&DefaultKernelWork>,
+    ReduceSumKernel<JoinTypes<FloatAndHalfTypes, IndexTypes>>);
+REGISTER_OP_CPU_KERNEL(reduce_sum_grad, ReduceSumGradKernel<FloatAndHalfTypes>);
+REGISTER_OP_CPU_KERNEL(reduce_mean, ReduceMeanKernel<FloatAndHalfTypes>);
+REGISTER_OP_CPU_KERNEL(reduce_mean_grad,
+                       ReduceMeanGradKernel<FloatAndHalfTypes>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -2,23 +2,21 @@
 #include "sluice/operators/reduction/reduced_dims.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
-
-using math::ReduceWalk;
 
 // Floats are summed in double and then divided. Integers are summed modulo
 // 2^64, with one thread for each sum.
 template <typename T>
 void ReduceSum(const CUDADeviceContext& device,
-               const math::SumPlan& plan,
+               const SumPlan& plan,
                const ReduceWalk& walk,
                void* scratch,
                const T* x,
                T* out,
                double divisor) {
   if constexpr (std::is_floating_point_v<T>) {
-    math::Sum(
+    Sum(
         device, plan, scratch,
         [=] __device__(int64_t output, int64_t term) {
           return static_cast<double>(x[walk.At(output, term)]);
@@ -28,7 +26,7 @@ void ReduceSum(const CUDADeviceContext& device,
         });
   } else {
     const int64_t terms = plan.terms;
-    platform::ForEach(device, plan.outputs, [=] __device__(int64_t output) {
+    ForEach(device, plan.outputs, [=] __device__(int64_t output) {
       uint64_t sum = 0;
       for (int64_t term = 0; term < terms; ++term) {
         sum += static_cast<uint64_t>(x[walk.At(output, term)]);
@@ -61,7 +59,7 @@ class ReduceSumCUDAKernel : public OpKernel {
   }
 
  protected:
-  math::SumPlan plan_;
+  SumPlan plan_;
   double divisor_ = 1;
 
  private:
@@ -83,7 +81,8 @@ class ReduceMeanCUDAKernel final : public ReduceSumCUDAKernel<T> {
 
 }  // namespace
 
-REGISTER_OP_CUDA_KERNEL(reduce_sum, ReduceSumCUDAKernel<Join<Floats, Indices>>);
-REGISTER_OP_CUDA_KERNEL(reduce_mean, ReduceMeanCUDAKernel<Floats>);
+REGISTER_OP_CUDA_KERNEL(reduce_sum,
+                        ReduceSumCUDAKernel<JoinTypes<FloatTypes, IndexTypes>>);
+REGISTER_OP_CUDA_KERNEL(reduce_mean, ReduceMeanCUDAKernel<FloatTypes>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

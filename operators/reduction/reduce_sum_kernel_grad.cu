@@ -5,10 +5,8 @@
 #include "sluice/operators/reduction/reduced_dims.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
-
-using math::DeviceWalk;
 
 struct OfSum {};
 struct OfMean {};
@@ -25,7 +23,7 @@ class ReduceSumGradCUDAKernel final : public OpKernel {
     x_dims_ = preparation.query.inputs[0];
     const DDim kept = reduced_.Kept(x_dims_);
     if (x_dims_.numel() > 0) terms_ = x_dims_.numel() / kept.numel();
-    plan_ = math::PlanBroadcast(x_dims_, kept, -1);
+    plan_ = PlanBroadcast(x_dims_, kept, -1);
   }
 
   void Compute(OpKernelContext& context) const override {
@@ -36,11 +34,11 @@ class ReduceSumGradCUDAKernel final : public OpKernel {
     const auto& device = context.device_context<CUDADeviceContext>();
     if constexpr (std::is_same_v<Of, OfMean>) {
       const auto terms = static_cast<T>(terms_);
-      platform::ForEach(device, x_dims_.numel(), [=] __device__(int64_t i) {
+      ForEach(device, x_dims_.numel(), [=] __device__(int64_t i) {
         x_grad[i] = grad[walk.At(i).second] / terms;
       });
     } else {
-      platform::ForEach(device, x_dims_.numel(), [=] __device__(int64_t i) {
+      ForEach(device, x_dims_.numel(), [=] __device__(int64_t i) {
         x_grad[i] = grad[walk.At(i).second];
       });
     }
@@ -50,14 +48,14 @@ class ReduceSumGradCUDAKernel final : public OpKernel {
   ReducedDims reduced_;
   DDim x_dims_;
   int64_t terms_ = 1;
-  math::BroadcastPlan plan_;
+  BroadcastPlan plan_;
 };
 
 }  // namespace
 
 REGISTER_OP_CUDA_KERNEL(reduce_sum_grad,
-                        ReduceSumGradCUDAKernel<FloatsAndHalves, OfSum>);
+                        ReduceSumGradCUDAKernel<FloatAndHalfTypes, OfSum>);
 REGISTER_OP_CUDA_KERNEL(reduce_mean_grad,
-                        ReduceSumGradCUDAKernel<Floats, OfMean>);
+                        ReduceSumGradCUDAKernel<FloatTypes, OfMean>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

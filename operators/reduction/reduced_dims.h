@@ -5,13 +5,13 @@
 #include "sluice/framework/values/ddim.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 
 // The dims that a reduction's attributes name. The shape function has already
 // checked them.
 class ReducedDims {
  public:
-  using Axes = std::array<bool, framework::DDim::kMaxRank>;
+  using Axes = std::array<bool, DDim::kMaxRank>;
 
   explicit ReducedDims(const OpKernelConstruction& construction)
       : dim_(construction.Attr<std::vector<int64_t>>("dim")),
@@ -41,4 +41,4 @@ class ReducedDims {
   bool all_;
 };
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -11,19 +11,15 @@
 #include "sluice/operators/reduction/reduced_dims.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 #include "sluice/operators/math/reduction/reduction_rows.inc"
 }  // namespace
-}  // namespace sluice::operators::math
+}  // namespace sluice
 
 // The kernels of the rows of math/reduction's table.
-namespace sluice::operators {
+namespace sluice {
 namespace {
-
-using math::FoldPlan;
-using math::ReductionDTypes;
-using math::ReductionGradient;
 
 template <typename T, typename Row>
 class ReductionKernel final : public OpKernel {
@@ -34,7 +30,7 @@ class ReductionKernel final : public OpKernel {
   void Prepare(KernelPreparation& preparation) override {
     const DDim& x = preparation.query.inputs[0];
     plan_ = FoldPlan(x, reduced_.Of(x));
-    preparation.scratch_bytes = math::FoldScratchBytes<Fold>(plan_);
+    preparation.scratch_bytes = FoldScratchBytes<Fold>(plan_);
     out_dims_ = preparation.query.outputs[0];
   }
 
@@ -42,11 +38,11 @@ class ReductionKernel final : public OpKernel {
     const Tensor& x = context.Input(0);
     Tensor& out = context.AllocateOutput(0, out_dims_);
     if (out.numel() == 0) return;
-    math::FoldAll<Fold>(plan_, x.data<T>(), out.data<T>(), context.scratch());
+    FoldAll<Fold>(plan_, x.data<T>(), out.data<T>(), context.scratch());
   }
 
  private:
-  using Fold = typename Row::template Fold<math::Computed<T>>;
+  using Fold = typename Row::template Fold<Computed<T>>;
 
   ReducedDims reduced_;
   FoldPlan plan_;
@@ -62,19 +58,19 @@ class ReductionGradKernel final : public OpKernel {
   void Prepare(KernelPreparation& preparation) override {
     x_dims_ = preparation.query.inputs[0];
     plan_ = FoldPlan(x_dims_, reduced_.Of(x_dims_));
-    preparation.scratch_bytes = math::ShareScratchBytes<Share>(plan_);
+    preparation.scratch_bytes = ShareScratchBytes<Share>(plan_);
   }
 
   void Compute(OpKernelContext& context) const override {
     Tensor& x_grad = context.AllocateOutput(0, x_dims_);
     if (x_grad.numel() == 0) return;
-    math::FoldGradient<Share>(
-        plan_, context.Input(0).data<T>(), context.Input(1).data<T>(),
-        context.Input(2).data<T>(), x_grad.data<T>(), context.scratch());
+    FoldGradient<Share>(plan_, context.Input(0).data<T>(),
+                        context.Input(1).data<T>(), context.Input(2).data<T>(),
+                        x_grad.data<T>(), context.scratch());
   }
 
  private:
-  using Share = typename Row::template Share<math::Computed<T>>;
+  using Share = typename Row::template Share<Computed<T>>;
 
   ReducedDims reduced_;
   FoldPlan plan_;
@@ -84,7 +80,7 @@ class ReductionGradKernel final : public OpKernel {
 template <typename Row, typename... T>
 void AddKernels(Registry& registry) {
   AddPlainKernels<ReductionKernel<T, Row>...>(registry, Row::kInfo.name,
-                                              platform::CPUPlace());
+                                              CPUPlace());
 }
 
 template <typename Row>
@@ -101,22 +97,22 @@ void AddRow(Registry& registry) {
     AddKernels<Row, int8_t, uint8_t, int32_t, int64_t, bool>(registry);
   }
   if constexpr (Row::kInfo.gradient == ReductionGradient::kXAndOut) {
-    AddPlainKernels<ReductionGradKernel<FloatsAndHalves, Row>>(
-        registry, std::string(Row::kInfo.name) + "_grad", platform::CPUPlace());
+    AddPlainKernels<ReductionGradKernel<FloatAndHalfTypes, Row>>(
+        registry, std::string(Row::kInfo.name) + "_grad", CPUPlace());
   }
 }
 
 template <typename... Row>
-void AddRows(math::Rows<Row...> /*table*/, Registry& registry) {
+void AddRows(Rows<Row...> /*table*/, Registry& registry) {
   (AddRow<Row>(registry), ...);
 }
 
 void AddReductionKernels(Registry& registry) {
-  AddRows(math::ReductionTable(), registry);
+  AddRows(ReductionTable(), registry);
 }
 
 }  // namespace
 
 REGISTER_TABLE(reduction_kernels, AddReductionKernels);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -11,18 +11,11 @@
 #include "sluice/operators/reduction/reduced_dims.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 #include "sluice/operators/math/reduction/reduction_rows.inc"
 }  // namespace
-}  // namespace sluice::operators::math
-
-namespace sluice::operators {
 namespace {
-
-using math::ReduceWalk;
-using math::ReductionDTypes;
-using math::ReductionGradient;
 
 template <typename T, typename Row>
 class ReductionCUDAKernel final : public OpKernel {
@@ -38,7 +31,7 @@ class ReductionCUDAKernel final : public OpKernel {
     const Tensor& x = context.Input(0);
     T* out = context.AllocateOutput(0, out_dims_).template data<T>();
     const ReducedDims::Axes reduced = reduced_.Of(x.dims());
-    math::FoldAll<typename Row::template Fold<T>>(
+    FoldAll<typename Row::template Fold<T>>(
         context.device_context<CUDADeviceContext>(),
         ReduceWalk::Plan(x.dims(), reduced), ReduceWalk(x.dims(), reduced),
         x.data<T>(), out);
@@ -69,7 +62,7 @@ struct SeeTerms {
 
 template <typename Share, typename T>
 struct ShareGradient {
-  math::DeviceWalk walk;  // of X and of the broadcast Out
+  DeviceWalk walk;  // of X and of the broadcast Out
   const T* x;
   const T* out;
   const T* out_grad;
@@ -93,7 +86,7 @@ class ReductionGradCUDAKernel final : public OpKernel {
   void Prepare(KernelPreparation& preparation) override {
     x_dims_ = preparation.query.inputs[0];
     const DDim kept = reduced_.Kept(x_dims_);
-    plan_ = math::PlanBroadcast(x_dims_, kept, -1);
+    plan_ = PlanBroadcast(x_dims_, kept, -1);
     if (Share::kSees) {
       preparation.scratch_bytes =
           static_cast<size_t>(kept.numel()) * sizeof(Share);
@@ -110,16 +103,15 @@ class ReductionGradCUDAKernel final : public OpKernel {
     auto* shares = static_cast<Share*>(context.scratch());
     if constexpr (Share::kSees) {
       const ReducedDims::Axes reduced = reduced_.Of(x_dims_);
-      const math::SumPlan plan = ReduceWalk::Plan(x_dims_, reduced);
-      platform::ForEach(device, plan.outputs,
-                        SeeTerms<Share, T>{ReduceWalk(x_dims_, reduced),
-                                           plan.terms, x, out, shares});
+      const SumPlan plan = ReduceWalk::Plan(x_dims_, reduced);
+      ForEach(device, plan.outputs,
+              SeeTerms<Share, T>{ReduceWalk(x_dims_, reduced), plan.terms, x,
+                                 out, shares});
     }
-    const math::DeviceWalk walk(plan_.rank, plan_.sizes, plan_.x_steps,
-                                plan_.y_steps);
-    platform::ForEach(
-        device, x_dims_.numel(),
-        ShareGradient<Share, T>{walk, x, out, out_grad, shares, x_grad});
+    const DeviceWalk walk(plan_.rank, plan_.sizes, plan_.x_steps,
+                          plan_.y_steps);
+    ForEach(device, x_dims_.numel(),
+            ShareGradient<Share, T>{walk, x, out, out_grad, shares, x_grad});
   }
 
  private:
@@ -127,13 +119,13 @@ class ReductionGradCUDAKernel final : public OpKernel {
 
   ReducedDims reduced_;
   DDim x_dims_;
-  math::BroadcastPlan plan_;
+  BroadcastPlan plan_;
 };
 
 template <typename Row, typename... T>
 void AddKernels(Registry& registry) {
   AddPlainKernels<ReductionCUDAKernel<T, Row>...>(registry, Row::kInfo.name,
-                                                  platform::CUDAPlace());
+                                                  CUDAPlace());
 }
 
 template <typename Row>
@@ -150,23 +142,22 @@ void AddRow(Registry& registry) {
     AddKernels<Row, int8_t, uint8_t, int32_t, int64_t, bool>(registry);
   }
   if constexpr (Row::kInfo.gradient == ReductionGradient::kXAndOut) {
-    AddPlainKernels<ReductionGradCUDAKernel<Floats, Row>>(
-        registry, std::string(Row::kInfo.name) + "_grad",
-        platform::CUDAPlace());
+    AddPlainKernels<ReductionGradCUDAKernel<FloatTypes, Row>>(
+        registry, std::string(Row::kInfo.name) + "_grad", CUDAPlace());
   }
 }
 
 template <typename... Row>
-void AddRows(math::Rows<Row...> /*table*/, Registry& registry) {
+void AddRows(Rows<Row...> /*table*/, Registry& registry) {
   (AddRow<Row>(registry), ...);
 }
 
 void AddReductionRows(Registry& registry) {
-  AddRows(math::ReductionTable(), registry);
+  AddRows(ReductionTable(), registry);
 }
 
 }  // namespace
 
 REGISTER_TABLE(cuda_reductions, AddReductionRows);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -4,12 +4,8 @@
 #include "sluice/operators/registration.h"
 
 // The schemas of the rows of math/reduction's table and of their gradient ops.
-namespace sluice::operators {
+namespace sluice {
 namespace {
-
-using math::ReductionDTypes;
-using math::ReductionGradient;
-using math::ReductionInfo;
 
 // Returns the shape of Out.
 DDim OutDims(const InferShapeContext& context) {
@@ -145,7 +141,7 @@ void GradSchema(const ReductionInfo& info, OpSchema& op) {
 }
 
 void AddReductionOps(Registry& registry) {
-  for (const ReductionInfo& info : math::Reductions()) {
+  for (const ReductionInfo& info : Reductions()) {
     registry.AddOperator(info.name, [&](OpSchema& op) { Schema(info, op); });
     if (info.gradient == ReductionGradient::kNone) continue;
     registry.AddOperator(std::string(info.name) + "_grad",
@@ -157,4 +153,4 @@ void AddReductionOps(Registry& registry) {
 
 REGISTER_TABLE(reduction_ops, AddReductionOps);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -1,7 +1,7 @@
 #include "sluice/operators/registration.h"
 #include "sluice/platform/parallel_for.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 template <typename T>
@@ -21,26 +21,25 @@ class AffineGridKernel final : public OpKernel {
     const T* const theta = context.Input(0).data<T>();
     const int count = dims_.rank() - 2;  // spatial dims
     const int64_t points = dims_.numel() / dims_[0] / count;
-    platform::ParallelFor(
-        dims_[0] * points, kGrain, [&](int64_t begin, int64_t end) {
-          for (int64_t i = begin; i < end; ++i) {
-            double position[3];  // x, y, z
-            int64_t rest = i % points;
-            for (int d = 0; d < count; ++d) {
-              const int64_t size = dims_[count - d];
-              position[d] = PositionOf(rest % size, size);
-              rest /= size;
-            }
-            const T* row = theta + i / points * count * (count + 1);
-            for (int r = 0; r < count; ++r, row += count + 1) {
-              double sum = 0;
-              for (int d = 0; d < count; ++d) {
-                sum += row[d] * position[d];
-              }
-              out[i * count + r] = static_cast<T>(sum + row[count]);
-            }
+    ParallelFor(dims_[0] * points, kGrain, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        double position[3];  // x, y, z
+        int64_t rest = i % points;
+        for (int d = 0; d < count; ++d) {
+          const int64_t size = dims_[count - d];
+          position[d] = PositionOf(rest % size, size);
+          rest /= size;
+        }
+        const T* row = theta + i / points * count * (count + 1);
+        for (int r = 0; r < count; ++r, row += count + 1) {
+          double sum = 0;
+          for (int d = 0; d < count; ++d) {
+            sum += row[d] * position[d];
           }
-        });
+          out[i * count + r] = static_cast<T>(sum + row[count]);
+        }
+      }
+    });
   }
 
  private:
@@ -56,6 +55,6 @@ class AffineGridKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CPU_KERNEL(affine_grid, AffineGridKernel<Floats>);
+REGISTER_OP_CPU_KERNEL(affine_grid, AffineGridKernel<FloatTypes>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

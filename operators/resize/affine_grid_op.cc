@@ -1,6 +1,6 @@
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 void AffineGridShape(InferShapeContext& context) {
@@ -67,4 +67,4 @@ void AffineGridSchema(OpSchema& op) {
 
 REGISTER_OPERATOR(affine_grid, AffineGridSchema);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -5,7 +5,7 @@
 #include "sluice/operators/registration.h"
 #include "sluice/platform/parallel_for.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 enum class Mode : uint8_t { kLinear, kNearest, kCubic };
@@ -127,23 +127,22 @@ class GridSampleKernel final : public OpKernel {
     const int64_t channels = x.dims()[1];
     const int64_t volume = sizes[0] * sizes[1] * sizes[2];
     const int64_t points = grid.numel() / dims / x.dims()[0];
-    platform::ParallelFor(
-        x.dims()[0] * points, kGrain, [&](int64_t begin, int64_t end) {
-          for (int64_t i = begin; i < end; ++i) {
-            const int64_t image = i / points * channels;
-            Taps taps[3];
-            taps[0].Add(0, 1);
-            for (int d = 0; d < dims; ++d) {
-              const double position = grid.data<T>()[i * dims + dims - 1 - d];
-              const int at = 3 - dims + d;
-              taps[at] = sampler_.TapsOf(position, sizes[at]);
-            }
-            for (int64_t c = 0; c < channels; ++c) {
-              out[(image + c) * points + i % points] = static_cast<T>(
-                  Sum(taps, sizes, x.data<T>() + (image + c) * volume));
-            }
-          }
-        });
+    ParallelFor(x.dims()[0] * points, kGrain, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t image = i / points * channels;
+        Taps taps[3];
+        taps[0].Add(0, 1);
+        for (int d = 0; d < dims; ++d) {
+          const double position = grid.data<T>()[i * dims + dims - 1 - d];
+          const int at = 3 - dims + d;
+          taps[at] = sampler_.TapsOf(position, sizes[at]);
+        }
+        for (int64_t c = 0; c < channels; ++c) {
+          out[(image + c) * points + i % points] = static_cast<T>(
+              Sum(taps, sizes, x.data<T>() + (image + c) * volume));
+        }
+      }
+    });
   }
 
  private:
@@ -168,6 +167,6 @@ class GridSampleKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CPU_KERNEL(grid_sample, GridSampleKernel<Floats>);
+REGISTER_OP_CPU_KERNEL(grid_sample, GridSampleKernel<FloatTypes>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -1,6 +1,6 @@
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 void GridSampleShape(InferShapeContext& context) {
@@ -68,4 +68,4 @@ void GridSampleSchema(OpSchema& op) {
 
 REGISTER_OPERATOR(grid_sample, GridSampleSchema);
 
-}  // namespace sluice::operators
+}  // namespace sluice

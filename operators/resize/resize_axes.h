@@ -6,7 +6,7 @@
 #include "sluice/operators/math/resize/resize_axis.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::operators {
+namespace sluice {
 
 // Returns the number of elements that `size` elements become at `scale`, which
 // is finite and positive: size * scale rounded down, as a double. If the
@@ -15,9 +15,8 @@ SLUICE_API double ResizedSize(int64_t size, double scale);
 
 // Returns the axes of X for resize and resize_grad. The shape function has
 // already checked both shapes.
-SLUICE_API std::vector<math::ResizeAxis> ResizeAxesOf(
-    const framework::KernelQuery& query,
-    const framework::DDim& x,
-    const framework::DDim& out);
+SLUICE_API std::vector<ResizeAxis> ResizeAxesOf(const KernelQuery& query,
+                                                const DDim& x,
+                                                const DDim& out);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -8,12 +8,7 @@
 #include "sluice/operators/registration.h"
 #include "sluice/operators/resize/resize_axes.h"
 
-namespace sluice::operators {
-
-using math::ResizeAxis;
-using math::ResizeCoordinates;
-using math::ResizeMode;
-using math::ResizeRounding;
+namespace sluice {
 
 double ResizedSize(int64_t size, double scale) {
   const double exact = static_cast<double>(size) * scale;
@@ -120,10 +115,10 @@ class ResizeKernel final : public OpKernel {
                (axes[0].mode == ResizeMode::kNearest &&
                 axes[0].coordinates != ResizeCoordinates::kCropAndResize);
     if (nearest_) {
-      copy_ = math::ResizeCopy(axes);
+      copy_ = ResizeCopy(axes);
       return;
     }
-    passes_ = math::ResizePasses(axes, /*backward=*/false);
+    passes_ = ResizePasses(axes, /*backward=*/false);
     preparation.scratch_bytes =
         static_cast<size_t>(passes_.scratch_elements()) * sizeof(Sum<T>);
   }
@@ -133,7 +128,7 @@ class ResizeKernel final : public OpKernel {
     if (out_dims_.numel() == 0) return;
     const T* x = context.Input(0).template data<T>();
     if (nearest_) return copy_.Run(x, sizeof(T), out);
-    if constexpr (std::is_floating_point_v<T> || math::kIsHalf<T>) {
+    if constexpr (std::is_floating_point_v<T> || kIsHalf<T>) {
       passes_.Run(x, static_cast<Sum<T>*>(context.scratch()), out);
     }
   }
@@ -141,8 +136,8 @@ class ResizeKernel final : public OpKernel {
  private:
   DDim out_dims_;
   bool nearest_ = true;
-  math::ResizeCopy copy_;
-  math::ResizePasses passes_;
+  ResizeCopy copy_;
+  ResizePasses passes_;
 };
 
 // X only provides the shape.
@@ -153,8 +148,8 @@ class ResizeGradKernel final : public OpKernel {
     const KernelQuery& query = preparation.query;
     x_dims_ = query.inputs[0];
     if (x_dims_.numel() == 0) return;
-    passes_ = math::ResizePasses(ShortAxesOf(query, x_dims_, query.inputs[1]),
-                                 /*backward=*/true);
+    passes_ = ResizePasses(ShortAxesOf(query, x_dims_, query.inputs[1]),
+                           /*backward=*/true);
     preparation.scratch_bytes =
         static_cast<size_t>(passes_.scratch_elements()) * sizeof(double);
   }
@@ -168,12 +163,12 @@ class ResizeGradKernel final : public OpKernel {
 
  private:
   DDim x_dims_;
-  math::ResizePasses passes_;
+  ResizePasses passes_;
 };
 
 }  // namespace
 
-REGISTER_OP_CPU_KERNEL(resize, ResizeKernel<Numbers>);
-REGISTER_OP_CPU_KERNEL(resize_grad, ResizeGradKernel<FloatsAndHalves>);
+REGISTER_OP_CPU_KERNEL(resize, ResizeKernel<NumberTypes>);
+REGISTER_OP_CPU_KERNEL(resize_grad, ResizeGradKernel<FloatAndHalfTypes>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -5,10 +5,8 @@
 #include "sluice/operators/resize/resize_axes.h"
 #include "sluice/platform/cuda/launch.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
-
-using math::ResizeAxis;
 
 // Resizes one axis: [outer, in, inner] to [outer, out, inner], or back.
 struct DeviceResize {
@@ -21,12 +19,12 @@ struct DeviceResize {
   __device__ Value Forward(int64_t at, const From* x) const {
     const int64_t j = at / inner % axis.out;
     const From* line = x + at / inner / axis.out * axis.in * inner + at % inner;
-    const math::ResizePosition position = axis.PositionOf(j);
+    const ResizePosition position = axis.PositionOf(j);
     if (axis.IsOutside(position)) return static_cast<Value>(axis.outside);
     const double weights = axis.WeightSum(position);
     Value sum = 0;
     for (int64_t t = 0; t < axis.taps(); ++t) {
-      const math::ResizeTap tap = axis.TapOf(position, t, weights);
+      const ResizeTap tap = axis.TapOf(position, t, weights);
       if (tap.weight == 0) continue;
       sum += static_cast<Value>(tap.weight) *
              static_cast<Value>(line[tap.index * inner]);
@@ -52,10 +50,10 @@ struct DeviceResize {
   // Whether positions are ascending. They may not be for scales below 1 / in
   // with aligned corners, or if a part of X is reversed.
   __device__ bool Ascends() const {
-    if (axis.coordinates == math::ResizeCoordinates::kCropAndResize) {
+    if (axis.coordinates == ResizeCoordinates::kCropAndResize) {
       return axis.start <= axis.end && axis.length >= 1;
     }
-    return axis.coordinates != math::ResizeCoordinates::kAlignCorners ||
+    return axis.coordinates != ResizeCoordinates::kAlignCorners ||
            axis.length >= 1;
   }
 
@@ -69,17 +67,17 @@ struct DeviceResize {
     // Half of the taps are before the position. The first and the last element
     // of X also replace all elements outside.
     const int64_t half =
-        axis.mode == math::ResizeMode::kNearest ? 1 : axis.taps() / 2;
+        axis.mode == ResizeMode::kNearest ? 1 : axis.taps() / 2;
     const bool ascends = Ascends();
     const int64_t begin = ascends && i > 0 ? FirstAt(i - half) : 0;
     const int64_t end =
         ascends && i < axis.in - 1 ? FirstAt(i + half) : axis.out;
     double sum = 0;
     for (int64_t j = begin; j < end; ++j) {
-      const math::ResizePosition position = axis.PositionOf(j);
+      const ResizePosition position = axis.PositionOf(j);
       const double weights = axis.WeightSum(position);
       for (int64_t t = 0; t < axis.taps(); ++t) {
-        const math::ResizeTap tap = axis.TapOf(position, t, weights);
+        const ResizeTap tap = axis.TapOf(position, t, weights);
         if (tap.index != i || tap.weight == 0) continue;
         sum += tap.weight * static_cast<double>(line[j * inner]);
       }
@@ -92,10 +90,9 @@ struct DeviceResize {
                   const From* x,
                   To* out) const {
     const DeviceResize self = *this;
-    platform::ForEach(device, outer * axis.out * inner,
-                      [=] __device__(int64_t i) {
-                        out[i] = self.template Forward<To>(i, x);
-                      });
+    ForEach(device, outer * axis.out * inner, [=] __device__(int64_t i) {
+      out[i] = self.template Forward<To>(i, x);
+    });
   }
 
   template <typename From, typename To>
@@ -103,10 +100,9 @@ struct DeviceResize {
                    const From* grad,
                    To* x_grad) const {
     const DeviceResize self = *this;
-    platform::ForEach(device, outer * axis.in * inner,
-                      [=] __device__(int64_t i) {
-                        x_grad[i] = static_cast<To>(self.Backward(i, grad));
-                      });
+    ForEach(device, outer * axis.in * inner, [=] __device__(int64_t i) {
+      x_grad[i] = static_cast<To>(self.Backward(i, grad));
+    });
   }
 };
 
@@ -152,8 +148,7 @@ class DeviceResizes {
            Value* scratch,
            T* to) const {
     if (passes_.empty()) {
-      platform::ForEach(device, count,
-                        [=] __device__(int64_t i) { to[i] = from[i]; });
+      ForEach(device, count, [=] __device__(int64_t i) { to[i] = from[i]; });
       return;
     }
     if (passes_.size() == 1) return RunPass(device, passes_[0], from, to);
@@ -240,7 +235,7 @@ class ResizeGradCUDAKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CUDA_KERNEL(resize, ResizeCUDAKernel<Floats>);
-REGISTER_OP_CUDA_KERNEL(resize_grad, ResizeGradCUDAKernel<Floats>);
+REGISTER_OP_CUDA_KERNEL(resize, ResizeCUDAKernel<FloatTypes>);
+REGISTER_OP_CUDA_KERNEL(resize_grad, ResizeGradCUDAKernel<FloatTypes>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -4,7 +4,7 @@
 #include "sluice/operators/resize/resize_axes.h"
 #include "sluice/platform/dtype.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 using Doubles = std::vector<double>;
@@ -33,7 +33,7 @@ void CheckAttributes(const InferShapeContext& context) {
                   context.Attr<double>("cubic_coeff_a"));
   const DType dtype = context.input_dtype("X");
   const bool crops = Crops(context);
-  context.Require((mode == "nearest" && !crops) || platform::IsFloating(dtype),
+  context.Require((mode == "nearest" && !crops) || IsFloating(dtype),
                   "resize.integers",
                   "mode {}{} makes new numbers, which {} cannot hold; expected "
                   "floats, or mode nearest",
@@ -188,7 +188,7 @@ void ResizeSchema(OpSchema& op) {
   op.Output("Out", "T", "In the rank of X.");
   ResizeAttributes(op);
   op.TypeVar("S", IndexDTypes());
-  op.TypeVar("F", {platform::DType::kFloat32, platform::DType::kFloat64});
+  op.TypeVar("F", {DType::kFloat32, DType::kFloat64});
   op.Operand("Sizes", "sizes", "S", "Attribute sizes as a vector.");
   op.Operand("Scales", "scales", "F", "Attribute scales as a vector.");
   op.Operand("Roi", "roi", "F", "Attribute roi as a vector.");
@@ -213,4 +213,4 @@ void ResizeGradSchema(OpSchema& op) {
 REGISTER_OPERATOR(resize, ResizeSchema);
 REGISTER_OPERATOR(resize_grad, ResizeGradSchema);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -3,12 +3,12 @@
 #include "sluice/framework/op/op_kernel.h"
 #include "sluice/operators/math/scan/scan.h"
 
-namespace sluice::operators {
+namespace sluice {
 
 // Returns the plan of a cumsum, cumprod or a gradient of these; input 0 is X.
-inline math::ScanPlan ScanPlanOf(const framework::KernelQuery& query) {
-  const framework::DDim& x = query.inputs[0];
-  math::ScanPlan plan;
+inline ScanPlan ScanPlanOf(const KernelQuery& query) {
+  const DDim& x = query.inputs[0];
+  ScanPlan plan;
   plan.exclusive = query.Attr<bool>("exclusive");
   plan.reverse = query.Attr<bool>("reverse");
   if (query.Attr<bool>("flatten")) {
@@ -23,4 +23,4 @@ inline math::ScanPlan ScanPlanOf(const framework::KernelQuery& query) {
   return plan;
 }
 
-}  // namespace sluice::operators
+}  // namespace sluice

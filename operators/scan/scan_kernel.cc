@@ -2,36 +2,36 @@
 #include "sluice/operators/scan/scan.h"
 
 // cumsum and cumprod.
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 struct Sum {
   template <typename T>
-  static void Forward(const math::ScanPlan& plan, const T* x, T* out) {
-    math::CumulativeSum(plan, x, out);
+  static void Forward(const ScanPlan& plan, const T* x, T* out) {
+    CumulativeSum(plan, x, out);
   }
   // Sums the gradients in the opposite direction.
   template <typename T>
-  static void Backward(math::ScanPlan plan,
+  static void Backward(ScanPlan plan,
                        const Tensor& /*x*/,
                        const T* out_grad,
                        T* x_grad) {
     plan.reverse = !plan.reverse;
-    math::CumulativeSum(plan, out_grad, x_grad);
+    CumulativeSum(plan, out_grad, x_grad);
   }
 };
 
 struct Product {
   template <typename T>
-  static void Forward(const math::ScanPlan& plan, const T* x, T* out) {
-    math::CumulativeProduct(plan, x, out);
+  static void Forward(const ScanPlan& plan, const T* x, T* out) {
+    CumulativeProduct(plan, x, out);
   }
   template <typename T>
-  static void Backward(const math::ScanPlan& plan,
+  static void Backward(const ScanPlan& plan,
                        const Tensor& x,
                        const T* out_grad,
                        T* x_grad) {
-    math::CumulativeProductGrad(plan, x.data<T>(), out_grad, x_grad);
+    CumulativeProductGrad(plan, x.data<T>(), out_grad, x_grad);
   }
 };
 
@@ -50,7 +50,7 @@ class ScanKernel final : public OpKernel {
   }
 
  private:
-  math::ScanPlan plan_;
+  ScanPlan plan_;
   DDim out_dims_;
 };
 
@@ -70,16 +70,17 @@ class ScanGradKernel final : public OpKernel {
   }
 
  private:
-  math::ScanPlan plan_;
+  ScanPlan plan_;
   DDim x_dims_;
 };
 
 }  // namespace
 
-REGISTER_OP_CPU_KERNEL(cumsum, ScanKernel<Join<FloatsAndHalves, Indices>, Sum>);
-REGISTER_OP_CPU_KERNEL(cumprod,
-                       ScanKernel<Join<FloatsAndHalves, Indices>, Product>);
-REGISTER_OP_CPU_KERNEL(cumsum_grad, ScanGradKernel<Floats, Sum>);
-REGISTER_OP_CPU_KERNEL(cumprod_grad, ScanGradKernel<Floats, Product>);
+REGISTER_OP_CPU_KERNEL(
+    cumsum, ScanKernel<JoinTypes<FloatAndHalfTypes, IndexTypes>, Sum>);
+REGISTER_OP_CPU_KERNEL(
+    cumprod, ScanKernel<JoinTypes<FloatAndHalfTypes, IndexTypes>, Product>);
+REGISTER_OP_CPU_KERNEL(cumsum_grad, ScanGradKernel<FloatTypes, Sum>);
+REGISTER_OP_CPU_KERNEL(cumprod_grad, ScanGradKernel<FloatTypes, Product>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -5,7 +5,7 @@
 #include "sluice/platform/cuda/launch.h"
 
 // cumsum and cumprod.
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 // The type in which T is computed.
@@ -27,12 +27,12 @@ struct Product {
   }
 };
 
-// The lines of a math::ScanPlan.
+// The lines of a ScanPlan.
 struct Lines {
   int64_t count, size, inner;
   bool exclusive, reverse;
 
-  explicit Lines(const math::ScanPlan& plan)
+  explicit Lines(const ScanPlan& plan)
       : count(plan.outer * plan.inner),
         size(plan.size),
         inner(plan.inner),
@@ -52,7 +52,7 @@ void ScanInThreads(const CUDADeviceContext& device,
                    const Lines& lines,
                    const T* x,
                    T* out) {
-  platform::ForEach(device, lines.count, [=] __device__(int64_t line) {
+  ForEach(device, lines.count, [=] __device__(int64_t line) {
     Wide<T> value = Op::kFirst;
     for (int64_t i = 0; i < lines.size; ++i) {
       const int64_t at = lines.At(line, i);
@@ -106,9 +106,8 @@ void Scan(const CUDADeviceContext& device,
   if (lines.size <= kShort || lines.count >= kManyLines) {
     return ScanInThreads<Op>(device, lines, x, out);
   }
-  platform::Launch<ScanInBlocksKernel<Op, T>>(
-      {device, platform::GridFor(lines.count, 1), dim3(kThreads)}, lines, x,
-      out);
+  Launch<ScanInBlocksKernel<Op, T>>(
+      {device, GridFor(lines.count, 1), dim3(kThreads)}, lines, x, out);
 }
 
 template <typename T, typename Op>
@@ -127,18 +126,18 @@ class ScanCUDAKernel final : public OpKernel {
   }
 
  private:
-  math::ScanPlan plan_;
+  ScanPlan plan_;
   DDim out_dims_;
 };
 
-// Computes like math::CumulativeProductGrad.
+// Computes like CumulativeProductGrad.
 template <typename T>
 void ProductGrad(const CUDADeviceContext& device,
                  const Lines& lines,
                  const T* x,
                  const T* out_grad,
                  T* x_grad) {
-  platform::ForEach(device, lines.count, [=] __device__(int64_t line) {
+  ForEach(device, lines.count, [=] __device__(int64_t line) {
     double product = 1;
     for (int64_t i = 0; i < lines.size; ++i) {
       const int64_t at = lines.At(line, i);
@@ -180,16 +179,17 @@ class ScanGradCUDAKernel final : public OpKernel {
   }
 
  private:
-  math::ScanPlan plan_;
+  ScanPlan plan_;
   DDim x_dims_;
 };
 
 }  // namespace
 
-REGISTER_OP_CUDA_KERNEL(cumsum, ScanCUDAKernel<Join<Floats, Indices>, Sum>);
-REGISTER_OP_CUDA_KERNEL(cumprod,
-                        ScanCUDAKernel<Join<Floats, Indices>, Product>);
-REGISTER_OP_CUDA_KERNEL(cumsum_grad, ScanGradCUDAKernel<Floats, Sum>);
-REGISTER_OP_CUDA_KERNEL(cumprod_grad, ScanGradCUDAKernel<Floats, Product>);
+REGISTER_OP_CUDA_KERNEL(cumsum,
+                        ScanCUDAKernel<JoinTypes<FloatTypes, IndexTypes>, Sum>);
+REGISTER_OP_CUDA_KERNEL(
+    cumprod, ScanCUDAKernel<JoinTypes<FloatTypes, IndexTypes>, Product>);
+REGISTER_OP_CUDA_KERNEL(cumsum_grad, ScanGradCUDAKernel<FloatTypes, Sum>);
+REGISTER_OP_CUDA_KERNEL(cumprod_grad, ScanGradCUDAKernel<FloatTypes, Product>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

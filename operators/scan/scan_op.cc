@@ -1,7 +1,7 @@
 #include "sluice/operators/registration.h"
 
 // cumsum and cumprod.
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 // Returns X's shape, or all of its elements as one dim.
@@ -109,4 +109,4 @@ void AddScanOps(Registry& registry) {
 
 REGISTER_TABLE(scan_ops, AddScanOps);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -3,12 +3,12 @@
 #include "sluice/framework/op/op_kernel.h"
 #include "sluice/operators/math/search/arg_best.h"
 
-namespace sluice::operators {
+namespace sluice {
 
 // Returns the plan of an arg_max or arg_min; input 0 is X.
-inline math::ArgBestPlan ArgBestPlanOf(const framework::KernelQuery& query) {
-  const framework::DDim& x = query.inputs[0];
-  math::ArgBestPlan plan;
+inline ArgBestPlan ArgBestPlanOf(const KernelQuery& query) {
+  const DDim& x = query.inputs[0];
+  ArgBestPlan plan;
   plan.largest = query.op.type == "arg_max";
   plan.last = query.Attr<bool>("select_last_index");
   if (query.Attr<bool>("flatten")) {
@@ -23,4 +23,4 @@ inline math::ArgBestPlan ArgBestPlanOf(const framework::KernelQuery& query) {
   return plan;
 }
 
-}  // namespace sluice::operators
+}  // namespace sluice

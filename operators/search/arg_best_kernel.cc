@@ -2,7 +2,7 @@
 #include "sluice/operators/search/arg_best.h"
 
 // arg_max and arg_min.
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 template <typename T>
@@ -16,17 +16,17 @@ class ArgBestKernel final : public OpKernel {
   void Compute(OpKernelContext& context) const override {
     Tensor& out = context.AllocateOutput(0, out_dims_);
     if (out.numel() == 0) return;
-    math::ArgBest(plan_, context.Input(0).data<T>(), out.data<int64_t>());
+    ArgBest(plan_, context.Input(0).data<T>(), out.data<int64_t>());
   }
 
  private:
-  math::ArgBestPlan plan_;
+  ArgBestPlan plan_;
   DDim out_dims_;
 };
 
 void AddArgBestKernels(Registry& registry) {
   for (const char* op : {"arg_max", "arg_min"}) {
-    AddPlainKernels<ArgBestKernel<Numbers>>(registry, op, platform::CPUPlace());
+    AddPlainKernels<ArgBestKernel<NumberTypes>>(registry, op, CPUPlace());
   }
 }
 
@@ -34,4 +34,4 @@ void AddArgBestKernels(Registry& registry) {
 
 REGISTER_TABLE(arg_best_kernels, AddArgBestKernels);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -3,7 +3,7 @@
 #include "sluice/operators/search/arg_best.h"
 
 // arg_max and arg_min.
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 // An element and its index; an index of -1 means that there is none.
@@ -47,28 +47,27 @@ class ArgBestCUDAKernel final : public OpKernel {
         context.AllocateOutput(0, out_dims_).template data<int64_t>();
     const int64_t size = plan_.size, inner = plan_.inner;
     const BetterOf better{plan_.largest, plan_.last};
-    math::ForEachRow(
-        context.device_context<CUDADeviceContext>(), plan_.outer * inner, size,
-        [=] __device__(auto team, int64_t row) {
-          const T* line = x + row / inner * size * inner + row % inner;
-          Candidate<T> best{T{}, -1};
-          for (int64_t i = team.First(); i < size; i += team.kSize) {
-            best = better(best, Candidate<T>{line[i * inner], i});
-          }
-          best = team.All(best, better);
-          if (team.Leads()) out[row] = best.index;
-        });
+    ForEachRow(context.device_context<CUDADeviceContext>(), plan_.outer * inner,
+               size, [=] __device__(auto team, int64_t row) {
+                 const T* line = x + row / inner * size * inner + row % inner;
+                 Candidate<T> best{T{}, -1};
+                 for (int64_t i = team.First(); i < size; i += team.kSize) {
+                   best = better(best, Candidate<T>{line[i * inner], i});
+                 }
+                 best = team.All(best, better);
+                 if (team.Leads()) out[row] = best.index;
+               });
   }
 
  private:
-  math::ArgBestPlan plan_;
+  ArgBestPlan plan_;
   DDim out_dims_;
 };
 
 void AddArgBestKernels(Registry& registry) {
   for (const char* op : {"arg_max", "arg_min"}) {
-    AddPlainKernels<ArgBestCUDAKernel<FloatsAndIntegers>>(
-        registry, op, platform::CUDAPlace());
+    AddPlainKernels<ArgBestCUDAKernel<FloatAndIntegerTypes>>(registry, op,
+                                                             CUDAPlace());
   }
 }
 
@@ -76,4 +75,4 @@ void AddArgBestKernels(Registry& registry) {
 
 REGISTER_TABLE(cuda_arg_best, AddArgBestKernels);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -1,7 +1,7 @@
 #include "sluice/operators/registration.h"
 
 // arg_max and arg_min.
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 void RequireElements(const InferShapeContext& context,
@@ -76,4 +76,4 @@ void ArgMinSchema(OpSchema& op) {
 REGISTER_OPERATOR(arg_max, ArgMaxSchema);
 REGISTER_OPERATOR(arg_min, ArgMinSchema);
 
-}  // namespace sluice::operators
+}  // namespace sluice

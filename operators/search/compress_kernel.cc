@@ -3,7 +3,7 @@
 
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 // Copies the bytes of elements of any dtype.
@@ -63,4 +63,4 @@ class CompressKernel final : public OpKernel {
 
 REGISTER_OP_CPU_KERNEL(compress, CompressKernel);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -1,6 +1,6 @@
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 void CompressShape(InferShapeContext& context) {
@@ -41,4 +41,4 @@ void CompressSchema(OpSchema& op) {
 
 REGISTER_OPERATOR(compress, CompressSchema);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -2,7 +2,7 @@
 
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 struct Box {
@@ -99,11 +99,12 @@ class NonMaxSuppressionKernel final : public OpKernel {
 
 // Each box is compared with the boxes that were selected before it.
 KernelWork SuppressionWork(const KernelQuery& query) {
+  constexpr double kOfAPair = 12;
   const DDim& scores = query.inputs[1];
   const int64_t most = query.Attr<int64_t>("max_output_boxes_per_class");
-  KernelWork work = framework::DefaultKernelWork(query);
+  KernelWork work = DefaultKernelWork(query);
   work.comparisons =
-      static_cast<double>(scores.numel()) *
+      kOfAPair * static_cast<double>(scores.numel()) *
       static_cast<double>(std::clamp<int64_t>(most, 0, scores[2]));
   work.max_threads = 1;
   return work;
@@ -115,4 +116,4 @@ REGISTER_OP_CPU_KERNEL(non_max_suppression,
                        EstimatedBy<&SuppressionWork>,
                        NonMaxSuppressionKernel<float>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

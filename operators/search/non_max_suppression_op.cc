@@ -2,7 +2,7 @@
 
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 void NonMaxSuppressionShape(InferShapeContext& context) {
@@ -56,4 +56,4 @@ void NonMaxSuppressionSchema(OpSchema& op) {
 
 REGISTER_OPERATOR(non_max_suppression, NonMaxSuppressionSchema);
 
-}  // namespace sluice::operators
+}  // namespace sluice

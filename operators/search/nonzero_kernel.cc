@@ -3,7 +3,7 @@
 #include "sluice/operators/registration.h"
 #include "sluice/platform/number_format.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 template <typename Code, typename IsNonzero>
@@ -38,14 +38,14 @@ void FindNonzero(OpKernelContext& context, IsNonzero is_nonzero) {
 template <typename Code>
 void FindSetBits(OpKernelContext& context) {
   const auto all = static_cast<Code>(~Code{0});
-  const bool has_sign = platform::IsFloating(context.Input(0).dtype());
+  const bool has_sign = IsFloating(context.Input(0).dtype());
   const auto mask = static_cast<Code>(has_sign ? all >> 1 : all);
   FindNonzero<Code>(context, [=](Code code) { return (code & mask) != 0; });
 }
 
 // dtypes for storage only have their own codes for zero, or none.
 void FindStored(OpKernelContext& context) {
-  const auto values = platform::StoredValues(context.Input(0).dtype());
+  const auto values = StoredValues(context.Input(0).dtype());
   FindNonzero<uint8_t>(context,
                        [&](uint8_t code) { return values[code] != 0; });
 }
@@ -54,8 +54,8 @@ class NonzeroKernel final : public OpKernel {
  public:
   void Compute(OpKernelContext& context) const override {
     const DType dtype = context.Input(0).dtype();
-    if (platform::IsStoredNumber(dtype)) return FindStored(context);
-    switch (platform::SizeOf(dtype)) {
+    if (IsStoredNumber(dtype)) return FindStored(context);
+    switch (SizeOf(dtype)) {
       case 1:
         return FindSetBits<uint8_t>(context);
       case 2:
@@ -72,4 +72,4 @@ class NonzeroKernel final : public OpKernel {
 
 REGISTER_OP_CPU_KERNEL(nonzero, NonzeroKernel);
 
-}  // namespace sluice::operators
+}  // namespace sluice

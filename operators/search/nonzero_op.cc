@@ -1,6 +1,6 @@
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 void NonzeroShape(InferShapeContext& context) {
@@ -27,4 +27,4 @@ void NonzeroSchema(OpSchema& op) {
 
 REGISTER_OPERATOR(nonzero, NonzeroSchema);
 
-}  // namespace sluice::operators
+}  // namespace sluice

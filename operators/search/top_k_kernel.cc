@@ -1,7 +1,7 @@
 #include "sluice/operators/math/search/top_k.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 template <typename T>
@@ -23,8 +23,8 @@ class TopKKernel final : public OpKernel {
     Tensor& out = context.AllocateOutput(0, out_dims_);
     Tensor& indices = context.AllocateOutput(1, out_dims_);
     if (out.numel() == 0) return;
-    math::TopK(context.Input(0).data<T>(), rows_, columns_, k_, largest_,
-               sorted_, out.data<T>(), indices.data<int64_t>());
+    TopK(context.Input(0).data<T>(), rows_, columns_, k_, largest_, sorted_,
+         out.data<T>(), indices.data<int64_t>());
   }
 
  private:
@@ -38,6 +38,6 @@ class TopKKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CPU_KERNEL(top_k, TopKKernel<Numbers>, TopKKernel<uint64_t>);
+REGISTER_OP_CPU_KERNEL(top_k, TopKKernel<NumberTypes>, TopKKernel<uint64_t>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

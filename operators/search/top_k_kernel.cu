@@ -1,7 +1,7 @@
 #include "sluice/operators/registration.h"
 #include "sluice/platform/cuda/launch.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 constexpr int kThreads = 128;
@@ -71,8 +71,7 @@ std::string Fits(const KernelQuery& query) {
   const int64_t columns = x.rank() == 0 ? 1 : x.at(-1);
   const auto k = query.Attr<int64_t>("k");
   if (columns == 0 || k <= kMost / columns) return "";
-  return platform::Format("needs k * columns <= {}, got {} * {}", kMost, k,
-                          columns);
+  return Format("needs k * columns <= {}, got {} * {}", kMost, k, columns);
 }
 
 template <typename T>
@@ -93,11 +92,10 @@ class TopKCUDAKernel final : public OpKernel {
     Tensor& out = context.AllocateOutput(0, out_dims_);
     Tensor& indices = context.AllocateOutput(1, out_dims_);
     if (out.numel() == 0) return;
-    platform::Launch<TopKKernel<T>>(
-        {context.device_context<CUDADeviceContext>(),
-         platform::GridFor(rows_, 1), dim3(kThreads)},
-        context.Input(0).data<T>(), rows_, columns_, k_, largest_,
-        out.data<T>(), indices.data<int64_t>());
+    Launch<TopKKernel<T>>({context.device_context<CUDADeviceContext>(),
+                           GridFor(rows_, 1), dim3(kThreads)},
+                          context.Input(0).data<T>(), rows_, columns_, k_,
+                          largest_, out.data<T>(), indices.data<int64_t>());
   }
 
  private:
@@ -112,6 +110,6 @@ class TopKCUDAKernel final : public OpKernel {
 
 REGISTER_OP_CUDA_KERNEL(top_k,
                         TakenWhen<&Fits>,
-                        TopKCUDAKernel<FloatsAndIntegers>);
+                        TopKCUDAKernel<FloatAndIntegerTypes>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -1,6 +1,6 @@
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 void TopKShape(InferShapeContext& context) {
@@ -35,7 +35,7 @@ void TopKSchema(OpSchema& op) {
       "stand. Equal elements come by lower index first. NaN counts as larger "
       "than every number, as in NumPy's sort; 0 and -0 are equal.");
   std::vector<DType> dtypes = NumericDTypes();
-  dtypes.push_back(platform::DType::kUInt64);
+  dtypes.push_back(DType::kUInt64);
   op.TypeVar("T", dtypes);
   op.Input("X", "T",
            "[..., n]: rows along the last dimension, n >= k; or one number.");
@@ -57,4 +57,4 @@ void TopKSchema(OpSchema& op) {
 
 REGISTER_OPERATOR(top_k, TopKSchema);
 
-}  // namespace sluice::operators
+}  // namespace sluice

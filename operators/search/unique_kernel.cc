@@ -8,7 +8,7 @@
 #include "sluice/operators/registration.h"
 #include "sluice/platform/number_format.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 // Returns -1, 0 or 1. NaN is larger than every number and equal to itself.
@@ -127,10 +127,10 @@ std::vector<KeyOf<T>> KeysOf(const Tensor& x) {
   const T* values = x.data<T>();
   std::vector<KeyOf<T>> keys(static_cast<size_t>(x.numel()));
   for (size_t i = 0; i < keys.size(); ++i) {
-    if constexpr (platform::IsStoredNumber(platform::kDTypeOf<T>)) {
-      keys[i] = platform::StoredValues(x.dtype())[values[i].bits];
+    if constexpr (IsStoredNumber(kDTypeOf<T>)) {
+      keys[i] = StoredValues(x.dtype())[values[i].bits];
     } else {
-      keys[i] = static_cast<KeyOf<T>>(math::Widen(values[i]));
+      keys[i] = static_cast<KeyOf<T>>(Widen(values[i]));
     }
   }
   return keys;
@@ -153,7 +153,7 @@ class UniqueKernel final : public OpKernel {
     for (int i = 0; i < dims.rank(); ++i) {
       if (i != axis) (i < axis ? rows.outer : rows.inner) *= dims[i];
     }
-    const Sets sets = platform::VisitDType(x.dtype(), [&]<typename T>() {
+    const Sets sets = VisitDType(x.dtype(), [&]<typename T>() {
       return FindSets(rows, KeysOf<T>(x).data(), sorted_);
     });
     DDim out = dims;
@@ -174,4 +174,4 @@ class UniqueKernel final : public OpKernel {
 
 REGISTER_OP_CPU_KERNEL(unique, UniqueKernel);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -1,6 +1,6 @@
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 void UniqueShape(InferShapeContext& context) {
@@ -59,4 +59,4 @@ void UniqueSchema(OpSchema& op) {
 
 REGISTER_OPERATOR(unique, UniqueSchema);
 
-}  // namespace sluice::operators
+}  // namespace sluice

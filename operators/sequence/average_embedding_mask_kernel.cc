@@ -2,20 +2,20 @@
 #include "sluice/operators/registration.h"
 #include "sluice/operators/sequence/embedding_mask_kernel.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 struct Plain {
   template <typename... Args>
   static void Average(const Args&... args) {
-    math::AverageEmbeddingMaskPlain(args...);
+    AverageEmbeddingMaskPlain(args...);
   }
 };
 
 struct Blocked {
   template <typename... Args>
   static void Average(const Args&... args) {
-    math::AverageEmbeddingMask(args...);
+    AverageEmbeddingMask(args...);
   }
 };
 
@@ -52,7 +52,7 @@ class AverageEmbeddingMaskGradKernel final : public OpKernel {
     WithEmbeddingRuns(context, sizes_.y, [&](const auto* runs) {
       Tensor& out = context.AllocateOutput("Embedding@GRAD", dims_);
       if (out.numel() == 0) return;
-      math::AverageEmbeddingMaskGradient(
+      AverageEmbeddingMaskGradient(
           static_cast<const T*>(context.Input("Out@GRAD").raw_data()), runs,
           sizes_, static_cast<T*>(context.scratch()), out.data<T>());
     });
@@ -60,21 +60,20 @@ class AverageEmbeddingMaskGradKernel final : public OpKernel {
 
  private:
   DDim dims_;
-  math::EmbeddingMaskSizes sizes_{};
+  EmbeddingMaskSizes sizes_{};
 };
 
 // Sizes do not show the length of runs: half a column is assumed. `vectors`
 // says whether features are summed in vectors or one by one.
 KernelWork Work(const KernelQuery& query, bool vectors) {
   const DDim& image = query.inputs[0];
-  const size_t element = platform::SizeOf(query.input_dtypes[0]);
+  const size_t element = SizeOf(query.input_dtypes[0]);
   const auto runs = static_cast<double>(query.inputs[1].numel()) / 2;
   const double pixels = runs * static_cast<double>(image[2]) / 2;
-  KernelWork work = framework::DefaultKernelWork(query);
+  KernelWork work = DefaultKernelWork(query);
   work.runs = runs;
   if (vectors) {
-    work.flops =
-        2 * pixels * math::Padded(image[3], math::VectorLanes(element));
+    work.flops = 2 * pixels * Padded(image[3], VectorLanes(element));
   } else {
     work.moves = pixels * static_cast<double>(image[3]);
   }
@@ -95,11 +94,11 @@ REGISTER_OP_KERNEL(average_embedding_mask,
                    CPUPlace,
                    blocked,
                    KernelTraits().Estimate(&BlockedWork),
-                   AverageEmbeddingMaskKernel<Floats, Blocked>);
+                   AverageEmbeddingMaskKernel<FloatTypes, Blocked>);
 REGISTER_OP_CPU_KERNEL(average_embedding_mask,
                        EstimatedBy<&PlainWork>,
-                       AverageEmbeddingMaskKernel<Floats, Plain>);
+                       AverageEmbeddingMaskKernel<FloatTypes, Plain>);
 REGISTER_OP_CPU_KERNEL(average_embedding_mask_grad,
-                       AverageEmbeddingMaskGradKernel<Floats>);
+                       AverageEmbeddingMaskGradKernel<FloatTypes>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -1,7 +1,7 @@
 #include "sluice/operators/registration.h"
 #include "sluice/operators/sequence/device_embedding_mask.cuh"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 constexpr char kAverage[] = "average_embedding_mask";
@@ -24,10 +24,9 @@ class AverageEmbeddingMaskCUDAKernel final : public OpKernel {
     auto* mean = static_cast<T*>(out.raw_data());
     auto* count = static_cast<int64_t*>(counts.raw_data());
     masks.Check(device, &RaiseEmbeddingRun<kAverage>);
-    platform::ForEach(device, masks.count(), [=] __device__(int64_t m) {
-      count[m] = masks.PixelsOf(m);
-    });
-    platform::ForEach(device, out.numel(), [=] __device__(int64_t at) {
+    ForEach(device, masks.count(),
+            [=] __device__(int64_t m) { count[m] = masks.PixelsOf(m); });
+    ForEach(device, out.numel(), [=] __device__(int64_t at) {
       const int64_t m = at / features, pixels = count[m];
       mean[at] = pixels == 0 ? T{0}
                              : static_cast<T>(masks.MeanOf(
@@ -56,11 +55,11 @@ class AverageEmbeddingMaskGradCUDAKernel final : public OpKernel {
     auto* embedding_grad = static_cast<T*>(out.raw_data());
     masks.Check(device, &RaiseEmbeddingRun<kAverageGrad>);
     // Shares of empty masks are never read.
-    platform::ForEach(device, mean.numel(), [=] __device__(int64_t at) {
+    ForEach(device, mean.numel(), [=] __device__(int64_t at) {
       const auto pixels = static_cast<double>(masks.PixelsOf(at / features));
       share[at] = static_cast<T>(static_cast<double>(mean_grad[at]) / pixels);
     });
-    platform::ForEach(device, out.numel(), [=] __device__(int64_t at) {
+    ForEach(device, out.numel(), [=] __device__(int64_t at) {
       const int64_t pixel = at / features, row = pixel % masks.y;
       const int64_t column = pixel / masks.y % masks.x;
       const int64_t first = pixel / masks.y / masks.x * masks.masks;
@@ -78,8 +77,8 @@ class AverageEmbeddingMaskGradCUDAKernel final : public OpKernel {
 }  // namespace
 
 REGISTER_OP_CUDA_KERNEL(average_embedding_mask,
-                        AverageEmbeddingMaskCUDAKernel<Floats>);
+                        AverageEmbeddingMaskCUDAKernel<FloatTypes>);
 REGISTER_OP_CUDA_KERNEL(average_embedding_mask_grad,
-                        AverageEmbeddingMaskGradCUDAKernel<Floats>);
+                        AverageEmbeddingMaskGradCUDAKernel<FloatTypes>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -1,7 +1,7 @@
 #include "sluice/operators/registration.h"
 #include "sluice/operators/sequence/embedding_mask_shape.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 void AverageEmbeddingMaskShape(InferShapeContext& context) {
@@ -50,4 +50,4 @@ void AverageEmbeddingMaskGradSchema(OpSchema& op) {
 REGISTER_OPERATOR(average_embedding_mask, AverageEmbeddingMaskSchema);
 REGISTER_OPERATOR(average_embedding_mask_grad, AverageEmbeddingMaskGradSchema);
 
-}  // namespace sluice::operators
+}  // namespace sluice

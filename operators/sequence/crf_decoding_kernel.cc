@@ -5,7 +5,7 @@
 #include "sluice/operators/sequence/crf_kernel.h"
 #include "sluice/platform/alignment.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 template <typename T>
@@ -21,8 +21,8 @@ class CrfDecodingKernel final : public OpKernel {
   void Compute(OpKernelContext& context) const override {
     const int64_t* lengths = CrfLengthsOf(context, sizes_);
     const T* emission = context.Input("Emission").data<T>();
-    const math::CrfWeights<T> weights = {context.Input("Transition").data<T>(),
-                                         sizes_.tags};
+    const CrfWeights<T> weights = {context.Input("Transition").data<T>(),
+                                   sizes_.tags};
     const int64_t* labels = context.HasInput("Label")
                                 ? CrfLabelsOf(context, sizes_, lengths)
                                 : nullptr;
@@ -33,9 +33,9 @@ class CrfDecodingKernel final : public OpKernel {
       auto* scores = reinterpret_cast<double*>(
           static_cast<char*>(context.scratch()) + slot * SlotBytes());
       int64_t* path = out.data<int64_t>() + b * sizes_.positions;
-      math::CrfDecode(weights, emission + b * sizes_.positions * sizes_.tags,
-                      lengths[b], path, scores,
-                      reinterpret_cast<int32_t*>(scores + 2 * sizes_.tags));
+      CrfDecode(weights, emission + b * sizes_.positions * sizes_.tags,
+                lengths[b], path, scores,
+                reinterpret_cast<int32_t*>(scores + 2 * sizes_.tags));
       for (int64_t t = 0; t < lengths[b] && labels != nullptr; ++t) {
         path[t] = path[t] == labels[b * sizes_.positions + t] ? 1 : 0;
       }
@@ -47,7 +47,7 @@ class CrfDecodingKernel final : public OpKernel {
   // Two rows of scores, and the tag that each score came from.
   size_t SlotBytes() const {
     const size_t back = sizes_.positions * sizes_.tags * sizeof(int32_t);
-    return 2 * sizes_.tags * sizeof(double) + platform::AlignUp(back);
+    return 2 * sizes_.tags * sizeof(double) + AlignUp(back);
   }
 
   CrfSizes sizes_;
@@ -56,6 +56,6 @@ class CrfDecodingKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CPU_KERNEL(crf_decoding, CrfDecodingKernel<Floats>);
+REGISTER_OP_CPU_KERNEL(crf_decoding, CrfDecodingKernel<FloatTypes>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

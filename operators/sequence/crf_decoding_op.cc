@@ -1,7 +1,7 @@
 #include "sluice/operators/registration.h"
 #include "sluice/operators/sequence/crf_shape.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 void DecodingShape(InferShapeContext& context) {
@@ -28,4 +28,4 @@ void DecodingSchema(OpSchema& op) {
 
 REGISTER_OPERATOR(crf_decoding, DecodingSchema);
 
-}  // namespace sluice::operators
+}  // namespace sluice

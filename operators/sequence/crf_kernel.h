@@ -5,12 +5,12 @@
 #include "sluice/platform/parallel_for.h"
 
 // Shared by the kernels of linear_chain_crf and crf_decoding.
-namespace sluice::operators {
+namespace sluice {
 
 // The sizes [B, T, N], which the shape functions have checked.
 struct CrfSizes {
   CrfSizes() = default;
-  explicit CrfSizes(const framework::DDim& emission)
+  explicit CrfSizes(const DDim& emission)
       : batch(emission[0]), positions(emission[1]), tags(emission[2]) {}
   int64_t batch = 0, positions = 0, tags = 0;
 
@@ -18,7 +18,7 @@ struct CrfSizes {
 };
 
 // Checks and returns input Length.
-inline const int64_t* CrfLengthsOf(const framework::OpKernelContext& context,
+inline const int64_t* CrfLengthsOf(const OpKernelContext& context,
                                    const CrfSizes& sizes) {
   const int64_t* lengths = context.Input("Length").data<int64_t>();
   for (int64_t b = 0; b < sizes.batch; ++b) {
@@ -32,7 +32,7 @@ inline const int64_t* CrfLengthsOf(const framework::OpKernelContext& context,
 }
 
 // Checks input Label up to the length of each sequence, and returns it.
-inline const int64_t* CrfLabelsOf(const framework::OpKernelContext& context,
+inline const int64_t* CrfLabelsOf(const OpKernelContext& context,
                                   const CrfSizes& sizes,
                                   const int64_t* lengths) {
   const int64_t* labels = context.Input("Label").data<int64_t>();
@@ -51,7 +51,7 @@ inline const int64_t* CrfLabelsOf(const framework::OpKernelContext& context,
 // Calls work(slot, b) for each sequence. Calls for the same slot never overlap.
 template <typename Work>
 void ForEachSequence(int64_t slots, int64_t batch, const Work& work) {
-  platform::ParallelFor(slots, 1, [&](int64_t begin, int64_t end) {
+  ParallelFor(slots, 1, [&](int64_t begin, int64_t end) {
     for (int64_t slot = begin; slot < end; ++slot) {
       for (int64_t b = slot * batch / slots; b < (slot + 1) * batch / slots;
            ++b) {
@@ -61,4 +61,4 @@ void ForEachSequence(int64_t slots, int64_t batch, const Work& work) {
   });
 }
 
-}  // namespace sluice::operators
+}  // namespace sluice

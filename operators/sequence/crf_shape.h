@@ -3,7 +3,7 @@
 #include "sluice/operators/registration.h"
 
 // Shared by the schemas of linear_chain_crf, its gradient and crf_decoding.
-namespace sluice::operators {
+namespace sluice {
 
 // Declares Emission, Transition and Length.
 inline void CrfInputs(OpSchema& op) {
@@ -23,7 +23,6 @@ inline void CrfLengths(OpSchema& op) {
 
 // Returns the shape of the tags, [B, T], from the op's inputs.
 inline DDim CrfTagShape(const InferShapeContext& context) {
-  using framework::DimHandle;
   const auto emission = context.WithRank(context.input("Emission"), 3);
   const auto transition = context.WithRank(context.input("Transition"), 2);
   const auto length = context.WithRank(context.input("Length"), 1);
@@ -57,4 +56,4 @@ inline DDim CrfTagShape(const InferShapeContext& context) {
   return {batch.size, positions.size};
 }
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -5,25 +5,24 @@
 #include "sluice/platform/cuda/launch.h"
 
 // Shared by the CUDA kernels of ops on embeddings and run-length coded masks.
-namespace sluice::operators {
+namespace sluice {
 
 // kOp is the op's name.
 template <const auto& kOp>
 void RaiseEmbeddingRun(int64_t position, int64_t value, int64_t bound) {
-  platform::Raise(platform::ErrorCode::kOutOfRange, "embedding_mask.bad_run",
-                  "{}: run {} of input Mask {} {}, expected 0 <= start <= end "
-                  "<= {}, dim 2 of input Embedding",
-                  kOp, position / 2,
-                  position % 2 == 0 ? "starts at" : "ends at", value,
-                  bound - 1);
+  Raise(ErrorCode::kOutOfRange, "embedding_mask.bad_run",
+        "{}: run {} of input Mask {} {}, expected 0 <= start <= end "
+        "<= {}, dim 2 of input Embedding",
+        kOp, position / 2, position % 2 == 0 ? "starts at" : "ends at", value,
+        bound - 1);
 }
 
 // The masks of all images, numbered across images: mask m is of image m /
 // masks. Kernels receive it by value.
 struct DeviceMasks {
-  explicit DeviceMasks(const framework::OpKernelContext& context)
+  explicit DeviceMasks(const OpKernelContext& context)
       : runs(context.Input("Mask").raw_data()),
-        wide(context.Input("Mask").dtype() == platform::DType::kInt64),
+        wide(context.Input("Mask").dtype() == DType::kInt64),
         batch(context.Input("Embedding").dims()[0]),
         x(context.Input("Embedding").dims()[1]),
         y(context.Input("Embedding").dims()[2]),
@@ -31,11 +30,10 @@ struct DeviceMasks {
         masks(context.Input("Mask").dims()[1]) {}
 
   // Enqueues a check of all runs.
-  void Check(const platform::CUDADeviceContext& device,
-             platform::RaiseOutside raise) const {
-    const platform::DataCheck check(device, y + 1, raise);
+  void Check(const CUDADeviceContext& device, RaiseOutside raise) const {
+    const DataCheck check(device, y + 1, raise);
     const DeviceMasks self = *this;
-    platform::ForEach(device, count() * x, [=] __device__(int64_t i) {
+    ForEach(device, count() * x, [=] __device__(int64_t i) {
       const int64_t start = self.At(2 * i), end = self.At(2 * i + 1);
       if (!check.Inside(2 * i, start)) return;
       // An end before its start is reported like a negative one.
@@ -94,4 +92,4 @@ struct DeviceMasks {
   int64_t batch, x, y, features, masks;
 };
 
-}  // namespace sluice::operators
+}  // namespace sluice

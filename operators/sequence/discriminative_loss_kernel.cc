@@ -3,7 +3,7 @@
 #include "sluice/operators/registration.h"
 #include "sluice/operators/sequence/embedding_mask_kernel.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 template <typename T, bool kGradient>
@@ -16,7 +16,7 @@ class DiscriminativeLossKernelOf : public OpKernel {
     dims_ = preparation.query.outputs[0];
     sizes_ = EmbeddingMaskSizesOf(preparation.query.inputs[0],
                                   preparation.query.inputs[1]);
-    preparation.scratch_bytes = math::DiscriminativeLossScratch(sizes_);
+    preparation.scratch_bytes = DiscriminativeLossScratch(sizes_);
   }
 
   void Compute(OpKernelContext& context) const override {
@@ -27,20 +27,20 @@ class DiscriminativeLossKernelOf : public OpKernel {
           static_cast<const T*>(context.Input("Embedding").raw_data());
       auto* scratch = static_cast<double*>(context.scratch());
       if constexpr (kGradient) {
-        math::DiscriminativeLossGradient(embedding, runs, sizes_, params_,
-                                         context.Input("Loss@GRAD").data<T>(),
-                                         scratch, out.data<T>());
+        DiscriminativeLossGradient(embedding, runs, sizes_, params_,
+                                   context.Input("Loss@GRAD").data<T>(),
+                                   scratch, out.data<T>());
       } else {
-        math::DiscriminativeLoss(embedding, runs, sizes_, params_, scratch,
-                                 out.data<T>());
+        DiscriminativeLoss(embedding, runs, sizes_, params_, scratch,
+                           out.data<T>());
       }
     });
   }
 
  private:
-  const math::DiscriminativeLossParams params_;
+  const DiscriminativeLossParams params_;
   DDim dims_;
-  math::EmbeddingMaskSizes sizes_{};
+  EmbeddingMaskSizes sizes_{};
 };
 
 template <typename T>
@@ -56,8 +56,9 @@ class DiscriminativeLossGradKernel final
 
 }  // namespace
 
-REGISTER_OP_CPU_KERNEL(discriminative_loss, DiscriminativeLossKernel<Floats>);
+REGISTER_OP_CPU_KERNEL(discriminative_loss,
+                       DiscriminativeLossKernel<FloatTypes>);
 REGISTER_OP_CPU_KERNEL(discriminative_loss_grad,
-                       DiscriminativeLossGradKernel<Floats>);
+                       DiscriminativeLossGradKernel<FloatTypes>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

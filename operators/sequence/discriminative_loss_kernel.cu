@@ -3,10 +3,8 @@
 #include "sluice/operators/sequence/device_embedding_mask.cuh"
 #include "sluice/operators/sequence/discriminative_loss_kernel.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
-
-using math::DiscriminativeHinge;
 
 constexpr char kDiscriminative[] = "discriminative_loss";
 constexpr char kDiscriminativeGrad[] = "discriminative_loss_grad";
@@ -16,7 +14,7 @@ constexpr char kDiscriminativeGrad[] = "discriminative_loss_grad";
 template <typename T>
 struct DeviceDiscriminativeLoss {
   DeviceMasks masks;
-  math::DiscriminativeLossParams p;
+  DiscriminativeLossParams p;
   const T* embedding;
   double* counts;      // [B, M]
   double* terms;       // [B, M]
@@ -90,7 +88,7 @@ struct DeviceDiscriminativeLoss {
           DiscriminativeHinge(Distance(x, MeanOf(m)) - p.delta_v);
       variance += over * over;
     });
-    variance = team.All(variance, math::SumOf());
+    variance = team.All(variance, SumOf());
     if (!team.Leads()) return;
     terms[m] = 0;
     if (counts[m] == 0) return;
@@ -100,10 +98,9 @@ struct DeviceDiscriminativeLoss {
       distance += missing * missing;
     });
     const double beside = MasksBeside(m);
-    terms[m] =
-        p.variance_weight * variance / counts[m] / beside +
-        p.distance_weight * distance * math::DiscriminativePairShare(beside) +
-        p.regularization_weight * Norm(MeanOf(m)) / beside;
+    terms[m] = p.variance_weight * variance / counts[m] / beside +
+               p.distance_weight * distance * DiscriminativePairShare(beside) +
+               p.regularization_weight * Norm(MeanOf(m)) / beside;
   }
 
   // Computes one feature of the gradient by a mean, divided by the pixels.
@@ -112,12 +109,12 @@ struct DeviceDiscriminativeLoss {
     if (counts[m] == 0) return;
     const double mean = means[at], beside = MasksBeside(m);
     double grad = 0;
-    ForEachPixel(math::RowTeam<false>(), m, [&](const T* x) {
+    ForEachPixel(RowTeam<false>(), m, [&](const T* x) {
       const double pull = Pull(m, Distance(x, MeanOf(m)));
       grad -= pull * (static_cast<double>(x[f]) - mean);
     });
     const double share =
-        4 * p.distance_weight * math::DiscriminativePairShare(beside);
+        4 * p.distance_weight * DiscriminativePairShare(beside);
     ForEachOther(m, [&](const double* other, double apart) {
       const double missing = DiscriminativeHinge(2 * p.delta_d - apart);
       if (apart != 0) grad += share * missing / apart * (other[f] - mean);
@@ -161,8 +158,8 @@ class DiscriminativeLossCUDAKernelOf : public OpKernel {
     const DDim& image = preparation.query.inputs[0];
     dims_ = preparation.query.outputs[0];
     preparation.scratch_bytes =
-        math::DiscriminativeLossScratch({image[0], image[1], image[2], image[3],
-                                         preparation.query.inputs[1][1]});
+        DiscriminativeLossScratch({image[0], image[1], image[2], image[3],
+                                   preparation.query.inputs[1][1]});
   }
 
   void Compute(OpKernelContext& context) const override {
@@ -181,10 +178,10 @@ class DiscriminativeLossCUDAKernelOf : public OpKernel {
     T* out = static_cast<T*>(context.AllocateOutput(0, dims_).raw_data());
     masks.Check(device, kGradient ? &RaiseEmbeddingRun<kDiscriminativeGrad>
                                   : &RaiseEmbeddingRun<kDiscriminative>);
-    platform::ForEach(device, count, [=] __device__(int64_t m) {
+    ForEach(device, count, [=] __device__(int64_t m) {
       work.counts[m] = static_cast<double>(masks.PixelsOf(m));
     });
-    platform::ForEach(device, count * features, [=] __device__(int64_t at) {
+    ForEach(device, count * features, [=] __device__(int64_t at) {
       const int64_t m = at / features;
       const auto pixels = static_cast<int64_t>(work.counts[m]);
       work.means[at] = masks.MeanOf(work.embedding, m, at % features, pixels);
@@ -192,22 +189,21 @@ class DiscriminativeLossCUDAKernelOf : public OpKernel {
     if constexpr (kGradient) {
       const T* loss_grad =
           static_cast<const T*>(context.Input("Loss@GRAD").raw_data());
-      platform::ForEach(device, count, [=] __device__(int64_t m) {
+      ForEach(device, count, [=] __device__(int64_t m) {
         work.terms[m] =
             2 * work.p.variance_weight / work.MasksBeside(m) / work.counts[m];
       });
-      platform::ForEach(device, count * features, [=] __device__(int64_t at) {
-        work.FindMeanGradient(at);
-      });
-      platform::ForEach(device, masks.batch * masks.x * masks.y,
-                        [=] __device__(int64_t pixel) {
-                          work.FindPixel(pixel, loss_grad, out);
-                        });
+      ForEach(device, count * features,
+              [=] __device__(int64_t at) { work.FindMeanGradient(at); });
+      ForEach(device, masks.batch * masks.x * masks.y,
+              [=] __device__(int64_t pixel) {
+                work.FindPixel(pixel, loss_grad, out);
+              });
     } else {
-      math::ForEachRow(
+      ForEachRow(
           device, count, masks.x * masks.y,
           [=] __device__(auto team, int64_t m) { work.FindTerm(team, m); });
-      platform::ForEach(device, masks.batch, [=] __device__(int64_t image) {
+      ForEach(device, masks.batch, [=] __device__(int64_t image) {
         double loss = 0;
         for (int64_t m = 0; m < masks.masks; ++m) {
           loss += work.terms[image * masks.masks + m];
@@ -218,7 +214,7 @@ class DiscriminativeLossCUDAKernelOf : public OpKernel {
   }
 
  private:
-  const math::DiscriminativeLossParams params_;
+  const DiscriminativeLossParams params_;
   DDim dims_;
 };
 
@@ -237,8 +233,8 @@ class DiscriminativeLossGradCUDAKernel final
 }  // namespace
 
 REGISTER_OP_CUDA_KERNEL(discriminative_loss,
-                        DiscriminativeLossCUDAKernel<Floats>);
+                        DiscriminativeLossCUDAKernel<FloatTypes>);
 REGISTER_OP_CUDA_KERNEL(discriminative_loss_grad,
-                        DiscriminativeLossGradCUDAKernel<Floats>);
+                        DiscriminativeLossGradCUDAKernel<FloatTypes>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -4,10 +4,10 @@
 #include "sluice/operators/math/sequence/discriminative_loss.h"
 
 // Shared by the kernels of discriminative_loss and its gradient.
-namespace sluice::operators {
+namespace sluice {
 
-inline math::DiscriminativeLossParams DiscriminativeLossParamsOf(
-    const framework::OpKernelConstruction& construction) {
+inline DiscriminativeLossParams DiscriminativeLossParamsOf(
+    const OpKernelConstruction& construction) {
   return {
       .delta_v = construction.Attr<double>("delta_v"),
       .delta_d = construction.Attr<double>("delta_d"),
@@ -18,4 +18,4 @@ inline math::DiscriminativeLossParams DiscriminativeLossParamsOf(
   };
 }
 
-}  // namespace sluice::operators
+}  // namespace sluice

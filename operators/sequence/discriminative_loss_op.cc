@@ -3,7 +3,7 @@
 #include "sluice/operators/registration.h"
 #include "sluice/operators/sequence/embedding_mask_shape.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 // Checks everything and returns the shape of the losses, one per image.
@@ -83,4 +83,4 @@ void DiscriminativeLossGradSchema(OpSchema& op) {
 REGISTER_OPERATOR(discriminative_loss, DiscriminativeLossSchema);
 REGISTER_OPERATOR(discriminative_loss_grad, DiscriminativeLossGradSchema);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -5,11 +5,11 @@
 #include "sluice/platform/error.h"
 
 // Shared by the CPU kernels of ops on embeddings and run-length coded masks.
-namespace sluice::operators {
+namespace sluice {
 
 // Returns the sizes from Embedding's and Mask's shapes, which are checked.
-inline math::EmbeddingMaskSizes EmbeddingMaskSizesOf(
-    const framework::DDim& embedding, const framework::DDim& mask) {
+inline EmbeddingMaskSizes EmbeddingMaskSizesOf(const DDim& embedding,
+                                               const DDim& mask) {
   return {.batch = embedding[0],
           .x = embedding[1],
           .y = embedding[2],
@@ -19,11 +19,11 @@ inline math::EmbeddingMaskSizes EmbeddingMaskSizesOf(
 
 // Raises OutOfRange for a run that is not within [0, height].
 template <typename S>
-void CheckEmbeddingRuns(const framework::OpKernelContext& context,
+void CheckEmbeddingRuns(const OpKernelContext& context,
                         const S* runs,
                         int64_t height) {
-  const framework::DDim& mask = context.Input("Mask").dims();
-  const int64_t i = math::FindInvalidRun(runs, mask.numel() / 2, height);
+  const DDim& mask = context.Input("Mask").dims();
+  const int64_t i = FindInvalidRun(runs, mask.numel() / 2, height);
   if (i < 0) return;
   const int64_t start = runs[2 * i];
   const int64_t end = runs[2 * i + 1];
@@ -49,20 +49,20 @@ void CheckEmbeddingRuns(const framework::OpKernelContext& context,
 
 // Calls compute(runs) with the checked runs of Mask, int32_t or int64_t.
 template <typename Compute>
-void WithEmbeddingRuns(const framework::OpKernelContext& context,
+void WithEmbeddingRuns(const OpKernelContext& context,
                        int64_t height,
                        const Compute& compute) {
-  const framework::Tensor& mask = context.Input("Mask");
+  const Tensor& mask = context.Input("Mask");
   const auto check_and_compute = [&](const auto* runs) {
     CheckEmbeddingRuns(context, runs, height);
     compute(runs);
   };
   // Empty tensors may have no memory.
-  if (mask.dtype() == platform::DType::kInt32) {
+  if (mask.dtype() == DType::kInt32) {
     check_and_compute(static_cast<const int32_t*>(mask.raw_data()));
   } else {
     check_and_compute(static_cast<const int64_t*>(mask.raw_data()));
   }
 }
 
-}  // namespace sluice::operators
+}  // namespace sluice

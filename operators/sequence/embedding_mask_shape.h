@@ -3,12 +3,10 @@
 #include "sluice/operators/registration.h"
 
 // Shared by the schemas of ops on embeddings and run-length coded masks.
-namespace sluice::operators {
+namespace sluice {
 
 // Declares Embedding and Mask. Gradients may only need Embedding's shape.
-inline void EmbeddingMaskInputs(OpSchema& op,
-                                framework::ArgTraits embedding = {}) {
-  using platform::DType;
+inline void EmbeddingMaskInputs(OpSchema& op, ArgTraits embedding = {}) {
   op.TypeVar("T", {DType::kFloat32, DType::kFloat64});
   op.TypeVar("S", {DType::kInt32, DType::kInt64});
   op.Input("Embedding", "T", "[B, X, Y, N]: N features for each pixel.",
@@ -30,4 +28,4 @@ inline DDim EmbeddingMaskShape(const InferShapeContext& context) {
           context.Dim(embedding, 3).size};
 }
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -4,7 +4,7 @@
 #include "sluice/operators/registration.h"
 #include "sluice/operators/sequence/crf_kernel.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 // Transition gradients are summed in this many groups of sequences. The sums of
@@ -19,25 +19,24 @@ class LinearChainCrfKernel final : public OpKernel {
     slots_ = std::clamp<int64_t>(preparation.num_threads, 1,
                                  std::max<int64_t>(sizes_.batch, 1));
     preparation.scratch_bytes =
-        slots_ * math::CrfCostScratch(sizes_.tags) * sizeof(double);
+        slots_ * CrfCostScratch(sizes_.tags) * sizeof(double);
   }
 
   void Compute(OpKernelContext& context) const override {
     const int64_t* lengths = CrfLengthsOf(context, sizes_);
     const int64_t* labels = CrfLabelsOf(context, sizes_, lengths);
     const T* emission = context.Input("Emission").data<T>();
-    const math::CrfWeights<T> weights = {context.Input("Transition").data<T>(),
-                                         sizes_.tags};
+    const CrfWeights<T> weights = {context.Input("Transition").data<T>(),
+                                   sizes_.tags};
     Tensor& out = context.AllocateOutput("LogLikelihood", {sizes_.batch, 1});
     if (out.numel() == 0) return;
     T* costs = out.data<T>();
     ForEachSequence(slots_, sizes_.batch, [&](int64_t slot, int64_t b) {
       const int64_t first = b * sizes_.positions;
       double* scratch = static_cast<double*>(context.scratch()) +
-                        slot * math::CrfCostScratch(sizes_.tags);
-      costs[b] =
-          static_cast<T>(math::CrfCost(weights, emission + first * sizes_.tags,
-                                       labels + first, lengths[b], scratch));
+                        slot * CrfCostScratch(sizes_.tags);
+      costs[b] = static_cast<T>(CrfCost(weights, emission + first * sizes_.tags,
+                                        labels + first, lengths[b], scratch));
     });
   }
 
@@ -53,7 +52,7 @@ class LinearChainCrfGradKernel final : public OpKernel {
     sizes_ = CrfSizes(preparation.query.inputs[0]);
     runs_ = std::clamp<int64_t>(sizes_.batch, 1, kRuns);
     slots_ = std::clamp<int64_t>(preparation.num_threads, 1, runs_);
-    slot_ = math::CrfGradientScratch(sizes_.positions, sizes_.tags);
+    slot_ = CrfGradientScratch(sizes_.positions, sizes_.tags);
     preparation.scratch_bytes =
         (runs_ * sizes_.transition_size() + slots_ * slot_) * sizeof(double);
   }
@@ -87,8 +86,8 @@ class LinearChainCrfGradKernel final : public OpKernel {
            T* emission_grad,
            double* transition_grad,
            double* scratch) const {
-    const math::CrfWeights<T> weights = {context.Input("Transition").data<T>(),
-                                         sizes_.tags};
+    const CrfWeights<T> weights = {context.Input("Transition").data<T>(),
+                                   sizes_.tags};
     const T* emission = context.Input("Emission").data<T>();
     const T* cost_grad = context.Input("LogLikelihood@GRAD").data<T>();
     std::fill(transition_grad, transition_grad + sizes_.transition_size(), 0.0);
@@ -97,9 +96,9 @@ class LinearChainCrfGradKernel final : public OpKernel {
       const int64_t first = b * sizes_.positions;
       T* grad = emission_grad == nullptr ? nullptr
                                          : emission_grad + first * sizes_.tags;
-      math::CrfGradient(weights, emission + first * sizes_.tags, labels + first,
-                        lengths[b], static_cast<double>(cost_grad[b]), grad,
-                        transition_grad, scratch);
+      CrfGradient(weights, emission + first * sizes_.tags, labels + first,
+                  lengths[b], static_cast<double>(cost_grad[b]), grad,
+                  transition_grad, scratch);
       if (grad != nullptr) {
         std::fill(grad + lengths[b] * sizes_.tags,
                   grad + sizes_.positions * sizes_.tags, T{0});
@@ -127,7 +126,8 @@ class LinearChainCrfGradKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CPU_KERNEL(linear_chain_crf, LinearChainCrfKernel<Floats>);
-REGISTER_OP_CPU_KERNEL(linear_chain_crf_grad, LinearChainCrfGradKernel<Floats>);
+REGISTER_OP_CPU_KERNEL(linear_chain_crf, LinearChainCrfKernel<FloatTypes>);
+REGISTER_OP_CPU_KERNEL(linear_chain_crf_grad,
+                       LinearChainCrfGradKernel<FloatTypes>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

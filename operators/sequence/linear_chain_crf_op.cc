@@ -1,7 +1,7 @@
 #include "sluice/operators/registration.h"
 #include "sluice/operators/sequence/crf_shape.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 void CrfShape(InferShapeContext& context) {
@@ -57,4 +57,4 @@ void CrfGradSchema(OpSchema& op) {
 REGISTER_OPERATOR(linear_chain_crf, CrfSchema);
 REGISTER_OPERATOR(linear_chain_crf_grad, CrfGradSchema);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -6,10 +6,9 @@
 #include "sluice/operators/registration.h"
 #include "sluice/platform/parallel_for.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using math::Fourier;
 using Complex = Fourier::Complex;
 
 // Computes in double.
@@ -41,23 +40,22 @@ class DftKernel final : public OpKernel {
     T* const out = context.AllocateOutput(0, dims_).template data<T>();
     const T* const x = context.Input(0).data<T>();
     const int64_t grain = std::max<int64_t>(1, 4096 / length_);
-    platform::ParallelFor(
-        outer_ * inner_, grain, [&](int64_t begin, int64_t end) {
-          std::vector<Complex> line(static_cast<size_t>(length_));
-          std::vector<Complex> scratch(
-              static_cast<size_t>(fourier_.scratch_size()));
-          for (int64_t i = begin; i < end; ++i) {
-            const int64_t outer = i / inner_, inner = i % inner_;
-            Read(x + (outer * in_ * inner_ + inner) * in_parts_, &line);
-            fourier_.Run(inverse_, line.data(), scratch.data());
-            T* const to = out + (outer * out_ * inner_ + inner) * out_parts_;
-            for (int64_t k = 0; k < out_; ++k) {
-              T* const parts = to + k * inner_ * out_parts_;
-              parts[0] = static_cast<T>(line[k].real());
-              if (out_parts_ == 2) parts[1] = static_cast<T>(line[k].imag());
-            }
-          }
-        });
+    ParallelFor(outer_ * inner_, grain, [&](int64_t begin, int64_t end) {
+      std::vector<Complex> line(static_cast<size_t>(length_));
+      std::vector<Complex> scratch(
+          static_cast<size_t>(fourier_.scratch_size()));
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t outer = i / inner_, inner = i % inner_;
+        Read(x + (outer * in_ * inner_ + inner) * in_parts_, &line);
+        fourier_.Run(inverse_, line.data(), scratch.data());
+        T* const to = out + (outer * out_ * inner_ + inner) * out_parts_;
+        for (int64_t k = 0; k < out_; ++k) {
+          T* const parts = to + k * inner_ * out_parts_;
+          parts[0] = static_cast<T>(line[k].real());
+          if (out_parts_ == 2) parts[1] = static_cast<T>(line[k].imag());
+        }
+      }
+    });
   }
 
  private:
@@ -101,6 +99,6 @@ class DftKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CPU_KERNEL(dft, DftKernel<Floats>);
+REGISTER_OP_CPU_KERNEL(dft, DftKernel<FloatTypes>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

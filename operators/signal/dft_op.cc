@@ -1,6 +1,6 @@
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 constexpr int64_t kLongest = int64_t{1} << 24;
@@ -90,4 +90,4 @@ void DftSchema(OpSchema& op) {
 
 REGISTER_OPERATOR(dft, DftSchema);
 
-}  // namespace sluice::operators
+}  // namespace sluice

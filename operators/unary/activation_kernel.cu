@@ -1,20 +1,17 @@
 #include "sluice/operators/unary/unary_kernel.cuh"
 
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 #include "sluice/operators/math/unary/activation_rows.inc"
 }  // namespace
-}  // namespace sluice::operators::math
-
-namespace sluice::operators {
 namespace {
 
-void AddActivationRows(framework::Registry& registry) {
-  AddUnaryCUDARows(math::Table(), registry);
+void AddActivationRows(Registry& registry) {
+  AddUnaryCUDARows(Table(), registry);
 }
 
 }  // namespace
 
 REGISTER_TABLE(cuda_unary_activation, AddActivationRows);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -6,12 +6,12 @@
 
 #include "sluice/framework/op/op_kernel.h"
 
-namespace sluice::operators {
+namespace sluice {
 
 // The bounds of clip, as a float, a double or an integer.
 template <typename T>
 struct ClipBounds {
-  explicit ClipBounds(const framework::OpKernelConstruction& construction)
+  explicit ClipBounds(const OpKernelConstruction& construction)
       : min(Lower(construction.Attr<double>("min"))),
         max(Upper(construction.Attr<double>("max"))) {}
 
@@ -37,4 +37,4 @@ struct ClipBounds {
   }
 };
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -3,7 +3,7 @@
 #include "sluice/operators/unary/clip_bounds.h"
 #include "sluice/platform/parallel_for.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 template <typename T>
@@ -18,20 +18,19 @@ class ClipKernel final : public OpKernel {
     if (out.numel() == 0) return;
     const T* from = x.data<T>();
     T* to = out.data<T>();
-    platform::ParallelFor(
-        out.numel(), platform::kGrain,
-        [from, to, bounds = bounds_](int64_t begin, int64_t end) {
-          for (int64_t i = begin; i < end; ++i) {
-            const auto value = math::Widen(from[i]);
-            // Both comparisons are false for NaN, which is kept.
-            const auto above = value < bounds.min ? bounds.min : value;
-            to[i] = math::Narrow<T>(above > bounds.max ? bounds.max : above);
-          }
-        });
+    ParallelFor(out.numel(), kGrain,
+                [from, to, bounds = bounds_](int64_t begin, int64_t end) {
+                  for (int64_t i = begin; i < end; ++i) {
+                    const auto value = Widen(from[i]);
+                    // Both comparisons are false for NaN, which is kept.
+                    const auto above = value < bounds.min ? bounds.min : value;
+                    to[i] = Narrow<T>(above > bounds.max ? bounds.max : above);
+                  }
+                });
   }
 
  private:
-  ClipBounds<math::Computed<T>> bounds_;
+  ClipBounds<Computed<T>> bounds_;
 };
 
 template <typename T>
@@ -47,24 +46,23 @@ class ClipGradKernel final : public OpKernel {
     const T* from = x.data<T>();
     const T* grad = context.Input("Out@GRAD").data<T>();
     T* to = x_grad.data<T>();
-    platform::ParallelFor(
-        x_grad.numel(), platform::kGrain,
-        [from, grad, to, bounds = bounds_](int64_t begin, int64_t end) {
-          for (int64_t i = begin; i < end; ++i) {
-            const auto value = math::Widen(from[i]);
-            const bool cut = value < bounds.min || value > bounds.max;
-            to[i] = cut ? T{} : grad[i];
-          }
-        });
+    ParallelFor(x_grad.numel(), kGrain,
+                [from, grad, to, bounds = bounds_](int64_t begin, int64_t end) {
+                  for (int64_t i = begin; i < end; ++i) {
+                    const auto value = Widen(from[i]);
+                    const bool cut = value < bounds.min || value > bounds.max;
+                    to[i] = cut ? T{} : grad[i];
+                  }
+                });
   }
 
  private:
-  ClipBounds<math::Computed<T>> bounds_;
+  ClipBounds<Computed<T>> bounds_;
 };
 
 }  // namespace
 
-REGISTER_OP_CPU_KERNEL(clip, ClipKernel<Numbers>);
-REGISTER_OP_CPU_KERNEL(clip_grad, ClipGradKernel<FloatsAndHalves>);
+REGISTER_OP_CPU_KERNEL(clip, ClipKernel<NumberTypes>);
+REGISTER_OP_CPU_KERNEL(clip_grad, ClipGradKernel<FloatAndHalfTypes>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -2,7 +2,7 @@
 #include "sluice/operators/unary/clip_bounds.h"
 #include "sluice/platform/cuda/launch.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 template <typename T>
@@ -17,11 +17,11 @@ class ClipCUDAKernel final : public OpKernel {
     T* out = context.AllocateOutput("Out", input.dims()).template data<T>();
     const T min = bounds_.min;
     const T max = bounds_.max;
-    platform::ForEach(context.device_context<CUDADeviceContext>(),
-                      input.numel(), [=] __device__(int64_t i) {
-                        const T above = x[i] < min ? min : x[i];
-                        out[i] = above > max ? max : above;
-                      });
+    ForEach(context.device_context<CUDADeviceContext>(), input.numel(),
+            [=] __device__(int64_t i) {
+              const T above = x[i] < min ? min : x[i];
+              out[i] = above > max ? max : above;
+            });
   }
 
  private:
@@ -42,11 +42,11 @@ class ClipGradCUDAKernel final : public OpKernel {
         context.AllocateOutput("X@GRAD", input.dims()).template data<T>();
     const T min = bounds_.min;
     const T max = bounds_.max;
-    platform::ForEach(context.device_context<CUDADeviceContext>(),
-                      input.numel(), [=] __device__(int64_t i) {
-                        const bool cut = x[i] < min || x[i] > max;
-                        x_grad[i] = cut ? T{0} : grad[i];
-                      });
+    ForEach(context.device_context<CUDADeviceContext>(), input.numel(),
+            [=] __device__(int64_t i) {
+              const bool cut = x[i] < min || x[i] > max;
+              x_grad[i] = cut ? T{0} : grad[i];
+            });
   }
 
  private:
@@ -55,7 +55,7 @@ class ClipGradCUDAKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CUDA_KERNEL(clip, ClipCUDAKernel<FloatsAndIntegers>);
-REGISTER_OP_CUDA_KERNEL(clip_grad, ClipGradCUDAKernel<Floats>);
+REGISTER_OP_CUDA_KERNEL(clip, ClipCUDAKernel<FloatAndIntegerTypes>);
+REGISTER_OP_CUDA_KERNEL(clip_grad, ClipGradCUDAKernel<FloatTypes>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -2,7 +2,7 @@
 
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 void CheckBounds(const InferShapeContext& context) {
@@ -72,4 +72,4 @@ void ClipGradSchema(OpSchema& op) {
 REGISTER_OPERATOR(clip, ClipSchema);
 REGISTER_OPERATOR(clip_grad, ClipGradSchema);
 
-}  // namespace sluice::operators
+}  // namespace sluice

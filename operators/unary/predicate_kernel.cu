@@ -3,16 +3,11 @@
 #include "sluice/operators/registration.h"
 #include "sluice/platform/cuda/launch.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 #include "sluice/operators/math/unary/predicate_rows.inc"
 }  // namespace
-}  // namespace sluice::operators::math
-
-namespace sluice::operators {
 namespace {
-
-using math::PredicateDTypes;
 
 // Computes Out = Row::Of(X).
 template <typename T, typename Row>
@@ -25,16 +20,15 @@ class PredicateCUDAKernel final : public OpKernel {
     const T* x = input.data<T>();
     Result* out =
         context.AllocateOutput(0, input.dims()).template data<Result>();
-    platform::ForEach(context.device_context<CUDADeviceContext>(),
-                      input.numel(),
-                      [=] __device__(int64_t i) { out[i] = Row::Of(x[i]); });
+    ForEach(context.device_context<CUDADeviceContext>(), input.numel(),
+            [=] __device__(int64_t i) { out[i] = Row::Of(x[i]); });
   }
 };
 
 template <typename Row, typename... T>
 void AddKernels(Registry& registry) {
   AddPlainKernels<PredicateCUDAKernel<T, Row>...>(registry, Row::kInfo.name,
-                                                  platform::CUDAPlace());
+                                                  CUDAPlace());
 }
 
 template <typename Row>
@@ -50,16 +44,16 @@ void AddRow(Registry& registry) {
 }
 
 template <typename... Row>
-void AddRows(math::Rows<Row...> /*table*/, Registry& registry) {
+void AddRows(Rows<Row...> /*table*/, Registry& registry) {
   (AddRow<Row>(registry), ...);
 }
 
 void AddPredicateRows(Registry& registry) {
-  AddRows(math::PredicateTable(), registry);
+  AddRows(PredicateTable(), registry);
 }
 
 }  // namespace
 
 REGISTER_TABLE(cuda_predicates, AddPredicateRows);
 
-}  // namespace sluice::operators
+}  // namespace sluice

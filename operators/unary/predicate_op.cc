@@ -2,11 +2,8 @@
 #include "sluice/operators/registration.h"
 
 // The schemas of the rows of math/unary's table of predicates.
-namespace sluice::operators {
+namespace sluice {
 namespace {
-
-using math::PredicateDTypes;
-using math::PredicateInfo;
 
 void PredicateShape(InferShapeContext& context) {
   context.SetOutput("Out", context.input("X"));
@@ -36,7 +33,7 @@ void Schema(const PredicateInfo& info, OpSchema& op) {
 }
 
 void AddPredicateOps(Registry& registry) {
-  for (const PredicateInfo& info : math::Predicates()) {
+  for (const PredicateInfo& info : Predicates()) {
     registry.AddOperator(info.name, [&](OpSchema& op) { Schema(info, op); });
   }
 }
@@ -45,4 +42,4 @@ void AddPredicateOps(Registry& registry) {
 
 REGISTER_TABLE(predicate_ops, AddPredicateOps);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -5,15 +5,14 @@
 #include "sluice/operators/registration.h"
 #include "sluice/platform/parallel_for.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 // The type in which a T is computed: float, T itself or, for integers, modulo
 // 2^64; the lower bits are kept.
 template <typename T>
 struct Arithmetic {
-  using Type =
-      std::conditional_t<std::is_integral_v<T>, uint64_t, math::Computed<T>>;
+  using Type = std::conditional_t<std::is_integral_v<T>, uint64_t, Computed<T>>;
   static Type FromDouble(double value) {
     if constexpr (std::is_integral_v<T>) {
       return static_cast<uint64_t>(static_cast<int64_t>(value));
@@ -21,9 +20,9 @@ struct Arithmetic {
       return static_cast<Type>(value);
     }
   }
-  static Type Load(T value) { return static_cast<Type>(math::Widen(value)); }
+  static Type Load(T value) { return static_cast<Type>(Widen(value)); }
   static T Store(Type value) {
-    return math::Narrow<T>(static_cast<math::Computed<T>>(value));
+    return Narrow<T>(static_cast<Computed<T>>(value));
   }
 };
 
@@ -43,10 +42,10 @@ class ScaleKernel final : public OpKernel {
     if (out.numel() == 0) return;
     const T* from = x.data<T>();
     T* to = out.data<T>();
-    platform::ParallelFor(out.numel(), platform::kGrain,
-                          [this, from, to](int64_t begin, int64_t end) {
-                            ScaleRange(from + begin, end - begin, to + begin);
-                          });
+    ParallelFor(out.numel(), kGrain,
+                [this, from, to](int64_t begin, int64_t end) {
+                  ScaleRange(from + begin, end - begin, to + begin);
+                });
   }
 
  private:
@@ -55,7 +54,7 @@ class ScaleKernel final : public OpKernel {
     const auto bias = bias_;
     if constexpr (std::is_floating_point_v<T>) {
       if (bias_after_) {
-        return math::ScaleContiguous(from, scale, bias, count, to);
+        return ScaleContiguous(from, scale, bias, count, to);
       }
     }
     if (bias_after_) {
@@ -76,6 +75,7 @@ class ScaleKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CPU_KERNEL(scale, ScaleKernel<Join<FloatsAndHalves, Indices>>);
+REGISTER_OP_CPU_KERNEL(scale,
+                       ScaleKernel<JoinTypes<FloatAndHalfTypes, IndexTypes>>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -1,7 +1,7 @@
 #include "sluice/operators/registration.h"
 #include "sluice/platform/cuda/launch.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 // The type in which a T is computed: T itself or, for integers, modulo 2^64;
@@ -34,13 +34,12 @@ class ScaleCUDAKernel final : public OpKernel {
     const A scale = scale_;
     const A bias = bias_;
     const bool bias_after = bias_after_;
-    platform::ForEach(context.device_context<CUDADeviceContext>(),
-                      input.numel(), [=] __device__(int64_t i) {
-                        const A value = static_cast<A>(x[i]);
-                        out[i] =
-                            static_cast<T>(bias_after ? value * scale + bias
-                                                      : (value + bias) * scale);
-                      });
+    ForEach(context.device_context<CUDADeviceContext>(), input.numel(),
+            [=] __device__(int64_t i) {
+              const A value = static_cast<A>(x[i]);
+              out[i] = static_cast<T>(bias_after ? value * scale + bias
+                                                 : (value + bias) * scale);
+            });
   }
 
  private:
@@ -51,6 +50,7 @@ class ScaleCUDAKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CUDA_KERNEL(scale, ScaleCUDAKernel<Join<Floats, Indices>>);
+REGISTER_OP_CUDA_KERNEL(scale,
+                        ScaleCUDAKernel<JoinTypes<FloatTypes, IndexTypes>>);
 
-}  // namespace sluice::operators
+}  // namespace sluice

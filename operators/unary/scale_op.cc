@@ -3,11 +3,11 @@
 #include "sluice/operators/op_gradients.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
 void ScaleShape(InferShapeContext& context) {
-  if (!platform::IsFloating(context.input_dtype("X"))) {
+  if (!IsFloating(context.input_dtype("X"))) {
     for (const char* name : {"scale", "bias"}) {
       const double value = context.Attr<double>(name);
       context.Require(std::trunc(value) == value && std::abs(value) < 0x1p63,
@@ -21,7 +21,7 @@ void ScaleShape(InferShapeContext& context) {
 }
 
 std::vector<OpDesc> ScaleGradient(const OpDesc& forward) {
-  const framework::Attribute& scale = forward.attributes.find("scale")->second;
+  const Attribute& scale = forward.attributes.find("scale")->second;
   return {GradientThrough(forward, forward.Input("X")[0], "scale",
                           {{"scale", scale}})};
 }
@@ -47,4 +47,4 @@ void ScaleSchema(OpSchema& op) {
 
 REGISTER_OPERATOR(scale, ScaleSchema);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -1,20 +1,17 @@
 #include "sluice/operators/unary/unary_kernel.cuh"
 
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 #include "sluice/operators/math/unary/trigonometric_rows.inc"
 }  // namespace
-}  // namespace sluice::operators::math
-
-namespace sluice::operators {
 namespace {
 
-void AddTrigonometricRows(framework::Registry& registry) {
-  AddUnaryCUDARows(math::Table(), registry);
+void AddTrigonometricRows(Registry& registry) {
+  AddUnaryCUDARows(Table(), registry);
 }
 
 }  // namespace
 
 REGISTER_TABLE(cuda_unary_trigonometric, AddTrigonometricRows);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -9,10 +9,8 @@
 
 // The kernels of all unary ops: the op's name selects a row of math/unary's
 // tables. float16 and bfloat16 are computed in float32.
-namespace sluice::operators {
+namespace sluice {
 namespace {
-
-using math::UnaryRow;
 
 constexpr int64_t kUnaryGrain = 16384;
 constexpr int64_t kHalfBlock = 256;
@@ -20,14 +18,14 @@ constexpr int64_t kHalfBlock = 256;
 template <typename T>
 void WidenAll(const T* from, int64_t count, float* to) {
   for (int64_t i = 0; i < count; ++i) {
-    to[i] = math::Widen(from[i]);
+    to[i] = Widen(from[i]);
   }
 }
 
 template <typename T>
 void NarrowAll(const float* from, int64_t count, T* to) {
   for (int64_t i = 0; i < count; ++i) {
-    to[i] = math::Narrow<T>(from[i]);
+    to[i] = Narrow<T>(from[i]);
   }
 }
 
@@ -36,8 +34,8 @@ template <typename T>
 class UnaryKernel final : public OpKernel {
  public:
   explicit UnaryKernel(const OpKernelConstruction& construction) {
-    const UnaryRow& row = *math::FindUnaryRow(construction.op());
-    function_ = row.Loops<math::Computed<T>>().forward;
+    const UnaryRow& row = *FindUnaryRow(construction.op());
+    function_ = row.Loops<Computed<T>>().forward;
     params_ = ReadUnaryParams(row.info, construction);
   }
 
@@ -47,15 +45,15 @@ class UnaryKernel final : public OpKernel {
     if (out.numel() == 0) return;
     const T* from = x.data<T>();
     T* to = out.data<T>();
-    platform::ParallelFor(out.numel(), kUnaryGrain,
-                          [this, from, to](int64_t begin, int64_t end) {
-                            Range(from + begin, end - begin, to + begin);
-                          });
+    ParallelFor(out.numel(), kUnaryGrain,
+                [this, from, to](int64_t begin, int64_t end) {
+                  Range(from + begin, end - begin, to + begin);
+                });
   }
 
  private:
   void Range(const T* from, int64_t count, T* to) const {
-    if constexpr (math::kIsHalf<T>) {
+    if constexpr (kIsHalf<T>) {
       float values[kHalfBlock];
       while (count > 0) {
         const int64_t block = std::min(count, kHalfBlock);
@@ -71,8 +69,8 @@ class UnaryKernel final : public OpKernel {
     }
   }
 
-  decltype(math::UnaryLoops<math::Computed<T>>::forward) function_;
-  math::UnaryParams params_;
+  decltype(UnaryLoops<Computed<T>>::forward) function_;
+  UnaryParams params_;
 };
 
 // Computes X@GRAD = Out@GRAD * f'(X) from input 0, which is X or Out.
@@ -82,8 +80,8 @@ class UnaryGradKernel final : public OpKernel {
   explicit UnaryGradKernel(const OpKernelConstruction& construction) {
     std::string_view name = construction.op();
     name.remove_suffix(std::string_view("_grad").size());
-    const UnaryRow& row = *math::FindUnaryRow(name);
-    function_ = row.Loops<math::Computed<T>>().gradient;
+    const UnaryRow& row = *FindUnaryRow(name);
+    function_ = row.Loops<Computed<T>>().gradient;
     params_ = ReadUnaryParams(row.info, construction);
   }
 
@@ -94,16 +92,15 @@ class UnaryGradKernel final : public OpKernel {
     const T* seen = context.Input(0).template data<T>();
     const T* from = out_grad.data<T>();
     T* to = x_grad.data<T>();
-    platform::ParallelFor(x_grad.numel(), kUnaryGrain,
-                          [this, seen, from, to](int64_t begin, int64_t end) {
-                            Range(seen + begin, from + begin, end - begin,
-                                  to + begin);
-                          });
+    ParallelFor(x_grad.numel(), kUnaryGrain,
+                [this, seen, from, to](int64_t begin, int64_t end) {
+                  Range(seen + begin, from + begin, end - begin, to + begin);
+                });
   }
 
  private:
   void Range(const T* seen, const T* from, int64_t count, T* to) const {
-    if constexpr (math::kIsHalf<T>) {
+    if constexpr (kIsHalf<T>) {
       float values[kHalfBlock];
       float grads[kHalfBlock];
       while (count > 0) {
@@ -122,23 +119,21 @@ class UnaryGradKernel final : public OpKernel {
     }
   }
 
-  decltype(math::UnaryLoops<math::Computed<T>>::gradient) function_;
-  math::UnaryParams params_;
+  decltype(UnaryLoops<Computed<T>>::gradient) function_;
+  UnaryParams params_;
 };
 
 void AddUnaryKernels(Registry& registry) {
-  using platform::bfloat16;
-  using platform::float16;
-  const platform::CPUPlace cpu;
-  for (const UnaryRow& row : math::UnaryRows()) {
+  const CPUPlace cpu;
+  for (const UnaryRow& row : UnaryRows()) {
     const std::string name = row.info.name;
-    AddPlainKernels<UnaryKernel<FloatsAndHalves>>(registry, name, cpu);
-    if (row.info.dtypes == math::UnaryDTypes::kSignedNumbers) {
-      AddPlainKernels<UnaryKernel<int8_t>, UnaryKernel<Indices>>(registry, name,
-                                                                 cpu);
+    AddPlainKernels<UnaryKernel<FloatAndHalfTypes>>(registry, name, cpu);
+    if (row.info.dtypes == UnaryDTypes::kSignedNumbers) {
+      AddPlainKernels<UnaryKernel<int8_t>, UnaryKernel<IndexTypes>>(registry,
+                                                                    name, cpu);
     }
-    AddPlainKernels<UnaryGradKernel<FloatsAndHalves>>(registry, name + "_grad",
-                                                      cpu);
+    AddPlainKernels<UnaryGradKernel<FloatAndHalfTypes>>(registry,
+                                                        name + "_grad", cpu);
   }
 }
 
@@ -146,4 +141,4 @@ void AddUnaryKernels(Registry& registry) {
 
 REGISTER_TABLE(unary_kernels, AddUnaryKernels);
 
-}  // namespace sluice::operators
+}  // namespace sluice

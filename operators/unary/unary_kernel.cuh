@@ -5,7 +5,7 @@
 #include "sluice/operators/unary/unary_params.h"
 #include "sluice/platform/cuda/launch.h"
 
-namespace sluice::operators {
+namespace sluice {
 
 // Computes Out = Row::Of(X) on CUDA.
 template <typename T, typename Row>
@@ -18,14 +18,13 @@ class UnaryCUDAKernel final : public OpKernel {
     const Tensor& input = context.Input(0);
     const T* x = input.data<T>();
     T* out = context.AllocateOutput(0, input.dims()).template data<T>();
-    const math::UnaryParams params = params_;
-    platform::ForEach(
-        context.device_context<CUDADeviceContext>(), input.numel(),
-        [=] __device__(int64_t i) { out[i] = Row::Of(x[i], params); });
+    const UnaryParams params = params_;
+    ForEach(context.device_context<CUDADeviceContext>(), input.numel(),
+            [=] __device__(int64_t i) { out[i] = Row::Of(x[i], params); });
   }
 
  private:
-  math::UnaryParams params_;
+  UnaryParams params_;
 };
 
 // Computes X@GRAD = Row::Gradient(input 0, Out@GRAD). Input 0 is X or Out, as
@@ -41,29 +40,29 @@ class UnaryGradCUDAKernel final : public OpKernel {
     const T* seen = input.data<T>();
     const T* grad = context.Input(1).template data<T>();
     T* x_grad = context.AllocateOutput(0, input.dims()).template data<T>();
-    const math::UnaryParams params = params_;
-    platform::ForEach(context.device_context<CUDADeviceContext>(),
-                      input.numel(), [=] __device__(int64_t i) {
-                        x_grad[i] = Row::Gradient(seen[i], grad[i], params);
-                      });
+    const UnaryParams params = params_;
+    ForEach(context.device_context<CUDADeviceContext>(), input.numel(),
+            [=] __device__(int64_t i) {
+              x_grad[i] = Row::Gradient(seen[i], grad[i], params);
+            });
   }
 
  private:
-  math::UnaryParams params_;
+  UnaryParams params_;
 };
 
 template <typename Row>
 void AddUnaryCUDARow(Registry& registry) {
   const std::string name = Row::kInfo.name;
-  const platform::CUDAPlace cuda;
-  AddPlainKernels<UnaryCUDAKernel<Floats, Row>>(registry, name, cuda);
-  AddPlainKernels<UnaryGradCUDAKernel<Floats, Row>>(registry, name + "_grad",
-                                                    cuda);
+  const CUDAPlace cuda;
+  AddPlainKernels<UnaryCUDAKernel<FloatTypes, Row>>(registry, name, cuda);
+  AddPlainKernels<UnaryGradCUDAKernel<FloatTypes, Row>>(registry,
+                                                        name + "_grad", cuda);
 }
 
 template <typename... Row>
-void AddUnaryCUDARows(math::Rows<Row...> /*table*/, Registry& registry) {
+void AddUnaryCUDARows(Rows<Row...> /*table*/, Registry& registry) {
   (AddUnaryCUDARow<Row>(registry), ...);
 }
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -2,12 +2,8 @@
 #include "sluice/operators/registration.h"
 
 // The schemas of the rows of math/unary's tables and of their gradient ops.
-namespace sluice::operators {
+namespace sluice {
 namespace {
-
-using math::GradientReads;
-using math::UnaryInfo;
-using math::UnaryRow;
 
 void UnaryShape(InferShapeContext& context) {
   context.SetOutput("Out", context.input("X"));
@@ -32,9 +28,8 @@ std::vector<OpDesc> GradientFromOut(const OpDesc& forward) {
 }
 
 std::vector<DType> DTypes(const UnaryInfo& info) {
-  using platform::DType;
   std::vector<DType> dtypes = FloatDTypes();
-  if (info.dtypes == math::UnaryDTypes::kSignedNumbers) {
+  if (info.dtypes == UnaryDTypes::kSignedNumbers) {
     for (const DType dtype : {DType::kInt8, DType::kInt32, DType::kInt64}) {
       dtypes.push_back(dtype);
     }
@@ -43,7 +38,7 @@ std::vector<DType> DTypes(const UnaryInfo& info) {
 }
 
 void Attributes(const UnaryInfo& info, OpSchema& op) {
-  for (const math::UnaryAttr& attr : info.attributes) {
+  for (const UnaryAttr& attr : info.attributes) {
     if (attr.name == nullptr) continue;
     if (attr.is_bool) {
       op.Attr<bool>(attr.name, attr.doc).Default(attr.default_value != 0);
@@ -63,8 +58,8 @@ void Schema(const UnaryInfo& info, OpSchema& op) {
   op.Gradient(info.gradient_reads == GradientReads::kX ? GradientFromX
                                                        : GradientFromOut);
   op.Torch(info.torch);
-  framework::OnnxCounterpart onnx = {info.onnx, {}};
-  for (const math::UnaryAttr& attr : info.attributes) {
+  OnnxCounterpart onnx = {info.onnx, {}};
+  for (const UnaryAttr& attr : info.attributes) {
     if (attr.onnx != nullptr) onnx.attributes[attr.onnx] = attr.name;
   }
   op.Onnx(std::move(onnx));
@@ -83,7 +78,7 @@ void GradSchema(const UnaryInfo& info, OpSchema& op) {
 }
 
 void AddUnaryOps(Registry& registry) {
-  for (const UnaryRow& row : math::UnaryRows()) {
+  for (const UnaryRow& row : UnaryRows()) {
     const UnaryInfo& info = row.info;
     registry.AddOperator(info.name, [&](OpSchema& op) { Schema(info, op); });
     registry.AddOperator(std::string(info.name) + "_grad",
@@ -95,4 +90,4 @@ void AddUnaryOps(Registry& registry) {
 
 REGISTER_TABLE(unary_ops, AddUnaryOps);
 
-}  // namespace sluice::operators
+}  // namespace sluice

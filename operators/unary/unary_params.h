@@ -6,15 +6,14 @@
 #include "sluice/framework/op/op_kernel.h"
 #include "sluice/operators/math/unary/unary_row.h"
 
-namespace sluice::operators {
+namespace sluice {
 
 // Returns the values of a row's attributes from an op.
-inline math::UnaryParams ReadUnaryParams(
-    const math::UnaryInfo& info,
-    const framework::OpKernelConstruction& construction) {
-  math::UnaryParams params = {};
+inline UnaryParams ReadUnaryParams(const UnaryInfo& info,
+                                   const OpKernelConstruction& construction) {
+  UnaryParams params = {};
   for (size_t i = 0; i < params.size(); ++i) {
-    const math::UnaryAttr& attr = info.attributes[i];
+    const UnaryAttr& attr = info.attributes[i];
     if (attr.name == nullptr) continue;
     params[i] = attr.is_bool ? (construction.Attr<bool>(attr.name) ? 1.0 : 0.0)
                              : construction.Attr<double>(attr.name);
@@ -22,4 +21,4 @@ inline math::UnaryParams ReadUnaryParams(
   return params;
 }
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -9,7 +9,7 @@
 #include "sluice/platform/cpu/cpu_info.h"
 #include "sluice/platform/cpu_device_context.h"
 
-namespace sluice::platform {
+namespace sluice {
 namespace {
 
 constexpr size_t kHugePage = size_t{2} << 20;
@@ -58,4 +58,4 @@ std::unique_ptr<Device> MakeCPUDevice() {
   return std::make_unique<CPUDevice>();
 }
 
-}  // namespace sluice::platform
+}  // namespace sluice

@@ -14,7 +14,7 @@
 #include <fstream>
 #include <sstream>
 
-namespace sluice::platform {
+namespace sluice {
 namespace {
 
 // One cgroup file system: where it is mounted and which cgroup is its root.
@@ -206,4 +206,4 @@ CgroupLimits ReadCgroupLimits(const std::string& root) {
   return result;
 }
 
-}  // namespace sluice::platform
+}  // namespace sluice

@@ -8,7 +8,7 @@
 
 // Resources of the machine that the process may use. Everything is read once,
 // on first use, and kept; every function may be called from any thread.
-namespace sluice::platform {
+namespace sluice {
 
 // Returns the processor's own name, e.g. "Intel(R) Xeon(R) Processor", or
 // "unknown".
@@ -38,4 +38,4 @@ struct CgroupLimits {
 // empty except in tests.
 SLUICE_API CgroupLimits ReadCgroupLimits(const std::string& root);
 
-}  // namespace sluice::platform
+}  // namespace sluice

@@ -8,7 +8,7 @@
 // Under HWY_ONCE, after HWY_NAMESPACE; FunctionFor<T>() is then the instance
 // for the best instruction set of the CPU:
 //   SLUICE_EXPORT_FLOATS(Function);
-namespace sluice::platform {
+namespace sluice {
 
 template <typename F32, typename F64>
 struct FloatFunctions {
@@ -16,14 +16,15 @@ struct FloatFunctions {
   F64 f64;
 };
 
-}  // namespace sluice::platform
+}  // namespace sluice
 
-#define SLUICE_SIMD_FLOATS(Function)                                        \
-  [[maybe_unused]] static auto Function##Floats() {                         \
-    return ::sluice::platform::FloatFunctions<decltype(&Function<float>),   \
-                                              decltype(&Function<double>)>{ \
-        &Function<float>, &Function<double>};                               \
-  }                                                                         \
+// NOLINTBEGIN(bugprone-macro-parentheses)
+#define SLUICE_SIMD_FLOATS(Function)                              \
+  [[maybe_unused]] static auto Function##Floats() {               \
+    return ::sluice::FloatFunctions<decltype(&Function<float>),   \
+                                    decltype(&Function<double>)>{ \
+        &Function<float>, &Function<double>};                     \
+  }                                                               \
   static_assert(true)
 
 #define SLUICE_EXPORT_FLOATS(Function)                               \
@@ -38,3 +39,4 @@ struct FloatFunctions {
     }                                                                \
   }                                                                  \
   static_assert(true)
+// NOLINTEND(bugprone-macro-parentheses)

@@ -3,7 +3,7 @@
 #include "sluice/platform/cuda/architecture.h"
 #include "sluice/platform/cuda/cuda_check.h"
 
-namespace sluice::platform {
+namespace sluice {
 namespace {
 
 // All kernels of a binary are compiled for the same architectures.
@@ -35,4 +35,4 @@ void CheckArchitecture(CUDAPlace place, const cudaDeviceProp& gpu) {
   RaiseCUDAError(found, Format("{}: looking for a kernel", PlaceKey(place)));
 }
 
-}  // namespace sluice::platform
+}  // namespace sluice

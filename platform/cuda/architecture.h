@@ -4,7 +4,7 @@
 
 #include "sluice/platform/place.h"
 
-namespace sluice::platform {
+namespace sluice {
 
 // Raises FailedPrecondition if this binary has no code for the GPU, which must
 // be the calling thread's device. The error names the GPU, its architecture,
@@ -17,4 +17,4 @@ void CheckArchitecture(CUDAPlace place, const cudaDeviceProp& gpu);
                                          const cudaDeviceProp& gpu,
                                          cudaError_t found);
 
-}  // namespace sluice::platform
+}  // namespace sluice

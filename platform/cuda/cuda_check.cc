@@ -1,6 +1,6 @@
 #include "sluice/platform/cuda/cuda_check.h"
 
-namespace sluice::platform {
+namespace sluice {
 namespace {
 
 // The headers of CUDA 12, or of the emulation, do not have these.
@@ -106,4 +106,4 @@ void RaiseEigenError(const char* condition) {
   Raise(ErrorCode::kInternal, "cuda.eigen", "Eigen: expected {}", condition);
 }
 
-}  // namespace sluice::platform
+}  // namespace sluice

@@ -5,7 +5,7 @@
 
 #include "sluice/platform/error.h"
 
-namespace sluice::platform {
+namespace sluice {
 
 // Raises the Error for a failed CUDA call, with CUDA's own message:
 // ResourceExhausted for no memory, NotFound without a driver or a device,
@@ -40,4 +40,4 @@ inline void CheckCublas(cublasStatus_t status, std::string_view what) {
   }
 }
 
-}  // namespace sluice::platform
+}  // namespace sluice

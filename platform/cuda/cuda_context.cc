@@ -8,7 +8,7 @@
 #include "sluice/platform/cuda/cuda_check.h"
 #include "sluice/platform/cuda/data_fault.h"
 
-namespace sluice::platform {
+namespace sluice {
 namespace {
 
 // Reads as NaN in every floating type.
@@ -191,4 +191,4 @@ void CUDAContext::Wait() {
   }
 }
 
-}  // namespace sluice::platform
+}  // namespace sluice

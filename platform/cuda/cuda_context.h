@@ -7,7 +7,7 @@
 #include "sluice/platform/cuda/pinned_staging.h"
 #include "sluice/platform/cuda_device_context.h"
 
-namespace sluice::platform {
+namespace sluice {
 
 // One stream of a CUDA device with its staging memory and library handles.
 class CUDAContext final : public CUDAContextBackend {
@@ -61,4 +61,4 @@ class CUDAContext final : public CUDAContextBackend {
   std::vector<std::shared_ptr<DataFault>> faults_before_;
 };
 
-}  // namespace sluice::platform
+}  // namespace sluice

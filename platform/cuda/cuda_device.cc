@@ -12,7 +12,7 @@
 #include "sluice/platform/cuda/cuda_context.h"
 #include "sluice/platform/device.h"
 
-namespace sluice::platform {
+namespace sluice {
 namespace {
 
 class CUDADevice final : public Device {
@@ -90,13 +90,13 @@ class CUDADevice final : public Device {
 };
 
 }  // namespace
-}  // namespace sluice::platform
+}  // namespace sluice
 
 extern "C" void SluiceStartModule();
 
 // The loader calls this before the module's kernels are registered.
 void SluiceStartModule() {
-  using namespace sluice::platform;  // NOLINT(google-build-using-namespace)
+  using namespace sluice;  // NOLINT(google-build-using-namespace)
   int count = 0;
   const cudaError_t error = cudaGetDeviceCount(&count);
   if (error != cudaSuccess) {

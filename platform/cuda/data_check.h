@@ -7,7 +7,7 @@
 #include "sluice/platform/cuda/data_fault.h"
 #include "sluice/platform/cuda_device_context.h"
 
-namespace sluice::platform {
+namespace sluice {
 
 // Checks the indices in a kernel's input. The kernel accepts one by value,
 // calls Inside for every index, and skips those that are outside:
@@ -44,4 +44,4 @@ struct DataCheck {
   int64_t bound;
 };
 
-}  // namespace sluice::platform
+}  // namespace sluice

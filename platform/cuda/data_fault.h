@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-namespace sluice::platform {
+namespace sluice {
 
 // Raises the op's error for element `position` of an input: it is `value`, and
 // had to be in [0, bound).
@@ -19,4 +19,4 @@ struct DataFault {
   int64_t bound;
 };
 
-}  // namespace sluice::platform
+}  // namespace sluice

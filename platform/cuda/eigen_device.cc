@@ -10,7 +10,7 @@
 #include "sluice/platform/cuda/cuda_check.h"
 #include "sluice/platform/device.h"
 
-namespace sluice::platform {
+namespace sluice {
 
 // Eigen frees memory while work that uses it is still enqueued. So the memory
 // is kept until the stream is done.
@@ -97,4 +97,4 @@ void EigenDevice::StreamIsDone() {
   stream_->FreeReturned();
 }
 
-}  // namespace sluice::platform
+}  // namespace sluice

@@ -10,7 +10,7 @@ namespace Eigen {
 struct GpuDevice;
 }  // namespace Eigen
 
-namespace sluice::platform {
+namespace sluice {
 
 // Eigen's view of one stream, owned by the stream's context and used by one
 // thread at a time.
@@ -33,4 +33,4 @@ class EigenDevice {
   std::unique_ptr<Eigen::GpuDevice> device_;
 };
 
-}  // namespace sluice::platform
+}  // namespace sluice

@@ -1,6 +1,6 @@
 #include "sluice/platform/cuda/kernel_name.h"
 
-namespace sluice::platform::internal {
+namespace sluice::internal {
 namespace {
 
 void Erase(std::string* text, std::string_view what) {
@@ -32,10 +32,10 @@ std::string KernelNameIn(std::string_view pretty_function) {
   EraseAnonymousOfNvcc(&name);
   for (const char* noise :
        {"(anonymous namespace)::", "{anonymous}::", "sluice::operators::math::",
-        "sluice::operators::", "sluice::platform::"}) {
+        "sluice::operators::", "sluice::platform::", "sluice::"}) {
     Erase(&name, noise);
   }
   return name;
 }
 
-}  // namespace sluice::platform::internal
+}  // namespace sluice::internal

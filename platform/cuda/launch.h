@@ -11,7 +11,7 @@
 #include "sluice/platform/cuda/kernel_name.h"
 #include "sluice/platform/cuda_device_context.h"
 
-namespace sluice::platform {
+namespace sluice {
 
 // The grid, block and stream of a kernel launch.
 struct LaunchConfig {
@@ -92,4 +92,4 @@ inline void FillZero(const CUDADeviceContext& context, void* to, size_t bytes) {
   CheckCUDA(cudaMemsetAsync(to, 0, bytes, context.stream()), "memset");
 }
 
-}  // namespace sluice::platform
+}  // namespace sluice

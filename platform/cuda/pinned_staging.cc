@@ -6,7 +6,7 @@
 
 #include "sluice/platform/alignment.h"
 
-namespace sluice::platform {
+namespace sluice {
 namespace {
 
 constexpr size_t kChunkBytes = size_t{1} << 20;
@@ -60,4 +60,4 @@ void PinnedStaging::FreeBeyond(size_t count) {
   }
 }
 
-}  // namespace sluice::platform
+}  // namespace sluice

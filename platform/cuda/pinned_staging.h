@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace sluice::platform {
+namespace sluice {
 
 // Pinned host memory for the copies of one context. It is handed out in pieces,
 // and Reset frees all of them at once. Used by one thread at a time.
@@ -34,4 +34,4 @@ class PinnedStaging {
   size_t used_ = 0;   // of the last chunk
 };
 
-}  // namespace sluice::platform
+}  // namespace sluice

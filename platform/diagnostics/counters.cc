@@ -2,7 +2,7 @@
 
 #include <mutex>
 
-namespace sluice::platform {
+namespace sluice {
 namespace {
 
 struct Table {
@@ -36,4 +36,4 @@ std::map<std::string, int64_t> Counters() {
   return values;
 }
 
-}  // namespace sluice::platform
+}  // namespace sluice

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-namespace sluice::platform {
+namespace sluice {
 namespace {
 
 constexpr LogLevel kLevels[] = {LogLevel::kDebug, LogLevel::kInfo,
@@ -73,4 +73,4 @@ void WriteLog(LogLevel level, std::string_view line) {
   std::fputs(text.c_str(), stderr);
 }
 
-}  // namespace sluice::platform
+}  // namespace sluice

@@ -6,7 +6,7 @@
 #include "sluice/platform/error.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::platform {
+namespace sluice {
 
 enum class LogLevel { kDebug, kInfo, kWarning, kError, kOff };
 
@@ -34,4 +34,4 @@ void Log(LogLevel level, fmt::string_view format, const Args&... args) {
   }
 }
 
-}  // namespace sluice::platform
+}  // namespace sluice

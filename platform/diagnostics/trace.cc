@@ -10,7 +10,7 @@
 #include "sluice/platform/error.h"
 #include "sluice/platform/text.h"
 
-namespace sluice::platform {
+namespace sluice {
 namespace {
 
 // Formats exactly; a double would round after a few hours.
@@ -120,4 +120,4 @@ void TraceWriter::WriteFile(const std::string& path) const {
                  static_cast<const char*>(std::strerror(problem)));
 }
 
-}  // namespace sluice::platform
+}  // namespace sluice

@@ -9,7 +9,7 @@
 
 #include "sluice/platform/export.h"
 
-namespace sluice::platform {
+namespace sluice {
 
 // Nanoseconds of a monotonic clock with an arbitrary start.
 SLUICE_API int64_t NanosecondsNow();
@@ -51,4 +51,4 @@ class SLUICE_API TraceWriter {
   std::vector<TraceEvent> events_;
 };
 
-}  // namespace sluice::platform
+}  // namespace sluice

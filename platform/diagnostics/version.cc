@@ -1,9 +1,9 @@
 #include "sluice/platform/diagnostics/version.h"
 
-namespace sluice::platform {
+namespace sluice {
 
 std::string_view SluiceVersion() {
   return SLUICE_VERSION;
 }
 
-}  // namespace sluice::platform
+}  // namespace sluice

@@ -8,7 +8,7 @@
 #include "sluice/platform/mpi/open_mpi.h"
 #include "sluice/platform/text.h"
 
-namespace sluice::platform::mpi {
+namespace sluice::mpi {
 
 namespace {
 
@@ -25,8 +25,8 @@ void Check(int status, const char* function) {
   char text[MPI_MAX_ERROR_STRING] = "";
   int length = 0;
   MPI_Error_string(status, text, &length);
-  platform::Raise(ErrorCode::kInternal, "mpi.call", "{}: {}", function,
-                  std::string_view(text, static_cast<size_t>(length)));
+  Raise(ErrorCode::kInternal, "mpi.call", "{}: {}", function,
+        std::string_view(text, static_cast<size_t>(length)));
 }
 
 ControlChannel::ControlChannel(MPI_Comm all) {
@@ -117,8 +117,7 @@ std::string ControlChannel::Difference(const Part& part,
     const size_t middle = equal + (unequal - equal) / 2;
     (SameOnAll(part.Digest(middle), idle) ? equal : unequal) = middle;
   }
-  const Part::Line own =
-      equal < lines.size() ? lines[equal] : platform::Part::Line();
+  const Part::Line own = equal < lines.size() ? lines[equal] : Part::Line();
   const auto texts = Gather(own.text, idle);
   const auto places = Gather(own.where, idle);
   std::vector<Part::Line> of_ranks;
@@ -126,12 +125,12 @@ std::string ControlChannel::Difference(const Part& part,
   for (size_t rank = 0; rank < texts.size(); ++rank) {
     of_ranks.push_back({texts[rank], places[rank]});
   }
-  return platform::DescribeLines(std::move(of_ranks));
+  return DescribeLines(std::move(of_ranks));
 }
 
 void ControlChannel::Tell(int tag, const std::string& text) {
   std::vector<char>& message = told_.emplace_back(kMessageBytes, '\0');
-  const auto cut = platform::Utf8Prefix(text, kMessageBytes - 1);
+  const auto cut = Utf8Prefix(text, kMessageBytes - 1);
   std::copy(cut.begin(), cut.end(), message.begin());
   for (int rank = 0; rank < size_; ++rank) {
     if (rank == rank_) continue;
@@ -169,7 +168,7 @@ std::string ControlChannel::HearFailure() {
 }
 
 void ControlChannel::TellWaiting(WaitState state, std::string_view label) {
-  Tell(kWaitTag, platform::Format("{}{}", static_cast<int>(state), label));
+  Tell(kWaitTag, Format("{}{}", static_cast<int>(state), label));
 }
 
 // Messages of one rank arrive in order.
@@ -183,4 +182,4 @@ const std::vector<ControlChannel::Waiting>& ControlChannel::HearWaiting() {
   return waiting_;
 }
 
-}  // namespace sluice::platform::mpi
+}  // namespace sluice::mpi

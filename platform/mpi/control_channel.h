@@ -12,7 +12,7 @@
 
 #include "sluice/platform/ranks/world.h"
 
-namespace sluice::platform::mpi {
+namespace sluice::mpi {
 
 // Raises Internal unless the MPI function was successful.
 void Check(int status, const char* function);
@@ -81,4 +81,4 @@ class ControlChannel {
   std::list<std::vector<char>> told_;  // sent messages, maybe still in use
 };
 
-}  // namespace sluice::platform::mpi
+}  // namespace sluice::mpi

@@ -8,12 +8,7 @@
 
 #include "sluice/platform/error.h"
 
-namespace sluice::platform::mpi {
-
-using platform::Collective;
-using platform::DType;
-using platform::ErrorCode;
-using platform::Reduction;
+namespace sluice::mpi {
 
 namespace {
 
@@ -22,23 +17,21 @@ struct Computed {
   using Type = T;
 };
 template <>
-struct Computed<platform::float16> {
+struct Computed<float16> {
   using Type = Eigen::half;
 };
 template <>
-struct Computed<platform::bfloat16> {
+struct Computed<bfloat16> {
   using Type = Eigen::bfloat16;
 };
 
 // Calls work(T()) with the C++ type in which a dtype is computed.
 template <typename Work>
 auto WithNumberType(DType dtype, const Work& work) -> decltype(work(0)) {
-  return platform::VisitDType(dtype, [&]<typename T>() -> decltype(work(0)) {
-    if constexpr (std::is_same_v<T, bool> ||
-                  platform::IsStoredNumber(platform::kDTypeOf<T>)) {
-      platform::Raise(ErrorCode::kUnimplemented, "mpi.dtype",
-                      "{} cannot be reduced: cast to a wider dtype before",
-                      dtype);
+  return VisitDType(dtype, [&]<typename T>() -> decltype(work(0)) {
+    if constexpr (std::is_same_v<T, bool> || IsStoredNumber(kDTypeOf<T>)) {
+      Raise(ErrorCode::kUnimplemented, "mpi.dtype",
+            "{} cannot be reduced: cast to a wider dtype before", dtype);
     } else {
       return work(typename Computed<T>::Type());
     }
@@ -97,11 +90,13 @@ void AddHalves(T* parts, int64_t count, int size) {
 
 MPI_Datatype TypeOf(DType dtype) {
   switch (dtype) {
+    // NOLINTBEGIN(bugprone-branch-clone)
 #define SLUICE_ROW(dtype, number, type, onnx_type, mpi, ...) \
   case DType::dtype:                                         \
     return mpi;
     SLUICE_DTYPES(SLUICE_ROW)
 #undef SLUICE_ROW
+    // NOLINTEND(bugprone-branch-clone)
   }
   return MPI_DATATYPE_NULL;
 }
@@ -113,8 +108,7 @@ MPI_Op ReductionOf(const Collective& collective) {
 }
 
 size_t Bytes(const Collective& collective) {
-  return static_cast<size_t>(collective.count) *
-         platform::SizeOf(collective.dtype);
+  return static_cast<size_t>(collective.count) * SizeOf(collective.dtype);
 }
 
 void ReduceInOrder(const Collective& collective, int size, std::byte* parts) {
@@ -124,4 +118,4 @@ void ReduceInOrder(const Collective& collective, int size, std::byte* parts) {
   std::memcpy(collective.to, parts, Bytes(collective));
 }
 
-}  // namespace sluice::platform::mpi
+}  // namespace sluice::mpi

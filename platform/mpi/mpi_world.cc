@@ -26,14 +26,9 @@
 #include "sluice/platform/parallel_for.h"
 #include "sluice/platform/ranks/world.h"
 
-namespace sluice::platform::mpi {
+namespace sluice::mpi {
 namespace {
 
-using platform::Collective;
-using platform::CollectiveKind;
-using platform::ErrorCode;
-using platform::Format;
-using platform::Part;
 using Clock = std::chrono::steady_clock;
 
 // Time for other ranks to report their wait state.
@@ -55,7 +50,7 @@ struct Flight {
   std::vector<std::byte> parts;  // of all ranks, to be summed in order
 };
 
-class MpiWorld final : public platform::World {
+class MpiWorld final : public World {
  public:
   MpiWorld()
       : control_(MPI_COMM_WORLD),
@@ -175,12 +170,12 @@ class MpiWorld final : public platform::World {
         FinishAgreement(lock);
       }
     } catch (const std::exception& error) {
-      platform::Log(platform::LogLevel::kError, "{}", error.what());
+      Log(LogLevel::kError, "{}", error.what());
     }
     if (!failure_.empty()) {
       // The user's code may have caught the error.
       if (!ErrorIsShown()) {
-        platform::Log(platform::LogLevel::kError, "{}", failure_);
+        Log(LogLevel::kError, "{}", failure_);
       }
       // Gives the others time to print their own messages.
       LetOthersHear();
@@ -208,7 +203,7 @@ class MpiWorld final : public platform::World {
         }
       }
     } catch (const std::exception& error) {
-      platform::Log(platform::LogLevel::kError, "{}", error.what());
+      Log(LogLevel::kError, "{}", error.what());
     }
   }
 
@@ -223,8 +218,8 @@ class MpiWorld final : public platform::World {
     Check(MPI_Comm_size(host, &ranks), "MPI_Comm_size");
     Check(MPI_Comm_free(&host), "MPI_Comm_free");
     const auto cores = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
-    if (ranks * platform::NumThreads() > cores) {
-      platform::SetNumThreads(std::max(cores / ranks, 1));
+    if (ranks * NumThreads() > cores) {
+      SetNumThreads(std::max(cores / ranks, 1));
     }
   }
 
@@ -355,7 +350,7 @@ class MpiWorld final : public platform::World {
   // Checks for cancellation, failures of other ranks, and stalls.
   void LookAround(std::string_view label, Lock& lock) {
     watchdog_.Beat();
-    platform::CheckCancelled();
+    CheckCancelled();
     failure_ = control_.HearFailure();
     CheckWorks();
     LookForStall(label);
@@ -372,8 +367,7 @@ class MpiWorld final : public platform::World {
     failure_ = "the ranks do not run the same:\n" +
                control_.Difference(
                    part, [&] { LookAround("an exchange of programs", lock); });
-    platform::Raise(ErrorCode::kFailedPrecondition, "world.disagree", "{}",
-                    failure_);
+    Raise(ErrorCode::kFailedPrecondition, "world.disagree", "{}", failure_);
   }
 
   // Reports the missing ranks once: those that do not report a wait of their
@@ -425,18 +419,17 @@ class MpiWorld final : public platform::World {
     std::string text =
         Format("rank {} has waited for {:.1f} s in {}", rank_, waited, label);
     if (!missing.empty()) {
-      text += Format("\n  {} {} not come to it", platform::NameRanks(missing),
+      text += Format("\n  {} {} not come to it", NameRanks(missing),
                      missing.size() == 1 ? "has" : "have");
     }
     for (const auto& [where, ranks] : waiting) {
-      text += Format("\n  {} {}, too, in {}", platform::NameRanks(ranks),
+      text += Format("\n  {} {}, too, in {}", NameRanks(ranks),
                      ranks.size() == 1 ? "waits" : "wait", where);
     }
-    platform::Log(platform::LogLevel::kWarning, "{}", text);
+    Log(LogLevel::kWarning, "{}", text);
     if (!settings_.aborts) return;
     failure_ = text;
-    platform::Raise(ErrorCode::kFailedPrecondition, "world.stalled", "{}",
-                    failure_);
+    Raise(ErrorCode::kFailedPrecondition, "world.stalled", "{}", failure_);
   }
 
   // A long wait of this rank.
@@ -464,20 +457,19 @@ class MpiWorld final : public platform::World {
   std::string failed_run_;    // message of the last failed run
   std::string failure_;       // "" if there is none
   bool failed_here_ = false;  // this rank reported it to the others
-  const platform::StallSettings settings_ =
-      platform::StallSettings::OfEnvironment();
+  const StallSettings settings_ = StallSettings::OfEnvironment();
   Clock::duration waited_{};
   Stall stall_;
   Watchdog watchdog_;
 };
 
 }  // namespace
-}  // namespace sluice::platform::mpi
+}  // namespace sluice::mpi
 
 extern "C" void SluiceStartModule();
 
 void SluiceStartModule() {
-  using sluice::platform::mpi::MpiWorld;
+  using sluice::mpi::MpiWorld;
   static MpiWorld* world = nullptr;
   int given = MPI_THREAD_SINGLE;
   int joined = 0;
@@ -488,6 +480,6 @@ void SluiceStartModule() {
     MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &given);
   }
   world = new MpiWorld();
-  sluice::platform::SetWorld(world);
+  sluice::SetWorld(world);
   std::atexit([] { world->End(kFinalizes); });
 }

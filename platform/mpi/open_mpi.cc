@@ -4,7 +4,7 @@
 
 #include <mpi.h>
 
-namespace sluice::platform::mpi {
+namespace sluice::mpi {
 
 namespace {
 
@@ -59,4 +59,4 @@ void ChooseAllReduce(size_t bytes, int ranks) {
   if (MPI_T_cvar_write(kHandle, &wanted) == MPI_SUCCESS) chosen = wanted;
 }
 
-}  // namespace sluice::platform::mpi
+}  // namespace sluice::mpi

@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-namespace sluice::platform::mpi {
+namespace sluice::mpi {
 
 // Chooses the algorithm of later calls of MPI_Iallreduce; all ranks must choose
 // alike. By default Open MPI 4 uses a binomial tree for in-place data and for
@@ -12,4 +12,4 @@ namespace sluice::platform::mpi {
 // OMPI_MCA_coll_libnbc_iallreduce_algorithm.
 void ChooseAllReduce(size_t bytes, int ranks);
 
-}  // namespace sluice::platform::mpi
+}  // namespace sluice::mpi

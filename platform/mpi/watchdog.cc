@@ -7,7 +7,7 @@
 
 #include "sluice/platform/diagnostics/logging.h"
 
-namespace sluice::platform::mpi {
+namespace sluice::mpi {
 
 Watchdog::Watchdog(int rank, double seconds, bool aborts)
     : rank_(rank), seconds_(seconds), aborts_(aborts) {
@@ -43,4 +43,4 @@ void Watchdog::Watch() {
   }
 }
 
-}  // namespace sluice::platform::mpi
+}  // namespace sluice::mpi

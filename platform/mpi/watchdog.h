@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace sluice::platform::mpi {
+namespace sluice::mpi {
 
 // A thread that detects an MPI call that does not return. When a rank is
 // stopped while it passes a message in shared memory, other ranks block inside
@@ -67,4 +67,4 @@ class Watchdog {
   std::string label_;  // "" outside of waits
 };
 
-}  // namespace sluice::platform::mpi
+}  // namespace sluice::mpi

@@ -9,7 +9,7 @@
 #include "sluice/platform/error.h"
 #include "sluice/platform/plugin/plugin_file.h"
 
-namespace sluice::platform {
+namespace sluice {
 
 namespace fs = std::filesystem;
 
@@ -75,4 +75,4 @@ const std::string& LoadModule(std::string_view name) {
   return outcome->second;
 }
 
-}  // namespace sluice::platform
+}  // namespace sluice

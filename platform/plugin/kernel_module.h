@@ -5,7 +5,7 @@
 
 #include "sluice/platform/export.h"
 
-namespace sluice::platform {
+namespace sluice {
 
 // Loads a module of Sluice on first use: a shared library beside libsluice.so
 // that has the kernels of a library, or a device. `LoadModule("onednn")` opens
@@ -25,4 +25,4 @@ SLUICE_API std::string LibraryFolder();
 // second Sluice.
 SLUICE_API void CheckLoadable(std::string_view library);
 
-}  // namespace sluice::platform
+}  // namespace sluice

@@ -8,7 +8,7 @@
 
 #include "sluice/platform/plugin/plugin_file.h"
 
-namespace sluice::platform {
+namespace sluice {
 namespace {
 
 bool Read(std::ifstream& file, uint64_t offset, void* to, size_t bytes) {
@@ -73,4 +73,4 @@ std::string ReadLibraryNote(const std::string& path,
   return "";
 }
 
-}  // namespace sluice::platform
+}  // namespace sluice

@@ -6,7 +6,7 @@
 
 #include "sluice/platform/export.h"
 
-namespace sluice::platform {
+namespace sluice {
 
 // Returns the contents of the first ELF note of that name and type in the
 // shared library at `path`, up to its first zero; "" when it has none. Segments
@@ -16,4 +16,4 @@ SLUICE_API std::string ReadLibraryNote(const std::string& path,
                                        std::string_view name,
                                        uint32_t type);
 
-}  // namespace sluice::platform
+}  // namespace sluice

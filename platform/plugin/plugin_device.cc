@@ -11,7 +11,7 @@
 #include "sluice/platform/place.h"
 #include "sluice/platform/plugin/plugin_host.h"
 
-namespace sluice::platform {
+namespace sluice {
 namespace {
 
 // The size of the pieces in which a copy is staged on the host.
@@ -206,4 +206,4 @@ void PluginDeviceContext::Compute(FunctionRef<void()> kernel) {
   device_.Call("after_kernel", after);
 }
 
-}  // namespace sluice::platform
+}  // namespace sluice

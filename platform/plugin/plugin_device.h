@@ -15,7 +15,7 @@
 #include "sluice/platform/place_key.h"
 #include "sluice/platform/plugin/plugin_host.h"
 
-namespace sluice::platform {
+namespace sluice {
 
 // One device of a plug-in, implemented by the plug-in's callbacks. A callback
 // that fails or throws becomes an Error with the plug-in's message. `table`
@@ -93,4 +93,4 @@ class SLUICE_API PluginDeviceContext : public DeviceContext {
   int failed_op_ = -1;
 };
 
-}  // namespace sluice::platform
+}  // namespace sluice

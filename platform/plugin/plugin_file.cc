@@ -15,7 +15,7 @@
 #include "sluice/platform/error.h"
 #include "sluice/platform/text.h"
 
-namespace sluice::platform {
+namespace sluice {
 namespace {
 
 class File {
@@ -132,4 +132,4 @@ void CheckSharedLibrary(const std::string& path, std::string_view what) {
                  what, path, file.size());
 }
 
-}  // namespace sluice::platform
+}  // namespace sluice

@@ -5,7 +5,7 @@
 
 #include "sluice/platform/export.h"
 
-namespace sluice::platform {
+namespace sluice {
 
 // Raises unless the file at `path` is a complete shared library for this
 // machine: NotFound when there is none, InvalidArgument when it is something
@@ -15,4 +15,4 @@ namespace sluice::platform {
 SLUICE_API void CheckSharedLibrary(const std::string& path,
                                    std::string_view what = "plug-in");
 
-}  // namespace sluice::platform
+}  // namespace sluice

@@ -7,7 +7,7 @@
 
 #include "sluice/platform/diagnostics/logging.h"
 
-namespace sluice::platform {
+namespace sluice {
 namespace {
 
 SluiceStatus HostFail(SluiceError* error,
@@ -108,4 +108,4 @@ void EnforcePluginOk(std::string_view who,
        "{}: the plug-in's {} failed: {}", who, callback, text);
 }
 
-}  // namespace sluice::platform
+}  // namespace sluice

@@ -35,7 +35,7 @@ struct SLUICE_API SluiceAttributes {
   ~SluiceAttributes() = default;
 };
 
-namespace sluice::platform {
+namespace sluice {
 
 // Returns the host's table, which is passed to every plug-in.
 SLUICE_API const SluiceHost* PluginHost();
@@ -62,4 +62,4 @@ SLUICE_API void EnforcePluginOk(std::string_view who,
                                 std::string_view callback,
                                 const PluginResult& result);
 
-}  // namespace sluice::platform
+}  // namespace sluice

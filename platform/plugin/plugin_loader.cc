@@ -20,7 +20,7 @@
 #include "sluice/platform/plugin/plugin_table.h"
 #include "sluice/platform/text.h"
 
-namespace sluice::platform {
+namespace sluice {
 namespace {
 
 namespace fs = std::filesystem;
@@ -239,4 +239,4 @@ void LoadPluginOfKind(PlaceKind kind) {
   if (!path.empty()) LoadPlugin(path);
 }
 
-}  // namespace sluice::platform
+}  // namespace sluice

@@ -9,7 +9,7 @@
 #include "sluice/platform/export.h"
 #include "sluice/platform/place_key.h"
 
-namespace sluice::platform {
+namespace sluice {
 
 // A plug-in that passed every check. Members that the plug-in was built without
 // are null in the tables. Lives as long as the process and never changes.
@@ -64,4 +64,4 @@ SLUICE_API void LoadPluginOfKind(PlaceKind kind);
 // are registered; no device is used. Modules that cannot be loaded are skipped.
 SLUICE_API void LoadAllDevices();
 
-}  // namespace sluice::platform
+}  // namespace sluice

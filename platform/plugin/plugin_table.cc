@@ -12,7 +12,7 @@
 #include "sluice/platform/error.h"
 #include "sluice/platform/plugin/plugin_host.h"
 
-namespace sluice::platform {
+namespace sluice {
 namespace {
 
 // The sizes of version 1's structs, which every plug-in has in full.
@@ -174,4 +174,4 @@ std::vector<SluiceKernelDef> CheckPluginKernels(
   return kernels;
 }
 
-}  // namespace sluice::platform
+}  // namespace sluice

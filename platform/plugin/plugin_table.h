@@ -6,7 +6,7 @@
 #include "sluice/platform/device_plugin.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::platform {
+namespace sluice {
 
 // Checks the table that a plug-in returned and completes it: members beyond the
 // plug-in's own struct_size are null. Raises InvalidArgument, or Unimplemented
@@ -19,4 +19,4 @@ SLUICE_API SluiceDevicePlugin CheckPluginTable(const std::string& path,
 SLUICE_API std::vector<SluiceKernelDef> CheckPluginKernels(
     const std::string& path, const SluiceDevicePlugin& table);
 
-}  // namespace sluice::platform
+}  // namespace sluice

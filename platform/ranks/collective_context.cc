@@ -4,7 +4,7 @@
 
 #include "sluice/platform/error.h"
 
-namespace sluice::platform {
+namespace sluice {
 
 namespace {
 [[noreturn]] void RaiseCopy() {
@@ -53,4 +53,4 @@ std::unique_ptr<DeviceContext> NewCollectiveContext() {
   return std::make_unique<CollectiveContext>();
 }
 
-}  // namespace sluice::platform
+}  // namespace sluice

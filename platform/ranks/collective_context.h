@@ -8,7 +8,7 @@
 #include "sluice/platform/device_context.h"
 #include "sluice/platform/ranks/world.h"
 
-namespace sluice::platform {
+namespace sluice {
 
 // A queue of collectives. Kernels start them here, and later ops run
 // concurrently until a caller waits. Every collective op of a plan has its own.
@@ -39,4 +39,4 @@ class SLUICE_API CollectiveContext final : public DeviceContext {
 // For KernelTraits::Exchange.
 SLUICE_API std::unique_ptr<DeviceContext> NewCollectiveContext();
 
-}  // namespace sluice::platform
+}  // namespace sluice

@@ -11,7 +11,7 @@
 #include "sluice/platform/plugin/kernel_module.h"
 #include "sluice/platform/text.h"
 
-namespace sluice::platform {
+namespace sluice {
 
 namespace {
 
@@ -233,4 +233,4 @@ void AbortDeviceCollectives() {
   if (void (*abort)() = device_abort.load()) abort();
 }
 
-}  // namespace sluice::platform
+}  // namespace sluice

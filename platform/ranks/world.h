@@ -9,7 +9,7 @@
 #include "sluice/platform/dtype.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::platform {
+namespace sluice {
 
 enum class CollectiveKind : uint8_t {
   kAllReduce,      // every rank gets the reduction over all ranks
@@ -167,4 +167,4 @@ SLUICE_API void SetDeviceAbort(void (*abort)());
 // ranks do not join would never end.
 SLUICE_API void AbortDeviceCollectives();
 
-}  // namespace sluice::platform
+}  // namespace sluice

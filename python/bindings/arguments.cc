@@ -40,14 +40,14 @@ std::string Shown(nb::handle value) {
     PyErr_Clear();
     return Format("a {}", type);
   }
-  return Format("{} ({})", platform::Shown(OnOneLine(Bytes(bytes))), type);
+  return Format("{} ({})", sluice::Shown(OnOneLine(Bytes(bytes))), type);
 }
 
 void RaiseArgument(std::string_view what,
                    std::string_view expected,
                    nb::handle value) {
-  platform::Raise(ErrorCode::kInvalidArgument, "python.argument_type",
-                  "{}: expected {}, got {}", what, expected, Shown(value));
+  Raise(ErrorCode::kInvalidArgument, "python.argument_type",
+        "{}: expected {}, got {}", what, expected, Shown(value));
 }
 
 std::string ToText(nb::handle value, std::string_view what) {
@@ -56,10 +56,10 @@ std::string ToText(nb::handle value, std::string_view what) {
   const char* data = PyUnicode_AsUTF8AndSize(value.ptr(), &size);
   if (data == nullptr) {
     PyErr_Clear();
-    platform::Raise(ErrorCode::kInvalidArgument, "python.surrogate",
-                    "{}: expected text that UTF-8 has, got {} with half of a "
-                    "surrogate pair",
-                    what, Shown(value));
+    Raise(ErrorCode::kInvalidArgument, "python.surrogate",
+          "{}: expected text that UTF-8 has, got {} with half of a "
+          "surrogate pair",
+          what, Shown(value));
   }
   return {data, static_cast<size_t>(size)};
 }
@@ -103,7 +103,7 @@ nb::object FromPath(const std::string& path) {
       path.data(), static_cast<Py_ssize_t>(path.size())));
 }
 
-framework::SourceLocation ToLocation(nb::handle line) {
+SourceLocation ToLocation(nb::handle line) {
   return {ToPath(line[0]), nb::cast<int>(line[1])};
 }
 

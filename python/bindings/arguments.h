@@ -25,7 +25,7 @@ struct IntArg {
   nb::handle value;
 };
 
-// repr(value) on one line, like platform::Shown, with its type.
+// repr(value) on one line, like Shown, with its type.
 std::string Shown(nb::handle value);
 
 // Raises InvalidArgument "WHAT: expected EXPECTED, got VALUE (TYPE)".
@@ -51,7 +51,7 @@ std::string ToPath(nb::handle value);
 nb::object FromPath(const std::string& path);
 
 // Converts (file, line).
-framework::SourceLocation ToLocation(nb::handle line);
+SourceLocation ToLocation(nb::handle line);
 
 // The bound object in `value`; null for another type.
 template <typename T>

@@ -96,17 +96,17 @@ Attribute ToAttribute(nb::handle value,
     }
     return PlainAttribute(value);
   } catch (const std::exception&) {  // also if a cast does not fit
-    const std::string expected =
-        def == nullptr ? "a number, text or a list of them"
-                       : std::string(framework::ToString(def->type));
-    platform::Raise(ErrorCode::kInvalidArgument, "python.attribute",
-                    "{}: attribute {} must be {}, got {}", op, name, expected,
-                    Shown(value));
+    const std::string expected = def == nullptr
+                                     ? "a number, text or a list of them"
+                                     : std::string(ToString(def->type));
+    Raise(ErrorCode::kInvalidArgument, "python.attribute",
+          "{}: attribute {} must be {}, got {}", op, name, expected,
+          Shown(value));
   }
 }
 
 AttributeMap ToAttributes(const nb::dict& attributes, const std::string& op) {
-  const OpSchema* schema = framework::Registry::Global().FindSchema(op);
+  const OpSchema* schema = Registry::Global().FindSchema(op);
   AttributeMap result;
   for (auto [key, value] : attributes) {
     if (value.is_none()) continue;  // treated as omitted
@@ -121,8 +121,8 @@ nb::object ToPython(const DDim& dims) {
   if (!dims.rank_known()) return nb::none();
   nb::list sizes;
   for (const int64_t size : dims) {
-    sizes.append(size == framework::kUnknownDim ? nb::object(nb::none())
-                                                : nb::object(nb::int_(size)));
+    sizes.append(size == kUnknownDim ? nb::object(nb::none())
+                                     : nb::object(nb::int_(size)));
   }
   return nb::tuple(sizes);
 }
@@ -131,12 +131,11 @@ DDim ToDDim(nb::handle sizes, std::string_view what) try {
   std::vector<int64_t> result;
   try {
     for (nb::handle size : sizes) {
-      result.push_back(size.is_none() ? framework::kUnknownDim : ToInt(size));
+      result.push_back(size.is_none() ? kUnknownDim : ToInt(size));
     }
   } catch (const std::exception&) {
-    platform::Raise(ErrorCode::kInvalidArgument, "python.shape",
-                    "expected a shape such as [None, 10], got {}",
-                    Shown(sizes));
+    Raise(ErrorCode::kInvalidArgument, "python.shape",
+          "expected a shape such as [None, 10], got {}", Shown(sizes));
   }
   return DDim(result);
 } catch (const Error& error) {

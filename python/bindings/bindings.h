@@ -23,23 +23,6 @@ namespace sluice::python {
 
 namespace nb = nanobind;
 
-using framework::AttrDef;
-using framework::Attribute;
-using framework::AttributeMap;
-using framework::AttrType;
-using framework::DDim;
-using framework::OpSchema;
-using framework::Program;
-using framework::Scope;
-using framework::Tensor;
-using framework::VarDesc;
-using platform::DType;
-using platform::Error;
-using platform::ErrorCode;
-using platform::Format;
-using platform::PlaceKey;
-using platform::PlaceKind;
-
 void BindErrors(nb::module_& m);
 void BindDTypes(nb::module_& m);
 void BindPlaces(nb::module_& m);

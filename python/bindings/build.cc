@@ -21,7 +21,7 @@ namespace {
 
 // The optional modules in the folder of libsluice.so.
 nb::list Modules() {
-  const std::filesystem::path folder = platform::LibraryFolder();
+  const std::filesystem::path folder = LibraryFolder();
   nb::list result;
   for (const char* name : {"cuda", "onednn"}) {
     std::error_code error;
@@ -33,11 +33,11 @@ nb::list Modules() {
 
 nb::dict Config() {
   nb::list places;
-  for (const PlaceKey place : platform::DeviceManager::Instance().Places()) {
-    places.append(platform::ToString(place));
+  for (const PlaceKey place : DeviceManager::Instance().Places()) {
+    places.append(ToString(place));
   }
   nb::list folders;
-  for (const std::string& folder : platform::PluginFolders()) {
+  for (const std::string& folder : PluginFolders()) {
     folders.append(folder);
   }
   nb::dict result;
@@ -45,9 +45,9 @@ nb::dict Config() {
   result["compiler"] = SLUICE_PYTHON_COMPILER;
   result["cuda"] = SLUICE_PYTHON_CUDA;
   result["modules"] = Modules();
-  result["cpu"] = platform::CpuName();
-  result["instruction_set"] = std::string(platform::CpuInstructionSet());
-  result["threads"] = platform::NumThreads();
+  result["cpu"] = CpuName();
+  result["instruction_set"] = std::string(CpuInstructionSet());
+  result["threads"] = NumThreads();
   result["places"] = places;
   result["plugin_folders"] = folders;
   return result;
@@ -65,7 +65,7 @@ class ThreadCount {
 
  private:
   int count_;
-  std::optional<platform::ThreadCountGuard> guard_;
+  std::optional<ThreadCountGuard> guard_;
 };
 
 }  // namespace
@@ -79,13 +79,13 @@ void BindBuild(nb::module_& m) {
   m.def(
       "set_num_threads",
       [](IntArg count) {
-        platform::SetNumThreads(ToInt(count, "set_num_threads: count"));
+        SetNumThreads(ToInt(count, "set_num_threads: count"));
       },
       nb::arg("count").none(),
       "Threads of programs that are prepared from now on; 0 means all CPUs.");
-  m.def("counters", &platform::Counters,
+  m.def("counters", &Counters,
         "Counters of modules by name, such as \"onednn.cache_hits\".");
-  m.def("num_threads", &platform::NumThreads);
+  m.def("num_threads", &NumThreads);
   nb::class_<ThreadCount>(m, "_ThreadCount")
       .def(nb::init<int>())
       .def("__enter__", &ThreadCount::Enter)

@@ -14,8 +14,6 @@ namespace sluice::python {
 
 namespace {
 
-using platform::World;
-
 // Returns ([(parameter, gradient)], loss).
 nb::tuple AppendDataParallel(Program& program,
                              const std::string& loss,
@@ -24,16 +22,15 @@ nb::tuple AppendDataParallel(Program& program,
                              nb::handle bucket_bytes,
                              nb::handle parts,
                              nb::handle line) {
-  operators::DataParallelOptions options;
+  DataParallelOptions options;
   options.bucket_bytes =
       ToInt(IntArg{bucket_bytes}, "DataParallel: bucket_bytes");
   options.parts = ToInt(IntArg{parts}, "DataParallel: parts");
-  const operators::DataParallelBackward result =
-      operators::AppendDataParallelBackward(
-          program, loss, {std::move(parameters), std::move(no_gradient)},
-          options, ToLocation(line));
+  const DataParallelBackward result = AppendDataParallelBackward(
+      program, loss, {std::move(parameters), std::move(no_gradient)}, options,
+      ToLocation(line));
   nb::list pairs;
-  for (const framework::ParamGrad& pair : result.gradients) {
+  for (const ParamGrad& pair : result.gradients) {
     pairs.append(nb::make_tuple(pair.param, pair.grad));
   }
   return nb::make_tuple(pairs, result.loss);
@@ -45,7 +42,7 @@ void BindDistributed(nb::module_& m) {
   using namespace nb::literals;  // NOLINT(google-build-using-namespace)
   m.def("_join_world", [] { World::Join(); });
   m.def("_require_joined", &World::RequireJoined);
-  m.def("_name_ranks", &platform::NameRanks);
+  m.def("_name_ranks", &NameRanks);
   m.def("_world_rank", [] { return World::Get().rank(); });
   m.def("_world_size", [] { return World::Get().size(); });
   m.def("_world_library", [] { return std::string(World::Get().library()); });

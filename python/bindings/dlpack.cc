@@ -16,29 +16,29 @@ constexpr int kDLCUDA = 2;
 constexpr int kDLExtDev = 12;
 
 DType DTypeOf(const nb::dlpack::dtype& dtype) {
-  for (const platform::NumberFormat& format : platform::NumberFormats()) {
+  for (const NumberFormat& format : NumberFormats()) {
     if (format.dlpack == dtype.code && dtype.lanes == 1 &&
-        platform::SizeOf(format.dtype) * 8 == dtype.bits) {
+        SizeOf(format.dtype) * 8 == dtype.bits) {
       return format.dtype;
     }
   }
-  platform::Raise(ErrorCode::kInvalidArgument, "python.array_dtype",
-                  "the array's elements (DLPack type code {}, {} bits) are of "
-                  "no dtype that Sluice has",
-                  int{dtype.code}, int{dtype.bits});
+  Raise(ErrorCode::kInvalidArgument, "python.array_dtype",
+        "the array's elements (DLPack type code {}, {} bits) are of "
+        "no dtype that Sluice has",
+        int{dtype.code}, int{dtype.bits});
 }
 
 // The dtype of the same size that NumPy exchanges for one of ml_dtypes, which
 // does not support buffers.
 DType ExchangedAs(DType dtype) {
-  if (platform::FormatOf(dtype).buffer != nullptr) return dtype;
-  return platform::SizeOf(dtype) == 1 ? DType::kUInt8 : DType::kFloat16;
+  if (FormatOf(dtype).buffer != nullptr) return dtype;
+  return SizeOf(dtype) == 1 ? DType::kUInt8 : DType::kFloat16;
 }
 
 // Returns whether NumPy can represent the shape: it multiplies all sizes that
 // are not 0, even if another size is 0.
 bool FitsNumpy(const Tensor& tensor) {
-  auto bytes = static_cast<int64_t>(platform::SizeOf(tensor.dtype()));
+  auto bytes = static_cast<int64_t>(SizeOf(tensor.dtype()));
   bool overflow = false;
   for (const int64_t size : tensor.dims()) {
     const int64_t factor = size == 0 ? 1 : size;
@@ -60,7 +60,7 @@ void CheckFitsNumpy(const Tensor& tensor) {
 int GetBuffer(PyObject* self, Py_buffer* view, int flags) {
   const Tensor& tensor = *nb::inst_ptr<Tensor>(self);
   view->obj = nullptr;
-  const char* format = platform::FormatOf(tensor.dtype()).buffer;
+  const char* format = FormatOf(tensor.dtype()).buffer;
   if (!tensor.allocated() || tensor.place().kind != PlaceKind::kCPU ||
       format == nullptr || !FitsNumpy(tensor) ||
       (flags & PyBUF_F_CONTIGUOUS) == PyBUF_F_CONTIGUOUS) {
@@ -75,7 +75,7 @@ int GetBuffer(PyObject* self, Py_buffer* view, int flags) {
     PyErr_NoMemory();
     return -1;
   }
-  view->itemsize = static_cast<Py_ssize_t>(platform::SizeOf(tensor.dtype()));
+  view->itemsize = static_cast<Py_ssize_t>(SizeOf(tensor.dtype()));
   Py_ssize_t stride = view->itemsize;
   for (int axis = rank - 1; axis >= 0; --axis) {
     sizes[axis] = tensor.dims()[axis];
@@ -146,7 +146,7 @@ bool ParseBufferFormat(const char* format, DType* dtype) {
   const std::string_view known = given == "q"   ? "l"
                                  : given == "Q" ? "L"
                                                 : given;
-  for (const platform::NumberFormat& row : platform::NumberFormats()) {
+  for (const NumberFormat& row : NumberFormats()) {
     if (row.buffer == nullptr || row.buffer != known) continue;
     *dtype = row.dtype;
     return true;
@@ -161,7 +161,7 @@ Tensor ImportArray(nb::handle source) {
     const DType dtype = ToDType(source.attr("dtype"));
     const DType exchanged = ExchangedAs(dtype);
     if (dtype != exchanged) {
-      const std::string name(platform::ToString(exchanged));
+      const std::string name(ToString(exchanged));
       Tensor tensor = ImportArray(source.attr("view")(name.c_str()));
       tensor.Bind(tensor.holder(), 0, dtype, tensor.dims());
       return tensor;
@@ -177,7 +177,7 @@ Tensor ImportArray(nb::handle source) {
   const DDim dims = DenseDims(array);
   PlaceKey place;
   if (array.device_type() == kDLCUDA) {
-    place = platform::CUDAPlace{array.device_id()};
+    place = CUDAPlace{array.device_id()};
   } else {
     SLUICE_ENFORCE(array.device_type() == kDLCPU, ErrorCode::kInvalidArgument,
                    "python.array_device",
@@ -190,7 +190,7 @@ Tensor ImportArray(nb::handle source) {
     return Tensor::Borrow(place, dtype, dims, nullptr);
   }
   const size_t bytes = array.nbytes();
-  auto holder = std::make_shared<framework::Placeholder>(
+  auto holder = std::make_shared<Placeholder>(
       place, pointer, bytes, &ReleaseArray, new Array(std::move(array)));
   Tensor tensor;
   tensor.Bind(std::move(holder), 0, dtype, dims);
@@ -200,7 +200,7 @@ Tensor ImportArray(nb::handle source) {
 nb::object FetchedArray(const Tensor& tensor) {
   static PyObject* empty =
       nb::object(nb::module_::import_("numpy").attr("empty")).release().ptr();
-  static std::array<PyObject*, platform::kDTypeNumbers> dtypes{};
+  static std::array<PyObject*, kDTypeNumbers> dtypes{};
   constexpr size_t kSmall = 2048;
   if (tensor.bytes() > kSmall ||
       tensor.dtype() != ExchangedAs(tensor.dtype())) {
@@ -263,19 +263,18 @@ nb::object ToDLPack(nb::handle self,
     throw nb::buffer_error("the tensor is not on the host: that takes a copy");
   }
   if (to_host) {
-    tensor = tensor.CopyTo(platform::CPUPlace());
+    tensor = tensor.CopyTo(CPUPlace());
   } else if (nb::isinstance<nb::bool_>(copy) && nb::cast<bool>(copy)) {
     tensor = tensor.CopyTo(tensor.place());
   }
   std::array<size_t, DDim::kMaxRank> shape{};
   std::copy(tensor.dims().begin(), tensor.dims().end(), shape.begin());
-  const auto bits = static_cast<uint8_t>(8 * platform::SizeOf(tensor.dtype()));
+  const auto bits = static_cast<uint8_t>(8 * SizeOf(tensor.dtype()));
   const auto [device_type, device_id] = DeviceOf(tensor.place());
   const auto rank = static_cast<size_t>(tensor.dims().rank());
   nb::object view = nb::cast(nb::ndarray<nb::array_api>(
       tensor.raw_data(), rank, shape.data(), nb::cast(tensor), nullptr,
-      {platform::FormatOf(tensor.dtype()).dlpack, bits, 1}, device_type,
-      device_id));
+      {FormatOf(tensor.dtype()).dlpack, bits, 1}, device_type, device_id));
   nb::dict keywords;
   keywords["stream"] = stream;
   keywords["max_version"] = max_version;

@@ -16,14 +16,14 @@ struct PyDType {
 };
 
 // By the number of the dtype; never freed.
-std::array<PyObject*, platform::kDTypeNumbers> g_dtypes{};
+std::array<PyObject*, kDTypeNumbers> g_dtypes{};
 
 std::string Name(const PyDType& dtype) {
-  return std::string(platform::ToString(dtype.value));
+  return std::string(ToString(dtype.value));
 }
 
 std::string OnnxName(const PyDType& dtype) {
-  std::string name(platform::FormatOf(dtype.value).onnx);
+  std::string name(FormatOf(dtype.value).onnx);
   for (char& letter : name) {
     if (letter >= 'A' && letter <= 'Z') letter += 'a' - 'A';
   }
@@ -33,7 +33,7 @@ std::string OnnxName(const PyDType& dtype) {
 // ml_dtypes has dtypes that NumPy lacks.
 nb::object NumpyDType(const PyDType& dtype) {
   nb::object numpy = nb::module_::import_("numpy");
-  if (platform::FormatOf(dtype.value).buffer == nullptr) {
+  if (FormatOf(dtype.value).buffer == nullptr) {
     return numpy.attr("dtype")(
         nb::module_::import_("ml_dtypes").attr(Name(dtype).c_str()));
   }
@@ -62,18 +62,18 @@ DType ToDType(nb::handle value, std::string_view what) try {
     return nb::cast<const PyDType&>(value).value;
   }
   if (nb::isinstance<nb::str>(value)) {
-    return platform::ParseDType(ToText(value, "dtype"));
+    return ParseDType(ToText(value, "dtype"));
   }
   try {
     if (!value.is_none()) {  // NumPy would convert it to float64
       nb::object dtype = nb::module_::import_("numpy").attr("dtype")(value);
-      return platform::ParseDType(nb::cast<std::string>(dtype.attr("name")));
+      return ParseDType(nb::cast<std::string>(dtype.attr("name")));
     }
   } catch (const nb::python_error&) {
     // It is not a dtype of NumPy.
   }
-  platform::Raise(ErrorCode::kInvalidArgument, "python.dtype",
-                  "expected a dtype such as \"float32\", got {}", Shown(value));
+  Raise(ErrorCode::kInvalidArgument, "python.dtype",
+        "expected a dtype such as \"float32\", got {}", Shown(value));
 } catch (const Error& error) {
   if (what.empty()) throw;
   throw Error(error.code(), error.check_id(),
@@ -89,18 +89,16 @@ void BindDTypes(nb::module_& m) {
           },
           nb::arg("dtype"))
       .def_prop_ro("name", &Name)
-      .def_prop_ro(
-          "itemsize",
-          [](const PyDType& self) { return platform::SizeOf(self.value); })
+      .def_prop_ro("itemsize",
+                   [](const PyDType& self) { return SizeOf(self.value); })
       .def_prop_ro("dtype", &NumpyDType,
                    "As numpy.dtype; bfloat16 and dtypes of 8 bits or less, but "
                    "int8, uint8 and bool, need the package ml_dtypes.")
       .def_prop_ro("onnx_name", &OnnxName,
                    "As in the types of onnxruntime: \"float\", \"float8e5m2\".")
-      .def_prop_ro("is_floating",
-                   [](const PyDType& self) {
-                     return platform::FormatOf(self.value).is_float();
-                   })
+      .def_prop_ro(
+          "is_floating",
+          [](const PyDType& self) { return FormatOf(self.value).is_float(); })
       .def("__str__", &Name)
       .def("__repr__",
            [](const PyDType& self) { return "sluice." + Name(self); })
@@ -112,7 +110,7 @@ void BindDTypes(nb::module_& m) {
       .def("__reduce__", [](nb::handle self) {
         return nb::make_tuple(self.type(), nb::make_tuple(self.attr("name")));
       });
-  for (const DType dtype : platform::kAllDTypes) {
+  for (const DType dtype : kAllDTypes) {
     nb::object object = nb::cast(PyDType{dtype});
     m.attr(Name({dtype}).c_str()) = object;
     g_dtypes[static_cast<size_t>(dtype)] = object.release().ptr();

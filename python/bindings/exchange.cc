@@ -19,10 +19,6 @@ namespace sluice::python {
 
 namespace {
 
-using platform::Collective;
-using platform::CollectiveKind;
-using platform::Part;
-using platform::World;
 using Bytes = std::vector<std::byte>;
 
 // Calls `exchange`, in which all ranks start the collectives that `part`
@@ -114,17 +110,16 @@ std::vector<VarDesc> PersistablesOf(const Program& program) {
 
 // Returns the value on the host. Later runs do not change its memory.
 Tensor ValueOf(const VarDesc& var, const Scope& scope) {
-  const framework::ScopeLock lock(&scope, framework::ScopeAccess::kRead);
-  const framework::Variable* variable = scope.FindVar(var.name);
+  const ScopeLock lock(&scope, ScopeAccess::kRead);
+  const Variable* variable = scope.FindVar(var.name);
   const Tensor* value = variable == nullptr ? nullptr : variable->Get<Tensor>();
   SLUICE_ENFORCE(value != nullptr && value->allocated() &&
                      value->dtype() == var.dtype && value->dims() == var.dims,
                  ErrorCode::kFailedPrecondition, "distributed.no_value",
                  "rank 0 has no value for variable {} ({} {})", var.name,
                  var.dtype, var.dims);
-  return value->place().kind == PlaceKind::kCPU
-             ? *value
-             : value->CopyTo(platform::CPUPlace());
+  return value->place().kind == PlaceKind::kCPU ? *value
+                                                : value->CopyTo(CPUPlace());
 }
 
 void StartBroadcast(World& world,
@@ -163,8 +158,7 @@ void TakeFromRank0(World& world,
       // Rank 0 only reads it.
       data = const_cast<void*>(std::as_const(value).raw_data());
     } else {
-      data =
-          value.Resize(var.dims).mutable_data(var.dtype, platform::CPUPlace());
+      data = value.Resize(var.dims).mutable_data(var.dtype, CPUPlace());
     }
     StartBroadcast(world, data, value.bytes(), value.holder(), &started);
     values.push_back(std::move(value));
@@ -172,9 +166,9 @@ void TakeFromRank0(World& world,
   for (const int64_t number : started) {
     world.Wait(number);
   }
-  const framework::ScopeLock lock(scope, framework::ScopeAccess::kWrite);
+  const ScopeLock lock(scope, ScopeAccess::kWrite);
   for (size_t i = 0; i < vars.size(); ++i) {
-    framework::Variable* variable = scope->FindVar(vars[i].name);
+    Variable* variable = scope->FindVar(vars[i].name);
     if (variable == nullptr) variable = &scope->Var(vars[i].name);
     *variable->GetMutable<Tensor>() = std::move(values[i]);
   }

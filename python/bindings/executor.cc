@@ -24,11 +24,6 @@ namespace sluice::python {
 
 namespace {
 
-using framework::Executor;
-using framework::Plan;
-using framework::Program;
-using framework::Scope;
-using framework::Tensor;
 using Clock = std::chrono::steady_clock;
 
 // Statistics of the plan that this thread ran last.
@@ -55,11 +50,11 @@ std::shared_ptr<const Plan> Prepare(Executor& self,
                                     const Program& program,
                                     const FeedArrays& feed,
                                     nb::handle fetch_list) {
-  const framework::Fetches fetches = ToFetches(fetch_list);
+  const Fetches fetches = ToFetches(fetch_list);
   const ActiveHints hints;
   try {
     return self.Prepare(program, feed.feeds(), fetches);
-  } catch (platform::Error& error) {
+  } catch (Error& error) {
     NoteOtherPrograms(program, fetch_list, &error);
     throw;
   }
@@ -99,9 +94,9 @@ nb::list RunDebugging(Executor& self,
                       nb::handle scope,
                       nb::handle check_nan) {
   const bool check = PyObject_IsTrue(check_nan.ptr()) == 1;
-  const auto results = RunProgram(
-      self, "run_checked", program, feed, fetch_list, scope,
-      check ? &framework::RunNanChecked : &framework::RunSynchronised);
+  const auto results =
+      RunProgram(self, "run_checked", program, feed, fetch_list, scope,
+                 check ? &RunNanChecked : &RunSynchronised);
   return ToResults(results, true);
 }
 
@@ -112,8 +107,8 @@ nb::dict RunKeepingAll(Executor& self,
                        nb::handle scope) {
   std::map<std::string, Tensor> kept;
   RunProgram(self, "run_keeping_all", program, feed, fetch_list, scope,
-             [&](const Plan& plan, const framework::Feeds& feeds, Scope* in) {
-               return framework::RunKeepingAll(plan, feeds, in, &kept);
+             [&](const Plan& plan, const Feeds& feeds, Scope* in) {
+               return sluice::RunKeepingAll(plan, feeds, in, &kept);
              });
   nb::dict values;
   for (const auto& [name, tensor] : kept) {
@@ -130,14 +125,14 @@ std::vector<Tensor> RunProgram(Executor& executor,
                                nb::handle feed,
                                nb::handle fetch_list,
                                nb::handle scope_object,
-                               const framework::RunPlan& run_plan) {
+                               const RunPlan& run_plan) {
   const Program& program = ToProgram(program_object, function);
   Scope& scope = ToScope(scope_object, function);
   // Errors in arguments count as a failed run, too.
-  return framework::RunWithHooks(program, [&] {
+  return RunWithHooks(program, [&] {
     const FeedArrays arrays(program, feed);
     const auto plan = Prepare(executor, program, arrays, fetch_list);
-    const framework::Fetches fetches = ToFetches(fetch_list);
+    const Fetches fetches = ToFetches(fetch_list);
     const ActiveHints hints;
     return RunTimed(plan, [&] {
       return executor.Run(program, arrays.feeds(), fetches, &scope, run_plan);
@@ -162,9 +157,8 @@ void BindExecutors(nb::module_& m) {
       .def(
           "__init__",
           [](Executor* self, nb::handle place, bool passes, int queues) {
-            new (self) Executor(
-                place.is_none() ? platform::PlaceKey() : ToPlace(place),
-                {.passes = passes, .queues = queues});
+            new (self) Executor(place.is_none() ? PlaceKey() : ToPlace(place),
+                                {.passes = passes, .queues = queues});
           },
           "place"_a = nb::none(), nb::kw_only(), "passes"_a = true,
           "queues"_a = 1)

@@ -12,13 +12,12 @@ namespace sluice::python {
 // Executor::Run with arguments from Python; errors in them name `function`.
 // Releases the GIL unless runs are brief; Ctrl-C ends a run at its next
 // instruction.
-SLUICE_API std::vector<framework::Tensor> RunProgram(
-    framework::Executor& executor,
-    std::string_view function,
-    nb::handle program,
-    nb::handle feed,
-    nb::handle fetch_list,
-    nb::handle scope,
-    const framework::RunPlan& run_plan = {});
+SLUICE_API std::vector<Tensor> RunProgram(Executor& executor,
+                                          std::string_view function,
+                                          nb::handle program,
+                                          nb::handle feed,
+                                          nb::handle fetch_list,
+                                          nb::handle scope,
+                                          const RunPlan& run_plan = {});
 
 }  // namespace sluice::python

@@ -81,16 +81,16 @@ std::vector<Item> ItemsOf(nb::handle dict) {
 [[noreturn]] void RaiseFeed(const std::string& name,
                             nb::handle value,
                             const nb::python_error& reason) {
-  const std::string text = platform::Shown(nb::str(reason.value()).c_str());
+  const std::string text = sluice::Shown(nb::str(reason.value()).c_str());
   if (reason.matches(PyExc_MemoryError)) {
-    platform::Raise(ErrorCode::kResourceExhausted, "python.feed_memory",
-                    "feed {}: no memory for a dense copy of it: {}",
-                    platform::Shown(name), text);
+    Raise(ErrorCode::kResourceExhausted, "python.feed_memory",
+          "feed {}: no memory for a dense copy of it: {}", sluice::Shown(name),
+          text);
   }
-  platform::Raise(ErrorCode::kInvalidArgument, "python.feed",
-                  "feed {}: expected an array, a tensor, a number or a list "
-                  "of numbers, got {}: {}",
-                  platform::Shown(name), Shown(value), text);
+  Raise(ErrorCode::kInvalidArgument, "python.feed",
+        "feed {}: expected an array, a tensor, a number or a list "
+        "of numbers, got {}: {}",
+        sluice::Shown(name), Shown(value), text);
 }
 
 }  // namespace
@@ -111,7 +111,7 @@ bool FeedArrays::ImportBuffer(nb::handle array, Tensor* tensor) {
   buffers_.push_back(view);
   const DDim dims(
       std::span<const int64_t>(view.shape, static_cast<size_t>(view.ndim)));
-  *tensor = Tensor::Borrow(platform::CPUPlace(), dtype, dims, view.buf);
+  *tensor = Tensor::Borrow(CPUPlace(), dtype, dims, view.buf);
   return true;
 }
 
@@ -160,7 +160,7 @@ Tensor FeedArrays::Import(const Program& program,
     RaiseFeed(name, value, error);
   } catch (Error& error) {
     throw Error(error.code(), error.check_id(),
-                Format("feed {}: {}", platform::Shown(name), error.what()));
+                Format("feed {}: {}", sluice::Shown(name), error.what()));
   }
 }
 
@@ -192,8 +192,8 @@ FeedArrays::~FeedArrays() {
   }
 }
 
-framework::Fetches ToFetches(nb::handle fetch_list) {
-  framework::Fetches fetches;
+Fetches ToFetches(nb::handle fetch_list) {
+  Fetches fetches;
   if (fetch_list.is_none()) return fetches;
   if (!nb::isinstance<nb::list>(fetch_list) &&
       !nb::isinstance<nb::tuple>(fetch_list)) {
@@ -220,7 +220,7 @@ void NoteOtherPrograms(const Program& program,
     if (program.block().FindVar(name) != nullptr) continue;
     error->AddContext(
         Format("{} is a variable of another program than the one that runs",
-               platform::Shown(name)));
+               sluice::Shown(name)));
   }
 }
 

@@ -20,7 +20,7 @@ class FeedArrays {
   FeedArrays(const FeedArrays&) = delete;
   FeedArrays& operator=(const FeedArrays&) = delete;
 
-  const framework::Feeds& feeds() const { return feeds_; }
+  const Feeds& feeds() const { return feeds_; }
 
  private:
   Tensor Import(const Program& program,
@@ -28,14 +28,14 @@ class FeedArrays {
                 nb::handle value);
   bool ImportBuffer(nb::handle array, Tensor* tensor);
 
-  framework::Feeds feeds_;
+  Feeds feeds_;
   std::vector<Py_buffer> buffers_;
   std::vector<nb::object> copies_;
 };
 
 // The names in a fetch list of names and variables. Raises InvalidArgument for
 // anything else.
-SLUICE_API framework::Fetches ToFetches(nb::handle fetch_list);
+SLUICE_API Fetches ToFetches(nb::handle fetch_list);
 
 // Notes in an error about an unknown variable which of `fetch_list` belong to
 // another program than `program`.

@@ -17,30 +17,29 @@ void BindFiles(nb::module_& m) {
   m.def("_save_program", [](nb::handle object, nb::handle path) {
     const Program& program = ToProgram(object, "save_program");
     const std::string file = ToPath(path);
-    RunInterruptibly([&] { framework::SaveProgram(program, file); });
+    RunInterruptibly([&] { SaveProgram(program, file); });
   });
   m.def("_load_program", [](Program& program, nb::handle path) {
     const std::string file = ToPath(path);
     const nb::gil_scoped_release release;
-    program = framework::LoadProgram(file);
+    program = LoadProgram(file);
   });
   m.def("_save_parameters", [](nb::handle path, nb::handle program_object,
                                nb::handle scope_object) {
     const std::string file = ToPath(path);
     const auto& program = ToProgram(program_object, "save_params");
     const auto& scope = ToScope(scope_object, "save_params");
-    RunInterruptibly([&] { framework::SaveParameters(file, program, scope); });
+    RunInterruptibly([&] { SaveParameters(file, program, scope); });
   });
   m.def("_load_parameters", [](nb::handle path, nb::handle program_object,
                                nb::handle scope_object, bool partial) {
     const std::string file = ToPath(path);
     const auto& program = ToProgram(program_object, "load_params");
     auto& scope = ToScope(scope_object, "load_params");
-    framework::LoadedParameters loaded;
+    LoadedParameters loaded;
     {
       const nb::gil_scoped_release release;
-      loaded =
-          framework::LoadParameters(file, program, scope, {.partial = partial});
+      loaded = LoadParameters(file, program, scope, {.partial = partial});
     }
     return std::pair(std::move(loaded.missing), std::move(loaded.superfluous));
   });

@@ -26,7 +26,7 @@ thread_local std::shared_ptr<OpenBlocks> t_open;
 class PyHints {
  public:
   explicit PyHints(std::string text) : text_(std::move(text)) {
-    framework::ParseKernelHints(text_, "kernel_hints()");
+    ParseKernelHints(text_, "kernel_hints()");
   }
   ~PyHints() { Exit(); }
   PyHints(const PyHints&) = delete;
@@ -57,8 +57,7 @@ class PyHints {
 ActiveHints::ActiveHints() {
   if (t_open == nullptr) return;
   for (const PyHints* block : *t_open) {
-    guards_.push_back(
-        std::make_unique<framework::KernelHintGuard>(block->text()));
+    guards_.push_back(std::make_unique<KernelHintGuard>(block->text()));
   }
 }
 

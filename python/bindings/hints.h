@@ -18,7 +18,7 @@ class ActiveHints {
   ActiveHints& operator=(const ActiveHints&) = delete;
 
  private:
-  std::vector<std::unique_ptr<framework::KernelHintGuard>> guards_;
+  std::vector<std::unique_ptr<KernelHintGuard>> guards_;
 };
 
 }  // namespace sluice::python

@@ -11,12 +11,10 @@ namespace sluice::python {
 
 namespace {
 
-using framework::Plan;
-
 std::string ExplainBySignature(const Plan& plan) {
-  framework::ExplainJsonOptions options;
+  ExplainJsonOptions options;
   options.by_signature = true;
-  return framework::ExplainJson(plan, options);
+  return ExplainJson(plan, options);
 }
 
 // Seconds of one Plan::Run without Python: the baseline of
@@ -42,7 +40,7 @@ double MeasurePlan(const Plan& plan,
 void BindInspection(nb::module_& m) {
   m.def("_explain_by_signature", &ExplainBySignature);
   m.def("_measure_plan", &MeasurePlan);
-  m.def("memory_summary", &framework::MemoryTable,
+  m.def("memory_summary", &MemoryTable,
         "Memory in use and peak at each place, as a table.");
 }
 

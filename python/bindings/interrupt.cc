@@ -4,7 +4,7 @@
 #include <csignal>
 #include <thread>
 
-#include "sluice/framework/plan/plan.h"
+#include "sluice/platform/cancel.h"
 
 namespace sluice::python {
 
@@ -17,7 +17,7 @@ int g_depth = 0;  // nested runs of the main thread
 
 void OnInterrupt(int signal, siginfo_t* info, void* context) {
   g_interrupted = true;
-  framework::SetCancelRequested(true);
+  SetCancelRequested(true);
   if ((g_previous.sa_flags & SA_SIGINFO) != 0) {
     g_previous.sa_sigaction(signal, info, context);
   } else {
@@ -66,7 +66,7 @@ InterruptibleRun::InterruptibleRun() {
 InterruptibleRun::~InterruptibleRun() {
   if (!counted_ || --g_depth > 0) return;
   RestoreHandler();
-  if (g_interrupted) framework::SetCancelRequested(false);
+  if (g_interrupted) SetCancelRequested(false);
 }
 
 bool InterruptibleRun::interrupted() const {

@@ -21,12 +21,6 @@ namespace sluice::python {
 
 namespace {
 
-using framework::KernelDef;
-using framework::KernelQuery;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Registry;
-
 constexpr std::string_view kRaised = "python_kernel.raised";
 
 // The current function of a registered name. Plans refer to the slot, so that
@@ -61,11 +55,11 @@ struct Argument {
 };
 
 std::vector<Argument> ArgumentsOf(
-    const std::vector<framework::ArgDef>& defs,
+    const std::vector<ArgDef>& defs,
     const std::function<size_t(const std::string&)>& count) {
   std::vector<Argument> arguments;
   arguments.reserve(defs.size());
-  for (const framework::ArgDef& def : defs) {
+  for (const ArgDef& def : defs) {
     // Operands have become attributes.
     if (!def.attribute.empty()) continue;
     arguments.push_back({def.name, count(def.name), def.traits.variadic,
@@ -84,18 +78,17 @@ std::vector<Argument> ArgumentsOf(
       .attr("clear_frames")(nb::handle(exception.attr("__traceback__")));
   nb::module_ kernels = nb::module_::import_("sluice.python_kernels");
   if (nb::isinstance(exception, kernels.attr("BadOutput"))) {
-    platform::Raise(ErrorCode::kInternal, "python_kernel.output",
-                    "{}: the Python kernel {} {}", op, slot.name,
-                    nb::cast<std::string>(nb::str(exception)));
+    Raise(ErrorCode::kInternal, "python_kernel.output",
+          "{}: the Python kernel {} {}", op, slot.name,
+          nb::cast<std::string>(nb::str(exception)));
   }
   const std::string text =
       nb::cast<std::string>(kernels.attr("describe")(exception));
   const bool memory = error.matches(PyExc_MemoryError);
   Py_XDECREF(t_exception);
   t_exception = exception.release().ptr();
-  platform::Raise(memory ? ErrorCode::kResourceExhausted : ErrorCode::kInternal,
-                  kRaised, "{}: the Python kernel {} raised {}", op, slot.name,
-                  text);
+  Raise(memory ? ErrorCode::kResourceExhausted : ErrorCode::kInternal, kRaised,
+        "{}: the Python kernel {} raised {}", op, slot.name, text);
 }
 
 // Before 3.14, Python ends a thread that requests the GIL during finalization
@@ -124,12 +117,12 @@ void CallPython(nb::handle run,
   Py_DECREF(result);
 }
 
-class PythonKernel final : public framework::OpKernel {
+class PythonKernel final : public OpKernel {
  public:
   PythonKernel(const Slot& slot, const OpKernelConstruction& construction)
       : slot_(slot), op_(construction.op()) {}
 
-  void Prepare(framework::KernelPreparation& preparation) override {
+  void Prepare(KernelPreparation& preparation) override {
     const KernelQuery& query = preparation.query;
     inputs_ = ArgumentsOf(query.schema.inputs(), [&](const std::string& name) {
       return query.op.Input(name).size();
@@ -141,9 +134,8 @@ class PythonKernel final : public framework::OpKernel {
     attributes_ = query.op.attributes;
     for (const DDim& dims : output_dims_) {
       if (dims.known()) continue;
-      platform::Raise(ErrorCode::kUnimplemented, "python_kernel.late_size",
-                      "Python kernels need outputs of known shapes, got {}",
-                      dims);
+      Raise(ErrorCode::kUnimplemented, "python_kernel.late_size",
+            "Python kernels need outputs of known shapes, got {}", dims);
     }
   }
 
@@ -164,15 +156,15 @@ class PythonKernel final : public framework::OpKernel {
 
  private:
   [[noreturn]] void RaiseWithdrawn() const {
-    platform::Raise(ErrorCode::kFailedPrecondition, "python_kernel.withdrawn",
-                    "{}: the Python kernel {} is no longer there for this "
-                    "dtype, or the interpreter ends",
-                    op_, slot_.name);
+    Raise(ErrorCode::kFailedPrecondition, "python_kernel.withdrawn",
+          "{}: the Python kernel {} is no longer there for this "
+          "dtype, or the interpreter ends",
+          op_, slot_.name);
   }
 
   // The memory that a call lends to its function. A holder expires when no
   // object in Python refers to its memory: no array, base, buffer or capsule.
-  using Lent = std::vector<std::weak_ptr<framework::Placeholder>>;
+  using Lent = std::vector<std::weak_ptr<Placeholder>>;
 
   static Tensor Lend(const Tensor& tensor, Lent* lent) {
     Tensor same = Tensor::Borrow(tensor.place(), tensor.dtype(), tensor.dims(),
@@ -204,7 +196,7 @@ class PythonKernel final : public framework::OpKernel {
 
   static nb::object Stream(const OpKernelContext& context) {
     if (context.place().kind != PlaceKind::kCUDA) return nb::none();
-    auto& device = context.device_context<platform::CUDADeviceContext>();
+    auto& device = context.device_context<CUDADeviceContext>();
     return nb::cast(reinterpret_cast<uintptr_t>(device.stream()));
   }
 
@@ -314,8 +306,7 @@ void RegisterAll(const std::string& op,
                  nb::handle run,
                  const std::vector<std::string>& attributes) {
   const PlaceKind kind = ToPlace(place).kind;
-  const std::string prefix =
-      Format("{}/{} ({} ", op, variant, platform::ToString(kind));
+  const std::string prefix = Format("{}/{} ({} ", op, variant, ToString(kind));
   for (auto& [name, slot] : Slots()) {
     if (name.starts_with(prefix) && slot->run != nullptr) Withdraw(slot.get());
   }

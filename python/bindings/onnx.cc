@@ -132,7 +132,7 @@ nb::object Save(nb::handle program_object,
                 const std::map<std::string, std::vector<std::string>>& sizes,
                 IntArg opset,
                 bool external_data,
-                const framework::Plan* plan,
+                const Plan* plan,
                 TextArg name,
                 TextArg description,
                 nb::handle properties) {

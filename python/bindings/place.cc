@@ -56,23 +56,21 @@ PlaceKey ToPlace(nb::handle value) {
     return nb::cast<const PyPlace&>(value).key;
   }
   if (nb::isinstance<nb::str>(value)) {
-    return platform::ParsePlaceKey(ToText(value, "place"));
+    return ParsePlaceKey(ToText(value, "place"));
   }
-  platform::Raise(ErrorCode::kInvalidArgument, "python.place",
-                  "expected a place or text such as \"cuda:0\", got {}",
-                  Shown(value));
+  Raise(ErrorCode::kInvalidArgument, "python.place",
+        "expected a place or text such as \"cuda:0\", got {}", Shown(value));
 }
 
 void BindPlaces(nb::module_& m) {
   nb::class_<PyPlace>(m, "Place", "Where a tensor's memory lives.")
       .def_prop_ro("kind",
                    [](const PyPlace& self) {
-                     return std::string(platform::ToString(self.key.kind));
+                     return std::string(ToString(self.key.kind));
                    })
       .def_prop_ro("index",
                    [](const PyPlace& self) { return int{self.key.index}; })
-      .def("__str__",
-           [](const PyPlace& self) { return platform::ToString(self.key); })
+      .def("__str__", [](const PyPlace& self) { return ToString(self.key); })
       .def(
           "__repr__",
           [](nb::handle self) { return nb::str("<{}>").format(nb::str(self)); })
@@ -93,8 +91,8 @@ void BindPlaces(nb::module_& m) {
       .def(
           "__init__",
           [](PyCustomPlace* self, TextArg type, IntArg index) {
-            const PlaceKind kind = platform::InternPlaceKind(
-                ToText(type, "CustomPlace: device_type"));
+            const PlaceKind kind =
+                InternPlaceKind(ToText(type, "CustomPlace: device_type"));
             new (self) PyCustomPlace{
                 {Checked(kind, ToInt(index, "CustomPlace: index"))}};
           },
@@ -102,8 +100,8 @@ void BindPlaces(nb::module_& m) {
   m.def(
       "device_count",
       [](TextArg kind) {
-        return platform::DeviceManager::Instance().LoadAndCount(
-            platform::ParsePlaceKey(ToText(kind, "device_count: kind")).kind);
+        return DeviceManager::Instance().LoadAndCount(
+            ParsePlaceKey(ToText(kind, "device_count: kind")).kind);
       },
       nb::arg("kind").none(),
       "Devices of a kind such as \"cuda\"; 0 when there is none. Loads the "

@@ -9,9 +9,9 @@
 #include <nanobind/stl/vector.h>
 
 #include "sluice/framework/program/backward.h"
-#include "sluice/framework/program/einsum.h"
 #include "sluice/framework/program/program_io.h"
 #include "sluice/framework/program/prune.h"
+#include "sluice/operators/contraction/einsum.h"
 #include "sluice/platform/text.h"
 #include "sluice/python/bindings/arguments.h"
 #include "sluice/python/bindings/bindings.h"
@@ -19,11 +19,6 @@
 namespace sluice::python {
 
 namespace {
-
-using framework::ArgVars;
-using framework::BlockDesc;
-using framework::OpDesc;
-using framework::OpPurpose;
 
 using Arguments = std::vector<std::pair<std::string, ArgVars>>;
 
@@ -54,7 +49,7 @@ nb::dict AppendOp(Program& self,
                   nb::handle outputs,
                   nb::handle line,
                   nb::handle op_hint) {
-  framework::SourceLocation location = ToLocation(line);
+  SourceLocation location = ToLocation(line);
   try {
     const std::string type = ToText(op_type, "the type of an op");
     const std::string hint = ToText(op_hint, type + ": hint");
@@ -68,7 +63,7 @@ nb::dict AppendOp(Program& self,
     if (!hint.empty()) self.Hint(hint);
     return result;
   } catch (Error& error) {
-    framework::AddLocation(location, &error);
+    AddLocation(location, &error);
     throw;
   }
 }
@@ -78,17 +73,15 @@ std::string AppendEinsum(Program& self,
                          nb::handle equation,
                          nb::handle inputs,
                          nb::handle line) {
-  const framework::SourceLocation location = ToLocation(line);
+  const SourceLocation location = ToLocation(line);
   try {
-    std::vector<framework::Var> vars;
+    std::vector<Var> vars;
     for (const std::string& name : ToNames(inputs, "einsum: operands")) {
       vars.push_back(self.Find(name));
     }
-    return framework::Einsum(ToText(equation, "einsum: equation"), vars,
-                             location)
-        .name();
+    return Einsum(ToText(equation, "einsum: equation"), vars, location).name();
   } catch (Error& error) {
-    framework::AddLocation(location, &error);
+    AddLocation(location, &error);
     throw;
   }
 }
@@ -150,7 +143,7 @@ nb::list AppendBackward(Program& self,
                         nb::handle no_gradient,
                         nb::handle line) {
   nb::list result;
-  for (const framework::ParamGrad& pair : framework::AppendBackward(
+  for (const ParamGrad& pair : sluice::AppendBackward(
            self, ToText(loss, "append_backward: loss"),
            {ToNames(parameters, "append_backward: parameter_list"),
             ToNames(no_gradient, "append_backward: no_grad_set")},
@@ -161,7 +154,7 @@ nb::list AppendBackward(Program& self,
 }
 
 nb::bytes Serialize(const Program& self) {
-  const std::string bytes = framework::SerializeProgram(self);
+  const std::string bytes = SerializeProgram(self);
   return nb::bytes(bytes.data(), bytes.size());
 }
 
@@ -171,7 +164,7 @@ void Parse(Program& self, nb::handle data, nb::handle origin) {
     RaiseArgument("parse: data", "bytes", data);
   }
   const auto bytes = nb::borrow<nb::bytes>(data);
-  self = framework::ParseProgram(
+  self = ParseProgram(
       std::string_view(static_cast<const char*>(bytes.data()), bytes.size()),
       ToText(origin, "parse: origin"));
 }
@@ -201,8 +194,8 @@ void BindPrograms(nb::module_& m) {
           [](Program& self, nb::handle name, nb::handle dtype, nb::handle shape,
              nb::handle line) {
             const std::string text = ToText(name, "data: name");
-            const std::string what = "data " + platform::Shown(text);
-            const framework::SourceLocation location = ToLocation(line);
+            const std::string what = "data " + sluice::Shown(text);
+            const SourceLocation location = ToLocation(line);
             self.Data(text, ToDType(dtype, what), ToDDim(shape, what),
                       location.file.c_str(), location.line);
           },
@@ -212,7 +205,7 @@ void BindPrograms(nb::module_& m) {
           [](Program& self, nb::handle name, nb::handle dtype,
              nb::handle shape) {
             const std::string text = ToText(name, "persistable: name");
-            const std::string what = "persistable " + platform::Shown(text);
+            const std::string what = "persistable " + sluice::Shown(text);
             self.Persistable(text, ToDType(dtype, what), ToDDim(shape, what));
           },
           "name"_a.none(), "dtype"_a.none(), "shape"_a.none())
@@ -249,14 +242,13 @@ void BindPrograms(nb::module_& m) {
       .def("_become_pruned",
            [](Program& self, const Program& other,
               const std::vector<std::string>& fetches) {
-             self = framework::Prune(other, fetches);
+             self = Prune(other, fetches);
            })
       .def("_become_copy_of",
            [](Program& self, const Program& other) { self = Program(other); })
       .def("_parse", &Parse)
       .def("serialize", &Serialize, "The program as bytes; see parse().")
-      .def("__str__",
-           [](const Program& self) { return framework::ToString(self); })
+      .def("__str__", [](const Program& self) { return ToString(self); })
       .def_prop_ro("uid", &Program::uid)
       .def_prop_ro("version", &Program::version);
 }

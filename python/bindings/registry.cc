@@ -22,12 +22,9 @@ namespace sluice::python {
 
 namespace {
 
-using framework::KernelDef;
-using framework::Registry;
-
-nb::list DescribeArguments(const std::vector<framework::ArgDef>& defs) {
+nb::list DescribeArguments(const std::vector<ArgDef>& defs) {
   nb::list result;
-  for (const framework::ArgDef& def : defs) {
+  for (const ArgDef& def : defs) {
     nb::dict argument;
     argument["name"] = def.name;
     argument["dtype"] = def.dtype;
@@ -46,7 +43,7 @@ nb::dict DescribeSchema(const OpSchema& schema) {
   for (const AttrDef& def : schema.attributes()) {
     nb::dict attribute;
     attribute["name"] = def.name;
-    attribute["type"] = std::string(framework::ToString(def.type));
+    attribute["type"] = std::string(ToString(def.type));
     attribute["doc"] = def.doc;
     attribute["required"] = !def.default_value.has_value();
     attribute["default"] =
@@ -59,10 +56,10 @@ nb::dict DescribeSchema(const OpSchema& schema) {
     attributes.append(attribute);
   }
   nb::dict type_vars;
-  for (const framework::TypeVarDef& def : schema.type_vars()) {
+  for (const TypeVarDef& def : schema.type_vars()) {
     nb::list allowed;
     for (const DType dtype : def.allowed) {
-      allowed.append(std::string(platform::ToString(dtype)));
+      allowed.append(std::string(ToString(dtype)));
     }
     type_vars[def.name.c_str()] = allowed;
   }
@@ -94,10 +91,10 @@ nb::list Kernels(nb::handle op) {
   } else {
     ops = {Registry::Global().Schema(ToText(op, "the type of an op")).name()};
   }
-  platform::LoadAllDevices();
+  LoadAllDevices();
   nb::list result;
   for (const std::string& name : ops) {
-    framework::LoadLibraries(name, {}, Registry::Global());
+    LoadLibraries(name, {}, Registry::Global());
     for (const KernelDef* kernel : Registry::Global().Kernels(name)) {
       result.append(ToPython(*kernel));
     }
@@ -117,13 +114,12 @@ nb::dict RunOp(const std::string& op,
     tensors.emplace_back(name, ImportArray(array));
   }
   const AttributeMap values = ToAttributes(attributes, op);
-  const framework::RunOpOptions options{ToPlace(place), hint,
-                                        std::move(outputs)};
+  const RunOpOptions options{ToPlace(place), hint, std::move(outputs)};
   const ActiveHints hints;
   std::map<std::string, Tensor> results;
   {
     const nb::gil_scoped_release release;
-    results = framework::RunOp(op, tensors, values, options);
+    results = sluice::RunOp(op, tensors, values, options);
   }
   nb::dict arrays;
   for (const auto& [name, tensor] : results) {
@@ -133,10 +129,10 @@ nb::dict RunOp(const std::string& op,
 }
 
 nb::list LoadKernelLibrary(const std::string& path) {
-  const framework::KernelLibrary* library = nullptr;
+  const KernelLibrary* library = nullptr;
   {
     const nb::gil_scoped_release release;
-    library = &framework::LoadKernelLibrary(path);
+    library = &sluice::LoadKernelLibrary(path);
   }
   nb::list kernels;
   for (const KernelDef* kernel : library->kernels) {
@@ -147,11 +143,11 @@ nb::list LoadKernelLibrary(const std::string& path) {
 
 }  // namespace
 
-nb::dict ToPython(const framework::KernelDef& kernel) {
+nb::dict ToPython(const KernelDef& kernel) {
   nb::dict entry;
   entry["op"] = kernel.op;
-  entry["place"] = std::string(platform::ToString(kernel.key.place));
-  entry["dtype"] = std::string(platform::ToString(kernel.key.dtype));
+  entry["place"] = std::string(ToString(kernel.key.place));
+  entry["dtype"] = std::string(ToString(kernel.key.dtype));
   entry["library"] = kernel.key.library;
   entry["variant"] = kernel.variant;
   return entry;
@@ -167,7 +163,7 @@ void BindRegistry(nb::module_& m) {
   // Names of the passes of all loaded libraries.
   m.def("_pass_names", [] {
     std::vector<std::string> names;
-    for (const framework::PassDef& pass : Registry::Global().Passes()) {
+    for (const PassDef& pass : Registry::Global().Passes()) {
       names.push_back(pass.name);
     }
     return names;
@@ -192,7 +188,7 @@ void BindRegistry(nb::module_& m) {
         [](nb::handle path) { return LoadKernelLibrary(ToPath(path)); });
   m.def(
       "load_device_plugin",
-      [](TextArg path) { framework::LoadDevicePlugin(ToPath(path.value)); },
+      [](TextArg path) { LoadDevicePlugin(ToPath(path.value)); },
       "path"_a.none(),
       "Adds the devices and kernels of a plug-in (libsluice_<type>.so).");
 }

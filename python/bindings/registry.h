@@ -8,6 +8,6 @@
 namespace sluice::python {
 
 // Returns the fields of Kernel in sluice/tools.py. Needs the GIL.
-SLUICE_API nanobind::dict ToPython(const framework::KernelDef& kernel);
+SLUICE_API nanobind::dict ToPython(const KernelDef& kernel);
 
 }  // namespace sluice::python

@@ -13,9 +13,6 @@ namespace sluice::python {
 
 namespace {
 
-using framework::ScopeAccess;
-using framework::ScopeLock;
-
 constexpr const char* kName = "scope: the name of a variable";
 
 // Returns a copy of the tensor handle, taken while no run writes.
@@ -24,7 +21,7 @@ nb::object Get(const Scope& self, const std::string& name) {
   {
     const nb::gil_scoped_release release;
     const ScopeLock lock(&self, ScopeAccess::kRead);
-    framework::Variable* variable = self.FindVar(name);
+    Variable* variable = self.FindVar(name);
     const Tensor* found =
         variable == nullptr ? nullptr : variable->Get<Tensor>();
     if (found == nullptr || !found->allocated()) return nb::object();
@@ -45,7 +42,7 @@ nb::object GetItem(const Scope& self, TextArg variable) {
                  "python.scope_variable",
                  "the scope has no variable {}: only parameters and other "
                  "persistables are kept, fetch anything else",
-                 platform::Shown(name));
+                 sluice::Shown(name));
   return tensor;
 }
 

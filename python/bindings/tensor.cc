@@ -11,9 +11,8 @@ namespace sluice::python {
 namespace {
 
 Tensor OnHost(const Tensor& tensor) {
-  return tensor.place().kind == PlaceKind::kCPU
-             ? tensor
-             : tensor.CopyTo(platform::CPUPlace());
+  return tensor.place().kind == PlaceKind::kCPU ? tensor
+                                                : tensor.CopyTo(CPUPlace());
 }
 
 void InitTensor(Tensor* self,

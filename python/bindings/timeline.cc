@@ -17,14 +17,8 @@ namespace sluice::python {
 
 namespace {
 
-using framework::Instruction;
-using framework::InstructionKind;
-using framework::Plan;
-using framework::QueueRole;
-using platform::NanosecondsNow;
-
 // Records a run without waits that a plain run does not have.
-class Timeline final : public framework::RunObserver {
+class Timeline final : public RunObserver {
  public:
   explicit Timeline(const Plan& plan)
       : plan_(plan), host_(trace_.AddTrack("host")) {}
@@ -110,7 +104,7 @@ class Timeline final : public framework::RunObserver {
            int64_t begin,
            int64_t end,
            int op) {
-    platform::TraceEvent event;
+    TraceEvent event;
     event.track = track;
     event.name = std::move(name);
     event.category = std::move(category);
@@ -121,7 +115,7 @@ class Timeline final : public framework::RunObserver {
   }
 
   const Plan& plan_;
-  platform::TraceWriter trace_;
+  TraceWriter trace_;
   int host_;
   int64_t begin_ = 0;
   int64_t start_ns_ = 0;
@@ -129,7 +123,7 @@ class Timeline final : public framework::RunObserver {
 };
 
 // Returns (results, JSON, CLOCK_MONOTONIC nanoseconds of the trace's time 0).
-nb::tuple RunTraced(framework::Executor& executor,
+nb::tuple RunTraced(Executor& executor,
                     nb::handle program,
                     nb::handle feed,
                     nb::handle fetch_list,
@@ -138,8 +132,7 @@ nb::tuple RunTraced(framework::Executor& executor,
   int64_t start_ns = 0;
   const auto tensors =
       RunProgram(executor, "run_traced", program, feed, fetch_list, scope,
-                 [&](const Plan& plan, const framework::Feeds& feeds,
-                     framework::Scope* in) {
+                 [&](const Plan& plan, const Feeds& feeds, Scope* in) {
                    plan.RequireWhole("a trace");
                    Timeline timeline(plan);
                    auto results = plan.RunObserved(feeds, in, timeline);

@@ -10,17 +10,6 @@
 
 namespace sluice::testing {
 
-using framework::AttributeMap;
-using framework::DDim;
-using framework::Executor;
-using framework::Feeds;
-using framework::OpDesc;
-using framework::Program;
-using framework::RunOp;
-using framework::Scope;
-using framework::Tensor;
-using platform::CPUPlace;
-using platform::ErrorCode;
 using Fragments = std::initializer_list<std::string_view>;
 
 namespace {
@@ -62,7 +51,7 @@ void ExpectNextRunWorks() {
 void ExpectRefusedInput(ErrorCode code,
                         std::string_view check_id,
                         Fragments fragments,
-                        platform::FunctionRef<void()> call,
+                        FunctionRef<void()> call,
                         const char* file,
                         int line) {
   ExpectError(code, check_id, fragments, call, file, line);

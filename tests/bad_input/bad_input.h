@@ -14,28 +14,28 @@
 // Bad input raises a named error and writes nothing, and the next run works.
 namespace sluice::testing {
 
-using OpArguments = std::vector<std::pair<std::string, framework::Tensor>>;
+using OpArguments = std::vector<std::pair<std::string, Tensor>>;
 
 // Runs a small program and fails the test unless its result is right.
 void ExpectNextRunWorks();
 
 // Calls ExpectError for `call`, and then expects the next run to work.
-void ExpectRefusedInput(platform::ErrorCode code,
+void ExpectRefusedInput(ErrorCode code,
                         std::string_view check_id,
                         std::initializer_list<std::string_view> fragments,
-                        platform::FunctionRef<void()> call,
+                        FunctionRef<void()> call,
                         const char* file = __builtin_FILE(),
                         int line = __builtin_LINE());
 
 // Expects the op to be refused when it runs alone, when it is added to a
 // program, which must not change, and, if only sizes are wrong, when a program
 // of unknown sizes is fed.
-void ExpectRefusedOp(platform::ErrorCode code,
+void ExpectRefusedOp(ErrorCode code,
                      std::string_view check_id,
                      std::initializer_list<std::string_view> fragments,
                      const std::string& op,
                      const OpArguments& inputs,
-                     const framework::AttributeMap& attributes = {},
+                     const AttributeMap& attributes = {},
                      const char* file = __builtin_FILE(),
                      int line = __builtin_LINE());
 
@@ -45,13 +45,13 @@ void ExpectRefusedData(std::string_view check_id,
                        std::initializer_list<std::string_view> fragments,
                        const std::string& op,
                        const OpArguments& inputs,
-                       const framework::AttributeMap& attributes,
-                       const framework::DDim& output_dims,
-                       platform::ErrorCode code,
+                       const AttributeMap& attributes,
+                       const DDim& output_dims,
+                       ErrorCode code,
                        const char* file = __builtin_FILE(),
                        int line = __builtin_LINE());
 
 // `count` float32 values 0, 1, 2, ... in that shape.
-framework::Tensor Floats(const framework::DDim& dims);
+Tensor Floats(const DDim& dims);
 
 }  // namespace sluice::testing

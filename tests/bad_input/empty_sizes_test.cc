@@ -12,17 +12,11 @@
 namespace sluice::testing {
 namespace {
 
-using framework::AttributeMap;
-using framework::DDim;
-using framework::RunOp;
-using framework::Tensor;
-using platform::DType;
-using platform::ErrorCode;
 using Ints = std::vector<int64_t>;
 
 Tensor Zeros(DType dtype, const DDim& dims) {
   Tensor tensor;
-  tensor.Resize(dims).mutable_data(dtype, platform::CPUPlace());
+  tensor.Resize(dims).mutable_data(dtype, CPUPlace());
   std::fill_n(static_cast<char*>(tensor.raw_data()), tensor.bytes(), 0);
   return tensor;
 }

@@ -12,11 +12,6 @@
 namespace sluice::testing {
 namespace {
 
-using framework::RunOp;
-using framework::Tensor;
-using platform::CPUPlace;
-using platform::ErrorCode;
-
 TEST(BadMoments, DataBeforeAllocation) {
   Tensor tensor;
   tensor.Resize({2, 3});
@@ -47,7 +42,7 @@ int RunInForkedChild() {
     int status = 1;
     try {
       RunOp("top_k", {{"X", Floats({2, 3})}});
-    } catch (const platform::Error& error) {
+    } catch (const Error& error) {
       const bool right =
           error.check_id() == "run.forked" &&
           error.code() == ErrorCode::kFailedPrecondition &&
@@ -63,8 +58,8 @@ int RunInForkedChild() {
 
 TEST(BadMoments, ARunInAForkedChild) {
   // Starts a thread that outlives the loop.
-  const platform::ThreadCountGuard threads(2);
-  platform::ParallelFor(2, 1, [](int64_t, int64_t) {});
+  const ThreadCountGuard threads(2);
+  ParallelFor(2, 1, [](int64_t, int64_t) {});
   EXPECT_EQ(RunInForkedChild(), 0);
   ExpectNextRunWorks();
 }

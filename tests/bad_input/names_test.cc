@@ -9,15 +9,6 @@
 namespace sluice::testing {
 namespace {
 
-using framework::Executor;
-using framework::Feeds;
-using framework::Program;
-using framework::RunOp;
-using framework::RunOpOptions;
-using framework::Tensor;
-using platform::DType;
-using platform::ErrorCode;
-
 // A program with data variable x, and nearest = top_k(x).
 class BadNames : public ::testing::Test {
  protected:
@@ -101,8 +92,7 @@ TEST_F(BadNames, AnUnknownOrMissingArgument) {
 
 TEST_F(BadNames, AnUnknownDType) {
   ExpectRefusedInput(ErrorCode::kInvalidArgument, "dtype.name",
-                     {"float31", "float32"},
-                     [] { platform::ParseDType("float31"); });
+                     {"float31", "float32"}, [] { ParseDType("float31"); });
   // A dtype that the op rejects, and two dtypes that must be equal.
   ExpectRefusedOp(ErrorCode::kInvalidArgument, "op.dtype",
                   {"manhattan_distance: ", "X must be one of float32, float64",

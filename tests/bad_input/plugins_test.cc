@@ -12,11 +12,7 @@
 namespace sluice::testing {
 namespace {
 
-using framework::LoadDevicePlugin;
-using framework::Registry;
-using framework::RunOp;
-using platform::ErrorCode;
-using platform::TempFolder;
+using sluice::TempFolder;
 
 size_t KernelCount() {
   size_t count = 0;
@@ -34,14 +30,14 @@ void ExpectRefusedPlugin(ErrorCode code,
                          int line = __builtin_LINE()) {
   ExpectNextRunWorks();  // loads the libraries of its op
   const size_t kernels = KernelCount();
-  const size_t plugins = platform::LoadedPlugins().size();
-  const size_t places = platform::DeviceManager::Instance().Places().size();
+  const size_t plugins = LoadedPlugins().size();
+  const size_t places = DeviceManager::Instance().Places().size();
   ExpectRefusedInput(
       code, check_id, fragments, [&] { LoadDevicePlugin(path); }, __FILE__,
       line);
   EXPECT_EQ(KernelCount(), kernels);
-  EXPECT_EQ(platform::LoadedPlugins().size(), plugins);
-  EXPECT_EQ(platform::DeviceManager::Instance().Places().size(), places);
+  EXPECT_EQ(LoadedPlugins().size(), plugins);
+  EXPECT_EQ(DeviceManager::Instance().Places().size(), places);
 }
 
 // A copy of the plug-in that makes one mistake.
@@ -49,8 +45,7 @@ class BadPlugins : public ::testing::Test {
  protected:
   std::string Making(const std::string& mistake) {
     setenv("SLUICE_BAD_PLUGIN", mistake.c_str(), 1);
-    return folder_.Write(mistake + ".so",
-                         platform::ReadFile(SLUICE_BAD_PLUGIN));
+    return folder_.Write(mistake + ".so", sluice::ReadFile(SLUICE_BAD_PLUGIN));
   }
 
   TempFolder folder_;
@@ -63,7 +58,7 @@ TEST_F(BadPlugins, Missing) {
 }
 
 TEST_F(BadPlugins, Truncated) {
-  const std::string whole = platform::ReadFile(SLUICE_BAD_PLUGIN);
+  const std::string whole = sluice::ReadFile(SLUICE_BAD_PLUGIN);
   ExpectRefusedPlugin(ErrorCode::kDataLoss, "plugin.truncated_header",
                       {"cut.so", "truncated", "got 10 bytes"},
                       folder_.Write("cut.so", whole.substr(0, 10)));
@@ -93,13 +88,12 @@ TEST_F(BadPlugins, ThatThrows) {
 // It reports that op 3 failed, for a plan with one op.
 TEST_F(BadPlugins, NamingAnOpThatThePlanDoesNotHave) {
   LoadDevicePlugin(Making("fails_late"));
-  const framework::Tensor x =
-      framework::Tensor::FromVector<float>({2, 2}, {1, 2, 3, 4});
+  const Tensor x = Tensor::FromVector<float>({2, 2}, {1, 2, 3, 4});
   ExpectError(ErrorCode::kInternal, "plugin.callback_failed",
               {"the fuse is blown", "after the last op"}, [&] {
                 RunOp("reshape", {{"X", x}},
                       {{"shape", std::vector<int64_t>{4}}},
-                      {.place = platform::ParsePlaceKey("fails_late:0")});
+                      {.place = ParsePlaceKey("fails_late:0")});
               });
 }
 

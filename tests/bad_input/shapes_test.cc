@@ -10,14 +10,6 @@
 namespace sluice::testing {
 namespace {
 
-using framework::DDim;
-using framework::Executor;
-using framework::Program;
-using framework::RunOp;
-using framework::Tensor;
-using platform::CPUPlace;
-using platform::DType;
-using platform::ErrorCode;
 using Ints = std::vector<int64_t>;
 
 constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
@@ -71,7 +63,7 @@ TEST(BadShapes, ACropWhoseEndOverflows) {
 struct RankCase {
   const char* op;
   OpArguments inputs;
-  framework::AttributeMap attributes;
+  AttributeMap attributes;
   const char* check_id;
   std::vector<const char*> fragments;
 };

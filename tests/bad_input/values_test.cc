@@ -10,12 +10,6 @@
 namespace sluice::testing {
 namespace {
 
-using framework::AttributeMap;
-using framework::DDim;
-using framework::RunOp;
-using framework::Tensor;
-using platform::ErrorCode;
-
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
@@ -67,7 +61,7 @@ TEST(BadValues, ShapesOfAMask) {
   const auto refused = [](const char* check_id, const DDim& mask_dims,
                           std::initializer_list<std::string_view> fragments) {
     Tensor mask;
-    mask.mutable_data<int32_t>(mask_dims, platform::CPUPlace());
+    mask.mutable_data<int32_t>(mask_dims, CPUPlace());
     std::fill_n(mask.data<int32_t>(), mask.numel(), 0);
     ExpectRefusedOp(ErrorCode::kInvalidArgument, check_id, fragments,
                     "average_embedding_mask",

@@ -9,7 +9,7 @@
 // run many more rounds than the emulation, which runs one kernel at a time.
 namespace sluice::testing {
 
-inline constexpr platform::CUDAPlace kGPU{0};
+inline constexpr CUDAPlace kGPU{0};
 inline constexpr const char* kOnGPU = "*: require place=cuda:0";
 
 // Skips the test without a device.

@@ -76,16 +76,15 @@ void UseEverything() {
 }
 
 int LoseTheDevice() {
-  memory::SetFillFreshMemory(false);
+  SetFillFreshMemory(false);
   UseEverything();
   const StrayProgram stray;
-  platform::CUDADeviceContext context(kGPU);
-  memory::UniqueMemory cached = memory::AllocUnique(kGPU, 1000);
+  CUDADeviceContext context(kGPU);
+  UniqueMemory cached = AllocUnique(kGPU, 1000);
   std::vector<char> host(1000);
   Report("before", [&] { stray.plan->Run(Numbers()); });
   Stray() = true;
-  Report("synchronised",
-         [&] { framework::RunSynchronised(*stray.plan, Numbers()); });
+  Report("synchronised", [&] { RunSynchronised(*stray.plan, Numbers()); });
   Report("executor", [&] { stray.plan->Run(Numbers()); });
   Report("training", [] { KeptTraining()->Step(); });
   Report("new executor", [] { LeNetTraining(kOnGPU).Step(); });
@@ -93,16 +92,14 @@ int LoseTheDevice() {
     RunOp("sqrt", {{"X", Numbers().front().second}}, {},
           {.hint = "require place=cuda:0"});
   });
-  Report("copy to the device", [&] {
-    memory::Copy(kGPU, cached.get(), platform::CPUPlace{}, host.data(), 1000);
-  });
-  Report("copy to the host", [&] {
-    memory::Copy(platform::CPUPlace{}, host.data(), kGPU, cached.get(), 1000);
-  });
+  Report("copy to the device",
+         [&] { Copy(kGPU, cached.get(), CPUPlace{}, host.data(), 1000); });
+  Report("copy to the host",
+         [&] { Copy(CPUPlace{}, host.data(), kGPU, cached.get(), 1000); });
   Report("copy of a tensor", [] { KeptTensor()->CopyTo(CPUPlace{}); });
   Report("wait", [&] { context.Wait(); });
-  Report("context", [] { platform::CUDADeviceContext another(kGPU); });
-  Report("allocation", [] { memory::AllocUnique(kGPU, size_t{50} << 20); });
+  Report("context", [] { CUDADeviceContext another(kGPU); });
+  Report("allocation", [] { AllocUnique(kGPU, size_t{50} << 20); });
   Report("freeing", [&] { cached.reset(); });
   Report("on the CPU", [] {
     RunOp("sqrt", {{"X", Numbers().front().second}}, {},

@@ -16,8 +16,6 @@
 namespace sluice::testing {
 namespace {
 
-using platform::CheckCUDA;
-
 constexpr size_t kMiB = size_t{1} << 20;
 
 class CUDAEnduranceMemory : public EnduranceTest {
@@ -25,12 +23,12 @@ class CUDAEnduranceMemory : public EnduranceTest {
   void SetUp() override {
     EnduranceTest::SetUp();
     if (IsSkipped()) return;
-    limit_ = memory::Stats(kGPU).limit;
+    limit_ = Stats(kGPU).limit;
     // Only allocated memory counts here, not its contents.
-    memory::SetFillFreshMemory(false);
+    SetFillFreshMemory(false);
   }
   void TearDown() override {
-    if (limit_ > 0) memory::SetLimit(kGPU, limit_);
+    if (limit_ > 0) SetLimit(kGPU, limit_);
   }
   static size_t Free() {
     size_t free = 0, total = 0;
@@ -50,12 +48,12 @@ TEST_F(CUDAEnduranceMemory, MoreThanTheDeviceHasIsRefusedWithTheFigures) {
   size_t free = 0, total = 0;
   CheckCUDA(cudaMemGetInfo(&free, &total), "asking for memory");
   for (const size_t limit : {limit_, 8 * total}) {
-    memory::SetLimit(kGPU, limit);
+    SetLimit(kGPU, limit);
     for (int i = 0; i < 20; ++i) {
       ExpectError(ErrorCode::kResourceExhausted, "memory.exhausted",
                   {"cuda:0", std::to_string(total + kMiB), "in use", "peak",
                    "reserved", "limit " + std::to_string(limit)},
-                  [&] { memory::Alloc(kGPU, total + kMiB); });
+                  [&] { Alloc(kGPU, total + kMiB); });
     }
   }
   EXPECT_EQ(RunOnce(), 7);
@@ -63,12 +61,12 @@ TEST_F(CUDAEnduranceMemory, MoreThanTheDeviceHasIsRefusedWithTheFigures) {
 
 TEST_F(CUDAEnduranceMemory, AFullDeviceRefusesARunAndWorksOnceThereIsRoom) {
   constexpr size_t kBlock = 16 * kMiB;
-  memory::ReleaseCache(kGPU);
-  memory::SetLimit(kGPU, memory::Stats(kGPU).reserved + 256 * kMiB);
-  std::vector<memory::UniqueMemory> blocks;
+  ReleaseCache(kGPU);
+  SetLimit(kGPU, Stats(kGPU).reserved + 256 * kMiB);
+  std::vector<UniqueMemory> blocks;
   const auto fill = [&] {
     while (blocks.size() < 100) {
-      blocks.push_back(memory::AllocUnique(kGPU, kBlock));
+      blocks.push_back(AllocUnique(kGPU, kBlock));
     }
   };
   ExpectError(ErrorCode::kResourceExhausted, "memory.exhausted",
@@ -99,7 +97,7 @@ TEST_F(CUDAEnduranceMemory, TenThousandRunsKeepItFlat) {
   LeNetTraining training(kOnGPU);
   const int warm_up = Rounds(500, 20);
   training.Steps(warm_up);
-  const auto stats = memory::Stats(kGPU);
+  const auto stats = Stats(kGPU);
   const size_t free = Free();
   const size_t resident = ResidentBytes();
   // In the emulation, as many runs as the time allows.
@@ -110,7 +108,7 @@ TEST_F(CUDAEnduranceMemory, TenThousandRunsKeepItFlat) {
     ++runs;
   }
   RecordProperty("runs", runs);
-  const auto stats_after = memory::Stats(kGPU);
+  const auto stats_after = Stats(kGPU);
   EXPECT_EQ(stats_after.in_use, stats.in_use);
   EXPECT_EQ(stats_after.reserved, stats.reserved);
   EXPECT_GE(Free() + kSlack, free) << "of the device, after " << runs;

@@ -33,7 +33,7 @@ int TrainWhenTold() {
   const int steps = Rounds(300, 30);
   std::string losses = "losses";
   for (int step = 0; step < steps; ++step) {
-    losses += platform::Format(" {:a}", training.Step());
+    losses += Format(" {:a}", training.Step());
     if (step == steps / 2) Say("half way");
   }
   Say((losses + "\nend of losses").c_str());
@@ -106,7 +106,7 @@ TEST_F(CUDAEnduranceProcesses, AKilledTrainingDoesNotHarmOneBesideIt) {
 
 size_t FreeMemory() {
   size_t free = 0, total = 0;
-  platform::CheckCUDA(cudaMemGetInfo(&free, &total), "asking for memory");
+  CheckCUDA(cudaMemGetInfo(&free, &total), "asking for memory");
   return free;
 }
 

@@ -57,7 +57,7 @@ TEST_F(DigitsTest, IsRightWithTheDistancesOnTheFPGA) {
   Executor executor(FPGAPlace{0});
   EXPECT_EQ(Run(&executor), kExpected);
   const auto plan = executor.LastPlan(program_);
-  for (const framework::Decision& decision : plan->decisions()) {
+  for (const Decision& decision : plan->decisions()) {
     const bool there =
         decision.op == "manhattan_distance" || decision.op == "reshape";
     EXPECT_EQ(ToString(decision.place), there ? "fpga:0" : "cpu")
@@ -65,7 +65,7 @@ TEST_F(DigitsTest, IsRightWithTheDistancesOnTheFPGA) {
   }
   // Copies both images to the device, once each, and the distances back.
   size_t bytes = 0;
-  for (const framework::Transfer& transfer : plan->transfers()) {
+  for (const Transfer& transfer : plan->transfers()) {
     bytes += transfer.bytes;
   }
   EXPECT_EQ(plan->transfers().size(), 3U);

@@ -51,7 +51,7 @@ struct LeNet {
   // Appends the op that updates each parameter.
   void Optimize(Scope* scope) {
     MakeParameters(scope);
-    program.SetPurpose(framework::OpPurpose::kOptimize);
+    program.SetPurpose(OpPurpose::kOptimize);
     Fill(scope, "rate", {1}, 0.05F);
     program.Persistable("rate", DType::kFloat32, {1});
     for (const auto& [param, grad] : gradients) {
@@ -67,7 +67,7 @@ struct LeNet {
           {{"mu", 0.9}}, {},
           {{"ParamOut", {param}}, {"VelocityOut", {param + ".velocity"}}});
     }
-    program.SetPurpose(framework::OpPurpose::kForward);
+    program.SetPurpose(OpPurpose::kForward);
   }
 
   static Tensor& Fill(Scope* scope,

@@ -127,7 +127,7 @@ TEST_F(TrainingHelpersTest, OneProgramMayHaveTwoOptimizers) {
   EXPECT_EQ(Value("w"), Floats({0.75F, 1.5F}));
   // v -= 0.5 * v
   EXPECT_EQ(program_.FindVar("sgd.rate_1").dtype, DType::kFloat64);
-  EXPECT_EQ(program_.purpose(), framework::OpPurpose::kForward);
+  EXPECT_EQ(program_.purpose(), OpPurpose::kForward);
 }
 
 TEST_F(TrainingHelpersTest, ErrorsLeaveTheProgram) {

@@ -45,8 +45,7 @@ struct Mlp {
       const bool weight = var.name[0] == 'w';
       const double limit =
           weight ? std::sqrt(6.0 / static_cast<double>(var.dims[0])) : 0;
-      framework::Tensor& value =
-          *scope->Var(var.name).GetMutable<framework::Tensor>();
+      Tensor& value = *scope->Var(var.name).GetMutable<Tensor>();
       std::vector<double> values(static_cast<size_t>(var.dims.numel()));
       for (double& v : values) {
         v = limit * (static_cast<double>(random()) / 2147483648.0 - 1);
@@ -66,7 +65,7 @@ struct Mlp {
                 const std::vector<std::string>& states,
                 const AttributeMap& attributes,
                 Scope* scope) {
-    program.SetPurpose(framework::OpPurpose::kOptimize);
+    program.SetPurpose(OpPurpose::kOptimize);
     Persist(scope, "rate", rate, {1});
     for (const auto& [param, grad] : gradients) {
       Program::ArgList inputs = {{"Param", {param}}, {"Grad", {grad}}};
@@ -84,7 +83,7 @@ struct Mlp {
       inputs.push_back({"LearningRate", {"rate"}});
       program.AppendOp(type, inputs, attributes, {}, outputs);
     }
-    program.SetPurpose(framework::OpPurpose::kForward);
+    program.SetPurpose(OpPurpose::kForward);
   }
   void Persist(Scope* scope,
                const std::string& name,
@@ -93,7 +92,7 @@ struct Mlp {
     program.Persistable(name, DType::kFloat32, dims);
     const std::vector<float> values(static_cast<size_t>(dims.numel()),
                                     static_cast<float>(value));
-    *scope->Var(name).GetMutable<framework::Tensor>() =
+    *scope->Var(name).GetMutable<Tensor>() =
         Tensor::FromVector<float>(dims, values);
   }
 

@@ -13,19 +13,6 @@
 
 namespace sluice::testing {
 
-using framework::DDim;
-using framework::InferShapeContext;
-using framework::KernelQuery;
-using framework::KernelTraits;
-using framework::KernelWork;
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::OpSchema;
-using framework::Tensor;
-using platform::DType;
-using platform::ErrorCode;
-
 namespace {
 
 std::atomic<int> failing{0};
@@ -76,8 +63,7 @@ class WrongAddKernel final : public AddKernelOf<T, 1> {
 };
 std::string AtLeast100(const KernelQuery& query) {
   const int64_t numel = query.inputs[0].numel();
-  return numel >= 100 ? ""
-                      : platform::Format("needs 100 elements, got {}", numel);
+  return numel >= 100 ? "" : Format("needs 100 elements, got {}", numel);
 }
 
 // --- ops with one X
@@ -104,8 +90,8 @@ class FailKernel final : public OpKernel {
     std::memcpy(out.raw_data(), x.raw_data(), x.bytes());
     if (failing == 0 || calls_before_failing-- > 0) return;
     if (foreign_) throw std::runtime_error("a foreign failure");
-    platform::Raise(ErrorCode::kInvalidArgument, "test_fail.told_to",
-                    "test_fail: it was told to");
+    Raise(ErrorCode::kInvalidArgument, "test_fail.told_to",
+          "test_fail: it was told to");
   }
 
  private:
@@ -127,7 +113,7 @@ template <typename T>
 class ScratchKernel : public OpKernel {
  public:
   using OpKernel::OpKernel;
-  void Prepare(framework::KernelPreparation& preparation) override {
+  void Prepare(KernelPreparation& preparation) override {
     preparation.scratch_bytes =
         static_cast<size_t>(preparation.query.inputs[0].numel()) * sizeof(T);
   }
@@ -145,13 +131,13 @@ class ScratchKernel : public OpKernel {
 template <typename T>
 class ReluctantKernel final : public ScratchKernel<T> {
   using ScratchKernel<T>::ScratchKernel;
-  void Prepare(framework::KernelPreparation& preparation) override {
+  void Prepare(KernelPreparation& preparation) override {
     ScratchKernel<T>::Prepare(preparation);
     preparation.scratch_bytes += 4096;
     const int64_t numel = preparation.query.inputs[0].numel();
     if (numel >= 1000) return;
-    platform::Raise(ErrorCode::kUnimplemented, "test_scratch.reluctant",
-                    "test_scratch: needs 1000 elements, got {}", numel);
+    Raise(ErrorCode::kUnimplemented, "test_scratch.reluctant",
+          "test_scratch: needs 1000 elements, got {}", numel);
   }
 };
 
@@ -337,7 +323,7 @@ REGISTER_OP_CPU_KERNEL(test_many, ManyKernel<float>, ManyKernel<double>);
 
 void UseTestOps() {
   static const bool done = [] {
-    auto& registry = framework::Registry::Global();
+    auto& registry = Registry::Global();
     SLUICE_USE_OPERATOR(test_add);
     SLUICE_USE_CPU_KERNEL(test_add);
     SluiceRegisterKernel_test_add_CPUPlace_PLAIN_wrong(registry);
@@ -352,7 +338,7 @@ void UseTestOps() {
     SLUICE_USE_OPERATOR(test_scratch);
     SLUICE_USE_CPU_KERNEL(test_scratch);
     SluiceRegisterKernel_test_scratch_CPUPlace_PLAIN_reluctant(
-        framework::Registry::Global());
+        Registry::Global());
     SLUICE_USE_OPERATOR(test_update);
     SLUICE_USE_CPU_KERNEL(test_update);
     SLUICE_USE_OPERATOR(test_views);
@@ -372,10 +358,10 @@ FailTestOps::~FailTestOps() {
   --failing;
 }
 
-std::string Append(framework::Program* program,
+std::string Append(Program* program,
                    std::string_view op,
-                   framework::Program::ArgList inputs,
-                   framework::AttributeMap attributes,
+                   Program::ArgList inputs,
+                   AttributeMap attributes,
                    std::string_view hint) {
   const auto& added =
       program->AppendOp(op, std::move(inputs), std::move(attributes));

@@ -35,15 +35,14 @@ class FailTestOps {
 };
 
 // Appends the op and returns its output variable.
-std::string Append(framework::Program* program,
+std::string Append(Program* program,
                    std::string_view op,
-                   framework::Program::ArgList inputs,
-                   framework::AttributeMap attributes = {},
+                   Program::ArgList inputs,
+                   AttributeMap attributes = {},
                    std::string_view hint = "");
 
-framework::Tensor Floats(const framework::DDim& dims,
-                         const std::vector<float>& values);
+Tensor Floats(const DDim& dims, const std::vector<float>& values);
 // 0, 1, 2, ...
-framework::Tensor Iota(const framework::DDim& dims);
+Tensor Iota(const DDim& dims);
 
 }  // namespace sluice::testing

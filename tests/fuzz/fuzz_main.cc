@@ -164,7 +164,7 @@ int main(int argc, char** argv) {
                  "Write the inputs to this folder, for libFuzzer");
   app.add_option("files", options.files, "Inputs to try instead");
   CLI11_PARSE(app, argc, argv);
-  sluice::platform::SetNumThreads(1);
+  sluice::SetNumThreads(1);
   WatchFaults();
   if (sluice::testing::AddressSpaceCanBeLimited()) {
     const rlim_t most = sluice::testing::AddressSpace() + kMemory;

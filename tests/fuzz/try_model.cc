@@ -18,15 +18,12 @@
 
 namespace sluice::fuzz {
 
-using framework::DDim;
-using framework::Tensor;
-
 namespace {
 
 constexpr int64_t kMostElements = 1 << 12;
 
 // Returns whether all values are known to be small, so that a run is quick.
-bool IsSmall(const framework::Program& program) {
+bool IsSmall(const Program& program) {
   if (program.blocks().size() > 1) return false;
   const auto& vars = program.block().vars();
   return std::all_of(vars.begin(), vars.end(), [](const auto& var) {
@@ -46,8 +43,8 @@ Tensor ValueOf(const onnx::OnnxValue& input) {
   }
   Tensor value;
   value.Resize(DDim(sizes));
-  auto* bytes = static_cast<unsigned char*>(
-      value.mutable_data(input.dtype, platform::CPUPlace()));
+  auto* bytes =
+      static_cast<unsigned char*>(value.mutable_data(input.dtype, CPUPlace()));
   for (size_t i = 0; i < value.bytes(); ++i) {
     bytes[i] = static_cast<unsigned char>(i % 2);
   }
@@ -55,13 +52,13 @@ Tensor ValueOf(const onnx::OnnxValue& input) {
 }
 
 void Run(const onnx::OnnxModel& model) {
-  framework::Executor executor;
+  Executor executor;
   model.PutParameters(executor.scope());
-  framework::Feeds feeds;
+  Feeds feeds;
   for (const onnx::OnnxValue& input : model.inputs) {
     feeds.emplace_back(input.name, ValueOf(input));
   }
-  framework::Fetches fetches;
+  Fetches fetches;
   for (const onnx::OnnxValue& output : model.outputs) {
     fetches.push_back(output.name);
   }
@@ -81,7 +78,7 @@ void SaveAndLoad(const onnx::OnnxModel& model) {
     bytes += value.bytes();
   }
   if (bytes > size_t{1} << 26) return;
-  framework::Scope scope;
+  Scope scope;
   model.PutParameters(scope);
   onnx::OnnxSaveOptions options;
   for (const onnx::OnnxValue& output : model.outputs) {
@@ -109,9 +106,9 @@ void TryModel(std::string_view bytes) {
     const onnx::OnnxModel model = onnx::ParseOnnx(bytes, {.folder = folder});
     if (IsSmall(model.program)) Run(model);
     SaveAndLoad(model);
-  } catch (const platform::Error& error) {
+  } catch (const Error& error) {
     const bool memory = error.check_id().starts_with("memory.");
-    if (memory || error.code() == platform::ErrorCode::kInternal) {
+    if (memory || error.code() == ErrorCode::kInternal) {
       Fault(error.what());
     }
   } catch (const std::exception& error) {

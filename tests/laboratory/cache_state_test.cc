@@ -9,9 +9,6 @@
 namespace sluice::testing {
 namespace {
 
-using framework::Executor;
-using framework::OperandState;
-
 // A chain of test_lab ops on `kSize` floats.
 constexpr int64_t kSize = 1000;
 constexpr int64_t kBytes = 4 * kSize;
@@ -19,8 +16,7 @@ constexpr int64_t kBytes = 4 * kSize;
 std::vector<OperandState> StatesOfChain(int ops) {
   const LabProgram lab(kSize, ops);
   Executor executor;
-  return framework::OperandStates(
-      *executor.Prepare(lab.program, lab.feeds, lab.fetches));
+  return OperandStates(*executor.Prepare(lab.program, lab.feeds, lab.fetches));
 }
 
 TEST(OperandStates, WhatWasJustWrittenIsNear) {
@@ -47,7 +43,7 @@ TEST(ExecutorSeconds, GrowsWithInstructions) {
   const auto seconds = [](int ops) {
     const LabProgram lab(kSize, ops);
     Executor executor;
-    return framework::ExecutorSeconds(
+    return ExecutorSeconds(
         *executor.Prepare(lab.program, lab.feeds, lab.fetches));
   };
   EXPECT_GT(seconds(1), 0);
@@ -59,7 +55,7 @@ TEST(Predict, MeasuresEachKernelOnceForAllOpsThatAreAlike) {
   const LabProgram lab(kSize, 20);
   Executor executor;
   const auto plan = executor.Prepare(lab.program, lab.feeds, lab.fetches);
-  const auto prediction = framework::Predict(*plan, lab.feeds, nullptr);
+  const auto prediction = Predict(*plan, lab.feeds, nullptr);
   ASSERT_EQ(prediction.ops.size(), 20u);
   for (size_t op = 0; op < 20; ++op) {
     EXPECT_TRUE(prediction.measured[op]);
@@ -73,11 +69,9 @@ TEST(Predict, RefusesABudgetOfNothing) {
   const LabProgram lab(kSize, 3);
   Executor executor;
   const auto plan = executor.Prepare(lab.program, lab.feeds, lab.fetches);
-  ExpectError(platform::ErrorCode::kInvalidArgument, "predict.budget",
-              {"more than 0"}, [&] {
-                framework::Predict(*plan, lab.feeds, nullptr,
-                                   {.budget_seconds = 0});
-              });
+  ExpectError(
+      ErrorCode::kInvalidArgument, "predict.budget", {"more than 0"},
+      [&] { Predict(*plan, lab.feeds, nullptr, {.budget_seconds = 0}); });
 }
 
 }  // namespace

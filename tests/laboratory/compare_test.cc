@@ -7,10 +7,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace sluice::framework {
+namespace sluice {
 namespace {
 
-using platform::ErrorCode;
 using sluice::testing::Append;
 using sluice::testing::ExpectError;
 using sluice::testing::Floats;
@@ -134,4 +133,4 @@ TEST_F(CompareTest, ReadsPersistablesAndDoesNotWriteThem) {
 }
 
 }  // namespace
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -7,11 +7,9 @@
 
 #include "sluice/platform/error.h"
 
-namespace sluice::framework {
+namespace sluice {
 namespace {
 
-using platform::DType;
-using platform::ErrorCode;
 using sluice::testing::ExpectError;
 
 TEST(ExampleOp, OfOutputsWhoseShapeNobodyKnowsIsRefused) {
@@ -43,4 +41,4 @@ TEST(ExampleOp, SaysThatThereIsNoMemoryForIt) {
 }
 
 }  // namespace
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -18,7 +18,7 @@ struct SmallDigitsRun {
   Fetches fetches = {vars.distance, vars.correct};
 };
 
-void Sweep(platform::FunctionRef<void()> job, int64_t stride = 1) {
+void Sweep(FunctionRef<void()> job, int64_t stride = 1) {
   const AllocationSweep sweep = SweepAllocationFailures(job, stride);
   EXPECT_GT(sweep.allocations, 0);
   EXPECT_GT(sweep.refused, 0);
@@ -36,7 +36,7 @@ TEST(FailAllocationOfTheLaboratory, WhileARunIsProfiled) {
     const auto profiled =
         RunProfiled(*plan, run.feeds, nullptr, {.budget_seconds = 1e-9});
     CheckSmallDigits(profiled.results[0], profiled.results[1]);
-    RequireTrue(!framework::ChromeTrace(*plan, profiled.profile).empty());
+    RequireTrue(!ChromeTrace(*plan, profiled.profile).empty());
   });
 }
 

@@ -9,11 +9,6 @@
 namespace sluice::testing {
 namespace {
 
-using framework::CheckGradient;
-using framework::KernelReport;
-using framework::OpDesc;
-using framework::OpSchema;
-using framework::Registry;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;

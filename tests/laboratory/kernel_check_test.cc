@@ -13,12 +13,6 @@
 namespace sluice::testing {
 namespace {
 
-using framework::CheckKernels;
-using framework::KernelCheckOptions;
-using framework::KernelDef;
-using framework::KernelReport;
-using platform::DType;
-using platform::ErrorCode;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -91,7 +85,7 @@ TEST(CheckKernels, RunsOnlyTheExampleThatIsAskedFor) {
 
 TEST(CheckKernels, TriesExamplesThatItIsGiven) {
   KernelCheckOptions options;
-  options.examples = framework::ParseExamples(
+  options.examples = ParseExamples(
       R"({"op": "test_lab", "inputs": [["X", "T", [5], 0, 1]]})", "here");
   options.most_others = 0;
   const KernelReport report = Check("fast", options);
@@ -105,7 +99,7 @@ TEST(CheckKernels, SayWhyNoExampleWasRun) {
               HasSubstr("there is no example 9999, they are 0 to "));
   options.only = -1;
   options.most_others = 0;
-  options.examples = framework::ParseExamples(
+  options.examples = ParseExamples(
       R"({"op": "test_lab", "inputs": [["Y", "T", [5], 0, 1]]})", "here");
   EXPECT_THAT(Check("fast", options).remark,
               HasSubstr("example 0, Y float32 [5]: "));
@@ -113,7 +107,7 @@ TEST(CheckKernels, SayWhyNoExampleWasRun) {
 
 TEST(CheckKernels, TakesTheOpsOwnExamplesWhereNoneOfItIsGiven) {
   KernelCheckOptions options;
-  options.examples = framework::ParseExamples(
+  options.examples = ParseExamples(
       R"({"op": "relu", "inputs": [["X", "T", [5], 0, 1]]})", "here");
   EXPECT_EQ(Check("fast", options).examples, Check("fast").examples);
 }

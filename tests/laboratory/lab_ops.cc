@@ -15,17 +15,6 @@
 
 namespace sluice::testing {
 
-using framework::InferShapeContext;
-using framework::KernelPreparation;
-using framework::KernelQuery;
-using framework::KernelTraits;
-using framework::OpKernel;
-using framework::OpKernelContext;
-using framework::OpSchema;
-using framework::Tensor;
-using platform::DType;
-using platform::ErrorCode;
-
 namespace {
 
 enum Variant : int {
@@ -117,7 +106,7 @@ class LabKernel : public OpKernel {
       static_cast<char*>(context.scratch())[kScratch] = 0;
     }
     if ((kVariant == kFickle && calls_++ % 2 == 1) ||
-        (kVariant == kByThreads && platform::NumThreads() == 2)) {
+        (kVariant == kByThreads && NumThreads() == 2)) {
       out[0] = std::nextafter(out[0], std::numeric_limits<T>::max());
     }
     if (kVariant == kSlow) Burn(out, x, size);
@@ -134,14 +123,14 @@ class LabKernel : public OpKernel {
 
   static void RaiseIfPlanted() {
     if (kVariant == kRaises) {
-      platform::Raise(ErrorCode::kInternal, "test_lab.raises",
-                      "test_lab: a planted failure");
+      Raise(ErrorCode::kInternal, "test_lab.raises",
+            "test_lab: a planted failure");
     }
     if (kVariant == kRaisesForeign) throw std::runtime_error("a foreign one");
     if (kVariant == kRaisesInt) throw 3;
     if (kVariant == kGreedy) {
-      platform::Raise(ErrorCode::kResourceExhausted, "test_lab.greedy",
-                      "test_lab: no memory for it");
+      Raise(ErrorCode::kResourceExhausted, "test_lab.greedy",
+            "test_lab: no memory for it");
     }
   }
 
@@ -199,7 +188,7 @@ REGISTER_OP_CPU_KERNEL(test_lab, PlainLabKernel<float>, PlainLabKernel<double>);
 
 void UseLabOps() {
   static const bool done = [] {
-    auto& registry = framework::Registry::Global();
+    auto& registry = Registry::Global();
     SLUICE_USE_OPERATOR(test_lab);
     SluiceRegisterKernel_test_lab_CPUPlace_PLAIN_thousandth(registry);
     SluiceRegisterKernel_test_lab_CPUPlace_PLAIN_tail(registry);
@@ -259,18 +248,18 @@ LabProgram::LabProgram(int64_t size, int ops) {
   fetches = {value};
 }
 
-const framework::TunedKernel* FindKernel(const framework::TunedSignature& tuned,
-                                         const std::string& variant) {
-  for (const framework::TunedKernel& kernel : tuned.kernels) {
+const TunedKernel* FindKernel(const TunedSignature& tuned,
+                              const std::string& variant) {
+  for (const TunedKernel& kernel : tuned.kernels) {
     if (kernel.kernel->variant == variant) return &kernel;
   }
   return nullptr;
 }
 
-const framework::KernelDef* FindKernel(const std::string& op,
-                                       const std::string& variant,
-                                       DType dtype) {
-  for (const auto* kernel : framework::Registry::Global().Kernels(op)) {
+const KernelDef* FindKernel(const std::string& op,
+                            const std::string& variant,
+                            DType dtype) {
+  for (const auto* kernel : Registry::Global().Kernels(op)) {
     if (kernel->variant == variant && kernel->key.dtype == dtype) return kernel;
   }
   return nullptr;

@@ -45,15 +45,15 @@ int64_t NewSize();
 struct LabProgram {
   explicit LabProgram(int64_t size = NewSize(), int ops = 1);
 
-  framework::Program program;
-  framework::Feeds feeds;
-  framework::Fetches fetches;
+  Program program;
+  Feeds feeds;
+  Fetches fetches;
 };
 
-const framework::TunedKernel* FindKernel(const framework::TunedSignature& tuned,
-                                         const std::string& variant);
-const framework::KernelDef* FindKernel(const std::string& op,
-                                       const std::string& variant,
-                                       platform::DType dtype);
+const TunedKernel* FindKernel(const TunedSignature& tuned,
+                              const std::string& variant);
+const KernelDef* FindKernel(const std::string& op,
+                            const std::string& variant,
+                            DType dtype);
 
 }  // namespace sluice::testing

@@ -18,15 +18,7 @@
 namespace sluice::testing {
 namespace {
 
-using framework::DDim;
-using framework::ExampleFromJson;
-using framework::ExampleOp;
-using framework::ExampleToJson;
-using framework::OpExample;
-using framework::Registry;
-using framework::Tensor;
-using platform::DType;
-using platform::ErrorCode;
+using sluice::OpExample;
 using ::testing::Each;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -62,22 +54,20 @@ TEST(OpExample, IsTheSameAfterJson) {
 
 TEST(OpExample, OfAnotherFormIsRefusedByItsLine) {
   ExpectError(ErrorCode::kInvalidArgument, "op_example.json",
-              {"mine.jsonl:3", "expected an example"}, [] {
-                framework::ParseExamples("# mine\n\n{\"op\": 3}\n",
-                                         "mine.jsonl");
-              });
+              {"mine.jsonl:3", "expected an example"},
+              [] { ParseExamples("# mine\n\n{\"op\": 3}\n", "mine.jsonl"); });
 }
 
 TEST(KnownExamples, HaveTheArgumentsAndAttributesOfTheirOps) {
   const std::string right =
       R"({"op": "relu", "inputs": [["X", "T", [5], 0, 1]]})";
-  EXPECT_EQ(framework::ParseKnownExamples(right, "mine.jsonl").size(), 1);
+  EXPECT_EQ(ParseKnownExamples(right, "mine.jsonl").size(), 1);
   const auto parse = [](const std::string& op, const std::string& argument,
                         const std::string& attributes) {
-    framework::ParseKnownExamples(platform::Format(R"(#
+    ParseKnownExamples(Format(R"(#
 {{"op": "{}", "inputs": [["{}", "T", [5], 0, 1]], "attributes": {}}})",
-                                                   op, argument, attributes),
-                                  "mine.jsonl");
+                              op, argument, attributes),
+                       "mine.jsonl");
   };
   ExpectError(ErrorCode::kNotFound, "registry.unknown_op",
               {"mine.jsonl:2", "rellu", "did you mean relu?"},
@@ -98,14 +88,14 @@ TEST(OpExamples, AreThereForEachOpOfSluice) {
     if (op.starts_with("test_")) continue;
     const auto& schema = Registry::Global().Schema(op);
     if (schema.internal() || schema.holds_blocks()) continue;
-    EXPECT_THAT(framework::BuiltinExamples(op), Not(IsEmpty())) << op;
+    EXPECT_THAT(BuiltinExamples(op), Not(IsEmpty())) << op;
   }
 }
 
 TEST(GuessedExamples, AreThoseOfAnOpThatIsLikeIt) {
   UseLabOps();
-  const auto examples = framework::GuessExamples(
-      Registry::Global().Schema("test_lab"), DType::kFloat64);
+  const auto examples =
+      GuessExamples(Registry::Global().Schema("test_lab"), DType::kFloat64);
   ASSERT_THAT(examples, Not(IsEmpty()));
   EXPECT_EQ(ToString(examples[0], DType::kFloat64), "X float64 [3, 7]");
 }
@@ -116,7 +106,7 @@ TEST(OtherSizes, ChangeEqualSizesAlike) {
           ["Y", "T", [5, 7], -1, 1]]})",
       "here");
   std::vector<std::string> texts;
-  for (const OpExample& other : framework::OtherSizes(example)) {
+  for (const OpExample& other : OtherSizes(example)) {
     texts.push_back(ToString(other, DType::kFloat32));
   }
   EXPECT_THAT(texts,
@@ -124,8 +114,8 @@ TEST(OtherSizes, ChangeEqualSizesAlike) {
 }
 
 TEST(LargerExample, HasIntegersThatFloat32DoesNotHold) {
-  OpExample example = framework::BuiltinExamples("transpose").front();
-  ASSERT_TRUE(framework::MakeLarger(DType::kInt32, &example));
+  OpExample example = BuiltinExamples("transpose").front();
+  ASSERT_TRUE(MakeLarger(DType::kInt32, &example));
   const ExampleOp made(example, DType::kInt32);
   const auto values = made.op().inputs[0].ToVector<int32_t>();
   EXPECT_TRUE(std::any_of(values.begin(), values.end(), [](int32_t value) {
@@ -137,7 +127,7 @@ TEST(ExampleOp, DrawsNumbersFromTheRange) {
   const OpExample example = ExampleFromJson(
       R"({"op": "relu", "inputs": [["X", "T", [40], 0.5, 2]]})", "here");
   const ExampleOp made(example, DType::kFloat32);
-  const auto values = framework::ToDoubles(made.op().inputs[0]);
+  const auto values = ToDoubles(made.op().inputs[0]);
   EXPECT_THAT(values,
               Each(::testing::AllOf(::testing::Ge(0.5), ::testing::Le(2))));
   EXPECT_NE(values[0], values[1]);

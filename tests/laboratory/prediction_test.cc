@@ -7,22 +7,22 @@
 #include "sluice/framework/run/executor.h"
 #include "sluice/platform/error.h"
 
-namespace sluice::framework {
+namespace sluice {
 namespace {
 
 TEST(Prediction, NamesTheKernelThatRaisesWhileItIsMeasured) {
   sluice::testing::UseTestOps();
   Program program;
-  program.Data("x", platform::DType::kFloat32, {3});
+  program.Data("x", DType::kFloat32, {3});
   const std::string end =
       sluice::testing::Append(&program, "test_fail", {{"X", {"x"}}});
   const Feeds feeds = {{"x", sluice::testing::Iota({3})}};
   const auto plan = Executor().Prepare(program, feeds, {end});
   const sluice::testing::FailTestOps fail(20);
-  sluice::testing::ExpectError(platform::ErrorCode::kInternal, "predict.raised",
+  sluice::testing::ExpectError(ErrorCode::kInternal, "predict.raised",
                                {"test_fail", "raised by itself", "told to"},
                                [&] { Predict(*plan, feeds, nullptr); });
 }
 
 }  // namespace
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -11,10 +11,9 @@
 
 #include "sluice/platform/error.h"
 
-namespace sluice::framework {
+namespace sluice {
 namespace {
 
-using platform::ErrorCode;
 using sluice::testing::ExpectError;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -73,7 +72,7 @@ class PlaceTest : public ::testing::Test {
  protected:
   PlaceTest() {
     sluice::testing::UseTestOps();
-    program_.Data("x", platform::DType::kFloat32, {3});
+    program_.Data("x", DType::kFloat32, {3});
     end_ = sluice::testing::Append(&program_, "test_add",
                                    {{"X", {"x"}}, {"Y", {"x"}}});
   }
@@ -130,14 +129,14 @@ TEST_F(PlaceTest, RefusesABudgetOfNothing) {
 
 TEST_F(PlaceTest, RefusesMoreThanThreeDevices) {
   WhatIf change = Nothing();
-  change.devices.assign(4, platform::FPGAPlace(0));
+  change.devices.assign(4, FPGAPlace(0));
   ExpectRefused(ErrorCode::kInvalidArgument, "place.devices",
                 {"4 devices", "at most 3"}, change);
 }
 
 TEST_F(PlaceTest, RefusesTheCpuAsADevice) {
   WhatIf change = Nothing();
-  change.devices = {platform::CPUPlace()};
+  change.devices = {CPUPlace()};
   ExpectRefused(ErrorCode::kInvalidArgument, "place.device",
                 {"cpu is no device"}, change);
 }
@@ -150,4 +149,4 @@ TEST_F(PlaceTest, NamesTheKernelsThatCouldBeFaster) {
 }
 
 }  // namespace
-}  // namespace sluice::framework
+}  // namespace sluice

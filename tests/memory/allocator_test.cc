@@ -12,10 +12,9 @@
 #include "sluice/memory/testing.h"
 #include "sluice/platform/error.h"
 
-namespace sluice::memory {
+namespace sluice {
 namespace {
 
-using platform::ErrorCode;
 using sluice::testing::ExpectError;
 using sluice::testing::FakeDevice;
 using sluice::testing::FakeDeviceState;
@@ -31,7 +30,7 @@ class CachingAllocatorTest : public ::testing::Test {
   }
 
   FakeDeviceState state_ = HostLike();
-  FakeDevice device_{platform::CUDAPlace{3}, &state_};
+  FakeDevice device_{CUDAPlace{3}, &state_};
   CachingAllocator allocator_{device_};
 };
 
@@ -191,7 +190,7 @@ TEST_F(CachingAllocatorTest, ARequestThatFitsExactlyIsGranted) {
 TEST_F(CachingAllocatorTest, ImpossibleSizesAreRefused) {
   for (size_t bytes : {SIZE_MAX, SIZE_MAX - 63, size_t{1} << 63, kMaxBytes + 1,
                        kMaxBytes, size_t{1} << 40}) {
-    EXPECT_THROW(allocator_.Alloc(bytes), platform::Error) << bytes;
+    EXPECT_THROW(allocator_.Alloc(bytes), Error) << bytes;
   }
   EXPECT_EQ(state_.allocations, 0);
 }
@@ -293,4 +292,4 @@ TEST_F(CachingAllocatorTest, ThreadsGetMemoryOfTheirOwn) {
 }
 
 }  // namespace
-}  // namespace sluice::memory
+}  // namespace sluice

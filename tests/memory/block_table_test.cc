@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace sluice::memory {
+namespace sluice {
 namespace {
 
 void* Address(uintptr_t number) {
@@ -62,4 +62,4 @@ TEST(BlockTableTest, BehavesLikeAMap) {
 }
 
 }  // namespace
-}  // namespace sluice::memory
+}  // namespace sluice

@@ -12,12 +12,9 @@
 #include "sluice/platform/device_context_pool.h"
 #include "sluice/platform/error.h"
 
-namespace sluice::memory {
+namespace sluice {
 namespace {
 
-using platform::CPUPlace;
-using platform::ErrorCode;
-using platform::PlaceKey;
 using sluice::testing::ExpectError;
 using sluice::testing::FakeDeviceState;
 using sluice::testing::FakeKind;
@@ -88,7 +85,7 @@ TEST(CopyTest, BetweenDevicesStagesInPiecesOfOneMiB) {
 }
 
 TEST(CopyTest, NothingToCopyTouchesNothing) {
-  Copy(platform::CUDAPlace{}, nullptr, CPUPlace{}, nullptr, 0);
+  Copy(CUDAPlace{}, nullptr, CPUPlace{}, nullptr, 0);
 }
 
 TEST(CopyTest, ANullPointerIsANamedError) {
@@ -115,7 +112,7 @@ TEST(CopyTest, AFailingDeviceLeaksNothingAndTheNextCopyWorks) {
 
 TEST(CopyAsyncTest, EnqueuesOnTheContextWithoutWaiting) {
   const PlaceKey place = Fake().place(0);
-  const auto context = platform::DeviceContextPool::Instance().Acquire(place);
+  const auto context = DeviceContextPool::Instance().Acquire(place);
   const UniqueMemory device = AllocUnique(place, 8);
   const char sent[8] = "sluice!";
   char got[8] = {};
@@ -128,8 +125,7 @@ TEST(CopyAsyncTest, EnqueuesOnTheContextWithoutWaiting) {
 }
 
 TEST(CopyAsyncTest, HostToHostWaitsForWhatTheDeviceStillDoes) {
-  const auto context =
-      platform::DeviceContextPool::Instance().Acquire(Fake().place(0));
+  const auto context = DeviceContextPool::Instance().Acquire(Fake().place(0));
   const int waits = Fake().state(0).waits;
   const char sent = 'x';
   char got = 0;
@@ -139,8 +135,7 @@ TEST(CopyAsyncTest, HostToHostWaitsForWhatTheDeviceStillDoes) {
 }
 
 TEST(CopyAsyncTest, RefusesPlacesThatAreNotTheContexts) {
-  const auto context =
-      platform::DeviceContextPool::Instance().Acquire(Fake().place(0));
+  const auto context = DeviceContextPool::Instance().Acquire(Fake().place(0));
   char byte = 0;
   ExpectError(ErrorCode::kInvalidArgument, "copy.context",
               {"copy_test:0", "from cpu to copy_test:1"}, [&] {
@@ -155,4 +150,4 @@ TEST(CopyAsyncTest, RefusesPlacesThatAreNotTheContexts) {
 }
 
 }  // namespace
-}  // namespace sluice::memory
+}  // namespace sluice

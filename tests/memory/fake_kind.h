@@ -13,20 +13,17 @@ namespace sluice::testing {
 // memory is not host memory.
 class FakeKind {
  public:
-  explicit FakeKind(std::string_view name)
-      : kind_(platform::InternPlaceKind(name)) {
-    platform::DeviceManager::Instance().AddKind(kind_, 2, [this](int index) {
+  explicit FakeKind(std::string_view name) : kind_(InternPlaceKind(name)) {
+    DeviceManager::Instance().AddKind(kind_, 2, [this](int index) {
       return std::make_unique<FakeDevice>(place(index), &states_[index]);
     });
   }
 
-  platform::PlaceKey place(int index) const {
-    return platform::PlaceKey(kind_, index);
-  }
+  PlaceKey place(int index) const { return PlaceKey(kind_, index); }
   FakeDeviceState& state(int index) { return states_[index]; }
 
  private:
-  platform::PlaceKind kind_;
+  PlaceKind kind_;
   FakeDeviceState states_[2];
 };
 

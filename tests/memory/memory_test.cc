@@ -8,14 +8,9 @@
 #include "sluice/platform/error.h"
 #include "sluice/platform/place.h"
 
-namespace sluice::memory {
+namespace sluice {
 namespace {
 
-using platform::CPUPlace;
-using platform::CUDAPlace;
-using platform::ErrorCode;
-using platform::Place;
-using platform::PlaceKey;
 using sluice::testing::ExpectError;
 
 TEST(MemoryTest, UsedFollowsAllocAndFreeOfEveryFormOfPlace) {
@@ -33,8 +28,8 @@ TEST(MemoryTest, UsedFollowsAllocAndFreeOfEveryFormOfPlace) {
 
 TEST(MemoryTest, APlaceWithoutADeviceIsANamedError) {
   // As in a build without CUDA: no module provides the kind.
-  auto& manager = platform::DeviceManager::Instance();
-  manager.SetKindLoader([](platform::PlaceKind) {});
+  auto& manager = DeviceManager::Instance();
+  manager.SetKindLoader([](PlaceKind) {});
   ExpectError(ErrorCode::kUnimplemented, "device.no_cuda",
               {"cuda:0", "CUDA cannot be used", "SLUICE_CUDA=ON", "cpu"},
               [] { Alloc(CUDAPlace{}, 16); });
@@ -76,7 +71,7 @@ TEST(MemoryTest, MoreThanTheMachineHasIsANamedError) {
 TEST(MemoryTest, TheLimitOfAPlaceCanBeSet) {
   const size_t limit = Stats(CPUPlace{}).limit;
   SetLimit(CPUPlace{}, Stats(CPUPlace{}).reserved + 1000);
-  EXPECT_THROW(Alloc(CPUPlace{}, 10'000'000), platform::Error);
+  EXPECT_THROW(Alloc(CPUPlace{}, 10'000'000), Error);
   SetLimit(CPUPlace{}, limit);
   Free(CPUPlace{}, Alloc(CPUPlace{}, 10'000'000));
 }
@@ -95,4 +90,4 @@ TEST(MemoryTest, ReleaseCacheLeavesWhatIsInUse) {
 }
 
 }  // namespace
-}  // namespace sluice::memory
+}  // namespace sluice

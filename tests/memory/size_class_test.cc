@@ -4,7 +4,7 @@
 
 #include "sluice/platform/alignment.h"
 
-namespace sluice::memory {
+namespace sluice {
 namespace {
 
 // Visits every size around every step, up to 8 MiB, and some beyond.
@@ -28,7 +28,7 @@ TEST(SizeClassTest, RoundingCoversTheRequestWithLittleWaste) {
   ForManySizes([](size_t bytes) {
     const size_t rounded = RoundToClass(bytes);
     ASSERT_GE(rounded, bytes);
-    ASSERT_EQ(rounded % platform::kAlignment, 0u) << bytes;
+    ASSERT_EQ(rounded % kAlignment, 0u) << bytes;
     ASSERT_LE(rounded - bytes, bytes / 8 + 63) << bytes;
   });
 }
@@ -66,4 +66,4 @@ TEST(SizeClassTest, TheLargestSizeHasTheLastClass) {
 }
 
 }  // namespace
-}  // namespace sluice::memory
+}  // namespace sluice

@@ -18,12 +18,9 @@
 #include "sluice/memory/memory.h"
 #include "sluice/platform/error.h"
 
-namespace sluice::memory {
+namespace sluice {
 namespace {
 
-using platform::CPUPlace;
-using platform::Error;
-using platform::ErrorCode;
 using sluice::testing::LiveAllocations;
 using sluice::testing::ScopedFailAllocation;
 using sluice::testing::SweepAllocationFailures;
@@ -142,7 +139,7 @@ TEST(FailAllocationTest, FailsOperatorNewAlike) {
 TEST(CountingNewTest, SeesWhatIsAliveAlsoInsideTheLibrary) {
   const int64_t before = LiveAllocations();
   {
-    const std::string text = platform::Format("{}", std::string(100, 'x'));
+    const std::string text = Format("{}", std::string(100, 'x'));
     EXPECT_EQ(LiveAllocations(), before + 1);
   }
   EXPECT_EQ(LiveAllocations(), before);
@@ -180,4 +177,4 @@ TEST(AllocationSweepTest, ThreadsAreCountedTogether) {
 }
 
 }  // namespace
-}  // namespace sluice::memory
+}  // namespace sluice

@@ -12,7 +12,6 @@
 namespace sluice::testing {
 namespace {
 
-using platform::ErrorCode;
 using Floats = std::vector<float>;
 using Change = std::function<void(ModelBuilder&, ::onnx::NodeProto&)>;
 

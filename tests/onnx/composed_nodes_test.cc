@@ -9,8 +9,6 @@
 namespace sluice::testing {
 namespace {
 
-using platform::ErrorCode;
-
 // Expects an error for a node with inputs a, b and c of these dims.
 template <typename Change>
 void Refuses(const char* id,

@@ -12,7 +12,6 @@ namespace {
 using ::onnx::AttributeProto;
 using ::onnx::FunctionProto;
 using ::onnx::NodeProto;
-using platform::ErrorCode;
 
 FunctionProto& Function(ModelBuilder& builder,
                         const std::string& name,

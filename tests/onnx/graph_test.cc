@@ -11,7 +11,6 @@ namespace sluice::testing {
 namespace {
 
 using onnx::OnnxModel;
-using platform::ErrorCode;
 
 TEST(OnnxGraph, KeepsNamesShapesAndMetadata) {
   ModelBuilder builder = Small();
@@ -67,16 +66,15 @@ TEST(OnnxGraph, ErrorsOfARunNameTheNode) {
   builder.Node("MatMul", {"x", "w"}, {"y"}, "product_7");
   builder.Output("y");
   const OnnxModel model = builder.Load({.name = "net.onnx"});
-  framework::Executor executor;
+  Executor executor;
   model.PutParameters(executor.scope());
-  ExpectError(
-      ErrorCode::kInvalidArgument, "matmul.depth",
-      {"node product_7 (MatMul) of net.onnx"}, [&] {
-        executor.Run(
-            model.program,
-            {{"x", framework::Tensor::FromVector<float>({1, 4}, {1, 2, 3, 4})}},
-            {"y"});
-      });
+  ExpectError(ErrorCode::kInvalidArgument, "matmul.depth",
+              {"node product_7 (MatMul) of net.onnx"}, [&] {
+                executor.Run(
+                    model.program,
+                    {{"x", Tensor::FromVector<float>({1, 4}, {1, 2, 3, 4})}},
+                    {"y"});
+              });
 }
 
 TEST(OnnxGraph, ShapesThatContradictAreErrorsOfTheNode) {
@@ -299,11 +297,11 @@ TEST(OnnxGraph, SparseInitialisersOfABranchAreMadeDense) {
   }
   builder.Output("y");
   const OnnxModel model = builder.Load();
-  framework::Executor executor;
+  Executor executor;
   model.PutParameters(executor.scope());
-  const auto x = framework::Tensor::FromVector<float>({2}, {1, 2});
+  const auto x = Tensor::FromVector<float>({2}, {1, 2});
   for (const bool yes : {true, false}) {
-    const auto flag = framework::Tensor::FromVector<bool>({}, {yes});
+    const auto flag = Tensor::FromVector<bool>({}, {yes});
     const auto results =
         executor.Run(model.program, {{"x", x}, {"yes", flag}}, {"y"});
     EXPECT_EQ(results[0].ToVector<float>(),

@@ -10,7 +10,6 @@
 namespace sluice::testing {
 namespace {
 
-using platform::ErrorCode;
 using Floats = std::vector<float>;
 using Ints = std::vector<int64_t>;
 

@@ -18,7 +18,6 @@ using ::onnx::AttributeProto;
 using ::onnx::FunctionProto;
 using ::onnx::GraphProto;
 using ::onnx::NodeProto;
-using platform::ErrorCode;
 
 constexpr int64_t kHuge = int64_t{1} << 40;
 
@@ -32,7 +31,7 @@ void ExpectTooMuchMemory(const ModelBuilder& builder,
 // The ops of the program, by their types.
 std::vector<std::string> OpTypes(const onnx::OnnxModel& model) {
   std::vector<std::string> types;
-  for (const framework::OpDesc& op : model.program.block().ops) {
+  for (const OpDesc& op : model.program.block().ops) {
     types.push_back(op.type);
   }
   return types;
@@ -78,7 +77,7 @@ TEST(OnnxLimits, PartsOfAConstantTakeNoOperations) {
     builder.Output("y");
     const onnx::OnnxModel model = builder.Load(options);
     EXPECT_EQ(OpTypes(model), std::vector<std::string>());
-    EXPECT_EQ(model.program.FindVar("y").dims, (framework::DDim{1000, 2}));
+    EXPECT_EQ(model.program.FindVar("y").dims, (DDim{1000, 2}));
   }
   options.limits.memory_bytes = 100 * onnx::kOpBytes;
   options.limits.memory_bytes_per_file_byte = 0;
@@ -100,11 +99,11 @@ TEST(OnnxLimits, ANodeOfManyOpsHearsACancelRequest) {
   builder.Output("y");
   std::thread canceller([] {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    platform::SetCancelRequested(true);
+    SetCancelRequested(true);
   });
-  EXPECT_THROW(builder.Load(), platform::Error);
+  EXPECT_THROW(builder.Load(), Error);
   canceller.join();
-  platform::SetCancelRequested(false);
+  SetCancelRequested(false);
 }
 
 TEST(OnnxLimits, SequencesThatGrowTakeMemoryInProportion) {
@@ -120,7 +119,7 @@ TEST(OnnxLimits, SequencesThatGrowTakeMemoryInProportion) {
   builder.Output("y");
   if (AddressSpaceCanBeLimited()) {
     const ResourceLimit limit(RLIMIT_AS, AddressSpace() + (rlim_t{1} << 29));
-    EXPECT_EQ(builder.Load().program.FindVar("y").dims, framework::DDim{});
+    EXPECT_EQ(builder.Load().program.FindVar("y").dims, DDim{});
   }
   // Each is read twice, so that all are kept.
   for (int i = 0; i < count; ++i) {
@@ -171,8 +170,7 @@ TEST(OnnxLimits, DiagonalsTakeNoTable) {
   for (int i = 0; i < 2; ++i) {
     shape->mutable_dim(i)->set_dim_value(1'000'000);
   }
-  EXPECT_EQ(builder.Load().program.FindVar("y").dims,
-            framework::DDim{1'000'000});
+  EXPECT_EQ(builder.Load().program.FindVar("y").dims, DDim{1'000'000});
 }
 
 TEST(OnnxLimits, DiagonalsAreThoseOfTheLastDimsAndOfOthers) {
@@ -182,7 +180,7 @@ TEST(OnnxLimits, DiagonalsAreThoseOfTheLastDimsAndOfOthers) {
     builder.Input("x", dims);
     SetString(builder.Node("Einsum", {"x"}, {"y"}), "equation", equation);
     builder.Output("y");
-    std::vector<float> x(framework::DDim(dims).numel());
+    std::vector<float> x(DDim(dims).numel());
     for (size_t i = 0; i < x.size(); ++i) {
       x[i] = static_cast<float>(i);
     }
@@ -236,8 +234,7 @@ TEST(OnnxLimits, LargeConstantsAreNotComputedWhileImporting) {
   reverse.Ints("length", {3});
   reverse.Node("ReverseSequence", {"x", "length"}, {"y"});
   reverse.Output("y");
-  EXPECT_EQ(reverse.Load().program.FindVar("y").dims,
-            (framework::DDim{kHuge, 1}));
+  EXPECT_EQ(reverse.Load().program.FindVar("y").dims, (DDim{kHuge, 1}));
 }
 
 TEST(OnnxLimits, ConstantsThatTakeManyOperationsAreComputedLater) {

@@ -4,8 +4,6 @@
 
 namespace sluice::testing {
 
-using framework::Tensor;
-
 ModelBuilder::ModelBuilder(int64_t opset) {
   model.set_ir_version(7);
   model.add_opset_import()->set_version(opset);
@@ -73,9 +71,9 @@ void ModelBuilder::Output(const std::string& name) {
 std::vector<std::vector<float>> ModelBuilder::Run(
     const std::vector<std::vector<float>>& feeds) const {
   const onnx::OnnxModel loaded = Load();
-  framework::Executor executor;
+  Executor executor;
   loaded.PutParameters(executor.scope());
-  framework::Feeds fed;
+  Feeds fed;
   for (size_t i = 0; i < feeds.size(); ++i) {
     std::vector<int64_t> sizes;
     int64_t known = 1;
@@ -86,11 +84,10 @@ std::vector<std::vector<float>> ModelBuilder::Run(
     for (int64_t& size : sizes) {
       if (size < 0) size = static_cast<int64_t>(feeds[i].size()) / known;
     }
-    fed.emplace_back(
-        loaded.inputs[i].name,
-        Tensor::FromVector<float>(framework::DDim(sizes), feeds[i]));
+    fed.emplace_back(loaded.inputs[i].name,
+                     Tensor::FromVector<float>(DDim(sizes), feeds[i]));
   }
-  framework::Fetches fetches;
+  Fetches fetches;
   for (const onnx::OnnxValue& output : loaded.outputs) {
     fetches.push_back(output.name);
   }

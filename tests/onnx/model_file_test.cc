@@ -10,14 +10,13 @@ namespace {
 
 using onnx::LoadOnnx;
 using onnx::ParseOnnx;
-using platform::ErrorCode;
 
 TEST(OnnxFile, ThatIsCutOffAnywhereIsRefused) {
   ModelBuilder builder = Small();
   builder.Floats("w", {2}, {1, 2});
   const std::string bytes = builder.Bytes();
   for (size_t size = 0; size < bytes.size(); ++size) {
-    EXPECT_THROW(ParseOnnx(bytes.substr(0, size)), platform::Error) << size;
+    EXPECT_THROW(ParseOnnx(bytes.substr(0, size)), Error) << size;
   }
   ExpectError(
       ErrorCode::kDataLoss, "onnx.truncated", {"cut off", "net.onnx"}, [&] {
@@ -33,7 +32,7 @@ TEST(OnnxFile, WithAnyBitFlippedIsLoadedOrRefused) {
     bytes[bit / 8] ^= static_cast<char>(1 << bit % 8);
     try {
       ParseOnnx(bytes);
-    } catch (const platform::Error& error) {
+    } catch (const Error& error) {
       EXPECT_NE(error.code(), ErrorCode::kInternal) << error.what();
     }
     bytes[bit / 8] ^= static_cast<char>(1 << bit % 8);
@@ -44,7 +43,7 @@ TEST(OnnxFile, OfAnotherFormatIsRefused) {
   for (const char* bytes : {"{\"graph\": []}",
                             "\x7f"
                             "ELF\x02\x01\x01"}) {
-    EXPECT_THROW(ParseOnnx(bytes), platform::Error) << bytes;
+    EXPECT_THROW(ParseOnnx(bytes), Error) << bytes;
   }
   // A whole field whose content is no graph.
   ExpectError(ErrorCode::kDataLoss, "onnx.not_a_model", {"another format"},
@@ -115,7 +114,7 @@ TEST(OnnxFile, WithGraphsInOneAnotherHasALimit) {
 }
 
 TEST(OnnxFile, ThatIsNotThereIsNamed) {
-  EXPECT_THROW(LoadOnnx("/nonexistent/net.onnx"), platform::Error);
+  EXPECT_THROW(LoadOnnx("/nonexistent/net.onnx"), Error);
 }
 
 }  // namespace

@@ -7,8 +7,6 @@
 namespace sluice::testing {
 namespace {
 
-using platform::ErrorCode;
-
 // A model of one node with inputs x [1, 2, 4, 4] and outputs y; `change` gets
 // the builder and the node.
 template <typename Change>
@@ -41,7 +39,7 @@ TEST(OnnxNodes, ThatAreUnknownAreListedAllAtOnce) {
               {"3 of the nodes of net.onnx (opset 13)",
                "node n1 (FooBar): there is no such operator",
                "node n2 (Gelu): operators of domain com.example are unknown",
-               "node n4 (Cast)", "string", "(1 node after them not tried)"},
+               "node n4 (Cast)", "STRING", "(1 node after them not tried)"},
               [&] { builder.Load({.name = "net.onnx"}); });
 }
 

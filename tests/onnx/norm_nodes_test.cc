@@ -9,7 +9,6 @@
 namespace sluice::testing {
 namespace {
 
-using platform::ErrorCode;
 using Floats = std::vector<float>;
 
 void ExpectFloats(const Floats& got, const Floats& want) {

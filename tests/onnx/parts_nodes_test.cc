@@ -8,7 +8,6 @@
 namespace sluice::testing {
 namespace {
 
-using platform::ErrorCode;
 using Floats = std::vector<float>;
 
 TEST(OnnxParts, SplitTakesSizesOrMakesThemEqual) {

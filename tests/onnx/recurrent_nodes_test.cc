@@ -6,7 +6,6 @@
 namespace sluice::testing {
 namespace {
 
-using platform::ErrorCode;
 using Floats = std::vector<float>;
 
 void SetNames(::onnx::NodeProto& node,

@@ -16,22 +16,9 @@
 namespace sluice::testing {
 namespace {
 
-using framework::Cond;
-using framework::Executor;
-using framework::Feeds;
-using framework::Program;
-using framework::Scan;
-using framework::ScanStep;
-using framework::Scope;
-using framework::Tensor;
-using framework::Var;
-using framework::Vars;
-using framework::WhileLoop;
 using ::onnx::GraphProto;
 using ::onnx::ModelProto;
 using ::onnx::NodeProto;
-using platform::DType;
-using platform::ErrorCode;
 using Floats = std::vector<float>;
 using Names = std::vector<std::string>;
 
@@ -58,7 +45,7 @@ class SaveBlocksTest : public ::testing::Test {
   void ExpectSame(const Names& outputs, const std::vector<Feeds>& all_feeds) {
     const auto model = onnx::ParseOnnx(
         onnx::SerializeOnnx(program_, scope_, {.outputs = outputs}));
-    const framework::Fetches fetches(outputs.begin(), outputs.end());
+    const Fetches fetches(outputs.begin(), outputs.end());
     Executor here;
     Executor there;
     model.PutParameters(there.scope());

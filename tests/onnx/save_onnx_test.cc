@@ -22,19 +22,11 @@
 namespace sluice::testing {
 namespace {
 
-using framework::DDim;
-using framework::Executor;
-using framework::Feeds;
-using framework::Program;
-using framework::Scope;
-using framework::Tensor;
 using onnx::OnnxModel;
 using onnx::OnnxSaveOptions;
 using onnx::ParseOnnx;
 using onnx::SaveOnnx;
 using onnx::SerializeOnnx;
-using platform::DType;
-using platform::ErrorCode;
 
 Tensor Counted(const DDim& dims) {
   std::vector<float> values(static_cast<size_t>(dims.numel()));
@@ -58,7 +50,7 @@ class SaveOnnxTest : public ::testing::Test {
   void Append(const std::string& type,
               const Program::ArgList& inputs,
               const std::string& out,
-              const framework::AttributeMap& attributes = {}) {
+              const AttributeMap& attributes = {}) {
     program_.AppendOp(type, inputs, attributes, {"net.py", 7},
                       {{"Out", {out}}});
   }
@@ -89,7 +81,7 @@ class SaveOnnxTest : public ::testing::Test {
   void ExpectSame(const OnnxModel& model,
                   const Program& program,
                   const Feeds& feeds) {
-    framework::Fetches names;
+    Fetches names;
     for (const auto& output : model.outputs) {
       names.emplace_back(output.name);
     }
@@ -397,7 +389,7 @@ TEST_F(SaveOnnxTest, AllOpsWithoutCounterpartAreListed) {
 
 TEST_F(SaveOnnxTest, OpsThatTrainAreRefused) {
   program_.Data("rate", DType::kFloat32, {1});
-  program_.SetPurpose(framework::OpPurpose::kBackward);
+  program_.SetPurpose(OpPurpose::kBackward);
   Append("fill_constant", {}, "w@GRAD",
          {{"shape", std::vector<int64_t>{2, 3}}});
   ExpectRefused(ErrorCode::kInvalidArgument, "onnx.save_training",

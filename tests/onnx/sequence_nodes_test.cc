@@ -10,7 +10,6 @@
 namespace sluice::onnx {
 namespace {
 
-using platform::ErrorCode;
 using sluice::testing::ExpectError;
 using sluice::testing::ModelBuilder;
 using sluice::testing::SetInt;
@@ -59,7 +58,7 @@ TEST(OnnxSequences, InsertAndEraseChangeACopy) {
   auto& length = builder.Node("SequenceLength", {"list"}, {"z"});
   static_cast<void>(length);
   builder.Output("z");
-  EXPECT_EQ(builder.Load().program.FindVar("z").dims, framework::DDim{});
+  EXPECT_EQ(builder.Load().program.FindVar("z").dims, DDim{});
 }
 
 TEST(OnnxSequences, ConcatAlongANewDim) {
@@ -103,7 +102,7 @@ TEST(OnnxSequences, SplitsByASizeBySizesAndByOne) {
   ones.Node("SequenceAt", {"list", "position"}, {"y"});
   ones.Output("y");
   EXPECT_EQ(ones.Run({{1, 2, 3, 4, 5, 6}}), (Floats{{2, 4, 6}}));
-  EXPECT_EQ(ones.Load().program.FindVar("y").dims, framework::DDim{3});
+  EXPECT_EQ(ones.Load().program.FindVar("y").dims, DDim{3});
 }
 
 // Whether the input and the sizes are constants.
@@ -113,7 +112,7 @@ TEST(OnnxSequences, PartsAreThoseOfTheirAxis) {
     bool keeps;
     std::vector<int64_t> sizes;
     std::vector<float> want;
-    framework::DDim dims;
+    DDim dims;
   };
   const std::vector<float> values = {1, 2, 3, 4, 5, 6};
   for (const Case& c : std::vector<Case>{

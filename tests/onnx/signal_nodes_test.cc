@@ -5,8 +5,6 @@
 namespace sluice::testing {
 namespace {
 
-using platform::ErrorCode;
-
 // Expects an error for an STFT of a signal of 8 elements.
 void ExpectRefused(const char* id,
                    int64_t step,

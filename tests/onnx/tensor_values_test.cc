@@ -10,7 +10,6 @@ namespace sluice::testing {
 namespace {
 
 using onnx::OnnxOptions;
-using platform::ErrorCode;
 
 // y = x + w; `change` is applied to w, which is [2] = {1, 2}.
 template <typename Change>

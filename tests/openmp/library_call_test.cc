@@ -14,7 +14,7 @@
 
 #include "sluice/platform/parallel_for.h"
 
-namespace sluice::platform {
+namespace sluice {
 namespace {
 
 int TeamSize() {
@@ -115,4 +115,4 @@ TEST(LibraryCall, SaysThatTheSystemStartsNoThreads) {
 }
 
 }  // namespace
-}  // namespace sluice::platform
+}  // namespace sluice

@@ -6,7 +6,7 @@
 
 #include "sluice/platform/parallel_for.h"
 
-namespace sluice::platform {
+namespace sluice {
 namespace {
 
 TEST(CallersRegionTest, IsSeenInTheCallersRegionOnly) {
@@ -50,4 +50,4 @@ TEST(CallersRegionTest, TheCallersDynamicSettingIsKept) {
 }
 
 }  // namespace
-}  // namespace sluice::platform
+}  // namespace sluice

@@ -7,10 +7,6 @@
 namespace sluice::testing {
 namespace {
 
-using framework::RunOp;
-using framework::Tensor;
-using platform::ErrorCode;
-
 TEST(BadMoments, ARunInsideTheCallersParallelRegion) {
   const Tensor x = Floats({2, 3});
   ExpectRefusedInput(ErrorCode::kFailedPrecondition, "run.parallel_region",

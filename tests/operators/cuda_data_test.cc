@@ -10,13 +10,9 @@
 
 #include "sluice/framework/run/run_op.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::RunOp;
-using framework::Tensor;
-using platform::DType;
-using platform::ErrorCode;
 using ::sluice::testing::ExpectError;
 
 class CUDAData : public ::testing::Test {
@@ -104,9 +100,9 @@ TEST_F(CUDAData, OpsOfIndicesRefuseOneOutsideOfX) {
   struct Run {
     std::string op;
     Inputs inputs;
-    framework::AttributeMap attributes;
+    AttributeMap attributes;
   };
-  const framework::AttributeMap along = {{"axis", int64_t{1}}};
+  const AttributeMap along = {{"axis", int64_t{1}}};
   const Run runs[] = {
       {"gather_elements", {{"X", x}, {"Index", index}}, along},
       {"gather_elements_grad",
@@ -127,7 +123,7 @@ TEST_F(CUDAData, OpsOfIndicesRefuseOneOutsideOfX) {
        {{"X", x}, {"Index", index}, {"Updates", updates}, {"Out@GRAD", x}},
        {}}};
   for (const Run& run : runs) {
-    framework::RunOpOptions options{.hint = kHint};
+    RunOpOptions options{.hint = kHint};
     const bool gradient = run.op.ends_with("_grad");
     options.outputs = {gradient ? "X@GRAD" : "Out"};
     ExpectError(ErrorCode::kOutOfRange, "indexing.range_on_device",
@@ -176,10 +172,9 @@ TEST_F(CUDAData, CrossEntropyRefusesALabelThatIsNoClass) {
 TEST_F(CUDAData, RandomNumbersHaveTheBitsOfTheCPU) {
   for (const char* op : {"uniform_random", "gaussian_random"}) {
     for (const DType dtype : {DType::kFloat32, DType::kFloat64}) {
-      const framework::AttributeMap attributes = {
-          {"shape", std::vector<int64_t>{1021}},
-          {"seed", int64_t{5}},
-          {"dtype", dtype}};
+      const AttributeMap attributes = {{"shape", std::vector<int64_t>{1021}},
+                                       {"seed", int64_t{5}},
+                                       {"dtype", dtype}};
       const Tensor want = RunOp(op, {}, attributes)["Out"];
       const Tensor got = RunOp(op, {}, attributes, {.hint = kHint})["Out"];
       ASSERT_EQ(got.bytes(), want.bytes());
@@ -190,4 +185,4 @@ TEST_F(CUDAData, RandomNumbersHaveTheBitsOfTheCPU) {
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice

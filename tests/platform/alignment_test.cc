@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace sluice::platform {
+namespace sluice {
 namespace {
 
 TEST(AlignmentTest, RoundsUpToTheNextMultiple) {
@@ -13,4 +13,4 @@ TEST(AlignmentTest, RoundsUpToTheNextMultiple) {
 }
 
 }  // namespace
-}  // namespace sluice::platform
+}  // namespace sluice

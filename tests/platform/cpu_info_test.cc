@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-namespace sluice::platform {
+namespace sluice {
 namespace {
 
 namespace fs = std::filesystem;
@@ -129,4 +129,4 @@ TEST(CpuInfoTest, NamesAreThere) {
 }
 
 }  // namespace
-}  // namespace sluice::platform
+}  // namespace sluice

@@ -13,7 +13,7 @@
 #include "sluice/platform/device.h"
 #include "sluice/platform/error.h"
 
-namespace sluice::platform {
+namespace sluice {
 namespace {
 
 using sluice::testing::FakeDevice;
@@ -104,4 +104,4 @@ TEST_F(DeviceContextPoolTest, APlaceWithoutADeviceIsTheManagersError) {
 }
 
 }  // namespace
-}  // namespace sluice::platform
+}  // namespace sluice

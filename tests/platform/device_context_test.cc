@@ -10,7 +10,7 @@
 #include "sluice/platform/error.h"
 #include "sluice/platform/place.h"
 
-namespace sluice::platform {
+namespace sluice {
 namespace {
 
 TEST(CPUDeviceContextTest, CopiesAtOnce) {
@@ -55,4 +55,4 @@ TEST(CUDADeviceContextTest, NeedsADevice) {
 }
 
 }  // namespace
-}  // namespace sluice::platform
+}  // namespace sluice

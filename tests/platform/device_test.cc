@@ -16,7 +16,7 @@
 #include "sluice/platform/device_context.h"
 #include "sluice/platform/error.h"
 
-namespace sluice::platform {
+namespace sluice {
 namespace {
 
 using sluice::testing::ExpectError;
@@ -211,4 +211,4 @@ TEST(CPUDeviceTest, TheLimitLeavesHeadroom) {
 }
 
 }  // namespace
-}  // namespace sluice::platform
+}  // namespace sluice

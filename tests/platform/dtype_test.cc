@@ -9,7 +9,7 @@
 
 #include "sluice/platform/error.h"
 
-namespace sluice::platform {
+namespace sluice {
 namespace {
 
 using sluice::testing::ExpectError;
@@ -64,4 +64,4 @@ TEST(DTypeTest, FourAreFloating) {
 }
 
 }  // namespace
-}  // namespace sluice::platform
+}  // namespace sluice

@@ -8,7 +8,7 @@
 #include "sluice/platform/dtype.h"
 #include "sluice/platform/place_key.h"
 
-namespace sluice::platform {
+namespace sluice {
 namespace {
 
 using sluice::testing::ExpectError;
@@ -114,4 +114,4 @@ TEST(FormatTest, PrintsSluiceTypesThroughToString) {
 }
 
 }  // namespace
-}  // namespace sluice::platform
+}  // namespace sluice

@@ -9,7 +9,7 @@
 
 #include "sluice/platform/parallel_for.h"
 
-namespace sluice::platform {
+namespace sluice {
 namespace {
 
 // CPU time of all threads of this process, in seconds.
@@ -47,4 +47,4 @@ TEST(IdleThreads, LeaveTheEnvironmentAsItWas) {
 }
 
 }  // namespace
-}  // namespace sluice::platform
+}  // namespace sluice

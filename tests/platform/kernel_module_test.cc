@@ -6,7 +6,7 @@
 #include "tests/platform/plugin_cases.h"
 #include <gtest/gtest.h>
 
-namespace sluice::platform {
+namespace sluice {
 namespace {
 
 // A module's file, which exists during its lifetime.
@@ -60,4 +60,4 @@ TEST(KernelModule, RefusesFilesThatAreNoLibrary) {
 }
 
 }  // namespace
-}  // namespace sluice::platform
+}  // namespace sluice

@@ -10,7 +10,7 @@
 
 #include <gtest/gtest.h>
 
-namespace sluice::platform {
+namespace sluice {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -164,4 +164,4 @@ TEST(NumberFormatTest, OnlyTheLowestBitsAreRead) {
 }
 
 }  // namespace
-}  // namespace sluice::platform
+}  // namespace sluice

@@ -19,7 +19,7 @@
 #include "sluice/platform/cpu/cpu_info.h"
 #include "sluice/platform/error.h"
 
-namespace sluice::platform {
+namespace sluice {
 namespace {
 
 using Ranges = std::vector<std::pair<int64_t, int64_t>>;
@@ -264,4 +264,4 @@ TEST(ForkTest, ChildAfterALoopRunsSeriallyAndSaysSo) {
 }
 
 }  // namespace
-}  // namespace sluice::platform
+}  // namespace sluice

@@ -9,7 +9,7 @@
 
 #include "sluice/platform/error.h"
 
-namespace sluice::platform {
+namespace sluice {
 namespace {
 
 using sluice::testing::ExpectError;
@@ -117,4 +117,4 @@ TEST(PlaceKindDeathTest, RefusesMoreKindsThanThereAreNumbers) {
 }
 
 }  // namespace
-}  // namespace sluice::platform
+}  // namespace sluice

@@ -8,7 +8,7 @@
 
 #include "sluice/platform/plugin/plugin_loader.h"
 
-namespace sluice::platform {
+namespace sluice {
 
 using testing::ReadFile;
 using testing::TempFolder;
@@ -27,4 +27,4 @@ inline const DevicePlugin& LoadBadPlugin(std::string_view name) {
   return LoadPlugin(path);
 }
 
-}  // namespace sluice::platform
+}  // namespace sluice

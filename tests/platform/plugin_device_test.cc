@@ -12,7 +12,7 @@
 #include "sluice/platform/diagnostics/logging.h"
 #include "sluice/platform/error.h"
 
-namespace sluice::platform {
+namespace sluice {
 namespace {
 
 using sluice::testing::ExpectError;
@@ -157,4 +157,4 @@ TEST_F(PluginDeviceTest, RefusesWhatThePluginDoesNotOffer) {
 }
 
 }  // namespace
-}  // namespace sluice::platform
+}  // namespace sluice

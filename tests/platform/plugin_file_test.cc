@@ -10,7 +10,7 @@
 
 #include "sluice/platform/error.h"
 
-namespace sluice::platform {
+namespace sluice {
 namespace {
 
 using sluice::testing::ExpectError;
@@ -104,4 +104,4 @@ TEST_F(PluginFileTest, RefusesAProgram) {
 }
 
 }  // namespace
-}  // namespace sluice::platform
+}  // namespace sluice

@@ -17,7 +17,7 @@
 #include "sluice/platform/fpga_device_context.h"
 #include "sluice/platform/place.h"
 
-namespace sluice::platform {
+namespace sluice {
 namespace {
 
 using sluice::testing::ExpectError;
@@ -245,4 +245,4 @@ TEST_F(FPGATest, QueuesWithoutEventsAreIndependent) {
 }
 
 }  // namespace
-}  // namespace sluice::platform
+}  // namespace sluice

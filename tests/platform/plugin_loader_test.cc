@@ -17,7 +17,7 @@
 #include "sluice/platform/device.h"
 #include "sluice/platform/error.h"
 
-namespace sluice::platform {
+namespace sluice {
 namespace {
 
 using sluice::testing::ExpectError;
@@ -232,4 +232,4 @@ TEST_F(PluginLoaderTest, LooksInThePathOfTheEnvironmentFirst) {
 }
 
 }  // namespace
-}  // namespace sluice::platform
+}  // namespace sluice

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-namespace sluice::platform {
+namespace sluice {
 namespace {
 
 TEST(TextTest, KnowsUtf8) {
@@ -88,4 +88,4 @@ TEST(Text, APrefixEndsAfterASequence) {
 }
 
 }  // namespace
-}  // namespace sluice::platform
+}  // namespace sluice

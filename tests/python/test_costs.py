@@ -130,8 +130,11 @@ def test_too_little_time_is_an_error(tmp_path, monkeypatch, capsys):
 
 PROGRAM = """
 import json
+
 import numpy as np
-x = sl.layers.data("x", [64, 64], append_batch_size=False)
+import sluice as sl
+
+x = sl.data("x", [64, 64])
 y = sl.layers.softmax(x)
 feed = {"x": np.zeros((64, 64), np.float32)}
 exe = sl.Executor()

@@ -14,15 +14,9 @@
 #include "sluice/platform/error.h"
 #include "sluice/platform/ranks/world.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::DType;
-using framework::Executor;
-using framework::Program;
-using framework::Tensor;
-using platform::ErrorCode;
-using platform::World;
 using sluice::testing::ExpectError;
 
 constexpr int64_t kBatch = 8;
@@ -97,15 +91,14 @@ class Training {
   }
 
  private:
-  void AddParameter(const std::string& name, framework::DDim dims, int seed) {
+  void AddParameter(const std::string& name, DDim dims, int seed) {
     program_.Persistable(name, DType::kFloat32, dims);
     *executor_.scope().Var(name).GetMutable<Tensor>() =
         Tensor::FromVector<float>(dims, Numbers(dims.numel(), seed));
   }
 
-  void Descend(const std::vector<framework::ParamGrad>& gradients) {
-    framework::AttributeMap half = {{"shape", std::vector<int64_t>{1}},
-                                    {"value", 0.5}};
+  void Descend(const std::vector<ParamGrad>& gradients) {
+    AttributeMap half = {{"shape", std::vector<int64_t>{1}}, {"value", 0.5}};
     const std::string rate =
         program_.AppendOp("fill_constant", {}, std::move(half))
             .Output("Out")[0];
@@ -197,4 +190,4 @@ TEST_F(JoinedRanksTest, DISABLED_DoNotRunDifferentPrograms) {
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -22,9 +22,9 @@ struct Holdings {
 
 Holdings Count() {
   Holdings holdings;
-  for (auto place : memory::UsedPlaces()) {
-    memory::ReleaseCache(place);
-    holdings.bytes += memory::Used(place);
+  for (auto place : UsedPlaces()) {
+    ReleaseCache(place);
+    holdings.bytes += Used(place);
   }
   holdings.objects = LiveAllocations();
   return holdings;
@@ -38,11 +38,11 @@ struct Outcome {
   void Note(const char* what) { std::strncpy(text, what, sizeof(text) - 1); }
 };
 
-Outcome Run(platform::FunctionRef<void()> job) {
+Outcome Run(FunctionRef<void()> job) {
   Outcome outcome;
   try {
     job();
-  } catch (const platform::Error& error) {
+  } catch (const Error& error) {
     outcome.kind = Outcome::kNamedError;
     outcome.Note(error.what());
   } catch (const std::exception& error) {
@@ -57,7 +57,7 @@ Outcome Run(platform::FunctionRef<void()> job) {
 
 }  // namespace
 
-AllocationSweep SweepAllocationFailures(platform::FunctionRef<void()> job,
+AllocationSweep SweepAllocationFailures(FunctionRef<void()> job,
                                         int64_t stride) {
   AllocationSweep sweep;
   {
@@ -66,21 +66,21 @@ AllocationSweep SweepAllocationFailures(platform::FunctionRef<void()> job,
   }
   const Holdings before = Count();
   {
-    const ScopedFailAllocation count(0, memory::FailMode::kOnce);
+    const ScopedFailAllocation count(0, FailMode::kOnce);
     job();
-    sweep.allocations = memory::AllocationCount();
+    sweep.allocations = AllocationCount();
   }
   for (int64_t k = 1; k <= sweep.allocations; k += stride) {
-    for (auto mode : {memory::FailMode::kOnce, memory::FailMode::kFromKOn}) {
-      memory::FailAllocation(k, mode);
+    for (auto mode : {FailMode::kOnce, FailMode::kFromKOn}) {
+      FailAllocation(k, mode);
       const Outcome failing = Run(job);
-      memory::CancelFailAllocation();
+      CancelFailAllocation();
       const Outcome next = Run(job);
       const Holdings after = Count();
 
-      SCOPED_TRACE(platform::Format(
-          "allocation {} of {} failing {}", k, sweep.allocations,
-          mode == memory::FailMode::kOnce ? "once" : "from then on"));
+      SCOPED_TRACE(Format("allocation {} of {} failing {}", k,
+                          sweep.allocations,
+                          mode == FailMode::kOnce ? "once" : "from then on"));
       EXPECT_NE(failing.kind, Outcome::kOther)
           << "expected a platform::Error, got: " << failing.text;
       EXPECT_EQ(next.kind, Outcome::kDone)

@@ -13,13 +13,13 @@ struct AllocationSweep {
 };
 
 // Runs `job` with its k-th allocation failing, for k = 1, 1 + stride, ...: once
-// only, and from then on; memory::Alloc and operator new count alike. `job`
+// only, and from then on; Alloc and operator new count alike. `job`
 // must throw when its result is wrong. Fails the test unless
-//  - a single failure is cured or ends in a platform::Error,
-//  - a lasting one ends in a platform::Error (or does no harm),
+//  - a single failure is cured or ends in a Error,
+//  - a lasting one ends in a Error (or does no harm),
 //  - the next run without failures is right, and
 //  - nothing has leaked then: neither objects nor memory of any place.
-AllocationSweep SweepAllocationFailures(platform::FunctionRef<void()> job,
+AllocationSweep SweepAllocationFailures(FunctionRef<void()> job,
                                         int64_t stride = 1);
 
 }  // namespace sluice::testing

@@ -9,8 +9,8 @@ namespace {
 std::atomic<int64_t> live{0};
 
 void* TryNew(std::size_t bytes, std::size_t alignment) noexcept {
-  using sluice::memory::internal::CountAllocation;
-  using sluice::memory::internal::Verdict;
+  using sluice::internal::CountAllocation;
+  using sluice::internal::Verdict;
   if (CountAllocation() != Verdict::kPass) return nullptr;
   const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;
   void* pointer = alignment <= alignof(std::max_align_t)

@@ -10,18 +10,16 @@ namespace sluice::testing {
 // Why there is no CUDA device, real or emulated; "" if there is one.
 inline std::string WhyNoCUDA() {
   try {
-    platform::DeviceManager::Instance().Get(platform::CUDAPlace{0});
+    DeviceManager::Instance().Get(CUDAPlace{0});
     return "";
-  } catch (const platform::Error& error) {
+  } catch (const Error& error) {
     return error.what();
   }
 }
 
 // Whether the device is emulated; there must be one.
 inline bool CUDAIsEmulated() {
-  return platform::DeviceManager::Instance()
-      .Get(platform::CUDAPlace{0})
-      .is_emulated();
+  return DeviceManager::Instance().Get(CUDAPlace{0}).is_emulated();
 }
 
 }  // namespace sluice::testing

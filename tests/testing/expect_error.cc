@@ -8,8 +8,8 @@
 namespace sluice::testing {
 namespace {
 
-void CheckError(const platform::Error& error,
-                platform::ErrorCode code,
+void CheckError(const Error& error,
+                ErrorCode code,
                 std::string_view check_id,
                 std::initializer_list<std::string_view> fragments,
                 const char* file,
@@ -29,15 +29,15 @@ void CheckError(const platform::Error& error,
 
 }  // namespace
 
-void ExpectError(platform::ErrorCode code,
+void ExpectError(ErrorCode code,
                  std::string_view check_id,
                  std::initializer_list<std::string_view> fragments,
-                 platform::FunctionRef<void()> call,
+                 FunctionRef<void()> call,
                  const char* file,
                  int line) {
   try {
     call();
-  } catch (const platform::Error& error) {
+  } catch (const Error& error) {
     CheckError(error, code, check_id, fragments, file, line);
     return;
   } catch (const std::exception& error) {

@@ -8,12 +8,12 @@
 
 namespace sluice::testing {
 
-// Fails the test, at the caller's line, unless `call` throws a platform::Error
+// Fails the test, at the caller's line, unless `call` throws a Error
 // of this code and check whose text contains every fragment.
-void ExpectError(platform::ErrorCode code,
+void ExpectError(ErrorCode code,
                  std::string_view check_id,
                  std::initializer_list<std::string_view> fragments,
-                 platform::FunctionRef<void()> call,
+                 FunctionRef<void()> call,
                  const char* file = __builtin_FILE(),
                  int line = __builtin_LINE());
 

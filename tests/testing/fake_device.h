@@ -29,14 +29,14 @@ struct FakeDeviceState {
 };
 
 // Host memory that acts as device memory: it copies immediately.
-class FakeContext final : public platform::DeviceContext {
+class FakeContext final : public DeviceContext {
  public:
-  FakeContext(platform::PlaceKey place, FakeDeviceState* state)
+  FakeContext(PlaceKey place, FakeDeviceState* state)
       : place_(place), state_(state) {
     ++state_->contexts;
   }
 
-  platform::Place GetPlace() const override { return ToPlace(place_); }
+  Place GetPlace() const override { return ToPlace(place_); }
   void CopyFromHost(void* device, const void* host, size_t bytes) override {
     ++state_->copies_from_host;
     std::memcpy(device, host, bytes);
@@ -55,16 +55,16 @@ class FakeContext final : public platform::DeviceContext {
   }
 
  private:
-  platform::PlaceKey place_;
+  PlaceKey place_;
   FakeDeviceState* state_;
 };
 
-class FakeDevice final : public platform::Device {
+class FakeDevice final : public Device {
  public:
-  FakeDevice(platform::PlaceKey place, FakeDeviceState* state)
+  FakeDevice(PlaceKey place, FakeDeviceState* state)
       : place_(place), state_(state) {}
 
-  platform::PlaceKey place() const override { return place_; }
+  PlaceKey place() const override { return place_; }
   void* Allocate(size_t bytes) override {
     if (state_->failing_allocations > 0) {
       --state_->failing_allocations;
@@ -80,12 +80,12 @@ class FakeDevice final : public platform::Device {
   }
   size_t MemoryLimit() const override { return state_->limit; }
   bool host_accessible() const override { return state_->host_accessible; }
-  std::unique_ptr<platform::DeviceContext> CreateContext() override {
+  std::unique_ptr<DeviceContext> CreateContext() override {
     return std::make_unique<FakeContext>(place_, state_);
   }
 
  private:
-  platform::PlaceKey place_;
+  PlaceKey place_;
   FakeDeviceState* state_;
 };
 

@@ -12,10 +12,9 @@ namespace sluice::testing {
 // Whether the module libsluice_<name>.so is built. One that is built and
 // cannot be loaded fails the test.
 inline bool HasModule(const std::string& name) {
-  const std::string file =
-      platform::LibraryFolder() + "/libsluice_" + name + ".so";
+  const std::string file = LibraryFolder() + "/libsluice_" + name + ".so";
   if (!std::filesystem::exists(file)) return false;
-  EXPECT_EQ(platform::LoadModule(name), "");
+  EXPECT_EQ(LoadModule(name), "");
   return true;
 }
 

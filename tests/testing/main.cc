@@ -12,7 +12,7 @@ namespace {
 
 void SwitchCheckOff() {
   const char* check = std::getenv("SLUICE_TEST_DISABLE_CHECK");
-  sluice::platform::DisableCheckForTesting(check == nullptr ? "" : check);
+  sluice::DisableCheckForTesting(check == nullptr ? "" : check);
 }
 
 // Resets all hooks before every test. Fresh memory is filled with NaNs, so that
@@ -20,8 +20,8 @@ void SwitchCheckOff() {
 class ResetHooks : public ::testing::EmptyTestEventListener {
  public:
   void OnTestStart(const ::testing::TestInfo&) override {
-    sluice::memory::CancelFailAllocation();
-    sluice::memory::SetFillFreshMemory(true);
+    sluice::CancelFailAllocation();
+    sluice::SetFillFreshMemory(true);
     SwitchCheckOff();
   }
 };

@@ -8,18 +8,18 @@ namespace sluice::testing {
 
 // A CUDA device that no machine has, and its error: CUDA is missing, or the
 // index is too large.
-inline constexpr platform::CUDAPlace kMissingDevice{40};
+inline constexpr CUDAPlace kMissingDevice{40};
 
 struct Refusal {
-  platform::ErrorCode code;
+  ErrorCode code;
   const char* check_id;
 };
 
 inline Refusal RefusalOfMissingDevice() {
-  if (platform::LoadModule("cuda").empty()) {
-    return {platform::ErrorCode::kNotFound, "device.index"};
+  if (LoadModule("cuda").empty()) {
+    return {ErrorCode::kNotFound, "device.index"};
   }
-  return {platform::ErrorCode::kUnimplemented, "device.no_cuda"};
+  return {ErrorCode::kUnimplemented, "device.no_cuda"};
 }
 
 }  // namespace sluice::testing

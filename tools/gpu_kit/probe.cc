@@ -23,8 +23,7 @@ void RunOneOp() {
 int main() {
   nlohmann::ordered_json found = {{"usable", false}};
   try {
-    auto& device =
-        sluice::platform::DeviceManager::Instance().Get(sluice::CUDAPlace{0});
+    auto& device = sluice::DeviceManager::Instance().Get(sluice::CUDAPlace{0});
     found["device"] = device.Description();
     found["emulated"] = device.is_emulated();
     found["memory_limit"] = device.MemoryLimit();

@@ -16,6 +16,16 @@ DRAWING = rooms.ROOT / "design" / "rooms.svg"
 INCLUDE = re.compile(r'^\s*#\s*include\s*"sluice/([^"]+)"', re.M)
 SUFFIXES = (".h", ".cc", ".inc", ".cu", ".cuh", ".py", ".js")
 WIDTH, GAP, LINE = 210, 46, 18  # of a box; between boxes; a row of text
+# The libraries of kernels share a box, so that another one adds no arrow.
+LIBRARIES = "operators/LIBRARY"
+
+
+def box_of(room):
+    is_library = room in {f"operators/{each}" for each in rooms.libraries()}
+    return LIBRARIES if is_library else room
+
+
+BOXES = list(dict.fromkeys(map(box_of, rooms.ROOMS)))
 
 
 def read_tree():
@@ -23,17 +33,20 @@ def read_tree():
     lines = collections.Counter()
     arrows = set()
     for path in rooms.files(*SUFFIXES):
-        here = rooms.room_of(path)
-        if here is None:
+        room = rooms.room_of(path)
+        if room is None:
             continue
+        here = box_of(room)
         text = (rooms.ROOT / path).read_text()
         lines[here] += text.count("\n")
-        if here in rooms.FLOORS and str(path.parent) != here:
+        if here == LIBRARIES:
+            lines[room] += text.count("\n")
+        if room in rooms.FLOORS and str(path.parent) != room:
             lines[str(path.parent)] += text.count("\n")
         for name in INCLUDE.findall(text):
             there = rooms.room_of(name)
-            if there is not None and there != here:
-                arrows.add((here, there))
+            if there is not None and box_of(there) != here:
+                arrows.add((here, box_of(there)))
     return lines, arrows
 
 
@@ -59,14 +72,16 @@ def shortest(arrows):
 
 
 def level(room, arrows):
-    return max(
-        (1 + level(b, arrows) for a, b in arrows if a == room), default=0
-    )
+    """The row of a room, from below: next to the lowest room that uses it."""
+    users = [level(a, arrows) - 1 for a, b in arrows if b == room]
+    return min(users) if users else len(below(room, arrows))
 
 
 def rows_of(room, lines):
     """The texts of a room's box: its name, and its floors, highest first."""
     floors = [f for f in reversed(rooms.FLOORS.get(room, [])) if f != room]
+    if room == LIBRARIES:
+        floors = [f"operators/{each}" for each in rooms.libraries()]
     rows = [(room, lines[room])]
     return rows + [(f.rsplit("/", 1)[1], lines[f]) for f in floors]
 
@@ -74,7 +89,7 @@ def rows_of(room, lines):
 def place(lines, arrows):
     """Returns the box of each room, (x, y, height), and the drawing's size."""
     levels = collections.defaultdict(list)
-    for room in rooms.ROOMS:
+    for room in BOXES:
         levels[level(room, arrows)].append(room)
     boxes, y = {}, 12
     width = (
@@ -105,11 +120,13 @@ def draw(lines, arrows):
     for a, b in sorted(shortest(arrows)):
         xa, ya, ha = boxes[a]
         xb, yb, _ = boxes[b]
-        parts.append(
-            f'<line x1="{xa + WIDTH / 2}" y1="{ya + ha}" x2="{xb + WIDTH / 2}"'
-            f' y2="{yb - 1}" stroke="#667" marker-end="url(#head)"/>'
+        start = xa + WIDTH / 2
+        end = min(max(start, xb + 20), xb + WIDTH - 20)
+        parts.append(  # down beside the rows between, then to the box
+            f'<path d="M{start} {ya + ha}V{max(ya + ha, yb - GAP)}L{end} {yb - 1}"'
+            ' fill="none" stroke="#667" marker-end="url(#head)"/>'
         )
-    most = max(lines[room] for room in rooms.ROOMS)
+    most = max(lines[room] for room in BOXES)
     for room, (x, y, h) in boxes.items():
         parts.append(
             f'<rect x="{x}" y="{y}" width="{WIDTH}" height="{h}" rx="4"'

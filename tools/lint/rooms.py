@@ -30,7 +30,7 @@ ROOMS = {
         ]
         for library in libraries()
     },
-    "onnx": ["platform", "memory", "framework"],
+    "onnx": ["platform", "memory", "framework", "operators"],
     "laboratory": ["platform", "memory", "framework"],
     "python": [
         "platform",

@@ -7,7 +7,7 @@
 #include "sluice/operators/math/binary/binary_tables.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace sluice::operators::math {
+namespace sluice {
 namespace HWY_NAMESPACE {
 #include "sluice/operators/math/binary/arithmetic_rows.inc"
 
@@ -16,11 +16,11 @@ void AddBinaryArithmeticMoreDTypes(BinaryRow* first) {
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace sluice::operators::math
+}  // namespace sluice
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 HWY_EXPORT(AddBinaryArithmeticMoreDTypes);
 }  // namespace
@@ -29,5 +29,5 @@ void AddArithmeticMoreDTypes(BinaryRow* first) {
   HWY_DYNAMIC_DISPATCH(AddBinaryArithmeticMoreDTypes)(first);
 }
 
-}  // namespace sluice::operators::math
+}  // namespace sluice
 #endif  // HWY_ONCE

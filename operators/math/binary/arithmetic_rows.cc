@@ -5,7 +5,7 @@
 #include "sluice/operators/math/binary/binary_tables.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace sluice::operators::math {
+namespace sluice {
 namespace HWY_NAMESPACE {
 #include "sluice/operators/math/binary/arithmetic_rows.inc"
 
@@ -14,11 +14,11 @@ void AddBinaryArithmeticTable(std::vector<BinaryRow>* rows) {
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace sluice::operators::math
+}  // namespace sluice
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 HWY_EXPORT(AddBinaryArithmeticTable);
 }  // namespace
@@ -29,5 +29,5 @@ void AddArithmeticRows(std::vector<BinaryRow>* rows) {
   AddArithmeticMoreDTypes(rows->data() + first);
 }
 
-}  // namespace sluice::operators::math
+}  // namespace sluice
 #endif  // HWY_ONCE

@@ -18,7 +18,7 @@
 #include "sluice/operators/math/simd_loops-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace sluice::operators::math {
+namespace sluice {
 namespace HWY_NAMESPACE {
 
 // An operand: a tensor's elements, or one repeated number.
@@ -180,7 +180,7 @@ void AddMoreDTypesOfRows(Rows<Row...> /*table*/, BinaryRow* row) {
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace sluice::operators::math
+}  // namespace sluice
 HWY_AFTER_NAMESPACE();
 
 #endif  // per target

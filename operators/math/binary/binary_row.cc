@@ -4,7 +4,7 @@
 
 #include "sluice/operators/math/binary/binary_tables.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 
 std::span<const BinaryRow> BinaryRows() {
   static const std::vector<BinaryRow> kRows = [] {
@@ -24,4 +24,4 @@ const BinaryRow* FindBinaryRow(std::string_view name) {
   return nullptr;
 }
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -12,7 +12,7 @@
 // broadcast to a common shape. This header declares the fields of a row and the
 // tables. The rows and their formulas are in the *.inc files of this folder;
 // docs/adding_an_op.md says how to add one.
-namespace sluice::operators::math {
+namespace sluice {
 
 // The dtypes of X and Y. float16 and bfloat16 are computed in float32 and
 // rounded once.
@@ -117,13 +117,13 @@ struct BinaryFunctions {
 
 struct BinaryRow {
   BinaryInfo info;
-  std::array<BinaryFunctions, platform::kDTypeNumbers> functions;  // by DType
+  std::array<BinaryFunctions, kDTypeNumbers> functions;  // by DType
 
   template <typename T>
   BinaryFunctions& Of() {
-    return functions[static_cast<size_t>(platform::kDTypeOf<T>)];
+    return functions[static_cast<size_t>(kDTypeOf<T>)];
   }
-  const BinaryFunctions& Of(platform::DType dtype) const {
+  const BinaryFunctions& Of(DType dtype) const {
     return functions[static_cast<size_t>(dtype)];
   }
 };
@@ -133,4 +133,4 @@ SLUICE_API std::span<const BinaryRow> BinaryRows();
 // Returns nullptr if there is no row of that name.
 SLUICE_API const BinaryRow* FindBinaryRow(std::string_view name);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -4,7 +4,7 @@
 #include "sluice/operators/math/binary/binary_tables.h"
 #include "sluice/operators/math/binary/plain_loops.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 #include "sluice/operators/math/binary/bit_rows.inc"
 }  // namespace
@@ -13,4 +13,4 @@ void AddBitRows(std::vector<BinaryRow>* rows) {
   AddPlainRows(BinaryBit(), rows);
 }
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

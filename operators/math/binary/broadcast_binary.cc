@@ -6,10 +6,8 @@
 #include "sluice/operators/math/half_conversions.h"
 #include "sluice/platform/parallel_for.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
-
-using platform::DType;
 
 // With fewer elements, waking a thread costs more than computing.
 // The elements that are converted at a time, for dtypes that are computed in
@@ -51,35 +49,34 @@ void ForEachPiece(const BroadcastPlan& plan, const Compute& compute) {
   if (plan.rank == 1) {
     const int64_t x_step = plan.x_steps[0] == 0 ? 0 : 1;
     const int64_t y_step = plan.y_steps[0] == 0 ? 0 : 1;
-    platform::ParallelFor(
-        row, platform::kGrain, [&](int64_t begin, int64_t end) {
-          compute({begin * x_step, begin * y_step, begin, end - begin});
-        });
+    ParallelFor(row, kGrain, [&](int64_t begin, int64_t end) {
+      compute({begin * x_step, begin * y_step, begin, end - begin});
+    });
     return;
   }
-  platform::ParallelFor(
-      plan.row_count(), std::max<int64_t>(1, platform::kGrain / row),
-      [&](int64_t begin, int64_t end) {
-        ForEachRow(plan, begin, end, [&](int64_t x, int64_t y, int64_t out) {
-          compute({x, y, out, row});
-        });
-      });
+  ParallelFor(plan.row_count(), std::max<int64_t>(1, kGrain / row),
+              [&](int64_t begin, int64_t end) {
+                ForEachRow(plan, begin, end,
+                           [&](int64_t x, int64_t y, int64_t out) {
+                             compute({x, y, out, row});
+                           });
+              });
 }
 
 void WidenFloat16(const void* from, int64_t count, float* to) {
-  const auto* values = static_cast<const platform::float16*>(from);
+  const auto* values = static_cast<const float16*>(from);
   for (int64_t i = 0; i < count; ++i) {
-    to[i] = math::Widen(values[i]);
+    to[i] = sluice::Widen(values[i]);
   }
 }
 void NarrowToFloat16(const float* from, int64_t count, void* to) {
-  auto* values = static_cast<platform::float16*>(to);
+  auto* values = static_cast<float16*>(to);
   for (int64_t i = 0; i < count; ++i) {
-    values[i] = math::Narrow<platform::float16>(from[i]);
+    values[i] = sluice::Narrow<float16>(from[i]);
   }
 }
 
-// Computes like math::Widen and math::Narrow, in a form that compilers
+// Computes like Widen and Narrow, in a form that compilers
 // vectorize.
 void WidenBFloat16(const void* from, int64_t count, float* to) {
   const auto* values = static_cast<const uint16_t*>(from);
@@ -153,7 +150,7 @@ class ConvertedOperand {
  public:
   ConvertedOperand(DType dtype, const void* from, bool single)
       : dtype_(dtype),
-        size_(static_cast<int64_t>(platform::SizeOf(dtype))),
+        size_(static_cast<int64_t>(SizeOf(dtype))),
         from_(from),
         single_(single) {
     if (from_ != nullptr && single_) Widen(dtype_, from_, 1, values_);
@@ -193,21 +190,20 @@ DType ComputedDType(DType dtype) {
 BinaryFunction::BinaryFunction(const BinaryRow& row, DType dtype)
     : loops_(row.Of(ComputedDType(dtype)).forward),
       dtype_(dtype),
-      size_(static_cast<int64_t>(platform::SizeOf(dtype))),
+      size_(static_cast<int64_t>(SizeOf(dtype))),
       out_size_(row.info.result == BinaryResult::kBool ? 1 : size_) {}
 
 void BinaryFunction::Same(const void* x,
                           const void* y,
                           int64_t count,
                           void* out) const {
-  if (!IsConverted(dtype_) && count <= platform::kGrain) {
+  if (!IsConverted(dtype_) && count <= kGrain) {
     return loops_.both(x, y, count, out);
   }
-  platform::ParallelFor(
-      count, platform::kGrain, [&](int64_t begin, int64_t end) {
-        Run(loops_.both, At(x, begin, size_), At(y, begin, size_), end - begin,
-            At(out, begin, out_size_));
-      });
+  ParallelFor(count, kGrain, [&](int64_t begin, int64_t end) {
+    Run(loops_.both, At(x, begin, size_), At(y, begin, size_), end - begin,
+        At(out, begin, out_size_));
+  });
 }
 
 void BinaryFunction::Broadcast(const BroadcastPlan& plan,
@@ -251,7 +247,7 @@ void BinaryGradFunction::Terms(const BroadcastPlan& plan,
                                void* terms) const {
   const Sides sides = SidesOf(plan);
   const auto loop = LoopOf(loops_, sides);
-  const auto size = static_cast<int64_t>(platform::SizeOf(dtype_));
+  const auto size = static_cast<int64_t>(SizeOf(dtype_));
   if (!IsConverted(dtype_)) {
     return ForEachPiece(plan, [&](const Piece& piece) {
       loop(At(out_grad, piece.out, size), At(x, piece.x, size),
@@ -275,4 +271,4 @@ void BinaryGradFunction::Terms(const BroadcastPlan& plan,
   });
 }
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -7,12 +7,12 @@
 #include "sluice/platform/dtype.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 
 // Returns the dtype whose loops compute a row for `dtype`: float32 for float16
 // and bfloat16, int32 for int16 and uint16, int64 for uint32, otherwise
 // `dtype`.
-SLUICE_API platform::DType ComputedDType(platform::DType dtype);
+SLUICE_API DType ComputedDType(DType dtype);
 
 // Computes a row's function of two tensors in host memory, in parallel, for one
 // of its dtypes. float16 and bfloat16 results are rounded once. Immutable, so
@@ -20,7 +20,7 @@ SLUICE_API platform::DType ComputedDType(platform::DType dtype);
 // their size that is not broadcast.
 class SLUICE_API BinaryFunction {
  public:
-  BinaryFunction(const BinaryRow& row, platform::DType dtype);
+  BinaryFunction(const BinaryRow& row, DType dtype);
 
   // X and Y have the same shape, of `count` elements.
   void Same(const void* x, const void* y, int64_t count, void* out) const;
@@ -39,7 +39,7 @@ class SLUICE_API BinaryFunction {
            void* out) const;
 
   BinaryLoops loops_;
-  platform::DType dtype_;
+  DType dtype_;
   int64_t size_;      // of an element of X or Y
   int64_t out_size_;  // of an element of Out
 };
@@ -50,7 +50,7 @@ class SLUICE_API BinaryGradFunction {
  public:
   BinaryGradFunction() = default;
   // `loops` are the x_terms or y_terms of ComputedDType(dtype).
-  BinaryGradFunction(const BinaryGradLoops& loops, platform::DType dtype)
+  BinaryGradFunction(const BinaryGradLoops& loops, DType dtype)
       : loops_(loops), dtype_(dtype) {}
 
   // Inputs that the row's gradients do not read may be null.
@@ -63,7 +63,7 @@ class SLUICE_API BinaryGradFunction {
 
  private:
   BinaryGradLoops loops_;
-  platform::DType dtype_ = platform::DType::kFloat32;
+  DType dtype_ = DType::kFloat32;
 };
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

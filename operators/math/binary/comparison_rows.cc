@@ -1,7 +1,7 @@
 #include "sluice/operators/math/binary/binary_tables.h"
 #include "sluice/operators/math/binary/plain_loops.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 #include "sluice/operators/math/binary/comparison_rows.inc"
 }  // namespace
@@ -10,4 +10,4 @@ void AddComparisonRows(std::vector<BinaryRow>* rows) {
   AddPlainRows(BinaryComparison(), rows);
 }
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

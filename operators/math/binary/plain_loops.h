@@ -8,7 +8,7 @@
 #include "sluice/operators/math/plain_formulas.h"
 
 // The loops of rows with plain formulas, for the .cc files of the tables.
-namespace sluice::operators::math {
+namespace sluice {
 
 template <class Row, typename T, bool kXSingle, bool kYSingle>
 void PlainLoop(const void* x, const void* y, int64_t count, void* out) {
@@ -56,4 +56,4 @@ void AddPlainRows(Rows<Row...> /*table*/, std::vector<BinaryRow>* rows) {
   (rows->push_back(MakePlainRow<Row>()), ...);
 }
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -5,10 +5,8 @@
 #include "sluice/operators/math/broadcast.h"
 #include "sluice/platform/parallel_for.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
-
-using framework::DDim;
 
 template <typename T>
 void Row(const bool* condition,
@@ -97,29 +95,27 @@ void Where::RunAs(const bool* condition,
   if (rows_ == 0) return;
   const Axis& last = axes_[rank_ - 1];
   if (rows_ == 1) {
-    return platform::ParallelFor(
-        last.size, platform::kGrain, [&](int64_t begin, int64_t end) {
-          Row(condition + begin * last.steps[0], yes + begin * last.steps[1],
-              no + begin * last.steps[2], last.steps, end - begin, out + begin);
-        });
+    return ParallelFor(last.size, kGrain, [&](int64_t begin, int64_t end) {
+      Row(condition + begin * last.steps[0], yes + begin * last.steps[1],
+          no + begin * last.steps[2], last.steps, end - begin, out + begin);
+    });
   }
-  platform::ParallelFor(rows_,
-                        std::max<int64_t>(1, platform::kGrain / last.size),
-                        [&](int64_t begin, int64_t end) {
-                          for (int64_t row = begin; row < end; ++row) {
-                            std::array<int64_t, 3> at{};
-                            int64_t rest = row;
-                            for (int i = rank_ - 2; i >= 0; --i) {
-                              const int64_t index = rest % axes_[i].size;
-                              rest /= axes_[i].size;
-                              for (int k = 0; k < 3; ++k) {
-                                at[k] += index * axes_[i].steps[k];
-                              }
-                            }
-                            Row(condition + at[0], yes + at[1], no + at[2],
-                                last.steps, last.size, out + row * last.size);
-                          }
-                        });
+  ParallelFor(rows_, std::max<int64_t>(1, kGrain / last.size),
+              [&](int64_t begin, int64_t end) {
+                for (int64_t row = begin; row < end; ++row) {
+                  std::array<int64_t, 3> at{};
+                  int64_t rest = row;
+                  for (int i = rank_ - 2; i >= 0; --i) {
+                    const int64_t index = rest % axes_[i].size;
+                    rest /= axes_[i].size;
+                    for (int k = 0; k < 3; ++k) {
+                      at[k] += index * axes_[i].steps[k];
+                    }
+                  }
+                  Row(condition + at[0], yes + at[1], no + at[2], last.steps,
+                      last.size, out + row * last.size);
+                }
+              });
 }
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

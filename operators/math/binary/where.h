@@ -7,12 +7,11 @@
 #include "sluice/framework/values/ddim.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 
 // Broadcasts three shapes, aligned at the last dimensions, as in NumPy. Returns
 // the index of the first operand that does not fit those before it, or -1.
-SLUICE_API int WhereShape(const std::array<framework::DDim, 3>& operands,
-                          framework::DDim* result);
+SLUICE_API int WhereShape(const std::array<DDim, 3>& operands, DDim* result);
 
 // Selects elements of one tensor where a condition is true, and elements of
 // another elsewhere. All three are broadcast to a common shape. Works on host
@@ -23,7 +22,7 @@ class SLUICE_API Where {
   Where() = default;
   // `operands` are the shapes of the condition and of the tensors for true and
   // false. They are known and fit. Elements have 1, 2, 4 or 8 bytes.
-  Where(const std::array<framework::DDim, 3>& operands, size_t element_size);
+  Where(const std::array<DDim, 3>& operands, size_t element_size);
 
   void Run(const bool* condition,
            const void* yes,
@@ -39,10 +38,10 @@ class SLUICE_API Where {
   template <typename T>
   void RunAs(const bool* condition, const T* yes, const T* no, T* out) const;
 
-  int rank_ = 0;  // at least 1 if there are elements
-  std::array<Axis, framework::DDim::kMaxRank> axes_;  // outermost first
+  int rank_ = 0;                           // at least 1 if there are elements
+  std::array<Axis, DDim::kMaxRank> axes_;  // outermost first
   int64_t rows_ = 0;
   size_t element_size_ = 1;
 };
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -9,10 +9,10 @@
 #include "sluice/platform/error.h"
 #include "sluice/platform/parallel_for.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 
-constexpr int64_t kGrain = 16384;
+constexpr int64_t kChainGrain = 16384;
 // A block and an operand's block fit into the first-level cache.
 constexpr int64_t kBlock = 1024;
 
@@ -41,7 +41,7 @@ decltype(UnaryLoops<C>::forward) FindUnary(std::string_view op) {
   return row == nullptr ? nullptr : row->Loops<C>().forward;
 }
 
-const BinaryLoops* FindBinary(std::string_view op, platform::DType dtype) {
+const BinaryLoops* FindBinary(std::string_view op, DType dtype) {
   const BinaryRow* row = FindBinaryRow(op);
   if (row == nullptr || row->info.result != BinaryResult::kSame) return nullptr;
   const BinaryLoops& loops = row->Of(dtype).forward;
@@ -62,7 +62,7 @@ const ChainValue<T>* Widened(const T* x, int64_t count, ChainValue<T>* buffer) {
 }  // namespace
 
 bool HasOperand(std::string_view op) {
-  return FindBinary(op, platform::DType::kFloat32) != nullptr;
+  return FindBinary(op, DType::kFloat32) != nullptr;
 }
 
 bool IsChainStep(std::string_view op) {
@@ -79,7 +79,7 @@ Chain<T>::Chain(const std::vector<ChainStep>& steps,
     made.numbers = step.numbers;
     made.unary = FindUnary<C>(step.op);
     if (made.unary != nullptr) continue;
-    const BinaryLoops* binary = FindBinary(step.op, platform::kDTypeOf<C>);
+    const BinaryLoops* binary = FindBinary(step.op, kDTypeOf<C>);
     SLUICE_ENFORCE(binary != nullptr, ErrorCode::kInternal, "chain.step",
                    "{} is no step of a chain", step.op);
     made.binary = *binary;
@@ -96,7 +96,7 @@ void Chain<T>::Run(const T* x,
                    std::span<const T* const> operands,
                    int64_t count,
                    T* out) const {
-  platform::ParallelFor(count, kGrain, [&](int64_t begin, int64_t end) {
+  ParallelFor(count, kChainGrain, [&](int64_t begin, int64_t end) {
     RunPart(x, operands, begin, end - begin, out);
   });
 }
@@ -171,7 +171,7 @@ void Chain<T>::RunBinary(const BinaryLoops& loops,
 
 template class SLUICE_API Chain<float>;
 template class SLUICE_API Chain<double>;
-template class SLUICE_API Chain<platform::float16>;
-template class SLUICE_API Chain<platform::bfloat16>;
+template class SLUICE_API Chain<float16>;
+template class SLUICE_API Chain<bfloat16>;
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

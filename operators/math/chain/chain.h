@@ -14,7 +14,7 @@
 
 // Chains of element-wise ops, computed in one pass: each step processes a block
 // of elements that is still in the first-level cache.
-namespace sluice::operators::math {
+namespace sluice {
 
 // The name of a step's op and the values of its attributes. The op is a row of
 // the unary tables with the row's attributes; scale (Out = X * numbers[0] +
@@ -112,4 +112,4 @@ struct OutputChain {
   }
 };
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

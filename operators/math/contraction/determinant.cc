@@ -11,7 +11,7 @@
 #include "sluice/platform/dtype_sets.h"
 #include "sluice/platform/parallel_for.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 
 #include "sluice/operators/math/scaled_product.inc"
@@ -140,9 +140,8 @@ class Triangles {
 template <typename Body>
 void ForEachMatrix(int64_t count, int64_t n, const Body& body) {
   const double work = std::pow(static_cast<double>(n), 3) + 1;
-  const auto grain =
-      std::max<int64_t>(1, static_cast<int64_t>(platform::kGrain / work));
-  platform::ParallelFor(count, grain, [&](int64_t begin, int64_t end) {
+  const auto grain = std::max<int64_t>(1, static_cast<int64_t>(kGrain / work));
+  ParallelFor(count, grain, [&](int64_t begin, int64_t end) {
     Triangles triangles(n);
     for (int64_t i = begin; i < end; ++i) {
       body(triangles, i);
@@ -174,4 +173,4 @@ void DeterminantGradients(
 SLUICE_INSTANTIATE_FLOATS_AND_HALVES(Determinants);
 SLUICE_INSTANTIATE_FLOATS_AND_HALVES(DeterminantGradients);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -8,7 +8,7 @@
 // ParallelFor, in double. A matrix with its rows and columns permuted is
 // decomposed into a lower and an upper triangular one; each pivot is the
 // largest remaining element. T: float, double, float16, bfloat16.
-namespace sluice::operators::math {
+namespace sluice {
 
 // The determinant is 1 for n = 0. The product of the pivots has no intermediate
 // overflow or underflow.
@@ -22,4 +22,4 @@ template <typename T>
 SLUICE_API void DeterminantGradients(
     const T* x, const T* out_grad, int64_t count, int64_t n, T* x_grad);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -4,7 +4,7 @@
 #include "sluice/operators/math/gemm.h"
 #include "sluice/platform/cuda/launch.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 
 // A batch of products, with the strides between consecutive matrices.
 struct GemmBatch {
@@ -15,7 +15,7 @@ struct GemmBatch {
 // Multiplies row-major matrices in device memory with cuBLAS. Its matrices are
 // column-major, so that it computes C' = op(B)' op(A)'.
 template <typename T>
-void DeviceGemm(const platform::CUDADeviceContext& device,
+void DeviceGemm(const CUDADeviceContext& device,
                 const GemmArgs<T>& g,
                 const GemmBatch& batch = {}) {
   constexpr auto kCall = [] {
@@ -26,7 +26,7 @@ void DeviceGemm(const platform::CUDADeviceContext& device,
     }
   }();
   if (g.m == 0 || g.n == 0 || batch.count == 0) return;
-  platform::CheckCublas(
+  CheckCublas(
       kCall(device.cublas(), g.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N,
             g.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N, BlasSize(g.n),
             BlasSize(g.m), BlasSize(g.k), &g.alpha, g.b, BlasSize(g.ldb),
@@ -35,4 +35,4 @@ void DeviceGemm(const platform::CUDADeviceContext& device,
       "gemm");
 }
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

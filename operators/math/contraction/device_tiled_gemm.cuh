@@ -4,7 +4,7 @@
 
 #include "sluice/operators/math/contraction/device_gemm.cuh"
 
-namespace sluice::operators::math {
+namespace sluice {
 
 inline constexpr int kGemmTile = 16;
 
@@ -55,7 +55,7 @@ __global__ void TiledGemmKernel(GemmArgs<T> g, GemmBatch batch) {
 
 // Computes like DeviceGemm, with our own kernel.
 template <typename T>
-void DeviceTiledGemm(const platform::CUDADeviceContext& device,
+void DeviceTiledGemm(const CUDADeviceContext& device,
                      const GemmArgs<T>& g,
                      const GemmBatch& batch = {}) {
   if (g.m == 0 || g.n == 0 || batch.count == 0) return;
@@ -66,8 +66,8 @@ void DeviceTiledGemm(const platform::CUDADeviceContext& device,
   const dim3 grid(static_cast<unsigned>(tiles(g.m)),
                   static_cast<unsigned>(std::min(tiles(g.n), kMost)),
                   static_cast<unsigned>(std::min(batch.count, kMost)));
-  platform::Launch<TiledGemmKernel<T>>(
-      {device, grid, dim3(kGemmTile, kGemmTile)}, g, batch);
+  Launch<TiledGemmKernel<T>>({device, grid, dim3(kGemmTile, kGemmTile)}, g,
+                             batch);
 }
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

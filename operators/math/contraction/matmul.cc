@@ -8,9 +8,7 @@
 #include "sluice/platform/dtype_sets.h"
 #include "sluice/platform/parallel_for.h"
 
-namespace sluice::operators::math {
-
-using framework::DDim;
+namespace sluice {
 
 namespace {
 
@@ -213,13 +211,13 @@ void MatMul(
                       static_cast<double>(plan.n) *
                       static_cast<double>(plan.k * terms);
   const int64_t count = plan.batch.count();
-  if (work > kLarge && count < 4 * int64_t{platform::NumThreads()}) {
+  if (work > kLarge && count < 4 * int64_t{NumThreads()}) {
     return run(0, count);
   }
   const auto grain = static_cast<int64_t>(1 + kLarge / 4 / (work + 1));
-  platform::ParallelFor(count, grain, run);
+  ParallelFor(count, grain, run);
 }
 
 SLUICE_INSTANTIATE_FLOATS(MatMul);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -6,18 +6,18 @@
 #include "sluice/framework/values/ddim.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 
 // The matrices of a matmul's input as stored: its last two dimensions. A vector
 // is a row [1, size] as X and a column [size, 1] as Y. Out does not have its
 // dimension of size 1, unless the vector was transposed.
 struct SLUICE_API StoredMatrix {
-  framework::DDim batch;  // the batch dimensions
+  DDim batch;  // the batch dimensions
   int64_t rows = 1;
   int64_t columns = 1;
 };
-SLUICE_API StoredMatrix StoredX(const framework::DDim& x);
-SLUICE_API StoredMatrix StoredY(const framework::DDim& y);
+SLUICE_API StoredMatrix StoredX(const DDim& x);
+SLUICE_API StoredMatrix StoredY(const DDim& y);
 
 // The results that can be computed: Out of a matmul, and its gradients.
 enum class MatMulResult : uint8_t {
@@ -35,7 +35,7 @@ struct SLUICE_API MatMulPlan {
   };
   struct Axes {
     int rank = 0;
-    std::array<Axis, framework::DDim::kMaxRank> axis{};
+    std::array<Axis, DDim::kMaxRank> axis{};
 
     int64_t count() const;
     // Returns the offsets of the matrices at index `index`.
@@ -52,8 +52,8 @@ struct SLUICE_API MatMulPlan {
 
 // The shapes must be known and fit.
 SLUICE_API MatMulPlan PlanMatMul(MatMulResult result,
-                                 const framework::DDim& x,
-                                 const framework::DDim& y,
+                                 const DDim& x,
+                                 const DDim& y,
                                  bool transpose_x,
                                  bool transpose_y);
 
@@ -64,4 +64,4 @@ template <typename T>
 SLUICE_API void MatMul(
     const MatMulPlan& plan, T alpha, const T* first, const T* second, T* out);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

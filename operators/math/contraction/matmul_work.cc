@@ -4,10 +4,8 @@
 
 #include "sluice/operators/math/work.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
-
-using framework::KernelWork;
 
 double Real(int64_t value) {
   return static_cast<double>(value);
@@ -83,4 +81,4 @@ KernelWork MatMulWork(const MatMulPlan& plan, size_t element) {
   return work;
 }
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

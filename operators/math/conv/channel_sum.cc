@@ -6,7 +6,7 @@
 #include "sluice/platform/dtype_sets.h"
 #include "sluice/platform/parallel_for.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 
 constexpr int64_t kShardElements = int64_t{1} << 15;
@@ -42,7 +42,7 @@ void LastSumsOfChunks(const T* x,
                       int64_t count,
                       T* out) {
   double sums[RowChunks::kMost][kGroup] = {};
-  platform::ParallelFor(chunks.count, 1, [&](int64_t first, int64_t last) {
+  ParallelFor(chunks.count, 1, [&](int64_t first, int64_t last) {
     for (int64_t i = first; i < last; ++i) {
       AddToColumns(x + chunks.First(i) * stride + begin, chunks.Rows(i), stride,
                    count, sums[i]);
@@ -93,16 +93,16 @@ void ChannelSum(const T* x,
       }
       return;
     }
-    platform::ParallelFor(
-        blocks, (grain + kGroup - 1) / kGroup, [&](int64_t begin, int64_t end) {
-          for (int64_t b = begin; b < end; ++b) {
-            LastSums(x, n * pixels, channels, b * kGroup,
-                     std::min(kGroup, channels - b * kGroup), out);
-          }
-        });
+    ParallelFor(blocks, (grain + kGroup - 1) / kGroup,
+                [&](int64_t begin, int64_t end) {
+                  for (int64_t b = begin; b < end; ++b) {
+                    LastSums(x, n * pixels, channels, b * kGroup,
+                             std::min(kGroup, channels - b * kGroup), out);
+                  }
+                });
     return;
   }
-  platform::ParallelFor(channels, grain, [&](int64_t begin, int64_t end) {
+  ParallelFor(channels, grain, [&](int64_t begin, int64_t end) {
     for (int64_t c = begin; c < end; ++c) {
       double sum = 0;
       for (int64_t image = 0; image < n; ++image) {
@@ -115,4 +115,4 @@ void ChannelSum(const T* x,
 
 SLUICE_INSTANTIATE_FLOATS(ChannelSum);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -4,7 +4,7 @@
 
 #include "sluice/platform/export.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 
 // out[c] = the sum of channel c of x, which has `n` images of `pixels` pixels:
 // [n, channels, pixels], or [n, pixels, channels] if `channels_last`. Sums are
@@ -18,4 +18,4 @@ SLUICE_API void ChannelSum(const T* x,
                            bool channels_last,
                            T* out);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

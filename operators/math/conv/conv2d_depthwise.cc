@@ -9,7 +9,7 @@
 
 #ifndef SLUICE_CONV2D_DEPTHWISE
 #define SLUICE_CONV2D_DEPTHWISE
-namespace sluice::operators::math {
+namespace sluice {
 
 // The channels of a shard, and the maximum number of elements of a filter.
 constexpr int64_t kDepthwiseChannels = 64;
@@ -26,11 +26,11 @@ struct Depthwise {
   T* to;
 };
 
-}  // namespace sluice::operators::math
+}  // namespace sluice
 #endif
 
 HWY_BEFORE_NAMESPACE();
-namespace sluice::operators::math {
+namespace sluice {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -202,11 +202,11 @@ SLUICE_SIMD_FLOATS(GradInputImage);
 SLUICE_SIMD_FLOATS(GradFilterTap);
 
 }  // namespace HWY_NAMESPACE
-}  // namespace sluice::operators::math
+}  // namespace sluice
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 
 SLUICE_EXPORT_FLOATS(ForwardRows);
@@ -235,12 +235,12 @@ void DepthwiseLast(const Conv2dGeometry& g,
                    const T* bias,
                    T* output) {
   const Depthwise<T> work = {g, input, filter, bias, nullptr, output};
-  platform::ParallelFor(g.n * g.out_h, Grain(g.out_w * g.filter_size()),
-                        [&](int64_t begin, int64_t end) {
-                          ForEachRun(g.out_c, [&](int64_t c, int64_t count) {
-                            ForwardRowsFor<T>()(work, c, count, begin, end);
-                          });
-                        });
+  ParallelFor(g.n * g.out_h, Grain(g.out_w * g.filter_size()),
+              [&](int64_t begin, int64_t end) {
+                ForEachRun(g.out_c, [&](int64_t c, int64_t count) {
+                  ForwardRowsFor<T>()(work, c, count, begin, end);
+                });
+              });
 }
 
 template <typename T>
@@ -251,15 +251,15 @@ void DepthwiseLastGradInput(const Conv2dGeometry& g,
   const Depthwise<T> work = {g,       nullptr,     filter,
                              nullptr, output_grad, input_grad};
   const int64_t runs = (g.in_c + kDepthwiseChannels - 1) / kDepthwiseChannels;
-  platform::ParallelFor(
-      g.n * runs, Grain(g.out_pixels() * g.filter_size() / runs),
-      [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-          const int64_t c = i % runs * kDepthwiseChannels;
-          GradInputImageFor<T>()(work, i / runs, c,
-                                 HWY_MIN(kDepthwiseChannels, g.in_c - c));
-        }
-      });
+  ParallelFor(g.n * runs, Grain(g.out_pixels() * g.filter_size() / runs),
+              [&](int64_t begin, int64_t end) {
+                for (int64_t i = begin; i < end; ++i) {
+                  const int64_t c = i % runs * kDepthwiseChannels;
+                  GradInputImageFor<T>()(
+                      work, i / runs, c,
+                      HWY_MIN(kDepthwiseChannels, g.in_c - c));
+                }
+              });
 }
 
 template <typename T>
@@ -270,19 +270,19 @@ void DepthwiseLastGradFilter(const Conv2dGeometry& g,
   const Depthwise<T> work = {g,       input,       nullptr,
                              nullptr, output_grad, filter_grad};
   const int64_t taps = g.kernel_h * g.kernel_w;
-  platform::ParallelFor(taps, Grain(g.n * g.out_pixels() * g.out_c),
-                        [&](int64_t begin, int64_t end) {
-                          for (int64_t tap = begin; tap < end; ++tap) {
-                            ForEachRun(g.out_c, [&](int64_t c, int64_t count) {
-                              GradFilterTapFor<T>()(work, tap, c, count);
-                            });
-                          }
-                        });
+  ParallelFor(taps, Grain(g.n * g.out_pixels() * g.out_c),
+              [&](int64_t begin, int64_t end) {
+                for (int64_t tap = begin; tap < end; ++tap) {
+                  ForEachRun(g.out_c, [&](int64_t c, int64_t count) {
+                    GradFilterTapFor<T>()(work, tap, c, count);
+                  });
+                }
+              });
 }
 
 SLUICE_INSTANTIATE_FLOATS(DepthwiseLast);
 SLUICE_INSTANTIATE_FLOATS(DepthwiseLastGradInput);
 SLUICE_INSTANTIATE_FLOATS(DepthwiseLastGradFilter);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice
 #endif  // HWY_ONCE

@@ -5,7 +5,7 @@
 // Depthwise convolution with channels last: vectors hold neighbouring channels.
 // Runs through ParallelFor; the bits do not depend on the number of threads. T:
 // float or double.
-namespace sluice::operators::math {
+namespace sluice {
 
 // Whether a convolution is depthwise, with channels last and a small filter.
 inline bool IsDepthwiseLast(const Conv2dGeometry& g) {
@@ -33,4 +33,4 @@ void DepthwiseLastGradFilter(const Conv2dGeometry& g,
                              const T* output_grad,
                              T* filter_grad);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

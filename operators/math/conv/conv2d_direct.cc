@@ -7,7 +7,7 @@
 #include "sluice/platform/dtype_sets.h"
 #include "sluice/platform/parallel_for.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 
 // The multiply-adds of a shard.
@@ -139,9 +139,9 @@ void Conv2dDirect(const Conv2dGeometry& g,
   if (IsDepthwiseLast(g)) return DepthwiseLast(g, input, filter, bias, output);
   const Planes planes(g);
   const int64_t grain = Grain(g.out_pixels() * (g.patch() + 1));
-  platform::ParallelFor(g.n * g.out_c, grain, [&](int64_t begin, int64_t end) {
+  ParallelFor(g.n * g.out_c, grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      platform::CheckCancelled();
+      CheckCancelled();
       const int64_t n = i / g.out_c, o = i % g.out_c;
       T* to = output + planes.out.At(n, o);
       FillPlane(planes.out, g.out_h, g.out_w, bias ? bias[o] : T{0}, to);
@@ -171,9 +171,9 @@ void Conv2dDirectGradInput(const Conv2dGeometry& g,
   const Planes planes(g);
   const int64_t grain =
       Grain(g.out_pixels() * g.group_out_c() * planes.taps + g.in_pixels());
-  platform::ParallelFor(g.n * g.in_c, grain, [&](int64_t begin, int64_t end) {
+  ParallelFor(g.n * g.in_c, grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      platform::CheckCancelled();
+      CheckCancelled();
       const int64_t n = i / g.in_c, c = i % g.in_c;
       const int64_t in_group = c % g.group_in_c();
       T* to = input_grad + planes.in.At(n, c);
@@ -202,31 +202,30 @@ void Conv2dDirectGradFilter(const Conv2dGeometry& g,
   }
   const Planes planes(g);
   const int64_t grain = Grain(g.n * g.out_pixels() * planes.taps);
-  platform::ParallelFor(
-      g.out_c * g.group_in_c(), grain, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-          platform::CheckCancelled();
-          const int64_t o = i / g.group_in_c();
-          const int64_t c =
-              o / g.group_out_c() * g.group_in_c() + i % g.group_in_c();
-          T* taps = filter_grad + i * planes.taps;
-          std::fill(taps, taps + planes.taps, T{0});
-          const int64_t step = planes.in.pixel * g.stride_w;
-          for (int64_t n = 0; n < g.n; ++n) {
-            const T* x = input + planes.in.At(n, c);
-            const T* grad = output_grad + planes.out.At(n, o);
-            ForEachRow(g, planes.in, planes.out,
-                       [&](int64_t in, int64_t out, int64_t k, int64_t count) {
-                         taps[k] += Dot(count, x + in, step, grad + out,
-                                        planes.out.pixel);
-                       });
-          }
-        }
-      });
+  ParallelFor(g.out_c * g.group_in_c(), grain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      CheckCancelled();
+      const int64_t o = i / g.group_in_c();
+      const int64_t c =
+          o / g.group_out_c() * g.group_in_c() + i % g.group_in_c();
+      T* taps = filter_grad + i * planes.taps;
+      std::fill(taps, taps + planes.taps, T{0});
+      const int64_t step = planes.in.pixel * g.stride_w;
+      for (int64_t n = 0; n < g.n; ++n) {
+        const T* x = input + planes.in.At(n, c);
+        const T* grad = output_grad + planes.out.At(n, o);
+        ForEachRow(g, planes.in, planes.out,
+                   [&](int64_t in, int64_t out, int64_t k, int64_t count) {
+                     taps[k] +=
+                         Dot(count, x + in, step, grad + out, planes.out.pixel);
+                   });
+      }
+    }
+  });
 }
 
 SLUICE_INSTANTIATE_FLOATS(Conv2dDirect);
 SLUICE_INSTANTIATE_FLOATS(Conv2dDirectGradInput);
 SLUICE_INSTANTIATE_FLOATS(Conv2dDirectGradFilter);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

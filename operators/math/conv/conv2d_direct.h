@@ -6,7 +6,7 @@
 // 2-d convolution without a matrix product, plane by plane: for groups of few
 // channels, whose matrices would be thin. Runs through ParallelFor; the bits do
 // not depend on the number of threads. T is float or double.
-namespace sluice::operators::math {
+namespace sluice {
 
 // output = bias (nullptr: 0) + the convolution of input and filter.
 template <typename T>
@@ -30,4 +30,4 @@ SLUICE_API void Conv2dDirectGradFilter(const Conv2dGeometry& g,
                                        const T* output_grad,
                                        T* filter_grad);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

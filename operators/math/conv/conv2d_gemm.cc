@@ -7,7 +7,7 @@
 #include "sluice/platform/dtype_sets.h"
 #include "sluice/platform/parallel_for.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 
 // A tile's patches fit into the second-level cache with the other matrices.
@@ -68,7 +68,7 @@ void PackFilter(const Conv2dGemmPlan& plan, const T* filter, T* packed) {
   const int64_t blocks = plan.blocks, taps = g.kernel_h * g.kernel_w;
   const int64_t channels = g.group_in_c() / blocks;
   const int64_t grain = 1 + 16384 / (1 + g.patch());
-  platform::ParallelFor(g.out_c, grain, [=](int64_t begin, int64_t end) {
+  ParallelFor(g.out_c, grain, [=](int64_t begin, int64_t end) {
     for (int64_t block = begin * blocks; block < end * blocks; ++block) {
       const T* from = filter + block * taps * channels;
       T* to = packed + block * taps * channels;
@@ -119,7 +119,7 @@ void SumPartials(const Conv2dGemmPlan& plan, const T* partials, T* out) {
   const int64_t size = g.patch(), channels = size / std::max<int64_t>(taps, 1);
   const int64_t parts = std::min(plan.parts, plan.tiling.count);
   const int64_t grain = 1 + 16384 / (1 + size * plan.parts);
-  platform::ParallelFor(g.out_c, grain, [=](int64_t begin, int64_t end) {
+  ParallelFor(g.out_c, grain, [=](int64_t begin, int64_t end) {
     for (int64_t o = begin; o < end; ++o) {
       T* to = out + o * size;
       std::fill(to, to + size, T{0});
@@ -257,4 +257,4 @@ SLUICE_INSTANTIATE_FLOATS(Conv2dGemm);
 SLUICE_INSTANTIATE_FLOATS(Conv2dGemmGradInput);
 SLUICE_INSTANTIATE_FLOATS(Conv2dGemmGradFilter);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

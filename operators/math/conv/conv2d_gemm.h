@@ -8,7 +8,7 @@
 // 2-d convolution by im2col and Gemm, one tile of windows after another. Runs
 // through ParallelFor. Tiles and sums depend on the geometry only, so that the
 // bits do not depend on the number of threads. T is float or double.
-namespace sluice::operators::math {
+namespace sluice {
 
 // How a convolution in one direction is tiled; made once for each geometry.
 struct Conv2dGemmPlan {
@@ -69,4 +69,4 @@ SLUICE_API void Conv2dGemmGradFilter(const Conv2dGemmPlan& plan,
                                      T* filter_grad,
                                      void* scratch);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-namespace sluice::operators::math {
+namespace sluice {
 
 // The sizes of a 2-d convolution, forward or backward. Input [n, in_c, in_h,
 // in_w], output [n, out_c, out_h, out_w] (or channels last if `nhwc`); the
@@ -36,4 +36,4 @@ struct Conv2dGeometry {
   }
 };
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -5,7 +5,7 @@
 #include "sluice/operators/math/panels.h"
 #include "sluice/platform/parallel_for.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 
 // Rows of a block: its outputs stay in the second-level cache for all columns.
@@ -77,7 +77,7 @@ void PackPointwiseFilter(const Conv2dPointwisePlan& plan,
   const Conv2dGeometry& g = plan.g;
   const int64_t depth = g.group_in_c(), columns = g.group_out_c();
   const int64_t panels = plan.panels();
-  platform::ParallelFor(g.groups * panels, 1, [&](int64_t begin, int64_t end) {
+  ParallelFor(g.groups * panels, 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t group = i / panels, panel = i % panels;
       const double* factor =
@@ -166,12 +166,12 @@ void Conv2dPointwise(const Conv2dPointwisePlan& plan,
       chain.Apply(unit.output + r * g.out_c + column, columns, output);
     }
   };
-  platform::ParallelFor(plan.runs * plan.blocks * plan.parts, 1,
-                        [&](int64_t begin, int64_t end) {
-                          for (int64_t unit = begin; unit < end; ++unit) {
-                            run_unit(unit);
-                          }
-                        });
+  ParallelFor(plan.runs * plan.blocks * plan.parts, 1,
+              [&](int64_t begin, int64_t end) {
+                for (int64_t unit = begin; unit < end; ++unit) {
+                  run_unit(unit);
+                }
+              });
 }
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

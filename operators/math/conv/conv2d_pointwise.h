@@ -9,7 +9,7 @@
 // 2-d convolution with 1x1 filters and channels last. It multiplies the pixels,
 // without copies, by filters that are packed once (panels.h). The chain after
 // the convolution is applied to blocks of outputs that are still in a cache.
-namespace sluice::operators::math {
+namespace sluice {
 
 // How it is tiled. The bits depend on the geometry and the vector size only.
 struct Conv2dPointwisePlan {
@@ -47,4 +47,4 @@ SLUICE_API void Conv2dPointwise(const Conv2dPointwisePlan& plan,
                                 const OutputChain<float>& chain,
                                 float* output);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -6,7 +6,7 @@
 #include "sluice/operators/math/conv/slots.h"
 #include "sluice/platform/dtype_sets.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 
 // A band's input fits into the second-level cache with the filters.
@@ -153,4 +153,4 @@ void Conv2dRows(const Conv2dRowsPlan& plan,
 
 SLUICE_INSTANTIATE_FLOATS(Conv2dRows);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -10,7 +10,7 @@
 // few filters, in registers while it reads all elements of the patches. It
 // stores no patches. With padding or strides, it first copies a band of rows
 // with the padding.
-namespace sluice::operators::math {
+namespace sluice {
 
 // How it is tiled. The plan and the bits depend on the geometry and the vector
 // size only.
@@ -50,4 +50,4 @@ SLUICE_API void Conv2dRows(const Conv2dRowsPlan& plan,
                            T* output,
                            void* scratch);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

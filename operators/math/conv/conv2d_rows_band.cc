@@ -7,7 +7,7 @@
 #include "sluice/platform/dtype_sets.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace sluice::operators::math {
+namespace sluice {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -199,12 +199,12 @@ size_t RowsVectorBytes() {
 SLUICE_SIMD_FLOATS(Band);
 
 }  // namespace HWY_NAMESPACE
-}  // namespace sluice::operators::math
+}  // namespace sluice
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 #include <algorithm>
-namespace sluice::operators::math {
+namespace sluice {
 
 SLUICE_EXPORT_FLOATS(Band);
 HWY_EXPORT(RowsVectorBytes);
@@ -221,5 +221,5 @@ int64_t Conv2dRowsLanes(size_t element) {
   return static_cast<int64_t>(std::max<size_t>(bytes / element, 1));
 }
 
-}  // namespace sluice::operators::math
+}  // namespace sluice
 #endif  // HWY_ONCE

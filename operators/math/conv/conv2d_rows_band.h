@@ -4,7 +4,7 @@
 
 #include "sluice/operators/math/conv/conv2d_rows.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 
 // Output rows of one image and one group. `input` is the start of the window at
 // column 0 of the first row, in the group's first channel. `output` is the
@@ -24,4 +24,4 @@ struct RowsBand {
 template <typename T>
 void RunRowsBand(const RowsBand<T>& band);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -8,7 +8,7 @@
 #include "sluice/platform/parallel_for.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace sluice::operators::math {
+namespace sluice {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -234,13 +234,13 @@ HWY_INLINE void AddImage(const Conv2dGeometry& g,
 SLUICE_SIMD_FLOATS(AddImage);
 
 }  // namespace HWY_NAMESPACE
-}  // namespace sluice::operators::math
+}  // namespace sluice
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 #include <algorithm>
 
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 
 SLUICE_EXPORT_FLOATS(AddImage);
@@ -264,7 +264,7 @@ void Conv2dThinGradFilter(const Conv2dThinPlan& plan,
   const int64_t size = g.filter_size();
   const auto add = AddImageFor<T>();
   // Each image's sums start at 0 and are then added, so that no sum is long.
-  platform::ParallelFor(plan.parts, 1, [&](int64_t begin, int64_t end) {
+  ParallelFor(plan.parts, 1, [&](int64_t begin, int64_t end) {
     for (int64_t part = begin; part < end; ++part) {
       T* to = sums + part * size;
       std::fill(to, to + size, T{0});
@@ -291,5 +291,5 @@ void Conv2dThinGradFilter(const Conv2dThinPlan& plan,
 
 SLUICE_INSTANTIATE_FLOATS(Conv2dThinGradFilter);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice
 #endif  // HWY_ONCE

@@ -8,7 +8,7 @@
 // The gradient of the filter for an input of few channels, channels last, such
 // as a network's first convolution. It keeps sums in registers while it reads
 // the output's pixels, and stores no patches.
-namespace sluice::operators::math {
+namespace sluice {
 
 // How it is split. The plan and the bits depend on the geometry only.
 struct Conv2dThinPlan {
@@ -35,4 +35,4 @@ SLUICE_API void Conv2dThinGradFilter(const Conv2dThinPlan& plan,
                                      T* filter_grad,
                                      void* scratch);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

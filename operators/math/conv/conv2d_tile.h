@@ -6,7 +6,7 @@
 #include "sluice/operators/math/conv/lay_patches.h"
 #include "sluice/operators/math/gemm.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 
 // Returns the first input element of a tile and a group of channels, for
 // pointwise convolutions.
@@ -322,4 +322,4 @@ class Conv2dTileWorker {
   T* pixels_;
 };
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

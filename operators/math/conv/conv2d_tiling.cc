@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 
 int64_t CeilDiv(int64_t a, int64_t b) {
@@ -47,4 +47,4 @@ Conv2dTile TileAt(const Conv2dGeometry& g,
   return tile;
 }
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

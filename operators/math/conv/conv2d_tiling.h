@@ -5,7 +5,7 @@
 
 // A convolution is computed one tile of the output after another, so that the
 // data of a tile stays in a cache.
-namespace sluice::operators::math {
+namespace sluice {
 
 // Consecutive windows of the output: whole images, whole rows of one image, or
 // a piece of one row.
@@ -34,4 +34,4 @@ SLUICE_API Conv2dTile TileAt(const Conv2dGeometry& g,
                              const Conv2dTiling& tiling,
                              int64_t number);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

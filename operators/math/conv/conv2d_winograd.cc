@@ -9,7 +9,7 @@
 #include "sluice/operators/math/panels.h"
 #include "sluice/platform/parallel_for.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 
 constexpr int64_t kTaps = 9;
@@ -111,12 +111,12 @@ void RunBlock(const Call& call, int64_t first, int64_t count, float* scratch) {
   const Conv2dWinogradPlan& plan = call.plan;
   float* pixels = scratch;
   float* products = scratch + plan.points() * plan.in_point();
-  platform::ParallelFor(count, 1, [&](int64_t begin, int64_t end) {
+  ParallelFor(count, 1, [&](int64_t begin, int64_t end) {
     WinogradPixels(plan, call.input, first, begin, end, pixels);
   });
   const int64_t panels = PaddedColumns(plan.g.out_c) / PanelColumns();
   const int64_t units = plan.points() * panels;
-  platform::ParallelFor(units, 1, [&](int64_t begin, int64_t end) {
+  ParallelFor(units, 1, [&](int64_t begin, int64_t end) {
     for (int64_t unit = begin; unit < end;) {
       const int64_t point = unit / panels;
       const int64_t next = std::min((point + 1) * panels, end);
@@ -133,7 +133,7 @@ void RunBlock(const Call& call, int64_t first, int64_t count, float* scratch) {
       unit = next;
     }
   });
-  platform::ParallelFor(count, 1, [&](int64_t begin, int64_t end) {
+  ParallelFor(count, 1, [&](int64_t begin, int64_t end) {
     for (int64_t t = begin; t < end; ++t) {
       if (!WinogradOutputs(plan, products, call.bias, first, t, call.output)) {
         // The block's pixels are no longer needed: the tile's share of them is
@@ -188,13 +188,12 @@ void PackWinogradFilter(const Conv2dWinogradPlan& plan,
                         const float* filter,
                         const double* factors,
                         float* packed) {
-  platform::ParallelFor(PaddedColumns(plan.g.out_c) / PanelColumns(), 1,
-                        [&](int64_t begin, int64_t end) {
-                          for (int64_t panel = begin; panel < end; ++panel) {
-                            PackWinogradPanel(plan, filter, factors, panel,
-                                              packed);
-                          }
-                        });
+  ParallelFor(PaddedColumns(plan.g.out_c) / PanelColumns(), 1,
+              [&](int64_t begin, int64_t end) {
+                for (int64_t panel = begin; panel < end; ++panel) {
+                  PackWinogradPanel(plan, filter, factors, panel, packed);
+                }
+              });
 }
 
 void Conv2dWinograd(const Conv2dWinogradPlan& plan,
@@ -216,4 +215,4 @@ void Conv2dWinograd(const Conv2dWinogradPlan& plan,
       });
 }
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -21,7 +21,7 @@
 // images are exact. Errors are relative to the largest pixels of the tile. A
 // tile whose outputs are not all finite is recomputed as direct sums, so that
 // NaN and infinity affect only the windows that contain them.
-namespace sluice::operators::math {
+namespace sluice {
 
 // How it is tiled. The bits depend on the geometry and the vector size only.
 struct Conv2dWinogradPlan {
@@ -75,4 +75,4 @@ SLUICE_API void Conv2dWinograd(const Conv2dWinogradPlan& plan,
                                float* output,
                                void* scratch);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

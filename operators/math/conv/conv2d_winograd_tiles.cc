@@ -8,7 +8,7 @@
 #include "sluice/operators/math/gemm_tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace sluice::operators::math {
+namespace sluice {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -222,11 +222,11 @@ void PackPanel(const Conv2dWinogradPlan& plan,
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace sluice::operators::math
+}  // namespace sluice
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace sluice::operators::math {
+namespace sluice {
 
 HWY_EXPORT(PixelsOfTiles);
 HWY_EXPORT(OutputsOfTile);
@@ -259,5 +259,5 @@ void PackWinogradPanel(const Conv2dWinogradPlan& plan,
   HWY_DYNAMIC_DISPATCH(PackPanel)(plan, filter, factors, panel, packed);
 }
 
-}  // namespace sluice::operators::math
+}  // namespace sluice
 #endif  // HWY_ONCE

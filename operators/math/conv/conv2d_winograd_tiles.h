@@ -7,7 +7,7 @@
 // image, then by row. Transformed pixels are [points][tiles of a
 // block][in_row], with in_point() between points. Transformed outputs use
 // out_row and out_point().
-namespace sluice::operators::math {
+namespace sluice {
 
 // The position of a tile of the plan.
 struct WinogradTile {
@@ -42,4 +42,4 @@ bool WinogradOutputs(const Conv2dWinogradPlan& plan,
                      int64_t t,
                      float* output);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -9,10 +9,8 @@
 #include "sluice/operators/math/conv/conv2d_winograd.h"
 #include "sluice/operators/math/work.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
-
-using framework::KernelWork;
 
 double Real(int64_t value) {
   return static_cast<double>(value);
@@ -142,10 +140,6 @@ void AddGradFilter(const Conv2dGeometry& g,
   if (g.groups > 1 && g.group_in_c() < 4) work->scalar_patches = counts.patches;
 }
 
-double Element(size_t element) {
-  return static_cast<double>(element);
-}
-
 }  // namespace
 
 double Conv2dFlops(const Conv2dGeometry& g) {
@@ -157,13 +151,14 @@ double Conv2dBytes(const Conv2dGeometry& g,
                    size_t element) {
   const double in = Real(g.input_size()), out = Real(g.output_size()),
                filter = Real(g.filter_size());
+  const auto size = static_cast<double>(element);
   switch (direction) {
     case Conv2dDirection::kForward:
-      return Element(element) * (in + 2 * out + filter);
+      return size * (in + 2 * out + filter);
     case Conv2dDirection::kGradInput:
-      return Element(element) * (2 * in + out + filter);
+      return size * (2 * in + out + filter);
     default:
-      return Element(element) * (in + out + 2 * filter);
+      return size * (in + out + 2 * filter);
   }
 }
 
@@ -175,8 +170,9 @@ KernelWork Conv2dGemmWork(const Conv2dGeometry& g,
   const GemmCounts counts(g, direction, element);
   work.bytes = Conv2dBytes(g, direction, element);
   work.max_threads = Real(counts.plan.slots);
-  const double in = Element(element) * Real(g.input_size());
-  const double out = Element(element) * Real(g.output_size());
+  const auto size = static_cast<double>(element);
+  const double in = size * Real(g.input_size());
+  const double out = size * Real(g.output_size());
   switch (direction) {
     case Conv2dDirection::kForward:
       if (g.nhwc) {
@@ -216,7 +212,9 @@ KernelWork Conv2dRowsWork(const Conv2dGeometry& g, size_t element) {
   // Bands are copied with their padding, element by element with a stride.
   work.rows = rows / filters;
   (g.stride_w > 1 ? work.strided_inputs : work.inputs) = Real(g.input_size());
-  if (one_tap) work.extra_bytes = Element(element) * Real(g.input_size());
+  if (one_tap) {
+    work.extra_bytes = static_cast<double>(element) * Real(g.input_size());
+  }
   work.max_threads = Real(plan.slots);
   return work;
 }
@@ -324,4 +322,4 @@ KernelWork Conv2dPointwiseWork(const Conv2dGeometry& g, bool constant_filter) {
   return work;
 }
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

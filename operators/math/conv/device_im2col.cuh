@@ -8,7 +8,7 @@
 
 // Convolution as matrix products on CUDA. In the matrix of patches, a row is an
 // element (channel, kh, kw) of all patches, and a column is a window.
-namespace sluice::operators::math {
+namespace sluice {
 
 // Splits a batch into chunks of images whose patches fit in memory.
 struct Conv2dChunks {
@@ -50,14 +50,14 @@ __device__ T PatchElement(const Conv2dGeometry& g,
 
 // Writes patches[image][row][pixel] for `images` images.
 template <typename T>
-void DeviceIm2Col(const platform::CUDADeviceContext& device,
+void DeviceIm2Col(const CUDADeviceContext& device,
                   const Conv2dGeometry& g,
                   const Conv2dChunks& chunks,
                   int64_t images,
                   const T* input,
                   T* patches) {
   const int64_t rows = chunks.rows, pixels = chunks.pixels;
-  platform::ForEach(device, images * rows * pixels, [=] __device__(int64_t i) {
+  ForEach(device, images * rows * pixels, [=] __device__(int64_t i) {
     const int64_t line = i / pixels;
     patches[i] = PatchElement(g, input, line / rows, line % rows, i % pixels);
   });
@@ -65,19 +65,18 @@ void DeviceIm2Col(const platform::CUDADeviceContext& device,
 
 // Writes patches[row][image][pixel]: one matrix for all images.
 template <typename T>
-void DeviceIm2ColOfAll(const platform::CUDADeviceContext& device,
+void DeviceIm2ColOfAll(const CUDADeviceContext& device,
                        const Conv2dGeometry& g,
                        const Conv2dChunks& chunks,
                        int64_t images,
                        const T* input,
                        T* patches) {
   const int64_t pixels = chunks.pixels;
-  platform::ForEach(
-      device, chunks.rows * images * pixels, [=] __device__(int64_t i) {
-        const int64_t line = i / pixels;
-        patches[i] =
-            PatchElement(g, input, line % images, line / images, i % pixels);
-      });
+  ForEach(device, chunks.rows * images * pixels, [=] __device__(int64_t i) {
+    const int64_t line = i / pixels;
+    patches[i] =
+        PatchElement(g, input, line % images, line / images, i % pixels);
+  });
 }
 
 // Returns the window along one axis whose element k is pixel `at`, if any.
@@ -120,26 +119,25 @@ __device__ T SumOfPatches(const Conv2dGeometry& g,
 
 // input_grad = bias of its channel (nullptr: 0) + the sums.
 template <typename T>
-void DeviceCol2Im(const platform::CUDADeviceContext& device,
+void DeviceCol2Im(const CUDADeviceContext& device,
                   const Conv2dGeometry& g,
                   int64_t images,
                   const T* patches,
                   const T* bias,
                   T* input_grad) {
-  platform::ForEach(
-      device, images * g.in_c * g.in_pixels(), [=] __device__(int64_t i) {
-        const int64_t pixels = g.in_h * g.in_w;
-        const int64_t c = g.nhwc ? i % g.in_c : i / pixels % g.in_c;
-        const int64_t pixel = g.nhwc ? i / g.in_c % pixels : i % pixels;
-        const T sum = SumOfPatches(g, patches, i / (pixels * g.in_c), c,
-                                   pixel / g.in_w, pixel % g.in_w);
-        input_grad[i] = bias == nullptr ? sum : bias[c] + sum;
-      });
+  ForEach(device, images * g.in_c * g.in_pixels(), [=] __device__(int64_t i) {
+    const int64_t pixels = g.in_h * g.in_w;
+    const int64_t c = g.nhwc ? i % g.in_c : i / pixels % g.in_c;
+    const int64_t pixel = g.nhwc ? i / g.in_c % pixels : i % pixels;
+    const T sum = SumOfPatches(g, patches, i / (pixels * g.in_c), c,
+                               pixel / g.in_w, pixel % g.in_w);
+    input_grad[i] = bias == nullptr ? sum : bias[c] + sum;
+  });
 }
 
 // Multiplies for each image and group. A call batches the more numerous ones.
 template <typename T>
-void GemmOfImagesAndGroups(const platform::CUDADeviceContext& device,
+void GemmOfImagesAndGroups(const CUDADeviceContext& device,
                            const GemmArgs<T>& args,
                            GemmBatch images,
                            GemmBatch groups) {
@@ -156,7 +154,7 @@ void GemmOfImagesAndGroups(const platform::CUDADeviceContext& device,
 // patches[image][row][pixel] = the transposed filter times the output's
 // gradient, for `images` images.
 template <typename T>
-void DeviceBackwardToPatches(const platform::CUDADeviceContext& device,
+void DeviceBackwardToPatches(const CUDADeviceContext& device,
                              const Conv2dGeometry& g,
                              const Conv2dChunks& chunks,
                              int64_t images,
@@ -177,19 +175,18 @@ void DeviceBackwardToPatches(const platform::CUDADeviceContext& device,
 // Sets `count` elements to the bias of their channel (nullptr: 0). Each channel
 // has runs of `run` elements.
 template <typename T>
-void DeviceFillWithBias(const platform::CUDADeviceContext& device,
+void DeviceFillWithBias(const CUDADeviceContext& device,
                         const T* bias,
                         int64_t channels,
                         int64_t run,
                         int64_t count,
                         T* out) {
   if (bias == nullptr) {
-    platform::FillZero(device, out, static_cast<size_t>(count) * sizeof(T));
+    FillZero(device, out, static_cast<size_t>(count) * sizeof(T));
     return;
   }
-  platform::ForEach(device, count, [=] __device__(int64_t i) {
-    out[i] = bias[i / run % channels];
-  });
+  ForEach(device, count,
+          [=] __device__(int64_t i) { out[i] = bias[i / run % channels]; });
 }
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

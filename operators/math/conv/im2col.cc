@@ -7,7 +7,7 @@
 #include "sluice/platform/dtype_sets.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace sluice::operators::math {
+namespace sluice {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -274,11 +274,11 @@ SLUICE_SIMD_FLOATS(Gathered);
 SLUICE_SIMD_FLOATS(Scattered);
 
 }  // namespace HWY_NAMESPACE
-}  // namespace sluice::operators::math
+}  // namespace sluice
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 
 SLUICE_EXPORT_FLOATS(Gathered);
@@ -305,5 +305,5 @@ void Col2Im(const Conv2dGeometry& g,
 SLUICE_INSTANTIATE_FLOATS(Im2Col);
 SLUICE_INSTANTIATE_FLOATS(Col2Im);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice
 #endif  // HWY_ONCE

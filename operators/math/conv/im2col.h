@@ -4,7 +4,7 @@
 
 // Convolution as a matrix product: the input patch under each window becomes a
 // row or a column of a matrix. The loops are vectorized for float and double.
-namespace sluice::operators::math {
+namespace sluice {
 
 // Whether patches are columns. With one channel both layouts of the input are
 // the same, and columns are faster to write.
@@ -31,4 +31,4 @@ void Col2Im(const Conv2dGeometry& g,
             const T* patches,
             T* input_grad);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -7,7 +7,7 @@
 #include "sluice/platform/dtype_sets.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace sluice::operators::math {
+namespace sluice {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -91,11 +91,11 @@ HWY_NOINLINE void Lay(const Conv2dGeometry& g,
 SLUICE_SIMD_FLOATS(Lay);
 
 }  // namespace HWY_NAMESPACE
-}  // namespace sluice::operators::math
+}  // namespace sluice
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 
 SLUICE_EXPORT_FLOATS(Lay);
@@ -113,5 +113,5 @@ void LayPatches(const Conv2dGeometry& g,
 }
 SLUICE_INSTANTIATE_FLOATS(LayPatches);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice
 #endif  // HWY_ONCE

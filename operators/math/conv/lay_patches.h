@@ -2,7 +2,7 @@
 
 #include "sluice/operators/math/conv/conv2d_tiling.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 
 // The reverse of Im2Col if windows cover the input exactly: channels first, no
 // padding, kernels as large as strides. Each input element is then in one
@@ -17,4 +17,4 @@ void LayPatches(const Conv2dGeometry& g,
                 const T* bias,
                 T* input);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

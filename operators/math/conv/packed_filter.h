@@ -1,6 +1,6 @@
 #pragma once
 
-namespace sluice::operators::math {
+namespace sluice {
 
 // The filters of a convolution [out_c, in_c / groups, kernel_h, kernel_w],
 // unpacked and packed, and their factors [out_c] (nullptr: 1).
@@ -10,4 +10,4 @@ struct PackedFilter {
   const float* packed = nullptr;
 };
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

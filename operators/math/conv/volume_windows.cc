@@ -5,10 +5,10 @@
 #include "sluice/platform/dtype_sets.h"
 #include "sluice/platform/parallel_for.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 
-constexpr int64_t kGrain = 16384;  // elements of patches
+constexpr int64_t kPatchGrain = 16384;  // elements of patches
 
 // The windows [first, last) for which element k is inside the volume, and the
 // position `at` of that element for the first window.
@@ -67,23 +67,22 @@ void LayPatches(const VolumeWindows& windows,
   const int64_t taps = windows.kernel(), out = windows.out();
   const int64_t stride = windows.axes[2].stride, width = windows.axes[2].out;
   const int64_t grain =
-      std::max<int64_t>(1, kGrain / std::max<int64_t>(out, 1));
-  platform::ParallelFor(
-      channels * taps, grain, [&](int64_t begin, int64_t end) {
-        for (int64_t row = begin; row < end; ++row) {
-          const T* channel = volume + row / taps * channel_stride;
-          T* const patch = patches + row * out;
-          ForEachLine(windows, row % taps,
-                      [&](int64_t to, int64_t from, const Reach& reach) {
-                        T* const line = patch + to;
-                        std::fill(line, line + reach.first, T{0});
-                        for (int64_t i = reach.first; i < reach.last; ++i) {
-                          line[i] = channel[from + (i - reach.first) * stride];
-                        }
-                        std::fill(line + reach.last, line + width, T{0});
-                      });
-        }
-      });
+      std::max<int64_t>(1, kPatchGrain / std::max<int64_t>(out, 1));
+  ParallelFor(channels * taps, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      const T* channel = volume + row / taps * channel_stride;
+      T* const patch = patches + row * out;
+      ForEachLine(windows, row % taps,
+                  [&](int64_t to, int64_t from, const Reach& reach) {
+                    T* const line = patch + to;
+                    std::fill(line, line + reach.first, T{0});
+                    for (int64_t i = reach.first; i < reach.last; ++i) {
+                      line[i] = channel[from + (i - reach.first) * stride];
+                    }
+                    std::fill(line + reach.last, line + width, T{0});
+                  });
+    }
+  });
 }
 
 template <typename T>
@@ -95,8 +94,8 @@ void AddPatches(const VolumeWindows& windows,
   const int64_t taps = windows.kernel(), out = windows.out();
   const int64_t stride = windows.axes[2].stride;
   const int64_t grain =
-      std::max<int64_t>(1, kGrain / std::max<int64_t>(out * taps, 1));
-  platform::ParallelFor(channels, grain, [&](int64_t begin, int64_t end) {
+      std::max<int64_t>(1, kPatchGrain / std::max<int64_t>(out * taps, 1));
+  ParallelFor(channels, grain, [&](int64_t begin, int64_t end) {
     for (int64_t c = begin; c < end; ++c) {
       T* const channel = volume + c * channel_stride;
       for (int64_t tap = 0; tap < taps; ++tap) {
@@ -119,4 +118,4 @@ template SLUICE_API void LayPatches(
     const VolumeWindows&, int64_t, int64_t, const double*, double*);
 SLUICE_INSTANTIATE_FLOATS(AddPatches);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

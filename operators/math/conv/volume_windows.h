@@ -5,7 +5,7 @@
 
 #include "sluice/platform/export.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 
 // The windows along one axis of a volume: element k of window w is element w *
 // stride + k * dilation - pad of the volume, if that exists.
@@ -54,4 +54,4 @@ SLUICE_API void AddPatches(const VolumeWindows& windows,
                            const T* patches,
                            T* volume);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

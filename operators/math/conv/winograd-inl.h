@@ -13,7 +13,7 @@
 #include "sluice/operators/math/simd_parts-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace sluice::operators::math {
+namespace sluice {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -78,7 +78,7 @@ HWY_INLINE void TransformOutputs(const V<float>* in, V<float>* out) {
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace sluice::operators::math
+}  // namespace sluice
 HWY_AFTER_NAMESPACE();
 
 #endif  // per target

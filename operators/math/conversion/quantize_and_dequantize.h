@@ -8,7 +8,7 @@
 
 // An Eigen expression for all Eigen devices. For .cc and .cu files only:
 // headers of this kind are the only ones that include Eigen.
-namespace sluice::operators::math {
+namespace sluice {
 
 // Rounds each of `count` elements to the nearest level of `range` after
 // clipping: round((clip(x, min, max) - min) * scale) / scale + min, at most
@@ -39,4 +39,4 @@ struct QuantizeAndDequantizeOneScale {
   }
 };
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstdint>
 
-namespace sluice::operators::math {
+namespace sluice {
 
 // The range of a quantization to 2^num_bits levels, 1 / scale apart, for
 // computation in C: float or double.
@@ -31,4 +31,4 @@ struct QuantizeRange {
   }
 };
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

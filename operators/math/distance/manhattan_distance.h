@@ -20,7 +20,7 @@
 // of the CPU. They use 64 KB of stack a thread and no other memory. The bits of
 // their results do not depend on the number of threads, but may differ between
 // instruction sets and from the plain functions.
-namespace sluice::operators::math {
+namespace sluice {
 
 template <typename T>
 SLUICE_API void ManhattanDistanceBlocked(
@@ -52,4 +52,4 @@ SLUICE_API void ManhattanDistanceGradPlain(const T* x,
                                            int64_t m,
                                            int64_t p);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

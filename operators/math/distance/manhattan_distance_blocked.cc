@@ -15,7 +15,7 @@
 
 #ifndef SLUICE_MANHATTAN_DISTANCE_TILES
 #define SLUICE_MANHATTAN_DISTANCE_TILES
-namespace sluice::operators::math {
+namespace sluice {
 
 // The distances of one call, split into panels of columns, and each panel into
 // `row_tiles` tiles. Tile t is tile t % row_tiles of panel t / row_tiles.
@@ -28,11 +28,11 @@ struct ManhattanTiles {
   int64_t row_tiles, panels;
 };
 
-}  // namespace sluice::operators::math
+}  // namespace sluice
 #endif
 
 HWY_BEFORE_NAMESPACE();
-namespace sluice::operators::math {
+namespace sluice {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -315,11 +315,11 @@ SLUICE_SIMD_FLOATS(RunTiles);
 SLUICE_SIMD_FLOATS(CutTiles);
 
 }  // namespace HWY_NAMESPACE
-}  // namespace sluice::operators::math
+}  // namespace sluice
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 
 SLUICE_EXPORT_FLOATS(RunTiles);
@@ -343,15 +343,14 @@ void ManhattanDistanceBlocked(
   // Below about 10 us of work, a second thread costs more than it saves.
   const int64_t tile_pairs = 256 * p;
   const int64_t grain = 1 + 300'000 / tile_pairs;
-  platform::ParallelFor(
+  ParallelFor(
       tiles.row_tiles * tiles.panels, grain, [&](int64_t begin, int64_t end) {
-        platform::InPieces(
-            begin, end, 256 * grain,
-            [&](int64_t first, int64_t last) { run(tiles, first, last); });
+        InPieces(begin, end, 256 * grain,
+                 [&](int64_t first, int64_t last) { run(tiles, first, last); });
       });
 }
 
 SLUICE_INSTANTIATE_FLOATS(ManhattanDistanceBlocked);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice
 #endif  // HWY_ONCE

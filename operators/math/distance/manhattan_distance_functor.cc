@@ -2,10 +2,7 @@
 
 #include "sluice/operators/math/distance/manhattan_distance.h"
 
-namespace sluice::operators::math {
-
-using framework::Tensor;
-using platform::CPUDeviceContext;
+namespace sluice {
 
 namespace {
 template <typename T>
@@ -42,4 +39,4 @@ template class SLUICE_API ManhattanDistance<CPUDeviceContext, double>;
 template class SLUICE_API ManhattanDistanceGrad<CPUDeviceContext, float>;
 template class SLUICE_API ManhattanDistanceGrad<CPUDeviceContext, double>;
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -7,7 +7,7 @@
 
 // The functors of manhattan_distance_functor.h on CUDA. They enqueue kernels on
 // the context's stream. Sums are in double.
-namespace sluice::operators::math {
+namespace sluice {
 
 inline constexpr int kDistanceTile = 16;
 
@@ -91,16 +91,16 @@ struct DistanceGradSums {
 };
 
 template <typename T>
-class ManhattanDistance<platform::CUDADeviceContext, T> {
+class ManhattanDistance<CUDADeviceContext, T> {
  public:
-  void operator()(const platform::CUDADeviceContext& context,
-                  const framework::Tensor& x,
-                  const framework::Tensor& y,
-                  framework::Tensor* z) const {
+  void operator()(const CUDADeviceContext& context,
+                  const Tensor& x,
+                  const Tensor& y,
+                  Tensor* z) const {
     const Distances<T> args = {x.data<T>(), y.data<T>(), z->data<T>(),
                                x.dims()[0], y.dims()[0], x.dims()[1]};
     if (args.n == 0 || args.m == 0) return;
-    platform::Launch<TiledDistanceKernel<T>>(
+    Launch<TiledDistanceKernel<T>>(
         {context, DistanceGrid(args.n, args.m, kDistanceTile, kDistanceTile),
          dim3(kDistanceTile, kDistanceTile)},
         args);
@@ -108,14 +108,14 @@ class ManhattanDistance<platform::CUDADeviceContext, T> {
 };
 
 template <typename T>
-class ManhattanDistanceGrad<platform::CUDADeviceContext, T> {
+class ManhattanDistanceGrad<CUDADeviceContext, T> {
  public:
-  void operator()(const platform::CUDADeviceContext& context,
-                  const framework::Tensor& x,
-                  const framework::Tensor& y,
-                  const framework::Tensor& z_grad,
-                  framework::Tensor* x_grad,
-                  framework::Tensor* y_grad) const {
+  void operator()(const CUDADeviceContext& context,
+                  const Tensor& x,
+                  const Tensor& y,
+                  const Tensor& z_grad,
+                  Tensor* x_grad,
+                  Tensor* y_grad) const {
     const T* g = z_grad.data<T>();
     const int64_t n = x.dims()[0];
     const int64_t m = y.dims()[0];
@@ -125,15 +125,14 @@ class ManhattanDistanceGrad<platform::CUDADeviceContext, T> {
   }
 
   // nvcc requires a function with a lambda to be public.
-  static void Fill(const platform::CUDADeviceContext& context,
+  static void Fill(const CUDADeviceContext& context,
                    const DistanceGradSums<T>& sums,
-                   framework::Tensor* grad) {
+                   Tensor* grad) {
     if (grad == nullptr) return;
     T* out = grad->data<T>();
-    platform::ForEach(context, grad->numel(), [=] __device__(int64_t index) {
-      out[index] = sums.At(index);
-    });
+    ForEach(context, grad->numel(),
+            [=] __device__(int64_t index) { out[index] = sums.At(index); });
   }
 };
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -4,7 +4,7 @@
 #include "sluice/platform/cpu_device_context.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 
 // Computes the pairwise L1 distances of the rows of x [n, p] and y [m, p] with
 // the best kernel for the context's device. z must be allocated, [n, m]. All
@@ -14,18 +14,18 @@ template <typename DeviceContext, typename T>
 class ManhattanDistance {
  public:
   void operator()(const DeviceContext& context,
-                  const framework::Tensor& x,
-                  const framework::Tensor& y,
-                  framework::Tensor* z) const;
+                  const Tensor& x,
+                  const Tensor& y,
+                  Tensor* z) const;
 };
 
 template <typename T>
-class SLUICE_API ManhattanDistance<platform::CPUDeviceContext, T> {
+class SLUICE_API ManhattanDistance<CPUDeviceContext, T> {
  public:
-  void operator()(const platform::CPUDeviceContext& context,
-                  const framework::Tensor& x,
-                  const framework::Tensor& y,
-                  framework::Tensor* z) const;
+  void operator()(const CPUDeviceContext& context,
+                  const Tensor& x,
+                  const Tensor& y,
+                  Tensor* z) const;
 };
 
 // Computes the gradients of sum(z_grad * z) for x and y. A gradient that is not
@@ -34,22 +34,22 @@ template <typename DeviceContext, typename T>
 class ManhattanDistanceGrad {
  public:
   void operator()(const DeviceContext& context,
-                  const framework::Tensor& x,
-                  const framework::Tensor& y,
-                  const framework::Tensor& z_grad,
-                  framework::Tensor* x_grad,
-                  framework::Tensor* y_grad) const;
+                  const Tensor& x,
+                  const Tensor& y,
+                  const Tensor& z_grad,
+                  Tensor* x_grad,
+                  Tensor* y_grad) const;
 };
 
 template <typename T>
-class SLUICE_API ManhattanDistanceGrad<platform::CPUDeviceContext, T> {
+class SLUICE_API ManhattanDistanceGrad<CPUDeviceContext, T> {
  public:
-  void operator()(const platform::CPUDeviceContext& context,
-                  const framework::Tensor& x,
-                  const framework::Tensor& y,
-                  const framework::Tensor& z_grad,
-                  framework::Tensor* x_grad,
-                  framework::Tensor* y_grad) const;
+  void operator()(const CPUDeviceContext& context,
+                  const Tensor& x,
+                  const Tensor& y,
+                  const Tensor& z_grad,
+                  Tensor* x_grad,
+                  Tensor* y_grad) const;
 };
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -15,7 +15,7 @@
 
 #ifndef SLUICE_MANHATTAN_DISTANCE_SIDES
 #define SLUICE_MANHATTAN_DISTANCE_SIDES
-namespace sluice::operators::math {
+namespace sluice {
 
 // The arguments for gx and, unless it is null, gy, for all i < n, j < m, k < p.
 // The weight of (i, j) is g[i * g_row + j * g_column].
@@ -30,11 +30,11 @@ struct ManhattanSides {
   int64_t n, m, p;
 };
 
-}  // namespace sluice::operators::math
+}  // namespace sluice
 #endif
 
 HWY_BEFORE_NAMESPACE();
-namespace sluice::operators::math {
+namespace sluice {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -241,11 +241,11 @@ SLUICE_SIMD_FLOATS(BothSides);
 SLUICE_SIMD_FLOATS(OneSide);
 
 }  // namespace HWY_NAMESPACE
-}  // namespace sluice::operators::math
+}  // namespace sluice
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 
 SLUICE_EXPORT_FLOATS(BothSides);
@@ -259,10 +259,9 @@ template <typename T>
 void RunOneParallel(const ManhattanSides<T>& s) {
   const auto run = OneSideFor<T>();
   const int64_t grain = 8 + kPairsPerThread / (s.m * s.p);
-  platform::ParallelFor(s.n, grain, [&](int64_t begin, int64_t end) {
-    platform::InPieces(
-        begin, end, 64 * grain,
-        [&](int64_t first, int64_t last) { run(s, first, last); });
+  ParallelFor(s.n, grain, [&](int64_t begin, int64_t end) {
+    InPieces(begin, end, 64 * grain,
+             [&](int64_t first, int64_t last) { run(s, first, last); });
   });
 }
 
@@ -294,16 +293,15 @@ void ManhattanDistanceGradBlocked(const T* x,
   const ManhattanSides<T> exchanged{y, x, gz, 1, m, gy, nullptr, m, n, p};
   const int64_t lanes = HWY_DYNAMIC_DISPATCH(VectorBytes)() / sizeof(T);
   const int64_t slabs = (p + lanes - 1) / lanes;
-  const int64_t threads = platform::NumThreads();
+  const int64_t threads = NumThreads();
   // Both gradients at once take 5 instructions a vector, and threads share
   // slabs; separately 4 + 4, and threads share rows. The bits are equal.
   const int64_t rounds = (slabs + threads - 1) / threads;
   if (gx != nullptr && gy != nullptr && 5 * rounds * threads <= 8 * slabs) {
     const auto run = BothSidesFor<T>();
     const int64_t grain = 1 + kPairsPerThread / (n * m * lanes);
-    platform::ParallelFor(slabs, grain, [&](int64_t begin, int64_t end) {
-      run(sides, begin, end);
-    });
+    ParallelFor(slabs, grain,
+                [&](int64_t begin, int64_t end) { run(sides, begin, end); });
     return;
   }
   if (gx != nullptr) RunOneParallel(sides);
@@ -312,5 +310,5 @@ void ManhattanDistanceGradBlocked(const T* x,
 
 SLUICE_INSTANTIATE_FLOATS(ManhattanDistanceGradBlocked);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice
 #endif  // HWY_ONCE

@@ -6,7 +6,7 @@
 #include "sluice/platform/dtype_sets.h"
 #include "sluice/platform/parallel_for.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 
 // out[i, k] = sum_j g(i, j) * sign(x[i, k] - y[j, k]), where g(i, j) is
@@ -22,9 +22,9 @@ void OneSide(const T* x,
              int64_t columns,
              int64_t p) {
   constexpr int64_t kWidth = 64;
-  platform::ParallelFor(rows, 1, [&](int64_t begin, int64_t end) {
+  ParallelFor(rows, 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      platform::CheckCancelled();
+      CheckCancelled();
       for (int64_t first = 0; first < p; first += kWidth) {
         const int64_t width = std::min(kWidth, p - first);
         double sums[kWidth] = {};
@@ -49,9 +49,9 @@ void OneSide(const T* x,
 template <typename T>
 void ManhattanDistancePlain(
     const T* x, const T* y, T* z, int64_t n, int64_t m, int64_t p) {
-  platform::ParallelFor(n, 1, [&](int64_t begin, int64_t end) {
+  ParallelFor(n, 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      platform::CheckCancelled();
+      CheckCancelled();
       for (int64_t j = 0; j < m; ++j) {
         double sum = 0;
         for (int64_t k = 0; k < p; ++k) {
@@ -80,4 +80,4 @@ void ManhattanDistanceGradPlain(const T* x,
 SLUICE_INSTANTIATE_FLOATS(ManhattanDistancePlain);
 SLUICE_INSTANTIATE_FLOATS(ManhattanDistanceGradPlain);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

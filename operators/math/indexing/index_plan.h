@@ -6,13 +6,13 @@
 
 // The slices of a tensor X that indices name: gather and scatter by elements
 // and by coordinates have different plans. Shared by host and device code.
-namespace sluice::operators::math {
+namespace sluice {
 
 // Names `count` slices of X, which is [slices, inner]. Slice i has `named`
 // indices from i * named on; index k is for a dim of X of size dims[k]. The
 // rest follows from i as an index into a tensor of shape `sizes`.
 struct IndexPlan {
-  static constexpr int kMaxRank = framework::DDim::kMaxRank;
+  static constexpr int kMaxRank = DDim::kMaxRank;
 
   int64_t count = 0;
   int64_t slices = 0;
@@ -53,4 +53,4 @@ struct IndexPlan {
   }
 };
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

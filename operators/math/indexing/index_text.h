@@ -7,16 +7,16 @@
 #include "sluice/platform/error.h"
 
 // Texts for errors about indices that are out of range.
-namespace sluice::operators::math {
+namespace sluice {
 
 // Returns the range of valid indices of a dim.
 inline std::string IndexRange(int64_t size) {
   if (size == 0) return "a dim that has no elements";
-  return platform::Format("[-{}, {})", size, size);
+  return Format("[-{}, {})", size, size);
 }
 
 // Returns the coordinates of element `position` of a tensor, "3" or "1, 0".
-inline std::string Coordinates(int64_t position, framework::DDim dims) {
+inline std::string Coordinates(int64_t position, DDim dims) {
   if (dims.rank() <= 1) return std::to_string(position);
   for (int axis = dims.rank() - 1; axis >= 0; --axis) {
     const int64_t size = dims[axis];
@@ -27,4 +27,4 @@ inline std::string Coordinates(int64_t position, framework::DDim dims) {
   return text.substr(1, text.size() - 2);
 }
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -8,7 +8,7 @@
 #include "sluice/platform/dtype_sets.h"
 #include "sluice/platform/parallel_for.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 
 // Calls body(i, place) for each i in [0, count), in ascending order for each
@@ -20,7 +20,7 @@ void ForEachPlace(const int64_t* places,
                   int64_t inner,
                   const Body& body) {
   const int64_t work = count * std::max<int64_t>(inner, 1);
-  const int64_t shards = std::max<int64_t>(work / platform::kGrain, 1);
+  const int64_t shards = std::max<int64_t>(work / kGrain, 1);
   const auto own = [&](int64_t begin, int64_t end) {
     for (int64_t i = 0; i < count; ++i) {
       if (places[i] >= begin && places[i] < end) {
@@ -28,7 +28,7 @@ void ForEachPlace(const int64_t* places,
       }
     }
   };
-  platform::ParallelFor(slices, (slices - 1) / shards + 1, own);
+  ParallelFor(slices, (slices - 1) / shards + 1, own);
 }
 
 template <typename T, typename Formula>
@@ -53,27 +53,26 @@ template <typename Index>
 int64_t FindPlaces(const IndexPlan& plan, const Index* index, int64_t* places) {
   constexpr int64_t kNone = std::numeric_limits<int64_t>::max();
   std::atomic<int64_t> first = kNone;
-  platform::ParallelFor(
-      plan.count, platform::kGrain, [&](int64_t begin, int64_t end) {
-        int64_t outside = kNone;
-        for (int64_t i = begin; i < end && outside == kNone; ++i) {
-          int64_t at = plan.First(i);
-          for (int k = 0; k < plan.named; ++k) {
-            const int64_t position = i * plan.named + k;
-            const int64_t value =
-                IndexPlan::FromStart(index[position], plan.dims[k]);
-            if (value < 0 || value >= plan.dims[k]) {
-              outside = position;
-              break;
-            }
-            at += value * plan.dim_steps[k];
-          }
-          places[i] = at;
+  ParallelFor(plan.count, kGrain, [&](int64_t begin, int64_t end) {
+    int64_t outside = kNone;
+    for (int64_t i = begin; i < end && outside == kNone; ++i) {
+      int64_t at = plan.First(i);
+      for (int k = 0; k < plan.named; ++k) {
+        const int64_t position = i * plan.named + k;
+        const int64_t value =
+            IndexPlan::FromStart(index[position], plan.dims[k]);
+        if (value < 0 || value >= plan.dims[k]) {
+          outside = position;
+          break;
         }
-        int64_t seen = first;
-        while (outside < seen && !first.compare_exchange_weak(seen, outside)) {
-        }
-      });
+        at += value * plan.dim_steps[k];
+      }
+      places[i] = at;
+    }
+    int64_t seen = first;
+    while (outside < seen && !first.compare_exchange_weak(seen, outside)) {
+    }
+  });
   return first == kNone ? -1 : first.load();
 }
 
@@ -130,4 +129,4 @@ void ScatterReduce(ScatterReduction reduction,
 SLUICE_INSTANTIATE_INDICES(FindPlaces);
 SLUICE_INSTANTIATE_NUMBERS(ScatterReduce);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -9,7 +9,7 @@
 #include "sluice/platform/export.h"
 
 // Loops over indexed slices of host memory, through ParallelFor.
-namespace sluice::operators::math {
+namespace sluice {
 
 // places[i] = the slice of X for slice i of `plan`. Returns the position of the
 // first index that is out of range, or -1. Index: int32_t or int64_t.
@@ -42,4 +42,4 @@ SLUICE_API void ScatterReduce(ScatterReduction reduction,
                               int64_t inner,
                               Computed<T>* out);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

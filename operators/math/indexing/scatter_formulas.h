@@ -6,7 +6,7 @@
 
 // The formulas by which scatters combine an element and an update. Shared by
 // host and device code.
-namespace sluice::operators::math {
+namespace sluice {
 
 enum class ScatterReduction : uint8_t { kNone, kAdd, kMul, kMax, kMin };
 
@@ -70,4 +70,4 @@ struct ScatterSmallest {
   }
 };
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

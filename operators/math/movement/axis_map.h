@@ -8,7 +8,7 @@
 
 // The positions in X that the elements of Out are copied from, axis by axis,
 // for slices, pads, tiles and broadcasts. Shared by host and device code.
-namespace sluice::operators::math {
+namespace sluice {
 
 // At most two arithmetic progressions of positions of Out.
 struct Positions {
@@ -134,8 +134,8 @@ struct AxisMap {
 // elements always move together. Both tensors are not empty.
 struct AxisMaps {
   int rank = 0;
-  std::array<AxisMap, framework::DDim::kMaxRank> axes{};
-  std::array<int64_t, framework::DDim::kMaxRank> x_steps{};  // in elements
+  std::array<AxisMap, DDim::kMaxRank> axes{};
+  std::array<int64_t, DDim::kMaxRank> x_steps{};  // in elements
   int64_t block = 1;
   int64_t x_numel = 1;
   int64_t out_numel = 1;
@@ -200,4 +200,4 @@ struct AxisMaps {
   }
 };
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -5,7 +5,7 @@
 #include "sluice/platform/cuda/data_check.h"
 #include "sluice/platform/cuda/launch.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 
 // out[o, s, :] = the sum of x[o, i, :] over all i with index[i] == s, in
 // ascending order, or 0. x is [outer, count, inner], out [outer, size, inner].
@@ -37,7 +37,7 @@ struct DeviceScatterAdd {
 
   __device__ void Add(int64_t thread,
                       int64_t shares,
-                      const platform::DataCheck& check) const {
+                      const DataCheck& check) const {
     const int64_t column = thread % inner;
     const int64_t share = thread / inner % shares;
     const int64_t o = thread / inner / shares;
@@ -50,22 +50,19 @@ struct DeviceScatterAdd {
     }
   }
 
-  void Run(const platform::CUDADeviceContext& device,
-           const platform::DataCheck& check) const {
+  void Run(const CUDADeviceContext& device, const DataCheck& check) const {
     const DeviceScatterAdd self = *this;
     if (outer * inner == 0 || size == 0) {  // indices are still checked
-      platform::ForEach(device, count, [=] __device__(int64_t i) {
-        check.Inside(i, self.Row(i));
-      });
+      ForEach(device, count,
+              [=] __device__(int64_t i) { check.Inside(i, self.Row(i)); });
       return;
     }
-    platform::FillZero(device, out,
-                       static_cast<size_t>(outer * size * inner) * sizeof(T));
+    FillZero(device, out,
+             static_cast<size_t>(outer * size * inner) * sizeof(T));
     const int64_t parts = shares();
-    platform::ForEach(
-        device, outer * parts * inner,
-        [=] __device__(int64_t thread) { self.Add(thread, parts, check); });
+    ForEach(device, outer * parts * inner,
+            [=] __device__(int64_t thread) { self.Add(thread, parts, check); });
   }
 };
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

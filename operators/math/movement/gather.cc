@@ -6,7 +6,7 @@
 #include "sluice/platform/dtype_sets.h"
 #include "sluice/platform/parallel_for.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 
 constexpr int64_t kShardBytes = 128 << 10;
@@ -70,7 +70,7 @@ void Gather(const void* x,
   const auto copy = ChooseCopy<Index>(slice_bytes);
   const auto bytes = static_cast<int64_t>(slice_bytes);
   const int64_t grain = std::max<int64_t>(kShardBytes / bytes, 1);
-  platform::ParallelFor(outer * count, grain, [&](int64_t begin, int64_t end) {
+  ParallelFor(outer * count, grain, [&](int64_t begin, int64_t end) {
     while (begin < end) {
       const int64_t row = begin / count;
       const int64_t first = begin % count;
@@ -85,4 +85,4 @@ void Gather(const void* x,
 SLUICE_INSTANTIATE_INDICES(FindOutside);
 SLUICE_INSTANTIATE_INDICES(Gather);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

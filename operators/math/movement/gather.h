@@ -5,7 +5,7 @@
 
 #include "sluice/platform/export.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 
 // Returns the position of the first index that is outside [least, size), or -1.
 template <typename Index>
@@ -25,4 +25,4 @@ SLUICE_API void Gather(const void* x,
                        size_t slice_bytes,
                        void* out);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -4,7 +4,7 @@
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
-namespace sluice::operators::math {
+namespace sluice {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -50,13 +50,13 @@ void InterleaveRow(const uint32_t* HWY_RESTRICT from,
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace sluice::operators::math
+}  // namespace sluice
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 #include "sluice/platform/parallel_for.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 
 HWY_EXPORT(InterleaveRow);
 
@@ -68,7 +68,7 @@ void Interleave(const uint32_t* from,
   constexpr int64_t kShard = int64_t{1} << 15;  // elements
   const int64_t size = group * count;
   const int64_t grain = 1 + kShard / (1 + size);
-  platform::ParallelFor(rows, grain, [&](int64_t begin, int64_t end) {
+  ParallelFor(rows, grain, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
       HWY_DYNAMIC_DISPATCH(InterleaveRow)
       (from + row * size, group, count, to + row * size);
@@ -76,5 +76,5 @@ void Interleave(const uint32_t* from,
   });
 }
 
-}  // namespace sluice::operators::math
+}  // namespace sluice
 #endif  // HWY_ONCE

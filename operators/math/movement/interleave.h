@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-namespace sluice::operators::math {
+namespace sluice {
 
 // Interleaves `group` consecutive runs of `count` 4-byte elements: to[k * group
 // + i] = from[i * count + k]. There are `rows` such blocks. Runs through
@@ -13,4 +13,4 @@ void Interleave(const uint32_t* from,
                 int64_t count,
                 uint32_t* to);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

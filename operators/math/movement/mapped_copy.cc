@@ -9,11 +9,11 @@
 #include "sluice/platform/dtype_sets.h"
 #include "sluice/platform/parallel_for.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 
 constexpr int64_t kCopyShardBytes = 128 << 10;
-constexpr int64_t kGrain = 16384;
+constexpr int64_t kMapGrain = 16384;
 
 // Writes the elements of a run.
 template <typename Unit>
@@ -94,12 +94,11 @@ void CopyAs(const AxisMaps& maps, const void* x_data, Unit fill, void* to) {
       j += run.count;
     }
   };
-  platform::ParallelFor(rows.count * pieces, grain,
-                        [&](int64_t begin, int64_t end) {
-                          for (int64_t task = begin; task < end; ++task) {
-                            copy(task);
-                          }
-                        });
+  ParallelFor(rows.count * pieces, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t task = begin; task < end; ++task) {
+      copy(task);
+    }
+  });
 }
 
 template <typename Unit>
@@ -182,8 +181,8 @@ void MappedSum(const AxisMaps& maps, const T* out_grad, double* x_sums) {
     outer.x_steps[i] /= width;
   }
   const int64_t grain =
-      std::max<int64_t>(1, kGrain / std::max(width, maps.out_numel / rows));
-  platform::ParallelFor(rows, grain, [&](int64_t begin, int64_t end) {
+      std::max<int64_t>(1, kMapGrain / std::max(width, maps.out_numel / rows));
+  ParallelFor(rows, grain, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
       double* const sums = x_sums + row * width;
       std::fill(sums, sums + width, 0.0);
@@ -220,4 +219,4 @@ bool Invert(const AxisMaps& maps, AxisMaps* inverse) {
   return true;
 }
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

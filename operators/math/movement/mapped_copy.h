@@ -5,7 +5,7 @@
 #include "sluice/operators/math/movement/axis_map.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 
 // out[i] = x[maps.At(i)], or *fill if that is -1, through ParallelFor. Both are
 // in host memory and do not overlap. `element_size` is 1, 2, 4 or 8 bytes.
@@ -28,4 +28,4 @@ SLUICE_API void MappedSum(const AxisMaps& maps,
 // or if steps skip elements.
 SLUICE_API bool Invert(const AxisMaps& maps, AxisMaps* inverse);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -7,7 +7,7 @@
 #include "sluice/operators/math/elementwise.h"
 #include "sluice/platform/parallel_for.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 
 constexpr int64_t kScatterGrain = 32768;
@@ -55,7 +55,7 @@ void ScatterAdd(const T* x,
   const int64_t work = std::max(rows, outer * count) * inner;
   const int64_t grain =
       std::max<int64_t>(1, kScatterGrain / std::max<int64_t>(1, work / rows));
-  platform::ParallelFor(rows, grain, own);
+  ParallelFor(rows, grain, own);
 }
 
 #define SLUICE_SCATTER_ADD(T)                                                  \
@@ -63,8 +63,8 @@ void ScatterAdd(const T* x,
   template SLUICE_API decltype(ScatterAdd<T, int64_t>) ScatterAdd<T, int64_t>
 SLUICE_SCATTER_ADD(float);
 SLUICE_SCATTER_ADD(double);
-SLUICE_SCATTER_ADD(platform::float16);
-SLUICE_SCATTER_ADD(platform::bfloat16);
+SLUICE_SCATTER_ADD(float16);
+SLUICE_SCATTER_ADD(bfloat16);
 #undef SLUICE_SCATTER_ADD
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -5,7 +5,7 @@
 #include "sluice/operators/math/half_conversions.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 
 // out[o, s, :] = the sum of x[o, i, :] over all i with index[i] == s, in order
 // of i, or 0. x is [outer, count, inner], out [outer, size, inner], not empty.
@@ -21,4 +21,4 @@ SLUICE_API void ScatterAdd(const T* x,
                            int64_t inner,
                            Computed<T>* out);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

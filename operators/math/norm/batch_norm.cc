@@ -16,7 +16,7 @@
 #include "sluice/platform/parallel_for.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace sluice::operators::math {
+namespace sluice {
 namespace HWY_NAMESPACE {
 
 // Below about 10 us of work, a second thread costs more than it saves.
@@ -135,13 +135,12 @@ SideBySideSums<Values> SumOfChunks(const BatchNormDims& dims,
                                    int64_t channels,
                                    const Values& values) {
   std::array<SideBySideSums<Values>, RowChunks::kMost> partial;
-  platform::ParallelFor(
-      chunks.count, 1, [&](int64_t begin, int64_t end) HWY_ATTR {
-        for (int64_t i = begin; i < end; ++i) {
-          partial[static_cast<size_t>(i)] = SumOfRows(
-              dims, chunks.First(i), chunks.First(i + 1), c, channels, values);
-        }
-      });
+  ParallelFor(chunks.count, 1, [&](int64_t begin, int64_t end) HWY_ATTR {
+    for (int64_t i = begin; i < end; ++i) {
+      partial[static_cast<size_t>(i)] = SumOfRows(
+          dims, chunks.First(i), chunks.First(i + 1), c, channels, values);
+    }
+  });
   SideBySideSums<Values> sums = {};
   for (size_t i = 0; i < static_cast<size_t>(chunks.count); ++i) {
     for (size_t k = 0; k < Values::kSums; ++k) {
@@ -159,12 +158,12 @@ void ChannelSums(const BatchNormDims& dims,
                  const Values& values,
                  const SumsOf<Values>& sums) {
   if (!dims.channels_last) {
-    platform::ParallelFor(dims.channels, Grain(dims.count()),
-                          [&](int64_t begin, int64_t end) HWY_ATTR {
-                            for (int64_t c = begin; c < end; ++c) {
-                              SumOfPlanes(dims, c, values, sums);
-                            }
-                          });
+    ParallelFor(dims.channels, Grain(dims.count()),
+                [&](int64_t begin, int64_t end) HWY_ATTR {
+                  for (int64_t c = begin; c < end; ++c) {
+                    SumOfPlanes(dims, c, values, sums);
+                  }
+                });
     return;
   }
   const auto keep = [&](int64_t c, int64_t channels,
@@ -185,7 +184,7 @@ void ChannelSums(const BatchNormDims& dims,
     }
     return;
   }
-  platform::ParallelFor(
+  ParallelFor(
       groups, Grain(dims.count() * kSideBySide),
       [&](int64_t begin, int64_t end) HWY_ATTR {
         for (int64_t c = begin * kSideBySide;
@@ -208,21 +207,20 @@ void ForEachRun(const BatchNormDims& dims, const Row& row, const Then& then) {
   const int64_t runs =
       dims.channels_last ? dims.count() : dims.n * dims.channels;
   const int64_t block = 1 + kBlock / (1 + size);
-  platform::ParallelFor(
-      runs, Grain(size), [&](int64_t begin, int64_t end) HWY_ATTR {
-        while (begin < end) {
-          const int64_t block_end = std::min(begin + block, end);
-          for (int64_t i = begin; i < block_end; ++i) {
-            if (dims.channels_last) {
-              row(0, Step<1>(), i * size, size);
-            } else {
-              row(i % dims.channels, Step<0>(), i * size, size);
-            }
-          }
-          then(begin * size, (block_end - begin) * size);
-          begin = block_end;
+  ParallelFor(runs, Grain(size), [&](int64_t begin, int64_t end) HWY_ATTR {
+    while (begin < end) {
+      const int64_t block_end = std::min(begin + block, end);
+      for (int64_t i = begin; i < block_end; ++i) {
+        if (dims.channels_last) {
+          row(0, Step<1>(), i * size, size);
+        } else {
+          row(i % dims.channels, Step<0>(), i * size, size);
         }
-      });
+      }
+      then(begin * size, (block_end - begin) * size);
+      begin = block_end;
+    }
+  });
 }
 
 template <typename Row>
@@ -326,13 +324,13 @@ void GradientOfRelu(const BatchNormDims& dims,
                     const T* out,
                     const T* out_grad,
                     T* grad) {
-  platform::ParallelFor(dims.count() * dims.channels, kElements,
-                        [=](int64_t begin, int64_t end) HWY_ATTR {
-                          for (int64_t i = begin; i < end; ++i) {
-                            const T passes = out_grad[i];
-                            grad[i] = out[i] <= 0 ? T{0} : passes;
-                          }
-                        });
+  ParallelFor(dims.count() * dims.channels, kElements,
+              [=](int64_t begin, int64_t end) HWY_ATTR {
+                for (int64_t i = begin; i < end; ++i) {
+                  const T passes = out_grad[i];
+                  grad[i] = out[i] <= 0 ? T{0} : passes;
+                }
+              });
 }
 
 template <typename T>
@@ -419,11 +417,11 @@ SLUICE_SIMD_FLOATS(GradientOfInput);
 SLUICE_SIMD_FLOATS(GradientOfRelu);
 
 }  // namespace HWY_NAMESPACE
-}  // namespace sluice::operators::math
+}  // namespace sluice
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 
 SLUICE_EXPORT_FLOATS(MomentsOfChannels);
@@ -493,5 +491,5 @@ SLUICE_INSTANTIATE_FLOATS(ReluGrad);
 SLUICE_INSTANTIATE_FLOATS(BatchNormGradSums);
 SLUICE_INSTANTIATE_FLOATS(BatchNormInputGrad);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice
 #endif  // HWY_ONCE

@@ -8,7 +8,7 @@
 // Batch normalisation of S. Ioffe and C. Szegedy (2015) in host memory, on
 // ParallelFor. Sums are taken in double, for each channel in an order that does
 // not depend on the number of threads. T: float, double.
-namespace sluice::operators::math {
+namespace sluice {
 
 // [n, channels, pixels], or [n, pixels, channels] where channels_last.
 struct BatchNormDims {
@@ -103,4 +103,4 @@ SLUICE_API void BatchNormInputGrad(const BatchNormDims& dims,
                                    int64_t count,
                                    double* sums);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

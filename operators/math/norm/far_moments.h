@@ -5,7 +5,7 @@
 // Moments of doubles whose squares exceed the range of double: a slow path for
 // the few rows that need it, in host memory and on CUDA. Floats never need it,
 // as their squares are summed in double.
-namespace sluice::operators::math {
+namespace sluice {
 
 // Mean and variance of numbers that were multiplied by `shrink`, a power of 2.
 struct ScaledMoments {
@@ -63,4 +63,4 @@ constexpr double SumInRange(double plain,
   return sum;
 }
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

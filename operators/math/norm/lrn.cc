@@ -9,7 +9,7 @@
 
 #ifndef SLUICE_LRN_RANGE
 #define SLUICE_LRN_RANGE
-namespace sluice::operators::math {
+namespace sluice {
 
 // The elements [begin, begin + count) of one row.
 struct LrnRange {
@@ -18,14 +18,14 @@ struct LrnRange {
   int64_t count;
 };
 
-}  // namespace sluice::operators::math
+}  // namespace sluice
 #endif
 
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
-namespace sluice::operators::math {
+namespace sluice {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -195,11 +195,11 @@ SLUICE_SIMD_FLOATS(TermsRange);
 SLUICE_SIMD_FLOATS(GradRange);
 
 }  // namespace HWY_NAMESPACE
-}  // namespace sluice::operators::math
+}  // namespace sluice
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 
 SLUICE_EXPORT_FLOATS(ForwardRange);
@@ -214,13 +214,12 @@ void ForEachRange(const LrnGeometry& g, const Body& body) {
   if (g.rows * row == 0) return;
   const int64_t blocks = (row + kBlock - 1) / kBlock;
   const int64_t grain = std::max<int64_t>(1, kGrain / std::min(row, kBlock));
-  platform::ParallelFor(
-      g.rows * blocks, grain, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-          const int64_t first = i % blocks * kBlock;
-          body(LrnRange{i / blocks, first, std::min(kBlock, row - first)});
-        }
-      });
+  ParallelFor(g.rows * blocks, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t first = i % blocks * kBlock;
+      body(LrnRange{i / blocks, first, std::min(kBlock, row - first)});
+    }
+  });
 }
 
 }  // namespace
@@ -246,5 +245,5 @@ void LrnGrad(
 SLUICE_INSTANTIATE_FLOATS(Lrn);
 SLUICE_INSTANTIATE_FLOATS(LrnGrad);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice
 #endif  // HWY_ONCE

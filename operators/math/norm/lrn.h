@@ -6,7 +6,7 @@
 
 // Local response normalization across channels through ParallelFor. The bits do
 // not depend on the number of threads. T: float, double.
-namespace sluice::operators::math {
+namespace sluice {
 
 // `rows` rows of channels x step elements. `step` is the number of pixels if
 // channels come first, and 1 if they come last. The window of channel c is [c -
@@ -48,4 +48,4 @@ template <typename T>
 SLUICE_API void LrnGrad(
     const LrnGeometry& g, const T* x, const T* out_grad, T* terms, T* x_grad);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -14,7 +14,7 @@
 #include "sluice/platform/parallel_for.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace sluice::operators::math {
+namespace sluice {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -359,11 +359,11 @@ SLUICE_SIMD_FLOATS(BackwardRows);
 SLUICE_SIMD_FLOATS(ParameterBlocks);
 
 }  // namespace HWY_NAMESPACE
-}  // namespace sluice::operators::math
+}  // namespace sluice
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 
 SLUICE_EXPORT_FLOATS(ForwardRows);
@@ -382,7 +382,7 @@ void RowNorm(const RowNormGeometry& geometry, const RowNormArgs<T>& args) {
   const bool moments = args.mean != nullptr || args.variance != nullptr;
   if (geometry.size() == 0 && !moments) return;
   const auto run = ForwardRowsFor<T>();
-  platform::ParallelFor(
+  ParallelFor(
       geometry.rows, Grain(geometry.size()),
       [&](int64_t begin, int64_t end) { run(geometry, args, begin, end); });
 }
@@ -398,10 +398,10 @@ void RowNormGrad(const RowNormGeometry& geometry,
     return;
   }
   const auto rows = BackwardRowsFor<T>();
-  platform::ParallelFor(geometry.rows, Grain(2 * geometry.size()),
-                        [&](int64_t begin, int64_t end) {
-                          rows(geometry, args, moments, begin, end);
-                        });
+  ParallelFor(geometry.rows, Grain(2 * geometry.size()),
+              [&](int64_t begin, int64_t end) {
+                rows(geometry, args, moments, begin, end);
+              });
   if (args.scale_grad == nullptr && args.bias_grad == nullptr) return;
   const auto blocks = ParameterBlocksFor<T>();
   const int64_t width =
@@ -409,15 +409,14 @@ void RowNormGrad(const RowNormGeometry& geometry,
   const int64_t of_group = (geometry.channels + width - 1) / width;
   const int64_t work = geometry.rows / geometry.groups *
                        std::min(width, geometry.channels) * geometry.run;
-  platform::ParallelFor(geometry.groups * of_group, Grain(work),
-                        [&](int64_t begin, int64_t end) {
-                          blocks(geometry, args, moments, width, begin, end);
-                        });
+  ParallelFor(geometry.groups * of_group, Grain(work),
+              [&](int64_t begin, int64_t end) {
+                blocks(geometry, args, moments, width, begin, end);
+              });
 }
 
 SLUICE_INSTANTIATE_FLOATS(RowNorm);
 SLUICE_INSTANTIATE_FLOATS(RowNormGrad);
-// NOLINTEND(bugprone-macro-parentheses)
 
-}  // namespace sluice::operators::math
+}  // namespace sluice
 #endif  // HWY_ONCE

@@ -9,7 +9,7 @@
 // Lempitsky 2016), group norm (Y. Wu, K. He 2018) and root mean square norm (B.
 // Zhang, R. Sennrich 2019). Means and variances are summed in double, in two
 // passes. The bits do not depend on the number of threads. T: float, double.
-namespace sluice::operators::math {
+namespace sluice {
 
 // A dense tensor [rows, channels, run]. Each row is normalized, then scaled and
 // shifted by a scale and a bias per channel. The parameters of row r begin at
@@ -70,4 +70,4 @@ SLUICE_API void RowNormGrad(const RowNormGeometry& geometry,
                             const RowNormGradArgs<T>& args,
                             double* moments);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

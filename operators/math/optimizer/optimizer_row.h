@@ -11,7 +11,7 @@
 // The table of optimizers: ops that move a parameter by its gradient, element
 // by element. The rows, with their formulas, are in optimizer_rows.inc; a new
 // row is a new op on the CPU and on CUDA.
-namespace sluice::operators::math {
+namespace sluice {
 
 // A tensor of the parameter's shape that is kept from step to step: the op has
 // an input `name` and an output `name`Out, which replaces it.
@@ -100,4 +100,4 @@ SLUICE_API std::span<const OptimizerRow> OptimizerRows();
 // Null for the name of another op.
 SLUICE_API const OptimizerRow* FindOptimizerRow(std::string_view name);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -9,7 +9,7 @@
 #include "sluice/operators/math/simd_formulas-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace sluice::operators::math {
+namespace sluice {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 #include "sluice/operators/math/optimizer/optimizer_rows.inc"
@@ -64,11 +64,11 @@ void AddOptimizerTable(std::vector<OptimizerRow>* rows) {
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace sluice::operators::math
+}  // namespace sluice
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 HWY_EXPORT(AddOptimizerTable);
 }  // namespace
@@ -89,5 +89,5 @@ const OptimizerRow* FindOptimizerRow(std::string_view name) {
   return nullptr;
 }
 
-}  // namespace sluice::operators::math
+}  // namespace sluice
 #endif  // HWY_ONCE

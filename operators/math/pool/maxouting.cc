@@ -6,12 +6,8 @@
 #include "sluice/operators/math/half_conversions.h"
 #include "sluice/platform/parallel_for.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
-
-using framework::DDim;
-using framework::Tensor;
-using platform::CPUDeviceContext;
 
 constexpr int64_t kShardElements = 16384;
 
@@ -65,20 +61,19 @@ void MaxOutFunctor<CPUDeviceContext, T>::operator()(const CPUDeviceContext&,
   const T* in = input.data<T>();
   T* out = output->data<T>();
   const int64_t plane = extents.plane;
-  platform::ParallelFor(
-      extents.outputs, extents.grain, [=](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-          const T* group = in + i * groups * plane;
-          T* best = out + i * plane;
-          std::copy(group, group + plane, best);
-          for (int g = 1; g < groups; ++g) {
-            group += plane;
-            for (int64_t j = 0; j < plane; ++j) {
-              best[j] = Replaces(group[j], best[j]) ? group[j] : best[j];
-            }
-          }
+  ParallelFor(extents.outputs, extents.grain, [=](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const T* group = in + i * groups * plane;
+      T* best = out + i * plane;
+      std::copy(group, group + plane, best);
+      for (int g = 1; g < groups; ++g) {
+        group += plane;
+        for (int64_t j = 0; j < plane; ++j) {
+          best[j] = Replaces(group[j], best[j]) ? group[j] : best[j];
         }
-      });
+      }
+    }
+  });
 }
 
 template <typename T>
@@ -95,32 +90,29 @@ void MaxOutGradFunctor<CPUDeviceContext, T>::operator()(
   const T* from = output_grad.data<T>();
   T* to = input_grad->data<T>();
   const int64_t plane = extents.plane;
-  platform::ParallelFor(
-      extents.outputs, extents.grain, [=](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-          const T* group = in + i * groups * plane;
-          T* grad = to + i * groups * plane;
-          std::fill(grad, grad + groups * plane, T{});
-          for (int64_t j = 0; j < plane; ++j) {
-            int64_t best = j;
-            for (int64_t at = j + plane; at < groups * plane; at += plane) {
-              if (Replaces(group[at], group[best])) best = at;
-            }
-            grad[best] = from[i * plane + j];
-          }
+  ParallelFor(extents.outputs, extents.grain, [=](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const T* group = in + i * groups * plane;
+      T* grad = to + i * groups * plane;
+      std::fill(grad, grad + groups * plane, T{});
+      for (int64_t j = 0; j < plane; ++j) {
+        int64_t best = j;
+        for (int64_t at = j + plane; at < groups * plane; at += plane) {
+          if (Replaces(group[at], group[best])) best = at;
         }
-      });
+        grad[best] = from[i * plane + j];
+      }
+    }
+  });
 }
 
 template class SLUICE_API MaxOutFunctor<CPUDeviceContext, float>;
 template class SLUICE_API MaxOutFunctor<CPUDeviceContext, double>;
-template class SLUICE_API MaxOutFunctor<CPUDeviceContext, platform::float16>;
-template class SLUICE_API MaxOutFunctor<CPUDeviceContext, platform::bfloat16>;
+template class SLUICE_API MaxOutFunctor<CPUDeviceContext, float16>;
+template class SLUICE_API MaxOutFunctor<CPUDeviceContext, bfloat16>;
 template class SLUICE_API MaxOutGradFunctor<CPUDeviceContext, float>;
 template class SLUICE_API MaxOutGradFunctor<CPUDeviceContext, double>;
-template class SLUICE_API
-    MaxOutGradFunctor<CPUDeviceContext, platform::float16>;
-template class SLUICE_API
-    MaxOutGradFunctor<CPUDeviceContext, platform::bfloat16>;
+template class SLUICE_API MaxOutGradFunctor<CPUDeviceContext, float16>;
+template class SLUICE_API MaxOutGradFunctor<CPUDeviceContext, bfloat16>;
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

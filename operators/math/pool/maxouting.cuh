@@ -4,7 +4,7 @@
 #include "sluice/platform/cuda/launch.h"
 
 // The functors of maxouting.h on CUDA. They enqueue on the context's stream.
-namespace sluice::operators::math {
+namespace sluice {
 
 // Returns the channel of its group that holds the maximum: the first NaN,
 // otherwise the first of the largest. `group` is the group's first element.
@@ -25,18 +25,18 @@ __device__ int64_t FindGroupMaximum(const T* group,
 }
 
 template <typename T>
-class MaxOutFunctor<platform::CUDADeviceContext, T> {
+class MaxOutFunctor<CUDADeviceContext, T> {
  public:
-  void operator()(const platform::CUDADeviceContext& context,
-                  const framework::Tensor& input,
-                  framework::Tensor* output,
+  void operator()(const CUDADeviceContext& context,
+                  const Tensor& input,
+                  Tensor* output,
                   int groups) {
     CheckMaxOutShapes(input.dims(), output->dims(), groups);
     const T* x = input.data<T>();
     T* out = output->data<T>();
     const int64_t channels = groups;
     const int64_t plane = input.dims()[2] * input.dims()[3];
-    platform::ForEach(context, output->numel(), [=] __device__(int64_t i) {
+    ForEach(context, output->numel(), [=] __device__(int64_t i) {
       const T* group = x + i / plane * plane * channels + i % plane;
       out[i] = group[FindGroupMaximum(group, channels, plane) * plane];
     });
@@ -44,12 +44,12 @@ class MaxOutFunctor<platform::CUDADeviceContext, T> {
 };
 
 template <typename T>
-class MaxOutGradFunctor<platform::CUDADeviceContext, T> {
+class MaxOutGradFunctor<CUDADeviceContext, T> {
  public:
-  void operator()(const platform::CUDADeviceContext& context,
-                  const framework::Tensor& input,
-                  const framework::Tensor& output_grad,
-                  framework::Tensor* input_grad,
+  void operator()(const CUDADeviceContext& context,
+                  const Tensor& input,
+                  const Tensor& output_grad,
+                  Tensor* input_grad,
                   int groups) {
     CheckMaxOutShapes(input.dims(), output_grad.dims(), groups);
     const T* x = input.data<T>();
@@ -57,7 +57,7 @@ class MaxOutGradFunctor<platform::CUDADeviceContext, T> {
     T* x_grad = input_grad->data<T>();
     const int64_t channels = groups;
     const int64_t plane = input.dims()[2] * input.dims()[3];
-    platform::ForEach(context, output_grad.numel(), [=] __device__(int64_t i) {
+    ForEach(context, output_grad.numel(), [=] __device__(int64_t i) {
       const int64_t first = i / plane * plane * channels + i % plane;
       const int64_t best = FindGroupMaximum(x + first, channels, plane);
       for (int64_t g = 0; g < channels; ++g) {
@@ -67,4 +67,4 @@ class MaxOutGradFunctor<platform::CUDADeviceContext, T> {
   }
 };
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -4,7 +4,7 @@
 #include "sluice/platform/cpu_device_context.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 
 // output[n, c, h, w] = max over g < groups of input[n, c * groups + g, h, w]
 // for input [N, C, H, W] and an allocated output [N, C / groups, H, W]. NaN is
@@ -15,17 +15,17 @@ template <typename DeviceContext, typename T>
 class MaxOutFunctor;
 
 template <typename T>
-class SLUICE_API MaxOutFunctor<platform::CPUDeviceContext, T> {
+class SLUICE_API MaxOutFunctor<CPUDeviceContext, T> {
  public:
-  void operator()(const platform::CPUDeviceContext& context,
-                  const framework::Tensor& input,
-                  framework::Tensor* output,
+  void operator()(const CPUDeviceContext& context,
+                  const Tensor& input,
+                  Tensor* output,
                   int groups);
 };
 
 // Raises InvalidArgument unless the shapes and groups fit together.
-SLUICE_API void CheckMaxOutShapes(const framework::DDim& input,
-                                  const framework::DDim& output,
+SLUICE_API void CheckMaxOutShapes(const DDim& input,
+                                  const DDim& output,
                                   int groups);
 
 // Sets input_grad [N, C, H, W] to output_grad [N, C / groups, H, W] at the
@@ -34,13 +34,13 @@ template <typename DeviceContext, typename T>
 class MaxOutGradFunctor;
 
 template <typename T>
-class SLUICE_API MaxOutGradFunctor<platform::CPUDeviceContext, T> {
+class SLUICE_API MaxOutGradFunctor<CPUDeviceContext, T> {
  public:
-  void operator()(const platform::CPUDeviceContext& context,
-                  const framework::Tensor& input,
-                  const framework::Tensor& output_grad,
-                  framework::Tensor* input_grad,
+  void operator()(const CPUDeviceContext& context,
+                  const Tensor& input,
+                  const Tensor& output_grad,
+                  Tensor* input_grad,
                   int groups);
 };
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

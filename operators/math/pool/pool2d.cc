@@ -11,11 +11,8 @@
 #include "sluice/platform/dtype_sets.h"
 #include "sluice/platform/parallel_for.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
-
-using platform::bfloat16;
-using platform::float16;
 
 // Returns relu of `value`; NaN stays NaN.
 template <typename T>
@@ -316,23 +313,22 @@ template <typename Line>
 void Forward(const Pool2dGeometry& g, const Line& line) {
   const int64_t window = g.kernel_h * g.kernel_w;
   if (!g.nhwc) {
-    platform::ParallelFor(g.n * g.c, Grain(g.out_pixels() * window),
-                          [&](int64_t begin, int64_t end) {
-                            Line own = line;
-                            for (int64_t i = begin; i < end; ++i) {
-                              Plane(g, i, own);
-                            }
-                          });
+    ParallelFor(g.n * g.c, Grain(g.out_pixels() * window),
+                [&](int64_t begin, int64_t end) {
+                  Line own = line;
+                  for (int64_t i = begin; i < end; ++i) {
+                    Plane(g, i, own);
+                  }
+                });
     return;
   }
-  platform::ParallelFor(g.n * g.out_h, Grain(g.out_w * g.c * window),
-                        [&](int64_t begin, int64_t end) {
-                          Line own = line;
-                          for (int64_t i = begin; i < end; ++i) {
-                            ChannelsOfARow(g, i / g.out_h, i % g.out_h, 0, g.c,
-                                           own);
-                          }
-                        });
+  ParallelFor(g.n * g.out_h, Grain(g.out_w * g.c * window),
+              [&](int64_t begin, int64_t end) {
+                Line own = line;
+                for (int64_t i = begin; i < end; ++i) {
+                  ChannelsOfARow(g, i / g.out_h, i % g.out_h, 0, g.c, own);
+                }
+              });
 }
 
 // Handles all windows in shards if windows may overlap in the gradient: a shard
@@ -342,20 +338,19 @@ void Backward(const Pool2dGeometry& g, const Line& line) {
   const int64_t window = g.kernel_h * g.kernel_w;
   const int64_t work = g.out_pixels() * window + g.in_pixels();
   if (!g.nhwc) {
-    platform::ParallelFor(
-        g.n * g.c, Grain(work), [&](int64_t begin, int64_t end) {
-          Line own = line;
-          for (int64_t i = begin; i < end; ++i) {
-            auto* to = line.x_grad + i * g.in_pixels();
-            std::fill(to, to + g.in_pixels(),
-                      std::remove_reference_t<decltype(*to)>{});
-            Plane(g, i, own);
-          }
-        });
+    ParallelFor(g.n * g.c, Grain(work), [&](int64_t begin, int64_t end) {
+      Line own = line;
+      for (int64_t i = begin; i < end; ++i) {
+        auto* to = line.x_grad + i * g.in_pixels();
+        std::fill(to, to + g.in_pixels(),
+                  std::remove_reference_t<decltype(*to)>{});
+        Plane(g, i, own);
+      }
+    });
     return;
   }
   const int64_t runs = (g.c + kLine - 1) / kLine;
-  platform::ParallelFor(
+  ParallelFor(
       g.n * runs, Grain(work * std::min(g.c, kLine)),
       [&](int64_t begin, int64_t end) {
         Line own = line;
@@ -426,4 +421,4 @@ void Pool2dGrad(const Pool2dGeometry& g,
 SLUICE_INSTANTIATE_FLOATS_AND_HALVES(Pool2d);
 SLUICE_INSTANTIATE_FLOATS_AND_HALVES(Pool2dGrad);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -5,7 +5,7 @@
 
 #include "sluice/platform/export.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 
 // The sizes of 2-d pooling over the pixels of each channel of x, [n, c, in_h,
 // in_w], or channels last if `nhwc`. Window (oh, ow) begins at row oh *
@@ -65,4 +65,4 @@ SLUICE_API void Pool2dGrad(const Pool2dGeometry& g,
                            const T* out_grad,
                            PoolGrad<T>* x_grad);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

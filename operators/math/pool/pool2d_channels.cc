@@ -10,7 +10,7 @@
 
 #ifndef SLUICE_POOL2D_CHANNELS
 #define SLUICE_POOL2D_CHANNELS
-namespace sluice::operators::math {
+namespace sluice {
 
 // A window of `rows` x `columns` pixels that begins at x and has at least one
 // pixel, and its results.
@@ -24,11 +24,11 @@ struct ChannelsWindow {
   T* out;
 };
 
-}  // namespace sluice::operators::math
+}  // namespace sluice
 #endif
 
 HWY_BEFORE_NAMESPACE();
-namespace sluice::operators::math {
+namespace sluice {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -83,13 +83,13 @@ HWY_INLINE void MaxOfWindow(const ChannelsWindow<T>& window) {
 SLUICE_SIMD_FLOATS(MaxOfWindow);
 
 }  // namespace HWY_NAMESPACE
-}  // namespace sluice::operators::math
+}  // namespace sluice
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 #include <algorithm>
 
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 
 SLUICE_EXPORT_FLOATS(MaxOfWindow);
@@ -102,7 +102,7 @@ template <typename T>
 void MaxOfChannels(const Pool2dGeometry& g, const T* x, T* out) {
   const auto run = MaxOfWindowFor<T>();
   const int64_t work = g.out_w * g.c * g.kernel_h * g.kernel_w;
-  platform::ParallelFor(
+  ParallelFor(
       g.n * g.out_h,
       std::max<int64_t>(kShardWork / std::max<int64_t>(work, 1), 1),
       [&](int64_t begin, int64_t end) {
@@ -125,5 +125,5 @@ void MaxOfChannels(const Pool2dGeometry& g, const T* x, T* out) {
 
 SLUICE_INSTANTIATE_FLOATS(MaxOfChannels);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice
 #endif  // HWY_ONCE

@@ -9,7 +9,7 @@
 
 #ifndef SLUICE_POOL2D_PAIRS
 #define SLUICE_POOL2D_PAIRS
-namespace sluice::operators::math {
+namespace sluice {
 
 // `count` windows, or channels of one window. With channels last, pixel k of a
 // window is at pixels[k]. Otherwise pixels 0 and 1 are adjacent at pixels[0],
@@ -24,11 +24,11 @@ struct PairRun {
   bool relu;
 };
 
-}  // namespace sluice::operators::math
+}  // namespace sluice
 #endif
 
 HWY_BEFORE_NAMESPACE();
-namespace sluice::operators::math {
+namespace sluice {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -234,11 +234,11 @@ SLUICE_SIMD_FLOATS(Forward);
 SLUICE_SIMD_FLOATS(Backward);
 
 }  // namespace HWY_NAMESPACE
-}  // namespace sluice::operators::math
+}  // namespace sluice
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 
 SLUICE_EXPORT_FLOATS(Forward);
@@ -249,7 +249,7 @@ template <typename Body>
 void ForEachRow(const Pool2dGeometry& g, const Body& body) {
   const int64_t rows = (g.nhwc ? g.n : g.n * g.c) * g.out_h;
   const int64_t work = g.out_w * (g.nhwc ? g.c : 1) + 1;
-  platform::ParallelFor(rows, 1 + 30'000 / work, body);
+  ParallelFor(rows, 1 + 30'000 / work, body);
 }
 
 }  // namespace
@@ -274,5 +274,5 @@ void MaxOfPairsGrad(const Pool2dGeometry& g,
 SLUICE_INSTANTIATE_FLOATS(MaxOfPairs);
 SLUICE_INSTANTIATE_FLOATS(MaxOfPairsGrad);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice
 #endif  // HWY_ONCE

@@ -4,7 +4,7 @@
 
 // The pooling that most networks use, vectorized: maxima of 2 x 2 pixels
 // without overlap and padding. The bits equal those of Pool2d and Pool2dGrad.
-namespace sluice::operators::math {
+namespace sluice {
 
 // Whether a geometry is 2 x 2 max pooling without overlap and padding.
 inline bool IsMaxOfPairs(const Pool2dGeometry& g) {
@@ -23,4 +23,4 @@ void MaxOfPairsGrad(const Pool2dGeometry& g,
                     const T* out_grad,
                     T* x_grad);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

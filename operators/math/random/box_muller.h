@@ -7,7 +7,7 @@
 // of doubles, one division, and an exact square root by the caller. A file that
 // includes this must be compiled without contraction of products and sums
 // (-ffp-contract=off, --fmad=false).
-namespace sluice::operators::math {
+namespace sluice {
 
 // Returns log x for a normal x > 0, within a few units in the last place.
 constexpr double PolynomialLog(double x) {
@@ -76,4 +76,4 @@ constexpr BoxMullerPair BoxMuller(uint32_t word0, uint32_t word1) {
   return {-2 * PolynomialLog(uniform), PolynomialSineCosine(word1)};
 }
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

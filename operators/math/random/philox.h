@@ -6,7 +6,7 @@
 // and D. Shaw, "Parallel random numbers: as easy as 1, 2, 3" (SC 2011). Ten
 // rounds convert a counter of four words and a key of two into four random
 // words. Shared by host and device code.
-namespace sluice::operators::math {
+namespace sluice {
 
 struct PhiloxCounter {
   uint32_t word[4];
@@ -55,4 +55,4 @@ constexpr double Uniform53(uint32_t word, uint32_t second) {
   return static_cast<double>(bits) * (1.0 / 9007199254740992.0);
 }
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -10,7 +10,7 @@
 #include "sluice/platform/dtype_sets.h"
 #include "sluice/platform/parallel_for.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 
 // This many blocks of four elements take about 10 us.
@@ -22,21 +22,20 @@ constexpr int64_t kWords = 512;
 // whole blocks. There are second words only if kTwo.
 template <bool kTwo, typename Use>
 void ForEachWords(const RandomStream& stream, int64_t count, const Use& use) {
-  platform::ParallelFor(
-      (count + 3) / 4, kBlocks, [&](int64_t begin, int64_t end) {
-        uint32_t words[kWords], seconds[kTwo ? kWords : 1];
-        for (int64_t block = begin; block < end; block += kWords / 4) {
-          const int64_t blocks = std::min(kWords / 4, end - block);
-          const auto number = static_cast<uint64_t>(block);
-          RandomWords(stream, number, blocks, words);
-          if constexpr (kTwo) {
-            RandomWords(stream, number + RandomStream::kSecondWords, blocks,
-                        seconds);
-          }
-          const int64_t first = 4 * block;
-          use(words, seconds, first, std::min(4 * blocks, count - first));
-        }
-      });
+  ParallelFor((count + 3) / 4, kBlocks, [&](int64_t begin, int64_t end) {
+    uint32_t words[kWords], seconds[kTwo ? kWords : 1];
+    for (int64_t block = begin; block < end; block += kWords / 4) {
+      const int64_t blocks = std::min(kWords / 4, end - block);
+      const auto number = static_cast<uint64_t>(block);
+      RandomWords(stream, number, blocks, words);
+      if constexpr (kTwo) {
+        RandomWords(stream, number + RandomStream::kSecondWords, blocks,
+                    seconds);
+      }
+      const int64_t first = 4 * block;
+      use(words, seconds, first, std::min(4 * blocks, count - first));
+    }
+  });
 }
 
 // Calls use(words, first element, elements) for all elements.
@@ -136,7 +135,7 @@ void Dropout(const RandomStream& stream,
 template <typename T>
 void DropoutGrad(
     T scale, int64_t count, const T* out_grad, const uint8_t* mask, T* x_grad) {
-  platform::ParallelFor(count, 8 * kBlocks, [&](int64_t begin, int64_t end) {
+  ParallelFor(count, 8 * kBlocks, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       x_grad[i] = mask[i] != 0 ? out_grad[i] * scale : T{0};
     }
@@ -148,4 +147,4 @@ SLUICE_INSTANTIATE_FLOATS(FillNormal);
 SLUICE_INSTANTIATE_FLOATS(Dropout);
 SLUICE_INSTANTIATE_FLOATS(DropoutGrad);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

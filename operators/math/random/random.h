@@ -7,7 +7,7 @@
 
 // Random tensors in host memory, through ParallelFor. An element depends on the
 // stream and its index only. T: float, double.
-namespace sluice::operators::math {
+namespace sluice {
 
 // Sets out to min + u (max - min) for u in [0, 1), rounded from double. Results
 // are below max if max > min. u is word / 2^32 for float, and has 53 bits
@@ -45,4 +45,4 @@ template <typename T>
 SLUICE_API void DropoutGrad(
     T scale, int64_t count, const T* out_grad, const uint8_t* mask, T* x_grad);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -6,7 +6,7 @@
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
-namespace sluice::operators::math {
+namespace sluice {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -76,11 +76,11 @@ void RunRandomWords(const RandomStream& stream,
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace sluice::operators::math
+}  // namespace sluice
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 HWY_EXPORT(RunRandomWords);
 }  // namespace
@@ -92,5 +92,5 @@ void RandomWords(const RandomStream& stream,
   HWY_DYNAMIC_DISPATCH(RunRandomWords)(stream, first, blocks, words);
 }
 
-}  // namespace sluice::operators::math
+}  // namespace sluice
 #endif  // HWY_ONCE

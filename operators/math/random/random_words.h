@@ -5,7 +5,7 @@
 #include "sluice/operators/math/random/philox.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 
 // Sets words[4 i + l] = stream.Block(first + i).word[l] for `blocks` blocks, on
 // the calling thread.
@@ -14,4 +14,4 @@ SLUICE_API void RandomWords(const RandomStream& stream,
                             int64_t blocks,
                             uint32_t* words);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -7,7 +7,7 @@
 #include "sluice/platform/dtype_sets.h"
 #include "sluice/platform/parallel_for.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 
 // Gemm multiplies up to this many rows by a transposed matrix in place. For
@@ -60,7 +60,7 @@ class Direction {
     Turn();
     const bool reverse = l_.reverse || direction_ == 1;
     for (int64_t step = 0; step < l_.steps; ++step) {
-      platform::CheckCancelled();
+      CheckCancelled();
       Step(reverse ? l_.steps - 1 - step : step);
     }
     Store(h_, a_.last_h);
@@ -166,7 +166,7 @@ class Direction {
   void ForRows(const Body& body) {
     constexpr int64_t kElements = 8192;  // about 10 us of activations
     const int64_t grain = 1 + kElements / (1 + rows_);
-    platform::ParallelFor(l_.batch, grain, [&](int64_t begin, int64_t end) {
+    ParallelFor(l_.batch, grain, [&](int64_t begin, int64_t end) {
       for (int64_t b = begin; b < end; ++b) {
         body(b);
       }
@@ -336,7 +336,7 @@ void Recurrent(const RecurrentLayer& layer,
   constexpr int64_t kWork = 4'000'000;
   const int64_t work = layer.batch * layer.gate_rows() * layer.hidden;
   if (layer.directions == 2 && work < kWork) {
-    platform::ParallelFor(2, 1, [&](int64_t begin, int64_t end) {
+    ParallelFor(2, 1, [&](int64_t begin, int64_t end) {
       for (int64_t direction = begin; direction < end; ++direction) {
         run(direction);
       }
@@ -350,4 +350,4 @@ void Recurrent(const RecurrentLayer& layer,
 
 SLUICE_INSTANTIATE_FLOATS(Recurrent);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -10,7 +10,7 @@
 #include "sluice/platform/export.h"
 
 // Recurrent layers as defined by ONNX's RNN, GRU and LSTM.
-namespace sluice::operators::math {
+namespace sluice {
 
 enum class RecurrentCell : uint8_t { kSimple, kGru, kLstm };
 
@@ -96,4 +96,4 @@ SLUICE_API void RecurrentPlain(const RecurrentLayer& layer,
                                const RecurrentArgs<T>& args,
                                double* scratch);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

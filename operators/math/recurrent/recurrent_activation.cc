@@ -3,7 +3,7 @@
 #include "sluice/operators/math/elementwise.h"
 #include "sluice/operators/math/recurrent/recurrent.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 
 std::optional<RecurrentActivation> RecurrentActivation::Find(
     std::string_view name,
@@ -73,4 +73,4 @@ const RecurrentActivation& RecurrentLayer::activation(int64_t direction,
 template void RecurrentActivation::Apply(float*, int64_t) const;
 template void RecurrentActivation::Apply(double*, int64_t) const;
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -5,7 +5,7 @@
 #include "sluice/platform/dtype_sets.h"
 #include "sluice/platform/parallel_for.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 
 // Computes one row of the batch in one direction.
@@ -38,7 +38,7 @@ class Row {
       std::fill_n(Y(t), l_.hidden, T{0});
     }
     for (int64_t step = 0; step < length; ++step) {
-      platform::CheckCancelled();
+      CheckCancelled();
       const int64_t t = reverse ? length - 1 - step : step;
       Step(a_.x + (l_.batch_first ? row_ * l_.steps + t : t * l_.batch + row_) *
                       l_.input);
@@ -174,7 +174,7 @@ void RecurrentPlain(const RecurrentLayer& layer,
                     double* scratch) {
   const int64_t each = (layer.gates() + 3) * layer.hidden;
   const int64_t rows = layer.directions * layer.batch;
-  platform::ParallelFor(rows, 1, [&](int64_t begin, int64_t end) {
+  ParallelFor(rows, 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       Row<T>(layer, args, i / layer.batch, i % layer.batch, scratch + i * each)
           .Run();
@@ -184,4 +184,4 @@ void RecurrentPlain(const RecurrentLayer& layer,
 
 SLUICE_INSTANTIATE_FLOATS(RecurrentPlain);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

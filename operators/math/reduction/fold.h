@@ -11,7 +11,7 @@
 // Reductions by the formulas of reduction_rows.inc, through ParallelFor, for
 // .cc files. The order of the terms depends on the shape only, so that results
 // have the same bits for any number of threads.
-namespace sluice::operators::math {
+namespace sluice {
 
 // How the work is split. If rows are reduced, a group is one output, and its
 // terms are elements. If rows are kept, a group is up to kColumns adjacent
@@ -24,8 +24,7 @@ struct FoldPlan {
   static constexpr int64_t kChunk = 2 * kGrain;  // elements
 
   FoldPlan() = default;
-  FoldPlan(const framework::DDim& x,
-           const std::array<bool, framework::DDim::kMaxRank>& reduced)
+  FoldPlan(const DDim& x, const std::array<bool, DDim::kMaxRank>& reduced)
       : axes(SortAxes(x, reduced)) {
     if (axes.terms == 0) return;
     columns = axes.row_reduced ? 1 : std::min(kColumns, axes.row_size);
@@ -149,13 +148,13 @@ void FoldAll(const FoldPlan& plan, const T* x, T* out, void* scratch) {
   };
   const int64_t cost =
       std::max<int64_t>(1, axes.terms / plan.chunks * plan.columns);
-  platform::ParallelFor(plan.groups * plan.chunks,
-                        std::max<int64_t>(1, FoldPlan::kGrain / cost),
-                        [&](int64_t begin, int64_t end) {
-                          for (int64_t task = begin; task < end; ++task) {
-                            fold_chunk(task);
-                          }
-                        });
+  ParallelFor(plan.groups * plan.chunks,
+              std::max<int64_t>(1, FoldPlan::kGrain / cost),
+              [&](int64_t begin, int64_t end) {
+                for (int64_t task = begin; task < end; ++task) {
+                  fold_chunk(task);
+                }
+              });
   if (plan.chunks == 1) return;
   for (int64_t i = 0; i < plan.groups; ++i) {
     const FoldGroup group(plan, i);
@@ -198,14 +197,13 @@ void ForTermsOf(const FoldPlan& plan,
 template <typename Body>
 void ForEachChunk(const FoldPlan& plan, const Body& body) {
   const int64_t cost = std::max<int64_t>(1, plan.axes.terms * plan.columns);
-  platform::ParallelFor(
-      plan.groups * plan.chunks,
-      std::max<int64_t>(1, FoldPlan::kGrain * plan.chunks / cost),
-      [&](int64_t begin, int64_t end) {
-        for (int64_t task = begin; task < end; ++task) {
-          body(FoldGroup(plan, task / plan.chunks), task);
-        }
-      });
+  ParallelFor(plan.groups * plan.chunks,
+              std::max<int64_t>(1, FoldPlan::kGrain * plan.chunks / cost),
+              [&](int64_t begin, int64_t end) {
+                for (int64_t task = begin; task < end; ++task) {
+                  body(FoldGroup(plan, task / plan.chunks), task);
+                }
+              });
 }
 
 // Computes `shares`, one for each output, from its terms. `partial` has space
@@ -261,4 +259,4 @@ void FoldGradient(const FoldPlan& plan,
   });
 }
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

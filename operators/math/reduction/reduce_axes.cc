@@ -2,9 +2,7 @@
 
 #include <algorithm>
 
-namespace sluice::operators::math {
-
-using framework::DDim;
+namespace sluice {
 
 int64_t StridedAxes::count() const {
   int64_t count = 1;
@@ -71,4 +69,4 @@ ReduceAxes SortAxes(const DDim& x,
   return sorted;
 }
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

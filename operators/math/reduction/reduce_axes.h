@@ -7,13 +7,13 @@
 #include "sluice/framework/values/ddim.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 
 // Dimensions of a dense tensor and their strides in elements, outermost first.
 struct StridedAxes {
   int rank = 0;
-  std::array<int64_t, framework::DDim::kMaxRank> sizes{};
-  std::array<int64_t, framework::DDim::kMaxRank> steps{};
+  std::array<int64_t, DDim::kMaxRank> sizes{};
+  std::array<int64_t, DDim::kMaxRank> steps{};
 
   int64_t count() const;
 };
@@ -36,7 +36,7 @@ class StridedWalk {
 
  private:
   const StridedAxes& axes_;
-  std::array<int64_t, framework::DDim::kMaxRank> index_{};
+  std::array<int64_t, DDim::kMaxRank> index_{};
   int64_t offset_ = 0;
 };
 
@@ -56,8 +56,7 @@ struct ReduceAxes {
 
 // Sorts the dimensions of `x`, which is known. Dimensions with reduced[axis]
 // set are reduced.
-SLUICE_API ReduceAxes
-SortAxes(const framework::DDim& x,
-         const std::array<bool, framework::DDim::kMaxRank>& reduced);
+SLUICE_API ReduceAxes SortAxes(const DDim& x,
+                               const std::array<bool, DDim::kMaxRank>& reduced);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -9,9 +9,7 @@
 #include "sluice/platform/dtype_sets.h"
 #include "sluice/platform/parallel_for.h"
 
-namespace sluice::operators::math {
-
-using framework::DDim;
+namespace sluice {
 
 namespace {
 
@@ -113,14 +111,13 @@ template <typename T>
 void SumRows(const ReducePlan& plan, const T* x, T* out) {
   const int64_t rows = plan.axes.reduced.count();
   const int64_t grain =
-      std::max<int64_t>(1, platform::kGrain / (rows * plan.axes.row_size));
-  platform::ParallelFor(plan.axes.kept.count(), grain,
-                        [&](int64_t begin, int64_t end) {
-                          StridedWalk at(plan.axes.kept, begin);
-                          for (int64_t i = begin; i < end; ++i, at.Next()) {
-                            out[i] = SumOfRows(plan, x + at.offset(), rows);
-                          }
-                        });
+      std::max<int64_t>(1, kGrain / (rows * plan.axes.row_size));
+  ParallelFor(plan.axes.kept.count(), grain, [&](int64_t begin, int64_t end) {
+    StridedWalk at(plan.axes.kept, begin);
+    for (int64_t i = begin; i < end; ++i, at.Next()) {
+      out[i] = SumOfRows(plan, x + at.offset(), rows);
+    }
+  });
 }
 
 // Sums chunks of each row, then adds these for each output.
@@ -130,21 +127,21 @@ void SumLongRows(const ReducePlan& plan, const T* x, T* out, void* scratch) {
   const int64_t rows = plan.axes.reduced.count();
   const int64_t chunks = CeilDiv(plan.axes.row_size, kChunk);
   auto* partial = static_cast<typename S::Value*>(scratch);
-  platform::ParallelFor(
-      plan.axes.kept.count() * rows * chunks, 1,
-      [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-          const int64_t first = i % chunks * kChunk;
-          const int64_t row = i / chunks;
-          const int64_t offset =
-              StridedWalk(plan.axes.kept, row / rows).offset() +
-              StridedWalk(plan.axes.reduced, row % rows).offset() + first;
-          typename S::Sum sum;
-          AddRow(x + offset, std::min(kChunk, plan.axes.row_size - first),
-                 &sum);
-          partial[i] = sum.Result();
-        }
-      });
+  ParallelFor(plan.axes.kept.count() * rows * chunks, 1,
+              [&](int64_t begin, int64_t end) {
+                for (int64_t i = begin; i < end; ++i) {
+                  const int64_t first = i % chunks * kChunk;
+                  const int64_t row = i / chunks;
+                  const int64_t offset =
+                      StridedWalk(plan.axes.kept, row / rows).offset() +
+                      StridedWalk(plan.axes.reduced, row % rows).offset() +
+                      first;
+                  typename S::Sum sum;
+                  AddRow(x + offset,
+                         std::min(kChunk, plan.axes.row_size - first), &sum);
+                  partial[i] = sum.Result();
+                }
+              });
   for (int64_t i = 0; i < plan.axes.kept.count(); ++i) {
     typename S::Sum sum;
     for (int64_t j = 0; j < rows * chunks; ++j) {
@@ -199,13 +196,13 @@ void SumColumns(const ReducePlan& plan, const T* x, T* out) {
       to[j] = S::Store(sums[j].Result(), plan.divisor);
     }
   };
-  platform::ParallelFor(plan.axes.kept.count() * groups,
-                        std::max<int64_t>(1, platform::kGrain / cost),
-                        [&](int64_t begin, int64_t end) {
-                          for (int64_t i = begin; i < end; ++i) {
-                            sum_group(i);
-                          }
-                        });
+  ParallelFor(plan.axes.kept.count() * groups,
+              std::max<int64_t>(1, kGrain / cost),
+              [&](int64_t begin, int64_t end) {
+                for (int64_t i = begin; i < end; ++i) {
+                  sum_group(i);
+                }
+              });
 }
 
 // Sums `columns` columns; rows have a stride of `step` elements.
@@ -242,7 +239,7 @@ void SumSharedColumns(const ReducePlan& plan,
   const int64_t step = plan.axes.reduced.steps[0], size = plan.axes.row_size;
   const int64_t groups = CeilDiv(size, kColumns);
   auto* partial = static_cast<typename S::Value*>(scratch);
-  platform::ParallelFor(
+  ParallelFor(
       plan.axes.kept.count() * chunks.count * groups, 1,
       [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
@@ -313,4 +310,4 @@ SLUICE_INSTANTIATE_FLOATS_AND_HALVES(ReduceSum);
 SLUICE_INSTANTIATE(ReduceSum, int32_t);
 SLUICE_INSTANTIATE(ReduceSum, int64_t);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

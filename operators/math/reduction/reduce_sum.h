@@ -8,7 +8,7 @@
 #include "sluice/operators/math/reduction/reduce_axes.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 
 // A plan to sum a dense tensor over some of its dimensions.
 struct ReducePlan {
@@ -26,8 +26,7 @@ struct ReducePlan {
 
 // Sums over the axes with summed[axis] set. `x` must be known.
 SLUICE_API ReducePlan
-PlanReduce(const framework::DDim& x,
-           const std::array<bool, framework::DDim::kMaxRank>& summed);
+PlanReduce(const DDim& x, const std::array<bool, DDim::kMaxRank>& summed);
 
 // Writes the sums in the order of the kept dimensions, through ParallelFor; an
 // empty sum is 0 / divisor. float, float16 and bfloat16 are summed in double,
@@ -40,4 +39,4 @@ SLUICE_API void ReduceSum(const ReducePlan& plan,
                           T* out,
                           void* scratch);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

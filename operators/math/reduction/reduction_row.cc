@@ -10,7 +10,7 @@
 
 #include "sluice/operators/math/plain_formulas.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 #include "sluice/operators/math/reduction/reduction_rows.inc"
 
@@ -27,4 +27,4 @@ std::span<const ReductionInfo> Reductions() {
   return InfosOf(ReductionTable());
 }
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

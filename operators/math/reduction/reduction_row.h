@@ -8,7 +8,7 @@
 // The table of reductions, Out = f(the elements of X along some dims). This
 // header declares the fields of a row. The rows and their formulas are in
 // reduction_rows.inc; docs/adding_an_op.md says how to add one.
-namespace sluice::operators::math {
+namespace sluice {
 
 enum class ReductionDTypes : uint8_t {
   kFloats,
@@ -42,4 +42,4 @@ struct ReductionInfo {
 // Returns the info of all rows, which is never freed. Thread-safe.
 SLUICE_API std::span<const ReductionInfo> Reductions();
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -8,7 +8,7 @@
 #include "sluice/platform/dtype_sets.h"
 #include "sluice/platform/parallel_for.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 
 constexpr int64_t kRepeatGrain = 32768;
@@ -29,7 +29,7 @@ void Repeat(const BroadcastPlan& plan, const T* y, T* out) {
   const int64_t row = plan.row_size();
   const bool one = plan.y_steps[plan.rank - 1] == 0;
   if (plan.rank == 1) {
-    platform::ParallelFor(row, kRepeatGrain, [=](int64_t begin, int64_t end) {
+    ParallelFor(row, kRepeatGrain, [=](int64_t begin, int64_t end) {
       RepeatRow(one ? y : y + begin, one, end - begin, out + begin);
     });
     return;
@@ -37,13 +37,12 @@ void Repeat(const BroadcastPlan& plan, const T* y, T* out) {
   const auto repeat = [=](int64_t /*x_at*/, int64_t y_at, int64_t out_at) {
     RepeatRow(y + y_at, one, row, out + out_at);
   };
-  platform::ParallelFor(plan.row_count(),
-                        std::max<int64_t>(1, kRepeatGrain / row),
-                        [&](int64_t begin, int64_t end) {
-                          ForEachRow(plan, begin, end, repeat);
-                        });
+  ParallelFor(plan.row_count(), std::max<int64_t>(1, kRepeatGrain / row),
+              [&](int64_t begin, int64_t end) {
+                ForEachRow(plan, begin, end, repeat);
+              });
 }
 
 SLUICE_INSTANTIATE_FLOATS_AND_HALVES(Repeat);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

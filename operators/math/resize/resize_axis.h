@@ -4,7 +4,7 @@
 
 // Resizing along one axis, as defined by ONNX's Resize of opset 19. Shared by
 // host and device code.
-namespace sluice::operators::math {
+namespace sluice {
 
 enum class ResizeMode : uint8_t { kNearest, kLinear, kCubic };
 enum class ResizeCoordinates : uint8_t {
@@ -219,4 +219,4 @@ struct ResizeAxis {
   }
 };
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

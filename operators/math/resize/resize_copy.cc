@@ -7,7 +7,7 @@
 #include "sluice/operators/math/strided_copy.h"
 #include "sluice/platform/parallel_for.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 
 constexpr int64_t kShardBytes = 64 << 10;
@@ -109,20 +109,19 @@ void ResizeCopy::CopyAs(const Unit* x, Unit* out) const {
   const size_t bytes = static_cast<size_t>(width) * sizeof(Unit);
   const int64_t grain =
       std::max<int64_t>(1, kShardBytes / static_cast<int64_t>(bytes));
-  platform::ParallelFor(out_numel_ / width, grain,
-                        [&](int64_t begin, int64_t end) {
-                          int64_t before = -1;
-                          for (int64_t row = begin; row < end; ++row) {
-                            const int64_t from = RowOf(row);
-                            Unit* const to = out + row * width;
-                            if (from == before) {
-                              std::memcpy(to, to - width, bytes);
-                            } else {
-                              ExpandRow(x + from, to);
-                            }
-                            before = from;
-                          }
-                        });
+  ParallelFor(out_numel_ / width, grain, [&](int64_t begin, int64_t end) {
+    int64_t before = -1;
+    for (int64_t row = begin; row < end; ++row) {
+      const int64_t from = RowOf(row);
+      Unit* const to = out + row * width;
+      if (from == before) {
+        std::memcpy(to, to - width, bytes);
+      } else {
+        ExpandRow(x + from, to);
+      }
+      before = from;
+    }
+  });
 }
 
 void ResizeCopy::Run(const void* x, size_t element_size, void* out) const {
@@ -144,4 +143,4 @@ void ResizeCopy::Run(const void* x, size_t element_size, void* out) const {
   }
 }
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -8,7 +8,7 @@
 #include "sluice/operators/math/resize/resize_axis.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 
 // Resizes a row-major tensor to the nearest elements. Each row of Out is
 // computed from a row of X, or copied from the previous row if both are equal.
@@ -49,4 +49,4 @@ class SLUICE_API ResizeCopy {
   int64_t out_numel_ = 1;
 };
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

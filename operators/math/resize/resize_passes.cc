@@ -8,11 +8,11 @@
 #include "sluice/platform/dtype.h"
 #include "sluice/platform/parallel_for.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 
-constexpr int64_t kGrain = 16384;  // products
-constexpr int64_t kPiece = 256;    // elements that are summed together
+constexpr int64_t kResizeGrain = 16384;  // products
+constexpr int64_t kPiece = 256;          // elements that are summed together
 
 // Computes an element along the innermost axis.
 template <typename Value, typename From>
@@ -117,7 +117,7 @@ void ResizePasses::RunPass(const Pass& pass, const From* from, To* to) {
   const ResizeTap* const taps = table.taps.data();
   const auto products = static_cast<int64_t>(table.taps.size());
   const int64_t of_row = std::max<int64_t>(products / rows, 1) * inner;
-  const int64_t grain = std::max<int64_t>(1, kGrain / of_row);
+  const int64_t grain = std::max<int64_t>(1, kResizeGrain / of_row);
   // Row r of all matrices is row r % rows of matrix r / rows, [in, inner].
   const auto lines = [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
@@ -152,9 +152,9 @@ void ResizePasses::RunPass(const Pass& pass, const From* from, To* to) {
     }
   };
   if (inner == 1) {
-    platform::ParallelFor(pass.outer * rows, grain, lines);
+    ParallelFor(pass.outer * rows, grain, lines);
   } else {
-    platform::ParallelFor(pass.outer * rows, grain, planes);
+    ParallelFor(pass.outer * rows, grain, planes);
   }
 }
 
@@ -178,17 +178,17 @@ template SLUICE_API void ResizePasses::Run(const float*, double*, float*) const;
 template SLUICE_API void ResizePasses::Run(const double*,
                                            double*,
                                            double*) const;
-template SLUICE_API void ResizePasses::Run(const platform::float16*,
+template SLUICE_API void ResizePasses::Run(const float16*,
                                            float*,
-                                           platform::float16*) const;
-template SLUICE_API void ResizePasses::Run(const platform::float16*,
+                                           float16*) const;
+template SLUICE_API void ResizePasses::Run(const float16*,
                                            double*,
-                                           platform::float16*) const;
-template SLUICE_API void ResizePasses::Run(const platform::bfloat16*,
+                                           float16*) const;
+template SLUICE_API void ResizePasses::Run(const bfloat16*,
                                            float*,
-                                           platform::bfloat16*) const;
-template SLUICE_API void ResizePasses::Run(const platform::bfloat16*,
+                                           bfloat16*) const;
+template SLUICE_API void ResizePasses::Run(const bfloat16*,
                                            double*,
-                                           platform::bfloat16*) const;
+                                           bfloat16*) const;
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -7,7 +7,7 @@
 #include "sluice/operators/math/resize/resize_axis.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 
 // The taps of each row of Out along one axis: taps[begins[j]] up to
 // taps[begins[j + 1]]. Taps of weight 0 are omitted.
@@ -59,4 +59,4 @@ class SLUICE_API ResizePasses {
   int64_t scratch_[2] = {0, 0};  // results of even passes, of odd passes
 };
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

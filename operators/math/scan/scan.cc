@@ -7,7 +7,7 @@
 #include "sluice/platform/dtype_sets.h"
 #include "sluice/platform/parallel_for.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 
 // The elements that justify a thread.
@@ -81,15 +81,14 @@ void ForEachBlock(const ScanPlan& plan, const Lines& lines) {
   const int64_t work =
       std::max<int64_t>(plan.size * std::min(plan.inner, kColumns), 1);
   const int64_t skipped = plan.reverse ? (plan.size - 1) * plan.inner : 0;
-  platform::ParallelFor(
-      plan.outer * blocks, std::max<int64_t>(kShardElements / work, 1),
-      [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-          const int64_t first = i % blocks * kColumns;
-          lines(i / blocks * plan.size * plan.inner + skipped + first,
-                std::min(kColumns, plan.inner - first));
-        }
-      });
+  ParallelFor(plan.outer * blocks, std::max<int64_t>(kShardElements / work, 1),
+              [&](int64_t begin, int64_t end) {
+                for (int64_t i = begin; i < end; ++i) {
+                  const int64_t first = i % blocks * kColumns;
+                  lines(i / blocks * plan.size * plan.inner + skipped + first,
+                        std::min(kColumns, plan.inner - first));
+                }
+              });
 }
 
 int64_t StepOf(const ScanPlan& plan) {
@@ -165,4 +164,4 @@ SLUICE_INSTANTIATE(CumulativeProduct, int32_t);
 SLUICE_INSTANTIATE(CumulativeProduct, int64_t);
 SLUICE_INSTANTIATE_FLOATS(CumulativeProductGrad);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -7,7 +7,7 @@
 // Cumulative sums and products along one dim of a dense tensor [outer, size,
 // inner] in host memory, through ParallelFor. The bits do not depend on the
 // number of threads. Floats are computed in double, integers modulo 2^bits.
-namespace sluice::operators::math {
+namespace sluice {
 
 struct ScanPlan {
   int64_t outer = 1, size = 1, inner = 1;
@@ -30,4 +30,4 @@ SLUICE_API void CumulativeProductGrad(const ScanPlan& plan,
                                       const T* out_grad,
                                       T* x_grad);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -8,7 +8,7 @@
 #include "sluice/platform/dtype_sets.h"
 #include "sluice/platform/parallel_for.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 
 // The elements that justify a thread.
@@ -84,22 +84,22 @@ template <bool kLargest, bool kLast, typename T>
 void Run(const ArgBestPlan& plan, const T* x, int64_t* out) {
   const int64_t blocks = (plan.inner + kColumns - 1) / kColumns;
   const int64_t work = plan.size * std::min(plan.inner, kColumns);
-  platform::ParallelFor(
-      plan.outer * blocks, std::max<int64_t>(kShardElements / work, 1),
-      [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-          const int64_t outer = i / blocks, first = i % blocks * kColumns;
-          const T* from = x + outer * plan.size * plan.inner + first;
-          int64_t* to = out + outer * plan.inner + first;
-          if (plan.inner == 1) {
-            *to = BestOfRow<kLargest, kLast>(from, plan.size);
-          } else {
-            BestOfColumns<kLargest, kLast>(
-                from, plan.size, plan.inner,
-                std::min(kColumns, plan.inner - first), to);
-          }
-        }
-      });
+  ParallelFor(plan.outer * blocks, std::max<int64_t>(kShardElements / work, 1),
+              [&](int64_t begin, int64_t end) {
+                for (int64_t i = begin; i < end; ++i) {
+                  const int64_t outer = i / blocks,
+                                first = i % blocks * kColumns;
+                  const T* from = x + outer * plan.size * plan.inner + first;
+                  int64_t* to = out + outer * plan.inner + first;
+                  if (plan.inner == 1) {
+                    *to = BestOfRow<kLargest, kLast>(from, plan.size);
+                  } else {
+                    BestOfColumns<kLargest, kLast>(
+                        from, plan.size, plan.inner,
+                        std::min(kColumns, plan.inner - first), to);
+                  }
+                }
+              });
 }
 
 }  // namespace
@@ -116,4 +116,4 @@ void ArgBest(const ArgBestPlan& plan, const T* x, int64_t* out) {
 
 SLUICE_INSTANTIATE_NUMBERS(ArgBest);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -4,7 +4,7 @@
 
 #include "sluice/platform/export.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 
 // A search in each line of a dense tensor [outer, size, inner]; lines extend
 // along `size`.
@@ -20,4 +20,4 @@ struct ArgBestPlan {
 template <typename T>
 SLUICE_API void ArgBest(const ArgBestPlan& plan, const T* x, int64_t* out);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -7,7 +7,7 @@
 
 #include "sluice/platform/dtype.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 
 template <typename T>
 struct FloatBits;
@@ -22,12 +22,12 @@ struct FloatBits<double> {
   static constexpr Bits kInfinity = 0x7FF0000000000000;
 };
 template <>
-struct FloatBits<platform::float16> {
+struct FloatBits<float16> {
   using Bits = uint16_t;
   static constexpr Bits kInfinity = 0x7C00;
 };
 template <>
-struct FloatBits<platform::bfloat16> {
+struct FloatBits<bfloat16> {
   using Bits = uint16_t;
   static constexpr Bits kInfinity = 0x7F80;
 };
@@ -53,4 +53,4 @@ constexpr auto OrderKey(T value) {
   }
 }
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

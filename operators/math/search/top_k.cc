@@ -8,7 +8,7 @@
 #include "sluice/platform/dtype_sets.h"
 #include "sluice/platform/parallel_for.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 
 // The elements that justify a thread.
@@ -119,7 +119,7 @@ void TopK(const T* x,
           T* values,
           int64_t* indices) {
   const int64_t grain = std::max<int64_t>(kTopKShardElements / columns, 1);
-  platform::ParallelFor(rows, grain, [&](int64_t begin, int64_t end) {
+  ParallelFor(rows, grain, [&](int64_t begin, int64_t end) {
     const auto select = largest ? SelectRows<T, true> : SelectRows<T, false>;
     select(x + begin * columns, end - begin, columns, k, sorted,
            values + begin * k, indices + begin * k);
@@ -129,4 +129,4 @@ void TopK(const T* x,
 SLUICE_INSTANTIATE_NUMBERS(TopK);
 SLUICE_INSTANTIATE(TopK, uint64_t);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

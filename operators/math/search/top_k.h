@@ -5,7 +5,7 @@
 #include "sluice/platform/dtype.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 
 // Writes the k best elements of each row of x [rows, columns] to values [rows,
 // k] and their columns to indices [rows, k]. Runs in host memory through
@@ -22,4 +22,4 @@ SLUICE_API void TopK(const T* x,
                      T* values,
                      int64_t* indices);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -6,7 +6,7 @@
 
 #include "sluice/platform/dtype_sets.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 
 constexpr double kNone = -std::numeric_limits<double>::infinity();
@@ -260,4 +260,4 @@ SLUICE_INSTANTIATE_FLOATS(CrfCost);
 SLUICE_INSTANTIATE_FLOATS(CrfGradient);
 SLUICE_INSTANTIATE_FLOATS(CrfDecode);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -12,7 +12,7 @@
 // tags has the score start[y0] + e[0, y0] + pair[y0, y1] + e[1, y1] + ... +
 // end[y_last] and the probability exp(score) / Z. T is float or double; sums
 // are in double.
-namespace sluice::operators::math {
+namespace sluice {
 
 // Returns the largest weight, or 0 if that is not finite.
 template <typename T>
@@ -95,4 +95,4 @@ SLUICE_API void CrfDecode(const CrfWeights<T>& weights,
                           double* scores,
                           int32_t* back);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -7,7 +7,7 @@
 #include "sluice/platform/dtype_sets.h"
 #include "sluice/platform/parallel_for.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 
 template <typename A>
@@ -51,7 +51,7 @@ class DiscriminativeMasks {
   void ForEachMask(const Work& work) const {
     const int64_t grain =
         EmbeddingMaskGrain(sizes_.x * (sizes_.y / 4 + 1) * n_);
-    platform::ParallelFor(count(), grain, [&](int64_t begin, int64_t end) {
+    ParallelFor(count(), grain, [&](int64_t begin, int64_t end) {
       for (int64_t m = begin; m < end; ++m) {
         work(m);
       }
@@ -263,15 +263,13 @@ void DiscriminativeLossGradient(const T* embedding,
   masks.ForEachMask([&](int64_t m) { masks.FindMeanGradient(m); });
   const int64_t grain =
       EmbeddingMaskGrain(sizes.y * sizes.features + sizes.masks);
-  platform::ParallelFor(
-      sizes.batch * sizes.x, grain, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-          const int64_t image = i / sizes.x;
-          masks.FindColumn(image, i % sizes.x,
-                           static_cast<double>(loss_grad[image]),
-                           embedding_grad);
-        }
-      });
+  ParallelFor(sizes.batch * sizes.x, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t image = i / sizes.x;
+      masks.FindColumn(image, i % sizes.x,
+                       static_cast<double>(loss_grad[image]), embedding_grad);
+    }
+  });
 }
 
 SLUICE_INSTANTIATE(DiscriminativeLoss, float, int32_t);
@@ -283,4 +281,4 @@ SLUICE_INSTANTIATE(DiscriminativeLossGradient, float, int64_t);
 SLUICE_INSTANTIATE(DiscriminativeLossGradient, double, int32_t);
 SLUICE_INSTANTIATE(DiscriminativeLossGradient, double, int64_t);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -17,7 +17,7 @@
 //
 // The loss is their weighted sum, computed in double. Norms are Euclidean; the
 // gradient of a norm of 0 is 0. NaN is kept.
-namespace sluice::operators::math {
+namespace sluice {
 
 struct DiscriminativeLossParams {
   double delta_v, delta_d;
@@ -58,4 +58,4 @@ SLUICE_API void DiscriminativeLossGradient(
     double* scratch,
     T* embedding_grad);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

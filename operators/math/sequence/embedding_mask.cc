@@ -14,7 +14,7 @@
 
 #ifndef SLUICE_EMBEDDING_MASK_TASK
 #define SLUICE_EMBEDDING_MASK_TASK
-namespace sluice::operators::math {
+namespace sluice {
 
 // The work for masks [begin, end) of one image.
 template <typename T, typename S>
@@ -27,11 +27,11 @@ struct EmbeddingMaskTask {
   int64_t begin, end;
 };
 
-}  // namespace sluice::operators::math
+}  // namespace sluice
 #endif
 
 HWY_BEFORE_NAMESPACE();
-namespace sluice::operators::math {
+namespace sluice {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -223,11 +223,11 @@ SLUICE_SIMD_FLOATS(Average32);
 SLUICE_SIMD_FLOATS(Average64);
 
 }  // namespace HWY_NAMESPACE
-}  // namespace sluice::operators::math
+}  // namespace sluice
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 
 SLUICE_EXPORT_FLOATS(Average32);
@@ -258,19 +258,18 @@ void AverageEmbeddingMask(const T* embedding,
   // Estimates the work by runs that cover a quarter of Y.
   const int64_t grain =
       EmbeddingMaskGrain(sizes.x * (sizes.y / 4 + 1) * sizes.features);
-  platform::ParallelFor(
-      sizes.batch * masks, grain, [&](int64_t begin, int64_t end) {
-        while (begin < end) {
-          const int64_t b = begin / masks;
-          const int64_t stop = HWY_MIN(end, (b + 1) * masks);
-          Run(EmbeddingMaskTask<T, S>{
-              embedding + b * sizes.x * sizes.y * sizes.features,
-              mask + b * masks * sizes.x * 2, sizes,
-              mean + b * masks * sizes.features, count + b * masks,
-              begin - b * masks, stop - b * masks});
-          begin = stop;
-        }
-      });
+  ParallelFor(sizes.batch * masks, grain, [&](int64_t begin, int64_t end) {
+    while (begin < end) {
+      const int64_t b = begin / masks;
+      const int64_t stop = HWY_MIN(end, (b + 1) * masks);
+      Run(EmbeddingMaskTask<T, S>{
+          embedding + b * sizes.x * sizes.y * sizes.features,
+          mask + b * masks * sizes.x * 2, sizes,
+          mean + b * masks * sizes.features, count + b * masks,
+          begin - b * masks, stop - b * masks});
+      begin = stop;
+    }
+  });
 }
 
 SLUICE_INSTANTIATE(AverageEmbeddingMask, float, int32_t);
@@ -278,5 +277,5 @@ SLUICE_INSTANTIATE(AverageEmbeddingMask, float, int64_t);
 SLUICE_INSTANTIATE(AverageEmbeddingMask, double, int32_t);
 SLUICE_INSTANTIATE(AverageEmbeddingMask, double, int64_t);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice
 #endif  // HWY_ONCE

@@ -18,7 +18,7 @@
 // Runs are summed in T in blocks of at most 16 pixels (more if Y is above
 // 8192), and across runs in double. The error is near 1e-6 (float) of the mean
 // magnitude.
-namespace sluice::operators::math {
+namespace sluice {
 
 struct EmbeddingMaskSizes {
   int64_t batch, x, y, features, masks;  // B, X, Y, N, M
@@ -62,4 +62,4 @@ inline int64_t EmbeddingMaskGrain(int64_t elements) {
   return 1 + 100'000 / (elements + 1);
 }
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -4,7 +4,7 @@
 #include "sluice/platform/dtype_sets.h"
 #include "sluice/platform/parallel_for.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 
 // Computes the gradient of every pixel of mask m: mean_grad / count.
@@ -57,22 +57,21 @@ void AverageEmbeddingMaskGradient(const T* mean_grad,
                                   const EmbeddingMaskSizes& sizes,
                                   T* shares,
                                   T* embedding_grad) {
-  platform::ParallelFor(sizes.batch * sizes.masks,
-                        EmbeddingMaskGrain(sizes.x + sizes.features),
-                        [&](int64_t begin, int64_t end) {
-                          for (int64_t m = begin; m < end; ++m) {
-                            ShareOut(mean_grad, mask, sizes, m, shares);
-                          }
-                        });
+  ParallelFor(sizes.batch * sizes.masks,
+              EmbeddingMaskGrain(sizes.x + sizes.features),
+              [&](int64_t begin, int64_t end) {
+                for (int64_t m = begin; m < end; ++m) {
+                  ShareOut(mean_grad, mask, sizes, m, shares);
+                }
+              });
   const int64_t column = sizes.y * sizes.features;
-  platform::ParallelFor(sizes.batch * sizes.x,
-                        EmbeddingMaskGrain(column + sizes.masks),
-                        [&](int64_t begin, int64_t end) {
-                          for (int64_t i = begin; i < end; ++i) {
-                            AddShares(shares, mask, sizes, i / sizes.x,
-                                      i % sizes.x, embedding_grad + i * column);
-                          }
-                        });
+  ParallelFor(sizes.batch * sizes.x, EmbeddingMaskGrain(column + sizes.masks),
+              [&](int64_t begin, int64_t end) {
+                for (int64_t i = begin; i < end; ++i) {
+                  AddShares(shares, mask, sizes, i / sizes.x, i % sizes.x,
+                            embedding_grad + i * column);
+                }
+              });
 }
 
 SLUICE_INSTANTIATE(AverageEmbeddingMaskGradient, float, int32_t);
@@ -80,4 +79,4 @@ SLUICE_INSTANTIATE(AverageEmbeddingMaskGradient, float, int64_t);
 SLUICE_INSTANTIATE(AverageEmbeddingMaskGradient, double, int32_t);
 SLUICE_INSTANTIATE(AverageEmbeddingMaskGradient, double, int64_t);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

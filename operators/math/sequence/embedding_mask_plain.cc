@@ -6,7 +6,7 @@
 #include "sluice/platform/dtype_sets.h"
 #include "sluice/platform/parallel_for.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 
 // As unsigned numbers, a negative end is above y, and a negative start is above
@@ -65,12 +65,11 @@ void AverageEmbeddingMaskPlain(const T* embedding,
           static_cast<T>(pixels > 0 ? sum / static_cast<double>(pixels) : 0.0);
     }
   };
-  platform::ParallelFor(sizes.batch * masks, 1,
-                        [=](int64_t begin, int64_t end) {
-                          for (int64_t i = begin; i < end; ++i) {
-                            one_mask(i / masks, i % masks);
-                          }
-                        });
+  ParallelFor(sizes.batch * masks, 1, [=](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      one_mask(i / masks, i % masks);
+    }
+  });
 }
 
 SLUICE_INSTANTIATE(AverageEmbeddingMaskPlain, float, int32_t);
@@ -79,4 +78,4 @@ SLUICE_INSTANTIATE(AverageEmbeddingMaskPlain, double, int32_t);
 SLUICE_INSTANTIATE(AverageEmbeddingMaskPlain, double, int64_t);
 SLUICE_INSTANTIATE_INDICES(FindInvalidRun);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

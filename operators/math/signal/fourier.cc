@@ -5,7 +5,7 @@
 #include <cmath>
 #include <utility>
 
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 
 using Complex = Fourier::Complex;
@@ -102,4 +102,4 @@ void Fourier::Run(bool inverse, Complex* x, Complex* scratch) const {
   }
 }
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -6,7 +6,7 @@
 
 #include "sluice/platform/export.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 
 // The discrete Fourier transform of n numbers, in O(n log n) for every n. Sizes
 // that are no power of two use Bluestein's chirps (L. Bluestein, "A linear
@@ -37,4 +37,4 @@ class SLUICE_API Fourier {
   std::vector<Complex> spectrum_;  // of the conjugate chirps
 };
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -5,7 +5,7 @@
 #include "sluice/operators/math/unary/unary_tables.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace sluice::operators::math {
+namespace sluice {
 namespace HWY_NAMESPACE {
 #include "sluice/operators/math/unary/arithmetic_rows.inc"
 
@@ -14,11 +14,11 @@ void AddArithmeticTable(std::vector<UnaryRow>* rows) {
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace sluice::operators::math
+}  // namespace sluice
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 HWY_EXPORT(AddArithmeticTable);
 }  // namespace
@@ -27,5 +27,5 @@ void AddArithmeticRows(std::vector<UnaryRow>* rows) {
   HWY_DYNAMIC_DISPATCH(AddArithmeticTable)(rows);
 }
 
-}  // namespace sluice::operators::math
+}  // namespace sluice
 #endif  // HWY_ONCE

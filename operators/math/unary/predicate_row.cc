@@ -5,7 +5,7 @@
 
 #include "sluice/operators/math/plain_formulas.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 #include "sluice/operators/math/unary/predicate_rows.inc"
 
@@ -21,4 +21,4 @@ std::span<const PredicateInfo> Predicates() {
   return InfosOf(PredicateTable());
 }
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -7,7 +7,7 @@
 
 // The table of predicates of one number. This header declares the fields of a
 // row. The rows and their formulas are in predicate_rows.inc.
-namespace sluice::operators::math {
+namespace sluice {
 
 // The dtypes of X. Out is bool, or for integers X's dtype. float16 and bfloat16
 // are tested as float32.
@@ -28,4 +28,4 @@ struct PredicateInfo {
 // Returns the info of all rows, which is never freed. Thread-safe.
 SLUICE_API std::span<const PredicateInfo> Predicates();
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -5,7 +5,7 @@
 #include "sluice/operators/math/unary/unary_tables.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace sluice::operators::math {
+namespace sluice {
 namespace HWY_NAMESPACE {
 #include "sluice/operators/math/unary/trigonometric_rows.inc"
 
@@ -14,11 +14,11 @@ void AddTrigonometricTable(std::vector<UnaryRow>* rows) {
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace sluice::operators::math
+}  // namespace sluice
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 HWY_EXPORT(AddTrigonometricTable);
 }  // namespace
@@ -27,5 +27,5 @@ void AddTrigonometricRows(std::vector<UnaryRow>* rows) {
   HWY_DYNAMIC_DISPATCH(AddTrigonometricTable)(rows);
 }
 
-}  // namespace sluice::operators::math
+}  // namespace sluice
 #endif  // HWY_ONCE

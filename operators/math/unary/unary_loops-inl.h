@@ -17,7 +17,7 @@
 #include "sluice/operators/math/unary/unary_row.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace sluice::operators::math {
+namespace sluice {
 namespace HWY_NAMESPACE {
 
 // Computes out[i] = step(a[i], b[i]).
@@ -97,7 +97,7 @@ void AddRows(Rows<Row...> /*table*/, std::vector<UnaryRow>* rows) {
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace sluice::operators::math
+}  // namespace sluice
 HWY_AFTER_NAMESPACE();
 
 #endif  // per target

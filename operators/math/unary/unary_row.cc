@@ -4,7 +4,7 @@
 
 #include "sluice/operators/math/unary/unary_tables.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 
 std::span<const UnaryRow> UnaryRows() {
   static const std::vector<UnaryRow> kRows = [] {
@@ -25,4 +25,4 @@ const UnaryRow* FindUnaryRow(std::string_view name) {
   return nullptr;
 }
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -10,7 +10,7 @@
 // The table of unary ops, Out[i] = f(X[i]). This header declares the fields of
 // a row and the table. The rows and their formulas are in the *.inc files of
 // this folder; docs/adding_an_op.md says how to add one.
-namespace sluice::operators::math {
+namespace sluice {
 
 // The values of a row's attributes, in the row's order.
 using UnaryParams = std::array<double, 2>;
@@ -121,4 +121,4 @@ SLUICE_API std::span<const UnaryRow> UnaryRows();
 // Returns nullptr if there is no row of that name.
 SLUICE_API const UnaryRow* FindUnaryRow(std::string_view name);
 
-}  // namespace sluice::operators::math
+}  // namespace sluice

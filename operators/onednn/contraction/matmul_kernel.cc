@@ -8,10 +8,9 @@
 #include "sluice/operators/onednn/vector_width.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators::onednn {
+namespace sluice::onednn {
 namespace {
 
-using math::MatMulPlan;
 using Axis = MatMulPlan::Axis;
 
 // Describes one of the matrices: [batch..., rows, columns] with strides.
@@ -61,7 +60,7 @@ class MatmulSequence final : public SequenceKernel {
                    "onednn.matmul_sum",
                    "{}: oneDNN's matmul does not sum over repeated matrices",
                    query.op.type);
-    constexpr auto kType = platform::kDTypeOf<T>;
+    constexpr auto kType = kDTypeOf<T>;
     const Desc a = Matrices(plan, &Axis::a, plan.m, plan.k, plan.lda,
                             plan.transpose_a, kType);
     const Desc b = Matrices(plan, &Axis::b, plan.k, plan.n, plan.ldb,
@@ -125,15 +124,15 @@ class MatmulSequence final : public SequenceKernel {
 template <typename Op, typename Result>
 KernelWork Work(const KernelQuery& query) {
   const MatMulPlan plan = MatmulPlanOf<Op, Result>(query);
-  const size_t element = platform::SizeOf(query.input_dtypes[0]);
-  KernelWork work = math::ProductWork(plan, element, WideVectors() ? 16 : 8);
+  const size_t element = SizeOf(query.input_dtypes[0]);
+  KernelWork work = ProductWork(plan, element, WideVectors() ? 16 : 8);
   const auto count = static_cast<double>(plan.batch.count());
   const int second = plan.swapped ? Result::kFirst : Result::kSecond;
   const bool constant =
       !query.input_constant.empty() && query.input_constant[second] != 0;
   const auto k = static_cast<double>(plan.k);
   const bool aliased =
-      math::AliasedReads(plan.ldb * static_cast<int64_t>(element)) > 0;
+      AliasedReads(plan.ldb * static_cast<int64_t>(element)) > 0;
   // With few sums, the latency of each is not hidden.
   const int64_t sums = plan.m * std::min<int64_t>((plan.n + 15) / 16, 4);
   work.flops *=
@@ -212,4 +211,4 @@ REGISTER_OP_KERNEL(
     KernelTraits().Estimate(&Work<Mul, MatmulYGrad>).When(&FitsOneDnn),
     MatmulSequence<Mul, MatmulYGrad, float>);
 
-}  // namespace sluice::operators::onednn
+}  // namespace sluice::onednn

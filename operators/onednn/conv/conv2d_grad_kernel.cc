@@ -1,7 +1,7 @@
 #include "sluice/operators/onednn/conv/conv2d_sizes.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators::onednn {
+namespace sluice::onednn {
 namespace {
 
 using Value = SequenceBuilder::Value;
@@ -10,7 +10,7 @@ using Value = SequenceBuilder::Value;
 template <typename T>
 auto ForwardHint(const ConvSizes& sizes, ConvVariant variant) {
   return [&sizes, variant] {
-    constexpr auto kType = platform::kDTypeOf<T>;
+    constexpr auto kType = kDTypeOf<T>;
     return dnnl::convolution_forward::primitive_desc(
         Engine(), dnnl::prop_kind::forward_training,
         dnnl::algorithm::convolution_direct,
@@ -25,7 +25,7 @@ template <typename Variant, typename T>
 class GradInputSequence final : public SequenceKernel {
  private:
   void Build(SequenceBuilder& builder) override {
-    constexpr auto kType = platform::kDTypeOf<T>;
+    constexpr auto kType = kDTypeOf<T>;
     constexpr ConvVariant kVariant = Variant::kVariant;
     const ConvSizes sizes(builder.query());
     const auto conv = Compile<dnnl::convolution_backward_data>(
@@ -58,7 +58,7 @@ template <typename Variant, typename T>
 class GradFilterSequence final : public SequenceKernel {
  private:
   void Build(SequenceBuilder& builder) override {
-    constexpr auto kType = platform::kDTypeOf<T>;
+    constexpr auto kType = kDTypeOf<T>;
     constexpr ConvVariant kVariant = Variant::kVariant;
     const ConvSizes sizes(builder.query());
     const bool has_bias = builder.HasOutput("Bias@GRAD");
@@ -137,4 +137,4 @@ REGISTER_OP_KERNEL(conv2d_grad_filter,
                    ConvTraits(ConvVariant::kBlocked),
                    GradFilterSequence<Blocked, float>);
 
-}  // namespace sluice::operators::onednn
+}  // namespace sluice::onednn

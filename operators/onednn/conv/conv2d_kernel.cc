@@ -3,14 +3,14 @@
 #include "sluice/operators/onednn/conv/folded_filter.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators::onednn {
+namespace sluice::onednn {
 namespace {
 
 template <typename Variant, typename T>
 class Conv2dSequence final : public SequenceKernel {
  private:
   void Build(SequenceBuilder& builder) override {
-    constexpr auto kType = platform::kDTypeOf<T>;
+    constexpr auto kType = kDTypeOf<T>;
     constexpr ConvVariant kVariant = Variant::kVariant;
     const ConvSizes sizes(builder.query());
     const bool norm = HasNorm(builder.query().op);
@@ -106,4 +106,4 @@ REGISTER_OP_KERNEL(fused_conv2d,
                    ConvTraits(ConvVariant::kBlocked),
                    Conv2dSequence<Blocked, FloatAndBFloat16>);
 
-}  // namespace sluice::operators::onednn
+}  // namespace sluice::onednn

@@ -2,21 +2,21 @@
 
 #include "sluice/operators/onednn/conv/conv2d_work.h"
 
-namespace sluice::operators::onednn {
+namespace sluice::onednn {
 
 Dims ConvSizes::filter() const {
-  const math::Conv2dGeometry& g = geometry;
+  const Conv2dGeometry& g = geometry;
   if (g.groups == 1) return {g.out_c, g.in_c, g.kernel_h, g.kernel_w};
   return {g.groups, g.group_out_c(), g.group_in_c(), g.kernel_h, g.kernel_w};
 }
 
-Desc ConvSizes::GivenFilter(platform::DType dtype) const {
+Desc ConvSizes::GivenFilter(DType dtype) const {
   return {filter(), ToDnnl(dtype),
           geometry.groups == 1 ? Tag::oihw : Tag::goihw};
 }
 
 Desc ConvSizes::WantedImage(const Dims& nchw,
-                            platform::DType dtype,
+                            DType dtype,
                             ConvVariant variant) const {
   if (MixesWindows(dtype)) return Image(nchw, dtype, /*channels_last=*/false);
   switch (variant) {
@@ -40,8 +40,8 @@ std::string TakesChannelsLast(const KernelQuery& query) {
 
 }  // namespace
 
-framework::KernelTraits ConvTraits(ConvVariant variant) {
-  return framework::KernelTraits()
+KernelTraits ConvTraits(ConvVariant variant) {
+  return KernelTraits()
       .Estimate([variant](const KernelQuery& query) {
         return ConvWork(query, variant);
       })
@@ -49,4 +49,4 @@ framework::KernelTraits ConvTraits(ConvVariant variant) {
                                                   : &FitsOneDnn);
 }
 
-}  // namespace sluice::operators::onednn
+}  // namespace sluice::onednn

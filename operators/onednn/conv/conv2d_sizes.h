@@ -4,7 +4,7 @@
 #include "sluice/operators/conv/conv2d_kernel.h"
 #include "sluice/operators/onednn/sequence.h"
 
-namespace sluice::operators::onednn {
+namespace sluice::onednn {
 
 // The variants of a convolution: the layout of its images during the
 // computation. The sizes and the direction decide which one is fastest.
@@ -21,10 +21,10 @@ struct Blocked {  // the layout that oneDNN prefers
 
 // The sizes of a convolution in oneDNN's terms.
 struct ConvSizes {
-  explicit ConvSizes(const framework::KernelQuery& query)
+  explicit ConvSizes(const KernelQuery& query)
       : geometry(Conv2dGeometryOf(query)) {}
 
-  const math::Conv2dGeometry geometry;
+  const Conv2dGeometry geometry;
 
   Dims input() const {
     return {geometry.n, geometry.in_c, geometry.in_h, geometry.in_w};
@@ -44,30 +44,27 @@ struct ConvSizes {
   // oneDNN processes the input channels of bfloat16 in pairs. It multiplies an
   // odd last channel's neighbour by 0, so that a NaN there affects windows that
   // do not contain it. Its GEMM, which it uses for NCHW, does not.
-  bool MixesWindows(platform::DType dtype) const {
+  bool MixesWindows(DType dtype) const {
     const bool depthwise =
         geometry.group_in_c() == 1 && geometry.group_out_c() == 1;
-    return dtype == platform::DType::kBFloat16 &&
-           geometry.group_in_c() % 2 == 1 &&
+    return dtype == DType::kBFloat16 && geometry.group_in_c() % 2 == 1 &&
            !(geometry.groups > 1 && depthwise);
   }
 
   // The op's tensors.
-  Desc GivenImage(const Dims& nchw, platform::DType dtype) const {
+  Desc GivenImage(const Dims& nchw, DType dtype) const {
     return Image(nchw, dtype, geometry.nhwc);
   }
-  Desc GivenFilter(platform::DType dtype) const;
+  Desc GivenFilter(DType dtype) const;
   // The tensors that the primitive is requested with.
-  Desc WantedImage(const Dims& nchw,
-                   platform::DType dtype,
-                   ConvVariant variant) const;
-  Desc WantedFilter(platform::DType dtype) const {
+  Desc WantedImage(const Dims& nchw, DType dtype, ConvVariant variant) const;
+  Desc WantedFilter(DType dtype) const {
     return {filter(), ToDnnl(dtype), Tag::any};
   }
 };
 
 // Returns the traits of a variant of the convolution ops: its conditions and
 // its cost (conv2d_work.h).
-framework::KernelTraits ConvTraits(ConvVariant variant);
+KernelTraits ConvTraits(ConvVariant variant);
 
-}  // namespace sluice::operators::onednn
+}  // namespace sluice::onednn

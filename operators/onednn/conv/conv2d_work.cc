@@ -7,12 +7,8 @@
 #include "sluice/operators/math/work.h"
 #include "sluice/operators/onednn/vector_width.h"
 
-namespace sluice::operators::onednn {
+namespace sluice::onednn {
 namespace {
-
-using math::Conv2dDirection;
-using math::Conv2dGeometry;
-using math::Padded;
 
 double Real(int64_t value) {
   return static_cast<double>(value);
@@ -30,10 +26,9 @@ struct Conv {
       : g(Conv2dGeometryOf(query)),
         direction(DirectionOf(query)),
         variant(wanted),
-        element(Real(
-            static_cast<int64_t>(platform::SizeOf(query.input_dtypes[0])))),
+        element(Real(static_cast<int64_t>(SizeOf(query.input_dtypes[0])))),
         lanes(WideVectors() ? 16 : 8),
-        flops(math::Conv2dFlops(g)),
+        flops(Conv2dFlops(g)),
         in(Real(g.input_size())),
         out(Real(g.output_size())),
         filter(Real(g.filter_size())),
@@ -63,16 +58,16 @@ struct Conv {
   void CopyFilter(KernelWork* work) const {
     work->filters = filter;
     if (taps != 1) return;
-    work->aliased = filter * math::AliasedReads(g.patch() * element_bytes());
+    work->aliased = filter * AliasedReads(g.patch() * element_bytes());
   }
 
   // Returns the elements that are read again as images are turned to channels
   // last, for channels that a cache cannot hold.
   double InEvicted() const {
-    return in * math::EvictedShare(g.in_pixels() * element_bytes(), g.in_c);
+    return in * EvictedShare(g.in_pixels() * element_bytes(), g.in_c);
   }
   double OutEvicted() const {
-    return out * math::EvictedShare(g.out_pixels() * element_bytes(), g.out_c);
+    return out * EvictedShare(g.out_pixels() * element_bytes(), g.out_c);
   }
   int64_t element_bytes() const { return static_cast<int64_t>(element); }
 
@@ -261,8 +256,8 @@ void AddCopies(const Conv& conv, bool channels_last, KernelWork* work) {
 KernelWork ConvWork(const KernelQuery& query, ConvVariant variant) {
   const Conv conv(query, variant);
   KernelWork work;
-  work.bytes = math::Conv2dBytes(conv.g, conv.direction,
-                                 static_cast<size_t>(conv.element));
+  work.bytes =
+      Conv2dBytes(conv.g, conv.direction, static_cast<size_t>(conv.element));
   work.extra_bytes = OperandBytes(query);
   const bool channels_last = variant != ConvVariant::kBlocked;
   // For groups, the gradient of the filter has blocked code only for depthwise
@@ -290,4 +285,4 @@ KernelWork ConvWork(const KernelQuery& query, ConvVariant variant) {
   return work;
 }
 
-}  // namespace sluice::operators::onednn
+}  // namespace sluice::onednn

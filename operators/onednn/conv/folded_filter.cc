@@ -4,7 +4,7 @@
 #include "sluice/operators/onednn/packed_reorder.h"
 #include "sluice/platform/error.h"
 
-namespace sluice::operators::onednn {
+namespace sluice::onednn {
 
 namespace {
 
@@ -13,9 +13,9 @@ class FilterPacking final : public Packing {
  public:
   // The reorder's address identifies it while this object exists.
   FilterPacking(double epsilon, CompiledPtr reorder)
-      : Packing(platform::Format("folded filter {} {}",
-                                 epsilon,
-                                 reinterpret_cast<uintptr_t>(reorder.get()))),
+      : Packing(Format("folded filter {} {}",
+                       epsilon,
+                       reinterpret_cast<uintptr_t>(reorder.get()))),
         epsilon_(epsilon),
         reorder_(std::move(reorder)) {}
 
@@ -63,4 +63,4 @@ SequenceBuilder::Value FoldedBias(SequenceBuilder& builder, const Desc& bias) {
   return builder.Packed(PackFoldedBias(Epsilon(builder)), inputs, bias);
 }
 
-}  // namespace sluice::operators::onednn
+}  // namespace sluice::onednn

@@ -4,7 +4,7 @@
 
 // Filter and bias of a fused_conv2d with a batch norm (fusion/folded_norm.h),
 // in oneDNN's layout.
-namespace sluice::operators::onednn {
+namespace sluice::onednn {
 
 // FoldedFilter has the dimensions of `given`, and the layout and dtype of
 // `wanted`. It and the folded bias, float32 [out channels], are recomputed when
@@ -14,4 +14,4 @@ SequenceBuilder::Value FoldedFilter(SequenceBuilder& builder,
                                     const Desc& wanted);
 SequenceBuilder::Value FoldedBias(SequenceBuilder& builder, const Desc& bias);
 
-}  // namespace sluice::operators::onednn
+}  // namespace sluice::onednn

@@ -1,7 +1,7 @@
 #include "sluice/operators/onednn/sequence.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators::onednn {
+namespace sluice::onednn {
 namespace {
 
 // Describes both tensors with the dims of Out, the input with X's strides.
@@ -14,13 +14,13 @@ class TransposeKernel final : public SequenceKernel {
  private:
   void Build(SequenceBuilder& builder) override {
     const KernelQuery& query = builder.query();
-    const Desc x = RowMajor(query.inputs[0], platform::kDTypeOf<T>);
+    const Desc x = RowMajor(query.inputs[0], kDTypeOf<T>);
     std::vector<int> order(axes_.size());
     for (size_t i = 0; i < axes_.size(); ++i) {
       order[static_cast<size_t>(axes_[i])] = static_cast<int>(i);
     }
     const Desc permuted = axes_.empty() ? x : x.permute_axes(order);
-    const Desc out = RowMajor(query.outputs[0], platform::kDTypeOf<T>);
+    const Desc out = RowMajor(query.outputs[0], kDTypeOf<T>);
     const auto from = builder.Input("X", permuted);
     const auto to = builder.Output("Out", out);
     builder.Add("reorder", CompileReorder(builder.compile_for(), permuted, out),
@@ -37,7 +37,7 @@ KernelWork Work(const KernelQuery& query) {
   const auto elements = static_cast<double>(query.inputs[0].numel());
   const bool runs =
       axes.empty() || axes.back() == static_cast<int64_t>(axes.size()) - 1;
-  KernelWork work = framework::DefaultKernelWork(query);
+  KernelWork work = DefaultKernelWork(query);
   work.library_calls = 1;
   (runs ? work.copies : work.moves) = elements;
   return work;
@@ -53,6 +53,6 @@ REGISTER_OP_KERNEL(transpose,
                    reorder,
                    KernelTraits().Estimate(&Work).When(&FitsOneDnn),
                    TransposeKernel<float>,
-                   TransposeKernel<Bytes>);
+                   TransposeKernel<ByteTypes>);
 
-}  // namespace sluice::operators::onednn
+}  // namespace sluice::onednn

@@ -2,7 +2,7 @@
 #include "sluice/operators/onednn/vector_width.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators::onednn {
+namespace sluice::onednn {
 namespace {
 
 using dnnl::normalization_flags;
@@ -35,9 +35,8 @@ class BatchNormSequence final : public SequenceKernel {
     const int64_t channels = x[last ? rank - 1 : 1];
     const int64_t pixels = last ? x.Product(1, rank - 1) : x.Product(2, rank);
     const auto epsilon = static_cast<float>(query.Attr<double>("epsilon"));
-    const Desc image =
-        Image({x[0], channels, pixels, 1}, platform::kDTypeOf<T>, last);
-    const Desc vector({channels}, ToDnnl(platform::kDTypeOf<T>), Tag::a);
+    const Desc image = Image({x[0], channels, pixels, 1}, kDTypeOf<T>, last);
+    const Desc vector({channels}, ToDnnl(kDTypeOf<T>), Tag::a);
     const auto norm = Compile<dnnl::batch_normalization_forward>(
         builder.compile_for(), "batch_normalization",
         dnnl::prop_kind::forward_inference, image, image, epsilon,
@@ -84,7 +83,7 @@ KernelWork NormWork(const KernelQuery& query) {
   const bool last = query.Attr<std::string>("data_format") == "NHWC";
   const bool full = last && x[x.rank() - 1] % (WideVectors() ? 16 : 8) == 0;
   const auto channels = static_cast<double>(x[last ? x.rank() - 1 : 1]);
-  KernelWork work = framework::DefaultKernelWork(query);
+  KernelWork work = DefaultKernelWork(query);
   work.library_calls = 1;
   work.channels = channels;
   if (!full) work.moves = static_cast<double>(x.numel());
@@ -100,4 +99,4 @@ REGISTER_OP_KERNEL(batch_norm,
                    KernelTraits().Estimate(&NormWork).When(&TakesConstants),
                    BatchNormSequence<float>);
 
-}  // namespace sluice::operators::onednn
+}  // namespace sluice::onednn

@@ -8,10 +8,8 @@
 #include "sluice/operators/onednn/vector_width.h"
 #include "sluice/operators/registration.h"
 
-namespace sluice::operators::onednn {
+namespace sluice::onednn {
 namespace {
-
-using math::Pool2dGeometry;
 
 // An average pooling in oneDNN's terms.
 struct PoolSizes {
@@ -60,7 +58,7 @@ class PoolSequence final : public SequenceKernel {
     const KernelQuery& query = builder.query();
     geometry_ = Pool2dGeometryOf(query, query.outputs[0]);
     dims_ = query.outputs[0];
-    const PoolSizes sizes(geometry_, platform::kDTypeOf<T>);
+    const PoolSizes sizes(geometry_, kDTypeOf<T>);
     const auto pool = Compile<dnnl::pooling_forward>(
         builder.compile_for(), "pooling", dnnl::prop_kind::forward_inference,
         sizes.algorithm, sizes.x, sizes.out, sizes.strides, sizes.kernel,
@@ -76,7 +74,7 @@ class PoolSequence final : public SequenceKernel {
     const bool finite = std::all_of(out, out + dims_.numel(),
                                     [](T value) { return IsFinite(value); });
     if (finite) return;
-    math::Pool2d(geometry_, context.Input(0).template data<T>(), out);
+    Pool2d(geometry_, context.Input(0).template data<T>(), out);
   }
 
   Pool2dGeometry geometry_;
@@ -89,7 +87,7 @@ class PoolGradSequence final : public SequenceKernel {
   void Build(SequenceBuilder& builder) override {
     const KernelQuery& query = builder.query();
     const PoolSizes sizes(Pool2dGeometryOf(query, query.inputs.back()),
-                          platform::kDTypeOf<T>);
+                          kDTypeOf<T>);
     const auto back = Compile<dnnl::pooling_backward>(
         builder.compile_for(), "pooling_backward", sizes.algorithm, sizes.x,
         sizes.out, sizes.strides, sizes.kernel, sizes.dilations,
@@ -116,15 +114,15 @@ KernelWork PoolWork(const KernelQuery& query) {
   const double windows = real(g.n * g.out_pixels());
   const double pixels = real(g.n * g.in_pixels());
   const double taps = real(g.kernel_h * g.kernel_w);
-  const double channels = math::Padded(g.c, WideVectors() ? 16 : 8);
+  const double channels = Padded(g.c, WideVectors() ? 16 : 8);
   KernelWork work;
   work.library_calls = 1;
   work.flops = windows * taps * channels;
   work.costs = "onednn_pool";
   work.max_threads = g.nhwc ? real(g.n * g.out_h)
                             : real(g.n) * channels / (WideVectors() ? 16 : 8);
-  work.bytes = static_cast<double>(platform::SizeOf(query.input_dtypes[0])) *
-               real(g.c) * (windows + pixels);
+  work.bytes = static_cast<double>(SizeOf(query.input_dtypes[0])) * real(g.c) *
+               (windows + pixels);
   // Gradients are added in memory: values stored with a mask cannot be loaded
   // again at once.
   const bool masked = query.op.type != "pool2d" && channels > real(g.c);
@@ -172,4 +170,4 @@ REGISTER_OP_KERNEL(pool2d_grad,
                    PoolTraits(),
                    PoolGradSequence<float>);
 
-}  // namespace sluice::operators::onednn
+}  // namespace sluice::onednn

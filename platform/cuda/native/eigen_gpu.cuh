@@ -10,10 +10,9 @@
 #ifdef __CUDA_ARCH__
 #define gpu_assert(condition)
 #else
-#define gpu_assert(condition)   \
-  (static_cast<bool>(condition) \
-       ? static_cast<void>(0)   \
-       : ::sluice::platform::RaiseEigenError(#condition))
+#define gpu_assert(condition)                          \
+  (static_cast<bool>(condition) ? static_cast<void>(0) \
+                                : ::sluice::RaiseEigenError(#condition))
 #endif
 
 #ifdef __CUDACC__

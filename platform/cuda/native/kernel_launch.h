@@ -9,7 +9,7 @@
 // either this folder or that of the emulation, which defines the same names, on
 // the include path.
 
-namespace sluice::platform {
+namespace sluice {
 
 inline constexpr bool kCUDAIsEmulated = false;
 
@@ -36,7 +36,7 @@ inline cudaError_t FindCode(const void* kernel) {
 
 inline void SetUsableBytes(void* /*pointer*/, size_t /*bytes*/) {}
 
-}  // namespace sluice::platform
+}  // namespace sluice
 
 // SLUICE_SHARED_ARRAY(float, tile, [32][33]): an array that the threads of a
 // block share, with elements of any type that memcpy may copy.

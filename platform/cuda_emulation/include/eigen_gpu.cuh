@@ -11,10 +11,9 @@
 #include "sluice/platform/cuda/cuda_check.h"
 
 // Eigen's own gpu_assert ends the process.
-#define gpu_assert(condition)   \
-  (static_cast<bool>(condition) \
-       ? static_cast<void>(0)   \
-       : ::sluice::platform::RaiseEigenError(#condition))
+#define gpu_assert(condition)                          \
+  (static_cast<bool>(condition) ? static_cast<void>(0) \
+                                : ::sluice::RaiseEigenError(#condition))
 
 #define EIGEN_USE_GPU
 #include <unsupported/Eigen/CXX11/Tensor>
@@ -36,9 +35,10 @@ namespace Eigen {
 
 // These stay incomplete: without Eigen's kernels the host would evaluate them,
 // and it cannot read device memory.
-template <typename Indices, typename Left, typename Right, typename Output>
-struct TensorEvaluator<const TensorContractionOp<Indices, Left, Right, Output>,
-                       GpuDevice>;
+template <typename IndexTypes, typename Left, typename Right, typename Output>
+struct TensorEvaluator<
+    const TensorContractionOp<IndexTypes, Left, Right, Output>,
+    GpuDevice>;
 namespace internal {
 template <typename Self, typename Reducer, bool Vectorize>
 struct ScanLauncher<Self, Reducer, GpuDevice, Vectorize>;
@@ -62,7 +62,7 @@ void TensorExecutor<Expression, GpuDevice, Vectorizable, Tiling>::run(
         std::clamp<StorageIndex>(size / kThreads + 1, 1, kMostBlocks);
     constexpr auto kKernel =
         &::sluice::cuda_emulation::EigenKernel<Evaluator, StorageIndex>;
-    gpu_assert(::sluice::platform::EnqueueKernel<kKernel>(
+    gpu_assert(::sluice::EnqueueKernel<kKernel>(
                    "EigenKernel", kKernel, dim3(static_cast<unsigned>(blocks)),
                    dim3(kThreads), 0, device.stream(), evaluator,
                    size) == cudaSuccess);

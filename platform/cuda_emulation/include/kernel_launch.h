@@ -8,7 +8,7 @@
 // build puts either this folder or that of CUDA's version, which defines the
 // same names, on the include path.
 
-namespace sluice::platform {
+namespace sluice {
 
 inline constexpr bool kCUDAIsEmulated = true;
 
@@ -35,7 +35,7 @@ inline void SetUsableBytes(void* pointer, size_t bytes) {
   cuda_emulation::SetUsableBytes(pointer, bytes);
 }
 
-}  // namespace sluice::platform
+}  // namespace sluice
 
 // SLUICE_SHARED_ARRAY(float, tile, [32][33]): an array that the threads of a
 // block share, with elements of any type that memcpy may copy.

@@ -24,12 +24,6 @@ namespace sluice::python {
 
 namespace {
 
-using framework::BisectFinding;
-using framework::BisectResult;
-using framework::Program;
-using framework::ProgramPart;
-using framework::Scope;
-
 BisectResult Bisect(nb::handle program_object,
                     nb::handle feed,
                     nb::handle fetch_list,
@@ -47,22 +41,21 @@ BisectResult Bisect(nb::handle program_object,
   const std::string hints_a = ToText(first_hints, "bisect: hints_a");
   const std::string hints_b = ToText(second_hints, "bisect: hints_b");
   const FeedArrays arrays(program, feed);
-  framework::BisectOptions options;
+  BisectOptions options;
   options.place = ToPlace(place);
-  options.what =
-      time ? framework::BisectFor::kTime : framework::BisectFor::kResults;
+  options.what = time ? BisectFor::kTime : BisectFor::kResults;
   options.relative_tolerance = rtol;
   options.absolute_tolerance = atol;
   options.race_seconds = race_seconds;
   options.most_runs = most_runs;
-  const framework::Fetches fetches = ToFetches(fetch_list);
+  const Fetches fetches = ToFetches(fetch_list);
   return RunInterruptibly([&] {
-    return framework::Bisect(program, arrays.feeds(), fetches, hints_a, hints_b,
-                             options, &scope);
+    return sluice::Bisect(program, arrays.feeds(), fetches, hints_a, hints_b,
+                          options, &scope);
   });
 }
 
-nb::dict ToArrays(const framework::Feeds& feeds) {
+nb::dict ToArrays(const Feeds& feeds) {
   nb::dict arrays;
   for (const auto& [name, tensor] : feeds) {
     arrays[nb::str(name.data(), name.size())] = ExportArray(tensor);
@@ -80,7 +73,7 @@ nb::list ValuesOf(const ProgramPart& part) {
 
 // The allowed absolute error at the element with the largest difference.
 double AllowedError(const BisectFinding& self) {
-  const framework::ValueDifference& difference = self.difference;
+  const ValueDifference& difference = self.difference;
   if (!std::isfinite(difference.over_bound) || difference.over_bound <= 0) {
     return 0;
   }
@@ -89,7 +82,7 @@ double AllowedError(const BisectFinding& self) {
 
 std::vector<std::string> KernelLibraryPaths() {
   std::vector<std::string> paths;
-  for (const auto* library : framework::LoadedKernelLibraries()) {
+  for (const auto* library : LoadedKernelLibraries()) {
     paths.push_back(library->path);
   }
   return paths;
@@ -97,9 +90,9 @@ std::vector<std::string> KernelLibraryPaths() {
 
 // Loads libraries whose passes use ops of their own.
 void LoadOpsOfLibraries() {
-  const framework::Registry& registry = framework::Registry::Global();
+  const Registry& registry = Registry::Global();
   for (const std::string& op : registry.OpNames()) {
-    framework::LoadLibraries(op, {}, registry);
+    LoadLibraries(op, {}, registry);
   }
 }
 
@@ -162,14 +155,13 @@ void BindBisect(nb::module_& m) {
       .def_ro("time_b", &BisectResult::time_b)
       .def("__bool__",
            [](const BisectResult& self) { return !self.findings.empty(); })
-      .def("__str__",
-           [](const BisectResult& self) { return framework::ToString(self); });
-  nb::class_<framework::InternalOpsGuard>(
+      .def("__str__", [](const BisectResult& self) { return ToString(self); });
+  nb::class_<InternalOpsGuard>(
       m, "_InternalOps",
       "While one lives, this thread may append ops that passes make.")
-      .def("__init__", [](framework::InternalOpsGuard* self) {
+      .def("__init__", [](InternalOpsGuard* self) {
         LoadOpsOfLibraries();
-        new (self) framework::InternalOpsGuard();
+        new (self) InternalOpsGuard();
       });
   m.def("_kernel_library_paths", &KernelLibraryPaths);
   m.def("_bisect", &Bisect, nb::arg("program").none(), nb::arg("feed").none(),

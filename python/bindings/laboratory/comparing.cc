@@ -21,13 +21,6 @@ namespace sluice::python {
 
 namespace {
 
-using framework::Comparison;
-using framework::OpComparison;
-using framework::Plan;
-using framework::Program;
-using framework::Scope;
-using framework::Timing;
-
 Comparison Compare(nb::handle program_object,
                    nb::handle feed,
                    nb::handle first_hints,
@@ -43,15 +36,15 @@ Comparison Compare(nb::handle program_object,
   const std::string hints_a = ToText(first_hints, "compare: hints_a");
   const std::string hints_b = ToText(second_hints, "compare: hints_b");
   const FeedArrays arrays(program, feed);
-  framework::CompareOptions options;
+  CompareOptions options;
   options.place = ToPlace(place);
   options.relative_tolerance = relative_tolerance;
   options.absolute_tolerance = absolute_tolerance;
   if (!fetch_list.is_none()) options.fetches = ToFetches(fetch_list);
   options.budget_seconds = budget;
   return RunInterruptibly([&] {
-    return framework::Compare(program, arrays.feeds(), hints_a, hints_b,
-                              options, &scope);
+    return sluice::Compare(program, arrays.feeds(), hints_a, hints_b, options,
+                           &scope);
   });
 }
 
@@ -68,18 +61,17 @@ struct Profile {
   }
 };
 
-Profile ProfileOf(const Plan& plan, const framework::RunProfile& profile) {
+Profile ProfileOf(const Plan& plan, const RunProfile& profile) {
   std::vector<double> op_seconds;
   op_seconds.reserve(profile.ops.size());
-  for (const framework::MedianTime& time : profile.ops) {
+  for (const MedianTime& time : profile.ops) {
     op_seconds.push_back(time.median);
   }
-  return {framework::ExplainText(plan, &profile),
-          framework::ChromeTrace(plan, profile), std::move(op_seconds),
-          profile.run, profile.total_seconds};
+  return {ExplainText(plan, &profile), ChromeTrace(plan, profile),
+          std::move(op_seconds), profile.run, profile.total_seconds};
 }
 
-Profile RunProfiled(framework::Executor& executor,
+Profile RunProfiled(Executor& executor,
                     nb::handle program,
                     nb::handle feed,
                     nb::handle fetch_list,
@@ -87,10 +79,10 @@ Profile RunProfiled(framework::Executor& executor,
                     double budget) {
   Profile profile;
   RunProgram(executor, "profile", program, feed, fetch_list, scope,
-             [&](const Plan& plan, const framework::Feeds& feeds, Scope* in) {
-               framework::ProfileOptions options;
+             [&](const Plan& plan, const Feeds& feeds, Scope* in) {
+               ProfileOptions options;
                options.budget_seconds = budget;
-               auto run = framework::RunProfiled(plan, feeds, in, options);
+               auto run = sluice::RunProfiled(plan, feeds, in, options);
                profile = ProfileOf(plan, run.profile);
                return std::move(run.results);
              });
@@ -112,21 +104,20 @@ std::vector<TimedPlan> TimePlans(const nb::list& plan_objects,
   const Scope& scope = ToScope(scope_object, "report");
   const FeedArrays arrays(program, feed);
   std::vector<const Plan*> plans;
-  std::vector<framework::ProfiledPlan> measured;
+  std::vector<ProfiledPlan> measured;
   for (const nb::handle plan : plan_objects) {
     plans.push_back(nb::cast<const Plan*>(plan));
     measured.push_back({plans.back(), &arrays.feeds(), &scope});
   }
   return RunInterruptibly([&] {
-    const auto profiles =
-        framework::ProfileTogether(measured, {.budget_seconds = budget});
+    const auto profiles = ProfileTogether(measured, {.budget_seconds = budget});
     std::vector<TimedPlan> timed;
     for (size_t i = 0; i < plans.size(); ++i) {
-      framework::ExplainJsonOptions options;
+      ExplainJsonOptions options;
       options.profile = &profiles[i];
       options.by_signature = true;
-      timed.push_back({framework::ExplainJson(*plans[i], options),
-                       framework::ChromeTrace(*plans[i], profiles[i])});
+      timed.push_back({ExplainJson(*plans[i], options),
+                       ChromeTrace(*plans[i], profiles[i])});
     }
     return timed;
   });
@@ -166,11 +157,9 @@ void BindComparing(nb::module_& m) {
                    })
       .def("__bool__",
            [](const Comparison& self) { return self.first_difference < 0; })
-      .def("__str__",
-           [](const Comparison& self) { return framework::ToString(self); });
-  m.def("_hints_of_set", [](const std::string& text) {
-    return std::string(framework::HintsOfSet(text));
-  });
+      .def("__str__", [](const Comparison& self) { return ToString(self); });
+  m.def("_hints_of_set",
+        [](const std::string& text) { return std::string(HintsOfSet(text)); });
   m.def("_compare", &Compare, nb::arg("program").none(), nb::arg("feed").none(),
         nb::arg("hints_a").none(), nb::arg("hints_b").none(),
         nb::arg("place").none(), nb::arg("relative_tolerance").none(),

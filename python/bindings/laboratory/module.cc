@@ -5,7 +5,7 @@ NB_MODULE(_lab, m) {
   using namespace sluice::python;  // NOLINT(google-build-using-namespace)
   m.doc() = "The bindings of Sluice's laboratory; use the package sluice.lab.";
   nb::module_::import_("sluice._core");  // these functions use its classes
-  sluice::framework::UseLaboratory();
+  sluice::UseLaboratory();
   BindComparing(m);
   BindTuning(m);
   BindVerifying(m);

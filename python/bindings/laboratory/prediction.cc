@@ -21,40 +21,37 @@ namespace sluice::python {
 
 namespace {
 
-using framework::PlanPrediction;
-
-PlanPrediction Predict(const framework::Plan& plan,
+PlanPrediction Predict(const Plan& plan,
                        nb::handle program_object,
                        nb::handle feed,
                        nb::handle scope_object,
                        double budget) {
-  const framework::Program& program = ToProgram(program_object, "predict");
-  const framework::Scope& scope = ToScope(scope_object, "predict");
+  const Program& program = ToProgram(program_object, "predict");
+  const Scope& scope = ToScope(scope_object, "predict");
   const FeedArrays arrays(program, feed);
-  framework::PredictionOptions options;
+  PredictionOptions options;
   options.budget_seconds = budget;
   const nb::gil_scoped_release release;
-  return framework::Predict(plan, arrays.feeds(), &scope, options);
+  return sluice::Predict(plan, arrays.feeds(), &scope, options);
 }
 
 // Faster kernels as (op, library, variant, factor).
 using Faster =
     std::vector<std::tuple<std::string, std::string, std::string, double>>;
 
-framework::Placement PredictWhatIf(
-    nb::handle program_object,
-    nb::handle feed,
-    nb::handle fetch_list,
-    nb::handle scope_object,
-    const std::vector<nb::object>& devices,
-    const Faster& faster,
-    std::optional<std::pair<double, double>> link,
-    double budget) {
-  const framework::Program& program = ToProgram(program_object, "what_if");
-  const framework::Scope& scope = ToScope(scope_object, "what_if");
+Placement PredictWhatIf(nb::handle program_object,
+                        nb::handle feed,
+                        nb::handle fetch_list,
+                        nb::handle scope_object,
+                        const std::vector<nb::object>& devices,
+                        const Faster& faster,
+                        std::optional<std::pair<double, double>> link,
+                        double budget) {
+  const Program& program = ToProgram(program_object, "what_if");
+  const Scope& scope = ToScope(scope_object, "what_if");
   const FeedArrays arrays(program, feed);
-  const framework::Fetches fetches = ToFetches(fetch_list);
-  framework::WhatIf change;
+  const Fetches fetches = ToFetches(fetch_list);
+  WhatIf change;
   for (const nb::object& device : devices) {
     change.devices.push_back(ToPlace(device));
   }
@@ -67,13 +64,10 @@ framework::Placement PredictWhatIf(
   }
   change.budget_seconds = budget;
   const nb::gil_scoped_release release;
-  return framework::PredictPlacement(program, arrays.feeds(), fetches, change,
-                                     &scope);
+  return PredictPlacement(program, arrays.feeds(), fetches, change, &scope);
 }
 
 void BindPlacement(nb::module_& m) {
-  using framework::PlacedOp;
-  using framework::Placement;
   nb::class_<PlacedOp>(m, "PlacedOp", "One op of a Placement.")
       .def_ro("op_index", &PlacedOp::op_index)
       .def_ro("op", &PlacedOp::op)
@@ -100,8 +94,7 @@ void BindPlacement(nb::module_& m) {
       .def_ro("not_measured", &Placement::not_measured)
       .def_ro("hints", &Placement::hints)
       .def_ro("notes", &Placement::notes)
-      .def("__str__",
-           [](const Placement& self) { return framework::ToString(self); });
+      .def("__str__", [](const Placement& self) { return ToString(self); });
   m.def("_what_if", &PredictWhatIf, nb::arg("program").none(),
         nb::arg("feed").none(), nb::arg("fetch_list").none(),
         nb::arg("scope").none(), nb::arg("devices"), nb::arg("faster"),

@@ -29,14 +29,6 @@ namespace sluice::python {
 
 namespace {
 
-using framework::Executor;
-using framework::Program;
-using framework::Scope;
-using framework::TunedKernel;
-using framework::TunedSignature;
-using framework::TuneOptions;
-using framework::TuneResult;
-
 // Calls a Python function from a thread without the GIL. An exception is stored
 // until the thread has the GIL again.
 class Progress {
@@ -68,15 +60,15 @@ class Progress {
 
 TuneResult TuneWithoutGil(Executor& executor,
                           const Program& program,
-                          const framework::Feeds& feeds,
-                          const framework::Fetches& fetches,
+                          const Feeds& feeds,
+                          const Fetches& fetches,
                           Scope* scope,
                           const TuneOptions& options,
                           bool* interrupted) {
   const nb::gil_scoped_release release;
   const InterruptibleRun interruptible;
   TuneResult result =
-      framework::Tune(executor, program, feeds, fetches, scope, options);
+      sluice::Tune(executor, program, feeds, fetches, scope, options);
   *interrupted = interruptible.interrupted();
   return result;
 }
@@ -102,7 +94,7 @@ TuneResult Tune(Executor& executor,
   const Program& program = ToProgram(program_object, "tune");
   Scope& scope = ToScope(scope_object, "tune");
   const FeedArrays arrays(program, feed);
-  const framework::Fetches fetches = ToFetches(fetch_list);
+  const Fetches fetches = ToFetches(fetch_list);
   const ActiveHints hints;
   Progress call(progress);
   TuneOptions options;
@@ -115,7 +107,7 @@ TuneResult Tune(Executor& executor,
     };
   }
   if (!before_kernel.is_none()) {
-    options.before_kernel = [before_kernel](const framework::KernelDef& kernel,
+    options.before_kernel = [before_kernel](const KernelDef& kernel,
                                             const std::string& signature) {
       const nb::gil_scoped_acquire gil;
       before_kernel(ToPython(kernel), signature);
@@ -136,15 +128,13 @@ nb::object KernelAt(const TunedSignature& tuned, int index) {
 // Returns the records as JSON objects.
 std::vector<std::string> Records() {
   std::vector<std::string> lines;
-  framework::RecordStore::Default().ForEach(
-      [&](const framework::Record& record) {
-        lines.push_back(framework::RecordToJson(record));
-      });
+  RecordStore::Default().ForEach(
+      [&](const Record& record) { lines.push_back(RecordToJson(record)); });
   return lines;
 }
 
 nb::dict RecordFiles() {
-  const auto& store = framework::RecordStore::Default();
+  const auto& store = RecordStore::Default();
   nb::dict files;
   files["system"] = store.sources().system;
   files["user"] = store.sources().user;
@@ -159,12 +149,11 @@ using Sample = std::tuple<std::string, double, double, std::vector<double>>;
 std::vector<Sample> CostSamples(
     unsigned seed, int cases, bool volumes, int threads, double race_seconds) {
   const nb::gil_scoped_release release;
-  const auto corpus = volumes ? framework::DrawVolumes(seed, cases)
-                              : framework::DrawCorpus(seed, cases);
+  const auto corpus =
+      volumes ? DrawVolumes(seed, cases) : DrawCorpus(seed, cases);
   std::vector<Sample> samples;
-  for (const framework::CostSample& one :
-       framework::MeasureCosts(corpus, threads, race_seconds)) {
-    const framework::CountCosts& counted = one.work.counted;
+  for (const CostSample& one : MeasureCosts(corpus, threads, race_seconds)) {
+    const CountCosts& counted = one.work.counted;
     samples.emplace_back(one.row, one.seconds, one.work.fixed,
                          std::vector<double>(counted.begin(), counted.end()));
   }
@@ -177,31 +166,27 @@ void BindCosts(nb::module_& m) {
   // main loop, which overlap.
   m.def("_cost_counts", [] {
     std::vector<std::tuple<std::string, bool, bool>> counts;
-    for (const framework::WorkCount& count : framework::kWorkCounts) {
-      counts.emplace_back(count.name,
-                          count.unit == framework::CostUnit::kOperations,
-                          count.unit == framework::CostUnit::kBytes);
+    for (const WorkCount& count : kWorkCounts) {
+      counts.emplace_back(count.name, count.unit == CostUnit::kOperations,
+                          count.unit == CostUnit::kBytes);
     }
     return counts;
   });
   m.def("_costs", [](const std::string& row) {
-    const framework::CountCosts& costs =
-        framework::KernelCosts::Active().Of(row, platform::DType::kFloat32);
+    const CountCosts& costs = KernelCosts::Active().Of(row, DType::kFloat32);
     return std::vector<double>(costs.begin(), costs.end());
   });
-  m.def("_machine_id", [] {
-    return std::pair(framework::MachineId().text, framework::MachineId().hash);
-  });
+  m.def("_machine_id",
+        [] { return std::pair(MachineId().text, MachineId().hash); });
 }
 
 void BindTunedKernels(nb::module_& m) {
   nb::class_<TunedKernel>(m, "TunedKernel",
                           "What tune() found out about one kernel; times are "
                           "in seconds of one call.")
-      .def_prop_ro("name",
-                   [](const TunedKernel& self) {
-                     return framework::ToString(*self.kernel);
-                   })
+      .def_prop_ro(
+          "name",
+          [](const TunedKernel& self) { return ToString(*self.kernel); })
       .def_prop_ro(
           "_kernel",
           [](const TunedKernel& self) { return ToPython(*self.kernel); })
@@ -215,7 +200,7 @@ void BindTunedKernels(nb::module_& m) {
       .def_prop_ro(
           "verdict",
           [](const TunedKernel& self) {
-            return std::string(framework::ToString(self.verdict));
+            return std::string(ToString(self.verdict));
           },
           "\"ok\", \"wrong\" or \"unchecked\".")
       .def_ro("message", &TunedKernel::message,
@@ -235,12 +220,11 @@ void BindTunedKernels(nb::module_& m) {
       .def_prop_ro(
           "evidence",
           [](const TunedKernel& self) {
-            return std::string(framework::ToString(self.evidence));
+            return std::string(ToString(self.evidence));
           },
           "Where the prediction came from.")
       .def("__repr__", [](const TunedKernel& self) {
-        return platform::Format("<TunedKernel {}: {}>", *self.kernel,
-                                self.verdict);
+        return Format("<TunedKernel {}: {}>", *self.kernel, self.verdict);
       });
 }
 
@@ -275,7 +259,7 @@ void BindTuning(nb::module_& m) {
       .def_ro("has_reference", &TunedSignature::has_reference,
               "False for ops without a plain kernel, which are not measured.")
       .def("__repr__", [](const TunedSignature& self) {
-        return platform::Format("<TunedSignature {}>", self.signature);
+        return Format("<TunedSignature {}>", self.signature);
       });
   nb::class_<TuneResult>(m, "TuneResult",
                          "What tune() found out; print it for a table.")
@@ -287,25 +271,21 @@ void BindTuning(nb::module_& m) {
               "Of these, how many since other programs had the CPUs.")
       .def_ro("seconds", &TuneResult::seconds)
       .def_ro("cancelled", &TuneResult::cancelled)
-      .def("__str__",
-           [](const TuneResult& self) { return framework::ToString(self); });
+      .def("__str__", [](const TuneResult& self) { return ToString(self); });
   m.def("_records", &Records);
   m.def("_record_files", &RecordFiles);
   m.def("_machine_figures", [](int threads) {
-    return framework::FiguresToJson(
-        framework::RecordStore::Default().Figures(threads));
+    return FiguresToJson(RecordStore::Default().Figures(threads));
   });
   // The figures, and for how many seconds other programs had the CPUs.
   m.def("_measure_machine", [](double seconds) {
     const nb::gil_scoped_release release;
-    framework::CpuWaits waits;
-    std::string figures =
-        framework::FiguresToJson(framework::MeasureMachine(seconds));
+    CpuWaits waits;
+    std::string figures = FiguresToJson(MeasureMachine(seconds));
     return std::pair(std::move(figures), waits.SinceLast());
   });
   m.def("_keep_machine_figures", [](const std::string& json) {
-    framework::RecordStore::Default().AddFigures(
-        framework::FiguresFromJson(json).value());
+    RecordStore::Default().AddFigures(FiguresFromJson(json).value());
   });
   m.def("_tune", &Tune, nb::arg("executor"), nb::arg("program"),
         nb::arg("feed").none(), nb::arg("fetch_list").none(), nb::arg("scope"),

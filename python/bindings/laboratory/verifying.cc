@@ -17,20 +17,14 @@ namespace sluice::python {
 
 namespace {
 
-using framework::KernelCheckOptions;
-using framework::KernelDef;
-using framework::KernelMistake;
-using framework::KernelReport;
-using platform::ErrorCode;
-
 // Returns the kernel with these fields (Kernel in sluice/tools.py).
 const KernelDef& FindKernel(const nb::dict& fields) {
   const auto op = nb::cast<std::string>(fields["op"]);
-  for (const KernelDef* kernel : framework::Registry::Global().Kernels(op)) {
+  for (const KernelDef* kernel : Registry::Global().Kernels(op)) {
     if (ToPython(*kernel).equal(fields)) return *kernel;
   }
-  platform::Raise(ErrorCode::kNotFound, "verify.kernel",
-                  "verify: there is no kernel {}", nb::str(fields).c_str());
+  Raise(ErrorCode::kNotFound, "verify.kernel", "verify: there is no kernel {}",
+        nb::str(fields).c_str());
 }
 
 nb::dict Describe(const KernelMistake& mistake) {
@@ -62,7 +56,7 @@ KernelCheckOptions OptionsOf(const std::string& examples,
                              int only,
                              nb::handle before) {
   KernelCheckOptions options;
-  options.examples = framework::ParseKnownExamples(examples, examples_file);
+  options.examples = ParseKnownExamples(examples, examples_file);
   options.only = only;
   options.before = [before](int example, int count, const std::string& text,
                             const std::string& step) {
@@ -84,7 +78,7 @@ nb::dict Check(const nb::dict& fields,
   std::vector<KernelReport> reports;
   {
     const nb::gil_scoped_release release;
-    reports = framework::CheckKernels({&kernel, 1}, options);
+    reports = CheckKernels({&kernel, 1}, options);
   }
   return Describe(reports[0]);
 }
@@ -95,13 +89,13 @@ nb::object CheckGradient(const std::string& op,
                          const std::string& examples_file,
                          int only,
                          nb::handle before) {
-  const framework::OpSchema& schema = framework::Registry::Global().Schema(op);
+  const OpSchema& schema = Registry::Global().Schema(op);
   if (schema.gradient_fn() == nullptr) return nb::none();
   KernelCheckOptions options = OptionsOf(examples, examples_file, only, before);
   KernelReport report;
   {
     const nb::gil_scoped_release release;
-    report = framework::CheckGradient(schema, schema.gradient_fn(), options);
+    report = sluice::CheckGradient(schema, schema.gradient_fn(), options);
   }
   return Describe(report);
 }
@@ -112,7 +106,7 @@ void BindVerifying(nb::module_& m) {
   // The ops of the examples in a text, without duplicates.
   m.def("_example_ops", [](const std::string& lines, const std::string& file) {
     std::set<std::string> ops;
-    for (const auto& example : framework::ParseKnownExamples(lines, file)) {
+    for (const auto& example : ParseKnownExamples(lines, file)) {
       ops.insert(example.op);
     }
     return std::vector<std::string>(ops.begin(), ops.end());

@@ -9,14 +9,11 @@ import time
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sluice import _lab
 from sluice.errors import FailedPreconditionError
 
 from . import arguments
-
-Array = NDArray[np.float64]
 
 # Rows with fewer samples keep their costs.
 _FEWEST = 12
@@ -41,13 +38,13 @@ class Samples:
         operations: Any,
         overlap: Any,
     ) -> None:
-        self.seconds: Array = np.asarray(seconds, float)
-        self.fixed: Array = np.asarray(fixed, float)
-        self.counted: Array = np.asarray(counted, float)
+        self.seconds: np.ndarray = np.asarray(seconds, float)
+        self.fixed: np.ndarray = np.asarray(fixed, float)
+        self.counted: np.ndarray = np.asarray(counted, float)
         self.operations = np.asarray(operations, bool)
         self.overlap = np.asarray(overlap, bool)
 
-    def terms(self, costs: Array) -> Array:
+    def terms(self, costs: np.ndarray) -> np.ndarray:
         """The counted seconds, without those of the shorter part of two that
         overlap."""
         arithmetic = self.counted @ (costs * self.operations)
@@ -56,12 +53,14 @@ class Samples:
         left_out = np.where(longer[:, None], self.overlap, self.operations)
         return self.counted * ~left_out
 
-    def ratios(self, costs: Array) -> Array:
+    def ratios(self, costs: np.ndarray) -> np.ndarray:
         """Predicted over measured seconds."""
         return (self.fixed + self.terms(costs) @ costs) / self.seconds
 
 
-def nonnegative(matrix: Array, right: Array, start: Array) -> Array:
+def nonnegative(
+    matrix: np.ndarray, right: np.ndarray, start: np.ndarray
+) -> np.ndarray:
     """The x >= 0 with the smallest x' matrix x / 2 - right' x.
 
     `matrix` is symmetric and positive definite. By coordinate descent.
@@ -77,7 +76,7 @@ def nonnegative(matrix: Array, right: Array, start: Array) -> Array:
     return x
 
 
-def fit(samples: Samples, costs: Array) -> Array:
+def fit(samples: Samples, costs: np.ndarray) -> np.ndarray:
     """Costs with the smallest sum of |log(predicted / measured)|.
 
     Least squares, weighted again and again by the errors' inverse, so that a
@@ -108,7 +107,7 @@ def fit(samples: Samples, costs: Array) -> Array:
     return found
 
 
-def off_by(ratios: Array) -> tuple[float, float]:
+def off_by(ratios: np.ndarray) -> tuple[float, float]:
     """The median ratio, and the factor that 90 % of the ratios are within."""
     factors = np.maximum(ratios, 1 / np.maximum(ratios, 1e-9))
     return float(np.median(ratios)), float(np.quantile(factors, 0.9))
@@ -193,10 +192,10 @@ def add_parser(commands: Any) -> None:
         "SLUICE_COSTS, by which later processes estimate. Best while nothing "
         "else runs.",
     )
+    arguments.add_seconds(parser, "--seconds", 300, "for all measurements")
     parser.add_argument(
-        "--seconds", type=arguments.seconds, default=300, help="for all measurements"
+        "--seed", type=arguments.count, default=1000, help="of the ops"
     )
-    parser.add_argument("--seed", type=arguments.count, default=1000, help="of the ops")
     parser.add_argument(
         "--output",
         metavar="FILE",

@@ -12,8 +12,7 @@ int main() {
   auto scaled = sluice::ops::Scale(x, {.scale = 3.0, .bias = 1.0});
   auto sum = sluice::ops::ElementwiseAdd(scaled, x);
 
-  const sluice::CustomPlace abacus{sluice::platform::InternPlaceKind("abacus"),
-                                   0};
+  const sluice::CustomPlace abacus{sluice::InternPlaceKind("abacus"), 0};
   sluice::Executor executor(abacus);
   const auto fed = sluice::Tensor::FromVector<float>({3}, {-2, 0, 3});
   const auto result = executor.Run(program, {{"x", fed}}, {sum});

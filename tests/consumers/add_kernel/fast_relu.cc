@@ -4,12 +4,12 @@
 namespace my_kernels {
 namespace {
 
-using sluice::framework::KernelQuery;
-using sluice::framework::KernelTraits;
-using sluice::framework::KernelWork;
-using sluice::framework::OpKernel;
-using sluice::framework::OpKernelContext;
-using sluice::framework::Tensor;
+using sluice::KernelQuery;
+using sluice::KernelTraits;
+using sluice::KernelWork;
+using sluice::OpKernel;
+using sluice::OpKernelContext;
+using sluice::Tensor;
 
 template <typename T>
 class FastRelu final : public OpKernel {
@@ -22,7 +22,7 @@ class FastRelu final : public OpKernel {
     Tensor& out = context.AllocateOutput("Out", x.dims());
     const T* from = x.data<T>();
     T* to = out.data<T>();
-    sluice::platform::ParallelFor(
+    sluice::ParallelFor(
         x.numel(), kGrain, [from, to](int64_t begin, int64_t end) {
           for (int64_t i = begin; i < end; ++i) {
             to[i] = from[i] <= 0 ? T{0} : from[i];  // NaN stays NaN

@@ -3,11 +3,11 @@
 
 namespace my_kernels {
 
-using sluice::framework::KernelTraits;
-using sluice::framework::OpKernel;
-using sluice::framework::OpKernelContext;
-using sluice::framework::Tensor;
-using sluice::platform::CUDADeviceContext;
+using sluice::CUDADeviceContext;
+using sluice::KernelTraits;
+using sluice::OpKernel;
+using sluice::OpKernelContext;
+using sluice::Tensor;
 
 template <typename T>
 class FastCudaRelu final : public OpKernel {
@@ -18,7 +18,7 @@ class FastCudaRelu final : public OpKernel {
     const Tensor& input = context.Input("X");
     const T* x = input.data<T>();
     T* out = context.AllocateOutput("Out", input.dims()).template data<T>();
-    sluice::platform::ForEach(
+    sluice::ForEach(
         context.device_context<CUDADeviceContext>(), input.numel(),
         [=] __device__(int64_t i) { out[i] = x[i] <= 0 ? T{0} : x[i]; });
   }

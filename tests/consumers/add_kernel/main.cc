@@ -16,8 +16,7 @@ int main(int argc, char** argv) try {
       sluice::Tensor::FromVector<float>({1, 8}, {-1, 0, 1, 2, 3, 4, 5, 6});
   const sluice::Feeds feeds = {{"x", values}};
 
-  sluice::Executor executor(
-      sluice::platform::ParsePlaceKey(argc > 2 ? argv[2] : "cpu"));
+  sluice::Executor executor(sluice::ParsePlaceKey(argc > 2 ? argv[2] : "cpu"));
   {
     sluice::KernelHintGuard guard("relu: require variant=fast");
     const auto result = executor.Run(program, feeds, {y});

@@ -5,12 +5,12 @@
 namespace my_ops {
 namespace {
 
-using sluice::framework::OpKernel;
-using sluice::framework::OpKernelConstruction;
-using sluice::framework::OpKernelContext;
-using sluice::framework::Tensor;
-using sluice::framework::TTypes;
-namespace errors = sluice::framework::errors;
+using sluice::OpKernel;
+using sluice::OpKernelConstruction;
+using sluice::OpKernelContext;
+using sluice::Tensor;
+using sluice::TTypes;
+namespace errors = sluice::errors;
 
 template <typename Device, typename T>
 class DivideRowsKernel final : public OpKernel {

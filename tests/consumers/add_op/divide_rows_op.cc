@@ -5,12 +5,12 @@
 namespace my_ops {
 namespace {
 
-using sluice::framework::DimHandle;
-using sluice::framework::InferShapeContext;
-using sluice::framework::OpSchema;
-using sluice::framework::ShapeHandle;
-using sluice::framework::Status;
-using sluice::platform::DType;
+using sluice::DimHandle;
+using sluice::DType;
+using sluice::InferShapeContext;
+using sluice::OpSchema;
+using sluice::ShapeHandle;
+using sluice::Status;
 
 Status DivideRowsShape(InferShapeContext* c) {
   ShapeHandle x;

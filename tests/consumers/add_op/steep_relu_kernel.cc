@@ -4,10 +4,10 @@
 namespace my_ops {
 namespace {
 
-using sluice::framework::OpKernel;
-using sluice::framework::OpKernelConstruction;
-using sluice::framework::OpKernelContext;
-using sluice::framework::Tensor;
+using sluice::OpKernel;
+using sluice::OpKernelConstruction;
+using sluice::OpKernelContext;
+using sluice::Tensor;
 
 constexpr int64_t kGrain = 32768;
 
@@ -23,12 +23,12 @@ class SteepReluKernel final : public OpKernel {
     if (out.numel() == 0) return;
     const T* from = x.data<T>();
     T* to = out.data<T>();
-    sluice::platform::ParallelFor(
-        out.numel(), kGrain, [this, from, to](int64_t begin, int64_t end) {
-          for (int64_t i = begin; i < end; ++i) {
-            to[i] = from[i] > 0 ? from[i] : slope_ * from[i];
-          }
-        });
+    sluice::ParallelFor(out.numel(), kGrain,
+                        [this, from, to](int64_t begin, int64_t end) {
+                          for (int64_t i = begin; i < end; ++i) {
+                            to[i] = from[i] > 0 ? from[i] : slope_ * from[i];
+                          }
+                        });
   }
 
  private:

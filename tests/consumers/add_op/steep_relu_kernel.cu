@@ -3,11 +3,11 @@
 
 namespace my_ops {
 
-using sluice::framework::OpKernel;
-using sluice::framework::OpKernelConstruction;
-using sluice::framework::OpKernelContext;
-using sluice::framework::Tensor;
-using sluice::platform::CUDADeviceContext;
+using sluice::CUDADeviceContext;
+using sluice::OpKernel;
+using sluice::OpKernelConstruction;
+using sluice::OpKernelContext;
+using sluice::Tensor;
 
 template <typename T>
 class SteepReluCUDAKernel final : public OpKernel {
@@ -20,7 +20,7 @@ class SteepReluCUDAKernel final : public OpKernel {
     const T* x = input.data<T>();
     T* out = context.AllocateOutput("Out", input.dims()).template data<T>();
     const T slope = slope_;
-    sluice::platform::ForEach(
+    sluice::ForEach(
         context.device_context<CUDADeviceContext>(), input.numel(),
         [=] __device__(int64_t i) { out[i] = x[i] > 0 ? x[i] : slope * x[i]; });
   }

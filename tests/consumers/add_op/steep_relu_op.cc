@@ -4,9 +4,9 @@
 namespace my_ops {
 namespace {
 
-using sluice::framework::InferShapeContext;
-using sluice::framework::OpSchema;
-using sluice::platform::DType;
+using sluice::DType;
+using sluice::InferShapeContext;
+using sluice::OpSchema;
 
 void SteepReluShape(InferShapeContext& context) {
   context.SetOutput("Out", context.input("X"));

@@ -43,7 +43,7 @@ int main(int argc, char** argv) {
       executor.Run(program, {{"x", one}, {"y", other}}, {distance});
   Check(results[0].ToVector<float>() == std::vector<float>{9}, "distance");
 
-  const auto& registry = sluice::framework::Registry::Global();
+  const auto& registry = sluice::Registry::Global();
   Check(registry.OpNames().size() > 150, "all operators");
   Check(!registry.Passes().empty(), "passes");
   for (const std::string& op : registry.OpNames()) {

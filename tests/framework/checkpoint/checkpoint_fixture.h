@@ -15,17 +15,7 @@
 
 namespace sluice::testing {
 
-using framework::LoadParameters;
-using framework::PlaceKey;
-using framework::Program;
-using framework::SaveParameters;
-using framework::Scope;
-using framework::Tensor;
-using platform::DType;
-using platform::ErrorCode;
-
-inline Tensor Floats(const framework::DDim& dims,
-                     const std::vector<float>& values) {
+inline Tensor Floats(const DDim& dims, const std::vector<float>& values) {
   return Tensor::FromVector(dims, values);
 }
 

@@ -25,7 +25,7 @@ TEST_F(CheckpointTest, RunningOutOfMemoryChangesNothing) {
     Set(&scope_, "w", w);
     try {
       Load();
-    } catch (const platform::Error&) {
+    } catch (const Error&) {
       for (const auto& [name, value] : {std::pair("b", b), {"w", w}}) {
         if (scope_.FindVar(name)->Get<Tensor>()->raw_data() !=
             value.raw_data()) {
@@ -36,7 +36,7 @@ TEST_F(CheckpointTest, RunningOutOfMemoryChangesNothing) {
     }
     try {
       LoadParameters(path_, program_, fresh);
-    } catch (const platform::Error&) {
+    } catch (const Error&) {
       for (const char* name : {"b", "w", "count", "flag", "none"}) {
         if (fresh.FindVar(name) != nullptr) throw std::logic_error("changed");
       }

@@ -24,12 +24,12 @@ TEST_F(CheckpointTest, EveryCutIsNoticed) {
   const std::string before = Values(scope_);
   for (size_t size = bytes.size(); size-- > 0;) {
     ASSERT_EQ(truncate(path_.c_str(), static_cast<off_t>(size)), 0);
-    EXPECT_THROW(Load(), platform::Error) << size;
+    EXPECT_THROW(Load(), Error) << size;
   }
   Write(bytes + '\0');
   ExpectRefused(ErrorCode::kDataLoss, "checkpoint.size", {"damaged", path_});
   Write(bytes + bytes);
-  EXPECT_THROW(Load(), platform::Error);
+  EXPECT_THROW(Load(), Error);
   EXPECT_EQ(Values(scope_), before);
   Write(bytes.substr(0, 5));
   ExpectRefused(ErrorCode::kDataLoss, "file.ends", {"3 bytes too early"});
@@ -38,7 +38,7 @@ TEST_F(CheckpointTest, EveryCutIsNoticed) {
 }
 
 TEST_F(CheckpointTest, AProgramIsNamed) {
-  Write(framework::SerializeProgram(program_));
+  Write(SerializeProgram(program_));
   ExpectRefused(ErrorCode::kInvalidArgument, "checkpoint.program",
                 {"expected parameters, got a program", path_});
 }
@@ -53,7 +53,7 @@ TEST_F(CheckpointTest, EveryBitThatFlipsIsNoticed) {
     for (int bit = 0; bit < 8; ++bit) {
       const char damaged = static_cast<char>(bytes[i] ^ (1 << bit));
       ASSERT_EQ(pwrite(file, &damaged, 1, static_cast<off_t>(i)), 1);
-      EXPECT_THROW(Load(), platform::Error) << "bit " << bit << " of " << i;
+      EXPECT_THROW(Load(), Error) << "bit " << bit << " of " << i;
     }
     ASSERT_EQ(pwrite(file, &bytes[i], 1, static_cast<off_t>(i)), 1);
   }
@@ -107,7 +107,7 @@ TEST_F(CheckpointTest, RefusesTheFileOfAnotherProgram) {
               [&] { LoadParameters(path_, other, scope); });
   EXPECT_TRUE(scope.LocalVarNames().empty());
   for (int i = 0; i < 20; ++i) {
-    other.Persistable(platform::Format("u{:02}", i), DType::kBool, {1});
+    other.Persistable(Format("u{:02}", i), DType::kBool, {1});
   }
   ExpectError(ErrorCode::kInvalidArgument, "checkpoint.other_program",
               {"and 13 more"}, [&] { LoadParameters(path_, other, scope); });
@@ -207,9 +207,9 @@ TEST_F(CheckpointTest, NamesWhatIsWrongWithTheFilesOfOthers) {
   Write(File(kForeign, 52));
   ExpectRefused(ErrorCode::kDataLoss, "checkpoint.size", {"53 bytes"});
   Write(File("[]", 0));
-  EXPECT_THROW(Load(), platform::Error);
+  EXPECT_THROW(Load(), Error);
   Write(File("7", 0));
-  EXPECT_THROW(Load(), platform::Error);
+  EXPECT_THROW(Load(), Error);
 }
 
 // Changed, removed or repeated bytes: loading raises, or values are right.
@@ -238,7 +238,7 @@ TEST_F(CheckpointTest, NoFileEndsTheProcess) {
     Write(bytes);
     try {
       Load();
-    } catch (const platform::Error&) {
+    } catch (const Error&) {
     }
     ASSERT_EQ(Values(scope_), saved);
   }

@@ -72,7 +72,7 @@ TEST_F(CheckpointTest, TheSameValuesGiveTheSameBytes) {
 TEST_F(CheckpointTest, EveryDType) {
   Program program;
   Scope scope;
-  for (const DType dtype : platform::kAllDTypes) {
+  for (const DType dtype : kAllDTypes) {
     const std::string name(ToString(dtype));
     program.Persistable(name, dtype, {1, 2});
     Tensor value;
@@ -83,7 +83,7 @@ TEST_F(CheckpointTest, EveryDType) {
   SaveParameters(path_, program, scope);
   Scope loaded;
   LoadParameters(path_, program, loaded);
-  for (const DType dtype : platform::kAllDTypes) {
+  for (const DType dtype : kAllDTypes) {
     const auto& value =
         *loaded.FindVar(std::string(ToString(dtype)))->Get<Tensor>();
     EXPECT_EQ(value.dtype(), dtype);
@@ -115,10 +115,10 @@ TEST_F(CheckpointTest, WhatTheUserHoldsDoesNotChange) {
 }
 
 TEST_F(CheckpointTest, CopiesFromOtherPlaces) {
-  if (platform::FindPlugin("fpga").empty()) GTEST_SKIP() << "no FPGA stub";
+  if (FindPlugin("fpga").empty()) GTEST_SKIP() << "no FPGA stub";
   const std::string saved = Values(scope_);
   Tensor& w = *scope_.Var("w").GetMutable<Tensor>();
-  w = w.CopyTo(platform::FPGAPlace{0});
+  w = w.CopyTo(FPGAPlace{0});
   Save();
   Load();
   EXPECT_EQ(Values(scope_), saved);
@@ -130,7 +130,7 @@ TEST_F(CheckpointTest, TheNextRunUsesWhatWasLoaded) {
   program_.AppendOp(
       "sgd", {{"Param", {"b"}}, {"Grad", {"g"}}, {"LearningRate", {"rate"}}},
       {}, {}, {{"ParamOut", {"b"}}});
-  framework::Executor executor;
+  Executor executor;
   const auto run = [&] {
     return executor
         .Run(program_,
@@ -233,7 +233,7 @@ TEST_F(CheckpointTest, FollowsSymbolicLinks) {
   }
   std::remove(target.c_str());
   ASSERT_EQ(symlink("second", target.c_str()), 0);
-  EXPECT_THROW(Save(), platform::Error);
+  EXPECT_THROW(Save(), Error);
 }
 
 TEST_F(CheckpointTest, FollowsAsManySymbolicLinksAsLinux) {
@@ -286,7 +286,7 @@ TEST_F(CheckpointTest, AFullDiskLeavesTheOldFile) {
       setrlimit(RLIMIT_FSIZE, &size);
       try {
         Save();
-      } catch (const platform::Error& error) {
+      } catch (const Error& error) {
         return error.code() == ErrorCode::kResourceExhausted ? 7 : 8;
       }
       return 9;

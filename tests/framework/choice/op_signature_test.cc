@@ -4,7 +4,7 @@
 
 #include "sluice/framework/op/op_schema.h"
 
-namespace sluice::framework {
+namespace sluice {
 namespace {
 
 class OpSignatureTest : public ::testing::Test {
@@ -60,4 +60,4 @@ TEST_F(OpSignatureTest, SaysWhichArgumentsAreThere) {
 }
 
 }  // namespace
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -10,12 +10,9 @@
 #include "sluice/framework/op/op_schema.h"
 #include "sluice/platform/device.h"
 
-namespace sluice::framework {
+namespace sluice {
 namespace {
 
-using platform::ErrorCode;
-using platform::FPGAPlace;
-using platform::PlaceKind;
 using sluice::testing::ExpectError;
 
 // Bytes that a kernel moves, which decide by default.
@@ -24,7 +21,7 @@ constexpr double kFast = 1e5, kUsual = 1e6;
 class ResolverTest : public ::testing::Test {
  protected:
   ResolverTest() : schema_("op") {
-    platform::DeviceManager::Instance().Get(FPGAPlace{0});
+    DeviceManager::Instance().Get(FPGAPlace{0});
     op_.type = "op";
     op_.outputs = {{"Out", {"o"}}};
   }
@@ -155,7 +152,7 @@ TEST_F(ResolverTest, FallsToTheCpuAndSaysSo) {
   place_ = FPGAPlace{0};
   Kernel("plain");
   const PreparedOp op = Run();
-  EXPECT_EQ(op.choice().place, PlaceKey(platform::CPUPlace()));
+  EXPECT_EQ(op.choice().place, PlaceKey(CPUPlace()));
   EXPECT_TRUE(op.fell_back);
   EXPECT_EQ(op.reason, "no kernel that fits at fpga:0");
 }
@@ -187,7 +184,7 @@ TEST_F(ResolverTest, AHintNamesADevice) {
   EXPECT_EQ(Run("require place=fpga:1").reason,
             "hint: require place=fpga:1 (a test)");
   EXPECT_EQ(Run("other: prefer place=fpga:1").choice().place,
-            PlaceKey(platform::CPUPlace()));
+            PlaceKey(CPUPlace()));
 }
 
 TEST_F(ResolverTest, ADeviceThatIsNotThereIsRefused) {
@@ -285,7 +282,7 @@ TEST_F(ResolverTest, ListsOnlyTheRefusalsOfWhatIsRequired) {
   try {
     Run("require variant=tiled");
     FAIL() << "nothing fits";
-  } catch (const platform::Error& error) {
+  } catch (const Error& error) {
     EXPECT_EQ(error.check_id(), "resolver.no_kernel");
     EXPECT_STREQ(error.what(),
                  "op: no kernel fits float32 at cpu:\n"
@@ -302,4 +299,4 @@ TEST_F(ResolverTest, SaysWhenNothingIsRegistered) {
 }
 
 }  // namespace
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -9,12 +9,6 @@
 namespace sluice::testing {
 namespace {
 
-using framework::CountCosts;
-using framework::KernelCosts;
-using framework::kWorkCounts;
-using platform::DType;
-using platform::ErrorCode;
-
 double Cost(const KernelCosts& costs,
             const std::string& row,
             std::string_view count,
@@ -27,8 +21,8 @@ double Cost(const KernelCosts& costs,
 }
 
 std::string File(std::string_view rows, std::string_view machine = "") {
-  return platform::Format(
-      R"({{"kind": "costs", "machine": "{}", "costs": {}}})", machine, rows);
+  return Format(R"({{"kind": "costs", "machine": "{}", "costs": {}}})", machine,
+                rows);
 }
 
 TEST(KernelCosts, AnUnknownRowIsTheDefault) {
@@ -65,8 +59,7 @@ TEST(KernelCosts, AFileOverridesSingleCosts) {
 }
 
 TEST(KernelCosts, AFileForThisMachineIsTaken) {
-  const KernelCosts costs(
-      File(R"({"a": {"runs": 3}})", framework::MachineId().text));
+  const KernelCosts costs(File(R"({"a": {"runs": 3}})", MachineId().text));
   EXPECT_EQ(Cost(costs, "a", "runs"), 3);
 }
 

@@ -17,10 +17,6 @@
 namespace sluice::testing {
 namespace {
 
-using framework::FileReplacement;
-using framework::ReplaceFile;
-using platform::ErrorCode;
-
 // Another writer of the file at `path`, which only holds its lock.
 class Holder {
  public:
@@ -48,7 +44,7 @@ class Holder {
 class FileReplacementTest : public ::testing::Test {
  protected:
   FileReplacementTest() : path_(folder_.Write("file", "old")) {}
-  ~FileReplacementTest() override { platform::SetCancelRequested(false); }
+  ~FileReplacementTest() override { SetCancelRequested(false); }
 
   TempFolder folder_;
   const std::string path_;
@@ -81,7 +77,7 @@ TEST_F(FileReplacementTest, WaitingEndsWhereTheRunIsCancelled) {
   const Holder holder(path_);
   std::thread canceller([] {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    platform::SetCancelRequested(true);
+    SetCancelRequested(true);
   });
   ExpectError(ErrorCode::kFailedPrecondition, "run.cancelled", {},
               [&] { ReplaceFile(path_, {"new"}); });
@@ -91,7 +87,7 @@ TEST_F(FileReplacementTest, WaitingEndsWhereTheRunIsCancelled) {
 
 TEST_F(FileReplacementTest, WritingEndsWhereTheRunIsCancelled) {
   FileReplacement file(path_);
-  platform::SetCancelRequested(true);
+  SetCancelRequested(true);
   ExpectError(ErrorCode::kResourceExhausted, "file.write", {path_, "anceled"},
               [&] { file.Write({"new"}); });
   EXPECT_EQ(ReadFile(path_), "old");

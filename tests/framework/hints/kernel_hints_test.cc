@@ -10,10 +10,9 @@
 #include "sluice/framework/choice/hint_names.h"
 #include "sluice/framework/op/registry.h"
 
-namespace sluice::framework {
+namespace sluice {
 namespace {
 
-using platform::ErrorCode;
 using sluice::testing::ExpectError;
 
 class KernelHintsTest : public ::testing::Test {
@@ -188,7 +187,7 @@ TEST_F(KernelHintsTest, TheStateTellsGuardsApart) {
 }
 
 TEST_F(KernelHintsTest, AGuardThatCannotBeParsedLeavesNoTrace) {
-  EXPECT_THROW(KernelHintGuard("nonsense"), platform::Error);
+  EXPECT_THROW(KernelHintGuard("nonsense"), Error);
   EXPECT_TRUE(ActiveKernelHints().empty());
 }
 
@@ -290,4 +289,4 @@ TEST_F(HintNamesTest, AProgramIsNotPreparedWithAMisspeltHint) {
 }
 
 }  // namespace
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -10,11 +10,9 @@
 #include "sluice/framework/plan/graph.h"
 #include "sluice/framework/run/executor.h"
 
-namespace sluice::framework {
+namespace sluice {
 namespace {
 
-using platform::CPUPlace;
-using platform::ErrorCode;
 using sluice::testing::Append;
 using sluice::testing::ExpectError;
 using sluice::testing::Floats;
@@ -158,4 +156,4 @@ TEST(ComparableSeconds, AnEstimateIsAsFarOffAsThatOfWhatWasMeasured) {
 }
 
 }  // namespace
-}  // namespace sluice::framework
+}  // namespace sluice

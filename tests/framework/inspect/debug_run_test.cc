@@ -8,11 +8,11 @@
 
 #include "sluice/framework/plan/run_observer.h"
 #include "sluice/framework/run/executor.h"
+#include "sluice/platform/cancel.h"
 
-namespace sluice::framework {
+namespace sluice {
 namespace {
 
-using platform::ErrorCode;
 using sluice::testing::Append;
 using sluice::testing::ExpectError;
 using sluice::testing::Floats;
@@ -112,7 +112,7 @@ class Counter : public RunObserver {
   }
   void After(const Plan&, const Instruction&, const Tensor*) override {
     if (++after == fail_at) {
-      platform::Raise(ErrorCode::kInternal, "test.observer", "seen enough");
+      Raise(ErrorCode::kInternal, "test.observer", "seen enough");
     }
   }
   int before = 0;
@@ -138,10 +138,10 @@ TEST_F(DebugRunTest, ObservedRunsStopWhenToldTo) {
   const Feeds feeds = {{"x", Floats({3}, {1, 2, 4})}};
   const auto plan = Prepare(feeds);
   SetCancelRequested(true);
-  EXPECT_THROW(RunSynchronised(*plan, feeds), platform::Error);
+  EXPECT_THROW(RunSynchronised(*plan, feeds), Error);
   SetCancelRequested(false);
   EXPECT_NO_THROW(RunSynchronised(*plan, feeds));
 }
 
 }  // namespace
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -13,7 +13,7 @@
 #include "sluice/laboratory/measure/profile.h"
 #include "sluice/laboratory/records/record_store.h"
 
-namespace sluice::framework {
+namespace sluice {
 namespace {
 
 using nlohmann::json;
@@ -79,7 +79,7 @@ TEST_F(ExplainTest, KernelsOfDevicesThatNobodyAskedForAreListed) {
   KernelDef kernel;
   kernel.op = "test_add";
   kernel.variant = "late";
-  kernel.key.place = platform::PlaceKind::kCUDA;
+  kernel.key.place = PlaceKind::kCUDA;
   kernel.key.dtype = plan_->decisions()[0].list->expected.dtype;
   kernel.make = [](const OpKernelConstruction&) {
     return std::unique_ptr<OpKernel>();
@@ -341,4 +341,4 @@ TEST_F(ExplainTest, DotIsAGraphOfOpsAndTransfers) {
 }
 
 }  // namespace
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -7,10 +7,10 @@
 namespace my_kernels {
 namespace {
 
-using sluice::framework::KernelTraits;
-using sluice::framework::OpKernel;
-using sluice::framework::OpKernelContext;
-using sluice::framework::Tensor;
+using sluice::KernelTraits;
+using sluice::OpKernel;
+using sluice::OpKernelContext;
+using sluice::Tensor;
 
 // Shows tests whether any code of the library ran.
 __attribute__((constructor)) void Opened() {

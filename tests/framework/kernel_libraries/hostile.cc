@@ -8,15 +8,15 @@
 namespace my_kernels {
 namespace {
 
-using sluice::framework::InferShapeContext;
-using sluice::framework::KernelPreparation;
-using sluice::framework::KernelTraits;
-using sluice::framework::OpDesc;
-using sluice::framework::OpKernel;
-using sluice::framework::OpKernelContext;
-using sluice::framework::OpSchema;
-using sluice::framework::Tensor;
-using sluice::platform::DType;
+using sluice::DType;
+using sluice::InferShapeContext;
+using sluice::KernelPreparation;
+using sluice::KernelTraits;
+using sluice::OpDesc;
+using sluice::OpKernel;
+using sluice::OpKernelContext;
+using sluice::OpSchema;
+using sluice::Tensor;
 
 template <typename T>
 class OverreadingRelu final : public OpKernel {
@@ -48,8 +48,8 @@ class GreedyRelu final : public OpKernel {
 };
 
 OpDesc CubeGradient(const OpDesc& forward) {
-  return sluice::framework::MakeGradOp(forward, "test_cube_grad",
-                                       {{"X"}, {}, {"Out"}, {"X"}});
+  return sluice::MakeGradOp(forward, "test_cube_grad",
+                            {{"X"}, {}, {"Out"}, {"X"}});
 }
 
 void CubeSchema(OpSchema& op) {

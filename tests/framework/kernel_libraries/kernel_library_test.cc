@@ -21,10 +21,9 @@
 #include "sluice/ops.h"
 #include "sluice/platform/error.h"
 
-namespace sluice::framework {
+namespace sluice {
 namespace {
 
-using platform::ErrorCode;
 using sluice::testing::ExpectError;
 
 std::vector<float> Relu(const std::string& hint) {
@@ -226,4 +225,4 @@ TEST(KernelLibrary, ExplainListsItsKernels) {
 }
 
 }  // namespace
-}  // namespace sluice::framework
+}  // namespace sluice

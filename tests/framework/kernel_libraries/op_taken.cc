@@ -5,9 +5,9 @@
 namespace my_kernels {
 namespace {
 
-using sluice::framework::InferShapeContext;
-using sluice::framework::OpSchema;
-using sluice::platform::DType;
+using sluice::DType;
+using sluice::InferShapeContext;
+using sluice::OpSchema;
 
 void SameShape(OpSchema& op) {
   op.Doc("Out has the shape of X.");

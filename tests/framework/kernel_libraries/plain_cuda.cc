@@ -4,9 +4,9 @@
 namespace my_kernels {
 namespace {
 
-using sluice::framework::KernelTraits;
-using sluice::framework::OpKernel;
-using sluice::framework::OpKernelContext;
+using sluice::KernelTraits;
+using sluice::OpKernel;
+using sluice::OpKernelContext;
 
 template <typename T>
 class NoKernel final : public OpKernel {

@@ -6,10 +6,9 @@
 #include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
-namespace sluice::framework {
+namespace sluice {
 namespace {
 
-using platform::ErrorCode;
 using sluice::testing::ExpectError;
 
 class InferShapeContextTest : public ::testing::Test {
@@ -244,4 +243,4 @@ TEST_F(InferShapeContextTest, NoticesAnOutputThatWasForgotten) {
 }
 
 }  // namespace
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -5,7 +5,7 @@
 #include "sluice/framework/costs/machine_figures.h"
 #include "sluice/framework/op/op_schema.h"
 
-namespace sluice::framework {
+namespace sluice {
 namespace {
 
 // 10 operations a second and thread, 100 bytes a second from caches, 10 from
@@ -104,4 +104,4 @@ TEST(KernelWork, TheDefaultTouchesEveryValueOnce) {
 }
 
 }  // namespace
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace sluice::framework {
+namespace sluice {
 namespace {
 
 TEST(NearNamesTest, SuggestsWhatIsNear) {
@@ -52,4 +52,4 @@ TEST(NearNamesTest, AMegabyteIsNearNothing) {
 }
 
 }  // namespace
-}  // namespace sluice::framework
+}  // namespace sluice

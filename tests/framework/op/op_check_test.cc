@@ -8,10 +8,9 @@
 
 #include "sluice/framework/op/registry.h"
 
-namespace sluice::framework {
+namespace sluice {
 namespace {
 
-using platform::ErrorCode;
 using sluice::testing::ExpectError;
 
 class OpCheckTest : public ::testing::Test {
@@ -189,11 +188,11 @@ TEST_F(OpCheckTest, CutsAndQuotesRefusedValues) {
   try {
     Complete();
     FAIL() << "a mode of a million letters was taken";
-  } catch (const platform::Error& error) {
+  } catch (const Error& error) {
     EXPECT_EQ(error.check_id(), "op.attribute_choice");
     EXPECT_LT(std::string(error.what()).size(), 500u);
   }
 }
 
 }  // namespace
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace sluice::framework {
+namespace sluice {
 namespace {
 
 TEST(OpDescTest, FindsTheVariablesOfAnArgument) {
@@ -23,4 +23,4 @@ TEST(OpDescTest, KnowsTheCallersLine) {
 }
 
 }  // namespace
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -6,11 +6,9 @@
 
 #include "sluice/platform/device_context_pool.h"
 
-namespace sluice::framework {
+namespace sluice {
 namespace {
 
-using platform::CPUPlace;
-using platform::ErrorCode;
 using sluice::testing::ExpectError;
 
 class OpKernelContextTest : public ::testing::Test {
@@ -23,10 +21,9 @@ class OpKernelContextTest : public ::testing::Test {
     table_.output_dtypes = {DType::kFloat32};
   }
   OpKernelContext Make() {
-    return OpKernelContext(
-        table_, CPUPlace(),
-        platform::DeviceContextPool::Instance().Get(CPUPlace()), inputs_,
-        outputs_, nullptr, &run_);
+    return OpKernelContext(table_, CPUPlace(),
+                           DeviceContextPool::Instance().Get(CPUPlace()),
+                           inputs_, outputs_, nullptr, &run_);
   }
 
   ArgTable table_;
@@ -101,4 +98,4 @@ TEST_F(OpKernelContextTest, AKernelRunsAnotherOneWithItsOwnTensors) {
 }
 
 }  // namespace
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -5,10 +5,9 @@
 
 #include "sluice/framework/op/infer_shape_context.h"
 
-namespace sluice::framework {
+namespace sluice {
 namespace {
 
-using platform::ErrorCode;
 using sluice::testing::ExpectError;
 
 void NoShapes(InferShapeContext&) {}
@@ -52,7 +51,7 @@ TEST(OpSchemaTest, RefusesTwoThingsOfOneName) {
 TEST(OpSchemaTest, RefusesArgumentsOfUnknownDType) {
   OpSchema op = Valid();
   op.Input("Y", "U", "");
-  EXPECT_THROW(op.Validate(), platform::Error);
+  EXPECT_THROW(op.Validate(), Error);
 }
 
 TEST(OpSchemaTest, RefusesFactsAboutWhatItDoesNotHave) {
@@ -129,4 +128,4 @@ TEST(OpSchemaTest, MakesTheUsualGradientOp) {
 }
 
 }  // namespace
-}  // namespace sluice::framework
+}  // namespace sluice

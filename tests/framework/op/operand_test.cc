@@ -5,10 +5,9 @@
 #include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
-namespace sluice::framework {
+namespace sluice {
 namespace {
 
-using platform::ErrorCode;
 using testing::ExpectError;
 
 Attribute Value(AttrType type, const Tensor& tensor) {
@@ -75,8 +74,7 @@ TEST(Operand, ShapesAreCheckedAsFarAsTheyAreKnown) {
 }
 
 TEST(Operand, NumbersMayBeHalves) {
-  const Tensor half =
-      Tensor::FromVector<platform::float16>({1}, {platform::float16{0x3e00}});
+  const Tensor half = Tensor::FromVector<float16>({1}, {float16{0x3e00}});
   EXPECT_EQ(std::get<double>(Value(AttrType::kFloat, half)), 1.5);
 }
 
@@ -101,4 +99,4 @@ TEST(Operand, ForAnAttributeOfAnotherTypeIsAnErrorOfTheSchema) {
 }
 
 }  // namespace
-}  // namespace sluice::framework
+}  // namespace sluice

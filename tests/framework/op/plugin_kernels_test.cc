@@ -16,12 +16,9 @@
 #include "sluice/platform/error.h"
 #include "sluice/platform/plugin/plugin_device.h"
 
-namespace sluice::framework {
+namespace sluice {
 namespace {
 
-using platform::ErrorCode;
-using platform::FPGAPlace;
-using platform::PluginDevice;
 using sluice::testing::ExpectError;
 
 void ProbeShape(InferShapeContext& context) {
@@ -80,10 +77,10 @@ class PluginKernelsTest : public ::testing::Test {
 
   PluginDevice& Device() {
     return static_cast<PluginDevice&>(
-        platform::DeviceManager::Instance().Get(PlaceKey(kind_, 1)));
+        DeviceManager::Instance().Get(PlaceKey(kind_, 1)));
   }
 
-  platform::PlaceKind kind_;
+  PlaceKind kind_;
 };
 
 TEST_F(PluginKernelsTest, AreRegisteredUnderTheirKeys) {
@@ -122,8 +119,8 @@ TEST_F(PluginKernelsTest, SayWhyTheyCannotBePrepared) {
 }
 
 TEST_F(PluginKernelsTest, ThatThrowBecomeErrors) {
-  platform::LoadBadPlugin("throws_in_kernel");
-  const PlaceKey place(platform::InternPlaceKind("throws_in_kernel"), 0);
+  LoadBadPlugin("throws_in_kernel");
+  const PlaceKey place(InternPlaceKind("throws_in_kernel"), 0);
   ExpectError(ErrorCode::kInternal, "plugin.threw",
               {"compute of kernel reshape/bad", "division by moon"}, [&] {
                 RunOp("reshape",
@@ -134,9 +131,9 @@ TEST_F(PluginKernelsTest, ThatThrowBecomeErrors) {
 }
 
 TEST_F(PluginKernelsTest, AreAllRefusedWhenOneIsTaken) {
-  platform::DevicePlugin plugin;
+  DevicePlugin plugin;
   plugin.path = "two.so";
-  plugin.kind = platform::InternPlaceKind("two_kernels");
+  plugin.kind = InternPlaceKind("two_kernels");
   SluiceKernelDef kernel{};
   kernel.op = "test_probe";
   kernel.dtype = SLUICE_FLOAT32;
@@ -160,8 +157,8 @@ TEST_F(PluginKernelsTest, AreAllRefusedWhenOneIsTaken) {
 }
 
 TEST_F(PluginKernelsTest, OfOneLayoutRefuseOpsOfTheOther) {
-  platform::DevicePlugin plugin;
-  plugin.kind = platform::InternPlaceKind("layouts");
+  DevicePlugin plugin;
+  plugin.kind = InternPlaceKind("layouts");
   SluiceKernelDef kernel{};
   kernel.op = "test_probe";
   kernel.dtype = SLUICE_FLOAT32;
@@ -189,7 +186,7 @@ class FPGAKernelTest : public ::testing::Test {
  protected:
   FPGAKernelTest()
       : device_(static_cast<PluginDevice&>(
-            platform::DeviceManager::Instance().Get(FPGAPlace{0}))) {}
+            DeviceManager::Instance().Get(FPGAPlace{0}))) {}
 
   std::vector<float> Distance() {
     return RunOp("manhattan_distance",
@@ -228,4 +225,4 @@ TEST_F(FPGAKernelTest, NamesTheOpWhoseQueuedWorkFailed) {
 }
 
 }  // namespace
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -9,11 +9,9 @@
 #include "sluice/framework/op/infer_shape_context.h"
 #include "sluice/framework/op/op_registry.h"
 
-namespace sluice::framework {
+namespace sluice {
 namespace {
 
-using platform::ErrorCode;
-using platform::PlaceKind;
 using sluice::testing::ExpectError;
 
 class NothingKernel final : public OpKernel {
@@ -81,7 +79,7 @@ TEST(RegistryTest, FindsTheOpThatServesARole) {
 
 TEST(RegistryTest, RefusesASchemaThatContradictsItself) {
   Registry registry;
-  EXPECT_THROW(registry.AddOperator("op", [](OpSchema&) {}), platform::Error);
+  EXPECT_THROW(registry.AddOperator("op", [](OpSchema&) {}), Error);
   EXPECT_EQ(registry.FindSchema("op"), nullptr);
 }
 
@@ -148,7 +146,7 @@ TEST(RegistryTest, RecordedVersionsHaveThatOfTheLibrary) {
 TEST(RegistryTest, KernelsOfAMacroHaveTheVersionOfTheirSource) {
   Registry registry;
   registry.AddFrom("1f00c2a97b3e", [](Registry& to) {
-    AddPlainKernels<PlainKernel>(to, "op", platform::CPUPlace());
+    AddPlainKernels<PlainKernel>(to, "op", CPUPlace());
   });
   registry.AddKernel(Kernel("later", DType::kFloat32));
   const auto kernels = registry.Kernels("op");
@@ -245,8 +243,7 @@ std::vector<DType> DTypesOfKernels(const Registry& registry) {
 
 TEST(RegistryTest, ASetOfDTypesRegistersAKernelForEach) {
   Registry registry;
-  AddPlainKernels<TypedKernel<platform::Numbers, int*>>(registry, "op",
-                                                        platform::CPUPlace());
+  AddPlainKernels<TypedKernel<NumberTypes, int*>>(registry, "op", CPUPlace());
   EXPECT_EQ(DTypesOfKernels(registry),
             (std::vector<DType>{DType::kFloat32, DType::kFloat64,
                                 DType::kFloat16, DType::kBFloat16, DType::kInt8,
@@ -254,9 +251,9 @@ TEST(RegistryTest, ASetOfDTypesRegistersAKernelForEach) {
 }
 
 TEST(RegistryTest, AnEntryOfASetMayMakeItsKernelOfAnother) {
-  using Set = platform::Join<platform::Floats, platform::DTypeSet<HalfOfFloat>>;
+  using Set = JoinTypes<FloatTypes, DTypeSet<HalfOfFloat>>;
   Registry registry;
-  AddPlainKernels<TypedKernel<Set, int*>>(registry, "op", platform::CPUPlace());
+  AddPlainKernels<TypedKernel<Set, int*>>(registry, "op", CPUPlace());
   EXPECT_EQ(
       DTypesOfKernels(registry),
       (std::vector<DType>{DType::kFloat32, DType::kFloat64, DType::kFloat16}));
@@ -266,4 +263,4 @@ TEST(RegistryTest, AnEntryOfASetMayMakeItsKernelOfAnother) {
 }
 
 }  // namespace
-}  // namespace sluice::framework
+}  // namespace sluice

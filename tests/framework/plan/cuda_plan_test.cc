@@ -8,11 +8,9 @@
 
 // Plans at a CUDA place: kernels and copies of each direction have separate
 // streams, which wait for each other with events.
-namespace sluice::framework {
+namespace sluice {
 namespace {
 
-using platform::CPUPlace;
-using platform::CUDAPlace;
 using sluice::testing::Append;
 using sluice::testing::Floats;
 
@@ -91,7 +89,7 @@ TEST_F(CudaPlanTest, EveryMissingWaitIsNoticedEveryTime) {
         for (size_t i = 0; i < right.size(); ++i) {
           noticed |= results[i].ToVector<float>() != right[i].ToVector<float>();
         }
-      } catch (const platform::Error&) {
+      } catch (const Error&) {
         noticed = true;
       }
       EXPECT_TRUE(noticed) << "wait " << dropped << " of " << waits
@@ -116,4 +114,4 @@ TEST_F(CudaPlanTest, MemoryThatCopiesUseIsNotReusedWhileTheyMayRun) {
 }
 
 }  // namespace
-}  // namespace sluice::framework
+}  // namespace sluice

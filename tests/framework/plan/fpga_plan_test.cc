@@ -11,13 +11,9 @@
 #include "sluice/platform/device.h"
 #include "sluice/platform/plugin/plugin_device.h"
 
-namespace sluice::framework {
+namespace sluice {
 namespace {
 
-using platform::CPUPlace;
-using platform::ErrorCode;
-using platform::FPGAPlace;
-using platform::PluginDevice;
 using sluice::testing::Append;
 using sluice::testing::ExpectError;
 using sluice::testing::Floats;
@@ -29,7 +25,7 @@ class FpgaPlanTest : public ::testing::Test {
  protected:
   FpgaPlanTest()
       : device_(static_cast<PluginDevice&>(
-            platform::DeviceManager::Instance().Get(FPGAPlace{0}))) {
+            DeviceManager::Instance().Get(FPGAPlace{0}))) {
     sluice::testing::UseTestOps();
     program_.Data("x", DType::kFloat32, {2, 2});
   }
@@ -130,7 +126,7 @@ TEST_F(FpgaPlanTest, EveryMissingWaitIsNoticedEveryTime) {
         for (size_t i = 0; i < right.size(); ++i) {
           noticed |= results[i].ToVector<float>() != right[i].ToVector<float>();
         }
-      } catch (const platform::Error&) {
+      } catch (const Error&) {
         noticed = true;
       }
       EXPECT_TRUE(noticed) << "wait " << dropped << " of " << waits
@@ -208,8 +204,7 @@ TEST_F(FpgaPlanTest, AParameterIsCopiedOnceToWhereItIsRead) {
     for (const auto& transfer : plan->transfers()) {
       EXPECT_NE(transfer.var, "w") << ToString(place);
     }
-    EXPECT_NE(framework::ParameterTable(*plan).find("fpga:0"),
-              std::string::npos);
+    EXPECT_NE(ParameterTable(*plan).find("fpga:0"), std::string::npos);
     // A new value reaches both places.
     *variable->GetMutable<Tensor>() =
         Tensor::FromVector<float>({2, 2}, {100, 100, 100, 100});
@@ -241,7 +236,7 @@ TEST_F(FpgaPlanTest, AFailingKernelIsNamedAndTheNextRunIsRight) {
   try {
     plan->Run(feeds_);
     ADD_FAILURE() << "the kernel should have failed";
-  } catch (const platform::Error& error) {
+  } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find("op 0"), std::string::npos)
         << error.what();
   }
@@ -261,4 +256,4 @@ TEST_F(FpgaPlanTest, EmptyValuesMoveToo) {
 }
 
 }  // namespace
-}  // namespace sluice::framework
+}  // namespace sluice

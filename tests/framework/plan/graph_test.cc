@@ -11,11 +11,9 @@
 #include "sluice/framework/inspect/explain.h"
 #include "sluice/framework/run/executor.h"
 
-namespace sluice::framework {
+namespace sluice {
 namespace {
 
-using platform::CPUPlace;
-using platform::ErrorCode;
 using sluice::testing::Append;
 using sluice::testing::ExpectError;
 using sluice::testing::Floats;
@@ -332,4 +330,4 @@ TEST(OpOrder, TakesAnyNumberInOnePlace) {
 }
 
 }  // namespace
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -10,10 +10,9 @@
 #include "sluice/framework/run/executor.h"
 
 // Shapes and attributes that are computed by the program itself.
-namespace sluice::framework {
+namespace sluice {
 namespace {
 
-using platform::ErrorCode;
 using testing::ExpectError;
 
 // y = reshape(x, s), s = a + b: a is fed, b a constant.
@@ -172,4 +171,4 @@ TEST_F(KnownValuesTest, ManyValuesKeepTheCacheBounded) {
 }
 
 }  // namespace
-}  // namespace sluice::framework
+}  // namespace sluice

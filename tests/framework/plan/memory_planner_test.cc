@@ -6,10 +6,9 @@
 #include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
-namespace sluice::framework {
+namespace sluice {
 namespace {
 
-using platform::ErrorCode;
 using sluice::testing::ExpectError;
 
 bool LiveTogether(const MemoryRequest& a, const MemoryRequest& b) {
@@ -128,4 +127,4 @@ TEST(MemoryPlannerTest, PlansNothing) {
 }
 
 }  // namespace
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -9,10 +9,9 @@
 
 #include "sluice/framework/run/executor.h"
 
-namespace sluice::framework {
+namespace sluice {
 namespace {
 
-using platform::ErrorCode;
 using sluice::testing::Append;
 using sluice::testing::ExpectError;
 using sluice::testing::Floats;
@@ -92,7 +91,7 @@ TEST_F(PersistablesTest, AllOrNothing) {
   const void* memory = scope_.FindVar("w")->Get<Tensor>()->raw_data();
   {
     const sluice::testing::FailTestOps fail;
-    EXPECT_THROW(Run({end}), platform::Error);
+    EXPECT_THROW(Run({end}), Error);
   }
   EXPECT_EQ(Of("w"), (Values{1, 2}));
   EXPECT_EQ(Of("v"), (Values{10, 20}));
@@ -141,7 +140,7 @@ TEST_F(PersistablesTest, MustBeInitialised) {
               {"variable w (float32 [2])", "initialise it first"},
               [&] { Run(); });
   scope_.Var("w");
-  EXPECT_THROW(Run(), platform::Error);
+  EXPECT_THROW(Run(), Error);
 }
 
 TEST_F(PersistablesTest, MustHaveTheirType) {
@@ -151,7 +150,7 @@ TEST_F(PersistablesTest, MustHaveTheirType) {
               {"w must be float32 [2]", "holds float32 [3]"}, [&] { Run(); });
   *scope_.Var("w").GetMutable<Tensor>() =
       Tensor::FromVector<double>({2}, {1, 2});
-  EXPECT_THROW(Run(), platform::Error);
+  EXPECT_THROW(Run(), Error);
 }
 
 TEST_F(PersistablesTest, NeedAScope) {
@@ -197,4 +196,4 @@ TEST_F(PersistablesTest, WhoNeedsNoneWaitsForNobody) {
 }
 
 }  // namespace
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -15,11 +15,9 @@
 #include "sluice/framework/run/executor.h"
 #include "sluice/platform/device.h"
 
-namespace sluice::framework {
+namespace sluice {
 namespace {
 
-using platform::CPUPlace;
-using platform::ErrorCode;
 using sluice::testing::Append;
 using sluice::testing::ExpectError;
 using sluice::testing::Floats;
@@ -280,7 +278,7 @@ TEST_F(PlanBuilderTest, NamesBadFeeds) {
               {"feed x must have shape [?, 2], got [2, 3]"}, [&] {
                 Prepare({{"x", Iota({2, 3})}}, {out});
               });
-  EXPECT_THROW(Prepare({{"x", Iota({2})}}, {out}), platform::Error);
+  EXPECT_THROW(Prepare({{"x", Iota({2})}}, {out}), Error);
 }
 
 TEST_F(PlanBuilderTest, NamesAnUnknownFetch) {
@@ -293,7 +291,7 @@ TEST_F(PlanBuilderTest, NamesAnUnknownFetch) {
 TEST_F(PlanBuilderTest, KernelsFindOutShapesThatDependOnData) {
   const std::string some = Append(&program_, "test_some", {{"X", {"x"}}});
   const auto run = [&](float count) {
-    Tensor x = x_.CopyTo(platform::CPUPlace());
+    Tensor x = x_.CopyTo(CPUPlace());
     x.data<float>()[0] = count;
     return Prepare({{"x", x}}, {some})->Run({{"x", x}})[0];
   };
@@ -331,7 +329,7 @@ TEST_F(PlanBuilderTest, AnOutputTooLargeForMemoryIsAnError) {
   const std::string end = Append(&program, "scale", {{"X", {distance}}});
   for (const std::string& fetch : {distance, end}) {
     EXPECT_THROW(executor_.Run(program, {{"x", Iota({rows, 0})}}, {fetch}),
-                 platform::Error);
+                 Error);
   }
   EXPECT_EQ(executor_.Run(program, {{"x", Iota({3, 0})}}, {end})[0].numel(), 9);
 }
@@ -361,19 +359,18 @@ TEST_F(PlanBuilderTest, APreferredDeviceMayBeMissingARequiredOneMayNot) {
   {
     const KernelHintGuard guard("prefer place=cuda:40");
     const auto plan = Prepare({{"x", x_}}, {out});
-    const platform::ErrorCode code =
-        sluice::testing::RefusalOfMissingDevice().code;
+    const ErrorCode code = sluice::testing::RefusalOfMissingDevice().code;
     std::string reason;
     try {
-      platform::DeviceManager::Instance().Get(sluice::testing::kMissingDevice);
-    } catch (const platform::Error& error) {
+      DeviceManager::Instance().Get(sluice::testing::kMissingDevice);
+    } catch (const Error& error) {
       reason = error.what();
     }
     EXPECT_THAT(plan->notes(),
-                ::testing::Contains(platform::Format(
+                ::testing::Contains(Format(
                     "hint prefer place=cuda:40 (scope guard) is left out: "
                     "{}: {}",
-                    platform::ToString(code), reason)));
+                    ToString(code), reason)));
   }
   const KernelHintGuard guard("require place=cuda:40");
   const auto refusal = sluice::testing::RefusalOfMissingDevice();
@@ -385,7 +382,7 @@ TEST_F(PlanBuilderTest, APreferredDeviceMayBeMissingARequiredOneMayNot) {
 
 TEST_F(PlanBuilderTest, AHintOfNoPlaceIsAlwaysAnError) {
   const KernelHintGuard guard("prefer place=FPGA 0");
-  EXPECT_THROW(Prepare({{"x", x_}}, {Add("x", "x")}), platform::Error);
+  EXPECT_THROW(Prepare({{"x", x_}}, {Add("x", "x")}), Error);
 }
 
 TEST_F(PlanBuilderTest, APredicateSeesTheKnownShapes) {
@@ -404,8 +401,7 @@ TEST_F(PlanBuilderTest, AKernelThatCannotBeMadeGivesWayToTheNext) {
   const Decision& decision = small->decisions()[0];
   EXPECT_EQ(decision.kernel->variant, "plain");
   EXPECT_EQ(decision.candidates().back().refusal,
-            platform::Format("test_scratch: needs 1000 elements, got {}",
-                             x_.numel()));
+            Format("test_scratch: needs 1000 elements, got {}", x_.numel()));
   EXPECT_LT(small->ops()[0].scratch_bytes, 4096u);
   EXPECT_EQ(small->Run({{"x", x_}})[0].ToVector<float>(), x_.ToVector<float>());
 
@@ -440,4 +436,4 @@ TEST(Prepare, TakesTimeInProportionToTheOps) {
 }
 
 }  // namespace
-}  // namespace sluice::framework
+}  // namespace sluice

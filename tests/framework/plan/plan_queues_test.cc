@@ -11,12 +11,9 @@
 #include "sluice/framework/run/executor.h"
 
 // Plans whose kernels run on several queues of one device.
-namespace sluice::framework {
+namespace sluice {
 namespace {
 
-using platform::CUDAPlace;
-using platform::ErrorCode;
-using platform::FPGAPlace;
 using sluice::testing::Append;
 using sluice::testing::ExpectError;
 using sluice::testing::Floats;
@@ -46,7 +43,7 @@ std::vector<Access> AccessesOf(const Plan& plan, int index) {
   const auto add = [&](int slot, bool writes) {
     if (slot < 0 || plan.slots()[slot].kind == SlotKind::kShape) return;
     const int root = plan.slots()[slot].alias_of;
-    if (plan.slots()[slot].place.kind == platform::PlaceKind::kCPU) return;
+    if (plan.slots()[slot].place.kind == PlaceKind::kCPU) return;
     accesses.push_back({index, step.device, writes, root < 0 ? slot : root});
   };
   if (step.kind == InstructionKind::kDeviceCompute) {
@@ -103,10 +100,10 @@ int Races(const Plan& plan) {
   return races;
 }
 
-class PlanQueuesTest : public ::testing::TestWithParam<platform::PlaceKey> {
+class PlanQueuesTest : public ::testing::TestWithParam<PlaceKey> {
  protected:
   void SetUp() override {
-    if (place_.kind == platform::PlaceKind::kCUDA) {
+    if (place_.kind == PlaceKind::kCUDA) {
       const std::string missing = sluice::testing::WhyNoCUDA();
       if (!missing.empty()) GTEST_SKIP() << missing;
     }
@@ -146,7 +143,7 @@ class PlanQueuesTest : public ::testing::TestWithParam<platform::PlaceKey> {
             values[values.size() - 5]};
   }
 
-  const platform::PlaceKey place_ = GetParam();
+  const PlaceKey place_ = GetParam();
   Program program_;
   const Feeds feeds_ = {{"x", Floats({2, 2}, {1, 2, 4, 8})},
                         {"y", Floats({2, 2}, {16, 30, 64, 125})}};
@@ -244,14 +241,13 @@ TEST_P(PlanQueuesTest, AMissingWaitIsNoticed) {
     }
     // A GPU queue may finish before a missing wait is noticed; queues of the
     // FPGA stub wait for each other on the host.
-    if (place_.kind != platform::PlaceKind::kCUDA ||
-        !sluice::testing::CUDAIsEmulated()) {
+    if (place_.kind != PlaceKind::kCUDA || !sluice::testing::CUDAIsEmulated()) {
       continue;
     }
     bool noticed = false;
     try {
       noticed = plan->Run(feeds_)[0].ToVector<float>() != right_result;
-    } catch (const platform::Error&) {
+    } catch (const Error&) {
       noticed = true;
     }
     EXPECT_TRUE(noticed) << "wait " << dropped << " of " << waits;
@@ -263,9 +259,8 @@ INSTANTIATE_TEST_SUITE_P(Places,
                          PlanQueuesTest,
                          ::testing::Values(CUDAPlace{0}, FPGAPlace{0}),
                          [](const auto& info) {
-                           return info.param == platform::PlaceKey(FPGAPlace{0})
-                                      ? "Fpga"
-                                      : "Cuda";
+                           return info.param == PlaceKey(FPGAPlace{0}) ? "Fpga"
+                                                                       : "Cuda";
                          });
 
 TEST(PlanQueues, ThereIsALimit) {
@@ -277,4 +272,4 @@ TEST(PlanQueues, ThereIsALimit) {
 }
 
 }  // namespace
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -10,10 +10,9 @@
 
 #include "sluice/framework/run/executor.h"
 
-namespace sluice::framework {
+namespace sluice {
 namespace {
 
-using platform::ErrorCode;
 using ::testing::HasSubstr;
 
 // What the hooks below note, and the call at which they raise.
@@ -27,7 +26,7 @@ struct Calls {
     noted += call + " ";
     if (call != raise_at) return;
     if (foreign) throw std::runtime_error("a plain exception");
-    platform::Raise(ErrorCode::kUnimplemented, "test.hook", "it rains");
+    Raise(ErrorCode::kUnimplemented, "test.hook", "it rains");
   }
 };
 Calls g_calls;
@@ -48,7 +47,7 @@ class NotingPlanHooks final : public PlanHooks {
     return std::make_unique<NotingFrameHooks>();
   }
   void RequireAlone(std::string_view what) const override {
-    platform::Raise(ErrorCode::kUnimplemented, "test.alone", "no {}", what);
+    Raise(ErrorCode::kUnimplemented, "test.alone", "no {}", what);
   }
 };
 
@@ -125,7 +124,7 @@ TEST_F(RunHooksTest, ThatRaiseAreNamedAndHarmTheRunOnly) {
         fresh.Run(program_, {{"x", Tensor::FromVector<float>({2}, {1, 2})}},
                   {out_});
         ADD_FAILURE() << call;
-      } catch (const platform::Error& error) {
+      } catch (const Error& error) {
         EXPECT_EQ(error.check_id(),
                   foreign ? "run_hooks.foreign" : "test.hook");
         EXPECT_THAT(error.what(), HasSubstr("the run hooks of the test"));
@@ -145,4 +144,4 @@ TEST_F(RunHooksTest, ThatRaiseAreNamedAndHarmTheRunOnly) {
 }
 
 }  // namespace
-}  // namespace sluice::framework
+}  // namespace sluice

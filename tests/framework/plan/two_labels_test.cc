@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-namespace sluice::framework {
+namespace sluice {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
@@ -151,4 +151,4 @@ TEST(TwoLabelsTest, ALongChainTakesLittleTime) {
 }
 
 }  // namespace
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -15,19 +15,6 @@
 
 namespace sluice::testing {
 
-using framework::AppendBackward;
-using framework::ArgVars;
-using framework::BackwardOptions;
-using framework::DDim;
-using framework::OpDesc;
-using framework::OpPurpose;
-using framework::OpSchema;
-using framework::ParamGrad;
-using framework::Program;
-using framework::Registry;
-using platform::DType;
-using platform::ErrorCode;
-
 using Lines = std::vector<std::string>;
 
 // "Out, ... = type(In, ...)", with names only.

@@ -146,7 +146,7 @@ TEST_F(BackwardTest, ALossOfNothingHasNoPath) {
   ExpectRefused(ErrorCode::kInvalidArgument, "backward.no_path",
                 {"any parameter"}, "loss", {.no_gradient = {"w", "v"}});
   for (int i = 0; i < 9; ++i) {
-    program_.Persistable(platform::Format("u{}", i), DType::kFloat32, {3});
+    program_.Persistable(Format("u{}", i), DType::kFloat32, {3});
   }
   ExpectRefused(ErrorCode::kInvalidArgument, "backward.no_path",
                 {"w, v, u0, u1, u2, ...;"}, "loss");

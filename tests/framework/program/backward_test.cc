@@ -7,10 +7,6 @@
 namespace sluice::testing {
 namespace {
 
-using framework::ParseProgram;
-using framework::SerializeProgram;
-using framework::Var;
-
 TEST_F(BackwardTest, GoesFromTheLossToTheParameter) {
   Op("test_product", {"x", "w"}, {"h"});
   Op("test_square", {"h"}, {"s"});
@@ -224,7 +220,7 @@ TEST_F(BackwardTest, RunningOutOfMemoryLeavesTheProgramAsItWas) {
     try {
       AppendBackward(program, "loss", {}, {"me.cc", 5});
       appended = true;
-    } catch (const platform::Error&) {
+    } catch (const Error&) {
       if (program.block().ops.size() != 2) throw std::logic_error("changed");
       throw;
     }

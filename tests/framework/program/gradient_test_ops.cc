@@ -8,16 +8,6 @@
 
 namespace sluice::testing {
 
-using framework::ArgTraits;
-using framework::DDim;
-using framework::GradName;
-using framework::GradOpArgs;
-using framework::InferShapeContext;
-using framework::MakeGradOp;
-using framework::OpDesc;
-using framework::OpSchema;
-using platform::DType;
-
 namespace {
 
 constexpr ArgTraits kOptional{.optional = true};
@@ -165,7 +155,7 @@ void Stuck(OpSchema& op) {
 
 void UseGradientTestOps() {
   static const bool kDone = [] {
-    framework::Registry& registry = framework::Registry::Global();
+    Registry& registry = Registry::Global();
     registry.AddOperator("test_square", &Square);
     registry.AddOperator("test_square_grad", &SquareGrad);
     registry.AddOperator("test_product", &Product);

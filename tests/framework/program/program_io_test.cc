@@ -16,10 +16,9 @@
 
 #include "sluice/platform/error.h"
 
-namespace sluice::framework {
+namespace sluice {
 namespace {
 
-using platform::ErrorCode;
 using sluice::testing::Append;
 using sluice::testing::ExpectError;
 
@@ -131,17 +130,17 @@ TEST(ProgramIoTest, EveryBitThatFlipsIsNoticed) {
   for (size_t bit = 0; bit < bytes.size() * 8; ++bit) {
     std::string damaged = bytes;
     damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << (bit % 8)));
-    EXPECT_THROW(ParseProgram(damaged), platform::Error) << "bit " << bit;
+    EXPECT_THROW(ParseProgram(damaged), Error) << "bit " << bit;
   }
 }
 
 TEST(ProgramIoTest, EveryCutIsNoticed) {
   const std::string bytes = SerializeProgram(Rich());
   for (size_t size = 0; size < bytes.size(); ++size) {
-    EXPECT_THROW(ParseProgram(bytes.substr(0, size)), platform::Error) << size;
+    EXPECT_THROW(ParseProgram(bytes.substr(0, size)), Error) << size;
   }
-  EXPECT_THROW(ParseProgram(bytes + bytes), platform::Error);
-  EXPECT_THROW(ParseProgram(bytes + '\0'), platform::Error);
+  EXPECT_THROW(ParseProgram(bytes + bytes), Error);
+  EXPECT_THROW(ParseProgram(bytes + '\0'), Error);
 }
 
 TEST(ProgramIoTest, NamesWhatIsNoProgram) {
@@ -230,11 +229,10 @@ TEST(ProgramIoTest, NamesUnknownOpsVariablesAttributesAndDTypes) {
     ParseProgram(File(kFirst + Data("x", "float32") +
                       Divide("x", Field(4, Field(1, "depth") + Int(2, 1)))));
   });
-  EXPECT_THROW(ParseProgram(File(kFirst + Data("x", "float7"))),
-               platform::Error);
+  EXPECT_THROW(ParseProgram(File(kFirst + Data("x", "float7"))), Error);
   EXPECT_THROW(ParseProgram(File(kFirst + Data("x", "float32") +
                                  Divide("x", Field(5, "no hint")))),
-               platform::Error);
+               Error);
 }
 
 TEST(ProgramIoTest, RefusesTextThatIsNoUtf8) {
@@ -301,8 +299,7 @@ TEST(ProgramIoTest, RefusesBlocksThatCannotBe) {
   ExpectError(ErrorCode::kDataLoss, "program_io.block",
               {"1 blocks", "block 5", "in op 0"},
               [&] { ParseProgram(Seal(Field(1, kFirst + Field(3, op)))); });
-  EXPECT_THROW(ParseProgram(Seal(first + Field(1, Int(1, 9)))),
-               platform::Error);
+  EXPECT_THROW(ParseProgram(Seal(first + Field(1, Int(1, 9)))), Error);
 }
 
 // 2,000 files: some bytes of a valid one are changed, removed or repeated.
@@ -335,7 +332,7 @@ TEST(ProgramIoTest, NoFileEndsTheProcess) {
     try {
       const Program program = ParseProgram(seal ? Seal(bytes) : bytes);
       ParseProgram(SerializeProgram(program));
-    } catch (const platform::Error&) {
+    } catch (const Error&) {
       ++refused;
     }
   }
@@ -427,4 +424,4 @@ TEST_F(ProgramFileTest, NamesTheFileInErrors) {
 }
 
 }  // namespace
-}  // namespace sluice::framework
+}  // namespace sluice

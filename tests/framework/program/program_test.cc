@@ -4,10 +4,9 @@
 #include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
-namespace sluice::framework {
+namespace sluice {
 namespace {
 
-using platform::ErrorCode;
 using sluice::testing::Append;
 using sluice::testing::ExpectError;
 
@@ -52,11 +51,11 @@ TEST_F(ProgramTest, AFailedAppendLeavesTheProgramAsItWas) {
   EXPECT_GT(program_.version(), version);
   const uint64_t before = program_.version();
   EXPECT_THROW(Append(&program_, "test_add", {{"X", {"y"}}, {"Y", {"wide"}}}),
-               platform::Error);
-  EXPECT_THROW(Append(&program_, "no_such_op", {}), platform::Error);
+               Error);
+  EXPECT_THROW(Append(&program_, "no_such_op", {}), Error);
   EXPECT_THROW(program_.AppendOp("test_many", {{"Index", {"x"}}, {"Xs", {"x"}}},
                                  {{"number", int64_t{1}}}),
-               platform::Error);
+               Error);
   EXPECT_EQ(program_.version(), before);
   EXPECT_TRUE(program_.block().ops.empty());
   EXPECT_EQ(program_.block().vars().size(), 3u);
@@ -146,7 +145,7 @@ TEST_F(ProgramTest, RemembersWhereDataWasMade) {
   EXPECT_EQ(copy.LocationOfData("here").file, "user.cc");
   // The location of the first variable, if the name is taken.
   EXPECT_THROW(program_.Data("here", DType::kFloat32, {1}, "user.cc", 9),
-               platform::Error);
+               Error);
   EXPECT_EQ(program_.LocationOfData("here").line, 3);
   EXPECT_EQ(program_.LocationOfData("nobody").file, "");
 }
@@ -190,11 +189,11 @@ TEST_F(ProgramTest, RefusesOutputsAndHintsWithoutAnOp) {
 
 TEST_F(ProgramTest, RefusesAHintThatCannotBeParsed) {
   Append(&program_, "test_divide", {{"X", {"y"}}});
-  EXPECT_THROW(program_.Hint("use plain"), platform::Error);
+  EXPECT_THROW(program_.Hint("use plain"), Error);
   EXPECT_EQ(program_.block().ops[0].hint, "");
   OpDesc op = program_.block().ops[0];
   op.hint = "use plain";
-  EXPECT_THROW(program_.AppendOp(op), platform::Error);
+  EXPECT_THROW(program_.AppendOp(op), Error);
 }
 
 TEST_F(ProgramTest, EveryChangeRaisesTheVersion) {
@@ -218,7 +217,7 @@ TEST_F(ProgramTest, ACopyIsAProgramOfItsOwn) {
   Program copy = program_;
   EXPECT_NE(copy.uid(), program_.uid());
   copy.Data("z", DType::kFloat32, {1});
-  EXPECT_THROW(program_.FindVar("z"), platform::Error);
+  EXPECT_THROW(program_.FindVar("z"), Error);
   program_ = copy;
   EXPECT_NO_THROW(program_.FindVar("z"));
   EXPECT_NE(copy.uid(), program_.uid());
@@ -275,4 +274,4 @@ TEST(VarTest, RefusesToBeUsedWithoutAProgram) {
 }
 
 }  // namespace
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -4,10 +4,9 @@
 #include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
-namespace sluice::framework {
+namespace sluice {
 namespace {
 
-using platform::ErrorCode;
 using sluice::testing::ExpectError;
 
 class PruneTest : public ::testing::Test {
@@ -74,4 +73,4 @@ TEST_F(PruneTest, AnUnknownFetchIsAnError) {
 }
 
 }  // namespace
-}  // namespace sluice::framework
+}  // namespace sluice

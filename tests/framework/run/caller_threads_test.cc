@@ -12,7 +12,7 @@
 #include "sluice/framework/run/executor.h"
 #include "sluice/platform/parallel_for.h"
 
-namespace sluice::framework {
+namespace sluice {
 namespace {
 
 using sluice::testing::Append;
@@ -31,7 +31,7 @@ class CallerThreadsTest : public ::testing::Test {
     try {
       plan_->Run(feeds_);
       return "";
-    } catch (const platform::Error& error) {
+    } catch (const Error& error) {
       return std::string(error.check_id());
     }
   }
@@ -53,8 +53,8 @@ TEST_F(CallerThreadsTest, AnOpenMpRegionOfTheCallerIsRefused) {
 }
 
 TEST_F(CallerThreadsTest, AChildForkedAfterARunWithThreadsIsRefused) {
-  const platform::ThreadCountGuard threads(2);
-  platform::ParallelFor(2, 1, [](int64_t, int64_t) {});
+  const ThreadCountGuard threads(2);
+  ParallelFor(2, 1, [](int64_t, int64_t) {});
   const pid_t child = fork();
   if (child == 0) _exit(Stopped() == "run.forked" ? 7 : 1);
   int status = 0;
@@ -65,5 +65,5 @@ TEST_F(CallerThreadsTest, AChildForkedAfterARunWithThreadsIsRefused) {
 }
 
 }  // namespace
-}  // namespace sluice::framework
+}  // namespace sluice
 #endif

@@ -71,7 +71,7 @@ TEST_F(Concurrency, RunsOfOnePlanDoNotMix) {
   const Var moved = ops::Scale(x, {.scale = 2.0, .bias = 1.0});
   const Var distance = ops::ManhattanDistance(moved, y);
   const Feeds shape = {{"x", Filled(301, 37, 0)}, {"y", Filled(257, 37, 0)}};
-  const platform::ThreadCountGuard two(2);
+  const ThreadCountGuard two(2);
   const auto plan = Executor().Prepare(program, shape, {distance});
   OnThreads([&](int thread) {
     const auto value = static_cast<float>(thread + 1);
@@ -107,7 +107,7 @@ TEST_F(Concurrency, EachThreadHasItsOwnHints) {
   OnThreads([&](int thread) {
     const char* variant = thread % 2 == 0 ? "plain" : "blocked";
     const KernelHintGuard guard(
-        platform::Format("manhattan_distance: prefer variant={}", variant));
+        Format("manhattan_distance: prefer variant={}", variant));
     for (int run = 0; run < kRuns; ++run) {
       const auto plan = executor.Prepare(program_, feeds_, fetches_);
       for (const auto& decision : plan->decisions()) {

@@ -7,13 +7,12 @@
 #include <gtest/gtest.h>
 
 #include "sluice/framework/hints/kernel_hints.h"
+#include "sluice/platform/cancel.h"
 #include "sluice/platform/parallel_for.h"
 
-namespace sluice::framework {
+namespace sluice {
 namespace {
 
-using platform::CUDAPlace;
-using platform::ErrorCode;
 using sluice::testing::Append;
 using sluice::testing::ExpectError;
 using sluice::testing::Floats;
@@ -80,7 +79,7 @@ TEST_F(ExecutorTest, LargePlansAreFewer) {
   float nothing = 0;
   const auto prepare = [&](int64_t size) {
     const Tensor x =
-        Tensor::Borrow(platform::CPUPlace(), DType::kFloat32, {size}, &nothing);
+        Tensor::Borrow(CPUPlace(), DType::kFloat32, {size}, &nothing);
     return executor_.Prepare(program_, {{"x", x}}, {end});
   };
   const auto first = prepare(10000000);
@@ -156,10 +155,10 @@ TEST_F(ExecutorTest, AnotherDTypeIsAnotherPlan) {
 }
 
 TEST_F(ExecutorTest, AnotherThreadCountIsAnotherPlan) {
-  const int threads = platform::NumThreads();
+  const int threads = NumThreads();
   const auto plan = Prepare(3);
   {
-    const platform::ThreadCountGuard guard(threads + 1);
+    const ThreadCountGuard guard(threads + 1);
     const auto other = Prepare(3);
     EXPECT_NE(other, plan);
     EXPECT_EQ(other->num_threads(), threads + 1);
@@ -239,7 +238,7 @@ TEST_F(ExecutorTest, StopsWhenToldTo) {
 }
 
 TEST_F(ExecutorTest, RefusesADeviceThatIsNotThere) {
-  EXPECT_THROW(Executor(CUDAPlace{40}), platform::Error);
+  EXPECT_THROW(Executor(CUDAPlace{40}), Error);
 }
 
 TEST_F(ExecutorTest, APlanOutlivesProgramAndExecutor) {
@@ -261,8 +260,8 @@ TEST_F(ExecutorTest, APlanRefusesOtherFeeds) {
               {"feed 0", "x (float32 [2] at cpu)", "float32 [3] at cpu"}, [&] {
                 plan->Run({{"x", Iota({3})}});
               });
-  EXPECT_THROW(plan->Run({{"y", Iota({2})}}), platform::Error);
-  EXPECT_THROW(plan->Run({{"x", Tensor()}}), platform::Error);
+  EXPECT_THROW(plan->Run({{"y", Iota({2})}}), Error);
+  EXPECT_THROW(plan->Run({{"x", Tensor()}}), Error);
 }
 
 class FeedCheckTest : public ::testing::Test {
@@ -302,7 +301,7 @@ TEST_F(FeedCheckTest, SuggestsWhatCanBeFedOnly) {
   try {
     executor_.Run(program_, {{"z", Iota({2, 2})}}, {out_});
     FAIL() << "z was fed";
-  } catch (const platform::Error& error) {
+  } catch (const Error& error) {
     EXPECT_EQ(error.check_id(), "feed.unknown");
     EXPECT_EQ(std::string(error.what()),
               "feed z: the program has no such variable to feed; there are x, "
@@ -321,7 +320,7 @@ TEST_F(FeedCheckTest, RowsThatDifferAreNamed) {
   try {
     executor_.Run(program_, {{"x", Iota({4, 2})}, {"y", Iota({3, 2})}}, {out_});
     FAIL() << "4 and 3 rows were added";
-  } catch (const platform::Error& error) {
+  } catch (const Error& error) {
     const std::string text = error.what();
     EXPECT_NE(text.find("test_add"), text.npos) << text;
     EXPECT_NE(text.find("feed x has 4 rows, feed y has 3"), text.npos) << text;
@@ -329,4 +328,4 @@ TEST_F(FeedCheckTest, RowsThatDifferAreNamed) {
 }
 
 }  // namespace
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -13,12 +13,9 @@
 namespace sluice::testing {
 namespace {
 
-using framework::OpDesc;
-using framework::PlanOptions;
-
 // Checks all tasks: at least one failure was survived, and at least one became
 // a named error.
-void Sweep(platform::FunctionRef<void()> job, int64_t stride = 1) {
+void Sweep(FunctionRef<void()> job, int64_t stride = 1) {
   const AllocationSweep sweep = SweepAllocationFailures(job, stride);
   EXPECT_GT(sweep.allocations, 0);
   EXPECT_GT(sweep.refused, 0);
@@ -34,7 +31,7 @@ void UserLines(const Lines& lines) {
   try {
     lines();
   } catch (const std::bad_alloc&) {
-    platform::RaiseOutOfMemory();
+    RaiseOutOfMemory();
   }
 }
 
@@ -71,7 +68,7 @@ TEST_F(FailAllocation, WhileAnOpIsAdded) {
     op.inputs = {{"X", {vars_.distance.name()}}};
     op.location = {"a/path/that/is/too/long/for/a/short/string.cc", 1};
     try {
-      const ScopedFailAllocation fail(++k, memory::FailMode::kFromKOn);
+      const ScopedFailAllocation fail(++k, FailMode::kFromKOn);
       program_.AppendOp(std::move(op));
       added = true;
     } catch (const Error& error) {
@@ -87,7 +84,7 @@ TEST_F(FailAllocation, WhileAVariableIsAdded) {
   const std::string before = ToString(program_);
   for (int64_t k = 1; k <= 3; ++k) {
     try {
-      const ScopedFailAllocation fail(k, memory::FailMode::kFromKOn);
+      const ScopedFailAllocation fail(k, FailMode::kFromKOn);
       program_.Data("a_name_that_is_too_long_for_a_short_string", DType::kInt8,
                     {1});
       ADD_FAILURE() << "allocation " << k << " was not missed";
@@ -136,7 +133,7 @@ TEST_F(FailAllocation, WithMemoryOfItsOwnForEveryValue) {
 }
 
 TEST_F(FailAllocation, WithTheDistancesOnTheFPGA) {
-  if (platform::FindPlugin("fpga").empty()) GTEST_SKIP() << "no FPGA stub";
+  if (FindPlugin("fpga").empty()) GTEST_SKIP() << "no FPGA stub";
   const KernelHintGuard guard("manhattan_distance: require place=fpga:0");
   Sweep([&] {
     Executor executor(FPGAPlace{0});
@@ -194,7 +191,7 @@ TEST_F(FailAllocation, WhileOneOpRunsByItself) {
 TEST_F(FailAllocation, WhileAPlanIsExplained) {
   const auto plan = Prepare();
   Sweep([&] {
-    RequireTrue(!framework::ExplainText(*plan).empty());
+    RequireTrue(!ExplainText(*plan).empty());
     RequireTrue(!ExplainJson(*plan).empty());
     RequireTrue(!ExplainDot(*plan).empty());
   });
@@ -203,9 +200,9 @@ TEST_F(FailAllocation, WhileAPlanIsExplained) {
 TEST_F(FailAllocation, WhileARunIsDebugged) {
   const auto plan = Prepare();
   Sweep([&] {
-    framework::RunSynchronised(*plan, feeds_);
-    framework::RunNanChecked(*plan, feeds_);
-    const auto values = framework::RunKeepingAll(*plan, feeds_);
+    RunSynchronised(*plan, feeds_);
+    RunNanChecked(*plan, feeds_);
+    const auto values = RunKeepingAll(*plan, feeds_);
     CheckSmallDigits(values.at(vars_.distance.name()),
                      values.at(vars_.correct.name()));
   });

@@ -4,10 +4,9 @@
 #include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
-namespace sluice::framework {
+namespace sluice {
 namespace {
 
-using platform::ErrorCode;
 using sluice::testing::ExpectError;
 using sluice::testing::Floats;
 using sluice::testing::Iota;
@@ -46,7 +45,7 @@ TEST_F(RunOpTest, GivesOptionalOutputsOnDemand) {
 TEST_F(RunOpTest, RunsAtAPlace) {
   auto outputs =
       RunOp("manhattan_distance", {{"X", Iota({2, 3})}, {"Y", Iota({1, 3})}},
-            {}, {.place = platform::FPGAPlace{1}});
+            {}, {.place = FPGAPlace{1}});
   EXPECT_EQ(outputs["Out"].ToVector<float>(), (Values{0, 9}));
 }
 
@@ -60,4 +59,4 @@ TEST_F(RunOpTest, NamesMistakes) {
 }
 
 }  // namespace
-}  // namespace sluice::framework
+}  // namespace sluice

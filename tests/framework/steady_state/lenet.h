@@ -88,7 +88,7 @@ class LeNet {
                                Param({outputs}), {.axis = 1});
   }
   void Optimize(const std::vector<ParamGrad>& gradients) {
-    train.SetPurpose(framework::OpPurpose::kOptimize);
+    train.SetPurpose(OpPurpose::kOptimize);
     train.Persistable("rate", DType::kFloat32, {1});
     for (const auto& [param, grad] : gradients) {
       train.AppendOp(
@@ -96,7 +96,7 @@ class LeNet {
           {{"Param", {param}}, {"Grad", {grad}}, {"LearningRate", {"rate"}}},
           {}, {}, {{"ParamOut", {param}}});
     }
-    train.SetPurpose(framework::OpPurpose::kForward);
+    train.SetPurpose(OpPurpose::kForward);
   }
 };
 

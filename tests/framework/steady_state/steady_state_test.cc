@@ -42,7 +42,7 @@ class SteadyState : public ::testing::TestWithParam<Case> {
                                       const Feeds& feeds,
                                       const Var& fetch) {
     const KernelHintGuard guard(GetParam().hint);
-    const platform::ThreadCountGuard threads(GetParam().threads);
+    const ThreadCountGuard threads(GetParam().threads);
     return Executor().Prepare(program, feeds, {fetch});
   }
 
@@ -51,8 +51,8 @@ class SteadyState : public ::testing::TestWithParam<Case> {
   static int64_t HandedOut(const Plan& plan) {
     int64_t handles = 1;
     for (const auto& slot : plan.slots()) {
-      handles += slot.kind == framework::SlotKind::kFetch ||
-                 slot.kind == framework::SlotKind::kShadow;
+      handles +=
+          slot.kind == SlotKind::kFetch || slot.kind == SlotKind::kShadow;
     }
     return handles;
   }
@@ -62,8 +62,8 @@ class SteadyState : public ::testing::TestWithParam<Case> {
       plan.Run(feeds, &scope_);
     }
     const PlaceKey cpu{CPUPlace()};
-    const auto counters = platform::Counters();
-    const auto memory = memory::Stats(cpu);
+    const auto counters = Counters();
+    const auto memory = Stats(cpu);
     for (int step = 0; step < kSteps; ++step) {
       CountMallocs count;
       std::vector<Tensor> fetched = plan.Run(feeds, &scope_);
@@ -76,13 +76,13 @@ class SteadyState : public ::testing::TestWithParam<Case> {
         if (!ours) RecordProperty(file, std::to_string(times));
       }
     }
-    const auto after = memory::Stats(cpu);
+    const auto after = Stats(cpu);
     EXPECT_EQ(after.system_allocations, memory.system_allocations);
     EXPECT_EQ(after.reserved, memory.reserved);
     EXPECT_EQ(after.in_use, memory.in_use);
     EXPECT_EQ(after.cached_hits - memory.cached_hits,
               after.allocations - memory.allocations);
-    EXPECT_EQ(platform::Counters(), counters)
+    EXPECT_EQ(Counters(), counters)
         << "a run looked for a primitive or packed a parameter";
   }
 
@@ -117,8 +117,8 @@ TEST_P(SteadyState, AnInferenceAllocatesOnlyWhatItHandsOut) {
 TEST_P(SteadyState, PreparingAgainFindsEveryPrimitive) {
   const Feeds feeds = LeNet::TrainingFeeds(7);
   Prepare(net_.train, feeds, net_.loss)->Run(feeds, &scope_);
-  auto& misses = platform::Counter("onednn.cache_misses");
-  auto& hits = platform::Counter("onednn.cache_hits");
+  auto& misses = Counter("onednn.cache_misses");
+  auto& hits = Counter("onednn.cache_hits");
   const int64_t misses_before = misses;
   const int64_t hits_before = hits;
   Prepare(net_.train, feeds, net_.loss)->Run(feeds, &scope_);
@@ -173,12 +173,12 @@ INSTANTIATE_TEST_SUITE_P(OneDnn,
 // layout and variant are predicted to be the fastest.
 TEST(PlainKernels, GiveTheSameBitsOnAnyNumberOfThreads) {
   const KernelHintGuard guard(
-      platform::Format("{}; prefer layout=NCHW; prefer variant=plain", kPlain));
+      Format("{}; prefer layout=NCHW; prefer variant=plain", kPlain));
   const LeNet net;
   const Feeds feeds = LeNet::TrainingFeeds(16);
   std::vector<std::vector<float>> runs;
   for (const int threads : {1, 2, 7}) {
-    const platform::ThreadCountGuard count(threads);
+    const ThreadCountGuard count(threads);
     Scope scope;
     net.Start(&scope);
     const auto plan = Executor().Prepare(net.train, feeds, {net.loss});

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace sluice::framework {
+namespace sluice {
 namespace {
 
 TEST(AttributeTest, KnowsItsType) {
@@ -13,7 +13,7 @@ TEST(AttributeTest, KnowsItsType) {
   EXPECT_EQ(TypeOf(Attribute(int64_t{1})), AttrType::kInt);
   EXPECT_EQ(TypeOf(Attribute(std::string("a"))), AttrType::kString);
   EXPECT_EQ(AttrTypeOf<std::vector<double>>(), AttrType::kFloats);
-  EXPECT_EQ(AttrTypeOf<platform::DType>(), AttrType::kDType);
+  EXPECT_EQ(AttrTypeOf<DType>(), AttrType::kDType);
   EXPECT_EQ(ToString(AttrType::kStrings), "strings");
 }
 
@@ -24,7 +24,7 @@ TEST(AttributeTest, ReadsAsInAProgram) {
   EXPECT_EQ(ToString(Attribute(std::string("NCHW"))), "\"NCHW\"");
   EXPECT_EQ(ToString(Attribute(std::vector<int64_t>{1, 2})), "[1, 2]");
   EXPECT_EQ(ToString(Attribute(std::vector<std::string>{"a"})), "[\"a\"]");
-  EXPECT_EQ(ToString(Attribute(platform::DType::kInt8)), "int8");
+  EXPECT_EQ(ToString(Attribute(DType::kInt8)), "int8");
 }
 
 TEST(AttributeTest, ConvertsWhereNothingIsLost) {
@@ -59,4 +59,4 @@ TEST(AttributeTest, RefusesEverythingElse) {
 }
 
 }  // namespace
-}  // namespace sluice::framework
+}  // namespace sluice

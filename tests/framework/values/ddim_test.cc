@@ -7,10 +7,9 @@
 
 #include "sluice/platform/error.h"
 
-namespace sluice::framework {
+namespace sluice {
 namespace {
 
-using platform::ErrorCode;
 using sluice::testing::ExpectError;
 
 TEST(DDimTest, IsAScalarByDefault) {
@@ -131,4 +130,4 @@ TEST(DDimTest, CutsSubshapes) {
 }
 
 }  // namespace
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -9,7 +9,7 @@
 
 #include "sluice/framework/values/scope.h"
 
-namespace sluice::framework {
+namespace sluice {
 namespace {
 
 TEST(ScopeLockTest, AWriterWaitsForReadersOfAChild) {
@@ -42,7 +42,7 @@ TEST(ScopeLockTest, OneThreadDoesNotWaitForItself) {
   Scope scope;
   Scope& child = scope.NewScope();
   const auto refused = [&](const char* words, ScopeAccess access) {
-    sluice::testing::ExpectError(platform::ErrorCode::kFailedPrecondition,
+    sluice::testing::ExpectError(ErrorCode::kFailedPrecondition,
                                  "scope.own_run", {words},
                                  [&] { ScopeLock(&scope, access); });
   };
@@ -58,4 +58,4 @@ TEST(ScopeLockTest, OneThreadDoesNotWaitForItself) {
 }
 
 }  // namespace
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -6,18 +6,18 @@
 
 #include "sluice/platform/device.h"
 
-namespace sluice::framework {
+namespace sluice {
 namespace {
 
 TEST(VariableTest, KeepsACopyUntilTheValueChanges) {
-  const platform::PlaceKey device = platform::FPGAPlace{0};
-  platform::DeviceManager::Instance().Get(device);
+  const PlaceKey device = FPGAPlace{0};
+  DeviceManager::Instance().Get(device);
   Variable variable;
   *variable.GetMutable<Tensor>() = Tensor::FromVector<float>({2}, {1, 2});
-  const auto address = [&](const platform::PlaceKey& place) {
+  const auto address = [&](const PlaceKey& place) {
     return std::as_const(variable).TensorAt(place).raw_data();
   };
-  EXPECT_EQ(std::as_const(variable).TensorAt(platform::CPUPlace()).raw_data(),
+  EXPECT_EQ(std::as_const(variable).TensorAt(CPUPlace()).raw_data(),
             std::as_const(*variable.Get<Tensor>()).raw_data());
   const Tensor copy = variable.TensorAt(device);
   EXPECT_EQ(copy.place(), device);
@@ -75,4 +75,4 @@ TEST(VariableTest, HoldsAValueOfOneType) {
 }
 
 }  // namespace
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -8,34 +8,32 @@
 #include "sluice/framework/values/tensor_values.h"
 #include "sluice/memory/memory.h"
 
-namespace sluice::framework {
+namespace sluice {
 namespace {
 
-using platform::CPUPlace;
-using platform::ErrorCode;
 using sluice::testing::ExpectError;
 
 TEST(TensorTest, ResizeSetsTheShapeOnly) {
-  const size_t before = memory::Used(CPUPlace());
+  const size_t before = Used(CPUPlace());
   Tensor tensor;
   EXPECT_EQ(&tensor.Resize({2, 3}), &tensor);
   EXPECT_EQ(tensor.dims(), DDim({2, 3}));
   EXPECT_EQ(tensor.numel(), 6);
   EXPECT_FALSE(tensor.allocated());
-  EXPECT_EQ(memory::Used(CPUPlace()), before);
+  EXPECT_EQ(Used(CPUPlace()), before);
 }
 
 TEST(TensorTest, MutableDataAllocatesAlignedMemoryAndFreesIt) {
-  const size_t before = memory::Used(CPUPlace());
+  const size_t before = Used(CPUPlace());
   {
     Tensor tensor;
     float* data = tensor.Resize({3, 5}).mutable_data<float>(CPUPlace());
     EXPECT_EQ(reinterpret_cast<uintptr_t>(data) % 64, 0u);
     EXPECT_EQ(tensor.place(), PlaceKey(CPUPlace()));
     EXPECT_EQ(tensor.bytes(), 60u);
-    EXPECT_EQ(memory::Used(CPUPlace()), before + 60);
+    EXPECT_EQ(Used(CPUPlace()), before + 60);
   }
-  EXPECT_EQ(memory::Used(CPUPlace()), before);
+  EXPECT_EQ(Used(CPUPlace()), before);
 }
 
 TEST(TensorTest, MutableDataKeepsABufferThatIsLargeEnough) {
@@ -65,7 +63,7 @@ TEST(TensorTest, MutableDataNoticesThatOffsetAndSizeOverflow) {
   Tensor tail = tensor.Slice(1, 8);
   // 2^64 - 8 bytes, and 8 of the slice: 0.
   tail.Resize({(int64_t{1} << 61) - 1});
-  EXPECT_THROW(tail.mutable_data<double>(CPUPlace()), platform::Error);
+  EXPECT_THROW(tail.mutable_data<double>(CPUPlace()), Error);
 }
 
 TEST(TensorTest, RefusesSizesThatOverflow) {
@@ -164,11 +162,11 @@ TEST(TensorTest, RefusesVectorsThatDoNotFit) {
 
 TEST(TensorTest, BorrowsMemory) {
   float values[] = {1, 2, 3};
-  const size_t before = memory::Used(CPUPlace());
+  const size_t before = Used(CPUPlace());
   const Tensor tensor =
       Tensor::Borrow(CPUPlace(), DType::kFloat32, {3}, values);
   EXPECT_EQ(tensor.data<float>(), values);
-  EXPECT_EQ(memory::Used(CPUPlace()), before);
+  EXPECT_EQ(Used(CPUPlace()), before);
 }
 
 TEST(TensorTest, BorrowsNoAddressForNoElementsOnly) {
@@ -233,12 +231,11 @@ TEST(TensorTest, TheStorageVersionRisesWithEachAccessForWriting) {
   const auto after = tensor.storage_version();
   EXPECT_EQ(after.first, before.first);
   EXPECT_GT(after.second, before.second);
-  tensor.mutable_data<float>(platform::CPUPlace());
+  tensor.mutable_data<float>(CPUPlace());
   EXPECT_GT(tensor.storage_version().second, after.second);
-  EXPECT_NE(tensor.CopyTo(platform::CPUPlace()).storage_version().first,
-            before.first);
+  EXPECT_NE(tensor.CopyTo(CPUPlace()).storage_version().first, before.first);
   EXPECT_EQ(Tensor().storage_version().first, 0u);
 }
 
 }  // namespace
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace sluice::framework {
+namespace sluice {
 namespace {
 
 using Pairs = std::vector<std::pair<size_t, size_t>>;
@@ -112,4 +112,4 @@ TEST(RangeSearch, TriesNothingWithoutSuspects) {
 }
 
 }  // namespace
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -9,11 +9,9 @@
 
 #include "sluice/platform/error.h"
 
-namespace sluice::framework {
+namespace sluice {
 namespace {
 
-using platform::ErrorCode;
-using platform::Format;
 using sluice::testing::Append;
 using sluice::testing::ExpectError;
 using sluice::testing::Floats;
@@ -161,4 +159,4 @@ TEST_F(BisectTest, ReadsPersistablesAndDoesNotWriteThem) {
 }
 
 }  // namespace
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -13,10 +13,9 @@
 #include "sluice/laboratory/bisect/plan_slice.h"
 #include "sluice/platform/error.h"
 
-namespace sluice::framework {
+namespace sluice {
 namespace {
 
-using platform::ErrorCode;
 using sluice::testing::Append;
 using sluice::testing::ExpectError;
 using sluice::testing::Iota;
@@ -150,4 +149,4 @@ TEST_F(PlanUnitsTest, RandomNumbersThatOnlyBDrawsAreNamedWithTheWayOut) {
 }
 
 }  // namespace
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -8,7 +8,7 @@
 
 #include "sluice/laboratory/bisect/plan_slice.h"
 
-namespace sluice::framework {
+namespace sluice {
 namespace {
 
 using sluice::testing::Append;
@@ -47,4 +47,4 @@ TEST(UnitText, NamesTheFirstOpsOfALargePart) {
 }
 
 }  // namespace
-}  // namespace sluice::framework
+}  // namespace sluice

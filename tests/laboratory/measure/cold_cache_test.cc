@@ -6,7 +6,7 @@
 
 #include "sluice/platform/error.h"
 
-namespace sluice::framework {
+namespace sluice {
 namespace {
 
 TEST(CacheEvictor, SaysThatThereIsNoMemoryForIt) {
@@ -15,7 +15,7 @@ TEST(CacheEvictor, SaysThatThereIsNoMemoryForIt) {
   }
   const size_t bytes = CacheEvictor().bytes();
   sluice::testing::ExpectError(
-      platform::ErrorCode::kResourceExhausted, "measure.evictor",
+      ErrorCode::kResourceExhausted, "measure.evictor",
       {std::to_string(bytes), "Cannot allocate memory"}, [&] {
         const sluice::testing::ResourceLimit limit(
             RLIMIT_AS, sluice::testing::AddressSpace() + bytes / 2);
@@ -24,4 +24,4 @@ TEST(CacheEvictor, SaysThatThereIsNoMemoryForIt) {
 }
 
 }  // namespace
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -14,14 +14,6 @@
 namespace sluice::testing {
 namespace {
 
-using framework::ClockSeconds;
-using framework::Contestant;
-using framework::CpuWaits;
-using framework::IsDisturbed;
-using framework::Race;
-using framework::RaceOptions;
-using framework::Timing;
-
 void Spin(double seconds) {
   const double end = ClockSeconds() + seconds;
   while (ClockSeconds() < end) {

@@ -14,17 +14,10 @@
 namespace sluice::testing {
 namespace {
 
-using framework::DerivedFigures;
-using framework::FiguresFromJson;
-using framework::FiguresToJson;
-using framework::MachineFigures;
-using framework::MeasureMachine;
-using platform::ErrorCode;
-
 TEST(DerivedFigures, AreTheSameEachTime) {
   EXPECT_EQ(DerivedFigures(), DerivedFigures());
   EXPECT_EQ(DerivedFigures().date, "");
-  EXPECT_EQ(DerivedFigures().machine, framework::MachineId().text);
+  EXPECT_EQ(DerivedFigures().machine, MachineId().text);
   EXPECT_EQ(DerivedFigures("AVX2", 0).threads, 1);
 }
 
@@ -80,7 +73,7 @@ bool WiderIsFaster(const MachineFigures& figures) {
 
 TEST(MeasureMachine, FiguresArePlausible) {
   if (!CanStartItself()) GTEST_SKIP() << "QEMU is slower than any machine";
-  const platform::ThreadCountGuard threads(2);
+  const ThreadCountGuard threads(2);
   MachineFigures figures = MeasureMachine(1);
   // Other tests run at the same time, and may have disturbed one of the two.
   for (int again = 0; again < 3 && !WiderIsFaster(figures); ++again) {
@@ -101,10 +94,10 @@ TEST(MeasureMachine, FiguresArePlausible) {
 }
 
 TEST(MeasureMachine, KeepsToTheBudget) {
-  const double begin = framework::ClockSeconds();
+  const double begin = ClockSeconds();
   const MachineFigures figures = MeasureMachine(0.5);
   // Allows for other tests that run at the same time.
-  EXPECT_LT(framework::ClockSeconds() - begin, 1);
+  EXPECT_LT(ClockSeconds() - begin, 1);
   // Figures that it could not measure are derived.
   EXPECT_GT(figures.bytes_all_threads.memory, 0);
 }

@@ -8,12 +8,6 @@
 namespace sluice::testing {
 namespace {
 
-using framework::Interval;
-using framework::MedianInterval;
-using framework::MedianIntervalRank;
-using framework::SortedMedian;
-using framework::SortedQuantile;
-
 TEST(OrderStatistics, MedianOfOddEvenAndNothing) {
   EXPECT_EQ(SortedMedian(std::vector<double>{1, 2, 10}), 2);
   EXPECT_EQ(SortedMedian(std::vector<double>{1, 2, 4, 10}), 3);

@@ -12,11 +12,10 @@
 
 #include "sluice/framework/run/executor.h"
 
-namespace sluice::framework {
+namespace sluice {
 namespace {
 
 using nlohmann::json;
-using platform::ErrorCode;
 using sluice::testing::Append;
 using sluice::testing::ExpectError;
 using sluice::testing::Iota;
@@ -144,7 +143,7 @@ TEST_F(ProfileTest, RefusesBudgetsOfNothingAndNoPlans) {
 TEST_F(ProfileTest, RaisesWhatARunRaises) {
   const Feeds wrong = {{"x", Iota({4, 3})}};
   const ProfiledPlan plan{plan_.get(), &wrong, nullptr};
-  EXPECT_THROW(ProfileTogether({&plan, 1}), platform::Error);
+  EXPECT_THROW(ProfileTogether({&plan, 1}), Error);
 }
 
 TEST_F(ProfileTest, SaysThatAKernelRaisedInALaterRun) {
@@ -180,4 +179,4 @@ TEST_F(ProfileTest, WritesAChromeTrace) {
 }
 
 }  // namespace
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -7,15 +7,6 @@
 namespace sluice::testing {
 namespace {
 
-using framework::Apart;
-using framework::Interval;
-using framework::Judge;
-using framework::PairedRatio;
-using framework::RaceOutcome;
-using framework::RaceVerdict;
-using framework::Summarise;
-using framework::Timing;
-
 Timing Of(std::vector<double> samples) {
   Timing timing;
   timing.samples = std::move(samples);

@@ -16,16 +16,6 @@
 namespace sluice::testing {
 namespace {
 
-using framework::ClockSeconds;
-using framework::Contestant;
-using framework::Measure;
-using framework::Race;
-using framework::RaceOptions;
-using framework::RaceOutcome;
-using framework::RaceResult;
-using framework::Timing;
-using platform::ErrorCode;
-
 // Takes this long on any machine.
 Contestant Spinning(const char* name, double seconds) {
   return {.name = name, .run = [seconds] {
@@ -325,14 +315,13 @@ TEST(Race, OptionsWithoutSenseAreRefused) {
 }
 
 TEST(CacheEvictor, HasMoreMemoryThanTheCaches) {
-  framework::CacheEvictor evictor;
-  EXPECT_GT(static_cast<int64_t>(evictor.bytes()),
-            framework::DataCacheSizes().l3);
+  CacheEvictor evictor;
+  EXPECT_GT(static_cast<int64_t>(evictor.bytes()), DataCacheSizes().l3);
   evictor.Evict();
 }
 
 TEST(MeasureClock, TakesSmallSteps) {
-  const auto& traits = framework::MeasureClockTraits();
+  const auto& traits = MeasureClockTraits();
   EXPECT_GT(traits.resolution, 0);
   EXPECT_LT(traits.resolution, 1e-5);
   EXPECT_LE(traits.cost, traits.resolution + 1e-5);

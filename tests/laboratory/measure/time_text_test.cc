@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace sluice::framework {
+namespace sluice {
 namespace {
 
 TEST(TimeText, HasTheUnitThatFits) {
@@ -22,4 +22,4 @@ TEST(RatioText, SaysWhatTheRatioIsOf) {
 }
 
 }  // namespace
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -6,7 +6,7 @@
 
 #include "sluice/framework/costs/machine.h"
 
-namespace sluice::framework {
+namespace sluice {
 namespace {
 
 TEST(SplitSizes, LeavesDtypesAndAttributesAlone) {
@@ -146,4 +146,4 @@ TEST_F(NearbyRecordsTest, OthersThreadsAndCachesCorrectNothing) {
 }
 
 }  // namespace
-}  // namespace sluice::framework
+}  // namespace sluice

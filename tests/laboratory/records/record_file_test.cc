@@ -17,13 +17,6 @@
 namespace sluice::testing {
 namespace {
 
-using framework::AppendToRecordFile;
-using framework::CompactRecordFile;
-using framework::MachineFigures;
-using framework::Record;
-using framework::Verdict;
-using platform::ErrorCode;
-
 class RecordFileTest : public RecordTest {
  protected:
   void Append(const std::vector<Record>& records) const {
@@ -34,7 +27,7 @@ class RecordFileTest : public RecordTest {
 
 TEST_F(RecordFileTest, KeepsRecordsAndFigures) {
   const std::vector<Record> records = {MakeRecord(1), MakeRecord(2)};
-  MachineFigures figures = framework::DerivedFigures("AVX2", 4);
+  MachineFigures figures = DerivedFigures("AVX2", 4);
   figures.date = "2025-03-01T12:00:00.000Z";
   Append({records[0]});
   AppendToRecordFile(path_, std::span(&records[1], 1), std::span(&figures, 1));
@@ -182,7 +175,7 @@ TEST_F(RecordFileTest, AReadOnlyFileIsReadAndNotWritten) {
     if (Read().records.size() != 1) return 1;
     try {
       Append({MakeRecord(2)});
-    } catch (const platform::Error& error) {
+    } catch (const Error& error) {
       return error.check_id() == "line_file.open" ? 7 : 2;
     }
     return 3;
@@ -213,7 +206,7 @@ TEST_F(RecordFileTest, AFullDiskLeavesTheFileAsItWas) {
       setrlimit(RLIMIT_FSIZE, &limit);
       try {
         Append({MakeRecord(2)});
-      } catch (const platform::Error& error) {
+      } catch (const Error& error) {
         _exit(error.code() == ErrorCode::kResourceExhausted ? 7 : 8);
       }
       _exit(9);
@@ -252,7 +245,7 @@ TEST_F(RecordFileTest, RecordsAreReadByOp) {
   gradient.op = "relu_grad";
   gradient.signature = "relu_grad(X: float32[3]/1)";
   Append({MakeRecord(1), gradient, MakeRecord(2)});
-  const framework::RecordLines lines = framework::ReadRecordLines(path_);
+  const RecordLines lines = ReadRecordLines(path_);
   EXPECT_EQ(RecordsOf(lines, "relu"),
             (std::vector<Record>{MakeRecord(1), MakeRecord(2)}));
   EXPECT_EQ(RecordsOf(lines, "relu_grad"), std::vector<Record>{gradient});
@@ -260,9 +253,9 @@ TEST_F(RecordFileTest, RecordsAreReadByOp) {
 }
 
 TEST_F(RecordFileTest, AWholeLineThatIsNoRecordIsDamaged) {
-  std::string object = framework::RecordToJson(MakeRecord(1));
+  std::string object = RecordToJson(MakeRecord(1));
   object.replace(object.find("\"threads\":1"), 11, "\"threads\":0");
-  Write(framework::SealLine(object) + framework::SealLine(R"({"kind":"pet"})"));
+  Write(SealLine(object) + SealLine(R"({"kind":"pet"})"));
   Append({MakeRecord(2)});
   const RecordFileContent content = Read();
   EXPECT_EQ(content.records, std::vector<Record>{MakeRecord(2)});
@@ -317,7 +310,7 @@ TEST_F(RecordFileTest, AFullDiskStopsCompactingAndLosesNothing) {
     setrlimit(RLIMIT_FSIZE, &limit);
     try {
       CompactRecordFile(path_);
-    } catch (const platform::Error& error) {
+    } catch (const Error& error) {
       _exit(error.code() == ErrorCode::kResourceExhausted ? 7 : 8);
     }
     _exit(9);

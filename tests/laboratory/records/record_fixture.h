@@ -16,8 +16,8 @@
 namespace sluice::testing {
 
 // A record of "relu/plain" on this machine, for a signature of that size.
-inline framework::Record MakeRecord(int size = 1, double seconds = 1e-3) {
-  framework::Record record;
+inline Record MakeRecord(int size = 1, double seconds = 1e-3) {
+  Record record;
   record.op = "relu";
   record.signature = "relu(X: float32[" + std::to_string(size) + "]/1)";
   record.kernel = "relu/plain (cpu float32 PLAIN)";
@@ -29,7 +29,7 @@ inline framework::Record MakeRecord(int size = 1, double seconds = 1e-3) {
   record.high = seconds * 1.05;
   record.spread = 0.125;
   record.rounds = 31;
-  record.verdict = framework::Verdict::kOk;
+  record.verdict = Verdict::kOk;
   record.error = 0.25;
   record.estimate = size;
   record.date = "2025-03-01T12:00:00.000Z";
@@ -40,17 +40,17 @@ inline framework::Record MakeRecord(int size = 1, double seconds = 1e-3) {
 // The content of a record file.
 struct RecordFileContent {
   explicit RecordFileContent(const std::string& path) {
-    const framework::RecordLines content = framework::ReadRecordLines(path);
+    const RecordLines content = ReadRecordLines(path);
     lines = content.lines;
     damaged = content.damaged;
     other_version = static_cast<int>(content.foreign.size());
-    records = framework::AllRecords(content, &damaged);
+    records = AllRecords(content, &damaged);
     figures = content.figures;
     remark = content.remark;
   }
 
-  std::vector<framework::Record> records;
-  std::vector<framework::MachineFigures> figures;
+  std::vector<Record> records;
+  std::vector<MachineFigures> figures;
   int lines = 0;
   int damaged = 0;  // including those with an invalid record
   int other_version = 0;

@@ -9,10 +9,6 @@
 namespace sluice::testing {
 namespace {
 
-using framework::RecordSources;
-using framework::RecordSourcesOfEnvironment;
-using platform::ErrorCode;
-
 // Restores the environment variables that it changes.
 class RecordSourcesTest : public RecordTest {
  protected:

@@ -14,20 +14,10 @@
 namespace sluice::testing {
 namespace {
 
-using framework::AppendToRecordFile;
-using framework::FoundRecord;
-using framework::MachineFigures;
-using framework::Record;
-using framework::RecordMatch;
-using framework::RecordQuery;
-using framework::RecordStore;
-using framework::Verdict;
-using platform::ErrorCode;
-
 // A record of this machine.
 Record Here(int size = 1, double seconds = 1e-3) {
   Record record = MakeRecord(size, seconds);
-  record.machine = framework::MachineId().text;
+  record.machine = MachineId().text;
   return record;
 }
 
@@ -178,7 +168,7 @@ TEST_F(RecordStoreTest, AddedRecordsAreFoundAndWrittenAtOnce) {
   store.Add({record});
   const FoundRecord found = store.Find(QueryOf(record));
   EXPECT_EQ(found.match, RecordMatch::kExact);
-  EXPECT_EQ(found.record->machine, framework::MachineId().text);
+  EXPECT_EQ(found.record->machine, MachineId().text);
   EXPECT_NE(found.record->date, "");
   EXPECT_EQ(RecordFileContent(path).records,
             std::vector<Record>{*found.record});
@@ -233,10 +223,10 @@ TEST_F(RecordStoreTest, DamagedLinesAreSaidOnce) {
 }
 
 TEST_F(RecordStoreTest, RecordsOfOtherOpsAreNotRead) {
-  std::string object = framework::RecordToJson(Here(1));
+  std::string object = RecordToJson(Here(1));
   object.replace(object.find("\"rounds\":31"), 11, "\"rounds\":-1");
   WriteUser({Here(2)});
-  Write(Bytes() + framework::SealLine(object));
+  Write(Bytes() + SealLine(object));
   const RecordStore store({.system = {}, .user = path_});
   const Record record = Here(2);
   RecordQuery query = QueryOf(record);
@@ -317,7 +307,7 @@ TEST_F(RecordStoreTest, FiguresAreDerivedWithoutMeasurements) {
 }
 
 TEST_F(RecordStoreTest, MeasuredFiguresAreKeptAndTheUsersWin) {
-  MachineFigures figures = framework::DerivedFigures("AVX2", 2);
+  MachineFigures figures = DerivedFigures("AVX2", 2);
   figures.date = "2026-03-01T12:00:00.000Z";
   figures.operations.float32 = 123e9;
   AppendToRecordFile(system_, {}, {&figures, 1});
@@ -342,7 +332,7 @@ TEST_F(RecordStoreTest, MeasuredFiguresAreKeptAndTheUsersWin) {
 }
 
 TEST_F(RecordStoreTest, FiguresOfOtherMachinesDoNotCount) {
-  MachineFigures figures = framework::DerivedFigures("AVX2", 2);
+  MachineFigures figures = DerivedFigures("AVX2", 2);
   figures.machine = "another machine";
   figures.date = "2026-03-01T12:00:00.000Z";
   AppendToRecordFile(path_, {}, {&figures, 1});
@@ -351,8 +341,8 @@ TEST_F(RecordStoreTest, FiguresOfOtherMachinesDoNotCount) {
 }
 
 TEST(MachineId, IsStableAndNamesTheProcessor) {
-  const auto& name = framework::MachineId();
-  EXPECT_EQ(&name, &framework::MachineId());
+  const auto& name = MachineId();
+  EXPECT_EQ(&name, &MachineId());
   EXPECT_EQ(name.hash.size(), 12U);
   EXPECT_EQ(name.hash.find_first_not_of("0123456789abcdef"), std::string::npos);
   EXPECT_NE(name.text.find(", "), std::string::npos);

@@ -12,16 +12,6 @@
 namespace sluice::testing {
 namespace {
 
-using framework::MergeRecords;
-using framework::QuarantineKey;
-using framework::Record;
-using framework::RecordFromJson;
-using framework::RecordKey;
-using framework::RecordKeyOfAnyVersion;
-using framework::RecordToJson;
-using framework::Verdict;
-using platform::ErrorCode;
-
 Record WithDate(Record record, const char* date) {
   record.date = date;
   return record;
@@ -55,7 +45,7 @@ TEST(Record, DateAndVersionAreFilledIn) {
   const auto read = RecordFromJson(RecordToJson(record));
   ASSERT_TRUE(read);
   EXPECT_GT(read->date, "2025-01-01T00:00:00.000Z");
-  EXPECT_EQ(read->sluice, platform::SluiceVersion());
+  EXPECT_EQ(read->sluice, SluiceVersion());
   EXPECT_NE(read->sluice, "");
 }
 

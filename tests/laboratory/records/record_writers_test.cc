@@ -11,10 +11,6 @@
 namespace sluice::testing {
 namespace {
 
-using framework::AppendToRecordFile;
-using framework::CompactRecordFile;
-using framework::Record;
-
 constexpr int kWriters = 8;
 constexpr int kKilled = 3;
 constexpr int kEach = 40;

@@ -17,11 +17,6 @@
 namespace sluice::testing {
 namespace {
 
-using framework::Executor;
-using framework::RecordStore;
-using framework::TuningMode;
-using platform::ErrorCode;
-using platform::Format;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -38,7 +33,7 @@ int TuneInChild() {
   const UseVariants use(kVariants);
   const LabProgram lab(kSize, 2);
   Executor executor;
-  framework::Tune(executor, lab.program, lab.feeds, lab.fetches);
+  Tune(executor, lab.program, lab.feeds, lab.fetches);
   return 0;
 }
 const ChildBody tune_in_child("lab_tune", &TuneInChild);
@@ -95,23 +90,23 @@ class TuningModeTest : public RecordTest {
 };
 
 TEST(TuningMode, WrongNamesAreErrorsWithNearNames) {
-  EXPECT_EQ(framework::ParseTuningMode("estimate"), TuningMode::kEstimate);
-  EXPECT_EQ(framework::ParseTuningMode("measure"), TuningMode::kMeasure);
-  EXPECT_EQ(framework::ParseTuningMode("recorded"), TuningMode::kRecorded);
+  EXPECT_EQ(ParseTuningMode("estimate"), TuningMode::kEstimate);
+  EXPECT_EQ(ParseTuningMode("measure"), TuningMode::kMeasure);
+  EXPECT_EQ(ParseTuningMode("recorded"), TuningMode::kRecorded);
   ExpectError(ErrorCode::kInvalidArgument, "tuning_mode.name",
               {"SLUICE_TUNE is 'record'", "did you mean recorded?"},
-              [] { framework::ParseTuningMode("record"); });
+              [] { ParseTuningMode("record"); });
   ExpectError(ErrorCode::kInvalidArgument, "tuning_mode.name",
               {"'2'", "there are estimate, measure, recorded"},
-              [] { framework::ParseTuningMode("2"); });
+              [] { ParseTuningMode("2"); });
 }
 
 TEST(TuningMode, SecondsAreANumberAboveZero) {
-  EXPECT_EQ(framework::ParseTuningSeconds("0.5"), 0.5);
+  EXPECT_EQ(ParseTuningSeconds("0.5"), 0.5);
   for (const char* text : {"0", "-1", "two", "1s", "inf", "nan", " 1"}) {
     ExpectError(ErrorCode::kInvalidArgument, "tuning_mode.seconds",
                 {"SLUICE_TUNE_SECONDS is '", "seconds above 0"},
-                [&] { framework::ParseTuningSeconds(text); });
+                [&] { ParseTuningSeconds(text); });
   }
 }
 

@@ -12,19 +12,11 @@
 namespace sluice::testing {
 namespace {
 
-using framework::CorpusCase;
-using framework::KernelCosts;
-using framework::KernelWork;
-using framework::OpFacts;
-using framework::Registry;
-using platform::DType;
-
 // The work of the kernels that take an op and have estimates.
 std::vector<KernelWork> WorkOf(const OpFacts& facts) {
-  framework::CandidateLister lister(Registry::Global(), platform::CPUPlace(),
-                                    1);
+  CandidateLister lister(Registry::Global(), CPUPlace(), 1);
   std::vector<KernelWork> work;
-  for (const framework::Candidate& one : lister.List(facts)->candidates) {
+  for (const Candidate& one : lister.List(facts)->candidates) {
     if (one.refusal.empty() && one.kernel->estimate) work.push_back(one.work);
   }
   return work;
@@ -38,22 +30,22 @@ void ExpectRows(const OpFacts& facts) {
 }
 
 TEST(CostRows, EstimatesNameThoseThatExist) {
-  for (const CorpusCase& drawn : framework::DrawCorpus(1, 300)) {
+  for (const CorpusCase& drawn : DrawCorpus(1, 300)) {
     ExpectRows(drawn.facts);
   }
-  for (const CorpusCase& drawn : framework::DrawVolumes(1, 30)) {
+  for (const CorpusCase& drawn : DrawVolumes(1, 30)) {
     ExpectRows(drawn.facts);
   }
-  for (const std::string& op : framework::OpsWithExamples()) {
+  for (const std::string& op : OpsWithExamples()) {
     const auto kernels = Registry::Global().Kernels(op);
     const bool counted =
-        std::ranges::any_of(kernels, [](const framework::KernelDef* kernel) {
+        std::ranges::any_of(kernels, [](const KernelDef* kernel) {
           return kernel->estimate && kernel->key.dtype == DType::kFloat32;
         });
     // The shape of its output follows from data, which ExampleOp refuses.
     if (!counted || op == "non_max_suppression") continue;
-    for (const framework::OpExample& example : framework::BuiltinExamples(op)) {
-      const framework::ExampleOp made(example, DType::kFloat32);
+    for (const sluice::OpExample& example : BuiltinExamples(op)) {
+      const ExampleOp made(example, DType::kFloat32);
       ExpectRows(made.op().facts);
     }
   }
@@ -63,14 +55,14 @@ TEST(CostRows, EstimatesNameThoseThatExist) {
 TEST(VolumeWork, CountsTheElementsOfWindows) {
   const auto real = [](int64_t count) { return static_cast<double>(count); };
   int convolutions = 0, poolings = 0;
-  for (const CorpusCase& drawn : framework::DrawVolumes(1, 30)) {
+  for (const CorpusCase& drawn : DrawVolumes(1, 30)) {
     const OpFacts& facts = drawn.facts;
     const std::vector<KernelWork> all = WorkOf(facts);
     ASSERT_EQ(all.size(), 1u) << facts.desc.type;
     const KernelWork& work = all[0];
     if (facts.desc.type == "conv3d") {
       ++convolutions;
-      const framework::DDim& filter = facts.inputs[1];
+      const DDim& filter = facts.inputs[1];
       const double windows = real(facts.outputs[0].numel()) / real(filter[0]);
       const double terms = real(filter.numel()) / real(filter[0]);
       EXPECT_DOUBLE_EQ(work.patches, windows * terms);
@@ -88,14 +80,14 @@ TEST(VolumeWork, CountsTheElementsOfWindows) {
 }
 
 TEST(CostSamples, AreMeasuredForEachKernelThatTakesTheOp) {
-  const std::vector<CorpusCase> corpus = framework::DrawCorpus(3, 3);
-  std::vector<framework::CostSample> samples;
+  const std::vector<CorpusCase> corpus = DrawCorpus(3, 3);
+  std::vector<CostSample> samples;
   // Times that other programs disturb are left out.
   for (int tries = 0; tries < 20 && samples.size() < 2; ++tries) {
-    samples = framework::MeasureCosts(corpus, 1, 0.01);
+    samples = MeasureCosts(corpus, 1, 0.01);
   }
   ASSERT_GE(samples.size(), 2u);
-  for (const framework::CostSample& sample : samples) {
+  for (const CostSample& sample : samples) {
     EXPECT_GT(sample.seconds, 0) << sample.row;
     EXPECT_GT(PredictSeconds(sample.work, KernelCosts::Active().Of(
                                               sample.row, DType::kFloat32)),

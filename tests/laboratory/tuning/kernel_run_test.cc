@@ -12,25 +12,18 @@
 namespace sluice::testing {
 namespace {
 
-using framework::IsolatedOp;
-using framework::KernelDef;
-using framework::KernelRun;
-using framework::Tensor;
-using platform::CPUPlace;
-using platform::DType;
-using platform::ErrorCode;
 using ::testing::HasSubstr;
 
 // The last op of a plan, isolated while the plan ran.
-class IsolateLast : public framework::RunObserver {
+class IsolateLast : public RunObserver {
  public:
-  explicit IsolateLast(const framework::Plan& plan)
+  explicit IsolateLast(const Plan& plan)
       : last_(static_cast<int>(plan.ops().size()) - 1) {}
-  void After(const framework::Plan& plan,
-             const framework::Instruction& instruction,
+  void After(const Plan& plan,
+             const Instruction& instruction,
              const Tensor* tensors) override {
     if (instruction.kernel == nullptr || instruction.context != last_) return;
-    op = framework::Isolate(plan, last_, tensors);
+    op = Isolate(plan, last_, tensors);
   }
 
   IsolatedOp op;
@@ -42,7 +35,7 @@ class IsolateLast : public framework::RunObserver {
 class KernelRunTest : public ::testing::Test {
  protected:
   KernelRunTest() {
-    framework::Executor executor;
+    Executor executor;
     const auto plan = executor.Prepare(lab_.program, lab_.feeds, lab_.fetches);
     IsolateLast last(*plan);
     plan->RunObserved(lab_.feeds, nullptr, last);

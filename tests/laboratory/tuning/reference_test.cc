@@ -12,14 +12,6 @@
 namespace sluice::testing {
 namespace {
 
-using framework::CompareWithReference;
-using framework::DDim;
-using framework::Deviation;
-using framework::IsolatedOp;
-using framework::Reference;
-using framework::Registry;
-using framework::Tensor;
-using platform::DType;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -29,9 +21,9 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 IsolatedOp MakeOp(const std::string& type,
                   const std::vector<std::pair<std::string, Tensor>>& inputs,
                   const std::vector<std::pair<DDim, DType>>& outputs,
-                  const framework::AttributeMap& attributes = {}) {
-  framework::Program program;
-  framework::Program::ArgList arguments;
+                  const AttributeMap& attributes = {}) {
+  Program program;
+  Program::ArgList arguments;
   IsolatedOp op;
   for (const auto& [argument, tensor] : inputs) {
     program.Data(argument, tensor.dtype(), tensor.dims());
@@ -58,15 +50,13 @@ IsolatedOp Exp(const std::vector<float>& x) {
 
 template <typename T = float>
 Deviation Compare(const IsolatedOp& op, const std::vector<T>& values) {
-  const Reference reference =
-      framework::ComputeReference(op, Registry::Global());
+  const Reference reference = ComputeReference(op, Registry::Global());
   return CompareWithReference(
       op, reference, {Tensor::FromVector<T>(op.facts.outputs[0], values)});
 }
 
 TEST(Reference, IsComputedInFloat64) {
-  const Reference reference =
-      framework::ComputeReference(Exp({1, 2}), Registry::Global());
+  const Reference reference = ComputeReference(Exp({1, 2}), Registry::Global());
   ASSERT_NE(reference.kernel, nullptr);
   EXPECT_EQ(reference.kernel->key.dtype, DType::kFloat64);
   EXPECT_DOUBLE_EQ(reference.outputs[0][1], std::exp(2.0));
@@ -79,8 +69,7 @@ TEST(Reference, OfAFloat64OpIsItsPlainKernel) {
   const IsolatedOp op =
       MakeOp("exp", {{"X", Tensor::FromVector<double>({1}, {1})}},
              {{DDim({1}), DType::kFloat64}});
-  const Reference reference =
-      framework::ComputeReference(op, Registry::Global());
+  const Reference reference = ComputeReference(op, Registry::Global());
   ASSERT_NE(reference.kernel, nullptr);
   EXPECT_EQ(reference.kernel->variant, "plain");
   EXPECT_THAT(reference.others, IsEmpty());
@@ -91,15 +80,13 @@ TEST(Reference, OfAFloat64OpIsItsPlainKernel) {
 
 // Sums of terms of either sign: the small result has errors of the large terms.
 TEST(Reference, OfAFloat64OpKnowsWhatCancellationCosts) {
-  const framework::ExampleOp made(
-      framework::ExampleFromJson(
-          R"({"op": "elementwise_div_grad", "inputs": [
+  const ExampleOp made(ExampleFromJson(
+                           R"({"op": "elementwise_div_grad", "inputs": [
               ["X", "T", [15], -1.5, 1.5], ["Y", "T", [2, 1], 0.7, 2],
               ["Out", "T", [2, 15], 0, 1], ["Out@GRAD", "T", [2, 15], -1, 1]]})",
-          "here"),
-      DType::kFloat64);
-  const Reference reference =
-      framework::ComputeReference(made.op(), Registry::Global());
+                           "here"),
+                       DType::kFloat64);
+  const Reference reference = ComputeReference(made.op(), Registry::Global());
   EXPECT_GT(reference.bounds[1].absolute, 4e-18);
   EXPECT_LT(reference.bounds[1].absolute, 4e-14);
 }
@@ -167,8 +154,7 @@ TEST(CompareWithReference, IntegersMustBeEqual) {
       MakeOp("top_k", {{"X", x}},
              {{DDim({1, 2}), DType::kFloat32}, {DDim({1, 2}), DType::kInt64}},
              {{"k", int64_t{2}}});
-  const Reference reference =
-      framework::ComputeReference(op, Registry::Global());
+  const Reference reference = ComputeReference(op, Registry::Global());
   const Tensor values = Tensor::FromVector<float>({1, 2}, {3, 2});
   const auto with_indices = [&](const std::vector<int64_t>& indices) {
     return CompareWithReference(
@@ -186,7 +172,7 @@ TEST(CompareWithReference, AnIndexThatRoundingDecidesMayBeEither) {
       MakeOp("top_k", {{"X", x}},
              {{DDim({1, 1}), DType::kFloat32}, {DDim({1, 1}), DType::kInt64}},
              {{"k", int64_t{1}}});
-  Reference reference = framework::ComputeReference(op, Registry::Global());
+  Reference reference = ComputeReference(op, Registry::Global());
   ASSERT_EQ(reference.others.size(), 2u);
   ASSERT_EQ(reference.outputs[1][0], 0);
   reference.others[1] = {1};  // as if rounding had made the second larger

@@ -8,12 +8,6 @@
 namespace sluice::testing {
 namespace {
 
-using framework::MayKeepTimes;
-using framework::RaceOutcome;
-using framework::RaceResult;
-using framework::Timing;
-using framework::WaitedForCpus;
-
 // Two kernels; the first one wins, and the other takes at least `low` times as
 // long in every round.
 RaceResult Raced(int rounds, int other_rounds, double low) {
@@ -85,19 +79,19 @@ TEST(Tune, KeepsNoTimesOfAFewRounds) {
   const UseVariants use({"sleepy", "drowsy"});
   LabProgram lab;
   lab.program.SetHints("test_lab: exclude variant=plain");
-  framework::Executor executor;
+  Executor executor;
   const auto tune = [&](double budget) {
-    return framework::Tune(executor, lab.program, lab.feeds, lab.fetches,
-                           nullptr, {.budget_seconds = budget});
+    return Tune(executor, lab.program, lab.feeds, lab.fetches, nullptr,
+                {.budget_seconds = budget});
   };
-  const framework::TuneResult hurried = tune(0.25);
+  const TuneResult hurried = tune(0.25);
   EXPECT_EQ(hurried.left_out, 1);
   ASSERT_EQ(hurried.signatures.size(), 1u);
   EXPECT_EQ(hurried.signatures[0].winner, -1);
   for (const auto& kernel : hurried.signatures[0].kernels) {
     EXPECT_EQ(kernel.timing.rounds, 0);
   }
-  framework::TuneResult whole = tune(10);
+  TuneResult whole = tune(10);
   // Times that other programs disturbed are not kept either.
   for (int again = 0; again < 20 && whole.disturbed > 0; ++again) {
     whole = tune(10);

@@ -7,21 +7,12 @@
 
 #include "sluice/laboratory/tuning/tune_program.h"
 #include "sluice/memory/testing.h"
+#include "sluice/platform/cancel.h"
 #include "sluice/platform/error.h"
 
 namespace sluice::testing {
 namespace {
 
-using framework::Candidate;
-using framework::Executor;
-using framework::Tensor;
-using framework::TunedKernel;
-using framework::TunedSignature;
-using framework::TuneOptions;
-using framework::TuneResult;
-using framework::Verdict;
-using platform::DType;
-using platform::ErrorCode;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -32,8 +23,8 @@ using ::testing::StartsWith;
 TuneResult Tune(Executor& executor,
                 const LabProgram& lab,
                 const TuneOptions& options = {.budget_seconds = 1}) {
-  return framework::Tune(executor, lab.program, lab.feeds, lab.fetches, nullptr,
-                         options);
+  return sluice::Tune(executor, lab.program, lab.feeds, lab.fetches, nullptr,
+                      options);
 }
 
 std::string Chosen(Executor& executor, const LabProgram& lab) {
@@ -66,7 +57,7 @@ class TuneMistakes : public ::testing::TestWithParam<Mistake> {};
 TEST_P(TuneMistakes, AreNamedAndTheKernelIsNeverChosen) {
   const auto& [variant, message] = GetParam();
   // Tests fill fresh memory with NaNs, which must not help here.
-  memory::SetFillFreshMemory(false);
+  SetFillFreshMemory(false);
   const UseVariants use({variant, "fast"});
   const LabProgram lab;
   Executor executor;
@@ -175,7 +166,7 @@ TEST(Tune, AKernelWithoutMemoryIsNotCalledWrong) {
   Executor executor;
   const auto plan = executor.Prepare(lab.program, lab.feeds, lab.fetches);
   // The plan itself must run, so it uses another kernel.
-  const framework::KernelHintGuard hint("prefer variant=plain");
+  const KernelHintGuard hint("prefer variant=plain");
   const TuneResult result = Tune(executor, lab);
   ASSERT_THAT(result.signatures, SizeIs(1));
   const TunedKernel* greedy = FindKernel(result.signatures[0], "greedy");
@@ -195,15 +186,15 @@ TEST(Tune, ABudgetOfNothingIsRefused) {
                 {"more than 0 seconds"}, [&] { Tune(executor, lab, options); });
     ExpectError(ErrorCode::kInvalidArgument, "tune.budget",
                 {"more than 0 seconds"},
-                [&] { framework::Tune(*plan, lab.feeds, nullptr, options); });
+                [&] { sluice::Tune(*plan, lab.feeds, nullptr, options); });
   }
 }
 
 TEST(Tune, TheBudgetIsKept) {
   const UseVariants use({"sleepy", "fast"});
-  framework::Program program;
-  framework::Feeds feeds;
-  framework::Fetches fetches;
+  Program program;
+  Feeds feeds;
+  Fetches fetches;
   for (int i = 0; i < 12; ++i) {
     const std::string name = "x" + std::to_string(i);
     const int64_t size = NewSize();
@@ -214,9 +205,9 @@ TEST(Tune, TheBudgetIsKept) {
         program.AppendOp("test_lab", {{"X", {name}}}, {}).outputs[0].second[0]);
   }
   Executor executor;
-  const framework::KernelHintGuard hint("prefer variant=fast");
-  const TuneResult result = framework::Tune(executor, program, feeds, fetches,
-                                            nullptr, {.budget_seconds = 0.5});
+  const KernelHintGuard hint("prefer variant=fast");
+  const TuneResult result = sluice::Tune(executor, program, feeds, fetches,
+                                         nullptr, {.budget_seconds = 0.5});
   // Each needs four calls of sleepy, 80 ms, before any race.
   EXPECT_GT(result.left_out, 0);
   EXPECT_FALSE(result.signatures.empty());
@@ -230,7 +221,7 @@ TEST(Tune, ProgressSaysWhatComesNextAndMayEndIt) {
   std::vector<std::string> seen;
   TuneOptions options{.budget_seconds = 1};
   options.progress = [&](int done, int total, const std::string& signature) {
-    seen.push_back(platform::Format("{} of {}", done, total));
+    seen.push_back(Format("{} of {}", done, total));
     EXPECT_THAT(signature, StartsWith("test_lab(X float32["));
     return false;
   };
@@ -246,9 +237,9 @@ TEST(Tune, ACancelledRunKeepsWhatWasMeasured) {
   const UseVariants use({"slow"});
   const LabProgram lab;
   const LabProgram next;
-  framework::Program program;
-  framework::Feeds feeds;
-  framework::Fetches fetches;
+  Program program;
+  Feeds feeds;
+  Fetches fetches;
   for (const LabProgram* one : {&lab, &next}) {
     const std::string name = one == &lab ? "a" : "b";
     const Tensor& x = one->feeds[0].second;
@@ -260,12 +251,12 @@ TEST(Tune, ACancelledRunKeepsWhatWasMeasured) {
   Executor executor;
   TuneOptions options{.budget_seconds = 1};
   options.progress = [&](int done, int /*total*/, const std::string&) {
-    if (done == 1) framework::SetCancelRequested(true);
+    if (done == 1) SetCancelRequested(true);
     return true;
   };
   const TuneResult result =
-      framework::Tune(executor, program, feeds, fetches, nullptr, options);
-  framework::SetCancelRequested(false);
+      sluice::Tune(executor, program, feeds, fetches, nullptr, options);
+  SetCancelRequested(false);
   EXPECT_TRUE(result.cancelled);
   EXPECT_EQ(result.left_out, 1);
   ASSERT_EQ(result.signatures.size(), 2u);
@@ -279,15 +270,15 @@ TEST(Tune, ACancelledRunKeepsWhatWasMeasured) {
 TEST(Tune, OpsAfterAKernelThatRaisesAreTunedToo) {
   const UseVariants use({"raises"});
   const int64_t size = NewSize();
-  framework::Program program;
+  Program program;
   program.Data("x", DType::kFloat32, {size});
   const auto& first = program.AppendOp("test_lab", {{"X", {"x"}}}, {});
   const std::string value = first.outputs[0].second[0];
   const auto& second = program.AppendOp("exp", {{"X", {value}}}, {});
-  const framework::Fetches fetches = {second.outputs[0].second[0]};
+  const Fetches fetches = {second.outputs[0].second[0]};
   const std::vector<float> x(static_cast<size_t>(size), 0.5f);
   Executor executor;
-  const TuneResult result = framework::Tune(
+  const TuneResult result = sluice::Tune(
       executor, program, {{"x", Tensor::FromVector<float>({size}, x)}}, fetches,
       nullptr, {.budget_seconds = 2});
   ASSERT_THAT(result.signatures, SizeIs(2));
@@ -300,7 +291,7 @@ TEST(Tune, AProgramThatCannotRunRaisesWhatItsRunRaises) {
   const UseVariants use({"raises"});
   const LabProgram lab;
   Executor executor;
-  const framework::KernelHintGuard hint("require variant=raises");
+  const KernelHintGuard hint("require variant=raises");
   ExpectError(ErrorCode::kNotFound, "resolver.no_kernel",
               {"gave wrong results: it raised", "SLUICE_RECORDS=off"},
               [&] { Tune(executor, lab); });
@@ -311,28 +302,27 @@ TEST(Tune, WhatProgressRaisesIsRaised) {
   Executor executor;
   TuneOptions options{.budget_seconds = 1};
   options.progress = [](int, int, const std::string&) -> bool {
-    platform::Raise(ErrorCode::kNotFound, "tune_test.progress", "no terminal");
+    Raise(ErrorCode::kNotFound, "tune_test.progress", "no terminal");
   };
   ExpectError(ErrorCode::kNotFound, "tune_test.progress", {"no terminal"},
               [&] { Tune(executor, lab, options); });
 }
 
 TEST(Tune, ATrainingProgramKeepsItsParameters) {
-  framework::Program program;
+  Program program;
   program.Data("x", DType::kFloat32, {4});
   program.Data("rate", DType::kFloat32, {1});
   program.Persistable("w", DType::kFloat32, {4});
   program.AppendOp(
       "sgd", {{"Param", {"w"}}, {"Grad", {"x"}}, {"LearningRate", {"rate"}}},
       {});
-  const framework::Feeds feeds = {
-      {"x", Tensor::FromVector<float>({4}, {1, 2, 3, 4})},
-      {"rate", Tensor::FromVector<float>({1}, {1})}};
+  const Feeds feeds = {{"x", Tensor::FromVector<float>({4}, {1, 2, 3, 4})},
+                       {"rate", Tensor::FromVector<float>({1}, {1})}};
   Executor executor;
   const Tensor w = Tensor::FromVector<float>({4}, {9, 9, 9, 9});
   *executor.scope().Var("w").GetMutable<Tensor>() = w;
   const TuneResult result =
-      framework::Tune(executor, program, feeds, {"w"}, nullptr);
+      sluice::Tune(executor, program, feeds, {"w"}, nullptr);
   EXPECT_THAT(result.signatures, SizeIs(1));
   const Tensor& after = *executor.scope().Var("w").GetMutable<Tensor>();
   EXPECT_EQ(after.ToVector<float>(), (std::vector<float>{9, 9, 9, 9}));
@@ -344,7 +334,7 @@ TEST(Tune, TheResultReadsLikeAReport) {
   const UseVariants use({"slow", "thousandth"});
   const LabProgram lab(NewSize(), 2);
   Executor executor;
-  const framework::KernelHintGuard hint("prefer variant=slow");
+  const KernelHintGuard hint("prefer variant=slow");
   const std::string text = ToString(Tune(executor, lab));
   EXPECT_THAT(text, HasSubstr("op 0 and 1 more: test_lab(X float32["));
   EXPECT_THAT(text, HasSubstr("  slow -> plain, "));
@@ -365,12 +355,12 @@ TEST(Tune, TheReportSaysWhyOpsWereLeftOut) {
               HasSubstr("3 left out, 2 of them since other programs"));
   result.disturbed = 3;
   EXPECT_THAT(ToString(result), HasSubstr("3 left out, all of them since"));
-  framework::TunedSignature disturbed;
+  TunedSignature disturbed;
   disturbed.disturbed = true;
   result.signatures.push_back(disturbed);
   EXPECT_THAT(ToString(result), HasSubstr("no times are kept"));
   EXPECT_THAT(ToString(result), HasSubstr("1 signature measured"));
-  framework::TunedSignature made_by_a_pass;
+  TunedSignature made_by_a_pass;
   made_by_a_pass.has_reference = false;
   result.signatures.push_back(made_by_a_pass);
   EXPECT_THAT(ToString(result), HasSubstr("not measured: the op has no plain"));

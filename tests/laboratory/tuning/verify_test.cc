@@ -12,16 +12,6 @@
 namespace sluice::testing {
 namespace {
 
-using framework::ExampleOp;
-using framework::KernelDef;
-using framework::Reference;
-using framework::Registry;
-using framework::Verdict;
-using framework::Verification;
-using framework::Verifier;
-using framework::VerifyOptions;
-using platform::CPUPlace;
-using platform::DType;
 using ::testing::HasSubstr;
 
 class VerifierTest : public ::testing::Test {
@@ -37,7 +27,7 @@ class VerifierTest : public ::testing::Test {
   }
 
   const bool has_ops_ = (UseLabOps(), true);
-  const ExampleOp made_{framework::ExampleFromJson(
+  const ExampleOp made_{ExampleFromJson(
                             R"({"op": "test_lab",
                                 "inputs": [["X", "T", [5], 0, 1]]})",
                             "here"),
@@ -75,7 +65,7 @@ TEST_F(VerifierTest, WithoutAReferenceAllButTheValuesIsChecked) {
 
 TEST_F(VerifierTest, AGivenReferenceDecides) {
   Reference reference{.name = "my table", .outputs = {{1, 1, 1, 1, 1}}};
-  reference.bounds = {framework::NaiveBound(DType::kFloat32, 1)};
+  reference.bounds = {NaiveBound(DType::kFloat32, 1)};
   const Verifier verifier(made_.op(), reference, Registry::Global());
   const Verification found = Check(verifier, Kernel("fast"));
   EXPECT_EQ(found.check, "values");

@@ -15,8 +15,6 @@
 namespace sluice::testing {
 namespace {
 
-using framework::KernelDef;
-
 // Returns the check that the kernel fails with the examples of its op's case,
 // or that CheckKernels finds; "" for none.
 std::string FailedCheck(const KernelDef& kernel) {
@@ -24,12 +22,12 @@ std::string FailedCheck(const KernelDef& kernel) {
   ExampleMaker make(kernel.key.dtype);
   std::string failed;
   for (const OpExample& example : op_case.examples(make)) {
-    VisitIsolated(kernel.op, example, [&](const framework::IsolatedOp& op) {
+    VisitIsolated(kernel.op, example, [&](const IsolatedOp& op) {
       const Arrays want = op_case.reference(
           InputArrays(example), DescribeExample(kernel.op, example));
-      const framework::Verifier verifier(
-          op, ToReference(op, want, op_case.SlackOf(kernel)),
-          framework::Registry::Global());
+      const Verifier verifier(op,
+                              ToReference(op, want, op_case.SlackOf(kernel)),
+                              Registry::Global());
       const auto found = Verify(kernel, op, verifier);
       if (found.check != "refused") failed = found.check;
     });
@@ -38,9 +36,9 @@ std::string FailedCheck(const KernelDef& kernel) {
   // Bad labels, larger numbers and other sizes.
   if (kernel.variant == "right") return "";
   const KernelDef* const one = &kernel;
-  framework::KernelCheckOptions options;
+  KernelCheckOptions options;
   options.most_failing = 1;
-  const auto report = framework::CheckKernels({&one, 1}, options).at(0);
+  const auto report = CheckKernels({&one, 1}, options).at(0);
   return report.mistakes.empty() ? "" : report.mistakes[0].check;
 }
 
@@ -48,7 +46,7 @@ int CheckWrongKernels() {
   int mistakes = 0;
   int wrong = 0;
   for (const KernelDef* kernel :
-       framework::LoadKernelLibrary(SLUICE_WRONG_KERNELS).kernels) {
+       LoadKernelLibrary(SLUICE_WRONG_KERNELS).kernels) {
     // Races show only where two processors have nothing else to do.
     if (kernel->variant == "race") continue;
     const std::string failed = FailedCheck(*kernel);

@@ -100,8 +100,7 @@ int64_t RowOf(Id id, int64_t rows) {
 }
 
 std::string LongIds(const KernelQuery& query) {
-  return query.input_dtypes[1] == platform::DType::kInt64 ? ""
-                                                          : "needs int64 ids";
+  return query.input_dtypes[1] == DType::kInt64 ? "" : "needs int64 ids";
 }
 
 template <typename T, typename Planted>

@@ -11,16 +11,6 @@
 // one, as variant `right`, which must pass all checks.
 namespace sluice::wrong_kernels {
 
-using framework::DDim;
-using framework::KernelPreparation;
-using framework::KernelQuery;
-using framework::KernelTraits;
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::Tensor;
-using platform::ErrorCode;
-using platform::ParallelFor;
 using Ints = std::vector<int64_t>;
 
 // A kernel that knows the shapes of its outputs.

@@ -8,15 +8,13 @@
 namespace sluice::testing {
 namespace {
 
-using framework::KernelDef;
-
 TEST(WrongKernels, EachIsFoundAndRightOnesAreNot) {
   int wrong = 0;
   for (const KernelDef* kernel :
-       framework::LoadKernelLibrary(SLUICE_WRONG_KERNELS).kernels) {
-    framework::KernelCheckOptions options;
+       LoadKernelLibrary(SLUICE_WRONG_KERNELS).kernels) {
+    KernelCheckOptions options;
     options.most_failing = 1;
-    const auto reports = framework::CheckKernels({&kernel, 1}, options);
+    const auto reports = CheckKernels({&kernel, 1}, options);
     ASSERT_EQ(reports.size(), 1U);
     EXPECT_GT(reports[0].examples, 0) << ToString(*kernel);
     const bool is_right = kernel->variant == "right";

@@ -11,13 +11,9 @@
 
 #include "sluice/framework/run/run_op.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::DDim;
-using framework::RunOp;
-using framework::Tensor;
-using platform::ErrorCode;
 using testing::ExpectError;
 using testing::InferOpShapes;
 
@@ -74,16 +70,15 @@ TEST(ElementwiseAdd, IntegersWrapAround) {
 
 TEST(ElementwiseAdd, HalvesRoundToTheNearest) {
   // 2048 + 1 is half-way between two float16, and rounds to the even one.
-  const platform::float16 one{0x3C00};
-  const platform::float16 big{0x6800};
-  const auto x = Tensor::FromVector<platform::float16>({2}, {one, big});
-  const auto y = Tensor::FromVector<platform::float16>({2}, {one, one});
-  EXPECT_EQ(Add(x, y).ToVector<platform::float16>(),
-            (std::vector<platform::float16>{{0x4000}, {0x6800}}));
-  const platform::bfloat16 half{0x3F00};
-  const auto b = Tensor::FromVector<platform::bfloat16>({1}, {half});
-  EXPECT_EQ(Add(b, b).ToVector<platform::bfloat16>(),
-            (std::vector<platform::bfloat16>{{0x3F80}}));
+  const float16 one{0x3C00};
+  const float16 big{0x6800};
+  const auto x = Tensor::FromVector<float16>({2}, {one, big});
+  const auto y = Tensor::FromVector<float16>({2}, {one, one});
+  EXPECT_EQ(Add(x, y).ToVector<float16>(),
+            (std::vector<float16>{{0x4000}, {0x6800}}));
+  const bfloat16 half{0x3F00};
+  const auto b = Tensor::FromVector<bfloat16>({1}, {half});
+  EXPECT_EQ(Add(b, b).ToVector<bfloat16>(), (std::vector<bfloat16>{{0x3F80}}));
 }
 
 TEST(ElementwiseAdd, EmptyAndScalarShapes) {
@@ -318,14 +313,12 @@ TEST(Arithmetic, SmallIntegersWrapAround) {
 
 TEST(Arithmetic, HalvesAreComputedInFloat) {
   // 2049 is no float16, so its square root is that of 2048 + 1 rounded once.
-  const platform::float16 two{0x4000}, nan{0x7E00}, three{0x4200};
-  using Halves = std::vector<platform::float16>;
-  EXPECT_EQ(
-      Apply<platform::float16>("elementwise_pow", {three, two}, {two, three}),
-      (Halves{{0x4880}, {0x4800}}));
-  const auto max =
-      Apply<platform::float16>("elementwise_max", {nan, two}, {two, nan});
-  for (const platform::float16 value : max) {
+  const float16 two{0x4000}, nan{0x7E00}, three{0x4200};
+  using Halves = std::vector<float16>;
+  EXPECT_EQ(Apply<float16>("elementwise_pow", {three, two}, {two, three}),
+            (Halves{{0x4880}, {0x4800}}));
+  const auto max = Apply<float16>("elementwise_max", {nan, two}, {two, nan});
+  for (const float16 value : max) {
     EXPECT_GT(value.bits & 0x7FFF, 0x7C00);
   }
 }
@@ -401,4 +394,4 @@ TEST(ArithmeticGrad, PReluAtZeroHasThatOfPositiveNumbers) {
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -8,13 +8,9 @@
 
 #include "sluice/framework/run/run_op.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::DDim;
-using framework::RunOp;
-using framework::Tensor;
-using platform::ErrorCode;
 using testing::ExpectError;
 using testing::InferOpShapes;
 
@@ -58,16 +54,14 @@ TEST(BiasAdd, MatricesAreTheSameInBoth) {
 }
 
 TEST(BiasAdd, Halves) {
-  const platform::float16 one{0x3C00};
-  const auto x = Tensor::FromVector<platform::float16>({1, 1}, {one});
-  const auto bias = Tensor::FromVector<platform::float16>({1}, {one});
-  EXPECT_EQ(BiasAdd(x, bias).ToVector<platform::float16>()[0],
-            platform::float16{0x4000});
-  const platform::bfloat16 other{0x3F80};
-  const auto y = Tensor::FromVector<platform::bfloat16>({1, 1}, {other});
-  const auto b = Tensor::FromVector<platform::bfloat16>({1}, {other});
-  EXPECT_EQ(BiasAdd(y, b).ToVector<platform::bfloat16>()[0],
-            platform::bfloat16{0x4000});
+  const float16 one{0x3C00};
+  const auto x = Tensor::FromVector<float16>({1, 1}, {one});
+  const auto bias = Tensor::FromVector<float16>({1}, {one});
+  EXPECT_EQ(BiasAdd(x, bias).ToVector<float16>()[0], float16{0x4000});
+  const bfloat16 other{0x3F80};
+  const auto y = Tensor::FromVector<bfloat16>({1, 1}, {other});
+  const auto b = Tensor::FromVector<bfloat16>({1}, {other});
+  EXPECT_EQ(BiasAdd(y, b).ToVector<bfloat16>()[0], bfloat16{0x4000});
 }
 
 TEST(BiasAdd, EmptySizes) {
@@ -116,24 +110,22 @@ TEST(BiasAddGrad, SumsOverEachChannel) {
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice
 
 // The case with which the harness tests every kernel of the op.
 namespace sluice::testing {
 namespace {
 
-using framework::OpDesc;
-
 std::vector<OpExample> BiasAddExamples(ExampleMaker& make) {
   std::vector<OpExample> examples;
   for (const char* format : {"NCHW", "NHWC"}) {
     const bool nchw = format[1] == 'C';
-    for (const framework::DDim& dims : {framework::DDim{2, 3, 5, 7},
-                                        {3, 1},
-                                        {0, 4, 2},
-                                        {2, 5, 0},
-                                        {1, 1, 3, 1, 2},
-                                        {17, 9, 31, 29}}) {
+    for (const DDim& dims : {DDim{2, 3, 5, 7},
+                             {3, 1},
+                             {0, 4, 2},
+                             {2, 5, 0},
+                             {1, 1, 3, 1, 2},
+                             {17, 9, 31, 29}}) {
       const int64_t channels = nchw ? dims[1] : dims[dims.rank() - 1];
       examples.push_back(
           {{{"X", make.Values(dims)}, {"Bias", make.Values({channels})}},
@@ -156,7 +148,7 @@ Arrays BiasAddReference(const Arrays& in, const OpDesc& op) {
 std::vector<OpExample> BiasAddGradExamples(ExampleMaker& make) {
   std::vector<OpExample> examples = BiasAddExamples(make);
   for (OpExample& example : examples) {
-    const framework::DDim dims = example.inputs[0].second.dims();
+    const DDim dims = example.inputs[0].second.dims();
     example.inputs = {{"Out@GRAD", make.Values(dims)}};
   }
   return examples;
@@ -165,7 +157,7 @@ std::vector<OpExample> BiasAddGradExamples(ExampleMaker& make) {
 Arrays BiasAddGradReference(const Arrays& in, const OpDesc& op) {
   const bool nchw = GetAttr<std::string>(op, "data_format") == "NCHW";
   const Array& grad = in.at("Out@GRAD");
-  Array bias(framework::DDim{grad.dims[nchw ? 1 : grad.dims.rank() - 1]});
+  Array bias(DDim{grad.dims[nchw ? 1 : grad.dims.rank() - 1]});
   for (size_t i = 0; i < grad.values.size(); ++i) {
     const auto index = grad.IndexOf(static_cast<int64_t>(i));
     bias(nchw ? index[1] : index.back()) += grad.values[i];

@@ -9,19 +9,11 @@
 
 namespace sluice::testing {
 
-using framework::DDim;
-using framework::OpDesc;
-using operators::math::BinaryDomain;
-using operators::math::BinaryInfo;
-using operators::math::BinaryRow;
-
 namespace {
 
-framework::Tensor Operand(ExampleMaker& make,
-                          const DDim& dims,
-                          BinaryDomain domain) {
+Tensor Operand(ExampleMaker& make, const DDim& dims, BinaryDomain domain) {
   Array values = ToArray(make.Values(dims));
-  const bool integer = !platform::IsFloating(make.dtype());
+  const bool integer = !IsFloating(make.dtype());
   for (double& value : values.values) {
     value = InBinaryDomain(domain, value, integer);
   }
@@ -45,15 +37,12 @@ std::vector<OpExample> Examples(const BinaryInfo& info, ExampleMaker& make) {
 }
 
 // Wraps an integer or a bool to its dtype; int64 values are small in examples.
-double Wrapped(double value, platform::DType dtype) {
-  using platform::DType;
+double Wrapped(double value, DType dtype) {
   if (dtype == DType::kBool) return value != 0 ? 1 : 0;
-  if (platform::IsFloating(dtype) || dtype == DType::kInt64) return value;
-  const double count =
-      std::ldexp(1.0, 8 * static_cast<int>(platform::SizeOf(dtype)));
+  if (IsFloating(dtype) || dtype == DType::kInt64) return value;
+  const double count = std::ldexp(1.0, 8 * static_cast<int>(SizeOf(dtype)));
   value -= count * std::floor(value / count);
-  const bool negative =
-      platform::FormatOf(dtype).is_signed && value >= count / 2;
+  const bool negative = FormatOf(dtype).is_signed && value >= count / 2;
   return negative ? value - count : value;
 }
 
@@ -139,7 +128,7 @@ OpCase BinaryGradCase(const BinaryInfo& info) {
 namespace {
 
 [[maybe_unused]] const bool binary_cases = [] {
-  for (const BinaryRow& row : operators::math::BinaryRows()) {
+  for (const BinaryRow& row : BinaryRows()) {
     AddOpCase(row.info.name, BinaryCase(row.info));
     if (!row.info.differentiable()) continue;
     AddOpCase(std::string(row.info.name) + "_grad", BinaryGradCase(row.info));

@@ -12,14 +12,11 @@ namespace sluice::testing {
 // Calls visit(offset in X, in Y, in the common shape), which it returns, for
 // each element of the latter.
 template <typename Visit>
-framework::DDim ForEachPair(const framework::DDim& x,
-                            const framework::DDim& y,
-                            int64_t axis,
-                            Visit visit) {
+DDim ForEachPair(const DDim& x, const DDim& y, int64_t axis, Visit visit) {
   const int rank = std::max(x.rank(), y.rank());
   const int x_axis = rank - x.rank();
   const int y_axis = axis < 0 ? rank - y.rank() : static_cast<int>(axis);
-  framework::DDim dims(std::vector<int64_t>(rank, 1));
+  DDim dims(std::vector<int64_t>(rank, 1));
   for (int i = 0; i < x.rank(); ++i) {
     dims[x_axis + i] = x[i];
   }
@@ -27,7 +24,7 @@ framework::DDim ForEachPair(const framework::DDim& x,
     if (dims[y_axis + i] == 1) dims[y_axis + i] = y[i];
   }
   const Array out(dims);
-  const auto offset = [](const framework::DDim& own, int first,
+  const auto offset = [](const DDim& own, int first,
                          const std::vector<int64_t>& index) {
     int64_t at = 0;
     for (int i = 0; i < own.rank(); ++i) {
@@ -43,7 +40,7 @@ framework::DDim ForEachPair(const framework::DDim& x,
 }
 
 // The cases of the harness for every kernel of the row's op and its gradient.
-OpCase BinaryCase(const operators::math::BinaryInfo& info);
-OpCase BinaryGradCase(const operators::math::BinaryInfo& info);
+OpCase BinaryCase(const BinaryInfo& info);
+OpCase BinaryGradCase(const BinaryInfo& info);
 
 }  // namespace sluice::testing

@@ -10,10 +10,7 @@ namespace sluice::testing {
 
 // Moves a number of any dtype into the range of an operand's examples; kSpacing
 // / 2 keeps float64 off the kinks.
-inline double InBinaryDomain(operators::math::BinaryDomain domain,
-                             double value,
-                             bool integer) {
-  using operators::math::BinaryDomain;
+inline double InBinaryDomain(BinaryDomain domain, double value, bool integer) {
   constexpr double kAside = ExampleMaker::kSpacing / 2;
   const double sign = value < 0 ? -1 : 1;
   switch (domain) {

@@ -13,14 +13,9 @@
 #include "sluice/operators/math/binary/binary_row.h"
 
 // Comparisons, logic and bits; and properties of all rows.
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::DDim;
-using framework::Registry;
-using framework::RunOp;
-using framework::Tensor;
-using platform::ErrorCode;
 using testing::ExpectError;
 
 constexpr float kLogicInfinity = std::numeric_limits<float>::infinity();
@@ -33,7 +28,7 @@ std::vector<R> LogicApply(const std::string& op,
   const DDim dims({static_cast<int64_t>(x.size())});
   const Tensor out = RunOp(op, {{"X", Tensor::FromVector(dims, x)},
                                 {"Y", Tensor::FromVector(dims, y)}})["Out"];
-  EXPECT_EQ(out.dtype(), platform::kDTypeOf<R>);
+  EXPECT_EQ(out.dtype(), kDTypeOf<R>);
   return out.ToVector<R>();
 }
 
@@ -88,7 +83,7 @@ TEST(Comparison, OfBoolsFalseIsLessThanTrue) {
 }
 
 TEST(Comparison, HalvesCompareAsNumbers) {
-  using Halves = std::vector<platform::float16>;
+  using Halves = std::vector<float16>;
   const Halves x = {{0x8000}, {0xBC00}, {0x7E00}};  // -0, -1, NaN
   const Halves y = {{0x0000}, {0x3C00}, {0x7E00}};  // 0, 1, NaN
   EXPECT_EQ((LogicApply<bool>("equal", x, y)), (Bools{1, 0, 0}));
@@ -192,19 +187,18 @@ TEST(Bits, RefusesFloats) {
 // A new row is sufficient for a complete op.
 TEST(Binary, EveryRowIsAnOpThatSaysWhatItIsElsewhere) {
   std::set<std::string> names;
-  for (const math::BinaryRow& row : math::BinaryRows()) {
+  for (const BinaryRow& row : BinaryRows()) {
     SCOPED_TRACE(row.info.name);
     EXPECT_TRUE(names.insert(row.info.name).second);
-    const framework::OpSchema& schema =
-        Registry::Global().Schema(row.info.name);
+    const OpSchema& schema = Registry::Global().Schema(row.info.name);
     EXPECT_TRUE(schema.doc().starts_with(row.info.doc));
     EXPECT_EQ(schema.onnx().op_type, row.info.onnx);
     EXPECT_EQ(schema.torch(), row.info.torch);
     EXPECT_TRUE(schema.elementwise());
     EXPECT_EQ(schema.gradient_fn() != nullptr, row.info.differentiable());
-    EXPECT_EQ(math::FindBinaryRow(row.info.name), &row);
+    EXPECT_EQ(FindBinaryRow(row.info.name), &row);
   }
-  EXPECT_EQ(math::FindBinaryRow("conv2d"), nullptr);
+  EXPECT_EQ(FindBinaryRow("conv2d"), nullptr);
 }
 
 // An input that a gradient does not read need not be kept until then.
@@ -232,4 +226,4 @@ TEST(Binary, GradientsReadNoMoreThanTheyNeed) {
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice

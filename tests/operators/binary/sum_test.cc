@@ -7,13 +7,9 @@
 
 #include "sluice/framework/run/run_op.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::DDim;
-using framework::RunOp;
-using framework::Tensor;
-using platform::ErrorCode;
 using ::sluice::testing::ExpectError;
 using ::sluice::testing::InferOpShapes;
 
@@ -37,12 +33,12 @@ TEST(Sum, IntegersWrapAround) {
 TEST(Sum, HalvesRoundOnce) {
   // 2048 + 1 + 1; a float16 of this size keeps even numbers only.
   const auto half = [](uint16_t bits) {
-    return Tensor::FromVector<platform::float16>({1}, {{bits}});
+    return Tensor::FromVector<float16>({1}, {{bits}});
   };
   const Tensor one = half(0x3C00);
   EXPECT_EQ(RunOp("sum", {{"X", half(0x6800)}, {"X", one}, {"X", one}})["Out"]
-                .ToVector<platform::float16>()[0],
-            platform::float16{0x6801});
+                .ToVector<float16>()[0],
+            float16{0x6801});
 }
 
 TEST(Sum, InfersWhatAnyInputKnows) {
@@ -60,12 +56,11 @@ TEST(Sum, RefusesOtherShapesAndNoInput) {
 }
 
 TEST(Sum, IsTheFrameworksSum) {
-  EXPECT_EQ(framework::Registry::Global().Schema("sum").role(),
-            framework::OpRole::kSum);
+  EXPECT_EQ(Registry::Global().Schema("sum").role(), OpRole::kSum);
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice
 
 // The case with which the harness tests every kernel of the op.
 namespace sluice::testing {
@@ -73,8 +68,7 @@ namespace {
 
 std::vector<OpExample> SumExamples(ExampleMaker& make) {
   std::vector<OpExample> examples;
-  for (const framework::DDim& dims :
-       {framework::DDim{3, 5}, {}, {1}, {4, 0}, {271, 301}}) {
+  for (const DDim& dims : {DDim{3, 5}, {}, {1}, {4, 0}, {271, 301}}) {
     OpExample example;
     for (int i = 0; i < 3; ++i) {
       example.inputs.emplace_back("X", make.Values(dims));
@@ -84,7 +78,7 @@ std::vector<OpExample> SumExamples(ExampleMaker& make) {
   return examples;
 }
 
-Arrays SumReference(const Arrays& in, const framework::OpDesc& /*op*/) {
+Arrays SumReference(const Arrays& in, const OpDesc& /*op*/) {
   Array out(in.at("X").dims);
   for (const auto& [name, x] : in) {
     for (size_t i = 0; i < out.values.size(); ++i) {

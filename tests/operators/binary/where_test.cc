@@ -11,13 +11,9 @@
 
 #include "sluice/framework/run/run_op.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::DDim;
-using framework::RunOp;
-using framework::Tensor;
-using platform::ErrorCode;
 using testing::Array;
 using testing::Arrays;
 using testing::InferOpShapes;
@@ -76,10 +72,10 @@ TEST(Where, ManyRowsOfEveryElementSize) {
   expect(int8_t{-1});
   expect(float{-1});
   expect(int64_t{-1});
-  std::vector<platform::float16> x(dims.numel(), {0x3C00});
+  std::vector<float16> x(dims.numel(), {0x3C00});
   const auto out = Where(condition, Tensor::FromVector(dims, x),
-                         Tensor::FromVector<platform::float16>({}, {{0x4000}}))
-                       .ToVector<platform::float16>();
+                         Tensor::FromVector<float16>({}, {{0x4000}}))
+                       .ToVector<float16>();
   for (size_t i = 0; i < x.size(); ++i) {
     ASSERT_EQ(out[i].bits, columns[i % 257] ? 0x3C00 : 0x4000) << i;
   }
@@ -120,7 +116,7 @@ std::vector<testing::OpExample> WhereExamples(testing::ExampleMaker& make) {
   const auto example = [&](const DDim& condition, const DDim& x,
                            const DDim& y) {
     return testing::OpExample{
-        {{"Condition", make.Integers(platform::DType::kBool, condition, 0, 1)},
+        {{"Condition", make.Integers(DType::kBool, condition, 0, 1)},
          {"X", make.Values(x)},
          {"Y", make.Values(y)}},
         {}};
@@ -159,7 +155,7 @@ Places FindPlaces(const Arrays& in) {
   return places;
 }
 
-Arrays WhereReference(const Arrays& in, const framework::OpDesc& /*op*/) {
+Arrays WhereReference(const Arrays& in, const OpDesc& /*op*/) {
   Places places = FindPlaces(in);
   for (size_t i = 0; i < places.out.values.size(); ++i) {
     const bool yes = in.at("Condition").values[places.at[0][i]] != 0;
@@ -173,7 +169,7 @@ std::vector<testing::OpExample> WhereGradExamples(testing::ExampleMaker& make) {
   std::vector<testing::OpExample> examples = WhereExamples(make);
   for (testing::OpExample& example : examples) {
     DDim dims;
-    math::WhereShape(
+    WhereShape(
         {example.inputs[0].second.dims(), example.inputs[1].second.dims(),
          example.inputs[2].second.dims()},
         &dims);
@@ -182,7 +178,7 @@ std::vector<testing::OpExample> WhereGradExamples(testing::ExampleMaker& make) {
   return examples;
 }
 
-Arrays WhereGradReference(const Arrays& in, const framework::OpDesc& /*op*/) {
+Arrays WhereGradReference(const Arrays& in, const OpDesc& /*op*/) {
   const Places places = FindPlaces(in);
   Array x_grad(in.at("X").dims);
   Array y_grad(in.at("Y").dims);
@@ -200,4 +196,4 @@ Arrays WhereGradReference(const Arrays& in, const framework::OpDesc& /*op*/) {
 REGISTER_OP_CASE(where, WhereExamples, WhereReference);
 REGISTER_OP_CASE(where_grad, WhereGradExamples, WhereGradReference, 4);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -19,16 +19,10 @@
 #include "sluice/operators/math/unary/unary_row.h"
 #include "sluice/platform/parallel_for.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::AttributeMap;
-using framework::DDim;
-using framework::Executor;
-using framework::Tensor;
 using Names = std::vector<std::string>;
-using platform::DType;
-using platform::ErrorCode;
 using sluice::testing::ExpectError;
 
 constexpr auto kNaN = std::numeric_limits<float>::quiet_NaN();
@@ -66,9 +60,9 @@ class ChainPassTest : public ::testing::Test {
     return Append(op, {{"X", {x}}, {"Y", {y}}}, {{"axis", axis}});
   }
   std::string Append(const std::string& op,
-                     framework::Program::ArgList inputs,
+                     Program::ArgList inputs,
                      AttributeMap attributes) {
-    framework::OpDesc desc;
+    OpDesc desc;
     desc.type = op;
     desc.inputs = std::move(inputs);
     const std::string out = "t" + std::to_string(ops_++);
@@ -79,8 +73,8 @@ class ChainPassTest : public ::testing::Test {
   }
 
   // Uses one thread: the benefit of more depends on the machine.
-  Names Types(const framework::Fetches& fetches) {
-    const platform::ThreadCountGuard one(1);
+  Names Types(const Fetches& fetches) {
+    const ThreadCountGuard one(1);
     Names types;
     const auto plan = executor_.Prepare(program_, feeds_, fetches);
     for (const auto& decision : plan->decisions()) {
@@ -109,7 +103,7 @@ class ChainPassTest : public ::testing::Test {
     }
   }
 
-  framework::Program program_;
+  Program program_;
   std::vector<std::pair<std::string, Tensor>> feeds_;
   Executor executor_;
   int ops_ = 0;
@@ -119,7 +113,7 @@ class ChainPassTest : public ::testing::Test {
 // Every unary row can be a step between two others.
 TEST_F(ChainPassTest, TakesEveryUnaryRow) {
   const std::string x = Feed<float>({3, 700});
-  for (const math::UnaryRow& row : math::UnaryRows()) {
+  for (const UnaryRow& row : UnaryRows()) {
     SCOPED_TRACE(row.info.name);
     const std::string out = Append(
         "scale", Append(row.info.name, Append("scale", x, {{"scale", 0.3}})),
@@ -132,16 +126,16 @@ TEST_F(ChainPassTest, TakesEveryBinaryRowOfFloats) {
   const std::string x = Feed<float>({3, 700});
   const std::string y = Feed<float>({3, 700});
   int taken = 0;
-  for (const math::BinaryRow& row : math::BinaryRows()) {
-    if (!math::HasOperand(row.info.name)) continue;
+  for (const BinaryRow& row : BinaryRows()) {
+    if (!HasOperand(row.info.name)) continue;
     SCOPED_TRACE(row.info.name);
     ExpectOneOp<float>(
         Append("relu", Append2(row.info.name, Append("abs", x), y)));
     ++taken;
   }
   EXPECT_GE(taken, 6);
-  EXPECT_FALSE(math::IsChainStep("equal"));
-  EXPECT_FALSE(math::IsChainStep("cast"));
+  EXPECT_FALSE(IsChainStep("equal"));
+  EXPECT_FALSE(IsChainStep("cast"));
 }
 
 TEST_F(ChainPassTest, TakesClipAndTheAttributesOfRows) {
@@ -203,7 +197,7 @@ TEST_F(ChainPassTest, TakesOperandsThatRepeat) {
                              {{2, 30, 50}, {2, 1, 50}, -1, false},
                              {{1, 1}, {1, 1}, -1, true},
                              {{0, 4}, {0, 4}, -1, true}}) {
-    SCOPED_TRACE(platform::Format("{} {} {}", c.x, c.y, c.axis));
+    SCOPED_TRACE(Format("{} {} {}", c.x, c.y, c.axis));
     const std::string x = Feed<float>(c.x);
     const std::string y = Feed<float>(c.y);
     const std::string out =
@@ -236,7 +230,7 @@ TEST_F(ChainPassTest, TheValueMayBeTheRightOperandOfSumsAndProducts) {
 TEST_F(ChainPassTest, TakesAsManyOperandsAsAChainHas) {
   const std::string x = Feed<float>({3, 700});
   std::string out = Append("abs", x);
-  for (size_t i = 0; i <= math::kMaxChainOperands; ++i) {
+  for (size_t i = 0; i <= kMaxChainOperands; ++i) {
     out = Append2("elementwise_add", out, Feed<float>({3, 700}));
   }
   EXPECT_EQ(Types({out}), (Names{"fused_elementwise", "elementwise_add"}));
@@ -245,7 +239,7 @@ TEST_F(ChainPassTest, TakesAsManyOperandsAsAChainHas) {
 
 TEST_F(ChainPassTest, MakesSeveralOfALongOne) {
   std::string out = Feed<float>({3, 700});
-  for (size_t i = 0; i < 2 * math::kMaxChainSteps + 1; ++i) {
+  for (size_t i = 0; i < 2 * kMaxChainSteps + 1; ++i) {
     out = Append("scale", out, {{"scale", 1.5}});
   }
   EXPECT_EQ(Types({out}),
@@ -257,8 +251,7 @@ TEST_F(ChainPassTest, TakesASumOfTwo) {
   const std::string x = Feed<float>({3, 700});
   const std::string y = Feed<float>({3, 700});
   const std::string value = Append("abs", x);
-  for (const framework::ArgVars& terms :
-       std::vector<framework::ArgVars>{{value, y}, {y, value}}) {
+  for (const ArgVars& terms : std::vector<ArgVars>{{value, y}, {y, value}}) {
     ExpectOneOp<float>(Append("relu", Append("sum", {{"X", terms}}, {})));
   }
   const std::string three = Append("sum", {{"X", {value, x, y}}}, {});
@@ -306,7 +299,7 @@ TEST_F(ChainPassTest, LeavesIntegers) {
 TEST_F(ChainPassTest, HintsKeepOpsApart) {
   const std::string x = Feed<float>({3, 700});
   const std::string out = Append("tanh", Append("relu", Append("abs", x)));
-  const framework::KernelHintGuard guard("tanh: exclude pass=fuse_elementwise");
+  const KernelHintGuard guard("tanh: exclude pass=fuse_elementwise");
   EXPECT_EQ(Types({out}), (Names{"fused_elementwise", "tanh"}));
 }
 
@@ -314,54 +307,52 @@ TEST_F(ChainPassTest, ExplainSaysWhatItStandsFor) {
   const std::string x = Feed<float>({3, 700});
   const std::string out = Append("tanh", Append("relu", x));
   const auto plan = executor_.Prepare(program_, feeds_, {out});
-  EXPECT_THAT(framework::ExplainText(*plan),
+  EXPECT_THAT(ExplainText(*plan),
               ::testing::HasSubstr("pass fuse_elementwise: 1 changes"));
 }
 
 // All values halfway between two bfloat16, and NaNs of both signs.
 TEST(ChainTest, RoundsBfloat16AsTheOpsDo) {
-  using platform::bfloat16;
   std::vector<bfloat16> x(0x10000);
   for (size_t i = 0; i < x.size(); ++i) {
     x[i].bits = static_cast<uint16_t>(i);
   }
   // Products with 1 + 2^-7 are between two values, or ties; -0 + 0 is 0.
-  const math::Chain<bfloat16> chain({{"scale", {1.0078125, 0}}}, {});
+  const Chain<bfloat16> chain({{"scale", {1.0078125, 0}}}, {});
   std::vector<bfloat16> got(x.size());
   chain.Run(x.data(), {}, static_cast<int64_t>(x.size()), got.data());
   for (size_t i = 0; i < x.size(); ++i) {
-    const auto want =
-        math::Narrow<bfloat16>(math::Widen(x[i]) * 1.0078125F + 0.0F);
+    const auto want = Narrow<bfloat16>(Widen(x[i]) * 1.0078125F + 0.0F);
     ASSERT_EQ(got[i].bits, want.bits) << i;
   }
 }
 
 TEST(ChainTest, RefusesStepsThatAreNone) {
   ExpectError(ErrorCode::kInternal, "chain.step", {"cast is no step"}, [] {
-    math::Chain<float>({{"cast", {}}}, {});
+    Chain<float>({{"cast", {}}}, {});
   });
   ExpectError(ErrorCode::kInternal, "chain.operands",
               {"read 1 operands, at most 8, got 0"}, [] {
-                math::Chain<float>({{"elementwise_add", {}}}, {});
+                Chain<float>({{"elementwise_add", {}}}, {});
               });
 }
 
 // Passes write consistent attributes; a plug-in's pass may not.
 TEST(ChainTest, RefusesAttributesThatContradictEachOther) {
   const auto read = [](const AttributeMap& attributes, const DDim& operand) {
-    framework::OpDesc op;
+    OpDesc op;
     op.type = "fused_elementwise";
     op.inputs = {{"X", {"x"}}, {"Operands", {"y"}}};
     op.attributes = attributes;
     const std::vector<DDim> inputs = {{2}, operand}, outputs = {{2}};
     const std::vector<DType> dtypes(2, DType::kFloat32);
-    ReadChain<float>({.schema = framework::Registry::Global().Schema(op.type),
+    ReadChain<float>({.schema = Registry::Global().Schema(op.type),
                       .op = op,
                       .inputs = inputs,
                       .input_dtypes = dtypes,
                       .outputs = outputs,
                       .output_dtypes = dtypes,
-                      .place = platform::PlaceKey()});
+                      .place = PlaceKey()});
   };
   AttributeMap attributes = {{"steps", Names{"elementwise_add"}},
                              {"numbers", std::vector<double>{0, 0}},
@@ -378,4 +369,4 @@ TEST(ChainTest, RefusesAttributesThatContradictEachOther) {
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice

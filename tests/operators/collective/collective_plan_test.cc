@@ -12,15 +12,9 @@
 #include "sluice/platform/error.h"
 
 // Collective ops in a plan.
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::DType;
-using framework::Executor;
-using framework::Program;
-using framework::Tensor;
-using platform::CPUPlace;
-using platform::ErrorCode;
 using sluice::testing::ExpectError;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -34,11 +28,11 @@ class CollectivePlanTest : public ::testing::Test {
     return program_.AppendOp("scale", {{"X", {x}}}, {{"scale", scale}})
         .Output("Out")[0];
   }
-  framework::ArgVars Sums(framework::ArgVars x) {
+  ArgVars Sums(ArgVars x) {
     return program_.AppendOp("c_allreduce_sum", {{"X", std::move(x)}})
         .Output("Out");
   }
-  std::vector<Tensor> Run(const framework::Fetches& fetches) {
+  std::vector<Tensor> Run(const Fetches& fetches) {
     return executor_.Run(
         program_, {{"x", Tensor::FromVector<float>({2}, {1, 2})}}, fetches);
   }
@@ -68,7 +62,7 @@ TEST_F(CollectivePlanTest, StartsAsSoonAsItsInputsAreThere) {
       program_, {{"x", Tensor::FromVector<float>({2}, {1, 2})}},
       {third, sum, other});
   std::vector<int> ops;
-  for (const framework::PlannedOp& op : plan->ops()) {
+  for (const PlannedOp& op : plan->ops()) {
     ops.push_back(op.op_index);
   }
   EXPECT_THAT(ops, ElementsAre(0, 3, 1, 4, 2));
@@ -117,18 +111,18 @@ TEST_F(CollectivePlanTest, EachRunBeginsWithWhatRanksMustAgreeOn) {
   ASSERT_EQ(world_.parts.size(), 2u);
   EXPECT_EQ(world_.parts[0], world_.parts[1]);
   std::vector<std::string> lines;
-  for (const platform::Part::Line& line : world_.parts[0]->lines()) {
+  for (const Part::Line& line : world_.parts[0]->lines()) {
     lines.push_back(line.text);
     EXPECT_THAT(line.where, HasSubstr("collective_plan_test.cc:"));
   }
   EXPECT_THAT(
-      lines, ElementsAre(
-                 platform::Format("op 0: {} = scale(X=x, bias=0, "
-                                  "bias_after_scale=true, scale=1)",
-                                  x),
-                 platform::Format(
-                     "op 1: {} = c_allreduce_sum(X={}, ordered=false)", sum, x),
-                 "op 1 (c_allreduce_sum) exchanges float32 [2]"));
+      lines,
+      ElementsAre(
+          Format("op 0: {} = scale(X=x, bias=0, "
+                 "bias_after_scale=true, scale=1)",
+                 x),
+          Format("op 1: {} = c_allreduce_sum(X={}, ordered=false)", sum, x),
+          "op 1 (c_allreduce_sum) exchanges float32 [2]"));
   EXPECT_GT(world_.advances, 0);
 }
 
@@ -154,7 +148,7 @@ TEST_F(CollectivePlanTest, SeedsAreNotCompared) {
 TEST_F(CollectivePlanTest, WhereRanksStartIsComparedOnceAScope) {
   const auto lines_about = [&](const char* name) {
     int count = 0;
-    for (const platform::Part::Line& line : world_.parts.back()->lines()) {
+    for (const Part::Line& line : world_.parts.back()->lines()) {
       count += line.text.find(std::string(name) + " (float32 [2]) starts") == 0;
     }
     return count;
@@ -220,7 +214,7 @@ TEST_F(CollectivePlanTest, ExplainSaysWhatIsExchanged) {
   const std::string sum = Sums({Scaled("x", 1)})[0];
   const auto plan = executor_.Prepare(
       program_, {{"x", Tensor::FromVector<float>({2}, {1, 2})}}, {sum});
-  EXPECT_THAT(framework::ExplainText(*plan),
+  EXPECT_THAT(ExplainText(*plan),
               HasSubstr("op 1 (c_allreduce_sum) exchanges 8 bytes"));
 }
 
@@ -247,4 +241,4 @@ TEST_F(CollectivePlanTest, GathersTheParts) {
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -8,17 +8,14 @@
 #include "sluice/framework/run/run_op.h"
 #include "sluice/platform/error.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::DDim;
-using framework::kUnknownDim;
-using platform::ErrorCode;
 using sluice::testing::ExpectError;
 using sluice::testing::InferOpShapes;
 
 TEST(Collective, GatheredPartsAreAsManyAsThereAreRanks) {
-  const framework::AttributeMap four = {{"nranks", int64_t{4}}};
+  const AttributeMap four = {{"nranks", int64_t{4}}};
   EXPECT_EQ(InferOpShapes("c_allgather", {{"X", {3, 5}}}, four).at("Out"),
             DDim({12, 5}));
   EXPECT_EQ(InferOpShapes("c_allgather", {{"X", {-1, 5}}}, four).at("Out"),
@@ -42,7 +39,7 @@ TEST(Collective, RefusesPartsThatDoNotFit) {
 }
 
 TEST(BatchParts, DividesTheFirstDim) {
-  const framework::AttributeMap two = {{"parts", int64_t{2}}};
+  const AttributeMap two = {{"parts", int64_t{2}}};
   EXPECT_EQ(InferOpShapes("batch_parts", {{"X", {6, 5}}}, two).at("Out"),
             DDim({2, 3, 5}));
   EXPECT_EQ(InferOpShapes("batch_parts", {{"X", {-1}}}, two).at("Out"),
@@ -65,8 +62,8 @@ TEST(PairwiseSum, AddsNeighboursFirst) {
   constexpr float kLarge = 1 << 24;
   const auto sum = [](std::vector<float> terms) {
     const auto n = static_cast<int64_t>(terms.size());
-    const auto x = framework::Tensor::FromVector<float>({n}, std::move(terms));
-    return framework::RunOp("pairwise_sum", {{"X", x}})["Out"].data<float>()[0];
+    const auto x = Tensor::FromVector<float>({n}, std::move(terms));
+    return RunOp("pairwise_sum", {{"X", x}})["Out"].data<float>()[0];
   };
   EXPECT_EQ(sum({kLarge, 0, 1, 1}), kLarge + 2);
   EXPECT_EQ(sum({kLarge, 1, 0, 1}), kLarge);
@@ -75,15 +72,11 @@ TEST(PairwiseSum, AddsNeighboursFirst) {
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice
 
 // The cases with which the harness tests every kernel, on one rank.
 namespace sluice::testing {
 namespace {
-
-using framework::AttributeMap;
-using framework::DDim;
-using framework::OpDesc;
 
 std::vector<OpExample> Examples(ExampleMaker& make,
                                 const AttributeMap& attributes) {
@@ -98,7 +91,7 @@ std::vector<OpExample> Examples(ExampleMaker& make,
 // supports only ops with one output.
 std::vector<OpExample> BucketExamples(ExampleMaker& make) {
   std::vector<OpExample> examples = Examples(make, {});
-  if (make.dtype() == platform::DType::kFloat64) return examples;
+  if (make.dtype() == DType::kFloat64) return examples;
   OpExample& bucket = examples.emplace_back();
   for (const DDim& dims : {DDim{3, 5}, {}, {0, 2}, {17}}) {
     bucket.inputs.emplace_back("X", make.Values(dims));

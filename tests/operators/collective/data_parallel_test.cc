@@ -12,14 +12,9 @@
 #include "sluice/framework/run/executor.h"
 #include "sluice/platform/error.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::DType;
-using framework::Executor;
-using framework::Program;
-using framework::Tensor;
-using platform::ErrorCode;
 using sluice::testing::ExpectError;
 using sluice::testing::TwinWorld;
 using ::testing::ElementsAre;
@@ -40,14 +35,14 @@ class DataParallelTest : public ::testing::Test {
     loss_ = Append("mean", {{"X", {value}}});
   }
   std::string Append(const std::string& type,
-                     framework::Program::ArgList inputs,
-                     framework::AttributeMap attributes = {}) {
+                     Program::ArgList inputs,
+                     AttributeMap attributes = {}) {
     return program_.AppendOp(type, std::move(inputs), std::move(attributes))
         .Output("Out")[0];
   }
   std::vector<int> SizesOfBuckets() const {
     std::vector<int> sizes;
-    for (const framework::OpDesc& op : program_.block().ops) {
+    for (const OpDesc& op : program_.block().ops) {
       if (op.type != "c_allreduce_sum") continue;
       sizes.push_back(static_cast<int>(op.Input("X").size()));
     }
@@ -68,7 +63,7 @@ class DataParallelTest : public ::testing::Test {
 
 TEST_F(DataParallelTest, WithOneRankNothingIsAdded) {
   Program same(program_);
-  framework::AppendBackward(same, loss_);
+  AppendBackward(same, loss_);
   const auto backward = AppendDataParallelBackward(program_, loss_);
   EXPECT_EQ(backward.loss, loss_);
   EXPECT_EQ(ToString(program_), ToString(same));
@@ -77,8 +72,8 @@ TEST_F(DataParallelTest, WithOneRankNothingIsAdded) {
 TEST_F(DataParallelTest, RanksCompareTheParametersThatTheyStartWith) {
   TwinWorld world;
   program_.Persistable("state", DType::kFloat32, {1});
-  program_.AppendOp("scale", {{"X", {"state"}}}, {},
-                    framework::SourceLocation::Here(), {{"Out", {"state"}}});
+  program_.AppendOp("scale", {{"X", {"state"}}}, {}, SourceLocation::Here(),
+                    {{"Out", {"state"}}});
   AppendDataParallelBackward(program_, loss_, {{"a"}, {}});
   for (const char* name : {"a", "b", "c"}) {
     EXPECT_TRUE(program_.FindVar(name).replicated) << name;
@@ -123,7 +118,7 @@ TEST_F(DataParallelTest, PartsGiveTheSameMeans) {
     const Values x =
         twins ? Values{1, 2, 3, 4} : Values{1, 2, 3, 4, 1, 2, 3, 4};
     EXPECT_EQ(Run(x, backward.loss), Values{20});
-    for (const framework::ParamGrad& each : backward.gradients) {
+    for (const ParamGrad& each : backward.gradients) {
       EXPECT_EQ(Run(x, each.grad), Values{10}) << each.param;
     }
     program_ = before;
@@ -175,4 +170,4 @@ TEST_F(DataParallelTest, RefusesPartsOfWhatIsOneWhole) {
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -15,16 +15,16 @@ namespace sluice::testing {
 // A world of two ranks, of which the other one does the same as this one.
 // Results arrive as late as possible, in Wait: an earlier read finds NaN. For
 // float32.
-class TwinWorld final : public platform::World {
+class TwinWorld final : public World {
  public:
-  TwinWorld() { platform::SetWorld(this); }
-  ~TwinWorld() override { platform::SetWorld(nullptr); }
+  TwinWorld() { SetWorld(this); }
+  ~TwinWorld() override { SetWorld(nullptr); }
 
   int rank() const override { return 0; }
   int size() const override { return 2; }
   std::string_view library() const override { return "twins"; }
 
-  int64_t Start(platform::Collective collective) override {
+  int64_t Start(Collective collective) override {
     Flight& flight = flights_.emplace_back();
     const auto* from = static_cast<const float*>(collective.from);
     flight.values.assign(from, from + collective.count);
@@ -34,32 +34,30 @@ class TwinWorld final : public platform::World {
       to[i] = std::numeric_limits<float>::quiet_NaN();
     }
     flight.what = std::move(collective);
-    log.push_back(platform::Format("start {}", flights_.size() - 1));
+    log.push_back(Format("start {}", flights_.size() - 1));
     counts.push_back(flight.what.count);
     return static_cast<int64_t>(flights_.size()) - 1;
   }
   void Advance() override { ++advances; }
   void Wait(int64_t number) override {
-    log.push_back(platform::Format("wait {}", number));
+    log.push_back(Format("wait {}", number));
     if (!wait_fails.empty()) {
-      platform::Raise(platform::ErrorCode::kFailedPrecondition, "test.wait",
-                      "{}", wait_fails);
+      Raise(ErrorCode::kFailedPrecondition, "test.wait", "{}", wait_fails);
     }
     Flight& flight = flights_.at(static_cast<size_t>(number));
     auto* to = static_cast<float*>(flight.what.to);
     const auto count = static_cast<size_t>(flight.what.count);
-    const bool sums =
-        flight.what.kind == platform::CollectiveKind::kAllReduce &&
-        flight.what.reduction == platform::Reduction::kSum;
+    const bool sums = flight.what.kind == CollectiveKind::kAllReduce &&
+                      flight.what.reduction == Reduction::kSum;
     for (size_t i = 0; i < count; ++i) {
       to[i] = (sums ? 2 : 1) * flight.values[i];
-      if (flight.what.kind == platform::CollectiveKind::kAllGather) {
+      if (flight.what.kind == CollectiveKind::kAllGather) {
         to[count + i] = flight.values[i];
       }
     }
   }
   double WaitedSeconds() const override { return 0; }
-  void BeginPart(std::shared_ptr<const platform::Part> part) override {
+  void BeginPart(std::shared_ptr<const Part> part) override {
     parts.push_back(std::move(part));
   }
   void BeginRun() override { ++runs; }
@@ -75,7 +73,7 @@ class TwinWorld final : public platform::World {
 
   std::vector<std::string> log;  // "start 0", "wait 0"
   std::vector<int64_t> counts;   // of what was started
-  std::vector<std::shared_ptr<const platform::Part>> parts;
+  std::vector<std::shared_ptr<const Part>> parts;
   int runs = 0;
   std::vector<std::string> failed;  // why
   std::string failure;
@@ -84,7 +82,7 @@ class TwinWorld final : public platform::World {
 
  private:
   struct Flight {
-    platform::Collective what;
+    Collective what;
     std::vector<float> values;
     std::string label;
   };

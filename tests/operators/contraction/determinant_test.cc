@@ -9,13 +9,9 @@
 
 #include "sluice/framework/run/run_op.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::DDim;
-using framework::RunOp;
-using framework::Tensor;
-using platform::ErrorCode;
 using ::sluice::testing::ExpectError;
 using ::sluice::testing::InferOpShapes;
 
@@ -106,13 +102,10 @@ TEST(Determinant, InfersWhatIsKnown) {
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice
 
 namespace sluice::testing {
 namespace {
-
-using framework::DDim;
-using framework::OpDesc;
 
 std::vector<OpExample> DeterminantExamples(ExampleMaker& make) {
   std::vector<OpExample> examples;

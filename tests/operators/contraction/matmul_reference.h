@@ -9,7 +9,7 @@
 namespace sluice::testing {
 
 struct MatmulCase {
-  framework::DDim x, y;
+  DDim x, y;
   bool transpose_x = false, transpose_y = false;
 
   // A vector that is not transposed has no dimension in Out.
@@ -18,11 +18,11 @@ struct MatmulCase {
 };
 
 // The size of the dim `back` before the last, or 1 if there is none.
-inline int64_t SizeFromEnd(const framework::DDim& dims, int back) {
+inline int64_t SizeFromEnd(const DDim& dims, int back) {
   return back < dims.rank() ? dims[dims.rank() - 1 - back] : 1;
 }
 
-inline framework::DDim MatmulOutDims(const MatmulCase& c) {
+inline DDim MatmulOutDims(const MatmulCase& c) {
   std::vector<int64_t> out;
   for (int back = std::max(c.x.rank(), c.y.rank()) - 1; back >= 2; --back) {
     const int64_t a = SizeFromEnd(c.x, back), b = SizeFromEnd(c.y, back);
@@ -36,7 +36,7 @@ inline framework::DDim MatmulOutDims(const MatmulCase& c) {
     out.push_back(last ? SizeFromEnd(c.y, 0)
                        : (c.y.rank() > 1 ? SizeFromEnd(c.y, 1) : c.y[0]));
   }
-  return framework::DDim(out);
+  return DDim(out);
 }
 
 // Calls visit(index into Out, into X, into Y) for each product that is summed.
@@ -58,7 +58,7 @@ void ForEachMatmulTerm(const MatmulCase& c, const Visit& visit) {
       row = batch.back();
       batch.pop_back();
     }
-    const auto in_batch = [&](const framework::DDim& dims) {
+    const auto in_batch = [&](const DDim& dims) {
       Ints index;
       for (int axis = 0; axis < dims.rank() - 2; ++axis) {
         const int64_t from_end = dims.rank() - 2 - axis;

@@ -11,14 +11,9 @@
 #include "sluice/framework/hints/kernel_hints.h"
 #include "sluice/framework/run/run_op.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::AttributeMap;
-using framework::DDim;
-using framework::RunOp;
-using framework::Tensor;
-using platform::ErrorCode;
 using ::sluice::testing::ExpectError;
 using ::sluice::testing::InferOpShapes;
 
@@ -108,12 +103,12 @@ TEST(Matmul, AHintChoosesTheProductOnCUDA) {
   if (!why.empty()) GTEST_SKIP() << why;
   const std::vector<std::pair<std::string, Tensor>> inputs = {
       {"X", Numbers({3, 2, 17, 35})}, {"Y", Numbers({2, 33, 17})}};
-  framework::OneOp one = framework::MakeOneOp(
-      "matmul", inputs,
-      {{"transpose_X", true}, {"transpose_Y", true}, {"alpha", 0.5}});
-  framework::Executor executor{platform::CUDAPlace{0}};
+  OneOp one =
+      MakeOneOp("matmul", inputs,
+                {{"transpose_X", true}, {"transpose_Y", true}, {"alpha", 0.5}});
+  Executor executor{CUDAPlace{0}};
   const auto run = [&](const std::string& hint, const std::string& library) {
-    const framework::KernelHintGuard guard(hint);
+    const KernelHintGuard guard(hint);
     const auto plan = executor.Prepare(one.program, one.feeds, one.fetches);
     EXPECT_EQ(plan->decisions()[0].kernel->key.library, library);
     return executor.Run(one.program, one.feeds, one.fetches)[0]
@@ -137,14 +132,11 @@ TEST(MatmulGrad, RefusesAGradientOfAnotherShape) {
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice
 
 // The case with which the harness tests every kernel of the op.
 namespace sluice::testing {
 namespace {
-
-using framework::DDim;
-using framework::OpDesc;
 
 OpExample Example(ExampleMaker& make, const MatmulCase& c, double alpha = 1) {
   return {{{"X", make.Values(c.x)}, {"Y", make.Values(c.y)}},

@@ -11,10 +11,9 @@
 #include "sluice/framework/run/executor.h"
 #include "sluice/ops.h"
 
-namespace sluice::framework {
+namespace sluice {
 namespace {
 
-using platform::ErrorCode;
 using ::sluice::testing::ExpectError;
 using Names = std::vector<std::string>;
 
@@ -238,7 +237,7 @@ TEST_F(BlockOpsTest, ValuesAreCheckedWhenTheyAreThere) {
   const Vars chosen = Cond(
       flags, [&] { return Vars{sequence}; }, [&] { return Vars{other}; });
   Tensor two;
-  two.mutable_data<bool>({2}, platform::CPUPlace())[0] = true;
+  two.mutable_data<bool>({2}, CPUPlace())[0] = true;
   ExpectError(ErrorCode::kInvalidArgument, "block_op.value", {"Cond", "[2]"},
               [&] {
                 executor.Run(program,
@@ -338,4 +337,4 @@ TEST_F(BlockOpsTest, APersistableVariableNeedsAValue) {
 }
 
 }  // namespace
-}  // namespace sluice::framework
+}  // namespace sluice

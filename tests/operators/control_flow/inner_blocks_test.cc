@@ -12,10 +12,9 @@
 #include "sluice/ops.h"
 
 // Blocks that run inside of the plan of their op.
-namespace sluice::framework {
+namespace sluice {
 namespace {
 
-using platform::ErrorCode;
 using ::sluice::testing::ExpectError;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -28,7 +27,7 @@ class InnerBlocksTest : public ::testing::Test {
   }
   static Tensor Flag(bool value) {
     Tensor flag;
-    flag.mutable_data<bool>({}, platform::CPUPlace())[0] = value;
+    flag.mutable_data<bool>({}, CPUPlace())[0] = value;
     return flag;
   }
   // Runs the program, which must be one plan with `blocks` block ops.
@@ -315,4 +314,4 @@ TEST_F(InnerBlocksTest, AWrongBlockThatDoesNotRunIsNoError) {
 }
 
 }  // namespace
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -16,10 +16,9 @@
 #include "sluice/laboratory/tuning/tune_program.h"
 #include "sluice/ops.h"
 
-namespace sluice::framework {
+namespace sluice {
 namespace {
 
-using platform::ErrorCode;
 using ::sluice::testing::ExpectError;
 using ::testing::Contains;
 using ::testing::HasSubstr;
@@ -264,7 +263,7 @@ TEST_F(StretchesTest, PruningKeepsTheBlocksThatAreNeeded) {
   EXPECT_EQ(pruned.block().ops.size(), 1u);
   EXPECT_EQ(pruned.blocks().size(), 4u);
   Tensor on;
-  on.mutable_data<bool>({}, platform::CPUPlace())[0] = true;
+  on.mutable_data<bool>({}, CPUPlace())[0] = true;
   const auto results =
       executor_.Run(pruned, {{"x", StretchTensor({2}, {1, 2})}, {"flag", on}},
                     {sums.carried[0].name()});
@@ -302,7 +301,7 @@ TEST_F(StretchesTest, EachOfThemIsTuned) {
   const Var places = ops::Nonzero(ops::Tanh(out[0]));
   const Var after = ops::ElementwiseAdd(places, places);
   Tensor on;
-  on.mutable_data<bool>({}, platform::CPUPlace())[0] = true;
+  on.mutable_data<bool>({}, CPUPlace())[0] = true;
   const Feeds feeds = {{"x", StretchTensor({2}, {0, 2})}, {"flag", on}};
   const TuneOptions options{.budget_seconds = 5, .again = true};
   const TuneResult result =
@@ -336,7 +335,7 @@ TEST_F(StretchesTest, ExplainShowsEachOfThem) {
       });
   const Var after = ops::Tanh(out[0]);
   Tensor on;
-  on.mutable_data<bool>({}, platform::CPUPlace())[0] = true;
+  on.mutable_data<bool>({}, CPUPlace())[0] = true;
   executor_.Run(program_, {{"x", StretchTensor({2}, {1, 2})}, {"flag", on}},
                 {after});
   const std::string text = executor_.Explain(program_);
@@ -371,4 +370,4 @@ TEST_F(StretchesTest, PlansAreKept) {
 }
 
 }  // namespace
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -7,12 +7,9 @@
 #include <gtest/gtest.h>
 
 // Results and errors of the shape functions of conv2d and its gradients.
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::AttributeMap;
-using framework::DDim;
-using platform::ErrorCode;
 using testing::ExpectError;
 using testing::InferOpShapes;
 using Ints = std::vector<int64_t>;
@@ -138,4 +135,4 @@ TEST(Conv2dShape, RefusesAGradientOfAnotherShape) {
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -12,13 +12,9 @@
 #include "sluice/framework/op/registry.h"
 #include "sluice/framework/run/run_op.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::DDim;
-using framework::RunOp;
-using framework::Tensor;
-using platform::ErrorCode;
 using testing::ExpectError;
 using Ints = std::vector<int64_t>;
 
@@ -86,30 +82,25 @@ TEST(Conv2d, RowsOfOutputsFillVectors) {
 }
 
 TEST(Conv2dGrad, IsOneOpPerDirection) {
-  framework::OpDesc op;
+  OpDesc op;
   op.type = "conv2d";
   op.inputs = {{"Input", {"x"}}, {"Filter", {"w"}}, {"Bias", {"b"}}};
   op.outputs = {{"Output", {"y"}}};
-  const auto grads =
-      framework::Registry::Global().Schema("conv2d").gradient_fn()(op);
+  const auto grads = Registry::Global().Schema("conv2d").gradient_fn()(op);
   ASSERT_EQ(grads.size(), 2U);
   EXPECT_EQ(grads[0].type, "conv2d_grad_input");
-  EXPECT_EQ(grads[0].Output("Input@GRAD"), framework::ArgVars{"x@GRAD"});
+  EXPECT_EQ(grads[0].Output("Input@GRAD"), ArgVars{"x@GRAD"});
   EXPECT_EQ(grads[1].type, "conv2d_grad_filter");
-  EXPECT_EQ(grads[1].Output("Bias@GRAD"), framework::ArgVars{"b@GRAD"});
+  EXPECT_EQ(grads[1].Output("Bias@GRAD"), ArgVars{"b@GRAD"});
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice
 
 // The cases with which the harness tests every kernel of the ops.
 namespace sluice::testing {
 namespace {
 
-using framework::AttributeMap;
-using framework::DDim;
-using framework::OpDesc;
-using framework::Tensor;
 using Ints = std::vector<int64_t>;
 
 struct ConvSizes {
@@ -121,7 +112,7 @@ struct ConvSizes {
 
 // Small ones are first, because they are also compared with differences.
 std::vector<ConvSizes> AllSizes() {
-  const auto groups = [](int64_t count) { return framework::Attribute(count); };
+  const auto groups = [](int64_t count) { return Attribute(count); };
   return {
       {{2, 3, 5, 4}, {4, 3, 3, 2}, {}, true},
       {{1, 2, 5, 6}, {3, 2, 2, 3}, {{"strides", Ints{2, 3}}}},
@@ -272,7 +263,7 @@ void ForEachTerm(const Arrays& in, const OpDesc& op, const Visit& visit) {
 template <bool kMayBeNaN>
 double FilterElement(const Array& filter, int64_t i) {
   const double element = filter.values[i];
-  if (!kMayBeNaN || filter.dtype != platform::DType::kBFloat16) return element;
+  if (!kMayBeNaN || filter.dtype != DType::kBFloat16) return element;
   return std::isinf(element) ? element - element : element;
 }
 

@@ -11,14 +11,9 @@
 #include "sluice/framework/op/registry.h"
 #include "sluice/framework/run/run_op.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::AttributeMap;
-using framework::DDim;
-using framework::RunOp;
-using framework::Tensor;
-using platform::ErrorCode;
 using ::sluice::testing::ExpectError;
 using ::sluice::testing::InferOpShapes;
 using Ints = std::vector<int64_t>;
@@ -50,20 +45,20 @@ TEST(Conv2dTranspose, AddsTheFilterAtEachPixel) {
 }
 
 TEST(Conv2dTransposeGrad, IsAConvolutionAndItsGradient) {
-  framework::OpDesc op;
+  OpDesc op;
   op.type = "conv2d_transpose";
   op.inputs = {{"Input", {"x"}}, {"Filter", {"w"}}, {"Bias", {"b"}}};
   op.outputs = {{"Output", {"y"}}};
   const auto gradient =
-      framework::Registry::Global().Schema("conv2d_transpose").gradient_fn();
+      Registry::Global().Schema("conv2d_transpose").gradient_fn();
   const auto grads = gradient(op);
   ASSERT_EQ(grads.size(), 3U);
   EXPECT_EQ(grads[0].type, "conv2d");
-  EXPECT_EQ(grads[0].Output("Output"), framework::ArgVars{"x@GRAD"});
+  EXPECT_EQ(grads[0].Output("Output"), ArgVars{"x@GRAD"});
   EXPECT_EQ(grads[1].type, "conv2d_grad_filter");
-  EXPECT_EQ(grads[1].Output("Filter@GRAD"), framework::ArgVars{"w@GRAD"});
+  EXPECT_EQ(grads[1].Output("Filter@GRAD"), ArgVars{"w@GRAD"});
   EXPECT_EQ(grads[2].type, "reduce_sum");
-  EXPECT_EQ(grads[2].Output("Out"), framework::ArgVars{"b@GRAD"});
+  EXPECT_EQ(grads[2].Output("Out"), ArgVars{"b@GRAD"});
   op.inputs.pop_back();
   EXPECT_EQ(gradient(op).size(), 2U);
 }
@@ -188,15 +183,12 @@ TEST(Conv2dTransposeShape, RefusesChannelsThatDoNotFit) {
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice
 
 // The case with which the harness tests every kernel of the op.
 namespace sluice::testing {
 namespace {
 
-using framework::AttributeMap;
-using framework::DDim;
-using framework::OpDesc;
 using Ints = std::vector<int64_t>;
 
 struct TransposeSizes {
@@ -208,7 +200,7 @@ struct TransposeSizes {
 
 // Small ones are first, because they are also compared with differences.
 std::vector<TransposeSizes> Conv2dTransposeAllSizes() {
-  const auto groups = [](int64_t count) { return framework::Attribute(count); };
+  const auto groups = [](int64_t count) { return Attribute(count); };
   const auto strides = [](int64_t height, int64_t width) {
     return AttributeMap{{"strides", Ints{height, width}}};
   };

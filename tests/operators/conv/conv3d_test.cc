@@ -10,14 +10,9 @@
 
 #include "sluice/framework/run/run_op.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::AttributeMap;
-using framework::DDim;
-using framework::RunOp;
-using framework::Tensor;
-using platform::ErrorCode;
 using ::sluice::testing::ExpectError;
 using ::sluice::testing::InferOpShapes;
 using Ints = std::vector<int64_t>;
@@ -118,14 +113,11 @@ TEST(Conv3d, InfersShapes) {
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice
 
 namespace sluice::testing {
 namespace {
 
-using framework::AttributeMap;
-using framework::DDim;
-using framework::OpDesc;
 using Ints = std::vector<int64_t>;
 
 struct Sizes {

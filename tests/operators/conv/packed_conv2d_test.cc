@@ -13,12 +13,9 @@
 #include "sluice/platform/diagnostics/counters.h"
 
 // The variants of conv2d and fused_conv2d that keep filters packed.
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::DDim;
-using framework::KernelHintGuard;
-using framework::Tensor;
 using Ints = std::vector<int64_t>;
 
 struct Variant {
@@ -68,15 +65,15 @@ class PackedConv2d : public ::testing::TestWithParam<Variant> {
     return *scope_.Var(name).GetMutable<Tensor>();
   }
   void Data(const std::string& name, const DDim& dims) {
-    program_.Data(name, framework::DType::kFloat32, dims);
+    program_.Data(name, DType::kFloat32, dims);
     feeds_.emplace_back(name, Ramp(dims, 1));
   }
 
   std::string Append(const std::string& type,
-                     framework::Program::ArgList inputs,
-                     framework::Program::ArgList outputs,
-                     framework::AttributeMap attributes) {
-    framework::OpDesc op;
+                     Program::ArgList inputs,
+                     Program::ArgList outputs,
+                     AttributeMap attributes) {
+    OpDesc op;
     op.type = type;
     op.inputs = std::move(inputs);
     op.outputs = std::move(outputs);
@@ -87,8 +84,7 @@ class PackedConv2d : public ::testing::TestWithParam<Variant> {
   }
 
   std::string Conv(const std::string& filter, bool with_bias) {
-    framework::Program::ArgList inputs = {{"Input", {"x"}},
-                                          {"Filter", {filter}}};
+    Program::ArgList inputs = {{"Input", {"x"}}, {"Filter", {filter}}};
     if (with_bias) inputs.push_back({"Bias", {"bias"}});
     const int64_t pad = GetParam().kernel / 2;
     return Append(
@@ -123,7 +119,7 @@ class PackedConv2d : public ::testing::TestWithParam<Variant> {
   // The result of the unfused ops with plain kernels.
   std::vector<float> Expected(const std::string& out) {
     hint_.emplace("conv2d: require variant=plain");
-    framework::Executor as_written({}, {.passes = false});
+    Executor as_written({}, {.passes = false});
     const auto plan = as_written.Prepare(program_, feeds_, {out});
     hint_.emplace(only_);
     return plan->Run(feeds_, &scope_)[0].ToVector<float>();
@@ -152,19 +148,19 @@ class PackedConv2d : public ::testing::TestWithParam<Variant> {
     return text;
   }
 
-  static int64_t Packed() { return platform::Counter("weights.packed"); }
+  static int64_t Packed() { return Counter("weights.packed"); }
 
-  framework::Program program_;
-  framework::Feeds feeds_;
-  framework::Scope scope_;
-  framework::Executor executor_;
+  Program program_;
+  Feeds feeds_;
+  Scope scope_;
+  Executor executor_;
   const std::string only_ = "conv2d: require variant=" + GetParam().name;
   std::optional<KernelHintGuard> hint_{only_};
 };
 
 TEST_P(PackedConv2d, TakesInWhatFollows) {
   for (const bool with_bias : {false, true}) {
-    framework::Program empty;
+    Program empty;
     program_ = empty;
     for (const char* name :
          {"filter", "bias", "shift", "mean", "scale", "variance"}) {
@@ -252,4 +248,4 @@ INSTANTIATE_TEST_SUITE_P(Variants,
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -9,13 +9,9 @@
 #include "sluice/framework/run/run_op.h"
 #include "sluice/platform/number_format.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::RunOp;
-using framework::Tensor;
-using platform::DType;
-using platform::ErrorCode;
 using testing::ExpectError;
 
 TEST(Bitcast, KeepsTheBits) {
@@ -45,22 +41,18 @@ TEST(Bitcast, RefusesOtherSizes) {
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice
 
 // The case with which the harness tests every kernel of the op.
 namespace sluice::testing {
 namespace {
 
-using framework::OpDesc;
-using framework::Tensor;
-using platform::DType;
-
 std::vector<DType> OfTheSameSize(DType dtype) {
   const auto bits = [](DType of) {
-    return of == DType::kBool ? 8 : int{platform::FormatOf(of).bits};
+    return of == DType::kBool ? 8 : int{FormatOf(of).bits};
   };
   std::vector<DType> dtypes;
-  for (const DType other : platform::kAllDTypes) {
+  for (const DType other : kAllDTypes) {
     if (bits(other) == bits(dtype)) dtypes.push_back(other);
   }
   return dtypes;
@@ -69,8 +61,7 @@ std::vector<DType> OfTheSameSize(DType dtype) {
 std::vector<OpExample> BitcastExamples(ExampleMaker& make) {
   std::vector<OpExample> examples;
   for (const DType to : OfTheSameSize(make.dtype())) {
-    for (const framework::DDim& dims :
-         {framework::DDim{3, 7}, {1, 0, 2}, {}, {37, 911}}) {
+    for (const DDim& dims : {DDim{3, 7}, {1, 0, 2}, {}, {37, 911}}) {
       examples.push_back({{{"X", make.Values(dims)}}, {{"dtype", to}}});
     }
   }
@@ -83,7 +74,7 @@ Arrays BitcastReference(const Arrays& in, const OpDesc& op) {
   const Tensor bits = ToTensor(x, x.dtype);
   Tensor out;
   out.Resize(x.dims);
-  void* data = out.mutable_data(to, platform::CPUPlace());
+  void* data = out.mutable_data(to, CPUPlace());
   if (out.numel() > 0) std::memcpy(data, bits.raw_data(), out.bytes());
   if (to == DType::kBool) {
     auto* bytes = static_cast<uint8_t*>(data);

@@ -11,14 +11,9 @@
 #include "sluice/framework/run/run_op.h"
 #include "sluice/platform/number_format.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::DDim;
-using framework::RunOp;
-using framework::Tensor;
-using platform::DType;
-using platform::ErrorCode;
 using ::sluice::testing::ExpectError;
 
 Tensor Cast(const Tensor& x, DType dtype) {
@@ -35,9 +30,9 @@ TEST(CastTest, TakesTheDTypeOfTheAttribute) {
 
 TEST(CastTest, KeepsSmallIntegersThroughEveryDType) {
   const Tensor x = Tensor::FromVector<int32_t>({3}, {0, 1, 1});
-  for (DType first : platform::kAllDTypes) {
+  for (DType first : kAllDTypes) {
     if (first == DType::kFloat8E8M0FNU) continue;  // has no 0
-    for (DType second : platform::kAllDTypes) {
+    for (DType second : kAllDTypes) {
       EXPECT_EQ(
           Cast(Cast(Cast(x, first), second), DType::kInt32).ToVector<int32_t>(),
           x.ToVector<int32_t>());
@@ -47,7 +42,7 @@ TEST(CastTest, KeepsSmallIntegersThroughEveryDType) {
 
 TEST(CastTest, PastTheRangeOfSmallFloatsFollowsTheAttributes) {
   const Tensor x = Tensor::FromVector<float>({2}, {1e6F, 1.5F});
-  const auto cast = [&](DType dtype, framework::AttributeMap attributes) {
+  const auto cast = [&](DType dtype, AttributeMap attributes) {
     attributes["dtype"] = dtype;
     const Tensor out = RunOp("cast", {{"X", x}}, attributes)["Out"];
     return Cast(out, DType::kFloat32).ToVector<float>();
@@ -112,21 +107,18 @@ TEST(CastGradTest, RefusesIntegersAndOtherShapes) {
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice
 
 // The case with which the harness tests every kernel of the op.
 namespace sluice::testing {
 namespace {
 
-using framework::OpDesc;
-using platform::DType;
-
 std::vector<OpExample> CastExamples(ExampleMaker& make) {
   // Includes numbers beyond int8 and uint8, if the dtype has them.
-  const bool wide = platform::SizeOf(make.dtype()) > 1;
+  const bool wide = SizeOf(make.dtype()) > 1;
   std::vector<OpExample> examples;
-  const int64_t low = platform::FormatOf(make.dtype()).is_signed ? -1000 : 0;
-  for (DType to : platform::kAllDTypes) {
+  const int64_t low = FormatOf(make.dtype()).is_signed ? -1000 : 0;
+  for (DType to : kAllDTypes) {
     examples.push_back({{{"X", make.Values({3, 7})}}, {{"dtype", to}}});
     if (wide) {
       examples.push_back({{{"X", make.Integers(make.dtype(), {65}, low, 1000)}},
@@ -147,16 +139,16 @@ double WrapAround(double value, double low, double count) {
 }
 
 double CastTo(DType to, double value, bool from_floating) {
-  const platform::NumberFormat& format = platform::FormatOf(to);
-  if (platform::IsFloating(to)) return value;
+  const NumberFormat& format = FormatOf(to);
+  if (IsFloating(to)) return value;
   if (to == DType::kBool) return value != 0;
   if (format.is_float()) {
-    return platform::StoredValues(to)[platform::Encode(format, value)];
+    return StoredValues(to)[Encode(format, value)];
   }
   const double count = std::ldexp(1.0, format.bits);
   const double low = format.is_signed ? -count / 2 : 0;
   if (!from_floating) return WrapAround(value, low, count);
-  if (platform::IsStoredNumber(to)) {
+  if (IsStoredNumber(to)) {
     return WrapAround(std::trunc(value), low, count);
   }
   return std::min(std::max(std::trunc(value), low), low + count - 1);
@@ -166,7 +158,7 @@ Arrays CastReference(const Arrays& in, const OpDesc& op) {
   Array out = in.at("X");
   const auto to = GetAttr<DType>(op, "dtype");
   for (double& value : out.values) {
-    value = CastTo(to, value, platform::FormatOf(out.dtype).is_float());
+    value = CastTo(to, value, FormatOf(out.dtype).is_float());
   }
   return {{"Out", out}};
 }
@@ -175,8 +167,7 @@ std::vector<OpExample> CastGradExamples(ExampleMaker& make) {
   std::vector<OpExample> examples;
   for (DType from :
        {DType::kFloat32, DType::kFloat64, DType::kFloat16, DType::kBFloat16}) {
-    for (const framework::DDim& dims :
-         {framework::DDim{3, 7}, {1, 0, 2}, {}, {37, 911}}) {
+    for (const DDim& dims : {DDim{3, 7}, {1, 0, 2}, {}, {37, 911}}) {
       examples.push_back({{{"X", make.Values(dims)},
                            {"Out@GRAD", make.Integers(from, dims, -100, 100)}},
                           {}});

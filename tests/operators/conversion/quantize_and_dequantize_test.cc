@@ -9,14 +9,9 @@
 
 #include "sluice/framework/run/run_op.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::AttributeMap;
-using framework::DDim;
-using framework::RunOp;
-using framework::Tensor;
-using platform::ErrorCode;
 using testing::ExpectError;
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
@@ -96,12 +91,12 @@ TEST(Quantize, OneBitHasTwoLevels) {
 
 TEST(Quantize, Halves) {
   const auto x =
-      Tensor::FromVector<platform::float16>({2}, {{0x3C00}, {0x4400}});  // 1, 4
-  EXPECT_EQ(Quantize(x, Range(0, 2)).ToVector<platform::float16>(),
-            (std::vector<platform::float16>{{0x3C04}, {0x4000}}));
-  const auto y = Tensor::FromVector<platform::bfloat16>({1}, {{0x4080}});
-  EXPECT_EQ(Quantize(y, Range(0, 2)).ToVector<platform::bfloat16>(),
-            (std::vector<platform::bfloat16>{{0x4000}}));
+      Tensor::FromVector<float16>({2}, {{0x3C00}, {0x4400}});  // 1, 4
+  EXPECT_EQ(Quantize(x, Range(0, 2)).ToVector<float16>(),
+            (std::vector<float16>{{0x3C04}, {0x4000}}));
+  const auto y = Tensor::FromVector<bfloat16>({1}, {{0x4080}});
+  EXPECT_EQ(Quantize(y, Range(0, 2)).ToVector<bfloat16>(),
+            (std::vector<bfloat16>{{0x4000}}));
 }
 
 TEST(Quantize, NaNStaysNaNAndInfinityIsClipped) {
@@ -181,17 +176,15 @@ TEST(Quantize, RefusesOtherNumbersOfBits) {
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice
 
 // The case with which the harness tests every kernel of the op.
 namespace sluice::testing {
 namespace {
 
-using framework::OpDesc;
-
 // Multiples of 1/64: for steps of 1/5 and 1/3, values before rounding are exact
 // in every dtype, so that ties are ties everywhere.
-framework::Tensor Exact(ExampleMaker& make, const framework::DDim& dims) {
+Tensor Exact(ExampleMaker& make, const DDim& dims) {
   Array array(dims);
   for (double& value : array.values) {
     value = static_cast<double>(make.Integer(-128, 128)) / 64;
@@ -200,9 +193,9 @@ framework::Tensor Exact(ExampleMaker& make, const framework::DDim& dims) {
 }
 
 std::vector<OpExample> QuantizeExamples(ExampleMaker& make) {
-  const framework::AttributeMap range = {
+  const AttributeMap range = {
       {"min", -1.5}, {"max", 1.5}, {"num_bits", int64_t{4}}};
-  const framework::AttributeMap narrow = {
+  const AttributeMap narrow = {
       {"min", -0.5}, {"max", 0.5}, {"num_bits", int64_t{2}}};
   Array ends({5});
   ends.values = {0.25, -1.5, 1.0, 1.5, -0.125};

@@ -12,15 +12,9 @@
 #include "sluice/framework/values/tensor_values.h"
 #include "sluice/platform/number_format.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::AttributeMap;
-using framework::DDim;
-using framework::RunOp;
-using framework::Tensor;
-using platform::DType;
-using platform::ErrorCode;
 using testing::ExpectError;
 using testing::InferOpShapes;
 using Doubles = std::vector<double>;
@@ -116,8 +110,8 @@ TEST(DequantizeLinear, MultipliesWhatIsLeftOfTheZeroPoint) {
 TEST(DequantizeLinear, IsTheInverseForEveryCode) {
   for (const DType dtype : {DType::kInt4, DType::kUInt2, DType::kFloat4E2M1FN,
                             DType::kFloat8E5M2FNUZ}) {
-    const auto numbers = platform::StoredValues(dtype);
-    const int codes = 1 << platform::FormatOf(dtype).bits;
+    const auto numbers = StoredValues(dtype);
+    const int codes = 1 << FormatOf(dtype).bits;
     QuantizeLinearFloats values;
     for (int code = 0; code < codes; ++code) {
       const float number = numbers[static_cast<size_t>(code)];
@@ -129,7 +123,7 @@ TEST(DequantizeLinear, IsTheInverseForEveryCode) {
               {{"dtype", dtype}})["Out"];
     const Tensor back = RunOp("dequantize_linear",
                               {{"X", coded}, {"Scale", Number(0.25F)}})["Out"];
-    EXPECT_EQ(back.ToVector<float>(), values) << platform::ToString(dtype);
+    EXPECT_EQ(back.ToVector<float>(), values) << ToString(dtype);
   }
 }
 
@@ -167,16 +161,11 @@ TEST(QuantizeLinear, RefusesScalesThatDoNotFit) {
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice
 
 // The cases with which the harness tests every kernel of the ops.
 namespace sluice::testing {
 namespace {
-
-using framework::DDim;
-using framework::OpDesc;
-using framework::Tensor;
-using platform::DType;
 
 struct Shape {
   DDim x;
@@ -277,15 +266,14 @@ Arrays Reference(const Arrays& in, const OpDesc& op, Convert convert) {
 }
 
 Arrays QuantizeLinearReference(const Arrays& in, const OpDesc& op) {
-  const platform::NumberFormat& format =
-      platform::FormatOf(GetAttr<DType>(op, "dtype"));
+  const NumberFormat& format = FormatOf(GetAttr<DType>(op, "dtype"));
   const double count = std::ldexp(1.0, format.bits);
   const double least = format.is_signed ? -count / 2 : 0;
   return Reference(in, op, [&](double x, double scale, double zero) {
     const double quotient = static_cast<float>(x) / scale;
     if (format.is_float()) {
-      return double{platform::StoredValues(
-          format.dtype)[platform::Encode(format, quotient + zero)]};
+      return double{
+          StoredValues(format.dtype)[Encode(format, quotient + zero)]};
     }
     const double whole = std::isnan(quotient) ? 0 : std::rint(quotient);
     return std::min(std::max(whole + zero, least), least + count - 1);

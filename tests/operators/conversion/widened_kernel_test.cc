@@ -10,23 +10,8 @@
 #include "sluice/framework/op/op_schema.h"
 #include "sluice/platform/device_context_pool.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
-
-using framework::ArgTable;
-using framework::DDim;
-using framework::KernelPreparation;
-using framework::KernelQuery;
-using framework::KernelTraits;
-using framework::OpDesc;
-using framework::OpKernel;
-using framework::OpKernelConstruction;
-using framework::OpKernelContext;
-using framework::OpSchema;
-using framework::Tensor;
-using platform::bfloat16;
-using platform::CPUPlace;
-using platform::DType;
 
 // Out = the elements X[Index], and their number as Count. Writes to scratch
 // memory to show that it is its own.
@@ -37,10 +22,10 @@ class PickKernel final : public OpKernel {
       : dtype_(construction.key().dtype) {}
 
   void Prepare(KernelPreparation& preparation) override {
-    EXPECT_EQ(dtype_, platform::kDTypeOf<T>);
-    EXPECT_EQ(preparation.query.input_dtypes[0], platform::kDTypeOf<T>);
+    EXPECT_EQ(dtype_, kDTypeOf<T>);
+    EXPECT_EQ(preparation.query.input_dtypes[0], kDTypeOf<T>);
     EXPECT_EQ(preparation.query.input_dtypes[1], DType::kInt64);
-    EXPECT_EQ(preparation.query.output_dtypes[0], platform::kDTypeOf<T>);
+    EXPECT_EQ(preparation.query.output_dtypes[0], kDTypeOf<T>);
     EXPECT_EQ(preparation.query.input_constant[0], 0);
     EXPECT_EQ(preparation.query.input_constant[1], 1);
     preparation.scratch_bytes = 3;
@@ -77,16 +62,14 @@ class Pick {
     op_.type = "pick";
     op_.inputs = {{"X", {"x"}}, {"Index", {"index"}}};
     op_.outputs = {{"Out", {"out"}}};
-    if (with_count)
-      op_.outputs.emplace_back("Count", framework::ArgVars{"count"});
+    if (with_count) op_.outputs.emplace_back("Count", ArgVars{"count"});
     output_dims_ = {planned, DDim()};
     output_dims_.resize(with_count ? 2 : 1);
   }
 
   std::vector<Tensor> Run(Tensor x, Tensor index) {
     using Kernel = InFloat<bfloat16, &ConvertOnHost>::Kernel<PickKernel<float>>;
-    const framework::OpKernelType key = {platform::PlaceKind::kCPU,
-                                         DType::kBFloat16};
+    const OpKernelType key = {PlaceKind::kCPU, DType::kBFloat16};
     Kernel kernel(OpKernelConstruction(op_, key));
     const DDim input_dims[] = {x.dims(), index.dims()};
     const DType input_dtypes[] = {DType::kBFloat16, DType::kInt64};
@@ -116,11 +99,10 @@ class Pick {
       to.push_back(&output);
     }
     const ArgTable table = MakeArgTable(query);
-    const framework::RunState run;
-    OpKernelContext context(
-        table, CPUPlace(),
-        platform::DeviceContextPool::Instance().Get(CPUPlace()), inputs,
-        to.data(), scratch.raw_data(), &run);
+    const RunState run;
+    OpKernelContext context(table, CPUPlace(),
+                            DeviceContextPool::Instance().Get(CPUPlace()),
+                            inputs, to.data(), scratch.raw_data(), &run);
     kernel.Compute(context);
     return outputs;
   }
@@ -157,8 +139,8 @@ TEST(WidenedKernel, KeepsNaNAndTakesEmptyTensors) {
 }
 
 TEST(WidenedKernel, AllocatesOutputsWhoseShapeIsKnownLate) {
-  const auto outputs = Pick({framework::kUnknownDim})
-                           .Run(kX, Tensor::FromVector<int64_t>({1}, {2}));
+  const auto outputs =
+      Pick({kUnknownDim}).Run(kX, Tensor::FromVector<int64_t>({1}, {2}));
   EXPECT_EQ(outputs[0].ToVector<bfloat16>(),
             std::vector<bfloat16>{Rounded(-300)});
 }
@@ -195,4 +177,4 @@ TEST(WidenedKernel, EstimateAndPredicateSeeFloatAndCountTheConversions) {
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice

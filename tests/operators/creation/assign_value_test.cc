@@ -6,14 +6,9 @@
 
 #include "sluice/framework/run/run_op.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::DDim;
-using framework::RunOp;
-using framework::Tensor;
-using platform::DType;
-using platform::ErrorCode;
 using ::sluice::testing::ExpectError;
 using Floats = std::vector<double>;
 using Ints = std::vector<int64_t>;
@@ -47,7 +42,7 @@ TEST(AssignValue, RefusesBadShapes) {
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice
 
 // The case with which the harness tests every kernel of the op.
 namespace sluice::testing {
@@ -61,7 +56,7 @@ std::vector<OpExample> AssignValueExamples(ExampleMaker& make) {
   for (const Ints& shape :
        {Ints{3, 5}, Ints{}, Ints{1}, Ints{4, 0}, Ints{71, 301}}) {
     Floats values;
-    for (int64_t i = framework::DDim(shape).numel(); i > 0; --i) {
+    for (int64_t i = DDim(shape).numel(); i > 0; --i) {
       values.push_back(static_cast<double>(make.Integer(0, 1)));
     }
     examples.push_back(
@@ -70,8 +65,8 @@ std::vector<OpExample> AssignValueExamples(ExampleMaker& make) {
   return examples;
 }
 
-Arrays AssignValueReference(const Arrays& /*in*/, const framework::OpDesc& op) {
-  Array out(framework::DDim(GetAttr<Ints>(op, "shape")));
+Arrays AssignValueReference(const Arrays& /*in*/, const OpDesc& op) {
+  Array out(DDim(GetAttr<Ints>(op, "shape")));
   out.values = GetAttr<Floats>(op, "values");
   return {{"Out", out}};
 }

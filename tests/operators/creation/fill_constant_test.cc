@@ -10,14 +10,9 @@
 #include "sluice/framework/op/registry.h"
 #include "sluice/framework/run/run_op.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::DDim;
-using framework::RunOp;
-using framework::Tensor;
-using platform::DType;
-using platform::ErrorCode;
 using ::sluice::testing::ExpectError;
 using Ints = std::vector<int64_t>;
 
@@ -83,12 +78,11 @@ TEST(FillConstant, RefusesBadShapes) {
 }
 
 TEST(FillConstant, IsTheFrameworksFill) {
-  EXPECT_EQ(framework::Registry::Global().Schema("fill_constant").role(),
-            framework::OpRole::kFill);
+  EXPECT_EQ(Registry::Global().Schema("fill_constant").role(), OpRole::kFill);
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice
 
 // The case with which the harness tests every kernel of the op.
 namespace sluice::testing {
@@ -106,9 +100,8 @@ std::vector<OpExample> FillConstantExamples(ExampleMaker& make) {
   return examples;
 }
 
-Arrays FillConstantReference(const Arrays& /*in*/,
-                             const framework::OpDesc& op) {
-  Array out(framework::DDim(GetAttr<Ints>(op, "shape")));
+Arrays FillConstantReference(const Arrays& /*in*/, const OpDesc& op) {
+  Array out(DDim(GetAttr<Ints>(op, "shape")));
   for (double& value : out.values) {
     value = GetAttr<double>(op, "value");
   }

@@ -11,15 +11,9 @@
 
 #include "sluice/framework/run/run_op.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::AttributeMap;
-using framework::DDim;
-using framework::RunOp;
-using framework::Tensor;
-using platform::DType;
-using platform::ErrorCode;
 using ::sluice::testing::ExpectError;
 using Ints = std::vector<int64_t>;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -56,8 +50,8 @@ TEST(Range, FloatsAreRoundedOnce) {
   ASSERT_EQ(tenths.size(), 10);
   EXPECT_EQ(tenths[7], static_cast<float>(7 * 0.1));
   // 1 + 3 * 2^-11 is halfway between two float16: rounded to the even one.
-  const auto halves = Range(1, 1.01, 3 * 0x1p-11, DType::kFloat16)
-                          .ToVector<platform::float16>();
+  const auto halves =
+      Range(1, 1.01, 3 * 0x1p-11, DType::kFloat16).ToVector<float16>();
   EXPECT_EQ(halves[1].bits, 0x3c02);
 }
 
@@ -100,7 +94,7 @@ TEST(Range, RefusesWhatItCannotCount) {
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice
 
 // The case with which the harness tests every kernel of the op.
 namespace sluice::testing {
@@ -123,7 +117,7 @@ std::vector<OpExample> RangeExamples(ExampleMaker& make) {
   return examples;
 }
 
-Arrays RangeReference(const Arrays& /*in*/, const framework::OpDesc& op) {
+Arrays RangeReference(const Arrays& /*in*/, const OpDesc& op) {
   const auto start = GetAttr<double>(op, "start");
   const auto end = GetAttr<double>(op, "end");
   const auto step = GetAttr<double>(op, "step");
@@ -132,7 +126,7 @@ Arrays RangeReference(const Arrays& /*in*/, const framework::OpDesc& op) {
        value += step) {
     values.push_back(value);
   }
-  Array out(framework::DDim{static_cast<int64_t>(values.size())});
+  Array out(DDim{static_cast<int64_t>(values.size())});
   out.values = values;
   return {{"Out", out}};
 }

@@ -8,12 +8,9 @@
 
 #include "sluice/framework/run/run_op.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::DDim;
-using framework::RunOp;
-using framework::Tensor;
 using ::sluice::testing::InferOpShapes;
 using Ints = std::vector<int64_t>;
 
@@ -40,12 +37,10 @@ TEST(Shape, OfAnUnknownRankIsAVector) {
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice
 
 namespace sluice::testing {
 namespace {
-
-using framework::OpDesc;
 
 std::vector<OpExample> ShapeExamples(ExampleMaker& make) {
   return {{{{"X", make.Values({3, 1, 5})}}, {}},
@@ -56,7 +51,7 @@ std::vector<OpExample> ShapeExamples(ExampleMaker& make) {
 }
 
 Arrays ShapeReference(const Arrays& in, const OpDesc& op) {
-  const framework::DDim& x = in.at("X").dims;
+  const DDim& x = in.at("X").dims;
   auto start = GetAttr<int64_t>(op, "start");
   auto end = GetAttr<int64_t>(op, "end");
   Array out;

@@ -14,13 +14,9 @@
 #include "sluice/framework/run/run_op.h"
 #include "sluice/operators/math/distance/manhattan_distance_functor.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::DDim;
-using framework::RunOp;
-using framework::Tensor;
-using platform::ErrorCode;
 using testing::ExpectError;
 using testing::InferOpShapes;
 
@@ -95,19 +91,19 @@ TEST(ManhattanDistance, BothVariantsFollowTheFormula) {
 }
 
 TEST(ManhattanDistance, BlockedIsTheDefault) {
-  framework::Program program;
-  framework::Feeds feeds;
+  Program program;
+  Feeds feeds;
   for (const char* name : {"x", "y"}) {
     feeds.emplace_back(
         name, Tensor::FromVector<float>({40, 5}, std::vector<float>(200, 1)));
-    program.Data(name, framework::DType::kFloat32, {40, 5});
+    program.Data(name, DType::kFloat32, {40, 5});
   }
-  framework::OpDesc op;
+  OpDesc op;
   op.type = "manhattan_distance";
   op.inputs = {{"X", {"x"}}, {"Y", {"y"}}};
   op.outputs = {{"Out", {"out"}}};
   program.AppendOp(op);
-  framework::Executor executor;
+  Executor executor;
   const auto plan = executor.Prepare(program, feeds, {"out"});
   EXPECT_EQ(plan->decisions()[0].kernel->variant, "blocked");
 }
@@ -160,10 +156,9 @@ TEST(ManhattanDistance, FunctorComputesByItself) {
   const auto x = Tensor::FromVector<double>({2, 1}, {1, 2});
   const auto y = Tensor::FromVector<double>({1, 1}, {5});
   Tensor z;
-  z.mutable_data<double>({2, 1}, platform::CPUPlace());
-  const platform::CPUDeviceContext context;
-  math::ManhattanDistance<platform::CPUDeviceContext, double>()(context, x, y,
-                                                                &z);
+  z.mutable_data<double>({2, 1}, CPUPlace());
+  const CPUDeviceContext context;
+  ManhattanDistance<CPUDeviceContext, double>()(context, x, y, &z);
   EXPECT_EQ(z.ToVector<double>(), (std::vector<double>{4, 3}));
 }
 
@@ -255,13 +250,11 @@ TEST(ManhattanDistanceGrad, RefusesAGradientOfAnotherShape) {
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice
 
 // The case with which the harness tests every kernel of the op.
 namespace sluice::testing {
 namespace {
-
-using framework::OpDesc;
 
 std::vector<OpExample> DistanceExamples(ExampleMaker& make) {
   std::vector<OpExample> examples;

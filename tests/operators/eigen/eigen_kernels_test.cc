@@ -15,14 +15,9 @@
 
 // Selects kernels of the library EIGEN by hints. The harness compares them with
 // their ops' references.
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::AttributeMap;
-using framework::DDim;
-using framework::RunOp;
-using framework::Tensor;
-using platform::ErrorCode;
 using testing::ExpectError;
 using Inputs = std::vector<std::pair<std::string, Tensor>>;
 
@@ -58,13 +53,12 @@ std::vector<EigenOp> EigenOps() {
 
 TEST(EigenKernels, AHintChoosesThemAndExplainShowsTheLibrary) {
   for (const EigenOp& op : EigenOps()) {
-    framework::OneOp one =
-        framework::MakeOneOp(op.op, op.inputs, op.attributes);
+    OneOp one = MakeOneOp(op.op, op.inputs, op.attributes);
     one.program.SetHints("prefer library=EIGEN");
-    framework::Executor executor{platform::CPUPlace()};
+    Executor executor{CPUPlace()};
     const auto plan = executor.Prepare(one.program, one.feeds, one.fetches);
     EXPECT_EQ(plan->decisions()[0].kernel->key.library, "EIGEN") << op.op;
-    EXPECT_THAT(framework::ExplainText(*plan),
+    EXPECT_THAT(ExplainText(*plan),
                 ::testing::HasSubstr("hint: prefer library=EIGEN"));
     // Whole numbers: sums have no rounding errors.
     const Tensor out = executor.Run(one.program, one.feeds, one.fetches)[0];
@@ -77,7 +71,7 @@ TEST(EigenKernels, AHintChoosesThemAndExplainShowsTheLibrary) {
 }
 
 TEST(EigenKernels, WhatTheyRefuseIsAnErrorWhereTheyAreRequired) {
-  const framework::RunOpOptions required{.hint = "require library=EIGEN"};
+  const RunOpOptions required{.hint = "require library=EIGEN"};
   SCOPED_TRACE("eigen.matmul_batch eigen.reduce_sum_rows");
   ExpectError(ErrorCode::kNotFound, "resolver.no_kernel",
               {"matmul", "Eigen multiplies two matrices", "batch of 2"}, [&] {
@@ -108,7 +102,7 @@ TEST(EigenKernels, SumsOfRowsDoNotOverflowWithin) {
 }
 
 // Compares the bits of quantize_and_dequantize with the formula's.
-void ExpectTheSameBits(platform::DType dtype, const std::string& place) {
+void ExpectTheSameBits(DType dtype, const std::string& place) {
   std::vector<float> values = {kNaN,        kInfinity,      -kInfinity,
                                0.49999997F, 8388607.5F,     8388609,
                                16777215,    std::nanf("7"), -0.0F};
@@ -126,7 +120,7 @@ void ExpectTheSameBits(platform::DType dtype, const std::string& place) {
             {"min", 0.0}, {"max", 16777215.0}, {"num_bits", int64_t{24}}}}) {
     const auto run = [&](const std::string& library) {
       return RunOp("quantize_and_dequantize", {{"X", x}}, attributes,
-                   {.place = platform::ParsePlaceKey(place),
+                   {.place = ParsePlaceKey(place),
                     .hint = "require place=" + place + ", library=" + library})
           .at("Out");
     };
@@ -134,14 +128,13 @@ void ExpectTheSameBits(platform::DType dtype, const std::string& place) {
     const Tensor eigen = run("EIGEN");
     ASSERT_EQ(plain.bytes(), eigen.bytes());
     EXPECT_EQ(std::memcmp(plain.raw_data(), eigen.raw_data(), plain.bytes()), 0)
-        << platform::ToString(dtype);
+        << ToString(dtype);
   }
 }
 
 TEST(EigenKernels, TheExpressionQuantisesAsTheFormulaDoes) {
   for (const auto dtype :
-       {platform::DType::kFloat32, platform::DType::kFloat64,
-        platform::DType::kFloat16, platform::DType::kBFloat16}) {
+       {DType::kFloat32, DType::kFloat64, DType::kFloat16, DType::kBFloat16}) {
     ExpectTheSameBits(dtype, "cpu");
   }
 }
@@ -149,11 +142,10 @@ TEST(EigenKernels, TheExpressionQuantisesAsTheFormulaDoes) {
 TEST(EigenKernels, TheExpressionQuantisesOnCUDAAsTheFormulaDoes) {
   const std::string why = testing::WhyNoCUDA();
   if (!why.empty()) GTEST_SKIP() << why;
-  for (const auto dtype :
-       {platform::DType::kFloat32, platform::DType::kFloat64}) {
+  for (const auto dtype : {DType::kFloat32, DType::kFloat64}) {
     ExpectTheSameBits(dtype, "cuda:0");
   }
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -13,20 +13,14 @@
 
 namespace sluice::testing {
 
-using framework::KernelDef;
-using framework::OpDesc;
-using framework::Registry;
-using framework::Tensor;
-using platform::DType;
-
 namespace {
 
 // Kernels of a plug-in or module are registered after the first request for one
 // of its places.
 void LoadDevices() {
-  static const bool fpga = !platform::FindPlugin("fpga").empty();
-  if (fpga) platform::DeviceManager::Instance().Get(platform::FPGAPlace{0});
-  platform::LoadModule("cuda");
+  static const bool fpga = !FindPlugin("fpga").empty();
+  if (fpga) DeviceManager::Instance().Get(FPGAPlace{0});
+  LoadModule("cuda");
 }
 
 // Reports a tensor with 10,000 wrong elements as one failure.
@@ -39,7 +33,7 @@ void ExpectNoneWrong(int wrong, const std::string& first) {
 std::vector<const KernelDef*> KernelsOf(const std::string& op) {
   LoadDevices();
   for (const auto* module : Registry::Global().Modules(op)) {
-    platform::LoadModule(module->name);
+    LoadModule(module->name);
   }
   auto kernels = Registry::Global().Kernels(op);
   std::erase_if(kernels,
@@ -48,23 +42,23 @@ std::vector<const KernelDef*> KernelsOf(const std::string& op) {
 }
 
 std::string HintFor(const KernelDef& kernel) {
-  std::string hint = platform::Format(
-      "require place={}:0, library={}, variant={}", ToString(kernel.key.place),
-      kernel.key.library, kernel.variant);
-  if (kernel.key.place == platform::PlaceKind::kCPU) {
+  std::string hint =
+      Format("require place={}:0, library={}, variant={}",
+             ToString(kernel.key.place), kernel.key.library, kernel.variant);
+  if (kernel.key.place == PlaceKind::kCPU) {
     hint.replace(hint.find(":0"), 2, "");
   }
   hint += "; exclude pass=channels_last";  // the op unchanged
   // Works even if SLUICE_ENABLE_... disables its library.
   if (kernel.key.library != "PLAIN") {
-    hint += platform::Format("; allow library={}", kernel.key.library);
+    hint += Format("; allow library={}", kernel.key.library);
   }
   return hint;
 }
 
-void ReportFailure(const KernelDef& kernel, const platform::Error& error) {
+void ReportFailure(const KernelDef& kernel, const Error& error) {
   const std::string text = ToString(kernel) + ": " + error.what();
-  if (error.code() == platform::ErrorCode::kDeviceLost) LossOfDevice() = text;
+  if (error.code() == ErrorCode::kDeviceLost) LossOfDevice() = text;
   ADD_FAILURE() << text;
 }
 
@@ -75,14 +69,13 @@ std::optional<Outputs> RunKernel(const KernelDef& kernel,
     ADD_FAILURE() << "the device was lost before, by " << LossOfDevice();
     return std::nullopt;
   }
-  framework::RunOpOptions options{.hint = HintFor(kernel), .isolate = isolate};
+  RunOpOptions options{.hint = HintFor(kernel), .isolate = isolate};
   for (const auto& def : Registry::Global().Schema(kernel.op).outputs()) {
     options.outputs.push_back(def.name);
   }
   try {
-    return framework::RunOp(kernel.op, example.inputs, example.attributes,
-                            options);
-  } catch (const platform::Error& error) {
+    return RunOp(kernel.op, example.inputs, example.attributes, options);
+  } catch (const Error& error) {
     if (error.check_id() == "resolver.no_kernel") return std::nullopt;
     ReportFailure(kernel, error);
     return std::nullopt;
@@ -95,7 +88,7 @@ std::vector<std::string> InputNames(const OpExample& example) {
   for (const auto& [argument, tensor] : example.inputs) {
     const int number = seen[argument]++;
     names.push_back(number == 0 ? argument
-                                : platform::Format("{}[{}]", argument, number));
+                                : Format("{}[{}]", argument, number));
   }
   return names;
 }
@@ -116,7 +109,7 @@ OpDesc DescribeExample(const std::string& op, const OpExample& example) {
   desc.type = op;
   BindInputs(example, &desc);
   desc.attributes = example.attributes;
-  framework::CompleteOp(Registry::Global().Schema(op), &desc);
+  CompleteOp(Registry::Global().Schema(op), &desc);
   return desc;
 }
 
@@ -139,7 +132,7 @@ void ExpectNearEither(const Tensor& got,
                       double slack) {
   ASSERT_EQ(got.dims(), want.dims);
   ASSERT_EQ(got.dims(), other.dims);
-  const framework::Bound bound = framework::NaiveBound(got.dtype(), slack);
+  const Bound bound = NaiveBound(got.dtype(), slack);
   const Array numbers = ToArray(got);
   int wrong = 0;
   std::string first;
@@ -147,13 +140,13 @@ void ExpectNearEither(const Tensor& got,
     const double a = numbers.values[i];
     const double b = StoredAs(got.dtype(), want.values[i]);
     const double c = StoredAs(got.dtype(), other.values[i]);
-    if (framework::ErrorOf(a, b, bound, got.dtype()) <= 1 ||
-        framework::ErrorOf(a, c, bound, got.dtype()) <= 1) {
+    if (ErrorOf(a, b, bound, got.dtype()) <= 1 ||
+        ErrorOf(a, c, bound, got.dtype()) <= 1) {
       continue;
     }
     if (wrong++ == 0) {
-      first = platform::Format("element {} of {} is {}, expected {} +- {}", i,
-                               got, a, b, bound.At(b));
+      first = Format("element {} of {} is {}, expected {} +- {}", i, got, a, b,
+                     bound.At(b));
     }
   }
   ExpectNoneWrong(wrong, first);
@@ -164,14 +157,14 @@ void ExpectSameBits(const Tensor& got, const Tensor& want) {
   ASSERT_EQ(got.dtype(), want.dtype());
   const auto* a = static_cast<const char*>(got.raw_data());
   const auto* b = static_cast<const char*>(want.raw_data());
-  const size_t size = platform::SizeOf(got.dtype());
+  const size_t size = SizeOf(got.dtype());
   int wrong = 0;
   std::string first;
   for (int64_t i = 0; i < got.numel(); ++i) {
     if (std::memcmp(a + i * size, b + i * size, size) == 0) continue;
     if (wrong++ == 0) {
-      first = platform::Format("element {} of {}: {} and {}", i, got,
-                               ToArray(got).values[i], ToArray(want).values[i]);
+      first = Format("element {} of {}: {} and {}", i, got,
+                     ToArray(got).values[i], ToArray(want).values[i]);
     }
   }
   ExpectNoneWrong(wrong, first);
@@ -180,11 +173,10 @@ void ExpectSameBits(const Tensor& got, const Tensor& want) {
 std::string ToString(const OpExample& example) {
   std::string text;
   for (const auto& [argument, tensor] : example.inputs) {
-    text +=
-        platform::Format("{} {} {}, ", argument, tensor.dtype(), tensor.dims());
+    text += Format("{} {} {}, ", argument, tensor.dtype(), tensor.dims());
   }
   for (const auto& [name, value] : example.attributes) {
-    text += platform::Format("{} = {}, ", name, framework::ToString(value));
+    text += Format("{} = {}, ", name, sluice::ToString(value));
   }
   return text.empty() ? text : text.substr(0, text.size() - 2);
 }

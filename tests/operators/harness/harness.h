@@ -14,19 +14,18 @@
 namespace sluice::testing {
 
 // Outputs by argument name.
-using Outputs = std::map<std::string, framework::Tensor>;
+using Outputs = std::map<std::string, Tensor>;
 
 // "require place=cpu, library=PLAIN, variant=blocked": only this kernel.
-std::string HintFor(const framework::KernelDef& kernel);
+std::string HintFor(const KernelDef& kernel);
 
 // Fails the test with the error of a kernel. After a lost device all other runs
 // fail with it, too (kernel_choice.h).
-void ReportFailure(const framework::KernelDef& kernel,
-                   const platform::Error& error);
+void ReportFailure(const KernelDef& kernel, const Error& error);
 
 // Runs `example` with only this `kernel`, with all outputs; returns nothing if
 // the kernel rejects the inputs.
-std::optional<Outputs> RunKernel(const framework::KernelDef& kernel,
+std::optional<Outputs> RunKernel(const KernelDef& kernel,
                                  const OpExample& example,
                                  bool isolate = false);
 
@@ -35,29 +34,27 @@ std::optional<Outputs> RunKernel(const framework::KernelDef& kernel,
 std::vector<std::string> InputNames(const OpExample& example);
 
 // Binds these variables to the arguments of `op`.
-void BindInputs(const OpExample& example, framework::OpDesc* op);
+void BindInputs(const OpExample& example, OpDesc* op);
 
 // The op as the reference sees it, arguments and attributes complete.
-framework::OpDesc DescribeExample(const std::string& op,
-                                  const OpExample& example);
+OpDesc DescribeExample(const std::string& op, const OpExample& example);
 
 // The inputs of `example` as numbers, by argument name.
 Arrays InputArrays(const OpExample& example);
 
 // Fails the test unless `got` equals `want` within `slack` tolerances of its
 // dtype; NaN equals NaN.
-void ExpectNear(const framework::Tensor& got, const Array& want, double slack);
+void ExpectNear(const Tensor& got, const Array& want, double slack);
 // Accepts `want` or `other` for elements where they differ.
-void ExpectNearEither(const framework::Tensor& got,
+void ExpectNearEither(const Tensor& got,
                       const Array& want,
                       const Array& other,
                       double slack);
-void ExpectSameBits(const framework::Tensor& got,
-                    const framework::Tensor& want);
+void ExpectSameBits(const Tensor& got, const Tensor& want);
 
 // Kernels of `op`, including those of modules, the FPGA stub and CUDA if built,
 // except those that --kernels excludes (kernel_choice.h).
-std::vector<const framework::KernelDef*> KernelsOf(const std::string& op);
+std::vector<const KernelDef*> KernelsOf(const std::string& op);
 
 // "X float32 [2, 3], Y float32 [4, 3], axis = 1".
 std::string ToString(const OpExample& example);

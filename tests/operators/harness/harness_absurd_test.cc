@@ -15,17 +15,6 @@
 namespace sluice::testing {
 namespace {
 
-using framework::AttributeMap;
-using framework::DDim;
-using framework::KernelDef;
-using framework::Registry;
-using framework::RunOp;
-using framework::Tensor;
-using platform::CPUPlace;
-using platform::DType;
-using platform::ErrorCode;
-using platform::PlaceKey;
-
 constexpr int64_t kMin = std::numeric_limits<int64_t>::min();
 constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
 constexpr int64_t kAbsurd[] = {kMin, kMin + 1, -1, 0, int64_t{1} << 33, kMax};
@@ -33,13 +22,13 @@ constexpr int64_t kAbsurd[] = {kMin, kMin + 1, -1, 0, int64_t{1} << 33, kMax};
 // Limits memory to the size that the examples need.
 class SmallMemory {
  public:
-  SmallMemory() { memory::SetLimit(kCpu, Stats().reserved + (64 << 20)); }
-  ~SmallMemory() { memory::SetLimit(kCpu, limit_); }
+  SmallMemory() { SetLimit(kCpu, Stats().reserved + (64 << 20)); }
+  ~SmallMemory() { SetLimit(kCpu, limit_); }
   SmallMemory(const SmallMemory&) = delete;
   SmallMemory& operator=(const SmallMemory&) = delete;
 
  private:
-  static memory::MemoryStats Stats() { return memory::Stats(kCpu); }
+  static MemoryStats Stats() { return sluice::Stats(kCpu); }
   static constexpr PlaceKey kCpu{};
   size_t limit_ = Stats().limit;
 };
@@ -70,13 +59,13 @@ class Absurd : public ::testing::TestWithParam<std::string> {
            const OpExample& example,
            const std::vector<std::string>& words) {
     // All outputs, including optional ones: each may read other inputs.
-    framework::RunOpOptions options{.hint = HintFor(kernel)};
+    RunOpOptions options{.hint = HintFor(kernel)};
     for (const auto& def : Registry::Global().Schema(op_).outputs()) {
       options.outputs.push_back(def.name);
     }
     try {
       RunOp(op_, example.inputs, example.attributes, options);
-    } catch (const platform::Error& error) {
+    } catch (const Error& error) {
       const std::string text = error.what();
       // The kernel accepts less than the op.
       if (error.check_id() == "resolver.no_kernel") return;
@@ -166,8 +155,7 @@ class GuardedZeroes {
  public:
   GuardedZeroes(const DDim& dims, DType dtype) {
     const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-    const size_t bytes =
-        static_cast<size_t>(dims.numel()) * platform::SizeOf(dtype);
+    const size_t bytes = static_cast<size_t>(dims.numel()) * SizeOf(dtype);
     const size_t open = (bytes + page - 1) / page * page;
     size_ = open + page;
     memory_ = mmap(nullptr, size_, PROT_READ | PROT_WRITE,

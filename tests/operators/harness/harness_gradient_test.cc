@@ -14,22 +14,14 @@
 namespace sluice::testing {
 namespace {
 
-using framework::GradientDifferences;
-using framework::KernelDef;
-using framework::OpDesc;
-using framework::OpSchema;
-using framework::Registry;
-using platform::DType;
-
 constexpr double kRelativeError = 1e-7;
 constexpr int64_t kMaxElements = 400;  // larger examples would take too long
 
 GradientDifferences DifferencesOf(const OpSchema& schema,
                                   const OpExample& example,
                                   ExampleMaker& make) {
-  return {
-      framework::MakeOneOp(schema.name(), example.inputs, example.attributes),
-      [&make](const framework::DDim& dims) { return make.Values(dims); }};
+  return {MakeOneOp(schema.name(), example.inputs, example.attributes),
+          [&make](const DDim& dims) { return make.Values(dims); }};
 }
 
 // Computes the gradients with this kernel for op `which` of them. Returns what
@@ -73,7 +65,7 @@ TEST_P(GradientHarness, EveryKernelMatchesCentralDifferences) {
               Check(differences, grads, which, *kernel);
           EXPECT_EQ(message, "");
           gradients[kernel] += compared;
-        } catch (const platform::Error& error) {
+        } catch (const Error& error) {
           EXPECT_EQ(error.check_id(), "resolver.no_kernel") << error.what();
         }
       }

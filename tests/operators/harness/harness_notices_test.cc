@@ -11,9 +11,6 @@
 namespace sluice::testing {
 namespace {
 
-using framework::Tensor;
-using platform::DType;
-
 template <typename T>
 Tensor Row(const std::vector<T>& values) {
   return Tensor::FromVector<T>({static_cast<int64_t>(values.size())}, values);
@@ -59,15 +56,15 @@ TEST(HarnessNotices, AReferenceThatReadsOutOfBounds) {
 }
 
 TEST(HarnessNotices, ALostDeviceAndRunsNothingAfterwards) {
-  const framework::KernelDef& kernel = *KernelsOf("relu").front();
+  const KernelDef& kernel = *KernelsOf("relu").front();
   ExampleMaker make(kernel.key.dtype);
   const OpExample example{{{"X", make.Values({3})}}, {}};
-  const auto fail = [&](platform::ErrorCode code) {
-    ReportFailure(kernel, platform::Error(code, "cuda.call", "it is gone"));
+  const auto fail = [&](ErrorCode code) {
+    ReportFailure(kernel, Error(code, "cuda.call", "it is gone"));
   };
-  EXPECT_NONFATAL_FAILURE(fail(platform::ErrorCode::kInternal), "it is gone");
+  EXPECT_NONFATAL_FAILURE(fail(ErrorCode::kInternal), "it is gone");
   EXPECT_TRUE(RunKernel(kernel, example).has_value());
-  EXPECT_NONFATAL_FAILURE(fail(platform::ErrorCode::kDeviceLost), "it is gone");
+  EXPECT_NONFATAL_FAILURE(fail(ErrorCode::kDeviceLost), "it is gone");
   EXPECT_NONFATAL_FAILURE(RunKernel(kernel, example),
                           "the device was lost before, by relu");
   LossOfDevice().clear();

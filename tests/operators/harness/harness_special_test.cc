@@ -15,11 +15,6 @@
 namespace sluice::testing {
 namespace {
 
-using framework::KernelDef;
-using framework::Registry;
-using framework::Tensor;
-using platform::DType;
-
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kSpecial[] = {std::numeric_limits<double>::quiet_NaN(),
                                kInfinity, -kInfinity};
@@ -45,7 +40,7 @@ void ForEachSpecial(const std::string& op,
   for (size_t i = 0; i < example.inputs.size(); ++i) {
     const auto& [argument, tensor] = example.inputs[i];
     const int64_t numel = tensor.numel();
-    if (!platform::IsFloating(tensor.dtype()) || numel == 0) continue;
+    if (!IsFloating(tensor.dtype()) || numel == 0) continue;
     const int64_t places[] = {0, numel * 5 / 9, numel - 1};
     for (size_t k = 0; k < 3; ++k) {
       if (numel > kSmall && k != i % 3) continue;
@@ -55,10 +50,10 @@ void ForEachSpecial(const std::string& op,
       OpExample changed = example;
       changed.inputs[i].second = ToTensor(array, tensor.dtype());
       const auto computed =
-          framework::ComputeForward(op, changed.attributes, &changed.inputs);
+          ComputeForward(op, changed.attributes, &changed.inputs);
       if (std::count(computed.begin(), computed.end(), argument) > 0) continue;
-      SCOPED_TRACE(platform::Format("element {} of input {} is {}", place,
-                                    argument, kSpecial[k]));
+      SCOPED_TRACE(
+          Format("element {} of input {} is {}", place, argument, kSpecial[k]));
       visit(changed);
     }
   }
@@ -69,15 +64,14 @@ void ForEachSpecial(const std::string& op,
 std::optional<Outputs> RunOrRefuse(const KernelDef& kernel,
                                    const OpExample& example,
                                    std::string* refusal) {
-  framework::RunOpOptions options{.hint = HintFor(kernel)};
+  RunOpOptions options{.hint = HintFor(kernel)};
   for (const auto& def : Registry::Global().Schema(kernel.op).outputs()) {
     options.outputs.push_back(def.name);
   }
   try {
-    return framework::RunOp(kernel.op, example.inputs, example.attributes,
-                            options);
-  } catch (const platform::Error& error) {
-    if (error.code() == platform::ErrorCode::kInvalidArgument) {
+    return RunOp(kernel.op, example.inputs, example.attributes, options);
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::kInvalidArgument) {
       *refusal = error.check_id();
     } else {
       ReportFailure(kernel, error);
@@ -135,7 +129,7 @@ class SpecialNumbers : public ::testing::TestWithParam<std::string> {
 
   void CompareWithEither(const std::vector<const KernelDef*>& kernels,
                          const OpExample& example) const {
-    const framework::OpDesc op = DescribeExample(op_, example);
+    const OpDesc op = DescribeExample(op_, example);
     const Arrays inputs = InputArrays(example);
     const Arrays want = op_case_.reference(inputs, op);
     const Arrays other = op_case_.alternative(inputs, op);

@@ -14,12 +14,6 @@
 namespace sluice::testing {
 namespace {
 
-using framework::IsolatedOp;
-using framework::KernelDef;
-using framework::Registry;
-using framework::Verifier;
-using platform::DType;
-
 // The build runs this test, so that every op has a case.
 TEST(OpCases, EveryRegisteredOpHasOne) {
   std::set<std::string> missing;
@@ -45,22 +39,22 @@ TEST(OpCases, EveryRegisteredOpHasOne) {
 
 // If the FPGA stub is built, its kernels are tested, too.
 TEST(OpCases, KernelsOfPluginsAreTestedToo) {
-  if (platform::FindPlugin("fpga").empty()) GTEST_SKIP() << "no FPGA stub";
+  if (FindPlugin("fpga").empty()) GTEST_SKIP() << "no FPGA stub";
   int found = 0;
   const auto before = ChooseKernels(std::nullopt);
   for (const KernelDef* kernel : KernelsOf("manhattan_distance")) {
-    if (kernel->key.place == platform::PlaceKind::kFPGA) ++found;
+    if (kernel->key.place == PlaceKind::kFPGA) ++found;
   }
   ChooseKernels(before);
   EXPECT_GT(found, 0);
 }
 
 TEST(OpCases, AreThoseOfOnePlaceAndPlainOnesWhereAskedFor) {
-  const auto before = ChooseKernels(platform::PlaceKind::kFPGA);
+  const auto before = ChooseKernels(PlaceKind::kFPGA);
   int chosen = 0;
   for (const KernelDef* kernel : KernelsOf("mul")) {
-    EXPECT_TRUE(kernel->key.place == platform::PlaceKind::kFPGA ||
-                (kernel->key.place == platform::PlaceKind::kCPU &&
+    EXPECT_TRUE(kernel->key.place == PlaceKind::kFPGA ||
+                (kernel->key.place == PlaceKind::kCPU &&
                  kernel->key.library == "PLAIN"))
         << ToString(*kernel);
     ++chosen;
@@ -136,7 +130,7 @@ TEST_P(OpHarness, ExamplesCoverEmptyOneAndOddSizes) {
 
 // Inputs that are not changed, equal bits in reruns, and more: see Verifier.
 TEST_P(OpHarness, EveryKernelMatchesTheReference) {
-  memory::SetFillFreshMemory(true);
+  SetFillFreshMemory(true);
   std::map<const KernelDef*, int> runs;
   ForEachOp([&](const IsolatedOp& op, const OpExample& example,
                 const std::vector<const KernelDef*>& kernels) {

@@ -13,16 +13,15 @@ namespace sluice::testing {
 
 // The output shapes that a program infers for an op of float32 inputs; sizes
 // and ranks may be unknown.
-inline std::map<std::string, framework::DDim> InferOpShapes(
+inline std::map<std::string, DDim> InferOpShapes(
     const std::string& type,
-    const std::vector<std::pair<std::string, framework::DDim>>& inputs,
-    const framework::AttributeMap& attributes = {}) {
-  const framework::OpSchema& schema =
-      framework::Registry::Global().Schema(type);
-  framework::OpDesc op;
+    const std::vector<std::pair<std::string, DDim>>& inputs,
+    const AttributeMap& attributes = {}) {
+  const OpSchema& schema = Registry::Global().Schema(type);
+  OpDesc op;
   op.type = type;
   op.attributes = attributes;
-  std::vector<framework::DDim> dims;
+  std::vector<DDim> dims;
   for (const auto& [name, shape] : inputs) {
     if (op.inputs.empty() || op.inputs.back().first != name) {
       op.inputs.push_back({name, {}});
@@ -30,14 +29,13 @@ inline std::map<std::string, framework::DDim> InferOpShapes(
     op.inputs.back().second.push_back(name);
     dims.push_back(shape);
   }
-  for (const framework::ArgDef& output : schema.outputs()) {
+  for (const ArgDef& output : schema.outputs()) {
     op.outputs.push_back({output.name, {output.name}});
   }
-  framework::CompleteOp(schema, &op);
-  const std::vector<platform::DType> dtypes(dims.size(),
-                                            platform::DType::kFloat32);
-  const auto shapes = framework::InferShapes(schema, op, dims, dtypes);
-  std::map<std::string, framework::DDim> result;
+  CompleteOp(schema, &op);
+  const std::vector<DType> dtypes(dims.size(), DType::kFloat32);
+  const auto shapes = InferShapes(schema, op, dims, dtypes);
+  std::map<std::string, DDim> result;
   for (size_t i = 0; i < shapes.size(); ++i) {
     result[schema.outputs()[i].name] = shapes[i][0];
   }

@@ -15,11 +15,6 @@
 namespace sluice::testing {
 namespace {
 
-using framework::KernelDef;
-using framework::KernelReport;
-using framework::Registry;
-using platform::DType;
-
 // Rounding errors that pass from step to step: the bounds of the verifier count
 // the terms of one step only.
 bool IsRecurrent(const std::string& op) {
@@ -32,18 +27,17 @@ TEST_P(CheckedKernels, AreFoundToBeRight) {
   std::map<DType, std::vector<const KernelDef*>> by_dtype;
   for (const KernelDef* kernel : KernelsOf(GetParam())) {
     // Emulated kernels take long, and the harness tests them.
-    if (kernel->key.place == platform::PlaceKind::kCPU && !CpuLacks(*kernel)) {
+    if (kernel->key.place == PlaceKind::kCPU && !CpuLacks(*kernel)) {
       by_dtype[kernel->key.dtype].push_back(kernel);
     }
   }
-  framework::KernelCheckOptions options;
+  KernelCheckOptions options;
   options.most_others = 4;
   options.threads = {2};
   for (const auto& [dtype, kernels] : by_dtype) {
     int examples = 0;
     bool shapes_are_known = true;
-    for (const KernelReport& report :
-         framework::CheckKernels(kernels, options)) {
+    for (const KernelReport& report : CheckKernels(kernels, options)) {
       examples += report.examples;
       shapes_are_known &=
           report.remark.find("follows from data") == std::string::npos;

@@ -11,8 +11,6 @@
 
 namespace sluice::testing {
 
-using platform::PlaceKind;
-
 namespace {
 
 std::optional<PlaceKind> chosen;
@@ -40,7 +38,7 @@ std::optional<PlaceKind> ChooseKernels(std::optional<PlaceKind> kind) {
   return std::exchange(chosen, kind);
 }
 
-bool IsChosen(const framework::KernelDef& kernel) {
+bool IsChosen(const KernelDef& kernel) {
   const PlaceKind kind = kernel.key.place;
   const bool plain = kind == PlaceKind::kCPU && kernel.key.library == "PLAIN";
   if (chosen && *chosen != kind && !plain) return false;
@@ -49,10 +47,10 @@ bool IsChosen(const framework::KernelDef& kernel) {
   return false;
 }
 
-bool CpuLacks(const framework::KernelDef& kernel) {
+bool CpuLacks(const KernelDef& kernel) {
   return kernel.key.library == "ONEDNN" &&
-         kernel.key.dtype == platform::DType::kBFloat16 &&
-         !platform::CpuInstructionSet().starts_with("AVX3");
+         kernel.key.dtype == DType::kBFloat16 &&
+         !CpuInstructionSet().starts_with("AVX3");
 }
 
 std::string& LossOfDevice() {

@@ -11,10 +11,6 @@
 
 namespace sluice::testing {
 
-using framework::DDim;
-using framework::Tensor;
-using platform::DType;
-
 namespace {
 
 std::map<std::string, OpCase>& MutableOpCases() {
@@ -48,12 +44,12 @@ std::vector<int64_t> Array::IndexOf(int64_t offset) const {
 Array ToArray(const Tensor& tensor) {
   Array array(tensor.dims());
   array.dtype = tensor.dtype();
-  array.values = framework::ToDoubles(tensor);
+  array.values = ToDoubles(tensor);
   return array;
 }
 
 Tensor ToTensor(const Array& array, DType dtype) {
-  return framework::FromDoubles(dtype, array.dims, array.values);
+  return FromDoubles(dtype, array.dims, array.values);
 }
 
 int64_t ExampleMaker::Integer(int64_t low, int64_t high) {
@@ -73,7 +69,7 @@ Tensor ExampleMaker::Integers(DType dtype,
 }
 
 Tensor ExampleMaker::Values(const DDim& dims) {
-  const platform::NumberFormat& format = platform::FormatOf(dtype_);
+  const NumberFormat& format = FormatOf(dtype_);
   if (!format.is_float()) {
     // Limited by the few bits.
     const int64_t end = int64_t{1} << std::min(int{format.bits}, 8);
@@ -82,7 +78,7 @@ Tensor ExampleMaker::Values(const DDim& dims) {
                           std::min<int64_t>(9, end / 2 - 1))
                : Integers(dtype_, dims, 0, std::min<int64_t>(19, end - 1));
   }
-  if (platform::IsStoredNumber(dtype_)) return Codes(dims);
+  if (IsStoredNumber(dtype_)) return Codes(dims);
   Array array(dims);
   for (double& value : array.values) {
     if (dtype_ == DType::kFloat64) {
@@ -98,7 +94,7 @@ Tensor ExampleMaker::Values(const DDim& dims) {
 
 // Numbers that the dtype represents, and larger floats.
 Tensor ExampleMaker::Codes(const DDim& dims) {
-  const auto numbers = platform::StoredValues(dtype_);
+  const auto numbers = StoredValues(dtype_);
   Array array(dims);
   for (double& value : array.values) {
     do {

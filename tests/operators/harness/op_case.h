@@ -18,12 +18,12 @@ namespace sluice::testing {
 // A dense array of numbers that any dtype converts to. int64 values stay
 // within 2^53 in cases.
 struct Array {
-  framework::DDim dims;
-  std::vector<double> values;                         // row-major
-  platform::DType dtype = platform::DType::kFloat64;  // where it came from
+  DDim dims;
+  std::vector<double> values;     // row-major
+  DType dtype = DType::kFloat64;  // where it came from
 
   Array() = default;
-  explicit Array(const framework::DDim& shape)
+  explicit Array(const DDim& shape)
       : dims(shape), values(static_cast<size_t>(shape.numel())) {}
 
   template <typename... Index>
@@ -42,39 +42,36 @@ struct Array {
 // variadic input X are X[1], X[2].
 using Arrays = std::map<std::string, Array>;
 
-Array ToArray(const framework::Tensor& tensor);
+Array ToArray(const Tensor& tensor);
 // Rounds to `dtype`: to nearest even for floats.
-framework::Tensor ToTensor(const Array& array, platform::DType dtype);
+Tensor ToTensor(const Array& array, DType dtype);
 
 // One way to run the op. A variadic argument is repeated.
 struct OpExample {
-  std::vector<std::pair<std::string, framework::Tensor>> inputs;
-  framework::AttributeMap attributes;
+  std::vector<std::pair<std::string, Tensor>> inputs;
+  AttributeMap attributes;
 };
 
 // Makes inputs for kernels of one dtype, equal in every process.
 class ExampleMaker {
  public:
-  explicit ExampleMaker(platform::DType dtype) : dtype_(dtype) {}
+  explicit ExampleMaker(DType dtype) : dtype_(dtype) {}
 
-  platform::DType dtype() const { return dtype_; }
+  DType dtype() const { return dtype_; }
   // Numbers around 0 of the kernel's dtype. float64: all different, at least
   // kSpacing apart, over all arrays of one maker, so that numerical gradients
   // meet no kink. Others: small, exact in every dtype, with many equal ones.
-  framework::Tensor Values(const framework::DDim& dims);
+  Tensor Values(const DDim& dims);
   // Integers from `low` to `high`, as `dtype`.
-  framework::Tensor Integers(platform::DType dtype,
-                             const framework::DDim& dims,
-                             int64_t low,
-                             int64_t high);
+  Tensor Integers(DType dtype, const DDim& dims, int64_t low, int64_t high);
   int64_t Integer(int64_t low, int64_t high);
 
   static constexpr double kSpacing = 4e-4;
 
  private:
-  framework::Tensor Codes(const framework::DDim& dims);
+  Tensor Codes(const DDim& dims);
 
-  platform::DType dtype_;
+  DType dtype_;
   uint32_t state_ = 20261121;
   int64_t distinct_ = 0;
 };
@@ -85,19 +82,19 @@ struct OpCase {
   std::function<std::vector<OpExample>(ExampleMaker& make)> examples = nullptr;
   // The outputs, computed naively, not like the kernels do. All attributes of
   // `op` are set.
-  std::function<Arrays(const Arrays& inputs, const framework::OpDesc& op)>
-      reference = nullptr;
+  std::function<Arrays(const Arrays& inputs, const OpDesc& op)> reference =
+      nullptr;
   // The slack of NaiveBound (laboratory/tuning/reference.h), more than 1 if the
   // formula itself loses digits.
   double slack = 1;
   // If the op allows two results for a NaN or an infinity: the outputs by the
   // other rule. Each element may be as here or as in `reference`.
-  std::function<Arrays(const Arrays& inputs, const framework::OpDesc& op)>
-      alternative = nullptr;
+  std::function<Arrays(const Arrays& inputs, const OpDesc& op)> alternative =
+      nullptr;
   // Factors of `slack` for variants that round more than others.
   std::map<std::string, double> more_slack = {};
 
-  double SlackOf(const framework::KernelDef& kernel) const {
+  double SlackOf(const KernelDef& kernel) const {
     const auto more = more_slack.find(kernel.variant);
     return more == more_slack.end() ? slack : slack * more->second;
   }
@@ -107,7 +104,7 @@ const std::map<std::string, OpCase>& OpCases();
 bool AddOpCase(const std::string& op, OpCase op_case);
 
 template <typename T>
-const T& GetAttr(const framework::OpDesc& op, std::string_view name) {
+const T& GetAttr(const OpDesc& op, std::string_view name) {
   return std::get<T>(op.attributes.find(name)->second);
 }
 

@@ -13,16 +13,11 @@
 namespace sluice::testing {
 namespace {
 
-using framework::DDim;
-using framework::OpDesc;
-using framework::OpSchema;
-using platform::DType;
 using OutputShapes = std::vector<std::vector<DDim>>;
 
 // An example as the description of an op, with the shapes of its inputs.
 struct DescribedExample {
-  DescribedExample(const OpSchema& op_schema,
-                   const framework::OpExample& example)
+  DescribedExample(const OpSchema& op_schema, const sluice::OpExample& example)
       : schema(op_schema) {
     const DType own =
         example.dtypes.empty() ? DType::kFloat32 : example.dtypes[0];
@@ -31,9 +26,9 @@ struct DescribedExample {
     for (const std::string& name : example.dtype_attributes) {
       op.attributes[name] = own;
     }
-    for (const framework::ArgDef& def : schema.inputs()) {
-      framework::ArgVars vars;
-      for (const framework::ExampleInput& input : example.inputs) {
+    for (const ArgDef& def : schema.inputs()) {
+      ArgVars vars;
+      for (const ExampleInput& input : example.inputs) {
         if (input.argument != def.name) continue;
         vars.push_back(def.name + std::to_string(vars.size()));
         dims.push_back(input.dims);
@@ -41,14 +36,14 @@ struct DescribedExample {
       }
       if (!vars.empty()) op.inputs.emplace_back(def.name, vars);
     }
-    for (const framework::ArgDef& def : schema.outputs()) {
+    for (const ArgDef& def : schema.outputs()) {
       op.outputs.push_back({def.name, {def.name}});
     }
-    framework::CompleteOp(schema, &op);
+    CompleteOp(schema, &op);
   }
 
   OutputShapes Outputs(const std::vector<DDim>& inputs) const {
-    return framework::InferShapes(schema, op, inputs, dtypes);
+    return InferShapes(schema, op, inputs, dtypes);
   }
 
   const OpSchema& schema;
@@ -86,14 +81,14 @@ void ExpectNoContradiction(const DescribedExample& example,
 }
 
 DDim WithoutSizes(const DDim& dims) {
-  return DDim(std::vector<int64_t>(static_cast<size_t>(dims.rank()),
-                                   framework::kUnknownDim));
+  return DDim(
+      std::vector<int64_t>(static_cast<size_t>(dims.rank()), kUnknownDim));
 }
 
 // All ops except lookup_table: by default it drops a last dim of Ids that is 1
 // at run time, but programs are built with the rank for other sizes.
 std::vector<std::string> OpsOfOneRank() {
-  std::vector<std::string> ops = framework::OpsWithExamples();
+  std::vector<std::string> ops = OpsWithExamples();
   std::erase_if(ops, [](const std::string& op) {
     return op == "lookup_table" || op == "lookup_table_grad";
   });
@@ -104,9 +99,8 @@ class UnknownShapes : public ::testing::TestWithParam<std::string> {};
 
 // Makes each input unknown alone, and all of them.
 TEST_P(UnknownShapes, ContradictNoKnownOnes) {
-  const OpSchema& schema = framework::Registry::Global().Schema(GetParam());
-  for (const framework::OpExample& one :
-       framework::BuiltinExamples(GetParam())) {
+  const OpSchema& schema = Registry::Global().Schema(GetParam());
+  for (const sluice::OpExample& one : BuiltinExamples(GetParam())) {
     const DescribedExample example(schema, one);
     const OutputShapes known = example.Outputs(example.dims);
     std::vector<DDim> no_ranks, no_sizes;

@@ -15,29 +15,24 @@
 
 namespace sluice::testing {
 
-using framework::KernelDef;
-using framework::Registry;
-using framework::Tensor;
-using platform::DType;
-
 namespace {
 
 // Visits an op before a plan runs it.
-class VisitOp : public framework::RunObserver {
+class VisitOp : public RunObserver {
  public:
-  using Visit = std::function<void(const framework::IsolatedOp&)>;
+  using Visit = std::function<void(const IsolatedOp&)>;
 
   VisitOp(const std::string& op, const Visit& visit) : op_(op), visit_(visit) {}
 
-  void Before(const framework::Plan& plan,
-              const framework::Instruction& instruction,
+  void Before(const Plan& plan,
+              const Instruction& instruction,
               const Tensor* tensors) override {
     if (instruction.kernel == nullptr) return;
-    const auto op = framework::Isolate(plan, instruction.context, tensors);
+    const auto op = Isolate(plan, instruction.context, tensors);
     if (op.facts.desc.type != op_) return;
     visit_(op);
     // The run is not needed.
-    throw platform::Error(platform::ErrorCode::kInternal, kVisited, "visited");
+    throw Error(ErrorCode::kInternal, kVisited, "visited");
   }
 
   static constexpr const char* kVisited = "harness.visited";
@@ -54,21 +49,19 @@ double StoredAs(DType dtype, double want) {
                                                      : want;
 }
 
-void VisitIsolated(
-    const std::string& op,
-    const OpExample& example,
-    const std::function<void(const framework::IsolatedOp&)>& visit) {
+void VisitIsolated(const std::string& op,
+                   const OpExample& example,
+                   const std::function<void(const IsolatedOp&)>& visit) {
   std::vector<std::string> outputs;
   for (const auto& def : Registry::Global().Schema(op).outputs()) {
     outputs.push_back(def.name);
   }
-  framework::OneOp made =
-      framework::MakeOneOp(op, example.inputs, example.attributes, outputs);
-  framework::Executor executor(platform::CPUPlace(), {.passes = false});
-  std::shared_ptr<const framework::Plan> plan;
+  OneOp made = MakeOneOp(op, example.inputs, example.attributes, outputs);
+  Executor executor(CPUPlace(), {.passes = false});
+  std::shared_ptr<const Plan> plan;
   try {
     plan = executor.Prepare(made.program, made.feeds, made.fetches);
-  } catch (const platform::Error& error) {
+  } catch (const Error& error) {
     if (error.check_id() == "resolver.no_kernel") return;
     throw;
   }
@@ -76,15 +69,13 @@ void VisitIsolated(
   try {
     plan->RunObserved(made.feeds, nullptr, observer);
     ADD_FAILURE() << op << " is not in its plan";
-  } catch (const platform::Error& error) {
+  } catch (const Error& error) {
     if (error.check_id() != VisitOp::kVisited) throw;
   }
 }
 
-framework::Reference ToReference(const framework::IsolatedOp& op,
-                                 const Arrays& want,
-                                 double slack) {
-  framework::Reference reference{.name = "the reference"};
+Reference ToReference(const IsolatedOp& op, const Arrays& want, double slack) {
+  Reference reference{.name = "the reference"};
   for (size_t i = 0; i < op.facts.outputs.size(); ++i) {
     const std::string name = OutputName(op.facts, i);
     const DType dtype = op.facts.output_dtypes[i];
@@ -98,35 +89,34 @@ framework::Reference ToReference(const framework::IsolatedOp& op,
     for (const double value : array.values) {
       values.push_back(StoredAs(dtype, value));
     }
-    reference.bounds.push_back(framework::NaiveBound(dtype, slack));
+    reference.bounds.push_back(NaiveBound(dtype, slack));
   }
   return reference;
 }
 
-framework::Verification Verify(const KernelDef& kernel,
-                               const framework::IsolatedOp& op,
-                               const framework::Verifier& verifier) {
-  const platform::PlaceKey place(kernel.key.place, 0);
+Verification Verify(const KernelDef& kernel,
+                    const IsolatedOp& op,
+                    const Verifier& verifier) {
+  const PlaceKey place(kernel.key.place, 0);
   if (!LossOfDevice().empty() || kernel.key.dtype != op.facts.dtype ||
       (kernel.predicate &&
        !kernel.predicate(op.facts.QueryAt(place)).empty())) {
     return {.check = "refused"};
   }
-  framework::VerifyOptions options{.threads = {1, 2}, .infinities = true};
+  VerifyOptions options{.threads = {1, 2}, .infinities = true};
   // A device does not use our threads.
-  if (place.kind != platform::PlaceKind::kCPU) options.threads.resize(1);
+  if (place.kind != PlaceKind::kCPU) options.threads.resize(1);
   return verifier.Check(kernel, place, options);
 }
 
 bool ExpectRight(const KernelDef& kernel,
-                 const framework::IsolatedOp& op,
-                 const framework::Verifier& verifier) {
-  const framework::Verification found = Verify(kernel, op, verifier);
+                 const IsolatedOp& op,
+                 const Verifier& verifier) {
+  const Verification found = Verify(kernel, op, verifier);
   if (found.check == "refused") return false;
   if (!found.check.empty()) {
-    const std::string text =
-        platform::Format("{}, {} threads: {}: {}", kernel, found.threads,
-                         found.check, found.message);
+    const std::string text = Format("{}, {} threads: {}: {}", kernel,
+                                    found.threads, found.check, found.message);
     if (found.check == "device") LossOfDevice() = text;
     ADD_FAILURE() << text;
   }

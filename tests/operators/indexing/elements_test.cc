@@ -11,14 +11,9 @@
 #include "sluice/platform/parallel_for.h"
 
 // gather_elements and scatter_elements.
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::AttributeMap;
-using framework::DDim;
-using framework::RunOp;
-using framework::Tensor;
-using platform::ErrorCode;
 using ::sluice::testing::ExpectError;
 using ::sluice::testing::InferOpShapes;
 using Floats = std::vector<float>;
@@ -87,7 +82,7 @@ TEST(GatherElements, RefusesAnIndexOutOfRange) {
 
 // Every thread may find one; the error must name the first.
 TEST(GatherElements, NamesTheFirstIndexOutOfRange) {
-  const platform::ThreadCountGuard threads(4);
+  const ThreadCountGuard threads(4);
   std::vector<int64_t> values(300000, 0);
   values[70001] = values[140002] = values[299999] = 9;
   ExpectError(ErrorCode::kOutOfRange, "indexing.range_at_run",
@@ -241,15 +236,14 @@ TEST(ScatterElements, HalvesAreSummedInFloat) {
   const std::vector<double> ones(100, 1);
   const auto half = [](const DDim& dims, const std::vector<double>& values) {
     return RunOp("cast", {{"X", Tensor::FromVector<double>(dims, values)}},
-                 {{"dtype", platform::DType::kFloat16}})["Out"];
+                 {{"dtype", DType::kFloat16}})["Out"];
   };
   const Tensor out =
       Scatter(half({1}, {2048}), Index({100}, std::vector<int64_t>(100, 0)),
               half({100}, ones), "add");
-  EXPECT_EQ(
-      RunOp("cast", {{"X", out}}, {{"dtype", platform::DType::kFloat32}})["Out"]
-          .ToVector<float>(),
-      (Floats{2148}));
+  EXPECT_EQ(RunOp("cast", {{"X", out}}, {{"dtype", DType::kFloat32}})["Out"]
+                .ToVector<float>(),
+            (Floats{2148}));
 }
 
 TEST(ScatterElements, RefusesToCombineBools) {
@@ -277,7 +271,7 @@ TEST(ScatterElements, HasGradientsWhereItReplacesOrAdds) {
   const Tensor index = Index({3}, {2, 0, 2});
   const Tensor grad = Of({3}, {1, 2, 4});
   for (const char* reduction : {"none", "add"}) {
-    framework::RunOpOptions options{.outputs = {"X@GRAD", "Updates@GRAD"}};
+    RunOpOptions options{.outputs = {"X@GRAD", "Updates@GRAD"}};
     const auto grads =
         RunOp("scatter_elements_grad",
               {{"X", x}, {"Index", index}, {"Updates", x}, {"Out@GRAD", grad}},
@@ -288,21 +282,21 @@ TEST(ScatterElements, HasGradientsWhereItReplacesOrAdds) {
     EXPECT_EQ(grads.at("Updates@GRAD").ToVector<float>(),
               add ? (Floats{4, 1, 4}) : (Floats{0, 1, 4}));
   }
-  framework::RunOpOptions options{.outputs = {"X@GRAD", "Updates@GRAD"}};
+  RunOpOptions options{.outputs = {"X@GRAD", "Updates@GRAD"}};
   const auto grads = RunOp(
       "scatter_elements_grad",
       {{"X", x}, {"Index", index}, {"Updates", x}, {"Out@GRAD", grad}},
       {{"reduction", std::string("add")}, {"include_self", false}}, options);
   EXPECT_EQ(grads.at("X@GRAD").ToVector<float>(), (Floats{0, 2, 0}));
   EXPECT_EQ(grads.at("Updates@GRAD").ToVector<float>(), (Floats{4, 1, 4}));
-  framework::OpDesc forward;
+  OpDesc forward;
   forward.type = "scatter_elements";
   forward.attributes = {{"reduction", std::string("mul")}};
-  const auto& schema = framework::Registry::Global().Schema(forward.type);
+  const auto& schema = Registry::Global().Schema(forward.type);
   ExpectError(ErrorCode::kUnimplemented, "scatter.gradient",
               {"scatter_elements", "reduction = mul"},
               [&] { schema.gradient_fn()(forward); });
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -10,11 +10,6 @@
 namespace sluice::testing {
 namespace {
 
-using framework::DDim;
-using framework::OpDesc;
-using framework::Tensor;
-using platform::DType;
-
 // Calls visit(offset in X, number of the update) in the order of Index, for
 // every element that is picked or scattered.
 template <typename Visit>
@@ -221,7 +216,7 @@ std::vector<OpExample> ScatterNdExamples(ExampleMaker& make) {
 
 // Integers are modulo a power of 2.
 double Wrapped(double value, DType dtype) {
-  platform::VisitDType(dtype, [&]<typename T>() {
+  VisitDType(dtype, [&]<typename T>() {
     if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
       value = static_cast<T>(static_cast<int64_t>(value));
     }

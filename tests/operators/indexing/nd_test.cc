@@ -7,14 +7,9 @@
 #include "sluice/framework/run/run_op.h"
 
 // gather_nd and scatter_nd.
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::AttributeMap;
-using framework::DDim;
-using framework::RunOp;
-using framework::Tensor;
-using platform::ErrorCode;
 using ::sluice::testing::ExpectError;
 using ::sluice::testing::InferOpShapes;
 using Floats = std::vector<float>;
@@ -155,7 +150,7 @@ TEST(ScatterNd, RefusesAnIndexOutOfRange) {
 TEST(ScatterNd, HasGradientsWhereItReplacesOrAdds) {
   const Tensor grad = NdOf({2, 2}, {1, 2, 4, 8});
   for (const char* reduction : {"none", "add"}) {
-    framework::RunOpOptions options{.outputs = {"X@GRAD", "Updates@GRAD"}};
+    RunOpOptions options{.outputs = {"X@GRAD", "Updates@GRAD"}};
     const auto grads = RunOp("scatter_nd_grad",
                              {{"X", grad},
                               {"Index", NdIndex({2, 1}, {1, -1})},
@@ -171,4 +166,4 @@ TEST(ScatterNd, HasGradientsWhereItReplacesOrAdds) {
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice

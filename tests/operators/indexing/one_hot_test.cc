@@ -9,14 +9,9 @@
 #include "sluice/framework/run/executor.h"
 #include "sluice/framework/run/run_op.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::AttributeMap;
-using framework::DDim;
-using framework::RunOp;
-using framework::Tensor;
-using platform::ErrorCode;
 using ::sluice::testing::ExpectError;
 using ::sluice::testing::InferOpShapes;
 using Floats = std::vector<float>;
@@ -48,21 +43,20 @@ TEST(OneHot, CountsFromTheEndAndLeavesOutWhatIsOutside) {
 }
 
 TEST(OneHot, TakesItsDepthFromAFeed) {
-  framework::Program program;
-  program.Data("x", platform::DType::kInt64, {1});
-  program.Data("values", platform::DType::kFloat32, {2});
-  program.Data("depth", platform::DType::kInt64, {1});
-  framework::OpDesc op;
+  Program program;
+  program.Data("x", DType::kInt64, {1});
+  program.Data("values", DType::kFloat32, {2});
+  program.Data("depth", DType::kInt64, {1});
+  OpDesc op;
   op.type = "one_hot";
   op.inputs = {{"X", {"x"}}, {"Values", {"values"}}, {"Depth", {"depth"}}};
   const std::string out = program.AppendOp(op).Output("Out")[0];
   EXPECT_EQ(program.block().FindVar(out)->dims, DDim({1, -1}));
-  framework::Executor executor;
+  Executor executor;
   for (const int64_t depth : {2, 4}) {
-    const framework::Feeds feeds = {
-        {"x", Tensor::FromVector<int64_t>({1}, {1})},
-        {"values", kValues},
-        {"depth", Tensor::FromVector<int64_t>({1}, {depth})}};
+    const Feeds feeds = {{"x", Tensor::FromVector<int64_t>({1}, {1})},
+                         {"values", kValues},
+                         {"depth", Tensor::FromVector<int64_t>({1}, {depth})}};
     Floats want(static_cast<size_t>(depth), -1);
     want[1] = 7;
     EXPECT_EQ(executor.Run(program, feeds, {out})[0].ToVector<float>(), want);
@@ -96,15 +90,11 @@ TEST(OneHot, RefusesWhatMakesNoRows) {
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice
 
 // The case with which the harness tests every kernel of the op.
 namespace sluice::testing {
 namespace {
-
-using framework::DDim;
-using framework::OpDesc;
-using platform::DType;
 
 std::vector<OpExample> Examples(ExampleMaker& make) {
   std::vector<OpExample> examples;

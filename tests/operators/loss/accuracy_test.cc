@@ -7,13 +7,9 @@
 
 #include "sluice/framework/run/run_op.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::DDim;
-using framework::RunOp;
-using framework::Tensor;
-using platform::ErrorCode;
 using ::sluice::testing::ExpectError;
 using ::sluice::testing::InferOpShapes;
 
@@ -80,16 +76,14 @@ TEST(AccuracyTest, RefusesShapesThatDoNotFit) {
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice
 
 // The case with which the harness tests every kernel of the op.
 namespace sluice::testing {
 namespace {
 
-using framework::OpDesc;
-
 std::vector<OpExample> AccuracyExamples(ExampleMaker& make) {
-  const auto labels = [&](const framework::DDim& dims) {
+  const auto labels = [&](const DDim& dims) {
     return make.Integers(make.dtype(), dims, 0, 4);
   };
   return {{{{"Indices", labels({7, 1})}, {"Label", labels({7, 1})}}, {}},

@@ -9,14 +9,9 @@
 
 #include "sluice/framework/run/run_op.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::AttributeMap;
-using framework::DDim;
-using framework::RunOp;
-using framework::Tensor;
-using platform::ErrorCode;
 using ::sluice::testing::ExpectError;
 
 const Tensor kLogits = Tensor::FromVector<float>({2, 2}, {0, 0, 1000, 0});
@@ -88,18 +83,14 @@ TEST(SoftmaxWithCrossEntropy, RefusesLabelsOfAnotherKind) {
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice
 
 // The case with which the harness tests every kernel of the op.
 namespace sluice::testing {
 namespace {
 
-using framework::DDim;
-using framework::OpDesc;
-using platform::DType;
-
 // Values in [0.25, 0.375] with an arbitrary sum.
-framework::Tensor Weights(ExampleMaker& make, const DDim& dims) {
+Tensor Weights(ExampleMaker& make, const DDim& dims) {
   Array weights = ToArray(make.Values(dims));
   for (double& value : weights.values) {
     value = 0.25 + std::abs(std::tanh(value)) / 8;

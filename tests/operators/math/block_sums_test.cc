@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 
 template <typename T>
@@ -60,4 +60,4 @@ TYPED_TEST(BlockSumsTest, AddsFourPartialSumsToEveryNumberOfColumns) {
 }
 
 }  // namespace
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -7,10 +7,8 @@
 
 #include "sluice/operators/math/binary/broadcast_binary.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
-
-using framework::DDim;
 
 DDim Common(const DDim& x, const DDim& y, int64_t axis = -1) {
   DDim result;
@@ -98,7 +96,7 @@ TEST(BinaryFunction, AgreesWithIndexingEachElement) {
     for (auto& value : y_data)
       value = static_cast<int32_t>(random() % 1000);
     std::vector<int32_t> sum(out.numel(), -1);
-    BinaryFunction(*FindBinaryRow("elementwise_add"), platform::DType::kInt32)
+    BinaryFunction(*FindBinaryRow("elementwise_add"), DType::kInt32)
         .Broadcast(PlanBroadcast(x, y, axis), x_data.data(), y_data.data(),
                    sum.data());
     for (int64_t i = 0; i < out.numel(); ++i) {
@@ -118,7 +116,7 @@ TEST(BinaryFunction, LongRowsAreSharedAmongThreads) {
   for (int64_t i = 0; i < 1000; ++i)
     y_data[i] = static_cast<float>(-2 * i);
   std::vector<float> sum(x.numel());
-  BinaryFunction(*FindBinaryRow("elementwise_add"), platform::DType::kFloat32)
+  BinaryFunction(*FindBinaryRow("elementwise_add"), DType::kFloat32)
       .Broadcast(PlanBroadcast(x, {1000}, -1), x_data.data(), y_data.data(),
                  sum.data());
   for (int64_t i = 0; i < x.numel(); ++i) {
@@ -127,4 +125,4 @@ TEST(BinaryFunction, LongRowsAreSharedAmongThreads) {
 }
 
 }  // namespace
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -8,17 +8,13 @@
 
 #include <gtest/gtest.h>
 
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
-
-using platform::bfloat16;
-using platform::float16;
 
 template <typename To, typename From>
 std::vector<To> CastTo(const std::vector<From>& from) {
   std::vector<To> to(from.size());
-  Cast(from.data(), static_cast<int64_t>(from.size()), platform::kDTypeOf<To>,
-       to.data());
+  Cast(from.data(), static_cast<int64_t>(from.size()), kDTypeOf<To>, to.data());
   return to;
 }
 
@@ -63,11 +59,11 @@ TEST(Cast, DropsTheUpperBitsOfIntegers) {
 TEST(Cast, ToBoolAsksWhetherItIsNot0) {
   const float x[] = {0.0F, -0.0F, 0.25F, kNaN, -3.0F};
   bool out[5];
-  Cast(x, 5, platform::DType::kBool, out);
+  Cast(x, 5, DType::kBool, out);
   EXPECT_FALSE(out[0] || out[1]);
   EXPECT_TRUE(out[2] && out[3] && out[4]);
   float back[5];
-  Cast(out, 5, platform::DType::kFloat32, back);
+  Cast(out, 5, DType::kFloat32, back);
   EXPECT_EQ(back[0], 0.0F);
   EXPECT_EQ(back[2], 1.0F);
 }
@@ -103,31 +99,30 @@ TEST(Cast, RoundsWideIntegersToBfloat16Once) {
 struct FromOne {
   template <typename From>
   void operator()() const {
-    for (platform::DType dtype : platform::kAllDTypes) {
-      if (dtype == platform::DType::kFloat8E8M0FNU) continue;
+    for (DType dtype : kAllDTypes) {
+      if (dtype == DType::kFloat8E8M0FNU) continue;
       const float ones[] = {1, 0, 1};
       From from[3];
-      Cast(ones, 3, platform::kDTypeOf<From>, from);
+      Cast(ones, 3, kDTypeOf<From>, from);
       uint64_t storage[3];
       Cast(from, 3, dtype, storage);
       float back[3];
-      platform::VisitDType(dtype, [&]<typename To>() {
-        Cast(reinterpret_cast<const To*>(storage), 3, platform::DType::kFloat32,
-             back);
+      VisitDType(dtype, [&]<typename To>() {
+        Cast(reinterpret_cast<const To*>(storage), 3, DType::kFloat32, back);
       });
-      EXPECT_EQ(back[0], 1.0F) << platform::ToString(dtype);
-      EXPECT_EQ(back[1], 0.0F) << platform::ToString(dtype);
-      EXPECT_EQ(back[2], 1.0F) << platform::ToString(dtype);
+      EXPECT_EQ(back[0], 1.0F) << ToString(dtype);
+      EXPECT_EQ(back[1], 0.0F) << ToString(dtype);
+      EXPECT_EQ(back[2], 1.0F) << ToString(dtype);
     }
   }
 };
 
 TEST(Cast, KeepsOneAndZeroBetweenAllPairsOfDTypes) {
-  for (platform::DType dtype : platform::kAllDTypes) {
-    if (dtype == platform::DType::kFloat8E8M0FNU) continue;  // has no 0
-    platform::VisitDType(dtype, FromOne());
+  for (DType dtype : kAllDTypes) {
+    if (dtype == DType::kFloat8E8M0FNU) continue;  // has no 0
+    VisitDType(dtype, FromOne());
   }
 }
 
 }  // namespace
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -5,12 +5,9 @@
 #include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::Tensor;
-using framework::TTypes;
-using platform::ErrorCode;
 using sluice::testing::ExpectError;
 
 TEST(EigenViews, HaveTheShapeAndTheMemoryOfTheTensor) {
@@ -44,8 +41,7 @@ TEST(EigenViews, AWriterChangesTheVersionAndAReaderDoesNot) {
 }
 
 TEST(EigenViews, ScalarTakesEveryTensorOfOneElement) {
-  for (const framework::DDim& dims :
-       {framework::DDim(), framework::DDim({1}), framework::DDim({1, 1})}) {
+  for (const DDim& dims : {DDim(), DDim({1}), DDim({1, 1})}) {
     Tensor x = Tensor::FromVector<int64_t>(dims, {5});
     EXPECT_EQ(std::as_const(x).scalar<int64_t>()(), 5);
     x.scalar<int64_t>()() = 6;
@@ -64,12 +60,12 @@ TEST(EigenViews, EmptyTensorsHaveEmptyViews) {
 }
 
 TEST(EigenViews, HalvesAreThoseOfEigen) {
-  Tensor x = Tensor::FromVector<platform::float16>({1}, {{0x3C00}});
-  x.flat<platform::float16>()(0) += Eigen::half(1);
-  EXPECT_EQ(x.data<platform::float16>()[0].bits, 0x4000);
-  x = Tensor::FromVector<platform::bfloat16>({1}, {{0x3F80}});
-  x.flat<platform::bfloat16>()(0) += Eigen::bfloat16(1);
-  EXPECT_EQ(x.data<platform::bfloat16>()[0].bits, 0x4000);
+  Tensor x = Tensor::FromVector<float16>({1}, {{0x3C00}});
+  x.flat<float16>()(0) += Eigen::half(1);
+  EXPECT_EQ(x.data<float16>()[0].bits, 0x4000);
+  x = Tensor::FromVector<bfloat16>({1}, {{0x3F80}});
+  x.flat<bfloat16>()(0) += Eigen::bfloat16(1);
+  EXPECT_EQ(x.data<bfloat16>()[0].bits, 0x4000);
 }
 
 TEST(EigenViews, AnotherRankOrDTypeIsAnErrorThatNamesBoth) {
@@ -88,4 +84,4 @@ TEST(EigenViews, AnotherRankOrDTypeIsAnErrorThatNamesBoth) {
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice

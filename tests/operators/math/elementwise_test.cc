@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 
 template <typename T>
@@ -70,4 +70,4 @@ TYPED_TEST(ElementwiseTest, NanAndInfinityPass) {
 }
 
 }  // namespace
-}  // namespace sluice::operators::math
+}  // namespace sluice

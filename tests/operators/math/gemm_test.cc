@@ -9,7 +9,7 @@
 
 #include "sluice/platform/parallel_for.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -38,7 +38,7 @@ class Problem {
   }
 
   std::vector<T> Run(int threads) const {
-    platform::ThreadCountGuard guard(threads);
+    ThreadCountGuard guard(threads);
     std::vector<T> c = c_;
     Gemm<T>({case_.transpose_a, case_.transpose_b, case_.m, case_.n, case_.k,
              static_cast<T>(case_.alpha), a_.data(), lda_, b_.data(), ldb_,
@@ -168,4 +168,4 @@ TYPED_TEST(GemmTest, KeepsNans) {
 }
 
 }  // namespace
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -8,10 +8,9 @@
 
 #include "sluice/platform/parallel_for.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 
-using framework::DDim;
 using Strides = StridedCopy::Strides;
 
 // Copies element by element, by coordinates.
@@ -46,7 +45,7 @@ void ExpectCopies(const DDim& sizes,
   std::iota(from.begin(), from.end(), T{1});
   std::vector<T> to(to_count);
   for (int threads : {1, 3}) {
-    platform::ThreadCountGuard guard(threads);
+    ThreadCountGuard guard(threads);
     std::fill(to.begin(), to.end(), T{});
     StridedCopy(sizes, from_strides, to_strides, sizeof(T))(from.data(),
                                                             to.data());
@@ -117,4 +116,4 @@ TEST(CopyBytes, CopiesAllOfThemAndFillZeroClearsThem) {
 }
 
 }  // namespace
-}  // namespace sluice::operators::math
+}  // namespace sluice

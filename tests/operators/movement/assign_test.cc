@@ -5,11 +5,8 @@
 
 #include "sluice/framework/run/run_op.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
-
-using framework::RunOp;
-using framework::Tensor;
 
 TEST(Assign, GivesACopyOfItsOwn) {
   Tensor x = Tensor::FromVector<float>({3}, {1, -2, 3});
@@ -19,7 +16,7 @@ TEST(Assign, GivesACopyOfItsOwn) {
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice
 
 // The case with which the harness tests every kernel of the op.
 namespace sluice::testing {
@@ -27,14 +24,13 @@ namespace {
 
 std::vector<OpExample> AssignExamples(ExampleMaker& make) {
   std::vector<OpExample> examples;
-  for (const framework::DDim& dims :
-       {framework::DDim{3, 5}, {}, {1}, {4, 0}, {271, 301}}) {
+  for (const DDim& dims : {DDim{3, 5}, {}, {1}, {4, 0}, {271, 301}}) {
     examples.push_back({{{"X", make.Values(dims)}}, {}});
   }
   return examples;
 }
 
-Arrays AssignReference(const Arrays& in, const framework::OpDesc& /*op*/) {
+Arrays AssignReference(const Arrays& in, const OpDesc& /*op*/) {
   return {{"Out", in.at("X")}};
 }
 

@@ -8,13 +8,9 @@
 
 #include "sluice/framework/run/run_op.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::DDim;
-using framework::RunOp;
-using framework::Tensor;
-using platform::ErrorCode;
 using ::sluice::testing::ExpectError;
 using ::sluice::testing::InferOpShapes;
 
@@ -79,14 +75,11 @@ TEST(ConcatGrad, RefusesAnIndexPastTheEnd) {
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice
 
 // The case with which the harness tests every kernel of the op.
 namespace sluice::testing {
 namespace {
-
-using framework::DDim;
-using framework::OpDesc;
 
 std::vector<OpExample> ConcatExamples(ExampleMaker& make) {
   const auto join = [&](const std::vector<DDim>& shapes, int64_t axis) {
@@ -110,7 +103,7 @@ std::vector<OpExample> ConcatExamples(ExampleMaker& make) {
 std::vector<Array> Joined(const Arrays& in) {
   std::vector<Array> inputs = {in.at("X")};
   for (int i = 1;; ++i) {
-    const auto next = in.find(platform::Format("X[{}]", i));
+    const auto next = in.find(Format("X[{}]", i));
     if (next == in.end()) return inputs;
     inputs.push_back(next->second);
   }

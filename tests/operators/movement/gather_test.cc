@@ -9,14 +9,9 @@
 
 #include "sluice/framework/run/run_op.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::AttributeMap;
-using framework::DDim;
-using framework::RunOp;
-using framework::Tensor;
-using platform::ErrorCode;
 using ::sluice::testing::ExpectError;
 using ::sluice::testing::InferOpShapes;
 
@@ -151,15 +146,11 @@ TEST(GatherGradTest, RefusesIndicesAndShapesThatDoNotFit) {
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice
 
 // The case with which the harness tests every kernel of the op.
 namespace sluice::testing {
 namespace {
-
-using framework::DDim;
-using framework::OpDesc;
-using platform::DType;
 
 std::vector<OpExample> GatherExamples(ExampleMaker& make) {
   std::vector<OpExample> examples;

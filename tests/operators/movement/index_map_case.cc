@@ -7,9 +7,6 @@
 namespace sluice::testing {
 namespace {
 
-using framework::AttributeMap;
-using framework::DDim;
-using framework::OpDesc;
 using Ints = std::vector<int64_t>;
 using Sources = std::vector<Ints>;  // by axis of Out: indices of X, or -1
 

@@ -8,14 +8,9 @@
 
 #include "sluice/framework/run/run_op.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::AttributeMap;
-using framework::DDim;
-using framework::RunOp;
-using framework::Tensor;
-using platform::ErrorCode;
 using ::sluice::testing::ExpectError;
 using ::sluice::testing::InferOpShapes;
 using Ints = std::vector<int64_t>;
@@ -219,4 +214,4 @@ TEST(Tile, RefusesListsThatDoNotFit) {
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -8,14 +8,9 @@
 
 #include "sluice/framework/run/run_op.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::AttributeMap;
-using framework::DDim;
-using framework::RunOp;
-using framework::Tensor;
-using platform::ErrorCode;
 using ::sluice::testing::ExpectError;
 using ::sluice::testing::InferOpShapes;
 
@@ -96,15 +91,11 @@ TEST(LookupTable, RefusesBadArguments) {
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice
 
 // The case with which the harness tests every kernel of the op.
 namespace sluice::testing {
 namespace {
-
-using framework::DDim;
-using framework::OpDesc;
-using platform::DType;
 
 std::vector<OpExample> LookupTableExamples(ExampleMaker& make) {
   std::vector<OpExample> examples;

@@ -8,13 +8,9 @@
 
 #include "sluice/framework/run/run_op.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::DDim;
-using framework::RunOp;
-using framework::Tensor;
-using platform::ErrorCode;
 using ::sluice::testing::ExpectError;
 using ::sluice::testing::InferOpShapes;
 using Ints = std::vector<int64_t>;
@@ -109,17 +105,16 @@ TEST(ReshapeGradTest, RefusesAnotherNumberOfElements) {
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice
 
 // The case with which the harness tests every kernel of the op.
 namespace sluice::testing {
 namespace {
 
-using framework::OpDesc;
 using Ints = std::vector<int64_t>;
 
 std::vector<OpExample> ReshapeExamples(ExampleMaker& make) {
-  const auto example = [&](const framework::DDim& dims, const Ints& shape) {
+  const auto example = [&](const DDim& dims, const Ints& shape) {
     return OpExample{{{"X", make.Values(dims)}}, {{"shape", shape}}};
   };
   return {example({3, 4}, {2, 6}),     example({3, 4}, {-1}),
@@ -146,14 +141,13 @@ Arrays ReshapeReference(const Arrays& in, const OpDesc& op) {
     else if (shape[axis] == 0)
       shape[axis] = x.dims[static_cast<int>(axis)];
   }
-  Array out{framework::DDim(shape)};
+  Array out{DDim(shape)};
   out.values = x.values;
   return {{"Out", out}};
 }
 
 std::vector<OpExample> ReshapeGradExamples(ExampleMaker& make) {
-  const auto example = [&](const framework::DDim& x,
-                           const framework::DDim& out) {
+  const auto example = [&](const DDim& x, const DDim& out) {
     return OpExample{{{"X", make.Values(x)}, {"Out@GRAD", make.Values(out)}},
                      {}};
   };

@@ -4,11 +4,9 @@
 
 #include "tests/operators/onednn/pass_fixture.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::KernelHintGuard;
-using framework::Tensor;
 using Ints = std::vector<int64_t>;
 using Names = std::vector<std::string>;
 
@@ -109,4 +107,4 @@ TEST_F(ShuffleChannelTest, OtherOpsStayAsTheyAre) {
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -12,13 +12,9 @@
 
 #include "sluice/framework/run/run_op.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::DDim;
-using framework::RunOp;
-using framework::Tensor;
-using platform::ErrorCode;
 using ::sluice::testing::ExpectError;
 using ::sluice::testing::InferOpShapes;
 using Ints = std::vector<int64_t>;
@@ -77,13 +73,12 @@ TEST(TransposeTest, PermutesLikeAnIndexLoop) {
 TEST(TransposeTest, EveryKernelKeepsEveryBit) {
   using ::sluice::testing::KernelsOf;
   std::mt19937_64 random(1);
-  for (const framework::KernelDef* kernel : KernelsOf("transpose")) {
-    if (kernel->key.dtype == platform::DType::kBool) continue;
+  for (const KernelDef* kernel : KernelsOf("transpose")) {
+    if (kernel->key.dtype == DType::kBool) continue;
     for (const Ints& sizes : {Ints{8, 8, 1}, Ints{16, 5, 8}, Ints{3, 32, 16}}) {
       for (const Ints& axis : {Ints{1, 0, 2}, Ints{2, 1, 0}, Ints{0, 2, 1}}) {
         Tensor x;
-        x.Resize(DDim(sizes))
-            .mutable_data(kernel->key.dtype, platform::CPUPlace());
+        x.Resize(DDim(sizes)).mutable_data(kernel->key.dtype, CPUPlace());
         auto* bytes = static_cast<uint8_t*>(x.raw_data());
         for (size_t i = 0; i < x.bytes(); ++i) {
           bytes[i] = static_cast<uint8_t>(random());
@@ -93,8 +88,7 @@ TEST(TransposeTest, EveryKernelKeepsEveryBit) {
                                      0x0100000101000001, 0xFC017D01FF817FC1};
         std::memcpy(bytes, patterns, std::min(x.bytes(), sizeof(patterns)));
         SCOPED_TRACE(ToString(*kernel) + " " + ToString(x.dims()));
-        const framework::RunOpOptions options{
-            .hint = ::sluice::testing::HintFor(*kernel)};
+        const RunOpOptions options{.hint = ::sluice::testing::HintFor(*kernel)};
         const Tensor there =
             RunOp("transpose", {{"X", x}}, {{"axis", axis}}, options)["Out"];
         Ints back(3);
@@ -134,17 +128,16 @@ TEST(TransposeTest, RefusesWhatIsNoPermutation) {
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice
 
 // The case with which the harness tests every kernel of the op.
 namespace sluice::testing {
 namespace {
 
-using framework::OpDesc;
 using Ints = std::vector<int64_t>;
 
 std::vector<OpExample> TransposeExamples(ExampleMaker& make) {
-  const auto example = [&](const framework::DDim& dims, const Ints& axis) {
+  const auto example = [&](const DDim& dims, const Ints& axis) {
     return OpExample{{{"X", make.Values(dims)}}, {{"axis", axis}}};
   };
   return {example({3, 5}, {1, 0}),
@@ -166,7 +159,7 @@ Arrays TransposeReference(const Arrays& in, const OpDesc& op) {
   Ints dims(axes.size());
   for (size_t i = 0; i < axes.size(); ++i)
     dims[i] = x.dims[axes[i]];
-  Array out{framework::DDim(dims)};
+  Array out{DDim(dims)};
   for (size_t i = 0; i < x.values.size(); ++i) {
     const Ints from = x.IndexOf(static_cast<int64_t>(i));
     Ints to(axes.size());

@@ -8,11 +8,9 @@
 
 #include "sluice/framework/run/run_op.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::RunOp;
-using framework::Tensor;
 using TriluNumbers = std::vector<int32_t>;
 
 TriluNumbers Triangle(bool upper, int64_t k) {
@@ -36,24 +34,22 @@ TEST(Trilu, KeepsATriangle) {
 
 TEST(Trilu, RefusesWhatIsNoMatrix) {
   ::sluice::testing::ExpectError(
-      platform::ErrorCode::kInvalidArgument, "infer_shape.rank_at_least",
+      ErrorCode::kInvalidArgument, "infer_shape.rank_at_least",
       {"trilu", "X", "[3]"}, [] {
         ::sluice::testing::InferOpShapes("trilu", {{"X", {3}}});
       });
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice
 
 namespace sluice::testing {
 namespace {
 
-using framework::OpDesc;
-
 std::vector<OpExample> TriluExamples(ExampleMaker& make) {
   std::vector<OpExample> examples;
   for (const bool upper : {true, false}) {
-    const auto add = [&](const framework::DDim& dims, int64_t k) {
+    const auto add = [&](const DDim& dims, int64_t k) {
       examples.push_back(
           {{{"X", make.Values(dims)}}, {{"upper", upper}, {"k", k}}});
     };

@@ -5,12 +5,9 @@
 #include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::AttributeMap;
-using framework::DDim;
-using platform::ErrorCode;
 using ::sluice::testing::ExpectError;
 using ::sluice::testing::InferOpShapes;
 using Ints = std::vector<int64_t>;
@@ -74,14 +71,11 @@ TEST(View, RefusesAxesThatDoNotFit) {
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice
 
 namespace sluice::testing {
 namespace {
 
-using framework::AttributeMap;
-using framework::DDim;
-using framework::OpDesc;
 using Ints = std::vector<int64_t>;
 
 std::vector<OpExample> ViewExamples(

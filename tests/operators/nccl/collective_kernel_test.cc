@@ -15,20 +15,11 @@
 #include "sluice/platform/cuda_emulation/control.h"
 #include "sluice/platform/cuda_emulation/nccl_run.h"
 
-namespace sluice::operators::nccl {
+namespace sluice::nccl {
 namespace {
 
 using cuda_emulation::EnqueuedNcclCalls;
 using cuda_emulation::StreamMode;
-using framework::Executor;
-using framework::Feeds;
-using framework::InstructionKind;
-using framework::Plan;
-using framework::Program;
-using framework::QueueRole;
-using framework::Tensor;
-using platform::CUDAPlace;
-using platform::DType;
 using ::sluice::testing::ChildBody;
 using ::sluice::testing::ChildRank;
 using ::sluice::testing::ChildRanks;
@@ -59,9 +50,9 @@ struct Net {
   }
   std::vector<std::string> Append(const std::string& type,
                                   Program::ArgList inputs,
-                                  framework::AttributeMap attributes = {},
+                                  AttributeMap attributes = {},
                                   int outputs = 1) {
-    framework::OpDesc op;
+    OpDesc op;
     op.type = type;
     op.inputs = std::move(inputs);
     std::vector<std::string> names;
@@ -85,7 +76,7 @@ struct Net {
 template <typename T>
 std::vector<T> Result(const std::string& op,
                       const std::vector<T>& values,
-                      framework::AttributeMap attributes = {}) {
+                      AttributeMap attributes = {}) {
   Net net;
   const std::string x = net.Data(
       Tensor::FromVector<T>({static_cast<int64_t>(values.size())}, values));
@@ -108,21 +99,21 @@ class NCCLKernels : public ::testing::TestWithParam<std::string> {
 // A child's body: joins the ranks, for each order in which streams may run.
 int OnRanks(const std::function<void()>& body) {
   RankWorld world;
-  platform::SetWorld(&world);
+  SetWorld(&world);
   for (const StreamMode mode :
        {StreamMode::kLazy, StreamMode::kOthers, StreamMode::kEager}) {
     cuda_emulation::GetOptions().streams = mode;
     body();
   }
-  platform::SetWorld(nullptr);
+  SetWorld(nullptr);
   return ChildStatus();
 }
 
 int EveryOp() {
   return OnRanks([] {
     const auto rank = static_cast<float>(ChildRank());
-    const framework::AttributeMap in_any_order = {{"ordered", false}};
-    const framework::AttributeMap ranks = {{"nranks", int64_t{ChildRanks()}}};
+    const AttributeMap in_any_order = {{"ordered", false}};
+    const AttributeMap ranks = {{"nranks", int64_t{ChildRanks()}}};
     EXPECT_EQ(Result<float>("c_allreduce_sum", {rank, 1}, in_any_order),
               (std::vector<float>{1, 2}));
     EXPECT_EQ(
@@ -225,14 +216,14 @@ int Waits(const Plan& plan) {
 // as late as possible, or if others run before them.
 int MissingWaits() {
   RankWorld world;
-  platform::SetWorld(&world);
+  SetWorld(&world);
   Net net;
   const std::string x = net.Data(Floats({1, 2}));
   const std::string sum = net.AllReduce(net.Add(x, x));
   const std::string beside = net.Add(net.Add(x, x), x);
   const std::string second = net.AllReduce(net.Add(sum, beside));
   // The first two are copied when a collective is done, whatever kernels do.
-  const framework::Fetches fetches = {sum, second, net.Add(second, beside)};
+  const Fetches fetches = {sum, second, net.Add(second, beside)};
   Executor executor(CUDAPlace{0});
   const auto whole = executor.Prepare(net.program, net.feeds, fetches);
   const int waits = Waits(*whole);
@@ -257,7 +248,7 @@ int MissingWaits() {
       EXPECT_TRUE(noticed) << "wait " << dropped << " of " << waits;
     }
   }
-  platform::SetWorld(nullptr);
+  SetWorld(nullptr);
   return ChildStatus();
 }
 const ChildBody kMissingWaits("nccl_missing_waits", &MissingWaits);
@@ -267,8 +258,7 @@ TEST_F(NCCLKernels, EveryMissingWaitIsNoticed) {
 }
 
 // The values of a program after one run of the unfused ops.
-std::vector<std::vector<float>> Values(const Net& net,
-                                       const framework::Fetches& fetches) {
+std::vector<std::vector<float>> Values(const Net& net, const Fetches& fetches) {
   Executor executor(CUDAPlace{0}, {.passes = false});
   std::vector<std::vector<float>> values;
   for (const Tensor& each : executor.Run(net.program, net.feeds, fetches)) {
@@ -346,13 +336,13 @@ TEST_F(NCCLKernels, OpsThatDoNotNeedItRunBesideACollective) {
 TEST_F(NCCLKernels, RefuseAnOrderAndDTypesThatNCCLDoesNotHave) {
   const TwoRanks world;
   const auto library = [](const std::string& op, DType dtype,
-                          framework::AttributeMap attributes) {
+                          AttributeMap attributes) {
     Net net;
     net.program.Data("x", dtype, {2});
     const std::string out = net.Append(op, {{"X", {"x"}}}, attributes)[0];
     Executor executor(CUDAPlace{0});
     Tensor x;
-    x.Resize({2}).mutable_data(dtype, platform::CPUPlace());
+    x.Resize({2}).mutable_data(dtype, CPUPlace());
     const Feeds feeds = {{"x", x}};
     const auto plan = executor.Prepare(net.program, feeds, {out});
     return plan->decisions()[0].kernel->key.library;
@@ -376,7 +366,7 @@ TEST_F(NCCLKernels, WithOneRankTheInputIsCopied) {
   Executor executor(CUDAPlace{0});
   const auto plan = executor.Prepare(net.program, net.feeds, {sum, fed});
   for (const auto& decision : plan->decisions()) {
-    EXPECT_EQ(decision.place, platform::PlaceKey(CUDAPlace{0}));
+    EXPECT_EQ(decision.place, PlaceKey(CUDAPlace{0}));
   }
   const auto results = plan->Run(net.feeds);
   EXPECT_EQ(results[0].ToVector<float>(), (std::vector<float>{2, 4}));
@@ -384,4 +374,4 @@ TEST_F(NCCLKernels, WithOneRankTheInputIsCopied) {
 }
 
 }  // namespace
-}  // namespace sluice::operators::nccl
+}  // namespace sluice::nccl

@@ -7,11 +7,9 @@
 
 #include "sluice/platform/ranks/world.h"
 
-namespace sluice::operators::nccl {
+namespace sluice::nccl {
 namespace {
 
-using platform::CUDAPlace;
-using platform::ErrorCode;
 using ::sluice::testing::ExpectError;
 
 TEST(NCCLCommunicator, FailedCallsSayWhatNCCLSays) {
@@ -38,10 +36,10 @@ TEST(NCCLCommunicator, IsThatOfOneDeviceUntilItIsGivenUp) {
               {"those of cuda:0, the first device that took part in one; "
                "cuda:1 cannot"},
               [] { Communicator(CUDAPlace{1}); });
-  platform::AbortDeviceCollectives();
+  AbortDeviceCollectives();
   ExpectError(ErrorCode::kFailedPrecondition, "nccl.given_up", {},
               [] { Communicator(CUDAPlace{0}); });
 }
 
 }  // namespace
-}  // namespace sluice::operators::nccl
+}  // namespace sluice::nccl

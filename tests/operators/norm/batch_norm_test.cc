@@ -11,15 +11,9 @@
 
 #include "sluice/framework/run/run_op.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::AttributeMap;
-using framework::DDim;
-using framework::RunOp;
-using framework::RunOpOptions;
-using framework::Tensor;
-using platform::ErrorCode;
 using ::sluice::testing::ExpectError;
 using ::sluice::testing::InferOpShapes;
 
@@ -166,15 +160,11 @@ TEST(BatchNorm, RefusesBadAttributes) {
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice
 
 // The case with which the harness tests every kernel of the op.
 namespace sluice::testing {
 namespace {
-
-using framework::DDim;
-using framework::OpDesc;
-using framework::Tensor;
 
 constexpr double kEpsilon = 0.25;
 

@@ -8,14 +8,9 @@
 
 #include "sluice/framework/run/run_op.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::AttributeMap;
-using framework::DDim;
-using framework::RunOp;
-using framework::Tensor;
-using platform::ErrorCode;
 using ::sluice::testing::ExpectError;
 using ::sluice::testing::InferOpShapes;
 
@@ -53,14 +48,10 @@ TEST(Lrn, RefusesWindowsOfNothingAndScalars) {
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice
 
 namespace sluice::testing {
 namespace {
-
-using framework::AttributeMap;
-using framework::DDim;
-using framework::OpDesc;
 
 std::vector<OpExample> Examples(ExampleMaker& make, bool gradient) {
   std::vector<OpExample> examples;

@@ -9,10 +9,6 @@
 namespace sluice::testing {
 namespace {
 
-using framework::AttributeMap;
-using framework::DDim;
-using framework::OpDesc;
-
 constexpr double kRowNormEpsilon = 0.25;
 
 // The optional inputs of consecutive examples.
@@ -27,7 +23,7 @@ constexpr Given kGiven[] = {{true, true, false},
 
 // Values that differ from the mean of their row: such a value times an infinite
 // scale is NaN or infinite, depending on rounding.
-framework::Tensor Uneven(ExampleMaker& make, const DDim& dims) {
+Tensor Uneven(ExampleMaker& make, const DDim& dims) {
   Array values = ToArray(make.Values(dims));
   for (double& value : values.values) {
     value += value * value / 8;

@@ -10,15 +10,9 @@
 #include "sluice/framework/run/run_op.h"
 
 // layer_norm, rms_norm, instance_norm and group_norm.
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::AttributeMap;
-using framework::DDim;
-using framework::RunOp;
-using framework::RunOpOptions;
-using framework::Tensor;
-using platform::ErrorCode;
 using ::sluice::testing::ExpectError;
 using ::sluice::testing::InferOpShapes;
 using Floats = std::vector<float>;
@@ -213,4 +207,4 @@ TEST(RowNorm, GradientsOfMomentsAreAsLargeAsThese) {
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -10,13 +10,9 @@
 
 #include "sluice/framework/run/run_op.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::DDim;
-using framework::RunOp;
-using framework::Tensor;
-using platform::ErrorCode;
 using ::sluice::testing::ExpectError;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -57,8 +53,7 @@ TEST(Softmax, NanMakesAllNan) {
 // The choice of a kernel must not decide whether a NaN is seen.
 TEST(Softmax, EveryKernelKeepsNanAndInfinityAtEverySize) {
   using ::sluice::testing::Array;
-  for (const framework::KernelDef* kernel :
-       ::sluice::testing::KernelsOf("softmax")) {
+  for (const KernelDef* kernel : ::sluice::testing::KernelsOf("softmax")) {
     for (const auto& dims : {DDim{2, 3}, DDim{64, 1000}}) {
       for (const double bad : {std::nan(""), double{kInfinity}}) {
         SCOPED_TRACE(ToString(*kernel) + " " + ToString(dims));
@@ -118,14 +113,11 @@ TEST(Softmax, RefusesAnAxisOutOfRange) {
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice
 
 // The case with which the harness tests every kernel of the op.
 namespace sluice::testing {
 namespace {
-
-using framework::DDim;
-using framework::OpDesc;
 
 std::vector<OpExample> SoftmaxExamples(ExampleMaker& make) {
   std::vector<OpExample> examples;

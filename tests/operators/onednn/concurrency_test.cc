@@ -10,19 +10,16 @@
 
 #include "sluice/platform/parallel_for.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::Plan;
-using framework::Tensor;
-using platform::ErrorCode;
 using sluice::testing::ExpectError;
 
 // A convolution with a bias and a product: both need scratchpads.
 class OneDnnPlanTest : public testing::OneDnnTest {
  protected:
   std::shared_ptr<const Plan> Prepare(int threads) {
-    const platform::ThreadCountGuard guard(threads);
+    const ThreadCountGuard guard(threads);
     Data("x", Ramp({3, 12, 9, 7}));
     Data("w", Ramp({10, 12, 3, 3}));
     Data("b", Ramp({10}));
@@ -108,8 +105,8 @@ TEST_F(OneDnnPlanTest, RunsOnASmallStack) {
   const Tensor expected = plan->Run(feeds_)[0];
   bool same = false;
   OnStackOf(256 << 10, [&] {
-    const framework::KernelHintGuard guard(testing::kOneDnnOnly);
-    const auto again = framework::Executor().Prepare(program_, feeds_, {out_});
+    const KernelHintGuard guard(testing::kOneDnnOnly);
+    const auto again = Executor().Prepare(program_, feeds_, {out_});
     same = SameBits(plan->Run(feeds_)[0], expected) &&
            SameBits(again->Run(feeds_)[0], expected);
   });
@@ -125,4 +122,4 @@ TEST_F(OneDnnPlanTest, SaysThatAStackIsTooSmall) {
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -6,12 +6,9 @@
 #include "sluice/framework/inspect/explain.h"
 #include "sluice/framework/program/program_io.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::DDim;
-using framework::KernelHintGuard;
-using framework::Tensor;
 using Names = std::vector<std::string>;
 
 struct Case {
@@ -45,8 +42,7 @@ class FoldPassTest : public testing::PassTest {
   }
 
   std::string Conv(const Case& c) {
-    framework::Program::ArgList inputs = {{"Input", {"x"}},
-                                          {"Filter", {"filter"}}};
+    Program::ArgList inputs = {{"Input", {"x"}}, {"Filter", {"filter"}}};
     if (c.bias) inputs.push_back({"Bias", {"conv_bias"}});
     return Append("conv2d", inputs, "Output",
                   {{"data_format", Format(c)},
@@ -55,7 +51,7 @@ class FoldPassTest : public testing::PassTest {
   }
 
   std::string Norm(const std::string& x, const Case& c, bool is_test = true) {
-    framework::OpDesc op;
+    OpDesc op;
     op.type = "batch_norm";
     op.inputs = {{"X", {x}},
                  {"Scale", {"scale"}},
@@ -92,8 +88,7 @@ class FoldPassSizesTest : public FoldPassTest,
 TEST_P(FoldPassSizesTest, ComputesWhatTheThreeOpsDo) {
   const Case& c = GetParam();
   Parameters(c);
-  const framework::KernelHintGuard as_given("conv2d: prefer layout=" +
-                                            Format(c));
+  const KernelHintGuard as_given("conv2d: prefer layout=" + Format(c));
   const std::string y = Norm(Conv(c), c);
   EXPECT_EQ(Types({y}), Names{"fused_conv2d"});
   ExpectSame({y});
@@ -163,7 +158,7 @@ TEST_F(FoldPassTest, FoldsAgainWhenAnyParameterChanges) {
     EXPECT_NE(Run({out})[0].ToVector<float>(), before) << parameter;
     ExpectSame({out});
     // Replaces the tensor.
-    At(parameter) = At(parameter).CopyTo(platform::CPUPlace());
+    At(parameter) = At(parameter).CopyTo(CPUPlace());
     At(parameter).data<float>()[0] += 0.5F;
     ExpectSame({out});
   }
@@ -198,7 +193,7 @@ TEST_F(FoldPassTest, LeavesStatisticsThatAreFed) {
   Parameters(c);
   const std::string conv = Conv(c);
   Data("fed_mean", Ramp({c.out}));
-  framework::OpDesc op;
+  OpDesc op;
   op.type = "batch_norm";
   op.inputs = {{"X", {conv}},
                {"Scale", {"scale"}},
@@ -218,7 +213,7 @@ TEST_F(FoldPassTest, LeavesParametersThatTheProgramWrites) {
   const Case c;
   Parameters(c);
   const std::string y = Norm(Conv(c), c);
-  framework::OpDesc op;
+  OpDesc op;
   op.type = "scale";
   op.inputs = {{"X", {"variance"}}};
   op.outputs = {{"Out", {"variance"}}};
@@ -231,7 +226,7 @@ TEST_F(FoldPassTest, LeavesOtherLayoutsAlone) {
   Parameters(c);
   Case other = c;
   other.nhwc = true;
-  const framework::KernelHintGuard as_given("conv2d: prefer layout=NCHW");
+  const KernelHintGuard as_given("conv2d: prefer layout=NCHW");
   const std::string y = Norm(Conv(c), other);
   EXPECT_EQ(Types({y}), (Names{"conv2d", "batch_norm"}));
   ExpectSame({y});
@@ -243,7 +238,7 @@ TEST_F(FoldPassTest, FoldsWhatHasAKernelOnlyWhenItIsTurned) {
   const std::string out = Relu(Norm(Conv(c), c));
   Tensor got;
   {
-    const framework::KernelHintGuard turned(
+    const KernelHintGuard turned(
         "conv2d: require layout=NHWC; batch_norm: require layout=NHWC");
     const Names types = Types({out});
     EXPECT_EQ(std::count(types.begin(), types.end(), "fused_conv2d"), 1);
@@ -274,15 +269,14 @@ TEST_F(FoldPassTest, ExplainSaysWhatWasFolded) {
   Parameters(c);
   const std::string out = Relu(Norm(Conv(c), c));
   const auto plan = executor_.Prepare(program_, feeds_, {out});
-  const std::string text = framework::ExplainText(*plan);
+  const std::string text = ExplainText(*plan);
   for (const char* part :
        {"pass fold_batch_norm: 1 changes", "pass fuse_activations: 1 changes",
         "also does the work of 0 (conv2d), 1 (batch_norm)"}) {
     EXPECT_NE(text.find(part), std::string::npos) << text;
   }
   EXPECT_EQ(ToString(program_).find("fused_"), std::string::npos);
-  EXPECT_EQ(framework::SerializeProgram(program_).find("fused_"),
-            std::string::npos);
+  EXPECT_EQ(SerializeProgram(program_).find("fused_"), std::string::npos);
 }
 
 TEST_F(FoldPassTest, KeepsNaN) {
@@ -297,4 +291,4 @@ TEST_F(FoldPassTest, KeepsNaN) {
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice

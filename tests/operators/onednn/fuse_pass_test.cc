@@ -12,13 +12,9 @@
 #include "sluice/framework/op/registry.h"
 #include "sluice/framework/program/program_io.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::DDim;
-using framework::KernelHintGuard;
-using framework::Tensor;
-using platform::ErrorCode;
 using sluice::testing::ExpectError;
 
 class FusePassTest : public testing::PassTest {
@@ -69,7 +65,7 @@ TEST_F(FusePassTest, TakesBiasAndActivationIntoAProduct) {
     const std::string out = Dense(activation);
     const auto plan = executor_.Prepare(program_, feeds_, {out});
     EXPECT_EQ(Types({out}), Names{"fused_mul"}) << activation;
-    const std::string text = framework::ExplainText(*plan);
+    const std::string text = ExplainText(*plan);
     EXPECT_NE(text.find("pass fuse_activations: 1 changes"), std::string::npos);
     EXPECT_NE(text.find("also does the work of"), std::string::npos) << text;
     EXPECT_NE(text.find("is there to compare others with"), std::string::npos);
@@ -79,7 +75,7 @@ TEST_F(FusePassTest, TakesBiasAndActivationIntoAProduct) {
 }
 
 TEST_F(FusePassTest, TakesAnActivationIntoAConvolution) {
-  const framework::KernelHintGuard as_given("conv2d: prefer layout=NCHW");
+  const KernelHintGuard as_given("conv2d: prefer layout=NCHW");
   Data("image", Ramp({2, 3, 6, 5}));
   Data("filter", Ramp({4, 3, 3, 3}));
   for (const char* activation : {"relu", "sigmoid", "tanh"}) {
@@ -126,7 +122,7 @@ TEST_F(FusePassTest, WhatRepeatsInShortRowsStays) {
 // A matmul of these shapes and options, with a bias [3] and a relu after it.
 struct Matmul {
   std::vector<int64_t> x, y;
-  framework::AttributeMap attributes;
+  AttributeMap attributes;
   Names types;
 };
 
@@ -188,7 +184,7 @@ TEST_F(FusePassTest, TakesTheBiasOfTheChannelsIntoAConvolution) {
   Data("filter", Ramp({4, 4, 1, 1}));
   Data("c", Ramp({4}));
   for (const std::string format : {"NCHW", "NHWC"}) {
-    const auto conv = [&](framework::Program::ArgList inputs) {
+    const auto conv = [&](Program::ArgList inputs) {
       inputs.push_back({"Input", {"image"}});
       inputs.push_back({"Filter", {"filter"}});
       return Append("conv2d", std::move(inputs), "Output",
@@ -220,7 +216,7 @@ TEST_F(FusePassTest, TakesTheBiasOfTheChannelsIntoAConvolution) {
 }
 
 TEST_F(FusePassTest, TakesSeveralSteps) {
-  const framework::KernelHintGuard as_given("conv2d: prefer layout=NCHW");
+  const KernelHintGuard as_given("conv2d: prefer layout=NCHW");
   const auto out = Append("relu", {{"X", {Dense("tanh")}}}, "Out");
   EXPECT_EQ(Types({out}), Names{"fused_mul"});
   ExpectSame({out});
@@ -265,8 +261,7 @@ TEST_F(FusePassTest, TakesWhatIsAddedInTheAssignedLayout) {
   const auto out = Append("relu", {{"X", {sum}}}, "Out");
   for (const char* layout : {"NHWC", "NCHW"}) {
     SCOPED_TRACE(layout);
-    const KernelHintGuard guard(
-        platform::Format("conv2d: prefer layout={}", layout));
+    const KernelHintGuard guard(Format("conv2d: prefer layout={}", layout));
     const Names types = Types({out});
     EXPECT_EQ(std::count(types.begin(), types.end(), "fused_conv2d"), 2);
     EXPECT_EQ(std::count(types.begin(), types.end(), "elementwise_add"), 0);
@@ -354,10 +349,9 @@ TEST_F(FusePassTest, FusedOpsAreInNoProgram) {
   executor_.Run(program_, feeds_, {out});
   const std::string text = ToString(program_);
   EXPECT_EQ(text.find("fused_"), std::string::npos);
-  EXPECT_EQ(framework::SerializeProgram(program_).find("fused_"),
-            std::string::npos);
+  EXPECT_EQ(SerializeProgram(program_).find("fused_"), std::string::npos);
   for (const char* op : {"fused_mul", "fused_matmul", "fused_conv2d"}) {
-    EXPECT_TRUE(framework::Registry::Global().Schema(op).internal());
+    EXPECT_TRUE(Registry::Global().Schema(op).internal());
     ExpectError(ErrorCode::kInvalidArgument, "program.internal_op", {op}, [&] {
       program_.AppendOp(op, {{"X", {"x"}}});
     });
@@ -365,4 +359,4 @@ TEST_F(FusePassTest, FusedOpsAreInNoProgram) {
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice

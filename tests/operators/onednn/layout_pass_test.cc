@@ -7,16 +7,9 @@
 #include "sluice/framework/inspect/explain.h"
 #include "sluice/framework/program/program_io.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::AttributeMap;
-using framework::DDim;
-using framework::Executor;
-using framework::Fetches;
-using framework::KernelHintGuard;
-using framework::Plan;
-using framework::Tensor;
 using Ints = std::vector<int64_t>;
 using Names = std::vector<std::string>;
 
@@ -57,8 +50,7 @@ class LayoutPassTest : public testing::OneDnnTest {
     return types;
   }
   bool Turned(const Names& names) {
-    return framework::ExplainText(
-               *executor_.Prepare(program_, feeds_, Targets(names)))
+    return ExplainText(*executor_.Prepare(program_, feeds_, Targets(names)))
                .find("pass channels_last") != std::string::npos;
   }
   // Results with `hint` must equal those without passes, except for rounding.
@@ -89,8 +81,7 @@ TEST_F(LayoutPassTest, TurnsAChainAndTransposesAtItsEnds) {
   EXPECT_EQ(Types({out}),
             (Names{"transpose", "fused_conv2d", "fused_conv2d", "transpose"}));
   const auto plan = executor_.Prepare(program_, feeds_, {out});
-  EXPECT_NE(framework::ExplainText(*plan).find("pass channels_last: "),
-            std::string::npos);
+  EXPECT_NE(ExplainText(*plan).find("pass channels_last: "), std::string::npos);
   EXPECT_EQ(plan->decisions()[1].kernel->variant, "direct");
   ExpectSame({out});
 }
@@ -130,7 +121,7 @@ TEST_F(LayoutPassTest, OpsThatItAddsHaveNoIndexForHints) {
   const std::string out = Chain();
   const KernelHintGuard guard("#4: require library=PLAIN");
   const std::string text =
-      framework::ExplainText(*executor_.Prepare(program_, feeds_, {out}));
+      ExplainText(*executor_.Prepare(program_, feeds_, {out}));
   EXPECT_NE(text.find("names no op of this plan"), std::string::npos) << text;
 }
 
@@ -203,9 +194,9 @@ TEST_F(LayoutPassTest, APreferenceForWhatIsChosenChangesNothing) {
   const Names chosen = kernels();
   const auto plan = executor_.Prepare(program_, feeds_, {out});
   for (const auto& decision : plan->decisions()) {
-    const KernelHintGuard guard(platform::Format(
-        "#{}: prefer library={}, variant={}", decision.op_index,
-        decision.kernel->key.library, decision.kernel->variant));
+    const KernelHintGuard guard(
+        Format("#{}: prefer library={}, variant={}", decision.op_index,
+               decision.kernel->key.library, decision.kernel->variant));
     EXPECT_EQ(kernels(), chosen) << decision.op;
   }
 }
@@ -218,7 +209,7 @@ TEST_F(LayoutPassTest, APreferenceThatCannotBeMetSaysWhyAndChangesNothing) {
   const KernelHintGuard guard("conv2d: prefer variant=winograd_2x2");
   EXPECT_EQ(Types({out}), types);
   const std::string text =
-      framework::ExplainText(*executor_.Prepare(program_, feeds_, {out}));
+      ExplainText(*executor_.Prepare(program_, feeds_, {out}));
   EXPECT_NE(text.find("hint \"conv2d: prefer variant=winograd_2x2 (scope "
                       "guard)\" is not obeyed; op 0 (conv2d): "),
             std::string::npos)
@@ -230,7 +221,7 @@ TEST_F(LayoutPassTest, AFusedOpSaysWhyItsOpByItselfDoesNotObey) {
   const std::string out = Chain();
   const KernelHintGuard guard("#0: prefer variant=rows");
   const std::string text =
-      framework::ExplainText(*executor_.Prepare(program_, feeds_, {out}));
+      ExplainText(*executor_.Prepare(program_, feeds_, {out}));
   EXPECT_NE(text.find("no kernel of fused_conv2d fits; op 0 (conv2d) by "
                       "itself: conv2d/rows (cpu float32 PLAIN) is refused: "
                       "needs NCHW and rows of at least 16 outputs"),
@@ -300,7 +291,7 @@ TEST_F(LayoutPassTest, AVariantThatTakesTheOpInNoLayoutSaysWhy) {
   const KernelHintGuard guard(
       "conv2d: require variant=winograd_2x2, layout=NHWC");
   testing::ExpectError(
-      platform::ErrorCode::kNotFound, "resolver.no_kernel",
+      ErrorCode::kNotFound, "resolver.no_kernel",
       {"winograd_2x2 (cpu float32 PLAIN): needs NHWC and filters of 3x3",
        "got NCHW, 1x1",
        "(hint: require variant=winograd_2x2, layout=NHWC (scope guard))",
@@ -442,11 +433,11 @@ TEST_F(LayoutPassTest, GradientsAreTurnedWithTheirForwardOps) {
 
 TEST_F(LayoutPassTest, IsInNoProgram) {
   const std::string out = Chain();
-  const std::string before = framework::SerializeProgram(program_);
+  const std::string before = SerializeProgram(program_);
   executor_.Run(program_, feeds_, {out});
-  EXPECT_EQ(framework::SerializeProgram(program_), before);
+  EXPECT_EQ(SerializeProgram(program_), before);
   EXPECT_EQ(before.find("NHWC"), std::string::npos);
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -7,12 +7,9 @@
 #include "sluice/framework/program/backward.h"
 #include "sluice/platform/parallel_for.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::DDim;
-using framework::KernelHintGuard;
-using framework::Tensor;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -46,7 +43,7 @@ class NormPassTest : public testing::PassTest {
   }
 
   std::string Norm(const NormCase& c, const std::string& x = "x") {
-    framework::OpDesc op;
+    OpDesc op;
     op.type = "batch_norm";
     op.inputs = {{"X", {x}},
                  {"Scale", {"scale"}},
@@ -77,11 +74,11 @@ class NormPassTest : public testing::PassTest {
     const std::string product =
         Append("elementwise_mul", {{"X", {out}}, {"Y", {"weights"}}}, "Out");
     const std::string loss = Append("mean", {{"X", {product}}}, "Out");
-    framework::AppendBackward(program_, loss);
+    AppendBackward(program_, loss);
     return loss;
   }
 
-  void ExpectFusedGradient(const framework::Fetches& fetches) {
+  void ExpectFusedGradient(const Fetches& fetches) {
     const Names types = Types(fetches);
     EXPECT_THAT(types, Contains("fused_batch_norm_grad"));
     EXPECT_THAT(types, Not(Contains("batch_norm_grad")));
@@ -96,15 +93,15 @@ class NormPassSizesTest : public NormPassTest,
                           public ::testing::WithParamInterface<NormCase> {
  protected:
   const KernelHintGuard as_given_{"exclude pass=channels_last"};
-  const framework::Fetches statistics_ = {"mean_out", "variance_out",
-                                          "saved_mean", "saved_variance"};
+  const Fetches statistics_ = {"mean_out", "variance_out", "saved_mean",
+                               "saved_variance"};
 };
 
 TEST_P(NormPassSizesTest, SumAndActivationGoIntoTheNorm) {
   const NormCase& c = GetParam();
   Parameters(c);
   const std::string out = Relu(Add("z", Norm(c)));
-  framework::Fetches fetches = statistics_;
+  Fetches fetches = statistics_;
   fetches.push_back(out);
   EXPECT_EQ(Types(fetches), Names{"fused_batch_norm"});
   ExpectSame(fetches);
@@ -157,15 +154,15 @@ TEST_F(NormPassTest, AddsTheSumsOfSeveralThreadsInTheSameOrder) {
   const NormCase c{.x = {5, 30, 31, 5}, .nhwc = true};
   Parameters(c);
   const std::string loss = Loss(Relu(Add(Norm(c), "z")), c.x);
-  const framework::Fetches fetches = {"x@GRAD", "z@GRAD", "scale@GRAD"};
+  const Fetches fetches = {"x@GRAD", "z@GRAD", "scale@GRAD"};
   std::vector<std::vector<float>> one;
   {
-    const platform::ThreadCountGuard threads(1);
+    const ThreadCountGuard threads(1);
     for (const Tensor& tensor : Run(fetches)) {
       one.push_back(tensor.ToVector<float>());
     }
   }
-  const platform::ThreadCountGuard threads(4);
+  const ThreadCountGuard threads(4);
   const auto four = Run(fetches);
   for (size_t i = 0; i < one.size(); ++i) {
     EXPECT_EQ(four[i].ToVector<float>(), one[i]);
@@ -199,7 +196,7 @@ TEST_F(NormPassTest, LeavesASummandThatRepeats) {
   Parameters(c);
   Parameter("row", Ramp({20}));
   const std::string loss = Loss(Relu(Add(Norm(c), "row")), c.x);
-  const framework::Fetches fetches = {loss, "x@GRAD", "row@GRAD"};
+  const Fetches fetches = {loss, "x@GRAD", "row@GRAD"};
   EXPECT_THAT(Types(fetches), Contains("batch_norm_grad"));
   EXPECT_THAT(Types(fetches), Contains("fused_batch_norm"));
   ExpectSame(fetches);
@@ -223,10 +220,9 @@ TEST_F(NormPassTest, IsNamedAndCanBeSwitchedOff) {
   const NormCase c{.x = {2, 3, 5, 4}};
   Parameters(c);
   const std::string loss = Loss(Relu(Add(Norm(c), "z")), c.x);
-  const framework::Fetches fetches = {loss, "x@GRAD"};
+  const Fetches fetches = {loss, "x@GRAD"};
   const auto plan = executor_.Prepare(program_, feeds_, fetches);
-  EXPECT_THAT(framework::ExplainText(*plan),
-              HasSubstr("pass fuse_norm_grad: 1 changes"));
+  EXPECT_THAT(ExplainText(*plan), HasSubstr("pass fuse_norm_grad: 1 changes"));
   const KernelHintGuard off(
       "exclude pass=fuse_norm_grad; exclude pass=fuse_turned");
   EXPECT_THAT(Types(fetches), Contains("batch_norm"));
@@ -234,4 +230,4 @@ TEST_F(NormPassTest, IsNamedAndCanBeSwitchedOff) {
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -27,22 +27,22 @@ class OneDnnTest : public ::testing::Test {
     if (!HasModule("onednn")) GTEST_SKIP() << "oneDNN's kernels are not built";
   }
 
-  static int64_t Count(const char* name) { return platform::Counter(name); }
+  static int64_t Count(const char* name) { return Counter(name); }
 
-  static framework::Tensor Ramp(const framework::DDim& dims) {
+  static Tensor Ramp(const DDim& dims) {
     std::vector<float> values(static_cast<size_t>(dims.numel()));
     for (size_t i = 0; i < values.size(); ++i) {
       values[i] = static_cast<float>(i % 17) / 8 - 1;
     }
-    return framework::Tensor::FromVector<float>(dims, values);
+    return Tensor::FromVector<float>(dims, values);
   }
 
   // Adds an op with one output, of the first argument's dtype.
   std::string Append(const std::string& op,
-                     framework::Program::ArgList inputs,
+                     Program::ArgList inputs,
                      const std::string& output,
-                     framework::AttributeMap attributes = {}) {
-    framework::OpDesc desc;
+                     AttributeMap attributes = {}) {
+    OpDesc desc;
     desc.type = op;
     desc.inputs = std::move(inputs);
     desc.outputs = {{output, {"t" + std::to_string(ops_++)}}};
@@ -52,15 +52,15 @@ class OneDnnTest : public ::testing::Test {
     return name;
   }
 
-  void Data(const std::string& name, const framework::Tensor& value) {
+  void Data(const std::string& name, const Tensor& value) {
     program_.Data(name, value.dtype(), value.dims());
     feeds_.emplace_back(name, value);
   }
 
-  std::optional<framework::KernelHintGuard> hint_{kOneDnnOnly};
-  framework::Program program_;
-  framework::Feeds feeds_;
-  framework::Executor executor_;
+  std::optional<KernelHintGuard> hint_{kOneDnnOnly};
+  Program program_;
+  Feeds feeds_;
+  Executor executor_;
 
  private:
   int ops_ = 0;

@@ -4,11 +4,8 @@
 
 #include "sluice/framework/values/scope.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
-
-using framework::Scope;
-using framework::Tensor;
 
 // An inference convolution with a parameter: products of the pixels with a
 // filter that oneDNN needs in blocks on every CPU.
@@ -16,7 +13,7 @@ class PackedWeightsTest : public testing::OneDnnTest {
  protected:
   PackedWeightsTest() {
     Data("x", Ramp({1, 1, 3, 40}));
-    program_.Persistable("w", framework::DType::kFloat32, {33, 40, 1, 1});
+    program_.Persistable("w", DType::kFloat32, {33, 40, 1, 1});
     out_ = Append("conv2d", {{"Input", {"x"}}, {"Filter", {"w"}}}, "Output",
                   {{"data_format", std::string("NHWC")}});
     *scope_.Var("w").GetMutable<Tensor>() = Ramp({33, 40, 1, 1});
@@ -87,4 +84,4 @@ TEST_F(PackedWeightsTest, ThreadsShareThem) {
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -6,13 +6,9 @@
 #include "sluice/framework/inspect/explain.h"
 #include "sluice/framework/program/backward.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::AttributeMap;
-using framework::DDim;
-using framework::KernelHintGuard;
-using framework::Tensor;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -44,7 +40,7 @@ class PadPassTest : public testing::PassTest {
     return Conv(Pad(c.pad), c.conv);
   }
 
-  const Ints& PaddingsOf(const framework::Fetches& fetches) {
+  const Ints& PaddingsOf(const Fetches& fetches) {
     plan_ = executor_.Prepare(program_, feeds_, fetches);
     for (const auto& op : plan_->op_descs()) {
       if (op.type == "conv2d" || op.type == "fused_conv2d") {
@@ -56,7 +52,7 @@ class PadPassTest : public testing::PassTest {
   }
 
  private:
-  std::shared_ptr<const framework::Plan> plan_;
+  std::shared_ptr<const Plan> plan_;
 };
 
 class PadPassFoldsTest : public PadPassTest,
@@ -181,13 +177,13 @@ TEST_F(PadPassTest, LeavesAnImageThatIsOverwritten) {
   Parameter("filter", Ramp({6, 4, 3, 3}));
   Parameter("x", Ramp({2, 4, 6, 5}));
   const std::string padded = Pad({{"pads", Ints{0, 0, 1, 1, 0, 0, 1, 1}}});
-  framework::OpDesc doubled;
+  OpDesc doubled;
   doubled.type = "scale";
   doubled.inputs = {{"X", {"x"}}};
   doubled.outputs = {{"Out", {"x"}}};
   doubled.attributes = {{"scale", 2.0}};
   program_.AppendOp(doubled);
-  const framework::Fetches both = {Conv(padded), Conv(padded)};
+  const Fetches both = {Conv(padded), Conv(padded)};
   EXPECT_THAT(Types(both), Contains("pad"));
   EXPECT_EQ(PaddingsOf(both), (Ints{0, 0}));
 }
@@ -198,8 +194,8 @@ TEST_F(PadPassTest, TrainsWithoutThePad) {
   const std::string padded = Pad({{"pads", Ints{0, 0, 0, 1, 0, 0, 2, 1}}});
   const std::string conv = Conv(padded, {{"strides", Ints{2, 1}}});
   const std::string loss = Append("mean", {{"X", {conv}}}, "Out");
-  framework::AppendBackward(program_, loss);
-  const framework::Fetches fetches = {loss, "x@GRAD", "filter@GRAD"};
+  AppendBackward(program_, loss);
+  const Fetches fetches = {loss, "x@GRAD", "filter@GRAD"};
   EXPECT_THAT(Types(fetches), Not(Contains("pad")));
   EXPECT_THAT(Types(fetches), Not(Contains("pad_grad")));
   ExpectSame(fetches);
@@ -210,7 +206,7 @@ TEST_F(PadPassTest, IsNamedAndCanBeSwitchedOff) {
   const std::string out =
       Make({.pad = {{"pads", Ints{0, 0, 1, 1, 0, 0, 1, 1}}}});
   const auto explain = [&] {
-    return framework::ExplainText(*executor_.Prepare(program_, feeds_, {out}));
+    return ExplainText(*executor_.Prepare(program_, feeds_, {out}));
   };
   EXPECT_THAT(explain(), HasSubstr("pass fold_pad: 1 changes"));
   const KernelHintGuard off("exclude pass=fold_pad");
@@ -219,4 +215,4 @@ TEST_F(PadPassTest, IsNamedAndCanBeSwitchedOff) {
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice

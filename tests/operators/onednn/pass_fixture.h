@@ -23,12 +23,12 @@ class PassTest : public OneDnnTest {
         "conv2d: prefer library=ONEDNN; allow library=ONEDNN");
   }
 
-  void Parameter(const std::string& name, const framework::Tensor& value) {
+  void Parameter(const std::string& name, const Tensor& value) {
     program_.Persistable(name, value.dtype(), value.dims());
-    *scope_.Var(name).GetMutable<framework::Tensor>() = value;
+    *scope_.Var(name).GetMutable<Tensor>() = value;
   }
 
-  std::vector<std::string> Types(const framework::Fetches& fetches) {
+  std::vector<std::string> Types(const Fetches& fetches) {
     std::vector<std::string> types;
     const auto plan = executor_.Prepare(program_, feeds_, fetches);
     for (const auto& decision : plan->decisions()) {
@@ -37,14 +37,14 @@ class PassTest : public OneDnnTest {
     return types;
   }
 
-  std::vector<framework::Tensor> Run(const framework::Fetches& fetches) {
+  std::vector<Tensor> Run(const Fetches& fetches) {
     return executor_.Prepare(program_, feeds_, fetches)->Run(feeds_, &scope_);
   }
 
   // Fetches with and without passes must be equal except for rounding,
   // including NaNs.
-  void ExpectSame(const framework::Fetches& fetches) {
-    framework::Executor as_written({}, {.passes = false});
+  void ExpectSame(const Fetches& fetches) {
+    Executor as_written({}, {.passes = false});
     const auto want =
         as_written.Prepare(program_, feeds_, fetches)->Run(feeds_, &scope_);
     const auto got = Run(fetches);
@@ -60,21 +60,21 @@ class PassTest : public OneDnnTest {
 
   // All kernels of all ops of the plan must be comparable with a reference, and
   // right.
-  void ExpectRight(const framework::Fetches& fetches) {
+  void ExpectRight(const Fetches& fetches) {
     const auto plan = executor_.Prepare(program_, feeds_, fetches);
-    const framework::TuneResult tuned =
-        framework::Tune(*plan, feeds_, &scope_, {.budget_seconds = 60});
+    const TuneResult tuned =
+        Tune(*plan, feeds_, &scope_, {.budget_seconds = 60});
     EXPECT_FALSE(tuned.signatures.empty());
     for (const auto& signature : tuned.signatures) {
       EXPECT_TRUE(signature.has_reference) << signature.signature;
       for (const auto& kernel : signature.kernels) {
-        EXPECT_EQ(kernel.verdict, framework::Verdict::kOk)
+        EXPECT_EQ(kernel.verdict, Verdict::kOk)
             << signature.signature << ": " << kernel.message;
       }
     }
   }
 
-  framework::Scope scope_;
+  Scope scope_;
 };
 
 }  // namespace sluice::testing

@@ -3,10 +3,8 @@
 
 #include "tests/operators/onednn/onednn_fixture.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
-
-using framework::Executor;
 
 class PrepareTimeTest : public testing::OneDnnTest {
  protected:
@@ -53,4 +51,4 @@ TEST_F(PrepareTimeTest, SlowGrowsWithTheNumberOfOpsAndNotFaster) {
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -3,11 +3,8 @@
 #include "sluice/framework/run/run_op.h"
 #include "sluice/platform/parallel_for.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
-
-using framework::DDim;
-using framework::RunOp;
 
 class PrimitiveCacheTest : public testing::OneDnnTest {
  protected:
@@ -32,7 +29,7 @@ TEST_F(PrimitiveCacheTest, CountsHitsAndMisses) {
 TEST_F(PrimitiveCacheTest, TheNumberOfThreadsIsPartOfTheKey) {
   const int64_t misses = Count("onednn.cache_misses");
   for (const int threads : {1, 2, 1, 2}) {
-    const platform::ThreadCountGuard guard(threads);
+    const ThreadCountGuard guard(threads);
     Transpose({5, 1003});
   }
   EXPECT_EQ(Count("onednn.cache_misses"), misses + 2);
@@ -64,4 +61,4 @@ TEST_F(PrimitiveCacheTest, SlowLetsTheOldestGoWhenThereAreMany) {
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -9,13 +9,9 @@
 #include "sluice/framework/inspect/explain.h"
 #include "sluice/framework/run/run_op.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::DDim;
-using framework::KernelHintGuard;
-using framework::Tensor;
-using platform::ErrorCode;
 using sluice::testing::ExpectError;
 
 class RefusalTest : public testing::OneDnnTest {
@@ -37,9 +33,9 @@ TEST_F(RefusalTest, WhatCannotBeCompiledGoesToTheNextKernel) {
   hint_.reset();
   const KernelHintGuard guard("prefer library=ONEDNN; allow library=ONEDNN");
   const auto plan = executor_.Prepare(program_, feeds_, {out_});
-  const framework::Decision& decision = plan->decisions()[0];
+  const Decision& decision = plan->decisions()[0];
   EXPECT_EQ(decision.kernel->key.library, "PLAIN");
-  EXPECT_THAT(framework::ExplainText(*plan),
+  EXPECT_THAT(ExplainText(*plan),
               ::testing::HasSubstr("does not sum over repeated matrices"));
 }
 
@@ -54,9 +50,9 @@ TEST_F(RefusalTest, WhatIsRequiredIsAnError) {
 TEST_F(RefusalTest, EmptyArgumentsGoToPlainKernels) {
   ExpectError(ErrorCode::kNotFound, "resolver.no_kernel",
               {"transpose", "takes no empty arguments"}, [&] {
-                framework::RunOp("transpose", {{"X", Ramp({0, 5})}},
-                                 {{"axis", std::vector<int64_t>{1, 0}}},
-                                 {.hint = testing::kOneDnnOnly});
+                RunOp("transpose", {{"X", Ramp({0, 5})}},
+                      {{"axis", std::vector<int64_t>{1, 0}}},
+                      {.hint = testing::kOneDnnOnly});
               });
 }
 
@@ -64,8 +60,7 @@ TEST_F(RefusalTest, EmptyArgumentsGoToPlainKernels) {
 TEST_F(RefusalTest, SizesPast32BitsGoToPlainKernels) {
   float nothing = 0;
   const auto borrow = [&](const DDim& dims) {
-    return Tensor::Borrow(platform::CPUPlace(), framework::DType::kFloat32,
-                          dims, &nothing);
+    return Tensor::Borrow(CPUPlace(), DType::kFloat32, dims, &nothing);
   };
   Data("large", borrow({2, int64_t{1} << 40}));
   const auto out = Append("transpose", {{"X", {"large"}}}, "Out",
@@ -86,8 +81,7 @@ TEST_F(RefusalTest, SizesPast32BitsGoToPlainKernels) {
 
 TEST_F(RefusalTest, RecordsOfItsKernelsAreOfTheLibrarysVersion) {
   executor_.Prepare(program_, feeds_, {});  // loads it
-  for (const auto* kernel :
-       framework::Registry::Global().Kernels("transpose")) {
+  for (const auto* kernel : Registry::Global().Kernels("transpose")) {
     const bool onednn = kernel->key.library == "ONEDNN";
     EXPECT_THAT(kernel->recorded_version,
                 ::testing::MatchesRegex(
@@ -132,17 +126,16 @@ TEST_F(RefusalTest, TheSwitchTurnsTheLibraryOff) {
   const LibrarySwitch restored;
   const auto plan_with = [&](const char* value) {
     LibrarySwitch::Set(value);
-    return framework::Executor().Prepare(program_, feeds_, {out});
+    return Executor().Prepare(program_, feeds_, {out});
   };
-  const auto library = [](const framework::Plan& plan) {
+  const auto library = [](const Plan& plan) {
     return plan.decisions()[0].kernel->key.library;
   };
   EXPECT_EQ(library(*plan_with("1")), "ONEDNN");
   const auto plan = plan_with("0");
   EXPECT_EQ(library(*plan), "PLAIN");
-  EXPECT_THAT(framework::ExplainText(*plan),
-              ::testing::HasSubstr("SLUICE_ENABLE_ONEDNN"));
+  EXPECT_THAT(ExplainText(*plan), ::testing::HasSubstr("SLUICE_ENABLE_ONEDNN"));
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -10,13 +10,6 @@
 namespace sluice::testing {
 namespace {
 
-using framework::AttributeMap;
-using framework::OpDesc;
-using framework::RunOp;
-using framework::Tensor;
-using platform::DType;
-using platform::ErrorCode;
-
 auto RunAdam(const Tensor& param,
              const Tensor& grad,
              const AttributeMap& attributes = {}) {

@@ -8,12 +8,6 @@
 namespace sluice::testing {
 namespace {
 
-using framework::AttributeMap;
-using framework::OpDesc;
-using framework::RunOp;
-using platform::DType;
-using platform::ErrorCode;
-
 // Two steps of a scalar from 1, with gradients 1 and 2; mu = rate = 0.5.
 std::vector<double> TwoSteps(const AttributeMap& more) {
   AttributeMap attributes = more;
@@ -56,8 +50,7 @@ TEST(Momentum, DecaysTheParameter) {
 
 TEST(Momentum, RefusesOtherShapesAndMethods) {
   const auto d = DType::kFloat64;
-  const auto run = [&](const framework::Tensor& velocity,
-                       const std::string& method) {
+  const auto run = [&](const Tensor& velocity, const std::string& method) {
     RunOp("momentum",
           {{"Param", One(d, 1)},
            {"Grad", One(d, 1)},
@@ -67,7 +60,7 @@ TEST(Momentum, RefusesOtherShapesAndMethods) {
   };
   ExpectError(ErrorCode::kInvalidArgument, "infer_shape.merge_dim",
               {"momentum", "Velocity", "[2]"}, [&] {
-                run(framework::Tensor::FromVector<double>({2}, {0, 0}), "");
+                run(Tensor::FromVector<double>({2}, {0, 0}), "");
               });
   ExpectError(ErrorCode::kInvalidArgument, "op.attribute_choice",
               {"momentum", "l2_decay", "l3"}, [&] { run(One(d, 0), "l3"); });

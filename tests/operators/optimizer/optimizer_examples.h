@@ -8,8 +8,8 @@
 // Inputs for the ops that update parameters.
 namespace sluice::testing {
 
-inline framework::Tensor One(platform::DType dtype, double value) {
-  Array array(framework::DDim({1}));
+inline Tensor One(DType dtype, double value) {
+  Array array(DDim({1}));
   array.values[0] = value;
   return ToTensor(array, dtype);
 }
@@ -20,8 +20,7 @@ inline std::vector<OpExample> UpdateExamples(
     ExampleMaker& make, const std::vector<std::string>& states) {
   std::vector<OpExample> examples;
   double rate = 0.125;
-  for (const framework::DDim& dims :
-       {framework::DDim{3, 5}, {1}, {}, {0, 4}, {2, 1, 17}, {70001}}) {
+  for (const DDim& dims : {DDim{3, 5}, {1}, {}, {0, 4}, {2, 1, 17}, {70001}}) {
     OpExample example;
     example.inputs = {{"Param", make.Values(dims)},
                       {"Grad", make.Values(dims)}};

@@ -9,12 +9,6 @@
 namespace sluice::testing {
 namespace {
 
-using framework::OpDesc;
-using framework::RunOp;
-using framework::Tensor;
-using platform::DType;
-using platform::ErrorCode;
-
 Tensor Vector(const std::vector<float>& values) {
   return Tensor::FromVector<float>({static_cast<int64_t>(values.size())},
                                    values);
@@ -29,14 +23,14 @@ TEST(Sgd, StepsDownTheGradient) {
 }
 
 TEST(Sgd, UpdatesAParameterInItsScope) {
-  framework::Program program;
+  Program program;
   program.Persistable("w", DType::kFloat32, {2});
   program.Persistable("rate", DType::kFloat32, {1});
   program.Data("g", DType::kFloat32, {2});
   program.AppendOp(
       "sgd", {{"Param", {"w"}}, {"Grad", {"g"}}, {"LearningRate", {"rate"}}},
       {}, {}, {{"ParamOut", {"w"}}});
-  framework::Executor executor;
+  Executor executor;
   *executor.scope().Var("w").GetMutable<Tensor>() = Vector({1, 2});
   *executor.scope().Var("rate").GetMutable<Tensor>() = Vector({0.5F});
   for (int step = 0; step < 3; ++step) {

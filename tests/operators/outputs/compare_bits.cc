@@ -13,12 +13,9 @@
 namespace sluice::testing {
 namespace {
 
-using framework::Tensor;
-using platform::ErrorCode;
-
 // The bits of element `index`, in the low ones.
 uint64_t BitsAt(const Tensor& tensor, int64_t index) {
-  const size_t size = platform::SizeOf(tensor.dtype());
+  const size_t size = SizeOf(tensor.dtype());
   uint64_t bits = 0;
   std::memcpy(&bits,
               static_cast<const char*>(tensor.raw_data()) +
@@ -58,8 +55,8 @@ BitDifference CompareBits(const Tensor& a, const Tensor& b) {
                  ErrorCode::kInvalidArgument, "compare_bits.type",
                  "expected two tensors of one shape and dtype, got {} and {}",
                  a, b);
-  const size_t size = platform::SizeOf(a.dtype());
-  const bool floating = platform::IsFloating(a.dtype());
+  const size_t size = SizeOf(a.dtype());
+  const bool floating = IsFloating(a.dtype());
   const Array first = ToArray(a);
   const Array second = ToArray(b);
   BitDifference found;

@@ -21,7 +21,6 @@ struct BitDifference {
 };
 
 // Tensors are on the host. Raises InvalidArgument for other shapes or dtypes.
-BitDifference CompareBits(const framework::Tensor& a,
-                          const framework::Tensor& b);
+BitDifference CompareBits(const Tensor& a, const Tensor& b);
 
 }  // namespace sluice::testing

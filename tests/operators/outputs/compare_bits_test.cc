@@ -9,13 +9,11 @@
 namespace sluice::testing {
 namespace {
 
-using framework::Tensor;
-
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
 BitDifference Compare(const std::vector<float>& a,
                       const std::vector<float>& b) {
-  const framework::DDim dims = {static_cast<int64_t>(a.size())};
+  const DDim dims = {static_cast<int64_t>(a.size())};
   return CompareBits(Tensor::FromVector<float>(dims, a),
                      Tensor::FromVector<float>(dims, b));
 }
@@ -79,7 +77,7 @@ TEST(CompareBits, LargeIntegersDifferAlsoWhereDoublesDoNot) {
 }
 
 TEST(CompareBits, OtherShapesAreRefused) {
-  ExpectError(platform::ErrorCode::kInvalidArgument, "compare_bits.type",
+  ExpectError(ErrorCode::kInvalidArgument, "compare_bits.type",
               {"float32", "[1]", "[2]"}, [] {
                 CompareBits(Tensor::FromVector<float>({1}, {1}),
                             Tensor::FromVector<float>({2}, {1, 2}));

@@ -31,8 +31,6 @@
 namespace sluice::testing {
 namespace {
 
-using framework::KernelDef;
-using framework::Tensor;
 using Json = nlohmann::ordered_json;
 
 struct Options {
@@ -71,9 +69,9 @@ Json ToJson(const Tensor& tensor) {
 Tensor FromJson(const Json& json) {
   const auto& bytes = json.at("bytes").get_binary();
   Tensor tensor;
-  tensor.Resize(framework::DDim(json.at("dims").get<std::vector<int64_t>>()));
-  const auto dtype = static_cast<platform::DType>(json.at("dtype").get<int>());
-  tensor.mutable_data(dtype, platform::CPUPlace());
+  tensor.Resize(DDim(json.at("dims").get<std::vector<int64_t>>()));
+  const auto dtype = static_cast<DType>(json.at("dtype").get<int>());
+  tensor.mutable_data(dtype, CPUPlace());
   if (tensor.bytes() != bytes.size()) {
     throw std::runtime_error(
         "the file is damaged: a tensor has other bytes "
@@ -140,25 +138,24 @@ class OpOutputs {
   }
 
   void RunExample(const KernelDef& kernel, const OpExample& example, size_t i) {
-    const std::string name = platform::Format("{}#{}", ToString(kernel), i);
+    const std::string name = Format("{}#{}", ToString(kernel), i);
     try {
-      framework::RunOpOptions options{.hint = HintFor(kernel)};
-      for (const auto& def :
-           framework::Registry::Global().Schema(op_).outputs()) {
+      RunOpOptions options{.hint = HintFor(kernel)};
+      for (const auto& def : Registry::Global().Schema(op_).outputs()) {
         options.outputs.push_back(def.name);
       }
       const Outputs outputs =
-          framework::RunOp(op_, example.inputs, example.attributes, options);
+          RunOp(op_, example.inputs, example.attributes, options);
       ++runs_;
       for (const auto& [argument, tensor] : outputs) {
-        Take(name + "." + argument, tensor.CopyTo(platform::CPUPlace()));
+        Take(name + "." + argument, tensor.CopyTo(CPUPlace()));
       }
-    } catch (const platform::Error& error) {
+    } catch (const Error& error) {
       // The kernel rejects these inputs.
       if (error.check_id() == "resolver.no_kernel") return;
       errors_.push_back(name + " with " + ToString(example) + ": " +
                         error.what());
-      if (error.code() == platform::ErrorCode::kDeviceLost) {
+      if (error.code() == ErrorCode::kDeviceLost) {
         Print();
         throw;
       }
@@ -176,9 +173,9 @@ class OpOutputs {
     const Tensor other = FromJson(before_[name]);
     const BitDifference difference = CompareBits(tensor, other);
     const double slack = 2 * OpCases().at(op_).slack;
-    const double limit = framework::NaiveBound(tensor.dtype(), slack).relative;
+    const double limit = NaiveBound(tensor.dtype(), slack).relative;
     if (!(difference.most_relative <= limit)) {
-      errors_.push_back(platform::Format(
+      errors_.push_back(Format(
           "{}: differs by {} of max(1, |x|) in {} of {} elements, allowed {}",
           name, difference.most_relative, difference.differing_elements,
           difference.elements, limit));
@@ -227,7 +224,7 @@ class OpOutputs {
 std::vector<std::string> OpsAt(const std::string& place) {
   std::vector<std::string> ops;
   for (const auto& [op, unused] : OpCases()) {
-    if (framework::Registry::Global().FindSchema(op) == nullptr) continue;
+    if (Registry::Global().FindSchema(op) == nullptr) continue;
     if (!KernelsAt(op, place).empty()) ops.push_back(op);
   }
   return ops;

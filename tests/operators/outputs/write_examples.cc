@@ -26,9 +26,6 @@
 namespace sluice::testing {
 namespace {
 
-using framework::ExampleInput;
-using platform::DType;
-
 // Ranges by argument and dtype over all examples of an op, because tensors of
 // one element or none do not show the valid range.
 class Ranges {
@@ -49,8 +46,8 @@ class Ranges {
 
   // Integers use the example's own range, since they may be indices.
   std::pair<double, double> Find(const std::string& argument,
-                                 const framework::Tensor& tensor) const {
-    if (!platform::IsFloating(tensor.dtype()) && tensor.numel() > 0) {
+                                 const Tensor& tensor) const {
+    if (!IsFloating(tensor.dtype()) && tensor.numel() > 0) {
       return Of(tensor);
     }
     const auto found = ranges_.find({argument, tensor.dtype()});
@@ -58,7 +55,7 @@ class Ranges {
   }
 
  private:
-  static std::pair<double, double> Of(const framework::Tensor& tensor) {
+  static std::pair<double, double> Of(const Tensor& tensor) {
     std::vector<double> values = ToArray(tensor).values;
     std::erase_if(values, [](double value) { return !std::isfinite(value); });
     if (values.empty()) return {0, 0};
@@ -80,12 +77,12 @@ double Short(double value) {
 }
 
 // Dtypes that attributes define may equal the kernel's by chance.
-framework::OpExample Describe(const std::string& op,
-                              const OpExample& example,
-                              const Ranges& ranges,
-                              DType dtype) {
-  const framework::OpSchema& schema = framework::Registry::Global().Schema(op);
-  framework::OpExample described;
+sluice::OpExample Describe(const std::string& op,
+                           const OpExample& example,
+                           const Ranges& ranges,
+                           DType dtype) {
+  const OpSchema& schema = Registry::Global().Schema(op);
+  sluice::OpExample described;
   described.op = op;
   for (const auto& [argument, tensor] : example.inputs) {
     ExampleInput input{.argument = argument, .dims = tensor.dims()};
@@ -113,9 +110,9 @@ framework::OpExample Describe(const std::string& op,
   return described;
 }
 
-std::string WithoutRanges(std::vector<framework::OpExample> examples) {
+std::string WithoutRanges(std::vector<sluice::OpExample> examples) {
   std::string text;
-  for (framework::OpExample& example : examples) {
+  for (sluice::OpExample& example : examples) {
     for (ExampleInput& input : example.inputs) {
       input.low = input.high = 0;
     }
@@ -127,8 +124,8 @@ std::string WithoutRanges(std::vector<framework::OpExample> examples) {
 // float32 first, so that ranges are those of its numbers.
 std::vector<DType> PlainDTypes(const std::string& op) {
   std::set<DType> dtypes;
-  for (const auto* kernel : framework::Registry::Global().Kernels(op)) {
-    if (kernel->key.place == platform::PlaceKind::kCPU &&
+  for (const auto* kernel : Registry::Global().Kernels(op)) {
+    if (kernel->key.place == PlaceKind::kCPU &&
         kernel->key.library == "PLAIN") {
       dtypes.insert(kernel->key.dtype);
     }
@@ -142,31 +139,31 @@ std::vector<DType> PlainDTypes(const std::string& op) {
 // Dtypes with equal sizes and attributes share their lines.
 std::string LinesOf(const std::string& op, const OpCase& op_case) {
   std::vector<std::string> keys;
-  std::map<std::string, std::vector<framework::OpExample>> groups;
+  std::map<std::string, std::vector<sluice::OpExample>> groups;
   for (const DType dtype : PlainDTypes(op)) {
     ExampleMaker make(dtype);
     const std::vector<OpExample> examples = op_case.examples(make);
     const Ranges ranges(examples);
-    std::vector<framework::OpExample> described;
+    std::vector<sluice::OpExample> described;
     for (const OpExample& example : examples) {
       described.push_back(Describe(op, example, ranges, dtype));
     }
     // Numbers of other kinds have other ranges.
     const std::string key =
-        WithoutRanges(described) + (platform::IsFloating(dtype) ? "float"
-                                    : dtype == DType::kBool     ? "bool"
-                                    : dtype == DType::kUInt8    ? "uint8"
-                                                                : "int");
+        WithoutRanges(described) + (IsFloating(dtype)        ? "float"
+                                    : dtype == DType::kBool  ? "bool"
+                                    : dtype == DType::kUInt8 ? "uint8"
+                                                             : "int");
     const auto [group, is_first] = groups.try_emplace(key, described);
     if (is_first) keys.push_back(key);
-    for (framework::OpExample& example : group->second) {
+    for (sluice::OpExample& example : group->second) {
       example.dtypes.push_back(dtype);
     }
   }
   std::string lines;
   std::set<std::string> written;
   for (const std::string& key : keys) {
-    for (framework::OpExample& example : groups[key]) {
+    for (sluice::OpExample& example : groups[key]) {
       if (groups.size() == 1) example.dtypes.clear();
       const std::string line = ExampleToJson(example) + "\n";
       if (line.size() > kLongestLine) continue;
@@ -180,7 +177,7 @@ std::string AllLines() {
   std::string lines =
       "# Written by sluice_write_examples from tests/operators/*_test.cc.\n";
   for (const auto& [op, op_case] : OpCases()) {
-    if (framework::Registry::Global().FindSchema(op) == nullptr) continue;
+    if (Registry::Global().FindSchema(op) == nullptr) continue;
     lines += LinesOf(op, op_case);
   }
   return lines;

@@ -11,14 +11,9 @@
 
 #include "sluice/framework/run/run_op.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::AttributeMap;
-using framework::DDim;
-using framework::RunOp;
-using framework::Tensor;
-using platform::ErrorCode;
 using ::sluice::testing::ExpectError;
 using ::sluice::testing::InferOpShapes;
 
@@ -35,14 +30,13 @@ TEST(MaxOutTest, TakesTheMaximumOfNeighbouringChannels) {
 }
 
 TEST(MaxOutTest, TakesHalfPrecision) {
-  std::vector<platform::float16> values;
+  std::vector<float16> values;
   for (float value : {-1.0F, 0.5F}) {
-    values.push_back(std::bit_cast<platform::float16>(Eigen::half(value)));
+    values.push_back(std::bit_cast<float16>(Eigen::half(value)));
   }
   const Tensor x = Tensor::FromVector(DDim({1, 2, 1, 1}), values);
-  EXPECT_EQ(RunOp("maxout", {{"X", x}}, Groups(2))["Out"]
-                .ToVector<platform::float16>(),
-            std::vector<platform::float16>({values[1]}));
+  EXPECT_EQ(RunOp("maxout", {{"X", x}}, Groups(2))["Out"].ToVector<float16>(),
+            std::vector<float16>({values[1]}));
 }
 
 TEST(MaxOutTest, SizesOf0GiveAnEmptyResult) {
@@ -113,16 +107,14 @@ TEST(MaxOutGradTest, RefusesAGradientOfAnotherShape) {
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice
 
 // The case with which the harness tests every kernel of the op.
 namespace sluice::testing {
 namespace {
 
-using framework::OpDesc;
-
 std::vector<OpExample> MaxOutExamples(ExampleMaker& make) {
-  const auto example = [&](const framework::DDim& dims, int64_t groups) {
+  const auto example = [&](const DDim& dims, int64_t groups) {
     return OpExample{{{"X", make.Values(dims)}}, {{"groups", groups}}};
   };
   return {example({2, 6, 3, 5}, 3),   example({1, 4, 1, 1}, 4),
@@ -146,7 +138,7 @@ void ForEachPair(const Array& x,
 }
 
 Array MaxOf(const Array& x, int64_t groups) {
-  framework::DDim dims = x.dims;
+  DDim dims = x.dims;
   dims[1] /= groups;
   Array out(dims);
   out.values.assign(out.values.size(), -INFINITY);
@@ -163,7 +155,7 @@ Arrays MaxOutReference(const Arrays& in, const OpDesc& op) {
 std::vector<OpExample> MaxOutGradExamples(ExampleMaker& make) {
   std::vector<OpExample> examples = MaxOutExamples(make);
   for (OpExample& example : examples) {
-    framework::DDim dims = example.inputs[0].second.dims();
+    DDim dims = example.inputs[0].second.dims();
     dims[1] /= std::get<int64_t>(example.attributes["groups"]);
     example.inputs.emplace_back("Out@GRAD", make.Values(dims));
   }

@@ -13,14 +13,9 @@
 #include "sluice/framework/run/run_op.h"
 #include "sluice/laboratory/tuning/reference.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::AttributeMap;
-using framework::DDim;
-using framework::RunOp;
-using framework::Tensor;
-using platform::ErrorCode;
 using testing::ExpectError;
 using testing::InferOpShapes;
 using Ints = std::vector<int64_t>;
@@ -96,7 +91,7 @@ TEST(Pool2d, GlobalPoolingIsOneWindow) {
 // because of its many terms.
 template <typename Visit>
 void ForEachKernel(const std::string& op, const Visit& visit) {
-  for (const framework::KernelDef* kernel : testing::KernelsOf(op)) {
+  for (const KernelDef* kernel : testing::KernelsOf(op)) {
     SCOPED_TRACE(ToString(*kernel));
     visit(*kernel);
   }
@@ -105,7 +100,7 @@ void ForEachKernel(const std::string& op, const Visit& visit) {
 TEST(Pool2d, LargeAveragesKeepTheirDigits) {
   testing::Array x({1, 1, 1000, 1000});
   std::fill(x.values.begin(), x.values.end(), 0.1);
-  ForEachKernel("pool2d", [&](const framework::KernelDef& kernel) {
+  ForEachKernel("pool2d", [&](const KernelDef& kernel) {
     const Tensor in = testing::ToTensor(x, kernel.key.dtype);
     try {
       const Tensor out =
@@ -113,10 +108,10 @@ TEST(Pool2d, LargeAveragesKeepTheirDigits) {
                 {{"ksize", Ints{1000, 1000}}, {"pooling_type", kAvg}},
                 {.hint = testing::HintFor(kernel)})["Out"];
       const double expected = testing::ToArray(in).values[0];
-      const auto bound = framework::NaiveBound(kernel.key.dtype, 1);
+      const auto bound = NaiveBound(kernel.key.dtype, 1);
       EXPECT_NEAR(testing::ToArray(out).values[0], expected,
                   std::max(bound.relative, 1e-11));
-    } catch (const platform::Error& error) {
+    } catch (const Error& error) {
       EXPECT_EQ(error.check_id(), "resolver.no_kernel") << error.what();
     }
   });
@@ -126,7 +121,7 @@ TEST(Pool2dGrad, ManySmallGradientsAddUp) {
   testing::Array x({1, 1, 95, 95});
   testing::Array grad({1, 1, 64, 64});
   std::fill(grad.values.begin(), grad.values.end(), 1);
-  ForEachKernel("pool2d_grad", [&](const framework::KernelDef& kernel) {
+  ForEachKernel("pool2d_grad", [&](const KernelDef& kernel) {
     try {
       const Tensor out =
           RunOp("pool2d_grad",
@@ -135,7 +130,7 @@ TEST(Pool2dGrad, ManySmallGradientsAddUp) {
                 {{"ksize", Ints{32, 32}}, {"pooling_type", kAvg}},
                 {.hint = testing::HintFor(kernel)})["X@GRAD"];
       EXPECT_EQ(testing::ToArray(out)(0, 0, 47, 47), 1);
-    } catch (const platform::Error& error) {
+    } catch (const Error& error) {
       EXPECT_EQ(error.check_id(), "resolver.no_kernel") << error.what();
     }
   });
@@ -245,15 +240,12 @@ TEST(Pool2dGrad, RefusesAGradientOfAnotherShape) {
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice
 
 // The cases with which the harness tests every kernel of the ops.
 namespace sluice::testing {
 namespace {
 
-using framework::AttributeMap;
-using framework::DDim;
-using framework::OpDesc;
 using Ints = std::vector<int64_t>;
 
 struct PoolSizes {

@@ -11,17 +11,9 @@
 #include "sluice/framework/program/program_io.h"
 #include "sluice/framework/run/executor.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::AttributeMap;
-using framework::DDim;
-using framework::DType;
-using framework::Executor;
-using framework::Feeds;
-using framework::KernelHintGuard;
-using framework::Plan;
-using framework::Tensor;
 using Ints = std::vector<int64_t>;
 using Names = std::vector<std::string>;
 
@@ -71,16 +63,16 @@ class ReluPool2dTest : public ::testing::Test {
  protected:
   template <typename T>
   void Make(const Case& c, const AttributeMap& attributes) {
-    program_ = framework::Program();
+    program_ = Program();
     ops_ = 0;
     feeds_ = {{"in", Values<T>(c.x, -5)}};
-    program_.Data("in", platform::kDTypeOf<T>, c.x);
+    program_.Data("in", kDTypeOf<T>, c.x);
     x_ = Append("scale", {{"X", {"in"}}}, "Out", {{"scale", 1.0}});
     relu_ = Append("relu", {{"X", {x_}}}, "Out");
     out_ = Append("pool2d", {{"X", {relu_}}}, "Out", attributes);
     const DDim pooled = program_.FindVar(out_).dims;
     feeds_.emplace_back("grad", Values<T>(pooled, 1));
-    program_.Data("grad", platform::kDTypeOf<T>, pooled);
+    program_.Data("grad", kDTypeOf<T>, pooled);
     const auto pool_grad =
         Append("pool2d_grad",
                {{"X", {relu_}}, {"Out", {out_}}, {"Out@GRAD", {"grad"}}},
@@ -89,10 +81,10 @@ class ReluPool2dTest : public ::testing::Test {
                      "X@GRAD");
   }
   std::string Append(const std::string& type,
-                     framework::Program::ArgList inputs,
+                     Program::ArgList inputs,
                      const std::string& output,
                      AttributeMap attributes = {}) {
-    framework::OpDesc op;
+    OpDesc op;
     op.type = type;
     op.inputs = std::move(inputs);
     op.outputs = {{output, {"t" + std::to_string(ops_++)}}};
@@ -101,7 +93,7 @@ class ReluPool2dTest : public ::testing::Test {
     program_.AppendOp(op);
     return name;
   }
-  static framework::Fetches Targets(const Names& names) {
+  static Fetches Targets(const Names& names) {
     return {names.begin(), names.end()};
   }
   Names Types(const Names& fetches) {
@@ -136,7 +128,7 @@ class ReluPool2dTest : public ::testing::Test {
   const KernelHintGuard plain_{"prefer library=PLAIN"};
   // Otherwise a remaining relu is fused with the scale before it.
   KernelHintGuard apart_{"exclude pass=fuse_elementwise"};
-  framework::Program program_;
+  Program program_;
   Feeds feeds_;
   Executor executor_;
   std::string x_, relu_, out_, x_grad_;
@@ -193,9 +185,8 @@ TEST_F(ReluPool2dTest, IsInNoProgram) {
   Make<float>(kCases[0], kCases[0].Attributes("max", "NCHW"));
   executor_.Run(program_, feeds_, {out_, x_grad_});
   EXPECT_EQ(ToString(program_).find("relu_pool2d"), std::string::npos);
-  EXPECT_EQ(framework::SerializeProgram(program_).find("relu_pool2d"),
-            std::string::npos);
+  EXPECT_EQ(SerializeProgram(program_).find("relu_pool2d"), std::string::npos);
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -8,13 +8,9 @@
 
 #include "sluice/framework/run/run_op.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::AttributeMap;
-using framework::RunOp;
-using framework::Tensor;
-using platform::ErrorCode;
 using ::sluice::testing::ExpectError;
 
 std::vector<float> Dropout(const std::vector<float>& x,
@@ -73,14 +69,11 @@ TEST(DropoutGrad, RefusesAMaskOfAnotherShape) {
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice
 
 // The case with which the harness tests every kernel of the op.
 namespace sluice::testing {
 namespace {
-
-using framework::DDim;
-using framework::OpDesc;
 
 std::vector<OpExample> DropoutExamples(ExampleMaker& make) {
   std::vector<OpExample> examples;
@@ -120,9 +113,8 @@ std::vector<OpExample> DropoutGradExamples(ExampleMaker& make) {
   std::vector<OpExample> examples = DropoutExamples(make);
   for (OpExample& example : examples) {
     const DDim dims = example.inputs[0].second.dims();
-    example.inputs = {
-        {"Mask", make.Integers(platform::DType::kUInt8, dims, 0, 1)},
-        {"Out@GRAD", make.Values(dims)}};
+    example.inputs = {{"Mask", make.Integers(DType::kUInt8, dims, 0, 1)},
+                      {"Out@GRAD", make.Values(dims)}};
   }
   return examples;
 }

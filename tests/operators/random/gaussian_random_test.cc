@@ -10,11 +10,9 @@
 
 #include "sluice/framework/run/run_op.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::RunOp;
-using platform::ErrorCode;
 using ::sluice::testing::ExpectError;
 using Ints = std::vector<int64_t>;
 
@@ -51,7 +49,7 @@ TEST(GaussianRandom, RefusesBadArguments) {
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice
 
 // The case with which the harness tests every kernel of the op.
 namespace sluice::testing {
@@ -73,8 +71,8 @@ std::vector<OpExample> GaussianExamples(ExampleMaker& make) {
   return examples;
 }
 
-Arrays GaussianReference(const Arrays& /*in*/, const framework::OpDesc& op) {
-  Array out(framework::DDim(GetAttr<Ints>(op, "shape")));
+Arrays GaussianReference(const Arrays& /*in*/, const OpDesc& op) {
+  Array out(DDim(GetAttr<Ints>(op, "shape")));
   for (size_t i = 0; i < out.values.size(); ++i) {
     const auto pair = static_cast<int64_t>(i / 2 * 2);
     const long double u = (RandomWord(11, pair) + 0.5L) / 4294967296.0L;

@@ -9,12 +9,9 @@
 #include "sluice/framework/run/executor.h"
 #include "sluice/framework/run/run_op.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::AttributeMap;
-using framework::RunOp;
-using platform::ErrorCode;
 using ::sluice::testing::ExpectError;
 using Ints = std::vector<int64_t>;
 
@@ -31,16 +28,16 @@ TEST(UniformRandom, DependsOnTheSeedAlone) {
 // Two ops of one program, and two runs in a scope, draw different numbers; a
 // scope reset to a step draws the same ones again.
 TEST(UniformRandom, EveryOpAndEveryRunDrawsOtherNumbers) {
-  framework::Program program;
+  Program program;
   for (const char* name : {"a", "b"}) {
-    framework::OpDesc op;
+    OpDesc op;
     op.type = "uniform_random";
     op.attributes = {{"shape", Ints{8}}};
     op.outputs = {{"Out", {name}}};
     program.AppendOp(op);
   }
-  framework::Executor executor;
-  framework::Scope scope;
+  Executor executor;
+  Scope scope;
   const auto run = [&] {
     std::vector<std::vector<float>> values;
     for (const auto& tensor : executor.Run(program, {}, {"a", "b"}, &scope)) {
@@ -80,7 +77,7 @@ TEST(UniformRandom, RefusesBadArguments) {
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice
 
 // The case with which the harness tests every kernel of the op.
 namespace sluice::testing {
@@ -102,13 +99,13 @@ std::vector<OpExample> UniformExamples(ExampleMaker& make) {
   return examples;
 }
 
-Arrays UniformReference(const Arrays& /*in*/, const framework::OpDesc& op) {
-  Array out(framework::DDim(GetAttr<Ints>(op, "shape")));
+Arrays UniformReference(const Arrays& /*in*/, const OpDesc& op) {
+  Array out(DDim(GetAttr<Ints>(op, "shape")));
   for (size_t i = 0; i < out.values.size(); ++i) {
     const auto seed = GetAttr<int64_t>(op, "seed");
     const auto element = static_cast<int64_t>(i);
     double u = RandomWord(seed, element) / 4294967296.0;
-    if (GetAttr<platform::DType>(op, "dtype") == platform::DType::kFloat64) {
+    if (GetAttr<DType>(op, "dtype") == DType::kFloat64) {
       constexpr int64_t kSecondWords = int64_t{4} << 47;
       u += (RandomWord(seed, element + kSecondWords) >> 11) * 0x1p-53;
     }

@@ -9,14 +9,9 @@
 
 #include "sluice/framework/run/run_op.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::AttributeMap;
-using framework::DDim;
-using framework::RunOp;
-using framework::Tensor;
-using platform::ErrorCode;
 using ::sluice::testing::ExpectError;
 using Floats = std::vector<float>;
 using Inputs = std::vector<std::pair<std::string, Tensor>>;
@@ -86,14 +81,11 @@ TEST(LinearAttention, RefusesGatesThatTheRuleDoesNotHave) {
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice
 
 // The case with which the harness tests every kernel of the op.
 namespace sluice::testing {
 namespace {
-
-using framework::DDim;
-using framework::OpDesc;
 
 std::vector<OpExample> LinearAttentionExamples(ExampleMaker& make) {
   struct Form {
@@ -124,7 +116,7 @@ std::vector<OpExample> LinearAttentionExamples(ExampleMaker& make) {
     inputs.emplace_back("Query", row(f.heads * f.keys));
     inputs.emplace_back("Key", row(f.shared * f.keys));
     inputs.emplace_back("Value", row(f.shared * f.values));
-    const auto small = [&](const framework::Tensor& tensor) {
+    const auto small = [&](const Tensor& tensor) {
       Array values = ToArray(tensor);
       for (double& value : values.values) {
         value /= 32;

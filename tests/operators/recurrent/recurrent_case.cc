@@ -9,11 +9,6 @@
 namespace sluice::testing {
 namespace {
 
-using framework::AttributeMap;
-using framework::DDim;
-using framework::OpDesc;
-using framework::Tensor;
-using platform::DType;
 using Names = std::vector<std::string>;
 using Doubles = std::vector<double>;
 

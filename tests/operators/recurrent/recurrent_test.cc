@@ -10,15 +10,9 @@
 
 #include "sluice/framework/run/run_op.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::AttributeMap;
-using framework::DDim;
-using framework::RunOp;
-using framework::RunOpOptions;
-using framework::Tensor;
-using platform::ErrorCode;
 using ::sluice::testing::ExpectError;
 using ::sluice::testing::InferOpShapes;
 using Floats = std::vector<float>;
@@ -167,4 +161,4 @@ TEST_F(RecurrentRefuses, LengthsThatXDoesNotHave) {
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -9,13 +9,9 @@
 
 #include "sluice/framework/run/run_op.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::DDim;
-using framework::RunOp;
-using framework::Tensor;
-using platform::ErrorCode;
 using ::sluice::testing::ExpectError;
 using ::sluice::testing::InferOpShapes;
 
@@ -35,10 +31,9 @@ TEST(Mean, OfNothingIsNaN) {
 }
 
 TEST(Mean, AHalfsSumMayBeLargerThanAHalf) {
-  const platform::float16 big{0x7800};  // 32768
+  const float16 big{0x7800};  // 32768
   const Tensor x = Tensor::FromVector({4}, std::vector(4, big));
-  EXPECT_EQ(RunOp("mean", {{"X", x}})["Out"].ToVector<platform::float16>()[0],
-            big);
+  EXPECT_EQ(RunOp("mean", {{"X", x}})["Out"].ToVector<float16>()[0], big);
 }
 
 TEST(MeanGrad, SharesTheGradient) {
@@ -57,18 +52,15 @@ TEST(MeanGrad, RefusesAGradientThatIsNoScalar) {
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice
 
 // The case with which the harness tests every kernel of the op.
 namespace sluice::testing {
 namespace {
 
-using framework::OpDesc;
-
 std::vector<OpExample> MeanExamples(ExampleMaker& make) {
   std::vector<OpExample> examples;
-  for (const framework::DDim& dims :
-       {framework::DDim{3, 5}, {}, {1}, {4, 0}, {271, 301}}) {
+  for (const DDim& dims : {DDim{3, 5}, {}, {1}, {4, 0}, {271, 301}}) {
     examples.push_back({{{"X", make.Values(dims)}}, {}});
   }
   return examples;
@@ -76,7 +68,7 @@ std::vector<OpExample> MeanExamples(ExampleMaker& make) {
 
 Arrays MeanReference(const Arrays& in, const OpDesc& /*op*/) {
   const Array& x = in.at("X");
-  Array out{framework::DDim()};
+  Array out{DDim()};
   out.values[0] = std::accumulate(x.values.begin(), x.values.end(), 0.0) /
                   static_cast<double>(x.values.size());
   return {{"Out", out}};

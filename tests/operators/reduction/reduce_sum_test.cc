@@ -6,14 +6,9 @@
 
 #include "sluice/framework/run/run_op.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::AttributeMap;
-using framework::DDim;
-using framework::RunOp;
-using framework::Tensor;
-using platform::ErrorCode;
 using testing::ExpectError;
 using testing::InferOpShapes;
 using Ints = std::vector<int64_t>;
@@ -50,16 +45,14 @@ TYPED_TEST(ReduceSumTest, SumsOverAllByDefault) {
 }
 
 TEST(ReduceSum, Halves) {
-  const platform::float16 one{0x3C00};
-  const auto x = Tensor::FromVector<platform::float16>(
-      {4096}, std::vector<platform::float16>(4096, one));
-  EXPECT_EQ(ReduceSum(x).ToVector<platform::float16>()[0],
-            platform::float16{0x6C00});
-  const platform::bfloat16 other{0x3F80};
-  const auto y = Tensor::FromVector<platform::bfloat16>(
-      {4096}, std::vector<platform::bfloat16>(4096, other));
-  EXPECT_EQ(ReduceSum(y).ToVector<platform::bfloat16>()[0],
-            platform::bfloat16{0x4580});
+  const float16 one{0x3C00};
+  const auto x =
+      Tensor::FromVector<float16>({4096}, std::vector<float16>(4096, one));
+  EXPECT_EQ(ReduceSum(x).ToVector<float16>()[0], float16{0x6C00});
+  const bfloat16 other{0x3F80};
+  const auto y =
+      Tensor::FromVector<bfloat16>({4096}, std::vector<bfloat16>(4096, other));
+  EXPECT_EQ(ReduceSum(y).ToVector<bfloat16>()[0], bfloat16{0x4580});
 }
 
 TEST(ReduceSum, LongRowsUseScratchMemory) {
@@ -110,4 +103,4 @@ TEST(ReduceSumGrad, RepeatsTheGradient) {
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice

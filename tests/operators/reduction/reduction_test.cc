@@ -16,17 +16,9 @@
 #include "sluice/framework/run/run_op.h"
 #include "sluice/operators/math/reduction/reduction_row.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::AttributeMap;
-using framework::DDim;
-using framework::RunOp;
-using framework::Tensor;
-using math::ReductionDTypes;
-using math::ReductionGradient;
-using math::ReductionInfo;
-using platform::ErrorCode;
 using testing::ExpectError;
 using testing::InferOpShapes;
 using Ints = std::vector<int64_t>;
@@ -160,13 +152,13 @@ TEST(Reduction, InfersUnknownShapes) {
 }
 
 TEST(Reduction, TheDimensionsMayBeFed) {
-  framework::Program program;
-  const auto x = program.Data("x", platform::DType::kFloat32, {-1, 3});
-  const auto dim = program.Data("dim", platform::DType::kInt64, {-1});
+  Program program;
+  const auto x = program.Data("x", DType::kFloat32, {-1, 3});
+  const auto dim = program.Data("dim", DType::kInt64, {-1});
   program.AppendOp("reduce_max", {{"X", {x.name()}}, {"Dim", {dim.name()}}},
                    {{"keep_dim", true}}, {}, {{"Out", {"out"}}});
   EXPECT_EQ(program.FindVar("out").dims, DDim({-1, -1}));
-  framework::Executor executor;
+  Executor executor;
   const auto run = [&](const Ints& dims) {
     const DDim count({static_cast<int64_t>(dims.size())});
     return executor.Run(
@@ -204,12 +196,12 @@ TEST(Reduction, RefusesAGradientOfAnotherShape) {
 
 // A new row is sufficient for a complete op.
 TEST(Reduction, EveryRowIsAnOpThatSaysWhatItIsElsewhere) {
-  const auto& registry = framework::Registry::Global();
+  const auto& registry = Registry::Global();
   std::set<std::string> names;
-  for (const ReductionInfo& info : math::Reductions()) {
+  for (const ReductionInfo& info : Reductions()) {
     SCOPED_TRACE(info.name);
     EXPECT_TRUE(names.insert(info.name).second);
-    const framework::OpSchema& schema = registry.Schema(info.name);
+    const OpSchema& schema = registry.Schema(info.name);
     EXPECT_EQ(schema.doc(), info.doc);
     EXPECT_EQ(schema.onnx().op_type, info.onnx);
     EXPECT_EQ(schema.torch(), info.torch);
@@ -219,17 +211,12 @@ TEST(Reduction, EveryRowIsAnOpThatSaysWhatItIsElsewhere) {
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice
 
 // The cases with which the harness tests every kernel of the ops.
 namespace sluice::testing {
 namespace {
 
-using framework::DDim;
-using framework::OpDesc;
-using operators::math::ReductionDTypes;
-using operators::math::ReductionGradient;
-using operators::math::ReductionInfo;
 using Ints = std::vector<int64_t>;
 
 // The terms of each output, by their offsets in X.
@@ -276,12 +263,10 @@ double InDomain(const std::string& op, double value, bool integer) {
   return op == "reduce_log_sum" ? std::abs(value) + 0.5 : value;
 }
 
-framework::Tensor Values(const ReductionInfo& info,
-                         ExampleMaker& make,
-                         const DDim& dims) {
+Tensor Values(const ReductionInfo& info, ExampleMaker& make, const DDim& dims) {
   Array x = ToArray(make.Values(dims));
   for (double& value : x.values) {
-    value = InDomain(info.name, value, !platform::IsFloating(make.dtype()));
+    value = InDomain(info.name, value, !IsFloating(make.dtype()));
   }
   return ToTensor(x, make.dtype());
 }
@@ -310,8 +295,7 @@ double Clamped(double value) {
 }
 
 // The least and the largest of no integers and bools are the dtype's.
-double InRange(platform::DType dtype, double value) {
-  using platform::DType;
+double InRange(DType dtype, double value) {
   switch (dtype) {
     case DType::kInt8:
       return Clamped<int8_t>(value);
@@ -385,7 +369,7 @@ Arrays GradReference(const ReductionInfo& info,
 
 // The references lose digits in sums of 70,000 numbers.
 [[maybe_unused]] const bool reduction_cases = [] {
-  for (const ReductionInfo& info : operators::math::Reductions()) {
+  for (const ReductionInfo& info : Reductions()) {
     OpCase forward;
     forward.slack = 4;
     forward.examples = [&info](ExampleMaker& make) {

@@ -9,9 +9,6 @@
 namespace sluice::testing {
 namespace {
 
-using framework::AttributeMap;
-using framework::DDim;
-using framework::OpDesc;
 using Doubles = std::vector<double>;
 using Ints = std::vector<int64_t>;
 using Matrix = std::vector<Doubles>;  // [out][in]
@@ -91,7 +88,7 @@ std::vector<OpExample> ResizeExamples(ExampleMaker& make) {
   std::vector<OpExample> examples;
   for (const char* mode : {"nearest", "linear", "cubic"}) {
     const bool nearest = std::string(mode) == "nearest";
-    if (!nearest && !platform::IsFloating(make.dtype())) continue;
+    if (!nearest && !IsFloating(make.dtype())) continue;
     for (const Resizing& resizing : Resizings(mode)) {
       examples.push_back({{{"X", make.Values(resizing.x)}},  //
                           resizing.attributes});

@@ -11,14 +11,9 @@
 
 #include "sluice/framework/run/run_op.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::AttributeMap;
-using framework::DDim;
-using framework::RunOp;
-using framework::Tensor;
-using platform::ErrorCode;
 using ::sluice::testing::ExpectError;
 using ::sluice::testing::InferOpShapes;
 using Doubles = std::vector<double>;
@@ -268,4 +263,4 @@ TEST(ResizeShape, RefusesAGradientOfAnotherShape) {
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -10,14 +10,9 @@
 #include "sluice/framework/run/run_op.h"
 
 // cumsum and cumprod.
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::AttributeMap;
-using framework::DDim;
-using framework::RunOp;
-using framework::Tensor;
-using platform::ErrorCode;
 using ::sluice::testing::ExpectError;
 using ::sluice::testing::InferOpShapes;
 using Ints = std::vector<int64_t>;
@@ -128,15 +123,11 @@ TEST(Scan, RefusesGradientsOfAnotherShape) {
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice
 
 // The cases with which the harness tests every kernel of the ops.
 namespace sluice::testing {
 namespace {
-
-using framework::AttributeMap;
-using framework::DDim;
-using framework::OpDesc;
 
 std::vector<OpExample> Examples(ExampleMaker& make) {
   std::vector<OpExample> examples;
@@ -167,8 +158,8 @@ std::vector<OpExample> Examples(ExampleMaker& make) {
 std::vector<OpExample> ProductExamples(ExampleMaker& make) {
   std::vector<OpExample> examples = Examples(make);
   for (OpExample& example : examples) {
-    framework::Tensor& x = example.inputs[0].second;
-    if (!platform::IsFloating(x.dtype())) {
+    Tensor& x = example.inputs[0].second;
+    if (!IsFloating(x.dtype())) {
       x = make.Integers(x.dtype(), x.dims(), -1, 1);
       continue;
     }

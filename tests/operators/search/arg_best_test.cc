@@ -10,14 +10,9 @@
 #include "sluice/framework/run/run_op.h"
 
 // arg_max and arg_min.
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::AttributeMap;
-using framework::DDim;
-using framework::RunOp;
-using framework::Tensor;
-using platform::ErrorCode;
 using ::sluice::testing::ExpectError;
 using ::sluice::testing::InferOpShapes;
 using Indices = std::vector<int64_t>;
@@ -120,14 +115,11 @@ TEST(ArgBest, RefusesToChooseAmongNone) {
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice
 
 // The cases with which the harness tests every kernel of the ops.
 namespace sluice::testing {
 namespace {
-
-using framework::DDim;
-using framework::OpDesc;
 
 std::vector<OpExample> Examples(ExampleMaker& make) {
   std::vector<OpExample> examples;

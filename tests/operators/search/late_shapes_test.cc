@@ -11,15 +11,9 @@
 #include "sluice/framework/run/run_op.h"
 
 // Ops whose output sizes depend on data.
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::AttributeMap;
-using framework::DDim;
-using framework::RunOp;
-using framework::Tensor;
-using platform::DType;
-using platform::ErrorCode;
 using ::sluice::testing::ExpectError;
 using ::sluice::testing::InferOpShapes;
 using Floats = std::vector<float>;
@@ -33,7 +27,7 @@ Tensor F(const DDim& dims, const Floats& values) {
 Tensor Flags(const std::vector<int>& values) {
   Tensor flags;
   bool* out = flags.mutable_data<bool>({static_cast<int64_t>(values.size())},
-                                       platform::CPUPlace());
+                                       CPUPlace());
   for (const int value : values) {
     *out++ = value != 0;
   }
@@ -133,16 +127,11 @@ TEST(NonMaxSuppression, LeavesOutWhatOverlaps) {
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice
 
 // The cases with which the harness tests every kernel of the ops.
 namespace sluice::testing {
 namespace {
-
-using framework::DDim;
-using framework::OpDesc;
-using framework::Tensor;
-using platform::DType;
 
 std::vector<OpExample> NonzeroExamples(ExampleMaker& make) {
   std::vector<OpExample> examples;

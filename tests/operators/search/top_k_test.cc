@@ -9,14 +9,9 @@
 
 #include "sluice/framework/run/run_op.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::AttributeMap;
-using framework::DDim;
-using framework::RunOp;
-using framework::Tensor;
-using platform::ErrorCode;
 using ::sluice::testing::ExpectError;
 using ::sluice::testing::InferOpShapes;
 
@@ -86,17 +81,14 @@ TEST(TopKTest, MayBeOfNoElementsOrOfANumber) {
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice
 
 // The case with which the harness tests every kernel of the op.
 namespace sluice::testing {
 namespace {
 
-using framework::OpDesc;
-
 std::vector<OpExample> TopKExamples(ExampleMaker& make) {
-  const auto example = [&](const framework::DDim& dims, int64_t k,
-                           bool largest) {
+  const auto example = [&](const DDim& dims, int64_t k, bool largest) {
     return OpExample{{{"X", make.Values(dims)}},
                      {{"k", k}, {"largest", largest}}};
   };
@@ -111,7 +103,7 @@ Arrays TopKReference(const Arrays& in, const OpDesc& op) {
   const Array& x = in.at("X");
   const auto k = GetAttr<int64_t>(op, "k");
   const bool largest = GetAttr<bool>(op, "largest");
-  framework::DDim dims = x.dims;
+  DDim dims = x.dims;
   const int64_t n = dims[dims.rank() - 1];
   dims[dims.rank() - 1] = k;
   Array out(dims);

@@ -11,13 +11,9 @@
 
 #include "sluice/framework/run/run_op.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::DDim;
-using framework::RunOp;
-using framework::Tensor;
-using platform::ErrorCode;
 using testing::ExpectError;
 using testing::InferOpShapes;
 
@@ -227,13 +223,11 @@ TEST(AverageEmbeddingMaskGrad, RefusesWhatTheForwardOpRefuses) {
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice
 
 // The case with which the harness tests every kernel of the op.
 namespace sluice::testing {
 namespace {
-
-using framework::OpDesc;
 
 std::vector<OpExample> AverageGradExamples(ExampleMaker& make) {
   std::vector<OpExample> examples = MaskExamples(make);

@@ -9,13 +9,9 @@
 
 #include "sluice/framework/run/run_op.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::DDim;
-using framework::RunOp;
-using framework::Tensor;
-using platform::ErrorCode;
 using testing::ExpectError;
 using testing::InferOpShapes;
 using Int64s = std::vector<int64_t>;
@@ -97,13 +93,11 @@ TEST(CrfDecoding, InfersUnknownShapes) {
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice
 
 // The case with which the harness tests every kernel of the op.
 namespace sluice::testing {
 namespace {
-
-using framework::OpDesc;
 
 std::vector<OpExample> DecodingExamples(ExampleMaker& make) {
   std::vector<OpExample> examples = CrfSequences(make, true);
@@ -116,7 +110,7 @@ std::vector<OpExample> DecodingExamples(ExampleMaker& make) {
 }
 
 Arrays DecodingReference(const Arrays& in, const OpDesc&) {
-  const framework::DDim& dims = in.at("Emission").dims;
+  const DDim& dims = in.at("Emission").dims;
   Array out({dims[0], dims[1]});
   for (int64_t b = 0; b < dims[0]; ++b) {
     CrfPath best;

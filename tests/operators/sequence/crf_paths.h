@@ -54,21 +54,21 @@ void ForEachCrfPath(const Arrays& in, int64_t b, const Visit& visit) {
 // exact sums, so that paths are equal or not whatever the order of adding.
 inline std::vector<OpExample> CrfSequences(ExampleMaker& make,
                                            bool whole = false) {
-  const auto values = [&](const framework::DDim& dims) {
+  const auto values = [&](const DDim& dims) {
     return whole ? make.Integers(make.dtype(), dims, -4, 4) : make.Values(dims);
   };
   std::vector<OpExample> examples;
-  for (const framework::DDim& dims : {framework::DDim{2, 4, 3},
-                                      {3, 5, 2},
-                                      {1, 1, 1},
-                                      {2, 3, 1},
-                                      {5, 1, 4},
-                                      {1, 7, 2},
-                                      {0, 3, 2},
-                                      {61, 5, 3},
-                                      {3, 3, 9}}) {
+  for (const DDim& dims : {DDim{2, 4, 3},
+                           {3, 5, 2},
+                           {1, 1, 1},
+                           {2, 3, 1},
+                           {5, 1, 4},
+                           {1, 7, 2},
+                           {0, 3, 2},
+                           {61, 5, 3},
+                           {3, 3, 9}}) {
     const int64_t batch = dims[0], positions = dims[1], tags = dims[2];
-    const auto kInt = platform::DType::kInt64;
+    const auto kInt = DType::kInt64;
     examples.push_back(
         {{{"Emission", values(dims)},
           {"Transition", values({tags + 2, tags})},

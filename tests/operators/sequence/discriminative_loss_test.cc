@@ -12,14 +12,9 @@
 
 #include "sluice/framework/run/run_op.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::AttributeMap;
-using framework::DDim;
-using framework::RunOp;
-using framework::Tensor;
-using platform::ErrorCode;
 using testing::ExpectError;
 using testing::InferOpShapes;
 using Doubles = std::vector<double>;
@@ -192,14 +187,11 @@ TEST(DiscriminativeLoss, InfersUnknownShapes) {
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice
 
 // The cases with which the harness tests every kernel of the ops.
 namespace sluice::testing {
 namespace {
-
-using framework::AttributeMap;
-using framework::OpDesc;
 
 std::vector<OpExample> LossExamples(ExampleMaker& make) {
   // Each hinge is active for some distances, and inactive for others.

@@ -10,13 +10,9 @@
 
 #include "sluice/framework/run/run_op.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::DDim;
-using framework::RunOp;
-using framework::Tensor;
-using platform::ErrorCode;
 using testing::ExpectError;
 using testing::InferOpShapes;
 using Int64s = std::vector<int64_t>;
@@ -183,13 +179,11 @@ TEST(LinearChainCrfGrad, IsZeroPastTheLength) {
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice
 
 // The cases with which the harness tests every kernel of the ops.
 namespace sluice::testing {
 namespace {
-
-using framework::OpDesc;
 
 double LogZ(const Arrays& in, int64_t b) {
   double largest = -HUGE_VAL, sum = 0;

@@ -10,10 +10,10 @@
 namespace sluice::testing {
 
 // Runs with 0 <= start <= end <= Y, many of them empty.
-inline framework::Tensor RandomMask(ExampleMaker& make,
-                                    platform::DType dtype,
-                                    const framework::DDim& dims,
-                                    int64_t y) {
+inline Tensor RandomMask(ExampleMaker& make,
+                         DType dtype,
+                         const DDim& dims,
+                         int64_t y) {
   Array mask(dims);
   for (size_t i = 0; i + 1 < mask.values.size(); i += 2) {
     const int64_t start = make.Integer(0, y);
@@ -28,7 +28,6 @@ inline framework::Tensor RandomMask(ExampleMaker& make,
 // Embedding and Mask of empty, small and larger sizes, with masks of both
 // dtypes.
 inline std::vector<OpExample> MaskExamples(ExampleMaker& make) {
-  using platform::DType;
   const int64_t sizes[][5] = {
       // B, M, X, Y, N
       {2, 3, 5, 7, 3}, {1, 1, 1, 1, 1}, {3, 2, 4, 9, 16},  {1, 5, 3, 8, 33},
@@ -49,9 +48,7 @@ using Pixels = std::vector<std::pair<int64_t, int64_t>>;
 
 // Calls visit(b, m, pixels) for each mask of images of `dims`, [B, X, Y, N].
 template <typename Visit>
-void ForEachMask(const Array& mask,
-                 const framework::DDim& dims,
-                 const Visit& visit) {
+void ForEachMask(const Array& mask, const DDim& dims, const Visit& visit) {
   for (int64_t b = 0; b < mask.dims[0]; ++b) {
     for (int64_t m = 0; m < mask.dims[1]; ++m) {
       Pixels pixels;

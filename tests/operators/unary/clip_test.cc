@@ -9,14 +9,9 @@
 
 #include "sluice/framework/run/run_op.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::AttributeMap;
-using framework::DDim;
-using framework::RunOp;
-using framework::Tensor;
-using platform::ErrorCode;
 using testing::ExpectError;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -53,9 +48,8 @@ TEST(Clip, CutsNothingByDefault) {
 
 TEST(Clip, NanStaysNan) {
   EXPECT_TRUE(std::isnan(Clip<float>({kNan}, {{"min", 0.0}, {"max", 1.0}})[0]));
-  const platform::float16 nan{0x7E00};
-  EXPECT_GT(Clip<platform::float16>({nan}, {{"max", 1.0}})[0].bits & 0x7FFF,
-            0x7C00);
+  const float16 nan{0x7E00};
+  EXPECT_GT(Clip<float16>({nan}, {{"max", 1.0}})[0].bits & 0x7FFF, 0x7C00);
 }
 
 TEST(Clip, BoundsOfIntegersAreRoundedInwardsAndWithinTheirRange) {
@@ -113,12 +107,11 @@ std::vector<testing::OpExample> ClipGradExamples(testing::ExampleMaker& make) {
   return Examples(make, /*gradient=*/true);
 }
 
-testing::Arrays ClipReference(const testing::Arrays& inputs,
-                              const framework::OpDesc& op) {
+testing::Arrays ClipReference(const testing::Arrays& inputs, const OpDesc& op) {
   double min = testing::GetAttr<double>(op, "min");
   double max = testing::GetAttr<double>(op, "max");
   testing::Array out = inputs.at("X");
-  if (!platform::IsFloating(out.dtype)) {
+  if (!IsFloating(out.dtype)) {
     min = std::ceil(min);
     max = std::floor(max);
   }
@@ -129,7 +122,7 @@ testing::Arrays ClipReference(const testing::Arrays& inputs,
 }
 
 testing::Arrays ClipGradReference(const testing::Arrays& inputs,
-                                  const framework::OpDesc& op) {
+                                  const OpDesc& op) {
   const double min = testing::GetAttr<double>(op, "min");
   const double max = testing::GetAttr<double>(op, "max");
   testing::Array x_grad = inputs.at("Out@GRAD");
@@ -145,4 +138,4 @@ testing::Arrays ClipGradReference(const testing::Arrays& inputs,
 REGISTER_OP_CASE(clip, ClipExamples, ClipReference);
 REGISTER_OP_CASE(clip_grad, ClipGradExamples, ClipGradReference);
 
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -10,23 +10,23 @@ namespace sluice::testing {
 
 // Moves a number into the range of a row's examples; kSpacing / 2 keeps float64
 // off the kinks, which are multiples of 1/2.
-inline double InDomain(operators::math::Domain domain, double value) {
+inline double InDomain(Domain domain, double value) {
   constexpr double kAside = ExampleMaker::kSpacing / 2;
   const double sign = value < 0 ? -1 : 1;
   switch (domain) {
-    case operators::math::Domain::kAnywhere:
+    case Domain::kAnywhere:
       return value;
-    case operators::math::Domain::kNotZero:
+    case Domain::kNotZero:
       return value + sign * kAside;
-    case operators::math::Domain::kNotHalf:
+    case Domain::kNotHalf:
       return 4 * value + sign * kAside;
-    case operators::math::Domain::kPositive:
+    case Domain::kPositive:
       return std::abs(value) + 0.5;
-    case operators::math::Domain::kAboveOne:
+    case Domain::kAboveOne:
       return std::abs(value) + 1.5;
-    case operators::math::Domain::kInsideOne:
+    case Domain::kInsideOne:
       return value * 0.4;
-    case operators::math::Domain::kAboveMinus1:
+    case Domain::kAboveMinus1:
       return value * 0.4;
   }
   return value;

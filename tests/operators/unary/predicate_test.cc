@@ -14,19 +14,14 @@
 #include "sluice/operators/math/unary/predicate_row.h"
 #include "sluice/platform/number_format.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
-
-using framework::DDim;
-using framework::RunOp;
-using framework::Tensor;
-using platform::ErrorCode;
 
 template <typename R, typename T>
 std::vector<R> Apply(const std::string& op, const std::vector<T>& x) {
   const DDim dims({static_cast<int64_t>(x.size())});
   const Tensor out = RunOp(op, {{"X", Tensor::FromVector(dims, x)}})["Out"];
-  EXPECT_EQ(out.dtype(), platform::kDTypeOf<R>);
+  EXPECT_EQ(out.dtype(), kDTypeOf<R>);
   return out.ToVector<R>();
 }
 
@@ -54,10 +49,10 @@ TEST(Predicate, TellsFloatsApart) {
 
 TEST(Predicate, TellsHalvesApart) {
   // The largest number, infinity and NaN.
-  const std::vector<platform::float16> x = {{0x7BFF}, {0xFC00}, {0x7E00}};
+  const std::vector<float16> x = {{0x7BFF}, {0xFC00}, {0x7E00}};
   EXPECT_EQ((Apply<bool>("isfinite", x)), (Bools{1, 0, 0}));
   EXPECT_EQ((Apply<bool>("isinf", x)), (Bools{0, 1, 0}));
-  const std::vector<platform::bfloat16> y = {{0x7F7F}, {0x7F80}, {0x7FC0}};
+  const std::vector<bfloat16> y = {{0x7F7F}, {0x7F80}, {0x7FC0}};
   EXPECT_EQ((Apply<bool>("isnan", y)), (Bools{0, 0, 1}));
 }
 
@@ -84,11 +79,10 @@ TEST(Predicate, RefusesOtherDTypes) {
 // A new row is sufficient for a complete op.
 TEST(Predicate, EveryRowIsAnOpThatSaysWhatItIsElsewhere) {
   std::set<std::string> names;
-  for (const math::PredicateInfo& info : math::Predicates()) {
+  for (const PredicateInfo& info : Predicates()) {
     SCOPED_TRACE(info.name);
     EXPECT_TRUE(names.insert(info.name).second);
-    const framework::OpSchema& schema =
-        framework::Registry::Global().Schema(info.name);
+    const OpSchema& schema = Registry::Global().Schema(info.name);
     EXPECT_EQ(schema.doc(), info.doc);
     EXPECT_EQ(schema.onnx().op_type, info.onnx);
     EXPECT_EQ(schema.torch(), info.torch);
@@ -98,22 +92,19 @@ TEST(Predicate, EveryRowIsAnOpThatSaysWhatItIsElsewhere) {
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice
 
 // The cases with which the harness tests every kernel of the ops.
 namespace sluice::testing {
 namespace {
 
-using operators::math::PredicateInfo;
-
 // Some of the floats are NaN or infinite.
 std::vector<OpExample> PredicateExamples(ExampleMaker& make) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   std::vector<OpExample> examples;
-  for (const framework::DDim& dims :
-       {framework::DDim{3, 7}, {}, {1}, {5, 0}, {2, 131, 521}}) {
+  for (const DDim& dims : {DDim{3, 7}, {}, {1}, {5, 0}, {2, 131, 521}}) {
     Array x = ToArray(make.Values(dims));
-    if (platform::IsFloating(make.dtype())) {
+    if (IsFloating(make.dtype())) {
       for (size_t i = 0; i + 2 < x.values.size(); i += 5) {
         x.values[i] = kInfinity;
         x.values[i + 1] = -kInfinity;
@@ -126,16 +117,16 @@ std::vector<OpExample> PredicateExamples(ExampleMaker& make) {
 }
 
 [[maybe_unused]] const bool predicate_cases = [] {
-  for (const PredicateInfo& info : operators::math::Predicates()) {
+  for (const PredicateInfo& info : Predicates()) {
     OpCase op_case;
     op_case.examples = PredicateExamples;
-    op_case.reference = [&info](const Arrays& in, const framework::OpDesc&) {
+    op_case.reference = [&info](const Arrays& in, const OpDesc&) {
       Array out = in.at("X");
-      const bool wraps = !platform::FormatOf(out.dtype).is_signed;
+      const bool wraps = !FormatOf(out.dtype).is_signed;
       for (double& value : out.values) {
         value = info.reference(value);
         if (wraps && value < 0) {
-          value += std::ldexp(1.0, platform::FormatOf(out.dtype).bits);
+          value += std::ldexp(1.0, FormatOf(out.dtype).bits);
         }
       }
       return Arrays{{"Out", out}};

@@ -7,13 +7,9 @@
 
 #include "sluice/framework/run/run_op.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::DDim;
-using framework::RunOp;
-using framework::Tensor;
-using platform::ErrorCode;
 using testing::ExpectError;
 
 Tensor Scale(const Tensor& x,
@@ -48,12 +44,11 @@ TEST(Scale, DefaultsCopy) {
 
 TEST(Scale, HalvesRoundOnce) {
   // 2049 * 1 - 1 = 2048; 2049 itself is no float16.
-  const platform::float16 big{0x6800};  // 2048
-  const auto x = Tensor::FromVector<platform::float16>({1}, {big});
-  EXPECT_EQ(Scale(x, 1.00048828125, -1).ToVector<platform::float16>()[0], big);
-  const auto b = Tensor::FromVector<platform::bfloat16>({1}, {{0x3F80}});
-  EXPECT_EQ(Scale(b, 3, -1).ToVector<platform::bfloat16>()[0],
-            platform::bfloat16{0x4000});
+  const float16 big{0x6800};  // 2048
+  const auto x = Tensor::FromVector<float16>({1}, {big});
+  EXPECT_EQ(Scale(x, 1.00048828125, -1).ToVector<float16>()[0], big);
+  const auto b = Tensor::FromVector<bfloat16>({1}, {{0x3F80}});
+  EXPECT_EQ(Scale(b, 3, -1).ToVector<bfloat16>()[0], bfloat16{0x4000});
 }
 
 TEST(Scale, IntegersWrapAround) {
@@ -84,17 +79,15 @@ TEST(Scale, RefusesFractionsForIntegers) {
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice
 
 // The case with which the harness tests every kernel of the op.
 namespace sluice::testing {
 namespace {
 
-using framework::OpDesc;
-
 std::vector<OpExample> ScaleExamples(ExampleMaker& make) {
-  const double factor = platform::IsFloating(make.dtype()) ? -0.75 : -3;
-  const auto example = [&](const framework::DDim& dims, bool after = true) {
+  const double factor = IsFloating(make.dtype()) ? -0.75 : -3;
+  const auto example = [&](const DDim& dims, bool after = true) {
     return OpExample{
         {{"X", make.Values(dims)}},
         {{"scale", factor}, {"bias", 2.0}, {"bias_after_scale", after}}};

@@ -4,15 +4,6 @@
 
 namespace sluice::testing {
 
-using framework::AttributeMap;
-using framework::DDim;
-using framework::OpDesc;
-using operators::math::Domain;
-using operators::math::GradientReads;
-using operators::math::UnaryInfo;
-using operators::math::UnaryParams;
-using operators::math::UnaryRow;
-
 namespace {
 
 UnaryParams ParamsOf(const UnaryInfo& info, const OpDesc& op) {
@@ -36,11 +27,11 @@ std::vector<OpExample> UnaryExamples(const UnaryInfo& info,
   std::vector<OpExample> examples;
   const auto add = [&](const DDim& dims, const AttributeMap& attributes) {
     Array x = ToArray(make.Values(dims));
-    const bool integers = !platform::IsFloating(make.dtype());
+    const bool integers = !IsFloating(make.dtype());
     for (double& value : x.values) {
       if (!integers) value = InDomain(info.domain, value);
     }
-    const framework::Tensor values = ToTensor(x, make.dtype());
+    const Tensor values = ToTensor(x, make.dtype());
     OpExample example = {{{"X", values}}, attributes};
     if (gradient) {
       if (info.gradient_reads == GradientReads::kOut) {
@@ -127,7 +118,7 @@ OpCase UnaryGradCase(const UnaryInfo& info) {
 namespace {
 
 [[maybe_unused]] const bool unary_cases = [] {
-  for (const UnaryRow& row : operators::math::UnaryRows()) {
+  for (const UnaryRow& row : UnaryRows()) {
     AddOpCase(row.info.name, UnaryCase(row.info));
     AddOpCase(std::string(row.info.name) + "_grad", UnaryGradCase(row.info));
   }

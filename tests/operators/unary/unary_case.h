@@ -10,11 +10,10 @@
 namespace sluice::testing {
 
 // The attributes of a row's examples: the defaults, and others if it has any.
-std::vector<framework::AttributeMap> UnaryAttributes(
-    const operators::math::UnaryInfo& info);
+std::vector<AttributeMap> UnaryAttributes(const UnaryInfo& info);
 
 // The cases of the harness for every kernel of the row's op and its gradient.
-OpCase UnaryCase(const operators::math::UnaryInfo& info);
-OpCase UnaryGradCase(const operators::math::UnaryInfo& info);
+OpCase UnaryCase(const UnaryInfo& info);
+OpCase UnaryGradCase(const UnaryInfo& info);
 
 }  // namespace sluice::testing

@@ -12,15 +12,9 @@
 #include "sluice/framework/run/run_op.h"
 #include "sluice/operators/math/unary/unary_row.h"
 
-namespace sluice::operators {
+namespace sluice {
 namespace {
 
-using framework::AttributeMap;
-using framework::DDim;
-using framework::Registry;
-using framework::RunOp;
-using framework::Tensor;
-using platform::ErrorCode;
 using testing::ExpectError;
 using testing::InferOpShapes;
 
@@ -84,7 +78,7 @@ TEST(Unary, NegativeNumbersHaveNoLogarithmAndNoRoot) {
 }
 
 TEST(Unary, NaNStaysNaN) {
-  for (const math::UnaryRow& row : math::UnaryRows()) {
+  for (const UnaryRow& row : UnaryRows()) {
     const float nan = std::numeric_limits<float>::quiet_NaN();
     EXPECT_TRUE(std::isnan(Apply(row.info.name, {nan, 1})[0])) << row.info.name;
   }
@@ -138,19 +132,18 @@ TEST(Unary, RefusesIntegersWhereTheFormulaHasFractions) {
 // A new row is sufficient for a complete op.
 TEST(Unary, EveryRowIsAnOpThatSaysWhatItIsElsewhere) {
   std::set<std::string> names;
-  for (const math::UnaryRow& row : math::UnaryRows()) {
+  for (const UnaryRow& row : UnaryRows()) {
     SCOPED_TRACE(row.info.name);
     EXPECT_TRUE(names.insert(row.info.name).second);
-    const framework::OpSchema& schema =
-        Registry::Global().Schema(row.info.name);
+    const OpSchema& schema = Registry::Global().Schema(row.info.name);
     EXPECT_EQ(schema.doc(), row.info.doc);
     EXPECT_EQ(schema.onnx().op_type, row.info.onnx);
     EXPECT_EQ(schema.torch(), row.info.torch);
     EXPECT_TRUE(schema.elementwise());
-    EXPECT_EQ(math::FindUnaryRow(row.info.name), &row);
+    EXPECT_EQ(FindUnaryRow(row.info.name), &row);
   }
-  EXPECT_EQ(math::FindUnaryRow("conv2d"), nullptr);
+  EXPECT_EQ(FindUnaryRow("conv2d"), nullptr);
 }
 
 }  // namespace
-}  // namespace sluice::operators
+}  // namespace sluice

@@ -9,7 +9,7 @@
 
 #include "sluice/platform/cuda/architecture.h"
 
-namespace sluice::platform {
+namespace sluice {
 namespace {
 
 using ::sluice::testing::ExpectError;
@@ -97,4 +97,4 @@ TEST_F(CUDAErrors, DoNotComeFromTheArchitectureThatWasBuiltFor) {
 }
 
 }  // namespace
-}  // namespace sluice::platform
+}  // namespace sluice

@@ -17,19 +17,19 @@ namespace sluice::testing {
 // skipped with the reason.
 class CUDATest : public ::testing::Test {
  protected:
-  static constexpr platform::CUDAPlace kPlace{0};
+  static constexpr CUDAPlace kPlace{0};
 
   void SetUp() override {
     const std::string missing = WhyNoCUDA();
     if (!missing.empty()) GTEST_SKIP() << missing;
-    context_ = std::make_unique<platform::CUDADeviceContext>(kPlace);
+    context_ = std::make_unique<CUDADeviceContext>(kPlace);
   }
   ~CUDATest() override { RestoreDevice(); }
 
-  platform::CUDADeviceContext& context() { return *context_; }
+  CUDADeviceContext& context() { return *context_; }
 
  private:
-  std::unique_ptr<platform::CUDADeviceContext> context_;
+  std::unique_ptr<CUDADeviceContext> context_;
 };
 
 }  // namespace sluice::testing

@@ -11,11 +11,10 @@ namespace sluice::testing {
 template <typename T>
 class DeviceArray {
  public:
-  DeviceArray(platform::CUDADeviceContext& context,
-              const std::vector<T>& values)
+  DeviceArray(CUDADeviceContext& context, const std::vector<T>& values)
       : context_(context),
         size_(values.size()),
-        memory_(memory::AllocUnique(context.GetPlace(), size_ * sizeof(T))) {
+        memory_(AllocUnique(context.GetPlace(), size_ * sizeof(T))) {
     context_.CopyFromHost(memory_.get(), values.data(), size_ * sizeof(T));
   }
 
@@ -30,9 +29,9 @@ class DeviceArray {
   }
 
  private:
-  platform::CUDADeviceContext& context_;
+  CUDADeviceContext& context_;
   size_t size_;
-  memory::UniqueMemory memory_;
+  UniqueMemory memory_;
 };
 
 }  // namespace sluice::testing

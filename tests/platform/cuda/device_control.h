@@ -8,7 +8,7 @@ namespace sluice::testing {
 
 // Calls `body` for each order of threads and blocks that the emulation
 // supports; once on a GPU, which has its own order.
-void InEveryOrder(platform::FunctionRef<void()> body);
+void InEveryOrder(FunctionRef<void()> body);
 
 // Restores the device after a test lost it. A GPU is restored only by the end
 // of the process.

@@ -4,7 +4,7 @@
 
 namespace sluice::testing {
 
-void InEveryOrder(platform::FunctionRef<void()> body) {
+void InEveryOrder(FunctionRef<void()> body) {
   using cuda_emulation::ThreadOrder;
   auto& options = cuda_emulation::GetOptions();
   const auto before = options.order;

@@ -2,7 +2,7 @@
 
 namespace sluice::testing {
 
-void InEveryOrder(platform::FunctionRef<void()> body) {
+void InEveryOrder(FunctionRef<void()> body) {
   body();
 }
 

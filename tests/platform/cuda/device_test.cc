@@ -15,7 +15,7 @@
 #include "sluice/memory/testing.h"
 #include "sluice/platform/cuda/cuda_check.h"
 
-namespace sluice::platform {
+namespace sluice {
 namespace {
 
 using ::sluice::testing::ChildBody;
@@ -70,10 +70,10 @@ TEST_F(CUDADevices, ACopyBackFromWhereAnotherOneGoesIsInOrder) {
 
 TEST_F(CUDADevices, RoomsCopyWithoutAContext) {
   const auto numbers = Numbers(1000);
-  const auto device = memory::AllocUnique(kPlace, 8000);
+  const auto device = AllocUnique(kPlace, 8000);
   std::vector<double> back(1000);
-  memory::Copy(kPlace, device.get(), CPUPlace{}, numbers.data(), 8000);
-  memory::Copy(CPUPlace{}, back.data(), kPlace, device.get(), 8000);
+  Copy(kPlace, device.get(), CPUPlace{}, numbers.data(), 8000);
+  Copy(CPUPlace{}, back.data(), kPlace, device.get(), 8000);
   EXPECT_EQ(back, numbers);
 }
 
@@ -97,39 +97,38 @@ TEST_F(CUDADevices, ManyThreadsWorkAtOnce) {
 }
 
 TEST_F(CUDADevices, RunningOutOfMemoryGivesTheFigures) {
-  memory::SetFillFreshMemory(false);
-  memory::ReleaseCache(kPlace);
-  const memory::MemoryStats before = memory::Stats(kPlace);
+  SetFillFreshMemory(false);
+  ReleaseCache(kPlace);
+  const MemoryStats before = Stats(kPlace);
   // Cached memory is freed before an allocation fails.
-  memory::Free(kPlace, memory::Alloc(kPlace, size_t{64} << 20));
+  Free(kPlace, Alloc(kPlace, size_t{64} << 20));
   ExpectError(ErrorCode::kResourceExhausted, "memory.exhausted",
-              {"cuda:0", "in use", "reserved", "limit"}, [&] {
-                memory::Alloc(kPlace, before.limit - before.reserved + 65536);
-              });
-  EXPECT_EQ(memory::Stats(kPlace).reserved, before.reserved);
+              {"cuda:0", "in use", "reserved", "limit"},
+              [&] { Alloc(kPlace, before.limit - before.reserved + 65536); });
+  EXPECT_EQ(Stats(kPlace).reserved, before.reserved);
 }
 
 TEST_F(CUDADevices, TheDeviceMayHaveLessThanTheLimit) {
-  memory::SetFillFreshMemory(false);
-  const auto some = memory::AllocUnique(kPlace, size_t{1} << 20);
-  const size_t limit = memory::Stats(kPlace).limit;
+  SetFillFreshMemory(false);
+  const auto some = AllocUnique(kPlace, size_t{1} << 20);
+  const size_t limit = Stats(kPlace).limit;
   size_t free = 0, total = 0;
   CheckCUDA(cudaMemGetInfo(&free, &total), "memory");
-  memory::SetLimit(kPlace, 4 * total);
+  SetLimit(kPlace, 4 * total);
   // More than the total, and more than is free.
   for (const size_t bytes : {total + (size_t{1} << 30), total}) {
     ExpectError(ErrorCode::kResourceExhausted, "memory.exhausted", {"cuda:0"},
-                [&] { memory::Alloc(kPlace, bytes); });
+                [&] { Alloc(kPlace, bytes); });
     // No pending error that Eigen or cuBLAS would report as theirs.
     EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
   }
-  memory::SetLimit(kPlace, limit);
-  memory::Free(kPlace, memory::Alloc(kPlace, size_t{8} << 20));
+  SetLimit(kPlace, limit);
+  Free(kPlace, Alloc(kPlace, size_t{8} << 20));
 }
 
 TEST_F(CUDADevices, ManyCopiesBeforeAWaitStayInOrder) {
   constexpr size_t kBytes = size_t{8} << 20;
-  const auto device = memory::AllocUnique(kPlace, 2 * kBytes);
+  const auto device = AllocUnique(kPlace, 2 * kBytes);
   std::vector<char> numbers(kBytes);
   std::vector<char> back(kBytes);
   for (int i = 0; i < 50; ++i) {  // 400 MiB
@@ -188,4 +187,4 @@ TEST_F(CUDADevices, AMachineWithoutAGPUSaysSo) {
 }
 
 }  // namespace
-}  // namespace sluice::platform
+}  // namespace sluice

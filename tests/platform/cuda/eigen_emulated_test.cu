@@ -10,7 +10,7 @@
 
 #include "sluice/platform/error.h"
 
-namespace sluice::platform {
+namespace sluice {
 namespace {
 
 using ::sluice::testing::DeviceArray;
@@ -49,4 +49,4 @@ TEST_F(EigenEmulatedTest, AFaultIsAnErrorAndNamesTheKernel) {
 }
 
 }  // namespace
-}  // namespace sluice::platform
+}  // namespace sluice

@@ -7,7 +7,7 @@
 
 #include "sluice/platform/error.h"
 
-namespace sluice::platform {
+namespace sluice {
 namespace {
 
 using ::sluice::testing::DeviceArray;
@@ -89,4 +89,4 @@ TEST_F(EigenGPUTest, KeepsTheOrderOfTheStream) {
 }
 
 }  // namespace
-}  // namespace sluice::platform
+}  // namespace sluice

@@ -11,7 +11,7 @@
 #include "sluice/memory/memory.h"
 #include "sluice/platform/cuda/launch.h"
 
-namespace sluice::platform {
+namespace sluice {
 namespace {
 
 using cuda_emulation::StreamMode;
@@ -101,10 +101,10 @@ TEST_F(CUDAFaults, AnAccessFarOutNamesTheThread) {
 
 TEST_F(CUDAFaults, UseAfterFreeIsNoticedInTheCacheAndBeyond) {
   for (const bool cached : {true, false}) {
-    auto memory = memory::AllocUnique(kPlace, 100);
+    auto memory = AllocUnique(kPlace, 100);
     auto* pointer = static_cast<float*>(memory.get());
     memory.reset();
-    if (!cached) memory::ReleaseCache(kPlace);
+    if (!cached) ReleaseCache(kPlace);
     Launch<WriteAt>({context(), dim3(1), dim3(1)}, pointer, 0);
     ExpectError(ErrorCode::kDeviceLost, "cuda.call", {"WriteAt", "illegal"},
                 [&] { context().Wait(); });
@@ -275,7 +275,7 @@ TEST_F(CUDAFaultsDeathTest, TheHostMayNotTouchDeviceMemory) {
 int AllocateWithFewAddresses() {
   const ::sluice::testing::ResourceLimit limit(
       RLIMIT_AS, ::sluice::testing::AddressSpace() + (rlim_t{1} << 33));
-  memory::Free(CUDAPlace{0}, memory::Alloc(CUDAPlace{0}, 128));
+  Free(CUDAPlace{0}, Alloc(CUDAPlace{0}, 128));
   return 0;
 }
 const ::sluice::testing::ChildBody kAllocateWithFewAddresses(
@@ -294,4 +294,4 @@ TEST_F(CUDAFaults, ALimitOfAddressesIsNamed) {
 }
 
 }  // namespace
-}  // namespace sluice::platform
+}  // namespace sluice

@@ -3,7 +3,7 @@
 
 #include "sluice/platform/cuda/launch.h"
 
-namespace sluice::platform {
+namespace sluice {
 namespace {
 
 using ::sluice::testing::DeviceArray;
@@ -42,4 +42,4 @@ TEST_F(CUDAKernelsEmulated, SharedAndFreshMemoryAreNaN) {
 }
 
 }  // namespace
-}  // namespace sluice::platform
+}  // namespace sluice

@@ -5,7 +5,7 @@
 
 #include "sluice/platform/cuda/launch.h"
 
-namespace sluice::platform {
+namespace sluice {
 namespace {
 
 using ::sluice::testing::DeviceArray;
@@ -158,4 +158,4 @@ TEST(CUDAKernelNames, AreAsInTheSource) {
 }
 
 }  // namespace
-}  // namespace sluice::platform
+}  // namespace sluice

@@ -4,7 +4,7 @@
 
 #include "sluice/platform/cuda/launch.h"
 
-namespace sluice::platform {
+namespace sluice {
 namespace {
 
 using ::sluice::testing::ExpectError;
@@ -40,4 +40,4 @@ TEST_F(CUDALaunches, LeaveNoErrorToWhoeverAsksNext) {
 }
 
 }  // namespace
-}  // namespace sluice::platform
+}  // namespace sluice

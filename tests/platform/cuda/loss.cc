@@ -20,7 +20,7 @@ const ProgramOption kAlone("alone", [](std::string_view value) -> std::string {
 }  // namespace
 
 bool RanAlone() {
-  if (platform::kCUDAIsEmulated || alone) return false;
+  if (kCUDAIsEmulated || alone) return false;
   const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
   ChildProcess child({std::string("--gtest_filter=") + test->test_suite_name() +
                           "." + test->name(),

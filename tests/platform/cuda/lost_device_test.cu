@@ -17,12 +17,6 @@
 namespace sluice {
 namespace {
 
-using framework::Executor;
-using framework::Program;
-using framework::Tensor;
-using platform::CUDADeviceContext;
-using platform::DType;
-using platform::ErrorCode;
 using testing::ExpectError;
 using ::testing::HasSubstr;
 
@@ -32,8 +26,8 @@ __global__ void WriteTo(float* out) {
 
 // Expects the loss to be raised; with CUDA_LAUNCH_BLOCKING by the launch.
 void LoseDevice(CUDADeviceContext& context) {
-  platform::Launch<WriteTo>({context, dim3(1), dim3(1)},
-                            reinterpret_cast<float*>(uintptr_t{16}));
+  Launch<WriteTo>({context, dim3(1), dim3(1)},
+                  reinterpret_cast<float*>(uintptr_t{16}));
   context.Wait();
 }
 
@@ -50,29 +44,24 @@ TEST_F(CUDALossOfContexts, RefusesEverything) {
   refused([&] { LoseDevice(context()); });
   refused([&] { context().Wait(); });
   refused([&] { context().CopyOnDevice(out.get(), out.get() + 4, 16); });
-  refused([&] {
-    platform::Launch<WriteTo>({context(), dim3(1), dim3(1)}, out.get());
-  });
+  refused([&] { Launch<WriteTo>({context(), dim3(1), dim3(1)}, out.get()); });
   refused([] { CUDADeviceContext another(kPlace); });
-  refused([] {
-    platform::DeviceManager::Instance().Get(kPlace).Allocate(size_t{1} << 20);
-  });
-  refused([] { platform::RaiseEigenError("a launch"); });
-  refused([] {
-    platform::RaiseCublasError(CUBLAS_STATUS_EXECUTION_FAILED, "gemm");
-  });
+  refused(
+      [] { DeviceManager::Instance().Get(kPlace).Allocate(size_t{1} << 20); });
+  refused([] { RaiseEigenError("a launch"); });
+  refused([] { RaiseCublasError(CUBLAS_STATUS_EXECUTION_FAILED, "gemm"); });
   // Freeing, as the test ends, is no error.
 }
 
 TEST_F(CUDALossOfContexts, IsForOtherContextsAndThreads) {
   if (testing::RanAlone()) return;
   CUDADeviceContext other(kPlace);
-  EXPECT_THROW(LoseDevice(context()), platform::Error);
+  EXPECT_THROW(LoseDevice(context()), Error);
   std::thread([&] {
     ExpectError(ErrorCode::kDeviceLost, "cuda.call",
                 {"cuda:0", "waiting for the stream"}, [&] { other.Wait(); });
     ExpectError(ErrorCode::kDeviceLost, "cuda.call", {"gemm"}, [] {
-      platform::RaiseCublasError(CUBLAS_STATUS_EXECUTION_FAILED, "gemm");
+      RaiseCublasError(CUBLAS_STATUS_EXECUTION_FAILED, "gemm");
     });
   }).join();
 }
@@ -90,15 +79,15 @@ class CUDALossInARun : public testing::CUDATest {
     program_.AppendOp(op, {{"X", {value_}}});
     value_ = program_.Output("Out").name();
   }
-  std::shared_ptr<const framework::Plan> Prepare() {
+  std::shared_ptr<const Plan> Prepare() {
     executor_.emplace(kPlace);
     return executor_->Prepare(program_, feeds_, {value_});
   }
   // The error message of an ordinary run.
-  std::string Loss(const framework::Plan& plan) {
+  std::string Loss(const Plan& plan) {
     try {
       plan.Run(feeds_);
-    } catch (const platform::Error& error) {
+    } catch (const Error& error) {
       EXPECT_EQ(error.code(), ErrorCode::kDeviceLost);
       return error.what();
     }
@@ -108,8 +97,7 @@ class CUDALossInARun : public testing::CUDATest {
   Program program_;
   std::string value_;
   std::optional<Executor> executor_;
-  const framework::Feeds feeds_ = {
-      {"x", Tensor::FromVector<float>({3}, {1, 4, 9})}};
+  const Feeds feeds_ = {{"x", Tensor::FromVector<float>({3}, {1, 4, 9})}};
 };
 
 TEST_F(CUDALossInARun, NamesTheOpAndItsLineWhenSynchronised) {
@@ -122,7 +110,7 @@ TEST_F(CUDALossInARun, NamesTheOpAndItsLineWhenSynchronised) {
   ExpectError(ErrorCode::kDeviceLost, "cuda.call",
               {"in op 1 (test_stray)", "lost_device_test.cu",
                "the device is lost until the process ends"},
-              [&] { framework::RunSynchronised(*plan, feeds_); });
+              [&] { RunSynchronised(*plan, feeds_); });
 }
 
 // A GPU may be quicker to fault than the host to enqueue the next op.

@@ -14,7 +14,7 @@
 #include <nccl.h>
 #include <unistd.h>
 
-namespace sluice::platform {
+namespace sluice {
 namespace {
 
 using cuda_emulation::RankGroup;
@@ -281,4 +281,4 @@ TEST_F(NCCLEmulated, ARankComesOnce) {
 }
 
 }  // namespace
-}  // namespace sluice::platform
+}  // namespace sluice

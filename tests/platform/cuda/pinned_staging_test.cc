@@ -4,7 +4,7 @@
 
 #include "tests/platform/cuda/cuda_test.h"
 
-namespace sluice::platform {
+namespace sluice {
 namespace {
 
 constexpr size_t kMiB = size_t{1} << 20;
@@ -44,4 +44,4 @@ TEST_F(CUDAPinnedStaging, NoMoreThan256MiBAreOnTheirWayAtOnce) {
 }
 
 }  // namespace
-}  // namespace sluice::platform
+}  // namespace sluice

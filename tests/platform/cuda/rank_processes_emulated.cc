@@ -12,7 +12,6 @@
 namespace sluice::testing {
 
 using cuda_emulation::RankGroup;
-using platform::ErrorCode;
 
 namespace {
 
@@ -59,13 +58,13 @@ RankWorld::RankWorld()
 
 void RankWorld::Meet() {
   if (group_.Meet() == RankGroup::Outcome::kMet) return;
-  throw platform::Error(ErrorCode::kFailedPrecondition, "test.world_failed",
-                        "another rank has failed");
+  throw Error(ErrorCode::kFailedPrecondition, "test.world_failed",
+              "another rank has failed");
 }
 
-int64_t RankWorld::Start(platform::Collective collective) {
-  const size_t bytes = static_cast<size_t>(collective.count) *
-                       platform::SizeOf(collective.dtype);
+int64_t RankWorld::Start(Collective collective) {
+  const size_t bytes =
+      static_cast<size_t>(collective.count) * SizeOf(collective.dtype);
   std::byte* shared = group_.chunk(collective.root);
   if (rank() == collective.root && bytes > 0) {
     std::memcpy(shared, collective.from, bytes);

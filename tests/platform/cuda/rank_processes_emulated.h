@@ -23,17 +23,17 @@ int ChildStatus();
 
 // The ranks as a World, without MPI: it broadcasts small data, waits at
 // barriers and knows whether another rank has failed.
-class RankWorld final : public platform::World {
+class RankWorld final : public World {
  public:
   RankWorld();
   int rank() const override { return ChildRank(); }
   int size() const override { return ChildRanks(); }
   std::string_view library() const override { return "the test's"; }
-  int64_t Start(platform::Collective collective) override;
+  int64_t Start(Collective collective) override;
   void Advance() override {}
   void Wait(int64_t /*number*/) override {}
   double WaitedSeconds() const override { return 0; }
-  void BeginPart(std::shared_ptr<const platform::Part> /*part*/) override {}
+  void BeginPart(std::shared_ptr<const Part> /*part*/) override {}
   void BeginRun() override {}
   void NoteFailedRun(std::string_view /*why*/) override {}
   void SetLabel(std::string_view /*label*/) override {}
@@ -46,18 +46,18 @@ class RankWorld final : public platform::World {
 };
 
 // One of two ranks without the other, to inspect a plan.
-class TwoRanks final : public platform::World {
+class TwoRanks final : public World {
  public:
-  TwoRanks() { platform::SetWorld(this); }
-  ~TwoRanks() override { platform::SetWorld(nullptr); }
+  TwoRanks() { SetWorld(this); }
+  ~TwoRanks() override { SetWorld(nullptr); }
   int rank() const override { return 0; }
   int size() const override { return 2; }
   std::string_view library() const override { return "none"; }
-  int64_t Start(platform::Collective /*collective*/) override { return 0; }
+  int64_t Start(Collective /*collective*/) override { return 0; }
   void Advance() override {}
   void Wait(int64_t /*number*/) override {}
   double WaitedSeconds() const override { return 0; }
-  void BeginPart(std::shared_ptr<const platform::Part> /*part*/) override {}
+  void BeginPart(std::shared_ptr<const Part> /*part*/) override {}
   void BeginRun() override {}
   void NoteFailedRun(std::string_view /*why*/) override {}
   void SetLabel(std::string_view /*label*/) override {}

@@ -7,23 +7,17 @@
 namespace sluice {
 namespace {
 
-using framework::OpKernelContext;
-using framework::OpSchema;
-using framework::Tensor;
-using platform::CUDADeviceContext;
-using platform::DType;
-
 void StraySchema(OpSchema& op) {
   op.Doc("Out = X.");
   op.TypeVar("T", {DType::kFloat32});
   op.Input("X", "T", "").Output("Out", "T", "");
-  op.InferShape([](framework::InferShapeContext& context) {
+  op.InferShape([](InferShapeContext& context) {
     context.SetOutput("Out", context.input("X"));
   });
 }
 
 template <typename T>
-class StrayKernel final : public framework::OpKernel {
+class StrayKernel final : public OpKernel {
  public:
   using OpKernel::OpKernel;
 
@@ -34,9 +28,8 @@ class StrayKernel final : public framework::OpKernel {
     // Aligned, and in a page that no process has. An address far after `out`
     // might be valid memory.
     if (testing::Stray()) out = reinterpret_cast<T*>(uintptr_t{16});
-    platform::ForEach(context.device_context<CUDADeviceContext>(),
-                      input.numel(),
-                      [=] __device__(int64_t i) { out[i] = x[i]; });
+    ForEach(context.device_context<CUDADeviceContext>(), input.numel(),
+            [=] __device__(int64_t i) { out[i] = x[i]; });
   }
 };
 
@@ -54,7 +47,7 @@ bool& Stray() {
 
 void RegisterStrayOp() {
   [[maybe_unused]] static const bool registered = [] {
-    auto& registry = framework::Registry::Global();
+    auto& registry = Registry::Global();
     SLUICE_USE_OPERATOR(test_stray);
     SluiceRegisterKernel_test_stray_CUDAPlace_PLAIN_plain(registry);
     return true;

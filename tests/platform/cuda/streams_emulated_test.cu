@@ -4,7 +4,7 @@
 
 #include "sluice/platform/cuda/launch.h"
 
-namespace sluice::platform {
+namespace sluice {
 namespace {
 
 using cuda_emulation::StreamMode;
@@ -111,4 +111,4 @@ TEST_F(CUDAStreamsEmulated, ACopyPastTheEndIsAFault) {
 }
 
 }  // namespace
-}  // namespace sluice::platform
+}  // namespace sluice

@@ -7,7 +7,7 @@
 
 #include "sluice/platform/cuda/launch.h"
 
-namespace sluice::platform {
+namespace sluice {
 namespace {
 
 using ::sluice::testing::DeviceArray;
@@ -212,4 +212,4 @@ TEST_F(CUDAStreams, TheDefaultStreamWaitsForBlockingOnesOnly) {
 }
 
 }  // namespace
-}  // namespace sluice::platform
+}  // namespace sluice

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace sluice::platform {
+namespace sluice {
 namespace {
 
 TEST(Counters, BeginAtZeroAndStay) {
@@ -15,4 +15,4 @@ TEST(Counters, BeginAtZeroAndStay) {
 }
 
 }  // namespace
-}  // namespace sluice::platform
+}  // namespace sluice

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace sluice::platform {
+namespace sluice {
 namespace {
 
 class LoggingTest : public ::testing::Test {
@@ -57,4 +57,4 @@ TEST_F(LoggingTest, GoesToStderrWithoutASink) {
 }
 
 }  // namespace
-}  // namespace sluice::platform
+}  // namespace sluice

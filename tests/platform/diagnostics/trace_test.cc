@@ -12,7 +12,7 @@
 
 #include "sluice/platform/error.h"
 
-namespace sluice::platform {
+namespace sluice {
 namespace {
 
 using nlohmann::json;
@@ -122,4 +122,4 @@ TEST(NanosecondsNowTest, NeverGoesBack) {
 }
 
 }  // namespace
-}  // namespace sluice::platform
+}  // namespace sluice

@@ -9,7 +9,7 @@
 #include "sluice/platform/error.h"
 #include "sluice/platform/ranks/collective_context.h"
 
-namespace sluice::platform {
+namespace sluice {
 namespace {
 
 using sluice::testing::ExpectError;
@@ -96,4 +96,4 @@ TEST(World, AQueueOfCollectivesCopiesNothing) {
 }
 
 }  // namespace
-}  // namespace sluice::platform
+}  // namespace sluice

@@ -1,4 +1,4 @@
-"""Compares sl.layers.einsum with NumPy. tests/framework/program/einsum_test.cc
+"""Compares sl.layers.einsum with NumPy. tests/operators/contraction/einsum_test.cc
 also tests its errors."""
 
 import numpy as np

@@ -9,12 +9,12 @@
 #include "tests/operators/binary/binary_domain.h"
 #include <gtest/gtest.h>
 
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 
 template <typename T>
 bool HasFloats(const BinaryRow& row) {
-  return row.Of(platform::kDTypeOf<T>).forward.both != nullptr &&
+  return row.Of(kDTypeOf<T>).forward.both != nullptr &&
          row.info.result == BinaryResult::kSame;
 }
 
@@ -61,8 +61,7 @@ TYPED_TEST(BinaryRowTest, FunctionsAreWithinTheirUnits) {
     const auto x = Line<T>(row.info.x_domain, 3, kCount, 0);
     const auto y = Line<T>(row.info.y_domain, 3, kCount, 1234);
     std::vector<T> out(kCount);
-    row.Of(platform::kDTypeOf<T>)
-        .forward.both(x.data(), y.data(), kCount, out.data());
+    row.Of(kDTypeOf<T>).forward.both(x.data(), y.data(), kCount, out.data());
     double worst = 0;
     for (int64_t i = 0; i < kCount; ++i) {
       worst = std::max(worst, Error(out[i], row.info.reference(x[i], y[i])));
@@ -75,7 +74,7 @@ TYPED_TEST(BinaryRowTest, EveryRowForEveryLengthAndSide) {
   using T = TypeParam;
   for (const BinaryRow& row : BinaryRows()) {
     if (!HasFloats<T>(row)) continue;
-    const BinaryLoops& loops = row.Of(platform::kDTypeOf<T>).forward;
+    const BinaryLoops& loops = row.Of(kDTypeOf<T>).forward;
     const auto x = Line<T>(row.info.x_domain, 3, 140, 0);
     const auto y = Line<T>(row.info.y_domain, 3, 140, 77);
     for (int64_t count = 0; count < 70; ++count) {
@@ -106,7 +105,7 @@ TYPED_TEST(BinaryRowTest, EveryRowForEveryLengthAndSide) {
 TYPED_TEST(BinaryRowTest, GradientsForEveryLengthAndSide) {
   using T = TypeParam;
   for (const BinaryRow& row : BinaryRows()) {
-    const BinaryFunctions& functions = row.Of(platform::kDTypeOf<T>);
+    const BinaryFunctions& functions = row.Of(kDTypeOf<T>);
     const auto x = Line<T>(row.info.x_domain, 3, 40, 0);
     const auto y = Line<T>(row.info.y_domain, 3, 40, 17);
     const auto grad = Line<T>(BinaryDomain::kBeyondOne, 3, 40, 5);
@@ -145,7 +144,7 @@ TYPED_TEST(BinaryRowTest, GradientsForEveryLengthAndSide) {
 TYPED_TEST(BinaryRowTest, WorksInPlace) {
   using T = TypeParam;
   const BinaryLoops& sub =
-      FindBinaryRow("elementwise_sub")->Of(platform::kDTypeOf<T>).forward;
+      FindBinaryRow("elementwise_sub")->Of(kDTypeOf<T>).forward;
   std::vector<T> x(77, T{5}), y(77, T{3});
   sub.both(x.data(), y.data(), 77, x.data());
   EXPECT_EQ(x, std::vector<T>(77, T{2}));
@@ -154,4 +153,4 @@ TYPED_TEST(BinaryRowTest, WorksInPlace) {
 }
 
 }  // namespace
-}  // namespace sluice::operators::math
+}  // namespace sluice

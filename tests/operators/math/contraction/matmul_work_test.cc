@@ -4,11 +4,8 @@
 
 #include "sluice/framework/costs/machine_figures.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
-
-using framework::DDim;
-using framework::KernelWork;
 
 MatMulPlan Plan(int64_t m, int64_t k, int64_t n, bool transpose_y = false) {
   return PlanMatMul(MatMulResult::kOut, DDim({m, k}),
@@ -18,10 +15,9 @@ MatMulPlan Plan(int64_t m, int64_t k, int64_t n, bool transpose_y = false) {
 
 double Seconds(const MatMulPlan& plan, int threads = 1) {
   const KernelWork work = MatMulWork(plan, 4);
-  constexpr auto kFloat = platform::DType::kFloat32;
-  return PredictSeconds(
-      work, framework::KernelCosts::Default().Of(work.costs, kFloat), kFloat,
-      framework::DerivedFigures("AVX3", threads), threads);
+  constexpr auto kFloat = DType::kFloat32;
+  return PredictSeconds(work, KernelCosts::Default().Of(work.costs, kFloat),
+                        kFloat, DerivedFigures("AVX3", threads), threads);
 }
 
 TEST(MatMulWork, CountsEachProductOfWholeVectors) {
@@ -51,4 +47,4 @@ TEST(MatMulWork, NothingIsDoneForNothing) {
 }
 
 }  // namespace
-}  // namespace sluice::operators::math
+}  // namespace sluice

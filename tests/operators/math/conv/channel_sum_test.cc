@@ -10,7 +10,7 @@
 #include "sluice/operators/math/softmax.h"
 #include "sluice/platform/parallel_for.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 
 // Enough rows for threads to share them, and not a multiple of a chunk.
@@ -26,7 +26,7 @@ std::vector<float> Numbers(int64_t count) {
 
 template <typename Function>
 auto WithThreads(int threads, const Function& function) {
-  const platform::ThreadCountGuard guard(threads);
+  const ThreadCountGuard guard(threads);
   return function();
 }
 
@@ -108,4 +108,4 @@ TEST(SoftmaxGrad, SharedColumnsGiveTheSameBitsOnAnyNumberOfThreads) {
 }
 
 }  // namespace
-}  // namespace sluice::operators::math
+}  // namespace sluice

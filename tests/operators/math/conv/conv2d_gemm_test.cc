@@ -7,7 +7,7 @@
 #include "sluice/operators/math/conv/conv2d_direct.h"
 #include "sluice/platform/parallel_for.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 
 Conv2dGeometry Geometry(int64_t n, int64_t height, int64_t width, bool nhwc) {
@@ -74,7 +74,7 @@ void AddBias(const Conv2dGeometry& g, std::vector<float>* x_grad) {
 
 // All three directions with `threads` threads.
 std::vector<float> AllDirections(const Conv2dGeometry& g, int threads) {
-  const platform::ThreadCountGuard guard(threads);
+  const ThreadCountGuard guard(threads);
   const auto x = Conv2dGemmNumbers(g.input_size()),
              w = Conv2dGemmNumbers(g.filter_size());
   const auto y = Conv2dGemmNumbers(g.output_size()),
@@ -223,4 +223,4 @@ TEST(Conv2dGemm, WindowsSideBySideAgreeWithTheDirectForm) {
 }
 
 }  // namespace
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -10,7 +10,7 @@
 
 #include "sluice/platform/parallel_for.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
@@ -52,7 +52,7 @@ struct Conv {
         bias(Conv2dPointwiseNumbers(g.out_c, 3)) {}
 
   std::vector<float> Run(int threads = 1) const {
-    const platform::ThreadCountGuard guard(threads);
+    const ThreadCountGuard guard(threads);
     const Conv2dPointwisePlan plan = PlanConv2dPointwise(g, threads);
     std::vector<float> packed(static_cast<size_t>(plan.packed_size()));
     PackPointwiseFilter(plan, filter.data(),
@@ -219,4 +219,4 @@ TEST(FitsConv2dPointwise, SaysWhatItTakes) {
 }
 
 }  // namespace
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -11,7 +11,7 @@
 
 #include "sluice/platform/parallel_for.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -51,7 +51,7 @@ struct WinogradConv {
         bias(Conv2dWinogradNumbers(g.out_c, 3)) {}
 
   std::vector<float> Run(int threads = 1) const {
-    const platform::ThreadCountGuard guard(threads);
+    const ThreadCountGuard guard(threads);
     const Conv2dWinogradPlan plan = PlanConv2dWinograd(g, m, threads);
     std::vector<float> packed(static_cast<size_t>(plan.packed_size()));
     const double* scales = factors.empty() ? nullptr : factors.data();
@@ -275,4 +275,4 @@ TEST(FitsConv2dWinograd, SaysWhatItTakes) {
 }
 
 }  // namespace
-}  // namespace sluice::operators::math
+}  // namespace sluice

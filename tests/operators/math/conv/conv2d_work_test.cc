@@ -5,10 +5,8 @@
 #include "sluice/framework/costs/machine_figures.h"
 #include "sluice/operators/math/work.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
-
-using framework::KernelWork;
 
 constexpr Conv2dDirection kDirections[] = {Conv2dDirection::kForward,
                                            Conv2dDirection::kGradInput,
@@ -26,10 +24,9 @@ Conv2dGeometry Conv2dWorkGeometry(int64_t in_c, int64_t size, int64_t out_c) {
 }
 
 double Seconds(const KernelWork& work, int threads = 1) {
-  constexpr auto kFloat = platform::DType::kFloat32;
-  return PredictSeconds(
-      work, framework::KernelCosts::Default().Of(work.costs, kFloat), kFloat,
-      framework::DerivedFigures("AVX2", threads), threads);
+  constexpr auto kFloat = DType::kFloat32;
+  return PredictSeconds(work, KernelCosts::Default().Of(work.costs, kFloat),
+                        kFloat, DerivedFigures("AVX2", threads), threads);
 }
 
 TEST(Conv2dWork, FourTimesTheImagesTakeAboutFourTimesAsLong) {
@@ -102,4 +99,4 @@ TEST(Conv2dWork, RowsAMultipleOfAPageApartShareSets) {
 }
 
 }  // namespace
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -11,7 +11,7 @@
 
 #include "sluice/platform/parallel_for.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 
 struct Sizes {
@@ -118,7 +118,7 @@ using Types = testing::Types<float, double>;
 TYPED_TEST_SUITE(ManhattanDistanceTest, Types);
 
 TYPED_TEST(ManhattanDistanceTest, BlockedMatchesTheFormula) {
-  platform::ThreadCountGuard guard(2);
+  ThreadCountGuard guard(2);
   for (const Sizes& sizes : kSizes) {
     this->ExpectDistances(ManhattanDistanceBlocked<TypeParam>, sizes, 0);
   }
@@ -192,7 +192,7 @@ TYPED_TEST(ManhattanDistanceTest, TheNumberOfThreadsChangesNoBit) {
   std::vector<TypeParam> z[3], gx[3], gy[3];
   for (int i = 0; i < 3; ++i) {
     // With 7 threads the gradients are computed one after the other.
-    platform::ThreadCountGuard guard(i == 0 ? 1 : i == 1 ? 2 : 7);
+    ThreadCountGuard guard(i == 0 ? 1 : i == 1 ? 2 : 7);
     z[i].resize(s.n * s.m);
     gx[i].resize(s.n * s.p);
     gy[i].resize(s.m * s.p);
@@ -208,7 +208,7 @@ TYPED_TEST(ManhattanDistanceTest, TheNumberOfThreadsChangesNoBit) {
 }
 
 TYPED_TEST(ManhattanDistanceTest, BlockedGradientMatchesTheFormula) {
-  platform::ThreadCountGuard guard(2);
+  ThreadCountGuard guard(2);
   for (const Sizes& sizes : kSizes) {
     this->ExpectGradients(ManhattanDistanceGradBlocked<TypeParam>, sizes);
   }
@@ -247,4 +247,4 @@ TYPED_TEST(ManhattanDistanceTest, GradientOfANanDifferenceIsZero) {
 }
 
 }  // namespace
-}  // namespace sluice::operators::math
+}  // namespace sluice

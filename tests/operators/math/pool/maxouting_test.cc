@@ -7,13 +7,9 @@
 #include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 
-using framework::Tensor;
-using platform::CPUDeviceContext;
-using platform::CPUPlace;
-using platform::ErrorCode;
 using ::sluice::testing::ExpectError;
 
 const CPUDeviceContext kContext;
@@ -75,4 +71,4 @@ TEST(MaxOutGradFunctor, GivesTheGradientToTheFirstMaximum) {
 }
 
 }  // namespace
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -10,7 +10,7 @@
 #include "sluice/operators/math/random/random_words.h"
 #include "sluice/platform/parallel_for.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 
 std::vector<uint32_t> Words(PhiloxCounter c, uint32_t key0, uint32_t key1) {
@@ -131,7 +131,7 @@ TEST(FillNormal, HasTheMomentsOfTheDistribution) {
 
 TEST(FillNormal, HasTheSameBitsOnAnyNumberOfThreads) {
   const auto run = [](int threads) {
-    const platform::ThreadCountGuard guard(threads);
+    const ThreadCountGuard guard(threads);
     std::vector<float> values(50'003);
     FillNormal(RandomStream{7}, 1, 2, 50'003, values.data());
     return values;
@@ -147,4 +147,4 @@ TEST(DropoutThreshold, KeepsAllAt0AndNoneAt1) {
 }
 
 }  // namespace
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -8,10 +8,9 @@
 
 #include "sluice/platform/parallel_for.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 
-using framework::DDim;
 using Mask = std::array<bool, DDim::kMaxRank>;
 
 template <typename T>
@@ -100,7 +99,7 @@ TEST(ReduceSum, BitsDoNotDependOnTheNumberOfThreads) {
   for (float& value : x)
     value = static_cast<float>(random()) * 1e-3f;
   const auto run = [&](int threads, const DDim& dims, const Mask& mask) {
-    const platform::ThreadCountGuard guard(threads);
+    const ThreadCountGuard guard(threads);
     return Sum(dims, mask, x.data());
   };
   EXPECT_EQ(run(1, {600000}, {true}), run(4, {600000}, {true}));
@@ -129,4 +128,4 @@ TEST(ReduceSum, FewLongColumnsShareTheirRows) {
 }
 
 }  // namespace
-}  // namespace sluice::operators::math
+}  // namespace sluice

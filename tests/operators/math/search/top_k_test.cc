@@ -13,7 +13,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
@@ -111,11 +111,10 @@ TEST(TopK, AgreesWithAStableSort) {
   ExpectAgreesWithSort<float>([](float x) { return x; });
   ExpectAgreesWithSort<double>([](float x) { return double{x}; });
   ExpectAgreesWithSort<int8_t>([](float x) { return static_cast<int8_t>(x); });
-  ExpectAgreesWithSort<platform::float16>(
-      [](float x) { return std::bit_cast<platform::float16>(Eigen::half(x)); });
-  ExpectAgreesWithSort<platform::bfloat16>([](float x) {
-    return std::bit_cast<platform::bfloat16>(Eigen::bfloat16(x));
-  });
+  ExpectAgreesWithSort<float16>(
+      [](float x) { return std::bit_cast<float16>(Eigen::half(x)); });
+  ExpectAgreesWithSort<bfloat16>(
+      [](float x) { return std::bit_cast<bfloat16>(Eigen::bfloat16(x)); });
 }
 
 TEST(TopK, FillsEveryRowOfMany) {
@@ -138,4 +137,4 @@ TEST(TopK, FillsEveryRowOfMany) {
 }
 
 }  // namespace
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -9,7 +9,7 @@
 
 #include "sluice/platform/parallel_for.h"
 
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 
 template <typename T, typename S>
@@ -152,10 +152,10 @@ TEST(EmbeddingMaskTest, TheNumberOfThreadsChangesNoBit) {
   const EmbeddingMaskSizes sizes{3, 40, 120, 20, 11};
   Case<float, int64_t> one(sizes, 120), many(sizes, 120);
   {
-    platform::ThreadCountGuard guard(1);
+    ThreadCountGuard guard(1);
     one.Run();
   }
-  platform::ThreadCountGuard guard(4);
+  ThreadCountGuard guard(4);
   many.Run();
   EXPECT_EQ(one.mean, many.mean);
   EXPECT_EQ(one.count, many.count);
@@ -206,4 +206,4 @@ TYPED_TEST(FindInvalidRunTest, AllValidGivesMinusOne) {
 }
 
 }  // namespace
-}  // namespace sluice::operators::math
+}  // namespace sluice

@@ -9,7 +9,7 @@
 #include "tests/operators/unary/domain.h"
 #include <gtest/gtest.h>
 
-namespace sluice::operators::math {
+namespace sluice {
 namespace {
 
 UnaryParams Defaults(const UnaryInfo& info) {
@@ -132,4 +132,4 @@ TYPED_TEST(UnaryRowTest, WorksInPlace) {
 }
 
 }  // namespace
-}  // namespace sluice::operators::math
+}  // namespace sluice

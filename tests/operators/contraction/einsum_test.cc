@@ -1,4 +1,4 @@
-#include "sluice/framework/program/einsum.h"
+#include "sluice/operators/contraction/einsum.h"
 
 #include <string>
 #include <vector>
@@ -11,10 +11,9 @@
 
 // Errors of einsum, and the ops that it appends.
 // tests/python/formulas/test_einsum.py compares its results with NumPy.
-namespace sluice::framework {
+namespace sluice {
 namespace {
 
-using platform::ErrorCode;
 using testing::ExpectError;
 using Shapes = std::vector<DDim>;
 
@@ -137,4 +136,4 @@ TEST(EinsumTest, TheResultIsANewVariable) {
 }
 
 }  // namespace
-}  // namespace sluice::framework
+}  // namespace sluice

@@ -1,19 +1,17 @@
-#include "sluice/framework/program/einsum.h"
+#include "sluice/operators/contraction/einsum.h"
 
 #include <algorithm>
 #include <string_view>
 #include <utility>
 
+#include "sluice/operators/registration.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/text.h"
 
-namespace sluice::framework {
-
-using platform::ErrorCode;
+namespace sluice {
 
 namespace {
 
-using Ints = std::vector<int64_t>;
 // One label for each dim: a letter, or a digit for a dim of "...".
 using Labels = std::string;
 
@@ -32,7 +30,7 @@ Labels Only(const Labels& labels, Keep keep) {
 // Names a label in messages.
 std::string NameOf(char label) {
   if (label > '9') return {label};
-  return platform::Format("dim {} of \"...\"", label - '9' - 1);
+  return Format("dim {} of \"...\"", label - '9' - 1);
 }
 
 // Returns each label once, at its first position.
@@ -94,8 +92,7 @@ class EinsumOps {
                fmt::string_view format,
                const Args&... args) const {
     SLUICE_ENFORCE(condition, ErrorCode::kInvalidArgument, "einsum.equation",
-                   "einsum {}: {}", platform::Shown(equation_),
-                   platform::Format(format, args...));
+                   "einsum {}: {}", Shown(equation_), Format(format, args...));
   }
 
   void Parse(const std::vector<std::string>& variables) {
@@ -113,10 +110,9 @@ class EinsumOps {
             variables.size());
     for (size_t i = 0; i < texts.size(); ++i) {
       const DDim dims = writer_.DimsOf(variables[i]);
-      SLUICE_ENFORCE(dims.rank_known(), ErrorCode::kUnimplemented,
-                     "einsum.rank",
-                     "einsum {}: the rank of input {} is unknown",
-                     platform::Shown(equation_), i);
+      SLUICE_ENFORCE(
+          dims.rank_known(), ErrorCode::kUnimplemented, "einsum.rank",
+          "einsum {}: the rank of input {} is unknown", Shown(equation_), i);
       terms_.push_back({variables[i], Read(texts[i], dims.rank()), texts[i]});
     }
     CheckTerms();
@@ -183,13 +179,13 @@ class EinsumOps {
       const char c = text[i];
       Require((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'),
               "{} in the term {} is no letter, and no \"...\" by itself",
-              platform::Shown({&c, 1}), platform::Shown(text));
+              Shown({&c, 1}), Shown(text));
       labels += c;
     }
     Require(has_dots ? hidden >= 0 : hidden == 0,
             "the number of letters in the term {} is {}, that of dims of its "
             "input is {}",
-            platform::Shown(text), letters, rank);
+            Shown(text), letters, rank);
     return labels;
   }
 
@@ -227,10 +223,9 @@ class EinsumOps {
     const size_t j = term->labels.find(label, i + 1);
     const int64_t size = dims[static_cast<int>(j)];
     const int64_t first = dims[static_cast<int>(i)];
-    SLUICE_ENFORCE(size >= 0 && first >= 0, ErrorCode::kUnimplemented,
-                   "einsum.diagonal",
-                   "einsum {}: a diagonal of input of shape {}",
-                   platform::Shown(equation_), dims);
+    SLUICE_ENFORCE(
+        size >= 0 && first >= 0, ErrorCode::kUnimplemented, "einsum.diagonal",
+        "einsum {}: a diagonal of input of shape {}", Shown(equation_), dims);
     Require(first == size, "{} stands for {} and for {} in the term {}",
             NameOf(label), first, size, term->text);
     Ints order;
@@ -309,7 +304,7 @@ class EinsumOps {
         Only(a.labels, [&](char label) { return !Has(b.labels, label); });
     const Labels of_b =
         Only(b.labels, [&](char label) { return !Has(a.labels, label); });
-    const bool matrices = platform::IsFloating(writer_.DTypeOf(a.name)) &&
+    const bool matrices = IsFloating(writer_.DTypeOf(a.name)) &&
                           IsOneDim(a, of_a) && IsOneDim(b, of_b) &&
                           IsOneDim(a, summed) && IsOneDim(b, summed);
     const Labels all = both + of_a + of_b;
@@ -464,9 +459,9 @@ Var Einsum(std::string_view equation,
   }
   ProgramWriter writer(&program, location);
   return program.Find(WriteEinsum(equation, names, &writer));
-} catch (platform::Error& error) {
+} catch (Error& error) {
   AddLocation(location, &error);
   throw;
 }
 
-}  // namespace sluice::framework
+}  // namespace sluice

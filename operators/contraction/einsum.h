@@ -7,7 +7,7 @@
 #include "sluice/framework/program/program.h"
 #include "sluice/platform/export.h"
 
-namespace sluice::framework {
+namespace sluice {
 
 // Adds the ops of a sum of products in the notation of numpy.einsum, e.g.
 // Einsum("bij,bjk->bik", {a, b}). A letter names a dim, "..." the unnamed dims;
@@ -44,4 +44,4 @@ SLUICE_API std::string WriteEinsum(std::string_view equation,
                                    const std::vector<std::string>& inputs,
                                    EinsumWriter* writer);
 
-}  // namespace sluice::framework
+}  // namespace sluice
