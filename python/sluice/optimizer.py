@@ -13,7 +13,7 @@ from .framework import Program, Variable
 from .initializer import Constant
 from .layer_helper import LayerHelper
 
-__all__ = ["SGD", "Adam", "Momentum", "Optimizer"]
+__all__ = ["SGD", "Adagrad", "Adam", "Momentum", "Optimizer"]
 
 
 class Optimizer:
@@ -203,3 +203,25 @@ class Adam(Optimizer):
 
     def _powers(self) -> dict[str, float]:
         return {"Beta1Pow": self.beta1, "Beta2Pow": self.beta2}
+
+
+class Adagrad(Optimizer):
+    """moment += grad²; param -= learning_rate * grad / (√moment + epsilon).
+
+    Duchi, Hazan and Singer, "Adaptive subgradient methods for online learning
+    and stochastic optimization", 2011.
+    """
+
+    type = "adagrad"
+
+    def __init__(
+        self,
+        learning_rate: float | Variable,
+        epsilon: float = 1e-6,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(learning_rate, name)
+        self.epsilon = finite(f"{self.type}: epsilon", epsilon)
+
+    def _attributes(self) -> dict[str, Any]:
+        return {"epsilon": self.epsilon}

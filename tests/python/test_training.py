@@ -10,6 +10,7 @@ OPTIMIZERS = [
     sl.optimizer.Momentum(0.1, 0.9),
     sl.optimizer.Momentum(0.1, 0.9, use_nesterov=True),
     sl.optimizer.Adam(0.1),
+    sl.optimizer.Adagrad(0.1),
 ]
 
 

@@ -178,6 +178,20 @@ def momentum(rng, nesterov, decay):
     return Case(learner(rng, Velocity=1), same, attrs)
 
 
+@case("adagrad")
+def adagrad(rng):
+    def same(t):
+        parameter, state = step_of(
+            torch.optim.Adagrad,
+            t,
+            {"step": torch.tensor(3.0), "sum": t["Moment"].clone()},
+            eps=1e-3,
+        )
+        return {"ParamOut": parameter, "MomentOut": state["sum"]}
+
+    return Case(learner(rng, Moment=1), same, {"epsilon": 1e-3})
+
+
 @case("adam", (1,), (7,))
 def adam(rng, step):
     def same(t):
