@@ -11,7 +11,7 @@ build_packages=(g++ cmake ninja-build ccache libboost-dev
   libfmt-dev libhwy-dev nlohmann-json3-dev libcli11-dev protobuf-compiler
   libprotobuf-dev)
 # Additional packages to compile and run the tests and benchmarks.
-test_packages=(libgtest-dev libgmock-dev python3)
+test_packages=(libgtest-dev libgmock-dev libopenblas-serial-dev python3)
 # Without them a build works, but cannot train on several processes.
 mpi_packages=(libopenmpi-dev openmpi-bin)
 # A browser tests the page of a report.
