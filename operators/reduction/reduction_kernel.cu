@@ -4,6 +4,7 @@
 #include <limits>
 #include <numeric>
 
+#include "sluice/operators/conversion/widened_kernel.cuh"
 #include "sluice/operators/math/broadcast.h"
 #include "sluice/operators/math/device_fold.cuh"
 #include "sluice/operators/math/device_formulas.cuh"
@@ -134,7 +135,8 @@ void AddRow(Registry& registry) {
   if constexpr (kDTypes == ReductionDTypes::kBool) {
     AddKernels<Row, bool>(registry);
   } else {
-    AddKernels<Row, float, double>(registry);
+    AddPlainKernels<ReductionCUDAKernel<FloatsAndDeviceHalves, Row>>(
+        registry, Row::kInfo.name, CUDAPlace());
   }
   if constexpr (kDTypes == ReductionDTypes::kSums) {
     AddKernels<Row, int32_t, int64_t>(registry);
@@ -142,7 +144,7 @@ void AddRow(Registry& registry) {
     AddKernels<Row, int8_t, uint8_t, int32_t, int64_t, bool>(registry);
   }
   if constexpr (Row::kInfo.gradient == ReductionGradient::kXAndOut) {
-    AddPlainKernels<ReductionGradCUDAKernel<FloatTypes, Row>>(
+    AddPlainKernels<ReductionGradCUDAKernel<FloatsAndDeviceHalves, Row>>(
         registry, std::string(Row::kInfo.name) + "_grad", CUDAPlace());
   }
 }
