@@ -68,58 +68,77 @@ std::string NearVerb(std::string_view verb) {
   return near.find('?') == std::string::npos ? "" : near;
 }
 
-KernelHint ParseRule(std::string_view rule, std::string_view source) {
-  constexpr std::string_view kForm =
-      "[OP:] prefer|require|exclude|allow KEY=VALUE[, KEY=VALUE], with the "
-      "keys place, library, variant and layout, or pass alone";
-  KernelHint hint;
-  hint.source = source;
+constexpr std::string_view kRuleForm =
+    "[OP:] prefer|require|exclude|allow KEY=VALUE[, KEY=VALUE], with the "
+    "keys place, library, variant and layout, or pass alone";
+
+// Sets the selector and the mode of `hint`. Returns the rest of `rule`: its
+// constraints.
+std::string_view ParseSelectorAndMode(std::string_view rule, KernelHint* hint) {
   std::string_view rest = rule;
   // A place contains a colon too, so the selector's must precede the first "=".
   const size_t colon = rest.find(':');
   if (colon != std::string_view::npos && colon < rest.find('=')) {
-    hint.selector = Trim(TakeUntil(":", &rest));
+    hint->selector = Trim(TakeUntil(":", &rest));
   }
   rest = Trim(rest);
   const std::string_view verb = TakeUntil(" \t", &rest);
   const auto* const mode =
       std::find(std::begin(kModes), std::end(kModes), verb);
-  SLUICE_ENFORCE(
-      mode != std::end(kModes) && !hint.selector.empty() && !Trim(rest).empty(),
-      ErrorCode::kInvalidArgument, "hint.form",
-      "kernel hint \"{}\" ({}) must read {}{}", Shown(rule), source, kForm,
-      mode == std::end(kModes) ? NearVerb(verb) : "");
-  SLUICE_ENFORCE(hint.selector[0] != '#' || IsIndex(hint.selector.substr(1)),
+  SLUICE_ENFORCE(mode != std::end(kModes) && !hint->selector.empty() &&
+                     !Trim(rest).empty(),
+                 ErrorCode::kInvalidArgument, "hint.form",
+                 "kernel hint \"{}\" ({}) must read {}{}", Shown(rule),
+                 hint->source, kRuleForm,
+                 mode == std::end(kModes) ? NearVerb(verb) : "");
+  SLUICE_ENFORCE(hint->selector[0] != '#' || IsIndex(hint->selector.substr(1)),
                  ErrorCode::kInvalidArgument, "hint.index",
                  "kernel hint \"{}\" ({}): # is followed by the index of an op",
-                 Shown(rule), source);
-  hint.mode = static_cast<HintMode>(mode - std::begin(kModes));
-  while (!rest.empty()) {
-    std::string_view pair = TakeUntil(",", &rest);
-    const bool has_value = pair.find('=') != std::string_view::npos;
-    const std::string_view key = Trim(TakeUntil("=", &pair));
-    std::string* field = key == "place"     ? &hint.place
-                         : key == "library" ? &hint.library
-                         : key == "variant" ? &hint.variant
-                         : key == "layout"  ? &hint.layout
-                         : key == "pass"    ? &hint.pass
-                                            : nullptr;
-    SLUICE_ENFORCE(field != nullptr && has_value && !Trim(pair).empty(),
-                   ErrorCode::kInvalidArgument, "hint.key",
-                   "kernel hint \"{}\" ({}): \"{}\" is no constraint; it must "
-                   "read {}",
-                   Shown(rule), source, Shown(key), kForm);
-    SLUICE_ENFORCE(pair.find('=') == std::string_view::npos,
-                   ErrorCode::kInvalidArgument, "hint.comma",
-                   "kernel hint \"{}\" ({}): {}={} are two constraints; write "
-                   "a comma between them",
-                   Shown(rule), source, key, Shown(Trim(pair)));
-    SLUICE_ENFORCE(
-        field->empty(), ErrorCode::kInvalidArgument, "hint.key_twice",
-        "kernel hint \"{}\" ({}) has two values for {}; write a rule "
-        "for each, with ; between them",
-        Shown(rule), source, key);
-    *field = Trim(pair);
+                 Shown(rule), hint->source);
+  hint->mode = static_cast<HintMode>(mode - std::begin(kModes));
+  return rest;
+}
+
+// Returns null for an unknown key.
+std::string* FieldOf(std::string_view key, KernelHint* hint) {
+  return key == "place"     ? &hint->place
+         : key == "library" ? &hint->library
+         : key == "variant" ? &hint->variant
+         : key == "layout"  ? &hint->layout
+         : key == "pass"    ? &hint->pass
+                            : nullptr;
+}
+
+// Adds KEY=VALUE, a constraint of `rule`, to `hint`.
+void ParseConstraint(std::string_view pair,
+                     std::string_view rule,
+                     KernelHint* hint) {
+  const bool has_value = pair.find('=') != std::string_view::npos;
+  const std::string_view key = Trim(TakeUntil("=", &pair));
+  std::string* field = FieldOf(key, hint);
+  SLUICE_ENFORCE(field != nullptr && has_value && !Trim(pair).empty(),
+                 ErrorCode::kInvalidArgument, "hint.key",
+                 "kernel hint \"{}\" ({}): \"{}\" is no constraint; it must "
+                 "read {}",
+                 Shown(rule), hint->source, Shown(key), kRuleForm);
+  SLUICE_ENFORCE(pair.find('=') == std::string_view::npos,
+                 ErrorCode::kInvalidArgument, "hint.comma",
+                 "kernel hint \"{}\" ({}): {}={} are two constraints; write "
+                 "a comma between them",
+                 Shown(rule), hint->source, key, Shown(Trim(pair)));
+  SLUICE_ENFORCE(field->empty(), ErrorCode::kInvalidArgument, "hint.key_twice",
+                 "kernel hint \"{}\" ({}) has two values for {}; write a rule "
+                 "for each, with ; between them",
+                 Shown(rule), hint->source, key);
+  *field = Trim(pair);
+}
+
+KernelHint ParseRule(std::string_view rule, std::string_view source) {
+  KernelHint hint;
+  hint.source = source;
+  std::string_view constraints = ParseSelectorAndMode(rule, &hint);
+  while (!constraints.empty()) {
+    ParseConstraint(TakeUntil(",", &constraints), rule, &hint);
   }
   const bool about_kernels = !hint.place.empty() || !hint.library.empty() ||
                              !hint.variant.empty() || !hint.layout.empty();

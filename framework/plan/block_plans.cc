@@ -59,6 +59,8 @@ class BlockPlanner {
                             : block.plan->result_slot(value.result).dtype;
   }
   bool AddSlices(const LoopBlock& loop, OwnFeeds* own, int64_t* trips);
+  bool AddCarried(const LoopBlock& loop);
+  bool AddStacked(const LoopBlock& loop, int64_t trips);
   static int FeedOf(const BlockPlan& block, const std::string& var);
 
   const Program& program_;
@@ -192,6 +194,50 @@ bool BlockPlanner::AddSlices(const LoopBlock& loop,
   return true;
 }
 
+// Adds the outputs that one iteration hands to the next.
+bool BlockPlanner::AddCarried(const LoopBlock& loop) {
+  const BlockPlan& block = plans_->blocks[0];
+  for (size_t i = 0; i < loop.carried.size(); ++i) {
+    plans_->carried_feeds.push_back(FeedOf(block, loop.carried[i]));
+    const DDim& first = op_.inputs[plans_->first_carried + i];
+    const DDim& next = DimsOf(block, plans_->carried_out[i]);
+    if (first != next) {
+      return Fail(
+          Format("{} has shape {} in the first iteration and {} after "
+                 "it",
+                 loop.carried[i], first, next));
+    }
+    plans_->outputs.push_back(first);
+    plans_->output_dtypes.push_back(DTypeOf(block, plans_->carried_out[i]));
+  }
+  return true;
+}
+
+// Adds the outputs that have a slice of each iteration. `trips` is the number
+// of iterations if nothing ends the loop before; -1 means unknown.
+bool BlockPlanner::AddStacked(const LoopBlock& loop, int64_t trips) {
+  const bool runs_all = plans_->max_trips < 0 && plans_->condition < 0 &&
+                        loop.condition_out.empty() && trips >= 0 &&
+                        trips <= loop.limit;
+  for (size_t i = 0; i < loop.stacked.size(); ++i) {
+    const VarDesc* var = program_.blocks()[loop.block].FindVar(loop.stacked[i]);
+    plans_->stacked_vars.push_back(
+        var == nullptr ? program_.FindVar(loop.stacked[i]) : *var);
+    const int64_t axis = loop.stacked_axes.empty() ? 0 : loop.stacked_axes[i];
+    const DDim& each = DimsOf(plans_->blocks[0], plans_->stacked[i]);
+    if (axis < -each.rank() - 1 || axis > each.rank()) {
+      return Fail("an axis to stack along does not exist");
+    }
+    DDim dims = StackedDims(each, axis, trips);
+    const auto at = static_cast<int>(axis < 0 ? axis + dims.rank() : axis);
+    if (!runs_all) dims[at] = kUnknownDim;
+    plans_->outputs.push_back(dims);
+    plans_->output_dtypes.push_back(
+        DTypeOf(plans_->blocks[0], plans_->stacked[i]));
+  }
+  return true;
+}
+
 bool BlockPlanner::PlanLoop() {
   const LoopBlock loop = LoopBlockOf(op_.desc);
   const BlockDesc& desc = program_.blocks()[loop.block];
@@ -227,42 +273,12 @@ bool BlockPlanner::PlanLoop() {
   const BlockPlan& block = plans_->blocks[0];
   plans_->iteration_feed = FeedOf(block, loop.iteration);
   plans_->condition_feed = FeedOf(block, loop.condition_in);
-  for (size_t i = 0; i < loop.carried.size(); ++i) {
-    plans_->carried_feeds.push_back(FeedOf(block, loop.carried[i]));
-    const DDim& first = op_.inputs[plans_->first_carried + i];
-    const DDim& next = DimsOf(block, plans_->carried_out[i]);
-    if (first != next) {
-      return Fail(
-          Format("{} has shape {} in the first iteration and {} after "
-                 "it",
-                 loop.carried[i], first, next));
-    }
-    plans_->outputs.push_back(first);
-    plans_->output_dtypes.push_back(DTypeOf(block, plans_->carried_out[i]));
-  }
+  if (!AddCarried(loop)) return false;
   for (const std::string& slice : loop.slices) {
     plans_->slice_feeds.push_back(FeedOf(block, slice));
   }
   if (trips == 0) return Fail("it has no iterations");
-  const bool runs_all = plans_->max_trips < 0 && plans_->condition < 0 &&
-                        loop.condition_out.empty() && trips >= 0 &&
-                        trips <= loop.limit;
-  for (size_t i = 0; i < loop.stacked.size(); ++i) {
-    const VarDesc* var = desc.FindVar(loop.stacked[i]);
-    plans_->stacked_vars.push_back(
-        var == nullptr ? program_.FindVar(loop.stacked[i]) : *var);
-    const int64_t axis = loop.stacked_axes.empty() ? 0 : loop.stacked_axes[i];
-    const DDim& each = DimsOf(block, plans_->stacked[i]);
-    if (axis < -each.rank() - 1 || axis > each.rank()) {
-      return Fail("an axis to stack along does not exist");
-    }
-    DDim dims = StackedDims(each, axis, trips);
-    const auto at = static_cast<int>(axis < 0 ? axis + dims.rank() : axis);
-    if (!runs_all) dims[at] = kUnknownDim;
-    plans_->outputs.push_back(dims);
-    plans_->output_dtypes.push_back(DTypeOf(block, plans_->stacked[i]));
-  }
-  return true;
+  return AddStacked(loop, trips);
 }
 
 }  // namespace

@@ -46,13 +46,28 @@ std::string ForWhat(const Plan& plan, const Slot& slot) {
 RunObserver::~RunObserver() = default;
 
 Frame::Frame(const Plan& plan) : plan_(plan), tensors_(plan.slots_.size()) {
-  const bool isolate = plan.options_.isolate;
+  BindSlots();
+  for (const QueueSpec& queue : plan.queues_) {
+    devices_.push_back(
+        queue.make != nullptr
+            ? queue.make()
+            : DeviceManager::Instance().Get(queue.place).CreateContext());
+  }
+  MakeContexts();
+  for (const auto& [name, hooks] : plan.hooks_) {
+    hooks_.push_back(hooks->NewFrame());
+  }
+}
+
+// Gives each value its place in the plan's memory.
+void Frame::BindSlots() {
+  const bool isolate = plan_.options_.isolate;
   std::map<PlaceKey, std::shared_ptr<Placeholder>> arenas;
   // Each value gets its own allocation, so that tools that check allocations
   // also check values.
   std::map<const Slot*, std::shared_ptr<Placeholder>> values;
   if (!isolate) {
-    for (const auto& [place, bytes] : plan.arenas_) {
+    for (const auto& [place, bytes] : plan_.arenas_) {
       try {
         arenas[place] = std::make_shared<Placeholder>(place, bytes);
       } catch (Error& error) {
@@ -61,9 +76,9 @@ Frame::Frame(const Plan& plan) : plan_(plan), tensors_(plan.slots_.size()) {
       }
     }
   }
-  for (size_t i = 0; i < plan.slots_.size(); ++i) {
-    const Slot& slot = plan.slots_[i];
-    const Slot& root = slot.alias_of < 0 ? slot : plan.slots_[slot.alias_of];
+  for (size_t i = 0; i < plan_.slots_.size(); ++i) {
+    const Slot& slot = plan_.slots_[i];
+    const Slot& root = slot.alias_of < 0 ? slot : plan_.slots_[slot.alias_of];
     const size_t inside = slot.alias_offset;
     const bool planned =
         root.kind == SlotKind::kArena || root.kind == SlotKind::kScratch;
@@ -80,21 +95,18 @@ Frame::Frame(const Plan& plan) : plan_(plan), tensors_(plan.slots_.size()) {
       tensors_[i].Resize(slot.dims);
     }
   }
-  for (const QueueSpec& queue : plan.queues_) {
-    devices_.push_back(
-        queue.make != nullptr
-            ? queue.make()
-            : DeviceManager::Instance().Get(queue.place).CreateContext());
-  }
+}
+
+void Frame::MakeContexts() {
   size_t count = 0;
-  for (const PlannedOp& op : plan.ops_) {
+  for (const PlannedOp& op : plan_.ops_) {
     count += op.inputs.size() + op.outputs.size();
   }
   // Contexts keep pointers into `arguments_`, so it must not reallocate.
   arguments_.reserve(count);
-  contexts_.reserve(plan.ops_.size());
+  contexts_.reserve(plan_.ops_.size());
   auto& host = DeviceContextPool::Instance().Get(CPUPlace());
-  for (const PlannedOp& op : plan.ops_) {
+  for (const PlannedOp& op : plan_.ops_) {
     Tensor* const* inputs = arguments_.data() + arguments_.size();
     for (const int slot : op.inputs) {
       arguments_.push_back(&tensors_[slot]);
@@ -107,9 +119,6 @@ Frame::Frame(const Plan& plan) : plan_(plan), tensors_(plan.slots_.size()) {
         op.arguments, op.place, op.device < 0 ? host : *devices_[op.device],
         inputs, outputs,
         op.scratch < 0 ? nullptr : tensors_[op.scratch].raw_data(), &run_);
-  }
-  for (const auto& [name, hooks] : plan.hooks_) {
-    hooks_.push_back(hooks->NewFrame());
   }
 }
 

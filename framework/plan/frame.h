@@ -41,6 +41,8 @@ class Frame {
   void Reset() noexcept;
 
  private:
+  void BindSlots();
+  void MakeContexts();
   void BindAliases();
   void TakeStep();
   void BindPersistables();

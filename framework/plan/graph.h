@@ -180,6 +180,13 @@ class SLUICE_API Graph {
                 KnownValues* of_shapes);
   void RemoveOpsFrom(size_t count);
   std::string WhyLater(const OpDesc& desc, KnownValues* known) const;
+  std::unordered_set<std::string_view> DefineFeeds(
+      const std::vector<FeedSpec>& feeds);
+  void NoteLater(const OpDesc& desc);
+  std::string AddNeeded(int id,
+                        const std::vector<KernelHint>& hints,
+                        KnownValues* known,
+                        KnownValues* of_shapes);
   void AddOp(int id, OpDesc desc, const std::vector<KernelHint>& own);
   void AddPrepared(int id,
                    PreparedOp prepared,

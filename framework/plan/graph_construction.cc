@@ -45,14 +45,7 @@ Graph::Graph(const Program& program,
   for (const std::string& name : fetches) {
     ValueOf(program_.FindVar(name).name).fetched = true;
   }
-  std::unordered_set<std::string_view> fed;
-  for (const FeedSpec& feed : feeds) {
-    Value& value = ValueOf(feed.name);
-    value.dims = feed.dims;
-    value.dtype = feed.dtype;
-    value.defined = true;
-    fed.insert(feed.name);
-  }
+  const std::unordered_set<std::string_view> fed = DefineFeeds(feeds);
   const std::vector<int> needed = NeededOpsOf(
       program_.block(), {fetches.begin(), fetches.end()}, fed, &not_needed_);
   static const std::vector<KernelHint> kNone;
@@ -68,31 +61,11 @@ Graph::Graph(const Program& program,
   std::vector<int> later;
   for (const int id : needed) {
     const OpDesc& desc = program_.block().ops[id];
-    const auto note = [&](const std::string& text) {
-      operand_remarks_.push_back(Format("op {} ({}): {}", id, desc.type, text));
-    };
     const auto own = op_hints.find(id);
     try {
-      std::string reason = WhyLater(desc, &known);
-      const int block =
-          reason == kRunsBlocks ? TakenBlock(desc, &of_shapes) : -1;
-      if (block >= 0) {
-        const size_t remarks = operand_remarks_.size();
-        note(Format("{} is known: block {} runs in its place",
-                    desc.Input("Cond")[0], block));
-        if (AddBlock(desc, {}, &known, &of_shapes)) continue;
-        operand_remarks_.resize(remarks);
-      }
-      if (reason.empty()) {
-        AddOp(id, WithKnownOperands(desc, &known, note),
-              own == op_hints.end() ? kNone : own->second);
-        continue;
-      }
-      if (reason == kRunsBlocks) {
-        reason +=
-            AddBlockOp(id, desc, own == op_hints.end() ? kNone : own->second);
-        if (reason == kRunsBlocks) continue;
-      }
+      const std::string reason = AddNeeded(
+          id, own == op_hints.end() ? kNone : own->second, &known, &of_shapes);
+      if (reason.empty()) continue;
       if (later.empty()) {
         rest_.reason = Format("op {} ({}) {}", id, desc.type, reason);
       }
@@ -102,16 +75,62 @@ Graph::Graph(const Program& program,
       throw;
     }
     later.push_back(id);
-    for (const auto& [argument, vars] : desc.outputs) {
-      for (const std::string& var : vars) {
-        (IsPersistable(var) ? updated_later_ : later_vars_).insert(var);
-      }
-    }
+    NoteLater(desc);
   }
   used_feeds_ = known.used_feeds();
   if (!later.empty()) CheckLater(later);
   FindResults(fetches, later);
   if (!operand_remarks_.empty()) DropComputed();
+}
+
+// Returns the names.
+std::unordered_set<std::string_view> Graph::DefineFeeds(
+    const std::vector<FeedSpec>& feeds) {
+  std::unordered_set<std::string_view> names;
+  for (const FeedSpec& feed : feeds) {
+    Value& value = ValueOf(feed.name);
+    value.dims = feed.dims;
+    value.dtype = feed.dtype;
+    value.defined = true;
+    names.insert(feed.name);
+  }
+  return names;
+}
+
+void Graph::NoteLater(const OpDesc& desc) {
+  for (const auto& [argument, vars] : desc.outputs) {
+    for (const std::string& var : vars) {
+      (IsPersistable(var) ? updated_later_ : later_vars_).insert(var);
+    }
+  }
+}
+
+// Adds an op, or the block that runs in its place. Returns why it must wait for
+// a later stretch; "" if it was added.
+std::string Graph::AddNeeded(int id,
+                             const std::vector<KernelHint>& hints,
+                             KnownValues* known,
+                             KnownValues* of_shapes) {
+  const OpDesc& desc = program_.block().ops[id];
+  const auto note = [&](const std::string& text) {
+    operand_remarks_.push_back(Format("op {} ({}): {}", id, desc.type, text));
+  };
+  std::string reason = WhyLater(desc, known);
+  const int block = reason == kRunsBlocks ? TakenBlock(desc, of_shapes) : -1;
+  if (block >= 0) {
+    const size_t remarks = operand_remarks_.size();
+    note(Format("{} is known: block {} runs in its place",
+                desc.Input("Cond")[0], block));
+    if (AddBlock(desc, {}, known, of_shapes)) return "";
+    operand_remarks_.resize(remarks);
+  }
+  if (reason.empty()) {
+    AddOp(id, WithKnownOperands(desc, known, note), hints);
+  } else if (reason == kRunsBlocks) {
+    const std::string why = AddBlockOp(id, desc, hints);
+    return why.empty() ? "" : reason + why;
+  }
+  return reason;
 }
 
 // Returns why an op must wait until earlier ops have run; "" if it need not.

@@ -99,23 +99,8 @@ std::vector<Tensor> Executor::Runner::RunIf(const Program& program,
   return tensors;
 }
 
-// The elements of a sequence along an axis, and their number.
-struct Sequence {
-  Tensor tensor;
-  int64_t axis;
-  bool reversed;
-  int64_t size;
-};
-
-std::vector<Tensor> Executor::Runner::RunLoop(const Program& program,
-                                              const OpDesc& op,
-                                              const Values& values) {
-  const LoopBlock loop = LoopBlockOf(op);
-  int64_t trips = std::numeric_limits<int64_t>::max();
-  if (!op.Input("MaxTrips").empty()) {
-    const Tensor most = ValueOf(op.Input("MaxTrips")[0], values);
-    trips = std::min(trips, OneElement<int64_t>(most, op.type, "MaxTrips"));
-  }
+std::vector<Executor::Runner::Sequence> Executor::Runner::SequencesOf(
+    const LoopBlock& loop, const OpDesc& op, const Values& values) const {
   std::vector<Sequence> sequences;
   for (size_t i = 0; i < loop.slices.size(); ++i) {
     Tensor tensor = ValueOf(op.Input("Sequences")[i], values);
@@ -137,52 +122,85 @@ std::vector<Tensor> Executor::Runner::RunLoop(const Program& program,
         !loop.sequence_reversed.empty() && loop.sequence_reversed[i] != 0;
     sequences.push_back({std::move(tensor), axis, reversed, size});
   }
-  if (!sequences.empty()) trips = std::min(trips, sequences[0].size);
-  bool goes_on = true;
-  if (!op.Input("Cond").empty()) {
-    const Tensor condition = ValueOf(op.Input("Cond")[0], values);
-    goes_on = OneElement<bool>(condition, op.type, "Cond");
-  }
+  return sequences;
+}
 
-  std::vector<std::string> outputs = loop.carried_out;
-  outputs.insert(outputs.end(), loop.stacked.begin(), loop.stacked.end());
-  outputs.push_back(loop.condition_out);
-  std::sort(outputs.begin(), outputs.end());
-  outputs.erase(std::unique(outputs.begin(), outputs.end()), outputs.end());
-  Block block = MakeBlock(program, loop.block, outputs, values);
+// Returns the most iterations, by the input and the sequences.
+int64_t Executor::Runner::MaxTrips(const OpDesc& op,
+                                   const std::vector<Sequence>& sequences,
+                                   const Values& values) const {
+  int64_t trips = std::numeric_limits<int64_t>::max();
+  if (!op.Input("MaxTrips").empty()) {
+    const Tensor most = ValueOf(op.Input("MaxTrips")[0], values);
+    trips = std::min(trips, OneElement<int64_t>(most, op.type, "MaxTrips"));
+  }
+  return sequences.empty() ? trips : std::min(trips, sequences[0].size);
+}
+
+// Returns what a loop reads of its block's values, each once.
+static std::vector<std::string> ResultsOf(const LoopBlock& loop) {
+  std::vector<std::string> results = loop.carried_out;
+  results.insert(results.end(), loop.stacked.begin(), loop.stacked.end());
+  results.push_back(loop.condition_out);
+  std::sort(results.begin(), results.end());
+  results.erase(std::unique(results.begin(), results.end()), results.end());
+  return results;
+}
+
+// Sets a feed that a block has of its own, of rank 0 or 1.
+template <typename T>
+void Executor::Runner::FeedOne(const std::string& var, T value, Block* block) {
+  if (var.empty()) return;
+  const DDim& dims = block->program->FindVar(var).dims;
+  Tensor tensor;
+  tensor.mutable_data<T>(
+      dims.rank_known() && dims.rank() == 1 ? DDim({1}) : DDim(),
+      CPUPlace())[0] = value;
+  *block->Feed(var) = std::move(tensor);
+}
+
+// Runs iteration `number` of a loop.
+Executor::Runner::Values Executor::Runner::RunIteration(
+    const LoopBlock& loop,
+    int64_t number,
+    const std::vector<Tensor>& carried,
+    const std::vector<Sequence>& sequences,
+    Block* block) {
+  FeedOne(loop.iteration, number, block);
+  FeedOne(loop.condition_in, true, block);
+  for (size_t k = 0; k < carried.size(); ++k) {
+    *block->Feed(loop.carried[k]) = carried[k];
+  }
+  for (size_t k = 0; k < sequences.size(); ++k) {
+    const Sequence& from = sequences[k];
+    *block->Feed(loop.slices[k]) =
+        SliceOf(from.tensor, from.axis,
+                from.reversed ? from.size - 1 - number : number);
+  }
+  return RunBlock(*block);
+}
+
+std::vector<Tensor> Executor::Runner::RunLoop(const Program& program,
+                                              const OpDesc& op,
+                                              const Values& values) {
+  const LoopBlock loop = LoopBlockOf(op);
+  const std::vector<Sequence> sequences = SequencesOf(loop, op, values);
+  const int64_t trips = MaxTrips(op, sequences, values);
+  bool goes_on =
+      op.Input("Cond").empty() ||
+      OneElement<bool>(ValueOf(op.Input("Cond")[0], values), op.type, "Cond");
+  Block block = MakeBlock(program, loop.block, ResultsOf(loop), values);
   std::vector<Tensor> carried;
   for (const std::string& first : op.Input("Carried")) {
     carried.push_back(ValueOf(first, values));
   }
   std::vector<std::vector<Tensor>> stacked(loop.stacked.size());
-  const BlockDesc& desc = program.blocks()[loop.block];
   for (int64_t i = 0; i < trips && goes_on; ++i) {
     CheckCancelled();
     CheckLoopLimit(op.type, i, loop.limit);
-    if (!loop.iteration.empty()) {
-      const DDim& dims = desc.FindVar(loop.iteration)->dims;
-      *block.Feed(loop.iteration) = Tensor::FromVector<int64_t>(
-          dims.rank_known() && dims.rank() == 1 ? DDim({1}) : DDim(), {i});
-    }
-    if (!loop.condition_in.empty()) {
-      const DDim& dims = desc.FindVar(loop.condition_in)->dims;
-      Tensor condition;
-      condition.mutable_data<bool>(
-          dims.rank_known() && dims.rank() == 1 ? DDim({1}) : DDim(),
-          CPUPlace())[0] = true;
-      *block.Feed(loop.condition_in) = condition;
-    }
-    for (size_t k = 0; k < carried.size(); ++k) {
-      *block.Feed(loop.carried[k]) = carried[k];
-    }
-    for (size_t k = 0; k < sequences.size(); ++k) {
-      const Sequence& from = sequences[k];
-      *block.Feed(loop.slices[k]) = SliceOf(
-          from.tensor, from.axis, from.reversed ? from.size - 1 - i : i);
-    }
     Values results;
     try {
-      results = RunBlock(block);
+      results = RunIteration(loop, i, carried, sequences, &block);
     } catch (Error& error) {
       error.AddContext(Format("in iteration {} of {}", i, op.type));
       throw;
@@ -199,7 +217,7 @@ std::vector<Tensor> Executor::Runner::RunLoop(const Program& program,
     }
   }
   for (size_t k = 0; k < stacked.size(); ++k) {
-    const VarDesc* each = desc.FindVar(loop.stacked[k]);
+    const VarDesc* each = program.blocks()[loop.block].FindVar(loop.stacked[k]);
     carried.push_back(Stack(
         stacked[k], each == nullptr ? program.FindVar(loop.stacked[k]) : *each,
         loop.stacked_axes.empty() ? 0 : loop.stacked_axes[k],

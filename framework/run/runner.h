@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "sluice/framework/program/block_ops.h"
 #include "sluice/framework/run/executor.h"
 
 namespace sluice {
@@ -45,6 +46,14 @@ class Executor::Runner {
     }
   };
 
+  // The elements of a sequence along an axis, and their number.
+  struct Sequence {
+    Tensor tensor;
+    int64_t axis;
+    bool reversed;
+    int64_t size;
+  };
+
   std::vector<Tensor> RunOne(const Plan& plan, const Feeds& feeds) const {
     return run_plan_ ? run_plan_(plan, feeds, scope_) : plan.Run(feeds, scope_);
   }
@@ -59,6 +68,19 @@ class Executor::Runner {
   std::vector<Tensor> RunIf(const Program& program,
                             const OpDesc& op,
                             const Values& values);
+  std::vector<Sequence> SequencesOf(const LoopBlock& loop,
+                                    const OpDesc& op,
+                                    const Values& values) const;
+  int64_t MaxTrips(const OpDesc& op,
+                   const std::vector<Sequence>& sequences,
+                   const Values& values) const;
+  template <typename T>
+  static void FeedOne(const std::string& var, T value, Block* block);
+  Values RunIteration(const LoopBlock& loop,
+                      int64_t number,
+                      const std::vector<Tensor>& carried,
+                      const std::vector<Sequence>& sequences,
+                      Block* block);
   std::vector<Tensor> RunLoop(const Program& program,
                               const OpDesc& op,
                               const Values& values);

@@ -130,6 +130,70 @@ void RaiseWhatThrew(const RaceResult& race) {
   }
 }
 
+// Runs a plan with a clock and then without. These runs load code and start
+// threads, and may raise. Returns the seconds of the second one.
+double SecondsOfFirstRuns(Runner* runner, Stopwatch* stopwatch) {
+  runner->Reset();
+  runner->RunWith(*stopwatch);
+  runner->Reset();
+  const double begin = ClockSeconds();
+  runner->Run();
+  return ClockSeconds() - begin;
+}
+
+// Appends the runs of a plan without and with a clock.
+void AppendContestants(Runner* runner,
+                       Stopwatch* stopwatch,
+                       std::vector<Contestant>* contestants) {
+  const auto reset = [runner] { runner->Reset(); };
+  contestants->push_back(
+      {.name = "run", .run = [runner] { runner->Run(); }, .before = reset});
+  contestants->push_back(
+      {.name = "run with a clock",
+       .run = [runner, stopwatch] { runner->RunWith(*stopwatch); },
+       .before = reset});
+}
+
+// Other processes take part in the runs: all must run equally often.
+bool HasHooks(std::span<const ProfiledPlan> plans) {
+  return std::any_of(plans.begin(), plans.end(), [](const ProfiledPlan& plan) {
+    return !plan.plan->hooks().empty();
+  });
+}
+
+RaceOptions RaceOptionsFor(std::span<const ProfiledPlan> plans,
+                           const ProfileOptions& options) {
+  size_t instructions = 0;
+  for (const ProfiledPlan& plan : plans) {
+    instructions += plan.plan->instructions().size();
+  }
+  RaceOptions race;
+  race.budget_seconds = options.budget_seconds;
+  // Limits the rounds so that the samples of a long plan fit into memory.
+  const size_t most = 10'000'000 / std::max<size_t>(instructions, 1);
+  race.max_rounds = std::clamp(
+      static_cast<int>(std::min<size_t>(most, 100'000)), race.min_rounds,
+      std::max(options.max_rounds, race.min_rounds));
+  race.cancelled = &CancelRequested;
+  return race;
+}
+
+// Returns the profile of a plan from its timings in the race. `first_run` is
+// used if there was no time for more.
+RunProfile ProfileFrom(Stopwatch* stopwatch,
+                       const Timing& clocked,
+                       Timing plain,
+                       double first_run) {
+  RunProfile profile = stopwatch->Summary(
+      clocked.samples.size() * static_cast<size_t>(clocked.calls_per_round));
+  profile.run = std::move(plain);
+  if (profile.run.samples.empty()) {
+    profile.run.samples = {first_run};
+    Summarise(profile.run);
+  }
+  return profile;
+}
+
 }  // namespace
 
 std::vector<RunProfile> ProfileTogether(std::span<const ProfiledPlan> plans,
@@ -145,52 +209,23 @@ std::vector<RunProfile> ProfileTogether(std::span<const ProfiledPlan> plans,
   std::deque<Stopwatch> stopwatches;
   std::vector<Contestant> contestants;
   std::vector<double> first_runs;
-  size_t instructions = 0;
   for (const ProfiledPlan& plan : plans) {
-    instructions += plan.plan->instructions().size();
     Runner* runner = &runners.emplace_back(plan);
     Stopwatch* stopwatch = &stopwatches.emplace_back(*plan.plan);
-    const auto reset = [runner] { runner->Reset(); };
-    // The first runs load code and start threads. They may raise.
-    reset();
-    runner->RunWith(*stopwatch);
-    reset();
-    const double begin = ClockSeconds();
-    runner->Run();
-    first_runs.push_back(ClockSeconds() - begin);
-    contestants.push_back(
-        {.name = "run", .run = [runner] { runner->Run(); }, .before = reset});
-    contestants.push_back(
-        {.name = "run with a clock",
-         .run = [runner, stopwatch] { runner->RunWith(*stopwatch); },
-         .before = reset});
+    first_runs.push_back(SecondsOfFirstRuns(runner, stopwatch));
+    AppendContestants(runner, stopwatch, &contestants);
   }
-  // Other processes take part in the runs: all must run equally often.
-  const bool together = std::any_of(
-      plans.begin(), plans.end(),
-      [](const ProfiledPlan& plan) { return !plan.plan->hooks().empty(); });
-  RaceOptions race_options;
-  race_options.budget_seconds = options.budget_seconds;
-  // Limits the rounds so that the samples of a long plan fit into memory.
-  const size_t most = 10'000'000 / std::max<size_t>(instructions, 1);
-  race_options.max_rounds =
-      std::clamp(static_cast<int>(std::min<size_t>(most, 100'000)),
-                 race_options.min_rounds,
-                 std::max(options.max_rounds, race_options.min_rounds));
-  race_options.cancelled = &CancelRequested;
-  RaceResult race =
-      together ? RunInTurn(contestants) : Race(contestants, race_options);
+  RaceResult race = HasHooks(plans)
+                        ? RunInTurn(contestants)
+                        : Race(contestants, RaceOptionsFor(plans, options));
   RaiseWhatThrew(race);
   std::vector<RunProfile> profiles;
   for (size_t i = 0; i < plans.size(); ++i) {
+    Timing& plain = race.timings[2 * i];
     const Timing& clocked = race.timings[2 * i + 1];
-    profiles.push_back(stopwatches[i].Summary(
-        clocked.samples.size() * static_cast<size_t>(clocked.calls_per_round)));
+    profiles.push_back(
+        ProfileFrom(&stopwatches[i], clocked, std::move(plain), first_runs[i]));
     profiles.back().drifted = race.drifted;
-    Timing& run = profiles.back().run = std::move(race.timings[2 * i]);
-    if (!run.samples.empty()) continue;
-    run.samples = {first_runs[i]};  // no time for more
-    Summarise(run);
   }
   return profiles;
 } catch (const std::bad_alloc&) {

@@ -12,6 +12,44 @@
 
 namespace sluice {
 
+namespace {
+
+// Races for `budget` seconds, and again until `end` on TuningClock() while the
+// contestants waited for CPUs: other programs may need them for a moment only.
+RaceResult RaceUntilUndisturbed(const std::vector<Contestant>& contestants,
+                                std::span<const double> estimates,
+                                double budget,
+                                double end) {
+  RaceOptions options;
+  options.budget_seconds = budget;
+  options.min_rounds = 5;
+  options.max_rounds = contestants.size() == 1 ? 21 : 101;
+  options.interval = 0.02;
+  options.give_up_ratio = 1.3;
+  options.cancelled = &CancelRequested;
+  RaceResult race = Race(contestants, options);
+  while (WaitedForCpus(race, estimates) && !CancelRequested() &&
+         TuningClock() + race.seconds < end) {
+    options.budget_seconds = end - TuningClock();
+    race = Race(contestants, options);
+  }
+  return race;
+}
+
+// Sets the verdict of a kernel that raised in the race. A cancelled call says
+// nothing about the kernel.
+void NoteWhatItRaised(const Timing& timing, TunedKernel* tuned) {
+  if (timing.outcome != RaceOutcome::kThrew) return;
+  if (CancelRequested()) {
+    tuned->verdict = Verdict::kUnchecked;
+    return;
+  }
+  tuned->verdict = Verdict::kWrong;
+  tuned->message = Format("it raised \"{}\" when it ran again", timing.error);
+}
+
+}  // namespace
+
 double TuningClock() {
   return std::chrono::duration<double>(
              std::chrono::steady_clock::now().time_since_epoch())
@@ -143,39 +181,21 @@ void SignatureTuner::Race(double budget, double most) {
   if (contestants.empty() || !HasTimeFor(0)) return;
   most = std::max(budget, most);
   const double end = std::min(deadline_, TuningClock() + most);
-  RaceOptions options;
-  options.budget_seconds = std::min(
+  const double allowed = std::min(
       {std::max(budget, SecondsOfRounds()), most, end - TuningClock()});
-  if (options.budget_seconds <= 0) {
+  if (allowed <= 0) {
     complete_ = false;
     return;
   }
-  options.min_rounds = 5;
-  options.max_rounds = contestants.size() == 1 ? 21 : 101;
-  options.interval = 0.02;
-  options.give_up_ratio = 1.3;
-  options.cancelled = &CancelRequested;
-  RaceResult race = sluice::Race(contestants, options);
-  // Other programs may need the CPUs for a moment only.
-  while (WaitedForCpus(race, estimates) && !CancelRequested() &&
-         TuningClock() + race.seconds < end) {
-    options.budget_seconds = end - TuningClock();
-    race = sluice::Race(contestants, options);
-  }
+  const RaceResult race =
+      RaceUntilUndisturbed(contestants, estimates, allowed, end);
   result_.disturbed = WaitedForCpus(race, estimates);
   const bool keep = MayKeepTimes(race) && !result_.disturbed;
   if (!keep) complete_ = false;
   for (size_t i = 0; i < kernels.size(); ++i) {
     TunedKernel& tuned = result_.kernels[kernels[i]];
-    const Timing& timing = race.timings[i];
-    if (keep) tuned.timing = timing;
-    if (timing.outcome != RaceOutcome::kThrew) continue;
-    if (CancelRequested()) {
-      tuned.verdict = Verdict::kUnchecked;
-      continue;
-    }
-    tuned.verdict = Verdict::kWrong;
-    tuned.message = Format("it raised \"{}\" when it ran again", timing.error);
+    if (keep) tuned.timing = race.timings[i];
+    NoteWhatItRaised(race.timings[i], &tuned);
   }
   for (size_t i = 0; keep && i < runs_.size(); ++i) {
     if (result_.kernels[i].verdict != Verdict::kOk || !IsTooSlow(i)) continue;

@@ -70,22 +70,10 @@ void RequireValue(const InferShapeContext& context, double value) {
                   value, dtype);
 }
 
-DDim PaddedDims(const InferShapeContext& context) {
-  const DDim x = context.input("X");
-  const Ints& given = context.Attr<Ints>("pads");
-  const auto& mode = context.Attr<std::string>("mode");
-  if (mode == "constant") {
-    RequireValue(context, context.Attr<double>("value"));
-  }
-  if (!x.rank_known()) return x;
-  const Ints& axes = context.Attr<Ints>("axes");
-  const size_t padded =
-      axes.empty() ? static_cast<size_t>(x.rank()) : axes.size();
-  context.Require(given.size() == 2 * padded, "pad.entries",
-                  "attribute pads has {} entries; expected {}: before each {} "
-                  "of input X {}, then after each",
-                  given.size(), 2 * padded,
-                  axes.empty() ? "dim" : "dim that axes names", x);
+// Requires each entry of attribute axes to name another dim of input X.
+void RequirePadAxes(const InferShapeContext& context,
+                    const DDim& x,
+                    const Ints& axes) {
   std::array<bool, DDim::kMaxRank> seen{};
   for (size_t i = 0; i < axes.size(); ++i) {
     context.Require(axes[i] >= -x.rank() && axes[i] < x.rank(), "pad.axis",
@@ -99,40 +87,81 @@ DDim PaddedDims(const InferShapeContext& context) {
                     i, axes[i], x);
     twice = true;
   }
+}
+
+// Returns the size of dim `axis` of X with the elements before and after it.
+int64_t SizeWithPads(const InferShapeContext& context,
+                     const DDim& x,
+                     int axis,
+                     int64_t before,
+                     int64_t after) {
+  const int64_t size = x[axis];
+  for (const int64_t pad : {before, after}) {
+    context.Require(pad >= -size, "pad.crop",
+                    "attribute pads removes {} elements from dim {} of input "
+                    "X {}, which has {}",
+                    -static_cast<double>(pad), axis, x, size);
+  }
+  int64_t padded = 0;
+  const bool fits = !__builtin_add_overflow(size, before, &padded) &&
+                    !__builtin_add_overflow(padded, after, &padded);
+  context.Require(fits, "pad.overflow",
+                  "attribute pads makes dim {} of input X {} longer than 64 "
+                  "bits hold: {} before and {} after it",
+                  axis, x, before, after);
+  context.Require(padded >= 0, "pad.nothing",
+                  "attribute pads removes {} and {} elements from dim {} of "
+                  "input X {}, which has {}",
+                  -before, -after, axis, x, size);
+  return padded;
+}
+
+// Requires that attribute mode finds elements to fill the `padded` ones of a
+// dim with.
+void RequireElementsToRepeat(const InferShapeContext& context,
+                             const DDim& x,
+                             int axis,
+                             int64_t before,
+                             int64_t after,
+                             int64_t padded) {
+  const auto& mode = context.Attr<std::string>("mode");
+  const int64_t size = x[axis];
+  context.Require(mode == "constant" || size > 0 || padded == 0, "pad.empty",
+                  "attribute pads has {} and {} for dim {} of input X {}: "
+                  "mode {} has nothing to take elements from",
+                  before, after, axis, x, mode);
+  const int64_t kept =
+      size + std::min<int64_t>(before, 0) + std::min<int64_t>(after, 0);
+  context.Require(mode != "wrap" || kept > 0 || padded == 0, "pad.wrap",
+                  "attribute pads has {} and {} for dim {} of input X {}: "
+                  "none of its elements is left, and mode wrap has nothing "
+                  "to repeat",
+                  before, after, axis, x);
+}
+
+DDim PaddedDims(const InferShapeContext& context) {
+  const DDim x = context.input("X");
+  const Ints& given = context.Attr<Ints>("pads");
+  if (context.Attr<std::string>("mode") == "constant") {
+    RequireValue(context, context.Attr<double>("value"));
+  }
+  if (!x.rank_known()) return x;
+  const Ints& axes = context.Attr<Ints>("axes");
+  const size_t count =
+      axes.empty() ? static_cast<size_t>(x.rank()) : axes.size();
+  context.Require(given.size() == 2 * count, "pad.entries",
+                  "attribute pads has {} entries; expected {}: before each {} "
+                  "of input X {}, then after each",
+                  given.size(), 2 * count,
+                  axes.empty() ? "dim" : "dim that axes names", x);
+  RequirePadAxes(context, x, axes);
   const Ints pads = PadsOfAllDims(given, axes, x.rank());
   DDim out = x;
   for (int axis = 0; axis < x.rank(); ++axis) {
-    const int64_t size = x[axis];
-    if (size < 0) continue;
+    if (x[axis] < 0) continue;
     const int64_t before = pads[axis], after = pads[axis + x.rank()];
-    for (const int64_t pad : {before, after}) {
-      context.Require(pad >= -size, "pad.crop",
-                      "attribute pads removes {} elements from dim {} of input "
-                      "X {}, which has {}",
-                      -static_cast<double>(pad), axis, x, size);
-    }
-    const bool fits = !__builtin_add_overflow(size, before, &out[axis]) &&
-                      !__builtin_add_overflow(out[axis], after, &out[axis]);
-    context.Require(fits, "pad.overflow",
-                    "attribute pads makes dim {} of input X {} longer than 64 "
-                    "bits hold: {} before and {} after it",
-                    axis, x, before, after);
-    context.Require(out[axis] >= 0, "pad.nothing",
-                    "attribute pads removes {} and {} elements from dim {} of "
-                    "input X {}, which has {}",
-                    -before, -after, axis, x, size);
-    context.Require(mode == "constant" || size > 0 || out[axis] == 0,
-                    "pad.empty",
-                    "attribute pads has {} and {} for dim {} of input X {}: "
-                    "mode {} has nothing to take elements from",
-                    before, after, axis, x, mode);
-    const int64_t kept =
-        size + std::min<int64_t>(before, 0) + std::min<int64_t>(after, 0);
-    context.Require(mode != "wrap" || kept > 0 || out[axis] == 0, "pad.wrap",
-                    "attribute pads has {} and {} for dim {} of input X {}: "
-                    "none of its elements is left, and mode wrap has nothing "
-                    "to repeat",
-                    before, after, axis, x);
+    out[axis] = SizeWithPads(context, x, axis, before, after);
+    RequireElementsToRepeat(context, x, axis, before, after, out[axis]);
   }
   return out;
 }

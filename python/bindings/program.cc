@@ -41,6 +41,27 @@ Arguments ToArguments(nb::handle arguments, const std::string& op) {
   return result;
 }
 
+void AddData(Program& self,
+             nb::handle name,
+             nb::handle dtype,
+             nb::handle shape,
+             nb::handle line) {
+  const std::string text = ToText(name, "data: name");
+  const std::string what = "data " + sluice::Shown(text);
+  const SourceLocation location = ToLocation(line);
+  self.Data(text, ToDType(dtype, what), ToDDim(shape, what),
+            location.file.c_str(), location.line);
+}
+
+void AddPersistable(Program& self,
+                    nb::handle name,
+                    nb::handle dtype,
+                    nb::handle shape) {
+  const std::string text = ToText(name, "persistable: name");
+  const std::string what = "persistable " + sluice::Shown(text);
+  self.Persistable(text, ToDType(dtype, what), ToDDim(shape, what));
+}
+
 // Returns {argument: [name]} for the op's outputs.
 nb::dict AppendOp(Program& self,
                   nb::handle op_type,
@@ -189,26 +210,10 @@ void BindPrograms(nb::module_& m) {
   using namespace nb::literals;  // NOLINT(google-build-using-namespace)
   nb::class_<Program>(m, "Program", nb::is_weak_referenceable())
       .def(nb::init<>())
-      .def(
-          "_data",
-          [](Program& self, nb::handle name, nb::handle dtype, nb::handle shape,
-             nb::handle line) {
-            const std::string text = ToText(name, "data: name");
-            const std::string what = "data " + sluice::Shown(text);
-            const SourceLocation location = ToLocation(line);
-            self.Data(text, ToDType(dtype, what), ToDDim(shape, what),
-                      location.file.c_str(), location.line);
-          },
-          "name"_a.none(), "dtype"_a.none(), "shape"_a.none(), "line"_a)
-      .def(
-          "_persistable",
-          [](Program& self, nb::handle name, nb::handle dtype,
-             nb::handle shape) {
-            const std::string text = ToText(name, "persistable: name");
-            const std::string what = "persistable " + sluice::Shown(text);
-            self.Persistable(text, ToDType(dtype, what), ToDDim(shape, what));
-          },
-          "name"_a.none(), "dtype"_a.none(), "shape"_a.none())
+      .def("_data", &AddData, "name"_a.none(), "dtype"_a.none(),
+           "shape"_a.none(), "line"_a)
+      .def("_persistable", &AddPersistable, "name"_a.none(), "dtype"_a.none(),
+           "shape"_a.none())
       .def("_append_op", &AppendOp, "type"_a.none(), "inputs"_a, "attributes"_a,
            "outputs"_a, "line"_a, "hint"_a)
       .def("_append_backward", &AppendBackward)

@@ -19,7 +19,7 @@ browser_packages=(chromium chromium-driver)
 # tests/leaks.supp has names that only glibc's debug symbols contain.
 sanitizer_packages=(libc6-dbg)
 python_packages=(python3-dev python3-venv)
-lint_packages=(python3)
+lint_packages=(python3 universal-ctags)
 peer_packages=(python3 python3-venv)
 # Additional packages for the cross build.
 arm64_packages=(g++-aarch64-linux-gnu qemu-user

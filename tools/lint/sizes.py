@@ -1,7 +1,8 @@
-"""Fails for files over 600 lines (with a warning from 400 on) and folders over
-40 files."""
+"""Fails for files over 600 lines (with a warning from 400 on), folders over 40
+files, and C++ functions over 60 lines outside tests/."""
 
 import collections
+import subprocess
 import sys
 
 import rooms
@@ -9,6 +10,30 @@ import rooms
 MAX_LINES = 600
 WARN_LINES = 400
 MAX_FILES = 40
+MAX_FUNCTION_LINES = 60
+
+CTAGS = (
+    "ctags --languages=C++ --langmap=C++:+.cu.cuh.inc --c++-kinds=f"
+    " --excmd=number --fields=ne -f - -L -"
+).split()
+
+
+def functions():
+    """Yields the path, name, first and last line of each C++ function."""
+    paths = rooms.files(".h", ".cc", ".inc", ".cu", ".cuh")
+    listed = subprocess.run(
+        CTAGS,
+        cwd=rooms.ROOT,
+        check=True,
+        input="\n".join(str(p) for p in paths if p.parts[0] != "tests"),
+        capture_output=True,
+        text=True,
+    ).stdout
+    for line in listed.splitlines():
+        name, path, _, *fields = line.split("\t")
+        lines = dict(field.split(":", 1) for field in fields)
+        if "end" in lines:
+            yield path, name, int(lines["line"]), int(lines["end"])
 
 
 def main():
@@ -25,6 +50,13 @@ def main():
     for folder, count in sorted(folders.items()):
         if count > MAX_FILES:
             problems.append(f"{folder}: {count} files, at most {MAX_FILES}")
+    for path, name, first, last in functions():
+        lines = last - first + 1
+        if lines > MAX_FUNCTION_LINES:
+            problems.append(
+                f"{path}:{first}: function {name} has {lines} lines, "
+                f"at most {MAX_FUNCTION_LINES}"
+            )
     return rooms.report(problems)
 
 

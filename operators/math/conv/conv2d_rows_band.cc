@@ -37,6 +37,31 @@ struct Terms {
   bool first, last;
 };
 
+// Adds to `sums` the products of one element of each window, at x[v][tap], and
+// of element `at` of each filter. Each of `filters` is followed by two more.
+template <int kF, int kV, typename T>
+HWY_INLINE void AddElement(const T* const (&x)[kV],
+                           int64_t tap,
+                           const T* const (&filters)[(kF + 2) / 3],
+                           int64_t patch,
+                           int64_t at,
+                           V<T> (&sums)[kF][kV]) {
+  const Tag<T> d;
+  V<T> values[kV];
+  HWY_UNROLL(4)
+  for (int v = 0; v < kV; ++v) {
+    values[v] = hn::LoadU(d, x[v] + tap);
+  }
+  HWY_UNROLL(6)
+  for (int f = 0; f < kF; ++f) {
+    const V<T> weight = hn::Set(d, filters[f / 3][(f % 3) * patch + at]);
+    HWY_UNROLL(4)
+    for (int v = 0; v < kV; ++v) {
+      sums[f][v] = hn::MulAdd(weight, values[v], sums[f][v]);
+    }
+  }
+}
+
 // Computes kF filters, from `filter` on, for kV vectors of windows.
 template <int kF, int kV, typename T>
 HWY_INLINE void RowsTile(const RowsBand<T>& band,
@@ -72,20 +97,7 @@ HWY_INLINE void RowsTile(const RowsBand<T>& band,
   }
   for (int64_t k = 0; k < terms.channels * count; k += count) {
     for (int64_t t = 0; t < count; ++t) {
-      const int64_t tap = taps[t];
-      V<T> values[kV];
-      HWY_UNROLL(4)
-      for (int v = 0; v < kV; ++v) {
-        values[v] = hn::LoadU(d, x[v] + tap);
-      }
-      HWY_UNROLL(6)
-      for (int f = 0; f < kF; ++f) {
-        const V<T> weight = hn::Set(d, filters[f / 3][(f % 3) * patch + k + t]);
-        HWY_UNROLL(4)
-        for (int v = 0; v < kV; ++v) {
-          sums[f][v] = hn::MulAdd(weight, values[v], sums[f][v]);
-        }
-      }
+      AddElement<kF, kV>(x, taps[t], filters, patch, k + t, sums);
     }
     HWY_UNROLL(4)
     for (int v = 0; v < kV; ++v) {

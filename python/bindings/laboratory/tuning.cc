@@ -228,11 +228,7 @@ void BindTunedKernels(nb::module_& m) {
       });
 }
 
-}  // namespace
-
-void BindTuning(nb::module_& m) {
-  BindCosts(m);
-  BindTunedKernels(m);
+void BindTunedSignatures(nb::module_& m) {
   nb::class_<TunedSignature>(
       m, "TunedSignature",
       "What tune() found out about ops of the same shapes and dtypes.")
@@ -261,6 +257,9 @@ void BindTuning(nb::module_& m) {
       .def("__repr__", [](const TunedSignature& self) {
         return Format("<TunedSignature {}>", self.signature);
       });
+}
+
+void BindTuneResults(nb::module_& m) {
   nb::class_<TuneResult>(m, "TuneResult",
                          "What tune() found out; print it for a table.")
       .def_ro("signatures", &TuneResult::signatures)
@@ -272,8 +271,9 @@ void BindTuning(nb::module_& m) {
       .def_ro("seconds", &TuneResult::seconds)
       .def_ro("cancelled", &TuneResult::cancelled)
       .def("__str__", [](const TuneResult& self) { return ToString(self); });
-  m.def("_records", &Records);
-  m.def("_record_files", &RecordFiles);
+}
+
+void BindMachineFigures(nb::module_& m) {
   m.def("_machine_figures", [](int threads) {
     return FiguresToJson(RecordStore::Default().Figures(threads));
   });
@@ -287,6 +287,18 @@ void BindTuning(nb::module_& m) {
   m.def("_keep_machine_figures", [](const std::string& json) {
     RecordStore::Default().AddFigures(FiguresFromJson(json).value());
   });
+}
+
+}  // namespace
+
+void BindTuning(nb::module_& m) {
+  BindCosts(m);
+  BindTunedKernels(m);
+  BindTunedSignatures(m);
+  BindTuneResults(m);
+  m.def("_records", &Records);
+  m.def("_record_files", &RecordFiles);
+  BindMachineFigures(m);
   m.def("_tune", &Tune, nb::arg("executor"), nb::arg("program"),
         nb::arg("feed").none(), nb::arg("fetch_list").none(), nb::arg("scope"),
         nb::arg("budget"), nb::arg("again"), nb::arg("progress").none(),
