@@ -54,7 +54,7 @@ struct InFloat {
   template <typename Body>
   class Kernel final : public WidenedKernel {
    public:
-    static constexpr DType kDTypes[] = {kDTypeOf<T>};
+    static constexpr DType kDTypes[1] = {kDTypeOf<T>};
 
     explicit Kernel(const OpKernelConstruction& construction)
         : WidenedKernel(construction, &internal::MakeKernel<Body>, kConvert) {}
