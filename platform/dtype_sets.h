@@ -6,8 +6,9 @@
 // instantiations. A type or a set is added to all of them here.
 namespace sluice {
 
-// As a template argument of a registered kernel class, a set stands for each
-// of its types in turn: REGISTER_OP_CPU_KERNEL(crop, CropKernel<FloatTypes>).
+// A registered kernel class with a set among its template arguments is one
+// class for each type of it: REGISTER_OP_CPU_KERNEL(crop,
+// CropKernel<FloatTypes>).
 template <typename... T>
 struct DTypeSet {};
 

@@ -7,7 +7,7 @@
 #include "sluice/platform/dtype.h"
 #include "sluice/platform/export.h"
 
-// What dtype_table.h says about each dtype, and conversions by it. Thread-safe.
+// The formats of dtype_table.h, and conversions between them. Thread-safe.
 namespace sluice {
 
 // The special values among the largest codes of a float.

@@ -69,9 +69,9 @@ struct KernelWork {
   std::string costs = {};
 };
 
-// What 1 costs: the operations of that many at the machine's peak; the time of
-// that many bytes at its bandwidth; that many calls of a library; nanoseconds,
-// which threads share.
+// The unit of a cost c: the time of c operations at the machine's peak, of c
+// bytes at its bandwidth, of c calls of a library, or c nanoseconds, which
+// threads share.
 enum class CostUnit : uint8_t { kOperations, kBytes, kPassBytes, kCalls, kNs };
 
 struct WorkCount {
@@ -125,8 +125,8 @@ inline constexpr WorkCount kWorkCounts[] = {
 // The cost of each of kWorkCounts, in its unit.
 using CountCosts = std::array<double, std::size(kWorkCounts)>;
 
-// What the counts of kernels cost: a table with a row for each kernel or method
-// of one, from JSON:
+// The costs of the counts of kernels: a table with a row for each kernel or
+// method of one, from JSON:
 //   {"kind": "costs", "machine": "AMD EPYC ...", "costs": {
 //     "default": {"flops": 4, "moves": 0.4},
 //     "transpose/PLAIN/plain": {"moves": 0.64, "runs": 2.8},

@@ -64,7 +64,7 @@ class SLUICE_API OpKernelConstruction {
                        const OpKernelType& key,
                        int op_index = 0)
       : op_(op), key_(key), op_index_(op_index) {}
-  // The same op for a kernel of another key.
+  // Makes a kernel of another key for the op of `other`.
   OpKernelConstruction(const OpKernelConstruction& other,
                        const OpKernelType& key)
       : OpKernelConstruction(other.op_, key, other.op_index_) {}

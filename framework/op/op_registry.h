@@ -44,7 +44,7 @@ std::span<const DType> DTypesOf() {
   }
 }
 
-// Visits the kernel classes that a class in a registration stands for: itself.
+// Visits the classes that a registration of `Kernel` adds: only that one.
 template <typename Kernel>
 struct KernelInstances {
   template <typename Visit>
@@ -53,7 +53,7 @@ struct KernelInstances {
   }
 };
 
-// With a DTypeSet among its arguments, it stands for a class for each type T of
+// With a DTypeSet among its arguments, these are one class for each type T of
 // the set: Kernel<.., T, ..>. If T is no element type, it has T::Computed and
 // makes T::Kernel<Kernel<.., T::Computed, ..>>.
 template <template <typename...> class Kernel, typename... Args>
@@ -149,7 +149,7 @@ void AddKernels(Registry& registry,
 namespace sluice {
 
 // In a list of kernels: what KernelTraits says, of the kernels after it.
-//   REGISTER_OP_CPU_KERNEL(lrn, EstimatedBy<&Work>, LrnKernel<Floats>);
+//   REGISTER_OP_CPU_KERNEL(lrn, EstimatedBy<&Work>, LrnKernel<FloatTypes>);
 template <auto kEstimate>
 struct EstimatedBy {
   static void Change(KernelTraits& traits) { traits.Estimate(kEstimate); }
@@ -185,7 +185,7 @@ void AddPlainKernels(Registry& registry, std::string_view op, PlaceKey place) {
 // static array kDTypes, or for all.
 //   REGISTER_OP_KERNEL(manhattan_distance, PLAIN, CPUPlace, blocked,
 //                      KernelTraits().Estimate(&Work).When(&Fits),
-//                      BlockedKernel<Floats>);
+//                      BlockedKernel<FloatTypes>);
 #define REGISTER_OP_KERNEL(op, library, place_type, variant, traits, ...)   \
   extern "C" SLUICE_API void                                                \
       SluiceRegisterKernel_##op##_##place_type##_##library##_##variant(     \
@@ -215,7 +215,7 @@ void AddPlainKernels(Registry& registry, std::string_view op, PlaceKey place) {
   static_assert(true)
 
 // Registers the plain kernel; most ops have no other.
-//   REGISTER_OP_CPU_KERNEL(crop, CropKernel<Floats>);
+//   REGISTER_OP_CPU_KERNEL(crop, CropKernel<FloatTypes>);
 #define REGISTER_OP_CPU_KERNEL(op, ...)                                    \
   REGISTER_OP_KERNEL(op, PLAIN, CPUPlace, plain, ::sluice::KernelTraits(), \
                      __VA_ARGS__)

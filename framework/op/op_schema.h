@@ -23,8 +23,8 @@ struct ArgTraits {
   bool variadic = false;    // any number of variables
   bool host = false;        // read on the host, wherever the kernel runs
   bool shape_only = false;  // only its shape is used; its data need not exist
-  // The same in every data_format, although it has the rank of an image: a
-  // filter.
+  // Its layout does not depend on data_format, although it has the rank of an
+  // image: a filter.
   bool keeps_layout = false;
 };
 

@@ -117,8 +117,7 @@ class SLUICE_API Verifier {
 // device failed.
 SLUICE_API bool IsCircumstance(const Error& error);
 
-// What the exception that is being handled says about the kernel that raised
-// it.
+// The verdict on a kernel that raised the exception that is being handled.
 SLUICE_API Verification CaughtFailure();
 
 }  // namespace sluice

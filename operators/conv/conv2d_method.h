@@ -9,7 +9,7 @@ namespace sluice {
 
 // Kernels of conv2d and its gradients on the CPU. A Method has
 //   Prepare(preparation, direction, bytes of an element), geometry(), and
-//   Forward, GradInput and GradFilter, as far as it is used for them.
+//   those of Forward, GradInput and GradFilter for which it is registered.
 template <typename Method, typename T>
 class Conv2dKernel final : public OpKernel {
  public:
