@@ -22,7 +22,7 @@ int main(int argc, char** argv) try {
   app.add_flag("--decide_only", decide_only, "Measures nothing.");
   app.add_option(
       "--tune", tune,
-      "Measures first, so many seconds an op, and decides by records.");
+      "Measures each op first, for this many seconds, and decides by records.");
   app.add_option("--csv", csv, "Where the cases are written.");
   sluice::bench::AddSmokeOption(app, &smoke);
   CLI11_PARSE(app, argc, argv);

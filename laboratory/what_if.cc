@@ -298,7 +298,7 @@ class Placer {
           const std::vector<size_t> kept = place_of_;
           Swap(first, second);
           const double swapped = Seconds();
-          // What rounding makes of the same is no gain.
+          // A difference by rounding is no gain.
           if (swapped < seconds) {
             seconds = swapped;
           } else {

@@ -541,7 +541,7 @@ int Graph::InsertAfter(int id, OpDesc desc) {
   return added;
 }
 
-void Graph::MoveBehind(int after, int id) {
+void Graph::MoveAfter(int after, int id) {
   order_.Remove(id);
   order_.InsertAfter(after, id);
 }

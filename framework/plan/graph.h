@@ -140,7 +140,7 @@ class SLUICE_API Graph {
   int InsertAfter(int id, OpDesc op);
   // Moves op `id` to right after op `after`, where all its inputs must exist
   // and no op may have used its outputs yet.
-  void MoveBehind(int after, int id);
+  void MoveAfter(int after, int id);
   // Replaces an op's inputs, outputs and attributes; shapes are inferred again.
   // The outputs must keep their names and may change their shapes.
   void Rewrite(int id, OpDesc op);

@@ -329,7 +329,7 @@ void PlanBuilder::AddOp(int op_index) {
                       .make = decision.kernel->make_queue})
           : Queue(decision.place, QueueRole::kKernels, LaneOf(op_index));
   BindInputs(op, &planned);
-  if (decision.kernel->has_own_queue()) OrderBehindKernels(planned.device);
+  if (decision.kernel->has_own_queue()) OrderAfterKernels(planned.device);
   BindOutputs(op, &planned);
   planned.arguments = MakeArgTable(op.QueryAt(decision.place));
   planned.input_constant = op.input_constant;

@@ -102,7 +102,7 @@ class PlanBuilder {
   int Filled(int slot) const;
   void WaitFor(int slot);
   void OrderBehind(int queue, int slot);
-  void OrderBehindKernels(int queue);
+  void OrderAfterKernels(int queue);
   void FinishQueues();
   void LayOutMemory();
 
@@ -125,7 +125,7 @@ class PlanBuilder {
     // Slots at its place, each with the instruction that uses it. Other queues
     // may overwrite one after they have waited for that.
     std::deque<std::pair<int, int>> used;
-    std::vector<int> behind;  // by queue: what it has waited for
+    std::vector<int> waited_for;  // by queue: what it has waited for
   };
   std::vector<QueueState> queues_;
   // For each op of a device: its lane, which is the index of its queue, and the

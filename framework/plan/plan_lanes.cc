@@ -161,7 +161,7 @@ void PlanBuilder::ReleaseAll(PlaceKey place) {
   for (size_t i = 0; i < queues_.size(); ++i) {
     auto& used = queues_[i].used;
     if (used.empty() || plan_->queues_[i].place != place) continue;
-    int behind = Now();
+    int waited_for = Now();
     auto seen = busy;
     for (size_t other = 0; other < queues_.size(); ++other) {
       const QueueSpec& spec = plan_->queues_[other];
@@ -170,11 +170,13 @@ void PlanBuilder::ReleaseAll(PlaceKey place) {
         continue;
       }
       --seen;
-      if (other != i) behind = std::min(behind, queues_[other].behind[i]);
+      if (other == i) continue;
+      waited_for = std::min(waited_for, queues_[other].waited_for[i]);
     }
     // A lane without a queue has not waited for anything yet.
     if (seen > 0) continue;
-    for (; !used.empty() && used.front().second < behind; used.pop_front()) {
+    for (; !used.empty() && used.front().second < waited_for;
+         used.pop_front()) {
       Touch(used.front().first);
     }
   }

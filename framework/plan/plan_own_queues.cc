@@ -18,14 +18,16 @@ void PlanBuilder::StartEarly() {
   for (const int id : ids) {
     const PreparedOp& op = graph_->Choose(id);
     if (!op.choice().kernel->has_own_queue()) continue;
-    int behind = -1;
+    int last_writer = -1;
     bool free = true;
     for (const auto& [argument, vars] : op.desc.inputs) {
       for (const std::string& var : vars) {
         const int writer = graph_->Writer(var);
         free &= writer >= 0 && graph_->IsInternal(var);
         if (!free) break;
-        if (behind < 0 || graph_->Precedes(behind, writer)) behind = writer;
+        if (last_writer < 0 || graph_->Precedes(last_writer, writer)) {
+          last_writer = writer;
+        }
       }
     }
     for (const auto& [argument, vars] : op.desc.outputs) {
@@ -33,9 +35,9 @@ void PlanBuilder::StartEarly() {
         free &= graph_->Writer(var) == id && !graph_->IsPersistable(var);
       }
     }
-    if (!free || behind < 0) continue;
-    const auto [last, first] = moved.try_emplace(behind, id);
-    graph_->MoveBehind(first ? behind : last->second, id);
+    if (!free || last_writer < 0) continue;
+    const auto [last, first] = moved.try_emplace(last_writer, id);
+    graph_->MoveAfter(first ? last_writer : last->second, id);
     last->second = id;
   }
 }

@@ -48,7 +48,7 @@ int PlanBuilder::AddQueue(const QueueSpec& queue) {
   plan_->queues_.push_back(queue);
   queues_.emplace_back();
   for (QueueState& state : queues_) {
-    state.behind.resize(queues_.size(), -1);
+    state.waited_for.resize(queues_.size(), -1);
   }
   return static_cast<int>(queues_.size()) - 1;
 }
@@ -204,7 +204,7 @@ void PlanBuilder::Finish(int queue) {
   state.used.clear();
   state.busy = false;
   for (size_t other = 0; other < queues_.size(); ++other) {
-    if (queues_[other].busy && state.behind[other] > queues_[other].last) {
+    if (queues_[other].busy && state.waited_for[other] > queues_[other].last) {
       Finish(static_cast<int>(other));
     }
   }
@@ -213,9 +213,10 @@ void PlanBuilder::Finish(int queue) {
 void PlanBuilder::EmitQueueWait(int queue, int other) {
   QueueState& state = queues_[queue];
   for (size_t i = 0; i < queues_.size(); ++i) {
-    state.behind[i] = std::max(state.behind[i], queues_[other].behind[i]);
+    state.waited_for[i] =
+        std::max(state.waited_for[i], queues_[other].waited_for[i]);
   }
-  state.behind[other] = Now();
+  state.waited_for[other] = Now();
   ReleaseAll(plan_->queues_[queue].place);
   if (!KeepWait()) return;
   Instruction wait;
@@ -243,7 +244,7 @@ void PlanBuilder::OrderBehind(int queue, int slot) {
   const int filled = Filled(slot);
   const int writer = written_by_[filled];
   if (writer < 0 || writer == queue) return;
-  if (queues_[queue].behind[writer] > written_at_[filled]) return;
+  if (queues_[queue].waited_for[writer] > written_at_[filled]) return;
   // Between two devices, and for host memory, the host waits.
   if (OnHost(plan_->slots_[slot].place) ||
       plan_->queues_[queue].place != plan_->queues_[writer].place) {
@@ -255,14 +256,15 @@ void PlanBuilder::OrderBehind(int queue, int slot) {
 
 // Called before an op with a queue of its own, which is not ordered with
 // kernels that use the memory earlier.
-void PlanBuilder::OrderBehindKernels(int queue) {
+void PlanBuilder::OrderAfterKernels(int queue) {
   if (queue < 0) return;
   const QueueSpec& spec = plan_->queues_[queue];
   for (size_t i = 0; i < queues_.size(); ++i) {
     const QueueSpec& other = plan_->queues_[i];
     if (other.place != spec.place || !other.runs_kernels()) continue;
-    const bool behind = queues_[queue].behind[i] > queues_[i].last;
-    if (queues_[i].busy && !behind) EmitQueueWait(queue, static_cast<int>(i));
+    const bool waited_for = queues_[queue].waited_for[i] > queues_[i].last;
+    if (queues_[i].busy && !waited_for)
+      EmitQueueWait(queue, static_cast<int>(i));
   }
 }
 

@@ -105,8 +105,8 @@ void Stft(Node& node) {
   SLUICE_ENFORCE(length >= 1 && length <= signal, ErrorCode::kInvalidArgument,
                  "onnx.stft_length",
                  "its frames have {} elements, and its signal has {}; expected "
-                 "1 to so many",
-                 length, signal);
+                 "1 to {}",
+                 length, signal, signal);
   const int64_t frames = (signal - length) / step + 1;
   Tensor places = node.NewTable({frames, length});
   auto* place = places.data<int64_t>();

@@ -30,7 +30,7 @@ bool IsCollective(const OpDesc& op) {
       [](const KernelDef* kernel) { return kernel->has_own_queue(); });
 }
 
-// What all ranks must agree on before a run of one plan: the program, and the
+// All ranks must agree on this before a run of one plan: the program, and the
 // data that its collective ops exchange. Other sizes may differ.
 struct Agreement {
   Part part;

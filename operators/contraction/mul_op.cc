@@ -82,7 +82,8 @@ void MulAttributes(OpSchema& op) {
                    "matrix; the others make its columns.")
       .Default(int64_t{1})
       .AtLeast(1);
-  op.Attr<int64_t>("y_num_col_dims", "The same of Y.")
+  op.Attr<int64_t>("y_num_col_dims",
+                   "The number of leading dims of Y that are its rows.")
       .Default(int64_t{1})
       .AtLeast(1);
 }

@@ -48,7 +48,7 @@ void LoopSchema(OpSchema& op) {
       "Runs a block again and again: MaxTrips times, once for each element of "
       "Sequences, and no longer than the condition is true. What one iteration "
       "computes can be carried on to the next, and be stacked.");
-  op.Input("MaxTrips", "int64", "One element: at most so many iterations.",
+  op.Input("MaxTrips", "int64", "One element: the most iterations.",
            {.optional = true});
   op.Input("Cond", "bool", "One element: whether there is a first iteration.",
            {.optional = true});

@@ -85,7 +85,7 @@ void BatchAttribute(OpSchema& op) {
 
 void NdIndexInput(OpSchema& op) {
   op.Input("Index", "S",
-           "[..., k]: the first k indices of a slice of X, behind the dims of "
+           "[..., k]: the first k indices of a slice of X, after the dims of "
            "a batch; negative ones count from the end; checked when the op "
            "runs.");
 }

@@ -69,7 +69,7 @@ void AxisAttribute(OpSchema& op) {
 }
 
 void ConcatSchema(OpSchema& op) {
-  op.Doc("One or more tensors one behind the other along one dimension.");
+  op.Doc("One or more tensors, one after the other along one dimension.");
   op.TypeVar("T", AllDTypes());
   op.Input("X", "T", "Tensors of one shape, but for dim `axis`.",
            {.variadic = true});

@@ -131,8 +131,9 @@ void BatchNormGradSchema(OpSchema& op) {
   op.Input("SavedVariance", "T", "What batch_norm gave.");
   op.Input("Y@GRAD", "T", "The gradient of Y; 0 if left out.",
            {.optional = true});
-  op.Input("SavedMean@GRAD", "T", "The same of SavedMean.", {.optional = true});
-  op.Input("SavedVariance@GRAD", "T", "The same of SavedVariance.",
+  op.Input("SavedMean@GRAD", "T", "The gradient of SavedMean.",
+           {.optional = true});
+  op.Input("SavedVariance@GRAD", "T", "The gradient of SavedVariance.",
            {.optional = true});
   op.Output("X@GRAD", "T", "The gradient of X.", {.optional = true});
   op.Output("Scale@GRAD", "T", "The gradient of Scale.", {.optional = true});

@@ -253,8 +253,9 @@ void GradSchema(const Row& row, OpSchema& op) {
   op.Input("Y@GRAD", "T", "The gradient of Y; 0 if left out.",
            {.optional = true});
   if (moments) {
-    op.Input("Mean@GRAD", "T", "The same of Mean.", {.optional = true});
-    op.Input("Variance@GRAD", "T", "The same of Variance.", {.optional = true});
+    op.Input("Mean@GRAD", "T", "The gradient of Mean.", {.optional = true});
+    op.Input("Variance@GRAD", "T", "The gradient of Variance.",
+             {.optional = true});
   }
   op.Output("X@GRAD", "T", "The gradient of X.", {.optional = true});
   op.Output("Scale@GRAD", "T", "The gradient of Scale.", {.optional = true});

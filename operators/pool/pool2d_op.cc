@@ -144,7 +144,7 @@ void Pool2dGradSchema(OpSchema& op) {
 }
 
 void ReluPool2dSchema(OpSchema& op) {
-  op.Doc("pool2d of relu(X), which nobody else needs.");
+  op.Doc("pool2d of relu(X), if no other op needs relu(X).");
   PoolArguments(op);
   op.Internal();
 }

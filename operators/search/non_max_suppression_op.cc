@@ -30,7 +30,7 @@ void NonMaxSuppressionSchema(OpSchema& op) {
             "[n, 3]: image, class and box of each that was chosen, by image, "
             "class and falling score.");
   op.Attr<int64_t>("max_output_boxes_per_class",
-                   "At most so many of an image and a class; 0 is none.")
+                   "The most boxes of an image and a class; 0 is none.")
       .Default(int64_t{0});
   op.Attr<double>("iou_threshold",
                   "Boxes that overlap by more are not both chosen.")

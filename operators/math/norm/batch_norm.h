@@ -57,8 +57,8 @@ constexpr T BiasOfRoundedMean(double mean, T inverse_std, T scale, T bias) {
   return change - change == 0 ? static_cast<T>(bias - change) : bias;
 }
 
-// What the gradient reads and writes; any gradient may be null: 0, or not
-// wanted.
+// The arrays that the gradient reads and writes. A gradient that is null is 0,
+// or not wanted.
 template <typename T>
 struct BatchNormGradArgs {
   // mean and inverse_std are constants, not x's own: x_grad does not depend on

@@ -54,7 +54,7 @@ struct OptimizerInfo {
 
 using OptimizerSettings = std::array<double, 4>;
 using OptimizerPowers = std::array<double, 2>;
-// What the formula multiplies with in one step.
+// The numbers that the formula uses in one step.
 using OptimizerNumbers = std::array<double, 6>;
 
 // The arrays of one step. Outputs may be their own inputs, but not overlap them
