@@ -60,7 +60,9 @@ void LoadLaboratory() {
   const std::string& missing = LoadModule("lab");
   if (missing.empty()) return;
   SLUICE_ENFORCE(!request.must_be_met, ErrorCode::kFailedPrecondition,
-                 "laboratory.missing", "{} needs the laboratory: {}",
+                 "laboratory.missing",
+                 "{} needs the laboratory: {} (a program that links "
+                 "libsluice_lab itself calls sluice::UseLaboratory())",
                  request.what, missing);
   Log(LogLevel::kWarning, "what was measured ({}) is not used: {}",
       request.what, missing);
