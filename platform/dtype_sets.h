@@ -7,8 +7,8 @@
 namespace sluice {
 
 // A registered kernel class with a set among its template arguments is one
-// class for each type of it: REGISTER_OP_CPU_KERNEL(crop,
-// CropKernel<FloatTypes>).
+// class for each of its types:
+//   REGISTER_OP_CPU_KERNEL(crop, CropKernel<FloatTypes>);
 template <typename... T>
 struct DTypeSet {};
 
