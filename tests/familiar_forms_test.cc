@@ -23,6 +23,17 @@
 #include "sluice/platform/fpga_device_context.h"
 #include "sluice/platform/place.h"
 
+// Code of Fluid opens these namespaces, and qualifies names with them.
+namespace sluice::operators {
+class OpenedKernel final : public framework::OpKernel {
+ public:
+  void Compute(OpKernelContext& /*context*/) const override {}
+};
+}  // namespace sluice::operators
+namespace sluice::framework {
+static_assert(std::is_base_of_v<OpKernel, operators::OpenedKernel>);
+}  // namespace sluice::framework
+
 namespace sluice {
 
 namespace ops = operators;
