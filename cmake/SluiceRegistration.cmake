@@ -153,7 +153,7 @@ endfunction()
 
 # sluice_write_registration(FILE FUNCTION namespace::Name SOURCES source...
 #                           [DIRECTORY folder MODULES name...])
-# Writes FILE, which defines `void namespace::Name(framework::Registry&)`. Sets
+# Writes FILE, which defines `void namespace::Name(Registry&)`. Sets
 # versions_source in the caller (sluice_registration_calls).
 # The module libsluice_<name>.so has the kernels of library <NAME> in
 # <folder>/<name>/**/*.cc: it is loaded for the ops that they are for.

@@ -62,7 +62,7 @@ function(sluice_add_room name)
 endfunction()
 
 # sluice_add_text(TARGET FUNCTION FILE)
-# Adds `std::string_view framework::FUNCTION()` to TARGET, which returns the text
+# Adds `std::string_view sluice::FUNCTION()` to TARGET, which returns the text
 # of FILE.
 function(sluice_add_text target function file)
   set(source "${PROJECT_BINARY_DIR}/generated/${function}.cc")

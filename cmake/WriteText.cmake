@@ -1,5 +1,5 @@
 # cmake -DINPUT=FILE -DOUTPUT=FILE -DFUNCTION=Name -P WriteText.cmake
-# Writes a source with `std::string_view framework::Name()`, which returns the
+# Writes a source with `std::string_view sluice::Name()`, which returns the
 # text of INPUT.
 file(READ "${INPUT}" lines)
 file(WRITE "${OUTPUT}"

@@ -148,7 +148,7 @@ class InternalError(SluiceError, RuntimeError):
     """A bug in Sluice or in a kernel."""
 
 
-# The order is that of platform::ErrorCode.
+# The order is that of sluice::ErrorCode.
 BY_CODE = (
     InvalidArgumentError,
     OutOfRangeError,
