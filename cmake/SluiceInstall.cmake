@@ -97,7 +97,7 @@ file(RELATIVE_PATH pkgconfig_prefix
   "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
 set(pkgconfig_libraries "")
 if(SLUICE_STATIC)
-  set(pkgconfig_libraries "-lhwy -lprotobuf-lite -ldl -pthread")
+  set(pkgconfig_libraries "-lprotobuf-lite -ldl -pthread")
 endif()
 configure_file("${PROJECT_SOURCE_DIR}/cmake/sluice.pc.in"
   "${PROJECT_BINARY_DIR}/sluice.pc" @ONLY)

@@ -18,7 +18,7 @@ target_compile_features(sluice PUBLIC cxx_std_20)
 target_link_libraries(sluice
   PUBLIC Boost::headers Threads::Threads
   PRIVATE $<BUILD_INTERFACE:sluice_build_flags>
-    hwy::hwy protobuf::libprotobuf-lite ${CMAKE_DL_LIBS})
+    protobuf::libprotobuf-lite ${CMAKE_DL_LIBS})
 target_link_options(sluice PRIVATE
   -Wl,--no-undefined -Wl,--as-needed -Wl,--exclude-libs,ALL
   -Wl,-Bsymbolic-functions)

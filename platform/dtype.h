@@ -86,11 +86,16 @@ constexpr decltype(auto) VisitDType(DType dtype, Visitor&& visitor) {
   return visitor.template operator()<uint8_t>();  // for a number of no dtype
 }
 
+struct IsStoredNumberVisitor {  // nvcc warns of such a lambda
+  template <typename T>
+  constexpr bool operator()() const {
+    return std::is_same_v<T, StoredNumber<kDTypeOf<T>>>;
+  }
+};
+
 // Whether its C++ type is a StoredNumber.
 constexpr bool IsStoredNumber(DType dtype) {
-  return VisitDType(dtype, []<typename T>() {
-    return std::is_same_v<T, StoredNumber<kDTypeOf<T>>>;
-  });
+  return VisitDType(dtype, IsStoredNumberVisitor());
 }
 
 }  // namespace sluice

@@ -14,6 +14,7 @@ namespace sluice {
 class DeviceContext;
 template <typename EigenDevice>
 struct ContextOfEigen;
+
 // The names of an op's arguments and the indices of their first tensors. One
 // for each op of a plan, shared by its calls.
 struct SLUICE_API ArgTable {

@@ -263,8 +263,9 @@ void PlanBuilder::OrderAfterKernels(int queue) {
     const QueueSpec& other = plan_->queues_[i];
     if (other.place != spec.place || !other.runs_kernels()) continue;
     const bool waited_for = queues_[queue].waited_for[i] > queues_[i].last;
-    if (queues_[i].busy && !waited_for)
+    if (queues_[i].busy && !waited_for) {
       EmitQueueWait(queue, static_cast<int>(i));
+    }
   }
 }
 

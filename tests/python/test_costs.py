@@ -120,6 +120,17 @@ def test_the_command_writes_a_file_of_costs(tmp_path, monkeypatch, capsys):
     assert costs["costs"]["matmul"]["dots"] == pytest.approx(5, rel=0.02)
 
 
+def test_a_row_keeps_its_costs_where_the_fit_is_worse(monkeypatch):
+    samples, _ = drawn({"flops": 1.25}, noise=0.01)
+    before = np.asarray(_lab._costs("matmul"))
+    worse = before * 100
+    monkeypatch.setattr(fit, "fit", lambda *_: worse)
+    rows, table = fit.fit_rows({"matmul": samples})
+    assert "worse: left as it was" in table[-1]
+    flops = before[NAMES.index("flops")]
+    assert rows["matmul"]["flops"] == pytest.approx(flops, rel=1e-3)
+
+
 def test_too_little_time_is_an_error(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(fit, "measure", lambda *_: {})
     path = tmp_path / "costs.json"

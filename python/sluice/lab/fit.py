@@ -160,7 +160,11 @@ def fit_rows(
             continue
         after = fit(samples, before)
         now = off_by(samples.ratios(after))
-        table.append(f"{line} {now[0]:7.2f} {now[1]:6.2f}")
+        line = f"{line} {now[0]:7.2f} {now[1]:6.2f}"
+        if now[1] > told[1]:
+            after = before
+            line += "   worse: left as it was"
+        table.append(line)
         used = (samples.counted > 0).any(axis=0)
         rows[row] = {
             name: float(f"{after[i]:.4g}")
