@@ -108,7 +108,9 @@ def assemble(source: Path) -> None:
     operators = onnx_reference.operators()
     onnx_reference.write(source, operators)
     count = op_reference.write(
-        source / "ops", onnx_reference.counterparts(operators)
+        source / "ops",
+        onnx_reference.counterparts(operators),
+        sorted((ROOT / "records").glob("*.jsonl")),
     )
     print(f"docs: {count} ops", flush=True)
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import collections
 import inspect
+import json
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -195,16 +197,90 @@ def index(ops: dict[str, Schema]) -> str:
             f"The {len(forward)} ops that programs may have, from the schemas that the "
             "runtime checks them by, and the kernels of the build that this site comes "
             "from. An operator of ONNX is named where it is the same; others have a "
-            "[page](../onnx_operators.md).",
+            "[page](../onnx_operators.md). [One table](kernels.md) has the kernels of all.",
             "",
             *table(["op", "what it is", "gradient", "ONNX"], rows),
         ]
     )
 
 
-def write(folder: Path, uses: Mapping[str, Collection[str]]) -> int:
-    """Write a page an op, and the index; how many ops there are. `uses` has the
-    operators of ONNX that an op is used for."""
+def fastest(records: Iterable[Path]) -> dict[str, str]:
+    """For each op how often which kernel was the fastest, in files of records."""
+    best: dict[tuple[str, int], tuple[float, str]] = {}
+    for path in records:
+        for line in path.read_text(encoding="utf-8").splitlines():
+            one = json.loads(line)
+            if one.get("kind") == "record" and one["verdict"] == "ok":
+                key = (one["signature"], one["threads"])
+                found = (one["median"], one["kernel"])
+                best[key] = min(best.get(key, found), found)
+    wins: dict[str, collections.Counter[str]] = {}
+    for _, kernel in best.values():
+        # As in "matmul/gemm (cpu float32 OPENBLAS)".
+        op, variant, library = re.fullmatch(
+            r"(\w+)/(\w+) \(.* (\w+)\)", kernel
+        ).groups()
+        name = variant if library == "PLAIN" else f"{library.lower()}/{variant}"
+        wins.setdefault(op, collections.Counter())[name] += 1
+    return {
+        op: ", ".join(f"{text(name)} {n}" for name, n in count.most_common(3))
+        for op, count in wins.items()
+    }
+
+
+def short(dtype: str) -> str:
+    """The name of a dtype, short enough for a cell of a wide table."""
+    return re.sub(
+        "^(float|bfloat|uint|int|complex)",
+        lambda kind: {"bfloat": "bf", "uint": "u"}.get(kind[1], kind[1][0]),
+        dtype,
+    )
+
+
+def kernel_table(ops: dict[str, Schema], records: Iterable[Path]) -> str:
+    """The kernels of all ops: a column for each place and library."""
+    cells: dict[tuple[str, str], dict[str, list[str]]] = {}
+    for name in ops:
+        for one in _core._kernels(name):
+            column = cells.setdefault((one["place"], one["library"]), {})
+            names = column.setdefault(name, [])
+            if short(one["dtype"]) not in names:
+                names.append(short(one["dtype"]))
+    columns = sorted(cells, key=lambda one: (one[0], one[1] != "PLAIN", one[1]))
+    measured = fastest(records)
+    rows = [
+        [f"[`{name}`]({name}.md)"]
+        + [" ".join(cells[column].get(name, [])) for column in columns]
+        + [measured.get(name, "")]
+        for name in ops
+    ]
+    return "\n".join(
+        [
+            "# Kernels",
+            "",
+            "Which ops have kernels for which place, library and dtype, in the build that "
+            "this site comes from. f32 is float32, bf16 bfloat16, i64 int64, u8 uint8, c64 "
+            "complex64. Libraries other than PLAIN may be missing in another build. The last "
+            "column says how often which kernel was the fastest of its op in the measurements "
+            "that come with Sluice; they are of signatures for which estimates alone choose a "
+            "slower one.",
+            "",
+            *table(
+                ["op", *(f"{place} {library}" for place, library in columns), "fastest"],
+                rows,
+            ),
+        ]
+    )
+
+
+def write(
+    folder: Path,
+    uses: Mapping[str, Collection[str]],
+    records: Iterable[Path] = (),
+) -> int:
+    """Write a page an op, the index and the table of kernels; how many ops there
+    are. `uses` has the operators of ONNX that an op is used for, `records` are
+    files of measurements."""
     folder.mkdir(parents=True, exist_ok=True)
     ops = schemas()
     for name in ops:
@@ -212,4 +288,7 @@ def write(folder: Path, uses: Mapping[str, Collection[str]]) -> int:
             page(name, ops, uses.get(name, ())), encoding="utf-8"
         )
     (folder / "index.md").write_text(index(ops), encoding="utf-8")
+    (folder / "kernels.md").write_text(
+        kernel_table(ops, records), encoding="utf-8"
+    )
     return len(ops)

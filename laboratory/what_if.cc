@@ -61,7 +61,7 @@ void Check(const WhatIf& change) {
     constexpr double kMost = 1e6;
     SLUICE_ENFORCE(faster.factor >= 1 / kMost && faster.factor <= kMost,
                    ErrorCode::kInvalidArgument, "place.factor",
-                   "place: {} cannot be {} times as fast; expected a number "
+                   "what_if: {} cannot be {} times as fast; expected a number "
                    "from 1e-6 to 1e6",
                    Text(faster), faster.factor);
   }
@@ -69,20 +69,20 @@ void Check(const WhatIf& change) {
                      change.link_bytes_per_second <= 1e30 &&
                      change.link_seconds >= 0 && change.link_seconds <= 1e3,
                  ErrorCode::kInvalidArgument, "place.link",
-                 "place: a link of {} bytes a second and {} seconds a copy; "
+                 "what_if: a link of {} bytes a second and {} seconds a copy; "
                  "expected 1 to 1e30, and 0 to 1000",
                  change.link_bytes_per_second, change.link_seconds);
   SLUICE_ENFORCE(positive(change.budget_seconds), ErrorCode::kInvalidArgument,
                  "place.budget",
-                 "place: a budget of {} seconds; expected more than 0",
+                 "what_if: a budget of {} seconds; expected more than 0",
                  change.budget_seconds);
   SLUICE_ENFORCE(change.devices.size() <= 3, ErrorCode::kInvalidArgument,
-                 "place.devices", "place: {} devices; expected at most 3",
+                 "place.devices", "what_if: {} devices; expected at most 3",
                  change.devices.size());
   for (const PlaceKey device : change.devices) {
     SLUICE_ENFORCE(device.kind != PlaceKind::kCPU, ErrorCode::kInvalidArgument,
                    "place.device",
-                   "place: {} is no device; the CPU is always there", device);
+                   "what_if: {} is no device; the CPU is always there", device);
     DeviceManager::Instance().Get(device);  // raises NotFound
   }
 }
@@ -106,7 +106,7 @@ class Placer {
   Placement Run() {
     Check(change_);
     plan_ = Executor().Prepare(program_, feeds_, fetches_);
-    plan_->RequireWhole("a prediction");
+    plan_->RequireNoBlocks("a prediction");
     now_ = Predict(*plan_, feeds_, scope_,
                    {.budget_seconds = change_.budget_seconds / 2});
     MakeChoices();
@@ -219,7 +219,7 @@ class Placer {
         names += (names.empty() ? "" : ", ") + name;
       }
       Raise(ErrorCode::kNotFound, "place.faster",
-            "place: no op of this plan could have the kernel {}; "
+            "what_if: no op of this plan could have the kernel {}; "
             "there are {}",
             Text(faster), names);
     }

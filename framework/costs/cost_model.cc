@@ -59,11 +59,9 @@ void LoadLaboratory() {
   if (request.what.empty()) return;
   const std::string& missing = LoadModule("lab");
   if (missing.empty()) return;
-  SLUICE_ENFORCE(!request.must_be_met, ErrorCode::kFailedPrecondition,
-                 "laboratory.missing",
-                 "{} needs the laboratory: {} (a program that links "
-                 "libsluice_lab itself calls sluice::UseLaboratory())",
-                 request.what, missing);
+  // The module refuses a setting without sense, too.
+  SLUICE_ENFORCE(!request.must_be_met, ErrorCode::kInvalidArgument,
+                 "laboratory.setting", "{}: {}", request.what, missing);
   Log(LogLevel::kWarning, "what was measured ({}) is not used: {}",
       request.what, missing);
 }

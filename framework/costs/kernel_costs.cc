@@ -12,6 +12,7 @@
 #include "sluice/framework/files/file.h"
 #include "sluice/platform/diagnostics/logging.h"
 #include "sluice/platform/error.h"
+#include "sluice/platform/text.h"
 
 namespace sluice {
 
@@ -23,6 +24,13 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr const char* kDefault = "default";
+constexpr double kLargestCost = 1e9;
+
+std::string Quoted(std::string_view text) {
+  std::string quoted;
+  AppendJsonString(quoted, Utf8Prefix(text, 300));
+  return quoted;
+}
 
 // Raises InvalidArgument for what is not of the form.
 Json ParseCosts(std::string_view text) {
@@ -35,12 +43,17 @@ Json ParseCosts(std::string_view text) {
   SLUICE_ENFORCE(has_kind, ErrorCode::kInvalidArgument, "costs.kind",
                  "it is not a file of costs: expected \"kind\": \"costs\" and "
                  "an object \"costs\"");
-  const Json machine = json.value("machine", Json(""));
-  const bool any = machine.is_string() && machine.get<std::string>().empty();
-  SLUICE_ENFORCE(any || machine == MachineId().text,
+  // A copy of deeply nested JSON would overflow the stack.
+  const auto named = json.find("machine");
+  std::string machine;
+  if (named != json.end()) {
+    machine =
+        named->is_string() ? named->get<std::string>() : named->type_name();
+  }
+  SLUICE_ENFORCE(machine.empty() || machine == MachineId().text,
                  ErrorCode::kInvalidArgument, "costs.machine",
-                 "it is for the machine {}, this is '{}'", machine.dump(),
-                 MachineId().text);
+                 "it is for the machine {}, this is {}", Quoted(machine),
+                 Quoted(MachineId().text));
   return std::move(json["costs"]);
 }
 
@@ -59,11 +72,14 @@ void CheckRows(const Json& rows) {
       SLUICE_ENFORCE(FindCount(name) != nullptr, ErrorCode::kInvalidArgument,
                      "costs.count", "row '{}' has an unknown count '{}'", row,
                      name);
-      const bool valid = cost.is_number() && cost.get<double>() >= 0;
+      const bool valid = cost.is_number() && cost.get<double>() >= 0 &&
+                         cost.get<double>() <= kLargestCost;
       SLUICE_ENFORCE(valid, ErrorCode::kInvalidArgument, "costs.cost",
-                     "row '{}': the cost of '{}' is {}, expected a number of 0 "
-                     "or more",
-                     row, name, cost.dump());
+                     "row '{}': the cost of '{}' is {}, expected a number from "
+                     "0 to {:g}",
+                     row, name,
+                     cost.is_number() ? cost.dump() : cost.type_name(),
+                     kLargestCost);
     }
   }
 }

@@ -109,6 +109,14 @@ std::vector<const KernelDef*> KernelsOf(const Registry& registry,
   return kernels;
 }
 
+// Whether an input or output of the op may have the dtype.
+bool HasDType(const OpSchema& schema, DType dtype) {
+  const auto& vars = schema.type_vars();
+  return vars.empty() || std::ranges::any_of(vars, [&](const auto& var) {
+           return std::ranges::find(var.allowed, dtype) != var.allowed.end();
+         });
+}
+
 bool SameKernel(const KernelDef& a, const KernelDef& b) {
   return ToString(a) == ToString(b);
 }
@@ -120,12 +128,17 @@ void CheckKernel(const std::string& path,
                  const Registry& staged,
                  const Registry& registry) {
   if (staged.FindSchema(kernel.op) != nullptr) return;
-  if (registry.FindSchema(kernel.op) == nullptr) {
+  const OpSchema* schema = registry.FindSchema(kernel.op);
+  if (schema == nullptr) {
     Raise(ErrorCode::kNotFound, "kernel_library.unknown_op",
-          "kernel library {}: kernel {} is for an op that there is "
-          "not{}",
-          path, kernel, SuggestNames(kernel.op, registry.OpNames()));
+          "kernel library {}: there is no op for kernel {}{}", path, kernel,
+          SuggestNames(kernel.op, registry.OpNames()));
   }
+  SLUICE_ENFORCE(HasDType(*schema, kernel.key.dtype),
+                 ErrorCode::kInvalidArgument, "kernel_library.dtype",
+                 "kernel library {}: kernel {} is for a dtype that the op does "
+                 "not have",
+                 path, kernel);
   // The module of CUDA kernels may be loaded later, and must not fail then.
   const bool taken = kernel.key.place == PlaceKind::kCUDA &&
                      kernel.key.library == "PLAIN" && kernel.variant == "plain";
@@ -139,7 +152,8 @@ void CheckKernel(const std::string& path,
     SLUICE_ENFORCE(!SameKernel(*other, kernel), ErrorCode::kInvalidArgument,
                    "kernel_library.kernel_taken",
                    "kernel library {}: there is a kernel {} already; give "
-                   "this one another variant name",
+                   "this one another library or variant name "
+                   "(REGISTER_OP_KERNEL)",
                    path, kernel);
   }
 }
@@ -149,7 +163,12 @@ KernelLibrary Register(const std::string& path,
                        const EntryPoints& entry,
                        Registry* registry) {
   Registry staged;
-  entry.add(staged);
+  try {
+    entry.add(staged);
+  } catch (const Error& error) {
+    Raise(error.code(), error.check_id(), "kernel library {}: {}", path,
+          error.what());
+  }
   KernelLibrary library;
   library.path = path;
   library.operators = staged.OpNames();

@@ -55,7 +55,7 @@ Frame::Frame(const Plan& plan) : plan_(plan), tensors_(plan.slots_.size()) {
   }
   MakeContexts();
   for (const auto& [name, hooks] : plan.hooks_) {
-    hooks_.push_back(hooks->NewFrame());
+    hooks_.push_back(CallHooks(name, [&] { return hooks->NewFrame(); }));
   }
 }
 
@@ -156,7 +156,8 @@ void Frame::TakeStep() {
   if (!plan_.random_) return;
   run_.step = run_.scope == nullptr ? 0 : run_.scope->TakeStep();
   for (RunHooks* hooks : ActiveRunHooks()) {
-    run_.step = hooks->RandomStep(plan_, run_.step);
+    run_.step = CallHooks(hooks->name(),
+                          [&] { return hooks->RandomStep(plan_, run_.step); });
   }
 }
 

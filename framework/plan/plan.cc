@@ -102,6 +102,13 @@ void Plan::RequireWhole(std::string_view what) const {
                  what, rest_.reason);
 }
 
+void Plan::RequireNoBlocks(std::string_view what) const {
+  RequireWhole(what);
+  SLUICE_ENFORCE(blocks_.empty(), ErrorCode::kUnimplemented, "plan.has_blocks",
+                 "{} needs a program without blocks, but op {} has some", what,
+                 blocks_.front().first);
+}
+
 void Plan::RequireAlone(std::string_view what) const {
   for (const auto& [name, hooks] : hooks_) {
     hooks->RequireAlone(what);

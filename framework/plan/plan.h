@@ -207,6 +207,8 @@ class SLUICE_API Plan {
   bool whole() const { return whole_; }
   // Raises Unimplemented unless whole(): for callers that handle one plan only.
   void RequireWhole(std::string_view what) const;
+  // Raises Unimplemented if ops run in blocks, too, or unless whole().
+  void RequireNoBlocks(std::string_view what) const;
   // Raises Unimplemented if its hooks do: for functions that run it any number
   // of times (PlanHooks::RequireAlone).
   void RequireAlone(std::string_view what) const;

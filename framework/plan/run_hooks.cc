@@ -66,6 +66,9 @@ void RethrowInHooks(std::string_view name) {
   } catch (const std::exception& error) {
     Raise(ErrorCode::kInternal, "run_hooks.foreign",
           "the run hooks of {} raised \"{}\"", name, error.what());
+  } catch (...) {
+    Raise(ErrorCode::kInternal, "run_hooks.unknown",
+          "the run hooks of {} raised what is no std::exception", name);
   }
 }
 

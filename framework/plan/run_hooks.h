@@ -124,7 +124,7 @@ template <typename Call>
 auto CallHooks(std::string_view name, Call call) {
   try {
     return call();
-  } catch (const std::exception&) {
+  } catch (...) {
     RethrowInHooks(name);
   }
 }

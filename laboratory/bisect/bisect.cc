@@ -332,9 +332,9 @@ std::string FindingText(const BisectFinding& finding, BisectFor what) {
 
 std::string ToString(const BisectResult& result) try {
   const bool times = result.what == BisectFor::kTime;
-  std::string text =
-      Format("{} ops, {} parts of them with other kernels, {} runs\n",
-             result.ops, result.suspects, result.runs);
+  std::string text = Format(
+      "{} ops, {} {} of them with other kernels, {} runs\n", result.ops,
+      result.suspects, result.suspects == 1 ? "part" : "parts", result.runs);
   if (times) {
     text += Format("A takes {}, B {}\n", Microseconds(result.time_a),
                    Microseconds(result.time_b));

@@ -28,7 +28,7 @@ std::shared_ptr<const Plan> PrepareWith(const Program& program,
   }
   const KernelHintGuard guard(hints);
   auto plan = Executor(place).Prepare(program, feeds, fetches);
-  plan->RequireWhole("a comparison");
+  plan->RequireNoBlocks("a comparison");
   return plan;
 }
 

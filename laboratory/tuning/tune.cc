@@ -45,13 +45,15 @@ bool HasLateOutput(const Plan& plan, int op) {
 }
 
 // The ops of a plan with distinct signatures, by index in ops(), and how many
-// ops share each. Ops that cannot be measured are left out.
+// ops share each. Ops that cannot be measured are left out, as are those that
+// run blocks: they have one kernel, and it is in no registry.
 std::map<int, int> DistinctOps(const Plan& plan) {
   std::map<const CandidateList*, int> first;
   std::map<int, int> ops;
   for (size_t i = 0; i < plan.decisions().size(); ++i) {
     const auto op = static_cast<int>(i);
-    if (HasLateOutput(plan, op)) continue;
+    const bool runs_blocks = plan.decisions()[i].kernel->make == nullptr;
+    if (HasLateOutput(plan, op) || runs_blocks) continue;
     ++ops[first.try_emplace(plan.decisions()[i].list.get(), op).first->second];
   }
   return ops;

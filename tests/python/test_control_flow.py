@@ -323,6 +323,21 @@ def test_checks_reach_into_blocks():
     assert "test_control_flow.py" in str(error.value)
 
 
+def test_what_looks_at_single_ops_refuses_blocks_and_tune_leaves_them():
+    x = sl.data("x", [3])
+    out = absolute_sum(x)
+    feed = {"x": np.ones(3, "float32")}
+    program = sl.default_main_program()
+    for look in (sl.compare, sl.lab.bisect):
+        with pytest.raises(sl.UnimplementedError, match="has some"):
+            look(program, feed, "default", "reference", fetch_list=[out])
+    with pytest.raises(sl.UnimplementedError, match="has some"):
+        sl.lab.what_if(program, feed, [out])
+    tuned = str(sl.tune(program, feed, [out], budget=0.2, again=True))
+    assert "reduce_sum" in tuned
+    assert "if/blocks" not in tuned and "WRONG" not in tuned
+
+
 def test_the_guide_computes_what_it_says(capsys):
     page = pathlib.Path(__file__).parents[2] / "docs" / "control_flow.md"
     (script,) = re.findall(r"```python\n(.*?)```", page.read_text(), re.S)

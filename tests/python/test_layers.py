@@ -39,7 +39,7 @@ def test_an_unknown_layer_lists_near_names():
         sl.layers.nothing_like_it  # noqa: B018
     assert str(error.value) == (
         "there is no op or layer 'nothing_like_it' (operators of your own "
-        "library: call sl.load_kernel_library first)"
+        "library: call sl.load_op_library first)"
     )
 
 

@@ -1,5 +1,6 @@
 """Pages of the site that are generated from schemas (docs/op_reference.py)."""
 
+import json
 import pathlib
 import sys
 
@@ -82,3 +83,37 @@ def test_the_index_links_ops_and_not_their_gradients(ops):
     assert "relu_grad" not in index
     row = next(line for line in index.splitlines() if "(relu.md)" in line)
     assert row.endswith("| yes | Relu |")
+
+
+def test_one_table_has_the_kernels_of_all_ops(ops, tmp_path):
+    records = tmp_path / "records.jsonl"
+    best = [
+        ("abs/plain (cpu float32 PLAIN)", 2.0, "ok"),
+        ("abs/fast (cpu float32 any EIGEN)", 1.0, "ok"),
+        ("abs/wrong (cpu float32 EIGEN)", 0.5, "wrong"),
+    ]
+    records.write_text(
+        "".join(
+            json.dumps(
+                {
+                    "kind": "record",
+                    "signature": "abs(X float32[3])",
+                    "threads": 1,
+                    "kernel": kernel,
+                    "median": seconds,
+                    "verdict": verdict,
+                }
+            )
+            + "\n"
+            for kernel, seconds, verdict in best
+        )
+    )
+    lines = op_reference.kernel_table(ops, [records]).splitlines()
+    head = next(line for line in lines if line.startswith("| op |"))
+    assert head.startswith("| op | cpu PLAIN | ") and "EIGEN" in head
+    rows = {line.split("`")[1]: line for line in lines if "| [`" in line}
+    assert set(rows) == set(ops)
+    assert rows["abs"].endswith("| eigen/fast 1 |")
+    assert "f32 f64" in rows["abs"].split("|")[2]
+    assert op_reference.short("bfloat16") == "bf16"
+    assert op_reference.short("uint8") == "u8"

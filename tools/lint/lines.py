@@ -8,12 +8,12 @@ import rooms
 
 # Maximum number of lines of sources: code, comments and empty lines.
 BUDGET = {
-    "platform": 13_200,
+    "platform": 13_300,
     "memory": 1_100,
     "framework": 20_600,
     "operators": 53_700,
     "onnx": 12_800,
-    "laboratory": 12_900,  # raised for the corpus, from benchmarks
+    "laboratory": 12_800,  # raised for the corpus, from benchmarks
     "python": 17_500,
     "benchmarks": 9_500,
     "tools": 4_200,  # raised for lint/pages.py, lint/drawing.py

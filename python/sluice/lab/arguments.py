@@ -56,6 +56,13 @@ def count(text: str) -> int:
     return int(text)
 
 
+def index(text: str) -> int:
+    """Parse a number of at least 0."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is no number from 0 on")
+    return int(text)
+
+
 def counts(text: str) -> list[int]:
     """Parse numbers of at least 1 with commas between them."""
     return [count(number.strip()) for number in text.split(",")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from sluice import _lab
-from sluice.errors import NotFoundError
+from sluice.errors import InvalidArgumentError, NotFoundError
 
 
 def kernel_set(text: str) -> str:
@@ -22,8 +22,13 @@ def kernel_set(text: str) -> str:
     if hints != text.strip():
         return hints
     if os.path.isfile(text):
-        with open(text, encoding="utf-8") as file:
-            return file.read()
+        try:
+            with open(text, encoding="utf-8") as file:
+                return file.read()
+        except UnicodeDecodeError:
+            raise InvalidArgumentError(
+                f"kernels {text!r}: the file is no text", "lab.kernel_set"
+            ) from None
     if text.strip() and "=" not in text:
         raise NotFoundError(
             f"kernels {text!r}: expected default, reference, a file of kernel "

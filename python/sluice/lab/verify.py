@@ -242,7 +242,10 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--kernel", metavar="OP[/VARIANT]", help="only this")
     parser.add_argument("--dtype", help="only kernels of this dtype")
     parser.add_argument(
-        "--example", type=int, metavar="N", help="only this one, from 0 on"
+        "--example",
+        type=arguments.index,
+        metavar="N",
+        help="only this one, from 0 on",
     )
     parser.add_argument(
         "--examples",

@@ -112,10 +112,12 @@ class _Worker:
         self._say("loaded", kernels=kernels)
         examples = ""
         if job["examples"]:
-            with open(job["examples"], encoding="utf-8") as file:
-                examples = file.read()
             try:
+                with open(job["examples"], encoding="utf-8") as file:
+                    examples = file.read()
                 complaint = self._foreign(kernels, examples)
+            except UnicodeDecodeError:
+                complaint = f"{job['examples']} is no text"
             except sl.SluiceError as error:
                 complaint = str(error)
             if complaint:

@@ -160,7 +160,7 @@ def __getattr__(name: str) -> Any:
         if not instead and name not in _core._op_names():
             instead = (
                 " (operators of your own library: call "
-                "sl.load_kernel_library first)"
+                "sl.load_op_library first)"
             )
         raise AttributeError(f"there is no op or layer {name!r}{instead}")
     globals()[name] = function = _make(name)

@@ -79,13 +79,20 @@ TEST(KernelCosts, RefusesWhatIsNoTableOfCosts) {
   refused("costs.kind", R"({"kind": "costs", "costs": []})", "object");
   refused("costs.machine", File("{}", "Another CPU"), "\"Another CPU\"");
   refused("costs.machine", R"({"kind": "costs", "machine": 1, "costs": {}})",
-          "machine 1");
+          "machine \"number\"");
+  const std::string deep(100'000, '[');
+  refused("costs.machine",
+          R"({"kind": "costs", "costs": {}, "machine": )" + deep +
+              std::string(deep.size(), ']') + "}",
+          "\"array\"");
+  refused("costs.machine", File("{}", std::string(100'000, 'x')), "xxx\"");
   refused("costs.row", File(R"({"a": 3})"), "row 'a'");
   refused("costs.count", File(R"({"a": {"flips": 3}})"),
           "unknown count 'flips'");
   refused("costs.cost", File(R"({"a": {"runs": -1}})"), "'runs' is -1");
-  refused("costs.cost", File(R"({"a": {"runs": "3"}})"), "'runs' is \"3\"");
+  refused("costs.cost", File(R"({"a": {"runs": "3"}})"), "'runs' is string");
   refused("costs.cost", File(R"({"a": {"runs": null}})"), "'runs' is null");
+  refused("costs.cost", File(R"({"a": {"runs": 1e30}})"), "to 1e+09");
 }
 
 }  // namespace

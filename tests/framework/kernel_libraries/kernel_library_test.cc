@@ -160,9 +160,25 @@ TEST(KernelLibrary, AKernelForNoOpIsRefusedWithNearNames) {
 TEST(KernelLibrary, AKernelWithATakenNameIsRefused) {
   const size_t before = KernelsOf("abs");
   ExpectError(ErrorCode::kInvalidArgument, "kernel_library.kernel_taken",
-              {"taken", "relu/plain", "float32", "another variant name"},
+              {"taken", "relu/plain", "float32", "variant name"},
               [] { LoadKernelLibrary(SLUICE_TAKEN_KERNELS); });
   EXPECT_EQ(KernelsOf("abs"), before);
+}
+
+TEST(KernelLibrary, AKernelForADTypeThatItsOpLacksIsRefused) {
+  const size_t before = KernelsOf("relu");
+  ExpectError(ErrorCode::kInvalidArgument, "kernel_library.dtype",
+              {"foreign_dtype", "relu/test_foreign", "int64"},
+              [] { LoadKernelLibrary(SLUICE_FOREIGN_DTYPE_KERNELS); });
+  EXPECT_EQ(KernelsOf("relu"), before);
+}
+
+TEST(KernelLibrary, ARowWithOneDTypeTwiceIsRefused) {
+  const size_t before = KernelsOf("relu");
+  ExpectError(ErrorCode::kInvalidArgument, "registry.kernel_twice",
+              {"libtest_twice", "relu/test_twice", "float32"},
+              [] { LoadKernelLibrary(SLUICE_TWICE_KERNELS); });
+  EXPECT_EQ(KernelsOf("relu"), before);
 }
 
 TEST(KernelLibrary, AnOperatorWithATakenNameIsRefused) {

@@ -44,6 +44,7 @@ class NotingFrameHooks final : public FrameHooks {
 class NotingPlanHooks final : public PlanHooks {
  public:
   std::unique_ptr<FrameHooks> NewFrame() const override {
+    if (g_calls.raise_at == "new_frame") throw 42;
     return std::make_unique<NotingFrameHooks>();
   }
   void RequireAlone(std::string_view what) const override {
@@ -113,6 +114,13 @@ TEST_F(RunHooksTest, AreCalledInOrder) {
   EXPECT_EQ(plan->hooks()[0].first, "the test");
   testing::ExpectError(ErrorCode::kUnimplemented, "test.alone", {"no tuning"},
                        [&] { plan->RequireAlone("tuning"); });
+}
+
+TEST_F(RunHooksTest, AreNamedWhateverTheyThrow) {
+  g_calls.raise_at = "new_frame";
+  testing::ExpectError(ErrorCode::kInternal, "run_hooks.unknown",
+                       {"the run hooks of the test", "no std::exception"},
+                       [&] { Run(); });
 }
 
 TEST_F(RunHooksTest, ThatRaiseAreNamedAndHarmTheRunOnly) {
