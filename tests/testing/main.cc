@@ -28,11 +28,13 @@ class ResetHooks : public ::testing::EmptyTestEventListener {
 
 }  // namespace
 
-// Tests must not use the user's records of this machine.
+// Tests must not use what was measured on this machine, so that they choose the
+// same kernels on every one.
 // SLUICE_TEST_DISABLE_CHECK=<check id> disables a check; then some test must
 // fail (check_mutation.py).
 int main(int argc, char** argv) {
   setenv("SLUICE_RECORDS", "off", 0);
+  setenv("SLUICE_COSTS", "default", 0);
   ::testing::InitGoogleMock(&argc, argv);
   if (!sluice::testing::UseProgramOptions(argc, argv)) return 2;
   // The child of a death test has no listeners.
