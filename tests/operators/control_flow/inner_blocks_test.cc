@@ -174,8 +174,8 @@ TEST_F(InnerBlocksTest, RandomNumbersDifferInEachIteration) {
   const Var zero = ops::FillConstant(program_, {4}, {.value = 0});
   const ScanResult draws = Scan(
       [&](const Vars& carried, const Vars& /*elements*/) {
-        return ScanStep{carried,
-                        {ops::UniformRandom(program_, {.shape = {4}})}};
+        const Var random = ops::UniformRandom(program_, {.shape = {4}});
+        return ScanStep{carried, {random}};
       },
       {zero}, {steps});
   const auto drawn = Run({{"steps", Of({3}, {0, 0, 0})}}, {draws.stacked[0]})[0]
