@@ -174,7 +174,7 @@ TEST_F(InnerBlocksTest, RandomNumbersDifferInEachIteration) {
   const Var zero = ops::FillConstant(program_, {4}, {.value = 0});
   const ScanResult draws = Scan(
       [&](const Vars& carried, const Vars& /*elements*/) {
-        const Var random = ops::UniformRandom(program_, {.shape = {4}});
+        const Var random = ops::UniformRandom(program_, {4});
         return ScanStep{carried, {random}};
       },
       {zero}, {steps});
