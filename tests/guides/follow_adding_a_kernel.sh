@@ -62,7 +62,7 @@ if [ -z "$python" ]; then exit 0; fi
 bash -euxo pipefail verify.sh 2>&1 | tee verify.log
 expect verify.log 'relu/fast .cpu MINE. +float32, float64 +[0-9]+, [0-9]+ refused +ok'
 bash -euxo pipefail lenet.sh 2>&1 | tee lenet.log
-expect lenet.log 'your kernels win [0-9] of [1-9] signature' \
+expect lenet.log 'your kernels win [0-9]+ of [1-9][0-9]* signature' \
   "^to use them in a program: SLUICE_KERNEL_PATH=[^ ]*libfast_relu.so"
 wins=$(sed -nE 's/^your kernels win ([0-9]+) of .*/\1/p' lenet.log)
 if [ "$wins" -gt 0 ]; then
@@ -73,13 +73,13 @@ fi
 if [ "$cuda" = EMULATE ]; then
   bash -euxo pipefail verify_cuda.sh 2>&1 | tee verify_cuda.log
   expect verify_cuda.log 'relu/fast .cuda MINE. +float32, float64 .* ok' \
-    'your kernels win [0-9] of [1-9] signature'
+    'your kernels win [0-9]+ of [1-9][0-9]* signature'
 fi
 bash -euxo pipefail python.sh 2>&1 | tee python.log
 expect python.log 'mine' 'the kernels agree' \
   'relu/mine .cpu PYTHON. +float32, float64 .* ok' \
   'relu_grad/mine .cpu PYTHON. +float32, float64 .* ok' \
-  'your kernels win [0-9]+ of [1-9] signature'
+  'your kernels win [0-9]+ of [1-9][0-9]* signature'
 
 # An example that the kernel rejects.
 status=0
