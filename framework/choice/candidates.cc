@@ -76,8 +76,9 @@ class Refusals {
              "the CPU can find out";
     }
     if (!PlaceAllowed(place)) {
-      return Format("nobody asked for {} (a hint place={} would)", place,
-                    place);
+      return Format("not considered: the executor is at {} (hint place={} "
+                    "allows it)",
+                    expected_place_, place);
     }
     if (place.index >= DeviceManager::Instance().Count(place.kind)) {
       return Format("there is no device {}", place);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sluice/framework/choice/candidates.h"
+#include "sluice/framework/choice/reason.h"
 #include "sluice/framework/op/op_kernel.h"
 
 namespace sluice {
@@ -31,7 +32,8 @@ struct PreparedOp : OpFacts {
   // Set by ChooseKernel; null and -1 before.
   std::shared_ptr<CandidateList> list;
   int chosen = -1;  // in list->candidates
-  std::string reason;
+  Why why;
+  std::string reason;  // `why`, with times
   bool fell_back = false;            // to the CPU, without a kernel elsewhere
   std::unique_ptr<OpKernel> kernel;  // prepared
   size_t scratch_bytes = 0;

@@ -34,42 +34,95 @@ bool Better(const PreparedOp& op, const Candidate& a, const Candidate& b) {
   return a.seconds < b.seconds;
 }
 
+// "variant=plain": the constraint of a hint that says most.
+std::string SubjectOf(const KernelHint& hint) {
+  if (!hint.variant.empty()) return "variant=" + hint.variant;
+  if (!hint.library.empty()) return "library=" + hint.library;
+  if (!hint.place.empty()) return "place=" + hint.place;
+  return "layout=" + hint.layout;
+}
+
+// Returns why no other kernel was left.
+Reason WhyAlone(const PreparedOp& op) {
+  for (const Candidate& candidate : op.list->candidates) {
+    if (candidate.refusal.empty() || candidate.kernel->key.dtype != op.dtype) {
+      continue;
+    }
+    const bool wrong = candidate.record != nullptr &&
+                       candidate.record->verdict == Verdict::kWrong;
+    if (wrong) return Reason::kOthersWrong;
+    for (const KernelHint* hint : op.hints) {
+      if (hint->mode == HintMode::kExclude && Fits(op, *hint, candidate)) {
+        return Reason::kOthersExcluded;
+      }
+    }
+  }
+  return Reason::kOnlyKernel;
+}
+
+// Returns how the time of `chosen` compares with that of `second`.
+Reason WhyFaster(const Candidate& chosen, const Candidate& second) {
+  if (second.seconds == chosen.seconds) return Reason::kTie;
+  if (chosen.evidence == Evidence::kRecord &&
+      second.evidence == Evidence::kRecord) {
+    const bool overlap = second.record->low <= chosen.record->high;
+    return overlap ? Reason::kNearTie : Reason::kFastestMeasured;
+  }
+  constexpr double kNear = 1.1;
+  if (second.seconds < kNear * chosen.seconds) return Reason::kNearTie;
+  if (chosen.evidence == Evidence::kRecord) return Reason::kFastestMeasured;
+  return chosen.evidence == Evidence::kNearby ? Reason::kFastestNearby
+                                              : Reason::kFastestEstimate;
+}
+
+// Returns the strongest hint that rules out a faster kernel, or else `second`,
+// the next one; null if none does.
+const KernelHint* DecidingHint(const PreparedOp& op,
+                               const Candidate& chosen,
+                               const Candidate* second) {
+  for (const KernelHint* hint : op.hints) {
+    if (hint->mode == HintMode::kRequire) return hint;
+  }
+  const KernelHint* preferred =
+      second == nullptr ? nullptr : PreferredBy(op, chosen, *second);
+  for (const Candidate& other : op.list->candidates) {
+    if (preferred != nullptr) break;
+    const bool faster = other.refusal.empty() && other.place == chosen.place &&
+                        other.seconds < chosen.seconds;
+    if (faster) preferred = PreferredBy(op, chosen, other);
+  }
+  return preferred;
+}
+
 // Sets the reason why `chosen` is better than `second`, the next one.
 void SetReason(const Candidate& chosen,
                const Candidate* second,
                PreparedOp* op) {
-  op->fell_back = false;
-  for (const KernelHint* hint : op->hints) {
-    if (hint->mode != HintMode::kRequire) continue;
-    op->reason = Format("hint: {}", *hint);
-    return;
-  }
-  // Finds the strongest hint that rules out a faster kernel, or else the next
-  // one.
-  const KernelHint* preferred =
-      second == nullptr ? nullptr : PreferredBy(*op, chosen, *second);
-  for (const Candidate& other : op->list->candidates) {
-    if (preferred != nullptr) break;
-    const bool faster = other.refusal.empty() && other.place == chosen.place &&
-                        other.seconds < chosen.seconds;
-    if (faster) preferred = PreferredBy(*op, chosen, other);
-  }
   const PlaceKey expected = op->list->expected_place;
-  if (preferred != nullptr) {
-    op->reason = Format("hint: {}", *preferred);
+  op->fell_back = false;
+  if (const KernelHint* hint = DecidingHint(*op, chosen, second)) {
+    const bool requires_it = hint->mode == HintMode::kRequire;
+    op->why = {requires_it ? Reason::kHintRequires : Reason::kHintPrefers,
+               SubjectOf(*hint)};
+    op->reason = Format("hint: {}", *hint);
   } else if (chosen.place != expected && chosen.place.kind == PlaceKind::kCPU) {
     op->fell_back = true;
+    op->why = {Reason::kFellBack, ToString(expected)};
     op->reason = Format("no kernel that fits at {}", expected);
   } else if (second == nullptr) {
+    op->why = {WhyAlone(*op), ""};
     op->reason = "the only kernel that fits";
   } else if (second->place != chosen.place) {
+    op->why = {Reason::kKeptAtPlace, ToString(chosen.place)};
     op->reason = Format("at the expected place {}", chosen.place);
-  } else if (second->seconds != chosen.seconds) {
-    op->reason = Format("{} before {} with {}", PredictionText(chosen),
-                        second->kernel->variant, PredictionText(*second));
   } else {
-    op->reason = Format("{} as is {}; registered first", PredictionText(chosen),
-                        second->kernel->variant);
+    op->why = {WhyFaster(chosen, *second), ""};
+    op->reason =
+        op->why.reason == Reason::kTie
+            ? Format("{} as is {}; registered first", PredictionText(chosen),
+                     second->kernel->variant)
+            : Format("{} before {} with {}", PredictionText(chosen),
+                     second->kernel->variant, PredictionText(*second));
   }
 }
 
@@ -150,6 +203,7 @@ void UseOwnKernel(PreparedOp* op) {
   candidate.seconds = candidate.estimate = op->own_kernel->seconds;
   op->list = list;
   op->chosen = 0;
+  op->why = {Reason::kRunsBlocks, ""};
   op->reason = op->own_kernel->reason;
 }
 

@@ -7,6 +7,7 @@
 
 #include "sluice/framework/choice/candidates.h"
 #include "sluice/framework/choice/prepared_op.h"
+#include "sluice/framework/choice/reason.h"
 #include "sluice/platform/export.h"
 
 namespace sluice {
@@ -24,7 +25,8 @@ struct SLUICE_API Decision {
   std::string op;
   const KernelDef* kernel = nullptr;
   PlaceKey place;
-  std::string reason;
+  Why why;
+  std::string reason;  // `why`, with times and the whole hint
   // Ops of the program that it computes; none for an op that a pass added.
   std::vector<int> covers;
   std::vector<std::string> covered_ops;  // their types

@@ -115,8 +115,8 @@ std::string Refusals(const Plan& plan, const Decision& decision) {
   for (const KernelDef* kernel : KernelsElsewhere(decision)) {
     if (kernel->key.dtype != decision.list->expected.dtype) continue;
     text +=
-        Format("  {}: not {}: neither the executor nor a hint asks for {}\n",
-               name, *kernel, kernel->key.place);
+        Format("  {}: not {}: {}\n", name, *kernel,
+               WhyElsewhere(decision, *kernel));
   }
   if (!other_dtypes.empty()) {
     text += Format("  {}: not for {}: {}\n", name,
@@ -146,6 +146,12 @@ std::vector<const KernelDef*> KernelsElsewhere(const Decision& decision) {
         [&](const Candidate& candidate) { return candidate.kernel == kernel; });
   });
   return kernels;
+}
+
+std::string WhyElsewhere(const Decision& decision, const KernelDef& kernel) {
+  return Format("not considered: the executor is at {} (hint place={} allows "
+                "it)",
+                decision.list->expected_place, kernel.key.place);
 }
 
 std::string DecisionTable(const Plan& plan, const RunProfile* profile) try {

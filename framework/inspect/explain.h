@@ -18,6 +18,34 @@ struct ExplainJsonOptions {
   bool by_signature = false;
 };
 
+struct ExplainOptions {
+  // Everything about this op only: a number of the first column.
+  int op = -1;
+  // Every candidate of every op, every remark: ExplainText.
+  bool all = false;
+  // Rows that are alike or small share a line.
+  bool fold = true;
+  int width = 100;      // lines are not longer, but for hints
+  bool colour = false;  // ANSI colours
+  std::string title = "program";
+  // How a hint is given, with {} for it.
+  std::string hint_form = "KernelHintGuard guard(\"{}\");  //";
+  // Lines about other kernels, which Executor::Explain adds.
+  std::vector<std::string> advice = {};
+};
+
+// One screen about a plan: what is fed, a line for each kernel call in running
+// order with its time, the next best kernel and the reason, and what moves. See
+// design/plans.md. Raises NotFound for an op that the plan does not compute.
+SLUICE_API std::string Explain(const Plan& plan,
+                               const ExplainOptions& options = {});
+// The same as data, and every call by itself: {"head", "columns", "rows",
+// "foot", "calls": [{"op", "name", "kernel", "library", "place", "dtype",
+// "seconds", "evidence", "next", "next_seconds", "moved_bytes", "reason",
+// "why", "put_in", "purpose"}]}.
+SLUICE_API std::string ExplainTableJson(const Plan& plan,
+                                        const ExplainOptions& options = {});
+
 // Describes a plan and its decisions; with a profile, also each op's time.
 
 // Prints tables of decisions (op, place, dtype, layout, library, variant,
@@ -40,6 +68,10 @@ SLUICE_API std::string ExplainDot(const Plan& plan);
 // but uses no device; modules that cannot be loaded are skipped.
 SLUICE_API std::vector<const KernelDef*> KernelsElsewhere(
     const Decision& decision);
+
+// "not considered: the executor is at cpu (hint place=cuda allows it)".
+SLUICE_API std::string WhyElsewhere(const Decision& decision,
+                                    const KernelDef& kernel);
 
 // These are the sections of ExplainText.
 SLUICE_API std::string DecisionTable(const Plan& plan,

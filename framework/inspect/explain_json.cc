@@ -94,7 +94,7 @@ void WriteCandidates(const Decision& decision, bool shared, JsonWriter* json) {
   for (const KernelDef* kernel : KernelsElsewhere(decision)) {
     json->BeginObject();
     WriteKernel(*kernel, ToString(kernel->key.place),
-                "neither the executor nor a hint asks for its place", json);
+                WhyElsewhere(decision, *kernel), json);
     if (!shared) json->Field("chosen", false);
     json->EndObject();
   }

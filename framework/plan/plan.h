@@ -161,6 +161,12 @@ struct PlanOptions {
   int drop_wait_for_testing = -1;
 };
 
+// A hint that no op obeys.
+struct HintNote {
+  int op_index = -1;  // the first op that it concerns; -1: it names none
+  std::string text;
+};
+
 // A kernel of the plan and its arguments.
 struct PlannedOp {
   std::unique_ptr<OpKernel> kernel;
@@ -232,6 +238,11 @@ class SLUICE_API Plan {
   const std::vector<OpDesc>& op_descs() const { return op_descs_; }
   // Remarks: omitted ops, hints without effect.
   const std::vector<std::string>& notes() const { return notes_; }
+  // Those of the remarks that are about hints without effect.
+  const std::vector<HintNote>& hint_notes() const { return hint_notes_; }
+  // Ops of the program that do not run, by index: not needed, or computed while
+  // the plan was prepared.
+  const std::vector<int>& idle_ops() const { return idle_ops_; }
   // Bytes of each arena.
   const std::vector<std::pair<PlaceKey, size_t>>& arenas() const {
     return arenas_;
@@ -289,6 +300,8 @@ class SLUICE_API Plan {
   std::vector<Transfer> transfers_;
   std::vector<OpDesc> op_descs_;
   std::vector<std::string> notes_;
+  std::vector<HintNote> hint_notes_;
+  std::vector<int> idle_ops_;
 
   mutable std::mutex frames_mutex_;
   mutable std::vector<std::unique_ptr<Frame>> free_frames_;

@@ -80,12 +80,14 @@ void PlanBuilder::MakeGraph() {
   }
   std::vector<std::string> pass_remarks = RewriteGraph(op_hints);
   for (const int id : graph_->not_needed()) {
+    plan_->idle_ops_.push_back(id);
     plan_->notes_.push_back(
         Format("op {} ({}) does not run: nothing that is "
                "fetched or persistable needs it",
                id, program_.block().ops[id].type));
   }
   for (const int id : graph_->computed()) {
+    plan_->idle_ops_.push_back(id);
     plan_->notes_.push_back(
         Format("op {} ({}) does not run: its values were computed while the "
                "plan was prepared",
@@ -262,6 +264,7 @@ Decision PlanBuilder::Decide(const PreparedOp& op) {
   decision.op = op.desc.type;
   decision.kernel = op.choice().kernel;
   decision.place = op.choice().place;
+  decision.why = op.why;
   decision.reason = op.reason;
   decision.covers = op.covers;
   for (const int covered : op.covers) {
@@ -539,9 +542,9 @@ void PlanBuilder::NoteUnusedHints() {
   for (const auto& [hint, first] : unmet) {
     const auto& [op, answer] = first;
     if (answer == nullptr) continue;
-    plan_->notes_.push_back(Format("hint \"{}\" is not obeyed; op {} ({}): {}",
-                                   hint, op, graph_->op(op).desc.type,
-                                   answer->why_not));
+    plan_->hint_notes_.push_back(
+        {op, Format("hint \"{}\" is not obeyed; op {} ({}): {}", hint, op,
+                    graph_->op(op).desc.type, answer->why_not)});
   }
   for (const KernelHint& hint : hints_) {
     bool used = false;
@@ -555,9 +558,13 @@ void PlanBuilder::NoteUnusedHints() {
       }
     }
     if (!used) {
-      plan_->notes_.push_back(Format("hint \"{}: {}\" names no op of this plan",
-                                     hint.selector, hint));
+      plan_->hint_notes_.push_back(
+          {-1, Format("hint \"{}: {}\" names no op of this plan",
+                      hint.selector, hint)});
     }
+  }
+  for (const HintNote& note : plan_->hint_notes_) {
+    plan_->notes_.push_back(note.text);
   }
 }
 

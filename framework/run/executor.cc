@@ -8,11 +8,11 @@
 #include <utility>
 
 #include "sluice/framework/costs/cost_model.h"
-#include "sluice/framework/inspect/explain.h"
 #include "sluice/framework/plan/block_plans.h"
 #include "sluice/framework/plan/known_values.h"
 #include "sluice/framework/plan/plan_builder.h"
 #include "sluice/framework/plan/run_hooks.h"
+#include "sluice/framework/run/other_kernels.h"
 #include "sluice/framework/run/runner.h"
 #include "sluice/platform/device.h"
 #include "sluice/platform/diagnostics/logging.h"
@@ -297,7 +297,8 @@ std::shared_ptr<const Plan> Executor::LastPlan(const Program& program) const {
         "call Run or Prepare first");
 }
 
-std::string Executor::Explain(const Program& program) const {
+std::vector<Executor::NamedPlan> Executor::LastPlans(
+    const Program& program) const {
   const auto last = LastPlan(program);
   std::vector<NamedPlan> plans;
   {
@@ -322,11 +323,35 @@ std::string Executor::Explain(const Program& program) const {
       }
     }
   }
-  if (plans.size() == 1) return ExplainText(*last);
+  return plans;
+}
+
+// Whether the plan was prepared with the hints and threads that now hold.
+bool Executor::WouldPrepare(const Plan& plan) const {
+  const std::lock_guard lock(cache_->mutex);
+  return plan.num_threads() == NumThreads() &&
+         std::any_of(cache_->entries.begin(), cache_->entries.end(),
+                     [&](const CacheEntry& entry) {
+                       return entry.plan.get() == &plan &&
+                              entry.hints == KernelHintState();
+                     });
+}
+
+std::string Executor::Explain(const Program& program,
+                              const ExplainOptions& options) const {
+  const std::vector<NamedPlan> plans = LastPlans(program);
+  const bool one = plans.size() == 1;
   std::string text;
   for (const auto& [name, plan] : plans) {
-    text += Format("{}== {} ==\n{}", text.empty() ? "" : "\n", name,
-                   ExplainText(*plan));
+    ExplainOptions own = options;
+    if (!one && !options.all) own.title = name;
+    if (one && options.op < 0 && !options.all && WouldPrepare(*plan)) {
+      own.advice = OtherKernels(program, *plan, options.hint_form);
+    }
+    if (!text.empty()) text += "\n";
+    if (!one && options.all) text += Format("== {} ==\n", name);
+    text += sluice::Explain(*plan, own);
+    if (options.op >= 0) break;  // ops are counted in the first plan
   }
   return text;
 }

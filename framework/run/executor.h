@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "sluice/framework/inspect/explain.h"
 #include "sluice/framework/plan/plan.h"
 #include "sluice/framework/program/program.h"
 #include "sluice/framework/values/scope.h"
@@ -76,12 +77,18 @@ class SLUICE_API Executor {
                                       const Feeds& feeds,
                                       const Fetches& fetches);
 
-  // Explains, as text, why each op of the plan prepared last for `program` runs
-  // where it does; for a program that ran in several stretches, for all their
-  // plans and those of its blocks. Raises FailedPrecondition when there is no
-  // plan yet. explain.h makes JSON and DOT of a plan.
-  std::string Explain(const Program& program) const;
+  // Explains why each op of the plan prepared last for `program` runs where it
+  // does (explain.h), and what another kernel of the slowest op would cost, by
+  // preparing the program with a hint. For a program that ran in several
+  // stretches, explains all their plans and those of its blocks. Raises
+  // FailedPrecondition when there is no plan yet.
+  std::string Explain(const Program& program,
+                      const ExplainOptions& options = {}) const;
   std::shared_ptr<const Plan> LastPlan(const Program& program) const;
+  // A plan and its label, "program, stretch 2" or "block 3, stretch 1".
+  using NamedPlan = std::pair<std::string, std::shared_ptr<const Plan>>;
+  // The plans that Explain explains.
+  std::vector<NamedPlan> LastPlans(const Program& program) const;
 
   PlaceKey place() const { return place_; }
   Scope& scope() { return scope_; }
@@ -91,8 +98,6 @@ class SLUICE_API Executor {
  private:
   class Runner;  // the loop of Run
   struct Cache;
-  // A plan and its label, "program, stretch 2" or "block 3, stretch 1".
-  using NamedPlan = std::pair<std::string, std::shared_ptr<const Plan>>;
 
   // `handed_on`: the feeds are results of earlier plans (PlanRest).
   std::shared_ptr<const Plan> PrepareWith(const Program& program,
@@ -110,6 +115,7 @@ class SLUICE_API Executor {
                                      uint64_t costs,
                                      bool* has_run);
   bool NoteRun(const Plan* plan);
+  bool WouldPrepare(const Plan& plan) const;
 
   PlaceKey place_;
   PlanOptions options_;

@@ -76,6 +76,17 @@ std::vector<Tensor> RunTimed(const std::shared_ptr<const Plan>& plan, Run run) {
   return results;
 }
 
+ExplainOptions ToOptions(int op, bool all, bool fold, int width, bool colour) {
+  ExplainOptions options;
+  options.op = op;
+  options.all = all;
+  options.fold = fold;
+  options.width = width;
+  options.colour = colour;
+  options.hint_form = "with sl.kernel_hints(\"{}\"):  #";
+  return options;
+}
+
 nb::list Run(Executor& self,
              nb::handle program,
              nb::handle feed,
@@ -150,7 +161,20 @@ void BindExecutors(nb::module_& m) {
       .def_prop_ro("num_threads", &Plan::num_threads)
       .def_prop_ro("notes", &Plan::notes)
       .def_prop_ro("fetch_names", &Plan::fetch_names)
-      .def("explain", [](const Plan& self) { return ExplainText(self); })
+      .def(
+          "_explain",
+          [](const Plan& self, int op, bool all, bool fold, int width,
+             bool colour) {
+            return Explain(self, ToOptions(op, all, fold, width, colour));
+          },
+          "op"_a, "all"_a, "fold"_a, "width"_a, "colour"_a)
+      .def(
+          "_explain_table",
+          [](const Plan& self, int op, bool fold, int width) {
+            return ExplainTableJson(self,
+                                    ToOptions(op, false, fold, width, false));
+          },
+          "op"_a, "fold"_a, "width"_a)
       .def("explain_json", [](const Plan& self) { return ExplainJson(self); })
       .def("explain_dot", [](const Plan& self) { return ExplainDot(self); });
   nb::class_<Executor>(m, "Executor")
@@ -178,9 +202,24 @@ void BindExecutors(nb::module_& m) {
                 Prepare(self, program, arrays, fetch_list));
           },
           "program"_a.none(), "feed"_a.none(), "fetch_list"_a.none())
-      .def("_explain",
+      .def(
+          "_explain",
+          [](const Executor& self, nb::handle program, int op, bool all,
+             bool fold, int width, bool colour) {
+            const ActiveHints hints;
+            return self.Explain(ToProgram(program, "explain"),
+                                ToOptions(op, all, fold, width, colour));
+          },
+          "program"_a.none(), "op"_a, "all"_a, "fold"_a, "width"_a, "colour"_a)
+      .def("_last_plans",
            [](const Executor& self, nb::handle program) {
-             return self.Explain(ToProgram(program, "explain"));
+             nb::list plans;
+             for (const auto& [name, plan] :
+                  self.LastPlans(ToProgram(program, "explain"))) {
+               plans.append(nb::make_tuple(
+                   name, std::const_pointer_cast<Plan>(plan)));
+             }
+             return plans;
            })
       .def("_last_plan",
            [](const Executor& self, nb::handle program) {

@@ -10,9 +10,10 @@ import numpy as np
 
 if TYPE_CHECKING:
     from ._core import Tensor
+    from .explanation import Explanation
     from .framework import Program, Variable
 
-_STYLE = "border:1px solid #8884;padding:6px;overflow-x:auto"
+STYLE = "border:1px solid #8884;padding:6px;overflow-x:auto"
 
 
 def tensor_repr(tensor: Tensor) -> str:
@@ -43,7 +44,7 @@ def program_html(program: Program) -> str:
     """The drawing and the text below it, as HTML."""
     text = html.escape(str(program))
     return (
-        f'<div style="{_STYLE}">{program.draw()}</div>'
+        f'<div style="{STYLE}">{program.draw()}</div>'
         f"<details><summary>text</summary><pre>{text}</pre></details>"
     )
 
@@ -65,7 +66,10 @@ def explain(
     feed: Mapping[str, Any] | None,
     fetch_list: Iterable[Any] | None,
     place: Any,
-) -> str:
+    op: int | None,
+    all: bool,
+    fold: bool,
+) -> Explanation:
     """Prepare a program for a signature and explain the plan."""
     from .executor import Executor
 
@@ -75,4 +79,6 @@ def explain(
             shape = [1 if size is None else size for size in var["shape"]]
             arrays[var["name"]] = np.zeros(shape, var["dtype"].dtype)
     fetches = unread(program) if fetch_list is None else list(fetch_list)
-    return Executor(place).prepare(program, arrays, fetches).explain()
+    executor = Executor(place)
+    executor.prepare(program, arrays, fetches)
+    return executor.explain(program, op, all, fold)

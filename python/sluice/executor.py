@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import _core, framework
+from .explanation import Explanation, explain_last, explain_plan
 from .framework import Program
 
 if TYPE_CHECKING:
@@ -106,17 +107,31 @@ class Executor(_core.Executor):
         program = framework._main if program is None else program
         return self._prepare(program, feed, fetch_list)
 
-    def explain(self, program: Program | None = None) -> str:
+    def explain(
+        self,
+        program: Program | None = None,
+        op: int | None = None,
+        all: bool = False,
+        fold: bool = True,
+    ) -> Explanation:
         """Say which kernel runs each op of the plan prepared last, and why.
 
-        For a program that ran in several stretches, it explains all their plans
-        and those of its blocks.
+        It also says what another kernel of the slowest op would cost, and how
+        to ask for it. For a program that ran in several stretches, it explains
+        all their plans and those of its blocks.
+
+        Args:
+            program: the default main program if None.
+            op: a number of the first column: everything about that op.
+            all: every candidate of every op, and every remark.
+            fold: whether rows that are alike or small share a line.
 
         Raises:
             FailedPreconditionError: the program has not run yet.
+            NotFoundError: the plan does not compute the op.
         """
         program = framework._main if program is None else program
-        return self._explain(program)
+        return explain_last(self, program, op, all, fold)
 
     def profile(
         self,
@@ -199,3 +214,13 @@ class Executor(_core.Executor):
         program = framework._main if program is None else program
         scope = _scope if scope is None else scope
         return self._run_keeping_all(program, feed, fetch_list, scope)
+
+
+def _bind(name: str, method: Callable[..., Any]) -> None:
+    """Give plans a method as if it were bound, so that their stub has it."""
+    method.__name__, method.__module__ = name, _core.__name__
+    method.__qualname__ = f"Plan.{name}"
+    setattr(_core.Plan, name, method)
+
+
+_bind("explain", explain_plan)

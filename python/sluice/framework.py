@@ -7,11 +7,14 @@ import operator
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import _core, unique_name
 from .errors import InvalidArgumentError
 from .math_ops import VariableMath
+
+if TYPE_CHECKING:
+    from .explanation import Explanation
 
 __all__ = [
     "Operator",
@@ -369,15 +372,20 @@ class Program(_core.Program):
         feed: Mapping[str, Any] | None = None,
         fetch_list: Iterable[Any] | None = None,
         place: Any = None,
-    ) -> str:
+        op: int | None = None,
+        all: bool = False,
+        fold: bool = True,
+    ) -> Explanation:
         """Say which kernel would run each op at ``place``, and why.
 
         Data variables that are not in ``feed`` are zeros, with 1 for unknown
-        sizes. By default ``fetch_list`` is all outputs that no op reads.
+        sizes, which the first line shows. By default ``fetch_list`` is all
+        outputs that no op reads. For ``op``, ``all`` and ``fold`` see
+        :meth:`Executor.explain`.
         """
         from .display import explain
 
-        return explain(self, feed, fetch_list, place)
+        return explain(self, feed, fetch_list, place, op, all, fold)
 
     def draw(self, path: str | os.PathLike[str] | None = None) -> str:
         """Draw the graph as SVG; with a path, write it to the file."""

@@ -76,7 +76,7 @@ def test_hints_choose_the_kernel(exe):
     feed = {"x": np.ones((2, 4), "f4"), "y": np.zeros((3, 4), "f4")}
     d = sl.layers.manhattan_distance(x, y, hint="require variant=plain")
     exe.run(feed=feed, fetch_list=[d])
-    assert "op attribute" in exe.explain()
+    assert "hint requires variant=plain" in exe.explain()
 
 
 def test_hints_hold_for_a_block(exe):
@@ -86,7 +86,7 @@ def test_hints_hold_for_a_block(exe):
 
     def variant():
         exe.run(feed=feed, fetch_list=[d])
-        return "plain" in exe.explain().split("transfers")[0]
+        return " plain " in exe.explain()
 
     outer = variant()
     with sl.kernel_hints("manhattan_distance: prefer variant=plain"):

@@ -23,7 +23,7 @@ bool ComputesProduct(const std::string& hints, const char* explanation) {
   const auto fed = sluice::Tensor::FromVector<float>({1, 2}, {3, 4});
   const auto result = executor.Run(program, {{"x", fed}}, {y});
   return result[0].ToVector<float>() == std::vector<float>{25} &&
-         Contains(executor.Explain(program), explanation);
+         Contains(executor.Explain(program, {.all = true}), explanation);
 }
 
 }  // namespace

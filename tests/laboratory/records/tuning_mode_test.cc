@@ -53,7 +53,7 @@ int RunInChild() {
                         Variant(executor, lab), bits,
                         RecordStore::Default().size());
   }
-  std::cout << executor.Explain(lab.program) << std::endl;
+  std::cout << executor.Explain(lab.program, {.all = true}) << std::endl;
   return 0;
 }
 const ChildBody run_in_child("lab_run", &RunInChild);
@@ -65,7 +65,7 @@ int RunWithOneMore() {
   Executor executor;
   executor.Run(lab.program, lab.feeds, lab.fetches);
   std::cout << Variant(executor, lab) << "\n"
-            << executor.Explain(lab.program) << std::endl;
+            << executor.Explain(lab.program, {.all = true}) << std::endl;
   return 0;
 }
 const ChildBody run_with_one_more("lab_run_with_one_more", &RunWithOneMore);

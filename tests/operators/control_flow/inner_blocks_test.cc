@@ -115,7 +115,7 @@ TEST_F(InnerBlocksTest, BothBlocksOfAnIfAreReady) {
   EXPECT_EQ(executor_.cached_plans(), plans);
   EXPECT_EQ(results[0].ToVector<float>(), (Numbers{2, -2}));
   EXPECT_EQ(results[2].ToVector<float>(), (Numbers{-1, 2}));
-  const std::string text = executor_.Explain(program_);
+  const std::string text = executor_.Explain(program_, {.all = true});
   EXPECT_THAT(text, HasSubstr("== program =="));
   EXPECT_THAT(text, HasSubstr("== block 1 =="));
   EXPECT_THAT(text, HasSubstr("== block 2 =="));

@@ -338,7 +338,7 @@ TEST_F(StretchesTest, ExplainShowsEachOfThem) {
   on.mutable_data<bool>({}, CPUPlace())[0] = true;
   executor_.Run(program_, {{"x", StretchTensor({2}, {1, 2})}, {"flag", on}},
                 {after});
-  const std::string text = executor_.Explain(program_);
+  const std::string text = executor_.Explain(program_, {.all = true});
   EXPECT_THAT(text, HasSubstr("== program, stretch 1 =="));
   EXPECT_THAT(text, HasSubstr("== block 1 =="));
   EXPECT_THAT(text, HasSubstr("relu"));

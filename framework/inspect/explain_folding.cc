@@ -1,0 +1,136 @@
+#include <algorithm>
+#include <iterator>
+
+#include "sluice/framework/inspect/explain_table.h"
+
+namespace sluice {
+
+namespace {
+
+using Groups = std::vector<CallGroup>;
+
+constexpr size_t kLongestPeriod = 24;
+
+const KernelDef* NextKernel(const PlanCall& call) {
+  return call.next == nullptr ? nullptr : call.next->kernel;
+}
+
+bool AlikeCalls(const PlanCall& a, const PlanCall& b) {
+  return a.name == b.name && a.chosen->kernel == b.chosen->kernel &&
+         a.why == b.why && NextKernel(a) == NextKernel(b) &&
+         a.decision->place == b.decision->place && a.purpose == b.purpose &&
+         (a.moved_bytes > 0) == (b.moved_bytes > 0);
+}
+
+bool AlikeGroups(const CallGroup& a, const CallGroup& b) {
+  return a.calls.size() == b.calls.size() &&
+         AlikeCalls(*a.calls[0], *b.calls[0]);
+}
+
+void Append(const CallGroup& from, CallGroup* to) {
+  to->calls.insert(to->calls.end(), from.calls.begin(), from.calls.end());
+  to->seconds += from.seconds;
+}
+
+// Joins neighbours of one kind that take less than a hundredth each.
+Groups JoinNeighbours(const std::vector<PlanCall>& calls, double total) {
+  Groups groups;
+  for (const PlanCall& call : calls) {
+    const CallGroup one{.calls = {&call}, .seconds = call.seconds()};
+    const auto small = [&](const PlanCall& each) {
+      return each.seconds() <= total / 100 || each.seconds() < 1e-6;
+    };
+    const bool join = !groups.empty() && small(call) &&
+                      small(*groups.back().calls.back()) &&
+                      AlikeCalls(*groups.back().calls.back(), call);
+    if (join) {
+      Append(one, &groups.back());
+    } else {
+      groups.push_back(one);
+    }
+  }
+  return groups;
+}
+
+// Returns how often groups [at, at + period) come again right after.
+size_t Repetitions(const Groups& groups, size_t at, size_t period) {
+  size_t next = at + period;
+  while (next < groups.size() &&
+         AlikeGroups(groups[next], groups[next - period])) {
+    ++next;
+  }
+  return (next - at) / period - 1;
+}
+
+Groups FoldRepetitions(const Groups& groups) {
+  Groups folded;
+  for (size_t at = 0; at < groups.size();) {
+    size_t best_period = 0;
+    size_t best_times = 0;
+    for (size_t period = 1; period <= kLongestPeriod; ++period) {
+      if (at + 2 * period > groups.size()) break;
+      const size_t times = Repetitions(groups, at, period);
+      if (times * period > 2 && times * period > best_times * best_period) {
+        best_period = period;
+        best_times = times;
+      }
+    }
+    if (best_times == 0) {
+      folded.push_back(groups[at++]);
+      continue;
+    }
+    CallGroup again;
+    again.period = best_period;
+    for (size_t i = 0; i < best_period * (best_times + 1); ++i) {
+      if (i < best_period) {
+        folded.push_back(groups[at + i]);
+      } else {
+        Append(groups[at + i], &again);
+      }
+    }
+    folded.push_back(std::move(again));
+    at += best_period * (best_times + 1);
+  }
+  return folded;
+}
+
+// Joins three and more neighbours that take less than `limit` seconds each.
+Groups JoinSmall(const Groups& groups, double limit) {
+  Groups joined;
+  for (size_t at = 0; at < groups.size();) {
+    size_t end = at;
+    while (end < groups.size() && groups[end].period == 0 &&
+           groups[end].seconds < limit &&
+           groups[end].calls[0]->purpose == groups[at].calls[0]->purpose) {
+      ++end;
+    }
+    if (end - at < 3) {
+      joined.push_back(groups[at++]);
+      continue;
+    }
+    CallGroup small;
+    small.mixed = true;
+    for (; at < end; ++at) {
+      Append(groups[at], &small);
+    }
+    joined.push_back(std::move(small));
+  }
+  return joined;
+}
+
+}  // namespace
+
+std::vector<CallGroup> FoldCalls(const std::vector<PlanCall>& calls,
+                                 double total_seconds) {
+  Groups groups = JoinNeighbours(calls, total_seconds);
+  if (groups.size() <= kManyRows) return groups;
+  groups = FoldRepetitions(groups);
+  Groups folded = groups;
+  for (double share = 0.005; folded.size() > kManyRows && share < 0.1;
+       share *= 2) {
+    folded = JoinSmall(groups, std::max(share * total_seconds, 1e-6));
+  }
+  return folded;
+}
+
+}  // namespace sluice

@@ -1,0 +1,193 @@
+#include <algorithm>
+#include <map>
+
+#include "sluice/framework/inspect/explain_summary.h"
+#include "sluice/framework/inspect/explain_table.h"
+#include "sluice/framework/inspect/units.h"
+#include "sluice/platform/error.h"
+
+namespace sluice {
+
+namespace {
+
+const PlanCall& CallWith(const PlanSummary& summary, int op) {
+  for (const PlanCall& call : summary.calls) {
+    const auto& covers = call.decision->covers;
+    if (call.number == op || call.decision->op_index == op ||
+        std::find(covers.begin(), covers.end(), op) != covers.end()) {
+      return call;
+    }
+  }
+  const auto& idle = summary.plan->idle_ops();
+  const bool is_idle = std::find(idle.begin(), idle.end(), op) != idle.end();
+  Raise(ErrorCode::kNotFound, "explain.op",
+        "Explain: op {} {}; the first column of explain() has the ops", op,
+        is_idle ? "does not run in this plan" : "is not in this plan");
+}
+
+// "15 Mflop, 324 kB": what a call computes and moves.
+std::string WorkText(const KernelWork& work) {
+  const auto number = [](double count) {
+    const std::string bytes = ShortBytes(count);
+    return bytes.substr(0, bytes.size() - 1);  // "15 M", "768 "
+  };
+  std::string text;
+  if (work.flops > 0) text += Format("{}flop, ", number(work.flops));
+  return text + ShortBytes(work.bytes + work.extra_bytes);
+}
+
+void AddValues(const PlanSummary& summary,
+               const PlanCall& call,
+               std::vector<ExplainLine>* lines) {
+  const Plan& plan = *summary.plan;
+  const auto op = std::find_if(
+      plan.ops().begin(), plan.ops().end(), [&](const PlannedOp& each) {
+        return each.op_index == call.decision->op_index;
+      });
+  const OpDesc& desc = plan.op_descs()[call.decision->op_index];
+  const auto add = [&](std::string_view side, const auto& arguments,
+                       const std::vector<int>& slots) {
+    size_t flat = 0;
+    for (const auto& [argument, vars] : arguments) {
+      for (const std::string& var : vars) {
+        if (flat >= slots.size()) return;
+        const Slot& slot = plan.slots()[slots[flat++]];
+        const bool kept = slot.kind == SlotKind::kPersistable ||
+                          slot.kind == SlotKind::kShadow;
+        std::string value = ValueText(slot.dtype, slot.dims);
+        if (slot.dtype == DType::kFloat32) value = "float32 " + value;
+        lines->push_back({Format("{:>4}  {:<12} {}  {}{}", side, argument,
+                                 value, CutMiddle(var, 40),
+                                 kept ? "  parameter or state" : "")});
+        side = "";
+      }
+    }
+  };
+  add("in", desc.inputs, op->inputs);
+  add("out", desc.outputs, op->outputs);
+}
+
+std::string FromText(const PlanSummary& summary, const PlanCall& call) {
+  const OpDesc& desc = summary.plan->op_descs()[call.decision->op_index];
+  const auto& [file, line] = std::tie(desc.location.file, desc.location.line);
+  std::string text =
+      file.empty() ? "from: the program"
+                   : Format("from: {}:{}", file.substr(file.rfind('/') + 1),
+                            line);
+  text += Format("; {}; {}", PhaseName(call.purpose),
+                 call.chosen->kernel->key.dtype);
+  if (call.decision->list->layout != Layout::kAny) {
+    text += Format("; layout {}", call.decision->list->layout);
+  }
+  if (call.decision->covers.size() > 1 || call.put_in) {
+    text += Format("; {} by pass {}", call.put_in ? "put in" : "fused",
+                   call.decision->pass);
+  }
+  return text;
+}
+
+void AddCandidates(const PlanCall& call, ExplainTable* table) {
+  table->columns = {{"", false},     {"kernel", false}, {"time", true},
+                    {"from", false}, {"work", false},   {"hint", false}};
+  std::vector<const Candidate*> fitting;
+  for (const Candidate& candidate : call.decision->candidates()) {
+    if (candidate.refusal.empty()) fitting.push_back(&candidate);
+  }
+  std::stable_sort(
+      fitting.begin(), fitting.end(), [&](const auto* a, const auto* b) {
+        return std::pair(a != call.chosen, a->seconds) <
+               std::pair(b != call.chosen, b->seconds);
+      });
+  for (const Candidate* candidate : fitting) {
+    const bool chosen = candidate == call.chosen;
+    const bool here = candidate->place == call.decision->place;
+    const bool estimated = candidate->evidence == Evidence::kEstimate;
+    table->rows.push_back(
+        {{chosen ? "*" : "",
+          KernelName(*candidate->kernel) +
+              (here ? "" : Format(" at {}", candidate->place)),
+          ShortTime(candidate->seconds, estimated),
+          std::string(ToString(candidate->evidence)),
+          WorkText(candidate->work),
+          chosen ? "chosen" : HintFor(call, *candidate)},
+         chosen ? Emphasis::kStrong : Emphasis::kNone,
+         call.number});
+  }
+}
+
+// Kernels that do not fit: one line for each reason, other dtypes counted.
+void AddRefused(const PlanCall& call, std::vector<ExplainLine>* lines) {
+  std::vector<std::pair<std::string, std::string>> by_refusal;
+  int other_dtypes = 0;
+  const auto add = [&](const KernelDef& kernel, const std::string& refusal) {
+    if (kernel.key.dtype != call.decision->list->expected.dtype) {
+      ++other_dtypes;
+      return;
+    }
+    const auto known = std::find_if(
+        by_refusal.begin(), by_refusal.end(),
+        [&](const auto& each) { return each.second == refusal; });
+    if (known == by_refusal.end()) {
+      by_refusal.emplace_back(KernelName(kernel), refusal);
+    } else {
+      known->first += ", " + KernelName(kernel);
+    }
+  };
+  for (const Candidate& candidate : call.decision->candidates()) {
+    if (candidate.refusal.empty()) continue;
+    add(*candidate.kernel, candidate.refusal);
+  }
+  for (const KernelDef* kernel : KernelsElsewhere(*call.decision)) {
+    add(*kernel, WhyElsewhere(*call.decision, *kernel));
+  }
+  if (by_refusal.empty() && other_dtypes == 0) return;
+  lines->push_back({"kernels that do not fit", Emphasis::kFaint});
+  for (const auto& [kernels, refusal] : by_refusal) {
+    lines->push_back({Format("  {}: {}", kernels, refusal)});
+  }
+  if (other_dtypes > 0) {
+    lines->push_back({Format("  {} of other dtypes",
+                             Counted(other_dtypes, "kernel"))});
+  }
+}
+
+}  // namespace
+
+ExplainTable MakeOpTable(const Plan& plan, const ExplainOptions& options) {
+  const PlanSummary summary = Summarise(plan);
+  const PlanCall& call = CallWith(summary, options.op);
+  ExplainTable table;
+  std::string line =
+      Format("op {} {}: {} at {}, {} ({})", call.number, call.name,
+             KernelName(*call.chosen->kernel), call.decision->place,
+             ShortTime(call.seconds(), call.estimated()),
+             call.chosen->evidence);
+  if (summary.has_times) {
+    line += Format(", {:.0f} % of {}", 100 * call.seconds() / summary.seconds,
+                   ShortTime(summary.seconds, true));
+  }
+  table.head.push_back({std::move(line), Emphasis::kStrong});
+  line = Format("why: {}", call.why);
+  if (call.next != nullptr) {
+    std::string name;
+    const std::string factor = NextBestText(call, &name);
+    line += Format("; next best {} {}", name, factor);
+  }
+  table.head.push_back({std::move(line)});
+  table.head.push_back({FromText(summary, call)});
+  AddValues(summary, call, &table.head);
+  AddCandidates(call, &table);
+  AddRefused(call, &table.foot);
+  for (const HintAnswer& answer : call.decision->answers) {
+    if (answer.obeyed) continue;
+    table.foot.push_back({Format("hint \"{}\" is not obeyed: {}", answer.hint,
+                                 answer.why_not),
+                          Emphasis::kBad});
+  }
+  for (const std::string& note : call.decision->list->notes) {
+    table.foot.push_back({note, Emphasis::kFaint});
+  }
+  return table;
+}
+
+}  // namespace sluice

@@ -1,0 +1,329 @@
+#include "sluice/framework/inspect/explain_table.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <optional>
+
+#include "sluice/framework/inspect/explain_summary.h"
+#include "sluice/framework/inspect/units.h"
+#include "sluice/platform/error.h"
+
+namespace sluice {
+
+namespace {
+
+enum Column {
+  kNumber,
+  kOp,
+  kKernel,
+  kPlace,
+  kDType,
+  kTime,
+  kShare,
+  kBar,
+  kNext,
+  kMoved,
+  kWhy,
+  kColumns
+};
+constexpr int kBarWidth = 20;
+constexpr int kWidthForBars = 120;
+
+// All cells of one row, before columns are left out.
+struct Cells {
+  std::array<std::string, kColumns> text;
+  std::string line;       // in place of cells
+  std::string next_name;  // of the next best kernel, after its factor
+  Emphasis emphasis = Emphasis::kNone;
+  int op = -1;
+};
+
+class TableBuilder {
+ public:
+  TableBuilder(const PlanSummary& summary, const ExplainOptions& options)
+      : summary_(summary), options_(options), unit_(0) {}
+
+  void Build(ExplainTable* table) {
+    AddRows();
+    ChooseColumns();
+    for (const int column : shown_) {
+      table->columns.push_back({Heading(column), IsRight(column)});
+    }
+    for (const Cells& row : rows_) {
+      ExplainRow& made = table->rows.emplace_back();
+      made.emphasis = row.emphasis;
+      made.op = row.op;
+      if (!row.line.empty()) {
+        made.cells = {row.line};
+        continue;
+      }
+      for (const int column : shown_) {
+        made.cells.push_back(row.text[column]);
+      }
+    }
+  }
+
+ private:
+  static bool IsRight(int column) {
+    return column == kNumber || column == kTime || column == kShare ||
+           column == kMoved;
+  }
+
+  std::string Heading(int column) const {
+    constexpr std::array<std::string_view, kColumns> kNames = {
+        "#", "op", "kernel", "place", "dtype", "", "share",
+        "", "next best", "moved in", "why"};
+    return std::string(column == kTime ? unit_.name : kNames[column]);
+  }
+
+  void AddRows() {
+    std::vector<CallGroup> groups;
+    if (options_.fold) {
+      groups = FoldCalls(summary_.calls, summary_.seconds);
+    } else {
+      for (const PlanCall& call : summary_.calls) {
+        groups.push_back({.calls = {&call}, .seconds = call.seconds()});
+      }
+    }
+    double largest = 0;
+    for (const CallGroup& group : groups) {
+      largest = std::max(largest, group.seconds);
+    }
+    unit_ = TimeUnit(largest);
+    const bool phases = groups.size() > 20 && summary_.phases.size() > 1 &&
+                        summary_.phases.size() <= 5;
+    const PlanCall* first = nullptr;
+    for (const CallGroup& group : groups) {
+      if (phases && (first == nullptr ||
+                     first->purpose != group.calls[0]->purpose)) {
+        first = group.calls[0];
+        AddPhase(*first);
+      }
+      if (group.period > 0) {
+        AddRepetition(group);
+      } else {
+        AddGroup(group, largest);
+      }
+    }
+  }
+
+  void AddPhase(const PlanCall& first) {
+    for (const PlanPhase& phase : summary_.phases) {
+      if (phase.first != &first) continue;
+      Cells& row = rows_.emplace_back();
+      row.line = Format("{}: {}{}", PhaseName(phase.purpose),
+                        Counted(phase.calls, "call"),
+                        ShareText(phase.seconds).empty()
+                            ? ""
+                            : ", " + ShareText(phase.seconds));
+      row.emphasis = Emphasis::kStrong;
+    }
+  }
+
+  // "17 %"; "" below half a per cent, and where times say nothing.
+  std::string ShareText(double seconds) const {
+    if (!summary_.has_times || !(summary_.seconds > 0)) return "";
+    const double percent = 100 * seconds / summary_.seconds;
+    return percent < 0.5 ? "" : Format("{:.0f} %", percent);
+  }
+
+  void AddRepetition(const CallGroup& group) {
+    Cells& row = rows_.emplace_back();
+    size_t shown = 0;  // calls of the rows that are repeated
+    for (size_t i = 0; i < group.period; ++i) {
+      shown += repeated_[repeated_.size() - 1 - i];
+    }
+    row.line = Format("... {} {} more, to {}",
+                      shown == 1 ? "this call"
+                                 : Format("these {} calls", shown),
+                      Counted(static_cast<int64_t>(group.calls.size() / shown),
+                              "time"),
+                      group.calls.back()->number);
+    if (summary_.has_times) {
+      row.line += Format(": {}", ShortTime(group.seconds, true));
+      const std::string share = ShareText(group.seconds);
+      if (!share.empty()) row.line += ", " + share;
+    }
+    row.emphasis = Emphasis::kFaint;
+  }
+
+  void AddGroup(const CallGroup& group, double largest) {
+    repeated_.push_back(group.calls.size());
+    const PlanCall& call = *group.calls[0];
+    Cells& row = rows_.emplace_back();
+    row.op = call.number;
+    row.text[kNumber] = Format("{}{}", call.put_in ? "+" : "", call.number);
+    row.text[kTime] = unit_.Text(group.seconds, true);
+    if (summary_.evidence == PlanEvidence::kMixed && call.estimated()) {
+      row.text[kTime] = "~" + row.text[kTime];
+    }
+    row.text[kShare] = ShareText(group.seconds);
+    if (largest > 0) {
+      const double part = group.seconds / largest;
+      row.text[kBar] =
+          std::string(static_cast<size_t>(std::lround(kBarWidth * part)), '#');
+    }
+    if (group.mixed) return AddMixed(group, &row);
+    row.text[kOp] = group.calls.size() == 1
+                        ? call.name
+                        : Format("{} x{}", call.name, group.calls.size());
+    row.text[kKernel] = KernelName(*call.chosen->kernel);
+    if (call.decision->place != summary_.plan->place()) {
+      row.text[kPlace] = ToString(call.decision->place);
+    }
+    if (call.chosen->kernel->key.dtype != summary_.dtype) {
+      row.text[kDType] = ToString(call.chosen->kernel->key.dtype);
+    }
+    size_t moved = 0;
+    for (const PlanCall* each : group.calls) {
+      moved += each->moved_bytes;
+    }
+    if (moved > 0) row.text[kMoved] = ShortBytes(static_cast<double>(moved));
+    row.text[kNext] = NextBestText(call, &row.next_name);
+    row.text[kWhy] = call.why;
+    row.emphasis = EmphasisOf(call, group);
+  }
+
+  void AddMixed(const CallGroup& group, Cells* row) {
+    std::vector<std::pair<std::string, int>> kinds;
+    for (const PlanCall* call : group.calls) {
+      const auto known =
+          std::find_if(kinds.begin(), kinds.end(), [&](const auto& kind) {
+            return kind.first == call->name;
+          });
+      if (known == kinds.end()) {
+        kinds.emplace_back(call->name, 1);
+      } else {
+        ++known->second;
+      }
+    }
+    std::stable_sort(kinds.begin(), kinds.end(), [](auto& a, auto& b) {
+      return a.second > b.second;
+    });
+    row->text[kOp] = Format("{} small calls", group.calls.size());
+    for (size_t i = 0; i < kinds.size() && i < 2; ++i) {
+      row->text[kWhy] += Format("{}{} x{}", i == 0 ? "" : ", ", kinds[i].first,
+                                kinds[i].second);
+    }
+    if (kinds.size() > 2) row->text[kWhy] += ", ...";
+    row->emphasis = Emphasis::kFaint;
+  }
+
+  Emphasis EmphasisOf(const PlanCall& call, const CallGroup& group) const {
+    if (call.why.starts_with("hint not")) return Emphasis::kBad;
+    if (call.decision->why.reason == Reason::kFellBack) {
+      return Emphasis::kDoubtful;
+    }
+    const bool slowest =
+        summary_.has_times && group.calls.size() == 1 &&
+        summary_.slowest == &call;
+    if (slowest) return Emphasis::kStrong;
+    return call.put_in ? Emphasis::kFaint : Emphasis::kNone;
+  }
+
+  bool AnyIn(int column) const {
+    return std::any_of(rows_.begin(), rows_.end(), [&](const Cells& row) {
+      return !row.text[column].empty();
+    });
+  }
+
+  int WidthOf(int column) const {
+    size_t width = Heading(column).size();
+    for (const Cells& row : rows_) {
+      width = std::max(width, row.text[column].size());
+    }
+    return static_cast<int>(width);
+  }
+
+  bool TooWide() const {
+    int width = -2;
+    for (const int column : shown_) {
+      width += WidthOf(column) + 2;
+    }
+    return width > options_.width;
+  }
+
+  void Drop(Column column) { std::erase(shown_, column); }
+
+  void CutCells(Column column, size_t width) {
+    for (Cells& row : rows_) {
+      row.text[column] = CutMiddle(row.text[column], width);
+    }
+  }
+
+  void AddNextNames() {
+    size_t factor = 0;
+    for (const Cells& row : rows_) {
+      if (!row.next_name.empty()) {
+        factor = std::max(factor, row.text[kNext].size());
+      }
+    }
+    for (Cells& row : rows_) {
+      if (row.next_name.empty()) continue;
+      row.text[kNext] =
+          Format("{:>{}} {}", row.text[kNext], factor, row.next_name);
+    }
+  }
+
+  // What a narrow screen leaves out, the least important first.
+  void ChooseColumns() {
+    for (int column = 0; column < kColumns; ++column) {
+      const bool optional = column == kPlace || column == kDType ||
+                            column == kMoved || column == kShare;
+      const bool of_time = column == kTime || column == kShare ||
+                           column == kBar;
+      if (of_time && !summary_.has_times) continue;
+      if (column == kBar && options_.width < kWidthForBars) continue;
+      if (optional && !AnyIn(column)) continue;
+      shown_.push_back(column);
+    }
+    const std::vector<Cells> without_names = rows_;
+    AddNextNames();
+    if (TooWide()) CutCells(kOp, 26);
+    if (TooWide()) Drop(kBar);
+    if (TooWide()) CutCells(kOp, 24);
+    if (TooWide()) {
+      for (size_t i = 0; i < rows_.size(); ++i) {
+        rows_[i].text[kNext] = without_names[i].text[kNext];
+      }
+    }
+    if (TooWide()) CutCells(kOp, 20);
+    if (TooWide()) Drop(kShare);
+    if (TooWide()) CutCells(kWhy, 24);
+    if (TooWide()) Drop(kDType);
+    if (TooWide()) Drop(kMoved);
+    if (TooWide()) Drop(kNext);
+    if (TooWide()) CutCells(kOp, 14);
+    if (TooWide()) Drop(kWhy);
+    if (TooWide()) Drop(kPlace);
+    if (TooWide()) CutCells(kKernel, 12);
+  }
+
+  const PlanSummary& summary_;
+  const ExplainOptions& options_;
+  TimeUnit unit_;
+  std::vector<Cells> rows_;
+  std::vector<size_t> repeated_;  // the number of calls of each row so far
+  std::vector<int> shown_;
+};
+
+}  // namespace
+
+std::string_view ToString(Emphasis emphasis) {
+  constexpr std::string_view kNames[] = {"", "strong", "faint", "bad",
+                                         "doubtful"};
+  return kNames[static_cast<int>(emphasis)];
+}
+
+ExplainTable MakeExplainTable(const Plan& plan, const ExplainOptions& options) {
+  const PlanSummary summary = Summarise(plan);
+  ExplainTable table;
+  table.head = HeadOf(summary, options);
+  TableBuilder(summary, options).Build(&table);
+  table.foot = FootOf(summary, options);
+  return table;
+}
+
+}  // namespace sluice

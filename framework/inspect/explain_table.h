@@ -1,0 +1,75 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sluice/framework/inspect/explain.h"
+#include "sluice/framework/inspect/plan_calls.h"
+#include "sluice/framework/plan/plan.h"
+#include "sluice/platform/export.h"
+
+// What Explain shows of a plan on one screen, before it is text, HTML or a data
+// frame: lines above, a table with a row for each call or group of calls, and
+// lines below.
+namespace sluice {
+
+// How a row or line stands out; text without colours says the same.
+enum class Emphasis : uint8_t { kNone, kStrong, kFaint, kBad, kDoubtful };
+SLUICE_API std::string_view ToString(Emphasis emphasis);
+
+struct ExplainColumn {
+  std::string name;
+  bool right = false;  // aligned
+};
+
+struct ExplainRow {
+  // One cell for each column; or one only, for a line about other rows.
+  std::vector<std::string> cells;
+  Emphasis emphasis = Emphasis::kNone;
+  int op = -1;  // for ExplainOptions::op; -1 for none
+};
+
+struct ExplainLine {
+  std::string text;
+  Emphasis emphasis = Emphasis::kNone;
+};
+
+struct ExplainTable {
+  std::vector<ExplainLine> head;
+  std::vector<ExplainColumn> columns;
+  std::vector<ExplainRow> rows;
+  std::vector<ExplainLine> foot;
+};
+
+// A call, or neighbours that the table shows in one row.
+struct CallGroup {
+  std::vector<const PlanCall*> calls;
+  // 0, or how many calls before it are repeated by this group, which then is a
+  // line: "... these 2 calls 141 times more".
+  size_t period = 0;
+  bool mixed = false;  // small calls of several kinds
+  double seconds = 0;  // of all calls
+};
+
+// Joins neighbours that are alike and small; from kManyRows groups on, also
+// repetitions of several calls, and neighbours that take little time.
+constexpr size_t kManyRows = 60;
+std::vector<CallGroup> FoldCalls(const std::vector<PlanCall>& calls,
+                                 double total_seconds);
+
+// `options.width` decides which columns there are.
+SLUICE_API ExplainTable MakeExplainTable(const Plan& plan,
+                                         const ExplainOptions& options);
+// All about one op. Raises NotFound if no call of the plan computes it.
+SLUICE_API ExplainTable MakeOpTable(const Plan& plan,
+                                    const ExplainOptions& options);
+
+// The table as text; with options.colour, with ANSI colours.
+SLUICE_API std::string ToString(const ExplainTable& table,
+                                const ExplainOptions& options);
+// {"head": [{"text", "emphasis"}], "columns": [{"name", "right"}], "rows":
+// [{"cells", "emphasis", "op"}], "foot"}
+class JsonWriter;
+SLUICE_API void WriteJson(const ExplainTable& table, JsonWriter* json);
+
+}  // namespace sluice

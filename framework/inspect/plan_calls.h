@@ -1,0 +1,45 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sluice/framework/plan/plan.h"
+#include "sluice/platform/export.h"
+
+namespace sluice {
+
+// One kernel call of a plan, as Explain names it. Points into the plan.
+struct PlanCall {
+  const Decision* decision = nullptr;
+  const Candidate* chosen = nullptr;
+  // The fastest of the other kernels that fit: at the same place, else at
+  // another one; null without any.
+  const Candidate* next = nullptr;
+  // The first op of the program that it computes, which is what a hint selects;
+  // for an op that a pass put in, an index after those of the program.
+  int number = 0;
+  bool put_in = false;    // by a pass
+  std::string name;       // "conv2d+bn+relu"
+  std::string why;        // at most five words
+  OpPurpose purpose = OpPurpose::kForward;
+  size_t moved_bytes = 0;  // of its inputs, from other places
+
+  double seconds() const { return chosen->seconds; }
+  bool estimated() const { return chosen->evidence == Evidence::kEstimate; }
+};
+
+// The calls in running order.
+SLUICE_API std::vector<PlanCall> CallsOf(const Plan& plan);
+
+// "plain", "onednn/direct": library and variant, without Sluice's own library.
+SLUICE_API std::string KernelName(const KernelDef& kernel);
+
+// The hint that prefers another kernel for a call: "#32: prefer variant=direct,
+// layout=NHWC". Empty for an op that a pass put in, which no hint selects.
+SLUICE_API std::string HintFor(const PlanCall& call,
+                               const Candidate& candidate);
+
+// "float32 [50, 1, 8, 8]", without the dtype if it is float32.
+SLUICE_API std::string ValueText(DType dtype, const DDim& dims);
+
+}  // namespace sluice

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "sluice/platform/export.h"
+
+// How Explain writes quantities.
+namespace sluice {
+
+// The unit of a column of times, by its largest, in seconds.
+struct TimeUnit {
+  explicit TimeUnit(double largest);
+  std::string_view name;  // "us", "ms" or "s"
+  double seconds;         // of one
+  int decimals;           // 1 where the largest is below 10
+
+  // "96", "9.6", "<1" below a microsecond: an estimate has two digits.
+  std::string Text(double seconds, bool estimated) const;
+};
+
+// A time with its unit: "96 us", "1.2 ms", "<1 us". Estimates have two digits,
+// others three.
+SLUICE_API std::string ShortTime(double seconds, bool estimated);
+// Two digits, by powers of 1000: "768 B", "1.6 MB", "78 kB".
+SLUICE_API std::string ShortBytes(double bytes);
+// "1 op", "12 ops".
+SLUICE_API std::string Counted(int64_t count, std::string_view noun);
+// A ratio of times: "same" within 5 %, "1.8x", "25x", ">999x".
+SLUICE_API std::string TimesAsLong(double ratio);
+// Cuts the middle out of a text that is longer than `width`:
+// "softmax_with_..ropy_grad".
+SLUICE_API std::string CutMiddle(std::string_view text, size_t width);
+
+}  // namespace sluice

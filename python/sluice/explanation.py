@@ -1,0 +1,202 @@
+"""What ``explain`` returns: a text that is also a table."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from .display import STYLE
+
+if TYPE_CHECKING:
+    from . import _core
+
+__all__ = ["Explanation"]
+
+_COLOURS = {
+    "strong": "font-weight:bold",
+    "faint": "opacity:.75",
+    "bad": "color:light-dark(#b00020,#ff8a80);font-weight:bold",
+    "doubtful": "color:light-dark(#7a5200,#ffcc66)",
+}
+_WIDTH = 100
+
+
+def screen() -> tuple[int, bool]:
+    """The columns to use, and whether colours are wanted.
+
+    A terminal's own width, at least 40; 100 for pipes, files and notebooks.
+    """
+    try:
+        terminal = sys.stdout.isatty()
+    except (AttributeError, ValueError):
+        terminal = False
+    if not terminal:
+        return _WIDTH, False
+    columns = shutil.get_terminal_size((_WIDTH, 25)).columns
+    return max(40, columns), not os.environ.get("NO_COLOR")
+
+
+class Explanation(str):
+    """Which kernel runs each op, and why: prints, and is a table.
+
+    As a string it is the text, 100 columns wide. In a terminal it prints in the
+    terminal's width, in colours unless ``NO_COLOR`` is set; a notebook shows a
+    table.
+    """
+
+    _plans: list[tuple[str, _core.Plan]]
+    _text: Callable[[int, bool], str]
+    _arguments: tuple[int, bool, bool]
+
+    def __new__(
+        cls,
+        plans: list[tuple[str, _core.Plan]],
+        text: Callable[[int, bool], str],
+        op: int,
+        all: bool,
+        fold: bool,
+    ) -> Explanation:
+        """Make one of plans with names, and what prints them."""
+        self = super().__new__(cls, text(_WIDTH, False))
+        self._plans = plans
+        self._text = text
+        self._arguments = (op, all, fold)
+        return self
+
+    def __str__(self) -> str:
+        width, colour = screen()
+        if (width, colour) == (_WIDTH, False):
+            return str.__str__(self)
+        return self._text(width, colour)
+
+    def __repr__(self) -> str:
+        return str(self).rstrip("\n")
+
+    def __reduce__(self) -> tuple[type[str], tuple[str]]:
+        return str, (str.__str__(self),)
+
+    def tables(self) -> list[dict[str, Any]]:
+        """One dict for each plan: ``name``, ``head``, ``columns``, ``rows``,
+        ``foot`` as shown, and ``calls``: every kernel call by itself."""
+        op, _, fold = self._arguments
+        return [
+            {"name": name}
+            | json.loads(plan._explain_table(op, fold, _WIDTH))
+            for name, plan in self._plans
+        ]
+
+    def to_json(self) -> str:
+        """The tables as JSON; times are in seconds."""
+        return json.dumps(self.tables(), indent=1)
+
+    def to_frame(self) -> Any:
+        """Every kernel call as a row of a pandas DataFrame."""
+        try:
+            import pandas
+        except ImportError:
+            raise ImportError(
+                "to_frame needs pandas: pip install pandas; to_json() and "
+                "tables() have the same"
+            ) from None
+        return pandas.DataFrame(
+            [
+                {"plan": table["name"], **call}
+                for table in self.tables()
+                for call in table["calls"]
+            ]
+        )
+
+    def _repr_html_(self) -> str:
+        if self._arguments[1]:
+            return f"<pre>{html.escape(str.__str__(self))}</pre>"
+        return "".join(table_html(table) for table in self.tables())
+
+
+def _line(line: dict[str, str]) -> str:
+    style = _COLOURS.get(line["emphasis"], "")
+    text = html.escape(line["text"]).replace(" us", " µs")
+    return f'<div style="white-space:pre-wrap;{style}">{text}</div>'
+
+
+def table_html(table: dict[str, Any]) -> str:
+    """One table of :meth:`Explanation.tables` as HTML, without scripts."""
+    columns = table["columns"]
+
+    def cells(kind: str, texts: list[str]) -> str:
+        made = []
+        for column, text in zip(columns, texts, strict=True):
+            side = "right" if column["right"] else "left"
+            made.append(
+                f'<{kind} style="text-align:{side};padding:1px 8px;'
+                f'white-space:nowrap">{html.escape(text)}</{kind}>'
+            )
+        return "".join(made)
+
+    names = [column["name"].replace("us", "µs") for column in columns]
+    rows = [f"<thead><tr>{cells('th', names)}</tr></thead>"]
+    for row in table["rows"]:
+        style = _COLOURS.get(row["emphasis"], "")
+        if len(row["cells"]) == len(columns):
+            inside = cells("td", row["cells"])
+        else:
+            inside = (
+                f'<td colspan="{len(columns)}" style="text-align:left">'
+                f"{html.escape(row['cells'][0])}</td>"
+            )
+        rows.append(f'<tr style="{style}">{inside}</tr>')
+    head = "".join(map(_line, table["head"]))
+    foot = "".join(map(_line, table["foot"]))
+    return (
+        f'<div class="sluice-explain" style="{STYLE};max-height:560px;'
+        f'overflow-y:auto;font-family:monospace">{head}'
+        '<table style="margin:6px 0;border-collapse:collapse">'
+        f"{''.join(rows)}</table>{foot}</div>"
+    )
+
+
+def explain_plan(
+    self: _core.Plan, op: int | None = None, all: bool = False, fold: bool = True
+) -> Explanation:
+    """Say which kernel runs each op of the plan, and why.
+
+    Args:
+        self: the plan.
+        op: a number of the first column: everything about that op.
+        all: every candidate of every op, and every remark.
+        fold: whether rows that are alike or small share a line.
+
+    Returns:
+        A text that a notebook shows as a table; ``to_frame()`` and
+        ``to_json()`` convert it.
+
+    Raises:
+        NotFoundError: the plan does not compute the op.
+    """
+    number = -1 if op is None else op
+
+    def text(width: int, colour: bool) -> str:
+        return self._explain(number, all, fold, width, colour)
+
+    return Explanation([("program", self)], text, number, all, fold)
+
+
+def explain_last(
+    executor: _core.Executor,
+    program: _core.Program,
+    op: int | None,
+    all: bool,
+    fold: bool,
+) -> Explanation:
+    """Explain the plans that an executor prepared last for a program."""
+    number = -1 if op is None else op
+
+    def text(width: int, colour: bool) -> str:
+        return executor._explain(program, number, all, fold, width, colour)
+
+    plans = executor._last_plans(program)
+    return Explanation(plans, text, number, all, fold)

@@ -1,0 +1,194 @@
+"""What explain() prints, shows in a notebook and converts to."""
+
+import io
+import json
+import pickle
+import re
+import sys
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+import sluice as sl
+from sluice.lab import networks
+
+
+@pytest.fixture(autouse=True)
+def fresh_programs():
+    with sl.program_guard(sl.Program(), sl.Program()), sl.scope_guard(sl.Scope()):
+        yield
+
+
+@pytest.fixture
+def exe():
+    return sl.Executor()
+
+
+def step(exe, batch=50):
+    """A training step of 12 ops."""
+    x, y = sl.data("x", [None, 13]), sl.data("y", [None, 1])
+    loss = sl.layers.mean(sl.layers.square(sl.layers.fc(x, 1) - y))
+    sl.optimizer.SGD(0.01).minimize(loss)
+    exe.run(sl.default_startup_program())
+    feed = {"x": np.ones((batch, 13), "f4"), "y": np.ones((batch, 1), "f4")}
+    exe.run(feed=feed, fetch_list=[loss])
+    return exe.explain()
+
+
+def lines(text):
+    return str.__str__(text).splitlines()
+
+
+def widest(text):
+    return max(map(len, lines(text)))
+
+
+def test_a_training_step_fits_a_screen(exe):
+    text = step(exe)
+    assert len(lines(text)) <= 20
+    assert widest(text) <= 100
+    assert "(training), cpu, " in lines(text)[0]
+    assert "fed x [50, 13], y [50, 1]" in lines(text)[0]
+    assert lines(text)[1].startswith("12 ops in ")
+
+
+def lenet(exe):
+    job = networks.build("lenet", 50)
+    exe.run(job.program, job.feed, job.fetch_list, job.scope)
+    return exe.explain(job.program), job
+
+
+def test_lenet_training_fits_a_page(exe):
+    text, _ = lenet(exe)
+    assert len(lines(text)) <= 55
+    assert widest(text) <= 100
+    assert "conv2d_grad_filter" in text
+    for phase in ("forward: ", "backward: ", "optimizer: "):
+        assert any(line.startswith(phase) for line in lines(text))
+
+
+def test_the_advice_can_be_followed(exe):
+    text, job = lenet(exe)
+    (hint,) = re.findall(r'with sl.kernel_hints\("(.*)"\):  # .* (?:more|less)', text)
+    (name,) = re.findall(r"variant=(\w+)", hint)
+    op = int(re.findall(r"#(\d+):", hint)[0])
+    with sl.kernel_hints(hint):
+        exe.run(job.program, job.feed, job.fetch_list, job.scope)
+        (row,) = (r for t in exe.explain(job.program).tables()
+                  for r in t["calls"] if r["op"] == op and not r["put_in"])
+    assert row["kernel"].endswith(name)
+
+
+def test_one_op_in_full(exe):
+    text, job = lenet(exe)
+    slowest = int(re.search(r"explain\(op=(\d+)\)", text)[1])
+    one = exe.explain(job.program, op=slowest)
+    assert f"op {slowest} " in lines(one)[0]
+    assert "networks.py:" in one
+    assert widest(one) <= 120
+    with pytest.raises(sl.NotFoundError, match="op 999 is not in this plan"):
+        exe.explain(job.program, op=999)
+
+
+def test_everything_is_still_there(exe):
+    _, job = lenet(exe)
+    text = exe.explain(job.program, all=True)
+    assert "decisions" in text
+    assert "not for float32: " in text
+
+
+def test_text_frame_json_and_html_say_the_same(exe):
+    text, _ = lenet(exe)
+    (table,) = json.loads(text.to_json())
+    calls = table["calls"]
+    assert f"in {len(calls)} calls" in text
+    total = sum(call["seconds"] for call in calls)
+    slowest = max(calls, key=lambda call: call["seconds"])
+    assert f"slowest: {slowest['op']} {slowest['name']}, {slowest['kernel']}" in text
+    assert f"{100 * slowest['seconds'] / total:.0f} %" in lines(text)[2]
+    root = ElementTree.fromstring(text._repr_html_())
+    cells = [cell.text for cell in root.iter("td")]
+    for row in table["rows"]:
+        assert all(cell in cells for cell in row["cells"] if cell)
+    pandas = pytest.importorskip("pandas")
+    frame = text.to_frame()
+    assert isinstance(frame, pandas.DataFrame)
+    assert frame["seconds"].sum() == pytest.approx(total)
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def printed(monkeypatch, text, columns, **environment):
+    terminal = Terminal()
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", terminal)
+        patch.setenv("COLUMNS", str(columns))
+        patch.delenv("NO_COLOR", raising=False)
+        for name, value in environment.items():
+            patch.setenv(name, value)
+        print(text)
+    return terminal.getvalue()
+
+
+def test_a_terminal_gets_its_width_and_colours(exe, monkeypatch):
+    text = step(exe)
+    bold = printed(monkeypatch, text, 80)
+    assert "\x1b[1m" in bold
+    plain = printed(monkeypatch, text, 80, NO_COLOR="1")
+    assert "\x1b" not in plain
+    assert re.sub(r"\x1b\[\d*m", "", bold) == plain
+    narrow = printed(monkeypatch, text, 40, NO_COLOR="1")
+    assert max(map(len, narrow.splitlines())) <= 70  # a hint is never cut
+    assert "\x1b" not in str(text), "a pipe gets none"
+    assert plain.isascii()
+
+
+def test_it_is_a_string(exe):
+    text = step(exe)
+    assert isinstance(text, str)
+    assert repr(text) == str(text).rstrip("\n")
+    assert pickle.loads(pickle.dumps(text)) == text
+
+
+def test_a_name_of_300_characters_is_cut(exe):
+    x = sl.data("x" * 300, [None])
+    exe.run(feed={"x" * 300: [1.0]}, fetch_list=[sl.layers.relu(x)])
+    assert widest(exe.explain()) <= 100
+
+
+def test_ten_thousand_ops_fold(exe):
+    x = y = sl.data("x", [None])
+    for _ in range(5000):
+        y = sl.layers.cumsum(sl.layers.softmax(y))
+    exe.run(feed={"x": np.ones(4, "f4")}, fetch_list=[y])
+    text = exe.explain()
+    assert len(lines(text)) < 30
+    assert "times more" in text
+
+
+def test_a_program_says_which_batch_it_assumes():
+    x = sl.data("image", [None, 4])
+    sl.layers.fc(x, 3)
+    assert "fed image [1, 4]" in sl.default_main_program().explain()
+
+
+def test_blocks_and_stretches_have_sections(exe):
+    x = sl.data("x", [None])
+    out = sl.layers.cond(sl.layers.reduce_sum(x) > 0.0,
+                         lambda: sl.layers.relu(x),
+                         lambda: sl.layers.concat([x, x]))
+    exe.run(feed={"x": np.ones(3, "f4")}, fetch_list=[out])
+    text = exe.explain()
+    assert "program, stretch 1, cpu" in text
+    assert "block 1, cpu" in text
+    assert len(text.tables()) >= 2
+
+
+def test_nothing_to_run(exe):
+    x = sl.data("x", [2])
+    exe.run(feed={"x": [1.0, 2.0]}, fetch_list=[x])
+    assert "0 ops in 0 calls" in exe.explain()
