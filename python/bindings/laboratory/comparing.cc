@@ -51,7 +51,6 @@ Comparison Compare(nb::handle program_object,
 struct Profile {
   std::string table;
   std::string trace;
-  std::vector<std::string> op_types;
   std::vector<double> op_seconds;
   Timing run;
   double clocked_seconds = 0;
@@ -63,17 +62,13 @@ struct Profile {
 };
 
 Profile ProfileOf(const Plan& plan, const RunProfile& profile) {
-  std::vector<std::string> op_types;
-  for (const OpDesc& op : plan.op_descs()) {
-    op_types.push_back(op.type);
-  }
   std::vector<double> op_seconds;
   op_seconds.reserve(profile.ops.size());
   for (const MedianTime& time : profile.ops) {
     op_seconds.push_back(time.median);
   }
   return {ExplainText(plan, &profile), ChromeTrace(plan, profile),
-          std::move(op_types), std::move(op_seconds), profile.run, profile.total_seconds};
+          std::move(op_seconds), profile.run, profile.total_seconds};
 }
 
 Profile RunProfiled(Executor& executor,
@@ -177,7 +172,6 @@ void BindComparing(nb::module_& m) {
                    "Of a run: the median, without a clock at each op.")
       .def_ro("run", &Profile::run, "The same with its interval.")
       .def_ro("op_seconds", &Profile::op_seconds)
-      .def_ro("_op_types", &Profile::op_types)
       .def_ro("chrome_trace", &Profile::trace,
               "JSON for Perfetto or chrome://tracing.")
       .def("__str__", [](const Profile& self) { return self.table; });
