@@ -135,7 +135,7 @@ class Shown:
             if not name.startswith("_")
         ]
         text = f"{type(self).__name__}: {', '.join(parts)}"
-        return f"<{text if parts else type(self).__name__}>"
+        return f"<{cut(text, 200) if parts else type(self).__name__}>"
 
 
 def _value_text(value: Any) -> str:
@@ -186,7 +186,7 @@ def _plan(plan: Any) -> str:
     covered = sum(len({*op["covers"]} - {op["index"]}) for op in ops)
     seconds = sum(op["predicted_seconds"] for op in ops)
     calls = f" in {counted(len(ops), 'call')}" * (covered > 0)
-    fed = [f"{f['name']} {f['shape']}" for f in data["feeds"]]
+    fed = [f"{f['var']} {shape_text(f['shape'])}" for f in data["feeds"]]
     return (
         f"Plan at {data['place']}, {counted(data['threads'], 'thread')}: "
         f"{counted(len(ops) + covered, 'op')}{calls}, "
@@ -225,8 +225,10 @@ def _profile(profile: Any) -> str:
     if sum(times) > 0:
         slowest = max(range(len(times)), key=times.__getitem__)
         share = times[slowest] / sum(times)
-        name = profile._op_types[slowest]
-        text += f"; slowest {slowest} {name}, {share:.0%}".replace("%", " %")
+        events = json.loads(profile.chrome_trace)["traceEvents"]
+        names = {e.get("args", {}).get("op"): e["name"] for e in events}
+        name = names.get(str(slowest), "op")
+        text += f"; slowest {slowest} {name}, {100 * share:.0f} %"
     return text
 
 

@@ -77,18 +77,23 @@ class Layers:
     def __init__(self, program: Program) -> None:
         self.blocks = program._blocks()
         self.ops: list[Op] = self.blocks[0]["ops"]
+        inside = [op for block in self.blocks for op in block["ops"]]
+        for op in inside:
+            op |= {key: dict(op[key]) for key in ("inputs", "outputs")}
         self.vars = {var["name"]: var for var in self.blocks[0]["vars"]}
         forward = [op for op in self.ops if op["purpose"] == "forward"]
         self.readers = Counter(n for op in forward for n in _names(op["inputs"]))
         steps = [op for op in self.ops if op["purpose"] == "optimize"]
         stepped = {n for op in steps for n in _names(op["inputs"])}
-        trained = {
-            n for op in steps for n in op["inputs"].get("Param", [])
-        } | set(self.readers)
+        used = {
+            name
+            for op in inside
+            if op["purpose"] == "forward"
+            for name in [*_names(op["inputs"]), *_names(op["outputs"])]
+        }
         kept = [n for n, var in self.vars.items() if var["persistable"]]
-        self.state = [n for n in kept if n in stepped and n not in trained]
-        state = set(self.state)
-        self.parameters = [name for name in kept if name not in state]
+        self.parameters = [name for name in kept if name in used]
+        self.state = [n for n in kept if n in stepped and n not in used]
         self.optimizers = {op["type"] for op in steps if "Param" in op["inputs"]}
 
     def numbers(self, names: Iterable[str]) -> int:
@@ -100,17 +105,17 @@ class Layers:
         )
 
     def rows(self, purpose: str) -> list[_Row]:
-        """The layers of a phase; each parameter is in the first that has it."""
+        """The layers of a phase; what is kept counts where it is first used."""
         rows: list[_Row] = []
-        counted: set[str] = set()
+        seen = set() if purpose == "forward" else set(self.parameters)
         last = ""
         for index, op in enumerate(self.ops):
             if op["purpose"] != purpose:
                 continue
             inputs = _names(op["inputs"])
             own = [n for n in inputs if self._kept(n)]
-            new = list(dict.fromkeys(n for n in own if n not in counted))
-            counted.update(own)
+            new = list(dict.fromkeys(n for n in own if n not in seen))
+            seen.update(own)
             layer = own[0].rpartition(".")[0] or own[0] if own else ""
             output = self._output(op)
             if rows and self._continues(op, layer, rows[-1], last, inputs):
@@ -161,7 +166,7 @@ class Layers:
             for name, value in op["attributes"].items()
             if name == "block" or name.endswith("_block")
         ]
-        return ", ".join(blocks)
+        return ", ".join(sorted(blocks))
 
     def fed(self) -> str:
         """The variables to feed; float32 is not named."""
