@@ -126,12 +126,14 @@ PlaceKey ParsePlaceKey(std::string_view text) {
   const int kind = Names().Find(name);
   if (kind >= 0) return PlaceKey(static_cast<PlaceKind>(kind), index);
   // A plug-in for this kind exists and is loaded on first use.
-  SLUICE_ENFORCE(
-      !FindPlugin(name).empty(), ErrorCode::kNotFound, "place.unknown_kind",
-      "place: no device kind is called '{}' (in '{}'){}; expected "
-      "cpu, cuda, fpga or the kind of a plug-in: {}",
-      Shown(name), Shown(text), name == "gpu" ? "; did you mean cuda?" : "",
-      DescribePluginSearch(name));
+  SLUICE_ENFORCE(!FindPlugin(name).empty(), ErrorCode::kNotFound,
+                 "place.unknown_kind",
+                 "place: no device kind is called '{}' (in '{}'){}",
+                 Shown(name), Shown(text),
+                 name == "gpu" ? "; did you mean cuda?"
+                               : "; expected cpu, cuda, fpga or the kind of a "
+                                 "plug-in: " +
+                                     DescribePluginSearch(name));
   return PlaceKey(InternPlaceKind(name), index);
 }
 

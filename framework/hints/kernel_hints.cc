@@ -99,6 +99,13 @@ std::string_view ParseSelectorAndMode(std::string_view rule, KernelHint* hint) {
   return rest;
 }
 
+// Returns ", did you mean library?", or "".
+std::string Meant(std::string_view key) {
+  const std::string near =
+      SuggestNames(key, {"place", "library", "variant", "layout", "pass"});
+  return near.starts_with("; did") ? "," + near.substr(1) : "";
+}
+
 // Returns null for an unknown key.
 std::string* FieldOf(std::string_view key, KernelHint* hint) {
   return key == "place"     ? &hint->place
@@ -118,9 +125,9 @@ void ParseConstraint(std::string_view pair,
   std::string* field = FieldOf(key, hint);
   SLUICE_ENFORCE(field != nullptr && has_value && !Trim(pair).empty(),
                  ErrorCode::kInvalidArgument, "hint.key",
-                 "kernel hint \"{}\" ({}): \"{}\" is no constraint; it must "
+                 "kernel hint \"{}\" ({}): \"{}\" is no constraint{}; it must "
                  "read {}",
-                 Shown(rule), hint->source, Shown(key), kRuleForm);
+                 Shown(rule), hint->source, Shown(key), Meant(key), kRuleForm);
   SLUICE_ENFORCE(pair.find('=') == std::string_view::npos,
                  ErrorCode::kInvalidArgument, "hint.comma",
                  "kernel hint \"{}\" ({}): {}={} are two constraints; write "

@@ -37,7 +37,8 @@ std::string SuggestNames(std::string_view name,
                          const std::vector<std::string>& names) {
   constexpr size_t kShortList = 12;
   constexpr size_t kLongest = 256;  // comparing megabytes takes hours
-  std::string text;
+  constexpr size_t kMost = 4;
+  std::vector<std::pair<size_t, std::string>> near;  // by distance
   for (const std::string& candidate : names) {
     const size_t allowed = std::max<size_t>(1, name.size() / 3);
     // The difference in length alone exceeds the distance.
@@ -48,6 +49,14 @@ std::string SuggestNames(std::string_view name,
     const size_t distance = EditDistance(name, candidate);
     // At a distance of its length, nothing of the name is left.
     if (distance > allowed || distance >= name.size()) continue;
+    near.emplace_back(distance, candidate);
+  }
+  std::stable_sort(
+      near.begin(), near.end(),
+      [](const auto& a, const auto& b) { return a.first < b.first; });
+  if (near.size() > kMost) near.resize(kMost);
+  std::string text;
+  for (const auto& [distance, candidate] : near) {
     text += (text.empty() ? "; did you mean " : " or ") + candidate;
   }
   if (!text.empty()) return text + "?";

@@ -9,8 +9,9 @@
 namespace sluice {
 
 // Returns the end of a NotFound message. "; did you mean crop or crop_grad?"
-// lists the names within an edit distance of a third of `name`'s length (at
-// least one, and less than all of it; a swap of two letters is one edit). Else
+// lists the nearest names, at most four, within an edit distance of a third of
+// `name`'s length (at least one, and less than all of it; a swap of two letters
+// is one edit). Else
 // it is "; there are a, b, c" for a short list, or "".
 SLUICE_API std::string SuggestNames(std::string_view name,
                                     const std::vector<std::string>& names);

@@ -35,6 +35,27 @@ std::string ForWhat(const Plan& plan, const Slot& slot) {
   return text;
 }
 
+// Raises for a persistable without a value, at the op that first uses it.
+[[noreturn]] void RaiseEmpty(const Plan& plan, const Slot& slot) {
+  const auto uses = [&](const auto& arguments) {
+    return std::any_of(
+        arguments.begin(), arguments.end(), [&](const auto& argument) {
+          return std::count(argument.second.begin(), argument.second.end(),
+                            slot.var) > 0;
+        });
+  };
+  std::string line;
+  for (const OpDesc& op : plan.op_descs()) {
+    if (!uses(op.inputs) && !uses(op.outputs)) continue;
+    line = DescribeLocation(op.location);
+    break;
+  }
+  Raise(ErrorCode::kFailedPrecondition, "run.uninitialised",
+        "parameter {} ({} {}) is not initialised: run the startup program "
+        "first{}{}",
+        slot.var, slot.dtype, slot.dims, line.empty() ? "" : "\n", line);
+}
+
 [[noreturn]] void RaiseForeign(std::string_view what,
                                const std::string& where) {
   Raise(ErrorCode::kInternal, "run.foreign_exception",
@@ -223,11 +244,7 @@ void Frame::BindPersistables() {
     const Variable* variable = scope.FindVar(slot.var);
     const Tensor* tensor =
         variable == nullptr ? nullptr : variable->Get<Tensor>();
-    SLUICE_ENFORCE(tensor != nullptr && tensor->allocated(),
-                   ErrorCode::kFailedPrecondition, "run.uninitialised",
-                   "persistable variable {} ({} {}) has no value in the scope: "
-                   "initialise it first",
-                   slot.var, slot.dtype, slot.dims);
+    if (tensor == nullptr || !tensor->allocated()) RaiseEmpty(plan_, slot);
     SLUICE_ENFORCE(tensor->dtype() == slot.dtype && tensor->dims() == slot.dims,
                    ErrorCode::kInvalidArgument, "run.persistable_type",
                    "persistable variable {} must be {} {}, the scope holds {}",

@@ -23,7 +23,8 @@ std::vector<std::string> RunPasses(Graph* graph) {
     if (!graph->BeginPass(pass.name)) continue;
     const int changes = pass.run(*graph);
     if (changes > 0) {
-      remarks.push_back(Format("pass {}: {} changes", pass.name, changes));
+      remarks.push_back(Format("{}: {} change{}", pass.name, changes,
+                               changes == 1 ? "" : "s"));
     }
   }
   for (std::string& remark : graph->PassRemarks()) {

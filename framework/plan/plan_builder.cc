@@ -150,14 +150,15 @@ std::vector<std::string> PlanBuilder::RewriteGraph(
 void PlanBuilder::NoteCovered(int id) {
   const PreparedOp& op = graph_->op(id);
   std::string others;
+  int count = 0;
   for (const int covered : op.covers) {
     if (covered == id) continue;
-    others += Format("{}{} ({})", others.empty() ? "" : ", ", covered,
+    others += Format("{}{} ({})", count++ > 0 ? ", " : "", covered,
                      graph_->Written(covered).type);
   }
-  if (others.empty()) return;
-  plan_->notes_.push_back(
-      Format("op {} ({}) also does the work of {}", id, op.desc.type, others));
+  if (count == 0) return;
+  plan_->notes_.push_back(Format("op {} ({}) includes op{} {}", id,
+                                 op.desc.type, count > 1 ? "s" : "", others));
 }
 
 // Loads devices that hints name. A missing device cannot be required; a

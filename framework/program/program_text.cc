@@ -26,6 +26,9 @@ std::string DescribeLocation(const SourceLocation& location) {
   if (location.line <= 0) {
     return Format("created at {}", location.file);
   }
+  if (location.file.starts_with("cell ")) {  // of a notebook, not a path
+    return Format("created in {}, line {}", location.file, location.line);
+  }
   return Format("created at {}:{}", location.file, location.line);
 }
 

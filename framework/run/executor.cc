@@ -293,8 +293,8 @@ std::shared_ptr<const Plan> Executor::LastPlan(const Program& program) const {
     if (entry.uid == program.uid()) return entry.plan;
   }
   Raise(ErrorCode::kFailedPrecondition, "executor.no_plan",
-        "the program has not been prepared by this executor yet: "
-        "call Run or Prepare first");
+        "this executor has not prepared the program yet: run or prepare it "
+        "first");
 }
 
 std::vector<Executor::NamedPlan> Executor::LastPlans(

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -118,6 +119,24 @@ nb::dict DescribeVar(const VarDesc& var) {
   return result;
 }
 
+// Returns (file, line) of the op that makes a variable, or first uses it.
+nb::tuple MadeAt(const Program& self, const std::string& name) {
+  SourceLocation found = self.LocationOfData(name);
+  const auto has = [&](const auto& arguments) {
+    return std::any_of(arguments.begin(), arguments.end(), [&](const auto& a) {
+      return std::find(a.second.begin(), a.second.end(), name) !=
+             a.second.end();
+    });
+  };
+  for (const BlockDesc& block : self.blocks()) {
+    for (const OpDesc& op : block.ops) {
+      if (!found.file.empty()) break;
+      if (has(op.outputs) || has(op.inputs)) found = op.location;
+    }
+  }
+  return nb::make_tuple(FromPath(found.file), found.line);
+}
+
 nb::dict DescribeOp(const OpDesc& op) {
   static const char* const kPurposes[] = {"forward", "backward", "optimize"};
   nb::dict attributes;
@@ -232,6 +251,7 @@ void BindPrograms(nb::module_& m) {
           },
           "name"_a.none())
       .def("_blocks", &Blocks)
+      .def("_made_at", &MadeAt)
       .def("_op_count",
            [](const Program& self) { return self.block().ops.size(); })
       .def("_begin_block", &Program::BeginBlock)

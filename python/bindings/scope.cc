@@ -1,4 +1,5 @@
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <nanobind/stl/string.h>
@@ -28,6 +29,31 @@ nb::object Get(const Scope& self, const std::string& name) {
     tensor = found->CopyTo(found->place());
   }
   return nb::cast(tensor);
+}
+
+// Returns (name, dtype, shape, place) of each variable of the scope itself; None
+// for the rest of one without a value.
+nb::list Describe(const Scope& self) {
+  std::vector<std::pair<std::string, Tensor>> found;
+  {
+    const nb::gil_scoped_release release;
+    const ScopeLock lock(&self, ScopeAccess::kRead);
+    for (const std::string& name : self.LocalVarNames()) {
+      const Tensor* tensor = self.FindVar(name)->Get<Tensor>();
+      const bool has_value = tensor != nullptr && tensor->allocated();
+      found.emplace_back(name, has_value ? *tensor : Tensor());
+    }
+  }
+  nb::list variables;
+  for (const auto& [name, tensor] : found) {
+    const nb::object none = nb::none();
+    const bool has_value = tensor.allocated();
+    variables.append(
+        nb::make_tuple(name, has_value ? ToPython(tensor.dtype()) : none,
+                       has_value ? ToPython(tensor.dims()) : none,
+                       has_value ? ToPython(tensor.place()) : none));
+  }
+  return variables;
 }
 
 nb::object GetOrNone(const Scope& self, TextArg name) {
@@ -89,6 +115,7 @@ void BindScopes(nb::module_& m) {
            "Ends a variable of this scope itself; False when it has none of "
            "that name. Waits for runs that use it.")
       .def("names", &Scope::LocalVarNames)
+      .def("_describe", &Describe)
       .def("__contains__",
            [](const Scope& self, TextArg name) {
              return self.FindVar(ToText(name, kName)) != nullptr;

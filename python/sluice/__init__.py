@@ -19,6 +19,7 @@ from . import (
     io,
     layers,
     optimizer,
+    tracebacks,
     unique_name,
 )
 from ._core import (
@@ -223,4 +224,9 @@ def __getattr__(name: str) -> object:
         return import_module(f".{name}", __name__)
     if name in _NAMES:
         return getattr(import_module(_NAMES[name], __name__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from .elsewhere import missing
+
+    missing(__name__, name, [*__all__, *_MODULES[1:]])
+
+
+tracebacks.install()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Mapping
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,14 +15,339 @@ if TYPE_CHECKING:
     from .explanation import Explanation
     from .framework import Program, Variable
 
-STYLE = "border:1px solid #8884;padding:6px;overflow-x:auto"
+STYLE = "border:1px solid #8884;padding:6px;overflow:auto;max-height:560px"
+
+
+class Text(str):
+    """Text that a terminal shows as it is, and a notebook as HTML."""
+
+    def __new__(cls, text: str, html: str = "") -> Text:
+        self = super().__new__(cls, text)
+        self.html = html
+        return self
+
+    __repr__ = str.__str__
+
+    def _repr_html_(self) -> str:
+        return self.html or _pre(self)
+
+
+def _pre(text: str) -> str:
+    return f'<pre style="{STYLE}">{html.escape(text)}</pre>'
+
+
+def grouped(number: int | None) -> str:
+    """A count with groups of three digits; "?" if it is unknown."""
+    return "?" if number is None else f"{number:,}".replace(",", " ")
+
+
+def counted(number: int, noun: str) -> str:
+    """Such as "1 op" or "1 008 ops"."""
+    return f"{grouped(number)} {noun}" + "s" * (number != 1)
+
+
+def of_bytes(number: int) -> str:
+    """Such as "459 kB"; units are powers of 1000."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if number < 999.5:
+            return f"{number:.3g} {unit}"
+        number /= 1000
+    return f"{number:.3g} TB"
+
+
+def of_seconds(seconds: float) -> str:
+    """Such as "570 us"; what is shorter than 1 us cannot be told."""
+    if seconds < 1e-6:
+        return "below 1 us"
+    for unit, size in (("us", 1e-6), ("ms", 1e-3)):
+        if seconds < 999.5 * size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds:.3g} s"
+
+
+def shape_text(shape: Any) -> str:
+    """Such as "[?, 8]"."""
+    if shape is None:
+        return "?"
+    return f"[{', '.join('?' if n is None else str(n) for n in shape)}]"
+
+
+def cut(text: str, width: int) -> str:
+    """The text without its middle if it is wider; the end often tells most."""
+    if len(text) <= width:
+        return text
+    end = max(0, width - 2) // 2
+    return f"{text[: width - 2 - end]}..{text[len(text) - end :]}"[:width]
+
+
+def table(
+    head: list[str], rows: list[list[str]], foot: list[list[str]], width: int
+) -> Text:
+    """Lines, columns of which the first and the last are numbers, and totals.
+
+    The widest columns between them are cut until a row fits ``width``.
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    while sum(widths) + 2 * len(widths) - 2 > width and max(widths[1:-1]) > 6:
+        widths[widths.index(max(widths[1:-1]), 1)] -= 1
+
+    def line(row: list[str], right: tuple[int, ...], widths: list[int]) -> str:
+        cells = [
+            cell.rjust(size) if i in right else cut(cell, size).ljust(size)
+            for i, (cell, size) in enumerate(zip(row, widths, strict=True))
+        ]
+        return "  ".join(cells).rstrip()
+
+    numbers = (0, len(widths) - 1)
+    totals = [max(map(len, column)) for column in zip(*foot, strict=True)]
+    lines = [cut(each, width) for each in head]
+    lines += [line(row, numbers, widths) for row in rows]
+    lines += [cut(line(row, (1, 2), totals), width) for row in foot]
+    return Text("\n".join(lines), _table_html(head, rows, foot))
+
+
+def _table_html(
+    head: list[str], rows: list[list[str]], foot: list[list[str]]
+) -> str:
+    def row(cells: list[str], tag: str, right: tuple[int, ...]) -> str:
+        sides = ["right" if i in right else "left" for i in range(len(cells))]
+        return "<tr>" + "".join(
+            f'<{tag} style="text-align:{side}">{html.escape(cell)}</{tag}>'
+            for side, cell in zip(sides, cells, strict=True)
+        )
+
+    numbers = (0, len(rows[0]) - 1)
+    body = "".join(row(each, "td", numbers) for each in rows[1:])
+    return (
+        f'<div style="{STYLE}">{"<br>".join(map(html.escape, head))}'
+        f"<table><thead>{row(rows[0], 'th', numbers)}</thead>{body}</table>"
+        f"<table>{''.join(row(each, 'td', (1, 2)) for each in foot)}</table>"
+        "</div>"
+    )
+
+
+class Shown:
+    """Shows public attributes in one line, in place of an address."""
+
+    def __repr__(self) -> str:
+        parts = [
+            f"{name} {cut(_value_text(value), 60)}"
+            for name, value in vars(self).items()
+            if not name.startswith("_")
+        ]
+        text = f"{type(self).__name__}: {', '.join(parts)}"
+        return f"<{cut(text, 200) if parts else type(self).__name__}>"
+
+
+def _value_text(value: Any) -> str:
+    """A value in one line, without addresses."""
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype} {shape_text(value.shape)}"
+    text = " ".join(repr(value).split())
+    return type(value).__name__ if " at 0x" in text else text
+
+
+def _program(program: Any) -> str:
+    from .summary import Layers, count_by_phase
+
+    layers = Layers(program)
+    text = count_by_phase(layers.ops, " ({})")
+    if size := layers.numbers(layers.parameters):
+        text += f", {counted(size, 'parameter')}"
+    fed = [name for name, var in layers.vars.items() if var["is_data"]]
+    more = f" and {len(fed) - 4} more" * (len(fed) > 4)
+    names = ", ".join(cut(name, 30) for name in fed[:4])
+    return f"Program: {text}" + (f"; feed {names}{more}" if fed else "")
+
+
+def variable_text(variable: Variable) -> str:
+    """What a variable is, in one line."""
+    desc = variable._desc()
+    kept = desc["stop_gradient"] or not desc["dtype"].is_floating
+    kinds = {
+        "is_data": ", fed",
+        "persistable": ", kept in the scope" if kept else ", parameter",
+    }
+    kind = next((text for key, text in kinds.items() if desc[key]), "")
+    file, line = variable.program._made_at(variable.name)
+    file = file if file.startswith("cell ") else file.rpartition("/")[2]
+    by = ", line " if file.startswith("cell ") else ":"
+    made = f", made at {file}{by}{line}" if file else ""
+    return (
+        f"Variable {cut(variable.name, 100)}: {desc['dtype']} "
+        f"{shape_text(desc['shape'])}{kind}{made}"
+    )
+
+
+def _plan(plan: Any) -> str:
+    from ._core import _explain_by_signature
+
+    data = json.loads(_explain_by_signature(plan))
+    ops = data["ops"]
+    covered = sum(len({*op["covers"]} - {op["index"]}) for op in ops)
+    seconds = sum(op["predicted_seconds"] for op in ops)
+    calls = f" in {counted(len(ops), 'call')}" * (covered > 0)
+    fed = [f"{f['var']} {shape_text(f['shape'])}" for f in data["feeds"]]
+    return (
+        f"Plan at {data['place']}, {counted(data['threads'], 'thread')}: "
+        f"{counted(len(ops) + covered, 'op')}{calls}, "
+        f"{of_seconds(seconds)} predicted, "
+        f"{of_bytes(sum(data['arenas'].values()))}"
+        + (f"; {cut(', '.join(fed), 80)}" if fed else "")
+    )
+
+
+def _executor(executor: Any) -> str:
+    kept = counted(executor.cached_plans, "plan")
+    return f"Executor at {executor.place}: {kept} kept"
+
+
+def _scope(scope: Any) -> str:
+    variables = scope._describe()
+    full = [each for each in variables if each[1] is not None]
+    if not variables:
+        return "Scope: empty; run the startup program"
+    size = sum(dtype.itemsize * math.prod(s) for _, dtype, s, _ in full)
+    places = ", ".join(sorted({str(place) for *_, place in full}))
+    empty = len(variables) - len(full)
+    return (
+        f"Scope: {counted(len(full), 'tensor')}, {of_bytes(size)}"
+        + f" at {places}" * bool(places)
+        + f"; {empty} without a value" * (empty > 0)
+    )
+
+
+def _profile(profile: Any) -> str:
+    run, times = profile.run, profile.op_seconds
+    text = f"Profile: {of_seconds(profile.seconds)} a run"
+    if run.rounds:
+        low, high = of_seconds(run.low), of_seconds(run.high)
+        text += f" ({low} to {high}, {counted(run.rounds, 'run')})"
+    if sum(times) > 0:
+        slowest = max(range(len(times)), key=times.__getitem__)
+        share = times[slowest] / sum(times)
+        events = json.loads(profile.chrome_trace)["traceEvents"]
+        names = {e.get("args", {}).get("op"): e["name"] for e in events}
+        name = names.get(str(slowest), "op")
+        text += f"; slowest {slowest} {name}, {100 * share:.0f} %"
+    return text
+
+
+def _comparison(found: Any) -> str:
+    low, high = found.b_over_a
+    a, b = of_seconds(found.run_a.median), of_seconds(found.run_b.median)
+    times = "no difference in time" if low <= 1 <= high else (
+        f"B takes {low:.2f}x to {high:.2f}x as long"
+    )
+    other = sum(op.kernel_a != op.kernel_b for op in found.ops)
+    results = "results within bound"
+    if found.first_difference >= 0:
+        op = found.ops[found.first_difference]
+        results = f"results differ from {op.op_index} {op.op} on"
+    return (
+        f"Comparison: {times} ({a}, {b}); {other} of "
+        f"{counted(len(found.ops), 'op')} differ in kernel; {results}"
+    )
+
+
+def _tuned(found: Any) -> str:
+    names = [
+        (each.before and each.before.name, each.winner and each.winner.name)
+        for each in found.signatures
+    ]
+    other = sum(after not in (None, before) for before, after in names)
+    return (
+        f"TuneResult: {counted(len(names), 'signature')} measured in "
+        f"{of_seconds(found.seconds)}, {other} with another kernel"
+        + f", {found.known} known before" * (found.known > 0)
+        + f", {found.left_out} left out" * (found.left_out > 0)
+    )
+
+
+def _placement(found: Any) -> str:
+    now, then = map(of_seconds, (found.predicted_now, found.predicted_then))
+    changed = sum(op.changes for op in found.ops)
+    return (
+        f"Placement: {now} predicted now, {then} with the change; {changed} of "
+        f"{counted(len(found.ops), 'op')} run elsewhere or otherwise"
+    )
+
+
+def _placed(op: Any) -> str:
+    return f"PlacedOp {op.op_index} {op.op}: {op.kernel_now} -> {op.kernel_then}"
+
+
+def _op_comparison(op: Any) -> str:
+    kernels = dict.fromkeys([op.kernel_a, op.kernel_b])
+    result = "DIFFERS" if op.differs else "within bound"
+    return (
+        f"OpComparison {op.op_index} {op.op}: {' -> '.join(kernels)}, {result}"
+    )
+
+
+def _timing(timing: Any) -> str:
+    low, high = of_seconds(timing.low), of_seconds(timing.high)
+    return (
+        f"Timing: {of_seconds(timing.median)} ({low} to {high}, "
+        f"{counted(timing.rounds, 'run')})"
+    )
+
+
+def _bisected(found: Any) -> str:
+    return (
+        f"BisectResult: {counted(len(found.findings), 'finding')} in "
+        f"{counted(found.ops, 'op')}, {counted(found.runs, 'run')}"
+    )
+
+
+# One line for each class of the extensions.
+_LINES: dict[str, Callable[[Any], str]] = {
+    "BisectFinding": lambda f: f"BisectFinding: ops {f.ops}, {f.value}",
+    "BisectResult": _bisected,
+    "Comparison": _comparison,
+    "Executor": _executor,
+    "OpComparison": _op_comparison,
+    "PlacedOp": _placed,
+    "Placement": _placement,
+    "Plan": _plan,
+    "PlanPrediction": lambda p: f"PlanPrediction: {of_seconds(p.total)} a run",
+    "Profile": _profile,
+    "Program": _program,
+    "ProgramPart": lambda p: f"ProgramPart: {_program(p.program)}",
+    "Scope": _scope,
+    "Timing": _timing,
+    "TuneResult": _tuned,
+    "_InternalOps": lambda _: "_InternalOps",
+    "_TimedPlan": lambda _: "_TimedPlan",
+    "_ThreadCount": lambda _: "_ThreadCount",
+}
+
+
+def equip(module: Any) -> None:
+    """Give the classes of an extension, which calls this, their displays."""
+    for name, line in _LINES.items():
+        if kind := getattr(module, name, None):
+            kind.__repr__ = lambda self, line=line: f"<{line(self)}>"
+            kind._repr_html_ = object_html
+
+
+def object_html(shown: Any) -> str:
+    """The line of an object, and all that its text says."""
+    head = f"<code>{html.escape(repr(shown))}</code>"
+    if hasattr(shown, "explain_json"):
+        text = shown.explain()
+        own = getattr(text, "_repr_html_", None)
+        return head + (own() if own else _pre(text))
+    if type(shown).__str__ is object.__str__:
+        return head
+    return head + _pre(str(shown))
 
 
 def tensor_repr(tensor: Tensor) -> str:
     """The values, then dtype, shape and place."""
     values = np.array2string(tensor.numpy(), threshold=200, separator=", ")
     return (
-        f"Tensor({values}, {tensor.dtype} {list(tensor.shape)} "
+        f"Tensor({values}, {tensor.dtype} {shape_text(tensor.shape)} "
         f"at {tensor.place})"
     )
 
@@ -28,16 +355,13 @@ def tensor_repr(tensor: Tensor) -> str:
 def tensor_html(tensor: Tensor) -> str:
     """The values, then dtype, shape and place, as HTML."""
     values = np.array2string(tensor.numpy(), threshold=200)
-    head = f"{tensor.dtype} {list(tensor.shape)} at {tensor.place}"
+    head = f"{tensor.dtype} {shape_text(tensor.shape)} at {tensor.place}"
     return f"<b>{html.escape(head)}</b><pre>{html.escape(values)}</pre>"
 
 
 def variable_html(variable: Variable) -> str:
-    """Name, dtype, shape and kind, as HTML."""
-    desc = variable._desc()
-    kinds = [k for k in ("is_data", "persistable", "stop_gradient") if desc[k]]
-    text = html.escape(repr(variable))
-    return f"<code>{text}</code> <small>{', '.join(kinds)}</small>"
+    """What a variable is, as HTML."""
+    return f"<code>{html.escape(repr(variable))}</code>"
 
 
 def program_html(program: Program) -> str:

@@ -59,9 +59,11 @@ _HINTS: dict[str, str | list[tuple[str, str]]] = {
         (r"\.onnx", "sluice.onnx.load reads ONNX models"),
         (r"\.safetensors", "sluice.io.load_params reads parameters"),
     ],
-    "run.uninitialised": "run the startup program in this scope first: "
-    "exe.run(sluice.default_startup_program()); the parameters of a model that "
-    "was loaded are in its scope: scope=model.scope",
+    "run.uninitialised": "exe.run(sluice.default_startup_program()), in this "
+    "scope; the parameters of a model that was loaded are in its scope: "
+    "scope=model.scope",
+    "program.unknown_var": "fetch_list takes variables, too; name=... names "
+    "what a layer gives",
     "world.disagree": [
         (
             "starts with values of checksum",
@@ -80,9 +82,29 @@ _HINTS: dict[str, str | list[tuple[str, str]]] = {
     "learning rate fed? sluice.distributed.broadcast_parameters() gives all "
     "ranks the values of rank 0",
     "python.device_array": "tensor.numpy() copies it to the host",
-    "executor.no_plan": "exe.run(program, ...) first; a clone of a program is "
-    "another one",
+    "executor.no_plan": "exe.run(program, ...) first (a clone is another "
+    "program); program.explain() needs no run",
 }
+
+
+def _shape_hint(message: str) -> str:
+    """How to give a feed the axis of size 1, or the order, that it lacks."""
+    found = re.match(r"feed (\w+) must have shape \[(.*)\], got \[(.*)\]", message)
+    if found is None:
+        return ""
+    wanted, got = (re.findall(r"[\d?]+", found[i]) for i in (2, 3))
+
+    def fits(shape: list[str]) -> bool:
+        return len(shape) == len(wanted) and all(
+            size in ("?", have) for size, have in zip(wanted, shape, strict=True)
+        )
+
+    for axis in range(len(got) + 1):
+        if fits([*got[:axis], "1", *got[axis:]]):
+            return f"{found[1]}[{':, ' * axis}None]?"
+    if len(got) == 4 and fits([got[i] for i in (0, 3, 1, 2)]):
+        return f"{found[1]}.transpose(0, 3, 1, 2)? Images are [N, C, H, W]"
+    return ""
 
 
 class SluiceError(Exception):
@@ -99,6 +121,8 @@ class SluiceError(Exception):
     def __str__(self) -> str:
         message = str(self.args[0]) if self.args else ""
         hint = _HINTS.get(self.check_id, "")
+        if self.check_id == "feed.shape":
+            hint = _shape_hint(message)
         if isinstance(hint, list):
             for pattern, text in hint:
                 if found := re.search(pattern, message):
@@ -107,6 +131,11 @@ class SluiceError(Exception):
             else:
                 hint = ""
         return f"{message}\nhint: {hint}" if hint else message
+
+    def _render_traceback_(self) -> list[str]:
+        from .tracebacks import render
+
+        return render(self)
 
     def __reduce__(self) -> tuple:
         return type(self), (*self.args, self.check_id)

@@ -10,8 +10,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _core, unique_name
+from .elsewhere import checked
 from .errors import InvalidArgumentError
 from .math_ops import VariableMath
+from .tracebacks import source_name
+
+if TYPE_CHECKING:
+    from .display import Text
 
 if TYPE_CHECKING:
     from .explanation import Explanation
@@ -48,7 +53,7 @@ def caller_location() -> tuple[str, int]:
     while frame is not None:
         file = frame.f_code.co_filename
         if is_users(file):
-            return file, frame.f_lineno
+            return source_name(file), frame.f_lineno
         frame = frame.f_back
     return "", 0
 
@@ -56,6 +61,8 @@ def caller_location() -> tuple[str, int]:
 def created() -> str:
     """The location for the end of an error's message, as the core adds it."""
     file, line = caller_location()
+    if file.startswith("cell "):
+        return f"\ncreated in {file}, line {line}"
     return f"\ncreated at {file}:{line}"
 
 
@@ -124,8 +131,9 @@ class Variable(VariableMath):
         self.program._set_stop_gradient(self.name, stop)
 
     def __repr__(self) -> str:
-        shape = "?" if self.shape is None else list(self.shape)
-        return f"Variable({self.name}: {self.dtype} {shape})"
+        from .display import variable_text
+
+        return f"<{variable_text(self)}>"
 
     def _repr_html_(self) -> str:
         from .display import variable_html
@@ -387,6 +395,20 @@ class Program(_core.Program):
 
         return explain(self, feed, fetch_list, place, op, all, fold)
 
+    def summary(self, all: bool = False) -> Text:
+        """A line a layer: its op, output and parameters; then the totals.
+
+        Args:
+            all: whether to list the backward and the optimizer's ops, too, and
+                each of more than 60 layers.
+
+        Returns:
+            Text of at most 80 columns, which a notebook shows as a table.
+        """
+        from .summary import summary
+
+        return summary(self, all)
+
     def draw(self, path: str | os.PathLike[str] | None = None) -> str:
         """Draw the graph as SVG; with a path, write it to the file."""
         from .draw import draw
@@ -431,6 +453,7 @@ def program_guard(
         _main, _startup = outer
 
 
+@checked
 def data(
     name: str, shape: Sequence[int | None], dtype: Any = "float32"
 ) -> Variable:

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from .display import Shown
+from .elsewhere import checked, missing
 from .errors import InvalidArgumentError
 from .feed_values import number
 from .framework import Variable, positive
@@ -22,7 +24,7 @@ __all__ = [
 ]
 
 
-class Initializer:
+class Initializer(Shown):
     """Appends the op that initialises a variable to its program."""
 
     def __call__(self, var: Variable) -> None:
@@ -35,6 +37,7 @@ class Initializer:
         var.program.append_op(op, outputs={"Out": var}, attrs=attrs)
 
 
+@checked
 class Constant(Initializer):
     """The same value everywhere."""
 
@@ -48,6 +51,7 @@ class Constant(Initializer):
         )
 
 
+@checked
 class Uniform(Initializer):
     """Numbers from [low, high); seed 0 uses the program's seed."""
 
@@ -65,6 +69,7 @@ class Uniform(Initializer):
         self._fill("uniform_random", var, seed=self.seed, **limits)
 
 
+@checked
 class Normal(Initializer):
     """Normally distributed numbers."""
 
@@ -98,6 +103,7 @@ def _fan(what: str, value: int | None) -> int | None:
     return None if value is None else positive(what, value)
 
 
+@checked
 class Xavier(Initializer):
     """Glorot's: variance 2 / (fan_in + fan_out).
 
@@ -124,6 +130,7 @@ class Xavier(Initializer):
         _spread(self.uniform, deviation, self.seed)(var)
 
 
+@checked
 class MSRA(Initializer):
     """He's, for layers with relu: variance 2 / fan_in.
 
@@ -150,6 +157,7 @@ def _spread(uniform: bool, deviation: float, seed: int) -> Initializer:
     return Uniform(-limit, limit, seed)
 
 
+@checked
 class NumpyArray(Initializer):
     """The values of an array of the parameter's shape.
 
@@ -169,3 +177,7 @@ class NumpyArray(Initializer):
             )
         values = self.value.ravel().astype("float64").tolist()
         self._fill("assign_value", var, values=values)
+
+
+def __getattr__(name: str) -> Any:
+    missing(__name__, name, __all__)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from . import _core, executor, framework
+from .elsewhere import missing
 from .framework import Program
 
 __all__ = [
@@ -106,3 +107,7 @@ def load_program(path: str | os.PathLike[str]) -> Program:
     program = Program()
     _core._load_program(program, path)
     return program
+
+
+def __getattr__(name: str) -> Any:
+    missing(__name__, name, __all__)

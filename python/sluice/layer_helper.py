@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import _core, framework, unique_name
+from .display import Shown
+from .elsewhere import checked
 from .errors import InvalidArgumentError
 from .framework import Variable
 from .initializer import Constant, Initializer, Xavier
@@ -15,6 +17,7 @@ from .initializer import Constant, Initializer, Xavier
 __all__ = ["LayerHelper", "ParamAttr"]
 
 
+@checked
 @dataclass
 class ParamAttr:
     """How to create a parameter.
@@ -51,7 +54,7 @@ class ParamAttr:
         )
 
 
-class LayerHelper:
+class LayerHelper(Shown):
     """Creates the parameters of one layer and appends its ops.
 
     >>> helper = LayerHelper("scale_shift")

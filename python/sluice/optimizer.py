@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from . import _core, framework, unique_name
+from .display import Shown, counted, cut
+from .elsewhere import checked, missing
 from .errors import InvalidArgumentError
 from .feed_values import finite
 from .framework import Program, Variable
@@ -16,7 +18,18 @@ from .layer_helper import LayerHelper
 __all__ = ["SGD", "Adagrad", "Adam", "Momentum", "Optimizer"]
 
 
-class Optimizer:
+class Minimized(tuple):
+    """What ``minimize`` returns, in one line."""
+
+    def __repr__(self) -> str:
+        ops, pairs = self
+        names = cut(", ".join(param.name for param, _ in pairs), 60)
+        kinds = ", ".join(dict.fromkeys(ops))
+        return f"<{counted(len(ops), 'update')} by {kinds or 'no op'}: {names}>"
+
+
+@checked
+class Optimizer(Shown):
     """Base of the optimizers.
 
     Args:
@@ -70,7 +83,7 @@ class Optimizer:
             InvalidArgumentError: see :func:`sluice.append_backward`.
         """
         pairs = framework.append_backward(loss, parameter_list, no_grad_set)
-        return self.apply_gradients(pairs, startup_program), pairs
+        return Minimized((self.apply_gradients(pairs, startup_program), pairs))
 
     def apply_gradients(
         self,
@@ -152,6 +165,7 @@ class SGD(Optimizer):
     type = "sgd"
 
 
+@checked
 class Momentum(Optimizer):
     """velocity = momentum * velocity + grad; param -= learning_rate * velocity.
 
@@ -176,6 +190,7 @@ class Momentum(Optimizer):
         return {"mu": self.momentum, "use_nesterov": self.use_nesterov}
 
 
+@checked
 class Adam(Optimizer):
     """Adam (Kingma and Ba, "A method for stochastic optimization", 2015)."""
 
@@ -205,6 +220,7 @@ class Adam(Optimizer):
         return {"Beta1Pow": self.beta1, "Beta2Pow": self.beta2}
 
 
+@checked
 class Adagrad(Optimizer):
     """moment += grad²; param -= learning_rate * grad / (√moment + epsilon).
 
@@ -225,3 +241,7 @@ class Adagrad(Optimizer):
 
     def _attributes(self) -> dict[str, Any]:
         return {"epsilon": self.epsilon}
+
+
+def __getattr__(name: str) -> Any:
+    missing(__name__, name, __all__)

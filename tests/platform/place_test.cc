@@ -68,8 +68,10 @@ TEST(PlaceKeyTest, RefusesAKindThatNobodyRegistered) {
 
 TEST(PlaceKeyTest, AnUnknownKindSaysWhereItWasLookedFor) {
   ExpectError(ErrorCode::kNotFound, "place.unknown_kind",
-              {"did you mean cuda?", "libsluice_gpu.so", "SLUICE_PLUGIN_PATH"},
-              [] { ParsePlaceKey("gpu:0"); });
+              {"libsluice_tpu.so", "SLUICE_PLUGIN_PATH"},
+              [] { ParsePlaceKey("tpu:0"); });
+  ExpectError(ErrorCode::kNotFound, "place.unknown_kind",
+              {"did you mean cuda?"}, [] { ParsePlaceKey("gpu:0"); });
 }
 
 TEST(PlaceKeyTest, RefusalsAreCutAndQuoted) {

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from .. import _core, framework
+from ..display import Shown
+from ..elsewhere import checked
 from ..errors import FailedPreconditionError, InvalidArgumentError
 from ..framework import Program, Variable, caller_location
 from ..optimizer import Optimizer
@@ -12,7 +14,8 @@ from ..optimizer import Optimizer
 __all__ = ["DataParallel"]
 
 
-class DataParallel:
+@checked
+class DataParallel(Shown):
     """An optimizer whose gradients are the means over all ranks.
 
     Every rank runs the same program on its part of each batch; parameters and

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ..elsewhere import checked
 from . import ops
 from .control_flow import cond, scan, while_loop
 from .crf import crf_decoding, linear_chain_crf
@@ -54,6 +55,10 @@ __all__ = [
     "topk",
     "while_loop",
 ]
+
+
+for _name in set(__all__) - {"ops"}:
+    globals()[_name] = checked(globals()[_name])
 
 
 def __getattr__(name: str) -> Any:

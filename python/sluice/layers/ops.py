@@ -5,11 +5,11 @@ generate.py), so that importing costs nothing.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from .. import _core, framework
+from ..elsewhere import checked, missing
 from ..errors import NotFoundError
 from ..framework import Variable
 
@@ -92,62 +92,7 @@ def _make(op: str) -> Any:
     _OUTPUTS[op] = space.get(generate.camel_case(op) + "Outputs")
     function = space[generate.snake_case(op)]
     function.__module__ = __name__
-    return _naming_unknown(op, function)
-
-
-def _did_you_mean(name: str, known: Sequence[str]) -> str:
-    """The similar names, with more than a few common letters; else ""."""
-    from difflib import get_close_matches
-
-    near = get_close_matches(name, known, 2, cutoff=0.8)
-    return f"; did you mean {' or '.join(near)}?" if near else ""
-
-
-def _naming_unknown(op: str, function: Any) -> Any:
-    """The function, with the core's error for a misspelt argument."""
-    code = function.__code__
-    count = code.co_argcount + code.co_kwonlyargcount
-    known = code.co_varnames[:count]
-
-    @functools.wraps(function)
-    def checked(*args: Any, **kwargs: Any) -> Any:
-        for name in kwargs:
-            if name not in known:
-                raise NotFoundError(
-                    f"{op}: there is no argument {name}; it has "
-                    f"{', '.join(known)}{_did_you_mean(name, known)}"
-                    f"{framework.created()}",
-                    "python.unknown_argument",
-                )
-        return function(*args, **kwargs)
-
-    return checked
-
-
-# Layers of Fluid and other libraries with their names here.
-_NAMES_HERE = {
-    "DynamicRNN": "sl.layers.scan",
-    "IfElse": "sl.layers.cond",
-    "StaticRNN": "sl.layers.scan",
-    "Switch": "sl.layers.cond",
-    "While": "sl.layers.while_loop",
-    "case": "sl.layers.cond",
-    "create_parameter": "sl.LayerHelper(...).create_parameter",
-    "dense": "sl.layers.fc",
-    "linear": "sl.layers.fc",
-    "rnn": "sl.layers.scan",
-}
-
-
-def _instead(name: str) -> str:
-    import sluice
-
-    here = _NAMES_HERE.get(name)
-    if here is None and name in sluice.__all__:
-        here = f"sl.{name}"
-    if here is not None:
-        return f"; use {here}"
-    return _did_you_mean(name, [*names(), *sluice.layers.__all__])
+    return checked(function, NotFoundError)
 
 
 def __getattr__(name: str) -> Any:
@@ -156,13 +101,17 @@ def __getattr__(name: str) -> Any:
         or name not in _core._op_names()
         or not _is_for_users(name)
     ):
-        instead = _instead(name)
-        if not instead and name not in _core._op_names():
-            instead = (
-                " (operators of your own library: call "
-                "sl.load_op_library first)"
-            )
-        raise AttributeError(f"there is no op or layer {name!r}{instead}")
+        import sluice
+
+        own = name not in _core._op_names()
+        missing(
+            "sluice.layers",
+            name,
+            [*names(), *sluice.layers.__all__],
+            f"there is no op or layer {name!r}",
+            " (operators of your own library: call sl.load_op_library first)"
+            * own,
+        )
     globals()[name] = function = _make(name)
     return function
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Any
 
+from ..display import Shown
+
 __all__ = [
     "ExecutionMode",
     "ExecutionOrder",
@@ -39,7 +41,7 @@ class ExecutionOrder(IntEnum):
     MEMORY_EFFICIENT = 2
 
 
-class _Checked:
+class _Checked(Shown):
     """Attributes have the type of their default, and no others exist.
 
     Raises TypeError and AttributeError, as classes of an extension do.

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .. import _core, onnx
+from ..display import shape_text
 from ..errors import FailedPreconditionError
 from ..executor import Executor
 from ..framework import Program
@@ -66,6 +67,10 @@ class InferenceSession:
         self._input_names = {value.name for value in self._inputs}
         self._output_names = [value.name for value in self._outputs]
         self._last_feed: dict[str, Any] | None = None
+
+    def __repr__(self) -> str:
+        fed = ", ".join(f"{v.name} {shape_text(v.shape)}" for v in self._inputs)
+        return f"<InferenceSession: {fed} -> {', '.join(self._output_names)}>"
 
     def run(
         self,

@@ -14,6 +14,15 @@ TEST(NearNamesTest, SuggestsWhatIsNear) {
             "; did you mean topk or to?");
 }
 
+TEST(NearNamesTest, SuggestsTheNearestFour) {
+  std::vector<std::string> names;
+  for (int i = 10; i < 99; ++i) {
+    names.push_back("fc_" + std::to_string(i));
+  }
+  EXPECT_EQ(SuggestNames("fc_77x", names),
+            "; did you mean fc_77 or fc_17 or fc_27 or fc_37?");
+}
+
 TEST(NearNamesTest, ListsAShortListOtherwise) {
   EXPECT_EQ(SuggestNames("zzz", {"a", "b"}), "; there are a, b");
   EXPECT_EQ(SuggestNames("zzz", {}), "");

@@ -137,7 +137,7 @@ TEST_F(PersistablesTest, MustBeInitialised) {
   Update("w", "w");
   scope_.EraseVar("w");
   ExpectError(ErrorCode::kFailedPrecondition, "run.uninitialised",
-              {"variable w (float32 [2])", "initialise it first"},
+              {"parameter w (float32 [2])", "run the startup program first"},
               [&] { Run(); });
   scope_.Var("w");
   EXPECT_THROW(Run(), Error);

@@ -308,7 +308,7 @@ TEST_F(ChainPassTest, ExplainSaysWhatItStandsFor) {
   const std::string out = Append("tanh", Append("relu", x));
   const auto plan = executor_.Prepare(program_, feeds_, {out});
   EXPECT_THAT(ExplainText(*plan),
-              ::testing::HasSubstr("pass fuse_elementwise: 1 changes"));
+              ::testing::HasSubstr("fuse_elementwise: 1 change"));
 }
 
 // All values halfway between two bfloat16, and NaNs of both signs.

@@ -271,8 +271,8 @@ TEST_F(FoldPassTest, ExplainSaysWhatWasFolded) {
   const auto plan = executor_.Prepare(program_, feeds_, {out});
   const std::string text = ExplainText(*plan);
   for (const char* part :
-       {"pass fold_batch_norm: 1 changes", "pass fuse_activations: 1 changes",
-        "also does the work of 0 (conv2d), 1 (batch_norm)"}) {
+       {"fold_batch_norm: 1 change", "fuse_activations: 1 change",
+        "includes ops 0 (conv2d), 1 (batch_norm)"}) {
     EXPECT_NE(text.find(part), std::string::npos) << text;
   }
   EXPECT_EQ(ToString(program_).find("fused_"), std::string::npos);

@@ -51,7 +51,7 @@ class LayoutPassTest : public testing::OneDnnTest {
   }
   bool Turned(const Names& names) {
     return ExplainText(*executor_.Prepare(program_, feeds_, Targets(names)))
-               .find("pass channels_last") != std::string::npos;
+               .find("channels_last: ") != std::string::npos;
   }
   // Results with `hint` must equal those without passes, except for rounding.
   void ExpectSame(const Names& names, const char* hint = "") {
@@ -81,7 +81,7 @@ TEST_F(LayoutPassTest, TurnsAChainAndTransposesAtItsEnds) {
   EXPECT_EQ(Types({out}),
             (Names{"transpose", "fused_conv2d", "fused_conv2d", "transpose"}));
   const auto plan = executor_.Prepare(program_, feeds_, {out});
-  EXPECT_NE(ExplainText(*plan).find("pass channels_last: "), std::string::npos);
+  EXPECT_NE(ExplainText(*plan).find("channels_last: "), std::string::npos);
   EXPECT_EQ(plan->decisions()[1].kernel->variant, "direct");
   ExpectSame({out});
 }

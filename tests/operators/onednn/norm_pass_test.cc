@@ -222,7 +222,7 @@ TEST_F(NormPassTest, IsNamedAndCanBeSwitchedOff) {
   const std::string loss = Loss(Relu(Add(Norm(c), "z")), c.x);
   const Fetches fetches = {loss, "x@GRAD"};
   const auto plan = executor_.Prepare(program_, feeds_, fetches);
-  EXPECT_THAT(ExplainText(*plan), HasSubstr("pass fuse_norm_grad: 1 changes"));
+  EXPECT_THAT(ExplainText(*plan), HasSubstr("fuse_norm_grad: 1 change"));
   const KernelHintGuard off(
       "exclude pass=fuse_norm_grad; exclude pass=fuse_turned");
   EXPECT_THAT(Types(fetches), Contains("batch_norm"));

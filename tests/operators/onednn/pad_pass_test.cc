@@ -208,7 +208,7 @@ TEST_F(PadPassTest, IsNamedAndCanBeSwitchedOff) {
   const auto explain = [&] {
     return ExplainText(*executor_.Prepare(program_, feeds_, {out}));
   };
-  EXPECT_THAT(explain(), HasSubstr("pass fold_pad: 1 changes"));
+  EXPECT_THAT(explain(), HasSubstr("fold_pad: 1 change"));
   const KernelHintGuard off("exclude pass=fold_pad");
   EXPECT_THAT(Types({out}), Contains("pad"));
   EXPECT_THAT(explain(), HasSubstr("pass=fold_pad"));

@@ -1,0 +1,84 @@
+"""Tracebacks without frames of this package, and names of notebook cells."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from types import TracebackType
+from typing import Any
+
+_CELL = re.compile(r"ipykernel_\d+/\d+\.py$|^<ipython-input-(\d+)-")
+
+
+def _shell() -> Any:
+    ipython = sys.modules.get("IPython")
+    return ipython and ipython.get_ipython()
+
+
+def source_name(file: str) -> str:
+    """The file; "cell In[3]" for the source of a notebook's cell."""
+    cell = _CELL.search(file) if "ipy" in file else None
+    if cell is None:
+        return file
+    compiled = getattr(_shell(), "compile", None)
+    counts = getattr(compiled, "_filename_map", {})
+    return f"cell In[{cell[1] or counts.get(file, '?')}]"
+
+
+def _is_ours(error: BaseException) -> bool:
+    """Whether an error is an answer to the user, and no mistake of Sluice."""
+    from . import elsewhere, errors
+
+    if isinstance(error, errors.InternalError):
+        return False
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    at = trace.tb_frame.f_code.co_filename if trace is not None else ""
+    return isinstance(error, errors.SluiceError) or at == elsewhere.__file__
+
+
+def without_own_frames(error: BaseException) -> None:
+    """Leave this package's frames out of the tracebacks of an error."""
+    from .framework import is_users
+
+    if os.environ.get("SLUICE_FULL_TRACEBACK") == "1" or not _is_ours(error):
+        return
+    frames: list[TracebackType] = []
+    trace = error.__traceback__
+    while trace is not None:
+        if is_users(trace.tb_frame.f_code.co_filename):
+            frames.append(trace)
+        trace = trace.tb_next
+    if not frames:
+        return
+    for frame, inner in zip(frames, [*frames[1:], None], strict=True):
+        frame.tb_next = inner
+    error.__traceback__ = frames[0]
+    for other in (error.__cause__, error.__context__):
+        if other is not None and other is not error:
+            without_own_frames(other)
+
+
+def render(error: BaseException) -> list[str]:
+    """The traceback that IPython shows (``_render_traceback_``)."""
+    without_own_frames(error)
+    return _shell().InteractiveTB.structured_traceback(
+        type(error), error, error.__traceback__, tb_offset=1
+    )
+
+
+def install() -> None:
+    """Leave own frames out of what ends a program, whoever prints it."""
+    before = sys.excepthook
+
+    def hook(
+        kind: type[BaseException],
+        error: BaseException,
+        trace: TracebackType | None,
+    ) -> None:
+        without_own_frames(error)
+        before(kind, error, error.__traceback__ or trace)
+
+    sys.excepthook = hook

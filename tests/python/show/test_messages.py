@@ -1,0 +1,206 @@
+"""Messages name what somebody wanted, their line, and nothing of ours."""
+
+import os
+import re
+import subprocess
+import sys
+import types
+
+import numpy as np
+import pytest
+
+import sluice as sl
+from sluice import elsewhere, tracebacks
+
+
+def image():
+    return sl.data("image", [None, 1, 8, 8])
+
+
+def said(call, kind=Exception):
+    with pytest.raises(kind) as error:
+        call()
+    return str(error.value)
+
+
+ARGUMENTS = {
+    "filter": (lambda: sl.layers.conv2d(image(), 3, kernel_size=3), "kernel_size (here filter_size)"),
+    "pool": (lambda: sl.layers.pool2d(image(), kernel_size=3), "kernel_size (here pool_size)"),
+    "two": (lambda: sl.layers.conv2d(image(), out_channels=3, bias=False), "out_channels (here num_filters), bias (here bias_attr);"),
+    "features": (lambda: sl.layers.fc(image(), in_features=3), "in_features (the input's shape says it)"),
+    "modes": (lambda: sl.layers.conv2d(image(), 3, 3, padding_mode="zeros"), "padding_mode (only zeros are padded"),
+    "dim": (lambda: sl.layers.softmax(image(), dim=1), "dim (here axis)"),
+    "axis": (lambda: sl.layers.reduce_sum(image(), axis=1), "axis (here dim)"),
+    "rate": (lambda: sl.optimizer.SGD(lr=0.1), "SGD: there is no argument lr (here learning_rate)"),
+    "betas": (lambda: sl.optimizer.Adam(betas=(0.9, 0.99)), "they are beta1 and beta2"),
+    "spread": (lambda: sl.initializer.Normal(std=1.0), "std (here scale)"),
+    "fluid": (lambda: sl.data("x", [3], lod_level=1), "lod_level ("),
+    "typo": (lambda: sl.layers.fc(image(), sise=3), "sise (did you mean size?)"),
+    "attribute": (lambda: sl.ParamAttr(inizializer=None), "did you mean initializer?"),
+}
+
+
+@pytest.mark.parametrize("which", ARGUMENTS)
+def test_arguments_of_other_libraries_are_named_as_here(which):
+    call, words = ARGUMENTS[which]
+    text = said(call)
+    assert words in text and "test_messages.py:" in text
+    assert text.count("did you mean") <= 1
+
+
+def test_hand_written_layers_stay_python_functions():
+    assert said(lambda: sl.layers.conv2d(image()), TypeError).endswith("'filter_size'")
+    with pytest.raises(TypeError):
+        sl.layers.fc(sl.default_main_program().var('image'), kernel=3)
+    assert isinstance(sl.ParamAttr("w"), sl.ParamAttr)
+
+
+ATTRIBUTES = {
+    "sl.load": "use sl.io.load_program, then sl.io.load_params",
+    "sl.nn": "use sl.layers",
+    "sl.fc": "use sl.layers.fc",
+    "sl.SGD": "use sl.optimizer.SGD",
+    "sl.optimiser": "did you mean optimizer?",
+    "sl.save_params": "use sl.io.save_params",
+    "sl.io.load_inference_model": "use sl.io.load_program",
+    "sl.io.save_parms": "did you mean save_params?",
+    "sl.optimizer.SGDOptimizer": "use sl.optimizer.SGD",
+    "sl.initializer.ConstantInitializer": "use sl.initializer.Constant",
+    "sl.layers.Conv2d": "use sl.layers.conv2d",
+    "sl.layers.CrossEntropyLoss": "use sl.layers.softmax_with_cross_entropy",
+    "sl.layers.conv2": "did you mean conv2d",
+}
+
+
+@pytest.mark.parametrize("name", ATTRIBUTES)
+def test_attributes_of_other_libraries_are_named_as_here(name):
+    assert ATTRIBUTES[name] in said(lambda: eval(name), AttributeError)
+
+
+def test_names_without_help_and_private_names():
+    assert said(lambda: sl.qqqqqq) == "module 'sluice' has no attribute 'qqqqqq'"
+    assert not hasattr(sl.io, "__wrapped__")
+
+
+def test_every_name_of_the_table_is_there():
+    texts = [*elsewhere._ARGUMENTS.values(), *elsewhere._ATTRIBUTES.values()]
+    texts += [f"sl.layers.{layer}" for layer in elsewhere._LAYERS.values()]
+    for name in {n for text in texts for n in re.findall(r"\bsl(?:\.\w+)+", text)}:
+        value = sl
+        for part in name.split(".")[1:]:
+            value = getattr(value, part)
+
+
+def run(script, **variables):
+    environment = {**os.environ, **variables}
+    environment.pop("SLUICE_FULL_TRACEBACK", None) if not variables else None
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, env=environment
+    )
+    assert done.returncode == 1
+    return done.stderr
+
+
+UNINITIALISED = """
+import sluice as sl
+y = sl.layers.fc(sl.data("x", [None, 3]), 2)
+def step():
+    sl.Executor().run(feed={"x": [[1, 2, 3]]}, fetch_list=[y])
+step()
+"""
+
+
+def test_frames_of_this_package_are_left_out():
+    text = run(UNINITIALISED)
+    assert text.count("File ") == 2 and "sluice/" not in text
+    assert "in step" in text
+    assert "sluice/executor.py" in run(UNINITIALISED, SLUICE_FULL_TRACEBACK="1")
+
+
+@pytest.mark.parametrize(
+    "line", ["sl.layers.conv2D", "sl.layers.fc(sl.data('x', [3]), units=2)", "sl.laod"]
+)
+def test_answers_have_no_frames_of_ours_either(line):
+    text = run(f"import sluice as sl\n{line}")
+    assert "sluice/" not in text and text.lower().count("did you mean") <= 1
+
+
+def test_a_mistake_of_ours_keeps_its_frames():
+    text = run("import sluice as sl\nsl.unique_name.generate(5).x\nsl.layers.nn._pair()")
+    assert "Traceback" in text
+    text = run("import sluice as sl\nsl.display.of_bytes('a')")
+    assert "display.py" in text
+
+
+def test_a_cause_keeps_the_users_frames_only():
+    try:
+        try:
+            sl.Executor("gpu")
+        except sl.SluiceError as error:
+            raise sl.InvalidArgumentError("mine") from error
+    except sl.SluiceError as error:
+        tracebacks.without_own_frames(error)
+        assert error.__cause__.__traceback__.tb_next is None
+
+
+CELL = "/tmp/ipykernel_31797/433806212.py"
+
+
+def test_a_cell_is_named_as_a_cell(monkeypatch, exe):
+    shell = types.SimpleNamespace(
+        compile=types.SimpleNamespace(_filename_map={CELL: 3})
+    )
+    monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: shell))
+    space = {"sl": sl}
+    code = "\n\ny = sl.layers.fc(sl.data('x', [None, 3]), 2)"
+    exec(compile(code, CELL, "exec"), space)
+    text = said(lambda: exe.run(feed={"x": np.zeros((1, 3), "float32")}, fetch_list=[space["y"]]))
+    assert "created in cell In[3], line 3" in text and "ipykernel" not in text
+    text = said(lambda: exec(compile("sl.layers.fc(3, 2)", CELL, "exec"), space))
+    assert text.endswith("created in cell In[3], line 1")
+    assert "made at cell In[3], line 3" in repr(space["y"])
+    assert tracebacks.source_name("<ipython-input-7-0a1b>") == "cell In[7]"
+    assert tracebacks.source_name("/home/me/ipykernel.py") == "/home/me/ipykernel.py"
+
+
+def test_a_parameter_without_a_value_says_what_to_run(exe):
+    y = sl.layers.fc(sl.data("x", [None, 3]), 2)
+    text = said(lambda: exe.run(feed={"x": [[1, 2, 3]]}, fetch_list=[y]))
+    assert text.startswith("parameter fc_0.w_0 (float32 [3, 2]) is not initialised: run the startup program first\n")
+    assert "created at" in text and "test_messages.py:" in text
+
+
+SHAPES = {
+    "a channel": ((4, 8, 8), "image[:, None]?"),
+    "a batch": ((1, 8, 8), "image[None]?"),
+    "channels last": ((4, 8, 8, 1), "image.transpose(0, 3, 1, 2)?"),
+    "a size": ((4, 1, 8, 9), None),
+}
+
+
+@pytest.mark.parametrize("which", SHAPES)
+def test_a_feed_of_another_shape_is_told_how_to_fit(which, exe):
+    shape, words = SHAPES[which]
+    y = sl.layers.relu(image())
+    text = said(lambda: exe.run(feed={"image": np.zeros(shape, "float32")}, fetch_list=[y]))
+    assert words in text if words else "hint" not in text
+
+
+def test_an_unknown_fetch_lists_near_names_only(exe):
+    x = sl.data("x", [None, 3])
+    for _ in range(100):
+        x = sl.layers.fc(x, 3)
+    text = said(lambda: exe.run(feed={"x": [[1, 2, 3]]}, fetch_list=["fc_55.w_1"]))
+    assert text.startswith("the program has no variable fc_55.w_1; did you mean fc_55.w_0 or ")
+    assert text.count(" or ") == 3
+    text = said(lambda: exe.run(feed={"x": [[1, 2, 3]]}, fetch_list=["logits"]))
+    assert "fc_" not in text and "fetch_list takes variables" in text
+
+
+def test_places_hints_gradients_and_plans(exe):
+    assert said(lambda: sl.Executor("gpu")).endswith("did you mean cuda?")
+    assert "did you mean library?" in said(lambda: sl.kernel_hints("conv2d: require libary=PLAIN"))
+    index = sl.layers.top_k(sl.layers.fc(sl.data("x", [None, 3]), 2), 1).indices
+    loss = sl.layers.mean(sl.layers.cast(index, "float32"))
+    assert said(lambda: sl.append_backward(loss)).startswith("fc_0.w_0, fc_0.b_0 get no gradient of loss ")
+    assert "program.explain()" in said(exe.explain)

@@ -1,0 +1,214 @@
+"""program.summary(), and that every object says in one line what it is."""
+
+import importlib
+import inspect
+import pickle
+import pkgutil
+import re
+
+import numpy as np
+import pytest
+
+import sluice as sl
+from sluice import display
+
+
+@pytest.fixture(autouse=True)
+def eighty_columns(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+
+
+def network():
+    image, label = sl.data("image", [None, 1, 8, 8]), sl.data("label", [None, 1], "int64")
+    hidden = sl.layers.conv2d(image, num_filters=20, filter_size=3, padding=1, act="relu")
+    hidden = sl.layers.pool2d(hidden, 2, "max", 2)
+    logits = sl.layers.fc(hidden, 10)
+    return sl.layers.mean(sl.layers.softmax_with_cross_entropy(logits, label))
+
+
+def trained():
+    loss = network()
+    sl.optimizer.Momentum(0.05).minimize(loss)
+    return loss
+
+
+def feeds():
+    return {"image": np.zeros((5, 1, 8, 8), "float32"), "label": np.zeros((5, 1), "int64")}
+
+
+FORWARD = """\
+24 ops: 7 forward, 13 backward, 4 optimizer
+fed: image [?, 1, 8, 8], label int64 [?, 1]
+#  layer     op                           output         parameters
+0  conv2d_0  conv2d+relu 3x3, 20 filters  [?, 20, 8, 8]         200
+2            pool2d max 2x2               [?, 20, 4, 4]
+3  fc_0      mul+add 320 -> 10            [?, 10]             3 210
+5            softmax_with_cross_entropy   [?, 10]
+6            mean                         []
+parameters       3 410  13.6 kB
+optimizer state  3 411  13.6 kB  (momentum)
+all              6 821  27.3 kB  backward and optimizer: summary(all=True)"""
+
+
+def test_a_line_a_layer_and_the_totals():
+    trained()
+    text = sl.default_main_program().summary()
+    assert re.sub(r"\d+ ops: 7 forward, \d+", "24 ops: 7 forward, 13", text) == FORWARD
+    assert repr(text) == text == pickle.loads(pickle.dumps(text))
+
+
+def test_all_ops_by_phase_add_up_to_the_totals():
+    trained()
+    program = sl.default_main_program()
+    lines = program.summary(all=True).splitlines()
+    assert [line.strip() for line in lines if line.endswith(":")] == ["backward:", "optimizer:"]
+    assert len(lines) == 3 + len(program.ops) - 2 + 2 + 3  # relu and add are in other rows
+    end = len(lines[2])
+    numbers = [line[end - 10 : end].replace(" ", "") for line in lines[3:-3]]
+    assert sum(int(n) for n in numbers if n) == 6821
+
+
+def test_a_test_clone_has_no_other_phases():
+    trained()
+    text = sl.default_main_program().clone(for_test=True).summary()
+    assert text.splitlines()[0] == "7 ops"
+    assert "optimizer" not in text and text.endswith("13.6 kB")
+
+
+@pytest.mark.parametrize("columns", [80, 60])
+def test_names_of_300_characters_are_cut_in_their_middle(monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    x = sl.data("x" * 300, [None, 3])
+    sl.layers.fc(x, 2, name="encoder" + "y" * 300 + "end")
+    text = sl.default_main_program().summary()
+    assert max(map(len, text.splitlines())) <= columns
+    assert re.search(r"encoder?y*\.\.y*end", text)
+    assert "x" * 10 + ".." in text
+
+
+def test_an_empty_program():
+    assert sl.Program().summary().splitlines()[0] == "0 ops"
+    assert repr(sl.Program()) == "<Program: 0 ops>"
+
+
+def test_blocks_are_counted():
+    x = sl.data("x", [1])
+    sl.layers.cond(x > 0.0, lambda: x * 2.0 + 1.0, lambda: x)
+    assert re.search(r"block 1: 2 ops, block 2: \d op", sl.default_main_program().summary())
+
+
+def test_unknown_ranks_and_sizes_are_question_marks():
+    x = sl.data("x", [None, 3])
+    text = sl.default_main_program().summary() + repr(x) + x._repr_html_()
+    assert "None" not in text and text.count("[?, 3]") == 3
+
+
+def test_ten_thousand_ops_are_folded():
+    x = sl.data("x", [None, 3])
+    for i in range(5000):
+        x = sl.layers.fc(x, 3) if i % 100 == 0 else sl.layers.scale(x, 2.0)
+    for _ in range(4950):
+        x = sl.layers.scale(x, 2.0)
+    text = sl.default_main_program().summary()
+    lines = text.splitlines()
+    assert len(lines) == 2 + 1 + 60 + 1 and "10 000 ops" in lines[0]
+    (folded,) = [line for line in lines if "more: summary(all=True)" in line]
+    assert "... 9 891 more" in folded and folded.endswith("588")
+    assert text.endswith("600  2.4 kB")
+    assert len(sl.default_main_program().summary(all=True).splitlines()) > 9900
+
+
+def test_a_notebook_shows_a_table():
+    sl.data("<b>", [None, 3])
+    trained()
+    html = sl.default_main_program().summary()._repr_html_()
+    assert html.count("<tr>") == 1 + 5 + 3 and "max-height" in html
+    assert "&lt;b&gt;" in html and "<b>" not in html
+
+
+def test_every_class_says_what_it_is():
+    assert sl._lab
+    without, seen = set(), set()
+    for found in pkgutil.walk_packages(sl.__path__, "sluice."):
+        if found.name.endswith(("__main__", "onnx.backend")):
+            continue
+        module = importlib.import_module(found.name)
+        public = getattr(module, "__all__", dir(module) if "._" in found.name else [])
+        seen.update(public)
+        for name in public:
+            kind = getattr(module, name)
+            if inspect.isclass(kind) and kind.__module__.startswith("sluice") and kind.__repr__ is object.__repr__:
+                without.add(name)
+    assert {"Plan", "Scope", "Profile", "Report", "InferenceSession"} <= seen
+    assert without == {"VariableMath"}  # Variable is made of it
+
+
+def objects(exe):
+    loss = trained()
+    main, scope = sl.default_main_program(), sl.global_scope()
+    yield r"Scope: empty; run the startup program", scope
+    exe.run(sl.default_startup_program())
+    result = exe.run(feed=feeds(), fetch_list=[loss], return_numpy=False)
+    yield r"Tensor\(.*float32 \[\] at cpu\)", result[0]
+    yield r"<Program: \d+ ops \(7 forward, \d+ backward, 4 optimizer\), 3 410 parameters; feed image, label>", main
+    yield r"<Variable image: float32 \[\?, 1, 8, 8\], fed, made at test_summary.py:\d+>", main.var("image")
+    yield r"<Variable fc_0.w_0: float32 \[320, 10\], parameter, made at test_summary.py:\d+>", main.var("fc_0.w_0")
+    yield r"<Plan at cpu, \d+ threads?: \d+ ops in \d+ calls, .* predicted, .* k?B; image \[5, 1, 8, 8\], label \[5, 1\]>", exe.prepare(feed=feeds(), fetch_list=[loss])
+    yield r"<Executor at cpu: 2 plans kept>", exe
+    yield r"<Scope: 9 tensors, 27.3 kB at cpu>", scope
+    yield r"<Profile: .*s a run.*; slowest \d+ \w+, \d+ %>", exe.profile(feed=feeds(), fetch_list=[loss], budget=0.02)
+    compared = sl.compare(main, feeds(), "require variant=plain", "", budget=0.02)
+    yield r"<Comparison: .*; \d+ of \d+ ops differ in kernel; results within bound>", compared
+    yield r"<OpComparison 0 .*, within bound>", compared.ops[0]
+    yield r"<Timing: .*>", compared.run_a
+    yield r"<TuneResult: \d+ signatures? measured in .*, \d+ with another kernel.*>", sl.tune(main, feeds(), budget=0.05)
+    yield r"<Placement: .* predicted now, .* with the change; .*>", sl.lab.what_if(main, feeds(), budget=0.05)
+    yield r"<BisectResult: 0 findings in \d+ ops, \d+ runs?>", sl.lab.bisect(main, feeds(), "", "")
+    yield r"<SGD: learning_rate 0.1, name 'sgd_0'>", sl.optimizer.SGD(0.1)
+    yield r"<Xavier: uniform True, .*>", sl.initializer.Xavier()
+    yield r"<LayerHelper: name 'it', .*>", sl.LayerHelper("it", "it")
+
+
+def test_objects_are_one_line_and_html(exe):
+    for pattern, shown in objects(exe):
+        text = repr(shown)
+        assert re.search(pattern, text) and "\n" not in text and " at 0x" not in text, text
+        if pattern[:4] not in ("<SGD", "<Xav", "<Lay"):
+            assert "<" in shown._repr_html_() and " at 0x" not in shown._repr_html_()
+
+
+def test_what_minimize_returns_is_a_pair_in_one_line():
+    pair = sl.optimizer.SGD(0.1).minimize(network())
+    assert repr(pair) == "<4 updates by sgd: conv2d_0.w_0, conv2d_0.b_0, fc_0.w_0, fc_0.b_0>"
+    ops, gradients = pair
+    assert ops == ["sgd"] * 4 and isinstance(pair, tuple) and len(gradients[0]) == 2
+
+
+def test_a_scope_that_is_half_filled():
+    scope = sl.Scope()
+    scope.set("w", np.zeros((250,), "float32"))
+    assert repr(scope) == "<Scope: 1 tensor, 1 kB at cpu>"
+
+
+def test_a_program_is_no_higher_than_a_screen():
+    trained()
+    assert "max-height" in sl.default_main_program()._repr_html_()
+
+
+@pytest.mark.parametrize(
+    "shown, text",
+    [
+        (display.of_bytes(0), "0 B"),
+        (display.of_bytes(999_600), "1 MB"),
+        (display.of_bytes(1_610_000), "1.61 MB"),
+        (display.of_seconds(2e-7), "below 1 us"),
+        (display.of_seconds(5.7e-4), "570 us"),
+        (display.of_seconds(9.999e-4), "1 ms"),
+        (display.of_seconds(12), "12 s"),
+        (display.grouped(1008), "1 008"),
+        (display.shape_text(None), "?"),
+        (display.cut("softmax_with_cross_entropy_grad", 21), "softmax_wi..tropy_grad"[:21]),
+    ],
+)
+def test_numbers_and_names(shown, text):
+    assert shown == text or len(shown) == 21 and shown.endswith("_grad") and ".." in shown
