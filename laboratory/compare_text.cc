@@ -52,18 +52,16 @@ std::string RunsText(const Comparison& comparison) {
 std::string ErrorsText(const Comparison& comparison) {
   const auto& ops = comparison.ops;
   if (comparison.first_difference < 0) {
-    const bool equal = std::ranges::all_of(ops, [](const OpComparison& op) {
-      return op.max_absolute_error == 0;
-    });
+    const bool equal = std::ranges::all_of(
+        ops, [](const OpComparison& op) { return op.max_absolute_error == 0; });
     return equal ? "all results equal\n" : "all results within bound\n";
   }
   const OpComparison& first = ops[comparison.first_difference];
-  std::string text = Wrapped(Format(
-      "{} of {} DIFFERS; the first op that differs is {} {}: {} under A, {} "
-      "under B",
-      std::ranges::count_if(ops, &OpComparison::differs),
-      CountText(ops.size(), "op"), first.op_index, first.op, first.kernel_a,
-      first.kernel_b));
+  const auto count = std::ranges::count_if(ops, &OpComparison::differs);
+  std::string text = Wrapped(
+      Format("{} of {} {}; the first is {} {}: {} under A, {} under B", count,
+             CountText(ops.size(), "op"), count == 1 ? "DIFFERS" : "DIFFER",
+             first.op_index, first.op, first.kernel_a, first.kernel_b));
   if (!first.message.empty()) text += Wrapped(first.message, 2, 4);
   return text;
 }
@@ -136,8 +134,9 @@ std::string OpsText(const Comparison& comparison, bool all) {
     longest = std::max({longest, row.op.seconds_a, row.op.seconds_b});
   }
   const TimeUnit unit(longest);
-  TextTable table("><<<>>><", {"#", "op", "A", "B", Format("A {}", unit.name()),
-                               Format("B {}", unit.name()), "B - A", "results"});
+  TextTable table("><<<>>><",
+                  {"#", "op", "A", "B", Format("A {}", unit.name()),
+                   Format("B {}", unit.name()), "B - A", "results"});
   size_t left_out = 0;
   double change = 0;
   for (const CompareRow& row : rows) {
@@ -148,15 +147,16 @@ std::string OpsText(const Comparison& comparison, bool all) {
       change += row.change();
     }
   }
-  if (table.size() > 0) text += "\n" + table.Text();
+  // Names of kernels are not cut.
+  if (table.size() > 0) text += "\n" + table.Text(kTextWidth, 16);
   if (all) return text;
   std::string rest;
   if (left_out > 0) {
     rest = Format("{} more with other kernels, {}{} together; ", left_out,
                   change < 0 ? "-" : "", TimeText(std::abs(change)));
   }
-  return text + Format("... {}{} with the same: --all, print(result.all)\n",
-                       rest, CountText(same, "op"));
+  return text + Wrapped(Format("... {}{} the same: --all, print(result.all)",
+                               rest, CountText(same, "op")));
 }
 
 }  // namespace

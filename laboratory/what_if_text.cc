@@ -53,11 +53,11 @@ std::string ContradictionOf(const Timing& measured,
                             std::string_view which) {
   if (measured.rounds == 0 || !TooFar(measured.median, predicted)) return "";
   const double ratio = measured.median / predicted;
-  return Wrapped(Format(
-      "no prediction: a run {} would take {} by its parts, and takes {} "
-      "measured, {:.3g} times apart",
-      which, TimeText(predicted), TimeText(measured),
-      std::max(ratio, 1 / ratio)));
+  return Wrapped(
+      Format("no prediction: a run {} would take {} by its parts, and takes {} "
+             "measured, {:.3g} times apart",
+             which, TimeText(predicted), TimeText(measured),
+             std::max(ratio, 1 / ratio)));
 }
 
 std::string Copies(double seconds) {
@@ -80,11 +80,11 @@ std::string Totals(const Placement& placement) {
   }
   if (placement.measured_now.rounds > 0) {
     const bool both = placement.measured_then.rounds > 0;
-    text += Wrapped(Format(
-        "measured: a run takes {} now{}", TimeText(placement.measured_now),
-        both ? Format(", and {} with the change",
-                      TimeText(placement.measured_then))
-             : ""));
+    text += Wrapped(Format("measured: a run takes {} now{}",
+                           TimeText(placement.measured_now),
+                           both ? Format(", and {} with the change",
+                                         TimeText(placement.measured_then))
+                                : ""));
   }
   for (const Timing* run :
        {&placement.measured_now, &placement.measured_then}) {

@@ -303,10 +303,9 @@ BisectResult Bisect(const Program& program,
 namespace {
 
 std::string FindingText(const BisectFinding& finding, BisectFor what) {
-  std::string text = Wrapped(
-      Format("{}{}: {} under A, {} under B",
-             finding.together ? "only together: " : "", finding.ops,
-             finding.kernels_a, finding.kernels_b));
+  std::string text = Wrapped(Format(
+      "{}{}: {} under A, {} under B", finding.together ? "only together: " : "",
+      finding.ops, finding.kernels_a, finding.kernels_b));
   if (what == BisectFor::kTime) {
     return text + Format("  {} under A, {} under B: {}\n",
                          TimeText(finding.time_a), TimeText(finding.time_b),
@@ -329,10 +328,10 @@ std::string FindingText(const BisectFinding& finding, BisectFor what) {
 
 std::string ToString(const BisectResult& result) try {
   const bool times = result.what == BisectFor::kTime;
-  std::string text = Format(
-      "{} of {} ops {} other kernels; {} {} needed\n", result.suspects,
-      result.ops, result.suspects == 1 ? "uses" : "use", result.runs,
-      result.runs == 1 ? "run" : "runs");
+  std::string text =
+      Format("{} of {} ops {} other kernels; {} {} needed\n", result.suspects,
+             result.ops, result.suspects == 1 ? "uses" : "use", result.runs,
+             result.runs == 1 ? "run" : "runs");
   if (times) {
     text += Format("A takes {}, B {}\n", TimeText(result.time_a),
                    TimeText(result.time_b));

@@ -49,10 +49,10 @@ std::string TitleOf(const Plan& plan) {
   }
   const bool emulated =
       DeviceManager::Instance().Get(plan.place()).is_emulated();
-  return Format("{}program, {}{}, {}{}", trains ? "training " : "",
-                plan.place(), emulated ? " (emulated: times are the CPU's)" : "",
-                CountText(static_cast<size_t>(plan.num_threads()), "thread"),
-                fed);
+  return Format(
+      "{}program, {}{}, {}{}", trains ? "training " : "", plan.place(),
+      emulated ? " (emulated: times are the CPU's)" : "",
+      CountText(static_cast<size_t>(plan.num_threads()), "thread"), fed);
 }
 
 std::string FactorText(double factor) {
@@ -89,12 +89,12 @@ std::string CallTable(const ProfileReport& report, size_t rows, double all) {
   const size_t shown = table.size();
   if (shown == report.calls.size()) return text;
   const auto begin = report.calls.begin() + static_cast<ptrdiff_t>(shown);
-  const auto short_ones =
-      std::count_if(begin, report.calls.end(),
-                    [](const ProfiledCall& call) { return call.seconds < 1e-6; });
-  text += Format("... {}, {}", CountText(report.calls.size() - shown,
-                                         "more call"),
-                 TimeText(all - so_far));
+  const auto short_ones = std::count_if(
+      begin, report.calls.end(),
+      [](const ProfiledCall& call) { return call.seconds < 1e-6; });
+  text +=
+      Format("... {}, {}", CountText(report.calls.size() - shown, "more call"),
+             TimeText(all - so_far));
   if (!busy) text += Format(", {:.0f} %", 100 * (1 - so_far / all));
   if (short_ones > 0) text += Format("; {} of them below 1 us", short_ones);
   return text + Format(": profile.top({})\n", report.calls.size());
@@ -169,9 +169,8 @@ std::string ToString(const ProfileReport& report, size_t rows) try {
       [](double sum, const ProfiledCall& call) { return sum + call.seconds; });
   const Timing& run = report.run;
   std::string text = Wrapped(report.title);
-  text += Wrapped(Format("a run takes {} ({} to {}, {}); {} {} {}, sorted by time",
-                         TimeText(run.median), TimeText(run.low),
-                         TimeText(run.high),
+  text += Wrapped(Format("a run takes {} ({}, {}); {} {} {}, slowest first",
+                         TimeText(run.median), RangeText(run.low, run.high),
                          CountText(static_cast<size_t>(run.rounds), "run"),
                          CountText(report.calls.size(), "call"),
                          report.calls.size() == 1 ? "takes" : "take",

@@ -10,7 +10,6 @@ namespace sluice {
 namespace {
 
 constexpr size_t kGap = 2;
-constexpr size_t kLeastColumn = 8;
 
 std::string CutInTheMiddle(const std::string& text, size_t width) {
   if (text.size() <= width) return text;
@@ -21,7 +20,7 @@ std::string CutInTheMiddle(const std::string& text, size_t width) {
 
 }  // namespace
 
-std::string TextTable::Text(size_t width) const {
+std::string TextTable::Text(size_t width, size_t least) const {
   std::vector<size_t> widths(align_.size(), 0);
   for (const auto& row : rows_) {
     for (size_t i = 0; i < row.size(); ++i) {
@@ -35,7 +34,7 @@ std::string TextTable::Text(size_t width) const {
     for (size_t i = widest; i < widths.size(); ++i) {
       if (align_[i] == '<' && widths[i] > widths[widest]) widest = i;
     }
-    if (widths[widest] <= kLeastColumn) break;
+    if (widths[widest] <= least) break;
     --widths[widest];
   }
   std::string text;

@@ -23,7 +23,9 @@ class SLUICE_API TextTable {
 
   void Add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
   size_t size() const { return rows_.size() - 1; }
-  std::string Text(size_t width = kTextWidth) const;
+  // No column is cut to fewer than `least` characters, even if lines are then
+  // longer than `width`.
+  std::string Text(size_t width = kTextWidth, size_t least = 8) const;
 
  private:
   std::string align_;

@@ -27,14 +27,21 @@ std::string TimeText(double seconds, int digits) {
   const double below = 1 - 0.5 * std::pow(10.0, -digits);
   return seconds < below * 1e-3
              ? Format("{} us", Significant(seconds * 1e6, digits))
-         : seconds < below
-             ? Format("{} ms", Significant(seconds * 1e3, digits))
-             : Format("{} s", Significant(seconds, digits));
+         : seconds < below ? Format("{} ms", Significant(seconds * 1e3, digits))
+                           : Format("{} s", Significant(seconds, digits));
 }
 
 std::string TimeText(const Timing& timing) {
-  return Format("{} ({} to {})", TimeText(timing.median), TimeText(timing.low),
-                TimeText(timing.high));
+  return Format("{} ({})", TimeText(timing.median),
+                RangeText(timing.low, timing.high));
+}
+
+std::string RangeText(double low, double high) {
+  std::string from = TimeText(low);
+  const std::string to = TimeText(high);
+  const size_t unit = from.find(' ');
+  if (from.substr(unit) == to.substr(to.find(' '))) from.resize(unit);
+  return from + " to " + to;
 }
 
 TimeUnit::TimeUnit(double longest_seconds)
@@ -61,8 +68,8 @@ bool Busy(const Timing& timing) {
 
 std::string BusyText(const Timing& timing) {
   if (!Busy(timing)) return "";
-  return Format("the machine was busy: runs took {} to {}",
-                TimeText(timing.low), TimeText(timing.high));
+  return "the machine was busy: runs took " +
+         RangeText(timing.low, timing.high);
 }
 
 std::string RatioText(double ratio) {

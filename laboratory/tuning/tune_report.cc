@@ -72,11 +72,11 @@ std::string Decided(const TunedSignature& tuned) {
   if (tuned.winner < 0) return "no kernel could be measured";
   const std::string now = Name(tuned, tuned.winner);
   const double before = Before(tuned);
-  std::string text =
-      !Changes(tuned) ? "stays with " + now
-      : before > 0    ? Format("{} -> {}, {}", Name(tuned, tuned.before), now,
-                               Gain(before, After(tuned)))
-                      : Format("{} -> {}", Name(tuned, tuned.before), now);
+  std::string text = !Changes(tuned) ? "stays with " + now
+                     : before > 0
+                         ? Format("{} -> {}, {}", Name(tuned, tuned.before),
+                                  now, Gain(before, After(tuned)))
+                         : Format("{} -> {}", Name(tuned, tuned.before), now);
   return tuned.tie ? text + " (a tie)" : text;
 }
 
@@ -95,16 +95,15 @@ std::string KernelTable(const TunedSignature& tuned) {
          name, timed ? TimeText(timing.median) : "-",
          !timed               ? ""
          : timing.rounds == 1 ? "1 call, far too slow"
-                              : Format("{} to {}", TimeText(timing.low),
-                                       TimeText(timing.high)),
+                              : RangeText(timing.low, timing.high),
          timed ? PredictionText(kernel.predicted_seconds, kernel.evidence)
                : ""});
     if (kernel.message.empty()) continue;
-    messages += Wrapped(
-        Format("{}{}: {}", name,
-               kernel.verdict == Verdict::kWrong ? " WRONG" : "",
-               kernel.message),
-        4, 6);
+    messages +=
+        Wrapped(Format("{}{}: {}", name,
+                       kernel.verdict == Verdict::kWrong ? " WRONG" : "",
+                       kernel.message),
+                4, 6);
   }
   if (rows.empty()) return "";
   TextTable table("<<><<", std::move(rows[0]));
@@ -116,7 +115,8 @@ std::string KernelTable(const TunedSignature& tuned) {
 
 std::string AllText(const TuneResult& result) {
   std::string text =
-      "* runs now, < ran before; median, 95 % interval, and what was expected\n";
+      "* runs now, < ran before; median, 95 % interval, and what was "
+      "expected\n";
   for (const TunedSignature& tuned : result.signatures) {
     const std::string more =
         tuned.ops == 1 ? "" : Format(" and {} more", tuned.ops - 1);
@@ -135,8 +135,9 @@ std::string ChangesText(const TuneResult& result) {
     longest = std::max({longest, Before(tuned), After(tuned)});
   }
   const TimeUnit unit(longest);
-  TextTable table("><<<>>>", {"#", "op", "before", "now",
-                              Format("{} before", unit.name()), "now", "faster"});
+  TextTable table("><<<>>>",
+                  {"#", "op", "before", "now", Format("{} before", unit.name()),
+                   Format("{} now", unit.name()), "faster"});
   std::string wrong;
   for (const TunedSignature& tuned : result.signatures) {
     for (const TunedKernel& kernel : tuned.kernels) {
@@ -147,13 +148,14 @@ std::string ChangesText(const TuneResult& result) {
     if (!Changes(tuned)) continue;
     const double before = Before(tuned);
     const double after = After(tuned);
-    table.Add({std::to_string(tuned.op_index),
-               tuned.ops == 1 ? tuned.op : Format("{} x{}", tuned.op, tuned.ops),
-               Name(tuned, tuned.before), Name(tuned, tuned.winner),
-               unit.Cell(before), unit.Cell(after),
-               tuned.tie                  ? "a tie"
-               : before > 0 && after > 0 ? Format("{:.3g}x", before / after)
-                                          : ""});
+    table.Add(
+        {std::to_string(tuned.op_index),
+         tuned.ops == 1 ? tuned.op : Format("{} x{}", tuned.op, tuned.ops),
+         Name(tuned, tuned.before), Name(tuned, tuned.winner),
+         unit.Cell(before), unit.Cell(after),
+         tuned.tie                 ? "a tie"
+         : before > 0 && after > 0 ? Format("{:.3g}x", before / after)
+                                   : ""});
   }
   return (table.size() == 0 ? "" : "\n" + table.Text() + "\n") + wrong;
 }
@@ -204,7 +206,8 @@ std::string ToString(const TuneResult& result, bool all) {
   text += all ? "\n" + AllText(result) : ChangesText(result);
   text += MeasuredText(result);
   const bool more = !all && !result.signatures.empty();
-  return text + (more ? "all kernels and times: --all, print(result.all)\n" : "");
+  return text +
+         (more ? "all kernels and times: --all, print(result.all)\n" : "");
 }
 
 }  // namespace sluice

@@ -78,7 +78,6 @@ def run(parsed: argparse.Namespace) -> int:
         atol=parsed.atol,
         budget=parsed.budget,
     )
-    text.show(
-        result.all if parsed.all else result, r"^(?:B is|no diff).*$", r"^.* same$"
-    )
+    said = result.all if parsed.all else result
+    text.show(said, r"^(?:B is|no diff).*$", r"^.*  same$")
     return 0 if result else DIFFERS

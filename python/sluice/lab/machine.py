@@ -99,8 +99,8 @@ def add_parser(commands: Any) -> None:
         "machine",
         help="show the machine's figures that estimates use, or measure them",
         description="Prints what the machine can do, as estimates assume: "
-        "typical values for its CPU,\nunless it was measured. Kernels that have "
-        "records are chosen by those.\n"
+        "typical values for its CPU,\nunless it was measured. Kernels that "
+        "have records are chosen by those.\n"
         "  sluice-lab machine --measure 3",
     )
     machine.add_argument(

@@ -12,6 +12,8 @@ from . import text
 
 # Signatures that are listed unless all are.
 _NEWEST = 10
+# "relu/plain (cpu float32 PLAIN)"
+_KERNEL = re.compile(r"[^/]*/(.*) \((\S+) \S+ (\S+)\)")
 
 
 def records(op: str | None = None) -> list[dict[str, Any]]:
@@ -34,7 +36,7 @@ def _lines(signature: str, threads: int, kernels: list[Any]) -> list[str]:
     kernels.sort(key=lambda record: record.get("median") or float("inf"))
     rows, messages = [], []
     for i, record in enumerate(kernels):
-        parts = re.fullmatch(r"[^/]*/(.*) \((\S+) \S+ (\S+)\)", record["kernel"])
+        parts = _KERNEL.fullmatch(record["kernel"])
         name = text.kernel(parts[3], parts[1]) if parts else record["kernel"]
         if parts and parts[2] != "cpu":
             name += f" at {parts[2]}"
@@ -52,7 +54,8 @@ def _lines(signature: str, threads: int, kernels: list[Any]) -> list[str]:
         if said:
             messages.append("    " + text.wrap(f"{name} WRONG: {said}", 6))
     head = text.wrap(f"{signature}, {text.count(threads, 'thread')}")
-    return [head, *("  " + row for row in text.table(rows, str.ljust)), *messages]
+    table = ["  " + row for row in text.table(rows, str.ljust)]
+    return [head, *table, *messages]
 
 
 def records_table(op: str | None = None, all: bool = False) -> str:
