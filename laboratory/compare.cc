@@ -1,7 +1,6 @@
 #include "sluice/laboratory/compare.h"
 
 #include <algorithm>
-#include <array>
 #include <memory>
 #include <new>
 #include <set>
@@ -14,7 +13,6 @@
 #include "sluice/laboratory/bisect/unit_text.h"
 #include "sluice/laboratory/measure/profile.h"
 #include "sluice/laboratory/measure/race_judge.h"
-#include "sluice/laboratory/measure/time_text.h"
 #include "sluice/platform/error.h"
 
 namespace sluice {
@@ -65,6 +63,12 @@ OpComparison Describe(const PlanPair& pair, const PlanUnit& unit) {
   UnitText text = TextOf(pair, unit.a, unit.b);
   result.kernel_a = std::move(text.kernels_a);
   result.kernel_b = std::move(text.kernels_b);
+  const auto inserted = [](const Plan& of) {
+    return [&of](int op) { return of.decisions()[op].covers.empty(); };
+  };
+  result.inserted = std::ranges::all_of(unit.a, inserted(pair.a())) &&
+                    std::ranges::all_of(unit.b, inserted(pair.b()));
+  result.same = unit.same;
   return result;
 }
 
@@ -111,6 +115,8 @@ Comparison Compare(const Program& program,
   const ValueTolerance tolerance{options.relative_tolerance,
                                  options.absolute_tolerance};
   Comparison comparison;
+  comparison.hints_a = hints_a;
+  comparison.hints_b = hints_b;
   bool raises = false;
   for (size_t unit = 0; unit < pair.units().size(); ++unit) {
     OpComparison result = Describe(pair, pair.units()[unit]);
@@ -135,64 +141,6 @@ Comparison Compare(const Program& program,
   comparison.run_a = std::move(profiles[0].run);
   comparison.run_b = std::move(profiles[1].run);
   return comparison;
-} catch (const std::bad_alloc&) {
-  RaiseOutOfMemory();
-}
-
-namespace {
-
-std::string RunTimes(const Comparison& comparison) {
-  const Timing& a = comparison.run_a;
-  const Timing& b = comparison.run_b;
-  if (a.rounds == 0 || b.rounds == 0) return "";
-  return Format(
-      "a run takes {} ({} to {}) under a and {} ({} to {}) under b: {}\n",
-      TimeText(a.median), TimeText(a.low), TimeText(a.high), TimeText(b.median),
-      TimeText(b.low), TimeText(b.high),
-      Apart(comparison.b_over_a) ? RatioText(comparison.b_over_a)
-                                 : "no difference that can be told from noise");
-}
-
-}  // namespace
-
-std::string ToString(const Comparison& comparison) try {
-  std::vector<std::array<std::string, 3>> names = {{"op", "a", "b"}};
-  for (const OpComparison& op : comparison.ops) {
-    names.push_back(
-        {Format("{} {}", op.op_index, op.op), op.kernel_a, op.kernel_b});
-  }
-  std::array<size_t, 3> widths{};
-  for (const auto& row : names) {
-    for (size_t i = 0; i < row.size(); ++i) {
-      widths[i] = std::max(widths[i], row[i].size());
-    }
-  }
-  std::string text;
-  for (size_t i = 0; i < names.size(); ++i) {
-    for (size_t column = 0; column < widths.size(); ++column) {
-      text += Format("{:<{}} ", names[i][column], widths[column]);
-    }
-    if (i == 0) {
-      text += Format("{:>11} {:>11} {:>10} {:>10}\n", "time a", "time b",
-                     "abs error", "rel error");
-      continue;
-    }
-    const OpComparison& op = comparison.ops[i - 1];
-    text +=
-        Format("{:>11} {:>11} {:>10.2e} {:>10.2e}{}\n", TimeText(op.seconds_a),
-               TimeText(op.seconds_b), op.max_absolute_error,
-               op.max_relative_error, op.differs ? "  differs" : "");
-  }
-  text +=
-      "errors are the largest of an op's outputs; relative ones are those "
-      "of single elements, |a - b| / max(|a|, |b|)\n";
-  text += RunTimes(comparison);
-  if (comparison.first_difference < 0) return text + "no op differs\n";
-  const OpComparison& first = comparison.ops[comparison.first_difference];
-  text += Format("the first op that differs is {} ({}): {} against {}\n",
-                 first.op_index, first.op, first.kernel_a, first.kernel_b);
-  if (!first.message.empty()) text += "  " + first.message + "\n";
-  return text;
 } catch (const std::bad_alloc&) {
   RaiseOutOfMemory();
 }

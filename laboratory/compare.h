@@ -17,8 +17,10 @@ namespace sluice {
 struct OpComparison {
   int op_index = 0;      // of the first op
   std::string op;        // "conv2d, relu"
-  std::string kernel_a;  // "PLAIN plain at cpu"
+  std::string kernel_a;  // UnitText: "onednn/direct", "plain (NHWC)"
   std::string kernel_b;
+  bool inserted = false;  // by a pass; under one set of hints, or both
+  bool same = false;      // the same kernels in the same layouts
   // Medians over runs of the whole plans, which take turns.
   double seconds_a = 0;
   double seconds_b = 0;
@@ -46,6 +48,8 @@ struct CompareOptions {
 };
 
 struct Comparison {
+  std::string hints_a;  // as given
+  std::string hints_b;
   std::vector<OpComparison> ops;
   // Index into `ops` of the first that differs; -1 when all agree.
   int first_difference = -1;
@@ -73,7 +77,9 @@ SLUICE_API Comparison Compare(const Program& program,
                               const CompareOptions& options = {},
                               const Scope* scope = nullptr);
 
-// A table, and a line about the first difference.
-SLUICE_API std::string ToString(const Comparison& comparison);
+// What A and B are and how long they take, whether results differ, and a table
+// of the ops with other kernels or layouts, those first whose times differ
+// most; or of all ops, in their order.
+SLUICE_API std::string ToString(const Comparison& comparison, bool all = false);
 
 }  // namespace sluice

@@ -24,10 +24,6 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-std::string Text(const KernelDef& kernel, PlaceKey place) {
-  return Format("{} {} at {}", kernel.key.library, kernel.variant, place);
-}
-
 bool Fits(const FasterKernel& faster,
           const std::string& op,
           const KernelDef& kernel) {
@@ -351,8 +347,8 @@ class Placer {
       PlacedOp placed;
       placed.op_index = decision.op_index;
       placed.op = decision.op;
-      placed.kernel_now = Text(*decision.kernel, decision.place);
-      placed.kernel_then = Text(*choice.kernel, choice.place);
+      placed.kernel_now = KernelName(*decision.kernel, decision.place);
+      placed.kernel_then = KernelName(*choice.kernel, choice.place);
       placed.seconds_now = now_.ops[op];
       placed.seconds_then = choice.seconds;
       placed.measured_now = now_.measured[op];
@@ -394,6 +390,9 @@ class Placer {
     }
     std::vector<RunProfile> profiles =
         ProfileTogether(plans, {.budget_seconds = change_.budget_seconds / 4});
+    for (PlacedOp& op : result_.ops) {
+      op.seconds_in_run = profiles[0].ops[op.op_index].median;
+    }
     result_.measured_now = std::move(profiles[0].run);
     if (then != nullptr) result_.measured_then = std::move(profiles[1].run);
   }
@@ -421,100 +420,6 @@ Placement PredictPlacement(const Program& program,
                            const WhatIf& change,
                            const Scope* scope) try {
   return Placer(program, feeds, fetches, change, scope).Run();
-} catch (const std::bad_alloc&) {
-  RaiseOutOfMemory();
-}
-
-namespace {
-
-std::string OpTime(double seconds, bool measured) {
-  return Format("{} {}", TimeText(seconds), measured ? "m" : "p");
-}
-
-std::string Measured(const Timing& timing) {
-  return Format("{} ({} to {})", TimeText(timing.median), TimeText(timing.low),
-                TimeText(timing.high));
-}
-
-// Returns "", or that a measured run and the prediction are far apart: the
-// slower of the two was disturbed.
-std::string Disturbed(const Timing& measured,
-                      double predicted,
-                      std::string_view which) {
-  constexpr double kTooFar = 2;
-  if (measured.rounds == 0 || !(predicted > 0)) return "";
-  const double ratio = measured.median / predicted;
-  if (ratio <= kTooFar && ratio * kTooFar >= 1) return "";
-  return Format(
-      "the run measured {} {} {} as predicted: other programs may have "
-      "disturbed {}, measure again\n",
-      which, ratio > 1 ? "takes" : "is", RatioText(ratio),
-      ratio > 1 ? "it" : "the kernels that were measured by themselves");
-}
-
-std::string Totals(const Placement& placement) {
-  std::string text = Format(
-      "predicted: a run takes {} now ({} of copies, {} of the executor), and "
-      "{} with the change ({} of copies): {}\n",
-      TimeText(placement.predicted_now), TimeText(placement.copies_now),
-      TimeText(placement.executor), TimeText(placement.predicted_then),
-      TimeText(placement.copies_then),
-      RatioText(placement.predicted_then / placement.predicted_now));
-  if (placement.gap > 1e-9) {
-    text += Format("another assignment could be cheaper by up to {:.2g} %\n",
-                   100 * placement.gap);
-  }
-  if (placement.measured_now.rounds > 0) {
-    text += Format("measured: a run takes {} now",
-                   Measured(placement.measured_now));
-    if (placement.measured_then.rounds > 0) {
-      text +=
-          Format(", and {} with the change", Measured(placement.measured_then));
-    }
-    text += '\n';
-    text += Disturbed(placement.measured_now, placement.predicted_now, "now");
-    text += Disturbed(placement.measured_then, placement.predicted_then,
-                      "with the change");
-  }
-  if (!placement.not_measured.empty()) {
-    text +=
-        Format("not measured with the change: {}\n", placement.not_measured);
-  }
-  for (const std::string& note : placement.notes) {
-    text += note + "\n";
-  }
-  return text;
-}
-
-}  // namespace
-
-std::string ToString(const Placement& placement) try {
-  std::vector<std::array<std::string, 5>> rows = {
-      {"op", "now", "time", "then", "time"}};
-  for (const PlacedOp& op : placement.ops) {
-    rows.push_back({Format("{} {}", op.op_index, op.op), op.kernel_now,
-                    OpTime(op.seconds_now, op.measured_now),
-                    op.changes ? op.kernel_then : "the same",
-                    OpTime(op.seconds_then, op.measured_then)});
-  }
-  std::array<size_t, 5> widths{};
-  for (const auto& row : rows) {
-    for (size_t i = 0; i < row.size(); ++i) {
-      widths[i] = std::max(widths[i], row[i].size());
-    }
-  }
-  std::string text;
-  for (const auto& row : rows) {
-    for (size_t i = 0; i < row.size(); ++i) {
-      const bool right = i == 2 || i == 4;
-      text += right ? Format("{:>{}}  ", row[i], widths[i])
-                    : Format("{:<{}}  ", row[i], widths[i]);
-    }
-    text.erase(text.find_last_not_of(' ') + 1);
-    text += '\n';
-  }
-  text += "m: the kernel was measured by itself, p: predicted\n";
-  return text + Totals(placement);
 } catch (const std::bad_alloc&) {
   RaiseOutOfMemory();
 }

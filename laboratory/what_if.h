@@ -34,10 +34,11 @@ struct WhatIf {
 struct PlacedOp {
   int op_index = 0;
   std::string op;
-  std::string kernel_now;  // "ONEDNN direct at cpu"
+  std::string kernel_now;  // "onednn/direct", "systolic at fpga:0"
   std::string kernel_then;
   double seconds_now = 0;
   double seconds_then = 0;
+  double seconds_in_run = 0;   // measured in runs of the plan, as it is now
   bool measured_now = false;   // the kernel alone, in this process
   bool measured_then = false;  // likewise; false if assumed faster
   bool changes = false;        // it gets another kernel
@@ -58,6 +59,10 @@ struct Placement {
   std::string not_measured;  // why there is no measured_then; "" if there is
   std::string hints;         // kernel hints that make the plan of `then`
   std::vector<std::string> notes;  // e.g. a device without kernels
+
+  // Why the prediction is not to be believed: it and a measured run are more
+  // than 2 times apart. Says both, and what is to blame. "" if it may be.
+  SLUICE_API std::string Contradiction() const;
 };
 
 // Predicts the cost of a program with other devices, another link or faster
@@ -77,8 +82,8 @@ SLUICE_API Placement PredictPlacement(const Program& program,
                                       const WhatIf& change,
                                       const Scope* scope = nullptr);
 
-// A table, and the totals in sentences that separate predictions from
-// measurements.
-SLUICE_API std::string ToString(const Placement& placement);
+// The totals, predicted and measured, and a table of the ops that change; or of
+// all. Without any prediction if there is a Contradiction.
+SLUICE_API std::string ToString(const Placement& placement, bool all = false);
 
 }  // namespace sluice

@@ -16,6 +16,8 @@
 #include "sluice/laboratory/bisect/unit_text.h"
 #include "sluice/laboratory/measure/profile.h"
 #include "sluice/laboratory/measure/race_judge.h"
+#include "sluice/laboratory/measure/text_table.h"
+#include "sluice/laboratory/measure/time_text.h"
 #include "sluice/platform/cancel.h"
 #include "sluice/platform/error.h"
 
@@ -300,22 +302,16 @@ BisectResult Bisect(const Program& program,
 
 namespace {
 
-std::string Microseconds(const Timing& timing) {
-  return Format("{:.1f} us ({:.1f} to {:.1f})", timing.median * 1e6,
-                timing.low * 1e6, timing.high * 1e6);
-}
-
 std::string FindingText(const BisectFinding& finding, BisectFor what) {
-  std::string text = Format("{}{}: {} under A, {} under B\n",
-                            finding.together ? "only together: " : "",
-                            finding.ops, finding.kernels_a, finding.kernels_b);
+  std::string text = Wrapped(Format(
+      "{}{}: {} under A, {} under B", finding.together ? "only together: " : "",
+      finding.ops, finding.kernels_a, finding.kernels_b));
   if (what == BisectFor::kTime) {
-    return text + Format("  {} under A, {} under B: {:.3g} to {:.3g} times\n",
-                         Microseconds(finding.time_a),
-                         Microseconds(finding.time_b), finding.b_over_a.low,
-                         finding.b_over_a.high);
+    return text + Format("  {} under A, {} under B: {}\n",
+                         TimeText(finding.time_a), TimeText(finding.time_b),
+                         RatioText(finding.b_over_a));
   }
-  if (!finding.message.empty()) text += "  " + finding.message + "\n";
+  if (!finding.message.empty()) text += Wrapped(finding.message, 2, 4);
   if (finding.difference.absolute > 0) {
     text += Format("  largest difference {:.3g}, relative {:.3g}",
                    finding.difference.absolute, finding.difference.relative);
@@ -332,12 +328,13 @@ std::string FindingText(const BisectFinding& finding, BisectFor what) {
 
 std::string ToString(const BisectResult& result) try {
   const bool times = result.what == BisectFor::kTime;
-  std::string text = Format(
-      "{} ops, {} {} of them with other kernels, {} runs\n", result.ops,
-      result.suspects, result.suspects == 1 ? "part" : "parts", result.runs);
+  std::string text =
+      Format("{} of {} ops {} other kernels; {} {} needed\n", result.suspects,
+             result.ops, result.suspects == 1 ? "uses" : "use", result.runs,
+             result.runs == 1 ? "run" : "runs");
   if (times) {
-    text += Format("A takes {}, B {}\n", Microseconds(result.time_a),
-                   Microseconds(result.time_b));
+    text += Format("A takes {}, B {}\n", TimeText(result.time_a),
+                   TimeText(result.time_b));
   }
   for (const BisectFinding& finding : result.findings) {
     text += FindingText(finding, result.what);

@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "sluice/framework/values/attribute.h"
+#include "sluice/laboratory/measure/time_text.h"
 #include "sluice/platform/error.h"
 
 namespace sluice {
@@ -34,8 +35,7 @@ struct PlannedText {
     return text == nullptr ? ToString(found->second) : *text;
   }
   std::string Kernel() const {
-    return Format("{} {} at {}", decision().kernel->key.library,
-                  decision().kernel->variant, decision().place);
+    return KernelName(*decision().kernel, decision().place, plan().place());
   }
 };
 
@@ -82,7 +82,8 @@ std::vector<std::string> Details(const PlannedText& text,
   names.insert(other.desc().attributes.begin(), other.desc().attributes.end());
   for (const auto& [name, value] : names) {
     if (text.Attribute(name) == other.Attribute(name)) continue;
-    details.push_back(Format("{} {}", name, text.Attribute(name)));
+    const bool layout = name == "data_format";
+    details.push_back((layout ? "" : name + " ") + text.Attribute(name));
   }
   for (const auto member : {&OpDesc::inputs, &OpDesc::outputs}) {
     for (std::string& detail :
@@ -103,7 +104,7 @@ std::string KernelsText(const PlanPair& pair,
                           ? text.Kernel()
                           : text.decision().op + " " + text.Kernel());
   }
-  return kernels.empty() ? "nothing" : Listed(kernels);
+  return kernels.empty() ? "-" : Listed(kernels);
 }
 
 std::string OpsText(const Plan& plan, const std::vector<int>& ops) {

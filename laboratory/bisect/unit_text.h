@@ -12,13 +12,12 @@ namespace sluice {
 // in "and 12 more".
 struct UnitText {
   std::string ops;        // of plan a ("57 relu, 58 pool2d"), else of b
-  std::string kernels_a;  // "PLAIN plain at cpu", "nothing" without ops
-  std::string kernels_b;  // "relu PLAIN plain at cpu, pool2d ..." for several
+  std::string kernels_a;  // "onednn/direct" (KernelName), "-" without ops
+  std::string kernels_b;  // "relu plain, pool2d plain" for several
 };
 
 // `a` and `b` are indices into Plan::ops() of either plan. If kernels have the
-// same names, other differences follow: "PLAIN plain at cpu (data_format
-// NHWC)".
+// same names, other differences follow: "plain (NHWC)".
 SLUICE_API UnitText TextOf(const PlanPair& pair,
                            const std::vector<int>& a,
                            const std::vector<int>& b);

@@ -1,19 +1,79 @@
 #include "sluice/laboratory/measure/time_text.h"
 
+#include <algorithm>
+#include <cctype>
 #include <cmath>
 
 #include "sluice/platform/error.h"
 
 namespace sluice {
 
-std::string TimeText(double seconds) {
-  return seconds < 1e-3 ? Format("{:.2f} us", seconds * 1e6)
-         : seconds < 1  ? Format("{:.2f} ms", seconds * 1e3)
-                        : Format("{:.2f} s", seconds);
+namespace {
+
+// The value rounded to significant digits, without an exponent.
+std::string Significant(double value, int digits) {
+  if (!(value > 0) || !std::isfinite(value)) return Format("{:.3g}", value);
+  const auto places = [&](double x) {
+    return digits - 1 - static_cast<int>(std::floor(std::log10(x)));
+  };
+  const double unit = std::pow(10.0, places(value));
+  const double rounded = std::round(value * unit) / unit;
+  return Format("{:.{}f}", rounded, std::max(places(rounded), 0));
+}
+
+}  // namespace
+
+std::string TimeText(double seconds, int digits) {
+  const double below = 1 - 0.5 * std::pow(10.0, -digits);
+  return seconds < below * 1e-3
+             ? Format("{} us", Significant(seconds * 1e6, digits))
+         : seconds < below ? Format("{} ms", Significant(seconds * 1e3, digits))
+                           : Format("{} s", Significant(seconds, digits));
+}
+
+std::string TimeText(const Timing& timing) {
+  return Format("{} ({})", TimeText(timing.median),
+                RangeText(timing.low, timing.high));
+}
+
+std::string RangeText(double low, double high) {
+  std::string from = TimeText(low);
+  const std::string to = TimeText(high);
+  const size_t unit = from.find(' ');
+  if (from.substr(unit) == to.substr(to.find(' '))) from.resize(unit);
+  return from + " to " + to;
+}
+
+TimeUnit::TimeUnit(double longest_seconds)
+    : name_(longest_seconds < 0.1   ? "us"
+            : longest_seconds < 100 ? "ms"
+                                    : "s"),
+      seconds_(longest_seconds < 0.1   ? 1e-6
+               : longest_seconds < 100 ? 1e-3
+                                       : 1),
+      decimals_(longest_seconds < 10e-6 || longest_seconds >= 0.1 ? 1 : 0) {}
+
+std::string TimeUnit::Cell(double seconds, int digits) const {
+  if (seconds <= 0) return "";
+  if (seconds < 1e-6) return name_ == "us" ? "<1" : "0.0";
+  const double value = seconds / seconds_;
+  const double digit =
+      std::pow(10.0, std::floor(std::log10(value)) - (digits - 1));
+  return Format("{:.{}f}", std::round(value / digit) * digit, decimals_);
+}
+
+bool Busy(const Timing& timing) {
+  return timing.rounds > 1 && timing.high - timing.low > timing.median / 4;
+}
+
+std::string BusyText(const Timing& timing) {
+  if (!Busy(timing)) return "";
+  return "the machine was busy: runs took " +
+         RangeText(timing.low, timing.high);
 }
 
 std::string RatioText(double ratio) {
-  if (std::abs(ratio - 1) < 0.005) return "as long";
+  if (std::abs(ratio - 1) < 0.005) return "no gain";
   return ratio > 1 ? Format("{:.3g} times as long", ratio)
                    : Format("{:.3g} times as fast", 1 / ratio);
 }
@@ -23,6 +83,20 @@ std::string RatioText(const Interval& ratio) {
              ? Format("{:.3g} to {:.3g} times as fast", 1 / ratio.high,
                       1 / ratio.low)
              : Format("{:.3g} to {:.3g} times as long", ratio.low, ratio.high);
+}
+
+std::string KernelName(const KernelDef& kernel,
+                       PlaceKey place,
+                       PlaceKey place_of_plan) {
+  std::string name;
+  if (kernel.key.library != "PLAIN") {
+    for (const char c : kernel.key.library) {
+      name += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    }
+    name += '/';
+  }
+  name += kernel.variant;
+  return place == place_of_plan ? name : Format("{} at {}", name, place);
 }
 
 }  // namespace sluice

@@ -1,19 +1,55 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
+#include "sluice/framework/inspect/run_profile.h"
+#include "sluice/framework/op/registry.h"
 #include "sluice/laboratory/measure/order_statistics.h"
 #include "sluice/platform/export.h"
 
 namespace sluice {
 
-// "12.34 us", "15.97 ms" or "1.20 s".
-SLUICE_API std::string TimeText(double seconds);
+// A time with so many significant digits, three for measured ones and two for
+// estimates: "12.3 us", "16.0 ms", "1.20 s".
+SLUICE_API std::string TimeText(double seconds, int digits = 3);
+// "717 us (715 to 719 us)": the median and its interval.
+SLUICE_API std::string TimeText(const Timing& timing);
+// "715 to 719 us", "980 us to 1.20 ms".
+SLUICE_API std::string RangeText(double low, double high);
 
-// A ratio of times: "1.20 times as long", "1.11 times as fast", or "as long" if
+// The unit of a column of times, which suits the longest of them.
+class SLUICE_API TimeUnit {
+ public:
+  explicit TimeUnit(double longest_seconds);
+
+  std::string_view name() const { return name_; }
+  // The number alone; "<1" below 1 us, which a clock at each op cannot tell
+  // from nothing, and "" for 0: not timed.
+  std::string Cell(double seconds, int digits = 3) const;
+
+ private:
+  std::string_view name_;
+  double seconds_;
+  int decimals_;
+};
+
+// Whether other programs must have used the CPUs: the interval is wider than a
+// quarter of the median.
+SLUICE_API bool Busy(const Timing& timing);
+// "the machine was busy: runs took 3.20 ms to 7.30 ms", or "".
+SLUICE_API std::string BusyText(const Timing& timing);
+
+// A ratio of times: "1.20 times as long", "1.11 times as fast", or "no gain" if
 // they are equal within half a percent.
 SLUICE_API std::string RatioText(double ratio);
 // An interval of ratios that excludes 1: "1.20 to 1.30 times as long".
 SLUICE_API std::string RatioText(const Interval& ratio);
+
+// "plain", "onednn/direct": the library only of kernels that are not our own,
+// and the place only if it is not that of the plan: "plain at cuda:0".
+SLUICE_API std::string KernelName(const KernelDef& kernel,
+                                  PlaceKey place,
+                                  PlaceKey place_of_plan = {});
 
 }  // namespace sluice

@@ -96,8 +96,9 @@ TunePlans(const std::function<std::shared_ptr<const Plan>()>& prepare,
           Scope* scope,
           const TuneOptions& options = {});
 
-// For each signature the kernel before and now, and a table of all kernels, the
-// fastest first; then the gain for one run of the first plan.
-SLUICE_API std::string ToString(const TuneResult& result);
+// The gain for one run of the first plan, the signatures that get another
+// kernel, and wrong kernels; or for each signature all kernels, the fastest
+// first.
+SLUICE_API std::string ToString(const TuneResult& result, bool all = false);
 
 }  // namespace sluice

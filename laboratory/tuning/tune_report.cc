@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 #include "sluice/framework/choice/candidates.h"
+#include "sluice/laboratory/measure/text_table.h"
 #include "sluice/laboratory/measure/time_text.h"
 #include "sluice/laboratory/tuning/tune.h"
 #include "sluice/platform/error.h"
@@ -10,10 +12,6 @@
 namespace sluice {
 
 namespace {
-
-std::string Count(int count, std::string_view noun) {
-  return Format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
 
 // Seconds of one call of the plan's kernel before tuning, and after; 0 if not
 // measured.
@@ -28,7 +26,7 @@ std::string Gain(double before, double after) {
   const std::string times =
       Format("{} -> {}", TimeText(before), TimeText(after));
   return after <= 0 ? times
-                    : Format("{}, {:.2f} times as fast", times, before / after);
+                    : Format("{}, {}", times, RatioText(after / before));
 }
 
 std::vector<size_t> FastestFirst(const std::vector<TunedKernel>& kernels) {
@@ -54,18 +52,17 @@ std::string WhyLeftOut(const TuneResult& result) {
                                           : std::to_string(result.disturbed));
 }
 
-// The kernel, with its place if kernels at several places were compared.
+std::string Name(const TunedSignature& tuned, int index) {
+  if (index < 0) return "?";
+  const TunedKernel& kernel = tuned.kernels[index];
+  return KernelName(*kernel.kernel, kernel.place);
+}
+
+bool Changes(const TunedSignature& tuned) {
+  return tuned.winner >= 0 && tuned.winner != tuned.before;
+}
+
 std::string Decided(const TunedSignature& tuned) {
-  const PlaceKey first =
-      tuned.kernels.empty() ? PlaceKey() : tuned.kernels.front().place;
-  const bool places = std::ranges::any_of(
-      tuned.kernels,
-      [&](const TunedKernel& kernel) { return kernel.place != first; });
-  const auto name = [&](int index) {
-    const TunedKernel& kernel = tuned.kernels[index];
-    return places ? Format("{} at {}", kernel.kernel->variant, kernel.place)
-                  : kernel.kernel->variant;
-  };
   if (tuned.disturbed) {
     return "no times are kept: kernels waited for CPUs that other programs had";
   }
@@ -73,81 +70,144 @@ std::string Decided(const TunedSignature& tuned) {
     return "not measured: the op has no plain kernel to compare others with";
   }
   if (tuned.winner < 0) return "no kernel could be measured";
-  if (tuned.winner == tuned.before) {
-    return Format("stays with {}{}", name(tuned.winner),
-                  tuned.tie ? " (a tie)" : "");
-  }
-  const std::string from = tuned.before < 0 ? "?" : name(tuned.before);
-  std::string text = Format("{} -> {}", from, name(tuned.winner));
+  const std::string now = Name(tuned, tuned.winner);
   const double before = Before(tuned);
-  if (before > 0) text += Format(", {}", Gain(before, After(tuned)));
-  if (tuned.tie) text += " (a tie)";
-  return text;
+  std::string text = !Changes(tuned) ? "stays with " + now
+                     : before > 0
+                         ? Format("{} -> {}, {}", Name(tuned, tuned.before),
+                                  now, Gain(before, After(tuned)))
+                         : Format("{} -> {}", Name(tuned, tuned.before), now);
+  return tuned.tie ? text + " (a tie)" : text;
 }
 
-std::string Row(const TunedSignature& tuned, size_t index, size_t width) {
-  const TunedKernel& kernel = tuned.kernels[index];
-  const Timing& timing = kernel.timing;
-  const bool winner = static_cast<int>(index) == tuned.winner;
-  const bool before = static_cast<int>(index) == tuned.before;
-  std::string row = Format("  {}{} {:<{}}", winner ? '*' : ' ',
-                           before ? '<' : ' ', ToString(*kernel.kernel), width);
-  if (timing.rounds > 0) {
-    const std::string range =
-        timing.rounds == 1
-            ? "1 call, far too slow"
-            : Format("{} to {}", TimeText(timing.low), TimeText(timing.high));
-    row += Format("  {:>10}  {:<24}  {}", TimeText(timing.median), range,
-                  PredictionText(kernel.predicted_seconds, kernel.evidence));
+std::string KernelTable(const TunedSignature& tuned) {
+  std::vector<std::vector<std::string>> rows;
+  std::string messages;
+  for (const size_t i : FastestFirst(tuned.kernels)) {
+    const TunedKernel& kernel = tuned.kernels[i];
+    const Timing& timing = kernel.timing;
+    const int index = static_cast<int>(i);
+    const std::string name = Name(tuned, index);
+    const bool timed = timing.rounds > 0;
+    rows.push_back(
+        {Format("  {}{}", index == tuned.winner ? '*' : ' ',
+                index == tuned.before ? '<' : ' '),
+         name, timed ? TimeText(timing.median) : "-",
+         !timed               ? ""
+         : timing.rounds == 1 ? "1 call, far too slow"
+                              : RangeText(timing.low, timing.high),
+         timed ? PredictionText(kernel.predicted_seconds, kernel.evidence)
+               : ""});
+    if (kernel.message.empty()) continue;
+    messages +=
+        Wrapped(Format("{}{}: {}", name,
+                       kernel.verdict == Verdict::kWrong ? " WRONG" : "",
+                       kernel.message),
+                4, 6);
   }
-  if (kernel.verdict == Verdict::kWrong) row += "  WRONG";
-  if (!kernel.message.empty()) row += Format("  {}", kernel.message);
-  row.erase(row.find_last_not_of(' ') + 1);
-  return row + "\n";
+  if (rows.empty()) return "";
+  TextTable table("<<><<", std::move(rows[0]));
+  for (size_t i = 1; i < rows.size(); ++i) {
+    table.Add(std::move(rows[i]));
+  }
+  return table.Text() + messages;
 }
 
-}  // namespace
+std::string AllText(const TuneResult& result) {
+  std::string text =
+      "* runs now, < ran before; median, 95 % interval, and what was "
+      "expected\n";
+  for (const TunedSignature& tuned : result.signatures) {
+    const std::string more =
+        tuned.ops == 1 ? "" : Format(" and {} more", tuned.ops - 1);
+    text += "\n" + Wrapped(Format("op {}{}: {}", tuned.op_index, more,
+                                  tuned.signature),
+                           0, 4);
+    text += Wrapped(Decided(tuned), 2, 4) + KernelTable(tuned);
+  }
+  return text + "\n";
+}
 
-std::string ToString(const TuneResult& result) {
-  std::string text;
-  double before = 0;
-  double after = 0;
-  size_t width = 0;
+std::string ChangesText(const TuneResult& result) {
+  double longest = 0;
+  for (const TunedSignature& tuned : result.signatures) {
+    if (!Changes(tuned)) continue;
+    longest = std::max({longest, Before(tuned), After(tuned)});
+  }
+  const TimeUnit unit(longest);
+  TextTable table("><<<>>>",
+                  {"#", "op", "before", "now", Format("{} before", unit.name()),
+                   Format("{} now", unit.name()), "faster"});
+  std::string wrong;
   for (const TunedSignature& tuned : result.signatures) {
     for (const TunedKernel& kernel : tuned.kernels) {
-      width = std::max(width, ToString(*kernel.kernel).size());
+      if (kernel.verdict != Verdict::kWrong) continue;
+      wrong += Wrapped(Format("WRONG {} on {}: {}", *kernel.kernel,
+                              tuned.signature, kernel.message));
     }
+    if (!Changes(tuned)) continue;
+    const double before = Before(tuned);
+    const double after = After(tuned);
+    table.Add(
+        {std::to_string(tuned.op_index),
+         tuned.ops == 1 ? tuned.op : Format("{} x{}", tuned.op, tuned.ops),
+         Name(tuned, tuned.before), Name(tuned, tuned.winner),
+         unit.Cell(before), unit.Cell(after),
+         tuned.tie                 ? "a tie"
+         : before > 0 && after > 0 ? Format("{:.3g}x", before / after)
+                                   : ""});
   }
+  return (table.size() == 0 ? "" : "\n" + table.Text() + "\n") + wrong;
+}
+
+// How many signatures get another kernel, and what that gains for one run.
+std::string TotalText(const TuneResult& result) {
+  double before = 0;
+  double after = 0;
+  size_t stay = 0;
   for (const TunedSignature& tuned : result.signatures) {
-    text += Format("op {}{}: {}\n  {}\n", tuned.op_index,
-                   tuned.ops == 1 ? "" : Format(" and {} more", tuned.ops - 1),
-                   tuned.signature, Decided(tuned));
-    for (const size_t index : FastestFirst(tuned.kernels)) {
-      text += Row(tuned, index, width);
-    }
+    if (tuned.winner >= 0 && !Changes(tuned)) ++stay;
     if (tuned.plan > 0 || Before(tuned) <= 0 || After(tuned) <= 0) continue;
     before += tuned.ops * Before(tuned);
     after += tuned.ops * After(tuned);
   }
-  if (!result.signatures.empty()) {
-    text +=
-        "(* runs now, < ran before; median, 95 % interval, and what was "
-        "expected)\n";
-  }
+  const size_t count = result.signatures.size();
+  if (count == 0) return "";
+  const auto change = std::ranges::count_if(result.signatures, &Changes);
+  std::string text =
+      Format("{} of {} {} another kernel, {} stay\n", change,
+             CountText(count, "signature"), change == 1 ? "gets" : "get", stay);
   if (after > 0) {
     text += Format("kernels of one run, where both were timed: {}\n",
                    Gain(before, after));
   }
-  const auto compared = static_cast<int>(
+  return text;
+}
+
+// What was measured, and what was not.
+std::string MeasuredText(const TuneResult& result) {
+  const auto compared = static_cast<size_t>(
       std::ranges::count_if(result.signatures, &TunedSignature::has_reference));
-  const int others = static_cast<int>(result.signatures.size()) - compared;
-  text += Format("{} measured in {:.2f} s, {} known already",
-                 Count(compared, "signature"), result.seconds, result.known);
+  const size_t others = result.signatures.size() - compared;
+  std::string text = Format("{} measured in {}, {} known already",
+                            CountText(compared, "signature"),
+                            TimeText(result.seconds), result.known);
   if (others > 0) text += Format(", {} without a plain kernel", others);
   if (result.left_out > 0) {
     text += Format(", {} left out{}", result.left_out, WhyLeftOut(result));
   }
-  return text + (result.cancelled ? "; cancelled\n" : "\n");
+  return Wrapped(text + (result.cancelled ? "; cancelled" : ""));
+}
+
+}  // namespace
+
+std::string ToString(const TuneResult& result, bool all) {
+  std::string text = TotalText(result);
+  text += all ? "\n" + AllText(result) : ChangesText(result);
+  text += MeasuredText(result);
+  const bool more = !all && !result.signatures.empty();
+  return text +
+         (more ? "all kernels and times: --all, print(result.all)\n" : "");
 }
 
 }  // namespace sluice

@@ -4,6 +4,7 @@
 
 #include "tests/framework/test_ops.h"
 #include "tests/testing/expect_error.h"
+#include "tests/testing/lines_of.h"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +14,10 @@ namespace {
 using sluice::testing::Append;
 using sluice::testing::ExpectError;
 using sluice::testing::Floats;
+using sluice::testing::LinesOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
 
 class CompareTest : public ::testing::Test {
  protected:
@@ -37,11 +41,110 @@ TEST_F(CompareTest, NamesTheFirstOpThatDiffers) {
   EXPECT_EQ(comparison.first_difference, 1);
   EXPECT_FALSE(comparison.ops[0].differs);
   EXPECT_TRUE(comparison.ops[1].differs);
-  EXPECT_EQ(comparison.ops[1].kernel_a, "PLAIN plain at cpu");
-  EXPECT_EQ(comparison.ops[1].kernel_b, "PLAIN wrong at cpu");
+  EXPECT_EQ(comparison.ops[1].kernel_a, "plain");
+  EXPECT_EQ(comparison.ops[1].kernel_b, "wrong");
   EXPECT_THAT(ToString(comparison),
-              HasSubstr("the first op that differs is 1 (test_add): PLAIN "
-                        "plain at cpu against PLAIN wrong at cpu"));
+              HasSubstr("2 of 3 ops DIFFER; the first is 1 test_add: plain "
+                        "under A, wrong under B\n  B is wrong: "));
+}
+
+// A comparison as from measuring, without noise: 3 ops with the same kernels,
+// 20 with others, and 4 alike that a pass inserted.
+Comparison Measured(double seconds_a, double seconds_b) {
+  const auto run = [](double seconds) {
+    Timing timing;
+    timing.median = seconds;
+    timing.low = 0.99 * seconds;
+    timing.high = 1.01 * seconds;
+    timing.rounds = 148;
+    return timing;
+  };
+  Comparison comparison;
+  comparison.hints_a = "exclude library=ONEDNN";
+  comparison.run_a = run(seconds_a);
+  comparison.run_b = run(seconds_b);
+  const double ratio = seconds_b / seconds_a;
+  comparison.b_over_a = {0.99 * ratio, 1.01 * ratio};
+  for (int i = 0; i < 27; ++i) {
+    OpComparison op;
+    op.op_index = i;
+    op.op = i < 23 ? "softmax_with_cross_entropy_grad" : "transpose";
+    op.kernel_a = i < 23 ? "plain" : "-";
+    op.kernel_b = i < 3 ? "plain" : "onednn/reorder";
+    op.same = i < 3;
+    op.inserted = i >= 23;
+    op.seconds_a = i < 23 ? 1e-5 * i : 0;
+    op.seconds_b = 2e-5 * i;
+    op.max_absolute_error = i == 5 ? 1e-6 : 0;
+    comparison.ops.push_back(op);
+  }
+  return comparison;
+}
+
+TEST(ComparisonText, SaysWhatAAndBAreAndTheTotalFirst) {
+  EXPECT_THAT(
+      ToString(Measured(750e-6, 750e-6)),
+      StartsWith("A: exclude library=ONEDNN  750 us (743 to 758 us) a run\n"
+                 "B: no hints                750 us (743 to 758 us) a run\n"
+                 "no difference that can be told from noise (148 runs each, "
+                 "in turns)\n"
+                 "all results within bound\n"
+                 "24 of 27 ops have another kernel or layout\n"));
+  EXPECT_THAT(ToString(Measured(100e-6, 200e-6)),
+              HasSubstr("B is 1.98 to 2.02 times as long (148 runs each"));
+  Comparison named;
+  named.hints_a = "reference";
+  named.hints_b = "default";
+  EXPECT_THAT(ToString(named),
+              StartsWith("A: reference kernels\nB: no hints\n"));
+}
+
+TEST(ComparisonText, HasTheLargestChangesFirstAndCountsTheRest) {
+  const std::string text = ToString(Measured(1e-3, 1e-3));
+  // Four inserted ops share a row, without a number, and come first.
+  EXPECT_THAT(text, HasSubstr(" +  transpose x4 "));
+  EXPECT_LT(text.find("\n +  transpose x4"), text.find("\n22  softmax"));
+  EXPECT_LT(text.find("\n22  softmax"), text.find("\n21  softmax"));
+  EXPECT_THAT(text, HasSubstr("220   440   +220  equal\n"));
+  EXPECT_THAT(text, HasSubstr("... 9 more with other kernels, 630 us "
+                              "together; 3 ops the same: --all"));
+  EXPECT_THAT(text, Not(HasSubstr("\n 0  ")));
+  const std::string all = ToString(Measured(1e-3, 1e-3), true);
+  EXPECT_THAT(all, HasSubstr("\n 0  "));
+  EXPECT_THAT(all, HasSubstr("within bound\n"));
+  EXPECT_THAT(all, Not(HasSubstr("...")));
+}
+
+TEST(ComparisonText, ShowsWhatDiffersWhereverItIs) {
+  Comparison comparison = Measured(1e-3, 1e-3);
+  comparison.first_difference = 3;
+  comparison.ops[3].differs = true;
+  comparison.ops[3].message = std::string(200, 'x');
+  const std::string text = ToString(comparison);
+  EXPECT_THAT(text, HasSubstr("1 of 27 ops DIFFERS; the first is 3 softmax"));
+  EXPECT_THAT(text, HasSubstr("  DIFFERS\n"));
+}
+
+TEST(ComparisonText, SaysWhenTheMachineWasBusy) {
+  Comparison comparison = Measured(1e-3, 1e-3);
+  EXPECT_THAT(ToString(comparison), Not(HasSubstr("busy")));
+  comparison.run_b.high = 1.5e-3;
+  EXPECT_THAT(ToString(comparison),
+              HasSubstr("the machine was busy: runs took 990 us to 1.50 ms\n"));
+}
+
+TEST(ComparisonText, IsNarrow) {
+  Comparison comparison = Measured(1e-3, 1e-3);
+  comparison.hints_a = std::string(300, 'h');
+  comparison.first_difference = 3;
+  comparison.ops[3].differs = true;
+  comparison.ops[3].message = std::string(200, 'x') + " y";
+  for (const bool all : {false, true}) {
+    for (const std::string& line : LinesOf(ToString(comparison, all))) {
+      // Names of kernels are not cut, so rows of long ops are wider.
+      EXPECT_LE(line.size(), line.find("softmax") < 5 ? 100u : 80u) << line;
+    }
+  }
 }
 
 TEST_F(CompareTest, ErrorsDoNotAddUp) {
@@ -57,7 +160,7 @@ TEST_F(CompareTest, ErrorsDoNotAddUp) {
 TEST_F(CompareTest, SaysWhenNothingDiffers) {
   const Comparison comparison = Compare(program_, feeds_, "", "");
   EXPECT_EQ(comparison.first_difference, -1);
-  EXPECT_THAT(ToString(comparison), HasSubstr("no op differs"));
+  EXPECT_THAT(ToString(comparison), HasSubstr("all results equal\n"));
   for (const OpComparison& op : comparison.ops) {
     EXPECT_GT(op.seconds_a, 0);
     EXPECT_GT(op.seconds_b, 0);

@@ -6,6 +6,7 @@
 
 #include "tests/framework/test_ops.h"
 #include "tests/testing/expect_error.h"
+#include "tests/testing/lines_of.h"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -33,39 +34,104 @@ Placement Predicted(double now, double then) {
 }
 
 TEST(Placement, SaysTimesAndTheirRatioInWords) {
-  const std::string same = ToString(Predicted(15.97195e-3, 15.97195e-3));
-  EXPECT_THAT(same, HasSubstr("predicted: a run takes 15.97 ms now"));
-  EXPECT_THAT(same, HasSubstr("copies): as long\n"));
-  EXPECT_THAT(ToString(Predicted(1e-3, 0.5e-3)),
-              HasSubstr("500.00 us with the change (0.00 us of copies): 2 "
-                        "times as fast\n"));
-}
-
-TEST(Placement, WarnsOfPredictionsThatTakeMuchLongerThanARun) {
-  Placement placement = Predicted(95e-3, 95e-3);
-  placement.measured_now = Measured(50e-3);
-  EXPECT_THAT(ToString(placement), Not(HasSubstr("other programs")));
-  placement.measured_now = Measured(9.5e-3);
   EXPECT_THAT(
-      ToString(placement),
-      HasSubstr("the run measured now is 10 times as fast as predicted: other "
-                "programs may have disturbed the kernels that were measured by "
-                "themselves, measure again"));
+      ToString(Predicted(15.97195e-3, 15.97195e-3)),
+      HasSubstr("predicted: a run takes 16.0 ms now (0 us of the "
+                "executor), and 16.0 ms\n  with the change: no gain\n"));
+  Placement copies = Predicted(1e-3, 0.5e-3);
+  copies.copies_then = 12.3e-6;
+  EXPECT_THAT(ToString(copies), HasSubstr("500 us with\n  the change (12 us of "
+                                          "copies): 2 times as fast\n"));
 }
 
-TEST(Placement, WarnsOfARunThatTakesMuchLongerThanPredicted) {
+// One op that changes, and one that does not.
+Placement WithOps() {
+  Placement placement = Predicted(95e-3, 90e-3);
+  PlacedOp op;
+  op.op = "conv2d";
+  op.kernel_now = "onednn/direct";
+  op.kernel_then = "systolic at fpga:0";
+  op.seconds_now = op.seconds_in_run = 14e-3;
+  op.seconds_then = 9e-3;
+  op.measured_now = op.changes = true;
+  placement.ops.push_back(op);
+  op.op_index = 46;
+  op.op = "transpose";
+  op.seconds_now = op.seconds_then = 8e-3;
+  op.seconds_in_run = 5.21e-6;
+  op.changes = false;
+  placement.ops.push_back(op);
+  return placement;
+}
+
+TEST(Placement, ListsWhatChangesAndCountsTheRest) {
+  const std::string text = ToString(WithOps());
+  EXPECT_THAT(text, HasSubstr("conv2d  onednn/direct  14.0 ms m  systolic at "
+                              "fpga:0  9.0 ms p\n"));
+  EXPECT_THAT(text, Not(HasSubstr("transpose")));
+  EXPECT_THAT(text, HasSubstr("... 1 op the same: --all"));
+  EXPECT_THAT(ToString(WithOps(), true), HasSubstr("46  transpose"));
+}
+
+TEST(Placement, PredictsNothingWhereARunIsMuchShorter) {
+  Placement placement = WithOps();
+  placement.measured_now = Measured(50e-3);
+  EXPECT_EQ(placement.Contradiction(), "");
+  EXPECT_THAT(ToString(placement), HasSubstr("predicted: a run takes 95.0 ms"));
+  placement.measured_now = Measured(2.02e-3);
+  for (const bool all : {false, true}) {
+    const std::string text = ToString(placement, all);
+    EXPECT_EQ(text, placement.Contradiction());
+    EXPECT_THAT(text, Not(HasSubstr("predicted:")));
+    EXPECT_THAT(text,
+                HasSubstr("no prediction: a run now would take 95.0 ms by "
+                          "its parts, and takes 2.02 ms"));
+    EXPECT_THAT(text, HasSubstr("47 times apart"));
+    EXPECT_THAT(text, HasSubstr("furthest off: 46 transpose by itself 8.00 ms, "
+                                "in a run 5.21 us\n"));
+    EXPECT_THAT(text, Not(HasSubstr("busy")));
+    EXPECT_THAT(text, HasSubstr("measure again when nothing else runs"));
+  }
+}
+
+TEST(Placement, PredictsNothingWhereARunIsMuchLonger) {
   Placement placement = Predicted(1e-3, 1e-3);
   placement.measured_now = Measured(1.9e-3);
-  EXPECT_THAT(ToString(placement), Not(HasSubstr("other programs")));
+  EXPECT_EQ(placement.Contradiction(), "");
   placement.measured_now = Measured(3e-3);
-  EXPECT_THAT(ToString(placement),
-              HasSubstr("the run measured now takes 3 times as long as "
-                        "predicted: other programs may have disturbed it"));
+  EXPECT_THAT(placement.Contradiction(), HasSubstr("3 times apart"));
   placement.measured_now = Measured(1e-3);
   placement.measured_then = Measured(2.5e-3);
+  EXPECT_THAT(placement.Contradiction(),
+              HasSubstr("no prediction: a run with the change would take"));
+}
+
+TEST(Placement, SaysThatTheMachineWasBusy) {
+  Placement placement = Predicted(1e-3, 1e-3);
+  placement.measured_now = Measured(1e-3);
+  EXPECT_THAT(ToString(placement), Not(HasSubstr("busy")));
+  placement.measured_now.high = 1.3e-3;
   EXPECT_THAT(ToString(placement),
-              HasSubstr("the run measured with the change takes 2.5 times as "
-                        "long as predicted"));
+              HasSubstr("the machine was busy: runs took 1.00 to 1.30 ms; "
+                        "measure again when it is\n  quiet\n"));
+  placement.predicted_now = 0.1e-3;
+  EXPECT_THAT(ToString(placement),
+              HasSubstr("the machine was busy: runs took 1.00 to 1.30 ms\n"));
+}
+
+TEST(Placement, IsNarrow) {
+  Placement placement = WithOps();
+  placement.ops[0].op = std::string(300, 'o');
+  placement.measured_now = Measured(95e-3);
+  placement.measured_then = Measured(90e-3);
+  placement.notes = {std::string(90, 'n')};
+  std::string text = ToString(placement, true);
+  placement.measured_now = Measured(2e-3);
+  placement.ops[0].seconds_in_run = 1;
+  text += ToString(placement);
+  for (const std::string& line : sluice::testing::LinesOf(text)) {
+    EXPECT_LE(line.size(), 80u) << line;
+  }
 }
 
 class PlaceTest : public ::testing::Test {

@@ -1,5 +1,6 @@
 """sluice-lab bisect finds the kernels that make two kernel sets differ."""
 
+import re
 import subprocess
 import sys
 
@@ -72,8 +73,9 @@ def test_the_wrong_kernel_of_200_ops_is_found_and_its_script_shows_it(script, tm
     folder = tmp_path / "found"
     assert main(["bisect", path, "default", hints, "--script", str(folder)]) == 3
     out = capsys.readouterr().out
-    assert "200 ops, 99 parts of them with other kernels, 4 runs" in out
-    assert f"57 relu: PLAIN plain at cpu under A, PYTHON {prefix}_wrong at cpu under B" in out
+    assert "99 of 200 ops use other kernels; 4 runs needed\n" in out
+    out = " ".join(out.split())
+    assert f"57 relu: plain under A, python/{prefix}_wrong under B" in out
     assert "B is wrong: Out[0, 3] is" in out
     shown = run(str(folder / "0" / "reproduce.py"))
     assert shown.returncode == 1, shown.stderr
@@ -195,16 +197,27 @@ def test_compare_shows_the_plans_that_run_uses(capsys):
     out = capsys.readouterr().out
     # Ops that passes fused on one side only.
     assert "relu_pool2d" in out or "fused_conv2d" in out
-    assert "a run takes" in out
-    assert "no op differs" in out
+    assert out.startswith("A: reference kernels  ")
+    assert "\nB: no hints  " in out and " a run\n" in out
+    assert re.search("^all results (within bound|equal)$", out, re.M)
+    assert all(len(line) <= 100 for line in out.splitlines())
+    assert re.search(r"^\.\.\. .*\b[0-9]+ ops the same: --all", out, re.M)
+
+
+def test_compare_shows_all_ops_if_asked(capsys):
+    assert main(["compare", "mlp", "default", "default", "--batch", "2", "--all",
+                 "--budget", "0.1"]) == 0
+    out = capsys.readouterr().out
+    assert "0 of " in out and " softmax" in out and "  same\n" in out
+    assert "--all" not in out
 
 
 def test_compare_names_what_differs(script, capsys):
     path, prefix = script
     hints = f"#57: require variant={prefix}_wrong"
     assert main(["compare", path, "default", hints, "--budget", "0.1"]) == 3
-    out = capsys.readouterr().out
-    assert "the first op that differs is 57 (relu): PLAIN plain at cpu against" in out
+    out = " ".join(capsys.readouterr().out.split())
+    assert f"1 of 200 ops DIFFERS; the first is 57 relu: plain under A, python/{prefix}" in out
     assert "B is wrong: Out[0, 3] is" in out
 
 

@@ -93,7 +93,7 @@ def test_kernels_of_the_same_names_are_told_apart_by_what_else_differs():
     compared = lab.compare(
         job.program, job.feed, a, b, job.fetch_list, scope=job.scope, budget=0.01
     )
-    rows = [op for op in compared.ops if "data_format NCHW" in op.kernel_a]
+    rows = [op for op in compared.ops if "(NCHW)" in op.kernel_a]
     assert rows, str(compared)
     for op in rows:
         assert op.kernel_a.replace("NCHW", "NHWC") == op.kernel_b

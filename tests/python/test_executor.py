@@ -340,7 +340,8 @@ def test_debug_runs(exe):
     (value,) = exe.run_checked(feed={"x": [[1, 1, 1]]}, fetch_list=[z])
     assert value.sum() == 18
     profile = exe.profile(feed={"x": [[1, 1, 1]]}, fetch_list=[z])
-    assert "scale" in str(profile)
+    assert "scale" in str(profile) and "scale" in profile.top(1)
+    assert all(len(line) <= 80 for line in str(profile).splitlines())
     assert profile.seconds > 0
     assert "traceEvents" in profile.chrome_trace
 

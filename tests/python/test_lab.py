@@ -1,7 +1,9 @@
 """The program sluice-lab, and the functions that it calls."""
 
+import io
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -11,6 +13,7 @@ import pytest
 import sluice as sl
 from sluice import lab
 from sluice.lab import machine, programs
+from sluice.lab import text as words
 from sluice.lab.__main__ import main
 
 
@@ -32,7 +35,12 @@ def status(arguments):
 
 def test_a_network_is_tuned(capsys):
     assert main(["tune", "mlp", "--batch", "4", "--budget", "5"]) == 0
+    short = capsys.readouterr().out
+    assert re.match(r"\d+ of \d+ signatures gets? another kernel, \d+ stay\n", short)
+    assert "mul(X float32" not in short
+    assert main(["tune", "mlp", "--batch", "4", "--budget", "5", "--again", "--all"]) == 0
     out = capsys.readouterr().out
+    assert all(len(line) <= 80 for line in (short + out).splitlines())
     assert "mul(X float32[4,1,28,28]" in out
     assert "signatures measured in" in out
     assert "records: in memory only, as SLUICE_RECORDS says" in out
@@ -46,7 +54,7 @@ def test_a_saved_program_is_tuned(tmp_path, capsys):
     job = lab.load(path, 7)
     assert job.feed["x"].shape == (7, 6)
     assert sl.Executor().run(job.program, job.feed, [y.name], job.scope)[0].shape == (7, 3)
-    assert main(["tune", path, "--batch", "7", "--budget", "2"]) == 0
+    assert main(["tune", path, "--batch", "7", "--budget", "2", "--all"]) == 0
     assert "softmax(X float32[7,3])" in capsys.readouterr().out
 
 
@@ -65,7 +73,7 @@ fetch_list = [loss]
 def test_a_script_is_tuned_and_leaves_the_default_programs_alone(tmp_path, capsys):
     path = tmp_path / "net.py"
     path.write_text(SCRIPT)
-    assert main(["tune", str(path), "--budget", "2"]) == 0
+    assert main(["tune", str(path), "--budget", "2", "--all"]) == 0
     assert "mean(X float32[5,3])" in capsys.readouterr().out
     assert sl.default_main_program().ops == []
 
@@ -77,7 +85,7 @@ def test_an_onnx_model_is_tuned(tmp_path, capsys):
     job = lab.load(path, 7)
     assert job.feed["x"].shape == (7, 6)
     assert job.fetch_list == [y.name]
-    assert main(["tune", path, "--batch", "7", "--budget", "2"]) == 0
+    assert main(["tune", path, "--batch", "7", "--budget", "2", "--all"]) == 0
     assert "softmax(X float32[7,6])" in capsys.readouterr().out
     page = tmp_path / "page.html"
     assert main(["report", path, "-o", str(page), "--seconds", "0.1"]) == 0
@@ -116,7 +124,9 @@ def test_a_race_says_which_kernel_is_best_for_each_size(tmp_path, capsys):
     arguments = ["race", "manhattan_distance", "--sizes", "3, 40", "--shape", "Y=n + 1, 64"]
     assert main([*arguments, "--budget", "5", "--json", str(path)]) == 0
     out = capsys.readouterr().out
-    assert "plain/plain" in out and "plain/blocked" in out and "*" in out
+    assert out.startswith("manhattan_distance: X [64, n], Y [n + 1, 64]\n")
+    assert re.search("^plain .* us", out, re.M) and re.search("^blocked ", out, re.M)
+    assert "* fastest" in out and "n = 40" in out
     result = json.loads(path.read_text())
     assert result["sizes"] == [3, 40]
     assert all(s > 0 for row in result["seconds"].values() for s in row)
@@ -127,7 +137,7 @@ def test_a_race_is_of_the_op_and_not_of_what_passes_make_around_it(tmp_path):
     pytest.importorskip("matplotlib")
     with sl.kernel_hints("conv2d: prefer layout=NHWC"):
         race = lab.race("conv2d", [6], budget=5)
-    own = {f"{k.library.lower()}/{k.variant}" for k in sl.kernels("conv2d") if k.place == "cpu"}
+    own = {words.kernel(k.library, k.variant) for k in sl.kernels("conv2d") if k.place == "cpu"}
     assert set(race.medians) <= own
     transposes = {k.variant for k in sl.kernels("transpose")} - {"plain"}
     shown = [str(race), json.dumps(race.to_json()), *race.winners()]
@@ -184,7 +194,7 @@ def test_ops_have_sensible_shapes_for_a_race(op):
 def test_a_gradient_computes_all_of_its_outputs_in_a_race():
     shapes = {"Input": "1, 6, 6, n", "Filter": "8, n, 3, 3", "Output@GRAD": "1, 4, 4, 8"}
     race = lab.race("conv2d_grad_filter", [4], shapes, {"data_format": "NHWC"}, budget=2)
-    assert "plain/plain" in race.medians
+    assert "plain" in race.medians
     assert [r for r in lab.records("conv2d_grad_filter") if "-> Filter@GRAD" in r["signature"]]
 
 
@@ -202,11 +212,27 @@ def test_crossings_are_between_sizes():
     assert race.crossings() == []
 
 
-def test_charts_are_svg(tmp_path):
+def test_a_race_says_shapes_and_why_a_time_is_missing():
+    sizes = [1, 2, 3, 4, 5, 6, 7]
+    times = {"plain": [1e-6] * 7, "onednn/direct": [2e-6] * 6 + [float("nan")]}
+    race = lab.Race("x", sizes, times, {"n = 7": "word " * 30}, {"X": "8, n", "Y": "n"})
+    out = str(race)
+    assert out.startswith("x: X [8, n], Y [n]\n")
+    assert re.search(r"^plain +1.00 us \*", out, re.M)
+    assert "* fastest; -: not timed" in out
+    assert max(map(len, out.splitlines())) <= 80
+    times["onednn/direct"][6] = 3e-6
+    assert "-:" not in str(race)
+
+
+def test_charts_are_svg_with_sizes_as_ticks(tmp_path):
     pytest.importorskip("matplotlib")
     path = tmp_path / "race.svg"
-    lab.Race("x", [1, 2], {"a": [1, 2]}).save_svg(str(path))
-    assert b"<svg" in path.read_bytes()
+    lab.Race("x", [8, 16, 32], {"a": [1, 2, 3]}, shapes={"X": "n"}).save_svg(str(path))
+    page = path.read_text()
+    assert "<svg" in page
+    texts = re.findall(r"<text [^>]*>([^<]+)</text>", page)
+    assert {"8", "16", "32", "us per call", "x: X [n]", "a"} <= set(texts)
 
 
 def test_records_are_listed_by_op(capsys):
@@ -216,8 +242,31 @@ def test_records_are_listed_by_op(capsys):
     assert main(["records", "exp"]) == 0
     out = capsys.readouterr().out
     assert "exp(X float32[31]) -> Out float32[31], 1 thread" in out
-    assert "exp/plain (cpu float32 PLAIN)" in out
+    assert re.search(r"^  \*  plain +[\d.]+ us  20\d\d-\d\d-\d\d$", out, re.M)
     assert all(r["op"] == "exp" for r in lab.records("exp"))
+
+
+def test_records_are_grouped_newest_first_and_limited(monkeypatch):
+    def record(op, n, kernel, median, date, **more):
+        return json.dumps({"op": op, "signature": f"{op}(X float32[{n}])", "median": median,
+                           "kernel": f"{op}/{kernel}", "date": f"{date}T10:00:00.123Z", **more})
+
+    old = [record("old", n, "plain (cpu float32 PLAIN)", 1e-6, "2026-01-02") for n in range(12)]
+    new = [record("new", 3, "direct (cpu float32 ONEDNN)", 2e-6, "2026-03-04"),
+           record("new", 3, "plain (cpu float32 PLAIN)", 1e-6, "2026-03-03"),
+           record("new", 3, "off (cuda float32 PLAIN)", 0, "2026-03-03", message="word " * 40)]
+    monkeypatch.setattr(sl._lab, "_records", lambda: old + new)
+    out = lab.records_table()
+    lines = out.splitlines()
+    assert lines[0] == "15 records of 13 signatures of 2 ops; * is the fastest kernel"
+    assert lines[1] == "new(X float32[3]), 1 thread"
+    assert [line.split() for line in lines[2:5]] == [
+        ["*", "plain", "1.00", "us", "2026-03-03"],
+        ["onednn/direct", "2.00", "us", "2026-03-04"],
+        ["off", "at", "cuda", "2026-03-03", "WRONG"]]
+    assert lines[-1] == "... 3 older signatures: --all"
+    assert "older" not in lab.records_table(all=True)
+    assert max(map(len, lines)) <= 80
 
 
 def test_the_machine_is_measured_once_and_kept(tmp_path):
@@ -229,7 +278,7 @@ def test_the_machine_is_measured_once_and_kept(tmp_path):
         return subprocess.run([*command, *arguments], env=environment, text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
-    assert "not measured: what CPUs of this kind do" in said().stdout
+    assert "typical values for this CPU; --measure 3 measures them" in said().stdout
     for _ in range(20):
         measured = said("--measure", "0.5")
         if measured.returncode == 0:
@@ -238,7 +287,7 @@ def test_the_machine_is_measured_once_and_kept(tmp_path):
         assert not path.exists()
     assert str(path) in measured.stdout
     kept = said().stdout
-    assert kept == said().stdout and "not measured" not in kept
+    assert kept == said().stdout and "typical" not in kept
 
 
 def test_figures_of_a_disturbed_machine_are_not_kept(monkeypatch):
@@ -326,6 +375,7 @@ OUTPUTS = {
     "report": ["report", "mlp", "-o"],
     "report json": ["report", "mlp", "--json"],
     "report trace": ["report", "mlp", "--trace"],
+    "fit output": ["fit", "--seconds", "0.1", "--output"],
     "race json": ["race", "relu", "--json"],
     "race svg": ["race", "relu", "--svg"],
     "verify json": ["verify", __file__, "--json"],
@@ -370,6 +420,58 @@ def test_help_has_the_defaults(command, texts, capsys):
     for text in texts:
         assert text in out
     assert "default: None" not in out and "default: []" not in out
+
+
+def test_fit_names_a_folder_that_cannot_be_written_before_it_measures(monkeypatch, tmp_path):
+    measured = []
+    monkeypatch.setattr("sluice.lab.fit.measure", lambda *_: measured.append(1) or {})
+    name = f"costs-{sl._lab._machine_id()[1]}.json"
+    (tmp_path / name).mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert main(["fit", "--seconds", "0.1"]) == 1
+    assert measured == []
+
+
+COMMANDS = ["report", "tune", "compare", "bisect", "race", "verify", "what-if", "records",
+            "machine", "fit"]
+
+
+def test_help_begins_with_a_report_and_each_command_has_a_verb_and_an_example(capsys):
+    assert status(["--help"]) == 0
+    out = capsys.readouterr().out
+    assert "Start with a report:\n  sluice-lab report lenet" in out
+    found = re.findall(r"^    ([a-z-]+)(?: \(place\))? +(\w+)", out, re.M)
+    assert [name for name, _ in found] == COMMANDS
+    assert [verb for _, verb in found] == ["write", "measure", "compare", "find", "time", "check",
+                                           "predict", "list", "show", "fit"]
+    for command in COMMANDS:
+        assert status([command, "--help"]) == 0
+        out = capsys.readouterr().out
+        assert f"\n  sluice-lab {command}" in out, command
+        assert all(len(line) <= 80 for line in out.splitlines()), command
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize("stream, no_color, coloured", [
+    (Terminal, None, True), (Terminal, "", True), (Terminal, "1", False),
+    (io.StringIO, None, False)])
+def test_colours_are_for_terminals_without_no_color(stream, no_color, coloured, monkeypatch):
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    if no_color is not None:
+        monkeypatch.setenv("NO_COLOR", no_color)
+    said = stream()
+    monkeypatch.setattr(sys, "stdout", said)
+    words.show("* fast\nsame\n1 of 2 ops DIFFERS, WRONGLY\n", r"^\*.*$", "^same$")
+    expected = "* fast\nsame\n1 of 2 ops DIFFERS, WRONGLY\n"
+    if coloured:
+        expected = expected.replace("* fast", "\033[1m* fast\033[0m")
+        expected = expected.replace("same", "\033[2msame\033[0m")
+        expected = expected.replace("DIFFERS", "\033[31mDIFFERS\033[0m")
+    assert said.getvalue() == expected
 
 
 def test_no_memory_is_one_sentence(monkeypatch, capsys):

@@ -38,7 +38,7 @@ def test_ten_minutes_show_choose_and_measure_kernels(tmp_path, monkeypatch):
     estimated, plain, _ = text.split("\ndecisions\n")[1:]
     assert re.search(r"^0 \S*conv2d .* estimated ", estimated, re.M)
     assert "hint: require variant=plain (scope guard)" in plain
-    assert "no op differs" in plain
+    assert re.search("^all results (within bound|equal)$", plain, re.M)
     assert re.search(r"^[0-9] signatures? measured", plain, re.M)
 
 

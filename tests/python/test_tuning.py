@@ -49,7 +49,10 @@ def test_the_result_tells_kernels_times_and_verdicts(exe):
     assert signature.before.variant in {k.variant for k in signature.kernels}
     assert not result.cancelled and result.left_out == 0
     text = str(result)
-    assert signature.signature in text and "1 signature measured" in text
+    assert "1 of 1 signature gets" in text or "0 of 1 signature get" in text
+    assert "1 signature measured" in text and "result.all" in text
+    assert signature.signature.partition(" ")[0] in result.all
+    assert all(len(line) <= 80 for line in (text + result.all).splitlines())
     exe.run(feed=feed, fetch_list=fetches)
     assert re.search("measured|near tie", exe.explain())
     assert " measured  " in exe.explain(all=True)

@@ -10,6 +10,8 @@
 #include "sluice/framework/inspect/explain.h"
 #include "sluice/laboratory/compare.h"
 #include "sluice/laboratory/measure/profile.h"
+#include "sluice/laboratory/measure/profile_report.h"
+#include "sluice/laboratory/measure/time_text.h"
 #include "sluice/python/bindings/arguments.h"
 #include "sluice/python/bindings/bindings.h"
 #include "sluice/python/bindings/executor.h"
@@ -49,7 +51,7 @@ Comparison Compare(nb::handle program_object,
 }
 
 struct Profile {
-  std::string table;
+  ProfileReport report;
   std::string trace;
   std::vector<double> op_seconds;
   Timing run;
@@ -67,7 +69,7 @@ Profile ProfileOf(const Plan& plan, const RunProfile& profile) {
   for (const MedianTime& time : profile.ops) {
     op_seconds.push_back(time.median);
   }
-  return {ExplainText(plan, &profile), ChromeTrace(plan, profile),
+  return {MakeProfileReport(plan, profile), ChromeTrace(plan, profile),
           std::move(op_seconds), profile.run, profile.total_seconds};
 }
 
@@ -137,6 +139,8 @@ void BindComparing(nb::module_& m) {
       .def_ro("op", &OpComparison::op)
       .def_ro("kernel_a", &OpComparison::kernel_a)
       .def_ro("kernel_b", &OpComparison::kernel_b)
+      .def_ro("inserted", &OpComparison::inserted, "By a pass.")
+      .def_ro("same", &OpComparison::same, "Kernels and layouts.")
       .def_ro("seconds_a", &OpComparison::seconds_a)
       .def_ro("seconds_b", &OpComparison::seconds_b)
       .def_ro("max_absolute_error", &OpComparison::max_absolute_error)
@@ -144,7 +148,9 @@ void BindComparing(nb::module_& m) {
       .def_ro("differs", &OpComparison::differs)
       .def_ro("message", &OpComparison::message);
   nb::class_<Comparison>(m, "Comparison",
-                         "What compare() found; print it for a table.")
+                         "What compare() found; print it, or its `all`.")
+      .def_ro("hints_a", &Comparison::hints_a)
+      .def_ro("hints_b", &Comparison::hints_b)
       .def_ro("ops", &Comparison::ops)
       .def_ro("first_difference", &Comparison::first_difference,
               "Index into ops; -1 when all agree.")
@@ -157,7 +163,11 @@ void BindComparing(nb::module_& m) {
                    })
       .def("__bool__",
            [](const Comparison& self) { return self.first_difference < 0; })
+      .def_prop_ro(
+          "all", [](const Comparison& self) { return ToString(self, true); },
+          "The text with all ops.")
       .def("__str__", [](const Comparison& self) { return ToString(self); });
+  m.def("_time_text", [](double seconds) { return TimeText(seconds); });
   m.def("_hints_of_set",
         [](const std::string& text) { return std::string(HintsOfSet(text)); });
   m.def("_compare", &Compare, nb::arg("program").none(), nb::arg("feed").none(),
@@ -167,14 +177,21 @@ void BindComparing(nb::module_& m) {
         nb::arg("fetch_list").none(), nb::arg("budget"));
   nb::class_<Profile>(m, "Profile",
                       "How long a run and each of its ops take; print it for a "
-                      "table.")
+                      "table of the slowest.")
       .def_prop_ro("seconds", &Profile::seconds,
                    "Of a run: the median, without a clock at each op.")
       .def_ro("run", &Profile::run, "The same with its interval.")
       .def_ro("op_seconds", &Profile::op_seconds)
       .def_ro("chrome_trace", &Profile::trace,
               "JSON for Perfetto or chrome://tracing.")
-      .def("__str__", [](const Profile& self) { return self.table; });
+      .def(
+          "top",
+          [](const Profile& self, size_t calls) {
+            return ToString(self.report, calls);
+          },
+          nb::arg("calls"), "The text with this many calls of kernels.")
+      .def("__str__",
+           [](const Profile& self) { return ToString(self.report); });
   m.def("_profile", &RunProfiled, nb::arg("executor"),
         nb::arg("program").none(), nb::arg("feed").none(),
         nb::arg("fetch_list").none(), nb::arg("scope").none(),

@@ -75,12 +75,14 @@ void BindPlacement(nb::module_& m) {
       .def_ro("kernel_then", &PlacedOp::kernel_then)
       .def_ro("seconds_now", &PlacedOp::seconds_now)
       .def_ro("seconds_then", &PlacedOp::seconds_then)
+      .def_ro("seconds_in_run", &PlacedOp::seconds_in_run,
+              "Measured in whole runs, as the plan is now.")
       .def_ro("measured_now", &PlacedOp::measured_now,
               "Whether the kernel was measured by itself.")
       .def_ro("measured_then", &PlacedOp::measured_then)
       .def_ro("changes", &PlacedOp::changes);
   nb::class_<Placement>(m, "Placement",
-                        "What what_if() predicts; print it for a table.")
+                        "What what_if() predicts; print it, or its `all`.")
       .def_ro("ops", &Placement::ops)
       .def_ro("predicted_now", &Placement::predicted_now)
       .def_ro("predicted_then", &Placement::predicted_then)
@@ -94,6 +96,11 @@ void BindPlacement(nb::module_& m) {
       .def_ro("not_measured", &Placement::not_measured)
       .def_ro("hints", &Placement::hints)
       .def_ro("notes", &Placement::notes)
+      .def_prop_ro("contradiction", &Placement::Contradiction,
+                   "Why its measurement contradicts it; \"\" if it does not.")
+      .def_prop_ro(
+          "all", [](const Placement& self) { return ToString(self, true); },
+          "The text with all ops.")
       .def("__str__", [](const Placement& self) { return ToString(self); });
   m.def("_what_if", &PredictWhatIf, nb::arg("program").none(),
         nb::arg("feed").none(), nb::arg("fetch_list").none(),

@@ -261,7 +261,7 @@ void BindTunedSignatures(nb::module_& m) {
 
 void BindTuneResults(nb::module_& m) {
   nb::class_<TuneResult>(m, "TuneResult",
-                         "What tune() found out; print it for a table.")
+                         "What tune() found out; print it, or its `all`.")
       .def_ro("signatures", &TuneResult::signatures)
       .def_ro("known", &TuneResult::known, "Signatures that had records.")
       .def_ro("left_out", &TuneResult::left_out,
@@ -270,6 +270,9 @@ void BindTuneResults(nb::module_& m) {
               "Of these, how many since other programs had the CPUs.")
       .def_ro("seconds", &TuneResult::seconds)
       .def_ro("cancelled", &TuneResult::cancelled)
+      .def_prop_ro(
+          "all", [](const TuneResult& self) { return ToString(self, true); },
+          "The text with all kernels of all signatures.")
       .def("__str__", [](const TuneResult& self) { return ToString(self); });
 }
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import sluice as sl
 
-from . import arguments, programs, tune_kernels, worker
+from . import arguments, programs, text, tune_kernels, worker
 from .bisect import add_parser as add_bisect
 from .compare import add_parser as add_compare
 from .fit import add_parser as add_fit
@@ -26,14 +26,28 @@ from .what_if import add_parser as add_what_if
 _TUNE = """\
 Measures the kernels of a program, so that plans choose by evidence from then
 on. PROGRAM is a built-in network (lenet, mlp: a training step), a Python
-script that defines `program` and `feed` (and, if it likes, `fetch_list`,
-`startup` and `scope`), an ONNX model (*.onnx), or a file of
-sluice.io.save_program."""
+script that defines `program` and `feed` (`fetch_list`, `startup` and `scope`
+are optional), an ONNX model (*.onnx), or a file of sluice.io.save_program.
+  sluice-lab tune lenet
+  sluice-lab tune model.onnx --budget 60 --all"""
+_RECORDS = """\
+Lists what was measured on this machine, the newest first.
+  sluice-lab records
+  sluice-lab records conv2d --all"""
 _RACE = """\
 Times all kernels of an op over a range of sizes. Shapes are written with n,
 which stands for each size in turn:
+  sluice-lab race relu
   sluice-lab race conv2d --shape "Input=8, 3, n, n" --shape "Filter=32, 3, 3, 3"
 """
+_ABOUT = """\
+Measures kernels, and tells what is known. Start with a report:
+  sluice-lab report lenet -o lenet.html            what runs, and how long
+  sluice-lab tune lenet                            choose by measurements
+  sluice-lab compare lenet reference default       results and times
+  sluice-lab race conv2d --sizes 8,16,32           all kernels of one op
+  sluice-lab verify mine.so                        is a kernel right?
+`sluice-lab COMMAND --help` has examples of a command."""
 
 
 def _pair(text: str) -> tuple[str, str]:
@@ -55,20 +69,48 @@ def _attribute(text: str) -> tuple[str, Any]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        "sluice-lab", description="Measures kernels, and tells what is known."
+        "sluice-lab",
+        description=_ABOUT,
+        formatter_class=arguments.Formatter,
     )
     parser.add_argument(
         "--threads", type=arguments.count, help="of each kernel"
     )
     commands = parser.add_subparsers(dest="command", required=True)
 
-    tune = commands.add_parser("tune", help="a program", description=_TUNE)
+    report_command.add_parser(commands)
+    _add_tune(commands)
+    add_compare(commands)
+    add_bisect(commands)
+    _add_race(commands)
+    add_verify(commands)
+    add_what_if(commands)
+    known = commands.add_parser(
+        "records", help="list what was measured", description=_RECORDS
+    )
+    known.add_argument("op", nargs="?", metavar="OP")
+    arguments.add_all(known, "records")
+    known.set_defaults(run=_records)
+    add_machine(commands)
+    add_fit(commands)
+    for command in commands.choices.values():
+        command.formatter_class = arguments.Formatter
+    return parser
+
+
+def _add_tune(commands: Any) -> None:
+    tune = commands.add_parser(
+        "tune",
+        help="measure a program's kernels, and choose by that from then on",
+        description=_TUNE,
+    )
     arguments.add_program(tune)
     arguments.add_place(tune)
     arguments.add_seconds(tune, "--budget", 10, "for all of it")
     tune.add_argument(
-        "--again", action="store_true", help="also what has records"
+        "--again", action="store_true", help="measure also what has records"
     )
+    arguments.add_all(tune, "kernels")
     tune.add_argument(
         "--kernels",
         action="append",
@@ -76,10 +118,15 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="verify these kernels (.so or .py), then tune with them",
     )
-
     tune.set_defaults(run=_tune)
 
-    one = commands.add_parser("race", help="one op", description=_RACE)
+
+def _add_race(commands: Any) -> None:
+    one = commands.add_parser(
+        "race",
+        help="time all kernels of one op over a range of sizes",
+        description=_RACE,
+    )
     one.add_argument("op", metavar="OP")
     one.add_argument(
         "--sizes",
@@ -120,40 +167,26 @@ def _parser() -> argparse.ArgumentParser:
     )
     one.add_argument("--svg", metavar="FILE", help="a chart, by Matplotlib")
     one.add_argument("--json", metavar="FILE", help="the times as JSON")
-
     one.set_defaults(run=_race)
-
-    report_command.add_parser(commands)
-
-    known = commands.add_parser("records", help="what was measured")
-    known.add_argument("op", nargs="?", metavar="OP")
-    known.set_defaults(run=_records)
-    add_verify(commands)
-    add_bisect(commands)
-    add_compare(commands)
-    add_what_if(commands)
-    add_machine(commands)
-    add_fit(commands)
-    for command in commands.choices.values():
-        command.formatter_class = arguments.Formatter
-    return parser
 
 
 def _tune(parsed: argparse.Namespace) -> int | None:
     if parsed.kernels:
         return tune_kernels.run(parsed)
     job = programs.load(parsed.program, parsed.batch)
-    print(
-        sl.tune(
-            job.program,
-            job.feed,
-            job.fetch_list,
-            parsed.budget,
-            place=parsed.place,
-            scope=job.scope,
-            again=parsed.again,
-        ),
-        end="",
+    result = sl.tune(
+        job.program,
+        job.feed,
+        job.fetch_list,
+        parsed.budget,
+        place=parsed.place,
+        scope=job.scope,
+        again=parsed.again,
+    )
+    text.show(
+        result.all if parsed.all else result,
+        r"^(?:  \*|[0-9]+ of [0-9]+ signature|kernels of).*$",
+        r"^  stays with .*$",
     )
     user = sl._lab._record_files()["user"]
     print(f"records: {user or 'in memory only, as SLUICE_RECORDS says'}")
@@ -177,7 +210,7 @@ def _race(parsed: argparse.Namespace) -> None:
         parsed.place,
         progress,
     )
-    print(result)
+    text.show(result, r"[0-9.]+ [mu]?s \*")
     if parsed.json:
         with open(parsed.json, "w", encoding="utf-8") as file:
             json.dump(result.to_json(), file, indent=1)
@@ -191,7 +224,7 @@ def _race(parsed: argparse.Namespace) -> None:
 
 
 def _records(parsed: argparse.Namespace) -> None:
-    print(records_table(parsed.op))
+    text.show(records_table(parsed.op, parsed.all), r"^  \*.*$")
     print(files())
 
 

@@ -112,6 +112,13 @@ def add_place(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--place", help="such as cuda:0; the CPU by default")
 
 
+def add_all(parser: argparse.ArgumentParser, what: str) -> None:
+    """Add --all."""
+    parser.add_argument(
+        "--all", action="store_true", help=f"print all {what}, changed or not"
+    )
+
+
 def add_seconds(
     parser: argparse.ArgumentParser, option: str, default: float, what: str
 ) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import sluice as sl
 from sluice import _lab, display
 
-from . import arguments, programs
+from . import arguments, programs, text
 from .kernel_sets import kernel_set
 from .reproduce import write_script
 
@@ -90,7 +90,7 @@ def add_parser(commands: Any) -> None:
     """Add the command ``bisect`` to the parser."""
     parser = commands.add_parser(
         "bisect",
-        help="the kernels that make two kernel sets differ",
+        help="find the kernels that make two kernel sets differ",
         description=_ABOUT,
     )
     arguments.add_kernel_sets(parser)
@@ -118,7 +118,7 @@ def run(parsed: argparse.Namespace) -> int:
         rtol=parsed.rtol,
         atol=parsed.atol,
     )
-    print(result, end="")
+    text.show(result)
     if parsed.script:
         script = parsed.program if parsed.program.endswith(".py") else None
         for i, finding in enumerate(result.findings):

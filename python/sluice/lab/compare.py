@@ -9,15 +9,16 @@ from typing import Any
 import sluice as sl
 from sluice import _lab
 
-from . import arguments, measuring, programs
+from . import arguments, measuring, programs, text
 from .bisect import DIFFERS
-from .kernel_sets import kernel_set
+from .kernel_sets import checked
 
 _ABOUT = """\
 Compares two kernel sets on a program, op by op: results, with what each op is
 fed under A, and times, of whole runs that take turns. A and B are `default`,
 `reference`, a file of kernel hints, or hints:
   sluice-lab compare lenet reference default
+  sluice-lab compare lenet "exclude library=ONEDNN" default --all
 Exits with 3 where results differ by more than rounding explains."""
 
 
@@ -38,8 +39,8 @@ def compare(
     return measuring.compare(
         program,
         feed,
-        kernel_set(a),
-        kernel_set(b),
+        checked(a),
+        checked(b),
         sl.CPUPlace() if place is None else place,
         rtol,
         atol,
@@ -53,11 +54,12 @@ def add_parser(commands: Any) -> None:
     """Add the command ``compare``."""
     parser = commands.add_parser(
         "compare",
-        help="two kernel sets, op by op",
+        help="compare two kernel sets: errors and times, op by op",
         description=_ABOUT,
     )
     arguments.add_kernel_sets(parser)
     arguments.add_seconds(parser, "--budget", 1, "for the times")
+    arguments.add_all(parser, "ops")
     parser.set_defaults(run=run)
 
 
@@ -76,5 +78,6 @@ def run(parsed: argparse.Namespace) -> int:
         atol=parsed.atol,
         budget=parsed.budget,
     )
-    print(result, end="")
+    said = result.all if parsed.all else result
+    text.show(said, r"^(?:B is|no diff).*$", r"^.*  same$")
     return 0 if result else DIFFERS

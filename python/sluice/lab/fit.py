@@ -163,7 +163,7 @@ def fit_rows(
         line = f"{line} {now[0]:7.2f} {now[1]:6.2f}"
         if now[1] > told[1]:
             after = before
-            line += "   worse: left as it was"
+            line += "   worse: unchanged"
         table.append(line)
         used = (samples.counted > 0).any(axis=0)
         rows[row] = {
@@ -190,11 +190,11 @@ def add_parser(commands: Any) -> None:
     """Add the command ``fit``."""
     parser = commands.add_parser(
         "fit",
-        help="what kernels cost on this machine",
+        help="fit the costs that estimates use to this machine (minutes)",
         description="Measures kernels over ops of well-known networks, fits "
-        "what their estimates assume to that, and writes a file for "
-        "SLUICE_COSTS, by which later processes estimate. Best while nothing "
-        "else runs.",
+        "the costs that estimates use,\nand writes them to a file. Processes "
+        "with SLUICE_COSTS=FILE use it. Best while\nnothing else runs.\n"
+        "  sluice-lab fit --seconds 300 --output costs.json",
     )
     arguments.add_seconds(parser, "--seconds", 300, "for all measurements")
     parser.add_argument(
@@ -209,16 +209,17 @@ def add_parser(commands: Any) -> None:
     parser.set_defaults(run=_run)
 
 
-def _run(arguments: argparse.Namespace) -> None:
-    output = arguments.output or f"costs-{_lab._machine_id()[1]}.json"
-    measured = measure(
-        arguments.seconds, arguments.seed, arguments.threads or 1
+def _run(parsed: argparse.Namespace) -> None:
+    output = parsed.output = (
+        parsed.output or f"costs-{_lab._machine_id()[1]}.json"
     )
+    arguments.check_files(parsed)
+    measured = measure(parsed.seconds, parsed.seed, parsed.threads or 1)
     rows, table = fit_rows(measured)
     print("\n".join(table))
     if not rows:
         raise FailedPreconditionError(
-            f"{arguments.seconds:g} seconds were too short to fit any kernel: "
+            f"{parsed.seconds:g} seconds were too short to fit any kernel: "
             "give --seconds more",
             "lab.fit_seconds",
         )

@@ -37,3 +37,12 @@ def kernel_set(text: str) -> str:
             "lab.kernel_set",
         )
     return text
+
+
+def checked(text: str) -> str:
+    """What ``sl.compare`` takes for a kernel set, whose name stays.
+
+    Raises what :func:`kernel_set` raises.
+    """
+    hints = kernel_set(text)
+    return text.strip() if _lab._hints_of_set(text.strip()) == hints else hints

@@ -19,7 +19,7 @@ _OVERHEADS = ("parallel_for", "kernel_call", "library_call")
 
 def _figure(name: str, value: Any) -> str:
     if name == "date":
-        return value or "not measured: what CPUs of this kind do"
+        return value or "typical values for this CPU; --measure 3 measures them"
     if not isinstance(value, float):
         return str(value)
     if name in _OVERHEADS:
@@ -97,10 +97,11 @@ def add_parser(commands: Any) -> None:
     """Add the command ``machine``."""
     machine = commands.add_parser(
         "machine",
-        help="what estimates take the machine for",
-        description="Prints what the machine can do, as estimates take it: "
-        "figures of CPUs of its kind, unless it was measured. Kernels that "
-        "have records are chosen by those.",
+        help="show the machine's figures that estimates use, or measure them",
+        description="Prints what the machine can do, as estimates assume: "
+        "typical values for its CPU,\nunless it was measured. Kernels that "
+        "have records are chosen by those.\n"
+        "  sluice-lab machine --measure 3",
     )
     machine.add_argument(
         "--measure",

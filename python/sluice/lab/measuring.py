@@ -48,7 +48,7 @@ def tune(
         again: also measure kernels that have records.
 
     Returns:
-        The result; print it for a table.
+        The result; print it for what changed, or its ``all`` for a table.
 
     Raises:
         InvalidArgumentError: the budget is not a number above 0.
@@ -94,8 +94,8 @@ def compare(
     """Compare two sets of kernel hints on a program, op by op.
 
     The plans are those that ``Executor.run`` uses. The result is true when all
-    outputs agree; print it for a table of kernels, errors and times. Random ops
-    are not compared. Parameters are not modified.
+    outputs agree; print it for times and what differs, or its ``all`` for a
+    table of all ops. Random ops are not compared. Parameters are not modified.
 
     Args:
         program: what to run.

@@ -113,6 +113,23 @@ def find_dtype(op: str, dtype: Any, place: Any) -> str:
     return name
 
 
+def shape_texts(
+    schema: Mapping[str, Any], shapes: Mapping[str, str]
+) -> dict[str, str]:
+    """The shape of each input that :func:`one_op` feeds, in terms of ``n``."""
+    known = schema["sizes"]
+    texts = {}
+    for argument in schema["inputs"]:
+        name = argument["name"]
+        text = shapes.get(name, known.get(name))
+        if text is None and argument["optional"]:
+            continue
+        # As the docs of learning rates and other states of one element begin.
+        usual = "1" if argument["doc"].startswith("[1]:") else "64, n"
+        texts[name] = text or usual
+    return texts
+
+
 def one_op(
     op: str,
     n: int,
@@ -135,16 +152,14 @@ def one_op(
                 "lab.input",
             )
     known = schema["sizes"]
+    texts = shape_texts(schema, shapes)
     random = np.random.default_rng(0)
     program, feed, arguments = sl.Program(), {}, {}
     for argument in schema["inputs"]:
         name = argument["name"]
-        text = shapes.get(name, known.get(name))
-        if text is None and argument["optional"]:
+        if name not in texts:
             continue
-        # As the docs of learning rates and other states of one element begin.
-        usual = "1" if argument["doc"].startswith("[1]:") else "64, n"
-        shape = _shape(text or usual, n, f"{op}: shape of {name}")
+        shape = _shape(texts[name], n, f"{op}: shape of {name}")
         kind = argument["dtype"]
         allowed = schema["type_vars"].get(kind, [kind])
         # The first type variable is the kernel's dtype. Others are mostly those

@@ -14,7 +14,10 @@ import sluice as sl
 from sluice import display
 
 from . import text
-from .one_op import find_dtype, find_op, one_op
+from .one_op import find_dtype, find_op, one_op, shape_texts
+
+# Columns of a table.
+_SIZES = 5
 
 
 @dataclass
@@ -25,6 +28,7 @@ class Race:
     sizes: list[int]
     medians: dict[str, list[float]] = field(default_factory=dict)
     messages: dict[str, str] = field(default_factory=dict)
+    shapes: dict[str, str] = field(default_factory=dict)
 
     def winners(self) -> list[str]:
         """The fastest kernel for each size; "" if none was timed."""
@@ -48,22 +52,38 @@ class Race:
             if winners[i] != winners[i + 1] and winners[i] and winners[i + 1]
         ]
 
+    def _shapes(self) -> str:
+        """A text such as "conv2d: Input [8, 16, n, n], Filter [32, 16, 3, 3]".
+        """
+        named = ", ".join(f"{k} [{shape}]" for k, shape in self.shapes.items())
+        return f"{self.op}: {named}" if named else self.op
+
     def __str__(self) -> str:
-        names = list(self.medians)
-        rows = [["n", *names]]
+        lines = [text.wrap(self._shapes())]
         winners = self.winners()
-        for i, size in enumerate(self.sizes):
-            cells = [
-                "-"
-                if np.isnan(self.medians[name][i])
-                else text.time(self.medians[name][i])
-                + (" *" if name == winners[i] else "  ")
-                for name in names
-            ]
-            rows.append([str(size), *cells])
-        lines = text.table(rows, str.rjust)
+        for first in range(0, len(self.sizes), _SIZES):
+            some = range(first, min(first + _SIZES, len(self.sizes)))
+            rows = [["", *(f"n = {self.sizes[i]}  " for i in some)]]
+            for name, row in self.medians.items():
+                cells = [
+                    "-  "
+                    if np.isnan(row[i])
+                    else text.time(row[i])
+                    + (" *" if name == winners[i] else "  ")
+                    for i in some
+                ]
+                rows.append([name, *cells])
+            names = max(len(row[0]) for row in rows)
+            rows = [[row[0].ljust(names), *row[1:]] for row in rows]
+            lines += text.table(rows, str.rjust)
+        if any(np.isnan(row).any() for row in self.medians.values()):
+            lines.append("* fastest; -: not timed: refused or wrong, or see below")
+        else:
+            lines.append("* fastest")
         lines += self.crossings()
-        lines += [f"{name}: {said}" for name, said in self.messages.items()]
+        lines += [
+            text.wrap(f"{name}: {said}") for name, said in self.messages.items()
+        ]
         return "\n".join(lines)
 
     def to_json(self) -> dict[str, Any]:
@@ -89,11 +109,15 @@ class Race:
         figure, axes = pyplot.subplots(figsize=(8, 5))
         for name, row in self.medians.items():
             axes.plot(self.sizes, np.asarray(row) * 1e6, "o-", label=name)
-        axes.set(xscale="log", yscale="log", xlabel="n", ylabel="us a call")
-        axes.set_title(self.op)
-        axes.grid(True, which="both", alpha=0.3)
-        axes.legend()
-        figure.savefig(path)
+        axes.set(xscale="log", yscale="log", xlabel="n", ylabel="us per call")
+        axes.set_xticks(self.sizes, labels=map(str, self.sizes))
+        axes.yaxis.set_major_formatter("{x:g}")
+        axes.minorticks_off()
+        axes.set_title(text.wrap(self._shapes(), 0))
+        axes.grid(True, alpha=0.3)
+        axes.legend(loc="upper left", bbox_to_anchor=(1, 1))
+        with matplotlib.rc_context({"svg.fonttype": "none"}):
+            figure.savefig(path, bbox_inches="tight")
         pyplot.close(figure)
 
 
@@ -185,9 +209,10 @@ def race(
             dtype.
         SluiceError: the op rejects these shapes.
     """
-    find_op(op)
+    schema = find_op(op)
     dtype = find_dtype(op, dtype, place)
-    result = Race(op, [int(size) for size in sizes])
+    named = shape_texts(schema, shapes or {})
+    result = Race(op, [int(size) for size in sizes], shapes=named)
     with sl.kernel_hints(_hints(op)):
         for i, size in enumerate(result.sizes):
             if progress is not None:
@@ -211,7 +236,7 @@ def _add(result: Race, i: int, tuned: sl._lab.TuneResult) -> None:
         if signature.op != result.op:
             continue
         for kernel in signature.kernels:
-            name = f"{kernel.library.lower()}/{kernel.variant}"
+            name = text.kernel(kernel.library, kernel.variant)
             if str(kernel.place) != str(sl.CPUPlace()):
                 name = f"{kernel.place} {name}"
             row = result.medians.setdefault(

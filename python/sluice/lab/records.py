@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from sluice import _core, _lab
 
 from . import text
+
+# Signatures that are listed unless all are.
+_NEWEST = 10
+# "relu/plain (cpu float32 PLAIN)"
+_KERNEL = re.compile(r"[^/]*/(.*) \((\S+) \S+ (\S+)\)")
 
 
 def records(op: str | None = None) -> list[dict[str, Any]]:
@@ -25,27 +31,67 @@ def records(op: str | None = None) -> list[dict[str, Any]]:
     return mine
 
 
-def records_table(op: str | None = None) -> str:
-    """The records as text: each signature with its kernels."""
+def _lines(signature: str, threads: int, kernels: list[Any]) -> list[str]:
+    """A signature, and its kernels, the fastest first and marked."""
+    kernels.sort(key=lambda record: record.get("median") or float("inf"))
+    rows, messages = [], []
+    for i, record in enumerate(kernels):
+        parts = _KERNEL.fullmatch(record["kernel"])
+        name = text.kernel(parts[3], parts[1]) if parts else record["kernel"]
+        if parts and parts[2] != "cpu":
+            name += f" at {parts[2]}"
+        median = record.get("median", 0)
+        said = record.get("message", "")
+        rows.append(
+            [
+                "*" if i == 0 and median and not said else " ",
+                f"{name:24}",
+                f"{text.time(median) if median else '':>8}",
+                record.get("date", "")[:10],
+                "WRONG" if said else "",
+            ]
+        )
+        if said:
+            messages.append("    " + text.wrap(f"{name} WRONG: {said}", 6))
+    head = text.wrap(f"{signature}, {text.count(threads, 'thread')}")
+    table = ["  " + row for row in text.table(rows, str.ljust)]
+    return [head, *table, *messages]
+
+
+def records_table(op: str | None = None, all: bool = False) -> str:
+    """The records as text, by op and signature; the newest ops first.
+
+    Only the newest signatures, unless ``all``.
+    """
     by_signature: dict[tuple[str, int], list[dict[str, Any]]] = {}
+    newest: dict[str, str] = {}
     for record in records(op):
         key = (record["signature"], record.get("threads", 1))
         by_signature.setdefault(key, []).append(record)
-    lines = []
-    for (signature, threads), kernels in sorted(by_signature.items()):
-        noun = "thread" if threads == 1 else "threads"
-        lines.append(f"{signature}, {threads} {noun}")
-        kernels.sort(key=lambda record: record.get("median") or float("inf"))
-        for record in kernels:
-            median = record.get("median", 0)
-            time = f"{text.time(median) if median else '':>12}"
-            message = record.get("message", "")
-            lines.append(
-                f"  {time}  {record['kernel']}  {record.get('date', '')}"
-                + (f"  WRONG: {message}" if message else "")
-            )
+        name, date = record["op"], record.get("date", "")
+        newest[name] = max(newest.get(name, ""), date)
     total = sum(map(len, by_signature.values()))
-    lines.append(f"{total} records of {len(by_signature)} signatures")
+    signatures = text.count(len(by_signature), "signature")
+    lines = [
+        f"{text.count(total, 'record')} of {signatures} of "
+        f"{text.count(len(newest), 'op')}"
+    ]
+    if by_signature:
+        lines[0] += "; * is the fastest kernel"
+
+    def date(kernels: list[Any]) -> str:
+        return max(record.get("date", "") for record in kernels)
+
+    # Sorting is stable: by name, then by date, then by the newest of the op.
+    groups = sorted(by_signature.items())
+    groups.sort(key=lambda group: date(group[1]), reverse=True)
+    groups.sort(key=lambda group: newest[group[1][0]["op"]], reverse=True)
+    shown = groups if all else groups[:_NEWEST]
+    for (signature, threads), kernels in shown:
+        lines += _lines(signature, threads, kernels)
+    if len(shown) < len(groups):
+        more = text.count(len(groups) - len(shown), "older signature")
+        lines.append(f"... {more}: --all")
     return "\n".join(lines)
 
 

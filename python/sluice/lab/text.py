@@ -1,15 +1,22 @@
-"""Formats times and counts, in the same way for all commands."""
+"""Formats and prints times, counts and tables, alike for all commands."""
 
 from __future__ import annotations
 
+import os
+import re
+import sys
+import textwrap
 from collections.abc import Callable
+
+from sluice import _lab
+
+WIDTH = 80
+_BOLD, _DIM, _RED = "1", "2", "31"
 
 
 def time(seconds: float) -> str:
-    """A time with two decimals, in us, ms or s."""
-    if seconds < 1e-3:
-        return f"{seconds * 1e6:.2f} us"
-    return f"{seconds * 1e3:.2f} ms" if seconds < 1 else f"{seconds:.2f} s"
+    """A measured time with three digits, in us, ms or s."""
+    return _lab._time_text(seconds)
 
 
 def count(number: int, noun: str) -> str:
@@ -17,7 +24,40 @@ def count(number: int, noun: str) -> str:
     return f"{number} {noun}" + "s" * (number != 1)
 
 
+def kernel(library: str, variant: str) -> str:
+    """A name such as "plain" of an own kernel, "onednn/direct" of others."""
+    return variant if library == "PLAIN" else f"{library.lower()}/{variant}"
+
+
+def wrap(text: str, indent: int = 2) -> str:
+    """The text in lines of at most 80 columns, all but the first indented."""
+    return textwrap.fill(
+        text, WIDTH, subsequent_indent=" " * indent, break_on_hyphens=False
+    )
+
+
 def table(rows: list[list[str]], align: Callable[[str, int], str]) -> list[str]:
     """Lines with columns as wide as their longest cells."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join(map(align, row, widths)).rstrip() for row in rows]
+
+
+def coloured() -> bool:
+    """Whether standard output is a terminal, and NO_COLOR is not set."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+
+
+def show(text: object, bold: str = "", dim: str = "") -> None:
+    """Print a text, on a terminal in colour.
+
+    What matches the patterns is bold or dim, and what is wrong is red.
+    """
+    said = str(text).rstrip("\n")
+    if coloured():
+        wrong = r"\b(?:WRONG|DIFFERS?|FAIL|REFUSED)\b"
+        for pattern, style in ((dim, _DIM), (bold, _BOLD), (wrong, _RED)):
+            if pattern:
+                said = re.sub(
+                    pattern, f"\033[{style}m\\g<0>\033[0m", said, flags=re.M
+                )
+    print(said)

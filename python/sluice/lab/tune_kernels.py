@@ -9,6 +9,7 @@ from typing import Any
 
 from sluice import _lab
 
+from . import text
 from .supervise import Worker, ended
 from .verdicts import Verification
 from .verify import verify
@@ -40,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
     verifications = []
     for path in arguments.kernels:
         verification = verify(path, budget=_PATIENCE)
-        print(verification)
+        text.show(verification)
         if verification.refusal:
             return 1
         verifications.append(verification)
@@ -54,6 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
             "kernels": arguments.kernels,
             "budget": arguments.budget,
             "again": arguments.again,
+            "all": arguments.all,
             "place": arguments.place,
             "threads": arguments.threads,
             "hints": hints,

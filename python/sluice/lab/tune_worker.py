@@ -44,30 +44,38 @@ def _outcome(tuned: Any, kernels: list[dict[str, str]]) -> dict[str, str]:
     }
 
 
-def _table(result: Any, kernels: list[dict[str, str]]) -> str:
+def _table(result: Any, kernels: list[dict[str, str]], all: bool) -> str:
     """A table of signatures with their kernels, the fastest first.
+
+    Only signatures that these kernels support, unless ``all``.
 
     The result's own table would show the hints of this process as the plan's
     previous choice.
     """
     lines = []
-    names = [k.name for tuned in result.signatures for k in tuned.kernels]
-    width = max(map(len, names), default=0)
+    left_out = 0
     for tuned in result.signatures:
-        lines.append(tuned.signature)
+        if not all and not any(k._kernel in kernels for k in tuned.kernels):
+            left_out += 1
+            continue
+        lines.append(text.wrap(tuned.signature))
         for k in sorted(
             tuned.kernels, key=lambda k: k.median if k.rounds else math.inf
         ):
             time = text.time(k.median) if k.rounds else "-"
             own = "  yours" if k._kernel in kernels else ""
-            said = f"  {k.message}" if k.message else ""
             wrong = "  WRONG" if k.verdict == "wrong" else ""
-            lines.append(f"  {k.name:{width}}  {time:>10}{own}{wrong}{said}")
+            lines.append(f"  {k.name:40} {time:>8}{own}{wrong}")
+            if k.message:
+                lines.append("    " + text.wrap(k.message, 6))
         outcome = _outcome(tuned, kernels)
         if outcome:
             lines.append(f"  {outcome['text']}")
+    if left_out:
+        others = text.count(left_out, "signature")
+        lines.append(f"... {others} without kernels of yours: --all")
     measured = text.count(len(result.signatures), "signature")
-    last = f"{measured} measured in {result.seconds:.2f} s"
+    last = f"{measured} measured in {text.time(result.seconds)}"
     if result.known:
         last += f", {result.known} known already"
     if result.left_out:
@@ -138,11 +146,11 @@ def _tune(job: dict[str, Any], say: Any) -> dict[str, list[str]]:
                 event="kernel", kernel=kernel, signature=signature
             ),
         )
-    print(_table(result, kernels))
+    text.show(_table(result, kernels, job["all"]), r"^.*  yours.*$")
     outcomes = [_outcome(tuned, kernels) for tuned in result.signatures]
     outcomes = [outcome for outcome in outcomes if outcome]
     right = _right(kernels, job["wrong"])
-    print(_summary(outcomes, result.known, right, job["wrong"]))
+    print(text.wrap(_summary(outcomes, result.known, right, job["wrong"])))
     by_word: dict[str, list[str]] = {}
     for outcome in outcomes:
         rules = by_word.setdefault(outcome["word"], [])

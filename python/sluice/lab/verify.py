@@ -12,7 +12,7 @@ from typing import Any
 
 from sluice.errors import InvalidArgumentError, NotFoundError
 
-from . import arguments
+from . import arguments, text
 from .supervise import Worker, ended
 from .verdicts import Mistake, Verdict, Verification
 
@@ -24,7 +24,9 @@ sizes, and compares them with the op's plain kernel in float64: tails, sizes 0
 and 1, NaN and infinities, several threads, equal bits on reruns, elements that
 are not written, writes and reads out of bounds, changed inputs, bad labels and
 indices. Each in a process of its own, so that one that crashes or hangs is
-named. The exit status is 1 when a kernel is wrong or cannot be checked."""
+named. The exit status is 1 when a kernel is wrong or cannot be checked.
+  sluice-lab verify build/libmine.so
+  sluice-lab verify mine.py --kernel relu/mine"""
 
 
 class _Job:
@@ -227,7 +229,7 @@ def add_parser(commands: Any) -> None:
     """Add the command ``verify``."""
     parser = commands.add_parser(
         "verify",
-        help="the kernels of a library or a Python file",
+        help="check kernels of your own, of a library or a Python file",
         description=_ABOUT,
     )
     parser.set_defaults(run=run)
@@ -282,7 +284,7 @@ def run(parsed: argparse.Namespace) -> int:
     except (NotFoundError, InvalidArgumentError) as error:
         print(f"sluice-lab: {error}", file=sys.stderr)
         return 2
-    print(result)
+    text.show(result)
     if parsed.json:
         with open(parsed.json, "w", encoding="utf-8") as file:
             json.dump(result.to_json(), file, indent=1)

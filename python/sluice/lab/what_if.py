@@ -12,7 +12,7 @@ import sluice as sl
 from sluice import _lab, display
 from sluice.errors import InvalidArgumentError
 
-from . import arguments, programs
+from . import arguments, programs, text
 
 _ABOUT = """\
 Predicts what a program would cost if its ops could also run on a device, if the
@@ -20,9 +20,12 @@ link to it were another one, or if kernels were faster:
   sluice-lab what-if lenet --device fpga:0
   sluice-lab what-if lenet --device fpga:0 --link 12GB/s,10us
   sluice-lab what-if lenet --faster conv2d/ONEDNN=2
-Each op goes where all of them together cost least, copies included. The plan as
-it is is measured, and so is the changed one where nothing about it is made up.
-"""
+Each op goes where all of them together cost least, copies included. The plan is
+measured as it is now, and the changed one too if the change is not assumed.
+Exits with 4, without a prediction, where a measured run is more than 2 times
+longer or shorter than predicted."""
+
+CONTRADICTED = 4
 
 _BYTES = {"B": 1.0, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
 _SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
@@ -133,7 +136,8 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "what-if",
         aliases=["place"],
-        help="what a program would cost elsewhere",
+        help="predict what a program would cost with another device, link or "
+        "faster kernels",
         description=_ABOUT,
     )
     arguments.add_program(parser)
@@ -156,11 +160,12 @@ def add_parser(commands: Any) -> None:
         help="such as conv2d/ONEDNN=2",
     )
     arguments.add_seconds(parser, "--budget", 5, "for measuring")
+    arguments.add_all(parser, "ops")
     parser.set_defaults(run=run)
 
 
-def run(parsed: argparse.Namespace) -> None:
-    """Run the command."""
+def run(parsed: argparse.Namespace) -> int:
+    """Run the command and return the exit status."""
     if parsed.command == "place":
         print("sluice-lab place is now sluice-lab what-if", file=sys.stderr)
     names = [name for name, _ in parsed.faster]
@@ -170,16 +175,19 @@ def run(parsed: argparse.Namespace) -> None:
                 f"--faster: {name} stands there twice", "lab.faster"
             )
     job = programs.load(parsed.program, parsed.batch)
-    print(
-        what_if(
-            job.program,
-            job.feed,
-            job.fetch_list,
-            devices=parsed.device,
-            link=parsed.link,
-            faster=dict(parsed.faster),
-            scope=job.scope,
-            budget=parsed.budget,
-        ),
-        end="",
+    result = what_if(
+        job.program,
+        job.feed,
+        job.fetch_list,
+        devices=parsed.device,
+        link=parsed.link,
+        faster=dict(parsed.faster),
+        scope=job.scope,
+        budget=parsed.budget,
     )
+    text.show(
+        result.all if parsed.all else result,
+        r"^(?:predicted|no prediction):.*$",
+        r"^.* the same .*$",
+    )
+    return CONTRADICTED if result.contradiction else 0

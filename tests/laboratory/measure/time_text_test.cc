@@ -5,16 +5,69 @@
 namespace sluice {
 namespace {
 
-TEST(TimeText, HasTheUnitThatFits) {
-  EXPECT_EQ(TimeText(0), "0.00 us");
-  EXPECT_EQ(TimeText(12.344e-6), "12.34 us");
-  EXPECT_EQ(TimeText(15.97195e-3), "15.97 ms");
+TEST(TimeText, HasThreeDigitsAndTheUnitThatFits) {
+  EXPECT_EQ(TimeText(0), "0 us");
+  EXPECT_EQ(TimeText(6.521e-7), "0.652 us");
+  EXPECT_EQ(TimeText(12.344e-6), "12.3 us");
+  EXPECT_EQ(TimeText(9.999e-6), "10.0 us");
+  EXPECT_EQ(TimeText(999.4e-6), "999 us");
+  EXPECT_EQ(TimeText(999.6e-6), "1.00 ms");
+  EXPECT_EQ(TimeText(15.97195e-3), "16.0 ms");
   EXPECT_EQ(TimeText(1.2), "1.20 s");
+  EXPECT_EQ(TimeText(1234.0), "1230 s");
+  EXPECT_EQ(TimeText(1.084e-3, 2), "1.1 ms");
+  EXPECT_EQ(TimeText(108.4e-6, 2), "110 us");
+}
+
+TEST(TimeText, IntervalsNameTheirUnitOnce) {
+  EXPECT_EQ(RangeText(715e-6, 719e-6), "715 to 719 us");
+  EXPECT_EQ(RangeText(980e-6, 1.2e-3), "980 us to 1.20 ms");
+}
+
+TEST(TimeUnit, IsThatOfTheLongestTime) {
+  const TimeUnit us(1.2344e-3);
+  EXPECT_EQ(us.name(), "us");
+  EXPECT_EQ(us.Cell(1.2344e-3), "1230");
+  EXPECT_EQ(us.Cell(1.2344e-3, 2), "1200");
+  EXPECT_EQ(us.Cell(9e-7), "<1");
+  EXPECT_EQ(us.Cell(0), "");
+  EXPECT_EQ(TimeUnit(8e-6).Cell(7.51e-6), "7.5");
+  const TimeUnit ms(0.25);
+  EXPECT_EQ(ms.name(), "ms");
+  EXPECT_EQ(ms.Cell(1.2344e-3), "1.2");
+  EXPECT_EQ(ms.Cell(9e-7), "0.0");
+  EXPECT_EQ(TimeUnit(200).name(), "s");
+}
+
+TEST(BusyText, IsForIntervalsWiderThanAQuarter) {
+  Timing timing;
+  timing.rounds = 21;
+  timing.median = 5e-3;
+  timing.low = 4.5e-3;
+  timing.high = 5.7e-3;
+  EXPECT_EQ(BusyText(timing), "");
+  timing.high = 5.8e-3;
+  EXPECT_EQ(BusyText(timing),
+            "the machine was busy: runs took 4.50 to 5.80 ms");
+}
+
+TEST(KernelName, NamesTheLibraryAndThePlaceOnlyWhereTheySaySomething) {
+  KernelDef kernel;
+  kernel.key.library = "PLAIN";
+  kernel.variant = "winograd_4x4";
+  EXPECT_EQ(KernelName(kernel, CPUPlace()), "winograd_4x4");
+  kernel.key.library = "ONEDNN";
+  kernel.variant = "direct";
+  EXPECT_EQ(KernelName(kernel, CPUPlace()), "onednn/direct");
+  EXPECT_EQ(KernelName(kernel, CUDAPlace(0)), "onednn/direct at cuda:0");
+  EXPECT_EQ(KernelName(kernel, CPUPlace(), CUDAPlace(0)),
+            "onednn/direct at cpu");
 }
 
 TEST(RatioText, SaysWhatTheRatioIsOf) {
-  EXPECT_EQ(RatioText(1.0), "as long");
-  EXPECT_EQ(RatioText(1.004), "as long");
+  EXPECT_EQ(RatioText(1.0), "no gain");
+  EXPECT_EQ(RatioText(1.004), "no gain");
+  EXPECT_EQ(RatioText(0.996), "no gain");
   EXPECT_EQ(RatioText(2.5), "2.5 times as long");
   EXPECT_EQ(RatioText(0.902), "1.11 times as fast");
   EXPECT_EQ(RatioText(Interval{0.5, 0.8}), "1.25 to 2 times as fast");

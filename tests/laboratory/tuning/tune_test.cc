@@ -2,6 +2,7 @@
 
 #include "tests/laboratory/lab_ops.h"
 #include "tests/testing/expect_error.h"
+#include "tests/testing/lines_of.h"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,6 +18,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
 
@@ -335,15 +337,48 @@ TEST(Tune, TheResultReadsLikeAReport) {
   const LabProgram lab(NewSize(), 2);
   Executor executor;
   const KernelHintGuard hint("prefer variant=slow");
-  const std::string text = ToString(Tune(executor, lab));
-  EXPECT_THAT(text, HasSubstr("op 0 and 1 more: test_lab(X float32["));
-  EXPECT_THAT(text, HasSubstr("  slow -> plain, "));
-  EXPECT_THAT(text, HasSubstr(" times as fast"));
-  EXPECT_THAT(text, HasSubstr("  *  test_lab/plain (cpu float32 PLAIN)"));
-  EXPECT_THAT(text, HasSubstr("   < test_lab/slow (cpu float32 PLAIN)"));
-  EXPECT_THAT(text, HasSubstr("WRONG  Out["));
-  EXPECT_THAT(text, HasSubstr("kernels of one run, where both were timed: "));
+  const TuneResult result = Tune(executor, lab);
+  const std::string text = ToString(result);
+  EXPECT_THAT(text, StartsWith("1 of 1 signature gets another kernel, 0 stay\n"
+                               "kernels of one run, where both were timed: "));
+  EXPECT_THAT(text, HasSubstr(" times as fast\n"));
+  EXPECT_THAT(text, HasSubstr("0  test_lab x2  slow    plain "));
+  EXPECT_THAT(text, HasSubstr("\nWRONG test_lab/thousandth (cpu float32 PLAIN)"
+                              " on test_lab(X float32["));
   EXPECT_THAT(text, HasSubstr("1 signature measured in "));
+  EXPECT_THAT(text, HasSubstr("--all, print(result.all)\n"));
+  const std::string all = ToString(result, true);
+  EXPECT_THAT(all, HasSubstr("op 0 and 1 more: test_lab(X float32["));
+  EXPECT_THAT(all, HasSubstr("  slow -> plain, "));
+  EXPECT_THAT(all, HasSubstr("  *  plain "));
+  EXPECT_THAT(all, HasSubstr("   < slow "));
+  EXPECT_THAT(all, HasSubstr("    thousandth WRONG: Out["));
+  EXPECT_LT(all.find("* runs now, < ran before"), all.find("  *  plain"));
+  EXPECT_THAT(all, Not(HasSubstr("--all")));
+  for (const std::string& line : LinesOf(text + all)) {
+    EXPECT_LE(line.size(), 80u) << line;
+  }
+}
+
+TEST(Tune, SignaturesThatKeepTheirKernelAreOnlyCounted) {
+  KernelDef kernel;
+  TuneResult result;
+  for (int i = 0; i < 3; ++i) {
+    TunedSignature tuned;
+    tuned.op = "relu";
+    tuned.signature = "relu(X float32[5])";
+    tuned.kernels.resize(1);
+    tuned.kernels[0].kernel = &kernel;
+    tuned.kernels[0].timing.rounds = 5;
+    tuned.kernels[0].timing.median = 1e-3;
+    tuned.before = tuned.winner = 0;
+    result.signatures.push_back(tuned);
+  }
+  EXPECT_THAT(ToString(result),
+              StartsWith("0 of 3 signatures get another kernel, 3 stay\n"
+                         "kernels of one run, where both were timed: 3.00 ms "
+                         "-> 3.00 ms, no gain\n3 signatures measured in "));
+  EXPECT_THAT(ToString(result, true), HasSubstr("  stays with plain\n"));
 }
 
 TEST(Tune, TheReportSaysWhyOpsWereLeftOut) {
@@ -358,12 +393,13 @@ TEST(Tune, TheReportSaysWhyOpsWereLeftOut) {
   TunedSignature disturbed;
   disturbed.disturbed = true;
   result.signatures.push_back(disturbed);
-  EXPECT_THAT(ToString(result), HasSubstr("no times are kept"));
+  EXPECT_THAT(ToString(result, true), HasSubstr("no times are kept"));
   EXPECT_THAT(ToString(result), HasSubstr("1 signature measured"));
   TunedSignature made_by_a_pass;
   made_by_a_pass.has_reference = false;
   result.signatures.push_back(made_by_a_pass);
-  EXPECT_THAT(ToString(result), HasSubstr("not measured: the op has no plain"));
+  EXPECT_THAT(ToString(result, true),
+              HasSubstr("not measured: the op has no plain"));
   EXPECT_THAT(ToString(result), HasSubstr("1 signature measured"));
   EXPECT_THAT(ToString(result), HasSubstr("1 without a plain kernel"));
 }

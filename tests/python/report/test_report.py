@@ -320,7 +320,9 @@ def test_the_command_writes_what_is_asked_for(tmp_path, capsys):
     page, data, trace, dot = [str(tmp_path / name) for name in names]
     assert main(["report", "mlp", "--batch", "4", "--budget", "2", "--seconds", "0.2",
                  "-o", page, "--json", data, "--trace", trace, "--dot", dot]) == 0
-    assert capsys.readouterr().out.split()[-1] == page
+    out = capsys.readouterr().out
+    assert re.search(rf"^a run takes [\d.]+ [mu]s, \d+ % \w+; open {re.escape(page)}$", out, re.M)
+    assert out.splitlines()[-1].endswith(page)
     assert read(data).data["name"] == "mlp"
     events = json.loads(open(trace).read())["traceEvents"]
     assert any(e["ph"] == "X" and e["args"].get("kernel") for e in events)

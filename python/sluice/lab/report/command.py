@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from typing import Any
 
-from sluice.lab import arguments, programs
+from sluice.lab import arguments, programs, text
 
 from .collect import report
 from .document import Report, read
@@ -24,7 +25,7 @@ def add_parser(commands: argparse._SubParsersAction) -> None:
     """Add the command ``report``."""
     parser = commands.add_parser(
         "report",
-        help="a page about a program's plan",
+        help="write a page about a program's plan: start here",
         description=_DESCRIPTION,
     )
     parser.set_defaults(run=run)
@@ -39,7 +40,7 @@ def add_parser(commands: argparse._SubParsersAction) -> None:
     )
     parser.add_argument("--json", metavar="FILE", help="the report as JSON")
     parser.add_argument(
-        "--trace", metavar="FILE", help="one run as a Chrome trace"
+        "--trace", metavar="FILE", help="medians, one after another, as a trace"
     )
     parser.add_argument("--dot", metavar="FILE", help="the graph for Graphviz")
     parser.add_argument(
@@ -75,8 +76,20 @@ def _measured(parsed: argparse.Namespace) -> Report:
     )
 
 
+def summary(data: dict[str, Any], page: str) -> str:
+    """The run's time, the op that takes most of it, and the page to open."""
+    run = data["plan"]["times"]["run"]
+    said = [f"a run takes {text.time(run['median'])}"]
+    ops = [op for op in data["plan"]["ops"] if op["measured"]["median"] > 0]
+    if ops:
+        slowest = max(ops, key=lambda op: op["measured"]["median"])
+        share = slowest["measured"]["median"] / data["summary"]["op_seconds"]
+        said.append(f"{share:.0%} {slowest['op']}".replace("%", " %"))
+    return f"{', '.join(said)}; open {page}"
+
+
 def run(parsed: argparse.Namespace) -> None:
-    """Write the requested files; the page's path is printed last."""
+    """Write the files; the last line is the run's time and the page's path."""
     against = read(parsed.against) if parsed.against else None
     saved = parsed.program.endswith(".json")
     made = read(parsed.program) if saved else _measured(parsed)
@@ -86,8 +99,8 @@ def run(parsed: argparse.Namespace) -> None:
         )
     # If a text cannot be created, existing files are not changed.
     texts = [
-        (path, text())
-        for path, text in (
+        (path, make())
+        for path, make in (
             (parsed.json, made.to_json),
             (parsed.trace, lambda: made.chrome_trace),
             (parsed.dot, made.to_dot),
@@ -95,8 +108,10 @@ def run(parsed: argparse.Namespace) -> None:
         )
         if path
     ]
-    for path, text in texts:
+    for path, content in texts:
         with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
-        print(path)
+            file.write(content)
+        if path != parsed.output:
+            print(f"wrote {path}")
+    text.show(summary(made.data, parsed.output), r"^.*$")
     sys.stdout.flush()

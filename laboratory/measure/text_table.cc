@@ -1,0 +1,91 @@
+#include "sluice/laboratory/measure/text_table.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "sluice/platform/error.h"
+
+namespace sluice {
+
+namespace {
+
+constexpr size_t kGap = 2;
+
+std::string CutInTheMiddle(const std::string& text, size_t width) {
+  if (text.size() <= width) return text;
+  const size_t head = (width - 2) / 2;
+  return text.substr(0, head) + ".." +
+         text.substr(text.size() - (width - 2 - head));
+}
+
+}  // namespace
+
+std::string TextTable::Text(size_t width, size_t least) const {
+  std::vector<size_t> widths(align_.size(), 0);
+  for (const auto& row : rows_) {
+    for (size_t i = 0; i < row.size(); ++i) {
+      widths[i] = std::max(widths[i], row[i].size());
+    }
+  }
+  // The last column is not padded, but its cells have to fit as well.
+  while (std::accumulate(widths.begin(), widths.end(),
+                         kGap * (widths.size() - 1)) > width) {
+    size_t widest = align_.find('<');
+    for (size_t i = widest; i < widths.size(); ++i) {
+      if (align_[i] == '<' && widths[i] > widths[widest]) widest = i;
+    }
+    if (widths[widest] <= least) break;
+    --widths[widest];
+  }
+  std::string text;
+  for (const auto& row : rows_) {
+    std::string line;
+    for (size_t i = 0; i < row.size(); ++i) {
+      const std::string gap(i == 0 ? 0 : kGap, ' ');
+      const std::string cell = CutInTheMiddle(row[i], widths[i]);
+      const std::string pad(widths[i] - cell.size(), ' ');
+      line += gap + (align_[i] == '<' ? cell + pad : pad + cell);
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + '\n';
+  }
+  return text;
+}
+
+std::string Wrapped(std::string_view text, size_t first, size_t other) {
+  std::string wrapped;
+  std::string line(first, ' ');
+  const auto flush = [&] {
+    wrapped += line + '\n';
+    line.assign(other, ' ');
+  };
+  size_t start = first;  // of the words of this line
+  while (!text.empty()) {
+    const size_t end = std::min(text.find(' '), text.size());
+    std::string_view word = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    const bool begun = line.size() > start;
+    if (begun && line.size() + 1 + word.size() > kTextWidth) {
+      flush();
+      start = other;
+    } else if (begun) {
+      line += ' ';
+    }
+    while (line.size() + word.size() > kTextWidth) {
+      const size_t fits = kTextWidth - line.size();
+      line += word.substr(0, fits);
+      word.remove_prefix(fits);
+      flush();
+      start = other;
+    }
+    line += word;
+  }
+  if (line.size() > start) flush();
+  return wrapped;
+}
+
+std::string CountText(size_t count, std::string_view noun) {
+  return Format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+}  // namespace sluice

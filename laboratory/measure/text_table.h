@@ -1,0 +1,44 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sluice/platform/export.h"
+
+// Text for a terminal of 80 columns.
+namespace sluice {
+
+constexpr size_t kTextWidth = 80;
+
+// A table whose columns are as wide as their widest cells, with two spaces
+// between. If a line would be longer than the text may be, the widest columns
+// on the left become narrower, and their cells are cut in the middle, since
+// names of ops differ at their ends: "softmax_with_..entropy_grad".
+class SLUICE_API TextTable {
+ public:
+  // `align` has a character a column: '<' for text, '>' for figures.
+  TextTable(std::string_view align, std::vector<std::string> heading)
+      : align_(align), rows_{std::move(heading)} {}
+
+  void Add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+  size_t size() const { return rows_.size() - 1; }
+  // No column is cut to fewer than `least` characters, even if lines are then
+  // longer than `width`.
+  std::string Text(size_t width = kTextWidth, size_t least = 8) const;
+
+ private:
+  std::string align_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+// The text in lines of at most kTextWidth columns, broken at spaces, the first
+// and the other lines indented by as many spaces; ends in a newline.
+SLUICE_API std::string Wrapped(std::string_view text,
+                               size_t first = 0,
+                               size_t other = 2);
+
+// "1 op", "2 ops".
+SLUICE_API std::string CountText(size_t count, std::string_view noun);
+
+}  // namespace sluice
