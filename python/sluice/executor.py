@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -199,3 +200,31 @@ class Executor(_core.Executor):
         program = framework._main if program is None else program
         scope = _scope if scope is None else scope
         return self._run_keeping_all(program, feed, fetch_list, scope)
+
+
+def _draw(
+    self: Any,
+    path: str | os.PathLike[str] | None = None,
+    by: str = "library",
+    all: bool = False,
+) -> str:
+    """Draw the plan as SVG: kernels, times and copies between places.
+
+    Args:
+        self: the plan.
+        path: a file to write it to, too.
+        by: what the colours show: "library", "place" or "time".
+        all: also draw each op of the backward pass and of the optimizer.
+
+    Raises:
+        InvalidArgumentError: for another ``by``.
+    """
+    from .draw_plan import draw_plan
+
+    return draw_plan(self, path, by, all)
+
+
+# As if it were bound: the stub of Plan has it then.
+_draw.__name__, _draw.__module__ = "draw", _core.__name__
+_draw.__qualname__ = "Plan.draw"
+setattr(_core.Plan, "draw", _draw)  # noqa: B010 - mypy refuses an assignment

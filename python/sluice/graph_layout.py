@@ -38,14 +38,15 @@ class _Rows:
         edges: Sequence[tuple[int, int, int]],
         labels: Sequence[float],
     ) -> None:
-        self.level = _levels(len(sizes), edges)
+        self.level = levels(len(sizes), edges)
         self.boxes = len(sizes)
         self.width = [size[0] for size in sizes]  # 0 for points
         self.rows: list[list[int]] = [
             [] for _ in range(max(self.level, default=-1) + 1)
         ]
-        for node, row in enumerate(self.level):
-            self.rows[row].append(node)
+        fed = {target for _, target, _ in edges}
+        for node in sorted(range(self.boxes), key=lambda n: n not in fed):
+            self.rows[self.level[node]].append(node)
         self.up: list[list[int]] = [[] for _ in sizes]
         self.down: list[list[int]] = [[] for _ in sizes]
         self.chains: list[list[int]] = []  # the points of each edge
@@ -130,16 +131,19 @@ class _Rows:
         cross are not both straight, so that the order from left to right holds.
         """
         column = list(range(len(self.level)))
+        depth = [0] * len(self.level)  # rows below that depend on it
+        for row in reversed(self.rows):
+            for u in row:
+                below = [depth[v] + 1 for v in self.down[u]]
+                depth[u] = max(below, default=0)
         for row in self.rows:
             segments = [(u, v) for u in row for v in self.down[u]]
             taken: list[tuple[int, int]] = []
             used: set[int] = set()
 
-            def rank(pair: tuple[int, int]) -> tuple[int, int, int]:
+            def rank(pair: tuple[int, int]) -> tuple[int, int, bool]:
                 lines = sum(node >= self.boxes for node in pair)
-                u, v = pair
-                alone = len(self.down[u]) + len(self.up[v])
-                return (2, 0, 1)[lines] if lines else 1, alone, self.place[v]
+                return (1, 2, 0)[lines], -depth[pair[1]], not self.up[pair[0]]
 
             for u, v in sorted(segments, key=rank):
                 at = self.place[u], self.place[v]
@@ -156,7 +160,7 @@ class _Rows:
         return column
 
 
-def _levels(count: int, edges: Sequence[tuple[int, int, int]]) -> list[int]:
+def levels(count: int, edges: Sequence[tuple[int, int, int]]) -> list[int]:
     """The row of each node: below all its inputs; an input just above."""
     sources: list[list[int]] = [[] for _ in range(count)]
     targets: list[list[int]] = [[] for _ in range(count)]
