@@ -10,13 +10,21 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _core
-from .drawing import COLOURS, Box, Cell, fold, render, runs, stack, write
+from .drawing import (
+    COLOURS,
+    Box,
+    Cell,
+    fold_repeats,
+    fold_training,
+    render,
+    stack,
+    write,
+)
 
 if TYPE_CHECKING:
     from .framework import Operator, Program
 
-_MOST = 60  # boxes that are drawn without folding repeated blocks
-_LONGEST_BLOCK = 48
+MOST_BOXES = 60  # that are drawn without folding repeated blocks
 _KINDS = {
     "convolution": r"conv\dd",
     "pooling": r"pool|maxout",
@@ -62,31 +70,30 @@ def about(
 ) -> str:
     """What an op is, such as "3x3, 16 filters, 448 weights".
 
-    ``shapes`` are those of its inputs by argument.
+    ``shapes`` are those of its inputs, by argument.
     """
     parts = []
-    what = kind(op)
-    other = {name: v for name, v in attrs.items() if name != "paddings"}
-    if what == "convolution" and "Filter" in shapes:
-        filters = list(shapes["Filter"])
-        strides = other.pop("strides", [1])
-        window = "x".join(map(str, filters[2:]))
-        step = f"/{strides[0]}" if set(strides) != {1} else ""
-        many = filters["transpose" in op] * other.get("groups", 1) ** (
-            "transpose" in op
-        )
-        parts += [window + step, f"{many} filters"]
-    elif what == "pooling" and other.get("ksize"):
-        size, strides = other.pop("ksize"), other.pop("strides", [])
-        step = f"/{strides[0]}" if list(strides) != list(size) else ""
-        window = "x".join(map(str, size)) + step
-        parts.append(f"{other.pop('pooling_type', '')} {window}".strip())
-    elif what == "product" and weights and len(shapes.get("Y", ())) == 2:
+    rest = {name: v for name, v in attrs.items() if name != "paddings"}
+    if kind(op) == "convolution" and "Filter" in shapes:
+        filters = shapes["Filter"]
+        parts.append(_window(filters[2:], rest.pop("strides", [1])))
+        parts.append(f"{filters['transpose' in op]} filters")
+    elif kind(op) == "pooling" and rest.get("ksize"):
+        size = rest.pop("ksize")
+        strides = rest.pop("strides", size)
+        window = _window(size, strides if strides != size else [1])
+        parts.append(f"{rest.pop('pooling_type', '')} {window}".strip())
+    elif kind(op) == "product" and weights and len(shapes.get("Y", ())) == 2:
         parts.append("{} to {}".format(*shapes["Y"]))
-    parts += _settings(op, other)
+    parts += _settings(op, rest)
     if weights:
         parts.append(counted(weights, "weight"))
     return ", ".join(parts)
+
+
+def _window(size: Sequence[Any], strides: Sequence[Any]) -> str:
+    step = f"/{strides[0]}" if set(strides) != {1} else ""
+    return "x".join(map(str, size)) + step
 
 
 def _settings(op: str, attrs: Mapping[str, Any]) -> list[str]:
@@ -130,8 +137,8 @@ class _Boxes:
             name: f"{v['dtype']} {dims(v['shape'])}"
             for name, v in self.variables.items()
         }
-        ops = program.ops
-        read = {n for op in ops for ns in op.inputs.values() for n in ns}
+        self.ops = program.ops
+        read = {n for op in self.ops for ns in op.inputs.values() for n in ns}
         self.boxes: list[Box] = []
         self.maker: dict[str, int] = {}
         self.constants: dict[str, str] = {}
@@ -140,8 +147,9 @@ class _Boxes:
                 self.maker[name] = len(self.boxes)
                 text = self.text[name].replace("float32 ", "")
                 cell = Cell(name, "", text, "feed", f"fed: {name}: {text}")
-                self.boxes.append(Box([cell], [], dims(var["shape"]), "feed"))
-        for index, op in enumerate(ops):
+                shape = dims(var["shape"])
+                self.boxes.append(Box([cell], {}, shape, "feed"))
+        for index, op in enumerate(self.ops):
             made = [n for ns in op.outputs.values() for n in ns]
             if not op.inputs and read.issuperset(made) and not op.hint:
                 value = op.attrs.get("value", "")
@@ -185,98 +193,39 @@ class _Boxes:
                 cells.append(
                     Cell(f"{word}:", "", many or "nothing", what, tip, True)
                 )
-        sources = dict.fromkeys(self.maker[n] for n in names if n in self.maker)
-        shape = dims(self.variables[made[0]]["shape"]) if made else ""
+        makers = [self.maker[n] for n in names if n in self.maker]
+        shape = dims(self.variables[made[0]]["shape"]) if made else "[]"
+        if shape == "[]" or op.purpose == "optimize":
+            shape = ""
         self.boxes.append(
-            Box(cells, list(sources), "" if shape == "[]" else shape, op.purpose)
+            Box(cells, dict.fromkeys(makers, ""), shape, op.purpose)
         )
         self.maker.update(dict.fromkeys(made, len(self.boxes) - 1))
 
 
-def _fold_training(boxes: list[Box], program: Program) -> list[Box]:
-    """One dashed box each for the backward pass and the optimizer."""
-    groups = []
-    drawn = [op for op in program.ops]
-    for purpose, members in runs([box.purpose for box in boxes]):
-        if purpose not in ("backward", "optimize"):
-            continue
-        marks = [int(boxes[m].cells[0].mark[1:]) for m in members]
-        while marks[0] and drawn[marks[0] - 1].purpose == purpose:
-            marks.insert(0, marks[0] - 1)  # a constant
-        ops = drawn[marks[0] : marks[-1] + 1]
-        if purpose == "backward":
-            name = f"backward: {counted(len(ops), 'op')}"
-            detail = ""
-        else:
-            types = {op.type: 0 for op in ops if "Param" in op.inputs}
-            name = f"optimizer: {', '.join(types) or counted(len(ops), 'op')}"
-            many = sum("Param" in op.inputs for op in ops)
-            detail = counted(many, "parameter") if many else ""
+    def training(self, purpose: str, members: list[int]) -> Cell:
+        """The box for the ops of one purpose."""
+        first = last = int(self.boxes[members[0]].cells[0].mark[1:])
+        while first and self.ops[first - 1].purpose == purpose:
+            first -= 1  # a constant
+        while last < len(self.ops) and self.ops[last].purpose == purpose:
+            last += 1
+        ops = self.ops[first:last]
+        updates = [op.type for op in ops if "Param" in op.inputs]
+        name, detail = f"backward: {counted(len(ops), 'op')}", ""
+        if purpose == "optimize":
+            what = ", ".join(dict.fromkeys(updates))
+            name = f"optimizer: {what or counted(len(ops), 'op')}"
+            detail = counted(len(updates), "parameter")
         inside = Counter(op.type for op in ops)
         tip = "\n".join(f"{n} {op}" for op, n in inside.items())
-        mark = f"#{marks[0]}" + f"-{marks[-1]}" * (len(marks) > 1)
-        cell = Cell(name, mark, detail, "optimizer", tip, dashed=True)
-        groups.append((members, Box([cell], [], "", purpose)))
-    folded = fold(boxes, groups)
-    loss = [i for i, box in enumerate(folded) if box.purpose == "forward"]
-    for i, box in enumerate(folded):
-        if box.purpose == "backward":  # not from all whose values it reads
-            before = [j for j in loss if j < i]
-            box.sources = before[-1:] or box.sources
-        elif box.purpose == "optimize":
-            box.sources = box.sources[-1:]
-    return folded
+        mark = f"#{first}" + f"-{last - 1}" * (last - first > 1)
+        return Cell(name, mark, detail, "optimizer", tip, True)
 
 
-def fold_repeats(boxes: list[Box]) -> list[Box]:
-    """One box, marked "x 8", for blocks that follow each other."""
-    keys = [
-        (
-            *((c.name, c.detail, c.kernel) for c in box.cells),
-            box.shape,
-            *sorted(i - s for s in box.sources),
-        )
-        for i, box in enumerate(boxes)
-    ]
-    numbers = {key: n for n, key in enumerate(dict.fromkeys(keys))}
-    ids = [numbers[key] for key in keys]
-    size = len(ids)
-    best = [(0, 0)] * size  # boxes in repeats that begin here, and the period
-    for period in range(1, min(_LONGEST_BLOCK, size // 2) + 1):
-        same = 0
-        for i in range(size - period - 1, -1, -1):
-            same = same + 1 if ids[i] == ids[i + period] else 0
-            covered = (same // period + 1) * period if same >= period else 0
-            if covered > best[i][0] and covered > 2:
-                best[i] = covered, period
-    groups = []
-    start = 0
-    while start < size:
-        covered, period = best[start]
-        if not covered or boxes[start].purpose == "feed":
-            start += 1
-            continue
-        members = list(range(start, start + covered))
-        shown = [c for m in members[:period] for c in boxes[m].cells]
-        first, last = boxes[start].cells[0], boxes[members[-1]].cells[-1]
-        head = Cell(
-            f"x {covered // period}",
-            f"{first.mark}-{last.mark[1:]}",
-            f"block of {counted(len(shown), 'op')}",
-            "op",
-        )
-        more = [Cell(f"and {counted(len(shown) - 12, 'more op')}", kind="op")]
-        cells = [head, *shown[:12], *(more if len(shown) > 12 else [])]
-        groups.append((members, Box(cells, [], boxes[members[-1]].shape)))
-        start += covered
-    return fold(boxes, groups)
-
-
-def legend(boxes: Sequence[Box]) -> list[tuple[str, str]]:
-    """The kinds that are there, in the order of the colours."""
-    there = {cell.kind for box in boxes for cell in box.cells}
-    names = {"feed": "fed", "optimizer": "training"}
-    return [(k, names.get(k, k)) for k in COLOURS if k in there - {"op"}]
+def _joins(cell: Cell) -> bool:
+    added = cell.name == "elementwise_add" and "weight" in cell.detail
+    return added or re.search(_JOINED, cell.name) is not None
 
 
 def draw(
@@ -286,31 +235,25 @@ def draw(
 ) -> str:
     """See :meth:`sluice.Program.draw`."""
     made = _Boxes(program)
-    boxes = made.boxes
-    purposes = Counter(op.purpose for op in program.ops)
-    notes = []
-    if not all and purposes.keys() - {"forward"}:
-        boxes = _fold_training(boxes, program)
-        notes.append("draw(all=True) shows each op")
-    boxes = stack(
-        boxes,
-        lambda c: bool(
-            re.search(_JOINED, c.name)
-            or (c.name == "elementwise_add" and "weight" in c.detail)
-        ),
-    )
-    if not all and sum(len(box.cells) for box in boxes) > _MOST:
-        folded = fold_repeats(boxes)
-        if len(folded) < len(boxes):
-            notes = ["repeated blocks are one: draw(all=True) shows each op"]
-        boxes = folded
-    names = {"forward": "forward", "backward": "backward", "optimize": "optimizer"}
-    title = counted(sum(purposes.values()), "op")
-    if len(purposes) > 1:
-        counts = [f"{purposes[p]} {n}" for p, n in names.items() if purposes[p]]
-        title += ": " + ", ".join(counts)
+    many = Counter(op.purpose for op in made.ops)
+    whole = stack(made.boxes, _joins)
+    boxes = whole
+    if not all:
+        boxes = stack(fold_training(made.boxes, made.training), _joins)
+        if sum(len(box.cells) for box in boxes) > MOST_BOXES:
+            boxes = fold_repeats(boxes, lambda cells: cells[0])
+    lines = [counted(len(made.ops), "op")]
+    if len(many) > 1:
+        lines[0] += (
+            f": {many['forward']} forward, {many['backward']} backward, "
+            f"{many['optimize']} optimizer"
+        )
     weights = made.weights(list(made.variables))
     if weights:
-        notes.insert(0, counted(weights, "weight"))
-    notes = ["; ".join(notes)] * bool(notes)
-    return write(render(boxes, title, notes, legend(boxes)), path)
+        lines.append(counted(weights, "weight"))
+    if len(boxes) < len(whole):
+        lines.append("folded: draw(all=True) shows every op")
+    there = {cell.kind for box in boxes for cell in box.cells} - {"op"}
+    names = {"feed": "fed", "optimizer": "training"}
+    legend = [(k, names.get(k, k)) for k in COLOURS if k in there]
+    return write(render(boxes, lines, legend), path)

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from . import _core
-from .draw import about, counted, dims
-from .drawing import Box, Cell, fold, render, runs, write
+from .draw import MOST_BOXES, about, counted, dims, kind
+from .drawing import Box, Cell, fold_repeats, fold_training, render, write
 from .errors import InvalidArgumentError
 
 _SHORT = {
@@ -75,13 +75,17 @@ class _Plan:
                 )
                 self.maker[feed["var"]] = len(self.boxes)
                 cell = Cell(feed["var"], "", text, "feed", f"fed: {text}")
-                self.boxes.append(Box([cell], [], dims(feed["shape"]), "feed"))
+                self.boxes.append(Box([cell], {}, dims(feed["shape"]), "feed"))
         moves = {(t["var"], t["op_index"]): t for t in data["transfers"]}
         phase = "forward"
         for i, op in enumerate(self.ops):
             # What a pass put in belongs to what is around it.
             phase = op["purpose"] if op["covers"] else phase
             self._add(i, op, phase, moves)
+
+    def time(self, seconds: float) -> str:
+        """A time, and its share of all."""
+        return _time(seconds) + _share(seconds, self.total)
 
     def category(self, i: int) -> str:
         """What the colour of an op says."""
@@ -109,8 +113,14 @@ class _Plan:
         if len(covered) > 1:
             rest = [_SHORT.get(each, each) for each in covered[1:]]
             name = "+".join([covered[0], *rest])
-        detail = about(covered[0] if covered else op["op"], shapes,
-                       weights if phase == "forward" else 0, {})
+        first = covered[0] if covered else op["op"]
+        attrs: dict[str, Any] = {}
+        if kind(first) == "convolution" and phase == "forward":
+            at = 1 if op["layout"] == "NHWC" else 2
+            high = op["outputs"][0]["shape"][at]
+            attrs["strides"] = [round(op["inputs"][0]["shape"][at] / high)]
+        weights *= phase == "forward"
+        detail = about(first, shapes, weights, attrs)
         if not covered:
             detail = f"put in by {op['pass']}" if op["pass"] else "put in"
         elif "Param" in shapes:
@@ -121,7 +131,6 @@ class _Plan:
             kernel = f"{library}/{kernel}"
         if self.by != "place" and op["place"] != self.data["place"]:
             kernel += f" at {op['place']}"
-        share = _share(self.seconds[i], self.total)
         category = self.colour[self.category(i)]
         bar = self.seconds[i] / self.slowest if self.slowest else 0
         tip = [name, op["kernel"], op["reason"], f"layout {op['layout']}"]
@@ -137,64 +146,62 @@ class _Plan:
             "op",
             "\n".join(tip).strip(),
             kernel=kernel,
-            time=f"{_time(self.seconds[i])}{share}",
+            time=self.time(self.seconds[i]),
             category=category,
             bars=((category, bar),),
         )
-        sources: dict[int, None] = {}
-        moved: dict[int, str] = {}
+        sources: dict[int, str] = {}
         for value in op["inputs"]:
             source = self.maker.get(value["var"])
-            if source is None:
-                continue
-            sources[source] = None
-            move = moves.get((value["var"], op["index"]))
-            if move:
-                moved[source] = f"{_bytes(move['bytes'])} to {move['to']}"
-        shape = dims(op["outputs"][0]["shape"]) if op["outputs"] else ""
+            if source is not None:
+                move = moves.get((value["var"], op["index"]))
+                text = f"{_bytes(move['bytes'])} to {move['to']}" if move else ""
+                sources[source] = sources.get(source, "") or text
+        shape = dims(op["outputs"][0]["shape"]) if op["outputs"] else "[]"
+        if shape == "[]" or phase == "optimize":
+            shape = ""
+        box = Box([cell], sources, shape, phase)
         for value in op["outputs"]:
             self.maker[value["var"]] = len(self.boxes)
-        self.boxes.append(
-            Box([cell], list(sources), "" if shape == "[]" else shape, phase, moved)
+            if (value["var"], -1) in moves:
+                move = moves[value["var"], -1]
+                box.copied = f"{_bytes(move['bytes'])} to {move['to']}, fetched"
+        self.boxes.append(box)
+
+    def training(self, phase: str, members: list[int]) -> Cell:
+        """The box for the calls of one phase."""
+        fed = len(self.boxes) - len(self.ops)
+        ops = [m - fed for m in members]
+        part: dict[str, float] = {}
+        for i in ops:
+            colour = self.colour[self.category(i)]
+            part[colour] = part.get(colour, 0) + self.seconds[i]
+        seconds = sum(part.values())
+        cells = [self.boxes[m].cells[0] for m in members]
+        most = cells[ops.index(max(ops, key=self.seconds.__getitem__))]
+        lines = [f"{c.mark} {c.name}: {c.kernel}, {c.time}" for c in cells]
+        word = "optimizer" if phase == "optimize" else phase
+        return Cell(
+            f"{word}: {counted(len(ops), 'call')}",
+            "",
+            f"most: {most.mark} {most.name}",
+            "op",
+            "\n".join(lines),
+            dashed=True,
+            kernel=counted(len({self.ops[i]["kernel"] for i in ops}), "kernel"),
+            time=self.time(seconds),
+            bars=tuple((c, s / (seconds or 1)) for c, s in part.items()),
         )
 
-    def folded(self) -> list[Box]:
-        """The boxes with one each for the backward pass and the optimizer."""
-        groups = []
-        fed = len(self.boxes) - len(self.ops)
-        for phase, members in runs([box.purpose for box in self.boxes]):
-            if phase in ("forward", "feed"):
-                continue
-            ops = [m - fed for m in members]
-            part: dict[str, float] = {}
-            for i in ops:
-                colour = self.colour[self.category(i)]
-                part[colour] = part.get(colour, 0) + self.seconds[i]
-            seconds = sum(part.values())
-            slowest = max(ops, key=self.seconds.__getitem__)
-            most = self.boxes[slowest + fed].cells[0]
-            word = "optimizer" if phase == "optimize" else phase
-            cell = Cell(
-                f"{word}: {counted(len(ops), 'call')}",
-                "",
-                f"most: {most.mark} {most.name}",
-                "op",
-                "\n".join(
-                    f"{c.mark} {c.name}: {c.kernel}, {c.time}"
-                    for c in (self.boxes[m].cells[0] for m in members)
-                ),
-                dashed=True,
-                kernel=counted(len({self.ops[i]["kernel"] for i in ops}), "kernel"),
-                time=_time(seconds) + _share(seconds, self.total),
-                bars=tuple((c, s / (seconds or 1)) for c, s in part.items()),
-            )
-            groups.append((members, Box([cell], [], "", phase)))
-        boxes = fold(self.boxes, groups)
-        for i, box in enumerate(boxes):
-            if box.purpose in ("backward", "optimize"):
-                before = [j for j in range(i) if boxes[j].purpose != "feed"]
-                box.sources = list({*before[-1:], *box.moved})
-        return boxes
+    def sum_up(self, cells: list[Cell]) -> Cell:
+        """The cell of calls in repeated blocks: with their time in all."""
+        marks = {cell.mark[1:] for cell in cells}
+        seconds = sum(
+            s
+            for op, s in zip(self.ops, self.seconds, strict=True)
+            if str(op["index"]) in marks
+        )
+        return cells[0]._replace(time=self.time(seconds))
 
 
 def draw_plan(
@@ -226,26 +233,32 @@ def draw_plan(
     if isinstance(plan, _core.Plan):
         plan = json.loads(_core._explain_by_signature(plan))
     made = _Plan(plan, by)
-    boxes = made.boxes if all else made.folded()
+    boxes = made.boxes
+    if not all:
+        boxes = fold_training(boxes, made.training)
+        if len(boxes) > MOST_BOXES:
+            boxes = fold_repeats(boxes, made.sum_up)
     word = "measured" if made.measured else "predicted"
-    title = (
+    lines = [
         f"at {plan['place']}, {counted(plan['threads'], 'thread')}: "
-        f"{_time(made.total)} {word}, {counted(len(made.ops), 'call')}"
-    )
-    notes = ["bars: time, relative to the slowest call"]
+        f"{_time(made.total)} {word}, {counted(len(made.ops), 'call')}",
+        "bars: time, relative to the slowest call",
+    ]
     if any(not op["covers"] for op in made.ops):
-        notes.append("+ op that Sluice put in")
+        lines.append("+ is an op that Sluice put in")
     copied = sum(t["bytes"] for t in plan["transfers"])
     if copied:
-        notes.append(f"red: copies, {_bytes(copied)} in all")
+        lines.append(f"red: copies between places, {_bytes(copied)} in all")
+    if len(boxes) < len(made.boxes):
+        lines.append("folded: draw(all=True) shows every op")
     if plan["rest"]["reason"]:
-        notes.append("the first stretch only: " + plan["rest"]["reason"])
+        lines.append("the first stretch only: " + plan["rest"]["reason"])
     parts: dict[str, float] = dict.fromkeys(made.colour, 0)
     for i, seconds in enumerate(made.seconds):
         parts[made.category(i)] += seconds
     legend = [
-        (made.colour[name], f"{name}{_share(seconds, made.total)}")
+        (made.colour[name], name + _share(seconds, made.total))
         for name, seconds in parts.items()
         if seconds
     ]
-    return write(render(boxes, title, notes, legend), path)
+    return write(render(boxes, lines, legend), path)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import html
 import os
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from typing import NamedTuple
 
 from .graph_layout import Point, lay_out, levels
 
 _LEAST, _MOST, _PAD, _MARGIN = 150, 270, 9, 16  # widths in pixels
 _LONG = 24  # an edge over more rows is drawn as two ends that name each other
+_LONGEST_BLOCK = 48  # in boxes, of blocks that are found to repeat
 _FONT = "system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif"
 # Light and dark. Texts are legible on every fill: WCAG's AA, as tests compute.
 COLOURS = {
@@ -60,13 +63,14 @@ class Cell(NamedTuple):
 
 @dataclass
 class Box:
-    """Cells on top of each other, and the boxes that they read from."""
+    """Cells on top of each other, and the boxes that they read."""
 
     cells: list[Cell]
-    sources: list[int] = field(default_factory=list)
+    # By index; the text of an edge that is a copy to another place, else "".
+    sources: dict[int, str] = field(default_factory=dict)
     shape: str = ""  # of the first output
-    purpose: str = "forward"
-    moved: dict[int, str] = field(default_factory=dict)  # text by source
+    purpose: str = "forward"  # or "feed", "backward", "optimize"
+    copied: str = ""  # what is copied to be fetched
 
 
 def text_width(text: str, size: float = 12, bold: bool = False) -> float:
@@ -92,105 +96,138 @@ def cut(text: str, width: float, size: float = 12, bold: bool = False) -> str:
     return "…"
 
 
-def fold(boxes: list[Box], groups: Sequence[tuple[list[int], Box]]) -> list[Box]:
-    """Replace boxes by one; it is where the first of them was."""
-    whole = {min(members): box for members, box in groups}
-    owner = {m: min(members) for members, _ in groups for m in members}
-    made: list[Box] = []
-    index: dict[int, int] = {}
-    members: dict[int, list[int]] = {}
-    for old in range(len(boxes)):
-        first = owner.get(old, old)
-        members.setdefault(first, []).append(old)
-        if first == old:
-            index[old] = len(made)
-            made.append(whole.get(old, boxes[old]))
-    for first, old_ones in members.items():
-        box = made[index[first]]
-        sources: dict[int, None] = {}
-        moved: dict[int, str] = {}
-        for old in old_ones:
-            for source in boxes[old].sources:
-                new = index[owner.get(source, source)]
-                if new != index[first]:
-                    sources[new] = None
-                    if source in boxes[old].moved:
-                        moved[new] = boxes[old].moved[source]
-        made[index[first]] = Box(
-            box.cells, list(sources), box.shape, box.purpose, moved
-        )
+def fold(
+    boxes: list[Box], first: Sequence[int], instead: Mapping[int, Box]
+) -> list[Box]:
+    """Make one box of those with the same ``first`` member, or keep its cells."""
+    index = {old: new for new, old in enumerate(dict.fromkeys(first))}
+    made = [
+        replace(instead.get(old, boxes[old]), sources={}, copied="")
+        for old in index
+    ]
+    for old, box in enumerate(boxes):
+        target = index[first[old]]
+        made[target].copied = made[target].copied or box.copied
+        for source, text in box.sources.items():
+            new = index[first[source]]
+            if new != target:
+                before = made[target].sources.get(new, "")
+                made[target].sources[new] = before or text
     return made
 
 
-def runs(keys: Sequence[str]) -> Iterable[tuple[str, list[int]]]:
-    """Neighbours with the same key."""
-    start = 0
-    for i in range(1, len(keys) + 1):
-        if i == len(keys) or keys[i] != keys[start]:
-            yield keys[start], list(range(start, i))
-            start = i
-
-
 def stack(boxes: list[Box], joins: Callable[[Cell], bool]) -> list[Box]:
-    """Put cells that ``joins`` accepts below the one that they alone read."""
-    readers = [0] * len(boxes)
-    for box in boxes:
-        for source in box.sources:
-            readers[source] += 1
-    group = list(range(len(boxes)))
+    """Put cells that ``joins`` accepts below the op that they alone read."""
+    readers = Counter(source for box in boxes for source in box.sources)
+    first = list(range(len(boxes)))
+    whole = {i: replace(box, cells=[*box.cells]) for i, box in enumerate(boxes)}
     for i, box in enumerate(boxes):
-        if len(box.sources) != 1 or not joins(box.cells[0]):
-            continue
-        (source,) = box.sources
-        above = boxes[source]
-        same = box.shape == above.shape and above.cells[-1].kind != "feed"
-        if same and readers[source] == 1 and not above.cells[-1].dashed:
-            group[i] = group[source]
-    members: dict[int, list[int]] = {}
-    for i, first in enumerate(group):
-        members.setdefault(first, []).append(i)
-    return fold(
-        boxes,
-        [
-            (many, Box([c for m in many for c in boxes[m].cells], [], boxes[first].shape))
-            for first, many in members.items()
-            if len(many) > 1
-        ],
-    )
+        for source in box.sources:
+            above = boxes[source]
+            if (
+                len(box.sources) == readers[source] == 1
+                and box.shape == above.shape
+                and above.purpose == box.purpose
+                and joins(box.cells[0])
+            ):
+                first[i] = first[source]
+                whole[first[i]].cells += box.cells
+    return fold(boxes, first, whole)
 
 
-def _mark(box: Box) -> str:
-    return box.cells[-1].mark or cut(box.cells[-1].name, 90)
+def fold_training(
+    boxes: list[Box], cell: Callable[[str, list[int]], Cell]
+) -> list[Box]:
+    """Make one box each of the backward pass and the optimizer.
+
+    Its edge is from the box before it; it reads values of most others.
+    """
+    first, instead = list(range(len(boxes))), {}
+    for i in range(len(boxes)):
+        purpose = boxes[i].purpose
+        if purpose in ("backward", "optimize"):
+            if i and boxes[i - 1].purpose == purpose:
+                first[i] = first[i - 1]
+                continue
+            same = takewhile(lambda b: b.purpose == purpose, boxes[i:])
+            members = list(range(i, i + len(list(same))))
+            instead[i] = Box([cell(purpose, members)], {}, "", purpose)
+    made = fold(boxes, first, instead)
+    for i, box in enumerate(made):
+        if i and box.purpose in ("backward", "optimize"):
+            copies = {s: text for s, text in box.sources.items() if text}
+            before = {} if made[i - 1].purpose == "feed" else {i - 1: ""}
+            box.sources = before | copies
+    return made
+
+
+def fold_repeats(
+    boxes: list[Box], sum_up: Callable[[list[Cell]], Cell]
+) -> list[Box]:
+    """Make one box, marked "x 8", of equal blocks that follow each other.
+
+    ``sum_up`` makes one cell of those at the same position in the blocks.
+    """
+    keys = [
+        (*((c.name, c.detail, c.kernel) for c in box.cells), box.shape)
+        + tuple(sorted(i - source for source in box.sources))
+        for i, box in enumerate(boxes)
+    ]
+    size = len(keys)
+    best = [(0, 0)] * size  # boxes in the repeats that begin here; the period
+    for period in range(1, min(_LONGEST_BLOCK, size // 2) + 1):
+        same = 0
+        for i in range(size - period - 1, -1, -1):
+            same = same + 1 if keys[i] == keys[i + period] else 0
+            covered = (same // period + 1) * period
+            if covered > max(best[i][0], period, 2):
+                best[i] = covered, period
+    first, instead, start = list(range(size)), {}, 0
+    while start < size:
+        covered, period = best[start]
+        if covered and boxes[start].purpose != "feed":
+            end = start + covered
+            first[start:end] = [start] * covered
+            cells = [[c for b in boxes[i:end:period] for c in b.cells[j : j + 1]]
+                     for i in range(start, start + period)
+                     for j in range(len(boxes[i].cells))]
+            shown = [sum_up(each) for each in cells]
+            last = boxes[end - 1].cells[-1].mark[1:]
+            mark = f"{cells[0][0].mark}-{last}"
+            about = f"block of {len(shown)} op{'s' * (len(shown) > 1)}"
+            shown.insert(0, Cell(f"x {covered // period}", mark, about, "op"))
+            if len(shown) > 14:
+                shown[13:] = [Cell(f"and {len(shown) - 13} more ops", kind="op")]
+            instead[start] = replace(boxes[end - 1], cells=shown)
+        start += max(covered, 1)
+    return fold(boxes, first, instead)
 
 
 def _ends(boxes: list[Box]) -> list[Box]:
     """Replace long edges by boxes "to #8" and "from #1" at their ends."""
-    edges = [(s, t, 0) for t, box in enumerate(boxes) for s in box.sources]
-    level = levels(len(boxes), edges)
-    far = [e for e in edges if level[e[1]] - level[e[0]] > _LONG]
-    to: dict[int, list[str]] = {}
-    origin: dict[int, list[str]] = {}
-    made = list(boxes)
-    for source, target, _ in far:
-        to.setdefault(source, []).append(_mark(boxes[target]))
-        origin.setdefault(target, []).append(_mark(boxes[source]))
-    gone = {(s, t) for s, t, _ in far}
-
-    def end(word: str, marks: list[str], sources: list[int]) -> int:
-        more = ", …" if len(marks) > 3 else ""
-        text = f"{word} {', '.join(marks[:3])}{more}"
-        tip = f"{word} {', '.join(marks)}"
-        made.append(Box([Cell("", detail=text, kind="end", tip=tip)], sources))
-        return len(made) - 1
-
-    for source, marks in to.items():
-        end("to", marks, [source])
-    for target, marks in origin.items():
-        box = boxes[target]
-        kept = [s for s in box.sources if (s, target) not in gone]
-        kept.append(end("from", marks, []))
-        made[target] = Box(box.cells, kept, box.shape, box.purpose, box.moved)
+    level = levels(
+        len(boxes), [(s, t, 0) for t, b in enumerate(boxes) for s in b.sources]
+    )
+    made = [replace(box, sources=dict(box.sources)) for box in boxes]
+    ends: dict[tuple[int, str], list[str]] = {}
+    for target, box in enumerate(boxes):
+        for source in box.sources:
+            if level[target] - level[source] > _LONG:
+                text = made[target].sources.pop(source)
+                there = f"{text} {_mark(box)}".strip()
+                ends.setdefault((source, "to"), []).append(there)
+                ends.setdefault((target, "from"), []).append(_mark(boxes[source]))
+    for (node, word), marks in ends.items():
+        text = f"{word} {', '.join(marks[:3])}{', …' * (len(marks) > 3)}"
+        cell = Cell("", "", text, "end", f"{word} {', '.join(marks)}", True)
+        if word == "from":
+            made[node].sources[len(made)] = ""
+        made.append(Box([cell], {node: ""} if word == "to" else {}))
     return made
+
+
+def _mark(box: Box) -> str:
+    return box.cells[-1].mark or cut(box.cells[-1].name, 90)
 
 
 def _one_row(cell: Cell, width: float) -> bool:
@@ -211,24 +248,27 @@ def _height(cell: Cell, width: float) -> float:
 
 def _widths(boxes: list[Box]) -> list[float]:
     """Ops have one width; feeds and ends are as wide as their texts."""
-    need = []
+    need, common = [], float(_LEAST)
     for box in boxes:
-        widest = 0.0
-        for c in box.cells:
-            first = text_width(c.name, 13, True) + text_width(c.mark) + 10
-            last = text_width(c.kernel, 12, True) + text_width(c.time) + 10
-            widest = max(widest, first, last, text_width(c.detail))
+        widest = max(
+            max(
+                text_width(c.name, 13, True) + text_width(c.mark) + 10,
+                text_width(c.kernel, 12, True) + text_width(c.time) + 10,
+                text_width(c.detail),
+            )
+            for c in box.cells
+        )
         need.append(min(widest + 2 * _PAD, _MOST))
-    ops = [
-        w
-        for w, box in zip(need, boxes, strict=True)
-        if box.cells[0].kind not in ("feed", "end")
-    ]
-    common = max([_LEAST, *ops])
+        if box.cells[0].kind not in ("feed", "end"):
+            common = max(common, need[-1])
     return [
-        w if box.cells[0].kind in ("feed", "end") else common
-        for w, box in zip(need, boxes, strict=True)
+        width if box.cells[0].kind in ("feed", "end") else common
+        for width, box in zip(need, boxes, strict=True)
     ]
+
+
+def _fill(colour: str) -> str:
+    return f"f{list(COLOURS).index(colour)}"
 
 
 def _text(
@@ -250,12 +290,12 @@ def _text(
 def _cell(cell: Cell, x: float, y: float, width: float, height: float) -> str:
     """One cell with its texts, the upper left corner at x and y."""
     left, right, room = x + _PAD, x + width - _PAD, width - 2 * _PAD
-    fill = list(COLOURS).index("page" if cell.kind == "end" else cell.kind)
-    dash = ' stroke-dasharray="4 3"' if cell.dashed or cell.kind == "end" else ""
+    fill = _fill("page" if cell.kind == "end" else cell.kind)
+    dash = ' stroke-dasharray="4 3"' if cell.dashed else ""
     radius = 10 if cell.kind in ("feed", "end") else 4
     parts = [
         f"<g><title>{html.escape(cell.tip)}</title>" if cell.tip else "<g>",
-        f'<rect class="box f{fill}" x="{x:.1f}" y="{y:.1f}" '
+        f'<rect class="box {fill}" x="{x:.1f}" y="{y:.1f}" '
         f'width="{width:.1f}" height="{height:.1f}" rx="{radius}"{dash}/>',
     ]
     if cell.kind == "end":
@@ -287,17 +327,15 @@ def _cell(cell: Cell, x: float, y: float, width: float, height: float) -> str:
 
 
 def _bars(cell: Cell, x: float, y: float, width: float) -> str:
-    index = list(COLOURS).index
-    parts = [f'<rect class="f{index("track")}" x="{x:.1f}" y="{y:.1f}" '
-             f'width="{width:.1f}" height="4"/>']
+    parts = [(x, "track", width)]
     for colour, part in cell.bars:
-        long = max(part * width, 1)
-        parts.append(
-            f'<rect class="f{index(colour)}" x="{x:.1f}" y="{y:.1f}" '
-            f'width="{long:.1f}" height="4"/>'
-        )
-        x += long
-    return "".join(parts)
+        parts.append((x, colour, max(part * width, 1)))
+        x += parts[-1][2]
+    return "".join(
+        f'<rect class="{_fill(colour)}" x="{at:.1f}" y="{y:.1f}" '
+        f'width="{long:.1f}" height="4"/>'
+        for at, colour, long in parts
+    )
 
 
 def _edge(route: list[Point], x: float, y: float, moved: bool) -> str:
@@ -328,7 +366,7 @@ def _style() -> str:
         ]
         lines += [f".t{i}{{fill:{colour[n]}}}" for i, n in enumerate(_TEXTS)]
         lines += [
-            f".box{{stroke:{colour['line']}}}",
+            f".box,.sluice-drawing .key{{stroke:{colour['line']}}}",
             f".edge{{stroke:{colour['line']};fill:none}}",
             f".edge.moved{{stroke:{colour['moved']};stroke-width:2.5}}",
             f".edge.head{{fill:{colour['line']};stroke:none}}",
@@ -348,59 +386,62 @@ def _legend(
         long = text_width(words) + 32
         if at > x and at + long - 14 > width - _MARGIN:
             at, y = x, y + 19
-        index = list(COLOURS).index(colour)
         parts.append(
-            f'<rect class="box f{index}" x="{at:.1f}" y="{y - 10:.1f}" '
-            'width="11" height="11" rx="2"/>'.replace('"box ', '"key box ')
-            + _text(at + 16, y, words)
+            f'<rect class="key {_fill(colour)}" x="{at:.1f}" y="{y - 10:.1f}" '
+            f'width="11" height="11" rx="2"/>{_text(at + 16, y, words)}'
         )
         at += long
     return parts, y + 19 if parts else y
 
 
+def _labels(boxes: list[Box]) -> list[tuple[str, str]]:
+    """The text below each box and its look: shapes that change, and copies."""
+    labels = []
+    for box in boxes:
+        known = {boxes[s].shape for s in box.sources}
+        new = box.purpose != "feed" and box.shape not in known
+        labels.append((box.shape if new else "", "dim"))
+    for box in boxes:
+        for source, text in box.sources.items():
+            if text:
+                labels[source] = text, "bold moved"
+    return [
+        (box.copied, "bold moved") if box.copied else label
+        for box, label in zip(boxes, labels, strict=True)
+    ]
+
+
 def render(
-    boxes: list[Box],
-    title: str,
-    notes: Iterable[str],
-    legend: Iterable[tuple[str, str]],
+    boxes: list[Box], lines: Sequence[str], legend: Iterable[tuple[str, str]]
 ) -> str:
-    """Return the SVG text of boxes whose sources are before them."""
+    """Return the SVG text of boxes, below lines of text and a legend."""
     boxes = _ends(boxes)
-    widths = _widths(boxes)
+    widths, labels = _widths(boxes), _labels(boxes)
     heights = [
         [_height(cell, width) for cell in box.cells]
         for box, width in zip(boxes, widths, strict=True)
     ]
     edges = [
-        (s, t, int(s in box.moved))
-        for t, box in enumerate(boxes)
-        for s in box.sources
+        (source, target, int(bool(text)))
+        for target, box in enumerate(boxes)
+        for source, text in box.sources.items()
     ]
-    labels: list[tuple[str, str]] = [("", "dim")] * len(boxes)
-    for i, box in enumerate(boxes):
-        shapes = {boxes[s].shape for s in box.sources}
-        if box.shape and box.shape not in shapes and box.cells[0].kind != "feed":
-            labels[i] = (box.shape, "dim")
-    for box in boxes:
-        for source, words in box.moved.items():
-            labels[source] = (words, "bold moved")
     layout = lay_out(
         [(w, sum(h) + 2 * len(h) - 2) for w, h in zip(widths, heights, strict=True)],
         edges,
-        [text_width(words, bold=True) if words else 0 for words, _ in labels],
+        [text_width(text, bold=True) for text, _ in labels],
     )
-    lines = [(title, "name text"), *((note, "dim") for note in notes)]
-    width = max(layout.width, min(text_width(title, 13, True), 450), 350)
-    width += 2 * _MARGIN
+    width = max([layout.width, *(min(text_width(lines[0], 13, True), 450), 350)])
     parts, y = [], 26.0
-    for words, look in lines:
-        for line in _wrap(words, width - 2 * _MARGIN):
-            parts.append(_text(_MARGIN, y, line, look))
-            y += 19
+    for i, line in enumerate(lines):
+        look = "dim" if i else "name text"
+        parts.append(_text(_MARGIN, y, cut(line, width, 13 - (i > 0), not i), look))
+        y += 19
+    width += 2 * _MARGIN
     keys, y = _legend(legend, _MARGIN, y, width)
     parts += keys
     left, top = (width - layout.width) / 2, y + 4
-    for (_, target, moved), route in zip(edges, layout.routes, strict=True):
+    for (_, _, moved), route in zip(edges, layout.routes, strict=True):
         parts.append(_edge(route, left, top, bool(moved)))
     for i, box in enumerate(boxes):
         x, y = layout.boxes[i][0] + left, layout.boxes[i][1] + top
@@ -410,31 +451,19 @@ def render(
         if labels[i][0]:
             x, y = layout.labels[i][0] + left, layout.labels[i][1] + top + 14
             parts.append(_text(x, y, *labels[i]))
-    height = layout.height + top + _MARGIN
-    page = list(COLOURS).index("page")
+    high = layout.height + top + _MARGIN
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" class="sluice-drawing" '
-            f'width="{width:.0f}" height="{height:.0f}" '
-            f'viewBox="0 0 {width:.0f} {height:.0f}" '
+            f'width="{width:.0f}" height="{high:.0f}" '
+            f'viewBox="0 0 {width:.0f} {high:.0f}" '
             f'font-family="{_FONT}" font-size="12">',
             f"<style>{_style()}</style>",
-            f'<rect class="f{page}" width="100%" height="100%"/>',
+            f'<rect class="{_fill("page")}" width="100%" height="100%"/>',
             *parts,
             "</svg>\n",
         ]
     )
-
-
-def _wrap(words: str, width: float) -> list[str]:
-    lines = [""]
-    for word in words.split():
-        longer = f"{lines[-1]} {word}".strip()
-        if lines[-1] and text_width(longer, 13, True) > width:
-            lines.append(cut(word, width))
-        else:
-            lines[-1] = cut(longer, width, 13, True)
-    return lines
 
 
 def write(svg: str, path: str | os.PathLike[str] | None) -> str:
