@@ -24,7 +24,7 @@ from .drawing import (
 if TYPE_CHECKING:
     from .framework import Operator, Program
 
-MOST_BOXES = 60  # that are drawn without folding repeated blocks
+_MOST_BOXES = 60  # that are drawn without folding repeated blocks
 _KINDS = {
     "convolution": r"conv\dd",
     "pooling": r"pool|maxout",
@@ -54,6 +54,16 @@ def dims(shape: Sequence[int | None] | None) -> str:
     if shape is None:
         return "?"
     return "[" + ", ".join("?" if n is None else str(n) for n in shape) + "]"
+
+
+def feed_box(
+    name: str, dtype: str, shape: Sequence[int | None] | None
+) -> Box:
+    """What is fed."""
+    text = f"{dtype} {dims(shape)}"
+    short = text.removeprefix("float32 ")
+    cell = Cell(name, "", short, "feed", f"fed: {name}: {text}")
+    return Box([cell], {}, dims(shape), "feed")
 
 
 def counted(number: int, noun: str) -> str:
@@ -121,10 +131,12 @@ def _settings(op: str, attrs: Mapping[str, Any]) -> list[str]:
 def _tip(op: Operator, shape: Mapping[str, str]) -> str:
     lines = [op.type]
     for sign, arguments in ("<-", op.inputs), ("->", op.outputs):
-        lines += [f"{sign} {n}: {shape[n]}" for ns in arguments.values() for n in ns]
+        names = [name for ns in arguments.values() for name in ns]
+        lines += [f"{sign} {name}: {shape[name]}" for name in names]
     lines += [f"{name} = {str(value)[:99]}" for name, value in op.attrs.items()]
     file, line = op.line
-    return "\n".join([*lines, *([f"{os.path.basename(file)}:{line}"] * bool(file))])
+    lines += [f"{os.path.basename(file)}:{line}"] if file else []
+    return "\n".join(lines)
 
 
 class _Boxes:
@@ -139,16 +151,13 @@ class _Boxes:
         }
         self.ops = program.ops
         read = {n for op in self.ops for ns in op.inputs.values() for n in ns}
-        self.boxes: list[Box] = []
-        self.maker: dict[str, int] = {}
         self.constants: dict[str, str] = {}
-        for name, var in self.variables.items():
-            if var["is_data"] and name in read:
-                self.maker[name] = len(self.boxes)
-                text = self.text[name].replace("float32 ", "")
-                cell = Cell(name, "", text, "feed", f"fed: {name}: {text}")
-                shape = dims(var["shape"])
-                self.boxes.append(Box([cell], {}, shape, "feed"))
+        self.boxes = [
+            feed_box(name, str(var["dtype"]), var["shape"])
+            for name, var in self.variables.items()
+            if var["is_data"] and name in read
+        ]
+        self.maker = {box.cells[0].name: i for i, box in enumerate(self.boxes)}
         for index, op in enumerate(self.ops):
             made = [n for ns in op.outputs.values() for n in ns]
             if not op.inputs and read.issuperset(made) and not op.hint:
@@ -188,11 +197,10 @@ class _Boxes:
         for name, value in op.attrs.items():
             if name.endswith("block") and isinstance(value, int):
                 inner = Counter(o["type"] for o in self.blocks[value]["ops"])
-                many = ", ".join(f"{t} x{n}" if n > 1 else t for t, n in inner.items())
-                word = {"block": "repeats"}.get(name, name.removesuffix("_block"))
-                cells.append(
-                    Cell(f"{word}:", "", many or "nothing", what, tip, True)
-                )
+                ops = [f"{t} x{n}" if n > 1 else t for t, n in inner.items()]
+                text = ", ".join(ops) or "nothing"
+                word = name.removesuffix("_block").replace("block", "repeats")
+                cells.append(Cell(f"{word}:", "", text, what, tip, True))
         makers = [self.maker[n] for n in names if n in self.maker]
         shape = dims(self.variables[made[0]]["shape"]) if made else "[]"
         if shape == "[]" or op.purpose == "optimize":
@@ -201,7 +209,6 @@ class _Boxes:
             Box(cells, dict.fromkeys(makers, ""), shape, op.purpose)
         )
         self.maker.update(dict.fromkeys(made, len(self.boxes) - 1))
-
 
     def training(self, purpose: str, members: list[int]) -> Cell:
         """The box for the ops of one purpose."""
@@ -240,7 +247,7 @@ def draw(
     boxes = whole
     if not all:
         boxes = stack(fold_training(made.boxes, made.training), _joins)
-        if sum(len(box.cells) for box in boxes) > MOST_BOXES:
+        if sum(len(box.cells) for box in boxes) > _MOST_BOXES:
             boxes = fold_repeats(boxes, lambda cells: cells[0])
     lines = [counted(len(made.ops), "op")]
     if len(many) > 1:

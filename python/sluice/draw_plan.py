@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import math
 import os
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
 from . import _core
-from .draw import MOST_BOXES, about, counted, dims, kind
+from .draw import about, counted, dims, feed_box
 from .drawing import Box, Cell, fold_repeats, fold_training, render, write
 from .errors import InvalidArgumentError
 
+_MOST_BOXES = 40  # that are drawn without folding repeated blocks
 _SHORT = {
     "batch_norm": "bn",
     "elementwise_add": "add",
@@ -21,186 +23,171 @@ _SHORT = {
     "elementwise_div": "div",
 }
 _LIBRARIES = {"PLAIN": "own kernels", "ONEDNN": "oneDNN", "EIGEN": "Eigen"}
-_HEAT = ("under 3 %", "3 to 10 %", "over 10 %")
+_HEAT = "over 10 %", "3 to 10 %", "under 3 %"
 
 
 def _bytes(count: float) -> str:
-    for unit in ("B", "kB", "MB"):
-        if count < 999.5:
-            return f"{count:.2g} {unit}" if count < 10 else f"{count:.0f} {unit}"
-        count /= 1000
-    return f"{count:.2g} GB" if count < 10 else f"{count:.0f} GB"
+    unit = 0
+    while count >= 999.5:
+        count, unit = count / 1000, unit + 1
+    digits = f"{count:.2g}" if count < 10 else f"{count:.0f}"
+    return f"{digits} {('B', 'kB', 'MB', 'GB', 'TB')[unit]}"
 
 
 def _time(seconds: float) -> str:
     """Two digits, in µs until those are over 99 999."""
     micros = float(f"{seconds * 1e6:.2g}")
-    if micros < 1:
-        return "<1 µs"
     if micros > 99_999:
-        return f"{micros / 1000:,.0f} ms".replace(",", " ")
-    return f"{micros:.0f} µs" if micros >= 10 else f"{micros:g} µs"
+        return f"{micros / 1000:.0f} ms"
+    return f"{micros:g} µs" if micros >= 1 else "<1 µs"
 
 
 def _share(part: float, total: float) -> str:
     percent = round(100 * part / total) if total > 0 else 0
-    return f"\u2003{percent} %" if percent else ""
+    return f"{percent} %" if percent else ""
 
 
 class _Plan:
     """The ops of a plan as boxes, from its JSON."""
 
     def __init__(self, data: Mapping[str, Any], by: str) -> None:
-        self.data, self.ops = data, data["ops"]
+        self.ops, self.place, self.by = data["ops"], data["place"], by
         self.measured = bool(self.ops) and "measured" in self.ops[0]
         self.seconds = [
-            op["measured"]["median"] if self.measured else op["predicted_seconds"]
+            op["measured"]["median"]
+            if self.measured
+            else op["predicted_seconds"]
             for op in self.ops
         ]
         self.total = sum(self.seconds)
-        self.slowest = max(self.seconds, default=0)
-        self.by = by
-        names = [self.category(i) for i in range(len(self.ops))]
-        there = _HEAT[::-1] if by == "time" else list(dict.fromkeys(names))
-        # Categories after the sixth share a colour.
-        self.colour = {n: str(min(i + 1, 6)) for i, n in enumerate(there)}
+        self.slowest = max(self.seconds, default=0) or 1
+        self.parts: dict[str, float] = {}
         if by == "time":
-            self.colour = dict(zip(_HEAT, "132", strict=True))
-        self.boxes: list[Box] = []
-        self.maker: dict[str, int] = {}
-        for feed in data["feeds"]:
-            if any(v["var"] == feed["var"] for op in self.ops for v in op["inputs"]):
-                text = f"{feed['dtype']} {dims(feed['shape'])}".replace(
-                    "float32 ", ""
-                )
-                self.maker[feed["var"]] = len(self.boxes)
-                cell = Cell(feed["var"], "", text, "feed", f"fed: {text}")
-                self.boxes.append(Box([cell], {}, dims(feed["shape"]), "feed"))
-        moves = {(t["var"], t["op_index"]): t for t in data["transfers"]}
+            self.parts = dict.fromkeys(_HEAT, 0)
+        for op, seconds in zip(self.ops, self.seconds, strict=True):
+            name = self.category(op, seconds)
+            self.parts[name] = self.parts.get(name, 0) + seconds
+        # Categories after the sixth share a colour.
+        shades = "521" if by == "time" else "123456".ljust(len(self.parts), "6")
+        self.colour = dict(zip(self.parts, shades, strict=False))
+        slots = data["slots"]
+        self.kept = {s["var"] for s in slots if s["kind"] == "persistable"}
+        self.moves = {
+            (t["var"], t["op_index"]): f"{_bytes(t['bytes'])} to {t['to']}"
+            for t in data["transfers"]
+        }
+        read = {value["var"] for op in self.ops for value in op["inputs"]}
+        self.boxes = [
+            feed_box(feed["var"], feed["dtype"], feed["shape"])
+            for feed in data["feeds"]
+            if feed["var"] in read
+        ]
+        self.maker = {box.cells[0].name: i for i, box in enumerate(self.boxes)}
         phase = "forward"
-        for i, op in enumerate(self.ops):
+        for op, seconds in zip(self.ops, self.seconds, strict=True):
             # What a pass put in belongs to what is around it.
             phase = op["purpose"] if op["covers"] else phase
-            self._add(i, op, phase, moves)
+            self._add(op, seconds, phase)
 
     def time(self, seconds: float) -> str:
         """A time, and its share of all."""
-        return _time(seconds) + _share(seconds, self.total)
+        return f"{_time(seconds)}\u2003{_share(seconds, self.total)}".strip()
 
-    def category(self, i: int) -> str:
+    def category(self, op: Mapping[str, Any], seconds: float) -> str:
         """What the colour of an op says."""
-        op = self.ops[i]
         if self.by == "time":
-            share = self.seconds[i] / self.total if self.total else 0
-            return _HEAT[(share >= 0.03) + (share >= 0.1)]
+            share = seconds / self.total if self.total else 0
+            return _HEAT[(share < 0.1) + (share < 0.03)]
         if self.by == "place":
             return op["place"]
         return _LIBRARIES.get(op["library"], op["library"])
 
-    def _add(
-        self, i: int, op: dict[str, Any], phase: str, moves: dict[Any, Any]
-    ) -> None:
-        slots = self.data["slots"]
-        shapes = {v["argument"]: v["shape"] for v in reversed(op["inputs"])}
-        weights = sum(
-            math.prod(v["shape"])
-            for v in op["inputs"]
-            if slots[v["slot"]]["kind"] == "persistable"
-            and v["argument"] not in ("Mean", "Variance")
-        )
-        covered = op["covered_ops"]
-        name = op["op"]
-        if len(covered) > 1:
-            rest = [_SHORT.get(each, each) for each in covered[1:]]
-            name = "+".join([covered[0], *rest])
-        first = covered[0] if covered else op["op"]
-        attrs: dict[str, Any] = {}
-        if kind(first) == "convolution" and phase == "forward":
-            at = 1 if op["layout"] == "NHWC" else 2
-            high = op["outputs"][0]["shape"][at]
-            attrs["strides"] = [round(op["inputs"][0]["shape"][at] / high)]
-        weights *= phase == "forward"
-        detail = about(first, shapes, weights, attrs)
-        if not covered:
-            detail = f"put in by {op['pass']}" if op["pass"] else "put in"
-        elif "Param" in shapes:
-            detail = next(v["var"] for v in op["inputs"] if v["argument"] == "Param")
-        library = op["library"].lower()
-        kernel = op["variant"]
-        if library != "plain":
-            kernel = f"{library}/{kernel}"
-        if self.by != "place" and op["place"] != self.data["place"]:
-            kernel += f" at {op['place']}"
-        category = self.colour[self.category(i)]
-        bar = self.seconds[i] / self.slowest if self.slowest else 0
-        tip = [name, op["kernel"], op["reason"], f"layout {op['layout']}"]
-        for sign, key in ("<-", "inputs"), ("->", "outputs"):
-            tip += [
-                f"{sign} {v['var']}: {v['dtype']} {dims(v['shape'])}" for v in op[key]
-            ]
-        tip.append(os.path.basename(op["line"]))
-        cell = Cell(
-            name,
-            f"{'#' if covered else '+'}{op['index']}",
-            detail,
-            "op",
-            "\n".join(tip).strip(),
-            kernel=kernel,
-            time=self.time(self.seconds[i]),
-            category=category,
-            bars=((category, bar),),
-        )
+    def _add(self, op: Mapping[str, Any], seconds: float, phase: str) -> None:
         sources: dict[int, str] = {}
         for value in op["inputs"]:
             source = self.maker.get(value["var"])
             if source is not None:
-                move = moves.get((value["var"], op["index"]))
-                text = f"{_bytes(move['bytes'])} to {move['to']}" if move else ""
-                sources[source] = sources.get(source, "") or text
+                moved = self.moves.get((value["var"], op["index"]), "")
+                sources[source] = sources.get(source) or moved
         shape = dims(op["outputs"][0]["shape"]) if op["outputs"] else "[]"
         if shape == "[]" or phase == "optimize":
             shape = ""
-        box = Box([cell], sources, shape, phase)
+        box = Box([self._cell(op, seconds, phase)], sources, shape, phase)
         for value in op["outputs"]:
             self.maker[value["var"]] = len(self.boxes)
-            if (value["var"], -1) in moves:
-                move = moves[value["var"], -1]
-                box.copied = f"{_bytes(move['bytes'])} to {move['to']}, fetched"
+            if (value["var"], -1) in self.moves:
+                box.copied = self.moves[value["var"], -1] + ", fetched"
         self.boxes.append(box)
+
+    def _cell(self, op: Mapping[str, Any], seconds: float, phase: str) -> Cell:
+        covered = op["covered_ops"] or [op["op"]]
+        short = [_SHORT.get(each, each) for each in covered[1:]]
+        kernel = op["variant"]
+        if op["library"] != "PLAIN":
+            kernel = f"{op['library'].lower()}/{kernel}"
+        if self.by != "place" and op["place"] != self.place:
+            kernel += f" at {op['place']}"
+        colour = self.colour[self.category(op, seconds)]
+        name = "+".join([covered[0], *short])
+        tip = [name, op["kernel"], op["reason"], f"layout {op['layout']}"]
+        for sign, values in ("<-", op["inputs"]), ("->", op["outputs"]):
+            tip += [
+                f"{sign} {v['var']}: {v['dtype']} {dims(v['shape'])}"
+                for v in values
+            ]
+        return Cell(
+            name,
+            f"{'#' if op['covers'] else '+'}{op['index']}",
+            self._about(op, covered[0], phase),
+            "op",
+            "\n".join([*tip, os.path.basename(op["line"])]).strip(),
+            kernel=kernel,
+            time=self.time(seconds),
+            bars=((colour, seconds / self.slowest),),
+            seconds=seconds,
+        )
+
+    def _about(self, op: Mapping[str, Any], first: str, phase: str) -> str:
+        if not op["covers"]:
+            return f"put in by {op['pass']}" if op["pass"] else "put in"
+        inputs = {v["argument"]: v for v in reversed(op["inputs"])}
+        if "Param" in inputs:
+            return inputs["Param"]["var"]
+        weights = sum(
+            math.prod(v["shape"])
+            for v in op["inputs"]
+            if v["var"] in self.kept
+            and v["argument"] not in ("Mean", "Variance")
+            and phase == "forward"
+        )
+        shapes = {argument: v["shape"] for argument, v in inputs.items()}
+        return about(first, shapes, weights, {})
 
     def training(self, phase: str, members: list[int]) -> Cell:
         """The box for the calls of one phase."""
-        fed = len(self.boxes) - len(self.ops)
-        ops = [m - fed for m in members]
-        part: dict[str, float] = {}
-        for i in ops:
-            colour = self.colour[self.category(i)]
-            part[colour] = part.get(colour, 0) + self.seconds[i]
-        seconds = sum(part.values())
         cells = [self.boxes[m].cells[0] for m in members]
-        most = cells[ops.index(max(ops, key=self.seconds.__getitem__))]
+        parts: Counter[str] = Counter()
+        for cell in cells:
+            parts[cell.bars[0][0]] += cell.seconds
+        total = sum(parts.values())
+        most = max(cells, key=lambda cell: cell.seconds)
         lines = [f"{c.mark} {c.name}: {c.kernel}, {c.time}" for c in cells]
         word = "optimizer" if phase == "optimize" else phase
         return Cell(
-            f"{word}: {counted(len(ops), 'call')}",
+            f"{word}: {counted(len(cells), 'call')}",
             "",
             f"most: {most.mark} {most.name}",
             "op",
             "\n".join(lines),
             dashed=True,
-            kernel=counted(len({self.ops[i]["kernel"] for i in ops}), "kernel"),
-            time=self.time(seconds),
-            bars=tuple((c, s / (seconds or 1)) for c, s in part.items()),
+            kernel=counted(len({(c.name, c.kernel) for c in cells}), "kernel"),
+            time=self.time(total),
+            bars=tuple((c, s / (total or 1)) for c, s in parts.items()),
         )
 
     def sum_up(self, cells: list[Cell]) -> Cell:
         """The cell of calls in repeated blocks: with their time in all."""
-        marks = {cell.mark[1:] for cell in cells}
-        seconds = sum(
-            s
-            for op, s in zip(self.ops, self.seconds, strict=True)
-            if str(op["index"]) in marks
-        )
+        seconds = sum(cell.seconds for cell in cells)
         return cells[0]._replace(time=self.time(seconds))
 
 
@@ -236,7 +223,7 @@ def draw_plan(
     boxes = made.boxes
     if not all:
         boxes = fold_training(boxes, made.training)
-        if len(boxes) > MOST_BOXES:
+        if len(boxes) > _MOST_BOXES:
             boxes = fold_repeats(boxes, made.sum_up)
     word = "measured" if made.measured else "predicted"
     lines = [
@@ -253,12 +240,9 @@ def draw_plan(
         lines.append("folded: draw(all=True) shows every op")
     if plan["rest"]["reason"]:
         lines.append("the first stretch only: " + plan["rest"]["reason"])
-    parts: dict[str, float] = dict.fromkeys(made.colour, 0)
-    for i, seconds in enumerate(made.seconds):
-        parts[made.category(i)] += seconds
     legend = [
-        (made.colour[name], name + _share(seconds, made.total))
-        for name, seconds in parts.items()
+        (made.colour[name], f"{name}: {_share(seconds, made.total) or '<1 %'}")
+        for name, seconds in made.parts.items()
         if seconds
     ]
     return write(render(boxes, lines, legend), path)

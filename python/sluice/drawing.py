@@ -7,7 +7,6 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import takewhile
 from typing import NamedTuple
 
 from .graph_layout import Point, lay_out, levels
@@ -57,8 +56,9 @@ class Cell(NamedTuple):
     dashed: bool = False
     kernel: str = ""
     time: str = ""
-    category: str = "text"  # the colour of its kernel
-    bars: tuple[tuple[str, float], ...] = ()  # colours, and parts of the width
+    # Colours and parts of the width. The kernel has the colour of a single one.
+    bars: tuple[tuple[str, float], ...] = ()
+    seconds: float = 0
 
 
 @dataclass
@@ -99,7 +99,7 @@ def cut(text: str, width: float, size: float = 12, bold: bool = False) -> str:
 def fold(
     boxes: list[Box], first: Sequence[int], instead: Mapping[int, Box]
 ) -> list[Box]:
-    """Make one box of those with the same ``first`` member, or keep its cells."""
+    """Make one box of those with the same ``first``: that, or ``instead``."""
     index = {old: new for new, old in enumerate(dict.fromkeys(first))}
     made = [
         replace(instead.get(old, boxes[old]), sources={}, copied="")
@@ -149,8 +149,10 @@ def fold_training(
             if i and boxes[i - 1].purpose == purpose:
                 first[i] = first[i - 1]
                 continue
-            same = takewhile(lambda b: b.purpose == purpose, boxes[i:])
-            members = list(range(i, i + len(list(same))))
+            end = i
+            while end < len(boxes) and boxes[end].purpose == purpose:
+                end += 1
+            members = list(range(i, end))
             instead[i] = Box([cell(purpose, members)], {}, "", purpose)
     made = fold(boxes, first, instead)
     for i, box in enumerate(made):
@@ -169,8 +171,11 @@ def fold_repeats(
     ``sum_up`` makes one cell of those at the same position in the blocks.
     """
     keys = [
-        (*((c.name, c.detail, c.kernel) for c in box.cells), box.shape)
-        + tuple(sorted(i - source for source in box.sources))
+        (
+            *((c.name, c.detail, c.kernel) for c in box.cells),
+            box.shape,
+            *sorted(i - source for source in box.sources),
+        )
         for i, box in enumerate(boxes)
     ]
     size = len(keys)
@@ -188,16 +193,18 @@ def fold_repeats(
         if covered and boxes[start].purpose != "feed":
             end = start + covered
             first[start:end] = [start] * covered
-            cells = [[c for b in boxes[i:end:period] for c in b.cells[j : j + 1]]
-                     for i in range(start, start + period)
-                     for j in range(len(boxes[i].cells))]
-            shown = [sum_up(each) for each in cells]
+            shown = [
+                sum_up([box.cells[j] for box in boxes[i:end:period]])
+                for i in range(start, start + period)
+                for j in range(len(boxes[i].cells))
+            ]
             last = boxes[end - 1].cells[-1].mark[1:]
-            mark = f"{cells[0][0].mark}-{last}"
+            mark = f"{boxes[start].cells[0].mark}-{last}"
             about = f"block of {len(shown)} op{'s' * (len(shown) > 1)}"
             shown.insert(0, Cell(f"x {covered // period}", mark, about, "op"))
             if len(shown) > 14:
-                shown[13:] = [Cell(f"and {len(shown) - 13} more ops", kind="op")]
+                more = f"and {len(shown) - 13} more ops"
+                shown[13:] = [Cell(more, kind="op")]
             instead[start] = replace(boxes[end - 1], cells=shown)
         start += max(covered, 1)
     return fold(boxes, first, instead)
@@ -215,8 +222,9 @@ def _ends(boxes: list[Box]) -> list[Box]:
             if level[target] - level[source] > _LONG:
                 text = made[target].sources.pop(source)
                 there = f"{text} {_mark(box)}".strip()
+                here = _mark(boxes[source])
                 ends.setdefault((source, "to"), []).append(there)
-                ends.setdefault((target, "from"), []).append(_mark(boxes[source]))
+                ends.setdefault((target, "from"), []).append(here)
     for (node, word), marks in ends.items():
         text = f"{word} {', '.join(marks[:3])}{', …' * (len(marks) > 3)}"
         cell = Cell("", "", text, "end", f"{word} {', '.join(marks)}", True)
@@ -319,7 +327,8 @@ def _cell(cell: Cell, x: float, y: float, width: float, height: float) -> str:
         base += 17.5
         space = room - text_width(cell.time) - 8
         kernel = cut(cell.kernel, space, 12, True)
-        parts.append(_text(left, base, kernel, f"bold {cell.category}"))
+        colour = cell.bars[0][0] if len(cell.bars) == 1 else "text"
+        parts.append(_text(left, base, kernel, f"bold {colour}"))
         parts.append(_text(right, base, cell.time, "text", "end"))
     if cell.bars:
         parts.append(_bars(cell, left, y + height - 9, room))
@@ -427,15 +436,19 @@ def render(
         for source, text in box.sources.items()
     ]
     layout = lay_out(
-        [(w, sum(h) + 2 * len(h) - 2) for w, h in zip(widths, heights, strict=True)],
+        [
+            (width, sum(high) + 2 * len(high) - 2)
+            for width, high in zip(widths, heights, strict=True)
+        ],
         edges,
         [text_width(text, bold=True) for text, _ in labels],
     )
-    width = max([layout.width, *(min(text_width(lines[0], 13, True), 450), 350)])
+    width = max(layout.width, min(text_width(lines[0], 13, True), 450), 350)
     parts, y = [], 26.0
     for i, line in enumerate(lines):
         look = "dim" if i else "name text"
-        parts.append(_text(_MARGIN, y, cut(line, width, 13 - (i > 0), not i), look))
+        short = cut(line, width, 12 if i else 13, not i)
+        parts.append(_text(_MARGIN, y, short, look))
         y += 19
     width += 2 * _MARGIN
     keys, y = _legend(legend, _MARGIN, y, width)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 _MOST_IN_ROW = 12  # boxes; more go to the next row
@@ -61,7 +62,7 @@ class _Rows:
                 chain.append(points[key])
             chain.append(target)
             self.chains.append(chain)
-            segments.update(zip(chain, chain[1:], strict=False))
+            segments.update(pairwise(chain))
         for upper, lower in sorted(segments):
             self.down[upper].append(lower)
             self.up[lower].append(upper)
@@ -193,7 +194,7 @@ def _middles(rows: _Rows) -> list[float]:
     right: dict[int, dict[int, float]] = {c: {} for c in column}
     near: dict[int, list[tuple[int, int]]] = {c: [] for c in column}
     for row in rows.rows:
-        for a, b in zip(row, row[1:], strict=False):
+        for a, b in pairwise(row):
             one, two = column[a], column[b]
             apart = max(rows.apart(a, b), left[two].get(one, 0))
             left[two][one] = right[one][two] = apart
@@ -241,7 +242,7 @@ def _from_the_left(
 def _ports(
     node: int, others: list[int], middle: list[float], width: float
 ) -> dict[int, float]:
-    """Where edges from or to other nodes touch a box; the nearest is central."""
+    """Where edges from or to others touch a box; the nearest is central."""
     others = sorted(others, key=lambda other: middle[other])
     away = [abs(middle[other] - middle[node]) for other in others]
     centre = away.index(min(away)) if away else 0
@@ -254,7 +255,10 @@ def _ports(
 
 
 def _heights(
-    rows: _Rows, sizes: Sequence[Point], labels: Sequence[float], bends: list[float]
+    rows: _Rows,
+    sizes: Sequence[Point],
+    labels: Sequence[float],
+    bends: list[float],
 ) -> tuple[list[float], list[float], list[float]]:
     """The top of each row, the bottom of its boxes, and of their labels."""
     tops, bottoms, ends, y = [], [], [], 0.0
@@ -289,7 +293,7 @@ def lay_out(
     out = [_ports(n, rows.down[n], middle, rows.width[n]) for n in nodes]
     into = [_ports(n, rows.up[n], middle, rows.width[n]) for n in nodes]
     bends = [
-        max((abs(out[u][v] - into[v][u]) for u in row for v in out[u]), default=0)
+        max([abs(out[u][v] - into[v][u]) for u in row for v in out[u]] or [0])
         for row in rows.rows
     ]
     tops, bottoms, ends = _heights(rows, sizes, labels, bends)
@@ -307,7 +311,7 @@ def lay_out(
         source, target = chain[0], chain[-1]
         y = corners[source][1] + sizes[source][1]
         route: list[Point] = []
-        for u, v in zip(chain, chain[1:], strict=False):
+        for u, v in pairwise(chain):
             x, row = out[u][v] - left, rows.level[u]
             route += [(x, y), (x, ends[row])]
             y = tops[row + 1] - _ARROW
@@ -315,7 +319,7 @@ def lay_out(
         routes.append([*route, (x, y), (x, corners[target][1])])
     return Layout(
         max(right, default=0) - left,
-        max(bottoms, default=0),
+        max(ends, default=0),
         corners,
         routes,
         [(text[n] - left, corners[n][1] + sizes[n][1]) for n in boxes],

@@ -432,7 +432,7 @@ def test_plans_show_kernel_time_and_share_of_each_call(plan, tmp_path):
     assert next(word for word in after if "µs" in word).endswith(f"{round(100 * share)} %")
     assert "relu+pool2d" in words
     assert "5x5, 20 filters, 520 weights" in words
-    assert crossings(svg) == (0, crossings(svg)[1])
+    assert crossings(svg)[0] == 0
 
 
 def test_plans_fold_training_and_say_what_takes_most(plan):
@@ -456,7 +456,7 @@ def test_plans_of_many_calls_fold_repeated_blocks_and_add_their_times():
 
 def test_colours_say_library_place_or_time(plan):
     assert any("own kernels" in word for word in texts(plan.draw()))
-    assert "cpu\u2003100 %" in texts(plan.draw(by="place"))
+    assert "cpu: 100 %" in texts(plan.draw(by="place"))
     assert any("over 10 %" in word for word in texts(plan.draw(by="time")))
     with pytest.raises(sl.InvalidArgumentError, match='"library", "place" or "time", got'):
         plan.draw(by="colour")
