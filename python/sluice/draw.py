@@ -1,171 +1,266 @@
-"""The graph of a program as SVG, laid out in layers from top to bottom."""
+"""Draws programs: their ops from top to bottom, coloured by kind."""
 
 from __future__ import annotations
 
-import html
-from typing import TYPE_CHECKING, NamedTuple
+import math
+import os
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from . import _core
+from .drawing import (
+    COLOURS,
+    Box,
+    Cell,
+    fold_repeats,
+    fold_training,
+    render,
+    stack,
+    write,
+)
 
 if TYPE_CHECKING:
     from .framework import Operator, Program
 
-_ROW, _GAP, _HEIGHT, _CHAR, _MARGIN = 84, 24, 44, 7.2, 20
-_FILL = {
-    "data": "#d9ead3",
-    "parameter": "#fff2cc",
-    "forward": "#dce6f7",
-    "backward": "#f7dcdc",
-    "optimize": "#e8dcf7",
+_MOST_BOXES = 60  # that are drawn without folding repeated blocks
+_KINDS = {
+    "convolution": r"conv\dd",
+    "pooling": r"pool|maxout",
+    "normalisation": r"_norm|^lrn",
+    "loss, metric": r"entropy|_loss|accuracy|crf|^mean$|^top_k",
+    "product": r"^(mul|matmul|lookup_table|lstm|gru|simple_rnn|linear_att)",
+    "activation": r"relu|sigmoid|^tanh|[gscm]elu|^elu|soft|swish|mish|dropout",
+    "control flow": r"^(if|loop)$",
+    "data movement": r"reshape|transpose|squeeze|concat|slice|pad|crop|expand"
+    r"|tile|flatten|gather|scatter|cast|assign|^shape|shuffle|resize|^c_",
 }
+# Written below the op whose result they change.
+_JOINED = r"relu|sigmoid|^tanh|elu|swish|mish|dropout|_norm|bias_add"
 
 
-class Box(NamedTuple):
-    """One op, or one variable that no op writes."""
-
-    label: str
-    shape: str  # of its first output, "" if unknown
-    tip: str
-    kind: str
-
-    @property
-    def width(self) -> float:
-        """The width in pixels."""
-        return max(len(self.label), len(self.shape)) * _CHAR + 20
+def kind(op: str) -> str:
+    """The kind of an op, by its type; a gradient has that of its op."""
+    plain = re.sub(r"^fused_|_grad(_\w+)?$", "", op)
+    for name, pattern in _KINDS.items():
+        if re.search(pattern, plain):
+            return name
+    return "other"
 
 
-def _boxes(program: Program) -> tuple[list[Box], list[tuple[int, int, str]]]:
-    """The boxes, and edges between them labelled with the variable."""
-    variables = {v["name"]: v for v in program._blocks()[0]["vars"]}
-    boxes: list[Box] = []
-    edges: list[tuple[int, int, str]] = []
-    maker: dict[str, int] = {}
-
-    def shape(name: str) -> str:
-        var = variables[name]
-        dims = "?" if var["shape"] is None else list(var["shape"])
-        return f"{var['dtype']} {dims}".replace("None", "?")
-
-    def text(name: str) -> str:
-        return f"{name}: {shape(name)}"
-
-    for op in program.ops:
-        sources = []
-        for name in dict.fromkeys(n for ns in op.inputs.values() for n in ns):
-            if name not in maker:
-                kind = "data" if variables[name]["is_data"] else "parameter"
-                maker[name] = len(boxes)
-                boxes.append(Box(name, shape(name), text(name), kind))
-            sources.append((maker[name], name))
-        index = len(boxes)
-        made = [name for names in op.outputs.values() for name in names]
-        first = shape(made[0]) if made else ""
-        boxes.append(Box(op.type, first, _tip(op), op.purpose))
-        edges += [(source, index, text(name)) for source, name in sources]
-        maker.update(dict.fromkeys(made, index))
-    return boxes, edges
+def dims(shape: Sequence[int | None] | None) -> str:
+    """A shape as text; unknown sizes are "?"."""
+    if shape is None:
+        return "?"
+    return "[" + ", ".join("?" if n is None else str(n) for n in shape) + "]"
 
 
-def _tip(op: Operator) -> str:
-    lines = [f"{name} = {value}" for name, value in op.attrs.items()]
-    file, line = op.line
-    return "\n".join([op.type, *lines, f"{file}:{line}" if file else ""])
+def feed_box(
+    name: str, dtype: str, shape: Sequence[int | None] | None
+) -> Box:
+    """What is fed."""
+    text = f"{dtype} {dims(shape)}"
+    short = text.removeprefix("float32 ")
+    cell = Cell(name, "", short, "feed", f"fed: {name}: {text}")
+    return Box([cell], {}, dims(shape), "feed")
 
 
-def _rows(
-    boxes: list[Box], edges: list[tuple[int, int, str]]
-) -> list[list[int]]:
-    """Boxes by layer: an op below all its inputs, an input just above."""
-    level = [0] * len(boxes)
-    for source, target, _ in edges:  # in program order, so once is enough
-        level[target] = max(level[target], level[source] + 1)
-    fed = {target for _, target, _ in edges}
-    for index in range(len(boxes)):
-        below = [level[t] for s, t, _ in edges if s == index]
-        if index not in fed and below:
-            level[index] = min(below) - 1
-    rows: list[list[int]] = [[] for _ in range(max(level, default=0) + 1)]
-    for index, row in enumerate(level):
-        rows[row].append(index)
-    return rows
+def counted(number: int, noun: str) -> str:
+    """A text such as "1 op" or "10 500 weights"."""
+    digits = f"{number:,}".replace(",", " ") if number > 9999 else str(number)
+    return f"{digits} {noun}{'s' * (number != 1)}"
 
 
-def _positions(
-    boxes: list[Box], edges: list[tuple[int, int, str]], rows: list[list[int]]
-) -> dict[int, float]:
-    """The middle of each box; rows are sorted by the position of inputs."""
-    centre: dict[int, float] = {}
-    for row in rows:
+def about(
+    op: str,
+    shapes: Mapping[str, Sequence[int | None]],
+    weights: int,
+    attrs: Mapping[str, Any],
+) -> str:
+    """What an op is, such as "3x3, 16 filters, 448 weights".
 
-        def wish(index: int) -> float:
-            above = [
-                centre[s] for s, t, _ in edges if t == index and s in centre
-            ]
-            return sum(above) / len(above) if above else 0.0
-
-        row.sort(key=wish)
-        width = sum(boxes[i].width + _GAP for i in row) - _GAP
-        x = -width / 2
-        for index in row:
-            centre[index] = x + boxes[index].width / 2
-            x += boxes[index].width + _GAP
-    return centre
-
-
-def _line(x: float, y: float, words: str, colour: str) -> str:
-    return (
-        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="middle" '
-        f'fill="{colour}">{html.escape(words)}</text>'
-    )
-
-
-def draw(program: Program) -> str:
-    """Return the SVG text. Tooltips have attributes and lines.
-
-    ``sluice.lab.report`` draws a plan, with kernels, places and times.
+    ``shapes`` are those of its inputs, by argument.
     """
-    boxes, edges = _boxes(program)
-    rows = _rows(boxes, edges)
-    centre = _positions(boxes, edges, rows)
-    level = {index: r for r, row in enumerate(rows) for index in row}
-    left = min(
-        (centre[i] - b.width / 2 for i, b in enumerate(boxes)), default=0
-    )
-    right = max(
-        (centre[i] + b.width / 2 for i, b in enumerate(boxes)), default=0
-    )
-    width = right - left + 2 * _MARGIN
-    height = len(rows) * _ROW - (_ROW - _HEIGHT) + 2 * _MARGIN
+    parts = []
+    rest = {name: v for name, v in attrs.items() if name != "paddings"}
+    if kind(op) == "convolution" and "Filter" in shapes:
+        filters = shapes["Filter"]
+        parts.append(_window(filters[2:], rest.pop("strides", [1])))
+        parts.append(f"{filters['transpose' in op]} filters")
+    elif kind(op) == "pooling" and rest.get("ksize"):
+        size = rest.pop("ksize")
+        strides = rest.pop("strides", size)
+        window = _window(size, strides if strides != size else [1])
+        parts.append(f"{rest.pop('pooling_type', '')} {window}".strip())
+    elif kind(op) == "product" and weights and len(shapes.get("Y", ())) == 2:
+        parts.append("{} to {}".format(*shapes["Y"]))
+    parts += _settings(op, rest)
+    if weights:
+        parts.append(counted(weights, "weight"))
+    return ", ".join(parts)
 
-    def at(index: int) -> tuple[float, float]:
-        return centre[index] - left + _MARGIN, level[index] * _ROW + _MARGIN
 
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" '
-        f'height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}" '
-        'font-family="monospace" font-size="12">',
-        '<rect width="100%" height="100%" fill="white"/>',
-        '<defs><marker id="arrow" viewBox="0 0 8 8" refX="8" refY="4" '
-        'markerWidth="8" markerHeight="8" orient="auto">'
-        '<path d="M0 0L8 4L0 8z" fill="#888"/></marker></defs>',
-    ]
-    for source, target, label in edges:
-        (x1, y1), (x2, y2) = at(source), at(target)
-        y1 += _HEIGHT
-        bend = max((y2 - y1) / 2, 12)
-        parts.append(
-            f'<path d="M{x1:.1f} {y1:.1f}C{x1:.1f} {y1 + bend:.1f} '
-            f'{x2:.1f} {y2 - bend:.1f} {x2:.1f} {y2:.1f}" fill="none" '
-            'stroke="#888" marker-end="url(#arrow)">'
-            f"<title>{html.escape(label)}</title></path>"
+def _window(size: Sequence[Any], strides: Sequence[Any]) -> str:
+    step = f"/{strides[0]}" if set(strides) != {1} else ""
+    return "x".join(map(str, size)) + step
+
+
+def _settings(op: str, attrs: Mapping[str, Any]) -> list[str]:
+    """The attributes that are not the defaults, if their text is short."""
+    if not attrs:
+        return []
+    parts = []
+    for setting in _core._schema(op)["attributes"]:
+        name, default = setting["name"], setting["default"]
+        value = attrs.get(name, default)
+        if isinstance(value, tuple):
+            value = list(value)
+        if value == default or name == "seed" or "block" in name:
+            continue
+        if isinstance(value, float):
+            value = f"{value:g}"
+        text = f"{name} {value}".replace("[", "").replace("]", "")
+        if isinstance(value, bool):
+            text = name if value else f"no {name}"
+        if value not in ("", []) and len(text) < 28:
+            parts.append(text)
+    return parts
+
+
+def _tip(op: Operator, shape: Mapping[str, str]) -> str:
+    lines = [op.type]
+    for sign, arguments in ("<-", op.inputs), ("->", op.outputs):
+        names = [name for ns in arguments.values() for name in ns]
+        lines += [f"{sign} {name}: {shape[name]}" for name in names]
+    lines += [f"{name} = {str(value)[:99]}" for name, value in op.attrs.items()]
+    file, line = op.line
+    lines += [f"{os.path.basename(file)}:{line}"] if file else []
+    return "\n".join(lines)
+
+
+class _Boxes:
+    """The feeds and ops of a program's first block as boxes."""
+
+    def __init__(self, program: Program) -> None:
+        self.blocks = program._blocks()
+        self.variables = {v["name"]: v for v in self.blocks[0]["vars"]}
+        self.text = {
+            name: f"{v['dtype']} {dims(v['shape'])}"
+            for name, v in self.variables.items()
+        }
+        self.ops = program.ops
+        read = {n for op in self.ops for ns in op.inputs.values() for n in ns}
+        self.constants: dict[str, str] = {}
+        self.boxes = [
+            feed_box(name, str(var["dtype"]), var["shape"])
+            for name, var in self.variables.items()
+            if var["is_data"] and name in read
+        ]
+        self.maker = {box.cells[0].name: i for i, box in enumerate(self.boxes)}
+        for index, op in enumerate(self.ops):
+            made = [n for ns in op.outputs.values() for n in ns]
+            if not op.inputs and read.issuperset(made) and not op.hint:
+                value = op.attrs.get("value", "")
+                self.constants.update(dict.fromkeys(made, f"{op.type} {value}"))
+            else:
+                self._add(index, op, made)
+
+    def weights(self, names: Sequence[str]) -> int:
+        """The size of the parameters among these."""
+        found = [self.variables[name] for name in dict.fromkeys(names)]
+        return sum(
+            math.prod(v["shape"])
+            for v in found
+            if v["persistable"] and not v["stop_gradient"]
         )
-    for index, box in enumerate(boxes):
-        x, y = at(index)
-        parts.append(
-            f"<g><title>{html.escape(box.tip)}</title><rect "
-            f'x="{x - box.width / 2:.1f}" y="{y:.1f}" '
-            f'width="{box.width:.1f}" height="{_HEIGHT}" rx="5" '
-            f'fill="{_FILL[box.kind]}" stroke="#555"/>'
-            + _line(x, y + 18, box.label, "#000")
-            + _line(x, y + 35, box.shape, "#666")
-            + "</g>"
+
+    def _add(self, index: int, op: Operator, made: list[str]) -> None:
+        names = [n for ns in op.inputs.values() for n in ns]
+        shapes = {
+            argument: self.variables[ns[0]]["shape"] or ()
+            for argument, ns in op.inputs.items()
+            if ns
+        }
+        forward = op.purpose == "forward"
+        detail = about(
+            op.type, shapes, forward and self.weights(names), op.attrs
         )
-    return "\n".join([*parts, "</svg>\n"])
+        if "Param" in op.inputs:
+            detail = op.inputs["Param"][0]
+        constants = [self.constants[n] for n in names if n in self.constants]
+        if not detail and constants:
+            detail = ", ".join(constants).replace("fill_constant ", "")
+        what = "optimizer" if op.purpose == "optimize" else kind(op.type)
+        tip = "\n".join([_tip(op, self.text), *constants])
+        cells = [Cell(op.type, f"#{index}", detail, what, tip)]
+        for name, value in op.attrs.items():
+            if name.endswith("block") and isinstance(value, int):
+                inner = Counter(o["type"] for o in self.blocks[value]["ops"])
+                ops = [f"{t} x{n}" if n > 1 else t for t, n in inner.items()]
+                text = ", ".join(ops) or "nothing"
+                word = name.removesuffix("_block").replace("block", "repeats")
+                cells.append(Cell(f"{word}:", "", text, what, tip, True))
+        makers = [self.maker[n] for n in names if n in self.maker]
+        shape = dims(self.variables[made[0]]["shape"]) if made else "[]"
+        if shape == "[]" or op.purpose == "optimize":
+            shape = ""
+        self.boxes.append(
+            Box(cells, dict.fromkeys(makers, ""), shape, op.purpose)
+        )
+        self.maker.update(dict.fromkeys(made, len(self.boxes) - 1))
+
+    def training(self, purpose: str, members: list[int]) -> Cell:
+        """The box for the ops of one purpose."""
+        first = last = int(self.boxes[members[0]].cells[0].mark[1:])
+        while first and self.ops[first - 1].purpose == purpose:
+            first -= 1  # a constant
+        while last < len(self.ops) and self.ops[last].purpose == purpose:
+            last += 1
+        ops = self.ops[first:last]
+        updates = [op.type for op in ops if "Param" in op.inputs]
+        name, detail = f"backward: {counted(len(ops), 'op')}", ""
+        if purpose == "optimize":
+            what = ", ".join(dict.fromkeys(updates))
+            name = f"optimizer: {what or counted(len(ops), 'op')}"
+            detail = counted(len(updates), "parameter")
+        inside = Counter(op.type for op in ops)
+        tip = "\n".join(f"{n} {op}" for op, n in inside.items())
+        mark = f"#{first}" + f"-{last - 1}" * (last - first > 1)
+        return Cell(name, mark, detail, "optimizer", tip, True)
+
+
+def _joins(cell: Cell) -> bool:
+    added = cell.name == "elementwise_add" and "weight" in cell.detail
+    return added or re.search(_JOINED, cell.name) is not None
+
+
+def draw(
+    program: Program,
+    path: str | os.PathLike[str] | None = None,
+    all: bool = False,
+) -> str:
+    """See :meth:`sluice.Program.draw`."""
+    made = _Boxes(program)
+    many = Counter(op.purpose for op in made.ops)
+    whole = stack(made.boxes, _joins)
+    boxes = whole
+    if not all:
+        boxes = stack(fold_training(made.boxes, made.training), _joins)
+        if sum(len(box.cells) for box in boxes) > _MOST_BOXES:
+            boxes = fold_repeats(boxes, lambda cells: cells[0])
+    lines = [counted(len(made.ops), "op")]
+    if len(many) > 1:
+        lines[0] += (
+            f": {many['forward']} forward, {many['backward']} backward, "
+            f"{many['optimize']} optimizer"
+        )
+    weights = made.weights(list(made.variables))
+    if weights:
+        lines.append(counted(weights, "weight"))
+    if len(boxes) < len(whole):
+        lines.append("folded: draw(all=True) shows every op")
+    there = {cell.kind for box in boxes for cell in box.cells} - {"op"}
+    names = {"feed": "fed", "optimizer": "training"}
+    legend = [(k, names.get(k, k)) for k in COLOURS if k in there]
+    return write(render(boxes, lines, legend), path)

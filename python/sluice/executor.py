@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -216,6 +217,28 @@ class Executor(_core.Executor):
         return self._run_keeping_all(program, feed, fetch_list, scope)
 
 
+def _draw(
+    self: Any,
+    path: str | os.PathLike[str] | None = None,
+    by: str = "library",
+    all: bool = False,
+) -> str:
+    """Draw the plan as SVG: kernels, times and copies between places.
+
+    Args:
+        self: the plan.
+        path: a file to write it to, too.
+        by: what the colours show: "library", "place" or "time".
+        all: also draw each op of the backward pass and of the optimizer.
+
+    Raises:
+        InvalidArgumentError: for another ``by``.
+    """
+    from .draw_plan import draw_plan
+
+    return draw_plan(self, path, by, all)
+
+
 def _bind(name: str, method: Callable[..., Any]) -> None:
     """Give plans a method as if it were bound, so that their stub has it."""
     method.__name__, method.__module__ = name, _core.__name__
@@ -224,3 +247,4 @@ def _bind(name: str, method: Callable[..., Any]) -> None:
 
 
 _bind("explain", explain_plan)
+_bind("draw", _draw)

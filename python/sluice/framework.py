@@ -409,15 +409,19 @@ class Program(_core.Program):
 
         return summary(self, all)
 
-    def draw(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Draw the graph as SVG; with a path, write it to the file."""
+    def draw(
+        self, path: str | os.PathLike[str] | None = None, all: bool = False
+    ) -> str:
+        """Draw the graph as SVG, for light and dark pages.
+
+        Args:
+            path: a file to write it to, too.
+            all: also draw the ops of the backward pass, of the optimizer and of
+                repeated blocks, which are one box each otherwise.
+        """
         from .draw import draw
 
-        svg = draw(self)
-        if path is not None:
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(svg)
-        return svg
+        return draw(self, path, all)
 
     def _repr_html_(self) -> str:
         from .display import program_html

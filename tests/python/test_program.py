@@ -116,14 +116,12 @@ def test_it_draws_svg(tmp_path):
     program.draw(tmp_path / "net.svg")
     root = ElementTree.parse(tmp_path / "net.svg").getroot()
     texts = [e.text for e in root.iter("{http://www.w3.org/2000/svg}text")]
-    assert texts[::2] == ["x", "scale", "reduce_sum"]
-    assert all(shape.startswith("float32 [") for shape in texts[1::2])
-    lines = [
-        e
-        for e in root.iter("{http://www.w3.org/2000/svg}path")
-        if e.get("marker-end")
+    assert texts[0] == "2 ops"
+    assert [t for t in texts if t in ("x", "scale", "reduce_sum")] == [
+        "x",
+        "scale",
+        "reduce_sum",
     ]
-    assert len(lines) == 2
     assert "<svg" in program._repr_html_()
     ElementTree.fromstring(sl.Program().draw())
 

@@ -1,0 +1,248 @@
+"""Draws plans: which kernel runs each op where, and what it costs."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from . import _core
+from .draw import about, counted, dims, feed_box
+from .drawing import Box, Cell, fold_repeats, fold_training, render, write
+from .errors import InvalidArgumentError
+
+_MOST_BOXES = 40  # that are drawn without folding repeated blocks
+_SHORT = {
+    "batch_norm": "bn",
+    "elementwise_add": "add",
+    "elementwise_sub": "sub",
+    "elementwise_mul": "mul",
+    "elementwise_div": "div",
+}
+_LIBRARIES = {"PLAIN": "own kernels", "ONEDNN": "oneDNN", "EIGEN": "Eigen"}
+_HEAT = "over 10 %", "3 to 10 %", "under 3 %"
+
+
+def _bytes(count: float) -> str:
+    unit = 0
+    while count >= 999.5:
+        count, unit = count / 1000, unit + 1
+    digits = f"{count:.2g}" if count < 10 else f"{count:.0f}"
+    return f"{digits} {('B', 'kB', 'MB', 'GB', 'TB')[unit]}"
+
+
+def _time(seconds: float) -> str:
+    """Two digits, in µs until those are over 99 999."""
+    micros = float(f"{seconds * 1e6:.2g}")
+    if micros > 99_999:
+        return f"{micros / 1000:.0f} ms"
+    return f"{micros:g} µs" if micros >= 1 else "<1 µs"
+
+
+def _share(part: float, total: float) -> str:
+    percent = round(100 * part / total) if total > 0 else 0
+    return f"{percent} %" if percent else ""
+
+
+class _Plan:
+    """The ops of a plan as boxes, from its JSON."""
+
+    def __init__(self, data: Mapping[str, Any], by: str) -> None:
+        self.ops, self.place, self.by = data["ops"], data["place"], by
+        self.measured = bool(self.ops) and "measured" in self.ops[0]
+        self.seconds = [
+            op["measured"]["median"]
+            if self.measured
+            else op["predicted_seconds"]
+            for op in self.ops
+        ]
+        self.total = sum(self.seconds)
+        self.slowest = max(self.seconds, default=0) or 1
+        self.parts: dict[str, float] = {}
+        if by == "time":
+            self.parts = dict.fromkeys(_HEAT, 0)
+        for op, seconds in zip(self.ops, self.seconds, strict=True):
+            name = self.category(op, seconds)
+            self.parts[name] = self.parts.get(name, 0) + seconds
+        # Categories after the sixth share a colour.
+        shades = "521" if by == "time" else "123456".ljust(len(self.parts), "6")
+        self.colour = dict(zip(self.parts, shades, strict=False))
+        slots = data["slots"]
+        self.kept = {s["var"] for s in slots if s["kind"] == "persistable"}
+        self.moves = {
+            (t["var"], t["op_index"]): f"{_bytes(t['bytes'])} to {t['to']}"
+            for t in data["transfers"]
+        }
+        read = {value["var"] for op in self.ops for value in op["inputs"]}
+        self.boxes = [
+            feed_box(feed["var"], feed["dtype"], feed["shape"])
+            for feed in data["feeds"]
+            if feed["var"] in read
+        ]
+        self.maker = {box.cells[0].name: i for i, box in enumerate(self.boxes)}
+        phase = "forward"
+        for op, seconds in zip(self.ops, self.seconds, strict=True):
+            # What a pass put in belongs to what is around it.
+            phase = op["purpose"] if op["covers"] else phase
+            self._add(op, seconds, phase)
+
+    def time(self, seconds: float) -> str:
+        """A time, and its share of all."""
+        return f"{_time(seconds)}\u2003{_share(seconds, self.total)}".strip()
+
+    def category(self, op: Mapping[str, Any], seconds: float) -> str:
+        """What the colour of an op says."""
+        if self.by == "time":
+            share = seconds / self.total if self.total else 0
+            return _HEAT[(share < 0.1) + (share < 0.03)]
+        if self.by == "place":
+            return op["place"]
+        return _LIBRARIES.get(op["library"], op["library"])
+
+    def _add(self, op: Mapping[str, Any], seconds: float, phase: str) -> None:
+        sources: dict[int, str] = {}
+        for value in op["inputs"]:
+            source = self.maker.get(value["var"])
+            if source is not None:
+                moved = self.moves.get((value["var"], op["index"]), "")
+                sources[source] = sources.get(source) or moved
+        shape = dims(op["outputs"][0]["shape"]) if op["outputs"] else "[]"
+        if shape == "[]" or phase == "optimize":
+            shape = ""
+        box = Box([self._cell(op, seconds, phase)], sources, shape, phase)
+        for value in op["outputs"]:
+            self.maker[value["var"]] = len(self.boxes)
+            if (value["var"], -1) in self.moves:
+                box.copied = self.moves[value["var"], -1] + ", fetched"
+        self.boxes.append(box)
+
+    def _cell(self, op: Mapping[str, Any], seconds: float, phase: str) -> Cell:
+        covered = op["covered_ops"] or [op["op"]]
+        short = [_SHORT.get(each, each) for each in covered[1:]]
+        kernel = op["variant"]
+        if op["library"] != "PLAIN":
+            kernel = f"{op['library'].lower()}/{kernel}"
+        if self.by != "place" and op["place"] != self.place:
+            kernel += f" at {op['place']}"
+        colour = self.colour[self.category(op, seconds)]
+        name = "+".join([covered[0], *short])
+        tip = [name, op["kernel"], op["reason"], f"layout {op['layout']}"]
+        for sign, values in ("<-", op["inputs"]), ("->", op["outputs"]):
+            tip += [
+                f"{sign} {v['var']}: {v['dtype']} {dims(v['shape'])}"
+                for v in values
+            ]
+        return Cell(
+            name,
+            f"{'#' if op['covers'] else '+'}{op['index']}",
+            self._about(op, covered[0], phase),
+            "op",
+            "\n".join([*tip, os.path.basename(op["line"])]).strip(),
+            kernel=kernel,
+            time=self.time(seconds),
+            bars=((colour, seconds / self.slowest),),
+            seconds=seconds,
+        )
+
+    def _about(self, op: Mapping[str, Any], first: str, phase: str) -> str:
+        if not op["covers"]:
+            return f"put in by {op['pass']}" if op["pass"] else "put in"
+        inputs = {v["argument"]: v for v in reversed(op["inputs"])}
+        if "Param" in inputs:
+            return inputs["Param"]["var"]
+        weights = sum(
+            math.prod(v["shape"])
+            for v in op["inputs"]
+            if v["var"] in self.kept
+            and v["argument"] not in ("Mean", "Variance")
+            and phase == "forward"
+        )
+        shapes = {argument: v["shape"] for argument, v in inputs.items()}
+        return about(first, shapes, weights, {})
+
+    def training(self, phase: str, members: list[int]) -> Cell:
+        """The box for the calls of one phase."""
+        cells = [self.boxes[m].cells[0] for m in members]
+        parts: Counter[str] = Counter()
+        for cell in cells:
+            parts[cell.bars[0][0]] += cell.seconds
+        total = sum(parts.values())
+        most = max(cells, key=lambda cell: cell.seconds)
+        lines = [f"{c.mark} {c.name}: {c.kernel}, {c.time}" for c in cells]
+        word = "optimizer" if phase == "optimize" else phase
+        return Cell(
+            f"{word}: {counted(len(cells), 'call')}",
+            "",
+            f"most: {most.mark} {most.name}",
+            "op",
+            "\n".join(lines),
+            dashed=True,
+            kernel=counted(len({(c.name, c.kernel) for c in cells}), "kernel"),
+            time=self.time(total),
+            bars=tuple((c, s / (total or 1)) for c, s in parts.items()),
+        )
+
+    def sum_up(self, cells: list[Cell]) -> Cell:
+        """The cell of calls in repeated blocks: with their time in all."""
+        seconds = sum(cell.seconds for cell in cells)
+        return cells[0]._replace(time=self.time(seconds))
+
+
+def draw_plan(
+    plan: _core.Plan | Mapping[str, Any],
+    path: str | os.PathLike[str] | None = None,
+    by: str = "library",
+    all: bool = False,
+) -> str:
+    """Draw a plan as SVG, for light and dark pages.
+
+    Each op has its kernel, time and share of the predicted time; copies to
+    other places are red.
+
+    Args:
+        plan: a plan, or the ``plan`` of a report's data, with measured times.
+        path: a file to write it to, too.
+        by: what colours show: "library", "place" or "time".
+        all: also draw each op of the backward pass and of the optimizer.
+
+    Raises:
+        InvalidArgumentError: for another ``by``.
+    """
+    if by not in ("library", "place", "time"):
+        raise InvalidArgumentError(
+            'draw: by: expected "library", "place" or "time", got '
+            f"{_core._shown(by)}",
+            "python.draw_by",
+        )
+    if isinstance(plan, _core.Plan):
+        plan = json.loads(_core._explain_by_signature(plan))
+    made = _Plan(plan, by)
+    boxes = made.boxes
+    if not all:
+        boxes = fold_training(boxes, made.training)
+        if len(boxes) > _MOST_BOXES:
+            boxes = fold_repeats(boxes, made.sum_up)
+    word = "measured" if made.measured else "predicted"
+    lines = [
+        f"at {plan['place']}, {counted(plan['threads'], 'thread')}: "
+        f"{_time(made.total)} {word}, {counted(len(made.ops), 'call')}",
+        "bars: time, relative to the slowest call",
+    ]
+    if any(not op["covers"] for op in made.ops):
+        lines.append("+ is an op that Sluice put in")
+    copied = sum(t["bytes"] for t in plan["transfers"])
+    if copied:
+        lines.append(f"red: copies between places, {_bytes(copied)} in all")
+    if len(boxes) < len(made.boxes):
+        lines.append("folded: draw(all=True) shows every op")
+    if plan["rest"]["reason"]:
+        lines.append("the first stretch only: " + plan["rest"]["reason"])
+    legend = [
+        (made.colour[name], f"{name}: {_share(seconds, made.total) or '<1 %'}")
+        for name, seconds in made.parts.items()
+        if seconds
+    ]
+    return write(render(boxes, lines, legend), path)
