@@ -149,8 +149,8 @@ def main() -> None:
     options = parser.parse_args()
 
     print(
-        "A CRF learns which digits follow which, and reads them at each place: "
-        "seconds"
+        "A CRF learns which digit follows which, and reads at each place: about "
+        "3 s"
     )
     images, labels = digits_data.load()
     random = np.random.default_rng(7)

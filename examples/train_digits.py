@@ -22,7 +22,7 @@ import numpy as np
 import sluice as sl
 
 BATCH = 25
-SECONDS = 0.4
+SECONDS = 0.1
 WAYS = {
     "plain": "exclude library=ONEDNN",
     "chosen": "",
@@ -204,7 +204,7 @@ def draw_losses(
     pyplot.rcParams["svg.fonttype"] = "none"  # as text, not as outlines
     pyplot.rcParams["font.size"] = 11
     figure, (left, right) = pyplot.subplots(
-        1, 2, figsize=(9, 4), width_ratios=(3, 1), layout="constrained"
+        1, 2, figsize=(9, 4), width_ratios=(5, 2), layout="constrained"
     )
     losses = np.array([t.losses for each in trainings.values() for t in each])
     epochs = np.arange(1, losses.shape[1] + 1)
@@ -222,7 +222,8 @@ def draw_losses(
         for each in trainings.values()
     ]
     right.bar_label(right.bar(list(trainings), times), fmt="%.2f")
-    right.set(title="ms per step", xlabel="kernels")
+    right.margins(y=0.1)
+    right.set(title="ms per step", xlabel="kernels", yticks=[])
     figure.savefig(path)
     pyplot.close(figure)
     return True
@@ -236,7 +237,7 @@ def train_everywhere(networks: list[Network], options) -> dict[Path, str]:
     files = {}
     print("network  kernels  accuracy (all seeds)       ms per step  seconds")
     with console.progress(
-        "", steps * sum(network.epochs for network in networks)
+        "training", steps * sum(network.epochs for network in networks)
     ) as bar:
         for network in networks:
             trainings: dict[str, list[Training]] = {}
@@ -245,7 +246,7 @@ def train_everywhere(networks: list[Network], options) -> dict[Path, str]:
                 trainings[way] = each = []
                 for seed in range(options.seeds):
                     number += 1
-                    bar.set_description_str(f"training {number} of {count}")
+                    bar.set_description_str(f"training {number} of {count}", 0)
                     label = f"{network.name}, {way} kernels, seed "
                     label += f"{seed + 1} of {options.seeds}"
                     with sl.kernel_hints(hints):
@@ -282,9 +283,9 @@ def compare_with_cuda(networks: list[Network], epochs: int) -> None:
             begin = time.perf_counter()
             loss, logits = compare(network, sl.CUDAPlace(0), epochs, bar)
             bar.write(
-                f"{network.name:7}  cuda:0   in {steps} steps within "
-                f"{loss:.0e} (loss) and {logits:.0e} (logits) of the CPU"
-                f"{time.perf_counter() - begin:6.1f}"
+                f"{network.name:7}  cuda:0   {steps} steps: loss within "
+                f"{loss:.0e} of the CPU's, logits {logits:.0e}"
+                f"{time.perf_counter() - begin:7.1f}"
             )
             # Rounding differs, and the difference grows from step to step.
             if not (loss <= 1e-3 and logits <= 1e-2):
@@ -314,9 +315,9 @@ def main() -> None:
     # 2 cores take SECONDS for an epoch of both networks.
     minutes = SECONDS * len(WAYS) * options.seeds * options.epochs / 60
     print(
-        f"LeNet and a small maxout network, {len(WAYS)} kernel sets, "
-        f"{options.seeds} seeds, {options.epochs} epochs:\n"
-        f"about {math.ceil(minutes)} minutes on 2 cores; --epochs 2 for a look"
+        f"LeNet and a small maxout network, {len(WAYS)} kernel sets, seeds: "
+        f"{options.seeds}, epochs: {options.epochs}\n"
+        f"about {math.ceil(minutes)} min on 2 cores; --epochs 2 for a look"
     )
     files = train_everywhere(networks, options)
     try:
