@@ -92,16 +92,17 @@ def show(readings, tags, lengths) -> None:
 
 
 def placed(plan: sl.Plan) -> tuple[dict[str, list[str]], str]:
-    """The ops by place, and what is copied, as text."""
+    """The ops by place, and text about them and what is copied."""
     explained = json.loads(plan.explain_json())
     places: dict[str, list[str]] = {}
+    lines = []
     for op in explained["ops"]:
         places.setdefault(op["place"], []).append(op["op"])
-    lines = [f"  at {name}: {', '.join(ops)}" for name, ops in places.items()]
-    lines += [
-        f"  {console.size(one['bytes'])} from {one['from']} to {one['to']}"
-        for one in explained["transfers"]
-    ]
+        if op["place"] != str(plan.place):
+            lines.append(f"  {op['op']} is at {op['place']}: {op['reason']}")
+    for one in explained["transfers"]:
+        bytes_ = console.size(one["bytes"])
+        lines.append(f"  {bytes_} copied from {one['from']} to {one['to']}")
     return places, "\n".join(lines)
 
 
@@ -149,8 +150,8 @@ def main() -> None:
     options = parser.parse_args()
 
     print(
-        "A CRF learns which digit follows which, and reads at each place: about "
-        "3 s"
+        "A CRF learns which digit follows which, and reads at each place: "
+        "about 3 s"
     )
     images, labels = digits_data.load()
     random = np.random.default_rng(7)

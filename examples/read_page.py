@@ -3,8 +3,9 @@
 The client is unmodified: its import of onnxruntime gets sluice.onnxruntime. It
 reads two pages: one drawn here, and a photograph from scikit-image. Both
 runtimes take turns, each in its own process. Prints the lines, whether both
-runtimes find the same ones, the medians of their times, and at the end the
-paths of the reports about the networks; exits with an error if lines differ.
+runtimes find the same ones, and the medians of their times, before and after
+tuning; draws the boxes of what was found; writes reports about the networks.
+Exits with an error if lines differ.
 """
 
 from __future__ import annotations
@@ -14,12 +15,15 @@ import difflib
 import importlib.util
 import multiprocessing
 import os
+import signal
 import statistics
 import sys
 import time
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
+
+import console
 
 TEXT = """\
 Sluice reads this page
@@ -77,22 +81,56 @@ def serve(runtime: str, threads: int, connection: Connection) -> None:
     }
     connection.send(version)
 
-    def read(path: str) -> tuple[list[tuple[str, float]], float]:
+    # What each network ran on the last page, by shape: a feed, and its seconds.
+    ran: dict[str, dict[Any, list[Any]]] = {name: {} for name in networks}
+
+    def watch(name: str, run: Any) -> Any:
+        def watched(names: Any, feed: dict[str, Any]) -> Any:
+            begin = time.perf_counter()
+            results = run(names, feed)
+            shapes = tuple(value.shape for value in feed.values())
+            one = ran[name].setdefault(shapes, [feed, 0.0])
+            one[1] += time.perf_counter() - begin
+            return results
+
+        return watched
+
+    if runtime == "Sluice":
+        for name, session in networks.items():
+            session.run = watch(name, session.run)
+
+    def read(path: str) -> tuple[list[tuple[Any, str, float]], float]:
+        for shapes in ran.values():
+            shapes.clear()
         begin = time.perf_counter()
         found, _ = client(path)
         seconds = time.perf_counter() - begin
-        return [(text, float(score)) for _, text, score in found or ()], seconds
+        lines = [(box, text, float(score)) for box, text, score in found or ()]
+        return lines, seconds
 
     def tune(seconds: float) -> None:
-        for session in networks.values():
-            session.tune(seconds / len(networks))
+        """Divide the time by what each network and shape took."""
+        all_seconds = sum(t for runs in ran.values() for _, t in runs.values())
+        for name, runs in ran.items():
+            for feed, took in runs.values():
+                networks[name].tune(seconds * took / all_seconds, feed)
 
-    def report(folder: str) -> list[str]:
-        paths = []
-        for name in ("detection", "recognition"):
-            paths.append(str(Path(folder) / f"{name}.html"))
-            networks[name].report(paths[-1])
-        return paths
+    def report(arguments: tuple[str, str]) -> tuple[str, int, int]:
+        """Write a page about the shape that took longest; count tuned ops."""
+        name, folder = arguments
+        feed, _ = max(ran[name].values(), key=lambda one: one[1])
+        session = networks[name]
+        page = sluice.lab.report(
+            session.program,
+            feed,
+            [output.name for output in session.get_outputs()],
+            scope=session.scope,
+            name=f"{name}, {Path(session.model_path).name}",
+        )
+        path = str(Path(folder) / f"{name}.html")
+        page.save(path)
+        tuned = page.data["summary"]["evidence"].get("measured", 0)
+        return path, tuned, page.data["summary"]["ops"]
 
     commands = {"read": read, "tune": tune, "report": report}
     while True:
