@@ -1,10 +1,9 @@
 """Reads strings of noisy digits whose successors are constrained.
 
 Each digit may be followed by three others only. A classifier of single images
-cannot use that; a conditional random field after it can. The field has kernels
-only for the CPU: at a CUDA or FPGA place it alone runs on the CPU, and Explain
-says why and what is copied. The example checks this, and that every place
-computes the same tags.
+cannot use that; a conditional random field (CRF) after it can. The CRF has
+kernels only for the CPU: at a CUDA or FPGA place it alone runs on the CPU. The
+example checks this, and that every place computes the same tags.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 
+import console
 import digits_data
 import numpy as np
 
@@ -77,12 +77,33 @@ def right(guessed, tags, lengths) -> float:
     return float((guessed == tags)[inside].mean())
 
 
-def ops_by_place(plan: sl.Plan) -> dict[str, list[str]]:
-    """The ops of a plan by place, in the order of the program."""
+def show(readings, tags, lengths) -> None:
+    """Print the first three strings, with wrong digits in brackets."""
+    for i, length in enumerate(lengths[:3]):
+        for name, each in readings.items():
+            wrong = (each != tags)[i, :length]
+            digits = "".join(
+                f"[{digit}]" if bad else f" {digit} "
+                for digit, bad in zip(each[i, :length], wrong, strict=True)
+            )
+            count = f"{wrong.sum()} wrong" if wrong.any() else ""
+            print(f"{name:16}{digits:38}{count}".rstrip())
+        print()
+
+
+def placed(plan: sl.Plan) -> tuple[dict[str, list[str]], str]:
+    """The ops by place, and text about them and what is copied."""
+    explained = json.loads(plan.explain_json())
     places: dict[str, list[str]] = {}
-    for op in json.loads(plan.explain_json())["ops"]:
+    lines = []
+    for op in explained["ops"]:
         places.setdefault(op["place"], []).append(op["op"])
-    return places
+        if op["place"] != str(plan.place):
+            lines.append(f"  {op['op']} is at {op['place']}: {op['reason']}")
+    for one in explained["transfers"]:
+        bytes_ = console.size(one["bytes"])
+        lines.append(f"  {bytes_} copied from {one['from']} to {one['to']}")
+    return places, "\n".join(lines)
 
 
 def learn(built, images, labels, steps: int, random) -> sl.Scope:
@@ -95,16 +116,20 @@ def learn(built, images, labels, steps: int, random) -> sl.Scope:
         for tag in range(TAGS)
     ]
     scope.set("shapes", np.asarray(means, np.float32))
-    for step in range(steps):
-        pixels, tags, lengths = strings(32, images, labels, random)
-        (cost,) = exe.run(
-            train,
-            feed={"image": pixels, "tag": tags, "length": lengths},
-            fetch_list=[loss],
-            scope=scope,
-        )
-        if step % 50 == 0:
-            print(f"step {step}: cost {float(cost):.3f} a string")
+    with console.progress("training", steps) as bar:
+        for step in range(1, steps + 1):
+            pixels, tags, lengths = strings(32, images, labels, random)
+            (cost,) = exe.run(
+                train,
+                feed={"image": pixels, "tag": tags, "length": lengths},
+                fetch_list=[loss],
+                scope=scope,
+            )
+            bar.update()
+            if step == 1 or step % 30 == 0 or step == steps:
+                bar.write(
+                    f"step {step} of {steps}: loss {float(cost):.1f} per string"
+                )
     return scope
 
 
@@ -119,8 +144,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=150)
     parser.add_argument("--strings", type=int, default=200)
+    parser.add_argument(
+        "--explain", action="store_true", help="print why each kernel runs"
+    )
     options = parser.parse_args()
 
+    print(
+        "A CRF learns which digit follows which, and reads at each place: "
+        "about 3 s"
+    )
     images, labels = digits_data.load()
     random = np.random.default_rng(7)
     built = build()
@@ -141,30 +173,33 @@ def main() -> None:
         except sl.UnimplementedError as error:
             print(f"{place}: {error}")
             continue
-        emitted, tagged = exe.run(tagging, feed, fetches, scope)
+        with console.progress(f"reading {options.strings} strings at {place}"):
+            emitted, tagged = exe.run(tagging, feed, fetches, scope)
         alone = right(emitted.argmax(2), tags, lengths)
         together = right(tagged, tags, lengths)
-        print(
-            f"{place}: one image at a time {100 * alone:.1f} %, with the "
-            f"field {100 * together:.1f} %"
-        )
-        check(together >= alone + 0.1, "expected the field to add 10 points")
         if on_cpu is None:
             on_cpu = emitted, tagged
-            continue
-        print(exe.explain(tagging))
-        where = ops_by_place(exe.prepare(tagging, feed, fetches))
-        for name, ops in where.items():
-            print(f"at {name}: {', '.join(ops)}")
-        check(
-            where["cpu"] == ["crf_decoding"], "expected the field alone there"
+            single = {"digits": tags, "image by image": emitted.argmax(2)}
+            show(single | {"with the CRF": tagged}, tags, lengths)
+        print(
+            f"{place}: accuracy {100 * alone:.1f} % image by image, "
+            f"{100 * together:.1f} % with the CRF"
         )
+        check(together >= alone + 0.1, "expected the CRF to add 10 points")
+        if options.explain:
+            print(exe.explain(tagging))
+        if place == sl.CPUPlace():
+            continue
+        where, text = placed(exe.prepare(tagging, feed, fetches))
+        print(text)
+        check(where["cpu"] == ["crf_decoding"], "expected only the CRF there")
         check(
             np.allclose(emitted, on_cpu[0], rtol=1e-4, atol=1e-4)
             and np.mean(tagged == on_cpu[1]) >= 0.99,
             "expected the scores and tags of the CPU",
         )
-        print("the same tags as on the CPU\n")
+        print("  the same tags as on the CPU")
+    console.finish({}, "./dev demo crf --explain says why each kernel runs")
 
 
 if __name__ == "__main__":

@@ -22,6 +22,8 @@ int main(int argc, char** argv) try {
   const examples::DrawnPoints drawn = examples::DrawPoints(centres, 160, 1);
   const int count = static_cast<int>(centres.size());
 
+  std::printf("%zu points get %d clusters: about a second\n", drawn.points.size(),
+              count);
   examples::NearestCentroid nearest;
   const examples::Clusters clusters =
       examples::FindClusters(drawn.points, count, 1, nearest);
@@ -30,9 +32,8 @@ int main(int argc, char** argv) try {
                 clusters.costs[i]);
   }
   std::printf(
-      "the centroids stay after %zu iterations; %.1f %% of the points are in "
-      "the cluster of their group\n",
-      clusters.costs.size(),
+      "the centroids no longer move; %.1f %% of the points are in the cluster "
+      "of\ntheir group\n",
       100 * examples::Purity(clusters.assignment.cluster, drawn.groups,
                              centres.size(), centres.size()));
 
@@ -44,7 +45,7 @@ int main(int argc, char** argv) try {
   if (!out.flush()) {
     throw std::runtime_error("cannot write " + path.string());
   }
-  std::printf("%s\n", path.c_str());
+  std::printf("  %s  the clusters, and how they were found\n", path.c_str());
   return 0;
 } catch (const std::exception& error) {
   std::fprintf(stderr, "kmeans: %s\n", error.what());

@@ -3,23 +3,30 @@
 The client is unmodified: its import of onnxruntime gets sluice.onnxruntime. It
 reads two pages: one drawn here, and a photograph from scikit-image. Both
 runtimes take turns, each in its own process. Prints the lines, whether both
-runtimes find the same ones, the medians of their times, and at the end the
-paths of the reports about the networks; exits with an error if lines differ.
+runtimes find the same ones, and the medians of their times, before and after
+tuning; draws the boxes of what was found; writes reports about the networks.
+Exits with an error if lines differ.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import difflib
 import importlib.util
+import io
+import json
 import multiprocessing
 import os
+import signal
 import statistics
 import sys
 import time
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
+
+import console
 
 TEXT = """\
 Sluice reads this page
@@ -55,13 +62,37 @@ def photograph() -> Path:
     return Path(spec.origin).parent / "data" / "page.png"
 
 
+def remember_runs() -> None:
+    """Let sessions of Sluice keep their paths, and what they ran last."""
+    import sluice.onnxruntime
+
+    class Session(sluice.onnxruntime.InferenceSession):
+        def __init__(self, path: Any, *arguments: Any, **options: Any) -> None:
+            super().__init__(path, *arguments, **options)
+            self.path = Path(path)
+            self.ran: dict[Any, list[Any]] = {}  # feed and seconds, by shape
+
+        def run(self, names: Any, feed: Any, options: Any = None) -> list[Any]:
+            begin = time.perf_counter()
+            results = super().run(names, feed, options)
+            shapes = tuple(value.shape for value in feed.values())
+            one = self.ran.setdefault(shapes, [feed, 0.0])
+            one[1] += time.perf_counter() - begin
+            return results
+
+    sluice.onnxruntime.InferenceSession = Session
+
+
 def serve(runtime: str, threads: int, connection: Connection) -> None:
     """Answer requests with one runtime until the connection is closed."""
     if runtime == "Sluice":
-        import sluice
+        import sluice.lab
         import sluice.onnxruntime
 
+        remember_runs()
         sys.modules["onnxruntime"] = sluice.onnxruntime
+        if threads > 0:
+            sluice.set_num_threads(threads)
         version = sluice.__version__
     else:
         import onnxruntime
@@ -77,30 +108,56 @@ def serve(runtime: str, threads: int, connection: Connection) -> None:
     }
     connection.send(version)
 
-    def read(path: str) -> tuple[list[tuple[str, float]], float]:
+    def read(path: str) -> tuple[list[tuple[Any, str, float]], float]:
         begin = time.perf_counter()
         found, _ = client(path)
         seconds = time.perf_counter() - begin
-        return [(text, float(score)) for _, text, score in found or ()], seconds
+        return [(box, text, float(s)) for box, text, s in found or ()], seconds
 
-    def tune(seconds: float) -> None:
+    def names(session: Any) -> list[str]:
+        return [output.name for output in session.get_outputs()]
+
+    def tune(path: str, seconds: float) -> str:
+        """Tune for all shapes of a page, each for its share of the time."""
         for session in networks.values():
-            session.tune(seconds / len(networks))
+            session.ran.clear()
+        read(path)
+        ran = [
+            (session, *one)
+            for session in networks.values()
+            for one in session.ran.values()
+        ]
+        ops, disturbed = [], 0
+        for session, feed, took in ran:
+            share = took / sum(took for _, _, took in ran)
+            with contextlib.redirect_stderr(io.StringIO()):  # its own bar
+                disturbed += session.tune(seconds * share, feed).disturbed
+            plan = sluice.Executor().prepare(
+                session.program, feed, names(session)
+            )
+            ops += json.loads(plan.explain_json())["ops"]
+        tuned = sum(op["evidence"] == "measured" for op in ops)
+        busy = f"; other programs disturbed {disturbed} more"
+        return f"tuned {tuned} of {len(ops)} ops" + busy * (disturbed > 0)
 
-    def report(folder: str) -> list[str]:
-        paths = []
-        for name in ("detection", "recognition"):
-            paths.append(str(Path(folder) / f"{name}.html"))
-            networks[name].report(paths[-1])
-        return paths
+    def report(name: str, path: str) -> None:
+        """Write a page for the shape that took longest."""
+        session = networks[name]
+        sluice.lab.report(
+            session.program,
+            max(session.ran.values(), key=lambda one: one[1])[0],
+            names(session),
+            scope=session.scope,
+            name=f"{name}: {session.path.name}",
+        ).save(path)
 
     commands = {"read": read, "tune": tune, "report": report}
     while True:
         try:
-            command, argument = connection.recv()
+            command, *arguments = connection.recv()
         except EOFError:
             return
-        connection.send(commands[command](argument))
+        connection.send(commands[command](*arguments))
 
 
 class Runtime:
@@ -112,17 +169,17 @@ class Runtime:
         self._process = context.Process(
             target=serve, args=(name, threads, other), daemon=True
         )
+        # Ctrl-C is for this process, which ends the other.
+        handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
         self._process.start()
+        signal.signal(signal.SIGINT, handler)
         other.close()
-        self.name = f"{name} {self._answer()}"
+        with console.progress(f"{name} loads the networks"):
+            self.name = f"{name} {self._answer()}"
 
-    def read(self, path: Path) -> tuple[list[tuple[str, float]], float]:
-        """Read a page: its lines with their scores, and the seconds."""
-        return self.ask("read", str(path))
-
-    def ask(self, command: str, argument: Any) -> Any:
+    def ask(self, command: str, *arguments: Any) -> Any:
         """Send a request, and return its answer."""
-        self._connection.send((command, argument))
+        self._connection.send((command, *arguments))
         return self._answer()
 
     def close(self) -> None:
@@ -137,29 +194,49 @@ class Runtime:
             raise SystemExit("read_page.py: a runtime ended") from None
 
 
-def compare(ours: Runtime, theirs: Runtime, path: Path, turns: int) -> bool:
-    """Read a page with both; return whether they find the same lines."""
-    found, expected = (one.read(path)[0] for one in (ours, theirs))
-    for text, score in found:
-        print(f"  {score:.2f}  {text}")
-    same = [text for text, _ in found] == [text for text, _ in expected]
-    if same:
-        print(f"the same {len(found)} lines with {theirs.name}")
-    else:
-        print(f"OTHER lines with {theirs.name}:")
-        for text, score in expected:
-            print(f"  {score:.2f}  {text}")
+def print_lines(found: list[Any]) -> None:
+    """Print what was found, with headings."""
+    print("  score  line")
+    for _, text, score in found:
+        print(f"  {score:5.2f}  {text[:70]}")
+
+
+def compare(ours: Runtime, theirs: Runtime, path: Path, turns: int) -> Any:
+    """Read a page in turns; return the lines if both found the same, or []."""
     times: dict[Runtime, list[float]] = {ours: [], theirs: []}
-    for _ in range(turns):
-        for one, seconds in times.items():
-            seconds.append(one.read(path)[1])
-    medians = [statistics.median(seconds) * 1e3 for seconds in times.values()]
+    with console.progress(f"reading {path.name}", 2 * turns + 2) as bar:
+        for turn in range(turns + 1):  # the first one is not timed
+            found = {}
+            for one, seconds in times.items():
+                bar.set_postfix_str(f"turn {turn} of {turns}, {one.name}")
+                found[one], took = one.ask("read", str(path))
+                seconds += [took] * (turn > 0)
+                bar.update()
+    lines, expected = found.values()
+    print_lines(lines)
+    same = [line[1] for line in lines] == [line[1] for line in expected]
+    if same:
+        print(f"{theirs.name} reads the same {len(lines)} lines")
+    else:
+        print(f"{theirs.name} reads OTHER lines:")
+        print_lines(expected)
+    mine, other = (1e3 * statistics.median(each) for each in times.values())
     print(
-        f"{ours.name}: {medians[0]:.0f} ms, {theirs.name}: {medians[1]:.0f} ms "
-        f"a page, {medians[0] / medians[1]:.2f} of its time (medians of "
-        f"{turns} turns)"
+        f"{ours.name}: {mine:.0f} ms per page, {mine / other:.2f}x as long as "
+        f"{theirs.name} ({other:.0f} ms)"
     )
-    return same and bool(found)
+    return lines if same else []
+
+
+def draw_boxes(page: Path, lines: list[Any], to: Path) -> None:
+    """Draw the page with a box around each line that was found."""
+    from PIL import Image, ImageDraw
+
+    image = Image.open(page).convert("RGB")
+    for box, _, _ in lines:
+        corners = [(float(x), float(y)) for x, y in box]
+        ImageDraw.Draw(image).polygon(corners, outline="red", width=2)
+    image.save(to)
 
 
 def main() -> None:
@@ -174,32 +251,50 @@ def main() -> None:
         "--threads", type=int, default=-1, help="all processors if left out"
     )
     arguments = parser.parse_args()
-    arguments.out.mkdir(parents=True, exist_ok=True)
+    out = arguments.out
+    out.mkdir(parents=True, exist_ok=True)
     # Results of tuning are stored here, not in the user's own records.
-    records = arguments.out.resolve() / "records.jsonl"
+    records = out.resolve() / "records.jsonl"
     records.unlink(missing_ok=True)
     os.environ["SLUICE_RECORDS"] = str(records)
-    drawn = arguments.out / "page.png"
+    print(
+        "Two pages are read on Sluice and on onnxruntime, in turns: about "
+        "3 minutes\non 2 cores; --turns 2 --tune 5 for a look"
+    )
+    drawn = out / "page.png"
     draw(drawn)
     ours = Runtime("Sluice", arguments.threads)
     theirs = Runtime("onnxruntime", arguments.threads)
+    files = {}
     right = True
-    for page in (drawn, photograph()):
-        print(f"{page}:")
-        right &= compare(ours, theirs, page, arguments.turns)
+    for kind, page in (("drawn", drawn), ("photographed", photograph())):
+        print(f"\nthe {kind} page")
+        lines = compare(ours, theirs, page, arguments.turns)
+        right &= bool(lines)
+        boxes = out / f"{kind}_boxes.png"
+        draw_boxes(page, lines, boxes)
+        files[boxes] = f"the {kind} page, and what was found"
+        if page is drawn:
+            read = " ".join(text for _, text, _ in lines)
+            share = difflib.SequenceMatcher(
+                None, read, " ".join(TEXT.split()), autojunk=False
+            ).ratio()
+            print(f"{share:.1%} of the characters are right")
     if arguments.tune > 0:
-        # Networks are tuned for the sizes of their last feeds.
-        ours.read(drawn)
-        print(f"after tuning for at most {arguments.tune:.0f} s:")
-        ours.ask("tune", arguments.tune)
-        right &= compare(ours, theirs, drawn, arguments.turns)
-    read = " ".join(text for text, _ in ours.read(drawn)[0])
-    wanted = " ".join(TEXT.split())
-    share = difflib.SequenceMatcher(None, read, wanted, autojunk=False).ratio()
-    print(f"{share:.1%} of what was drawn is read rightly")
-    print("reports:", *ours.ask("report", str(arguments.out)))
+        print("\nthe drawn page, tuned")
+        with console.progress("tuning", arguments.tune, seconds=True):
+            tuned = ours.ask("tune", str(drawn), arguments.tune)
+        print(tuned)
+        right &= bool(compare(ours, theirs, drawn, arguments.turns))
+    for name in ("detection", "recognition"):
+        page = out / f"{name}.html"
+        with console.progress(f"reporting on {name}"):
+            ours.ask("report", name, str(page))
+        files[page] = "kernels and times of this network"
     ours.close()
     theirs.close()
+    print()
+    console.finish(files, "open detection.html in a browser")
     if not right:
         raise SystemExit("read_page.py: the runtimes find other lines")
 

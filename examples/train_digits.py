@@ -2,8 +2,8 @@
 
 The same two programs run on the plain CPU kernels, on oneDNN if this build has
 it, and for two epochs on CUDA (emulated without a GPU), compared step by step
-with the CPU. Writes the graphs as SVG, and loss curves if Matplotlib is
-installed.
+with the CPU. Writes the graphs as SVG, and if Matplotlib is installed also the
+losses and the times of a step.
 """
 
 from __future__ import annotations
@@ -15,14 +15,19 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+import console
 import digits_data
 import numpy as np
-from tqdm import tqdm
 
 import sluice as sl
 
 BATCH = 25
-PLAIN = "exclude library=ONEDNN"
+SECONDS = 0.1
+WAYS = {
+    "plain": "exclude library=ONEDNN",
+    "chosen": "",
+    "oneDNN": "prefer library=ONEDNN",
+}
 
 
 @dataclass
@@ -113,28 +118,37 @@ def start(network: Network, exe: sl.Executor, seed: int) -> sl.Scope:
     return scope
 
 
+@dataclass
+class Training:
+    """What a training gave."""
+
+    accuracy: float  # on the test digits
+    losses: list[float]  # the mean of each epoch
+    step_ms: float  # the median
+
+
 def train(
-    network: Network, exe: sl.Executor, seed: int, label: str
-) -> tuple[float, list[float]]:
-    """Accuracy on the test digits, and the loss of each epoch."""
+    network: Network, exe: sl.Executor, seed: int, bar, label: str
+) -> Training:
+    """Train with a seed; show the loss on the bar."""
     scope = start(network, exe, seed)
-    steps = digits_data.TRAIN // BATCH
     losses: list[float] = []
-    total = network.epochs * steps
-    for feed in tqdm(
-        batches(network, seed, network.epochs),
-        label,
-        total,
-        leave=False,
-        unit="step",
-        disable=None,  # if the output is no terminal
-    ):
+    times: list[float] = []
+    for feed in batches(network, seed, network.epochs):
+        begin = time.perf_counter()
         (loss,) = exe.run(
             network.train, feed=feed, fetch_list=[network.loss], scope=scope
         )
+        times.append(time.perf_counter() - begin)
         losses.append(float(loss))
-    curve = np.asarray(losses).reshape(-1, steps).mean(1)
-    return accuracy(network, exe, scope), curve.tolist()
+        bar.set_postfix_str(f"{label}, loss {losses[-1]:.3f}", refresh=False)
+        bar.update()
+    curve = np.asarray(losses).reshape(network.epochs, -1).mean(1)
+    return Training(
+        accuracy(network, exe, scope),
+        curve.tolist(),
+        1e3 * statistics.median(times),
+    )
 
 
 def accuracy(network: Network, exe: sl.Executor, scope: sl.Scope) -> float:
@@ -150,12 +164,12 @@ def accuracy(network: Network, exe: sl.Executor, scope: sl.Scope) -> float:
     return float(np.mean(logits.argmax(1) == labels[rest, 0]))
 
 
-def compare(network: Network, place, epochs: int) -> tuple[int, float, float]:
-    """Train at two places; return steps and errors of loss and logits."""
+def compare(network: Network, place, epochs: int, bar) -> np.ndarray:
+    """Train at two places; return the largest errors of loss and logits."""
     here, there = sl.Executor(sl.CPUPlace()), sl.Executor(place)
     # Both places start with the parameters of the CPU.
     scopes = [start(network, exe, 1) for exe in (here, there)]
-    steps, worst = 0, np.zeros(2)
+    worst = np.zeros(2)
     for feed in batches(network, 1, epochs):
         fetched = [
             exe.run(
@@ -166,14 +180,20 @@ def compare(network: Network, place, epochs: int) -> tuple[int, float, float]:
             )
             for exe, scope in zip((here, there), scopes, strict=True)
         ]
-        steps += 1
         apart = [np.abs(a - b).max() for a, b in zip(*fetched, strict=True)]
         worst = np.maximum(worst, apart)
-    return steps, *worst.tolist()
+        bar.set_postfix_str(network.name, refresh=False)
+        bar.update()
+    return worst
 
 
-def draw_curves(path: Path, title: str, curves: dict[str, list[float]]) -> bool:
-    """One curve over epochs for each line, as SVG; False without Matplotlib."""
+def draw_losses(
+    path: Path, title: str, trainings: dict[str, list[Training]]
+) -> bool:
+    """Draw losses and times of a step as SVG; return False without Matplotlib.
+
+    The curve is the median of all trainings, the band has all of them.
+    """
     try:
         import matplotlib
     except ImportError:
@@ -182,72 +202,104 @@ def draw_curves(path: Path, title: str, curves: dict[str, list[float]]) -> bool:
     from matplotlib import pyplot
 
     pyplot.rcParams["svg.fonttype"] = "none"  # as text, not as outlines
-    figure, axes = pyplot.subplots(figsize=(7, 4))
-    # Thin lines over wide ones, because the curves coincide.
-    for i, (name, values) in enumerate(curves.items()):
-        epochs = range(1, len(values) + 1)
-        axes.plot(epochs, values, label=name, linewidth=5 - 2 * i, alpha=0.7)
-    axes.set(title=title, xlabel="epoch", ylabel="mean loss", ylim=(0, None))
-    axes.xaxis.get_major_locator().set_params(integer=True)
-    axes.grid(True, alpha=0.3)
-    axes.legend()
+    pyplot.rcParams["font.size"] = 11
+    figure, (left, right) = pyplot.subplots(
+        1, 2, figsize=(9, 4), width_ratios=(5, 2), layout="constrained"
+    )
+    losses = np.array([t.losses for each in trainings.values() for t in each])
+    epochs = np.arange(1, losses.shape[1] + 1)
+    left.plot(epochs, np.median(losses, 0), marker="." * (len(epochs) < 9))
+    left.fill_between(epochs, losses.min(0), losses.max(0), alpha=0.25)
+    left.set(
+        title=f"{title}: training loss, mean of an epoch",
+        xlabel=f"epoch (line: median of {len(losses)} trainings; band: all)",
+        ylim=(0, None),
+    )
+    left.xaxis.get_major_locator().set_params(integer=True)
+    left.grid(True, alpha=0.3)
+    times = [
+        statistics.median(training.step_ms for training in each)
+        for each in trainings.values()
+    ]
+    right.bar_label(right.bar(list(trainings), times), fmt="%.2f")
+    right.margins(y=0.1)
+    right.set(title="ms per step", xlabel="kernels", yticks=[])
     figure.savefig(path)
     pyplot.close(figure)
     return True
 
 
-def train_everywhere(networks: list[Network], options) -> None:
-    """Train on the CPU with several sets of kernels, and draw the results."""
+def train_everywhere(networks: list[Network], options) -> dict[Path, str]:
+    """Train on the CPU with several sets of kernels; return what was drawn."""
     exe = sl.Executor(sl.CPUPlace())
-    ways = {"plain": PLAIN, "chosen": "", "oneDNN": "prefer library=ONEDNN"}
-    for network in networks:
-        curves = {}
-        for way, hints in ways.items():
-            begin = time.perf_counter()
-            rights = []
-            with sl.kernel_hints(hints):
+    number, count = 0, len(networks) * len(WAYS) * options.seeds
+    steps = digits_data.TRAIN // BATCH * len(WAYS) * options.seeds
+    files = {}
+    print("network  kernels  accuracy (all seeds)       ms per step  seconds")
+    with console.progress(
+        "training", steps * sum(network.epochs for network in networks)
+    ) as bar:
+        for network in networks:
+            trainings: dict[str, list[Training]] = {}
+            for way, hints in WAYS.items():
+                begin = time.perf_counter()
+                trainings[way] = each = []
                 for seed in range(options.seeds):
-                    right, curve = train(
-                        network, exe, seed, f"{network.name}, {way}, {seed}"
-                    )
-                    rights.append(right)
-            curves[way] = curve
-            print(
-                f"{network.name:7} {way:7} "
-                f"{100 * statistics.median(rights):.1f} % right "
-                f"({', '.join(f'{100 * right:.1f}' for right in rights)}) "
-                f"in {time.perf_counter() - begin:.1f} s"
-            )
-        path = options.output / f"{network.name}_loss.svg"
-        drawn = draw_curves(path, network.name, curves)
-        network.test.draw(str(options.output / f"{network.name}.svg"))
-    if not drawn:
-        print("no curves: they need Matplotlib, pip install matplotlib")
-    print(f"{'curves and ' if drawn else ''}graphs: {options.output}")
+                    number += 1
+                    bar.set_description_str(f"training {number} of {count}", 0)
+                    label = f"{network.name}, {way} kernels, seed "
+                    label += f"{seed + 1} of {options.seeds}"
+                    with sl.kernel_hints(hints):
+                        each.append(train(network, exe, seed, bar, label))
+                    if bar.disable:
+                        print(f"training {number} of {count}: {label}")
+                low, middle, high = np.percentile(
+                    [100 * one.accuracy for one in each], [0, 50, 100]
+                )
+                bar.write(
+                    f"{network.name:7}  {way:7}  "
+                    f"{middle:.1f} % ({low:.1f} to {high:.1f})"
+                    f"{statistics.median(one.step_ms for one in each):18.2f}"
+                    f"{time.perf_counter() - begin:9.1f}"
+                )
+            graph = options.output / f"{network.name}.svg"
+            network.test.draw(str(graph))
+            files[graph] = "the network"
+            losses = options.output / f"{network.name}_loss.svg"
+            if draw_losses(losses, network.name, trainings):
+                files[losses] = "its losses, and the times of a step"
+    if losses not in files:
+        print("no losses drawn: that needs Matplotlib, pip install matplotlib")
+    return files
 
 
 def compare_with_cuda(networks: list[Network], epochs: int) -> None:
     """Train on CUDA and the CPU; exit with an error if they disagree."""
-    for network in networks:
-        begin = time.perf_counter()
-        steps, loss, logits = compare(network, sl.CUDAPlace(0), epochs)
-        print(
-            f"{network.name:7} cuda:0  loss within {loss:.0e} and logits "
-            f"within {logits:.0e} of the CPU's in each of {steps} steps "
-            f"in {time.perf_counter() - begin:.1f} s"
-        )
-        # Rounding differs, and the difference grows from step to step.
-        if not (loss <= 1e-3 and logits <= 1e-2):
-            raise SystemExit(
-                f"train_digits: {network.name} on cuda:0 differs from the CPU"
+    steps = digits_data.TRAIN // BATCH * epochs
+    with console.progress(
+        "comparing cuda:0 with the CPU", steps * len(networks)
+    ) as bar:
+        for network in networks:
+            begin = time.perf_counter()
+            loss, logits = compare(network, sl.CUDAPlace(0), epochs, bar)
+            bar.write(
+                f"{network.name:7}  cuda:0   {steps} steps: loss within "
+                f"{loss:.0e} of the CPU's, logits {logits:.0e}"
+                f"{time.perf_counter() - begin:7.1f}"
             )
+            # Rounding differs, and the difference grows from step to step.
+            if not (loss <= 1e-3 and logits <= 1e-2):
+                raise SystemExit(
+                    f"train_digits: {network.name} on cuda:0 differs from the "
+                    "CPU"
+                )
 
 
 def main() -> None:
     """Train all networks everywhere."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--epochs", type=int, help="instead of the usual ones")
+    parser.add_argument("--epochs", type=int, default=40)
     parser.add_argument("--cuda-epochs", type=int, default=2)
     parser.add_argument(
         "--only-cuda", action="store_true", help="only what runs on CUDA"
@@ -256,17 +308,23 @@ def main() -> None:
     options = parser.parse_args()
     options.output.mkdir(parents=True, exist_ok=True)
 
-    networks = [build(lenet, 40, 2e-3), build(maxout, 40, 2e-3)]
-    for network in networks:
-        network.epochs = options.epochs or network.epochs
+    networks = [build(make, options.epochs, 2e-3) for make in (lenet, maxout)]
     if options.only_cuda:
         compare_with_cuda(networks, options.cuda_epochs)
         return
-    train_everywhere(networks, options)
+    # 2 cores take SECONDS for an epoch of both networks.
+    minutes = SECONDS * len(WAYS) * options.seeds * options.epochs / 60
+    print(
+        f"LeNet and a small maxout network, {len(WAYS)} kernel sets, seeds: "
+        f"{options.seeds}, epochs: {options.epochs}\n"
+        f"about {math.ceil(minutes)} min on 2 cores; --epochs 2 for a look"
+    )
+    files = train_everywhere(networks, options)
     try:
         compare_with_cuda(networks, options.cuda_epochs)
     except sl.UnimplementedError as error:
         print(error)
+    console.finish(files, "./dev demo lab, which explains each kernel's time")
 
 
 if __name__ == "__main__":

@@ -2,8 +2,8 @@
 
 Every kernel of a training step is compared with the reference of its op and
 raced against the others. Then the old plan, chosen by estimates alone, and the
-plan by records take turns. Writes a report of each. The last line is the path
-of the page about the new plan and its changes.
+plan by records take turns. Writes a report of each, and a page about the new
+plan and its changes.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ import json
 import os
 from pathlib import Path
 
+import console
+
 
 def gain(before: dict, after: dict) -> str:
     """The speed-up, from a race of both plans."""
@@ -21,14 +23,14 @@ def gain(before: dict, after: dict) -> str:
     which = "best" if noisy else "median"
     apart = after["high"] < before["low"] or before["high"] < after["low"]
     text = (
-        f"{before[which] * 1e3:.3f} ms by estimates, "
-        f"{after[which] * 1e3:.3f} ms by records: "
-        f"{before[which] / after[which]:.2f} times as fast"
+        f"{before[which] / after[which]:.2f}x as fast\n"
+        f"  {before[which] * 1e3:.2f} ms by estimates, "
+        f"{after[which] * 1e3:.2f} ms by records"
     )
     if noisy:
-        text += " (the shortest runs, since other programs disturbed most)"
+        text += ", the shortest runs: other programs disturbed"
     if not apart:
-        text += ", which is within the noise of this machine"
+        text += "\n  the difference is within the noise of this machine"
     return text
 
 
@@ -37,13 +39,14 @@ def change(row: dict) -> str:
 
     def side(op: dict | None) -> str:
         if op is None:
-            return "nothing"
+            return "-"
         kernel = f"{op['library'].lower()}/{op['variant']}"
-        return f"{kernel} {op['measured']['median'] * 1e6:.1f} us"
+        kernel = kernel.removeprefix("plain/")
+        return f"{kernel} {op['measured']['median'] * 1e6:.0f} us"
 
     op = row["new"] or row["old"]
-    name = f"op {op['index']} {op['op']}"
-    return f"  {name:32} {side(row['old'])} -> {side(row['new'])}"
+    name = f"{op['index']:>3} {op['op'][:24]}"
+    return f"{name:28} {side(row['old']):24} -> {side(row['new'])}"
 
 
 def main() -> None:
@@ -67,6 +70,10 @@ def main() -> None:
     from sluice import lab
     from sluice.lab.report import difference
 
+    print(
+        f"LeNet is tuned, timed before and after, and a page written: about "
+        f"{arguments.budget + 1.7 * arguments.seconds + 5:.0f} s"
+    )
     if arguments.threads is not None:
         sl.set_num_threads(arguments.threads)
     job = lab.load("lenet", arguments.batch)
@@ -80,19 +87,24 @@ def main() -> None:
         scope=job.scope,
     )
     print(
-        f"{len(tuned.signatures)} signatures of ops measured in "
-        f"{tuned.seconds:.1f} s; the report has all of their kernels"
+        f"measured {len(tuned.signatures)} signatures of ops in "
+        f"{tuned.seconds:.0f} s; the page has all of their kernels"
     )
     after = exe.prepare(job.program, job.feed, job.fetch_list)
-    old, new = lab.report_plans(
-        [before, after],
-        job.program,
-        job.feed,
-        seconds=arguments.seconds,
-        scope=job.scope,
-        names=["lenet by estimates", "lenet by records"],
-    )
-    for row in difference(old.data, new.data)["ops"]:
+    with console.progress(
+        "timing both plans", 1.3 * arguments.seconds, seconds=True
+    ):
+        old, new = lab.report_plans(
+            [before, after],
+            job.program,
+            job.feed,
+            seconds=arguments.seconds,
+            scope=job.scope,
+            names=["lenet by estimates", "lenet by records"],
+        )
+    changes = difference(old.data, new.data)["ops"]
+    print(f"ops with another kernel: {len(changes)}")
+    for row in changes:
         print(change(row))
     runs = [one.data["plan"]["times"]["run"] for one in (old, new)]
     print(f"a training step of {arguments.batch} images: {gain(*runs)}")
@@ -119,13 +131,24 @@ def main() -> None:
         )
         + "\n"
     )
-    old.save(arguments.out / "before.json")
-    new.save(arguments.out / "after.json")
-    new.save(arguments.out / "after.trace.json")
-    new.save(arguments.out / "after.dot")
-    page = arguments.out / "report.html"
-    new.save(page, against=old)
-    print(page)
+    files = {
+        "report.html": "the new plan and its changes: open it in a browser",
+        "before.json": "the plan by estimates, as data",
+        "after.json": "the plan by records, as data",
+        "after.trace.json": "its timeline, for ui.perfetto.dev",
+        "after.dot": "its graph, for Graphviz",
+        "lenet.json": "the times",
+    }
+    with console.progress("writing the page"):
+        for name in list(files)[:-1]:
+            (old if name == "before.json" else new).save(
+                arguments.out / name,
+                against=old if name == "report.html" else None,
+            )
+    console.finish(
+        {arguments.out / name: what for name, what in files.items()},
+        "sluice-lab report mlp, or a model of yours: report net.onnx",
+    )
 
 
 if __name__ == "__main__":

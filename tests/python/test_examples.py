@@ -1,11 +1,18 @@
 """Short runs of the examples, each as a separate program."""
 
+import contextlib
+import fcntl
 import json
 import os
 import pathlib
+import pty
 import re
+import signal
+import struct
 import subprocess
 import sys
+import termios
+import time
 import xml.etree.ElementTree as ET
 from importlib.util import find_spec
 
@@ -18,6 +25,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def run_example(name, *arguments):
+    """Runs an example to its end; lines fit 80 columns but for long folders."""
     done = subprocess.run(
         [sys.executable, ROOT / "examples" / name, *map(str, arguments)],
         cwd=ROOT,
@@ -27,7 +35,75 @@ def run_example(name, *arguments):
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
+    for line in done.stdout.splitlines():
+        for path in arguments:
+            if isinstance(path, pathlib.Path):
+                line = line.replace(str(path), "build/demo")
+        assert len(line) <= 80 or "--help" in arguments, line
     return done.stdout
+
+
+def on_terminal(columns, command, **variables):
+    """What a command prints on a terminal, and its exit status."""
+    process, terminal = pty.fork()
+    if process == 0:
+        os.environ.update(variables)
+        os.chdir(ROOT)
+        os.execv(sys.executable, [sys.executable, *map(str, command)])
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("4H", 30, columns, 0, 0))
+    text = b""
+    with contextlib.suppress(OSError):  # the end
+        while more := os.read(terminal, 65536):
+            text += more
+    return text.decode(), os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+
+
+@pytest.mark.parametrize("columns", [40, 80, 120])
+def test_a_bar_counts_trainings_and_fits_the_terminal(columns, tmp_path):
+    text, status = on_terminal(columns, [
+        "examples/train_digits.py", "--seeds", 1, "--epochs", 1, "--cuda-epochs", 1,
+        "--output", tmp_path], PYTHONIOENCODING="ascii", NO_COLOR="1")
+    assert status == 0, text
+    assert text.isascii() and "\x1b[3" not in text  # no blocks, no colours
+    bars = [bar for bar in text.replace("\n", "\r").split("\r") if " of 6 |" in bar]
+    assert bars and max(map(len, bars)) <= columns
+    if columns >= 80:
+        assert re.search(
+            r"training 2 of 6 \|.*\| -00:\d\d, lenet, chosen kernels, seed 1 of 1, loss ",
+            text)
+
+
+def test_a_bar_moves_while_one_call_takes_long():
+    text, _ = on_terminal(80, ["-c", "import sys, time; sys.path.insert(0, 'examples');"
+        "import console\nwith console.progress('waiting', 2, seconds=True): time.sleep(2)"])
+    shares = re.findall(r"waiting \|( *[^ |]*) *\|", text)
+    assert len(set(shares)) >= 3, text
+
+
+@pytest.mark.parametrize("command", [
+    ["train_digits.py"], ["crf_tagging.py", "--steps", "100000"], ["separate_cells.py"],
+    ["tune_lenet.py"], pytest.param(["compare_ranks.py", "--epochs", "1000"], marks=needs_mpi)])
+def test_an_interrupted_example_says_so_in_one_line(command, tmp_path):
+    option = "--out" if "tune_lenet.py" in command else "--output"
+    output = [] if "crf_tagging.py" in command else [option, tmp_path]
+    with subprocess.Popen(
+        [sys.executable, ROOT / "examples" / command[0], *command[1:], *output],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)) as example:
+        assert example.stdout.readline()
+        time.sleep(1)
+        os.killpg(example.pid, signal.SIGINT)
+        _, errors = example.communicate(timeout=60)
+    assert (example.returncode, errors) == (130, "interrupted\n")
+
+
+@pytest.mark.parametrize("count, text", [
+    (0, "0 B"), (999, "999 B"), (459040, "459 kB"), (999_600, "1 MB"), (3.19e6, "3.19 MB"),
+    (22116939264, "22.1 GB")])
+def test_sizes_are_readable(count, text):
+    import console
+
+    assert console.size(count) == text
 
 
 def has_place(place):
@@ -48,22 +124,23 @@ def test_networks_learn_digits_and_draw_themselves(tmp_path):
     has_matplotlib = find_spec("matplotlib") is not None
     quick = ("--seeds", 1, "--epochs", 2, "--cuda-epochs", 1)
     text = run_example("train_digits.py", *quick, "--output", tmp_path)
-    assert ("no curves: they need Matplotlib" in text) != has_matplotlib
+    assert ("that needs Matplotlib" in text) != has_matplotlib
+    assert "training 6 of 6: maxout, oneDNN kernels, seed 1 of 1\n" in text
     for network in ("lenet", "maxout"):
-        shares = re.findall(rf"{network} +(\w+) +([0-9.]+) % right", text)
+        shares = re.findall(rf"^{network} +(\w+) +([0-9.]+) % \(", text, re.M)
         assert [way for way, _ in shares] == ["plain", "chosen", "oneDNN"]
         assert all(float(share) > 50 for _, share in shares), text
         if has_matplotlib:
             words = list(svg(tmp_path / f"{network}_loss.svg").itertext())
-            assert {"epoch", "mean loss", "plain", "chosen", "oneDNN"} <= {
-                word.strip() for word in words
-            }
+            assert {f"{network}: training loss, mean of an epoch", "ms per step",
+                    "plain", "chosen", "oneDNN"} <= {word.strip() for word in words}
+            assert f"  {tmp_path}/{network}_loss.svg  its losses" in text
         graph = svg(tmp_path / f"{network}.svg")
         words = " ".join(graph.itertext())
         assert "conv2d" in words if network == "lenet" else "maxout" in words
     if has_place(sl.CUDAPlace(0)):
         worst = re.findall(
-            r"cuda:0  loss within (\S+) and logits within (\S+) .* 40 steps", text
+            r"cuda:0   40 steps: loss within (\S+) of the CPU's, logits (\S+)", text
         )
         assert len(worst) == 2
         # Sums in another order differ, but not by much.
@@ -77,16 +154,20 @@ def test_the_field_alone_falls_to_the_cpu():
     places = ["fpga:0"]
     if has_place(sl.CUDAPlace(0)):
         places.insert(0, "cuda:0")
-    assert re.findall(r"^at cpu: (.*)$", text, re.M) == ["crf_decoding"] * len(
-        places
-    )
+    assert len(re.findall("^digits  ", text, re.M)) == 3
+    assert re.search(r"^image by image .*\[\d\].* \d wrong$", text, re.M)
     for place in places:
-        (there,) = re.findall(rf"^at {place}: (.*)$", text, re.M)
-        assert there == "reshape, manhattan_distance, scale, reshape"
-        assert re.search(rf"crf_decoding +cpu .*no kernel.* {place}", text)
         # Copies emissions back: 60 strings of 12 images, 10 scores of 4 bytes.
-        assert re.search(rf"{place} +cpu +28800 ", text)
+        assert re.search(
+            rf"^  crf_decoding is at cpu: no kernel .* {place}.*\n(?:  .*\n)*"
+            rf"  28.8 kB copied from {place} to cpu$", text, re.M), text
     assert text.count("the same tags as on the CPU") == len(places)
+    assert len(text.splitlines()) < 40
+    assert "manhattan_distance" not in text
+    text = subprocess.run(
+        [sys.executable, ROOT / "examples" / "crf_tagging.py", "--steps", "20", "--explain"],
+        capture_output=True, text=True, check=False).stdout
+    assert "manhattan_distance" in text
 
 
 def test_cells_that_touch_come_apart(tmp_path):
@@ -96,9 +177,9 @@ def test_cells_that_touch_come_apart(tmp_path):
     losses = [float(loss) for loss in re.findall(r"loss (\S+) of emb", text)]
     assert losses[-1] < losses[0] / 5
     ((before, after),) = re.findall(
-        r"before: .* union\) (\S+)$.*^after: .* union\) (\S+)$", text, re.M | re.S)
+        r"^before .* overlap (\S+)$.*^after .* overlap (\S+)$", text, re.M | re.S)
     assert float(before) < 0.2 < 0.6 <= float(after)
-    drawn = "\npicture: " in text
+    drawn = f"\n  {tmp_path / 'cells.png'}  embeddings" in text
     assert (tmp_path / "cells.png").exists() == drawn
     assert drawn == (find_spec("matplotlib") is not None)
 
@@ -106,7 +187,7 @@ def test_cells_that_touch_come_apart(tmp_path):
 def test_arguments_of_the_example_of_cells(tmp_path):
     few = ("separate_cells.py", "--steps", 1, "--images", 1, "--bound", 0)
     text = run_example(*few, "--batch", 1, "--output", tmp_path / "new" / "a.png")
-    assert (tmp_path / "new" / "a.png").is_file() == ("\npicture: " in text)
+    assert (tmp_path / "new" / "a.png").is_file() == ("a.png  embeddings" in text)
     help_text = run_example("separate_cells.py", "--help")
     assert "images in a training step (default: 8)" in " ".join(help_text.split())
     with pytest.raises(AssertionError, match="argument --batch: '0' is no number above 0"):
@@ -116,13 +197,13 @@ def test_arguments_of_the_example_of_cells(tmp_path):
 def test_a_lenet_is_tuned_and_reported(tmp_path):
     text = run_example("tune_lenet.py", "--out", tmp_path, "--budget", 3, "--seconds", 1,
                        "--batch", 4)
-    page = pathlib.Path(text.split()[-1])
-    assert page == tmp_path / "report.html"
+    page = tmp_path / "report.html"
+    assert f"\n  {page} " in text
     assert "lenet by records" in page.read_text(encoding="utf-8")
     # One line states the gain, and its numbers agree.
-    ((before, after, ratio),) = re.findall(
-        r"a training step .* ([0-9.]+) ms by estimates, ([0-9.]+) ms by records: "
-        r"([0-9.]+) times as fast", text)
+    ((ratio, before, after),) = re.findall(
+        r"a training step .* ([0-9.]+)x as fast\n"
+        r"  ([0-9.]+) ms by estimates, ([0-9.]+) ms by records", text)
     assert abs(float(before) / float(after) / float(ratio) - 1) < 0.02
 
 
@@ -133,7 +214,7 @@ def test_ranks_train_alike_and_go_on_from_a_checkpoint(tmp_path):
     for name in ("loss of epoch 1", "loss of epoch 2"):
         ((one, two),) = re.findall(rf"^{name} +(\S+) +(\S+)$", text, re.M)
         assert float(one) == pytest.approx(float(two), rel=1e-5)
-    assert re.search(r"^gradients, bytes a step +459040 +459040$", text, re.M)
+    assert re.search(r"^gradients per step +459 kB +459 kB$", text, re.M)
     assert re.search(r"^hidden +- +\d+ %$", text, re.M)
     processes = {
         event["pid"]
@@ -144,6 +225,6 @@ def test_ranks_train_alike_and_go_on_from_a_checkpoint(tmp_path):
     text = run_example("distributed_digits.py", "--epochs", 3,
                        "--resume", tmp_path / "distributed.safetensors")
     assert "goes on after 50 steps of 2 ranks" in text
-    ((share, loss),) = re.findall(r"1 rank: (\S+) % right, loss (\S+),", text)
+    ((share, loss),) = re.findall(r"1 rank: accuracy (\S+) %, loss (\S+),", text)
     assert float(share) > 80
     assert float(loss) < 0.3

@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -117,6 +118,63 @@ class Dev(unittest.TestCase):
         self.assertIn("100 %", done.stdout)
         self.assertIn("x.cc:1: error: no", done.stdout)
         self.assertNotIn("Building", done.stdout)
+
+    def test_a_build_with_nothing_to_do_prints_nothing(self):
+        lines = [
+            "Preset CMake variables:", "", '  CMAKE_BUILD_TYPE="Release"', "",
+            "[0/2] Re-checking globbed directories...",
+            "[1/2] Re-running CMake...", "-- Configuring done",
+            "ninja: no work to do.",
+        ]
+        self.program("cmake", "printf '%s\\n' " + " ".join(f"'{one}'" for one in lines))
+        compile = "jobs=1; compile release kmeans"
+        done = self.run_dev(compile)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+        self.program("cmake", "echo '[1/2] Building x'; echo 'x.cc:1: error: no'; exit 1")
+        done = self.run_dev(compile)
+        self.assertEqual((done.returncode, done.stdout), (1, "x.cc:1: error: no\n"))
+
+    def test_on_a_terminal_the_progress_of_a_build_vanishes(self):
+        long = "[1/2] Building CXX object " + 200 * "x"
+        self.program("cmake", f"echo '{long}'; echo 'x.cc:1: error: no'")
+        commands = f'. "{ROOT}/tools/dev/build.sh"; jobs=1; compile release; echo end'
+        terminal = subprocess.run(
+            ["script", "-qec", f"stty cols 60; {commands}", "/dev/null"],
+            env={**os.environ, "PATH": f"{self.folder}/bin:{os.environ['PATH']}",
+                 "SHELL": "/bin/bash", "TERM": "xterm"},
+            capture_output=True, text=True, stdin=subprocess.DEVNULL,
+        ).stdout
+        shown = [part.rstrip() for part in terminal.split("\r\x1b[K")]
+        self.assertEqual(shown[2:], ["x.cc:1: error: no", "end"])
+        self.assertIn("1 of 2 steps", shown[1])
+        self.assertLess(len(shown[1]), 60)
+
+    def demo(self, *words):
+        """Runs a copy of ./dev, which builds nothing and prints its command."""
+        (self.folder / "tools" / "dev").mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / "dev", self.folder / "dev")
+        for name in ("install", "test"):
+            shutil.copy(ROOT / "tools" / "dev" / f"{name}.sh", self.folder / "tools" / "dev")
+        (self.folder / "tools" / "dev" / "build.sh").write_text("build() { :; }\n")
+        for path in ("build/venv/bin/python", "build/release/examples/digits"):
+            (self.folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (self.folder / path).symlink_to("/bin/echo")
+        (self.folder / "build" / "release" / "lib").mkdir()
+        (self.folder / "build" / "release" / "lib" / "libsluice.so").touch()
+        return subprocess.run(["bash", self.folder / "dev", "demo", *words],
+                              capture_output=True, text=True)
+
+    def test_an_option_as_first_word_is_for_the_default_demo(self):
+        self.assertEqual(self.demo("--epochs", "2").stdout,
+                         "examples/train_digits.py --epochs 2\n")
+
+    def test_a_demo_gets_its_options(self):
+        self.assertEqual(self.demo("digits", "--explain").stdout, "--explain\n")
+
+    def test_an_unknown_demo_gets_the_list(self):
+        done = self.demo("digit")
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("demo digit: there are train, crf,", done.stderr)
 
     def test_a_wrong_argument_of_test_is_refused(self):
         done = self.run_dev("run_tests --sanitise")

@@ -45,21 +45,30 @@ need_disk() {
   exit 1
 }
 
-# Reads ninja's output. Prints a line for each tenth of a long build, and the
-# messages of compilers unchanged.
+# Reads ninja's output. On a terminal one line counts the steps and vanishes at
+# the end; elsewhere a line follows each tenth of a long build. Messages of
+# compilers pass, those of CMake and ninja about themselves do not.
 show_progress() {
-  local line shown=0 start=$SECONDS
+  local line shown=0 start=$SECONDS clear='' width noise
+  width=$(tput cols 2>/dev/null || echo 80)
+  noise='^(-- |ninja: no work to do|Preset .* variables:|  [A-Z_]+="|$)'
+  [ -t 1 ] && clear=$'\r\e[K'
   while IFS= read -r line; do
     if [[ $line =~ ^\[([0-9]+)/([0-9]+)\] ]]; then
-      local done=${BASH_REMATCH[1]} all=${BASH_REMATCH[2]}
-      [ "$all" -ge 20 ] && [ $((10 * done / all)) -gt $shown ] || continue
-      shown=$((10 * done / all))
-      printf '  %3d %% of %d steps after %d s\n' ${shown}0 "$all" \
-        $((SECONDS - start))
-    elif [[ ! $line =~ ^(-- |ninja: no work to do) ]]; then
-      printf '%s\n' "$line"
+      local done=${BASH_REMATCH[1]} all=${BASH_REMATCH[2]} text
+      text="$done of $all steps after $((SECONDS - start)) s"
+      if [ -n "$clear" ]; then
+        text+=": ${line#* }"
+        printf '%s%s' "$clear" "${text:0:width-1}"
+      elif [ "$all" -ge 20 ] && [ $((10 * done / all)) -gt $shown ]; then
+        shown=$((10 * done / all))
+        printf '  %3d %%, %s\n' ${shown}0 "$text"
+      fi
+    elif [[ ! $line =~ $noise ]]; then
+      printf '%s%s\n' "$clear" "$line"
     fi
   done
+  printf '%s' "$clear"
 }
 
 # configure PRESET [OPTION...]: runs CMake unless it has run with the same
@@ -147,10 +156,6 @@ wait_for_other_build() {
 
 # compile PRESET [TARGET...]
 compile() {
-  local command=(cmake --build --preset "$1" -j "$jobs" ${2:+--target "${@:2}"})
-  if [ -t 1 ]; then
-    NINJA_STATUS='[%f/%t, %e s] ' "${command[@]}"
-  else
-    NINJA_STATUS='[%f/%t] ' "${command[@]}" 2>&1 | show_progress
-  fi
+  NINJA_STATUS='[%f/%t] ' cmake --build --preset "$1" -j "$jobs" \
+    ${2:+--target "${@:2}"} 2>&1 | show_progress
 }
