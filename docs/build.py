@@ -1,11 +1,10 @@
 """Builds the site: the pages of docs/ and design/, the reference of ops, the
 Python and the C++ API.
 
-  ./dev docs [--external]
+  ./dev docs [--external] [--look]
 
-The pages are build/site/html/index.html and what it links to. Links to pages,
-headings and files that do not exist are errors, with --external also links to
-other sites.
+Links to pages, headings and files that do not exist are errors, with --external
+also links to other sites. --look measures all pages in Chromium (look.py).
 """
 
 from __future__ import annotations
@@ -16,192 +15,229 @@ import re
 import shutil
 import subprocess
 import sys
+import xml.etree.ElementTree as xml
 from pathlib import Path
 
+import look
 import onnx_reference
 import op_reference
+import op_sources
+import python_reference
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
-GUIDES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"]
+README, CONTENTS = ROOT / "README.md", DOCS / "index.md"
 # The pages that exist in the site only, after those of docs/index.md.
-REFERENCE = ("ops/index", "onnx_operators", "api")
+REFERENCE = {
+    "Ops": "ops/index",
+    "ONNX operators": "onnx_operators",
+    "Python": "python/index",
+    "C++": "cpp/index",
+}
+# A page with more lines becomes a page for each of its sections.
+MAX_LINES = 200
+FENCE = re.compile(r"(?ms)(^```.*?^```$)")
+# What pages name: ](page.md#heading), <img src="picture">, and `page.md`.
+LINK = re.compile(r'(\]\(|src=")([\w./-]*)(#[\w-]+)?(?=[)"])|(?<!\[)`([\w./-]+\.md)`(?!\])')
 
 
 def pages() -> list[Path]:
     """What people have written."""
-    return [
-        *map(ROOT.joinpath, GUIDES),
-        *sorted(DOCS.glob("*.md")),
-        *sorted((ROOT / "design").glob("*.md")),
-    ]
+    guides = [README, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
+    return [*guides, *sorted(DOCS.glob("*.md")), *sorted((ROOT / "design").glob("*.md"))]
 
 
 def site_path(page: Path) -> Path:
-    """Where a page is in the site: those of docs/ are at its root."""
-    folder = DOCS if page.parent == DOCS else ROOT
-    return page.relative_to(folder)
+    """Where a page or a picture is in the site: those of docs/ are at its root,
+    and README begins the table of contents."""
+    page = CONTENTS if page == README else page
+    return page.relative_to(DOCS if DOCS in page.parents else ROOT)
 
 
-def linked(path: Path, words: str) -> str:
-    """A page with its links as the site has them, and with links for the
-    `names.md` of other pages. (tools/lint/pages.py finds those that lead
-    nowhere.)"""
-    known = set(pages())
-
-    def in_site(name: str) -> str | None:
-        for folder in (path.parent, ROOT):
-            target = (folder / name).resolve()
-            if target in known:
-                return os.path.relpath(
-                    site_path(target), site_path(path).parent
-                )
-        return None
-
-    def moved(found: re.Match[str]) -> str:
-        target = in_site(found[1])
-        return f"]({target}{found[2] or ''})" if target else found[0]
-
-    def link(found: re.Match[str]) -> str:
-        target = in_site(found[1])
-        return f"[{found[0]}]({target})" if target else found[0]
-
-    # Code in fences has no links.
-    parts = re.split(r"(?ms)(^```.*?^```$)", words)
-    for i, part in enumerate(parts):
-        if not part.startswith("```"):
-            part = re.sub(r"\]\(([\w./-]+)(#[\w-]+)?\)", moved, part)
-            name = r"(?<!\[)`([\w./-]+\.md)`(?!\])"
-            parts[i] = re.sub(name, link, part)
-    return "".join(parts)
-
-
-def with_contents(words: str) -> str:
-    """The page of contents with the trees that Sphinx makes its sidebar of: a
-    section is a tree, its links in their order are the pages."""
-    trees = []
-    for section in re.split(r"(?m)^#+ ", words)[1:]:
-        title, _, text = section.partition("\n")
-        names = re.findall(r"\]\(([\w./-]+)\.md\)", text)
-        if title == "Reference":
-            names = [*REFERENCE]
-        if names:
-            options = [":hidden:", f":caption: {title}", "", *names]
-            trees.append("\n".join(["```{toctree}", *options, "```", ""]))
-    links = (
-        "\n- [Ops](ops/index.md)\n- [Operators of ONNX](onnx_operators.md)\n"
-        "- [C++ and Python](api)\n\n"
+def outside_fences(change, text: str) -> str:
+    """A page with its prose changed, and its code as it is."""
+    return "".join(
+        part if part.startswith("```") else change(part) for part in FENCE.split(text)
     )
-    return words + links + "\n".join(trees)
 
 
-def assemble(source: Path) -> None:
+def anchor(title: str) -> str:
+    """The name of a heading in links."""
+    return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+
+
+class Pages:
+    """What people have written, a long page as several, and where its headings
+    are then."""
+
+    def __init__(self) -> None:
+        self.parts: dict[Path, dict[Path, str]] = {}
+        self.headings: dict[tuple[Path, str], Path] = {}
+        for page in pages():
+            text, path = page.read_text(encoding="utf-8"), site_path(page)
+            marked = outside_fences(lambda prose: re.sub("(?m)^(?=## )", "\0", prose), text)
+            long = text.count("\n") > MAX_LINES and page not in (README, CONTENTS)
+            first, *others = marked.split("\0") if long else [text]
+            parts = self.parts[page] = {path: first}
+            for part in others:
+                name = anchor(part.partition("\n")[0][3:])
+                parts[path.with_suffix("") / f"{name}.md"] = outside_fences(
+                    lambda prose: re.sub("(?m)^#(?=#+ )", "", prose), part
+                )
+            for where, part in parts.items():
+                for title in re.findall("(?m)^#+ (.*)", FENCE.sub("", part)):
+                    self.headings[page, anchor(title)] = where
+            if others:
+                names = (f"{path.stem}/{one.name}" for one in [*parts][1:])
+                parts[path] += tree("", names, ":maxdepth: 1")
+
+    def linked(self, page: Path, here: Path) -> str:
+        """A part of a page with its links as the site has them, and with links
+        for the `names.md` of other pages. (tools/lint/pages.py finds those that
+        lead nowhere.)"""
+
+        def moved(found: re.Match[str]) -> str:
+            before, name, heading, named = found.groups()
+            for folder in (page.parent, ROOT):
+                target = (folder / (name or named)).resolve() if name or named else page
+                if target in self.parts or target.suffix == ".svg":
+                    where = self.headings.get((target, (heading or "")[1:]), site_path(target))
+                    link = os.path.relpath(where, here.parent) + (heading or "")
+                    return f"[{found[0]}]({link})" if named else before + link
+            return found[0]
+
+        return outside_fences(lambda prose: LINK.sub(moved, prose), self.parts[page][here])
+
+    def write(self, source: Path) -> None:
+        for page, parts in self.parts.items():
+            for here in parts:
+                text = self.linked(page, here)
+                if page == README:
+                    text, self.rest = front(text)
+                if page == CONTENTS:
+                    text = (source / here).read_text() + contents(text) + self.rest
+                (source / here).parent.mkdir(parents=True, exist_ok=True)
+                (source / here).write_text(text, encoding="utf-8")
+
+
+def front(readme: str) -> tuple[str, str]:
+    """README in two parts, between which the site has the table of contents. It
+    leaves out where README sends readers, as the table does that."""
+    readme = re.sub(r"(?ms)^## Find your way$.*?(?=^## |\Z)", "", readme)
+    first, _, rest = readme.partition("\n## ")
+    return first + "\n", "\n## " + rest
+
+
+def tree(caption: str, names, *options: str) -> str:
+    """Pages as a part of the sidebar."""
+    head = [f":caption: {caption}"] * bool(caption) + [*options, ""]
+    return "\n".join(["", "```{toctree}", *head, *names, "```", ""])
+
+
+def contents(words: str) -> str:
+    """The table of contents, and the trees that Sphinx makes its sidebar of: a
+    section is a tree, its links in their order are the pages."""
+    text = ""
+    for section in re.split(r"(?m)^## ", words)[1:]:
+        title, _, listed = section.partition("\n")
+        found = re.findall(r"\[([^]]+)\]\(([\w./-]+)\.md\)", listed)
+        if title == "Reference":
+            found = [*REFERENCE.items()]
+            listed += "\n" + "\n".join(f"- [{name}]({page})" for name, page in found) + "\n"
+        names = [f"{name} <{page}>" for name, page in found]
+        text += f"## {title}\n{listed}" + tree(title, names, ":hidden:")
+    return text
+
+
+def assemble(source: Path, header: str) -> None:
     """Put all pages into one folder, as Sphinx wants them."""
     shutil.rmtree(source, ignore_errors=True)
-    (source / "design").mkdir(parents=True)
-    for path in pages():
-        page = linked(path, path.read_text(encoding="utf-8"))
-        if path == DOCS / "index.md":
-            page = with_contents(page)
-        (source / site_path(path)).write_text(page, encoding="utf-8")
-    shutil.copy(DOCS / "api.rst", source)
+    shutil.copytree(DOCS / "img", source / "img")
+    for picture in (ROOT / "design").glob("*.svg"):
+        (source / "design").mkdir(exist_ok=True)
+        shutil.copy(picture, source / "design")
+    Pages().write(source)
     operators = onnx_reference.operators()
     onnx_reference.write(source, operators)
-    count = op_reference.write(
-        source / "ops",
-        onnx_reference.counterparts(operators),
-        sorted((ROOT / "records").glob("*.jsonl")),
-    )
+    uses = onnx_reference.counterparts(operators)
+    records = sorted((ROOT / "records").glob("*.jsonl"))
+    count = op_reference.write(source / "ops", uses, records, header)
+    python_reference.write(source / "python")
     print(f"docs: {count} ops", flush=True)
 
 
-def doxygen(build: Path, output: Path) -> None:
-    """Write the C++ pages to `output`/cpp."""
-    faces = [
-        ROOT / "include" / "sluice" / f"{name}.h" for name in ("sluice", "lab")
-    ]
-    inputs = [str(face) for face in faces]
-    for header in re.findall(
-        r'#include "sluice/(.+/.+|ops[.]h)"',
-        "".join(face.read_text() for face in faces),
-    ):
-        folders = (ROOT, build / "include" / "generated" / "sluice")
-        inputs.append(
-            next(
-                str(one / header) for one in folders if (one / header).exists()
-            )
-        )
-    for header in (
-        "include/sluice/training.h",
-        "onnx/load_onnx.h",
-        "onnx/limits.h",
-    ):
-        inputs.append(str(ROOT / header))
+def headers() -> list[Path]:
+    """The headers that the C++ reference describes; ops have their own pages."""
+    faces = "".join((ROOT / f"include/sluice/{name}.h").read_text() for name in ("sluice", "lab"))
+    named = re.findall(r'#include "sluice/(.+/.+)"', faces)
+    named += ["include/sluice/training.h", "onnx/load_onnx.h", "onnx/limits.h"]
+    return [ROOT / name for name in named if (ROOT / name).exists()]
+
+
+def cpp_reference(source: Path, output: Path) -> None:
+    """A page a header, by Breathe, from the XML that Doxygen writes."""
     output.mkdir(parents=True, exist_ok=True)
-    subprocess.run(
-        ["doxygen", "-"],
-        input=(DOCS / "Doxyfile").read_text()
-        + f"INPUT = {' '.join(inputs)}\n"
-        + f"OUTPUT_DIRECTORY = {output}\n"
-        + f"STRIP_FROM_PATH = {ROOT} {build}/include/generated/sluice\n",
-        text=True,
-        check=True,
-    )
+    settings = {
+        "INPUT": " ".join(map(str, headers())),
+        "OUTPUT_DIRECTORY": output,
+        "STRIP_FROM_PATH": ROOT,
+    }
+    lines = [f"{name} = {value}" for name, value in settings.items()]
+    text = "\n".join([(DOCS / "Doxyfile").read_text(), *lines])
+    subprocess.run(["doxygen", "-"], input=text, text=True, check=True)
+    source.mkdir()
+    rows = []
+    for path in headers():
+        stem = path.stem
+        found = xml.parse(output / "xml" / f"{stem.replace('_', '__')}_8h.xml")
+        names = [one.text.rpartition("::")[2] for one in found.iterfind(".//innerclass")]
+        names += [one.text for one in found.iterfind(".//sectiondef/memberdef/name")]
+        include = path.relative_to(ROOT if "include" not in path.parts else ROOT / "include")
+        include = "sluice/" + str(include).removeprefix("sluice/")
+        shown = ", ".join(f"``{name}``" for name in dict.fromkeys(names))
+        rows += [f"   * - :doc:`{stem}.h <{stem}>`", f"     - {shown}"]
+        title = f"{stem}.h"
+        page = [title, "=" * len(title), "", f"``#include \"{include}\"``", "",
+                f".. doxygenfile:: {path.name}",
+                "   :sections: briefdescription detaileddescription innerclass define func enum typedef var"]  # fmt: skip
+        (source / f"{stem}.rst").write_text("\n".join([*page, ""]))
+    index = (DOCS / "cpp.rst").read_text() + "\n".join(["", *rows, ""])
+    names = [f"   {path.stem}" for path in headers()]
+    index += "\n".join(["", ".. toctree::", "   :hidden:", "", *names, ""])
+    (source / "index.rst").write_text(index)
 
 
 def main() -> None:
     """Build, and check the links."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "--build", type=Path, default=ROOT / "build" / "release"
-    )
+    parser.add_argument("--build", type=Path, default=ROOT / "build" / "release")
     parser.add_argument("--site", type=Path, default=ROOT / "build" / "site")
     parser.add_argument("--external", action="store_true")
+    parser.add_argument("--look", action="store_true")
     arguments = parser.parse_args()
     site = arguments.site.resolve()
     source, html = site / "source", site / "html"
     shutil.rmtree(html, ignore_errors=True)
-    assemble(source)
+    header = arguments.build / "include/generated/sluice/ops.h"
+    assemble(source, header.read_text())
+    cpp_reference(source / "cpp", site / "doxygen")
     tools = Path(sys.executable).parent
-    subprocess.run(
-        [
-            tools / "sphinx-build",
-            "--conf-dir",
-            DOCS,
-            "--quiet",
-            "--fail-on-warning",
-            "--keep-going",
-            "--jobs",
-            "auto",
-            source,
-            html,
-        ],
-        check=True,
-    )
-    doxygen(arguments.build.resolve(), html)
-    # Doxygen links a heading that it leaves out where nested classes are private.
-    known = ["--exclude", "#nested-classes$"]
+    options = ["--quiet", "--fail-on-warning", "--keep-going", "--jobs", "auto"]
+    options += ["-D", f"breathe_projects.sluice={site / 'doxygen' / 'xml'}"]
+    sphinx = [tools / "sphinx-build", "--conf-dir", DOCS, *options, source, html]
+    subprocess.run(sphinx, check=True)
+    op_sources.copy_to(html)
     offline = [] if arguments.external else ["--offline"]
-    subprocess.run(
-        [
-            tools / "lychee",
-            *offline,
-            "--no-progress",
-            "--include-fragments",
-            *known,
-            "--root-dir",
-            html,
-            html,
-        ],
-        check=True,
-    )
-    print(html / "index.html")
+    checks = ["--no-progress", "--include-fragments", "--root-dir", html, html]
+    subprocess.run([tools / "lychee", *offline, *checks], check=True)
+    if arguments.look:
+        look.check(html)
+    print(f"python3 -m http.server -d {os.path.relpath(html)}")
 
 
 if __name__ == "__main__":
     try:
         main()
     except subprocess.CalledProcessError as error:
-        raise SystemExit(
-            f"docs: {Path(error.cmd[0]).name} found problems, see above"
-        )
+        name = Path(error.cmd[0]).name
+        raise SystemExit(f"docs: {name} found problems, see above") from None

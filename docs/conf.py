@@ -1,5 +1,7 @@
 """How Sphinx builds the site; `./dev docs` calls it (see build.py)."""
 
+import re
+
 import sluice
 
 project = "Sluice"
@@ -10,14 +12,22 @@ release = version = sluice.__version__
 extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
+    "sphinx_copybutton",
+    "breathe",
 ]
 html_theme = "furo"
 html_title = "Sluice"
 html_show_sourcelink = False
+html_static_path = ["static"]
+html_css_files = ["site.css"]
+html_js_files = [("filter.js", {"defer": "defer"})]
 
-# Anchors of headings, as links in Markdown name them.
+# Anchors of headings, as links in Markdown name them; pictures as GitHub sizes
+# them.
 myst_heading_anchors = 3
+myst_enable_extensions = ["html_image"]
 
 autodoc_default_options = {
     "members": True,
@@ -27,6 +37,24 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "description"
 autodoc_typehints_format = "short"
 napoleon_numpy_docstring = False
+autosummary_generate = False
+
+breathe_default_project = "sluice"
+breathe_domain_by_extension = {"h": "cpp"}
+breathe_default_members = ("members", "undoc-members")
+copybutton_exclude = ".linenos, .gp, .go"
 
 # Examples in guides are C++ with "..." and programs' output.
 suppress_warnings = ["misc.highlighting_failure"]
+
+
+def _python_types(app, what, name, obj, options, signature, result):
+    """Names a C++ type as Python does: its last part."""
+    return tuple(
+        text and re.sub(r"(?:::)?(?:\w+::)+(\w+)", r"\1", text)
+        for text in (signature, result)
+    )
+
+
+def setup(app):
+    app.connect("autodoc-process-signature", _python_types)

@@ -76,7 +76,7 @@ def page(found: dict[str, Operator]) -> str:
                 else "no"
             )
         )
-        rows.append([name, state, ", ".join(ops)])
+        rows.append([op_reference.onnx_link(name), state, ", ".join(ops)])
     read = sum(operator.loaded > 0 for operator in found.values())
     return "\n".join(
         [

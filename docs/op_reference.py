@@ -6,14 +6,42 @@ import collections
 import inspect
 import json
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import sluice
 from sluice import _core
 
+import op_examples
+import op_sources
+
 Schema = dict[str, Any]
+FAMILIES = {
+    "conv": "Convolutions",
+    "pool": "Pooling",
+    "contraction": "Products of matrices and tensors",
+    "norm": "Normalization and softmax",
+    "loss": "Losses",
+    "unary": "One input, element by element",
+    "binary": "Two inputs, element by element",
+    "reduction": "Reductions",
+    "movement": "Shape and movement",
+    "indexing": "Indexing",
+    "search": "Sorting and search",
+    "sequence": "Sequences",
+    "recurrent": "Recurrent layers",
+    "resize": "Resizing",
+    "conversion": "Conversion of dtypes",
+    "creation": "Creation",
+    "random": "Random numbers",
+    "distance": "Distances",
+    "signal": "Signals",
+    "optimizer": "Optimizers",
+    "control_flow": "Control flow",
+    "collective": "Collectives",
+}
+ONNX = "https://onnx.ai/onnx/operators/onnx__{}.html"
 
 
 def text(words: str) -> str:
@@ -105,27 +133,61 @@ def kernels(name: str) -> list[str]:
     """The kernels, those that differ in their dtype only in one row."""
     rows: dict[tuple[str, ...], list[str]] = {}
     for one in _core._kernels(name):
-        key = tuple(
-            one[part] for part in ("place", "library", "variant")
-        )
+        key = tuple(one[part] for part in ("place", "library", "variant"))
         rows.setdefault(key, []).append(one["dtype"])
     if not rows:
         return ["None on this machine.", ""]
-    return table(
-        ["place", "library", "variant", "dtypes"],
-        [[*map(text, key), ", ".join(found)] for key, found in rows.items()],
-    )
+    cells = []
+    for (place, library, variant), found in rows.items():
+        file = op_sources.kernel_file(name, place, library, variant)
+        link = op_sources.link(file, text(variant)) if file else text(variant)
+        cells.append([place, library, link, ", ".join(found)])
+    return table(["place", "library", "variant", "dtypes"], cells)
 
 
-def calls(name: str) -> list[str]:
-    """How C++ and Python add the op to a program."""
+def wrapped(head: str, parameters: list[str], tail: str) -> str:
+    """A signature, in one line if it is short."""
+    line = f"{head}({', '.join(parameters)}){tail}"
+    if len(line) <= 75:
+        return line
+    # Python allows a comma after the last one, C++ does not.
+    comma = "" if tail == ";" else ","
+    return f"{head}(\n    " + ",\n    ".join(parameters) + f"{comma}\n){tail}"
+
+
+def cpp_call(name: str, header: str) -> str:
+    """The signature and the options of an op, from the text of ops.h."""
     camel = "".join(part.capitalize() for part in name.split("_"))
+    # Where the caller is finds itself.
+    found = re.search(
+        rf"inline (\S+) {camel}\((.*?),\s*::sluice::SourceLocation location", header, re.S
+    )
+    if found is None:
+        return ""
+    parameters = re.split(r",\s+(?=const |::sluice|[\w:<>]+ \w+(?:,|$))", found[2].strip())
+    lines = [wrapped(f"{found[1]} {camel}", parameters, ";")]
+    for kind in ("Options", "Outputs"):
+        struct = re.search(rf"struct {camel}{kind} {{\n.*?^}};", header, re.S | re.M)
+        if struct:
+            fields = re.sub(r"(?m)^ *//.*\n", "", struct[0])
+            lines += ["", fields]
+    return "\n".join(lines).replace("::sluice::", "sluice::")
+
+
+def calls(name: str, header: str) -> list[str]:
+    """How C++ and Python add the op to a program."""
     function = getattr(sluice.layers, name, None)
-    lines = ["```cpp", f"sluice::ops::{camel}(...)", "```"]
+    lines = []
     if function is not None:
         # Annotations are text, which the signature shows in quotes.
-        signature = str(inspect.signature(function)).replace("'", "")
-        lines += ["```python", f"sluice.layers.{name}{signature}", "```"]
+        signature = re.sub(r"(: |-> )'([^']*)'", r"\1\2", str(inspect.signature(function)))
+        given, _, result = signature.rpartition(")")
+        # Commas in brackets are not between parameters.
+        parameters = re.split(r", (?![^\[(]*[\])])", given[1:])
+        lines += ["```python", wrapped(f"sluice.layers.{name}", parameters, result), "```"]
+    cpp = cpp_call(name, header)
+    if cpp:
+        lines += ["```cpp", "// namespace sluice::ops", cpp, "```"]
     return [*lines, ""]
 
 
@@ -140,37 +202,56 @@ def gradients(name: str, ops: dict[str, Schema]) -> list[str]:
     return ["It is made of other ops.", ""]
 
 
-def page(name: str, ops: dict[str, Schema], used: Collection[str] = ()) -> str:
-    """The page of an op, that operators `used` of ONNX are read as."""
+def onnx_link(operator: str) -> str:
+    """An operator of ONNX, as a link to its specification."""
+    return f"[`{operator}`]({ONNX.format(operator)})"
+
+
+def elsewhere(schema: Schema, used: Collection[str]) -> list[str]:
+    """The op's counterparts, and where its source is."""
+    found = []
+    if schema["onnx"]:
+        found.append(f"- ONNX: {onnx_link(schema['onnx'])}")
+    if schema["torch"]:
+        found.append(f"- PyTorch: `{schema['torch']}`")
+    others = ", ".join(map(onnx_link, sorted(set(used) - {schema["onnx"]})))
+    if others:
+        found.append(f"- used, alone or with other ops, for ONNX's {others}")
+    file = op_sources.op_file(schema["name"])
+    if file:
+        found.append(f"- source: {op_sources.link(file, file)}")
+    return ["## Elsewhere", "", *found, ""] if found else []
+
+
+def page(
+    name: str,
+    ops: dict[str, Schema],
+    used: Collection[str] = (),
+    header: str = "",
+    examples: Sequence[op_examples.Example] = (),
+) -> str:
+    """The page of an op, that operators `used` of ONNX are read as; `header` is
+    the text of ops.h."""
     schema = ops[name]
     # In no table of contents: a tree of hundreds of ops on every page is slow to
     # build, and to read.
     lines = ["---", "orphan: true", "---", ""]
     lines += [f"# {text(name)}", "", text(schema["doc"]), ""]
+    family = op_sources.family(name)
+    lines += [f"{family_link(family, '')} · [all ops](index.md)", ""]
     forward = forward_op(name, ops)
     if forward is not None:
         lines += [f"It is a gradient of [`{forward}`]({forward}.md).", ""]
     else:
-        lines += calls(name)
+        lines += calls(name, header)
+        lines += op_examples.shown(schema, examples)
     lines += ["## Inputs", "", *arguments(schema, "inputs")]
     lines += ["## Outputs", "", *arguments(schema, "outputs")]
     lines += ["## Attributes", "", *attributes(schema)]
     if forward is None:
         lines += ["## Gradient", "", *gradients(name, ops)]
     lines += ["## Kernels", "", *kernels(name)]
-    same = [
-        f"{what}: `{schema[key]}`"
-        for key, what in (("onnx", "ONNX"), ("torch", "PyTorch"))
-        if schema[key]
-    ]
-    others = ", ".join(
-        f"`{one}`" for one in sorted(set(used) - {schema["onnx"]})
-    )
-    if others:
-        same.append(f"used, alone or with other ops, for ONNX's {others}")
-    if same:
-        lines += ["## Elsewhere", "", *[f"- {one}" for one in same], ""]
-    return "\n".join(lines)
+    return "\n".join([*lines, *elsewhere(schema, used)])
 
 
 def first_sentence(words: str) -> str:
@@ -178,30 +259,48 @@ def first_sentence(words: str) -> str:
     return re.split(r"(?<=[.:;])\s", words, maxsplit=1)[0].rstrip(".:;")
 
 
+def family_link(family: str, page: str = "kernels_{}.md") -> str:
+    """A family, as a link to its part of the index or to its kernels."""
+    title, anchor = FAMILIES.get(family, family), "ops-" + family.replace("_", "-")
+    return f"[{title}]({page.format(family) or f'index.md#{anchor}'})"
+
+
+def by_family(ops: Iterable[str]) -> dict[str, list[str]]:
+    """The ops of each family, in the order in which they are shown."""
+    families: dict[str, list[str]] = {family: [] for family in FAMILIES}
+    for name in ops:
+        families.setdefault(op_sources.family(name), []).append(name)
+    return {family: names for family, names in families.items() if names}
+
+
 def index(ops: dict[str, Schema]) -> str:
-    """The list of all ops, and of their gradients."""
+    """The list of all ops, by family, and not of their gradients."""
     forward = [name for name in ops if forward_op(name, ops) is None]
-    rows = [
-        [
-            f"[`{name}`]({name}.md)",
-            text(first_sentence(ops[name]["doc"])),
-            "yes" if ops[name]["differentiable"] else "",
-            ops[name]["onnx"],
-        ]
-        for name in forward
+    families = by_family(forward)
+    lines = [
+        "# Ops",
+        "",
+        f"The {len(forward)} ops that programs may have, from the schemas that the "
+        "runtime checks them by, and the kernels of the build that this site comes "
+        "from. An operator of ONNX is named where it is the same; others have a "
+        "[page](../onnx_operators.md). The title of a family leads to its kernels.",
+        "",
+        '<input id="filter" type="search" placeholder="Filter: conv, loss, Gemm">',
+        "",
     ]
-    return "\n".join(
-        [
-            "# Ops",
-            "",
-            f"The {len(forward)} ops that programs may have, from the schemas that the "
-            "runtime checks them by, and the kernels of the build that this site comes "
-            "from. An operator of ONNX is named where it is the same; others have a "
-            "[page](../onnx_operators.md). [One table](kernels.md) has the kernels of all.",
-            "",
-            *table(["op", "what it is", "gradient", "ONNX"], rows),
+    for family, names in families.items():
+        rows = [
+            [
+                f"[`{name}`]({name}.md)",
+                text(first_sentence(ops[name]["doc"])),
+                "yes" if ops[name]["differentiable"] else "",
+                onnx_link(ops[name]["onnx"]) if ops[name]["onnx"] else "",
+            ]
+            for name in names
         ]
-    )
+        lines += [f"(ops-{family.replace('_', '-')})=", f"## {family_link(family)}", ""]
+        lines += table(["op", "what it is", "gradient", "ONNX"], rows)
+    return "\n".join(lines)
 
 
 def fastest(records: Iterable[Path]) -> dict[str, str]:
@@ -237,8 +336,10 @@ def short(dtype: str) -> str:
     )
 
 
-def kernel_table(ops: dict[str, Schema], records: Iterable[Path]) -> str:
-    """The kernels of all ops: a column for each place and library."""
+def kernel_table(
+    ops: Iterable[str], records: Iterable[Path], title: str = ""
+) -> str:
+    """The kernels of ops: a column for each place and library."""
     cells: dict[tuple[str, str], dict[str, list[str]]] = {}
     for name in ops:
         for one in _core._kernels(name):
@@ -256,7 +357,11 @@ def kernel_table(ops: dict[str, Schema], records: Iterable[Path]) -> str:
     ]
     return "\n".join(
         [
-            "# Kernels",
+            "---",
+            "orphan: true",
+            "---",
+            "",
+            f"# {title or 'Kernels'}",
             "",
             "Which ops have kernels for which place, library and dtype, in the build that "
             "this site comes from. f32 is float32, bf16 bfloat16, i64 int64, u8 uint8, c64 "
@@ -276,19 +381,22 @@ def kernel_table(ops: dict[str, Schema], records: Iterable[Path]) -> str:
 def write(
     folder: Path,
     uses: Mapping[str, Collection[str]],
-    records: Iterable[Path] = (),
+    records: Sequence[Path] = (),
+    header: str = "",
 ) -> int:
-    """Write a page an op, the index and the table of kernels; how many ops there
+    """Write a page an op, the index and tables of kernels; how many ops there
     are. `uses` has the operators of ONNX that an op is used for, `records` are
-    files of measurements."""
+    files of measurements, `header` is the text of ops.h."""
     folder.mkdir(parents=True, exist_ok=True)
-    ops = schemas()
-    for name in ops:
-        (folder / f"{name}.md").write_text(
-            page(name, ops, uses.get(name, ())), encoding="utf-8"
-        )
-    (folder / "index.md").write_text(index(ops), encoding="utf-8")
-    (folder / "kernels.md").write_text(
-        kernel_table(ops, records), encoding="utf-8"
-    )
+    ops, examples = schemas(), op_examples.read()
+    pages = {
+        name: page(name, ops, uses.get(name, ()), header, examples.get(name, ()))
+        for name in ops
+    }
+    pages["index"] = index(ops)
+    for family, names in by_family(ops).items():
+        title = f"Kernels: {FAMILIES.get(family, family)}"
+        pages[f"kernels_{family}"] = kernel_table(names, records, title)
+    for name, words in pages.items():
+        (folder / f"{name}.md").write_text(words, encoding="utf-8")
     return len(ops)

@@ -1,0 +1,60 @@
+"""The pages of the Python API: a table of names, then each in full."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import tomllib
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import sluice
+
+
+def public(owner: ModuleType) -> list[str]:
+    """What a module offers, without its modules and tables."""
+    other = (ModuleType, dict, str)
+    return [name for name in owner.__all__ if not isinstance(getattr(owner, name), other)]
+
+
+def heading(title: str, line: str = "=") -> list[str]:
+    return [title, line * len(title), ""]
+
+
+def page(title: str, about: str, owner: ModuleType, names: list[str]) -> str:
+    """A page: a table of names with first sentences, then each in full."""
+    lines = [*heading(title), about, "", f".. currentmodule:: {owner.__name__}"]
+    lines += ["", ".. autosummary::", "   :nosignatures:", ""]
+    lines += [f"   {name}" for name in names] + [""]
+    for name in names:
+        value = getattr(owner, name)
+        kind = "function" if callable(value) else "data"
+        if inspect.isclass(value):
+            kind = "exception" if issubclass(value, Exception) else "class"
+        lines += [f".. auto{kind}:: {name}", ""]
+    return "\n".join(lines)
+
+
+def write(folder: Path) -> None:
+    """Write the pages and the one that lists them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    table = Path(__file__).with_name("python.toml").read_text(encoding="utf-8")
+    pages: dict[str, dict[str, Any]] = tomllib.loads(table)
+    listed = " ".join(one.get("names", "") for one in pages.values()).split()
+    rest = [name for name in public(sluice) if name not in listed]
+    if rest:
+        pages["more"] = {"title": "More", "about": "", "names": " ".join(rest)}
+    lines = heading("Python")
+    lines += ["``import sluice as sl``. Ops without parameters are functions of ",
+              "``sl.layers``; the :doc:`ops </ops/index>` have their pages.", ""]  # fmt: skip
+    lines += [".. toctree::", "   :maxdepth: 1", "", *(f"   {name}" for name in pages)]
+    (folder / "index.rst").write_text("\n".join([*lines, ""]))
+    for name, one in pages.items():
+        owner = importlib.import_module(one.get("module", "sluice"))
+        title, about = one["title"], one.get("about", "")
+        names = one["names"].split() if "names" in one else public(owner)
+        if owner is not sluice:
+            title += f": {owner.__name__}"
+            about = f".. automodule:: {owner.__name__}\n   :no-members:"
+        (folder / f"{name}.rst").write_text(page(title, about, owner, names))
