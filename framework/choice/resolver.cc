@@ -117,12 +117,11 @@ void SetReason(const Candidate& chosen,
     op->reason = Format("at the expected place {}", chosen.place);
   } else {
     op->why = {WhyFaster(chosen, *second), ""};
-    op->reason =
-        op->why.reason == Reason::kTie
-            ? Format("{} as is {}; registered first", PredictionText(chosen),
-                     second->kernel->variant)
-            : Format("{} before {} with {}", PredictionText(chosen),
-                     second->kernel->variant, PredictionText(*second));
+    op->reason = op->why.reason == Reason::kTie
+                     ? Format("{} as is {}; registered first",
+                              PredictionText(chosen), second->kernel->variant)
+                     : Format("{} before {} with {}", PredictionText(chosen),
+                              second->kernel->variant, PredictionText(*second));
   }
 }
 

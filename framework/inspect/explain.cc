@@ -114,9 +114,8 @@ std::string Refusals(const Plan& plan, const Decision& decision) {
   }
   for (const KernelDef* kernel : KernelsElsewhere(decision)) {
     if (kernel->key.dtype != decision.list->expected.dtype) continue;
-    text +=
-        Format("  {}: not {}: {}\n", name, *kernel,
-               WhyElsewhere(decision, *kernel));
+    text += Format("  {}: not {}: {}\n", name, *kernel,
+                   WhyElsewhere(decision, *kernel));
   }
   if (!other_dtypes.empty()) {
     text += Format("  {}: not for {}: {}\n", name,
@@ -149,9 +148,10 @@ std::vector<const KernelDef*> KernelsElsewhere(const Decision& decision) {
 }
 
 std::string WhyElsewhere(const Decision& decision, const KernelDef& kernel) {
-  return Format("not considered: the executor is at {} (hint place={} allows "
-                "it)",
-                decision.list->expected_place, kernel.key.place);
+  return Format(
+      "not considered: the executor is at {} (hint place={} allows "
+      "it)",
+      decision.list->expected_place, kernel.key.place);
 }
 
 std::string DecisionTable(const Plan& plan, const RunProfile* profile) try {

@@ -56,9 +56,9 @@ void AddValues(const PlanSummary& summary,
                           slot.kind == SlotKind::kShadow;
         std::string value = ValueText(slot.dtype, slot.dims);
         if (slot.dtype == DType::kFloat32) value = "float32 " + value;
-        lines->push_back({Format("{:>4}  {:<12} {}  {}{}", side, argument,
-                                 value, CutMiddle(var, 40),
-                                 kept ? "  parameter or state" : "")});
+        lines->push_back(
+            {Format("{:>4}  {:<12} {}  {}{}", side, argument, value,
+                    CutMiddle(var, 40), kept ? "  parameter or state" : "")});
         side = "";
       }
     }
@@ -71,9 +71,9 @@ std::string FromText(const PlanSummary& summary, const PlanCall& call) {
   const OpDesc& desc = summary.plan->op_descs()[call.decision->op_index];
   const auto& [file, line] = std::tie(desc.location.file, desc.location.line);
   std::string text =
-      file.empty() ? "from: the program"
-                   : Format("from: {}:{}", file.substr(file.rfind('/') + 1),
-                            line);
+      file.empty()
+          ? "from: the program"
+          : Format("from: {}:{}", file.substr(file.rfind('/') + 1), line);
   text += Format("; {}; {}", PhaseName(call.purpose),
                  call.chosen->kernel->key.dtype);
   if (call.decision->list->layout != Layout::kAny) {
@@ -93,11 +93,11 @@ void AddCandidates(const PlanCall& call, ExplainTable* table) {
   for (const Candidate& candidate : call.decision->candidates()) {
     if (candidate.refusal.empty()) fitting.push_back(&candidate);
   }
-  std::stable_sort(
-      fitting.begin(), fitting.end(), [&](const auto* a, const auto* b) {
-        return std::pair(a != call.chosen, a->seconds) <
-               std::pair(b != call.chosen, b->seconds);
-      });
+  std::stable_sort(fitting.begin(), fitting.end(),
+                   [&](const auto* a, const auto* b) {
+                     return std::pair(a != call.chosen, a->seconds) <
+                            std::pair(b != call.chosen, b->seconds);
+                   });
   for (const Candidate* candidate : fitting) {
     const bool chosen = candidate == call.chosen;
     const bool here = candidate->place == call.decision->place;
@@ -107,8 +107,7 @@ void AddCandidates(const PlanCall& call, ExplainTable* table) {
           KernelName(*candidate->kernel) +
               (here ? "" : Format(" at {}", candidate->place)),
           ShortTime(candidate->seconds, estimated),
-          std::string(ToString(candidate->evidence)),
-          WorkText(candidate->work),
+          std::string(ToString(candidate->evidence)), WorkText(candidate->work),
           chosen ? "chosen" : HintFor(call, *candidate)},
          chosen ? Emphasis::kStrong : Emphasis::kNone,
          call.number});
@@ -124,9 +123,9 @@ void AddRefused(const PlanCall& call, std::vector<ExplainLine>* lines) {
       ++other_dtypes;
       return;
     }
-    const auto known = std::find_if(
-        by_refusal.begin(), by_refusal.end(),
-        [&](const auto& each) { return each.second == refusal; });
+    const auto known =
+        std::find_if(by_refusal.begin(), by_refusal.end(),
+                     [&](const auto& each) { return each.second == refusal; });
     if (known == by_refusal.end()) {
       by_refusal.emplace_back(KernelName(kernel), refusal);
     } else {
@@ -146,8 +145,8 @@ void AddRefused(const PlanCall& call, std::vector<ExplainLine>* lines) {
     lines->push_back({Format("  {}: {}", kernels, refusal)});
   }
   if (other_dtypes > 0) {
-    lines->push_back({Format("  {} of other dtypes",
-                             Counted(other_dtypes, "kernel"))});
+    lines->push_back(
+        {Format("  {} of other dtypes", Counted(other_dtypes, "kernel"))});
   }
 }
 
@@ -157,11 +156,10 @@ ExplainTable MakeOpTable(const Plan& plan, const ExplainOptions& options) {
   const PlanSummary summary = Summarise(plan);
   const PlanCall& call = CallWith(summary, options.op);
   ExplainTable table;
-  std::string line =
-      Format("op {} {}: {} at {}, {} ({})", call.number, call.name,
-             KernelName(*call.chosen->kernel), call.decision->place,
-             ShortTime(call.seconds(), call.estimated()),
-             call.chosen->evidence);
+  std::string line = Format(
+      "op {} {}: {} at {}, {} ({})", call.number, call.name,
+      KernelName(*call.chosen->kernel), call.decision->place,
+      ShortTime(call.seconds(), call.estimated()), call.chosen->evidence);
   if (summary.has_times) {
     line += Format(", {:.0f} % of {}", 100 * call.seconds() / summary.seconds,
                    ShortTime(summary.seconds, true));
@@ -180,9 +178,9 @@ ExplainTable MakeOpTable(const Plan& plan, const ExplainOptions& options) {
   AddRefused(call, &table.foot);
   for (const HintAnswer& answer : call.decision->answers) {
     if (answer.obeyed) continue;
-    table.foot.push_back({Format("hint \"{}\" is not obeyed: {}", answer.hint,
-                                 answer.why_not),
-                          Emphasis::kBad});
+    table.foot.push_back(
+        {Format("hint \"{}\" is not obeyed: {}", answer.hint, answer.why_not),
+         Emphasis::kBad});
   }
   for (const std::string& note : call.decision->list->notes) {
     table.foot.push_back({note, Emphasis::kFaint});

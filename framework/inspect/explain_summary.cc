@@ -86,9 +86,9 @@ std::string SlowestLine(const PlanSummary& summary) {
 }
 
 std::string TimeLine(const PlanSummary& summary) {
-  std::string line = Format("{} in {}", Counted(summary.ops, "op"),
-                            Counted(static_cast<int64_t>(summary.calls.size()),
-                                    "call"));
+  std::string line =
+      Format("{} in {}", Counted(summary.ops, "op"),
+             Counted(static_cast<int64_t>(summary.calls.size()), "call"));
   if (!summary.has_times) {
     return summary.calls.empty()
                ? line
@@ -133,7 +133,7 @@ std::string MovedText(const Plan& plan) {
   double between = 0;
   double fetched = 0;
   for (const Transfer& transfer : plan.transfers()) {
-    double& bytes = transfer.op_index < 0          ? fetched
+    double& bytes = transfer.op_index < 0           ? fetched
                     : feeds.count(transfer.var) > 0 ? fed
                                                     : between;
     bytes += static_cast<double>(transfer.bytes);
@@ -229,11 +229,10 @@ PlanSummary Summarise(const Plan& plan) {
 std::string TitleLine(const PlanSummary& summary,
                       const ExplainOptions& options) {
   const Plan& plan = *summary.plan;
-  const bool training =
-      std::any_of(summary.phases.begin(), summary.phases.end(),
-                  [](const PlanPhase& phase) {
-                    return phase.purpose != OpPurpose::kForward;
-                  });
+  const bool training = std::any_of(
+      summary.phases.begin(), summary.phases.end(), [](const PlanPhase& phase) {
+        return phase.purpose != OpPurpose::kForward;
+      });
   const bool emulated =
       DeviceManager::Instance().Get(plan.place()).is_emulated();
   std::string line =
@@ -243,9 +242,9 @@ std::string TitleLine(const PlanSummary& summary,
   constexpr size_t kShown = 6;
   const auto& feeds = plan.feed_specs();
   for (size_t i = 0; i < feeds.size() && i < kShown; ++i) {
-    line += Format("{} {} {}", i == 0 ? "; fed" : ",",
-                   CutMiddle(feeds[i].name, 40),
-                   ValueText(feeds[i].dtype, feeds[i].dims));
+    line +=
+        Format("{} {} {}", i == 0 ? "; fed" : ",", CutMiddle(feeds[i].name, 40),
+               ValueText(feeds[i].dtype, feeds[i].dims));
   }
   if (feeds.size() > kShown) {
     line += Format(" and {} more", feeds.size() - kShown);
@@ -280,19 +279,19 @@ std::vector<ExplainLine> FootOf(const PlanSummary& summary,
   std::vector<ExplainLine> foot;
   AddPutIn(summary, &foot);
   if (!plan.transfers().empty()) foot.push_back({MovedText(plan)});
-  foot.push_back({MemoryText(plan) +
-                  (plan.transfers().empty() ? "; nothing moves" : "")});
+  foot.push_back(
+      {MemoryText(plan) + (plan.transfers().empty() ? "; nothing moves" : "")});
   if (!plan.idle_ops().empty()) {
     const size_t idle = plan.idle_ops().size();
-    std::string line =
-        Format("{} not run: ", idle == 1 ? "1 op does" : Format("{} ops do", idle));
+    std::string line = Format(
+        "{} not run: ", idle == 1 ? "1 op does" : Format("{} ops do", idle));
     for (size_t i = 0; i < plan.idle_ops().size() && i < 4; ++i) {
       const int op = plan.idle_ops()[i];
-      line += Format("{}{} {}", i == 0 ? "" : ", ", op,
-                     plan.op_descs()[op].type);
+      line +=
+          Format("{}{} {}", i == 0 ? "" : ", ", op, plan.op_descs()[op].type);
     }
-    foot.push_back({line + (plan.idle_ops().size() > 4 ? ", ..." : ""),
-                    Emphasis::kFaint});
+    foot.push_back(
+        {line + (plan.idle_ops().size() > 4 ? ", ..." : ""), Emphasis::kFaint});
   }
   if (!plan.rest().empty()) {
     foot.push_back({Format("more of the program runs after this: {}",

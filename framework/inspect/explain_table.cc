@@ -73,8 +73,8 @@ class TableBuilder {
 
   std::string Heading(int column) const {
     constexpr std::array<std::string_view, kColumns> kNames = {
-        "#", "op", "kernel", "place", "dtype", "", "share",
-        "", "next best", "moved in", "why"};
+        "#",     "op", "kernel",    "place",    "dtype", "",
+        "share", "",   "next best", "moved in", "why"};
     return std::string(column == kTime ? unit_.name : kNames[column]);
   }
 
@@ -96,8 +96,8 @@ class TableBuilder {
                         summary_.phases.size() <= 5;
     const PlanCall* first = nullptr;
     for (const CallGroup& group : groups) {
-      if (phases && (first == nullptr ||
-                     first->purpose != group.calls[0]->purpose)) {
+      if (phases &&
+          (first == nullptr || first->purpose != group.calls[0]->purpose)) {
         first = group.calls[0];
         AddPhase(*first);
       }
@@ -113,11 +113,10 @@ class TableBuilder {
     for (const PlanPhase& phase : summary_.phases) {
       if (phase.first != &first) continue;
       Cells& row = rows_.emplace_back();
-      row.line = Format("{}: {}{}", PhaseName(phase.purpose),
-                        Counted(phase.calls, "call"),
-                        ShareText(phase.seconds).empty()
-                            ? ""
-                            : ", " + ShareText(phase.seconds));
+      row.line = Format(
+          "{}: {}{}", PhaseName(phase.purpose), Counted(phase.calls, "call"),
+          ShareText(phase.seconds).empty() ? ""
+                                           : ", " + ShareText(phase.seconds));
       row.emphasis = Emphasis::kStrong;
     }
   }
@@ -135,12 +134,11 @@ class TableBuilder {
     for (size_t i = 0; i < group.period; ++i) {
       shown += repeated_[repeated_.size() - 1 - i];
     }
-    row.line = Format("... {} {} more, to {}",
-                      shown == 1 ? "this call"
-                                 : Format("these {} calls", shown),
-                      Counted(static_cast<int64_t>(group.calls.size() / shown),
-                              "time"),
-                      group.calls.back()->number);
+    row.line = Format(
+        "... {} {} more, to {}",
+        shown == 1 ? "this call" : Format("these {} calls", shown),
+        Counted(static_cast<int64_t>(group.calls.size() / shown), "time"),
+        group.calls.back()->number);
     if (summary_.has_times) {
       row.line += Format(": {}", ShortTime(group.seconds, true));
       const std::string share = ShareText(group.seconds);
@@ -189,19 +187,17 @@ class TableBuilder {
   void AddMixed(const CallGroup& group, Cells* row) {
     std::vector<std::pair<std::string, int>> kinds;
     for (const PlanCall* call : group.calls) {
-      const auto known =
-          std::find_if(kinds.begin(), kinds.end(), [&](const auto& kind) {
-            return kind.first == call->name;
-          });
+      const auto known = std::find_if(
+          kinds.begin(), kinds.end(),
+          [&](const auto& kind) { return kind.first == call->name; });
       if (known == kinds.end()) {
         kinds.emplace_back(call->name, 1);
       } else {
         ++known->second;
       }
     }
-    std::stable_sort(kinds.begin(), kinds.end(), [](auto& a, auto& b) {
-      return a.second > b.second;
-    });
+    std::stable_sort(kinds.begin(), kinds.end(),
+                     [](auto& a, auto& b) { return a.second > b.second; });
     row->text[kOp] = Format("{} small calls", group.calls.size());
     for (size_t i = 0; i < kinds.size() && i < 2; ++i) {
       row->text[kWhy] += Format("{}{} x{}", i == 0 ? "" : ", ", kinds[i].first,
@@ -216,9 +212,8 @@ class TableBuilder {
     if (call.decision->why.reason == Reason::kFellBack) {
       return Emphasis::kDoubtful;
     }
-    const bool slowest =
-        summary_.has_times && group.calls.size() == 1 &&
-        summary_.slowest == &call;
+    const bool slowest = summary_.has_times && group.calls.size() == 1 &&
+                         summary_.slowest == &call;
     if (slowest) return Emphasis::kStrong;
     return call.put_in ? Emphasis::kFaint : Emphasis::kNone;
   }
@@ -272,8 +267,8 @@ class TableBuilder {
     for (int column = 0; column < kColumns; ++column) {
       const bool optional = column == kPlace || column == kDType ||
                             column == kMoved || column == kShare;
-      const bool of_time = column == kTime || column == kShare ||
-                           column == kBar;
+      const bool of_time =
+          column == kTime || column == kShare || column == kBar;
       if (of_time && !summary_.has_times) continue;
       if (column == kBar && options_.width < kWidthForBars) continue;
       if (optional && !AnyIn(column)) continue;

@@ -13,7 +13,7 @@ namespace {
 // Names of ops after the first of a fused op.
 std::string_view ShortOp(std::string_view op) {
   static const std::map<std::string_view, std::string_view> kShort = {
-      {"batch_norm", "bn"},      {"elementwise_add", "add"},
+      {"batch_norm", "bn"},       {"elementwise_add", "add"},
       {"elementwise_sub", "sub"}, {"elementwise_mul", "mul"},
       {"elementwise_div", "div"},
   };
@@ -59,10 +59,10 @@ const Candidate* NextBest(const PlanCall& call) {
   };
   for (const Candidate& candidate : call.decision->candidates()) {
     if (&candidate == call.chosen || !candidate.refusal.empty()) continue;
-    const bool better =
-        next == nullptr || elsewhere(*next) > elsewhere(candidate) ||
-        (elsewhere(*next) == elsewhere(candidate) &&
-         candidate.seconds < next->seconds);
+    const bool better = next == nullptr ||
+                        elsewhere(*next) > elsewhere(candidate) ||
+                        (elsewhere(*next) == elsewhere(candidate) &&
+                         candidate.seconds < next->seconds);
     if (better) next = &candidate;
   }
   return next;
@@ -81,9 +81,8 @@ std::vector<PlanCall> CallsOf(const Plan& plan) {
     call.decision = &decision;
     const auto& candidates = decision.candidates();
     call.chosen = &*std::find_if(
-        candidates.begin(), candidates.end(), [&](const Candidate& each) {
-          return each.kernel == decision.kernel;
-        });
+        candidates.begin(), candidates.end(),
+        [&](const Candidate& each) { return each.kernel == decision.kernel; });
     call.put_in = decision.covers.empty();
     call.number = call.put_in ? decision.op_index
                               : *std::min_element(decision.covers.begin(),
@@ -132,8 +131,8 @@ std::string ValueText(DType dtype, const DDim& dims) {
     sizes += Format("{}{}", sizes.empty() ? "" : ", ",
                     size < 0 ? "?" : std::to_string(size));
   }
-  return Format("{}[{}]",
-                dtype == DType::kFloat32 ? "" : Format("{} ", dtype), sizes);
+  return Format("{}[{}]", dtype == DType::kFloat32 ? "" : Format("{} ", dtype),
+                sizes);
 }
 
 }  // namespace sluice

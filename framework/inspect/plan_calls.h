@@ -18,9 +18,9 @@ struct PlanCall {
   // The first op of the program that it computes, which is what a hint selects;
   // for an op that a pass put in, an index after those of the program.
   int number = 0;
-  bool put_in = false;    // by a pass
-  std::string name;       // "conv2d+bn+relu"
-  std::string why;        // at most five words
+  bool put_in = false;  // by a pass
+  std::string name;     // "conv2d+bn+relu"
+  std::string why;      // at most five words
   OpPurpose purpose = OpPurpose::kForward;
   size_t moved_bytes = 0;  // of its inputs, from other places
 

@@ -22,8 +22,12 @@ double Rounded(double number, int digits) {
 }  // namespace
 
 TimeUnit::TimeUnit(double largest)
-    : name(largest < 0.1 ? "us" : largest < 100 ? "ms" : "s"),
-      seconds(largest < 0.1 ? kMicrosecond : largest < 100 ? 1e-3 : 1),
+    : name(largest < 0.1   ? "us"
+           : largest < 100 ? "ms"
+                           : "s"),
+      seconds(largest < 0.1   ? kMicrosecond
+              : largest < 100 ? 1e-3
+                              : 1),
       decimals(largest / seconds < 10 ? 1 : 0) {}
 
 std::string TimeUnit::Text(double time, bool estimated) const {
@@ -44,8 +48,9 @@ std::string ShortTime(double seconds, bool estimated) {
     shown /= 1e3;
     unit = "ms";
   }
-  const int before =
-      shown > 0 && std::isfinite(shown) ? 1 + static_cast<int>(std::log10(shown)) : 1;
+  const int before = shown > 0 && std::isfinite(shown)
+                         ? 1 + static_cast<int>(std::log10(shown))
+                         : 1;
   return Format("{:.{}f} {}", shown, std::max(0, digits - before), unit);
 }
 
@@ -75,7 +80,8 @@ std::string CutMiddle(std::string_view text, size_t width) {
   if (width < 5) return std::string(Utf8Prefix(text, width));
   const std::string_view start = Utf8Prefix(text, (width - 2 + 1) / 2);
   size_t end = text.size() - (width - 2 - start.size());
-  while (end < text.size() && (static_cast<uint8_t>(text[end]) & 0xC0) == 0x80) {
+  while (end < text.size() &&
+         (static_cast<uint8_t>(text[end]) & 0xC0) == 0x80) {
     ++end;
   }
   return Format("{}..{}", start, text.substr(end));

@@ -216,8 +216,8 @@ void BindExecutors(nb::module_& m) {
              nb::list plans;
              for (const auto& [name, plan] :
                   self.LastPlans(ToProgram(program, "explain"))) {
-               plans.append(nb::make_tuple(
-                   name, std::const_pointer_cast<Plan>(plan)));
+               plans.append(
+                   nb::make_tuple(name, std::const_pointer_cast<Plan>(plan)));
              }
              return plans;
            })

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <sstream>
 
-#include "tests/testing/expect_error.h"
 #include "tests/framework/test_ops.h"
+#include "tests/testing/expect_error.h"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -197,7 +197,8 @@ TEST_F(ExplainTableTest, TheHintForAnotherKernelGivesIt) {
   const size_t start = text.find(opening);
   ASSERT_NE(start, std::string::npos) << text;
   const size_t begin = start + opening.size();
-  const KernelHintGuard guard(text.substr(begin, text.find('"', begin) - begin));
+  const KernelHintGuard guard(
+      text.substr(begin, text.find('"', begin) - begin));
   const auto after = Prepare(end);
   EXPECT_NE(after->decisions()[0].kernel, before->decisions()[0].kernel);
   EXPECT_EQ(after->decisions()[0].kernel, CallsOf(*before)[0].next->kernel);
