@@ -278,13 +278,13 @@ class TableBuilder {
     AddNextNames();
     if (TooWide()) CutCells(kOp, 26);
     if (TooWide()) Drop(kBar);
-    if (TooWide()) CutCells(kOp, 24);
+    if (TooWide()) CutCells(kOp, 22);
+    if (TooWide()) CutCells(kOp, 20);
     if (TooWide()) {
       for (size_t i = 0; i < rows_.size(); ++i) {
         rows_[i].text[kNext] = without_names[i].text[kNext];
       }
     }
-    if (TooWide()) CutCells(kOp, 20);
     if (TooWide()) Drop(kShare);
     if (TooWide()) CutCells(kWhy, 24);
     if (TooWide()) Drop(kDType);

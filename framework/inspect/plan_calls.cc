@@ -93,6 +93,10 @@ std::vector<PlanCall> CallsOf(const Plan& plan) {
     call.next = NextBest(call);
     call.why = WhyOf(plan, call);
   }
+  // What a pass put in serves the call after it.
+  for (size_t i = calls.size(); i-- > 1;) {
+    if (calls[i - 1].put_in) calls[i - 1].purpose = calls[i].purpose;
+  }
   return calls;
 }
 
@@ -101,7 +105,8 @@ std::string KernelName(const KernelDef& kernel) {
   std::string name = kernel.key.library;
   std::transform(name.begin(), name.end(), name.begin(),
                  [](unsigned char c) { return std::tolower(c); });
-  return Format("{}/{}", name, kernel.variant);
+  return name == kernel.variant ? name
+                                : Format("{}/{}", name, kernel.variant);
 }
 
 std::string HintFor(const PlanCall& call, const Candidate& candidate) {

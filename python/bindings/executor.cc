@@ -128,6 +128,33 @@ nb::dict RunKeepingAll(Executor& self,
   return values;
 }
 
+void BindPlans(nb::module_& m) {
+  using namespace nb::literals;  // NOLINT(google-build-using-namespace)
+  nb::class_<Plan>(m, "Plan",
+                   "A program prepared for one signature of feeds. Immutable.")
+      .def_prop_ro("place",
+                   [](const Plan& self) { return ToPython(self.place()); })
+      .def_prop_ro("num_threads", &Plan::num_threads)
+      .def_prop_ro("notes", &Plan::notes)
+      .def_prop_ro("fetch_names", &Plan::fetch_names)
+      .def(
+          "_explain",
+          [](const Plan& self, int op, bool all, bool fold, int width,
+             bool colour) {
+            return Explain(self, ToOptions(op, all, fold, width, colour));
+          },
+          "op"_a, "all"_a, "fold"_a, "width"_a, "colour"_a)
+      .def(
+          "_explain_table",
+          [](const Plan& self, int op, bool fold, int width) {
+            return ExplainTableJson(self,
+                                    ToOptions(op, false, fold, width, false));
+          },
+          "op"_a, "fold"_a, "width"_a)
+      .def("explain_json", [](const Plan& self) { return ExplainJson(self); })
+      .def("explain_dot", [](const Plan& self) { return ExplainDot(self); });
+}
+
 }  // namespace
 
 std::vector<Tensor> RunProgram(Executor& executor,
@@ -154,29 +181,7 @@ std::vector<Tensor> RunProgram(Executor& executor,
 void BindExecutors(nb::module_& m) {
   using namespace nb::literals;  // NOLINT(google-build-using-namespace)
   InterruptibleRun::SetMainThread();
-  nb::class_<Plan>(m, "Plan",
-                   "A program prepared for one signature of feeds. Immutable.")
-      .def_prop_ro("place",
-                   [](const Plan& self) { return ToPython(self.place()); })
-      .def_prop_ro("num_threads", &Plan::num_threads)
-      .def_prop_ro("notes", &Plan::notes)
-      .def_prop_ro("fetch_names", &Plan::fetch_names)
-      .def(
-          "_explain",
-          [](const Plan& self, int op, bool all, bool fold, int width,
-             bool colour) {
-            return Explain(self, ToOptions(op, all, fold, width, colour));
-          },
-          "op"_a, "all"_a, "fold"_a, "width"_a, "colour"_a)
-      .def(
-          "_explain_table",
-          [](const Plan& self, int op, bool fold, int width) {
-            return ExplainTableJson(self,
-                                    ToOptions(op, false, fold, width, false));
-          },
-          "op"_a, "fold"_a, "width"_a)
-      .def("explain_json", [](const Plan& self) { return ExplainJson(self); })
-      .def("explain_dot", [](const Plan& self) { return ExplainDot(self); });
+  BindPlans(m);
   nb::class_<Executor>(m, "Executor")
       .def(
           "__init__",

@@ -161,7 +161,7 @@ def test_a_name_of_300_characters_is_cut(exe):
 
 
 def test_ten_thousand_ops_fold(exe):
-    x = y = sl.data("x", [None])
+    y = sl.data("x", [None])
     for _ in range(5000):
         y = sl.layers.cumsum(sl.layers.softmax(y))
     exe.run(feed={"x": np.ones(4, "f4")}, fetch_list=[y])
