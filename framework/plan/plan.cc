@@ -1,6 +1,7 @@
 #include "sluice/framework/plan/plan.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 #include "sluice/framework/plan/block_plans.h"
@@ -22,7 +23,12 @@ std::string ToString(const QueueSpec& queue) {
   return text;
 }
 
-Plan::Plan() = default;
+static uint64_t NextUid() {
+  static std::atomic<uint64_t> last{0};
+  return ++last;
+}
+
+Plan::Plan() : uid_(NextUid()) {}
 Plan::~Plan() = default;
 
 bool FeedSpec::HasValue(const Tensor& tensor) const {
@@ -153,6 +159,11 @@ void Plan::ReleaseFrame(std::unique_ptr<Frame> frame) const {
 }
 
 std::vector<Tensor> Plan::Run(const Feeds& feeds, Scope* scope) const {
+  for (RunHooks* hooks : ActiveRunHooks()) {
+    const auto observer =
+        CallHooks(hooks->name(), [&] { return hooks->Observe(*this); });
+    if (observer != nullptr) return RunObserved(feeds, scope, *observer);
+  }
   return RunWith(feeds, scope, [](Frame& frame) { frame.Execute(); });
 }
 

@@ -259,6 +259,8 @@ class SLUICE_API Plan {
   PlaceKey place() const { return place_; }
   int num_threads() const { return num_threads_; }
   const PlanOptions& options() const { return options_; }
+  // No two plans of a process share it.
+  uint64_t uid() const { return uid_; }
 
  private:
   friend class PlanBuilder;
@@ -274,6 +276,7 @@ class SLUICE_API Plan {
   std::unique_ptr<Frame> AcquireFrame() const;
   void ReleaseFrame(std::unique_ptr<Frame> frame) const;
 
+  const uint64_t uid_;
   PlaceKey place_;
   int num_threads_ = 1;
   bool random_ = false;  // some op draws random numbers

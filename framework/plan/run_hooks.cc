@@ -7,6 +7,7 @@
 #include <new>
 #include <utility>
 
+#include "sluice/framework/plan/run_observer.h"
 #include "sluice/platform/error.h"
 
 namespace sluice {
@@ -26,6 +27,10 @@ FrameHooks::~FrameHooks() = default;
 PlanHooks::~PlanHooks() = default;
 ProgramRun::~ProgramRun() = default;
 RunHooks::~RunHooks() = default;
+
+std::unique_ptr<RunObserver> RunHooks::Observe(const Plan& /*plan*/) {
+  return nullptr;
+}
 
 void AddRunHooks(RunHooks* hooks) {
   static std::deque<HookList> lists;

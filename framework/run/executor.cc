@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "sluice/framework/costs/cost_model.h"
+#include "sluice/framework/inspect/run_trace.h"
 #include "sluice/framework/plan/block_plans.h"
 #include "sluice/framework/plan/known_values.h"
 #include "sluice/framework/plan/plan_builder.h"
@@ -166,6 +167,7 @@ Executor::Executor(PlaceKey place, PlanOptions options) try
       ErrorCode::kInvalidArgument, "executor.queues",
       "queues = {}; expected 1 to {}", options.queues, PlanOptions::kMaxQueues);
   DeviceManager::Instance().Get(place);
+  TraceRunsOfProcess();
 } catch (const std::bad_alloc&) {
   RaiseOutOfMemory();
 }

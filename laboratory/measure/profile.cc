@@ -4,9 +4,11 @@
 #include <cmath>
 #include <deque>
 #include <map>
+#include <memory>
 #include <new>
 #include <utility>
 
+#include "sluice/framework/inspect/run_trace.h"
 #include "sluice/framework/plan/persistables.h"
 #include "sluice/framework/plan/run_observer.h"
 #include "sluice/laboratory/measure/measure_clock.h"
@@ -248,44 +250,35 @@ ProfiledRun RunProfiled(const Plan& plan,
   RaiseOutOfMemory();
 }
 
-namespace {
-std::string InstructionName(const Plan& plan, const Instruction& instruction) {
-  switch (instruction.kind) {
-    case InstructionKind::kCompute:
-    case InstructionKind::kDeviceCompute:
-      return plan.op_descs()[instruction.op_index].type;
-    case InstructionKind::kWait:
-    case InstructionKind::kQueueWait:
-      return "wait";
-    default:
-      return "copy " + plan.slots()[instruction.to].var;
-  }
-}
-}  // namespace
-
-std::string ChromeTrace(const Plan& plan, const RunProfile& profile) try {
+std::string ChromeTrace(const Plan& plan,
+                        const RunProfile& profile,
+                        std::string_view name,
+                        const ProfiledPlan* again) try {
+  const std::string program =
+      name.empty() ? TracedProgram() : std::string(name);
   TraceWriter trace;
-  std::map<std::string, int> tracks;  // one for each queue
+  const int medians = trace.AddProcess(
+      Format("{}: medians of {} runs, one after another, waiting after each "
+             "step",
+             program, profile.rounds));
   for (size_t i = 0; i < plan.instructions().size(); ++i) {
     const Instruction& instruction = plan.instructions()[i];
     const std::string queue = instruction.device < 0
                                   ? ToString(PlaceKey(CPUPlace()))
                                   : ToString(plan.queues()[instruction.device]);
-    if (tracks.count(queue) == 0) tracks[queue] = trace.AddTrack(queue);
-    TraceEvent event;
-    event.track = tracks[queue];
-    event.name = InstructionName(plan, instruction);
-    event.category = instruction.kernel != nullptr ? "kernel" : "transfer";
-    event.start_ns = static_cast<int64_t>(profile.begin[i] * 1e9);
-    event.duration_ns =
-        static_cast<int64_t>(profile.instructions[i].median * 1e9);
-    event.arguments = {{"instruction", std::to_string(i)},
-                       {"op", std::to_string(instruction.op_index)}};
-    if (instruction.kernel != nullptr) {
-      event.arguments.emplace_back(
-          "kernel", ToString(*plan.decisions()[instruction.context].kernel));
-    }
-    trace.Add(std::move(event));
+    trace.Add(
+        {trace.Track(queue, medians),
+         std::make_shared<TraceLabel>(LabelOf(plan, instruction)),
+         static_cast<int64_t>(profile.begin[i] * 1e9),
+         static_cast<int64_t>(profile.instructions[i].median * 1e9)});
+  }
+  if (again != nullptr) {
+    const int real = trace.AddProcess(program + ": one real run");
+    Scope copies;
+    CopyPersistables(plan, again->scope, &copies);
+    TraceLabels labels;
+    RunTrace run(plan, &labels, &trace, real);
+    plan.RunObserved(*again->feeds, &copies, run);
   }
   return trace.ToJson();
 } catch (const std::bad_alloc&) {

@@ -2,6 +2,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sluice/framework/inspect/run_profile.h"
@@ -47,7 +48,12 @@ SLUICE_API ProfiledRun RunProfiled(const Plan& plan,
                                    const ProfileOptions& options = {});
 
 // The profile as Chrome-trace JSON, for Perfetto or chrome://tracing, with one
-// track for each place.
-SLUICE_API std::string ChromeTrace(const Plan& plan, const RunProfile& profile);
+// track for each queue: medians, one after another. With `again`, whose plan is
+// this one, also runs it once more on copies of the persistables, and adds that
+// run as a second process. `name` is the program's; TracedProgram() if empty.
+SLUICE_API std::string ChromeTrace(const Plan& plan,
+                                   const RunProfile& profile,
+                                   std::string_view name = "",
+                                   const ProfiledPlan* again = nullptr);
 
 }  // namespace sluice

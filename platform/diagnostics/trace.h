@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -14,15 +16,20 @@ namespace sluice {
 // Nanoseconds of a monotonic clock with an arbitrary start.
 SLUICE_API int64_t NanosecondsNow();
 
+// What an event is about; events of the same work share it.
+struct TraceLabel {
+  std::string name;      // e.g. the op
+  std::string category;  // e.g. "kernel" or "copy"
+  // The viewer shows these for a selected bar.
+  std::vector<std::pair<std::string, std::string>> arguments;
+};
+
 // A piece of work with a beginning and a length, shown as a bar.
 struct TraceEvent {
   int track = 0;
-  std::string name;      // e.g. the op
-  std::string category;  // e.g. "kernel" or "copy"
+  std::shared_ptr<const TraceLabel> label;
   int64_t start_ns = 0;
   int64_t duration_ns = 0;
-  // The viewer shows these for a selected bar.
-  std::vector<std::pair<std::string, std::string>> arguments;
 };
 
 // Collects events and writes them in Chrome's trace format, which Perfetto
@@ -30,14 +37,27 @@ struct TraceEvent {
 // so every stream has a track of its own. Thread-safe.
 class SLUICE_API TraceWriter {
  public:
-  // Adds a track and returns its number.
-  int AddTrack(std::string_view name);
+  // Events after the first `most_events` are dropped; the names of processes
+  // say so.
+  explicit TraceWriter(
+      size_t most_events = std::numeric_limits<size_t>::max())
+      : most_events_(most_events) {}
+
+  // Adds a process, a group of tracks with a clock of its own: its time 0 is
+  // the start of its first event. Returns its number, from 1.
+  int AddProcess(std::string_view name);
+
+  // Returns the track of this name, a new one if there is none. A process that
+  // was not added has no name.
+  int Track(std::string_view name, int process = 1);
 
   // Raises InvalidArgument for a track that does not exist or a negative
   // duration.
   void Add(TraceEvent event);
 
   size_t size() const;
+  // Whether later events are dropped.
+  bool full() const { return size() >= most_events_; }
 
   // Times are in microseconds since the first event's start.
   std::string ToJson() const;
@@ -46,8 +66,15 @@ class SLUICE_API TraceWriter {
   void WriteFile(const std::string& path) const;
 
  private:
+  struct NamedTrack {
+    int process;
+    std::string name;
+  };
+
+  const size_t most_events_;
   mutable std::mutex mutex_;
-  std::vector<std::string> tracks_;
+  std::vector<std::string> processes_;
+  std::vector<NamedTrack> tracks_;
   std::vector<TraceEvent> events_;
 };
 

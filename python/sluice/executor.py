@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -33,6 +34,11 @@ def scope_guard(scope: _core.Scope) -> Iterator[None]:
         yield
     finally:
         _scope = outer
+
+
+# Traces name the script, not the interpreter.
+_script = os.path.basename((getattr(sys, "argv", None) or [""])[0])
+_core._name_traced_program(_script if _script not in ("", "-c") else "python")
 
 
 class TracedRun(NamedTuple):
@@ -168,8 +174,9 @@ class Executor(_core.Executor):
         Unlike :meth:`profile` it waits only where a plain run waits, and is a
         single run, so all of several ranks can call it. The track "host" is the
         thread of the run. A collective op has its own track, with a bar from
-        its start until a wait for it ended; it may have ended earlier. Kernels
-        of a device are recorded when they are enqueued, not when they run.
+        its start until a wait for it ended; it may have ended earlier. So has
+        each queue of a device; its kernels are on the host's track while they
+        are enqueued. Bars name kernel, op, tensors, bytes, phase and your line.
 
         Raises:
             SluiceError: see :meth:`run`.

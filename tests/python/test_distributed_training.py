@@ -181,7 +181,7 @@ def test_a_traced_run_is_a_run(exe):
     assert before <= run.start_ns <= time.monotonic_ns()
     np.testing.assert_array_equal(run.results[0], [2, 4])
     events = json.loads(run.trace)["traceEvents"]
-    assert [e["name"] for e in events if e["ph"] == "X"] == ["scale"]
+    assert [e["name"] for e in events if e["ph"] == "X"] == ["scale", "run of 1 kernels"]
 
 
 def wrong_arguments():

@@ -63,13 +63,14 @@ struct Profile {
   }
 };
 
-Profile ProfileOf(const Plan& plan, const RunProfile& profile) {
+Profile ProfileOf(const ProfiledPlan& measured, const RunProfile& profile) {
   std::vector<double> op_seconds;
   op_seconds.reserve(profile.ops.size());
   for (const MedianTime& time : profile.ops) {
     op_seconds.push_back(time.median);
   }
-  return {MakeProfileReport(plan, profile), ChromeTrace(plan, profile),
+  return {MakeProfileReport(plan, profile),
+          ChromeTrace(plan, profile, "", &measured),
           std::move(op_seconds), profile.run, profile.total_seconds};
 }
 
@@ -85,13 +86,13 @@ Profile RunProfiled(Executor& executor,
                ProfileOptions options;
                options.budget_seconds = budget;
                auto run = sluice::RunProfiled(plan, feeds, in, options);
-               profile = ProfileOf(plan, run.profile);
+               profile = ProfileOf({&plan, &feeds, in}, run.profile);
                return std::move(run.results);
              });
   return profile;
 }
 
-// A plan as JSON with its times, and a trace of one run.
+// A plan as JSON with its times, and a trace of its medians and of one run.
 struct TimedPlan {
   std::string json;
   std::string trace;
@@ -101,7 +102,8 @@ std::vector<TimedPlan> TimePlans(const nb::list& plan_objects,
                                  nb::handle program_object,
                                  nb::handle feed,
                                  nb::handle scope_object,
-                                 double budget) {
+                                 double budget,
+                                 const std::vector<std::string>& names) {
   const Program& program = ToProgram(program_object, "report");
   const Scope& scope = ToScope(scope_object, "report");
   const FeedArrays arrays(program, feed);
@@ -119,7 +121,8 @@ std::vector<TimedPlan> TimePlans(const nb::list& plan_objects,
       options.profile = &profiles[i];
       options.by_signature = true;
       timed.push_back({ExplainJson(*plans[i], options),
-                       ChromeTrace(*plans[i], profiles[i])});
+                       ChromeTrace(*plans[i], profiles[i], names.at(i),
+                                   &measured[i])});
     }
     return timed;
   });
@@ -200,7 +203,8 @@ void BindComparing(nb::module_& m) {
       .def_ro("json", &TimedPlan::json)
       .def_ro("chrome_trace", &TimedPlan::trace);
   m.def("_time_plans", &TimePlans, nb::arg("plans"), nb::arg("program").none(),
-        nb::arg("feed").none(), nb::arg("scope").none(), nb::arg("budget"));
+        nb::arg("feed").none(), nb::arg("scope").none(), nb::arg("budget"),
+        nb::arg("names"));
 }
 
 }  // namespace sluice::python

@@ -77,6 +77,8 @@ def gather_trace(
             shift = 0 if origin is None else (begins[number] - origin) / 1000
             process = {"pid": number}
             for event in json.loads(zlib.decompress(base64.b64decode(text))):
+                if event.get("name") == "process_name":
+                    continue
                 event |= process
                 if "ts" in event:
                     event["ts"] = round(event["ts"] + shift, 3)

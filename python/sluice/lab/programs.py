@@ -52,6 +52,14 @@ def load(name: str, batch: int = 32) -> Job:
     return Job(name, program, make_feed(program, batch), None, values(program))
 
 
+def role(name: str) -> str:
+    """What the program of this name is."""
+    if name in NETWORKS:
+        return "built-in network"
+    kinds = {".py": "script", ".onnx": "ONNX model"}
+    return kinds.get(os.path.splitext(name)[1], "saved program")
+
+
 def run_script(path: str, scope: sl.Scope | None = None) -> dict[str, Any]:
     """Run a Python file like ``python FILE``, with its own default programs.
 

@@ -54,6 +54,10 @@ class InferenceSession:
         ):
             raise TypeError(f"Unable to load from type '{type(path_or_bytes)}'")
         self._options = sess_options or SessionOptions()
+        is_path = isinstance(path_or_bytes, (str, os.PathLike))
+        self._file = (
+            os.path.basename(os.fspath(path_or_bytes)) if is_path else ""
+        )
         self._providers = chosen(providers, provider_options)
         with errors.loading():
             self._model = onnx.load(path_or_bytes)
@@ -251,7 +255,8 @@ class InferenceSession:
                 seconds=seconds,
                 place=place_of(self._providers[0]),
                 scope=self._model.scope,
-                name=self._model.metadata.graph_name or "model",
+                name=self._file or self._model.metadata.graph_name or "model",
+                role="ONNX model",
             )
             made.save(path)
 

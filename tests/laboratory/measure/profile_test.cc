@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <set>
 
 #include "tests/framework/test_ops.h"
@@ -173,9 +174,42 @@ TEST_F(ProfileTest, WritesAChromeTrace) {
   EXPECT_EQ(names.size(), plan_->instructions().size());
   EXPECT_EQ(std::count(names.begin(), names.end(), "manhattan_distance"), 1);
   EXPECT_EQ(std::count(names.begin(), names.end(), "copy x"), 1);
-  EXPECT_EQ(std::count(names.begin(), names.end(), "wait"), 1);
+  EXPECT_EQ(std::count(names.begin(), names.end(), "wait for fpga:0"), 1);
   EXPECT_EQ(tracks.count("cpu"), 1u);
   EXPECT_EQ(tracks.count("fpga:0"), 1u);
+}
+
+TEST_F(ProfileTest, ARealRunIsASecondProcessOfTheTrace) {
+  const ProfiledPlan again{plan_.get(), &feeds_, nullptr};
+  const json events =
+      json::parse(ChromeTrace(*plan_, run_.profile, "net", &again))
+          .at("traceEvents");
+  EXPECT_NE(events[0].at("args").at("name").get<std::string>().find(
+                "net: medians of"),
+            std::string::npos);
+  EXPECT_EQ(events[1].at("args").at("name"), "net: one real run");
+  std::map<std::string, json> of_run;
+  for (const json& event : events) {
+    if (event.at("ph") == "X" && event.at("pid") == 2) {
+      of_run[event.at("name")] = event;
+    }
+  }
+  const json& run = of_run.at(Format("run of {} kernels", plan_->ops().size()));
+  EXPECT_NE(run.at("args").at("feeds").get<std::string>().find("x float32"),
+            std::string::npos);
+  // The kernel of the device is enqueued within the run, and its queue is at
+  // work until the host has waited for it.
+  const json& enqueue = of_run.at("enqueue manhattan_distance");
+  const json& wait = of_run.at("wait for fpga:0");
+  EXPECT_LE(run.at("ts"), enqueue.at("ts"));
+  EXPECT_LE(enqueue.at("ts"), wait.at("ts"));
+  EXPECT_EQ(enqueue.at("args").at("phase"), "forward");
+  EXPECT_NE(enqueue.at("args").at("line").get<std::string>().find(".cc:"),
+            std::string::npos);
+  EXPECT_NE(enqueue.at("tid"),
+            std::find_if(of_run.begin(), of_run.end(), [](const auto& named) {
+              return named.second.at("cat") == "queue";
+            })->second.at("tid"));
 }
 
 }  // namespace

@@ -2,8 +2,10 @@
 
 #include <cstdio>
 #include <fstream>
+#include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "tests/testing/expect_error.h"
@@ -16,18 +18,24 @@ namespace sluice {
 namespace {
 
 using nlohmann::json;
+using Arguments = decltype(TraceLabel::arguments);
 using sluice::testing::ExpectError;
+
+TraceEvent Event(int track,
+                 std::string name,
+                 int64_t start,
+                 int64_t duration,
+                 Arguments arguments = {}) {
+  const TraceLabel label{std::move(name), "kernel", std::move(arguments)};
+  return {track, std::make_shared<TraceLabel>(label), start, duration};
+}
 
 TEST(TraceWriterTest, WritesOneCompleteEventPerEntry) {
   TraceWriter trace;
-  const int track = trace.AddTrack("cpu stream 0");
-  trace.Add({track,
-             "crop",
-             "kernel",
-             5'000'001'500,
-             1'250,
-             {{"dtype", "float32"}, {"note", "say \"hi\"\n"}}});
-  trace.Add({track, "top_k", "kernel", 5'000'000'000, 1'500, {}});
+  const int track = trace.Track("cpu stream 0");
+  trace.Add(Event(track, "crop", 5'000'001'500, 1'250,
+                  {{"dtype", "float32"}, {"note", "say \"hi\"\n"}}));
+  trace.Add(Event(track, "top_k", 5'000'000'000, 1'500));
   const json events = json::parse(trace.ToJson()).at("traceEvents");
   ASSERT_EQ(events.size(), 3u);
   EXPECT_EQ(events[0].at("ph"), "M");
@@ -46,13 +54,50 @@ TEST(TraceWriterTest, WritesOneCompleteEventPerEntry) {
 
 TEST(TraceWriterTest, EveryTrackHasItsOwnNumber) {
   TraceWriter trace;
-  const int cpu = trace.AddTrack("cpu");
-  const int fpga = trace.AddTrack("fpga:0");
-  trace.Add({fpga, "copy", "copy", 0, 1, {}});
+  const int cpu = trace.Track("cpu");
+  const int fpga = trace.Track("fpga:0");
+  trace.Add(Event(fpga, "copy", 0, 1));
   EXPECT_NE(cpu, fpga);
   const json events = json::parse(trace.ToJson()).at("traceEvents");
   EXPECT_EQ(events[1].at("tid"), events[2].at("tid"));
   EXPECT_NE(events[0].at("tid"), events[2].at("tid"));
+}
+
+TEST(TraceWriterTest, ATrackIsFoundAgainByItsName) {
+  TraceWriter trace;
+  EXPECT_EQ(trace.Track("cpu"), trace.Track("cpu"));
+  EXPECT_NE(trace.Track("cpu", 2), trace.Track("cpu"));
+}
+
+TEST(TraceWriterTest, EachProcessHasANameAndATimeZero) {
+  TraceWriter trace;
+  const int medians = trace.AddProcess("medians");
+  const int run = trace.AddProcess("one run");
+  trace.Add(Event(trace.Track("cpu", medians), "a", 7, 1));
+  trace.Add(Event(trace.Track("cpu", run), "b", 5'000, 1));
+  trace.Add(Event(trace.Track("cpu", run), "c", 4'000, 1));
+  const json events = json::parse(trace.ToJson()).at("traceEvents");
+  EXPECT_EQ(events[0].at("name"), "process_name");
+  EXPECT_EQ(events[0].at("args").at("name"), "medians");
+  EXPECT_EQ(events[1].at("args").at("name"), "one run");
+  EXPECT_EQ(events[4].at("pid"), medians);
+  EXPECT_EQ(events[4].at("ts"), 0);
+  EXPECT_EQ(events[5].at("pid"), run);
+  EXPECT_EQ(events[5].at("ts"), 1);
+  EXPECT_EQ(events[6].at("ts"), 0);
+}
+
+TEST(TraceWriterTest, KeepsTheFirstEventsUpToItsLimit) {
+  TraceWriter trace(2);
+  trace.AddProcess("net");
+  const int track = trace.Track("cpu");
+  for (const char* name : {"a", "b", "c"}) {
+    EXPECT_EQ(trace.full(), *name == 'c');
+    trace.Add(Event(track, name, 0, 1));
+  }
+  EXPECT_EQ(trace.size(), 2u);
+  EXPECT_EQ(trace.ToJson().find("\"c\""), std::string::npos);
+  EXPECT_NE(trace.ToJson().find("net, first 2 events"), std::string::npos);
 }
 
 TEST(TraceWriterTest, NothingIsStillATrace) {
@@ -61,11 +106,11 @@ TEST(TraceWriterTest, NothingIsStillATrace) {
 
 TEST(TraceWriterTest, RefusesATrackThatDoesNotExist) {
   TraceWriter trace;
-  trace.AddTrack("only");
+  trace.Track("only");
   for (int track : {-1, 1}) {
     ExpectError(ErrorCode::kInvalidArgument, "trace.track",
                 {"'crop'", std::to_string(track)}, [&] {
-                  trace.Add({track, "crop", "kernel", 0, 0, {}});
+                  trace.Add(Event(track, "crop", 0, 0));
                 });
   }
   EXPECT_EQ(trace.size(), 0u);
@@ -73,15 +118,15 @@ TEST(TraceWriterTest, RefusesATrackThatDoesNotExist) {
 
 TEST(TraceWriterTest, RefusesANegativeDuration) {
   TraceWriter trace;
-  const int track = trace.AddTrack("only");
+  const int track = trace.Track("only");
   ExpectError(ErrorCode::kInvalidArgument, "trace.duration", {"-1 ns"}, [&] {
-    trace.Add({track, "crop", "kernel", 0, -1, {}});
+    trace.Add(Event(track, "crop", 0, -1));
   });
 }
 
 TEST(TraceWriterTest, WritesTheFile) {
   TraceWriter trace;
-  trace.AddTrack("cpu");
+  trace.Track("cpu");
   const std::string path = ::testing::TempDir() + "sluice_trace_test.json";
   trace.WriteFile(path);
   std::ifstream file(path);
@@ -102,9 +147,9 @@ TEST(TraceWriterTest, ThreadsMayAddTogether) {
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&trace] {
-      const int track = trace.AddTrack("stream");
+      const int track = trace.Track("stream");
       for (int i = 0; i < 100; ++i)
-        trace.Add({track, "op", "k", i, 1, {}});
+        trace.Add(Event(track, "op", i, 1));
     });
   }
   for (auto& thread : threads)

@@ -327,6 +327,13 @@ def test_the_command_writes_what_is_asked_for(tmp_path, capsys):
     events = json.loads(open(trace).read())["traceEvents"]
     assert any(e["ph"] == "X" and e["args"].get("kernel") for e in events)
     assert all({"ph", "pid", "tid", "name"} <= set(e) for e in events)
+    processes = {e["pid"]: e["args"]["name"] for e in events if e["name"] == "process_name"}
+    assert re.fullmatch(r"mlp: medians of \d+ runs?, one after another, .*", processes[1])
+    assert processes[2] == "mlp: one real run"
+    kernels = [e["args"] for e in events if e.get("cat") == "kernel" and e["pid"] == 2]
+    assert {a["phase"] for a in kernels} == {"forward", "backward", "optimizer"}
+    assert all(re.fullmatch(r"\w+\.py:\d+", a["line"]) for a in kernels if "line" in a)
+    assert all(int(a["bytes"]) > 0 and a["outputs"] and a["op"].isdigit() for a in kernels)
     assert open(dot).read().count("momentum") >= 6
     # Writes a page of saved reports, without measuring.
     assert main(["report", data, "--against", data, "-o", page]) == 0

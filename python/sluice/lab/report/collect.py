@@ -28,6 +28,7 @@ def report(
     place: Any = None,
     scope: sl.Scope | None = None,
     name: str = "program",
+    role: str = "",
 ) -> Report:
     """Measure the plan that ``Executor.run`` would use, and report on it.
 
@@ -42,6 +43,7 @@ def report(
         scope: where parameters live; the global scope if None. It is not
             modified.
         name: the program's name on the page.
+        role: what it is, e.g. "ONNX model", for the page's heading.
 
     Returns:
         The report: ``save("report.html")``, ``data`` is its JSON.
@@ -63,6 +65,7 @@ def report(
     (made,) = report_plans(
         [plan], program, feed, seconds=seconds, scope=scope, names=[name]
     )
+    made.data["role"] = role
     return made
 
 
@@ -100,8 +103,10 @@ def report_plans(
             "lab.report_seconds",
         )
     scope = sl.global_scope() if scope is None else scope
+    plans = list(plans)
+    titles = [*names, *["program"] * (len(plans) - len(names))]
     timed = sl._lab._time_plans(
-        list(plans), program, feed, scope, float(seconds)
+        plans, program, feed, scope, float(seconds), titles
     )
     machine = measure_machine(min(seconds / 4, _MOST_SECONDS_FOR_MACHINE))
     reports = []
@@ -110,7 +115,7 @@ def report_plans(
         data = {
             "schema": SCHEMA,
             "version": VERSION,
-            "name": names[i] if i < len(names) else "program",
+            "name": titles[i],
             "created": datetime.now(timezone.utc).strftime(
                 "%Y-%m-%dT%H:%M:%SZ"
             ),

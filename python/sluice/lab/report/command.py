@@ -40,7 +40,7 @@ def add_parser(commands: argparse._SubParsersAction) -> None:
     )
     parser.add_argument("--json", metavar="FILE", help="the report as JSON")
     parser.add_argument(
-        "--trace", metavar="FILE", help="medians, one after another, as a trace"
+        "--trace", metavar="FILE", help="a real run and medians, for Perfetto"
     )
     parser.add_argument("--dot", metavar="FILE", help="the graph for Graphviz")
     parser.add_argument(
@@ -73,6 +73,7 @@ def _measured(parsed: argparse.Namespace) -> Report:
         place=parsed.place,
         scope=job.scope,
         name=os.path.basename(job.name),
+        role=programs.role(parsed.program),
     )
 
 

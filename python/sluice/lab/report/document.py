@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
 from typing import Any
 
-from sluice.errors import DataLossError, InvalidArgumentError
+from sluice.errors import (
+    DataLossError,
+    InvalidArgumentError,
+    NotFoundError,
+)
 from sluice.lab import text as words
 
 from . import memory
@@ -22,7 +27,8 @@ class Report:
 
     Args:
         data: the content of the JSON file; see docs/laboratory.md.
-        chrome_trace: JSON of one run, for Perfetto; "" if there is none.
+        chrome_trace: JSON for Perfetto, of the medians and of a real run; ""
+            if there is none.
     """
 
     def __init__(self, data: dict[str, Any], chrome_trace: str = ""):
@@ -36,6 +42,17 @@ class Report:
         return (
             f"<Report {self.data['name']}: "
             f"{words.count(summary['ops'], 'op')}{took}; .save('FILE.html')>"
+        )
+
+    def _repr_html_(self) -> str:
+        """The page in a frame, for notebooks."""
+        try:
+            page = self.to_html()
+        except NotFoundError as error:
+            return f"<pre>{html.escape(f'{self!r}{chr(10)}{error}')}</pre>"
+        return (
+            f'<iframe srcdoc="{html.escape(page)}" title="Sluice report" '
+            'width="100%" height="800" style="border:0"></iframe>'
         )
 
     def to_json(self) -> str:

@@ -14,8 +14,14 @@ def over_time(
         For each place: ``place``; ``arena``, bytes; ``steps``, pairs of an
         instruction and the bytes in use from then on; ``blocks``, the largest
         values in the arena, with ``var``, ``first``, ``last``, ``offset``,
-        ``bytes``; ``left_out``, the number of smaller ones.
+        ``bytes``, and the ops of first and last as ``from``, ``to``;
+        ``left_out``, the number of smaller ones.
     """
+    names = {op["index"]: f"{op['index']} {op['op']}" for op in plan["ops"]}
+    steps = [
+        names.get(step["op_index"], step["kind"])
+        for step in plan["instructions"]
+    ] + ["end"]
     places = []
     for place, arena in plan["arenas"].items():
         slots = [
@@ -35,6 +41,10 @@ def over_time(
             {
                 key: slots[i][key]
                 for key in ("var", "kind", "first", "last", "offset", "bytes")
+            }
+            | {
+                "from": steps[slots[i]["first"]],
+                "to": steps[slots[i]["last"]],
             }
             for i in largest[:most_blocks]
         ]

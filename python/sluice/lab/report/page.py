@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import html
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 from sluice.errors import ResourceExhaustedError
+from sluice.lab import text as words
 
 from . import libraries
 from .view import LIMITS, Limits, make_view
@@ -38,9 +40,38 @@ def _embedded(value: Any) -> str:
     return text.replace("<", "\\u003c")
 
 
+def _without_script(view: dict[str, Any]) -> str:
+    """A sentence, and the slowest ops as a table."""
+
+    def said(text: str) -> str:
+        return html.escape(re.sub(r"(?<=\d) us\b", " \u00b5s", text))
+
+    ops = sorted(view["ops"], key=lambda op: -op["measured"]["median"])[:200]
+    rows = "".join(
+        f"<tr><td>{op['index']} {said(op['op'])}"
+        f"<td>{said(op['library'].lower())}/{said(op['variant'])}"
+        f"<td>{said(words.time(op['measured']['median']))}"
+        f"<td>{said(op['reason'])}"
+        for op in ops
+    )
+    summary = view["summary"]
+    return (
+        "<style>main, nav { display: none }</style>"
+        "<p>The charts of this page need JavaScript, which is off. A run takes "
+        f"{said(words.time(summary['measured_seconds']))}; these are the "
+        f"{len(ops)} slowest of {words.count(summary['ops'], 'op')}.</p>"
+        "<div class=scroll><table><thead><tr><th>op<th>kernel<th>time"
+        f"<th>chosen because<tbody>{rows}</table></div>"
+    )
+
+
 def _page(view: dict[str, Any]) -> str:
+    role = f", {view['role']}" if view["role"] else ""
     parts = {
-        "title": html.escape(f"{view['name']} - Sluice report"),
+        "title": html.escape(f"{view['name']}{role} - Sluice report"),
+        "heading": f"{html.escape(view['name'])}"
+        f'<span class="role">{html.escape(role)}</span>',
+        "noscript": _without_script(view),
         "style": (_FOLDER / "page.css").read_text(encoding="utf-8"),
         "licence": libraries.D3_LICENCE,
         "d3": libraries.d3(),

@@ -9,7 +9,7 @@ from . import graph, memory
 from .layout import TooSlowError, lay_out
 
 _HEIGHT = 40.0  # height of a node, in pixels
-_CHARACTER = 6.6  # width of a character, in pixels
+_CHARACTER = 7.2  # width of a character, in pixels
 _LONGEST_LABEL = 26
 
 
@@ -74,6 +74,7 @@ def make_view(
         key: data[key]
         for key in ("name", "created", "sluice", "machine", "tuning", "summary")
     }
+    view["role"] = data.get("role", "")
     view |= {
         key: plan[key]
         for key in ("place", "threads", "times", "arenas", "feeds", "fetches")

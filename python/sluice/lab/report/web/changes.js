@@ -3,7 +3,7 @@
   const { make } = sluice;
   const kernel = (side) => (side ? `${side.library.toLowerCase()}/${side.variant}` : "");
 
-  const head = (report, name) => make("li", {}, make("b", {}, name), ` ${report.name}, ${report.created.replace("T", " ").replace("Z", " UTC")}: ${sluice.time(report.run.median)} a run (${sluice.interval(report.run)})`);
+  const head = (report, name) => make("li", {}, make("b", {}, name), ` ${report.name}, ${report.created.replace("T", " ").replace("Z", " UTC")}: ${sluice.time(report.run.median)} per run (${sluice.interval(report.run, report.run.rounds)})`);
 
   sluice.showChanges = () => {
     const changes = sluice.report.changes;
@@ -23,7 +23,7 @@
       ["layout now", (row) => (row.new ? row.new.layout : "")],
       ["time before", (row) => (row.old ? row.old.measured.median : null), (row) => (row.old ? sluice.time(row.old.measured.median) : "-")],
       ["time now", (row) => (row.new ? row.new.measured.median : null), (row) => (row.new ? sluice.time(row.new.measured.median) : "-")],
-      ["gained (-) or lost (+)", (row) => row.seconds, (row) => `${row.seconds > 0 ? "+" : row.seconds < 0 ? "\u2212" : ""}${sluice.time(Math.abs(row.seconds))}`],
+      ["change", (row) => row.seconds, (row) => `${row.seconds > 0 ? "+" : row.seconds < 0 ? "\u2212" : ""}${sluice.time(Math.abs(row.seconds))}`],
     ];
     const choose = (row) => {
       const op = row.new && sluice.byIndex.get(row.new.index);

@@ -16,14 +16,20 @@
   };
 
   const chart = (id, height, label) => {
-    const width = 900;
-    const svg = d3.select(`#${id}`).append("svg").attr("viewBox", `0 0 ${width} ${height}`).attr("class", "chart").attr("role", "img").attr("aria-label", label);
-    return { svg, width, height, left: 108, right: width - 20, top: 16, bottom: height - 50 };
+    const width = sluice.widthIn(id);
+    const svg = d3.select(`#${id}`).html("").append("svg").attr("width", width).attr("height", height).attr("class", "chart").attr("role", "img").attr("aria-label", label);
+    return { svg, width, height, left: 108, right: width - 16, top: 16, bottom: height - 50 };
+  };
+  // The width of a drawing that fills this element, in pixels.
+  sluice.widthIn = (id, most = 1080) => {
+    const style = getComputedStyle(document.getElementById(id));
+    const inside = document.getElementById(id).clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
+    return Math.max(280, Math.min(most, Math.floor(inside)));
   };
 
   const axes = (frame, x, y, xText, yText, xTitle, yTitle) => {
     const { svg, left, right, top, bottom } = frame;
-    svg.append("g").attr("class", "axis").attr("transform", `translate(0,${bottom})`).call(sluice.logAxis(d3.axisBottom(x).tickSize(top - bottom), x, xText));
+    svg.append("g").attr("class", "axis").attr("transform", `translate(0,${bottom})`).call(sluice.logAxis(d3.axisBottom(x).tickSize(top - bottom), x, xText, frame.width < 600 ? 4 : 8));
     svg.append("g").attr("class", "axis").attr("transform", `translate(${left},0)`).call(sluice.logAxis(d3.axisLeft(y).tickSize(left - right), y, yText));
     svg.append("text").attr("class", "title").attr("x", (left + right) / 2).attr("y", bottom + 42).attr("text-anchor", "middle").text(xTitle);
     svg.append("text").attr("class", "title").attr("transform", `translate(18,${(top + bottom) / 2}) rotate(-90)`).attr("text-anchor", "middle").text(yTitle);
@@ -54,9 +60,13 @@
       return;
     }
     sluice.fill("strip-note", `Each piece is ${single ? "an op" : "a stretch of ops"}, as wide as the time that it takes, in the colours of the graph. A click shows its candidates.`);
-    const width = 1200, height = 54;
-    const svg = d3.select("#strip").append("svg").attr("viewBox", `0 0 ${width} ${height}`).attr("class", "chart strip").attr("preserveAspectRatio", "none");
+    const width = sluice.widthIn("strip", 3000), height = 54;
+    const svg = d3.select("#strip").html("").append("svg").attr("width", width).attr("height", height + 24).attr("class", "strip");
     const total = d3.sum(pieces, (piece) => piece.seconds) || 1;
+    const unit = total >= 1 ? ["s", 1] : ["ms", 1e-3];
+    svg.append("g").attr("class", "axis").attr("transform", `translate(0,${height + 2})`)
+      .call(d3.axisBottom(d3.scaleLinear().domain([0, total / unit[1]]).range([0, width - 1])).ticks(Math.max(2, width / 110)).tickFormat((v) => `${+v.toPrecision(6)} ${unit[0]}`))
+      .selectAll("text").attr("text-anchor", (v, i) => (i === 0 ? "start" : "middle"));
     let at = 0;
     const rects = [];
     for (const piece of pieces) {
@@ -67,10 +77,18 @@
       const name = op ? `${op.index} ${op.op}` : sluice.count(piece.count, "op");
       rect.attr("aria-label", name).on("click", () => sluice.choose(piece, true)).on("mouseleave", sluice.hideTip)
         .on("mousemove", () => sluice.tip(() => [name, op ? op.kernelName : "", `${sluice.time(piece.seconds)}, ${sluice.percent(piece.seconds / sluice.opSeconds)}`])(d3.event));
-      rects.push([rect, node, op || sluice.byPosition.get(piece.count === 1 ? piece.first : -1)]);
+      // A name is there if all of it fits, or if 8 letters do.
+      const letters = Math.floor((wide - 8) / 7);
+      const text = svg.append("text").attr("class", "piece").attr("x", at + wide / 2).attr("y", height / 2 + 4).attr("text-anchor", "middle")
+        .text([name, op ? op.op : name].find((each) => each.length <= letters) || (letters >= 8 ? `${name.slice(0, letters - 1)}\u2026` : ""));
+      rects.push([rect, node, op || sluice.byPosition.get(piece.count === 1 ? piece.first : -1), text]);
       at += wide;
     }
-    sluice.paintStrip = (mode) => rects.forEach(([rect, node, op]) => rect.attr("fill", mode.of(node, op)));
+    sluice.paintStrip = (mode) => rects.forEach(([rect, node, op, text]) => {
+      const colour = mode.of(node, op);
+      rect.attr("fill", colour);
+      text.style("fill", sluice.inkOn(colour));
+    });
   };
 
   sluice.showBars = () => {
@@ -103,7 +121,15 @@
     const domain = around(ops.flatMap((op) => [op.seconds, op.predicted_seconds]), 1.6);
     const x = d3.scaleLog().domain(domain).range([frame.left, frame.right]);
     const y = d3.scaleLog().domain(domain).range([frame.bottom, frame.top]);
-    axes(frame, x, y, sluice.time, sluice.time, "predicted time of the kernel", "measured time in a run");
+    for (const [axis, wide] of [[x, true], [y, false]]) {
+      const end = Math.min(1e-6, domain[1]);
+      if (end <= domain[0]) continue;
+      const [left, top] = wide ? [frame.left, frame.top] : [frame.left, axis(end)];
+      frame.svg.append("rect").attr("class", "unclear").attr("x", left).attr("y", top)
+        .attr("width", (wide ? axis(end) : frame.right) - left).attr("height", frame.bottom - top);
+    }
+    if (domain[0] < 1e-6) frame.svg.append("text").attr("class", "roofname").attr("x", frame.right - 6).attr("y", frame.bottom - 6).attr("text-anchor", "end").text("below 1 \u00b5s: too short to compare");
+    axes(frame, x, y, sluice.anyTime, sluice.anyTime, "predicted time of the kernel", "measured time in a run");
     for (const [factor, style] of [[1, "even"], [2, "twice"], [0.5, "twice"]]) {
       const low = Math.max(domain[0], domain[0] / factor), high = Math.min(domain[1], domain[1] / factor);
       frame.svg.append("line").attr("class", style).attr("x1", x(low)).attr("y1", y(low * factor)).attr("x2", x(high)).attr("y2", y(high * factor));
@@ -129,7 +155,7 @@
     const ops = report.ops.filter((op) => op.place === "cpu" && op.work.flops > 0 && bytesOf(op) > 0 && op.seconds > 0);
     const others = otherKernels().filter((other) => other.candidate.work.flops > 0 && other.bytes > 0);
     const left = report.ops.length - ops.length;
-    sluice.fill("roofline-note", `To the right: FLOP (additions and multiplications) for each byte that a kernel reads and writes, as its estimate counts them. Upwards: FLOP a second. No kernel can be above the roof of the cache or memory that holds its data (slanted), nor above what the arithmetic units of ${sluice.count(machine.threads, "thread")} can do (level). Filled: the kernels that run, by their time in a run. Rings: the other kernels that were measured, by themselves. The machine's figures are ${machine.date ? `those measured on ${machine.date.slice(0, 10)}` : "derived from its CPU's features; nobody has measured them"}.${left ? ` ${sluice.count(left, "op")} without arithmetic or elsewhere than on the CPU ${left === 1 ? "is" : "are"} not here.` : ""}`);
+    sluice.fill("roofline-note", `To the right: FLOP (additions and multiplications) per byte that a kernel reads and writes, as its estimate counts them. Upwards: FLOP per second. No kernel can be above the roof of the cache or memory that holds its data (slanted), nor above what the arithmetic units of ${sluice.count(machine.threads, "thread")} can do (level). Filled: the kernels that run, by their time in a run. Rings: the other kernels that were measured, by themselves. The machine's figures are ${machine.date ? `those measured on ${machine.date.slice(0, 10)}` : "derived from its CPU's features, not measured"}.${left ? ` ${sluice.count(left, "op")} without arithmetic or elsewhere than on the CPU ${left === 1 ? "is" : "are"} not here.` : ""}`);
     if (ops.length === 0) {
       sluice.fill("roofline-chart", sluice.make("p", { class: "note" }, "No op with arithmetic runs on the CPU."));
       return;
@@ -139,7 +165,7 @@
     const rates = around([...ops.map((op) => op.work.flops / op.seconds), ...others.map((o) => o.candidate.work.flops / o.seconds), peak], 1.8);
     const x = d3.scaleLog().domain(intensity).range([frame.left, frame.right]);
     const y = d3.scaleLog().domain(rates).range([frame.bottom, frame.top]);
-    axes(frame, x, y, (v) => sluice.number(v), (v) => sluice.rate(v, "FLOP/s"), "FLOP a byte", "FLOP a second");
+    axes(frame, x, y, (v) => sluice.number(v), (v) => sluice.rate(v, "FLOP/s"), "FLOP per byte", "FLOP per second");
     const clip = frame.svg.append("clipPath").attr("id", "inside").append("rect").attr("x", frame.left).attr("y", frame.top).attr("width", frame.right - frame.left).attr("height", frame.bottom - frame.top);
     clip.attr("class", "clip");
     const roofs = frame.svg.append("g").attr("clip-path", "url(#inside)");
@@ -163,7 +189,7 @@
     }
     for (const op of [...ops].sort((a, b) => b.seconds - a.seconds)) {
       point(frame.svg.append("circle").attr("class", "point").attr("cx", x(op.work.flops / bytesOf(op))).attr("cy", y(op.work.flops / op.seconds)).attr("r", radius(op)).attr("fill", sluice.libraryColour(op.library)),
-        () => [`${op.index} ${op.op}  ${op.kernelName}`, `${sluice.time(op.seconds)} in a run, ${sluice.percent(op.share)}`, `${sluice.rate(op.work.flops / op.seconds, "FLOP/s")}, ${sluice.percent(op.work.flops / op.seconds / peak)} of the peak`, `${sluice.number(op.work.flops / bytesOf(op))} FLOP a byte`], op);
+        () => [`${op.index} ${op.op}  ${op.kernelName}`, `${sluice.time(op.seconds)} in a run, ${sluice.percent(op.share)}`, `${sluice.rate(op.work.flops / op.seconds, "FLOP/s")}, ${sluice.percent(op.work.flops / op.seconds / peak)} of the peak`, `${sluice.number(op.work.flops / bytesOf(op))} FLOP per byte`], op);
     }
     legend("roofline-chart", sluice.libraries.map((name) => [sluice.libraryColour(name), name.toLowerCase()]));
   };

@@ -35,7 +35,7 @@
     time: {
       title: "time of one run",
       of: (node) => time(node.seconds),
-      legend: () => steps([0, 0.05, 0.25, 0.5, 1].map((s) => s * longest), time, sluice.time),
+      legend: () => steps([0, 0.05, 0.25, 0.5, 1].map((s) => s * longest), time, (s) => (s === 0 ? "0" : sluice.time(s))),
       note: "Dark: much time. The median of runs of this plan, with a clock around each op.",
     },
     margin: {

@@ -8,16 +8,30 @@
       values.map((value) => make("li", {}, make("b", {}, value.argument), ` ${value.var} `, make("span", { class: "quiet" }, sluice.shape(value)))),
       left ? make("li", { class: "quiet" }, `and ${left} more`) : null);
 
-  // Refusals that are the same for many kernels are grouped.
-  const together = [
-    [/^computes /, "for other dtypes"],
-    [/^(neither the executor|nobody asked for) /, "of places that neither the executor nor a hint asks for"],
+  // Refused kernels, grouped by the reason. Those of other places and dtypes
+  // are last.
+  const common = [
+    [/^(neither the executor|nobody asked for|not considered)/, (op) => `not considered: the plan is at ${sluice.report.place}`],
+    [/^computes /, (op) => `for other dtypes than ${op.dtype}`],
   ];
-  const isAlone = (candidate) => !together.some(([pattern]) => pattern.test(candidate.refusal));
-  const groupText = (op, pattern, text) => {
-    const group = op.candidates.filter((c) => pattern.test(c.refusal));
-    const name = (c) => `${c.place === op.place ? "" : `${c.place} `}${c.library.toLowerCase()}/${c.variant} ${c.dtype}`;
-    return group.length === 0 ? null : make("p", { class: "note" }, `${sluice.count(group.length, "kernel")} ${text}: ${group.map(name).join(", ")}`);
+  const isWrong = (candidate) => candidate.measured && candidate.measured.verdict === "wrong";
+  const isRefused = (candidate) => candidate.refusal && !isWrong(candidate);
+  const refusals = (op) => {
+    const groups = new Map();
+    for (const candidate of op.candidates.filter(isRefused)) {
+      const rank = common.findIndex(([pattern]) => pattern.test(candidate.refusal));
+      const why = rank < 0 ? sluice.said(candidate.refusal) : common[rank][1](op);
+      if (!groups.has(why)) groups.set(why, { rank, kernels: [] });
+      const name = `${candidate.place === op.place ? "" : `${candidate.place} `}${candidate.library.toLowerCase()}/${candidate.variant}`;
+      groups.get(why).kernels.push(candidate.dtype === op.dtype ? name : `${name} ${candidate.dtype}`);
+    }
+    if (groups.size === 0) return [];
+    const sorted = [...groups].sort(([, a], [, b]) => a.rank - b.rank);
+    return [
+      make("h4", {}, `Refused: ${sluice.count(op.candidates.filter(isRefused).length, "kernel")}`),
+      make("ul", { class: "refusals" }, sorted.map(([why, { kernels }]) =>
+        make("li", {}, make("b", {}, String(kernels.length)), ` ${why}: `, make("span", { class: "quiet" }, kernels.join(", "))))),
+    ];
   };
 
   const seconds = (candidate) =>
@@ -26,11 +40,7 @@
   const state = (op, candidate) =>
     candidate === op.candidates[op.chosen]
       ? ["chosen", "chosen"]
-      : candidate.measured && candidate.measured.verdict === "wrong"
-        ? ["wrong", "wrong results"]
-        : candidate.refusal
-          ? ["refused", "refused"]
-          : ["possible", "possible"];
+      : isWrong(candidate) ? ["wrong", "wrong results"] : ["possible", "possible"];
 
   const error = (measured) => {
     if (!measured || measured.verdict === "unchecked") return "?";
@@ -49,12 +59,12 @@
       make("td", {}, make("span", { class: `tag ${kind}` }, word)),
       make("td", { class: "n" }, candidate.refusal ? "-" : sluice.predicted(candidate)),
       make("td", { class: "n" }, timed ? sluice.time(measured.median) : "-",
-        timed ? make("div", { class: "quiet" }, `${sluice.interval(measured)}, ${sluice.count(measured.rounds, "round")}`) : null),
+        timed ? make("div", { class: "quiet" }, measured.rounds === 1 ? "1 run only" : `${sluice.interval(measured)}, ${sluice.count(measured.rounds, "round")}`) : null),
       make("td", { class: "n" }, candidate.refusal ? "-" : sluice.times(candidate.predicted_seconds / chosen.predicted_seconds)),
       make("td", { class: "n" }, candidate.refusal && !measured ? "-" : error(measured)),
     ];
     const reason = candidate.refusal
-      ? make("tr", { class: "reason" }, make("td", { colspan: 6 }, candidate.refusal))
+      ? make("tr", { class: "reason" }, make("td", { colspan: 6 }, sluice.said(candidate.refusal)))
       : null;
     return [make("tr", { class: kind }, cells), reason];
   };
@@ -63,14 +73,14 @@
   const intervals = (op, candidates) => {
     const timed = candidates.filter((c) => !c.refusal && seconds(c) > 0);
     if (timed.length < 2) return null;
-    const width = 460, height = 24 * timed.length + 34, left = 150;
+    const width = sluice.widthIn("details", 560), height = 24 * timed.length + 34, left = 176;
     const low = d3.min(timed, (c) => (c.measured && c.measured.low) || seconds(c));
     const high = d3.max(timed, (c) => (c.measured && c.measured.high) || seconds(c));
     const x = d3.scaleLog().domain([low / 1.3, high * 1.3]).range([left, width - 20]);
-    const svg = d3.create("svg").attr("viewBox", `0 0 ${width} ${height}`).attr("role", "img")
+    const svg = d3.create("svg").attr("width", width).attr("height", height).attr("role", "img")
       .attr("aria-label", "Times of the kernels with their intervals; the table has the numbers");
     svg.append("g").attr("class", "axis").attr("transform", `translate(0,${height - 24})`)
-      .call(sluice.logAxis(d3.axisBottom(x), x, sluice.time, 4));
+      .call(sluice.logAxis(d3.axisBottom(x), x, sluice.anyTime, 4));
     timed.forEach((candidate, i) => {
       const y = 14 + 24 * i;
       const chosen = candidate === op.candidates[op.chosen];
@@ -90,16 +100,16 @@
   };
 
   const candidateTable = (op) => {
-    const main = op.candidates.filter(isAlone);
-    const order = { chosen: 0, possible: 1, wrong: 2, refused: 3 };
+    const main = op.candidates.filter((candidate) => !isRefused(candidate));
+    const order = { chosen: 0, possible: 1, wrong: 2 };
     main.sort((a, b) => order[state(op, a)[0]] - order[state(op, b)[0]] || (seconds(a) || 0) - (seconds(b) || 0));
     const head = ["kernel", "state", "predicted", "measured by itself", "over chosen", "error over bound"];
     return [
-      intervals(op, main),
-      make("table", { class: "candidates" },
+      make("div", { class: "scroll" }, make("table", { class: "candidates" },
         make("thead", {}, make("tr", {}, head.map((text) => make("th", { scope: "col" }, text)))),
-        make("tbody", {}, main.flatMap((candidate) => candidateRow(op, candidate)))),
-      ...together.map(([pattern, text]) => groupText(op, pattern, text)),
+        make("tbody", {}, main.flatMap((candidate) => candidateRow(op, candidate))))),
+      ...refusals(op),
+      intervals(op, main),
     ];
   };
 
@@ -108,30 +118,34 @@
     + (work.extra_bytes ? `, ${sluice.bytes(Math.round(work.extra_bytes))} more by further passes` : "");
 
   sluice.opDetails = (op) => {
-    const facts = [
+    const head = [
       row("Kernel", make("b", {}, op.kernelName), ` at ${op.place}, ${op.dtype}, layout ${op.layout}`),
-      row("Chosen because", op.reason),
-      row("Time in a run", make("b", {}, sluice.time(op.seconds)), ` (${sluice.interval(op.measured)}), ${sluice.percent(op.share)} of all ops`),
+      row("Chosen because", sluice.said(op.reason)),
+      row("Time in a run", make("b", {}, sluice.time(op.seconds)), ` (${sluice.opInterval(op.measured)}), ${sluice.percent(op.share)} of all ops`),
+    ];
+    const facts = [
       row("Predicted", `${sluice.predicted(op)}, ${op.evidence}`),
       row("Margin", op.margin === undefined ? "there is no other kernel for it" : `the best other kernel would take ${sluice.times(op.margin)} the predicted time`),
       row("Work", workText(op.work)),
       op.covers.length > 1 ? row("Does the work of", `ops ${op.covers.join(", ")} of the program`) : [],
       op.covers.length === 0 ? row("Origin", "put in by Sluice, for a layout or a shape") : row("Part", op.purpose),
-      op.line ? row("Appended at", op.line) : [],
+      op.line ? row("Your line", op.line) : [],
       op.scratch_bytes ? row("Scratch memory", sluice.bytes(op.scratch_bytes)) : [],
       op.transfer_bytes ? row("Bytes to move", Object.entries(op.transfer_bytes).map(([place, bytes]) => `${sluice.bytes(bytes)} for a kernel at ${place}`).join(", ")) : [],
       row("Inputs", list(op.inputs, op.inputs_left_out)),
       row("Outputs", list(op.outputs, op.outputs_left_out)),
     ];
     const hints = sluice.report.lists[op.candidate_list].hints;
-    if (hints.length) facts.push(row("Hints", hints.join("; ")));
+    if (hints.length) facts.push(row("Hints", sluice.said(hints.join("; "))));
     const notes = sluice.report.lists[op.candidate_list].notes;
-    if (notes.length) facts.push(row("Notes", notes.join("; ")));
+    if (notes.length) facts.push(row("Notes", sluice.said(notes.join("; "))));
     return [
       make("h3", {}, `${op.index} ${op.op}`),
-      make("dl", { class: "facts" }, facts.flat()),
+      make("dl", { class: "facts" }, head.flat()),
       make("h4", {}, `All ${op.candidates.length} candidates`),
       ...candidateTable(op).filter((part) => part !== null),
+      make("h4", {}, "The op"),
+      make("dl", { class: "facts" }, facts.flat()),
     ];
   };
 
@@ -164,7 +178,6 @@
       const parts = what.candidates ? sluice.opDetails(what) : sluice.stretchDetails(what);
       panel.replaceChildren(...parts.filter((part) => part !== null));
     }
-    panel.scrollTop = 0;
     if (scroll) {
       document.getElementById("graph").scrollIntoView();
       panel.focus({ preventScroll: true });

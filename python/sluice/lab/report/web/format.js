@@ -22,9 +22,16 @@ const scaled = (value, units, digits = 3) => {
 sluice.time = (seconds, digits) =>
   seconds === null || seconds === undefined
     ? "-"
-    : seconds === 0
-      ? "0 s"
-      : scaled(seconds, [["ns", 1e-9], ["\u00b5s", 1e-6], ["ms", 1e-3], ["s", 1]], digits);
+    : seconds > 0 && seconds < 1e-6
+      ? "< 1 \u00b5s"
+      : sluice.anyTime(seconds, digits);
+
+// Also below what a clock resolves, for axes.
+sluice.anyTime = (seconds, digits) =>
+  seconds === 0 ? "0" : scaled(seconds, [["\u00b5s", 1e-6], ["ms", 1e-3], ["s", 1]], digits);
+
+// Sluice's sentences, in the units of this page.
+sluice.said = (text) => text.replace(/(\d) us\b/g, "$1 \u00b5s");
 
 // The predicted time of an op or candidate, with its significant digits.
 sluice.predicted = (of) => sluice.time(of.predicted_seconds, of.evidence === "estimated" ? 2 : 3);
@@ -46,7 +53,14 @@ sluice.percent = (share) => {
 sluice.times = (ratio) =>
   ratio === null || ratio === undefined ? "-" : `${sluice.number(ratio)}\u00d7`;
 
-sluice.interval = (time) => `${sluice.time(time.low)} to ${sluice.time(time.high)}`;
+// One run has no interval.
+sluice.interval = (time, rounds) => {
+  if (rounds === 1) return "1 run only";
+  const [low, high] = [sluice.time(time.low), sluice.time(time.high)];
+  return low === high ? low : `${low} to ${high}`;
+};
+
+sluice.opInterval = (time) => sluice.interval(time, sluice.report.times.profiled_runs);
 
 sluice.shape = (value) => `${value.dtype} [${value.shape.join(", ")}]`;
 

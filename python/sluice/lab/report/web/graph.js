@@ -7,11 +7,32 @@
   const svg = d3.select(box).append("svg").attr("viewBox", `${-margin} ${-margin} ${width} ${height}`);
   let zoom = 1;
 
+  // Labels have 11 pixels at zoom 1, and no fewer.
   const setZoom = (value) => {
-    zoom = Math.max(0.05, Math.min(3, value));
+    zoom = Math.max(1, Math.min(3, value));
     svg.attr("width", width * zoom).attr("height", height * zoom);
+    showView();
   };
-  const fitted = () => Math.min(1, (box.clientWidth - 4) / width, (box.clientHeight - 4) / height);
+
+  // The whole graph in small; a click or a drag moves the pane there.
+  const small = Math.min(90 / width, (box.clientHeight - 16) / height);
+  const map = d3.select("#minimap").append("svg").attr("width", width * small).attr("height", height * small)
+    .attr("viewBox", `${-margin} ${-margin} ${width} ${height}`).attr("role", "img").attr("aria-label", "Minimap of the graph");
+  const boxes = map.selectAll("rect").data(graph.nodes).enter().append("rect")
+    .attr("x", (node) => node.x - node.width / 2).attr("y", (node) => node.y - graph.node_height / 2)
+    .attr("width", (node) => node.width).attr("height", graph.node_height);
+  const view = map.append("rect").attr("class", "view").attr("stroke-width", 2 / small);
+  const showView = () => view.attr("x", box.scrollLeft / zoom - margin).attr("y", box.scrollTop / zoom - margin)
+    .attr("width", Math.min(width, box.clientWidth / zoom)).attr("height", Math.min(height, box.clientHeight / zoom));
+  box.addEventListener("scroll", showView);
+  const moveTo = (event) => {
+    const frame = map.node().getBoundingClientRect();
+    box.scrollLeft = ((event.clientX - frame.left) / small) * zoom - box.clientWidth / 2;
+    box.scrollTop = ((event.clientY - frame.top) / small) * zoom - box.clientHeight / 2;
+  };
+  map.on("pointerdown", () => moveTo(d3.event)).on("pointermove", () => {
+    if (d3.event.buttons & 1) moveTo(d3.event);
+  });
 
   const opOf = (node) => (node.count === 1 ? sluice.byPosition.get(node.first) : undefined);
   const target = (node) =>
@@ -70,6 +91,7 @@
       d3.select(this).select("rect").attr("fill", colour);
       d3.select(this).selectAll("text").style("fill", sluice.inkOn(colour));
     });
+    boxes.style("fill", (node) => (node.first === undefined ? null : mode.of(node, opOf(node))));
     sluice.fill("legend", sluice.legend(mode.legend()));
     sluice.fill("graph-note", mode.note, graph.edges.some(far) ? " Long edges are faint; those of the chosen op are strong." : "");
     if (sluice.paintStrip) sluice.paintStrip(mode);
@@ -85,6 +107,7 @@
     nodes.classed("selected", (node) => what === node
       || (what.fed !== undefined && node.first === undefined && target(node).fed === what.fed)
       || (what.position !== undefined && node.first <= what.position && what.position < node.first + node.count));
+    boxes.classed("selected", (node) => svg.select(`#node-${node.id}`).classed("selected"));
     const selected = new Set(svg.selectAll(".selected").data().map((node) => node.id));
     edges.classed("near", (edge) => selected.has(edge.source) || selected.has(edge.target));
     const element = svg.select(".selected").node();
@@ -93,8 +116,17 @@
 
   document.getElementById("smaller").addEventListener("click", () => setZoom(zoom / 1.3));
   document.getElementById("larger").addEventListener("click", () => setZoom(zoom * 1.3));
-  document.getElementById("fit").addEventListener("click", () => setZoom(fitted()));
-  setZoom(Math.min(1, Math.max(0.6, (box.clientWidth - 4) / width)));
-  box.scrollLeft = (box.scrollWidth - box.clientWidth) / 2;
+  // The first node is in sight, in the middle if there is room.
+  sluice.graphTop = () => {
+    box.scrollTop = 0;
+    const first = graph.nodes.reduce((top, node) => (top === null || node.y < top.y ? node : top), null);
+    if (first) box.scrollLeft = (first.x + margin) * zoom - box.clientWidth / 2;
+  };
+  document.getElementById("top").addEventListener("click", sluice.graphTop);
+  document.getElementById("slowest").addEventListener("click", () => {
+    const slowest = sluice.report.ops.reduce((most, op) => (most === null || op.seconds > most.seconds ? op : most), null);
+    if (slowest) sluice.choose(slowest);
+  });
+  setZoom(1);
   if (graph.nodes.length === 0) sluice.fill("graph-box", sluice.make("p", { class: "note" }, "This plan has no ops."));
 }

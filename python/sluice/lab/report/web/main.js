@@ -4,23 +4,29 @@
   const { summary, machine } = report;
   const run = report.times.run;
 
-  sluice.fill("title", report.name);
+  const fed = report.feeds.slice(0, 4).map((feed) => `${feed.var} ${sluice.shape(feed)}`);
+  if (report.feeds.length > 4) fed.push(`and ${report.feeds.length - 4} more`);
+  const batches = new Set(report.feeds.filter((feed) => feed.shape.length).map((feed) => feed.shape[0]));
+  if (batches.size === 1) fed.unshift(`batch ${[...batches][0]}`);
+  sluice.fill("feeds", fed.length ? `Fed: ${fed.join(", ")}` : "Nothing is fed");
   sluice.fill("subtitle", `${machine.machine.split("), ")[0].replace(" (family", ", family")} \u00b7 ${sluice.count(report.threads, "thread")} \u00b7 at ${report.place} \u00b7 ${report.created.replace("T", " ").replace("Z", " UTC")} \u00b7 Sluice ${report.sluice}`);
 
   const card = (title, value, detail, tip) => make("div", { class: "card", title: tip || null }, make("span", { class: "label" }, title), make("b", {}, value), make("span", { class: "detail" }, detail));
   const ratio = run.median > 0 ? summary.predicted_seconds / run.median : null;
   const measured = summary.evidence.measured || 0;
   sluice.fill("cards",
-    card("one run", sluice.time(run.median), `95 % interval ${sluice.interval(run)}, ${sluice.count(run.rounds, "round")}`, "Median of runs of the plan as Executor.run runs it"),
+    card("one run", sluice.time(run.median), run.rounds === 1 ? "1 run only" : `95 % interval ${sluice.interval(run)}, ${sluice.count(run.rounds, "run")}`, "Median of runs of the plan as Executor.run runs it"),
     card("predicted", sluice.time(summary.predicted_seconds), ratio === null ? "" : `${sluice.times(ratio)} the measured run`, "The sum of what the chosen kernels were predicted to take"),
     card("ops", summary.ops.toLocaleString("en"), Object.entries(summary.libraries).sort((a, b) => b[1] - a[1]).map(([name, count]) => `${count.toLocaleString("en")} ${name.toLowerCase()}`).join(", "), "How many ops run, and by which library's kernels"),
-    card("chosen by measurement", sluice.percent(summary.ops ? measured / summary.ops : 0), `${measured.toLocaleString("en")} of ${sluice.count(summary.ops, "op")}; the others by estimates`, "Ops whose kernel was measured for exactly these shapes, on this machine"),
-    card("memory of values", sluice.bytes(summary.arena_bytes), report.memory.length > 1 ? `one block at each of ${report.memory.length} places for intermediate values` : "one block for all intermediate values"),
+    card("chosen by measurement", sluice.percent(summary.ops ? measured / summary.ops : 0), `${measured.toLocaleString("en")} of ${sluice.count(summary.ops, "op")}${measured < summary.ops ? "; the others by estimates" : ""}`, "Ops whose kernel was measured for exactly these shapes, on this machine"),
+    card("working memory", sluice.bytes(summary.arena_bytes), report.memory.length > 1 ? `one block at each of ${report.memory.length} places for intermediate values` : "one block for all intermediate values"),
     card("moved between places", sluice.bytes(summary.transfer_bytes), "in each run"));
   const words = [];
   if (summary.ops > 0) {
-    const first = report.groups[0];
-    words.push(`Most time takes ${first.op}, by ${first.library.toLowerCase()}/${first.variant}: ${sluice.percent(first.seconds / sluice.opSeconds)} of the time of all ops.`);
+    const types = d3.nest().key((group) => group.op).entries(report.groups).map(({ key, values }) => ({ key, values, seconds: d3.sum(values, (group) => group.seconds) }));
+    const most = types.reduce((a, b) => (b.seconds > a.seconds ? b : a));
+    const kernels = [...new Set(most.values.map((group) => `${group.library.toLowerCase()}/${group.variant}`))];
+    words.push(`${most.key} takes the most time: ${sluice.percent(most.seconds / sluice.opSeconds)} (${kernels.slice(0, 3).join(", ")}).`);
     const outside = run.median - summary.op_seconds;
     if (outside > 0.05 * run.median) words.push(`${sluice.time(outside)} of a run are outside of ops.`);
   }
@@ -28,19 +34,28 @@
   if (run.spread > 0.25) words.push(`Other programs disturbed this measurement: half of the runs differ by ${sluice.percent(run.spread)} of the median or more.`);
   sluice.fill("verdict", words.join(" "));
 
-  sluice.showStrip();
   sluice.showBars();
   sluice.showOps();
-  sluice.showPrediction();
-  sluice.showRoofline();
-  sluice.showMemory();
+  // Text keeps its size, so charts are drawn again for another width.
+  const charts = () => {
+    sluice.showStrip();
+    sluice.showPrediction();
+    sluice.showRoofline();
+    sluice.showMemory();
+    sluice.paintGraph();
+  };
+  let width = window.innerWidth;
+  window.addEventListener("resize", () => {
+    if (window.innerWidth !== width) charts();
+    width = window.innerWidth;
+  });
+  charts();
   sluice.showTransfers();
   sluice.showChanges();
-  sluice.paintGraph();
 
   if (report.notes.length) {
     document.getElementById("remarks").hidden = false;
-    sluice.fill("remarks-list", report.notes.map((note) => make("li", {}, note)), report.notes_left_out ? make("li", {}, `and ${report.notes_left_out} more`) : "");
+    sluice.fill("remarks-list", report.notes.map((note) => make("li", {}, sluice.said(note))), report.notes_left_out ? make("li", {}, `and ${report.notes_left_out} more`) : "");
   }
 
   const terms = [
@@ -50,7 +65,7 @@
     ["Predicted time", "What the choice is made by. Measured: the time by itself, for exactly this signature on this machine. Measured nearby: an estimate, corrected by measurements of other sizes. Estimated: from the kernel's work and the machine's figures."],
     ["Margin", "The predicted time of the best other candidate over that of the chosen one. Below 1 where a hint, or a layout or place of the whole graph, matters more than the op itself."],
     ["Refused, wrong results", "A refused kernel cannot compute this op, for the reason that is given. A kernel gave wrong results if it differed from the op's reference, lost a NaN, wrote out of bounds, or gave other bits when it ran again; it is never chosen for that signature."],
-    ["Error", "The largest error of a kernel's results against the op's plain kernel in float64, over the bound that rounding explains. Up to 1 is right; ? was not checked."],
+    ["Error", "The largest error of a kernel's results against the op's plain kernel in float64, over the bound that rounding explains. Up to 1 is correct; ? was not checked."],
     ["Layout", "The order of an image's dimensions in memory: NCHW (channel by channel) or NHWC (pixel by pixel). Any: it does not matter to the op."],
     ["Roofline", "What the machine can do at most: arithmetic, and bytes from each cache or the memory. Operations and bytes are what the kernel's estimate counts, not what the CPU counts."],
   ];
@@ -86,6 +101,7 @@
   const slowest = report.ops.reduce((most, op) => (most === null || op.seconds > most.seconds ? op : most), null);
   if (slowest !== null) {
     sluice.choose(slowest);
+    sluice.graphTop();
     window.scrollTo(0, 0);
   } else {
     sluice.fill("details", make("p", { class: "note" }, "This plan has no ops."));

@@ -18,7 +18,7 @@
       if (i === 0 && choose) {
         return make("th", { scope: "row" }, make("button", { type: "button", class: "link", onclick: () => choose(row) }, shown));
       }
-      const kind = typeof value(row) !== "string" ? "n" : shown.length > 24 ? "long" : null;
+      const kind = typeof value(row) !== "string" ? "n" : shown.length > 18 ? "long" : null;
       return make("td", { class: kind }, shown);
     }));
     const compare = (a, b) => {
@@ -43,25 +43,25 @@
     const { ops, ops_left_out: left } = sluice.report;
     const columns = [
       ["op", (op) => op.index, (op) => `${op.index} ${op.op}`, "its index in the program, or a later one where Sluice put it in"],
-      ["time", (op) => op.seconds, (op) => sluice.time(op.seconds), "median in runs of this plan"],
-      ["95 % interval", (op) => op.measured.high - op.measured.low, (op) => sluice.interval(op.measured), "of that median"],
+      ["time", (op) => op.seconds, (op) => sluice.time(op.seconds), "median in runs of this plan; the op's details have its 95 % interval"],
       ["share", (op) => op.share, (op) => sluice.percent(op.share), "of the time of all ops"],
       ["predicted", (op) => op.predicted_seconds, (op) => sluice.predicted(op), "what the choice was made by"],
-      ["by", (op) => op.evidence, null, "where the prediction comes from"],
-      ["measured / predicted", (op) => op.ratio, (op) => sluice.times(op.ratio)],
+      ["by", (op) => op.evidence, (op) => ({ "measured nearby": "nearby" })[op.evidence] || op.evidence, "where the prediction comes from"],
+      ["over predicted", (op) => op.ratio, (op) => sluice.times(op.ratio), "measured time over predicted time"],
       ["margin", (op) => op.margin ?? null, (op) => sluice.times(op.margin), "how many times as long the best other kernel would take"],
       ["kernel", (op) => op.kernelName],
-      ["place", (op) => op.place],
+      ...(new Set(ops.map((op) => op.place)).size > 1 ? [["place", (op) => op.place]] : []),
       ["layout", (op) => op.layout],
       ["part", (op) => op.part],
-      ["output", (op) => sluice.outputText(op)],
+      ["output", (op) => sluice.shape(op.outputs[0]) + (op.outputs.length > 1 ? ` +${op.outputs.length - 1}` : "")],
+      ["your line", (op) => op.line.split("/").pop(), null, "the line of your program that made the op"],
     ];
     const { table, setFilter } = sluice.table(columns, ops, { choose: (op) => sluice.choose(op, true), sort: 1 });
     sluice.fill("ops-table", table);
     sluice.fill("ops-note", left === 0
       ? "A click on a heading sorts, one on an op shows its candidates."
       : `The ${ops.length.toLocaleString("en")} ops that take the most time; ${sluice.count(left, "other op")} of this plan ${left === 1 ? "is" : "are"} in the totals and in the JSON only. A click on a heading sorts, one on an op shows its candidates.`);
-    const text = (op) => [op.index, op.op, op.kernelName, op.place, op.layout, op.dtype, op.part, op.evidence,
+    const text = (op) => [op.index, op.op, op.kernelName, op.place, op.layout, op.dtype, op.part, op.evidence, op.line,
       ...op.outputs.map((v) => v.var), ...op.inputs.map((v) => v.var)].join(" ").toLowerCase();
     document.getElementById("filter").addEventListener("input", (event) => {
       const words = event.target.value.toLowerCase().split(/\s+/).filter((word) => word);
@@ -75,7 +75,7 @@
     const needs = (t) => (t.op_index < 0 ? "fetch" : `op ${t.op_index}`);
     const moved = sluice.table([
       ["value", (t) => t.var], ["from", (t) => t.from], ["to", (t) => t.to],
-      ["bytes a run", (t) => t.bytes, (t) => sluice.bytes(t.bytes)], ["for", needs],
+      ["bytes per run", (t) => t.bytes, (t) => sluice.bytes(t.bytes)], ["for", needs],
     ], transfers, { sort: 3 });
     sluice.fill("transfers-table", transfers.length ? make("div", { class: "panel scroll" }, moved.table) : make("p", { class: "note" }, "No value moves between places."),
       left ? make("p", { class: "note" }, `${sluice.count(left, "smaller transfer")} left out.`) : "");
