@@ -100,9 +100,7 @@ def resume(network, scope, options) -> int:
     """The first epoch to train."""
     if options.resume is None:
         return 0
-    found = sl.distributed.load_checkpoint(
-        options.resume, network.train, scope
-    )
+    found = sl.distributed.load_checkpoint(options.resume, network.train, scope)
     steps = digits_data.TRAIN // options.batch
     total = options.epochs * steps
     if sl.distributed.rank() == 0:

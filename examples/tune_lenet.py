@@ -9,7 +9,6 @@ plan and its changes.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 from pathlib import Path
 
@@ -36,17 +35,16 @@ def gain(before: dict, after: dict) -> str:
 
 def change(row: dict) -> str:
     """The change of one op, with its times in runs of both plans."""
-
-    def side(op: dict | None) -> str:
-        if op is None:
-            return "-"
-        kernel = f"{op['library'].lower()}/{op['variant']}"
-        kernel = kernel.removeprefix("plain/")
-        return f"{kernel} {op['measured']['median'] * 1e6:.0f} us"
-
+    kernels, times = [], []
+    for op in (row["old"], row["new"]):
+        kernel = f"{op['library'].lower()}/{op['variant']}" if op else "-"
+        kernels.append(kernel.removeprefix("plain/"))
+        times.append(f"{op['measured']['median'] * 1e6:.0f}" if op else "-")
     op = row["new"] or row["old"]
-    name = f"{op['index']:>3} {op['op'][:24]}"
-    return f"{name:28} {side(row['old']):24} -> {side(row['new'])}"
+    return (
+        f"{op['index']:>3} {op['op'][:20]:21}{kernels[0]:21}{kernels[1]:21}"
+        f"{' -> '.join(times)}"
+    )
 
 
 def main() -> None:
@@ -103,44 +101,20 @@ def main() -> None:
             names=["lenet by estimates", "lenet by records"],
         )
     changes = difference(old.data, new.data)["ops"]
-    print(f"ops with another kernel: {len(changes)}")
+    print(f"ops with another kernel: {len(changes)}, from what to what, in us")
     for row in changes:
         print(change(row))
     runs = [one.data["plan"]["times"]["run"] for one in (old, new)]
     print(f"a training step of {arguments.batch} images: {gain(*runs)}")
-    wrong = [
-        {"kernel": kernel.name, "message": kernel.message}
-        for signature in tuned.signatures
-        for kernel in signature.kernels
-        if kernel.verdict == "wrong"
-    ]
-    (arguments.out / "lenet.json").write_text(
-        json.dumps(
-            {
-                "program": "lenet",
-                "batch": arguments.batch,
-                "threads": sl.num_threads(),
-                "before": runs[0],
-                "after": runs[1],
-                "tuned_seconds": tuned.seconds,
-                "signatures": len(tuned.signatures),
-                "wrong": wrong,
-                "records": str(records),
-            },
-            indent=1,
-        )
-        + "\n"
-    )
     files = {
         "report.html": "the new plan and its changes: open it in a browser",
         "before.json": "the plan by estimates, as data",
         "after.json": "the plan by records, as data",
         "after.trace.json": "its timeline, for ui.perfetto.dev",
         "after.dot": "its graph, for Graphviz",
-        "lenet.json": "the times",
     }
     with console.progress("writing the page"):
-        for name in list(files)[:-1]:
+        for name in files:
             (old if name == "before.json" else new).save(
                 arguments.out / name,
                 against=old if name == "report.html" else None,
