@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
 from typing import Any
 
-from sluice.errors import DataLossError, InvalidArgumentError
+from sluice.errors import DataLossError, InvalidArgumentError, NotFoundError
 from sluice.lab import text as words
 
 from . import memory
@@ -37,6 +38,15 @@ class Report:
             f"<Report {self.data['name']}: "
             f"{words.count(summary['ops'], 'op')}{took}; .save('FILE.html')>"
         )
+
+    def _repr_html_(self) -> str:
+        """The page; the line alone where D3 or Graphviz is missing."""
+        try:
+            page = html.escape(self.to_html())
+        except NotFoundError:
+            return f"<code>{html.escape(repr(self))}</code>"
+        style = "width:100%;height:700px;border:0"
+        return f'<iframe srcdoc="{page}" style="{style}"></iframe>'
 
     def to_json(self) -> str:
         """The report as JSON, which :func:`read` accepts."""
