@@ -21,7 +21,7 @@ STYLE = "border:1px solid #8884;padding:6px;overflow:auto;max-height:560px"
 class Text(str):
     """Text that a terminal shows as it is, and a notebook as HTML."""
 
-    def __new__(cls, text: str, html: str = "") -> Text:
+    def __new__(cls, text: str, html: str = "") -> Text:  # noqa: D102
         self = super().__new__(cls, text)
         self.html = html
         return self
@@ -157,7 +157,7 @@ def _program(program: Any) -> str:
     fed = [name for name, var in layers.vars.items() if var["is_data"]]
     more = f" and {len(fed) - 4} more" * (len(fed) > 4)
     names = ", ".join(cut(name, 30) for name in fed[:4])
-    return f"Program: {text}" + (f"; feed {names}{more}" if fed else "")
+    return text + (f"; feed {names}{more}" if fed else "")
 
 
 def variable_text(variable: Variable) -> str:
@@ -170,9 +170,9 @@ def variable_text(variable: Variable) -> str:
     }
     kind = next((text for key, text in kinds.items() if desc[key]), "")
     file, line = variable.program._made_at(variable.name)
-    file = file if file.startswith("cell ") else file.rpartition("/")[2]
-    by = ", line " if file.startswith("cell ") else ":"
-    made = f", made at {file}{by}{line}" if file else ""
+    cell = file.startswith("cell ")
+    at = f"in {file}, line" if cell else f"at {file.rpartition('/')[2]}:"
+    made = f", made {at}{' ' * cell}{line}" if file else ""
     return (
         f"Variable {cut(variable.name, 100)}: {desc['dtype']} "
         f"{shape_text(desc['shape'])}{kind}{made}"
@@ -189,7 +189,7 @@ def _plan(plan: Any) -> str:
     calls = f" in {counted(len(ops), 'call')}" * (covered > 0)
     fed = [f"{f['var']} {shape_text(f['shape'])}" for f in data["feeds"]]
     return (
-        f"Plan at {data['place']}, {counted(data['threads'], 'thread')}: "
+        f"at {data['place']}, {counted(data['threads'], 'thread')}: "
         f"{counted(len(ops) + covered, 'op')}{calls}, "
         f"{of_seconds(seconds)} predicted, "
         f"{of_bytes(sum(data['arenas'].values()))}"
@@ -199,19 +199,19 @@ def _plan(plan: Any) -> str:
 
 def _executor(executor: Any) -> str:
     kept = counted(executor.cached_plans, "plan")
-    return f"Executor at {executor.place}: {kept} kept"
+    return f"at {executor.place}: {kept} kept"
 
 
 def _scope(scope: Any) -> str:
     variables = scope._describe()
     full = [each for each in variables if each[1] is not None]
     if not variables:
-        return "Scope: empty; run the startup program"
+        return "empty; run the startup program"
     size = sum(dtype.itemsize * math.prod(s) for _, dtype, s, _ in full)
     places = ", ".join(sorted({str(place) for *_, place in full}))
     empty = len(variables) - len(full)
     return (
-        f"Scope: {counted(len(full), 'tensor')}, {of_bytes(size)}"
+        f"{counted(len(full), 'tensor')}, {of_bytes(size)}"
         + f" at {places}" * bool(places)
         + f"; {empty} without a value" * (empty > 0)
     )
@@ -219,10 +219,8 @@ def _scope(scope: Any) -> str:
 
 def _profile(profile: Any) -> str:
     run, times = profile.run, profile.op_seconds
-    text = f"Profile: {of_seconds(profile.seconds)} a run"
-    if run.rounds:
-        low, high = of_seconds(run.low), of_seconds(run.high)
-        text += f" ({low} to {high}, {counted(run.rounds, 'run')})"
+    took = _timing(run) if run.rounds else of_seconds(profile.seconds)
+    text = f"a run takes {took}"
     if sum(times) > 0:
         slowest = max(range(len(times)), key=times.__getitem__)
         share = times[slowest] / sum(times)
@@ -245,7 +243,7 @@ def _comparison(found: Any) -> str:
         op = found.ops[found.first_difference]
         results = f"results differ from {op.op_index} {op.op} on"
     return (
-        f"Comparison: {times} ({a}, {b}); {other} of "
+        f"{times} ({a}, {b}); {other} of "
         f"{counted(len(found.ops), 'op')} differ in kernel; {results}"
     )
 
@@ -257,7 +255,7 @@ def _tuned(found: Any) -> str:
     ]
     other = sum(after not in (None, before) for before, after in names)
     return (
-        f"TuneResult: {counted(len(names), 'signature')} measured in "
+        f"{counted(len(names), 'signature')} measured in "
         f"{of_seconds(found.seconds)}, {other} with another kernel"
         + f", {found.known} known before" * (found.known > 0)
         + f", {found.left_out} left out" * (found.left_out > 0)
@@ -268,58 +266,38 @@ def _placement(found: Any) -> str:
     now, then = map(of_seconds, (found.predicted_now, found.predicted_then))
     changed = sum(op.changes for op in found.ops)
     return (
-        f"Placement: {now} predicted now, {then} with the change; {changed} of "
+        f"{now} predicted now, {then} with the change; {changed} of "
         f"{counted(len(found.ops), 'op')} run elsewhere or otherwise"
-    )
-
-
-def _placed(op: Any) -> str:
-    return f"PlacedOp {op.op_index} {op.op}: {op.kernel_now} -> {op.kernel_then}"
-
-
-def _op_comparison(op: Any) -> str:
-    kernels = dict.fromkeys([op.kernel_a, op.kernel_b])
-    result = "DIFFERS" if op.differs else "within bound"
-    return (
-        f"OpComparison {op.op_index} {op.op}: {' -> '.join(kernels)}, {result}"
     )
 
 
 def _timing(timing: Any) -> str:
     low, high = of_seconds(timing.low), of_seconds(timing.high)
-    return (
-        f"Timing: {of_seconds(timing.median)} ({low} to {high}, "
-        f"{counted(timing.rounds, 'run')})"
-    )
+    text = f"{of_seconds(timing.median)} ({low} to {high}, "
+    return text + f"{counted(timing.rounds, 'run')})"
 
 
-def _bisected(found: Any) -> str:
-    return (
-        f"BisectResult: {counted(len(found.findings), 'finding')} in "
-        f"{counted(found.ops, 'op')}, {counted(found.runs, 'run')}"
-    )
-
-
-# One line for each class of the extensions.
-_LINES: dict[str, Callable[[Any], str]] = {
-    "BisectFinding": lambda f: f"BisectFinding: ops {f.ops}, {f.value}",
-    "BisectResult": _bisected,
+# One line for each class of the extensions, without its name where that is all.
+_LINES: dict[str, str | Callable[[Any], str]] = {
+    "BisectFinding": "ops {0.ops}, {0.value}",
+    "BisectResult": lambda found: f"{counted(len(found.findings), 'finding')} "
+    f"in {counted(found.ops, 'op')}, {counted(found.runs, 'run')}",
     "Comparison": _comparison,
     "Executor": _executor,
-    "OpComparison": _op_comparison,
-    "PlacedOp": _placed,
+    "OpComparison": "{0.op_index} {0.op} by {0.kernel_a} | {0.kernel_b}",
+    "PlacedOp": "{0.op_index} {0.op} by {0.kernel_now} -> {0.kernel_then}",
     "Placement": _placement,
     "Plan": _plan,
-    "PlanPrediction": lambda p: f"PlanPrediction: {of_seconds(p.total)} a run",
+    "PlanPrediction": lambda plan: f"{of_seconds(plan.total)} a run",
     "Profile": _profile,
     "Program": _program,
-    "ProgramPart": lambda p: f"ProgramPart: {_program(p.program)}",
+    "ProgramPart": lambda part: _program(part.program),
     "Scope": _scope,
     "Timing": _timing,
     "TuneResult": _tuned,
-    "_InternalOps": lambda _: "_InternalOps",
-    "_TimedPlan": lambda _: "_TimedPlan",
-    "_ThreadCount": lambda _: "_ThreadCount",
+    "_InternalOps": "appends what passes make",
+    "_TimedPlan": "JSON and a trace",
+    "_ThreadCount": "threads of a block",
 }
 
 
@@ -327,8 +305,16 @@ def equip(module: Any) -> None:
     """Give the classes of an extension, which calls this, their displays."""
     for name, line in _LINES.items():
         if kind := getattr(module, name, None):
-            kind.__repr__ = lambda self, line=line: f"<{line(self)}>"
+            kind.__repr__ = (
+                lambda self, name=name, line=line: _line(self, name, line)
+            )
             kind._repr_html_ = object_html
+
+
+def _line(shown: Any, name: str, line: str | Callable[[Any], str]) -> str:
+    said = line.format(shown) if isinstance(line, str) else line(shown)
+    at = "" if said.startswith("at ") else ":"
+    return f"<{name}{at} {said}>"
 
 
 def object_html(shown: Any) -> str:

@@ -3,158 +3,111 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from typing import Any, NoReturn, TypeVar
 
 from .errors import NotFoundError
+from .tracebacks import answer
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-# Arguments: the names here, of which the first that a function has counts, or
-# else the sentence after them.
-_SHAPE = "; the input's shape says it"
-_ARGUMENTS = {
-    "activation": "act; call the layer of that name on the result",
-    "append_batch_size": "; write the batch into the shape: [None, ...]",
-    "affine": "; param_attr=False and bias_attr=False leave both out",
-    "betas": "; they are beta1 and beta2",
-    "bias": "bias_attr; sl.layers.elementwise_add adds one",
-    "ceil_mode": "ceil_mode; sizes are rounded down",
-    "count_include_pad": "exclusive",
-    "dim": "axis axes dim",
-    "dims": "axes axis dim",
-    "drop_prob": "dropout_prob",
-    "axis": "axis dim axes",
-    "embedding_dim": "size; it is the second of size=[rows, columns]",
-    "eps": "epsilon",
-    "features": "size num_filters",
-    "feed_dict": "feed",
-    "filters": "num_filters",
-    "fetches": "fetch_list",
-    "grad_clip": "; sl.layers.clip limits a gradient between "
-    "append_backward and apply_gradients",
-    "in_channels": _SHAPE,
-    "in_features": _SHAPE,
-    "input": "input x logits",
-    "input_dim": "size; it is the first of size=[rows, columns]",
-    "is_sparse": "; gradients are dense",
-    "keep_dim": "keep_dim keepdims",
-    "keepdim": "keep_dim keepdims",
-    "keepdims": "keep_dim keepdims",
-    "kernel_initializer": "param_attr",
-    "kernel_size": "filter_size pool_size ksize",
-    "ksize": "pool_size filter_size",
-    "labels": "label",
-    "lod_level": "; sequences are padded, with their lengths beside them",
-    "lr": "learning_rate",
-    "mean": "loc",
-    "num_embeddings": "size; it is the first of size=[rows, columns]",
-    "num_features": _SHAPE,
-    "other": "y",
-    "out_channels": "num_filters",
-    "out_features": "size",
-    "output_dim": "size; it is the second of size=[rows, columns]",
-    "p": "dropout_prob p",
-    "padding_mode": "; only zeros are padded; sl.layers.pad writes others first",
-    "pool_padding": "padding pool_padding",
-    "pool_stride": "stride pool_stride",
-    "pads": "padding paddings",
-    "paddings": "padding",
-    "reduction": "; layers give a loss a row: sl.layers.mean or reduce_sum it",
-    "regularization": "; add sl.layers.reduce_sum(w * w) to the loss",
-    "requires_grad": "trainable; set variable.stop_gradient",
-    "std": "scale",
-    "strides": "stride",
-    "target": "label",
-    "track_running_stats": "; batches count while is_test is false",
-    "units": "size num_filters",
-    "use_bias": "bias_attr",
-    "use_cudnn": "; kernels are chosen by hint='prefer library=CUDNN'",
-    "weight_attr": "param_attr",
-    "weight_decay": "; add sl.layers.reduce_sum(w * w) to the loss",
-    "x": "input x",
-}
+def _entries(text: str) -> dict[str, str]:
+    """Entries "NAME, ...: TEXT", divided by lines and bars."""
+    pairs = [e.split(": ", 1) for e in re.split(r"\n| \| ", text.strip())]
+    return {name: said for names, said in pairs for name in names.split(", ")}
+
+
+# Arguments: the names here, of which the first that a function has counts; or,
+# after a semicolon, what to do.
+_ARGUMENTS = _entries(
+    """
+count_include_pad: exclusive | dim: axis axes dim | dims: axes axis dim
+drop_prob: dropout_prob | axis: axis dim axes | eps: epsilon
+filters: num_filters | input: input x logits | keep_dim: keep_dim keepdims
+keepdim: keep_dim keepdims | keepdims: keep_dim keepdims
+kernel_initializer: param_attr | kernel_size: filter_size pool_size ksize
+ksize: pool_size filter_size | lr: learning_rate | mean: loc | other: y
+out_channels: num_filters | out_features: size | p: dropout_prob p
+pool_padding: padding pool_padding | pool_stride: stride pool_stride
+paddings: padding | std: scale | strides: stride | units: size num_filters
+use_bias: bias_attr | weight_attr: param_attr | x: input x
+activation: act; call the layer of that name on the result
+append_batch_size: ; write the batch into the shape: [None, ...]
+betas: ; they are beta1 and beta2
+bias: bias_attr; sl.layers.elementwise_add adds one
+ceil_mode: ceil_mode; sizes are rounded down
+embedding_dim, output_dim: size; it is the second of size=[rows, columns]
+grad_clip: ; sl.layers.clip limits what append_backward returns
+in_channels, in_features, num_features: ; the input's shape says it
+input_dim, num_embeddings: size; it is the first of size=[rows, columns]
+is_sparse: ; gradients are dense
+lod_level: ; sequences are padded, with their lengths beside them
+padding_mode: ; only zeros are padded; sl.layers.pad writes others first
+reduction: ; layers give a loss a row: sl.layers.mean or reduce_sum it
+regularization, weight_decay: ; add sl.layers.reduce_sum(w * w) to the loss
+requires_grad: trainable; set variable.stop_gradient
+use_cudnn: ; kernels are chosen by hint='prefer library=CUDNN'
+    """
+)
+
+# Layers, in small letters, as they are called in sluice.layers.
+_LAYERS = _entries(
+    """
+avgpool2d: pool2d(..., pool_type='avg') | batchnorm: batch_norm
+batchnorm1d: batch_norm | batchnorm2d: batch_norm | case: cond
+crossentropyloss: softmax_with_cross_entropy | dense: fc | dynamicrnn: scan
+flatten: reshape | ifelse: cond | linear: fc | lookup_table: embedding
+maxpool2d: pool2d | nllloss: cross_entropy | rnn: scan | staticrnn: scan
+switch: cond | view: reshape | while: while_loop
+    """
+)
 
 # Attributes of modules, by "module.name" or by name alone.
-_LAYERS = {
-    "avgpool2d": "pool2d(..., pool_type='avg')",
-    "batchnorm": "batch_norm",
-    "batchnorm1d": "batch_norm",
-    "batchnorm2d": "batch_norm",
-    "case": "cond",
-    "crossentropyloss": "softmax_with_cross_entropy",
-    "dense": "fc",
-    "dynamicrnn": "scan",
-    "flatten": "reshape",
-    "ifelse": "cond",
-    "linear": "fc",
-    "lookup_table": "embedding",
-    "maxpool2d": "pool2d",
-    "nllloss": "cross_entropy",
-    "rnn": "scan",
-    "staticrnn": "scan",
-    "switch": "cond",
-    "view": "reshape",
-    "while": "while_loop",
-}
-_MODEL = "sl.io.load_program, then sl.io.load_params"
-_SAVED = "sl.io.save_program and sl.io.save_params"
-_ATTRIBUTES = {
-    "layers.create_parameter": "sl.LayerHelper(...).create_parameter",
-    "layers.data": "sl.data",
-    "CompiledProgram": "exe.run(program): it is compiled when it first runs",
-    "DataLoader": "a loop over arrays: exe.run(feed={...}) takes them",
-    "ParallelExecutor": "sl.distributed.DataParallel",
-    "clip_grad_norm": "sl.layers.clip on gradients",
-    "device": "sl.CPUPlace() or sl.CUDAPlace(0)",
-    "fluid": "sl itself",
-    "functional": "sl.layers",
-    "manual_seed": "program.random_seed = ...",
-    "nn": "sl.layers",
-    "no_grad": "variable.stop_gradient = True, or program.clone(for_test=True)",
-    "ones": "sl.layers.fill_constant",
-    "optim": "sl.optimizer",
-    "place": "sl.CPUPlace",
-    "randn": "sl.layers.gaussian_random",
-    "tensor": "sl.Tensor",
-    "to_tensor": "sl.Tensor",
-    "zeros": "sl.layers.fill_constant",
-    "load": f"{_MODEL}; sl.onnx.load for ONNX",
-    "load_inference_model": _MODEL,
-    "load_model": _MODEL,
-    "load_params": "sl.io.load_params",
-    "load_persistables": "sl.io.load_params",
-    "load_state_dict": "sl.io.load_params",
-    "load_vars": "sl.io.load_params",
-    "save": _SAVED,
-    "save_inference_model": f"{_SAVED}, of program.clone(for_test=True)",
-    "save_persistables": "sl.io.save_params",
-    "save_vars": "sl.io.save_params",
-    "AdagradOptimizer": "sl.optimizer.Adagrad",
-    "AdamOptimizer": "sl.optimizer.Adam",
-    "AdamW": "sl.optimizer.Adam",
-    "MomentumOptimizer": "sl.optimizer.Momentum",
-    "RMSprop": "sl.optimizer.Adam or Adagrad",
-    "SGDOptimizer": "sl.optimizer.SGD",
-    "ConstantInitializer": "sl.initializer.Constant",
-    "KaimingNormal": "sl.initializer.MSRA(uniform=False)",
-    "TruncatedNormal": "sl.initializer.Normal",
-    "XavierInitializer": "sl.initializer.Xavier",
-}
+_ATTRIBUTES = _entries(
+    """
+layers.create_parameter: sl.LayerHelper(...).create_parameter
+layers.data: sl.data
+CompiledProgram: exe.run(program): it is compiled when it first runs
+DataLoader: a loop over arrays: exe.run(feed={...}) takes them
+ParallelExecutor: sl.distributed.DataParallel
+clip_grad_norm: sl.layers.clip on gradients
+device: sl.CPUPlace() or sl.CUDAPlace(0) | fluid: sl itself
+functional, nn: sl.layers | manual_seed: program.random_seed = ...
+no_grad: variable.stop_gradient = True, or program.clone(for_test=True)
+ones, zeros: sl.layers.fill_constant | optim: sl.optimizer
+place: sl.CPUPlace | randn: sl.layers.gaussian_random
+tensor, to_tensor: sl.Tensor
+load: sl.io.load_program, then sl.io.load_params; sl.onnx.load for ONNX
+load_inference_model, load_model: sl.io.load_program, then sl.io.load_params
+load_params, load_persistables, load_state_dict, load_vars: sl.io.load_params
+save: sl.io.save_program and sl.io.save_params
+save_inference_model: sl.io.save_program(program.clone(for_test=True), path)
+save_persistables, save_vars: sl.io.save_params
+AdagradOptimizer: sl.optimizer.Adagrad
+AdamOptimizer, AdamW: sl.optimizer.Adam
+MomentumOptimizer: sl.optimizer.Momentum
+RMSprop: sl.optimizer.Adam or Adagrad | SGDOptimizer: sl.optimizer.SGD
+ConstantInitializer: sl.initializer.Constant
+KaimingNormal: sl.initializer.MSRA(uniform=False)
+TruncatedNormal: sl.initializer.Normal
+XavierInitializer: sl.initializer.Xavier
+    """
+)
 
 
 def argument_help(name: str, known: Iterable[str]) -> str:
     """What to write instead of an argument that a function does not have."""
     known = list(known)
-    names, _, sentence = _ARGUMENTS.get(name, "").partition("; ")
+    names, _, sentence = _ARGUMENTS.get(name, "").partition(";")
     for here in names.split():
         if here in known:
             return f" (here {here})"
     near = get_close_matches(name, known, 2, cutoff=0.75)
     if near and not sentence:
         sentence = f"did you mean {' or '.join(near)}?"
-    return f" ({sentence})" if sentence else ""
+    return f" ({sentence.strip()})" if sentence else ""
 
 
 def checked(function: F, error: type[Exception] = TypeError) -> F:
@@ -172,7 +125,7 @@ def checked(function: F, error: type[Exception] = TypeError) -> F:
         if wrong:
             what = function.__name__
             what = type(args[0]).__name__ if what == "__init__" else what
-            raise _unknown(what, wrong, shown, error)
+            raise answer(_unknown(what, wrong, shown, error))
         return function(*args, **kwargs)
 
     return with_help  # type: ignore[return-value]
@@ -202,8 +155,8 @@ def attribute_help(module: str, name: str, known: Iterable[str]) -> str:
         return ""
     here = _ATTRIBUTES.get(f"{module}.{name}") or _ATTRIBUTES.get(name)
     layer = _LAYERS.get(name.lower(), name.lower())
-    places = {"sl": sluice, "sl.io": sluice.io, "sl.optimizer": sluice.optimizer}
-    for place, inside in places.items():
+    for place in ("sl", "sl.io", "sl.optimizer"):
+        inside = vars(sluice)[place[3:]] if place[3:] else sluice
         if here is None and name in inside.__all__:
             here = f"{place}.{name}"
     if here is None and layer.partition("(")[0] in sluice.layers.__dir__():
@@ -217,14 +170,11 @@ def attribute_help(module: str, name: str, known: Iterable[str]) -> str:
 def missing(
     module: str, name: str, known: Iterable[str], text: str = "", more: str = ""
 ) -> NoReturn:
-    """Raise for a name that a module does not have; ``more`` if without help.
-
-    It raises here, so that the frame is known as one of this package's answers.
-    """
+    """Raise for a name that a module lacks, with help or else with ``more``."""
     short = module.partition(".")[2]
     help = attribute_help(short, name, known)
     text = text or f"module {module!r} has no attribute {name!r}"
     if not help:
-        raise AttributeError(text + more)
+        raise answer(AttributeError(text + more))
     # With `obj` Python adds no suggestion of its own.
-    raise AttributeError(text + help, obj=None)
+    raise answer(AttributeError(text + help, obj=None))

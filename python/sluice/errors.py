@@ -89,15 +89,16 @@ _HINTS: dict[str, str | list[tuple[str, str]]] = {
 
 def _shape_hint(message: str) -> str:
     """How to give a feed the axis of size 1, or the order, that it lacks."""
-    found = re.match(r"feed (\w+) must have shape \[(.*)\], got \[(.*)\]", message)
+    pattern = r"feed (\w+) must have shape \[(.*)\], got \[(.*)\]"
+    found = re.match(pattern, message)
     if found is None:
         return ""
     wanted, got = (re.findall(r"[\d?]+", found[i]) for i in (2, 3))
 
     def fits(shape: list[str]) -> bool:
-        return len(shape) == len(wanted) and all(
-            size in ("?", have) for size, have in zip(wanted, shape, strict=True)
-        )
+        pairs = zip(wanted, shape, strict=False)
+        same = all(size in ("?", have) for size, have in pairs)
+        return same and len(shape) == len(wanted)
 
     for axis in range(len(got) + 1):
         if fits([*got[:axis], "1", *got[axis:]]):

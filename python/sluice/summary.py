@@ -16,10 +16,11 @@ if TYPE_CHECKING:
 Op = dict[str, Any]
 _ROWS = 60  # more are folded, unless all are asked for
 _PHASES = ("forward", "backward", "optimize")
-_ACTIVATIONS = frozenset(
-    "celu elu gelu hard_sigmoid hard_swish leaky_relu logsigmoid mish prelu "
-    "relu relu6 selu sigmoid silu softplus softsign swish tanh".split()
-)
+_ACTIVATIONS = {
+    *("celu", "elu", "gelu", "hard_sigmoid", "hard_swish", "leaky_relu"),
+    *("logsigmoid", "mish", "prelu", "relu", "relu6", "selu", "sigmoid"),
+    *("silu", "softplus", "softsign", "swish", "tanh"),
+}
 
 
 def _by(sizes: Any) -> str:
@@ -82,7 +83,9 @@ class Layers:
             op |= {key: dict(op[key]) for key in ("inputs", "outputs")}
         self.vars = {var["name"]: var for var in self.blocks[0]["vars"]}
         forward = [op for op in self.ops if op["purpose"] == "forward"]
-        self.readers = Counter(n for op in forward for n in _names(op["inputs"]))
+        self.readers = Counter(
+            name for op in forward for name in _names(op["inputs"])
+        )
         steps = [op for op in self.ops if op["purpose"] == "optimize"]
         stepped = {n for op in steps for n in _names(op["inputs"])}
         used = {
@@ -94,12 +97,14 @@ class Layers:
         kept = [n for n, var in self.vars.items() if var["persistable"]]
         self.parameters = [name for name in kept if name in used]
         self.state = [n for n in kept if n in stepped and n not in used]
-        self.optimizers = {op["type"] for op in steps if "Param" in op["inputs"]}
+        self.optimizers = {o["type"] for o in steps if "Param" in o["inputs"]}
 
     def numbers(self, names: Iterable[str]) -> int:
+        """How many numbers these variables have."""
         return sum(math.prod(self.vars[name]["shape"]) for name in names)
 
     def bytes(self, names: Iterable[str]) -> int:
+        """The bytes of these variables."""
         return sum(
             self.numbers([n]) * self.vars[n]["dtype"].itemsize for n in names
         )
@@ -178,6 +183,7 @@ class Layers:
         )
 
     def totals(self) -> list[list[str]]:
+        """Rows of a name, numbers, bytes and a note."""
         kinds = [("parameters", self.parameters, "")]
         if self.state:
             note = f"({', '.join(sorted(self.optimizers))})"

@@ -26,24 +26,26 @@ def source_name(file: str) -> str:
     return f"cell In[{cell[1] or counts.get(file, '?')}]"
 
 
-def _is_ours(error: BaseException) -> bool:
-    """Whether an error is an answer to the user, and no mistake of Sluice."""
-    from . import elsewhere, errors
+def answer(error: BaseException) -> BaseException:
+    """Mark an error as an answer to the user, as every SluiceError is."""
+    error._render_traceback_ = lambda: render(error)  # type: ignore[attr-defined]
+    return error
 
-    if isinstance(error, errors.InternalError):
-        return False
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    at = trace.tb_frame.f_code.co_filename if trace is not None else ""
-    return isinstance(error, errors.SluiceError) or at == elsewhere.__file__
+
+def _is_answer(error: BaseException) -> bool:
+    """Whether it is no mistake of Sluice, whose frames somebody needs."""
+    from .errors import InternalError
+
+    return hasattr(error, "_render_traceback_") and not isinstance(
+        error, InternalError
+    )
 
 
 def without_own_frames(error: BaseException) -> None:
     """Leave this package's frames out of the tracebacks of an error."""
     from .framework import is_users
 
-    if os.environ.get("SLUICE_FULL_TRACEBACK") == "1" or not _is_ours(error):
+    if os.environ.get("SLUICE_FULL_TRACEBACK") == "1" or not _is_answer(error):
         return
     frames: list[TracebackType] = []
     trace = error.__traceback__

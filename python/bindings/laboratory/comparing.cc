@@ -69,8 +69,8 @@ Profile ProfileOf(const ProfiledPlan& measured, const RunProfile& profile) {
   for (const MedianTime& time : profile.ops) {
     op_seconds.push_back(time.median);
   }
-  return {MakeProfileReport(plan, profile),
-          ChromeTrace(plan, profile, "", &measured),
+  return {MakeProfileReport(*measured.plan, profile),
+          ChromeTrace(*measured.plan, profile, "", &measured),
           std::move(op_seconds), profile.run, profile.total_seconds};
 }
 
@@ -130,7 +130,9 @@ std::vector<TimedPlan> TimePlans(const nb::list& plan_objects,
 
 }  // namespace
 
-void BindComparing(nb::module_& m) {
+namespace {
+
+void BindComparison(nb::module_& m) {
   nb::class_<Timing>(m, "Timing", "How long calls took, in seconds.")
       .def_ro("median", &Timing::median)
       .def_ro("low", &Timing::low, "of the median's 95 % interval")
@@ -178,6 +180,12 @@ void BindComparing(nb::module_& m) {
         nb::arg("place").none(), nb::arg("relative_tolerance").none(),
         nb::arg("absolute_tolerance").none(), nb::arg("scope").none(),
         nb::arg("fetch_list").none(), nb::arg("budget"));
+}
+
+}  // namespace
+
+void BindComparing(nb::module_& m) {
+  BindComparison(m);
   nb::class_<Profile>(m, "Profile",
                       "How long a run and each of its ops take; print it for a "
                       "table of the slowest.")

@@ -158,7 +158,7 @@ def test_a_cell_is_named_as_a_cell(monkeypatch, exe):
     assert "created in cell In[3], line 3" in text and "ipykernel" not in text
     text = said(lambda: exec(compile("sl.layers.fc(3, 2)", CELL, "exec"), space))
     assert text.endswith("created in cell In[3], line 1")
-    assert "made at cell In[3], line 3" in repr(space["y"])
+    assert "made in cell In[3], line 3" in repr(space["y"])
     assert tracebacks.source_name("<ipython-input-7-0a1b>") == "cell In[7]"
     assert tracebacks.source_name("/home/me/ipykernel.py") == "/home/me/ipykernel.py"
 

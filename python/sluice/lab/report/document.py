@@ -7,11 +7,7 @@ import json
 import os
 from typing import Any
 
-from sluice.errors import (
-    DataLossError,
-    InvalidArgumentError,
-    NotFoundError,
-)
+from sluice.errors import DataLossError, InvalidArgumentError, NotFoundError
 from sluice.lab import text as words
 
 from . import memory
