@@ -123,7 +123,7 @@ def _settings(op: str, attrs: Mapping[str, Any]) -> list[str]:
         text = f"{name} {value}".replace("[", "").replace("]", "")
         if isinstance(value, bool):
             text = name if value else f"no {name}"
-        if value not in ("", []) and len(text) < 28:
+        if value not in ("", []) and len(text) < 28 and "'" not in text:
             parts.append(text)
     return parts
 
@@ -194,7 +194,7 @@ class _Boxes:
         what = "optimizer" if op.purpose == "optimize" else kind(op.type)
         tip = "\n".join([_tip(op, self.text), *constants])
         cells = [Cell(op.type, f"#{index}", detail, what, tip)]
-        for name, value in op.attrs.items():
+        for name, value in sorted(op.attrs.items(), reverse=True):
             if name.endswith("block") and isinstance(value, int):
                 inner = Counter(o["type"] for o in self.blocks[value]["ops"])
                 ops = [f"{t} x{n}" if n > 1 else t for t, n in inner.items()]

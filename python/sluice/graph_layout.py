@@ -132,10 +132,10 @@ class _Rows:
         cross are not both straight, so that the order from left to right holds.
         """
         column = list(range(len(self.level)))
-        depth = [0] * len(self.level)  # rows below that depend on it
+        depth = [0] * len(self.level)  # boxes in the longest path from it
         for row in reversed(self.rows):
             for u in row:
-                below = [depth[v] + 1 for v in self.down[u]]
+                below = [depth[v] + (v < self.boxes) for v in self.down[u]]
                 depth[u] = max(below, default=0)
         for row in self.rows:
             segments = [(u, v) for u in row for v in self.down[u]]

@@ -296,6 +296,7 @@ def test_blocks_of_control_flow_are_listed():
     assert words[words.index("else:") + 1] == "nothing"
     assert words[words.index("repeats:") + 1] == "concat, reduce_sum, less_than"
     assert "control flow" in words
+    assert not any("outputs" in word or "carried" in word for word in words)
 
 
 def test_the_legend_has_the_kinds_that_are_there():
