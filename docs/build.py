@@ -1,10 +1,10 @@
 """Builds the site: the pages of docs/ and design/, the reference of ops, the
 Python and the C++ API.
 
-  ./dev docs [--external] [--look]
+  ./dev docs [--external]
 
 Links to pages, headings and files that do not exist are errors, with --external
-also links to other sites. --look measures all pages in Chromium (look.py).
+also links to other sites.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import sys
 import xml.etree.ElementTree as xml
 from pathlib import Path
 
-import look
 import onnx_reference
 import op_reference
 import op_sources
@@ -28,14 +27,10 @@ ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 README, CONTENTS = ROOT / "README.md", DOCS / "index.md"
 # The pages that exist in the site only, after those of docs/index.md.
-REFERENCE = {
-    "Ops": "ops/index",
-    "ONNX operators": "onnx_operators",
-    "Python": "python/index",
-    "C++": "cpp/index",
-}
+REFERENCE = [("Ops", "ops/index"), ("ONNX operators", "onnx_operators")]
+REFERENCE += [("Python", "python/index"), ("C++", "cpp/index")]
 # A page with more lines becomes a page for each of its sections.
-MAX_LINES = 200
+MAX_LINES = 240
 FENCE = re.compile(r"(?ms)(^```.*?^```$)")
 # What pages name: ](page.md#heading), <img src="picture">, and `page.md`.
 LINK = re.compile(r'(\]\(|src=")([\w./-]*)(#[\w-]+)?(?=[)"])|(?<!\[)`([\w./-]+\.md)`(?!\])')
@@ -56,9 +51,7 @@ def site_path(page: Path) -> Path:
 
 def outside_fences(change, text: str) -> str:
     """A page with its prose changed, and its code as it is."""
-    return "".join(
-        part if part.startswith("```") else change(part) for part in FENCE.split(text)
-    )
+    return "".join(part if part.startswith("```") else change(part) for part in FENCE.split(text))
 
 
 def anchor(title: str) -> str:
@@ -77,10 +70,13 @@ class Pages:
             text, path = page.read_text(encoding="utf-8"), site_path(page)
             marked = outside_fences(lambda prose: re.sub("(?m)^(?=## )", "\0", prose), text)
             long = text.count("\n") > MAX_LINES and page not in (README, CONTENTS)
+            if path.stem == "CHANGELOG":  # one long list
+                marked = re.sub(r"(?ms)((?:^- .*?){40})(?=^- )", "\\1\0## Continued\n\n", marked)
             first, *others = marked.split("\0") if long else [text]
             parts = self.parts[page] = {path: first}
             for part in others:
                 name = anchor(part.partition("\n")[0][3:])
+                name += f"-{len(parts)}" * (path.with_suffix("") / f"{name}.md" in parts)
                 parts[path.with_suffix("") / f"{name}.md"] = outside_fences(
                     lambda prose: re.sub("(?m)^#(?=#+ )", "", prose), part
                 )
@@ -112,20 +108,13 @@ class Pages:
         for page, parts in self.parts.items():
             for here in parts:
                 text = self.linked(page, here)
-                if page == README:
-                    text, self.rest = front(text)
+                if page == README:  # the table of contents comes second
+                    text = re.sub(r"(?ms)^## Find your way$.*?(?=^## |\Z)", "", text)
+                    text, _, rest = text.partition("\n## ")
                 if page == CONTENTS:
-                    text = (source / here).read_text() + contents(text) + self.rest
+                    text = f"{(source / here).read_text()}\n{contents(text)}\n## {rest}"
                 (source / here).parent.mkdir(parents=True, exist_ok=True)
                 (source / here).write_text(text, encoding="utf-8")
-
-
-def front(readme: str) -> tuple[str, str]:
-    """README in two parts, between which the site has the table of contents. It
-    leaves out where README sends readers, as the table does that."""
-    readme = re.sub(r"(?ms)^## Find your way$.*?(?=^## |\Z)", "", readme)
-    first, _, rest = readme.partition("\n## ")
-    return first + "\n", "\n## " + rest
 
 
 def tree(caption: str, names, *options: str) -> str:
@@ -142,7 +131,7 @@ def contents(words: str) -> str:
         title, _, listed = section.partition("\n")
         found = re.findall(r"\[([^]]+)\]\(([\w./-]+)\.md\)", listed)
         if title == "Reference":
-            found = [*REFERENCE.items()]
+            found = REFERENCE
             listed += "\n" + "\n".join(f"- [{name}]({page})" for name, page in found) + "\n"
         names = [f"{name} <{page}>" for name, page in found]
         text += f"## {title}\n{listed}" + tree(title, names, ":hidden:")
@@ -177,34 +166,35 @@ def headers() -> list[Path]:
 def cpp_reference(source: Path, output: Path) -> None:
     """A page a header, by Breathe, from the XML that Doxygen writes."""
     output.mkdir(parents=True, exist_ok=True)
-    settings = {
-        "INPUT": " ".join(map(str, headers())),
-        "OUTPUT_DIRECTORY": output,
-        "STRIP_FROM_PATH": ROOT,
-    }
-    lines = [f"{name} = {value}" for name, value in settings.items()]
-    text = "\n".join([(DOCS / "Doxyfile").read_text(), *lines])
-    subprocess.run(["doxygen", "-"], input=text, text=True, check=True)
     source.mkdir()
+    settings = f"""{(DOCS / "Doxyfile").read_text()}
+        INPUT = {" ".join(map(str, headers()))}
+        OUTPUT_DIRECTORY = {output}
+        STRIP_FROM_PATH = {ROOT}"""
+    subprocess.run(["doxygen", "-"], input=settings, text=True, check=True)
+    names: dict[str, list[str]] = {}
+    for path in sorted((output / "xml").glob("*.xml")):
+        tree_of = xml.parse(path).getroot()
+        for one in [*tree_of.iter("compounddef"), *tree_of.iterfind(".//sectiondef/memberdef")]:
+            # Members of classes are on the pages of these.
+            kind = one.get("kind") if one.tag == "compounddef" else path.stem[:9]
+            if kind in ("class", "struct", "namespace") and one.get("kind") != "namespace":
+                name = one.findtext("compoundname") or one.findtext("name")
+                file = one.find("location").get("file", "")
+                names.setdefault(file, []).append(name.removeprefix("sluice::"))
     rows = []
     for path in headers():
-        stem = path.stem
-        found = xml.parse(output / "xml" / f"{stem.replace('_', '__')}_8h.xml")
-        names = [one.text.rpartition("::")[2] for one in found.iterfind(".//innerclass")]
-        names += [one.text for one in found.iterfind(".//sectiondef/memberdef/name")]
-        include = path.relative_to(ROOT if "include" not in path.parts else ROOT / "include")
-        include = "sluice/" + str(include).removeprefix("sluice/")
-        shown = ", ".join(f"``{name}``" for name in dict.fromkeys(names))
-        rows += [f"   * - :doc:`{stem}.h <{stem}>`", f"     - {shown}"]
-        title = f"{stem}.h"
-        page = [title, "=" * len(title), "", f"``#include \"{include}\"``", "",
-                f".. doxygenfile:: {path.name}",
-                "   :sections: briefdescription detaileddescription innerclass define func enum typedef var"]  # fmt: skip
-        (source / f"{stem}.rst").write_text("\n".join([*page, ""]))
-    index = (DOCS / "cpp.rst").read_text() + "\n".join(["", *rows, ""])
-    names = [f"   {path.stem}" for path in headers()]
-    index += "\n".join(["", ".. toctree::", "   :hidden:", "", *names, ""])
-    (source / "index.rst").write_text(index)
+        file = str(path.relative_to(ROOT))
+        listed = ", ".join(f"`{one}`" for one in dict.fromkeys(names.get(file, ())))
+        rows.append([f"[{path.name}]({path.stem})", listed])
+        include = "sluice/" + file.removeprefix("include/sluice/")
+        lines = python_reference.heading(path.name)
+        lines += [f'``#include "{include}"``', "", f".. doxygenfile:: {path.name}", ""]
+        (source / f"{path.stem}.rst").write_text("\n".join(lines))
+    stems = (path.stem for path in headers())
+    lines = ["# C++", "", op_reference.TABLES["cpp"], ""]
+    lines += op_reference.table(["header", "what is in it"], rows)
+    (source / "index.md").write_text("\n".join(lines) + tree("", stems, ":hidden:"))
 
 
 def main() -> None:
@@ -213,7 +203,6 @@ def main() -> None:
     parser.add_argument("--build", type=Path, default=ROOT / "build" / "release")
     parser.add_argument("--site", type=Path, default=ROOT / "build" / "site")
     parser.add_argument("--external", action="store_true")
-    parser.add_argument("--look", action="store_true")
     arguments = parser.parse_args()
     site = arguments.site.resolve()
     source, html = site / "source", site / "html"
@@ -230,8 +219,6 @@ def main() -> None:
     offline = [] if arguments.external else ["--offline"]
     checks = ["--no-progress", "--include-fragments", "--root-dir", html, html]
     subprocess.run([tools / "lychee", *offline, *checks], check=True)
-    if arguments.look:
-        look.check(html)
     print(f"python3 -m http.server -d {os.path.relpath(html)}")
 
 

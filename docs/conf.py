@@ -9,14 +9,8 @@ author = "the authors of Sluice"
 copyright = author
 release = version = sluice.__version__
 
-extensions = [
-    "myst_parser",
-    "sphinx.ext.autodoc",
-    "sphinx.ext.autosummary",
-    "sphinx.ext.napoleon",
-    "sphinx_copybutton",
-    "breathe",
-]
+extensions = ["myst_parser", "sphinx_copybutton", "breathe"]
+extensions += [f"sphinx.ext.{name}" for name in ("autodoc", "autosummary", "napoleon")]
 html_theme = "furo"
 html_title = "Sluice"
 html_show_sourcelink = False
@@ -29,32 +23,36 @@ html_js_files = [("filter.js", {"defer": "defer"})]
 myst_heading_anchors = 3
 myst_enable_extensions = ["html_image"]
 
-autodoc_default_options = {
-    "members": True,
-    "show-inheritance": True,
-}
+autodoc_default_options = {"members": True, "show-inheritance": True}
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"
 autodoc_typehints_format = "short"
 napoleon_numpy_docstring = False
-autosummary_generate = False
 
 breathe_default_project = "sluice"
 breathe_domain_by_extension = {"h": "cpp"}
 breathe_default_members = ("members", "undoc-members")
-copybutton_exclude = ".linenos, .gp, .go"
 
 # Examples in guides are C++ with "..." and programs' output.
 suppress_warnings = ["misc.highlighting_failure"]
+highlight_language = "none"
+# Breathe says on each page of C++ in which namespace its names are.
+suppress_warnings += ["duplicate_declaration.cpp", "duplicate_declaration.c"]
 
 
 def _python_types(app, what, name, obj, options, signature, result):
     """Names a C++ type as Python does: its last part."""
     return tuple(
-        text and re.sub(r"(?:::)?(?:\w+::)+(\w+)", r"\1", text)
-        for text in (signature, result)
+        text and re.sub(r"(?:::)?(?:\w+::)+(\w+)", r"\1", text) for text in (signature, result)
     )
 
 
+def _no_bindings(app, name, obj, options, bases):
+    """Leaves out bases that users do not see."""
+    shown = [one for one in bases if not getattr(one, "__module__", "").startswith("sluice._")]
+    bases[:] = shown or [object]
+
+
 def setup(app):
+    app.connect("autodoc-process-bases", _no_bindings)
     app.connect("autodoc-process-signature", _python_types)

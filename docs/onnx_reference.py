@@ -70,11 +70,7 @@ def page(found: dict[str, Operator]) -> str:
         state = (
             "no test"
             if not operator.tests
-            else (
-                f"{operator.loaded} of {operator.tests}"
-                if operator.loaded
-                else "no"
-            )
+            else (f"{operator.loaded} of {operator.tests}" if operator.loaded else "no")
         )
         rows.append([op_reference.onnx_link(name), state, ", ".join(ops)])
     read = sum(operator.loaded > 0 for operator in found.values())

@@ -6,6 +6,8 @@ import collections
 import inspect
 import json
 import re
+import textwrap
+import tomllib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,30 +19,8 @@ import op_examples
 import op_sources
 
 Schema = dict[str, Any]
-FAMILIES = {
-    "conv": "Convolutions",
-    "pool": "Pooling",
-    "contraction": "Products of matrices and tensors",
-    "norm": "Normalization and softmax",
-    "loss": "Losses",
-    "unary": "One input, element by element",
-    "binary": "Two inputs, element by element",
-    "reduction": "Reductions",
-    "movement": "Shape and movement",
-    "indexing": "Indexing",
-    "search": "Sorting and search",
-    "sequence": "Sequences",
-    "recurrent": "Recurrent layers",
-    "resize": "Resizing",
-    "conversion": "Conversion of dtypes",
-    "creation": "Creation",
-    "random": "Random numbers",
-    "distance": "Distances",
-    "signal": "Signals",
-    "optimizer": "Optimizers",
-    "control_flow": "Control flow",
-    "collective": "Collectives",
-}
+TABLES = tomllib.loads(Path(__file__).with_name("reference.toml").read_text(encoding="utf-8"))
+OPS = TABLES["ops"]
 ONNX = "https://onnx.ai/onnx/operators/onnx__{}.html"
 
 
@@ -49,15 +29,15 @@ def text(words: str) -> str:
     # What is between backticks is code in schemas, too.
     parts = re.split(r"(`[^`]+`)", words)
     return "".join(
-        part
-        if part.startswith("`")
-        else re.sub(r"([\\*_\[\]<>|~$#{}])", r"\\\1", part)
+        part if part.startswith("`") else re.sub(r"([\\*_\[\]<>|~$#{}])", r"\\\1", part)
         for part in parts
     )
 
 
 def table(head: list[str], rows: list[list[str]]) -> list[str]:
     """A Markdown table; its cells are Markdown already."""
+    if not rows:
+        return ["None.", ""]
     lines = [head, ["---"] * len(head), *rows]
     return ["| " + " | ".join(cells) + " |" for cells in lines] + [""]
 
@@ -86,20 +66,11 @@ def arguments(schema: Schema, side: str) -> list[str]:
     """The inputs or outputs."""
     rows = []
     for one in schema[side]:
-        notes = [
-            note
-            for note, holds in (
-                ("optional", one["optional"]),
-                ("any number", one["variadic"]),
-                (f"updates {one['updates']}", one["updates"]),
-                (f"gives attribute {one['attribute']}", one["attribute"]),
-            )
-            if holds
-        ]
+        notes = ["optional"] * one["optional"] + ["any number"] * one["variadic"]
+        notes += [f"updates {one['updates']}"] * bool(one["updates"])
+        notes += [f"gives attribute {one['attribute']}"] * bool(one["attribute"])
         name = f"`{one['name']}`" + "".join(f", {text(note)}" for note in notes)
         rows.append([name, dtypes(one, schema), text(one["doc"])])
-    if not rows:
-        return ["None.", ""]
     return table(["name", "dtype", "meaning"], rows)
 
 
@@ -110,22 +81,12 @@ def attributes(schema: Schema) -> list[str]:
         limits = []
         if one["choices"]:
             limits.append("one of " + ", ".join(one["choices"]))
-        if one["minimum"] is not None:
-            limits.append(f"at least {one['minimum']:g}")
-        if one["maximum"] is not None:
-            limits.append(f"at most {one['maximum']:g}")
+        for limit, words in (("minimum", "at least"), ("maximum", "at most")):
+            if one[limit] is not None:
+                limits.append(f"{words} {one[limit]:g}")
         default = "required" if one["required"] else f"`{one['default']!r}`"
-        rows.append(
-            [
-                f"`{one['name']}`",
-                one["type"],
-                default,
-                text("; ".join(limits)),
-                text(one["doc"]),
-            ]
-        )
-    if not rows:
-        return ["None.", ""]
+        cells = [f"`{one['name']}`", one["type"], default]
+        rows.append([*cells, text("; ".join(limits)), text(one["doc"])])
     return table(["name", "type", "default", "allowed", "meaning"], rows)
 
 
@@ -135,11 +96,10 @@ def kernels(name: str) -> list[str]:
     for one in _core._kernels(name):
         key = tuple(one[part] for part in ("place", "library", "variant"))
         rows.setdefault(key, []).append(one["dtype"])
-    if not rows:
-        return ["None on this machine.", ""]
     cells = []
     for (place, library, variant), found in rows.items():
-        file = op_sources.kernel_file(name, place, library, variant)
+        # None for a row of a table.
+        file = op_sources.files().get((name, place.split(":")[0], library, variant))
         link = op_sources.link(file, text(variant)) if file else text(variant)
         cells.append([place, library, link, ", ".join(found)])
     return table(["place", "library", "variant", "dtypes"], cells)
@@ -166,11 +126,8 @@ def cpp_call(name: str, header: str) -> str:
         return ""
     parameters = re.split(r",\s+(?=const |::sluice|[\w:<>]+ \w+(?:,|$))", found[2].strip())
     lines = [wrapped(f"{found[1]} {camel}", parameters, ";")]
-    for kind in ("Options", "Outputs"):
-        struct = re.search(rf"struct {camel}{kind} {{\n.*?^}};", header, re.S | re.M)
-        if struct:
-            fields = re.sub(r"(?m)^ *//.*\n", "", struct[0])
-            lines += ["", fields]
+    for struct in re.findall(rf"(?ms)^struct {camel}(?:Options|Outputs) {{\n.*?^}};", header):
+        lines += ["", re.sub(r"(?m)^ *//.*\n", "", struct)]
     return "\n".join(lines).replace("::sluice::", "sluice::")
 
 
@@ -197,9 +154,7 @@ def gradients(name: str, ops: dict[str, Schema]) -> list[str]:
     links = ", ".join(f"[`{one}`]({one}.md)" for one in found)
     if not ops[name]["differentiable"]:
         return ["None is defined.", ""]
-    if found:
-        return [f"It is computed by {links}.", ""]
-    return ["It is made of other ops.", ""]
+    return [f"It is computed by {links}." if found else "It is made of other ops.", ""]
 
 
 def onnx_link(operator: str) -> str:
@@ -238,7 +193,7 @@ def page(
     lines = ["---", "orphan: true", "---", ""]
     lines += [f"# {text(name)}", "", text(schema["doc"]), ""]
     family = op_sources.family(name)
-    lines += [f"{family_link(family, '')} · [all ops](index.md)", ""]
+    lines += [f"[{title(family)}](index.md#ops-{family}) · [all ops](index.md)", ""]
     forward = forward_op(name, ops)
     if forward is not None:
         lines += [f"It is a gradient of [`{forward}`]({forward}.md).", ""]
@@ -254,51 +209,31 @@ def page(
     return "\n".join([*lines, *elsewhere(schema, used)])
 
 
-def first_sentence(words: str) -> str:
-    """What an op is, for the list of all."""
-    return re.split(r"(?<=[.:;])\s", words, maxsplit=1)[0].rstrip(".:;")
-
-
-def family_link(family: str, page: str = "kernels_{}.md") -> str:
-    """A family, as a link to its part of the index or to its kernels."""
-    title, anchor = FAMILIES.get(family, family), "ops-" + family.replace("_", "-")
-    return f"[{title}]({page.format(family) or f'index.md#{anchor}'})"
-
-
 def by_family(ops: Iterable[str]) -> dict[str, list[str]]:
     """The ops of each family, in the order in which they are shown."""
-    families: dict[str, list[str]] = {family: [] for family in FAMILIES}
+    families: dict[str, list[str]] = {family: [] for family in OPS["families"]}
     for name in ops:
         families.setdefault(op_sources.family(name), []).append(name)
     return {family: names for family, names in families.items() if names}
 
 
+def title(family: str) -> str:
+    return OPS["families"].get(family, family)
+
+
 def index(ops: dict[str, Schema]) -> str:
     """The list of all ops, by family, and not of their gradients."""
     forward = [name for name in ops if forward_op(name, ops) is None]
-    families = by_family(forward)
-    lines = [
-        "# Ops",
-        "",
-        f"The {len(forward)} ops that programs may have, from the schemas that the "
-        "runtime checks them by, and the kernels of the build that this site comes "
-        "from. An operator of ONNX is named where it is the same; others have a "
-        "[page](../onnx_operators.md). The title of a family leads to its kernels.",
-        "",
-        '<input id="filter" type="search" placeholder="Filter: conv, loss, Gemm">',
-        "",
-    ]
-    for family, names in families.items():
-        rows = [
-            [
-                f"[`{name}`]({name}.md)",
-                text(first_sentence(ops[name]["doc"])),
-                "yes" if ops[name]["differentiable"] else "",
-                onnx_link(ops[name]["onnx"]) if ops[name]["onnx"] else "",
-            ]
-            for name in names
-        ]
-        lines += [f"(ops-{family.replace('_', '-')})=", f"## {family_link(family)}", ""]
+    lines = ["# Ops", "", OPS["index"].format(count=len(forward)), ""]
+    for family, names in by_family(forward).items():
+        rows = []
+        for name in names:
+            one = ops[name]
+            first = re.split(r"(?<=[.:;])\s", one["doc"], maxsplit=1)[0].rstrip(".:;")
+            first = text(textwrap.shorten(first, 60, placeholder=" ..."))
+            same = onnx_link(one["onnx"]) if one["onnx"] else ""
+            rows.append([f"[`{name}`]({name}.md)", first, "yes" * one["differentiable"], same])
+        lines += [f"(ops-{family})=", f"## [{title(family)}](kernels_{family}.md)", ""]
         lines += table(["op", "what it is", "gradient", "ONNX"], rows)
     return "\n".join(lines)
 
@@ -316,9 +251,7 @@ def fastest(records: Iterable[Path]) -> dict[str, str]:
     wins: dict[str, collections.Counter[str]] = {}
     for _, kernel in best.values():
         # As in "matmul/gemm (cpu float32 OPENBLAS)".
-        op, variant, library = re.fullmatch(
-            r"(\w+)/(\w+) \(.* (\w+)\)", kernel
-        ).groups()
+        op, variant, library = re.fullmatch(r"(\w+)/(\w+) \(.* (\w+)\)", kernel).groups()
         name = variant if library == "PLAIN" else f"{library.lower()}/{variant}"
         wins.setdefault(op, collections.Counter())[name] += 1
     return {
@@ -336,10 +269,9 @@ def short(dtype: str) -> str:
     )
 
 
-def kernel_table(
-    ops: Iterable[str], records: Iterable[Path], title: str = ""
-) -> str:
-    """The kernels of ops: a column for each place and library."""
+def kernel_table(ops: Iterable[str], measured: Mapping[str, str], head: str = "Kernels") -> str:
+    """The kernels of ops: a column for each place and library. `measured` is
+    what `fastest` returns."""
     cells: dict[tuple[str, str], dict[str, list[str]]] = {}
     for name in ops:
         for one in _core._kernels(name):
@@ -348,34 +280,15 @@ def kernel_table(
             if short(one["dtype"]) not in names:
                 names.append(short(one["dtype"]))
     columns = sorted(cells, key=lambda one: (one[0], one[1] != "PLAIN", one[1]))
-    measured = fastest(records)
     rows = [
         [f"[`{name}`]({name}.md)"]
         + [" ".join(cells[column].get(name, [])) for column in columns]
         + [measured.get(name, "")]
         for name in ops
     ]
-    return "\n".join(
-        [
-            "---",
-            "orphan: true",
-            "---",
-            "",
-            f"# {title or 'Kernels'}",
-            "",
-            "Which ops have kernels for which place, library and dtype, in the build that "
-            "this site comes from. f32 is float32, bf16 bfloat16, i64 int64, u8 uint8, c64 "
-            "complex64. Libraries other than PLAIN may be missing in another build. The last "
-            "column says how often which kernel was the fastest of its op in the measurements "
-            "that come with Sluice; they are of signatures for which estimates alone choose a "
-            "slower one.",
-            "",
-            *table(
-                ["op", *(f"{place} {library}" for place, library in columns), "fastest"],
-                rows,
-            ),
-        ]
-    )
+    names = ["op", *(f"{place} {library}" for place, library in columns), "fastest"]
+    lines = ["---", "orphan: true", "---", "", f"# {head}", "", OPS["kernels"], ""]
+    return "\n".join([*lines, *table(names, rows)])
 
 
 def write(
@@ -390,13 +303,13 @@ def write(
     folder.mkdir(parents=True, exist_ok=True)
     ops, examples = schemas(), op_examples.read()
     pages = {
-        name: page(name, ops, uses.get(name, ()), header, examples.get(name, ()))
-        for name in ops
+        name: page(name, ops, uses.get(name, ()), header, examples.get(name, ())) for name in ops
     }
     pages["index"] = index(ops)
+    measured = fastest(records)
     for family, names in by_family(ops).items():
-        title = f"Kernels: {FAMILIES.get(family, family)}"
-        pages[f"kernels_{family}"] = kernel_table(names, records, title)
+        words = kernel_table(names, measured, f"Kernels: {title(family)}")
+        pages[f"kernels_{family}"] = words
     for name, words in pages.items():
         (folder / f"{name}.md").write_text(words, encoding="utf-8")
     return len(ops)

@@ -1,4 +1,4 @@
-"""Which files an op, its kernels and its family are in, found by what they
+"""Which files ops, their kernels and their families are in, found by what these
 register."""
 
 from __future__ import annotations
@@ -8,47 +8,29 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-OPERATOR = re.compile(r"REGISTER_OPERATOR\(\s*(\w+)")
-ROW = re.compile(r'\.name = "(\w+)"')
+OP = re.compile(r'REGISTER_OPERATOR\(\s*(\w+)|\.name = "(\w+)"')
 PLAIN = re.compile(r"REGISTER_OP_(CPU|CUDA)_KERNEL\(\s*(\w+)")
-KERNEL = re.compile(
-    r"REGISTER_OP_KERNEL\(\s*(\w+),\s*(\w+),\s*(\w+)Place,\s*(\w+)"
-)
+KERNEL = re.compile(r"REGISTER_OP_KERNEL\(\s*(\w+),\s*(\w+),\s*(\w+)Place,\s*(\w+)")
 
 
 @functools.cache
-def _files() -> tuple[dict[str, Path], dict[tuple[str, ...], Path]]:
-    """The files of ops, and those of kernels."""
-    ops, kernels = {}, {}
+def files() -> dict[tuple[str, ...], Path]:
+    """The file of each op, (op,), and kernel, (op, place, library, variant)."""
+    found = {}
     for path in sorted((ROOT / "operators").rglob("*.*")):
-        if path.suffix not in (".cc", ".cu", ".inc"):
-            continue
-        words = path.read_text(encoding="utf-8")
-        for name in (ROW if path.suffix == ".inc" else OPERATOR).findall(words):
-            ops[name] = path.relative_to(ROOT)
-        for place, name in PLAIN.findall(words):
-            kernels[name, place.lower(), "PLAIN", "plain"] = path.relative_to(ROOT)
-        for name, library, place, variant in KERNEL.findall(words):
-            key = (name, place.lower(), library, variant)
-            kernels[key] = path.relative_to(ROOT)
-    return ops, kernels
+        if path.suffix in (".cc", ".cu", ".inc"):
+            words = path.read_text(encoding="utf-8")
+            keys = [(op or row,) for op, row in OP.findall(words)]
+            keys += [(op, place.lower(), "PLAIN", "plain") for place, op in PLAIN.findall(words)]
+            for op, library, place, variant in KERNEL.findall(words):
+                keys.append((op, place.lower(), library, variant))
+            found |= dict.fromkeys(keys, path.relative_to(ROOT))
+    return found
 
 
 def op_file(name: str) -> Path | None:
     """The file with the schema, or the row, of an op or of its forward op."""
-    ops = _files()[0]
-    return ops.get(name) or ops.get(re.sub(r"_grad(_\w+)?$", "", name))
-
-
-def kernel_file(op: str, place: str, library: str, variant: str) -> Path | None:
-    """The file of a kernel, None for a row of a table."""
-    place = re.sub(r"[^a-z].*", "", place.lower())
-    return _files()[1].get((op, place, library, variant))
-
-
-def link(path: Path, words: object) -> str:
-    """A link from the page of an op; browsers show text, and save .cu."""
-    return f'<a href="../source/{path}.txt">{words}</a>'
+    return files().get((name,)) or files().get((re.sub(r"_grad(_\w+)?$", "", name),))
 
 
 def family(name: str) -> str:
@@ -57,10 +39,14 @@ def family(name: str) -> str:
     return path.parent.name if path else "other"
 
 
+def link(path: Path, words: object) -> str:
+    """A link from the page of an op; browsers show text, and save .cu."""
+    return f'<a href="../source/{path}.txt">{words}</a>'
+
+
 def copy_to(site: Path) -> None:
     """Put the sources of ops and kernels into the site."""
-    ops, kernels = _files()
-    for path in {*ops.values(), *kernels.values()}:
+    for path in {*files().values()}:
         target = site / "source" / f"{path}.txt"
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes((ROOT / path).read_bytes())

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import tomllib
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import sluice
+
+import op_reference
 
 
 def public(owner: ModuleType) -> list[str]:
@@ -39,22 +39,27 @@ def page(title: str, about: str, owner: ModuleType, names: list[str]) -> str:
 def write(folder: Path) -> None:
     """Write the pages and the one that lists them."""
     folder.mkdir(parents=True, exist_ok=True)
-    table = Path(__file__).with_name("python.toml").read_text(encoding="utf-8")
-    pages: dict[str, dict[str, Any]] = tomllib.loads(table)
-    listed = " ".join(one.get("names", "") for one in pages.values()).split()
-    rest = [name for name in public(sluice) if name not in listed]
-    if rest:
-        pages["more"] = {"title": "More", "about": "", "names": " ".join(rest)}
+    pages: dict[str, dict[str, str]] = op_reference.TABLES["python"]
+    pages["more"] = {"title": "More"}
+    listed = {
+        (one.get("module", "sluice"), name)
+        for one in pages.values()
+        for name in one.get("names", "").split()
+    }
     lines = heading("Python")
     lines += ["``import sluice as sl``. Ops without parameters are functions of ",
               "``sl.layers``; the :doc:`ops </ops/index>` have their pages.", ""]  # fmt: skip
-    lines += [".. toctree::", "   :maxdepth: 1", "", *(f"   {name}" for name in pages)]
-    (folder / "index.rst").write_text("\n".join([*lines, ""]))
-    for name, one in pages.items():
+    lines += [".. toctree::", "   :maxdepth: 1", ""]
+    for page_name, one in pages.items():
         owner = importlib.import_module(one.get("module", "sluice"))
         title, about = one["title"], one.get("about", "")
-        names = one["names"].split() if "names" in one else public(owner)
         if owner is not sluice:
             title += f": {owner.__name__}"
             about = f".. automodule:: {owner.__name__}\n   :no-members:"
-        (folder / f"{name}.rst").write_text(page(title, about, owner, names))
+        rest = [name for name in public(owner) if (owner.__name__, name) not in listed]
+        names = one["names"].split() if "names" in one else rest
+        if names:
+            lines.append(f"   {page_name}")
+            text = page(title, about, owner, names)
+            (folder / f"{page_name}.rst").write_text(text)
+    (folder / "index.rst").write_text("\n".join([*lines, ""]))

@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import re
 import sys
 
 import pytest
@@ -9,7 +10,9 @@ import pytest
 import sluice as sl
 from sluice import _core
 
-sys.path.append(str(pathlib.Path(__file__).parents[2] / "docs"))
+ROOT = pathlib.Path(__file__).parents[2]
+sys.path.append(str(ROOT / "docs"))
+import op_examples  # noqa: E402
 import op_reference  # noqa: E402
 
 
@@ -45,15 +48,23 @@ def test_kernels_stand_with_place_library_variant_and_dtypes(ops):
     kernels = _core._kernels("conv2d")
     assert len(kernels) > 2
     for one in kernels:
-        start = f"| {one['place']} | {one['library']} | {one['variant']} |"
-        (row,) = [line for line in words.splitlines() if line.startswith(start)]
-        assert one["dtype"] in row
+        row = re.search(
+            rf'\| {one["place"]} \| {one["library"]} \| '
+            rf'<a href="../source/(\S+)[.]txt">{one["variant"]}</a> \|.*',
+            words,
+        )
+        assert one["dtype"] in row[0]
+        source = (ROOT / row[1]).read_text()
+        assert re.search(r"REGISTER_OP\w+\(conv2d,", source)
+        assert one["variant"] in ("plain", *re.findall(r"\w+", source))
 
 
 def test_gradients_and_counterparts_are_linked(ops):
     page = op_reference.page("relu", ops)
     assert "[`relu_grad`](relu_grad.md)" in section(page, "Gradient")
-    assert "ONNX: `Relu`" in section(page, "Elsewhere")
+    assert "ONNX: [`Relu`](https://" in section(page, "Elsewhere")
+    rows = "operators/math/unary/activation_rows.inc"
+    assert f'<a href="../source/{rows}.txt">' in section(page, "Elsewhere")
     assert "PyTorch: `torch.relu(X)`" in section(page, "Elsewhere")
     assert "gradient of [`relu`](relu.md)" in op_reference.page(
         "relu_grad", ops
@@ -66,7 +77,7 @@ def test_gradients_and_counterparts_are_linked(ops):
         op_reference.page("transpose", ops), "Gradient"
     )
     page = op_reference.page("relu", ops, {"Relu", "Clip"})
-    assert "for ONNX's `Clip`" in section(page, "Elsewhere")
+    assert "for ONNX's [`Clip`](https://" in section(page, "Elsewhere")
     filters = section(op_reference.page("conv2d", ops), "Gradient")
     assert "conv2d_grad_filter" in filters and "conv2d_grad_input" in filters
 
@@ -82,7 +93,45 @@ def test_the_index_links_ops_and_not_their_gradients(ops):
     assert "| [`relu`](relu.md) | " in index
     assert "relu_grad" not in index
     row = next(line for line in index.splitlines() if "(relu.md)" in line)
-    assert row.endswith("| yes | Relu |")
+    assert "| yes | [`Relu`](https://" in row
+    families = index.split("\n## ")
+    (losses,) = [one for one in families if "](kernels_loss.md)" in one]
+    assert "](softmax_with_cross_entropy.md)" in losses
+    assert "](conv2d.md)" not in losses
+
+
+def test_examples_run_and_signatures_are_whole(ops):
+    examples = op_examples.read()
+    shown = op_examples.shown(ops["conv2d"], examples["conv2d"])
+    assert "sl.layers.ops.conv2d(input, filter, bias=bias)" in "\n".join(shown)
+    assert shown[-3] == "float32 (2, 4, 3, 3)"
+    # The first one is refused, the second one is shown.
+    wrong = {"op": "abs", "inputs": [["X", "bool", [2], 0, 1]]}
+    assert not op_examples.shown(ops["abs"], [wrong])
+    assert op_examples.shown(ops["abs"], [wrong, *examples["abs"]])
+    without = [
+        name
+        for name in sl.layers.ops.names()
+        if not op_examples.shown(ops[name], examples.get(name, ()))
+    ]
+    assert len(without) < 3, without
+    header = """
+struct AbsOptions {
+  // Which kernel to prefer.
+  std::string hint = {};
+};
+inline ::sluice::Var Abs(
+    const ::sluice::Var& x,
+    const AbsOptions& options = {},
+    ::sluice::SourceLocation location =
+        ::sluice::SourceLocation::Here()) try {
+"""
+    calls = "\n".join(op_reference.calls("abs", header))
+    assert "sluice::Var Abs(const sluice::Var& x, const AbsOptions& options = {});" in calls
+    assert "  std::string hint = {};\n};" in calls
+    calls = "\n".join(op_reference.calls("conv2d", ""))
+    assert "    stride: Pair = 1,\n" in calls
+    assert calls.rstrip("`\n").endswith("    data_format: str = 'NCHW',\n) -> Variable")
 
 
 def test_one_table_has_the_kernels_of_all_ops(ops, tmp_path):
@@ -108,7 +157,7 @@ def test_one_table_has_the_kernels_of_all_ops(ops, tmp_path):
             for kernel, seconds, verdict in best
         )
     )
-    lines = op_reference.kernel_table(ops, [records]).splitlines()
+    lines = op_reference.kernel_table(ops, op_reference.fastest([records])).splitlines()
     head = next(line for line in lines if line.startswith("| op |"))
     assert head.startswith("| op | cpu PLAIN | ") and "EIGEN" in head
     rows = {line.split("`")[1]: line for line in lines if "| [`" in line}

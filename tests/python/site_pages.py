@@ -1,9 +1,13 @@
 """Looks at every page of the site in Chromium: heights, sideways scrolling, and
-the contrast of text in light and dark."""
+the contrast of text in light and dark. `./dev docs --look` calls it.
+
+  python tests/python/site_pages.py build/site/html
+"""
 
 from __future__ import annotations
 
 import shutil
+import sys
 from pathlib import Path
 
 MAX_HEIGHT = 8000  # at 1280 pixels
@@ -76,9 +80,15 @@ def check(html: Path) -> None:
             driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
             for page in pages:
                 driver.get(page.as_uri())
-                found += [f"{page.relative_to(html)}: {one}" for one in problems(driver, page, width)]
+                found += [
+                    f"{page.relative_to(html)}: {one}" for one in problems(driver, page, width)
+                ]
     finally:
         driver.quit()
     if found:
         raise SystemExit("\n".join(found))
     print(f"docs: {len(pages)} pages looked at, none above {MAX_HEIGHT} px")
+
+
+if __name__ == "__main__":
+    check(Path(sys.argv[1]).resolve())
