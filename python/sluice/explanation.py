@@ -160,7 +160,10 @@ def table_html(table: dict[str, Any]) -> str:
 
 
 def explain_plan(
-    self: _core.Plan, op: int | None = None, all: bool = False, fold: bool = True
+    self: _core.Plan,
+    op: int | None = None,
+    all: bool = False,
+    fold: bool = True,
 ) -> Explanation:
     """Say which kernel runs each op of the plan, and why.
 

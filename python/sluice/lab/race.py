@@ -77,7 +77,7 @@ class Race:
             rows = [[row[0].ljust(names), *row[1:]] for row in rows]
             lines += text.table(rows, str.rjust)
         if any(np.isnan(row).any() for row in self.medians.values()):
-            lines.append("* fastest; -: not timed: refused or wrong, or see below")
+            lines.append("* fastest; -: refused or wrong, or see below")
         else:
             lines.append("* fastest")
         lines += self.crossings()
