@@ -72,8 +72,6 @@ def cells():
         feed = {"image": np.ones((4, 1, 8, 8), "f4"), "label": np.zeros((4, 1), "i8")}
         run = dict(feed=feed, fetch_list=[loss])
         (value,) = exe.run(**run, return_numpy=False)
-        with sl.kernel_hints("#0: prefer place=fpga:0, variant=none_such; @nothing: prefer place=cpu"):
-            pass
         yield {
             "program": main, "variable": loss, "tensor": value, "summary": main.summary(),
             "explanation": exe.explain(), "one op": exe.explain(op=0), "all": exe.explain(all=True),
