@@ -37,11 +37,12 @@ TEST(Placement, SaysTimesAndTheirRatioInWords) {
   EXPECT_THAT(
       ToString(Predicted(15.97195e-3, 15.97195e-3)),
       HasSubstr("predicted: a run takes 16.0 ms now (0 us of the "
-                "executor), and 16.0 ms\n  with the change: no gain\n"));
+                "executor), and 16.0 ms with the\n  change: no gain\n"));
   Placement copies = Predicted(1e-3, 0.5e-3);
   copies.copies_then = 12.3e-6;
-  EXPECT_THAT(ToString(copies), HasSubstr("500 us with\n  the change (12 us of "
-                                          "copies): 2 times as fast\n"));
+  EXPECT_THAT(ToString(copies),
+              HasSubstr("and 500 us with the\n  change (12 us of copies): 2 "
+                        "times as fast\n"));
 }
 
 // One op that changes, and one that does not.
@@ -113,7 +114,7 @@ TEST(Placement, SaysThatTheMachineWasBusy) {
   placement.measured_now.high = 1.3e-3;
   EXPECT_THAT(ToString(placement),
               HasSubstr("the machine was busy: runs took 1.00 to 1.30 ms; "
-                        "measure again when it is\n  quiet\n"));
+                        "measure again when it is quiet\n"));
   placement.predicted_now = 0.1e-3;
   EXPECT_THAT(ToString(placement),
               HasSubstr("the machine was busy: runs took 1.00 to 1.30 ms\n"));

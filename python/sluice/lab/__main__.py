@@ -76,7 +76,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--threads", type=arguments.count, help="of each kernel"
     )
-    commands = parser.add_subparsers(dest="command", required=True)
+    commands = parser.add_subparsers(
+        dest="command", metavar="COMMAND", required=True
+    )
 
     report_command.add_parser(commands)
     _add_tune(commands)

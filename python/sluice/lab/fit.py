@@ -192,8 +192,8 @@ def add_parser(commands: Any) -> None:
         "fit",
         help="fit the costs that estimates use to this machine (minutes)",
         description="Measures kernels over ops of well-known networks, fits "
-        "the costs that estimates use,\nand writes them to a file. Processes "
-        "with SLUICE_COSTS=FILE use it. Best while\nnothing else runs.\n"
+        "the costs that\nestimates use, and writes them to a file. Processes "
+        "with\nSLUICE_COSTS=FILE use it. Best while nothing else runs.\n"
         "  sluice-lab fit --seconds 300 --output costs.json",
     )
     arguments.add_seconds(parser, "--seconds", 300, "for all measurements")

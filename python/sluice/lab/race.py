@@ -113,7 +113,7 @@ class Race:
         axes.set_xticks(self.sizes, labels=map(str, self.sizes))
         axes.yaxis.set_major_formatter("{x:g}")
         axes.minorticks_off()
-        axes.set_title(text.wrap(self._shapes(), 0))
+        axes.set_title(text.wrap(self._shapes(), 0, 0))
         axes.grid(True, alpha=0.3)
         axes.legend(loc="upper left", bbox_to_anchor=(1, 1))
         with matplotlib.rc_context({"svg.fonttype": "none"}):

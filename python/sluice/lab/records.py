@@ -52,7 +52,7 @@ def _lines(signature: str, threads: int, kernels: list[Any]) -> list[str]:
             ]
         )
         if said:
-            messages.append("    " + text.wrap(f"{name} WRONG: {said}", 6))
+            messages.append(text.wrap(f"{name} WRONG: {said}", 4, 6))
     head = text.wrap(f"{signature}, {text.count(threads, 'thread')}")
     table = ["  " + row for row in text.table(rows, str.ljust)]
     return [head, *table, *messages]

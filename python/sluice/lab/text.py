@@ -29,10 +29,14 @@ def kernel(library: str, variant: str) -> str:
     return variant if library == "PLAIN" else f"{library.lower()}/{variant}"
 
 
-def wrap(text: str, indent: int = 2) -> str:
-    """The text in lines of at most 80 columns, all but the first indented."""
+def wrap(text: str, first: int = 0, other: int = 2) -> str:
+    """The text in lines of at most 80 columns, with these indents."""
     return textwrap.fill(
-        text, WIDTH, subsequent_indent=" " * indent, break_on_hyphens=False
+        text,
+        WIDTH,
+        initial_indent=" " * first,
+        subsequent_indent=" " * other,
+        break_on_hyphens=False,
     )
 
 

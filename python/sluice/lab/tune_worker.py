@@ -67,7 +67,7 @@ def _table(result: Any, kernels: list[dict[str, str]], all: bool) -> str:
             wrong = "  WRONG" if k.verdict == "wrong" else ""
             lines.append(f"  {k.name:40} {time:>8}{own}{wrong}")
             if k.message:
-                lines.append("    " + text.wrap(k.message, 6))
+                lines.append(text.wrap(k.message, 4, 6))
         outcome = _outcome(tuned, kernels)
         if outcome:
             lines.append(f"  {outcome['text']}")

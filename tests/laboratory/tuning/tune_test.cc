@@ -350,10 +350,10 @@ TEST(Tune, TheResultReadsLikeAReport) {
   const std::string all = ToString(result, true);
   EXPECT_THAT(all, HasSubstr("op 0 and 1 more: test_lab(X float32["));
   EXPECT_THAT(all, HasSubstr("  slow -> plain, "));
-  EXPECT_THAT(all, HasSubstr("  *  plain "));
-  EXPECT_THAT(all, HasSubstr("   < slow "));
+  EXPECT_THAT(all, HasSubstr("\n  *   plain "));
+  EXPECT_THAT(all, HasSubstr("\n   <  slow "));
   EXPECT_THAT(all, HasSubstr("    thousandth WRONG: Out["));
-  EXPECT_LT(all.find("* runs now, < ran before"), all.find("  *  plain"));
+  EXPECT_LT(all.find("* runs now, < ran before"), all.find("\n  *   plain"));
   EXPECT_THAT(all, Not(HasSubstr("--all")));
   for (const std::string& line : LinesOf(text + all)) {
     EXPECT_LE(line.size(), 80u) << line;
@@ -387,7 +387,7 @@ TEST(Tune, TheReportSaysWhyOpsWereLeftOut) {
   EXPECT_THAT(ToString(result), HasSubstr("3 left out for want of time"));
   result.disturbed = 2;
   EXPECT_THAT(ToString(result),
-              HasSubstr("3 left out, 2 of them since other programs"));
+              HasSubstr("3 left out, 2 of them since\n  other programs"));
   result.disturbed = 3;
   EXPECT_THAT(ToString(result), HasSubstr("3 left out, all of them since"));
   TunedSignature disturbed;
