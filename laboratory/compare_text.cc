@@ -60,7 +60,7 @@ std::string ErrorsText(const Comparison& comparison) {
   const auto count = std::ranges::count_if(ops, &OpComparison::differs);
   std::string text = Wrapped(
       Format("{} of {} {}; the first is {} {}: {} under A, {} under B", count,
-             CountText(ops.size(), "op"), count == 1 ? "DIFFERS" : "DIFFER",
+             Counted(ops.size(), "op"), count == 1 ? "DIFFERS" : "DIFFER",
              first.op_index, first.op, first.kernel_a, first.kernel_b));
   if (!first.message.empty()) text += Wrapped(first.message, 2, 4);
   return text;
@@ -126,7 +126,7 @@ std::string OpsText(const Comparison& comparison, bool all) {
       std::ranges::count(comparison.ops, false, &OpComparison::same));
   const size_t same = comparison.ops.size() - others;
   std::string text = Format("{} of {} {} another kernel or layout\n", others,
-                            CountText(comparison.ops.size(), "op"),
+                            Counted(comparison.ops.size(), "op"),
                             others == 1 ? "has" : "have");
   const std::vector<CompareRow> rows = RowsOf(comparison, all);
   double longest = 0;
@@ -156,7 +156,7 @@ std::string OpsText(const Comparison& comparison, bool all) {
                   change < 0 ? "-" : "", TimeText(std::abs(change)));
   }
   return text + Wrapped(Format("... {}{} the same: --all, print(result.all)",
-                               rest, CountText(same, "op")));
+                               rest, Counted(same, "op")));
 }
 
 }  // namespace

@@ -137,7 +137,7 @@ std::string ToString(const Placement& placement, bool all) try {
   }
   if (same == 0) return text;
   return text + Format("... {} the same: --all, print(result.all)\n",
-                       CountText(same, "op"));
+                       Counted(same, "op"));
 } catch (const std::bad_alloc&) {
   RaiseOutOfMemory();
 }

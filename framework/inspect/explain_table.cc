@@ -75,7 +75,7 @@ class TableBuilder {
     constexpr std::array<std::string_view, kColumns> kNames = {
         "#",     "op", "kernel",    "place",    "dtype", "",
         "share", "",   "next best", "moved in", "why"};
-    return std::string(column == kTime ? unit_.name : kNames[column]);
+    return std::string(column == kTime ? unit_.name() : kNames[column]);
   }
 
   void AddRows() {
@@ -153,7 +153,7 @@ class TableBuilder {
     Cells& row = rows_.emplace_back();
     row.op = call.number;
     row.text[kNumber] = Format("{}{}", call.put_in ? "+" : "", call.number);
-    row.text[kTime] = unit_.Text(group.seconds, true);
+    row.text[kTime] = unit_.Cell(group.seconds, 2);
     if (summary_.evidence == PlanEvidence::kMixed && call.estimated()) {
       row.text[kTime] = "~" + row.text[kTime];
     }

@@ -105,8 +105,7 @@ std::string KernelName(const KernelDef& kernel) {
   std::string name = kernel.key.library;
   std::transform(name.begin(), name.end(), name.begin(),
                  [](unsigned char c) { return std::tolower(c); });
-  return name == kernel.variant ? name
-                                : Format("{}/{}", name, kernel.variant);
+  return name == kernel.variant ? name : Format("{}/{}", name, kernel.variant);
 }
 
 std::string HintFor(const PlanCall& call, const Candidate& candidate) {

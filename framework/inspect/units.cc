@@ -21,19 +21,19 @@ double Rounded(double number, int digits) {
 
 }  // namespace
 
-TimeUnit::TimeUnit(double largest)
-    : name(largest < 0.1   ? "us"
-           : largest < 100 ? "ms"
-                           : "s"),
-      seconds(largest < 0.1   ? kMicrosecond
-              : largest < 100 ? 1e-3
-                              : 1),
-      decimals(largest / seconds < 10 ? 1 : 0) {}
+TimeUnit::TimeUnit(double longest_seconds)
+    : name_(longest_seconds < 0.1   ? "us"
+            : longest_seconds < 100 ? "ms"
+                                    : "s"),
+      seconds_(longest_seconds < 0.1   ? kMicrosecond
+               : longest_seconds < 100 ? 1e-3
+                                       : 1),
+      decimals_(longest_seconds < 10e-6 || longest_seconds >= 0.1 ? 1 : 0) {}
 
-std::string TimeUnit::Text(double time, bool estimated) const {
-  if (time < kMicrosecond) return "<1";
-  return Format("{:.{}f}", Rounded(time / seconds, estimated ? 2 : 3),
-                decimals);
+std::string TimeUnit::Cell(double seconds, int digits) const {
+  if (seconds <= 0) return "";
+  if (seconds < kMicrosecond) return seconds_ > kMicrosecond ? "0.0" : "<1";
+  return Format("{:.{}f}", Rounded(seconds / seconds_, digits), decimals_);
 }
 
 std::string ShortTime(double seconds, bool estimated) {

@@ -10,15 +10,21 @@
 // How Explain writes quantities.
 namespace sluice {
 
-// The unit of a column of times, by its largest, in seconds.
-struct TimeUnit {
-  explicit TimeUnit(double largest);
-  std::string_view name;  // "us", "ms" or "s"
-  double seconds;         // of one
-  int decimals;           // 1 where the largest is below 10
+// The unit of a column of times, which suits the longest of them.
+class SLUICE_API TimeUnit {
+ public:
+  explicit TimeUnit(double longest_seconds);
 
-  // "96", "9.6", "<1" below a microsecond: an estimate has two digits.
-  std::string Text(double seconds, bool estimated) const;
+  std::string_view name() const { return name_; }  // "us", "ms" or "s"
+  // The number alone, of so many digits: two for an estimate, three for a
+  // measured time. "<1" below a microsecond, which a clock cannot tell from
+  // nothing; "" for 0: no time.
+  std::string Cell(double seconds, int digits = 3) const;
+
+ private:
+  std::string_view name_;
+  double seconds_;  // of one
+  int decimals_;    // 0 for us from 10 on
 };
 
 // A time with its unit: "96 us", "1.2 ms", "<1 us". Estimates have two digits,

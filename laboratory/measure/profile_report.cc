@@ -1,13 +1,14 @@
 #include "sluice/laboratory/measure/profile_report.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <functional>
 #include <new>
 #include <numeric>
 #include <utility>
 
+#include "sluice/framework/inspect/plan_calls.h"
+#include "sluice/framework/inspect/units.h"
 #include "sluice/laboratory/measure/text_table.h"
 #include "sluice/laboratory/measure/time_text.h"
 #include "sluice/platform/device.h"
@@ -19,19 +20,6 @@ namespace {
 
 constexpr double kFarOff = 3;
 constexpr size_t kMostNames = 8;
-
-std::string ShortType(const std::string& type) {
-  if (type == "batch_norm") return "bn";
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 4>
-      kShort = {{{"elementwise_add", "add"},
-                 {"elementwise_sub", "sub"},
-                 {"elementwise_mul", "mul"},
-                 {"elementwise_div", "div"}}};
-  for (const auto& [whole, part] : kShort) {
-    if (type == whole) return std::string(part);
-  }
-  return type;
-}
 
 std::string FeedText(const FeedSpec& feed) {
   std::string text = feed.name;
@@ -49,10 +37,10 @@ std::string TitleOf(const Plan& plan) {
   }
   const bool emulated =
       DeviceManager::Instance().Get(plan.place()).is_emulated();
-  return Format(
-      "{}program, {}{}, {}{}", trains ? "training " : "", plan.place(),
-      emulated ? " (emulated: times are the CPU's)" : "",
-      CountText(static_cast<size_t>(plan.num_threads()), "thread"), fed);
+  return Format("{}program, {}{}, {}{}", trains ? "training " : "",
+                plan.place(),
+                emulated ? " (emulated: times are the CPU's)" : "",
+                Counted(plan.num_threads(), "thread"), fed);
 }
 
 std::string FactorText(double factor) {
@@ -93,7 +81,7 @@ std::string CallTable(const ProfileReport& report, size_t rows, double all) {
       begin, report.calls.end(),
       [](const ProfiledCall& call) { return call.seconds < 1e-6; });
   text +=
-      Format("... {}, {}", CountText(report.calls.size() - shown, "more call"),
+      Format("... {}, {}", Counted(report.calls.size() - shown, "more call"),
              TimeText(all - so_far));
   if (!busy) text += Format(", {:.0f} %", 100 * (1 - so_far / all));
   if (short_ones > 0) text += Format("; {} of them below 1 us", short_ones);
@@ -113,7 +101,7 @@ std::string FarOffText(const ProfileReport& report) {
   if (count > kMostNames) names += Format(" and {} more", count - kMostNames);
   return "\n" + Wrapped(Format("estimates are more than 3x off for {}: {}; "
                                "sl.tune() measures them",
-                               CountText(count, "call"), names));
+                               Counted(count, "call"), names));
 }
 
 }  // namespace
@@ -130,31 +118,16 @@ std::string ProfiledCall::name() const {
   return inserted ? "+ " + op : Format("{} {}", number, op);
 }
 
-std::string CallName(const Decision& decision) {
-  if (decision.covered_ops.empty()) return decision.op;
-  std::string name = decision.covered_ops[0];
-  for (size_t i = 1; i < decision.covered_ops.size(); ++i) {
-    name += "+" + ShortType(decision.covered_ops[i]);
-  }
-  return name;
-}
-
 ProfileReport MakeProfileReport(const Plan& plan,
                                 const RunProfile& profile) try {
   ProfileReport report{TitleOf(plan), profile.run, profile.total_seconds, {}};
-  for (const Decision& decision : plan.decisions()) {
-    ProfiledCall call;
-    call.inserted = decision.covers.empty();
-    call.number = call.inserted ? decision.op_index : decision.covers[0];
-    call.op = CallName(decision);
-    call.kernel = KernelName(*decision.kernel, decision.place, plan.place());
-    call.seconds = profile.ops[decision.op_index].median;
-    for (const Candidate& candidate : decision.candidates()) {
-      if (candidate.kernel != decision.kernel) continue;
-      call.predicted = candidate.seconds;
-      call.evidence = candidate.evidence;
-    }
-    report.calls.push_back(std::move(call));
+  for (const PlanCall& call : CallsOf(plan)) {
+    const Decision& decision = *call.decision;
+    report.calls.push_back(
+        {call.number, call.put_in, call.name,
+         KernelName(*decision.kernel, decision.place, plan.place()),
+         profile.ops[decision.op_index].median, call.seconds(),
+         call.chosen->evidence});
   }
   std::ranges::stable_sort(report.calls, std::greater(),
                            &ProfiledCall::seconds);
@@ -169,12 +142,11 @@ std::string ToString(const ProfileReport& report, size_t rows) try {
       [](double sum, const ProfiledCall& call) { return sum + call.seconds; });
   const Timing& run = report.run;
   std::string text = Wrapped(report.title);
-  text += Wrapped(Format("a run takes {} ({}, {}); {} {} {}, slowest first",
-                         TimeText(run.median), RangeText(run.low, run.high),
-                         CountText(static_cast<size_t>(run.rounds), "run"),
-                         CountText(report.calls.size(), "call"),
-                         report.calls.size() == 1 ? "takes" : "take",
-                         TimeText(all)));
+  text += Wrapped(
+      Format("a run takes {} ({}, {}); {} {} {}, slowest first",
+             TimeText(run.median), RangeText(run.low, run.high),
+             Counted(run.rounds, "run"), Counted(report.calls.size(), "call"),
+             report.calls.size() == 1 ? "takes" : "take", TimeText(all)));
   const std::string busy = BusyText(run);
   if (!busy.empty()) text += Wrapped(busy + ", so shares are left out");
   return text + "\n" + CallTable(report, rows, all) + FarOffText(report);

@@ -37,9 +37,6 @@ struct ProfileReport {
 SLUICE_API ProfileReport MakeProfileReport(const Plan& plan,
                                            const RunProfile& profile);
 
-// "mul+add+relu": the types of ops that one kernel computes, the first in full.
-SLUICE_API std::string CallName(const Decision& decision);
-
 // The run, so many of its calls, and the estimates that are far off, in lines
 // of at most 80 columns. Shares are left out if the machine was busy.
 SLUICE_API std::string ToString(const ProfileReport& report, size_t rows = 10);

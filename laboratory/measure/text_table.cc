@@ -84,8 +84,4 @@ std::string Wrapped(std::string_view text, size_t first, size_t other) {
   return wrapped;
 }
 
-std::string CountText(size_t count, std::string_view noun) {
-  return Format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
-
 }  // namespace sluice

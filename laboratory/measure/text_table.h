@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sluice/framework/inspect/units.h"
 #include "sluice/platform/export.h"
 
 // Text for a terminal of 80 columns.
@@ -37,8 +38,5 @@ class SLUICE_API TextTable {
 SLUICE_API std::string Wrapped(std::string_view text,
                                size_t first = 0,
                                size_t other = 2);
-
-// "1 op", "2 ops".
-SLUICE_API std::string CountText(size_t count, std::string_view noun);
 
 }  // namespace sluice

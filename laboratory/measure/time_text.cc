@@ -1,9 +1,9 @@
 #include "sluice/laboratory/measure/time_text.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 
+#include "sluice/framework/inspect/plan_calls.h"
 #include "sluice/platform/error.h"
 
 namespace sluice {
@@ -44,24 +44,6 @@ std::string RangeText(double low, double high) {
   return from + " to " + to;
 }
 
-TimeUnit::TimeUnit(double longest_seconds)
-    : name_(longest_seconds < 0.1   ? "us"
-            : longest_seconds < 100 ? "ms"
-                                    : "s"),
-      seconds_(longest_seconds < 0.1   ? 1e-6
-               : longest_seconds < 100 ? 1e-3
-                                       : 1),
-      decimals_(longest_seconds < 10e-6 || longest_seconds >= 0.1 ? 1 : 0) {}
-
-std::string TimeUnit::Cell(double seconds, int digits) const {
-  if (seconds <= 0) return "";
-  if (seconds < 1e-6) return name_ == "us" ? "<1" : "0.0";
-  const double value = seconds / seconds_;
-  const double digit =
-      std::pow(10.0, std::floor(std::log10(value)) - (digits - 1));
-  return Format("{:.{}f}", std::round(value / digit) * digit, decimals_);
-}
-
 bool Busy(const Timing& timing) {
   return timing.rounds > 1 && timing.high - timing.low > timing.median / 4;
 }
@@ -88,14 +70,7 @@ std::string RatioText(const Interval& ratio) {
 std::string KernelName(const KernelDef& kernel,
                        PlaceKey place,
                        PlaceKey place_of_plan) {
-  std::string name;
-  if (kernel.key.library != "PLAIN") {
-    for (const char c : kernel.key.library) {
-      name += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    }
-    name += '/';
-  }
-  name += kernel.variant;
+  const std::string name = KernelName(kernel);
   return place == place_of_plan ? name : Format("{} at {}", name, place);
 }
 

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "sluice/framework/inspect/run_profile.h"
+#include "sluice/framework/inspect/units.h"
 #include "sluice/framework/op/registry.h"
 #include "sluice/laboratory/measure/order_statistics.h"
 #include "sluice/platform/export.h"
@@ -17,22 +18,6 @@ SLUICE_API std::string TimeText(double seconds, int digits = 3);
 SLUICE_API std::string TimeText(const Timing& timing);
 // "715 to 719 us", "980 us to 1.20 ms".
 SLUICE_API std::string RangeText(double low, double high);
-
-// The unit of a column of times, which suits the longest of them.
-class SLUICE_API TimeUnit {
- public:
-  explicit TimeUnit(double longest_seconds);
-
-  std::string_view name() const { return name_; }
-  // The number alone; "<1" below 1 us, which a clock at each op cannot tell
-  // from nothing, and "" for 0: not timed.
-  std::string Cell(double seconds, int digits = 3) const;
-
- private:
-  std::string_view name_;
-  double seconds_;
-  int decimals_;
-};
 
 // Whether other programs must have used the CPUs: the interval is wider than a
 // quarter of the median.

@@ -176,7 +176,7 @@ std::string TotalText(const TuneResult& result) {
   const auto change = std::ranges::count_if(result.signatures, &Changes);
   std::string text =
       Format("{} of {} {} another kernel, {} stay\n", change,
-             CountText(count, "signature"), change == 1 ? "gets" : "get", stay);
+             Counted(count, "signature"), change == 1 ? "gets" : "get", stay);
   if (after > 0) {
     text += Format("kernels of one run, where both were timed: {}\n",
                    Gain(before, after));
@@ -190,7 +190,7 @@ std::string MeasuredText(const TuneResult& result) {
       std::ranges::count_if(result.signatures, &TunedSignature::has_reference));
   const size_t others = result.signatures.size() - compared;
   std::string text = Format("{} measured in {}, {} known already",
-                            CountText(compared, "signature"),
+                            Counted(compared, "signature"),
                             TimeText(result.seconds), result.known);
   if (others > 0) text += Format(", {} without a plain kernel", others);
   if (result.left_out > 0) {

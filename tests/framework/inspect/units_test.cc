@@ -21,15 +21,19 @@ TEST(Units, ATimeHasTwoDigitsIfEstimatedAndThreeIfMeasured) {
   EXPECT_EQ(ShortTime(infinity, true), "inf s");
 }
 
-TEST(Units, AColumnOfTimesHasOneUnit) {
-  const TimeUnit small(9.4e-6);
-  EXPECT_EQ(small.name, "us");
-  EXPECT_EQ(small.Text(9.4e-6, true), "9.4");
-  EXPECT_EQ(small.Text(0.2e-6, true), "<1");
-  const TimeUnit large(0.25);
-  EXPECT_EQ(large.name, "ms");
-  EXPECT_EQ(large.Text(0.2513, true), "250");
-  EXPECT_EQ(large.Text(1e-3, false), "1");
+TEST(TimeUnit, IsThatOfTheLongestTime) {
+  const TimeUnit us(1.2344e-3);
+  EXPECT_EQ(us.name(), "us");
+  EXPECT_EQ(us.Cell(1.2344e-3), "1230");
+  EXPECT_EQ(us.Cell(1.2344e-3, 2), "1200");
+  EXPECT_EQ(us.Cell(9e-7), "<1");
+  EXPECT_EQ(us.Cell(0), "");
+  EXPECT_EQ(TimeUnit(8e-6).Cell(7.51e-6), "7.5");
+  const TimeUnit ms(0.25);
+  EXPECT_EQ(ms.name(), "ms");
+  EXPECT_EQ(ms.Cell(1.2344e-3), "1.2");
+  EXPECT_EQ(ms.Cell(9e-7), "0.0");
+  EXPECT_EQ(TimeUnit(200).name(), "s");
 }
 
 TEST(Units, BytesAreCountedInThousands) {

@@ -83,14 +83,6 @@ TEST(ProfileReport, OnlyEstimatesAreOff) {
   EXPECT_EQ(Call(1, 0.9e-6, 0.01e-6).off(), 1) << "both are too short";
 }
 
-TEST(ProfileReport, NamesWhatACallCovers) {
-  Decision decision;
-  decision.op = "fused_conv2d";
-  EXPECT_EQ(CallName(decision), "fused_conv2d");
-  decision.covered_ops = {"conv2d", "batch_norm", "elementwise_add", "relu"};
-  EXPECT_EQ(CallName(decision), "conv2d+bn+add+relu");
-}
-
 TEST(ProfileReport, IsOfAPlan) {
   sluice::testing::UseTestOps();
   Program program;

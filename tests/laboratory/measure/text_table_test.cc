@@ -46,10 +46,5 @@ TEST(Wrapped, BreaksAtSpacesAndWordsThatAreTooLong) {
             std::string(80, 'a') + "\n  " + std::string(20, 'a') + "\n");
 }
 
-TEST(CountText, IsInThePluralForAllButOne) {
-  EXPECT_EQ(CountText(0, "op"), "0 ops");
-  EXPECT_EQ(CountText(1, "op"), "1 op");
-}
-
 }  // namespace
 }  // namespace sluice

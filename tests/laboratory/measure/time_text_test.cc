@@ -24,21 +24,6 @@ TEST(TimeText, IntervalsNameTheirUnitOnce) {
   EXPECT_EQ(RangeText(980e-6, 1.2e-3), "980 us to 1.20 ms");
 }
 
-TEST(TimeUnit, IsThatOfTheLongestTime) {
-  const TimeUnit us(1.2344e-3);
-  EXPECT_EQ(us.name(), "us");
-  EXPECT_EQ(us.Cell(1.2344e-3), "1230");
-  EXPECT_EQ(us.Cell(1.2344e-3, 2), "1200");
-  EXPECT_EQ(us.Cell(9e-7), "<1");
-  EXPECT_EQ(us.Cell(0), "");
-  EXPECT_EQ(TimeUnit(8e-6).Cell(7.51e-6), "7.5");
-  const TimeUnit ms(0.25);
-  EXPECT_EQ(ms.name(), "ms");
-  EXPECT_EQ(ms.Cell(1.2344e-3), "1.2");
-  EXPECT_EQ(ms.Cell(9e-7), "0.0");
-  EXPECT_EQ(TimeUnit(200).name(), "s");
-}
-
 TEST(BusyText, IsForIntervalsWiderThanAQuarter) {
   Timing timing;
   timing.rounds = 21;
