@@ -187,11 +187,14 @@ def fold_repeats(
             covered = (same // period + 1) * period
             if covered > max(best[i][0], period, 2):
                 best[i] = covered, period
-    first, instead, start = list(range(size)), {}, 0
-    while start < size:
+    first, instead = list(range(size)), {}
+    for start in sorted(range(size), key=lambda i: -best[i][0]):
         covered, period = best[start]
-        if covered and boxes[start].purpose != "feed":
-            end = start + covered
+        end = start + covered
+        # Longer ones came before, so an overlap contains one of the ends.
+        free = first[start] == start and first[end - 1] == end - 1
+        free = free and start not in instead and end - 1 not in instead
+        if covered and free and boxes[start].purpose != "feed":
             first[start:end] = [start] * covered
             shown = [
                 sum_up([box.cells[j] for box in boxes[i:end:period]])
@@ -206,7 +209,6 @@ def fold_repeats(
                 more = f"and {len(shown) - 13} more ops"
                 shown[13:] = [Cell(more, kind="op")]
             instead[start] = replace(boxes[end - 1], cells=shown)
-        start += max(covered, 1)
     return fold(boxes, first, instead)
 
 
