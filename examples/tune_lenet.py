@@ -42,7 +42,7 @@ def change(row: dict) -> str:
         times.append(f"{op['measured']['median'] * 1e6:.0f}" if op else "-")
     op = row["new"] or row["old"]
     return (
-        f"{op['index']:>3} {op['op'][:20]:21}{kernels[0]:21}{kernels[1]:21}"
+        f"{op['index']:>3} {op['op'][:17]:18}{kernels[0]:21}{kernels[1]:21}"
         f"{' -> '.join(times)}"
     )
 
