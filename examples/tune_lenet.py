@@ -107,7 +107,7 @@ def main() -> None:
     runs = [one.data["plan"]["times"]["run"] for one in (old, new)]
     print(f"a training step of {arguments.batch} images: {gain(*runs)}")
     files = {
-        "report.html": "the new plan and its changes: open it in a browser",
+        "report.html": "the new plan and its changes, for a browser",
         "before.json": "the plan by estimates, as data",
         "after.json": "the plan by records, as data",
         "after.trace.json": "its timeline, for ui.perfetto.dev",
