@@ -42,7 +42,7 @@ def change(row: dict) -> str:
         times.append(f"{op['measured']['median'] * 1e6:.0f}" if op else "-")
     op = row["new"] or row["old"]
     return (
-        f"{op['index']:>3} {op['op'][:20]:21}{kernels[0]:21}{kernels[1]:21}"
+        f"{op['index']:>3} {op['op'][:17]:18}{kernels[0]:21}{kernels[1]:21}"
         f"{' -> '.join(times)}"
     )
 
@@ -107,7 +107,7 @@ def main() -> None:
     runs = [one.data["plan"]["times"]["run"] for one in (old, new)]
     print(f"a training step of {arguments.batch} images: {gain(*runs)}")
     files = {
-        "report.html": "the new plan and its changes: open it in a browser",
+        "report.html": "the new plan and its changes, for a browser",
         "before.json": "the plan by estimates, as data",
         "after.json": "the plan by records, as data",
         "after.trace.json": "its timeline, for ui.perfetto.dev",

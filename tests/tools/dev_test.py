@@ -142,8 +142,8 @@ class Dev(unittest.TestCase):
             ["script", "-qec", f"stty cols 60; {commands}", "/dev/null"],
             env={**os.environ, "PATH": f"{self.folder}/bin:{os.environ['PATH']}",
                  "SHELL": "/bin/bash", "TERM": "xterm"},
-            capture_output=True, text=True, stdin=subprocess.DEVNULL,
-        ).stdout
+            capture_output=True, stdin=subprocess.DEVNULL, check=False,
+        ).stdout.decode()
         shown = [part.rstrip() for part in terminal.split("\r\x1b[K")]
         self.assertEqual(shown[2:], ["x.cc:1: error: no", "end"])
         self.assertIn("1 of 2 steps", shown[1])

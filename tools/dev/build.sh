@@ -50,7 +50,7 @@ need_disk() {
 # compilers pass, those of CMake and ninja about themselves do not.
 show_progress() {
   local line shown=0 start=$SECONDS clear='' width noise
-  width=$(tput cols 2>/dev/null || echo 80)
+  width=$({ stty size </dev/tty | cut -d' ' -f2; } 2>/dev/null || echo 80)
   noise='^(-- |ninja: no work to do|Preset .* variables:|  [A-Z_]+="|$)'
   [ -t 1 ] && clear=$'\r\e[K'
   while IFS= read -r line; do
