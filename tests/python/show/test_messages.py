@@ -118,7 +118,7 @@ def test_frames_of_this_package_are_left_out():
 
 
 @pytest.mark.parametrize(
-    "line", ["sl.layers.conv2D", "sl.layers.fc(sl.data('x', [3]), units=2)", "sl.laod"]
+    "line", ["sl.layers.conv2D", "sl.layers.fc(sl.data('x', [3]), units=2)", "sl.optimiser"]
 )
 def test_answers_have_no_frames_of_ours_either(line):
     text = run(f"import sluice as sl\n{line}")

@@ -5,6 +5,7 @@ import inspect
 import pickle
 import pkgutil
 import re
+import types
 
 import numpy as np
 import pytest
@@ -97,6 +98,11 @@ def test_blocks_are_counted():
     assert re.search(r"block 1: 2 ops, block 2: \d op", sl.default_main_program().summary())
 
 
+def test_an_activation_of_no_layer_has_a_row():
+    sl.layers.relu(sl.layers.pool2d(sl.data("x", [None, 1, 8, 8]), 2))
+    assert [line.split()[1] for line in sl.default_main_program().summary().splitlines()[3:5]] == ["pool2d", "relu"]
+
+
 def test_unknown_ranks_and_sizes_are_question_marks():
     x = sl.data("x", [None, 3])
     text = sl.default_main_program().summary() + repr(x) + x._repr_html_()
@@ -119,11 +125,11 @@ def test_ten_thousand_ops_are_folded():
 
 
 def test_a_notebook_shows_a_table():
-    sl.data("<b>", [None, 3])
+    sl.layers.fc(sl.data("<b>", [None, 3]), 2, name="<i>")
     trained()
     html = sl.default_main_program().summary()._repr_html_()
-    assert html.count("<tr>") == 1 + 5 + 3 and "max-height" in html
-    assert "&lt;b&gt;" in html and "<b>" not in html
+    assert html.count("<tr>") == 1 + 6 + 3 and "max-height" in html
+    assert "&lt;b&gt;" in html and "<b>" not in html and "<i>" not in html
 
 
 def test_every_class_says_what_it_is():
@@ -188,6 +194,8 @@ def test_a_scope_that_is_half_filled():
     scope = sl.Scope()
     scope.set("w", np.zeros((250,), "float32"))
     assert repr(scope) == "<Scope: 1 tensor, 1 kB at cpu>"
+    filled = types.SimpleNamespace(_describe=lambda: [*scope._describe(), ("b", None, None, None)])
+    assert display._scope(filled) == "1 tensor, 1 kB at cpu; 1 without a value"
 
 
 def test_a_program_is_no_higher_than_a_screen():
