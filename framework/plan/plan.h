@@ -276,7 +276,6 @@ class SLUICE_API Plan {
   std::unique_ptr<Frame> AcquireFrame() const;
   void ReleaseFrame(std::unique_ptr<Frame> frame) const;
 
-  const uint64_t uid_;
   PlaceKey place_;
   int num_threads_ = 1;
   bool random_ = false;  // some op draws random numbers
@@ -308,6 +307,7 @@ class SLUICE_API Plan {
 
   mutable std::mutex frames_mutex_;
   mutable std::vector<std::unique_ptr<Frame>> free_frames_;
+  const uint64_t uid_;
 };
 
 }  // namespace sluice

@@ -83,13 +83,13 @@ class SLUICE_API RunHooks {
                               const Feeds& /*feeds*/,
                               const std::vector<FetchTarget>& /*fetches*/,
                               Scope* /*scope*/) {}
-  // Called before Plan::Run; null if this run is not observed. At most one hook
-  // observes a run.
-  virtual std::unique_ptr<RunObserver> Observe(const Plan& plan);
   // Returns the number that a run's random ops use in place of `step`.
   virtual uint64_t RandomStep(const Plan& /*plan*/, uint64_t step) {
     return step;
   }
+  // Called before Plan::Run; null if this run is not observed. At most one hook
+  // observes a run.
+  virtual std::unique_ptr<RunObserver> Observe(const Plan& plan);
 };
 
 // Adds hooks to all later runs; does nothing if they were added before.

@@ -333,6 +333,8 @@ def test_the_minimap_and_top_move_the_graph(browser, tmp_path, report):
     view = "return document.querySelector('#minimap .view').getBoundingClientRect().top"
     before = browser.execute_script(view)
     browser.find_element(By.ID, "slowest").click()
+    assert browser.execute_script(top) > 0
+    browser.find_element(By.ID, "top").click()
     minimap = browser.find_element(By.CSS_SELECTOR, "#minimap svg")
     browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", minimap)
     webdriver.ActionChains(browser).move_to_element_with_offset(
