@@ -31,8 +31,8 @@ nb::object Get(const Scope& self, const std::string& name) {
   return nb::cast(tensor);
 }
 
-// Returns (name, dtype, shape, place) of each variable of the scope itself; None
-// for the rest of one without a value.
+// Returns (name, dtype, shape, place) of each variable of the scope itself;
+// None for the rest of one without a value.
 nb::list Describe(const Scope& self) {
   std::vector<std::pair<std::string, Tensor>> found;
   {
