@@ -51,9 +51,9 @@ std::string SuggestNames(std::string_view name,
     if (distance > allowed || distance >= name.size()) continue;
     near.emplace_back(distance, candidate);
   }
-  std::stable_sort(
-      near.begin(), near.end(),
-      [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::stable_sort(near.begin(), near.end(), [](const auto& a, const auto& b) {
+    return a.first < b.first;
+  });
   if (near.size() > kMost) near.resize(kMost);
   std::string text;
   for (const auto& [distance, candidate] : near) {

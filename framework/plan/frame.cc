@@ -38,11 +38,11 @@ std::string ForWhat(const Plan& plan, const Slot& slot) {
 // Raises for a persistable without a value, at the op that first uses it.
 [[noreturn]] void RaiseEmpty(const Plan& plan, const Slot& slot) {
   const auto uses = [&](const auto& arguments) {
-    return std::any_of(
-        arguments.begin(), arguments.end(), [&](const auto& argument) {
-          return std::count(argument.second.begin(), argument.second.end(),
-                            slot.var) > 0;
-        });
+    return std::any_of(arguments.begin(), arguments.end(),
+                       [&](const auto& argument) {
+                         return std::count(argument.second.begin(),
+                                           argument.second.end(), slot.var) > 0;
+                       });
   };
   std::string line;
   for (const OpDesc& op : plan.op_descs()) {

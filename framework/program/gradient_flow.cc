@@ -128,10 +128,9 @@ void GradientFlow::FailNoPath(const std::string& parameter) const {
     if (parameters_[i] >= 0) from.push_back(parameters_[i]);
   }
   if (names.size() > kNames) names.back() = "...";
-  const std::string who =
-      names.empty()       ? "no parameter gets a"
-      : names.size() == 1 ? names[0] + " gets no"
-                          : Join(names) + " get no";
+  const std::string who = names.empty()       ? "no parameter gets a"
+                          : names.size() == 1 ? names[0] + " gets no"
+                                              : Join(names) + " get no";
   Raise(ErrorCode::kInvalidArgument, "backward.no_path",
         "{} gradient of loss {}: {}", who, request_.loss,
         names.empty() ? "the program has no persistable float variable without "

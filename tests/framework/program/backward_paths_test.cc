@@ -144,12 +144,14 @@ TEST_F(BackwardTest, ALossOfNothingHasNoPath) {
   ExpectRefused(ErrorCode::kInvalidArgument, "backward.no_path",
                 {"loss", "w, v", "does not depend"}, "loss");
   ExpectRefused(ErrorCode::kInvalidArgument, "backward.no_path",
-                {"no parameter gets a gradient"}, "loss", {.no_gradient = {"w", "v"}});
+                {"no parameter gets a gradient"}, "loss",
+                {.no_gradient = {"w", "v"}});
   for (int i = 0; i < 9; ++i) {
     program_.Persistable(Format("u{}", i), DType::kFloat32, {3});
   }
   ExpectRefused(ErrorCode::kInvalidArgument, "backward.no_path",
-                {"w, v, u0, u1, u2, ... get no gradient of loss loss: "}, "loss");
+                {"w, v, u0, u1, u2, ... get no gradient of loss loss: "},
+                "loss");
 }
 
 TEST_F(BackwardTest, EveryParameterThatIsNamedNeedsAPath) {

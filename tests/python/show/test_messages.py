@@ -126,8 +126,6 @@ def test_answers_have_no_frames_of_ours_either(line):
 
 
 def test_a_mistake_of_ours_keeps_its_frames():
-    text = run("import sluice as sl\nsl.unique_name.generate(5).x\nsl.layers.nn._pair()")
-    assert "Traceback" in text
     text = run("import sluice as sl\nsl.display.of_bytes('a')")
     assert "display.py" in text
 
@@ -135,7 +133,7 @@ def test_a_mistake_of_ours_keeps_its_frames():
 def test_a_cause_keeps_the_users_frames_only():
     try:
         try:
-            sl.Executor("gpu")
+            sl.layers.fc(3, 2)
         except sl.SluiceError as error:
             raise sl.InvalidArgumentError("mine") from error
     except sl.SluiceError as error:
