@@ -42,6 +42,14 @@ def _time(seconds: float) -> str:
     return f"{micros:g} µs" if micros >= 1 else "<1 µs"
 
 
+def _total(seconds: float) -> str:
+    """Two digits in the unit that suits them."""
+    for unit, size in (("µs", 1e-6), ("ms", 1e-3)):
+        if seconds < 999.5 * size:
+            return f"{float(f'{seconds / size:.2g}'):g} {unit}"
+    return f"{seconds:.2g} s"
+
+
 def _share(part: float, total: float) -> str:
     percent = round(100 * part / total) if total > 0 else 0
     return f"{percent} %" if percent else ""
@@ -149,6 +157,8 @@ class _Plan:
 
     def _about(self, op: Mapping[str, Any], first: str, phase: str) -> str:
         if not op["covers"]:
+            if op["pass"] == "channels_last":
+                return "put in for NHWC"
             return f"put in by {op['pass']}" if op["pass"] else "put in"
         inputs = {v["argument"]: v for v in reversed(op["inputs"])}
         if "Param" in inputs:
@@ -228,7 +238,7 @@ def draw_plan(
     word = "measured" if made.measured else "predicted"
     lines = [
         f"at {plan['place']}, {counted(plan['threads'], 'thread')}: "
-        f"{_time(made.total)} {word}, {counted(len(made.ops), 'call')}",
+        f"{_total(made.total)} {word}, {counted(len(made.ops), 'call')}",
         "bars: time, relative to the slowest call",
     ]
     if any(not op["covers"] for op in made.ops):
