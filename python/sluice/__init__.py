@@ -78,6 +78,7 @@ from .errors import (
     UnimplementedError,
 )
 from .executor import Executor, TracedRun, global_scope, scope_guard
+from .explanation import Explanation
 from .framework import (
     Operator,
     Program,
@@ -119,6 +120,7 @@ __all__ = [
     "DataLossError",
     "DeviceLostError",
     "Executor",
+    "Explanation",
     "FPGAPlace",
     "FailedPreconditionError",
     "InternalError",
