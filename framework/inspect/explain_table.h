@@ -54,8 +54,8 @@ struct CallGroup {
 // Joins neighbours that are alike and small; from kManyRows groups on, also
 // repetitions of several calls, and neighbours that take little time.
 constexpr size_t kManyRows = 60;
-std::vector<CallGroup> FoldCalls(const std::vector<PlanCall>& calls,
-                                 double total_seconds);
+SLUICE_API std::vector<CallGroup> FoldCalls(const std::vector<PlanCall>& calls,
+                                            double total_seconds);
 
 // `options.width` decides which columns there are.
 SLUICE_API ExplainTable MakeExplainTable(const Plan& plan,
