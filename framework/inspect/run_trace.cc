@@ -83,8 +83,8 @@ void DescribeKernel(const Plan& plan,
   const auto& [file, line] = desc.location;
   if (file.empty()) return;
   const std::string name = file.substr(file.find_last_of('/') + 1);
-  label->arguments.emplace_back(
-      "line", line == 0 ? name : Format("{}:{}", name, line));
+  label->arguments.emplace_back("line",
+                                line == 0 ? name : Format("{}:{}", name, line));
 }
 
 // The number of this thread among those that were traced, from 1.
@@ -289,8 +289,10 @@ void StartTrace() {
   // Says now, and not after hours of work, that there will be no trace.
   std::FILE* file = std::fopen(path.c_str(), "a");
   if (file == nullptr) {
-    std::fprintf(stderr, "SLUICE_TRACE: cannot write '%s': %s; runs are not "
-                 "recorded\n", path.c_str(), std::strerror(errno));
+    std::fprintf(stderr,
+                 "SLUICE_TRACE: cannot write '%s': %s; runs are not "
+                 "recorded\n",
+                 path.c_str(), std::strerror(errno));
     return;
   }
   std::fclose(file);

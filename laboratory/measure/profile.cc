@@ -266,11 +266,10 @@ std::string ChromeTrace(const Plan& plan,
     const std::string queue = instruction.device < 0
                                   ? ToString(PlaceKey(CPUPlace()))
                                   : ToString(plan.queues()[instruction.device]);
-    trace.Add(
-        {trace.Track(queue, medians),
-         std::make_shared<TraceLabel>(LabelOf(plan, instruction)),
-         static_cast<int64_t>(profile.begin[i] * 1e9),
-         static_cast<int64_t>(profile.instructions[i].median * 1e9)});
+    trace.Add({trace.Track(queue, medians),
+               std::make_shared<TraceLabel>(LabelOf(plan, instruction)),
+               static_cast<int64_t>(profile.begin[i] * 1e9),
+               static_cast<int64_t>(profile.instructions[i].median * 1e9)});
   }
   if (again != nullptr) {
     const int real = trace.AddProcess(program + ": one real run");

@@ -118,9 +118,9 @@ std::vector<TimedPlan> TimePlans(const nb::list& plan_objects,
       ExplainJsonOptions options;
       options.profile = &profiles[i];
       options.by_signature = true;
-      timed.push_back({ExplainJson(*plans[i], options),
-                       ChromeTrace(*plans[i], profiles[i], names.at(i),
-                                   &measured[i])});
+      timed.push_back(
+          {ExplainJson(*plans[i], options),
+           ChromeTrace(*plans[i], profiles[i], names.at(i), &measured[i])});
     }
     return timed;
   });
