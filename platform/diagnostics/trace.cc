@@ -119,9 +119,9 @@ std::string TraceWriter::ToJson() const {
     const bool left_out = events_.size() >= most_events_;
     next();
     AppendName(json, "process_name", static_cast<int>(i) + 1, 0,
-               left_out ? Format("{}, first {} events", processes_[i],
-                                 most_events_)
-                        : processes_[i]);
+               left_out
+                   ? Format("{}, first {} events", processes_[i], most_events_)
+                   : processes_[i]);
   }
   for (size_t i = 0; i < tracks_.size(); ++i) {
     next();

@@ -39,8 +39,7 @@ class SLUICE_API TraceWriter {
  public:
   // Events after the first `most_events` are dropped; the names of processes
   // say so.
-  explicit TraceWriter(
-      size_t most_events = std::numeric_limits<size_t>::max())
+  explicit TraceWriter(size_t most_events = std::numeric_limits<size_t>::max())
       : most_events_(most_events) {}
 
   // Adds a process, a group of tracks with a clock of its own: its time 0 is

@@ -109,9 +109,8 @@ TEST(TraceWriterTest, RefusesATrackThatDoesNotExist) {
   trace.Track("only");
   for (int track : {-1, 1}) {
     ExpectError(ErrorCode::kInvalidArgument, "trace.track",
-                {"'crop'", std::to_string(track)}, [&] {
-                  trace.Add(Event(track, "crop", 0, 0));
-                });
+                {"'crop'", std::to_string(track)},
+                [&] { trace.Add(Event(track, "crop", 0, 0)); });
   }
   EXPECT_EQ(trace.size(), 0u);
 }
@@ -119,9 +118,8 @@ TEST(TraceWriterTest, RefusesATrackThatDoesNotExist) {
 TEST(TraceWriterTest, RefusesANegativeDuration) {
   TraceWriter trace;
   const int track = trace.Track("only");
-  ExpectError(ErrorCode::kInvalidArgument, "trace.duration", {"-1 ns"}, [&] {
-    trace.Add(Event(track, "crop", 0, -1));
-  });
+  ExpectError(ErrorCode::kInvalidArgument, "trace.duration", {"-1 ns"},
+              [&] { trace.Add(Event(track, "crop", 0, -1)); });
 }
 
 TEST(TraceWriterTest, WritesTheFile) {
