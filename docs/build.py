@@ -186,7 +186,7 @@ def cpp_reference(source: Path, output: Path) -> None:
     for path in headers():
         file = str(path.relative_to(ROOT))
         listed = ", ".join(f"`{one}`" for one in dict.fromkeys(names.get(file, ())))
-        rows.append([f"[{path.name}]({path.stem})", listed])
+        rows.append([f"[{path.name}]({path.stem}.rst)", listed])
         include = "sluice/" + file.removeprefix("include/sluice/")
         lines = python_reference.heading(path.name)
         lines += [f'``#include "{include}"``', "", f".. doxygenfile:: {path.name}", ""]

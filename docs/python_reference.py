@@ -55,7 +55,7 @@ def write(folder: Path) -> None:
         title, about = one["title"], one.get("about", "")
         if owner is not sluice:
             title += f": {owner.__name__}"
-            about = f".. automodule:: {owner.__name__}\n   :no-members:"
+            about = about or f".. automodule:: {owner.__name__}\n   :no-members:"
         rest = [name for name in public(owner) if (owner.__name__, name) not in listed]
         names = one["names"].split() if "names" in one else rest
         if names:
