@@ -23,7 +23,8 @@ struct ProfiledCall {
   // How many times its estimate is too low, or, below 1, too high; 1 where it
   // is not an estimate, or either time is too short to compare.
   SLUICE_API double off() const;
-  std::string name() const;  // "33 conv2d_grad_filter", "+ transpose"
+  // "33 conv2d_grad_filter", "+ transpose".
+  SLUICE_API std::string name() const;
 };
 
 // A profile for people, independent of its plan.
