@@ -231,6 +231,7 @@ def test_charts_are_svg_with_sizes_as_ticks(tmp_path):
     lab.Race("x", [8, 16, 32], {"a": [1, 2, 3]}, shapes={"X": "n"}).save_svg(str(path))
     page = path.read_text()
     assert "<svg" in page
+    lab.Race("x", [8], {"a": [float("nan")]}).save_svg(str(path))  # nothing was timed
     texts = re.findall(r"<text [^>]*>([^<]+)</text>", page)
     assert {"8", "16", "32", "us per call", "x: X [n]", "a"} <= set(texts)
 

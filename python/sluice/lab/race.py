@@ -110,6 +110,8 @@ class Race:
         for name, row in self.medians.items():
             axes.plot(self.sizes, np.asarray(row) * 1e6, "o-", label=name)
         axes.set(xscale="log", yscale="log", xlabel="n", ylabel="us per call")
+        if not any(self.winners()):
+            axes.set_ylim(1, 10)  # a logarithmic axis needs some range
         axes.set_xticks(self.sizes, labels=map(str, self.sizes))
         axes.yaxis.set_major_formatter("{x:g}")
         axes.minorticks_off()

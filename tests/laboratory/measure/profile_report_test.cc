@@ -62,7 +62,7 @@ TEST(ProfileReport, HasTheSlowestCallsWithTheirShares) {
       "estimates are more than 3x off for 2 calls: 24 relu, 42 relu; "
       "sl.tune() measures\n"
       "  them\n");
-  EXPECT_THAT(ToString(Quiet(), 12), HasSubstr("\n13  relu  plain   <1 "));
+  EXPECT_THAT(ToString(Quiet(), 12), HasSubstr("\n13  relu  plain    <1 "));
   EXPECT_THAT(ToString(Quiet(), 12), Not(HasSubstr("more call")));
 }
 
