@@ -113,7 +113,7 @@ class Explanation(str):
 
     def _repr_html_(self) -> str:
         if self._arguments[1]:
-            return f"<pre>{html.escape(str.__str__(self))}</pre>"
+            return f'<pre style="{STYLE}">{html.escape(str.__str__(self))}</pre>'
         return "".join(table_html(table) for table in self.tables())
 
 

@@ -26,7 +26,7 @@ def exe():
 
 
 def step(exe, batch=50):
-    """A training step of 12 ops."""
+    """A training step of 12 calls."""
     x, y = sl.data("x", [None, 13]), sl.data("y", [None, 1])
     loss = sl.layers.mean(sl.layers.square(sl.layers.fc(x, 1) - y))
     sl.optimizer.SGD(0.01).minimize(loss)
@@ -50,7 +50,7 @@ def test_a_training_step_fits_a_screen(exe):
     assert widest(text) <= 100
     assert "(training), cpu, " in lines(text)[0]
     assert "fed x [50, 13], y [50, 1]" in lines(text)[0]
-    assert lines(text)[1].startswith("12 ops in ")
+    assert lines(text)[1].startswith("13 ops in 12 calls")
 
 
 def lenet(exe):
