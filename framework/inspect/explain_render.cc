@@ -177,8 +177,8 @@ void WriteJson(const ExplainTable& table, JsonWriter* json) {
 namespace {
 
 ExplainTable TableOf(const Plan& plan, const ExplainOptions& options) {
-  SLUICE_ENFORCE(options.width >= 20, ErrorCode::kInvalidArgument,
-                 "explain.width", "Explain: width = {}; expected 20 or more",
+  SLUICE_ENFORCE(options.width >= 40, ErrorCode::kInvalidArgument,
+                 "explain.width", "Explain: width = {}; expected 40 or more",
                  options.width);
   return options.op >= 0 ? MakeOpTable(plan, options)
                          : MakeExplainTable(plan, options);

@@ -223,7 +223,7 @@ TEST_F(CompareTest, ReadsPersistablesAndDoesNotWriteThem) {
   program_.AppendOp("test_update", {{"Param", {"w"}}, {"Delta", {"x"}}}, {}, {},
                     {{"ParamOut", {"w"}}});
   ExpectError(ErrorCode::kFailedPrecondition, "run.uninitialised",
-              {"persistable variable w", "no value"},
+              {"parameter w", "is not initialised"},
               [&] { Compare(program_, feeds_, "", ""); });
   Scope scope;
   *scope.Var("w").GetMutable<Tensor>() = Floats({3}, {1, 1, 1});

@@ -173,7 +173,8 @@ TEST_F(ResolverTest, TakesNoDeviceThatNobodyAskedFor) {
   Run();
   EXPECT_EQ(variant_, "plain");
   EXPECT_EQ(refusals_["systolic"],
-            "nobody asked for fpga:0 (a hint place=fpga:0 would)");
+            "not considered: the executor is at cpu (hint place=fpga:0 allows "
+            "it)");
 }
 
 TEST_F(ResolverTest, AHintNamesADevice) {

@@ -86,8 +86,8 @@ TEST_F(ExplainTest, KernelsOfDevicesThatNobodyAskedForAreListed) {
   };
   Registry::Global().AddKernel(kernel);
   EXPECT_THAT(ExplainText(*plan_),
-              ContainsRegex("0 test_add: not test_add/late .*: neither the "
-                            "executor nor a hint asks for cuda"));
+              ContainsRegex("0 test_add: not test_add/late .*: not considered: "
+                            "the executor is at cpu .hint place=cuda allows"));
   const json plan = json::parse(ExplainJson(*plan_));
   const json& last = plan["ops"][0]["candidates"].back();
   EXPECT_THAT(last["kernel"].get<std::string>(), HasSubstr("test_add/late"));

@@ -11,7 +11,7 @@
   // Refused kernels, grouped by the reason. Those of other places and dtypes
   // are last.
   const common = [
-    [/^(neither the executor|nobody asked for|not considered)/, (op) => `not considered: the plan is at ${sluice.report.place}`],
+    [/^not considered/, (op) => `not considered: the plan is at ${sluice.report.place}`],
     [/^computes /, (op) => `for other dtypes than ${op.dtype}`],
   ];
   const isWrong = (candidate) => candidate.measured && candidate.measured.verdict === "wrong";
