@@ -51,6 +51,8 @@ double TryHint(const Program& program,
 std::vector<std::string> OtherKernels(const Program& program,
                                       const Plan& plan,
                                       std::string_view hint_form) {
+  // Hooks may be about more than this process: ranks prepare plans together.
+  if (!plan.hooks().empty()) return {};
   const auto calls = CallsOf(plan);
   std::vector<const PlanCall*> slowest;
   for (const PlanCall& call : calls) {

@@ -126,7 +126,7 @@ def test_a_row_keeps_its_costs_where_the_fit_is_worse(monkeypatch):
     worse = before * 100
     monkeypatch.setattr(fit, "fit", lambda *_: worse)
     rows, table = fit.fit_rows({"matmul": samples})
-    assert "worse: left as it was" in table[-1]
+    assert "worse: unchanged" in table[-1]
     flops = before[NAMES.index("flops")]
     assert rows["matmul"]["flops"] == pytest.approx(flops, rel=1e-3)
 

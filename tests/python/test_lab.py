@@ -219,7 +219,7 @@ def test_a_race_says_shapes_and_why_a_time_is_missing():
     out = str(race)
     assert out.startswith("x: X [8, n], Y [n]\n")
     assert re.search(r"^plain +1.00 us \*", out, re.M)
-    assert "* fastest; -: not timed" in out
+    assert "* fastest; -: refused or wrong" in out
     assert max(map(len, out.splitlines())) <= 80
     times["onednn/direct"][6] = 3e-6
     assert "-:" not in str(race)

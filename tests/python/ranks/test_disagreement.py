@@ -26,8 +26,8 @@ from ranks import needs_mpi, start
                   r"ranks 0 and 2: this is run 4 of programs with collective ops\n",
                   r"rank 1: this is run 5 of .*, run 4 failed before it began: "
                   r"feed x"]),
-        ("no value", [r"rank 1: .*, run 4 failed before it began: persistable "
-                      r"variable fc_0.w_0"]),
+        ("no value", [r"rank 1: .*, run 4 failed before it began: parameter "
+                      r"fc_0.w_0 .* is not initialised"]),
     ],
 )
 def test_what_differs_is_named(what, messages):
