@@ -150,4 +150,4 @@ def test_a_program_in_cpp_is_recorded_too(tmp_path):
     events = events_of(path)
     assert events[0]["args"]["name"] == "digits"
     lines = {e["args"].get("line", "") for e in events if e.get("cat") == "kernel"}
-    assert any(re.fullmatch(r"\w+\.cc:\d+", line) for line in lines)
+    assert any(re.fullmatch(r"digits\w*\.(cc|h):\d+", line) for line in lines)
