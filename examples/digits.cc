@@ -70,8 +70,8 @@ bool RunOn(sluice::Executor* executor,
                                    vars.total};
   executor->Run(program, feeds, fetches);  // warms up, before times are taken
   const auto plan = executor->Prepare(program, feeds, fetches);
-  const auto run = sluice::RunProfiled(
-      *plan, feeds, /*scope=*/nullptr, {.budget_seconds = 1});
+  const auto run = sluice::RunProfiled(*plan, feeds, /*scope=*/nullptr,
+                                       {.budget_seconds = 1});
 
   const std::vector<float> distances = run.results[0].ToVector<float>();
   const double sum = std::accumulate(distances.begin(), distances.end(), 0.0);
@@ -90,8 +90,8 @@ int main(int argc, char** argv) try {
   const bool explain = argc > 1 && argv[1] == std::string("--explain");
   const std::vector<std::string> arguments(argv + (explain ? 2 : 1),
                                            argv + argc);
-  const sluice::Feeds feeds = examples::DigitsFeeds(
-      arguments.empty() ? EXAMPLES_DATA : arguments[0]);
+  const sluice::Feeds feeds =
+      examples::DigitsFeeds(arguments.empty() ? EXAMPLES_DATA : arguments[0]);
   sluice::Program program;
   const examples::DigitsVars vars = examples::BuildDigits(&program);
   std::printf(

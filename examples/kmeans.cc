@@ -22,8 +22,8 @@ int main(int argc, char** argv) try {
   const examples::DrawnPoints drawn = examples::DrawPoints(centres, 160, 1);
   const int count = static_cast<int>(centres.size());
 
-  std::printf("%zu points get %d clusters: about a second\n", drawn.points.size(),
-              count);
+  std::printf("%zu points get %d clusters: about a second\n",
+              drawn.points.size(), count);
   examples::NearestCentroid nearest;
   const examples::Clusters clusters =
       examples::FindClusters(drawn.points, count, 1, nearest);

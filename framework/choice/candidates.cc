@@ -76,9 +76,10 @@ class Refusals {
              "the CPU can find out";
     }
     if (!PlaceAllowed(place)) {
-      return Format("not considered: the executor is at {} (hint place={} "
-                    "allows it)",
-                    expected_place_, place);
+      return Format(
+          "not considered: the executor is at {} (hint place={} "
+          "allows it)",
+          expected_place_, place);
     }
     if (place.index >= DeviceManager::Instance().Count(place.kind)) {
       return Format("there is no device {}", place);

@@ -33,7 +33,7 @@ struct PreparedOp : OpFacts {
   std::shared_ptr<CandidateList> list;
   int chosen = -1;  // in list->candidates
   Why why;
-  std::string reason;  // `why`, with times
+  std::string reason;                // `why`, with times
   bool fell_back = false;            // to the CPU, without a kernel elsewhere
   std::unique_ptr<OpKernel> kernel;  // prepared
   size_t scratch_bytes = 0;

@@ -126,9 +126,10 @@ std::vector<CallGroup> FoldCalls(const std::vector<PlanCall>& calls,
   if (groups.size() <= kManyRows) return groups;
   groups = FoldRepetitions(groups);
   Groups folded = groups;
-  for (double share = 0.005; folded.size() > kManyRows && share < 0.1;
-       share *= 2) {
-    folded = JoinSmall(groups, std::max(share * total_seconds, 1e-6));
+  double limit = std::max(0.005 * total_seconds, 1e-6);
+  for (int i = 0; i < 4 && folded.size() > kManyRows; ++i) {
+    folded = JoinSmall(groups, limit);
+    limit *= 2;
   }
   return folded;
 }

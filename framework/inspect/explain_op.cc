@@ -55,7 +55,7 @@ void AddValues(const PlanSummary& summary,
         const bool kept = slot.kind == SlotKind::kPersistable ||
                           slot.kind == SlotKind::kShadow;
         std::string value = ValueText(slot.dtype, slot.dims);
-        if (slot.dtype == DType::kFloat32) value = "float32 " + value;
+        if (slot.dtype == DType::kFloat32) value.insert(0, "float32 ");
         lines->push_back(
             {Format("{:>4}  {:<12} {}  {}{}", side, argument, value,
                     CutMiddle(var, 40), kept ? "  parameter or state" : "")});

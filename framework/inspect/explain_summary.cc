@@ -86,9 +86,8 @@ std::string SlowestLine(const PlanSummary& summary) {
 }
 
 std::string TimeLine(const PlanSummary& summary) {
-  std::string line =
-      Format("{} in {}", Counted(summary.ops, "op"),
-             Counted(static_cast<int64_t>(summary.calls.size()), "call"));
+  std::string line = Format("{} in {}", Counted(summary.ops, "op"),
+                            Counted(summary.calls.size(), "call"));
   if (!summary.has_times) {
     return summary.calls.empty()
                ? line

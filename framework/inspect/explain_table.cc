@@ -134,11 +134,11 @@ class TableBuilder {
     for (size_t i = 0; i < group.period; ++i) {
       shown += repeated_[repeated_.size() - 1 - i];
     }
-    row.line = Format(
-        "... {} {} more, to {}",
-        shown == 1 ? "this call" : Format("these {} calls", shown),
-        Counted(static_cast<int64_t>(group.calls.size() / shown), "time"),
-        group.calls.back()->number);
+    row.line =
+        Format("... {} {} more, to {}",
+               shown == 1 ? "this call" : Format("these {} calls", shown),
+               Counted(group.calls.size() / shown, "time"),
+               group.calls.back()->number);
     if (summary_.has_times) {
       row.line += Format(": {}", ShortTime(group.seconds, true));
       const std::string share = ShareText(group.seconds);

@@ -90,11 +90,12 @@ void DescribeKernel(const Plan& plan,
 // The number of this thread among those that were traced, from 1.
 int ThreadNumber() {
   static std::atomic<int> last{0};
-  thread_local const int number = ++last;
-  return number;
+  thread_local int t_number = 0;
+  if (t_number == 0) t_number = ++last;
+  return t_number;
 }
 
-std::string OfThread(std::string track) {
+std::string OfThread(const std::string& track) {
   const int number = ThreadNumber();
   return number == 1 ? track : Format("{}, thread {}", track, number);
 }

@@ -65,7 +65,7 @@ std::string ShortBytes(double bytes) {
                 kUnits[unit]);
 }
 
-std::string Counted(int64_t count, std::string_view noun) {
+std::string Counted(size_t count, std::string_view noun) {
   return Format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -33,7 +32,7 @@ SLUICE_API std::string ShortTime(double seconds, bool estimated);
 // Two digits, by powers of 1000: "768 B", "1.6 MB", "78 kB".
 SLUICE_API std::string ShortBytes(double bytes);
 // "1 op", "12 ops".
-SLUICE_API std::string Counted(int64_t count, std::string_view noun);
+SLUICE_API std::string Counted(size_t count, std::string_view noun);
 // A ratio of times: "same" within 5 %, "1.8x", "25x", ">999x".
 SLUICE_API std::string TimesAsLong(double ratio);
 // Cuts the middle out of a text that is longer than `width`:

@@ -560,8 +560,8 @@ void PlanBuilder::NoteUnusedHints() {
     }
     if (!used) {
       plan_->hint_notes_.push_back(
-          {-1, Format("hint \"{}: {}\" names no op of this plan",
-                      hint.selector, hint)});
+          {-1, Format("hint \"{}: {}\" names no op of this plan", hint.selector,
+                      hint)});
     }
   }
   for (const HintNote& note : plan_->hint_notes_) {

@@ -350,7 +350,7 @@ std::string Executor::Explain(const Program& program,
     if (one && options.op < 0 && !options.all && WouldPrepare(*plan)) {
       own.advice = OtherKernels(program, *plan, options.hint_form);
     }
-    if (!text.empty()) text += "\n";
+    if (!text.empty()) text += '\n';
     if (!one && options.all) text += Format("== {} ==\n", name);
     text += sluice::Explain(*plan, own);
     if (options.op >= 0) break;  // ops are counted in the first plan

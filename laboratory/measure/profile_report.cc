@@ -49,7 +49,7 @@ std::string FactorText(double factor) {
 
 std::string PredictedText(const ProfiledCall& call, const TimeUnit& unit) {
   const double off = call.off();
-  const std::string time = unit.Cell(call.predicted, 2);
+  std::string time = unit.Cell(call.predicted, 2);
   if (off > kFarOff) return Format("{} ({} too low)", time, FactorText(off));
   if (off * kFarOff >= 1) return time;
   return Format("{} ({} too high)", time, FactorText(1 / off));

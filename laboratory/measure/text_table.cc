@@ -44,7 +44,9 @@ std::string TextTable::Text(size_t width, size_t least) const {
       const std::string gap(i == 0 ? 0 : kGap, ' ');
       const std::string cell = CutInTheMiddle(row[i], widths[i]);
       const std::string pad(widths[i] - cell.size(), ' ');
-      line += gap + (align_[i] == '<' ? cell + pad : pad + cell);
+      line += gap;
+      line += align_[i] == '<' ? cell : pad;
+      line += align_[i] == '<' ? pad : cell;
     }
     line.erase(line.find_last_not_of(' ') + 1);
     text += line + '\n';

@@ -237,7 +237,8 @@ TEST(KernelLibrary, ExplainListsItsKernels) {
   const Var y = ops::Relu(x);
   Executor executor;
   executor.Run(program, {{"x", Tensor::FromVector<float>({1}, {1})}}, {y});
-  EXPECT_NE(executor.Explain(program, {.all = true}).find("test_mine"), std::string::npos);
+  EXPECT_NE(executor.Explain(program, {.all = true}).find("test_mine"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -78,7 +78,8 @@ TEST_P(TuneMistakes, AreNamedAndTheKernelIsNeverChosen) {
   EXPECT_NE(Chosen(executor, lab), variant);
   EXPECT_THAT(Refusal(executor, lab, variant),
               AllOf(StartsWith("gave wrong results: "), HasSubstr(message)));
-  EXPECT_THAT(executor.Explain(lab.program, {.all = true}), HasSubstr("gave wrong results: "));
+  EXPECT_THAT(executor.Explain(lab.program, {.all = true}),
+              HasSubstr("gave wrong results: "));
 }
 
 INSTANTIATE_TEST_SUITE_P(
