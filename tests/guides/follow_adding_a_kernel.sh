@@ -52,7 +52,7 @@ expect cpp.log 'relu +mine/fast' \
   'loaded relu/fast .cpu float32' 'hint' \
   '1 of 1 signature gets another kernel' 'relu +plain +mine/fast'
 bash -euxo pipefail path.sh 2>&1 | tee path.log
-expect path.log 'mine/fast'
+expect path.log 'MINE +fast'
 if [ "$cuda" = EMULATE ]; then
   bash -euxo pipefail cuda.sh 2>&1 | tee cuda.log
   expect cuda.log 'loaded relu/fast .cuda float32' 'mine/fast'
