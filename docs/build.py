@@ -174,8 +174,15 @@ def cpp_reference(source: Path, output: Path) -> None:
     subprocess.run(["doxygen", "-"], input=settings, text=True, check=True)
     names: dict[str, list[str]] = {}
     for path in sorted((output / "xml").glob("*.xml")):
-        tree_of = xml.parse(path).getroot()
-        for one in [*tree_of.iter("compounddef"), *tree_of.iterfind(".//sectiondef/memberdef")]:
+        document = xml.parse(path)
+        for compound in document.iter("compounddef"):
+            for part in [*compound]:
+                # The comments of several headers, and what users do not see.
+                spaces = compound.get("kind") == "namespace" and part.tag.endswith("description")
+                if spaces or part.get("kind", "").startswith("private"):
+                    compound.remove(part)
+        document.write(path)
+        for one in [*document.iter("compounddef"), *document.iterfind(".//sectiondef/memberdef")]:
             # Members of classes are on the pages of these.
             kind = one.get("kind") if one.tag == "compounddef" else path.stem[:9]
             if kind in ("class", "struct", "namespace") and one.get("kind") != "namespace":

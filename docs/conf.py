@@ -14,6 +14,7 @@ extensions += [f"sphinx.ext.{name}" for name in ("autodoc", "autosummary", "napo
 html_theme = "furo"
 html_title = "Sluice"
 html_show_sourcelink = False
+html_use_index = False  # one page of 12,000 pixels; the search finds names
 html_static_path = ["static"]
 html_css_files = ["site.css"]
 html_js_files = [("filter.js", {"defer": "defer"})]
