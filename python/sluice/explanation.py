@@ -113,7 +113,8 @@ class Explanation(str):
 
     def _repr_html_(self) -> str:
         if self._arguments[1]:
-            return f'<pre style="{STYLE}">{html.escape(str.__str__(self))}</pre>'
+            text = html.escape(str.__str__(self))
+            return f'<pre style="{STYLE}">{text}</pre>'
         return "".join(table_html(table) for table in self.tables())
 
 
