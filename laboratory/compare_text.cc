@@ -41,8 +41,8 @@ std::string RunsText(const Comparison& comparison) {
   text += Apart(comparison.b_over_a)
               ? "B is " + RatioText(comparison.b_over_a)
               : "no difference that can be told from noise";
-  text += Format(" ({} runs each, in turns)\n",
-                 std::min(comparison.run_a.rounds, comparison.run_b.rounds));
+  const int runs = std::min(comparison.run_a.rounds, comparison.run_b.rounds);
+  text += Format(" ({} each, in turns)\n", Counted(runs, "run"));
   for (const Timing* run : {&comparison.run_a, &comparison.run_b}) {
     if (Busy(*run)) return text + BusyText(*run) + "\n";
   }

@@ -72,7 +72,7 @@ std::string SlowestLine(const PlanSummary& summary) {
     next = Format("; next best {} {}", name, factor);
   }
   if (call.seconds() >= 0.05 * summary.seconds) {
-    return Format("slowest: {} {}, {}{}, {}, {}: {}{}", call.number,
+    return Format("slowest: #{} {}, {}{}, {}, {}: {}{}", call.number,
                   CutMiddle(call.name, 40), KernelName(*call.chosen->kernel),
                   PlaceText(call, *summary.plan),
                   ShortTime(call.seconds(), call.estimated()),
@@ -88,13 +88,17 @@ std::string SlowestLine(const PlanSummary& summary) {
 std::string TimeLine(const PlanSummary& summary) {
   std::string line = Format("{} in {}", Counted(summary.ops, "op"),
                             Counted(summary.calls.size(), "call"));
+  const auto put_in =
+      std::count_if(summary.calls.begin(), summary.calls.end(),
+                    [](const PlanCall& call) { return call.put_in; });
+  if (put_in > 0) line += Format(", {} of them put in", put_in);
   if (!summary.has_times) {
     return summary.calls.empty()
                ? line
                : line + "; each predicted below 1 us: too short to compare";
   }
   const bool estimated = summary.evidence != PlanEvidence::kRecords;
-  line += Format("; {} predicted{} ", ShortTime(summary.seconds, estimated),
+  line += Format("; {} predicted{} ", ShortTime(summary.seconds, false),
                  summary.plan->transfers().empty() ? "" : " without copies");
   if (summary.evidence == PlanEvidence::kMixed) {
     return line + "(~: estimates; tuning measures)";
@@ -279,7 +283,8 @@ std::vector<ExplainLine> FootOf(const PlanSummary& summary,
   AddPutIn(summary, &foot);
   if (!plan.transfers().empty()) foot.push_back({MovedText(plan)});
   foot.push_back(
-      {MemoryText(plan) + (plan.transfers().empty() ? "; nothing moves" : "")});
+      {MemoryText(plan) +
+       (plan.transfers().empty() ? "; no copies" : "")});
   if (!plan.idle_ops().empty()) {
     const size_t idle = plan.idle_ops().size();
     std::string line = Format(

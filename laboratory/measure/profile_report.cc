@@ -141,12 +141,16 @@ std::string ToString(const ProfileReport& report, size_t rows) try {
       report.calls.begin(), report.calls.end(), 0.0,
       [](double sum, const ProfiledCall& call) { return sum + call.seconds; });
   const Timing& run = report.run;
+  const std::string took =
+      run.rounds == 1
+          ? TimeText(run)
+          : Format("{} ({}, {})", TimeText(run.median),
+                   RangeText(run.low, run.high), Counted(run.rounds, "run"));
   std::string text = Wrapped(report.title);
-  text += Wrapped(
-      Format("a run takes {} ({}, {}); {} {} {}, slowest first",
-             TimeText(run.median), RangeText(run.low, run.high),
-             Counted(run.rounds, "run"), Counted(report.calls.size(), "call"),
-             report.calls.size() == 1 ? "takes" : "take", TimeText(all)));
+  text += Wrapped(Format("a run takes {}; {} {} {}, slowest first", took,
+                         Counted(report.calls.size(), "call"),
+                         report.calls.size() == 1 ? "takes" : "take",
+                         TimeText(all)));
   const std::string busy = BusyText(run);
   if (!busy.empty()) text += Wrapped(busy + ", so shares are left out");
   return text + "\n" + CallTable(report, rows, all) + FarOffText(report);

@@ -32,6 +32,9 @@ std::string TimeText(double seconds, int digits) {
 }
 
 std::string TimeText(const Timing& timing) {
+  if (timing.rounds == 1) {
+    return Format("{} (1 run only)", TimeText(timing.median));
+  }
   return Format("{} ({})", TimeText(timing.median),
                 RangeText(timing.low, timing.high));
 }

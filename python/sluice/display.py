@@ -272,6 +272,8 @@ def _placement(found: Any) -> str:
 
 
 def _timing(timing: Any) -> str:
+    if timing.rounds == 1:
+        return f"{of_seconds(timing.median)} (1 run only)"
     low, high = of_seconds(timing.low), of_seconds(timing.high)
     text = f"{of_seconds(timing.median)} ({low} to {high}, "
     return text + f"{counted(timing.rounds, 'run')})"

@@ -105,7 +105,7 @@ def test_text_frame_json_and_html_say_the_same(exe):
     assert f"in {len(calls)} calls" in text
     total = sum(call["seconds"] for call in calls)
     slowest = max(calls, key=lambda call: call["seconds"])
-    assert f"slowest: {slowest['op']} {slowest['name']}, {slowest['kernel']}" in text
+    assert f"slowest: #{slowest['op']} {slowest['name']}, {slowest['kernel']}" in text
     assert f"{100 * slowest['seconds'] / total:.0f} %" in lines(text)[2]
     root = ElementTree.fromstring(text._repr_html_())
     cells = [cell.text for cell in root.iter("td")]
