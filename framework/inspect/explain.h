@@ -28,6 +28,9 @@ struct ExplainOptions {
   int width = 100;      // lines are not longer, but for hints
   bool colour = false;  // ANSI colours
   std::string title = "program";
+  // Whether the last line says how to see more. Not for a block's plan, whose
+  // ops have numbers of their own.
+  bool pointers = true;
   // How a hint is given, with {} for it.
   std::string hint_form = "KernelHintGuard guard(\"{}\");  //";
   // Lines about other kernels, which Executor::Explain adds.
@@ -39,10 +42,10 @@ struct ExplainOptions {
 // design/plans.md. Raises NotFound for an op that the plan does not compute.
 SLUICE_API std::string Explain(const Plan& plan,
                                const ExplainOptions& options = {});
-// The same as data, and every call by itself: {"head", "columns", "rows",
-// "foot", "calls": [{"op", "name", "kernel", "library", "place", "dtype",
-// "seconds", "evidence", "next", "next_seconds", "moved_bytes", "reason",
-// "why", "put_in", "purpose"}]}.
+// The same as data, and every call by itself: {"name", "head", "columns",
+// "rows", "foot", "calls": [{"op", "name", "kernel", "library", "place",
+// "dtype", "seconds", "evidence", "next", "next_seconds", "moved_bytes",
+// "reason", "why", "put_in", "purpose"}]}. The name is options.title.
 SLUICE_API std::string ExplainTableJson(const Plan& plan,
                                         const ExplainOptions& options = {});
 

@@ -5,18 +5,21 @@
 #include "sluice/framework/inspect/explain_table.h"
 #include "sluice/framework/inspect/units.h"
 #include "sluice/platform/error.h"
+#include "sluice/platform/text.h"
 
 namespace sluice {
 
 namespace {
 
+bool Computes(const PlanCall& call, int op) {
+  const auto& covers = call.decision->covers;
+  return call.number == op || call.decision->op_index == op ||
+         std::find(covers.begin(), covers.end(), op) != covers.end();
+}
+
 const PlanCall& CallWith(const PlanSummary& summary, int op) {
   for (const PlanCall& call : summary.calls) {
-    const auto& covers = call.decision->covers;
-    if (call.number == op || call.decision->op_index == op ||
-        std::find(covers.begin(), covers.end(), op) != covers.end()) {
-      return call;
-    }
+    if (Computes(call, op)) return call;
   }
   const auto& idle = summary.plan->idle_ops();
   const bool is_idle = std::find(idle.begin(), idle.end(), op) != idle.end();
@@ -56,9 +59,9 @@ void AddValues(const PlanSummary& summary,
                           slot.kind == SlotKind::kShadow;
         std::string value = ValueText(slot.dtype, slot.dims);
         if (slot.dtype == DType::kFloat32) value.insert(0, "float32 ");
-        lines->push_back(
-            {Format("{:>4}  {:<12} {}  {}{}", side, argument, value,
-                    CutMiddle(var, 40), kept ? "  parameter or state" : "")});
+        lines->push_back({Format("{:>4}  {:<12} {}  {}{}", side, argument,
+                                 value, CutMiddle(Shown(var), 40),
+                                 kept ? "  parameter or state" : "")});
         side = "";
       }
     }
@@ -84,6 +87,42 @@ std::string FromText(const PlanSummary& summary, const PlanCall& call) {
                    call.decision->pass);
   }
   return text;
+}
+
+int WidthOf(const ExplainTable& table) {
+  int width = -2;
+  for (size_t column = 0; column < table.columns.size(); ++column) {
+    size_t widest = table.columns[column].name.size();
+    for (const ExplainRow& row : table.rows) {
+      widest = std::max(widest, row.cells[column].size());
+    }
+    width += static_cast<int>(widest) + 2;
+  }
+  return width;
+}
+
+void Drop(size_t column, ExplainTable* table) {
+  const auto at = static_cast<ptrdiff_t>(column);
+  table->columns.erase(table->columns.begin() + at);
+  for (ExplainRow& row : table->rows) {
+    row.cells.erase(row.cells.begin() + at);
+  }
+}
+
+// Makes the table of candidates narrower. Hints are for copying: they are never
+// cut, and have lines of their own if there is no room.
+void Fit(int width, ExplainTable* table) {
+  constexpr size_t kFrom = 3;
+  constexpr size_t kWork = 4;
+  if (WidthOf(*table) > width) Drop(kWork, table);
+  if (WidthOf(*table) > width) Drop(kFrom, table);
+  if (WidthOf(*table) <= width) return;
+  const size_t hints = table->columns.size() - 1;
+  table->foot.push_back({"hints, in the same order", Emphasis::kFaint});
+  for (const ExplainRow& row : table->rows) {
+    table->foot.push_back({"  " + row.cells[hints], Emphasis::kNone, true});
+  }
+  Drop(hints, table);
 }
 
 void AddCandidates(const PlanCall& call, ExplainTable* table) {
@@ -152,6 +191,12 @@ void AddRefused(const PlanCall& call, std::vector<ExplainLine>* lines) {
 
 }  // namespace
 
+bool ComputesOp(const Plan& plan, int op) {
+  const auto calls = CallsOf(plan);
+  return std::any_of(calls.begin(), calls.end(),
+                     [&](const PlanCall& call) { return Computes(call, op); });
+}
+
 ExplainTable MakeOpTable(const Plan& plan, const ExplainOptions& options) {
   const PlanSummary summary = Summarise(plan);
   const PlanCall& call = CallWith(summary, options.op);
@@ -175,6 +220,7 @@ ExplainTable MakeOpTable(const Plan& plan, const ExplainOptions& options) {
   table.head.push_back({FromText(summary, call)});
   AddValues(summary, call, &table.head);
   AddCandidates(call, &table);
+  Fit(options.width, &table);
   AddRefused(call, &table.foot);
   for (const HintAnswer& answer : call.decision->answers) {
     if (answer.obeyed) continue;

@@ -28,14 +28,15 @@ std::string Coloured(const std::string& text, Emphasis emphasis, bool colour) {
 std::vector<std::string> Wrapped(std::string_view text, size_t width) {
   std::vector<std::string> lines(1);
   while (!text.empty()) {
-    const size_t end = std::min(text.find(' ', 1), text.size());
-    const std::string_view word = text.substr(0, end);
-    text.remove_prefix(end);
-    if (lines.back().size() + word.size() <= width || lines.back().empty()) {
-      lines.back() += word;
-    } else {
-      lines.push_back(Format("  {}", word.substr(word.find_first_not_of(' '))));
+    const size_t start = std::min(text.find_first_not_of(' '), text.size());
+    const size_t end = std::min(text.find(' ', start), text.size());
+    const std::string_view word = text.substr(start, end - start);
+    if (lines.back().size() + end <= width || lines.back().empty()) {
+      lines.back() += text.substr(0, end);
+    } else if (!word.empty()) {
+      lines.push_back(Format("  {}", word));
     }
+    text.remove_prefix(end);
   }
   return lines;
 }
@@ -59,8 +60,10 @@ class TextWriter {
  private:
   void WriteLines(const std::vector<ExplainLine>& lines) {
     for (const ExplainLine& line : lines) {
-      for (const std::string& part :
-           Wrapped(line.text, static_cast<size_t>(options_.width))) {
+      const auto width = static_cast<size_t>(options_.width);
+      const auto parts = line.whole ? std::vector<std::string>{line.text}
+                                    : Wrapped(line.text, width);
+      for (const std::string& part : parts) {
         text_ += Coloured(part, line.emphasis, options_.colour) + "\n";
       }
     }
@@ -197,6 +200,7 @@ std::string ExplainTableJson(const Plan& plan,
                              const ExplainOptions& options) try {
   JsonWriter json;
   json.BeginObject();
+  json.Field("name", options.title);
   WriteJson(TableOf(plan, options), &json);
   json.Key("calls");
   json.BeginArray();

@@ -7,6 +7,7 @@
 #include "sluice/framework/inspect/units.h"
 #include "sluice/platform/device.h"
 #include "sluice/platform/error.h"
+#include "sluice/platform/text.h"
 
 namespace sluice {
 
@@ -245,9 +246,9 @@ std::string TitleLine(const PlanSummary& summary,
   constexpr size_t kShown = 6;
   const auto& feeds = plan.feed_specs();
   for (size_t i = 0; i < feeds.size() && i < kShown; ++i) {
-    line +=
-        Format("{} {} {}", i == 0 ? "; fed" : ",", CutMiddle(feeds[i].name, 40),
-               ValueText(feeds[i].dtype, feeds[i].dims));
+    line += Format("{} {} {}", i == 0 ? "; fed" : ",",
+                   CutMiddle(Shown(feeds[i].name), 40),
+                   ValueText(feeds[i].dtype, feeds[i].dims));
   }
   if (feeds.size() > kShown) {
     line += Format(" and {} more", feeds.size() - kShown);
@@ -283,8 +284,7 @@ std::vector<ExplainLine> FootOf(const PlanSummary& summary,
   AddPutIn(summary, &foot);
   if (!plan.transfers().empty()) foot.push_back({MovedText(plan)});
   foot.push_back(
-      {MemoryText(plan) +
-       (plan.transfers().empty() ? "; no copies" : "")});
+      {MemoryText(plan) + (plan.transfers().empty() ? "; no copies" : "")});
   if (!plan.idle_ops().empty()) {
     const size_t idle = plan.idle_ops().size();
     std::string line = Format(
@@ -306,9 +306,9 @@ std::vector<ExplainLine> FootOf(const PlanSummary& summary,
     foot.push_back({Format("[{}] {}", i + 1, notes[i].text), Emphasis::kBad});
   }
   for (const std::string& line : options.advice) {
-    foot.push_back({line});
+    foot.push_back({line, Emphasis::kNone, line.starts_with(' ')});
   }
-  if (summary.slowest != nullptr) {
+  if (summary.slowest != nullptr && options.pointers) {
     foot.push_back({Format("one op in full: explain(op={}); every kernel and "
                            "remark: explain(all=True)",
                            summary.slowest->number),

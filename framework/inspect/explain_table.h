@@ -32,6 +32,7 @@ struct ExplainRow {
 struct ExplainLine {
   std::string text;
   Emphasis emphasis = Emphasis::kNone;
+  bool whole = false;  // a hint, which is copied: never broken
 };
 
 struct ExplainTable {
@@ -60,6 +61,8 @@ SLUICE_API std::vector<CallGroup> FoldCalls(const std::vector<PlanCall>& calls,
 // `options.width` decides which columns there are.
 SLUICE_API ExplainTable MakeExplainTable(const Plan& plan,
                                          const ExplainOptions& options);
+// Whether a call of the plan computes an op of the program.
+SLUICE_API bool ComputesOp(const Plan& plan, int op);
 // All about one op. Raises NotFound if no call of the plan computes it.
 SLUICE_API ExplainTable MakeOpTable(const Plan& plan,
                                     const ExplainOptions& options);

@@ -255,7 +255,15 @@ class ProcessTrace final : public RunHooks {
   std::string_view name() const override { return "SLUICE_TRACE"; }
 
   std::unique_ptr<RunObserver> Observe(const Plan& plan) override {
-    if (writer_.full()) return nullptr;
+    if (writer_.full()) {
+      if (!said_full_.exchange(true)) {
+        std::fprintf(stderr,
+                     "SLUICE_TRACE: %zu steps are recorded; later runs are "
+                     "not\n",
+                     kMostEvents);
+      }
+      return nullptr;
+    }
     return std::make_unique<RunTrace>(plan, &labels_, &writer_, 1);
   }
 
@@ -274,6 +282,7 @@ class ProcessTrace final : public RunHooks {
   const std::string path_;
   const pid_t id_;
   TraceWriter writer_{kMostEvents};
+  std::atomic<bool> said_full_{false};
   TraceLabels labels_;
 };
 

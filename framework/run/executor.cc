@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "sluice/framework/costs/cost_model.h"
+#include "sluice/framework/inspect/explain_table.h"
 #include "sluice/framework/inspect/run_trace.h"
 #include "sluice/framework/plan/block_plans.h"
 #include "sluice/framework/plan/known_values.h"
@@ -339,23 +340,54 @@ bool Executor::WouldPrepare(const Plan& plan) const {
                      });
 }
 
-std::string Executor::Explain(const Program& program,
-                              const ExplainOptions& options) const {
-  const std::vector<NamedPlan> plans = LastPlans(program);
+std::vector<Executor::Section> Executor::SectionsOf(
+    const Program& program, const ExplainOptions& options) const {
+  std::vector<NamedPlan> plans = LastPlans(program);
+  if (options.op >= 0) {
+    // Ops are counted in the program; blocks have numbers of their own.
+    const auto found =
+        std::find_if(plans.begin(), plans.end(), [&](const NamedPlan& plan) {
+          return plan.first.starts_with("program") &&
+                 ComputesOp(*plan.second, options.op);
+        });
+    plans = {found == plans.end() ? plans.front() : *found};
+  }
+  std::vector<Section> sections;
   const bool one = plans.size() == 1;
-  std::string text;
   for (const auto& [name, plan] : plans) {
     ExplainOptions own = options;
-    if (!one && !options.all) own.title = name;
+    if (!one) own.title = name;
+    own.pointers = one || name.starts_with("program");
     if (one && options.op < 0 && !options.all && WouldPrepare(*plan)) {
       own.advice = OtherKernels(program, *plan, options.hint_form);
     }
+    sections.emplace_back(plan, std::move(own));
+  }
+  return sections;
+}
+
+std::string Executor::Explain(const Program& program,
+                              const ExplainOptions& options) const {
+  const std::vector<Section> sections = SectionsOf(program, options);
+  std::string text;
+  for (const auto& [plan, own] : sections) {
     if (!text.empty()) text += '\n';
-    if (!one && options.all) text += Format("== {} ==\n", name);
+    if (options.all && sections.size() > 1) {
+      text += Format("== {} ==\n", own.title);
+    }
     text += sluice::Explain(*plan, own);
-    if (options.op >= 0) break;  // ops are counted in the first plan
   }
   return text;
+}
+
+std::string Executor::ExplainTables(const Program& program,
+                                    const ExplainOptions& options) const {
+  std::string tables;
+  for (const auto& [plan, own] : SectionsOf(program, options)) {
+    tables += Format("{}{}", tables.empty() ? "" : ", ",
+                     ExplainTableJson(*plan, own));
+  }
+  return Format("[{}]", tables);
 }
 
 size_t Executor::cached_plans() const {

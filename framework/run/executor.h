@@ -85,10 +85,9 @@ class SLUICE_API Executor {
   std::string Explain(const Program& program,
                       const ExplainOptions& options = {}) const;
   std::shared_ptr<const Plan> LastPlan(const Program& program) const;
-  // A plan and its label, "program, stretch 2" or "block 3, stretch 1".
-  using NamedPlan = std::pair<std::string, std::shared_ptr<const Plan>>;
-  // The plans that Explain explains.
-  std::vector<NamedPlan> LastPlans(const Program& program) const;
+  // The tables of Explain as data: a list of what ExplainTableJson returns.
+  std::string ExplainTables(const Program& program,
+                            const ExplainOptions& options = {}) const;
 
   PlaceKey place() const { return place_; }
   Scope& scope() { return scope_; }
@@ -98,6 +97,8 @@ class SLUICE_API Executor {
  private:
   class Runner;  // the loop of Run
   struct Cache;
+  // A plan and its label, "program, stretch 2" or "block 3, stretch 1".
+  using NamedPlan = std::pair<std::string, std::shared_ptr<const Plan>>;
 
   // `handed_on`: the feeds are results of earlier plans (PlanRest).
   std::shared_ptr<const Plan> PrepareWith(const Program& program,
@@ -116,6 +117,11 @@ class SLUICE_API Executor {
                                      bool* has_run);
   bool NoteRun(const Plan* plan);
   bool WouldPrepare(const Plan& plan) const;
+  std::vector<NamedPlan> LastPlans(const Program& program) const;
+  // The plans that Explain explains, each with how it is shown.
+  using Section = std::pair<std::shared_ptr<const Plan>, ExplainOptions>;
+  std::vector<Section> SectionsOf(const Program& program,
+                                  const ExplainOptions& options) const;
 
   PlaceKey place_;
   PlanOptions options_;

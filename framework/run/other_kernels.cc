@@ -15,7 +15,8 @@ namespace {
 
 // Preparing takes as long as it took the first time.
 constexpr size_t kTrials = 3;
-constexpr size_t kManyOps = 5000;
+constexpr size_t kManyOps = 1000;
+constexpr size_t kTooManyOps = 5000;
 
 double SecondsOf(const std::vector<PlanCall>& calls) {
   double seconds = 0;
@@ -54,6 +55,7 @@ std::vector<std::string> OtherKernels(const Program& program,
   // Hooks may be about more than this process: ranks prepare plans together.
   if (!plan.hooks().empty()) return {};
   const auto calls = CallsOf(plan);
+  if (calls.size() > kTooManyOps) return {};
   std::vector<const PlanCall*> slowest;
   for (const PlanCall& call : calls) {
     if (call.next != nullptr && !call.put_in) slowest.push_back(&call);

@@ -175,8 +175,10 @@ std::string TotalText(const TuneResult& result) {
   if (count == 0) return "";
   const auto change = std::ranges::count_if(result.signatures, &Changes);
   std::string text =
-      Format("{} of {} {} another kernel, {} stay\n", change,
+      Format("{} of {} {} another kernel, {} stay", change,
              Counted(count, "signature"), change == 1 ? "gets" : "get", stay);
+  const size_t neither = count - static_cast<size_t>(change) - stay;
+  text += neither == 0 ? "\n" : Format(", {} not measured\n", neither);
   if (after > 0) {
     text += Format("kernels of one run, where both were timed: {}\n",
                    Gain(before, after));

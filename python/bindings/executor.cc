@@ -216,16 +216,15 @@ void BindExecutors(nb::module_& m) {
                                 ToOptions(op, all, fold, width, colour));
           },
           "program"_a.none(), "op"_a, "all"_a, "fold"_a, "width"_a, "colour"_a)
-      .def("_last_plans",
-           [](const Executor& self, nb::handle program) {
-             nb::list plans;
-             for (const auto& [name, plan] :
-                  self.LastPlans(ToProgram(program, "explain"))) {
-               plans.append(
-                   nb::make_tuple(name, std::const_pointer_cast<Plan>(plan)));
-             }
-             return plans;
-           })
+      .def(
+          "_explain_tables",
+          [](const Executor& self, nb::handle program, int op, bool fold,
+             int width) {
+            const ActiveHints hints;
+            return self.ExplainTables(ToProgram(program, "explain"),
+                                      ToOptions(op, false, fold, width, false));
+          },
+          "program"_a.none(), "op"_a, "fold"_a, "width"_a)
       .def("_last_plan",
            [](const Executor& self, nb::handle program) {
              return std::const_pointer_cast<Plan>(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -72,8 +73,21 @@ def shape_text(shape: Any) -> str:
     return f"[{', '.join('?' if n is None else str(n) for n in shape)}]"
 
 
+# What would change a terminal or the direction of text, or is no XML.
+_CONTROL = re.compile(
+    "[\\x00-\\x1f\\x7f-\\x9f\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069"
+    "\\ud800-\\udfff\\ufffe\\uffff]"
+)
+
+
+def clean(text: str) -> str:
+    """The text with control characters as ``\\x1b``."""
+    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+
+
 def cut(text: str, width: int) -> str:
     """The text without its middle if it is wider; the end often tells most."""
+    text = clean(text)
     if len(text) <= width:
         return text
     end = max(0, width - 2) // 2
@@ -184,13 +198,13 @@ def _plan(plan: Any) -> str:
 
     data = json.loads(_explain_by_signature(plan))
     ops = data["ops"]
-    covered = sum(len({*op["covers"]} - {op["index"]}) for op in ops)
+    covered = sum(len(op["covers"]) for op in ops)
     seconds = sum(op["predicted_seconds"] for op in ops)
-    calls = f" in {counted(len(ops), 'call')}" * (covered > 0)
+    calls = f" in {counted(len(ops), 'call')}" * (covered != len(ops))
     fed = [f"{f['var']} {shape_text(f['shape'])}" for f in data["feeds"]]
     return (
         f"at {data['place']}, {counted(data['threads'], 'thread')}: "
-        f"{counted(len(ops) + covered, 'op')}{calls}, "
+        f"{counted(covered, 'op')}{calls}, "
         f"{of_seconds(seconds)} predicted, "
         f"{of_bytes(sum(data['arenas'].values()))}"
         + (f"; {cut(', '.join(fed), 80)}" if fed else "")

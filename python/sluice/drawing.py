@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from .display import clean
 from .graph_layout import Point, lay_out, levels
 
 _LEAST, _MOST, _PAD, _MARGIN = 150, 270, 9, 16  # widths in pixels
@@ -82,8 +83,13 @@ def text_width(text: str, size: float = 12, bold: bool = False) -> float:
     return ems * size * (1.1 if bold else 1)
 
 
+def _tip(text: str) -> str:
+    return html.escape("\n".join(map(clean, text.split("\n"))))
+
+
 def cut(text: str, width: float, size: float = 12, bold: bool = False) -> str:
     """The text, without its middle if it is wider."""
+    text = clean(text)
     width += 0.1  # sums of the same numbers may differ
     if text_width(text, size, bold) <= width:
         return text
@@ -304,7 +310,7 @@ def _cell(cell: Cell, x: float, y: float, width: float, height: float) -> str:
     dash = ' stroke-dasharray="4 3"' if cell.dashed else ""
     radius = 10 if cell.kind in ("feed", "end") else 4
     parts = [
-        f"<g><title>{html.escape(cell.tip)}</title>" if cell.tip else "<g>",
+        f"<g><title>{_tip(cell.tip)}</title>" if cell.tip else "<g>",
         f'<rect class="box {fill}" x="{x:.1f}" y="{y:.1f}" '
         f'width="{width:.1f}" height="{height:.1f}" rx="{radius}"{dash}/>',
     ]

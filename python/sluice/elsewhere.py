@@ -31,6 +31,7 @@ kernel_initializer: param_attr | kernel_size: filter_size pool_size ksize
 ksize: pool_size filter_size | lr: learning_rate | mean: loc | other: y
 out_channels: num_filters | out_features: size | p: dropout_prob p
 pool_padding: padding pool_padding | pool_stride: stride pool_stride
+padding: pool_padding | stride: pool_stride
 paddings: padding | std: scale | strides: stride | units: size num_filters
 use_bias: bias_attr | weight_attr: param_attr | x: input x
 activation: act; call the layer of that name on the result
@@ -48,6 +49,7 @@ padding_mode: ; only zeros are padded; sl.layers.pad writes others first
 reduction: ; layers give a loss a row: sl.layers.mean or reduce_sum it
 regularization, weight_decay: ; add sl.layers.reduce_sum(w * w) to the loss
 requires_grad: trainable; set variable.stop_gradient
+training: ; is_test=True says that a layer only predicts
 use_cudnn: ; kernels are chosen by hint='prefer library=CUDNN'
     """
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import operator
 import os
 import shutil
 import sys
@@ -11,6 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from .display import STYLE
+from .errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     from . import _core
@@ -38,7 +40,8 @@ def screen() -> tuple[int, bool]:
     if not terminal:
         return _WIDTH, False
     columns = shutil.get_terminal_size((_WIDTH, 25)).columns
-    return max(40, columns), not os.environ.get("NO_COLOR")
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return max(40, columns), not plain
 
 
 class Explanation(str):
@@ -49,23 +52,19 @@ class Explanation(str):
     table.
     """
 
-    _plans: list[tuple[str, _core.Plan]]
     _text: Callable[[int, bool], str]
-    _arguments: tuple[int, bool, bool]
+    _tables: Callable[[], str]
+    _whole: bool
 
     def __new__(
         cls,
-        plans: list[tuple[str, _core.Plan]],
         text: Callable[[int, bool], str],
-        op: int,
-        all: bool,
-        fold: bool,
+        tables: Callable[[], str],
+        whole: bool,
     ) -> Explanation:
-        """Make one of plans with names, and what prints them."""
+        """Make one of what prints it, and of what gives its tables as JSON."""
         self = super().__new__(cls, text(_WIDTH, False))
-        self._plans = plans
-        self._text = text
-        self._arguments = (op, all, fold)
+        self._text, self._tables, self._whole = text, tables, whole
         return self
 
     def __str__(self) -> str:
@@ -83,12 +82,8 @@ class Explanation(str):
     def tables(self) -> list[dict[str, Any]]:
         """One dict for each plan: ``name``, ``head``, ``columns``, ``rows``,
         ``foot`` as shown, and ``calls``: every kernel call by itself."""
-        op, _, fold = self._arguments
-        return [
-            {"name": name}
-            | json.loads(plan._explain_table(op, fold, _WIDTH))
-            for name, plan in self._plans
-        ]
+        tables: list[dict[str, Any]] = json.loads(self._tables())
+        return tables
 
     def to_json(self) -> str:
         """The tables as JSON; times are in seconds."""
@@ -112,7 +107,7 @@ class Explanation(str):
         )
 
     def _repr_html_(self) -> str:
-        if self._arguments[1]:
+        if self._whole:
             text = html.escape(str.__str__(self))
             return f'<pre style="{STYLE}">{text}</pre>'
         return "".join(table_html(table) for table in self.tables())
@@ -181,12 +176,30 @@ def explain_plan(
     Raises:
         NotFoundError: the plan does not compute the op.
     """
-    number = -1 if op is None else op
+    number = op_number(op)
+    return Explanation(
+        lambda width, colour: self._explain(
+            number, bool(all), bool(fold), width, colour
+        ),
+        lambda: f"[{self._explain_table(number, bool(fold), _WIDTH)}]",
+        bool(all),
+    )
 
-    def text(width: int, colour: bool) -> str:
-        return self._explain(number, all, fold, width, colour)
 
-    return Explanation([("program", self)], text, number, all, fold)
+def op_number(op: Any) -> int:
+    """A number of the first column; -1 for all ops."""
+    if op is None:
+        return -1
+    try:
+        number = -1 if isinstance(op, bool) else operator.index(op)
+    except TypeError:
+        number = -1
+    if not 0 <= number < 2**31:
+        raise InvalidArgumentError(
+            f"explain: op = {op!r}; expected a number of the first column",
+            "explain.op",
+        )
+    return number
 
 
 def explain_last(
@@ -197,10 +210,11 @@ def explain_last(
     fold: bool,
 ) -> Explanation:
     """Explain the plans that an executor prepared last for a program."""
-    number = -1 if op is None else op
-
-    def text(width: int, colour: bool) -> str:
-        return executor._explain(program, number, all, fold, width, colour)
-
-    plans = executor._last_plans(program)
-    return Explanation(plans, text, number, all, fold)
+    number = op_number(op)
+    return Explanation(
+        lambda width, colour: executor._explain(
+            program, number, bool(all), bool(fold), width, colour
+        ),
+        lambda: executor._explain_tables(program, number, bool(fold), _WIDTH),
+        bool(all),
+    )

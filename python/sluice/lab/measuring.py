@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -140,7 +141,7 @@ def _progress(progress: bool | Progress) -> Iterator[Progress | None]:
         from tqdm import tqdm
     except ImportError:
         progress = False
-    if not progress:
+    if not progress or sys.stderr is None:
         yield None
         return
     # disable=None shows no bar unless the output is a terminal.

@@ -48,7 +48,8 @@ def table(rows: list[list[str]], align: Callable[[str, int], str]) -> list[str]:
 
 def coloured() -> bool:
     """Whether standard output is a terminal, and NO_COLOR is not set."""
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return sys.stdout.isatty() and not plain
 
 
 def show(text: object, bold: str = "", dim: str = "") -> None:

@@ -192,3 +192,53 @@ def test_nothing_to_run(exe):
     x = sl.data("x", [2])
     exe.run(feed={"x": [1.0, 2.0]}, fetch_list=[x])
     assert "0 ops in 0 calls" in exe.explain()
+
+
+def test_hints_are_never_cut(exe, monkeypatch):
+    _, job = lenet(exe)
+    for op in (0, 3, 25):
+        one = exe.explain(job.program, op=op)
+        hints = set(re.findall(r"#\d+: prefer [^\n\"]*NHWC", one))
+        assert hints
+        for columns in range(40, 130, 3):
+            text = printed(monkeypatch, one, columns, NO_COLOR="1")
+            assert set(re.findall(r"#\d+: prefer [^\n\"]*NHWC", text)) == hints
+    whole = exe.explain(job.program)
+    (advice,) = re.findall(r"with sl.kernel_hints.*", whole)
+    assert advice in printed(monkeypatch, whole, 40, NO_COLOR="1")
+
+
+def test_a_notebook_has_the_advice_too(exe):
+    text, _ = lenet(exe)
+    (table,) = text.tables()
+    (advice,) = re.findall(r"with sl.kernel_hints.*", text)
+    assert advice in [line["text"].strip() for line in table["foot"]]
+
+
+@pytest.mark.parametrize("op", [-5, 1.5, "3", 2**70, True])
+def test_an_op_is_a_number_of_the_first_column(exe, op):
+    step(exe)
+    with pytest.raises(sl.InvalidArgumentError, match="first column"):
+        exe.explain(op=op)
+
+
+def test_an_op_of_a_program_with_blocks(exe):
+    x = sl.data("x", [None])
+    out = sl.layers.cond(sl.layers.reduce_sum(x) > 0.0,
+                         lambda: sl.layers.relu(x),
+                         lambda: sl.layers.concat([x, x]))
+    exe.run(feed={"x": np.ones(3, "f4")}, fetch_list=[out])
+    one = exe.explain(op=0)
+    assert "op 0 reduce_sum" in one
+    assert len(one.tables()) == 1
+    assert "reduce_sum" in one._repr_html_()
+
+
+def test_names_with_control_characters_are_escaped(exe):
+    x = sl.data("\033[31mred", [None])
+    y = sl.layers.relu(x)
+    exe.run(feed={"\033[31mred": [1.0]}, fetch_list=[y])
+    main = sl.default_main_program()
+    for shown in (exe.explain(), main.summary(), main.draw(), main.summary()._repr_html_()):
+        assert "\033" not in shown
+    ElementTree.fromstring(main.draw())
