@@ -27,7 +27,7 @@ def gain(before: dict, after: dict) -> str:
         f"{after[which] * 1e3:.2f} ms by records"
     )
     if noisy:
-        text += ", the shortest runs: other programs disturbed"
+        text += "\n  the shortest runs, since other programs disturbed"
     if not apart:
         text += "\n  the difference is within the noise of this machine"
     return text
