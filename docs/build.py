@@ -71,7 +71,9 @@ class Pages:
             marked = outside_fences(lambda prose: re.sub("(?m)^(?=## )", "\0", prose), text)
             long = text.count("\n") > MAX_LINES and page not in (README, CONTENTS)
             if path.stem == "CHANGELOG":  # one long list
-                marked = re.sub(r"(?ms)((?:^- .*?){40})(?=^- )", "\\1\0## Continued\n\n", marked)
+                items = [found.start() for found in re.finditer("(?m)^- ", marked)]
+                for at in reversed(items[40::40]):
+                    marked = f"{marked[:at]}\0## Continued\n\n{marked[at:]}"
             first, *others = marked.split("\0") if long else [text]
             parts = self.parts[page] = {path: first}
             for part in others:
