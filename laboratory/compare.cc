@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "sluice/framework/inspect/plan_calls.h"
 #include "sluice/laboratory/bisect/golden_values.h"
 #include "sluice/laboratory/bisect/plan_slice.h"
 #include "sluice/laboratory/bisect/plan_units.h"
@@ -48,18 +49,23 @@ double SecondsOf(const Plan& plan,
   return seconds;
 }
 
-OpComparison Describe(const PlanPair& pair, const PlanUnit& unit) {
+// The calls of a unit, numbered and named as Explain does.
+OpComparison Describe(const PlanPair& pair,
+                      const PlanUnit& unit,
+                      const std::vector<PlanCall>& calls_a,
+                      const std::vector<PlanCall>& calls_b) {
   OpComparison result;
   const bool in_a = !unit.a.empty();
-  const Plan& plan = in_a ? pair.a() : pair.b();
+  const std::vector<PlanCall>& calls = in_a ? calls_a : calls_b;
   const std::vector<int>& ops = in_a ? unit.a : unit.b;
-  result.op_index = plan.ops()[ops[0]].op_index;
-  std::vector<std::string> types;
-  types.reserve(ops.size());
+  std::vector<std::string> names;
+  names.reserve(ops.size());
+  result.op_index = calls[ops[0]].number;
   for (const int op : ops) {
-    types.push_back(plan.decisions()[op].op);
+    names.push_back(calls[op].name);
+    result.op_index = std::min(result.op_index, calls[op].number);
   }
-  result.op = Listed(types);
+  result.op = Listed(names);
   UnitText text = TextOf(pair, unit.a, unit.b);
   result.kernel_a = std::move(text.kernels_a);
   result.kernel_b = std::move(text.kernels_b);
@@ -118,8 +124,10 @@ Comparison Compare(const Program& program,
   comparison.hints_a = hints_a;
   comparison.hints_b = hints_b;
   bool raises = false;
+  const std::vector<PlanCall> calls_a = CallsOf(*a), calls_b = CallsOf(*b);
   for (size_t unit = 0; unit < pair.units().size(); ++unit) {
-    OpComparison result = Describe(pair, pair.units()[unit]);
+    OpComparison result =
+        Describe(pair, pair.units()[unit], calls_a, calls_b);
     CompareResults(pair, golden, unit, tolerance, &result);
     if (result.differs && comparison.first_difference < 0) {
       comparison.first_difference = static_cast<int>(unit);

@@ -15,8 +15,8 @@ namespace sluice {
 // One op under two sets of kernel hints, or several ops that a pass fused under
 // one of them.
 struct OpComparison {
-  int op_index = 0;      // of the first op
-  std::string op;        // "conv2d, relu"
+  int op_index = 0;      // of the first op of the program in it, as in Explain
+  std::string op;        // "conv2d+relu", as in Explain; "conv2d, relu"
   std::string kernel_a;  // UnitText: "onednn/direct", "plain (NHWC)"
   std::string kernel_b;
   bool inserted = false;  // by a pass; under one set of hints, or both

@@ -106,19 +106,23 @@ std::vector<CompareRow> RowsOf(const Comparison& comparison, bool all) {
   return rows;
 }
 
-std::vector<std::string> CellsOf(const CompareRow& row, const TimeUnit& unit) {
+std::vector<std::string> CellsOf(const CompareRow& row,
+                                 const TimeUnit& unit,
+                                 bool results) {
   const OpComparison& op = row.op;
   const double change = row.change();
   const std::string size = unit.Cell(std::abs(change));
   const bool small = size.empty() || size.starts_with('<');
-  return {op.inserted ? "+" : std::to_string(op.op_index),
-          row.count > 1 ? Format("{} x{}", op.op, row.count) : op.op,
-          op.kernel_a,
-          op.kernel_b,
-          unit.Cell(op.seconds_a),
-          unit.Cell(op.seconds_b),
-          small ? "" : (change > 0 ? "+" : "-") + size,
-          ErrorText(op)};
+  std::vector<std::string> cells = {
+      op.inserted ? "+" : std::to_string(op.op_index),
+      row.count > 1 ? Format("{} x{}", op.op, row.count) : op.op,
+      op.kernel_a,
+      op.kernel_b,
+      unit.Cell(op.seconds_a),
+      unit.Cell(op.seconds_b),
+      small ? "" : (change > 0 ? "+" : "-") + size};
+  if (results) cells.push_back(ErrorText(op));
+  return cells;
 }
 
 std::string OpsText(const Comparison& comparison, bool all) {
@@ -134,14 +138,18 @@ std::string OpsText(const Comparison& comparison, bool all) {
     longest = std::max({longest, row.op.seconds_a, row.op.seconds_b});
   }
   const TimeUnit unit(longest);
-  TextTable table("><<<>>><",
-                  {"#", "op", "A", "B", Format("A {}", unit.name()),
-                   Format("B {}", unit.name()), "B - A", "results"});
+  // Where nothing differs, the first lines say all that a column would.
+  const bool results = all || comparison.first_difference >= 0;
+  std::vector<std::string> heading = {"#", "op", "A", "B",
+                                      Format("A {}", unit.name()),
+                                      Format("B {}", unit.name()), "B - A"};
+  if (results) heading.emplace_back("results");
+  TextTable table("><<<>>><", std::move(heading));
   size_t left_out = 0;
   double change = 0;
   for (const CompareRow& row : rows) {
     if (all || table.size() < kMostRows || row.op.differs) {
-      table.Add(CellsOf(row, unit));
+      table.Add(CellsOf(row, unit, results));
     } else {
       left_out += static_cast<size_t>(row.count);
       change += row.change();
