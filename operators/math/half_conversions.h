@@ -1,6 +1,5 @@
 #pragma once
 
-#include <bit>
 #include <type_traits>
 
 #include <Eigen/Core>
@@ -8,8 +7,7 @@
 #include "sluice/platform/dtype.h"
 
 // Kernels compute float16 and bfloat16 in float and round once, to nearest
-// even. For .cc and .cu files only; the functions are constexpr so that nvcc
-// compiles them for devices.
+// even. For .cc and .cu files only.
 namespace sluice {
 
 template <typename T>
@@ -36,19 +34,21 @@ using EigenType = typename EigenTypeOf<T>::Type;
 template <typename T>
 using Computed = std::conditional_t<kIsHalf<T>, float, T>;
 
+// In devices std::bit_cast makes no Eigen::half: nvcc compiles a trap, and says
+// nothing. That of Eigen does.
 template <typename T>
-constexpr Computed<T> Widen(T value) {
+EIGEN_DEVICE_FUNC inline Computed<T> Widen(T value) {
   if constexpr (kIsHalf<T>) {
-    return static_cast<float>(std::bit_cast<EigenType<T>>(value));
+    return static_cast<float>(Eigen::numext::bit_cast<EigenType<T>>(value));
   } else {
     return value;
   }
 }
 
 template <typename T>
-constexpr T Narrow(Computed<T> value) {
+EIGEN_DEVICE_FUNC inline T Narrow(Computed<T> value) {
   if constexpr (kIsHalf<T>) {
-    return std::bit_cast<T>(EigenType<T>(value));
+    return Eigen::numext::bit_cast<T>(EigenType<T>(value));
   } else {
     return value;
   }
