@@ -92,7 +92,7 @@ def about(
         size = rest.pop("ksize")
         strides = rest.pop("strides", size)
         window = _window(size, strides if strides != size else [1])
-        parts.append(f"{rest.pop('pooling_type', '')} {window}".strip())
+        parts.append(f"{rest.pop('pooling_type', 'max')} {window}".strip())
     elif kind(op) == "product" and weights and len(shapes.get("Y", ())) == 2:
         parts.append("{} to {}".format(*shapes["Y"]))
     parts += _settings(op, rest)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
@@ -23,6 +24,8 @@ _SHORT = {
     "elementwise_div": "div",
 }
 _LIBRARIES = {"PLAIN": "own kernels", "ONEDNN": "oneDNN", "EIGEN": "Eigen"}
+# The attributes of fused ops that are those of an op in them.
+_WINDOW = {"strides", "dilations", "groups", "ksize", "pooling_type"}
 _HEAT = "over 10 %", "3 to 10 %", "under 3 %"
 
 
@@ -48,6 +51,19 @@ def _total(seconds: float) -> str:
         if seconds < 999.5 * size:
             return f"{float(f'{seconds / size:.2g}'):g} {unit}"
     return f"{seconds:.2g} s"
+
+
+def _attributes(signature: str) -> dict[str, Any]:
+    """The attributes in a signature, those that are not the defaults."""
+    _, _, text = signature.partition(" {")
+    pairs = re.findall(r'(\w+)=("[^"]*"|\[[^]]*\]|[^,}]+)', text)
+    found = {}
+    for name, value in pairs:
+        try:
+            found[name] = json.loads(value)
+        except ValueError:  # such as inf
+            found[name] = value
+    return found
 
 
 def _share(part: float, total: float) -> str:
@@ -78,6 +94,7 @@ class _Plan:
         # Categories after the sixth share a colour.
         shades = "521" if by == "time" else "123456".ljust(len(self.parts), "6")
         self.colour = dict(zip(self.parts, shades, strict=False))
+        self.lists = data.get("candidate_lists", [])
         slots = data["slots"]
         self.kept = {s["var"] for s in slots if s["kind"] == "persistable"}
         self.moves = {
@@ -145,7 +162,7 @@ class _Plan:
             ]
         return Cell(
             name,
-            f"{'#' if op['covers'] else '+'}{op['index']}",
+            f"#{min(op['covers'])}" if op["covers"] else f"+{op['index']}",
             self._about(op, covered[0], phase),
             "op",
             "\n".join([*tip, os.path.basename(op["line"])]).strip(),
@@ -171,7 +188,16 @@ class _Plan:
             and phase == "forward"
         )
         shapes = {argument: v["shape"] for argument, v in inputs.items()}
-        return about(first, shapes, weights, {})
+        one = op if "signature" in op else self.lists[op["candidate_list"]]
+        plain = op["op"] == first
+        attrs = {
+            name: value
+            for name, value in _attributes(one["signature"]).items()
+            if name in _WINDOW or (plain and name != "data_format")
+        }
+        text = about(op["op"], shapes, weights, attrs)
+        layout = op["layout"] * (op["layout"] not in ("any", "NCHW"))
+        return ", ".join(part for part in (text, layout) if part)
 
     def training(self, phase: str, members: list[int]) -> Cell:
         """The box for the calls of one phase."""

@@ -425,15 +425,40 @@ def test_plans_show_kernel_time_and_share_of_each_call(plan, tmp_path):
     assert (tmp_path / "plan.svg").read_text(encoding="utf-8") == svg
     words = texts(svg)
     for op in data["ops"]:
-        assert f"{'#' if op['covers'] else '+'}{op['index']}" in words
+        assert (f"#{min(op['covers'])}" if op["covers"] else f"+{op['index']}") in words
         assert any(op["variant"] in word for word in words)
     slowest = max(data["ops"], key=lambda op: op["predicted_seconds"])
     share = slowest["predicted_seconds"] / sum(op["predicted_seconds"] for op in data["ops"])
-    after = words[words.index(f"#{slowest['index']}") :]
+    after = words[words.index(f"#{min(slowest['covers'])}") :]
     assert next(word for word in after if "µs" in word).endswith(f"{round(100 * share)} %")
     assert "relu+pool2d" in words
-    assert "5x5, 20 filters, 520 weights" in words
+    assert "5x5, 20 filters, 520 weights, NHWC" in words
     assert crossings(svg)[0] == 0
+
+
+def test_calls_have_the_numbers_of_explain(plan):
+    numbers = {f"#{row['op']}" for row in plan.explain().tables()[0]["calls"] if not row["put_in"]}
+    assert {word for word in texts(plan.draw(all=True)) if re.fullmatch(r"#\d+", word)} == numbers
+    assert any(len(op["covers"]) > 1 for op in json.loads(plan.explain_json())["ops"])
+
+
+def test_plans_say_strides_windows_and_a_layout_of_their_own():
+    def build():
+        x = L.conv2d(sl.data("image", [None, 3, 32, 32]), 8, 3, stride=2, padding=1, act="relu")
+        x = L.pool2d(x, 3, "avg", 2)
+        x = L.conv2d(x, 8, 3, dilation=2)
+        L.leaky_relu(L.softmax(L.reduce_mean(x, [2, 3])), 0.3)
+
+    program = made(build)
+    feed = {"image": np.zeros((64, 3, 32, 32), "f4")}
+    plan = sl.Executor().prepare(program, feed, [program.ops[-1].outputs["Out"][0]])
+    layouts = {op["op"].removeprefix("fused_"): op["layout"] for op in json.loads(plan.explain_json())["ops"]}
+    assert layouts["conv2d"] == "NHWC" and layouts["softmax"] == "any"
+    words = texts(plan.draw())
+    assert "3x3/2, 8 filters, 224 weights, NHWC" in words
+    assert "avg 3x3/2, NHWC" in words
+    assert any(re.fullmatch("3x3, 8 filters.*s, NHWC", word) for word in words)  # cut in its middle
+    assert "alpha 0.3" in words
 
 
 def test_plans_fold_training_and_say_what_takes_most(plan):
