@@ -1,22 +1,53 @@
-"""Writes docs/img/lenet.svg and docs/img/plan.svg, the drawings of LeNet and of
-the plan of its training step:  python docs/pictures.py [folder]"""
+"""Writes docs/img/plan.svg, the plan of LeNet's predictions for 64 images:
+python docs/pictures.py [folder]"""
 
 import os
 import pathlib
+import re
 import sys
 
 # Predictions only: neither records nor costs of this machine.
 os.environ.update(SLUICE_RECORDS="off", SLUICE_COSTS="default")
 
+import numpy as np
+
 import sluice as sl
 from sluice.lab import networks
 
+
+def in_two_columns(svg: str) -> str:
+    """The upper half of a drawing, and the lower half beside it, so that a
+    page can show it in the size of its texts."""
+    start, style, page, *parts = svg.removesuffix("</svg>\n").splitlines()
+    width, height = map(int, re.search(r'viewBox="0 0 (\d+) (\d+)"', start).groups())
+    boxes = [
+        [float(number) for number in re.search(r' x="(\S+)" y="(\S+)" width="(\S+)" height="(\S+)"', part).groups()]
+        for part in parts
+        if 'class="box' in part
+    ]
+    # Below a box and the shape under it, where only arrows are.
+    ends = [int(y + high) + 22 for _, y, _, high in boxes]
+    cut = min(ends, key=lambda end: max(end, height - end))
+    left = int(min(x for x, *_ in boxes)) - 16
+    second = width - 2 * left
+    high = max(cut, height - cut)
+    start = re.sub(r'width.*viewBox="[^"]*"', f'width="{width + second}" height="{high}" '
+                   f'viewBox="0 0 {width + second} {high}"', start)
+    return "\n".join([
+        start, style, page,
+        f'<svg width="{width}" height="{cut}"><g id="plan" class="sluice-drawing">', *parts, "</g></svg>",
+        f'<svg x="{width}" width="{second}" height="{height - cut}" '
+        f'viewBox="{left} {cut} {second} {height - cut}"><use href="#plan"/></svg>',
+        "</svg>\n",
+    ])
+
+
 folder = pathlib.Path(sys.argv[1] if sys.argv[1:] else pathlib.Path(__file__).parent / "img")
 folder.mkdir(exist_ok=True)
-sl.set_num_threads(1)
+sl.set_num_threads(2)
 with sl.program_guard(sl.Program(), sl.Program()):
-    networks.lenet(sl.data("image", [None, 1, 28, 28]))
-    sl.default_main_program().draw(folder / "lenet.svg")
-job = networks.build("lenet", 64)
-plan = sl.Executor().prepare(job.program, job.feed, job.fetch_list)
-plan.draw(folder / "plan.svg")
+    image = sl.data("image", [None, 1, 28, 28])
+    logits = networks.lenet(image)
+    feed = {"image": np.zeros((64, 1, 28, 28), np.float32)}
+    plan = sl.Executor().prepare(sl.default_main_program(), feed, [logits])
+(folder / "plan.svg").write_text(in_two_columns(plan.draw()), encoding="utf-8")

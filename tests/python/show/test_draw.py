@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 import random
 import re
 import time
@@ -512,3 +513,28 @@ def test_measured_times_are_drawn_if_there_are_some(plan):
 def test_the_same_program_gives_the_same_picture(plan):
     assert made(lenet_training).draw() == made(lenet_training).draw()
     assert plan.draw() == plan.draw()
+
+
+def test_pictures_in_the_readme_are_legible_and_no_higher_than_a_screen():
+    root = pathlib.Path(__file__).parents[3]
+    pictures = re.findall(r'<img src="([^"]+.svg)" (width|height)="(\d+)"', (root / "README.md").read_text("utf-8"))
+    assert pictures
+    for path, side, size in pictures:
+        svg = ElementTree.parse(root / path).getroot()
+        scale = int(size) / int(svg.get(side))
+        assert scale * float(svg.get("font-size")) >= 11
+        assert scale * int(svg.get("width")) <= 830 and scale * int(svg.get("height")) <= 600
+
+
+def test_the_readme_s_plan_shows_each_call_in_one_of_its_columns():
+    svg = ElementTree.parse(pathlib.Path(__file__).parents[3] / "docs/img/plan.svg").getroot()
+    columns = svg.findall(SVG + "svg")
+    heights = [int(column.get("height")) for column in columns]
+    drawn = [rect for rect in svg.iter(SVG + "rect") if "box" in rect.get("class")]
+    ends = [float(rect.get("y")) + float(rect.get("height")) for rect in drawn]
+    assert len(columns) == 2 and len(drawn) == 9
+    left, top, width, _ = map(int, columns[1].get("viewBox").split())
+    assert top == heights[0] and max(ends) < sum(heights)
+    for rect, end in zip(drawn, ends):
+        assert end < top or float(rect.get("y")) > top
+        assert left <= float(rect.get("x")) and float(rect.get("x")) + float(rect.get("width")) <= left + width
