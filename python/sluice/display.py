@@ -342,7 +342,11 @@ def object_html(shown: Any) -> str:
         return head + (own() if own else _pre(text))
     if type(shown).__str__ is object.__str__:
         return head
-    return head + _pre(str(shown))
+    from .explanation import table_html, table_of
+
+    text = str(shown)
+    table = table_of(text)
+    return head + (table_html(table) if table else _pre(text))
 
 
 def tensor_repr(tensor: Tensor) -> str:

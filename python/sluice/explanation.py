@@ -6,6 +6,7 @@ import html
 import json
 import operator
 import os
+import re
 import shutil
 import sys
 from collections.abc import Callable
@@ -153,6 +154,53 @@ def table_html(table: dict[str, Any]) -> str:
         '<table style="margin:6px 0;border-collapse:collapse">'
         f"{''.join(rows)}</table>{foot}</div>"
     )
+
+
+def table_of(text: str) -> dict[str, Any] | None:
+    """The table in a text, as :meth:`Explanation.tables` has it, if any.
+
+    It begins with the column "#" and ends before an empty line or "...". Two
+    spaces in each of its lines part columns.
+    """
+    lines = text.splitlines()
+    begins = (i for i, x in enumerate(lines) if x.lstrip().startswith("#  "))
+    start = next(begins, len(lines))
+    if start == len(lines):
+        return None
+    rows = [line.ljust(max(map(len, lines))) for line in lines[start:]]
+    ends = (i for i, x in enumerate(rows) if x.isspace() or x[:3] == "...")
+    rows = rows[: next(ends, len(rows))]
+    used = "".join(
+        " " if set(each) == {" "} else "x" for each in zip(*rows, strict=True)
+    )
+    spans = [found.span() for found in re.finditer("x+(?: x+)*", used)]
+    cells = [[row[a:b] for a, b in spans] for row in rows]
+    return {
+        "head": _unwrapped(lines[:start]),
+        "columns": [
+            {
+                "name": names[0].strip(),
+                "right": not any(x.endswith(" ") and x.strip() for x in names),
+            }
+            for names in zip(*cells, strict=True)
+        ],
+        "rows": [
+            {
+                "cells": [cell.strip() for cell in row],
+                "emphasis": "bad" if "DIFFERS" in "".join(row) else "",
+            }
+            for row in cells[1:]
+        ],
+        "foot": _unwrapped(lines[start + len(rows) :]),
+    }
+
+
+def _unwrapped(lines: list[str]) -> list[dict[str, str]]:
+    """Paragraphs; lines that continue one are indented."""
+    text = re.sub("\n +", " ", "\n".join(lines))
+    return [
+        {"text": line, "emphasis": ""} for line in text.split("\n") if line
+    ]
 
 
 def explain_plan(

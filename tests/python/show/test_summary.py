@@ -6,12 +6,13 @@ import pickle
 import pkgutil
 import re
 import types
+from html import unescape
 
 import numpy as np
 import pytest
 
 import sluice as sl
-from sluice import display
+from sluice import display, explanation
 
 
 @pytest.fixture(autouse=True)
@@ -181,6 +182,40 @@ def test_objects_are_one_line_and_html(exe):
         assert re.search(pattern, text) and "\n" not in text and " at 0x" not in text, text
         if pattern[:4] not in ("<SGD", "<Xav", "<Lay"):
             assert "<" in shown._repr_html_() and " at 0x" not in shown._repr_html_()
+
+
+def rows_of(html):
+    return [[unescape(cell) for cell in re.findall(r"<t[hd][^>]*>([^<]*)", row)] for row in re.findall("<tr.*?</tr>", html)]
+
+
+def test_a_notebook_shows_profiles_and_comparisons_as_the_tables_of_their_texts(exe):
+    loss = network()
+    exe.run(sl.default_startup_program())
+    main = sl.default_main_program()
+    profile = exe.profile(feed=feeds(), fetch_list=[loss], budget=0.02)
+    compared = sl.compare(main, feeds(), "#3: require library=EIGEN", "#3: require variant=plain", fetch_list=[loss], budget=0.02)
+    assert any(not op.same for op in compared.ops)
+    for shown in profile, compared:
+        html = shown._repr_html_()
+        assert "<pre" not in html and html.count("<table") == 1
+        heading, *rows = rows_of(html)
+        assert heading[:2] == ["#", "op"]
+        lines = [line.split() for line in str(shown).splitlines()]
+        for row in [heading, *rows]:
+            assert [w for cell in row for w in cell.replace("µs", "us").split()] in lines
+        said = re.sub("<[^>]*>", " ", html).replace("µs", "us").split()
+        assert not {word for line in lines for word in line} - {unescape(word) for word in said}
+
+
+def test_the_table_of_a_text():
+    text = "A: no  gaps\n\n #  op name   A us  results\n 0  a b, c d   0.1  same\n12  e          210  DIFFERS\n... 3 more,\n  wide\n"
+    table = explanation.table_of(text)
+    assert [column["name"] for column in table["columns"]] == ["#", "op name", "A us", "results"]
+    assert [column["right"] for column in table["columns"]] == [True, False, True, False]
+    assert [row["cells"] for row in table["rows"]] == [["0", "a b, c d", "0.1", "same"], ["12", "e", "210", "DIFFERS"]]
+    assert [row["emphasis"] for row in table["rows"]] == ["", "bad"]
+    assert [line["text"] for line in table["head"] + table["foot"]] == ["A: no  gaps", "... 3 more, wide"]
+    assert explanation.table_of("0 of 2 signatures\n") is None
 
 
 def test_what_minimize_returns_is_a_pair_in_one_line():
