@@ -6,6 +6,7 @@ import html
 import json
 import math
 import re
+import textwrap
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -94,12 +95,33 @@ def cut(text: str, width: int) -> str:
     return f"{text[: width - 2 - end]}..{text[len(text) - end :]}"[:width]
 
 
+def flag(what: str, value: Any) -> bool:
+    """The value of an argument that is True or False.
+
+    Raises:
+        TypeError: it is something else.
+    """
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    from ._core import _shown
+
+    raise TypeError(f"{what}: expected True or False, got {_shown(value)}")
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    """Its lines, of which all but the first are indented."""
+    return textwrap.wrap(
+        clean(text), width, subsequent_indent="  ", break_on_hyphens=False
+    )
+
+
 def table(
     head: list[str], rows: list[list[str]], foot: list[list[str]], width: int
 ) -> Text:
     """Lines, columns of which the first and the last are numbers, and totals.
 
-    The widest columns between them are cut until a row fits ``width``.
+    The widest columns between them are cut until a row fits ``width``. Other
+    lines are wrapped; those above the columns are cut to about two lines.
     """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     while sum(widths) + 2 * len(widths) - 2 > width and max(widths[1:-1]) > 6:
@@ -114,9 +136,11 @@ def table(
 
     numbers = (0, len(widths) - 1)
     totals = [max(map(len, column)) for column in zip(*foot, strict=True)]
-    lines = [cut(each, width) for each in head]
+    above = [_wrapped(cut(each, 2 * width - 2), width) for each in head]
+    below = [_wrapped(line(row, (1, 2), totals), width) for row in foot]
+    lines = [each for wrapped in above for each in wrapped]
     lines += [line(row, numbers, widths) for row in rows]
-    lines += [cut(line(row, (1, 2), totals), width) for row in foot]
+    lines += [each for wrapped in below for each in wrapped]
     return Text("\n".join(lines), _table_html(head, rows, foot))
 
 

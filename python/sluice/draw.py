@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _core
+from .display import flag
 from .drawing import (
     COLOURS,
     Box,
@@ -241,6 +242,7 @@ def draw(
     all: bool = False,
 ) -> str:
     """See :meth:`sluice.Program.draw`."""
+    all = flag("draw: all", all)
     made = _Boxes(program)
     many = Counter(op.purpose for op in made.ops)
     whole = stack(made.boxes, _joins)

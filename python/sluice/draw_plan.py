@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from . import _core
+from .display import flag
 from .draw import about, counted, dims, feed_box
 from .drawing import Box, Cell, fold_repeats, fold_training, render, write
 from .errors import InvalidArgumentError
@@ -253,6 +254,7 @@ def draw_plan(
             f"{_core._shown(by)}",
             "python.draw_by",
         )
+    all = flag("draw: all", all)
     if isinstance(plan, _core.Plan):
         plan = json.loads(_core._explain_by_signature(plan))
     made = _Plan(plan, by)

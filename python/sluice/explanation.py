@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from .display import STYLE
+from .display import STYLE, flag
 from .errors import InvalidArgumentError
 
 if TYPE_CHECKING:
@@ -225,12 +225,13 @@ def explain_plan(
         NotFoundError: the plan does not compute the op.
     """
     number = op_number(op)
+    whole, folded = flag("explain: all", all), flag("explain: fold", fold)
     return Explanation(
         lambda width, colour: self._explain(
-            number, bool(all), bool(fold), width, colour
+            number, whole, folded, width, colour
         ),
-        lambda: f"[{self._explain_table(number, bool(fold), _WIDTH)}]",
-        bool(all),
+        lambda: f"[{self._explain_table(number, folded, _WIDTH)}]",
+        whole,
     )
 
 
@@ -259,10 +260,11 @@ def explain_last(
 ) -> Explanation:
     """Explain the plans that an executor prepared last for a program."""
     number = op_number(op)
+    whole, folded = flag("explain: all", all), flag("explain: fold", fold)
     return Explanation(
         lambda width, colour: executor._explain(
-            program, number, bool(all), bool(fold), width, colour
+            program, number, whole, folded, width, colour
         ),
-        lambda: executor._explain_tables(program, number, bool(fold), _WIDTH),
-        bool(all),
+        lambda: executor._explain_tables(program, number, folded, _WIDTH),
+        whole,
     )

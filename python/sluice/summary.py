@@ -8,7 +8,16 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .display import Text, counted, cut, grouped, of_bytes, shape_text, table
+from .display import (
+    Text,
+    counted,
+    cut,
+    flag,
+    grouped,
+    of_bytes,
+    shape_text,
+    table,
+)
 
 if TYPE_CHECKING:
     from .framework import Program
@@ -211,6 +220,7 @@ def _title(purpose: str) -> str:
 
 def summary(program: Program, all: bool) -> Text:
     """What :meth:`sluice.Program.summary` returns."""
+    all = flag("summary: all", all)
     layers = Layers(program)
     width = min(80, shutil.get_terminal_size((80, 24)).columns)
     head = [count_by_phase(layers.ops)]

@@ -88,6 +88,33 @@ def test_names_of_300_characters_are_cut_in_their_middle(monkeypatch, columns):
     assert "x" * 10 + ".." in text
 
 
+@pytest.mark.parametrize("columns", [60, 40])
+def test_totals_are_wrapped_where_they_do_not_fit(monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    trained()
+    lines = sl.default_main_program().summary().splitlines()
+    assert max(map(len, lines)) <= columns
+    text = " ".join(" ".join(lines).split())
+    for total in (
+        "ops: 7 forward, 13 backward, 4 optimizer", "fed: image [?, 1, 8, 8], label int64 [?, 1]",
+        "parameters 3 410 13.6 kB", "optimizer state 3 411 13.6 kB (momentum)",
+        "all 6 821 27.3 kB backward and optimizer: summary(all=True)",
+    ):
+        assert re.sub(r"\d+ backward", "13 backward", text).count(total) == 1
+
+
+def test_what_is_neither_true_nor_false_is_refused(exe):
+    sl.layers.relu(sl.data("x", [2]))
+    program = sl.default_main_program()
+    plan = exe.prepare(program, {"x": np.zeros(2, "f4")}, [program.ops[-1].outputs["Out"][0]])
+    for call in (program.summary, program.draw, plan.draw, program.explain, plan.explain, exe.explain):
+        with pytest.raises(TypeError, match=r"^(summary|draw|explain): all: expected True or False, got .*no"):
+            call(all="no")
+    with pytest.raises(TypeError, match=r"fold: expected True or False, got 1 "):
+        program.explain(fold=1)
+    assert program.summary(all=np.bool_(True)) == program.summary(all=True)
+
+
 def test_an_empty_program():
     assert sl.Program().summary().splitlines()[0] == "0 ops"
     assert repr(sl.Program()) == "<Program: 0 ops>"
