@@ -6,6 +6,7 @@ import html
 import json
 import math
 import re
+import sys
 import textwrap
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,12 @@ if TYPE_CHECKING:
 STYLE = "border:1px solid #8884;padding:6px;overflow:auto;max-height:560px"
 
 
+def printable(text: str) -> str:
+    """The text with escapes for what standard output cannot encode."""
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    return text.encode(encoding, "backslashreplace").decode(encoding)
+
+
 class Text(str):
     """Text that a terminal shows as it is, and a notebook as HTML."""
 
@@ -28,7 +35,10 @@ class Text(str):
         self.html = html
         return self
 
-    __repr__ = str.__str__
+    def __str__(self) -> str:
+        return printable(str.__str__(self))
+
+    __repr__ = __str__
 
     def _repr_html_(self) -> str:
         return self.html or _pre(self)
@@ -96,12 +106,12 @@ def cut(text: str, width: int) -> str:
 
 
 def flag(what: str, value: Any) -> bool:
-    """The value of an argument that is True or False.
+    """The value of an argument that is True or False, or 1 or 0.
 
     Raises:
         TypeError: it is something else.
     """
-    if isinstance(value, (bool, np.bool_)):
+    if isinstance(value, (int, np.bool_)) and value in (0, 1):
         return bool(value)
     from ._core import _shown
 
@@ -174,7 +184,8 @@ class Shown:
             if not name.startswith("_")
         ]
         text = f"{type(self).__name__}: {', '.join(parts)}"
-        return f"<{cut(text, 200) if parts else type(self).__name__}>"
+        line = f"<{cut(text, 200) if parts else type(self).__name__}>"
+        return printable(line)
 
 
 def _value_text(value: Any) -> str:
@@ -345,10 +356,25 @@ def equip(module: Any) -> None:
     """Give the classes of an extension, which calls this, their displays."""
     for name, line in _LINES.items():
         if kind := getattr(module, name, None):
-            kind.__repr__ = (
-                lambda self, name=name, line=line: _line(self, name, line)
-            )
-            kind._repr_html_ = object_html
+            _equip(kind, line)
+
+
+def _equip(kind: Any, line: str | Callable[[Any], str]) -> None:
+    name, text = kind.__name__, kind.__str__
+
+    def __repr__(self: object) -> str:
+        return printable(_line(self, name, line))
+
+    def __str__(self: object) -> str:
+        return printable(text(self))
+
+    def _repr_html_(self: object) -> str:
+        return object_html(self)
+
+    made = [__repr__, _repr_html_]
+    for method in made + [__str__] * (text is not object.__str__):
+        method.__module__ = kind.__module__  # for its stub
+        setattr(kind, method.__name__, method)
 
 
 def _line(shown: Any, name: str, line: str | Callable[[Any], str]) -> str:

@@ -488,7 +488,8 @@ def render(
 
 
 def write(svg: str, path: str | os.PathLike[str] | None) -> str:
-    """Return the SVG text; with a path, write it to the file."""
+    """Return the SVG text, in ASCII; with a path, write it to the file."""
+    svg = svg.encode("ascii", "xmlcharrefreplace").decode()
     if path is not None:
         with open(path, "w", encoding="utf-8") as file:
             file.write(svg)

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from .display import STYLE, flag
+from .display import STYLE, flag, printable
 from .errors import InvalidArgumentError
 
 if TYPE_CHECKING:
@@ -71,8 +71,8 @@ class Explanation(str):
     def __str__(self) -> str:
         width, colour = screen()
         if (width, colour) == (_WIDTH, False):
-            return str.__str__(self)
-        return self._text(width, colour)
+            return printable(str.__str__(self))
+        return printable(self._text(width, colour))
 
     def __repr__(self) -> str:
         return str(self).rstrip("\n")

@@ -131,9 +131,9 @@ class Variable(VariableMath):
         self.program._set_stop_gradient(self.name, stop)
 
     def __repr__(self) -> str:
-        from .display import variable_text
+        from .display import printable, variable_text
 
-        return f"<{variable_text(self)}>"
+        return printable(f"<{variable_text(self)}>")
 
     def _repr_html_(self) -> str:
         from .display import variable_html
@@ -213,7 +213,10 @@ class Operator:
         self.line: tuple[str, int] = (desc["file"], desc["line"])
 
     def __repr__(self) -> str:
-        return f"Operator({self.type}: {self.inputs} -> {self.outputs})"
+        from .display import printable
+
+        text = f"Operator({self.type}: {self.inputs} -> {self.outputs})"
+        return printable(text)
 
 
 class Program(_core.Program):

@@ -9,6 +9,7 @@ import textwrap
 from collections.abc import Callable
 
 from sluice import _lab
+from sluice.display import printable
 
 WIDTH = 80
 _BOLD, _DIM, _RED = "1", "2", "31"
@@ -65,4 +66,4 @@ def show(text: object, bold: str = "", dim: str = "") -> None:
                 said = re.sub(
                     pattern, f"\033[{style}m\\g<0>\033[0m", said, flags=re.M
                 )
-    print(said)
+    print(printable(said))

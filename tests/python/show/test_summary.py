@@ -2,9 +2,12 @@
 
 import importlib
 import inspect
+import os
 import pickle
 import pkgutil
 import re
+import subprocess
+import sys
 import types
 from html import unescape
 
@@ -110,8 +113,8 @@ def test_what_is_neither_true_nor_false_is_refused(exe):
     for call in (program.summary, program.draw, plan.draw, program.explain, plan.explain, exe.explain):
         with pytest.raises(TypeError, match=r"^(summary|draw|explain): all: expected True or False, got .*no"):
             call(all="no")
-    with pytest.raises(TypeError, match=r"fold: expected True or False, got 1 "):
-        program.explain(fold=1)
+    with pytest.raises(TypeError, match=r"fold: expected True or False, got 2 "):
+        program.explain(fold=2)
     assert program.summary(all=np.bool_(True)) == program.summary(all=True)
 
 
@@ -175,6 +178,17 @@ def test_every_class_says_what_it_is():
                 without.add(name)
     assert {"Plan", "Scope", "Profile", "Report", "InferenceSession"} <= seen
     assert without == {"VariableMath"}  # Variable is made of it
+
+
+def test_displays_have_names_that_stubs_can_write():
+    for module in sl._core, sl._lab:
+        kinds = [kind for kind in vars(module).values() if inspect.isclass(kind)]
+        displays = [vars(kind)[name] for kind in kinds for name in ("__repr__", "__str__", "_repr_html_") if name in vars(kind)]
+        made = [display for display in displays if inspect.isfunction(display)]
+        assert len(made) > 8
+        for each in made:
+            assert each.__module__ == module.__name__ and each.__name__ in ("__repr__", "__str__", "_repr_html_")
+            assert set(each.__annotations__.values()) == {"object", "str"}
 
 
 def objects(exe):
@@ -290,3 +304,43 @@ def test_a_report_shows_itself():
     report = sl.lab.report(sl.default_main_program(), feeds(), [loss], seconds=0.05)
     html = report._repr_html_()
     assert html.startswith(('<iframe srcdoc="&lt;', "<code>&lt;Report"))
+
+
+ASCII = """
+import numpy as np
+import sluice as sl
+from sluice.lab import text
+
+x = sl.data("größe", [None, 3])
+y = sl.layers.fc(x, 2, name="名前")
+main, exe, feed = sl.default_main_program(), sl.Executor(), {"größe": np.ones((2, 3), "f4")}
+exe.run(sl.default_startup_program())
+run = dict(feed=feed, fetch_list=[y])
+plan = exe.prepare(**run)
+profile = exe.profile(**run, budget=0.01)
+compared = sl.compare(main, feed, "require variant=plain", "", budget=0.01)
+for shown in (
+    main, x, main.ops[0], main.summary(), main.explain(), plan, plan.explain(op=0), plan.explain(all=True),
+    main.draw(), plan.draw(), profile, compared, sl.tune(main, feed, [y], budget=0.01), sl.global_scope(),
+):
+    print(shown)
+    print(repr(shown))
+text.show(main.summary())
+print(f"{main.summary()}".count("gr\\\\xf6\\\\xdfe"), main.draw().count("gr&#246;&#223;e") > 0)
+"""
+
+
+@pytest.mark.parametrize("settings", [{"PYTHONIOENCODING": "ascii"}, {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0"}])
+def test_names_beyond_ascii_are_escaped_where_the_terminal_is_ascii(tmp_path, settings):
+    (tmp_path / "names.py").write_text(ASCII, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, tmp_path / "names.py"], env=os.environ | {"PYTHONUTF8": "0"} | settings, capture_output=True)
+    assert done.stderr.decode() == ""
+    said = done.stdout.decode("ascii")
+    assert said.splitlines()[-1] == "1 True"
+    assert "gr\\xf6\\xdfe" in said and "\\u540d\\u524d" in said
+
+
+def test_names_beyond_ascii_are_themselves_elsewhere():
+    x = sl.data("größe", [None, 3])
+    assert "größe" in str(sl.default_main_program().summary()) and "größe" in repr(x)
