@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import os
 import re
@@ -41,6 +42,7 @@ _KINDS = {
 _JOINED = r"relu|sigmoid|^tanh|elu|swish|mish|dropout|_norm|bias_add"
 
 
+@functools.cache
 def kind(op: str) -> str:
     """The kind of an op, by its type; a gradient has that of its op."""
     plain = re.sub(r"^fused_|_grad(_\w+)?$", "", op)

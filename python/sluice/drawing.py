@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import html
 import os
 from collections import Counter
@@ -74,6 +75,7 @@ class Box:
     copied: str = ""  # what is copied to be fetched
 
 
+@functools.lru_cache(maxsize=1 << 14)  # many ops have the same texts
 def text_width(text: str, size: float = 12, bold: bool = False) -> float:
     """An upper bound of its width: that in DejaVu Sans, which is wide."""
     ems = sum(
