@@ -1,5 +1,5 @@
-"""Writes docs/img/plan.svg, the plan of LeNet's predictions for 64 images:
-python docs/pictures.py [folder]"""
+"""Writes docs/img/lenet.svg and docs/img/plan.svg, the drawing of LeNet and the
+plan of its predictions for 64 images:  python docs/pictures.py [folder]"""
 
 import os
 import pathlib
@@ -26,7 +26,11 @@ def in_two_columns(svg: str) -> str:
         if 'class="box' in part
     ]
     # Below a box and the shape under it, where only arrows are.
-    ends = [int(y + high) + 22 for _, y, _, high in boxes]
+    ends = [
+        end
+        for end in (int(y + high) + 22 for _, y, _, high in boxes)
+        if not any(y < end < y + high for _, y, _, high in boxes)
+    ]
     cut = min(ends, key=lambda end: max(end, height - end))
     left = int(min(x for x, *_ in boxes)) - 16
     second = width - 2 * left
@@ -50,4 +54,6 @@ with sl.program_guard(sl.Program(), sl.Program()):
     logits = networks.lenet(image)
     feed = {"image": np.zeros((64, 1, 28, 28), np.float32)}
     plan = sl.Executor().prepare(sl.default_main_program(), feed, [logits])
-(folder / "plan.svg").write_text(in_two_columns(plan.draw()), encoding="utf-8")
+    drawings = {"lenet": sl.default_main_program(), "plan": plan}
+for name, drawn in drawings.items():
+    (folder / f"{name}.svg").write_text(in_two_columns(drawn.draw()), encoding="utf-8")
