@@ -23,6 +23,8 @@ std::string_view ToString(OpRole role) {
       return "none";
     case OpRole::kFill:
       return "fill";
+    case OpRole::kShape:
+      return "shape";
     case OpRole::kSum:
       return "sum";
     case OpRole::kIf:

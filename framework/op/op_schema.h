@@ -75,10 +75,11 @@ struct TypeVarDef {
 // starts from a filled tensor and adds up gradients.
 enum class OpRole : uint8_t {
   kNone,
-  kFill,  // no input; attributes shape, dtype, value; output Out
-  kSum,   // variadic X of one shape; output Out: their sum
-  kIf,    // runs one of two blocks (framework/program/block_ops.h)
-  kLoop,  // runs a block repeatedly
+  kFill,   // no input; attributes shape, dtype, value; output Out
+  kShape,  // input X; output Out: its sizes, int64
+  kSum,    // variadic X of one shape; output Out: their sum
+  kIf,     // runs one of two blocks (framework/program/block_ops.h)
+  kLoop,   // runs a block repeatedly
 };
 SLUICE_API std::string_view ToString(OpRole role);
 

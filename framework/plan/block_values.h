@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sluice/framework/op/op_desc.h"
+#include "sluice/framework/program/block_ops.h"
 #include "sluice/framework/values/tensor.h"
 #include "sluice/platform/error.h"
 
@@ -38,8 +39,16 @@ Tensor Stack(const std::vector<Tensor>& parts,
              int64_t axis,
              bool reversed);
 
+// Returns `whole` with zeros appended along an axis, `count` elements in all.
+Tensor Extended(const Tensor& whole, int64_t axis, int64_t count);
+
+// Sets all elements of `whole` along an axis from `first` on to zero.
+void ClearSlices(int64_t axis, int64_t first, Tensor* whole);
+
 // Raises ResourceExhausted if a loop may not begin another iteration.
-void CheckLoopLimit(const std::string& op, int64_t iteration, int64_t limit);
+void CheckLoopLimit(const std::string& op,
+                    int64_t iteration,
+                    const LoopBlock& loop);
 
 template <typename T>
 T OneElement(const Tensor& tensor, const std::string& op, const char* input) {

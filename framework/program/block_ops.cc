@@ -236,6 +236,14 @@ void CompleteLoop(const Program& program, OpDesc* op) {
   RequireOneElement(program, *op, "Cond");
   CheckCounts(*op, loop);
   CheckFedVars(program, *op, loop);
+  const bool filled_back =
+      std::any_of(loop.stacked_reversed.begin(), loop.stacked_reversed.end(),
+                  [](int64_t reversed) { return reversed != 0; });
+  SLUICE_ENFORCE(loop.max_trips == 0 || !filled_back,
+                 ErrorCode::kInvalidArgument, "loop.reversed_trips",
+                 "{}: stacked_reversed needs the number of iterations before "
+                 "the first one, and max_trips is only the most",
+                 op->type);
   const bool ends = !op->Input("MaxTrips").empty() || !loop.slices.empty() ||
                     !loop.condition_out.empty();
   SLUICE_ENFORCE(ends, ErrorCode::kInvalidArgument, "loop.endless",
@@ -338,7 +346,14 @@ std::vector<VarDesc> LoopOutputs(const Program& program, const OpDesc& op) {
     output.dtype = each.dtype;
     output.dims = WithAxis(op, each.dims,
                            loop.stacked_axes.empty() ? 0 : loop.stacked_axes[i],
-                           whole ? trips : kUnknownDim);
+                           loop.max_trips > 0 ? loop.max_trips
+                           : whole            ? trips
+                                              : kUnknownDim);
+  }
+  if (loop.max_trips > 0) {
+    VarDesc& count = outputs.emplace_back();
+    count.dtype = DType::kInt64;
+    count.dims = DDim({1});
   }
   return outputs;
 }
@@ -364,7 +379,9 @@ LoopBlock LoopBlockOf(const OpDesc& op) {
           .sequence_reversed = Attr<Ints>(op, "sequence_reversed"),
           .stacked_axes = Attr<Ints>(op, "stacked_axes"),
           .stacked_reversed = Attr<Ints>(op, "stacked_reversed"),
-          .limit = Attr<int64_t>(op, "limit")};
+          .limit = Attr<int64_t>(op, "limit"),
+          .max_trips = Attr<int64_t>(op, "max_trips"),
+          .recompute = Attr<bool>(op, "recompute")};
 }
 
 std::vector<const char*> BlockAttributes(const OpDesc& op) {
@@ -398,6 +415,7 @@ void CompleteBlockOp(const Program& program, OpDesc* op) {
 size_t CountOutputs(const OpDesc& op, const std::string& output) {
   if (RoleOf(op) == OpRole::kIf) return IfBlocksOf(op).then_outputs.size();
   const LoopBlock loop = LoopBlockOf(op);
+  if (output == "Trips") return loop.max_trips > 0 ? 1 : 0;
   return output == "Out" ? loop.carried_out.size() : loop.stacked.size();
 }
 

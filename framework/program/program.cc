@@ -12,6 +12,7 @@
 #include "sluice/framework/op/near_names.h"
 #include "sluice/framework/op/op_check.h"
 #include "sluice/framework/op/registry.h"
+#include "sluice/framework/program/block_gradients.h"
 #include "sluice/framework/program/block_ops.h"
 #include "sluice/framework/program/internal_ops.h"
 #include "sluice/platform/error.h"
@@ -307,6 +308,21 @@ void Program::DropBlocks(int first) noexcept {
   ++version_;
 }
 
+void Program::AddSaved(VarDesc var, int block) {
+  var.is_data = true;
+  AddVar(std::move(var), block);
+}
+
+void Program::ReplaceOp(int block, int index, OpDesc op) {
+  const int current = std::exchange(current_block_, block);
+  for (VarDesc& var : BlockOpOutputs(*this, op)) {
+    if (FindVisible(var.name) == nullptr) AddVar(std::move(var), block);
+  }
+  blocks_[block].ops[index] = std::move(op);
+  current_block_ = current;
+  ++version_;
+}
+
 std::shared_ptr<const Program> Program::BlockProgram(int block) const try {
   const std::lock_guard lock(block_programs_->mutex);
   auto& programs = block_programs_->programs;
@@ -516,6 +532,7 @@ Program Program::CloneForTest() const {
       return op.purpose != OpPurpose::kForward;
     });
     for (OpDesc& op : block.ops) {
+      DropSaved(&op);
       const auto attribute = op.attributes.find("is_test");
       if (attribute != op.attributes.end()) attribute->second = true;
       const OpSchema* schema = Registry::Global().FindSchema(op.type);

@@ -164,6 +164,11 @@ class SLUICE_API Program {
   // Removes block `first` and later ones, after a failure; the block around it
   // becomes the current one. No op may refer to them.
   void DropBlocks(int first) noexcept;
+  // For gradients of ops with blocks: declares a variable of another block as
+  // data of block `block`; replaces an op with blocks by itself with more
+  // outputs, and adds their variables.
+  void AddSaved(VarDesc var, int block);
+  void ReplaceOp(int block, int index, OpDesc op);
   // Returns a block other than 0 as a program of its own, kept until this one
   // changes. Outer variables that it reads are data there, or persistable. May
   // be called from many threads.

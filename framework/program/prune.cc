@@ -55,21 +55,25 @@ OpDesc CopyWithBlocks(const Program& from, OpDesc op, Program* to) {
 
 int64_t CopyBlock(const Program& from, int block, Program* to) {
   const int64_t copy = to->BeginBlock();
-  const BlockDesc& desc = from.blocks()[block];
-  for (const VarDesc& var : desc.vars()) {
+  for (const VarDesc& var : from.blocks()[block].vars()) {
     if (var.is_data) to->Data(var.name, var.dtype, var.dims, "", 0);
   }
+  CopyOps(from, block, to);
+  to->EndBlock();
+  return copy;
+}
+
+}  // namespace
+
+void CopyOps(const Program& from, int block, Program* to) {
+  const BlockDesc& desc = from.blocks()[block];
   for (const OpDesc& op : desc.ops) {
     to->AppendOp(CopyWithBlocks(from, op, to));
   }
   for (const VarDesc& var : desc.vars()) {
     to->SetStopGradient(var.name, var.stop_gradient);
   }
-  to->EndBlock();
-  return copy;
 }
-
-}  // namespace
 
 Program Prune(const Program& program,
               const std::vector<std::string>& fetches) try {
