@@ -276,12 +276,11 @@ void LoopKernel::Iterate(int64_t i,
     for (size_t k = 0; k < loop_.slices.size(); ++k) {
       const int64_t axis =
           loop_.sequence_axes.empty() ? 0 : loop_.sequence_axes[k];
-      const bool reversed =
-          !loop_.sequence_reversed.empty() && loop_.sequence_reversed[k] != 0;
       const Tensor& whole =
           context.Input(plans_->first_sequence + static_cast<int>(k));
-      run->Feed(plans_->slice_feeds[k],
-                SliceOf(whole, axis, reversed ? trips - 1 - i : i));
+      const int64_t at =
+          SequenceIndex(loop_, k, i, trips, AxisView(whole.dims(), axis).size);
+      run->Feed(plans_->slice_feeds[k], SliceOf(whole, axis, at));
     }
     Store(i, trips, context, run, *state);
     run->Run();

@@ -26,6 +26,14 @@ struct AxisView {
 // Returns element `index` of `whole` along an axis: a view for the first axis.
 Tensor SliceOf(const Tensor& whole, int64_t axis, int64_t index);
 
+// Which of `size` elements of sequence k iteration `i` of at most `trips` gets.
+inline int64_t SequenceIndex(
+    const LoopBlock& loop, size_t k, int64_t i, int64_t trips, int64_t size) {
+  const int64_t reversed =
+      loop.sequence_reversed.empty() ? 0 : loop.sequence_reversed[k];
+  return reversed == 0 ? i : (reversed == 1 ? size : trips) - 1 - i;
+}
+
 // Copies `part` to element `index` of `whole` along an axis.
 void SetSlice(const Tensor& part, int64_t axis, int64_t index, Tensor* whole);
 

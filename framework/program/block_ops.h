@@ -39,7 +39,7 @@ struct LoopBlock {
   // Output Stacked: these values of all iterations, along a new axis.
   std::vector<std::string> stacked;
   std::vector<int64_t> sequence_axes;  // empty: 0
-  // 1: from the last element on that there is an iteration for.
+  // 1: from the last element on; 2: from that of the last iteration on.
   std::vector<int64_t> sequence_reversed;
   std::vector<int64_t> stacked_axes;
   std::vector<int64_t> stacked_reversed;

@@ -118,9 +118,7 @@ std::vector<Executor::Runner::Sequence> Executor::Runner::SequencesOf(
                    op.type, op.Input("Sequences")[i], size,
                    op.Input("Sequences")[0],
                    sequences.empty() ? size : sequences[0].size);
-    const bool reversed =
-        !loop.sequence_reversed.empty() && loop.sequence_reversed[i] != 0;
-    sequences.push_back({std::move(tensor), axis, reversed, size});
+    sequences.push_back({std::move(tensor), axis, size});
   }
   return sequences;
 }
@@ -174,8 +172,9 @@ Executor::Runner::Values Executor::Runner::RunIteration(
   }
   for (size_t k = 0; k < sequences.size(); ++k) {
     const Sequence& from = sequences[k];
-    *block->Feed(loop.slices[k]) = SliceOf(
-        from.tensor, from.axis, from.reversed ? trips - 1 - number : number);
+    *block->Feed(loop.slices[k]) =
+        SliceOf(from.tensor, from.axis,
+                SequenceIndex(loop, k, number, trips, from.size));
   }
   return RunBlock(*block);
 }

@@ -50,7 +50,6 @@ class Executor::Runner {
   struct Sequence {
     Tensor tensor;
     int64_t axis;
-    bool reversed;
     int64_t size;
   };
 

@@ -31,8 +31,8 @@ void LoopAttributes(OpSchema& op) {
   ints("sequence_axes",
        "Along which axis each of Sequences is taken apart; empty: 0.");
   ints("sequence_reversed",
-       "1 for a sequence that is read from its end, or from the last element "
-       "that MaxTrips allows.");
+       "1 for a sequence that is read from its end, 2 for one that is read "
+       "from the element of the last iteration that MaxTrips allows.");
   ints("stacked_axes",
        "Which axis of each of Stacked counts iterations; empty: 0.");
   ints("stacked_reversed",
