@@ -26,8 +26,8 @@ class BlockGradientsTest : public ::testing::Test {
   }
 
   void Set(const std::string& name, double value) {
-    scope_.Var(name)->GetMutable<Tensor>()->ShareDataWith(
-        Tensor::FromVector<double>({1}, {value}));
+    *scope_.Var(name).GetMutable<Tensor>() =
+        Tensor::FromVector<double>({1}, {value});
   }
   double Run(const Program& program, const std::string& fetch) {
     return Executor(CPUPlace())
@@ -62,9 +62,8 @@ class BlockGradientsTest : public ::testing::Test {
 };
 
 TEST_F(BlockGradientsTest, OfAScan) {
-  const Var x = ops::AssignValue(
-      program_,
-      {.shape = {3, 1}, .dtype = DType::kFloat64, .floats = {1, 2, 3}});
+  const Var x =
+      ops::AssignValue(program_, {3, 1}, {1, 2, 3}, {.dtype = DType::kFloat64});
   const ScanResult result = Scan(
       [&](const Vars& carried, const Vars& elements) {
         const Var next = ops::Tanh(ops::ElementwiseAdd(
@@ -98,7 +97,7 @@ TEST_F(BlockGradientsTest, TestProgramsKeepNothing) {
       {.max_trips = 9});
   const Var loss = ops::ReduceSum(out[0]);
   AppendBackward(loss);
-  EXPECT_EQ(program_.block().ops[2].Output("Stacked").size(), 1);
+  EXPECT_EQ(program_.block().ops[2].Output("Stacked").size(), 1U);
   const Program test = program_.CloneForTest();
   EXPECT_TRUE(test.block().ops[2].Output("Stacked").empty());
   EXPECT_EQ(Run(test, loss.name()), Run(program_, loss.name()));
