@@ -72,7 +72,6 @@ _ATTRIBUTES = _entries(
 layers.create_parameter: sl.LayerHelper(...).create_parameter
 layers.data: sl.data
 CompiledProgram: exe.run(program): it is compiled when it first runs
-DataLoader: a loop over arrays: exe.run(feed={...}) takes them
 ParallelExecutor: sl.distributed.DataParallel
 clip_grad_norm: sl.layers.clip on gradients
 device: sl.CPUPlace() or sl.CUDAPlace(0) | fluid: sl itself

@@ -1,4 +1,4 @@
-"""Reads and writes programs and parameters."""
+"""Reads data; reads and writes programs, parameters and checkpoints."""
 
 from __future__ import annotations
 
@@ -8,13 +8,49 @@ from typing import Any, NamedTuple
 from . import _core, executor, framework
 from .elsewhere import missing
 from .framework import Program
+from .reader import (
+    BatchSampler,
+    DataFeeder,
+    DataLoader,
+    Dataset,
+    IterableDataset,
+    TensorDataset,
+    WorkerInfo,
+    batch,
+    buffered,
+    default_collate,
+    get_worker_info,
+    shuffle,
+    xmap_readers,
+)
+from .training_checkpoint import (
+    TrainingCheckpoint,
+    load_checkpoint,
+    save_checkpoint,
+)
 
 __all__ = [
+    "BatchSampler",
+    "DataFeeder",
+    "DataLoader",
+    "Dataset",
+    "IterableDataset",
     "LoadedParams",
+    "TensorDataset",
+    "TrainingCheckpoint",
+    "WorkerInfo",
+    "batch",
+    "buffered",
+    "default_collate",
+    "get_worker_info",
+    "load_checkpoint",
     "load_params",
     "load_program",
+    "save_checkpoint",
     "save_params",
     "save_program",
+    "shuffle",
+    "xmap_readers",
 ]
 
 
