@@ -92,6 +92,7 @@ from .framework import (
 )
 from .layer_helper import LayerHelper, ParamAttr
 from .python_kernels import kernel, kernel_arguments
+from .reader import DataFeeder
 from .tools import (
     kernels,
     load_kernel_library,
@@ -117,6 +118,7 @@ __all__ = [
     "Comparison",
     "CustomPlace",
     "DType",
+    "DataFeeder",
     "DataLossError",
     "DeviceLostError",
     "Executor",

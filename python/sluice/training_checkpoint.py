@@ -110,7 +110,7 @@ def save_checkpoint(
     path = folder / f"step-{step:09d}.safetensors"
     saved = _subset(program, {v.name for v in _persistables(program)})
     saved.persistable(_STATE, [len(text)], "uint8")
-    scope[_STATE] = np.frombuffer(text, np.uint8)
+    scope[_STATE] = np.frombuffer(bytearray(text), np.uint8)
     try:
         _core._save_parameters(path, saved, scope)
     finally:
@@ -142,7 +142,7 @@ def load_checkpoint(
 
     Returns:
         Step, ``extra`` and the tensors that were not loaded; None if the
-        folder has no checkpoint yet.
+        folder has no checkpoint yet, or is not there.
 
     Raises:
         NotFoundError: the file cannot be read.
@@ -155,11 +155,11 @@ def load_checkpoint(
     program = framework.default_main_program() if program is None else program
     scope = executor.global_scope() if scope is None else scope
     path = Path(path)
-    if path.is_dir():
-        files = _files(path)
-        if not files:
+    if path.is_dir() or path.suffix != ".safetensors":
+        files = _files(path) if path.is_dir() else []
+        if not files and not path.is_file():
             return None
-        path = files[-1]
+        path = files[-1] if files else path
     tensors = _tensors(path)
     state = _read_state(path, tensors)
     if loader is not None:
@@ -277,7 +277,8 @@ def _stored_as(dtype: str) -> str:
     if bits.startswith(("4", "2")):
         return "U8"
     short = {"float": "F", "bfloat": "BF", "int": "I", "uint": "U"}
-    return short.get(kind, kind.upper()) + bits.removesuffix("fn").upper()
+    bits = bits.removesuffix("fn").replace("e8m0fnu", "e8m0")
+    return short.get(kind, kind.upper()) + bits.upper()
 
 
 def _differences(found: TrainingCheckpoint) -> str:

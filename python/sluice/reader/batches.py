@@ -16,6 +16,7 @@ from ..errors import InvalidArgumentError
 
 __all__ = ["Dataset", "IterableDataset", "TensorDataset", "default_collate"]
 
+is_worker = False
 Empty = Callable[[Sequence[int], Any], np.ndarray]
 
 
@@ -150,16 +151,22 @@ def _require_equal(
 
 @contextlib.contextmanager
 def seeded(*key: int) -> Iterator[None]:
-    """Seed ``random`` and ``numpy.random`` by the key inside the block."""
-    kept = random.getstate(), np.random.get_state()
+    """Seed ``random`` and ``numpy.random`` by the key inside the block.
+
+    Workers do nothing else, so that there the seeds stay.
+    """
+    kept = None
+    if not is_worker:
+        kept = random.getstate(), np.random.get_state()
     words = np.random.SeedSequence(key).generate_state(4)
     random.seed(int.from_bytes(words.tobytes(), "little"))
     np.random.seed(words)
     try:
         yield
     finally:
-        random.setstate(kept[0])
-        np.random.set_state(kept[1])
+        if kept is not None:
+            random.setstate(kept[0])
+            np.random.set_state(kept[1])
 
 
 class Failure(Exception):

@@ -15,6 +15,7 @@ from multiprocessing import connection
 from typing import Any, NamedTuple
 
 from ..errors import FailedPreconditionError
+from . import batches
 from .batches import Failure, Maker, failure
 from .memory import Slot
 
@@ -58,7 +59,7 @@ def serve(
 ) -> None:
     """Answer tasks until the trainer closes the pipe or ends."""
     global _info
-    _info = info
+    _info, batches.is_worker = info, True
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the trainer ends workers
     for other in foreign:
         other.close()
