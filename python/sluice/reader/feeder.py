@@ -34,7 +34,7 @@ class Feed:
             )
         # Asking a variable costs a call each.
         self.wanted = {
-            v.name: (None if v.shape is None else list(v.shape), v.dtype)
+            v.name: (v.shape, np.dtype(v.dtype))
             for v in found
         }
 
@@ -72,7 +72,7 @@ class Feed:
         As in Fluid, each row may come flat: 784 numbers for [1, 28, 28].
         """
         shape, dtype = self.wanted[name]
-        array = as_dtype(name, value, np.dtype(dtype))
+        array = as_dtype(name, value, dtype)
         if shape is None or _fits(array.shape, shape):
             return array
         rows, row = len(array) if array.ndim else 0, shape[1:]

@@ -291,6 +291,8 @@ class DataLoader:
     def _ask(self, worker: Worker, where: Any, task: Any) -> list[Worker]:
         """Ask for the next batch; the list is empty if there is none."""
         for at, indices in where:
+            if isinstance(indices, np.ndarray):
+                indices = indices.tolist()
             worker.ask(task(at, indices))
             return [worker]
         return []
