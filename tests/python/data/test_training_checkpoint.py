@@ -229,3 +229,21 @@ def test_every_dtype_comes_back(tmp_path, dtype):
     other = sl.Scope()
     sl.io.load_checkpoint(tmp_path, program, other)
     assert other[name].numpy().tolist() == [1, 1 if dtype == "bool" else 2, 1]
+
+
+def test_the_page_on_saving_trains_on_after_an_end(tmp_path):
+    root = SCRIPT.parents[3]
+    page = (root / "docs/saving.md").read_text()
+    section = page.partition("## Training that goes on")[2]
+    script = section.partition("```python\n")[2].partition("```")[0]
+    (tmp_path / "examples").symlink_to(root / "examples")
+    # It ends when it has saved twice; then it goes on.
+    killed = script.replace("if step % 10", "if step == 25: 1 / 0\n        if step % 10")
+    for code, wanted in [(killed, ""), (script, "60 True\n"), (script, "60 True\n")]:
+        done = subprocess.run(
+            [sys.executable, "-c", code], cwd=tmp_path, text=True,
+            capture_output=True, timeout=120,
+        )
+        assert done.stdout == wanted, done.stderr
+        last = sorted(os.listdir(tmp_path / "digits_training"))[-1]
+        assert last == f"step-0000000{'60' if wanted else '20'}.safetensors"
