@@ -208,8 +208,6 @@ class Maker:
 
         Raises Failure for an error of the dataset or of ``collate_fn``.
         """
-        if isinstance(indices, np.ndarray):
-            indices = indices.tolist()
         if indices is not None:
             if type(self.dataset) is TensorDataset and not self.collate_fn:
                 return self.dataset[indices]

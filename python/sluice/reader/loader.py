@@ -20,10 +20,10 @@ from ..feed_values import number
 from ..framework import Variable, positive
 from .batches import Failure, IterableDataset, Maker
 from .feeder import Feed
-from .samplers import BatchSampler, GivenBatches, natural
+from .samplers import BatchSampler, natural
 
 if TYPE_CHECKING:
-    from .workers import Task, Worker
+    from .workers import Worker
 
 __all__ = ["DataLoader"]
 
@@ -101,15 +101,14 @@ class DataLoader:
             0 if self._streams or batch_sampler is not None else dataset,
             batch_size, shuffle, drop_last, sampler, seed, rank, world_size,
         )  # fmt: skip
-        self._orders: BatchSampler | GivenBatches = orders
+        self._orders: Any = orders if batch_sampler is None else batch_sampler
         self._rank, self._world = orders.rank, orders.world_size
-        if batch_sampler is not None:
-            self._refuse(
-                batch_size != 1 or shuffle or drop_last or sampler is not None,
-                "batch_sampler makes the batches: expected neither batch_size, "
-                "shuffle, sampler nor drop_last with it",
-            )
-            self._orders = GivenBatches(batch_sampler)
+        self._refuse(
+            batch_sampler is not None
+            and (batch_size != 1 or shuffle or drop_last or sampler is not None),
+            "batch_sampler makes the batches: expected neither batch_size, "
+            "shuffle, sampler nor drop_last with it",
+        )
         self._refuse(
             self._streams
             and (shuffle or sampler is not None or batch_sampler is not None),
@@ -234,7 +233,16 @@ class DataLoader:
         if self._streams:
             return iter(())
         begin = self._given[0]
-        return enumerate(self._orders.batches(self.epoch, begin), begin)
+        if hasattr(self._orders, "batches"):
+            left = self._orders.batches(self.epoch, begin)
+        else:
+            if hasattr(self._orders, "set_epoch"):
+                self._orders.set_epoch(self.epoch)
+            left = itertools.islice(self._orders, begin, None)
+        return (
+            (at, indices.tolist() if hasattr(indices, "tolist") else indices)
+            for at, indices in enumerate(left, begin)
+        )
 
     def _make(self, where: Iterator[tuple[int, Any]]) -> Iterator[Any]:
         skip = self._given[0]
@@ -245,18 +253,16 @@ class DataLoader:
             try:
                 batch = self._maker.make(at, indices, np.empty)
             except Failure as error:
-                raise self._error(error, f"batch {at}") from error.__cause__
+                raise self._error(error, at) from error.__cause__
             if batch is None:
                 return
             yield 0, batch
 
     def _make_ahead(self, where: Iterator[tuple[int, Any]]) -> Iterator[Any]:
-        from .workers import Task
-
         if not self._workers:
             self._start_workers()
         order = list(self._workers)
-        nexts = {worker: where for worker in order}
+        nexts = dict.fromkeys(order, where)
         if self._streams:
             # A worker that has given fewer batches is next; if that is because
             # it has no more, it says so.
@@ -265,21 +271,26 @@ class DataLoader:
                 counted = itertools.count(self._given[worker.number])
                 nexts[worker] = zip(counted, itertools.repeat(None))
         keep = False
+        asked: list[Worker] = []
+
+        def ask(worker: Worker) -> None:
+            for at, indices in itertools.islice(nexts[worker], 1):
+                worker.ask(at, indices)
+                asked.append(worker)
+
         try:
             for worker in order:
                 worker.start(*self._epoch_of(worker.number))
-            asked = []
             for worker in order * self._ahead:
-                asked += self._ask(worker, nexts[worker], Task)
+                ask(worker)
             while asked:
                 worker = asked.pop(0)
-                task, batch, wrong = worker.answer(self.timeout, self._name)
+                at, batch, wrong = worker.answer(self.timeout, self._name)
                 if wrong is not None:
-                    raise self._error(wrong, self._name(task), worker)
-                if batch is None:
-                    continue
-                asked += self._ask(worker, nexts[worker], Task)
-                yield worker.number if self._streams else 0, batch
+                    raise self._error(wrong, at, worker)
+                if batch is not None:
+                    ask(worker)
+                    yield worker.number if self._streams else 0, batch
             keep = True
         except GeneratorExit:
             keep = True
@@ -287,15 +298,6 @@ class DataLoader:
         finally:
             if not (keep and self._persistent):
                 self.close()
-
-    def _ask(self, worker: Worker, where: Any, task: Any) -> list[Worker]:
-        """Ask for the next batch; the list is empty if there is none."""
-        for at, indices in where:
-            if isinstance(indices, np.ndarray):
-                indices = indices.tolist()
-            worker.ask(task(at, indices))
-            return [worker]
-        return []
 
     def _epoch_of(self, number: int) -> tuple[int, int, int, int]:
         """What Maker.start gets in a worker."""
@@ -314,15 +316,15 @@ class DataLoader:
                 Worker(info, self._maker, self._init, self._ahead, self._workers)
             )
 
-    def _name(self, task: Task) -> str:
-        return f"batch {task.number} of epoch {self.epoch}"
+    def _name(self, at: int) -> str:
+        return f"batch {at} of epoch {self.epoch}"
 
     def _error(
-        self, wrong: Failure | str, what: str, worker: Worker | None = None
+        self, wrong: Any, at: int, worker: Worker | None = None
     ) -> InvalidArgumentError:
         by = f", worker {worker.number}" if worker else ""
         return InvalidArgumentError(
-            f"DataLoader: {what}{by}: {wrong}", "loader.raised"
+            f"DataLoader: {self._name(at)}{by}: {wrong}", "loader.raised"
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -17,9 +17,9 @@ __all__ = ["BatchSampler"]
 
 def natural(what: str, value: Any) -> int:
     """Return ``value`` if it is an integer from 0 on, else raise."""
-    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
-        if value >= 0:
-            return int(value)
+    whole = isinstance(value, (int, np.integer)) and type(value) is not bool
+    if whole and value >= 0:
+        return int(value)
     raise InvalidArgumentError(
         f"{what}: expected an integer from 0 on, got {_core._shown(value)}",
         "loader.natural",
@@ -143,19 +143,3 @@ class BatchSampler:
             if len(batch) < self.batch_size and self.drop_last:
                 return
             yield np.asarray(batch)
-
-
-class GivenBatches:
-    """A user's batch sampler, with the methods of :class:`BatchSampler`."""
-
-    def __init__(self, batches: Iterable[Sequence[int]]) -> None:
-        self.given = batches
-
-    def __len__(self) -> int:
-        return len(self.given)  # type: ignore[arg-type]
-
-    def batches(self, epoch: int, skip: int = 0) -> Iterator[Sequence[int]]:
-        """The batches of an epoch, without the first ``skip``."""
-        if hasattr(self.given, "set_epoch"):
-            self.given.set_epoch(epoch)
-        return itertools.islice(iter(self.given), skip, None)

@@ -1,11 +1,12 @@
 """Processes that make batches ahead of the trainer.
 
-A worker has a pipe, which carries tasks and short answers, and slots, which
-carry the batches. Tasks are answered in their order.
+A worker has a pipe, which carries tasks and short answers in their order, and
+slots, which carry the batches.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import multiprocessing
 import os
@@ -13,7 +14,6 @@ import pickle
 import select
 import signal
 from collections.abc import Callable
-from multiprocessing import connection
 from typing import Any, NamedTuple
 
 from ..errors import FailedPreconditionError
@@ -43,14 +43,6 @@ def get_worker_info() -> WorkerInfo | None:
     return _info
 
 
-class Task(NamedTuple):
-    """A batch to make; without a slot, an epoch to begin."""
-
-    number: int
-    indices: Any
-    slot: int | None = None
-
-
 def serve(
     info: WorkerInfo,
     maker: Maker,
@@ -59,46 +51,42 @@ def serve(
     pipe: Any,
     foreign: list[Any],
 ) -> None:
-    """Answer tasks until the trainer closes the pipe or ends."""
+    """Answer tasks until the trainer ends.
+
+    A task is (number of the batch, indices, slot), or without a slot the
+    arguments of Maker.start; None says that there are no more.
+    """
     global _info
     _info, batches.is_worker = info, True
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the trainer ends workers
     for other in foreign:
         other.close()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the trainer ends workers
     # Waking up must not take the processor from the trainer that asks.
     os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
-    trainer = multiprocessing.parent_process()
-    assert trainer is not None
     broken = None
     try:
         if worker_init_fn is not None:
             worker_init_fn(info.id)
     except Exception as error:
         broken = str(failure(f"worker_init_fn({info.id})", error))
-    try:
-        while pipe in connection.wait([pipe, trainer.sentinel]):
-            task = pickle.loads(pipe.recv_bytes())
-            if task is None:
-                return
-            task = Task(*task)
-            if task.slot is None:
-                maker.start(*task.indices)
-            else:
-                answer = _answer(task, maker, slots, broken)
-                pipe.send_bytes(pickle.dumps(answer, 5))
-    except (EOFError, BrokenPipeError, ConnectionResetError):
-        pass
+    with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
+        while task := pickle.loads(pipe.recv_bytes()):
+            number, indices, slot = task
+            if slot is None:
+                maker.start(*indices)
+                continue
+            answer = None, broken
+            if broken is None:
+                answer = _answer(maker, number, indices, slots[slot])
+            pipe.send_bytes(pickle.dumps(answer, 5))
 
 
 def _answer(
-    task: Task, maker: Maker, slots: list[Slot], broken: str | None
+    maker: Maker, number: int, indices: Any, slot: Slot
 ) -> tuple[Any, str | None]:
     """What was packed, or what went wrong; neither at the end of a stream."""
-    if broken is not None:
-        return None, broken
-    slot = slots[task.slot]
     try:
-        batch = maker.make(task.number, task.indices, slot.empty)
+        batch = maker.make(number, indices, slot.empty)
         if batch is None:
             return None, None
         try:
@@ -131,7 +119,7 @@ class Worker:
         self.number = info.id
         self.slots = [Slot() for _ in range(ahead + 2)]
         self.free = list(range(len(self.slots)))
-        self.asked: list[Task] = []
+        self.asked: list[tuple[int, int]] = []  # batches and slots
         context = multiprocessing.get_context("fork")
         self.pipe, theirs = context.Pipe()
         foreign = [self.pipe, *(worker.pipe for worker in others)]
@@ -150,74 +138,74 @@ class Worker:
     def start(self, *epoch: int) -> None:
         """Forget what was asked, and begin an epoch: see Maker.start."""
         while self.asked:
-            self.answer(0, lambda task: "")
-        self._send(Task(0, epoch))
+            self.answer(0, str)
+        self._send((0, epoch, None))
 
-    def ask(self, task: Task) -> None:
-        """Ask for a batch; the slot is chosen here."""
-        task = task._replace(slot=self.free.pop())
-        self.asked.append(task)
-        self._send(task)
+    def ask(self, number: int, indices: Any) -> None:
+        """Ask for a batch."""
+        self.asked.append((number, self.free.pop()))
+        self._send((number, indices, self.asked[-1][1]))
 
     def answer(
-        self, timeout: float, where: Callable[[Task], str]
-    ) -> tuple[Task, Any, str | None]:
-        """Wait for the oldest task: its batch, or else what went wrong.
+        self, timeout: float, where: Callable[[int], str]
+    ) -> tuple[int, Any, str | None]:
+        """Wait for the oldest batch: its number, and it or what went wrong.
 
-        ``where`` says for messages which batch a task is.
+        ``where`` says for messages which batch has a number.
         """
-        task = self.asked[0]
-        events = self.poller.poll(timeout * 1000 if timeout else None)
+        number, place = self.asked[0]
+        events = dict(self.poller.poll(timeout * 1000 if timeout else None))
+        who = f"DataLoader: worker {self.number} (process {self.process.pid})"
         if not events:
             raise FailedPreconditionError(
-                f"DataLoader: worker {self.number} (process "
-                f"{self.process.pid}) has not given {where(task)} within "
-                f"{timeout} s",
+                f"{who} has not given {where(number)} within {timeout} s",
                 "loader.timeout",
             )
         try:
-            if self.pipe.fileno() not in dict(events):
+            if self.pipe.fileno() not in events:
                 raise EOFError
             packed, wrong = pickle.loads(self.pipe.recv_bytes())
         except (EOFError, OSError):
-            self._raise_death(where(task))
+            raise FailedPreconditionError(
+                f"{who} {self._end()} before it gave {where(number)}",
+                "loader.worker_died",
+            ) from None
         self.asked.pop(0)
-        slot = self.slots[task.slot]
-        if packed is None:
-            self.free.append(task.slot)
-            return task, None, wrong
-        release = functools.partial(self.free.append, task.slot)
-        if self.free:
-            return task, slot.read(Packed(*packed), release), None
-        batch = slot.read(Packed(*packed), None)
-        release()
-        return task, batch, None
+        release = functools.partial(self.free.append, place)
+        batch, lend = None, packed is not None and bool(self.free)
+        if packed is not None:
+            at = Packed(*packed)
+            batch = self.slots[place].read(at, release if lend else None)
+        if not lend:
+            release()
+        return number, batch, wrong
 
-    def _send(self, task: Task | None) -> None:
-        try:
-            # Pickling a tuple takes a fifth of pickling an object.
-            self.pipe.send_bytes(pickle.dumps(task and tuple(task), 5))
-        except OSError:
-            pass  # it has died, which the next answer says
+    def _send(self, task: Any) -> None:
+        with contextlib.suppress(OSError):  # the next answer says that it died
+            self.pipe.send_bytes(pickle.dumps(task, 5))
+
+    def _end(self) -> str:
+        """How the process ended."""
+        self.process.join(5)
+        code = self.process.exitcode
+        if code is None or code >= 0:
+            return f"ended with status {code}"
+        memory = ", perhaps for want of memory" * (code == -signal.SIGKILL)
+        return f"was killed by {signal.Signals(-code).name}{memory}"
 
     def stop(self) -> None:
         """Ask it to end."""
         self._send(None)
         self.pipe.close()
 
-    def _raise_death(self, what: str) -> None:
-        self.process.join(5)
-        code = self.process.exitcode
-        how = f"ended with status {code}"
-        if code is not None and code < 0:
-            how = f"was killed by {signal.Signals(-code).name}"
-            if code == -signal.SIGKILL:
-                how += ", perhaps for want of memory"
-        raise FailedPreconditionError(
-            f"DataLoader: worker {self.number} (process {self.process.pid}) "
-            f"{how} before it gave {what}",
-            "loader.worker_died",
-        )
+    def close(self) -> None:
+        """Wait for its end, and kill it if that takes seconds."""
+        self.process.join(2)
+        self.process.kill()
+        self.process.join()
+        self.process.close()
+        for slot in self.slots:
+            slot.close()
 
 
 def close(workers: list[Worker]) -> None:
@@ -225,11 +213,5 @@ def close(workers: list[Worker]) -> None:
     for worker in workers:
         worker.stop()
     for worker in workers:
-        worker.process.join(2)
-        if worker.process.is_alive():
-            worker.process.kill()
-            worker.process.join()
-        worker.process.close()
-        for slot in worker.slots:
-            slot.close()
+        worker.close()
     workers.clear()

@@ -380,6 +380,14 @@ def test_other_ways_to_fail_are_named():
         list(loader)
 
 
+def test_an_interrupt_is_the_trainers_alone():
+    loader = DataLoader(Numbers(40), 2, num_workers=2)
+    for batch in loader:
+        for pid in children():
+            os.kill(int(pid), signal.SIGINT)
+    assert loader.epoch == 1
+
+
 def test_a_worker_that_takes_too_long_is_named():
     loader = DataLoader(
         Failing(8, 2, "hang"), 2, num_workers=1, timeout=0.3
