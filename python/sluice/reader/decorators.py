@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import queue
 import random
 import threading
-from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -20,10 +20,8 @@ Reader = Callable[[], Iterator[Any]]
 def batch(reader: Reader, batch_size: int, drop_last: bool = False) -> Reader:
     """Return a reader of lists of ``batch_size`` samples.
 
-    Args:
-        reader: a function that returns an iterator over samples.
-        batch_size: samples of a list.
-        drop_last: whether a last list that is smaller is left out.
+    A reader is a function that returns an iterator over samples. With
+    ``drop_last`` a last list that is smaller is left out.
     """
     size = positive("batch: batch_size", batch_size)
 
@@ -63,37 +61,34 @@ def buffered(reader: Reader, size: int) -> Reader:
 
     def ahead() -> Iterator[Any]:
         samples: queue.Queue = queue.Queue(size)
-        ended = threading.Event()
+        left = threading.Event()
 
-        def put(item: tuple[bool, Any]) -> None:
-            while not ended.is_set():
-                try:
+        def put(*item: Any) -> None:
+            while not left.is_set():
+                with contextlib.suppress(queue.Full):
                     return samples.put(item, timeout=0.1)
-                except queue.Full:
-                    pass
 
         def read() -> None:
             try:
                 for sample in reader():
-                    put((True, sample))
-                    if ended.is_set():
+                    put(sample, False, None)
+                    if left.is_set():
                         return
-                put((False, None))
+                put(None, True, None)
             except BaseException as error:
-                put((False, error))
+                put(None, True, error)
 
         threading.Thread(target=read, daemon=True).start()
         try:
             while True:
-                good, sample = samples.get()
-                if good:
-                    yield sample
-                elif sample is None:
+                sample, ended, error = samples.get()
+                if error is not None:
+                    raise error
+                if ended:
                     return
-                else:
-                    raise sample
+                yield sample
         finally:
-            ended.set()
+            left.set()
 
     return ahead
 
@@ -105,10 +100,10 @@ def xmap_readers(
     buffer_size: int,
     order: bool = False,
 ) -> Reader:
-    """Return a reader of ``mapper(sample)``, which threads compute ahead.
+    """Return a reader of ``mapper(sample)``, computed ahead by threads.
 
     Args:
-        mapper: called by several threads.
+        mapper: is called by several threads.
         reader: a function that returns an iterator over samples.
         process_num: how many threads.
         buffer_size: how many samples they are ahead.
@@ -122,21 +117,18 @@ def xmap_readers(
 
         pool = futures.ThreadPoolExecutor(process_num)
         samples = iter(reader())
-        pending: deque = deque()
+        pending: list[futures.Future] = []
         try:
             while True:
-                for sample in itertools.islice(
-                    samples, buffer_size - len(pending)
-                ):
+                room = buffer_size - len(pending)
+                for sample in itertools.islice(samples, room):
                     pending.append(pool.submit(mapper, sample))
                 if not pending:
                     return
-                first = pending[0]
                 if not order:
-                    wait = futures.FIRST_COMPLETED
-                    first = next(iter(futures.wait(pending, None, wait)[0]))
-                pending.remove(first)
-                yield first.result()
+                    futures.wait(pending, None, futures.FIRST_COMPLETED)
+                    pending.sort(key=lambda one: not one.done())
+                yield pending.pop(0).result()
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 

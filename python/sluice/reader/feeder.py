@@ -19,7 +19,7 @@ class Feed:
     """The variables that a batch is for, and the checks that it fits."""
 
     def __init__(
-        self, feed_list: Sequence[Variable | str], program: Program | None = None
+        self, feed_list: Sequence[Variable | str], program: Program | None
     ) -> None:
         program = program or framework.default_main_program()
         names = framework.fetch_names("feed_list", feed_list)
@@ -32,11 +32,8 @@ class Feed:
                 f"feed_list: expected variables, each once, got {names}",
                 "feeder.names",
             )
-        # Asking a variable costs a call each.
-        self.wanted = {
-            v.name: (v.shape, np.dtype(v.dtype))
-            for v in found
-        }
+        # Asking a variable costs a call each time.
+        self.wanted = {v.name: (v.shape, np.dtype(v.dtype)) for v in found}
 
     def of_batch(self, batch: Any) -> dict[str, Any]:
         """A dict to feed, of a tuple, dict or single array of a loader."""
@@ -75,15 +72,14 @@ class Feed:
         array = as_dtype(name, value, dtype)
         if shape is None or _fits(array.shape, shape):
             return array
-        rows, row = len(array) if array.ndim else 0, shape[1:]
-        known = None not in row
-        if shape and known and array.size == rows * int(np.prod(row, dtype=int)):
-            array = array.reshape(rows, *row)
+        if array.ndim and None not in shape[1:]:
+            size = len(array) * int(np.prod(shape[1:], dtype=int))
+            if shape and array.size == size:
+                array = array.reshape(len(array), *shape[1:])
         if not _fits(array.shape, shape):
+            want = [-1 if n is None else n for n in shape]
             raise InvalidArgumentError(
-                f"feed {name}: expected shape "
-                f"{[-1 if n is None else n for n in shape]}, got "
-                f"{list(array.shape)}",
+                f"feed {name}: expected shape {want}, got {list(array.shape)}",
                 "feeder.shape",
             )
         return array

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Generator,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +24,7 @@ from ..errors import (
     FailedPreconditionError,
     InvalidArgumentError,
 )
-from ..feed_values import number
+from ..feed_values import finite
 from ..framework import Variable, positive
 from .batches import Failure, IterableDataset, Maker
 from .feeder import Feed
@@ -90,43 +98,34 @@ class DataLoader:
         feed_list: Sequence[Variable | str] | None = None,
     ) -> None:
         self.num_workers = natural("DataLoader: num_workers", num_workers)
-        self.timeout = number("DataLoader: timeout", timeout)
+        self.timeout = finite("DataLoader: timeout", timeout)
         self.epoch = 0
         self._ahead = positive("DataLoader: prefetch_factor", prefetch_factor)
         self._persistent = bool(persistent_workers)
         self._init = worker_init_fn
-        self._feed = None if feed_list is None else Feed(feed_list)
+        self._feed = None if feed_list is None else Feed(feed_list, None)
         self._streams = isinstance(dataset, IterableDataset)
-        orders = BatchSampler(
-            0 if self._streams or batch_sampler is not None else dataset,
+        given = batch_sampler is not None
+        self._form = form = BatchSampler(
+            0 if self._streams or given else dataset,
             batch_size, shuffle, drop_last, sampler, seed, rank, world_size,
         )  # fmt: skip
-        self._orders: Any = orders if batch_sampler is None else batch_sampler
-        self._rank, self._world = orders.rank, orders.world_size
+        self._orders: Any = batch_sampler if given else form
+        ordered = bool(shuffle or sampler is not None)
         self._refuse(
-            batch_sampler is not None
-            and (batch_size != 1 or shuffle or drop_last or sampler is not None),
+            given and (batch_size != 1 or drop_last or ordered),
             "batch_sampler makes the batches: expected neither batch_size, "
             "shuffle, sampler nor drop_last with it",
         )
         self._refuse(
-            self._streams
-            and (shuffle or sampler is not None or batch_sampler is not None),
+            self._streams and (given or ordered),
             "an IterableDataset sets its order itself: expected neither "
             "shuffle nor a sampler",
         )
+        self._refuse(self.timeout < 0, f"timeout is {timeout}; expected 0 on")
         self._maker = Maker(
-            dataset, collate_fn, orders.batch_size, orders.drop_last, orders.seed
+            dataset, collate_fn, form.batch_size, form.drop_last, form.seed
         )
-        # What a state must agree with.
-        self._form = {
-            "batch_size": orders.batch_size,
-            "drop_last": orders.drop_last,
-            "seed": orders.seed,
-            "shuffle": orders.shuffle,
-            "samples": None if self._streams else len(dataset),
-            "world_size": self._world,
-        }
         self._workers: list[Worker] = []
         weakref.finalize(self, _close, self._workers)
         self._begun = False  # whether this epoch is more than a position
@@ -157,7 +156,15 @@ class DataLoader:
         Call it where the last batch has been used: the state continues with
         the next one. After a loop it is the beginning of the next epoch.
         """
-        return {"epoch": self.epoch, "given": list(self._given), **self._form}
+        must_agree = "batch_size", "drop_last", "seed", "shuffle", "world_size"
+        dataset = self._maker.dataset
+        return {
+            "epoch": self.epoch,
+            "given": list(self._given),
+            "samples": None if self._streams else len(dataset),
+            "workers": len(self._given),
+            **{key: getattr(self._form, key) for key in must_agree},
+        }
 
     def check_state(self, state: Any) -> None:
         """Raise what :meth:`load_state_dict` raises, and change nothing."""
@@ -170,18 +177,15 @@ class DataLoader:
                 f"{_core._shown(state)}",
                 "loader.no_state",
             )
-        own = {**self._form, "workers": len(given)}
-        saved = {**state, "workers": len(self._given)}
-        if not self._streams:
-            own["workers"] = saved["workers"] = 1
         wrong = [
-            f"{key} = {own[key]!r} here, {saved.get(key)!r} in the state"
-            for key in own
-            if own[key] != saved.get(key)
+            f"{key} = {own!r} here, {state.get(key)!r} in the state"
+            for key, own in self.state_dict().items()
+            if key not in ("epoch", "given") and own != state.get(key)
         ]
         if wrong:
             raise InvalidArgumentError(
-                f"DataLoader: the state is of another loader: {'; '.join(wrong)}",
+                "DataLoader: the state is of another loader: "
+                + "; ".join(wrong),
                 "loader.other_state",
             )
 
@@ -201,7 +205,8 @@ class DataLoader:
         self._given = list(state["given"])
 
     def close(self) -> None:
-        """End persistent workers; the next loop starts new ones."""
+        """End the workers and the loop; the next one starts new workers."""
+        self._loop += 1
         _close(self._workers)
 
     def __iter__(self) -> Iterator[Any]:
@@ -210,23 +215,27 @@ class DataLoader:
         return self._batches(self._loop)
 
     def _batches(self, loop: int) -> Iterator[Any]:
+        self._require_latest(loop)
         if self._begun:
             self.set_epoch(self.epoch + 1)
         self._begun = True
-        where = self._positions()
-        made = self._make_ahead(where) if self.num_workers else self._make(where)
-        for worker, batch in made:
-            if loop != self._loop:
-                raise FailedPreconditionError(
-                    "DataLoader: another loop over it has begun; expected one "
-                    "at a time",
-                    "loader.two_loops",
-                )
-            if self._feed is not None:
-                batch = self._feed.of_batch(batch)
-            self._given[worker] += 1
-            yield batch
+        make = self._make_ahead if self.num_workers else self._make
+        with contextlib.closing(make(loop)) as made:
+            for worker, batch in made:
+                if self._feed is not None:
+                    batch = self._feed.of_batch(batch)
+                self._given[worker] += 1
+                yield batch
+                self._require_latest(loop)
         self.set_epoch(self.epoch + 1)
+
+    def _require_latest(self, loop: int) -> None:
+        if loop != self._loop:
+            raise FailedPreconditionError(
+                "DataLoader: another loop over it has begun, or it was closed; "
+                "expected one loop at a time",
+                "loader.two_loops",
+            )
 
     def _positions(self) -> Iterator[tuple[int, Any]]:
         """Number and indices of each batch that is left."""
@@ -244,11 +253,11 @@ class DataLoader:
             for at, indices in enumerate(left, begin)
         )
 
-    def _make(self, where: Iterator[tuple[int, Any]]) -> Iterator[Any]:
-        skip = self._given[0]
-        self._maker.start(self.epoch, self._rank, self._world, skip)
+    def _make(self, loop: int) -> Generator[Any, None, None]:
+        self._maker.start(*self._epoch_of(0))
+        where = self._positions()
         if self._streams:
-            where = zip(itertools.count(skip), itertools.repeat(None))
+            where = zip(itertools.count(self._given[0]), itertools.repeat(None))
         for at, indices in where:
             try:
                 batch = self._maker.make(at, indices, np.empty)
@@ -258,11 +267,11 @@ class DataLoader:
                 return
             yield 0, batch
 
-    def _make_ahead(self, where: Iterator[tuple[int, Any]]) -> Iterator[Any]:
+    def _make_ahead(self, loop: int) -> Generator[Any, None, None]:
         if not self._workers:
             self._start_workers()
         order = list(self._workers)
-        nexts = dict.fromkeys(order, where)
+        nexts = dict.fromkeys(order, self._positions())
         if self._streams:
             # A worker that has given fewer batches is next; if that is because
             # it has no more, it says so.
@@ -296,25 +305,27 @@ class DataLoader:
             keep = True
             raise
         finally:
-            if not (keep and self._persistent):
-                self.close()
+            # A loop that is left may end when the next one has begun.
+            if loop == self._loop and not (keep and self._persistent):
+                _close(self._workers)
 
-    def _epoch_of(self, number: int) -> tuple[int, int, int, int]:
+    def _epoch_of(self, worker: int) -> tuple[int, int, int, int]:
         """What Maker.start gets in a worker."""
+        rank, world = self._form.rank, self._form.world_size
         if not self._streams:
-            return self.epoch, self._rank, self._world, 0
-        shard = self._rank * self.num_workers + number
-        shards = self._world * self.num_workers
-        return self.epoch, shard, shards, self._given[number]
+            return self.epoch, rank, world, 0
+        count = len(self._given)
+        shard = rank * count + worker
+        return self.epoch, shard, world * count, self._given[worker]
 
     def _start_workers(self) -> None:
         from .workers import Worker, WorkerInfo
 
-        for number in range(self.num_workers):
-            info = WorkerInfo(number, self.num_workers, self._maker.seed)
-            self._workers.append(
-                Worker(info, self._maker, self._init, self._ahead, self._workers)
-            )
+        workers, maker = self._workers, self._maker
+        for each in range(self.num_workers):
+            info = WorkerInfo(each, self.num_workers, maker.seed)
+            worker = Worker(info, maker, self._init, self._ahead, workers)
+            workers.append(worker)
 
     def _name(self, at: int) -> str:
         return f"batch {at} of epoch {self.epoch}"

@@ -72,8 +72,14 @@ class BatchSampler:
         world_size: int = 1,
     ) -> None:
         count = source
-        if not isinstance(source, (int, np.integer)):
+        if hasattr(source, "__len__") and hasattr(source, "__getitem__"):
             count = len(source)
+        elif not isinstance(source, int):
+            raise InvalidArgumentError(
+                "expected a dataset with len and [], or an IterableDataset, "
+                f"got {_core._shown(source)}",
+                "loader.dataset",
+            )
         self.count = natural("BatchSampler: source", count)
         self.batch_size = positive("BatchSampler: batch_size", batch_size)
         self.world_size = positive("BatchSampler: world_size", world_size)

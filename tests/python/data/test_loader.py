@@ -410,13 +410,31 @@ def test_a_long_traceback_is_cut():
     assert len(str(error.value)) < 9000
 
 
-def test_two_loops_over_one_loader_are_refused():
-    loader = DataLoader(Numbers(8))
-    first, second = iter(loader), iter(loader)
-    next(second)
+@pytest.mark.parametrize("workers", [0, 2])
+def test_two_loops_over_one_loader_are_refused(workers):
+    loader = DataLoader(Numbers(80), 2, num_workers=workers)
+    first = iter(loader)
+    next(first)
+    second = iter(loader)
+    assert next(second)[0].tolist() == [0, 1]
     with pytest.raises(sl.FailedPreconditionError) as error:
         next(first)
     assert error.value.check_id == "loader.two_loops"
+    # The second one goes on.
+    assert len(list(second)) == 39 and children() == []
+    third = iter(loader)
+    next(third)
+    loader.close()
+    with pytest.raises(sl.FailedPreconditionError, match="was closed"):
+        next(third)
+
+
+def test_an_error_of_the_feed_ends_the_workers():
+    y = sl.data("y", [None, 3])
+    loader = DataLoader([1.0] * 8, num_workers=2, feed_list=[y])
+    with pytest.raises(sl.InvalidArgumentError) as error:
+        list(loader)
+    assert error.value.check_id == "feeder.shape" and children() == []
 
 
 def test_workers_end_with_their_loop_or_their_loader():
@@ -481,13 +499,15 @@ def is_running(pid):
         (dict(seed=1.5), "loader.natural"),
         (dict(rank=2, world_size=2), "loader.rank"),
         (dict(timeout="soon"), "python.number"),
+        (dict(timeout=-1), "loader.order"),
+        (dict(dataset=iter([1])), "loader.dataset"),
         (dict(shuffle=True, sampler=[1]), "loader.sampler"),
         (dict(batch_sampler=[[1]], batch_size=2), "loader.order"),
     ],
 )
 def test_wrong_arguments_are_refused(arguments, check):
     with pytest.raises(sl.InvalidArgumentError) as error:
-        DataLoader(Numbers(8), **arguments)
+        DataLoader(**{"dataset": Numbers(8), **arguments})
     assert error.value.check_id == check
 
 
