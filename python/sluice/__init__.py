@@ -92,7 +92,6 @@ from .framework import (
 )
 from .layer_helper import LayerHelper, ParamAttr
 from .python_kernels import kernel, kernel_arguments
-from .reader import DataFeeder
 from .tools import (
     kernels,
     load_kernel_library,
@@ -111,6 +110,7 @@ if TYPE_CHECKING:
         TuneResult,
     )
     from .lab.measuring import compare, tune
+    from .reader import DataFeeder
 
 __all__ = [
     "CPUPlace",
@@ -211,6 +211,7 @@ __all__ = [
 _MODULES = ("_lab", "lab", "onnx", "onnxruntime")
 _NAMES = {
     "Comparison": "._lab",
+    "DataFeeder": ".reader",
     "OpComparison": "._lab",
     "Profile": "._lab",
     "TuneResult": "._lab",
