@@ -32,6 +32,7 @@ class Feed:
                 f"feed_list: expected variables, each once, got {names}",
                 "feeder.names",
             )
+        self.ragged = {v.name for v in found if getattr(v, "lod_level", 0)}
         # Asking a variable costs a call each time.
         self.wanted = {v.name: (v.shape, np.dtype(v.dtype)) for v in found}
 
@@ -63,11 +64,14 @@ class Feed:
                 "feeder.fields",
             )
 
-    def fitting(self, name: str, value: Any) -> np.ndarray:
+    def fitting(self, name: str, value: Any) -> Any:
         """An array of the variable's dtype and, if need be reshaped, shape.
 
-        As in Fluid, each row may come flat: 784 numbers for [1, 28, 28].
+        As in Fluid, each row may come flat: 784 numbers for [1, 28, 28]. The
+        executor itself takes and checks the sequences of a ragged variable.
         """
+        if name in self.ragged:
+            return value
         shape, dtype = self.wanted[name]
         array = as_dtype(name, value, dtype)
         if shape is None or _fits(array.shape, shape):
@@ -119,7 +123,8 @@ class DataFeeder:
         """Return a dict for ``Executor.run``: a batch of the samples.
 
         Rows may be flat: 784 numbers for a variable [None, 1, 28, 28]. Numbers
-        become the variable's dtype if it can hold them.
+        become the variable's dtype if it can hold them. A field of a ragged
+        variable is a sequence of any length.
 
         Raises:
             InvalidArgumentError: a sample has another number of fields or
@@ -131,7 +136,11 @@ class DataFeeder:
             self._feed.require_fields(f"sample {position}", sample)
         values: dict[str, Any] = {}
         for field, name in enumerate(self._feed.wanted):
-            rows = [np.asarray(sample[field]) for sample in samples]
+            rows = [sample[field] for sample in samples]
+            if name in self._feed.ragged:
+                values[name] = rows
+                continue
+            rows = [np.asarray(row) for row in rows]
             for position, row in enumerate(rows):
                 if row.shape != rows[0].shape:
                     raise InvalidArgumentError(

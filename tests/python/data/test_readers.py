@@ -43,6 +43,22 @@ def test_a_feeder_refuses_what_does_not_fit(samples, check, text):
     assert error.value.check_id == check
 
 
+@pytest.mark.skipif(
+    not hasattr(sl.Variable, "lod_level"), reason="no ragged variables"
+)
+def test_a_feeder_keeps_sequences_of_any_length(exe):
+    words = sl.data("words", [None, 2], lod_level=1)
+    sums = sl.layers.sequence_pool(words, "sum")
+    samples = [([[1, 2], [3, 4]],), ([[5, 6]],)]
+    feed = sl.DataFeeder([words]).feed(samples)
+    assert exe.run(feed=feed, fetch_list=[sums])[0].tolist() == [[4, 6], [5, 6]]
+    loader = sl.io.DataLoader(
+        samples, 2, feed_list=[words], collate_fn=lambda s: tuple(map(list, zip(*s)))
+    )
+    (feed,) = loader
+    assert exe.run(feed=feed, fetch_list=[sums])[0].tolist() == [[4, 6], [5, 6]]
+
+
 def test_a_feeder_wants_variables():
     with pytest.raises(sl.InvalidArgumentError) as error:
         sl.DataFeeder([])
