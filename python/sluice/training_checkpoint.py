@@ -55,10 +55,10 @@ def save_checkpoint(
     """Write all that training continues from, as one file of a folder.
 
     That is every persistable (parameters, states of optimizers, counters of
-    schedules), ``scope.step``, on which dropout and other random ops depend,
-    and the position of the loader. At any time, also after ``kill -9`` or a
-    full disk, each ``step-<step>.safetensors`` is complete. Older ones than
-    the last ``keep`` are deleted when the new one is on the disk.
+    schedules), ``scope.step``, on which dropout depends, and the position of
+    the loader. Each ``step-<step>.safetensors`` is complete at any time, also
+    after ``kill -9`` or a full disk. When it is on the disk, others than the
+    last ``keep`` are deleted.
 
     Args:
         folder: is made if need be. One process writes into it.
@@ -115,7 +115,9 @@ def save_checkpoint(
         _core._save_parameters(path, saved, scope)
     finally:
         scope.erase(_STATE)
-    for old in [*_files(folder)[:-keep], *folder.glob("step-*.saving")]:
+    others = [file for file in _files(folder) if file != path]
+    many = max(0, len(others) - keep + 1)
+    for old in [*others[:many], *folder.glob("step-*.saving")]:
         with contextlib.suppress(OSError):
             old.unlink()
     return str(path)
@@ -170,10 +172,17 @@ def load_checkpoint(
             )
         loader.check_state(state["loader"])
     common, found = _compare(path, program, tensors, state)
-    if not common or (
-        strict and (found.missing or found.superfluous or found.reshaped)
-    ):
-        raise InvalidArgumentError(_differences(found), "checkpoint.tensors")
+    differences = [
+        *(f"it lacks {name}" for name in found.missing),
+        *(f"the program has no {name}" for name in found.superfluous),
+        *found.reshaped,
+    ]
+    if not common or (strict and differences):
+        raise InvalidArgumentError(
+            f"load_checkpoint: {path} is of another program:\n  "
+            + "\n  ".join(differences),
+            "checkpoint.tensors",
+        )
     _core._load_parameters(path, _subset(program, common), scope, True)
     scope.step = state["random_step"]
     if loader is not None:
@@ -208,7 +217,7 @@ def _tensors(path: Path) -> dict[str, tuple[str, list[int]]]:
             size = min(size, os.fstat(file.fileno()).st_size)
             header = json.loads(file.read(size))
         return {
-            name: (tensor["dtype"], tensor["shape"])
+            name: (tensor["dtype"], list(tensor["shape"]))
             for name, tensor in header.items()
             if name != "__metadata__"
         }
@@ -249,25 +258,25 @@ def _compare(
     state: Mapping[str, Any],
 ) -> tuple[set[str], TrainingCheckpoint]:
     """The tensors that both have alike, and what is said of the others."""
-    missing, reshaped, common = [], [], set()
-    for variable in _persistables(program):
-        name, dtype = variable.name, variable.dtype.name
-        if name not in tensors:
-            missing.append(name)
-            continue
-        got = tensors[name][0], list(tensors[name][1])
-        want = _stored_as(dtype), list(variable.shape or ())
-        if got == want:
-            common.add(name)
-        else:
-            reshaped.append(
-                f"{name}: {want[0]} {want[1]} in the program, {got[0]} "
-                f"{got[1]} in the file"
-            )
-    known = {v.name for v in _persistables(program)} | {_STATE}
-    superfluous = sorted(set(tensors) - known)
+    own = {
+        v.name: (_stored_as(v.dtype.name), list(v.shape or ()))
+        for v in _persistables(program)
+    }
+    common = {name for name in own if own[name] == tensors.get(name)}
+    reshaped = [
+        "{}: {} {} in the program, {} {} in the file".format(
+            name, *own[name], *tensors[name]
+        )
+        for name in own
+        if name in tensors and name not in common
+    ]
     return common, TrainingCheckpoint(
-        str(path), state["step"], state["extra"], missing, superfluous, reshaped
+        str(path),
+        state["step"],
+        state["extra"],
+        [name for name in own if name not in tensors],
+        sorted(set(tensors) - set(own) - {_STATE}),
+        reshaped,
     )
 
 
@@ -279,13 +288,3 @@ def _stored_as(dtype: str) -> str:
     short = {"float": "F", "bfloat": "BF", "int": "I", "uint": "U"}
     bits = bits.removesuffix("fn").replace("e8m0fnu", "e8m0")
     return short.get(kind, kind.upper()) + bits.upper()
-
-
-def _differences(found: TrainingCheckpoint) -> str:
-    lines = [f"load_checkpoint: {found.path} is of another program:"]
-    for name in found.missing:
-        lines.append(f"  it lacks {name}")
-    for name in found.superfluous:
-        lines.append(f"  the program has no {name}")
-    lines += [f"  {text}" for text in found.reshaped]
-    return "\n".join(lines)

@@ -45,16 +45,8 @@ class BatchSampler:
     batches: the order is continued from its beginning for this, or with
     ``drop_last`` cut.
 
-    Args:
-        source: a dataset with ``len``, or a number of samples.
-        batch_size: of one rank.
-        shuffle: whether each epoch has another order.
-        drop_last: whether a last batch that is smaller is left out.
-        sampler: iterable over indices, instead of the order by ``shuffle``.
-            Its method ``set_epoch(epoch)`` is called if it has one.
-        seed: for ``shuffle``; the same on all ranks.
-        rank: the number of this rank, e.g. ``sl.distributed.rank()``.
-        world_size: how many ranks there are.
+    ``source`` is a dataset or a number of samples; the other arguments are
+    those of :class:`DataLoader`.
 
     Raises:
         InvalidArgumentError: a number is not of its range.

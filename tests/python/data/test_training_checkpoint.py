@@ -105,6 +105,10 @@ def test_the_last_ones_stay(tmp_path, trained):
         "step-2000000000.safetensors",
     ]
     assert sl.io.load_checkpoint(tmp_path, train, scope).step == 2_000_000_000
+    # A new one stays, whatever its number.
+    path = sl.io.save_checkpoint(tmp_path, train, scope, 5, keep=2)
+    assert sl.io.load_checkpoint(path, train, scope).step == 5
+    assert len(os.listdir(tmp_path)) == 3
 
 
 def other_network():
