@@ -74,8 +74,8 @@ def save_checkpoint(
 
     Raises:
         FailedPreconditionError: a variable has no value yet.
-        InvalidArgumentError: JSON cannot hold ``extra``, or ``step`` or
-            ``keep`` is out of range.
+        InvalidArgumentError: JSON cannot hold ``extra``, ``step`` or ``keep``
+            is out of range, or a variable is called ``checkpoint.state``.
         NotFoundError: the folder or the file cannot be made.
         ResourceExhaustedError: it cannot be written; the disk may be full.
     """
@@ -98,6 +98,12 @@ def save_checkpoint(
             f"save_checkpoint: JSON cannot hold extra: {error}",
             "checkpoint.extra",
         ) from error
+    if program.has_var(_STATE):
+        raise InvalidArgumentError(
+            f"save_checkpoint: the program has a variable {_STATE}, a name "
+            "that checkpoints need for themselves; expected another one",
+            "checkpoint.reserved_name",
+        )
     folder = Path(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)

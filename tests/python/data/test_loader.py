@@ -388,6 +388,19 @@ def test_an_interrupt_is_the_trainers_alone():
     assert loader.epoch == 1
 
 
+def test_ops_in_a_worker_are_refused_and_do_not_hang(exe):
+    exe.run(fetch_list=[sl.layers.fill_constant([300, 300], "float32", 1.0)])
+
+    class Computing(Numbers):
+        def __getitem__(self, index):
+            return sl.run_op("relu", {"X": np.ones(3, "f4")})["Out"]
+
+    loader = DataLoader(Computing(4), num_workers=1, timeout=60)
+    with pytest.raises(sl.InvalidArgumentError, match="that was forked"):
+        list(loader)
+    assert len(list(DataLoader(Computing(4)))) == 4
+
+
 def test_a_worker_that_takes_too_long_is_named():
     loader = DataLoader(
         Failing(8, 2, "hang"), 2, num_workers=1, timeout=0.3

@@ -200,6 +200,11 @@ def test_wrong_arguments_and_files(tmp_path, trained):
         with pytest.raises(sl.InvalidArgumentError) as error:
             sl.io.save_checkpoint(tmp_path, train, scope, **arguments)
         assert error.value.check_id == check
+    taken = sl.Program()
+    taken.persistable("checkpoint.state", [1])
+    with pytest.raises(sl.InvalidArgumentError) as error:
+        sl.io.save_checkpoint(tmp_path, taken, scope)
+    assert error.value.check_id == "checkpoint.reserved_name"
     with pytest.raises(sl.FailedPreconditionError, match="no value"):
         sl.io.save_checkpoint(tmp_path, train, sl.Scope())
     assert os.listdir(tmp_path) == []
