@@ -256,14 +256,14 @@ class Maker:
     def _collate(
         self, samples: list, names: Sequence[Any], empty: Empty
     ) -> Any:
-        if self.collate_fn is not None:
-            try:
-                return self.collate_fn(samples)
-            except Exception as error:
-                what = f"collate_fn of samples {list(names)}"
-                raise failure(what, error) from error
         try:
+            if self.collate_fn is not None:
+                return self.collate_fn(samples)
             return collate(samples, empty)
         except Unequal as error:
             position, what = error.args
             raise Failure(f"sample {names[position]} {what}") from None
+        except Exception as error:
+            called = "collate_fn" if self.collate_fn else "default_collate"
+            what = f"{called} of samples {list(names)}"
+            raise failure(what, error) from error

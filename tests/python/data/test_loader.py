@@ -366,6 +366,9 @@ def test_other_ways_to_fail_are_named():
         loader = DataLoader(Numbers(8), 2, num_workers=workers, collate_fn=bad)
         with pytest.raises(sl.InvalidArgumentError, match=r"samples \[0, 1\]"):
             list(loader)
+        loader = DataLoader([1.0, "x"], 2, num_workers=workers)
+        with pytest.raises(sl.InvalidArgumentError, match="default_collate of"):
+            list(loader)
     loader = DataLoader([0], num_workers=1, collate_fn=lambda s: lambda: 1)
     with pytest.raises(sl.InvalidArgumentError, match="handing the batch over"):
         list(loader)
