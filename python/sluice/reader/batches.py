@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
+from ..display import Shown
 from ..errors import InvalidArgumentError
 
 __all__ = ["Dataset", "IterableDataset", "TensorDataset", "default_collate"]
@@ -20,7 +21,7 @@ is_worker = False
 Empty = Callable[[Sequence[int], Any], np.ndarray]
 
 
-class Dataset:
+class Dataset(Shown):
     """Samples by index. Any object with these two methods will do.
 
     A sample is an array, a number, a text, or a tuple or dict of these.
@@ -33,7 +34,7 @@ class Dataset:
         raise NotImplementedError
 
 
-class IterableDataset:
+class IterableDataset(Shown):
     """Samples in a row, e.g. of a stream, without ``len``."""
 
     def __iter__(self) -> Iterator[Any]:
@@ -70,6 +71,10 @@ class TensorDataset(Dataset):
 
     def __len__(self) -> int:
         return len(self.arrays[0])
+
+    def __repr__(self) -> str:
+        rows = (f"{a.dtype} {list(a.shape[1:])}" for a in self.arrays)
+        return f"<TensorDataset: {len(self)} samples of {', '.join(rows)}>"
 
 
 class Unequal(Exception):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core, framework
+from ..display import Shown
 from ..errors import InvalidArgumentError
 from ..feed_values import as_dtype
 from ..framework import Program, Variable
@@ -95,7 +96,7 @@ def _fits(got: Sequence[int], wanted: Sequence[int | None]) -> bool:
     )
 
 
-class DataFeeder:
+class DataFeeder(Shown):
     """Makes of samples, e.g. of :func:`batch`, what ``Executor.run`` is fed.
 
     Args:
@@ -116,6 +117,7 @@ class DataFeeder:
         program: Program | None = None,
     ) -> None:
         self._feed = Feed(feed_list, program)
+        self.feed_names = list(self._feed.wanted)
         on_host = place is None or place == _core.CPUPlace()
         self._place = None if on_host else place
 

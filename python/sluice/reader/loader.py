@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _core
+from ..display import Shown
 from ..elsewhere import checked
 from ..errors import (
     DataLossError,
@@ -37,7 +38,7 @@ __all__ = ["DataLoader"]
 
 
 @checked
-class DataLoader:
+class DataLoader(Shown):
     """Iterates over the batches of a dataset, an epoch at a time.
 
     Order and random numbers depend on seed, epoch and position alone:
@@ -97,6 +98,7 @@ class DataLoader:
         world_size: int = 1,
         feed_list: Sequence[Variable | str] | None = None,
     ) -> None:
+        self.dataset, self.batch_size = dataset, batch_size
         self.num_workers = natural("DataLoader: num_workers", num_workers)
         self.timeout = finite("DataLoader: timeout", timeout)
         self.epoch = 0
@@ -157,11 +159,10 @@ class DataLoader:
         the next one. After a loop it is the beginning of the next epoch.
         """
         must_agree = "batch_size", "drop_last", "seed", "shuffle", "world_size"
-        dataset = self._maker.dataset
         return {
             "epoch": self.epoch,
             "given": list(self._given),
-            "samples": None if self._streams else len(dataset),
+            "samples": None if self._streams else len(self.dataset),
             "workers": len(self._given),
             **{key: getattr(self._form, key) for key in must_agree},
         }

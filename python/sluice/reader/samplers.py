@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
+from ..display import Shown
 from ..errors import InvalidArgumentError
 from ..framework import positive
 
@@ -36,7 +37,7 @@ def permutation(count: int, seed: int, epoch: int) -> np.ndarray:
     return np.argsort(bits.random_raw(count))
 
 
-class BatchSampler:
+class BatchSampler(Shown):
     """Arrays of indices, one for each batch of an epoch.
 
     The order depends on the seed and the epoch alone, so that any batch of any

@@ -527,6 +527,18 @@ def test_wrong_arguments_are_refused(arguments, check):
     assert error.value.check_id == check
 
 
+def test_what_is_shown():
+    loader = DataLoader(Numbers(8), 2, num_workers=1)
+    assert repr(loader) == (
+        "<DataLoader: dataset <Numbers: count 8>, batch_size 2, num_workers 1, "
+        "timeout 0.0, epoch 0>"
+    )
+    rows = sl.io.TensorDataset(np.zeros((3, 2), "f4"))
+    assert repr(rows) == "<TensorDataset: 3 samples of float32 [2]>"
+    sl.data("x", [None])
+    assert repr(sl.DataFeeder(["x"])) == "<DataFeeder: feed_names ['x']>"
+
+
 def test_names_of_others_are_answered():
     with pytest.raises(TypeError, match="pin_memory"):
         DataLoader(Numbers(8), pin_memory=True)
