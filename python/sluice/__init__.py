@@ -110,6 +110,7 @@ if TYPE_CHECKING:
         TuneResult,
     )
     from .lab.measuring import compare, tune
+    from .reader import DataFeeder
 
 __all__ = [
     "CPUPlace",
@@ -117,6 +118,7 @@ __all__ = [
     "Comparison",
     "CustomPlace",
     "DType",
+    "DataFeeder",
     "DataLossError",
     "DeviceLostError",
     "Executor",
@@ -209,6 +211,7 @@ __all__ = [
 _MODULES = ("_lab", "lab", "onnx", "onnxruntime")
 _NAMES = {
     "Comparison": "._lab",
+    "DataFeeder": ".reader",
     "OpComparison": "._lab",
     "Profile": "._lab",
     "TuneResult": "._lab",

@@ -24,6 +24,7 @@ def _entries(text: str) -> dict[str, str]:
 _ARGUMENTS = _entries(
     """
 count_include_pad: exclusive | dim: axis axes dim | dims: axes axis dim
+generator: seed | worker_init: worker_init_fn
 drop_prob: dropout_prob | axis: axis dim axes | eps: epsilon
 filters: num_filters | input: input x logits | keep_dim: keep_dim keepdims
 keepdim: keep_dim keepdims | keepdims: keep_dim keepdims
@@ -45,6 +46,7 @@ in_channels, in_features, num_features: ; the input's shape says it
 input_dim, num_embeddings: size; it is the first of size=[rows, columns]
 is_sparse: ; gradients are dense
 lod_level: ; sequences are padded, with their lengths beside them
+pin_memory, use_shared_memory: ; workers hand batches over in shared memory
 padding_mode: ; only zeros are padded; sl.layers.pad writes others first
 reduction: ; layers give a loss a row: sl.layers.mean or reduce_sum it
 regularization, weight_decay: ; add sl.layers.reduce_sum(w * w) to the loss
@@ -72,7 +74,6 @@ _ATTRIBUTES = _entries(
 layers.create_parameter: sl.LayerHelper(...).create_parameter
 layers.data: sl.data
 CompiledProgram: exe.run(program): it is compiled when it first runs
-DataLoader: a loop over arrays: exe.run(feed={...}) takes them
 ParallelExecutor: sl.distributed.DataParallel
 clip_grad_norm: sl.layers.clip on gradients
 device: sl.CPUPlace() or sl.CUDAPlace(0) | fluid: sl itself
