@@ -55,6 +55,9 @@ struct OptimizerInfo {
       ++count;
     return count;
   }
+  constexpr size_t power_count() const {
+    return powers[0].name == nullptr ? 0U : powers[1].name == nullptr ? 1U : 2U;
+  }
 };
 
 using OptimizerSettings = std::array<double, kOptimizerSettings>;
@@ -71,6 +74,9 @@ struct OptimizerArrays {
   std::array<const T*, kOptimizerStates> states{};
   T* param_out = nullptr;
   std::array<T*, kOptimizerStates> states_out{};
+  // Whether outputs are not read soon, so that they need not come into the
+  // cache first. They are then not their inputs, and aligned to 64 bytes.
+  bool stream = false;
 };
 
 // One step over elements [begin, end), on the calling thread, with the best

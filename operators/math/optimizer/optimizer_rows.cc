@@ -2,6 +2,7 @@
 #include <cmath>
 #include <vector>
 
+#include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
@@ -16,7 +17,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 #include "sluice/operators/math/optimizer/optimizer_rows.inc"
 
 // Elements [begin, end) as far as they fill vectors; returns where it stopped.
-template <class Row, class D, typename T>
+template <class Row, bool kStream, class D, typename T>
 HWY_INLINE int64_t StepVectors(D d,
                                const OptimizerArrays<T>& a,
                                const OptimizerNumbers& numbers,
@@ -27,6 +28,13 @@ HWY_INLINE int64_t StepVectors(D d,
   constexpr int64_t kLanes = hn::MaxLanes(d);
   const V n[] = {V(numbers[0]), V(numbers[1]), V(numbers[2]), V(numbers[3]),
                  V(numbers[4]), V(numbers[5]), V(numbers[6]), V(numbers[7])};
+  const auto store = [d](V value, T* to) {
+    if constexpr (kStream) {
+      hn::Stream(value.v, d, to);
+    } else {
+      hn::StoreU(value.v, d, to);
+    }
+  };
   int64_t i = begin;
   for (; i + kLanes <= end; i += kLanes) {
     V param = hn::LoadU(d, a.param + i);
@@ -36,9 +44,9 @@ HWY_INLINE int64_t StepVectors(D d,
     }
     Row::Step(n, V(hn::LoadU(d, a.grad + i)), param, state);
     for (size_t s = 0; s < kStates; ++s) {
-      hn::StoreU(state[s].v, d, a.states_out[s] + i);
+      store(state[s], a.states_out[s] + i);
     }
-    hn::StoreU(param.v, d, a.param_out + i);
+    store(param, a.param_out + i);
   }
   return i;
 }
@@ -48,9 +56,20 @@ void Loop(const OptimizerArrays<T>& arrays,
           const OptimizerNumbers& numbers,
           int64_t begin,
           int64_t end) {
-  const int64_t rest =
-      StepVectors<Row>(hn::ScalableTag<T>(), arrays, numbers, begin, end);
-  StepVectors<Row>(hn::CappedTag<T, 1>(), arrays, numbers, rest, end);
+  const hn::ScalableTag<T> d;
+  const hn::CappedTag<T, 1> one;
+  int64_t rest = begin;
+  if (arrays.stream) {
+    // Up to the first whole cache line.
+    constexpr int64_t kLine = 64 / sizeof(T);
+    const int64_t whole = std::min(end, (begin + kLine - 1) / kLine * kLine);
+    rest = StepVectors<Row, false>(one, arrays, numbers, begin, whole);
+    rest = StepVectors<Row, true>(d, arrays, numbers, rest, end);
+    hwy::FlushStream();
+  } else {
+    rest = StepVectors<Row, false>(d, arrays, numbers, begin, end);
+  }
+  StepVectors<Row, false>(one, arrays, numbers, rest, end);
 }
 
 // Writes Row::Direction of [begin, end), as far as vectors are filled, to `to`;
