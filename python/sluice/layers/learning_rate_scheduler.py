@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from .. import _core
 from ..clip import _as
 from ..errors import InvalidArgumentError
 from ..feed_values import finite
@@ -30,13 +31,6 @@ __all__ = [
 ]
 
 _STEP = "learning_rate_step"
-_COUNTS = (
-    "d_model",
-    "decay_steps",
-    "epochs",
-    "step_each_epoch",
-    "warmup_steps",
-)
 
 
 def _step(helper: LayerHelper) -> Variable:
@@ -49,17 +43,21 @@ def _step(helper: LayerHelper) -> Variable:
     return step
 
 
-def _schedule(op: str, dtype: Any, **attrs: Any) -> Variable:
+def _schedule(op: str, dtype: Any, values: tuple[Any, ...]) -> Variable:
+    """Append the op; values are its attributes in their order."""
     helper = LayerHelper(op)
-    for name, value in attrs.items():
-        what = f"{op}: {name}"
-        if name in _COUNTS:
-            attrs[name] = positive(what, value)
-        elif not isinstance(value, (bool, list)):
-            attrs[name] = finite(what, value)
+    attrs: dict[str, Any] = {"dtype": dtype}
+    for known, value in zip(
+        _core._schema(op)["attributes"], values, strict=False
+    ):
+        what = f"{op}: {known['name']}"
+        if known["type"] == "int":
+            value = positive(what, value)
+        elif known["type"] not in ("bool", "ints", "floats"):
+            value = finite(what, value)
+        attrs[known["name"]] = value
     with helper.main_program._appending("optimize"):
         inputs = {"Step": _step(helper)}
-        attrs["dtype"] = dtype
         return helper.append_op(op, inputs, attrs=attrs)["Out"]
 
 
@@ -86,14 +84,8 @@ def exponential_decay(
         InvalidArgumentError: decay_steps is not above 0, or a number is not
             finite.
     """
-    return _schedule(
-        "exponential_decay",
-        dtype,
-        learning_rate=learning_rate,
-        decay_steps=decay_steps,
-        decay_rate=decay_rate,
-        staircase=staircase,
-    )
+    values = learning_rate, decay_steps, decay_rate, staircase
+    return _schedule("exponential_decay", dtype, values)
 
 
 def natural_exp_decay(
@@ -107,14 +99,8 @@ def natural_exp_decay(
 
     Arguments as for :func:`exponential_decay`.
     """
-    return _schedule(
-        "natural_exp_decay",
-        dtype,
-        learning_rate=learning_rate,
-        decay_steps=decay_steps,
-        decay_rate=decay_rate,
-        staircase=staircase,
-    )
+    values = learning_rate, decay_steps, decay_rate, staircase
+    return _schedule("natural_exp_decay", dtype, values)
 
 
 def inverse_time_decay(
@@ -128,14 +114,8 @@ def inverse_time_decay(
 
     Arguments as for :func:`exponential_decay`.
     """
-    return _schedule(
-        "inverse_time_decay",
-        dtype,
-        learning_rate=learning_rate,
-        decay_steps=decay_steps,
-        decay_rate=decay_rate,
-        staircase=staircase,
-    )
+    values = learning_rate, decay_steps, decay_rate, staircase
+    return _schedule("inverse_time_decay", dtype, values)
 
 
 def polynomial_decay(
@@ -166,15 +146,8 @@ def polynomial_decay(
         InvalidArgumentError: decay_steps is not above 0, or a number is not
             finite.
     """
-    return _schedule(
-        "polynomial_decay",
-        dtype,
-        learning_rate=learning_rate,
-        decay_steps=decay_steps,
-        end_learning_rate=end_learning_rate,
-        power=power,
-        cycle=cycle,
-    )
+    values = learning_rate, decay_steps, end_learning_rate, power, cycle
+    return _schedule("polynomial_decay", dtype, values)
 
 
 def piecewise_decay(
@@ -196,12 +169,8 @@ def piecewise_decay(
         InvalidArgumentError: the numbers do not match, or the boundaries are
             not ascending.
     """
-    return _schedule(
-        "piecewise_decay",
-        dtype,
-        boundaries=list(boundaries),
-        values=[finite("piecewise_decay: values", v) for v in values],
-    )
+    rates = [finite("piecewise_decay: values", v) for v in values]
+    return _schedule("piecewise_decay", dtype, (list(boundaries), rates))
 
 
 def noam_decay(
@@ -227,13 +196,8 @@ def noam_decay(
     Raises:
         InvalidArgumentError: d_model or warmup_steps is not above 0.
     """
-    return _schedule(
-        "noam_decay",
-        dtype,
-        d_model=d_model,
-        warmup_steps=warmup_steps,
-        learning_rate=learning_rate,
-    )
+    values = d_model, warmup_steps, learning_rate
+    return _schedule("noam_decay", dtype, values)
 
 
 def cosine_decay(
@@ -258,13 +222,8 @@ def cosine_decay(
     Raises:
         InvalidArgumentError: step_each_epoch or epochs is not above 0.
     """
-    return _schedule(
-        "cosine_decay",
-        dtype,
-        learning_rate=learning_rate,
-        step_each_epoch=step_each_epoch,
-        epochs=epochs,
-    )
+    values = learning_rate, step_each_epoch, epochs
+    return _schedule("cosine_decay", dtype, values)
 
 
 def linear_lr_warmup(

@@ -70,7 +70,7 @@ NO_COUNTERPART = {
             "polynomial_decay",
             "rmsprop",
         ),
-        "tests/python/test_optimizers.py compares 100 steps with PyTorch's",
+        "tests/python/optimizers compares 100 steps with PyTorch's",
     ),
     "unique": "tests/operators/search/late_shapes_test.cc has its formula; "
     "torch has no indices of the first ones",
