@@ -90,7 +90,7 @@ struct Optimizer {
   std::vector<State> states = {};
   // A variable of shape [1] and the parameters' dtype that the program computes
   // and that is the rate instead: the Out of a schedule, such as
-  // ops::ExponentialDecay(StepCounter(program, startup), {...}).
+  // ops::ExponentialDecay(StepCounter(program, startup), 0.1, 1000, 0.5).
   std::string schedule = {};
 };
 

@@ -147,9 +147,9 @@ TEST_F(TrainingHelpersTest, AScheduleGivesTheRate) {
   const Var x = program_.Data("x", DType::kFloat32, {2});
   const Var w =
       Parameter(program_, startup_, "w", DType::kFloat32, {2}, Constant(1));
-  const Var rate = ops::ExponentialDecay(
-      StepCounter(program_, startup_),
-      {.learning_rate = 0.5, .decay_steps = 1, .decay_rate = 0.5});
+  const Var rate = ops::ExponentialDecay(StepCounter(program_, startup_),
+                                         /*learning_rate=*/0.5,
+                                         /*decay_steps=*/1, /*decay_rate=*/0.5);
   EXPECT_EQ(StepCounter(program_, startup_).name(), "learning_rate_step");
   Optimizer sgd = Sgd(0);
   sgd.schedule = rate.name();
