@@ -249,13 +249,11 @@ inline Var StepCounter(
     const SourceLocation& location = SourceLocation::Here()) {
   const internal::PurposeGuard guard(program, OpPurpose::kOptimize);
   const char* const name = "learning_rate_step";
-  const bool known = program.block().FindVar(name) != nullptr;
+  if (program.HasVar(name)) return {&program, name};
   const Var step = Parameter(program, startup, name, DType::kInt64, {1},
                              Constant(-1), location);
-  if (!known) {
-    program.AppendOp("scale", {{"X", {name}}}, {{"bias", 1.0}}, location,
-                     {{"Out", {name}}});
-  }
+  program.AppendOp("scale", {{"X", {name}}}, {{"bias", 1.0}}, location,
+                   {{"Out", {name}}});
   return step;
 }
 

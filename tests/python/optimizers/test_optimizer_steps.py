@@ -219,3 +219,15 @@ def test_a_rate_of_another_dtype_is_cast(exe):
     exe.run(sl.default_startup_program())
     exe.run(feed={"g": GRADS[0], "rate": [0.5]})
     np.testing.assert_allclose(value(), START - 0.5 * GRADS[0], rtol=1e-14)
+
+
+@pytest.mark.parametrize("name", ["sgd", "adam", "rmsprop of Fluid"])
+def test_a_large_parameter_steps_like_a_small_one(exe, name):
+    """Its outputs are written past the cache."""
+    make, step, _ = CASES[name]
+    n = 600_007
+    got = ours(
+        exe, make(RATE), np.resize(START, n), [np.resize(GRADS[0], n)] * 2
+    )
+    expected = by_formula(step, grads=[GRADS[0]] * 2)
+    np.testing.assert_allclose(got, np.resize(expected, n), atol=1e-12)
