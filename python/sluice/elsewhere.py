@@ -93,7 +93,6 @@ MomentumOptimizer: sl.optimizer.Momentum
 RMSprop: sl.optimizer.Adam or Adagrad | SGDOptimizer: sl.optimizer.SGD
 ConstantInitializer: sl.initializer.Constant
 KaimingNormal: sl.initializer.MSRA(uniform=False)
-TruncatedNormal: sl.initializer.Normal
 XavierInitializer: sl.initializer.Xavier
     """
 )

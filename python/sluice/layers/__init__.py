@@ -13,6 +13,29 @@ from ..elsewhere import checked
 from . import ops
 from .control_flow import cond, scan, while_loop
 from .crf import crf_decoding, linear_chain_crf
+from .host import Print, py_func
+from .loss import (
+    bce_loss,
+    cross_entropy,
+    dice_loss,
+    hinge_loss,
+    huber_loss,
+    kldiv_loss,
+    label_smooth,
+    log_loss,
+    margin_rank_loss,
+    mse_loss,
+    nll_loss,
+    npair_loss,
+    rank_loss,
+    sigmoid_cross_entropy_with_logits,
+    smooth_l1,
+    smooth_l1_loss,
+    softmax_with_cross_entropy,
+    square_error_cost,
+    warpctc,
+)
+from .metric import auc, chunk_eval, edit_distance
 from .nn import (
     batch_norm,
     conv2d,
@@ -25,9 +48,7 @@ from .nn import (
 )
 from .simple import (
     accuracy,
-    cross_entropy,
     einsum,
-    softmax_with_cross_entropy,
     topk,
 )
 
@@ -35,24 +56,46 @@ if TYPE_CHECKING:
     from .ops import *  # noqa: F403
 
 __all__ = [
+    "Print",
     "accuracy",
+    "auc",
     "batch_norm",
+    "bce_loss",
+    "chunk_eval",
     "cond",
     "conv2d",
     "conv3d",
     "crf_decoding",
     "cross_entropy",
+    "dice_loss",
     "dropout",
+    "edit_distance",
     "einsum",
     "embedding",
     "fc",
+    "hinge_loss",
+    "huber_loss",
+    "kldiv_loss",
+    "label_smooth",
     "linear_chain_crf",
+    "log_loss",
+    "margin_rank_loss",
+    "mse_loss",
+    "nll_loss",
+    "npair_loss",
     "ops",
     "pool2d",
     "pool3d",
+    "py_func",
+    "rank_loss",
     "scan",
+    "sigmoid_cross_entropy_with_logits",
+    "smooth_l1",
+    "smooth_l1_loss",
     "softmax_with_cross_entropy",
+    "square_error_cost",
     "topk",
+    "warpctc",
     "while_loop",
 ]
 
