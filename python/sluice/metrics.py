@@ -40,8 +40,7 @@ class MetricBase(Shown):
         return {
             key: value
             for key, value in vars(self).items()
-            if isinstance(value, (int, float, np.ndarray))
-            and key[0] != "_"
+            if isinstance(value, (int, float, np.ndarray)) and key[0] != "_"
         }
 
     def update(self, *args: Any) -> None:
@@ -58,7 +57,8 @@ class MetricBase(Shown):
     def _number(self, what: str, value: Any) -> float:
         array = np.asarray(value)
         if array.size != 1 or array.dtype.kind not in "biuf":
-            self._fail(f"{what}: expected one number, got {_core._shown(value)}")
+            shown = _core._shown(value)
+            self._fail(f"{what}: expected one number, got {shown}")
         return array.item()
 
     def _nothing(self) -> None:

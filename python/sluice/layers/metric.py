@@ -34,7 +34,8 @@ def auc(
         label: [N, 1] int64, 0 or 1.
         curve: ``"ROC"`` or ``"PR"`` (precision by recall; Fluid ignores it).
         num_thresholds: how many steps scores have.
-        slide_steps: ``batch_auc`` is that of the last so many batches.
+        slide_steps: ``batch_auc`` is of this many batches, the last ones; 0
+            for all.
         name: the layer's name.
 
     Returns:
@@ -45,14 +46,16 @@ def auc(
         OutOfRangeError: at run time, for a score that is not from 0 to 1.
     """
     require_variable("auc: input", input)
-    positive("auc: slide_steps", slide_steps)
+    if slide_steps != 0:
+        slide_steps = positive("auc: slide_steps", slide_steps)
+    bins = positive("auc: num_thresholds", num_thresholds) + 1
     helper = LayerHelper("auc", name, input.program)
     areas, states = [], []
     for kind, steps in ("batch_", slide_steps), ("", 0):
         counts = [
             helper.create_persistable(
                 f"{helper.name}.{kind}stat_{sign}",
-                [max(steps, 1), positive("auc", num_thresholds) + 1],
+                [max(steps, 1), bins],
                 "int64",
                 Constant(0),
             )

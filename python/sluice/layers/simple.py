@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..errors import InvalidArgumentError
 from ..framework import Variable, caller_location, created, require_variable
