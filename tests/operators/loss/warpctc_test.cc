@@ -1,5 +1,8 @@
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/operators/harness/infer_op_shapes.h"
@@ -18,10 +21,10 @@ using Floats = std::vector<float>;
 using Int64s = std::vector<int64_t>;
 
 // One sequence of two times and two classes, of which 0 is the blank.
-std::map<std::string, Tensor> CtcInputs(const Floats& logits,
-                                        const Int64s& label,
-                                        int64_t times,
-                                        int64_t length) {
+std::vector<std::pair<std::string, Tensor>> CtcInputs(const Floats& logits,
+                                                      const Int64s& label,
+                                                      int64_t times,
+                                                      int64_t length) {
   const auto most = static_cast<int64_t>(label.size());
   return {{"Logits", Tensor::FromVector<float>({2, 1, 2}, logits)},
           {"Label", Tensor::FromVector<int64_t>({1, most}, label)},
@@ -55,7 +58,7 @@ TEST(WarpCtc, AnImpossibleLabelHasAnInfiniteLossAndNoGradient) {
   auto inputs = CtcInputs({0, 1, 2, 3}, {1, 1}, 2, 2);
   EXPECT_EQ(RunOp("warpctc", inputs)["Loss"].ToVector<float>()[0],
             std::numeric_limits<float>::infinity());
-  inputs.emplace("Loss@GRAD", Tensor::FromVector<float>({1, 1}, {1}));
+  inputs.emplace_back("Loss@GRAD", Tensor::FromVector<float>({1, 1}, {1}));
   EXPECT_EQ(RunOp("warpctc_grad", inputs)["Logits@GRAD"].ToVector<float>(),
             Floats(4, 0));
 }

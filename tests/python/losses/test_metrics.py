@@ -136,3 +136,10 @@ def test_wrong_arguments_of_metrics(call, words):
     with pytest.raises(sl.InvalidArgumentError, match=words) as error:
         call()
     assert error.value.check_id == "python.metric"
+
+
+def test_a_perfect_classifier_has_all_of_the_area():
+    for curve in AREAS:
+        metric = metrics.Auc(curve=curve)
+        metric.update([[0.9], [0.1]], [1, 0])
+        assert metric.eval() == 1
