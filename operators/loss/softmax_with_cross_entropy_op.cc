@@ -54,6 +54,10 @@ void LabelGradShape(InferShapeContext& context) {
   const ShapeHandle logits =
       context.WithRankAtLeast(context.input("Logits"), 1);
   const DDim loss = LossDims(context, logits);
+  context.Require(
+      context.Attr<bool>("soft_label"),
+      "softmax_with_cross_entropy.hard_label_gradient",
+      "attribute soft_label must be true: classes have no gradient");
   context.Merge(context.input("Loss@GRAD"), {loss, -1});
   context.SetOutput("Label@GRAD", context.input("Label"));
 }

@@ -36,7 +36,9 @@ TEST(Print, WritesEveryKindOfNumber) {
             "uint8: [65, 0]\n");
   EXPECT_EQ(Printed(Tensor::FromVector<bool>({2}, {true, false}), plain),
             "bool: [true, false]\n");
-  EXPECT_EQ(Printed(Tensor::FromVector<float16>({1}, {float16(0.5F)}), plain),
+  testing::Array half({1});
+  half(0) = 0.5;
+  EXPECT_EQ(Printed(testing::ToTensor(half, DType::kFloat16), plain),
             "float16: [0.5]\n");
   EXPECT_EQ(Printed(Tensor::FromVector<double>({0}, {}), plain),
             "float64: []\n");

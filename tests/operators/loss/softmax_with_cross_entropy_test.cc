@@ -83,6 +83,18 @@ TEST(SoftmaxWithCrossEntropy, RefusesLabelsOfAnotherKind) {
               });
 }
 
+TEST(SoftmaxWithCrossEntropy, RefusesAGradientOfClasses) {
+  const Tensor one = Tensor::FromVector<float>({2, 1}, {1, 1});
+  const Tensor label = Tensor::FromVector<int64_t>({2, 1}, {0, 1});
+  ExpectError(
+      ErrorCode::kInvalidArgument,
+      "softmax_with_cross_entropy.hard_label_gradient",
+      {"softmax_with_cross_entropy_grad_label", "soft_label"}, [&] {
+        RunOp("softmax_with_cross_entropy_grad_label",
+              {{"Logits", kLogits}, {"Label", label}, {"Loss@GRAD", one}});
+      });
+}
+
 TEST(SoftmaxWithCrossEntropy, RefusesAnAxisThatIsNoDim) {
   for (const int64_t bad : {int64_t{2}, int64_t{-3}}) {
     ExpectError(ErrorCode::kInvalidArgument, "softmax_with_cross_entropy.axis",
