@@ -212,7 +212,7 @@ __all__ = [
 
 # Modules, and names in modules, that are imported on first use. The laboratory
 # is a separate library.
-_MODULES = ("_lab", "lab", "onnx", "onnxruntime")
+_MODULES = ("_lab", "lab", "metrics", "onnx", "onnxruntime")
 _NAMES = {
     "Comparison": "._lab",
     "DataFeeder": ".reader",

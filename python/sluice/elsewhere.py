@@ -60,9 +60,13 @@ _LAYERS = _entries(
     """
 avgpool2d: pool2d(..., pool_type='avg') | batchnorm: batch_norm
 batchnorm1d: batch_norm | batchnorm2d: batch_norm | case: cond
+bceloss, binary_cross_entropy: bce_loss | ctcloss, ctc_loss: warpctc
+bcewithlogitsloss: sigmoid_cross_entropy_with_logits
 crossentropyloss: softmax_with_cross_entropy | dense: fc | dynamicrnn: scan
-flatten: reshape | ifelse: cond | linear: fc | lookup_table: embedding
-maxpool2d: pool2d | nllloss: cross_entropy | rnn: scan | staticrnn: scan
+flatten: reshape | ifelse: cond | kldivloss, kl_div: kldiv_loss | linear: fc
+lookup_table: embedding | marginrankingloss: margin_rank_loss
+maxpool2d: pool2d | mseloss: mse_loss | nllloss: nll_loss | rnn: scan
+smoothl1loss: smooth_l1_loss | staticrnn: scan
 switch: cond | view: reshape | while: while_loop
     """
 )
@@ -111,7 +115,6 @@ PolynomialLR: sl.layers.polynomial_decay
 lr_scheduler: sl.layers.exponential_decay and its like
 ConstantInitializer: sl.initializer.Constant
 KaimingNormal: sl.initializer.MSRA(uniform=False)
-TruncatedNormal: sl.initializer.Normal
 XavierInitializer: sl.initializer.Xavier
     """
 )

@@ -23,6 +23,29 @@ from .learning_rate_scheduler import (
     piecewise_decay,
     polynomial_decay,
 )
+from .host import Print, py_func
+from .loss import (
+    bce_loss,
+    cross_entropy,
+    dice_loss,
+    hinge_loss,
+    huber_loss,
+    kldiv_loss,
+    label_smooth,
+    log_loss,
+    margin_rank_loss,
+    mse_loss,
+    nll_loss,
+    npair_loss,
+    rank_loss,
+    sigmoid_cross_entropy_with_logits,
+    smooth_l1,
+    smooth_l1_loss,
+    softmax_with_cross_entropy,
+    square_error_cost,
+    warpctc,
+)
+from .metric import auc, chunk_eval, edit_distance
 from .nn import (
     batch_norm,
     conv2d,
@@ -35,9 +58,7 @@ from .nn import (
 )
 from .simple import (
     accuracy,
-    cross_entropy,
     einsum,
-    softmax_with_cross_entropy,
     topk,
 )
 
@@ -45,15 +66,21 @@ if TYPE_CHECKING:
     from .ops import *  # noqa: F403
 
 __all__ = [
+    "Print",
     "accuracy",
+    "auc",
     "batch_norm",
+    "bce_loss",
+    "chunk_eval",
     "cond",
     "conv2d",
     "conv3d",
     "cosine_decay",
     "crf_decoding",
     "cross_entropy",
+    "dice_loss",
     "dropout",
+    "edit_distance",
     "einsum",
     "embedding",
     "exponential_decay",
@@ -63,14 +90,31 @@ __all__ = [
     "linear_lr_warmup",
     "natural_exp_decay",
     "noam_decay",
+    "hinge_loss",
+    "huber_loss",
+    "kldiv_loss",
+    "label_smooth",
+    "linear_chain_crf",
+    "log_loss",
+    "margin_rank_loss",
+    "mse_loss",
+    "nll_loss",
+    "npair_loss",
     "ops",
     "piecewise_decay",
     "polynomial_decay",
     "pool2d",
     "pool3d",
+    "py_func",
+    "rank_loss",
     "scan",
+    "sigmoid_cross_entropy_with_logits",
+    "smooth_l1",
+    "smooth_l1_loss",
     "softmax_with_cross_entropy",
+    "square_error_cost",
     "topk",
+    "warpctc",
     "while_loop",
 ]
 

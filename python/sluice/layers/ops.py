@@ -15,7 +15,9 @@ from ..framework import Variable
 
 
 def _is_for_users(op: str) -> bool:
-    """False for ops that only passes or append_backward make."""
+    """False for ops that only passes, append_backward or py_func make."""
+    if op.startswith("py_func_"):
+        return False
     described = _core._schema(op)
     if described["internal"] or described["holds_blocks"]:
         return False

@@ -36,6 +36,10 @@ NO_COUNTERPART = {
         ),
         "needs several processes: tests/python/ranks/collectives.py",
     ),
+    **dict.fromkeys(
+        ("auc", "chunk_eval", "edit_distance", "precision_recall"),
+        "a metric; tests/operators/metric has its formula",
+    ),
     "batch_parts": "a view of a batch; tests/operators/collective",
     "pairwise_sum": "torch's order of sums is its own; "
     "tests/operators/collective has its formula",
@@ -74,6 +78,8 @@ NO_COUNTERPART = {
     ),
     "unique": "tests/operators/search/late_shapes_test.cc has its formula; "
     "torch has no indices of the first ones",
+    "truncated_gaussian_random": "own numbers; "
+    "tests/operators/random/random_reference.h",
     "uniform_random": "own numbers; tests/operators/random/random_reference.h",
 }
 
