@@ -28,7 +28,6 @@ __all__ = [
     "meshgrid",
     "ones_like",
     "pixel_shuffle",
-    "pixel_unshuffle",
     "roll",
     "size",
     "space_to_depth",
@@ -425,29 +424,6 @@ def pixel_shuffle(
 
 def _halved(size: int | None, by: int) -> int | None:
     return None if size is None else size // by
-
-
-def pixel_unshuffle(
-    x: Variable, downscale_factor: int, name: str | None = None
-) -> Variable:
-    """The reverse of :func:`pixel_shuffle`: pixels become channels.
-
-    Args:
-        x: [N, C, H r, W r]; H or W may be unknown.
-        downscale_factor: r.
-        name: what the result is called.
-    """
-    r = positive("pixel_unshuffle: downscale_factor", downscale_factor)
-    n, c, h, w = _image("pixel_unshuffle: x", x, 1, r)
-    h, w = _halved(h, r), _halved(w, r)
-    return _regrouped(
-        x,
-        [n, c, h, r, w, r],
-        [0, 1, 3, 5, 2, 4],
-        [n, c * r * r, h, w],
-        "pixel_unshuffle: x",
-        name,
-    )
 
 
 def space_to_depth(

@@ -109,9 +109,11 @@ def cross(input: Variable, other: Variable, dim: int | None = None) -> Variable:
         size = ranked_shape("cross", each, len(shape))[axis]
         if size not in (None, 3):
             raise wrong(f"cross: dim {axis} of {each!r} needs 3 elements")
-    return roll(input, -1, axis) * roll(other, -2, axis) - (
-        roll(input, -2, axis) * roll(other, -1, axis)
-    )
+    order = list(range(len(shape)))  # long rows are rolled faster
+    order[0], order[axis] = axis, 0
+    x, y = (make("transpose", {"X": z}, axis=order) for z in (input, other))
+    out = roll(x, -1, 0) * roll(y, -2, 0) - roll(x, -2, 0) * roll(y, -1, 0)
+    return make("transpose", {"X": out}, axis=order)
 
 
 def kron(x: Variable, y: Variable, name: str | None = None) -> Variable:
