@@ -44,7 +44,7 @@ TEST(Parts, AreCutAndStackedAgain) {
 
 TEST(Parts, PassGradients) {
   Matrix m;
-  m.x.SetStopGradient(false);
+  m.program.SetStopGradient("x", false);
   const auto rows = Unstack(m.x);
   const Var loss = ops::ReduceSum(ops::ElementwiseMul(rows[0], rows[1]));
   AppendBackward(loss, {.parameters = {"x"}});
