@@ -28,14 +28,8 @@ __all__ = [
 
 def _sum_of_powers(x: Variable, p: float, attrs: dict[str, Any]) -> Variable:
     """The p-norm, whose gradient is 0 where it or an element is 0."""
-    size, zero, one = abs(x), number_like(x, 0.0), number_like(x, 1.0)
-    if 0 < p < 1:
-        none = size == zero
-        size = make("where", {"Condition": none, "X": one, "Y": size})
-        powers = make("where", {"Condition": none, "X": zero, "Y": size**p})
-    else:
-        powers = size**p
-    total = make("reduce_sum", {"X": powers}, **attrs)
+    zero, one = number_like(x, 0.0), number_like(x, 1.0)
+    total = make("reduce_sum", {"X": abs(x) ** p}, **attrs)
     none = total == zero
     safe = make("where", {"Condition": none, "X": one, "Y": total})
     root = safe ** (1.0 / p)
