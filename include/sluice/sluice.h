@@ -16,6 +16,7 @@
 #include "sluice/framework/values/tensor.h"
 #include "sluice/memory/memory.h"
 #include "sluice/operators/contraction/einsum.h"
+#include "sluice/operators/indexing/parts.h"
 #include "sluice/ops.h"
 #include "sluice/platform/cancel.h"
 #include "sluice/platform/dtype.h"

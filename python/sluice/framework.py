@@ -87,9 +87,10 @@ class Variable(VariableMath):
     """A variable of a program: a name, with dtype and shape as far as known.
 
     It has no value of its own: ``exe.run(fetch_list=[variable])`` fetches it.
-    ``+ - * / @``, unary ``-`` and the comparisons, also ``==`` and ``!=``,
-    append ops. ``x is y`` compares identity, by which dicts and sets also
-    distinguish keys.
+    ``+ - * / // % ** @``, ``& | ^ ~`` (of booleans: and, or, xor, not), unary
+    ``-``, ``abs`` and the comparisons, also ``==`` and ``!=``, append ops.
+    ``x is y`` compares identity, by which dicts and sets also distinguish keys.
+    ``x[1, :, 2:5]`` indexes as NumPy does, see :func:`sluice.indexing.item`.
     """
 
     __slots__ = ("name", "program")

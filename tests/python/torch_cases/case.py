@@ -47,6 +47,10 @@ NO_COUNTERPART = {
     "compress": "tests/operators/search/late_shapes_test.cc has its formula",
     "dequantize_linear": "tests/operators/conversion/quantize_linear_test.cc "
     "has its formula",
+    **dict.fromkeys(
+        ("expand_as", "fill_any_like", "gather_tree", "roll", "unfold"),
+        "tests/python/everyday has their formulas in NumPy",
+    ),
     "gaussian_random": "own numbers; tests/operators/random/random_reference.h",
     "linear_attention": "tests/operators/recurrent has its formula",
     "linear_chain_crf": "all paths are summed in tests/operators/sequence/crf_paths.h",
