@@ -4,6 +4,7 @@
 #include "sluice/operators/holds_number.h"
 #include "sluice/operators/math/broadcast.h"
 #include "sluice/operators/movement/index_map.h"
+#include "sluice/operators/op_gradients.h"
 #include "sluice/operators/registration.h"
 
 namespace sluice {
@@ -374,7 +375,9 @@ void AddIndexMapOps(Registry& registry) {
       op.Input("Out@GRAD", "T", "The gradient of Out, in its shape.");
       op.Output("X@GRAD", "T", "The gradient of X, in its shape.");
       row.attributes(op);
-      op.InferShape(row.grad_shape);
+      op.TypeVar("S", IndexDTypes());
+      row.operands(op);
+      op.InferShape(row.grad_shape).InferLateShape(GradientLateShape);
     });
   }
 }
