@@ -165,7 +165,7 @@ std::vector<OpExample> GridSampleExamples(ExampleMaker& make) {
         // Small ones for cubic, so that differences are exact to 1e-7.
         Array elements = ToArray(make.Values(x));
         for (double& value : elements.values) {
-          if (*mode == 'c') value /= 4;
+          if (*mode == 'c') value /= 32;
         }
         examples.push_back({{{"X", ToTensor(elements, make.dtype())},
                              {"Grid", ToTensor(positions, make.dtype())}},
