@@ -138,6 +138,40 @@ OpSchema& OpSchema::Gradient(GradientFn function) {
   return *this;
 }
 
+OpSchema& OpSchema::NoGradient(std::string reason) {
+  no_gradient_ = std::move(reason);
+  return *this;
+}
+
+std::string OpSchema::NoGradientReason() const {
+  if (gradient_fn_ != nullptr) return "";
+  if (!no_gradient_.empty()) return no_gradient_;
+  if (internal_) return "only plans use it";
+  const auto of_floats = [&](const ArgDef& def) {
+    for (const TypeVarDef& type_var : type_vars_) {
+      if (type_var.name != def.dtype) continue;
+      return std::any_of(type_var.allowed.begin(), type_var.allowed.end(),
+                         IsFloating);
+    }
+    return def.dtype == kAnyDType || IsFloating(ParseDType(def.dtype));
+  };
+  bool reads_floats = false;
+  for (const ArgDef& def : inputs_) {
+    if (def.name.ends_with("@GRAD")) {
+      return "it computes a gradient, and there are none of gradients";
+    }
+    const bool data = !def.traits.shape_only && def.attribute.empty();
+    reads_floats = reads_floats || (data && of_floats(def));
+  }
+  for (const ArgDef& def : outputs_) {
+    if (!def.updates.empty()) return "it updates " + def.updates + " in place";
+  }
+  if (std::none_of(outputs_.begin(), outputs_.end(), of_floats)) {
+    return "its outputs are not floats";
+  }
+  return reads_floats ? "" : "it computes with no floats that it is given";
+}
+
 ArgDef& OpSchema::MutableOutput(std::string_view name) {
   for (ArgDef& output : outputs_) {
     if (output.name == name) return output;
@@ -252,6 +286,7 @@ OpSchema& OpSchema::Extends(const OpSchema& base) {
   OpSchema extended = base;
   extended.name_ = std::move(name_);
   extended.gradient_fn_ = nullptr;
+  extended.no_gradient_.clear();
   extended.role_ = OpRole::kNone;
   extended.test_type_.clear();
   extended.fused_type_.clear();

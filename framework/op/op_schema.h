@@ -151,6 +151,9 @@ class SLUICE_API OpSchema {
   OpSchema& InferLateShape(ShapeFn function);
   OpSchema& InferLateShape(StatusShapeFn function);
   OpSchema& Gradient(GradientFn function);
+  // Why the op has no gradient, as the end of a sentence ("it counts"), where
+  // NoGradientReason() cannot tell from the arguments.
+  OpSchema& NoGradient(std::string reason);
   // Output `output` is input `input` in another shape. A plan lets both alias
   // one buffer, and the kernel then has nothing to copy.
   OpSchema& Alias(std::string_view output, std::string_view input);
@@ -205,6 +208,8 @@ class SLUICE_API OpSchema {
   const AnyShapeFn& shape_fn() const { return shape_fn_; }
   const AnyShapeFn& late_shape_fn() const { return late_shape_fn_; }
   GradientFn gradient_fn() const { return gradient_fn_; }
+  // Why the op has no gradient; "" if it has one, or if no reason is known.
+  std::string NoGradientReason() const;
   OpRole role() const { return role_; }
   // Whether the op runs blocks of the program: it has no kernel, and
   // framework/program/control_flow.h creates it.
@@ -262,6 +267,7 @@ class SLUICE_API OpSchema {
   OnnxCounterpart onnx_;
   std::string torch_;
   std::string test_type_;
+  std::string no_gradient_;
 };
 
 // Returns "x@GRAD", the variable of the gradient of `variable` "x".

@@ -109,11 +109,13 @@ void GradientFlow::CheckOp(int index) const {
   const ValueTable::OpValues& values = values_.op(index);
   const auto input = std::find_if(values.inputs.begin(), values.inputs.end(),
                                   [&](int value) { return needs_[value]; });
+  const std::string reason = schema.NoGradientReason();
   Fail(ErrorCode::kInvalidArgument, "backward.no_gradient",
        "a path with no gradient: loss {} depends on variable {} "
-       "through {}, which has no gradient; set stop_gradient where "
+       "through {}, which has no gradient{}; set stop_gradient where "
        "gradients are to stop",
-       request_.loss, values_.value(*input).var->name, Describe(index, op));
+       request_.loss, values_.value(*input).var->name, Describe(index, op),
+       reason.empty() ? "" : ": " + reason);
 }
 
 void GradientFlow::FailNoPath(const std::string& parameter) const {

@@ -15,18 +15,25 @@ bool Contains(const ArgVars& vars, const std::string& var) {
   return std::find(vars.begin(), vars.end(), var) != vars.end();
 }
 
-// Gradient ops have the forward op's attributes, but not its operands.
-void CheckAttributesKnown(const OpDesc& forward, const OpDesc& gradient) {
+// Gives a gradient op the operands of the forward op for the attributes that
+// both have.
+void PassOperands(const OpDesc& forward, OpDesc* gradient) {
   const OpSchema& schema = Registry::Global().Schema(forward.type);
-  const OpSchema& gradient_schema = Registry::Global().Schema(gradient.type);
+  const OpSchema& gradient_schema = Registry::Global().Schema(gradient->type);
   for (const ArgDef& def : schema.inputs()) {
     const AttrDef* attr = GivenByOperand(schema, forward, def);
+    if (attr == nullptr || gradient_schema.FindAttr(attr->name) == nullptr ||
+        !gradient->Input(def.name).empty()) {
+      continue;
+    }
+    const ArgDef* same = gradient_schema.FindInput(def.name);
     SLUICE_ENFORCE(
-        attr == nullptr || gradient_schema.FindAttr(attr->name) == nullptr,
+        same != nullptr && same->attribute == def.attribute,
         ErrorCode::kUnimplemented, "backward.operand",
-        "{}: there is no gradient where input {} gives attribute {}; give the "
-        "attribute itself",
-        forward.type, def.name, def.attribute);
+        "{}: there is no gradient where input {} gives attribute {}, because "
+        "{} has no such input; give the attribute itself",
+        forward.type, def.name, def.attribute, gradient->type);
+    gradient->inputs.emplace_back(def.name, forward.Input(def.name));
   }
 }
 
@@ -123,7 +130,7 @@ std::vector<OpDesc> GradientOps::NeededOps(const Context& context) const {
       return !any;
     });
     if (op.outputs.empty()) continue;
-    CheckAttributesKnown(context.forward, op);
+    PassOperands(context.forward, &op);
     for (const auto& [argument, vars] : op.inputs) {
       read.insert(vars.begin(), vars.end());
     }

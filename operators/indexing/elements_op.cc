@@ -119,7 +119,14 @@ void ScatterElementsGradSchema(OpSchema& op) {
       "The gradients of scatter_elements: that of Out for X, without the "
       "places that were replaced; for Updates what Out has at their places, "
       "and 0 where another update came later.");
-  AddScatterGradArguments(op);
+  AddScatterGradArguments(op, {"none", "add"});
+  AxisAttribute(op);
+  op.InferShape(ScatterGradShape);
+}
+
+void ScatterElementsReduceGradSchema(OpSchema& op) {
+  op.Doc(ReduceGradDoc("scatter_elements"));
+  AddScatterGradArguments(op, {"mul", "max", "min"});
   AxisAttribute(op);
   op.InferShape(ScatterGradShape);
 }
@@ -130,5 +137,7 @@ REGISTER_OPERATOR(gather_elements, GatherElementsSchema);
 REGISTER_OPERATOR(gather_elements_grad, GatherElementsGradSchema);
 REGISTER_OPERATOR(scatter_elements, ScatterElementsSchema);
 REGISTER_OPERATOR(scatter_elements_grad, ScatterElementsGradSchema);
+REGISTER_OPERATOR(scatter_elements_reduce_grad,
+                  ScatterElementsReduceGradSchema);
 
 }  // namespace sluice

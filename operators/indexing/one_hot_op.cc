@@ -45,6 +45,7 @@ void OneHotSchema(OpSchema& op) {
       .Default(int64_t{-1});
   op.Operand("Depth", "depth", "int64", "Attribute depth as one element.");
   op.InferShape(OneHotShape).InferLateShape(OneHotLateShape);
+  op.NoGradient("X are indices, and Values are constants");
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include "sluice/operators/holds_number.h"
 #include "sluice/operators/math/broadcast.h"
 #include "sluice/operators/movement/index_map.h"
+#include "sluice/operators/op_gradients.h"
 #include "sluice/operators/registration.h"
 
 namespace sluice {
@@ -467,7 +468,9 @@ void AddIndexMapOps(Registry& registry) {
       op.Doc(std::string("The gradient of ") + row.name + kGradientDoc);
       GradArguments(op);
       row.attributes(op);
-      op.InferShape(row.grad_shape);
+      op.TypeVar("S", IndexDTypes());
+      row.operands(op);
+      op.InferShape(row.grad_shape).InferLateShape(GradientLateShape);
     });
   }
 }

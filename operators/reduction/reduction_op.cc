@@ -1,6 +1,7 @@
 #include <array>
 
 #include "sluice/operators/math/reduction/reduction_row.h"
+#include "sluice/operators/op_gradients.h"
 #include "sluice/operators/registration.h"
 
 // The schemas of the rows of math/reduction's table and of their gradient ops.
@@ -106,6 +107,7 @@ void Attributes(OpSchema& op) {
   op.Attr<bool>("keep_dim", "Whether these stay, with size 1.").Default(false);
   op.Attr<bool>("reduce_all", "Whether to reduce all, whatever dim says.")
       .Default(false);
+  op.Operand("Dim", "dim", "int64", "Attribute dim as a vector.");
 }
 
 void Schema(const ReductionInfo& info, OpSchema& op) {
@@ -116,7 +118,6 @@ void Schema(const ReductionInfo& info, OpSchema& op) {
             "X's shape without the dimensions reduced, or with size 1 there; a "
             "scalar (rank 0) when none is left.");
   Attributes(op);
-  op.Operand("Dim", "dim", "int64", "Attribute dim as a vector.");
   op.InferShape(ReductionShape).InferLateShape(LateShape);
   if (info.gradient == ReductionGradient::kShape) {
     op.Gradient(GradientFromShape);
@@ -138,6 +139,7 @@ void GradSchema(const ReductionInfo& info, OpSchema& op) {
   op.Output("X@GRAD", "T", "The gradient of X, in its shape.");
   Attributes(op);
   op.InferShape(shape_only ? GradShape : GradShapeWithOut);
+  op.InferLateShape(GradientLateShape);
 }
 
 void AddReductionOps(Registry& registry) {

@@ -64,6 +64,7 @@ def _append(
         (given,) = inputs.values()
         count = len(given) if isinstance(given, (list, tuple)) else 1
         named[output] = [f"{name}.{i}" for i in range(count)]
+    attrs = {a: value for a, value in attrs.items() if value is not None}
     made = _program_of(inputs).append_op(op, inputs, named, attrs, hint)
     for output in lists:
         if isinstance(made[output], Variable):
