@@ -23,6 +23,7 @@ from .nn import (
     pool2d,
     pool3d,
 )
+from .recurrent import gru, gru_unit, lstm, lstm_unit, simple_rnn
 from .simple import (
     accuracy,
     cross_entropy,
@@ -46,11 +47,16 @@ __all__ = [
     "einsum",
     "embedding",
     "fc",
+    "gru",
+    "gru_unit",
     "linear_chain_crf",
+    "lstm",
+    "lstm_unit",
     "ops",
     "pool2d",
     "pool3d",
     "scan",
+    "simple_rnn",
     "softmax_with_cross_entropy",
     "topk",
     "while_loop",
