@@ -311,19 +311,6 @@ void MultiplyInputs(const RecurrentLayer& l,
            .ldc = stride});
 }
 
-template <typename T>
-void Transpose(const T* r, int64_t rows, int64_t hidden, T* turned) {
-  constexpr int64_t kBlock = 16;
-  for (int64_t first = 0; first < rows; first += kBlock) {
-    const int64_t last = std::min(first + kBlock, rows);
-    for (int64_t j = 0; j < hidden; ++j) {
-      for (int64_t n = first; n < last; ++n) {
-        turned[j * rows + n] = r[n * hidden + j];
-      }
-    }
-  }
-}
-
 }  // namespace
 
 int64_t RecurrentScratch(const RecurrentLayer& layer) {

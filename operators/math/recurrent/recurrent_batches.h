@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -38,6 +39,20 @@ void ForBatches(const RecurrentLayer& layer, size_t element, const Body& body) {
       run(piece);
     }
   });
+}
+
+// turned [columns, rows] = the transpose of r [rows, columns].
+template <typename T>
+void Transpose(const T* r, int64_t rows, int64_t columns, T* turned) {
+  constexpr int64_t kBlock = 16;
+  for (int64_t first = 0; first < rows; first += kBlock) {
+    const int64_t last = std::min(first + kBlock, rows);
+    for (int64_t j = 0; j < columns; ++j) {
+      for (int64_t n = first; n < last; ++n) {
+        turned[j * rows + n] = r[n * columns + j];
+      }
+    }
+  }
 }
 
 }  // namespace sluice

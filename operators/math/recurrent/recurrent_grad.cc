@@ -331,12 +331,14 @@ class AllSteps {
            const Buffers<T>& buffers,
            int64_t direction,
            const T* x,
+           T* turned,
            double* sums)
       : l_(layer),
         g_(args),
         b_(buffers),
         direction_(direction),
         x_(x),
+        turned_(turned),
         sums_(sums),
         rows_(l_.gate_rows()),
         count_(l_.steps * l_.batch),
@@ -359,7 +361,9 @@ class AllSteps {
     return l_.linear_before_reset ? l_.hidden : rows_;
   }
 
-  // to = gates' * by, over all steps; `by` has `size` columns.
+  // to = gates' * by, over all steps; `by` has `size` columns. Its transpose
+  // is computed, because Gemm packs the wide rows of the gates as its second
+  // matrix, and would read them a few elements at a time as its first.
   void Sum(const T* gates,
            int64_t stride,
            int64_t gate_count,
@@ -367,15 +371,16 @@ class AllSteps {
            int64_t size,
            T* to) const {
     Gemm<T>({.transpose_a = true,
-             .m = gate_count,
-             .n = size,
+             .m = size,
+             .n = gate_count,
              .k = count_,
-             .a = gates,
-             .lda = stride,
-             .b = by,
-             .ldb = size,
-             .c = to,
-             .ldc = size});
+             .a = by,
+             .lda = size,
+             .b = gates,
+             .ldb = stride,
+             .c = turned_,
+             .ldc = gate_count});
+    Transpose(turned_, size, gate_count, to);
   }
 
   void Weights() const {
@@ -464,6 +469,7 @@ class AllSteps {
   const Buffers<T>& b_;
   int64_t direction_;
   const T* x_;
+  T* turned_;
   double* sums_;
   int64_t rows_;
   int64_t count_;  // rows of x
@@ -490,12 +496,14 @@ constexpr int64_t kDouble = sizeof(double) / sizeof(T);
 
 }  // namespace
 
-// The buffers of all directions, x without its padding, and sums in double.
+// Sums in double, the buffers of all directions, x without its padding, and
+// the transpose of a gradient.
 int64_t RecurrentGradScratch(const RecurrentLayer& layer) {
   constexpr int64_t kEach = kDouble<float>;
   return kEach + kEach * layer.gate_rows() +
          layer.directions * Buffers<float>::Count(layer) +
-         layer.steps * layer.batch * layer.input;
+         layer.steps * layer.batch * layer.input +
+         layer.gate_rows() * std::max(layer.input, layer.hidden);
 }
 
 template <typename T>
@@ -514,8 +522,9 @@ void RecurrentGrad(const RecurrentLayer& layer,
   // Past the ends, x may be anything; 0 times NaN would be NaN.
   const T* x = args.forward.x;
   const int64_t input = layer.input;
+  T* copy = first + layer.directions * each;
+  T* turned = copy + layer.steps * layer.batch * input;
   if (args.forward.lens != nullptr && args.w_grad != nullptr) {
-    T* copy = first + layer.directions * each;
     std::copy_n(x, layer.steps * layer.batch * input, copy);
     ForPadding(layer, args.forward, [&](int64_t row) {
       std::fill_n(copy + row * input, input, T{0});
@@ -524,7 +533,7 @@ void RecurrentGrad(const RecurrentLayer& layer,
   }
   for (int64_t direction = 0; direction < layer.directions; ++direction) {
     const Buffers<T> buffers(layer, first + direction * each);
-    AllSteps<T>(layer, args, buffers, direction, x, sums).Run();
+    AllSteps<T>(layer, args, buffers, direction, x, turned, sums).Run();
   }
   if (args.x_grad == nullptr) return;
   ForPadding(layer, args.forward, [&](int64_t row) {
