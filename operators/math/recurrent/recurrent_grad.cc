@@ -208,12 +208,15 @@ class GradRows {
   }
 
   // The gates are i, o, f and c.
-  void LstmGates(int64_t t, int64_t b, T* in) const {
+  void LstmGates(int64_t t, int64_t b, T* __restrict in) const {
     const int64_t n = hidden_;
-    const T* kept = Kept(t, b);
-    const T* kept_c = kept + l_.extra_block() * n;
-    T *out = in + n, *forget = out + n, *candidate = forget + n;
-    T *h = b_.h + b * n, *c = b_.c + b * n;
+    const T* __restrict kept = Kept(t, b);
+    const T* __restrict kept_c = kept + l_.extra_block() * n;
+    T* __restrict out = in + n;
+    T* __restrict forget = out + n;
+    T* __restrict candidate = forget + n;
+    T* __restrict h = b_.h + b * n;
+    T* __restrict c = b_.c + b * n;
     const T* c_before = CellsBefore(t, b);
     for (int64_t j = 0; j < n; ++j) {
       out[j] = h[j] * kept_c[n + j];
@@ -226,9 +229,10 @@ class GradRows {
     }
     Peep(1, out, c);
     for (int64_t j = 0; j < n; ++j) {
-      const T before = c_before == nullptr ? T{0} : c_before[j];
+      forget[j] = c_before == nullptr ? c[j] * T{0} : c[j] * c_before[j];
+    }
+    for (int64_t j = 0; j < n; ++j) {
       in[j] = c[j] * kept[3 * n + j];
-      forget[j] = c[j] * before;
       candidate[j] = c[j] * kept[j];
       c[j] *= kept[2 * n + j];
     }
