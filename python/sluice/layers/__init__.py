@@ -56,6 +56,7 @@ from .nn import (
     pool2d,
     pool3d,
 )
+from .recurrent import gru, gru_unit, lstm, lstm_unit, simple_rnn
 from .simple import (
     accuracy,
     einsum,
@@ -125,6 +126,8 @@ __all__ = [
     "eye",
     "fc",
     "full_like",
+    "gru",
+    "gru_unit",
     "hinge_loss",
     "huber_loss",
     "inverse_time_decay",
@@ -135,6 +138,8 @@ __all__ = [
     "linear_lr_warmup",
     "linspace",
     "log_loss",
+    "lstm",
+    "lstm_unit",
     "margin_rank_loss",
     "meshgrid",
     "mse_loss",
@@ -157,6 +162,7 @@ __all__ = [
     "roll",
     "scan",
     "sigmoid_cross_entropy_with_logits",
+    "simple_rnn",
     "size",
     "smooth_l1",
     "smooth_l1_loss",
