@@ -5,6 +5,7 @@
 #include "sluice/operators/math/broadcast.h"
 #include "sluice/operators/movement/index_map.h"
 #include "sluice/operators/registration.h"
+#include "sluice/operators/row_wise.h"
 
 namespace sluice {
 namespace {
@@ -351,6 +352,21 @@ OnnxCounterpart OnnxOf(const Row& row) {
   return onnx;
 }
 
+// Whether dim 0 stays as it is.
+bool IndexMapSparesRows(const OpDesc& op, const DDim& x) {
+  if (!x.rank_known()) return false;
+  const auto first_is_one = [&](const char* attribute) {
+    const auto found = op.attributes.find(attribute);
+    if (found == op.attributes.end()) return false;
+    const auto& sizes = std::get<Ints>(found->second);
+    const auto rank = static_cast<size_t>(x.rank());
+    return sizes.size() < rank || (sizes.size() == rank && sizes[0] == 1);
+  };
+  if (op.type == "tile") return first_is_one("repeats");
+  if (op.type == "expand") return first_is_one("shape");
+  return AxesSpareRows(op, x);
+}
+
 void AddIndexMapOps(Registry& registry) {
   for (const Row& row : kRows) {
     registry.AddOperator(row.name, [&](OpSchema& op) {
@@ -362,6 +378,7 @@ void AddIndexMapOps(Registry& registry) {
       op.TypeVar("S", IndexDTypes());
       row.operands(op);
       op.InferShape(row.shape).InferLateShape(row.late_shape);
+      op.SharesRows("Out", {"X"}, IndexMapSparesRows);
       op.Gradient(Gradient).Onnx(OnnxOf(row));
     });
     registry.AddOperator(std::string(row.name) + "_grad", [&](OpSchema& op) {

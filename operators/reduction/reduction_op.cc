@@ -2,6 +2,7 @@
 
 #include "sluice/operators/math/reduction/reduction_row.h"
 #include "sluice/operators/registration.h"
+#include "sluice/operators/row_wise.h"
 
 // The schemas of the rows of math/reduction's table and of their gradient ops.
 namespace sluice {
@@ -118,6 +119,9 @@ void Schema(const ReductionInfo& info, OpSchema& op) {
   Attributes(op);
   op.Operand("Dim", "dim", "int64", "Attribute dim as a vector.");
   op.InferShape(ReductionShape).InferLateShape(LateShape);
+  op.SharesRows("Out", {"X"}, [](const OpDesc& op, const DDim& x) {
+    return SparesRows(op, x, "dim") && IsOff(op, "reduce_all");
+  });
   if (info.gradient == ReductionGradient::kShape) {
     op.Gradient(GradientFromShape);
   } else if (info.gradient == ReductionGradient::kXAndOut) {

@@ -1,4 +1,5 @@
 #include "sluice/operators/registration.h"
+#include "sluice/operators/row_wise.h"
 
 // cumsum and cumprod.
 namespace sluice {
@@ -83,6 +84,7 @@ void Schema(const Row& row, OpSchema& op) {
   op.TypeVar("S", IndexDTypes());
   op.Operand("Axis", "axis", "S", "Attribute axis as one element.");
   op.InferShape(ScanShape).InferLateShape(ScanLateShape);
+  op.SharesRows("Out", {"X"}, AxisSparesRows);
   op.Gradient(Gradient).Onnx({row.onnx, {}});
 }
 

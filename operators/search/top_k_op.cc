@@ -50,6 +50,10 @@ void TopKSchema(OpSchema& op) {
   op.TypeVar("S", IndexDTypes());
   op.Operand("K", "k", "S", "Attribute k as one element.");
   op.InferShape(TopKShape).InferLateShape(TopKLateShape);
+  op.SharesRows("Out", {"X"})
+      .SharesRows("Indices", {"X"}, [](const OpDesc&, const DDim& x) {
+        return x.rank_known() && x.rank() >= 2;
+      });
   op.Sizes({{"X", "64, n"}, {"k", "1"}});
 }
 
