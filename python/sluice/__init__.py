@@ -92,6 +92,7 @@ from .framework import (
 )
 from .layer_helper import LayerHelper, ParamAttr
 from .python_kernels import kernel, kernel_arguments
+from .ragged import Ragged
 from .tools import (
     kernels,
     load_kernel_library,
@@ -135,6 +136,7 @@ __all__ = [
     "Plan",
     "Profile",
     "Program",
+    "Ragged",
     "ResourceExhaustedError",
     "Scope",
     "SluiceError",
