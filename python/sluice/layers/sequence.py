@@ -180,7 +180,7 @@ def row_conv(
     """
     _ragged("row_conv", input)
     width = _width("row_conv", input)
-    size = positive("row_conv: future_context_size + 1", future_context_size + 1)
+    size = positive("row_conv: rows of the filter", future_context_size + 1)
     helper = LayerHelper("row_conv", program=input.program)
     weight = helper.create_parameter(param_attr, [size, width], input.dtype)
     windows = _append("sequence_context", input, start=0, length=size)

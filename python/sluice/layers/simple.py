@@ -96,8 +96,8 @@ def accuracy(input: Variable, label: Variable, k: int = 1) -> Variable:
         append = input.program.append_op
         equal = append("equal", {"X": indices, "Y": label})["Out"]
         right = append("cast", {"X": equal}, attrs={"out_dtype": "float32"})
-        any_right = append("reduce_max", {"X": right["Out"]}, attrs={"dim": [1]})
-        return reduce_rows("mean", any_right["Out"], {})
+        right = append("reduce_max", {"X": right["Out"]}, attrs={"dim": [1]})
+        return reduce_rows("mean", right["Out"], {})
     inputs = {"Indices": indices, "Label": label}
     return input.program.append_op("accuracy", inputs)["Accuracy"]
 

@@ -208,7 +208,7 @@ def test_ops_that_would_mix_padding_in_are_refused(build):
             layers.reshape(x, shape=[-1, 2, 2]), axis=[0, 2, 1]
         ),
         lambda x: layers.cast(x, out_dtype="float64"),
-        lambda x: layers.layer_norm(x, begin_norm_axis=1).y,
+        lambda x: layers.layer_norm(x, begin_norm_axis=1),
         lambda x: layers.topk(x, 2).indices,
         lambda x: layers.arg_max(x, axis=1),
         lambda x: layers.slice(x, starts=[1], ends=[3], axes=[1]),
@@ -274,6 +274,11 @@ def test_results_of_other_runs_have_true_rows(exe):
         assert got.lod == [[0, 2, 3]]
     (tensor,) = exe.run(feed=feed, fetch_list=[out], return_numpy=False)
     assert tensor.shape == (3, 1)
+
+
+def test_programs_are_explained_without_a_feed():
+    layers.sequence_pool(layers.cast(ids(levels=2), out_dtype="float32"), "sum")
+    assert "sequence_pool" in str(sl.default_main_program().explain())
 
 
 def test_arrays_computed_from_a_ragged_one_are_plain():
