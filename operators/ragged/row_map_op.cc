@@ -24,10 +24,6 @@ void ExpandInputs(OpSchema& op) {
   op.TypeVar("S", AllDTypes());
   OffsetsInput(op);
   OffsetsInput(op, "Y", "YOffsets");
-  op.Attr<int64_t>("capacity", "The rows of Out with padding.").AtLeast(0);
-  op.Operand("Capacity", "capacity", "int64",
-             "Attribute capacity as one element, as sequence_expand_rows "
-             "computes it.");
   op.Attr<bool>("of_offsets",
                 "Y are offsets themselves: it has one more than sequences.")
       .Default(false);
@@ -44,10 +40,30 @@ void SliceInputs(OpSchema& op) {
 void PadInputs(OpSchema& op) {
   OffsetsInput(op);
   op.Input("PadValue", "T", "One element, or a row of X: what follows ends.");
-  op.Attr<int64_t>("padded_length", "T, at least that of each sequence.")
-      .AtLeast(0);
-  op.Operand("PaddedLength", "padded_length", "int64",
-             "Attribute padded_length as one element.");
+}
+
+// A size of Out that may be known late: only the forward op has it.
+void LateSizes(std::string_view name, OpSchema& op) {
+  if (name == "sequence_expand") {
+    op.Attr<int64_t>("capacity", "The rows of Out with padding.").AtLeast(0);
+    op.Operand("Capacity", "capacity", "int64",
+               "Attribute capacity as one element, as sequence_expand_rows "
+               "computes it.");
+  } else if (name == "sequence_pad") {
+    op.Attr<int64_t>("padded_length", "T, at least that of each sequence.")
+        .AtLeast(0);
+    op.Operand("PaddedLength", "padded_length", "int64",
+               "Attribute padded_length as one element.");
+  }
+}
+
+// Returns that size, in the gradient op from the gradient of Out.
+int64_t LateSize(const InferShapeContext& context,
+                 const char* attribute,
+                 int axis) {
+  if (!context.op().ends_with("_grad")) return context.Attr<int64_t>(attribute);
+  const DDim grad = context.input("Out@GRAD");
+  return grad.rank_known() && grad.rank() > axis ? grad[axis] : kUnknownDim;
 }
 
 void UnpadInputs(OpSchema& op) {
@@ -132,7 +148,7 @@ DDim ExpandShape(const InferShapeContext& context) {
       count < 0 || times < 0 || count == times, "sequence_expand.count",
       "X has {} sequences, Y has {}; expected as many", count, times);
   RowsOf(context, "Y");
-  return WithRowCount(RowsOf(context), context.Attr<int64_t>("capacity"));
+  return WithRowCount(RowsOf(context), LateSize(context, "capacity", 0));
 }
 
 DDim SliceShape(const InferShapeContext& context) {
@@ -163,7 +179,7 @@ DDim PadShape(const InferShapeContext& context) {
                   "of X",
                   value, row.known() ? row.numel() : -1);
   out[0] = count;
-  out.InsertDim(1, context.Attr<int64_t>("padded_length"));
+  out.InsertDim(1, LateSize(context, "padded_length", 1));
   return out;
 }
 
@@ -395,27 +411,26 @@ void LateShape(InferShapeContext& context) {
       1, pads ? DDim{count} : ExpandedOffsets(context, DDim::UnknownRank()));
 }
 
-void GradLateShape(InferShapeContext& context) {
+void GradShape(InferShapeContext& context) {
+  context.Merge(context.input("Out@GRAD"),
+                {RowMapOf(context.op()).shape(context), -1});
   const auto inputs = context.inputs("X");
   for (size_t i = 0; i < inputs.size(); ++i) {
     context.SetOutput("X@GRAD", inputs[i], static_cast<int>(i));
   }
 }
 
-void GradShape(InferShapeContext& context) {
-  context.Merge(context.input("Out@GRAD"),
-                {RowMapOf(context.op()).shape(context), -1});
-  GradLateShape(context);
-}
-
 std::vector<OpDesc> RowMapGradient(const OpDesc& forward) {
   std::vector<std::string> inputs;
   for (const auto& [name, unused] : forward.inputs) {
-    inputs.push_back(name);
+    if (name != "Capacity" && name != "PaddedLength") inputs.push_back(name);
   }
-  return {
+  OpDesc grad =
       MakeGradOp(forward, GradOf(forward.type),
-                 {.inputs = inputs, .output_grads = {"Out"}, .wanted = {"X"}})};
+                 {.inputs = inputs, .output_grads = {"Out"}, .wanted = {"X"}});
+  grad.attributes.erase("capacity");
+  grad.attributes.erase("padded_length");
+  return {grad};
 }
 
 void AddRowMapOps(Registry& registry) {
@@ -425,6 +440,7 @@ void AddRowMapOps(Registry& registry) {
       op.TypeVar("T", row.dtypes());
       op.Input("X", "T", row.x_doc, {.variadic = row.variadic});
       row.inputs(op);
+      LateSizes(row.name, op);
       op.Output("Out", "T", row.out_doc);
       row.outputs(op);
       op.InferShape(ForwardShape).InferLateShape(LateShape);
@@ -442,7 +458,7 @@ void AddRowMapOps(Registry& registry) {
       op.Input("Out@GRAD", "T", "The gradient of Out, in its shape.");
       op.Output("X@GRAD", "T", "The gradient of X, in its shape.",
                 {.variadic = row.variadic});
-      op.InferShape(GradShape).InferLateShape(GradLateShape);
+      op.InferShape(GradShape);
     });
   }
 }

@@ -342,7 +342,7 @@ def sequence_mask(
     below = _append(
         "less_than", positions, {"Y": _append("unsqueeze", x, axes=[-1])}
     )
-    return _append("cast", below, out_dtype=dtype)
+    return _append("cast", below, dtype=dtype)
 
 
 def sequence_reverse(x: Variable, name: str | None = None) -> Variable:
@@ -480,7 +480,7 @@ def lod_reset(
         offsets = y.offsets
         if offsets is None:
             flat = _append("reshape", y, shape=[-1])
-            offsets = _append("cast", flat, out_dtype="int64")
+            offsets = _append("cast", flat, dtype="int64")
     elif target_lod is not None:
         values = [int(each) for each in target_lod]
         offsets = x.program.append_op(
@@ -488,7 +488,7 @@ def lod_reset(
             attrs={
                 "shape": [len(values)],
                 "dtype": "int64",
-                "int_values": values,
+                "values": [float(each) for each in values],
             },
         )["Out"]
     else:

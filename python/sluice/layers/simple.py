@@ -95,7 +95,7 @@ def accuracy(input: Variable, label: Variable, k: int = 1) -> Variable:
     if input.lod_level:  # the share of true rows
         append = input.program.append_op
         equal = append("equal", {"X": indices, "Y": label})["Out"]
-        right = append("cast", {"X": equal}, attrs={"out_dtype": "float32"})
+        right = append("cast", {"X": equal}, attrs={"dtype": "float32"})
         right = append("reduce_max", {"X": right["Out"]}, attrs={"dim": [1]})
         return reduce_rows("mean", right["Out"], {})
     inputs = {"Indices": indices, "Label": label}

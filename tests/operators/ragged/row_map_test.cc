@@ -147,7 +147,9 @@ Picked Slice(const Arrays& in, const OpDesc&) {
 
 Picked Pad(const Arrays& in, const OpDesc& op) {
   RowLists lists = RowsOfSequences(in);
-  const auto length = GetAttr<int64_t>(op, "padded_length");
+  const int64_t length = in.contains("Out@GRAD")
+                             ? in.at("Out@GRAD").dims[1]
+                             : GetAttr<int64_t>(op, "padded_length");
   Array lengths({static_cast<int64_t>(lists.size())});
   for (size_t b = 0; b < lists.size(); ++b) {
     lengths.values[b] = static_cast<double>(lists[b].size());
@@ -509,6 +511,8 @@ std::vector<OpExample> GradExamples(ExampleMaker& make) {
     OpDesc op;
     op.attributes = example.attributes;
     example.inputs.emplace_back("Out@GRAD", make.Values(kPick(in, op).dims));
+    example.attributes.erase("capacity");  // of the forward ops only
+    example.attributes.erase("padded_length");
   }
   return examples;
 }

@@ -61,7 +61,7 @@ def test_a_classifier_learns_ragged_text_with_few_plans(rng):
 
 
 def test_sentences_of_all_lengths_prepare_at_most_16_plans():
-    pooled = layers.sequence_pool(layers.cast(ids(), out_dtype="float32"), "sum")
+    pooled = layers.sequence_pool(layers.cast(ids(), dtype="float32"), "sum")
     exe = sl.Executor()
     for length in range(1, 301):
         (got,) = exe.run(feed={"x": [[1] * length]}, fetch_list=[pooled])
@@ -207,7 +207,7 @@ def test_ops_that_would_mix_padding_in_are_refused(build):
         lambda x: layers.transpose(
             layers.reshape(x, shape=[-1, 2, 2]), axis=[0, 2, 1]
         ),
-        lambda x: layers.cast(x, out_dtype="float64"),
+        lambda x: layers.cast(x, dtype="float64"),
         lambda x: layers.layer_norm(x, begin_norm_axis=1),
         lambda x: layers.topk(x, 2).indices,
         lambda x: layers.arg_max(x, axis=1),
@@ -277,7 +277,7 @@ def test_results_of_other_runs_have_true_rows(exe):
 
 
 def test_programs_are_explained_without_a_feed():
-    layers.sequence_pool(layers.cast(ids(levels=2), out_dtype="float32"), "sum")
+    layers.sequence_pool(layers.cast(ids(levels=2), dtype="float32"), "sum")
     assert "sequence_pool" in str(sl.default_main_program().explain())
 
 
