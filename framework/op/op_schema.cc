@@ -195,6 +195,41 @@ OpSchema& OpSchema::Update(std::string_view output, std::string_view input) {
   return *this;
 }
 
+RowTraits& OpSchema::MutableRows(std::string_view argument) {
+  for (RowTraits& traits : rows_) {
+    if (traits.argument == argument) return traits;
+  }
+  return rows_.emplace_back(RowTraits{std::string(argument)});
+}
+
+const RowTraits& OpSchema::rows(std::string_view argument) const {
+  static const RowTraits kNone;
+  for (const RowTraits& traits : rows_) {
+    if (traits.argument == argument) return traits;
+  }
+  return kNone;
+}
+
+OpSchema& OpSchema::SharesRows(std::string_view output,
+                               std::vector<std::string> inputs,
+                               RowWiseFn when) {
+  MutableRows(output).rows_of = std::move(inputs);
+  if (when != nullptr) row_wise_ = when;
+  return *this;
+}
+
+OpSchema& OpSchema::Ragged(std::string_view argument,
+                           std::string_view offsets) {
+  MutableRows(argument).offsets = offsets;
+  return *this;
+}
+
+OpSchema& OpSchema::PerSequence(std::string_view argument,
+                                std::string_view offsets) {
+  MutableRows(argument).per_sequence = true;
+  return Ragged(argument, offsets);
+}
+
 namespace {
 template <typename Def>
 const Def* FindByName(const std::vector<Def>& defs, std::string_view name) {
@@ -221,6 +256,21 @@ bool OpSchema::IsImage(std::string_view argument, const DDim& dims) const {
   const ArgDef* def = FindInput(argument);
   if (def == nullptr) def = FindOutput(argument);
   return dims.rank() == 4 && !def->traits.keeps_layout;
+}
+
+void OpSchema::ValidateRows() const {
+  for (const RowTraits& traits : rows_) {
+    std::vector<std::string> needed = traits.rows_of;
+    needed.push_back(traits.argument);
+    if (!traits.offsets.empty()) needed.push_back(traits.offsets);
+    for (const std::string& name : needed) {
+      SLUICE_ENFORCE(FindInput(name) != nullptr || FindOutput(name) != nullptr,
+                     ErrorCode::kInternal, "schema.rows",
+                     "operator {}: the rows of {} are declared by {}, which is "
+                     "no argument",
+                     name_, traits.argument, name);
+    }
+  }
 }
 
 void OpSchema::Validate() const {
@@ -253,6 +303,7 @@ void OpSchema::Validate() const {
   };
   std::for_each(inputs_.begin(), inputs_.end(), check);
   std::for_each(outputs_.begin(), outputs_.end(), check);
+  ValidateRows();
   for (const TypeVarDef& type_var : type_vars_) {
     const AttrDef* attribute = FindAttr(type_var.from_attribute);
     SLUICE_ENFORCE(

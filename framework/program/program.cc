@@ -15,6 +15,7 @@
 #include "sluice/framework/program/block_gradients.h"
 #include "sluice/framework/program/block_ops.h"
 #include "sluice/framework/program/internal_ops.h"
+#include "sluice/framework/program/ragged_rows.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/text.h"
 
@@ -113,6 +114,8 @@ Program::Program(const Program& other) try
       version_(other.version_),
       purpose_(other.purpose_),
       hints_(other.hints_),
+      ragged_(other.ragged_),
+      equal_offsets_(other.equal_offsets_),
       block_programs_(std::make_unique<BlockPrograms>()) {
 } catch (const std::bad_alloc&) {
   RaiseOutOfMemory();
@@ -139,6 +142,8 @@ Program& Program::operator=(Program&& other) noexcept {
   std::swap(version_, other.version_);
   std::swap(purpose_, other.purpose_);
   hints_.swap(other.hints_);
+  std::swap(ragged_, other.ragged_);
+  equal_offsets_.swap(other.equal_offsets_);
   return *this;
 }
 
@@ -420,6 +425,25 @@ const OpDesc& Program::AppendOp(OpDesc op) {
   }
 }
 
+namespace {
+std::vector<VarDesc> OutputsOf(const OpSchema& schema,
+                               const OpDesc& op,
+                               const BoundTypes& types,
+                               const std::vector<std::vector<DDim>>& shapes) {
+  std::vector<VarDesc> outputs;
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    const ArgDef& def = schema.outputs()[i];
+    for (size_t element = 0; element < shapes[i].size(); ++element) {
+      VarDesc& var = outputs.emplace_back();
+      var.name = op.Output(def.name)[element];
+      var.dtype = types.Of(def);
+      var.dims = shapes[i][element];
+    }
+  }
+  return outputs;
+}
+}  // namespace
+
 const OpDesc& Program::AppendChecked(OpDesc* added_op) {
   OpDesc& op = *added_op;
   const OpSchema& schema = Registry::Global().Schema(op.type);
@@ -430,6 +454,7 @@ const OpDesc& Program::AppendChecked(OpDesc* added_op) {
                  op.type);
   if (op.purpose == OpPurpose::kForward) op.purpose = purpose_;
   ParseKernelHints(op.hint, "op attribute");
+  AddOffsetsInputs(*this, schema, &op);
   CompleteOp(schema, &op);
   if (schema.holds_blocks()) CompleteBlockOp(*this, &op);
   std::vector<DDim> dims;
@@ -445,18 +470,12 @@ const OpDesc& Program::AppendChecked(OpDesc* added_op) {
   if (schema.holds_blocks()) {
     made = BlockOpOutputs(*this, op);
   } else {
-    const auto shapes =
-        InferShapes(schema, op, std::move(dims), std::move(dtypes));
-    for (size_t i = 0; i < shapes.size(); ++i) {
-      const ArgDef& def = schema.outputs()[i];
-      for (size_t element = 0; element < shapes[i].size(); ++element) {
-        VarDesc& var = made.emplace_back();
-        var.name = op.Output(def.name)[element];
-        var.dtype = types.Of(def);
-        var.dims = shapes[i][element];
-      }
-    }
+    made =
+        OutputsOf(schema, op, types,
+                  InferShapes(schema, op, std::move(dims), std::move(dtypes)));
   }
+
+  const EqualOffsets equal = PassOffsets(*this, schema, op, &made);
 
   std::set<std::string_view> names;
   size_t flat = 0;
@@ -472,10 +491,12 @@ const OpDesc& Program::AppendChecked(OpDesc* added_op) {
     }
   }
   for (VarDesc& var : made) {
+    ragged_ = ragged_ || !var.offsets.empty();
     if (FindVisible(var.name) == nullptr) {
       AddVar(std::move(var), current_block_);
     }
   }
+  equal_offsets_.insert(equal_offsets_.end(), equal.begin(), equal.end());
   ++version_;
   return blocks_[current_block_].ops.emplace_back(std::move(op));
 }

@@ -86,6 +86,10 @@ Program Prune(const Program& program,
     AddNames(op->inputs, &used);
     AddNames(op->outputs, &used);
   }
+  for (const VarDesc& var : program.block().vars()) {
+    // Offsets are created after their variable.
+    if (var.is_data && used.contains(var.name)) used.insert(var.offsets);
+  }
   Program pruned;
   for (const VarDesc& var : program.block().vars()) {
     if (!used.contains(var.name)) continue;
@@ -93,6 +97,10 @@ Program Prune(const Program& program,
     if (!var.is_data) continue;
     const SourceLocation made = program.LocationOfData(var.name);
     pruned.Data(var.name, var.dtype, var.dims, made.file.c_str(), made.line);
+  }
+  for (const VarDesc& var : program.block().vars()) {
+    if (!var.is_data || !used.contains(var.name)) continue;
+    if (!var.offsets.empty()) pruned.SetOffsets(var.name, var.offsets);
   }
   for (const OpDesc* op : needed) {
     pruned.AppendOp(CopyWithBlocks(program, *op, &pruned));

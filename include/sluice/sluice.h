@@ -11,6 +11,7 @@
 #include "sluice/framework/program/program.h"
 #include "sluice/framework/program/program_io.h"
 #include "sluice/framework/run/executor.h"
+#include "sluice/framework/run/ragged_feeds.h"
 #include "sluice/framework/run/run_op.h"
 #include "sluice/framework/values/scope.h"
 #include "sluice/framework/values/tensor.h"

@@ -2,6 +2,7 @@
 
 #include "sluice/operators/indexing/scatter_schema.h"
 #include "sluice/operators/registration.h"
+#include "sluice/operators/row_wise.h"
 
 // gather_elements and scatter_elements: Index has an index for each element.
 namespace sluice {
@@ -83,6 +84,7 @@ void GatherElementsSchema(OpSchema& op) {
   op.Output("Out", "T", "In the shape of Index.");
   AxisAttribute(op);
   op.InferShape(GatherShape).Gradient(GatherGradient);
+  op.SharesRows("Out", {"X", "Index"}, AxisSparesRows);
   op.Onnx({"GatherElements", {}}).Torch("torch.gather(X, axis, Index)");
 }
 

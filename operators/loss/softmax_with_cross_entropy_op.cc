@@ -116,6 +116,11 @@ void ForwardSchema(OpSchema& op) {
   op.Output("Loss", "T", "[..., 1]: the loss of each row.");
   Attributes(op);
   op.InferShape(ForwardShape).Gradient(Gradient);
+  const auto classes_are_not_rows = [](const OpDesc&, const DDim& x) {
+    return x.rank_known() && x.rank() >= 2;
+  };
+  op.SharesRows("Softmax", {"Logits", "Label"}, classes_are_not_rows);
+  op.SharesRows("Loss", {"Logits", "Label"});
   op.Sizes({{"Logits", "64, n"}, {"Label", "64, 1"}});
 }
 

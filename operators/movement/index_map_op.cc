@@ -6,6 +6,7 @@
 #include "sluice/operators/movement/index_map.h"
 #include "sluice/operators/op_gradients.h"
 #include "sluice/operators/registration.h"
+#include "sluice/operators/row_wise.h"
 
 namespace sluice {
 namespace {
@@ -449,6 +450,21 @@ void ExpandAsGradSchema(OpSchema& op) {
   op.InferShape(ExpandAsGradShape);
 }
 
+// Whether dim 0 stays as it is.
+bool IndexMapSparesRows(const OpDesc& op, const DDim& x) {
+  if (!x.rank_known()) return false;
+  const auto first_is_one = [&](const char* attribute) {
+    const auto found = op.attributes.find(attribute);
+    if (found == op.attributes.end()) return false;
+    const auto& sizes = std::get<Ints>(found->second);
+    const auto rank = static_cast<size_t>(x.rank());
+    return sizes.size() < rank || (sizes.size() == rank && sizes[0] == 1);
+  };
+  if (op.type == "tile") return first_is_one("repeats");
+  if (op.type == "expand") return first_is_one("shape");
+  return AxesSpareRows(op, x);
+}
+
 void AddIndexMapOps(Registry& registry) {
   registry.AddOperator("expand_as", ExpandAsSchema);
   registry.AddOperator("expand_as_grad", ExpandAsGradSchema);
@@ -462,6 +478,7 @@ void AddIndexMapOps(Registry& registry) {
       op.TypeVar("S", IndexDTypes());
       row.operands(op);
       op.InferShape(row.shape).InferLateShape(row.late_shape);
+      op.SharesRows("Out", {"X"}, IndexMapSparesRows);
       op.Gradient(Gradient).Onnx(OnnxOf(row));
     });
     registry.AddOperator(std::string(row.name) + "_grad", [&](OpSchema& op) {

@@ -3,6 +3,7 @@
 #include "sluice/operators/math/reduction/reduction_row.h"
 #include "sluice/operators/op_gradients.h"
 #include "sluice/operators/registration.h"
+#include "sluice/operators/row_wise.h"
 
 // The schemas of the rows of math/reduction's table and of their gradient ops.
 namespace sluice {
@@ -119,6 +120,9 @@ void Schema(const ReductionInfo& info, OpSchema& op) {
             "scalar (rank 0) when none is left.");
   Attributes(op);
   op.InferShape(ReductionShape).InferLateShape(LateShape);
+  op.SharesRows("Out", {"X"}, [](const OpDesc& op, const DDim& x) {
+    return SparesRows(op, x, "dim") && IsOff(op, "reduce_all");
+  });
   if (info.gradient == ReductionGradient::kShape) {
     op.Gradient(GradientFromShape);
   } else if (info.gradient == ReductionGradient::kXAndOut) {

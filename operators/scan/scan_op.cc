@@ -1,5 +1,6 @@
 #include "sluice/operators/op_gradients.h"
 #include "sluice/operators/registration.h"
+#include "sluice/operators/row_wise.h"
 
 // cumsum and cumprod.
 namespace sluice {
@@ -84,6 +85,7 @@ void Schema(const Row& row, OpSchema& op) {
   op.Output("Out", "T", "In X's shape; with flatten [elements].");
   Attributes(op);
   op.InferShape(ScanShape).InferLateShape(ScanLateShape);
+  op.SharesRows("Out", {"X"}, AxisSparesRows);
   op.Gradient(Gradient).Onnx({row.onnx, {}});
 }
 

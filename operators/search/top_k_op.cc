@@ -61,6 +61,10 @@ void TopKSchema(OpSchema& op) {
   op.Operand("K", "k", "S", "Attribute k as one element.");
   op.InferShape(TopKShape).InferLateShape(TopKLateShape);
   op.Gradient(TopKGradient);
+  op.SharesRows("Out", {"X"})
+      .SharesRows("Indices", {"X"}, [](const OpDesc&, const DDim& x) {
+        return x.rank_known() && x.rank() >= 2;
+      });
   op.Sizes({{"X", "64, n"}, {"k", "1"}});
 }
 

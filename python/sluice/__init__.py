@@ -94,6 +94,7 @@ from .framework import (
 )
 from .layer_helper import LayerHelper, ParamAttr
 from .python_kernels import kernel, kernel_arguments
+from .ragged import Ragged
 from .tools import (
     kernels,
     load_kernel_library,
@@ -139,6 +140,7 @@ __all__ = [
     "Plan",
     "Profile",
     "Program",
+    "Ragged",
     "ResourceExhaustedError",
     "Scope",
     "SluiceError",

@@ -124,6 +124,23 @@ class Variable(VariableMath):
         return self._desc()["dtype"]
 
     @property
+    def offsets(self) -> Variable | None:
+        """The variable of the offsets that cut its rows into sequences."""
+        name = self._desc()["offsets"]
+        return Variable(self.program, name) if name else None
+
+    @property
+    def lod(self) -> list[Variable]:
+        """The offsets of each level of sequences, the outermost first."""
+        inner = self.offsets
+        return [] if inner is None else [*inner.lod, inner]
+
+    @property
+    def lod_level(self) -> int:
+        """The number of levels of sequences; 0 if rows are just rows."""
+        return len(self.lod)
+
+    @property
     def persistable(self) -> bool:
         """Whether it lives in the scope and outlives a run."""
         return self._desc()["persistable"]
@@ -256,13 +273,21 @@ class Program(_core.Program):
             self._set_purpose(outer)
 
     def data(
-        self, name: str, shape: Sequence[int | None], dtype: Any = "float32"
+        self,
+        name: str,
+        shape: Sequence[int | None],
+        dtype: Any = "float32",
+        lod_level: int = 0,
     ) -> Variable:
         """Declare a variable to feed; None means a variable size.
 
         Raises InvalidArgumentError when the name is taken.
         """
-        self._data(name, dtype, shape, caller_location())
+        if lod_level:
+            levels = positive("data: lod_level", lod_level)
+            self._ragged_data(name, dtype, shape, levels, caller_location())
+        else:
+            self._data(name, dtype, shape, caller_location())
         return Variable(self, name)
 
     def persistable(
@@ -486,7 +511,10 @@ def program_guard(
 
 @checked
 def data(
-    name: str, shape: Sequence[int | None], dtype: Any = "float32"
+    name: str,
+    shape: Sequence[int | None],
+    dtype: Any = "float32",
+    lod_level: int = 0,
 ) -> Variable:
     """Declare a variable of the default main program to feed.
 
@@ -494,11 +522,14 @@ def data(
         name: its name in ``feed``.
         shape: the sizes; None for those that differ between feeds.
         dtype: the element type.
+        lod_level: 1 if rows are sequences, one after the other: a list of
+            sequences is fed, and ``name@LOD`` has their offsets; 2 if these are
+            again sequences, and so on.
 
     Raises:
         InvalidArgumentError: the name is taken, or a size is negative.
     """
-    return _main.data(name, shape, dtype)
+    return _main.data(name, shape, dtype, lod_level)
 
 
 def append_backward(

@@ -53,6 +53,13 @@ def _append(
     name: str | None,
     hint: str,
 ) -> Any:
+    from . import sequence
+
+    if sequence.reduces_rows(op, inputs.get("X"), attrs):
+        out = sequence.reduce_rows(op, inputs["X"], attrs)
+        if name is None:
+            return out
+        return out.program.append_op("assign", {"X": out}, {"Out": name})["Out"]
     required = _REQUIRED[op]
     named: dict[str, Any] = {}
     if name is not None:

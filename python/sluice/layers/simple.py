@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from ..errors import InvalidArgumentError
 from ..framework import Variable, caller_location, created, require_variable
+from .sequence import reduce_rows
 
 
 class TopK(NamedTuple):
@@ -42,7 +43,14 @@ def accuracy(input: Variable, label: Variable, k: int = 1) -> Variable:
         A float32 variable of one element.
     """
     require_variable("accuracy: input", input)
-    inputs = {"Indices": topk(input, k).indices, "Label": label}
+    indices = topk(input, k).indices
+    if input.lod_level:  # the share of true rows
+        append = input.program.append_op
+        equal = append("equal", {"X": indices, "Y": label})["Out"]
+        right = append("cast", {"X": equal}, attrs={"dtype": "float32"})
+        right = append("reduce_max", {"X": right["Out"]}, attrs={"dim": [1]})
+        return reduce_rows("mean", right["Out"], {})
+    inputs = {"Indices": indices, "Label": label}
     return input.program.append_op("accuracy", inputs)["Accuracy"]
 
 
