@@ -39,6 +39,8 @@ NO_COUNTERPART = {
     **dict.fromkeys(
         ("auc", "chunk_eval", "edit_distance", "precision_recall"),
         "a metric; tests/operators/metric has its formula",
+    ),
+    **dict.fromkeys(
         (
             "im2sequence",
             "lod_reset",
