@@ -290,6 +290,37 @@ void RequireDType(const OpDesc& op,
                  var.name, expected, var.dtype);
 }
 
+// Returns how many elements the sequences of a loop have; -1 if that is not
+// known, or there are none.
+int64_t CountElements(const Program& program,
+                      const OpDesc& op,
+                      const LoopBlock& loop) {
+  const BlockDesc& block = program.blocks()[loop.block];
+  int64_t trips = kUnknownDim;
+  for (size_t i = 0; i < loop.slices.size(); ++i) {
+    const VarDesc& sequence = program.FindVar(op.Input("Sequences")[i]);
+    RequireDType(op, sequence, block.FindVar(loop.slices[i])->dtype,
+                 "sequence");
+    if (!sequence.dims.rank_known()) continue;
+    const int rank = sequence.dims.rank();
+    const int64_t axis = loop.sequence_axes.empty() ? 0 : loop.sequence_axes[i];
+    SLUICE_ENFORCE(axis >= -rank && axis < rank, ErrorCode::kInvalidArgument,
+                   "loop.sequence_axis",
+                   "{}: sequence {} has shape {}, and so no dimension {} to be "
+                   "taken apart along (attribute sequence_axes)",
+                   op.type, sequence.name, sequence.dims, axis);
+    const int64_t size =
+        sequence.dims[static_cast<int>(axis < 0 ? axis + rank : axis)];
+    SLUICE_ENFORCE(trips < 0 || size < 0 || trips == size,
+                   ErrorCode::kInvalidArgument, "loop.sequence_length",
+                   "{}: sequence {} has {} elements, another one {}; expected "
+                   "as many",
+                   op.type, sequence.name, size, trips);
+    trips = std::max(trips, size);
+  }
+  return trips;
+}
+
 std::vector<VarDesc> LoopOutputs(const Program& program, const OpDesc& op) {
   const LoopBlock loop = LoopBlockOf(op);
   const BlockDesc& block = program.blocks()[loop.block];
@@ -317,28 +348,7 @@ std::vector<VarDesc> LoopOutputs(const Program& program, const OpDesc& op) {
     output.dtype = dtype;
     output.dims = Common(first.dims, next.dims);
   }
-  int64_t trips = kUnknownDim;
-  for (size_t i = 0; i < loop.slices.size(); ++i) {
-    const VarDesc& sequence = program.FindVar(op.Input("Sequences")[i]);
-    RequireDType(op, sequence, block.FindVar(loop.slices[i])->dtype,
-                 "sequence");
-    if (!sequence.dims.rank_known()) continue;
-    const int rank = sequence.dims.rank();
-    const int64_t axis = loop.sequence_axes.empty() ? 0 : loop.sequence_axes[i];
-    SLUICE_ENFORCE(axis >= -rank && axis < rank, ErrorCode::kInvalidArgument,
-                   "loop.sequence_axis",
-                   "{}: sequence {} has shape {}, and so no dimension {} to be "
-                   "taken apart along (attribute sequence_axes)",
-                   op.type, sequence.name, sequence.dims, axis);
-    const int64_t size =
-        sequence.dims[static_cast<int>(axis < 0 ? axis + rank : axis)];
-    SLUICE_ENFORCE(trips < 0 || size < 0 || trips == size,
-                   ErrorCode::kInvalidArgument, "loop.sequence_length",
-                   "{}: sequence {} has {} elements, another one {}; expected "
-                   "as many",
-                   op.type, sequence.name, size, trips);
-    trips = std::max(trips, size);
-  }
+  const int64_t trips = CountElements(program, op, loop);
   const bool whole = op.Input("MaxTrips").empty() && loop.condition_out.empty();
   for (size_t i = 0; i < loop.stacked.size(); ++i) {
     const VarDesc& each = OutputOf(program, op, loop.block, loop.stacked[i]);

@@ -63,6 +63,7 @@ class LoopGradient {
                    const std::string& var,
                    int64_t axis,
                    bool reversed);
+  void CountIterations();
   void AddSequences();
   void Finish();
 
@@ -242,7 +243,12 @@ void LoopGradient::Write() {
         writer_.NewName(GradName(op.Input("Sequences")[i])));
     request_.Give("Sequences", i, stacked_outputs_.back());
   }
-  // Something has to say how many iterations there are.
+  CountIterations();
+}
+
+// Something has to say how many iterations there are.
+void LoopGradient::CountIterations() {
+  const OpDesc& op = request_.op;
   const bool counted = !op.Input("MaxTrips").empty() || loop_.max_trips > 0 ||
                        !slices_.empty() || !writer_.saved()->empty();
   if (counted) return;

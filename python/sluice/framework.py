@@ -255,7 +255,7 @@ class Program(_core.Program):
     """
 
     random_seed: int = 0
-    _purpose: str = "forward"  # of the ops that are appended
+    _purpose: str = "forward"  # of ops that are appended
 
     def __init__(self) -> None:
         super().__init__()
@@ -281,7 +281,8 @@ class Program(_core.Program):
     ) -> Variable:
         """Declare a variable to feed; None means a variable size.
 
-        Raises InvalidArgumentError when the name is taken.
+        With ``lod_level`` its rows are sequences (docs/ragged.md). Raises
+        InvalidArgumentError when the name is taken.
         """
         if lod_level:
             levels = positive("data: lod_level", lod_level)
@@ -311,7 +312,6 @@ class Program(_core.Program):
         Arguments are variables, names or lists of them by argument name; None
         omits an argument or attribute. Returns the outputs by argument name: a
         variable, or a list for several.
-
         Raises NotFoundError or InvalidArgumentError for everything that the
         op's schema or shape function rejects, and leaves the program unchanged.
         """
@@ -323,8 +323,7 @@ class Program(_core.Program):
             self._names(type, "inputs", inputs),
             values,
             self._names(type, "outputs", outputs),
-            caller_location(),
-            "" if hint is None else hint,
+            caller_location(), hint or "",
         )
         return {
             argument: Variable(self, names[0])
@@ -570,38 +569,32 @@ def backward_arguments(
     )
 
 
-def fetch_names(what: str, variables: Any) -> list[str]:
-    """Names of variables; they may belong to a clone, as in Executor.run."""
-    if isinstance(variables, (str, Variable)) or not isinstance(
-        variables, Iterable
-    ):
+def _require_list(what: str, given: Any, check: str) -> None:
+    if isinstance(given, (str, Variable)) or not isinstance(given, Iterable):
         raise InvalidArgumentError(
             f"{what} must be a list of variables or names, got "
-            f"{_core._shown(variables)}{created()}",
-            "python.fetch_list",
+            f"{_core._shown(given)}{created()}",
+            check,
         )
-    names = []
-    for variable in variables:
+
+
+def fetch_names(what: str, variables: Any) -> list[str]:
+    """Names of variables; they may belong to a clone, as in Executor.run."""
+    _require_list(what, variables, "python.fetch_list")
+    given = list(variables)
+    for variable in given:
         if not isinstance(variable, (str, Variable)):
             raise InvalidArgumentError(
                 f"{what}: expected a variable or its name, got "
                 f"{_core._shown(variable)}{created()}",
                 "python.fetch",
             )
-        names.append(getattr(variable, "name", variable))
-    return names
+    return [getattr(variable, "name", variable) for variable in given]
 
 
 def _name_list(program: Program, what: str, variables: Any) -> list[str]:
     what = f"append_backward: {what}"
     if variables is None:
         return []
-    if isinstance(variables, (str, Variable)) or not isinstance(
-        variables, Iterable
-    ):
-        raise InvalidArgumentError(
-            f"{what} must be a list of variables or names, got "
-            f"{_core._shown(variables)}{created()}",
-            "python.variable_list",
-        )
+    _require_list(what, variables, "python.variable_list")
     return [program._name(what, variable) for variable in variables]

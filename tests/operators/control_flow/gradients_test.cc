@@ -1,4 +1,4 @@
-// Gradients through blocks, from C++; tests/python/test_block_gradients.py has
+// Gradients through blocks, from C++; tests/python/formulas/test_block_gradients.py has
 // the cases.
 #include <string>
 
