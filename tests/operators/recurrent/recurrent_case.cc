@@ -120,6 +120,7 @@ std::vector<OpExample> Examples(ExampleMaker& make, const std::string& op) {
   add({3, 1, 1, 1}, {.direction = "bidirectional", .bias = true, .lens = true});
   add({4, 3, 3, 2},
       {.direction = "bidirectional", .states = true, .activations = true});
+  add({2, 70, 1, 2}, {.lens = true});  // the batch is computed in pieces
   add({2, 0, 3, 4}, all);
   add({0, 2, 3, 2}, all);
   add({2, 3, 0, 2}, bias);
