@@ -2,7 +2,8 @@
 
 Hand-written layers (``fc``, ``conv2d``, ...) use :class:`sluice.LayerHelper`.
 All others come from the schemas of the registered ops, see
-:mod:`sluice.layers.ops`.
+:mod:`sluice.layers.ops`. Where an op and a layer have one name, it is the
+layer's: ``layer_norm`` makes its parameters, and ``ops.layer_norm`` takes them.
 """
 
 from __future__ import annotations
@@ -12,16 +13,29 @@ from typing import TYPE_CHECKING, Any
 from ..elsewhere import checked
 from . import ops
 from .control_flow import cond, scan, while_loop
+from .conv import (
+    conv2d,
+    conv2d_transpose,
+    conv3d,
+    conv3d_transpose,
+    pool2d,
+    pool3d,
+)
 from .crf import crf_decoding, linear_chain_crf
 from .nn import (
-    batch_norm,
-    conv2d,
-    conv3d,
+    bilinear_tensor_product,
     dropout,
     embedding,
     fc,
-    pool2d,
-    pool3d,
+    maxout,
+    prelu,
+)
+from .norm import (
+    batch_norm,
+    group_norm,
+    instance_norm,
+    layer_norm,
+    spectral_norm,
 )
 from .simple import (
     accuracy,
@@ -37,21 +51,30 @@ if TYPE_CHECKING:
 __all__ = [
     "accuracy",
     "batch_norm",
+    "bilinear_tensor_product",
     "cond",
     "conv2d",
+    "conv2d_transpose",
     "conv3d",
+    "conv3d_transpose",
     "crf_decoding",
     "cross_entropy",
     "dropout",
     "einsum",
     "embedding",
     "fc",
+    "group_norm",
+    "instance_norm",
+    "layer_norm",
     "linear_chain_crf",
+    "maxout",
     "ops",
     "pool2d",
     "pool3d",
+    "prelu",
     "scan",
     "softmax_with_cross_entropy",
+    "spectral_norm",
     "topk",
     "while_loop",
 ]
