@@ -30,13 +30,7 @@ from .nn import (
     maxout,
     prelu,
 )
-from .norm import (
-    batch_norm,
-    group_norm,
-    instance_norm,
-    layer_norm,
-    spectral_norm,
-)
+from .norm import batch_norm, group_norm, instance_norm, layer_norm
 from .simple import (
     accuracy,
     cross_entropy,
@@ -74,7 +68,6 @@ __all__ = [
     "prelu",
     "scan",
     "softmax_with_cross_entropy",
-    "spectral_norm",
     "topk",
     "while_loop",
 ]

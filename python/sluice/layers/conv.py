@@ -50,16 +50,9 @@ def conv2d(
             or not divisible by groups, or the filter does not fit.
     """
     return _convolution(
-        "conv2d",
-        input,
-        num_filters,
-        (filter_size, stride, padding, dilation),
-        groups,
-        (param_attr, bias_attr),
-        act,
-        name,
-        data_format=data_format,
-    )
+        "conv2d", input, num_filters, (filter_size, stride, padding, dilation),
+        groups, (param_attr, bias_attr), act, name, data_format=data_format,
+    )  # fmt: skip
 
 
 def conv3d(
@@ -100,70 +93,9 @@ def conv3d(
             or not divisible by groups, or the filter does not fit.
     """
     return _convolution(
-        "conv3d",
-        input,
-        num_filters,
-        (filter_size, stride, padding, dilation),
-        groups,
-        (param_attr, bias_attr),
-        act,
-        name,
-    )
-
-
-def _convolution(
-    layer: str,
-    input: Variable,
-    num_filters: int,
-    sizes: tuple[Pair, Pair, Pair, Pair],
-    groups: int | None,
-    parameters: tuple[Any, Any],
-    act: str | None,
-    name: str | None,
-    **attrs: str,
-) -> Variable:
-    """Append conv2d or conv3d with its filter, bias and activation."""
-    dims = 2 if layer == "conv2d" else 3
-    channels = channels_of(f"{layer}: input", input, dims + 2, *attrs.values())
-    num_filters = positive(f"{layer}: num_filters", num_filters)
-    groups = _divided(layer, "input channels", channels, groups)
-    window, strides, paddings, dilations = (
-        size_list(f"{layer}: {what}", each, dims)
-        for what, each in zip(
-            ("filter_size", "stride", "padding", "dilation"), sizes, strict=True
-        )
-    )
-    helper = LayerHelper(layer, name, input.program)
-    shape = [num_filters, channels // groups, *window]
-    deviation = math.sqrt(2.0 / max(math.prod(shape[1:]), 1))
-    weight = helper.create_parameter(
-        parameters[0], shape, input.dtype, Normal(0.0, deviation)
-    )
-    bias = helper.create_parameter(
-        parameters[1], [num_filters], input.dtype, is_bias=True
-    )
-    inputs = {"Input": input, "Filter": weight, "Bias": bias}
-    of_op = {
-        "strides": strides,
-        "paddings": paddings,
-        "dilations": dilations,
-        "groups": groups,
-        **attrs,
-    }
-    out = helper.append_op(layer, inputs, attrs=of_op)["Output"]
-    return helper.append_activation(out, act)
-
-
-def _divided(layer: str, what: str, channels: int, groups: int | None) -> int:
-    """The number of groups, which must divide the number of channels."""
-    groups = 1 if groups is None else positive(f"{layer}: groups", groups)
-    if channels % groups != 0:
-        raise InvalidArgumentError(
-            f"{layer}: {channels} {what} cannot be divided into {groups} "
-            f"groups{created()}",
-            "python.groups",
-        )
-    return groups
+        "conv3d", input, num_filters, (filter_size, stride, padding, dilation),
+        groups, (param_attr, bias_attr), act, name,
+    )  # fmt: skip
 
 
 def conv2d_transpose(
@@ -183,9 +115,7 @@ def conv2d_transpose(
 ) -> Variable:
     """2-d transposed convolution, with a bias and an activation.
 
-    It enlarges images as a conv2d of the same arguments shrinks them. The op
-    alone, which takes variables instead of making parameters, is
-    ``sluice.layers.ops.conv2d_transpose``.
+    It enlarges images as a conv2d of the same arguments shrinks them.
 
     Args:
         input: [N, C, H, W], or [N, H, W, C] for NHWC.
@@ -215,17 +145,12 @@ def conv2d_transpose(
         InvalidArgumentError: the input has another rank, channels are unknown
             or not divisible by groups, or output_size cannot be.
     """
-    return _transposed(
-        "conv2d_transpose",
-        input,
-        num_filters,
-        (output_size, filter_size, padding, stride, dilation),
-        groups,
-        (param_attr, bias_attr),
-        act,
-        name,
+    return _convolution(
+        "conv2d_transpose", input, num_filters,
+        (filter_size, stride, padding, dilation), groups,
+        (param_attr, bias_attr), act, name, output_size,
         data_format=data_format,
-    )
+    )  # fmt: skip
 
 
 def conv3d_transpose(
@@ -242,18 +167,14 @@ def conv3d_transpose(
     act: str | None = None,
     name: str | None = None,
 ) -> Variable:
-    """3-d transposed convolution: conv2d_transpose of volumes.
-
-    The op alone, which takes variables instead of making parameters, is
-    ``sluice.layers.ops.conv3d_transpose``.
+    """3-d transposed convolution, with a bias and an activation.
 
     Args:
         input: [N, C, D, H, W].
         num_filters: channels of the output.
         output_size: its depth, height and width, one number or three.
-        filter_size: one number, or depth, height and width, like the next
-            three; None is the one that gives ``output_size``.
-        padding: elements of the output that are left out at each end.
+        filter_size: like the next three; None is what output_size needs.
+        padding: elements of the output that are left out at its ends.
         stride: elements of the output from one of the input to the next.
         dilation: distance of the filter's elements.
         groups: number of groups of channels; None is 1.
@@ -264,129 +185,120 @@ def conv3d_transpose(
         name: the layer's name.
 
     Returns:
-        [N, num_filters, D', H', W'], with sizes as those of conv2d_transpose.
-
-    Raises:
-        InvalidArgumentError: the input has another rank, channels are unknown
-            or not divisible by groups, or output_size cannot be.
+        [N, num_filters, D', H', W'], as :func:`conv2d_transpose` has it.
     """
-    return _transposed(
-        "conv3d_transpose",
-        input,
-        num_filters,
-        (output_size, filter_size, padding, stride, dilation),
-        groups,
-        (param_attr, bias_attr),
-        act,
-        name,
-    )
+    return _convolution(
+        "conv3d_transpose", input, num_filters,
+        (filter_size, stride, padding, dilation), groups,
+        (param_attr, bias_attr), act, name, output_size,
+    )  # fmt: skip
 
 
-def _transposed(
+def _convolution(
     layer: str,
     input: Variable,
     num_filters: int,
-    sizes: tuple[Pair | None, Pair | None, Pair, Pair, Pair],
+    sizes: tuple[Pair | None, Pair, Pair, Pair],
     groups: int | None,
     parameters: tuple[Any, Any],
     act: str | None,
     name: str | None,
-    **attrs: str,
+    output_size: Pair | None = None,
+    **attrs: Any,
 ) -> Variable:
-    """Append a transposed convolution with filter, bias and activation."""
-    dims = 2 if layer == "conv2d_transpose" else 3
-    last = attrs.get("data_format") == "NHWC"
+    """Append a convolution with its filter, bias and activation."""
+    dims = 2 if layer.startswith("conv2d") else 3
     channels = channels_of(f"{layer}: input", input, dims + 2, *attrs.values())
     num_filters = positive(f"{layer}: num_filters", num_filters)
-    groups = _divided(layer, "input channels", channels, groups)
-    _divided(layer, "filters", num_filters, groups)
-    output, window, stride, dilation = (
-        _each_dim(f"{layer}: {what}", each, dims)
-        for what, each in zip(
-            ("output_size", "filter_size", "stride", "dilation"),
-            (*sizes[:2], *sizes[3:]),
-            strict=True,
-        )
+    groups = 1 if groups is None else positive(f"{layer}: groups", groups)
+    _divided(layer, groups, channels, "input channels")
+    names = ("stride", "padding", "dilation")
+    for what, each in zip(names, sizes[1:], strict=True):
+        attrs[what + "s"] = size_list(f"{layer}: {what}", each, dims)
+    initializer = None
+    if layer.endswith("transpose"):
+        _divided(layer, groups, num_filters, "filters")
+        window = _window(layer, input, sizes[0], output_size, attrs)
+        shape = [channels, num_filters // groups, *window]
+    else:
+        window = size_list(f"{layer}: filter_size", sizes[0], dims)  # type: ignore[arg-type]
+        shape = [num_filters, channels // groups, *window]
+        deviation = math.sqrt(2.0 / max(math.prod(shape[1:]), 1))
+        initializer = Normal(0.0, deviation)
+    helper, dtype = LayerHelper(layer, name, input.program), input.dtype
+    weight = helper.create_parameter(parameters[0], shape, dtype, initializer)
+    bias = helper.create_parameter(
+        parameters[1], [num_filters], dtype, is_bias=True
     )
-    of_op = {
-        "paddings": size_list(f"{layer}: padding", sizes[2], dims),
-        "strides": stride,
-        "dilations": dilation,
-    }
-    shape = (input.shape or ())[1:-1] if last else (input.shape or ())[2:]
-    if output is not None:
-        found = _fit(layer, shape, output, window, of_op)
-        window, of_op["output_padding"] = found
-    elif window is None:
+    inputs = {"Input": input, "Filter": weight, "Bias": bias}
+    attrs["groups"] = groups
+    out = helper.append_op(layer, inputs, attrs=attrs)["Output"]
+    return helper.append_activation(out, act)
+
+
+def _divided(layer: str, groups: int, channels: int, what: str) -> None:
+    if channels % groups != 0:
+        raise InvalidArgumentError(
+            f"{layer}: {channels} {what} cannot be divided into {groups} "
+            f"groups{created()}",
+            "python.groups",
+        )
+
+
+def _window(
+    layer: str,
+    input: Variable,
+    filter_size: Pair | None,
+    output_size: Pair | None,
+    attrs: dict[str, Any],
+) -> list[int]:
+    """The sizes of a transposed convolution's filter. Sets the attribute that
+    says how far ``output_size`` is above its smallest value.
+    """
+    shape = list(input.shape or ())
+    shape = shape[1:-1] if attrs.get("data_format") == "NHWC" else shape[2:]
+    dims, pads = len(shape), attrs["paddings"]
+    if filter_size is None and output_size is None:
         raise InvalidArgumentError(
             f"{layer}: expected filter_size or output_size, got neither"
             f"{created()}",
             "python.transposed_size",
         )
-    helper = LayerHelper(layer, name, input.program)
-    weight = helper.create_parameter(
-        parameters[0], [channels, num_filters // groups, *window], input.dtype
-    )
-    bias = helper.create_parameter(
-        parameters[1], [num_filters], input.dtype, is_bias=True
-    )
-    out = helper.append_op(
-        layer,
-        {"Input": input, "Filter": weight, "Bias": bias},
-        attrs={**of_op, "groups": groups, **attrs},
-    )["Output"]
-    return helper.append_activation(out, act)
-
-
-def _each_dim(what: str, value: Pair | None, dims: int) -> Any:
-    """A positive integer for each dim; None for None."""
-    if value is None:
-        return None
-    numbers = size_list(what, value, dims)
-    if len(numbers) != dims or min(numbers) < 1:
-        raise InvalidArgumentError(
-            f"{what}: expected {dims} integers above 0, got {numbers}"
-            f"{created()}",
-            "python.each_dim",
+    window, output, strides, dilations = (
+        [None] * dims if given is None
+        else size_list(f"{layer}: {what}", given, dims, exactly=True)
+        for what, given in (
+            ("filter_size", filter_size), ("output_size", output_size),
+            ("stride", attrs["strides"]), ("dilation", attrs["dilations"]),
         )
-    return numbers
-
-
-def _fit(
-    layer: str,
-    shape: tuple[int | None, ...],
-    output: list[int],
-    window: list[int] | None,
-    of_op: dict[str, Any],
-) -> tuple[list[int], list[int]]:
-    """The filter's size that gives ``output``, and what is added at the end."""
-    dims, paddings = len(shape), of_op["paddings"]
-    if len(paddings) == dims:
-        paddings = [each for each in paddings for _ in range(2)]
-    sizes, added = [], []
+    )  # fmt: skip
+    if output_size is None:
+        return window  # type: ignore[return-value]
+    both = [2 * pad for pad in pads]
+    if len(pads) == 2 * dims:
+        both = [sum(pads[i : i + 2]) for i in range(0, len(pads), 2)]
+    attrs["output_padding"] = added = []
     for i, (size, wanted) in enumerate(zip(shape, output, strict=True)):
         if size is None:
             raise InvalidArgumentError(
                 f"{layer}: output_size needs an input of known sizes, got "
-                f"{list(shape)}{created()}",
+                f"{input!r}{created()}",
                 "python.transposed_input",
             )
-        stride, dilation = of_op["strides"][i], of_op["dilations"][i]
-        first = (size - 1) * stride + 1 - sum(paddings[2 * i : 2 * i + 2])
-        chosen = window[i] if window else (wanted - first) // dilation + 1
-        least = first + dilation * (chosen - 1)
-        if chosen < 1 or not least <= wanted < least + stride:
-            limits = f"from {least} to {least + stride - 1}"
-            if window is None:
-                limits = f"{first} or more"
+        first = (size - 1) * strides[i] + 1 - both[i]
+        if filter_size is None:
+            window[i] = (wanted - first) // dilations[i] + 1
+        least = first + dilations[i] * (window[i] - 1)
+        if window[i] < 1 or not least <= wanted < least + strides[i]:
+            limits = f"from {least} to {least + strides[i] - 1}"
             raise InvalidArgumentError(
-                f"{layer}: output_size[{i}]: expected {limits}, got {wanted}"
-                f"{created()}",
+                f"{layer}: output_size[{i}]: expected "
+                f"{f'{first} or more' if filter_size is None else limits}, "
+                f"got {wanted}{created()}",
                 "python.transposed_size",
             )
-        sizes.append(chosen)
         added.append(wanted - least)
-    return sizes, added
+    return window  # type: ignore[return-value]
 
 
 def pool2d(
@@ -419,16 +331,13 @@ def pool2d(
         The input's shape with H and W divided by the stride.
     """
     return _pool(
-        "pool2d",
-        input,
-        (pool_size, pool_stride, pool_padding),
-        name,
+        "pool2d", input, (pool_size, pool_stride, pool_padding), name,
         pooling_type=pool_type,
         global_pooling=global_pooling,
         ceil_mode=ceil_mode,
         exclusive=exclusive,
         data_format=data_format,
-    )
+    )  # fmt: skip
 
 
 def pool3d(
@@ -461,30 +370,16 @@ def pool3d(
         The input's shape with D, H and W divided by the stride.
     """
     if global_pooling:
-        pool_size, pool_padding, dilation = _volume(input), 0, 1
+        volume = list(require_variable("pool3d: input", input).shape or ())[2:]
+        pool_size = size_list("pool3d: the input's volume", volume, 3)
+        pool_padding, dilation = 0, 1
     return _pool(
-        "pool3d",
-        input,
-        (pool_size, pool_stride, pool_padding),
-        name,
+        "pool3d", input, (pool_size, pool_stride, pool_padding), name,
         pooling_type=pool_type,
         dilations=size_list("pool3d: dilation", dilation, 3),
         ceil_mode=ceil_mode,
         exclusive=exclusive,
-    )
-
-
-def _volume(input: Variable) -> list[int]:
-    """The window of a global pool3d."""
-    channels_of("pool3d: input", input, 5)
-    volume = list((input.shape or ())[2:])
-    if None in volume:
-        raise InvalidArgumentError(
-            "pool3d: global_pooling needs an input of known sizes, got "
-            f"{input!r}{created()}",
-            "python.global_pooling",
-        )
-    return volume  # type: ignore[return-value]
+    )  # fmt: skip
 
 
 def _pool(

@@ -120,7 +120,7 @@ def dropout(
     require_variable("dropout: x", x)
     attrs = {
         "dropout_prob": dropout_prob,
-        "is_test": bool(is_test),
+        "is_test": False if is_test is None else is_test,
         "seed": 0 if seed is None else seed,
         "dropout_implementation": dropout_implementation,
     }
@@ -215,12 +215,6 @@ def prelu(
         InvalidArgumentError: a size is unknown, or mode is none of these.
     """
     require_variable("prelu: x", x)
-    if isinstance(mode, Variable):
-        raise InvalidArgumentError(
-            f"prelu: mode: expected a text, got {mode!r}; sl.layers.ops.prelu "
-            f"takes slopes as a variable{created()}",
-            "python.prelu_variable",
-        )
     one_of("prelu: mode", mode, ["all", "channel", "element"])
     shape: list[Any] = [1]
     if mode == "channel":
@@ -228,11 +222,6 @@ def prelu(
         shape = [1, channels, *[1] * (x.ndim - 2)]
     elif mode == "element":
         shape = list(x.shape or ())[1:]
-    if param_attr is False:
-        raise InvalidArgumentError(
-            f"prelu: param_attr: expected slopes, got False{created()}",
-            "python.prelu_slopes",
-        )
     helper = LayerHelper("prelu", name, x.program)
     slopes = helper.create_parameter(param_attr, shape, x.dtype, Constant(0.25))
     return helper.append_op("prelu", {"X": x, "Y": slopes})["Out"]

@@ -5,10 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .. import _core, unique_name
-from ..errors import InvalidArgumentError
-from ..framework import Variable, created, positive, require_variable
-from ..initializer import Constant, Normal
+from ..framework import Variable, positive, require_variable
+from ..initializer import Constant
 from ..layer_helper import LayerHelper
 from .shapes import channels_of, index_of, move_axis, one_of
 
@@ -37,8 +35,8 @@ def layer_norm(
 ) -> Variable:
     """Normalise the elements of each row together, then scale and shift them.
 
-    From "Layer Normalization" (Ba et al., 2016). The op alone, which takes
-    variables instead of making parameters, is ``sluice.layers.ops.layer_norm``.
+    From "Layer Normalization" (Ba et al., 2016). ``ops.layer_norm``
+    is the op without parameters.
 
     Args:
         input: rank 1 or more; sizes from ``begin_norm_axis`` on are known.
@@ -57,16 +55,16 @@ def layer_norm(
         A variable of the input's shape.
 
     Raises:
-        InvalidArgumentError: a size is unknown, begin_norm_axis is no dim of
-            the input, or a parameter that is left out has an attribute.
+        InvalidArgumentError: a size is unknown, or begin_norm_axis is no dim
+            of the input.
     """
     require_variable("layer_norm: input", input)
     shape = input.shape or ()
     axis = index_of("layer_norm: begin_norm_axis", begin_norm_axis, len(shape))
     row = shape[axis:]
     attrs = (
-        _wanted("scale", scale, "param_attr", param_attr),
-        _wanted("shift", shift, "bias_attr", bias_attr),
+        one_of("layer_norm: scale", scale, [True, False]) and param_attr,
+        one_of("layer_norm: shift", shift, [True, False]) and bias_attr,
     )
     helper = LayerHelper("layer_norm", name, input.program)
     size = None if None in row else math.prod(row)  # type: ignore[arg-type]
@@ -74,26 +72,6 @@ def layer_norm(
     of_op = {"epsilon": epsilon, "begin_norm_axis": axis}
     out = helper.append_op("layer_norm", inputs, attrs=of_op)["Y"]
     return helper.append_activation(out, act)
-
-
-def _wanted(flag: str, wanted: Any, argument: str, attr: Any) -> Any:
-    """The attribute of a parameter of layer_norm; False if it is left out."""
-    if isinstance(wanted, Variable):
-        raise InvalidArgumentError(
-            f"layer_norm: {flag}: expected True or False, got {wanted!r}; "
-            "sl.layers.ops.layer_norm takes scale and bias as variables"
-            f"{created()}",
-            "python.layer_norm_variable",
-        )
-    if one_of(f"layer_norm: {flag}", wanted, [True, False]):
-        return attr
-    if attr is not None and attr is not False:
-        raise InvalidArgumentError(
-            f"layer_norm: {argument} is {_core._shown(attr)}, but "
-            f"{flag}=False leaves that parameter out{created()}",
-            "python.layer_norm_attr",
-        )
-    return False
 
 
 def group_norm(
@@ -108,8 +86,8 @@ def group_norm(
 ) -> Variable:
     """Normalise groups of channels of each image, then scale and shift them.
 
-    From "Group Normalization" (Wu and He, 2018). The op alone, which takes
-    variables instead of making parameters, is ``sluice.layers.ops.group_norm``.
+    From "Group Normalization" (Wu and He, 2018). ``ops.group_norm``
+    is the op without parameters.
 
     Args:
         input: [N, C, ...], or [N, ..., C] for NHWC.
@@ -136,12 +114,9 @@ def group_norm(
         helper, (param_attr, bias_attr), channels, input.dtype
     )
     axis = -1 if data_layout == "NHWC" else 1
-    first = move_axis(helper, input, axis, 1)
-    out = helper.append_op(
-        "group_norm",
-        {"X": first, **parameters},
-        attrs={"groups": groups, "epsilon": epsilon},
-    )["Y"]
+    inputs = {"X": move_axis(helper, input, axis, 1), **parameters}
+    attrs = {"groups": groups, "epsilon": epsilon}
+    out = helper.append_op("group_norm", inputs, attrs=attrs)["Y"]
     return helper.append_activation(move_axis(helper, out, 1, axis), act)
 
 
@@ -155,8 +130,7 @@ def instance_norm(
     """Normalise each channel of each image, then scale and shift it.
 
     From "Instance Normalization: The Missing Ingredient for Fast Stylization"
-    (Ulyanov et al., 2016). The op alone, which takes variables instead of
-    making parameters, is ``sluice.layers.ops.instance_norm``.
+    (Ulyanov et al., 2016). ``ops.instance_norm`` is the op without parameters.
 
     Args:
         input: [N, C, ...].
@@ -169,8 +143,8 @@ def instance_norm(
         A variable of the input's shape.
 
     Raises:
-        InvalidArgumentError: the number of channels is unknown, or the input
-            has none.
+        InvalidArgumentError: the input has no channels, or their number is
+            unknown.
     """
     channels = channels_of("instance_norm: input", input)
     helper = LayerHelper("instance_norm", name, input.program)
@@ -224,22 +198,19 @@ def batch_norm(
         A variable of the input's shape.
 
     Raises:
-        InvalidArgumentError: the number of channels is unknown, or the input
-            has none.
+        InvalidArgumentError: the input has no channels, or their number is
+            unknown.
     """
     one_of("batch_norm: data_layout", data_layout, ["NCHW", "NHWC"])
     size = channels_of("batch_norm: input", input, layout=data_layout)
     helper, dtype = LayerHelper("batch_norm", name, input.program), input.dtype
-    inputs = {
-        "X": input,
-        **_scale_and_bias(helper, (param_attr, bias_attr), size, dtype),
-    }
-    for argument, given, kind, start in (
-        ("Mean", moving_mean_name, "mean", 0.0),
-        ("Variance", moving_variance_name, "variance", 1.0),
-    ):
+    inputs = _scale_and_bias(helper, (param_attr, bias_attr), size, dtype)
+    inputs["X"] = input
+    names = {"Mean": moving_mean_name, "Variance": moving_variance_name}
+    for start, (argument, given) in enumerate(names.items()):
+        moving = given or f"{helper.name}.{argument.lower()}"
         inputs[argument] = helper.create_persistable(
-            given or f"{helper.name}.{kind}", [size], dtype, Constant(start)
+            moving, [size], dtype, Constant(float(start))
         )
     outputs = {name + "Out": inputs[name] for name in ("Mean", "Variance")}
     attrs = {
@@ -251,70 +222,3 @@ def batch_norm(
     op = "sync_batch_norm" if sync else "batch_norm"
     out = helper.append_op(op, inputs, outputs, attrs)["Y"]
     return helper.append_activation(out, act)
-
-
-def spectral_norm(
-    weight: Variable,
-    dim: int = 0,
-    power_iters: int = 1,
-    eps: float = 1e-12,
-    name: str | None = None,
-) -> Variable:
-    """A weight divided by its largest singular value, which is estimated.
-
-    From "Spectral Normalization for Generative Adversarial Networks" (Miyato
-    et al., 2018). As in Fluid each run iterates from the same two random
-    vectors; PyTorch keeps them from run to run. They count as constants in the
-    gradient.
-
-    Args:
-        weight: of known sizes; a matrix with the rows of dim ``dim``.
-        dim: 0, or 1 for the weight of fc and of transposed convolutions.
-        power_iters: how many times the vectors are improved.
-        eps: added to the length of vectors, by which they are divided.
-        name: the layer's name.
-
-    Returns:
-        A variable of the weight's shape.
-
-    Raises:
-        InvalidArgumentError: a size is unknown, or the rank below 2.
-    """
-    channels_of("spectral_norm: weight", weight)
-    one_of("spectral_norm: dim", dim, [0, 1])
-    count = positive("spectral_norm: power_iters", power_iters)
-    shape: list[Any] = list(weight.shape or ())
-    if None in shape:
-        raise InvalidArgumentError(
-            f"spectral_norm: the sizes of weight must be known, got {weight!r}"
-            f"{created()}",
-            "python.spectral_norm",
-        )
-    helper = LayerHelper("spectral_norm", name, weight.program)
-
-    def op(type: str, inputs: dict[str, Any], **attrs: Any) -> Variable:
-        return helper.append_op(type, inputs, attrs=attrs)["Out"]
-
-    def product(x: Variable, y: Variable, **attrs: Any) -> Variable:
-        return op("matmul", {"X": x, "Y": y}, **attrs)
-
-    def unit(x: Variable) -> Variable:
-        return x / (op("reduce_l2", {"X": x}, keep_dim=True) + eps)
-
-    sizes = [shape[dim], math.prod(shape) // max(shape[dim], 1)]
-    matrix = move_axis(helper, weight, dim, 0)
-    matrix = op("reshape", {"X": matrix}, shape=sizes)
-    u, v = (
-        helper.create_persistable(
-            unique_name.generate(f"{helper.name}.w"),
-            [size],
-            weight.dtype,
-            Normal(0.0, 1.0),
-        )
-        for size in sizes
-    )
-    for _ in range(count):
-        v = unit(product(matrix, u, transpose_X=True))
-        u = unit(product(matrix, v))
-    u.stop_gradient = v.stop_gradient = True
-    return weight / product(product(u, matrix), v)

@@ -14,12 +14,18 @@ from ..layer_helper import LayerHelper
 Pair = int | Sequence[int]
 
 
-def size_list(what: str, value: Pair, dims: int = 2) -> list[int]:
-    """One integer for height and width (and depth), or a list of integers."""
+def size_list(
+    what: str, value: Pair, dims: int = 2, exactly: bool = False
+) -> list[int]:
+    """One integer for height and width (and depth), or a list of integers; as
+    many as there are dims and all above 0 if ``exactly``.
+    """
     try:
-        if isinstance(value, (list, tuple)):
-            return [operator.index(each) for each in value]
-        return [operator.index(value)] * dims
+        several = isinstance(value, (list, tuple))
+        numbers = [operator.index(e) for e in (value if several else [value])]
+        numbers *= 1 if several else dims
+        if not exactly or (len(numbers) == dims and min(numbers) > 0):
+            return numbers
     except TypeError:
         pass
     instead = ""
@@ -29,7 +35,7 @@ def size_list(what: str, value: Pair, dims: int = 2) -> list[int]:
             "filter_size // 2 * dilation"
         )
     raise InvalidArgumentError(
-        f"{what}: expected an integer or "
+        f"{what}: expected an integer{' above 0' * exactly} or "
         f"{'[height, width]' if dims == 2 else '[depth, height, width]'}, got "
         f"{_core._shown(value)}{instead}{created()}",
         "python.pair",
@@ -64,9 +70,12 @@ def one_of(what: str, value: Any, allowed: Iterable[Any]) -> Any:
     if any(type(value) is type(each) and value == each for each in allowed):
         return value
     *others, last = map(repr, allowed)
+    layer, got, instead = what.partition(":")[0], _core._shown(value), ""
+    if isinstance(value, Variable):
+        got, instead = repr(value), f"; sl.layers.ops.{layer} takes variables"
     raise InvalidArgumentError(
-        f"{what}: expected {', '.join(others)} or {last}, got "
-        f"{_core._shown(value)}{created()}",
+        f"{what}: expected {', '.join(others)} or {last}, got {got}{instead}"
+        f"{created()}",
         "python.one_of",
     )
 
