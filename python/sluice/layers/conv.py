@@ -274,7 +274,7 @@ def _window(
     )  # fmt: skip
     if output_size is None:
         return window  # type: ignore[return-value]
-    both = [2 * pad for pad in pads]
+    both = [2 * pad for pad in pads] + [0] * dims  # the op checks their number
     if len(pads) == 2 * dims:
         both = [sum(pads[i : i + 2]) for i in range(0, len(pads), 2)]
     attrs["output_padding"] = added = []
