@@ -30,7 +30,7 @@ from .nn import (
     maxout,
     prelu,
 )
-from .norm import batch_norm, group_norm, instance_norm, layer_norm
+from .normalization import batch_norm, group_norm, instance_norm, layer_norm
 from .simple import (
     accuracy,
     cross_entropy,

@@ -291,10 +291,11 @@ def _window(
         least = first + dilations[i] * (window[i] - 1)
         if window[i] < 1 or not least <= wanted < least + strides[i]:
             limits = f"from {least} to {least + strides[i] - 1}"
+            if window[i] < 1:
+                limits = f"{first} or more"
             raise InvalidArgumentError(
-                f"{layer}: output_size[{i}]: expected "
-                f"{f'{first} or more' if filter_size is None else limits}, "
-                f"got {wanted}{created()}",
+                f"{layer}: output_size[{i}]: expected {limits}, got {wanted}"
+                f"{created()}",
                 "python.transposed_size",
             )
         added.append(wanted - least)

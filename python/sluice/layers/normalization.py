@@ -11,15 +11,14 @@ from ..layer_helper import LayerHelper
 from .shapes import channels_of, index_of, move_axis, one_of
 
 
-def _scale_and_bias(
-    helper: LayerHelper, attrs: tuple[Any, Any], size: int | None, dtype: Any
+def _inputs(
+    helper: LayerHelper, x: Variable, attrs: tuple[Any, Any], size: Any
 ) -> dict[str, Variable | None]:
-    """Parameters that begin as ones and zeros; None for those left out."""
-    ones = Constant(1.0)
-    return {
-        "Scale": helper.create_parameter(attrs[0], [size], dtype, ones),  # type: ignore[list-item]
-        "Bias": helper.create_parameter(attrs[1], [size], dtype, is_bias=True),  # type: ignore[list-item]
-    }
+    """``x``, a scale of ones and a bias of zeros; None for those left out."""
+    shape, dtype, ones = [size], x.dtype, Constant(1.0)
+    scale = helper.create_parameter(attrs[0], shape, dtype, ones)
+    bias = helper.create_parameter(attrs[1], shape, dtype, is_bias=True)
+    return {"X": x, "Scale": scale, "Bias": bias}
 
 
 def layer_norm(
@@ -35,8 +34,8 @@ def layer_norm(
 ) -> Variable:
     """Normalise the elements of each row together, then scale and shift them.
 
-    From "Layer Normalization" (Ba et al., 2016). ``ops.layer_norm``
-    is the op without parameters.
+    From "Layer Normalization" (Ba et al., 2016). ``ops.layer_norm`` is the
+    op without parameters.
 
     Args:
         input: rank 1 or more; sizes from ``begin_norm_axis`` on are known.
@@ -68,7 +67,7 @@ def layer_norm(
     )
     helper = LayerHelper("layer_norm", name, input.program)
     size = None if None in row else math.prod(row)  # type: ignore[arg-type]
-    inputs = {"X": input, **_scale_and_bias(helper, attrs, size, input.dtype)}
+    inputs = _inputs(helper, input, attrs, size)
     of_op = {"epsilon": epsilon, "begin_norm_axis": axis}
     out = helper.append_op("layer_norm", inputs, attrs=of_op)["Y"]
     return helper.append_activation(out, act)
@@ -110,11 +109,9 @@ def group_norm(
     channels = channels_of("group_norm: input", input, layout=data_layout)
     groups = positive("group_norm: groups", groups)
     helper = LayerHelper("group_norm", name, input.program)
-    parameters = _scale_and_bias(
-        helper, (param_attr, bias_attr), channels, input.dtype
-    )
     axis = -1 if data_layout == "NHWC" else 1
-    inputs = {"X": move_axis(helper, input, axis, 1), **parameters}
+    first = move_axis(helper, input, axis, 1)
+    inputs = _inputs(helper, first, (param_attr, bias_attr), channels)
     attrs = {"groups": groups, "epsilon": epsilon}
     out = helper.append_op("group_norm", inputs, attrs=attrs)["Y"]
     return helper.append_activation(move_axis(helper, out, 1, axis), act)
@@ -148,12 +145,9 @@ def instance_norm(
     """
     channels = channels_of("instance_norm: input", input)
     helper = LayerHelper("instance_norm", name, input.program)
-    parameters = _scale_and_bias(
-        helper, (param_attr, bias_attr), channels, input.dtype
-    )
-    return helper.append_op(
-        "instance_norm", {"X": input, **parameters}, attrs={"epsilon": epsilon}
-    )["Y"]
+    inputs = _inputs(helper, input, (param_attr, bias_attr), channels)
+    attrs = {"epsilon": epsilon}
+    return helper.append_op("instance_norm", inputs, attrs=attrs)["Y"]
 
 
 def batch_norm(
@@ -203,16 +197,15 @@ def batch_norm(
     """
     one_of("batch_norm: data_layout", data_layout, ["NCHW", "NHWC"])
     size = channels_of("batch_norm: input", input, layout=data_layout)
-    helper, dtype = LayerHelper("batch_norm", name, input.program), input.dtype
-    inputs = _scale_and_bias(helper, (param_attr, bias_attr), size, dtype)
-    inputs["X"] = input
+    helper = LayerHelper("batch_norm", name, input.program)
+    inputs = _inputs(helper, input, (param_attr, bias_attr), size)
     names = {"Mean": moving_mean_name, "Variance": moving_variance_name}
     for start, (argument, given) in enumerate(names.items()):
         moving = given or f"{helper.name}.{argument.lower()}"
         inputs[argument] = helper.create_persistable(
-            moving, [size], dtype, Constant(float(start))
+            moving, [size], input.dtype, Constant(float(start))
         )
-    outputs = {name + "Out": inputs[name] for name in ("Mean", "Variance")}
+    outputs = {f"{argument}Out": inputs[argument] for argument in names}
     attrs = {
         "momentum": momentum,
         "epsilon": epsilon,

@@ -490,6 +490,10 @@ WRONG = {
         lambda: L.conv2d_transpose(image(), 3, [9, 8], stride=2),
         ["conv2d_transpose: output_size[1]: expected 9 or more, got 8"],
     ),
+    "output between": (
+        lambda: L.conv2d_transpose(image(), 3, [6, 5], dilation=2),
+        ["conv2d_transpose: output_size[0]: expected from 5 to 5, got 6"],
+    ),
     "open output": (
         lambda: L.conv2d_transpose(open_image(), 3, 9),
         ["conv2d_transpose: output_size needs an input of known sizes", "open"],
