@@ -182,8 +182,7 @@ def batch_norm(
         name: the layer's name.
         moving_mean_name: the name of the moving average of the mean.
         moving_variance_name: the name of that of the variance.
-        use_global_stats: use the moving averages in training, too, and leave
-            them unchanged.
+        use_global_stats: use the averages, unchanged, in training, too.
         sync: use mean and variance over the batches of all ranks
             (:mod:`sluice.distributed`); otherwise each rank uses its own, and
             has its own moving averages.
@@ -192,8 +191,7 @@ def batch_norm(
         A variable of the input's shape.
 
     Raises:
-        InvalidArgumentError: the input has no channels, or their number is
-            unknown.
+        InvalidArgumentError: the number of channels is unknown.
     """
     one_of("batch_norm: data_layout", data_layout, ["NCHW", "NHWC"])
     size = channels_of("batch_norm: input", input, layout=data_layout)
@@ -206,12 +204,9 @@ def batch_norm(
             moving, [size], input.dtype, Constant(float(start))
         )
     outputs = {f"{argument}Out": inputs[argument] for argument in names}
-    attrs = {
-        "momentum": momentum,
-        "epsilon": epsilon,
-        "is_test": is_test or use_global_stats,
-        "data_format": data_layout,
-    }
+    attrs: dict[str, Any] = {"momentum": momentum, "epsilon": epsilon}
+    attrs["is_test"] = is_test or use_global_stats
+    attrs["data_format"] = data_layout
     op = "sync_batch_norm" if sync else "batch_norm"
     out = helper.append_op(op, inputs, outputs, attrs)["Y"]
     return helper.append_activation(out, act)
