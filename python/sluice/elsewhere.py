@@ -27,6 +27,7 @@ count_include_pad: exclusive | dim: axis axes dim | dims: axes axis dim
 generator: seed | worker_init: worker_init_fn
 drop_prob: dropout_prob | axis: axis dim axes | eps: epsilon
 filters: num_filters | input: input x logits | keep_dim: keep_dim keepdims
+data_format: data_layout | data_layout: data_format | num_groups: groups
 keepdim: keep_dim keepdims | keepdims: keep_dim keepdims
 kernel_initializer: param_attr | kernel_size: filter_size pool_size ksize
 ksize: pool_size filter_size | lr: learning_rate | mean: loc | other: y
@@ -50,6 +51,10 @@ padding_mode: ; only zeros are padded; sl.layers.pad writes others first
 reduction: ; layers give a loss a row: sl.layers.mean or reduce_sum it
 weight_decay: weight_decay regularization
 requires_grad: trainable; set variable.stop_gradient
+elementwise_affine: ; scale=False and shift=False leave parameters out
+normalized_shape: begin_norm_axis; it and the input's shape say the sizes
+num_parameters: mode; one of all, channel, element
+output_padding: output_size; it is the whole size
 training: ; is_test=True says that a layer only predicts
 use_cudnn: ; kernels are chosen by hint='prefer library=CUDNN'
     """
@@ -58,6 +63,10 @@ use_cudnn: ; kernels are chosen by hint='prefer library=CUDNN'
 # Layers, in small letters, as they are called in sluice.layers.
 _LAYERS = _entries(
     """
+batchnorm3d: batch_norm | bilinear: bilinear_tensor_product
+convtranspose2d, conv2dtranspose: conv2d_transpose | layernorm: layer_norm
+convtranspose3d, conv3dtranspose: conv3d_transpose | groupnorm: group_norm
+instancenorm1d, instancenorm2d, instancenorm3d: instance_norm
 avgpool2d: pool2d(..., pool_type='avg') | batchnorm: batch_norm
 batchnorm1d: batch_norm | batchnorm2d: batch_norm | case: cond
 bceloss, binary_cross_entropy: bce_loss | ctcloss, ctc_loss: warpctc

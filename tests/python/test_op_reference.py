@@ -130,7 +130,8 @@ inline ::sluice::Var Abs(
     assert "sluice::Var Abs(const sluice::Var& x, const AbsOptions& options = {});" in calls
     assert "  std::string hint = {};\n};" in calls
     calls = "\n".join(op_reference.calls("conv2d", ""))
-    assert "    stride: Pair = 1,\n" in calls
+    assert calls.startswith("```python\nsluice.layers.ops.conv2d(\n    input: Variable")
+    assert "sluice.layers.conv2d(\n" in calls and "    stride: Pair = 1,\n" in calls
     assert calls.rstrip("`\n").endswith("    data_format: str = 'NCHW',\n) -> Variable")
 
 

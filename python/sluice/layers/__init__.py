@@ -11,9 +11,27 @@ from typing import TYPE_CHECKING, Any
 
 from ..elsewhere import checked
 from . import ops
-from .control_flow import cond, scan, while_loop
-from .crf import crf_decoding, linear_chain_crf
-from .host import Print, py_func
+from .control_flow import (
+    cond,
+    scan,
+    while_loop,
+)
+from .conv import (
+    conv2d,
+    conv2d_transpose,
+    conv3d,
+    conv3d_transpose,
+    pool2d,
+    pool3d,
+)
+from .crf import (
+    crf_decoding,
+    linear_chain_crf,
+)
+from .host import (
+    Print,
+    py_func,
+)
 from .learning_rate_scheduler import (
     cosine_decay,
     exponential_decay,
@@ -45,18 +63,32 @@ from .loss import (
     square_error_cost,
     warpctc,
 )
-from .metric import auc, chunk_eval, edit_distance
+from .metric import (
+    auc,
+    chunk_eval,
+    edit_distance,
+)
 from .nn import (
-    batch_norm,
-    conv2d,
-    conv3d,
+    bilinear_tensor_product,
     dropout,
     embedding,
     fc,
-    pool2d,
-    pool3d,
+    maxout,
+    prelu,
 )
-from .recurrent import gru, gru_unit, lstm, lstm_unit, simple_rnn
+from .normalization import (
+    batch_norm,
+    group_norm,
+    instance_norm,
+    layer_norm,
+)
+from .recurrent import (
+    gru,
+    gru_unit,
+    lstm,
+    lstm_unit,
+    simple_rnn,
+)
 from .sequence import (
     im2sequence,
     lod_reset,
@@ -126,10 +158,13 @@ __all__ = [
     "auc",
     "batch_norm",
     "bce_loss",
+    "bilinear_tensor_product",
     "chunk_eval",
     "cond",
     "conv2d",
+    "conv2d_transpose",
     "conv3d",
+    "conv3d_transpose",
     "cos_sim",
     "cosine_decay",
     "crf_decoding",
@@ -148,15 +183,18 @@ __all__ = [
     "eye",
     "fc",
     "full_like",
+    "group_norm",
     "gru",
     "gru_unit",
     "hinge_loss",
     "huber_loss",
     "im2sequence",
+    "instance_norm",
     "inverse_time_decay",
     "kldiv_loss",
     "kron",
     "label_smooth",
+    "layer_norm",
     "linear_chain_crf",
     "linear_lr_warmup",
     "linspace",
@@ -165,6 +203,7 @@ __all__ = [
     "lstm",
     "lstm_unit",
     "margin_rank_loss",
+    "maxout",
     "meshgrid",
     "mse_loss",
     "natural_exp_decay",
@@ -179,6 +218,7 @@ __all__ = [
     "polynomial_decay",
     "pool2d",
     "pool3d",
+    "prelu",
     "py_func",
     "randint",
     "randperm",
