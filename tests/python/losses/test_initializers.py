@@ -109,7 +109,7 @@ def test_bilinear_filters_enlarge_a_plane_exactly(exe, factor):
         I.Bilinear(), [2, 1, size, size]
     )
     pad = math.ceil((factor - 1) / 2)
-    y = sl.layers.conv2d_transpose(
+    y = sl.layers.ops.conv2d_transpose(
         x,
         weight,
         strides=[factor, factor],

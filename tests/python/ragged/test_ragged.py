@@ -208,7 +208,7 @@ def test_ops_that_would_mix_padding_in_are_refused(build):
             layers.reshape(x, shape=[-1, 2, 2]), axis=[0, 2, 1]
         ),
         lambda x: layers.cast(x, dtype="float64"),
-        lambda x: layers.layer_norm(x, begin_norm_axis=1),
+        lambda x: layers.ops.layer_norm(x, begin_norm_axis=1),
         lambda x: layers.topk(x, 2).indices,
         lambda x: layers.arg_max(x, axis=1),
         lambda x: layers.slice(x, starts=[1], ends=[3], axes=[1]),
