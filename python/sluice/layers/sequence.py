@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from ..errors import InvalidArgumentError, UnimplementedError
 from ..framework import Variable, created, positive, require_variable
 from ..layer_helper import LayerHelper
+from .shapes import size_list
 
 
 class Padded(NamedTuple):
@@ -526,8 +527,6 @@ def im2sequence(
     Raises:
         UnimplementedError: with ``input_image_size``.
     """
-    from .nn import _pair
-
     require_variable("im2sequence: input", input)
     if input_image_size is not None or out_stride != 1:
         raise UnimplementedError(
@@ -535,12 +534,12 @@ def im2sequence(
             f"and out_stride = 1{created()}",
             "python.im2sequence",
         )
-    pads = _pair("im2sequence: padding", padding)
+    pads = size_list("im2sequence: padding", padding)
     return _append(
         "im2sequence",
         input,
-        kernels=_pair("im2sequence: filter_size", filter_size),
-        strides=_pair("im2sequence: stride", stride),
+        kernels=size_list("im2sequence: filter_size", filter_size),
+        strides=size_list("im2sequence: stride", stride),
         paddings=pads if len(pads) == 4 else [*pads, *pads],
     )
 
