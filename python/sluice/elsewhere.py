@@ -45,7 +45,6 @@ embedding_dim, output_dim: size; it is the second of size=[rows, columns]
 in_channels, in_features, num_features: ; the input's shape says it
 input_dim, num_embeddings: size; it is the first of size=[rows, columns]
 is_sparse: ; gradients are dense
-lod_level: ; sequences are padded, with their lengths beside them
 pin_memory, use_shared_memory: ; workers hand batches over in shared memory
 padding_mode: ; only zeros are padded; sl.layers.pad writes others first
 reduction: ; layers give a loss a row: sl.layers.mean or reduce_sum it

@@ -132,8 +132,8 @@ Arrays PoolGradReference(const Arrays& in, const OpDesc& op) {
   return {{"X@GRAD", grad}};
 }
 
-std::vector<OpExample> Examples(ExampleMaker& make,
-                                const std::vector<std::string>& types) {
+std::vector<OpExample> PooledExamples(ExampleMaker& make,
+                                      const std::vector<std::string>& types) {
   std::vector<OpExample> examples;
   for (const std::string& type : types) {
     for (const Lengths& lengths : ManyLengths()) {
@@ -147,7 +147,7 @@ std::vector<OpExample> Examples(ExampleMaker& make,
 
 std::vector<OpExample> PoolExamples(ExampleMaker& make) {
   const bool floats = IsFloating(make.dtype());
-  return Examples(
+  return PooledExamples(
       make, floats ? std::vector<std::string>{"SUM", "AVERAGE", "SQRT", "MAX",
                                               "FIRST", "LAST"}
                    : std::vector<std::string>{"SUM", "MAX", "FIRST", "LAST"});
@@ -155,9 +155,9 @@ std::vector<OpExample> PoolExamples(ExampleMaker& make) {
 
 std::vector<OpExample> ReduceExamples(ExampleMaker& make) {
   const bool floats = IsFloating(make.dtype());
-  return Examples(make, floats
-                            ? std::vector<std::string>{"SUM", "AVERAGE", "MAX"}
-                            : std::vector<std::string>{"SUM", "MAX"});
+  return PooledExamples(
+      make, floats ? std::vector<std::string>{"SUM", "AVERAGE", "MAX"}
+                   : std::vector<std::string>{"SUM", "MAX"});
 }
 
 std::vector<OpExample> WithGradients(std::vector<OpExample> examples,
