@@ -23,7 +23,8 @@ ShapeHandle NllLabelShape(const InferShapeContext& context,
   }
   const ShapeHandle before = context.Subshape(x, 0, at);
   const ShapeHandle after = context.Subshape(x, at + 1, rank);
-  const bool keeps = label.dims.rank_known() && label.rank() == rank;
+  if (!label.dims.rank_known()) return label;
+  const bool keeps = label.rank() == rank;
   const ShapeHandle middle =
       keeps ? InferShapeContext::Vector(1) : InferShapeContext::Scalar();
   return context.Merge(

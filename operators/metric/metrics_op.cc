@@ -104,6 +104,7 @@ void PrecisionRecallSchema(OpSchema& op) {
             "negatives of each class, of all rows.");
   op.Attr<int64_t>("class_number", "C.").AtLeast(1).AtMost(1 << 24);
   op.InferShape(PrecisionRecallShape);
+  op.NoGradient("it counts right answers, which change by jumps");
 }
 
 // Checks that an input is [B, T] or [B, T, 1], and a length input [B].

@@ -22,7 +22,7 @@ class LodResetKernel final : public OpKernel {
         CheckedSequences(context, context.Input("Offsets"), rows);
     SLUICE_ENFORCE(cut.rows() == rows, ErrorCode::kInvalidArgument,
                    "lod_reset.end",
-                   "{}: the new offsets end at {}; X has {} rows", context.op(),
+                   "{}: the new Offsets end at {}; X has {} rows", context.op(),
                    cut.rows(), rows);
     Tensor& out = context.AllocateOutput(0, x.dims());
     if (out.numel() == 0 || out.raw_data() == x.raw_data()) return;

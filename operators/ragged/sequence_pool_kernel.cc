@@ -171,7 +171,13 @@ class SequencePoolGradKernel final : public OpKernel {
       int64_t end = cut.end(b);
       if (max != nullptr) {
         for (int64_t c = 0; c < width; ++c) {
-          to[max[b * width + c] * width + c] = grad[c];
+          const int64_t row = max[b * width + c];
+          SLUICE_ENFORCE(first <= row && row < end, ErrorCode::kOutOfRange,
+                         "sequence_pool.max_index",
+                         "{}: MaxIndex of sequence {} has {}; expected {} to "
+                         "{}, its rows",
+                         context.op(), b, row, first, end - 1);
+          to[row * width + c] = grad[c];
         }
         return;
       }

@@ -13,7 +13,7 @@ void ForEachUpdate(const OpKernelContext& context,
                    const Visit& visit) {
   const Tensor& ids = context.Input("Ids");
   const Sequences cut =
-      CheckedSequences(context, context.Input("Offsets"), ids.dims()[0]);
+      CheckedSequences(context, context.Input("Offsets"), ids.dims()[0], "Ids");
   VisitIndex(ids.dtype(), [&]<typename S>() {
     const S* at = ids.data<S>();
     for (int64_t b = 0; b < cut.count; ++b) {

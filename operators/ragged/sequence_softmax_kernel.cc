@@ -61,8 +61,8 @@ class SequenceSoftmaxGradKernel final : public OpKernel {
  public:
   void Compute(OpKernelContext& context) const override {
     const Tensor& out = context.Input("Out");
-    const Sequences cut =
-        CheckedSequences(context, context.Input("Offsets"), out.dims()[0]);
+    const Sequences cut = CheckedSequences(context, context.Input("Offsets"),
+                                           out.dims()[0], "Out");
     Tensor& x_grad = context.AllocateOutput(0, out.dims());
     FillZero(x_grad.raw_data(), x_grad.bytes());
     if (x_grad.numel() == 0) return;

@@ -4,22 +4,22 @@ namespace sluice {
 
 Sequences CheckedSequences(const OpKernelContext& context,
                            const Tensor& offsets,
-                           int64_t capacity) {
+                           int64_t capacity,
+                           std::string_view of) {
   const Sequences sequences = {offsets.data<int64_t>(), offsets.numel() - 1};
   SLUICE_ENFORCE(sequences.begin(0) == 0, ErrorCode::kInvalidArgument,
-                 "sequences.start", "{}: offsets must start at 0, got {}",
+                 "sequences.start", "{}: Offsets must start at 0, got {}",
                  context.op(), sequences.begin(0));
   for (int64_t b = 0; b < sequences.count; ++b) {
     SLUICE_ENFORCE(
         sequences.length(b) >= 0, ErrorCode::kInvalidArgument, "sequences.fall",
-        "{}: offsets must not fall: offsets[{}] = {}, offsets[{}] = "
+        "{}: Offsets must not fall: Offsets[{}] = {}, Offsets[{}] = "
         "{}",
         context.op(), b, sequences.begin(b), b + 1, sequences.end(b));
   }
   SLUICE_ENFORCE(sequences.rows() <= capacity, ErrorCode::kInvalidArgument,
-                 "sequences.end",
-                 "{}: offsets end at {}; the input has {} rows", context.op(),
-                 sequences.rows(), capacity);
+                 "sequences.end", "{}: Offsets end at {}; input {} has {} rows",
+                 context.op(), sequences.rows(), of, capacity);
   return sequences;
 }
 

@@ -53,10 +53,11 @@ inline DDim RowsOf(const InferShapeContext& context,
   return context.WithRankAtLeast(context.input(name), 1);
 }
 
-// Checks and returns offsets of at most `capacity` rows.
+// Checks and returns offsets of at most `capacity` rows, those of input `of`.
 Sequences CheckedSequences(const OpKernelContext& context,
                            const Tensor& offsets,
-                           int64_t capacity);
+                           int64_t capacity,
+                           std::string_view of = "X");
 
 // Returns the elements of a row.
 inline int64_t RowWidth(const DDim& dims) {

@@ -78,7 +78,10 @@ WITHOUT_COUNTERPART = {
     "uniform_random": RANDOM,
 }
 for one in _core._op_names():
-    if any(i["name"] == "LearningRate" for i in _core._schema(one)["inputs"]):
+    ragged = one.startswith(("sequence_", "im2sequence", "lod_reset"))
+    ragged = ragged and not one.endswith("_grad")
+    names = {i["name"] for i in _core._schema(one)["inputs"]}
+    if ragged or "LearningRate" in names:
         WITHOUT_COUNTERPART[one] = NO_OPERATOR
 # Some cannot, with opset 21.
 IN_PART = {

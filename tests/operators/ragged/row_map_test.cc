@@ -49,7 +49,7 @@ TEST(RowMap, RefusesOffsetsThatFallStartLateOrEndPastTheRows) {
                          run({1, 3});
                        });
   testing::ExpectError(ErrorCode::kInvalidArgument, "sequences.fall",
-                       {"offsets[1] = 3, offsets[2] = 2"}, [&] {
+                       {"Offsets[1] = 3, Offsets[2] = 2"}, [&] {
                          run({0, 3, 2});
                        });
   testing::ExpectError(ErrorCode::kInvalidArgument, "sequences.end",
