@@ -52,7 +52,8 @@ class SequenceExpandRowsKernel final : public OpKernel {
         CheckedSequences(context, context.Input("YOffsets"), kAnyRows);
     SLUICE_ENFORCE(cut.count == times.count, ErrorCode::kInvalidArgument,
                    "sequence_expand_rows.count",
-                   "{}: X has {} sequences, Y has {}; expected as many",
+                   "{}: Offsets cut X into {} sequences, YOffsets cut Y into "
+                   "{}; expected as many",
                    context.op(), cut.count, times.count);
     int64_t rows = 0;
     for (int64_t b = 0; b < cut.count; ++b) {

@@ -58,7 +58,7 @@ std::vector<char> FillRow(const void* element, size_t size, int64_t width) {
   return row;
 }
 
-class RowMapKernel final : public OpKernel {
+class RowMapKernel : public OpKernel {
  public:
   void Prepare(KernelPreparation& preparation) override {
     const KernelQuery& query = preparation.query;
@@ -116,6 +116,10 @@ class RowMapKernel final : public OpKernel {
   std::vector<char> fill_;
 };
 
+// For ops that read the numbers.
+template <typename T>
+class IndexRowMapKernel final : public RowMapKernel {};
+
 template <typename T>
 class RowMapGradKernel final : public OpKernel {
  public:
@@ -129,13 +133,15 @@ class RowMapGradKernel final : public OpKernel {
       outs.push_back(DDim{of_offsets ? y[0] : y[0] + 1});
     }
     plan_ = RowMapPlan(query, std::move(outs));
+    outputs_ = std::min(plan_.x.size(), query.outputs.size());
     preparation.scratch_bytes =
         static_cast<size_t>(plan_.IndexSize()) * sizeof(int64_t);
   }
 
   void Compute(OpKernelContext& context) const override {
     std::vector<T*> grads;
-    for (size_t i = 0; i < plan_.x.size(); ++i) {
+    // The op may have been asked for those of the first X only.
+    for (size_t i = 0; i < outputs_; ++i) {
       Tensor& grad = context.AllocateOutput(static_cast<int>(i), plan_.x[i]);
       FillZero(grad.raw_data(), grad.bytes());
       grads.push_back(grad.data<T>());
@@ -145,7 +151,7 @@ class RowMapGradKernel final : public OpKernel {
     const int64_t rows = plan_.Map(context, nullptr, &index);
     index = index.first(static_cast<size_t>(rows));
     const T* from = context.Input("Out@GRAD").data<T>();
-    if (grads.size() == 1) {
+    if (plan_.x.size() == 1) {
       return AddRowsTo(from, index, plan_.width, grads[0]);
     }
     std::vector<int64_t> part(index.size());
@@ -162,12 +168,17 @@ class RowMapGradKernel final : public OpKernel {
 
  private:
   RowMapPlan plan_;
+  size_t outputs_ = 0;
 };
 
 void AddRowMapKernels(Registry& registry) {
   const CPUPlace cpu;
   for (const RowMapRow& row : RowMaps()) {
-    AddPlainKernels<RowMapKernel>(registry, row.name, cpu);
+    if (row.dtypes == &IndexDTypes) {
+      AddPlainKernels<IndexRowMapKernel<IndexTypes>>(registry, row.name, cpu);
+    } else {
+      AddPlainKernels<RowMapKernel>(registry, row.name, cpu);
+    }
     if (!row.gradient) continue;
     AddPlainKernels<RowMapGradKernel<FloatTypes>>(
         registry, std::string(row.name) + "_grad", cpu);

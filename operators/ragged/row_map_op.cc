@@ -78,12 +78,16 @@ void ConcatInputs(OpSchema& op) {
 void ContextInputs(OpSchema& op) {
   OffsetsInput(op);
   op.Attr<int64_t>("start", "The first row of a window, from its own row on.");
-  op.Attr<int64_t>("length", "The rows of a window.").AtLeast(1);
+  op.Attr<int64_t>("length", "The rows of a window.")
+      .AtLeast(1)
+      .AtMost(1 << 20);
 }
 
 void EnumerateInputs(OpSchema& op) {
   OffsetsInput(op);
-  op.Attr<int64_t>("win_size", "The elements of a window.").AtLeast(1);
+  op.Attr<int64_t>("win_size", "The elements of a window.")
+      .AtLeast(1)
+      .AtMost(1 << 20);
   op.Attr<int64_t>("pad_value", "What is past the end.").Default(int64_t{0});
 }
 
@@ -144,9 +148,11 @@ DDim ExpandAsShape(const InferShapeContext& context) {
 DDim ExpandShape(const InferShapeContext& context) {
   const int64_t count = SequenceCount(context);
   const int64_t times = SequenceCount(context, "YOffsets", "Y");
-  context.Require(
-      count < 0 || times < 0 || count == times, "sequence_expand.count",
-      "X has {} sequences, Y has {}; expected as many", count, times);
+  context.Require(count < 0 || times < 0 || count == times,
+                  "sequence_expand.count",
+                  "Offsets cut X into {} sequences, YOffsets cut Y into {}; "
+                  "expected as many",
+                  count, times);
   RowsOf(context, "Y");
   return WithRowCount(RowsOf(context), LateSize(context, "capacity", 0));
 }

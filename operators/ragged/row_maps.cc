@@ -17,7 +17,7 @@ int64_t MapReverse(const RowMapCall& call) {
 
 int64_t MapExpandAs(const RowMapCall& call) {
   const Sequences cut = CheckedSequences(
-      call.context, call.context.Input("Offsets"), call.outs[0][0]);
+      call.context, call.context.Input("Offsets"), call.outs[0][0], "Y");
   for (int64_t b = 0; b < cut.count; ++b) {
     std::fill(call.index.begin() + cut.begin(b),
               call.index.begin() + cut.end(b), b);
@@ -28,19 +28,20 @@ int64_t MapExpandAs(const RowMapCall& call) {
 int64_t MapExpand(const RowMapCall& call) {
   const Sequences cut = call.Cut();
   const int64_t copies = call.outs[1][0] - 1;
-  const Sequences times =
-      CheckedSequences(call.context, call.context.Input("YOffsets"), copies);
+  const Sequences times = CheckedSequences(
+      call.context, call.context.Input("YOffsets"), copies, "Y, by YOffsets,");
   const auto capacity = static_cast<int64_t>(call.index.size());
   int64_t row = 0;
   int64_t copy = 0;
   call.SetSecond(0, 0);
   for (int64_t b = 0; b < cut.count; ++b) {
     const int64_t rows = cut.length(b) * times.length(b);
-    SLUICE_ENFORCE(row + rows <= capacity, ErrorCode::kInvalidArgument,
-                   "sequence_expand.capacity",
-                   "{}: capacity = {} is too small for sequences up to {}, "
-                   "which have {} rows",
-                   call.context.op(), capacity, b, row + rows);
+    SLUICE_ENFORCE(
+        row + rows <= capacity, ErrorCode::kInvalidArgument,
+        "sequence_expand.capacity",
+        "{}: capacity = {} is too small for X as Y repeats it: up to {} "
+        "there are {} rows",
+        call.context.op(), capacity, b, row + rows);
     for (int64_t i = 0; i < times.length(b); ++i) {
       for (int64_t from = cut.begin(b); from < cut.end(b); ++from) {
         call.index[row++] = from;
@@ -118,6 +119,11 @@ int64_t MapConcat(const RowMapCall& call) {
     const int64_t rows = call.x[i][0];
     cuts.push_back(CheckedSequences(call.context, *offsets[i], rows));
     first.push_back(first.back() + rows);
+    SLUICE_ENFORCE(cuts[i].count == cuts[0].count, ErrorCode::kInvalidArgument,
+                   "sequence_concat.count",
+                   "{}: Offsets cut X number {} into {} sequences, the first "
+                   "one into {}; expected as many",
+                   call.context.op(), i, cuts[i].count, cuts[0].count);
   }
   int64_t row = 0;
   call.SetSecond(0, 0);
