@@ -145,8 +145,7 @@ TEST_F(BackwardTest, ZerosOfUnknownShapeAreMadeOfTheShape) {
   EXPECT_EQ(Backward("loss", {.parameters = {"y"}}),
             (Lines{"loss@GRAD = fill_constant()",
                    "a@GRAD = test_total_grad(a, loss@GRAD)",
-                   "b@SHAPE = shape(b)",
-                   "b@GRAD@ZERO = fill_constant(b@SHAPE)",
+                   "b@SHAPE = shape(b)", "b@GRAD@ZERO = fill_constant(b@SHAPE)",
                    "y@GRAD = test_halves_grad(a@GRAD, b@GRAD@ZERO)"}));
 }
 

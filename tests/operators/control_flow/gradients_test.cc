@@ -1,5 +1,5 @@
-// Gradients through blocks, from C++; tests/python/formulas/test_block_gradients.py has
-// the cases.
+// Gradients through blocks, from C++;
+// tests/python/formulas/test_block_gradients.py has the cases.
 #include <string>
 
 #include "tests/testing/expect_error.h"
