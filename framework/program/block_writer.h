@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "sluice/framework/op/op_schema.h"
 #include "sluice/framework/program/block_gradients.h"
 #include "sluice/framework/program/block_ops.h"
 #include "sluice/framework/program/gradient_flow.h"

@@ -220,7 +220,7 @@ Var Program::RaggedData(std::string_view name,
       ErrorCode::kInvalidArgument, "program.ragged_data",
       "data {}: ragged rows need an unknown dim 0 and at least one "
       "level, got shape {} and {} levels",
-      Shown(std::string(name)), dims, levels);
+      Shown(name), dims, levels);
   const Var rows = Data(name, dtype, dims, file, line);
   std::string of(name);
   for (int level = 0; level < levels; ++level) {

@@ -34,7 +34,7 @@ struct UnfoldGeometry {
       : images(x[0] * x[1]) {
     const Ints& pads = query.Attr<Ints>("paddings");
     UnfoldAxis* const axes[] = {&height, &width};
-    for (int i = 0; i < 2; ++i) {
+    for (size_t i = 0; i < 2; ++i) {
       UnfoldAxis& axis = *axes[i];
       axis.size = x[i + 2];
       axis.kernel = query.Attr<Ints>("kernel_sizes")[i];

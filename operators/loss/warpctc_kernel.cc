@@ -185,8 +185,9 @@ class WarpCtcGradKernel final : public OpKernel {
         auto scale = static_cast<double>(loss_grad[b]);
         const CtcSequence<T> one = batch[b];
         if (norm_by_times_) scale /= static_cast<double>(one.times);
-        if (one.times > 0)
+        if (one.times > 0) {
           Differentiate(one, scale, &memory, grad + b * dims[2]);
+        }
       }
     });
   }

@@ -143,8 +143,9 @@ class ChunkEvalKernel final : public OpKernel {
       // Both are in order of their first positions.
       size_t at = 0;
       for (const Chunk& chunk : ours) {
-        while (at < right.size() && right[at].first < chunk.first)
+        while (at < right.size() && right[at].first < chunk.first) {
           ++at;
+        }
         if (at < right.size() && right[at] == chunk) ++counts[2];
       }
     }

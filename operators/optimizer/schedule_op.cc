@@ -103,9 +103,8 @@ Schedule MakePolynomial(const OpKernelConstruction& construction) {
 }
 
 Schedule MakePiecewise(const OpKernelConstruction& construction) {
-  const auto bounds = construction.Attr<Ints>("boundaries");
-  const auto values = construction.Attr<Floats>("values");
-  return [=](double step) {
+  return [bounds = construction.Attr<Ints>("boundaries"),
+          values = construction.Attr<Floats>("values")](double step) {
     const auto next = std::upper_bound(bounds.begin(), bounds.end(), step);
     return values[static_cast<size_t>(next - bounds.begin())];
   };

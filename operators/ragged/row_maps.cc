@@ -36,12 +36,12 @@ int64_t MapExpand(const RowMapCall& call) {
   call.SetSecond(0, 0);
   for (int64_t b = 0; b < cut.count; ++b) {
     const int64_t rows = cut.length(b) * times.length(b);
-    SLUICE_ENFORCE(
-        row + rows <= capacity, ErrorCode::kInvalidArgument,
-        "sequence_expand.capacity",
-        "{}: capacity = {} is too small for X as Y repeats it: up to {} "
-        "there are {} rows",
-        call.context.op(), capacity, b, row + rows);
+    SLUICE_ENFORCE(row + rows <= capacity, ErrorCode::kInvalidArgument,
+                   "sequence_expand.capacity",
+                   "{}: capacity = {}, the rows of Out and Out@GRAD, is too "
+                   "small for X as Y repeats it: up to {} "
+                   "there are {} rows",
+                   call.context.op(), capacity, b, row + rows);
     for (int64_t i = 0; i < times.length(b); ++i) {
       for (int64_t from = cut.begin(b); from < cut.end(b); ++from) {
         call.index[row++] = from;

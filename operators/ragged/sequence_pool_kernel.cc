@@ -37,6 +37,12 @@ Sequences CutOf(const OpKernelContext& context,
   return {all->data(), 1};
 }
 
+template <typename T>
+bool IsNaN(T value) {
+  if constexpr (std::is_floating_point_v<T>) return std::isnan(value);
+  return false;
+}
+
 // What a sum is multiplied by.
 double FactorOf(const std::string& type, int64_t length) {
   const auto rows = static_cast<double>(std::max<int64_t>(length, 1));
@@ -130,8 +136,7 @@ class SequencePoolKernel final : public OpKernel {
     for (int64_t row = cut.begin(b) + 1; row < cut.end(b); ++row) {
       const T* at = from + row * width;
       for (int64_t c = 0; c < width; ++c) {
-        // Not equal to itself: NaN.
-        const bool better = at[c] > to[c] || (at[c] != at[c] && to[c] == to[c]);
+        const bool better = at[c] > to[c] || (IsNaN(at[c]) && !IsNaN(to[c]));
         to[c] = better ? at[c] : to[c];
         index[c] = better ? row : index[c];
       }

@@ -158,8 +158,9 @@ class DftGradKernel final : public DftBase<T> {
                         for (int64_t k = 0; k < this->in_; ++k) {
                           Complex value;
                           if (k < this->used()) value = (*line)[k] * factor;
-                          if (this->half() && this->Other(k) == k)
+                          if (this->half() && this->Other(k) == k) {
                             value = value.real();
+                          }
                           // A number of the first half stands for its
                           // conjugate, too.
                           if (this->half() && this->Other(k) != k) value *= 2;

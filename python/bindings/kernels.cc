@@ -364,7 +364,7 @@ std::vector<OpDesc> PyFuncGradient(const OpDesc& forward) {
   for (const ArgDef& def : schema.inputs()) {
     if (def.name.ends_with(kGrad)) {
       arguments.output_grads.push_back(plain(def.name));
-    } else if (def.name.starts_with("X")) {
+    } else if (def.name.starts_with('X')) {
       arguments.inputs.push_back(def.name);
     } else {
       arguments.outputs.push_back(def.name);

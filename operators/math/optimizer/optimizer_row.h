@@ -51,8 +51,9 @@ struct OptimizerInfo {
 
   constexpr size_t state_count() const {
     size_t count = 0;
-    while (count < states.size() && states[count].name != nullptr)
+    while (count < states.size() && states[count].name != nullptr) {
       ++count;
+    }
     return count;
   }
   constexpr size_t power_count() const {
