@@ -43,9 +43,10 @@ class LstmStack {
         x = Dropout(x, options_.dropout_prob, {.seed = options_.seed},
                     helper_.location());
       }
-      x = Layer(x, layer);
+      const Var y = Layer(x, layer);
       last_h.push_back(Turned(Last("LastH", layer)));
       last_c.push_back(Turned(Last("LastC", layer)));
+      x = Merged(y);
     }
     return {x, Joined(last_h), Joined(last_c)};
   }
@@ -91,13 +92,12 @@ class LstmStack {
     if (Registry::Global().Schema("lstm").FindOutput("Reserve") != nullptr) {
       outputs.push_back({"Reserve", {Last("Reserve", layer)}});
     }
-    const Var y = helper_.Append("lstm", inputs,
-                                 {{"direction", options_.direction},
-                                  {"batch_first", !options_.time_major},
-                                  {"activations", options_.activations},
-                                  {"clip", options_.clip}},
-                                 std::move(outputs));
-    return Merged(y);
+    return helper_.Append("lstm", inputs,
+                          {{"direction", options_.direction},
+                           {"batch_first", !options_.time_major},
+                           {"activations", options_.activations},
+                           {"clip", options_.clip}},
+                          std::move(outputs));
   }
 
   // The layer's part of the initial states, as the op wants it.
