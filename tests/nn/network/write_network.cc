@@ -1,5 +1,5 @@
 // Prints the startup and the main program of a network, for
-// tests/python/test_cpp_layers.py, which makes the same one in Python.
+// test_same_network.py, which makes the same one in Python.
 #include <iostream>
 #include <string>
 
