@@ -88,6 +88,10 @@ struct Optimizer {
   double rate = 0;
   AttributeMap attributes = {};
   std::vector<State> states = {};
+  // A variable of shape [1] and the parameters' dtype that the program computes
+  // and that is the rate instead: the Out of a schedule, such as
+  // ops::ExponentialDecay(StepCounter(program, startup), 0.1, 1000, 0.5).
+  std::string schedule = {};
 };
 
 inline Optimizer Sgd(double rate) {
@@ -101,17 +105,110 @@ inline Optimizer Momentum(double rate,
           {{"mu", momentum}, {"use_nesterov", nesterov}},
           {{"Velocity"}}};
 }
-inline Optimizer Adam(double rate = 0.001,
-                      double beta1 = 0.9,
-                      double beta2 = 0.999,
-                      double epsilon = 1e-8) {
-  return {"adam",
+namespace internal {
+
+// Adam and the optimizers that keep the same states.
+inline Optimizer AdamLike(const char* op,
+                          double rate,
+                          double beta1,
+                          double beta2,
+                          AttributeMap more) {
+  more["beta1"] = beta1;
+  more["beta2"] = beta2;
+  return {op,
           rate,
-          {{"beta1", beta1}, {"beta2", beta2}, {"epsilon", epsilon}},
+          std::move(more),
           {{"Moment1"},
            {"Moment2"},
            {"Beta1Pow", beta1, true},
            {"Beta2Pow", beta2, true}}};
+}
+
+}  // namespace internal
+
+inline Optimizer Adam(double rate = 0.001,
+                      double beta1 = 0.9,
+                      double beta2 = 0.999,
+                      double epsilon = 1e-8) {
+  return internal::AdamLike("adam", rate, beta1, beta2, {{"epsilon", epsilon}});
+}
+inline Optimizer AdamW(double rate = 0.001,
+                       double beta1 = 0.9,
+                       double beta2 = 0.999,
+                       double epsilon = 1e-8,
+                       double weight_decay = 0.01) {
+  return internal::AdamLike("adamw", rate, beta1, beta2,
+                            {{"epsilon", epsilon}, {"coeff", weight_decay}});
+}
+inline Optimizer Lamb(double rate = 0.001,
+                      double weight_decay = 0.01,
+                      double beta1 = 0.9,
+                      double beta2 = 0.999,
+                      double epsilon = 1e-6) {
+  return internal::AdamLike(
+      "lamb", rate, beta1, beta2,
+      {{"epsilon", epsilon}, {"weight_decay", weight_decay}});
+}
+inline Optimizer Adamax(double rate = 0.001,
+                        double beta1 = 0.9,
+                        double beta2 = 0.999,
+                        double epsilon = 1e-8) {
+  return {"adamax",
+          rate,
+          {{"beta1", beta1}, {"beta2", beta2}, {"epsilon", epsilon}},
+          {{"Moment"}, {"InfNorm"}, {"Beta1Pow", beta1, true}}};
+}
+inline Optimizer LarsMomentum(double rate,
+                              double momentum = 0.9,
+                              double coeff = 0.001,
+                              double weight_decay = 0.0005) {
+  return {"lars_momentum",
+          rate,
+          {{"mu", momentum},
+           {"lars_coeff", coeff},
+           {"lars_weight_decay", weight_decay}},
+          {{"Velocity"}}};
+}
+inline Optimizer Adagrad(double rate, double epsilon = 1e-6, double first = 0) {
+  return {"adagrad", rate, {{"epsilon", epsilon}}, {{"Moment", first}}};
+}
+inline Optimizer DecayedAdagrad(double rate,
+                                double decay = 0.95,
+                                double epsilon = 1e-6) {
+  return {"decayed_adagrad",
+          rate,
+          {{"decay", decay}, {"epsilon", epsilon}},
+          {{"Moment"}}};
+}
+inline Optimizer Adadelta(double rate = 1,
+                          double epsilon = 1e-6,
+                          double rho = 0.95) {
+  return {"adadelta",
+          rate,
+          {{"epsilon", epsilon}, {"rho", rho}},
+          {{"AvgSquaredGrad"}, {"AvgSquaredUpdate"}}};
+}
+inline Optimizer RmsProp(double rate,
+                         double rho = 0.95,
+                         double epsilon = 1e-6,
+                         double momentum = 0,
+                         bool centered = false) {
+  return {"rmsprop",
+          rate,
+          {{"decay", rho},
+           {"epsilon", epsilon},
+           {"momentum", momentum},
+           {"centered", centered}},
+          {{"MeanSquare"}, {"MeanGrad"}, {"Moment"}}};
+}
+inline Optimizer Ftrl(double rate,
+                      double l1 = 0,
+                      double l2 = 0,
+                      double power = -0.5) {
+  return {"ftrl",
+          rate,
+          {{"l1", l1}, {"l2", l2}, {"lr_power", power}},
+          {{"SquaredAccumulator"}, {"LinearAccumulator"}}};
 }
 
 namespace internal {
@@ -142,6 +239,23 @@ class PurposeGuard {
 };
 
 }  // namespace internal
+
+// Counts the runs of a program, from 0: an int64 variable of shape [1] that
+// schedules read, called learning_rate_step as in Python. SaveParameters keeps
+// it.
+inline Var StepCounter(
+    Program& program,
+    Program& startup,
+    const SourceLocation& location = SourceLocation::Here()) {
+  const internal::PurposeGuard guard(program, OpPurpose::kOptimize);
+  const char* const name = "learning_rate_step";
+  if (program.HasVar(name)) return {&program, name};
+  const Var step = Parameter(program, startup, name, DType::kInt64, {1},
+                             Constant(-1), location);
+  program.AppendOp("scale", {{"X", {name}}}, {{"bias", 1.0}}, location,
+                   {{"Out", {name}}});
+  return step;
+}
 
 // Appends the gradients of `loss` and an update op for each parameter.
 // `startup` initializes the optimizer's own variables: the learning rate
@@ -174,6 +288,7 @@ inline std::vector<ParamGrad> Minimize(
     Program::ArgList inputs = {{"Param", {param}}, {"Grad", {grad}}};
     Program::ArgList outputs = {{"ParamOut", {param}}};
     std::string& rate = rates[var.dtype];
+    if (rate.empty()) rate = optimizer.schedule;
     if (rate.empty()) {
       rate = keep(optimizer.op + ".rate", var.dtype, {1}, optimizer.rate);
     }

@@ -36,8 +36,13 @@ class OptimizerCUDAKernel final : public OpKernel {
       a.states[i] = context.Input(name).data<T>();
       a.states_out[i] = output(name + "Out");
     }
-    const double rate = context.Input("LearningRate").data<T>()[0];
     auto& device = context.device_context<CUDADeviceContext>();
+    if (context.HasInput("SkipUpdate") &&
+        context.Input("SkipUpdate").data<bool>()[0]) {
+      Keep(context, a, param.numel());
+      return;
+    }
+    const double rate = context.Input("LearningRate").data<T>()[0];
     if constexpr (kHasPowers) {
       const T* numbers = NumbersOnDevice(context, rate);
       ForEach(device, param.numel(),
@@ -53,11 +58,31 @@ class OptimizerCUDAKernel final : public OpKernel {
     }
   }
 
+  // Leaves the parameter and all states as they are.
+  void Keep(OpKernelContext& context,
+            const OptimizerArrays<T>& a,
+            int64_t count) const {
+    auto& device = context.device_context<CUDADeviceContext>();
+    ForEach(device, count, [=] __device__(int64_t i) {
+      for (size_t s = 0; s < kStates; ++s) {
+        a.states_out[s][i] = a.states[s][i];
+      }
+      a.param_out[i] = a.param[i];
+    });
+    for (const OptimizerPower& power : Row::kInfo.powers) {
+      if (power.name == nullptr) continue;
+      const std::string name = power.name;
+      const T* from = context.Input(name).data<T>();
+      T* to = context.AllocateOutput(name + "Out", {1}).template data<T>();
+      ForEach(device, 1, [=] __device__(int64_t /*i*/) { *to = *from; });
+    }
+  }
+
   __device__ static void Step(const OptimizerArrays<T>& a,
                               const T* numbers,
                               int64_t i) {
     T param = a.param[i];
-    T states[] = {0, 0};
+    T states[] = {0, 0, 0};
     for (size_t s = 0; s < kStates; ++s) {
       states[s] = a.states[s][i];
     }
@@ -107,11 +132,18 @@ class OptimizerCUDAKernel final : public OpKernel {
   OptimizerSettings settings_;
 };
 
+// Rows that need norms run on the CPU.
+template <typename Row>
+void AddRow(Registry& registry) {
+  if constexpr (!requires { &Row::Scaled; }) {
+    AddPlainKernels<OptimizerCUDAKernel<FloatTypes, Row>>(
+        registry, Row::kInfo.name, CUDAPlace());
+  }
+}
+
 template <typename... Row>
 void AddRows(Rows<Row...> /*table*/, Registry& registry) {
-  (AddPlainKernels<OptimizerCUDAKernel<FloatTypes, Row>>(
-       registry, Row::kInfo.name, CUDAPlace()),
-   ...);
+  (AddRow<Row>(registry), ...);
 }
 
 void AddOptimizerCUDAKernels(Registry& registry) {

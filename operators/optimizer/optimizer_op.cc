@@ -22,6 +22,9 @@ void OptimizerShape(InferShapeContext& context) {
     param = context.Merge(param, context.input(state.name));
   }
   context.Merge(context.input("LearningRate"), InferShapeContext::Vector(1));
+  if (context.HasInput("SkipUpdate")) {
+    context.Merge(context.input("SkipUpdate"), InferShapeContext::Vector(1));
+  }
   context.SetOutput("ParamOut", param);
   for (const OptimizerState& state : info.states) {
     if (state.name == nullptr) continue;
@@ -71,6 +74,10 @@ void OptimizerSchema(const OptimizerInfo& info, OpSchema& op) {
     StateArguments(power.name, power.doc, op);
   }
   op.Input("LearningRate", "T", "[1]: the step size.", {.host = true});
+  op.Input("SkipUpdate", "bool",
+           "[1]: whether this step changes nothing, for gradients that are "
+           "still being added up or have overflowed.",
+           {.optional = true, .host = true});
   for (const OptimizerSetting& setting : info.settings) {
     if (setting.name != nullptr) SettingAttribute(setting, op);
   }

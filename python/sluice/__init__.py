@@ -13,12 +13,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from . import (
+    clip,
     distributed,
     errors,
     initializer,
     io,
     layers,
     optimizer,
+    regularizer,
     tracebacks,
     unique_name,
 )
@@ -149,6 +151,7 @@ __all__ = [
     "append_backward",
     "bfloat16",
     "bool",
+    "clip",
     "compare",
     "counters",
     "data",
@@ -189,6 +192,7 @@ __all__ = [
     "num_threads",
     "optimizer",
     "program_guard",
+    "regularizer",
     "run_op",
     "scope_guard",
     "set_num_threads",

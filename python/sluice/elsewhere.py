@@ -40,14 +40,13 @@ betas: ; they are beta1 and beta2
 bias: bias_attr; sl.layers.elementwise_add adds one
 ceil_mode: ceil_mode; sizes are rounded down
 embedding_dim, output_dim: size; it is the second of size=[rows, columns]
-grad_clip: ; sl.layers.clip limits what append_backward returns
 in_channels, in_features, num_features: ; the input's shape says it
 input_dim, num_embeddings: size; it is the first of size=[rows, columns]
 is_sparse: ; gradients are dense
 lod_level: ; sequences are padded, with their lengths beside them
 padding_mode: ; only zeros are padded; sl.layers.pad writes others first
 reduction: ; layers give a loss a row: sl.layers.mean or reduce_sum it
-regularization, weight_decay: ; add sl.layers.reduce_sum(w * w) to the loss
+weight_decay: weight_decay regularization
 requires_grad: trainable; set variable.stop_gradient
 training: ; is_test=True says that a layer only predicts
 use_cudnn: ; kernels are chosen by hint='prefer library=CUDNN'
@@ -74,7 +73,8 @@ layers.data: sl.data
 CompiledProgram: exe.run(program): it is compiled when it first runs
 DataLoader: a loop over arrays: exe.run(feed={...}) takes them
 ParallelExecutor: sl.distributed.DataParallel
-clip_grad_norm: sl.layers.clip on gradients
+clip_grad_norm, clip_grad_norm_: grad_clip=sl.clip.GradientClipByGlobalNorm(...)
+clip_grad_value_: grad_clip=sl.clip.GradientClipByValue(...)
 device: sl.CPUPlace() or sl.CUDAPlace(0) | fluid: sl itself
 functional, nn: sl.layers | manual_seed: program.random_seed = ...
 no_grad: variable.stop_gradient = True, or program.clone(for_test=True)
@@ -87,10 +87,27 @@ load_params, load_persistables, load_state_dict, load_vars: sl.io.load_params
 save: sl.io.save_program and sl.io.save_params
 save_inference_model: sl.io.save_program(program.clone(for_test=True), path)
 save_persistables, save_vars: sl.io.save_params
+AdadeltaOptimizer: sl.optimizer.Adadelta
 AdagradOptimizer: sl.optimizer.Adagrad
-AdamOptimizer, AdamW: sl.optimizer.Adam
+AdamOptimizer: sl.optimizer.Adam | AdamaxOptimizer: sl.optimizer.Adamax
+DecayedAdagradOptimizer: sl.optimizer.DecayedAdagrad
+DGCMomentumOptimizer: sl.optimizer.Momentum; gradients are sent whole
+DpsgdOptimizer: sl.optimizer.Dpsgd | FtrlOptimizer: sl.optimizer.Ftrl
+GradientMergeOptimizer: sl.optimizer.GradientMerge
+LambOptimizer: sl.optimizer.Lamb | LARS: sl.optimizer.LarsMomentum
+LarsMomentumOptimizer: sl.optimizer.LarsMomentum
+LookaheadOptimizer: sl.optimizer.Lookahead
 MomentumOptimizer: sl.optimizer.Momentum
-RMSprop: sl.optimizer.Adam or Adagrad | SGDOptimizer: sl.optimizer.SGD
+RMSprop, RMSPropOptimizer: sl.optimizer.RMSProp
+SGDOptimizer: sl.optimizer.SGD
+ErrorClipByValue: grad_clip=sl.clip.GradientClipByValue(...) of the optimizer
+L1DecayRegularizer: sl.regularizer.L1Decay
+L2DecayRegularizer: sl.regularizer.L2Decay
+CosineAnnealingLR: sl.layers.cosine_decay
+ExponentialLR, StepLR: sl.layers.exponential_decay
+MultiStepLR: sl.layers.piecewise_decay
+PolynomialLR: sl.layers.polynomial_decay
+lr_scheduler: sl.layers.exponential_decay and its like
 ConstantInitializer: sl.initializer.Constant
 KaimingNormal: sl.initializer.MSRA(uniform=False)
 TruncatedNormal: sl.initializer.Normal

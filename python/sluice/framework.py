@@ -101,6 +101,12 @@ class Variable(VariableMath):
     def _desc(self) -> dict[str, Any]:
         return self.program._var(self.name)
 
+    def _attr(self) -> Any:
+        """The ParamAttr that it was created with, or the default one."""
+        from .layer_helper import ParamAttr
+
+        return self.program._param_attrs.get(self.name) or ParamAttr()
+
     @property
     def shape(self) -> tuple[int | None, ...] | None:
         """The sizes, None for unknown ones; None for an unknown rank."""
@@ -231,6 +237,22 @@ class Program(_core.Program):
     """
 
     random_seed: int = 0
+    _purpose: str = "forward"  # of the ops that are appended
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._param_attrs: dict[str, Any] = {}  # ParamAttr by name
+
+    @contextlib.contextmanager
+    def _appending(self, purpose: str) -> Iterator[None]:
+        """Give the ops that are appended inside the block a purpose."""
+        outer, self._purpose = self._purpose, purpose
+        self._set_purpose(purpose)
+        try:
+            yield
+        finally:
+            self._purpose = outer
+            self._set_purpose(outer)
 
     def data(
         self, name: str, shape: Sequence[int | None], dtype: Any = "float32"
@@ -350,6 +372,7 @@ class Program(_core.Program):
     def clone(self, for_test: bool = False) -> Program:
         """Copy the program; for testing, its forward ops with ``is_test``."""
         copy = type(self)()
+        copy._param_attrs = dict(self._param_attrs)
         (copy._become_test_clone_of if for_test else copy._become_copy_of)(self)
         return copy
 

@@ -11,6 +11,7 @@ from . import _core, framework, unique_name
 from .display import Shown
 from .elsewhere import checked
 from .errors import InvalidArgumentError
+from .feed_values import finite
 from .framework import Variable
 from .initializer import Constant, Initializer, Xavier
 
@@ -25,12 +26,51 @@ class ParamAttr:
     Attributes:
         name: its name; layers with the same name share it.
         initializer: its initial values; the layer's default if None.
+        learning_rate: a factor of the optimizer's learning rate.
+        regularizer: its decay, instead of the optimizer's; see
+            :mod:`sluice.regularizer`.
         trainable: whether it gets a gradient.
+        gradient_clip: its clip, instead of the optimizer's; see
+            :mod:`sluice.clip`.
+
+    A parameter that layers share keeps the attributes of the first of them.
+    ``learning_rate``, ``regularizer`` and ``gradient_clip`` belong to the
+    program in memory and its clones; files of programs do not have them.
+
+    Raises:
+        InvalidArgumentError: an attribute is of another kind, or the learning
+            rate negative.
     """
 
     name: str | None = None
     initializer: Initializer | None = None
+    learning_rate: float = 1.0
+    regularizer: Any = None
     trainable: bool = True
+    gradient_clip: Any = None
+
+    def __post_init__(self) -> None:
+        from .clip import _Clip
+        from .regularizer import _Decay
+
+        self.learning_rate = finite(
+            "ParamAttr: learning_rate", self.learning_rate
+        )
+        for what, kind, wanted in (
+            ("learning_rate", float, "at least 0"),
+            ("trainable", bool, "True or False"),
+            ("regularizer", _Decay, "one of sluice.regularizer"),
+            ("gradient_clip", _Clip, "one of sluice.clip"),
+        ):
+            value = getattr(self, what)
+            known = value is None and what in ("regularizer", "gradient_clip")
+            known = known or isinstance(value, kind)
+            if not known or (kind is float and value < 0):
+                raise InvalidArgumentError(
+                    f"ParamAttr: {what} must be {wanted}, got "
+                    f"{_core._shown(value)}{framework.created()}",
+                    "python.param_attr_value",
+                )
 
     @classmethod
     def of(cls, value: Any) -> ParamAttr | None:
@@ -112,9 +152,11 @@ class LayerHelper(Shown):
         initializer = attr.initializer or default_initializer
         if initializer is None:
             initializer = Constant(0.0) if is_bias else Xavier()
-        return self.create_persistable(
+        param = self.create_persistable(
             name, shape, dtype, initializer, stop_gradient=not attr.trainable
         )
+        self.main_program._param_attrs.setdefault(name, attr)
+        return param
 
     def create_persistable(
         self,

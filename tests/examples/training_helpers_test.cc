@@ -116,6 +116,50 @@ TEST_F(TrainingHelpersTest, AdamsFirstStepsAreOfTheRate) {
   EXPECT_EQ(Value("w.adam.Beta2Pow"), Floats({0.421875F}));
 }
 
+TEST_F(TrainingHelpersTest, EveryOptimizerMovesAgainstTheGradient) {
+  const Tensor x = Tensor::FromVector<float>({2}, {2, -4});
+  for (const Optimizer& optimizer :
+       {Sgd(0.1), Momentum(0.1), LarsMomentum(0.1), Adam(0.1), AdamW(0.1),
+        Lamb(0.1), Adamax(0.1), Adagrad(0.1), DecayedAdagrad(0.1), Adadelta(),
+        RmsProp(0.1, 0.9, 1e-6, 0.5, true)}) {
+    Program program;
+    Program startup;
+    Scope scope;
+    const Var w =
+        Parameter(program, startup, "w", DType::kFloat32, {2}, Constant(1));
+    const Var in = program.Data("x", DType::kFloat32, {2});
+    Minimize(optimizer, ops::Mean(ops::ElementwiseMul(w, in)), startup);
+    executor_.Run(startup, {}, {}, &scope);
+    executor_.Run(program, {{"x", x}}, {}, &scope);
+    const Floats moved = scope.FindVar("w")->Get<Tensor>()->ToVector<float>();
+    EXPECT_LT(moved[0], 1) << optimizer.op;
+    EXPECT_GT(moved[1], 1 - 0.01) << optimizer.op;
+    EXPECT_NE(moved[1], 1) << optimizer.op;
+  }
+}
+
+TEST_F(TrainingHelpersTest, FtrlKeepsSmallParametersAtZero) {
+  Build(Ftrl(0.25, 100));
+  EXPECT_EQ(Train(1), Floats({0, 0}));
+}
+
+TEST_F(TrainingHelpersTest, AScheduleGivesTheRate) {
+  const Var x = program_.Data("x", DType::kFloat32, {2});
+  const Var w =
+      Parameter(program_, startup_, "w", DType::kFloat32, {2}, Constant(1));
+  const Var rate = ops::ExponentialDecay(StepCounter(program_, startup_),
+                                         /*learning_rate=*/0.5,
+                                         /*decay_steps=*/1, /*decay_rate=*/0.5);
+  EXPECT_EQ(StepCounter(program_, startup_).name(), "learning_rate_step");
+  Optimizer sgd = Sgd(0);
+  sgd.schedule = rate.name();
+  loss_ = ops::Mean(ops::ElementwiseMul(w, x));
+  Minimize(sgd, loss_, startup_);
+  executor_.Run(startup_, {}, {}, &scope_);
+  EXPECT_EQ(Train(1), Floats({0.5F, 2}));
+  EXPECT_EQ(Train(1), Floats({0.25F, 2.5F}));
+}
+
 TEST_F(TrainingHelpersTest, OneProgramMayHaveTwoOptimizers) {
   Build(Sgd(0.25));
   const Var v =

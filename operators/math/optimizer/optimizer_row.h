@@ -10,7 +10,7 @@
 
 // The table of optimizers: ops that move a parameter by its gradient, element
 // by element. The rows, with their formulas, are in optimizer_rows.inc; a new
-// row is a new op on the CPU and on CUDA.
+// row is a new op on the CPU and on CUDA; one that needs norms, on the CPU.
 namespace sluice {
 
 // A tensor of the parameter's shape that is kept from step to step: the op has
@@ -39,23 +39,31 @@ struct OptimizerSetting {
   std::optional<double> below{};  // at least 0, and less than this
 };
 
+inline constexpr size_t kOptimizerStates = 3;
+inline constexpr size_t kOptimizerSettings = 5;
+
 struct OptimizerInfo {
   const char* name;
   const char* doc;
-  std::array<OptimizerState, 2> states{};
+  std::array<OptimizerState, kOptimizerStates> states{};
   std::array<OptimizerPower, 2> powers{};
-  std::array<OptimizerSetting, 4> settings{};
+  std::array<OptimizerSetting, kOptimizerSettings> settings{};
 
   constexpr size_t state_count() const {
-    return (states[0].name != nullptr ? 1U : 0U) +
-           (states[1].name != nullptr ? 1U : 0U);
+    size_t count = 0;
+    while (count < states.size() && states[count].name != nullptr)
+      ++count;
+    return count;
+  }
+  constexpr size_t power_count() const {
+    return powers[0].name == nullptr ? 0U : powers[1].name == nullptr ? 1U : 2U;
   }
 };
 
-using OptimizerSettings = std::array<double, 4>;
+using OptimizerSettings = std::array<double, kOptimizerSettings>;
 using OptimizerPowers = std::array<double, 2>;
 // The numbers that the formula uses in one step.
-using OptimizerNumbers = std::array<double, 6>;
+using OptimizerNumbers = std::array<double, 8>;
 
 // The arrays of one step. Outputs may be their own inputs, but not overlap them
 // otherwise.
@@ -63,9 +71,12 @@ template <typename T>
 struct OptimizerArrays {
   const T* param = nullptr;
   const T* grad = nullptr;
-  std::array<const T*, 2> states{};
+  std::array<const T*, kOptimizerStates> states{};
   T* param_out = nullptr;
-  std::array<T*, 2> states_out{};
+  std::array<T*, kOptimizerStates> states_out{};
+  // Whether outputs are not read soon, so that they need not come into the
+  // cache first. They are then not their inputs, and aligned to 64 bytes.
+  bool stream = false;
 };
 
 // One step over elements [begin, end), on the calling thread, with the best
@@ -77,6 +88,14 @@ using OptimizerLoop = void (*)(const OptimizerArrays<T>& arrays,
                                int64_t begin,
                                int64_t end);
 
+// Sums of the squares of the parameter and of the row's Direction.
+using OptimizerSquares = std::array<double, 2>;
+template <typename T>
+using OptimizerMeasure = OptimizerSquares (*)(const OptimizerArrays<T>& arrays,
+                                              const OptimizerNumbers& numbers,
+                                              int64_t begin,
+                                              int64_t end);
+
 struct OptimizerRow {
   OptimizerInfo info;
   OptimizerNumbers (*numbers)(const OptimizerSettings& settings,
@@ -84,6 +103,13 @@ struct OptimizerRow {
                               const OptimizerPowers& powers);
   OptimizerLoop<float> float32;
   OptimizerLoop<double> float64;
+  // Rows that need norms measure them first, and step with the numbers that
+  // `scaled` returns; null for the others.
+  OptimizerMeasure<float> measure32 = nullptr;
+  OptimizerMeasure<double> measure64 = nullptr;
+  OptimizerNumbers (*scaled)(const OptimizerNumbers& numbers,
+                             double param_norm,
+                             double direction_norm) = nullptr;
 
   template <typename T>
   OptimizerLoop<T> loop() const {
@@ -91,6 +117,14 @@ struct OptimizerRow {
       return float32;
     } else {
       return float64;
+    }
+  }
+  template <typename T>
+  OptimizerMeasure<T> measure() const {
+    if constexpr (sizeof(T) == sizeof(float)) {
+      return measure32;
+    } else {
+      return measure64;
     }
   }
 };

@@ -13,6 +13,16 @@ from ..elsewhere import checked
 from . import ops
 from .control_flow import cond, scan, while_loop
 from .crf import crf_decoding, linear_chain_crf
+from .learning_rate_scheduler import (
+    cosine_decay,
+    exponential_decay,
+    inverse_time_decay,
+    linear_lr_warmup,
+    natural_exp_decay,
+    noam_decay,
+    piecewise_decay,
+    polynomial_decay,
+)
 from .nn import (
     batch_norm,
     conv2d,
@@ -40,14 +50,22 @@ __all__ = [
     "cond",
     "conv2d",
     "conv3d",
+    "cosine_decay",
     "crf_decoding",
     "cross_entropy",
     "dropout",
     "einsum",
     "embedding",
+    "exponential_decay",
     "fc",
+    "inverse_time_decay",
     "linear_chain_crf",
+    "linear_lr_warmup",
+    "natural_exp_decay",
+    "noam_decay",
     "ops",
+    "piecewise_decay",
+    "polynomial_decay",
     "pool2d",
     "pool3d",
     "scan",

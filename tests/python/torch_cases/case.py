@@ -52,6 +52,26 @@ NO_COUNTERPART = {
     "without a zero; tests/operators has its formula",
     "quantize_linear": "tests/operators/conversion/quantize_linear_test.cc has "
     "its formula",
+    **dict.fromkeys(
+        (
+            "adadelta",
+            "adamax",
+            "adamw",
+            "cosine_decay",
+            "decayed_adagrad",
+            "exponential_decay",
+            "ftrl",
+            "inverse_time_decay",
+            "lamb",
+            "lars_momentum",
+            "natural_exp_decay",
+            "noam_decay",
+            "piecewise_decay",
+            "polynomial_decay",
+            "rmsprop",
+        ),
+        "tests/python/optimizers compares 100 steps with PyTorch's",
+    ),
     "unique": "tests/operators/search/late_shapes_test.cc has its formula; "
     "torch has no indices of the first ones",
     "uniform_random": "own numbers; tests/operators/random/random_reference.h",

@@ -1,0 +1,260 @@
+"""Averages of parameters over the steps of a training."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from .. import framework, unique_name
+from ..clip import _as
+from ..display import Shown
+from ..elsewhere import checked
+from ..errors import FailedPreconditionError, InvalidArgumentError
+from ..feed_values import finite
+from ..framework import Program, Variable, positive
+from ..initializer import Constant
+from ..layer_helper import LayerHelper
+
+
+class _Average(Shown):
+    """Keeps averages, and puts them in the parameters' place for a while."""
+
+    def __init__(self, kind: str, name: str | None) -> None:
+        self.name = name or unique_name.generate(kind)
+        self._apply: Program | None = None
+        self._restore = Program()
+
+    def _helper(self) -> LayerHelper:
+        return LayerHelper(self.name, self.name)
+
+    def _keep(
+        self, helper: LayerHelper, name: str, like: Any, value: float = 0.0
+    ) -> Variable:
+        """A state of the shape of a variable, or a counter of a dtype."""
+        known = isinstance(like, Variable)
+        return helper.create_persistable(
+            unique_name.generate(f"{name}.{self.name}"),
+            list(like.shape or ()) if known else [1],
+            like.dtype if known else like,
+            Constant(value),
+        )
+
+    def _averaged(self, param: str, states: list[Variable]) -> Variable:
+        """Append the average of a parameter, in the dtype of its state."""
+        raise NotImplementedError
+
+    def _finish(self, states: dict[str, list[Variable]]) -> None:
+        """Make the programs that swap, given the states by parameter."""
+        self._apply = Program()
+        for program in (self._apply, self._restore):
+            for param, kept in states.items():
+                like = kept[0]
+                names = param, f"{param}.{self.name}.backup"
+                shape = list(like.shape or ())
+                var, backup = (
+                    program.persistable(name, shape, like.dtype)
+                    for name in names
+                )
+                if program is self._restore:
+                    program.append_op("assign", {"X": backup}, {"Out": var})
+                    continue
+                program.append_op("assign", {"X": var}, {"Out": backup})
+                here = [
+                    program.persistable(s.name, list(s.shape or ()), s.dtype)
+                    for s in kept
+                ]
+                average = self._averaged(param, here)
+                program.append_op("assign", {"X": average}, {"Out": var})
+
+    @contextlib.contextmanager
+    def apply(
+        self, executor: Any, need_restore: bool = True
+    ) -> Iterator[None]:
+        """Let the parameters be their averages inside the block.
+
+        Args:
+            executor: what trains; parameters are in the global scope.
+            need_restore: whether they are what they were after the block;
+                otherwise call :meth:`restore`.
+
+        Raises:
+            FailedPreconditionError: no step has been averaged yet, or
+                ``update`` was not called.
+        """
+        if self._apply is None:
+            raise FailedPreconditionError(
+                f"{self.name}: call update() where the program is written",
+                "python.average_update",
+            )
+        executor.run(self._apply)
+        try:
+            yield
+        finally:
+            if need_restore:
+                self.restore(executor)
+
+    def restore(self, executor: Any) -> None:
+        """Give the parameters back what they were before :meth:`apply`."""
+        executor.run(self._restore)
+
+
+@checked
+class ExponentialMovingAverage(_Average):
+    """average = decay * average + (1 - decay) * param, begun as 0.
+
+    ``apply`` divides it by 1 - the product of all decays, so that it is a mean
+    from the first step on.
+
+    Args:
+        decay: how much of the average is kept.
+        thres_steps: a variable of one element, such as the step; the decay is
+            at most (1 + thres_steps) / (10 + thres_steps).
+        name: the prefix of its variables' names.
+
+    Raises:
+        InvalidArgumentError: decay is not in [0, 1).
+
+    >>> ema = sl.optimizer.ExponentialMovingAverage(0.999)
+    >>> ema.update()                    # after optimizer.minimize(loss)
+    >>> with ema.apply(exe):            # after some runs
+    ...     exe.run(test_program, ...)
+    """
+
+    def __init__(
+        self,
+        decay: float = 0.999,
+        thres_steps: Variable | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__("ema", name)
+        self.decay = finite("ema: decay", decay)
+        if not 0 <= self.decay < 1:
+            raise InvalidArgumentError(
+                f"ema: decay must be at least 0 and below 1, got {self.decay}",
+                "python.ema_decay",
+            )
+        self.thres_steps = thres_steps
+
+    def update(self) -> None:
+        """Append the averaging of all parameters of the main program."""
+        helper = self._helper()
+        program = helper.main_program
+        states: dict[str, list[Variable]] = {}
+        rest: dict[str, tuple[Any, Variable]] = {}  # decay, product by dtype
+        with program._appending("optimize"):
+            for param in program.all_parameters():
+                kind = str(param.dtype)
+                if kind not in rest:
+                    decay = self._decay(param.dtype)
+                    left = self._keep(helper, f"left.{kind}", param.dtype, 1.0)
+                    left_now = {"X": left * decay}
+                    helper.append_op("assign", left_now, {"Out": left})
+                    rest[kind] = decay, left
+                decay, left = rest[kind]
+                average = self._keep(helper, param.name, param)
+                moved = average * decay + param * (1 - decay)
+                helper.append_op("assign", {"X": moved}, {"Out": average})
+                states[param.name] = [average, left]
+        self._finish(states)
+
+    def _decay(self, dtype: Any) -> Any:
+        if self.thres_steps is None:
+            return self.decay
+        steps = _as(dtype, self.thres_steps)
+        least = (steps + 1) / (steps + 10)
+        most = least._constant(self.decay)
+        return _scalar(least._binary("elementwise_min", most))
+
+    def _averaged(self, param: str, states: list[Variable]) -> Variable:
+        average, left = states
+        return average / _scalar(1 - left)
+
+
+@checked
+class ModelAverage(_Average):
+    """The mean of parameters over a window of the last steps.
+
+    Made after ``minimize``, it appends the sums of all parameters. As in Fluid,
+    a window ends when it has min_average_window steps and at least
+    min(max_average_window, average_window_rate * all steps); ``apply`` takes
+    the mean over the last complete window and the current one.
+
+    Args:
+        average_window_rate: the window, as a part of all steps.
+        min_average_window: the fewest steps of a window.
+        max_average_window: the most.
+        name: the prefix of its variables' names.
+
+    Raises:
+        InvalidArgumentError: a window is not above 0, or the rate negative.
+    """
+
+    def __init__(
+        self,
+        average_window_rate: float,
+        min_average_window: int = 10000,
+        max_average_window: int = 10000,
+        name: str | None = None,
+    ) -> None:
+        super().__init__("model_average", name)
+        what = "model_average: average_window_rate"
+        self.average_window_rate = finite(what, average_window_rate)
+        if self.average_window_rate < 0:
+            raise InvalidArgumentError(
+                f"{what} must be at least 0, got {self.average_window_rate}",
+                "python.average_window_rate",
+            )
+        self.min_average_window = positive(
+            "model_average: min_average_window", min_average_window
+        )
+        self.max_average_window = positive(
+            "model_average: max_average_window", max_average_window
+        )
+        with framework.default_main_program()._appending("optimize"):
+            self._accumulate(self._helper())
+
+    def _accumulate(self, helper: LayerHelper) -> None:
+        def where(condition: Variable, x: Variable, y: Variable, out: Any):
+            inputs = {"Condition": condition, "X": x, "Y": y}
+            helper.append_op("where", inputs, {"Out": out})
+
+        updates, count, old = (
+            self._keep(helper, name, "int64")
+            for name in ("updates", "count", "old_count")
+        )
+        for counter in (updates, count):
+            helper.append_op("assign", {"X": counter + 1}, {"Out": counter})
+        rate = self.average_window_rate
+        window = _as("int64", _as("float64", updates) * rate)
+        most = window._constant(self.max_average_window)
+        window = window._binary("elementwise_min", most)
+        ends = (count >= self.min_average_window)._binary(
+            "logical_and", count >= window
+        )
+        states = {}
+        for param in helper.main_program.all_parameters():
+            total = self._keep(helper, f"{param.name}.sum", param)
+            before = self._keep(helper, f"{param.name}.old_sum", param)
+            grown = total + param
+            where(_scalar(ends), grown, before, before)
+            where(_scalar(ends), _zero(param), grown, total)
+            states[param.name] = [total, before, count, old]
+        where(ends, count, old, old)
+        where(ends, count._constant(0), count, count)
+        self._finish(states)
+
+    def _averaged(self, param: str, states: list[Variable]) -> Variable:
+        total, before, count, old = states
+        return (total + before) / _scalar(_as(total.dtype, count + old))
+
+
+def _scalar(x: Variable) -> Variable:
+    """Of shape [], which goes with every shape."""
+    attrs = {"shape": []}
+    return x.program.append_op("reshape", {"X": x}, attrs=attrs)["Out"]
+
+
+def _zero(like: Variable) -> Variable:
+    attrs = {"shape": [], "dtype": like.dtype}
+    return like.program.append_op("fill_constant", attrs=attrs)["Out"]

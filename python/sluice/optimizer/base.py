@@ -1,0 +1,228 @@
+"""The base of the optimizers: what they do with gradients."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from .. import _core, framework, unique_name
+from ..clip import _as, _Clip, clipped
+from ..display import Shown, counted, cut
+from ..elsewhere import checked
+from ..errors import InvalidArgumentError
+from ..feed_values import finite
+from ..framework import Program, Variable
+from ..initializer import Constant
+from ..layer_helper import LayerHelper
+from ..regularizer import _Decay
+
+
+class Minimized(tuple):
+    """What ``minimize`` returns, in one line."""
+
+    def __repr__(self) -> str:
+        ops, pairs = self
+        names = cut(", ".join(param.name for param, _ in pairs), 60)
+        kinds = ", ".join(dict.fromkeys(ops))
+        return f"<{counted(len(ops), 'update')} by {kinds or 'no op'}: {names}>"
+
+
+@checked
+class Optimizer(Shown):
+    """Base of the optimizers.
+
+    Args:
+        learning_rate: a number, or a float variable of shape [1] that the
+            program computes or is fed.
+        regularization: a decay of :mod:`sluice.regularizer`, for parameters
+            whose ParamAttr has none.
+        grad_clip: a clip of :mod:`sluice.clip`, likewise.
+        name: the prefix of its variables' names.
+
+    Raises:
+        InvalidArgumentError: the learning rate is neither, negative or not
+            finite; or another argument is of another kind.
+    """
+
+    type = "optimizer"
+    regularization: _Decay | None = None
+    grad_clip: _Clip | None = None
+    _settings: tuple[str, ...] = ()  # attributes of the op
+
+    def __init__(
+        self,
+        learning_rate: float | Variable,
+        regularization: _Decay | None = None,
+        grad_clip: _Clip | None = None,
+        name: str | None = None,
+    ) -> None:
+        if not isinstance(learning_rate, Variable):
+            what = f"{self.type}: learning_rate"
+            learning_rate = finite(what, learning_rate)
+            if learning_rate < 0:
+                raise InvalidArgumentError(
+                    f"{what} must be at least 0, got {learning_rate}",
+                    "python.learning_rate",
+                )
+        self.learning_rate = learning_rate
+        for what, value, kind in (
+            ("regularization", regularization, _Decay),
+            ("grad_clip", grad_clip, _Clip),
+        ):
+            if value is None:
+                continue
+            if not isinstance(value, kind):
+                raise InvalidArgumentError(
+                    f"{self.type}: {what} must be one of {kind.__module__} or "
+                    f"None, got {_core._shown(value)}",
+                    "python.optimizer_part",
+                )
+            setattr(self, what, value)
+        self.name = name or unique_name.generate(self.type)
+        self._rates: dict[tuple[int, str, float], Variable] = {}
+        self._skip: Variable | None = None  # whether a run updates nothing
+
+    def _set(self, **settings: Any) -> None:
+        """Check and keep attributes of the op; they are attributes here."""
+        self._settings = tuple(settings)
+        formula = settings.get("formula", "fluid")
+        if formula not in ("fluid", "pytorch"):
+            raise InvalidArgumentError(
+                f'{self.type}: formula must be "fluid" or "pytorch", got '
+                f"{_core._shown(formula)}",
+                "python.formula",
+            )
+        for name, value in settings.items():
+            if name not in ("formula", "use_nesterov", "centered"):
+                value = finite(f"{self.type}: {name}", value)
+            setattr(self, name, value)
+
+    def minimize(
+        self,
+        loss: Variable,
+        startup_program: Program | None = None,
+        parameter_list: Iterable[Variable | str] | None = None,
+        no_grad_set: Iterable[Variable | str] | None = None,
+    ) -> tuple[list[str], list[tuple[Variable, Variable]]]:
+        """Append the gradients of ``loss`` and the updates of parameters.
+
+        Args:
+            loss: a float variable of one element.
+            startup_program: initialises the optimizer's own variables; the
+                default one if None.
+            parameter_list: parameters to update; all if None.
+            no_grad_set: variables where gradients stop.
+
+        Returns:
+            The types of the ops that were appended, and (parameter, gradient)
+            pairs.
+
+        Raises:
+            InvalidArgumentError: see :func:`sluice.append_backward`.
+        """
+        pairs = framework.append_backward(loss, parameter_list, no_grad_set)
+        return Minimized((self.apply_gradients(pairs, startup_program), pairs))
+
+    def apply_gradients(
+        self,
+        params_grads: list[tuple[Variable, Variable]],
+        startup_program: Program | None = None,
+    ) -> list[str]:
+        """Append the update of each parameter by its gradient."""
+        if not params_grads:
+            return []
+        program = params_grads[0][0].program
+        startup = startup_program or framework.default_startup_program()
+        with (
+            program._appending("optimize"),
+            framework.program_guard(program, startup),
+        ):
+            helper = LayerHelper(self.type, self.name)
+            return self._append(helper, params_grads)
+
+    def _append(
+        self, helper: LayerHelper, pairs: list[tuple[Variable, Variable]]
+    ) -> list[str]:
+        for param, grad in clipped(pairs, self.grad_clip):
+            decay = param._attr().regularizer or self.regularization
+            if decay is not None:
+                grad = decay(param, grad)
+            self._update(helper, param, grad)
+        return [self.type] * len(pairs)
+
+    def _attributes(self) -> dict[str, Any]:
+        """The attributes of the op."""
+        values = {name: getattr(self, name) for name in self._settings}
+        if values.get("formula") == "fluid":
+            values["formula"] = ""
+        return values
+
+    def _powers(self) -> dict[str, float]:
+        """With what the states of shape [1] begin; others begin as 0."""
+        return {}
+
+    def _first(self) -> float:
+        """With what the states of the parameter's shape begin."""
+        return 0.0
+
+    def _update(
+        self, helper: LayerHelper, param: Variable, grad: Variable
+    ) -> None:
+        powers = self._powers()
+        inputs = {"Param": param, "Grad": grad}
+        outputs = {"ParamOut": param}
+        for argument in _core._schema(self.type)["inputs"]:
+            name = argument["name"]
+            if name == "SkipUpdate":
+                inputs[name] = self._skip
+            if name in ("Param", "Grad", "LearningRate", "SkipUpdate"):
+                continue
+            shape = [1] if name in powers else None
+            kind = re.sub("(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+            state = self._state(
+                helper, param, kind, shape, powers.get(name, self._first())
+            )
+            inputs[name] = outputs[f"{name}Out"] = state
+        if self._skip is not None and "SkipUpdate" not in inputs:
+            raise InvalidArgumentError(
+                f"{self.type}: the op has no input SkipUpdate, so that its "
+                "gradients cannot be added up over several runs",
+                "python.skip_update",
+            )
+        inputs["LearningRate"] = self._rate(
+            helper, param.dtype, param._attr().learning_rate
+        )
+        helper.append_op(self.type, inputs, outputs, self._attributes())
+
+    def _rate(
+        self, helper: LayerHelper, dtype: Any, factor: float
+    ) -> Variable:
+        """The learning rate in a dtype, times the factor of a parameter."""
+        key = helper.main_program.uid, str(dtype), factor
+        if key in self._rates:
+            return self._rates[key]
+        if factor != 1:
+            rate = self._rate(helper, dtype, 1.0) * factor
+        elif isinstance(self.learning_rate, Variable):
+            rate = _as(dtype, self.learning_rate)
+        else:
+            name = unique_name.generate(f"{self.name}.learning_rate")
+            value = Constant(self.learning_rate)
+            rate = helper.create_persistable(name, [1], dtype, value)
+        self._rates[key] = rate
+        return rate
+
+    def _state(
+        self,
+        helper: LayerHelper,
+        param: Variable,
+        kind: str,
+        shape: list[int] | None = None,
+        value: float = 0.0,
+    ) -> Variable:
+        name = unique_name.generate(f"{param.name}.{self.name}.{kind}")
+        shape = list(param.shape or ()) if shape is None else shape
+        return helper.create_persistable(
+            name, shape, param.dtype, Constant(value)
+        )

@@ -1,0 +1,454 @@
+"""The optimizers: one op for each parameter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..clip import GradientClipByNorm, _Clip
+from ..elsewhere import checked
+from ..errors import InvalidArgumentError
+from ..feed_values import finite
+from ..framework import Variable
+from ..layer_helper import LayerHelper
+from ..regularizer import _Decay
+from .base import Optimizer
+
+Rate = float | Variable
+
+
+class SGD(Optimizer):
+    """param -= learning_rate * grad."""
+
+    type = "sgd"
+
+
+@checked
+class Momentum(Optimizer):
+    """velocity = momentum * velocity + grad; param -= learning_rate * velocity.
+
+    With ``use_nesterov`` the step is learning_rate * (grad + momentum *
+    velocity).
+    """
+
+    type = "momentum"
+
+    def __init__(
+        self,
+        learning_rate: Rate,
+        momentum: float = 0.9,
+        use_nesterov: bool = False,
+        regularization: _Decay | None = None,
+        grad_clip: _Clip | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(learning_rate, regularization, grad_clip, name)
+        self._set(momentum=momentum, use_nesterov=use_nesterov)
+
+    def _attributes(self) -> dict[str, Any]:
+        return {"mu": self.momentum, "use_nesterov": self.use_nesterov}
+
+
+@checked
+class LarsMomentum(Optimizer):
+    """Momentum with a rate for each parameter, by its norm and its gradient's.
+
+    You, Gitman and Ginsburg, "Large batch training of convolutional networks",
+    2017; op ``lars_momentum`` has the formula.
+    """
+
+    type = "lars_momentum"
+
+    def __init__(
+        self,
+        learning_rate: Rate,
+        momentum: float = 0.9,
+        lars_coeff: float = 0.001,
+        lars_weight_decay: float = 0.0005,
+        epsilon: float = 0.0,
+        regularization: _Decay | None = None,
+        grad_clip: _Clip | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(learning_rate, regularization, grad_clip, name)
+        self._set(
+            momentum=momentum,
+            lars_coeff=lars_coeff,
+            lars_weight_decay=lars_weight_decay,
+            epsilon=epsilon,
+        )
+
+    def _attributes(self) -> dict[str, Any]:
+        values = super()._attributes()
+        return {"mu": values.pop("momentum"), **values}
+
+
+@checked
+class Adam(Optimizer):
+    """Adam (Kingma and Ba, "A method for stochastic optimization", 2015).
+
+    The formula is PyTorch's. Its weight decay is ``regularization=L2Decay()``;
+    see :class:`AdamW` for the other one.
+    """
+
+    type = "adam"
+
+    def __init__(
+        self,
+        learning_rate: Rate = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-8,
+        regularization: _Decay | None = None,
+        grad_clip: _Clip | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(learning_rate, regularization, grad_clip, name)
+        self._set(beta1=beta1, beta2=beta2, epsilon=epsilon)
+
+    def _powers(self) -> dict[str, float]:
+        return {"Beta1Pow": self.beta1, "Beta2Pow": self.beta2}
+
+
+class _Decaying(Optimizer):
+    """An optimizer with a weight decay that some parameters do not have."""
+
+    weight_decay: float
+    _decays: Callable[[Variable], bool] | None = None
+
+    def _powers(self) -> dict[str, float]:
+        return {"Beta1Pow": self.beta1, "Beta2Pow": self.beta2}  # type: ignore[attr-defined]
+
+    def _update(
+        self, helper: LayerHelper, param: Variable, grad: Variable
+    ) -> None:
+        decay = self.weight_decay
+        if self._decays is not None and not self._decays(param):
+            self.weight_decay = 0.0
+        try:
+            super()._update(helper, param, grad)
+        finally:
+            self.weight_decay = decay
+
+
+@checked
+class AdamW(_Decaying):
+    """Adam with decoupled weight decay (Loshchilov and Hutter, 2019).
+
+    param is first multiplied by 1 - learning_rate * weight_decay, as in
+    PyTorch.
+
+    Args:
+        learning_rate: a number or a variable, see :class:`Optimizer`.
+        beta1: how much of the first moment is kept.
+        beta2: how much of the second moment is kept.
+        epsilon: keeps the division away from 0.
+        weight_decay: the decay.
+        apply_decay_param_fun: says for a parameter's name whether it decays;
+            all do if None.
+        regularization: see :class:`Optimizer`.
+        grad_clip: see :class:`Optimizer`.
+        name: see :class:`Optimizer`.
+    """
+
+    type = "adamw"
+
+    def __init__(
+        self,
+        learning_rate: Rate = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-8,
+        weight_decay: float = 0.01,
+        apply_decay_param_fun: Callable[[str], bool] | None = None,
+        regularization: _Decay | None = None,
+        grad_clip: _Clip | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(learning_rate, regularization, grad_clip, name)
+        self._set(
+            beta1=beta1,
+            beta2=beta2,
+            epsilon=epsilon,
+            weight_decay=weight_decay,
+        )
+        if apply_decay_param_fun is not None:
+            self._decays = lambda param: apply_decay_param_fun(param.name)
+
+    def _attributes(self) -> dict[str, Any]:
+        values = super()._attributes()
+        return {"coeff": values.pop("weight_decay"), **values}
+
+
+@checked
+class Lamb(_Decaying):
+    """AdamW with a rate for each parameter, by its norm and its step's.
+
+    You et al., "Large batch optimization for deep learning: training BERT in
+    76 minutes", 2020; op ``lamb`` has the formula.
+
+    Args:
+        learning_rate: a number or a variable, see :class:`Optimizer`.
+        lamb_weight_decay: the decay.
+        beta1: how much of the first moment is kept.
+        beta2: how much of the second moment is kept.
+        epsilon: keeps the division away from 0.
+        exclude_from_weight_decay_fn: says for a parameter whether it does not
+            decay; all do if None.
+        regularization: see :class:`Optimizer`.
+        grad_clip: see :class:`Optimizer`.
+        name: see :class:`Optimizer`.
+    """
+
+    type = "lamb"
+
+    def __init__(
+        self,
+        learning_rate: Rate = 0.001,
+        lamb_weight_decay: float = 0.01,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-6,
+        exclude_from_weight_decay_fn: (
+            Callable[[Variable], bool] | None
+        ) = None,
+        regularization: _Decay | None = None,
+        grad_clip: _Clip | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(learning_rate, regularization, grad_clip, name)
+        self._set(
+            weight_decay=lamb_weight_decay,
+            beta1=beta1,
+            beta2=beta2,
+            epsilon=epsilon,
+        )
+        if exclude_from_weight_decay_fn is not None:
+            self._decays = lambda param: not exclude_from_weight_decay_fn(param)
+
+
+@checked
+class Adamax(Optimizer):
+    """Adam with the largest gradient instead of the second moment.
+
+    Kingma and Ba, 2015. ``formula="fluid"`` adds epsilon to the faded maximum,
+    ``"pytorch"`` to the size of the gradient; op ``adamax`` has both.
+    """
+
+    type = "adamax"
+
+    def __init__(
+        self,
+        learning_rate: Rate = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-8,
+        formula: str = "fluid",
+        regularization: _Decay | None = None,
+        grad_clip: _Clip | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(learning_rate, regularization, grad_clip, name)
+        self._set(beta1=beta1, beta2=beta2, epsilon=epsilon, formula=formula)
+
+    def _powers(self) -> dict[str, float]:
+        return {"Beta1Pow": self.beta1}
+
+
+@checked
+class Adagrad(Optimizer):
+    """moment += grad²; param -= learning_rate * grad / (√moment + epsilon).
+
+    Duchi, Hazan and Singer, "Adaptive subgradient methods for online learning
+    and stochastic optimization", 2011. The moment begins as
+    ``initial_accumulator_value``.
+    """
+
+    type = "adagrad"
+
+    def __init__(
+        self,
+        learning_rate: Rate,
+        epsilon: float = 1e-6,
+        regularization: _Decay | None = None,
+        grad_clip: _Clip | None = None,
+        name: str | None = None,
+        initial_accumulator_value: float = 0.0,
+    ) -> None:
+        super().__init__(learning_rate, regularization, grad_clip, name)
+        self._set(epsilon=epsilon)
+        self.initial_accumulator_value = finite(
+            f"{self.type}: initial_accumulator_value", initial_accumulator_value
+        )
+
+    def _first(self) -> float:
+        return self.initial_accumulator_value
+
+
+@checked
+class DecayedAdagrad(Optimizer):
+    """Adagrad with a mean of squares: moment = decay * moment + (1 - decay) *
+    grad².
+
+    This is PyTorch's RMSprop without momentum.
+    """
+
+    type = "decayed_adagrad"
+
+    def __init__(
+        self,
+        learning_rate: Rate,
+        decay: float = 0.95,
+        epsilon: float = 1e-6,
+        regularization: _Decay | None = None,
+        grad_clip: _Clip | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(learning_rate, regularization, grad_clip, name)
+        self._set(decay=decay, epsilon=epsilon)
+
+
+@checked
+class Adadelta(Optimizer):
+    """Steps of the size of former steps (Zeiler, 2012).
+
+    The formula is PyTorch's. Fluid's ignores the learning rate, as if it were
+    1.0.
+    """
+
+    type = "adadelta"
+
+    def __init__(
+        self,
+        learning_rate: Rate = 1.0,
+        epsilon: float = 1e-6,
+        rho: float = 0.95,
+        regularization: _Decay | None = None,
+        grad_clip: _Clip | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(learning_rate, regularization, grad_clip, name)
+        self._set(epsilon=epsilon, rho=rho)
+
+
+@checked
+class RMSProp(Optimizer):
+    """Steps divided by the mean size of gradients (Hinton, 2012).
+
+    ``formula="fluid"`` divides by √(variance + epsilon) and has the learning
+    rate inside the momentum, ``"pytorch"`` divides by √variance + epsilon and
+    has it outside; op ``rmsprop`` has both. PyTorch's defaults are rho=0.99,
+    epsilon=1e-8.
+    """
+
+    type = "rmsprop"
+
+    def __init__(
+        self,
+        learning_rate: Rate,
+        rho: float = 0.95,
+        epsilon: float = 1e-6,
+        momentum: float = 0.0,
+        centered: bool = False,
+        formula: str = "fluid",
+        regularization: _Decay | None = None,
+        grad_clip: _Clip | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(learning_rate, regularization, grad_clip, name)
+        self._set(
+            rho=rho,
+            epsilon=epsilon,
+            momentum=momentum,
+            centered=centered,
+            formula=formula,
+        )
+
+    def _attributes(self) -> dict[str, Any]:
+        values = super()._attributes()
+        return {"decay": values.pop("rho"), **values}
+
+
+@checked
+class Ftrl(Optimizer):
+    """Follow the regularized leader, which makes many parameters 0.
+
+    McMahan et al., "Ad click prediction: a view from the trenches", 2013; op
+    ``ftrl`` has the formula. A learning rate of 0 makes parameters NaN.
+    """
+
+    type = "ftrl"
+
+    def __init__(
+        self,
+        learning_rate: Rate,
+        l1: float = 0.0,
+        l2: float = 0.0,
+        lr_power: float = -0.5,
+        regularization: _Decay | None = None,
+        grad_clip: _Clip | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(learning_rate, regularization, grad_clip, name)
+        self._set(l1=l1, l2=l2, lr_power=lr_power)
+
+
+@checked
+class Dpsgd(Optimizer):
+    """SGD whose gradients are clipped by norm and made noisy.
+
+    Abadi et al., "Deep learning with differential privacy", 2016, as Fluid has
+    it: param -= learning_rate * (grad * clip / max(|grad|, clip) + noise /
+    batch_size), with normal noise of deviation sigma. Each element has its own
+    noise; in Fluid all elements of a gradient share one. ``grad`` is the
+    gradient of the batch, while the paper clips that of each example, so that
+    its bounds on privacy hold for batches of one example only.
+
+    Args:
+        learning_rate: a number or a variable, see :class:`Optimizer`.
+        clip: the largest norm of a gradient.
+        batch_size: the divisor of the noise.
+        sigma: the deviation of the noise.
+        regularization: see :class:`Optimizer`.
+        grad_clip: see :class:`Optimizer`.
+        name: see :class:`Optimizer`.
+        seed: of the noise; 0 uses the program's.
+    """
+
+    type = "sgd"
+
+    def __init__(
+        self,
+        learning_rate: Rate = 0.001,
+        clip: float = 0.9,
+        batch_size: float = 0.999,
+        sigma: float = 1e-8,
+        regularization: _Decay | None = None,
+        grad_clip: _Clip | None = None,
+        name: str | None = None,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(learning_rate, regularization, grad_clip, name)
+        self.clip = GradientClipByNorm(clip)
+        self.sigma = finite("dpsgd: sigma", sigma)
+        self.batch_size = finite("dpsgd: batch_size", batch_size)
+        self.seed = seed
+        if self.batch_size <= 0 or self.sigma < 0:
+            raise InvalidArgumentError(
+                "dpsgd: batch_size must be above 0 and sigma at least 0, got "
+                f"{self.batch_size} and {self.sigma}",
+                "python.dpsgd",
+            )
+
+    def _update(
+        self, helper: LayerHelper, param: Variable, grad: Variable
+    ) -> None:
+        attrs = {
+            "shape": list(param.shape or ()),
+            "dtype": param.dtype,
+            "std": self.sigma / self.batch_size,
+            "seed": self.seed,
+        }
+        noise = helper.append_op("gaussian_random", attrs=attrs)["Out"]
+        (grad,) = self.clip([grad])
+        super()._update(helper, param, grad + noise)

@@ -1,0 +1,161 @@
+"""Learning rates of 100 steps, against formulas and PyTorch's."""
+
+import numpy as np
+import pytest
+from stepping import (
+    GRADS,
+    START,
+    STEPS,
+    by_formula,
+    loss_of,
+    opt,
+    parameter,
+    sgd,
+    torch,
+    train,
+    value,
+)
+
+import sluice as sl
+
+def staged(t):
+    return 0.5 if t < 30 else 0.25 if t < 60 else 0.1
+
+
+layers = sl.layers
+cos, exp, floor = np.cos, np.exp, np.floor
+SCHEDULES = {
+    "exponential_decay": (
+        lambda: layers.exponential_decay(0.5, 7, 0.9, dtype="float64"),
+        lambda t: 0.5 * 0.9 ** (t / 7),
+    ),
+    "exponential staircase": (
+        lambda: layers.exponential_decay(0.5, 7, 0.9, True, "float64"),
+        lambda t: 0.5 * 0.9 ** (t // 7),
+    ),
+    "natural_exp_decay": (
+        lambda: layers.natural_exp_decay(0.5, 7, 0.2, dtype="float64"),
+        lambda t: 0.5 * exp(-0.2 * t / 7),
+    ),
+    "natural staircase": (
+        lambda: layers.natural_exp_decay(0.5, 7, 0.2, True, "float64"),
+        lambda t: 0.5 * exp(-0.2 * (t // 7)),
+    ),
+    "inverse_time_decay": (
+        lambda: layers.inverse_time_decay(0.5, 7, 0.2, dtype="float64"),
+        lambda t: 0.5 / (1 + 0.2 * t / 7),
+    ),
+    "polynomial_decay": (
+        lambda: layers.polynomial_decay(0.5, 60, 0.01, 2.0, dtype="float64"),
+        lambda t: 0.49 * (1 - min(t, 60) / 60) ** 2 + 0.01,
+    ),
+    "polynomial cycles": (
+        lambda: layers.polynomial_decay(0.5, 30, cycle=True, dtype="float64"),
+        lambda t: 0.4999 * (1 - t / (30 * max(1, -(-t // 30)))) + 0.0001,
+    ),
+    "piecewise_decay": (
+        lambda: layers.piecewise_decay([30, 60], [0.5, 0.25, 0.1], "float64"),
+        staged,
+    ),
+    "noam_decay": (
+        lambda: layers.noam_decay(64, 40, 2.0, "float64"),
+        lambda t: 2 / 8 * min((t + 1) ** -0.5, (t + 1) * 40**-1.5),
+    ),
+    "cosine_decay": (
+        lambda: layers.cosine_decay(0.5, 5, 20, "float64"),
+        lambda t: 0.25 * (cos(floor(t / 5) * np.pi / 20) + 1),
+    ),
+    "linear_lr_warmup": (
+        lambda: layers.linear_lr_warmup(0.5, 20, 0.1, 0.4, "float64"),
+        lambda t: 0.1 + 0.3 * t / 20 if t < 20 else 0.5,
+    ),
+    "a warm-up before a decay": (
+        lambda: layers.linear_lr_warmup(
+            layers.exponential_decay(0.5, 7, 0.9), 20, 0.1, 0.4, "float64"
+        ),
+        lambda t: 0.1 + 0.3 * t / 20 if t < 20 else 0.5 * 0.9 ** (t / 7),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_100_rates_are_those_of_the_formula(exe, name):
+    make, formula = SCHEDULES[name]
+    rate = make()
+    opt.SGD(rate).minimize(loss_of(parameter(START)))
+    exe.run(sl.default_startup_program())
+    got = [float(rates[0]) for (rates,) in train(exe, GRADS, [rate])]
+    expected = [formula(t) for t in range(STEPS)]
+    np.testing.assert_allclose(got, expected, rtol=1e-7)
+    p = by_formula(sgd, rate=lambda t: formula(t - 1))
+    np.testing.assert_allclose(value(), p, atol=1e-6)
+
+
+TORCH_SCHEDULES = {
+    "exponential staircase": ("StepLR", {"step_size": 7, "gamma": 0.9}),
+    "exponential_decay": ("ExponentialLR", {"gamma": 0.9 ** (1 / 7)}),
+    "polynomial to 0": ("PolynomialLR", {"total_iters": 60, "power": 2.0}),
+    "pieces": ("MultiStepLR", {"milestones": [30, 60], "gamma": 0.5}),
+    "cosine to 0": ("CosineAnnealingLR", {"T_max": 100}),
+    "line": (
+        "LinearLR",
+        {"start_factor": 0.2, "end_factor": 1.0, "total_iters": 20},
+    ),
+}
+OURS_LIKE_TORCH = {
+    "polynomial to 0": lambda: layers.polynomial_decay(0.5, 60, 0.0, 2.0),
+    "pieces": lambda: layers.piecewise_decay([30, 60], [0.5, 0.25, 0.125]),
+    "cosine to 0": lambda: layers.cosine_decay(0.5, 1, 100),
+    "line": lambda: layers.linear_lr_warmup(0.5, 20, 0.1, 0.5),
+}
+
+
+@pytest.mark.skipif(torch is None, reason="PyTorch is missing")
+@pytest.mark.parametrize("name", TORCH_SCHEDULES)
+def test_100_rates_are_those_of_pytorch(exe, name):
+    make = OURS_LIKE_TORCH.get(name) or SCHEDULES[name][0]
+    rate = make()
+    exe.run(sl.default_startup_program())
+    kind, arguments = TORCH_SCHEDULES[name]
+    stepped = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.5)
+    schedule = getattr(torch.optim.lr_scheduler, kind)(stepped, **arguments)
+    for _ in range(STEPS):
+        (got,) = exe.run(fetch_list=[rate])
+        np.testing.assert_allclose(got, [schedule.get_last_lr()[0]], atol=1e-6)
+        stepped.step()
+        schedule.step()
+
+
+def test_a_schedule_needs_steps_and_matching_numbers():
+    refused = pytest.raises(sl.InvalidArgumentError, match="test_schedules.py")
+    for make in (
+        lambda: layers.exponential_decay(0.1, 0, 0.9),
+        lambda: layers.natural_exp_decay(0.1, 0, 0.9),
+        lambda: layers.inverse_time_decay(0.1, 0, 0.9),
+        lambda: layers.polynomial_decay(0.1, 0),
+        lambda: layers.noam_decay(0, 5),
+        lambda: layers.noam_decay(5, 0),
+        lambda: layers.cosine_decay(0.1, 0, 5),
+        lambda: layers.cosine_decay(0.1, 5, 0),
+        lambda: layers.linear_lr_warmup(0.1, 0, 0.0, 0.1),
+        lambda: layers.linear_lr_warmup(0.1, 5, 0.1, 0.1),
+        lambda: layers.piecewise_decay([1, 2], [0.1, 0.2]),
+        lambda: layers.piecewise_decay([2, 1], [0.1, 0.2, 0.3]),
+    ):
+        with refused:
+            make()
+    with pytest.raises(sl.InvalidArgumentError, match="finite"):
+        layers.exponential_decay(float("nan"), 5, 0.9)
+
+
+def test_a_clone_for_testing_counts_no_steps(exe):
+    rate = layers.exponential_decay(0.5, 1, 0.5)
+    loss = loss_of(parameter(START))
+    test = sl.default_main_program().clone(for_test=True)
+    opt.SGD(rate).minimize(loss)
+    exe.run(sl.default_startup_program())
+    rates = []
+    for g in GRADS[:3]:
+        exe.run(test, {"g": g}, [loss.name])
+        rates += [float(r[0]) for (r,) in train(exe, [g], [rate])]
+    assert rates == [0.5, 0.25, 0.125]
