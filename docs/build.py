@@ -162,7 +162,7 @@ def headers() -> list[Path]:
     faces = [ROOT / f"include/sluice/{name}.h" for name in ("sluice", "lab", "nn")]
     text = "".join(face.read_text() for face in faces)
     named = re.findall(r'#include "sluice/(.+/.+)"', text)
-    named += ["include/sluice/training.h", "onnx/load_onnx.h", "onnx/limits.h"]
+    named += ["onnx/load_onnx.h", "onnx/limits.h"]
     return [ROOT / name for name in named if (ROOT / name).exists()]
 
 

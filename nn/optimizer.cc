@@ -178,4 +178,14 @@ Optimizer Adagrad(double learning_rate, double epsilon) {
           .attributes = {{"epsilon", epsilon}}};
 }
 
+Var StepCounter(Program& program, const SourceLocation& location) {
+  const char* const name = "learning_rate_step";
+  if (program.HasVar(name)) return program.Find(name);
+  const PurposeGuard guard(program, OpPurpose::kOptimize);
+  LayerHelper helper(name, program, name, location);
+  helper.Persistable(name, {1}, DType::kInt64, Constant(-1));
+  return helper.Append("scale", {{"X", {name}}}, {{"bias", 1.0}},
+                       {{"Out", {name}}});
+}
+
 }  // namespace sluice::nn

@@ -21,7 +21,8 @@ struct SLUICE_API Optimizer {
   std::string op;
   double learning_rate = 0.001;
   AttributeMap attributes = {};
-  // A variable [1] of the parameters' dtype, which is the rate instead.
+  // A variable [1] of the parameters' dtype, which is the rate instead, such as
+  // ops::CosineDecay(nn::StepCounter(program), 0.1, 100, 90).
   Var schedule = {};
   double first = 0;
   std::string name = {};  // the prefix of its variables; empty: adam_0
@@ -56,5 +57,10 @@ struct AdamOptions {
 SLUICE_API Optimizer Adam(const AdamOptions& options = {});
 
 SLUICE_API Optimizer Adagrad(double learning_rate, double epsilon = 1e-6);
+
+// Counts the runs of a program, from 0: an int64 variable [1] that schedules
+// read, called learning_rate_step as in Python. SaveParameters keeps it.
+SLUICE_API Var StepCounter(
+    Program& program, const SourceLocation& location = SourceLocation::Here());
 
 }  // namespace sluice::nn

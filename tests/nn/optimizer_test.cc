@@ -5,6 +5,8 @@
 #include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
+#include "sluice/framework/op/op_schema.h"
+#include "sluice/framework/op/registry.h"
 #include "sluice/nn.h"
 #include "sluice/sluice.h"
 
@@ -101,17 +103,49 @@ TEST_F(OptimizerTest, AdagradDividesByTheSizeOfGradients) {
   EXPECT_EQ(Train(1), Floats({0.5F, 1.5F}));
 }
 
-TEST_F(OptimizerTest, AVariableMayBeTheRate) {
-  const Var rate = program_.Data("rate", DType::kFloat32, {1});
-  nn::Optimizer sgd = nn::Sgd(0);
-  sgd.schedule = rate;
-  sgd.Minimize(Loss());
+TEST_F(OptimizerTest, EveryOptimizerMovesAgainstTheGradient) {
+  int tried = 0;
+  for (const std::string& op : Registry::Global().OpNames()) {
+    const OpSchema& schema = Registry::Global().Schema(op);
+    if (schema.internal() || schema.FindInput("Param") == nullptr ||
+        schema.FindInput("LearningRate") == nullptr) {
+      continue;
+    }
+    nn::Optimizer optimizer = {.op = op, .learning_rate = 0.1};
+    for (const AttrDef& attribute : schema.attributes()) {
+      if (!attribute.default_value) optimizer.attributes[attribute.name] = 0.9;
+    }
+    Program program;
+    nn::Startup startup;
+    const Var x = program.Data("x", DType::kFloat32, {2});
+    nn::LayerHelper layer("layer", x, "", SourceLocation::Here());
+    const Var w =
+        layer.Parameter({.initializer = nn::Constant(1)}, {2}, DType::kFloat32);
+    optimizer.Minimize(ops::Mean(ops::ElementwiseMul(w, x)));
+    Scope scope;
+    executor_.Run(startup, {}, {}, &scope);
+    executor_.Run(program, {{"x", Tensor::FromVector<float>({2}, {2, -4})}}, {},
+                  &scope);
+    const Floats moved =
+        scope.FindVar(w.name())->Get<Tensor>()->ToVector<float>();
+    EXPECT_LT(moved[0], 1) << op;
+    EXPECT_NE(moved[1], 1) << op;
+    EXPECT_GT(moved[1], moved[0]) << op;
+    ++tried;
+  }
+  EXPECT_GE(tried, 4);
+}
+
+TEST_F(OptimizerTest, AScheduleGivesTheRate) {
+  const Var loss = Loss();
+  const Var rate =
+      ops::ExponentialDecay(nn::StepCounter(program_), 0.5, 1, 0.5);
+  EXPECT_EQ(nn::StepCounter(program_).name(), "learning_rate_step");
+  nn::Optimizer{.op = "sgd", .schedule = rate}.Minimize(loss);
+  EXPECT_EQ(program_.purpose(), OpPurpose::kForward);
   Start();
-  executor_.Run(program_,
-                {{"x", Tensor::FromVector<float>({2}, {2, -4})},
-                 {"rate", Tensor::FromVector<float>({1}, {0.5F})}},
-                {}, &scope_);
-  EXPECT_EQ(Value("w"), Floats({0.5F, 2}));
+  EXPECT_EQ(Train(1), Floats({0.5F, 2}));
+  EXPECT_EQ(Train(1), Floats({0.25F, 2.5F}));
 }
 
 TEST_F(OptimizerTest, OneProgramMayHaveTwoOptimizers) {
