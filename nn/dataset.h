@@ -52,8 +52,9 @@ struct BatchOptions {
 // The batches of one epoch; the dataset must outlive it. Equal seeds and epochs
 // give equal batches on every machine.
 //
-//   for (const Feeds& feeds : nn::Batches(dataset, {.batch_size = 50}, epoch))
-//     executor.Run(program, feeds, {}, &scope);
+//   const nn::Batches batches(dataset, {.batch_size = 50}, epoch);
+//   for (int64_t i = 0; i < batches.size(); ++i)
+//     executor.Run(program, batches[i], {}, &scope);
 class SLUICE_API Batches {
  public:
   // Raises InvalidArgument for a batch size below 1.
@@ -64,23 +65,6 @@ class SLUICE_API Batches {
   int64_t size() const { return count_; }
   // Raises OutOfRange.
   Feeds operator[](int64_t batch) const;
-
-  class Iterator {
-   public:
-    Iterator(const Batches* batches, int64_t at) : batches_(batches), at_(at) {}
-    Feeds operator*() const { return (*batches_)[at_]; }
-    Iterator& operator++() {
-      ++at_;
-      return *this;
-    }
-    bool operator!=(const Iterator& other) const { return at_ != other.at_; }
-
-   private:
-    const Batches* batches_;
-    int64_t at_;
-  };
-  Iterator begin() const { return {this, 0}; }
-  Iterator end() const { return {this, count_}; }
 
  private:
   const TensorDataset& dataset_;

@@ -1,3 +1,4 @@
+#include <charconv>
 #include <cstring>
 #include <map>
 #include <string>
@@ -54,20 +55,15 @@ std::string ValueOf(const std::string& header, const std::string& key) {
 std::vector<int64_t> SizesIn(const std::string& shape,
                              const std::string& path) {
   std::vector<int64_t> sizes;
-  const size_t end = shape.find(')');
-  bool right = shape.starts_with("(") && end != std::string::npos;
-  for (size_t at = 1; right && at < end;) {
-    size_t digits = 0;
-    int64_t size = 0;
-    for (; at + digits < end && shape[at + digits] >= '0' &&
-           shape[at + digits] <= '9';
-         ++digits) {
-      size = size * 10 + (shape[at + digits] - '0');
-    }
-    right = digits > 0 && digits < 18 && sizes.size() < DDim::kMaxRank;
+  const size_t close = shape.find(')');
+  bool right = shape.starts_with("(") && close != std::string::npos;
+  const char* const end = shape.data() + (right ? close : 1);
+  for (const char* at = shape.data() + 1; right && at < end;) {
+    int64_t size = -1;
+    const auto [next, error] = std::from_chars(at, end, size);
+    right = error == std::errc() && size >= 0 && sizes.size() < DDim::kMaxRank;
     sizes.push_back(size);
-    at += digits;
-    while (at < end && (shape[at] == ',' || shape[at] == ' '))
+    for (at = next; at < end && (*at == ',' || *at == ' ');)
       ++at;
   }
   SLUICE_ENFORCE(right, ErrorCode::kDataLoss, "nn.npy_shape",

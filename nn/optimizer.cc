@@ -3,6 +3,7 @@
 #include <cctype>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -65,76 +66,22 @@ const OpSchema& SchemaOf(const Optimizer& optimizer,
   throw;
 }
 
-// Appends the updates of one optimizer, and its variables.
-class Updates {
- public:
-  Updates(const Optimizer& optimizer,
-          const OpSchema& schema,
-          LayerHelper& helper)
-      : optimizer_(optimizer), schema_(schema), helper_(helper) {}
-
-  void Append(const ParamGrad& pair) {
-    const VarDesc param = helper_.program().FindVar(pair.param);
-    Program::ArgList inputs = {{"Param", {pair.param}}, {"Grad", {pair.grad}}};
-    Program::ArgList outputs = {{"ParamOut", {pair.param}}};
-    for (const ArgDef& input : schema_.inputs()) {
-      if (input.traits.optional || input.name == "Param" ||
-          input.name == "Grad" || input.name == "LearningRate") {
-        continue;
-      }
-      const std::string state = State(param, input.name);
-      inputs.push_back({input.name, {state}});
-      outputs.push_back({input.name + "Out", {state}});
-    }
-    inputs.push_back({"LearningRate", {Rate(param.dtype)}});
-    helper_.Append(schema_.name(), inputs, optimizer_.attributes,
-                   std::move(outputs));
-  }
-
- private:
-  std::string Keep(const std::string& key,
-                   DType dtype,
-                   const DDim& dims,
-                   double first) {
-    const std::string name = Startup::Current(optimizer_.op, helper_.location())
-                                 .Generate(key, helper_.program());
-    return helper_.Persistable(name, dims, dtype, Constant(first)).name();
-  }
-
-  std::string State(const VarDesc& param, const std::string& input) {
-    const std::string key =
-        Format("{}.{}.{}", param.name, helper_.name(), SnakeCase(input));
-    if (input.ends_with("Pow")) {
-      const std::string factor =
-          SnakeCase(std::string_view(input).substr(0, input.size() - 3));
-      const auto given = optimizer_.attributes.find(factor);
-      const AttrDef* known = schema_.FindAttr(factor);
-      const Attribute* value =
-          given != optimizer_.attributes.end()       ? &given->second
-          : known != nullptr && known->default_value ? &*known->default_value
-                                                     : nullptr;
-      if (value != nullptr && std::holds_alternative<double>(*value)) {
-        return Keep(key, param.dtype, {1}, std::get<double>(*value));
-      }
-    }
-    return Keep(key, param.dtype, param.dims, optimizer_.first);
-  }
-
-  std::string Rate(DType dtype) {
-    if (optimizer_.schedule.valid()) return optimizer_.schedule.name();
-    std::string& rate = rates_[dtype];
-    if (rate.empty()) {
-      rate = Keep(helper_.name() + ".learning_rate", dtype, {1},
-                  optimizer_.learning_rate);
-    }
-    return rate;
-  }
-
-  const Optimizer& optimizer_;
-  const OpSchema& schema_;
-  LayerHelper& helper_;
-  std::map<DType, std::string> rates_;
-};
+// Returns the first value of the state <X>Pow: the attribute <x>. Nothing for
+// other states.
+std::optional<double> FirstPower(const OpSchema& schema,
+                                 const AttributeMap& attributes,
+                                 std::string_view state) {
+  if (!state.ends_with("Pow")) return {};
+  const std::string factor = SnakeCase(state.substr(0, state.size() - 3));
+  const AttrDef* known = schema.FindAttr(factor);
+  if (known == nullptr || known->type != AttrType::kFloat) return {};
+  const auto given = attributes.find(factor);
+  const Attribute value = given != attributes.end()
+                              ? given->second
+                              : known->default_value.value_or(0.0);
+  if (!std::holds_alternative<double>(value)) return {};
+  return std::get<double>(value);
+}
 
 }  // namespace
 
@@ -144,11 +91,39 @@ std::vector<ParamGrad> Optimizer::Minimize(
     const SourceLocation& location) const {
   const OpSchema& schema = SchemaOf(*this, location);
   LayerHelper helper(op, loss, name, location);
+  Program& program = loss.program();
   std::vector<ParamGrad> pairs = AppendBackward(loss, options, location);
-  const PurposeGuard guard(loss.program(), OpPurpose::kOptimize);
-  Updates updates(*this, schema, helper);
-  for (const ParamGrad& pair : pairs) {
-    updates.Append(pair);
+  const PurposeGuard guard(program, OpPurpose::kOptimize);
+  const auto keep = [&](const std::string& key, DType dtype, const DDim& dims,
+                        double start) {
+    return helper.State(key, dims, dtype, Constant(start)).name();
+  };
+  std::map<DType, std::string> rates;
+  for (const auto& [param, grad] : pairs) {
+    const VarDesc var = program.FindVar(param);
+    Program::ArgList inputs = {{"Param", {param}}, {"Grad", {grad}}};
+    Program::ArgList outputs = {{"ParamOut", {param}}};
+    for (const ArgDef& input : schema.inputs()) {
+      if (input.traits.optional || input.name == "Param" ||
+          input.name == "Grad" || input.name == "LearningRate") {
+        continue;
+      }
+      const std::string key =
+          Format("{}.{}.{}", param, helper.name(), SnakeCase(input.name));
+      const auto power = FirstPower(schema, attributes, input.name);
+      const std::string state = keep(
+          key, var.dtype, power ? DDim({1}) : var.dims, power.value_or(first));
+      inputs.push_back({input.name, {state}});
+      outputs.push_back({input.name + "Out", {state}});
+    }
+    std::string& rate = rates[var.dtype];
+    if (schedule.valid()) rate = schedule.name();
+    if (rate.empty()) {
+      rate =
+          keep(helper.name() + ".learning_rate", var.dtype, {1}, learning_rate);
+    }
+    inputs.push_back({"LearningRate", {rate}});
+    helper.Append(op, inputs, attributes, std::move(outputs));
   }
   return pairs;
 }

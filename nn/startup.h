@@ -94,6 +94,13 @@ class SLUICE_API LayerHelper {
                   DType dtype,
                   const Initializer& first,
                   bool trainable = false);
+  // The same, called <key>_0.
+  Var State(const std::string& key,
+            const DDim& dims,
+            DType dtype,
+            const Initializer& first) {
+    return Persistable(startup_.Generate(key, program_), dims, dtype, first);
+  }
   // Appends an op and returns its first output; input arguments that name ""
   // are left out.
   Var Append(std::string_view type,

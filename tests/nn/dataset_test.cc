@@ -33,8 +33,8 @@ Ints Values(const Feeds& feeds, size_t column) {
 // The rows of all batches, in order.
 Ints RowsOf(const nn::Batches& batches) {
   Ints rows;
-  for (const Feeds& feeds : batches) {
-    for (const int64_t row : Values(feeds, 1)) {
+  for (int64_t i = 0; i < batches.size(); ++i) {
+    for (const int64_t row : Values(batches[i], 1)) {
       rows.push_back(row);
     }
   }
