@@ -58,6 +58,7 @@ Feeds TensorDataset::Gather(const std::vector<int64_t>& rows) const {
     const size_t bytes =
         size_ == 0 ? 0 : tensor.bytes() / static_cast<size_t>(size_);
     for (const int64_t row : rows) {
+      if (bytes == 0) break;  // there may be no memory to copy
       std::memcpy(to, from + static_cast<size_t>(row) * bytes, bytes);
       to += bytes;
     }
@@ -66,17 +67,17 @@ Feeds TensorDataset::Gather(const std::vector<int64_t>& rows) const {
   return feeds;
 }
 
-Batches::Batches(const TensorDataset& dataset,
+Batches::Batches(TensorDataset dataset,
                  const BatchOptions& options,
                  int64_t epoch)
-    : dataset_(dataset),
+    : dataset_(std::move(dataset)),
       batch_size_(options.batch_size),
       count_(0),
-      order_(static_cast<size_t>(dataset.size())) {
+      order_(static_cast<size_t>(dataset_.size())) {
   SLUICE_ENFORCE(batch_size_ > 0, ErrorCode::kInvalidArgument, "nn.batch_size",
                  "batch_size must be above 0, got {}", batch_size_);
-  count_ = dataset.size() / batch_size_;
-  if (!options.drop_last && dataset.size() % batch_size_ != 0) ++count_;
+  count_ = dataset_.size() / batch_size_;
+  if (!options.drop_last && dataset_.size() % batch_size_ != 0) ++count_;
   std::iota(order_.begin(), order_.end(), 0);
   if (!options.shuffle) return;
   // std::shuffle gives another order with each standard library.

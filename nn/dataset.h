@@ -49,8 +49,8 @@ struct BatchOptions {
   uint64_t seed = 0;
 };
 
-// The batches of one epoch; the dataset must outlive it. Equal seeds and epochs
-// give equal batches on every machine.
+// The batches of one epoch. Equal seeds and epochs give equal batches on every
+// machine.
 //
 //   const nn::Batches batches(dataset, {.batch_size = 50}, epoch);
 //   for (int64_t i = 0; i < batches.size(); ++i)
@@ -58,7 +58,7 @@ struct BatchOptions {
 class SLUICE_API Batches {
  public:
   // Raises InvalidArgument for a batch size below 1.
-  explicit Batches(const TensorDataset& dataset,
+  explicit Batches(TensorDataset dataset,
                    const BatchOptions& options = {},
                    int64_t epoch = 0);
 
@@ -67,7 +67,7 @@ class SLUICE_API Batches {
   Feeds operator[](int64_t batch) const;
 
  private:
-  const TensorDataset& dataset_;
+  TensorDataset dataset_;
   int64_t batch_size_;
   int64_t count_;
   std::vector<int64_t> order_;

@@ -14,14 +14,14 @@ namespace {
 
 // NumPy's names of the dtypes, as numpy.lib.format writes them.
 const std::map<std::string, DType>& NumpyDTypes() {
-  static const std::map<std::string, DType> dtypes = {
+  static const std::map<std::string, DType> kDTypes = {
       {"|b1", DType::kBool},    {"|u1", DType::kUInt8},
       {"|i1", DType::kInt8},    {"<u2", DType::kUInt16},
       {"<i2", DType::kInt16},   {"<u4", DType::kUInt32},
       {"<i4", DType::kInt32},   {"<u8", DType::kUInt64},
       {"<i8", DType::kInt64},   {"<f2", DType::kFloat16},
       {"<f4", DType::kFloat32}, {"<f8", DType::kFloat64}};
-  return dtypes;
+  return kDTypes;
 }
 
 // Returns the header: a dict as Python writes it.
@@ -56,15 +56,16 @@ std::vector<int64_t> SizesIn(const std::string& shape,
                              const std::string& path) {
   std::vector<int64_t> sizes;
   const size_t close = shape.find(')');
-  bool right = shape.starts_with("(") && close != std::string::npos;
+  bool right = shape.starts_with('(') && close != std::string::npos;
   const char* const end = shape.data() + (right ? close : 1);
   for (const char* at = shape.data() + 1; right && at < end;) {
     int64_t size = -1;
     const auto [next, error] = std::from_chars(at, end, size);
     right = error == std::errc() && size >= 0 && sizes.size() < DDim::kMaxRank;
     sizes.push_back(size);
-    for (at = next; at < end && (*at == ',' || *at == ' ');)
+    for (at = next; at < end && (*at == ',' || *at == ' ');) {
       ++at;
+    }
   }
   SLUICE_ENFORCE(right, ErrorCode::kDataLoss, "nn.npy_shape",
                  "the header of {} has no shape of up to {} sizes", path,

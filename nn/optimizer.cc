@@ -100,7 +100,8 @@ std::vector<ParamGrad> Optimizer::Minimize(
   };
   std::map<DType, std::string> rates;
   for (const auto& [param, grad] : pairs) {
-    const VarDesc var = program.FindVar(param);
+    const DType dtype = program.FindVar(param).dtype;
+    const DDim dims = program.FindVar(param).dims;
     Program::ArgList inputs = {{"Param", {param}}, {"Grad", {grad}}};
     Program::ArgList outputs = {{"ParamOut", {param}}};
     for (const ArgDef& input : schema.inputs()) {
@@ -111,16 +112,15 @@ std::vector<ParamGrad> Optimizer::Minimize(
       const std::string key =
           Format("{}.{}.{}", param, helper.name(), SnakeCase(input.name));
       const auto power = FirstPower(schema, attributes, input.name);
-      const std::string state = keep(
-          key, var.dtype, power ? DDim({1}) : var.dims, power.value_or(first));
+      const std::string state =
+          keep(key, dtype, power ? DDim({1}) : dims, power.value_or(first));
       inputs.push_back({input.name, {state}});
       outputs.push_back({input.name + "Out", {state}});
     }
-    std::string& rate = rates[var.dtype];
+    std::string& rate = rates[dtype];
     if (schedule.valid()) rate = schedule.name();
     if (rate.empty()) {
-      rate =
-          keep(helper.name() + ".learning_rate", var.dtype, {1}, learning_rate);
+      rate = keep(helper.name() + ".learning_rate", dtype, {1}, learning_rate);
     }
     inputs.push_back({"LearningRate", {rate}});
     helper.Append(op, inputs, attributes, std::move(outputs));

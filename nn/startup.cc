@@ -27,8 +27,9 @@ Startup::Startup() : outer_(std::exchange(current_startup, this)) {}
 
 Startup::~Startup() {
   Startup** link = &current_startup;
-  while (*link != nullptr && *link != this)
+  while (*link != nullptr && *link != this) {
     link = &(*link)->outer_;
+  }
   if (*link == this) *link = outer_;
 }
 

@@ -52,6 +52,8 @@ TEST(TensorDatasetTest, GathersAndSplits) {
   EXPECT_EQ(first.size(), 2);
   EXPECT_EQ(Values(rest.feeds(), 1), Ints({2, 3, 4}));
   EXPECT_EQ(Values(rest.Gather({0}), 0), Ints({4, 5}));
+  const nn::TensorDataset empty({{"x", Tensor::FromVector<float>({2, 0}, {})}});
+  EXPECT_EQ(empty.Gather({1, 1, 0})[0].second.dims(), DDim({3, 0}));
   EXPECT_EQ(all.Split(5).second.size(), 0);
   EXPECT_EQ(all.Split(5).second.Gather({})[0].second.dims(), DDim({0, 2}));
 }

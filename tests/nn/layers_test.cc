@@ -133,6 +133,28 @@ TEST_F(LayersTest, LstmStacksLayers) {
   EXPECT_NE(last[8], 0);
 }
 
+TEST_F(LayersTest, LayersMayBeInBlocks) {
+  const Var x = program_.Data("x", DType::kFloat32, {3, 1, 2});
+  const Var first = program_.Data("first", DType::kFloat32, {1, 2});
+  const auto scan = Scan(
+      [](const Vars& carried, const Vars& elements) -> ScanStep {
+        const Var h =
+            nn::Fc(ops::ElementwiseAdd(carried[0], elements[0]), 2,
+                   {.weight = {.initializer = nn::Values({2, 0, 0, 3})}});
+        return {{h}, {}};
+      },
+      {first}, {x});
+  EXPECT_EQ(program_.FindVar("fc_0.w_0").dims, DDim({2, 2}));
+  Scope scope;
+  executor_.Run(startup_, {}, {}, &scope);
+  const auto results = executor_.Run(
+      program_,
+      {{"x", Tensor::FromVector<float>({3, 1, 2}, {1, 0, 0, 0, 0, 1})},
+       {"first", Tensor::FromVector<float>({1, 2}, {0, 1})}},
+      {scan.carried[0]}, &scope);
+  EXPECT_EQ(results[0].ToVector<float>(), Floats({8, 30}));
+}
+
 TEST_F(LayersTest, InitializersGiveWhatTheySay) {
   const auto first = [&](const DDim& dims, const nn::Initializer& initializer) {
     Program program;

@@ -178,7 +178,7 @@ TEST(ProgressTest, IsALine) {
 }
 
 // The label is whether the first of eight numbers is positive.
-TEST(LstmTest, RemembersTheFirstStep) {
+TEST(LstmTest, StackedLayersRememberTheFirstStep) {
   if (Registry::Global().Schema("lstm").gradient_fn() == nullptr) {
     GTEST_SKIP() << "op lstm has no gradient";
   }
@@ -198,9 +198,11 @@ TEST(LstmTest, RemembersTheFirstStep) {
   const Var label = program.Data("label", DType::kInt64, {-1, 1});
   const auto lstm =
       nn::Lstm(in, 8,
-               {.time_major = false,
+               {.num_layers = 2,
+                .time_major = false,
                 .weights = {.initializer = nn::Uniform(-0.35, 0.35, 5)}});
-  const Var logits = nn::Fc(ops::Squeeze(lstm.last_h, {.axes = {0}}), 2);
+  const Var last = ops::Slice(lstm.last_h, {1}, {2}, {.axes = {0}});
+  const Var logits = nn::Fc(ops::Reshape(last, {-1, 8}), 2);
   const Var loss = ops::Mean(ops::SoftmaxWithCrossEntropy(logits, label).loss);
   nn::Adam({.learning_rate = 0.03}).Minimize(loss);
   Scope scope;
