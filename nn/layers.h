@@ -48,8 +48,8 @@ struct Conv2dOptions {
   Sizes padding = 0;  // or {top, bottom, left, right}
   Sizes dilation = 1;
   int64_t groups = 1;
-  ParamAttr filter = {};  // [num_filters, C / groups, height, width]; normal,
-                          // with the variance of Msra
+  // [num_filters, C / groups, height, width]; normal, with Msra's variance.
+  ParamAttr filter = {};
   std::optional<ParamAttr> bias = ParamAttr();  // [num_filters]
   std::string act = {};
   std::string data_format = "NCHW";  // or NHWC
@@ -66,8 +66,8 @@ struct BatchNormOptions {
   std::string act = {};
   double momentum = 0.9;
   double epsilon = 1e-5;
-  ParamAttr scale = {.initializer = Constant(1)};  // [C]
-  ParamAttr bias = {};                             // [C]
+  ParamAttr scale = {};  // [C]; ones
+  ParamAttr bias = {};   // [C]; zeros
   std::string data_format = "NCHW";
   std::string name = {};
   // Mean and variance over the batches of all ranks, not of each.
