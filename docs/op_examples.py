@@ -58,7 +58,7 @@ def code(schema: dict[str, Any], one: Example) -> str:
         lines.append(f'{names[-1]} = sl.data("{names[-1]}", {shape}{kind})')
         feed.append(f'    "{names[-1]}": {_array(dtype, shape, low, high)},')
     function, call = generate._Function(schema), []
-    for argument in schema["inputs"]:
+    for argument in sorted(schema["inputs"], key=lambda a: a["optional"]):
         names = used.get(argument["name"], [])
         text = f"[{', '.join(names)}]" if argument["variadic"] else "".join(names)
         key = f"{function.inputs[argument['name']]}=" * argument["optional"]

@@ -132,16 +132,19 @@ def cpp_call(name: str, header: str) -> str:
 
 
 def calls(name: str, header: str) -> list[str]:
-    """How C++ and Python add the op to a program."""
-    function = getattr(sluice.layers, name, None)
+    """How C++ and Python add the op to a program, and the layer of its name."""
+    owners = [sluice.layers.ops] * (name in sluice.layers.__all__) + [sluice.layers]
     lines = []
-    if function is not None:
+    for owner in owners:
+        function = getattr(owner, name, None)
+        if function is None:
+            continue
         # Annotations are text, which the signature shows in quotes.
         signature = re.sub(r"(: |-> )'([^']*)'", r"\1\2", str(inspect.signature(function)))
         given, _, result = signature.rpartition(")")
         # Commas in brackets are not between parameters.
         parameters = re.split(r", (?![^\[(]*[\])])", given[1:])
-        lines += ["```python", wrapped(f"sluice.layers.{name}", parameters, result), "```"]
+        lines += ["```python", wrapped(f"{owner.__name__}.{name}", parameters, result), "```"]
     cpp = cpp_call(name, header)
     if cpp:
         lines += ["```cpp", "// namespace sluice::ops", cpp, "```"]

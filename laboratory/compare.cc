@@ -126,8 +126,7 @@ Comparison Compare(const Program& program,
   bool raises = false;
   const std::vector<PlanCall> calls_a = CallsOf(*a), calls_b = CallsOf(*b);
   for (size_t unit = 0; unit < pair.units().size(); ++unit) {
-    OpComparison result =
-        Describe(pair, pair.units()[unit], calls_a, calls_b);
+    OpComparison result = Describe(pair, pair.units()[unit], calls_a, calls_b);
     CompareResults(pair, golden, unit, tolerance, &result);
     if (result.differs && comparison.first_difference < 0) {
       comparison.first_difference = static_cast<int>(unit);

@@ -140,9 +140,13 @@ std::string OpsText(const Comparison& comparison, bool all) {
   const TimeUnit unit(longest);
   // Where nothing differs, the first lines say all that a column would.
   const bool results = all || comparison.first_difference >= 0;
-  std::vector<std::string> heading = {"#", "op", "A", "B",
+  std::vector<std::string> heading = {"#",
+                                      "op",
+                                      "A",
+                                      "B",
                                       Format("A {}", unit.name()),
-                                      Format("B {}", unit.name()), "B - A"};
+                                      Format("B {}", unit.name()),
+                                      "B - A"};
   if (results) heading.emplace_back("results");
   TextTable table("><<<>>><", std::move(heading));
   size_t left_out = 0;

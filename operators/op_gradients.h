@@ -22,4 +22,9 @@ inline OpDesc GradientThrough(const OpDesc& forward,
   return grad;
 }
 
+// The late shape of gradient ops with operands: X@GRAD has that of X.
+inline void GradientLateShape(InferShapeContext& context) {
+  context.SetOutput("X@GRAD", context.input("X"));
+}
+
 }  // namespace sluice

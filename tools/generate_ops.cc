@@ -172,7 +172,10 @@ class Builder {
     for (const ArgDef& def : schema_.inputs()) {
       if (Required(def)) continue;
       text += Comment(def.doc, "  ");
-      text += Format("  ::sluice::Var {} = {{}};\n", OptionalField(def));
+      const char* form = def.traits.variadic
+                             ? "  std::vector<::sluice::Var> {} = {{}};\n"
+                             : "  ::sluice::Var {} = {{}};\n";
+      text += Format(form, OptionalField(def));
     }
     text += "  // Which kernel to prefer or require (kernel_hints.h).\n";
     return text + "  std::string hint = {};\n};\n\n";
@@ -237,11 +240,15 @@ class Builder {
           Required(def) ? SnakeCase(def.name) : "options." + OptionalField(def);
       if (def.traits.variadic) {
         text += Format(
-            "  auto& {0}_vars = op.inputs.emplace_back().second;\n"
+            "  auto& {2}_vars = op.inputs.emplace_back().second;\n"
             "  op.inputs.back().first = \"{1}\";\n"
             "  for (const auto& var : {0}) "
-            "{0}_vars.push_back(var.name());\n",
-            var, def.name);
+            "{2}_vars.push_back(var.name());\n",
+            var, def.name, SnakeCase(def.name));
+        // As if it were not there: a list that is left out.
+        if (!Required(def)) {
+          text += Format("  if ({}.empty()) op.inputs.pop_back();\n", var);
+        }
         continue;
       }
       common += (common.empty() ? "&" : ", &") + var;
@@ -279,7 +286,9 @@ class Builder {
   std::vector<std::string> Variadic() const {
     std::vector<std::string> lists;
     for (const ArgDef& def : schema_.inputs()) {
-      if (def.traits.variadic) lists.push_back(SnakeCase(def.name));
+      if (!def.traits.variadic) continue;
+      lists.push_back(Required(def) ? SnakeCase(def.name)
+                                    : "options." + OptionalField(def));
     }
     return lists;
   }

@@ -34,6 +34,10 @@ struct VarDesc {
   bool is_data = false;        // must be fed
   bool stop_gradient = false;  // no gradient flows into or past it
   bool replicated = false;     // persistable; equal at first in all processes
+  // The variable of the offsets that cut its rows into sequences, "" for none:
+  // sequence b has rows offsets[b] to offsets[b + 1]. Rows from offsets[B] on
+  // are padding. Offsets may have offsets: sequences of sequences.
+  std::string offsets = {};
 };
 
 // The variables bound to one argument of an op.

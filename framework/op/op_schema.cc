@@ -23,6 +23,8 @@ std::string_view ToString(OpRole role) {
       return "none";
     case OpRole::kFill:
       return "fill";
+    case OpRole::kShape:
+      return "shape";
     case OpRole::kSum:
       return "sum";
     case OpRole::kIf:
@@ -136,6 +138,40 @@ OpSchema& OpSchema::Gradient(GradientFn function) {
   return *this;
 }
 
+OpSchema& OpSchema::NoGradient(std::string reason) {
+  no_gradient_ = std::move(reason);
+  return *this;
+}
+
+std::string OpSchema::NoGradientReason() const {
+  if (gradient_fn_ != nullptr) return "";
+  if (!no_gradient_.empty()) return no_gradient_;
+  if (internal_) return "only plans use it";
+  const auto of_floats = [&](const ArgDef& def) {
+    for (const TypeVarDef& type_var : type_vars_) {
+      if (type_var.name != def.dtype) continue;
+      return std::any_of(type_var.allowed.begin(), type_var.allowed.end(),
+                         IsFloating);
+    }
+    return def.dtype == kAnyDType || IsFloating(ParseDType(def.dtype));
+  };
+  bool reads_floats = false;
+  for (const ArgDef& def : inputs_) {
+    if (def.name.ends_with("@GRAD")) {
+      return "it computes a gradient, and there are none of gradients";
+    }
+    const bool data = !def.traits.shape_only && def.attribute.empty();
+    reads_floats = reads_floats || (data && of_floats(def));
+  }
+  for (const ArgDef& def : outputs_) {
+    if (!def.updates.empty()) return "it updates " + def.updates + " in place";
+  }
+  if (std::none_of(outputs_.begin(), outputs_.end(), of_floats)) {
+    return "its outputs are not floats";
+  }
+  return reads_floats ? "" : "it computes with no floats that it is given";
+}
+
 ArgDef& OpSchema::MutableOutput(std::string_view name) {
   for (ArgDef& output : outputs_) {
     if (output.name == name) return output;
@@ -157,6 +193,41 @@ OpSchema& OpSchema::Overwrite(std::string_view output, std::string_view input) {
 OpSchema& OpSchema::Update(std::string_view output, std::string_view input) {
   MutableOutput(output).updates = input;
   return *this;
+}
+
+RowTraits& OpSchema::MutableRows(std::string_view argument) {
+  for (RowTraits& traits : rows_) {
+    if (traits.argument == argument) return traits;
+  }
+  return rows_.emplace_back(RowTraits{std::string(argument)});
+}
+
+const RowTraits& OpSchema::rows(std::string_view argument) const {
+  static const RowTraits kNone;
+  for (const RowTraits& traits : rows_) {
+    if (traits.argument == argument) return traits;
+  }
+  return kNone;
+}
+
+OpSchema& OpSchema::SharesRows(std::string_view output,
+                               std::vector<std::string> inputs,
+                               RowWiseFn when) {
+  MutableRows(output).rows_of = std::move(inputs);
+  if (when != nullptr) row_wise_ = when;
+  return *this;
+}
+
+OpSchema& OpSchema::Ragged(std::string_view argument,
+                           std::string_view offsets) {
+  MutableRows(argument).offsets = offsets;
+  return *this;
+}
+
+OpSchema& OpSchema::PerSequence(std::string_view argument,
+                                std::string_view offsets) {
+  MutableRows(argument).per_sequence = true;
+  return Ragged(argument, offsets);
 }
 
 namespace {
@@ -185,6 +256,21 @@ bool OpSchema::IsImage(std::string_view argument, const DDim& dims) const {
   const ArgDef* def = FindInput(argument);
   if (def == nullptr) def = FindOutput(argument);
   return dims.rank() == 4 && !def->traits.keeps_layout;
+}
+
+void OpSchema::ValidateRows() const {
+  for (const RowTraits& traits : rows_) {
+    std::vector<std::string> needed = traits.rows_of;
+    needed.push_back(traits.argument);
+    if (!traits.offsets.empty()) needed.push_back(traits.offsets);
+    for (const std::string& name : needed) {
+      SLUICE_ENFORCE(FindInput(name) != nullptr || FindOutput(name) != nullptr,
+                     ErrorCode::kInternal, "schema.rows",
+                     "operator {}: the rows of {} are declared by {}, which is "
+                     "no argument",
+                     name_, traits.argument, name);
+    }
+  }
 }
 
 void OpSchema::Validate() const {
@@ -217,6 +303,7 @@ void OpSchema::Validate() const {
   };
   std::for_each(inputs_.begin(), inputs_.end(), check);
   std::for_each(outputs_.begin(), outputs_.end(), check);
+  ValidateRows();
   for (const TypeVarDef& type_var : type_vars_) {
     const AttrDef* attribute = FindAttr(type_var.from_attribute);
     SLUICE_ENFORCE(
@@ -250,6 +337,7 @@ OpSchema& OpSchema::Extends(const OpSchema& base) {
   OpSchema extended = base;
   extended.name_ = std::move(name_);
   extended.gradient_fn_ = nullptr;
+  extended.no_gradient_.clear();
   extended.role_ = OpRole::kNone;
   extended.test_type_.clear();
   extended.fused_type_.clear();

@@ -47,6 +47,17 @@ struct ArgDef {
   std::string attribute;
 };
 
+// The rows of one argument of an op over ragged rows.
+struct RowTraits {
+  std::string argument;
+  // The argument with the offsets of its rows (OpSchema::Ragged). With
+  // `per_sequence` it has a row for each sequence of those offsets instead.
+  std::string offsets = {};
+  bool per_sequence = false;
+  // Outputs: the inputs that have the same rows (OpSchema::SharesRows).
+  std::vector<std::string> rows_of = {};
+};
+
 // One attribute: type, default, limits and doc.
 struct SLUICE_API AttrDef {
   std::string name;
@@ -75,10 +86,11 @@ struct TypeVarDef {
 // starts from a filled tensor and adds up gradients.
 enum class OpRole : uint8_t {
   kNone,
-  kFill,  // no input; attributes shape, dtype, value; output Out
-  kSum,   // variadic X of one shape; output Out: their sum
-  kIf,    // runs one of two blocks (framework/program/block_ops.h)
-  kLoop,  // runs a block repeatedly
+  kFill,   // no input; attributes shape, dtype, value; output Out
+  kShape,  // input X; output Out: its sizes, int64
+  kSum,    // variadic X of one shape; output Out: their sum
+  kIf,     // runs one of two blocks (framework/program/block_ops.h)
+  kLoop,   // runs a block repeatedly
 };
 SLUICE_API std::string_view ToString(OpRole role);
 
@@ -150,12 +162,28 @@ class SLUICE_API OpSchema {
   OpSchema& InferLateShape(ShapeFn function);
   OpSchema& InferLateShape(StatusShapeFn function);
   OpSchema& Gradient(GradientFn function);
+  // Why the op has no gradient, as the end of a sentence ("it counts"), where
+  // NoGradientReason() cannot tell from the arguments.
+  OpSchema& NoGradient(std::string reason);
   // Output `output` is input `input` in another shape. A plan lets both alias
   // one buffer, and the kernel then has nothing to copy.
   OpSchema& Alias(std::string_view output, std::string_view input);
   // Output `output` has the shape of input `input` and may overwrite it: a plan
   // gives both the same memory if no other op reads the input.
   OpSchema& Overwrite(std::string_view output, std::string_view input);
+  // Row r of `output` depends on row r of these inputs alone, where `when`
+  // holds, so that it has the offsets of the first ragged one, and padding
+  // stays apart. Element-wise ops share rows anyway. An op refuses a ragged
+  // input that neither shares its rows nor has offsets.
+  using RowWiseFn = bool (*)(const OpDesc& op, const DDim& input);
+  OpSchema& SharesRows(std::string_view output,
+                       std::vector<std::string> inputs,
+                       RowWiseFn when = nullptr);
+  // The rows of `argument` are the sequences that int64 argument `offsets`
+  // cuts. If `offsets` is an input that is omitted, it is that of `argument`'s
+  // variable. PerSequence: `argument` has one row for each of the sequences.
+  OpSchema& Ragged(std::string_view argument, std::string_view offsets);
+  OpSchema& PerSequence(std::string_view argument, std::string_view offsets);
   // Output `output` replaces persistable input `input`.
   OpSchema& Update(std::string_view output, std::string_view input);
   // Copies everything from `base` except name, gradient, role, and the ops that
@@ -201,9 +229,14 @@ class SLUICE_API OpSchema {
   const std::vector<ArgDef>& inputs() const { return inputs_; }
   const std::vector<ArgDef>& outputs() const { return outputs_; }
   const std::vector<AttrDef>& attributes() const { return attributes_; }
+  RowWiseFn row_wise() const { return row_wise_; }
+  // Returns empty traits for an argument without.
+  const RowTraits& rows(std::string_view argument) const;
   const AnyShapeFn& shape_fn() const { return shape_fn_; }
   const AnyShapeFn& late_shape_fn() const { return late_shape_fn_; }
   GradientFn gradient_fn() const { return gradient_fn_; }
+  // Why the op has no gradient; "" if it has one, or if no reason is known.
+  std::string NoGradientReason() const;
   OpRole role() const { return role_; }
   // Whether the op runs blocks of the program: it has no kernel, and
   // framework/program/control_flow.h creates it.
@@ -239,6 +272,8 @@ class SLUICE_API OpSchema {
  private:
   AttrDef& AddAttr(std::string name, AttrType type, std::string doc);
   ArgDef& MutableOutput(std::string_view name);
+  RowTraits& MutableRows(std::string_view argument);
+  void ValidateRows() const;
 
   std::string name_;
   std::string doc_;
@@ -261,6 +296,9 @@ class SLUICE_API OpSchema {
   OnnxCounterpart onnx_;
   std::string torch_;
   std::string test_type_;
+  std::string no_gradient_;
+  RowWiseFn row_wise_ = nullptr;
+  std::vector<RowTraits> rows_;
 };
 
 // Returns "x@GRAD", the variable of the gradient of `variable` "x".

@@ -140,7 +140,9 @@ Tensor Scalar(const Plan& plan, int feed) {
 class LoopKernel final : public OpKernel {
  public:
   LoopKernel(const OpDesc& op, std::shared_ptr<const BlockPlans> plans)
-      : type_(op.type), loop_(LoopBlockOf(op)), plans_(std::move(plans)) {}
+      : type_(op.type), loop_(LoopBlockOf(op)), plans_(std::move(plans)) {
+    FindSlices();
+  }
 
   void Compute(OpKernelContext& context) const override;
 
@@ -156,6 +158,7 @@ class LoopKernel final : public OpKernel {
     std::vector<std::vector<Tensor>> parts;
     Tensor iteration;
     Tensor condition;
+    int64_t count = 0;  // of iterations that have run
   };
 
   int64_t MostTrips(const OpKernelContext& context) const;
@@ -165,6 +168,26 @@ class LoopKernel final : public OpKernel {
   int64_t StackedAxis(size_t k) const {
     return loop_.stacked_axes.empty() ? 0 : loop_.stacked_axes[k];
   }
+  bool IsReversed(size_t k) const {
+    return !loop_.stacked_reversed.empty() && loop_.stacked_reversed[k] != 0;
+  }
+  Tensor& Stacked(size_t k, OpKernelContext& context) const {
+    const auto output = loop_.carried.size() + k;
+    return context.AllocateOutput(static_cast<int>(output),
+                                  plans_->outputs[output]);
+  }
+  void FindSlices();
+  void Store(int64_t i,
+             int64_t trips,
+             OpKernelContext& context,
+             BlockRun* run,
+             const State& state) const;
+  void StackValues(int64_t i,
+                   int64_t trips,
+                   OpKernelContext& context,
+                   const BlockRun* run,
+                   State* state) const;
+  void Finish(OpKernelContext& context, const State& state) const;
   static const Tensor& ValueOf(const BlockValue& value,
                                const OpKernelContext& context,
                                const BlockRun* run) {
@@ -180,7 +203,45 @@ class LoopKernel final : public OpKernel {
   std::string type_;
   LoopBlock loop_;
   std::shared_ptr<const BlockPlans> plans_;
+  // By result of the block: what it is stacked to if an iteration can compute
+  // it there, else -1.
+  std::vector<int> slice_of_;
 };
+
+// A result is computed where it is stacked if slices of the first axis begin at
+// addresses that are aligned as memory of their own is.
+void LoopKernel::FindSlices() {
+  constexpr size_t kAlignment = 64;
+  const auto& plan = plans_->blocks[0].plan;
+  if (plan == nullptr) return;
+  slice_of_.assign(plan->result_names().size(), -1);
+  for (size_t k = 0; k < plans_->stacked.size(); ++k) {
+    const int result = plans_->stacked[k].result;
+    if (result < 0 || !IsPlanned(k) || StackedAxis(k) != 0) continue;
+    const Slot& slot = plan->result_slot(static_cast<size_t>(result));
+    const auto count = static_cast<size_t>(slot.dims.numel());
+    if (count * SizeOf(slot.dtype) % kAlignment != 0) continue;
+    slice_of_[static_cast<size_t>(result)] = static_cast<int>(k);
+  }
+}
+
+// Sets where iteration i computes its results.
+void LoopKernel::Store(int64_t i,
+                       int64_t trips,
+                       OpKernelContext& context,
+                       BlockRun* run,
+                       const State& state) const {
+  for (size_t r = 0; r < slice_of_.size(); ++r) {
+    const auto result = static_cast<int>(r);
+    if (slice_of_[r] < 0) {
+      run->Store(result, state.storage[r][static_cast<size_t>(i & 1)]);
+      continue;
+    }
+    const auto k = static_cast<size_t>(slice_of_[r]);
+    run->Store(result, SliceOf(Stacked(k, context), 0,
+                               IsReversed(k) ? trips - 1 - i : i));
+  }
+}
 
 int64_t LoopKernel::MostTrips(const OpKernelContext& context) const {
   int64_t trips = std::numeric_limits<int64_t>::max();
@@ -215,18 +276,13 @@ void LoopKernel::Iterate(int64_t i,
     for (size_t k = 0; k < loop_.slices.size(); ++k) {
       const int64_t axis =
           loop_.sequence_axes.empty() ? 0 : loop_.sequence_axes[k];
-      const bool reversed =
-          !loop_.sequence_reversed.empty() && loop_.sequence_reversed[k] != 0;
       const Tensor& whole =
           context.Input(plans_->first_sequence + static_cast<int>(k));
-      const int64_t size = AxisView(whole.dims(), axis).size;
-      run->Feed(plans_->slice_feeds[k],
-                SliceOf(whole, axis, reversed ? size - 1 - i : i));
+      const int64_t at =
+          SequenceIndex(loop_, k, i, trips, AxisView(whole.dims(), axis).size);
+      run->Feed(plans_->slice_feeds[k], SliceOf(whole, axis, at));
     }
-    for (size_t r = 0; r < state->storage.size(); ++r) {
-      run->Store(static_cast<int>(r),
-                 state->storage[r][static_cast<size_t>(i & 1)]);
-    }
+    Store(i, trips, context, run, *state);
     run->Run();
   }
   // All of the next values first: one may be another one's last value.
@@ -234,18 +290,48 @@ void LoopKernel::Iterate(int64_t i,
     state->next[k] = ValueOf(plans_->carried_out[k], context, run);
   }
   std::swap(state->carried, state->next);
+  StackValues(i, trips, context, run, state);
+}
+
+void LoopKernel::StackValues(int64_t i,
+                             int64_t trips,
+                             OpKernelContext& context,
+                             const BlockRun* run,
+                             State* state) const {
   for (size_t k = 0; k < plans_->stacked.size(); ++k) {
+    const int result = plans_->stacked[k].result;
+    const bool in_place =
+        result >= 0 &&
+        slice_of_[static_cast<size_t>(result)] == static_cast<int>(k);
+    if (in_place) continue;
     const Tensor& part = ValueOf(plans_->stacked[k], context, run);
     if (!IsPlanned(k)) {
       state->parts[k].push_back(part.CopyTo(CPUPlace()));
       continue;
     }
-    const auto output = state->carried.size() + k;
-    const bool reversed =
-        !loop_.stacked_reversed.empty() && loop_.stacked_reversed[k] != 0;
-    Tensor& whole = context.AllocateOutput(static_cast<int>(output),
-                                           plans_->outputs[output]);
-    SetSlice(part, StackedAxis(k), reversed ? trips - 1 - i : i, &whole);
+    SetSlice(part, StackedAxis(k), IsReversed(k) ? trips - 1 - i : i,
+             &Stacked(k, context));
+  }
+}
+
+// Gives what was carried last, what was not planned, and the rest of what was.
+void LoopKernel::Finish(OpKernelContext& context, const State& state) const {
+  for (size_t k = 0; k < state.carried.size(); ++k) {
+    Give(context, static_cast<int>(k), state.carried[k]);
+  }
+  for (size_t k = 0; k < plans_->stacked.size(); ++k) {
+    if (!IsPlanned(k)) {
+      Give(context, static_cast<int>(state.carried.size() + k),
+           Stack(state.parts[k], plans_->stacked_vars[k], StackedAxis(k),
+                 IsReversed(k)));
+    } else if (loop_.max_trips > 0) {
+      ClearSlices(StackedAxis(k), state.count, &Stacked(k, context));
+    }
+  }
+  if (loop_.max_trips > 0) {
+    const size_t trips = state.carried.size() + plans_->stacked.size();
+    context.AllocateOutput(static_cast<int>(trips), {1}).data<int64_t>()[0] =
+        state.count;
   }
 }
 
@@ -270,15 +356,17 @@ void LoopKernel::Compute(OpKernelContext& context) const {
     if (state.condition.allocated()) state.condition.data<bool>()[0] = true;
     for (size_t r = 0; r < block.plan->result_names().size(); ++r) {
       const auto result = static_cast<int>(r);
-      state.storage.push_back(
-          {run->NewStorage(result), run->NewStorage(result)});
+      auto& storage = state.storage.emplace_back();
+      if (slice_of_[r] >= 0) continue;
+      storage = {run->NewStorage(result), run->NewStorage(result)};
     }
   }
   for (int64_t i = 0; i < trips && goes_on; ++i) {
     CheckCancelled();
-    CheckLoopLimit(type_, i, loop_.limit);
+    CheckLoopLimit(type_, i, loop_);
     try {
       Iterate(i, trips, context, run.get(), &state);
+      ++state.count;
     } catch (Error& error) {
       error.AddContext(Format("in iteration {} of {}", i, type_));
       throw;
@@ -289,17 +377,7 @@ void LoopKernel::Compute(OpKernelContext& context) const {
                            type_, "condition_out");
     }
   }
-  for (size_t k = 0; k < state.carried.size(); ++k) {
-    Give(context, static_cast<int>(k), state.carried[k]);
-  }
-  for (size_t k = 0; k < plans_->stacked.size(); ++k) {
-    if (IsPlanned(k)) continue;
-    const bool reversed =
-        !loop_.stacked_reversed.empty() && loop_.stacked_reversed[k] != 0;
-    Give(context, static_cast<int>(state.carried.size() + k),
-         Stack(state.parts[k], plans_->stacked_vars[k], StackedAxis(k),
-               reversed));
-  }
+  Finish(context, state);
 }
 
 }  // namespace

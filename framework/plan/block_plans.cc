@@ -219,6 +219,8 @@ bool BlockPlanner::AddStacked(const LoopBlock& loop, int64_t trips) {
   const bool runs_all = plans_->max_trips < 0 && plans_->condition < 0 &&
                         loop.condition_out.empty() && trips >= 0 &&
                         trips <= loop.limit;
+  const bool bounded = loop.max_trips > 0;
+  if (bounded) trips = loop.max_trips;
   for (size_t i = 0; i < loop.stacked.size(); ++i) {
     const VarDesc* var = program_.blocks()[loop.block].FindVar(loop.stacked[i]);
     plans_->stacked_vars.push_back(
@@ -230,10 +232,14 @@ bool BlockPlanner::AddStacked(const LoopBlock& loop, int64_t trips) {
     }
     DDim dims = StackedDims(each, axis, trips);
     const auto at = static_cast<int>(axis < 0 ? axis + dims.rank() : axis);
-    if (!runs_all) dims[at] = kUnknownDim;
+    if (!runs_all && !bounded) dims[at] = kUnknownDim;
     plans_->outputs.push_back(dims);
     plans_->output_dtypes.push_back(
         DTypeOf(plans_->blocks[0], plans_->stacked[i]));
+  }
+  if (bounded) {
+    plans_->outputs.push_back({1});
+    plans_->output_dtypes.push_back(DType::kInt64);
   }
   return true;
 }

@@ -29,7 +29,39 @@ void CopySlice(const AxisView& view,
 
 }  // namespace
 
-void CheckLoopLimit(const std::string& op, int64_t iteration, int64_t limit) {
+Tensor Extended(const Tensor& whole, int64_t axis, int64_t count) {
+  const AxisView view(whole.dims(), axis);
+  DDim dims = whole.dims();
+  dims[view.axis] = count;
+  Tensor extended;
+  extended.Resize(dims).mutable_data(whole.dtype(), CPUPlace());
+  for (int64_t i = 0; i < view.size; ++i) {
+    SetSlice(SliceOf(whole, axis, i), axis, i, &extended);
+  }
+  ClearSlices(axis, view.size, &extended);
+  return extended;
+}
+
+void ClearSlices(int64_t axis, int64_t first, Tensor* whole) {
+  const AxisView view(whole->dims(), axis);
+  const size_t run = static_cast<size_t>(view.inner) * SizeOf(whole->dtype());
+  auto* to = static_cast<char*>(whole->raw_data());
+  for (int64_t i = 0; i < view.outer; ++i) {
+    std::memset(to + static_cast<size_t>(i * view.size + first) * run, 0,
+                static_cast<size_t>(view.size - first) * run);
+  }
+}
+
+void CheckLoopLimit(const std::string& op,
+                    int64_t iteration,
+                    const LoopBlock& loop) {
+  SLUICE_ENFORCE(loop.max_trips == 0 || iteration < loop.max_trips,
+                 ErrorCode::kResourceExhausted, "loop.max_trips",
+                 "{}: {} iterations have run, and there would be more; "
+                 "attribute max_trips = {} allows no more, set it higher if "
+                 "the loop does end",
+                 op, iteration, loop.max_trips);
+  const int64_t limit = loop.limit;
   SLUICE_ENFORCE(iteration < limit, ErrorCode::kResourceExhausted, "loop.limit",
                  "{}: {} iterations have run, and there would be more; "
                  "attribute limit = {} allows no more, set it higher if the "

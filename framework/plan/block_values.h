@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sluice/framework/op/op_desc.h"
+#include "sluice/framework/program/block_ops.h"
 #include "sluice/framework/values/tensor.h"
 #include "sluice/platform/error.h"
 
@@ -25,6 +26,14 @@ struct AxisView {
 // Returns element `index` of `whole` along an axis: a view for the first axis.
 Tensor SliceOf(const Tensor& whole, int64_t axis, int64_t index);
 
+// Which of `size` elements of sequence k iteration `i` of at most `trips` gets.
+inline int64_t SequenceIndex(
+    const LoopBlock& loop, size_t k, int64_t i, int64_t trips, int64_t size) {
+  const int64_t reversed =
+      loop.sequence_reversed.empty() ? 0 : loop.sequence_reversed[k];
+  return reversed == 0 ? i : (reversed == 1 ? size : trips) - 1 - i;
+}
+
 // Copies `part` to element `index` of `whole` along an axis.
 void SetSlice(const Tensor& part, int64_t axis, int64_t index, Tensor* whole);
 
@@ -38,8 +47,16 @@ Tensor Stack(const std::vector<Tensor>& parts,
              int64_t axis,
              bool reversed);
 
+// Returns `whole` with zeros appended along an axis, `count` elements in all.
+Tensor Extended(const Tensor& whole, int64_t axis, int64_t count);
+
+// Sets all elements of `whole` along an axis from `first` on to zero.
+void ClearSlices(int64_t axis, int64_t first, Tensor* whole);
+
 // Raises ResourceExhausted if a loop may not begin another iteration.
-void CheckLoopLimit(const std::string& op, int64_t iteration, int64_t limit);
+void CheckLoopLimit(const std::string& op,
+                    int64_t iteration,
+                    const LoopBlock& loop);
 
 template <typename T>
 T OneElement(const Tensor& tensor, const std::string& op, const char* input) {

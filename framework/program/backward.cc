@@ -6,6 +6,7 @@
 
 #include "sluice/framework/op/op_schema.h"
 #include "sluice/framework/op/registry.h"
+#include "sluice/framework/program/block_gradients.h"
 #include "sluice/framework/program/gradient_flow.h"
 #include "sluice/framework/program/gradient_ops.h"
 #include "sluice/framework/program/value_table.h"
@@ -63,6 +64,7 @@ GradientFlow::Request MakeRequest(const Program& program,
                                   const BackwardOptions& options) {
   GradientFlow::Request request;
   request.loss = loss;
+  request.targets = {loss};
   for (const std::string& name : options.no_gradient) {
     request.stops.insert(program.FindVar(name).name);
   }
@@ -91,11 +93,14 @@ std::vector<ParamGrad> Append(Program& program,
   const GradientFlow::Request request = MakeRequest(program, loss, options);
   const ValueTable values(program.block());
   const GradientFlow flow(program.block(), values, request);
-  GradientOps gradients(program.block(), values, flow);
+  const int target = values.Latest(loss);
+  if (target < 0 || !flow.Needs(target)) flow.FailNoPath("");
   Program appended(program);
-  for (OpDesc& op : gradients.Make(location)) {
-    appended.AppendOp(std::move(op));
-  }
+  GradientLevel level;
+  GradientOps gradients(program.block(), values, flow, &appended, &level);
+  gradients.Seed(target, gradients.Fill(GradName(loss), program.FindVar(loss),
+                                        1, location));
+  gradients.Make();
   std::vector<ParamGrad> result;
   for (size_t i = 0; i < request.parameters.size(); ++i) {
     const std::string& name = request.parameters[i];

@@ -32,7 +32,8 @@ struct BackwardOptions {
 // loss, or an earlier value of a variable that is written twice). Gradients
 // from several ops are added up by the op of OpRole::kSum. If an output has no
 // gradient, its gradient op omits that input if it is optional, and gets zeros
-// otherwise.
+// otherwise. An op with blocks gets another one, whose blocks have the
+// gradients of its own, and may get outputs that keep what these read.
 //
 // Raises, with `location`, NotFound for an unknown variable and
 // InvalidArgument for
@@ -40,7 +41,7 @@ struct BackwardOptions {
 //  - a wanted variable that is no float, or that stops gradients;
 //  - a path with no gradient (see GradientFlow);
 //  - a value that a gradient op needs but that a later op has overwritten;
-//  - an output without gradient whose zeros would have an unknown shape.
+//  - a loop that ends by a condition, without max_trips.
 // On errors the program is unchanged.
 SLUICE_API std::vector<ParamGrad> AppendBackward(
     Program& program,

@@ -236,6 +236,14 @@ void CompleteLoop(const Program& program, OpDesc* op) {
   RequireOneElement(program, *op, "Cond");
   CheckCounts(*op, loop);
   CheckFedVars(program, *op, loop);
+  const bool filled_back =
+      std::any_of(loop.stacked_reversed.begin(), loop.stacked_reversed.end(),
+                  [](int64_t reversed) { return reversed != 0; });
+  SLUICE_ENFORCE(loop.max_trips == 0 || !filled_back,
+                 ErrorCode::kInvalidArgument, "loop.reversed_trips",
+                 "{}: stacked_reversed needs the number of iterations before "
+                 "the first one, and max_trips is only the most",
+                 op->type);
   const bool ends = !op->Input("MaxTrips").empty() || !loop.slices.empty() ||
                     !loop.condition_out.empty();
   SLUICE_ENFORCE(ends, ErrorCode::kInvalidArgument, "loop.endless",
@@ -282,6 +290,37 @@ void RequireDType(const OpDesc& op,
                  var.name, expected, var.dtype);
 }
 
+// Returns how many elements the sequences of a loop have; -1 if that is not
+// known, or there are none.
+int64_t CountElements(const Program& program,
+                      const OpDesc& op,
+                      const LoopBlock& loop) {
+  const BlockDesc& block = program.blocks()[loop.block];
+  int64_t trips = kUnknownDim;
+  for (size_t i = 0; i < loop.slices.size(); ++i) {
+    const VarDesc& sequence = program.FindVar(op.Input("Sequences")[i]);
+    RequireDType(op, sequence, block.FindVar(loop.slices[i])->dtype,
+                 "sequence");
+    if (!sequence.dims.rank_known()) continue;
+    const int rank = sequence.dims.rank();
+    const int64_t axis = loop.sequence_axes.empty() ? 0 : loop.sequence_axes[i];
+    SLUICE_ENFORCE(axis >= -rank && axis < rank, ErrorCode::kInvalidArgument,
+                   "loop.sequence_axis",
+                   "{}: sequence {} has shape {}, and so no dimension {} to be "
+                   "taken apart along (attribute sequence_axes)",
+                   op.type, sequence.name, sequence.dims, axis);
+    const int64_t size =
+        sequence.dims[static_cast<int>(axis < 0 ? axis + rank : axis)];
+    SLUICE_ENFORCE(trips < 0 || size < 0 || trips == size,
+                   ErrorCode::kInvalidArgument, "loop.sequence_length",
+                   "{}: sequence {} has {} elements, another one {}; expected "
+                   "as many",
+                   op.type, sequence.name, size, trips);
+    trips = std::max(trips, size);
+  }
+  return trips;
+}
+
 std::vector<VarDesc> LoopOutputs(const Program& program, const OpDesc& op) {
   const LoopBlock loop = LoopBlockOf(op);
   const BlockDesc& block = program.blocks()[loop.block];
@@ -309,28 +348,7 @@ std::vector<VarDesc> LoopOutputs(const Program& program, const OpDesc& op) {
     output.dtype = dtype;
     output.dims = Common(first.dims, next.dims);
   }
-  int64_t trips = kUnknownDim;
-  for (size_t i = 0; i < loop.slices.size(); ++i) {
-    const VarDesc& sequence = program.FindVar(op.Input("Sequences")[i]);
-    RequireDType(op, sequence, block.FindVar(loop.slices[i])->dtype,
-                 "sequence");
-    if (!sequence.dims.rank_known()) continue;
-    const int rank = sequence.dims.rank();
-    const int64_t axis = loop.sequence_axes.empty() ? 0 : loop.sequence_axes[i];
-    SLUICE_ENFORCE(axis >= -rank && axis < rank, ErrorCode::kInvalidArgument,
-                   "loop.sequence_axis",
-                   "{}: sequence {} has shape {}, and so no dimension {} to be "
-                   "taken apart along (attribute sequence_axes)",
-                   op.type, sequence.name, sequence.dims, axis);
-    const int64_t size =
-        sequence.dims[static_cast<int>(axis < 0 ? axis + rank : axis)];
-    SLUICE_ENFORCE(trips < 0 || size < 0 || trips == size,
-                   ErrorCode::kInvalidArgument, "loop.sequence_length",
-                   "{}: sequence {} has {} elements, another one {}; expected "
-                   "as many",
-                   op.type, sequence.name, size, trips);
-    trips = std::max(trips, size);
-  }
+  const int64_t trips = CountElements(program, op, loop);
   const bool whole = op.Input("MaxTrips").empty() && loop.condition_out.empty();
   for (size_t i = 0; i < loop.stacked.size(); ++i) {
     const VarDesc& each = OutputOf(program, op, loop.block, loop.stacked[i]);
@@ -338,7 +356,14 @@ std::vector<VarDesc> LoopOutputs(const Program& program, const OpDesc& op) {
     output.dtype = each.dtype;
     output.dims = WithAxis(op, each.dims,
                            loop.stacked_axes.empty() ? 0 : loop.stacked_axes[i],
-                           whole ? trips : kUnknownDim);
+                           loop.max_trips > 0 ? loop.max_trips
+                           : whole            ? trips
+                                              : kUnknownDim);
+  }
+  if (loop.max_trips > 0) {
+    VarDesc& count = outputs.emplace_back();
+    count.dtype = DType::kInt64;
+    count.dims = DDim({1});
   }
   return outputs;
 }
@@ -364,7 +389,9 @@ LoopBlock LoopBlockOf(const OpDesc& op) {
           .sequence_reversed = Attr<Ints>(op, "sequence_reversed"),
           .stacked_axes = Attr<Ints>(op, "stacked_axes"),
           .stacked_reversed = Attr<Ints>(op, "stacked_reversed"),
-          .limit = Attr<int64_t>(op, "limit")};
+          .limit = Attr<int64_t>(op, "limit"),
+          .max_trips = Attr<int64_t>(op, "max_trips"),
+          .recompute = Attr<bool>(op, "recompute")};
 }
 
 std::vector<const char*> BlockAttributes(const OpDesc& op) {
@@ -398,6 +425,7 @@ void CompleteBlockOp(const Program& program, OpDesc* op) {
 size_t CountOutputs(const OpDesc& op, const std::string& output) {
   if (RoleOf(op) == OpRole::kIf) return IfBlocksOf(op).then_outputs.size();
   const LoopBlock loop = LoopBlockOf(op);
+  if (output == "Trips") return loop.max_trips > 0 ? 1 : 0;
   return output == "Out" ? loop.carried_out.size() : loop.stacked.size();
 }
 

@@ -38,11 +38,16 @@ struct LoopBlock {
   std::vector<std::string> carried_out;
   // Output Stacked: these values of all iterations, along a new axis.
   std::vector<std::string> stacked;
-  std::vector<int64_t> sequence_axes;      // empty: 0
-  std::vector<int64_t> sequence_reversed;  // 1: from the last element on
+  std::vector<int64_t> sequence_axes;  // empty: 0
+  // 1: from the last element on; 2: from that of the last iteration on.
+  std::vector<int64_t> sequence_reversed;
   std::vector<int64_t> stacked_axes;
   std::vector<int64_t> stacked_reversed;
   int64_t limit;  // more iterations are an error
+  // If above 0, likewise, and Stacked have so many slices; output Trips is the
+  // number of iterations.
+  int64_t max_trips;
+  bool recompute;  // how its gradient gets values of the iterations
 };
 
 SLUICE_API IfBlocks IfBlocksOf(const OpDesc& op);

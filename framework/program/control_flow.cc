@@ -149,7 +149,9 @@ Vars WhileLoop(const std::function<Var(const Vars&)>& condition,
        {"carried", NamesOf(carried, program)},
        {"carried_out", carried_out},
        {"condition_out", goes_on},
-       {"limit", options.limit}},
+       {"limit", options.limit},
+       {"max_trips", options.max_trips},
+       {"recompute", options.recompute}},
       location);
   blocks.Keep();
   return OutputsOf(program, op, "Out");
@@ -190,7 +192,8 @@ ScanResult Scan(const std::function<ScanStep(const Vars&, const Vars&)>& step,
                         {"carried_out", carried_out},
                         {"stacked", stacked},
                         {"sequence_reversed", reversed(sequences.size())},
-                        {"stacked_reversed", reversed(stacked.size())}},
+                        {"stacked_reversed", reversed(stacked.size())},
+                        {"recompute", options.recompute}},
                        location);
   blocks.Keep();
   return {OutputsOf(program, op, "Out"), OutputsOf(program, op, "Stacked")};

@@ -29,6 +29,9 @@ struct WhileOptions {
   std::vector<DDim> dims = {};
   // More iterations are an error.
   int64_t limit = 10'000'000;
+  // Likewise, if above 0: the gradient needs it, to keep values of so many.
+  int64_t max_trips = 0;
+  bool recompute = false;  // as in ScanOptions
 };
 
 // Sets variables to `first`. While `condition` of them is true (bool, one
@@ -52,6 +55,9 @@ struct ScanResult {
 };
 struct ScanOptions {
   bool reversed = false;  // from the last element of the sequences to the first
+  // Whether the gradient computes each step again instead of keeping what it
+  // reads: less memory, more time.
+  bool recompute = false;
 };
 
 // Calls `step` for one element of each of `sequences`, along their first axes,

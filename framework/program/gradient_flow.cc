@@ -38,16 +38,12 @@ GradientFlow::GradientFlow(const BlockDesc& block,
     : block_(block),
       values_(values),
       request_(std::move(request)),
-      loss_(values.Latest(request_.loss)),
       leads_(values.size(), false),
       needs_(values.size(), false),
       first_reader_(values.size(), -1) {
-  // No op of the block writes or reads the loss.
-  if (loss_ < 0) FailNoPath("");
   FindWhatLeads();
   FindParameters();
   FindWhatNeeds();
-  if (!needs_[loss_]) FailNoPath("");
 }
 
 bool GradientFlow::Stops(const VarDesc& var) const {
@@ -56,7 +52,10 @@ bool GradientFlow::Stops(const VarDesc& var) const {
 }
 
 void GradientFlow::FindWhatLeads() {
-  leads_[loss_] = true;
+  for (const std::string& target : request_.targets) {
+    const int value = values_.Latest(target);
+    if (value >= 0) leads_[value] = true;  // else of a block around it
+  }
   for (int i = static_cast<int>(block_.ops.size()) - 1; i >= 0; --i) {
     const bool leads = Any(values_.op(i).outputs, [&](int output) {
       return leads_[output] && !values_.value(output).var->persistable;
@@ -106,15 +105,17 @@ void GradientFlow::FindWhatNeeds() {
 void GradientFlow::CheckOp(int index) const {
   const OpDesc& op = block_.ops[index];
   const OpSchema& schema = Registry::Global().Schema(op.type);
-  if (schema.gradient_fn() != nullptr) return;
+  if (schema.gradient_fn() != nullptr || schema.holds_blocks()) return;
   const ValueTable::OpValues& values = values_.op(index);
   const auto input = std::find_if(values.inputs.begin(), values.inputs.end(),
                                   [&](int value) { return needs_[value]; });
+  const std::string reason = schema.NoGradientReason();
   Fail(ErrorCode::kInvalidArgument, "backward.no_gradient",
        "a path with no gradient: loss {} depends on variable {} "
-       "through {}, which has no gradient; set stop_gradient where "
+       "through {}, which has no gradient{}; set stop_gradient where "
        "gradients are to stop",
-       request_.loss, values_.value(*input).var->name, Describe(index, op));
+       request_.loss, values_.value(*input).var->name, Describe(index, op),
+       reason.empty() ? "" : ": " + reason);
 }
 
 void GradientFlow::FailNoPath(const std::string& parameter) const {

@@ -11,24 +11,29 @@ namespace sluice {
 
 namespace {
 
-constexpr int kLossOrigin = -1;
-
 bool Contains(const ArgVars& vars, const std::string& var) {
   return std::find(vars.begin(), vars.end(), var) != vars.end();
 }
 
-// Gradient ops have the forward op's attributes, but not its operands.
-void CheckAttributesKnown(const OpDesc& forward, const OpDesc& gradient) {
+// Gives a gradient op the operands of the forward op for the attributes that
+// both have.
+void PassOperands(const OpDesc& forward, OpDesc* gradient) {
   const OpSchema& schema = Registry::Global().Schema(forward.type);
-  const OpSchema& gradient_schema = Registry::Global().Schema(gradient.type);
+  const OpSchema& gradient_schema = Registry::Global().Schema(gradient->type);
   for (const ArgDef& def : schema.inputs()) {
     const AttrDef* attr = GivenByOperand(schema, forward, def);
+    if (attr == nullptr || gradient_schema.FindAttr(attr->name) == nullptr ||
+        !gradient->Input(def.name).empty()) {
+      continue;
+    }
+    const ArgDef* same = gradient_schema.FindInput(def.name);
     SLUICE_ENFORCE(
-        attr == nullptr || gradient_schema.FindAttr(attr->name) == nullptr,
+        same != nullptr && same->attribute == def.attribute,
         ErrorCode::kUnimplemented, "backward.operand",
-        "{}: there is no gradient where input {} gives attribute {}; give the "
-        "attribute itself",
-        forward.type, def.name, def.attribute);
+        "{}: there is no gradient where input {} gives attribute {}, because "
+        "{} has no such input; give the attribute itself",
+        forward.type, def.name, def.attribute, gradient->type);
+    gradient->inputs.emplace_back(def.name, forward.Input(def.name));
   }
 }
 
@@ -37,22 +42,26 @@ const char* const kUnused = "";
 
 }  // namespace
 
-std::vector<OpDesc> GradientOps::Make(const SourceLocation& location) {
-  const int loss = flow_.loss();
-  const VarDesc& var = *values_.value(loss).var;
-  const std::string one =
-      Fill(kLossOrigin, GradName(var.name) + "@RENAME@0", var, 1, location);
-  contributions_[loss].push_back({0, one});
-  Finish(loss, kLossOrigin, location);
+void GradientOps::Seed(int value, const std::string& gradient) {
+  contributions_[value].push_back({kExists, gradient});
+}
+
+void GradientOps::Make() {
+  std::vector<int> last;  // no op leads from them to another target
+  for (const auto& [value, uses] : contributions_) {
+    if (flow_.FirstReader(value) < 0) last.push_back(value);
+  }
+  for (const int value : last) {
+    Finish(value, {});
+  }
   for (int i = static_cast<int>(block_.ops.size()) - 1; i >= 0; --i) {
+    origin_ = i;
     AddGradientsOf(i);
     for (const int input : values_.op(i).inputs) {
-      if (flow_.FirstReader(input) == i) {
-        Finish(input, i, block_.ops[i].location);
-      }
+      if (flow_.FirstReader(input) == i) Finish(input, block_.ops[i].location);
     }
   }
-  return std::move(ops_);
+  Flush();
 }
 
 std::string GradientOps::GradOf(int value) const {
@@ -78,6 +87,10 @@ void GradientOps::AddGradientsOf(int index) {
   });
   if (!any) return;
   const Context context = ContextOf(index);
+  if (Registry::Global().Schema(context.forward.type).holds_blocks()) {
+    AddBlockGradients(context);
+    return;
+  }
   Names made;
   for (OpDesc& op : NeededOps(context)) {
     Translate(context, std::move(op), &made);
@@ -117,7 +130,7 @@ std::vector<OpDesc> GradientOps::NeededOps(const Context& context) const {
       return !any;
     });
     if (op.outputs.empty()) continue;
-    CheckAttributesKnown(context.forward, op);
+    PassOperands(context.forward, &op);
     for (const auto& [argument, vars] : op.inputs) {
       read.insert(vars.begin(), vars.end());
     }
@@ -159,7 +172,7 @@ void GradientOps::Translate(const Context& context, OpDesc op, Names* made) {
     }
   }
   if (op.location.file.empty()) op.location = context.forward.location;
-  Add(context.index, std::move(op));
+  Add(std::move(op));
 }
 
 ArgVars GradientOps::TranslateInput(const Context& context,
@@ -191,8 +204,8 @@ ArgVars GradientOps::TranslateInput(const Context& context,
   if (present == 0 && traits.optional) return {};
   for (size_t i = 0; i < names.size(); ++i) {
     if (missing[i] == nullptr) continue;
-    names[i] = Fill(context.index, GradName(missing[i]->name) + "@ZERO",
-                    *missing[i], 0, context.forward.location);
+    names[i] = Fill(GradName(missing[i]->name) + "@ZERO", *missing[i], 0,
+                    context.forward.location);
   }
   return names;
 }
@@ -239,58 +252,70 @@ void GradientOps::CheckNotOverwritten(const Context& context,
                                                   : "");
 }
 
-void GradientOps::Add(int origin, OpDesc op) {
+void GradientOps::Add(OpDesc op) {
   op.purpose = OpPurpose::kBackward;
   ops_.push_back(std::move(op));
-  origins_.push_back(origin);
+  origins_.push_back(origin_);
 }
 
-std::string GradientOps::Fill(int origin,
-                              const std::string& name,
+std::string GradientOps::Fill(const std::string& name,
                               const VarDesc& like,
                               double value,
                               const SourceLocation& location) {
-  SLUICE_ENFORCE(
-      like.dims.known(), ErrorCode::kInvalidArgument, "backward.unknown_zeros",
-      "output {} of {} has no gradient, and zeros cannot stand for "
-      "it: its shape is {}",
-      like.name, origin < 0 ? "" : block_.ops[origin].type, like.dims);
   OpDesc fill;
   fill.type = Registry::Global().OpFor(OpRole::kFill).name();
-  fill.attributes["shape"] =
-      std::vector<int64_t>(like.dims.begin(), like.dims.end());
   fill.attributes["dtype"] = like.dtype;
   fill.attributes["value"] = value;
   fill.location = location;
+  if (like.dims.known()) {
+    fill.attributes["shape"] =
+        std::vector<int64_t>(like.dims.begin(), like.dims.end());
+  } else {
+    OpDesc shape;
+    shape.type = Registry::Global().OpFor(OpRole::kShape).name();
+    shape.location = location;
+    shape.inputs = {{"X", {like.name}}};
+    shape.outputs = {{"Out", {NewName(like.name + "@SHAPE")}}};
+    fill.inputs = {{"Shape", shape.outputs[0].second}};
+    Add(std::move(shape));
+  }
   std::string made = NewName(name);
   fill.outputs.push_back({"Out", {made}});
-  Add(origin, std::move(fill));
+  Add(std::move(fill));
+  return made;
+}
+
+std::string GradientOps::Sum(const std::string& name,
+                             ArgVars parts,
+                             const SourceLocation& location) {
+  OpDesc sum;
+  sum.type = Registry::Global().OpFor(OpRole::kSum).name();
+  sum.location = location;
+  sum.inputs.push_back({"X", std::move(parts)});
+  std::string made = NewName(name);
+  sum.outputs.push_back({"Out", {made}});
+  Add(std::move(sum));
   return made;
 }
 
 // Called when all contributions to the gradient of `value` exist.
-void GradientOps::Finish(int value,
-                         int reader,
-                         const SourceLocation& location) {
+void GradientOps::Finish(int value, const SourceLocation& location) {
   const auto found = contributions_.find(value);
   if (found == contributions_.end()) return;
-  const std::string name = NewName(GradName(values_.value(value).var->name));
   const std::vector<Use>& uses = found->second;
-  if (uses.size() == 1) {
-    Rename(uses[0], name);
-  } else {
-    OpDesc sum;
-    sum.type = Registry::Global().OpFor(OpRole::kSum).name();
-    sum.location = location;
+  const std::string name = GradName(values_.value(value).var->name);
+  if (uses.size() > 1) {
     ArgVars parts;
     for (const Use& use : uses) {
       parts.push_back(use.name);
     }
-    sum.inputs.push_back({"X", std::move(parts)});
-    sum.outputs.push_back({"Out", {name}});
-    Add(reader, std::move(sum));
+    grads_[value] = Sum(name, std::move(parts), location);
+  } else if (uses[0].op == kExists || uses[0].op < flushed_) {
+    grads_[value] = uses[0].name;
+  } else {
+    grads_[value] = NewName(name);
+    Rename(uses[0], grads_[value]);
   }
-  grads_[value] = name;
   contributions_.erase(found);
 }
 
@@ -311,13 +336,62 @@ void GradientOps::Rename(const Use& use, const std::string& name) {
 
 // Returns `name`, with a number appended if it is taken.
 std::string GradientOps::NewName(const std::string& name) {
+  const auto is_taken = [&](const std::string& free) {
+    return taken_.count(free) > 0 ||
+           std::any_of(program_->blocks().begin(), program_->blocks().end(),
+                       [&](const BlockDesc& block) {
+                         return block.FindVar(free) != nullptr;
+                       });
+  };
   std::string free = name;
-  for (int i = 1; block_.FindVar(free) != nullptr || taken_.count(free) > 0;
-       ++i) {
+  for (int i = 1; is_taken(free); ++i) {
     free = Format("{}@{}", name, i);
   }
   taken_.insert(free);
   return free;
+}
+
+void GradientOps::Flush() {
+  for (; flushed_ < ops_.size(); ++flushed_) {
+    DeclareSaved(program_, level_, ops_[flushed_]);
+    program_->AppendOp(ops_[flushed_]);
+  }
+}
+
+// Checks what the gradient of an op with blocks, added last, reads of it.
+void GradientOps::CheckBlockInputs(const Context& context) const {
+  const auto block = static_cast<size_t>(program_->current_block());
+  for (const auto& [argument, vars] :
+       program_->blocks()[block].ops.back().inputs) {
+    for (const std::string& var : vars) {
+      const bool known = values_.Latest(var) >= 0;
+      if (known) CheckNotOverwritten(context, argument, var);
+    }
+  }
+}
+
+void GradientOps::AddBlockGradients(const Context& context) {
+  const OpDesc& forward = context.forward;
+  BlockOpGradients gradients;
+  for (const auto& [argument, vars] : forward.outputs) {
+    for (const std::string& var : vars) {
+      gradients.of_outputs.push_back(GradOf(values_.After(context.index, var)));
+    }
+  }
+  std::vector<int> inputs;
+  for (const auto& [argument, vars] : forward.inputs) {
+    for (const std::string& var : vars) {
+      inputs.push_back(values_.Before(context.index, var));
+      gradients.wanted.push_back(flow_.Needs(inputs.back()));
+    }
+  }
+  Flush();
+  AddBlockOpGradients(program_, level_, context.index, flow_, &gradients);
+  CheckBlockInputs(context);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const std::string& name = gradients.of_inputs[i];
+    if (!name.empty()) contributions_[inputs[i]].push_back({kExists, name});
+  }
 }
 
 }  // namespace sluice

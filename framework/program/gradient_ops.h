@@ -5,32 +5,57 @@
 #include <string>
 #include <vector>
 
+#include "sluice/framework/program/block_gradients.h"
 #include "sluice/framework/program/gradient_flow.h"
 #include "sluice/framework/program/value_table.h"
 
 namespace sluice {
 
-// Writes the gradient ops of a program, from the loss back to the parameters.
-// Each op that contributes to a value's gradient writes a variable of its own.
-// After the first reader of the value all contributions exist: a single one
-// gets the gradient's name, several are summed. Internal to framework/program;
-// block, values and flow must outlive it.
+// Appends the gradient ops of a block to the current block of the program, from
+// the targets back to the wanted variables. Each op that contributes to a
+// value's gradient writes a variable of its own. After the first reader of the
+// value all contributions exist: a single one gets the gradient's name, several
+// are summed. Internal to framework/program; all arguments must outlive it.
+// `block` is a copy of block level->forward, with what it reads from outside.
 class GradientOps {
  public:
   GradientOps(const BlockDesc& block,
               const ValueTable& values,
-              const GradientFlow& flow)
-      : block_(block), values_(values), flow_(flow) {}
+              const GradientFlow& flow,
+              Program* program,
+              GradientLevel* level)
+      : block_(block),
+        values_(values),
+        flow_(flow),
+        program_(program),
+        level_(level) {}
 
-  // Returns the ops in order; `location` is that of the first, which fills the
-  // gradient of the loss. Raises what AppendBackward raises. Call it once.
-  std::vector<OpDesc> Make(const SourceLocation& location);
+  // Adds `gradient`, a variable, to the gradient of a target.
+  void Seed(int value, const std::string& gradient);
+  // Appends the ops. Raises what AppendBackward raises. Call it once.
+  void Make();
   // Returns the variable of the gradient of `value`; "" if it has none.
   std::string GradOf(int value) const;
 
+  // These append an op that fills a new variable with a number, in the shape of
+  // another one, or that adds up others; they return its name, which is `name`,
+  // with a number appended if that is taken.
+  std::string Fill(const std::string& name,
+                   const VarDesc& like,
+                   double value,
+                   const SourceLocation& location);
+  std::string Sum(const std::string& name,
+                  ArgVars parts,
+                  const SourceLocation& location);
+  // A name that no variable of the program has.
+  std::string NewName(const std::string& name);
+  // Appends to the program what has been made so far.
+  void Flush();
+
  private:
   using Names = std::map<std::string, std::string>;
-  // A contribution: an output of ops_[op].
+  // A contribution: an output of ops_[op], or a variable that exists already.
+  static constexpr size_t kExists = static_cast<size_t>(-1);
   struct Use {
     size_t op;
     std::string name;
@@ -45,6 +70,8 @@ class GradientOps {
 
   Context ContextOf(int index) const;
   void AddGradientsOf(int index);
+  void AddBlockGradients(const Context& context);
+  void CheckBlockInputs(const Context& context) const;
   std::vector<OpDesc> NeededOps(const Context& context) const;
   bool HasInput(const Context& context,
                 const OpDesc& op,
@@ -59,21 +86,19 @@ class GradientOps {
   void CheckNotOverwritten(const Context& context,
                            const std::string& argument,
                            const std::string& var) const;
-  void Add(int origin, OpDesc op);
-  std::string Fill(int origin,
-                   const std::string& name,
-                   const VarDesc& like,
-                   double value,
-                   const SourceLocation& location);
-  void Finish(int value, int reader, const SourceLocation& location);
+  void Add(OpDesc op);
+  void Finish(int value, const SourceLocation& location);
   void Rename(const Use& use, const std::string& name);
-  std::string NewName(const std::string& name);
 
   const BlockDesc& block_;
   const ValueTable& values_;
   const GradientFlow& flow_;
+  Program* program_;
+  GradientLevel* level_;
   std::vector<OpDesc> ops_;
   std::vector<int> origins_;  // the index of each op's forward op
+  int origin_ = -1;           // of ops that are added now
+  size_t flushed_ = 0;        // how many of ops_ the program has
   std::set<std::string> taken_;
   std::map<int, std::vector<Use>> contributions_;  // by value
   std::map<int, std::string> grads_;               // by value

@@ -12,8 +12,10 @@
 #include "sluice/framework/op/near_names.h"
 #include "sluice/framework/op/op_check.h"
 #include "sluice/framework/op/registry.h"
+#include "sluice/framework/program/block_gradients.h"
 #include "sluice/framework/program/block_ops.h"
 #include "sluice/framework/program/internal_ops.h"
+#include "sluice/framework/program/ragged_rows.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/text.h"
 
@@ -112,6 +114,8 @@ Program::Program(const Program& other) try
       version_(other.version_),
       purpose_(other.purpose_),
       hints_(other.hints_),
+      ragged_(other.ragged_),
+      equal_offsets_(other.equal_offsets_),
       block_programs_(std::make_unique<BlockPrograms>()) {
 } catch (const std::bad_alloc&) {
   RaiseOutOfMemory();
@@ -138,6 +142,8 @@ Program& Program::operator=(Program&& other) noexcept {
   std::swap(version_, other.version_);
   std::swap(purpose_, other.purpose_);
   hints_.swap(other.hints_);
+  std::swap(ragged_, other.ragged_);
+  equal_offsets_.swap(other.equal_offsets_);
   return *this;
 }
 
@@ -307,6 +313,21 @@ void Program::DropBlocks(int first) noexcept {
   ++version_;
 }
 
+void Program::AddSaved(VarDesc var, int block) {
+  var.is_data = true;
+  AddVar(std::move(var), block);
+}
+
+void Program::ReplaceOp(int block, int index, OpDesc op) {
+  const int current = std::exchange(current_block_, block);
+  for (VarDesc& var : BlockOpOutputs(*this, op)) {
+    if (FindVisible(var.name) == nullptr) AddVar(std::move(var), block);
+  }
+  blocks_[block].ops[index] = std::move(op);
+  current_block_ = current;
+  ++version_;
+}
+
 std::shared_ptr<const Program> Program::BlockProgram(int block) const try {
   const std::lock_guard lock(block_programs_->mutex);
   auto& programs = block_programs_->programs;
@@ -404,6 +425,25 @@ const OpDesc& Program::AppendOp(OpDesc op) {
   }
 }
 
+namespace {
+std::vector<VarDesc> OutputsOf(const OpSchema& schema,
+                               const OpDesc& op,
+                               const BoundTypes& types,
+                               const std::vector<std::vector<DDim>>& shapes) {
+  std::vector<VarDesc> outputs;
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    const ArgDef& def = schema.outputs()[i];
+    for (size_t element = 0; element < shapes[i].size(); ++element) {
+      VarDesc& var = outputs.emplace_back();
+      var.name = op.Output(def.name)[element];
+      var.dtype = types.Of(def);
+      var.dims = shapes[i][element];
+    }
+  }
+  return outputs;
+}
+}  // namespace
+
 const OpDesc& Program::AppendChecked(OpDesc* added_op) {
   OpDesc& op = *added_op;
   const OpSchema& schema = Registry::Global().Schema(op.type);
@@ -414,6 +454,7 @@ const OpDesc& Program::AppendChecked(OpDesc* added_op) {
                  op.type);
   if (op.purpose == OpPurpose::kForward) op.purpose = purpose_;
   ParseKernelHints(op.hint, "op attribute");
+  AddOffsetsInputs(*this, schema, &op);
   CompleteOp(schema, &op);
   if (schema.holds_blocks()) CompleteBlockOp(*this, &op);
   std::vector<DDim> dims;
@@ -429,18 +470,12 @@ const OpDesc& Program::AppendChecked(OpDesc* added_op) {
   if (schema.holds_blocks()) {
     made = BlockOpOutputs(*this, op);
   } else {
-    const auto shapes =
-        InferShapes(schema, op, std::move(dims), std::move(dtypes));
-    for (size_t i = 0; i < shapes.size(); ++i) {
-      const ArgDef& def = schema.outputs()[i];
-      for (size_t element = 0; element < shapes[i].size(); ++element) {
-        VarDesc& var = made.emplace_back();
-        var.name = op.Output(def.name)[element];
-        var.dtype = types.Of(def);
-        var.dims = shapes[i][element];
-      }
-    }
+    made =
+        OutputsOf(schema, op, types,
+                  InferShapes(schema, op, std::move(dims), std::move(dtypes)));
   }
+
+  const EqualOffsets equal = PassOffsets(*this, schema, op, &made);
 
   std::set<std::string_view> names;
   size_t flat = 0;
@@ -456,10 +491,12 @@ const OpDesc& Program::AppendChecked(OpDesc* added_op) {
     }
   }
   for (VarDesc& var : made) {
+    ragged_ = ragged_ || !var.offsets.empty();
     if (FindVisible(var.name) == nullptr) {
       AddVar(std::move(var), current_block_);
     }
   }
+  equal_offsets_.insert(equal_offsets_.end(), equal.begin(), equal.end());
   ++version_;
   return blocks_[current_block_].ops.emplace_back(std::move(op));
 }
@@ -516,6 +553,7 @@ Program Program::CloneForTest() const {
       return op.purpose != OpPurpose::kForward;
     });
     for (OpDesc& op : block.ops) {
+      DropSaved(&op);
       const auto attribute = op.attributes.find("is_test");
       if (attribute != op.attributes.end()) attribute->second = true;
       const OpSchema* schema = Registry::Global().FindSchema(op.type);

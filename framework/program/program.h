@@ -30,6 +30,8 @@ class SLUICE_API Var {
   Program& program() const;
   const DDim& dims() const;
   DType dtype() const;
+  // The offsets of ragged rows; invalid for a variable without.
+  Var offsets() const;
   bool valid() const { return program_ != nullptr; }
 
  private:
@@ -87,6 +89,25 @@ class SLUICE_API Program {
            const DDim& dims,
            const char* file = __builtin_FILE(),
            int line = __builtin_LINE());
+  // A variable to be fed whose rows are packed sequences, and the variable of
+  // their offsets [B + 1], `name`@LOD, to be fed with it
+  // (framework/run/ragged_feeds.h). For two levels, `name`@LOD@LOD cuts the
+  // sequences into groups, and so on. Raises as Data does, and InvalidArgument
+  // when dim 0 is known or `levels` is below 1.
+  Var RaggedData(std::string_view name,
+                 DType dtype,
+                 const DDim& dims,
+                 int levels = 1,
+                 const char* file = __builtin_FILE(),
+                 int line = __builtin_LINE());
+  // Makes the rows of a variable those that `offsets` cuts. Raises NotFound.
+  void SetOffsets(std::string_view name, std::string_view offsets);
+  // Whether any variable has offsets.
+  bool ragged() const { return ragged_; }
+  // Pairs of offsets to be fed, which must be equal, because an op reads rows
+  // of both.
+  using EqualOffsets = std::vector<std::pair<std::string, std::string>>;
+  const EqualOffsets& equal_offsets() const { return equal_offsets_; }
   // A variable that lives in the scope and outlives a run; `dims` must be
   // known.
   Var Persistable(std::string_view name, DType dtype, const DDim& dims);
@@ -164,6 +185,11 @@ class SLUICE_API Program {
   // Removes block `first` and later ones, after a failure; the block around it
   // becomes the current one. No op may refer to them.
   void DropBlocks(int first) noexcept;
+  // For gradients of ops with blocks: declares a variable of another block as
+  // data of block `block`; replaces an op with blocks by itself with more
+  // outputs, and adds their variables.
+  void AddSaved(VarDesc var, int block);
+  void ReplaceOp(int block, int index, OpDesc op);
   // Returns a block other than 0 as a program of its own, kept until this one
   // changes. Outer variables that it reads are data there, or persistable. May
   // be called from many threads.
@@ -198,6 +224,8 @@ class SLUICE_API Program {
   uint64_t version_ = 0;
   OpPurpose purpose_ = OpPurpose::kForward;
   std::string hints_;
+  bool ragged_ = false;
+  EqualOffsets equal_offsets_;
   std::unique_ptr<BlockPrograms> block_programs_;
 };
 

@@ -14,7 +14,8 @@ namespace sluice {
 namespace {
 
 constexpr std::string_view kMagic = "sluice program";
-constexpr uint32_t kFormatVersion = 1;
+// Programs without ragged variables are written as format 1.
+constexpr uint32_t kFormatVersion = 2;
 constexpr size_t kMaxBytes = size_t{1} << 30;
 
 // FNV-1a: every step is one to one in the byte and in the state, so a change
@@ -85,6 +86,7 @@ void Store(const BlockDesc& block, proto::Block* stored) {
                        : var.is_data ? proto::Variable::DATA
                                      : proto::Variable::PERSISTABLE);
     variable->set_stop_gradient(var.stop_gradient);
+    if (var.is_data) variable->set_offsets(var.offsets);
   }
   for (const OpDesc& op : block.ops) {
     proto::Op* added = stored->add_ops();
@@ -264,6 +266,11 @@ class BlockLoader {
     const proto::Block& block = data_.blocks(index);
     ForEach("variable", block.variables(),
             [&](const auto& variable) { Declare(variable, &program_); });
+    for (const proto::Variable& variable : block.variables()) {
+      if (!variable.offsets().empty()) {
+        program_.SetOffsets(variable.name(), variable.offsets());
+      }
+    }
     ForEach("op", block.ops(), [&](const proto::Op& stored) {
       OpDesc op = sluice::Load(stored);
       for (const char* attribute : BlockAttributes(op)) {
@@ -312,7 +319,7 @@ std::string SerializeProgram(const Program& program) try {
   CheckSize(data.ByteSizeLong() + kEnvelope);
   proto::ProgramFile file;
   file.set_magic(std::string(kMagic));
-  file.set_format_version(kFormatVersion);
+  file.set_format_version(program.ragged() ? kFormatVersion : 1);
   data.SerializeToString(file.mutable_program());
   file.set_checksum(Checksum(file.program()));
   return file.SerializeAsString();

@@ -55,21 +55,25 @@ OpDesc CopyWithBlocks(const Program& from, OpDesc op, Program* to) {
 
 int64_t CopyBlock(const Program& from, int block, Program* to) {
   const int64_t copy = to->BeginBlock();
-  const BlockDesc& desc = from.blocks()[block];
-  for (const VarDesc& var : desc.vars()) {
+  for (const VarDesc& var : from.blocks()[block].vars()) {
     if (var.is_data) to->Data(var.name, var.dtype, var.dims, "", 0);
   }
+  CopyOps(from, block, to);
+  to->EndBlock();
+  return copy;
+}
+
+}  // namespace
+
+void CopyOps(const Program& from, int block, Program* to) {
+  const BlockDesc& desc = from.blocks()[block];
   for (const OpDesc& op : desc.ops) {
     to->AppendOp(CopyWithBlocks(from, op, to));
   }
   for (const VarDesc& var : desc.vars()) {
     to->SetStopGradient(var.name, var.stop_gradient);
   }
-  to->EndBlock();
-  return copy;
 }
-
-}  // namespace
 
 Program Prune(const Program& program,
               const std::vector<std::string>& fetches) try {
@@ -82,6 +86,10 @@ Program Prune(const Program& program,
     AddNames(op->inputs, &used);
     AddNames(op->outputs, &used);
   }
+  for (const VarDesc& var : program.block().vars()) {
+    // Offsets are created after their variable.
+    if (var.is_data && used.contains(var.name)) used.insert(var.offsets);
+  }
   Program pruned;
   for (const VarDesc& var : program.block().vars()) {
     if (!used.contains(var.name)) continue;
@@ -89,6 +97,10 @@ Program Prune(const Program& program,
     if (!var.is_data) continue;
     const SourceLocation made = program.LocationOfData(var.name);
     pruned.Data(var.name, var.dtype, var.dims, made.file.c_str(), made.line);
+  }
+  for (const VarDesc& var : program.block().vars()) {
+    if (!var.is_data || !used.contains(var.name)) continue;
+    if (!var.offsets.empty()) pruned.SetOffsets(var.name, var.offsets);
   }
   for (const OpDesc* op : needed) {
     pruned.AppendOp(CopyWithBlocks(program, *op, &pruned));

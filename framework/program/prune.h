@@ -15,4 +15,8 @@ namespace sluice {
 SLUICE_API Program Prune(const Program& program,
                          const std::vector<std::string>& fetches);
 
+// Appends copies of a block's ops, with the blocks that they run, to the
+// current block of another program, which has the block's data variables.
+void CopyOps(const Program& from, int block, Program* to);
+
 }  // namespace sluice

@@ -14,7 +14,9 @@
 #include "sluice/framework/plan/known_values.h"
 #include "sluice/framework/plan/plan_builder.h"
 #include "sluice/framework/plan/run_hooks.h"
+#include "sluice/framework/program/ragged_rows.h"
 #include "sluice/framework/run/other_kernels.h"
+#include "sluice/framework/run/ragged_feeds.h"
 #include "sluice/framework/run/runner.h"
 #include "sluice/platform/device.h"
 #include "sluice/platform/diagnostics/logging.h"
@@ -107,7 +109,9 @@ std::vector<FeedSpec> SpecsOf(const Feeds& feeds, bool handed_on) {
     spec.dims = tensor.dims();
     spec.place = tensor.place();
     spec.handed_on = handed_on;
-    if (spec.place == PlaceKey(CPUPlace()) && KnownValues::IsSmall(spec.dims)) {
+    // Plans serve all offsets: shapes that depend on them are found in runs.
+    if (spec.place == PlaceKey(CPUPlace()) && !name.ends_with(kOffsetsSuffix) &&
+        KnownValues::IsSmall(spec.dims)) {
       spec.value = tensor;
     }
   }
@@ -216,6 +220,7 @@ std::shared_ptr<const Plan> Executor::PrepareWith(const Program& program,
                                                   const Feeds& feeds,
                                                   const Fetches& fetches,
                                                   bool handed_on) try {
+  if (program.ragged() && !handed_on) CheckRaggedFeeds(program, feeds);
   const uint64_t costs = CostGeneration();
   bool has_run = false;
   if (auto plan = Lookup(program, feeds, fetches, costs, &has_run)) {

@@ -118,9 +118,7 @@ std::vector<Executor::Runner::Sequence> Executor::Runner::SequencesOf(
                    op.type, op.Input("Sequences")[i], size,
                    op.Input("Sequences")[0],
                    sequences.empty() ? size : sequences[0].size);
-    const bool reversed =
-        !loop.sequence_reversed.empty() && loop.sequence_reversed[i] != 0;
-    sequences.push_back({std::move(tensor), axis, reversed, size});
+    sequences.push_back({std::move(tensor), axis, size});
   }
   return sequences;
 }
@@ -159,10 +157,11 @@ void Executor::Runner::FeedOne(const std::string& var, T value, Block* block) {
   *block->Feed(var) = std::move(tensor);
 }
 
-// Runs iteration `number` of a loop.
+// Runs iteration `number` of a loop of at most `trips`.
 Executor::Runner::Values Executor::Runner::RunIteration(
     const LoopBlock& loop,
     int64_t number,
+    int64_t trips,
     const std::vector<Tensor>& carried,
     const std::vector<Sequence>& sequences,
     Block* block) {
@@ -175,7 +174,7 @@ Executor::Runner::Values Executor::Runner::RunIteration(
     const Sequence& from = sequences[k];
     *block->Feed(loop.slices[k]) =
         SliceOf(from.tensor, from.axis,
-                from.reversed ? from.size - 1 - number : number);
+                SequenceIndex(loop, k, number, trips, from.size));
   }
   return RunBlock(*block);
 }
@@ -195,12 +194,14 @@ std::vector<Tensor> Executor::Runner::RunLoop(const Program& program,
     carried.push_back(ValueOf(first, values));
   }
   std::vector<std::vector<Tensor>> stacked(loop.stacked.size());
+  int64_t count = 0;
   for (int64_t i = 0; i < trips && goes_on; ++i) {
     CheckCancelled();
-    CheckLoopLimit(op.type, i, loop.limit);
+    CheckLoopLimit(op.type, i, loop);
     Values results;
     try {
-      results = RunIteration(loop, i, carried, sequences, &block);
+      results = RunIteration(loop, i, trips, carried, sequences, &block);
+      ++count;
     } catch (Error& error) {
       error.AddContext(Format("in iteration {} of {}", i, op.type));
       throw;
@@ -218,10 +219,18 @@ std::vector<Tensor> Executor::Runner::RunLoop(const Program& program,
   }
   for (size_t k = 0; k < stacked.size(); ++k) {
     const VarDesc* each = program.blocks()[loop.block].FindVar(loop.stacked[k]);
-    carried.push_back(Stack(
+    const int64_t axis = loop.stacked_axes.empty() ? 0 : loop.stacked_axes[k];
+    Tensor whole = Stack(
         stacked[k], each == nullptr ? program.FindVar(loop.stacked[k]) : *each,
-        loop.stacked_axes.empty() ? 0 : loop.stacked_axes[k],
-        !loop.stacked_reversed.empty() && loop.stacked_reversed[k] != 0));
+        axis, !loop.stacked_reversed.empty() && loop.stacked_reversed[k] != 0);
+    carried.push_back(loop.max_trips == 0
+                          ? std::move(whole)
+                          : Extended(whole, axis, loop.max_trips));
+  }
+  if (loop.max_trips > 0) {
+    Tensor trips_run;
+    trips_run.mutable_data<int64_t>({1}, CPUPlace())[0] = count;
+    carried.push_back(std::move(trips_run));
   }
   return carried;
 }

@@ -50,7 +50,6 @@ class Executor::Runner {
   struct Sequence {
     Tensor tensor;
     int64_t axis;
-    bool reversed;
     int64_t size;
   };
 
@@ -78,6 +77,7 @@ class Executor::Runner {
   static void FeedOne(const std::string& var, T value, Block* block);
   Values RunIteration(const LoopBlock& loop,
                       int64_t number,
+                      int64_t trips,
                       const std::vector<Tensor>& carried,
                       const std::vector<Sequence>& sequences,
                       Block* block);

@@ -11,14 +11,15 @@ namespace {
 void CrossEntropy(OpExport& op) {
   // Some readers reject negative axes.
   const int rank = op.Rank("Logits");
-  const AttributeMap last = {{"axis", int64_t{rank} - 1}};
+  const int64_t given = op.Int("axis"), axis = given < 0 ? given + rank : given;
+  const AttributeMap along = {{"axis", axis}};
   const std::string logits = op.In("Logits"), label = op.In("Label");
-  if (op.IsRead("Softmax")) op.Finish("Softmax", {logits}, last, "Softmax");
+  if (op.IsRead("Softmax")) op.Finish("Softmax", {logits}, along, "Softmax");
   if (!op.IsRead("Loss")) return;
-  const std::string logs = op.Append("LogSoftmax", {logits}, last);
+  const std::string logs = op.Append("LogSoftmax", {logits}, along);
   if (op.Bool("soft_label")) {
     const std::string sum = op.Append(
-        "ReduceSum", {op.Append("Mul", {label, logs}), op.Vector({-1})},
+        "ReduceSum", {op.Append("Mul", {label, logs}), op.Vector({axis})},
         {{"keepdims", int64_t{1}}});
     return op.Finish("Neg", {sum}, {}, "Loss");
   }
@@ -26,7 +27,7 @@ void CrossEntropy(OpExport& op) {
       op.Append("Equal", {label, op.Whole(op.Int("ignore_index"))});
   // Ignored labels are replaced by a valid class.
   const std::string some = op.Append("Where", {ignored, op.Whole(0), label});
-  const std::string picked = op.Append("GatherElements", {logs, some}, last);
+  const std::string picked = op.Append("GatherElements", {logs, some}, along);
   const std::string loss = op.Append("Neg", {picked});
   op.Finish("Where", {ignored, op.Number(0, op.TypeOf("Logits")), loss}, {},
             "Loss");

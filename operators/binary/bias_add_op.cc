@@ -44,6 +44,7 @@ void BiasAddSchema(OpSchema& op) {
   op.Output("Out", "T", "The sum, in X's shape.");
   DataFormat(op);
   op.InferShape(BiasAddShape).Gradient(BiasAddGradient);
+  op.SharesRows("Out", {"X"});
   op.Sizes({{"X", "64, n"}, {"Bias", "n"}});
 }
 

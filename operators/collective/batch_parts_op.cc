@@ -26,6 +26,7 @@ void BatchPartsSchema(OpSchema& op) {
   op.Output("Out", "T", "[parts, B / parts, ...].");
   op.Attr<int64_t>("parts", "How many parts there are.").AtLeast(1);
   op.InferShape(BatchPartsShape).Alias("Out", "X");
+  op.NoGradient("it divides data, and gradients that exist already");
 }
 
 }  // namespace

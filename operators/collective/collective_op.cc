@@ -108,6 +108,7 @@ void AllReduceMaxSchema(OpSchema& op) {
   op.Doc(
       "The largest of X over all ranks, on each of them. NaN is the largest.");
   Reduced(op, "The largest of each element.");
+  op.NoGradient("it is for what ranks measure, not for losses");
 }
 
 void BroadcastSchema(OpSchema& op) {
@@ -120,6 +121,7 @@ void BroadcastSchema(OpSchema& op) {
       .Default(int64_t{0})
       .AtLeast(0);
   op.InferShape(SameShapes).Overwrite("Out", "X");
+  op.NoGradient("it gives ranks the same values before they train");
 }
 
 void RanksAttribute(OpSchema& op) {
@@ -151,6 +153,7 @@ void BarrierSchema(OpSchema& op) {
   op.Input("X", "T", "Tensors of any shape.", {.variadic = true});
   op.Output("Out", "T", "The same.", {.variadic = true});
   op.InferShape(SameShapes).Overwrite("Out", "X");
+  op.NoGradient("it only waits; let it be no part of a loss");
 }
 
 }  // namespace

@@ -24,6 +24,7 @@ void PairwiseSumSchema(OpSchema& op) {
   op.Input("X", "T", "[n, ...].");
   op.Output("Out", "T", "[...]; 0 where n is 0.");
   op.InferShape(PairwiseSumShape);
+  op.NoGradient("it adds up gradients that exist already");
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "sluice/operators/math/broadcast.h"
 #include "sluice/operators/math/contraction/matmul.h"
 #include "sluice/operators/registration.h"
+#include "sluice/operators/row_wise.h"
 
 // There are two gradient ops, each one GEMM: the plan chooses a kernel for each
 // and removes one that is not needed. They are not matmul ops themselves:
@@ -72,6 +73,12 @@ void MatmulAttributes(OpSchema& op) {
   op.Attr<double>("alpha", "Multiplies the products.").Default(1.0);
 }
 
+// Whether rows are those of matrix X, or the first dim of a batch.
+bool RowWise(const OpDesc& op, const DDim& x) {
+  return x.rank_known() &&
+         (x.rank() > 2 || (x.rank() == 2 && IsOff(op, "transpose_X")));
+}
+
 void MatmulSchema(OpSchema& op) {
   op.Doc(
       "Products of matrices, Out = alpha X Y, for each index of the dimensions "
@@ -85,6 +92,7 @@ void MatmulSchema(OpSchema& op) {
   op.Output("Out", "T", "[..., m, n]: the products.");
   MatmulAttributes(op);
   op.InferShape(MatmulShape).Gradient(MatmulGradient);
+  op.SharesRows("Out", {"X", "Y"}, RowWise);
   op.Product().FusedAs("fused_matmul");
   op.Sizes({{"X", "n, n"}, {"Y", "n, n"}});
 }

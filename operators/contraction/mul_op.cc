@@ -97,7 +97,7 @@ void MulSchema(OpSchema& op) {
   op.Output("Out", "T",
             "X's first x_num_col_dims dimensions, then Y's others.");
   MulAttributes(op);
-  op.InferShape(MulShape).Gradient(MulGradient);
+  op.InferShape(MulShape).Gradient(MulGradient).SharesRows("Out", {"X"});
   op.Product().FusedAs("fused_mul");
   op.Sizes({{"X", "32, n"}, {"Y", "n, n"}});
 }

@@ -30,7 +30,9 @@ void LoopAttributes(OpSchema& op) {
   names("stacked", "The variables whose values become Stacked.");
   ints("sequence_axes",
        "Along which axis each of Sequences is taken apart; empty: 0.");
-  ints("sequence_reversed", "1 for a sequence that is read from its end.");
+  ints("sequence_reversed",
+       "1 for a sequence that is read from its end, 2 for one that is read "
+       "from the element of the last iteration that MaxTrips allows.");
   ints("stacked_axes",
        "Which axis of each of Stacked counts iterations; empty: 0.");
   ints("stacked_reversed",
@@ -41,6 +43,17 @@ void LoopAttributes(OpSchema& op) {
                    "that never ends is found.")
       .Default(kLimit)
       .AtLeast(0);
+  op.Attr<int64_t>("max_trips",
+                   "If above 0, more iterations than these are an error, and "
+                   "Stacked have so many elements, zeros after the last "
+                   "iteration: what a gradient needs of a loop that runs until "
+                   "a condition fails.")
+      .Default(int64_t{0})
+      .AtLeast(0);
+  op.Attr<bool>("recompute",
+                "Whether the gradient computes each iteration again, of what "
+                "was carried to it, instead of keeping all that it reads.")
+      .Default(false);
 }
 
 void LoopSchema(OpSchema& op) {
@@ -68,6 +81,8 @@ void LoopSchema(OpSchema& op) {
   op.Output("Stacked", "any",
             "The stacked variables of all iterations; without any the new axis "
             "has size 0, and so have sizes that are not known.",
+            {.variadic = true});
+  op.Output("Trips", "int64", "[1]: the iterations; if max_trips is above 0.",
             {.variadic = true});
   LoopAttributes(op);
   op.Serves(OpRole::kLoop);

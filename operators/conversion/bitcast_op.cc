@@ -30,6 +30,7 @@ void BitcastSchema(OpSchema& op) {
   op.Output("Out", "U", "In the shape of X.");
   op.Attr<DType>("dtype", "The dtype of Out.");
   op.InferShape(BitcastShape).Elementwise();
+  op.NoGradient("a number changes by jumps with its bits");
 }
 
 }  // namespace

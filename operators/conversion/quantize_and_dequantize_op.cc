@@ -44,6 +44,9 @@ void QuantizeAndDequantizeSchema(OpSchema& op) {
   op.Attr<double>("max", "The greatest one; it has to be given with min.")
       .Default(0.0);
   op.InferShape(QuantizeAndDequantizeShape);
+  op.NoGradient(
+      "it is constant between its steps; to train through it as if Out were X, "
+      "use X + (Out - X), with stop_gradient of Out and of the difference");
 }
 
 }  // namespace

@@ -134,6 +134,7 @@ void DequantizeSchema(OpSchema& op) {
   op.Attr<DType>("dtype", "The dtype of Out.").Default(DType::kFloat32);
   ScaleAttributes(op);
   op.InferShape(QuantizedShape);
+  op.NoGradient("X are integers, and Scale is measured, not trained");
 }
 
 }  // namespace

@@ -7,10 +7,13 @@ namespace {
 
 class FillConstantKernel final : public OpKernel {
  public:
-  explicit FillConstantKernel(const OpKernelConstruction& construction)
-      : dims_(construction.Attr<std::vector<int64_t>>("shape")) {
+  explicit FillConstantKernel(const OpKernelConstruction& construction) {
     const auto value = construction.Attr<double>("value");
     Cast(&value, 1, construction.Attr<DType>("dtype"), &value_);
+  }
+
+  void Prepare(KernelPreparation& preparation) override {
+    dims_ = preparation.query.outputs[0];
   }
 
   void Compute(OpKernelContext& context) const override {
@@ -27,5 +30,6 @@ class FillConstantKernel final : public OpKernel {
 }  // namespace
 
 REGISTER_OP_CPU_KERNEL(fill_constant, FillConstantKernel);
+REGISTER_OP_CPU_KERNEL(fill_any_like, FillConstantKernel);
 
 }  // namespace sluice

@@ -8,10 +8,13 @@ namespace {
 template <typename T>
 class FillConstantCUDAKernel final : public OpKernel {
  public:
-  explicit FillConstantCUDAKernel(const OpKernelConstruction& construction)
-      : dims_(construction.Attr<std::vector<int64_t>>("shape")) {
+  explicit FillConstantCUDAKernel(const OpKernelConstruction& construction) {
     const auto value = construction.Attr<double>("value");
     Cast(&value, 1, kDTypeOf<T>, &value_);
+  }
+
+  void Prepare(KernelPreparation& preparation) override {
+    dims_ = preparation.query.outputs[0];
   }
 
   void Compute(OpKernelContext& context) const override {
@@ -29,6 +32,8 @@ class FillConstantCUDAKernel final : public OpKernel {
 }  // namespace
 
 REGISTER_OP_CUDA_KERNEL(fill_constant,
+                        FillConstantCUDAKernel<NumberAndBoolTypes>);
+REGISTER_OP_CUDA_KERNEL(fill_any_like,
                         FillConstantCUDAKernel<NumberAndBoolTypes>);
 
 }  // namespace sluice

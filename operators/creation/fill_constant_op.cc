@@ -4,16 +4,20 @@
 namespace sluice {
 namespace {
 
+void RequireValue(const InferShapeContext& context, const char* check_id) {
+  const auto dtype = context.Attr<DType>("dtype");
+  const auto value = context.Attr<double>("value");
+  context.Require(HoldsNumber(dtype, value), check_id,
+                  "attribute value is {}, expected a number that {} holds",
+                  value, dtype);
+}
+
 void FillConstantShape(InferShapeContext& context) {
   const Ints& shape = context.Attr<Ints>("shape");
   context.Require(shape.size() <= DDim::kMaxRank, "fill_constant.rank",
                   "attribute shape has {} entries; expected at most {}",
                   shape.size(), DDim::kMaxRank);
-  const auto dtype = context.Attr<DType>("dtype");
-  const auto value = context.Attr<double>("value");
-  context.Require(HoldsNumber(dtype, value), "fill_constant.value",
-                  "attribute value is {}, expected a number that {} holds",
-                  value, dtype);
+  RequireValue(context, "fill_constant.value");
   context.SetOutput("Out", DDim(shape));
 }
 
@@ -25,13 +29,22 @@ void FillConstantLateShape(InferShapeContext& context) {
                           : DDim::UnknownRank());
 }
 
+void FillAnyLikeShape(InferShapeContext& context) {
+  RequireValue(context, "fill_any_like.value");
+  context.SetOutput("Out", context.input("X"));
+}
+
+void DTypeAndValue(OpSchema& op) {
+  op.Attr<DType>("dtype", "The dtype of Out.").Default(DType::kFloat32);
+  op.Attr<double>("value", "The number: 0 or 1 for bool.").Default(0.0);
+}
+
 void FillConstantSchema(OpSchema& op) {
   op.Doc("A tensor of one number.");
   op.TypeVarFromAttr("T", "dtype", AllDTypes());
   op.Output("Out", "T", "A tensor of the given shape and dtype.");
   op.Attr<Ints>("shape", "The shape of Out.").AtLeast(0);
-  op.Attr<DType>("dtype", "The dtype of Out.").Default(DType::kFloat32);
-  op.Attr<double>("value", "The number: 0 or 1 for bool.").Default(0.0);
+  DTypeAndValue(op);
   op.TypeVar("S", IndexDTypes());
   op.Operand("Shape", "shape", "S", "Attribute shape as a vector.");
   op.InferShape(FillConstantShape).InferLateShape(FillConstantLateShape);
@@ -39,8 +52,18 @@ void FillConstantSchema(OpSchema& op) {
   op.Serves(OpRole::kFill);
 }
 
+void FillAnyLikeSchema(OpSchema& op) {
+  op.Doc("A tensor of one number, in the shape of X.");
+  op.TypeVarFromAttr("T", "dtype", AllDTypes()).TypeVar("U", AllDTypes());
+  op.Input("X", "U", "A tensor of any shape.", {.shape_only = true});
+  op.Output("Out", "T", "In the shape of X.");
+  DTypeAndValue(op);
+  op.InferShape(FillAnyLikeShape);
+}
+
 }  // namespace
 
 REGISTER_OPERATOR(fill_constant, FillConstantSchema);
+REGISTER_OPERATOR(fill_any_like, FillAnyLikeSchema);
 
 }  // namespace sluice

@@ -26,6 +26,7 @@ void ShapeSchema(OpSchema& op) {
   op.Attr<int64_t>("end", "The dim to stop before, likewise.")
       .Default(std::numeric_limits<int64_t>::max());
   op.InferShape(ShapeShape).Onnx({"Shape", {}});
+  op.Serves(OpRole::kShape);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include "sluice/operators/indexing/scatter_schema.h"
 #include "sluice/operators/registration.h"
+#include "sluice/operators/row_wise.h"
 
 // gather_elements and scatter_elements: Index has an index for each element.
 namespace sluice {
@@ -83,6 +84,7 @@ void GatherElementsSchema(OpSchema& op) {
   op.Output("Out", "T", "In the shape of Index.");
   AxisAttribute(op);
   op.InferShape(GatherShape).Gradient(GatherGradient);
+  op.SharesRows("Out", {"X", "Index"}, AxisSparesRows);
   op.Onnx({"GatherElements", {}}).Torch("torch.gather(X, axis, Index)");
 }
 
@@ -119,7 +121,14 @@ void ScatterElementsGradSchema(OpSchema& op) {
       "The gradients of scatter_elements: that of Out for X, without the "
       "places that were replaced; for Updates what Out has at their places, "
       "and 0 where another update came later.");
-  AddScatterGradArguments(op);
+  AddScatterGradArguments(op, {"none", "add"});
+  AxisAttribute(op);
+  op.InferShape(ScatterGradShape);
+}
+
+void ScatterElementsReduceGradSchema(OpSchema& op) {
+  op.Doc(ReduceGradDoc("scatter_elements"));
+  AddScatterGradArguments(op, {"mul", "max", "min"});
   AxisAttribute(op);
   op.InferShape(ScatterGradShape);
 }
@@ -130,5 +139,7 @@ REGISTER_OPERATOR(gather_elements, GatherElementsSchema);
 REGISTER_OPERATOR(gather_elements_grad, GatherElementsGradSchema);
 REGISTER_OPERATOR(scatter_elements, ScatterElementsSchema);
 REGISTER_OPERATOR(scatter_elements_grad, ScatterElementsGradSchema);
+REGISTER_OPERATOR(scatter_elements_reduce_grad,
+                  ScatterElementsReduceGradSchema);
 
 }  // namespace sluice

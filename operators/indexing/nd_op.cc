@@ -141,7 +141,13 @@ void ScatterNdGradSchema(OpSchema& op) {
       "The gradients of scatter_nd: that of Out for X, without the slices that "
       "were replaced; for Updates what Out has at their places, and 0 where "
       "another update came later.");
-  AddScatterGradArguments(op);
+  AddScatterGradArguments(op, {"none", "add"});
+  op.InferShape(ScatterNdGradShape);
+}
+
+void ScatterNdReduceGradSchema(OpSchema& op) {
+  op.Doc(ReduceGradDoc("scatter_nd"));
+  AddScatterGradArguments(op, {"mul", "max", "min"});
   op.InferShape(ScatterNdGradShape);
 }
 
@@ -151,5 +157,6 @@ REGISTER_OPERATOR(gather_nd, GatherNdSchema);
 REGISTER_OPERATOR(gather_nd_grad, GatherNdGradSchema);
 REGISTER_OPERATOR(scatter_nd, ScatterNdSchema);
 REGISTER_OPERATOR(scatter_nd_grad, ScatterNdGradSchema);
+REGISTER_OPERATOR(scatter_nd_reduce_grad, ScatterNdReduceGradSchema);
 
 }  // namespace sluice

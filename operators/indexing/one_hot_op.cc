@@ -45,6 +45,11 @@ void OneHotSchema(OpSchema& op) {
       .Default(int64_t{-1});
   op.Operand("Depth", "depth", "int64", "Attribute depth as one element.");
   op.InferShape(OneHotShape).InferLateShape(OneHotLateShape);
+  op.NoGradient("X are indices, and Values are constants");
+  op.SharesRows("Out", {"X"}, [](const OpDesc& op, const DDim& x) {
+    const auto axis = std::get<int64_t>(op.attributes.at("axis"));
+    return axis > 0 || (axis < 0 && x.rank_known() && -axis <= x.rank());
+  });
 }
 
 }  // namespace

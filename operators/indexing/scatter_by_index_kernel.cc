@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstring>
 #include <numeric>
 
@@ -146,12 +147,52 @@ class ScatterGradKernel final : public ScatterGradSizedKernel {
       : ScatterGradSizedKernel(sizeof(T)) {}
 };
 
+template <typename T>
+class ScatterReduceGradKernel final : public IndexKernel {
+ public:
+  explicit ScatterReduceGradKernel(const OpKernelConstruction& /*unused*/) {}
+
+  void Prepare(KernelPreparation& preparation) override {
+    IndexKernel::Prepare(preparation);
+    update_dims_ = preparation.query.inputs[2];
+    reduction_ = ScatterReductionOf(preparation.query);
+    include_self_ = !ScatterReplaces(preparation.query);
+    const int64_t slices = plan_.slices + std::max(plan_.slices, plan_.count);
+    preparation.scratch_bytes +=
+        static_cast<size_t>(slices * plan_.inner) * sizeof(Computed<T>);
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    const int64_t* places = Places(context);
+    const auto output = [&](const char* name, const DDim& dims) {
+      return context.HasOutput(name)
+                 ? context.AllocateOutput(name, dims).template data<T>()
+                 : nullptr;
+    };
+    T* const x_grad = output("X@GRAD", x_dims_);
+    T* const updates_grad = output("Updates@GRAD", update_dims_);
+    if (plan_.slices * plan_.inner == 0) return;
+    ScatterReduceGrad(reduction_, include_self_, context.Input(0).data<T>(),
+                      context.Input(2).data<T>(), places, plan_.count,
+                      plan_.slices, plan_.inner, context.Input(3).data<T>(),
+                      static_cast<Computed<T>*>(MoreScratch(context)), x_grad,
+                      updates_grad);
+  }
+
+ private:
+  ScatterReduction reduction_ = ScatterReduction::kMul;
+  bool include_self_ = true;
+  DDim update_dims_;
+};
+
 void AddScatterKernels(Registry& registry) {
   const CPUPlace cpu;
   for (const std::string name : {"scatter_elements", "scatter_nd"}) {
     AddPlainKernels<ScatterKernel>(registry, name, cpu);
     AddPlainKernels<ScatterGradKernel<FloatAndHalfTypes>>(registry,
                                                           name + "_grad", cpu);
+    AddPlainKernels<ScatterReduceGradKernel<FloatAndHalfTypes>>(
+        registry, name + "_reduce_grad", cpu);
   }
 }
 

@@ -35,40 +35,45 @@ inline void RequireReducible(const InferShapeContext& context) {
       reduction, dtype);
 }
 
-// X and Updates have gradients if reduction is none or add. X@GRAD is 0 where
-// an element of X was replaced.
+// Without a reduction, or by sums, the gradients need no values of X and
+// Updates: an op of its own, so that these can be freed.
 inline std::vector<OpDesc> ScatterGradient(const OpDesc& forward) {
   const auto found = forward.attributes.find("reduction");
   const auto* reduction = found == forward.attributes.end()
                               ? nullptr
                               : std::get_if<std::string>(&found->second);
-  SLUICE_ENFORCE(
-      reduction == nullptr || *reduction == "none" || *reduction == "add",
-      ErrorCode::kUnimplemented, "scatter.gradient",
-      "{}: there is no gradient with reduction = {}; there are those of none "
-      "and add",
-      forward.type, *reduction);
-  return {MakeGradOp(forward, forward.type + "_grad",
+  const bool moves =
+      reduction == nullptr || *reduction == "none" || *reduction == "add";
+  return {MakeGradOp(forward, forward.type + (moves ? "_grad" : "_reduce_grad"),
                      {.inputs = {"X", "Index", "Updates"},
                       .output_grads = {"Out"},
                       .wanted = {"X", "Updates"}})};
 }
 
-// Index comes between X and Updates.
-inline void AddScatterGradArguments(OpSchema& op) {
+// Index comes between X and Updates. `reductions` are those of the op.
+inline void AddScatterGradArguments(OpSchema& op,
+                                    std::vector<std::string> reductions) {
+  const ArgTraits read = {.shape_only = reductions[0] == "none"};
   op.TypeVar("T", FloatDTypes()).TypeVar("S", IndexDTypes());
-  op.Input("X", "T", "What was scattered into.", {.shape_only = true});
+  op.Input("X", "T", "What was scattered into.", read);
   op.Input("Index", "S", "Which elements; checked when the op runs.");
-  op.Input("Updates", "T", "What was scattered.", {.shape_only = true});
+  op.Input("Updates", "T", "What was scattered.", read);
   op.Input("Out@GRAD", "T", "The gradient of Out, in its shape.");
   op.Output("X@GRAD", "T", "The gradient of X, in its shape.",
             {.optional = true});
   op.Output("Updates@GRAD", "T", "The gradient of Updates, in its shape.",
             {.optional = true});
-  op.Attr<std::string>("reduction", "none or add, as the forward op had it.")
-      .Default(std::string("none"))
-      .OneOf({"none", "add"});
+  op.Attr<std::string>("reduction", "As the forward op had it.")
+      .Default(reductions[0])
+      .OneOf(reductions);
   op.Attr<bool>("include_self", "As the forward op had it.").Default(true);
+}
+
+inline std::string ReduceGradDoc(const std::string& name) {
+  return "The gradients of " + name +
+         " with mul, max and min. mul: that of Out times the other factors, "
+         "without a division, so that they may be 0. max and min: that of Out "
+         "for the elements that it is, in equal parts, as in PyTorch.";
 }
 
 }  // namespace sluice

@@ -1,6 +1,7 @@
 #include <limits>
 
 #include "sluice/operators/conversion/widened_kernel.cuh"
+#include "sluice/operators/loss/loss_axis.h"
 #include "sluice/operators/math/device_softmax.cuh"
 #include "sluice/operators/registration.h"
 #include "sluice/platform/cuda/data_check.h"
@@ -192,8 +193,10 @@ class CrossEntropyGradCUDAKernel final : public OpKernel {
 }  // namespace
 
 REGISTER_OP_CUDA_KERNEL(softmax_with_cross_entropy,
+                        TakenWhen<&HasClassesLast>,
                         CrossEntropyCUDAKernel<FloatsAndDeviceHalves>);
 REGISTER_OP_CUDA_KERNEL(softmax_with_cross_entropy_grad,
+                        TakenWhen<&HasClassesLast>,
                         CrossEntropyGradCUDAKernel<FloatsAndDeviceHalves>);
 
 }  // namespace sluice

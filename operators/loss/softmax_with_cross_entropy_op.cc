@@ -3,7 +3,7 @@
 namespace sluice {
 namespace {
 
-// Checks the labels and returns the shape of the losses.
+// Checks axis and labels and returns the shape of the losses.
 DDim LossDims(const InferShapeContext& context, const ShapeHandle& logits) {
   const ShapeHandle label = context.input("Label");
   const bool soft = context.Attr<bool>("soft_label");
@@ -14,8 +14,14 @@ DDim LossDims(const InferShapeContext& context, const ShapeHandle& logits) {
                   soft ? "of the logits' dtype" : "int64", soft,
                   ToString(dtype));
   if (!logits.dims.rank_known()) return DDim::UnknownRank();
+  const auto axis = context.Attr<int64_t>("axis");
+  const int rank = logits.rank();
+  context.Require(axis >= -rank && axis < rank,
+                  "softmax_with_cross_entropy.axis",
+                  "attribute axis = {}; expected a dim of {}, from {} to {}",
+                  axis, logits.dims, -rank, rank - 1);
   DDim loss = logits;
-  loss[loss.rank() - 1] = 1;
+  loss[static_cast<int>(axis < 0 ? axis + rank : axis)] = 1;
   if (soft) {
     context.Merge(logits, label);
   } else {
@@ -44,19 +50,40 @@ void GradShape(InferShapeContext& context) {
   context.SetOutput("Logits@GRAD", softmax);
 }
 
+void LabelGradShape(InferShapeContext& context) {
+  const ShapeHandle logits =
+      context.WithRankAtLeast(context.input("Logits"), 1);
+  const DDim loss = LossDims(context, logits);
+  context.Require(
+      context.Attr<bool>("soft_label"),
+      "softmax_with_cross_entropy.hard_label_gradient",
+      "attribute soft_label must be true: classes have no gradient");
+  context.Merge(context.input("Loss@GRAD"), {loss, -1});
+  context.SetOutput("Label@GRAD", context.input("Label"));
+}
+
 std::vector<OpDesc> Gradient(const OpDesc& forward) {
-  return {MakeGradOp(forward, "softmax_with_cross_entropy_grad",
-                     {.inputs = {"Label"},
-                      .outputs = {"Softmax"},
-                      .output_grads = {"Softmax", "Loss"},
-                      .wanted = {"Logits"}})};
+  std::vector<OpDesc> ops = {MakeGradOp(forward,
+                                        "softmax_with_cross_entropy_grad",
+                                        {.inputs = {"Label"},
+                                         .outputs = {"Softmax"},
+                                         .output_grads = {"Softmax", "Loss"},
+                                         .wanted = {"Logits"}})};
+  const auto soft = forward.attributes.find("soft_label");
+  if (soft != forward.attributes.end() && std::get<bool>(soft->second)) {
+    ops.push_back(MakeGradOp(forward, "softmax_with_cross_entropy_grad_label",
+                             {.inputs = {"Logits", "Label"},
+                              .output_grads = {"Loss"},
+                              .wanted = {"Label"}}));
+  }
+  return ops;
 }
 
 void LabelInput(OpSchema& op) {
   op.Input("Label", "L",
            "[..., 1], int64: the class of each row, 0 to C - 1, or "
            "ignore_index; checked when the op runs. With soft_label [..., C]: "
-           "a weight for each class.");
+           "a weight for each class. Classes are along axis.");
 }
 
 void Attributes(OpSchema& op) {
@@ -65,6 +92,10 @@ void Attributes(OpSchema& op) {
   op.Attr<int64_t>("ignore_index",
                    "Rows of this label have loss 0 and no gradient.")
       .Default(int64_t{-100});
+  op.Attr<int64_t>("axis",
+                   "The dim of the classes, 1 in Loss; a negative one counts "
+                   "from the end.")
+      .Default(int64_t{-1});
 }
 
 void TypeVars(OpSchema& op) {
@@ -85,6 +116,11 @@ void ForwardSchema(OpSchema& op) {
   op.Output("Loss", "T", "[..., 1]: the loss of each row.");
   Attributes(op);
   op.InferShape(ForwardShape).Gradient(Gradient);
+  const auto classes_are_not_rows = [](const OpDesc&, const DDim& x) {
+    return x.rank_known() && x.rank() >= 2;
+  };
+  op.SharesRows("Softmax", {"Logits", "Label"}, classes_are_not_rows);
+  op.SharesRows("Loss", {"Logits", "Label"});
   op.Sizes({{"Logits", "64, n"}, {"Label", "64, 1"}});
 }
 
@@ -104,9 +140,23 @@ void GradSchema(OpSchema& op) {
   op.InferShape(GradShape);
 }
 
+void LabelGradSchema(OpSchema& op) {
+  op.Doc(
+      "The gradient of softmax_with_cross_entropy's soft labels: "
+      "-log softmax(Logits) * Loss@GRAD.");
+  TypeVars(op);
+  op.Input("Logits", "T", "[..., C]: rows of logits.");
+  op.Input("Label", "L", "[..., C]: the weights.", {.shape_only = true});
+  op.Input("Loss@GRAD", "T", "The gradient of the losses.");
+  op.Output("Label@GRAD", "T", "[..., C]: the gradient of the weights.");
+  Attributes(op);
+  op.InferShape(LabelGradShape);
+}
+
 }  // namespace
 
 REGISTER_OPERATOR(softmax_with_cross_entropy, ForwardSchema);
 REGISTER_OPERATOR(softmax_with_cross_entropy_grad, GradSchema);
+REGISTER_OPERATOR(softmax_with_cross_entropy_grad_label, LabelGradSchema);
 
 }  // namespace sluice

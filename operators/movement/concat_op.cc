@@ -1,4 +1,5 @@
 #include "sluice/operators/registration.h"
+#include "sluice/operators/row_wise.h"
 
 namespace sluice {
 namespace {
@@ -76,6 +77,7 @@ void ConcatSchema(OpSchema& op) {
   op.Output("Out", "T", "All their elements.");
   AxisAttribute(op);
   op.InferShape(ConcatShape).Gradient(ConcatGradient).Alias("Out", "X");
+  op.SharesRows("Out", {"X"}, AxisSparesRows);
 }
 
 void ConcatGradSchema(OpSchema& op) {

@@ -6,7 +6,8 @@
 #include "sluice/operators/math/movement/axis_map.h"
 #include "sluice/platform/export.h"
 
-// slice, pad, expand and tile: elements of Out are elements of X or a constant.
+// slice, pad, expand, tile and roll: elements of Out are elements of X or a
+// constant.
 namespace sluice {
 
 // Returns a dim that may be counted from the end as one from the start.

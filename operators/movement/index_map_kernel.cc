@@ -99,7 +99,11 @@ AxisMaps ExpandMaps(const DDim& x, const DDim& out) {
     AxisMap map;
     map.size = axis < missing ? 1 : x[axis - missing];
     map.out = out[axis];
-    map.step = map.size == map.out ? 1 : 0;
+    map.step = map.size == 1 && map.out != 1 ? 0 : 1;
+    if (map.size != 1 && map.size != map.out) {  // expand_as
+      map.beyond = AxisMap::Beyond::kWrap;
+      map.end = map.size;
+    }
     all.AddOuter(map);
   }
   return all;
@@ -120,6 +124,26 @@ AxisMaps TileMaps(const DDim& x, const DDim& out) {
   return all;
 }
 
+AxisMaps RollMaps(const KernelQuery& query, const DDim& x) {
+  const Ints& shifts = query.Attr<Ints>("shifts");
+  const Ints& axes = query.Attr<Ints>("axis");
+  std::array<AxisMap, DDim::kMaxRank> maps;
+  for (int axis = 0; axis < x.rank(); ++axis) {
+    maps[axis].size = maps[axis].out = maps[axis].end = x[axis];
+  }
+  for (size_t i = 0; i < shifts.size(); ++i) {
+    AxisMap& map = maps[AxisOf(axes[i], x.rank())];
+    map.first = (map.first - shifts[i] % map.size) % map.size;
+    map.beyond = map.Identity() ? AxisMap::Beyond::kFill  // may be merged
+                                : AxisMap::Beyond::kWrap;
+  }
+  AxisMaps all;
+  for (int axis = x.rank() - 1; axis >= 0; --axis) {
+    all.AddOuter(maps[axis]);
+  }
+  return all;
+}
+
 }  // namespace
 
 AxisMaps IndexMapsOf(const KernelQuery& query, const DDim& x, const DDim& out) {
@@ -127,6 +151,7 @@ AxisMaps IndexMapsOf(const KernelQuery& query, const DDim& x, const DDim& out) {
   if (type.starts_with("slice")) return SliceMaps(query, x);
   if (type.starts_with("pad")) return PadMaps(query, x, out);
   if (type.starts_with("expand")) return ExpandMaps(x, out);
+  if (type.starts_with("roll")) return RollMaps(query, x);
   return TileMaps(x, out);
 }
 
@@ -217,7 +242,8 @@ class IndexMapGradKernel final : public OpKernel {
 
 void AddIndexMapKernels(Registry& registry) {
   const CPUPlace cpu;
-  for (const std::string name : {"slice", "pad", "expand", "tile"}) {
+  for (const std::string name :
+       {"slice", "pad", "expand", "expand_as", "tile", "roll"}) {
     AddPlainKernels<IndexMapKernel>(registry, name, cpu);
     AddPlainKernels<IndexMapGradKernel<FloatAndHalfTypes>>(registry,
                                                            name + "_grad", cpu);

@@ -91,7 +91,8 @@ class IndexMapGradCUDAKernel final : public OpKernel {
 
 void AddIndexMapKernels(Registry& registry) {
   const CUDAPlace cuda;
-  for (const std::string name : {"slice", "pad", "expand", "tile"}) {
+  for (const std::string name :
+       {"slice", "pad", "expand", "expand_as", "tile", "roll"}) {
     AddPlainKernels<IndexMapCUDAKernel<NumberAndBoolTypes>>(registry, name,
                                                             cuda);
     AddPlainKernels<IndexMapGradCUDAKernel<FloatTypes>>(registry,

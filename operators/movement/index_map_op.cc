@@ -4,7 +4,9 @@
 #include "sluice/operators/holds_number.h"
 #include "sluice/operators/math/broadcast.h"
 #include "sluice/operators/movement/index_map.h"
+#include "sluice/operators/op_gradients.h"
 #include "sluice/operators/registration.h"
+#include "sluice/operators/row_wise.h"
 
 namespace sluice {
 namespace {
@@ -212,6 +214,52 @@ DDim TiledDims(const InferShapeContext& context) {
   return out;
 }
 
+DDim RolledDims(const InferShapeContext& context) {
+  const DDim x = context.input("X");
+  const Ints& shifts = context.Attr<Ints>("shifts");
+  const Ints& axes = context.Attr<Ints>("axis");
+  context.Require(axes.size() == shifts.size(), "roll.entries",
+                  "attribute axis has {} entries; expected {}, as many as "
+                  "shifts has",
+                  axes.size(), shifts.size());
+  for (size_t i = 0; x.rank_known() && i < axes.size(); ++i) {
+    context.Require(axes[i] >= -x.rank() && axes[i] < x.rank(), "roll.axis",
+                    "axis[{}] = {}; expected a dim of input X {}, from {} to "
+                    "{}",
+                    i, axes[i], x, -x.rank(), x.rank() - 1);
+  }
+  return x;
+}
+
+// Returns the shape `wanted`, which repeats X along each dim.
+DDim RepeatedDims(const InferShapeContext& context,
+                  const DDim& wanted,
+                  const char* target) {
+  const DDim x = context.input("X");
+  if (!x.rank_known() || !wanted.rank_known()) return wanted;
+  context.Require(x.rank() <= wanted.rank(), "expand_as.rank",
+                  "input X {} has more dims than {} {}", x, target, wanted);
+  for (int i = 1; i <= x.rank(); ++i) {
+    const int64_t size = x.at(-i), whole = wanted.at(-i);
+    const bool fits = size < 0 || whole < 0 || size == whole ||
+                      (size > 0 && whole % size == 0);
+    context.Require(fits, "expand_as.size",
+                    "dim {} of {} {} is {}; expected a multiple of {}, as "
+                    "input X {} has",
+                    wanted.rank() - i, target, wanted, whole, size, x);
+  }
+  return wanted;
+}
+
+DDim AsTargetDims(const InferShapeContext& context) {
+  return RepeatedDims(context, context.input("Y"), "input Y");
+}
+
+void ExpandAsGradShape(InferShapeContext& context) {
+  RepeatedDims(context, context.input("Out@GRAD"), "the gradient of Out");
+  context.SetOutput("X@GRAD", context.input("X"));
+}
+
 // OutDims is a function DDim(const InferShapeContext&).
 template <auto OutDims>
 void ForwardShape(InferShapeContext& context) {
@@ -283,6 +331,15 @@ void TileAttributes(OpSchema& op) {
   op.Attr<Ints>("repeats", "How often X comes, for each dim.");
 }
 
+void RollAttributes(OpSchema& op) {
+  op.Attr<Ints>("shifts",
+                "How far elements move to higher indices; negative ones move "
+                "to lower ones.");
+  op.Attr<Ints>("axis",
+                "The dim of each shift; a negative one counts from the end. "
+                "The shifts of a dim that is there twice add up.");
+}
+
 void SliceOperands(OpSchema& op) {
   op.Operand("Starts", "starts", "S", "Attribute starts as a vector.");
   op.Operand("Ends", "ends", "S", "Attribute ends as a vector.");
@@ -304,6 +361,10 @@ void TileOperands(OpSchema& op) {
   op.Operand("Repeats", "repeats", "S", "Attribute repeats as a vector.");
 }
 
+void RollOperands(OpSchema& op) {
+  op.Operand("Shifts", "shifts", "S", "Attribute shifts as a vector.");
+}
+
 // Sets Out to unknown sizes with X's rank.
 void SameRank(InferShapeContext& context) {
   DDim out = context.input("X");
@@ -311,6 +372,10 @@ void SameRank(InferShapeContext& context) {
     out[axis] = kUnknownDim;
   }
   context.SetOutput("Out", out);
+}
+
+void SameShape(InferShapeContext& context) {
+  context.SetOutput("Out", context.input("X"));
 }
 
 void ExpandLateShape(InferShapeContext& context) {
@@ -343,6 +408,11 @@ constexpr Row kRows[] = {
     {"tile", "X again and again, along each dim.",
      "The sizes of X times repeats.", "Tile", TileAttributes,
      ForwardShape<TiledDims>, GradShape<TiledDims>, TileOperands, SameRank},
+    {"roll",
+     "X with its elements moved along some dims; those that leave at one end "
+     "come in at the other.",
+     "In the shape of X.", "", RollAttributes, ForwardShape<RolledDims>,
+     GradShape<RolledDims>, RollOperands, SameShape},
 };
 
 OnnxCounterpart OnnxOf(const Row& row) {
@@ -351,7 +421,53 @@ OnnxCounterpart OnnxOf(const Row& row) {
   return onnx;
 }
 
+constexpr const char* kGradientDoc =
+    ": that of each element of X is the sum over the elements of Out that it "
+    "is.";
+
+void GradArguments(OpSchema& op) {
+  op.TypeVar("T", FloatDTypes());
+  op.Input("X", "T", "What the forward op was given.", {.shape_only = true});
+  op.Input("Out@GRAD", "T", "The gradient of Out, in its shape.");
+  op.Output("X@GRAD", "T", "The gradient of X, in its shape.");
+}
+
+void ExpandAsSchema(OpSchema& op) {
+  op.Doc(
+      "X repeated along its dims, and along new dims before its own, until it "
+      "has the shape of Y: each dim of Y is a multiple of that of X.");
+  op.TypeVar("T", AllDTypes()).TypeVar("U", AllDTypes());
+  op.Input("X", "T", "A tensor of any shape.");
+  op.Input("Y", "U", "What has the shape that is wanted.",
+           {.shape_only = true});
+  op.Output("Out", "T", "In the shape of Y.");
+  op.InferShape(ForwardShape<AsTargetDims>).Gradient(Gradient);
+}
+
+void ExpandAsGradSchema(OpSchema& op) {
+  op.Doc(std::string("The gradient of expand_as") + kGradientDoc);
+  GradArguments(op);
+  op.InferShape(ExpandAsGradShape);
+}
+
+// Whether dim 0 stays as it is.
+bool IndexMapSparesRows(const OpDesc& op, const DDim& x) {
+  if (!x.rank_known()) return false;
+  const auto first_is_one = [&](const char* attribute) {
+    const auto found = op.attributes.find(attribute);
+    if (found == op.attributes.end()) return false;
+    const auto& sizes = std::get<Ints>(found->second);
+    const auto rank = static_cast<size_t>(x.rank());
+    return sizes.size() < rank || (sizes.size() == rank && sizes[0] == 1);
+  };
+  if (op.type == "tile") return first_is_one("repeats");
+  if (op.type == "expand") return first_is_one("shape");
+  return AxesSpareRows(op, x);
+}
+
 void AddIndexMapOps(Registry& registry) {
+  registry.AddOperator("expand_as", ExpandAsSchema);
+  registry.AddOperator("expand_as_grad", ExpandAsGradSchema);
   for (const Row& row : kRows) {
     registry.AddOperator(row.name, [&](OpSchema& op) {
       op.Doc(row.doc);
@@ -362,19 +478,16 @@ void AddIndexMapOps(Registry& registry) {
       op.TypeVar("S", IndexDTypes());
       row.operands(op);
       op.InferShape(row.shape).InferLateShape(row.late_shape);
+      op.SharesRows("Out", {"X"}, IndexMapSparesRows);
       op.Gradient(Gradient).Onnx(OnnxOf(row));
     });
     registry.AddOperator(std::string(row.name) + "_grad", [&](OpSchema& op) {
-      op.Doc(std::string("The gradient of ") + row.name +
-             ": that of each element of X is the sum over the elements of Out "
-             "that it is.");
-      op.TypeVar("T", FloatDTypes());
-      op.Input("X", "T", "What the forward op was given.",
-               {.shape_only = true});
-      op.Input("Out@GRAD", "T", "The gradient of Out, in its shape.");
-      op.Output("X@GRAD", "T", "The gradient of X, in its shape.");
+      op.Doc(std::string("The gradient of ") + row.name + kGradientDoc);
+      GradArguments(op);
       row.attributes(op);
-      op.InferShape(row.grad_shape);
+      op.TypeVar("S", IndexDTypes());
+      row.operands(op);
+      op.InferShape(row.grad_shape).InferLateShape(GradientLateShape);
     });
   }
 }

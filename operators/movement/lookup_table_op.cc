@@ -67,6 +67,7 @@ void LookupTableSchema(OpSchema& op) {
   op.Output("Out", "T", "[..., D]: the rows.");
   Attributes(op);
   op.InferShape(LookupTableShape).Gradient(LookupTableGradient);
+  op.SharesRows("Out", {"Ids"});
   op.Sizes({{"W", "1000, n"}, {"Ids", "64, 1"}});
 }
 

@@ -1,4 +1,5 @@
 #include "sluice/operators/registration.h"
+#include "sluice/operators/row_wise.h"
 
 namespace sluice {
 namespace {
@@ -129,6 +130,7 @@ void ReshapeSchema(OpSchema& op) {
   op.Operand("Shape", "shape", "S", "Attribute shape as a vector.");
   op.InferShape(ReshapeShape).InferLateShape(ReshapeLateShape);
   op.Gradient(ReshapeGradient).Alias("Out", "X");
+  op.SharesRows("Out", {"X"}, ShapeKeepsRows);
 }
 
 void ReshapeGradSchema(OpSchema& op) {

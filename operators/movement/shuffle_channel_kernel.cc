@@ -52,7 +52,7 @@ class ShuffleChannelKernel final : public OpKernel {
 
 // Planes are copied whole. Channels of a pixel are moved in vectors if that is
 // implemented, otherwise one by one.
-KernelWork Work(const KernelQuery& query) {
+KernelWork ShuffleWork(const KernelQuery& query) {
   KernelWork work = DefaultKernelWork(query);
   if (ChannelsLast(query)) {
     const bool vectors = query.Attr<int64_t>("group") <= 4 &&
@@ -66,7 +66,7 @@ KernelWork Work(const KernelQuery& query) {
 }  // namespace
 
 REGISTER_OP_CPU_KERNEL(shuffle_channel,
-                       EstimatedBy<&Work>,
+                       EstimatedBy<&ShuffleWork>,
                        ShuffleChannelKernel);
 
 }  // namespace sluice

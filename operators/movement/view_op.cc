@@ -1,6 +1,7 @@
 #include <array>
 
 #include "sluice/operators/registration.h"
+#include "sluice/operators/row_wise.h"
 
 // squeeze, unsqueeze and flatten return X in another shape. They share
 // reshape's gradient.
@@ -128,6 +129,7 @@ void SqueezeSchema(OpSchema& op) {
       .Default(Ints());
   op.Operand("Axes", "axes", "int64", "Attribute axes as a vector.");
   op.InferShape(SqueezeShape).Onnx({"Squeeze", {}});
+  op.SharesRows("Out", {"X"}, AxesSpareRows);
 }
 
 void UnsqueezeSchema(OpSchema& op) {
@@ -139,6 +141,14 @@ void UnsqueezeSchema(OpSchema& op) {
   op.Operand("Axes", "axes", "int64", "Attribute axes as a vector.");
   op.InferShape(UnsqueezeShape).InferLateShape(UnsqueezeLateShape);
   op.Onnx({"Unsqueeze", {}});
+  op.SharesRows("Out", {"X"}, [](const OpDesc& op, const DDim& x) {
+    const auto axes = op.attributes.find("axes");
+    if (axes == op.attributes.end()) return false;
+    const auto& list = std::get<Ints>(axes->second);
+    return std::all_of(list.begin(), list.end(), [&](int64_t axis) {
+      return axis > 0 || (axis < 0 && x.rank_known() && -axis <= x.rank());
+    });
+  });
 }
 
 void FlattenSchema(OpSchema& op) {
@@ -149,6 +159,10 @@ void FlattenSchema(OpSchema& op) {
                    "negative one counts from the end.")
       .Default(int64_t{1});
   op.InferShape(FlattenShape).Onnx({"Flatten", {}});
+  op.SharesRows("Out", {"X"}, [](const OpDesc& op, const DDim& x) {
+    const auto axis = std::get<int64_t>(op.attributes.at("axis"));
+    return axis == 1 || (x.rank_known() && axis == 1 - x.rank());
+  });
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "sluice/operators/registration.h"
+#include "sluice/operators/row_wise.h"
 
 // layer_norm, rms_norm, instance_norm and group_norm. They differ in the
 // elements that form a row (operators/math/norm/row_norm.h).
@@ -237,6 +238,13 @@ void Schema(const Row& row, OpSchema& op) {
   }
   Attributes(row, op);
   op.InferShape(row.shape).Gradient(Gradient).Onnx({row.onnx, {}});
+  op.SharesRows("Y", {"X"}, [](const OpDesc& op, const DDim& x) {
+    return !op.attributes.contains("begin_norm_axis") ||
+           SparesRows(op, x, "begin_norm_axis");
+  });
+  if (row.moments_doc != nullptr) {
+    op.SharesRows("Mean", {"X"}).SharesRows("Variance", {"X"});
+  }
 }
 
 void GradSchema(const Row& row, OpSchema& op) {

@@ -1,4 +1,5 @@
 #include "sluice/operators/registration.h"
+#include "sluice/operators/row_wise.h"
 
 namespace sluice {
 namespace {
@@ -43,6 +44,7 @@ void ForwardSchema(OpSchema& op) {
   op.Output("Out", "T", "In X's shape.");
   SoftmaxAxis(op);
   op.InferShape(SoftmaxShape).Gradient(SoftmaxGradient);
+  op.SharesRows("Out", {"X"}, AxisSparesRows);
 }
 
 void SoftmaxSchema(OpSchema& op) {

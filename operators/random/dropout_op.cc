@@ -47,6 +47,7 @@ void DropoutSchema(OpSchema& op) {
   op.Output("Mask", "uint8", "1 where the element was kept, else 0.");
   DropoutAttributes(op);
   op.InferShape(DropoutShape).Gradient(DropoutGradient).Random();
+  op.SharesRows("Out", {"X"}).SharesRows("Mask", {"X"});
 }
 
 void DropoutGradSchema(OpSchema& op) {

@@ -1,10 +1,12 @@
+#include <type_traits>
+
 #include "sluice/operators/math/random/random.h"
 #include "sluice/operators/registration.h"
 
 namespace sluice {
 namespace {
 
-template <typename T>
+template <typename T, typename Truncated>
 class GaussianRandomKernel final : public OpKernel {
  public:
   explicit GaussianRandomKernel(const OpKernelConstruction& construction)
@@ -17,8 +19,9 @@ class GaussianRandomKernel final : public OpKernel {
   void Compute(OpKernelContext& context) const override {
     Tensor& out = context.AllocateOutput(0, dims_);
     if (out.numel() == 0) return;
-    FillNormal({seed_, op_, context.step()}, mean_, std_, out.numel(),
-               out.data<T>());
+    const auto fill =
+        Truncated::value ? &FillTruncatedNormal<T> : &FillNormal<T>;
+    fill({seed_, op_, context.step()}, mean_, std_, out.numel(), out.data<T>());
   }
 
  private:
@@ -31,6 +34,9 @@ class GaussianRandomKernel final : public OpKernel {
 
 }  // namespace
 
-REGISTER_OP_CPU_KERNEL(gaussian_random, GaussianRandomKernel<FloatTypes>);
+REGISTER_OP_CPU_KERNEL(gaussian_random,
+                       GaussianRandomKernel<FloatTypes, std::false_type>);
+REGISTER_OP_CPU_KERNEL(truncated_gaussian_random,
+                       GaussianRandomKernel<FloatTypes, std::true_type>);
 
 }  // namespace sluice

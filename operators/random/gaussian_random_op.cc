@@ -18,11 +18,7 @@ void GaussianRandomShape(InferShapeContext& context) {
   context.SetOutput("Out", DDim(shape));
 }
 
-void GaussianRandomSchema(OpSchema& op) {
-  op.Doc(
-      "Independent random numbers of a normal distribution: the same for the "
-      "same seed, place in the program and run, whatever the device and the "
-      "number of threads.");
+void NormalArguments(OpSchema& op) {
   op.TypeVarFromAttr("T", "dtype", FloatDTypes());
   op.Output("Out", "T", "A tensor of the given shape and dtype.");
   op.Attr<Ints>("shape", "The shape of Out.").AtLeast(0);
@@ -36,8 +32,25 @@ void GaussianRandomSchema(OpSchema& op) {
   op.InferShape(GaussianRandomShape).Random();
 }
 
+void GaussianRandomSchema(OpSchema& op) {
+  op.Doc(
+      "Independent random numbers of a normal distribution: the same for the "
+      "same seed, place in the program and run, whatever the device and the "
+      "number of threads.");
+  NormalArguments(op);
+}
+
+void TruncatedSchema(OpSchema& op) {
+  op.Doc(
+      "Independent random numbers of a normal distribution without what is "
+      "more than two standard deviations from the mean, so that theirs is "
+      "0.88 std. Each is the quantile of a uniform number.");
+  NormalArguments(op);
+}
+
 }  // namespace
 
 REGISTER_OPERATOR(gaussian_random, GaussianRandomSchema);
+REGISTER_OPERATOR(truncated_gaussian_random, TruncatedSchema);
 
 }  // namespace sluice

@@ -90,7 +90,7 @@ void LinearAttentionSchema(OpSchema& op) {
       "is v, or for the delta rules beta * (v - (exp(g) * S)' k); g is 0 but "
       "for the gated rules. B rows, T steps; heads lie side by side in the "
       "last dim, and neighbouring heads of queries share one of keys and "
-      "values. It has no gradient. ONNX's LinearAttention.");
+      "values. ONNX's LinearAttention.");
   op.TypeVar("T", {DType::kFloat32, DType::kFloat64});
   op.Input("Query", "T", "[B, T, q_num_heads * K].");
   op.Input("Key", "T", "[B, T, kv_num_heads * K].");
@@ -114,6 +114,8 @@ void LinearAttentionSchema(OpSchema& op) {
       .OneOf({"linear", "gated", "delta", "gated_delta"});
   op.Attr<double>("scale", "Multiplies Out; 0: 1 / sqrt(K).").Default(0.0);
   op.InferShape(Shape);
+  op.NoGradient(
+      "it is for running models; to train, write its steps as a loop");
 }
 
 }  // namespace

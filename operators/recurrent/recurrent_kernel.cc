@@ -1,63 +1,19 @@
-#include <optional>
+#include <algorithm>
 
 #include "sluice/operators/math/recurrent/recurrent.h"
+#include "sluice/operators/recurrent/recurrent_options.h"
 #include "sluice/operators/registration.h"
 
 namespace sluice {
 namespace {
 
-using Names = std::vector<std::string>;
-using Doubles = std::vector<double>;
-
-RecurrentCell CellOf(const std::string& op) {
-  if (op == "lstm") return RecurrentCell::kLstm;
-  return op == "gru" ? RecurrentCell::kGru : RecurrentCell::kSimple;
-}
-
-std::vector<RecurrentActivation> Activations(const KernelQuery& query,
-                                             const RecurrentLayer& layer) {
-  auto names = query.Attr<Names>("activations");
-  if (names.empty()) {
-    const Names all = {"sigmoid", "tanh", "tanh"};
-    for (int64_t i = 0; i < layer.directions; ++i) {
-      const bool simple = layer.cell == RecurrentCell::kSimple;
-      const bool lstm = layer.cell == RecurrentCell::kLstm;
-      names.insert(names.end(), all.begin() + (simple ? 1 : 0),
-                   all.begin() + (lstm ? 3 : 2));
-    }
-  }
-  const auto& alpha = query.Attr<Doubles>("activation_alpha");
-  const auto& beta = query.Attr<Doubles>("activation_beta");
-  std::vector<RecurrentActivation> found;
-  for (size_t i = 0; i < names.size(); ++i) {
-    std::optional<double> first, second;
-    if (!alpha.empty()) first = alpha[i];
-    if (!beta.empty()) second = beta[i];
-    found.push_back(*RecurrentActivation::Find(names[i], first, second));
-  }
-  return found;
-}
-
 RecurrentLayer LayerOf(const KernelQuery& query) {
   const DDim& x = query.inputs[0];
-  const auto& direction = query.Attr<std::string>("direction");
-  RecurrentLayer layer;
-  layer.cell = CellOf(query.op.type);
-  layer.batch_first = query.Attr<bool>("batch_first");
+  RecurrentLayer layer = ReadRecurrentLayer(query.op.type, query);
   layer.steps = x[layer.batch_first ? 1 : 0];
   layer.batch = x[layer.batch_first ? 0 : 1];
   layer.input = x[2];
   layer.hidden = query.inputs[2][2];
-  layer.directions = direction == "bidirectional" ? 2 : 1;
-  layer.reverse = direction == "reverse";
-  layer.clip = query.Attr<double>("clip");
-  if (layer.cell == RecurrentCell::kLstm) {
-    layer.input_forget = query.Attr<bool>("input_forget");
-  }
-  if (layer.cell == RecurrentCell::kGru) {
-    layer.linear_before_reset = query.Attr<bool>("linear_before_reset");
-  }
-  layer.activations = Activations(query, layer);
   return layer;
 }
 
@@ -81,16 +37,10 @@ const int32_t* Lengths(const OpKernelContext& context, int64_t steps) {
   return lens;
 }
 
+// Returns the inputs that the op and its gradient op have.
 template <typename T>
-RecurrentArgs<T> ArgsOf(OpKernelContext& context,
-                        const RecurrentLayer& layer,
-                        const DDim& y,
-                        const DDim& state) {
-  const auto wanted = [&](const char* name) -> T* {
-    if (!context.HasOutput(name)) return nullptr;
-    return context.AllocateOutput(name, state).template data<T>();
-  };
-  const bool lstm = layer.cell == RecurrentCell::kLstm;
+RecurrentArgs<T> Inputs(const OpKernelContext& context,
+                        const RecurrentLayer& layer) {
   RecurrentArgs<T> args;
   args.x = context.Input("X").data<T>();
   args.w = context.Input("W").data<T>();
@@ -98,13 +48,8 @@ RecurrentArgs<T> ArgsOf(OpKernelContext& context,
   args.bias = Given<T>(context, "Bias");
   args.lens = Lengths(context, layer.steps);
   args.first_h = Given<T>(context, "InitialH");
-  args.y = context.AllocateOutput("Y", y).template data<T>();
-  args.last_h = wanted("LastH");
-  if (lstm) {
-    args.first_c = Given<T>(context, "InitialC");
-    args.peephole = Given<T>(context, "Peephole");
-    args.last_c = wanted("LastC");
-  }
+  args.first_c = Given<T>(context, "InitialC");
+  args.peephole = Given<T>(context, "Peephole");
   return args;
 }
 
@@ -112,63 +57,158 @@ RecurrentArgs<T> ArgsOf(OpKernelContext& context,
 struct Plain {
   template <typename T>
   using Element = double;
-  static int64_t Scratch(const RecurrentLayer& layer) {
-    return RecurrentPlainScratch(layer);
-  }
+  static constexpr auto* kScratch = RecurrentPlainScratch;
+  static constexpr auto* kGradScratch = RecurrentGradPlainScratch;
   template <typename T>
   static void Run(const RecurrentLayer& layer,
                   const RecurrentArgs<T>& args,
                   double* scratch) {
     RecurrentPlain(layer, args, scratch);
   }
+  template <typename T>
+  static void RunGrad(const RecurrentLayer& layer,
+                      const RecurrentGradArgs<T>& args,
+                      double* scratch) {
+    RecurrentGradPlain(layer, args, scratch);
+  }
 };
 
 struct Blocked {
   template <typename T>
   using Element = T;
-  static int64_t Scratch(const RecurrentLayer& layer) {
-    return RecurrentScratch(layer);
-  }
+  static constexpr auto* kScratch = RecurrentScratch;
+  static constexpr auto* kGradScratch = RecurrentGradScratch;
   template <typename T>
   static void Run(const RecurrentLayer& layer,
                   const RecurrentArgs<T>& args,
                   T* scratch) {
     Recurrent(layer, args, scratch);
   }
+  template <typename T>
+  static void RunGrad(const RecurrentLayer& layer,
+                      const RecurrentGradArgs<T>& args,
+                      T* scratch) {
+    RecurrentGrad(layer, args, scratch);
+  }
 };
+
+DDim StateDims(const RecurrentLayer& l) {
+  return l.batch_first ? DDim{l.batch, l.directions, l.hidden}
+                       : DDim{l.directions, l.batch, l.hidden};
+}
+
+int64_t ReserveCount(const RecurrentLayer& l) {
+  return l.directions * l.steps * l.batch * l.reserve_row();
+}
 
 template <typename Way, typename T>
 class RecurrentKernel final : public OpKernel {
  public:
   void Prepare(KernelPreparation& preparation) override {
     layer_ = LayerOf(preparation.query);
-    y_ = preparation.query.outputs[0];
-    const int64_t batch = layer_.batch, directions = layer_.directions;
-    state_ = layer_.batch_first ? DDim{batch, directions, layer_.hidden}
-                                : DDim{directions, batch, layer_.hidden};
+    count_ = Way::kScratch(layer_);
+    const bool kept = !preparation.query.op.Output("Reserve").empty();
     preparation.scratch_bytes =
-        sizeof(Element) * static_cast<size_t>(Way::Scratch(layer_));
+        sizeof(Element) * static_cast<size_t>(count_) +
+        sizeof(T) * static_cast<size_t>(kept ? 0 : ReserveCount(layer_));
   }
 
   void Compute(OpKernelContext& context) const override {
-    Way::Run(layer_, ArgsOf<T>(context, layer_, y_, state_),
-             static_cast<Element*>(context.scratch()));
+    const int64_t directions = layer_.directions, batch = layer_.batch;
+    const bool first = layer_.batch_first;
+    const DDim state = StateDims(layer_);
+    DDim y = state;
+    y.InsertDim(first ? 1 : 0, layer_.steps);
+    DDim reserve = first ? DDim{directions, batch, layer_.steps}
+                         : DDim{directions, layer_.steps, batch};
+    reserve.InsertDim(3, layer_.reserve_row());
+    const auto wanted = [&](const char* name, const DDim& dims) -> T* {
+      if (!context.HasOutput(name)) return nullptr;
+      return context.AllocateOutput(name, dims).template data<T>();
+    };
+    auto* scratch = static_cast<Element*>(context.scratch());
+    RecurrentArgs<T> args = Inputs<T>(context, layer_);
+    args.y = wanted("Y", y);
+    args.reserve = wanted("Reserve", reserve);
+    if (args.reserve == nullptr) {
+      args.reserve = reinterpret_cast<T*>(scratch + count_);
+    }
+    args.last_h = wanted("LastH", state);
+    args.last_c = wanted("LastC", state);
+    Way::Run(layer_, args, scratch);
   }
 
  private:
   using Element = typename Way::template Element<T>;
 
   RecurrentLayer layer_;
-  DDim y_;
-  DDim state_;
+  int64_t count_ = 0;  // elements of the scratch, before the reserve
+};
+
+// Computes the forward op again if its Reserve is left out.
+template <typename Way, typename T>
+class RecurrentGradKernel final : public OpKernel {
+ public:
+  void Prepare(KernelPreparation& preparation) override {
+    const RecurrentLayer& l = layer_ = LayerOf(preparation.query);
+    count_ = Way::kGradScratch(l);
+    int64_t again = 0;
+    if (preparation.query.op.Input("Reserve").empty()) {
+      count_ = std::max(count_, Way::kScratch(l));
+      again = ReserveCount(l) + l.steps * l.directions * l.batch * l.hidden;
+    }
+    preparation.scratch_bytes = sizeof(Element) * static_cast<size_t>(count_) +
+                                sizeof(T) * static_cast<size_t>(again);
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    const auto wanted = [&](const char* name, const DDim& dims) -> T* {
+      if (!context.HasOutput(name)) return nullptr;
+      return context.AllocateOutput(name, dims).template data<T>();
+    };
+    const int64_t directions = layer_.directions;
+    const DDim state = StateDims(layer_);
+    auto* scratch = static_cast<Element*>(context.scratch());
+    RecurrentGradArgs<T> args;
+    args.forward = Inputs<T>(context, layer_);
+    if (context.HasInput("Reserve")) {
+      // Only read here.
+      args.forward.y = const_cast<T*>(context.Input("Y").data<T>());
+      args.forward.reserve = const_cast<T*>(context.Input("Reserve").data<T>());
+    } else {
+      args.forward.reserve = reinterpret_cast<T*>(scratch + count_);
+      args.forward.y = args.forward.reserve + ReserveCount(layer_);
+      Way::Run(layer_, args.forward, scratch);
+    }
+    args.y_grad = Given<T>(context, "Y@GRAD");
+    args.last_h_grad = Given<T>(context, "LastH@GRAD");
+    args.last_c_grad = Given<T>(context, "LastC@GRAD");
+    args.x_grad = wanted("X@GRAD", context.Input("X").dims());
+    args.w_grad = wanted("W@GRAD", context.Input("W").dims());
+    args.r_grad = wanted("R@GRAD", context.Input("R").dims());
+    args.bias_grad = wanted("Bias@GRAD", {directions, 2 * layer_.gate_rows()});
+    args.first_h_grad = wanted("InitialH@GRAD", state);
+    args.first_c_grad = wanted("InitialC@GRAD", state);
+    args.peephole_grad =
+        wanted("Peephole@GRAD", {directions, 3 * layer_.hidden});
+    Way::RunGrad(layer_, args, scratch);
+  }
+
+ private:
+  using Element = typename Way::template Element<T>;
+
+  RecurrentLayer layer_;
+  int64_t count_ = 0;  // elements of the scratch, before what is computed again
 };
 
 KernelWork Work(const KernelQuery& query) {
   const RecurrentLayer l = LayerOf(query);
   const auto rows = static_cast<double>(l.directions * l.gate_rows());
   const auto vectors = static_cast<double>(l.steps * l.batch);
+  const double products = query.op.type.ends_with("_grad") ? 4 : 2;
   KernelWork work = DefaultKernelWork(query);
-  work.flops = 2 * vectors * rows * static_cast<double>(l.input + l.hidden);
+  work.flops =
+      products * vectors * rows * static_cast<double>(l.input + l.hidden);
   return work;
 }
 
@@ -189,34 +229,24 @@ KernelWork PlainWork(const KernelQuery& query) {
   return work;
 }
 
+void AddRecurrentKernels(Registry& registry) {
+  const CPUPlace cpu;
+  for (const std::string op : {"simple_rnn", "gru", "lstm"}) {
+    AddPlainKernels<EstimatedBy<&PlainWork>,
+                    RecurrentKernel<Plain, FloatTypes>>(registry, op, cpu);
+    AddPlainKernels<EstimatedBy<&PlainWork>,
+                    RecurrentGradKernel<Plain, FloatTypes>>(registry,
+                                                            op + "_grad", cpu);
+    const KernelTraits blocked = KernelTraits().Estimate(&BlockedWork);
+    internal::AddKernels<RecurrentKernel<Blocked, FloatTypes>>(
+        registry, op, cpu, "PLAIN", "blocked", blocked);
+    internal::AddKernels<RecurrentGradKernel<Blocked, FloatTypes>>(
+        registry, op + "_grad", cpu, "PLAIN", "blocked", blocked);
+  }
+}
+
 }  // namespace
 
-REGISTER_OP_CPU_KERNEL(simple_rnn,
-                       EstimatedBy<&PlainWork>,
-                       RecurrentKernel<Plain, FloatTypes>);
-REGISTER_OP_CPU_KERNEL(gru,
-                       EstimatedBy<&PlainWork>,
-                       RecurrentKernel<Plain, FloatTypes>);
-REGISTER_OP_CPU_KERNEL(lstm,
-                       EstimatedBy<&PlainWork>,
-                       RecurrentKernel<Plain, FloatTypes>);
-REGISTER_OP_KERNEL(simple_rnn,
-                   PLAIN,
-                   CPUPlace,
-                   blocked,
-                   KernelTraits().Estimate(&BlockedWork),
-                   RecurrentKernel<Blocked, FloatTypes>);
-REGISTER_OP_KERNEL(gru,
-                   PLAIN,
-                   CPUPlace,
-                   blocked,
-                   KernelTraits().Estimate(&BlockedWork),
-                   RecurrentKernel<Blocked, FloatTypes>);
-REGISTER_OP_KERNEL(lstm,
-                   PLAIN,
-                   CPUPlace,
-                   blocked,
-                   KernelTraits().Estimate(&BlockedWork),
-                   RecurrentKernel<Blocked, FloatTypes>);
+REGISTER_TABLE(recurrent_kernels, AddRecurrentKernels);
 
 }  // namespace sluice

@@ -1,4 +1,4 @@
-#include "sluice/operators/math/recurrent/recurrent.h"
+#include "sluice/operators/recurrent/recurrent_options.h"
 #include "sluice/operators/registration.h"
 
 namespace sluice {
@@ -7,11 +7,21 @@ namespace {
 using Names = std::vector<std::string>;
 using Doubles = std::vector<double>;
 
-// The numbers of gates and of activations of an op.
+// An op, with the numbers of its gates and activations.
 struct Cell {
+  const char* op;
   int64_t gates;
   size_t activations;  // per direction
+
+  bool lstm() const { return gates == 4; }
 };
+
+// The inputs that have gradients.
+Names Differentiable(const Cell& cell) {
+  Names names = {"X", "W", "R", "Bias", "InitialH"};
+  if (cell.lstm()) names.insert(names.end(), {"InitialC", "Peephole"});
+  return names;
+}
 
 // Requires `count` numbers for each unit; sets `hidden` if it is unknown.
 void MergeUnits(const InferShapeContext& context,
@@ -63,7 +73,12 @@ void CheckActivations(const InferShapeContext& context,
   }
 }
 
-void Shape(InferShapeContext& context, const Cell& cell) {
+// The shapes of the outputs.
+struct Shapes {
+  DDim y, last, reserve;
+};
+
+Shapes CheckShapes(InferShapeContext& context, const Cell& cell) {
   const bool batch_first = context.Attr<bool>("batch_first");
   const int64_t directions =
       context.Attr<std::string>("direction") == "bidirectional" ? 2 : 1;
@@ -85,7 +100,7 @@ void Shape(InferShapeContext& context, const Cell& cell) {
     MergeUnits(context, input, 1, count, &hidden);
   };
   of_units("Bias", 2 * cell.gates);
-  if (cell.gates == 4) of_units("Peephole", 3);
+  if (cell.lstm()) of_units("Peephole", 3);
   if (context.HasInput("SequenceLens")) {
     const ShapeHandle lens = context.WithRank(context.input("SequenceLens"), 1);
     batch = context.Merge(batch, context.Dim(lens, 0));
@@ -98,65 +113,148 @@ void Shape(InferShapeContext& context, const Cell& cell) {
     MergeUnits(context, input, 2, 1, &hidden);
   };
   state("InitialH");
-  if (cell.gates == 4) state("InitialC");
+  if (cell.lstm()) state("InitialC");
   const int64_t steps = context.Dim(x, batch_first ? 1 : 0);
-  const DDim last = batch_first ? DDim{batch.size, directions, hidden.size}
-                                : DDim{directions, batch.size, hidden.size};
-  DDim y = last;
-  y.InsertDim(batch_first ? 1 : 0, steps);
-  context.SetOutput("Y", y);
-  context.SetOutput("LastH", last);
-  if (cell.gates == 4) context.SetOutput("LastC", last);
+  Shapes shapes;
+  shapes.last = batch_first ? DDim{batch.size, directions, hidden.size}
+                            : DDim{directions, batch.size, hidden.size};
+  shapes.y = shapes.last;
+  shapes.y.InsertDim(batch_first ? 1 : 0, steps);
+  const RecurrentLayer layer = ReadRecurrentLayer(cell.op, context);
+  const int64_t row =
+      hidden.size < 0 ? -1 : layer.reserve_blocks() * hidden.size;
+  shapes.reserve = batch_first ? DDim{directions, batch.size, steps, row}
+                               : DDim{directions, steps, batch.size, row};
+  return shapes;
 }
 
-void SimpleShape(InferShapeContext& context) {
-  Shape(context, {.gates = 1, .activations = 1});
+void Shape(InferShapeContext& context, const Cell& cell) {
+  const Shapes shapes = CheckShapes(context, cell);
+  context.SetOutput("Y", shapes.y);
+  context.SetOutput("LastH", shapes.last);
+  if (cell.lstm()) context.SetOutput("LastC", shapes.last);
+  context.SetOutput("Reserve", shapes.reserve);
 }
-void GruShape(InferShapeContext& context) {
-  Shape(context, {.gates = 3, .activations = 2});
+
+void GradShape(InferShapeContext& context, const Cell& cell) {
+  const Shapes shapes = CheckShapes(context, cell);
+  context.Merge(context.input("Y"), {shapes.y, -1});
+  const auto check = [&](const char* grad, const DDim& dims) {
+    if (context.HasInput(grad)) context.Merge(context.input(grad), {dims, -1});
+  };
+  check("Reserve", shapes.reserve);
+  check("Y@GRAD", shapes.y);
+  check("LastH@GRAD", shapes.last);
+  if (cell.lstm()) check("LastC@GRAD", shapes.last);
+  for (const char* name : {"X", "W", "R"}) {
+    context.SetOutput(std::string(name) + "@GRAD", context.input(name));
+  }
+  const int64_t directions = shapes.reserve[0];
+  const int64_t hidden = shapes.last[2];
+  const auto of_units = [&](const char* grad, int64_t count) {
+    context.SetOutput(grad, {directions, hidden < 0 ? -1 : count * hidden});
+  };
+  of_units("Bias@GRAD", 2 * cell.gates);
+  context.SetOutput("InitialH@GRAD", shapes.last);
+  if (!cell.lstm()) return;
+  context.SetOutput("InitialC@GRAD", shapes.last);
+  of_units("Peephole@GRAD", 3);
 }
-void LstmShape(InferShapeContext& context) {
-  Shape(context, {.gates = 4, .activations = 3});
+
+constexpr Cell kSimple{.op = "simple_rnn", .gates = 1, .activations = 1};
+constexpr Cell kGru{.op = "gru", .gates = 3, .activations = 2};
+constexpr Cell kLstm{.op = "lstm", .gates = 4, .activations = 3};
+
+template <const Cell& kCell>
+void ShapeOf(InferShapeContext& context) {
+  Shape(context, kCell);
+}
+template <const Cell& kCell>
+void GradShapeOf(InferShapeContext& context) {
+  GradShape(context, kCell);
+}
+
+template <const Cell& kCell>
+std::vector<OpDesc> Gradient(const OpDesc& forward) {
+  Names inputs = Differentiable(kCell);
+  inputs.emplace_back("SequenceLens");
+  return {MakeGradOp(forward, forward.type + "_grad",
+                     {.inputs = inputs,
+                      .outputs = {"Y", "Reserve"},
+                      .output_grads = {"Y", "LastH", "LastC"},
+                      .wanted = Differentiable(kCell)})};
 }
 
 constexpr const char* kAll =
     " T steps, batch B, I inputs, H hidden units, D directions: 2 for "
     "bidirectional, else 1. With batch_first B is the first dim of X, Y and "
     "the states. Steps from a row's SequenceLens on give 0 in Y and leave the "
-    "states as they are; reverse starts from the last step before it. It has "
-    "no gradient.";
+    "states as they are; reverse starts from the last step before it.";
 
-void Inputs(OpSchema& op, const std::string& gates, int count) {
-  const std::string rows = count == 1 ? "H" : std::to_string(count) + " * H";
+void Inputs(OpSchema& op, const Cell& cell, const std::string& gates) {
+  const auto count = [](int64_t times) {
+    return times == 1 ? "H" : std::to_string(times) + " * H";
+  };
+  const std::string rows = count(cell.gates);
   op.TypeVar("T", {DType::kFloat32, DType::kFloat64});
   op.Input("X", "T", "[T, B, I].");
   op.Input("W", "T", "[D, " + rows + ", I]: weights of X" + gates + ".");
   op.Input("R", "T",
            "[D, " + rows + ", H]: weights of the state" + gates + ".");
   op.Input("Bias", "T",
-           "[D, " + std::to_string(2 * count) +
-               " * H]: the biases of W, then those of R; 0 if left out.",
+           "[D, " + count(2 * cell.gates) +
+               "]: the biases of W, then those of R; 0 if left out.",
            {.optional = true});
   op.Input("SequenceLens", "int32",
            "[B]: the steps of each row, from 0 to T; T if left out.",
            {.optional = true});
   op.Input("InitialH", "T", "[D, B, H]: the state before; 0 if left out.",
            {.optional = true});
+  if (!cell.lstm()) return;
+  op.Input("InitialC", "T", "[D, B, H]: the cells before; 0 if left out.",
+           {.optional = true});
+  op.Input("Peephole", "T",
+           "[D, 3 * H]: weights of the cells in i, o and f; 0 if left out.",
+           {.optional = true});
 }
 
-void Outputs(OpSchema& op) {
+void Outputs(OpSchema& op, const Cell& cell) {
   op.Output("Y", "T", "[T, D, B, H]: the state after each step.");
   op.Output("LastH", "T", "[D, B, H]: the state after the last step.",
             {.optional = true});
+  if (cell.lstm()) {
+    op.Output("LastC", "T", "[D, B, H]: the cells after the last step.",
+              {.optional = true});
+  }
+  op.Output("Reserve", "T",
+            "[D, T, B, n * H], T and B as in X: what the gradient needs of "
+            "each step. The gates; " +
+                std::string(cell.lstm() ? "c and h(c); " : "") +
+                std::string(cell.gates == 3 ? "with linear_before_reset h Rh' "
+                                              "+ bias; "
+                                            : "") +
+                "and where clip or an activation needs them the gates before "
+                "their activations. 0 past the end of a row. Left out, the "
+                "gradient op computes the layer again. Nothing is "
+                "differentiated through it.",
+            {.optional = true});
 }
 
-void Attributes(OpSchema& op, const char* activations) {
+void Attributes(OpSchema& op, const Cell& cell) {
+  const std::string which[] = {"f", "f and g", "f, g and h"};
+  const std::string defaults[] = {"tanh", "sigmoid and tanh",
+                                  "sigmoid, tanh and tanh"};
   op.Attr<std::string>("direction",
                        "Which way the steps are taken; bidirectional: both, "
                        "each with weights of its own.")
       .Default(std::string("forward"))
       .OneOf({"forward", "reverse", "bidirectional"});
-  op.Attr<Names>("activations", activations).Default(Names{});
+  op.Attr<Names>("activations",
+                 which[cell.activations - 1] +
+                     " for each direction: unary ops, affine (alpha x + beta) "
+                     "or scaled_tanh (alpha tanh(beta x)); empty: " +
+                     defaults[cell.activations - 1] + ".")
+      .Default(Names{});
   op.Attr<Doubles>("activation_alpha",
                    "The first attribute of each activation; empty: defaults.")
       .Default(Doubles{});
@@ -171,18 +269,26 @@ void Attributes(OpSchema& op, const char* activations) {
       .AtLeast(0);
   op.Attr<bool>("batch_first", "Whether the batch is the first dim.")
       .Default(false);
+  if (cell.gates == 3) {
+    op.Attr<bool>("linear_before_reset",
+                  "Whether r multiplies the product with the state, as in "
+                  "PyTorch and cuDNN.")
+        .Default(false);
+  }
+  if (cell.lstm()) {
+    op.Attr<bool>("input_forget", "Whether the forget gate f is 1 - i.")
+        .Default(false);
+  }
 }
 
 void SimpleRnnSchema(OpSchema& op) {
   op.Doc(std::string("A recurrent layer: h = f(x W' + h R' + bias), where ' "
                      "transposes. ONNX's RNN.") +
          kAll);
-  Inputs(op, "", 1);
-  Outputs(op);
-  Attributes(op,
-             "f for each direction: unary ops, affine (alpha x + beta) or "
-             "scaled_tanh (alpha tanh(beta x)); empty: tanh.");
-  op.InferShape(SimpleShape);
+  Inputs(op, kSimple, "");
+  Outputs(op, kSimple);
+  Attributes(op, kSimple);
+  op.InferShape(ShapeOf<kSimple>).Gradient(Gradient<kSimple>);
 }
 
 void GruSchema(OpSchema& op) {
@@ -193,16 +299,10 @@ void GruSchema(OpSchema& op) {
           "- z) * g + z * h, where ' transposes. With linear_before_reset g = "
           "g(x Wh' + bias + r * (h Rh' + bias)). ONNX's GRU.") +
       kAll);
-  Inputs(op, ": z, r and h", 3);
-  Outputs(op);
-  Attributes(op,
-             "f and g for each direction: unary ops, affine (alpha x + beta) "
-             "or scaled_tanh (alpha tanh(beta x)); empty: sigmoid and tanh.");
-  op.Attr<bool>("linear_before_reset",
-                "Whether r multiplies the product with the state, as in "
-                "PyTorch and cuDNN.")
-      .Default(false);
-  op.InferShape(GruShape);
+  Inputs(op, kGru, ": z, r and h");
+  Outputs(op, kGru);
+  Attributes(op, kGru);
+  op.InferShape(ShapeOf<kGru>).Gradient(Gradient<kGru>);
 }
 
 void LstmSchema(OpSchema& op) {
@@ -213,28 +313,43 @@ void LstmSchema(OpSchema& op) {
           "Wc' + h Rc' + bias), o = f(x Wo' + h Ro' + Po * c + bias) of the "
           "new c, h = o * h(c), where ' transposes. ONNX's LSTM.") +
       kAll);
-  Inputs(op, ": i, o, f and c", 4);
-  op.Input("InitialC", "T", "[D, B, H]: the cells before; 0 if left out.",
+  Inputs(op, kLstm, ": i, o, f and c");
+  Outputs(op, kLstm);
+  Attributes(op, kLstm);
+  op.InferShape(ShapeOf<kLstm>).Gradient(Gradient<kLstm>);
+}
+
+template <const Cell& kCell>
+void GradSchema(OpSchema& op) {
+  op.Doc(std::string("The gradients of ") + kCell.op +
+         ", from the last step to the first: 0 for what is past the end of a "
+         "row, and where clip cuts.");
+  Inputs(op, kCell, "");
+  op.Input("Y", "T", "What the forward op gave.");
+  op.Input("Reserve", "T",
+           "What the forward op gave; computed again if left out.",
            {.optional = true});
-  op.Input("Peephole", "T",
-           "[D, 3 * H]: weights of the cells in i, o and f; 0 if left out.",
-           {.optional = true});
-  Outputs(op);
-  op.Output("LastC", "T", "[D, B, H]: the cells after the last step.",
-            {.optional = true});
-  Attributes(op,
-             "f, g and h for each direction: unary ops, affine (alpha x + "
-             "beta) or scaled_tanh (alpha tanh(beta x)); empty: sigmoid, tanh "
-             "and tanh.");
-  op.Attr<bool>("input_forget", "Whether the forget gate f is 1 - i.")
-      .Default(false);
-  op.InferShape(LstmShape);
+  for (const char* output : {"Y", "LastH", "LastC"}) {
+    if (!kCell.lstm() && output == std::string("LastC")) continue;
+    op.Input(std::string(output) + "@GRAD", "T",
+             std::string("The gradient of ") + output + "; 0 if left out.",
+             {.optional = true});
+  }
+  for (const std::string& name : Differentiable(kCell)) {
+    op.Output(name + "@GRAD", "T", "The gradient of " + name + ".",
+              {.optional = true});
+  }
+  Attributes(op, kCell);
+  op.InferShape(GradShapeOf<kCell>);
 }
 
 }  // namespace
 
 REGISTER_OPERATOR(simple_rnn, SimpleRnnSchema);
+REGISTER_OPERATOR(simple_rnn_grad, GradSchema<kSimple>);
 REGISTER_OPERATOR(gru, GruSchema);
+REGISTER_OPERATOR(gru_grad, GradSchema<kGru>);
 REGISTER_OPERATOR(lstm, LstmSchema);
+REGISTER_OPERATOR(lstm_grad, GradSchema<kLstm>);
 
 }  // namespace sluice

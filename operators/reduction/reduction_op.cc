@@ -1,7 +1,9 @@
 #include <array>
 
 #include "sluice/operators/math/reduction/reduction_row.h"
+#include "sluice/operators/op_gradients.h"
 #include "sluice/operators/registration.h"
+#include "sluice/operators/row_wise.h"
 
 // The schemas of the rows of math/reduction's table and of their gradient ops.
 namespace sluice {
@@ -106,6 +108,7 @@ void Attributes(OpSchema& op) {
   op.Attr<bool>("keep_dim", "Whether these stay, with size 1.").Default(false);
   op.Attr<bool>("reduce_all", "Whether to reduce all, whatever dim says.")
       .Default(false);
+  op.Operand("Dim", "dim", "int64", "Attribute dim as a vector.");
 }
 
 void Schema(const ReductionInfo& info, OpSchema& op) {
@@ -116,8 +119,10 @@ void Schema(const ReductionInfo& info, OpSchema& op) {
             "X's shape without the dimensions reduced, or with size 1 there; a "
             "scalar (rank 0) when none is left.");
   Attributes(op);
-  op.Operand("Dim", "dim", "int64", "Attribute dim as a vector.");
   op.InferShape(ReductionShape).InferLateShape(LateShape);
+  op.SharesRows("Out", {"X"}, [](const OpDesc& op, const DDim& x) {
+    return SparesRows(op, x, "dim") && IsOff(op, "reduce_all");
+  });
   if (info.gradient == ReductionGradient::kShape) {
     op.Gradient(GradientFromShape);
   } else if (info.gradient == ReductionGradient::kXAndOut) {
@@ -138,6 +143,7 @@ void GradSchema(const ReductionInfo& info, OpSchema& op) {
   op.Output("X@GRAD", "T", "The gradient of X, in its shape.");
   Attributes(op);
   op.InferShape(shape_only ? GradShape : GradShapeWithOut);
+  op.InferLateShape(GradientLateShape);
 }
 
 void AddReductionOps(Registry& registry) {

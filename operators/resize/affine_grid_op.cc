@@ -42,6 +42,35 @@ void AffineGridLateShape(InferShapeContext& context) {
   context.SetOutput("Out", DDim(out));
 }
 
+void AffineGridGradShape(InferShapeContext& context) {
+  const DDim grad = context.input("Out@GRAD");
+  DDim theta = {kUnknownDim, kUnknownDim, kUnknownDim};
+  if (grad.rank_known()) {
+    const int dims = grad.rank() - 2;
+    context.Require(dims == 2 || dims == 3, "affine_grid_grad.rank",
+                    "input Out@GRAD {} has rank {}; expected 4 or 5", grad,
+                    grad.rank());
+    context.WithValue(context.Dim(context.input("Out@GRAD"), dims + 1), dims);
+    theta = {grad[0], dims, dims + 1};
+  }
+  context.SetOutput("Theta@GRAD", theta);
+}
+
+std::vector<OpDesc> AffineGridGradient(const OpDesc& forward) {
+  OpDesc grad = MakeGradOp(forward, "affine_grid_grad",
+                           {.output_grads = {"Out"}, .wanted = {"Theta"}});
+  grad.attributes.erase("size");
+  return {grad};
+}
+
+void CornersAttribute(OpSchema& op) {
+  op.Attr<bool>("align_corners",
+                "The first and the last position are -1 and 1, and a single "
+                "one is 0; else they are the middles of equal parts of that "
+                "range.")
+      .Default(false);
+}
+
 void AffineGridSchema(OpSchema& op) {
   op.Doc(
       "Positions for grid_sample: those of an even grid from -1 to 1, each "
@@ -53,18 +82,26 @@ void AffineGridSchema(OpSchema& op) {
   op.Attr<Ints>("size",
                 "What grid_sample is to give: [N, C, H, W] or [N, C, D, H, "
                 "W].");
-  op.Attr<bool>("align_corners",
-                "The first and the last position are -1 and 1, and a single "
-                "one is 0; else they are the middles of equal parts of that "
-                "range.")
-      .Default(false);
+  CornersAttribute(op);
   op.Operand("Size", "size", "S", "Attribute size as a vector.");
   op.InferShape(AffineGridShape).InferLateShape(AffineGridLateShape);
-  op.Onnx({"AffineGrid", {}});
+  op.Gradient(AffineGridGradient).Onnx({"AffineGrid", {}});
+}
+
+void AffineGridGradSchema(OpSchema& op) {
+  op.Doc(
+      "The gradient of affine_grid: Theta@GRAD[n] is the sum over all "
+      "positions of Out@GRAD[n, y, x] times (x, y, 1).");
+  op.TypeVar("T", {DType::kFloat32, DType::kFloat64});
+  op.Input("Out@GRAD", "T", "The gradient of Out, in its shape.");
+  op.Output("Theta@GRAD", "T", "The gradient of Theta, in its shape.");
+  CornersAttribute(op);
+  op.InferShape(AffineGridGradShape);
 }
 
 }  // namespace
 
 REGISTER_OPERATOR(affine_grid, AffineGridSchema);
+REGISTER_OPERATOR(affine_grid_grad, AffineGridGradSchema);
 
 }  // namespace sluice

@@ -3,10 +3,11 @@
 namespace sluice {
 namespace {
 
-void GridSampleShape(InferShapeContext& context) {
+// Returns the shape of Out.
+DDim SampledDims(const InferShapeContext& context) {
   const auto x = context.input("X"), grid = context.input("Grid");
   DDim out = x;
-  if (!x.dims.rank_known()) return context.SetOutput("Out", out);
+  if (!x.dims.rank_known()) return out;
   const int rank = x.rank();
   context.Require(rank == 4 || rank == 5, "grid_sample.rank",
                   "input X {} has rank {}; expected [N, C, H, W] or [N, C, D, "
@@ -27,22 +28,29 @@ void GridSampleShape(InferShapeContext& context) {
       out[i] = points.dims[i - 1];
     }
   }
-  context.SetOutput("Out", out);
+  return out;
 }
 
-void GridSampleSchema(OpSchema& op) {
-  op.Doc(
-      "Elements of X at the positions of Grid, by interpolation: position -1 "
-      "is the beginning of X along a dim, 1 the end. Numbers are those of "
-      "ONNX's operator GridSample. A position that is NaN gives NaN; an "
-      "element of X whose weight is 0 does not count, even if it is NaN or "
-      "infinite.");
+void GridSampleShape(InferShapeContext& context) {
+  context.SetOutput("Out", SampledDims(context));
+}
+
+void GridSampleGradShape(InferShapeContext& context) {
+  context.Merge(context.input("Out@GRAD"), {SampledDims(context), -1});
+  context.SetOutput("X@GRAD", context.input("X"));
+  context.SetOutput("Grid@GRAD", context.input("Grid"));
+}
+
+std::vector<OpDesc> GridSampleGradient(const OpDesc& forward) {
+  return MakeGradOp(forward, {"X", "Grid"});
+}
+
+void SampleArguments(OpSchema& op) {
   op.TypeVar("T", {DType::kFloat32, DType::kFloat64});
   op.Input("X", "T", "[N, C, H, W] or [N, C, D, H, W].");
   op.Input("Grid", "T",
            "[N, H', W', 2] or [N, D', H', W', 3]: positions x, y and z; x is "
            "along the last dim of X.");
-  op.Output("Out", "T", "[N, C, H', W'] or [N, C, D', H', W'].");
   op.Attr<std::string>("mode",
                        "What an element is made of: linear: the two around it "
                        "along each dim; nearest: one, the even one of two "
@@ -60,12 +68,40 @@ void GridSampleSchema(OpSchema& op) {
                 "-1 and 1 are the middles of the first and the last element, "
                 "and it is mirrored there; else their outer borders.")
       .Default(false);
-  op.InferShape(GridSampleShape);
+}
+
+void GridSampleSchema(OpSchema& op) {
+  op.Doc(
+      "Elements of X at the positions of Grid, by interpolation: position -1 "
+      "is the beginning of X along a dim, 1 the end. Numbers are those of "
+      "ONNX's operator GridSample. A position that is NaN gives NaN; an "
+      "element of X whose weight is 0 does not count, even if it is NaN or "
+      "infinite.");
+  SampleArguments(op);
+  op.Output("Out", "T", "[N, C, H', W'] or [N, C, D', H', W'].");
+  op.InferShape(GridSampleShape).Gradient(GridSampleGradient);
   op.Onnx({"GridSample", {}});
+}
+
+void GridSampleGradSchema(OpSchema& op) {
+  op.Doc(
+      "The gradients of grid_sample: each element of X gets those of the "
+      "elements of Out that it is part of, by its weights there; Grid the "
+      "slope of Out along each dim, 0 for mode nearest and where border moved "
+      "the position. At an element of X, where the slope jumps, it is that "
+      "towards the next one.");
+  SampleArguments(op);
+  op.Input("Out@GRAD", "T", "The gradient of Out, in its shape.");
+  op.Output("X@GRAD", "T", "The gradient of X, in its shape.",
+            {.optional = true});
+  op.Output("Grid@GRAD", "T", "The gradient of Grid, in its shape.",
+            {.optional = true});
+  op.InferShape(GridSampleGradShape);
 }
 
 }  // namespace
 
 REGISTER_OPERATOR(grid_sample, GridSampleSchema);
+REGISTER_OPERATOR(grid_sample_grad, GridSampleGradSchema);
 
 }  // namespace sluice

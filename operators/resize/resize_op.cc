@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "sluice/operators/op_gradients.h"
 #include "sluice/operators/registration.h"
 #include "sluice/operators/resize/resize_axes.h"
 #include "sluice/platform/dtype.h"
@@ -177,6 +178,14 @@ void ResizeAttributes(OpSchema& op) {
   op.DimAttribute("sizes").DimAttribute("scales").DimAttribute("roi");
 }
 
+void ResizeOperands(OpSchema& op) {
+  op.TypeVar("S", IndexDTypes());
+  op.TypeVar("F", {DType::kFloat32, DType::kFloat64});
+  op.Operand("Sizes", "sizes", "S", "Attribute sizes as a vector.");
+  op.Operand("Scales", "scales", "F", "Attribute scales as a vector.");
+  op.Operand("Roi", "roi", "F", "Attribute roi as a vector.");
+}
+
 void ResizeSchema(OpSchema& op) {
   op.Doc(
       "X with other sizes, by interpolation along each dim: up- and "
@@ -187,11 +196,7 @@ void ResizeSchema(OpSchema& op) {
   op.Input("X", "T", "A tensor of any shape; floats, or any for nearest.");
   op.Output("Out", "T", "In the rank of X.");
   ResizeAttributes(op);
-  op.TypeVar("S", IndexDTypes());
-  op.TypeVar("F", {DType::kFloat32, DType::kFloat64});
-  op.Operand("Sizes", "sizes", "S", "Attribute sizes as a vector.");
-  op.Operand("Scales", "scales", "F", "Attribute scales as a vector.");
-  op.Operand("Roi", "roi", "F", "Attribute roi as a vector.");
+  ResizeOperands(op);
   op.InferShape(ResizeShape).InferLateShape(ResizeLateShape);
   op.Gradient(ResizeGradient);
 }
@@ -205,7 +210,8 @@ void ResizeGradSchema(OpSchema& op) {
   op.Input("Out@GRAD", "T", "The gradient of Out, in its shape.");
   op.Output("X@GRAD", "T", "The gradient of X, in its shape.");
   ResizeAttributes(op);
-  op.InferShape(ResizeGradShape);
+  ResizeOperands(op);
+  op.InferShape(ResizeGradShape).InferLateShape(GradientLateShape);
 }
 
 }  // namespace

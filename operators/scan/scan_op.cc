@@ -1,4 +1,6 @@
+#include "sluice/operators/op_gradients.h"
 #include "sluice/operators/registration.h"
+#include "sluice/operators/row_wise.h"
 
 // cumsum and cumprod.
 namespace sluice {
@@ -71,6 +73,8 @@ void Attributes(OpSchema& op) {
       .Default(false);
   op.Attr<bool>("reverse", "From the last element to the first.")
       .Default(false);
+  op.TypeVar("S", IndexDTypes());
+  op.Operand("Axis", "axis", "S", "Attribute axis as one element.");
 }
 
 void Schema(const Row& row, OpSchema& op) {
@@ -80,9 +84,8 @@ void Schema(const Row& row, OpSchema& op) {
   op.Input("X", "T", "Of rank 1 or more; with flatten of any.");
   op.Output("Out", "T", "In X's shape; with flatten [elements].");
   Attributes(op);
-  op.TypeVar("S", IndexDTypes());
-  op.Operand("Axis", "axis", "S", "Attribute axis as one element.");
   op.InferShape(ScanShape).InferLateShape(ScanLateShape);
+  op.SharesRows("Out", {"X"}, AxisSparesRows);
   op.Gradient(Gradient).Onnx({row.onnx, {}});
 }
 
@@ -94,7 +97,7 @@ void GradSchema(const Row& row, OpSchema& op) {
   op.Input("Out@GRAD", "T", "The gradient of Out.");
   op.Output("X@GRAD", "T", "The gradient of X, in its shape.");
   Attributes(op);
-  op.InferShape(ScanGradShape);
+  op.InferShape(ScanGradShape).InferLateShape(GradientLateShape);
 }
 
 void AddScanOps(Registry& registry) {

@@ -1,4 +1,5 @@
 #include "sluice/operators/registration.h"
+#include "sluice/operators/row_wise.h"
 
 // arg_max and arg_min.
 namespace sluice {
@@ -62,6 +63,7 @@ void Schema(const std::string& best, const char* torch, OpSchema& op) {
   op.Attr<bool>("select_last_index", "The last of equal elements instead.")
       .Default(false);
   op.InferShape(ArgBestShape).Torch(torch);
+  op.SharesRows("Out", {"X"}, AxisSparesRows);
 }
 
 void ArgMaxSchema(OpSchema& op) {

@@ -3,13 +3,12 @@
 namespace sluice {
 namespace {
 
-void CompressShape(InferShapeContext& context) {
+// Returns the shape of Out, as far as it is known before it has run.
+DDim CompressedDims(const InferShapeContext& context) {
   const DDim x = context.input("X");
   context.WithRank(context.input("Condition"), 1);
-  if (context.Attr<bool>("flatten")) {
-    return context.SetOutput("Out", DDim({kUnknownDim}));
-  }
-  if (!x.rank_known()) return context.SetOutput("Out", x);
+  if (context.Attr<bool>("flatten")) return {kUnknownDim};
+  if (!x.rank_known()) return x;
   const auto axis = context.Attr<int64_t>("axis");
   context.Require(axis >= -x.rank() && axis < x.rank(), "compress.axis",
                   "attribute axis = {} is no dimension of input X {}; expected "
@@ -17,7 +16,32 @@ void CompressShape(InferShapeContext& context) {
                   axis, x, -x.rank(), x.rank() - 1);
   DDim out = x;
   out[static_cast<int>(axis < 0 ? axis + x.rank() : axis)] = kUnknownDim;
-  context.SetOutput("Out", out);
+  return out;
+}
+
+void CompressShape(InferShapeContext& context) {
+  context.SetOutput("Out", CompressedDims(context));
+}
+
+void CompressGradShape(InferShapeContext& context) {
+  context.Merge(context.input("Out@GRAD"), {CompressedDims(context), -1});
+  context.SetOutput("X@GRAD", context.input("X"));
+}
+
+std::vector<OpDesc> CompressGradient(const OpDesc& forward) {
+  return {MakeGradOp(forward, "compress_grad",
+                     {.inputs = {"X", "Condition"},
+                      .output_grads = {"Out"},
+                      .wanted = {"X"}})};
+}
+
+void TakenArguments(OpSchema& op) {
+  op.Input("Condition", "bool", "[n]: for each slice whether it is taken.");
+  op.Attr<int64_t>("axis", "The dimension; a negative one counts from the end.")
+      .Default(int64_t{0});
+  op.Attr<bool>("flatten",
+                "Takes elements of X as one row, whatever axis says.")
+      .Default(false);
 }
 
 void CompressSchema(OpSchema& op) {
@@ -27,18 +51,26 @@ void CompressSchema(OpSchema& op) {
       "beyond them. How many there are is known when it has run.");
   op.TypeVar("T", AllDTypes());
   op.Input("X", "T", "Of any shape.");
-  op.Input("Condition", "bool", "[n]: for each slice whether it is taken.");
+  TakenArguments(op);
   op.Output("Out", "T", "X with fewer slices along the axis.");
-  op.Attr<int64_t>("axis", "The dimension; a negative one counts from the end.")
-      .Default(int64_t{0});
-  op.Attr<bool>("flatten",
-                "Takes elements of X as one row, whatever axis says.")
-      .Default(false);
-  op.InferShape(CompressShape);
+  op.InferShape(CompressShape).Gradient(CompressGradient);
+}
+
+void CompressGradSchema(OpSchema& op) {
+  op.Doc(
+      "The gradient of compress: that of Out in the slices that were taken, 0 "
+      "in the others.");
+  op.TypeVar("T", FloatDTypes());
+  op.Input("X", "T", "What was taken from.", {.shape_only = true});
+  TakenArguments(op);
+  op.Input("Out@GRAD", "T", "The gradient of Out, in its shape.");
+  op.Output("X@GRAD", "T", "The gradient of X, in its shape.");
+  op.InferShape(CompressGradShape);
 }
 
 }  // namespace
 
 REGISTER_OPERATOR(compress, CompressSchema);
+REGISTER_OPERATOR(compress_grad, CompressGradSchema);
 
 }  // namespace sluice

@@ -29,6 +29,16 @@ void TopKLateShape(InferShapeContext& context) {
   context.SetOutput("Indices", out);
 }
 
+// The gradient of each element goes to where it stands in its row.
+std::vector<OpDesc> TopKGradient(const OpDesc& forward) {
+  OpDesc grad =
+      MakeGradOp(forward, "gather_elements_grad",
+                 {.inputs = {"X"}, .output_grads = {"Out"}, .wanted = {"X"}});
+  grad.inputs.emplace_back("Index", forward.Output("Indices"));
+  grad.attributes = {{"axis", int64_t{-1}}};
+  return {grad};
+}
+
 void TopKSchema(OpSchema& op) {
   op.Doc(
       "The k largest (or smallest) elements of each row of X and where they "
@@ -50,6 +60,11 @@ void TopKSchema(OpSchema& op) {
   op.TypeVar("S", IndexDTypes());
   op.Operand("K", "k", "S", "Attribute k as one element.");
   op.InferShape(TopKShape).InferLateShape(TopKLateShape);
+  op.Gradient(TopKGradient);
+  op.SharesRows("Out", {"X"})
+      .SharesRows("Indices", {"X"}, [](const OpDesc&, const DDim& x) {
+        return x.rank_known() && x.rank() >= 2;
+      });
   op.Sizes({{"X", "64, n"}, {"k", "1"}});
 }
 

@@ -53,6 +53,7 @@ void UniqueSchema(OpSchema& op) {
   op.Attr<bool>("sorted", "Otherwise they come in the order of X.")
       .Default(true);
   op.InferShape(UniqueShape);
+  op.NoGradient("how many elements Out has changes with the values of X");
 }
 
 }  // namespace

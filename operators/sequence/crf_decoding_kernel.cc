@@ -12,35 +12,41 @@ template <typename T>
 class CrfDecodingKernel final : public OpKernel {
  public:
   void Prepare(KernelPreparation& preparation) override {
-    sizes_ = CrfSizes(preparation.query.inputs[0]);
+    sizes_ = CrfSizes(preparation.query);
     slots_ = std::clamp<int64_t>(preparation.num_threads, 1,
                                  std::max<int64_t>(sizes_.batch, 1));
     preparation.scratch_bytes = slots_ * SlotBytes();
   }
 
   void Compute(OpKernelContext& context) const override {
-    const int64_t* lengths = CrfLengthsOf(context, sizes_);
+    const CrfSequences sequences = CrfSequencesOf(context, sizes_);
     const T* emission = context.Input("Emission").data<T>();
     const CrfWeights<T> weights = {context.Input("Transition").data<T>(),
                                    sizes_.tags};
     const int64_t* labels = context.HasInput("Label")
-                                ? CrfLabelsOf(context, sizes_, lengths)
+                                ? CrfLabelsOf(context, sizes_, sequences)
                                 : nullptr;
-    Tensor& out =
-        context.AllocateOutput("ViterbiPath", {sizes_.batch, sizes_.positions});
+    Tensor& out = context.AllocateOutput(
+        "ViterbiPath", {sizes_.ragged ? sizes_.positions : sizes_.batch,
+                        sizes_.ragged ? 1 : sizes_.positions});
     if (out.numel() == 0) return;
     ForEachSequence(slots_, sizes_.batch, [&](int64_t slot, int64_t b) {
       auto* scores = reinterpret_cast<double*>(
           static_cast<char*>(context.scratch()) + slot * SlotBytes());
-      int64_t* path = out.data<int64_t>() + b * sizes_.positions;
-      CrfDecode(weights, emission + b * sizes_.positions * sizes_.tags,
-                lengths[b], path, scores,
+      const int64_t first = sequences.first(b);
+      const int64_t length = sequences.length(b);
+      int64_t* path = out.data<int64_t>() + first;
+      CrfDecode(weights, emission + first * sizes_.tags, length, path, scores,
                 reinterpret_cast<int32_t*>(scores + 2 * sizes_.tags));
-      for (int64_t t = 0; t < lengths[b] && labels != nullptr; ++t) {
-        path[t] = path[t] == labels[b * sizes_.positions + t] ? 1 : 0;
+      for (int64_t t = 0; t < length && labels != nullptr; ++t) {
+        path[t] = path[t] == labels[first + t] ? 1 : 0;
       }
-      std::fill(path + lengths[b], path + sizes_.positions, 0);
+      std::fill(path + length, path + sequences.room(b), 0);
     });
+    if (sizes_.ragged) {
+      RepeatLastRow(out.raw_data(), sequences.cut.rows(), sizes_.positions,
+                    sizeof(int64_t));
+    }
   }
 
  private:

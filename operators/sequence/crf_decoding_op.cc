@@ -16,11 +16,14 @@ void DecodingSchema(OpSchema& op) {
   op.TypeVar("T", {DType::kFloat32, DType::kFloat64});
   CrfInputs(op);
   CrfLengths(op);
-  op.Input("Label", "int64", "[B, T]: tags to compare with.",
+  op.Input("Label", "int64",
+           "[B, T] or ragged [rows, 1]: tags to compare with.",
            {.optional = true});
   op.Output("ViterbiPath", "int64",
-            "[B, T]: the tags; with Label 1 where they are the same and 0 "
+            "[B, T] or ragged [rows, 1]: the tags; with Label 1 where they are "
+            "the same and 0 "
             "where not. 0 past the sequences' lengths.");
+  op.Ragged("Label", "Offsets").Ragged("ViterbiPath", "Offsets");
   op.InferShape(DecodingShape);
 }
 

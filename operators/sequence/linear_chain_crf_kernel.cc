@@ -15,7 +15,7 @@ template <typename T>
 class LinearChainCrfKernel final : public OpKernel {
  public:
   void Prepare(KernelPreparation& preparation) override {
-    sizes_ = CrfSizes(preparation.query.inputs[0]);
+    sizes_ = CrfSizes(preparation.query);
     slots_ = std::clamp<int64_t>(preparation.num_threads, 1,
                                  std::max<int64_t>(sizes_.batch, 1));
     preparation.scratch_bytes =
@@ -23,8 +23,8 @@ class LinearChainCrfKernel final : public OpKernel {
   }
 
   void Compute(OpKernelContext& context) const override {
-    const int64_t* lengths = CrfLengthsOf(context, sizes_);
-    const int64_t* labels = CrfLabelsOf(context, sizes_, lengths);
+    const CrfSequences sequences = CrfSequencesOf(context, sizes_);
+    const int64_t* labels = CrfLabelsOf(context, sizes_, sequences);
     const T* emission = context.Input("Emission").data<T>();
     const CrfWeights<T> weights = {context.Input("Transition").data<T>(),
                                    sizes_.tags};
@@ -32,11 +32,12 @@ class LinearChainCrfKernel final : public OpKernel {
     if (out.numel() == 0) return;
     T* costs = out.data<T>();
     ForEachSequence(slots_, sizes_.batch, [&](int64_t slot, int64_t b) {
-      const int64_t first = b * sizes_.positions;
+      const int64_t first = sequences.first(b);
       double* scratch = static_cast<double*>(context.scratch()) +
                         slot * CrfCostScratch(sizes_.tags);
-      costs[b] = static_cast<T>(CrfCost(weights, emission + first * sizes_.tags,
-                                        labels + first, lengths[b], scratch));
+      costs[b] =
+          static_cast<T>(CrfCost(weights, emission + first * sizes_.tags,
+                                 labels + first, sequences.length(b), scratch));
     });
   }
 
@@ -49,7 +50,7 @@ template <typename T>
 class LinearChainCrfGradKernel final : public OpKernel {
  public:
   void Prepare(KernelPreparation& preparation) override {
-    sizes_ = CrfSizes(preparation.query.inputs[0]);
+    sizes_ = CrfSizes(preparation.query);
     runs_ = std::clamp<int64_t>(sizes_.batch, 1, kRuns);
     slots_ = std::clamp<int64_t>(preparation.num_threads, 1, runs_);
     slot_ = CrfGradientScratch(sizes_.positions, sizes_.tags);
@@ -58,20 +59,20 @@ class LinearChainCrfGradKernel final : public OpKernel {
   }
 
   void Compute(OpKernelContext& context) const override {
-    const int64_t* lengths = CrfLengthsOf(context, sizes_);
-    const int64_t* labels = CrfLabelsOf(context, sizes_, lengths);
+    const CrfSequences sequences = CrfSequencesOf(context, sizes_);
+    const int64_t* labels = CrfLabelsOf(context, sizes_, sequences);
     const bool emissions = context.HasOutput("Emission@GRAD");
-    T* emission_grad =
-        emissions
-            ? context
-                  .AllocateOutput("Emission@GRAD",
-                                  {sizes_.batch, sizes_.positions, sizes_.tags})
-                  .template data<T>()
-            : nullptr;
+    T* emission_grad = nullptr;
+    if (emissions) {
+      Tensor& grad = context.AllocateOutput("Emission@GRAD",
+                                            context.Input("Emission").dims());
+      emission_grad = grad.data<T>();
+      if (sizes_.ragged) std::fill_n(emission_grad, grad.numel(), T{0});
+    }
     auto* sums = static_cast<double*>(context.scratch());
     double* memory = sums + runs_ * sizes_.transition_size();
     ForEachSequence(slots_, runs_, [&](int64_t slot, int64_t run) {
-      Run(context, run, lengths, labels, emission_grad,
+      Run(context, run, sequences, labels, emission_grad,
           sums + run * sizes_.transition_size(), memory + slot * slot_);
     });
     if (context.HasOutput("Transition@GRAD")) AddUp(context, sums);
@@ -81,7 +82,7 @@ class LinearChainCrfGradKernel final : public OpKernel {
   // Handles the sequences of one group. Sets `transition_grad` to their sum.
   void Run(const OpKernelContext& context,
            int64_t run,
-           const int64_t* lengths,
+           const CrfSequences& sequences,
            const int64_t* labels,
            T* emission_grad,
            double* transition_grad,
@@ -93,15 +94,16 @@ class LinearChainCrfGradKernel final : public OpKernel {
     std::fill(transition_grad, transition_grad + sizes_.transition_size(), 0.0);
     const int64_t end = (run + 1) * sizes_.batch / runs_;
     for (int64_t b = run * sizes_.batch / runs_; b < end; ++b) {
-      const int64_t first = b * sizes_.positions;
+      const int64_t first = sequences.first(b);
+      const int64_t length = sequences.length(b);
       T* grad = emission_grad == nullptr ? nullptr
                                          : emission_grad + first * sizes_.tags;
       CrfGradient(weights, emission + first * sizes_.tags, labels + first,
-                  lengths[b], static_cast<double>(cost_grad[b]), grad,
+                  length, static_cast<double>(cost_grad[b]), grad,
                   transition_grad, scratch);
       if (grad != nullptr) {
-        std::fill(grad + lengths[b] * sizes_.tags,
-                  grad + sizes_.positions * sizes_.tags, T{0});
+        std::fill(grad + length * sizes_.tags,
+                  grad + sequences.room(b) * sizes_.tags, T{0});
       }
     }
   }

@@ -11,76 +11,82 @@ namespace {
 
 using Complex = Fourier::Complex;
 
-// Computes in double.
+// Shapes and attributes of dft and its gradient, which compute in double.
 template <typename T>
-class DftKernel final : public OpKernel {
+class DftBase : public OpKernel {
  public:
-  explicit DftKernel(const OpKernelConstruction& construction)
+  explicit DftBase(const OpKernelConstruction& construction)
       : axis_(construction.Attr<int64_t>("axis")),
         length_(construction.Attr<int64_t>("dft_length")),
         inverse_(construction.Attr<bool>("inverse")),
         onesided_(construction.Attr<bool>("onesided")) {}
 
   void Prepare(KernelPreparation& preparation) override {
-    const DDim& x = preparation.query.inputs[0];
-    dims_ = preparation.query.outputs[0];
-    const int rank = x.rank();
+    // The gradient op reads Out@GRAD and writes X@GRAD.
+    const KernelQuery& query = preparation.query;
+    const bool gradient = query.inputs.size() == 2;
+    x_dims_ = query.inputs[0];
+    out_dims_ = gradient ? query.inputs[1] : query.outputs[0];
+    const int rank = x_dims_.rank();
     const int at = static_cast<int>(axis_ < 0 ? axis_ + rank : axis_);
-    in_ = x[at];
-    out_ = dims_[at];
-    in_parts_ = x[rank - 1];
-    out_parts_ = dims_[rank - 1];
-    outer_ = dims_.Product(0, at);
-    inner_ = dims_.Product(at + 1, rank - 1);
-    if (length_ == 0) length_ = inverse_ && onesided_ ? 2 * (in_ - 1) : in_;
+    in_ = x_dims_[at];
+    out_ = out_dims_[at];
+    in_parts_ = x_dims_[rank - 1];
+    out_parts_ = out_dims_[rank - 1];
+    outer_ = out_dims_.Product(0, at);
+    inner_ = out_dims_.Product(at + 1, rank - 1);
+    if (length_ == 0) length_ = half() ? 2 * (in_ - 1) : in_;
     fourier_ = Fourier(length_);
   }
 
-  void Compute(OpKernelContext& context) const override {
-    T* const out = context.AllocateOutput(0, dims_).template data<T>();
-    const T* const x = context.Input(0).data<T>();
+ protected:
+  using Line = std::vector<Complex>;
+
+  // Whether the transform reads the first half of a line and gives real
+  // numbers.
+  bool half() const { return inverse_ && onesided_; }
+  // The numbers of a line of X that count.
+  int64_t used() const {
+    return std::min(in_, half() ? length_ / 2 + 1 : length_);
+  }
+  // The index whose number is the conjugate in a transform of real numbers.
+  int64_t Other(int64_t k) const { return (length_ - k) % length_; }
+
+  // Calls visit(X's line, Out's line, numbers, scratch) for each line.
+  template <typename X, typename Out, typename Visit>
+  void ForEachLine(X* x, Out* out, Visit visit) const {
     const int64_t grain = std::max<int64_t>(1, 4096 / length_);
     ParallelFor(outer_ * inner_, grain, [&](int64_t begin, int64_t end) {
-      std::vector<Complex> line(static_cast<size_t>(length_));
-      std::vector<Complex> scratch(
-          static_cast<size_t>(fourier_.scratch_size()));
+      Line line(static_cast<size_t>(length_));
+      Line scratch(static_cast<size_t>(fourier_.scratch_size()));
       for (int64_t i = begin; i < end; ++i) {
         const int64_t outer = i / inner_, inner = i % inner_;
-        Read(x + (outer * in_ * inner_ + inner) * in_parts_, &line);
-        fourier_.Run(inverse_, line.data(), scratch.data());
-        T* const to = out + (outer * out_ * inner_ + inner) * out_parts_;
-        for (int64_t k = 0; k < out_; ++k) {
-          T* const parts = to + k * inner_ * out_parts_;
-          parts[0] = static_cast<T>(line[k].real());
-          if (out_parts_ == 2) parts[1] = static_cast<T>(line[k].imag());
-        }
+        visit(x + (outer * in_ * inner_ + inner) * in_parts_,
+              out + (outer * out_ * inner_ + inner) * out_parts_, &line,
+              scratch.data());
       }
     });
   }
 
- private:
-  // Reads the numbers to transform. If one is not finite, all become NaN.
-  void Read(const T* x, std::vector<Complex>* line) const {
-    const bool half = inverse_ && onesided_;
-    const int64_t used = std::min(in_, half ? length_ / 2 + 1 : length_);
+  // Reads `count` numbers; 0 follows. If one is not finite, all become NaN.
+  void Read(const T* from, int64_t count, int64_t parts, Line* line) const {
     std::fill(line->begin(), line->end(), Complex());
     bool finite = true;
-    for (int64_t k = 0; k < used; ++k) {
-      const T* const parts = x + k * inner_ * in_parts_;
-      const Complex value(parts[0], in_parts_ == 2 ? parts[1] : T{0});
-      finite =
-          finite && std::isfinite(value.real()) && std::isfinite(value.imag());
-      (*line)[k] = value;
-      if (!half) continue;
-      // In the transform of real numbers, the other half is conjugate, and the
-      // numbers that are their own conjugates are real.
-      const int64_t other = (length_ - k) % length_;
-      if (other == k) (*line)[k] = value.real();
-      if (other != k) (*line)[other] = std::conj(value);
+    for (int64_t k = 0; k < count; ++k) {
+      const T* const at = from + k * inner_ * parts;
+      (*line)[k] = Complex(at[0], parts == 2 ? at[1] : T{0});
+      finite = finite && std::isfinite((*line)[k].real()) &&
+               std::isfinite((*line)[k].imag());
     }
     if (finite) return;
     constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
     std::fill(line->begin(), line->end(), Complex(kNan, kNan));
+  }
+
+  void Write(Complex value, int64_t k, int64_t parts, T* to) const {
+    T* const at = to + k * inner_ * parts;
+    at[0] = static_cast<T>(value.real());
+    if (parts == 2) at[1] = static_cast<T>(value.imag());
   }
 
   int64_t axis_;
@@ -94,11 +100,78 @@ class DftKernel final : public OpKernel {
   int64_t outer_ = 0;
   int64_t inner_ = 0;
   Fourier fourier_;
-  DDim dims_;
+  DDim x_dims_;
+  DDim out_dims_;
+};
+
+template <typename T>
+class DftKernel final : public DftBase<T> {
+ public:
+  using DftBase<T>::DftBase;
+  using typename DftBase<T>::Line;
+
+  void Compute(OpKernelContext& context) const override {
+    T* const out =
+        context.AllocateOutput(0, this->out_dims_).template data<T>();
+    this->ForEachLine(context.Input(0).data<T>(), out,
+                      [this](const T* x, T* to, Line* line, Complex* scratch) {
+                        this->Read(x, this->used(), this->in_parts_, line);
+                        if (this->half()) Complete(line);
+                        this->fourier_.Run(this->inverse_, line->data(),
+                                           scratch);
+                        for (int64_t k = 0; k < this->out_; ++k) {
+                          this->Write((*line)[k], k, this->out_parts_, to);
+                        }
+                      });
+  }
+
+ private:
+  // In the transform of real numbers, the other half is conjugate, and the
+  // numbers that are their own conjugates are real.
+  void Complete(Line* line) const {
+    for (int64_t k = 0; k < this->used(); ++k) {
+      const int64_t other = this->Other(k);
+      if (other == k) (*line)[k] = (*line)[k].real();
+      if (other != k) (*line)[other] = std::conj((*line)[k]);
+    }
+  }
+};
+
+// The gradient of a sum of products with exp(-2 pi i j k / n) is that with
+// exp(2 pi i j k / n): the other transform, times or divided by its length.
+template <typename T>
+class DftGradKernel final : public DftBase<T> {
+ public:
+  using DftBase<T>::DftBase;
+  using typename DftBase<T>::Line;
+
+  void Compute(OpKernelContext& context) const override {
+    T* const x_grad =
+        context.AllocateOutput(0, this->x_dims_).template data<T>();
+    const auto length = static_cast<double>(this->length_);
+    const double factor = this->inverse_ ? 1 / length : length;
+    this->ForEachLine(x_grad, context.Input(1).data<T>(),
+                      [&](T* to, const T* grad, Line* line, Complex* scratch) {
+                        this->Read(grad, this->out_, this->out_parts_, line);
+                        this->fourier_.Run(!this->inverse_, line->data(),
+                                           scratch);
+                        for (int64_t k = 0; k < this->in_; ++k) {
+                          Complex value;
+                          if (k < this->used()) value = (*line)[k] * factor;
+                          if (this->half() && this->Other(k) == k)
+                            value = value.real();
+                          // A number of the first half stands for its
+                          // conjugate, too.
+                          if (this->half() && this->Other(k) != k) value *= 2;
+                          this->Write(value, k, this->in_parts_, to);
+                        }
+                      });
+  }
 };
 
 }  // namespace
 
 REGISTER_OP_CPU_KERNEL(dft, DftKernel<FloatTypes>);
+REGISTER_OP_CPU_KERNEL(dft_grad, DftGradKernel<FloatTypes>);
 
 }  // namespace sluice

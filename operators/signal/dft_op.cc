@@ -1,3 +1,4 @@
+#include "sluice/operators/op_gradients.h"
 #include "sluice/operators/registration.h"
 
 namespace sluice {
@@ -5,10 +6,11 @@ namespace {
 
 constexpr int64_t kLongest = int64_t{1} << 24;
 
-void DftShape(InferShapeContext& context) {
+// Returns the shape of Out.
+DDim TransformedDims(const InferShapeContext& context) {
   const auto x = context.WithRankAtLeast(context.input("X"), 2);
   DDim out = x.dims;
-  if (!out.rank_known()) return context.SetOutput("Out", out);
+  if (!out.rank_known()) return out;
   const int last = out.rank() - 1;
   context.Require(out[last] == 1 || out[last] == 2 || out[last] < 0,
                   "dft.parts",
@@ -41,7 +43,16 @@ void DftShape(InferShapeContext& context) {
   out[last] = inverse && onesided ? 1 : 2;
   out[at] = onesided && !inverse ? length / 2 + 1 : length;
   if (length == 0) out[at] = kUnknownDim;
-  context.SetOutput("Out", out);
+  return out;
+}
+
+void DftShape(InferShapeContext& context) {
+  context.SetOutput("Out", TransformedDims(context));
+}
+
+void DftGradShape(InferShapeContext& context) {
+  context.Merge(context.input("Out@GRAD"), {TransformedDims(context), -1});
+  context.SetOutput("X@GRAD", context.input("X"));
 }
 
 // Sets Out to unknown sizes with X's rank.
@@ -53,17 +64,13 @@ void DftLateShape(InferShapeContext& context) {
   context.SetOutput("Out", out);
 }
 
-void DftSchema(OpSchema& op) {
-  op.Doc(
-      "The discrete Fourier transform along a dim: Out[k] = the sum over j of "
-      "X[j] * exp(-2 pi i j k / length); inverse: with exp(2 pi i j k / "
-      "length), divided by length. A line with a NaN or an infinity gives NaN "
-      "everywhere.");
-  op.TypeVar("T", {DType::kFloat32, DType::kFloat64});
-  op.Input("X", "T",
-           "[..., 2], real and imaginary parts, or [..., 1], real numbers.");
-  op.Output("Out", "T",
-            "[..., 2], or [..., 1] for an inverse transform that is onesided.");
+std::vector<OpDesc> DftGradient(const OpDesc& forward) {
+  return {
+      MakeGradOp(forward, "dft_grad",
+                 {.inputs = {"X"}, .output_grads = {"Out"}, .wanted = {"X"}})};
+}
+
+void DftAttributes(OpSchema& op) {
   op.Attr<int64_t>("axis",
                    "The dim along which the transform is; a negative one "
                    "counts from the end, where the last one is that of parts.")
@@ -83,11 +90,40 @@ void DftSchema(OpSchema& op) {
   op.Operand("DftLength", "dft_length", "S",
              "Attribute dft_length as one element.");
   op.Operand("Axis", "axis", "A", "Attribute axis as one element.");
+}
+
+void DftSchema(OpSchema& op) {
+  op.Doc(
+      "The discrete Fourier transform along a dim: Out[k] = the sum over j of "
+      "X[j] * exp(-2 pi i j k / length); inverse: with exp(2 pi i j k / "
+      "length), divided by length. A line with a NaN or an infinity gives NaN "
+      "everywhere.");
+  op.TypeVar("T", {DType::kFloat32, DType::kFloat64});
+  op.Input("X", "T",
+           "[..., 2], real and imaginary parts, or [..., 1], real numbers.");
+  op.Output("Out", "T",
+            "[..., 2], or [..., 1] for an inverse transform that is onesided.");
+  DftAttributes(op);
   op.InferShape(DftShape).InferLateShape(DftLateShape);
+  op.Gradient(DftGradient);
+}
+
+void DftGradSchema(OpSchema& op) {
+  op.Doc(
+      "The gradient of dft: the other transform of Out@GRAD, times its length "
+      "(divided by it for inverse), cut to the size of X. A line with a NaN or "
+      "an infinity gives NaN.");
+  op.TypeVar("T", {DType::kFloat32, DType::kFloat64});
+  op.Input("X", "T", "What was transformed.", {.shape_only = true});
+  op.Input("Out@GRAD", "T", "The gradient of Out, in its shape.");
+  op.Output("X@GRAD", "T", "The gradient of X, in its shape.");
+  DftAttributes(op);
+  op.InferShape(DftGradShape).InferLateShape(GradientLateShape);
 }
 
 }  // namespace
 
 REGISTER_OPERATOR(dft, DftSchema);
+REGISTER_OPERATOR(dft_grad, DftGradSchema);
 
 }  // namespace sluice

@@ -1,5 +1,7 @@
 #include <limits>
+#include <utility>
 
+#include "sluice/operators/op_gradients.h"
 #include "sluice/operators/registration.h"
 
 namespace sluice {
@@ -29,16 +31,30 @@ void ClipGradShape(InferShapeContext& context) {
       "X@GRAD", context.Merge(context.input("X"), context.input("Out@GRAD")));
 }
 
+// A bound that is an input gets the gradients of the elements that it replaced,
+// as if Out were elementwise_max of X and Min, or elementwise_min of X and Max.
 std::vector<OpDesc> ClipGradient(const OpDesc& forward) {
-  return {
+  std::vector<OpDesc> grads = {
       MakeGradOp(forward, "clip_grad",
                  {.inputs = {"X"}, .output_grads = {"Out"}, .wanted = {"X"}})};
+  for (const auto& [bound, type] : {std::pair("Min", "elementwise_max_grad"),
+                                    std::pair("Max", "elementwise_min_grad")}) {
+    if (forward.Input(bound).empty()) continue;
+    OpDesc& grad = grads.emplace_back(
+        MakeGradOp(forward, type, {.inputs = {"X"}, .output_grads = {"Out"}}));
+    grad.inputs.emplace_back("Y", forward.Input(bound));
+    grad.outputs = {{"Y@GRAD", {GradName(forward.Input(bound)[0])}}};
+    grad.attributes.clear();
+  }
+  return grads;
 }
 
 void Bounds(OpSchema& op) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   op.Attr<double>("min", "The smallest value of Out.").Default(-kInfinity);
   op.Attr<double>("max", "The largest one.").Default(kInfinity);
+  op.Operand("Min", "min", "T", "Attribute min as a tensor of one element.");
+  op.Operand("Max", "max", "T", "Attribute max as a tensor of one element.");
 }
 
 void ClipSchema(OpSchema& op) {
@@ -50,8 +66,6 @@ void ClipSchema(OpSchema& op) {
   op.Input("X", "T", "A tensor of any shape.");
   op.Output("Out", "T", "A tensor of the same shape.");
   Bounds(op);
-  op.Operand("Min", "min", "T", "Attribute min as a tensor of one element.");
-  op.Operand("Max", "max", "T", "Attribute max as a tensor of one element.");
   op.InferShape(ClipShape).InferLateShape(ClipLateShape);
   op.Elementwise().Gradient(ClipGradient);
   op.Onnx({"Clip", {}}).Torch("torch.clamp(X, min, max)");
@@ -64,7 +78,8 @@ void ClipGradSchema(OpSchema& op) {
   op.Input("Out@GRAD", "T", "The gradient of Out.");
   op.Output("X@GRAD", "T", "The gradient of X.");
   Bounds(op);
-  op.InferShape(ClipGradShape).Elementwise();
+  op.InferShape(ClipGradShape).InferLateShape(GradientLateShape);
+  op.Elementwise();
 }
 
 }  // namespace

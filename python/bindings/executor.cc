@@ -13,6 +13,7 @@
 #include "sluice/framework/inspect/debug_run.h"
 #include "sluice/framework/inspect/explain.h"
 #include "sluice/framework/plan/run_hooks.h"
+#include "sluice/framework/program/ragged_rows.h"
 #include "sluice/python/bindings/arguments.h"
 #include "sluice/python/bindings/bindings.h"
 #include "sluice/python/bindings/feeds.h"
@@ -182,6 +183,7 @@ void BindExecutors(nb::module_& m) {
   using namespace nb::literals;  // NOLINT(google-build-using-namespace)
   InterruptibleRun::SetMainThread();
   BindPlans(m);
+  m.def("_row_capacity", &RowCapacity);
   nb::class_<Executor>(m, "Executor")
       .def(
           "__init__",

@@ -93,6 +93,23 @@ std::vector<Item> ItemsOf(nb::handle dict) {
         sluice::Shown(name), Shown(value), text);
 }
 
+// The feed with ragged values packed, by sluice.ragged.
+nb::object Packed(const Program& program, nb::handle feed) {
+  static const nb::handle kPack =
+      nb::object(nb::module_::import_("sluice.ragged").attr("pack_feed"))
+          .release();
+  nb::dict levels;
+  nb::dict rows;
+  for (const VarDesc& var : program.block().vars()) {
+    if (!var.is_data || var.offsets.empty()) continue;
+    const nb::str name(var.name.data(), var.name.size());
+    levels[name] = var.offsets;
+    rows[name] =
+        nb::make_tuple(ToPython(var.dtype).attr("dtype"), ToPython(var.dims));
+  }
+  return kPack(feed, levels, rows);
+}
+
 }  // namespace
 
 // Returns false if a copy is needed first; raises nothing.
@@ -169,6 +186,8 @@ FeedArrays::FeedArrays(const Program& program, nb::handle feed) {
   if (!nb::isinstance<nb::dict>(feed)) {
     RaiseArgument("feed", "a dict of arrays by name", feed);
   }
+  nb::object packed;
+  if (program.ragged()) feed = packed = Packed(program, feed);
   const std::vector<Item> items = ItemsOf(feed);
   try {
     feeds_.reserve(items.size());

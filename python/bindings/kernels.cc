@@ -6,14 +6,19 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include <cxxabi.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 #include <unistd.h>
 
+#include "sluice/framework/op/infer_shape_context.h"
+#include "sluice/framework/op/op_schema.h"
 #include "sluice/framework/op/registry.h"
 #include "sluice/platform/cuda_device_context.h"
 
@@ -315,6 +320,93 @@ void RegisterAll(const std::string& op,
   }
 }
 
+// An output of py_func and of its gradient: in the shape of an input, or of
+// these sizes, where -1 is the size of the first input in that dim.
+struct PyFuncOutput {
+  std::string like;
+  std::vector<int64_t> sizes;
+};
+
+// By op and output, for the shape function, which is no closure.
+std::map<std::string, std::map<std::string, PyFuncOutput>>& PyFuncOutputs() {
+  static auto* const kOutputs =
+      new std::map<std::string, std::map<std::string, PyFuncOutput>>();
+  return *kOutputs;
+}
+std::mutex g_py_func_outputs;
+
+void PyFuncShape(InferShapeContext& context) {
+  const std::lock_guard lock(g_py_func_outputs);
+  for (const auto& [name, output] : PyFuncOutputs().at(context.op())) {
+    if (!output.like.empty()) {
+      context.SetOutput(name, context.input(output.like));
+      continue;
+    }
+    DDim dims(output.sizes);
+    const DDim first =
+        context.num_inputs() > 0 ? context.input(0).dims : DDim::UnknownRank();
+    for (int i = 0; i < dims.rank() && first.rank_known(); ++i) {
+      if (dims[i] < 0 && i < first.rank()) dims[i] = first[i];
+    }
+    context.SetOutput(name, dims);
+  }
+}
+
+// Which of the arguments the gradient op gets is in its schema.
+std::vector<OpDesc> PyFuncGradient(const OpDesc& forward) {
+  const std::string type = forward.type + "_grad";
+  const OpSchema& schema = Registry::Global().Schema(type);
+  GradOpArgs arguments;
+  constexpr std::string_view kGrad = "@GRAD";
+  const auto plain = [&](const std::string& name) {
+    return name.substr(0, name.size() - kGrad.size());
+  };
+  for (const ArgDef& def : schema.inputs()) {
+    if (def.name.ends_with(kGrad)) {
+      arguments.output_grads.push_back(plain(def.name));
+    } else if (def.name.starts_with("X")) {
+      arguments.inputs.push_back(def.name);
+    } else {
+      arguments.outputs.push_back(def.name);
+    }
+  }
+  for (const ArgDef& def : schema.outputs()) {
+    arguments.wanted.push_back(plain(def.name));
+  }
+  return {MakeGradOp(forward, type, arguments)};
+}
+
+// Adds an op whose only kernel is a Python function. Inputs are (name, dtype,
+// whether only the shape counts); outputs are (name, dtype, the input that they
+// are like, else sizes).
+void AddPyFunc(
+    const std::string& op,
+    const std::string& doc,
+    const std::vector<std::tuple<std::string, std::string, bool>>& inputs,
+    const std::vector<
+        std::
+            tuple<std::string, std::string, std::string, std::vector<int64_t>>>&
+        outputs,
+    bool has_gradient) {
+  {
+    const std::lock_guard lock(g_py_func_outputs);
+    for (const auto& [name, dtype, like, sizes] : outputs) {
+      PyFuncOutputs()[op][name] = {like, sizes};
+    }
+  }
+  Registry::Global().AddOperator(op, [&](OpSchema& schema) {
+    schema.Doc(doc);
+    for (const auto& [name, dtype, shape_only] : inputs) {
+      schema.Input(name, dtype, "An array.", {.shape_only = shape_only});
+    }
+    for (const auto& [name, dtype, like, sizes] : outputs) {
+      schema.Output(name, dtype, "An array.", {.optional = !like.empty()});
+    }
+    schema.InferShape(&PyFuncShape);
+    if (has_gradient) schema.Gradient(&PyFuncGradient);
+  });
+}
+
 void WithdrawAll() {
   for (auto& [name, slot] : Slots()) {
     Withdraw(slot.get());
@@ -335,6 +427,7 @@ nb::object TakeKernelException(std::string_view check_id) {
 void BindKernels(nb::module_& m) {
   m.def("_register_kernel", &RegisterAll);
   m.def("_withdraw_kernels", &WithdrawAll);
+  m.def("_add_py_func", &AddPyFunc);
 }
 
 }  // namespace sluice::python

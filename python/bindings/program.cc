@@ -54,6 +54,19 @@ void AddData(Program& self,
             location.file.c_str(), location.line);
 }
 
+void AddRaggedData(Program& self,
+                   nb::handle name,
+                   nb::handle dtype,
+                   nb::handle shape,
+                   int levels,
+                   nb::handle line) {
+  const std::string text = ToText(name, "data: name");
+  const std::string what = "data " + sluice::Shown(text);
+  const SourceLocation location = ToLocation(line);
+  self.RaggedData(text, ToDType(dtype, what), ToDDim(shape, what), levels,
+                  location.file.c_str(), location.line);
+}
+
 void AddPersistable(Program& self,
                     nb::handle name,
                     nb::handle dtype,
@@ -116,6 +129,7 @@ nb::dict DescribeVar(const VarDesc& var) {
   result["persistable"] = var.persistable;
   result["is_data"] = var.is_data;
   result["stop_gradient"] = var.stop_gradient;
+  result["offsets"] = var.offsets;
   return result;
 }
 
@@ -231,6 +245,8 @@ void BindPrograms(nb::module_& m) {
       .def(nb::init<>())
       .def("_data", &AddData, "name"_a.none(), "dtype"_a.none(),
            "shape"_a.none(), "line"_a)
+      .def("_ragged_data", &AddRaggedData, "name"_a.none(), "dtype"_a.none(),
+           "shape"_a.none(), "levels"_a, "line"_a)
       .def("_persistable", &AddPersistable, "name"_a.none(), "dtype"_a.none(),
            "shape"_a.none())
       .def("_append_op", &AppendOp, "type"_a.none(), "inputs"_a, "attributes"_a,
@@ -274,6 +290,7 @@ void BindPrograms(nb::module_& m) {
       .def("_parse", &Parse)
       .def("serialize", &Serialize, "The program as bytes; see parse().")
       .def("__str__", [](const Program& self) { return ToString(self); })
+      .def_prop_ro("_ragged", &Program::ragged)
       .def_prop_ro("uid", &Program::uid)
       .def_prop_ro("version", &Program::version);
 }

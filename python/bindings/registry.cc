@@ -70,7 +70,8 @@ nb::dict DescribeSchema(const OpSchema& schema) {
   result["outputs"] = DescribeArguments(schema.outputs());
   result["attributes"] = attributes;
   result["type_vars"] = type_vars;
-  result["differentiable"] = schema.gradient_fn() != nullptr;
+  result["differentiable"] =
+      schema.gradient_fn() != nullptr || schema.holds_blocks();
   result["internal"] = schema.internal();
   result["holds_blocks"] = schema.holds_blocks();
   result["elementwise"] = schema.elementwise();

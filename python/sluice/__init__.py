@@ -94,6 +94,7 @@ from .framework import (
 )
 from .layer_helper import LayerHelper, ParamAttr
 from .python_kernels import kernel, kernel_arguments
+from .ragged import Ragged
 from .tools import (
     kernels,
     load_kernel_library,
@@ -112,6 +113,7 @@ if TYPE_CHECKING:
         TuneResult,
     )
     from .lab.measuring import compare, tune
+    from .reader import DataFeeder
 
 __all__ = [
     "CPUPlace",
@@ -119,6 +121,7 @@ __all__ = [
     "Comparison",
     "CustomPlace",
     "DType",
+    "DataFeeder",
     "DataLossError",
     "DeviceLostError",
     "Executor",
@@ -137,6 +140,7 @@ __all__ = [
     "Plan",
     "Profile",
     "Program",
+    "Ragged",
     "ResourceExhaustedError",
     "Scope",
     "SluiceError",
@@ -210,9 +214,10 @@ __all__ = [
 
 # Modules, and names in modules, that are imported on first use. The laboratory
 # is a separate library.
-_MODULES = ("_lab", "lab", "onnx", "onnxruntime")
+_MODULES = ("_lab", "lab", "metrics", "onnx", "onnxruntime")
 _NAMES = {
     "Comparison": "._lab",
+    "DataFeeder": ".reader",
     "OpComparison": "._lab",
     "Profile": "._lab",
     "TuneResult": "._lab",

@@ -452,12 +452,18 @@ def explain(
 ) -> Explanation:
     """Prepare a program for a signature and explain the plan."""
     from .executor import Executor
+    from .ragged import offsets_of
 
     arrays = dict(feed or {})
-    for var in program._blocks()[0]["vars"]:
-        if var["is_data"] and var["name"] not in arrays:
+    known = program._blocks()[0]["vars"]
+    skipped = {*arrays, *(var["offsets"] for var in known)}
+    for var in known:
+        if var["is_data"] and var["name"] not in skipped:
             shape = [1 if size is None else size for size in var["shape"]]
-            arrays[var["name"]] = np.zeros(shape, var["dtype"].dtype)
+            value: Any = np.zeros(shape, var["dtype"].dtype)
+            for _ in offsets_of(program, var["name"]):
+                value = [value]
+            arrays[var["name"]] = value
     fetches = unread(program) if fetch_list is None else list(fetch_list)
     executor = Executor(place)
     executor.prepare(program, arrays, fetches)

@@ -24,8 +24,10 @@ def _entries(text: str) -> dict[str, str]:
 _ARGUMENTS = _entries(
     """
 count_include_pad: exclusive | dim: axis axes dim | dims: axes axis dim
+generator: seed | worker_init: worker_init_fn
 drop_prob: dropout_prob | axis: axis dim axes | eps: epsilon
 filters: num_filters | input: input x logits | keep_dim: keep_dim keepdims
+data_format: data_layout | data_layout: data_format | num_groups: groups
 keepdim: keep_dim keepdims | keepdims: keep_dim keepdims
 kernel_initializer: param_attr | kernel_size: filter_size pool_size ksize
 ksize: pool_size filter_size | lr: learning_rate | mean: loc | other: y
@@ -43,11 +45,15 @@ embedding_dim, output_dim: size; it is the second of size=[rows, columns]
 in_channels, in_features, num_features: ; the input's shape says it
 input_dim, num_embeddings: size; it is the first of size=[rows, columns]
 is_sparse: ; gradients are dense
-lod_level: ; sequences are padded, with their lengths beside them
+pin_memory, use_shared_memory: ; workers hand batches over in shared memory
 padding_mode: ; only zeros are padded; sl.layers.pad writes others first
 reduction: ; layers give a loss a row: sl.layers.mean or reduce_sum it
 weight_decay: weight_decay regularization
 requires_grad: trainable; set variable.stop_gradient
+elementwise_affine: ; scale=False and shift=False leave parameters out
+normalized_shape: begin_norm_axis; it and the input's shape say the sizes
+num_parameters: mode; one of all, channel, element
+output_padding: output_size; it is the whole size
 training: ; is_test=True says that a layer only predicts
 use_cudnn: ; kernels are chosen by hint='prefer library=CUDNN'
     """
@@ -56,11 +62,19 @@ use_cudnn: ; kernels are chosen by hint='prefer library=CUDNN'
 # Layers, in small letters, as they are called in sluice.layers.
 _LAYERS = _entries(
     """
+batchnorm3d: batch_norm | bilinear: bilinear_tensor_product
+convtranspose2d, conv2dtranspose: conv2d_transpose | layernorm: layer_norm
+convtranspose3d, conv3dtranspose: conv3d_transpose | groupnorm: group_norm
+instancenorm1d, instancenorm2d, instancenorm3d: instance_norm
 avgpool2d: pool2d(..., pool_type='avg') | batchnorm: batch_norm
 batchnorm1d: batch_norm | batchnorm2d: batch_norm | case: cond
+bceloss, binary_cross_entropy: bce_loss | ctcloss, ctc_loss: warpctc
+bcewithlogitsloss: sigmoid_cross_entropy_with_logits
 crossentropyloss: softmax_with_cross_entropy | dense: fc | dynamicrnn: scan
-flatten: reshape | ifelse: cond | linear: fc | lookup_table: embedding
-maxpool2d: pool2d | nllloss: cross_entropy | rnn: scan | staticrnn: scan
+flatten: reshape | ifelse: cond | kldivloss, kl_div: kldiv_loss | linear: fc
+lookup_table: embedding | marginrankingloss: margin_rank_loss
+maxpool2d: pool2d | mseloss: mse_loss | nllloss: nll_loss | rnn: scan
+smoothl1loss: smooth_l1_loss | staticrnn: scan
 switch: cond | view: reshape | while: while_loop
     """
 )
@@ -71,7 +85,6 @@ _ATTRIBUTES = _entries(
 layers.create_parameter: sl.LayerHelper(...).create_parameter
 layers.data: sl.data
 CompiledProgram: exe.run(program): it is compiled when it first runs
-DataLoader: a loop over arrays: exe.run(feed={...}) takes them
 ParallelExecutor: sl.distributed.DataParallel
 clip_grad_norm, clip_grad_norm_: grad_clip=sl.clip.GradientClipByGlobalNorm(...)
 clip_grad_value_: grad_clip=sl.clip.GradientClipByValue(...)
@@ -110,7 +123,6 @@ PolynomialLR: sl.layers.polynomial_decay
 lr_scheduler: sl.layers.exponential_decay and its like
 ConstantInitializer: sl.initializer.Constant
 KaimingNormal: sl.initializer.MSRA(uniform=False)
-TruncatedNormal: sl.initializer.Normal
 XavierInitializer: sl.initializer.Xavier
     """
 )

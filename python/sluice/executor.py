@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from . import _core, framework
 from .explanation import Explanation, explain_last, explain_plan
 from .framework import Program
+from .ragged import Fetched
 
 if TYPE_CHECKING:
     from . import _lab
@@ -83,25 +84,29 @@ class Executor(_core.Executor):
         Args:
             program: the default main program if None.
             feed: arrays, tensors, numbers or lists by name. Arrays that are
-                dense and aligned are not copied; none is modified.
+                dense and aligned are not copied; none is modified. For a ragged
+                variable, lists of sequences, a :class:`sluice.Ragged`,
+                (rows, offsets), or as in Fluid (rows, [lengths]).
             fetch_list: variables or names.
             scope: where parameters live; the global scope if None.
             return_numpy: whether to return arrays instead of tensors.
 
         Returns:
-            One array for each fetch. Later runs do not change it.
+            One array for each fetch, a :class:`sluice.Ragged` for a ragged
+            one. Later runs do not change it.
 
         Raises:
             SluiceError: names the op, the expected and the actual value, and
                 the line that appended the op. Parameters are unchanged, and the
                 next run is not affected.
         """
-        return self._run(
-            framework._main if program is None else program,
-            feed,
-            fetch_list,
-            _scope if scope is None else scope,
-            return_numpy,
+        program = framework._main if program is None else program
+        scope = _scope if scope is None else scope
+        if not getattr(program, "_ragged", False):
+            return self._run(program, feed, fetch_list, scope, return_numpy)
+        fetched = Fetched(program, fetch_list)
+        return fetched.true_rows(
+            self._run(program, feed, fetched.all, scope, return_numpy)
         )
 
     def prepare(
@@ -184,9 +189,11 @@ class Executor(_core.Executor):
         """
         program = framework._main if program is None else program
         scope = _scope if scope is None else scope
-        return TracedRun(
-            *_core._run_traced(self, program, feed, fetch_list, scope)
+        fetched = Fetched(program, fetch_list)
+        results, trace, start = _core._run_traced(
+            self, program, feed, fetched.all, scope
         )
+        return TracedRun(fetched.true_rows(results), trace, start)
 
     def run_checked(
         self,
@@ -204,7 +211,10 @@ class Executor(_core.Executor):
         """
         program = framework._main if program is None else program
         scope = _scope if scope is None else scope
-        return self._run_debugging(program, feed, fetch_list, scope, check_nan)
+        fetched = Fetched(program, fetch_list)
+        return fetched.true_rows(
+            self._run_debugging(program, feed, fetched.all, scope, check_nan)
+        )
 
     def run_keeping_all(
         self,

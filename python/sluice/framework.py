@@ -87,9 +87,10 @@ class Variable(VariableMath):
     """A variable of a program: a name, with dtype and shape as far as known.
 
     It has no value of its own: ``exe.run(fetch_list=[variable])`` fetches it.
-    ``+ - * / @``, unary ``-`` and the comparisons, also ``==`` and ``!=``,
-    append ops. ``x is y`` compares identity, by which dicts and sets also
-    distinguish keys.
+    ``+ - * / // % ** @``, ``& | ^ ~`` (of booleans: and, or, xor, not), unary
+    ``-``, ``abs`` and the comparisons, also ``==`` and ``!=``, append ops.
+    ``x is y`` compares identity, by which dicts and sets also distinguish keys.
+    ``x[1, :, 2:5]`` indexes as NumPy does, see :func:`sluice.indexing.item`.
     """
 
     __slots__ = ("name", "program")
@@ -121,6 +122,23 @@ class Variable(VariableMath):
     def dtype(self) -> _core.DType:
         """The element type."""
         return self._desc()["dtype"]
+
+    @property
+    def offsets(self) -> Variable | None:
+        """The variable of the offsets that cut its rows into sequences."""
+        name = self._desc()["offsets"]
+        return Variable(self.program, name) if name else None
+
+    @property
+    def lod(self) -> list[Variable]:
+        """The offsets of each level of sequences, the outermost first."""
+        inner = self.offsets
+        return [] if inner is None else [*inner.lod, inner]
+
+    @property
+    def lod_level(self) -> int:
+        """The number of levels of sequences; 0 if rows are just rows."""
+        return len(self.lod)
 
     @property
     def persistable(self) -> bool:
@@ -237,7 +255,7 @@ class Program(_core.Program):
     """
 
     random_seed: int = 0
-    _purpose: str = "forward"  # of the ops that are appended
+    _purpose: str = "forward"  # of ops that are appended
 
     def __init__(self) -> None:
         super().__init__()
@@ -255,13 +273,22 @@ class Program(_core.Program):
             self._set_purpose(outer)
 
     def data(
-        self, name: str, shape: Sequence[int | None], dtype: Any = "float32"
+        self,
+        name: str,
+        shape: Sequence[int | None],
+        dtype: Any = "float32",
+        lod_level: int = 0,
     ) -> Variable:
         """Declare a variable to feed; None means a variable size.
 
-        Raises InvalidArgumentError when the name is taken.
+        With ``lod_level`` its rows are sequences (docs/ragged.md). Raises
+        InvalidArgumentError when the name is taken.
         """
-        self._data(name, dtype, shape, caller_location())
+        if lod_level:
+            levels = positive("data: lod_level", lod_level)
+            self._ragged_data(name, dtype, shape, levels, caller_location())
+        else:
+            self._data(name, dtype, shape, caller_location())
         return Variable(self, name)
 
     def persistable(
@@ -285,7 +312,6 @@ class Program(_core.Program):
         Arguments are variables, names or lists of them by argument name; None
         omits an argument or attribute. Returns the outputs by argument name: a
         variable, or a list for several.
-
         Raises NotFoundError or InvalidArgumentError for everything that the
         op's schema or shape function rejects, and leaves the program unchanged.
         """
@@ -297,8 +323,7 @@ class Program(_core.Program):
             self._names(type, "inputs", inputs),
             values,
             self._names(type, "outputs", outputs),
-            caller_location(),
-            "" if hint is None else hint,
+            caller_location(), hint or "",
         )
         return {
             argument: Variable(self, names[0])
@@ -485,7 +510,10 @@ def program_guard(
 
 @checked
 def data(
-    name: str, shape: Sequence[int | None], dtype: Any = "float32"
+    name: str,
+    shape: Sequence[int | None],
+    dtype: Any = "float32",
+    lod_level: int = 0,
 ) -> Variable:
     """Declare a variable of the default main program to feed.
 
@@ -493,11 +521,14 @@ def data(
         name: its name in ``feed``.
         shape: the sizes; None for those that differ between feeds.
         dtype: the element type.
+        lod_level: 1 if rows are sequences, one after the other: a list of
+            sequences is fed, and ``name@LOD`` has their offsets; 2 if these are
+            again sequences, and so on.
 
     Raises:
         InvalidArgumentError: the name is taken, or a size is negative.
     """
-    return _main.data(name, shape, dtype)
+    return _main.data(name, shape, dtype, lod_level)
 
 
 def append_backward(
@@ -538,38 +569,32 @@ def backward_arguments(
     )
 
 
-def fetch_names(what: str, variables: Any) -> list[str]:
-    """Names of variables; they may belong to a clone, as in Executor.run."""
-    if isinstance(variables, (str, Variable)) or not isinstance(
-        variables, Iterable
-    ):
+def _require_list(what: str, given: Any, check: str) -> None:
+    if isinstance(given, (str, Variable)) or not isinstance(given, Iterable):
         raise InvalidArgumentError(
             f"{what} must be a list of variables or names, got "
-            f"{_core._shown(variables)}{created()}",
-            "python.fetch_list",
+            f"{_core._shown(given)}{created()}",
+            check,
         )
-    names = []
-    for variable in variables:
+
+
+def fetch_names(what: str, variables: Any) -> list[str]:
+    """Names of variables; they may belong to a clone, as in Executor.run."""
+    _require_list(what, variables, "python.fetch_list")
+    given = list(variables)
+    for variable in given:
         if not isinstance(variable, (str, Variable)):
             raise InvalidArgumentError(
                 f"{what}: expected a variable or its name, got "
                 f"{_core._shown(variable)}{created()}",
                 "python.fetch",
             )
-        names.append(getattr(variable, "name", variable))
-    return names
+    return [getattr(variable, "name", variable) for variable in given]
 
 
 def _name_list(program: Program, what: str, variables: Any) -> list[str]:
     what = f"append_backward: {what}"
     if variables is None:
         return []
-    if isinstance(variables, (str, Variable)) or not isinstance(
-        variables, Iterable
-    ):
-        raise InvalidArgumentError(
-            f"{what} must be a list of variables or names, got "
-            f"{_core._shown(variables)}{created()}",
-            "python.variable_list",
-        )
+    _require_list(what, variables, "python.variable_list")
     return [program._name(what, variable) for variable in variables]

@@ -15,10 +15,14 @@ from .framework import Variable, positive
 
 __all__ = [
     "MSRA",
+    "Bilinear",
     "Constant",
     "Initializer",
     "Normal",
     "NumpyArray",
+    "NumpyArrayInitializer",
+    "Orthogonal",
+    "TruncatedNormal",
     "Uniform",
     "Xavier",
 ]
@@ -73,6 +77,8 @@ class Uniform(Initializer):
 class Normal(Initializer):
     """Normally distributed numbers."""
 
+    _op = "gaussian_random"
+
     def __init__(
         self, loc: float = 0.0, scale: float = 1.0, seed: int = 0
     ) -> None:
@@ -84,7 +90,20 @@ class Normal(Initializer):
             "mean": number("initializer: loc", self.loc),
             "std": number("initializer: scale", self.scale),
         }
-        self._fill("gaussian_random", var, seed=self.seed, **moments)
+        self._fill(self._op, var, seed=self.seed, **moments)
+
+
+@checked
+class TruncatedNormal(Normal):
+    """Normally distributed numbers within two deviations (``scale``) of
+    ``loc``; their deviation is 0.88 ``scale``."""
+
+    _op = "truncated_gaussian_random"
+
+    def __init__(
+        self, loc: float = 0.0, scale: float = 1.0, seed: int = 0
+    ) -> None:
+        super().__init__(loc, scale, seed)
 
 
 def _fans(shape: tuple[int, ...]) -> tuple[int, int]:
@@ -177,6 +196,65 @@ class NumpyArray(Initializer):
             )
         values = self.value.ravel().astype("float64").tolist()
         self._fill("assign_value", var, values=values)
+
+
+NumpyArrayInitializer = NumpyArray
+
+
+class Bilinear(Initializer):
+    """The filter of a transposed convolution that enlarges an image.
+
+    It interpolates linearly, in each pair of channels of [C, C / groups, k, k];
+    for the factor f, k is 2 * f - f % 2, the stride f, and groups C.
+    """
+
+    def __call__(self, var: Variable) -> None:
+        """Append the op."""
+        shape = tuple(var.shape or ())
+        if len(shape) != 4 or shape[2] != shape[3]:
+            raise InvalidArgumentError(
+                f"Bilinear: expected a filter [C, C / groups, k, k], got "
+                f"{var!r}",
+                "python.initializer_bilinear",
+            )
+        factor = (shape[3] + 1) // 2
+        centre = (2 * factor - 1 - factor % 2) / (2 * factor)
+        side = 1 - np.abs(np.arange(shape[3]) / factor - centre)
+        NumpyArray(np.broadcast_to(np.outer(side, side), shape))(var)
+
+
+@checked
+class Orthogonal(Initializer):
+    """A matrix with orthonormal rows or columns, whichever are fewer.
+
+    Dims after the first are one dim of it. From "Exact solutions to the
+    nonlinear dynamics of learning in deep linear neural networks" (Saxe et
+    al., 2014). The values become part of the startup program.
+    """
+
+    def __init__(self, gain: float = 1.0, seed: int = 0) -> None:
+        self.gain, self.seed = gain, seed
+
+    def __call__(self, var: Variable) -> None:
+        """Append the op."""
+        shape = tuple(size or 0 for size in var.shape or ())
+        if len(shape) < 2:
+            raise InvalidArgumentError(
+                f"Orthogonal: expected rank 2 or more, got {var!r}",
+                "python.initializer_orthogonal",
+            )
+        gain = number("initializer: gain", self.gain)
+        # Differs from parameter to parameter, like the seeds of random ops.
+        seed = self.seed or var.program.random_seed
+        chance = np.random.default_rng(
+            [seed, len(var.program.ops)] if seed else None
+        )
+        flat = chance.standard_normal((shape[0], math.prod(shape[1:])))
+        tall = flat if flat.shape[0] >= flat.shape[1] else flat.T
+        q, r = np.linalg.qr(tall)
+        q = q * np.where(np.diag(r) < 0, -1.0, 1.0)  # uniform over all
+        q = q if tall is flat else q.T
+        NumpyArray((gain * q).reshape(shape))(var)
 
 
 def __getattr__(name: str) -> Any:

@@ -1,20 +1,58 @@
-"""Reads and writes programs and parameters."""
+"""Reads data; reads and writes programs, parameters and checkpoints."""
 
 from __future__ import annotations
 
 import os
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import _core, executor, framework
 from .elsewhere import missing
 from .framework import Program
 
+if TYPE_CHECKING:
+    from .reader import (
+        BatchSampler,
+        DataFeeder,
+        DataLoader,
+        Dataset,
+        IterableDataset,
+        TensorDataset,
+        WorkerInfo,
+        batch,
+        buffered,
+        default_collate,
+        get_worker_info,
+        shuffle,
+        xmap_readers,
+    )
+    from .training_checkpoint import (
+        TrainingCheckpoint,
+        load_checkpoint,
+        save_checkpoint,
+    )
+
 __all__ = [
+    "BatchSampler",
+    "DataFeeder",
+    "DataLoader",
+    "Dataset",
+    "IterableDataset",
     "LoadedParams",
+    "TensorDataset",
+    "TrainingCheckpoint",
+    "WorkerInfo",
+    "batch",
+    "buffered",
+    "default_collate",
+    "get_worker_info",
+    "load_checkpoint",
     "load_params",
     "load_program",
+    "save_checkpoint",
     "save_params",
     "save_program",
+    "shuffle",
+    "xmap_readers",
 ]
 
 
@@ -110,4 +148,10 @@ def load_program(path: str | os.PathLike[str]) -> Program:
 
 
 def __getattr__(name: str) -> Any:
+    if name in __all__:  # imported on first use
+        from importlib import import_module
+
+        module = ".training_checkpoint" if "heckpoint" in name else ".reader"
+        value = getattr(import_module(module, __package__), name)
+        return globals().setdefault(name, value)
     missing(__name__, name, __all__)

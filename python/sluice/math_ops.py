@@ -1,4 +1,6 @@
-"""The operators of variables: ``x + y``, ``2 * x``, ``x @ y``, ``x < y``."""
+"""The operators of variables: ``x + y``, ``2 * x``, ``x @ y``, ``x < y``,
+``x[1:]``.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +8,9 @@ import numbers
 from typing import Any
 
 __all__ = ["VariableMath"]
+
+# Ops that are faster than a power, and exact.
+_POWERS = {2: "square", 0.5: "sqrt", -1: "reciprocal"}
 
 
 class VariableMath:
@@ -84,6 +89,94 @@ class VariableMath:
     def __neg__(self) -> Any:
         return self._scale(scale=-1.0)
 
+    def __pos__(self) -> Any:
+        return self
+
+    def __abs__(self) -> Any:
+        return self._append("abs", {"X": self})
+
+    def _with_number(self, type: str, other: Any, swapped: bool = False) -> Any:
+        """An op of this variable and of another one or a number."""
+        if isinstance(other, numbers.Real):
+            other = self._constant(other)
+        if swapped and isinstance(other, VariableMath):
+            return other._binary(type, self)
+        return self._binary(type, other)
+
+    def __floordiv__(self, other: Any) -> Any:
+        return self._with_number("elementwise_floordiv", other)
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return self._with_number("elementwise_floordiv", other, True)
+
+    def __mod__(self, other: Any) -> Any:
+        return self._with_number("elementwise_mod", other)
+
+    def __rmod__(self, other: Any) -> Any:
+        return self._with_number("elementwise_mod", other, True)
+
+    def __pow__(self, other: Any) -> Any:
+        floating = self.dtype.is_floating  # type: ignore[attr-defined]
+        if floating and isinstance(other, numbers.Real) and other in _POWERS:
+            return self._append(_POWERS[other], {"X": self})
+        return self._with_number("elementwise_pow", other)
+
+    def __rpow__(self, other: Any) -> Any:
+        return self._with_number("elementwise_pow", other, True)
+
+    def _bits(self, op: str, other: Any) -> Any:
+        logical = self.dtype == "bool"  # type: ignore[attr-defined]
+        return self._with_number(
+            f"{'logical' if logical else 'bitwise'}_{op}", other
+        )
+
+    def __and__(self, other: Any) -> Any:
+        return self._bits("and", other)
+
+    def __or__(self, other: Any) -> Any:
+        return self._bits("or", other)
+
+    def __xor__(self, other: Any) -> Any:
+        return self._bits("xor", other)
+
+    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
+
+    def __invert__(self) -> Any:
+        logical = self.dtype == "bool"  # type: ignore[attr-defined]
+        op = "logical_not" if logical else "bitwise_not"
+        return self._append(op, {"X": self})
+
+    def __getitem__(self, key: Any) -> Any:
+        from .indexing import item
+
+        return item(self, key)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        raise TypeError(
+            f"{self!r} cannot be changed in place: sl.layers.scatter_elements, "
+            "scatter_nd and where return a changed one"
+        )
+
+    def __len__(self) -> int:
+        shape = self.shape  # type: ignore[attr-defined]
+        if shape and shape[0] is not None:
+            return shape[0]
+        raise TypeError(
+            f"{self!r} has no length while the program is written: "
+            "sl.layers.shape and size say it when it runs"
+            if shape is None or shape
+            else f"{self!r} has no dims, so it has no length"
+        )
+
+    def __contains__(self, value: Any) -> bool:
+        return value in iter(self)
+
+    def __iter__(self) -> Any:
+        raise TypeError(
+            f"{self!r} is not iterable: sl.layers.unstack(x) is a list of its "
+            "rows, sl.layers.scan a loop over them, x[i] is one of them"
+        )
+
     def _constant(self, value: numbers.Real) -> Any:
         """A variable of one number, with the dtype of this one."""
         dtype = self.dtype  # type: ignore[attr-defined]
@@ -94,27 +187,22 @@ class VariableMath:
         attrs |= {"shape": [1] if self.shape else [], "dtype": dtype}  # type: ignore[attr-defined]
         return self.program.append_op(op, attrs=attrs)["Out"]  # type: ignore[attr-defined]
 
-    def _compare(self, type: str, other: Any) -> Any:
-        if isinstance(other, numbers.Real):
-            other = self._constant(other)
-        return self._binary(type, other)
-
     def __eq__(self, other: Any) -> Any:
-        return self._compare("equal", other)
+        return self._with_number("equal", other)
 
     def __ne__(self, other: Any) -> Any:
-        return self._compare("not_equal", other)
+        return self._with_number("not_equal", other)
 
     def __lt__(self, other: Any) -> Any:
-        return self._compare("less_than", other)
+        return self._with_number("less_than", other)
 
     def __le__(self, other: Any) -> Any:
-        return self._compare("less_equal", other)
+        return self._with_number("less_equal", other)
 
     def __gt__(self, other: Any) -> Any:
-        return self._compare("greater_than", other)
+        return self._with_number("greater_than", other)
 
     def __ge__(self, other: Any) -> Any:
-        return self._compare("greater_equal", other)
+        return self._with_number("greater_equal", other)
 
     __hash__ = object.__hash__

@@ -5,6 +5,8 @@ from __future__ import annotations
 import atexit
 import hashlib
 import inspect
+import operator
+import re
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
@@ -449,6 +451,98 @@ def _say_if_replaced(
             f"kernel {op}/{variant} of {before} is replaced by {origin}",
             stacklevel=3,
         )
+
+
+_py_funcs: dict[Any, str] = {}
+
+
+def py_func_op(
+    function: Callable[..., Any],
+    inputs: Sequence[_core.DType],
+    outputs: Sequence[Any],
+    backward: Callable[..., Any] | None,
+    skipped: Sequence[bool],
+) -> str:
+    """The op that calls a function (``sluice.layers.py_func``).
+
+    Args:
+        function: of an array for each input.
+        inputs: their dtypes.
+        outputs: the shape and dtype of each output.
+        backward: of the inputs, outputs and gradients of the outputs.
+        skipped: for each input, whether ``backward`` does not get it.
+    """
+    specs = [_py_func_output(i, spec) for i, spec in enumerate(outputs)]
+    for what, given in ("func", function), ("backward_func", backward):
+        if not callable(given) and (what == "func" or given is not None):
+            raise InvalidArgumentError(
+                f"py_func: {what}: expected a function, got "
+                f"{_core._shown(given)}",
+                "py_func.function",
+            )
+    key = (function, backward, *inputs, repr(specs), *skipped)
+    if key in _py_funcs:
+        return _py_funcs[key]
+    called = getattr(function, "__name__", type(function).__name__)
+    op = f"py_func_{re.sub(r'[^0-9A-Za-z_]', '', called)}_{len(_py_funcs)}"
+    xs = [(f"X{i}", t.name, False) for i, t in enumerate(inputs)]
+    doc = f"Calls the Python function {called}."
+
+    def forward(*arrays: Any) -> Any:
+        result = function(*arrays)
+        single = len(specs) == 1 and isinstance(result, tuple)
+        return result[0] if single and len(result) == 1 else result
+
+    floats = [i for i, t in enumerate(inputs) if t.is_floating]
+    if backward is not None and floats:
+        given = [
+            (name, dtype, skip)
+            for (name, dtype, _), skip in zip(xs, skipped, strict=True)
+        ]
+        given += [(name, dtype, False) for name, dtype, *_ in specs]
+        given += [(f"{name}@GRAD", dtype, False) for name, dtype, *_ in specs]
+        grads = [(f"X{i}@GRAD", xs[i][1], f"X{i}", []) for i in floats]
+
+        def gradients(*arrays: Any) -> Any:
+            kept = [
+                array
+                for array, (*_, skip) in zip(arrays, given, strict=True)
+                if not skip
+            ]
+            result = backward(*kept)
+            results = result if isinstance(result, (tuple, list)) else [result]
+            if len(results) != len(xs):
+                raise BadOutput(
+                    f"returned {len(results)} gradients, expected one for each "
+                    f"of {len(xs)} inputs"
+                )
+            chosen = tuple(results[i] for i in floats)
+            return chosen if len(chosen) > 1 else chosen[0]
+
+        named = getattr(backward, "__name__", type(backward).__name__)
+        text = f"Calls the Python function {named}."
+        _core._add_py_func(f"{op}_grad", text, given, grads, False)
+        kernel(f"{op}_grad", variant="python")(gradients)
+    _core._add_py_func(op, doc, xs, specs, f"{op}_grad" in _core._op_names())
+    kernel(op, variant="python")(forward)
+    _py_funcs[key] = op
+    return op
+
+
+def _py_func_output(i: int, spec: Any) -> tuple[str, str, str, list[int]]:
+    """An output: its name, its dtype, the input that it is like, its sizes."""
+    shape, dtype = getattr(spec, "shape", spec), getattr(spec, "dtype", None)
+    try:
+        if dtype is None:
+            shape, dtype = spec
+        sizes = [-1 if size is None else operator.index(size) for size in shape]
+        return f"Out{i}", _core.DType(dtype).name, "", sizes
+    except TypeError:
+        raise InvalidArgumentError(
+            "py_func: out: expected a shape and a dtype, such as ([None, 3], "
+            f'"float32"), or a list of them, got {_core._shown(spec)}',
+            "py_func.out",
+        ) from None
 
 
 # Later runs in other threads get an error.

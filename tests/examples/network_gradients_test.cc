@@ -134,7 +134,7 @@ TEST_F(NetworkGradients, EmbeddingsWithACrf) {
       ops::Mul(ops::Tanh(h), Parameter({4, 3}), {.x_num_col_dims = 2});
   const Var cost = ops::LinearChainCrf(
       emission, Parameter({5, 3}), Integers("tags", {2, 3}, {0, 1, 2, 2, 1, 0}),
-      Integers("length", {2}, {3, 2}));
+      {.length = Integers("length", {2}, {3, 2})});
   ExpectRight(ops::Mean(cost), 3);
 }
 

@@ -340,7 +340,10 @@ def test_what_looks_at_single_ops_refuses_blocks_and_tune_leaves_them():
 
 def test_the_guide_computes_what_it_says(capsys):
     page = pathlib.Path(__file__).parents[2] / "docs" / "control_flow.md"
-    (script,) = re.findall(r"```python\n(.*?)```", page.read_text(), re.S)
+    script, layer = re.findall(r"```python\n(.*?)```", page.read_text(), re.S)
+    with sl.program_guard(sl.Program(), sl.Program()):
+        exec(layer, {})
+    assert capsys.readouterr().out == "[(2, 3, 64), (4, 2, 32)]\n"
     made = {}
     exec(script, made)
     feed, fetches = made["feed"], ["positive", "grown", "last", "sums"]

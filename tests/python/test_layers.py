@@ -51,6 +51,8 @@ def test_an_unknown_layer_lists_near_names():
         "rnn": "sl.layers.scan",
         "linear": "sl.layers.fc",
         "batch_nrom": "batch_norm",
+        "InstanceNorm2d": "sl.layers.instance_norm",
+        "ConvTranspose2d": "sl.layers.conv2d_transpose",
     }.items(),
 )
 def test_a_layer_of_another_library_is_named_as_it_is_called_here(name, here):

@@ -44,6 +44,31 @@ WITHOUT_COUNTERPART = {
     "c_broadcast": NO_OPERATOR,
     "c_reducescatter": NO_OPERATOR,
     "pairwise_sum": NO_OPERATOR,
+    **dict.fromkeys(
+        (
+            "auc",
+            "chunk_eval",
+            "edit_distance",
+            "cosine_decay",
+            "expand_as",
+            "exponential_decay",
+            "fill_any_like",
+            "gather_tree",
+            "inverse_time_decay",
+            "natural_exp_decay",
+            "noam_decay",
+            "piecewise_decay",
+            "polynomial_decay",
+            "roll",
+            "unfold",
+            "nll_loss",
+            "precision_recall",
+            "print",
+            "truncated_gaussian_random",
+            "warpctc",
+        ),
+        NO_OPERATOR,
+    ),
     "average_embedding_mask": MASKS,
     "crf_decoding": FIELDS,
     "discriminative_loss": MASKS,
@@ -53,7 +78,10 @@ WITHOUT_COUNTERPART = {
     "uniform_random": RANDOM,
 }
 for one in _core._op_names():
-    if any(i["name"] == "LearningRate" for i in _core._schema(one)["inputs"]):
+    ragged = one.startswith(("sequence_", "im2sequence", "lod_reset"))
+    ragged = ragged and not one.endswith("_grad")
+    names = {i["name"] for i in _core._schema(one)["inputs"]}
+    if ragged or "LearningRate" in names:
         WITHOUT_COUNTERPART[one] = NO_OPERATOR
 # Some cannot, with opset 21.
 IN_PART = {

@@ -43,6 +43,10 @@ def test_ten_minutes_show_choose_and_measure_kernels(tmp_path, monkeypatch):
     assert re.search(r"^[0-9] signatures? measured", plain, re.M)
 
 
+def test_ragged_text_trains_with_few_plans(tmp_path):
+    assert run_python_of("docs/ragged.md", tmp_path) == "True True\n"
+
+
 def test_hints_reach_one_op_from_python(tmp_path):
     text = run_python_of("docs/choosing_kernels.md", tmp_path)
     assert "#1 manhattan_distance {'Out': ['manhattan_distance_2.Out']}" in text

@@ -53,7 +53,7 @@ def test_testing_folds_batch_norms_and_follows_training(exe):
         pytest.skip("no oneDNN")
     x = sl.data("x", [None, 8, 8, 32])
     y = sl.layers.conv2d(x, 32, 3, data_format="NHWC")
-    y = sl.layers.batch_norm(y, act="relu", data_format="NHWC")
+    y = sl.layers.batch_norm(y, act="relu", data_layout="NHWC")
     test = sl.default_main_program().clone(for_test=True)
     loss = sl.layers.mean(y)
     sl.optimizer.SGD(0.1).minimize(loss)

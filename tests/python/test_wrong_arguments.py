@@ -206,8 +206,8 @@ CALLS = {
         ["needs a shape that is known", "[None, 3]", LINE],
     ),
     "fc of a list": (
-        lambda: sl.layers.fc([rows(), sl.data("x", [None, 3])], 3),
-        ["fc: input: expected a variable", "sl.layers.concat", LINE],
+        lambda: sl.layers.fc([rows(), np.ones([2, 3])], 3),
+        ["fc: input[1]: expected a variable", "(ndarray)", "sl.data(", LINE],
     ),
     "fc of an array": (
         lambda: sl.layers.fc(np.ones([2, 3]), 3),
@@ -242,8 +242,8 @@ CALLS = {
         ["pool2d: pool_size", "None (NoneType)"],
     ),
     "rank of an image": (
-        lambda: sl.layers.batch_norm(rows()),
-        ["batch_norm: input must have rank 4", "rows", LINE],
+        lambda: sl.layers.batch_norm(sl.data("flat", [3])),
+        ["batch_norm: input must have rank 2 or more", "flat", LINE],
     ),
     "groups": (
         lambda: sl.layers.conv2d(image(), 4, 3, groups=0),

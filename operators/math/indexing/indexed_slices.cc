@@ -12,8 +12,9 @@ namespace sluice {
 namespace {
 
 // Calls body(i, place) for each i in [0, count), in ascending order for each
-// place. Each shard owns some places and searches all of `places` for them.
-template <typename Body>
+// place, or in descending order. Each shard owns some places and searches all
+// of `places` for them.
+template <bool kDescending = false, typename Body>
 void ForEachPlace(const int64_t* places,
                   int64_t count,
                   int64_t slices,
@@ -22,7 +23,8 @@ void ForEachPlace(const int64_t* places,
   const int64_t work = count * std::max<int64_t>(inner, 1);
   const int64_t shards = std::max<int64_t>(work / kGrain, 1);
   const auto own = [&](int64_t begin, int64_t end) {
-    for (int64_t i = 0; i < count; ++i) {
+    for (int64_t n = 0; n < count; ++n) {
+      const int64_t i = kDescending ? count - 1 - n : n;
       if (places[i] >= begin && places[i] < end) {
         body(i, places[i]);
       }
@@ -46,6 +48,77 @@ void Reduce(const T* from,
     }
   });
 }
+
+// The arguments of ScatterReduceGrad; `values` and `more` are its scratch.
+template <typename T>
+struct ReductionGrad {
+  using C = Computed<T>;
+  bool include_self;
+  const T* x;
+  const T* from;
+  const int64_t* places;
+  int64_t count, slices, inner;
+  const T* grad;
+  C* values;
+  C* more;
+  T* x_grad;
+  T* from_grad;
+
+  // Calls body(j, at) for each element j of `from`, with its place in x.
+  template <bool kDescending = false, typename Body>
+  void ForEach(const Body& body) const {
+    ForEachPlace<kDescending>(places, count, slices, inner,
+                              [&](int64_t i, int64_t place) {
+                                for (int64_t k = 0; k < inner; ++k) {
+                                  body(i * inner + k, place * inner + k);
+                                }
+                              });
+  }
+
+  // Multiplies with the factors before each one and with those after it.
+  void OfProduct() const {
+    ForEach([&](int64_t, int64_t at) {
+      values[at] = include_self ? Widen(x[at]) : C{1};
+    });
+    ForEach([&](int64_t j, int64_t at) {
+      more[j] = values[at];
+      values[at] *= Widen(from[j]);
+    });
+    ForEach([&](int64_t, int64_t at) { values[at] = 1; });
+    ForEach<true>([&](int64_t j, int64_t at) {
+      const C others = more[j] * values[at];
+      if (from_grad != nullptr) {
+        from_grad[j] = Narrow<T>(Widen(grad[at]) * others);
+      }
+      values[at] *= Widen(from[j]);
+    });
+    if (x_grad == nullptr) return;
+    ForEach([&](int64_t, int64_t at) {
+      x_grad[at] =
+          Narrow<T>(include_self ? Widen(grad[at]) * values[at] : C{0});
+    });
+  }
+
+  void OfExtreme(ScatterReduction reduction) const {
+    const auto self = [this](int64_t at) {
+      return include_self && Widen(x[at]) == values[at];
+    };
+    ForEach([&](int64_t, int64_t at) { values[at] = Widen(x[at]); });
+    ScatterReduce(reduction, include_self, from, places, count, slices, inner,
+                  values);
+    ForEach([&](int64_t, int64_t at) { more[at] = self(at) ? 1 : 0; });
+    ForEach([&](int64_t j, int64_t at) {
+      if (Widen(from[j]) == values[at]) more[at] += 1;
+    });
+    ForEach([&](int64_t j, int64_t at) {
+      const C part = Widen(grad[at]) / more[at];
+      if (from_grad != nullptr) {
+        from_grad[j] = Narrow<T>(Widen(from[j]) == values[at] ? part : C{0});
+      }
+      if (x_grad != nullptr) x_grad[at] = Narrow<T>(self(at) ? part : C{0});
+    });
+  }
+};
 
 }  // namespace
 
@@ -126,7 +199,33 @@ void ScatterReduce(ScatterReduction reduction,
   }
 }
 
+template <typename T>
+void ScatterReduceGrad(ScatterReduction reduction,
+                       bool include_self,
+                       const T* x,
+                       const T* from,
+                       const int64_t* places,
+                       int64_t count,
+                       int64_t slices,
+                       int64_t inner,
+                       const T* grad,
+                       Computed<T>* scratch,
+                       T* x_grad,
+                       T* from_grad) {
+  const ReductionGrad<T> all = {
+      include_self, x,        from, places,  count,
+      slices,       inner,    grad, scratch, scratch + slices * inner,
+      x_grad,       from_grad};
+  if (x_grad != nullptr) std::copy_n(grad, slices * inner, x_grad);
+  if (reduction == ScatterReduction::kMul) {
+    all.OfProduct();
+  } else {
+    all.OfExtreme(reduction);
+  }
+}
+
 SLUICE_INSTANTIATE_INDICES(FindPlaces);
+SLUICE_INSTANTIATE_FLOATS_AND_HALVES(ScatterReduceGrad);
 SLUICE_INSTANTIATE_NUMBERS(ScatterReduce);
 
 }  // namespace sluice

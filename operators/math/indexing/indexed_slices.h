@@ -42,4 +42,21 @@ SLUICE_API void ScatterReduce(ScatterReduction reduction,
                               int64_t inner,
                               Computed<T>* out);
 
+// The gradients of ScatterReduce with kMul, kMax or kMin, from those of `out`:
+// of x, which it began with, and of `from`; either may be nullptr. `scratch`
+// has room for the elements of x, and for those of x or `from` once more.
+template <typename T>
+SLUICE_API void ScatterReduceGrad(ScatterReduction reduction,
+                                  bool include_self,
+                                  const T* x,
+                                  const T* from,
+                                  const int64_t* places,
+                                  int64_t count,
+                                  int64_t slices,
+                                  int64_t inner,
+                                  const T* grad,
+                                  Computed<T>* scratch,
+                                  T* x_grad,
+                                  T* from_grad);
+
 }  // namespace sluice

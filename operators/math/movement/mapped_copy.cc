@@ -208,7 +208,11 @@ bool Invert(const AxisMaps& maps, AxisMaps* inverse) {
   for (int i = maps.rank - 1; i >= 0; --i) {
     const AxisMap& axis = maps.axes[i];
     const bool once = axis.step == 1 || axis.step == -1;
-    if (!once || axis.beyond != AxisMap::Beyond::kFill) return false;
+    const bool rolled = axis.beyond == AxisMap::Beyond::kWrap &&
+                        axis.begin == 0 && axis.end == axis.size &&
+                        axis.out == axis.size;
+    const bool filled = axis.beyond == AxisMap::Beyond::kFill;
+    if (!once || !(filled || rolled)) return false;
     AxisMap back = axis;
     back.size = axis.out;
     back.out = axis.size;

@@ -47,6 +47,41 @@ void ForEachWord(const RandomStream& stream, int64_t count, const Use& use) {
              int64_t elements) { use(words, first, elements); });
 }
 
+// p(x) / q(x); the coefficients begin with that of the highest power.
+double Ratio(const double (&p)[8], const double (&q)[8], double x) {
+  double upper = 0, lower = 0;
+  for (int i = 0; i < 8; ++i) {
+    upper = upper * x + p[i];
+    lower = lower * x + q[i];
+  }
+  return upper / lower;
+}
+
+// Returns the quantile of the normal distribution for the probability 1/2 + q,
+// if that is within exp(-25) of neither 0 nor 1. Algorithm AS 241 (Wichura,
+// 1988), with a relative error of 1e-16.
+double NormalQuantile(double q) {
+  constexpr double kCentre[2][8] = {
+      {2509.0809287301226727, 33430.575583588128105, 67265.770927008700853,
+       45921.953931549871457, 13731.693765509461125, 1971.5909503065514427,
+       133.14166789178437745, 3.387132872796366608},
+      {5226.495278852854561, 28729.085735721942674, 39307.89580009271061,
+       21213.794301586595867, 5394.1960214247511077, 687.1870074920579083,
+       42.313330701600911252, 1}};
+  constexpr double kSide[2][8] = {
+      {7.7454501427834140764e-4, 0.0227238449892691845833,
+       0.24178072517745061177, 1.27045825245236838258, 3.64784832476320460504,
+       5.7694972214606914055, 4.6303378461565452959, 1.42343711074968357734},
+      {1.05075007164441684324e-9, 5.475938084995344946e-4,
+       0.0151986665636164571966, 0.14810397642748007459, 0.68976733498510000455,
+       1.6763848301838038494, 2.05319162663775882187, 1}};
+  if (std::abs(q) <= 0.425) {
+    return q * Ratio(kCentre[0], kCentre[1], 0.180625 - q * q);
+  }
+  const double r = std::sqrt(-std::log(0.5 - std::abs(q))) - 1.6;
+  return std::copysign(Ratio(kSide[0], kSide[1], r), q);
+}
+
 // There are two loops because g++ vectorizes each of them.
 template <typename T>
 void KeepSome(const uint32_t* __restrict words,
@@ -112,6 +147,23 @@ void FillNormal(const RandomStream& stream,
 }
 
 template <typename T>
+void FillTruncatedNormal(const RandomStream& stream,
+                         double mean,
+                         double std,
+                         int64_t count,
+                         T* out) {
+  constexpr double kWithin = 0.95449973610364158;  // P(|z| < 2)
+  ForEachWord(stream, count,
+              [=](const uint32_t* words, int64_t first, int64_t elements) {
+                for (int64_t i = 0; i < elements; ++i) {
+                  const double u = (words[i] + 0.5) / 4294967296.0;
+                  const double z = NormalQuantile((u - 0.5) * kWithin);
+                  out[first + i] = static_cast<T>(mean + std * z);
+                }
+              });
+}
+
+template <typename T>
 void Dropout(const RandomStream& stream,
              uint64_t threshold,
              T scale,
@@ -144,6 +196,7 @@ void DropoutGrad(
 
 SLUICE_INSTANTIATE_FLOATS(FillUniform);
 SLUICE_INSTANTIATE_FLOATS(FillNormal);
+SLUICE_INSTANTIATE_FLOATS(FillTruncatedNormal);
 SLUICE_INSTANTIATE_FLOATS(Dropout);
 SLUICE_INSTANTIATE_FLOATS(DropoutGrad);
 

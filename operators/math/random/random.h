@@ -22,6 +22,12 @@ template <typename T>
 SLUICE_API void FillNormal(
     const RandomStream& stream, double mean, double std, int64_t count, T* out);
 
+// Sets out to mean + std z, where z is between -2 and 2: the quantile of (word
+// + 1/2) / 2^32 of a normal distribution that is truncated there.
+template <typename T>
+SLUICE_API void FillTruncatedNormal(
+    const RandomStream& stream, double mean, double std, int64_t count, T* out);
+
 // Returns the threshold: element i is kept if its word is at least this.
 constexpr uint64_t DropoutThreshold(double probability) {
   const double exact = probability * 4294967296.0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sluice/operators/math/gemm.h"
+#include "sluice/operators/math/recurrent/recurrent_batches.h"
 #include "sluice/platform/cancel.h"
 #include "sluice/platform/dtype_sets.h"
 #include "sluice/platform/parallel_for.h"
@@ -14,150 +15,83 @@ namespace {
 // larger batches R is transposed once instead of at each step.
 constexpr int64_t kDotRows = 2;
 
-// The layout of the scratch memory of one direction.
-struct Parts {
-  explicit Parts(const RecurrentLayer& l)
-      : gates(l.steps * l.batch * l.gate_rows()),
-        state(l.batch * l.hidden),
-        turned(l.batch > kDotRows ? l.hidden * l.gate_rows() : 0),
-        row(l.gate_rows()) {}
-
-  int64_t all() const { return gates + 3 * state + turned + row; }
-
-  int64_t gates;   // for all steps
-  int64_t state;   // three buffers: h, c and a product
-  int64_t turned;  // R transposed
-  int64_t row;     // biases
-};
-
-// Computes one direction of a layer.
+// Computes rows [begin, end) of the batch in one direction.
 template <typename T>
-class Direction {
+class Rows {
  public:
-  Direction(const RecurrentLayer& layer,
-            const RecurrentArgs<T>& args,
-            int64_t direction,
-            T* scratch)
+  // `turned` is R transposed, or nullptr; `states` holds three of [batch,
+  // hidden].
+  Rows(const RecurrentLayer& layer,
+       const RecurrentArgs<T>& args,
+       int64_t direction,
+       int64_t begin,
+       int64_t end,
+       const T* turned,
+       T* states)
       : l_(layer),
         a_(args),
         direction_(direction),
+        begin_(begin),
+        end_(end),
         rows_(l_.gate_rows()),
-        // The stride between rows of the batch at one step.
-        stride_(l_.batch_first ? l_.steps * rows_ : rows_) {
-    const Parts parts(layer);
-    gates_ = scratch + direction * parts.all();
-    h_ = gates_ + parts.gates;
-    c_ = h_ + parts.state;
-    other_ = c_ + parts.state;
-    turned_ = parts.turned > 0 ? other_ + parts.state : nullptr;
-    bias_ = other_ + parts.state + parts.turned;
-  }
+        row_(l_.reserve_row()),
+        stride_(l_.batch_first ? l_.steps * row_ : row_),
+        inputs_(l_.keeps_inputs() ? l_.inputs_block() * l_.hidden : 0),
+        turned_(turned),
+        gates_(a_.reserve + direction * l_.steps * l_.batch * row_),
+        h_(states),
+        c_(h_ + l_.batch * l_.hidden),
+        other_(c_ + l_.batch * l_.hidden) {}
 
   void Run() {
     Load(a_.first_h, h_);
     Load(a_.first_c, c_);
-    MultiplyInputs();
-    Turn();
-    const bool reverse = l_.reverse || direction_ == 1;
     for (int64_t step = 0; step < l_.steps; ++step) {
       CheckCancelled();
-      Step(reverse ? l_.steps - 1 - step : step);
+      Step(l_.backwards(direction_) ? l_.steps - 1 - step : step);
     }
     Store(h_, a_.last_h);
     Store(c_, a_.last_c);
   }
 
  private:
-  int64_t StateOf(int64_t row) const {
-    const int64_t at = l_.batch_first ? row * l_.directions + direction_
-                                      : direction_ * l_.batch + row;
-    return at * l_.hidden;
-  }
+  T* Gates(int64_t t, int64_t b) const { return gates_ + l_.XRow(t, b) * row_; }
 
   void Load(const T* from, T* to) const {
-    for (int64_t b = 0; b < l_.batch; ++b) {
+    for (int64_t b = begin_; b < end_; ++b) {
       T* row = to + b * l_.hidden;
       if (from == nullptr) {
         std::fill_n(row, l_.hidden, T{0});
       } else {
-        std::copy_n(from + StateOf(b), l_.hidden, row);
+        std::copy_n(from + l_.StateRow(direction_, b) * l_.hidden, l_.hidden,
+                    row);
       }
     }
   }
 
   void Store(const T* from, T* to) const {
     if (to == nullptr) return;
-    for (int64_t b = 0; b < l_.batch; ++b) {
-      std::copy_n(from + b * l_.hidden, l_.hidden, to + StateOf(b));
+    for (int64_t b = begin_; b < end_; ++b) {
+      std::copy_n(from + b * l_.hidden, l_.hidden,
+                  to + l_.StateRow(direction_, b) * l_.hidden);
     }
   }
 
-  // Adds both biases of each gate, except the state's bias that a GRU resets.
-  void AddBiases() {
-    if (a_.bias == nullptr) {
-      std::fill_n(bias_, rows_, T{0});
-      return;
-    }
-    const T* bias = a_.bias + 2 * direction_ * rows_;
-    const int64_t both = ResetsProduct() ? 2 * l_.hidden : rows_;
-    for (int64_t n = 0; n < rows_; ++n) {
-      bias_[n] = n < both ? bias[n] + bias[rows_ + n] : bias[n];
-    }
-  }
-
-  bool ResetsProduct() const {
-    return l_.cell == RecurrentCell::kGru && l_.linear_before_reset;
-  }
-
-  // Sets the gates of all steps to X W and the biases, without the states.
-  void MultiplyInputs() {
-    AddBiases();
-    const int64_t count = l_.steps * l_.batch;
-    for (int64_t i = 0; i < count; ++i) {
-      std::copy_n(bias_, rows_, gates_ + i * rows_);
-    }
-    Gemm<T>({.transpose_b = true,
-             .m = count,
-             .n = rows_,
-             .k = l_.input,
-             .a = a_.x,
-             .lda = l_.input,
-             .b = a_.w + direction_ * rows_ * l_.input,
-             .ldb = l_.input,
-             .beta = 1,
-             .c = gates_,
-             .ldc = rows_});
-  }
-
-  const T* R() const { return a_.r + direction_ * rows_ * l_.hidden; }
-
-  void Turn() {
-    if (turned_ == nullptr) return;
-    constexpr int64_t kBlock = 16;
-    for (int64_t first = 0; first < rows_; first += kBlock) {
-      const int64_t last = std::min(first + kBlock, rows_);
-      for (int64_t j = 0; j < l_.hidden; ++j) {
-        for (int64_t n = first; n < last; ++n) {
-          turned_[j * rows_ + n] = R()[n * l_.hidden + j];
-        }
-      }
-    }
-  }
-
-  // Adds state times rows [begin, begin + count) of R to `to`.
+  // Adds states times rows [first, first + count) of R to `to`.
   void Multiply(
-      const T* state, int64_t begin, int64_t count, T* to, int64_t stride) {
-    GemmArgs<T> product{.m = l_.batch,
+      const T* states, int64_t first, int64_t count, T* to, int64_t stride) {
+    GemmArgs<T> product{.m = end_ - begin_,
                         .n = count,
                         .k = l_.hidden,
-                        .a = state,
+                        .a = states + begin_ * l_.hidden,
                         .lda = l_.hidden,
                         .beta = 1,
                         .c = to,
                         .ldc = stride};
+    const T* r = a_.r + (direction_ * rows_ + first) * l_.hidden;
     product.transpose_b = turned_ == nullptr;
     product.ldb = turned_ == nullptr ? l_.hidden : rows_;
-    product.b = turned_ == nullptr ? R() + begin * l_.hidden : turned_ + begin;
+    product.b = turned_ == nullptr ? r : turned_ + first;
     Gemm(product);
   }
 
@@ -166,40 +100,37 @@ class Direction {
   void ForRows(const Body& body) {
     constexpr int64_t kElements = 8192;  // about 10 us of activations
     const int64_t grain = 1 + kElements / (1 + rows_);
-    ParallelFor(l_.batch, grain, [&](int64_t begin, int64_t end) {
-      for (int64_t b = begin; b < end; ++b) {
+    ParallelFor(end_ - begin_, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t b = begin_ + begin; b < begin_ + end; ++b) {
         body(b);
       }
     });
   }
 
   void Step(int64_t t) {
-    T* gates = gates_ + t * (l_.batch_first ? rows_ : l_.batch * rows_);
     if (l_.cell == RecurrentCell::kGru) {
-      MultiplyGru(gates);
+      MultiplyGru(t);
     } else {
-      Multiply(h_, 0, rows_, gates, stride_);
+      Multiply(h_, 0, rows_, Gates(t, begin_), stride_);
     }
     ForRows([&](int64_t b) {
-      const int64_t at = l_.batch_first
-                             ? (b * l_.steps + t) * l_.directions + direction_
-                             : (t * l_.directions + direction_) * l_.batch + b;
-      T* y = a_.y + at * l_.hidden;
-      if (a_.lens != nullptr && t >= a_.lens[b]) {
+      T* y = a_.y + l_.YRow(direction_, t, b) * l_.hidden;
+      if (!a_.Has(t, b)) {
         std::fill_n(y, l_.hidden, T{0});
+        std::fill_n(Gates(t, b), row_, T{0});
         return;
       }
-      Finish(gates + b * stride_, b);
+      Finish(Gates(t, b), b);
       std::copy_n(h_ + b * l_.hidden, l_.hidden, y);
     });
   }
 
   // Computes gates z and r, and the state's contribution to the third gate.
-  void MultiplyGru(T* gates) {
+  void MultiplyGru(int64_t t) {
     const int64_t hidden = l_.hidden;
-    Multiply(h_, 0, 2 * hidden, gates, stride_);
+    Multiply(h_, 0, 2 * hidden, Gates(t, begin_), stride_);
     ForRows([&](int64_t b) {
-      T* gate = gates + b * stride_;
+      T* gate = Gates(t, b);
       Activate(0, gate, 2 * hidden);
       T* other = other_ + b * hidden;
       if (!l_.linear_before_reset) {
@@ -212,9 +143,10 @@ class Direction {
       }
     });
     if (l_.linear_before_reset) {
-      Multiply(h_, 2 * hidden, hidden, other_, hidden);
+      Multiply(h_, 2 * hidden, hidden, other_ + begin_ * hidden, hidden);
     } else {
-      Multiply(other_, 2 * hidden, hidden, gates + 2 * hidden, stride_);
+      Multiply(other_, 2 * hidden, hidden, Gates(t, begin_) + 2 * hidden,
+               stride_);
     }
   }
 
@@ -225,6 +157,7 @@ class Direction {
   }
 
   void Activate(int which, T* gate, int64_t count) const {
+    if (inputs_ > 0) std::copy_n(gate, count, gate + inputs_);
     if (l_.clip > 0) {
       const auto most = static_cast<T>(l_.clip);
       for (int64_t j = 0; j < count; ++j) {
@@ -254,6 +187,7 @@ class Direction {
     const int64_t hidden = l_.hidden;
     T* last = gate + 2 * hidden;
     if (l_.linear_before_reset) {
+      std::copy_n(product, hidden, gate + l_.extra_block() * hidden);
       for (int64_t j = 0; j < hidden; ++j) {
         last[j] += gate[hidden + j] * product[j];
       }
@@ -300,52 +234,109 @@ class Direction {
       Peep(1, c, out);
       Activate(0, out, hidden);
     }
-    std::copy_n(c, hidden, h);
-    l_.activation(direction_, 2).Apply(h, hidden);
-    Multiplied(out, h, h);
+    T* kept = gate + l_.extra_block() * hidden;
+    std::copy_n(c, hidden, kept);
+    std::copy_n(c, hidden, kept + hidden);
+    l_.activation(direction_, 2).Apply(kept + hidden, hidden);
+    Multiplied(out, kept + hidden, h);
   }
 
   const RecurrentLayer& l_;
   const RecurrentArgs<T>& a_;
   int64_t direction_;
-  int64_t rows_;
-  int64_t stride_;
+  int64_t begin_, end_;
+  int64_t rows_;    // of R
+  int64_t row_;     // of the reserve
+  int64_t stride_;  // between rows of the batch at one step
+  int64_t inputs_;  // from a gate to its input in the reserve; 0: not kept
+  const T* turned_;
   T* gates_;
   T* h_;
   T* c_;
   T* other_;
-  T* turned_;
-  T* bias_;
 };
+
+// What one direction needs of the scratch memory.
+struct Parts {
+  explicit Parts(const RecurrentLayer& l)
+      : states(3 * l.batch * l.hidden),
+        turned(l.batch > kDotRows ? l.hidden * l.gate_rows() : 0),
+        all(states + turned + l.gate_rows()) {}
+
+  int64_t states;  // h, c and a product
+  int64_t turned;  // R transposed
+  int64_t all;     // the last are biases
+};
+
+// Adds both biases of each gate, except the state's bias that a GRU resets.
+template <typename T>
+void AddBiases(const RecurrentLayer& l, const T* bias, T* sums) {
+  const int64_t rows = l.gate_rows();
+  if (bias == nullptr) {
+    std::fill_n(sums, rows, T{0});
+    return;
+  }
+  const int64_t both = l.resets_product() ? 2 * l.hidden : rows;
+  for (int64_t n = 0; n < rows; ++n) {
+    sums[n] = n < both ? bias[n] + bias[rows + n] : bias[n];
+  }
+}
+
+// Sets the gates of all steps to X W and the biases, without the states.
+template <typename T>
+void MultiplyInputs(const RecurrentLayer& l,
+                    const RecurrentArgs<T>& args,
+                    int64_t direction,
+                    T* biases) {
+  const int64_t rows = l.gate_rows();
+  const int64_t count = l.steps * l.batch;
+  const int64_t stride = l.reserve_row();
+  T* gates = args.reserve + direction * count * stride;
+  AddBiases(l,
+            args.bias == nullptr ? nullptr : args.bias + 2 * direction * rows,
+            biases);
+  for (int64_t i = 0; i < count; ++i) {
+    std::copy_n(biases, rows, gates + i * stride);
+  }
+  Gemm<T>({.transpose_b = true,
+           .m = count,
+           .n = rows,
+           .k = l.input,
+           .a = args.x,
+           .lda = l.input,
+           .b = args.w + direction * rows * l.input,
+           .ldb = l.input,
+           .beta = 1,
+           .c = gates,
+           .ldc = stride});
+}
 
 }  // namespace
 
 int64_t RecurrentScratch(const RecurrentLayer& layer) {
-  return layer.directions * Parts(layer).all();
+  return layer.directions * Parts(layer).all;
 }
 
 template <typename T>
 void Recurrent(const RecurrentLayer& layer,
                const RecurrentArgs<T>& args,
                T* scratch) {
-  const auto run = [&](int64_t direction) {
-    Direction<T>(layer, args, direction, scratch).Run();
-  };
-  // The two directions are independent. If products are too small to be shared
-  // by two threads (gemm.cc), each direction runs on its own thread.
-  constexpr int64_t kWork = 4'000'000;
-  const int64_t work = layer.batch * layer.gate_rows() * layer.hidden;
-  if (layer.directions == 2 && work < kWork) {
-    ParallelFor(2, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t direction = begin; direction < end; ++direction) {
-        run(direction);
-      }
-    });
-    return;
-  }
+  const Parts parts(layer);
+  const int64_t size = layer.gate_rows() * layer.hidden;
   for (int64_t direction = 0; direction < layer.directions; ++direction) {
-    run(direction);
+    T* turned = scratch + direction * parts.all + parts.states;
+    if (parts.turned > 0) {
+      Transpose(args.r + direction * size, layer.gate_rows(), layer.hidden,
+                turned);
+    }
+    MultiplyInputs(layer, args, direction, turned + parts.turned);
   }
+  ForBatches(
+      layer, sizeof(T), [&](int64_t direction, int64_t begin, int64_t end) {
+        T* states = scratch + direction * parts.all;
+        const T* turned = parts.turned > 0 ? states + parts.states : nullptr;
+        Rows<T>(layer, args, direction, begin, end, turned, states).Run();
+      });
 }
 
 SLUICE_INSTANTIATE_FLOATS(Recurrent);

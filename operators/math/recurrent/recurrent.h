@@ -29,6 +29,10 @@ class SLUICE_API RecurrentActivation {
   // x[i] = f(x[i]), on the calling thread.
   template <typename T>
   void Apply(T* x, int64_t count) const;
+  // grad[i] *= f'(x[i]), where out[i] = f(x[i]). Reads x only if reads_input().
+  template <typename T>
+  void Gradient(const T* x, const T* out, int64_t count, T* grad) const;
+  bool reads_input() const;
   // Returns f(x), computed by the formula.
   double Of(double x) const;
 
@@ -43,7 +47,7 @@ class SLUICE_API RecurrentActivation {
 };
 
 // The options of a layer and the sizes of its tensors.
-struct RecurrentLayer {
+struct SLUICE_API RecurrentLayer {
   RecurrentCell cell = RecurrentCell::kSimple;
   int64_t steps = 0, batch = 0, input = 0, hidden = 0;
   int64_t directions = 1;
@@ -60,10 +64,42 @@ struct RecurrentLayer {
   int64_t gate_rows() const { return gates() * hidden; }
   // Returns f, g or h of a direction.
   const RecurrentActivation& activation(int64_t direction, int which) const;
+  bool resets_product() const {
+    return cell == RecurrentCell::kGru && linear_before_reset;
+  }
+  // Whether the gradient needs the gates before their activations.
+  bool keeps_inputs() const;
+  // A row of the reserve has this many blocks of `hidden` elements: the gates;
+  // LSTM: c and h(c), GRU with linear_before_reset: the product with the state;
+  // then with keeps_inputs() the gates before their activations.
+  int64_t reserve_blocks() const;
+  int64_t reserve_row() const { return reserve_blocks() * hidden; }
+  // The block after the gates, and the first of their inputs.
+  int64_t extra_block() const { return gates(); }
+  int64_t inputs_block() const;
+
+  // The step that direction `direction` computes before step t: t - 1, or t + 1
+  // if it runs backwards. -1 or `length`: there is none.
+  bool backwards(int64_t direction) const { return reverse || direction == 1; }
+  int64_t Before(int64_t direction, int64_t t) const {
+    return backwards(direction) ? t + 1 : t - 1;
+  }
+  // The index of a row in x, of a row of `hidden` elements in y, and in states.
+  int64_t XRow(int64_t t, int64_t b) const {
+    return batch_first ? b * steps + t : t * batch + b;
+  }
+  int64_t YRow(int64_t direction, int64_t t, int64_t b) const {
+    return batch_first ? (b * steps + t) * directions + direction
+                       : (t * directions + direction) * batch + b;
+  }
+  int64_t StateRow(int64_t direction, int64_t b) const {
+    return batch_first ? b * directions + direction : direction * batch + b;
+  }
 };
 
-// Dense tensors. With batch_first, the batch comes before the steps in x and y,
-// and before the directions in the states. Optional tensors may be nullptr.
+// Dense tensors. With batch_first, the batch comes before the steps in x, y and
+// the reserve, and before the directions in the states. Optional tensors may be
+// nullptr.
 template <typename T>
 struct RecurrentArgs {
   const T* x = nullptr;           // [steps, batch, input]
@@ -75,13 +111,41 @@ struct RecurrentArgs {
   const T* first_c = nullptr;     // like first_h
   const T* peephole = nullptr;    // [directions, 3 * hidden], or none
   T* y = nullptr;                 // [steps, directions, batch, hidden]
+  T* reserve = nullptr;           // [directions, steps, batch, reserve_row()]
   T* last_h = nullptr;            // [directions, batch, hidden], or none
   T* last_c = nullptr;            // like last_h
+
+  // Whether step t is one of row b.
+  bool Has(int64_t t, int64_t b) const {
+    return lens == nullptr || t < lens[b];
+  }
 };
 
-// The elements of T that the functions below need as `scratch`.
+// The gradients of a layer. `forward` has the inputs, and y and the reserve as
+// the layer wrote them; its last_h and last_c are not used. Gradients of
+// outputs that are nullptr are 0; those of inputs that are nullptr are not
+// wanted.
+template <typename T>
+struct RecurrentGradArgs {
+  RecurrentArgs<T> forward;
+  const T* y_grad = nullptr;
+  const T* last_h_grad = nullptr;
+  const T* last_c_grad = nullptr;
+  T* x_grad = nullptr;
+  T* w_grad = nullptr;
+  T* r_grad = nullptr;
+  T* bias_grad = nullptr;
+  T* first_h_grad = nullptr;
+  T* first_c_grad = nullptr;
+  T* peephole_grad = nullptr;
+};
+
+// The elements of T that the functions below need as `scratch`; for the plain
+// ones those of double.
 SLUICE_API int64_t RecurrentScratch(const RecurrentLayer& layer);
 SLUICE_API int64_t RecurrentPlainScratch(const RecurrentLayer& layer);
+SLUICE_API int64_t RecurrentGradScratch(const RecurrentLayer& layer);
+SLUICE_API int64_t RecurrentGradPlainScratch(const RecurrentLayer& layer);
 
 // Computes the layer through ParallelFor: one product X W for all steps, then a
 // product with R per step. The bits do not depend on the number of threads.
@@ -90,10 +154,22 @@ SLUICE_API void Recurrent(const RecurrentLayer& layer,
                           const RecurrentArgs<T>& args,
                           T* scratch);
 
-// Computes the layer row by row and gate by gate, in double.
+// Computes the gradients through ParallelFor: a product with R per step, then
+// one product for all steps for each of W, R and X. The bits do not depend on
+// the number of threads.
+template <typename T>
+SLUICE_API void RecurrentGrad(const RecurrentLayer& layer,
+                              const RecurrentGradArgs<T>& args,
+                              T* scratch);
+
+// Compute row by row and gate by gate, in double.
 template <typename T>
 SLUICE_API void RecurrentPlain(const RecurrentLayer& layer,
                                const RecurrentArgs<T>& args,
                                double* scratch);
+template <typename T>
+SLUICE_API void RecurrentGradPlain(const RecurrentLayer& layer,
+                                   const RecurrentGradArgs<T>& args,
+                                   double* scratch);
 
 }  // namespace sluice

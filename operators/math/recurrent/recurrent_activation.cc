@@ -41,6 +41,33 @@ void RecurrentActivation::Apply(T* x, int64_t count) const {
   }
 }
 
+template <typename T>
+void RecurrentActivation::Gradient(const T* x,
+                                   const T* out,
+                                   int64_t count,
+                                   T* grad) const {
+  const auto alpha = static_cast<T>(params_[0]);
+  const auto beta = static_cast<T>(params_[1]);
+  switch (kind_) {
+    case Kind::kRow:
+      return row_->Loops<T>().gradient(reads_input() ? x : out, grad, count,
+                                       params_, grad);
+    case Kind::kAffine:
+      return ScaleContiguous(grad, alpha, T{0}, count, grad);
+    case Kind::kScaledTanh:
+      for (int64_t j = 0; j < count; ++j) {
+        const T tanh = std::tanh(beta * x[j]);
+        grad[j] *= alpha * beta * (1 - tanh * tanh);
+      }
+  }
+}
+
+bool RecurrentActivation::reads_input() const {
+  return kind_ == Kind::kScaledTanh ||
+         (kind_ == Kind::kRow &&
+          row_->info.gradient_reads == GradientReads::kX);
+}
+
 double RecurrentActivation::Of(double x) const {
   const auto [alpha, beta] = params_;
   switch (kind_) {
@@ -70,7 +97,35 @@ const RecurrentActivation& RecurrentLayer::activation(int64_t direction,
   return activations[static_cast<size_t>(direction * count + which)];
 }
 
+bool RecurrentLayer::keeps_inputs() const {
+  if (clip > 0) return true;
+  const int count = cell == RecurrentCell::kSimple ? 1 : 2;
+  for (int64_t direction = 0; direction < directions; ++direction) {
+    for (int which = 0; which < count; ++which) {
+      if (activation(direction, which).reads_input()) return true;
+    }
+  }
+  return false;
+}
+
+int64_t RecurrentLayer::inputs_block() const {
+  const bool lstm = cell == RecurrentCell::kLstm;
+  return gates() + (lstm ? 2 : resets_product() ? 1 : 0);
+}
+
+int64_t RecurrentLayer::reserve_blocks() const {
+  return inputs_block() + (keeps_inputs() ? gates() : 0);
+}
+
 template void RecurrentActivation::Apply(float*, int64_t) const;
 template void RecurrentActivation::Apply(double*, int64_t) const;
+template void RecurrentActivation::Gradient(const float*,
+                                            const float*,
+                                            int64_t,
+                                            float*) const;
+template void RecurrentActivation::Gradient(const double*,
+                                            const double*,
+                                            int64_t,
+                                            double*) const;
 
 }  // namespace sluice

@@ -29,19 +29,19 @@ class Row {
 
   void Run() const {
     const int64_t length = a_.lens == nullptr ? l_.steps : a_.lens[row_];
-    const bool reverse = l_.reverse || direction_ == 1;
+    const int64_t state = l_.StateRow(direction_, row_) * l_.hidden;
     for (int64_t j = 0; j < l_.hidden; ++j) {
-      h_[j] = a_.first_h == nullptr ? 0 : a_.first_h[State() + j];
-      c_[j] = a_.first_c == nullptr ? 0 : a_.first_c[State() + j];
+      h_[j] = a_.first_h == nullptr ? 0 : a_.first_h[state + j];
+      c_[j] = a_.first_c == nullptr ? 0 : a_.first_c[state + j];
     }
     for (int64_t t = length; t < l_.steps; ++t) {
       std::fill_n(Y(t), l_.hidden, T{0});
+      std::fill_n(Reserve(t), l_.reserve_row(), T{0});
     }
     for (int64_t step = 0; step < length; ++step) {
       CheckCancelled();
-      const int64_t t = reverse ? length - 1 - step : step;
-      Step(a_.x + (l_.batch_first ? row_ * l_.steps + t : t * l_.batch + row_) *
-                      l_.input);
+      const int64_t t = l_.backwards(direction_) ? length - 1 - step : step;
+      Step(a_.x + l_.XRow(t, row_) * l_.input, Reserve(t));
       for (int64_t j = 0; j < l_.hidden; ++j) {
         // The next step reads the state rounded to T.
         Y(t)[j] = static_cast<T>(h_[j]);
@@ -49,23 +49,19 @@ class Row {
       }
     }
     for (int64_t j = 0; j < l_.hidden; ++j) {
-      if (a_.last_h != nullptr) a_.last_h[State() + j] = static_cast<T>(h_[j]);
-      if (a_.last_c != nullptr) a_.last_c[State() + j] = static_cast<T>(c_[j]);
+      if (a_.last_h != nullptr) a_.last_h[state + j] = static_cast<T>(h_[j]);
+      if (a_.last_c != nullptr) a_.last_c[state + j] = static_cast<T>(c_[j]);
     }
   }
 
  private:
-  int64_t State() const {
-    const int64_t at = l_.batch_first ? row_ * l_.directions + direction_
-                                      : direction_ * l_.batch + row_;
-    return at * l_.hidden;
+  T* Y(int64_t t) const {
+    return a_.y + l_.YRow(direction_, t, row_) * l_.hidden;
   }
 
-  T* Y(int64_t t) const {
-    const int64_t at = l_.batch_first
-                           ? (row_ * l_.steps + t) * l_.directions + direction_
-                           : (t * l_.directions + direction_) * l_.batch + row_;
-    return a_.y + at * l_.hidden;
+  T* Reserve(int64_t t) const {
+    const int64_t first = direction_ * l_.steps * l_.batch;
+    return a_.reserve + (first + l_.XRow(t, row_)) * l_.reserve_row();
   }
 
   // Returns row `n` of W times the input, plus the bias.
@@ -99,53 +95,68 @@ class Row {
     return c_[j] * a_.peephole[at];
   }
 
-  double Activate(int which, double x) const {
+  // Returns gate `n` after its activation, which the reserve keeps.
+  double Activate(int which, double x, int64_t n, T* kept) const {
+    if (l_.keeps_inputs()) {
+      kept[l_.inputs_block() * l_.hidden + n] = static_cast<T>(x);
+    }
     if (l_.clip > 0) x = std::clamp(x, -l_.clip, l_.clip);
-    return l_.activation(direction_, which).Of(x);
+    const double gate = l_.activation(direction_, which).Of(x);
+    kept[n] = static_cast<T>(gate);
+    return gate;
   }
 
-  void Step(const T* x) const {
-    if (l_.cell == RecurrentCell::kGru) return GruStep(x);
+  void Step(const T* x, T* kept) const {
+    if (l_.cell == RecurrentCell::kGru) return GruStep(x, kept);
     for (int64_t n = 0; n < l_.gate_rows(); ++n) {
       gate_[n] = FromInput(x, n) + FromState(h_, n);
     }
     for (int64_t j = 0; j < l_.hidden; ++j) {
       if (l_.cell == RecurrentCell::kSimple) {
-        h_[j] = Activate(0, gate_[j]);
+        h_[j] = Activate(0, gate_[j], j, kept);
       } else {
-        LstmUnit(j);
+        LstmUnit(j, kept);
       }
     }
   }
 
   // The gates are i, o, f and c.
-  void LstmUnit(int64_t j) const {
-    const auto gate = [&](int64_t which) {
-      return gate_[which * l_.hidden + j];
+  void LstmUnit(int64_t j, T* kept) const {
+    const auto gate = [&](int which, int64_t index, double peep) {
+      const int64_t n = index * l_.hidden + j;
+      return Activate(which, gate_[n] + peep, n, kept);
     };
-    const double in = Activate(0, gate(0) + Peephole(0, j));
-    const double forget =
-        l_.input_forget ? 1 - in : Activate(0, gate(2) + Peephole(2, j));
-    c_[j] = static_cast<T>(forget * c_[j] + in * Activate(1, gate(3)));
-    const double out = Activate(0, gate(1) + Peephole(1, j));
-    h_[j] = out * l_.activation(direction_, 2).Of(c_[j]);
+    const double in = gate(0, 0, Peephole(0, j));
+    double forget = gate(0, 2, Peephole(2, j));
+    if (l_.input_forget) {
+      forget = 1 - in;
+      kept[2 * l_.hidden + j] = static_cast<T>(forget);
+    }
+    c_[j] = static_cast<T>(forget * c_[j] + in * gate(1, 3, 0));
+    const double activated = l_.activation(direction_, 2).Of(c_[j]);
+    h_[j] = gate(0, 1, Peephole(1, j)) * activated;
+    T* extra = kept + l_.extra_block() * l_.hidden + j;
+    extra[0] = static_cast<T>(c_[j]);
+    extra[l_.hidden] = static_cast<T>(activated);
   }
 
   // The gates are z, r and h.
-  void GruStep(const T* x) const {
+  void GruStep(const T* x, T* kept) const {
     const int64_t hidden = l_.hidden;
     for (int64_t n = 0; n < 2 * hidden; ++n) {
-      gate_[n] = Activate(0, FromInput(x, n) + FromState(h_, n));
+      gate_[n] = Activate(0, FromInput(x, n) + FromState(h_, n), n, kept);
     }
     for (int64_t j = 0; j < hidden; ++j) {
       other_[j] = gate_[hidden + j] * h_[j];
     }
     for (int64_t j = 0; j < hidden; ++j) {
       const int64_t n = 2 * hidden + j;
-      const double state = l_.linear_before_reset
-                               ? gate_[hidden + j] * FromState(h_, n)
-                               : FromState(other_, n);
-      gate_[n] = Activate(1, FromInput(x, n) + state);
+      double state = FromState(l_.linear_before_reset ? h_ : other_, n);
+      if (l_.linear_before_reset) {
+        kept[l_.extra_block() * hidden + j] = static_cast<T>(state);
+        state *= gate_[hidden + j];
+      }
+      gate_[n] = Activate(1, FromInput(x, n) + state, n, kept);
     }
     for (int64_t j = 0; j < hidden; ++j) {
       h_[j] = (1 - gate_[j]) * gate_[2 * hidden + j] + gate_[j] * h_[j];

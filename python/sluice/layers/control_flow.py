@@ -110,6 +110,8 @@ def while_loop(
     loop_vars: Variables,
     shapes: Sequence[Sequence[int | None]] | None = None,
     limit: int = 10_000_000,
+    max_trips: int = 0,
+    recompute: bool = False,
 ) -> list[Variable]:
     """Repeat ``loop_vars = body(*loop_vars)`` while ``cond(*loop_vars)``.
 
@@ -121,6 +123,10 @@ def while_loop(
         shapes: shapes of variables, with None for sizes that change between
             iterations. By default shapes do not change.
         limit: more iterations are an error.
+        max_trips: if above 0, likewise; a gradient through the loop needs it,
+            because it keeps values of so many iterations.
+        recompute: whether the gradient computes each iteration again instead
+            of keeping what it reads: less memory, more time.
 
     Returns:
         The final values of the variables.
@@ -150,6 +156,8 @@ def while_loop(
                 "carried_out": _names(following),
                 "condition_out": goes_on.name,
                 "limit": limit,
+                "max_trips": max_trips,
+                "recompute": recompute,
             },
         )
     return _unpacked(made, "Out")
@@ -160,6 +168,7 @@ def scan(
     init: Variables,
     xs: Variables,
     reverse: bool = False,
+    recompute: bool = False,
 ) -> tuple[list[Variable], list[Variable]]:
     """Call ``fn`` for each element of ``xs`` along the first axis.
 
@@ -170,6 +179,8 @@ def scan(
         init: the initial carried variables.
         xs: the sequences; all have the same length.
         reverse: whether to go from the last element to the first.
+        recompute: whether the gradient computes each step again instead of
+            keeping what it reads: less memory, more time.
 
     Returns:
         The last carried variables, and the stacked variables, whose new first
@@ -214,6 +225,7 @@ def scan(
                 "stacked": _names(outputs),
                 "sequence_reversed": [int(reverse)] * len(sequences),
                 "stacked_reversed": [int(reverse)] * len(outputs),
+                "recompute": recompute,
             },
         )
     return _unpacked(made, "Out"), _unpacked(made, "Stacked")

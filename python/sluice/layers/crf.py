@@ -1,4 +1,4 @@
-"""Linear-chain conditional random fields over padded sequences."""
+"""Linear-chain conditional random fields over ragged or padded sequences."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ def _tags(layer: str, emission: Variable) -> int:
 def linear_chain_crf(
     input: Variable,
     label: Variable,
-    length: Variable,
+    length: Variable | None = None,
     param_attr: Any = None,
     name: str | None = None,
 ) -> Variable:
     """Negative log-likelihood of tag sequences.
 
     Args:
-        input: emissions [B, T, N].
-        label: tags [B, T], int64.
-        length: lengths of the sequences, [B], int64.
+        input: emissions: ragged [rows, N], or padded [B, T, N].
+        label: tags, int64: ragged [rows, 1], or padded [B, T].
+        length: lengths of padded sequences, [B], int64.
         param_attr: attribute of the transitions [N + 2, N]: from the start, to
             the end, and from tag to tag. It needs a name for decoding.
         name: the layer's name.
@@ -43,7 +43,7 @@ def linear_chain_crf(
 
     Raises:
         InvalidArgumentError: N is unknown.
-        OutOfRangeError: at run time, for a length outside of [1, T].
+        OutOfRangeError: at run time, for a length outside of [0, T].
     """
     tags = _tags("linear_chain_crf", input)
     helper = LayerHelper("linear_chain_crf", name, input.program)
@@ -61,20 +61,20 @@ def linear_chain_crf(
 
 def crf_decoding(
     input: Variable,
-    length: Variable,
-    param_attr: Any,
+    length: Variable | None = None,
+    param_attr: Any = None,
     label: Variable | None = None,
 ) -> Variable:
     """The likeliest tags of each sequence, by Viterbi's algorithm.
 
     Args:
-        input: emissions [B, T, N].
-        length: lengths of the sequences, [B], int64.
+        input: emissions: ragged [rows, N], or padded [B, T, N].
+        length: lengths of padded sequences, [B], int64.
         param_attr: the name (or attribute) of the transitions.
-        label: tags [B, T]; if given, returns where they are right.
+        label: tags; if given, returns where they are right.
 
     Returns:
-        Tags [B, T], int64; zeros after the end.
+        Tags, int64: ragged [rows, 1], or [B, T] with zeros after the end.
     """
     tags = _tags("crf_decoding", input)
     helper = LayerHelper("crf_decoding", program=input.program)

@@ -70,6 +70,7 @@ class _Function:
 
     def parameters(self) -> list[str]:
         required, optional = [], []
+        given = {a["attribute"] for a in self.schema["inputs"]}
         for argument in self.schema["inputs"]:
             name = self.inputs[argument["name"]]
             type = "Sequence[Variable]" if argument["variadic"] else "Variable"
@@ -77,11 +78,16 @@ class _Function:
                 optional.append(f"{name}: {type} | None = None")
             else:
                 required.append(f"{name}: {type}")
-        defaults = []
+        defaults, given_by_input = [], False
         for attribute in self.schema["attributes"]:
             name = self.attributes[attribute["name"]]
             type = _TYPES[attribute["type"]]
-            if attribute["required"]:
+            given_by_input |= attribute["name"] in given
+            if attribute["required"] and given_by_input:
+                # Also those after it, because Python has no default before
+                # a parameter without one. The op refuses what is missing.
+                required.append(f"{name}: {type} | None = None")
+            elif attribute["required"]:
                 required.append(f"{name}: {type}")
             else:
                 default = _literal(attribute["default"])

@@ -3,62 +3,20 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Sequence
 from typing import Any
 
 from .. import _core
-from ..errors import InvalidArgumentError
+from ..errors import InvalidArgumentError, UnimplementedError
 from ..framework import Variable, created, positive, require_variable
-from ..initializer import Constant, Normal, Uniform
+from ..initializer import Constant, Uniform
 from ..layer_helper import LayerHelper
-
-Pair = int | Sequence[int]
-
-
-def _pair(what: str, value: Pair, dims: int = 2) -> list[int]:
-    """One integer for height and width (and depth), or a list of integers."""
-    try:
-        if isinstance(value, (list, tuple)):
-            return [operator.index(each) for each in value]
-        return [operator.index(value)] * dims
-    except TypeError:
-        pass
-    instead = ""
-    if isinstance(value, str):
-        instead = (
-            '; "VALID" is 0; "SAME", for an odd filter and stride 1, is '
-            "filter_size // 2 * dilation"
-        )
-    raise InvalidArgumentError(
-        f"{what}: expected an integer or "
-        f"{'[height, width]' if dims == 2 else '[depth, height, width]'}, got "
-        f"{_core._shown(value)}{instead}{created()}",
-        "python.pair",
-    )
-
-
-def _channels(
-    layer: str, x: Variable, rank: int = 4, data_format: str = "NCHW"
-) -> int:
-    require_variable(f"{layer}: input", x)
-    if x.shape is None or len(x.shape) != rank:
-        raise InvalidArgumentError(
-            f"{layer}: input must have rank {rank}, got {x!r}{created()}",
-            "python.rank",
-        )
-    channels = x.shape[3 if data_format == "NHWC" else 1]
-    if channels is None:
-        raise InvalidArgumentError(
-            f"{layer}: the number of channels must be known, got "
-            f"{x!r}{created()}",
-            "python.channels",
-        )
-    return channels
+from .shapes import channels_of, index_of, move_axis, one_of
+from .simple import einsum
 
 
 def fc(
-    input: Variable,
+    input: Variable | Sequence[Variable],
     size: int,
     num_flatten_dims: int = 1,
     param_attr: Any = None,
@@ -68,12 +26,17 @@ def fc(
 ) -> Variable:
     """Fully connected layer: ``act(input @ weight + bias)``.
 
+    Each input of a list has a weight of its own, and the products are added.
+
     Args:
-        input: rank 2 or more; dimensions from ``num_flatten_dims`` on are
-            flattened, and their sizes must be known.
+        input: rank 2 or more, or a list of such variables; dimensions from
+            ``num_flatten_dims`` on are flattened, and their sizes must be
+            known.
         size: number of outputs.
-        num_flatten_dims: leading dimensions that are kept.
-        param_attr: for the weight [inputs, size]; Xavier by default.
+        num_flatten_dims: leading dimensions that are kept; -1 for all but the
+            last.
+        param_attr: for the weight [inputs, size]; Xavier by default. A list
+            has one for each input.
         bias_attr: for the bias [size]; zeros by default, False for none.
         act: an op with input X and output Out, such as ``"relu"``.
         name: the layer's name.
@@ -82,346 +45,60 @@ def fc(
         [leading dimensions of input..., size].
 
     Raises:
-        InvalidArgumentError: a size is unknown, or the rank too small.
+        InvalidArgumentError: a size is unknown, the rank too small, or lists
+            differ in length or are empty.
     """
-    require_variable("fc: input", input)
-    size = positive("fc: size", size)
-    shape = input.shape or ()
-    if not 0 < num_flatten_dims < len(shape):
+    several = isinstance(input, (list, tuple))
+    inputs = list(input) if several else [input]
+    attrs = param_attr
+    if not isinstance(param_attr, (list, tuple)):
+        attrs = [param_attr] * len(inputs)
+    if not inputs or len(attrs) != len(inputs):
         raise InvalidArgumentError(
-            f"fc: num_flatten_dims must be between 1 and the input's rank less "
-            f"one, got {num_flatten_dims} for {input!r}{created()}",
-            "python.num_flatten_dims",
+            f"fc: expected one input or more, and as many of param_attr if it "
+            f"is a list, got {len(inputs)} and {len(attrs)}{created()}",
+            "python.fc_inputs",
         )
-    helper = LayerHelper("fc", name, input.program)
-    rows = shape[num_flatten_dims:]
-    inputs = None if None in rows else math.prod(rows)  # type: ignore[arg-type]
-    weight = helper.create_parameter(param_attr, [inputs, size], input.dtype)  # type: ignore[list-item]
-    bias = helper.create_parameter(bias_attr, [size], input.dtype, is_bias=True)
-    attrs = {"x_num_col_dims": num_flatten_dims, "y_num_col_dims": 1}
-    out = helper.append_op("mul", {"X": input, "Y": weight}, attrs=attrs)["Out"]
+    for i, each in enumerate(inputs):
+        require_variable(f"fc: input[{i}]" if several else "fc: input", each)
+    size = positive("fc: size", size)
+    helper = LayerHelper("fc", name, inputs[0].program)
+    products = [
+        _product(helper, each, attr, size, num_flatten_dims)
+        for each, attr in zip(inputs, attrs, strict=True)
+    ]
+    out = products[0]
+    if several and len(products) > 1:
+        out = helper.append_op("sum", {"X": products})["Out"]
+    bias = helper.create_parameter(bias_attr, [size], out.dtype, is_bias=True)
     return helper.append_activation(helper.append_bias(out, bias), act)
 
 
-def conv2d(
-    input: Variable,
-    num_filters: int,
-    filter_size: Pair,
-    stride: Pair = 1,
-    padding: Pair = 0,
-    dilation: Pair = 1,
-    groups: int = 1,
-    param_attr: Any = None,
-    bias_attr: Any = None,
-    act: str | None = None,
-    name: str | None = None,
-    data_format: str = "NCHW",
+def _product(
+    helper: LayerHelper, x: Variable, attr: Any, size: int, leading: int
 ) -> Variable:
-    """2-d convolution, with a bias and an activation.
-
-    Args:
-        input: [N, C, H, W], or [N, H, W, C] for NHWC.
-        num_filters: channels of the output.
-        filter_size: one number, or height and width, like the next three.
-        stride: pixels from one window to the next.
-        padding: rows and columns of zeros around the input.
-        dilation: pixels from one element of the filter to the next.
-        groups: number of groups of channels.
-        param_attr: for the filter [num_filters, C / groups, height, width].
-        bias_attr: for the bias [num_filters]; False for none.
-        act: an op with input X and output Out, such as ``"relu"``.
-        name: the layer's name.
-        data_format: ``"NCHW"`` or ``"NHWC"``.
-
-    Returns:
-        [N, num_filters, H', W'], or [N, H', W', num_filters].
-
-    Raises:
-        InvalidArgumentError: the input has another rank, channels are unknown
-            or not divisible by groups, or the filter does not fit.
-    """
-    return _convolution(
-        "conv2d",
-        input,
-        num_filters,
-        (filter_size, stride, padding, dilation),
-        groups,
-        (param_attr, bias_attr),
-        act,
-        name,
-        data_format=data_format,
-    )
-
-
-def conv3d(
-    input: Variable,
-    num_filters: int,
-    filter_size: Pair,
-    stride: Pair = 1,
-    padding: Pair = 0,
-    dilation: Pair = 1,
-    groups: int = 1,
-    param_attr: Any = None,
-    bias_attr: Any = None,
-    act: str | None = None,
-    name: str | None = None,
-) -> Variable:
-    """3-d convolution, with a bias and an activation.
-
-    Args:
-        input: [N, C, D, H, W].
-        num_filters: channels of the output.
-        filter_size: one number, or depth, height and width, like the next
-            three.
-        stride: elements from one window to the next.
-        padding: zeros around the input.
-        dilation: distance of the filter's elements.
-        groups: number of groups of channels.
-        param_attr: for the filter [num_filters, C / groups, depth, height,
-            width].
-        bias_attr: for the bias [num_filters]; False for none.
-        act: an op with input X and output Out, such as ``"relu"``.
-        name: the layer's name.
-
-    Returns:
-        [N, num_filters, D', H', W'].
-
-    Raises:
-        InvalidArgumentError: the input has another rank, channels are unknown
-            or not divisible by groups, or the filter does not fit.
-    """
-    return _convolution(
-        "conv3d",
-        input,
-        num_filters,
-        (filter_size, stride, padding, dilation),
-        groups,
-        (param_attr, bias_attr),
-        act,
-        name,
-    )
-
-
-def _convolution(
-    layer: str,
-    input: Variable,
-    num_filters: int,
-    sizes: tuple[Pair, Pair, Pair, Pair],
-    groups: int,
-    parameters: tuple[Any, Any],
-    act: str | None,
-    name: str | None,
-    **attrs: str,
-) -> Variable:
-    """Append conv2d or conv3d with its filter, bias and activation."""
-    dims = 2 if layer == "conv2d" else 3
-    channels = _channels(layer, input, dims + 2, **attrs)
-    num_filters = positive(f"{layer}: num_filters", num_filters)
-    if channels % positive(f"{layer}: groups", groups) != 0:
+    """``x``, flattened from dim ``leading`` on, times a weight of its own."""
+    shape = x.shape or ()
+    if leading == -1:
+        leading = len(shape) - 1
+    if not 0 < leading < len(shape):
         raise InvalidArgumentError(
-            f"{layer}: {channels} input channels cannot be divided into "
-            f"{groups} groups{created()}",
-            "python.groups",
+            f"fc: num_flatten_dims must be between 1 and the input's rank less "
+            f"one, got {leading} for {x!r}{created()}",
+            "python.num_flatten_dims",
         )
-    window, strides, paddings, dilations = (
-        _pair(f"{layer}: {what}", each, dims)
-        for what, each in zip(
-            ("filter_size", "stride", "padding", "dilation"), sizes, strict=True
-        )
-    )
-    helper = LayerHelper(layer, name, input.program)
-    shape = [num_filters, channels // groups, *window]
-    deviation = math.sqrt(2.0 / max(math.prod(shape[1:]), 1))
-    weight = helper.create_parameter(
-        parameters[0], shape, input.dtype, Normal(0.0, deviation)
-    )
-    bias = helper.create_parameter(
-        parameters[1], [num_filters], input.dtype, is_bias=True
-    )
-    inputs = {"Input": input, "Filter": weight, "Bias": bias}
-    of_op = {
-        "strides": strides,
-        "paddings": paddings,
-        "dilations": dilations,
-        "groups": groups,
-        **attrs,
-    }
-    out = helper.append_op(layer, inputs, attrs=of_op)["Output"]
-    return helper.append_activation(out, act)
-
-
-def pool2d(
-    input: Variable,
-    pool_size: Pair = 2,
-    pool_type: str = "max",
-    pool_stride: Pair | None = None,
-    pool_padding: Pair = 0,
-    global_pooling: bool = False,
-    ceil_mode: bool = False,
-    exclusive: bool = True,
-    name: str | None = None,
-    data_format: str = "NCHW",
-) -> Variable:
-    """The maximum or the mean of each window.
-
-    Args:
-        input: [N, C, H, W], or [N, H, W, C] for NHWC.
-        pool_size: one number, or height and width of the window.
-        pool_type: ``"max"`` or ``"avg"``.
-        pool_stride: pixels between windows; the window's size if None.
-        pool_padding: pixels that windows may extend beyond the input.
-        global_pooling: one window over everything.
-        ceil_mode: whether remaining pixels get a window.
-        exclusive: whether means exclude the padding.
-        name: the output's name.
-        data_format: ``"NCHW"`` or ``"NHWC"``.
-
-    Returns:
-        The input's shape with H and W divided by the stride.
-    """
-    return _pool(
-        "pool2d",
-        input,
-        (pool_size, pool_stride, pool_padding),
-        name,
-        pooling_type=pool_type,
-        global_pooling=global_pooling,
-        ceil_mode=ceil_mode,
-        exclusive=exclusive,
-        data_format=data_format,
-    )
-
-
-def pool3d(
-    input: Variable,
-    pool_size: Pair = 2,
-    pool_type: str = "max",
-    pool_stride: Pair | None = None,
-    pool_padding: Pair = 0,
-    ceil_mode: bool = False,
-    exclusive: bool = True,
-    name: str | None = None,
-    dilation: Pair = 1,
-) -> Variable:
-    """The maximum or the mean of each window.
-
-    Args:
-        input: [N, C, D, H, W].
-        pool_size: one number, or depth, height and width of the window.
-        pool_type: ``"max"`` or ``"avg"``.
-        pool_stride: elements between windows; the window's size if None.
-        pool_padding: elements that windows may extend beyond the input.
-        ceil_mode: whether remaining elements get a window.
-        exclusive: whether means exclude the padding.
-        name: the output's name.
-        dilation: distance of a window's elements.
-
-    Returns:
-        The input's shape with D, H and W divided by the stride.
-    """
-    return _pool(
-        "pool3d",
-        input,
-        (pool_size, pool_stride, pool_padding),
-        name,
-        pooling_type=pool_type,
-        dilations=_pair("pool3d: dilation", dilation, 3),
-        ceil_mode=ceil_mode,
-        exclusive=exclusive,
-    )
-
-
-def _pool(
-    layer: str,
-    input: Variable,
-    sizes: tuple[Pair, Pair | None, Pair],
-    name: str | None,
-    **attrs: Any,
-) -> Variable:
-    """Append pool2d or pool3d with size, stride and padding of its window."""
-    require_variable(f"{layer}: input", input)
-    dims = 2 if layer == "pool2d" else 3
-    size, stride, padding = sizes
-    window = _pair(f"{layer}: pool_size", size, dims)
-    attrs |= {
-        "ksize": window,
-        "strides": window
-        if stride is None
-        else _pair(f"{layer}: pool_stride", stride, dims),
-        "paddings": _pair(f"{layer}: pool_padding", padding, dims),
-    }
-    outputs = {"Out": name} if name else None
-    return input.program.append_op(layer, {"X": input}, outputs, attrs)["Out"]
-
-
-def batch_norm(
-    input: Variable,
-    act: str | None = None,
-    is_test: bool = False,
-    momentum: float = 0.9,
-    epsilon: float = 1e-5,
-    param_attr: Any = None,
-    bias_attr: Any = None,
-    data_format: str = "NCHW",
-    name: str | None = None,
-    sync: bool = False,
-) -> Variable:
-    """Normalise each channel over batch and image, then scale and shift it.
-
-    The moving averages of mean and variance are persistables that training
-    updates; they replace the batch's in a program cloned for testing.
-
-    Args:
-        input: [N, C, H, W], or [N, H, W, C] for NHWC.
-        act: an op with input X and output Out, such as ``"relu"``.
-        is_test: use the moving averages.
-        momentum: the momentum of the moving averages.
-        epsilon: added to the variance.
-        param_attr: for the scale [C]; ones by default.
-        bias_attr: for the shift [C]; zeros by default.
-        data_format: ``"NCHW"`` or ``"NHWC"``.
-        name: the layer's name.
-        sync: use mean and variance over the batches of all ranks
-            (:mod:`sluice.distributed`); otherwise each rank uses its own, and
-            has its own moving averages.
-
-    Returns:
-        A variable of the input's shape.
-    """
-    size = [_channels("batch_norm", input, data_format=data_format)]
-    helper, dtype = LayerHelper("batch_norm", name, input.program), input.dtype
-    scale = helper.create_parameter(param_attr, size, dtype, Constant(1.0))
-    bias = helper.create_parameter(bias_attr, size, dtype, is_bias=True)
-    mean = helper.create_persistable(
-        f"{helper.name}.mean", size, dtype, Constant(0.0)
-    )
-    variance = helper.create_persistable(
-        f"{helper.name}.variance", size, dtype, Constant(1.0)
-    )
-    inputs = {
-        "X": input,
-        "Scale": scale,
-        "Bias": bias,
-        "Mean": mean,
-        "Variance": variance,
-    }
-    outputs = {"MeanOut": mean, "VarianceOut": variance}
-    attrs = {
-        "momentum": momentum,
-        "epsilon": epsilon,
-        "is_test": is_test,
-        "data_format": data_format,
-    }
-    op = "sync_batch_norm" if sync else "batch_norm"
-    out = helper.append_op(op, inputs, outputs, attrs)["Y"]
-    return helper.append_activation(out, act)
+    rows = shape[leading:]
+    inputs = None if None in rows else math.prod(rows)  # type: ignore[arg-type]
+    weight = helper.create_parameter(attr, [inputs, size], x.dtype)  # type: ignore[list-item]
+    attrs = {"x_num_col_dims": leading, "y_num_col_dims": 1}
+    return helper.append_op("mul", {"X": x, "Y": weight}, attrs=attrs)["Out"]
 
 
 def dropout(
     x: Variable,
     dropout_prob: float = 0.5,
-    is_test: bool = False,
-    seed: int = 0,
+    is_test: bool | None = False,
+    seed: int | None = 0,
     name: str | None = None,
     dropout_implementation: str = "upscale_in_train",
 ) -> Variable:
@@ -430,12 +107,12 @@ def dropout(
     Args:
         x: a variable of any shape.
         dropout_prob: the share that becomes zero.
-        is_test: disable it; ``clone(for_test=True)`` sets this.
-        seed: the seed of the random numbers.
+        is_test: disable it; ``clone(for_test=True)`` sets this. None is False.
+        seed: the seed of the random numbers; None is 0, for the program's.
         name: the output's name.
         dropout_implementation: ``"upscale_in_train"`` divides kept elements by
-            ``1 - dropout_prob``; ``"downgrade_in_infer"`` multiplies by it in
-            tests.
+            ``1 - dropout_prob``; ``"downgrade_in_infer"``, which is Fluid's
+            default, multiplies by it in tests.
 
     Returns:
         A variable of the shape of x.
@@ -443,8 +120,8 @@ def dropout(
     require_variable("dropout: x", x)
     attrs = {
         "dropout_prob": dropout_prob,
-        "is_test": is_test,
-        "seed": seed,
+        "is_test": False if is_test is None else is_test,
+        "seed": 0 if seed is None else seed,
         "dropout_implementation": dropout_implementation,
     }
     outputs = {"Out": name} if name else None
@@ -458,6 +135,7 @@ def embedding(
     param_attr: Any = None,
     dtype: Any = "float32",
     name: str | None = None,
+    is_sparse: bool = False,
 ) -> Variable:
     """Look up rows of a table of parameters by index.
 
@@ -469,6 +147,8 @@ def embedding(
         param_attr: attribute of the table.
         dtype: element type of the table.
         name: the layer's name.
+        is_sparse: only False: the table's gradient is dense. Fluid's sparse
+            one trains the same with optimizers that are not lazy.
 
     Returns:
         [shape of input..., columns] (a last dimension of 1 is removed).
@@ -477,12 +157,21 @@ def embedding(
         OutOfRangeError: at run time, for an index outside of the table.
         InvalidArgumentError: size is not a pair of integers above 0, or
             padding_idx is not a row.
+        UnimplementedError: is_sparse is True.
     """
     require_variable("embedding: input", input)
+    if one_of("embedding: is_sparse", is_sparse, [True, False]):
+        raise UnimplementedError(
+            "embedding: is_sparse: expected False, got True: gradients of "
+            f"tables are dense; leave it out{created()}",
+            "python.is_sparse",
+        )
     rows, columns = _table_size(size)
     attrs = {}
     if padding_idx is not None:
-        attrs["padding_idx"] = _row("embedding: padding_idx", padding_idx, rows)
+        attrs["padding_idx"] = index_of(
+            "embedding: padding_idx", padding_idx, rows
+        )
     helper = LayerHelper("embedding", name, input.program)
     limit = 1.0 / math.sqrt(columns)
     table = helper.create_parameter(
@@ -502,16 +191,100 @@ def _table_size(size: Any) -> list[int]:
     return [positive(f"embedding: size {list(size)}", each) for each in size]
 
 
-def _row(what: str, value: Any, rows: int) -> int:
-    """The index of a row; a negative one counts from the end."""
-    try:
-        row = operator.index(value)
-    except TypeError:
-        row = rows
-    if not -rows <= row < rows:
-        raise InvalidArgumentError(
-            f"{what}: expected an integer from {-rows} to {rows - 1}, got "
-            f"{_core._shown(value)}{created()}",
-            "python.row",
-        )
-    return row % rows
+def prelu(
+    x: Variable, mode: str, param_attr: Any = None, name: str | None = None
+) -> Variable:
+    """``x`` where it is not negative, and elsewhere x times a learned slope.
+
+    From "Delving Deep into Rectifiers" (He et al., 2015). The op alone, which
+    takes slopes as a variable, is ``sluice.layers.ops.prelu``.
+
+    Args:
+        x: of any shape with ``"all"``; [N, C, ...] with ``"channel"``; with
+            ``"element"`` its sizes after the first are known.
+        mode: ``"all"``: one slope; ``"channel"``: one for each channel, of
+            shape [1, C, 1, ...]; ``"element"``: one for each element of an
+            example.
+        param_attr: for the slopes; 0.25 by default.
+        name: the layer's name.
+
+    Returns:
+        A variable of the shape of x.
+
+    Raises:
+        InvalidArgumentError: a size is unknown, or mode is none of these.
+    """
+    require_variable("prelu: x", x)
+    one_of("prelu: mode", mode, ["all", "channel", "element"])
+    shape: list[Any] = [1]
+    if mode == "channel":
+        channels = channels_of("prelu: x", x)
+        shape = [1, channels, *[1] * (x.ndim - 2)]
+    elif mode == "element":
+        shape = list(x.shape or ())[1:]
+    helper = LayerHelper("prelu", name, x.program)
+    slopes = helper.create_parameter(param_attr, shape, x.dtype, Constant(0.25))
+    return helper.append_op("prelu", {"X": x, "Y": slopes})["Out"]
+
+
+def bilinear_tensor_product(
+    x: Variable,
+    y: Variable,
+    size: int,
+    act: str | None = None,
+    name: str | None = None,
+    param_attr: Any = None,
+    bias_attr: Any = None,
+) -> Variable:
+    """``act(x W_i y + b_i)`` for each output i, row by row.
+
+    Args:
+        x: [N, M].
+        y: [N, K].
+        size: number of outputs.
+        act: an op with input X and output Out, such as ``"relu"``.
+        name: the layer's name.
+        param_attr: for the weight [size, M, K]; Xavier by default.
+        bias_attr: for the bias [1, size]; zeros by default, False for none.
+
+    Returns:
+        [N, size].
+
+    Raises:
+        InvalidArgumentError: x or y is no matrix, or its columns are unknown.
+    """
+    size = positive("bilinear_tensor_product: size", size)
+    columns = [
+        channels_of(f"bilinear_tensor_product: {what}", each, 2)
+        for what, each in (("x", x), ("y", y))
+    ]
+    helper = LayerHelper("bilinear_tensor_product", name, x.program)
+    weight = helper.create_parameter(param_attr, [size, *columns], x.dtype)
+    bias = helper.create_parameter(bias_attr, [1, size], x.dtype, is_bias=True)
+    out = einsum("nm,smk,nk->ns", x, weight, y)
+    return helper.append_activation(helper.append_bias(out, bias), act)
+
+
+def maxout(
+    x: Variable, groups: int, name: str | None = None, axis: int = 1
+) -> Variable:
+    """The maximum over each run of ``groups`` channels.
+
+    Args:
+        x: [N, C, H, W], or [N, H, W, C] for axis 3.
+        groups: how many neighbouring channels become one; a divisor of C.
+        name: the output's name.
+        axis: the dim of the channels: 1, 3 or -1.
+
+    Returns:
+        The shape of x with C / groups channels.
+    """
+    require_variable("maxout: x", x)
+    helper = LayerHelper("maxout", program=x.program)
+    attrs = {"groups": positive("maxout: groups", groups)}
+    if one_of("maxout: axis", axis, [1, 3, -1]) == 1:
+        outputs = {"Out": name} if name else None
+        return helper.append_op("maxout", {"X": x}, outputs, attrs)["Out"]
+    first = move_axis(helper, x, -1, 1)
+    out = helper.append_op("maxout", {"X": first}, attrs=attrs)["Out"]
+    return move_axis(helper, out, 1, -1, name)

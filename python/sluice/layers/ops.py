@@ -15,7 +15,9 @@ from ..framework import Variable
 
 
 def _is_for_users(op: str) -> bool:
-    """False for ops that only passes or append_backward make."""
+    """False for ops that only passes, append_backward or py_func make."""
+    if op.startswith("py_func_"):
+        return False
     described = _core._schema(op)
     if described["internal"] or described["holds_blocks"]:
         return False
@@ -51,6 +53,13 @@ def _append(
     name: str | None,
     hint: str,
 ) -> Any:
+    from . import sequence
+
+    if sequence.reduces_rows(op, inputs.get("X"), attrs):
+        out = sequence.reduce_rows(op, inputs["X"], attrs)
+        if name is None:
+            return out
+        return out.program.append_op("assign", {"X": out}, {"Out": name})["Out"]
     required = _REQUIRED[op]
     named: dict[str, Any] = {}
     if name is not None:
@@ -62,6 +71,7 @@ def _append(
         (given,) = inputs.values()
         count = len(given) if isinstance(given, (list, tuple)) else 1
         named[output] = [f"{name}.{i}" for i in range(count)]
+    attrs = {a: value for a, value in attrs.items() if value is not None}
     made = _program_of(inputs).append_op(op, inputs, named, attrs, hint)
     for output in lists:
         if isinstance(made[output], Variable):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..errors import InvalidArgumentError
 from ..framework import Variable, caller_location, created, require_variable
+from .sequence import reduce_rows
 
 
 class TopK(NamedTuple):
@@ -13,54 +14,6 @@ class TopK(NamedTuple):
 
     values: Variable
     indices: Variable
-
-
-def softmax_with_cross_entropy(
-    logits: Variable,
-    label: Variable,
-    soft_label: bool = False,
-    return_softmax: bool = False,
-) -> Any:
-    """Cross entropy of the softmax of logits, computed by one op.
-
-    Args:
-        logits: [N, classes].
-        label: [N, 1] int64, or [N, classes] of probabilities.
-        soft_label: whether labels are probabilities.
-        return_softmax: also return the softmax.
-
-    Returns:
-        The loss [N, 1]; with ``return_softmax`` (loss, softmax).
-
-    Raises:
-        OutOfRangeError: at run time, for a label that is not a class.
-    """
-    require_variable("softmax_with_cross_entropy: logits", logits)
-    inputs = {"Logits": logits, "Label": label}
-    attrs = {"soft_label": True} if soft_label else {}
-    made = logits.program.append_op(
-        "softmax_with_cross_entropy", inputs, attrs=attrs
-    )
-    if return_softmax:
-        return made["Loss"], made["Softmax"]
-    return made["Loss"]
-
-
-def cross_entropy(input: Variable, label: Variable) -> Variable:
-    """Cross entropy of probabilities; for logits use
-    :func:`softmax_with_cross_entropy`, which is faster and exact.
-
-    Args:
-        input: [N, classes], rows that add up to 1.
-        label: [N, 1] int64.
-
-    Returns:
-        The loss [N, 1].
-    """
-    require_variable("cross_entropy: input", input)
-    # The softmax of the logarithms of probabilities is the probabilities.
-    logits = input.program.append_op("log", {"X": input})["Out"]
-    return softmax_with_cross_entropy(logits, label)
 
 
 def topk(input: Variable, k: int = 1) -> TopK:
@@ -90,7 +43,14 @@ def accuracy(input: Variable, label: Variable, k: int = 1) -> Variable:
         A float32 variable of one element.
     """
     require_variable("accuracy: input", input)
-    inputs = {"Indices": topk(input, k).indices, "Label": label}
+    indices = topk(input, k).indices
+    if input.lod_level:  # the share of true rows
+        append = input.program.append_op
+        equal = append("equal", {"X": indices, "Y": label})["Out"]
+        right = append("cast", {"X": equal}, attrs={"dtype": "float32"})
+        right = append("reduce_max", {"X": right["Out"]}, attrs={"dim": [1]})
+        return reduce_rows("mean", right["Out"], {})
+    inputs = {"Indices": indices, "Label": label}
     return input.program.append_op("accuracy", inputs)["Accuracy"]
 
 

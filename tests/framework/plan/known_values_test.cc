@@ -6,7 +6,6 @@
 #include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
-#include "sluice/framework/program/backward.h"
 #include "sluice/framework/run/executor.h"
 
 // Shapes and attributes that are computed by the program itself.
@@ -139,28 +138,6 @@ TEST_F(KnownValuesTest, BadValuesAreRefusedAsBadAttributesAre) {
                 feeds[1].second.data<int64_t>()[0] = -5;
                 executor_.Run(program_, feeds, {y_});
               });
-}
-
-TEST_F(KnownValuesTest, AGradientThatNeedsTheAttributeIsRefused) {
-  const auto gradient_of = [](const std::string& op,
-                              const std::string& operand) {
-    Program program;
-    program.Persistable("w", DType::kFloat32, {4});
-    program.Data("s", DType::kInt64, {1});
-    OpDesc desc;
-    desc.type = op;
-    desc.inputs = {{"X", {"w"}}, {operand, {"s"}}};
-    const std::string y = program.AppendOp(desc).outputs[0].second[0];
-    OpDesc mean;
-    mean.type = "mean";
-    mean.inputs = {{"X", {y}}};
-    const std::string loss = program.AppendOp(mean).outputs[0].second[0];
-    AppendBackward(program, loss);
-  };
-  gradient_of("reshape", "Shape");
-  ExpectError(ErrorCode::kUnimplemented, "backward.operand",
-              {"tile", "Repeats", "repeats"},
-              [&] { gradient_of("tile", "Repeats"); });
 }
 
 TEST_F(KnownValuesTest, ManyValuesKeepTheCacheBounded) {

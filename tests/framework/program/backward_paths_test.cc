@@ -129,6 +129,32 @@ TEST_F(BackwardTest, RefusesWhatIsNoParameter) {
                 "loss", {.parameters = {"w"}, .no_gradient = {"w"}});
 }
 
+TEST_F(BackwardTest, PassesOperandsToGradientOps) {
+  program_.Data("k", DType::kInt64, {1});
+  Op("test_power", {"w", "k"}, {"h"});
+  Op("test_total", {"h"}, {"loss"});
+  EXPECT_EQ(Backward("loss").back(), "w@GRAD = test_power_grad(w, h@GRAD, k)");
+}
+
+TEST_F(BackwardTest, AGradientOpWithoutTheOperandNeedsTheAttribute) {
+  program_.Data("k", DType::kInt64, {1});
+  Op("test_root", {"w", "k"}, {"h"});
+  Op("test_total", {"h"}, {"loss"});
+  ExpectRefused(ErrorCode::kUnimplemented, "backward.operand",
+                {"test_root", "input K gives attribute k", "test_root_grad"},
+                "loss");
+}
+
+TEST_F(BackwardTest, SaysWhyAnOpHasNoGradient) {
+  Op("unique", {"w"}, {"h"});
+  Op("test_total", {"h"}, {"loss"});
+  ExpectRefused(
+      ErrorCode::kInvalidArgument, "backward.no_gradient",
+      {"(unique, created at net.cc:7), which has no gradient: how many "
+       "elements Out has changes with the values of X; set stop_gradient"},
+      "loss");
+}
+
 TEST_F(BackwardTest, NamesTheOpThatHasNoGradient) {
   Op("test_square", {"w"}, {"h"});
   Op("test_divide", {"h"}, {"d"});

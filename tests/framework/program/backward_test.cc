@@ -137,14 +137,16 @@ TEST_F(BackwardTest, AnOutputWithoutGradientIsLeftOutOrZero) {
   EXPECT_EQ(program_.FindVar("d@GRAD@ZERO").dims, DDim({3}));
 }
 
-TEST_F(BackwardTest, RefusesZerosOfUnknownShape) {
+TEST_F(BackwardTest, ZerosOfUnknownShapeAreMadeOfTheShape) {
   program_.Data("y", DType::kFloat32, {-1});
   program_.SetStopGradient("y", false);
   Op("test_halves", {"y"}, {"a", "b"});
   Op("test_total", {"a"}, {"loss"});
-  ExpectRefused(ErrorCode::kInvalidArgument, "backward.unknown_zeros",
-                {"b", "test_halves", "[?]", "me.cc:5"}, "loss",
-                {.parameters = {"y"}});
+  EXPECT_EQ(Backward("loss", {.parameters = {"y"}}),
+            (Lines{"loss@GRAD = fill_constant()",
+                   "a@GRAD = test_total_grad(a, loss@GRAD)",
+                   "b@SHAPE = shape(b)", "b@GRAD@ZERO = fill_constant(b@SHAPE)",
+                   "y@GRAD = test_halves_grad(a@GRAD, b@GRAD@ZERO)"}));
 }
 
 TEST_F(BackwardTest, AnElementOfManyThatNobodyNeedsKeepsItsPlace) {

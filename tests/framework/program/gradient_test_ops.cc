@@ -151,6 +151,25 @@ void Stuck(OpSchema& op) {
   op.Gradient([](const OpDesc&) { return std::vector<OpDesc>(); });
 }
 
+// Operand K gives attribute k, which the gradient op has, too.
+void Power(OpSchema& op) {
+  Define(op, {"X"}, {"Out"});
+  op.Attr<int64_t>("k", "").Default(int64_t{1});
+  op.Operand("K", "k", "int64", "");
+  op.Gradient([](const OpDesc& forward) {
+    return OneGradient(forward, {{"X"}, {}, {"Out"}, {"X"}});
+  });
+}
+void PowerGrad(OpSchema& op) {
+  Define(op, {"X", "Out@GRAD"}, {"X@GRAD"});
+  op.Attr<int64_t>("k", "").Default(int64_t{1});
+  op.Operand("K", "k", "int64", "");
+}
+void RootGrad(OpSchema& op) {  // without the operand
+  Define(op, {"X", "Out@GRAD"}, {"X@GRAD"});
+  op.Attr<int64_t>("k", "").Default(int64_t{1});
+}
+
 }  // namespace
 
 void UseGradientTestOps() {
@@ -174,6 +193,10 @@ void UseGradientTestOps() {
     registry.AddOperator("test_each", &Each);
     registry.AddOperator("test_like", &Like);
     registry.AddOperator("test_stuck", &Stuck);
+    registry.AddOperator("test_power", &Power);
+    registry.AddOperator("test_power_grad", &PowerGrad);
+    registry.AddOperator("test_root", &Power);
+    registry.AddOperator("test_root_grad", &RootGrad);
     return true;
   }();
   static_cast<void>(kDone);

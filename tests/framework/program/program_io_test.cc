@@ -164,8 +164,8 @@ TEST(ProgramIoTest, NamesDamage) {
 TEST(ProgramIoTest, RefusesANewerFormat) {
   const std::string content = Unseal(SerializeProgram(Rich()));
   ExpectError(ErrorCode::kUnimplemented, "program_io.newer_format",
-              {"format 2", "reads up to 1"},
-              [&] { ParseProgram(Seal(content, 2)); });
+              {"format 3", "reads up to 2"},
+              [&] { ParseProgram(Seal(content, 3)); });
 }
 
 TEST(ProgramIoTest, RefusesMoreThanAGiB) {

@@ -188,7 +188,10 @@ class CrossEntropy final : public ShapedKernel {
 };
 
 std::string HardLabels(const KernelQuery& query) {
-  return query.Attr<bool>("soft_label") ? "needs hard labels" : "";
+  if (query.Attr<bool>("soft_label")) return "needs hard labels";
+  const auto axis = query.Attr<int64_t>("axis");
+  const bool last = axis == -1 || axis == query.inputs[0].rank() - 1;
+  return last ? "" : "needs classes along the last dim";
 }
 
 }  // namespace

@@ -64,6 +64,15 @@ TEST(FillConstant, RefusesNumbersThatTheDTypeDoesNotHold) {
   refuse(DType::kBool, 2);
 }
 
+TEST(FillAnyLike, RefusesNumbersThatTheDTypeDoesNotHold) {
+  ExpectError(ErrorCode::kInvalidArgument, "fill_any_like.value",
+              {"fill_any_like", "0.5", "int32"}, [] {
+                const Tensor x = Tensor::FromVector<float>({1}, {0});
+                RunOp("fill_any_like", {{"X", x}},
+                      {{"dtype", DType::kInt32}, {"value", 0.5}});
+              });
+}
+
 TEST(FillConstant, RefusesBadShapes) {
   ExpectError(ErrorCode::kInvalidArgument, "fill_constant.rank",
               {"fill_constant", "9 entries", "at most 8"},
@@ -108,7 +117,26 @@ Arrays FillConstantReference(const Arrays& /*in*/, const OpDesc& op) {
   return {{"Out", out}};
 }
 
+std::vector<OpExample> FillAnyLikeExamples(ExampleMaker& make) {
+  std::vector<OpExample> examples;
+  for (const DDim& dims :
+       {DDim{3, 5}, DDim{}, DDim{1}, DDim{4, 0}, DDim{271, 301}}) {
+    examples.push_back({{{"X", make.Integers(DType::kInt32, dims, 0, 9)}},
+                        {{"dtype", make.dtype()}, {"value", 1.0}}});
+  }
+  return examples;
+}
+
+Arrays FillAnyLikeReference(const Arrays& in, const OpDesc& op) {
+  Array out(in.at("X").dims);
+  for (double& value : out.values) {
+    value = GetAttr<double>(op, "value");
+  }
+  return {{"Out", out}};
+}
+
 REGISTER_OP_CASE(fill_constant, FillConstantExamples, FillConstantReference);
+REGISTER_OP_CASE(fill_any_like, FillAnyLikeExamples, FillAnyLikeReference);
 
 }  // namespace
 }  // namespace sluice::testing

@@ -178,8 +178,7 @@ std::vector<OpExample> GatherNdGradExamples(ExampleMaker& make) {
   return WithOutGrad(NdExamples(make), "gather_nd", make);
 }
 
-// Updates for each example. All reductions are covered; those without a
-// gradient have examples that are too large for a gradient check.
+// Updates for each example, with all reductions.
 std::vector<OpExample> WithUpdates(std::vector<OpExample> examples,
                                    const char* gather,
                                    ExampleMaker& make) {
@@ -193,8 +192,7 @@ std::vector<OpExample> WithUpdates(std::vector<OpExample> examples,
     const OpDesc op = DescribeExample(gather, picked);
     const DDim dims = GatherReference(InputArrays(picked), op).at("Out").dims;
     example.inputs.emplace_back("Updates", make.Values(dims));
-    const bool large = example.inputs[0].second.numel() > 400;
-    for (size_t i = 0; i < (large ? 5 : 2); ++i) {
+    for (size_t i = 0; i < 5; ++i) {
       // Kernels for bool, for dtypes without arithmetic, and for halves on
       // devices only replace.
       if (make.dtype() >= DType::kBool && i > 0) break;
@@ -246,12 +244,14 @@ Arrays ScatterReference(const Arrays& in, const OpDesc& op) {
   return {{"Out", out}};
 }
 
+// Those with none and add, or with the other reductions.
 std::vector<OpExample> ScatterGradExamples(std::vector<OpExample> examples,
-                                           ExampleMaker& make) {
-  std::erase_if(examples, [](const OpExample& example) {
+                                           ExampleMaker& make,
+                                           bool reduce = false) {
+  std::erase_if(examples, [reduce](const OpExample& example) {
     const auto& reduction =
         std::get<std::string>(example.attributes.find("reduction")->second);
-    return reduction != "none" && reduction != "add";
+    return reduce == (reduction == "none" || reduction == "add");
   });
   for (OpExample& example : examples) {
     example.inputs.emplace_back("Out@GRAD",
@@ -266,6 +266,56 @@ std::vector<OpExample> ScatterElementsGradExamples(ExampleMaker& make) {
 
 std::vector<OpExample> ScatterNdGradExamples(ExampleMaker& make) {
   return ScatterGradExamples(ScatterNdExamples(make), make);
+}
+
+std::vector<OpExample> ElementsReduceGradExamples(ExampleMaker& make) {
+  return ScatterGradExamples(ScatterElementsExamples(make), make, true);
+}
+
+std::vector<OpExample> NdReduceGradExamples(ExampleMaker& make) {
+  return ScatterGradExamples(ScatterNdExamples(make), make, true);
+}
+
+// Looks at all operands of each element of Out: that of X is number -1.
+Arrays ScatterReduceGradReference(const Arrays& in, const OpDesc& op) {
+  const auto& reduction = GetAttr<std::string>(op, "reduction");
+  const bool include_self = GetAttr<bool>(op, "include_self");
+  const Array &x = in.at("X"), &updates = in.at("Updates");
+  const Array& grad = in.at("Out@GRAD");
+  Array x_grad = grad, update_grad(updates.dims);
+  std::vector<std::vector<std::pair<int64_t, double>>> operands(
+      x.values.size());
+  ForEach(in, op, [&](size_t place, size_t i) {
+    if (operands[place].empty() && include_self) {
+      operands[place].emplace_back(-1, x.values[place]);
+    }
+    operands[place].emplace_back(i, updates.values[i]);
+  });
+  for (size_t place = 0; place < operands.size(); ++place) {
+    const auto& all = operands[place];
+    if (all.empty()) continue;
+    if (!include_self) x_grad.values[place] = 0;
+    double best = all[0].second, equal = 0;
+    for (const auto& [number, value] : all) {
+      if (reduction == "max" ? value > best : value < best) best = value;
+    }
+    for (const auto& [number, value] : all) {
+      equal += value == best ? 1 : 0;
+    }
+    for (const auto& [number, value] : all) {
+      double factor = value == best ? 1 / equal : 0;
+      if (reduction == "mul") {
+        factor = 1;
+        for (const auto& [other, of_other] : all) {
+          if (other != number) factor *= of_other;
+        }
+      }
+      double& to =
+          number < 0 ? x_grad.values[place] : update_grad.values[number];
+      to = grad.values[place] * factor;
+    }
+  }
+  return {{"X@GRAD", x_grad}, {"Updates@GRAD", update_grad}};
 }
 
 Arrays ScatterGradReference(const Arrays& in, const OpDesc& op) {
@@ -300,6 +350,14 @@ REGISTER_OP_CASE(scatter_elements_grad,
                  ScatterElementsGradExamples,
                  ScatterGradReference);
 REGISTER_OP_CASE(scatter_nd_grad, ScatterNdGradExamples, ScatterGradReference);
+REGISTER_OP_CASE(scatter_elements_reduce_grad,
+                 ElementsReduceGradExamples,
+                 ScatterReduceGradReference,
+                 8);
+REGISTER_OP_CASE(scatter_nd_reduce_grad,
+                 NdReduceGradExamples,
+                 ScatterReduceGradReference,
+                 8);
 
 }  // namespace
 }  // namespace sluice::testing

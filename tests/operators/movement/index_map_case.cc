@@ -94,6 +94,33 @@ std::vector<OpExample> TileExamples(ExampleMaker& make) {
                          {{31, 7, 5}, repeats({3, 11, 7})}});
 }
 
+std::vector<OpExample> RollExamples(ExampleMaker& make) {
+  const auto shifts = [](const Ints& by, const Ints& axes) {
+    return AttributeMap{{"shifts", by}, {"axis", axes}};
+  };
+  return Examples(make, {{{3, 5}, shifts({1}, {0})},
+                         {{3, 5, 2}, shifts({-2, 3}, {1, -1})},
+                         {{3, 1, 5}, shifts({7, -9, 1}, {0, 1, 0})},
+                         {{1}, shifts({1}, {0})},
+                         {{4, 3}, shifts({}, {})},
+                         {{0, 3}, shifts({1, 2}, {0, 1})},
+                         {{2, 3}, shifts({INT64_MIN, INT64_MAX}, {0, 1})},
+                         {{131, 257}, shifts({100, -3}, {0, 1})},
+                         {{70001}, shifts({35}, {0})}});
+}
+
+std::vector<OpExample> ExpandAsExamples(ExampleMaker& make) {
+  std::vector<OpExample> examples;
+  const std::vector<std::pair<DDim, DDim>> dims = {
+      {{3, 1}, {2, 3, 5}}, {{2, 3}, {4, 3}},       {{2, 3}, {2, 9}},
+      {{}, {3, 3}},        {{1, 3}, {0, 3}},       {{0, 1}, {0, 3}},
+      {{1}, {1}},          {{5, 1, 2}, {5, 3, 2}}, {{7, 3}, {1001, 93}}};
+  for (const auto& [x, y] : dims) {
+    examples.push_back({{{"X", make.Values(x)}, {"Y", make.Values(y)}}, {}});
+  }
+  return examples;
+}
+
 Ints Whole(int64_t size) {
   Ints all(static_cast<size_t>(size));
   std::iota(all.begin(), all.end(), 0);
@@ -197,6 +224,34 @@ Sources TileSources(const DDim& x, const OpDesc& op) {
   return sources;
 }
 
+Sources RollSources(const DDim& x, const OpDesc& op) {
+  Sources sources;
+  for (const int64_t size : x)
+    sources.push_back(Whole(size));
+  const Ints& shifts = GetAttr<Ints>(op, "shifts");
+  for (size_t i = 0; i < shifts.size() && x.numel() > 0; ++i) {
+    const int64_t axis = GetAttr<Ints>(op, "axis")[i];
+    Ints& picked = sources[axis < 0 ? axis + x.rank() : axis];
+    const auto size = static_cast<int64_t>(picked.size());
+    const int64_t by = (shifts[i] % size + size) % size;
+    std::rotate(picked.begin(), picked.end() - by, picked.end());
+  }
+  return sources;
+}
+
+// The indices of X, from 0 again where they end.
+Sources ExpandAsSources(const DDim& x, const DDim& out) {
+  Sources sources;
+  for (int axis = 0; axis < out.rank(); ++axis) {
+    const int of_x = axis - (out.rank() - x.rank());
+    Ints& picked = sources.emplace_back(Whole(out[axis]));
+    for (int64_t& at : picked) {
+      at = of_x < 0 ? 0 : at % x[of_x];
+    }
+  }
+  return sources;
+}
+
 // Calls visit(element of Out, that of X or -1) for all elements of Out.
 template <typename Visit>
 DDim ForEachElement(const DDim& x, const Sources& sources, const Visit& visit) {
@@ -265,7 +320,42 @@ INDEX_MAP_CASE(slice, SliceExamples, SliceSources);
 INDEX_MAP_CASE(pad, PadExamples, PadSources);
 INDEX_MAP_CASE(expand, ExpandExamples, ExpandSources);
 INDEX_MAP_CASE(tile, TileExamples, TileSources);
+INDEX_MAP_CASE(roll, RollExamples, RollSources);
 #undef INDEX_MAP_CASE
+
+Arrays ExpandAsReference(const Arrays& in, const OpDesc& /*op*/) {
+  const Array& x = in.at("X");
+  Array out;
+  out.dims = ForEachElement(x.dims, ExpandAsSources(x.dims, in.at("Y").dims),
+                            [&](size_t /*at*/, int64_t from) {
+                              out.values.push_back(x.values[from]);
+                            });
+  return {{"Out", out}};
+}
+
+Arrays ExpandAsGradReference(const Arrays& in, const OpDesc& /*op*/) {
+  Array x_grad(in.at("X").dims);
+  const Array& out_grad = in.at("Out@GRAD");
+  ForEachElement(x_grad.dims, ExpandAsSources(x_grad.dims, out_grad.dims),
+                 [&](size_t at, int64_t from) {
+                   x_grad.values[from] += out_grad.values[at];
+                 });
+  return {{"X@GRAD", x_grad}};
+}
+
+std::vector<OpExample> ExpandAsGradExamples(ExampleMaker& make) {
+  std::vector<OpExample> examples = ExpandAsExamples(make);
+  for (OpExample& example : examples) {
+    example.inputs[1].first = "Out@GRAD";
+  }
+  return examples;
+}
+
+REGISTER_OP_CASE(expand_as, ExpandAsExamples, ExpandAsReference);
+REGISTER_OP_CASE(expand_as_grad,
+                 ExpandAsGradExamples,
+                 ExpandAsGradReference,
+                 30);
 
 }  // namespace
 }  // namespace sluice::testing

@@ -213,5 +213,37 @@ TEST(Tile, RefusesListsThatDoNotFit) {
           {"repeats[0]", "dim 0", "[3]"});
 }
 
+TEST(Roll, MovesElementsAroundTheEnds) {
+  const Tensor x = Tensor::FromVector<int32_t>({2, 3}, {1, 2, 3, 4, 5, 6});
+  const auto roll = [&](const Ints& shifts, const Ints& axis) {
+    return Apply("roll", x, {{"shifts", shifts}, {"axis", axis}});
+  };
+  EXPECT_EQ(roll({1}, {1}), (IndexMapNumbers{3, 1, 2, 6, 4, 5}));
+  EXPECT_EQ(roll({-1, 1}, {-1, 0}), (IndexMapNumbers{5, 6, 4, 2, 3, 1}));
+  EXPECT_EQ(roll({1, 1}, {1, 1}), (IndexMapNumbers{2, 3, 1, 5, 6, 4}));
+}
+
+TEST(Roll, RefusesListsThatDoNotFit) {
+  Refuses("roll", {3}, {{"shifts", Ints{1}}, {"axis", Ints{0, 0}}},
+          "roll.entries", {"axis has 2", "expected 1"});
+  Refuses("roll", {3}, {{"shifts", Ints{1}}, {"axis", Ints{1}}}, "roll.axis",
+          {"axis[0] = 1", "[3]", "from -1 to 0"});
+}
+
+TEST(ExpandAs, RefusesShapesThatXDoesNotFill) {
+  const auto refuse = [](const DDim& x, const DDim& y, const char* check_id,
+                         std::initializer_list<std::string_view> words) {
+    Tensor a, b;
+    a.mutable_data<int32_t>(x, CPUPlace());
+    b.mutable_data<float>(y, CPUPlace());
+    ExpectError(ErrorCode::kInvalidArgument, check_id, words, [&] {
+      RunOp("expand_as", {{"X", a}, {"Y", b}});
+    });
+  };
+  refuse({3, 1}, {3}, "expand_as.rank", {"X [3, 1]", "Y [3]"});
+  refuse({2, 3}, {2, 4}, "expand_as.size", {"dim 1", "is 4", "of 3"});
+  refuse({0}, {2}, "expand_as.size", {"is 2", "of 0"});
+}
+
 }  // namespace
 }  // namespace sluice

@@ -85,7 +85,32 @@ Arrays GaussianReference(const Arrays& /*in*/, const OpDesc& op) {
   return {{"Out", out}};
 }
 
+// The quantile by bisection.
+Arrays TruncatedReference(const Arrays& /*in*/, const OpDesc& op) {
+  Array out(DDim(GetAttr<Ints>(op, "shape")));
+  const auto probability = [](long double z) {
+    return std::erfc(-z / std::numbers::sqrt2_v<long double>) / 2;
+  };
+  const long double least = probability(-2);
+  for (size_t i = 0; i < out.values.size(); ++i) {
+    const long double u =
+        (RandomWord(11, static_cast<int64_t>(i)) + 0.5L) / 4294967296.0L;
+    const long double p = least + u * (1 - 2 * least);
+    long double low = -2, high = 2;
+    for (int step = 0; step < 64; ++step) {
+      const long double middle = (low + high) / 2;
+      (probability(middle) < p ? low : high) = middle;
+    }
+    out.values[i] = static_cast<double>(0.25L + 0.5L * low);
+  }
+  return {{"Out", out}};
+}
+
 REGISTER_OP_CASE(gaussian_random, GaussianExamples, GaussianReference, 4);
+REGISTER_OP_CASE(truncated_gaussian_random,
+                 GaussianExamples,
+                 TruncatedReference,
+                 4);
 
 }  // namespace
 }  // namespace sluice::testing

@@ -89,6 +89,29 @@ TEST(GridSample, RefusesShapesThatDoNotFit) {
             DDim({2, 3, 6, -1}));
 }
 
+// 10, 20, 40, 80 sampled at -0.5, between 10 and 20, and outside.
+TEST(GridSample, TheGradientOfAPositionIsTheSlope) {
+  const Tensor x = Tensor::FromVector<float>({1, 1, 1, 4}, {10, 20, 40, 80});
+  const auto grad_of = [&](const char* padding) {
+    return RunOp(
+        "grid_sample_grad",
+        {{"X", x},
+         {"Grid",
+          Tensor::FromVector<float>({1, 1, 2, 2}, {-0.5F, 0, 1.75F, 0})},
+         {"Out@GRAD", Tensor::FromVector<float>({1, 1, 1, 2}, {3, 1})}},
+        {{"padding_mode", std::string(padding)}},
+        {.outputs = {"X@GRAD", "Grid@GRAD"}});
+  };
+  auto grads = grad_of("border");
+  EXPECT_EQ(grads.at("X@GRAD").ToVector<float>(), (Floats{1.5F, 1.5F, 0, 1}));
+  // Half of the length of X, times 20 - 10, times the gradient.
+  EXPECT_EQ(grads.at("Grid@GRAD").ToVector<float>(), (Floats{60, 0, 0, 0}));
+  // Mirrored to 2, and so in the other direction: from 40 to 80.
+  grads = grad_of("reflection");
+  EXPECT_EQ(grads.at("X@GRAD").ToVector<float>(), (Floats{1.5F, 1.5F, 1, 0}));
+  EXPECT_EQ(grads.at("Grid@GRAD").ToVector<float>(), (Floats{60, 0, -80, 0}));
+}
+
 TEST(AffineGrid, TransformsAnEvenGrid) {
   const Tensor theta = Tensor::FromVector<float>({1, 2, 3}, {1, 0, 0, 0, 2, 5});
   const auto run = [&](bool align_corners) {
@@ -139,7 +162,12 @@ std::vector<OpExample> GridSampleExamples(ExampleMaker& make) {
         for (double& value : positions.values) {
           value = value / 8 + 1.0 / 64;
         }
-        examples.push_back({{{"X", make.Values(x)},
+        // Small ones for cubic, so that differences are exact to 1e-7.
+        Array elements = ToArray(make.Values(x));
+        for (double& value : elements.values) {
+          if (*mode == 'c') value /= 32;
+        }
+        examples.push_back({{{"X", ToTensor(elements, make.dtype())},
                              {"Grid", ToTensor(positions, make.dtype())}},
                             {{"mode", std::string(mode)},
                              {"padding_mode", std::string(padding)},
@@ -150,12 +178,16 @@ std::vector<OpExample> GridSampleExamples(ExampleMaker& make) {
   return examples;
 }
 
-// Mirrored step by step.
-double Mirrored(double x, double low, double high) {
+// Mirrored step by step, as is `slope`.
+double Mirrored(double x, double low, double high, double* slope) {
   if (std::isinf(x)) return std::nan("");
-  if (high == low) return low;
+  if (high == low) {
+    *slope = 0;
+    return low;
+  }
   while (x < low || x > high) {
     x = x < low ? 2 * low - x : 2 * high - x;
+    *slope = -*slope;
   }
   return x;
 }
@@ -170,7 +202,8 @@ double ElementOf(const OpDesc& op,
   const auto last = static_cast<double>(size - 1);
   if (at < 0 || at > last) {
     if (padding == "zeros") return 0;
-    if (padding == "reflection") at = Mirrored(at, edge, last - edge);
+    double unused = 0;
+    if (padding == "reflection") at = Mirrored(at, edge, last - edge, &unused);
     at = std::min(std::max(at, 0.0), last);
   }
   return line(static_cast<int64_t>(at));
@@ -180,10 +213,12 @@ double Weighted(double weight, const std::function<double()>& value) {
   return weight == 0 ? 0 : weight * value();
 }
 
+// Or, if `derivative` is true, its derivative by the position.
 double Interpolated(const OpDesc& op,
                     int64_t size,
                     double position,
-                    const std::function<double(int64_t)>& line) {
+                    const std::function<double(int64_t)>& line,
+                    bool derivative = false) {
   const auto& mode = GetAttr<std::string>(op, "mode");
   const auto& padding = GetAttr<std::string>(op, "padding_mode");
   const bool corners = GetAttr<bool>(op, "align_corners");
@@ -191,10 +226,12 @@ double Interpolated(const OpDesc& op,
   const double low = corners ? 0 : -0.5, high = length - 1 - low;
   double x = corners ? (position + 1) * (length - 1) / 2
                      : (position + 1) * length / 2 - 0.5;
+  double slope = corners ? (length - 1) / 2 : length / 2;
   if (mode == "nearest") x = std::rint(x);
   if (x < low || x > high) {
+    if (padding == "border") slope = 0;
     if (padding == "border") x = std::min(std::max(x, 0.0), length - 1);
-    if (padding == "reflection") x = Mirrored(x, low, high);
+    if (padding == "reflection") x = Mirrored(x, low, high, &slope);
   }
   if (std::isnan(x)) return x;
   if (padding == "zeros" && (x < -9 || x > length + 9)) return 0;
@@ -202,8 +239,9 @@ double Interpolated(const OpDesc& op,
   const auto element = [&](double at) {
     return ElementOf(op, size, floor + at, line);
   };
-  if (mode == "nearest") return element(0);
+  if (mode == "nearest") return derivative ? 0 : element(0);
   if (mode == "linear") {
+    if (derivative) return slope * (element(1) - element(0));
     return Weighted(1 - t, [&] { return element(0); }) +
            Weighted(t, [&] { return element(1); });
   }
@@ -212,9 +250,12 @@ double Interpolated(const OpDesc& op,
   const double weights[] = {
       -0.75 * t + 1.5 * t2 - 0.75 * t3, 1 - 2.25 * t2 + 1.25 * t3,
       0.75 * t + 1.5 * t2 - 1.25 * t3, -0.75 * t2 + 0.75 * t3};
+  const double slopes[] = {-0.75 + 3 * t - 2.25 * t2, -4.5 * t + 3.75 * t2,
+                           0.75 + 3 * t - 3.75 * t2, -1.5 * t + 2.25 * t2};
   double sum = 0;
   for (int i = 0; i < 4; ++i) {
-    sum += Weighted(weights[i], [&] { return element(i - 1); });
+    sum += Weighted(derivative ? slope * slopes[i] : weights[i],
+                    [&] { return element(i - 1); });
   }
   return sum;
 }
@@ -245,6 +286,74 @@ Arrays GridSampleReference(const Arrays& in, const OpDesc& op) {
     out.values[i] = along(2);
   }
   return {{"Out", out}};
+}
+
+std::vector<OpExample> GridSampleGradExamples(ExampleMaker& make) {
+  std::vector<OpExample> examples = GridSampleExamples(make);
+  for (OpExample& example : examples) {
+    DDim dims = example.inputs[0].second.dims();
+    for (int i = 2; i < dims.rank(); ++i) {
+      dims[i] = example.inputs[1].second.dims()[i - 1];
+    }
+    example.inputs.emplace_back("Out@GRAD", make.Values(dims));
+  }
+  return examples;
+}
+
+// Walks from axis to axis of X as the reference of the op; where it reads an
+// element, that gets the weight with which it was read.
+Arrays GridSampleGradReference(const Arrays& in, const OpDesc& op) {
+  const Array &x = in.at("X"), &grid = in.at("Grid");
+  const Array& grad = in.at("Out@GRAD");
+  const int rank = x.dims.rank();
+  Array x_grad(x.dims), grid_grad(grid.dims);
+  for (int64_t i = 0; i < grad.dims.numel(); ++i) {
+    const Ints at = grad.IndexOf(i);
+    Ints point = {at[0]};
+    point.insert(point.end(), at.begin() + 2, at.end());
+    point.push_back(0);
+    Ints from = at;
+    const auto position = [&](int axis) {
+      point.back() = rank - 1 - axis;
+      return grid.values[grid.Offset(point)];
+    };
+    // The derivative of Out by the position along `by`, or Out for -1.
+    const std::function<double(int, int)> along = [&](int axis, int by) {
+      if (axis == rank) return x.values[x.Offset(from)];
+      const std::function<double(int64_t)> line = [&](int64_t index) {
+        from[axis] = index;
+        return along(axis + 1, by);
+      };
+      return Interpolated(op, x.dims[axis], position(axis), line, axis == by);
+    };
+    const std::function<void(int, double)> give = [&](int axis, double part) {
+      if (axis == rank) {
+        x_grad.values[x.Offset(from)] += part;
+        return;
+      }
+      std::vector<bool> read(static_cast<size_t>(x.dims[axis]));
+      const auto weight = [&](int64_t of) {
+        return Interpolated(op, x.dims[axis], position(axis),
+                            [&](int64_t index) {
+                              read[static_cast<size_t>(index)] = true;
+                              return index == of ? 1.0 : 0.0;
+                            });
+      };
+      weight(-1);
+      for (int64_t index = 0; index < x.dims[axis]; ++index) {
+        if (!read[static_cast<size_t>(index)]) continue;
+        from[axis] = index;
+        give(axis + 1, part * weight(index));
+      }
+    };
+    give(2, grad.values[i]);
+    for (int axis = 2; axis < rank; ++axis) {
+      const double slope = along(2, axis);
+      point.back() = rank - 1 - axis;
+      grid_grad.values[grid.Offset(point)] += grad.values[i] * slope;
+    }
+  }
+  return {{"X@GRAD", x_grad}, {"Grid@GRAD", grid_grad}};
 }
 
 std::vector<OpExample> AffineGridExamples(ExampleMaker& make) {
@@ -286,9 +395,51 @@ Arrays AffineGridReference(const Arrays& in, const OpDesc& op) {
   return {{"Out", out}};
 }
 
+std::vector<OpExample> AffineGridGradExamples(ExampleMaker& make) {
+  std::vector<OpExample> examples;
+  for (const DDim& dims :
+       {DDim{2, 3, 4, 2}, DDim{1, 2, 3, 4, 3}, DDim{1, 1, 1, 2},
+        DDim{0, 2, 2, 2}, DDim{2, 0, 3, 2}, DDim{2, 90, 41, 2}}) {
+    for (const bool align_corners : {false, true}) {
+      examples.push_back({{{"Out@GRAD", make.Values(dims)}},
+                          {{"align_corners", align_corners}}});
+    }
+  }
+  return examples;
+}
+
+// The op is linear in Theta: what one element gives, times the gradient.
+Arrays AffineGridGradReference(const Arrays& in, const OpDesc& op) {
+  const Array& grad = in.at("Out@GRAD");
+  const auto count = static_cast<int64_t>(grad.dims.rank()) - 2;
+  Array theta({grad.dims[0], count, count + 1});
+  OpDesc forward;
+  Ints size = {grad.dims[0], 1};
+  size.insert(size.end(), grad.dims.begin() + 1, grad.dims.end() - 1);
+  forward.attributes = {{"size", size},
+                        {"align_corners", GetAttr<bool>(op, "align_corners")}};
+  for (size_t i = 0; i < theta.values.size(); ++i) {
+    Array one(theta.dims);
+    one.values[i] = 1;
+    const Array out = AffineGridReference({{"Theta", one}}, forward).at("Out");
+    for (size_t j = 0; j < out.values.size(); ++j) {
+      theta.values[i] += out.values[j] * grad.values[j];
+    }
+  }
+  return {{"Theta@GRAD", theta}};
+}
+
 }  // namespace
 
 REGISTER_OP_CASE(grid_sample, GridSampleExamples, GridSampleReference, 4);
 REGISTER_OP_CASE(affine_grid, AffineGridExamples, AffineGridReference, 4);
+REGISTER_OP_CASE(grid_sample_grad,
+                 GridSampleGradExamples,
+                 GridSampleGradReference,
+                 64);
+REGISTER_OP_CASE(affine_grid_grad,
+                 AffineGridGradExamples,
+                 AffineGridGradReference,
+                 64);
 
 }  // namespace sluice::testing

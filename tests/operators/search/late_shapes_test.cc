@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <vector>
 
+#include "tests/operators/harness/harness.h"
 #include "tests/operators/harness/infer_op_shapes.h"
 #include "tests/operators/harness/op_case.h"
 #include "tests/testing/expect_error.h"
@@ -68,6 +70,15 @@ TEST(Compress, TakesSlices) {
                                 {{"axis", axis}});
                 });
   }
+}
+
+TEST(Compress, TheGradientOfAnotherConditionIsRefused) {
+  ExpectError(ErrorCode::kInvalidArgument, "compress_grad.shape",
+              {"compress_grad", "Out@GRAD is [2]", "expected [1]"}, [] {
+                RunOp("compress_grad", {{"X", F({3}, {1, 2, 3})},
+                                        {"Condition", Flags({0, 1, 0})},
+                                        {"Out@GRAD", F({2}, {1, 1})}});
+              });
 }
 
 TEST(Unique, TellsElementsApart) {
@@ -203,6 +214,32 @@ Arrays CompressReference(const Arrays& in, const OpDesc& op) {
   return {{"Out", out}};
 }
 
+// Which element of X each one of Out is, by compressing their numbers.
+std::vector<double> Taken(const Arrays& in, const OpDesc& op) {
+  Arrays numbers = in;
+  std::iota(numbers.at("X").values.begin(), numbers.at("X").values.end(), 0.0);
+  return CompressReference(numbers, op).at("Out").values;
+}
+
+std::vector<OpExample> CompressGradExamples(ExampleMaker& make) {
+  std::vector<OpExample> examples = CompressExamples(make);
+  for (OpExample& example : examples) {
+    const OpDesc op = DescribeExample("compress", example);
+    const Arrays out = CompressReference(InputArrays(example), op);
+    example.inputs.emplace_back("Out@GRAD", make.Values(out.at("Out").dims));
+  }
+  return examples;
+}
+
+Arrays CompressGradReference(const Arrays& in, const OpDesc& op) {
+  Array x_grad(in.at("X").dims);
+  const std::vector<double> taken = Taken(in, op);
+  for (size_t i = 0; i < taken.size(); ++i) {
+    x_grad.values[static_cast<size_t>(taken[i])] = in.at("Out@GRAD").values[i];
+  }
+  return {{"X@GRAD", x_grad}};
+}
+
 std::vector<OpExample> UniqueExamples(ExampleMaker& make) {
   std::vector<OpExample> examples;
   for (const DDim& dims :
@@ -301,6 +338,7 @@ Arrays NonMaxSuppressionReference(const Arrays& in, const OpDesc& op) {
 
 REGISTER_OP_CASE(nonzero, NonzeroExamples, NonzeroReference);
 REGISTER_OP_CASE(compress, CompressExamples, CompressReference);
+REGISTER_OP_CASE(compress_grad, CompressGradExamples, CompressGradReference);
 REGISTER_OP_CASE(unique, UniqueExamples, UniqueReference);
 REGISTER_OP_CASE(non_max_suppression,
                  NonMaxSuppressionExamples,

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/operators/harness/harness.h"
 #include "tests/operators/harness/infer_op_shapes.h"
 #include "tests/operators/harness/op_case.h"
 #include "tests/testing/expect_error.h"
@@ -170,8 +171,58 @@ Arrays DftReference(const Arrays& in, const OpDesc& op) {
   return {{"Out", out}};
 }
 
+std::vector<OpExample> DftGradExamples(ExampleMaker& make) {
+  std::vector<OpExample> examples = DftExamples(make);
+  for (OpExample& example : examples) {
+    const OpDesc op = DescribeExample("dft", example);
+    const Arrays out = DftReference(InputArrays(example), op);
+    example.inputs.emplace_back("Out@GRAD", make.Values(out.at("Out").dims));
+  }
+  return examples;
+}
+
+// The real and the imaginary part of each number of Out, by those of each
+// number of X, times their gradients.
+Arrays DftGradReference(const Arrays& in, const OpDesc& op) {
+  const Array &x = in.at("X"), &grad = in.at("Out@GRAD");
+  const int last = x.dims.rank() - 1;
+  const bool inverse = GetAttr<bool>(op, "inverse");
+  const bool half = inverse && GetAttr<bool>(op, "onesided");
+  auto axis = GetAttr<int64_t>(op, "axis");
+  if (axis < 0) axis += last + 1;
+  const int64_t size = x.dims[static_cast<int>(axis)];
+  int64_t length = GetAttr<int64_t>(op, "dft_length");
+  if (length == 0) length = half ? 2 * size - 2 : size;
+  Array x_grad(x.dims);
+  for (int64_t i = 0; i < x.dims.numel(); ++i) {
+    const Ints at = x.IndexOf(i);
+    const int64_t j = at[axis];
+    const bool twin = half && j > 0 && 2 * j != length;
+    const int64_t used = half ? length / 2 + 1 : length;
+    if (j >= used || (half && !twin && at[last] == 1)) continue;
+    double sum = 0;
+    for (int64_t k = 0; k < grad.dims[static_cast<int>(axis)]; ++k) {
+      Ints from = at;
+      from[axis] = k;
+      from[last] = 0;
+      const double turn = 2 * M_PI * static_cast<double>(j * k % length) /
+                          static_cast<double>(length);
+      const Complex part = at[last] == 0 ? Complex(1, 0) : Complex(0, 1);
+      const Complex term = part * std::polar(1.0, inverse ? turn : -turn);
+      sum += grad.values[grad.Offset(from)] * term.real();
+      if (grad.dims[last] == 1) continue;
+      from[last] = 1;
+      sum += grad.values[grad.Offset(from)] * term.imag();
+    }
+    if (inverse) sum /= static_cast<double>(length);
+    x_grad.values[i] = twin ? 2 * sum : sum;
+  }
+  return {{"X@GRAD", x_grad}};
+}
+
 }  // namespace
 
 REGISTER_OP_CASE(dft, DftExamples, DftReference, 32);
+REGISTER_OP_CASE(dft_grad, DftGradExamples, DftGradReference, 32);
 
 }  // namespace sluice::testing

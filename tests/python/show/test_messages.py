@@ -34,7 +34,7 @@ ARGUMENTS = {
     "rate": (lambda: sl.optimizer.SGD(lr=0.1), "SGD: there is no argument lr (here learning_rate)"),
     "betas": (lambda: sl.optimizer.Adam(betas=(0.9, 0.99)), "they are beta1 and beta2"),
     "spread": (lambda: sl.initializer.Normal(std=1.0), "std (here scale)"),
-    "fluid": (lambda: sl.data("x", [3], lod_level=1), "lod_level ("),
+    "fluid": (lambda: sl.data("x", [3], append_batch_size=False), "append_batch_size ("),
     "typo": (lambda: sl.layers.fc(image(), sise=3), "sise (did you mean size?)"),
     "attribute": (lambda: sl.ParamAttr(inizializer=None), "did you mean initializer?"),
 }

@@ -11,6 +11,7 @@ from . import (  # noqa: F401
     images,
     indexing,
     learning,
+    losses,
     moving,
     normalising,
     products,

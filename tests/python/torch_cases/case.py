@@ -36,6 +36,34 @@ NO_COUNTERPART = {
         ),
         "needs several processes: tests/python/ranks/collectives.py",
     ),
+    **dict.fromkeys(
+        ("auc", "chunk_eval", "edit_distance", "precision_recall"),
+        "a metric; tests/operators/metric has its formula",
+    ),
+    **dict.fromkeys(
+        (
+            "im2sequence",
+            "lod_reset",
+            "sequence_concat",
+            "sequence_context",
+            "sequence_enumerate",
+            "sequence_erase",
+            "sequence_expand",
+            "sequence_expand_as",
+            "sequence_expand_rows",
+            "sequence_longest",
+            "sequence_pad",
+            "sequence_pool",
+            "sequence_reduce",
+            "sequence_reshape",
+            "sequence_reverse",
+            "sequence_scatter",
+            "sequence_slice",
+            "sequence_softmax",
+            "sequence_unpad",
+        ),
+        "torch has no offsets; tests/operators/ragged has its formula",
+    ),
     "batch_parts": "a view of a batch; tests/operators/collective",
     "pairwise_sum": "torch's order of sums is its own; "
     "tests/operators/collective has its formula",
@@ -43,6 +71,10 @@ NO_COUNTERPART = {
     "compress": "tests/operators/search/late_shapes_test.cc has its formula",
     "dequantize_linear": "tests/operators/conversion/quantize_linear_test.cc "
     "has its formula",
+    **dict.fromkeys(
+        ("expand_as", "fill_any_like", "gather_tree", "roll", "unfold"),
+        "tests/python/everyday has their formulas in NumPy",
+    ),
     "gaussian_random": "own numbers; tests/operators/random/random_reference.h",
     "linear_attention": "tests/operators/recurrent has its formula",
     "linear_chain_crf": "all paths are summed in tests/operators/sequence/crf_paths.h",
@@ -74,6 +106,8 @@ NO_COUNTERPART = {
     ),
     "unique": "tests/operators/search/late_shapes_test.cc has its formula; "
     "torch has no indices of the first ones",
+    "truncated_gaussian_random": "own numbers; "
+    "tests/operators/random/random_reference.h",
     "uniform_random": "own numbers; tests/operators/random/random_reference.h",
 }
 

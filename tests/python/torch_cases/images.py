@@ -369,7 +369,7 @@ def grid_sample(rng, mode, padding, corners):
     attrs = {
         "mode": mode, "padding_mode": padding, "align_corners": corners,
     }
-    return Case({"X": x, "Grid": grid}, same, attrs)
+    return Case({"X": x, "Grid": grid}, same, attrs, ("X", "Grid"))
 
 
 @case("affine_grid", *itertools.product(
@@ -381,7 +381,8 @@ def affine_grid(rng, size, corners):
     def same(t):
         return {"Out": F.affine_grid(t["Theta"], size, corners)}
 
-    return Case({"Theta": theta}, same, {"size": size, "align_corners": corners})
+    attrs = {"size": size, "align_corners": corners}
+    return Case({"Theta": theta}, same, attrs, ("Theta",))
 
 
 @case("dft", *itertools.product((None, 6), (False, True)))
@@ -394,4 +395,4 @@ def dft(rng, length, inverse):
         return {"Out": torch.view_as_real(transform(numbers, length, dim=1))}
 
     attrs = {"axis": 1, "inverse": inverse, "dft_length": length or 0}
-    return Case({"X": x}, same, attrs)
+    return Case({"X": x}, same, attrs, ("X",))

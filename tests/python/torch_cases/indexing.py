@@ -91,7 +91,8 @@ def scatter_elements_reduce(rng, axis, names):
         "Index": index,
         "Updates": away_from(rng, index.shape),
     }
-    return Case(inputs, same, {"axis": axis, "reduction": names[0]})
+    attrs = {"axis": axis, "reduction": names[0]}
+    return Case(inputs, same, attrs, ("X", "Updates"))
 
 
 @case(
@@ -117,9 +118,7 @@ def scatter_elements_of_updates(rng, reduction, name):
         "Updates": away_from(rng, index.shape),
     }
     attrs = {"axis": 1, "reduction": reduction, "include_self": False}
-    return Case(
-        inputs, same, attrs, ("X", "Updates") if reduction == "add" else ()
-    )
+    return Case(inputs, same, attrs, ("X", "Updates"))
 
 
 @case("gather_nd", (1,), (2,), (3,))

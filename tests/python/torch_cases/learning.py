@@ -47,7 +47,7 @@ def soft_labels(rng):
         {"Logits": rng.standard_normal((n, classes)), "Label": label},
         same,
         {"soft_label": True},
-        ("Logits",),
+        ("Logits", "Label"),
     )
 
 

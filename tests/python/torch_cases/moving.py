@@ -90,7 +90,7 @@ def top_k(rng, largest, k):
         return {"Out": out, "Indices": indices}
 
     attrs = {"k": k, "largest": largest}
-    return Case({"X": distinct(rng, shape)}, same, attrs)
+    return Case({"X": distinct(rng, shape)}, same, attrs, ("X",))
 
 
 @case("arg_max", *itertools.product((0, -1, None), (True, False)))

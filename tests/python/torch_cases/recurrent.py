@@ -43,20 +43,31 @@ def same(t, attrs, module, order):
         parts = rows.split(hidden)
         return torch.cat([parts[i] for i in order])
 
-    with torch.no_grad():
-        for way, suffix in zip(range(ways), ("", "_reverse")):
-            biases = t["Bias"][way].chunk(2)
-            values = (t["W"][way], t["R"][way], *biases)
-            names = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
-            for name, value in zip(names, values):
-                getattr(theirs, name + suffix).copy_(gates(value))
-        states = [
-            t[name].transpose(0, 1).contiguous() if first else t[name]
-            for name in ("InitialH", "InitialC")
-            if name in t
-        ]
-        y, last = theirs(
-            t["X"], tuple(states) if len(states) > 1 else states[0]
+    parameters = {}
+    for way, suffix in zip(range(ways), ("", "_reverse")):
+        biases = t["Bias"][way].chunk(2)
+        values = (t["W"][way], t["R"][way], *biases)
+        names = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
+        for name, value in zip(names, values):
+            parameters[name + suffix] = gates(value)
+    states = [
+        t[name].transpose(0, 1).contiguous() if first else t[name]
+        for name in ("InitialH", "InitialC")
+        if name in t
+    ]
+    x = t["X"]
+    if "SequenceLens" in t:
+        lens = t["SequenceLens"].to(torch.int64)
+        x = torch.nn.utils.rnn.pack_padded_sequence(
+            x, lens, first, enforce_sorted=False
+        )
+    y, last = torch.func.functional_call(
+        theirs, parameters, (x, tuple(states) if len(states) > 1 else states[0])
+    )
+    if "SequenceLens" in t:
+        steps = t["X"].shape[1 if first else 0]
+        y, _ = torch.nn.utils.rnn.pad_packed_sequence(
+            y, first, total_length=steps
         )
     last = last if isinstance(last, tuple) else (last,)
     y = y.unflatten(-1, (ways, hidden))
@@ -66,28 +77,64 @@ def same(t, attrs, module, order):
     return out
 
 
-def recurrent(rng, direction, batch_first, module, order, **more):
+def recurrent(rng, direction, batch_first, padded, module, order, **more):
     inputs, attrs = layer(rng, direction, batch_first, len(order))
+    grads = tuple(inputs)
+    if padded:
+        shape = inputs["X"].shape
+        steps, batch = shape[::-1][1:] if batch_first else shape[:2]
+        inputs["SequenceLens"] = rng.integers(1, steps + 1, batch, "i4")
     return Case(
-        inputs, lambda t: same(t, attrs, module(), order), {**attrs, **more}
+        inputs,
+        lambda t: same(t, attrs, module(), order),
+        {**attrs, **more},
+        grads,
     )
 
 
-@case("simple_rnn", *itertools.product(DIRECTIONS, (False, True)))
-def simple_rnn(rng, direction, batch_first):
-    return recurrent(rng, direction, batch_first, lambda: torch.nn.RNN, (0,))
+# Direction, whether the batch comes first, whether rows differ in length.
+WAYS = (
+    *itertools.product(DIRECTIONS, (False, True), (False,)),
+    ("bidirectional", False, True),
+    ("forward", True, True),
+)
 
 
-@case("gru", *itertools.product(DIRECTIONS, (False, True)))
-def gru(rng, direction, batch_first):
+@case("simple_rnn", *WAYS)
+def simple_rnn(rng, *way):
+    return recurrent(rng, *way, lambda: torch.nn.RNN, (0,))
+
+
+@case("gru", *WAYS)
+def gru(rng, *way):
     return recurrent(
-        rng, direction, batch_first, lambda: torch.nn.GRU, (1, 0, 2),
-        linear_before_reset=True,
-    )  # fmt: skip
-
-
-@case("lstm", *itertools.product(DIRECTIONS, (False, True)))
-def lstm(rng, direction, batch_first):
-    return recurrent(
-        rng, direction, batch_first, lambda: torch.nn.LSTM, (0, 2, 3, 1)
+        rng, *way, lambda: torch.nn.GRU, (1, 0, 2), linear_before_reset=True
     )
+
+
+@case("lstm", *WAYS)
+def lstm(rng, *way):
+    return recurrent(rng, *way, lambda: torch.nn.LSTM, (0, 2, 3, 1))
+
+
+@case("lstm")
+def lstm_with_peepholes(rng):
+    inputs, attrs = layer(rng, "forward", False, 4)
+    hidden = inputs["R"].shape[2]
+    inputs["Peephole"] = rng.standard_normal((1, 3 * hidden))
+
+    def loop(t):
+        h, c = t["InitialH"][0], t["InitialC"][0]
+        peepholes = t["Peephole"][0].chunk(3)
+        bias = sum(t["Bias"][0].chunk(2))
+        rows = []
+        for x in t["X"]:
+            sums = x @ t["W"][0].T + h @ t["R"][0].T + bias
+            i, o, f, g = sums.chunk(4, 1)
+            f = torch.sigmoid(f + peepholes[2] * c)
+            c = f * c + torch.sigmoid(i + peepholes[0] * c) * torch.tanh(g)
+            h = torch.sigmoid(o + peepholes[1] * c) * torch.tanh(c)
+            rows.append(h[None])
+        return {"Y": torch.stack(rows), "LastH": h[None], "LastC": c[None]}
+
+    return Case(inputs, loop, attrs, tuple(inputs))

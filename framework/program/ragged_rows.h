@@ -1,0 +1,35 @@
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "sluice/framework/op/op_schema.h"
+#include "sluice/framework/program/program.h"
+
+namespace sluice {
+
+// The offsets of fed variable x are x@LOD.
+inline constexpr std::string_view kOffsetsSuffix = "@LOD";
+
+// Returns the rows at which ragged variables of `rows` rows are fed: 0 for 0,
+// and otherwise the first of 16, 20, 25, 31, ... (each 1.25 of the one before)
+// that is at least as many.
+SLUICE_API int64_t RowCapacity(int64_t rows);
+
+// Adds the omitted offsets of ragged inputs (OpSchema::Ragged) to `op`. Raises
+// InvalidArgument when the input has none.
+void AddOffsetsInputs(const Program& program,
+                      const OpSchema& schema,
+                      OpDesc* op);
+
+// Sets the offsets of `made`, the outputs of `op` in order, and returns the
+// pairs of fed offsets that `op` needs to be equal. Raises InvalidArgument for
+// a ragged input whose rows `op` would mix with padding, and for computed
+// offsets that differ. An op of the backward pass reads any rows: the gradients
+// of padding are 0.
+Program::EqualOffsets PassOffsets(const Program& program,
+                                  const OpSchema& schema,
+                                  const OpDesc& op,
+                                  std::vector<VarDesc>* made);
+
+}  // namespace sluice

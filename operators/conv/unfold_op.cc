@@ -1,0 +1,89 @@
+#include "sluice/operators/registration.h"
+#include "sluice/operators/window_shape.h"
+
+namespace sluice {
+namespace {
+
+// Returns [N, C * kernel_sizes, windows] for images X of [N, C, H, W].
+DDim WindowsOf(const InferShapeContext& context) {
+  const DDim x = context.WithRank(context.input("X"), 4);
+  std::vector<WindowAxis> axes = WindowAxes(context);
+  ReadDilations(context, &axes);
+  const Ints& kernel = WindowInts(context, "kernel_sizes");
+  int64_t rows = x[1];
+  int64_t windows = 1;
+  bool fits = true;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    axes[i].kernel = kernel[i];
+    const int64_t count =
+        WindowCount(context, axes[i], x[static_cast<int>(i) + 2]);
+    if (rows >= 0) fits &= !__builtin_mul_overflow(rows, kernel[i], &rows);
+    if (count < 0 || windows < 0) {
+      windows = kUnknownDim;
+    } else {
+      fits &= !__builtin_mul_overflow(windows, count, &windows);
+    }
+  }
+  context.Require(fits, "unfold.overflow",
+                  "the windows of input X {} do not fit into 64 bits", x);
+  return {x[0], rows, windows};
+}
+
+void UnfoldShape(InferShapeContext& context) {
+  context.SetOutput("Out", WindowsOf(context));
+}
+
+void UnfoldGradShape(InferShapeContext& context) {
+  context.Merge(context.input("Out@GRAD"), {WindowsOf(context), -1});
+  context.SetOutput("X@GRAD", context.input("X"));
+}
+
+std::vector<OpDesc> UnfoldGradient(const OpDesc& forward) {
+  return {
+      MakeGradOp(forward, "unfold_grad",
+                 {.inputs = {"X"}, .output_grads = {"Out"}, .wanted = {"X"}})};
+}
+
+void UnfoldAttributes(OpSchema& op) {
+  op.Attr<Ints>("kernel_sizes", "The height and width of a window.").AtLeast(1);
+  op.Attr<Ints>("strides", "From one window to the next: down, and right.")
+      .Default(Ints{1, 1});
+  op.Attr<Ints>("paddings",
+                "How many zeros surround X: height, width; or top, bottom, "
+                "left, right.")
+      .Default(Ints{0, 0});
+  op.Attr<Ints>("dilations", "From one element of a window to the next.")
+      .Default(Ints{1, 1});
+}
+
+void UnfoldSchema(OpSchema& op) {
+  op.Doc(
+      "The elements under a window that slides over images, as columns: "
+      "Out[n, (c * kernel height + i) * kernel width + j, y * windows a row + "
+      "x] = X[n, c, y * stride + i * dilation, x * stride + j * dilation] "
+      "(im2col).");
+  op.TypeVar("T", AllDTypes());
+  op.Input("X", "T", "Images [N, C, H, W].");
+  op.Output("Out", "T", "[N, C * elements of a window, windows].");
+  UnfoldAttributes(op);
+  op.InferShape(UnfoldShape).Gradient(UnfoldGradient);
+}
+
+void UnfoldGradSchema(OpSchema& op) {
+  op.Doc(
+      "The gradient of unfold: that of each element of X is the sum over the "
+      "windows that it is in (col2im).");
+  op.TypeVar("T", FloatDTypes());
+  op.Input("X", "T", "The images.", {.shape_only = true});
+  op.Input("Out@GRAD", "T", "The gradient of Out, in its shape.");
+  op.Output("X@GRAD", "T", "The gradient of X, in its shape.");
+  UnfoldAttributes(op);
+  op.InferShape(UnfoldGradShape);
+}
+
+}  // namespace
+
+REGISTER_OPERATOR(unfold, UnfoldSchema);
+REGISTER_OPERATOR(unfold_grad, UnfoldGradSchema);
+
+}  // namespace sluice

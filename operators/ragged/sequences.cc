@@ -1,0 +1,26 @@
+#include "sluice/operators/ragged/sequences.h"
+
+namespace sluice {
+
+Sequences CheckedSequences(const OpKernelContext& context,
+                           const Tensor& offsets,
+                           int64_t capacity,
+                           std::string_view of) {
+  const Sequences sequences = {offsets.data<int64_t>(), offsets.numel() - 1};
+  SLUICE_ENFORCE(sequences.begin(0) == 0, ErrorCode::kInvalidArgument,
+                 "sequences.start", "{}: Offsets must start at 0, got {}",
+                 context.op(), sequences.begin(0));
+  for (int64_t b = 0; b < sequences.count; ++b) {
+    SLUICE_ENFORCE(
+        sequences.length(b) >= 0, ErrorCode::kInvalidArgument, "sequences.fall",
+        "{}: Offsets must not fall: Offsets[{}] = {}, Offsets[{}] = "
+        "{}",
+        context.op(), b, sequences.begin(b), b + 1, sequences.end(b));
+  }
+  SLUICE_ENFORCE(sequences.rows() <= capacity, ErrorCode::kInvalidArgument,
+                 "sequences.end", "{}: Offsets end at {}; input {} has {} rows",
+                 context.op(), sequences.rows(), of, capacity);
+  return sequences;
+}
+
+}  // namespace sluice

@@ -1,0 +1,408 @@
+"""Convolutions, transposed convolutions and pooling."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..errors import InvalidArgumentError
+from ..framework import Variable, created, positive, require_variable
+from ..initializer import Normal
+from ..layer_helper import LayerHelper
+from .shapes import Pair, channels_of, size_list
+
+
+def conv2d(
+    input: Variable,
+    num_filters: int,
+    filter_size: Pair,
+    stride: Pair = 1,
+    padding: Pair = 0,
+    dilation: Pair = 1,
+    groups: int | None = 1,
+    param_attr: Any = None,
+    bias_attr: Any = None,
+    act: str | None = None,
+    name: str | None = None,
+    data_format: str = "NCHW",
+) -> Variable:
+    """2-d convolution, with a bias and an activation.
+
+    Args:
+        input: [N, C, H, W], or [N, H, W, C] for NHWC.
+        num_filters: channels of the output.
+        filter_size: one number, or height and width, like the next three.
+        stride: pixels from one window to the next.
+        padding: rows and columns of zeros around the input.
+        dilation: pixels from one element of the filter to the next.
+        groups: number of groups of channels; None is 1.
+        param_attr: for the filter [num_filters, C / groups, height, width].
+        bias_attr: for the bias [num_filters]; False for none.
+        act: an op with input X and output Out, such as ``"relu"``.
+        name: the layer's name.
+        data_format: ``"NCHW"`` or ``"NHWC"``.
+
+    Returns:
+        [N, num_filters, H', W'], or [N, H', W', num_filters].
+
+    Raises:
+        InvalidArgumentError: the input has another rank, channels are unknown
+            or not divisible by groups, or the filter does not fit.
+    """
+    return _convolution(
+        "conv2d", input, num_filters, (filter_size, stride, padding, dilation),
+        groups, (param_attr, bias_attr), act, name, data_format=data_format,
+    )  # fmt: skip
+
+
+def conv3d(
+    input: Variable,
+    num_filters: int,
+    filter_size: Pair,
+    stride: Pair = 1,
+    padding: Pair = 0,
+    dilation: Pair = 1,
+    groups: int | None = 1,
+    param_attr: Any = None,
+    bias_attr: Any = None,
+    act: str | None = None,
+    name: str | None = None,
+) -> Variable:
+    """3-d convolution, with a bias and an activation.
+
+    Args:
+        input: [N, C, D, H, W].
+        num_filters: channels of the output.
+        filter_size: one number, or depth, height and width, like the next
+            three.
+        stride: elements from one window to the next.
+        padding: zeros around the input.
+        dilation: distance of the filter's elements.
+        groups: number of groups of channels; None is 1.
+        param_attr: for the filter [num_filters, C / groups, depth, height,
+            width].
+        bias_attr: for the bias [num_filters]; False for none.
+        act: an op with input X and output Out, such as ``"relu"``.
+        name: the layer's name.
+
+    Returns:
+        [N, num_filters, D', H', W'].
+
+    Raises:
+        InvalidArgumentError: the input has another rank, channels are unknown
+            or not divisible by groups, or the filter does not fit.
+    """
+    return _convolution(
+        "conv3d", input, num_filters, (filter_size, stride, padding, dilation),
+        groups, (param_attr, bias_attr), act, name,
+    )  # fmt: skip
+
+
+def conv2d_transpose(
+    input: Variable,
+    num_filters: int,
+    output_size: Pair | None = None,
+    filter_size: Pair | None = None,
+    padding: Pair = 0,
+    stride: Pair = 1,
+    dilation: Pair = 1,
+    groups: int | None = None,
+    param_attr: Any = None,
+    bias_attr: Any = None,
+    act: str | None = None,
+    name: str | None = None,
+    data_format: str = "NCHW",
+) -> Variable:
+    """2-d transposed convolution, with a bias and an activation.
+
+    It enlarges images as a conv2d of the same arguments shrinks them.
+
+    Args:
+        input: [N, C, H, W], or [N, H, W, C] for NHWC.
+        num_filters: channels of the output.
+        output_size: its height and width, one number or two. A stride of s
+            allows s of them; None is the smallest.
+        filter_size: one number, or height and width, like the next three; None
+            is the one that gives ``output_size``.
+        padding: rows and columns of the output that are left out; or [top,
+            bottom, left, right].
+        stride: pixels of the output from one pixel of the input to the next.
+        dilation: pixels from one element of the filter to the next.
+        groups: number of groups of channels; None is 1.
+        param_attr: for the filter [C, num_filters / groups, height, width];
+            Xavier by default.
+        bias_attr: for the bias [num_filters]; False for none.
+        act: an op with input X and output Out, such as ``"relu"``.
+        name: the layer's name.
+        data_format: ``"NCHW"`` or ``"NHWC"``.
+
+    Returns:
+        [N, num_filters, H', W'], or [N, H', W', num_filters], with H' = (H - 1)
+        * stride - paddings + dilation * (height of the filter - 1) + 1, or
+        output_size.
+
+    Raises:
+        InvalidArgumentError: the input has another rank, channels are unknown
+            or not divisible by groups, or output_size cannot be.
+    """
+    return _convolution(
+        "conv2d_transpose", input, num_filters,
+        (filter_size, stride, padding, dilation), groups,
+        (param_attr, bias_attr), act, name, output_size,
+        data_format=data_format,
+    )  # fmt: skip
+
+
+def conv3d_transpose(
+    input: Variable,
+    num_filters: int,
+    output_size: Pair | None = None,
+    filter_size: Pair | None = None,
+    padding: Pair = 0,
+    stride: Pair = 1,
+    dilation: Pair = 1,
+    groups: int | None = None,
+    param_attr: Any = None,
+    bias_attr: Any = None,
+    act: str | None = None,
+    name: str | None = None,
+) -> Variable:
+    """3-d transposed convolution, with a bias and an activation.
+
+    Args:
+        input: [N, C, D, H, W].
+        num_filters: channels of the output.
+        output_size: its depth, height and width, one number or three.
+        filter_size: like the next three; None is what output_size needs.
+        padding: elements of the output that are left out at its ends.
+        stride: elements of the output from one of the input to the next.
+        dilation: distance of the filter's elements.
+        groups: number of groups of channels; None is 1.
+        param_attr: for the filter [C, num_filters / groups, depth, height,
+            width]; Xavier by default.
+        bias_attr: for the bias [num_filters]; False for none.
+        act: an op with input X and output Out, such as ``"relu"``.
+        name: the layer's name.
+
+    Returns:
+        [N, num_filters, D', H', W'], as :func:`conv2d_transpose` has it.
+    """
+    return _convolution(
+        "conv3d_transpose", input, num_filters,
+        (filter_size, stride, padding, dilation), groups,
+        (param_attr, bias_attr), act, name, output_size,
+    )  # fmt: skip
+
+
+def _convolution(
+    layer: str,
+    input: Variable,
+    num_filters: int,
+    sizes: tuple[Pair | None, Pair, Pair, Pair],
+    groups: int | None,
+    parameters: tuple[Any, Any],
+    act: str | None,
+    name: str | None,
+    output_size: Pair | None = None,
+    **attrs: Any,
+) -> Variable:
+    """Append a convolution with its filter, bias and activation."""
+    dims = 2 if layer.startswith("conv2d") else 3
+    channels = channels_of(f"{layer}: input", input, dims + 2, *attrs.values())
+    num_filters = positive(f"{layer}: num_filters", num_filters)
+    groups = 1 if groups is None else positive(f"{layer}: groups", groups)
+    _divided(layer, groups, channels, "input channels")
+    names = ("stride", "padding", "dilation")
+    for what, each in zip(names, sizes[1:], strict=True):
+        attrs[what + "s"] = size_list(f"{layer}: {what}", each, dims)
+    initializer = None
+    if layer.endswith("transpose"):
+        _divided(layer, groups, num_filters, "filters")
+        window = _window(layer, input, sizes[0], output_size, attrs)
+        shape = [channels, num_filters // groups, *window]
+    else:
+        window = size_list(f"{layer}: filter_size", sizes[0], dims)  # type: ignore[arg-type]
+        shape = [num_filters, channels // groups, *window]
+        deviation = math.sqrt(2.0 / max(math.prod(shape[1:]), 1))
+        initializer = Normal(0.0, deviation)
+    helper, dtype = LayerHelper(layer, name, input.program), input.dtype
+    weight = helper.create_parameter(parameters[0], shape, dtype, initializer)
+    bias = helper.create_parameter(
+        parameters[1], [num_filters], dtype, is_bias=True
+    )
+    inputs = {"Input": input, "Filter": weight, "Bias": bias}
+    attrs["groups"] = groups
+    out = helper.append_op(layer, inputs, attrs=attrs)["Output"]
+    return helper.append_activation(out, act)
+
+
+def _divided(layer: str, groups: int, channels: int, what: str) -> None:
+    if channels % groups != 0:
+        raise InvalidArgumentError(
+            f"{layer}: {channels} {what} cannot be divided into {groups} "
+            f"groups{created()}",
+            "python.groups",
+        )
+
+
+def _window(
+    layer: str,
+    input: Variable,
+    filter_size: Pair | None,
+    output_size: Pair | None,
+    attrs: dict[str, Any],
+) -> list[int]:
+    """The sizes of a transposed convolution's filter. Sets the attribute that
+    says how far ``output_size`` is above its smallest value.
+    """
+    shape = list(input.shape or ())
+    shape = shape[1:-1] if attrs.get("data_format") == "NHWC" else shape[2:]
+    dims, pads = len(shape), attrs["paddings"]
+    if filter_size is None and output_size is None:
+        raise InvalidArgumentError(
+            f"{layer}: expected filter_size or output_size, got neither"
+            f"{created()}",
+            "python.transposed_size",
+        )
+    window, output, strides, dilations = (
+        [None] * dims if given is None
+        else size_list(f"{layer}: {what}", given, dims, exactly=True)
+        for what, given in (
+            ("filter_size", filter_size), ("output_size", output_size),
+            ("stride", attrs["strides"]), ("dilation", attrs["dilations"]),
+        )
+    )  # fmt: skip
+    if output_size is None:
+        return window  # type: ignore[return-value]
+    both = [2 * pad for pad in pads] + [0] * dims  # the op checks their number
+    if len(pads) == 2 * dims:
+        both = [sum(pads[i : i + 2]) for i in range(0, len(pads), 2)]
+    attrs["output_padding"] = added = []
+    for i, (size, wanted) in enumerate(zip(shape, output, strict=True)):
+        if size is None:
+            raise InvalidArgumentError(
+                f"{layer}: output_size needs an input of known sizes, got "
+                f"{input!r}{created()}",
+                "python.transposed_input",
+            )
+        first = (size - 1) * strides[i] + 1 - both[i]
+        if filter_size is None:
+            window[i] = (wanted - first) // dilations[i] + 1
+        least = first + dilations[i] * (window[i] - 1)
+        if window[i] < 1 or not least <= wanted < least + strides[i]:
+            limits = f"from {least} to {least + strides[i] - 1}"
+            if window[i] < 1:
+                limits = f"{first} or more"
+            raise InvalidArgumentError(
+                f"{layer}: output_size[{i}]: expected {limits}, got {wanted}"
+                f"{created()}",
+                "python.transposed_size",
+            )
+        added.append(wanted - least)
+    return window  # type: ignore[return-value]
+
+
+def pool2d(
+    input: Variable,
+    pool_size: Pair = 2,
+    pool_type: str = "max",
+    pool_stride: Pair | None = None,
+    pool_padding: Pair = 0,
+    global_pooling: bool = False,
+    ceil_mode: bool = False,
+    exclusive: bool = True,
+    name: str | None = None,
+    data_format: str = "NCHW",
+) -> Variable:
+    """The maximum or the mean of each window.
+
+    Args:
+        input: [N, C, H, W], or [N, H, W, C] for NHWC.
+        pool_size: one number, or height and width of the window.
+        pool_type: ``"max"`` or ``"avg"``.
+        pool_stride: pixels between windows; the window's size if None.
+        pool_padding: pixels that windows may extend beyond the input.
+        global_pooling: one window over everything.
+        ceil_mode: whether remaining pixels get a window.
+        exclusive: whether means exclude the padding.
+        name: the output's name.
+        data_format: ``"NCHW"`` or ``"NHWC"``.
+
+    Returns:
+        The input's shape with H and W divided by the stride.
+    """
+    return _pool(
+        "pool2d", input, (pool_size, pool_stride, pool_padding), name,
+        pooling_type=pool_type,
+        global_pooling=global_pooling,
+        ceil_mode=ceil_mode,
+        exclusive=exclusive,
+        data_format=data_format,
+    )  # fmt: skip
+
+
+def pool3d(
+    input: Variable,
+    pool_size: Pair = 2,
+    pool_type: str = "max",
+    pool_stride: Pair | None = None,
+    pool_padding: Pair = 0,
+    global_pooling: bool = False,
+    ceil_mode: bool = False,
+    exclusive: bool = True,
+    name: str | None = None,
+    dilation: Pair = 1,
+) -> Variable:
+    """The maximum or the mean of each window.
+
+    Args:
+        input: [N, C, D, H, W].
+        pool_size: one number, or depth, height and width of the window.
+        pool_type: ``"max"`` or ``"avg"``.
+        pool_stride: elements between windows; the window's size if None.
+        pool_padding: elements that windows may extend beyond the input.
+        global_pooling: one window over everything; D, H and W are known.
+        ceil_mode: whether remaining elements get a window.
+        exclusive: whether means exclude the padding.
+        name: the output's name.
+        dilation: distance of a window's elements.
+
+    Returns:
+        The input's shape with D, H and W divided by the stride.
+    """
+    if global_pooling:
+        volume = list(require_variable("pool3d: input", input).shape or ())[2:]
+        pool_size = size_list("pool3d: the input's volume", volume, 3)
+        pool_padding, dilation = 0, 1
+    return _pool(
+        "pool3d", input, (pool_size, pool_stride, pool_padding), name,
+        pooling_type=pool_type,
+        dilations=size_list("pool3d: dilation", dilation, 3),
+        ceil_mode=ceil_mode,
+        exclusive=exclusive,
+    )  # fmt: skip
+
+
+def _pool(
+    layer: str,
+    input: Variable,
+    sizes: tuple[Pair, Pair | None, Pair],
+    name: str | None,
+    **attrs: Any,
+) -> Variable:
+    """Append pool2d or pool3d with size, stride and padding of its window."""
+    require_variable(f"{layer}: input", input)
+    dims = 2 if layer == "pool2d" else 3
+    size, stride, padding = sizes
+    window = size_list(f"{layer}: pool_size", size, dims)
+    attrs |= {
+        "ksize": window,
+        "strides": window
+        if stride is None
+        else size_list(f"{layer}: pool_stride", stride, dims),
+        "paddings": size_list(f"{layer}: pool_padding", padding, dims),
+    }
+    outputs = {"Out": name} if name else None
+    return input.program.append_op(layer, {"X": input}, outputs, attrs)["Out"]
+
+

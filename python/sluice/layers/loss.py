@@ -1,0 +1,537 @@
+"""Losses. Each is an op, or a few ops in a form that loses no digits.
+
+Names and arguments are Fluid's, formulas PyTorch's. Where Fluid differs the
+layer says so.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from .. import _core
+from ..errors import InvalidArgumentError
+from ..feed_values import number
+from ..framework import Variable, created, require_variable
+
+IGNORED = -100
+# Logarithms in bce_loss are at least this, as in PyTorch.
+_LEAST_LOG = -100.0
+_REDUCTIONS = ("none", "mean", "sum", "batchmean")
+
+
+def _require(layer: str, **variables: Any) -> None:
+    for name, value in variables.items():
+        require_variable(f"{layer}: {name}", value)
+
+
+def _above_0(what: str, value: Any) -> float:
+    result = number(what, value)
+    if not 0 < result < math.inf:
+        raise InvalidArgumentError(
+            f"{what}: expected a finite number above 0, got "
+            f"{_core._shown(value)}{created()}",
+            "python.loss_above_0",
+        )
+    return result
+
+
+def _apply(op: str, x: Variable, **attrs: Any) -> Variable:
+    return x._append(op, {"X": x}, **attrs)
+
+
+def _where(condition: Variable, x: Any, y: Any) -> Variable:
+    """Choose by element; one of x and y may be a number."""
+    like = x if isinstance(x, Variable) else y
+    x, y = (
+        each if isinstance(each, Variable) else like._constant(each)
+        for each in (x, y)
+    )
+    return like._append("where", {"Condition": condition, "X": x, "Y": y})
+
+
+def _sum(x: Variable, dims: list[int] | None = None, **attrs: Any) -> Variable:
+    if dims is None:
+        return _apply("reduce_sum", x, reduce_all=True)
+    return _apply("reduce_sum", x, dim=dims, **attrs)
+
+
+def _row_sums(x: Variable) -> Variable:
+    """The sum of each row over all dims but the first, [N, 1]."""
+    flat = _apply("flatten", x, axis=1)
+    return _sum(flat, [1], keep_dim=True)
+
+
+def _reduced(layer: str, loss: Variable, reduction: str) -> Variable:
+    if reduction not in _REDUCTIONS:
+        raise InvalidArgumentError(
+            f"{layer}: reduction: expected one of {', '.join(_REDUCTIONS)}, "
+            f"got {_core._shown(reduction)}{created()}",
+            "python.reduction",
+        )
+    if reduction == "mean":
+        return _apply("mean", loss)
+    if reduction == "sum":
+        return _sum(loss)
+    return _apply("mean", _row_sums(loss)) if reduction != "none" else loss
+
+
+def softmax_with_cross_entropy(
+    logits: Variable,
+    label: Variable,
+    soft_label: bool = False,
+    ignore_index: int = IGNORED,
+    return_softmax: bool = False,
+    axis: int = -1,
+) -> Any:
+    """Cross entropy of the softmax of logits, computed by one op.
+
+    It is exact for logits of any size. Soft labels get a gradient, too, which
+    Fluid does not give them, unless their ``stop_gradient`` is set.
+
+    Args:
+        logits: [N, classes], or any shape with the classes along ``axis``.
+        label: [N, 1] int64, or [N, classes] of weights.
+        soft_label: whether labels are weights, such as probabilities.
+        ignore_index: rows with this label have loss 0 and no gradient.
+        return_softmax: also return the softmax.
+        axis: the dim of the classes.
+
+    Returns:
+        The loss [N, 1]; with ``return_softmax`` (loss, softmax).
+
+    Raises:
+        OutOfRangeError: at run time, for a label that is not a class.
+    """
+    _require("softmax_with_cross_entropy", logits=logits, label=label)
+    made = logits.program.append_op(
+        "softmax_with_cross_entropy",
+        {"Logits": logits, "Label": label},
+        attrs={
+            "soft_label": soft_label,
+            "ignore_index": ignore_index,
+            "axis": axis,
+        },
+    )
+    if return_softmax:
+        return made["Loss"], made["Softmax"]
+    return made["Loss"]
+
+
+def cross_entropy(
+    input: Variable,
+    label: Variable,
+    soft_label: bool = False,
+    ignore_index: int = IGNORED,
+) -> Variable:
+    """Cross entropy of probabilities: ``-log input[label]``.
+
+    For logits use :func:`softmax_with_cross_entropy`, which is faster and
+    exact. (PyTorch's function of this name takes logits.)
+
+    Args:
+        input: [..., classes], probabilities.
+        label: [..., 1] int64, or [..., classes] of weights.
+        soft_label: whether labels are weights, such as probabilities.
+        ignore_index: rows with this label have loss 0 and no gradient.
+
+    Returns:
+        The loss [..., 1].
+
+    Raises:
+        OutOfRangeError: at run time, for a label that is not a class.
+    """
+    _require("cross_entropy", input=input, label=label)
+    if soft_label:
+        # 0 * log 0 counts as 0.
+        absent = input._append(
+            "logical_and", {"X": input == 0.0, "Y": label == 0.0}
+        )
+        logs = _apply("log", _where(absent, 1.0, input))
+        return -_sum(label * logs, [-1], keep_dim=True)
+    picked, weight = _nll(input, label, None, ignore_index, -1)
+    # 1 for ignored rows.
+    return -_apply("log", (1.0 - weight) - picked)
+
+
+def _nll(
+    input: Variable,
+    label: Variable,
+    weight: Variable | None,
+    ignore_index: int,
+    axis: int,
+) -> tuple[Variable, Variable]:
+    made = input.program.append_op(
+        "nll_loss",
+        {"X": input, "Label": label, "Weight": weight},
+        attrs={"ignore_index": ignore_index, "axis": axis},
+    )
+    return made["Loss"], made["LabelWeight"]
+
+
+def nll_loss(
+    input: Variable,
+    label: Variable,
+    weight: Variable | None = None,
+    ignore_index: int = IGNORED,
+    reduction: str = "mean",
+) -> Variable:
+    """Negative log-likelihood of logarithms of probabilities.
+
+    Args:
+        input: [N, classes, ...], such as the result of ``log_softmax``.
+        label: [N, ...] or [N, 1, ...] int64.
+        weight: [classes]; the weight of each class, 1 if None.
+        ignore_index: labels that do not count.
+        reduction: ``"mean"`` (weighted by the labels' weights), ``"sum"`` or
+            ``"none"``.
+
+    Returns:
+        A variable of one element, or for ``"none"`` of the label's shape.
+
+    Raises:
+        OutOfRangeError: at run time, for a label that is not a class.
+    """
+    _require("nll_loss", input=input, label=label)
+    loss, weights = _nll(input, label, weight, ignore_index, 1)
+    if reduction == "mean":
+        return _sum(loss) / _sum(weights)
+    return _reduced("nll_loss", loss, reduction)
+
+
+def square_error_cost(input: Variable, label: Variable) -> Variable:
+    """``(input - label) ** 2``, by element."""
+    _require("square_error_cost", input=input, label=label)
+    return _apply("square", input - label)
+
+
+def mse_loss(
+    input: Variable, label: Variable, reduction: str = "mean"
+) -> Variable:
+    """The mean of :func:`square_error_cost`; or its sum, or itself (none)."""
+    return _reduced("mse_loss", square_error_cost(input, label), reduction)
+
+
+def _logistic(x: Variable, label: Variable) -> Variable:
+    """-label * log sigmoid(x) - (1 - label) * log(1 - sigmoid(x))."""
+    return (1.0 - label) * x + _apply("softplus", -x)
+
+
+def sigmoid_cross_entropy_with_logits(
+    x: Variable,
+    label: Variable,
+    ignore_index: int = IGNORED,
+    normalize: bool = False,
+) -> Variable:
+    """Cross entropy of label and sigmoid(x), by element.
+
+    It is PyTorch's ``binary_cross_entropy_with_logits``, without a reduction.
+
+    Args:
+        x: logits of any shape.
+        label: probabilities in the same shape.
+        ignore_index: labels of this value have loss 0 and no gradient.
+        normalize: divide by the number of labels that are not ignored.
+
+    Returns:
+        A variable of the shape of x.
+    """
+    _require("sigmoid_cross_entropy_with_logits", x=x, label=label)
+    counts = label != float(ignore_index)
+    loss = _where(counts, _logistic(x, label), 0.0)
+    if not normalize:
+        return loss
+    count = _sum(_apply("cast", counts, dtype=loss.dtype))
+    return loss / _apply("clip", count, min=1.0)
+
+
+def _bent(x: Variable, bend: float) -> Variable:
+    """x * x / 2 up to |x| = bend, then bend * (|x| - bend / 2)."""
+    away = _apply("abs", x)
+    near = _apply("clip", away, max=bend)
+    return near * (away - 0.5 * near)
+
+
+def smooth_l1(
+    x: Variable,
+    y: Variable,
+    inside_weight: Variable | None = None,
+    outside_weight: Variable | None = None,
+    sigma: float | None = None,
+) -> Variable:
+    """Fluid's form of the smooth L1 loss: a sum for each row.
+
+    With d = (x - y) * inside_weight, an element is ``0.5 * (sigma * d) ** 2``
+    up to |d| = 1 / sigma ** 2, and |d| - 0.5 / sigma ** 2 beyond, times
+    outside_weight. PyTorch's is :func:`smooth_l1_loss`; its beta is
+    1 / sigma ** 2.
+
+    Args:
+        x: [N, ...].
+        y: in the same shape.
+        inside_weight: in the same shape; 1 if None.
+        outside_weight: in the same shape; 1 if None.
+        sigma: above 0; 1 if None.
+
+    Returns:
+        [N, 1].
+    """
+    _require("smooth_l1", x=x, y=y)
+    scale = 1.0 if sigma is None else _above_0("smooth_l1: sigma", sigma)
+    away = x - y
+    if inside_weight is not None:
+        away = away * inside_weight
+    loss = scale**2 * _bent(away, scale**-2)
+    if outside_weight is not None:
+        loss = loss * outside_weight
+    return _row_sums(loss)
+
+
+def smooth_l1_loss(
+    input: Variable,
+    label: Variable,
+    reduction: str = "mean",
+    beta: float = 1.0,
+) -> Variable:
+    """PyTorch's form: ``0.5 * d ** 2 / beta`` up to |d| = beta, |d| - beta / 2
+    beyond. Fluid's is :func:`smooth_l1`."""
+    _require("smooth_l1_loss", input=input, label=label)
+    beta = _above_0("smooth_l1_loss: beta", beta)
+    loss = _bent(input - label, beta) / beta
+    return _reduced("smooth_l1_loss", loss, reduction)
+
+
+def huber_loss(
+    input: Variable,
+    label: Variable,
+    delta: float = 1.0,
+    reduction: str = "none",
+) -> Variable:
+    """``0.5 * d ** 2`` up to |d| = delta, ``delta * (|d| - delta / 2)`` beyond.
+
+    Fluid has no default for delta; PyTorch's default reduction is ``"mean"``.
+
+    Args:
+        input: a variable of any shape.
+        label: in the same shape.
+        delta: above 0.
+        reduction: ``"none"``, ``"mean"`` or ``"sum"``.
+    """
+    _require("huber_loss", input=input, label=label)
+    delta = _above_0("huber_loss: delta", delta)
+    loss = _bent(input - label, delta)
+    return _reduced("huber_loss", loss, reduction)
+
+
+def kldiv_loss(
+    x: Variable, target: Variable, reduction: str = "mean"
+) -> Variable:
+    """``target * (log target - x)``, 0 where target is not above 0.
+
+    It is PyTorch's ``kl_div``, which is NaN for a negative target.
+
+    Args:
+        x: logarithms of probabilities.
+        target: probabilities, in the same shape.
+        reduction: ``"mean"`` over all elements, ``"batchmean"`` (the sum over
+            the number of rows), ``"sum"`` or ``"none"``.
+    """
+    _require("kldiv_loss", x=x, target=target)
+    nothing = target <= 0.0
+    logs = _apply("log", _where(nothing, 1.0, target))
+    loss = _where(nothing, 0.0, target * (logs - x))
+    return _reduced("kldiv_loss", loss, reduction)
+
+
+def bce_loss(
+    input: Variable,
+    label: Variable,
+    weight: Variable | None = None,
+    reduction: str = "mean",
+) -> Variable:
+    """``-label * log input - (1 - label) * log(1 - input)``.
+
+    Logarithms are at least -100, as in PyTorch; there, the gradient is 0.
+    For logits :func:`sigmoid_cross_entropy_with_logits` is exact.
+
+    Args:
+        input: probabilities.
+        label: probabilities, in the same shape.
+        weight: of the elements; 1 if None.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"`` (that of Fluid's op).
+    """
+    _require("bce_loss", input=input, label=label)
+    none = input <= math.exp(_LEAST_LOG)
+    all = input >= 1.0
+    log = _apply("log", _where(none, 1.0, input))
+    log = _where(none, _LEAST_LOG, log)
+    rest = _apply("log1p", -_where(all, 0.0, input))
+    rest = _where(all, _LEAST_LOG, rest)
+    loss = -(label * log + (1.0 - label) * rest)
+    if weight is not None:
+        loss = loss * weight
+    return _reduced("bce_loss", loss, reduction)
+
+
+def log_loss(
+    input: Variable, label: Variable, epsilon: float = 1e-4
+) -> Variable:
+    """Fluid's form of the cross entropy of probabilities, by element:
+    ``-label * log(input + epsilon) - (1 - label) * log(1 - input + epsilon)``.
+
+    PyTorch's is :func:`bce_loss`, which has no epsilon.
+    """
+    _require("log_loss", input=input, label=label)
+    epsilon = number("log_loss: epsilon", epsilon)
+    log = _apply("log", input + epsilon)
+    rest = _apply("log", (1.0 + epsilon) - input)
+    return -(label * log + (1.0 - label) * rest)
+
+
+def rank_loss(label: Variable, left: Variable, right: Variable) -> Variable:
+    """RankNet's loss ``log(1 + exp(d)) - label * d`` for d = left - right.
+
+    Label is 1 where left should be ranked higher, 0 where right should.
+    """
+    _require("rank_loss", label=label, left=left, right=right)
+    return _logistic(left - right, label)
+
+
+def margin_rank_loss(
+    label: Variable, left: Variable, right: Variable, margin: float = 0.1
+) -> Variable:
+    """``max(0, margin - label * (left - right))``; label is 1 or -1.
+
+    It is PyTorch's ``margin_ranking_loss``, whose default margin is 0.
+    """
+    _require("margin_rank_loss", label=label, left=left, right=right)
+    margin = number("margin_rank_loss: margin", margin)
+    return _apply("relu", margin - label * (left - right))
+
+
+def hinge_loss(input: Variable, label: Variable) -> Variable:
+    """``max(0, 1 - (2 * label - 1) * input)``; label is 0 or 1."""
+    _require("hinge_loss", input=input, label=label)
+    return _apply("relu", 1.0 - (2.0 * label - 1.0) * input)
+
+
+def warpctc(
+    input: Variable,
+    label: Variable,
+    blank: int = 0,
+    norm_by_times: bool = False,
+    input_length: Variable | None = None,
+    label_length: Variable | None = None,
+) -> Variable:
+    """The CTC loss of padded sequences, in log space.
+
+    It is PyTorch's ``ctc_loss`` of ``log_softmax(input)``, but that a loss
+    which is infinite has gradient 0.
+
+    Args:
+        input: logits [time, batch, classes].
+        label: classes [batch, most labels], int64, without blanks.
+        blank: the class that stands for no label.
+        norm_by_times: divide gradients, not losses, by the input's length.
+        input_length: [batch], int64.
+        label_length: [batch], int64.
+
+    Returns:
+        The loss of each sequence, [batch, 1].
+
+    Raises:
+        InvalidArgumentError: a length is missing.
+        OutOfRangeError: at run time, for a length or a label that is too large.
+    """
+    lengths = {"input_length": input_length, "label_length": label_length}
+    _require("warpctc", input=input, label=label, **lengths)
+    inputs = {
+        "Logits": input,
+        "Label": label,
+        "LogitsLength": input_length,
+        "LabelLength": label_length,
+    }
+    attrs = {"blank": blank, "norm_by_times": norm_by_times}
+    return input.program.append_op("warpctc", inputs, attrs=attrs)["Loss"]
+
+
+def label_smooth(
+    label: Variable, prior_dist: Variable | None = None, epsilon: float = 0.1
+) -> Variable:
+    """``(1 - epsilon) * label + epsilon * prior``.
+
+    Args:
+        label: [..., classes], such as one-hot vectors of floats.
+        prior_dist: [1, classes]; the same share for each class if None.
+        epsilon: from 0 to 1.
+    """
+    _require("label_smooth", label=label)
+    epsilon = number("label_smooth: epsilon", epsilon)
+    if not 0 <= epsilon <= 1:
+        raise InvalidArgumentError(
+            f"label_smooth: epsilon: expected a number from 0 to 1, got "
+            f"{epsilon}{created()}",
+            "python.label_smooth",
+        )
+    if prior_dist is not None:
+        return (1.0 - epsilon) * label + epsilon * prior_dist
+    classes = (label.shape or (None,))[-1]
+    if not classes:
+        raise InvalidArgumentError(
+            f"label_smooth: the number of classes must be known, got "
+            f"{label!r}{created()}",
+            "python.label_smooth_classes",
+        )
+    return _apply("scale", label, scale=1.0 - epsilon, bias=epsilon / classes)
+
+
+def dice_loss(
+    input: Variable, label: Variable, epsilon: float = 1e-5
+) -> Variable:
+    """One less twice the overlap over the sum of both, a mean over rows.
+
+    Args:
+        input: [N, ..., classes], probabilities.
+        label: [N, ..., 1], int64.
+        epsilon: added to the sum of both.
+    """
+    _require("dice_loss", input=input, label=label)
+    classes = (input.shape or (None,))[-1]
+    flat = label._append("squeeze", {"X": label}, axes=[-1])
+    values = {"shape": [2], "values": [0.0, 1.0], "dtype": input.dtype}
+    values = input.program.append_op("assign_value", attrs=values)["Out"]
+    truth = flat._append(
+        "one_hot", {"X": flat, "Values": values}, depth=classes
+    )
+    both = _row_sums(input) + _row_sums(truth)
+    overlap = _row_sums(input * truth)
+    return _apply("mean", 1.0 - 2.0 * overlap / (both + epsilon))
+
+
+def npair_loss(
+    anchor: Variable,
+    positive: Variable,
+    labels: Variable,
+    l2_reg: float = 0.002,
+) -> Variable:
+    """The N-pair loss of embeddings (Sohn, 2016), with Fluid's L2 term.
+
+    Args:
+        anchor: [N, size].
+        positive: [N, size]: row i belongs to row i of ``anchor``.
+        labels: [N]; rows of the same label belong together.
+        l2_reg: the weight of the rows' mean squares, times 0.25.
+    """
+    _require("npair_loss", anchor=anchor, positive=positive, labels=labels)
+    column = _apply("reshape", labels, shape=[-1, 1])
+    row = _apply("reshape", labels, shape=[1, -1])
+    same = _apply("cast", column == row, dtype=anchor.dtype)
+    share = same / _sum(same, [1], keep_dim=True)
+    squares = _row_sums(_apply("square", anchor))
+    squares = squares + _row_sums(_apply("square", positive))
+    like = anchor._append(
+        "matmul", {"X": anchor, "Y": positive}, transpose_Y=True
+    )
+    loss = softmax_with_cross_entropy(like, share, soft_label=True)
+    loss = _apply("mean", _sum(share * loss, [0]))
+    return loss + 0.25 * l2_reg * _apply("mean", squares)

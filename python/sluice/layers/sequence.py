@@ -1,0 +1,590 @@
+"""Layers over ragged variables: sequences of rows, packed without padding.
+
+Their inputs come from ``sl.data(..., lod_level=1)`` or from other layers that
+keep rows apart. Names and defaults are Fluid's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from ..errors import InvalidArgumentError, UnimplementedError
+from ..framework import Variable, created, positive, require_variable
+from ..layer_helper import LayerHelper
+from .shapes import size_list
+
+
+class Padded(NamedTuple):
+    """The outputs of sequence_pad."""
+
+    out: Variable
+    length: Variable
+
+
+def _append(op: str, x: Variable, inputs: Any = None, **attrs: Any) -> Any:
+    """Append an op with input X; return its output Out."""
+    made = x.program.append_op(op, {"X": x, **(inputs or {})}, attrs=attrs)
+    return made["Out"]
+
+
+def _ragged(layer: str, x: Any, what: str = "input") -> Variable:
+    require_variable(f"{layer}: {what}", x)
+    if x.offsets is None:
+        raise InvalidArgumentError(
+            f"{layer}: {what} is not ragged: {x!r}; declare it by "
+            f"sl.data(..., lod_level=1), or use lod_reset{created()}",
+            "python.not_ragged",
+        )
+    return x
+
+
+def _width(layer: str, x: Variable) -> int:
+    size = (x.shape or (None,))[-1]
+    if size is None or len(x.shape or ()) != 2:
+        raise InvalidArgumentError(
+            f"{layer}: input must be [rows, columns] with known columns, got "
+            f"{x!r}{created()}",
+            "python.sequence_width",
+        )
+    return size
+
+
+def sequence_pool(
+    input: Variable,
+    pool_type: str,
+    is_test: bool = False,
+    pad_value: float = 0.0,
+) -> Variable:
+    """One row for each sequence, computed from its rows, column by column.
+
+    Args:
+        input: [N, ...], ragged.
+        pool_type: ``"sum"``, ``"average"``, ``"sqrt"`` (the sum over the square
+            root of the length), ``"max"``, ``"first"`` or ``"last"``.
+        is_test: has no effect.
+        pad_value: the result for an empty sequence.
+
+    Returns:
+        [B, ...]; of two levels of sequences it is ragged itself.
+
+    Raises:
+        InvalidArgumentError: for another ``pool_type``.
+    """
+    _ragged("sequence_pool", input)
+    return _append(
+        "sequence_pool",
+        input,
+        pooltype=str(pool_type).upper(),
+        pad_value=pad_value,
+    )
+
+
+def sequence_first_step(input: Variable) -> Variable:
+    """The first row of each sequence; zeros for an empty one."""
+    return sequence_pool(input, "first")
+
+
+def sequence_last_step(input: Variable) -> Variable:
+    """The last row of each sequence; zeros for an empty one."""
+    return sequence_pool(input, "last")
+
+
+def sequence_softmax(
+    input: Variable, use_cudnn: bool = False, name: str | None = None
+) -> Variable:
+    """The softmax over the rows of each sequence, column by column.
+
+    Args:
+        input: [N, 1] or [N, ...], ragged.
+        use_cudnn: has no effect.
+        name: has no effect.
+    """
+    return _append("sequence_softmax", _ragged("sequence_softmax", input))
+
+
+def sequence_conv(
+    input: Variable,
+    num_filters: int,
+    filter_size: int = 3,
+    filter_stride: int = 1,
+    padding: bool = True,
+    padding_start: int | None = None,
+    bias_attr: Any = None,
+    param_attr: Any = None,
+    act: str | None = None,
+    name: str | None = None,
+) -> Variable:
+    """A convolution along each sequence, zeros past its ends.
+
+    Row t is the product of rows t + padding_start to t + padding_start +
+    filter_size - 1, side by side, and the filter.
+
+    Args:
+        input: [N, D], ragged.
+        num_filters: columns of the result.
+        filter_size: rows of a window.
+        filter_stride: 1.
+        padding: True.
+        padding_start: where windows start; -(filter_size // 2) if None.
+        bias_attr: for the bias [num_filters]; False for none.
+        param_attr: for the filter [filter_size * D, num_filters].
+        act: an op such as ``"relu"``.
+        name: the layer's name.
+
+    Returns:
+        [N, num_filters], ragged.
+
+    Raises:
+        UnimplementedError: for another stride, or without padding.
+    """
+    _ragged("sequence_conv", input)
+    if filter_stride != 1 or not padding:
+        raise UnimplementedError(
+            "sequence_conv: expected filter_stride = 1 and padding = True, got "
+            f"{filter_stride} and {padding}{created()}",
+            "python.sequence_conv",
+        )
+    size = positive("sequence_conv: filter_size", filter_size)
+    filters = positive("sequence_conv: num_filters", num_filters)
+    start = -(size // 2) if padding_start is None else padding_start
+    helper = LayerHelper("sequence_conv", name, input.program)
+    weight = helper.create_parameter(
+        param_attr,
+        [size * _width("sequence_conv", input), filters],
+        input.dtype,
+    )
+    bias = helper.create_parameter(
+        bias_attr, [filters], input.dtype, is_bias=True
+    )
+    windows = _append("sequence_context", input, start=start, length=size)
+    out = helper.append_op("mul", {"X": windows, "Y": weight})["Out"]
+    return helper.append_activation(helper.append_bias(out, bias), act)
+
+
+def row_conv(
+    input: Variable,
+    future_context_size: int,
+    param_attr: Any = None,
+    act: str | None = None,
+) -> Variable:
+    """Lookahead convolution: row t is the sum of rows t + k times filter row k.
+
+    Args:
+        input: [N, D], ragged.
+        future_context_size: rows after the current one.
+        param_attr: for the filter [future_context_size + 1, D].
+        act: an op such as ``"relu"``.
+
+    Returns:
+        [N, D], ragged.
+    """
+    _ragged("row_conv", input)
+    width = _width("row_conv", input)
+    size = positive("row_conv: rows of the filter", future_context_size + 1)
+    helper = LayerHelper("row_conv", program=input.program)
+    weight = helper.create_parameter(param_attr, [size, width], input.dtype)
+    windows = _append("sequence_context", input, start=0, length=size)
+    windows = _append("reshape", windows, shape=[0, size, width])
+    products = _append("elementwise_mul", windows, {"Y": weight})
+    out = _append("reduce_sum", products, dim=[1])
+    return helper.append_activation(out, act)
+
+
+def sequence_expand(
+    x: Variable, y: Variable, ref_level: int = -1, name: str | None = None
+) -> Variable:
+    """Repeat each sequence of ``x`` as often as ``y`` has elements there.
+
+    Args:
+        x: [B, ...]: each row is repeated; or ragged: each sequence is, and the
+            rows of the result are known in the run only.
+        y: ragged; only its offsets are used.
+        ref_level: the level of ``y`` that says how often, 0 for the outermost,
+            -1 for the innermost.
+        name: has no effect.
+
+    Returns:
+        Ragged; for a ragged ``x`` in two levels, the copies and for each
+        sequence of ``y`` its copies.
+
+    Raises:
+        InvalidArgumentError: ``y`` has no such level.
+        UnimplementedError: an outer level for rows that are not ragged.
+    """
+    require_variable("sequence_expand: x", x)
+    _ragged("sequence_expand", y, "y")
+    levels = y.lod
+    if not -len(levels) <= ref_level < len(levels):
+        raise InvalidArgumentError(
+            f"sequence_expand: ref_level = {ref_level}, y has {len(levels)} "
+            f"levels{created()}",
+            "python.ref_level",
+        )
+    below = [*levels[1:], y][ref_level]  # what the level cuts
+    outer = below is not y
+    if x.offsets is None:
+        if outer:
+            raise UnimplementedError(
+                "sequence_expand: rows that are not ragged are repeated by "
+                f"the innermost level of y only{created()}",
+                "python.ref_level_of_rows",
+            )
+        return sequence_expand_as(x, y)
+    inputs = {"Y": below, "YOffsets": levels[ref_level]}
+    inputs["Capacity"] = _append("sequence_expand_rows", x, inputs)
+    return x.program.append_op(
+        "sequence_expand", {"X": x, **inputs}, attrs={"of_offsets": outer}
+    )["Out"]
+
+
+def sequence_expand_as(
+    x: Variable, y: Variable, name: str | None = None
+) -> Variable:
+    """Repeat row b of ``x`` as often as sequence b of ``y`` has rows.
+
+    Args:
+        x: [B, ...].
+        y: ragged; only its offsets are used.
+        name: has no effect.
+
+    Returns:
+        Ragged as ``y``.
+    """
+    require_variable("sequence_expand_as: x", x)
+    return _append(
+        "sequence_expand_as", x, {"Y": _ragged("sequence_expand_as", y, "y")}
+    )
+
+
+def sequence_pad(
+    x: Variable,
+    pad_value: Variable,
+    maxlen: int | None = None,
+    name: str | None = None,
+) -> Padded:
+    """Ragged rows as a dense tensor.
+
+    Args:
+        x: [N, ...], ragged.
+        pad_value: one element, or a row: what follows each sequence.
+        maxlen: T; the longest sequence if None, which each run finds out and
+            prepares a plan for: give it where you can.
+        name: has no effect.
+
+    Returns:
+        out [B, T, ...], and length [B], int64.
+
+    Raises:
+        InvalidArgumentError: at run time, for a longer sequence.
+    """
+    _ragged("sequence_pad", x, "x")
+    require_variable("sequence_pad: pad_value", pad_value)
+    inputs = {"X": x, "PadValue": pad_value}
+    attrs = {}
+    if maxlen is None:
+        inputs["PaddedLength"] = _append("sequence_longest", x)
+    else:
+        attrs["padded_length"] = positive("sequence_pad: maxlen", maxlen)
+    made = x.program.append_op("sequence_pad", inputs, attrs=attrs)
+    return Padded(made["Out"], made["Length"])
+
+
+def sequence_unpad(
+    x: Variable, length: Variable, name: str | None = None
+) -> Variable:
+    """The rows of a dense tensor up to each length: sequence_pad undone.
+
+    Args:
+        x: [B, T, ...].
+        length: [B], int64.
+        name: has no effect.
+
+    Returns:
+        Ragged rows.
+
+    Raises:
+        OutOfRangeError: at run time, for a length beyond T.
+    """
+    require_variable("sequence_unpad: x", x)
+    return _append("sequence_unpad", x, {"Length": length})
+
+
+def sequence_mask(
+    x: Variable,
+    maxlen: int | Variable | None = None,
+    dtype: Any = "int64",
+    name: str | None = None,
+) -> Variable:
+    """For each length 1 at the positions below it, 0 elsewhere.
+
+    Args:
+        x: lengths of any shape, int64 or int32.
+        maxlen: positions; the largest length if None, which each run finds out.
+        dtype: the element type of the result.
+        name: has no effect.
+
+    Returns:
+        [..., maxlen].
+    """
+    require_variable("sequence_mask: x", x)
+    if maxlen is None:
+        maxlen = _append("reduce_max", x, reduce_all=True)
+    positions = x.program.append_op(
+        "range",
+        {"End": maxlen} if isinstance(maxlen, Variable) else {},
+        attrs={"dtype": x.dtype}
+        if isinstance(maxlen, Variable)
+        else {
+            "dtype": x.dtype,
+            "end": float(positive("sequence_mask: maxlen", maxlen)),
+        },
+    )["Out"]
+    below = _append(
+        "less_than", positions, {"Y": _append("unsqueeze", x, axes=[-1])}
+    )
+    return _append("cast", below, dtype=dtype)
+
+
+def sequence_reverse(x: Variable, name: str | None = None) -> Variable:
+    """Each sequence from its last row to its first."""
+    return _append("sequence_reverse", _ragged("sequence_reverse", x, "x"))
+
+
+def sequence_concat(
+    input: Sequence[Variable], name: str | None = None
+) -> Variable:
+    """Sequence b is sequence b of each input, one after the other.
+
+    Args:
+        input: ragged variables of as many sequences.
+        name: has no effect.
+    """
+    if not isinstance(input, (list, tuple)) or not input:
+        raise InvalidArgumentError(
+            "sequence_concat: input must be a list of variables, got "
+            f"{input!r}{created()}",
+            "python.sequence_concat",
+        )
+    for each in input:
+        _ragged("sequence_concat", each)
+    inputs = {"X": list(input)}
+    return input[0].program.append_op("sequence_concat", inputs)["Out"]
+
+
+def sequence_slice(
+    input: Variable, offset: Variable, length: Variable, name: str | None = None
+) -> Variable:
+    """Of each sequence ``length`` rows from row ``offset`` on.
+
+    Args:
+        input: [N, ...], ragged.
+        offset: [B, 1], int64.
+        length: [B, 1], int64.
+        name: has no effect.
+
+    Raises:
+        OutOfRangeError: at run time, for rows that a sequence does not have.
+    """
+    _ragged("sequence_slice", input)
+    return _append(
+        "sequence_slice", input, {"Offset": offset, "Length": length}
+    )
+
+
+def sequence_enumerate(
+    input: Variable, win_size: int, pad_value: int = 0, name: str | None = None
+) -> Variable:
+    """For each element the ``win_size`` elements of its sequence from it on.
+
+    Args:
+        input: [N, 1] or [N], int64 or int32, ragged.
+        win_size: the elements of a row.
+        pad_value: what is past the end.
+        name: has no effect.
+
+    Returns:
+        [N, win_size], ragged.
+    """
+    _ragged("sequence_enumerate", input)
+    return _append(
+        "sequence_enumerate", input, win_size=win_size, pad_value=pad_value
+    )
+
+
+def sequence_erase(input: Variable, tokens: Sequence[int]) -> Variable:
+    """The sequences without the elements that ``tokens`` lists.
+
+    Args:
+        input: [N, 1] or [N], int64 or int32, ragged.
+        tokens: what is left out.
+    """
+    _ragged("sequence_erase", input)
+    return _append("sequence_erase", input, tokens=list(tokens))
+
+
+def sequence_reshape(input: Variable, new_dim: int) -> Variable:
+    """The elements of each sequence as rows of ``new_dim`` elements.
+
+    Args:
+        input: [N, D], ragged; each sequence has a multiple of ``new_dim``.
+        new_dim: the elements of a row.
+    """
+    _ragged("sequence_reshape", input)
+    return _append("sequence_reshape", input, new_dim=new_dim)
+
+
+def sequence_scatter(
+    input: Variable,
+    index: Variable,
+    updates: Variable,
+    name: str | None = None,
+) -> Variable:
+    """Add updates to the columns of each row that its sequence names.
+
+    Args:
+        input: [B, D].
+        index: [N, 1], int64 or int32, ragged: columns, one sequence for each
+            row of ``input``.
+        updates: [N, 1], ragged as ``index``.
+        name: has no effect.
+
+    Raises:
+        OutOfRangeError: at run time, for a column that is none.
+    """
+    require_variable("sequence_scatter: input", input)
+    _ragged("sequence_scatter", index, "index")
+    return _append(
+        "sequence_scatter", input, {"Ids": index, "Updates": updates}
+    )
+
+
+def lod_reset(
+    x: Variable,
+    y: Variable | None = None,
+    target_lod: Sequence[int] | None = None,
+) -> Variable:
+    """The rows of ``x`` cut into other sequences.
+
+    Args:
+        x: [N, ...], ragged or not.
+        y: a ragged variable that has the offsets, or offsets as int64 or int32.
+        target_lod: offsets as numbers, if ``y`` is None.
+
+    Raises:
+        InvalidArgumentError: neither is given; at run time, offsets that fall
+            or end elsewhere than the rows.
+    """
+    require_variable("lod_reset: x", x)
+    if y is not None:
+        require_variable("lod_reset: y", y)
+        offsets = y.offsets
+        if offsets is None:
+            flat = _append("reshape", y, shape=[-1])
+            offsets = _append("cast", flat, dtype="int64")
+    elif target_lod is not None:
+        values = [int(each) for each in target_lod]
+        offsets = x.program.append_op(
+            "assign_value",
+            attrs={
+                "shape": [len(values)],
+                "dtype": "int64",
+                "values": [float(each) for each in values],
+            },
+        )["Out"]
+    else:
+        raise InvalidArgumentError(
+            f"lod_reset: expected y or target_lod, got neither{created()}",
+            "python.lod_reset",
+        )
+    return _append("lod_reset", x, {"Offsets": offsets})
+
+
+def im2sequence(
+    input: Variable,
+    filter_size: Any = 1,
+    stride: Any = 1,
+    padding: Any = 0,
+    input_image_size: Any = None,
+    out_stride: Any = 1,
+    name: str | None = None,
+) -> Variable:
+    """Each image as a sequence: a row for each window of it.
+
+    Args:
+        input: [B, C, H, W].
+        filter_size: one number, or height and width of a window.
+        stride: one number, or down and across.
+        padding: one number, two (up and down, left and right), or four: up,
+            left, down, right.
+        input_image_size: None.
+        out_stride: 1.
+        name: has no effect.
+
+    Returns:
+        [B * windows, C * height * width], ragged.
+
+    Raises:
+        UnimplementedError: with ``input_image_size``.
+    """
+    require_variable("im2sequence: input", input)
+    if input_image_size is not None or out_stride != 1:
+        raise UnimplementedError(
+            "im2sequence: expected images of one size: input_image_size = None "
+            f"and out_stride = 1{created()}",
+            "python.im2sequence",
+        )
+    pads = size_list("im2sequence: padding", padding)
+    return _append(
+        "im2sequence",
+        input,
+        kernels=size_list("im2sequence: filter_size", filter_size),
+        strides=size_list("im2sequence: stride", stride),
+        paddings=pads if len(pads) == 4 else [*pads, *pads],
+    )
+
+
+# By op: how rows are pooled, and what the result is without any.
+_REDUCTIONS = {
+    "mean": ("AVERAGE", float("nan")),
+    "reduce_mean": ("AVERAGE", float("nan")),
+    "reduce_sum": ("SUM", 0.0),
+    "reduce_max": ("MAX", float("-inf")),
+    "reduce_min": ("MAX", float("-inf")),
+}
+
+
+def reduces_rows(op: str, x: Any, attrs: Any) -> bool:
+    """Whether the op is a reduction over the rows of a ragged variable."""
+    if op not in _REDUCTIONS or not isinstance(x, Variable) or not x.lod_level:
+        return False
+    dims = list(attrs.get("dim") or [0])
+    return bool(
+        attrs.get("reduce_all") or 0 in dims or -len(x.shape or ()) in dims
+    )
+
+
+def reduce_rows(op: str, x: Variable, attrs: Any) -> Variable:
+    """The reduction over the true rows, leaving out the padding."""
+    if op == "reduce_min":
+        negative = _append("scale", x, scale=-1.0)
+        most = reduce_rows("reduce_max", negative, attrs)
+        return _append("scale", most, scale=-1.0)
+    pooltype, empty = _REDUCTIONS[op]
+    out = _append(
+        "sequence_reduce",
+        x,
+        pooltype=pooltype,
+        pad_value=empty if x.dtype.is_floating else 0.0,
+    )
+    rank = len(x.shape or ())
+    dims = list(attrs.get("dim") or [])
+    if not dims or attrs.get("reduce_all"):
+        dims = list(range(rank))
+    rest = sorted({d % rank for d in dims} - {0})
+    if rest:
+        over = "reduce_mean" if op == "mean" else op
+        out = _append(over, out, dim=[d - 1 for d in rest])
+    if attrs.get("keep_dim"):
+        out = _append("unsqueeze", out, axes=[0, *rest])
+    return out

@@ -1,0 +1,289 @@
+"""Norms and products of vectors, and tensors of numbers that a rule gives."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+from .. import framework
+from ..errors import UnimplementedError
+from ..framework import Variable, positive, require_variable
+from .making import axis_of, make, number_like, ranked_shape, wrong
+from .tensor import roll
+
+__all__ = [
+    "cos_sim",
+    "cross",
+    "dot",
+    "eye",
+    "kron",
+    "linspace",
+    "norm",
+    "randint",
+    "randperm",
+]
+
+
+def _sum_of_powers(x: Variable, p: float, attrs: dict[str, Any]) -> Variable:
+    """The p-norm, whose gradient is 0 where it or an element is 0."""
+    zero, one = number_like(x, 0.0), number_like(x, 1.0)
+    total = make("reduce_sum", {"X": abs(x) ** p}, **attrs)
+    none = total == zero
+    safe = make("where", {"Condition": none, "X": one, "Y": total})
+    root = safe ** (1.0 / p)
+    zero = number_like(x, 0.0 if p > 0 else math.inf)
+    return make("where", {"Condition": none, "X": zero, "Y": root})
+
+
+def norm(
+    input: Variable,
+    p: float | str = "fro",
+    axis: int | Sequence[int] | None = None,
+    keepdim: bool = False,
+    name: str | None = None,
+) -> Variable:
+    """The p-norm of vectors: (sum of \\|x\\|^p)^(1/p).
+
+    Args:
+        input: a float tensor.
+        p: 2 or ``"fro"``, 1, ``inf`` (the largest), ``-inf`` (the smallest), 0
+            (how many are not zero) or another number.
+        axis: the dims of the vectors; all if None.
+        keepdim: whether these dims stay, with size 1.
+        name: what the result is called.
+    """
+    require_variable("norm: input", input)
+    axes = [axis] if isinstance(axis, int) else list(axis or ())
+    attrs = {"dim": axes, "keep_dim": keepdim}
+    rows = {"fro": "reduce_l2", 2: "reduce_l2", 1: "reduce_l1"}
+    if p in rows:
+        return make(rows[p], {"X": input}, name, **attrs)
+    if isinstance(p, str) or p != p:
+        raise wrong(f"norm: p = {p!r}; expected a number or 'fro'")
+    if math.isinf(p):
+        op = "reduce_max" if p > 0 else "reduce_min"
+        return make(op, {"X": abs(input)}, name, **attrs)
+    if p == 0:
+        counted = make("cast", {"X": input != 0}, dtype=input.dtype)
+        return make("reduce_sum", {"X": counted}, name, **attrs)
+    result = _sum_of_powers(input, float(p), attrs)
+    return result if name is None else make("assign", {"X": result}, name)
+
+
+def dot(x: Variable, y: Variable, name: str | None = None) -> Variable:
+    """The products of vectors in the last dim, which becomes 1, as in Fluid.
+
+    Args:
+        x: [..., N].
+        y: in the same shape.
+        name: what the result is called.
+    """
+    require_variable("dot: x", x)
+    require_variable("dot: y", y)
+    return make("reduce_sum", {"X": x * y}, name, dim=[-1], keep_dim=True)
+
+
+def cross(input: Variable, other: Variable, dim: int | None = None) -> Variable:
+    """The cross products of vectors of three elements.
+
+    Args:
+        input: vectors along ``dim``.
+        other: in the same shape.
+        dim: the first dim of size 3 if None.
+    """
+    shape = ranked_shape("cross: input", input, 1)
+    require_variable("cross: other", other)
+    if dim is None and 3 not in shape:
+        raise wrong(f"cross: {input!r} has no dim of size 3")
+    dim = shape.index(3) if dim is None else dim
+    axis = axis_of("cross: dim", dim, len(shape))
+    for each in (input, other):
+        size = ranked_shape("cross", each, len(shape))[axis]
+        if size not in (None, 3):
+            raise wrong(f"cross: dim {axis} of {each!r} needs 3 elements")
+    order = list(range(len(shape)))  # long rows are rolled faster
+    order[0], order[axis] = axis, 0
+    x, y = (make("transpose", {"X": z}, axis=order) for z in (input, other))
+    out = roll(x, -1, 0) * roll(y, -2, 0) - roll(x, -2, 0) * roll(y, -1, 0)
+    return make("transpose", {"X": out}, axis=order)
+
+
+def kron(x: Variable, y: Variable, name: str | None = None) -> Variable:
+    """The Kronecker product: each element of x times all of y.
+
+    Args:
+        x: a tensor.
+        y: another; the one of fewer dims gets more, of size 1, at the front.
+        name: what the result is called.
+    """
+    shapes = [list(ranked_shape("kron", each)) for each in (x, y)]
+    rank = max(map(len, shapes))
+    parts = []
+    for i, (part, shape) in enumerate(zip((x, y), shapes, strict=True)):
+        missing = rank - len(shape)
+        axes = list(range(2 * missing))
+        axes += [2 * (missing + k) + 1 - i for k in range(len(shape))]
+        if axes:
+            part = make("unsqueeze", {"X": part}, axes=axes)
+        parts.append(part)
+        shape[:0] = [1] * missing
+    pairs = zip(*shapes, strict=True)
+    sizes = [-1 if None in pair else pair[0] * pair[1] for pair in pairs]
+    if sizes.count(-1) > 1:
+        raise wrong(
+            f"kron: more than one size is unknown: {x!r}, {y!r}",
+            UnimplementedError,
+        )
+    return make("reshape", {"X": parts[0] * parts[1]}, name, shape=sizes)
+
+
+def cos_sim(X: Variable, Y: Variable) -> Variable:
+    """The cosine of the angle between rows: x y / (\\|x\\| \\|y\\|), Fluid's
+    formula, which is NaN for rows of zeros. PyTorch's divides by 1e-8 there.
+
+    Args:
+        X: [N, ...].
+        Y: in the same shape, or with one row, which is compared with all.
+
+    Returns:
+        [N, 1].
+    """
+    ranked_shape("cos_sim: X", X, 2)
+    ranked_shape("cos_sim: Y", Y, 2)
+    x = make("flatten", {"X": X}, axis=1)
+    y = make("flatten", {"X": Y}, axis=1)
+    both = {"dim": [1], "keep_dim": True}
+    product = make("reduce_sum", {"X": x * y}, **both)
+    lengths = [make("reduce_l2", {"X": each}, **both) for each in (x, y)]
+    return product / (lengths[0] * lengths[1])
+
+
+def linspace(
+    start: float | Variable,
+    stop: float | Variable,
+    num: int,
+    dtype: Any = "float32",
+    name: str | None = None,
+) -> Variable:
+    """Numbers with equal distances, both ends among them.
+
+    They are computed in float64 from the nearer end, as PyTorch does, and
+    rounded once.
+
+    Args:
+        start, stop: numbers, or float variables of one element.
+        num: how many.
+        dtype: of the result; fractions of integers are dropped.
+        name: what the result is called.
+    """
+    num = positive("linspace: num", num)
+    given = [each for each in (start, stop) if isinstance(each, Variable)]
+    program = given[0].program if given else framework.default_main_program()
+    ends = []
+    for each in (start, stop):
+        if isinstance(each, Variable):
+            each = make("cast", {"X": each}, dtype="float64")
+            each = make("reshape", {"X": each}, shape=[1])
+        ends.append(each if isinstance(each, Variable) else float(each))
+    first, last = ends
+    step = (last - first) / max(num - 1, 1)
+    i = make("range", {}, None, program, end=float(num), dtype="float64")
+    low = i * step + first
+    high = (-i + (num - 1)) * (-step) + last
+    nearer = i < num / 2
+    out = make("where", {"Condition": nearer, "X": low, "Y": high})
+    return make("cast", {"X": out}, name, dtype=dtype)
+
+
+def eye(
+    num_rows: int,
+    num_columns: int | None = None,
+    batch_shape: Sequence[int] | None = None,
+    dtype: Any = "float32",
+) -> Variable:
+    """Ones on the diagonal, zeros elsewhere.
+
+    Args:
+        num_rows: the number of rows.
+        num_columns: that of columns; as many as rows if None.
+        batch_shape: dims before these two, along which the matrix repeats.
+        dtype: of the result.
+    """
+    program = framework.default_main_program()
+    columns = num_rows if num_columns is None else num_columns
+    count = float(operator.index(num_rows))
+    rows = make("range", {}, None, program, end=count)
+    both = {"shape": [2], "values": [0, 1]}
+    values = make("assign_value", {}, None, program, **both, dtype=dtype)
+    inputs = {"X": rows, "Values": values}
+    out = make("one_hot", inputs, depth=operator.index(columns))
+    if not batch_shape:
+        return out
+    shape = [*batch_shape, num_rows, columns]
+    return make("expand", {"X": out}, shape=shape)
+
+
+def randint(
+    low: int,
+    high: int | None = None,
+    shape: Sequence[int] = (1,),
+    dtype: Any = "int64",
+    seed: int = 0,
+) -> Variable:
+    """Random integers, all from ``low`` to ``high - 1`` equally likely.
+
+    Args:
+        low: the smallest; with ``high`` None the smallest is 0, and all are
+            below ``low``.
+        high: what all are below.
+        shape: of the result.
+        dtype: of the result.
+        seed: as that of :func:`uniform_random`.
+    """
+    low, high = (0, low) if high is None else (low, high)
+    if not -(2**53) <= low < high <= 2**53:
+        raise wrong(
+            f"randint: low = {low}, high = {high}; expected low below high, "
+            "both within 2^53"
+        )
+    if high - low > 2**53:
+        raise wrong(f"randint: {high - low} numbers; expected at most 2^53")
+    drawn = make(
+        "uniform_random",
+        {},
+        None,
+        framework.default_main_program(),
+        shape=list(shape),
+        min=0.0,
+        max=float(high - low),
+        dtype="float64",
+        seed=seed,
+    )
+    whole = make("floor", {"X": drawn})
+    return make("cast", {"X": whole + low if low else whole}, dtype=dtype)
+
+
+def randperm(n: int, dtype: Any = "int64", seed: int = 0) -> Variable:
+    """The numbers from 0 to n - 1 in a random order, another in each run.
+
+    Args:
+        n: how many.
+        dtype: of the result.
+        seed: as that of :func:`uniform_random`.
+    """
+    count = operator.index(n)
+    if count < 0:
+        raise wrong(f"randperm: n = {count}; expected 0 or more")
+    keys = make(
+        "uniform_random",
+        {},
+        None,
+        framework.default_main_program(),
+        shape=[count],
+        dtype="float64",
+        seed=seed,
+    )
+    made = keys.program.append_op("top_k", {"X": keys}, attrs={"k": count})
+    return make("cast", {"X": made["Indices"]}, dtype=dtype)

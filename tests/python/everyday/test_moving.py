@@ -1,0 +1,443 @@
+"""Functions that move, repeat and select elements, against NumPy."""
+
+import re
+
+import numpy as np
+import pytest
+from agreement import agree, fed, values
+
+import sluice as sl
+
+layers = sl.layers
+
+
+@pytest.mark.parametrize("unknown", [(), (0,)])
+@pytest.mark.parametrize(
+    "parts, dim, cuts",
+    [
+        (3, -1, [2, 4]),
+        (1, 1, []),
+        ([1, 4, 1], 2, [1, 5]),
+        ([2, -1, 1], 2, [2, 5]),
+        ([-1, 5], 2, [1]),
+        ([6, -1], 2, [6]),
+        ([-1], 2, []),
+        ([0, 6], 2, [0]),
+    ],
+)
+def test_split(parts, dim, cuts, unknown):
+    agree(
+        lambda x: layers.split(x, parts, dim),
+        lambda x: np.split(x, cuts, dim),
+        values(2, 4, 6),
+        unknown=unknown,
+    )
+
+
+def test_parts_of_an_unknown_size_are_counted_from_both_ends():
+    agree(
+        lambda x: layers.split(x, [2, -1, 1], 0, name="part"),
+        lambda x: np.split(x, [2, 4], 0),
+        values(5, 2),
+        unknown=(0,),
+    )
+    assert sl.default_main_program().has_var("part.2")
+
+
+def test_a_part_that_is_not_used_needs_no_gradient():
+    agree(
+        lambda x: layers.split(x, 3, -1)[1],
+        lambda x: np.split(x, 3, -1)[1],
+        values(2, 6),
+        unknown=(0,),
+    )
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2, -1, -3])
+def test_stack(axis):
+    agree(
+        lambda *x: layers.stack(x, axis),
+        lambda *x: np.stack(x, axis),
+        values(3, 2),
+        values(3, 2, seed=1),
+        values(3, 2, seed=2),
+        unknown=(0,),
+    )
+
+
+def test_a_tensor_may_be_stacked_on_itself():
+    agree(
+        lambda x: layers.stack([x, x, 2.0 * x]),
+        lambda x: np.stack([x, x, 2 * x]),
+        values(3),
+    )
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_unstack_and_unbind(axis):
+    x = values(3, 2, 4)
+    rows = list(np.moveaxis(x, axis, 0))
+
+    def reference(x):
+        return list(np.moveaxis(x, axis, 0))
+
+    agree(lambda x: layers.unstack(x, axis), reference, x)
+    with sl.program_guard(sl.Program()):
+        agree(lambda x: layers.unbind(x, axis), reference, x, grads=False)
+    with sl.program_guard(sl.Program()):
+        agree(
+            lambda x: layers.unstack(x, axis, num=len(rows)),
+            reference,
+            x,
+            unknown=(0, 1, 2),
+        )
+
+
+def test_the_gradient_of_all_slices_is_one_concat():
+    x = sl.data("x", [4, 3], "float64")
+    x.stop_gradient = False
+    rows = layers.unstack(x)
+    loss = layers.sum([layers.reduce_sum(r * r * r) for r in rows[::-1]])
+    ((_, grad),) = sl.append_backward(loss, [x])
+    exe = sl.Executor()
+    feed = {"x": values(4, 3)}
+    (got,) = exe.run(feed=feed, fetch_list=[grad])
+    np.testing.assert_allclose(got, 3 * feed["x"] ** 2)
+    assert "join_slice_gradients: 1 change" in exe.explain(all=True)
+    with sl.kernel_hints("exclude pass=join_slice_gradients"):
+        (same,) = exe.run(feed=feed, fetch_list=[grad])
+        assert "join_slice_gradients: 1 change" not in exe.explain(all=True)
+    np.testing.assert_array_equal(got, same)
+
+
+@pytest.mark.parametrize(
+    "take",
+    [
+        lambda x: [x[0:2], x[1:4]],  # overlap
+        lambda x: [x[0:2], x[3:4]],  # a gap
+        lambda x: [x[0:2], x[2:3]],  # not all
+        lambda x: [x[0:2], x[:, 0:2]],  # two dims
+        lambda x: [x[::2], x[1::2]],  # steps
+        lambda x: [x[0:2], x[2:4], x],  # not only slices
+        lambda x: [x[0:2, 0:1], x[2:4, 0:1]],
+        lambda x: [x[2:4], x[0:2], x[4:4]],
+    ],
+)
+def test_other_sums_of_slices_keep_their_gradient(take):
+    agree(take, take, values(4, 3))
+
+
+def test_expand_as():
+    target = np.zeros((2, 6, 4), "int8")
+    agree(
+        lambda x, y: layers.expand_as(x, y),
+        lambda x, y: np.tile(x, (2, 2, 4)),
+        values(3, 1),
+        target,
+        unknown=(0,),
+    )
+
+
+def test_fills_like():
+    x = values(2, 3)
+    agree(
+        lambda x: [
+            layers.zeros_like(x),
+            layers.ones_like(x, "int32"),
+            layers.full_like(x, 2.5, name="filled"),
+            layers.fill_any_like(x, value=1.0, dtype="bool"),
+        ],
+        lambda x: [
+            np.zeros_like(x),
+            np.ones_like(x, "int32"),
+            np.full_like(x, 2.5),
+            np.full_like(x, True, bool),
+        ],
+        x,
+        unknown=(0,),
+        grads=False,
+    )
+    y = layers.zeros_like(sl.data("y", [None, 3]))
+    assert y.shape == (None, 3)
+
+
+def test_size():
+    agree(
+        layers.size,
+        lambda x: np.array(x.size, "int64"),
+        values(2, 3),
+        unknown=(0, 1),
+        grads=False,
+    )
+
+
+@pytest.mark.parametrize("offset", [0, 1, -2])
+@pytest.mark.parametrize("unknown", [(), (0,)])
+def test_diag(offset, unknown):
+    agree(
+        lambda x, y: [layers.diag(x, offset), layers.diag(y, offset)],
+        lambda x, y: [np.diag(x, offset), np.diag(y, offset)],
+        values(3),
+        values(4, 3, seed=1),
+        unknown=unknown,
+    )
+
+
+def test_what_is_beside_a_diagonal_is_zero_for_infinity_too(exe):
+    x = np.array([np.inf, np.nan], "float32")
+    (got,) = exe.run(feed={"x": x}, fetch_list=[layers.diag(fed("x", x))])
+    np.testing.assert_array_equal(got, [[np.inf, 0], [0, np.nan]])
+
+
+@pytest.mark.parametrize("offset", [-5, -2, -1, 0, 1, 3, 4])
+@pytest.mark.parametrize("axes", [(0, 1), (1, 0), (2, 0), (-1, -2)])
+def test_diagonal_and_trace(offset, axes):
+    def reference(x):
+        return [
+            np.diagonal(x, offset, *axes),
+            np.trace(x, offset, *axes),
+        ]
+
+    agree(
+        lambda x: [
+            layers.diagonal(x, offset, *axes),
+            layers.trace(x, offset, *axes),
+        ],
+        reference,
+        values(3, 4, 2),
+    )
+
+
+@pytest.mark.parametrize("unknown", [(), (0,)])
+def test_meshgrid(unknown):
+    agree(
+        lambda *x: layers.meshgrid(x),
+        lambda *x: np.meshgrid(*x, indexing="ij"),
+        values(3),
+        values(2, seed=1),
+        values(1, seed=2),
+        unknown=unknown,
+        grads=not unknown,
+    )
+
+
+@pytest.mark.parametrize("unknown", [(), (0,), (0, 1)])
+@pytest.mark.parametrize(
+    "shifts, dims",
+    [
+        (1, 0),
+        (-1, 1),
+        ([2, 100], [0, 2]),
+        ([1, 1], [1, 1]),
+        (0, 0),
+        (5, None),
+        (-(2**63), 1),
+        (2**63 - 1, 2),
+    ],
+)
+def test_roll(shifts, dims, unknown):
+    def reference(x):
+        if dims is None or isinstance(dims, list):
+            return np.roll(x, shifts, dims)
+        return np.roll(x, shifts % x.shape[dims], dims)
+
+    agree(
+        lambda x: layers.roll(x, shifts, dims),
+        reference,
+        values(3, 2, 5),
+        unknown=unknown,
+    )
+
+
+def test_gather_tree_follows_parents(exe):
+    rng = np.random.default_rng(2)
+    ids = rng.integers(0, 50, (5, 2, 3))
+    parents = rng.integers(0, 3, (5, 2, 3))
+    parents[0] = 99  # not used
+    want = np.empty_like(ids)
+    for b, k in np.ndindex(2, 3):
+        beam = k
+        for t in range(4, -1, -1):
+            want[t, b, k] = ids[t, b, beam]
+            beam = parents[t, b, beam]
+    feed = {"ids": ids, "parents": parents}
+    out = layers.gather_tree(*(fed(n, a, (0, 1)) for n, a in feed.items()))
+    np.testing.assert_array_equal(exe.run(feed=feed, fetch_list=[out])[0], want)
+    parents[3, 1, 2] = 3
+    with pytest.raises(sl.OutOfRangeError, match=r"Parents\[3, 1, 2\] = 3"):
+        exe.run(feed=feed, fetch_list=[out])
+
+
+@pytest.mark.parametrize("unknown", [(), (0,), (0, 2)])
+def test_pixel_shuffle(unknown):
+    def shuffle(x):
+        n, c, h, w = x.shape
+        x = x.reshape(n, c // 4, 2, 2, h, w).transpose(0, 1, 4, 2, 5, 3)
+        return x.reshape(n, c // 4, 2 * h, 2 * w)
+
+    agree(
+        lambda x: layers.pixel_shuffle(x, 2),
+        shuffle,
+        values(2, 8, 2, 4),
+        unknown=unknown,
+    )
+
+
+def fluid_space_to_depth(x, b):
+    """Fluid's loop (space_to_depth_op.h of Paddle 1.8)."""
+    n, channels, height, width = x.shape
+    out = np.empty(x.size, x.dtype)
+    groups = channels // (b * b)
+    for at, value in enumerate(x.ravel()):
+        image, rest = divmod(at, channels * height * width)
+        k, rest = divmod(rest, height * width)
+        j, i = divmod(rest, width)
+        offset, c2 = divmod(k, groups)
+        w2, h2 = i * b + offset % b, j * b + offset // b
+        row = h2 + height * b * (c2 + groups * image)
+        out[w2 + width * b * row] = value
+    return out.reshape(n, channels * b * b, height // b, width // b)
+
+
+def test_space_to_depth_by_both_formulas():
+    def onnx(x):
+        blocks = [x[:, :, i::2, j::2] for i in (0, 1) for j in (0, 1)]
+        return np.concatenate(blocks, 1)
+
+    agree(
+        lambda x: [
+            layers.space_to_depth(x, 2),
+            layers.space_to_depth(x, 2, "onnx"),
+        ],
+        lambda x: [fluid_space_to_depth(x, 2), onnx(x)],
+        values(2, 8, 4, 2),
+        unknown=(0,),
+    )
+
+
+def numpy_unfold(x, kernel, stride, pads, dilation):
+    top, left, bottom, right = pads
+    x = np.pad(x, ((0, 0), (0, 0), (top, bottom), (left, right)))
+    rows = [
+        (x.shape[2 + k] - dilation[k] * (kernel[k] - 1) - 1) // stride[k] + 1
+        for k in (0, 1)
+    ]
+    columns = [
+        x[
+            :,
+            c,
+            i * dilation[0] :: stride[0],
+            j * dilation[1] :: stride[1],
+        ][:, : rows[0], : rows[1]].reshape(len(x), -1)
+        for c in range(x.shape[1])
+        for i in range(kernel[0])
+        for j in range(kernel[1])
+    ]
+    return np.stack(columns, 1)
+
+
+@pytest.mark.parametrize("unknown", [(), (0, 2, 3)])
+@pytest.mark.parametrize(
+    "kernel, stride, pads, dilation",
+    [
+        ((2, 3), (1, 1), (0, 0, 0, 0), (1, 1)),
+        ((3, 2), (2, 1), (1, 0, 2, 3), (1, 2)),
+        ((2, 2), (3, 2), (2, 2, 2, 2), (2, 1)),
+        ((1, 1), (1, 1), (0, 0, 0, 0), (1, 1)),
+        ((5, 4), (1, 1), (0, 0, 0, 0), (1, 1)),
+    ],
+)
+def test_unfold(kernel, stride, pads, dilation, unknown):
+    agree(
+        lambda x: layers.unfold(x, kernel, stride, list(pads), dilation),
+        lambda x: numpy_unfold(x, kernel, stride, pads, dilation),
+        values(2, 2, 5, 4),
+        unknown=unknown,
+    )
+
+
+def test_unfold_takes_one_number_for_both_dims():
+    x = sl.data("x", [None, 3, 8, 8])
+    assert layers.unfold(x, 3, 2, 1).shape == (None, 27, 16)
+
+
+@pytest.mark.parametrize("unknown", [(), (1,)])
+@pytest.mark.parametrize("axis", [-1, 0, 1])
+@pytest.mark.parametrize("descending", [False, True])
+def test_argsort(axis, descending, unknown):
+    def reference(x):
+        order = np.argsort(-x if descending else x, axis, kind="stable")
+        return [np.take_along_axis(x, order, axis), order]
+
+    x = values(3, 4, 2)
+    agree(
+        lambda x: layers.argsort(x, axis, descending),
+        reference,
+        x,
+        unknown=unknown,
+        grads=False,
+    )
+    with sl.program_guard(sl.Program()):
+        agree(
+            lambda x: layers.argsort(x, axis, descending).out,
+            lambda x: reference(x)[0],
+            x,
+            unknown=unknown,
+        )
+
+
+def test_equal_elements_keep_their_order(exe):
+    x = np.array([2, 1, 2, 1, 2], "int64")
+    out, indices = layers.argsort(fed("x", x), descending=True)
+    got = exe.run(feed={"x": x}, fetch_list=[out, indices])
+    np.testing.assert_array_equal(got, [[2, 2, 2, 1, 1], [0, 2, 4, 1, 3]])
+
+
+@pytest.mark.parametrize(
+    "call, words",
+    [
+        (lambda x: layers.split(x, 4), "cut into 4 equal parts"),
+        (lambda x: layers.split(x, [1, 1]), "add up to it"),
+        (lambda x: layers.split(x, [-1, -1]), "one of them -1"),
+        (lambda x: layers.split(x, []), "sections []"),
+        (lambda x: layers.split(x, 0), "above 0"),
+        (lambda x: layers.split(x, 3, 2), "2 is no dim"),
+        (lambda x: layers.stack(x), "expected a list"),
+        (lambda x: layers.stack([]), "got none"),
+        (lambda x: layers.stack([x, x], 4), "unsqueeze"),
+        (lambda x: layers.unstack(x, 1, 2), "differs"),
+        (lambda x: layers.unstack(sl.data("y", [None])), "num says it"),
+        (lambda x: layers.expand_as(x, sl.data("y", [3, 3])), "multiple of 2"),
+        (lambda x: layers.expand_as(x, sl.data("y", [3])), "more dims"),
+        (lambda x: layers.full_like(x, 0.5, "int64"), "int64 holds"),
+        (lambda x: layers.norm(x, "nuc"), "'nuc'"),
+        (lambda x: layers.norm(x, float("nan")), "nan"),
+        (lambda x: layers.linspace(0, 1, 0), "above 0"),
+        (lambda x: layers.diag(layers.stack([x])), "vector or a matrix"),
+        (lambda x: layers.diagonal(x, 0, 1, -1), "both dim 1"),
+        (lambda x: layers.diag(sl.data("y", [2, None])), "columns"),
+        (lambda x: layers.meshgrid([x]), "expected a vector"),
+        (lambda x: layers.roll(x, [1, 2], [0]), "1 entries; expected 2"),
+        (lambda x: layers.roll(x, 1, 2), "from -2 to 1"),
+        (lambda x: layers.cross(x, x, 0), "3 elements"),
+        (lambda x: layers.cross(x[:, :2], x), "no dim of size 3"),
+        (lambda x: layers.kron(x, sl.data("y", [None, None])), "unknown"),
+        (lambda x: layers.randint(3, 3), "low = 3, high = 3"),
+        (lambda x: layers.randint(0, 2**54), "2^53"),
+        (lambda x: layers.randperm(-1), "n = -1"),
+        (lambda x: layers.gather_tree(x, x), "Ids"),
+        (lambda x: layers.pixel_shuffle(x, 2), "[N, C, H, W]"),
+        (lambda x: layers.unfold(x, 2), "X [2, 3]"),
+        (lambda x: layers.unfold(sl.data("y", [1, 1, 2, 2]), 3), "height"),
+        (lambda x: layers.unfold(sl.data("y", [1, 1, 2, 2]), 0), "kernel_siz"),
+        (lambda x: layers.unfold(sl.data("y", [1, 1, 2, 2]), 1, 0), "strides"),
+        (lambda x: layers.argsort(x, 2), "2 is no dim"),
+        (lambda x: layers.norm("x"), "norm: input"),
+    ],
+)
+def test_what_is_wrong_is_named(call, words):
+    x = sl.data("x", [2, 3])
+    with pytest.raises(sl.SluiceError, match=re.escape(words)) as error:
+        call(x)
+    assert "test_moving.py" in str(error.value)
+    assert len(str(error.value).splitlines()[0]) < 300

@@ -1,0 +1,442 @@
+"""Gradients through cond, scan and while_loop, against differences."""
+
+import itertools
+import re
+
+import control_flow_networks as networks
+import numpy as np
+import pytest
+import sluice as sl
+from sluice import layers
+
+
+@pytest.fixture(autouse=True)
+def programs():
+    with sl.program_guard(sl.Program(), sl.Program()):
+        yield
+
+
+class Model:
+    """Parameters of float64 with values, and the gradients of a loss."""
+
+    def __init__(self):
+        self.values = {}
+        self.random = np.random.default_rng(7)
+        self.exe = sl.Executor()
+
+    def parameter(self, name, *shape):
+        self.values[name] = self.random.normal(size=shape) * 0.7
+        return sl.default_main_program().persistable(name, shape, "float64")
+
+    def constant(self, *shape):
+        value = self.random.normal(size=shape)
+        name = f"data_{len(self.feed)}"
+        self.feed[name] = value
+        return sl.data(name, [None, *shape[1:]], "float64")
+
+    feed = property(lambda self: self.__dict__.setdefault("_feed", {}))
+
+    def run(self, fetches, changed=()):
+        scope = sl.Scope()
+        for name, value in {**self.values, **dict(changed)}.items():
+            scope.set(name, value)
+        return self.exe.run(
+            feed=self.feed, fetch_list=fetches, scope=scope
+        )
+
+    def check(self, loss):
+        """Compare all gradients of `loss` with differences; return them."""
+        before = self.run([loss])[0]
+        pairs = sl.append_backward(loss)
+        got = self.run([loss, *(grad for _, grad in pairs)])
+        assert got[0] == before
+        grads = dict(zip([p.name for p, _ in pairs], got[1:], strict=True))
+        for name, grad in grads.items():
+            value = self.values[name]
+            assert grad.shape == value.shape
+            slopes = np.empty_like(value)
+            for at in np.ndindex(*value.shape):
+                # A difference of fourth order, so that 1e-3 is exact enough.
+                losses = []
+                for steps in (-2, -1, 1, 2):
+                    moved = value.copy()
+                    moved[at] += steps * 1e-3
+                    losses.append(self.run([loss], {name: moved})[0].item())
+                a, b, c, d = losses
+                slopes[at] = (a - 8 * b + 8 * c - d) / 12e-3
+            np.testing.assert_allclose(
+                grad, slopes, rtol=1e-7, atol=1e-7, err_msg=name
+            )
+        test = sl.default_main_program().clone(for_test=True)
+        assert not re.search("SAVED.* = loop", str(test))
+        run = self.exe.run(test, self.feed, [loss], scope=self._filled())
+        assert run[0] == before
+        return grads
+
+    def _filled(self):
+        scope = sl.Scope()
+        for name, value in self.values.items():
+            scope.set(name, value)
+        return scope
+
+
+@pytest.fixture
+def model():
+    return Model()
+
+
+def total(*variables):
+    """The sum of the squares of all elements."""
+    sums = [layers.reduce_sum(layers.square(each)) for each in variables]
+    return sums[0] if len(sums) == 1 else layers.sum(sums)
+
+
+def number(value):
+    return layers.fill_constant(shape=[1], value=value, dtype="float64")
+
+
+def cell(model, inputs=3, size=2):
+    """h = tanh(x W + h U + b)"""
+    w = model.parameter("w", inputs, size)
+    u = model.parameter("u", size, size)
+    b = model.parameter("b", size)
+
+    def step(x, h):
+        both = layers.elementwise_add(layers.matmul(x, w), layers.matmul(h, u))
+        return layers.tanh(layers.bias_add(both, b))
+
+    return step
+
+
+WAYS = [
+    {"reverse": reverse, "recompute": recompute}
+    for reverse, recompute in itertools.product([False, True], repeat=2)
+]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_recurrent_layer(model, way):
+    step = cell(model)
+    x = model.parameter("x", 5, 4, 3)  # its gradient is stacked
+    h0 = model.parameter("h0", 4, 2)
+    weight = model.constant(5, 4, 2)
+
+    def run(carried, elements):
+        h = step(elements[0], carried[0])
+        return [h], [h]
+
+    (last,), (outputs,) = layers.scan(run, [h0], [x], **way)
+    loss = total(last, layers.elementwise_mul(outputs, weight))
+    assert set(model.check(loss)) == {"w", "u", "b", "x", "h0"}
+
+
+@pytest.mark.parametrize("recompute", [False, True])
+def test_the_square_of_the_state(model, recompute):
+    # Paddle #20638: pre_state * pre_state failed in the backward pass.
+    x = model.constant(4, 3)
+    h0 = model.parameter("h0", 3)
+
+    def step(carried, elements):
+        (h,) = carried
+        squared = layers.elementwise_mul(h, h)
+        return [layers.elementwise_add(squared, elements[0])], []
+
+    (last,), _ = layers.scan(step, [h0], [x], recompute=recompute)
+    model.check(total(layers.tanh(last)))
+
+
+def test_a_parameter_that_is_only_the_first_state(model):
+    # Paddle #18803: StaticRNN lost the gradient of what came before it.
+    w = model.parameter("w", 2, 3)
+    first = layers.matmul(model.constant(4, 2), w)
+
+    def step(carried, elements):
+        h = layers.sigmoid(layers.elementwise_add(carried[0], elements[0]))
+        return [h], []
+
+    (last,), _ = layers.scan(step, [first], [model.constant(3, 4, 3)])
+    assert np.abs(model.check(total(last))["w"]).min() > 0
+
+
+def test_what_is_stacked_need_not_come_last(model):
+    # Paddle #21891: an output that was not the last op's had no gradient.
+    w = model.parameter("w", 3)
+
+    def step(carried, elements):
+        scaled = layers.elementwise_mul(elements[0], w)
+        h = layers.tanh(layers.elementwise_add(scaled, carried[0]))
+        return [h], [scaled]
+
+    _, (scaled,) = layers.scan(
+        step, [layers.zeros([3], "float64")] if hasattr(layers, "zeros") else
+        [layers.fill_constant(shape=[3], value=0.0, dtype="float64")],
+        [model.constant(4, 3)],
+    )
+    model.check(total(scaled))
+
+
+def test_states_that_change_places(model):
+    a, b = model.parameter("a", 2), model.parameter("b", 2)
+
+    def step(carried, elements):
+        a, b = carried
+        product = layers.elementwise_mul(a, b)
+        return [b, layers.elementwise_add(product, elements[0])], [a]
+
+    last, (stacked,) = layers.scan(step, [a, b], [model.constant(4, 2)])
+    model.check(total(*last, stacked))
+
+
+def test_states_that_are_passed_on_or_replaced(model):
+    a, b, w = (model.parameter(name, 2) for name in "abw")
+
+    def step(carried, elements):
+        kept, replaced, counted = carried
+        out = layers.elementwise_mul(kept, elements[0])
+        more = layers.elementwise_add(counted, replaced)
+        return [kept, w, more], [out, w, elements[0], kept]
+
+    zero = layers.fill_constant(shape=[2], value=0.0, dtype="float64")
+    x = model.parameter("x", 3, 2)
+    last, stacked = layers.scan(step, [a, b, zero], [x])
+    assert set(model.check(total(*last, *stacked))) == {"a", "b", "w", "x"}
+
+
+def test_what_has_no_path_has_no_gradient(model):
+    a, b = model.parameter("a", 2), model.parameter("b", 2)
+
+    def step(carried, elements):
+        return [
+            layers.elementwise_mul(carried[0], elements[0]),
+            layers.elementwise_add(carried[1], elements[0]),
+        ], []
+
+    last, _ = layers.scan(step, [a, b], [model.constant(3, 2)])
+    assert set(model.check(total(last[0]))) == {"a"}
+
+
+@pytest.mark.parametrize("recompute", [False, True])
+@pytest.mark.parametrize("start", [0.12, 1.5, 40.0])
+def test_a_loop_until_a_condition_fails(model, start, recompute):
+    w = model.parameter("w", 1)
+    model.values["w"][:] = 1.7
+    a = model.parameter("a", 1)
+    model.values["a"][:] = start
+
+    def body(value, count):
+        grown = layers.elementwise_mul(value, layers.tanh(w))
+        return [
+            layers.elementwise_add(grown, value),
+            layers.elementwise_add(count, number(1.0)),
+        ]
+
+    value, count = layers.while_loop(
+        lambda value, count: layers.less_than(value, number(20.0)),
+        body, [a, number(0.0)], max_trips=12, recompute=recompute,
+    )
+    model.check(total(value))
+    assert model.run([count])[0] == {0.12: 8, 1.5: 4, 40.0: 0}[start]
+
+
+def test_more_iterations_than_max_trips_are_an_error(model):
+    a = model.parameter("a", 1)
+    (value,) = layers.while_loop(
+        lambda value: layers.less_than(value, number(1e9)),
+        lambda value: [layers.exp(value)], [a], max_trips=2,
+    )
+    with pytest.raises(sl.SluiceError, match="max_trips = 2"):
+        model.run([value])
+
+
+def test_a_loop_without_a_bound_has_no_gradient(model):
+    a = model.parameter("a", 1)
+    (value,) = layers.while_loop(
+        lambda value: layers.less_than(value, number(1e9)),
+        lambda value: [layers.exp(value)], [a],
+    )
+    with pytest.raises(sl.InvalidArgumentError, match="give .* max_trips"):
+        sl.append_backward(total(value))
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_condition(model, sign):
+    a, b, c = (model.parameter(name, 3) for name in "abc")
+    x = layers.scale(layers.elementwise_mul(a, a), sign)
+
+    def then():
+        product = layers.elementwise_mul(a, b)
+        return [layers.elementwise_mul(product, layers.exp(product)), a]
+
+    def otherwise():
+        return [c, layers.elementwise_mul(layers.tanh(c), x)]
+
+    condition = layers.less_than(layers.reduce_sum(x), number(0.0))
+    grads = model.check(total(*layers.cond(condition, then, otherwise)))
+    assert set(grads) == {"a", "b", "c"}
+    unused = "c" if sign < 0 else "b"
+    assert not grads[unused].any()
+
+
+@pytest.mark.parametrize("recompute", [False, True])
+def test_a_scan_in_a_scan(model, recompute):
+    w = model.parameter("w", 2)
+    x = model.parameter("x", 3, 4, 2)
+
+    def inner(carried, elements):
+        h = layers.tanh(
+            layers.elementwise_add(
+                layers.elementwise_mul(carried[0], w), elements[0]
+            )
+        )
+        return [h], [layers.elementwise_mul(h, carried[0])]
+
+    def outer(carried, elements):
+        (h,), (products,) = layers.scan(
+            inner, carried, elements, recompute=recompute
+        )
+        return [layers.elementwise_mul(h, w)], [products]
+
+    (last,), (all_products,) = layers.scan(
+        outer, [model.parameter("h0", 2)], [x]
+    )
+    model.check(total(last, all_products))
+
+
+@pytest.mark.parametrize("recompute", [False, True])
+def test_a_condition_and_a_loop_in_a_scan(model, recompute):
+    w, v = model.parameter("w", 1), model.parameter("v", 1)
+    x = model.constant(6, 1)
+
+    def step(carried, elements):
+        (h,) = carried
+        (grown,) = layers.while_loop(
+            lambda value: layers.less_than(value, number(0.8)),
+            lambda value: [
+                layers.elementwise_add(
+                    value, layers.exp(layers.elementwise_mul(value, v))
+                )
+            ],
+            [h], max_trips=6,
+        )
+        chosen = layers.cond(
+            layers.less_than(elements[0], number(0.0)),
+            lambda: layers.elementwise_mul(grown, w),
+            lambda: layers.tanh(layers.elementwise_mul(h, grown)),
+        )
+        return [chosen], [grown]
+
+    (last,), (grown,) = layers.scan(
+        step, [model.parameter("h0", 1)], [x], recompute=recompute
+    )
+    assert set(model.check(total(last, grown))) == {"w", "v", "h0"}
+
+
+def test_a_scan_in_a_condition(model):
+    step = cell(model)
+    x, h0 = model.constant(3, 2, 3), model.parameter("h0", 2, 2)
+
+    def then():
+        (last,), _ = layers.scan(
+            lambda carried, elements: ([step(elements[0], carried[0])], []),
+            [h0], [x],
+        )
+        return last
+
+    condition = layers.less_than(number(0.0), number(1.0))
+    model.check(total(layers.cond(condition, then, lambda: h0)))
+
+
+def test_a_cell_of_four_gates(model):
+    out = networks.lstm(
+        model.constant(4, 2, 3), model.parameter("h", 2, 2),
+        model.parameter("c", 2, 2), model.parameter("w", 5, 8),
+        model.parameter("b", 8), 2,
+    )
+    model.check(total(out[1][0], out[0][1]))
+
+
+def test_dropout_in_a_scan_uses_the_numbers_of_the_forward_pass(model):
+    w = model.parameter("w", 3)
+
+    def step(carried, elements):
+        kept = layers.dropout(layers.elementwise_mul(carried[0], w), 0.5)
+        return [layers.elementwise_add(kept, elements[0])], [kept]
+
+    one = layers.fill_constant(shape=[3], value=1.0, dtype="float64")
+    _, (kept,) = layers.scan(step, [one], [model.constant(5, 3)])
+    pairs = sl.append_backward(layers.reduce_sum(kept))
+    model.values["w"][:] = 0.5
+    values, grad = model.run([kept, pairs[0][1]])
+    assert len({tuple(row) for row in values != 0}) > 1, "one mask for all"
+    assert ((values != 0).any(0) == (grad != 0)).all()
+
+
+def test_a_block_that_is_computed_again_draws_no_numbers(model):
+    w = model.parameter("w", 3)
+    out = layers.cond(
+        layers.less_than(number(0.0), number(1.0)),
+        lambda: layers.dropout(w, 0.5), lambda: w,
+    )
+    with pytest.raises(sl.UnimplementedError, match="random ops"):
+        sl.append_backward(total(out))
+
+
+def test_an_op_without_gradient_in_a_block_is_named(model):
+    w = model.parameter("w", 3)
+
+    def step(carried, elements):
+        product = layers.elementwise_mul(carried[0], elements[0])
+        return [layers.quantize_and_dequantize(product, min=-1.0, max=1.0)], []
+
+    (last,), _ = layers.scan(step, [w], [model.constant(5, 3)])
+    with pytest.raises(sl.InvalidArgumentError, match=r"quantize.*no gradient"):
+        sl.append_backward(total(last))
+
+
+def test_an_empty_sequence_has_gradients_of_zero(model):
+    step = cell(model)
+    x = sl.data("x", [None, 2, 3], "float64")
+    model.feed["x"] = np.zeros((0, 2, 3))
+    (last,), _ = layers.scan(
+        lambda carried, elements: ([step(elements[0], carried[0])], []),
+        [model.parameter("h0", 2, 2)], [x],
+    )
+    grads = model.check(total(last))
+    assert not grads["w"].any() and grads["h0"].any()
+
+
+def test_a_cell_learns_to_remember_the_first_symbol():
+    random = np.random.default_rng(3)
+    symbols = sl.data("symbols", [12, 32, 4])
+    label = sl.data("label", [32, 1], "int64")
+    helper = layers.fc(symbols, 16, num_flatten_dims=2)
+    u = sl.default_main_program().persistable("u", [16, 16])
+
+    def step(carried, elements):
+        return [
+            layers.tanh(
+                layers.elementwise_add(
+                    elements[0], layers.matmul(carried[0], u)
+                )
+            )
+        ], []
+
+    zero = layers.fill_constant(shape=[32, 16], value=0.0, dtype="float32")
+    (last,), _ = layers.scan(step, [zero], [helper])
+    loss = layers.mean(
+        layers.softmax_with_cross_entropy(layers.fc(last, 4), label)
+    )
+    sl.optimizer.Adam(5e-3).minimize(loss)
+    exe = sl.Executor()
+    exe.run(sl.default_startup_program())
+    sl.global_scope().set("u", np.eye(16, dtype="float32"))
+    losses = []
+    for _ in range(250):
+        chosen = random.integers(0, 4, (12, 32))
+        feed = {
+            "symbols": np.eye(4, dtype="float32")[chosen],
+            "label": chosen[0][:, None],
+        }
+        losses.append(exe.run(feed=feed, fetch_list=[loss])[0].item())
+    assert losses[0] > 1.2
+    assert np.mean(losses[-20:]) < 0.1
