@@ -2,8 +2,6 @@
 #include <string>
 #include <vector>
 
-#include "sluice/framework/op/op_schema.h"
-#include "sluice/framework/op/registry.h"
 #include "sluice/nn/check.h"
 #include "sluice/nn/layers.h"
 
@@ -86,11 +84,10 @@ class LstmStack {
     inputs.push_back({"SequenceLens", {options_.sequence_length.name()}});
     inputs.push_back({"InitialH", {First(options_.init_h, layer)}});
     inputs.push_back({"InitialC", {First(options_.init_c, layer)}});
-    Program::ArgList outputs = {{"LastH", {Last("LastH", layer)}},
-                                {"LastC", {Last("LastC", layer)}}};
-    // The gradient reads it; otherwise it computes the layer again.
-    if (Registry::Global().Schema("lstm").FindOutput("Reserve") != nullptr) {
-      outputs.push_back({"Reserve", {Last("Reserve", layer)}});
+    // The gradient reads Reserve; otherwise it computes the layer again.
+    Program::ArgList outputs;
+    for (const char* output : {"LastH", "LastC", "Reserve"}) {
+      outputs.push_back({output, {Last(output, layer)}});
     }
     return helper_.Append("lstm", inputs,
                           {{"direction", options_.direction},
