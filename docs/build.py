@@ -159,9 +159,10 @@ def assemble(source: Path, header: str) -> None:
 
 def headers() -> list[Path]:
     """The headers that the C++ reference describes; ops have their own pages."""
-    faces = "".join((ROOT / f"include/sluice/{name}.h").read_text() for name in ("sluice", "lab"))
-    named = re.findall(r'#include "sluice/(.+/.+)"', faces)
-    named += ["include/sluice/training.h", "onnx/load_onnx.h", "onnx/limits.h"]
+    faces = [ROOT / f"include/sluice/{name}.h" for name in ("sluice", "lab", "nn")]
+    text = "".join(face.read_text() for face in faces)
+    named = re.findall(r'#include "sluice/(.+/.+)"', text)
+    named += ["onnx/load_onnx.h", "onnx/limits.h"]
     return [ROOT / name for name in named if (ROOT / name).exists()]
 
 

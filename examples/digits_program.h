@@ -50,9 +50,10 @@ inline DigitsVars BuildDigits(sluice::Program* program) {
 
 // The feeds of BuildDigits, from the folder examples/data.
 inline sluice::Feeds DigitsFeeds(const std::string& folder) {
-  const ByteArray images = ReadNpy(folder + "/digits_images.npy");
-  const ByteArray labels = ReadNpy(folder + "/digits_labels.npy");
-  const int64_t count = images.sizes.at(0);
+  namespace nn = sluice::nn;
+  const auto images = nn::ReadNpy(folder + "/digits_images.npy");
+  const auto labels = nn::ReadNpy(folder + "/digits_labels.npy");
+  const int64_t count = images.dims()[0];
   return {{"images", Rows<float>(images, kKnownDigits, count)},
           {"known", Rows<float>(images, 0, kKnownDigits)},
           {"known_labels", Rows<int64_t>(labels, 0, kKnownDigits)},

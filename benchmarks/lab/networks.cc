@@ -6,8 +6,8 @@
 
 #include "benchmarks/bench_util.h"
 
+#include "sluice/nn.h"
 #include "sluice/sluice.h"
-#include "sluice/training.h"
 
 namespace sluice::bench {
 namespace {
@@ -32,32 +32,19 @@ class Builder {
            int64_t stride,
            int64_t padding,
            bool depthwise = false) {
-    const int64_t channels = x.dims()[1];
-    const int64_t groups = depthwise ? channels : 1;
-    const int64_t inputs = channels / groups;
-    return ops::Conv2d(x,
-                       Keep({out, inputs, kernel, kernel},
-                            Msra(inputs * kernel * kernel, parameters_ + 1)),
-                       {.strides = {stride, stride},
-                        .paddings = {padding, padding},
-                        .groups = groups});
+    return nn::Conv2d(x, out, kernel,
+                      {.stride = stride,
+                       .padding = padding,
+                       .groups = depthwise ? x.dims()[1] : 1,
+                       .filter = Weight(),
+                       .bias = std::nullopt,
+                       .name = NextName()});
   }
 
-  Var BatchNorm(const Var& x) {
-    const DDim channels = {x.dims()[1]};
-    const Var scale = Keep(channels, Constant(1));
-    const Var bias = Keep(channels, Constant(0));
-    const Var mean = Keep(channels, Constant(0), false);
-    const Var variance = Keep(channels, Constant(1), false);
-    return ops::BatchNorm(x, scale, bias, mean, variance, {.is_test = !train_})
-        .y;
-  }
+  Var BatchNorm(const Var& x) { return nn::BatchNorm(x, {.name = NextName()}); }
 
   Var Dense(const Var& x, int64_t units) {
-    const int64_t inputs = x.dims().numel() / x.dims()[0];
-    const Var product =
-        ops::Mul(x, Keep({inputs, units}, Msra(inputs, parameters_ + 1)));
-    return ops::BiasAdd(product, Keep({units}, Constant(0)));
+    return nn::Fc(x, units, {.weight = Weight(), .name = NextName()});
   }
 
   // The network, whose parameters are in the scope.
@@ -73,29 +60,30 @@ class Builder {
                                   Tensor::FromVector<int64_t>(rows, labels));
       const Var label = network_.program.Data("label", DType::kInt64, rows);
       result = ops::Mean(ops::SoftmaxWithCrossEntropy(logits, label).loss);
-      Minimize(Momentum(0.01), result, startup_, {.parameters = trained_});
+      nn::Momentum(0.01).Minimize(result);
+    } else {
+      network_.program = network_.program.CloneForTest();
     }
-    network_.fetches = {result};
+    network_.fetches = {result.name()};
     Executor().Run(startup_, {}, {}, scope_);
     return std::move(network_);
   }
 
  private:
-  Var Keep(const DDim& dims, const Initializer& first, bool trained = true) {
-    const std::string name =
-        network_.name + ".p" + std::to_string(parameters_++);
-    if (trained) trained_.push_back(name);
-    return Parameter(network_.program, startup_, name, DType::kFloat32, dims,
-                     first);
+  // All networks are in one scope.
+  std::string NextName() {
+    return network_.name + ".p" + std::to_string(parameters_++);
+  }
+  nn::ParamAttr Weight() {
+    return {.name = NextName(), .initializer = nn::Msra({.seed = parameters_})};
   }
 
   Network network_;
-  Program startup_;
+  nn::Startup startup_;
   bool train_;
   Scope* scope_;
   std::mt19937 random_{1};
   int parameters_ = 0;
-  std::vector<std::string> trained_;
 };
 
 Var Pool(const Var& x, const std::string& type) {

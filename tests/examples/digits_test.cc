@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <numeric>
 #include <stdexcept>
 #include <string>
@@ -77,9 +76,9 @@ class DigitsAllocationTest : public DigitsTest {
  protected:
   DigitsAllocationTest() {
     const auto images =
-        examples::ReadNpy(std::string(kFolder) + "/digits_images.npy");
+        nn::ReadNpy(std::string(kFolder) + "/digits_images.npy");
     const auto labels =
-        examples::ReadNpy(std::string(kFolder) + "/digits_labels.npy");
+        nn::ReadNpy(std::string(kFolder) + "/digits_labels.npy");
     feeds_ = {{"images", examples::Rows<float>(images, 100, 130)},
               {"known", examples::Rows<float>(images, 0, 100)},
               {"known_labels", examples::Rows<int64_t>(labels, 0, 100)},
@@ -106,19 +105,6 @@ TEST_F(DigitsAllocationTest, SurvivesEachFailingAllocationOnTheCPU) {
 
 TEST_F(DigitsAllocationTest, SurvivesEachFailingAllocationOnTheFPGA) {
   Sweep(FPGAPlace{0});
-}
-
-TEST(ReadNpyTest, ReadsShapeAndBytes) {
-  const auto images =
-      examples::ReadNpy(std::string(kFolder) + "/digits_images.npy");
-  EXPECT_EQ(images.sizes, std::vector<int64_t>({1797, 8, 8}));
-  EXPECT_EQ(*std::max_element(images.values.begin(), images.values.end()), 16);
-}
-
-TEST(ReadNpyTest, RefusesOtherFiles) {
-  EXPECT_THROW(examples::ReadNpy("examples/data/README.md"),
-               std::runtime_error);
-  EXPECT_THROW(examples::ReadNpy("examples/data/none.npy"), std::runtime_error);
 }
 
 }  // namespace

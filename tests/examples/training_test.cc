@@ -144,10 +144,8 @@ class TrainingTest : public ::testing::Test {
         .data<float>()[0];
   }
 
-  const examples::ByteArray images_ =
-      examples::ReadNpy("examples/data/digits_images.npy");
-  const examples::ByteArray labels_ =
-      examples::ReadNpy("examples/data/digits_labels.npy");
+  const Tensor images_ = nn::ReadNpy("examples/data/digits_images.npy");
+  const Tensor labels_ = nn::ReadNpy("examples/data/digits_labels.npy");
 };
 
 TEST_F(TrainingTest, SgdLearnsToReadDigits) {

@@ -31,6 +31,7 @@ ROOMS = {
         for library in libraries()
     },
     "onnx": ["platform", "memory", "framework", "operators"],
+    "nn": ["platform", "memory", "framework"],
     "laboratory": ["platform", "memory", "framework"],
     "python": [
         "platform",

@@ -1,0 +1,166 @@
+#include "sluice/nn/optimizer.h"
+
+#include <cctype>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "sluice/framework/op/op_schema.h"
+#include "sluice/framework/op/registry.h"
+#include "sluice/nn/check.h"
+#include "sluice/nn/startup.h"
+
+namespace sluice::nn {
+
+namespace {
+
+// "beta1_pow" for "Beta1Pow".
+std::string SnakeCase(std::string_view name) {
+  std::string text;
+  for (const char c : name) {
+    const bool upper = std::isupper(static_cast<unsigned char>(c)) != 0;
+    const bool after_upper =
+        text.empty() ||
+        std::isupper(static_cast<unsigned char>(name[text.size() - 1])) != 0;
+    if (upper && !after_upper) text += '_';
+    text += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return text;
+}
+
+// Sets the purpose of the ops that are appended during its lifetime.
+class PurposeGuard {
+ public:
+  PurposeGuard(Program& program, OpPurpose purpose)
+      : program_(program), before_(program.purpose()) {
+    program.SetPurpose(purpose);
+  }
+  ~PurposeGuard() { program_.SetPurpose(before_); }
+  PurposeGuard(const PurposeGuard&) = delete;
+  PurposeGuard& operator=(const PurposeGuard&) = delete;
+
+ private:
+  Program& program_;
+  OpPurpose before_;
+};
+
+const OpSchema& SchemaOf(const Optimizer& optimizer,
+                         const SourceLocation& location) try {
+  const OpSchema& schema = Registry::Global().Schema(optimizer.op);
+  for (const char* input : {"Param", "Grad", "LearningRate"}) {
+    SLUICE_ENFORCE(schema.FindInput(input) != nullptr,
+                   ErrorCode::kInvalidArgument, "nn.optimizer_op",
+                   "op {} is no optimizer: it has no input {}", optimizer.op,
+                   input);
+  }
+  SLUICE_ENFORCE(
+      std::isfinite(optimizer.learning_rate) && optimizer.learning_rate >= 0,
+      ErrorCode::kInvalidArgument, "nn.learning_rate",
+      "{}: learning_rate must be finite and at least 0, got {}", optimizer.op,
+      optimizer.learning_rate);
+  return schema;
+} catch (Error& error) {
+  AddLocation(location, &error);
+  throw;
+}
+
+// Returns the first value of the state <X>Pow: the attribute <x>. Nothing for
+// other states.
+std::optional<double> FirstPower(const OpSchema& schema,
+                                 const AttributeMap& attributes,
+                                 std::string_view state) {
+  if (!state.ends_with("Pow")) return {};
+  const std::string factor = SnakeCase(state.substr(0, state.size() - 3));
+  const AttrDef* known = schema.FindAttr(factor);
+  if (known == nullptr || known->type != AttrType::kFloat) return {};
+  const auto given = attributes.find(factor);
+  const Attribute value = given != attributes.end()
+                              ? given->second
+                              : known->default_value.value_or(0.0);
+  if (!std::holds_alternative<double>(value)) return {};
+  return std::get<double>(value);
+}
+
+}  // namespace
+
+std::vector<ParamGrad> Optimizer::Minimize(
+    const Var& loss,
+    const BackwardOptions& options,
+    const SourceLocation& location) const {
+  const OpSchema& schema = SchemaOf(*this, location);
+  LayerHelper helper(op, loss, name, location);
+  Program& program = loss.program();
+  std::vector<ParamGrad> pairs = AppendBackward(loss, options, location);
+  const PurposeGuard guard(program, OpPurpose::kOptimize);
+  const auto keep = [&](const std::string& key, DType dtype, const DDim& dims,
+                        double start) {
+    return helper.State(key, dims, dtype, Constant(start)).name();
+  };
+  std::map<DType, std::string> rates;
+  for (const auto& [param, grad] : pairs) {
+    const DType dtype = program.FindVar(param).dtype;
+    const DDim dims = program.FindVar(param).dims;
+    Program::ArgList inputs = {{"Param", {param}}, {"Grad", {grad}}};
+    Program::ArgList outputs = {{"ParamOut", {param}}};
+    for (const ArgDef& input : schema.inputs()) {
+      if (input.traits.optional || input.name == "Param" ||
+          input.name == "Grad" || input.name == "LearningRate") {
+        continue;
+      }
+      const std::string key =
+          Format("{}.{}.{}", param, helper.name(), SnakeCase(input.name));
+      const auto power = FirstPower(schema, attributes, input.name);
+      const std::string state =
+          keep(key, dtype, power ? DDim({1}) : dims, power.value_or(first));
+      inputs.push_back({input.name, {state}});
+      outputs.push_back({input.name + "Out", {state}});
+    }
+    std::string& rate = rates[dtype];
+    if (schedule.valid()) rate = schedule.name();
+    if (rate.empty()) {
+      rate = keep(helper.name() + ".learning_rate", dtype, {1}, learning_rate);
+    }
+    inputs.push_back({"LearningRate", {rate}});
+    helper.Append(op, inputs, attributes, std::move(outputs));
+  }
+  return pairs;
+}
+
+Optimizer Sgd(double learning_rate) {
+  return {.op = "sgd", .learning_rate = learning_rate};
+}
+
+Optimizer Momentum(double learning_rate, const MomentumOptions& options) {
+  return {.op = "momentum",
+          .learning_rate = learning_rate,
+          .attributes = {{"mu", options.momentum},
+                         {"use_nesterov", options.use_nesterov}}};
+}
+
+Optimizer Adam(const AdamOptions& options) {
+  return {.op = "adam",
+          .learning_rate = options.learning_rate,
+          .attributes = {{"beta1", options.beta1},
+                         {"beta2", options.beta2},
+                         {"epsilon", options.epsilon}}};
+}
+
+Optimizer Adagrad(double learning_rate, double epsilon) {
+  return {.op = "adagrad",
+          .learning_rate = learning_rate,
+          .attributes = {{"epsilon", epsilon}}};
+}
+
+Var StepCounter(Program& program, const SourceLocation& location) {
+  const char* const name = "learning_rate_step";
+  if (program.HasVar(name)) return program.Find(name);
+  const PurposeGuard guard(program, OpPurpose::kOptimize);
+  LayerHelper helper(name, program, name, location);
+  helper.Persistable(name, {1}, DType::kInt64, Constant(-1));
+  return helper.Append("scale", {{"X", {name}}}, {{"bias", 1.0}},
+                       {{"Out", {name}}});
+}
+
+}  // namespace sluice::nn

@@ -1,0 +1,202 @@
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "tests/testing/expect_error.h"
+#include <gtest/gtest.h>
+
+#include "sluice/framework/op/op_schema.h"
+#include "sluice/framework/op/registry.h"
+#include "sluice/nn.h"
+#include "sluice/sluice.h"
+
+namespace sluice {
+namespace {
+
+using testing::ExpectError;
+using Floats = std::vector<float>;
+
+class OptimizerTest : public ::testing::Test {
+ protected:
+  // loss = the mean of w * x, so that w's gradient is x / 2.
+  Var Loss() {
+    const Var x = program_.Data("x", DType::kFloat32, {2});
+    nn::LayerHelper layer("layer", x, "", SourceLocation::Here());
+    const Var w = layer.Parameter({.name = "w", .initializer = nn::Constant(1)},
+                                  {2}, DType::kFloat32);
+    return ops::Mean(ops::ElementwiseMul(w, x));
+  }
+  void Start() { executor_.Run(startup_, {}, {}, &scope_); }
+  Floats Value(const std::string& name) {
+    return scope_.FindVar(name)->Get<Tensor>()->ToVector<float>();
+  }
+  // w after `steps` steps with the gradient {1, -2}.
+  Floats Train(int steps) {
+    const Tensor x = Tensor::FromVector<float>({2}, {2, -4});
+    for (int step = 0; step < steps; ++step) {
+      executor_.Run(program_, {{"x", x}}, {}, &scope_);
+    }
+    return Value("w");
+  }
+
+  Program program_;
+  nn::Startup startup_;
+  Scope scope_;
+  Executor executor_;
+};
+
+TEST_F(OptimizerTest, SgdTakesTheGradientTimesTheRate) {
+  const auto moved = nn::Sgd(0.25).Minimize(Loss());
+  ASSERT_EQ(moved.size(), 1u);
+  EXPECT_EQ(moved[0].param, "w");
+  Start();
+  EXPECT_EQ(Train(2), Floats({0.5F, 2}));
+  *scope_.FindVar("sgd_0.learning_rate_0")->GetMutable<Tensor>() =
+      Tensor::FromVector<float>({1}, {1});
+  EXPECT_EQ(Train(1), Floats({-0.5F, 4}));
+}
+
+TEST_F(OptimizerTest, MomentumKeepsAVelocity) {
+  nn::Momentum(0.25, {.momentum = 0.5}).Minimize(Loss());
+  Start();
+  // Velocities of the first element: 1, then 1.5.
+  EXPECT_EQ(Train(2), Floats({1 - 0.25F * 2.5F, 1 + 0.25F * 5}));
+  EXPECT_EQ(Value("w.momentum_0.velocity_0"), Floats({1.5F, -3}));
+}
+
+TEST_F(OptimizerTest, NesterovLooksAhead) {
+  nn::Momentum(0.25, {.momentum = 0.5, .use_nesterov = true}).Minimize(Loss());
+  Start();
+  EXPECT_EQ(Train(1), Floats({1 - 0.25F * 1.5F, 1 + 0.25F * 3}));
+}
+
+TEST_F(OptimizerTest, AdamsPowersStartAsItsFactors) {
+  nn::Adam({.learning_rate = 0.125, .beta1 = 0.5, .beta2 = 0.75})
+      .Minimize(Loss());
+  Start();
+  // With constant gradients, Kingma and Ba's m / sqrt(v) is the sign.
+  const Floats w = Train(2);
+  EXPECT_NEAR(w[0], 0.75F, 1e-5);
+  EXPECT_NEAR(w[1], 1.25F, 1e-5);
+  EXPECT_EQ(Value("w.adam_0.moment1_0"), Floats({0.75F, -1.5F}));
+  EXPECT_EQ(Value("w.adam_0.beta1_pow_0"), Floats({0.125F}));
+  EXPECT_EQ(Value("w.adam_0.beta2_pow_0"), Floats({0.421875F}));
+}
+
+TEST_F(OptimizerTest, AnOpMakesAnOptimizer) {
+  nn::Optimizer{.op = "adagrad", .learning_rate = 0.5, .first = 3, .name = "a"}
+      .Minimize(Loss());
+  // Powers that the attributes leave out start as the ops' defaults.
+  nn::Optimizer{.op = "adam"}.Minimize(
+      ops::Mean(ops::Square(program_.Find("w"))));
+  Start();
+  EXPECT_EQ(Value("w.a.moment_0"), Floats({3, 3}));
+  EXPECT_EQ(Value("w.adam_0.beta1_pow_0"), Floats({0.9F}));
+  Train(1);
+  // The square of 1, and of the gradient.
+  EXPECT_EQ(Value("w.a.moment_0"), Floats({4, 7}));
+}
+
+TEST_F(OptimizerTest, AdagradDividesByTheSizeOfGradients) {
+  nn::Adagrad(0.5, 0).Minimize(Loss());
+  Start();
+  EXPECT_EQ(Train(1), Floats({0.5F, 1.5F}));
+}
+
+TEST_F(OptimizerTest, EveryOptimizerMovesAgainstTheGradient) {
+  int tried = 0;
+  for (const std::string& op : Registry::Global().OpNames()) {
+    const OpSchema& schema = Registry::Global().Schema(op);
+    if (schema.internal() || schema.FindInput("Param") == nullptr ||
+        schema.FindInput("LearningRate") == nullptr) {
+      continue;
+    }
+    nn::Optimizer optimizer = {.op = op, .learning_rate = 0.1};
+    for (const AttrDef& attribute : schema.attributes()) {
+      if (!attribute.default_value) optimizer.attributes[attribute.name] = 0.9;
+    }
+    Program program;
+    nn::Startup startup;
+    const Var x = program.Data("x", DType::kFloat32, {2});
+    nn::LayerHelper layer("layer", x, "", SourceLocation::Here());
+    const Var w =
+        layer.Parameter({.initializer = nn::Constant(1)}, {2}, DType::kFloat32);
+    optimizer.Minimize(ops::Mean(ops::ElementwiseMul(w, x)));
+    Scope scope;
+    executor_.Run(startup, {}, {}, &scope);
+    executor_.Run(program, {{"x", Tensor::FromVector<float>({2}, {2, -4})}}, {},
+                  &scope);
+    const Floats moved =
+        scope.FindVar(w.name())->Get<Tensor>()->ToVector<float>();
+    EXPECT_LT(moved[0], 1) << op;
+    EXPECT_NE(moved[1], 1) << op;
+    EXPECT_GT(moved[1], moved[0]) << op;
+    ++tried;
+  }
+  EXPECT_GE(tried, 4);
+}
+
+TEST_F(OptimizerTest, AScheduleGivesTheRate) {
+  const Var loss = Loss();
+  const Var rate =
+      ops::ExponentialDecay(nn::StepCounter(program_), 0.5, 1, 0.5);
+  EXPECT_EQ(nn::StepCounter(program_).name(), "learning_rate_step");
+  nn::Optimizer{.op = "sgd", .schedule = rate}.Minimize(loss);
+  EXPECT_EQ(program_.purpose(), OpPurpose::kForward);
+  Start();
+  EXPECT_EQ(Train(1), Floats({0.5F, 2}));
+  EXPECT_EQ(Train(1), Floats({0.25F, 2.5F}));
+}
+
+TEST_F(OptimizerTest, OneProgramMayHaveTwoOptimizers) {
+  nn::Sgd(0.25).Minimize(Loss());
+  nn::LayerHelper layer("other", program_, "", SourceLocation::Here());
+  const Var v = layer.Parameter({.name = "v", .initializer = nn::Constant(1)},
+                                {2}, DType::kFloat64);
+  nn::Sgd(0.5).Minimize(ops::Mean(ops::Square(v)));
+  Start();
+  EXPECT_EQ(Train(1), Floats({0.75F, 1.5F}));
+  EXPECT_EQ(program_.FindVar("sgd_1.learning_rate_0").dtype, DType::kFloat64);
+  EXPECT_EQ(program_.purpose(), OpPurpose::kForward);
+}
+
+TEST_F(OptimizerTest, SomeParametersMayBeMoved) {
+  const Var loss = Loss();
+  nn::LayerHelper layer("other", program_, "", SourceLocation::Here());
+  const Var v = layer.Parameter({.name = "v"}, {1, 1}, DType::kFloat32);
+  const auto moved = nn::Sgd(0.25).Minimize(
+      ops::ElementwiseAdd(loss, ops::Mean(v)), {.parameters = {"v"}});
+  ASSERT_EQ(moved.size(), 1u);
+  EXPECT_EQ(moved[0].param, "v");
+}
+
+TEST_F(OptimizerTest, ErrorsNameTheLineAndLeaveTheProgram) {
+  const Var loss = Loss();
+  const size_t ops = program_.block().ops.size();
+  for (const double rate : {std::numeric_limits<double>::infinity(),
+                            std::numeric_limits<double>::quiet_NaN(), -0.1}) {
+    ExpectError(ErrorCode::kInvalidArgument, "nn.learning_rate",
+                {"sgd: learning_rate must be finite and at least 0",
+                 "optimizer_test.cc:"},
+                [&] { nn::Sgd(rate).Minimize(loss); });
+  }
+  ExpectError(
+      ErrorCode::kInvalidArgument, "nn.optimizer_op",
+      {"op relu is no optimizer: it has no input Param", "optimizer_test.cc:"},
+      [&] { nn::Optimizer{.op = "relu"}.Minimize(loss); });
+  try {
+    nn::Optimizer{.op = "adan"}.Minimize(loss);
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kNotFound);
+    EXPECT_NE(std::string(error.what()).find("adam"), std::string::npos);
+    EXPECT_NE(std::string(error.what()).find("optimizer_test.cc:"),
+              std::string::npos);
+  }
+  EXPECT_THROW(nn::Sgd(0.1).Minimize(program_.Find("w")), Error);
+  EXPECT_EQ(program_.block().ops.size(), ops);
+  EXPECT_EQ(startup_.block().ops.size(), 1u);
+}
+
+}  // namespace
+}  // namespace sluice
