@@ -54,7 +54,7 @@ def test_compare_has_a_row_for_each_of_them(capsys):
     assert main(compare) == 0
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= 100
-    assert sum("pool2d_grad" in line or "pool2d_..d plain" in line for line in lines) == 2
+    assert sum(" pool2d_" in line for line in lines) == 2
     assert main([*compare, "--all"]) == 0
     assert len(capsys.readouterr().out.splitlines()) > 30
 
