@@ -34,14 +34,15 @@ struct UnfoldGeometry {
       : images(x[0] * x[1]) {
     const Ints& pads = query.Attr<Ints>("paddings");
     UnfoldAxis* const axes[] = {&height, &width};
-    for (size_t i = 0; i < 2; ++i) {
-      UnfoldAxis& axis = *axes[i];
+    for (int i = 0; i < 2; ++i) {
+      const auto at = static_cast<size_t>(i);
+      UnfoldAxis& axis = *axes[at];
       axis.size = x[i + 2];
-      axis.kernel = query.Attr<Ints>("kernel_sizes")[i];
-      axis.stride = query.Attr<Ints>("strides")[i];
-      axis.dilation = query.Attr<Ints>("dilations")[i];
-      axis.before = pads.size() == 4 ? pads[2 * i] : pads[i];
-      const int64_t after = pads.size() == 4 ? pads[2 * i + 1] : pads[i];
+      axis.kernel = query.Attr<Ints>("kernel_sizes")[at];
+      axis.stride = query.Attr<Ints>("strides")[at];
+      axis.dilation = query.Attr<Ints>("dilations")[at];
+      axis.before = pads.size() == 4 ? pads[2 * at] : pads[at];
+      const int64_t after = pads.size() == 4 ? pads[2 * at + 1] : pads[at];
       const int64_t extent = (axis.kernel - 1) * axis.dilation + 1;
       axis.windows =
           (axis.size + axis.before + after - extent) / axis.stride + 1;
