@@ -98,17 +98,23 @@ void EraseInputs(OpSchema& op) {
 
 void ReshapeInputs(OpSchema& op) {
   OffsetsInput(op);
-  op.Attr<int64_t>("new_dim", "The elements of a row of Out.").AtLeast(1);
+  op.Attr<int64_t>("new_dim", "The elements of a row of Out.")
+      .AtLeast(1)
+      .AtMost(1 << 30);
 }
 
 void ImageInputs(OpSchema& op) {
-  op.Attr<Ints>("kernels", "Height and width of a window.").AtLeast(1);
+  op.Attr<Ints>("kernels", "Height and width of a window.")
+      .AtLeast(1)
+      .AtMost(1 << 20);
   op.Attr<Ints>("strides", "From one window to the next: down, across.")
       .Default(Ints{1, 1})
-      .AtLeast(1);
+      .AtLeast(1)
+      .AtMost(1 << 20);
   op.Attr<Ints>("paddings", "Zeros around the image: up, left, down, right.")
       .Default(Ints{0, 0, 0, 0})
-      .AtLeast(0);
+      .AtLeast(0)
+      .AtMost(1 << 20);
 }
 
 // Further outputs.

@@ -11,11 +11,12 @@ Sequences CheckedSequences(const OpKernelContext& context,
                  "sequences.start", "{}: Offsets must start at 0, got {}",
                  context.op(), sequences.begin(0));
   for (int64_t b = 0; b < sequences.count; ++b) {
-    SLUICE_ENFORCE(
-        sequences.length(b) >= 0, ErrorCode::kInvalidArgument, "sequences.fall",
-        "{}: Offsets must not fall: Offsets[{}] = {}, Offsets[{}] = "
-        "{}",
-        context.op(), b, sequences.begin(b), b + 1, sequences.end(b));
+    SLUICE_ENFORCE(sequences.end(b) >= sequences.begin(b),
+                   ErrorCode::kInvalidArgument, "sequences.fall",
+                   "{}: Offsets must not fall: Offsets[{}] = {}, Offsets[{}] = "
+                   "{}",
+                   context.op(), b, sequences.begin(b), b + 1,
+                   sequences.end(b));
   }
   SLUICE_ENFORCE(sequences.rows() <= capacity, ErrorCode::kInvalidArgument,
                  "sequences.end", "{}: Offsets end at {}; input {} has {} rows",
