@@ -6,6 +6,12 @@
 namespace sluice {
 namespace {
 
+// Counts that a user gives may be as large as there are: they wrap around.
+int64_t Plus(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) +
+                              static_cast<uint64_t>(b));
+}
+
 template <typename T>
 class AucKernel final : public OpKernel {
  public:
@@ -40,13 +46,15 @@ class AucKernel final : public OpKernel {
         if ((label[row] != 0) != positive) continue;
         const auto score =
             static_cast<double>(scores[row * columns + columns - 1]);
-        ++counts[kept + static_cast<int64_t>(score *
-                                             static_cast<double>(thresholds_))];
+        int64_t& count =
+            counts[kept + static_cast<int64_t>(
+                              score * static_cast<double>(thresholds_))];
+        count = Plus(count, 1);
       }
       std::vector<int64_t>& sum = sums[positive ? 1 : 0];
       sum.assign(bins, 0);
       for (int64_t i = 0; i < after.numel(); ++i) {
-        sum[i % bins] += counts[i];
+        sum[i % bins] = Plus(sum[i % bins], counts[i]);
       }
     }
     *context.AllocateOutput("AUC", DDim({1})).template data<double>() =

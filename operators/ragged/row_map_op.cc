@@ -77,7 +77,9 @@ void ConcatInputs(OpSchema& op) {
 
 void ContextInputs(OpSchema& op) {
   OffsetsInput(op);
-  op.Attr<int64_t>("start", "The first row of a window, from its own row on.");
+  op.Attr<int64_t>("start", "The first row of a window, from its own row on.")
+      .AtLeast(-(1 << 20))
+      .AtMost(1 << 20);
   op.Attr<int64_t>("length", "The rows of a window.")
       .AtLeast(1)
       .AtMost(1 << 20);

@@ -102,7 +102,9 @@ class SequencePoolKernel final : public OpKernel {
            const T* from,
            int64_t width,
            T* to) const {
-    using Wide = std::conditional_t<std::is_floating_point_v<T>, double, T>;
+    // Integers wrap around.
+    using Wide =
+        std::conditional_t<std::is_floating_point_v<T>, double, uint64_t>;
     constexpr int64_t kColumns = 128;
     const double factor = FactorOf(type_, cut.length(b));
     for (int64_t first = 0; first < width; first += kColumns) {
@@ -111,7 +113,7 @@ class SequencePoolKernel final : public OpKernel {
       for (int64_t row = cut.begin(b); row < cut.end(b); ++row) {
         const T* at = from + row * width + first;
         for (int64_t c = 0; c < columns; ++c) {
-          sums[c] += at[c];
+          sums[c] += static_cast<Wide>(at[c]);
         }
       }
       for (int64_t c = 0; c < columns; ++c) {
