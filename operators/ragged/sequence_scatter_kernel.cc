@@ -10,10 +10,15 @@ namespace {
 template <typename Visit>
 void ForEachUpdate(const OpKernelContext& context,
                    int64_t columns,
+                   int64_t updates,
                    const Visit& visit) {
   const Tensor& ids = context.Input("Ids");
   const Sequences cut =
       CheckedSequences(context, context.Input("Offsets"), ids.dims()[0], "Ids");
+  SLUICE_ENFORCE(cut.rows() <= updates, ErrorCode::kInvalidArgument,
+                 "sequence_scatter.updates",
+                 "{}: Offsets end at {}; Updates has {} elements", context.op(),
+                 cut.rows(), updates);
   VisitIndex(ids.dtype(), [&]<typename S>() {
     const S* at = ids.data<S>();
     for (int64_t b = 0; b < cut.count; ++b) {
@@ -36,8 +41,9 @@ class SequenceScatterKernel final : public OpKernel {
     Tensor& out = context.AllocateOutput(0, x.dims());
     T* to = out.data<T>();
     std::copy_n(x.data<T>(), x.numel(), to);
-    const T* updates = context.Input("Updates").data<T>();
-    ForEachUpdate(context, x.dims()[1],
+    const Tensor& given = context.Input("Updates");
+    const T* updates = given.data<T>();
+    ForEachUpdate(context, x.dims()[1], given.numel(),
                   [&](int64_t i, int64_t at) { to[at] += updates[i]; });
   }
 };
@@ -55,7 +61,7 @@ class SequenceScatterGradKernel final : public OpKernel {
     T* to = grad.data<T>();
     const Tensor& out_grad = context.Input("Out@GRAD");
     const T* from = out_grad.data<T>();
-    ForEachUpdate(context, out_grad.dims()[1],
+    ForEachUpdate(context, out_grad.dims()[1], grad.numel(),
                   [&](int64_t i, int64_t at) { to[i] = from[at]; });
   }
 
