@@ -16,7 +16,7 @@ void ForEachUpdate(const OpKernelContext& context,
   const Sequences cut =
       CheckedSequences(context, context.Input("Offsets"), ids.dims()[0], "Ids");
   SLUICE_ENFORCE(cut.rows() <= updates, ErrorCode::kInvalidArgument,
-                 "sequence_scatter.rows",
+                 "sequence_scatter.fewer_updates",
                  "{}: Offsets end at {}; Updates has {} elements", context.op(),
                  cut.rows(), updates);
   VisitIndex(ids.dtype(), [&]<typename S>() {
