@@ -147,7 +147,8 @@ void DeclareSaved(Program* program, GradientLevel* level, const OpDesc& op) {
 }
 
 void DropSaved(OpDesc* op) {
-  if (Registry::Global().Schema(op->type).role() != OpRole::kLoop) return;
+  const OpSchema* schema = Registry::Global().FindSchema(op->type);
+  if (schema == nullptr || schema->role() != OpRole::kLoop) return;
   for (auto& [argument, vars] : op->outputs) {
     if (argument != "Stacked") continue;
     for (size_t m = vars.size(); m-- > 0;) {

@@ -44,8 +44,8 @@ struct LoopBlock {
   std::vector<int64_t> stacked_axes;
   std::vector<int64_t> stacked_reversed;
   int64_t limit;  // more iterations are an error
-  // If above 0, likewise, and Stacked have so many slices; output Trips is the
-  // number of iterations.
+  // If above 0: more iterations are an error, Stacked have so many slices, and
+  // output Trips is the number of iterations.
   int64_t max_trips;
   bool recompute;  // how its gradient gets values of the iterations
 };

@@ -16,7 +16,8 @@
 #include "sluice/framework/program/value_table.h"
 #include "sluice/platform/error.h"
 
-// What gradients of an if and of a loop share. Internal to framework/program.
+// Shared by the gradients of an if and of a loop. Internal to
+// framework/program.
 namespace sluice {
 
 // The name of an output of a loop that only its gradient reads has this.

@@ -29,7 +29,8 @@ struct WhileOptions {
   std::vector<DDim> dims = {};
   // More iterations are an error.
   int64_t limit = 10'000'000;
-  // Likewise, if above 0: the gradient needs it, to keep values of so many.
+  // If above 0: more iterations are an error. A gradient through the loop needs
+  // it, because it keeps values of so many iterations.
   int64_t max_trips = 0;
   bool recompute = false;  // as in ScanOptions
 };

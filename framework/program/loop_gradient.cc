@@ -128,8 +128,9 @@ ArgVars LoopGradient::Wanted() const {
   return wanted;
 }
 
-// What is carried has a gradient if something that has one depends on it in
-// this iteration or a later one, and if it depends on something wanted.
+// A carried variable has a gradient if two things hold: a variable that has one
+// depends on it, in this iteration or a later one; and it depends on a wanted
+// variable.
 void LoopGradient::FindCarried() {
   const size_t count = loop_.carried.size();
   active_.resize(count);

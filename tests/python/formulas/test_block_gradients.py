@@ -23,6 +23,7 @@ class Model:
         self.values = {}
         self.random = np.random.default_rng(7)
         self.exe = sl.Executor()
+        self.feed = {}
 
     def parameter(self, name, *shape):
         self.values[name] = self.random.normal(size=shape) * 0.7
@@ -34,15 +35,9 @@ class Model:
         self.feed[name] = value
         return sl.data(name, [None, *shape[1:]], "float64")
 
-    feed = property(lambda self: self.__dict__.setdefault("_feed", {}))
-
     def run(self, fetches, changed=()):
-        scope = sl.Scope()
-        for name, value in {**self.values, **dict(changed)}.items():
-            scope.set(name, value)
-        return self.exe.run(
-            feed=self.feed, fetch_list=fetches, scope=scope
-        )
+        scope = self.scope({**self.values, **dict(changed)})
+        return self.exe.run(feed=self.feed, fetch_list=fetches, scope=scope)
 
     def check(self, loss):
         """Compare all gradients of `loss` with differences; return them."""
@@ -69,13 +64,13 @@ class Model:
             )
         test = sl.default_main_program().clone(for_test=True)
         assert not re.search("SAVED.* = loop", str(test))
-        run = self.exe.run(test, self.feed, [loss], scope=self._filled())
+        run = self.exe.run(test, self.feed, [loss], scope=self.scope(self.values))
         assert run[0] == before
         return grads
 
-    def _filled(self):
+    def scope(self, values):
         scope = sl.Scope()
-        for name, value in self.values.items():
+        for name, value in values.items():
             scope.set(name, value)
         return scope
 
@@ -167,11 +162,8 @@ def test_what_is_stacked_need_not_come_last(model):
         h = layers.tanh(layers.elementwise_add(scaled, carried[0]))
         return [h], [scaled]
 
-    _, (scaled,) = layers.scan(
-        step, [layers.zeros([3], "float64")] if hasattr(layers, "zeros") else
-        [layers.fill_constant(shape=[3], value=0.0, dtype="float64")],
-        [model.constant(4, 3)],
-    )
+    zero = layers.fill_constant(shape=[3], value=0.0, dtype="float64")
+    _, (scaled,) = layers.scan(step, [zero], [model.constant(4, 3)])
     model.check(total(scaled))
 
 
