@@ -38,6 +38,9 @@ struct VarDesc {
   // sequence b has rows offsets[b] to offsets[b + 1]. Rows from offsets[B] on
   // are padding. Offsets may have offsets: sequences of sequences.
   std::string offsets = {};
+  // Of a sparse gradient: the int64 variable that says for each of its rows to
+  // which row of the parameter it is added, or -1 for none; "" for others.
+  std::string rows = {};
 };
 
 // The variables bound to one argument of an op.

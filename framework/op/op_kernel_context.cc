@@ -1,5 +1,9 @@
 #include "sluice/framework/op/op_kernel_context.h"
 
+#include <cstring>
+#include <utility>
+
+#include "sluice/framework/op/row_log.h"
 #include "sluice/platform/error.h"
 
 namespace sluice {
@@ -52,6 +56,20 @@ Tensor& OpKernelContext::AllocateUnplanned(int index, const DDim& dims) {
                  op(), index, dims, planned);
   output.Resize(dims).mutable_data(table_->output_dtypes[index], place_);
   return output;
+}
+
+Tensor& OpKernelContext::UpdateRows(int output,
+                                    int input,
+                                    std::span<const int64_t> rows) {
+  const Tensor& from = Input(input);
+  Tensor& to = AllocateOutput(output, from.dims());
+  const void* const before = from.raw_data();
+  if (std::as_const(to).raw_data() == before) {
+    if (run_->changed != nullptr) run_->changed->Save(to, rows);
+  } else if (to.bytes() > 0) {
+    std::memcpy(to.raw_data(), before, to.bytes());
+  }
+  return to;
 }
 
 Tensor OpKernelContext::AllocateTemp(DType dtype, const DDim& dims) {

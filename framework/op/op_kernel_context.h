@@ -41,6 +41,7 @@ struct SLUICE_API ArgTable {
   std::vector<DType> output_dtypes;
 };
 
+class RowLog;
 class RunObserver;
 class Scope;
 
@@ -49,6 +50,7 @@ struct RunState {
   uint64_t step = 0;  // see OpKernelContext::step
   Scope* scope = nullptr;
   RunObserver* observer = nullptr;
+  RowLog* changed = nullptr;  // rows that the run changed in the scope
 };
 
 // The argument of Compute: inputs, outputs, temporaries and the device. Built
@@ -106,6 +108,10 @@ class SLUICE_API OpKernelContext {
     if (__builtin_expect(planned, true)) return output;
     return AllocateUnplanned(index, dims);
   }
+  // On the CPU: returns an output of OpSchema::UpdateRows with the values of
+  // input `input`, of which the kernel then changes these rows only. It may be
+  // the input itself, in the scope; a run that fails takes the changes back.
+  Tensor& UpdateRows(int output, int input, std::span<const int64_t> rows);
   // Returns false for an optional output that was not requested.
   bool HasOutput(std::string_view name) const;
 

@@ -27,6 +27,10 @@ std::string_view ToString(OpRole role) {
       return "shape";
     case OpRole::kSum:
       return "sum";
+    case OpRole::kJoin:
+      return "join";
+    case OpRole::kDense:
+      return "dense";
     case OpRole::kIf:
       return "if";
     case OpRole::kLoop:
@@ -81,8 +85,8 @@ OpSchema& OpSchema::Input(std::string name,
                           std::string dtype,
                           std::string doc,
                           ArgTraits traits) {
-  inputs_.push_back({std::move(name), std::move(dtype), std::move(doc), traits,
-                     "", "", "", ""});
+  inputs_.push_back(
+      {std::move(name), std::move(dtype), std::move(doc), traits});
   return *this;
 }
 
@@ -90,8 +94,8 @@ OpSchema& OpSchema::Output(std::string name,
                            std::string dtype,
                            std::string doc,
                            ArgTraits traits) {
-  outputs_.push_back({std::move(name), std::move(dtype), std::move(doc), traits,
-                      "", "", "", ""});
+  outputs_.push_back(
+      {std::move(name), std::move(dtype), std::move(doc), traits});
   return *this;
 }
 
@@ -195,6 +199,18 @@ OpSchema& OpSchema::Update(std::string_view output, std::string_view input) {
   return *this;
 }
 
+OpSchema& OpSchema::UpdateRows(std::string_view output,
+                               std::string_view input,
+                               std::string_view rows) {
+  MutableOutput(output).few_rows = rows;
+  return Update(output, input);
+}
+
+OpSchema& OpSchema::SparseRows(std::string_view output, std::string_view rows) {
+  MutableOutput(output).sparse_rows = rows;
+  return *this;
+}
+
 RowTraits& OpSchema::MutableRows(std::string_view argument) {
   for (RowTraits& traits : rows_) {
     if (traits.argument == argument) return traits;
@@ -292,8 +308,8 @@ void OpSchema::Validate() const {
         "operator {}: input {} gives attribute {}, which the operator does not "
         "have",
         name_, argument.name, argument.attribute);
-    for (const std::string& input :
-         {argument.aliases, argument.updates, argument.overwrites}) {
+    for (const std::string& input : {argument.aliases, argument.updates,
+                                     argument.overwrites, argument.few_rows}) {
       SLUICE_ENFORCE(input.empty() || FindInput(input) != nullptr,
                      ErrorCode::kInternal, "schema.shared_input",
                      "operator {}: output {} shares memory with {}, which is "

@@ -38,13 +38,18 @@ struct ArgDef {
   ArgTraits traits;
   // Outputs: the input that this output may alias (the same bytes in another
   // shape), or must overwrite in place (an update).
-  std::string aliases;
-  std::string updates;
+  std::string aliases = {};
+  std::string updates = {};
   // Outputs: the input whose memory this output may overwrite if no other op
   // reads it; variadic arguments pair up variable by variable.
-  std::string overwrites;
+  std::string overwrites = {};
+  // Outputs: the optional input whose presence means that an update changes few
+  // rows (OpSchema::UpdateRows); the output with the rows of this sparse
+  // gradient (OpSchema::SparseRows).
+  std::string few_rows = {};
+  std::string sparse_rows = {};
   // Inputs: the attribute that the value sets (OpSchema::Operand).
-  std::string attribute;
+  std::string attribute = {};
 };
 
 // The rows of one argument of an op over ragged rows.
@@ -89,6 +94,8 @@ enum class OpRole : uint8_t {
   kFill,   // no input; attributes shape, dtype, value; output Out
   kShape,  // input X; output Out: its sizes, int64
   kSum,    // variadic X of one shape; output Out: their sum
+  kJoin,   // variadic X; attribute axis; output Out: one after the other
+  kDense,  // sparse X with Rows; output Out: X added up in the shape of Like
   kIf,     // runs one of two blocks (framework/program/block_ops.h)
   kLoop,   // runs a block repeatedly
 };
@@ -186,6 +193,14 @@ class SLUICE_API OpSchema {
   OpSchema& PerSequence(std::string_view argument, std::string_view offsets);
   // Output `output` replaces persistable input `input`.
   OpSchema& Update(std::string_view output, std::string_view input);
+  // As Update; and where the op has the optional input `rows`, its kernels on
+  // the CPU change few rows, by OpKernelContext::UpdateRows.
+  OpSchema& UpdateRows(std::string_view output,
+                       std::string_view input,
+                       std::string_view rows);
+  // Output `output` is a sparse gradient (VarDesc::rows), output `rows` says to
+  // which rows of the parameter its rows are added.
+  OpSchema& SparseRows(std::string_view output, std::string_view rows);
   // Copies everything from `base` except name, gradient, role, and the ops that
   // replace it: for an op that extends another one.
   OpSchema& Extends(const OpSchema& base);

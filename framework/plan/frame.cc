@@ -156,12 +156,14 @@ void Frame::Begin(const Feeds& feeds, Scope* scope) {
       feed = feed.CopyTo(feed.place());
     }
   }
-  run_ = {.scope = scope};
+  run_ = {.scope = scope, .changed = &changed_};
   BindAliases();
   TakeStep();
-  AllocateOwn(plan_.fetch_slots_);
-  AllocateOwn(plan_.shadow_slots_);
+  for (const int index : plan_.fetch_slots_) {
+    AllocateOwn(index);
+  }
   BindPersistables();
+  BindShadows();
   ForHooks([&](FrameHooks& hooks) { hooks.BeforeRun(scope); });
 }
 
@@ -207,6 +209,7 @@ void Frame::RunInside() {
 }
 
 void Frame::NoteFailure() noexcept {
+  changed_.TakeBack();
   for (const auto& hooks : hooks_) {
     hooks->OnFailure();
   }
@@ -219,17 +222,15 @@ void Frame::ForHooks(Call call) {
   }
 }
 
-void Frame::AllocateOwn(const std::vector<int>& slots) {
-  for (const int index : slots) {
-    const Slot& slot = plan_.slots_[index];
-    tensors_[index].Reset();
-    if (slot.kind == SlotKind::kLate) continue;
-    try {
-      tensors_[index].Resize(slot.dims).mutable_data(slot.dtype, slot.place);
-    } catch (Error& error) {
-      error.AddContext(ForWhat(plan_, slot));
-      throw;
-    }
+void Frame::AllocateOwn(int index) {
+  const Slot& slot = plan_.slots_[index];
+  tensors_[index].Reset();
+  if (slot.kind == SlotKind::kLate) return;
+  try {
+    tensors_[index].Resize(slot.dims).mutable_data(slot.dtype, slot.place);
+  } catch (Error& error) {
+    error.AddContext(ForWhat(plan_, slot));
+    throw;
   }
 }
 
@@ -251,11 +252,24 @@ void Frame::BindPersistables() {
                    slot.var, slot.dtype, slot.dims, *tensor);
     tensors_[index] = variable->TensorAt(slot.place);
   }
+}
+
+// An update of few rows changes the scope's tensor itself, unless somebody else
+// holds it, too. The holders are the scope and the frame.
+void Frame::BindShadows() {
+  Scope* const scope = run_.scope;
   shadow_targets_.clear();
   for (const int index : plan_.shadow_slots_) {
+    const int updates = plan_.slots_[index].updates;
+    if (updates >= 0 && !tensors_[updates].holder()->borrowed() &&
+        tensors_[updates].holder().use_count() == 2) {
+      tensors_[index] = tensors_[updates];
+    } else {
+      AllocateOwn(index);
+    }
     const std::string& name = plan_.slots_[index].var;
-    Variable* variable = scope.FindVar(name);
-    if (variable == nullptr) variable = &scope.Var(name);
+    Variable* variable = scope->FindVar(name);
+    if (variable == nullptr) variable = &scope->Var(name);
     // The tensor is created now, so that the commit cannot fail.
     variable->GetMutable<Tensor>();
     shadow_targets_.push_back(variable);
@@ -427,6 +441,7 @@ std::vector<Tensor> Frame::Finish(Scope* /*scope*/) {
     std::swap(*shadow_targets_[i]->GetMutable<Tensor>(),
               tensors_[plan_.shadow_slots_[i]]);
   }
+  changed_.Forget();
   return results;
 }
 

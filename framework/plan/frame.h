@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "sluice/framework/op/row_log.h"
 #include "sluice/framework/plan/plan.h"
 #include "sluice/platform/device_context.h"
 
@@ -30,7 +31,8 @@ class Frame {
   void SetFeed(size_t feed, const Tensor& tensor);
   void SetResult(size_t result, const Tensor& storage);
   void RunInside();
-  // Called in a handler: tells the plan's hooks.
+  // Called in a handler: takes back what was changed in the scope and tells the
+  // plan's hooks.
   void NoteFailure() noexcept;
   // Runs every instruction. Errors name the op that raised them.
   void Execute();
@@ -46,10 +48,11 @@ class Frame {
   void BindAliases();
   void TakeStep();
   void BindPersistables();
+  void BindShadows();
   // Calls the same function of the hooks of all libraries.
   template <typename Call>
   void ForHooks(Call call);
-  void AllocateOwn(const std::vector<int>& slots);
+  void AllocateOwn(int index);
   void Step(const Instruction& instruction);
   void Copy(const Instruction& instruction);
   void DeviceCompute(const Instruction& instruction);
@@ -69,6 +72,7 @@ class Frame {
   std::vector<OpKernelContext> contexts_;
   std::vector<Variable*> shadow_targets_;
   RunState run_;
+  RowLog changed_;
   std::vector<std::unique_ptr<FrameHooks>> hooks_;  // by Plan::hooks()
 };
 

@@ -132,6 +132,7 @@ struct Slot {
   size_t bytes = 0;
   int alias_of = -1;        // aliases that slot, in another shape
   size_t alias_offset = 0;  // offset in that slot, in bytes
+  int updates = -1;         // kShadow: the slot that it may change in place
   int first = -1;           // first and last instruction that use the memory
   int last = -1;
   size_t offset = 0;  // kArena and kScratch: in the arena of the place

@@ -69,6 +69,8 @@ class PlanBuilder {
   void AddScratch(PlannedOp* planned);
   void AddFetches();
   void AddShadows();
+  int ChangedInPlace(const ArgDef& def, const PlannedOp& planned) const;
+  bool IsReadAfter(int slot, int op_index) const;
   void NoteUnusedHints();
   void AddHooks();
 

@@ -97,6 +97,7 @@ std::vector<ParamGrad> Append(Program& program,
   if (target < 0 || !flow.Needs(target)) flow.FailNoPath("");
   Program appended(program);
   GradientLevel level;
+  level.sparse = options.sparse;
   GradientOps gradients(program.block(), values, flow, &appended, &level);
   gradients.Seed(target, gradients.Fill(GradName(loss), program.FindVar(loss),
                                         1, location));

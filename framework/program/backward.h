@@ -20,6 +20,9 @@ struct BackwardOptions {
   std::vector<std::string> parameters = {};
   // Variables where gradients stop, besides those with stop_gradient.
   std::vector<std::string> no_gradient = {};
+  // Whether gradients of parameters stay sparse where all that contributes to
+  // them is sparse (VarDesc::rows). Others are made dense.
+  bool sparse = true;
 };
 
 // Appends the ops that compute the gradients of `loss`, a float variable of one

@@ -18,6 +18,8 @@ struct GradientLevel {
   int forward = 0;
   int gradients = 0;
   GradientLevel* around = nullptr;
+  // Whether gradients of persistable variables may stay sparse.
+  bool sparse = false;
   // Variables of `forward` that are data of `gradients`: what a loop saves.
   std::vector<std::string> saved = {};
 };

@@ -37,6 +37,13 @@ void PassOperands(const OpDesc& forward, OpDesc* gradient) {
   }
 }
 
+// Whether output `argument` has the rows of another one, a sparse gradient.
+bool HasRows(const OpSchema& schema, const std::string& argument) {
+  return std::any_of(
+      schema.outputs().begin(), schema.outputs().end(),
+      [&](const ArgDef& def) { return def.sparse_rows == argument; });
+}
+
 // Placeholder for an unwanted output, so that later ones keep their positions.
 const char* const kUnused = "";
 
@@ -62,6 +69,9 @@ void GradientOps::Make() {
     }
   }
   Flush();
+  for (const auto& [gradient, rows] : rows_) {
+    program_->SetRows(gradient, rows);
+  }
 }
 
 std::string GradientOps::GradOf(int value) const {
@@ -116,7 +126,10 @@ std::vector<OpDesc> GradientOps::NeededOps(const Context& context) const {
   std::vector<OpDesc> needed;
   for (size_t i = ops.size(); i-- > 0;) {
     OpDesc& op = ops[i];
+    const OpSchema& schema = Registry::Global().Schema(op.type);
+    bool any_output = false;
     std::erase_if(op.outputs, [&](auto& output) {
+      if (HasRows(schema, output.first)) return false;
       bool any = false;
       for (std::string& var : output.second) {
         const auto input = context.inputs.find(var);
@@ -127,9 +140,10 @@ std::vector<OpDesc> GradientOps::NeededOps(const Context& context) const {
           var = kUnused;
         }
       }
+      any_output = any_output || any;
       return !any;
     });
-    if (op.outputs.empty()) continue;
+    if (!any_output) continue;
     PassOperands(context.forward, &op);
     for (const auto& [argument, vars] : op.inputs) {
       read.insert(vars.begin(), vars.end());
@@ -172,7 +186,22 @@ void GradientOps::Translate(const Context& context, OpDesc op, Names* made) {
     }
   }
   if (op.location.file.empty()) op.location = context.forward.location;
+  NoteSparse(op);
   Add(std::move(op));
+}
+
+// Notes which contributions of an op that is added next are sparse.
+void GradientOps::NoteSparse(const OpDesc& op) {
+  for (const ArgDef& def : Registry::Global().Schema(op.type).outputs()) {
+    if (def.sparse_rows.empty() || op.Output(def.name).empty()) continue;
+    for (auto& [value, uses] : contributions_) {
+      for (Use& use : uses) {
+        if (use.op == ops_.size() && use.name == op.Output(def.name)[0]) {
+          use.rows = op.Output(def.sparse_rows)[0];
+        }
+      }
+    }
+  }
 }
 
 ArgVars GradientOps::TranslateInput(const Context& context,
@@ -298,17 +327,61 @@ std::string GradientOps::Sum(const std::string& name,
   return made;
 }
 
+std::string GradientOps::Join(const std::string& name,
+                              ArgVars parts,
+                              const SourceLocation& location) {
+  OpDesc join;
+  join.type = Registry::Global().OpFor(OpRole::kJoin).name();
+  join.location = location;
+  join.inputs = {{"X", std::move(parts)}};
+  join.attributes["axis"] = int64_t{0};
+  std::string made = NewName(name);
+  join.outputs = {{"Out", {made}}};
+  Add(std::move(join));
+  return made;
+}
+
+// Replaces a sparse contribution by a dense one.
+void GradientOps::MakeDense(const std::string& like,
+                            const SourceLocation& location,
+                            Use* use) {
+  if (use->rows.empty()) return;
+  OpDesc dense;
+  dense.type = Registry::Global().OpFor(OpRole::kDense).name();
+  dense.location = location;
+  dense.inputs = {{"X", {use->name}}, {"Rows", {use->rows}}, {"Like", {like}}};
+  *use = {ops_.size(), NewName(use->name + "@DENSE")};
+  dense.outputs = {{"Out", {use->name}}};
+  Add(std::move(dense));
+}
+
+// Only a parameter's gradient is of use to nothing but updates.
+bool GradientOps::StaysSparse(int value) const {
+  const std::vector<Use>& uses = contributions_.find(value)->second;
+  return level_->sparse && values_.value(value).var->persistable &&
+         std::none_of(uses.begin(), uses.end(),
+                      [](const Use& use) { return use.rows.empty(); });
+}
+
 // Called when all contributions to the gradient of `value` exist.
 void GradientOps::Finish(int value, const SourceLocation& location) {
   const auto found = contributions_.find(value);
   if (found == contributions_.end()) return;
-  const std::vector<Use>& uses = found->second;
-  const std::string name = GradName(values_.value(value).var->name);
-  if (uses.size() > 1) {
-    ArgVars parts;
-    for (const Use& use : uses) {
-      parts.push_back(use.name);
-    }
+  std::vector<Use>& uses = found->second;
+  const std::string& var = values_.value(value).var->name;
+  const std::string name = GradName(var);
+  const bool sparse = StaysSparse(value);
+  ArgVars parts;
+  ArgVars rows;
+  for (Use& use : uses) {
+    if (!sparse) MakeDense(var, location, &use);
+    parts.push_back(use.name);
+    rows.push_back(use.rows);
+  }
+  if (uses.size() > 1 && sparse) {
+    grads_[value] = Join(name, std::move(parts), location);
+    rows = {Join(name + "@ROWS", std::move(rows), location)};
+  } else if (uses.size() > 1) {
     grads_[value] = Sum(name, std::move(parts), location);
   } else if (uses[0].op == kExists || uses[0].op < flushed_) {
     grads_[value] = uses[0].name;
@@ -316,6 +389,7 @@ void GradientOps::Finish(int value, const SourceLocation& location) {
     grads_[value] = NewName(name);
     Rename(uses[0], grads_[value]);
   }
+  if (sparse) rows_[grads_[value]] = rows[0];
   contributions_.erase(found);
 }
 

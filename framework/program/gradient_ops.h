@@ -59,6 +59,7 @@ class GradientOps {
   struct Use {
     size_t op;
     std::string name;
+    std::string rows = {};  // VarDesc::rows
   };
   // Maps the variable names in the gradient ops of one op to values of that op.
   struct Context {
@@ -87,6 +88,14 @@ class GradientOps {
                            const std::string& argument,
                            const std::string& var) const;
   void Add(OpDesc op);
+  void NoteSparse(const OpDesc& op);
+  bool StaysSparse(int value) const;
+  std::string Join(const std::string& name,
+                   ArgVars parts,
+                   const SourceLocation& location);
+  void MakeDense(const std::string& like,
+                 const SourceLocation& location,
+                 Use* use);
   void Finish(int value, const SourceLocation& location);
   void Rename(const Use& use, const std::string& name);
 
@@ -102,6 +111,7 @@ class GradientOps {
   std::set<std::string> taken_;
   std::map<int, std::vector<Use>> contributions_;  // by value
   std::map<int, std::string> grads_;               // by value
+  Names rows_;                                     // of sparse gradients
 };
 
 }  // namespace sluice

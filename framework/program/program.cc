@@ -57,6 +57,11 @@ DType Var::dtype() const {
   return program().FindVar(name_).dtype;
 }
 
+Var Var::rows() const {
+  const std::string& name = program().FindVar(name_).rows;
+  return name.empty() ? Var() : Var(program_, name);
+}
+
 const VarDesc* BlockDesc::FindVar(std::string_view name) const {
   const auto found = positions_.find(name);
   return found == positions_.end() ? nullptr : &vars_[found->second];
@@ -524,6 +529,16 @@ void Program::CheckOutput(const OpDesc& op,
                  "{}: output {} cannot be variable {} of a block around it: "
                  "what a block computes leaves it as an output",
                  op.type, argument, made.name);
+}
+
+void Program::SetRows(std::string_view name, std::string_view rows) {
+  FindVar(name);
+  FindVar(rows);
+  for (BlockDesc& block : blocks_) {
+    VarDesc* var = block.MutableVar(name);
+    if (var != nullptr) var->rows = rows;
+  }
+  ++version_;
 }
 
 void Program::SetStopGradient(std::string_view name, bool stop) {

@@ -32,6 +32,8 @@ class SLUICE_API Var {
   DType dtype() const;
   // The offsets of ragged rows; invalid for a variable without.
   Var offsets() const;
+  // The rows of a sparse gradient; invalid for other variables.
+  Var rows() const;
   bool valid() const { return program_ != nullptr; }
 
  private:
@@ -102,6 +104,8 @@ class SLUICE_API Program {
                  int line = __builtin_LINE());
   // Makes the rows of a variable those that `offsets` cuts. Raises NotFound.
   void SetOffsets(std::string_view name, std::string_view offsets);
+  // Makes a variable a sparse gradient (VarDesc::rows). Raises NotFound.
+  void SetRows(std::string_view name, std::string_view rows);
   // Whether any variable has offsets.
   bool ragged() const { return ragged_; }
   // Pairs of offsets to be fed, which must be equal, because an op reads rows

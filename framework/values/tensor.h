@@ -35,6 +35,8 @@ class SLUICE_API Placeholder {
   PlaceKey place() const { return place_; }
   void* pointer() const { return pointer_; }
   size_t bytes() const { return bytes_; }
+  // Whether the memory belongs to another owner, who may read it, too.
+  bool borrowed() const { return release_ != nullptr; }
 
   // Unique in the process, also over time.
   uint64_t id() const { return id_; }

@@ -86,8 +86,10 @@ class Appended {
 
   // Computes the gradients of parts of the batch and adds them up.
   DataParallelBackward InParts(const std::string& loss) {
+    BackwardOptions dense = backward_;
+    dense.sparse = false;
     PartSums sums =
-        AppendPartSums(program_, loss, backward_, options_.parts / ranks_,
+        AppendPartSums(program_, loss, dense, options_.parts / ranks_,
                        options_.parts, location_);
     return {std::move(sums.gradients), std::move(sums.loss)};
   }
@@ -96,7 +98,12 @@ class Appended {
     SortByWriter(&result->gradients);
     size_t first = 0;
     int64_t bytes = 0;
-    auto& gradients = result->gradients;
+    std::vector<ParamGrad> sparse;
+    std::vector<ParamGrad> gradients;
+    for (const ParamGrad& each : result->gradients) {
+      const bool dense = program_.FindVar(each.grad).rows.empty();
+      (dense ? gradients : sparse).push_back(each);
+    }
     const auto dtype = [&](size_t i) {
       return program_.FindVar(gradients[i].grad).dtype;
     };
@@ -110,6 +117,13 @@ class Appended {
         bytes = 0;
       }
     }
+    for (ParamGrad& each : sparse) {
+      const std::string rows = Gathered(program_.FindVar(each.grad).rows);
+      each.grad = Gathered(each.grad);
+      program_.SetRows(each.grad, rows);
+    }
+    gradients.insert(gradients.end(), sparse.begin(), sparse.end());
+    result->gradients = std::move(gradients);
     result->loss = Sums({result->loss})[0];
   }
 
@@ -138,6 +152,13 @@ class Appended {
                      [&](const ParamGrad& a, const ParamGrad& b) {
                        return writers[a.grad] < writers[b.grad];
                      });
+  }
+
+  std::string Gathered(const std::string& var) {
+    return program_
+        .AppendOp("c_allgather", {{"X", {var}}},
+                  {{"nranks", static_cast<int64_t>(ranks_)}}, location_)
+        .Output("Out")[0];
   }
 
   ArgVars Sums(ArgVars values) {

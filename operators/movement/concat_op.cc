@@ -77,6 +77,7 @@ void ConcatSchema(OpSchema& op) {
   op.Output("Out", "T", "All their elements.");
   AxisAttribute(op);
   op.InferShape(ConcatShape).Gradient(ConcatGradient).Alias("Out", "X");
+  op.Serves(OpRole::kJoin);
   op.SharesRows("Out", {"X"}, AxisSparesRows);
 }
 

@@ -2,6 +2,7 @@
 
 #include "sluice/operators/math/movement/gather.h"
 #include "sluice/operators/math/movement/scatter_add.h"
+#include "sluice/operators/movement/copy_kernel.h"
 #include "sluice/operators/registration.h"
 
 namespace sluice {
@@ -93,8 +94,41 @@ class LookupTableGradKernel final : public OpKernel {
   DDim w_dims_;
 };
 
+template <typename T>
+class LookupTableSparseGradKernel final : public CopyKernel<2> {
+ public:
+  explicit LookupTableSparseGradKernel(const OpKernelConstruction& construction)
+      : CopyKernel<2>(construction),
+        padding_(construction.Attr<int64_t>("padding_idx")) {}
+
+  void Prepare(KernelPreparation& preparation) override {
+    CopyKernel<2>::Prepare(preparation);
+    table_rows_ = preparation.query.inputs[0][0];
+    rows_dims_ = preparation.query.outputs[1];
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    CopyKernel<2>::Compute(context);
+    VisitIndex(context.Input(1).dtype(), [&]<typename Index>() {
+      const Tensor& ids = context.Input(1);
+      const Index* index = ReadIds<Index>(context, ids, table_rows_);
+      auto* rows = context.AllocateOutput(1, rows_dims_).data<int64_t>();
+      std::transform(index, index + ids.numel(), rows, [&](Index id) {
+        return id == padding_ ? int64_t{-1} : static_cast<int64_t>(id);
+      });
+    });
+  }
+
+ private:
+  int64_t padding_;
+  int64_t table_rows_ = 0;
+  DDim rows_dims_;
+};
+
 }  // namespace
 
+REGISTER_OP_CPU_KERNEL(lookup_table_sparse_grad,
+                       LookupTableSparseGradKernel<FloatTypes>);
 REGISTER_OP_CPU_KERNEL(lookup_table, LookupTableKernel<FloatTypes>);
 REGISTER_OP_CPU_KERNEL(lookup_table_grad, LookupTableGradKernel<FloatTypes>);
 

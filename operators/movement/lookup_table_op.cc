@@ -35,10 +35,32 @@ void LookupTableGradShape(InferShapeContext& context) {
   context.SetOutput("W@GRAD", context.input("W"));
 }
 
+// One row for each id.
+void LookupTableSparseGradShape(InferShapeContext& context) {
+  const ShapeHandle grad =
+      context.Merge(context.input("Out@GRAD"), {OutDims(context), -1});
+  int64_t rows = 1;
+  for (int axis = 0; axis + 1 < grad.dims.rank(); ++axis) {
+    const int64_t size = grad.dims[axis];
+    rows = rows < 0 || size < 0 ? kUnknownDim : rows * size;
+  }
+  if (!grad.dims.rank_known()) rows = kUnknownDim;
+  context.SetOutput("W@GRAD",
+                    DDim({rows, context.Dim(context.input("W"), 1).size}));
+  context.SetOutput("Rows", DDim({rows}));
+}
+
 std::vector<OpDesc> LookupTableGradient(const OpDesc& forward) {
-  return {MakeGradOp(
-      forward, "lookup_table_grad",
-      {.inputs = {"W", "Ids"}, .output_grads = {"Out"}, .wanted = {"W"}})};
+  const bool sparse = std::get<bool>(forward.attributes.at("is_sparse"));
+  OpDesc gradient = MakeGradOp(
+      forward, sparse ? "lookup_table_sparse_grad" : "lookup_table_grad",
+      {.inputs = {"W", "Ids"}, .output_grads = {"Out"}, .wanted = {"W"}});
+  gradient.attributes.erase("is_sparse");
+  if (sparse) {
+    const std::string& grad = gradient.outputs[0].second[0];
+    gradient.outputs.push_back({"Rows", {grad + "@ROWS"}});
+  }
+  return {std::move(gradient)};
 }
 
 void Attributes(OpSchema& op) {
@@ -66,19 +88,38 @@ void LookupTableSchema(OpSchema& op) {
   IdsInput(op);
   op.Output("Out", "T", "[..., D]: the rows.");
   Attributes(op);
+  op.Attr<bool>("is_sparse", "The gradient of W is sparse: a row for each id.")
+      .Default(false);
   op.InferShape(LookupTableShape).Gradient(LookupTableGradient);
   op.SharesRows("Out", {"Ids"});
   op.Sizes({{"W", "1000, n"}, {"Ids", "64, 1"}});
+}
+
+void GradientInputs(OpSchema& op) {
+  op.TypeVar("T", FloatDTypes()).TypeVar("S", IndexDTypes());
+  op.Input("W", "T", "As given to lookup_table.", {.shape_only = true});
+  IdsInput(op);
+  op.Input("Out@GRAD", "T", "[..., D]: the gradient of the rows.");
+}
+
+void LookupTableSparseGradSchema(OpSchema& op) {
+  op.Doc(
+      "The gradient of lookup_table's W as the rows that were picked: row "
+      "Rows[i] of the table has the sum of all rows i of W@GRAD that it "
+      "names.");
+  GradientInputs(op);
+  op.Output("W@GRAD", "T", "[N, D]: Out@GRAD, a row for each of the N ids.");
+  op.Output("Rows", "int64", "[N]: the ids, and -1 for padding_idx.");
+  Attributes(op);
+  op.InferShape(LookupTableSparseGradShape).Alias("W@GRAD", "Out@GRAD");
+  op.SparseRows("W@GRAD", "Rows");
 }
 
 void LookupTableGradSchema(OpSchema& op) {
   op.Doc(
       "The gradient of lookup_table's W: for each row the sum of the gradients "
       "of Out where it was picked, from the first to the last.");
-  op.TypeVar("T", FloatDTypes()).TypeVar("S", IndexDTypes());
-  op.Input("W", "T", "As given to lookup_table.", {.shape_only = true});
-  IdsInput(op);
-  op.Input("Out@GRAD", "T", "[..., D]: the gradient of the rows.");
+  GradientInputs(op);
   op.Output("W@GRAD", "T", "[V, D]: the gradient of the table.");
   Attributes(op);
   op.InferShape(LookupTableGradShape);
@@ -88,5 +129,6 @@ void LookupTableGradSchema(OpSchema& op) {
 
 REGISTER_OPERATOR(lookup_table, LookupTableSchema);
 REGISTER_OPERATOR(lookup_table_grad, LookupTableGradSchema);
+REGISTER_OPERATOR(lookup_table_sparse_grad, LookupTableSparseGradSchema);
 
 }  // namespace sluice

@@ -2,8 +2,10 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <span>
 #include <vector>
 
+#include "sluice/operators/math/movement/merged_rows.h"
 #include "sluice/operators/math/optimizer/optimizer_row.h"
 #include "sluice/operators/optimizer/optimizer_settings.h"
 #include "sluice/operators/registration.h"
@@ -28,6 +30,7 @@ class OptimizerKernel final : public OpKernel {
   // Arguments are found by their places in OptimizerSchema: names would take
   // longer than the step of a small parameter.
   void Compute(OpKernelContext& context) const override {
+    if (context.HasInput("Rows")) return ComputeRows(context);
     const Tensor& param = context.Input(0);
     const auto output = [&](size_t index, const DDim& dims) {
       return context.AllocateOutput(static_cast<int>(index), dims)
@@ -40,27 +43,9 @@ class OptimizerKernel final : public OpKernel {
       arrays.states[i] = Values(context, 2 + i);
       arrays.states_out[i] = output(1 + i, param.dims());
     }
-    const size_t rate = 2 + states_ + powers_;
-    OptimizerPowers powers = {};
-    std::array<T*, 2> raised = {};
-    for (size_t i = 0; i < powers_; ++i) {
-      powers[i] = Values(context, 2 + states_ + i)[0];
-      raised[i] = output(1 + states_ + i, DDim({1}));
-    }
-    if (context.HasInput("SkipUpdate") &&
-        context.Input("SkipUpdate").data<bool>()[0]) {
-      for (size_t i = 0; i < powers_; ++i) {
-        *raised[i] = static_cast<T>(powers[i]);
-      }
-      Keep(arrays, param.numel());
-      return;
-    }
-    OptimizerNumbers numbers =
-        row_.numbers(settings_, Values(context, rate)[0], powers);
-    for (size_t i = 0; i < powers_; ++i) {
-      const auto factor = static_cast<size_t>(row_.info.powers[i].setting);
-      *raised[i] = static_cast<T>(powers[i] * settings_[factor]);
-    }
+    const bool skips = Skips(context);
+    OptimizerNumbers numbers = NumbersOf(context, skips);
+    if (skips) return Keep(arrays, param.numel());
     if (row_.scaled != nullptr) {
       numbers = Scaled(arrays, numbers, param.numel());
     }
@@ -72,6 +57,94 @@ class OptimizerKernel final : public OpKernel {
   }
 
  private:
+  static bool Skips(const OpKernelContext& context) {
+    return context.HasInput("SkipUpdate") &&
+           context.Input("SkipUpdate").data<bool>()[0];
+  }
+
+  // Returns the numbers of this step, and raises the powers for the next.
+  OptimizerNumbers NumbersOf(OpKernelContext& context, bool skips) const {
+    OptimizerPowers powers = {};
+    for (size_t i = 0; i < powers_; ++i) {
+      powers[i] = Values(context, 2 + states_ + i)[0];
+      const auto setting = static_cast<size_t>(row_.info.powers[i].setting);
+      const double factor = skips ? 1 : settings_[setting];
+      const auto raised = static_cast<int>(1 + states_ + i);
+      *context.AllocateOutput(raised, DDim({1})).template data<T>() =
+          static_cast<T>(powers[i] * factor);
+    }
+    const double rate = Values(context, 2 + states_ + powers_)[0];
+    return row_.numbers(settings_, rate, powers);
+  }
+
+  // The step of those rows that the gradient has.
+  void ComputeRows(OpKernelContext& context) const {
+    const bool skips = Skips(context);
+    const OptimizerNumbers numbers = NumbersOf(context, skips);
+    const Tensor& param = context.Input(0);
+    const Tensor& rows = context.Input("Rows");
+    const std::span named(rows.data<int64_t>(),
+                          skips ? 0 : static_cast<size_t>(rows.numel()));
+    const int64_t height = param.dims()[0];
+    const int64_t outside = FindOutsideRow(named, height);
+    SLUICE_ENFORCE(outside < 0, ErrorCode::kOutOfRange, "optimizer.row_range",
+                   "{}: input Rows {} has {} as element {}; expected a row of "
+                   "input Param, 0 to {}, or -1",
+                   context.op(), rows.dims(),
+                   named[static_cast<size_t>(outside)], outside, height - 1);
+    const MergedRows merged = MergeRows(named, height);
+    OptimizerArrays<T> arrays;
+    arrays.param_out = context.UpdateRows(0, 0, merged.rows).template data<T>();
+    arrays.param = arrays.param_out;
+    for (size_t i = 0; i < states_; ++i) {
+      arrays.states_out[i] =
+          context
+              .UpdateRows(static_cast<int>(1 + i), static_cast<int>(2 + i),
+                          merged.rows)
+              .template data<T>();
+      arrays.states[i] = arrays.states_out[i];
+    }
+    const int64_t width = height == 0 ? 0 : param.numel() / height;
+    const T* const grad = context.Input(1).data<T>();
+    ParallelFor(static_cast<int64_t>(merged.rows.size()),
+                kOptimizerGrain / std::max<int64_t>(1, width) + 1,
+                [&](int64_t begin, int64_t end) {
+                  StepRows(merged, arrays, grad, numbers, width, begin, end);
+                });
+  }
+
+  // Steps rows [begin, end) of `merged`.
+  void StepRows(const MergedRows& merged,
+                const OptimizerArrays<T>& arrays,
+                const T* grad,
+                const OptimizerNumbers& numbers,
+                int64_t width,
+                int64_t begin,
+                int64_t end) const {
+    std::vector<T> sum(static_cast<size_t>(width));
+    for (auto k = static_cast<size_t>(begin); k < static_cast<size_t>(end);
+         ++k) {
+      const auto first = static_cast<size_t>(merged.begins[k]);
+      const auto last = static_cast<size_t>(merged.begins[k + 1]);
+      const auto positions =
+          std::span(merged.order).subspan(first, last - first);
+      const int64_t offset = merged.rows[k] * width;
+      OptimizerArrays<T> row = arrays;
+      row.grad = grad + positions[0] * width;
+      if (positions.size() > 1) {
+        SumRows(grad, positions, width, sum.data());
+        row.grad = sum.data();
+      }
+      row.param += offset;
+      row.param_out += offset;
+      for (size_t i = 0; i < states_; ++i) {
+        row.states[i] += offset;
+        row.states_out[i] += offset;
+      }
+      row_.loop<T>()(row, numbers, 0, width);
+    }
+  }
+
   static const T* Values(OpKernelContext& context, size_t input) {
     return context.Input(static_cast<int>(input)).template data<T>();
   }

@@ -20,6 +20,10 @@ class OptimizerCUDAKernel final : public OpKernel {
       : settings_(ReadOptimizerSettings(Row::kInfo, construction)) {}
 
   void Prepare(KernelPreparation& preparation) override {
+    if (!preparation.query.op.Input("Rows").empty()) {
+      Raise(ErrorCode::kUnimplemented, "optimizer.rows_on_cuda",
+            "sparse gradients have a kernel of the CPU only");
+    }
     if (kHasPowers) preparation.scratch_bytes = kNumbers * sizeof(T);
   }
 

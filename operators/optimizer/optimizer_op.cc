@@ -5,7 +5,20 @@
 namespace sluice {
 namespace {
 
-// Param, Grad and the states have one shape; LearningRate and powers are [1].
+// Returns the shape of the parameter, to which Grad and Rows fit.
+ShapeHandle ParamShape(const InferShapeContext& context) {
+  const ShapeHandle param = context.input("Param");
+  const ShapeHandle grad = context.input("Grad");
+  if (!context.HasInput("Rows")) return context.Merge(param, grad);
+  const ShapeHandle rows = context.WithRank(context.input("Rows"), 1);
+  const ShapeHandle few = context.WithRankAtLeast(grad, 1);
+  context.Merge(context.Dim(few, 0), context.Dim(rows, 0));
+  context.Merge(context.Subshape(context.WithRankAtLeast(param, 1), 1),
+                context.Subshape(few, 1));
+  return param;
+}
+
+// The parameter and the states have one shape; LearningRate and powers are [1].
 void OptimizerShape(InferShapeContext& context) {
   const OptimizerInfo& info = FindOptimizerRow(context.op())->info;
   for (const OptimizerSetting& setting : info.settings) {
@@ -15,8 +28,7 @@ void OptimizerShape(InferShapeContext& context) {
                     "attribute {} must be at least 0 and less than {}, got {}",
                     setting.name, *setting.below, value);
   }
-  ShapeHandle param =
-      context.Merge(context.input("Param"), context.input("Grad"));
+  ShapeHandle param = ParamShape(context);
   for (const OptimizerState& state : info.states) {
     if (state.name == nullptr) continue;
     param = context.Merge(param, context.input(state.name));
@@ -38,7 +50,6 @@ void OptimizerShape(InferShapeContext& context) {
 }
 
 void StateArguments(const char* name, const char* doc, OpSchema& op) {
-  if (name == nullptr) return;
   const std::string out = std::string(name) + "Out";
   op.Input(name, "T", doc);
   op.Output(out, "T", std::string("The updated ") + name + ".");
@@ -60,7 +71,22 @@ void SettingAttribute(const OptimizerSetting& setting, OpSchema& op) {
   }
 }
 
-void OptimizerSchema(const OptimizerInfo& info, OpSchema& op) {
+// Only a formula without norms of the whole parameter can be applied to some
+// of its rows.
+void RowsArgument(const OptimizerInfo& info, OpSchema& op) {
+  op.Input("Rows", "int64",
+           "[N]: the rows of Param to which the rows of Grad [N, ...] are "
+           "added, -1 for none. Others keep their parameters and states.",
+           {.optional = true});
+  op.UpdateRows("ParamOut", "Param", "Rows");
+  for (const OptimizerState& state : info.states) {
+    if (state.name == nullptr) continue;
+    op.UpdateRows(std::string(state.name) + "Out", state.name, "Rows");
+  }
+}
+
+void OptimizerSchema(const OptimizerRow& row, OpSchema& op) {
+  const OptimizerInfo& info = row.info;
   op.Doc(info.doc);
   op.TypeVar("T", {DType::kFloat32, DType::kFloat64});
   op.Input("Param", "T", "The parameter, of any shape.");
@@ -68,16 +94,17 @@ void OptimizerSchema(const OptimizerInfo& info, OpSchema& op) {
   op.Output("ParamOut", "T", "The updated parameter.");
   op.Update("ParamOut", "Param");
   for (const OptimizerState& state : info.states) {
-    StateArguments(state.name, state.doc, op);
+    if (state.name != nullptr) StateArguments(state.name, state.doc, op);
   }
   for (const OptimizerPower& power : info.powers) {
-    StateArguments(power.name, power.doc, op);
+    if (power.name != nullptr) StateArguments(power.name, power.doc, op);
   }
   op.Input("LearningRate", "T", "[1]: the step size.", {.host = true});
   op.Input("SkipUpdate", "bool",
            "[1]: whether this step changes nothing, for gradients that are "
            "still being added up or have overflowed.",
            {.optional = true, .host = true});
+  if (row.scaled == nullptr) RowsArgument(info, op);
   for (const OptimizerSetting& setting : info.settings) {
     if (setting.name != nullptr) SettingAttribute(setting, op);
   }
@@ -87,7 +114,7 @@ void OptimizerSchema(const OptimizerInfo& info, OpSchema& op) {
 void AddOptimizers(Registry& registry) {
   for (const OptimizerRow& row : OptimizerRows()) {
     registry.AddOperator(row.info.name,
-                         [&](OpSchema& op) { OptimizerSchema(row.info, op); });
+                         [&](OpSchema& op) { OptimizerSchema(row, op); });
   }
 }
 

@@ -130,6 +130,7 @@ nb::dict DescribeVar(const VarDesc& var) {
   result["is_data"] = var.is_data;
   result["stop_gradient"] = var.stop_gradient;
   result["offsets"] = var.offsets;
+  result["rows"] = var.rows;
   return result;
 }
 
@@ -275,6 +276,7 @@ void BindPrograms(nb::module_& m) {
       .def("_drop_blocks", &Program::DropBlocks)
       .def("_current_block", &Program::current_block)
       .def("_set_stop_gradient", &Program::SetStopGradient)
+      .def("_set_rows", &Program::SetRows)
       .def("_set_purpose", &SetPurpose)
       .def("_become_test_clone_of",
            [](Program& self, const Program& other) {

@@ -19,6 +19,7 @@ from .elsewhere import checked, missing
 from .errors import InvalidArgumentError
 from .feed_values import finite
 from .framework import Variable
+from .sparse import merged
 
 __all__ = [
     "GradientClipByGlobalNorm",
@@ -178,8 +179,12 @@ def clipped(
             )
         groups.setdefault(key, []).append(i)
     for key, members in groups.items():
-        grads = clips[key]([pairs[i][1] for i in members])
-        for i, grad in zip(members, grads, strict=True):
+        given = [merged(pairs[i][1]) for i in members]
+        for i, grad, before in zip(
+            members, clips[key](given), given, strict=True
+        ):
+            if before.rows is not None:
+                grad.program._set_rows(grad.name, before.rows.name)
             pairs[i] = pairs[i][0], grad
     return pairs
 

@@ -44,7 +44,7 @@ ceil_mode: ceil_mode; sizes are rounded down
 embedding_dim, output_dim: size; it is the second of size=[rows, columns]
 in_channels, in_features, num_features: ; the input's shape says it
 input_dim, num_embeddings: size; it is the first of size=[rows, columns]
-is_sparse: ; gradients are dense
+sparse: is_sparse
 pin_memory, use_shared_memory: ; workers hand batches over in shared memory
 padding_mode: ; only zeros are padded; sl.layers.pad writes others first
 reduction: ; layers give a loss a row: sl.layers.mean or reduce_sum it

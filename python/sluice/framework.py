@@ -130,6 +130,16 @@ class Variable(VariableMath):
         return Variable(self.program, name) if name else None
 
     @property
+    def rows(self) -> Variable | None:
+        """Of a sparse gradient: the rows of the parameter that its rows name.
+
+        They are int64, -1 for none, and several may be equal: their rows of the
+        gradient are added up. None for other variables.
+        """
+        name = self._desc()["rows"]
+        return Variable(self.program, name) if name else None
+
+    @property
     def lod(self) -> list[Variable]:
         """The offsets of each level of sequences, the outermost first."""
         inner = self.offsets

@@ -14,6 +14,7 @@ from .display import Shown
 from .elsewhere import checked, missing
 from .feed_values import finite
 from .framework import Variable
+from .sparse import to_dense
 
 __all__ = ["L1Decay", "L2Decay"]
 
@@ -31,7 +32,7 @@ class _Decay(Shown):
         """The gradient with the decay, or ``grad`` for a coefficient of 0."""
         if self.regularization_coeff == 0:
             return grad
-        return grad + self._pull(param) * self.regularization_coeff
+        return to_dense(grad, param) + self._pull(param) * self.regularization_coeff
 
 
 class L1Decay(_Decay):

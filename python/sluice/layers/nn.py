@@ -147,8 +147,8 @@ def embedding(
         param_attr: attribute of the table.
         dtype: element type of the table.
         name: the layer's name.
-        is_sparse: only False: the table's gradient is dense. Fluid's sparse
-            one trains the same with optimizers that are not lazy.
+        is_sparse: the table's gradient has a row for each index, and updates
+            touch only these (see :mod:`sluice.sparse`).
 
     Returns:
         [shape of input..., columns] (a last dimension of 1 is removed).
@@ -157,17 +157,12 @@ def embedding(
         OutOfRangeError: at run time, for an index outside of the table.
         InvalidArgumentError: size is not a pair of integers above 0, or
             padding_idx is not a row.
-        UnimplementedError: is_sparse is True.
     """
     require_variable("embedding: input", input)
-    if one_of("embedding: is_sparse", is_sparse, [True, False]):
-        raise UnimplementedError(
-            "embedding: is_sparse: expected False, got True: gradients of "
-            f"tables are dense; leave it out{created()}",
-            "python.is_sparse",
-        )
     rows, columns = _table_size(size)
-    attrs = {}
+    attrs: dict[str, Any] = {}
+    if one_of("embedding: is_sparse", is_sparse, [True, False]):
+        attrs["is_sparse"] = True
     if padding_idx is not None:
         attrs["padding_idx"] = index_of(
             "embedding: padding_idx", padding_idx, rows

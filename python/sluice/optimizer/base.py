@@ -16,6 +16,10 @@ from ..framework import Program, Variable
 from ..initializer import Constant
 from ..layer_helper import LayerHelper
 from ..regularizer import _Decay
+from ..sparse import to_dense
+
+
+_NO_STATES = ("Param", "Grad", "Rows", "LearningRate", "SkipUpdate")
 
 
 class Minimized(tuple):
@@ -48,6 +52,8 @@ class Optimizer(Shown):
     type = "optimizer"
     regularization: _Decay | None = None
     grad_clip: _Clip | None = None
+    # Whether it changes only the rows that a sparse gradient has.
+    lazy_mode = False
     _settings: tuple[str, ...] = ()  # attributes of the op
 
     def __init__(
@@ -170,13 +176,18 @@ class Optimizer(Shown):
         self, helper: LayerHelper, param: Variable, grad: Variable
     ) -> None:
         powers = self._powers()
+        arguments = _core._schema(self.type)["inputs"]
         inputs = {"Param": param, "Grad": grad}
         outputs = {"ParamOut": param}
-        for argument in _core._schema(self.type)["inputs"]:
+        if self.lazy_mode and any(a["name"] == "Rows" for a in arguments):
+            inputs["Rows"] = grad.rows
+        else:
+            inputs["Grad"] = to_dense(grad, param)
+        for argument in arguments:
             name = argument["name"]
             if name == "SkipUpdate":
                 inputs[name] = self._skip
-            if name in ("Param", "Grad", "LearningRate", "SkipUpdate"):
+            if name in _NO_STATES:
                 continue
             shape = [1] if name in powers else None
             kind = re.sub("(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()

@@ -12,6 +12,7 @@ from ..feed_values import finite
 from ..framework import Variable
 from ..layer_helper import LayerHelper
 from ..regularizer import _Decay
+from ..sparse import to_dense
 from .base import Optimizer
 
 Rate = float | Variable
@@ -21,6 +22,7 @@ class SGD(Optimizer):
     """param -= learning_rate * grad."""
 
     type = "sgd"
+    lazy_mode = True  # other rows would not move
 
 
 @checked
@@ -265,6 +267,7 @@ class Adagrad(Optimizer):
     """
 
     type = "adagrad"
+    lazy_mode = True  # other rows would not move
 
     def __init__(
         self,
@@ -450,5 +453,5 @@ class Dpsgd(Optimizer):
             "seed": self.seed,
         }
         noise = helper.append_op("gaussian_random", attrs=attrs)["Out"]
-        (grad,) = self.clip([grad])
+        (grad,) = self.clip([to_dense(grad, param)])
         super()._update(helper, param, grad + noise)

@@ -11,6 +11,7 @@ from ..feed_values import finite
 from ..framework import Variable, positive
 from ..initializer import Constant
 from ..layer_helper import LayerHelper
+from ..sparse import to_dense
 from .averages import _scalar
 from .base import Optimizer
 
@@ -85,6 +86,7 @@ class GradientMerge(_Wrapper):
         skip = counter != self.k_steps - 1
         merged = []
         for param, grad in pairs:
+            grad = to_dense(grad, param)
             total = self._state(helper, param, "gradient")
             _where(helper, first, grad, total + grad, total)
             scale = 1 / self.k_steps if self.avg else 1.0

@@ -165,7 +165,23 @@ Arrays LookupTableGradReference(const Arrays& in, const OpDesc& op) {
   return {{"W@GRAD", grad}};
 }
 
+Arrays LookupTableSparseGradReference(const Arrays& in, const OpDesc& op) {
+  const Array& ids = in.at("Ids");
+  Array rows(DDim({static_cast<int64_t>(ids.values.size())}));
+  for (size_t i = 0; i < ids.values.size(); ++i) {
+    const bool padding = static_cast<int64_t>(ids.values[i]) ==
+                         GetAttr<int64_t>(op, "padding_idx");
+    rows.values[i] = padding ? -1 : ids.values[i];
+  }
+  Array grad = in.at("Out@GRAD");
+  grad.dims = DDim({rows.dims[0], in.at("W").dims[1]});
+  return {{"W@GRAD", grad}, {"Rows", rows}};
+}
+
 REGISTER_OP_CASE(lookup_table, LookupTableExamples, LookupTableReference);
+REGISTER_OP_CASE(lookup_table_sparse_grad,
+                 LookupTableGradExamples,
+                 LookupTableSparseGradReference);
 // Sums of some 15 terms.
 REGISTER_OP_CASE(lookup_table_grad,
                  LookupTableGradExamples,
