@@ -11,6 +11,11 @@ from ..initializer import Normal
 from ..layer_helper import LayerHelper
 from .shapes import Pair, channels_of, size_list
 
+__all__ = [
+    "conv2d", "conv2d_transpose", "conv3d", "conv3d_transpose", "pool2d",
+    "pool3d",
+]
+
 
 def conv2d(
     input: Variable,

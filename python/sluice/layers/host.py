@@ -8,6 +8,8 @@ from typing import Any
 from .. import python_kernels
 from ..framework import Variable, require_variable
 
+__all__ = ["Print", "py_func"]
+
 
 def Print(
     input: Variable,

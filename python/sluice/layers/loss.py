@@ -14,6 +14,14 @@ from ..errors import InvalidArgumentError
 from ..feed_values import number
 from ..framework import Variable, created, require_variable
 
+__all__ = [
+    "bce_loss", "cross_entropy", "dice_loss", "hinge_loss", "huber_loss",
+    "kldiv_loss", "label_smooth", "log_loss", "margin_rank_loss", "mse_loss",
+    "nll_loss", "npair_loss", "rank_loss", "sigmoid_cross_entropy_with_logits",
+    "smooth_l1", "smooth_l1_loss", "softmax_with_cross_entropy",
+    "square_error_cost", "warpctc",
+]
+
 IGNORED = -100
 # Logarithms in bce_loss are at least this, as in PyTorch.
 _LEAST_LOG = -100.0

@@ -8,6 +8,8 @@ from ..framework import Variable, positive, require_variable
 from ..initializer import Constant
 from ..layer_helper import LayerHelper
 
+__all__ = ["auc", "chunk_eval", "edit_distance"]
+
 
 class AucOutputs(NamedTuple):
     """The outputs of auc; counts are [1 or slide_steps, num_thresholds + 1]."""

@@ -10,6 +10,8 @@ from ..initializer import Constant
 from ..layer_helper import LayerHelper
 from .shapes import channels_of, index_of, move_axis, one_of
 
+__all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm"]
+
 
 def _inputs(
     helper: LayerHelper, x: Variable, attrs: tuple[Any, Any], size: Any

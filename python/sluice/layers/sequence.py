@@ -14,6 +14,15 @@ from ..framework import Variable, created, positive, require_variable
 from ..layer_helper import LayerHelper
 from .shapes import size_list
 
+__all__ = [
+    "im2sequence", "lod_reset", "row_conv", "sequence_concat", "sequence_conv",
+    "sequence_enumerate", "sequence_erase", "sequence_expand",
+    "sequence_expand_as", "sequence_first_step", "sequence_last_step",
+    "sequence_mask", "sequence_pad", "sequence_pool", "sequence_reshape",
+    "sequence_reverse", "sequence_scatter", "sequence_slice",
+    "sequence_softmax", "sequence_unpad",
+]
+
 
 class Padded(NamedTuple):
     """The outputs of sequence_pad."""

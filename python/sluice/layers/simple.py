@@ -8,6 +8,8 @@ from ..errors import InvalidArgumentError
 from ..framework import Variable, caller_location, created, require_variable
 from .sequence import reduce_rows
 
+__all__ = ["accuracy", "einsum", "topk"]
+
 
 class TopK(NamedTuple):
     """The outputs of topk."""

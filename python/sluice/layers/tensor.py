@@ -19,25 +19,9 @@ from .making import (
 )
 
 __all__ = [
-    "Argsort",
-    "argsort",
-    "diag",
-    "diagonal",
-    "expand_as",
-    "full_like",
-    "meshgrid",
-    "ones_like",
-    "pixel_shuffle",
-    "roll",
-    "size",
-    "space_to_depth",
-    "split",
-    "stack",
-    "trace",
-    "unbind",
-    "unfold",
-    "unstack",
-    "zeros_like",
+    "argsort", "diag", "diagonal", "expand_as", "full_like", "meshgrid",
+    "ones_like", "pixel_shuffle", "roll", "size", "space_to_depth", "split",
+    "stack", "trace", "unbind", "unfold", "unstack", "zeros_like",
 ]
 
 _LAST = 2**63 - 1

@@ -14,14 +14,7 @@ from .making import axis_of, make, number_like, ranked_shape, wrong
 from .tensor import roll
 
 __all__ = [
-    "cos_sim",
-    "cross",
-    "dot",
-    "eye",
-    "kron",
-    "linspace",
-    "norm",
-    "randint",
+    "cos_sim", "cross", "dot", "eye", "kron", "linspace", "norm", "randint",
     "randperm",
 ]
 

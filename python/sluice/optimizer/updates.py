@@ -16,6 +16,11 @@ from ..layer_helper import LayerHelper
 from ..regularizer import _Decay
 from .base import Optimizer, Rate, declared
 
+__all__ = [
+    "SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "DecayedAdagrad",
+    "Dpsgd", "Ftrl", "Lamb", "LarsMomentum", "Momentum", "RMSProp",
+]
+
 
 class SGD(Optimizer):
     """param -= learning_rate * grad."""
