@@ -77,7 +77,7 @@ __all__ += tensor.__all__
 __all__ += vectors.__all__
 
 for _name in set(__all__) - {"ops"}:
-    globals()[_name] = checked(globals()[_name])
+    globals()[_name] = checked(globals()[_name], variables=True)
 
 
 def __getattr__(name: str) -> Any:

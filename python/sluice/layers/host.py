@@ -37,7 +37,6 @@ def Print(
         print_tensor_shape: print the shape.
         print_phase: ``"forward"``, ``"backward"`` or ``"both"``.
     """
-    require_variable("Print: input", input)
     attrs = {
         "first_n": first_n,
         "message": message or "",
