@@ -141,14 +141,25 @@ def argument_help(name: str, known: Iterable[str]) -> str:
     return f" ({sentence.strip()})" if sentence else ""
 
 
-def checked(function: F, error: type[Exception] = TypeError) -> F:
-    """The function or class, with help for arguments that it does not have."""
+def checked(
+    function: F, error: type[Exception] = TypeError, variables: bool = False
+) -> F:
+    """The function or class, with help for arguments that it does not have.
+
+    With ``variables`` arguments that are annotated as Variable must be some.
+    """
     if isinstance(function, type):
         function.__init__ = checked(function.__init__)  # type: ignore[misc]
         return function
     code = function.__code__
     known = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     shown = known[1:] if known[:1] == ("self",) else known
+    types = function.__annotations__ if variables else {}
+    wanted = [
+        (i, name, types[name] == "Variable")
+        for i, name in enumerate(known)
+        if types.get(name) in ("Variable", "Variable | None")
+    ]
 
     @functools.wraps(function)
     def with_help(*args: Any, **kwargs: Any) -> Any:
@@ -157,9 +168,20 @@ def checked(function: F, error: type[Exception] = TypeError) -> F:
             what = function.__name__
             what = type(args[0]).__name__ if what == "__init__" else what
             raise answer(_unknown(what, wrong, shown, error))
+        for i, name, needed in wanted:
+            if i < len(args) or name in kwargs:
+                value = args[i] if i < len(args) else kwargs[name]
+                if needed or value is not None:
+                    _require_variable(f"{function.__name__}: {name}", value)
         return function(*args, **kwargs)
 
     return with_help  # type: ignore[return-value]
+
+
+def _require_variable(what: str, value: Any) -> None:
+    from .framework import require_variable
+
+    require_variable(what, value)
 
 
 def _unknown(

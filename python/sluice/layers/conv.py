@@ -11,6 +11,11 @@ from ..initializer import Normal
 from ..layer_helper import LayerHelper
 from .shapes import Pair, channels_of, size_list
 
+__all__ = [
+    "conv2d", "conv2d_transpose", "conv3d", "conv3d_transpose", "pool2d",
+    "pool3d",
+]
+
 
 def conv2d(
     input: Variable,
@@ -70,27 +75,12 @@ def conv3d(
 ) -> Variable:
     """3-d convolution, with a bias and an activation.
 
-    Args:
-        input: [N, C, D, H, W].
-        num_filters: channels of the output.
-        filter_size: one number, or depth, height and width, like the next
-            three.
-        stride: elements from one window to the next.
-        padding: zeros around the input.
-        dilation: distance of the filter's elements.
-        groups: number of groups of channels; None is 1.
-        param_attr: for the filter [num_filters, C / groups, depth, height,
-            width].
-        bias_attr: for the bias [num_filters]; False for none.
-        act: an op with input X and output Out, such as ``"relu"``.
-        name: the layer's name.
+    Arguments and errors are those of :func:`conv2d`, with depth before height
+    and width: the input is [N, C, D, H, W], the filter [num_filters, C /
+    groups, depth, height, width].
 
     Returns:
         [N, num_filters, D', H', W'].
-
-    Raises:
-        InvalidArgumentError: the input has another rank, channels are unknown
-            or not divisible by groups, or the filter does not fit.
     """
     return _convolution(
         "conv3d", input, num_filters, (filter_size, stride, padding, dilation),
@@ -169,23 +159,12 @@ def conv3d_transpose(
 ) -> Variable:
     """3-d transposed convolution, with a bias and an activation.
 
-    Args:
-        input: [N, C, D, H, W].
-        num_filters: channels of the output.
-        output_size: its depth, height and width, one number or three.
-        filter_size: like the next three; None is what output_size needs.
-        padding: elements of the output that are left out at its ends.
-        stride: elements of the output from one of the input to the next.
-        dilation: distance of the filter's elements.
-        groups: number of groups of channels; None is 1.
-        param_attr: for the filter [C, num_filters / groups, depth, height,
-            width]; Xavier by default.
-        bias_attr: for the bias [num_filters]; False for none.
-        act: an op with input X and output Out, such as ``"relu"``.
-        name: the layer's name.
+    Arguments and errors are those of :func:`conv2d_transpose`, with depth
+    before height and width: the input is [N, C, D, H, W], the filter [C,
+    num_filters / groups, depth, height, width].
 
     Returns:
-        [N, num_filters, D', H', W'], as :func:`conv2d_transpose` has it.
+        [N, num_filters, D', H', W'].
     """
     return _convolution(
         "conv3d_transpose", input, num_filters,
@@ -355,17 +334,9 @@ def pool3d(
 ) -> Variable:
     """The maximum or the mean of each window.
 
-    Args:
-        input: [N, C, D, H, W].
-        pool_size: one number, or depth, height and width of the window.
-        pool_type: ``"max"`` or ``"avg"``.
-        pool_stride: elements between windows; the window's size if None.
-        pool_padding: elements that windows may extend beyond the input.
-        global_pooling: one window over everything; D, H and W are known.
-        ceil_mode: whether remaining elements get a window.
-        exclusive: whether means exclude the padding.
-        name: the output's name.
-        dilation: distance of a window's elements.
+    Arguments are those of :func:`pool2d`, with depth before height and width:
+    the input is [N, C, D, H, W], whose D, H and W are known for
+    ``global_pooling``. ``dilation`` is the distance of a window's elements.
 
     Returns:
         The input's shape with D, H and W divided by the stride.

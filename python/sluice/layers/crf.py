@@ -8,6 +8,8 @@ from ..errors import InvalidArgumentError
 from ..framework import Variable, created, require_variable
 from ..layer_helper import LayerHelper
 
+__all__ = ["crf_decoding", "linear_chain_crf"]
+
 
 def _tags(layer: str, emission: Variable) -> int:
     require_variable(f"{layer}: input", emission)

@@ -8,6 +8,8 @@ from typing import Any
 from .. import python_kernels
 from ..framework import Variable, require_variable
 
+__all__ = ["Print", "py_func"]
+
 
 def Print(
     input: Variable,
@@ -35,7 +37,6 @@ def Print(
         print_tensor_shape: print the shape.
         print_phase: ``"forward"``, ``"backward"`` or ``"both"``.
     """
-    require_variable("Print: input", input)
     attrs = {
         "first_n": first_n,
         "message": message or "",

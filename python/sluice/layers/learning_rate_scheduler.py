@@ -20,13 +20,8 @@ from ..initializer import Constant
 from ..layer_helper import LayerHelper
 
 __all__ = [
-    "cosine_decay",
-    "exponential_decay",
-    "inverse_time_decay",
-    "linear_lr_warmup",
-    "natural_exp_decay",
-    "noam_decay",
-    "piecewise_decay",
+    "cosine_decay", "exponential_decay", "inverse_time_decay",
+    "linear_lr_warmup", "natural_exp_decay", "noam_decay", "piecewise_decay",
     "polynomial_decay",
 ]
 

@@ -14,15 +14,18 @@ from ..errors import InvalidArgumentError
 from ..feed_values import number
 from ..framework import Variable, created, require_variable
 
+__all__ = [
+    "bce_loss", "cross_entropy", "dice_loss", "hinge_loss", "huber_loss",
+    "kldiv_loss", "label_smooth", "log_loss", "margin_rank_loss", "mse_loss",
+    "nll_loss", "npair_loss", "rank_loss", "sigmoid_cross_entropy_with_logits",
+    "smooth_l1", "smooth_l1_loss", "softmax_with_cross_entropy",
+    "square_error_cost", "warpctc",
+]
+
 IGNORED = -100
 # Logarithms in bce_loss are at least this, as in PyTorch.
 _LEAST_LOG = -100.0
 _REDUCTIONS = ("none", "mean", "sum", "batchmean")
-
-
-def _require(layer: str, **variables: Any) -> None:
-    for name, value in variables.items():
-        require_variable(f"{layer}: {name}", value)
 
 
 def _above_0(what: str, value: Any) -> float:
@@ -103,7 +106,6 @@ def softmax_with_cross_entropy(
     Raises:
         OutOfRangeError: at run time, for a label that is not a class.
     """
-    _require("softmax_with_cross_entropy", logits=logits, label=label)
     made = logits.program.append_op(
         "softmax_with_cross_entropy",
         {"Logits": logits, "Label": label},
@@ -141,7 +143,6 @@ def cross_entropy(
     Raises:
         OutOfRangeError: at run time, for a label that is not a class.
     """
-    _require("cross_entropy", input=input, label=label)
     if soft_label:
         # 0 * log 0 counts as 0.
         absent = input._append(
@@ -192,7 +193,6 @@ def nll_loss(
     Raises:
         OutOfRangeError: at run time, for a label that is not a class.
     """
-    _require("nll_loss", input=input, label=label)
     loss, weights = _nll(input, label, weight, ignore_index, 1)
     if reduction == "mean":
         return _sum(loss) / _sum(weights)
@@ -201,7 +201,6 @@ def nll_loss(
 
 def square_error_cost(input: Variable, label: Variable) -> Variable:
     """``(input - label) ** 2``, by element."""
-    _require("square_error_cost", input=input, label=label)
     return _apply("square", input - label)
 
 
@@ -236,7 +235,6 @@ def sigmoid_cross_entropy_with_logits(
     Returns:
         A variable of the shape of x.
     """
-    _require("sigmoid_cross_entropy_with_logits", x=x, label=label)
     counts = label != float(ignore_index)
     loss = _where(counts, _logistic(x, label), 0.0)
     if not normalize:
@@ -276,7 +274,6 @@ def smooth_l1(
     Returns:
         [N, 1].
     """
-    _require("smooth_l1", x=x, y=y)
     scale = 1.0 if sigma is None else _above_0("smooth_l1: sigma", sigma)
     away = x - y
     if inside_weight is not None:
@@ -295,7 +292,6 @@ def smooth_l1_loss(
 ) -> Variable:
     """PyTorch's form: ``0.5 * d ** 2 / beta`` up to |d| = beta, |d| - beta / 2
     beyond. Fluid's is :func:`smooth_l1`."""
-    _require("smooth_l1_loss", input=input, label=label)
     beta = _above_0("smooth_l1_loss: beta", beta)
     loss = _bent(input - label, beta) / beta
     return _reduced("smooth_l1_loss", loss, reduction)
@@ -317,7 +313,6 @@ def huber_loss(
         delta: above 0.
         reduction: ``"none"``, ``"mean"`` or ``"sum"``.
     """
-    _require("huber_loss", input=input, label=label)
     delta = _above_0("huber_loss: delta", delta)
     loss = _bent(input - label, delta)
     return _reduced("huber_loss", loss, reduction)
@@ -336,7 +331,6 @@ def kldiv_loss(
         reduction: ``"mean"`` over all elements, ``"batchmean"`` (the sum over
             the number of rows), ``"sum"`` or ``"none"``.
     """
-    _require("kldiv_loss", x=x, target=target)
     nothing = target <= 0.0
     logs = _apply("log", _where(nothing, 1.0, target))
     loss = _where(nothing, 0.0, target * (logs - x))
@@ -360,7 +354,6 @@ def bce_loss(
         weight: of the elements; 1 if None.
         reduction: ``"mean"``, ``"sum"`` or ``"none"`` (that of Fluid's op).
     """
-    _require("bce_loss", input=input, label=label)
     none = input <= math.exp(_LEAST_LOG)
     all = input >= 1.0
     log = _apply("log", _where(none, 1.0, input))
@@ -381,7 +374,6 @@ def log_loss(
 
     PyTorch's is :func:`bce_loss`, which has no epsilon.
     """
-    _require("log_loss", input=input, label=label)
     epsilon = number("log_loss: epsilon", epsilon)
     log = _apply("log", input + epsilon)
     rest = _apply("log", (1.0 + epsilon) - input)
@@ -393,7 +385,6 @@ def rank_loss(label: Variable, left: Variable, right: Variable) -> Variable:
 
     Label is 1 where left should be ranked higher, 0 where right should.
     """
-    _require("rank_loss", label=label, left=left, right=right)
     return _logistic(left - right, label)
 
 
@@ -404,14 +395,12 @@ def margin_rank_loss(
 
     It is PyTorch's ``margin_ranking_loss``, whose default margin is 0.
     """
-    _require("margin_rank_loss", label=label, left=left, right=right)
     margin = number("margin_rank_loss: margin", margin)
     return _apply("relu", margin - label * (left - right))
 
 
 def hinge_loss(input: Variable, label: Variable) -> Variable:
     """``max(0, 1 - (2 * label - 1) * input)``; label is 0 or 1."""
-    _require("hinge_loss", input=input, label=label)
     return _apply("relu", 1.0 - (2.0 * label - 1.0) * input)
 
 
@@ -443,13 +432,11 @@ def warpctc(
         InvalidArgumentError: a length is missing.
         OutOfRangeError: at run time, for a length or a label that is too large.
     """
-    lengths = {"input_length": input_length, "label_length": label_length}
-    _require("warpctc", input=input, label=label, **lengths)
     inputs = {
         "Logits": input,
         "Label": label,
-        "LogitsLength": input_length,
-        "LabelLength": label_length,
+        "LogitsLength": require_variable("warpctc: input_length", input_length),
+        "LabelLength": require_variable("warpctc: label_length", label_length),
     }
     attrs = {"blank": blank, "norm_by_times": norm_by_times}
     return input.program.append_op("warpctc", inputs, attrs=attrs)["Loss"]
@@ -465,7 +452,6 @@ def label_smooth(
         prior_dist: [1, classes]; the same share for each class if None.
         epsilon: from 0 to 1.
     """
-    _require("label_smooth", label=label)
     epsilon = number("label_smooth: epsilon", epsilon)
     if not 0 <= epsilon <= 1:
         raise InvalidArgumentError(
@@ -495,7 +481,6 @@ def dice_loss(
         label: [N, ..., 1], int64.
         epsilon: added to the sum of both.
     """
-    _require("dice_loss", input=input, label=label)
     classes = (input.shape or (None,))[-1]
     flat = label._append("squeeze", {"X": label}, axes=[-1])
     values = {"shape": [2], "values": [0.0, 1.0], "dtype": input.dtype}
@@ -522,7 +507,6 @@ def npair_loss(
         labels: [N]; rows of the same label belong together.
         l2_reg: the weight of the rows' mean squares, times 0.25.
     """
-    _require("npair_loss", anchor=anchor, positive=positive, labels=labels)
     column = _apply("reshape", labels, shape=[-1, 1])
     row = _apply("reshape", labels, shape=[1, -1])
     same = _apply("cast", column == row, dtype=anchor.dtype)

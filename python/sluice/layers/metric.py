@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ..framework import Variable, positive, require_variable
+from ..framework import Variable, positive
 from ..initializer import Constant
 from ..layer_helper import LayerHelper
+
+__all__ = ["auc", "chunk_eval", "edit_distance"]
 
 
 class AucOutputs(NamedTuple):
@@ -45,7 +47,6 @@ def auc(
     Raises:
         OutOfRangeError: at run time, for a score that is not from 0 to 1.
     """
-    require_variable("auc: input", input)
     if slide_steps != 0:
         slide_steps = positive("auc: slide_steps", slide_steps)
     bins = positive("auc: num_thresholds", num_thresholds) + 1
@@ -106,7 +107,6 @@ def edit_distance(
         OutOfRangeError: at run time, if a right sequence is empty and the
             distance normalized, or for a wrong length.
     """
-    require_variable("edit_distance: input", input)
     inputs = {
         "Hyps": input,
         "Refs": label,
@@ -154,7 +154,6 @@ def chunk_eval(
     Raises:
         OutOfRangeError: at run time, for a wrong tag or length.
     """
-    require_variable("chunk_eval: input", input)
     inputs = {"Inference": input, "Label": label, "SeqLength": seq_length}
     attrs = {
         "chunk_scheme": chunk_scheme,

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..framework import Variable, positive, require_variable
+from ..framework import Variable, positive
 from ..initializer import Constant
 from ..layer_helper import LayerHelper
 from .shapes import channels_of, index_of, move_axis, one_of
+
+__all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm"]
 
 
 def _inputs(
@@ -57,7 +59,6 @@ def layer_norm(
         InvalidArgumentError: a size is unknown, or begin_norm_axis is no dim
             of the input.
     """
-    require_variable("layer_norm: input", input)
     shape = input.shape or ()
     axis = index_of("layer_norm: begin_norm_axis", begin_norm_axis, len(shape))
     row = shape[axis:]

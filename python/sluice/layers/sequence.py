@@ -14,6 +14,15 @@ from ..framework import Variable, created, positive, require_variable
 from ..layer_helper import LayerHelper
 from .shapes import size_list
 
+__all__ = [
+    "im2sequence", "lod_reset", "row_conv", "sequence_concat", "sequence_conv",
+    "sequence_enumerate", "sequence_erase", "sequence_expand",
+    "sequence_expand_as", "sequence_first_step", "sequence_last_step",
+    "sequence_mask", "sequence_pad", "sequence_pool", "sequence_reshape",
+    "sequence_reverse", "sequence_scatter", "sequence_slice",
+    "sequence_softmax", "sequence_unpad",
+]
+
 
 class Padded(NamedTuple):
     """The outputs of sequence_pad."""
@@ -212,7 +221,6 @@ def sequence_expand(
         InvalidArgumentError: ``y`` has no such level.
         UnimplementedError: an outer level for rows that are not ragged.
     """
-    require_variable("sequence_expand: x", x)
     _ragged("sequence_expand", y, "y")
     levels = y.lod
     if not -len(levels) <= ref_level < len(levels):
@@ -251,7 +259,6 @@ def sequence_expand_as(
     Returns:
         Ragged as ``y``.
     """
-    require_variable("sequence_expand_as: x", x)
     return _append(
         "sequence_expand_as", x, {"Y": _ragged("sequence_expand_as", y, "y")}
     )
@@ -279,7 +286,6 @@ def sequence_pad(
         InvalidArgumentError: at run time, for a longer sequence.
     """
     _ragged("sequence_pad", x, "x")
-    require_variable("sequence_pad: pad_value", pad_value)
     inputs = {"X": x, "PadValue": pad_value}
     attrs = {}
     if maxlen is None:
@@ -306,7 +312,6 @@ def sequence_unpad(
     Raises:
         OutOfRangeError: at run time, for a length beyond T.
     """
-    require_variable("sequence_unpad: x", x)
     return _append("sequence_unpad", x, {"Length": length})
 
 
@@ -327,7 +332,6 @@ def sequence_mask(
     Returns:
         [..., maxlen].
     """
-    require_variable("sequence_mask: x", x)
     if maxlen is None:
         maxlen = _append("reduce_max", x, reduce_all=True)
     positions = x.program.append_op(
@@ -452,7 +456,6 @@ def sequence_scatter(
     Raises:
         OutOfRangeError: at run time, for a column that is none.
     """
-    require_variable("sequence_scatter: input", input)
     _ragged("sequence_scatter", index, "index")
     return _append(
         "sequence_scatter", input, {"Ids": index, "Updates": updates}
@@ -475,9 +478,7 @@ def lod_reset(
         InvalidArgumentError: neither is given; at run time, offsets that fall
             or end elsewhere than the rows.
     """
-    require_variable("lod_reset: x", x)
     if y is not None:
-        require_variable("lod_reset: y", y)
         offsets = y.offsets
         if offsets is None:
             flat = _append("reshape", y, shape=[-1])
@@ -527,7 +528,6 @@ def im2sequence(
     Raises:
         UnimplementedError: with ``input_image_size``.
     """
-    require_variable("im2sequence: input", input)
     if input_image_size is not None or out_stride != 1:
         raise UnimplementedError(
             "im2sequence: expected images of one size: input_image_size = None "

@@ -8,6 +8,8 @@ from ..errors import InvalidArgumentError
 from ..framework import Variable, caller_location, created, require_variable
 from .sequence import reduce_rows
 
+__all__ = ["accuracy", "einsum", "topk"]
+
 
 class TopK(NamedTuple):
     """The outputs of topk."""
@@ -26,7 +28,6 @@ def topk(input: Variable, k: int = 1) -> TopK:
     Returns:
         values and indices (int64), both [..., k].
     """
-    require_variable("topk: input", input)
     made = input.program.append_op("top_k", {"X": input}, attrs={"k": k})
     return TopK(made["Out"], made["Indices"])
 
@@ -42,7 +43,6 @@ def accuracy(input: Variable, label: Variable, k: int = 1) -> Variable:
     Returns:
         A float32 variable of one element.
     """
-    require_variable("accuracy: input", input)
     indices = topk(input, k).indices
     if input.lod_level:  # the share of true rows
         append = input.program.append_op

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ..errors import UnimplementedError
-from ..framework import Variable, positive, require_variable
+from ..framework import Variable, positive
 from .making import (
     axis_of,
     make,
@@ -19,25 +19,9 @@ from .making import (
 )
 
 __all__ = [
-    "Argsort",
-    "argsort",
-    "diag",
-    "diagonal",
-    "expand_as",
-    "full_like",
-    "meshgrid",
-    "ones_like",
-    "pixel_shuffle",
-    "roll",
-    "size",
-    "space_to_depth",
-    "split",
-    "stack",
-    "trace",
-    "unbind",
-    "unfold",
-    "unstack",
-    "zeros_like",
+    "argsort", "diag", "diagonal", "expand_as", "full_like", "meshgrid",
+    "ones_like", "pixel_shuffle", "roll", "size", "space_to_depth", "split",
+    "stack", "trace", "unbind", "unfold", "unstack", "zeros_like",
 ]
 
 _LAST = 2**63 - 1
@@ -177,7 +161,6 @@ def expand_as(
         target_tensor: only its shape counts.
         name: what the result is called.
     """
-    require_variable("expand_as: x", x)
     return make("expand_as", {"X": x, "Y": target_tensor}, name)
 
 
@@ -192,7 +175,6 @@ def full_like(
         dtype: that of x if None.
         name: what the result is called.
     """
-    require_variable("full_like: x", x)
     dtype = x.dtype if dtype is None else dtype
     return make("fill_any_like", {"X": x}, name, dtype=dtype, value=fill_value)
 
@@ -209,7 +191,6 @@ def ones_like(x: Variable, dtype: Any = None) -> Variable:
 
 def size(input: Variable) -> Variable:
     """The number of elements, an int64 scalar."""
-    require_variable("size: input", input)
     return make("reduce_prod", {"X": make("shape", {"X": input})})
 
 
@@ -310,7 +291,6 @@ def trace(
     name: str | None = None,
 ) -> Variable:
     """The sum of a diagonal; the arguments are those of :func:`diagonal`."""
-    require_variable("trace: input", input)
     row = diagonal(input, offset, dim1, dim2)
     return make("reduce_sum", {"X": row}, name, dim=[-1])
 
@@ -359,7 +339,6 @@ def roll(
         shifts: how far, towards higher indices, for each of ``dims``.
         dims: the dims; if None, the elements are moved as one row.
     """
-    require_variable("roll: input", input)
     shifts = [shifts] if isinstance(shifts, int) else list(shifts)
     if dims is not None:
         axes = [dims] if isinstance(dims, int) else list(dims)
@@ -485,7 +464,6 @@ def unfold(
     Returns:
         [N, C * elements of the window, windows].
     """
-    require_variable("unfold: x", x)
     pads = _pair(paddings)
     if len(pads) == 4:
         pads = [pads[0], pads[2], pads[1], pads[3]]

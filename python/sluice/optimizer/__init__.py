@@ -11,45 +11,17 @@ from __future__ import annotations
 from typing import Any
 
 from ..elsewhere import missing
+from . import updates
 from .averages import ExponentialMovingAverage, ModelAverage
 from .base import Optimizer
-from .updates import (
-    SGD,
-    Adadelta,
-    Adagrad,
-    Adam,
-    Adamax,
-    AdamW,
-    DecayedAdagrad,
-    Dpsgd,
-    Ftrl,
-    Lamb,
-    LarsMomentum,
-    Momentum,
-    RMSProp,
-)
+from .updates import *  # noqa: F403
 from .wrappers import GradientMerge, Lookahead
 
 __all__ = [
-    "SGD",
-    "Adadelta",
-    "Adagrad",
-    "Adam",
-    "AdamW",
-    "Adamax",
-    "DecayedAdagrad",
-    "Dpsgd",
-    "ExponentialMovingAverage",
-    "Ftrl",
-    "GradientMerge",
-    "Lamb",
-    "LarsMomentum",
-    "Lookahead",
-    "ModelAverage",
-    "Momentum",
+    "ExponentialMovingAverage", "GradientMerge", "Lookahead", "ModelAverage",
     "Optimizer",
-    "RMSProp",
 ]
+__all__ += updates.__all__
 
 
 def __getattr__(name: str) -> Any:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Iterable
-from typing import Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from .. import _core, framework, unique_name
 from ..clip import _as, _Clip, clipped
@@ -19,9 +21,6 @@ from ..regularizer import _Decay
 from ..sparse import to_dense
 
 
-_NO_STATES = ("Param", "Grad", "Rows", "LearningRate", "SkipUpdate")
-
-
 class Minimized(tuple):
     """What ``minimize`` returns, in one line."""
 
@@ -32,7 +31,39 @@ class Minimized(tuple):
         return f"<{counted(len(ops), 'update')} by {kinds or 'no op'}: {names}>"
 
 
-@checked
+Rate = float | Variable
+
+if TYPE_CHECKING:
+    from dataclasses import dataclass as declared
+else:
+
+    def declared(cls):
+        """Make the arguments of an optimizer from its fields.
+
+        First comes learning_rate, then the own fields of the class, then what
+        all optimizers have, unless the class has other fields after it.
+        """
+        fields = inspect.get_annotations(cls)
+        for name in _LAST:
+            fields.setdefault(name, _LAST[name])
+            setattr(cls, name, None)
+        cls.__annotations__ = fields
+        cls = dataclass(repr=False, eq=False)(cls)
+        for name in _LAST:  # fields of a class go after those of its bases
+            del cls.__dataclass_fields__[name]
+        return checked(cls)
+
+
+_LAST = {
+    "regularization": "_Decay | None",
+    "grad_clip": "_Clip | None",
+    "name": "str | None",
+    "lazy_mode": "bool | None",
+}
+_NO_STATES = ("Param", "Grad", "Rows", "LearningRate", "SkipUpdate")
+
+
+@declared
 class Optimizer(Shown):
     """Base of the optimizers.
 
@@ -43,6 +74,8 @@ class Optimizer(Shown):
             whose ParamAttr has none.
         grad_clip: a clip of :mod:`sluice.clip`, likewise.
         name: the prefix of its variables' names.
+        lazy_mode: with a sparse gradient, change only the rows that it has,
+            and their states (see :mod:`sluice.sparse`).
 
     Raises:
         InvalidArgumentError: the learning rate is neither, negative or not
@@ -50,59 +83,50 @@ class Optimizer(Shown):
     """
 
     type = "optimizer"
-    regularization: _Decay | None = None
-    grad_clip: _Clip | None = None
-    # Whether it changes only the rows that a sparse gradient has.
-    lazy_mode = False
-    _settings: tuple[str, ...] = ()  # attributes of the op
+    _renamed: ClassVar[dict[str, str]] = {}  # attributes of the op by field
+    # Rows without a gradient would not move, nor would their states.
+    _keeps_others: ClassVar = False
 
-    def __init__(
-        self,
-        learning_rate: float | Variable,
-        regularization: _Decay | None = None,
-        grad_clip: _Clip | None = None,
-        name: str | None = None,
-    ) -> None:
-        if not isinstance(learning_rate, Variable):
+    learning_rate: Rate
+    regularization: _Decay | None = field(default=None, kw_only=True)
+    grad_clip: _Clip | None = field(default=None, kw_only=True)
+    name: str | None = field(default=None, kw_only=True)
+    lazy_mode: bool | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.learning_rate, Variable):
             what = f"{self.type}: learning_rate"
-            learning_rate = finite(what, learning_rate)
-            if learning_rate < 0:
+            self.learning_rate = finite(what, self.learning_rate)
+            if self.learning_rate < 0:
                 raise InvalidArgumentError(
-                    f"{what} must be at least 0, got {learning_rate}",
+                    f"{what} must be at least 0, got {self.learning_rate}",
                     "python.learning_rate",
                 )
-        self.learning_rate = learning_rate
-        for what, value, kind in (
-            ("regularization", regularization, _Decay),
-            ("grad_clip", grad_clip, _Clip),
-        ):
-            if value is None:
-                continue
-            if not isinstance(value, kind):
+        for what, kind in (("regularization", _Decay), ("grad_clip", _Clip)):
+            value = getattr(self, what)
+            if value is not None and not isinstance(value, kind):
                 raise InvalidArgumentError(
                     f"{self.type}: {what} must be one of {kind.__module__} or "
                     f"None, got {_core._shown(value)}",
                     "python.optimizer_part",
                 )
-            setattr(self, what, value)
-        self.name = name or unique_name.generate(self.type)
-        self._rates: dict[tuple[int, str, float], Variable] = {}
-        self._skip: Variable | None = None  # whether a run updates nothing
-
-    def _set(self, **settings: Any) -> None:
-        """Check and keep attributes of the op; they are attributes here."""
-        self._settings = tuple(settings)
-        formula = settings.get("formula", "fluid")
+        self.name = self.name or unique_name.generate(self.type)
+        for what, value in list(vars(self).items()):
+            if value is None:
+                delattr(self, what)  # the class has it; only others are shown
+        formula = getattr(self, "formula", "fluid")
         if formula not in ("fluid", "pytorch"):
             raise InvalidArgumentError(
                 f'{self.type}: formula must be "fluid" or "pytorch", got '
                 f"{_core._shown(formula)}",
                 "python.formula",
             )
-        for name, value in settings.items():
-            if name not in ("formula", "use_nesterov", "centered"):
-                value = finite(f"{self.type}: {name}", value)
-            setattr(self, name, value)
+        for what, each in self.__dataclass_fields__.items():
+            if each.type == "float":
+                value = finite(f"{self.type}: {what}", getattr(self, what))
+                setattr(self, what, value)
+        self._rates: dict[tuple[int, str, float], Variable] = {}
+        self._skip: Variable | None = None  # whether a run updates nothing
 
     def minimize(
         self,
@@ -159,14 +183,17 @@ class Optimizer(Shown):
 
     def _attributes(self) -> dict[str, Any]:
         """The attributes of the op."""
-        values = {name: getattr(self, name) for name in self._settings}
+        known = {a["name"] for a in _core._schema(self.type)["attributes"]}
+        fields = {self._renamed.get(f, f): f for f in self.__dataclass_fields__}
+        values = {a: getattr(self, f) for a, f in fields.items() if a in known}
         if values.get("formula") == "fluid":
             values["formula"] = ""
         return values
 
     def _powers(self) -> dict[str, float]:
         """With what the states of shape [1] begin; others begin as 0."""
-        return {}
+        betas = [name for name in ("beta1", "beta2") if hasattr(self, name)]
+        return {f"{n.capitalize()}Pow": getattr(self, n) for n in betas}
 
     def _first(self) -> float:
         """With what the states of the parameter's shape begin."""
@@ -176,15 +203,14 @@ class Optimizer(Shown):
         self, helper: LayerHelper, param: Variable, grad: Variable
     ) -> None:
         powers = self._powers()
-        arguments = _core._schema(self.type)["inputs"]
+        names = [a["name"] for a in _core._schema(self.type)["inputs"]]
         inputs = {"Param": param, "Grad": grad}
         outputs = {"ParamOut": param}
-        if self.lazy_mode and any(a["name"] == "Rows" for a in arguments):
+        if "Rows" in names and (self.lazy_mode or self._keeps_others):
             inputs["Rows"] = grad.rows
         else:
             inputs["Grad"] = to_dense(grad, param)
-        for argument in arguments:
-            name = argument["name"]
+        for name in names:
             if name == "SkipUpdate":
                 inputs[name] = self._skip
             if name in _NO_STATES:

@@ -1,31 +1,36 @@
-"""The optimizers: one op for each parameter."""
+"""The optimizers: one op for each parameter.
+
+The arguments that a class does not describe are those of :class:`Optimizer`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import ClassVar
 
 from ..clip import GradientClipByNorm, _Clip
-from ..elsewhere import checked
 from ..errors import InvalidArgumentError
 from ..feed_values import finite
 from ..framework import Variable
 from ..layer_helper import LayerHelper
 from ..regularizer import _Decay
 from ..sparse import to_dense
-from .base import Optimizer
+from .base import Optimizer, Rate, declared
 
-Rate = float | Variable
+__all__ = [
+    "SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "DecayedAdagrad",
+    "Dpsgd", "Ftrl", "Lamb", "LarsMomentum", "Momentum", "RMSProp",
+]
 
 
 class SGD(Optimizer):
     """param -= learning_rate * grad."""
 
     type = "sgd"
-    lazy_mode = True  # other rows would not move
+    _keeps_others = True
 
 
-@checked
+@declared
 class Momentum(Optimizer):
     """velocity = momentum * velocity + grad; param -= learning_rate * velocity.
 
@@ -34,24 +39,13 @@ class Momentum(Optimizer):
     """
 
     type = "momentum"
+    _renamed: ClassVar = {"momentum": "mu"}
 
-    def __init__(
-        self,
-        learning_rate: Rate,
-        momentum: float = 0.9,
-        use_nesterov: bool = False,
-        regularization: _Decay | None = None,
-        grad_clip: _Clip | None = None,
-        name: str | None = None,
-    ) -> None:
-        super().__init__(learning_rate, regularization, grad_clip, name)
-        self._set(momentum=momentum, use_nesterov=use_nesterov)
-
-    def _attributes(self) -> dict[str, Any]:
-        return {"mu": self.momentum, "use_nesterov": self.use_nesterov}
+    momentum: float = 0.9
+    use_nesterov: bool = False
 
 
-@checked
+@declared
 class LarsMomentum(Optimizer):
     """Momentum with a rate for each parameter, by its norm and its gradient's.
 
@@ -60,32 +54,15 @@ class LarsMomentum(Optimizer):
     """
 
     type = "lars_momentum"
+    _renamed: ClassVar = {"momentum": "mu"}
 
-    def __init__(
-        self,
-        learning_rate: Rate,
-        momentum: float = 0.9,
-        lars_coeff: float = 0.001,
-        lars_weight_decay: float = 0.0005,
-        epsilon: float = 0.0,
-        regularization: _Decay | None = None,
-        grad_clip: _Clip | None = None,
-        name: str | None = None,
-    ) -> None:
-        super().__init__(learning_rate, regularization, grad_clip, name)
-        self._set(
-            momentum=momentum,
-            lars_coeff=lars_coeff,
-            lars_weight_decay=lars_weight_decay,
-            epsilon=epsilon,
-        )
-
-    def _attributes(self) -> dict[str, Any]:
-        values = super()._attributes()
-        return {"mu": values.pop("momentum"), **values}
+    momentum: float = 0.9
+    lars_coeff: float = 0.001
+    lars_weight_decay: float = 0.0005
+    epsilon: float = 0.0
 
 
-@checked
+@declared
 class Adam(Optimizer):
     """Adam (Kingma and Ba, "A method for stochastic optimization", 2015).
 
@@ -94,46 +71,33 @@ class Adam(Optimizer):
     """
 
     type = "adam"
-
-    def __init__(
-        self,
-        learning_rate: Rate = 0.001,
-        beta1: float = 0.9,
-        beta2: float = 0.999,
-        epsilon: float = 1e-8,
-        regularization: _Decay | None = None,
-        grad_clip: _Clip | None = None,
-        name: str | None = None,
-    ) -> None:
-        super().__init__(learning_rate, regularization, grad_clip, name)
-        self._set(beta1=beta1, beta2=beta2, epsilon=epsilon)
-
-    def _powers(self) -> dict[str, float]:
-        return {"Beta1Pow": self.beta1, "Beta2Pow": self.beta2}
+    learning_rate: Rate = 0.001
+    beta1: float = 0.9
+    beta2: float = 0.999
+    epsilon: float = 1e-8
 
 
 class _Decaying(Optimizer):
     """An optimizer with a weight decay that some parameters do not have."""
 
-    weight_decay: float
-    _decays: Callable[[Variable], bool] | None = None
+    _decay = "weight_decay"  # the field
 
-    def _powers(self) -> dict[str, float]:
-        return {"Beta1Pow": self.beta1, "Beta2Pow": self.beta2}  # type: ignore[attr-defined]
+    def _decays(self, param: Variable) -> bool:
+        raise NotImplementedError
 
     def _update(
         self, helper: LayerHelper, param: Variable, grad: Variable
     ) -> None:
-        decay = self.weight_decay
-        if self._decays is not None and not self._decays(param):
-            self.weight_decay = 0.0
+        decay = getattr(self, self._decay)
+        if not self._decays(param):
+            setattr(self, self._decay, 0.0)
         try:
             super()._update(helper, param, grad)
         finally:
-            self.weight_decay = decay
+            setattr(self, self._decay, decay)
 
 
-@checked
+@declared
 class AdamW(_Decaying):
     """Adam with decoupled weight decay (Loshchilov and Hutter, 2019).
 
@@ -141,48 +105,30 @@ class AdamW(_Decaying):
     PyTorch.
 
     Args:
-        learning_rate: a number or a variable, see :class:`Optimizer`.
         beta1: how much of the first moment is kept.
         beta2: how much of the second moment is kept.
         epsilon: keeps the division away from 0.
         weight_decay: the decay.
         apply_decay_param_fun: says for a parameter's name whether it decays;
             all do if None.
-        regularization: see :class:`Optimizer`.
-        grad_clip: see :class:`Optimizer`.
-        name: see :class:`Optimizer`.
     """
 
     type = "adamw"
+    _renamed: ClassVar = {"weight_decay": "coeff"}
 
-    def __init__(
-        self,
-        learning_rate: Rate = 0.001,
-        beta1: float = 0.9,
-        beta2: float = 0.999,
-        epsilon: float = 1e-8,
-        weight_decay: float = 0.01,
-        apply_decay_param_fun: Callable[[str], bool] | None = None,
-        regularization: _Decay | None = None,
-        grad_clip: _Clip | None = None,
-        name: str | None = None,
-    ) -> None:
-        super().__init__(learning_rate, regularization, grad_clip, name)
-        self._set(
-            beta1=beta1,
-            beta2=beta2,
-            epsilon=epsilon,
-            weight_decay=weight_decay,
-        )
-        if apply_decay_param_fun is not None:
-            self._decays = lambda param: apply_decay_param_fun(param.name)
+    learning_rate: Rate = 0.001
+    beta1: float = 0.9
+    beta2: float = 0.999
+    epsilon: float = 1e-8
+    weight_decay: float = 0.01
+    apply_decay_param_fun: Callable[[str], bool] | None = None
 
-    def _attributes(self) -> dict[str, Any]:
-        values = super()._attributes()
-        return {"coeff": values.pop("weight_decay"), **values}
+    def _decays(self, param: Variable) -> bool:
+        applies = self.apply_decay_param_fun
+        return applies is None or applies(param.name)
 
 
-@checked
+@declared
 class Lamb(_Decaying):
     """AdamW with a rate for each parameter, by its norm and its step's.
 
@@ -190,46 +136,31 @@ class Lamb(_Decaying):
     76 minutes", 2020; op ``lamb`` has the formula.
 
     Args:
-        learning_rate: a number or a variable, see :class:`Optimizer`.
         lamb_weight_decay: the decay.
         beta1: how much of the first moment is kept.
         beta2: how much of the second moment is kept.
         epsilon: keeps the division away from 0.
         exclude_from_weight_decay_fn: says for a parameter whether it does not
             decay; all do if None.
-        regularization: see :class:`Optimizer`.
-        grad_clip: see :class:`Optimizer`.
-        name: see :class:`Optimizer`.
     """
 
     type = "lamb"
+    _renamed: ClassVar = {"lamb_weight_decay": "weight_decay"}
+    _decay = "lamb_weight_decay"
 
-    def __init__(
-        self,
-        learning_rate: Rate = 0.001,
-        lamb_weight_decay: float = 0.01,
-        beta1: float = 0.9,
-        beta2: float = 0.999,
-        epsilon: float = 1e-6,
-        exclude_from_weight_decay_fn: (
-            Callable[[Variable], bool] | None
-        ) = None,
-        regularization: _Decay | None = None,
-        grad_clip: _Clip | None = None,
-        name: str | None = None,
-    ) -> None:
-        super().__init__(learning_rate, regularization, grad_clip, name)
-        self._set(
-            weight_decay=lamb_weight_decay,
-            beta1=beta1,
-            beta2=beta2,
-            epsilon=epsilon,
-        )
-        if exclude_from_weight_decay_fn is not None:
-            self._decays = lambda param: not exclude_from_weight_decay_fn(param)
+    learning_rate: Rate = 0.001
+    lamb_weight_decay: float = 0.01
+    beta1: float = 0.9
+    beta2: float = 0.999
+    epsilon: float = 1e-6
+    exclude_from_weight_decay_fn: Callable[[Variable], bool] | None = None
+
+    def _decays(self, param: Variable) -> bool:
+        excludes = self.exclude_from_weight_decay_fn
+        return excludes is None or not excludes(param)
 
 
-@checked
+@declared
 class Adamax(Optimizer):
     """Adam with the largest gradient instead of the second moment.
 
@@ -238,26 +169,14 @@ class Adamax(Optimizer):
     """
 
     type = "adamax"
-
-    def __init__(
-        self,
-        learning_rate: Rate = 0.001,
-        beta1: float = 0.9,
-        beta2: float = 0.999,
-        epsilon: float = 1e-8,
-        formula: str = "fluid",
-        regularization: _Decay | None = None,
-        grad_clip: _Clip | None = None,
-        name: str | None = None,
-    ) -> None:
-        super().__init__(learning_rate, regularization, grad_clip, name)
-        self._set(beta1=beta1, beta2=beta2, epsilon=epsilon, formula=formula)
-
-    def _powers(self) -> dict[str, float]:
-        return {"Beta1Pow": self.beta1}
+    learning_rate: Rate = 0.001
+    beta1: float = 0.9
+    beta2: float = 0.999
+    epsilon: float = 1e-8
+    formula: str = "fluid"
 
 
-@checked
+@declared
 class Adagrad(Optimizer):
     """moment += grad²; param -= learning_rate * grad / (√moment + epsilon).
 
@@ -267,28 +186,18 @@ class Adagrad(Optimizer):
     """
 
     type = "adagrad"
-    lazy_mode = True  # other rows would not move
-
-    def __init__(
-        self,
-        learning_rate: Rate,
-        epsilon: float = 1e-6,
-        regularization: _Decay | None = None,
-        grad_clip: _Clip | None = None,
-        name: str | None = None,
-        initial_accumulator_value: float = 0.0,
-    ) -> None:
-        super().__init__(learning_rate, regularization, grad_clip, name)
-        self._set(epsilon=epsilon)
-        self.initial_accumulator_value = finite(
-            f"{self.type}: initial_accumulator_value", initial_accumulator_value
-        )
+    _keeps_others = True
+    epsilon: float = 1e-6
+    regularization: _Decay | None = None
+    grad_clip: _Clip | None = None
+    name: str | None = None
+    initial_accumulator_value: float = 0.0
 
     def _first(self) -> float:
         return self.initial_accumulator_value
 
 
-@checked
+@declared
 class DecayedAdagrad(Optimizer):
     """Adagrad with a mean of squares: moment = decay * moment + (1 - decay) *
     grad².
@@ -297,21 +206,11 @@ class DecayedAdagrad(Optimizer):
     """
 
     type = "decayed_adagrad"
-
-    def __init__(
-        self,
-        learning_rate: Rate,
-        decay: float = 0.95,
-        epsilon: float = 1e-6,
-        regularization: _Decay | None = None,
-        grad_clip: _Clip | None = None,
-        name: str | None = None,
-    ) -> None:
-        super().__init__(learning_rate, regularization, grad_clip, name)
-        self._set(decay=decay, epsilon=epsilon)
+    decay: float = 0.95
+    epsilon: float = 1e-6
 
 
-@checked
+@declared
 class Adadelta(Optimizer):
     """Steps of the size of former steps (Zeiler, 2012).
 
@@ -320,21 +219,12 @@ class Adadelta(Optimizer):
     """
 
     type = "adadelta"
-
-    def __init__(
-        self,
-        learning_rate: Rate = 1.0,
-        epsilon: float = 1e-6,
-        rho: float = 0.95,
-        regularization: _Decay | None = None,
-        grad_clip: _Clip | None = None,
-        name: str | None = None,
-    ) -> None:
-        super().__init__(learning_rate, regularization, grad_clip, name)
-        self._set(epsilon=epsilon, rho=rho)
+    learning_rate: Rate = 1.0
+    epsilon: float = 1e-6
+    rho: float = 0.95
 
 
-@checked
+@declared
 class RMSProp(Optimizer):
     """Steps divided by the mean size of gradients (Hinton, 2012).
 
@@ -345,34 +235,16 @@ class RMSProp(Optimizer):
     """
 
     type = "rmsprop"
+    _renamed: ClassVar = {"rho": "decay"}
 
-    def __init__(
-        self,
-        learning_rate: Rate,
-        rho: float = 0.95,
-        epsilon: float = 1e-6,
-        momentum: float = 0.0,
-        centered: bool = False,
-        formula: str = "fluid",
-        regularization: _Decay | None = None,
-        grad_clip: _Clip | None = None,
-        name: str | None = None,
-    ) -> None:
-        super().__init__(learning_rate, regularization, grad_clip, name)
-        self._set(
-            rho=rho,
-            epsilon=epsilon,
-            momentum=momentum,
-            centered=centered,
-            formula=formula,
-        )
-
-    def _attributes(self) -> dict[str, Any]:
-        values = super()._attributes()
-        return {"decay": values.pop("rho"), **values}
+    rho: float = 0.95
+    epsilon: float = 1e-6
+    momentum: float = 0.0
+    centered: bool = False
+    formula: str = "fluid"
 
 
-@checked
+@declared
 class Ftrl(Optimizer):
     """Follow the regularized leader, which makes many parameters 0.
 
@@ -381,22 +253,12 @@ class Ftrl(Optimizer):
     """
 
     type = "ftrl"
-
-    def __init__(
-        self,
-        learning_rate: Rate,
-        l1: float = 0.0,
-        l2: float = 0.0,
-        lr_power: float = -0.5,
-        regularization: _Decay | None = None,
-        grad_clip: _Clip | None = None,
-        name: str | None = None,
-    ) -> None:
-        super().__init__(learning_rate, regularization, grad_clip, name)
-        self._set(l1=l1, l2=l2, lr_power=lr_power)
+    l1: float = 0.0
+    l2: float = 0.0
+    lr_power: float = -0.5
 
 
-@checked
+@declared
 class Dpsgd(Optimizer):
     """SGD whose gradients are clipped by norm and made noisy.
 
@@ -408,40 +270,33 @@ class Dpsgd(Optimizer):
     its bounds on privacy hold for batches of one example only.
 
     Args:
-        learning_rate: a number or a variable, see :class:`Optimizer`.
         clip: the largest norm of a gradient.
         batch_size: the divisor of the noise.
         sigma: the deviation of the noise.
-        regularization: see :class:`Optimizer`.
-        grad_clip: see :class:`Optimizer`.
-        name: see :class:`Optimizer`.
         seed: of the noise; 0 uses the program's.
     """
 
     type = "sgd"
+    learning_rate: Rate = 0.001
+    clip: float | GradientClipByNorm = 0.9
+    batch_size: float = 0.999
+    sigma: float = 1e-8
+    regularization: _Decay | None = None
+    grad_clip: _Clip | None = None
+    name: str | None = None
+    seed: int = 0
 
-    def __init__(
-        self,
-        learning_rate: Rate = 0.001,
-        clip: float = 0.9,
-        batch_size: float = 0.999,
-        sigma: float = 1e-8,
-        regularization: _Decay | None = None,
-        grad_clip: _Clip | None = None,
-        name: str | None = None,
-        seed: int = 0,
-    ) -> None:
-        super().__init__(learning_rate, regularization, grad_clip, name)
-        self.clip = GradientClipByNorm(clip)
-        self.sigma = finite("dpsgd: sigma", sigma)
-        self.batch_size = finite("dpsgd: batch_size", batch_size)
-        self.seed = seed
+    def __post_init__(self) -> None:
+        finite("dpsgd: sigma", self.sigma)
+        finite("dpsgd: batch_size", self.batch_size)
+        super().__post_init__()
         if self.batch_size <= 0 or self.sigma < 0:
             raise InvalidArgumentError(
                 "dpsgd: batch_size must be above 0 and sigma at least 0, got "
                 f"{self.batch_size} and {self.sigma}",
                 "python.dpsgd",
             )
+        self.clip = GradientClipByNorm(self.clip)
 
     def _update(
         self, helper: LayerHelper, param: Variable, grad: Variable
