@@ -119,6 +119,19 @@ def test_losses_are_those_of_one_process(how):
 
 
 @needs_mpi
+@pytest.mark.parametrize("how", ["plain", "deterministic"])
+def test_tables_with_sparse_gradients_are_those_of_one_process(how):
+    tables = []
+    for ranks in [1, 2]:
+        run = start(ranks, "sparse.py", how)
+        assert run.returncode == 0, run.stderr
+        tables.append(np.array(json.loads(run.stdout)))
+    first = np.random.default_rng(0).standard_normal((50, 4))
+    assert abs(tables[0] - first).max() > 0.1
+    np.testing.assert_allclose(tables[1], tables[0], rtol=1e-5, atol=1e-6)
+
+
+@needs_mpi
 @pytest.mark.parametrize(
     ("what", "message"),
     [
