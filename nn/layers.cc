@@ -150,6 +150,7 @@ Var Embedding(const Var& ids,
             rows - 1, row);
     attributes["padding_idx"] = row < 0 ? row + rows : row;
   }
+  if (options.is_sparse) attributes["is_sparse"] = true;
   const double limit = 1 / std::sqrt(static_cast<double>(columns));
   const Var table = layer.Parameter(options.table, {rows, columns},
                                     options.dtype, Uniform(-limit, limit));

@@ -86,6 +86,8 @@ struct EmbeddingOptions {
   std::optional<int64_t> padding_idx = {};
   ParamAttr table = {};  // uniform up to 1 / sqrt(columns)
   DType dtype = DType::kFloat32;
+  // Whether the table's gradient is sparse: see Optimizer::lazy_mode.
+  bool is_sparse = false;
   std::string name = {};
 };
 // Rows of a table of parameters [rows, columns]: [shape of ids..., columns]; a

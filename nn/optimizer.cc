@@ -60,6 +60,10 @@ const OpSchema& SchemaOf(const Optimizer& optimizer,
       ErrorCode::kInvalidArgument, "nn.learning_rate",
       "{}: learning_rate must be finite and at least 0, got {}", optimizer.op,
       optimizer.learning_rate);
+  SLUICE_ENFORCE(std::isfinite(optimizer.clip_norm) && optimizer.clip_norm >= 0,
+                 ErrorCode::kInvalidArgument, "nn.clip_norm",
+                 "{}: clip_norm must be finite and at least 0, got {}",
+                 optimizer.op, optimizer.clip_norm);
   return schema;
 } catch (Error& error) {
   AddLocation(location, &error);
@@ -83,6 +87,65 @@ std::optional<double> FirstPower(const OpSchema& schema,
   return std::get<double>(value);
 }
 
+// Appends what GradientClipByGlobalNorm of Python appends.
+void ClipByGlobalNorm(double limit,
+                      LayerHelper* helper,
+                      std::vector<ParamGrad>* pairs) {
+  Program& program = helper->program();
+  const auto append = [&](const char* op, const Program::ArgList& inputs,
+                          AttributeMap attributes = {}) {
+    return helper->Append(op, inputs, std::move(attributes)).name();
+  };
+  const auto norm = [&](const std::string& x) {
+    return append("reduce_l2", {{"X", {x}}}, {{"reduce_all", true}});
+  };
+  // The rows of a sparse gradient, each once, have its norm.
+  ArgVars norms;
+  for (auto& [param, grad] : *pairs) {
+    const Var rows = program.Find(grad).rows();
+    if (rows.valid()) {
+      grad = append("merge_rows", {{"X", {grad}}, {"Rows", {rows.name()}}});
+    }
+    norms.push_back(append("reshape", {{"X", {norm(grad)}}},
+                           {{"shape", std::vector<int64_t>{1}}}));
+  }
+  const std::string all =
+      norm(append("concat", {{"X", norms}}, {{"axis", int64_t{0}}}));
+  const std::string most = append("fill_constant", {},
+                                  {{"shape", std::vector<int64_t>{}},
+                                   {"dtype", program.FindVar(all).dtype},
+                                   {"value", limit}});
+  const std::string divisor =
+      append("elementwise_max", {{"X", {all}}, {"Y", {most}}});
+  const std::string factor =
+      append("elementwise_div", {{"X", {most}}, {"Y", {divisor}}});
+  for (auto& [param, grad] : *pairs) {
+    const Var rows = program.Find(grad).rows();
+    grad = append("elementwise_mul", {{"X", {grad}}, {"Y", {factor}}});
+    if (rows.valid()) program.SetRows(grad, rows.name());
+  }
+}
+
+// Returns the inputs of the update that have the parameter and its gradient,
+// which becomes dense unless the update is lazy.
+Program::ArgList GradientInputs(const ParamGrad& pair,
+                                bool lazy,
+                                LayerHelper* helper) {
+  Program::ArgList inputs = {{"Param", {pair.param}}, {"Grad", {pair.grad}}};
+  const Var rows = helper->program().Find(pair.grad).rows();
+  if (!rows.valid()) return inputs;
+  if (lazy) {
+    inputs.push_back({"Rows", {rows.name()}});
+  } else {
+    inputs[1].second = {helper
+                            ->Append("rows_to_dense", {{"X", {pair.grad}},
+                                                       {"Rows", {rows.name()}},
+                                                       {"Like", {pair.param}}})
+                            .name()};
+  }
+  return inputs;
+}
+
 }  // namespace
 
 std::vector<ParamGrad> Optimizer::Minimize(
@@ -98,11 +161,14 @@ std::vector<ParamGrad> Optimizer::Minimize(
                         double start) {
     return helper.State(key, dims, dtype, Constant(start)).name();
   };
+  std::vector<ParamGrad> steps = pairs;
+  if (clip_norm > 0) ClipByGlobalNorm(clip_norm, &helper, &steps);
+  const bool lazy = lazy_mode && schema.FindInput("Rows") != nullptr;
   std::map<DType, std::string> rates;
-  for (const auto& [param, grad] : pairs) {
+  for (const auto& [param, grad] : steps) {
     const DType dtype = program.FindVar(param).dtype;
     const DDim dims = program.FindVar(param).dims;
-    Program::ArgList inputs = {{"Param", {param}}, {"Grad", {grad}}};
+    Program::ArgList inputs = GradientInputs({param, grad}, lazy, &helper);
     Program::ArgList outputs = {{"ParamOut", {param}}};
     for (const ArgDef& input : schema.inputs()) {
       if (input.traits.optional || input.name == "Param" ||
@@ -129,7 +195,7 @@ std::vector<ParamGrad> Optimizer::Minimize(
 }
 
 Optimizer Sgd(double learning_rate) {
-  return {.op = "sgd", .learning_rate = learning_rate};
+  return {.op = "sgd", .learning_rate = learning_rate, .lazy_mode = true};
 }
 
 Optimizer Momentum(double learning_rate, const MomentumOptions& options) {
@@ -144,13 +210,15 @@ Optimizer Adam(const AdamOptions& options) {
           .learning_rate = options.learning_rate,
           .attributes = {{"beta1", options.beta1},
                          {"beta2", options.beta2},
-                         {"epsilon", options.epsilon}}};
+                         {"epsilon", options.epsilon}},
+          .lazy_mode = options.lazy_mode};
 }
 
 Optimizer Adagrad(double learning_rate, double epsilon) {
   return {.op = "adagrad",
           .learning_rate = learning_rate,
-          .attributes = {{"epsilon", epsilon}}};
+          .attributes = {{"epsilon", epsilon}},
+          .lazy_mode = true};
 }
 
 Var StepCounter(Program& program, const SourceLocation& location) {

@@ -25,6 +25,12 @@ struct SLUICE_API Optimizer {
   // ops::CosineDecay(nn::StepCounter(program), 0.1, 100, 90).
   Var schedule = {};
   double first = 0;
+  // Gradients are multiplied by clip_norm / max(clip_norm, the norm of all of
+  // them together); 0: they are not.
+  double clip_norm = 0;
+  // With a sparse gradient (VarDesc::rows), change only the rows that it has,
+  // and their states. Otherwise it is made dense.
+  bool lazy_mode = false;
   std::string name = {};  // the prefix of its variables; empty: adam_0
 
   // Appends the gradients of `loss` and the update of each parameter. States
@@ -32,13 +38,14 @@ struct SLUICE_API Optimizer {
   // be written between steps, get their first values in the current Startup.
   // Returns the parameters with their gradients. Raises what AppendBackward
   // raises, NotFound for an unknown op, InvalidArgument for one that is no
-  // optimizer and for a rate that is negative or not finite.
+  // optimizer and for a rate or a clip_norm that is negative or not finite.
   std::vector<ParamGrad> Minimize(
       const Var& loss,
       const BackwardOptions& options = {},
       const SourceLocation& location = SourceLocation::Here()) const;
 };
 
+// Lazy: rows without a gradient would not move. So is Adagrad.
 SLUICE_API Optimizer Sgd(double learning_rate);
 
 struct MomentumOptions {
@@ -53,6 +60,7 @@ struct AdamOptions {
   double beta1 = 0.9;
   double beta2 = 0.999;
   double epsilon = 1e-8;
+  bool lazy_mode = false;
 };
 SLUICE_API Optimizer Adam(const AdamOptions& options = {});
 

@@ -234,15 +234,34 @@ void Frame::AllocateOwn(int index) {
   }
 }
 
-void Frame::BindPersistables() {
+void Frame::FindVariables() {
   if (plan_.persistable_slots_.empty() && plan_.shadow_slots_.empty()) return;
   SLUICE_ENFORCE(run_.scope != nullptr, ErrorCode::kInvalidArgument,
                  "run.no_scope",
                  "the program has persistable variables: run it with a scope");
   Scope& scope = *run_.scope;
+  if (found_in_ == scope.layout()) return;
+  persistables_.clear();
+  shadow_targets_.clear();
+  found_in_ = {};
   for (const int index : plan_.persistable_slots_) {
+    persistables_.push_back(scope.FindVar(plan_.slots_[index].var));
+  }
+  for (const int index : plan_.shadow_slots_) {
+    const std::string& name = plan_.slots_[index].var;
+    Variable* variable = scope.FindVar(name);
+    shadow_targets_.push_back(variable == nullptr ? &scope.Var(name)
+                                                  : variable);
+  }
+  found_in_ = scope.layout();
+}
+
+void Frame::BindPersistables() {
+  FindVariables();
+  for (size_t i = 0; i < persistables_.size(); ++i) {
+    const int index = plan_.persistable_slots_[i];
     const Slot& slot = plan_.slots_[index];
-    const Variable* variable = scope.FindVar(slot.var);
+    const Variable* variable = persistables_[i];
     const Tensor* tensor =
         variable == nullptr ? nullptr : variable->Get<Tensor>();
     if (tensor == nullptr || !tensor->allocated()) RaiseEmpty(plan_, slot);
@@ -257,9 +276,8 @@ void Frame::BindPersistables() {
 // An update of few rows changes the scope's tensor itself, unless somebody else
 // holds it, too. The holders are the scope and the frame.
 void Frame::BindShadows() {
-  Scope* const scope = run_.scope;
-  shadow_targets_.clear();
-  for (const int index : plan_.shadow_slots_) {
+  for (size_t i = 0; i < shadow_targets_.size(); ++i) {
+    const int index = plan_.shadow_slots_[i];
     const int updates = plan_.slots_[index].updates;
     if (updates >= 0 && !tensors_[updates].holder()->borrowed() &&
         tensors_[updates].holder().use_count() == 2) {
@@ -267,12 +285,8 @@ void Frame::BindShadows() {
     } else {
       AllocateOwn(index);
     }
-    const std::string& name = plan_.slots_[index].var;
-    Variable* variable = scope->FindVar(name);
-    if (variable == nullptr) variable = &scope->Var(name);
     // The tensor is created now, so that the commit cannot fail.
-    variable->GetMutable<Tensor>();
-    shadow_targets_.push_back(variable);
+    shadow_targets_[i]->GetMutable<Tensor>();
   }
 }
 
@@ -469,7 +483,6 @@ void Frame::Reset() noexcept {
       tensors_[slot].Reset();
     }
   }
-  shadow_targets_.clear();
   run_ = {};
 }
 

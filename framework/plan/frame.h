@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sluice/framework/op/row_log.h"
@@ -47,6 +48,7 @@ class Frame {
   void MakeContexts();
   void BindAliases();
   void TakeStep();
+  void FindVariables();
   void BindPersistables();
   void BindShadows();
   // Calls the same function of the hooks of all libraries.
@@ -70,6 +72,10 @@ class Frame {
   std::vector<Tensor> tensors_;
   std::vector<Tensor*> arguments_;
   std::vector<OpKernelContext> contexts_;
+  // The variables of persistable and shadow slots, as long as the scope has
+  // them (Scope::layout). Null: there is none.
+  std::pair<uint64_t, uint64_t> found_in_;
+  std::vector<const Variable*> persistables_;
   std::vector<Variable*> shadow_targets_;
   RunState run_;
   RowLog changed_;

@@ -30,13 +30,23 @@ Tensor Variable::TensorAt(PlaceKey place) const {
   return copies_.back().tensor;
 }
 
-Scope::Scope(const Scope* parent) : parent_(parent) {}
+namespace {
+uint64_t NewUid() {
+  static std::atomic<uint64_t> last{0};
+  return ++last;
+}
+}  // namespace
+
+Scope::Scope(const Scope* parent) : parent_(parent), uid_(NewUid()) {}
 Scope::~Scope() = default;
 
 Variable& Scope::Var(std::string_view name) {
   const std::lock_guard lock(mutex_);
   auto& variable = vars_[std::string(name)];
-  if (variable == nullptr) variable = std::make_unique<Variable>();
+  if (variable == nullptr) {
+    variable = std::make_unique<Variable>();
+    ++changes_;
+  }
   return *variable;
 }
 
@@ -54,6 +64,7 @@ bool Scope::EraseVar(std::string_view name) {
   const auto found = vars_.find(name);
   if (found == vars_.end()) return false;
   vars_.erase(found);
+  ++changes_;
   return true;
 }
 
@@ -65,6 +76,14 @@ bool Scope::marked(uint64_t number) const {
 void Scope::Mark(uint64_t number) {
   const std::lock_guard lock(mutex_);
   marks_.insert(number);
+}
+
+std::pair<uint64_t, uint64_t> Scope::layout() const {
+  uint64_t changes = 0;
+  for (const Scope* scope = this; scope != nullptr; scope = scope->parent_) {
+    changes += scope->changes_;
+  }
+  return {uid_, changes};
 }
 
 std::vector<std::string> Scope::LocalVarNames() const {

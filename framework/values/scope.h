@@ -75,6 +75,11 @@ class SLUICE_API Scope {
 
   const Scope* parent() const { return parent_; }
 
+  // Equal for one scope as long as FindVar finds the same variables: no two
+  // scopes of a process share the first number, and the second increases when
+  // one is created or erased here or in a parent.
+  std::pair<uint64_t, uint64_t> layout() const;
+
   // Creates a child that this scope owns.
   Scope& NewScope();
 
@@ -92,6 +97,8 @@ class SLUICE_API Scope {
 
  private:
   const Scope* parent_;
+  const uint64_t uid_;
+  std::atomic<uint64_t> changes_{0};  // variables created and erased
   mutable std::mutex mutex_;
   mutable std::shared_mutex value_lock_;
   std::map<std::string, std::unique_ptr<Variable>, std::less<>> vars_;

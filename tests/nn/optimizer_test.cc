@@ -1,3 +1,4 @@
+#include <cmath>
 #include <limits>
 #include <string>
 #include <vector>
@@ -134,6 +135,76 @@ TEST_F(OptimizerTest, EveryOptimizerMovesAgainstTheGradient) {
     ++tried;
   }
   EXPECT_GE(tried, 4);
+}
+
+// The gradient {1, -2} has norm sqrt(5).
+TEST_F(OptimizerTest, ClipsByTheGlobalNorm) {
+  nn::Optimizer sgd = nn::Sgd(1);
+  sgd.clip_norm = 0.5;
+  sgd.Minimize(Loss());
+  Start();
+  const Floats w = Train(1);
+  const float factor = 0.5F / std::sqrt(5.0F);
+  EXPECT_FLOAT_EQ(w[0], 1 - factor);
+  EXPECT_FLOAT_EQ(w[1], 1 + 2 * factor);
+}
+
+TEST_F(OptimizerTest, RefusesAClipBelow0) {
+  nn::Optimizer sgd = nn::Sgd(1);
+  sgd.clip_norm = -1;
+  ExpectError(ErrorCode::kInvalidArgument, "nn.clip_norm", {"sgd", "-1"},
+              [&] { sgd.Minimize(Loss()); });
+}
+
+// Trains a table of ones by the ids 2, 0 and 2.
+class TableTest : public OptimizerTest {
+ protected:
+  Floats TrainTable(const nn::Optimizer& optimizer, bool is_sparse) {
+    const Var ids = program_.Data("ids", DType::kInt64, {3});
+    const Var rows = nn::Embedding(
+        ids, 4, 2,
+        {.table = {.name = "table", .initializer = nn::Constant(1)},
+         .is_sparse = is_sparse});
+    optimizer.Minimize(ops::ReduceSum(ops::Square(rows)));
+    Start();
+    for (int step = 0; step < 2; ++step) {
+      executor_.Run(program_,
+                    {{"ids", Tensor::FromVector<int64_t>({3}, {2, 0, 2})}}, {},
+                    &scope_);
+    }
+    return Value("table");
+  }
+};
+
+TEST_F(TableTest, ASparseGradientMovesItsRows) {
+  EXPECT_EQ(TrainTable(nn::Sgd(0.125), true),
+            Floats({0.5625F, 0.5625F, 1, 1, 0.25F, 0.25F, 1, 1}));
+}
+
+TEST_F(TableTest, AdamIsLazyOnRequest) {
+  const Floats table = TrainTable(nn::Adam({.lazy_mode = true}), true);
+  EXPECT_LT(table[0], 1);
+  EXPECT_EQ(table[2], 1);
+  const OpDesc& step = program_.block().ops.back();
+  EXPECT_EQ(step.type, "adam");
+  EXPECT_FALSE(step.Input("Rows").empty());
+}
+
+TEST_F(TableTest, OthersTakeADenseGradient) {
+  TrainTable(nn::Adam(), true);
+  EXPECT_TRUE(program_.block().ops.back().Input("Rows").empty());
+}
+
+TEST_F(TableTest, ClipsTheMergedGradient) {
+  nn::Optimizer sgd = nn::Sgd(1);
+  sgd.clip_norm = 1;
+  const Floats table = TrainTable(sgd, true);
+  // Row 2 has twice the gradient of row 0, and both together norm 1.
+  const float first = 1 - 1 / std::sqrt(10.0F);
+  const float second = 1 - 2 / std::sqrt(10.0F);
+  const float norm = std::sqrt(2 * (4 * first * first + 16 * second * second));
+  EXPECT_NEAR(table[0], first - 2 * first / norm, 1e-6);
+  EXPECT_NEAR(table[4], second - 4 * second / norm, 1e-6);
 }
 
 TEST_F(OptimizerTest, AScheduleGivesTheRate) {
