@@ -95,9 +95,9 @@ class LookupTableGradKernel final : public OpKernel {
 };
 
 template <typename T>
-class LookupTableSparseGradKernel final : public CopyKernel<2> {
+class LookupTableGradRowsKernel final : public CopyKernel<2> {
  public:
-  explicit LookupTableSparseGradKernel(const OpKernelConstruction& construction)
+  explicit LookupTableGradRowsKernel(const OpKernelConstruction& construction)
       : CopyKernel<2>(construction),
         padding_(construction.Attr<int64_t>("padding_idx")) {}
 
@@ -127,8 +127,8 @@ class LookupTableSparseGradKernel final : public CopyKernel<2> {
 
 }  // namespace
 
-REGISTER_OP_CPU_KERNEL(lookup_table_sparse_grad,
-                       LookupTableSparseGradKernel<FloatTypes>);
+REGISTER_OP_CPU_KERNEL(lookup_table_grad_rows,
+                       LookupTableGradRowsKernel<FloatTypes>);
 REGISTER_OP_CPU_KERNEL(lookup_table, LookupTableKernel<FloatTypes>);
 REGISTER_OP_CPU_KERNEL(lookup_table_grad, LookupTableGradKernel<FloatTypes>);
 

@@ -36,7 +36,7 @@ void LookupTableGradShape(InferShapeContext& context) {
 }
 
 // One row for each id.
-void LookupTableSparseGradShape(InferShapeContext& context) {
+void LookupTableGradRowsShape(InferShapeContext& context) {
   const ShapeHandle grad =
       context.Merge(context.input("Out@GRAD"), {OutDims(context), -1});
   int64_t rows = 1;
@@ -53,7 +53,7 @@ void LookupTableSparseGradShape(InferShapeContext& context) {
 std::vector<OpDesc> LookupTableGradient(const OpDesc& forward) {
   const bool sparse = std::get<bool>(forward.attributes.at("is_sparse"));
   OpDesc gradient = MakeGradOp(
-      forward, sparse ? "lookup_table_sparse_grad" : "lookup_table_grad",
+      forward, sparse ? "lookup_table_grad_rows" : "lookup_table_grad",
       {.inputs = {"W", "Ids"}, .output_grads = {"Out"}, .wanted = {"W"}});
   gradient.attributes.erase("is_sparse");
   if (sparse) {
@@ -102,7 +102,7 @@ void GradientInputs(OpSchema& op) {
   op.Input("Out@GRAD", "T", "[..., D]: the gradient of the rows.");
 }
 
-void LookupTableSparseGradSchema(OpSchema& op) {
+void LookupTableGradRowsSchema(OpSchema& op) {
   op.Doc(
       "The gradient of lookup_table's W as the rows that were picked: row "
       "Rows[i] of the table has the sum of all rows i of W@GRAD that it "
@@ -111,7 +111,7 @@ void LookupTableSparseGradSchema(OpSchema& op) {
   op.Output("W@GRAD", "T", "[N, D]: Out@GRAD, a row for each of the N ids.");
   op.Output("Rows", "int64", "[N]: the ids, and -1 for padding_idx.");
   Attributes(op);
-  op.InferShape(LookupTableSparseGradShape).Alias("W@GRAD", "Out@GRAD");
+  op.InferShape(LookupTableGradRowsShape).Alias("W@GRAD", "Out@GRAD");
   op.SparseRows("W@GRAD", "Rows");
 }
 
@@ -129,6 +129,6 @@ void LookupTableGradSchema(OpSchema& op) {
 
 REGISTER_OPERATOR(lookup_table, LookupTableSchema);
 REGISTER_OPERATOR(lookup_table_grad, LookupTableGradSchema);
-REGISTER_OPERATOR(lookup_table_sparse_grad, LookupTableSparseGradSchema);
+REGISTER_OPERATOR(lookup_table_grad_rows, LookupTableGradRowsSchema);
 
 }  // namespace sluice

@@ -165,7 +165,7 @@ Arrays LookupTableGradReference(const Arrays& in, const OpDesc& op) {
   return {{"W@GRAD", grad}};
 }
 
-Arrays LookupTableSparseGradReference(const Arrays& in, const OpDesc& op) {
+Arrays LookupTableGradRowsReference(const Arrays& in, const OpDesc& op) {
   const Array& ids = in.at("Ids");
   Array rows(DDim({static_cast<int64_t>(ids.values.size())}));
   for (size_t i = 0; i < ids.values.size(); ++i) {
@@ -179,9 +179,9 @@ Arrays LookupTableSparseGradReference(const Arrays& in, const OpDesc& op) {
 }
 
 REGISTER_OP_CASE(lookup_table, LookupTableExamples, LookupTableReference);
-REGISTER_OP_CASE(lookup_table_sparse_grad,
+REGISTER_OP_CASE(lookup_table_grad_rows,
                  LookupTableGradExamples,
-                 LookupTableSparseGradReference);
+                 LookupTableGradRowsReference);
 // Sums of some 15 terms.
 REGISTER_OP_CASE(lookup_table_grad,
                  LookupTableGradExamples,

@@ -75,6 +75,10 @@ NO_COUNTERPART = {
         ("expand_as", "fill_any_like", "gather_tree", "roll", "unfold"),
         "tests/python/everyday has their formulas in NumPy",
     ),
+    **dict.fromkeys(
+        ("merge_rows", "rows_to_dense"),
+        "torch coalesces in its own order; tests/operators/movement has the formula",
+    ),
     "gaussian_random": "own numbers; tests/operators/random/random_reference.h",
     "linear_attention": "tests/operators/recurrent has its formula",
     "linear_chain_crf": "all paths are summed in tests/operators/sequence/crf_paths.h",
