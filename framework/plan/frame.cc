@@ -282,7 +282,7 @@ void Frame::BindShadows() {
     if (updates >= 0 && !tensors_[updates].holder()->borrowed() &&
         tensors_[updates].holder().use_count() == 2) {
       tensors_[index] = tensors_[updates];
-    } else {
+    } else if (!tensors_[index].allocated()) {
       AllocateOwn(index);
     }
     // The tensor is created now, so that the commit cannot fail.
@@ -459,6 +459,18 @@ std::vector<Tensor> Frame::Finish(Scope* /*scope*/) {
   return results;
 }
 
+// Whether the next run may write its update to this memory, which has the value
+// before the last update, if nobody else holds it.
+bool Frame::MayReuse(int shadow) const noexcept {
+  const Slot& slot = plan_.slots_[shadow];
+  const Tensor& tensor = tensors_[shadow];
+  const auto address = reinterpret_cast<uintptr_t>(tensor.raw_data());
+  return tensor.allocated() && address % 64 == 0 &&
+         tensor.bytes() <= kKeptShadow && tensor.dims() == slot.dims &&
+         tensor.dtype() == slot.dtype && tensor.place() == slot.place &&
+         !tensor.holder()->borrowed() && tensor.holder().use_count() == 1;
+}
+
 void Frame::Reset() noexcept {
   // An earlier error is already being raised.
   const auto wait = [](DeviceContext& queue) {
@@ -478,10 +490,13 @@ void Frame::Reset() noexcept {
   }
   for (const auto* slots :
        {&plan_.feed_slots_, &plan_.feed_aliases_, &plan_.fetch_slots_,
-        &plan_.late_slots_, &plan_.shadow_slots_, &plan_.persistable_slots_}) {
+        &plan_.late_slots_, &plan_.persistable_slots_}) {
     for (const int slot : *slots) {
       tensors_[slot].Reset();
     }
+  }
+  for (const int slot : plan_.shadow_slots_) {
+    if (!MayReuse(slot)) tensors_[slot].Reset();
   }
   run_ = {};
 }

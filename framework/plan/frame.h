@@ -55,6 +55,7 @@ class Frame {
   template <typename Call>
   void ForHooks(Call call);
   void AllocateOwn(int index);
+  bool MayReuse(int shadow) const noexcept;
   void Step(const Instruction& instruction);
   void Copy(const Instruction& instruction);
   void DeviceCompute(const Instruction& instruction);

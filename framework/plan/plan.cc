@@ -131,6 +131,9 @@ size_t Plan::KeptBytes() const {
   for (const auto& [place, arena] : arenas_) {
     bytes += arena * frames;
   }
+  for (const int slot : shadow_slots_) {
+    if (slots_[slot].bytes <= kKeptShadow) bytes += slots_[slot].bytes * frames;
+  }
   for (const auto& [op, plans] : blocks_) {
     for (const BlockPlan& block : plans->blocks) {
       if (block.plan != nullptr) bytes += block.plan->KeptBytes();

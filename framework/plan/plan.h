@@ -148,6 +148,10 @@ struct Transfer {
   int instruction = -1;
 };
 
+// The largest update of a persistable, in bytes, whose memory a frame keeps for
+// the next run. To get small memory anew takes longer than to fill it.
+inline constexpr size_t kKeptShadow = 1 << 16;
+
 struct PlanOptions {
   // Gives every value its own memory, to detect out-of-bounds accesses.
   bool isolate = false;
