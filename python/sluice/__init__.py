@@ -26,6 +26,7 @@ from . import (
     optimizer,
     ragged,
     regularizer,
+    sparse,
     tracebacks,
     unique_name,
 )
