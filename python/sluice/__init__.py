@@ -111,7 +111,8 @@ __all__ = [
     "int32", "int64", "io", "kernel", "kernel_arguments", "kernel_hints",
     "kernels", "layers", "load_device_plugin", "load_kernel_library",
     "load_op_library", "memory_summary", "num_threads", "optimizer",
-    "regularizer", "run_op", "set_num_threads", "show_config", "tune", "uint2",
+    "regularizer", "run_op", "set_num_threads", "show_config", "sparse",
+    "tune", "uint2",
     "uint4", "uint8", "uint16", "uint32", "uint64", "unique_name",
 ]
 __all__ += errors.__all__
