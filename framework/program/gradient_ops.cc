@@ -380,7 +380,7 @@ void GradientOps::Finish(int value, const SourceLocation& location) {
   }
   if (uses.size() > 1 && sparse) {
     grads_[value] = Join(name, std::move(parts), location);
-    rows = {Join(name + "@ROWS", std::move(rows), location)};
+    rows_[grads_[value]] = Join(name + "@ROWS", std::move(rows), location);
   } else if (uses.size() > 1) {
     grads_[value] = Sum(name, std::move(parts), location);
   } else if (uses[0].op == kExists || uses[0].op < flushed_) {
@@ -389,7 +389,6 @@ void GradientOps::Finish(int value, const SourceLocation& location) {
     grads_[value] = NewName(name);
     Rename(uses[0], grads_[value]);
   }
-  if (sparse) rows_[grads_[value]] = rows[0];
   contributions_.erase(found);
 }
 

@@ -111,7 +111,7 @@ class GradientOps {
   std::set<std::string> taken_;
   std::map<int, std::vector<Use>> contributions_;  // by value
   std::map<int, std::string> grads_;               // by value
-  Names rows_;                                     // of sparse gradients
+  Names rows_;  // of sparse gradients that were joined
 };
 
 }  // namespace sluice

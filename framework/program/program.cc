@@ -449,6 +449,23 @@ std::vector<VarDesc> OutputsOf(const OpSchema& schema,
 }
 }  // namespace
 
+namespace {
+
+// Says which outputs are sparse gradients (OpSchema::SparseRows).
+void NoteSparse(const OpSchema& schema,
+                const OpDesc& op,
+                std::vector<VarDesc>* made) {
+  for (const ArgDef& def : schema.outputs()) {
+    if (def.sparse_rows.empty() || op.Output(def.name).empty()) continue;
+    for (VarDesc& var : *made) {
+      if (var.name != op.Output(def.name)[0]) continue;
+      var.rows = op.Output(def.sparse_rows)[0];
+    }
+  }
+}
+
+}  // namespace
+
 const OpDesc& Program::AppendChecked(OpDesc* added_op) {
   OpDesc& op = *added_op;
   const OpSchema& schema = Registry::Global().Schema(op.type);
@@ -481,6 +498,7 @@ const OpDesc& Program::AppendChecked(OpDesc* added_op) {
   }
 
   const EqualOffsets equal = PassOffsets(*this, schema, op, &made);
+  NoteSparse(schema, op, &made);
 
   std::set<std::string_view> names;
   size_t flat = 0;

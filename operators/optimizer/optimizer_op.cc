@@ -6,10 +6,11 @@ namespace sluice {
 namespace {
 
 // Returns the shape of the parameter, to which Grad and Rows fit.
-ShapeHandle ParamShape(const InferShapeContext& context) {
+ShapeHandle ParamShape(const InferShapeContext& context, bool takes_rows) {
   const ShapeHandle param = context.input("Param");
   const ShapeHandle grad = context.input("Grad");
-  if (!context.HasInput("Rows")) return context.Merge(param, grad);
+  if (!takes_rows || !context.HasInput("Rows"))
+    return context.Merge(param, grad);
   const ShapeHandle rows = context.WithRank(context.input("Rows"), 1);
   const ShapeHandle few = context.WithRankAtLeast(grad, 1);
   context.Merge(context.Dim(few, 0), context.Dim(rows, 0));
@@ -20,7 +21,8 @@ ShapeHandle ParamShape(const InferShapeContext& context) {
 
 // The parameter and the states have one shape; LearningRate and powers are [1].
 void OptimizerShape(InferShapeContext& context) {
-  const OptimizerInfo& info = FindOptimizerRow(context.op())->info;
+  const OptimizerRow& row = *FindOptimizerRow(context.op());
+  const OptimizerInfo& info = row.info;
   for (const OptimizerSetting& setting : info.settings) {
     if (setting.name == nullptr || !setting.below) continue;
     const auto value = context.Attr<double>(setting.name);
@@ -28,7 +30,7 @@ void OptimizerShape(InferShapeContext& context) {
                     "attribute {} must be at least 0 and less than {}, got {}",
                     setting.name, *setting.below, value);
   }
-  ShapeHandle param = ParamShape(context);
+  ShapeHandle param = ParamShape(context, row.scaled == nullptr);
   for (const OptimizerState& state : info.states) {
     if (state.name == nullptr) continue;
     param = context.Merge(param, context.input(state.name));

@@ -38,7 +38,7 @@ def trained(optimizer, is_sparse, uses=1, **options):
     tables = []
     for ids in IDS:
         exe.run(main, {"ids": ids}, [], scope)
-        tables.append(scope.find_var("table").get_tensor().numpy().copy())
+        tables.append(scope.find_var("table").numpy().copy())
     return np.array(tables), grad
 
 
@@ -71,7 +71,7 @@ def test_a_sparse_gradient_trains_as_a_dense_one(name, uses):
     expected, dense = trained(OPTIMIZERS[name], False, uses)
     got, grad = trained(OPTIMIZERS[name], True, uses)
     assert dense.rows is None and grad.rows is not None
-    assert np.ptp(expected, axis=0).min() > 1e-3
+    assert np.ptp(expected, axis=0).max() > 1e-2
     np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-6)
 
 
@@ -161,7 +161,7 @@ def test_a_batch_of_no_rows_changes_nothing():
     exe.run(startup, scope=scope)
     exe.run(main, {"ids": np.zeros((0, 2), "int64")}, [], scope)
     np.testing.assert_array_equal(
-        scope.find_var("table").get_tensor().numpy(), TABLE
+        scope.find_var("table").numpy(), TABLE
     )
 
 
@@ -169,15 +169,16 @@ def test_a_loop_makes_the_gradient_dense():
     ids = sl.data("ids", [3, 2], "int64")
     attr = sl.ParamAttr("table", initializer=sl.initializer.Constant(1.0))
 
-    def step(total, now):
+    def step(carried, elements):
+        (total,), (now,) = carried, elements
         rows = sl.layers.embedding(
             now, [4, 2], param_attr=attr, is_sparse=True
         )
         total = total + sl.layers.reduce_sum(rows * rows)
-        return total, total
+        return [total], [total]
 
     zero = sl.layers.fill_constant([], "float32", 0.0)
-    total, _ = sl.layers.scan(step, zero, ids)
+    (total,), _ = sl.layers.scan(step, [zero], [ids])
     _, grad = sl.append_backward(total)[0]
     assert grad.rows is None
     exe = sl.Executor("cpu")

@@ -37,5 +37,5 @@ for _ in range(5):
     batch = rng.integers(0, 50, (8, 3))
     exe.run(feed={"ids": sl.distributed.shard(batch)})
 if sl.distributed.rank() == 0:
-    table = sl.global_scope().find_var("table").get_tensor().numpy()
+    table = sl.global_scope().find_var("table").numpy()
     print(json.dumps(table.tolist()), flush=True)
