@@ -138,7 +138,7 @@ class SparseGradientTest : public ::testing::Test {
     program_.SetPurpose(OpPurpose::kForward);
   }
   std::vector<Tensor> Run(const std::vector<int64_t>& ids,
-                          const std::vector<std::string>& fetches = {}) {
+                          const Fetches& fetches = {}) {
     const auto count = static_cast<int64_t>(ids.size());
     return executor_.Run(program_,
                          {{"ids", Tensor::FromVector<int64_t>({count}, ids)}},

@@ -22,7 +22,7 @@ def network(is_sparse, uses=1, **options):
         rows = sl.layers.embedding(
             ids, [HEIGHT, WIDTH], param_attr=table, is_sparse=is_sparse
         )
-        loss = sl.layers.mean(sl.layers.reduce_sum(rows * rows * rows, 1))
+        loss = sl.layers.mean(sl.layers.reduce_sum(sl.layers.exp(rows), 1))
         total = loss if total is None else total + loss
     return total
 
@@ -71,7 +71,7 @@ def test_a_sparse_gradient_trains_as_a_dense_one(name, uses):
     expected, dense = trained(OPTIMIZERS[name], False, uses)
     got, grad = trained(OPTIMIZERS[name], True, uses)
     assert dense.rows is None and grad.rows is not None
-    assert np.ptp(expected, axis=0).max() > 1e-2
+    assert np.ptp(expected, axis=0).max() > 1e-3
     np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-6)
 
 
@@ -112,14 +112,14 @@ def test_lazy_adam_steps_the_rows_of_the_batch():
     def gradients():
         for ids in IDS:
             full = np.zeros_like(table)
-            np.add.at(full, ids.ravel(), 3 * table[ids.ravel()] ** 2 / 12)
+            np.add.at(full, ids.ravel(), np.exp(table[ids.ravel()]) / 12)
             rows = np.unique(ids)
             yield rows, full[rows]
 
     expected = np.array(list(lazy_adam(table, gradients())))
     np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-5)
     dense, _ = trained(lambda: opt.Adam(0.1), True)
-    assert abs(got - dense).max() > 1e-2
+    assert abs(got - dense).max() > 1e-3
 
 
 def test_padding_learns_nothing():
