@@ -94,12 +94,8 @@ def add_parser(commands: Any) -> None:
         description=_ABOUT,
     )
     arguments.add_kernel_sets(parser)
-    parser.add_argument(
-        "--time", action="store_true", help="differences in time"
-    )
-    parser.add_argument(
-        "--script", metavar="FOLDER", help="where to write reproducers"
-    )
+    arguments.add(parser, "--time", "", "differences in time")
+    arguments.add(parser, "--script", "FOLDER", "where to write reproducers")
     parser.set_defaults(run=run)
 
 

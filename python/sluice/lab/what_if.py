@@ -141,23 +141,15 @@ def add_parser(commands: Any) -> None:
         description=_ABOUT,
     )
     arguments.add_program(parser)
-    parser.add_argument(
-        "--device",
-        action="append",
-        default=[],
-        metavar="PLACE",
-        help="where ops may also run, such as fpga:0; can be repeated",
+    arguments.add(
+        parser, "--device", "PLACE",
+        "where ops may also run, such as fpga:0; can be repeated",
+        several=True,
     )
-    parser.add_argument(
-        "--link", metavar="LINK", help="to devices, such as 12GB/s,10us"
-    )
-    parser.add_argument(
-        "--faster",
-        type=_faster,
-        action="append",
-        default=[],
-        metavar="KERNEL=FACTOR",
-        help="such as conv2d/ONEDNN=2",
+    arguments.add(parser, "--link", "LINK", "to devices, such as 12GB/s,10us")
+    arguments.add(
+        parser, "--faster", "KERNEL=FACTOR", "such as conv2d/ONEDNN=2",
+        several=True, type=_faster,
     )
     arguments.add_seconds(parser, "--budget", 5, "for measuring")
     arguments.add_all(parser, "ops")
