@@ -22,14 +22,8 @@ if TYPE_CHECKING:
     from .explanation import Explanation
 
 __all__ = [
-    "Operator",
-    "Program",
-    "Variable",
-    "append_backward",
-    "data",
-    "default_main_program",
-    "default_startup_program",
-    "name_scope",
+    "Operator", "Program", "Variable", "append_backward", "data",
+    "default_main_program", "default_startup_program", "name_scope",
     "program_guard",
 ]
 

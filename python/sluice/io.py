@@ -32,27 +32,11 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "BatchSampler",
-    "DataFeeder",
-    "DataLoader",
-    "Dataset",
-    "IterableDataset",
-    "LoadedParams",
-    "TensorDataset",
-    "TrainingCheckpoint",
-    "WorkerInfo",
-    "batch",
-    "buffered",
-    "default_collate",
-    "get_worker_info",
-    "load_checkpoint",
-    "load_params",
-    "load_program",
-    "save_checkpoint",
-    "save_params",
-    "save_program",
-    "shuffle",
-    "xmap_readers",
+    "BatchSampler", "DataFeeder", "DataLoader", "Dataset", "IterableDataset",
+    "LoadedParams", "TensorDataset", "TrainingCheckpoint", "WorkerInfo",
+    "batch", "buffered", "default_collate", "get_worker_info",
+    "load_checkpoint", "load_params", "load_program", "save_checkpoint",
+    "save_params", "save_program", "shuffle", "xmap_readers",
 ]
 
 

@@ -13,14 +13,8 @@ from .errors import InvalidArgumentError
 from .framework import positive
 
 __all__ = [
-    "Accuracy",
-    "Auc",
-    "ChunkEvaluator",
-    "CompositeMetric",
-    "EditDistance",
-    "MetricBase",
-    "Precision",
-    "Recall",
+    "Accuracy", "Auc", "ChunkEvaluator", "CompositeMetric", "EditDistance",
+    "MetricBase", "Precision", "Recall",
 ]
 
 
