@@ -12,7 +12,7 @@ import pytest
 
 import sluice as sl
 from sluice import lab
-from sluice.lab.report import Report
+from sluice.lab.report import Report, libraries
 
 try:
     from selenium import webdriver
@@ -403,7 +403,7 @@ def test_a_notebook_shows_the_page_in_a_frame(browser, tmp_path, report, monkeyp
         browser.switch_to.default_content()
     quiet(browser)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    monkeypatch.setattr("sluice.lab.report.libraries._DEBIAN", tmp_path / "none")
+    monkeypatch.setattr(libraries, "_DEBIAN", tmp_path / "none")
     shown = report._repr_html_()
     assert shown.startswith("<pre>&lt;Report lenet") and "pip install mpld3" in shown
 
