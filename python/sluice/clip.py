@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from .display import Shown
-from .elsewhere import checked, missing
+from .elsewhere import checked, help_with_names
 from .errors import InvalidArgumentError
 from .feed_values import finite
 from .framework import Variable
@@ -186,6 +186,4 @@ def clipped(
             pairs[i] = pairs[i][0], grad
     return pairs
 
-
-def __getattr__(name: str) -> Any:
-    missing(__name__, name, __all__)
+help_with_names(globals())

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .display import Shown
-from .elsewhere import checked, missing
+from .elsewhere import checked, help_with_names
 from .errors import InvalidArgumentError
 from .feed_values import number
 from .framework import Variable, positive
@@ -237,6 +237,4 @@ class Orthogonal(Initializer):
         q = q if tall is flat else q.T
         NumpyArray((gain * q).reshape(shape))(var)
 
-
-def __getattr__(name: str) -> Any:
-    missing(__name__, name, __all__)
+help_with_names(globals())
