@@ -82,16 +82,12 @@ def what_if(
     """Predict the cost of a program after a change.
 
     Args:
-        program: what to run; its parameters must exist.
-        feed: as for ``Executor.run``.
-        fetch_list: as for ``Executor.run``; outputs that no op reads if None.
+        program, feed, fetch_list, scope: as for :func:`sluice.tune`.
         devices: places besides the CPU where ops may run, at most three.
         link: bytes per second and seconds per copy between the CPU and a
             device, also as text, ``"12GB/s,10us"``; a typical link if None.
         faster: assumed speed-ups of kernels, by op, by ``op/LIBRARY`` or by
             ``op/LIBRARY/variant``.
-        scope: where parameters live; the global scope if None. It is not
-            modified.
         budget: seconds for measurements.
 
     Returns:
