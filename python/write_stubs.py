@@ -1,10 +1,15 @@
-"""Write the stub of sluice.layers.ops: write_stubs.py IMPORT_PATH FILE."""
+"""Write the stubs of sluice.layers.ops and rows: write_stubs.py IMPORT_PATH
+FOLDER."""
 
 import sys
+from pathlib import Path
 
 sys.path.insert(0, sys.argv[1])
 
-from sluice.layers import generate, ops
+from sluice.layers import generate, ops, rows
 
-with open(sys.argv[2], "w", encoding="utf-8") as file:
-    file.write(generate.stub_source([ops.schema(n) for n in ops.names()]))
+folder, read = Path(sys.argv[2]), ops.schema
+text = generate.stub_source([read(name) for name in ops.names()])
+folder.joinpath("ops.pyi").write_text(text, encoding="utf-8")
+text = generate.stub_source([read(name) for name in rows.ROWS], rows.ROWS)
+folder.joinpath("rows.pyi").write_text(text, encoding="utf-8")

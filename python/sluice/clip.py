@@ -15,16 +15,14 @@ from collections.abc import Iterable
 from typing import Any
 
 from .display import Shown
-from .elsewhere import checked, missing
+from .elsewhere import checked, help_with_names
 from .errors import InvalidArgumentError
 from .feed_values import finite
 from .framework import Variable
 from .sparse import merged
 
 __all__ = [
-    "GradientClipByGlobalNorm",
-    "GradientClipByNorm",
-    "GradientClipByValue",
+    "GradientClipByGlobalNorm", "GradientClipByNorm", "GradientClipByValue",
 ]
 
 
@@ -35,6 +33,9 @@ class _Clip(Shown):
 
     def __call__(self, grads: list[Variable]) -> list[Variable]:
         """Append the clipping of gradients of one group."""
+        return self._clip(grads)
+
+    def _clip(self, grads: list[Variable]) -> list[Variable]:
         raise NotImplementedError
 
 
@@ -61,8 +62,7 @@ class GradientClipByValue(_Clip):
                 "python.clip_limits",
             )
 
-    def __call__(self, grads: list[Variable]) -> list[Variable]:
-        """Append the clipping of gradients of one group."""
+    def _clip(self, grads: list[Variable]) -> list[Variable]:
         limits = {"min": self.min, "max": self.max}
         return [
             g.program.append_op("clip", {"X": g}, attrs=limits)["Out"]
@@ -94,8 +94,7 @@ class GradientClipByNorm(_Clip):
         limit = norm._constant(self.clip_norm)
         return limit / norm._binary("elementwise_max", limit)
 
-    def __call__(self, grads: list[Variable]) -> list[Variable]:
-        """Append the clipping of gradients of one group."""
+    def _clip(self, grads: list[Variable]) -> list[Variable]:
         return [g * self._factor(_norm(g)) for g in grads]
 
 
@@ -124,8 +123,7 @@ class GradientClipByGlobalNorm(GradientClipByNorm):
     def _group(self) -> Any:
         return self.group_name
 
-    def __call__(self, grads: list[Variable]) -> list[Variable]:
-        """Append the clipping of gradients of one group."""
+    def _clip(self, grads: list[Variable]) -> list[Variable]:
         append = grads[0].program.append_op
         # Norms of norms do not overflow where sums of squares would.
         kind = grads[0].dtype
@@ -188,6 +186,4 @@ def clipped(
             pairs[i] = pairs[i][0], grad
     return pairs
 
-
-def __getattr__(name: str) -> Any:
-    missing(__name__, name, __all__)
+help_with_names(globals())

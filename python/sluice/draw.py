@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _core
-from .display import flag
+from .display import counted, flag, shape_text
 from .drawing import (
     COLOURS,
     Box,
@@ -52,27 +52,14 @@ def kind(op: str) -> str:
     return "other"
 
 
-def dims(shape: Sequence[int | None] | None) -> str:
-    """A shape as text; unknown sizes are "?"."""
-    if shape is None:
-        return "?"
-    return "[" + ", ".join("?" if n is None else str(n) for n in shape) + "]"
-
-
 def feed_box(
     name: str, dtype: str, shape: Sequence[int | None] | None
 ) -> Box:
     """What is fed."""
-    text = f"{dtype} {dims(shape)}"
+    text = f"{dtype} {shape_text(shape)}"
     short = text.removeprefix("float32 ")
     cell = Cell(name, "", short, "feed", f"fed: {name}: {text}")
-    return Box([cell], {}, dims(shape), "feed")
-
-
-def counted(number: int, noun: str) -> str:
-    """A text such as "1 op" or "10 500 weights"."""
-    digits = f"{number:,}".replace(",", " ") if number > 9999 else str(number)
-    return f"{digits} {noun}{'s' * (number != 1)}"
+    return Box([cell], {}, shape_text(shape), "feed")
 
 
 def about(
@@ -149,7 +136,7 @@ class _Boxes:
         self.blocks = program._blocks()
         self.variables = {v["name"]: v for v in self.blocks[0]["vars"]}
         self.text = {
-            name: f"{v['dtype']} {dims(v['shape'])}"
+            name: f"{v['dtype']} {shape_text(v['shape'])}"
             for name, v in self.variables.items()
         }
         self.ops = program.ops
@@ -205,7 +192,7 @@ class _Boxes:
                 word = name.removesuffix("_block").replace("block", "repeats")
                 cells.append(Cell(f"{word}:", "", text, what, tip, True))
         makers = [self.maker[n] for n in names if n in self.maker]
-        shape = dims(self.variables[made[0]]["shape"]) if made else "[]"
+        shape = shape_text(self.variables[made[0]]["shape"]) if made else "[]"
         if shape == "[]" or op.purpose == "optimize":
             shape = ""
         self.boxes.append(

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from . import _core
-from .display import flag
-from .draw import about, counted, dims, feed_box
+from .display import counted, flag, shape_text
+from .draw import about, feed_box
 from .drawing import Box, Cell, fold_repeats, fold_training, render, write
 from .errors import InvalidArgumentError
 
@@ -135,7 +135,7 @@ class _Plan:
             if source is not None:
                 moved = self.moves.get((value["var"], op["index"]), "")
                 sources[source] = sources.get(source) or moved
-        shape = dims(op["outputs"][0]["shape"]) if op["outputs"] else "[]"
+        shape = shape_text(op["outputs"][0]["shape"]) if op["outputs"] else "[]"
         if shape == "[]" or phase == "optimize":
             shape = ""
         box = Box([self._cell(op, seconds, phase)], sources, shape, phase)
@@ -158,7 +158,7 @@ class _Plan:
         tip = [name, op["kernel"], op["reason"], f"layout {op['layout']}"]
         for sign, values in ("<-", op["inputs"]), ("->", op["outputs"]):
             tip += [
-                f"{sign} {v['var']}: {v['dtype']} {dims(v['shape'])}"
+                f"{sign} {v['var']}: {v['dtype']} {shape_text(v['shape'])}"
                 for v in values
             ]
         return Cell(

@@ -220,6 +220,13 @@ def attribute_help(module: str, name: str, known: Iterable[str]) -> str:
     return f"; did you mean {' or '.join(near)}?" if near else ""
 
 
+def help_with_names(module: dict[str, Any]) -> None:
+    """Make a module, given its names, say what is meant by those it lacks."""
+    module["__getattr__"] = lambda name: missing(
+        module["__name__"], name, module["__all__"]
+    )
+
+
 def missing(
     module: str, name: str, known: Iterable[str], text: str = "", more: str = ""
 ) -> NoReturn:

@@ -8,16 +8,9 @@ from __future__ import annotations
 import re
 
 __all__ = [
-    "DataLossError",
-    "DeviceLostError",
-    "FailedPreconditionError",
-    "InternalError",
-    "InvalidArgumentError",
-    "NotFoundError",
-    "OutOfRangeError",
-    "ResourceExhaustedError",
-    "SluiceError",
-    "UnimplementedError",
+    "DataLossError", "DeviceLostError", "FailedPreconditionError",
+    "InternalError", "InvalidArgumentError", "NotFoundError", "OutOfRangeError",
+    "ResourceExhaustedError", "SluiceError", "UnimplementedError",
 ]
 
 _BUILD_ANEW = (

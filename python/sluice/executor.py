@@ -6,10 +6,11 @@ import contextlib
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import _core, framework
-from .explanation import Explanation, explain_last, explain_plan
+from .explanation import Explanation, explain_plan, explained
 from .framework import Program
 from .ragged import Fetched
 
@@ -143,7 +144,10 @@ class Executor(_core.Executor):
             NotFoundError: the plan does not compute the op.
         """
         program = framework._main if program is None else program
-        return explain_last(self, program, op, all, fold)
+        return explained(
+            op, all, fold, partial(self._explain, program),
+            partial(self._explain_tables, program),
+        )  # fmt: skip
 
     def profile(
         self,

@@ -224,13 +224,25 @@ def explain_plan(
     Raises:
         NotFoundError: the plan does not compute the op.
     """
+    return explained(
+        op, all, fold, self._explain,
+        lambda *wanted: f"[{self._explain_table(*wanted)}]",
+    )  # fmt: skip
+
+
+def explained(
+    op: Any,
+    all: Any,
+    fold: Any,
+    text: Callable[..., str],
+    tables: Callable[..., str],
+) -> Explanation:
+    """What ``text`` and ``tables`` say, after a check of the arguments."""
     number = op_number(op)
     whole, folded = flag("explain: all", all), flag("explain: fold", fold)
     return Explanation(
-        lambda width, colour: self._explain(
-            number, whole, folded, width, colour
-        ),
-        lambda: f"[{self._explain_table(number, folded, _WIDTH)}]",
+        lambda width, colour: text(number, whole, folded, width, colour),
+        lambda: tables(number, folded, _WIDTH),
         whole,
     )
 
@@ -249,22 +261,3 @@ def op_number(op: Any) -> int:
             "explain.op",
         )
     return number
-
-
-def explain_last(
-    executor: _core.Executor,
-    program: _core.Program,
-    op: int | None,
-    all: bool,
-    fold: bool,
-) -> Explanation:
-    """Explain the plans that an executor prepared last for a program."""
-    number = op_number(op)
-    whole, folded = flag("explain: all", all), flag("explain: fold", fold)
-    return Explanation(
-        lambda width, colour: executor._explain(
-            program, number, whole, folded, width, colour
-        ),
-        lambda: executor._explain_tables(program, number, folded, _WIDTH),
-        whole,
-    )

@@ -17,19 +17,11 @@ from .tracebacks import source_name
 
 if TYPE_CHECKING:
     from .display import Text
-
-if TYPE_CHECKING:
     from .explanation import Explanation
 
 __all__ = [
-    "Operator",
-    "Program",
-    "Variable",
-    "append_backward",
-    "data",
-    "default_main_program",
-    "default_startup_program",
-    "name_scope",
+    "Operator", "Program", "Variable", "append_backward", "data",
+    "default_main_program", "default_startup_program", "name_scope",
     "program_guard",
 ]
 
@@ -228,14 +220,8 @@ class Operator:
     """One op of a program, as appended."""
 
     __slots__ = (
-        "attrs",
-        "hint",
-        "inputs",
-        "line",
-        "outputs",
-        "purpose",
-        "type",
-    )
+        "attrs", "hint", "inputs", "line", "outputs", "purpose", "type",
+    )  # fmt: skip
 
     def __init__(self, desc: dict[str, Any]) -> None:
         self.type: str = desc["type"]

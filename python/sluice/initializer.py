@@ -8,22 +8,14 @@ from typing import Any
 import numpy as np
 
 from .display import Shown
-from .elsewhere import checked, missing
+from .elsewhere import checked, help_with_names
 from .errors import InvalidArgumentError
 from .feed_values import number
 from .framework import Variable, positive
 
 __all__ = [
-    "MSRA",
-    "Bilinear",
-    "Constant",
-    "Initializer",
-    "Normal",
-    "NumpyArray",
-    "NumpyArrayInitializer",
-    "Orthogonal",
-    "TruncatedNormal",
-    "Uniform",
+    "MSRA", "Bilinear", "Constant", "Initializer", "Normal", "NumpyArray",
+    "NumpyArrayInitializer", "Orthogonal", "TruncatedNormal", "Uniform",
     "Xavier",
 ]
 
@@ -33,6 +25,9 @@ class Initializer(Shown):
 
     def __call__(self, var: Variable) -> None:
         """Append the op."""
+        self._append(var)
+
+    def _append(self, var: Variable) -> None:
         raise NotImplementedError
 
     @staticmethod
@@ -48,8 +43,7 @@ class Constant(Initializer):
     def __init__(self, value: float = 0.0) -> None:
         self.value = value
 
-    def __call__(self, var: Variable) -> None:
-        """Append the op."""
+    def _append(self, var: Variable) -> None:
         self._fill(
             "fill_constant", var, value=number("initializer: value", self.value)
         )
@@ -64,8 +58,7 @@ class Uniform(Initializer):
     ) -> None:
         self.low, self.high, self.seed = low, high, seed
 
-    def __call__(self, var: Variable) -> None:
-        """Append the op."""
+    def _append(self, var: Variable) -> None:
         limits = {
             "min": number("initializer: low", self.low),
             "max": number("initializer: high", self.high),
@@ -84,8 +77,7 @@ class Normal(Initializer):
     ) -> None:
         self.loc, self.scale, self.seed = loc, scale, seed
 
-    def __call__(self, var: Variable) -> None:
-        """Append the op."""
+    def _append(self, var: Variable) -> None:
         moments = {
             "mean": number("initializer: loc", self.loc),
             "std": number("initializer: scale", self.scale),
@@ -93,17 +85,11 @@ class Normal(Initializer):
         self._fill(self._op, var, seed=self.seed, **moments)
 
 
-@checked
 class TruncatedNormal(Normal):
     """Normally distributed numbers within two deviations (``scale``) of
     ``loc``; their deviation is 0.88 ``scale``."""
 
     _op = "truncated_gaussian_random"
-
-    def __init__(
-        self, loc: float = 0.0, scale: float = 1.0, seed: int = 0
-    ) -> None:
-        super().__init__(loc, scale, seed)
 
 
 def _fans(shape: tuple[int, ...]) -> tuple[int, int]:
@@ -141,8 +127,7 @@ class Xavier(Initializer):
         self.fan_in = _fan("Xavier: fan_in", fan_in)
         self.fan_out = _fan("Xavier: fan_out", fan_out)
 
-    def __call__(self, var: Variable) -> None:
-        """Append the op."""
+    def _append(self, var: Variable) -> None:
         fan_in, fan_out = _fans(tuple(s or 0 for s in var.shape or ()))
         total = (self.fan_in or fan_in) + (self.fan_out or fan_out)
         deviation = math.sqrt(2.0 / max(total, 1))
@@ -162,8 +147,7 @@ class MSRA(Initializer):
         self.uniform, self.seed = uniform, seed
         self.fan_in = _fan("MSRA: fan_in", fan_in)
 
-    def __call__(self, var: Variable) -> None:
-        """Append the op."""
+    def _append(self, var: Variable) -> None:
         fan_in, _ = _fans(tuple(s or 0 for s in var.shape or ()))
         deviation = math.sqrt(2.0 / max(self.fan_in or fan_in, 1))
         _spread(self.uniform, deviation, self.seed)(var)
@@ -186,8 +170,7 @@ class NumpyArray(Initializer):
     def __init__(self, value: Any) -> None:
         self.value = np.asarray(value)
 
-    def __call__(self, var: Variable) -> None:
-        """Append the op."""
+    def _append(self, var: Variable) -> None:
         if self.value.shape != var.shape:
             raise InvalidArgumentError(
                 f"initializer of {var!r}: the array has shape "
@@ -208,8 +191,7 @@ class Bilinear(Initializer):
     for the factor f, k is 2 * f - f % 2, the stride f, and groups C.
     """
 
-    def __call__(self, var: Variable) -> None:
-        """Append the op."""
+    def _append(self, var: Variable) -> None:
         shape = tuple(var.shape or ())
         if len(shape) != 4 or shape[2] != shape[3]:
             raise InvalidArgumentError(
@@ -235,8 +217,7 @@ class Orthogonal(Initializer):
     def __init__(self, gain: float = 1.0, seed: int = 0) -> None:
         self.gain, self.seed = gain, seed
 
-    def __call__(self, var: Variable) -> None:
-        """Append the op."""
+    def _append(self, var: Variable) -> None:
         shape = tuple(size or 0 for size in var.shape or ())
         if len(shape) < 2:
             raise InvalidArgumentError(
@@ -256,6 +237,4 @@ class Orthogonal(Initializer):
         q = q if tall is flat else q.T
         NumpyArray((gain * q).reshape(shape))(var)
 
-
-def __getattr__(name: str) -> Any:
-    missing(__name__, name, __all__)
+help_with_names(globals())

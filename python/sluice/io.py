@@ -1,4 +1,5 @@
 """Reads data; reads and writes programs, parameters and checkpoints."""
+# ruff: noqa: F405
 
 from __future__ import annotations
 
@@ -10,49 +11,15 @@ from .elsewhere import missing
 from .framework import Program
 
 if TYPE_CHECKING:
-    from .reader import (
-        BatchSampler,
-        DataFeeder,
-        DataLoader,
-        Dataset,
-        IterableDataset,
-        TensorDataset,
-        WorkerInfo,
-        batch,
-        buffered,
-        default_collate,
-        get_worker_info,
-        shuffle,
-        xmap_readers,
-    )
-    from .training_checkpoint import (
-        TrainingCheckpoint,
-        load_checkpoint,
-        save_checkpoint,
-    )
+    from .reader import *  # noqa: F403
+    from .training_checkpoint import *  # noqa: F403
 
 __all__ = [
-    "BatchSampler",
-    "DataFeeder",
-    "DataLoader",
-    "Dataset",
-    "IterableDataset",
-    "LoadedParams",
-    "TensorDataset",
-    "TrainingCheckpoint",
-    "WorkerInfo",
-    "batch",
-    "buffered",
-    "default_collate",
-    "get_worker_info",
-    "load_checkpoint",
-    "load_params",
-    "load_program",
-    "save_checkpoint",
-    "save_params",
-    "save_program",
-    "shuffle",
-    "xmap_readers",
+    "BatchSampler", "DataFeeder", "DataLoader", "Dataset", "IterableDataset",
+    "LoadedParams", "TensorDataset", "TrainingCheckpoint", "WorkerInfo",
+    "batch", "buffered", "default_collate", "get_worker_info",
+    "load_checkpoint", "load_params", "load_program", "save_checkpoint",
+    "save_params", "save_program", "shuffle", "xmap_readers",
 ]
 
 

@@ -5,12 +5,25 @@
 from __future__ import annotations
 
 import numbers
+from collections.abc import Callable
 from typing import Any
 
 __all__ = ["VariableMath"]
 
 # Ops that are faster than a power, and exact.
 _POWERS = {2: "square", 0.5: "sqrt", -1: "reciprocal"}
+
+
+def _operator(type: str, swapped: bool = False) -> Callable[[Any, Any], Any]:
+    """An operator of a variable and of another one or a number."""
+    return lambda self, other: self._with_number(type, other, swapped)
+
+
+def _bitwise(op: str) -> Callable[[Any, Any], Any]:
+    """One that is logical for booleans."""
+    return lambda self, other: self._with_number(
+        f"{'logical' if self.dtype == 'bool' else 'bitwise'}_{op}", other
+    )
 
 
 class VariableMath:
@@ -103,17 +116,11 @@ class VariableMath:
             return other._binary(type, self)
         return self._binary(type, other)
 
-    def __floordiv__(self, other: Any) -> Any:
-        return self._with_number("elementwise_floordiv", other)
-
-    def __rfloordiv__(self, other: Any) -> Any:
-        return self._with_number("elementwise_floordiv", other, True)
-
-    def __mod__(self, other: Any) -> Any:
-        return self._with_number("elementwise_mod", other)
-
-    def __rmod__(self, other: Any) -> Any:
-        return self._with_number("elementwise_mod", other, True)
+    __floordiv__ = _operator("elementwise_floordiv")
+    __rfloordiv__ = _operator("elementwise_floordiv", True)
+    __mod__ = _operator("elementwise_mod")
+    __rmod__ = _operator("elementwise_mod", True)
+    __rpow__ = _operator("elementwise_pow", True)
 
     def __pow__(self, other: Any) -> Any:
         floating = self.dtype.is_floating  # type: ignore[attr-defined]
@@ -121,24 +128,7 @@ class VariableMath:
             return self._append(_POWERS[other], {"X": self})
         return self._with_number("elementwise_pow", other)
 
-    def __rpow__(self, other: Any) -> Any:
-        return self._with_number("elementwise_pow", other, True)
-
-    def _bits(self, op: str, other: Any) -> Any:
-        logical = self.dtype == "bool"  # type: ignore[attr-defined]
-        return self._with_number(
-            f"{'logical' if logical else 'bitwise'}_{op}", other
-        )
-
-    def __and__(self, other: Any) -> Any:
-        return self._bits("and", other)
-
-    def __or__(self, other: Any) -> Any:
-        return self._bits("or", other)
-
-    def __xor__(self, other: Any) -> Any:
-        return self._bits("xor", other)
-
+    __and__, __or__, __xor__ = map(_bitwise, ("and", "or", "xor"))
     __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
 
     def __invert__(self) -> Any:
@@ -187,22 +177,11 @@ class VariableMath:
         attrs |= {"shape": [1] if self.shape else [], "dtype": dtype}  # type: ignore[attr-defined]
         return self.program.append_op(op, attrs=attrs)["Out"]  # type: ignore[attr-defined]
 
-    def __eq__(self, other: Any) -> Any:
-        return self._with_number("equal", other)
-
-    def __ne__(self, other: Any) -> Any:
-        return self._with_number("not_equal", other)
-
-    def __lt__(self, other: Any) -> Any:
-        return self._with_number("less_than", other)
-
-    def __le__(self, other: Any) -> Any:
-        return self._with_number("less_equal", other)
-
-    def __gt__(self, other: Any) -> Any:
-        return self._with_number("greater_than", other)
-
-    def __ge__(self, other: Any) -> Any:
-        return self._with_number("greater_equal", other)
+    __eq__ = _operator("equal")  # type: ignore[assignment]
+    __ne__ = _operator("not_equal")  # type: ignore[assignment]
+    __lt__ = _operator("less_than")
+    __le__ = _operator("less_equal")
+    __gt__ = _operator("greater_than")
+    __ge__ = _operator("greater_equal")
 
     __hash__ = object.__hash__

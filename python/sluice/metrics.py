@@ -8,19 +8,13 @@ import numpy as np
 
 from . import _core
 from .display import Shown
-from .elsewhere import checked, missing
+from .elsewhere import checked, help_with_names
 from .errors import InvalidArgumentError
 from .framework import positive
 
 __all__ = [
-    "Accuracy",
-    "Auc",
-    "ChunkEvaluator",
-    "CompositeMetric",
-    "EditDistance",
-    "MetricBase",
-    "Precision",
-    "Recall",
+    "Accuracy", "Auc", "ChunkEvaluator", "CompositeMetric", "EditDistance",
+    "MetricBase", "Precision", "Recall",
 ]
 
 
@@ -255,6 +249,4 @@ class Auc(MetricBase):
             y = np.append(1, hits[some] / (hits + alarms)[some])
         return float((np.diff(x) * (y[1:] + y[:-1]) / 2).sum())
 
-
-def __getattr__(name: str) -> Any:
-    missing(__name__, name, __all__)
+help_with_names(globals())

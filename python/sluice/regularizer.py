@@ -8,10 +8,8 @@ apart from the gradient.
 
 from __future__ import annotations
 
-from typing import Any
-
 from .display import Shown
-from .elsewhere import checked, missing
+from .elsewhere import checked, help_with_names
 from .feed_values import finite
 from .framework import Variable
 from .sparse import to_dense
@@ -55,6 +53,4 @@ class L2Decay(_Decay):
     def _pull(self, param: Variable) -> Variable:
         return param
 
-
-def __getattr__(name: str) -> Any:
-    missing(__name__, name, __all__)
+help_with_names(globals())

@@ -9,11 +9,7 @@ from typing import Any, NamedTuple
 from . import _core, framework
 
 __all__ = [
-    "Kernel",
-    "kernels",
-    "load_kernel_library",
-    "load_op_library",
-    "run_op",
+    "Kernel", "kernels", "load_kernel_library", "load_op_library", "run_op",
     "show_config",
 ]
 

@@ -45,7 +45,7 @@ assert onednn == os.environ["ONEDNN"], onednn
 PYTHON
   local package
   package=$(echo "$work"/venv/lib/python3*/site-packages/sluice)
-  for file in _core.pyi layers/ops.pyi py.typed lab/report/web/page.html; do
+  for file in _core.pyi layers/ops.pyi layers/rows.pyi py.typed lab/report/web/page.html; do
     test -e "$package/$file"
   done
 }

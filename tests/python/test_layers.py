@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import sluice as sl
-from sluice.layers import generate, ops
+from sluice.layers import generate, ops, rows
 
 
 @pytest.mark.parametrize("op", ops.names())
@@ -21,6 +21,41 @@ def test_every_op_has_a_function_with_a_signature(op):
         assert argument["doc"].split()[0] in function.__doc__
     stub = generate.function_source(schema, stub=True)
     compile("from __future__ import annotations\n" + stub, op, "exec")
+
+
+# As Fluid has them.
+ROWS = {
+    "cosine_decay": "learning_rate, step_each_epoch, epochs, dtype='float32'",
+    "exponential_decay": "learning_rate, decay_steps, decay_rate, staircase=False, dtype='float32'",
+    "inverse_time_decay": "learning_rate, decay_steps, decay_rate, staircase=False, dtype='float32'",
+    "natural_exp_decay": "learning_rate, decay_steps, decay_rate, staircase=False, dtype='float32'",
+    "noam_decay": "d_model, warmup_steps, learning_rate=1.0, dtype='float32'",
+    "piecewise_decay": "boundaries, values, dtype='float32'",
+    "polynomial_decay": "learning_rate, decay_steps, end_learning_rate=0.0001, power=1.0, cycle=False, dtype='float32'",
+    "sequence_enumerate": "input, win_size, pad_value=0, name=None",
+    "sequence_erase": "input, tokens, name=None",
+    "sequence_expand_as": "x, y, name=None",
+    "sequence_reshape": "input, new_dim, name=None",
+    "sequence_reverse": "x, name=None",
+    "sequence_scatter": "input, index, updates, name=None",
+    "sequence_slice": "input, offset, length, name=None",
+    "sequence_softmax": "input, use_cudnn=False, name=None",
+    "sequence_unpad": "x, length, name=None",
+}
+
+
+@pytest.mark.parametrize("name", rows.ROWS)
+def test_a_layer_of_one_op_has_the_arguments_of_fluid(name):
+    function, row = getattr(sl.layers, name), rows.ROWS[name]
+    parameters = inspect.signature(function).parameters.values()
+    assert ", ".join(p.name + f"={p.default!r}" * (p.default is not p.empty) for p in parameters) == ROWS[name]
+    for parameter in parameters:
+        assert f"\n        {parameter.name}" in function.__doc__
+    for of in set(row.inputs.values()) - set(row.inputs):
+        assert of not in function.__doc__.split()
+    stub = generate.stub_source([ops.schema(name)], {name: row})
+    assert ops.schema(name)["doc"][:4] in stub and f"def {name}(" in stub
+    compile(stub, name, "exec")
 
 
 def test_functions_with_several_outputs_return_named_tuples(exe):

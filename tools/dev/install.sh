@@ -27,8 +27,9 @@ arm64_packages=(g++-aarch64-linux-gnu qemu-user
   libgtest-dev:arm64 libgmock-dev:arm64)
 
 # Layers of the Python environment build/venv: the package and its demos; the
-# reports (D3 from mpld3; Graphviz from pygraphviz, which needs libgobject and
-# X11); the tests (selenium is for the report's page); the linters.
+# reports (D3 from mpld3), and for their tests Graphviz (from pygraphviz, which
+# needs libgobject and X11); the tests (selenium is for the report's page); the
+# linters.
 package_requirements=(nanobind==3.1.* numpy ml_dtypes tqdm onnx==1.23.*)
 report_requirements=(mpld3 pygraphviz==2.*)
 report_packages=(libglib2.0-bin libxext6 libxrender1)
@@ -42,7 +43,7 @@ lint_requirements=(ruff clang-format==14.0.6 clang-tidy==23.1.4)
 ocr_client=(rapidocr-onnxruntime==1.4.4 scikit-image==0.26.0)
 ocr_requirements=(onnxruntime==1.32.* opencv-python-headless==5.0.*
   pyclipper==1.4.* shapely==2.2.* six PyYAML pillow==13.* numpy==2.*
-  tqdm nanobind==3.1.* mpld3 pygraphviz==2.*)
+  tqdm nanobind==3.1.* mpld3)
 # Sphinx imports the package, which needs nanobind, numpy and onnx.
 # selenium is for ./dev docs --look.
 docs_requirements=(sphinx==9.* myst-parser==5.* furo sphinx-copybutton==0.5.*

@@ -34,17 +34,7 @@ from .timeline import gather_trace
 from .world import init, rank, shard, size, waited_seconds
 
 __all__ = [
-    "Checkpoint",
-    "DataParallel",
-    "broadcast_parameters",
-    "check_finite",
-    "check_parameters",
-    "gather_trace",
-    "init",
-    "load_checkpoint",
-    "rank",
-    "save_checkpoint",
-    "shard",
-    "size",
-    "waited_seconds",
+    "Checkpoint", "DataParallel", "broadcast_parameters", "check_finite",
+    "check_parameters", "gather_trace", "init", "load_checkpoint", "rank",
+    "save_checkpoint", "shard", "size", "waited_seconds",
 ]

@@ -17,10 +17,7 @@ from .together import together
 from .world import rank, size
 
 __all__ = [
-    "Checkpoint",
-    "broadcast_parameters",
-    "load_checkpoint",
-    "save_checkpoint",
+    "Checkpoint", "broadcast_parameters", "load_checkpoint", "save_checkpoint",
 ]
 
 # Variables added to the persistables, int64 [1], because a safetensors file

@@ -18,29 +18,10 @@ from .verify import verify
 from .what_if import what_if
 
 __all__ = [
-    "NETWORKS",
-    "Job",
-    "Mistake",
-    "Race",
-    "Report",
-    "Verdict",
-    "Verification",
-    "bisect",
-    "compare",
-    "internal_ops",
-    "keep_machine",
-    "kernel_set",
-    "load",
-    "place",
-    "race",
-    "records",
-    "records_table",
-    "report",
-    "report_plans",
-    "run_script",
-    "verify",
-    "what_if",
-    "write_script",
+    "NETWORKS", "Job", "Mistake", "Race", "Report", "Verdict", "Verification",
+    "bisect", "compare", "internal_ops", "keep_machine", "kernel_set", "load",
+    "place", "race", "records", "records_table", "report", "report_plans",
+    "run_script", "verify", "what_if", "write_script",
 ]
 
 place = what_if  # its name before

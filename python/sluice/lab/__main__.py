@@ -73,8 +73,8 @@ def _parser() -> argparse.ArgumentParser:
         description=_ABOUT,
         formatter_class=arguments.Formatter,
     )
-    parser.add_argument(
-        "--threads", type=arguments.count, help="of each kernel"
+    arguments.add(
+        parser, "--threads", None, "of each kernel", type=arguments.count,
     )
     commands = parser.add_subparsers(
         dest="command", metavar="COMMAND", required=True
@@ -90,7 +90,7 @@ def _parser() -> argparse.ArgumentParser:
     known = commands.add_parser(
         "records", help="list what was measured", description=_RECORDS
     )
-    known.add_argument("op", nargs="?", metavar="OP")
+    arguments.add(known, "op", "OP", nargs="?")
     arguments.add_all(known, "records")
     known.set_defaults(run=_records)
     add_machine(commands)
@@ -109,16 +109,11 @@ def _add_tune(commands: Any) -> None:
     arguments.add_program(tune)
     arguments.add_place(tune)
     arguments.add_seconds(tune, "--budget", 10, "for all of it")
-    tune.add_argument(
-        "--again", action="store_true", help="measure also what has records"
-    )
+    arguments.add(tune, "--again", "", "measure also what has records")
     arguments.add_all(tune, "kernels")
-    tune.add_argument(
-        "--kernels",
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="verify these kernels (.so or .py), then tune with them",
+    arguments.add(
+        tune, "--kernels", "FILE",
+        "verify these kernels (.so or .py), then tune with them", several=True,
     )
     tune.set_defaults(run=_tune)
 
@@ -129,46 +124,33 @@ def _add_race(commands: Any) -> None:
         help="time all kernels of one op over a range of sizes",
         description=_RACE,
     )
-    one.add_argument("op", metavar="OP")
-    one.add_argument(
-        "--sizes",
-        type=arguments.counts,
+    arguments.add(one, "op", "OP")
+    arguments.add(
+        one, "--sizes", "N,N", "what n stands for", type=arguments.counts,
         default=[4, 16, 64, 256, 1024],
-        metavar="N,N",
-        help="what n stands for",
     )
-    one.add_argument(
-        "--shape",
+    arguments.add(
+        one, "--shape", "INPUT=SIZES",
+        "of an input; else those that suit the op, mostly 64, n", several=True,
         type=_pair,
-        action="append",
-        default=[],
-        metavar="INPUT=SIZES",
-        help="of an input; else those that suit the op, mostly 64, n",
     )
-    one.add_argument(
-        "--attr",
+    arguments.add(
+        one, "--attr", "NAME=VALUE", "an attribute of the op", several=True,
         type=_attribute,
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="an attribute of the op",
     )
-    one.add_argument(
-        "--dtype",
-        help="of the inputs; by default what the op's first kernel computes, "
+    arguments.add(
+        one, "--dtype", None,
+        "of the inputs; by default what the op's first kernel computes, "
         "mostly float32",
     )
     arguments.add_seconds(one, "--budget", 2, "for each size")
     arguments.add_place(one)
-    one.add_argument(
-        "--kernels",
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="load these kernels (.so or .py) first",
+    arguments.add(
+        one, "--kernels", "FILE", "load these kernels (.so or .py) first",
+        several=True,
     )
-    one.add_argument("--svg", metavar="FILE", help="a chart, by Matplotlib")
-    one.add_argument("--json", metavar="FILE", help="the times as JSON")
+    arguments.add(one, "--svg", "FILE", "a chart, by Matplotlib")
+    arguments.add(one, "--json", "FILE", "the times as JSON")
     one.set_defaults(run=_race)
 
 

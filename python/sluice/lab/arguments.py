@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 import os
+from typing import Any
 
 from sluice.errors import NotFoundError
 
@@ -94,51 +95,62 @@ def tolerance(text: str) -> float:
     return value
 
 
+def add(
+    parser: argparse.ArgumentParser,
+    names: str,
+    metavar: str | None = None,
+    help: str | None = None,
+    several: bool = False,
+    **more: Any,
+) -> None:
+    """Add an argument, or with ``several`` one that can be repeated.
+
+    One with the metavar "" is a flag.
+    """
+    if metavar:
+        more["metavar"] = metavar
+    if several:
+        more |= {"action": "append", "default": []}
+    elif metavar == "":
+        more["action"] = "store_true"
+    parser.add_argument(*names.split(), help=help, **more)
+
+
 def add_program(parser: argparse.ArgumentParser) -> None:
     """Add PROGRAM and --batch."""
-    parser.add_argument(
-        "program",
-        metavar="PROGRAM",
-        help="a built-in network, a Python script, an ONNX model or a saved "
-        "program",
+    add(
+        parser, "program", "PROGRAM",
+        "a built-in network, a Python script, an ONNX model or a saved program",
     )
-    parser.add_argument(
-        "--batch", type=count, default=32, help="for sizes left open"
-    )
+    add(parser, "--batch", None, "for sizes left open", type=count, default=32)
 
 
 def add_place(parser: argparse.ArgumentParser) -> None:
     """Add --place, whose default is None."""
-    parser.add_argument("--place", help="such as cuda:0; the CPU by default")
+    add(parser, "--place", None, "such as cuda:0; the CPU by default")
 
 
 def add_all(parser: argparse.ArgumentParser, what: str) -> None:
     """Add --all."""
-    parser.add_argument(
-        "--all", action="store_true", help=f"print all {what}, changed or not"
-    )
+    add(parser, "--all", "", f"print all {what}, changed or not")
 
 
 def add_seconds(
     parser: argparse.ArgumentParser, option: str, default: float, what: str
 ) -> None:
     """Add an option for a number of seconds."""
-    parser.add_argument(
-        option, type=seconds, default=default, metavar="SECONDS", help=what
-    )
+    add(parser, option, "SECONDS", what, type=seconds, default=default)
 
 
 def add_kernel_sets(parser: argparse.ArgumentParser) -> None:
     """Add PROGRAM, A, B, --batch, --place, --rtol and --atol."""
     add_program(parser)
     add_place(parser)
-    parser.add_argument("a", metavar="A", help="a kernel set")
-    parser.add_argument("b", metavar="B", help="another one")
-    parser.add_argument(
-        "--rtol",
-        type=tolerance,
-        metavar="R",
-        help="results may differ by atol + R max(|a|, |b|); by what rounding "
-        "explains where neither is given",
+    add(parser, "a", "A", "a kernel set")
+    add(parser, "b", "B", "another one")
+    add(
+        parser, "--rtol", "R",
+        "results may differ by atol + R max(|a|, |b|); by what rounding "
+        "explains where neither is given", type=tolerance,
     )
-    parser.add_argument("--atol", type=tolerance, metavar="R")
+    add(parser, "--atol", "R", type=tolerance)

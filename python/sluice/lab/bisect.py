@@ -49,14 +49,10 @@ def bisect(
     are taken from ``a``; parameters are not modified.
 
     Args:
-        program: what to run; its parameters must exist.
-        feed: as for ``Executor.run``.
+        program, feed, fetch_list, place, scope: as for :func:`sluice.tune`.
         a: a kernel set, see :func:`kernel_set`.
         b: the other one.
-        fetch_list: as for ``Executor.run``; outputs that no op reads if None.
         time: whether to search for differences in time instead of results.
-        place: where the program runs; the CPU if None.
-        scope: where parameters live; the global scope if None.
         rtol: results differ if ``abs(a - b)`` is more than ``atol + rtol *
             max(abs(a), abs(b))``; by default, if it is more than rounding
             explains.
@@ -94,12 +90,8 @@ def add_parser(commands: Any) -> None:
         description=_ABOUT,
     )
     arguments.add_kernel_sets(parser)
-    parser.add_argument(
-        "--time", action="store_true", help="differences in time"
-    )
-    parser.add_argument(
-        "--script", metavar="FOLDER", help="where to write reproducers"
-    )
+    arguments.add(parser, "--time", "", "differences in time")
+    arguments.add(parser, "--script", "FOLDER", "where to write reproducers")
     parser.set_defaults(run=run)
 
 

@@ -197,13 +197,13 @@ def add_parser(commands: Any) -> None:
         "  sluice-lab fit --seconds 300 --output costs.json",
     )
     arguments.add_seconds(parser, "--seconds", 300, "for all measurements")
-    parser.add_argument(
-        "--seed", type=arguments.count, default=1000, help="of the ops"
+    arguments.add(
+        parser, "--seed", None, "of the ops", type=arguments.count,
+        default=1000,
     )
-    parser.add_argument(
-        "--output",
-        metavar="FILE",
-        help="where the costs are written; by default costs-ID.json in this "
+    arguments.add(
+        parser, "--output", "FILE",
+        "where the costs are written; by default costs-ID.json in this "
         "folder, ID being the machine's",
     )
     parser.set_defaults(run=_run)

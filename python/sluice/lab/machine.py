@@ -103,12 +103,11 @@ def add_parser(commands: Any) -> None:
         "have records are chosen by those.\n"
         "  sluice-lab machine --measure 3",
     )
-    machine.add_argument(
-        "--measure",
-        type=arguments.seconds,
-        metavar="SECONDS",
-        help="measure it first, and keep that for all processes; best before "
+    arguments.add(
+        machine, "--measure", "SECONDS",
+        "measure it first, and keep that for all processes; best before "
         "tuning, and while nothing else runs",
+        type=arguments.seconds,
     )
     machine.set_defaults(run=_run)
 

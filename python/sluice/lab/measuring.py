@@ -99,8 +99,7 @@ def compare(
     table of all ops. Random ops are not compared. Parameters are not modified.
 
     Args:
-        program: what to run.
-        feed: as for ``Executor.run``.
+        program, feed, fetch_list, scope: as for :func:`tune`.
         hints_a: kernel hints, ``""`` for none; or ``"reference"`` (the simple
             reference kernels) or ``"default"`` (none).
         hints_b: the other set.
@@ -109,8 +108,6 @@ def compare(
             max(abs(a), abs(b))``; by default, if it is no more than rounding
             explains, by dtype and length of sums.
         atol: see ``rtol``.
-        scope: where parameters live; the global scope if None.
-        fetch_list: as for ``Executor.run``; outputs that no op reads if None.
         budget: seconds for the times, which are medians of runs that take
             turns.
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import select
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Any
 
@@ -95,6 +96,18 @@ class Worker:
     def wait(self) -> int:
         """Wait for its end; return the exit status, or minus a signal."""
         return self._process.wait()
+
+
+@contextlib.contextmanager
+def reporting() -> Iterator[tuple[dict[str, Any], Callable[..., None]]]:
+    """In a worker: its job, and a function that reports an event."""
+    with os.fdopen(int(sys.argv[2]), "w", encoding="utf-8") as pipe:
+
+        def say(event: str, **what: Any) -> None:
+            pipe.write(json.dumps({"event": event, **what}) + "\n")
+            pipe.flush()
+
+        yield json.loads(sys.argv[1]), say
 
 
 def _fileno(stream: Any) -> int | None:

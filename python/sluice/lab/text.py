@@ -9,6 +9,7 @@ import textwrap
 from collections.abc import Callable
 
 from sluice import _lab
+from sluice.display import counted as count  # noqa: F401
 from sluice.display import printable
 
 WIDTH = 80
@@ -18,11 +19,6 @@ _BOLD, _DIM, _RED = "1", "2", "31"
 def time(seconds: float) -> str:
     """A measured time with three digits, in us, ms or s."""
     return _lab._time_text(seconds)
-
-
-def count(number: int, noun: str) -> str:
-    """A text such as "1 signature", "2 signatures"."""
-    return f"{number} {noun}" + "s" * (number != 1)
 
 
 def kernel(library: str, variant: str) -> str:

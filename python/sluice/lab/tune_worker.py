@@ -6,16 +6,14 @@ and writes a line of JSON to FD before each kernel runs.
 
 from __future__ import annotations
 
-import json
 import math
-import os
-import sys
 from typing import Any
 
 import sluice as sl
 from sluice import _lab, display
 
 from . import programs, text, worker
+from .supervise import reporting
 
 
 def _rule(kernel: Any, op: str) -> str:
@@ -131,7 +129,7 @@ def _tune(job: dict[str, Any], say: Any) -> dict[str, list[str]]:
     fetches = program.fetch_list
     if fetches is None:
         fetches = display.unread(program.program)
-    say(event="loaded")
+    say("loaded")
     with sl.kernel_hints(job["hints"]):
         result = _lab._tune(
             sl.Executor(job["place"]),
@@ -143,7 +141,7 @@ def _tune(job: dict[str, Any], say: Any) -> dict[str, list[str]]:
             job["again"],
             None,
             lambda kernel, signature: say(
-                event="kernel", kernel=kernel, signature=signature
+                "kernel", kernel=kernel, signature=signature
             ),
         )
     text.show(_table(result, kernels, job["all"]), r"^.*  yours.*$")
@@ -161,19 +159,13 @@ def _tune(job: dict[str, Any], say: Any) -> dict[str, list[str]]:
 
 def main() -> None:
     """Do the job of the command line."""
-    job = json.loads(sys.argv[1])
-    with os.fdopen(int(sys.argv[2]), "w", encoding="utf-8") as pipe:
-
-        def say(**what: Any) -> None:
-            pipe.write(json.dumps(what) + "\n")
-            pipe.flush()
-
+    with reporting() as (job, say):
         try:
             outcome = _tune(job, say)
         except (sl.SluiceError, OSError) as error:
-            say(event="refused", message=str(error))
+            say("refused", message=str(error))
         else:
-            say(event="end", outcome=outcome)
+            say("end", outcome=outcome)
 
 
 if __name__ == "__main__":

@@ -233,39 +233,29 @@ def add_parser(commands: Any) -> None:
         description=_ABOUT,
     )
     parser.set_defaults(run=run)
-    parser.add_argument("file", metavar="LIBRARY", help="a .so or .py file")
-    parser.add_argument(
-        "--library",
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="load it before, for the ops that LIBRARY is for",
+    arguments.add(parser, "file", "LIBRARY", "a .so or .py file")
+    arguments.add(
+        parser, "--library", "FILE",
+        "load it before, for the ops that LIBRARY is for", several=True,
     )
-    parser.add_argument("--kernel", metavar="OP[/VARIANT]", help="only this")
-    parser.add_argument("--dtype", help="only kernels of this dtype")
-    parser.add_argument(
-        "--example",
+    arguments.add(parser, "--kernel", "OP[/VARIANT]", "only this")
+    arguments.add(parser, "--dtype", None, "only kernels of this dtype")
+    arguments.add(
+        parser, "--example", "N", "only this one, from 0 on",
         type=arguments.index,
-        metavar="N",
-        help="only this one, from 0 on",
     )
-    parser.add_argument(
-        "--examples",
-        metavar="FILE",
-        help="examples of your own, one JSON object a line",
+    arguments.add(
+        parser, "--examples", "FILE",
+        "examples of your own, one JSON object a line",
     )
-    parser.add_argument(
-        "--threads",
-        dest="thread_counts",
-        type=arguments.counts,
-        default=[1, 2, 4],
-        metavar="N,N",
-        help="numbers of threads to run with",
+    arguments.add(
+        parser, "--threads", "N,N", "numbers of threads to run with",
+        dest="thread_counts", type=arguments.counts, default=[1, 2, 4],
     )
     arguments.add_seconds(
         parser, "--budget", 30, "after which a step counts as hanging"
     )
-    parser.add_argument("--json", metavar="FILE", help="verdicts as JSON")
+    arguments.add(parser, "--json", "FILE", "verdicts as JSON")
 
 
 def run(parsed: argparse.Namespace) -> int:

@@ -82,16 +82,12 @@ def what_if(
     """Predict the cost of a program after a change.
 
     Args:
-        program: what to run; its parameters must exist.
-        feed: as for ``Executor.run``.
-        fetch_list: as for ``Executor.run``; outputs that no op reads if None.
+        program, feed, fetch_list, scope: as for :func:`sluice.tune`.
         devices: places besides the CPU where ops may run, at most three.
         link: bytes per second and seconds per copy between the CPU and a
             device, also as text, ``"12GB/s,10us"``; a typical link if None.
         faster: assumed speed-ups of kernels, by op, by ``op/LIBRARY`` or by
             ``op/LIBRARY/variant``.
-        scope: where parameters live; the global scope if None. It is not
-            modified.
         budget: seconds for measurements.
 
     Returns:
@@ -141,23 +137,15 @@ def add_parser(commands: Any) -> None:
         description=_ABOUT,
     )
     arguments.add_program(parser)
-    parser.add_argument(
-        "--device",
-        action="append",
-        default=[],
-        metavar="PLACE",
-        help="where ops may also run, such as fpga:0; can be repeated",
+    arguments.add(
+        parser, "--device", "PLACE",
+        "where ops may also run, such as fpga:0; can be repeated",
+        several=True,
     )
-    parser.add_argument(
-        "--link", metavar="LINK", help="to devices, such as 12GB/s,10us"
-    )
-    parser.add_argument(
-        "--faster",
-        type=_faster,
-        action="append",
-        default=[],
-        metavar="KERNEL=FACTOR",
-        help="such as conv2d/ONEDNN=2",
+    arguments.add(parser, "--link", "LINK", "to devices, such as 12GB/s,10us")
+    arguments.add(
+        parser, "--faster", "KERNEL=FACTOR", "such as conv2d/ONEDNN=2",
+        several=True, type=_faster,
     )
     arguments.add_seconds(parser, "--budget", 5, "for measuring")
     arguments.add_all(parser, "ops")

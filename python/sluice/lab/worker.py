@@ -10,14 +10,16 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
-import json
 import os
 import resource
 import sys
-from typing import Any, TextIO
+from collections.abc import Callable
+from typing import Any
 
 import sluice as sl
 from sluice import _core, _lab, python_kernels
+
+from .supervise import reporting
 
 # The variant name for the gradient of an op from a library.
 GRADIENT = "gradient"
@@ -75,15 +77,9 @@ def matches(
 
 
 class _Worker:
-    def __init__(self, job: dict[str, Any], pipe: TextIO) -> None:
-        self._job = job
-        self._pipe = pipe
+    def __init__(self, job: dict[str, Any], say: Callable[..., None]) -> None:
+        self._job, self._say = job, say
         self._index = -1
-
-    def _say(self, event: str, **what: Any) -> None:
-        what["event"] = event
-        self._pipe.write(json.dumps(what) + "\n")
-        self._pipe.flush()
 
     def _before(
         self, example: int, threads: int, signature: str, step: str
@@ -124,28 +120,36 @@ class _Worker:
                 self._say("invalid", message=complaint)
                 return
         for self._index, kernel in enumerate(kernels):
-            if self._index < job["start"] or kernel["variant"] == GRADIENT:
-                continue
-            if not matches(kernel, job["kernel"], job["dtype"]):
+            if self._index < job["start"] or not matches(
+                kernel, job["kernel"], job["dtype"]
+            ):
                 continue
             self._say("kernel", index=self._index)
-            try:
-                report = _lab._check_kernel(
-                    kernel,
-                    examples,
-                    job["examples"] or "",
-                    job["threads"],
-                    job["example"],
-                    self._before,
-                )
-            except sl.SluiceError as error:  # not raised by the kernel
-                self._say("invalid", message=str(error))
+            report = self._check(kernel, examples)
+            if report is None:
                 return
             self._say("report", index=self._index, **report)
             if any(m["check"] == "device" for m in report["mistakes"]):
                 return  # other kernels need a working device
-        self._check_gradients(kernels, examples)
         self._say("end")
+
+    def _check(
+        self, kernel: dict[str, str], examples: str
+    ) -> dict[str, Any] | None:
+        """The report on a kernel, or None after an error of the examples."""
+        job = self._job
+        origin, number = job["examples"] or "", job["example"]
+        if kernel["variant"] == GRADIENT:
+            return _lab._check_gradient(
+                kernel["op"], examples, origin, number, self._before
+            )
+        try:
+            return _lab._check_kernel(
+                kernel, examples, origin, job["threads"], number, self._before
+            )
+        except sl.SluiceError as error:  # not raised by the kernel
+            self._say("invalid", message=str(error))
+            return None
 
     def _foreign(self, kernels: list[dict[str, str]], examples: str) -> str:
         """An error message if no example is of one of the ops, else ""."""
@@ -167,36 +171,15 @@ class _Worker:
             f"kernels of {', '.join(wanted)}"
         )
 
-    def _check_gradients(
-        self, kernels: list[dict[str, str]], examples: str
-    ) -> None:
-        """Check the gradients of the library's ops, which are last."""
-        job = self._job
-        for self._index, kernel in enumerate(kernels):
-            if self._index < job["start"] or kernel["variant"] != GRADIENT:
-                continue
-            if not matches(kernel, job["kernel"], job["dtype"]):
-                continue
-            self._say("kernel", index=self._index)
-            report = _lab._check_gradient(
-                kernel["op"],
-                examples,
-                job["examples"] or "",
-                job["example"],
-                self._before,
-            )
-            self._say("report", index=self._index, **report)
-
 
 def main() -> None:
     """Do the job of the command line."""
-    job = json.loads(sys.argv[1])
     # A kernel that requests more memory than there is gets an error.
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    with os.fdopen(int(sys.argv[2]), "w", encoding="utf-8") as pipe:
-        _Worker(job, pipe).run()
+    with reporting() as (job, say):
+        _Worker(job, say).run()
 
 
 if __name__ == "__main__":

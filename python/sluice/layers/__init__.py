@@ -19,6 +19,7 @@ from . import (
     metric,
     normalization,
     ops,
+    rows,
     sequence,
     simple,
     tensor,
@@ -58,6 +59,7 @@ from .vectors import *  # noqa: F403
 
 if TYPE_CHECKING:
     from .ops import *  # noqa: F403
+    from .rows import *  # noqa: F403
 
 __all__ = [
     "bilinear_tensor_product", "cond", "dropout", "embedding", "fc", "gru",
@@ -75,15 +77,19 @@ __all__ += sequence.__all__
 __all__ += simple.__all__
 __all__ += tensor.__all__
 __all__ += vectors.__all__
+__all__ += rows.ROWS
 
-for _name in set(__all__) - {"ops"}:
+for _name in set(__all__) - {"ops", *rows.ROWS}:
     globals()[_name] = checked(globals()[_name], variables=True)
 
 
 def __getattr__(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(name)
-    function = getattr(ops, name)
+    if name in rows.ROWS:
+        function = checked(rows.write(name), variables=True)
+    else:
+        function = getattr(ops, name)
     globals()[name] = function
     return function
 

@@ -54,10 +54,7 @@ def conv2d(
         InvalidArgumentError: the input has another rank, channels are unknown
             or not divisible by groups, or the filter does not fit.
     """
-    return _convolution(
-        "conv2d", input, num_filters, (filter_size, stride, padding, dilation),
-        groups, (param_attr, bias_attr), act, name, data_format=data_format,
-    )  # fmt: skip
+    return _convolution("conv2d", **locals())
 
 
 def conv3d(
@@ -82,10 +79,7 @@ def conv3d(
     Returns:
         [N, num_filters, D', H', W'].
     """
-    return _convolution(
-        "conv3d", input, num_filters, (filter_size, stride, padding, dilation),
-        groups, (param_attr, bias_attr), act, name,
-    )  # fmt: skip
+    return _convolution("conv3d", **locals())
 
 
 def conv2d_transpose(
@@ -135,12 +129,7 @@ def conv2d_transpose(
         InvalidArgumentError: the input has another rank, channels are unknown
             or not divisible by groups, or output_size cannot be.
     """
-    return _convolution(
-        "conv2d_transpose", input, num_filters,
-        (filter_size, stride, padding, dilation), groups,
-        (param_attr, bias_attr), act, name, output_size,
-        data_format=data_format,
-    )  # fmt: skip
+    return _convolution("conv2d_transpose", **locals())
 
 
 def conv3d_transpose(
@@ -166,20 +155,20 @@ def conv3d_transpose(
     Returns:
         [N, num_filters, D', H', W'].
     """
-    return _convolution(
-        "conv3d_transpose", input, num_filters,
-        (filter_size, stride, padding, dilation), groups,
-        (param_attr, bias_attr), act, name, output_size,
-    )  # fmt: skip
+    return _convolution("conv3d_transpose", **locals())
 
 
 def _convolution(
     layer: str,
     input: Variable,
     num_filters: int,
-    sizes: tuple[Pair | None, Pair, Pair, Pair],
+    filter_size: Pair | None,
+    stride: Pair,
+    padding: Pair,
+    dilation: Pair,
     groups: int | None,
-    parameters: tuple[Any, Any],
+    param_attr: Any,
+    bias_attr: Any,
     act: str | None,
     name: str | None,
     output_size: Pair | None = None,
@@ -191,23 +180,23 @@ def _convolution(
     num_filters = positive(f"{layer}: num_filters", num_filters)
     groups = 1 if groups is None else positive(f"{layer}: groups", groups)
     _divided(layer, groups, channels, "input channels")
-    names = ("stride", "padding", "dilation")
-    for what, each in zip(names, sizes[1:], strict=True):
+    sizes = {"stride": stride, "padding": padding, "dilation": dilation}
+    for what, each in sizes.items():
         attrs[what + "s"] = size_list(f"{layer}: {what}", each, dims)
     initializer = None
     if layer.endswith("transpose"):
         _divided(layer, groups, num_filters, "filters")
-        window = _window(layer, input, sizes[0], output_size, attrs)
+        window = _window(layer, input, filter_size, output_size, attrs)
         shape = [channels, num_filters // groups, *window]
     else:
-        window = size_list(f"{layer}: filter_size", sizes[0], dims)  # type: ignore[arg-type]
+        window = size_list(f"{layer}: filter_size", filter_size, dims)  # type: ignore[arg-type]
         shape = [num_filters, channels // groups, *window]
         deviation = math.sqrt(2.0 / max(math.prod(shape[1:]), 1))
         initializer = Normal(0.0, deviation)
     helper, dtype = LayerHelper(layer, name, input.program), input.dtype
-    weight = helper.create_parameter(parameters[0], shape, dtype, initializer)
+    weight = helper.create_parameter(param_attr, shape, dtype, initializer)
     bias = helper.create_parameter(
-        parameters[1], [num_filters], dtype, is_bias=True
+        bias_attr, [num_filters], dtype, is_bias=True
     )
     inputs = {"Input": input, "Filter": weight, "Bias": bias}
     attrs["groups"] = groups

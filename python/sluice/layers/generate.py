@@ -9,10 +9,17 @@ from __future__ import annotations
 import keyword
 import re
 import textwrap
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from .. import _core
+
+if TYPE_CHECKING:
+    from .rows import Row
 
 Schema = dict[str, Any]
 
+_DTYPES = {d.name for d in vars(_core).values() if isinstance(d, _core.DType)}
 _TYPES = {
     "bool": "bool",
     "int": "int",
@@ -56,7 +63,12 @@ def _literal(value: Any) -> str:
 class _Function:
     """The parameters of one function, in order."""
 
-    def __init__(self, schema: Schema) -> None:
+    def __init__(self, schema: Schema, row: Row | None = None) -> None:
+        self.row = row
+        if row is not None:
+            of = row.inputs.values()
+            inputs = [a for a in schema["inputs"] if a["name"] in of]
+            schema = {**schema, "inputs": inputs}
         self.schema = schema
         attributes = {a["name"] for a in schema["attributes"]}
         self.inputs = {}
@@ -64,6 +76,8 @@ class _Function:
             name = snake_case(argument["name"])
             taken = name in attributes
             self.inputs[argument["name"]] = name + "_var" * taken
+        if row is not None:
+            self.inputs = {of: name for name, of in row.inputs.items()}
         self.attributes = {
             a["name"]: snake_case(a["name"]) for a in schema["attributes"]
         }
@@ -93,10 +107,15 @@ class _Function:
                 default = _literal(attribute["default"])
                 defaults.append(f"{name}: {type} = {default}")
         last = ["*", *optional, "name: str | None = None", 'hint: str = ""']
+        if self.row is not None:
+            last = last[-2:-1] * bool(self.inputs)
+            last[:0] = [self.row.unused] * bool(self.row.unused)
         return required + defaults + last
 
     def result(self) -> str:
         names = required_outputs(self.schema)
+        if self.row is not None:
+            return "Variable"
         if len(names) == 1:
             variadic = any(o["variadic"] for o in self.schema["outputs"])
             return "list[Variable]" if variadic else "Variable"
@@ -110,12 +129,23 @@ class _Function:
         for attribute in schema["attributes"]:
             entry = f"    {self.attributes[attribute['name']]}: "
             lines.append(entry + attribute["doc"] + self._limits(attribute))
-        lines.append("    name: what the output is called.")
-        lines.append("    hint: which kernel to prefer or require.")
+        row = self.row
+        if row is not None and row.unused:
+            lines.append(f"    {row.unused.partition(':')[0]}: has no effect.")
+        if row is None or row.inputs:
+            lines.append("    name: what the output is called.")
+        if row is None:
+            lines.append("    hint: which kernel to prefer or require.")
         lines += ["", "Returns:"]
-        for output in schema["outputs"]:
-            if not output["optional"]:
-                lines.append(self._entry(snake_case(output["name"]), output))
+        outputs = [out for out in schema["outputs"] if not out["optional"]]
+        for output in outputs if row is None else outputs[:1]:
+            lines.append(self._entry(snake_case(output["name"]), output))
+        if row is not None and row.raises:
+            lines += ["", "Raises:", f"    {row.raises}"]
+        if row is not None:
+            lines[0] = f"{lines[0]} {row.about}".rstrip()
+            for name, of in row.inputs.items():
+                lines = [re.sub(rf"\b{of}\b", name, line) for line in lines]
         wrapped = []
         for line in lines:
             indent = " " * (len(line) - len(line.lstrip()))
@@ -127,6 +157,8 @@ class _Function:
     def _entry(self, name: str, argument: dict[str, Any]) -> str:
         allowed = self.schema["type_vars"].get(argument["dtype"])
         dtype = " or ".join(allowed) if allowed else argument["dtype"]
+        if allowed and _DTYPES.issubset(allowed):
+            dtype = "any dtype"
         return f"    {name} ({dtype}): {argument['doc']}"
 
     @staticmethod
@@ -153,9 +185,11 @@ def outputs_source(schema: Schema) -> str:
     )
 
 
-def function_source(schema: Schema, stub: bool = False) -> str:
-    """The source text of the function of an op."""
-    function = _Function(schema)
+def function_source(
+    schema: Schema, stub: bool = False, row: Row | None = None
+) -> str:
+    """The source text of the function of an op, or of a layer of one op."""
+    function = _Function(schema, row)
     parameters = ",\n    ".join(function.parameters())
     doc = textwrap.indent(function.docstring(), "    ").strip()
     doc = doc.replace("\\", "\\\\").replace('"""', "'''")
@@ -169,19 +203,27 @@ def function_source(schema: Schema, stub: bool = False) -> str:
     attributes = ", ".join(
         f'"{a}": {p}' for a, p in function.attributes.items()
     )
+    last = "name, hint"
+    if row is not None:
+        last = "name" if row.inputs else "None"
     return (
         f'{head}    return _append("{schema["name"]}", {{{inputs}}}, '
-        f"{{{attributes}}}, name, hint)\n"
+        f"{{{attributes}}}, {last})\n"
     )
 
 
-def stub_source(schemas: list[Schema]) -> str:
-    """The stub file for the functions of all these ops."""
+def stub_source(
+    schemas: list[Schema], rows: Mapping[str, Row] | None = None
+) -> str:
+    """The stub file for the functions of all these ops, or of rows."""
     head = (
         '"""Functions for single ops, written from their schemas."""\n\n'
         "from collections.abc import Sequence\n"
         "from typing import Any, NamedTuple\n\n"
         "from ..framework import Variable\n\n"
     )
+    if rows is not None:
+        parts = [function_source(s, True, rows[s["name"]]) for s in schemas]
+        return head + "\n".join(parts)
     parts = [outputs_source(s) + function_source(s, stub=True) for s in schemas]
     return head + "\n".join(parts)

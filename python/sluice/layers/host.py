@@ -7,6 +7,7 @@ from typing import Any
 
 from .. import python_kernels
 from ..framework import Variable, require_variable
+from .making import make
 
 __all__ = ["Print", "py_func"]
 
@@ -37,17 +38,8 @@ def Print(
         print_tensor_shape: print the shape.
         print_phase: ``"forward"``, ``"backward"`` or ``"both"``.
     """
-    attrs = {
-        "first_n": first_n,
-        "message": message or "",
-        "summarize": summarize,
-        "print_tensor_name": print_tensor_name,
-        "print_tensor_type": print_tensor_type,
-        "print_tensor_shape": print_tensor_shape,
-        "print_phase": print_phase,
-    }
-    made = input.program.append_op("print", {"X": input}, attrs=attrs)
-    return made["Out"]
+    attrs = locals() | {"message": message or ""}
+    return make("print", {"X": attrs.pop("input")}, **attrs)
 
 
 def py_func(

@@ -16,11 +16,8 @@ from .shapes import size_list
 
 __all__ = [
     "im2sequence", "lod_reset", "row_conv", "sequence_concat", "sequence_conv",
-    "sequence_enumerate", "sequence_erase", "sequence_expand",
-    "sequence_expand_as", "sequence_first_step", "sequence_last_step",
-    "sequence_mask", "sequence_pad", "sequence_pool", "sequence_reshape",
-    "sequence_reverse", "sequence_scatter", "sequence_slice",
-    "sequence_softmax", "sequence_unpad",
+    "sequence_expand", "sequence_first_step", "sequence_last_step",
+    "sequence_mask", "sequence_pad", "sequence_pool",
 ]
 
 
@@ -37,7 +34,8 @@ def _append(op: str, x: Variable, inputs: Any = None, **attrs: Any) -> Any:
     return made["Out"]
 
 
-def _ragged(layer: str, x: Any, what: str = "input") -> Variable:
+def require_ragged(layer: str, x: Any, what: str = "input") -> Variable:
+    """Return the argument, or raise unless its rows are sequences."""
     require_variable(f"{layer}: {what}", x)
     if x.offsets is None:
         raise InvalidArgumentError(
@@ -80,7 +78,7 @@ def sequence_pool(
     Raises:
         InvalidArgumentError: for another ``pool_type``.
     """
-    _ragged("sequence_pool", input)
+    require_ragged("sequence_pool", input)
     return _append(
         "sequence_pool",
         input,
@@ -97,19 +95,6 @@ def sequence_first_step(input: Variable) -> Variable:
 def sequence_last_step(input: Variable) -> Variable:
     """The last row of each sequence; zeros for an empty one."""
     return sequence_pool(input, "last")
-
-
-def sequence_softmax(
-    input: Variable, use_cudnn: bool = False, name: str | None = None
-) -> Variable:
-    """The softmax over the rows of each sequence, column by column.
-
-    Args:
-        input: [N, 1] or [N, ...], ragged.
-        use_cudnn: has no effect.
-        name: has no effect.
-    """
-    return _append("sequence_softmax", _ragged("sequence_softmax", input))
 
 
 def sequence_conv(
@@ -147,7 +132,7 @@ def sequence_conv(
     Raises:
         UnimplementedError: for another stride, or without padding.
     """
-    _ragged("sequence_conv", input)
+    require_ragged("sequence_conv", input)
     if filter_stride != 1 or not padding:
         raise UnimplementedError(
             "sequence_conv: expected filter_stride = 1 and padding = True, got "
@@ -188,7 +173,7 @@ def row_conv(
     Returns:
         [N, D], ragged.
     """
-    _ragged("row_conv", input)
+    require_ragged("row_conv", input)
     width = _width("row_conv", input)
     size = positive("row_conv: rows of the filter", future_context_size + 1)
     helper = LayerHelper("row_conv", program=input.program)
@@ -221,7 +206,7 @@ def sequence_expand(
         InvalidArgumentError: ``y`` has no such level.
         UnimplementedError: an outer level for rows that are not ragged.
     """
-    _ragged("sequence_expand", y, "y")
+    require_ragged("sequence_expand", y, "y")
     levels = y.lod
     if not -len(levels) <= ref_level < len(levels):
         raise InvalidArgumentError(
@@ -238,30 +223,12 @@ def sequence_expand(
                 f"the innermost level of y only{created()}",
                 "python.ref_level_of_rows",
             )
-        return sequence_expand_as(x, y)
+        return _append("sequence_expand_as", x, {"Y": y})
     inputs = {"Y": below, "YOffsets": levels[ref_level]}
     inputs["Capacity"] = _append("sequence_expand_rows", x, inputs)
     return x.program.append_op(
         "sequence_expand", {"X": x, **inputs}, attrs={"of_offsets": outer}
     )["Out"]
-
-
-def sequence_expand_as(
-    x: Variable, y: Variable, name: str | None = None
-) -> Variable:
-    """Repeat row b of ``x`` as often as sequence b of ``y`` has rows.
-
-    Args:
-        x: [B, ...].
-        y: ragged; only its offsets are used.
-        name: has no effect.
-
-    Returns:
-        Ragged as ``y``.
-    """
-    return _append(
-        "sequence_expand_as", x, {"Y": _ragged("sequence_expand_as", y, "y")}
-    )
 
 
 def sequence_pad(
@@ -285,7 +252,7 @@ def sequence_pad(
     Raises:
         InvalidArgumentError: at run time, for a longer sequence.
     """
-    _ragged("sequence_pad", x, "x")
+    require_ragged("sequence_pad", x, "x")
     inputs = {"X": x, "PadValue": pad_value}
     attrs = {}
     if maxlen is None:
@@ -294,25 +261,6 @@ def sequence_pad(
         attrs["padded_length"] = positive("sequence_pad: maxlen", maxlen)
     made = x.program.append_op("sequence_pad", inputs, attrs=attrs)
     return Padded(made["Out"], made["Length"])
-
-
-def sequence_unpad(
-    x: Variable, length: Variable, name: str | None = None
-) -> Variable:
-    """The rows of a dense tensor up to each length: sequence_pad undone.
-
-    Args:
-        x: [B, T, ...].
-        length: [B], int64.
-        name: has no effect.
-
-    Returns:
-        Ragged rows.
-
-    Raises:
-        OutOfRangeError: at run time, for a length beyond T.
-    """
-    return _append("sequence_unpad", x, {"Length": length})
 
 
 def sequence_mask(
@@ -350,11 +298,6 @@ def sequence_mask(
     return _append("cast", below, dtype=dtype)
 
 
-def sequence_reverse(x: Variable, name: str | None = None) -> Variable:
-    """Each sequence from its last row to its first."""
-    return _append("sequence_reverse", _ragged("sequence_reverse", x, "x"))
-
-
 def sequence_concat(
     input: Sequence[Variable], name: str | None = None
 ) -> Variable:
@@ -371,95 +314,9 @@ def sequence_concat(
             "python.sequence_concat",
         )
     for each in input:
-        _ragged("sequence_concat", each)
+        require_ragged("sequence_concat", each)
     inputs = {"X": list(input)}
     return input[0].program.append_op("sequence_concat", inputs)["Out"]
-
-
-def sequence_slice(
-    input: Variable, offset: Variable, length: Variable, name: str | None = None
-) -> Variable:
-    """Of each sequence ``length`` rows from row ``offset`` on.
-
-    Args:
-        input: [N, ...], ragged.
-        offset: [B, 1], int64.
-        length: [B, 1], int64.
-        name: has no effect.
-
-    Raises:
-        OutOfRangeError: at run time, for rows that a sequence does not have.
-    """
-    _ragged("sequence_slice", input)
-    return _append(
-        "sequence_slice", input, {"Offset": offset, "Length": length}
-    )
-
-
-def sequence_enumerate(
-    input: Variable, win_size: int, pad_value: int = 0, name: str | None = None
-) -> Variable:
-    """For each element the ``win_size`` elements of its sequence from it on.
-
-    Args:
-        input: [N, 1] or [N], int64 or int32, ragged.
-        win_size: the elements of a row.
-        pad_value: what is past the end.
-        name: has no effect.
-
-    Returns:
-        [N, win_size], ragged.
-    """
-    _ragged("sequence_enumerate", input)
-    return _append(
-        "sequence_enumerate", input, win_size=win_size, pad_value=pad_value
-    )
-
-
-def sequence_erase(input: Variable, tokens: Sequence[int]) -> Variable:
-    """The sequences without the elements that ``tokens`` lists.
-
-    Args:
-        input: [N, 1] or [N], int64 or int32, ragged.
-        tokens: what is left out.
-    """
-    _ragged("sequence_erase", input)
-    return _append("sequence_erase", input, tokens=list(tokens))
-
-
-def sequence_reshape(input: Variable, new_dim: int) -> Variable:
-    """The elements of each sequence as rows of ``new_dim`` elements.
-
-    Args:
-        input: [N, D], ragged; each sequence has a multiple of ``new_dim``.
-        new_dim: the elements of a row.
-    """
-    _ragged("sequence_reshape", input)
-    return _append("sequence_reshape", input, new_dim=new_dim)
-
-
-def sequence_scatter(
-    input: Variable,
-    index: Variable,
-    updates: Variable,
-    name: str | None = None,
-) -> Variable:
-    """Add updates to the columns of each row that its sequence names.
-
-    Args:
-        input: [B, D].
-        index: [N, 1], int64 or int32, ragged: columns, one sequence for each
-            row of ``input``.
-        updates: [N, 1], ragged as ``index``.
-        name: has no effect.
-
-    Raises:
-        OutOfRangeError: at run time, for a column that is none.
-    """
-    _ragged("sequence_scatter", index, "index")
-    return _append(
-        "sequence_scatter", input, {"Ids": index, "Updates": updates}
-    )
 
 
 def lod_reset(

@@ -19,13 +19,8 @@ from ..errors import UnimplementedError
 from .load import Model, load
 
 __all__ = [
-    "SluiceBackend",
-    "SluiceBackendRep",
-    "is_compatible",
-    "prepare",
-    "run_model",
-    "run_node",
-    "supports_device",
+    "SluiceBackend", "SluiceBackendRep", "is_compatible", "prepare",
+    "run_model", "run_node", "supports_device",
 ]
 
 _OLDEST_OPSET = 7

@@ -5,14 +5,9 @@ from __future__ import annotations
 from .. import _core
 
 __all__ = [
-    "disable_telemetry_events",
-    "enable_telemetry_events",
-    "get_all_providers",
-    "get_available_providers",
-    "get_device",
-    "set_default_logger_severity",
-    "set_default_logger_verbosity",
-    "set_seed",
+    "disable_telemetry_events", "enable_telemetry_events", "get_all_providers",
+    "get_available_providers", "get_device", "set_default_logger_severity",
+    "set_default_logger_verbosity", "set_seed",
 ]
 
 PROVIDER_PLACES = {

@@ -8,18 +8,9 @@ from collections.abc import Iterator
 from .. import errors
 
 __all__ = [
-    "EPFail",
-    "EngineError",
-    "Fail",
-    "InvalidArgument",
-    "InvalidGraph",
-    "InvalidProtobuf",
-    "ModelLoaded",
-    "NoModel",
-    "NoSuchFile",
-    "NotImplemented",
-    "OrtException",
-    "RuntimeException",
+    "EPFail", "EngineError", "Fail", "InvalidArgument", "InvalidGraph",
+    "InvalidProtobuf", "ModelLoaded", "NoModel", "NoSuchFile", "NotImplemented",
+    "OrtException", "RuntimeException",
 ]
 
 
@@ -97,29 +88,25 @@ _BY_CHECK = {
 }
 
 
-@contextlib.contextmanager
-def loading() -> Iterator[None]:
+def loading() -> contextlib.AbstractContextManager[None]:
     """Convert Sluice's errors of loading a model."""
-    try:
-        yield
-    except errors.SluiceError as error:
-        raise _translated(error, _LOADING) from error
+    return _translating(_LOADING)
+
+
+def running() -> contextlib.AbstractContextManager[None]:
+    """Convert Sluice's errors of a run."""
+    return _translating(_RUNNING)
 
 
 @contextlib.contextmanager
-def running() -> Iterator[None]:
-    """Convert Sluice's errors of a run."""
+def _translating(
+    table: tuple[tuple[type[Exception], type[OrtException]], ...],
+) -> Iterator[None]:
     try:
         yield
     except errors.SluiceError as error:
-        raise _translated(error, _RUNNING) from error
-
-
-def _translated(
-    error: errors.SluiceError,
-    table: tuple[tuple[type[Exception], type[OrtException]], ...],
-) -> OrtException:
-    wanted = _BY_CHECK.get(error.check_id)
-    if wanted is None:
-        wanted = next(to for known, to in table if isinstance(error, known))
-    return wanted(f"[Sluice] : {wanted.__name__} : {error}")
+        wanted = _BY_CHECK.get(error.check_id)
+        if wanted is None:
+            wanted = next(to for known, to in table if isinstance(error, known))
+        text = f"[Sluice] : {wanted.__name__} : {error}"
+        raise wanted(text) from error

@@ -8,10 +8,7 @@ from typing import Any
 from ..display import Shown
 
 __all__ = [
-    "ExecutionMode",
-    "ExecutionOrder",
-    "GraphOptimizationLevel",
-    "RunOptions",
+    "ExecutionMode", "ExecutionOrder", "GraphOptimizationLevel", "RunOptions",
     "SessionOptions",
 ]
 
@@ -48,8 +45,17 @@ class _Checked(Shown):
     """
 
     def _declare(self, **defaults: Any) -> None:
-        for name, default in defaults.items():
-            object.__setattr__(self, name, default)
+        self.__dict__.update(defaults, _entries={})
+
+    def _add_entry(self, key: str, value: str) -> None:
+        """Keep an entry, without effect."""
+        self._entries[str(key)] = str(value)
+
+    def _get_entry(self, key: str) -> str:
+        """Return an entry. Raises RuntimeError for one that was not added."""
+        if key not in self._entries:
+            raise RuntimeError(f"{type(self).__name__} has no entry {key!r}")
+        return self._entries[key]
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in self.__dict__:
@@ -100,18 +106,10 @@ class SessionOptions(_Checked):
             optimized_model_filepath="",
             use_deterministic_compute=False,
             use_per_session_threads=True,
-            _entries={},
         )
 
-    def add_session_config_entry(self, key: str, value: str) -> None:
-        """Keep an entry, without effect."""
-        self._entries[str(key)] = str(value)
-
-    def get_session_config_entry(self, key: str) -> str:
-        """Return an entry. Raises RuntimeError for one that was not added."""
-        if key not in self._entries:
-            raise RuntimeError(f"SessionOptions has no entry {key!r}")
-        return self._entries[key]
+    add_session_config_entry = _Checked._add_entry
+    get_session_config_entry = _Checked._get_entry
 
     def has_session_config_entry(self, key: str) -> bool:
         """Whether the entry was added."""
@@ -147,15 +145,7 @@ class RunOptions(_Checked):
             terminate=False,
             only_execute_path_to_fetches=False,
             training_mode=False,
-            _entries={},
         )
 
-    def add_run_config_entry(self, key: str, value: str) -> None:
-        """Keep an entry, without effect."""
-        self._entries[str(key)] = str(value)
-
-    def get_run_config_entry(self, key: str) -> str:
-        """Return an entry. Raises RuntimeError for one that was not added."""
-        if key not in self._entries:
-            raise RuntimeError(f"RunOptions has no entry {key!r}")
-        return self._entries[key]
+    add_run_config_entry = _Checked._add_entry
+    get_run_config_entry = _Checked._get_entry

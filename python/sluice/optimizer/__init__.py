@@ -8,9 +8,7 @@ only, and gradients between ranks are dense here.
 
 from __future__ import annotations
 
-from typing import Any
-
-from ..elsewhere import missing
+from ..elsewhere import help_with_names
 from . import updates
 from .averages import ExponentialMovingAverage, ModelAverage
 from .base import Optimizer
@@ -23,6 +21,4 @@ __all__ = [
 ]
 __all__ += updates.__all__
 
-
-def __getattr__(name: str) -> Any:
-    missing(__name__, name, __all__)
+help_with_names(globals())

@@ -11,17 +11,7 @@ from .samplers import BatchSampler
 from .workers import WorkerInfo, get_worker_info
 
 __all__ = [
-    "BatchSampler",
-    "DataFeeder",
-    "DataLoader",
-    "Dataset",
-    "IterableDataset",
-    "TensorDataset",
-    "WorkerInfo",
-    "batch",
-    "buffered",
-    "default_collate",
-    "get_worker_info",
-    "shuffle",
-    "xmap_readers",
+    "BatchSampler", "DataFeeder", "DataLoader", "Dataset", "IterableDataset",
+    "TensorDataset", "WorkerInfo", "batch", "buffered", "default_collate",
+    "get_worker_info", "shuffle", "xmap_readers",
 ]

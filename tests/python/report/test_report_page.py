@@ -12,7 +12,7 @@ import pytest
 
 import sluice as sl
 from sluice import lab
-from sluice.lab.report import Report
+from sluice.lab.report import Report, libraries
 
 try:
     from selenium import webdriver
@@ -27,7 +27,7 @@ except ImportError:
 def missing():
     """Packages that the browser tests lack."""
     programs = {"chromium": "chromium", "chromedriver": "chromium-driver"}
-    modules = [name for name in ("selenium", "mpld3", "pygraphviz") if find_spec(name) is None]
+    modules = [name for name in ("selenium", "mpld3") if find_spec(name) is None]
     packages = [package for name, package in programs.items() if shutil.which(name) is None]
     return ", ".join([f"Python's {name}" for name in modules] + [f"Debian's {name}" for name in packages])
 
@@ -403,9 +403,9 @@ def test_a_notebook_shows_the_page_in_a_frame(browser, tmp_path, report, monkeyp
         browser.switch_to.default_content()
     quiet(browser)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    monkeypatch.setattr("shutil.which", lambda name: None)
+    monkeypatch.setattr(libraries, "_DEBIAN", tmp_path / "none")
     shown = report._repr_html_()
-    assert shown.startswith("<pre>&lt;Report lenet") and "pip install pygraphviz" in shown
+    assert shown.startswith("<pre>&lt;Report lenet") and "pip install mpld3" in shown
 
 
 def test_changes_are_shown(browser, tmp_path, report):

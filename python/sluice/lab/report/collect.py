@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any
@@ -33,15 +34,10 @@ def report(
     """Measure the plan that ``Executor.run`` would use, and report on it.
 
     Args:
-        program: what to run; its parameters must exist.
-        feed: as for ``Executor.run``.
-        fetch_list: as for ``Executor.run``; outputs that no op reads if None.
+        program, feed, fetch_list, place, scope: as for :func:`sluice.tune`.
         tune: seconds for a preceding ``sl.tune``, so that candidates have
             measured times; None for no tuning.
         seconds: for running the plan, as a whole and op by op.
-        place: where the program runs; the CPU if None.
-        scope: where parameters live; the global scope if None. It is not
-            modified.
         name: the program's name on the page.
         role: what it is, e.g. "ONNX model", for the page's heading.
 
@@ -134,18 +130,13 @@ def report_plans(
 
 def _summary(plan: dict[str, Any]) -> dict[str, Any]:
     ops = plan["ops"]
-    evidence: dict[str, int] = {}
-    libraries: dict[str, int] = {}
-    for op in ops:
-        evidence[op["evidence"]] = evidence.get(op["evidence"], 0) + 1
-        libraries[op["library"]] = libraries.get(op["library"], 0) + 1
     return {
         "ops": len(ops),
         "predicted_seconds": sum(op["predicted_seconds"] for op in ops),
         "measured_seconds": plan["times"]["run"]["median"],
         "op_seconds": sum(op["measured"]["median"] for op in ops),
-        "evidence": evidence,
-        "libraries": libraries,
+        "evidence": Counter(op["evidence"] for op in ops),
+        "libraries": Counter(op["library"] for op in ops),
         "transfer_bytes": sum(t["bytes"] for t in plan["transfers"]),
         "arena_bytes": sum(plan["arenas"].values()),
     }

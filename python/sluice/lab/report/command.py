@@ -31,22 +31,17 @@ def add_parser(commands: argparse._SubParsersAction) -> None:
     parser.set_defaults(run=run)
     arguments.add_program(parser)
     arguments.add_place(parser)
-    parser.add_argument(
-        "-o",
-        "--output",
-        default="report.html",
-        metavar="FILE.html",
-        help="the page",
+    arguments.add(
+        parser, "-o --output", "FILE.html", "the page", default="report.html",
     )
-    parser.add_argument("--json", metavar="FILE", help="the report as JSON")
-    parser.add_argument(
-        "--trace", metavar="FILE", help="a real run and medians, for Perfetto"
+    arguments.add(parser, "--json", "FILE", "the report as JSON")
+    arguments.add(
+        parser, "--trace", "FILE", "a real run and medians, for Perfetto",
     )
-    parser.add_argument("--dot", metavar="FILE", help="the graph for Graphviz")
-    parser.add_argument(
-        "--against",
-        metavar="FILE.json",
-        help="an older report: say what has changed since",
+    arguments.add(parser, "--dot", "FILE", "the graph for Graphviz")
+    arguments.add(
+        parser, "--against", "FILE.json",
+        "an older report: say what has changed since",
     )
     arguments.add_seconds(
         parser,
@@ -54,10 +49,9 @@ def add_parser(commands: argparse._SubParsersAction) -> None:
         10,
         "for measuring kernels that have no records yet",
     )
-    parser.add_argument(
-        "--no-tune",
-        action="store_true",
-        help="measure no kernel by itself: records and estimates as they are",
+    arguments.add(
+        parser, "--no-tune", "",
+        "measure no kernel by itself: records and estimates as they are",
     )
     arguments.add_seconds(parser, "--seconds", 3, "for running the plan")
 

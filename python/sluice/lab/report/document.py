@@ -62,7 +62,7 @@ class Report:
             against: an older report; the page shows the changes since then.
 
         Raises:
-            NotFoundError: D3 or Graphviz is missing; names the package.
+            NotFoundError: D3 is missing; names the package.
         """
         from .page import to_html
 

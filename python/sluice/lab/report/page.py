@@ -95,7 +95,7 @@ def to_html(data: dict[str, Any], changes: dict[str, Any] | None) -> str:
     """The page; with fewer details if it would be 3 MB or more.
 
     Raises:
-        NotFoundError: D3 or Graphviz is missing; names the package.
+        NotFoundError: D3 is missing; names the package.
         ResourceExhaustedError: it is 3 MB or more with the fewest details.
     """
     limits: Limits = LIMITS

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from . import graph, memory
-from .layout import TooSlowError, lay_out
+from .layout import positions
 
 _HEIGHT = 40.0  # height of a node, in pixels
 _CHARACTER = 7.2  # width of a character, in pixels
@@ -143,20 +143,13 @@ def _label(text: str) -> str:
 
 def _graph(plan: dict[str, Any], most_nodes: int) -> dict[str, Any]:
     """Nodes with labels and positions, and edges with curves."""
-    while True:
-        made = graph.make(plan, most_nodes)
-        nodes = _nodes(plan, made)
-        widths = {
-            node["id"]: _CHARACTER * max(map(len, node["label"])) + 22
-            for node in nodes
-        }
-        try:
-            where = lay_out(made, widths, _HEIGHT)
-            break
-        except TooSlowError:
-            if most_nodes <= 20:
-                raise
-            most_nodes //= 3
+    made = graph.make(plan, most_nodes)
+    nodes = _nodes(plan, made)
+    widths = {
+        node["id"]: _CHARACTER * max(map(len, node["label"])) + 22
+        for node in nodes
+    }
+    where = positions(made, widths, _HEIGHT)
     for node in nodes:
         node["x"], node["y"] = where["nodes"][node["id"]]
         node["width"] = round(widths[node["id"]], 1)

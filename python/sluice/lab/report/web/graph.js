@@ -1,4 +1,4 @@
-// The graph with Graphviz' layout.
+// The graph as Python laid it out.
 {
   const graph = sluice.report.graph;
   const margin = 16;
