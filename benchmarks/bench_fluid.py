@@ -53,7 +53,7 @@ class Bound:
         if self.at_least is not None:
             return f">= {self.at_least:.3g}"
         limit = self.at_most if self.share is None else self.share
-        return f"<= {limit:.2g}"
+        return f"<= {limit:.3g}"
 
     def judge(self, figures: dict[str, list[float]]) -> dict | None:
         """What was found; None if nobody was measured whom it concerns."""
@@ -154,8 +154,8 @@ def say(text: str) -> None:
 
 def number(value: float) -> str:
     """Three digits."""
-    if value and not 0.001 <= abs(value) < 1e4:
-        return f"{value:.2e}"
+    if value and not 0.001 <= abs(value) < 1e6:
+        return f"{value:.1e}"
     digits = 2 - math.floor(math.log10(abs(value))) if value else 0
     return f"{value:.{max(0, digits)}f}"
 
@@ -245,7 +245,7 @@ class Benchmark:
             for found in judged:
                 if found["of"] == name and not self.options.smoke:
                     said = "yes" if found["met"] else "NO"
-                    text = f"{text:60}{found['must']:8} {said}"
+                    text = f"{text:61} {found['must']:8} {said}"
             print(text.rstrip(), flush=True)
 
     def finish(self, load: float) -> int:
@@ -294,7 +294,7 @@ def parse() -> argparse.Namespace:
 
 def main() -> int:
     options, load = parse(), os.getloadavg()[0]
-    print(f"  {'contestant':20}{'median':>8}      {'first / it (95 %)':24}"
+    print(f"  {'contestant':20}{'median':>8}      {'first / it (95 %)':26}"
           "must be  met")
     benchmark = Benchmark(options)
     if load > 0.5:
