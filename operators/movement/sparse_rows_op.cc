@@ -1,4 +1,5 @@
 #include "sluice/operators/registration.h"
+#include "sluice/operators/sparse_rows.h"
 
 // Ops on sparse gradients (VarDesc::rows): row Rows[i] of a parameter has the
 // sum of all rows i of X that name it.
@@ -12,29 +13,16 @@ void SparseInputs(OpSchema& op) {
   op.NoGradient("it takes a gradient, and there are none of gradients");
 }
 
-// Returns X with the number of rows that both say.
-ShapeHandle MergedInput(const InferShapeContext& context) {
-  ShapeHandle x = context.WithRankAtLeast(context.input("X"), 1);
-  const ShapeHandle rows = context.WithRank(context.input("Rows"), 1);
-  if (!x.dims.rank_known()) return x;
-  x.dims[0] = context.Merge(context.Dim(x, 0), context.Dim(rows, 0)).size;
-  return x;
-}
-
 void MergeRowsShape(InferShapeContext& context) {
-  const ShapeHandle x = MergedInput(context);
+  const ShapeHandle x = SparseRowsOf(context, "X", "X");
   context.SetOutput("Out", x);
   context.SetOutput("RowsOut",
                     DDim({x.dims.rank_known() ? x.dims[0] : kUnknownDim}));
 }
 
 void RowsToDenseShape(InferShapeContext& context) {
-  const ShapeHandle x = MergedInput(context);
-  const ShapeHandle like = context.WithRankAtLeast(context.input("Like"), 1);
-  if (x.dims.rank_known()) {
-    context.Merge(context.Subshape(x, 1), context.Subshape(like, 1));
-  }
-  context.SetOutput("Out", like);
+  SparseRowsOf(context, "X", "Like");
+  context.SetOutput("Out", context.input("Like"));
 }
 
 void MergeRowsSchema(OpSchema& op) {

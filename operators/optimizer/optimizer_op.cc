@@ -1,5 +1,6 @@
 #include "sluice/operators/math/optimizer/optimizer_row.h"
 #include "sluice/operators/registration.h"
+#include "sluice/operators/sparse_rows.h"
 
 // The schemas of the ops that are rows of math/optimizer's table.
 namespace sluice {
@@ -8,14 +9,10 @@ namespace {
 // Returns the shape of the parameter, to which Grad and Rows fit.
 ShapeHandle ParamShape(const InferShapeContext& context, bool takes_rows) {
   const ShapeHandle param = context.input("Param");
-  const ShapeHandle grad = context.input("Grad");
-  if (!takes_rows || !context.HasInput("Rows"))
-    return context.Merge(param, grad);
-  const ShapeHandle rows = context.WithRank(context.input("Rows"), 1);
-  const ShapeHandle few = context.WithRankAtLeast(grad, 1);
-  context.Merge(context.Dim(few, 0), context.Dim(rows, 0));
-  context.Merge(context.Subshape(context.WithRankAtLeast(param, 1), 1),
-                context.Subshape(few, 1));
+  if (!takes_rows || !context.HasInput("Rows")) {
+    return context.Merge(param, context.input("Grad"));
+  }
+  SparseRowsOf(context, "Grad", "Param");
   return param;
 }
 

@@ -350,7 +350,7 @@ def test_many_threads(exe):
         return np.maximum(x, 0)
 
     @sl.kernel("sgd", variant="py_sgd")
-    def sgd(param, grad, rate, skip_update):
+    def sgd(param, grad, rate, skip_update, rows):
         return param - rate * grad
 
     x = sl.data("x", [None, 64])

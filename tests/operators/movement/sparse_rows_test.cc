@@ -42,8 +42,8 @@ TEST(SparseRows, RefuseAnotherNumberOfRowsAndAnotherWidth) {
       {"merge_rows", "Rows"}, [] {
         RunOp("merge_rows", {{"X", kThree}, {"Rows", RowNumbers({0, 1})}});
       });
-  ExpectError(ErrorCode::kInvalidArgument, "infer_shape.merge_dim",
-              {"rows_to_dense", "Like"}, [] {
+  ExpectError(ErrorCode::kInvalidArgument, "sparse_rows.sizes",
+              {"rows_to_dense", "X [3, 2]", "Like [1, 1]"}, [] {
                 RunOp("rows_to_dense",
                       {{"X", kThree},
                        {"Rows", RowNumbers({0, 1, 1})},

@@ -552,9 +552,3 @@ def test_wrong_arguments_are_named(which):
         build()
     for text in [*texts, "test_parameter_layers.py:"]:
         assert text in str(error.value)
-
-
-def test_sparse_gradients_are_refused():
-    ids = sl.data("ids", [3], "int64")
-    with pytest.raises(sl.UnimplementedError, match="is_sparse.*dense"):
-        L.embedding(ids, [5, 2], is_sparse=True)
