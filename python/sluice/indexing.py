@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import _core, framework
+from .clip import _as
 from .errors import InvalidArgumentError, OutOfRangeError, UnimplementedError
 
 __all__ = ["item"]
@@ -56,15 +57,8 @@ def _vector(program: Any, bounds: list[Any]) -> Any:
         if not _is_bound(bound):
             parts.append(constant(program, [bound], "int64"))
             continue
-        if bound.dtype != "int64":
-            bound = program.append_op(
-                "cast", {"X": bound}, attrs={"dtype": "int64"}
-            )["Out"]
-        parts.append(
-            program.append_op("reshape", {"X": bound}, attrs={"shape": [1]})[
-                "Out"
-            ]
-        )
+        bound = _as("int64", bound)
+        parts.append(bound._append("reshape", {"X": bound}, shape=[1]))
     return program.append_op("concat", {"X": parts})["Out"]
 
 

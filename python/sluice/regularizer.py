@@ -30,7 +30,8 @@ class _Decay(Shown):
         """The gradient with the decay, or ``grad`` for a coefficient of 0."""
         if self.regularization_coeff == 0:
             return grad
-        return to_dense(grad, param) + self._pull(param) * self.regularization_coeff
+        pull = self._pull(param) * self.regularization_coeff
+        return to_dense(grad, param) + pull
 
 
 class L1Decay(_Decay):

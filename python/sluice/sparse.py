@@ -4,9 +4,10 @@
 each index, as Fluid's SelectedRows: :attr:`Variable.rows` says to which row of
 the table each of them is added. ``SGD`` and ``Adagrad`` then change only these
 rows, with the result of a dense gradient. So do other optimizers with
-``lazy_mode=True``, whose states of the other rows then stay as they are; without
-it the gradient is made dense. ``Lamb`` and ``LarsMomentum``, which need norms of
-the whole table, weight decay and :class:`GradientMerge` always make it dense.
+``lazy_mode=True``, whose states of the other rows then stay as they are;
+without it the gradient is made dense. ``Lamb`` and ``LarsMomentum``, which need
+norms of the whole table, weight decay and :class:`GradientMerge` always make it
+dense.
 
 A gradient stays sparse if everything that uses the table is a sparse embedding
 outside of loops and branches; it is dense otherwise. Sparse updates run on the

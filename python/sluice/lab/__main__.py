@@ -157,16 +157,8 @@ def _add_race(commands: Any) -> None:
 def _tune(parsed: argparse.Namespace) -> int | None:
     if parsed.kernels:
         return tune_kernels.run(parsed)
-    job = programs.load(parsed.program, parsed.batch)
-    result = sl.tune(
-        job.program,
-        job.feed,
-        job.fetch_list,
-        parsed.budget,
-        place=parsed.place,
-        scope=job.scope,
-        again=parsed.again,
-    )
+    options = {k: getattr(parsed, k) for k in ("budget", "place", "again")}
+    result = programs.call(sl.tune, parsed, **options)
     text.show(
         result.all if parsed.all else result,
         r"^(?:  \*|[0-9]+ of [0-9]+ signature|kernels of).*$",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -97,28 +96,15 @@ def add_parser(commands: Any) -> None:
 
 def run(parsed: argparse.Namespace) -> int:
     """Run the command and return the exit status."""
-    job = programs.load(parsed.program, parsed.batch)
-    result = bisect(
-        job.program,
-        job.feed,
-        parsed.a,
-        parsed.b,
-        job.fetch_list,
-        time=parsed.time,
-        place=parsed.place,
-        scope=job.scope,
-        rtol=parsed.rtol,
-        atol=parsed.atol,
+    options = {k: getattr(parsed, k) for k in ("rtol", "atol", "time")}
+    result = programs.call(
+        bisect, parsed, parsed.a, parsed.b, place=parsed.place, **options
     )
     text.show(result)
     if parsed.script:
         script = parsed.program if parsed.program.endswith(".py") else None
         for i, finding in enumerate(result.findings):
             folder = os.path.join(parsed.script, str(i))
-            print(
-                write_script(
-                    finding, folder, script=script, place=parsed.place
-                ),
-                file=sys.stdout,
-            )
+            place = parsed.place
+            print(write_script(finding, folder, script=script, place=place))
     return DIFFERS if result else 0

@@ -65,18 +65,9 @@ def add_parser(commands: Any) -> None:
 
 def run(parsed: argparse.Namespace) -> int:
     """Run the command and return the exit status."""
-    job = programs.load(parsed.program, parsed.batch)
-    result = compare(
-        job.program,
-        job.feed,
-        parsed.a,
-        parsed.b,
-        job.fetch_list,
-        place=parsed.place,
-        scope=job.scope,
-        rtol=parsed.rtol,
-        atol=parsed.atol,
-        budget=parsed.budget,
+    options = {k: getattr(parsed, k) for k in ("rtol", "atol", "budget")}
+    result = programs.call(
+        compare, parsed, parsed.a, parsed.b, place=parsed.place, **options
     )
     said = result.all if parsed.all else result
     text.show(said, r"^(?:B is|no diff).*$", r"^.*  same$")

@@ -6,7 +6,7 @@ import difflib
 import os
 import runpy
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -50,6 +50,16 @@ def load(name: str, batch: int = 32) -> Job:
         return _from_model(name, batch)
     program = sl.io.load_program(name)
     return Job(name, program, make_feed(program, batch), None, values(program))
+
+
+def call(
+    function: Callable[..., Any], parsed: Any, *sets: str, **more: Any
+) -> Any:
+    """Call a function of a program with the one that a command names."""
+    job = load(parsed.program, parsed.batch)
+    return function(
+        job.program, job.feed, *sets, job.fetch_list, scope=job.scope, **more
+    )
 
 
 def role(name: str) -> str:

@@ -162,15 +162,12 @@ def run(parsed: argparse.Namespace) -> int:
             raise InvalidArgumentError(
                 f"--faster: {name} stands there twice", "lab.faster"
             )
-    job = programs.load(parsed.program, parsed.batch)
-    result = what_if(
-        job.program,
-        job.feed,
-        job.fetch_list,
+    result = programs.call(
+        what_if,
+        parsed,
         devices=parsed.device,
         link=parsed.link,
         faster=dict(parsed.faster),
-        scope=job.scope,
         budget=parsed.budget,
     )
     text.show(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import keyword
 import re
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
@@ -213,9 +213,14 @@ def function_source(
 
 
 def stub_source(
-    schemas: list[Schema], rows: Mapping[str, Row] | None = None
+    schemas: list[Schema],
+    rows: Mapping[str, Row] | None = None,
+    layers: Sequence[str] = (),
 ) -> str:
-    """The stub file for the functions of all these ops, or of rows."""
+    """The stub file for the functions of all these ops, or of rows.
+
+    A star import gets no op that has the name of one of the ``layers``.
+    """
     head = (
         '"""Functions for single ops, written from their schemas."""\n\n'
         "from collections.abc import Sequence\n"
@@ -225,5 +230,7 @@ def stub_source(
     if rows is not None:
         parts = [function_source(s, True, rows[s["name"]]) for s in schemas]
         return head + "\n".join(parts)
+    shown = [s["name"] for s in schemas if s["name"] not in layers]
+    head += f"__all__ = {[snake_case(name) for name in shown]}\n\n"
     parts = [outputs_source(s) + function_source(s, stub=True) for s in schemas]
     return head + "\n".join(parts)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import _core
-from ..errors import InvalidArgumentError, UnimplementedError
+from ..errors import InvalidArgumentError
 from ..framework import Variable, created, positive, require_variable
 from ..initializer import Constant, Uniform
 from ..layer_helper import LayerHelper

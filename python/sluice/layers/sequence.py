@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from ..errors import InvalidArgumentError, UnimplementedError
 from ..framework import Variable, created, positive, require_variable
+from ..indexing import constant
 from ..layer_helper import LayerHelper
 from .shapes import size_list
 
@@ -282,16 +283,12 @@ def sequence_mask(
     """
     if maxlen is None:
         maxlen = _append("reduce_max", x, reduce_all=True)
-    positions = x.program.append_op(
-        "range",
-        {"End": maxlen} if isinstance(maxlen, Variable) else {},
-        attrs={"dtype": x.dtype}
-        if isinstance(maxlen, Variable)
-        else {
-            "dtype": x.dtype,
-            "end": float(positive("sequence_mask: maxlen", maxlen)),
-        },
-    )["Out"]
+    inputs, attrs = {}, {"dtype": x.dtype}
+    if isinstance(maxlen, Variable):
+        inputs = {"End": maxlen}
+    else:
+        attrs["end"] = float(positive("sequence_mask: maxlen", maxlen))
+    positions = x.program.append_op("range", inputs, attrs=attrs)["Out"]
     below = _append(
         "less_than", positions, {"Y": _append("unsqueeze", x, axes=[-1])}
     )
@@ -342,14 +339,7 @@ def lod_reset(
             offsets = _append("cast", flat, dtype="int64")
     elif target_lod is not None:
         values = [int(each) for each in target_lod]
-        offsets = x.program.append_op(
-            "assign_value",
-            attrs={
-                "shape": [len(values)],
-                "dtype": "int64",
-                "values": [float(each) for each in values],
-            },
-        )["Out"]
+        offsets = constant(x.program, values, "int64")
     else:
         raise InvalidArgumentError(
             f"lod_reset: expected y or target_lod, got neither{created()}",

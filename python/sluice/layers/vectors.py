@@ -214,6 +214,13 @@ def eye(
     return make("expand", {"X": out}, shape=shape)
 
 
+def _drawn(shape: Sequence[int], below: int, seed: int) -> Variable:
+    """Random numbers from 0 on, in float64."""
+    program, attrs = framework.default_main_program(), {"shape": list(shape)}
+    attrs |= {"min": 0.0, "max": float(below), "dtype": "float64"}
+    return make("uniform_random", {}, None, program, seed=seed, **attrs)
+
+
 def randint(
     low: int,
     high: int | None = None,
@@ -239,17 +246,7 @@ def randint(
         )
     if high - low > 2**53:
         raise wrong(f"randint: {high - low} numbers; expected at most 2^53")
-    drawn = make(
-        "uniform_random",
-        {},
-        None,
-        framework.default_main_program(),
-        shape=list(shape),
-        min=0.0,
-        max=float(high - low),
-        dtype="float64",
-        seed=seed,
-    )
+    drawn = _drawn(shape, high - low, seed)
     whole = make("floor", {"X": drawn})
     return make("cast", {"X": whole + low if low else whole}, dtype=dtype)
 
@@ -265,14 +262,6 @@ def randperm(n: int, dtype: Any = "int64", seed: int = 0) -> Variable:
     count = operator.index(n)
     if count < 0:
         raise wrong(f"randperm: n = {count}; expected 0 or more")
-    keys = make(
-        "uniform_random",
-        {},
-        None,
-        framework.default_main_program(),
-        shape=[count],
-        dtype="float64",
-        seed=seed,
-    )
+    keys = _drawn([count], 1, seed)
     made = keys.program.append_op("top_k", {"X": keys}, attrs={"k": count})
     return make("cast", {"X": made["Indices"]}, dtype=dtype)

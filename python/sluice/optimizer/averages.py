@@ -215,10 +215,6 @@ class ModelAverage(_Average):
             self._accumulate(self._helper())
 
     def _accumulate(self, helper: LayerHelper) -> None:
-        def where(condition: Variable, x: Variable, y: Variable, out: Any):
-            inputs = {"Condition": condition, "X": x, "Y": y}
-            helper.append_op("where", inputs, {"Out": out})
-
         updates, count, old = (
             self._keep(helper, name, "int64")
             for name in ("updates", "count", "old_count")
@@ -237,16 +233,23 @@ class ModelAverage(_Average):
             total = self._keep(helper, f"{param.name}.sum", param)
             before = self._keep(helper, f"{param.name}.old_sum", param)
             grown = total + param
-            where(_scalar(ends), grown, before, before)
-            where(_scalar(ends), _zero(param), grown, total)
+            _where(helper, _scalar(ends), grown, before, before)
+            _where(helper, _scalar(ends), _zero(param), grown, total)
             states[param.name] = [total, before, count, old]
-        where(ends, count, old, old)
-        where(ends, count._constant(0), count, count)
+        _where(helper, ends, count, old, old)
+        _where(helper, ends, count._constant(0), count, count)
         self._finish(states)
 
     def _averaged(self, param: str, states: list[Variable]) -> Variable:
         total, before, count, old = states
         return (total + before) / _scalar(_as(total.dtype, count + old))
+
+
+def _where(
+    helper: LayerHelper, condition: Variable, x: Any, y: Any, out: Variable
+) -> None:
+    inputs = {"Condition": condition, "X": x, "Y": y}
+    helper.append_op("where", inputs, {"Out": out})
 
 
 def _scalar(x: Variable) -> Variable:

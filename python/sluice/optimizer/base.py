@@ -41,11 +41,12 @@ else:
         """Make the arguments of an optimizer from its fields.
 
         First comes learning_rate, then the own fields of the class, then what
-        all optimizers have, unless the class has other fields after it.
+        all optimizers have, and after their name those that `_later` lists.
         """
         fields = inspect.get_annotations(cls)
-        for name in _LAST:
-            fields.setdefault(name, _LAST[name])
+        later = {name: fields.pop(name) for name in vars(cls).get("_later", ())}
+        for name, kind in _LAST.items():
+            fields |= {name: kind} | (later if name == "name" else {})
             setattr(cls, name, None)
         cls.__annotations__ = fields
         cls = dataclass(repr=False, eq=False)(cls)

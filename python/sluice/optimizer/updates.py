@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ClassVar
 
-from ..clip import GradientClipByNorm, _Clip
+from ..clip import GradientClipByNorm
 from ..errors import InvalidArgumentError
 from ..feed_values import finite
 from ..framework import Variable
 from ..layer_helper import LayerHelper
-from ..regularizer import _Decay
 from ..sparse import to_dense
 from .base import Optimizer, Rate, declared
 
@@ -186,11 +185,9 @@ class Adagrad(Optimizer):
     """
 
     type = "adagrad"
+    _later = ("initial_accumulator_value",)
     _keeps_others = True
     epsilon: float = 1e-6
-    regularization: _Decay | None = None
-    grad_clip: _Clip | None = None
-    name: str | None = None
     initial_accumulator_value: float = 0.0
 
     def _first(self) -> float:
@@ -277,13 +274,12 @@ class Dpsgd(Optimizer):
     """
 
     type = "sgd"
+    _later = ("seed",)
+
     learning_rate: Rate = 0.001
     clip: float | GradientClipByNorm = 0.9
     batch_size: float = 0.999
     sigma: float = 1e-8
-    regularization: _Decay | None = None
-    grad_clip: _Clip | None = None
-    name: str | None = None
     seed: int = 0
 
     def __post_init__(self) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from .. import _core, unique_name
 from ..elsewhere import checked
 from ..errors import InvalidArgumentError
@@ -12,7 +10,7 @@ from ..framework import Variable, positive
 from ..initializer import Constant
 from ..layer_helper import LayerHelper
 from ..sparse import to_dense
-from .averages import _scalar
+from .averages import _scalar, _where
 from .base import Optimizer
 
 Pairs = list[tuple[Variable, Variable]]
@@ -37,13 +35,6 @@ class _Wrapper(Optimizer):
         """Count up, from k - 1 back to 0."""
         last = counter == k - 1
         _where(helper, last, counter._constant(0), counter + 1, counter)
-
-
-def _where(
-    helper: LayerHelper, condition: Variable, x: Any, y: Any, out: Variable
-) -> None:
-    inputs = {"Condition": condition, "X": x, "Y": y}
-    helper.append_op("where", inputs, {"Out": out})
 
 
 @checked
