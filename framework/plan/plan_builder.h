@@ -68,11 +68,13 @@ class PlanBuilder {
                   Slot* slot) const;
   void AddScratch(PlannedOp* planned);
   void AddFetches();
-  void AddShadows();
-  int ChangedInPlace(const ArgDef& def, const PlannedOp& planned) const;
-  bool IsReadAfter(int slot, int op_index) const;
   void NoteUnusedHints();
   void AddHooks();
+
+  // plan_updates.cc
+  int ChangedInPlace(const ArgDef& def, const PlannedOp& planned) const;
+  bool IsReadAfter(int slot, int op_index) const;
+  void AddShadows();
 
   // plan_own_queues.cc
   void StartEarly();

@@ -5,7 +5,6 @@
 #include <mutex>
 #include <new>
 #include <set>
-#include <span>
 
 #include "sluice/framework/hints/kernel_hints.h"
 #include "sluice/framework/op/infer_shape_context.h"
@@ -16,6 +15,7 @@
 #include "sluice/framework/program/block_ops.h"
 #include "sluice/framework/program/internal_ops.h"
 #include "sluice/framework/program/ragged_rows.h"
+#include "sluice/framework/program/sparse_rows.h"
 #include "sluice/platform/error.h"
 #include "sluice/platform/text.h"
 
@@ -55,11 +55,6 @@ const DDim& Var::dims() const {
 }
 DType Var::dtype() const {
   return program().FindVar(name_).dtype;
-}
-
-Var Var::rows() const {
-  const std::string& name = program().FindVar(name_).rows;
-  return name.empty() ? Var() : Var(program_, name);
 }
 
 const VarDesc* BlockDesc::FindVar(std::string_view name) const {
@@ -449,23 +444,6 @@ std::vector<VarDesc> OutputsOf(const OpSchema& schema,
 }
 }  // namespace
 
-namespace {
-
-// Says which outputs are sparse gradients (OpSchema::SparseRows).
-void NoteSparse(const OpSchema& schema,
-                const OpDesc& op,
-                std::vector<VarDesc>* made) {
-  for (const ArgDef& def : schema.outputs()) {
-    if (def.sparse_rows.empty() || op.Output(def.name).empty()) continue;
-    for (VarDesc& var : *made) {
-      if (var.name != op.Output(def.name)[0]) continue;
-      var.rows = op.Output(def.sparse_rows)[0];
-    }
-  }
-}
-
-}  // namespace
-
 const OpDesc& Program::AppendChecked(OpDesc* added_op) {
   OpDesc& op = *added_op;
   const OpSchema& schema = Registry::Global().Schema(op.type);
@@ -547,16 +525,6 @@ void Program::CheckOutput(const OpDesc& op,
                  "{}: output {} cannot be variable {} of a block around it: "
                  "what a block computes leaves it as an output",
                  op.type, argument, made.name);
-}
-
-void Program::SetRows(std::string_view name, std::string_view rows) {
-  FindVar(name);
-  FindVar(rows);
-  for (BlockDesc& block : blocks_) {
-    VarDesc* var = block.MutableVar(name);
-    if (var != nullptr) var->rows = rows;
-  }
-  ++version_;
 }
 
 void Program::SetStopGradient(std::string_view name, bool stop) {

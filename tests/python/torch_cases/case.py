@@ -77,7 +77,7 @@ NO_COUNTERPART = {
     ),
     **dict.fromkeys(
         ("merge_rows", "rows_to_dense"),
-        "torch coalesces in its own order; tests/operators/movement has the formula",
+        "torch coalesces in its own order; tests/operators/optimizer has the formula",
     ),
     "gaussian_random": "own numbers; tests/operators/random/random_reference.h",
     "linear_attention": "tests/operators/recurrent has its formula",
