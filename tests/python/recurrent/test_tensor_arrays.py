@@ -240,6 +240,45 @@ def test_ragged_variables_are_carried_with_their_offsets(exe):
     assert got.lod == [[0, 3, 3, 5]]
 
 
+def test_gradients_flow_through_ragged_elements(exe):
+    """Rows are multiplied by the sum of their sequence, again and again."""
+    rows = given("rows", [5, 2])
+    x = layers.lod_reset(rows, target_lod=[0, 2, 2, 5])
+    array = layers.array_write(
+        x, 0, layers.create_array("float64", capacity=4)
+    )
+
+    def body(i, array, last):
+        one = layers.array_read(array, i)
+        sums = layers.sequence_expand_as(layers.sequence_pool(one, "sum"), one)
+        new = layers.tanh(one * layers.lod_reset(sums, one))
+        last = new * layers.lod_reset(last, new)
+        array = layers.array_write(new, i + 1, array)
+        return [i + 1, array, last]
+
+    _, array, last = layers.while_loop(
+        lambda i, array, last: i < 3, body, [number(0), array, x], max_trips=3
+    )
+    assert last.lod_level == 1
+    third = layers.array_read(array, 2)
+    loss = total(layers.sequence_pool(third, "sqrt")) + total(
+        layers.sequence_pool(last, "max")
+    )
+    values = np.random.default_rng(3).standard_normal((5, 2))
+    element = np.split(values, [2])
+    product = [each.copy() for each in element]
+    found = []
+    for _ in range(3):
+        element = [np.tanh(each * each.sum(0)) for each in element]
+        product = [a * b for a, b in zip(product, element)]
+        found.append(element)
+    want = sum(e.sum() / np.sqrt(len(e)) for e in found[1])
+    want += sum(e.max(0).sum() for e in product)
+    (got,) = exe.run(feed={"rows": values}, fetch_list=[loss])
+    assert got == pytest.approx(want, rel=1e-12)
+    assert differences(exe, loss, {"rows": values}, ["rows"]) < 1e-7
+
+
 def refused(error, text, function, *args, **kwargs):
     with pytest.raises(error, match=text) as raised:
         function(*args, **kwargs)
