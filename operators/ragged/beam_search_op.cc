@@ -41,7 +41,9 @@ int64_t CountHypotheses(const InferShapeContext& context, int64_t sources) {
 
 void BeamSearchShape(InferShapeContext& context) {
   const DDim scores = context.WithRankAtLeast(context.input("Scores"), 1);
-  if (context.HasInput("Ids")) context.Merge(context.input("Ids"), scores);
+  if (context.HasInput("Ids")) {
+    context.Merge(context.input("Ids"), {scores, -1});
+  }
   const int64_t rows = scores.rank_known() ? scores[0] : kUnknownDim;
   RequireColumn(context, "PreIds", rows);
   RequireColumn(context, "PreScores", rows);

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ..errors import InvalidArgumentError, UnimplementedError
-from ..framework import Variable, created, positive, require_variable
+from ..framework import Variable, created, positive
 from .making import make
 from .sequence import lod_reset
 from .tensor_array import TensorArray, _filled
@@ -81,13 +81,9 @@ def beam_search(
             that end at other rows.
         UnimplementedError: another ``level``, or more than two.
     """
-    given = {
-        "Scores": require_variable("beam_search: scores", scores),
-        "PreScores": require_variable("beam_search: pre_scores", pre_scores),
-        "PreIds": require_variable("beam_search: pre_ids", pre_ids),
-    }
+    given = {"Scores": scores, "PreScores": pre_scores, "PreIds": pre_ids}
     if ids is not None:
-        given["Ids"] = require_variable("beam_search: ids", ids)
+        given["Ids"] = ids
     cut = next((each for each in given.values() if each.lod_level), None)
     inputs: dict[str, Any] = dict(given)
     if cut is not None:
@@ -176,7 +172,6 @@ def is_empty(x: Variable, name: str | None = None) -> Variable:
     Returns:
         [1], bool.
     """
-    require_variable("is_empty: x", x)
     if x.lod_level:
         count = make("sequence_longest", {"X": x})
     else:

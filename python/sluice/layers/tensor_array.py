@@ -17,7 +17,6 @@ from ..framework import (
     created,
     default_main_program,
     positive,
-    require_variable,
 )
 from ..indexing import constant
 from .making import axis_of, make, ranked_shape, reshape_sizes
@@ -235,7 +234,6 @@ def array_write(
         OutOfRangeError: at run time, for an ``i`` below 0 or from the capacity
             on.
     """
-    require_variable("array_write: x", x)
     array = create_array(x.dtype) if array is None else array
     _same_dtype("array_write: x", _array("array_write: array", array), x)
     if array._block != array.program._current_block():

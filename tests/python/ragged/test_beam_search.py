@@ -136,10 +136,11 @@ def test_a_large_beam_finds_the_best_of_all_sentences(exe, rng):
     for got, start in zip(listed(*found), [1, 3, 2, 3], strict=True):
         want = all_sentences(table, start, most)
         assert len(got) == len(want) == 364
-        want.sort(key=lambda each: -each[1][-1])
-        same(got, want)
-        chances = sum(math.exp(scores[-1]) for _, scores in got)
-        assert chances == pytest.approx(1)
+        last = [scores[-1] for _, scores in got]
+        assert last == sorted(last, reverse=True)
+        assert sum(map(math.exp, last)) == pytest.approx(1)
+        # Orders of the same steps differ by rounding alone.
+        same(sorted(got), sorted(want))
     assert steps.item() == most
 
 
