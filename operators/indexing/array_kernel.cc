@@ -68,8 +68,8 @@ class ArrayReadKernel final : public OpKernel {
                                : capacity_;
     SLUICE_ENFORCE(number >= 0 && number < std::min(length, capacity_),
                    ErrorCode::kOutOfRange, "array_read.length",
-                   "{}: I = {}, and the array has {} elements, of the {} that "
-                   "there is room for",
+                   "{}: I = {}, and the array has {} elements (Length), of the "
+                   "{} that there is room for",
                    context.op(), number, length, capacity_);
     Tensor& out = context.AllocateOutput(0, out_);
     if (out.numel() == 0) return;

@@ -124,7 +124,7 @@ TEST(BeamSearchDecode, GivesTheBestSentenceFirst) {
 TEST(BeamSearchDecode, RefusesStepsThatDoNotFollowEachOther) {
   const testing::OpExample steps = Steps({0, 1, 1, 0, 0, 2});
   ExpectError(ErrorCode::kOutOfRange, "beam_search_decode.parent",
-              {"row 0 of step 1", "goes on from row 1"}, [&] {
+              {"row 1 of step 1", "goes on from row 1"}, [&] {
                 RunOp("beam_search_decode", steps.inputs, steps.attributes);
               });
   testing::OpExample one = Steps({0, 2, 2, 0, 0, 2});

@@ -386,7 +386,7 @@ def test_blocks_give_the_same_kind(exe):
 @pytest.mark.parametrize(
     ("write", "read", "text"),
     [
-        (0, 1, "array_read: I = 1, and the array has 1 elements, of the 4"),
+        (0, 1, "array_read: I = 1, and the array has 1 elements"),
         (0, -1, "array_read: I = -1"),
         (4, 0, "array_write: I = 4; expected 0 to 3"),
         (-1, 0, "array_write: I = -1; expected 0 to 3"),
