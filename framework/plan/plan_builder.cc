@@ -421,6 +421,7 @@ bool PlanBuilder::WritesOver(const ArgDef& def,
   const OpDesc& op = graph_->op(planned.op_index).desc;
   const ArgVars& outputs = op.Output(def.name);
   const ArgVars& inputs = op.Input(def.overwrites);
+  if (inputs.empty()) return false;
   const auto element =
       std::find(outputs.begin(), outputs.end(), slot->var) - outputs.begin();
   const std::string& var = inputs[static_cast<size_t>(element)];

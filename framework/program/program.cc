@@ -370,10 +370,10 @@ void Program::AddOutputs(const OpSchema& schema, OpDesc* op) {
       }
     }
     if (vars.empty() && !def.traits.optional) {
-      const size_t count = schema.holds_blocks() ? CountOutputs(*op, def.name)
-                           : !def.overwrites.empty()
-                               ? op->Input(def.overwrites).size()
-                               : 1;
+      const size_t count =
+          schema.holds_blocks()
+              ? CountOutputs(*op, def.name)
+              : std::max<size_t>(op->Input(def.overwrites).size(), 1);
       while (vars.size() < count) {
         if (!vars.empty()) ++op_counts_[op->type];
         vars.push_back(NewName(op->type, def.name));

@@ -135,6 +135,8 @@ int64_t RowCapacity(int64_t rows) {
 void AddOffsetsInputs(const Program& program,
                       const OpSchema& schema,
                       OpDesc* op) {
+  // Ops of the backward pass name what they read: it may be of another block.
+  if (op->purpose == OpPurpose::kBackward) return;
   for (const ArgDef& def : schema.inputs()) {
     const RowTraits& rows = schema.rows(def.name);
     const ArgDef* offsets = schema.FindInput(rows.offsets);

@@ -16,8 +16,8 @@ inline constexpr std::string_view kOffsetsSuffix = "@LOD";
 // that is at least as many.
 SLUICE_API int64_t RowCapacity(int64_t rows);
 
-// Adds the omitted offsets of ragged inputs (OpSchema::Ragged) to `op`. Raises
-// InvalidArgument when the input has none.
+// Adds the omitted offsets of ragged inputs (OpSchema::Ragged) to `op`, unless
+// it is of the backward pass. Raises InvalidArgument when the input has none.
 void AddOffsetsInputs(const Program& program,
                       const OpSchema& schema,
                       OpDesc* op);

@@ -2,11 +2,10 @@
 
 namespace sluice {
 
-Sequences CheckedSequences(const OpKernelContext& context,
-                           const Tensor& offsets,
-                           int64_t capacity,
-                           std::string_view of) {
-  const Sequences sequences = {offsets.data<int64_t>(), offsets.numel() - 1};
+void CheckSequences(const OpKernelContext& context,
+                    const Sequences& sequences,
+                    int64_t capacity,
+                    std::string_view of) {
   SLUICE_ENFORCE(sequences.begin(0) == 0, ErrorCode::kInvalidArgument,
                  "sequences.start", "{}: Offsets must start at 0, got {}",
                  context.op(), sequences.begin(0));
@@ -21,6 +20,14 @@ Sequences CheckedSequences(const OpKernelContext& context,
   SLUICE_ENFORCE(sequences.rows() <= capacity, ErrorCode::kInvalidArgument,
                  "sequences.end", "{}: Offsets end at {}; input {} has {} rows",
                  context.op(), sequences.rows(), of, capacity);
+}
+
+Sequences CheckedSequences(const OpKernelContext& context,
+                           const Tensor& offsets,
+                           int64_t capacity,
+                           std::string_view of) {
+  const Sequences sequences = {offsets.data<int64_t>(), offsets.numel() - 1};
+  CheckSequences(context, sequences, capacity, of);
   return sequences;
 }
 

@@ -53,6 +53,12 @@ inline DDim RowsOf(const InferShapeContext& context,
   return context.WithRankAtLeast(context.input(name), 1);
 }
 
+// Checks offsets of at most `capacity` rows, those of input `of`.
+void CheckSequences(const OpKernelContext& context,
+                    const Sequences& sequences,
+                    int64_t capacity,
+                    std::string_view of);
+
 // Checks and returns offsets of at most `capacity` rows, those of input `of`.
 Sequences CheckedSequences(const OpKernelContext& context,
                            const Tensor& offsets,

@@ -46,7 +46,11 @@ WITHOUT_COUNTERPART = {
     "pairwise_sum": NO_OPERATOR,
     **dict.fromkeys(
         (
+            "array_read",
+            "array_write",
             "auc",
+            "beam_search",
+            "beam_search_decode",
             "chunk_eval",
             "edit_distance",
             "cosine_decay",

@@ -7,10 +7,10 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
-def run_python_of(page, tmp_path):
+def run_python_of(page, tmp_path, blocks=slice(None)):
     scripts = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.S)
     path = tmp_path / "page.py"
-    path.write_text("".join(scripts))
+    path.write_text("".join(scripts[blocks]))
     done = subprocess.run(
         [sys.executable, path],
         cwd=ROOT,
@@ -44,7 +44,13 @@ def test_ten_minutes_show_choose_and_measure_kernels(tmp_path, monkeypatch):
 
 
 def test_ragged_text_trains_with_few_plans(tmp_path):
-    assert run_python_of("docs/ragged.md", tmp_path) == "True True\n"
+    page, first = "docs/ragged.md", slice(1)
+    assert run_python_of(page, tmp_path, first) == "True True\n"
+
+
+def test_a_beam_search_finds_sentences(tmp_path):
+    page, second = "docs/ragged.md", slice(1, 2)
+    assert run_python_of(page, tmp_path, second) == "[3, 3]\n"
 
 
 def test_hints_reach_one_op_from_python(tmp_path):

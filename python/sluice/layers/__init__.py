@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..elsewhere import checked
 from . import (
+    beam,
     conv,
     crf,
     host,
@@ -23,8 +24,10 @@ from . import (
     sequence,
     simple,
     tensor,
+    tensor_array,
     vectors,
 )
+from .beam import *  # noqa: F403
 from .control_flow import (
     cond,
     scan,
@@ -55,6 +58,7 @@ from .recurrent import (
 from .sequence import *  # noqa: F403
 from .simple import *  # noqa: F403
 from .tensor import *  # noqa: F403
+from .tensor_array import *  # noqa: F403
 from .vectors import *  # noqa: F403
 
 if TYPE_CHECKING:
@@ -66,6 +70,7 @@ __all__ = [
     "gru_unit", "lstm", "lstm_unit", "maxout", "ops", "prelu", "scan",
     "simple_rnn", "while_loop",
 ]
+__all__ += beam.__all__
 __all__ += conv.__all__
 __all__ += crf.__all__
 __all__ += host.__all__
@@ -76,6 +81,7 @@ __all__ += normalization.__all__
 __all__ += sequence.__all__
 __all__ += simple.__all__
 __all__ += tensor.__all__
+__all__ += tensor_array.__all__
 __all__ += vectors.__all__
 __all__ += rows.ROWS
 

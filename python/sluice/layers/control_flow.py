@@ -14,6 +14,8 @@ from ..framework import (
     default_main_program,
     require_variable,
 )
+from .carried import Carried, same_count, values_of
+from .tensor_array import TensorArray
 
 __all__ = ["cond", "scan", "while_loop"]
 
@@ -24,15 +26,6 @@ def _list(what: str, value: Any) -> list[Variable]:
     """The variables that a block returns: one, or a list of them."""
     values = list(value) if isinstance(value, (list, tuple)) else [value]
     return [require_variable(what, each) for each in values]
-
-
-def _same_count(what: str, got: int, expected: int) -> None:
-    if got != expected:
-        raise InvalidArgumentError(
-            f"{what}: expected {expected}, one for each variable that is "
-            f"carried on, got {got}{created()}",
-            "python.block_count",
-        )
 
 
 def _unpacked(made: dict[str, Any], output: str) -> list[Variable]:
@@ -94,13 +87,23 @@ def cond(
         for name, function in (("then", true_fn), ("else", false_fn)):
             attrs[f"{name}_block"] = program._begin_block()
             value = function()
+            what = f"cond: what {name}_block gives"
             if name == "then":
-                single = isinstance(value, Variable)
-            outputs = _list(f"cond: what {name}_block gives", value)
+                single = isinstance(value, (Variable, TensorArray))
+                given = Carried(what, values_of(what, value))
+                outputs = given.variables
+            else:
+                other = values_of(what, value)
+                same = len(other) == len(given.values)
+                outputs = (
+                    given.same(what, other)
+                    if same
+                    else Carried(what, other).variables  # the op refuses them
+                )
             attrs[f"{name}_outputs"] = _names(outputs)
             program._end_block()
         made = program.append_op("if", inputs={"Cond": pred}, attrs=attrs)
-    results = _unpacked(made, "Out")
+    results = given.made_of(_unpacked(made, "Out"))
     return results[0] if single else results
 
 
@@ -134,22 +137,26 @@ def while_loop(
     Raises:
         InvalidArgumentError: ``body`` returns other variables than it gets.
     """
-    first = _list("while_loop: loop_vars", loop_vars)
-    program = first[0].program if first else default_main_program()
-    if shapes is None:
-        shapes = [variable.shape for variable in first]
-    _same_count("while_loop: shapes", len(shapes), len(first))
-    (begins,) = _list("while_loop: what cond gives", [cond(*first)])
+    what = "while_loop: loop_vars"
+    first = Carried(what, values_of(what, loop_vars))
+    variables = first.variables
+    program = variables[0].program if variables else default_main_program()
+    if shapes is not None:
+        same_count("while_loop: shapes", len(shapes), len(first.values))
+    (begins,) = _list("while_loop: what cond gives", [cond(*first.values)])
     with _new_blocks(program):
         block = program._begin_block()
-        carried = _block_data(program, "carried", shapes, first)
-        following = _list("while_loop: what body gives", body(*carried))
-        _same_count("while_loop: what body gives", len(following), len(first))
-        (goes_on,) = _list("while_loop: what cond gives", [cond(*following)])
+        carried = _block_data(
+            program, "carried", first.shapes(shapes), variables
+        )
+        what = "while_loop: what body gives"
+        results = values_of(what, body(*first.made_of(carried)))
+        following = first.same(what, results)
+        (goes_on,) = _list("while_loop: what cond gives", [cond(*results)])
         program._end_block()
         made = program.append_op(
             "loop",
-            inputs={"Cond": begins, "Carried": first},
+            inputs={"Cond": begins, "Carried": variables},
             attrs={
                 "block": block,
                 "carried": _names(carried),
@@ -160,7 +167,7 @@ def while_loop(
                 "recompute": recompute,
             },
         )
-    return _unpacked(made, "Out")
+    return first.made_of(_unpacked(made, "Out"))
 
 
 def scan(
@@ -190,7 +197,7 @@ def scan(
         InvalidArgumentError: ``fn`` returns other carried variables than it
             gets, or ``xs`` is empty.
     """
-    first = _list("scan: init", init)
+    first = Carried("scan: init", values_of("scan: init", init))
     sequences = _list("scan: xs", xs)
     if not sequences:
         raise InvalidArgumentError(
@@ -201,7 +208,7 @@ def scan(
     with _new_blocks(program):
         block = program._begin_block()
         carried = _block_data(
-            program, "carried", [each.shape for each in first], first
+            program, "carried", first.shapes(None), first.variables
         )
         elements = _block_data(
             program,
@@ -209,14 +216,14 @@ def scan(
             [each.shape and each.shape[1:] for each in sequences],
             sequences,
         )
-        following, outputs = fn(carried, elements)
-        following = _list("scan: what fn carries on", following)
-        _same_count("scan: what fn carries on", len(following), len(first))
+        results, outputs = fn(first.made_of(carried), elements)
+        what = "scan: what fn carries on"
+        following = first.same(what, values_of(what, results))
         outputs = _list("scan: what fn stacks", outputs)
         program._end_block()
         made = program.append_op(
             "loop",
-            inputs={"Carried": first, "Sequences": sequences},
+            inputs={"Carried": first.variables, "Sequences": sequences},
             attrs={
                 "block": block,
                 "carried": _names(carried),
@@ -228,4 +235,5 @@ def scan(
                 "recompute": recompute,
             },
         )
-    return _unpacked(made, "Out"), _unpacked(made, "Stacked")
+    carried = first.made_of(_unpacked(made, "Out"))
+    return carried, _unpacked(made, "Stacked")

@@ -42,6 +42,8 @@ NO_COUNTERPART = {
     ),
     **dict.fromkeys(
         (
+            "beam_search",
+            "beam_search_decode",
             "im2sequence",
             "lod_reset",
             "sequence_concat",
@@ -63,6 +65,10 @@ NO_COUNTERPART = {
             "sequence_unpad",
         ),
         "torch has no offsets; tests/operators/ragged has its formula",
+    ),
+    **dict.fromkeys(
+        ("array_read", "array_write"),
+        "tests/operators/indexing/array_test.cc has their formulas",
     ),
     "batch_parts": "a view of a batch; tests/operators/collective",
     "pairwise_sum": "torch's order of sums is its own; "

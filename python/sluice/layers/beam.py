@@ -1,0 +1,181 @@
+"""Beam search: the best hypotheses of each source, step by step."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ..errors import InvalidArgumentError, UnimplementedError
+from ..framework import Variable, created, positive
+from .making import make
+from .sequence import lod_reset
+from .tensor_array import TensorArray, _filled
+
+__all__ = ["beam_search", "beam_search_decode", "is_empty"]
+
+
+class Selected(NamedTuple):
+    """The outputs of beam_search."""
+
+    ids: Variable
+    scores: Variable
+
+
+class SelectedWithParents(NamedTuple):
+    """The outputs of beam_search with return_parent_idx."""
+
+    ids: Variable
+    scores: Variable
+    parent_idx: Variable
+
+
+class Sentences(NamedTuple):
+    """The outputs of beam_search_decode."""
+
+    ids: Variable
+    scores: Variable
+
+
+def beam_search(
+    pre_ids: Variable,
+    pre_scores: Variable,
+    ids: Variable | None,
+    scores: Variable,
+    beam_size: int,
+    end_id: int,
+    level: int = 0,
+    is_accumulated: bool = True,
+    name: str | None = None,
+    return_parent_idx: bool = False,
+) -> Selected | SelectedWithParents:
+    """One step of a beam search: the best candidates of each source.
+
+    The rows of a source are its hypotheses so far. A hypothesis has the
+    candidates of its row, or, after ``end_id``, only itself. Of all candidates
+    of a source the best are selected: equal scores from the first row and
+    column on, NaN before all numbers. A source whose hypotheses all ended in an
+    earlier step selects nothing.
+
+    Args:
+        pre_ids: [N, 1], int64 or int32: the last token of each hypothesis.
+        pre_scores: [N, 1]: its score.
+        ids: [N, K]: the tokens of its candidates; 0 to K - 1 if None.
+        scores: [N, K], float32 or float64: the scores of the candidates. Their
+            sequences are the sources; or those of one of the others, or else
+            each row is a source.
+        beam_size: the most candidates that are selected of a source.
+        end_id: the token that ends a hypothesis.
+        level: 0: the sources are the outermost level of sequences.
+        is_accumulated: whether ``scores`` are those of whole hypotheses; if
+            not, the logarithms of ``scores`` are added to ``pre_scores``.
+        name: has no effect.
+        return_parent_idx: whether to return parent_idx.
+
+    Returns:
+        ids and scores, [sources * beam_size, 1], ragged in two levels: of each
+        source its rows of ``pre_ids``, and of each row what goes on from it,
+        the best first. With ``return_parent_idx`` parent_idx, [sources *
+        beam_size], int64: the row that each goes on from.
+
+    Raises:
+        InvalidArgumentError: the shapes do not fit; at run time, for offsets
+            that end at other rows.
+        UnimplementedError: another ``level``, or more than two.
+    """
+    given = {"Scores": scores, "PreScores": pre_scores, "PreIds": pre_ids}
+    if ids is not None:
+        given["Ids"] = ids
+    cut = next((each for each in given.values() if each.lod_level), None)
+    inputs: dict[str, Any] = dict(given)
+    if cut is not None:
+        levels = cut.lod
+        if level != 0 or len(levels) > 2:
+            raise UnimplementedError(
+                f"beam_search: level = {level}, and {cut!r} has {len(levels)} "
+                "levels of sequences; expected level = 0, the sources, of one "
+                f"level or two{created()}",
+                "python.beam_level",
+            )
+        inner = levels[-1].name
+        inputs = {
+            argument: x
+            if x.offsets is None or x.offsets.name == inner
+            else lod_reset(x, cut)
+            for argument, x in given.items()
+        }
+    attrs = {
+        "beam_size": positive("beam_search: beam_size", beam_size),
+        "end_id": end_id,
+        "is_accumulated": is_accumulated,
+    }
+    made = scores.program.append_op("beam_search", inputs, attrs=attrs)
+    found = made["SelectedIds"], made["SelectedScores"]
+    if return_parent_idx:
+        return SelectedWithParents(*found, made["ParentIdx"])
+    return Selected(*found)
+
+
+def beam_search_decode(
+    ids: TensorArray,
+    scores: TensorArray,
+    beam_size: int,
+    end_id: int,
+    name: str | None = None,
+) -> Sentences:
+    """The sentences that the steps of a beam search found.
+
+    Args:
+        ids: an array with what beam_search selected in each step.
+        scores: an array with the scores.
+        beam_size: as beam_search had it.
+        end_id: as beam_search had it.
+        name: has no effect.
+
+    Returns:
+        ids and scores of all tokens, ragged in two levels: of each source its
+        sentences, from the best on, and of each sentence its tokens. The score
+        of a sentence is that of its last token.
+
+    Raises:
+        InvalidArgumentError: the arrays have elements of other levels of
+            sequences.
+    """
+    inputs = {}
+    for argument, array in (("Ids", ids), ("Scores", scores)):
+        what = f"beam_search_decode: {argument.lower()}"
+        if len(_filled(what, array)._stacks) != 3:
+            raise InvalidArgumentError(
+                f"{what}: expected an array of what beam_search selects, "
+                f"ragged in 2 levels; the elements have "
+                f"{len(array._stacks) - 1}{created()}",
+                "python.beam_levels",
+            )
+        inputs[argument] = array._stacks[0]
+    inputs["Offsets"], inputs["SourceOffsets"] = ids._stacks[1:]
+    made = ids.program.append_op(
+        "beam_search_decode",
+        {**inputs, "Length": ids._length},
+        attrs={
+            "beam_size": positive("beam_search_decode: beam_size", beam_size),
+            "end_id": end_id,
+        },
+    )
+    return Sentences(made["SentenceIds"], made["SentenceScores"])
+
+
+def is_empty(x: Variable, name: str | None = None) -> Variable:
+    """Whether a variable has no elements; of a ragged one, no rows.
+
+    Args:
+        x: of any dtype.
+        name: of the result.
+
+    Returns:
+        [1], bool.
+    """
+    if x.lod_level:
+        count = make("sequence_longest", {"X": x})
+    else:
+        sizes = make("shape", {"X": x})
+        count = make("reduce_prod", {"X": sizes}, keep_dim=True)
+    zero = make("scale", {"X": count}, scale=0.0)
+    return make("equal", {"X": count, "Y": zero}, name)

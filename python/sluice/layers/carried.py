@@ -1,0 +1,149 @@
+"""What loops carry and blocks give: variables, ragged ones, and arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..errors import InvalidArgumentError
+from ..framework import Variable, created, require_variable
+from .making import make
+from .tensor_array import TensorArray, _filled
+
+Value = Variable | TensorArray
+
+
+def values_of(what: str, value: Any) -> list[Value]:
+    """What a block returns: a variable or an array, or a list of them."""
+    values = list(value) if isinstance(value, (list, tuple)) else [value]
+    return [
+        each if isinstance(each, TensorArray) else require_variable(what, each)
+        for each in values
+    ]
+
+
+def same_count(what: str, got: int, expected: int) -> None:
+    """Raise unless both are equal."""
+    if got != expected:
+        raise InvalidArgumentError(
+            f"{what}: expected {expected}, one for each variable that is "
+            f"carried on, got {got}{created()}",
+            "python.block_count",
+        )
+
+
+def _parts(what: str, value: Value) -> list[Variable]:
+    """An array's variables; or rows, and their offsets, inner first."""
+    if isinstance(value, TensorArray):
+        return _filled(what, value)._parts()
+    return [value, *value.lod[::-1]]
+
+
+class Carried:
+    """Values as the variables that blocks hand on.
+
+    Offsets are handed on beside the rows that they cut, once for all rows that
+    share them.
+
+    Attributes:
+        values: as they were given.
+        variables: of all values, one after the other.
+    """
+
+    def __init__(self, what: str, values: Sequence[Value]) -> None:
+        self.values = values
+        self.variables: list[Variable] = []
+        self._places: list[list[int]] = []  # of each value's parts
+        shared: dict[str, int] = {}
+        for value in values:
+            rows, *offsets = _parts(what, value)
+            places = [self._add(rows)]
+            for part in offsets:
+                if isinstance(value, TensorArray):
+                    places.append(self._add(part))
+                else:
+                    if part.name not in shared:
+                        shared[part.name] = self._add(part)
+                    places.append(shared[part.name])
+            self._places.append(places)
+
+    def _add(self, variable: Variable) -> int:
+        self.variables.append(variable)
+        return len(self.variables) - 1
+
+    def shapes(self, of_values: Sequence[Any] | None) -> list[Any]:
+        """The shapes of all variables, from those of the values."""
+        if of_values is None:
+            return [variable.shape for variable in self.variables]
+        shapes: list[Any] = [[None]] * len(self.variables)
+        for value, places, shape in zip(
+            self.values, self._places, of_values, strict=True
+        ):
+            shapes[places[0]] = shape
+            if isinstance(value, TensorArray):
+                for at in places:
+                    shapes[at] = self.variables[at].shape
+        return shapes
+
+    def made_of(self, variables: Sequence[Variable]) -> list[Value]:
+        """The values that other variables make."""
+        cut: dict[int, Variable] = {}
+
+        def rows(places: list[int]) -> Variable:
+            at, *outer = places
+            if at not in cut:
+                cut[at] = variables[at]
+                if outer:
+                    offsets = rows(outer)
+                    inputs = {"X": variables[at], "XOffsets": offsets}
+                    cut[at] = make("lod_reset", {**inputs, "Offsets": offsets})
+            return cut[at]
+
+        return [
+            value._with([variables[at] for at in places])
+            if isinstance(value, TensorArray)
+            else rows(places)
+            for value, places in zip(self.values, self._places, strict=True)
+        ]
+
+    def same(self, what: str, values: Sequence[Value]) -> list[Variable]:
+        """The variables of other values of this kind."""
+        same_count(what, len(values), len(self.values))
+        found: list[Any] = [None] * len(self.variables)
+        for i, (first, value, places) in enumerate(
+            zip(self.values, values, self._places, strict=True)
+        ):
+            parts = _parts(what, value)
+            array = isinstance(first, TensorArray)
+            if isinstance(value, TensorArray) != array or (
+                len(parts) != len(places)
+            ):
+                raise InvalidArgumentError(
+                    f"{what}: number {i} is {_kind(value)}; expected "
+                    f"{_kind(first)}, as {first!r} is{created()}",
+                    "python.block_kind",
+                )
+            if array and value.capacity != first.capacity:
+                raise InvalidArgumentError(
+                    f"{what}: number {i} is {value!r}; expected the capacity "
+                    f"of {first!r}{created()}",
+                    "python.block_capacity",
+                )
+            for at, part in zip(places, parts, strict=True):
+                if found[at] is not None and found[at].name != part.name:
+                    raise InvalidArgumentError(
+                        f"{what}: number {i}, {value!r}, has other offsets "
+                        "than another one, and at first they share theirs; "
+                        f"give it these by lod_reset{created()}",
+                        "python.block_offsets",
+                    )
+                found[at] = part
+        return found
+
+
+def _kind(value: Value) -> str:
+    if isinstance(value, TensorArray):
+        return f"an array of {len(value._stacks) - 1} levels of sequences"
+    if value.lod_level:
+        return f"ragged, {value.lod_level} levels of sequences"
+    return "a variable that is not ragged"
