@@ -159,7 +159,7 @@ Program::EqualOffsets PassOffsets(const Program& program,
                                   const OpDesc& op,
                                   std::vector<VarDesc>* made) {
   Program::EqualOffsets equal;
-  if (schema.holds_blocks() || schema.internal()) return equal;
+  if (schema.internal()) return equal;
   if (op.purpose != OpPurpose::kForward) {
     constexpr std::string_view kGrad = "@GRAD";
     for (VarDesc& var : *made) {
@@ -169,6 +169,7 @@ Program::EqualOffsets PassOffsets(const Program& program,
     }
     return equal;
   }
+  if (schema.holds_blocks()) return PassBlockOffsets(program, op, made);
   std::map<std::string, std::string> first;  // by offsets argument, "" for rows
   for (const auto& [argument, vars] : op.inputs) {
     const ArgDef& def = *schema.FindInput(argument);

@@ -13,6 +13,7 @@ from ..elsewhere import checked
 from . import (
     conv,
     crf,
+    dynamic,
     host,
     learning_rate_scheduler,
     loss,
@@ -32,6 +33,7 @@ from .control_flow import (
 )
 from .conv import *  # noqa: F403
 from .crf import *  # noqa: F403
+from .dynamic import *  # noqa: F403
 from .host import *  # noqa: F403
 from .learning_rate_scheduler import *  # noqa: F403
 from .loss import *  # noqa: F403
@@ -68,6 +70,7 @@ __all__ = [
 ]
 __all__ += conv.__all__
 __all__ += crf.__all__
+__all__ += dynamic.__all__
 __all__ += host.__all__
 __all__ += learning_rate_scheduler.__all__
 __all__ += loss.__all__
