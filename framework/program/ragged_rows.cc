@@ -163,9 +163,9 @@ Program::EqualOffsets PassOffsets(const Program& program,
   if (op.purpose != OpPurpose::kForward) {
     constexpr std::string_view kGrad = "@GRAD";
     for (VarDesc& var : *made) {
-      if (!std::string_view(var.name).ends_with(kGrad)) continue;
-      var.offsets = OffsetsOf(
-          program, var.name.substr(0, var.name.size() - kGrad.size()));
+      const size_t at = var.name.rfind(kGrad);  // a number may follow
+      if (at == std::string::npos) continue;
+      var.offsets = OffsetsOf(program, var.name.substr(0, at));
     }
     return equal;
   }

@@ -383,7 +383,10 @@ def sequence_scan(
                 f"{x!r} is cut by other offsets than {like!r}; if they are "
                 f"equal, give it these by lod_reset",
             )
+    # At least one step, from which the loop knows its shapes.
     longest = make("sequence_longest", {"X": like})
+    one = number_like(longest, 1.0)
+    longest = make("elementwise_max", {"X": longest, "Y": one})
     padded = [_padded(x, longest, reverse) for x in rows]
     length = padded[0]["Length"]
     first = [_start(i, value, like, length) for i, value in enumerate(init)]

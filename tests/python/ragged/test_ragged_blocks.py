@@ -142,7 +142,9 @@ def test_a_loop_changes_the_offsets_that_it_carries(exe):
         ),
         (
             lambda x: layers.while_loop(
-                lambda v: flag(),
+                lambda v: layers.less_than(
+                    layers.reduce_sum(v), layers.reduce_max(v)
+                ),
                 lambda v: [layers.sequence_erase(v, [1])],
                 [x],
             ),
