@@ -21,7 +21,7 @@ from .control_flow import (
 )
 from .making import make, number_like
 from .recurrent import _part
-from .sequence import _ragged, sequence_reverse
+from .sequence import require_ragged
 from .tensor import zeros_like
 
 __all__ = ["dynamic_gru", "dynamic_lstm", "dynamic_lstmp", "sequence_scan"]
@@ -292,7 +292,7 @@ def _wrong(layer: str, what: str) -> InvalidArgumentError:
 
 def _units_of(layer: str, x: Variable, size: int, gates: int) -> int:
     """The units of a layer whose input has ``size`` columns."""
-    _ragged(layer, x)
+    require_ragged(layer, x)
     size = positive(f"{layer}: size", size)
     columns = (x.shape or (None,))[-1]
     if size % gates or len(x.shape or ()) != 2 or columns not in (None, size):
@@ -370,7 +370,7 @@ def sequence_scan(
             offsets, or ``fn`` returns other carried variables than it gets.
     """
     rows = [
-        _ragged("sequence_scan", x, "each of xs")
+        require_ragged("sequence_scan", x, "each of xs")
         for x in _list("sequence_scan: xs", xs)
     ]
     if not rows:
@@ -432,7 +432,7 @@ def sequence_scan(
         for each in _unpacked(made, "Stacked")
     ]
     if reverse:
-        collected = [sequence_reverse(each) for each in collected]
+        collected = [make("sequence_reverse", {"X": x}) for x in collected]
     return _unpacked(made, "Out"), collected
 
 
@@ -445,7 +445,7 @@ def _padded(x: Variable, longest: Variable, reverse: bool) -> dict[str, Any]:
         if x.dtype in ("float32", "float64", "int32", "int64")
         else number_like(x, 0.0)
     )
-    x = sequence_reverse(x) if reverse else x
+    x = make("sequence_reverse", {"X": x}) if reverse else x
     inputs = {"X": x, "PadValue": fill, "PaddedLength": longest}
     return x.program.append_op("sequence_pad", inputs)
 
