@@ -130,12 +130,12 @@ struct LstmOptions {
   std::string name = {};
 };
 struct LstmOutputs {
-  Var out;     // [T, B, D * hidden_size]
+  Var out;     // [T, B, D * hidden_size], or ragged as the input
   Var last_h;  // [num_layers * D, B, hidden_size]
   Var last_c;
 };
-// Layers of long short-term memory over [T, B, I]: op lstm has the formula. D
-// is 2 for two directions, else 1.
+// Layers of long short-term memory over [T, B, I] or ragged [N, I]: op lstm has
+// the formula. D is 2 for two directions, else 1.
 SLUICE_API LstmOutputs
 Lstm(const Var& input,
      int64_t hidden_size,

@@ -21,12 +21,15 @@ class LstmStack {
       : helper_("lstm", input, options.name, location),
         options_(options),
         hidden_(hidden),
-        ways_(options.direction == "bidirectional" ? 2 : 1) {
+        ways_(options.direction == "bidirectional" ? 2 : 1),
+        ragged_(input.offsets().valid()),
+        batch_first_(!options.time_major && !ragged_) {
     const DDim& dims = input.dims();
-    Require(dims.rank() == 3 && dims[2] > 0, location,
+    const int rank = ragged_ ? 2 : 3;
+    Require(dims.rank() == rank && dims[rank - 1] > 0, location,
             ErrorCode::kInvalidArgument, "nn.lstm_input",
-            "lstm: input {} must have rank 3 and a known last size, got {}",
-            input.name(), dims);
+            "lstm: input {} must have rank {} and a known last size, got {}",
+            input.name(), rank, dims);
     Require(hidden > 0 && options.num_layers > 0, location,
             ErrorCode::kInvalidArgument, "nn.lstm_sizes",
             "lstm: hidden_size and num_layers must be above 0, got {} and {}",
@@ -68,9 +71,9 @@ class LstmStack {
   Var Layer(const Var& x, int64_t layer) {
     const DType dtype = x.dtype();
     const int64_t gates = 4 * hidden_;
+    const int64_t size = x.dims()[x.dims().rank() - 1];
     Program::ArgList inputs = {{"X", {x.name()}}};
-    inputs.push_back(
-        {"W", {Weight("w", layer, {ways_, gates, x.dims()[2]}, dtype)}});
+    inputs.push_back({"W", {Weight("w", layer, {ways_, gates, size}, dtype)}});
     inputs.push_back(
         {"R", {Weight("r", layer, {ways_, gates, hidden_}, dtype)}});
     if (options_.use_peepholes) {
@@ -91,7 +94,7 @@ class LstmStack {
     }
     return helper_.Append("lstm", inputs,
                           {{"direction", options_.direction},
-                           {"batch_first", !options_.time_major},
+                           {"batch_first", batch_first_},
                            {"activations", options_.activations},
                            {"clip", options_.clip}},
                           std::move(outputs));
@@ -114,20 +117,25 @@ class LstmStack {
 
   // [B, D, H] of [D, B, H], and the reverse, where the batch comes first.
   std::string Turned(const std::string& state) {
-    if (options_.time_major) return state;
+    if (!batch_first_) return state;
     return helper_
         .Append("transpose", {{"X", {state}}}, {{"axis", Ints{1, 0, 2}}})
         .name();
   }
 
-  // [T, B, D * H] of [T, D, B, H]; [B, T, D * H] of [B, T, D, H].
+  // [T, B, D * H] of [T, D, B, H]; [B, T, D * H] of [B, T, D, H]; [N, D * H] of
+  // ragged [N, D, H].
   Var Merged(const Var& y) {
+    if (ragged_) {
+      return helper_.Append("reshape", {{"X", {y.name()}}},
+                            {{"shape", Ints{0, ways_ * hidden_}}});
+    }
     if (ways_ == 1) {
       return helper_.Append("squeeze", {{"X", {y.name()}}},
-                            {{"axes", Ints{options_.time_major ? 1 : 2}}});
+                            {{"axes", Ints{batch_first_ ? 2 : 1}}});
     }
     std::string name = y.name();
-    if (options_.time_major) {
+    if (!batch_first_) {
       name = helper_
                  .Append("transpose", {{"X", {name}}},
                          {{"axis", Ints{0, 2, 1, 3}}})
@@ -146,6 +154,8 @@ class LstmStack {
   const LstmOptions& options_;
   int64_t hidden_;
   int64_t ways_;
+  bool ragged_;
+  bool batch_first_;
 };
 
 }  // namespace

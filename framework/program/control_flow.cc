@@ -74,6 +74,20 @@ Vars BlockDataLike(Program* program,
   return vars;
 }
 
+// Gives `carried`, data variables of the current block, the offsets of their
+// first values. Where these are carried, too, they are those of the block.
+void CutLike(Program* program, const Vars& first, const Vars& carried) {
+  for (size_t i = 0; i < first.size(); ++i) {
+    const Var offsets = first[i].offsets();
+    if (!offsets.valid()) continue;
+    std::string name = offsets.name();
+    for (size_t j = 0; j < first.size(); ++j) {
+      if (first[j].name() == name) name = carried[j].name();
+    }
+    program->SetOffsets(carried[i].name(), name);
+  }
+}
+
 DDim WithoutFirst(const Var& sequence) {
   const DDim& dims = sequence.dims();
   if (!dims.rank_known()) return dims;
@@ -134,6 +148,7 @@ Vars WhileLoop(const std::function<Var(const Vars&)>& condition,
   NewBlocks blocks(&program);
   const int64_t block = program.BeginBlock();
   const Vars carried = BlockDataLike(&program, "carried", first, options.dims);
+  CutLike(&program, first, carried);
   const Vars next = body(carried);
   SLUICE_ENFORCE(next.size() == first.size(), ErrorCode::kInvalidArgument,
                  "while_loop.count",
@@ -170,6 +185,7 @@ ScanResult Scan(const std::function<ScanStep(const Vars&, const Vars&)>& step,
   NewBlocks blocks(&program);
   const int64_t block = program.BeginBlock();
   const Vars carried = BlockDataLike(&program, "carried", first, {});
+  CutLike(&program, first, carried);
   const Vars elements = BlockDataLike(&program, "element", sequences, dims);
   const ScanStep result = step(carried, elements);
   SLUICE_ENFORCE(result.carried.size() == first.size(),

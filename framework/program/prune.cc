@@ -58,6 +58,10 @@ int64_t CopyBlock(const Program& from, int block, Program* to) {
   for (const VarDesc& var : from.blocks()[block].vars()) {
     if (var.is_data) to->Data(var.name, var.dtype, var.dims, "", 0);
   }
+  for (const VarDesc& var : from.blocks()[block].vars()) {
+    const bool cut = var.is_data && !var.offsets.empty();
+    if (cut) to->SetOffsets(var.name, var.offsets);
+  }
   CopyOps(from, block, to);
   to->EndBlock();
   return copy;

@@ -161,16 +161,17 @@ Program::EqualOffsets PassOffsets(const Program& program,
                                   const OpDesc& op,
                                   std::vector<VarDesc>* made) {
   Program::EqualOffsets equal;
-  if (schema.holds_blocks() || schema.internal()) return equal;
+  if (schema.internal()) return equal;
   if (op.purpose != OpPurpose::kForward) {
     constexpr std::string_view kGrad = "@GRAD";
     for (VarDesc& var : *made) {
-      if (!std::string_view(var.name).ends_with(kGrad)) continue;
-      var.offsets = OffsetsOf(
-          program, var.name.substr(0, var.name.size() - kGrad.size()));
+      const size_t at = var.name.rfind(kGrad);  // a number may follow
+      if (at == std::string::npos) continue;
+      var.offsets = OffsetsOf(program, var.name.substr(0, at));
     }
     return equal;
   }
+  if (schema.holds_blocks()) return PassBlockOffsets(program, op, made);
   std::map<std::string, std::string> first;  // by offsets argument, "" for rows
   for (const auto& [argument, vars] : op.inputs) {
     const ArgDef& def = *schema.FindInput(argument);

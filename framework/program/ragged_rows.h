@@ -31,5 +31,10 @@ Program::EqualOffsets PassOffsets(const Program& program,
                                   const OpSchema& schema,
                                   const OpDesc& op,
                                   std::vector<VarDesc>* made);
+// The same for an op that runs blocks. What its blocks give is cut by offsets
+// around it, or by some that they give as well.
+Program::EqualOffsets PassBlockOffsets(const Program& program,
+                                       const OpDesc& op,
+                                       std::vector<VarDesc>* made);
 
 }  // namespace sluice

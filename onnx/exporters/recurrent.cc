@@ -61,6 +61,18 @@ void Recurrent(OpExport& op) {
       "X",        "W",        "R",       "Bias", "SequenceLens",
       "InitialH", "InitialC", "Peephole"};
   const bool lstm = op.type() == "lstm";
+  if (op.Has("Offsets")) {
+    OpExport::Unsupported("ONNX has no ragged rows; use sequence_pad");
+  }
+  if (!op.Has("W")) {
+    OpExport::Unsupported("ONNX has no recurrent layer without input W");
+  }
+  if (lstm && std::get<std::string>(op.Attr("gate_order")) != "iofc") {
+    OpExport::Unsupported("ONNX has gates in the order i, o, f, c only");
+  }
+  if (op.type() == "gru" && op.Bool("update_takes_new")) {
+    OpExport::Unsupported("ONNX has update_takes_new = false only");
+  }
   Names inputs;
   for (size_t i = 0; i < (lstm ? kInputs.size() : kInputs.size() - 2); ++i) {
     inputs.push_back(op.Has(kInputs[i]) ? op.In(kInputs[i]) : "");

@@ -58,7 +58,7 @@ void FillAnyLikeSchema(OpSchema& op) {
   op.Input("X", "U", "A tensor of any shape.", {.shape_only = true});
   op.Output("Out", "T", "In the shape of X.");
   DTypeAndValue(op);
-  op.InferShape(FillAnyLikeShape);
+  op.InferShape(FillAnyLikeShape).SharesRows("Out", {"X"});
 }
 
 }  // namespace

@@ -68,6 +68,7 @@ int64_t MapExpand(const RowMapCall& call);
 int64_t MapSlice(const RowMapCall& call);
 int64_t MapPad(const RowMapCall& call);
 int64_t MapUnpad(const RowMapCall& call);
+int64_t MapUnpadAs(const RowMapCall& call);
 int64_t MapConcat(const RowMapCall& call);
 int64_t MapContext(const RowMapCall& call);
 int64_t MapEnumerate(const RowMapCall& call);

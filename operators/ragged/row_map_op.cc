@@ -11,7 +11,7 @@ void OnlyOffsets(OpSchema& op) {
 }
 
 void ExpandAsInputs(OpSchema& op) {
-  op.Input("Y", "S", "[N, ...], ragged: its sequences say how often.",
+  op.Input("Y", "S", "[N, ...], ragged: Out has its sequences.",
            {.shape_only = true});
   op.TypeVar("S", AllDTypes());
   OffsetsInput(op, "Y");
@@ -207,6 +207,21 @@ DDim UnpadShape(const InferShapeContext& context) {
   return WithRowCount(out, rows);
 }
 
+DDim UnpadAsShape(const InferShapeContext& context) {
+  DDim out = context.WithRankAtLeast(context.input("X"), 2);
+  const DDim y = RowsOf(context, "Y");
+  const int64_t count = SequenceCount(context, "Offsets", "Y");
+  context.Require(
+      !out.rank_known() || out[0] < 0 || count < 0 || out[0] == count,
+      "sequence_unpad_as.count",
+      "input X {} must have one element along dim 0 for each of the {} "
+      "sequences of Y",
+      out, count);
+  if (!out.rank_known()) return out;
+  out.RemoveDimRange(0, 1);
+  return WithRowCount(out, y.rank_known() ? y[0] : kUnknownDim);
+}
+
 DDim ConcatShape(const InferShapeContext& context) {
   const auto inputs = context.inputs("X");
   SequenceCount(context);
@@ -364,6 +379,12 @@ constexpr RowMapRow kMaps[] = {
      "sequence_pad was given.",
      "[B, T, ...].", "[B * T, ...]: ragged rows.", false, true, AllDTypes,
      UnpadInputs, NewRows, UnpadShape, BatchPlusOne, RowOfBatch, MapUnpad, One},
+    {"sequence_unpad_as",
+     "The rows X[b, t] with t below the length of sequence b of Y, one after "
+     "the other.",
+     "[B, T, ...].", "[N, ...]: ragged as Y.", false, true, AllDTypes,
+     ExpandAsInputs, SameRows, UnpadAsShape, nullptr, RowOfBatch, MapUnpadAs,
+     One},
     {"sequence_concat",
      "Sequence b of Out is sequence b of each X, one after the other.",
      "[N, ...]: ragged rows, of as many sequences.",

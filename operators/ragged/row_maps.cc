@@ -111,6 +111,21 @@ int64_t MapUnpad(const RowMapCall& call) {
   return row;
 }
 
+int64_t MapUnpadAs(const RowMapCall& call) {
+  const Sequences cut = CheckedSequences(
+      call.context, call.context.Input("Offsets"), call.outs[0][0], "Y");
+  const int64_t longest = call.x[0][1];
+  for (int64_t b = 0; b < cut.count; ++b) {
+    SLUICE_ENFORCE(cut.length(b) <= longest, ErrorCode::kInvalidArgument,
+                   "sequence_unpad_as.length",
+                   "{}: sequence {} of Y has {} rows, X only {} positions",
+                   call.context.op(), b, cut.length(b), longest);
+    std::iota(call.index.begin() + cut.begin(b),
+              call.index.begin() + cut.end(b), b * longest);
+  }
+  return cut.rows();
+}
+
 int64_t MapConcat(const RowMapCall& call) {
   const auto offsets = call.context.Inputs("Offsets");
   std::vector<Sequences> cuts;

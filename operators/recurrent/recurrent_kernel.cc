@@ -1,21 +1,89 @@
 #include <algorithm>
+#include <limits>
+#include <optional>
 
 #include "sluice/operators/math/recurrent/recurrent.h"
+#include "sluice/operators/ragged/sequences.h"
 #include "sluice/operators/recurrent/recurrent_options.h"
 #include "sluice/operators/registration.h"
 
 namespace sluice {
 namespace {
 
+// Returns the shape of the op's input `name`.
+const DDim& DimsOf(const KernelQuery& query, std::string_view name) {
+  size_t at = 0;
+  for (const auto& [argument, vars] : query.op.inputs) {
+    if (argument == name) break;
+    at += vars.size();
+  }
+  return query.inputs[at];
+}
+
 RecurrentLayer LayerOf(const KernelQuery& query) {
-  const DDim& x = query.inputs[0];
+  const DDim& x = DimsOf(query, "X");
   RecurrentLayer layer = ReadRecurrentLayer(query.op.type, query);
+  layer.hidden = DimsOf(query, "R")[2];
+  layer.projected = query.op.Input("W").empty();
+  layer.packed = !query.op.Input("Offsets").empty();
+  if (layer.packed) {
+    layer.batch = DimsOf(query, "Offsets")[0] - 1;
+    layer.rows = x[0];
+    layer.input = x[1];
+    return layer;
+  }
   layer.steps = x[layer.batch_first ? 1 : 0];
   layer.batch = x[layer.batch_first ? 0 : 1];
+  layer.rows = layer.steps * layer.batch;
   layer.input = x[2];
-  layer.hidden = query.inputs[2][2];
   return layer;
 }
+
+// A layer in a run, whose ragged rows are cut by the offsets that are fed.
+class BoundLayer {
+ public:
+  BoundLayer(const OpKernelContext& context, const RecurrentLayer& layer)
+      : layer_(&layer) {
+    if (!layer.packed) return;
+    const Sequences cut =
+        CheckedSequences(context, context.Input("Offsets"), layer.rows);
+    SLUICE_ENFORCE(cut.rows() <= std::numeric_limits<int32_t>::max(),
+                   ErrorCode::kOutOfRange, "recurrent.too_many_rows",
+                   "{}: input X has {} ragged rows; expected at most 2^31 - 1",
+                   context.op(), cut.rows());
+    steps_.emplace(cut);
+    own_ = layer;
+    own_.ragged = &*steps_;
+    own_.steps = steps_->count();
+    layer_ = &own_;
+  }
+  BoundLayer(const BoundLayer&) = delete;
+  BoundLayer& operator=(const BoundLayer&) = delete;
+  const RecurrentLayer& operator*() const { return *layer_; }
+  const RecurrentLayer* operator->() const { return layer_; }
+
+  // Sets the padding of y to its last true row.
+  template <typename T>
+  void RepeatLast(T* y) const {
+    if (y == nullptr || !steps_.has_value()) return;
+    const auto width = static_cast<size_t>(own_.directions * own_.hidden);
+    RepeatLastRow(y, own_.true_rows(), own_.rows, width * sizeof(T));
+  }
+  // Sets padding to 0, in each of `parts`.
+  template <typename T>
+  void ClearPadding(T* rows, int64_t parts, int64_t width) const {
+    if (rows == nullptr || !steps_.has_value()) return;
+    for (int64_t part = 0; part < parts; ++part) {
+      std::fill(rows + (part * own_.rows + own_.true_rows()) * width,
+                rows + (part + 1) * own_.rows * width, T{0});
+    }
+  }
+
+ private:
+  const RecurrentLayer* layer_;
+  std::optional<RecurrentSteps> steps_;
+  RecurrentLayer own_;
+};
 
 // Returns nullptr if there is no such input.
 template <typename T>
@@ -43,10 +111,11 @@ RecurrentArgs<T> Inputs(const OpKernelContext& context,
                         const RecurrentLayer& layer) {
   RecurrentArgs<T> args;
   args.x = context.Input("X").data<T>();
-  args.w = context.Input("W").data<T>();
+  args.w = Given<T>(context, "W");
   args.r = context.Input("R").data<T>();
   args.bias = Given<T>(context, "Bias");
-  args.lens = Lengths(context, layer.steps);
+  args.lens =
+      layer.packed ? layer.ragged->lengths() : Lengths(context, layer.steps);
   args.first_h = Given<T>(context, "InitialH");
   args.first_c = Given<T>(context, "InitialC");
   args.peephole = Given<T>(context, "Peephole");
@@ -97,8 +166,21 @@ DDim StateDims(const RecurrentLayer& l) {
                        : DDim{l.directions, l.batch, l.hidden};
 }
 
+DDim YDims(const RecurrentLayer& l) {
+  if (l.packed) return {l.rows, l.directions, l.hidden};
+  DDim y = StateDims(l);
+  y.InsertDim(l.batch_first ? 1 : 0, l.steps);
+  return y;
+}
+
+DDim ReserveDims(const RecurrentLayer& l) {
+  if (l.packed) return {l.directions, l.rows, l.reserve_row()};
+  return l.batch_first ? DDim{l.directions, l.batch, l.steps, l.reserve_row()}
+                       : DDim{l.directions, l.steps, l.batch, l.reserve_row()};
+}
+
 int64_t ReserveCount(const RecurrentLayer& l) {
-  return l.directions * l.steps * l.batch * l.reserve_row();
+  return l.directions * l.rows * l.reserve_row();
 }
 
 template <typename Way, typename T>
@@ -114,28 +196,26 @@ class RecurrentKernel final : public OpKernel {
   }
 
   void Compute(OpKernelContext& context) const override {
-    const int64_t directions = layer_.directions, batch = layer_.batch;
-    const bool first = layer_.batch_first;
-    const DDim state = StateDims(layer_);
-    DDim y = state;
-    y.InsertDim(first ? 1 : 0, layer_.steps);
-    DDim reserve = first ? DDim{directions, batch, layer_.steps}
-                         : DDim{directions, layer_.steps, batch};
-    reserve.InsertDim(3, layer_.reserve_row());
+    const BoundLayer layer(context, layer_);
     const auto wanted = [&](const char* name, const DDim& dims) -> T* {
       if (!context.HasOutput(name)) return nullptr;
       return context.AllocateOutput(name, dims).template data<T>();
     };
     auto* scratch = static_cast<Element*>(context.scratch());
-    RecurrentArgs<T> args = Inputs<T>(context, layer_);
-    args.y = wanted("Y", y);
-    args.reserve = wanted("Reserve", reserve);
+    const DDim state = StateDims(layer_);
+    RecurrentArgs<T> args = Inputs<T>(context, *layer);
+    args.y = wanted("Y", YDims(layer_));
+    args.reserve = wanted("Reserve", ReserveDims(layer_));
+    layer.ClearPadding(args.reserve, layer_.directions, layer_.reserve_row());
     if (args.reserve == nullptr) {
       args.reserve = reinterpret_cast<T*>(scratch + count_);
     }
     args.last_h = wanted("LastH", state);
     args.last_c = wanted("LastC", state);
-    Way::Run(layer_, args, scratch);
+    args.cells = wanted("Cells", YDims(layer_));
+    Way::Run(*layer, args, scratch);
+    layer.RepeatLast(args.y);
+    layer.RepeatLast(args.cells);
   }
 
  private:
@@ -155,7 +235,7 @@ class RecurrentGradKernel final : public OpKernel {
     int64_t again = 0;
     if (preparation.query.op.Input("Reserve").empty()) {
       count_ = std::max(count_, Way::kScratch(l));
-      again = ReserveCount(l) + l.steps * l.directions * l.batch * l.hidden;
+      again = ReserveCount(l) + l.rows * l.directions * l.hidden;
     }
     preparation.scratch_bytes = sizeof(Element) * static_cast<size_t>(count_) +
                                 sizeof(T) * static_cast<size_t>(again);
@@ -166,11 +246,12 @@ class RecurrentGradKernel final : public OpKernel {
       if (!context.HasOutput(name)) return nullptr;
       return context.AllocateOutput(name, dims).template data<T>();
     };
+    const BoundLayer layer(context, layer_);
     const int64_t directions = layer_.directions;
     const DDim state = StateDims(layer_);
     auto* scratch = static_cast<Element*>(context.scratch());
     RecurrentGradArgs<T> args;
-    args.forward = Inputs<T>(context, layer_);
+    args.forward = Inputs<T>(context, *layer);
     if (context.HasInput("Reserve")) {
       // Only read here.
       args.forward.y = const_cast<T*>(context.Input("Y").data<T>());
@@ -178,20 +259,26 @@ class RecurrentGradKernel final : public OpKernel {
     } else {
       args.forward.reserve = reinterpret_cast<T*>(scratch + count_);
       args.forward.y = args.forward.reserve + ReserveCount(layer_);
-      Way::Run(layer_, args.forward, scratch);
+      Way::Run(*layer, args.forward, scratch);
     }
     args.y_grad = Given<T>(context, "Y@GRAD");
     args.last_h_grad = Given<T>(context, "LastH@GRAD");
     args.last_c_grad = Given<T>(context, "LastC@GRAD");
+    args.cells_grad = Given<T>(context, "Cells@GRAD");
     args.x_grad = wanted("X@GRAD", context.Input("X").dims());
-    args.w_grad = wanted("W@GRAD", context.Input("W").dims());
+    if (layer_.projected) {
+      wanted("W@GRAD", DDim{0});  // there is no W
+    } else {
+      args.w_grad = wanted("W@GRAD", context.Input("W").dims());
+    }
     args.r_grad = wanted("R@GRAD", context.Input("R").dims());
     args.bias_grad = wanted("Bias@GRAD", {directions, 2 * layer_.gate_rows()});
     args.first_h_grad = wanted("InitialH@GRAD", state);
     args.first_c_grad = wanted("InitialC@GRAD", state);
     args.peephole_grad =
         wanted("Peephole@GRAD", {directions, 3 * layer_.hidden});
-    Way::RunGrad(layer_, args, scratch);
+    Way::RunGrad(*layer, args, scratch);
+    layer.ClearPadding(args.x_grad, 1, layer_.input);
   }
 
  private:
@@ -204,11 +291,11 @@ class RecurrentGradKernel final : public OpKernel {
 KernelWork Work(const KernelQuery& query) {
   const RecurrentLayer l = LayerOf(query);
   const auto rows = static_cast<double>(l.directions * l.gate_rows());
-  const auto vectors = static_cast<double>(l.steps * l.batch);
+  const auto vectors = static_cast<double>(l.rows);
   const double products = query.op.type.ends_with("_grad") ? 4 : 2;
   KernelWork work = DefaultKernelWork(query);
-  work.flops =
-      products * vectors * rows * static_cast<double>(l.input + l.hidden);
+  work.flops = products * vectors * rows *
+               static_cast<double>((l.projected ? 0 : l.input) + l.hidden);
   return work;
 }
 
@@ -217,9 +304,10 @@ KernelWork BlockedWork(const KernelQuery& query) {
   KernelWork work = Work(query);
   work.costs = l.batch < 4 ? "recurrent_few_rows" : "recurrent";
   // Activations are computed, and R is read from the caches, at each step.
-  work.terms =
-      static_cast<double>(l.steps * l.batch * l.directions * l.gate_rows());
-  work.parallel_loops = 1 + static_cast<double>(l.steps);
+  work.terms = static_cast<double>(l.rows * l.directions * l.gate_rows());
+  // Ragged rows: as many as if all sequences were as long.
+  work.parallel_loops =
+      1 + static_cast<double>(l.rows / std::max<int64_t>(1, l.batch));
   return work;
 }
 

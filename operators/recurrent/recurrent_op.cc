@@ -1,3 +1,4 @@
+#include "sluice/operators/ragged/sequences.h"
 #include "sluice/operators/recurrent/recurrent_options.h"
 #include "sluice/operators/registration.h"
 
@@ -21,6 +22,11 @@ Names Differentiable(const Cell& cell) {
   Names names = {"X", "W", "R", "Bias", "InitialH"};
   if (cell.lstm()) names.insert(names.end(), {"InitialC", "Peephole"});
   return names;
+}
+
+Names OutputsWithGradients(const Cell& cell) {
+  return cell.lstm() ? Names{"Y", "LastH", "LastC", "Cells"}
+                     : Names{"Y", "LastH"};
 }
 
 // Requires `count` numbers for each unit; sets `hidden` if it is unknown.
@@ -78,51 +84,85 @@ struct Shapes {
   DDim y, last, reserve;
 };
 
-Shapes CheckShapes(InferShapeContext& context, const Cell& cell) {
-  const bool batch_first = context.Attr<bool>("batch_first");
-  const int64_t directions =
-      context.Attr<std::string>("direction") == "bidirectional" ? 2 : 1;
-  CheckActivations(context, cell.activations, directions);
-  const ShapeHandle x = context.WithRank(context.input("X"), 3);
-  const ShapeHandle w = context.WithRank(context.input("W"), 3);
-  const ShapeHandle r = context.WithRank(context.input("R"), 3);
-  DimHandle batch = context.Dim(x, batch_first ? 0 : 1);
-  DimHandle hidden = context.Dim(r, 2);
-  context.Merge(context.Dim(x, 2), context.Dim(w, 2));
-  context.WithValue(context.Dim(w, 0), directions);
-  context.WithValue(context.Dim(r, 0), directions);
-  MergeUnits(context, "R", 1, cell.gates, &hidden);
-  MergeUnits(context, "W", 1, cell.gates, &hidden);
+void CheckRagged(const InferShapeContext& context) {
+  context.Require(!context.HasInput("SequenceLens"),
+                  "recurrent.offsets_and_lens",
+                  "input X is ragged: its offsets are the lengths, so leave "
+                  "out input SequenceLens");
+  context.Require(!context.Attr<bool>("batch_first"),
+                  "recurrent.ragged_batch_first",
+                  "input X is ragged: attribute batch_first must be false");
+}
+
+// Checks what has `hidden` units, which it sets if it can, and the batch.
+void MergeSizes(InferShapeContext& context,
+                const Cell& cell,
+                int64_t directions,
+                DimHandle* batch,
+                DimHandle* hidden) {
+  const bool first = context.Attr<bool>("batch_first");
   const auto of_units = [&](const char* input, int64_t count) {
     if (!context.HasInput(input)) return;
     const ShapeHandle given = context.WithRank(context.input(input), 2);
     context.WithValue(context.Dim(given, 0), directions);
-    MergeUnits(context, input, 1, count, &hidden);
+    MergeUnits(context, input, 1, count, hidden);
   };
   of_units("Bias", 2 * cell.gates);
   if (cell.lstm()) of_units("Peephole", 3);
   if (context.HasInput("SequenceLens")) {
     const ShapeHandle lens = context.WithRank(context.input("SequenceLens"), 1);
-    batch = context.Merge(batch, context.Dim(lens, 0));
+    *batch = context.Merge(*batch, context.Dim(lens, 0));
   }
   const auto state = [&](const char* input) {
     if (!context.HasInput(input)) return;
     const ShapeHandle given = context.WithRank(context.input(input), 3);
-    batch = context.Merge(batch, context.Dim(given, batch_first ? 0 : 1));
-    context.WithValue(context.Dim(given, batch_first ? 1 : 0), directions);
-    MergeUnits(context, input, 2, 1, &hidden);
+    *batch = context.Merge(*batch, context.Dim(given, first ? 0 : 1));
+    context.WithValue(context.Dim(given, first ? 1 : 0), directions);
+    MergeUnits(context, input, 2, 1, hidden);
   };
   state("InitialH");
   if (cell.lstm()) state("InitialC");
-  const int64_t steps = context.Dim(x, batch_first ? 1 : 0);
-  Shapes shapes;
-  shapes.last = batch_first ? DDim{batch.size, directions, hidden.size}
-                            : DDim{directions, batch.size, hidden.size};
-  shapes.y = shapes.last;
-  shapes.y.InsertDim(batch_first ? 1 : 0, steps);
+}
+
+Shapes CheckShapes(InferShapeContext& context, const Cell& cell) {
+  const bool batch_first = context.Attr<bool>("batch_first");
+  const bool ragged = context.HasInput("Offsets");
+  const int64_t directions =
+      context.Attr<std::string>("direction") == "bidirectional" ? 2 : 1;
+  CheckActivations(context, cell.activations, directions);
+  if (ragged) CheckRagged(context);
+  const int last = ragged ? 1 : 2;
+  const ShapeHandle x = context.WithRank(context.input("X"), last + 1);
+  const ShapeHandle r = context.WithRank(context.input("R"), 3);
+  DimHandle batch = ragged ? DimHandle{SequenceCount(context)}
+                           : context.Dim(x, batch_first ? 0 : 1);
+  DimHandle hidden = context.Dim(r, 2);
+  context.WithValue(context.Dim(r, 0), directions);
+  MergeUnits(context, "R", 1, cell.gates, &hidden);
+  if (context.HasInput("W")) {
+    const ShapeHandle w = context.WithRank(context.input("W"), 3);
+    context.Merge(context.Dim(x, last), context.Dim(w, 2));
+    context.WithValue(context.Dim(w, 0), directions);
+    MergeUnits(context, "W", 1, cell.gates, &hidden);
+  } else {
+    MergeUnits(context, "X", last, directions * cell.gates, &hidden);
+  }
+  MergeSizes(context, cell, directions, &batch, &hidden);
   const RecurrentLayer layer = ReadRecurrentLayer(cell.op, context);
   const int64_t row =
       hidden.size < 0 ? -1 : layer.reserve_blocks() * hidden.size;
+  Shapes shapes;
+  shapes.last = batch_first ? DDim{batch.size, directions, hidden.size}
+                            : DDim{directions, batch.size, hidden.size};
+  if (ragged) {
+    const int64_t rows = context.Dim(x, 0);
+    shapes.y = {rows, directions, hidden.size};
+    shapes.reserve = {directions, rows, row};
+    return shapes;
+  }
+  const int64_t steps = context.Dim(x, batch_first ? 1 : 0);
+  shapes.y = shapes.last;
+  shapes.y.InsertDim(batch_first ? 1 : 0, steps);
   shapes.reserve = batch_first ? DDim{directions, batch.size, steps, row}
                                : DDim{directions, steps, batch.size, row};
   return shapes;
@@ -132,7 +172,10 @@ void Shape(InferShapeContext& context, const Cell& cell) {
   const Shapes shapes = CheckShapes(context, cell);
   context.SetOutput("Y", shapes.y);
   context.SetOutput("LastH", shapes.last);
-  if (cell.lstm()) context.SetOutput("LastC", shapes.last);
+  if (cell.lstm()) {
+    context.SetOutput("LastC", shapes.last);
+    context.SetOutput("Cells", shapes.y);
+  }
   context.SetOutput("Reserve", shapes.reserve);
 }
 
@@ -145,10 +188,16 @@ void GradShape(InferShapeContext& context, const Cell& cell) {
   check("Reserve", shapes.reserve);
   check("Y@GRAD", shapes.y);
   check("LastH@GRAD", shapes.last);
-  if (cell.lstm()) check("LastC@GRAD", shapes.last);
-  for (const char* name : {"X", "W", "R"}) {
+  if (cell.lstm()) {
+    check("LastC@GRAD", shapes.last);
+    check("Cells@GRAD", shapes.y);
+  }
+  for (const char* name : {"X", "R"}) {
     context.SetOutput(std::string(name) + "@GRAD", context.input(name));
   }
+  const bool given = context.HasInput("W");
+  context.SetOutput("W@GRAD",
+                    given ? context.input("W") : ShapeHandle{DDim{0}, -1});
   const int64_t directions = shapes.reserve[0];
   const int64_t hidden = shapes.last[2];
   const auto of_units = [&](const char* grad, int64_t count) {
@@ -177,11 +226,11 @@ void GradShapeOf(InferShapeContext& context) {
 template <const Cell& kCell>
 std::vector<OpDesc> Gradient(const OpDesc& forward) {
   Names inputs = Differentiable(kCell);
-  inputs.emplace_back("SequenceLens");
+  inputs.insert(inputs.end(), {"SequenceLens", "Offsets"});
   return {MakeGradOp(forward, forward.type + "_grad",
                      {.inputs = inputs,
                       .outputs = {"Y", "Reserve"},
-                      .output_grads = {"Y", "LastH", "LastC"},
+                      .output_grads = OutputsWithGradients(kCell),
                       .wanted = Differentiable(kCell)})};
 }
 
@@ -189,7 +238,9 @@ constexpr const char* kAll =
     " T steps, batch B, I inputs, H hidden units, D directions: 2 for "
     "bidirectional, else 1. With batch_first B is the first dim of X, Y and "
     "the states. Steps from a row's SequenceLens on give 0 in Y and leave the "
-    "states as they are; reverse starts from the last step before it.";
+    "states as they are; reverse starts from the last step before it. X may be "
+    "N ragged rows of B sequences instead. Without W, X is the products with "
+    "it.";
 
 void Inputs(OpSchema& op, const Cell& cell, const std::string& gates) {
   const auto count = [](int64_t times) {
@@ -197,8 +248,11 @@ void Inputs(OpSchema& op, const Cell& cell, const std::string& gates) {
   };
   const std::string rows = count(cell.gates);
   op.TypeVar("T", {DType::kFloat32, DType::kFloat64});
-  op.Input("X", "T", "[T, B, I].");
-  op.Input("W", "T", "[D, " + rows + ", I]: weights of X" + gates + ".");
+  op.Input("X", "T",
+           "[T, B, I]; or ragged [N, I]. Without W, I is D * " + rows +
+               ": the products for each direction" + gates + ".");
+  op.Input("W", "T", "[D, " + rows + ", I]: weights of X" + gates + ".",
+           {.optional = true});
   op.Input("R", "T",
            "[D, " + rows + ", H]: weights of the state" + gates + ".");
   op.Input("Bias", "T",
@@ -210,16 +264,19 @@ void Inputs(OpSchema& op, const Cell& cell, const std::string& gates) {
            {.optional = true});
   op.Input("InitialH", "T", "[D, B, H]: the state before; 0 if left out.",
            {.optional = true});
-  if (!cell.lstm()) return;
-  op.Input("InitialC", "T", "[D, B, H]: the cells before; 0 if left out.",
-           {.optional = true});
-  op.Input("Peephole", "T",
-           "[D, 3 * H]: weights of the cells in i, o and f; 0 if left out.",
-           {.optional = true});
+  if (cell.lstm()) {
+    op.Input("InitialC", "T", "[D, B, H]: the cells before; 0 if left out.",
+             {.optional = true});
+    op.Input("Peephole", "T",
+             "[D, 3 * H]: weights of the cells in i, o and f; 0 if left out.",
+             {.optional = true});
+  }
+  OffsetsInput(op);
 }
 
 void Outputs(OpSchema& op, const Cell& cell) {
-  op.Output("Y", "T", "[T, D, B, H]: the state after each step.");
+  op.Output("Y", "T",
+            "[T, D, B, H], or ragged [N, D, H]: the state after each step.");
   op.Output("LastH", "T", "[D, B, H]: the state after the last step.",
             {.optional = true});
   if (cell.lstm()) {
@@ -227,17 +284,24 @@ void Outputs(OpSchema& op, const Cell& cell) {
               {.optional = true});
   }
   op.Output("Reserve", "T",
-            "[D, T, B, n * H], T and B as in X: what the gradient needs of "
-            "each step. The gates; " +
+            "[D, T, B, n * H], T and B as in X, or [D, N, n * H]: what the "
+            "gradient needs of each step, for ragged rows those of all "
+            "sequences' first steps, the longest sequence's first, then those "
+            "of the second steps. The gates; " +
                 std::string(cell.lstm() ? "c and h(c); " : "") +
                 std::string(cell.gates == 3 ? "with linear_before_reset h Rh' "
                                               "+ bias; "
                                             : "") +
                 "and where clip or an activation needs them the gates before "
-                "their activations. 0 past the end of a row. Left out, the "
+                "their activations. 0 for padding. Left out, the "
                 "gradient op computes the layer again. Nothing is "
                 "differentiated through it.",
             {.optional = true});
+  op.Ragged("Y", "Offsets");
+  if (!cell.lstm()) return;
+  op.Output("Cells", "T", "Like Y: the cells after each step.",
+            {.optional = true});
+  op.Ragged("Cells", "Offsets");
 }
 
 void Attributes(OpSchema& op, const Cell& cell) {
@@ -274,8 +338,17 @@ void Attributes(OpSchema& op, const Cell& cell) {
                   "Whether r multiplies the product with the state, as in "
                   "PyTorch and cuDNN.")
         .Default(false);
+    op.Attr<bool>("update_takes_new",
+                  "Whether h = z * g + (1 - z) * h, as in Fluid.")
+        .Default(false);
   }
   if (cell.lstm()) {
+    op.Attr<std::string>("gate_order",
+                         "The order of the gates in W, R, Bias and Reserve, "
+                         "and in X without W: i, o, f, c as in ONNX, or c, i, "
+                         "f, o as in Fluid.")
+        .Default(std::string("iofc"))
+        .OneOf({"iofc", "cifo"});
     op.Attr<bool>("input_forget", "Whether the forget gate f is 1 - i.")
         .Default(false);
   }
@@ -329,10 +402,9 @@ void GradSchema(OpSchema& op) {
   op.Input("Reserve", "T",
            "What the forward op gave; computed again if left out.",
            {.optional = true});
-  for (const char* output : {"Y", "LastH", "LastC"}) {
-    if (!kCell.lstm() && output == std::string("LastC")) continue;
-    op.Input(std::string(output) + "@GRAD", "T",
-             std::string("The gradient of ") + output + "; 0 if left out.",
+  for (const std::string& output : OutputsWithGradients(kCell)) {
+    op.Input(output + "@GRAD", "T",
+             "The gradient of " + output + "; 0 if left out.",
              {.optional = true});
   }
   for (const std::string& name : Differentiable(kCell)) {

@@ -24,8 +24,14 @@ RecurrentLayer ReadRecurrentLayer(std::string_view op, const Source& source) {
   layer.reverse = direction == "reverse";
   layer.batch_first = source.template Attr<bool>("batch_first");
   layer.clip = source.template Attr<double>("clip");
-  if (lstm) layer.input_forget = source.template Attr<bool>("input_forget");
+  if (lstm) {
+    layer.input_forget = source.template Attr<bool>("input_forget");
+    if (source.template Attr<std::string>("gate_order") == "cifo") {
+      layer.order = {.in = 1, .out = 3, .forget = 2, .candidate = 0};
+    }
+  }
   if (gru) {
+    layer.update_takes_new = source.template Attr<bool>("update_takes_new");
     layer.linear_before_reset =
         source.template Attr<bool>("linear_before_reset");
   }

@@ -277,6 +277,7 @@ void BindPrograms(nb::module_& m) {
       .def("_current_block", &Program::current_block)
       .def("_set_stop_gradient", &Program::SetStopGradient)
       .def("_set_rows", &Program::SetRows)
+      .def("_set_offsets", &Program::SetOffsets)
       .def("_set_purpose", &SetPurpose)
       .def("_become_test_clone_of",
            [](Program& self, const Program& other) {

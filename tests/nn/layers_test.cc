@@ -133,6 +133,28 @@ TEST_F(LayersTest, LstmStacksLayers) {
   EXPECT_NE(last[8], 0);
 }
 
+TEST_F(LayersTest, LstmTakesRaggedRows) {
+  const Var x = program_.RaggedData("x", DType::kFloat32, {-1, 2});
+  const auto lstm =
+      nn::Lstm(x, 4, {.num_layers = 2, .direction = "bidirectional"});
+  EXPECT_EQ(lstm.out.dims(), DDim({-1, 8}));
+  EXPECT_EQ(lstm.out.offsets().name(), "x@LOD");
+  Scope scope;
+  executor_.Run(startup_, {}, {}, &scope);
+  const Tensor first = Tensor::FromVector<float>({1, 2}, {1, 2});
+  const Tensor other = Tensor::FromVector<float>({3, 2}, {3, 4, 5, 6, 7, 8});
+  const auto last = [&](const std::vector<Tensor>& sequences) {
+    const Feeds feeds = PackSequences("x", sequences);
+    return executor_.Run(program_, feeds, {lstm.last_h}, &scope)[0]
+        .ToVector<float>();
+  };
+  const Floats both = last({first, other});  // [4, 2, 4]
+  const Floats alone[] = {last({first}), last({other})};
+  for (size_t i = 0; i < both.size(); ++i) {
+    EXPECT_FLOAT_EQ(both[i], alone[i / 4 % 2][i / 8 * 4 + i % 4]);
+  }
+}
+
 TEST_F(LayersTest, LayersMayBeInBlocks) {
   const Var x = program_.Data("x", DType::kFloat32, {3, 1, 2});
   const Var first = program_.Data("first", DType::kFloat32, {1, 2});

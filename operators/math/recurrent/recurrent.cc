@@ -1,6 +1,7 @@
 #include "sluice/operators/math/recurrent/recurrent.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "sluice/operators/math/gemm.h"
 #include "sluice/operators/math/recurrent/recurrent_batches.h"
@@ -15,7 +16,7 @@ namespace {
 // larger batches R is transposed once instead of at each step.
 constexpr int64_t kDotRows = 2;
 
-// Computes rows [begin, end) of the batch in one direction.
+// Computes rows of the batch in one direction.
 template <typename T>
 class Rows {
  public:
@@ -24,21 +25,20 @@ class Rows {
   Rows(const RecurrentLayer& layer,
        const RecurrentArgs<T>& args,
        int64_t direction,
-       int64_t begin,
-       int64_t end,
+       const RecurrentSlots& slots,
        const T* turned,
        T* states)
       : l_(layer),
         a_(args),
         direction_(direction),
-        begin_(begin),
-        end_(end),
+        slots_(slots),
+        all_(slots.Count(slots.end)),
         rows_(l_.gate_rows()),
         row_(l_.reserve_row()),
-        stride_(l_.batch_first ? l_.steps * row_ : row_),
+        stride_(slots.by * (l_.batch_first ? l_.steps * row_ : row_)),
         inputs_(l_.keeps_inputs() ? l_.inputs_block() * l_.hidden : 0),
         turned_(turned),
-        gates_(a_.reserve + direction * l_.steps * l_.batch * row_),
+        gates_(a_.reserve + direction * l_.rows * row_),
         h_(states),
         c_(h_ + l_.batch * l_.hidden),
         other_(c_ + l_.batch * l_.hidden) {}
@@ -46,19 +46,23 @@ class Rows {
   void Run() {
     Load(a_.first_h, h_);
     Load(a_.first_c, c_);
-    for (int64_t step = 0; step < l_.steps; ++step) {
+    for (int64_t number = 0; number < l_.steps; ++number) {
       CheckCancelled();
-      Step(l_.backwards(direction_) ? l_.steps - 1 - step : step);
+      const int64_t t = l_.Step(direction_, number);
+      now_ = slots_.At(l_, t);
+      if (now_ > 0) Step(t);
     }
     Store(h_, a_.last_h);
     Store(c_, a_.last_c);
   }
 
  private:
-  T* Gates(int64_t t, int64_t b) const { return gates_ + l_.XRow(t, b) * row_; }
+  T* Gates(int64_t t, int64_t b) const {
+    return gates_ + l_.GateRow(t, b) * row_;
+  }
 
   void Load(const T* from, T* to) const {
-    for (int64_t b = begin_; b < end_; ++b) {
+    slots_.ForEach(all_, [&](int64_t b) {
       T* row = to + b * l_.hidden;
       if (from == nullptr) {
         std::fill_n(row, l_.hidden, T{0});
@@ -66,25 +70,25 @@ class Rows {
         std::copy_n(from + l_.StateRow(direction_, b) * l_.hidden, l_.hidden,
                     row);
       }
-    }
+    });
   }
 
   void Store(const T* from, T* to) const {
     if (to == nullptr) return;
-    for (int64_t b = begin_; b < end_; ++b) {
+    slots_.ForEach(all_, [&](int64_t b) {
       std::copy_n(from + b * l_.hidden, l_.hidden,
                   to + l_.StateRow(direction_, b) * l_.hidden);
-    }
+    });
   }
 
   // Adds states times rows [first, first + count) of R to `to`.
   void Multiply(
       const T* states, int64_t first, int64_t count, T* to, int64_t stride) {
-    GemmArgs<T> product{.m = end_ - begin_,
+    GemmArgs<T> product{.m = now_,
                         .n = count,
                         .k = l_.hidden,
-                        .a = states + begin_ * l_.hidden,
-                        .lda = l_.hidden,
+                        .a = states + slots_.first * l_.hidden,
+                        .lda = slots_.by * l_.hidden,
                         .beta = 1,
                         .c = to,
                         .ldc = stride};
@@ -95,40 +99,38 @@ class Rows {
     Gemm(product);
   }
 
-  // Calls body(row of the batch) for all rows.
+  // Calls body(row of the batch) for all rows that have the step.
   template <typename Body>
   void ForRows(const Body& body) {
     constexpr int64_t kElements = 8192;  // about 10 us of activations
-    const int64_t grain = 1 + kElements / (1 + rows_);
-    ParallelFor(end_ - begin_, grain, [&](int64_t begin, int64_t end) {
-      for (int64_t b = begin_ + begin; b < begin_ + end; ++b) {
-        body(b);
-      }
-    });
+    slots_.ForEach(now_, 1 + kElements / (1 + rows_), body);
   }
 
   void Step(int64_t t) {
     if (l_.cell == RecurrentCell::kGru) {
       MultiplyGru(t);
     } else {
-      Multiply(h_, 0, rows_, Gates(t, begin_), stride_);
+      Multiply(h_, 0, rows_, Gates(t, slots_.first), stride_);
     }
     ForRows([&](int64_t b) {
-      T* y = a_.y + l_.YRow(direction_, t, b) * l_.hidden;
+      const int64_t at = l_.YRow(direction_, t, b) * l_.hidden;
       if (!a_.Has(t, b)) {
-        std::fill_n(y, l_.hidden, T{0});
+        std::fill_n(a_.y + at, l_.hidden, T{0});
+        if (a_.cells != nullptr) std::fill_n(a_.cells + at, l_.hidden, T{0});
         std::fill_n(Gates(t, b), row_, T{0});
         return;
       }
       Finish(Gates(t, b), b);
-      std::copy_n(h_ + b * l_.hidden, l_.hidden, y);
+      std::copy_n(h_ + b * l_.hidden, l_.hidden, a_.y + at);
+      if (a_.cells == nullptr) return;
+      std::copy_n(c_ + b * l_.hidden, l_.hidden, a_.cells + at);
     });
   }
 
   // Computes gates z and r, and the state's contribution to the third gate.
   void MultiplyGru(int64_t t) {
     const int64_t hidden = l_.hidden;
-    Multiply(h_, 0, 2 * hidden, Gates(t, begin_), stride_);
+    Multiply(h_, 0, 2 * hidden, Gates(t, slots_.first), stride_);
     ForRows([&](int64_t b) {
       T* gate = Gates(t, b);
       Activate(0, gate, 2 * hidden);
@@ -143,9 +145,10 @@ class Rows {
       }
     });
     if (l_.linear_before_reset) {
-      Multiply(h_, 2 * hidden, hidden, other_ + begin_ * hidden, hidden);
+      Multiply(h_, 2 * hidden, hidden, other_ + slots_.first * hidden,
+               slots_.by * hidden);
     } else {
-      Multiply(other_, 2 * hidden, hidden, Gates(t, begin_) + 2 * hidden,
+      Multiply(other_, 2 * hidden, hidden, Gates(t, slots_.first) + 2 * hidden,
                stride_);
     }
   }
@@ -193,6 +196,12 @@ class Rows {
       }
     }
     Activate(1, last, hidden);
+    if (l_.update_takes_new) {
+      for (int64_t j = 0; j < hidden; ++j) {
+        h[j] = (1 - gate[j]) * h[j] + gate[j] * last[j];
+      }
+      return;
+    }
     for (int64_t j = 0; j < hidden; ++j) {
       h[j] = (1 - gate[j]) * last[j] + gate[j] * h[j];
     }
@@ -206,29 +215,29 @@ class Rows {
     }
   }
 
-  // The gates are i, o, f and c.
   void FinishLstm(T* gate, T* c, T* h) const {
     const int64_t hidden = l_.hidden;
-    T* out = gate + hidden;
-    T* forget = gate + 2 * hidden;
-    T* candidate = gate + 3 * hidden;
+    T* in = gate + l_.order.in * hidden;
+    T* out = gate + l_.order.out * hidden;
+    T* forget = gate + l_.order.forget * hidden;
+    T* candidate = gate + l_.order.candidate * hidden;
     const bool peeps = a_.peephole != nullptr;
     if (peeps) {
-      Peep(0, c, gate);
+      Peep(0, c, in);
       Peep(2, c, forget);
-      Activate(0, gate, hidden);
+      Activate(0, in, hidden);
       Activate(0, forget, hidden);
     } else {
-      Activate(0, gate, 3 * hidden);
+      Activate(0, gate + l_.order.sigmoids() * hidden, 3 * hidden);
     }
     if (l_.input_forget) {
       for (int64_t j = 0; j < hidden; ++j) {
-        forget[j] = 1 - gate[j];
+        forget[j] = 1 - in[j];
       }
     }
     Activate(1, candidate, hidden);
     for (int64_t j = 0; j < hidden; ++j) {
-      c[j] = forget[j] * c[j] + gate[j] * candidate[j];
+      c[j] = forget[j] * c[j] + in[j] * candidate[j];
     }
     if (peeps) {
       Peep(1, c, out);
@@ -244,11 +253,13 @@ class Rows {
   const RecurrentLayer& l_;
   const RecurrentArgs<T>& a_;
   int64_t direction_;
-  int64_t begin_, end_;
-  int64_t rows_;    // of R
-  int64_t row_;     // of the reserve
-  int64_t stride_;  // between rows of the batch at one step
-  int64_t inputs_;  // from a gate to its input in the reserve; 0: not kept
+  RecurrentSlots slots_;
+  int64_t all_;      // of the slots
+  int64_t now_ = 0;  // those that have the step
+  int64_t rows_;     // of R
+  int64_t row_;      // of the reserve
+  int64_t stride_;   // between rows of the batch at one step
+  int64_t inputs_;   // from a gate to its input in the reserve; 0: not kept
   const T* turned_;
   T* gates_;
   T* h_;
@@ -287,14 +298,22 @@ template <typename T>
 void MultiplyInputs(const RecurrentLayer& l,
                     const RecurrentArgs<T>& args,
                     int64_t direction,
-                    T* biases) {
+                    T* biases,
+                    T* copy) {
   const int64_t rows = l.gate_rows();
-  const int64_t count = l.steps * l.batch;
+  const int64_t count = l.true_rows();
   const int64_t stride = l.reserve_row();
-  T* gates = args.reserve + direction * count * stride;
+  T* gates = args.reserve + direction * l.rows * stride;
   AddBiases(l,
             args.bias == nullptr ? nullptr : args.bias + 2 * direction * rows,
             biases);
+  if (l.projected) {
+    ForRowsOfX(l, direction, [&](int64_t row, int64_t from) {
+      const T* x = args.x + from * l.input + direction * rows;
+      std::transform(x, x + rows, biases, gates + row * stride, std::plus<T>());
+    });
+    return;
+  }
   for (int64_t i = 0; i < count; ++i) {
     std::copy_n(biases, rows, gates + i * stride);
   }
@@ -302,7 +321,7 @@ void MultiplyInputs(const RecurrentLayer& l,
            .m = count,
            .n = rows,
            .k = l.input,
-           .a = args.x,
+           .a = InOrderOfGates(l, direction, args.x, copy),
            .lda = l.input,
            .b = args.w + direction * rows * l.input,
            .ldb = l.input,
@@ -314,7 +333,9 @@ void MultiplyInputs(const RecurrentLayer& l,
 }  // namespace
 
 int64_t RecurrentScratch(const RecurrentLayer& layer) {
-  return layer.directions * Parts(layer).all;
+  const int64_t copy =
+      layer.packed && !layer.projected ? layer.rows * layer.input : 0;
+  return layer.directions * Parts(layer).all + copy;
 }
 
 template <typename T>
@@ -323,19 +344,20 @@ void Recurrent(const RecurrentLayer& layer,
                T* scratch) {
   const Parts parts(layer);
   const int64_t size = layer.gate_rows() * layer.hidden;
+  T* copy = scratch + layer.directions * parts.all;
   for (int64_t direction = 0; direction < layer.directions; ++direction) {
     T* turned = scratch + direction * parts.all + parts.states;
     if (parts.turned > 0) {
       Transpose(args.r + direction * size, layer.gate_rows(), layer.hidden,
                 turned);
     }
-    MultiplyInputs(layer, args, direction, turned + parts.turned);
+    MultiplyInputs(layer, args, direction, turned + parts.turned, copy);
   }
   ForBatches(
-      layer, sizeof(T), [&](int64_t direction, int64_t begin, int64_t end) {
+      layer, sizeof(T), [&](int64_t direction, const RecurrentSlots& slots) {
         T* states = scratch + direction * parts.all;
         const T* turned = parts.turned > 0 ? states + parts.states : nullptr;
-        Rows<T>(layer, args, direction, begin, end, turned, states).Run();
+        Rows<T>(layer, args, direction, slots, turned, states).Run();
       });
 }
 

@@ -6,10 +6,12 @@
 #include <string_view>
 #include <vector>
 
+#include "sluice/operators/math/ragged/rows.h"
 #include "sluice/operators/math/unary/unary_row.h"
 #include "sluice/platform/export.h"
 
-// Recurrent layers as defined by ONNX's RNN, GRU and LSTM.
+// Recurrent layers as defined by ONNX's RNN, GRU and LSTM, over padded rows and
+// over ragged ones.
 namespace sluice {
 
 enum class RecurrentCell : uint8_t { kSimple, kGru, kLstm };
@@ -46,16 +48,64 @@ class SLUICE_API RecurrentActivation {
   Kind kind_ = Kind::kRow;
 };
 
+// The steps of ragged rows. Sequences have slots, the longest first, so that
+// those that have a step t are the first SlotsAt(t). "The order of steps" is
+// that of the rows by step, and within a step by slot. A view of the offsets.
+class SLUICE_API RecurrentSteps {
+ public:
+  explicit RecurrentSteps(const Sequences& sequences);
+
+  int64_t count() const { return static_cast<int64_t>(first_.size()) - 1; }
+  int64_t SlotsAt(int64_t t) const { return First(t + 1) - First(t); }
+  // The place of step t's first row in the order of steps.
+  int64_t First(int64_t t) const { return first_[static_cast<size_t>(t)]; }
+  int64_t rows() const { return first_.back(); }
+  // The sequence of a slot, and the lengths by slot.
+  int64_t Sequence(int64_t slot) const {
+    return order_[static_cast<size_t>(slot)];
+  }
+  const int32_t* lengths() const { return lengths_.data(); }
+  // The row of a slot's step t, which is counted from the last row if
+  // `backwards`.
+  int64_t Row(bool backwards, int64_t t, int64_t slot) const {
+    const int64_t b = Sequence(slot);
+    return backwards ? sequences_.end(b) - 1 - t : sequences_.begin(b) + t;
+  }
+
+ private:
+  Sequences sequences_;
+  std::vector<int64_t> order_;
+  std::vector<int32_t> lengths_;
+  std::vector<int64_t> first_;
+};
+
+// The places of an LSTM's gates in W, R, biases and the reserve.
+struct LstmGateOrder {
+  int64_t in = 0, out = 1, forget = 2, candidate = 3;
+  // The first of the three others, which follow each other.
+  int64_t sigmoids() const { return candidate == 0 ? 1 : 0; }
+};
+
 // The options of a layer and the sizes of its tensors.
 struct SLUICE_API RecurrentLayer {
   RecurrentCell cell = RecurrentCell::kSimple;
   int64_t steps = 0, batch = 0, input = 0, hidden = 0;
+  int64_t rows = 0;  // of x: steps * batch; of ragged rows with padding
   int64_t directions = 1;
   bool reverse = false;  // the first direction runs backwards
   bool batch_first = false;
   double clip = 0;            // gates are clipped to [-clip, clip]; 0: not
   bool input_forget = false;  // LSTM: the forget gate is 1 - input gate
   bool linear_before_reset = false;  // GRU
+  bool update_takes_new = false;     // GRU: h = z * g + (1 - z) * h
+  LstmGateOrder order;
+  // Without W: x has the products for each direction, side by side.
+  bool projected = false;
+  // Ragged rows: batch_first is false. In a run `ragged` is set, steps are
+  // those of the longest sequence, rows of the batch are slots, and each
+  // direction counts its steps from where it begins.
+  bool packed = false;
+  const RecurrentSteps* ragged = nullptr;
   // For each direction: f for RNN, f and g for GRU, f, g and h for LSTM.
   std::vector<RecurrentActivation> activations;
 
@@ -78,39 +128,60 @@ struct SLUICE_API RecurrentLayer {
   int64_t extra_block() const { return gates(); }
   int64_t inputs_block() const;
 
-  // The step that direction `direction` computes before step t: t - 1, or t + 1
-  // if it runs backwards. -1 or `length`: there is none.
   bool backwards(int64_t direction) const { return reverse || direction == 1; }
-  int64_t Before(int64_t direction, int64_t t) const {
-    return backwards(direction) ? t + 1 : t - 1;
+  // The step that is computed as number `number`.
+  int64_t Step(int64_t direction, int64_t number) const {
+    const bool turned = ragged == nullptr && backwards(direction);
+    return turned ? steps - 1 - number : number;
   }
-  // The index of a row in x, of a row of `hidden` elements in y, and in states.
-  int64_t XRow(int64_t t, int64_t b) const {
+  // The step that direction `direction` computes before step t. -1 or `length`:
+  // there is none.
+  int64_t Before(int64_t direction, int64_t t) const {
+    return ragged == nullptr && backwards(direction) ? t + 1 : t - 1;
+  }
+  // The rows that are no padding of ragged ones.
+  int64_t true_rows() const {
+    return ragged == nullptr ? rows : ragged->rows();
+  }
+  // The index of a row of the gates: that in x, or of ragged rows that in the
+  // order of steps.
+  int64_t GateRow(int64_t t, int64_t b) const {
+    if (ragged != nullptr) return ragged->First(t) + b;
     return batch_first ? b * steps + t : t * batch + b;
   }
+  // The index of a row in x, of a row of `hidden` elements in y, and in states.
+  int64_t XRow(int64_t direction, int64_t t, int64_t b) const {
+    if (ragged != nullptr) return ragged->Row(backwards(direction), t, b);
+    return GateRow(t, b);
+  }
   int64_t YRow(int64_t direction, int64_t t, int64_t b) const {
-    return batch_first ? (b * steps + t) * directions + direction
-                       : (t * directions + direction) * batch + b;
+    return batch_first || ragged != nullptr
+               ? XRow(direction, t, b) * directions + direction
+               : (t * directions + direction) * batch + b;
   }
   int64_t StateRow(int64_t direction, int64_t b) const {
+    if (ragged != nullptr) b = ragged->Sequence(b);
     return batch_first ? b * directions + direction : direction * batch + b;
   }
 };
 
 // Dense tensors. With batch_first, the batch comes before the steps in x, y and
-// the reserve, and before the directions in the states. Optional tensors may be
-// nullptr.
+// the reserve, and before the directions in the states. Of ragged rows x is
+// [rows, input], y [rows, directions, hidden] and the reserve [directions,
+// rows, reserve_row()], in the order of steps; rows of padding are neither read
+// nor written. Optional tensors may be nullptr.
 template <typename T>
 struct RecurrentArgs {
-  const T* x = nullptr;           // [steps, batch, input]
-  const T* w = nullptr;           // [directions, gates * hidden, input]
-  const T* r = nullptr;           // [directions, gates * hidden, hidden]
-  const T* bias = nullptr;        // [directions, 2 * gates * hidden], or none
+  const T* x = nullptr;     // [steps, batch, input]
+  const T* w = nullptr;     // [directions, gates * hidden, input], or none
+  const T* r = nullptr;     // [directions, gates * hidden, hidden]
+  const T* bias = nullptr;  // [directions, 2 * gates * hidden], or none
   const int32_t* lens = nullptr;  // [batch], each 0 to steps; or none
   const T* first_h = nullptr;     // [directions, batch, hidden], or none
   const T* first_c = nullptr;     // like first_h
   const T* peephole = nullptr;    // [directions, 3 * hidden], or none
   T* y = nullptr;                 // [steps, directions, batch, hidden]
+  T* cells = nullptr;             // LSTM: like y, or none
   T* reserve = nullptr;           // [directions, steps, batch, reserve_row()]
   T* last_h = nullptr;            // [directions, batch, hidden], or none
   T* last_c = nullptr;            // like last_h
@@ -129,6 +200,7 @@ template <typename T>
 struct RecurrentGradArgs {
   RecurrentArgs<T> forward;
   const T* y_grad = nullptr;
+  const T* cells_grad = nullptr;
   const T* last_h_grad = nullptr;
   const T* last_c_grad = nullptr;
   T* x_grad = nullptr;

@@ -11,11 +11,11 @@ namespace {
 struct Sums {
   Sums(const RecurrentLayer& l, double* scratch)
       : w(scratch),
-        r(w + l.directions * l.gate_rows() * l.input),
+        r(w + (l.projected ? 0 : l.directions * l.gate_rows() * l.input)),
         bias(r + l.directions * l.gate_rows() * l.hidden),
         peephole(bias + 2 * l.directions * l.gate_rows()),
         x(peephole + 3 * l.directions * l.hidden),
-        row(x + l.steps * l.batch * l.input) {}
+        row(x + l.rows * l.input) {}
 
   double* w;
   double* r;
@@ -57,9 +57,10 @@ class GradRow {
       h_[j] = given(g_.last_h_grad, j);
       c_[j] = given(g_.last_c_grad, j);
     }
+    const bool turned = l_.ragged == nullptr && l_.backwards(direction_);
     for (int64_t step = length - 1; step >= 0; --step) {
       CheckCancelled();
-      Step(l_.backwards(direction_) ? length - 1 - step : step, length);
+      Step(turned ? length - 1 - step : step, length);
     }
     for (int64_t j = 0; j < l_.hidden; ++j) {
       if (g_.first_h_grad != nullptr) {
@@ -73,8 +74,8 @@ class GradRow {
 
  private:
   const T* Kept(int64_t t) const {
-    const int64_t first = direction_ * l_.steps * l_.batch;
-    return a_.reserve + (first + l_.XRow(t, row_)) * l_.reserve_row();
+    const int64_t row = direction_ * l_.rows + l_.GateRow(t, row_);
+    return a_.reserve + row * l_.reserve_row();
   }
 
   void Step(int64_t t, int64_t length) const {
@@ -88,6 +89,7 @@ class GradRow {
       before_[j] = first ? a_.first_h == nullptr ? 0 : a_.first_h[state + j]
                          : a_.y[l_.YRow(direction_, past, row_) * hidden + j];
       if (l_.cell != RecurrentCell::kLstm) continue;
+      if (g_.cells_grad != nullptr) c_[j] += g_.cells_grad[y + j];
       c_before_[j] = first ? a_.first_c == nullptr ? 0 : a_.first_c[state + j]
                            : Kept(past)[l_.extra_block() * hidden + j];
     }
@@ -123,12 +125,12 @@ class GradRow {
     return grad;
   }
 
-  // The gates are i, o, f and c.
   void LstmGates(const T* kept, int64_t j) const {
     const int64_t n = l_.hidden;
     const int64_t peephole = 3 * direction_ * n + j;
-    const double in = kept[j], out = kept[n + j];
-    const double forget = kept[2 * n + j], candidate = kept[3 * n + j];
+    const int64_t at_in = l_.order.in * n + j, at_out = l_.order.out * n + j;
+    const int64_t at_forget = l_.order.forget * n + j;
+    const int64_t at_candidate = l_.order.candidate * n + j;
     const double c = kept[l_.extra_block() * n + j];
     const double activated = kept[(l_.extra_block() + 1) * n + j];
     const auto peep = [&](int64_t which, double grad, double by) {
@@ -136,21 +138,22 @@ class GradRow {
       return a_.peephole == nullptr ? 0
                                     : grad * a_.peephole[peephole + which * n];
     };
-    gate_[n + j] = Through(0, kept, n + j, h_[j] * activated);
-    double grad = h_[j] * out;
+    gate_[at_out] = Through(0, kept, at_out, h_[j] * activated);
+    double grad = h_[j] * kept[at_out];
     l_.activation(direction_, 2).Gradient(&c, &activated, 1, &grad);
-    grad += c_[j] + peep(1, gate_[n + j], c);
-    double in_grad = grad * candidate, forget_grad = grad * c_before_[j];
+    grad += c_[j] + peep(1, gate_[at_out], c);
+    double in_grad = grad * kept[at_candidate];
+    double forget_grad = grad * c_before_[j];
     if (l_.input_forget) {
       in_grad -= forget_grad;
       forget_grad = 0;
     } else {
-      forget_grad = Through(0, kept, 2 * n + j, forget_grad);
+      forget_grad = Through(0, kept, at_forget, forget_grad);
     }
-    gate_[j] = Through(0, kept, j, in_grad);
-    gate_[2 * n + j] = forget_grad;
-    gate_[3 * n + j] = Through(1, kept, 3 * n + j, grad * in);
-    c_[j] = grad * forget + peep(0, gate_[j], c_before_[j]) +
+    gate_[at_in] = Through(0, kept, at_in, in_grad);
+    gate_[at_forget] = forget_grad;
+    gate_[at_candidate] = Through(1, kept, at_candidate, grad * kept[at_in]);
+    c_[j] = grad * kept[at_forget] + peep(0, gate_[at_in], c_before_[j]) +
             peep(2, forget_grad, c_before_[j]);
     h_[j] = 0;
   }
@@ -161,10 +164,13 @@ class GradRow {
     const T* r = a_.r + direction_ * l_.gate_rows() * hidden;
     for (int64_t j = 0; j < hidden; ++j) {
       const double update = kept[j], candidate = kept[2 * hidden + j];
-      gate_[j] = Through(0, kept, j, h_[j] * (before_[j] - candidate));
+      const double change = before_[j] - candidate;
+      const double keeps = l_.update_takes_new ? 1 - update : update;
+      gate_[j] =
+          Through(0, kept, j, h_[j] * (l_.update_takes_new ? -change : change));
       gate_[2 * hidden + j] =
-          Through(1, kept, 2 * hidden + j, h_[j] * (1 - update));
-      h_[j] *= update;
+          Through(1, kept, 2 * hidden + j, h_[j] * (1 - keeps));
+      h_[j] *= keeps;
       third_[j] = kept[hidden + j] * before_[j];
     }
     for (int64_t j = 0; j < hidden; ++j) {
@@ -187,7 +193,7 @@ class GradRow {
   // Adds the gradients of everything that the gates of a step are computed of.
   void AddStep(int64_t t, const T* kept) const {
     const int64_t hidden = l_.hidden, rows = l_.gate_rows();
-    const int64_t x = l_.XRow(t, row_) * l_.input;
+    const int64_t x = l_.XRow(direction_, t, row_) * l_.input;
     const bool gru = l_.cell == RecurrentCell::kGru;
     for (int64_t n = 0; n < rows; ++n) {
       const bool third = gru && n >= 2 * hidden;
@@ -195,7 +201,8 @@ class GradRow {
       // The gradient of the product with the state.
       double grad = gate_[n];
       if (third && l_.linear_before_reset) grad *= kept[n - hidden];
-      for (int64_t i = 0; i < l_.input; ++i) {
+      if (l_.projected) s_.x[x + weights] += gate_[n];
+      for (int64_t i = 0; !l_.projected && i < l_.input; ++i) {
         s_.w[weights * l_.input + i] += gate_[n] * a_.x[x + i];
         s_.x[x + i] += gate_[n] * a_.w[weights * l_.input + i];
       }
@@ -233,8 +240,9 @@ void Round(const double* from, const double* end, T* to) {
 
 int64_t RecurrentGradPlainScratch(const RecurrentLayer& layer) {
   const RecurrentLayer& l = layer;
-  return l.directions * l.gate_rows() * (l.input + l.hidden + 2) +
-         3 * l.directions * l.hidden + l.steps * l.batch * l.input +
+  const int64_t w = l.projected ? 0 : l.input;
+  return l.directions * l.gate_rows() * (w + l.hidden + 2) +
+         3 * l.directions * l.hidden + l.rows * l.input +
          (l.gates() + 5) * l.hidden;
 }
 

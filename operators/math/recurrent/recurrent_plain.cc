@@ -34,18 +34,21 @@ class Row {
       h_[j] = a_.first_h == nullptr ? 0 : a_.first_h[state + j];
       c_[j] = a_.first_c == nullptr ? 0 : a_.first_c[state + j];
     }
-    for (int64_t t = length; t < l_.steps; ++t) {
+    for (int64_t t = length; l_.ragged == nullptr && t < l_.steps; ++t) {
       std::fill_n(Y(t), l_.hidden, T{0});
+      if (a_.cells != nullptr) std::fill_n(Cells(t), l_.hidden, T{0});
       std::fill_n(Reserve(t), l_.reserve_row(), T{0});
     }
     for (int64_t step = 0; step < length; ++step) {
       CheckCancelled();
-      const int64_t t = l_.backwards(direction_) ? length - 1 - step : step;
-      Step(a_.x + l_.XRow(t, row_) * l_.input, Reserve(t));
+      const bool turned = l_.ragged == nullptr && l_.backwards(direction_);
+      const int64_t t = turned ? length - 1 - step : step;
+      Step(a_.x + l_.XRow(direction_, t, row_) * l_.input, Reserve(t));
       for (int64_t j = 0; j < l_.hidden; ++j) {
         // The next step reads the state rounded to T.
         Y(t)[j] = static_cast<T>(h_[j]);
         h_[j] = Y(t)[j];
+        if (a_.cells != nullptr) Cells(t)[j] = static_cast<T>(c_[j]);
       }
     }
     for (int64_t j = 0; j < l_.hidden; ++j) {
@@ -59,14 +62,20 @@ class Row {
     return a_.y + l_.YRow(direction_, t, row_) * l_.hidden;
   }
 
+  T* Cells(int64_t t) const {
+    return a_.cells + l_.YRow(direction_, t, row_) * l_.hidden;
+  }
+
   T* Reserve(int64_t t) const {
-    const int64_t first = direction_ * l_.steps * l_.batch;
-    return a_.reserve + (first + l_.XRow(t, row_)) * l_.reserve_row();
+    const int64_t row = direction_ * l_.rows + l_.GateRow(t, row_);
+    return a_.reserve + row * l_.reserve_row();
   }
 
   // Returns row `n` of W times the input, plus the bias.
   double FromInput(const T* x, int64_t n) const {
-    const T* w = a_.w + (direction_ * l_.gate_rows() + n) * l_.input;
+    const int64_t row = direction_ * l_.gate_rows() + n;
+    if (l_.projected) return x[row] + Bias(n);
+    const T* w = a_.w + row * l_.input;
     double sum = 0;
     for (int64_t i = 0; i < l_.input; ++i) {
       sum += static_cast<double>(x[i]) * w[i];
@@ -120,21 +129,21 @@ class Row {
     }
   }
 
-  // The gates are i, o, f and c.
   void LstmUnit(int64_t j, T* kept) const {
     const auto gate = [&](int which, int64_t index, double peep) {
       const int64_t n = index * l_.hidden + j;
       return Activate(which, gate_[n] + peep, n, kept);
     };
-    const double in = gate(0, 0, Peephole(0, j));
-    double forget = gate(0, 2, Peephole(2, j));
+    const LstmGateOrder& at = l_.order;
+    const double in = gate(0, at.in, Peephole(0, j));
+    double forget = gate(0, at.forget, Peephole(2, j));
     if (l_.input_forget) {
       forget = 1 - in;
-      kept[2 * l_.hidden + j] = static_cast<T>(forget);
+      kept[at.forget * l_.hidden + j] = static_cast<T>(forget);
     }
-    c_[j] = static_cast<T>(forget * c_[j] + in * gate(1, 3, 0));
+    c_[j] = static_cast<T>(forget * c_[j] + in * gate(1, at.candidate, 0));
     const double activated = l_.activation(direction_, 2).Of(c_[j]);
-    h_[j] = gate(0, 1, Peephole(1, j)) * activated;
+    h_[j] = gate(0, at.out, Peephole(1, j)) * activated;
     T* extra = kept + l_.extra_block() * l_.hidden + j;
     extra[0] = static_cast<T>(c_[j]);
     extra[l_.hidden] = static_cast<T>(activated);
@@ -159,7 +168,8 @@ class Row {
       gate_[n] = Activate(1, FromInput(x, n) + state, n, kept);
     }
     for (int64_t j = 0; j < hidden; ++j) {
-      h_[j] = (1 - gate_[j]) * gate_[2 * hidden + j] + gate_[j] * h_[j];
+      const double keeps = l_.update_takes_new ? 1 - gate_[j] : gate_[j];
+      h_[j] = (1 - keeps) * gate_[2 * hidden + j] + keeps * h_[j];
     }
   }
 

@@ -14,6 +14,7 @@ from . import (
     beam,
     conv,
     crf,
+    dynamic,
     host,
     learning_rate_scheduler,
     loss,
@@ -35,6 +36,7 @@ from .control_flow import (
 )
 from .conv import *  # noqa: F403
 from .crf import *  # noqa: F403
+from .dynamic import *  # noqa: F403
 from .host import *  # noqa: F403
 from .learning_rate_scheduler import *  # noqa: F403
 from .loss import *  # noqa: F403
@@ -73,6 +75,7 @@ __all__ = [
 __all__ += beam.__all__
 __all__ += conv.__all__
 __all__ += crf.__all__
+__all__ += dynamic.__all__
 __all__ += host.__all__
 __all__ += learning_rate_scheduler.__all__
 __all__ += loss.__all__

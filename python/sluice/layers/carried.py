@@ -7,7 +7,6 @@ from typing import Any
 
 from ..errors import InvalidArgumentError
 from ..framework import Variable, created, require_variable
-from .making import make
 from .tensor_array import TensorArray, _filled
 
 Value = Variable | TensorArray
@@ -33,17 +32,13 @@ def same_count(what: str, got: int, expected: int) -> None:
 
 
 def _parts(what: str, value: Value) -> list[Variable]:
-    """An array's variables; or rows, and their offsets, inner first."""
     if isinstance(value, TensorArray):
         return _filled(what, value)._parts()
-    return [value, *value.lod[::-1]]
+    return [value]
 
 
 class Carried:
     """Values as the variables that blocks hand on.
-
-    Offsets are handed on beside the rows that they cut, once for all rows that
-    share them.
 
     Attributes:
         values: as they were given.
@@ -53,23 +48,11 @@ class Carried:
     def __init__(self, what: str, values: Sequence[Value]) -> None:
         self.values = values
         self.variables: list[Variable] = []
-        self._places: list[list[int]] = []  # of each value's parts
-        shared: dict[str, int] = {}
+        self._places: list[range] = []  # of each value's parts
         for value in values:
-            rows, *offsets = _parts(what, value)
-            places = [self._add(rows)]
-            for part in offsets:
-                if isinstance(value, TensorArray):
-                    places.append(self._add(part))
-                else:
-                    if part.name not in shared:
-                        shared[part.name] = self._add(part)
-                    places.append(shared[part.name])
-            self._places.append(places)
-
-    def _add(self, variable: Variable) -> int:
-        self.variables.append(variable)
-        return len(self.variables) - 1
+            begin = len(self.variables)
+            self.variables += _parts(what, value)
+            self._places.append(range(begin, len(self.variables)))
 
     def shapes(self, of_values: Sequence[Any] | None) -> list[Any]:
         """The shapes of all variables, from those of the values."""
@@ -87,29 +70,17 @@ class Carried:
 
     def made_of(self, variables: Sequence[Variable]) -> list[Value]:
         """The values that other variables make."""
-        cut: dict[int, Variable] = {}
-
-        def rows(places: list[int]) -> Variable:
-            at, *outer = places
-            if at not in cut:
-                cut[at] = variables[at]
-                if outer:
-                    offsets = rows(outer)
-                    inputs = {"X": variables[at], "XOffsets": offsets}
-                    cut[at] = make("lod_reset", {**inputs, "Offsets": offsets})
-            return cut[at]
-
         return [
             value._with([variables[at] for at in places])
             if isinstance(value, TensorArray)
-            else rows(places)
+            else variables[places[0]]
             for value, places in zip(self.values, self._places, strict=True)
         ]
 
     def same(self, what: str, values: Sequence[Value]) -> list[Variable]:
         """The variables of other values of this kind."""
         same_count(what, len(values), len(self.values))
-        found: list[Any] = [None] * len(self.variables)
+        found: list[Variable] = []
         for i, (first, value, places) in enumerate(
             zip(self.values, values, self._places, strict=True)
         ):
@@ -129,15 +100,7 @@ class Carried:
                     f"of {first!r}{created()}",
                     "python.block_capacity",
                 )
-            for at, part in zip(places, parts, strict=True):
-                if found[at] is not None and found[at].name != part.name:
-                    raise InvalidArgumentError(
-                        f"{what}: number {i}, {value!r}, has other offsets "
-                        "than another one, and at first they share theirs; "
-                        f"give it these by lod_reset{created()}",
-                        "python.block_offsets",
-                    )
-                found[at] = part
+            found += parts
         return found
 
 

@@ -54,6 +54,20 @@ def _block_data(
     ]
 
 
+def _carried_data(
+    program: Program, shapes: Sequence[Any], first: Variables
+) -> list[Variable]:
+    """The block's variables of what a loop carries, ragged as at first."""
+    made = _block_data(program, "carried", shapes, first)
+    inside = dict(zip(_names(first), _names(made), strict=True))
+    for variable, like in zip(made, first, strict=True):
+        offsets = like.offsets
+        if offsets is not None:
+            name = inside.get(offsets.name, offsets.name)
+            program._set_offsets(variable.name, name)
+    return made
+
+
 def _names(variables: Variables) -> list[str]:
     return [variable.name for variable in variables]
 
@@ -66,7 +80,9 @@ def cond(
     """Run the ops of ``true_fn`` if ``pred`` is true, else ``false_fn``'s.
 
     Both are called once, immediately. The ops that they append become blocks,
-    which may read all outer variables. Only the chosen block runs.
+    which may read all outer variables. Only the chosen block runs. A ragged
+    result has the offsets that both functions' results have; if the functions
+    make new ones, return these, too: ``[rows, rows.offsets]``.
 
     Args:
         pred: bool, one element.
@@ -78,7 +94,7 @@ def cond(
 
     Raises:
         InvalidArgumentError: the functions return different numbers of
-            variables, or other dtypes.
+            variables, other dtypes, or rows of other offsets.
     """
     program = require_variable("cond: pred", pred).program
     attrs: dict[str, Any] = {}
@@ -118,6 +134,9 @@ def while_loop(
 ) -> list[Variable]:
     """Repeat ``loop_vars = body(*loop_vars)`` while ``cond(*loop_vars)``.
 
+    Ragged variables keep their offsets; to change them, carry the offsets on
+    as well.
+
     Args:
         cond: returns a bool variable of one element; called with the variables
             before the loop, and with those that ``body`` returns.
@@ -146,9 +165,7 @@ def while_loop(
     (begins,) = _list("while_loop: what cond gives", [cond(*first.values)])
     with _new_blocks(program):
         block = program._begin_block()
-        carried = _block_data(
-            program, "carried", first.shapes(shapes), variables
-        )
+        carried = _carried_data(program, first.shapes(shapes), variables)
         what = "while_loop: what body gives"
         results = values_of(what, body(*first.made_of(carried)))
         following = first.same(what, results)
@@ -179,6 +196,8 @@ def scan(
 ) -> tuple[list[Variable], list[Variable]]:
     """Call ``fn`` for each element of ``xs`` along the first axis.
 
+    :func:`sequence_scan` is the same for ragged rows.
+
     Args:
         fn: gets the carried variables and one element of each of ``xs``, as
             lists; returns the next carried variables and the variables to
@@ -207,9 +226,7 @@ def scan(
     program = sequences[0].program
     with _new_blocks(program):
         block = program._begin_block()
-        carried = _block_data(
-            program, "carried", first.shapes(None), first.variables
-        )
+        carried = _carried_data(program, first.shapes(None), first.variables)
         elements = _block_data(
             program,
             "element",

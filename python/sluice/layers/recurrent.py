@@ -50,11 +50,13 @@ def lstm(
     before: Fluid's layer of this name, which calls cuDNN there.
 
     Args:
-        input: [T, B, I]: T steps of a batch of B rows; I must be known.
+        input: [T, B, I]: T steps of a batch of B rows; I must be known. Or
+            ragged rows [N, I] of B sequences, whose steps are their rows.
         init_h: [num_layers * D, B, hidden_size]: the states before the first
             step; 0 if None. D is 2 for two directions, else 1.
         init_c: the same of the cells.
-        max_len: the most steps that ``input`` may have, if not None.
+        max_len: the most steps that ``input`` may have, if not None; not for
+            ragged rows.
         hidden_size: units of a layer; that of ``init_h`` if None.
         num_layers: how many layers.
         dropout_prob: the share of a layer's outputs that become 0 before the
@@ -66,9 +68,11 @@ def lstm(
             sqrt(hidden_size) if None.
         seed: of the dropout; -1: the program's.
         direction: ``"forward"``, ``"reverse"`` or ``"bidirectional"``.
-        time_major: False: input and output are [B, T, ...].
+        time_major: False: input and output are [B, T, ...]. Ragged rows are
+            the same either way.
         sequence_length: [B], int32 or int64: the steps of each row. Outputs
-            past them are 0, and the last states are those after them.
+            past them are 0, and the last states are those after them. Not for
+            ragged rows, which have lengths of their own.
         param_attr: for the weights. Those of layer l are named
             ``<name>.w<l>``, [D, 4 * hidden_size, I], ``<name>.r<l>`` for the
             states and ``<name>.p<l>`` for peepholes.
@@ -80,14 +84,16 @@ def lstm(
         clip: what gates are computed of is cut to [-clip, clip]; 0: it is not.
 
     Returns:
-        The outputs [T, B, D * hidden_size], the last states and the last
-        cells, both [num_layers * D, B, hidden_size].
+        The outputs [T, B, D * hidden_size], or ragged as ``input``; the last
+        states and the last cells, both [num_layers * D, B, hidden_size].
 
     Raises:
         InvalidArgumentError: a size is unknown or does not fit.
         OutOfRangeError: at run time, for a length below 0 or above T.
     """
     steps = (input.shape or (None,))[0 if time_major else 1 :][:1]
+    if max_len is not None and input.offsets is not None:
+        raise _refused("lstm", "max_len", max_len)
     if max_len is not None and steps and (steps[0] or 0) > max_len:
         raise InvalidArgumentError(
             f"lstm: input has {steps[0]} steps; expected at most max_len = "
@@ -127,8 +133,8 @@ def gru(
             Fluid's dynamic_gru.
 
     Returns:
-        The outputs [T, B, D * hidden_size] and the last states [num_layers * D,
-        B, hidden_size].
+        The outputs [T, B, D * hidden_size], or ragged as ``input``, and the
+        last states [num_layers * D, B, hidden_size].
 
     Raises:
         InvalidArgumentError: a size is unknown or does not fit.
@@ -188,9 +194,12 @@ def _stack(
     direction = "bidirectional" if given["is_bidirec"] else given["direction"]
     ways = 2 if direction == "bidirectional" else 1
     lens = given["sequence_length"]
+    ragged = x.offsets is not None
+    if ragged and lens is not None:
+        raise _refused(op, "sequence_length", lens)
     if lens is not None and lens.dtype != "int32":
         lens = ops.cast(lens, dtype="int32")
-    first = not given["time_major"]
+    first = not given["time_major"] and not ragged
     attrs = {
         "direction": direction,
         "batch_first": first,
@@ -223,8 +232,21 @@ def _stack(
         for last, argument in zip(lasts, names, strict=True):
             state = made[argument]
             last.append(_turned(state) if first else state)
-        x = _joined(made["Y"], ways, hidden, first)
+        x = (
+            ops.reshape(made["Y"], shape=[0, ways * hidden])
+            if ragged
+            else _joined(made["Y"], ways, hidden, first)
+        )
     return [x, *(ops.concat(s, axis=0) if count > 1 else s[0] for s in lasts)]
+
+
+def _refused(op: str, argument: str, value: Any) -> InvalidArgumentError:
+    """The error for an argument that only padded rows have."""
+    return InvalidArgumentError(
+        f"{op}: input is ragged, and its offsets are its lengths; leave out "
+        f"{argument}, got {value!r}{created()}",
+        "python.ragged_lengths",
+    )
 
 
 def _parameters(

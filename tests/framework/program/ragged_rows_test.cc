@@ -3,6 +3,7 @@
 #include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
+#include "sluice/framework/program/control_flow.h"
 #include "sluice/framework/program/program_io.h"
 #include "sluice/framework/program/prune.h"
 #include "sluice/framework/run/executor.h"
@@ -82,6 +83,33 @@ TEST(RaggedRows, AreKeptInFilesAndPrunedPrograms) {
     EXPECT_EQ(copy->FindVar("x@LOD").offsets, "x@LOD@LOD");
     EXPECT_EQ(copy->FindVar(y.name()).offsets, "x@LOD");
   }
+}
+
+TEST(RaggedRows, StayRaggedInConditionsAndLoops) {
+  Program program;
+  const Var x = program.RaggedData("x", DType::kFloat32, {-1, 1});
+  const Var flag = program.Data("flag", DType::kBool, {1});
+  const auto twice = [&](const Vars& rows) {
+    return Vars{
+        Append(program, "scale", {{"X", {rows[0].name()}}}, {{"scale", 2.0}})};
+  };
+  const Vars chosen = Cond(
+      flag, [&] { return twice({x}); }, [&] { return Vars{x}; });
+  EXPECT_EQ(chosen[0].offsets().name(), "x@LOD");
+  const Vars grown =
+      WhileLoop([&](const Vars& /*rows*/) { return flag; }, twice, chosen);
+  const Program pruned = Prune(program, {grown[0].name()});
+  for (const Program* copy : {&program, &pruned}) {
+    EXPECT_EQ(copy->FindVar(grown[0].name()).offsets, "x@LOD");
+  }
+  ExpectError(ErrorCode::kInvalidArgument, "loop.ragged_sequence",
+              {"sequence x is ragged", "sequence_scan"}, [&] {
+                Scan(
+                    [](const Vars& carried, const Vars& /*rows*/) {
+                      return ScanStep{carried, {}};
+                    },
+                    {flag}, {x});
+              });
 }
 
 Tensor Sequence(const Floats& values) {

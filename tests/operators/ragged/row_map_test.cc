@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <numeric>
 
 #include "tests/operators/ragged/ragged_examples.h"
 #include "tests/testing/expect_error.h"
@@ -173,6 +174,16 @@ Picked Unpad(const Arrays& in, const OpDesc&) {
     for (int64_t t = 0; t < in.at("Length").values[b]; ++t) {
       list.push_back(b * x[1] + t);
     }
+  }
+  x.RemoveDimRange(0, 1);
+  return PickRows(x, lists);
+}
+
+Picked UnpadAs(const Arrays& in, const OpDesc&) {
+  DDim x = in.at("X").dims;
+  RowLists lists = RowsOfSequences(in);
+  for (size_t b = 0; b < lists.size(); ++b) {
+    std::iota(lists[b].begin(), lists[b].end(), static_cast<int64_t>(b) * x[1]);
   }
   x.RemoveDimRange(0, 1);
   return PickRows(x, lists);
@@ -369,6 +380,15 @@ std::vector<OpExample> ExpandAsExamples(ExampleMaker& make) {
   return examples;
 }
 
+std::vector<OpExample> UnpadAsExamples(ExampleMaker& make) {
+  std::vector<OpExample> examples = ExpandAsExamples(make);
+  for (OpExample& example : examples) {
+    Tensor& x = example.inputs[0].second;
+    x = make.Values({x.dims()[0], 98, 3});
+  }
+  return examples;
+}
+
 std::vector<OpExample> ExpandExamples(ExampleMaker& make) {
   std::vector<OpExample> examples;
   const std::vector<std::pair<Lengths, Lengths>> cases = {
@@ -524,6 +544,7 @@ REGISTER_OP_CASE(sequence_expand, ExpandExamples, (Reference<Expand, true>));
 REGISTER_OP_CASE(sequence_slice, SliceExamples, (Reference<Slice, true>));
 REGISTER_OP_CASE(sequence_pad, PadExamples, PadReference);
 REGISTER_OP_CASE(sequence_unpad, UnpadExamples, (Reference<Unpad, true>));
+REGISTER_OP_CASE(sequence_unpad_as, UnpadAsExamples, Reference<UnpadAs>);
 REGISTER_OP_CASE(sequence_concat, ConcatExamples, (Reference<Concat, true>));
 REGISTER_OP_CASE(sequence_context, ContextExamples, Reference<Context>);
 REGISTER_OP_CASE(sequence_enumerate, EnumerateExamples, Reference<Enumerate>);
@@ -540,6 +561,7 @@ ROW_MAP_GRAD_CASE(sequence_expand, ExpandExamples, Expand);
 ROW_MAP_GRAD_CASE(sequence_slice, SliceExamples, Slice);
 ROW_MAP_GRAD_CASE(sequence_pad, PadExamples, Pad);
 ROW_MAP_GRAD_CASE(sequence_unpad, UnpadExamples, Unpad);
+ROW_MAP_GRAD_CASE(sequence_unpad_as, UnpadAsExamples, UnpadAs);
 ROW_MAP_GRAD_CASE(sequence_concat, ConcatExamples, Concat);
 ROW_MAP_GRAD_CASE(sequence_context, ContextExamples, Context);
 ROW_MAP_GRAD_CASE(sequence_reshape, ReshapeExamples, Reshape);

@@ -23,6 +23,9 @@ struct Options {
   bool own = false;  // the attribute that only this op has
   double clip = 0;
   bool activations = false;  // those below
+  bool ragged = false;       // sequences of 0 to `steps` rows
+  bool projected = false;    // without W
+  bool fluid = false;        // gates in Fluid's order, and its update gate
 };
 
 // Weights are small: states stay about 1.
@@ -61,6 +64,16 @@ void AddActivations(const std::string& op,
       Doubles(beta.begin(), beta.begin() + count);
 }
 
+// The lengths are 0 to `steps`, in no order.
+std::vector<int64_t> OffsetsOf(const Sizes& sizes) {
+  std::vector<int64_t> offsets = {0};
+  for (int64_t b = 0; b < sizes.batch; ++b) {
+    offsets.push_back(offsets.back() +
+                      (3 * b + sizes.steps) % (sizes.steps + 1));
+  }
+  return offsets;
+}
+
 OpExample Example(ExampleMaker& make,
                   const std::string& op,
                   const Sizes& sizes,
@@ -69,14 +82,19 @@ OpExample Example(ExampleMaker& make,
       std::string(options.direction) == "bidirectional" ? 2 : 1;
   const int64_t rows = GatesOf(op) * sizes.hidden;
   const bool first = options.batch_first;
-  const DDim x = first ? DDim{sizes.batch, sizes.steps, sizes.input}
-                       : DDim{sizes.steps, sizes.batch, sizes.input};
+  const int64_t columns = options.projected ? directions * rows : sizes.input;
+  const auto offsets = OffsetsOf(sizes);
+  const DDim x = options.ragged ? DDim{offsets.back(), columns}
+                 : first        ? DDim{sizes.batch, sizes.steps, columns}
+                                : DDim{sizes.steps, sizes.batch, columns};
   const DDim state = first ? DDim{sizes.batch, directions, sizes.hidden}
                            : DDim{directions, sizes.batch, sizes.hidden};
   OpExample example;
   auto& inputs = example.inputs;
   inputs.emplace_back("X", make.Values(x));
-  inputs.emplace_back("W", Scaled(make, {directions, rows, sizes.input}));
+  if (!options.projected) {
+    inputs.emplace_back("W", Scaled(make, {directions, rows, sizes.input}));
+  }
   inputs.emplace_back("R", Scaled(make, {directions, rows, sizes.hidden}));
   if (options.bias) {
     inputs.emplace_back("Bias", Scaled(make, {directions, 2 * rows}));
@@ -92,11 +110,21 @@ OpExample Example(ExampleMaker& make,
     inputs.emplace_back("Peephole",
                         Scaled(make, {directions, 3 * sizes.hidden}));
   }
+  if (options.ragged) {
+    inputs.emplace_back(
+        "Offsets", Tensor::FromVector<int64_t>({sizes.batch + 1}, offsets));
+  }
   example.attributes = {{"direction", std::string(options.direction)},
                         {"batch_first", first},
                         {"clip", options.clip}};
   if (op == "lstm") example.attributes["input_forget"] = options.own;
   if (op == "gru") example.attributes["linear_before_reset"] = options.own;
+  if (options.fluid && op == "lstm") {
+    example.attributes["gate_order"] = std::string("cifo");
+  }
+  if (options.fluid && op == "gru") {
+    example.attributes["update_takes_new"] = true;
+  }
   if (options.activations) {
     AddActivations(op, directions, &example.attributes);
   }
@@ -121,6 +149,27 @@ std::vector<OpExample> Examples(ExampleMaker& make, const std::string& op) {
   add({4, 3, 3, 2},
       {.direction = "bidirectional", .states = true, .activations = true});
   add({2, 70, 1, 2}, {.lens = true});  // the batch is computed in pieces
+  Options ragged = {.bias = true, .states = true, .ragged = true};
+  add({4, 6, 3, 5}, ragged);
+  add({3, 70, 2, 3}, ragged);  // two pieces
+  add({3, 4, 1, 2}, {.projected = true, .fluid = true});
+  ragged.direction = "bidirectional";
+  ragged.own = ragged.activations = true;
+  ragged.clip = 0.75;
+  add({3, 5, 2, 2}, ragged);
+  add({4, 3, 1, 3}, {.direction = "reverse",
+                     .bias = true,
+                     .states = true,
+                     .ragged = true,
+                     .projected = true,
+                     .fluid = true});
+  add({4, 5, 1, 2}, {.direction = "bidirectional",
+                     .own = true,
+                     .ragged = true,
+                     .projected = true,
+                     .fluid = true});
+  add({0, 3, 2, 2}, ragged);
+  add({2, 0, 2, 2}, ragged);
   add({2, 0, 3, 4}, all);
   add({0, 2, 3, 2}, all);
   add({2, 3, 0, 2}, bias);
@@ -137,7 +186,9 @@ Arrays GradReference(const Arrays& inputs, const OpDesc& op) {
   Arrays all = inputs;
   const DDim r = inputs.at("R").dims;
   const bool first = GetAttr<bool>(op, "batch_first");
-  const int64_t batch = inputs.at("X").dims[first ? 0 : 1];
+  const int64_t batch = inputs.contains("Offsets")
+                            ? inputs.at("Offsets").dims[0] - 1
+                            : inputs.at("X").dims[first ? 0 : 1];
   const DDim state = first ? DDim{batch, r[0], r[2]} : DDim{r[0], batch, r[2]};
   all.emplace("Bias", Array({r[0], 2 * r[1]}));
   all.emplace("InitialH", Array(state));
@@ -167,6 +218,9 @@ std::vector<OpExample> GradExamples(ExampleMaker& make, const std::string& op) {
     const DDim& last = out.at("LastH").dims();
     if (i % 4 != 2) add("LastH@GRAD", make.Values(last));
     if (op == "lstm" && i % 4 != 3) add("LastC@GRAD", make.Values(last));
+    if (op == "lstm" && i % 2 == 1) {
+      add("Cells@GRAD", make.Values(out.at("Y").dims()));
+    }
   }
   return examples;
 }

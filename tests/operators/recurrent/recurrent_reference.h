@@ -120,8 +120,9 @@ class RecurrentReference {
     gru_ = op.type.starts_with("gru");
     const Array& x = in_.at("X");
     first_ = GetAttr<bool>(op, "batch_first");
-    batch_ = x.dims[first_ ? 0 : 1];
-    steps_ = x.dims[first_ ? 1 : 0];
+    ragged_ = in_.count("Offsets") > 0;
+    batch_ = ragged_ ? in_.at("Offsets").dims[0] - 1 : x.dims[first_ ? 0 : 1];
+    steps_ = x.dims[first_ ? 1 : 0];  // of ragged rows all
     hidden_ = in_.at("R").dims[2];
     rows_ = in_.at("R").dims[1];
     const auto& direction = GetAttr<std::string>(op, "direction");
@@ -136,14 +137,16 @@ class RecurrentReference {
     resets_ = gru_ && GetAttr<bool>(op, "linear_before_reset");
     inputs_at_ = rows_ + (lstm_ ? 2 : resets_ ? 1 : 0) * hidden_;
     const int64_t row = inputs_at_ + (keeps_ ? rows_ : 0);
-    y_dims_ = first_ ? DDim{batch_, steps_, directions_, hidden_}
-                     : DDim{steps_, directions_, batch_, hidden_};
+    y_dims_ = ragged_  ? DDim{steps_, directions_, hidden_}
+              : first_ ? DDim{batch_, steps_, directions_, hidden_}
+                       : DDim{steps_, directions_, batch_, hidden_};
     last_dims_ = first_ ? DDim{batch_, directions_, hidden_}
                         : DDim{directions_, batch_, hidden_};
-    y_ = Numbers(static_cast<size_t>(y_dims_.numel()));
+    y_ = cells_ = Numbers(static_cast<size_t>(y_dims_.numel()));
     last_h_ = last_c_ = Numbers(static_cast<size_t>(last_dims_.numel()));
-    reserve_ = Array(first_ ? DDim{directions_, batch_, steps_, row}
-                            : DDim{directions_, steps_, batch_, row});
+    reserve_ = Array(ragged_  ? DDim{directions_, steps_, row}
+                     : first_ ? DDim{directions_, batch_, steps_, row}
+                              : DDim{directions_, steps_, batch_, row});
     for (int64_t d = 0; d < directions_; ++d) {
       for (int64_t b = 0; b < batch_; ++b) {
         RunRow(d, b);
@@ -156,6 +159,7 @@ class RecurrentReference {
                   {"LastH", Rounded(last_dims_, last_h_)},
                   {"Reserve", reserve_}};
     if (lstm_) out["LastC"] = Rounded(last_dims_, last_c_);
+    if (lstm_) out["Cells"] = Rounded(y_dims_, cells_);
     return out;
   }
 
@@ -172,6 +176,7 @@ class RecurrentReference {
     seed("Y@GRAD", y_);
     seed("LastH@GRAD", last_h_);
     if (lstm_) seed("LastC@GRAD", last_c_);
+    if (lstm_) seed("Cells@GRAD", cells_);
     Traced::Backward(&slopes);
     Arrays grads;
     for (const char* name :
@@ -184,6 +189,7 @@ class RecurrentReference {
       }
       grads[std::string(name) + "@GRAD"] = grad;
     }
+    grads.emplace("W@GRAD", Array(DDim{0}));
     return grads;
   }
 
@@ -209,9 +215,36 @@ class RecurrentReference {
     return static_cast<size_t>(row * hidden_ + j);
   }
   size_t YAt(int64_t d, int64_t b, int64_t t, int64_t j) const {
-    const int64_t row = first_ ? (b * steps_ + t) * directions_ + d
-                               : (t * directions_ + d) * batch_ + b;
+    const int64_t row = ragged_  ? (Begin(b) + t) * directions_ + d
+                        : first_ ? (b * steps_ + t) * directions_ + d
+                                 : (t * directions_ + d) * batch_ + b;
     return static_cast<size_t>(row * hidden_ + j);
+  }
+
+  int64_t Begin(int64_t b) const {
+    return static_cast<int64_t>(in_.at("Offsets")(b));
+  }
+  int64_t Length(int64_t b) const {
+    if (ragged_) return Begin(b + 1) - Begin(b);
+    return in_.count("SequenceLens") > 0
+               ? static_cast<int64_t>(in_.at("SequenceLens")(b))
+               : steps_;
+  }
+  // The row of the reserve for a sequence's step: after the earlier steps of
+  // all, and the step of longer sequences.
+  int64_t ReserveRow(int64_t b, int64_t step) const {
+    int64_t row = 0;
+    for (int64_t other = 0; other < batch_; ++other) {
+      row += std::min(Length(other), step);
+      const bool longer = Length(other) > Length(b) ||
+                          (Length(other) == Length(b) && other < b);
+      if (Length(other) > step && longer) ++row;
+    }
+    return row;
+  }
+  S X(int64_t b, int64_t t, int64_t i) const {
+    if (ragged_) return In("X", {Begin(b) + t, i});
+    return first_ ? In("X", {b, t, i}) : In("X", {t, b, i});
   }
 
   Numbers FirstState(const char* input, int64_t d, int64_t b) const {
@@ -226,19 +259,19 @@ class RecurrentReference {
   void RunRow(int64_t d, int64_t b) {
     Numbers h = FirstState("InitialH", d, b);
     Numbers c = FirstState("InitialC", d, b);
-    int64_t length = steps_;
-    if (in_.count("SequenceLens") > 0) {
-      length = static_cast<int64_t>(in_.at("SequenceLens")(b));
-    }
+    const int64_t length = Length(b);
     const bool back = reverse_ || d == 1;
     for (int64_t step = 0; step < length; ++step) {
       const int64_t t = back ? length - 1 - step : step;
       if (hidden_ > 0) {
-        kept_ = reserve_.Offset({d, first_ ? b : t, first_ ? t : b, 0});
+        kept_ = ragged_
+                    ? reserve_.Offset({d, ReserveRow(b, step), 0})
+                    : reserve_.Offset({d, first_ ? b : t, first_ ? t : b, 0});
       }
       Step(d, b, t, &h, &c);
       for (int64_t j = 0; j < hidden_; ++j) {
         y_[YAt(d, b, t, j)] = h[static_cast<size_t>(j)];
+        cells_[YAt(d, b, t, j)] = c[static_cast<size_t>(j)];
       }
     }
     for (int64_t j = 0; j < hidden_; ++j) {
@@ -249,9 +282,9 @@ class RecurrentReference {
 
   S FromInput(int64_t d, int64_t b, int64_t t, int64_t n) const {
     S sum = Maybe("Bias", {d, n});
+    if (in_.count("W") == 0) return sum + X(b, t, d * rows_ + n);
     for (int64_t i = 0; i < in_.at("W").dims[2]; ++i) {
-      sum += (first_ ? In("X", {b, t, i}) : In("X", {t, b, i})) *
-             In("W", {d, n, i});
+      sum += X(b, t, i) * In("W", {d, n, i});
     }
     return sum;
   }
@@ -304,16 +337,22 @@ class RecurrentReference {
         continue;
       }
       S& cell = (*c)[j];
+      const bool fluid = GetAttr<std::string>(op_, "gate_order") == "cifo";
+      const auto place = [&](size_t which) {  // of i, o, f and c
+        const size_t places[] = {1, 3, 2, 0};
+        return (fluid ? places[which] : which) * units + j;
+      };
       const auto gate = [&](size_t which) {
-        const size_t n = which * units + j;
-        const auto at = static_cast<int64_t>(n);
-        return Activate(d, 0, sums[n] + Maybe("Peephole", {d, at}) * cell, at);
+        const size_t n = place(which);
+        const auto peep = static_cast<int64_t>(which * units + j);
+        return Activate(d, 0, sums[n] + Maybe("Peephole", {d, peep}) * cell,
+                        static_cast<int64_t>(n));
       };
       const S i = gate(0);
       S f = gate(2);
       if (GetAttr<bool>(op_, "input_forget")) f = S(1) - i;
-      Keep(2 * units + j, f);
-      const size_t last = 3 * units + j;
+      Keep(place(2), f);
+      const size_t last = place(3);
       cell =
           f * cell + i * Activate(d, 1, sums[last], static_cast<int64_t>(last));
       const S activated = Activate(d, 2, cell, -1);
@@ -345,7 +384,8 @@ class RecurrentReference {
       } else {
         g += FromState(d, product, n);
       }
-      const S z = update[j];
+      const bool takes_new = GetAttr<bool>(op_, "update_takes_new");
+      const S z = takes_new ? S(1) - update[j] : update[j];
       (*h)[j] = (S(1) - z) * Activate(d, 1, g, n) + z * before[j];
     }
   }
@@ -354,12 +394,12 @@ class RecurrentReference {
   const OpDesc& op_;
   std::map<std::string, Numbers> numbers_;
   bool first_ = false, reverse_ = false, lstm_ = false, gru_ = false;
-  bool keeps_ = false, resets_ = false;
+  bool keeps_ = false, resets_ = false, ragged_ = false;
   int64_t batch_ = 0, steps_ = 0, hidden_ = 0, rows_ = 0, directions_ = 1;
   int64_t inputs_at_ = 0;
   size_t kept_ = 0;  // where the reserve of this step begins
   DDim y_dims_, last_dims_;
-  Numbers y_, last_h_, last_c_;
+  Numbers y_, cells_, last_h_, last_c_;
   Array reserve_;
 };
 

@@ -92,6 +92,48 @@ TEST(Recurrent, ANaNStaysInItsRowAndPastTheEndIsNotSeen) {
   }
 }
 
+Tensor Offsets(const std::vector<int64_t>& offsets) {
+  return Tensor::FromVector<int64_t>({static_cast<int64_t>(offsets.size())},
+                                     offsets);
+}
+
+TEST(Recurrent, RaggedRowsAreSequencesAndTheirPaddingIsNotRead) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  Inputs inputs =
+      Sums(Tensor::FromVector<float>({5, 1}, {1, 10, 20, nan, nan}));
+  inputs.emplace_back("Offsets", Offsets({0, 1, 1, 3}));
+  inputs.emplace_back("InitialH",
+                      Tensor::FromVector<float>({1, 3, 1}, {100, 200, 300}));
+  for (const std::string& variant : kVariants) {
+    auto out = RunVariant("simple_rnn", inputs, kSum, variant);
+    EXPECT_EQ(out["Y"].ToVector<float>(), (Floats{101, 310, 330, 330, 330}));
+    EXPECT_EQ(out["LastH"].ToVector<float>(), (Floats{101, 200, 330}));
+    AttributeMap reverse = kSum;
+    reverse["direction"] = std::string("reverse");
+    out = RunVariant("simple_rnn", inputs, reverse, variant);
+    EXPECT_EQ(out["Y"].ToVector<float>(), (Floats{101, 330, 320, 320, 320}));
+  }
+}
+
+TEST(Recurrent, PaddingOfRaggedRowsHasNoGradient) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  Inputs inputs = Sums(Tensor::FromVector<float>({4, 1}, {1, 10, nan, nan}));
+  inputs.emplace_back("Offsets", Offsets({0, 2}));
+  inputs.emplace_back("Y", Tensor::FromVector<float>({4, 1, 1}, {1, 11, 0, 0}));
+  inputs.emplace_back("Y@GRAD",
+                      Tensor::FromVector<float>({4, 1, 1}, {1, 1, nan, nan}));
+  for (const std::string& variant : kVariants) {
+    RunOpOptions options;
+    options.outputs = {"X@GRAD", "W@GRAD", "R@GRAD", "Bias@GRAD"};
+    options.hint = "simple_rnn_grad: require variant=" + variant;
+    auto out = RunOp("simple_rnn_grad", inputs, kSum, options);
+    EXPECT_EQ(out["X@GRAD"].ToVector<float>(), (Floats{2, 1, 0, 0}));
+    EXPECT_EQ(out["W@GRAD"].ToVector<float>(), (Floats{12}));
+    EXPECT_EQ(out["R@GRAD"].ToVector<float>(), (Floats{1}));
+    EXPECT_EQ(out["Bias@GRAD"].ToVector<float>(), (Floats{3, 3}));
+  }
+}
+
 TEST(Recurrent, InfersUnknownSizesFromTheWeights) {
   auto shapes = InferOpShapes(
       "lstm", {{"X", {-1, -1, 3}}, {"W", {2, 20, -1}}, {"R", {2, -1, -1}}},
@@ -149,6 +191,35 @@ TEST_F(RecurrentRefuses, WeightsOfOtherSizes) {
       {"gru", "dim 1 of input R is 8; expected a multiple of 3"}, [] {
         InferOpShapes(
             "gru", {{"X", {-1, -1, 3}}, {"W", {1, -1, -1}}, {"R", {1, 8, -1}}});
+      });
+}
+
+TEST_F(RecurrentRefuses, RaggedRowsWithWrongOffsets) {
+  const auto expect = [&](const char* id,
+                          std::initializer_list<std::string_view> words,
+                          const std::vector<int64_t>& offsets,
+                          const AttributeMap& attributes = {}) {
+    Expect(ErrorCode::kInvalidArgument, id, words, attributes,
+           {{"X", Full({3, 3}, 1)}, {"Offsets", Offsets(offsets)}});
+  };
+  expect("sequences.fall", {"Offsets[1] = 2, Offsets[2] = 1"}, {0, 2, 1, 3});
+  expect("sequences.start", {"start at 0, got 1"}, {1, 3});
+  expect("sequences.end", {"end at 4", "3 rows"}, {0, 4});
+  expect("ragged.no_first_offset", {"Offsets"}, {});
+  expect("recurrent.ragged_batch_first", {"batch_first must be false"}, {0, 3},
+         {{"batch_first", true}});
+  Expect(ErrorCode::kInvalidArgument, "recurrent.offsets_and_lens",
+         {"leave out input SequenceLens"}, {},
+         {{"X", Full({3, 3}, 1)},
+          {"Offsets", Offsets({0, 3})},
+          {"SequenceLens", Lens({3})}});
+}
+
+TEST_F(RecurrentRefuses, ProductsOfAnotherSize) {
+  ExpectError(
+      ErrorCode::kInvalidArgument, "recurrent.units",
+      {"dim 2 of input X is 7; expected 4 for each of the 2"}, [] {
+        RunOp("lstm", {{"X", Full({2, 1, 7}, 1)}, {"R", Full({1, 8, 2}, 1)}});
       });
 }
 

@@ -63,6 +63,7 @@ NO_COUNTERPART = {
             "sequence_slice",
             "sequence_softmax",
             "sequence_unpad",
+            "sequence_unpad_as",
         ),
         "torch has no offsets; tests/operators/ragged has its formula",
     ),
