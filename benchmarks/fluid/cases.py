@@ -75,11 +75,14 @@ def reordered(value, order):
 
 
 def table(sizes):
-    """An embedding table, and batches of ids with some of them twice."""
+    """An embedding table, and batches of ids with some of them twice. Batches 1
+    to 3 are one, so that their losses depend on the updates."""
     random = np.random.default_rng(0)
     values = random.random((sizes.rows, sizes.columns), np.float32)
     count = round(sizes.rows * sizes.touched)
-    return values, random.integers(0, sizes.rows, (IDS, count))
+    batches = random.integers(0, sizes.rows, (IDS, count))
+    batches[2:4] = batches[1]
+    return values, batches
 
 
 def parameters(sizes, many):

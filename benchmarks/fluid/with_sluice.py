@@ -115,11 +115,12 @@ def by_scan(sizes):
     helper = sl.LayerHelper("cell")
     w = helper.create_parameter(None, [units, 4 * units])
     u = helper.create_parameter(None, [units, 4 * units])
-    b = helper.create_parameter(None, [4 * units], is_bias=True)
+    a, b = (helper.create_parameter(None, [4 * units], is_bias=True)
+            for _ in range(2))
 
     def cell(carried, elements):
         h, c = carried
-        gates = layers.matmul(elements[0], w) + layers.matmul(h, u) + b
+        gates = (layers.matmul(elements[0], w) + a) + (layers.matmul(h, u) + b)
         i, f, g, o = layers.split(gates, 4)
         c = layers.sigmoid(f) * c + layers.sigmoid(i) * layers.tanh(g)
         h = layers.sigmoid(o) * layers.tanh(c)
@@ -128,7 +129,7 @@ def by_scan(sizes):
     first = layers.fill_constant(shape=[sizes.batch, units], value=0.0)
     (last, _), _ = layers.scan(cell, [first, first], [x])
     ((w, r, bias, more),) = case.layers
-    return classifier(case, last, feed, [w.T, r.T, bias + more])
+    return classifier(case, last, feed, [w.T, r.T, bias, more])
 
 
 LINKS, ONES = 1000, np.ones(4, np.float32)

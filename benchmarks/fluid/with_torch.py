@@ -71,9 +71,9 @@ def by_layer(count, form="whole"):
     return make
 
 
-def cell(x, h, c, w, u, b):
+def cell(x, h, c, w, u, a, b):
     """The same cell as in with_sluice."""
-    i, f, g, o = (torch.addmm(b, x, w) + h @ u).chunk(4, 1)
+    i, f, g, o = (torch.addmm(a, x, w) + torch.addmm(b, h, u)).chunk(4, 1)
     c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
     return torch.sigmoid(o) * torch.tanh(c), c
 
@@ -83,8 +83,8 @@ def by_cell(compiled=""):
 
     def make(sizes):
         case = cases.Sequences(sizes, 1)
-        ((w, u, bias, more),) = case.layers
-        parameters = [parameter(value) for value in (w.T, u.T, bias + more)]
+        ((w, u, a, b),) = case.layers
+        parameters = [parameter(value) for value in (w.T, u.T, a, b)]
         x = torch.from_numpy(case.x)
         one = torch.compile(cell) if compiled == "cell" else cell
 
