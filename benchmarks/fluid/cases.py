@@ -18,7 +18,6 @@ class Sizes:
     steps: int = 100
     units: int = 128  # inputs of a step, and hidden units
     classes: int = 10
-    trips: int = 10_000  # iterations of the long loop
     rows: int = 1_000_000
     columns: int = 64
     touched: float = 0.01  # of the rows, in a step
@@ -28,7 +27,7 @@ class Sizes:
     batches: int = 100  # of an epoch of the loader
 
 
-SMALL = Sizes(batch=8, steps=6, units=8, trips=400, rows=1000, columns=8,
+SMALL = Sizes(batch=8, steps=6, units=8, rows=1000, columns=8,
               large=10_000, tensors=5, side=8, batches=4)
 
 

@@ -54,7 +54,7 @@ def counting_mallocs(folder: str) -> str:
 class Contestant:
     """One way to compute a row, in a process of its own; see worker.py."""
 
-    def __init__(self, row, name, threads, small=False):
+    def __init__(self, row, name, threads, *options):
         self.name, self.library = name, name.split("_")[0]
         variables = environment(self.library, threads)
         python = sys.executable
@@ -73,7 +73,7 @@ class Contestant:
         # Ctrl-C is for the main process, which ends this one.
         self.process = subprocess.Popen(
             [python, HERE / "worker.py", self.library, row, name, str(threads),
-             *(["--small"] if small else [])],
+             *options],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log,
             env=variables, start_new_session=True,
         )

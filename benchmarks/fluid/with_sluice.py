@@ -132,7 +132,7 @@ def by_scan(sizes):
     return classifier(case, last, feed, [w.T, r.T, bias, more])
 
 
-LINKS, ONES = 1000, np.ones(4, np.float32)
+ONES = np.ones(4, np.float32)
 
 
 def chain_of(count):
@@ -148,7 +148,12 @@ def chain_of(count):
     return lambda: executor.run(program, feed, [total])
 
 
-def loop_by_scan(sizes):
+def chains_of(kernels):
+    """Chains of iterations that have so many kernels each."""
+    return {count: chain_of(kernels * count) for count in worker.Loop.CHAINS}
+
+
+def loop_by_scan():
     """One sum an iteration."""
     x = sl.data("x", [None, 4])
     first = layers.fill_constant(shape=[4], value=0.0)
@@ -156,16 +161,16 @@ def loop_by_scan(sizes):
         lambda carried, elements: ([carried[0] + elements[0]], []),
         [first], [x])
     executor, feeds = sl.Executor(), {}
-    for trips in (worker.Loop.FEW, sizes.trips):
+    for trips in worker.Loop.TRIPS:
         feeds[trips] = {"x": sl.Tensor(np.ones((trips, 4), "f4"))}
 
     def run(trips):
         return executor.run(feed=feeds[trips], fetch_list=[last])[0][0]
 
-    return run, chain_of(LINKS), LINKS
+    return run, chains_of(1)
 
 
-def loop_by_while(sizes):
+def loop_by_while():
     """Two sums and a comparison an iteration, which counts as another sum."""
     y = sl.data("y", [4])
     one = sl.data("one", [1])
@@ -177,7 +182,7 @@ def loop_by_while(sizes):
         lambda total, count: [total + y, count + one],
         [total, count])
     executor, feeds = sl.Executor(), {}
-    for trips in (worker.Loop.FEW, sizes.trips):
+    for trips in worker.Loop.TRIPS:
         feeds[trips] = {"y": sl.Tensor(ONES),
                         "one": sl.Tensor(ONES[:1]),
                         "limit": sl.Tensor(np.array([trips], "f4"))}
@@ -185,7 +190,7 @@ def loop_by_while(sizes):
     def run(trips):
         return executor.run(feed=feeds[trips], fetch_list=[total])[0][0]
 
-    return run, chain_of(3 * LINKS), LINKS
+    return run, chains_of(3)
 
 
 def by_table(sparse, optimizer, **settings):

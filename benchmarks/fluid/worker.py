@@ -1,6 +1,6 @@
 """Runs one contestant of `./dev bench fluid` in a process of its own.
 
-    worker.py LIBRARY ROW NAME THREADS [--small]
+    worker.py LIBRARY ROW NAME THREADS [--small] [--cpu]
 
 The module with_<library> has {row: {name: make}}; make(sizes) returns an object
 with check() and sample(seconds), see Steps. For each line "check" or "sample
@@ -19,6 +19,7 @@ FOLDER = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [FOLDER, os.path.join(FOLDER, "..", "peers")]
 
 CHECKS = 3
+clock = time.perf_counter  # of steps; with --cpu the process's own time
 
 
 class Steps:
@@ -39,11 +40,11 @@ class Steps:
     def sample(self, seconds):
         """The median time of as many steps as fit, after one more."""
         self.step()
-        times, end = [], time.perf_counter() + seconds
-        while not times or time.perf_counter() < end:
-            begin = time.perf_counter()
+        times, end = [], clock() + seconds
+        while not times or clock() < end:
+            begin = clock()
             self.step()
-            times.append(time.perf_counter() - begin)
+            times.append(clock() - begin)
         return statistics.median(times) * 1e3
 
 
@@ -51,41 +52,48 @@ class Loop:
     """A contestant whose figure is what one more iteration of a loop costs
     beyond its kernels, in ns of the CPU's time, on one thread.
 
-    `run(trips)` runs a loop and returns its result, `chain()` runs the kernels
-    of `links` iterations without a loop.
+    `run(trips)` runs a loop and returns its result. `chains` has, by their
+    number, functions that run the kernels of so many iterations without a loop;
+    they are few, because the data of long chains is not in the caches.
     """
 
-    FEW = 100
+    TRIPS, CHAINS = (100, 10_000), (20, 120)
 
-    def __init__(self, sizes, run, chain, links):
-        self.sizes, self.run, self.chain, self.links = sizes, run, chain, links
+    def __init__(self, run, chains):
+        self.run, self.chains = run, chains
 
     def check(self):
         """Results of loops."""
-        return [float(self.run(n)) for n in (self.FEW, self.sizes.trips)]
+        return [float(self.run(trips)) for trips in self.TRIPS]
 
-    def more(self, count):
-        """By how much `count()` grows with each iteration."""
-        self.run(self.sizes.trips)
-        self.run(self.FEW)
-        values = [count()]
-        for trips in (self.FEW, self.sizes.trips):
-            self.run(trips)
-            values.append(count())
-        a, b, c = values
-        return (c - b - (b - a)) / (self.sizes.trips - self.FEW)
+    def more(self, count, runs=1):
+        """By how much `count()` grows with each iteration, at least."""
+        few, many = self.TRIPS
+        return growth(count, runs, {n: lambda n=n: self.run(n)
+                                    for n in (few, many)})
 
     def sample(self, seconds):
-        """The median of as many pairs of a loop and a chain as fit."""
-        found, end = [], time.perf_counter() + seconds
-        self.chain()
-        while not found or time.perf_counter() < end:
-            iteration = self.more(time.process_time)
-            begin = time.process_time()
-            self.chain()
-            chain = (time.process_time() - begin) / self.links
-            found.append((iteration - chain) * 1e9)
-        return statistics.median(found)
+        """The difference of the least disturbed runs."""
+        iteration = self.more(time.process_time, 10)
+        link = growth(time.process_time, 100, self.chains)
+        return (iteration - link) * 1e9
+
+
+def growth(count, runs, functions):
+    """By how much `count()` grows more in a call of the second function than of
+    the first, the least of some runs, for each of the steps that it has more.
+    `functions` are by their number of steps."""
+    least = {}
+    for steps, function in functions.items():
+        function()
+        grown = []
+        for _ in range(runs):
+            begin = count()
+            function()
+            grown.append(count() - begin)
+        least[steps] = min(grown)
+    few, many = least
+    return (least[many] - least[few]) / (many - few)
 
 
 class Mallocs(Loop):
@@ -104,7 +112,7 @@ def of_loops(rows, loops):
     """Adds the rows "loop" and "mallocs" of makers of arguments of Loop."""
     for row, kind in (("loop", Loop), ("mallocs", Mallocs)):
         rows[row] = {
-            name: lambda sizes, make=make, kind=kind: kind(sizes, *make(sizes))
+            name: lambda sizes, make=make, kind=kind: kind(*make())
             for name, make in loops.items()
         }
 
@@ -148,7 +156,10 @@ class Busy:
 def main():
     library, row, name, threads = sys.argv[1:5]
     import cases
+    import worker  # this file is __main__
 
+    if "--cpu" in sys.argv:
+        worker.clock = time.process_time
     sizes = cases.SMALL if "--small" in sys.argv else cases.Sizes()
     # What libraries print is not an answer.
     answers = os.fdopen(os.dup(1), "w")

@@ -57,7 +57,7 @@ class FakeContestant:
 
     LOSSES = {"sluice": [2, 1], "torch": [2, 1.5], "tensorflow": [2, 1.0001]}
 
-    def __init__(self, row, name, threads, small):
+    def __init__(self, row, name, threads):
         self.name = self.library = name
         if name == "tensorflow_xla":
             raise contestants.FailedError("no such library")
@@ -75,7 +75,8 @@ class FakeContestant:
 def measured(row, contestant, **options):
     """What is printed of a row, and the benchmark."""
     options = argparse.Namespace(json=None, peers=True, quick=True,
-                                 smoke=False, gate=False, **options)
+                                 smoke=False, cpu=False, gate=False,
+                                 **options)
     benchmark = bench_fluid.Benchmark(options)
     said = io.StringIO()
     with (
@@ -107,10 +108,10 @@ class Contestants(unittest.TestCase):
     def test_without_ours_there_is_no_row_but_a_reason(self):
         for why, failed in (("refused: no", False), ("KeyError: 1", True)):
 
-            def refusing(row, name, threads, small, why=why):
+            def refusing(row, name, threads, why=why):
                 if name == "sluice":
                     raise contestants.FailedError(why)
-                return FakeContestant(row, name, threads, small)
+                return FakeContestant(row, name, threads)
 
             said, benchmark = measured("lstm", refusing)
             self.assertEqual((said, benchmark.report.rows), ("", []))
