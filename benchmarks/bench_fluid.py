@@ -3,12 +3,12 @@
   ./dev bench fluid [--peers] [--threads 1 2] [--only ROW...] [--quick]
   [--cpu] [--json FILE] [--gate]
 
-ROWS below says what each row is. Contestants compute the same from the same
-first values: one whose first losses are 0.1 % off is left out. Each has a
-process of its own, and they take turns; a figure is the median over turns, a
-ratio the median of the turns' ratios, with its interval at 95 %.
-The table has a line for each contestant: its median, and which share of it the
-first one takes. Bounds that are missed are no failure, unless --gate says so.
+Contestants compute the same from the same first values: one whose first losses
+are 0.1 % off is left out. Each has a process of its own, and they take turns; a
+figure is the median over turns, a ratio the median of the turns' ratios, with
+its interval at 95 %. The table has a line for each contestant: its median, and
+which share of it the first one takes. Bounds that are missed are no failure,
+unless --gate says so.
 """
 
 from __future__ import annotations
@@ -273,7 +273,8 @@ class Benchmark:
 def parse() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(
-        description=__doc__,
+        description=__doc__ + "\nrows:\n" + "\n".join(
+            f"  {name:10}  {row.about}" for name, row in ROWS.items()),
         formatter_class=argparse.RawTextHelpFormatter,
     )
     add = parser.add_argument
@@ -283,13 +284,13 @@ def parse() -> argparse.Namespace:
     add("--threads", type=int, nargs="+", default=[1, 2], metavar="N",
         help="numbers of threads (default: 1 2)")
     add("--only", nargs="+", choices=ROWS, metavar="ROW",
-        help=f"the only rows to measure, of {', '.join(ROWS)}")
+        help="the only rows to measure")
     add("--quick", action="store_true", help="fewer and shorter turns")
     add("--smoke", action="store_true",
         help="everything once, with small sizes, as a test")
     add("--cpu", action="store_true",
-        help="steps by the CPU time of their process, for a busy machine; only\n"
-        "with one thread")
+        help="steps by the CPU time of their process, for a\n"
+        "busy machine; only with one thread")
     add("--gate", action="store_true",
         help="exit with 1 if a bound is missed, too")
     options = parser.parse_args()
