@@ -62,7 +62,7 @@ add_smoke_test(bench_report "${Python_EXECUTABLE}"
   "${CMAKE_CURRENT_SOURCE_DIR}/bench_report.py" $<TARGET_FILE:bench_embedding>
   --smoke --json "${folder}/report.json")
 add_python_smoke_test(python_overhead)
-add_python_smoke_test(fluid)
+add_python_smoke_test(fluid --threads 1)
 add_python_smoke_test(loader)
 add_python_smoke_test(train)
 if(SLUICE_ONNX_PROTO)
