@@ -52,8 +52,8 @@ MergedRows MergeRows(std::span<const int64_t> rows, int64_t height) {
         (order.empty() || rows[static_cast<size_t>(order.back())] <= rows[i]);
     order.push_back(static_cast<int64_t>(i));
   }
-  const int bits =
-      std::bit_width(static_cast<uint64_t>(std::max<int64_t>(height, 1)));
+  const auto bits = static_cast<int>(
+      std::bit_width(static_cast<uint64_t>(std::max<int64_t>(height, 1))));
   std::vector<int64_t> sorted;
   for (int shift = 0; shift < bits && !ascending; shift += kDigitBits) {
     SortByDigit(rows, shift, &order, &sorted);

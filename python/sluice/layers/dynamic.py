@@ -11,12 +11,12 @@ from ..errors import InvalidArgumentError
 from ..framework import Variable, created, positive, require_variable
 from ..layer_helper import LayerHelper, ParamAttr
 from . import ops
+from .carried import same_count
 from .control_flow import (
     _block_data,
     _list,
     _names,
     _new_blocks,
-    _same_count,
     _unpacked,
 )
 from .making import make, number_like
@@ -399,7 +399,7 @@ def sequence_scan(
         elements = _block_data(program, "element", shapes, rows)
         following, outputs = fn(carried, elements)
         following = _list("sequence_scan: what fn carries on", following)
-        _same_count(
+        same_count(
             "sequence_scan: what fn carries on", len(following), len(first)
         )
         outputs = _list("sequence_scan: what fn collects", outputs)

@@ -99,7 +99,7 @@ TEST(RaggedRows, StayRaggedInConditionsAndLoops) {
   const Vars grown =
       WhileLoop([&](const Vars& /*rows*/) { return flag; }, twice, chosen);
   const Program pruned = Prune(program, {grown[0].name()});
-  for (const Program* copy : {&program, &pruned}) {
+  for (const Program* copy : {static_cast<const Program*>(&program), &pruned}) {
     EXPECT_EQ(copy->FindVar(grown[0].name()).offsets, "x@LOD");
   }
   ExpectError(ErrorCode::kInvalidArgument, "loop.ragged_sequence",
