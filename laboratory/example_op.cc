@@ -1,5 +1,6 @@
 #include "sluice/laboratory/example_op.h"
 
+#include <cmath>
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -27,6 +28,15 @@ class Numbers {
     std::vector<double> values(static_cast<size_t>(input.dims.numel()));
     const bool floating = IsFloating(dtype);
     const double range = input.high - input.low;
+    // Offsets of ragged rows (OpSchema::Ragged) rise from the first row to the
+    // last.
+    if (input.argument.ends_with("Offsets")) {
+      for (size_t i = 1; i < values.size(); ++i) {
+        values[i] = std::floor(range * static_cast<double>(i) /
+                               static_cast<double>(values.size() - 1));
+      }
+      return values;
+    }
     for (double& value : values) {
       value = floating
                   ? input.low + range * static_cast<double>(Below(193)) / 192

@@ -14,7 +14,8 @@
 
 namespace sluice {
 
-// One input of an example. Its elements are drawn evenly from `low` to `high`.
+// One input of an example. Its elements are drawn evenly from `low` to `high`;
+// those of offsets (an argument that is called so) rise from 0 to `high`.
 struct ExampleInput {
   std::string argument;   // a variadic argument repeats per variable
   bool of_kernel = true;  // it has the kernel's dtype, not `dtype`

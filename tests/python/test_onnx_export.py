@@ -105,6 +105,7 @@ IN_PART = {
     "pool2d": "averages with ceil_mode that count the padding",
     "quantize_linear": ("QuantizeLinear of ONNX", NO_DTYPE),
     "resize": "Resize of ONNX takes sizes or scales",
+    **dict.fromkeys(("gru", "lstm", "simple_rnn"), "ONNX has "),
 }
 # All dtypes, with opset 21.
 LATER = {"bitcast", "cumprod", "linear_attention"}

@@ -61,6 +61,7 @@ def serve(
     for other in foreign:
         other.close()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the trainer ends workers
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
     # Waking up must not take the processor from the trainer that asks.
     os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
     broken = None
@@ -129,7 +130,12 @@ class Worker:
             name=f"sluice worker {info.id}",
             daemon=True,
         )
-        self.process.start()
+        # Until the worker ignores it, an interrupt waits.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+        try:
+            self.process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         theirs.close()
         self.poller = select.poll()
         self.poller.register(self.pipe.fileno(), select.POLLIN)

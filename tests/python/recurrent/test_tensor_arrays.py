@@ -248,16 +248,19 @@ def test_gradients_flow_through_ragged_elements(exe):
         x, 0, layers.create_array("float64", capacity=4)
     )
 
-    def body(i, array, last):
+    def body(i, array, last, offsets):
         one = layers.array_read(array, i)
         sums = layers.sequence_expand_as(layers.sequence_pool(one, "sum"), one)
         new = layers.tanh(one * layers.lod_reset(sums, one))
         last = new * layers.lod_reset(last, new)
         array = layers.array_write(new, i + 1, array)
-        return [i + 1, array, last]
+        return [i + 1, array, last, last.offsets]
 
-    _, array, last = layers.while_loop(
-        lambda i, array, last: i < 3, body, [number(0), array, x], max_trips=3
+    _, array, last, _ = layers.while_loop(
+        lambda i, array, last, offsets: i < 3,
+        body,
+        [number(0), array, x, x.offsets],
+        max_trips=3,
     )
     assert last.lod_level == 1
     third = layers.array_read(array, 2)
@@ -375,7 +378,7 @@ def test_blocks_give_the_same_kind(exe):
     rows = sl.data("rows", [None, 1], lod_level=1)
     refused(
         wrong,
-        "is a variable that is not ragged; expected ragged, 1 levels",
+        "begins with offsets rows@LOD, and the next value, .* has none",
         layers.while_loop,
         lambda rows: total(x) < 0.0,
         lambda rows: [layers.sequence_pool(rows, "sum")],
