@@ -306,8 +306,8 @@ KernelWork BlockedWork(const KernelQuery& query) {
   // Activations are computed, and R is read from the caches, at each step.
   work.terms = static_cast<double>(l.rows * l.directions * l.gate_rows());
   // Ragged rows: as many as if all sequences were as long.
-  work.parallel_loops =
-      1 + static_cast<double>(l.rows / std::max<int64_t>(1, l.batch));
+  const int64_t steps = l.rows / std::max<int64_t>(1, l.batch);
+  work.parallel_loops = 1 + static_cast<double>(steps);
   return work;
 }
 
