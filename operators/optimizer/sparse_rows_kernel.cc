@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <span>
 
 #include "sluice/operators/math/movement/merged_rows.h"
@@ -40,14 +41,15 @@ class MergeRowsKernel final : public OpKernel {
   void Compute(OpKernelContext& context) const override {
     const Tensor& x = context.Input(0);
     const auto rows = RowsOf(context.Input(1));
-    const int64_t height =
-        rows.empty() ? 0 : *std::max_element(rows.begin(), rows.end()) + 1;
-    const int64_t outside = FindOutsideRow(rows, height);
+    const int64_t outside =
+        FindOutsideRow(rows, std::numeric_limits<int64_t>::max());
     SLUICE_ENFORCE(outside < 0, ErrorCode::kOutOfRange, "merge_rows.row_range",
                    "merge_rows: input Rows {} has {} as element {}; expected a "
                    "row of the parameter, or -1",
                    context.Input(1).dims(), rows[static_cast<size_t>(outside)],
                    outside);
+    const int64_t height =
+        rows.empty() ? 0 : *std::max_element(rows.begin(), rows.end()) + 1;
     const MergedRows merged = MergeRows(rows, height);
     T* out = context.AllocateOutput(0, x.dims()).template data<T>();
     auto* rows_out = context.AllocateOutput(1, context.Input(1).dims())
