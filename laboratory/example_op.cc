@@ -1,7 +1,7 @@
 #include "sluice/laboratory/example_op.h"
 
-#include <cmath>
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <utility>
 
