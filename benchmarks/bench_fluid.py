@@ -56,7 +56,7 @@ class Bound:
         return f"<= {limit:.3g}"
 
     def judge(self, figures: dict[str, list[float]]) -> dict | None:
-        """What was found; None if nobody was measured whom it concerns."""
+        """The verdict; None if no contestant of ``self.of`` was measured."""
         names = [name for name in self.of.split() if name in figures]
         if not names:
             return None

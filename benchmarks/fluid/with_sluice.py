@@ -149,7 +149,7 @@ def chain_of(count):
 
 
 def chains_of(kernels):
-    """Chains of iterations that have so many kernels each."""
+    """A chain for each number of iterations, which run `kernels` kernels."""
     return {count: chain_of(kernels * count) for count in worker.Loop.CHAINS}
 
 

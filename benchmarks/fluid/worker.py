@@ -147,7 +147,8 @@ class Busy:
         return [sum(1 for _ in self.loader)]
 
     def sample(self, seconds):
-        """Epochs of so many seconds."""
+        """The share of time that training is busy, in percent, by epochs of
+        ``seconds``."""
         import images
 
         return images.busy_share(self.loader, self.step, seconds) * 100

@@ -273,8 +273,8 @@ void Frame::BindPersistables() {
   }
 }
 
-// An update of few rows changes the scope's tensor itself, unless somebody else
-// holds it, too. The holders are the scope and the frame.
+// An update of few rows writes to the scope's tensor if only the scope and this
+// frame hold it; otherwise the kernel copies the tensor first.
 void Frame::BindShadows() {
   for (size_t i = 0; i < shadow_targets_.size(); ++i) {
     const int index = plan_.shadow_slots_[i];
@@ -459,8 +459,8 @@ std::vector<Tensor> Frame::Finish(Scope* /*scope*/) {
   return results;
 }
 
-// Whether the next run may write its update to this memory, which has the value
-// before the last update, if nobody else holds it.
+// Whether the next run may write its update to the memory of the value before
+// the last update: only if no other tensor shares it.
 bool Frame::MayReuse(int shadow) const noexcept {
   const Slot& slot = plan_.slots_[shadow];
   const Tensor& tensor = tensors_[shadow];

@@ -74,8 +74,8 @@ void PassIf(const Program& program,
   }
 }
 
-// What a loop carries on has the offsets of its block's variable: some around
-// the loop, or carried ones.
+// A carried output has the offsets of the block's variable: a variable outside
+// of the loop, or another carried one.
 void PassCarried(const Program& program,
                  const OpDesc& op,
                  const LoopBlock& loop,

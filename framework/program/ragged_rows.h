@@ -31,8 +31,8 @@ Program::EqualOffsets PassOffsets(const Program& program,
                                   const OpSchema& schema,
                                   const OpDesc& op,
                                   std::vector<VarDesc>* made);
-// The same for an op that runs blocks. What its blocks give is cut by offsets
-// around it, or by some that they give as well.
+// PassOffsets for an op that runs blocks. Offsets of a block's results must be
+// outside of the block, or results of it as well.
 Program::EqualOffsets PassBlockOffsets(const Program& program,
                                        const OpDesc& op,
                                        std::vector<VarDesc>* made);

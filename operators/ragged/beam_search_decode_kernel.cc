@@ -8,7 +8,7 @@
 namespace sluice {
 namespace {
 
-// What the steps of a search selected, with checked offsets.
+// The ids and scores that each step of a search selected. Checks the offsets.
 class BeamSteps {
  public:
   explicit BeamSteps(const OpKernelContext& context)

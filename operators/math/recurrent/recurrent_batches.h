@@ -29,7 +29,7 @@ struct RecurrentSlots {
       body(first + k * by);
     }
   }
-  // The same in threads.
+  // Calls body(row) for the first `count` rows, through ParallelFor.
   template <typename Body>
   void ForEach(int64_t count, int64_t grain, const Body& body) const {
     ParallelFor(count, grain, [&](int64_t begin, int64_t stop) {
