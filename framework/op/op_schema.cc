@@ -391,6 +391,12 @@ OpSchema& OpSchema::Product() {
   return *this;
 }
 
+OpSchema& OpSchema::AddsUp(std::string leading_dims) {
+  adds_up_ = true;
+  leading_dims_ = std::move(leading_dims);
+  return *this;
+}
+
 OpSchema& OpSchema::FusedAs(std::string type) {
   fused_type_ = std::move(type);
   return *this;

@@ -221,6 +221,12 @@ class SLUICE_API OpSchema {
   OpSchema& Permutes(std::string attribute);
   // Each element of the first output is a sum of products.
   OpSchema& Product();
+  // The output is a sum over the rows of all inputs of which not only the shape
+  // is used. So for the inputs of several calls, each stacked along a new first
+  // axis, one call gives the sum of the outputs, provided that inputs have at
+  // least the output's rank. Attribute `leading_dims`, if any, is one more
+  // then.
+  OpSchema& AddsUp(std::string leading_dims = "");
   // The internal op that computes this one and then element-wise ops; passes
   // replace the op by it.
   OpSchema& FusedAs(std::string type);
@@ -266,6 +272,8 @@ class SLUICE_API OpSchema {
   }
   const std::string& permutes() const { return permutes_; }
   bool product() const { return product_; }
+  bool adds_up() const { return adds_up_; }
+  const std::string& leading_dims() const { return leading_dims_; }
   const std::string& fused_type() const { return fused_type_; }
   const std::map<std::string, std::string>& sizes() const { return sizes_; }
   const OnnxCounterpart& onnx() const { return onnx_; }
@@ -306,6 +314,8 @@ class SLUICE_API OpSchema {
   std::vector<std::string> dim_attributes_;
   std::string permutes_;
   bool product_ = false;
+  bool adds_up_ = false;
+  std::string leading_dims_;
   std::string fused_type_;
   std::map<std::string, std::string> sizes_;
   OnnxCounterpart onnx_;

@@ -15,20 +15,19 @@
 
 namespace sluice {
 
+namespace {
+constexpr size_t kAlignment = 64;
+}
+
 // Any number of runs of one block inside of a kernel. Used by one thread.
 class BlockRun {
  public:
   BlockRun(const BlockPlan& block, const OpKernelContext& context)
-      : plan_(*block.plan),
-        run_(context.run()),
-        frame_(plan_.AcquireFrame()),
-        feeds_(block.feeds.size()),
-        results_(plan_.result_names().size()) {
+      : plan_(*block.plan), run_(context.run()), frame_(plan_.AcquireFrame()) {
     frame_->BeginInside(run_);
     for (size_t i = 0; i < block.feeds.size(); ++i) {
-      if (block.feeds[i] >= 0) {
-        Feed(static_cast<int>(i), context.Input(block.feeds[i]));
-      }
+      if (block.feeds[i] < 0) continue;
+      Feed(static_cast<int>(i)) = context.Input(block.feeds[i]);
     }
   }
   ~BlockRun() {
@@ -38,47 +37,34 @@ class BlockRun {
   BlockRun(const BlockRun&) = delete;
   BlockRun& operator=(const BlockRun&) = delete;
 
-  // Ignores -1, a value that the block does not read.
-  void Feed(int feed, const Tensor& value) {
-    if (feed >= 0) feeds_[static_cast<size_t>(feed)] = value;
+  // What the next run reads. Assigning a tensor of the same block of memory is
+  // cheap: no count of its users changes.
+  Tensor& Feed(int feed) { return frame_->feed(static_cast<size_t>(feed)); }
+  // Where the next run writes a result, and the result of the last run.
+  Tensor& Result(int result) {
+    return frame_->result(static_cast<size_t>(result));
   }
-  // The storage of the next run's result.
-  void Store(int result, const Tensor& storage) {
-    results_[static_cast<size_t>(result)] = storage;
-  }
-  Tensor NewStorage(int result) const {
-    const Slot& slot = plan_.result_slot(static_cast<size_t>(result));
-    Tensor tensor;
-    tensor.Resize(slot.dims).mutable_data(slot.dtype, slot.place);
-    return tensor;
-  }
-  const Tensor& Result(int result) const {
-    return results_[static_cast<size_t>(result)];
+  const Slot& SlotOf(int result) const {
+    return plan_.result_slot(static_cast<size_t>(result));
   }
 
   void Run() {
-    for (size_t i = 0; i < feeds_.size(); ++i) {
-      frame_->SetFeed(i, feeds_[i]);
-    }
-    for (size_t i = 0; i < results_.size(); ++i) {
-      frame_->SetResult(i, results_[i]);
-    }
-    if (run_.observer != nullptr) {
-      Feeds named;
-      for (size_t i = 0; i < feeds_.size(); ++i) {
-        named.emplace_back(plan_.feed_specs()[i].name, feeds_[i]);
-      }
-      run_.observer->BeforeBlock(plan_, named, run_.scope);
-    }
+    if (run_.observer != nullptr) Show();
     frame_->RunInside();
   }
 
  private:
+  void Show() {
+    Feeds named;
+    for (size_t i = 0; i < plan_.feed_specs().size(); ++i) {
+      named.emplace_back(plan_.feed_specs()[i].name, frame_->feed(i));
+    }
+    run_.observer->BeforeBlock(plan_, named, run_.scope);
+  }
+
   const Plan& plan_;
   const RunState& run_;
   std::unique_ptr<Frame> frame_;
-  std::vector<Tensor> feeds_;
-  std::vector<Tensor> results_;
 };
 
 namespace {
@@ -114,8 +100,8 @@ class IfKernel final : public OpKernel {
       auto& is_stored = stored[static_cast<size_t>(outputs[i].result)];
       if (is_stored != 0) continue;
       is_stored = 1;
-      run.Store(outputs[i].result, context.AllocateOutput(static_cast<int>(i),
-                                                          plans_->outputs[i]));
+      run.Result(outputs[i].result) =
+          context.AllocateOutput(static_cast<int>(i), plans_->outputs[i]);
     }
     run.Run();
     for (size_t i = 0; i < outputs.size(); ++i) {
@@ -129,12 +115,27 @@ class IfKernel final : public OpKernel {
   std::shared_ptr<const BlockPlans> plans_;
 };
 
-Tensor Scalar(const Plan& plan, int feed) {
+// Gives a feed of one element memory of its own.
+Tensor Scalar(const Plan& plan, int feed, BlockRun* run) {
   Tensor tensor;
   if (feed < 0) return tensor;
   const FeedSpec& spec = plan.feed_specs()[static_cast<size_t>(feed)];
   tensor.Resize(spec.dims).mutable_data(spec.dtype, CPUPlace());
+  run->Feed(feed) = tensor;
   return tensor;
+}
+
+// Two tensors for a result in one block of memory.
+std::array<Tensor, 2> TwoOf(const Slot& slot) {
+  Tensor one;
+  one.Resize(slot.dims);
+  const size_t bytes = static_cast<size_t>(one.numel()) * SizeOf(slot.dtype);
+  const size_t stride = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  const auto memory = std::make_shared<Placeholder>(slot.place, 2 * stride);
+  std::array<Tensor, 2> two;
+  two[0].Bind(memory, 0, slot.dtype, slot.dims);
+  two[1].Bind(memory, stride, slot.dtype, slot.dims);
+  return two;
 }
 
 class LoopKernel final : public OpKernel {
@@ -149,16 +150,20 @@ class LoopKernel final : public OpKernel {
  private:
   // The values of one run.
   struct State {
-    std::vector<Tensor> carried;
-    std::vector<Tensor> next;
-    // Two buffers of each result: one is read as carried while the other is
-    // written.
+    explicit State(OpKernelContext& op) : context(op) {}
+
+    OpKernelContext& context;
+    int64_t trips = 0;        // at most
+    int64_t count = 0;        // of iterations that have run
+    BlockRun* run = nullptr;  // null: the block computes nothing
+    // By result, unless it is computed where it is stacked: one is read as
+    // carried while the other is written.
     std::vector<std::array<Tensor, 2>> storage;
-    // By stacked variable: the parts, where their number is not planned.
+    // By stacked variable: the output or, where the number of parts is not
+    // planned, the parts.
+    std::vector<Tensor*> stacked;
     std::vector<std::vector<Tensor>> parts;
     Tensor iteration;
-    Tensor condition;
-    int64_t count = 0;  // of iterations that have run
   };
 
   int64_t MostTrips(const OpKernelContext& context) const;
@@ -171,34 +176,26 @@ class LoopKernel final : public OpKernel {
   bool IsReversed(size_t k) const {
     return !loop_.stacked_reversed.empty() && loop_.stacked_reversed[k] != 0;
   }
-  Tensor& Stacked(size_t k, OpKernelContext& context) const {
-    const auto output = loop_.carried.size() + k;
-    return context.AllocateOutput(static_cast<int>(output),
-                                  plans_->outputs[output]);
+  int64_t SequenceAxis(size_t k) const {
+    return loop_.sequence_axes.empty() ? 0 : loop_.sequence_axes[k];
   }
   void FindSlices();
-  void Store(int64_t i,
-             int64_t trips,
-             OpKernelContext& context,
-             BlockRun* run,
-             const State& state) const;
-  void StackValues(int64_t i,
-                   int64_t trips,
-                   OpKernelContext& context,
-                   const BlockRun* run,
-                   State* state) const;
-  void Finish(OpKernelContext& context, const State& state) const;
-  static const Tensor& ValueOf(const BlockValue& value,
-                               const OpKernelContext& context,
-                               const BlockRun* run) {
-    return value.result < 0 ? context.Input(value.input)
-                            : run->Result(value.result);
+  void Begin(State* state) const;
+  void SetSlices(State* state) const;
+  void SetResults(State* state) const;
+  void StackValues(State* state) const;
+  void Finish(const State& state) const;
+  static const Tensor& ValueOf(const BlockValue& value, const State& state) {
+    return value.result < 0 ? state.context.Input(value.input)
+                            : state.run->Result(value.result);
   }
-  void Iterate(int64_t i,
-               int64_t trips,
-               OpKernelContext& context,
-               BlockRun* run,
-               State* state) const;
+  // What the next iteration gets, or the caller after the last.
+  const Tensor& Carried(size_t k, const State& state) const {
+    return state.count > 0 ? ValueOf(plans_->carried_out[k], state)
+                           : state.context.Input(plans_->first_carried +
+                                                 static_cast<int>(k));
+  }
+  void Iterate(State* state) const;
 
   std::string type_;
   LoopBlock loop_;
@@ -211,7 +208,6 @@ class LoopKernel final : public OpKernel {
 // A result is computed where it is stacked if slices of the first axis begin at
 // addresses that are aligned as memory of their own is.
 void LoopKernel::FindSlices() {
-  constexpr size_t kAlignment = 64;
   const auto& plan = plans_->blocks[0].plan;
   if (plan == nullptr) return;
   slice_of_.assign(plan->result_names().size(), -1);
@@ -225,24 +221,6 @@ void LoopKernel::FindSlices() {
   }
 }
 
-// Sets where iteration i computes its results.
-void LoopKernel::Store(int64_t i,
-                       int64_t trips,
-                       OpKernelContext& context,
-                       BlockRun* run,
-                       const State& state) const {
-  for (size_t r = 0; r < slice_of_.size(); ++r) {
-    const auto result = static_cast<int>(r);
-    if (slice_of_[r] < 0) {
-      run->Store(result, state.storage[r][static_cast<size_t>(i & 1)]);
-      continue;
-    }
-    const auto k = static_cast<size_t>(slice_of_[r]);
-    run->Store(result, SliceOf(Stacked(k, context), 0,
-                               IsReversed(k) ? trips - 1 - i : i));
-  }
-}
-
 int64_t LoopKernel::MostTrips(const OpKernelContext& context) const {
   int64_t trips = std::numeric_limits<int64_t>::max();
   if (plans_->max_trips >= 0) {
@@ -250,134 +228,158 @@ int64_t LoopKernel::MostTrips(const OpKernelContext& context) const {
                                 "MaxTrips");
   }
   if (!loop_.slices.empty()) {
-    const int64_t axis =
-        loop_.sequence_axes.empty() ? 0 : loop_.sequence_axes[0];
     const Tensor& sequence = context.Input(plans_->first_sequence);
-    trips = std::min(trips, AxisView(sequence.dims(), axis).size);
+    trips = std::min(trips, AxisView(sequence.dims(), SequenceAxis(0)).size);
   }
   return trips;
 }
 
-void LoopKernel::Iterate(int64_t i,
-                         int64_t trips,
-                         OpKernelContext& context,
-                         BlockRun* run,
-                         State* state) const {
-  if (run != nullptr) {
-    if (plans_->iteration_feed >= 0) {
-      state->iteration.mutable_data<int64_t>(state->iteration.dims(),
-                                             CPUPlace())[0] = i;
-      run->Feed(plans_->iteration_feed, state->iteration);
-    }
-    run->Feed(plans_->condition_feed, state->condition);
-    for (size_t k = 0; k < state->carried.size(); ++k) {
-      run->Feed(plans_->carried_feeds[k], state->carried[k]);
-    }
-    for (size_t k = 0; k < loop_.slices.size(); ++k) {
-      const int64_t axis =
-          loop_.sequence_axes.empty() ? 0 : loop_.sequence_axes[k];
-      const Tensor& whole =
-          context.Input(plans_->first_sequence + static_cast<int>(k));
-      const int64_t at =
-          SequenceIndex(loop_, k, i, trips, AxisView(whole.dims(), axis).size);
-      run->Feed(plans_->slice_feeds[k], SliceOf(whole, axis, at));
-    }
-    Store(i, trips, context, run, *state);
-    run->Run();
+// Prepares what does not change from iteration to iteration.
+void LoopKernel::Begin(State* state) const {
+  state->parts.resize(plans_->stacked.size());
+  for (size_t k = 0; k < plans_->stacked.size(); ++k) {
+    const auto output = loop_.carried.size() + k;
+    state->stacked.push_back(
+        IsPlanned(k) ? &state->context.AllocateOutput(static_cast<int>(output),
+                                                      plans_->outputs[output])
+                     : nullptr);
   }
-  // All of the next values first: one may be another one's last value.
-  for (size_t k = 0; k < state->carried.size(); ++k) {
-    state->next[k] = ValueOf(plans_->carried_out[k], context, run);
+  if (state->run == nullptr) return;
+  const Plan& plan = *plans_->blocks[0].plan;
+  state->iteration = Scalar(plan, plans_->iteration_feed, state->run);
+  Tensor condition = Scalar(plan, plans_->condition_feed, state->run);
+  if (condition.allocated()) condition.data<bool>()[0] = true;
+  for (size_t r = 0; r < slice_of_.size(); ++r) {
+    auto& storage = state->storage.emplace_back();
+    if (slice_of_[r] >= 0) continue;
+    storage = TwoOf(state->run->SlotOf(static_cast<int>(r)));
   }
-  std::swap(state->carried, state->next);
-  StackValues(i, trips, context, run, state);
 }
 
-void LoopKernel::StackValues(int64_t i,
-                             int64_t trips,
-                             OpKernelContext& context,
-                             const BlockRun* run,
-                             State* state) const {
+// Sets the elements of the sequences that the next iteration reads.
+void LoopKernel::SetSlices(State* state) const {
+  for (size_t k = 0; k < loop_.slices.size(); ++k) {
+    if (plans_->slice_feeds[k] < 0) continue;
+    const Tensor& whole =
+        state->context.Input(plans_->first_sequence + static_cast<int>(k));
+    Tensor& slice = state->run->Feed(plans_->slice_feeds[k]);
+    const AxisView view(whole.dims(), SequenceAxis(k));
+    const auto index = [&](int64_t iteration) {
+      return SequenceIndex(loop_, k, iteration, state->trips, view.size);
+    };
+    const int64_t at = index(state->count);
+    if (state->count == 0) {
+      slice = SliceOf(whole, view.axis, at);
+    } else if (view.axis == 0) {
+      slice.Advance(at - index(state->count - 1));
+    } else {
+      GetSlice(whole, view.axis, at, &slice);
+    }
+  }
+}
+
+// Sets where the next iteration computes its results.
+void LoopKernel::SetResults(State* state) const {
+  for (size_t r = 0; r < slice_of_.size(); ++r) {
+    Tensor& result = state->run->Result(static_cast<int>(r));
+    if (slice_of_[r] < 0) {
+      result = state->storage[r][static_cast<size_t>(state->count & 1)];
+      continue;
+    }
+    const auto k = static_cast<size_t>(slice_of_[r]);
+    if (state->count > 0) {
+      result.Advance(IsReversed(k) ? -1 : 1);
+    } else {
+      result =
+          SliceOf(*state->stacked[k], 0, IsReversed(k) ? state->trips - 1 : 0);
+    }
+  }
+}
+
+void LoopKernel::Iterate(State* state) const {
+  if (state->run != nullptr) {
+    if (state->iteration.allocated()) {
+      state->iteration.data<int64_t>()[0] = state->count;
+    }
+    // All carried values first: they are the results that are set next.
+    for (size_t k = 0; k < loop_.carried.size(); ++k) {
+      const int feed = plans_->carried_feeds[k];
+      if (feed >= 0) state->run->Feed(feed) = Carried(k, *state);
+    }
+    SetSlices(state);
+    SetResults(state);
+    state->run->Run();
+  }
+  StackValues(state);
+  ++state->count;
+}
+
+void LoopKernel::StackValues(State* state) const {
   for (size_t k = 0; k < plans_->stacked.size(); ++k) {
     const int result = plans_->stacked[k].result;
     const bool in_place =
         result >= 0 &&
         slice_of_[static_cast<size_t>(result)] == static_cast<int>(k);
     if (in_place) continue;
-    const Tensor& part = ValueOf(plans_->stacked[k], context, run);
-    if (!IsPlanned(k)) {
+    const Tensor& part = ValueOf(plans_->stacked[k], *state);
+    if (state->stacked[k] == nullptr) {
       state->parts[k].push_back(part.CopyTo(CPUPlace()));
       continue;
     }
-    SetSlice(part, StackedAxis(k), IsReversed(k) ? trips - 1 - i : i,
-             &Stacked(k, context));
+    SetSlice(part, StackedAxis(k),
+             IsReversed(k) ? state->trips - 1 - state->count : state->count,
+             state->stacked[k]);
   }
 }
 
 // Gives what was carried last, what was not planned, and the rest of what was.
-void LoopKernel::Finish(OpKernelContext& context, const State& state) const {
-  for (size_t k = 0; k < state.carried.size(); ++k) {
-    Give(context, static_cast<int>(k), state.carried[k]);
+void LoopKernel::Finish(const State& state) const {
+  const size_t carried = loop_.carried.size();
+  for (size_t k = 0; k < carried; ++k) {
+    Give(state.context, static_cast<int>(k), Carried(k, state));
   }
   for (size_t k = 0; k < plans_->stacked.size(); ++k) {
-    if (!IsPlanned(k)) {
-      Give(context, static_cast<int>(state.carried.size() + k),
+    if (state.stacked[k] == nullptr) {
+      Give(state.context, static_cast<int>(carried + k),
            Stack(state.parts[k], plans_->stacked_vars[k], StackedAxis(k),
                  IsReversed(k)));
     } else if (loop_.max_trips > 0) {
-      ClearSlices(StackedAxis(k), state.count, &Stacked(k, context));
+      ClearSlices(StackedAxis(k), state.count, state.stacked[k]);
     }
   }
   if (loop_.max_trips > 0) {
-    const size_t trips = state.carried.size() + plans_->stacked.size();
-    context.AllocateOutput(static_cast<int>(trips), {1}).data<int64_t>()[0] =
-        state.count;
+    const auto trips = static_cast<int>(carried + plans_->stacked.size());
+    state.context.AllocateOutput(trips, {1}).data<int64_t>()[0] = state.count;
   }
 }
 
 void LoopKernel::Compute(OpKernelContext& context) const {
-  const int64_t trips = MostTrips(context);
+  State state(context);
+  state.trips = MostTrips(context);
   bool goes_on =
       plans_->condition < 0 ||
       OneElement<bool>(context.Input(plans_->condition), type_, "Cond");
-  const BlockPlan& block = plans_->blocks[0];
-  State state;
-  state.parts.resize(plans_->stacked.size());
-  state.next.resize(loop_.carried.size());
-  for (size_t k = 0; k < loop_.carried.size(); ++k) {
-    state.carried.push_back(
-        context.Input(plans_->first_carried + static_cast<int>(k)));
-  }
   std::unique_ptr<BlockRun> run;
-  if (block.plan != nullptr) {
-    run = std::make_unique<BlockRun>(block, context);
-    state.iteration = Scalar(*block.plan, plans_->iteration_feed);
-    state.condition = Scalar(*block.plan, plans_->condition_feed);
-    if (state.condition.allocated()) state.condition.data<bool>()[0] = true;
-    for (size_t r = 0; r < block.plan->result_names().size(); ++r) {
-      const auto result = static_cast<int>(r);
-      auto& storage = state.storage.emplace_back();
-      if (slice_of_[r] >= 0) continue;
-      storage = {run->NewStorage(result), run->NewStorage(result)};
-    }
+  if (plans_->blocks[0].plan != nullptr) {
+    run = std::make_unique<BlockRun>(plans_->blocks[0], context);
+    state.run = run.get();
   }
-  for (int64_t i = 0; i < trips && goes_on; ++i) {
+  Begin(&state);
+  while (state.count < state.trips && goes_on) {
     CheckCancelled();
-    CheckLoopLimit(type_, i, loop_);
+    CheckLoopLimit(type_, state.count, loop_);
     try {
-      Iterate(i, trips, context, run.get(), &state);
-      ++state.count;
+      Iterate(&state);
     } catch (Error& error) {
-      error.AddContext(Format("in iteration {} of {}", i, type_));
+      error.AddContext(Format("in iteration {} of {}", state.count, type_));
       throw;
     }
     if (!loop_.condition_out.empty()) {
-      goes_on =
-          OneElement<bool>(ValueOf(plans_->condition_out, context, run.get()),
-                           type_, "condition_out");
+      goes_on = OneElement<bool>(ValueOf(plans_->condition_out, state), type_,
+                                 "condition_out");
     }
   }
-  Finish(context, state);
+  Finish(state);
 }
 
 }  // namespace

@@ -84,12 +84,15 @@ Tensor SliceOf(const Tensor& whole, int64_t axis, int64_t index) {
   }
   if (view.axis == 0) return whole.Slice(index, index + 1).Reshaped(dims);
   Tensor part;
-  auto* to = static_cast<char*>(
-      part.Resize(dims).mutable_data(whole.dtype(), CPUPlace()));
-  CopySlice(view, index, SizeOf(whole.dtype()),
-            static_cast<const char*>(std::as_const(whole).raw_data()), to,
-            true);
+  part.Resize(dims).mutable_data(whole.dtype(), CPUPlace());
+  GetSlice(whole, axis, index, &part);
   return part;
+}
+
+void GetSlice(const Tensor& whole, int64_t axis, int64_t index, Tensor* part) {
+  CopySlice(AxisView(whole.dims(), axis), index, SizeOf(whole.dtype()),
+            static_cast<const char*>(whole.raw_data()),
+            static_cast<char*>(part->raw_data()), true);
 }
 
 void SetSlice(const Tensor& part, int64_t axis, int64_t index, Tensor* whole) {

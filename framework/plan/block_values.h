@@ -26,6 +26,9 @@ struct AxisView {
 // Returns element `index` of `whole` along an axis: a view for the first axis.
 Tensor SliceOf(const Tensor& whole, int64_t axis, int64_t index);
 
+// Copies element `index` of `whole` along an axis to the memory of `part`.
+void GetSlice(const Tensor& whole, int64_t axis, int64_t index, Tensor* part);
+
 // Which of `size` elements of sequence k iteration `i` of at most `trips` gets.
 inline int64_t SequenceIndex(
     const LoopBlock& loop, size_t k, int64_t i, int64_t trips, int64_t size) {

@@ -189,15 +189,6 @@ void Frame::BeginInside(const RunState& run) {
   BindPersistables();
 }
 
-void Frame::SetFeed(size_t feed, const Tensor& tensor) {
-  const int slot = plan_.feed_slots_[feed];
-  if (slot >= 0) tensors_[slot] = tensor;
-}
-
-void Frame::SetResult(size_t result, const Tensor& storage) {
-  tensors_[plan_.fetch_slots_[result]] = storage;
-}
-
 void Frame::RunInside() {
   BindAliases();
   TakeStep();

@@ -29,8 +29,8 @@ class Frame {
   // binds persistables for any number of calls of RunInside, which reads feeds
   // and writes to the storage of the results.
   void BeginInside(const RunState& run);
-  void SetFeed(size_t feed, const Tensor& tensor);
-  void SetResult(size_t result, const Tensor& storage);
+  Tensor& feed(size_t index) { return tensors_[plan_.feed_slots_[index]]; }
+  Tensor& result(size_t index) { return tensors_[plan_.fetch_slots_[index]]; }
   void RunInside();
   // Called in a handler: takes back what was changed in the scope and tells the
   // plan's hooks.

@@ -292,7 +292,7 @@ class SLUICE_API Plan {
   std::vector<std::string> result_names_;
   PlanRest rest_;
   bool whole_ = true;
-  std::vector<int> feed_slots_;  // -1: fed, but not needed
+  std::vector<int> feed_slots_;
   std::vector<int> fetch_slots_;
   std::vector<int> feed_aliases_;  // slots that alias a feed
   std::vector<int> persistable_slots_;

@@ -102,6 +102,7 @@ std::vector<ParamGrad> Append(Program& program,
   gradients.Seed(target, gradients.Fill(GradName(loss), program.FindVar(loss),
                                         1, location));
   gradients.Make();
+  gradients.Flush();
   std::vector<ParamGrad> result;
   for (size_t i = 0; i < request.parameters.size(); ++i) {
     const std::string& name = request.parameters[i];

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -78,6 +80,18 @@ class BlockWriter {
     }
   }
   void Make() { ops_->Make(); }
+  // Takes back the op that alone makes the gradient of what the block begins
+  // with as `var`, and nothing else; nothing if there is none, or if `wanted`
+  // does not want it. Call it before Flush, Total and Zeros.
+  std::optional<OpDesc> Take(const std::string& var,
+                             const std::function<bool(const OpDesc&)>& wanted) {
+    const int value = values_->Before(0, var);
+    if (value < 0 || !passed_on_[var].empty()) return {};
+    return ops_->Take(value, wanted);
+  }
+  // Whether `var` is a variable of the block of gradients.
+  bool Makes(const std::string& var) const { return ops_->Makes(var); }
+  void Flush() { ops_->Flush(); }
   // Appends the sum of `parts` and of the gradient of what the block begins
   // with as `var`; zeros in the shape of `like` if there is neither.
   std::string Total(const std::string& var,

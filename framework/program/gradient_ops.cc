@@ -68,10 +68,42 @@ void GradientOps::Make() {
       if (flow_.FirstReader(input) == i) Finish(input, block_.ops[i].location);
     }
   }
-  Flush();
-  for (const auto& [gradient, rows] : rows_) {
-    program_->SetRows(gradient, rows);
+}
+
+std::optional<OpDesc> GradientOps::Take(
+    int value, const std::function<bool(const OpDesc&)>& wanted) {
+  const std::string var = GradOf(value);
+  const auto has = [&](const auto& arguments) {
+    return std::any_of(
+        arguments.begin(), arguments.end(),
+        [&](const auto& argument) { return Contains(argument.second, var); });
+  };
+  const auto made =
+      std::find_if(ops_.begin() + static_cast<ptrdiff_t>(flushed_), ops_.end(),
+                   [&](const OpDesc& op) { return has(op.outputs); });
+  if (made == ops_.end() || made->outputs.size() != 1 ||
+      made->outputs[0].second.size() != 1 || !wanted(*made) ||
+      std::any_of(ops_.begin(), ops_.end(),
+                  [&](const OpDesc& op) { return has(op.inputs); })) {
+    return {};
   }
+  OpDesc op = std::move(*made);
+  origins_.erase(origins_.begin() + (made - ops_.begin()));
+  ops_.erase(made);
+  grads_.erase(value);
+  taken_.erase(var);
+  return op;
+}
+
+bool GradientOps::Makes(const std::string& var) const {
+  const auto block = static_cast<size_t>(program_->current_block());
+  return program_->blocks()[block].FindVar(var) != nullptr ||
+         std::any_of(ops_.begin(), ops_.end(), [&](const OpDesc& op) {
+           return std::any_of(op.outputs.begin(), op.outputs.end(),
+                              [&](const auto& output) {
+                                return Contains(output.second, var);
+                              });
+         });
 }
 
 std::string GradientOps::GradOf(int value) const {
@@ -429,6 +461,10 @@ void GradientOps::Flush() {
     DeclareSaved(program_, level_, ops_[flushed_]);
     program_->AppendOp(ops_[flushed_]);
   }
+  for (const auto& [gradient, rows] : rows_) {
+    program_->SetRows(gradient, rows);
+  }
+  rows_.clear();
 }
 
 // Checks what the gradient of an op with blocks, added last, reads of it.

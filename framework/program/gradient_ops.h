@@ -1,6 +1,8 @@
 #pragma once
 
+#include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -32,10 +34,17 @@ class GradientOps {
 
   // Adds `gradient`, a variable, to the gradient of a target.
   void Seed(int value, const std::string& gradient);
-  // Appends the ops. Raises what AppendBackward raises. Call it once.
+  // Makes the ops; Flush appends them. Raises what AppendBackward raises. Call
+  // it once.
   void Make();
   // Returns the variable of the gradient of `value`; "" if it has none.
   std::string GradOf(int value) const;
+  // Takes back an op that was made and not appended. Its only output is the
+  // gradient of `value`, which no op reads; and `wanted` wants it.
+  std::optional<OpDesc> Take(int value,
+                             const std::function<bool(const OpDesc&)>& wanted);
+  // Whether `var` is an output of these ops, or in the program's current block.
+  bool Makes(const std::string& var) const;
 
   // These append an op that fills a new variable with a number, in the shape of
   // another one, or that adds up others; they return its name, which is `name`,
@@ -49,7 +58,7 @@ class GradientOps {
                   const SourceLocation& location);
   // A name that no variable of the program has.
   std::string NewName(const std::string& name);
-  // Appends to the program what has been made so far.
+  // Appends to the program what has been made and not taken back.
   void Flush();
 
  private:

@@ -1,8 +1,11 @@
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "sluice/framework/op/registry.h"
 #include "sluice/framework/program/block_writer.h"
 #include "sluice/framework/program/prune.h"
 
@@ -12,15 +15,18 @@ namespace {
 
 // The gradient of a loop is a loop over its iterations, the last one first. It
 // carries the gradients of what the loop carries, and the sums of those of the
-// variables around it.
+// variables around it. Where one op can add up what it computes from the values
+// of all iterations (OpSchema::AddsUp), as for the weights of a product, it
+// runs once, after the loop.
 class LoopGradient {
  public:
   explicit LoopGradient(const OpRequest& request)
       : request_(request),
         loop_(LoopBlockOf(request.op)),
         writer_(
-            request.program, request.level, request.op.location, request.flow) {
-  }
+            request.program, request.level, request.op.location, request.flow),
+        stacked_here_(loop_.stacked),
+        stacked_outside_(request.op.Output("Stacked")) {}
 
   void Add() {
     Check();
@@ -36,6 +42,7 @@ class LoopGradient {
     request_.program->EndBlock();
     AddSequences();
     Finish();
+    AppendMoved();
   }
 
  private:
@@ -45,10 +52,22 @@ class LoopGradient {
            (loop_.slices.empty() || request_.op.Input("MaxTrips").empty());
   }
   const VarDesc& VarOf(const std::string& var) const {
-    const auto& blocks = request_.program->blocks();
-    const VarDesc* own = blocks[static_cast<size_t>(loop_.block)].FindVar(var);
+    const VarDesc* own = FindHere(var);
     return own == nullptr ? request_.Outer(var) : *own;
   }
+  // An op that runs after the loop, and the outer variable whose gradient it
+  // computes.
+  struct Moved {
+    OpDesc op;
+    size_t outer;
+  };
+  // The values of all iterations.
+  struct Whole {
+    std::string var;
+    int64_t axis;
+    bool reversed;
+  };
+
   bool IsFloat(const std::string& var) const {
     return IsFloating(VarOf(var).dtype);
   }
@@ -63,9 +82,25 @@ class LoopGradient {
                    const std::string& var,
                    int64_t axis,
                    bool reversed);
+  // Whether the loop carries the sum of the gradients of outer variable j.
+  bool IsSummed(size_t j) const {
+    return request_.Wanted("X", j) &&
+           writer_.Reaches(request_.op.Input("X")[j]) &&
+           std::none_of(moved_.begin(), moved_.end(),
+                        [&](const Moved& moved) { return moved.outer == j; });
+  }
   void CountIterations();
+  const VarDesc* FindHere(const std::string& var) const {
+    const auto& blocks = request_.program->blocks();
+    return blocks[static_cast<size_t>(loop_.block)].FindVar(var);
+  }
+  bool CanMove(const OpDesc& op, int rank) const;
+  void MoveOps();
+  std::optional<Whole> FindWhole(const std::string& var) const;
+  std::string Keep(const std::string& var);
   void AddSequences();
   void Finish();
+  void AppendMoved();
 
   const OpRequest& request_;
   LoopBlock loop_;
@@ -79,6 +114,10 @@ class LoopGradient {
   ArgVars slices_, sequences_, stacked_, stacked_outputs_;
   std::vector<int64_t> sequence_axes_, sequence_reversed_;
   std::vector<int64_t> stacked_axes_, stacked_reversed_;
+  std::vector<Moved> moved_;
+  // What the forward loop stacks, with what is kept for gradients: the
+  // variables of its block and its outputs.
+  ArgVars stacked_here_, stacked_outside_;
 };
 
 void LoopGradient::Check() const {
@@ -212,16 +251,17 @@ void LoopGradient::Write() {
                 loop_.stacked_axes.empty() ? 0 : loop_.stacked_axes[m],
                 !reversed);
   }
+  writer_.Make();
+  MoveOps();
   const size_t of_carried = carried_.size();
   const ArgVars& outer = op.Input("X");
   std::vector<size_t> summed;
   for (size_t j = 0; j < outer.size(); ++j) {
-    if (!request_.Wanted("X", j) || !writer_.Reaches(outer[j])) continue;
+    if (!IsSummed(j)) continue;
     summed.push_back(j);
     carried_.push_back(
         writer_.AddData(GradName(outer[j]) + "@SUM", request_.Outer(outer[j])));
   }
-  writer_.Make();
   for (size_t k = 0, next = 0; k < loop_.carried.size(); ++k) {
     if (!active_[k]) continue;
     const VarDesc like = request_.program->FindVar(carried_[next++]);
@@ -268,47 +308,119 @@ void LoopGradient::AddSequence(const std::string& data,
   sequence_reversed_.push_back(reversed ? 2 : 0);
 }
 
-// Lets the loop keep what its gradient reads: all but elements of sequences,
-// and what it stacks anyway.
-void LoopGradient::AddSequences() {
-  OpDesc op = request_.op;
-  auto& kept = std::get<ArgVars>(op.attributes["stacked"]);
-  ArgVars outputs = op.Output("Stacked");
-  for (const std::string& var : *writer_.saved()) {
-    const auto slice = static_cast<size_t>(
-        std::find(loop_.slices.begin(), loop_.slices.end(), var) -
-        loop_.slices.begin());
-    const auto known = static_cast<size_t>(
-        std::find(kept.begin(), kept.end(), var) - kept.begin());
-    if (slice < loop_.slices.size() && IsWhole()) {
-      const bool reversed = !loop_.sequence_reversed.empty() &&
-                            loop_.sequence_reversed[slice] != 0;
-      AddSequence(var, op.Input("Sequences")[slice],
-                  loop_.sequence_axes.empty() ? 0 : loop_.sequence_axes[slice],
-                  !reversed);
-      continue;
-    }
-    if (known < loop_.stacked.size()) {
-      const bool reversed =
-          !loop_.stacked_reversed.empty() && loop_.stacked_reversed[known] != 0;
-      AddSequence(var, outputs[known],
-                  loop_.stacked_axes.empty() ? 0 : loop_.stacked_axes[known],
-                  !reversed);
-      continue;
-    }
-    kept.push_back(var);
-    outputs.push_back(writer_.NewName(var + kSaved));
-    AddSequence(var, outputs.back(), 0, true);
+// Whether an op, whose output has this rank, can run after the loop. It must
+// read gradients, which the loop of gradients then stacks, and values of the
+// forward loop, of which all iterations are kept in their order.
+bool LoopGradient::CanMove(const OpDesc& op, int rank) const {
+  const OpSchema& schema = Registry::Global().Schema(op.type);
+  if (!schema.adds_up() || loop_.recompute || !IsWhole() || rank < 0) {
+    return false;
   }
-  if (outputs.size() == op.Output("Stacked").size()) return;
+  for (const auto& [argument, vars] : op.inputs) {
+    const bool shape_only = schema.FindInput(argument)->traits.shape_only;
+    for (const std::string& var : vars) {
+      const VarDesc* here = FindHere(var);
+      const bool is_gradient = here == nullptr && writer_.Makes(var);
+      if (shape_only || is_gradient) {
+        if (here != nullptr || shape_only == is_gradient) return false;
+        continue;
+      }
+      const auto whole = FindWhole(var);
+      const bool in_order = !whole || (whole->axis == 0 && !whole->reversed);
+      if (here == nullptr || !in_order || here->dims.rank() < rank ||
+          here->dims.rank() == DDim::kMaxRank) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+// Takes the ops that run after the loop out of its block.
+void LoopGradient::MoveOps() {
+  const ArgVars& outer = request_.op.Input("X");
+  for (size_t j = 0; j < outer.size(); ++j) {
+    if (!IsSummed(j)) continue;
+    const int rank = request_.Outer(outer[j]).dims.rank();
+    const auto can_move = [&](const OpDesc& op) { return CanMove(op, rank); };
+    if (auto op = writer_.Take(outer[j], can_move)) {
+      moved_.push_back({std::move(*op), j});
+    }
+  }
+  writer_.Flush();
+  std::map<std::string, std::string> all;  // of each gradient
+  for (Moved& moved : moved_) {
+    const OpSchema& schema = Registry::Global().Schema(moved.op.type);
+    for (auto& [argument, vars] : moved.op.inputs) {
+      if (schema.FindInput(argument)->traits.shape_only) continue;
+      for (std::string& var : vars) {
+        if (FindHere(var) != nullptr) {
+          var = Keep(var);
+          continue;
+        }
+        std::string& stacked = all[var];
+        if (stacked.empty()) {
+          stacked = writer_.NewName(var + "@ALL");
+          stacked_.push_back(var);
+          stacked_axes_.push_back(0);
+          stacked_reversed_.push_back(1);
+          stacked_outputs_.push_back(stacked);
+        }
+        var = stacked;
+      }
+    }
+  }
+}
+
+// Returns where the values of all iterations are, if they are kept: in a
+// sequence, or in what the loop stacks.
+std::optional<LoopGradient::Whole> LoopGradient::FindWhole(
+    const std::string& var) const {
+  const auto find = [&](const ArgVars& vars) {
+    return static_cast<size_t>(std::find(vars.begin(), vars.end(), var) -
+                               vars.begin());
+  };
+  const auto at = [](const std::vector<int64_t>& list, size_t i) {
+    return i < list.size() ? list[i] : 0;
+  };
+  const size_t slice = find(loop_.slices);
+  if (slice < loop_.slices.size() && IsWhole()) {
+    return Whole{request_.op.Input("Sequences")[slice],
+                 at(loop_.sequence_axes, slice),
+                 at(loop_.sequence_reversed, slice) != 0};
+  }
+  const size_t stacked = find(stacked_here_);
+  if (stacked == stacked_here_.size()) return {};
+  return Whole{stacked_outside_[stacked], at(loop_.stacked_axes, stacked),
+               at(loop_.stacked_reversed, stacked) != 0};
+}
+
+// Lets the loop keep the values of a variable of its block.
+std::string LoopGradient::Keep(const std::string& var) {
+  if (const auto whole = FindWhole(var)) return whole->var;
+  stacked_here_.push_back(var);
+  stacked_outside_.push_back(writer_.NewName(var + kSaved));
+  return stacked_outside_.back();
+}
+
+// Lets the loop keep what its gradient reads.
+void LoopGradient::AddSequences() {
+  for (const std::string& var : *writer_.saved()) {
+    const std::string outside = Keep(var);
+    const Whole whole = *FindWhole(var);
+    AddSequence(var, outside, whole.axis, !whole.reversed);
+  }
+  OpDesc op = request_.op;
+  if (stacked_outside_.size() == op.Output("Stacked").size()) return;
   for (const char* list : {"stacked_axes", "stacked_reversed"}) {
     auto& each = std::get<std::vector<int64_t>>(op.attributes[list]);
-    if (!each.empty()) each.resize(kept.size(), 0);
+    if (!each.empty()) each.resize(stacked_here_.size(), 0);
   }
+  op.attributes["stacked"] = stacked_here_;
   std::erase_if(op.outputs, [](auto& each) { return each.first == "Stacked"; });
   const auto after_out =
       op.outputs.begin() + (op.Output("Out").empty() ? 0 : 1);
-  op.outputs.insert(after_out, {"Stacked", outputs});
+  op.outputs.insert(after_out, {"Stacked", stacked_outside_});
   request_.program->ReplaceOp(request_.level->forward, request_.index,
                               std::move(op));
 }
@@ -328,7 +440,7 @@ void LoopGradient::Finish() {
   }
   const ArgVars& outer = op.Input("X");
   for (size_t j = 0; j < outer.size(); ++j) {
-    if (!request_.Wanted("X", j) || !writer_.Reaches(outer[j])) continue;
+    if (!IsSummed(j)) continue;
     const VarDesc like = request_.Outer(outer[j]);
     first_.push_back(writer_.Zeros(like));
     outputs_.push_back(writer_.NewName(GradName(outer[j])));
@@ -356,6 +468,24 @@ void LoopGradient::Finish() {
   attributes["stacked_reversed"] = stacked_reversed_;
   attributes["limit"] = loop_.limit;
   request_.Append(std::move(gradient_));
+}
+
+void LoopGradient::AppendMoved() {
+  for (auto& [op, outer] : moved_) {
+    std::string& gradient = op.outputs[0].second[0];
+    gradient = writer_.NewName(GradName(request_.op.Input("X")[outer]));
+    request_.Give("X", outer, gradient);
+    const OpSchema& schema = Registry::Global().Schema(op.type);
+    if (!schema.leading_dims().empty()) {
+      const AttrDef* attr = schema.FindAttr(schema.leading_dims());
+      Attribute& value =
+          op.attributes.try_emplace(attr->name, *attr->default_value)
+              .first->second;
+      ++std::get<int64_t>(value);
+    }
+    DeclareSaved(request_.program, request_.level, op);
+    request_.program->AppendOp(std::move(op));
+  }
 }
 
 }  // namespace

@@ -187,6 +187,12 @@ class SLUICE_API Tensor {
             size_t offset,
             DType dtype,
             const DDim& dims);
+  // For loops over the slices of a tensor: moves on by `slices` times the size
+  // of this one, also backwards. Not checked.
+  void Advance(int64_t slices) {
+    pointer_ =
+        static_cast<char*>(pointer_) + slices * static_cast<int64_t>(bytes());
+  }
   const std::shared_ptr<Placeholder>& holder() const { return holder_; }
   void Reset() { *this = Tensor(); }
 

@@ -120,7 +120,7 @@ void MatmulGradYSchema(OpSchema& op) {
   op.Input("Out@GRAD", "T", "The gradient of the products.");
   op.Output("Y@GRAD", "T", "The gradient of Y, in its shape.");
   MatmulAttributes(op);
-  op.InferShape(MatmulGradYShape);
+  op.InferShape(MatmulGradYShape).AddsUp();
 }
 
 }  // namespace

@@ -121,7 +121,7 @@ void MulGradYSchema(OpSchema& op) {
   op.Input("Out@GRAD", "T", "The gradient of the product.");
   op.Output("Y@GRAD", "T", "The gradient of Y, in its shape.");
   MulAttributes(op);
-  op.InferShape(MulGradYShape);
+  op.InferShape(MulGradYShape).AddsUp("x_num_col_dims");
 }
 
 }  // namespace

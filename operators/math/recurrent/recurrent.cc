@@ -1,9 +1,10 @@
 #include "sluice/operators/math/recurrent/recurrent.h"
 
 #include <algorithm>
-#include <functional>
 
+#include "sluice/operators/math/elementwise.h"
 #include "sluice/operators/math/gemm.h"
+#include "sluice/operators/math/recurrent/lstm_row.h"
 #include "sluice/operators/math/recurrent/recurrent_batches.h"
 #include "sluice/platform/cancel.h"
 #include "sluice/platform/dtype_sets.h"
@@ -20,12 +21,13 @@ constexpr int64_t kDotRows = 2;
 template <typename T>
 class Rows {
  public:
-  // `turned` is R transposed, or nullptr; `states` holds three of [batch,
-  // hidden].
+  // `biases` of all gates, or nullptr; `turned` is R transposed, or nullptr;
+  // `states` holds three of [batch, hidden].
   Rows(const RecurrentLayer& layer,
        const RecurrentArgs<T>& args,
        int64_t direction,
        const RecurrentSlots& slots,
+       const T* biases,
        const T* turned,
        T* states)
       : l_(layer),
@@ -37,6 +39,7 @@ class Rows {
         row_(l_.reserve_row()),
         stride_(slots.by * (l_.batch_first ? l_.steps * row_ : row_)),
         inputs_(l_.keeps_inputs() ? l_.inputs_block() * l_.hidden : 0),
+        biases_(biases),
         turned_(turned),
         gates_(a_.reserve + direction * l_.rows * row_),
         h_(states),
@@ -99,6 +102,10 @@ class Rows {
     Gemm(product);
   }
 
+  void AddBiases(T* gate) const {
+    if (biases_ != nullptr) AddContiguous(gate, biases_, rows_, gate);
+  }
+
   // Calls body(row of the batch) for all rows that have the step.
   template <typename Body>
   void ForRows(const Body& body) {
@@ -120,6 +127,7 @@ class Rows {
         std::fill_n(Gates(t, b), row_, T{0});
         return;
       }
+      if (l_.cell != RecurrentCell::kGru) AddBiases(Gates(t, b));
       Finish(Gates(t, b), b);
       std::copy_n(h_ + b * l_.hidden, l_.hidden, a_.y + at);
       if (a_.cells == nullptr) return;
@@ -133,10 +141,11 @@ class Rows {
     Multiply(h_, 0, 2 * hidden, Gates(t, slots_.first), stride_);
     ForRows([&](int64_t b) {
       T* gate = Gates(t, b);
+      AddBiases(gate);
       Activate(0, gate, 2 * hidden);
       T* other = other_ + b * hidden;
       if (!l_.linear_before_reset) {
-        Multiplied(gate + hidden, h_ + b * hidden, other);
+        MultiplyRow(gate + hidden, h_ + b * hidden, hidden, other);
       } else if (a_.bias == nullptr) {
         std::fill_n(other, hidden, T{0});
       } else {
@@ -150,12 +159,6 @@ class Rows {
     } else {
       Multiply(other_, 2 * hidden, hidden, Gates(t, slots_.first) + 2 * hidden,
                stride_);
-    }
-  }
-
-  void Multiplied(const T* x, const T* y, T* out) const {
-    for (int64_t j = 0; j < l_.hidden; ++j) {
-      out[j] = x[j] * y[j];
     }
   }
 
@@ -236,9 +239,7 @@ class Rows {
       }
     }
     Activate(1, candidate, hidden);
-    for (int64_t j = 0; j < hidden; ++j) {
-      c[j] = forget[j] * c[j] + in[j] * candidate[j];
-    }
+    LstmCells(in, forget, candidate, hidden, c);
     if (peeps) {
       Peep(1, c, out);
       Activate(0, out, hidden);
@@ -247,7 +248,7 @@ class Rows {
     std::copy_n(c, hidden, kept);
     std::copy_n(c, hidden, kept + hidden);
     l_.activation(direction_, 2).Apply(kept + hidden, hidden);
-    Multiplied(out, kept + hidden, h);
+    MultiplyRow(out, kept + hidden, hidden, h);
   }
 
   const RecurrentLayer& l_;
@@ -260,6 +261,7 @@ class Rows {
   int64_t row_;      // of the reserve
   int64_t stride_;   // between rows of the batch at one step
   int64_t inputs_;   // from a gate to its input in the reserve; 0: not kept
+  const T* biases_;
   const T* turned_;
   T* gates_;
   T* h_;
@@ -281,51 +283,38 @@ struct Parts {
 
 // Adds both biases of each gate, except the state's bias that a GRU resets.
 template <typename T>
-void AddBiases(const RecurrentLayer& l, const T* bias, T* sums) {
+void SumBiases(const RecurrentLayer& l, const T* bias, T* sums) {
   const int64_t rows = l.gate_rows();
-  if (bias == nullptr) {
-    std::fill_n(sums, rows, T{0});
-    return;
-  }
   const int64_t both = l.resets_product() ? 2 * l.hidden : rows;
   for (int64_t n = 0; n < rows; ++n) {
     sums[n] = n < both ? bias[n] + bias[rows + n] : bias[n];
   }
 }
 
-// Sets the gates of all steps to X W and the biases, without the states.
+// Sets the gates of all steps to X W, without biases and states.
 template <typename T>
 void MultiplyInputs(const RecurrentLayer& l,
                     const RecurrentArgs<T>& args,
                     int64_t direction,
-                    T* biases,
                     T* copy) {
   const int64_t rows = l.gate_rows();
-  const int64_t count = l.true_rows();
   const int64_t stride = l.reserve_row();
   T* gates = args.reserve + direction * l.rows * stride;
-  AddBiases(l,
-            args.bias == nullptr ? nullptr : args.bias + 2 * direction * rows,
-            biases);
   if (l.projected) {
     ForRowsOfX(l, direction, [&](int64_t row, int64_t from) {
-      const T* x = args.x + from * l.input + direction * rows;
-      std::transform(x, x + rows, biases, gates + row * stride, std::plus<T>());
+      std::copy_n(args.x + from * l.input + direction * rows, rows,
+                  gates + row * stride);
     });
     return;
   }
-  for (int64_t i = 0; i < count; ++i) {
-    std::copy_n(biases, rows, gates + i * stride);
-  }
   Gemm<T>({.transpose_b = true,
-           .m = count,
+           .m = l.true_rows(),
            .n = rows,
            .k = l.input,
            .a = InOrderOfGates(l, direction, args.x, copy),
            .lda = l.input,
            .b = args.w + direction * rows * l.input,
            .ldb = l.input,
-           .beta = 1,
            .c = gates,
            .ldc = stride});
 }
@@ -351,14 +340,21 @@ void Recurrent(const RecurrentLayer& layer,
       Transpose(args.r + direction * size, layer.gate_rows(), layer.hidden,
                 turned);
     }
-    MultiplyInputs(layer, args, direction, turned + parts.turned, copy);
+    MultiplyInputs(layer, args, direction, copy);
+    if (args.bias == nullptr) continue;
+    SumBiases(layer, args.bias + 2 * direction * layer.gate_rows(),
+              turned + parts.turned);
   }
-  ForBatches(
-      layer, sizeof(T), [&](int64_t direction, const RecurrentSlots& slots) {
-        T* states = scratch + direction * parts.all;
-        const T* turned = parts.turned > 0 ? states + parts.states : nullptr;
-        Rows<T>(layer, args, direction, slots, turned, states).Run();
-      });
+  ForBatches(layer, sizeof(T),
+             [&](int64_t direction, const RecurrentSlots& slots) {
+               T* states = scratch + direction * parts.all;
+               const T* turned = states + parts.states;
+               const T* biases =
+                   args.bias == nullptr ? nullptr : turned + parts.turned;
+               Rows<T>(layer, args, direction, slots, biases,
+                       parts.turned > 0 ? turned : nullptr, states)
+                   .Run();
+             });
 }
 
 SLUICE_INSTANTIATE_FLOATS(Recurrent);

@@ -1,46 +1,16 @@
 #include <algorithm>
 
-#include "sluice/operators/math/block_sums.h"
+#include "sluice/operators/math/elementwise.h"
 #include "sluice/operators/math/gemm.h"
+#include "sluice/operators/math/recurrent/lstm_row.h"
 #include "sluice/operators/math/recurrent/recurrent.h"
 #include "sluice/operators/math/recurrent/recurrent_batches.h"
+#include "sluice/operators/math/recurrent/recurrent_grad_parts.h"
 #include "sluice/platform/cancel.h"
 #include "sluice/platform/dtype_sets.h"
 
 namespace sluice {
 namespace {
-
-// The scratch memory of one direction. Rows of all steps are in the order of
-// the gates.
-template <typename T>
-struct Buffers {
-  Buffers(const RecurrentLayer& l, T* scratch)
-      : gates(scratch),
-        before(gates + l.rows * l.gate_rows()),
-        third(before + l.rows * l.hidden),
-        h(third + Third(l)),
-        c(h + l.batch * l.hidden),
-        product(c + l.batch * l.hidden) {}
-
-  static int64_t Third(const RecurrentLayer& l) {
-    return l.cell == RecurrentCell::kGru ? l.rows * l.hidden : 0;
-  }
-  static int64_t Count(const RecurrentLayer& l) {
-    return l.rows * (l.gate_rows() + l.hidden) + Third(l) +
-           3 * l.batch * l.hidden;
-  }
-
-  T* gates;   // gradients of the products with R, for all steps
-  T* before;  // states before the steps; 0 past the end of a row
-  // GRU: with linear_before_reset gradients of the third product with W; else r
-  // times the states before.
-  T* third;
-  // For the batch, of one step: gradients of the state and of the cells, and a
-  // product with R.
-  T* h;
-  T* c;
-  T* product;
-};
 
 // Computes the gradients of the gates of rows of the batch in one direction,
 // from the last step to the first.
@@ -49,7 +19,7 @@ class GradRows {
  public:
   GradRows(const RecurrentLayer& layer,
            const RecurrentGradArgs<T>& args,
-           const Buffers<T>& buffers,
+           const RecurrentGradBuffers<T>& buffers,
            int64_t direction,
            const RecurrentSlots& slots)
       : l_(layer),
@@ -61,7 +31,8 @@ class GradRows {
         all_(slots.Count(slots.end)),
         rows_(l_.gate_rows()),
         hidden_(l_.hidden),
-        inputs_(l_.keeps_inputs() ? l_.inputs_block() * hidden_ : 0) {}
+        inputs_(l_.keeps_inputs() ? l_.inputs_block() * hidden_ : 0),
+        usual_lstm_(IsUsualLstm()) {}
 
   void Run() const {
     Load(g_.last_h_grad, b_.h);
@@ -77,6 +48,19 @@ class GradRows {
   }
 
  private:
+  // Whether LstmRowGrad computes the gradients of the gates.
+  bool IsUsualLstm() const {
+    if (l_.cell != RecurrentCell::kLstm || l_.clip > 0 || l_.input_forget ||
+        a_.peephole != nullptr) {
+      return false;
+    }
+    const auto is = [this](int which, const char* name) {
+      return l_.activation(direction_, which) ==
+             RecurrentActivation::Find(name);
+    };
+    return is(0, "sigmoid") && is(1, "tanh") && is(2, "tanh");
+  }
+
   void Load(const T* from, T* to) const {
     slots_.ForEach(all_, [&](int64_t b) {
       T* row = to + b * hidden_;
@@ -97,14 +81,7 @@ class GradRows {
   }
 
   const T* Kept(int64_t t, int64_t b) const {
-    const int64_t row = direction_ * l_.rows + l_.GateRow(t, b);
-    return a_.reserve + row * l_.reserve_row();
-  }
-
-  // Whether row b has a step before its step t.
-  bool HasBefore(int64_t t, int64_t b) const {
-    const int64_t past = l_.Before(direction_, t);
-    return past >= 0 && past < l_.steps && a_.Has(past, b);
+    return KeptGates(l_, a_, direction_, t, b);
   }
 
   // Calls body(row of the batch) for the first `now` rows, if they have step t.
@@ -116,8 +93,9 @@ class GradRows {
     });
   }
 
-  // product = gradients of gates [first, first + count) times R.
-  void Multiply(int64_t t, int64_t now, int64_t first, int64_t count) const {
+  // to = gradients of gates [first, first + count) times R.
+  void Multiply(
+      int64_t t, int64_t now, int64_t first, int64_t count, T* to) const {
     const int64_t stride = l_.batch_first ? l_.steps * rows_ : rows_;
     Gemm<T>({.m = now,
              .n = hidden_,
@@ -126,7 +104,7 @@ class GradRows {
              .lda = slots_.by * stride,
              .b = a_.r + (direction_ * rows_ + first) * hidden_,
              .ldb = hidden_,
-             .c = b_.product + slots_.first * hidden_,
+             .c = to + slots_.first * hidden_,
              .ldc = slots_.by * hidden_});
   }
 
@@ -154,12 +132,16 @@ class GradRows {
           return LstmGates(t, b, gates);
       }
     });
+    // The gradients of states of rows without the step stay as they are.
+    if (!gru && (a_.lens == nullptr || l_.packed)) {
+      return Multiply(t, now, 0, rows_, b_.h);
+    }
     if (gru && !l_.linear_before_reset) {
-      Multiply(t, now, 2 * hidden_, hidden_);
+      Multiply(t, now, 2 * hidden_, hidden_, b_.product);
       ForRows(t, now, [&](int64_t b) { ResetGate(t, b); });
-      Multiply(t, now, 0, 2 * hidden_);
+      Multiply(t, now, 0, 2 * hidden_, b_.product);
     } else {
-      Multiply(t, now, 0, rows_);
+      Multiply(t, now, 0, rows_, b_.product);
     }
     slots_.ForEach(now, [&](int64_t b) {
       if (!a_.Has(t, b)) return;
@@ -176,15 +158,13 @@ class GradRows {
   void Prepare(int64_t t, int64_t b) const {
     const auto add = [&](const T* grads, T* to) {
       if (grads == nullptr) return;
-      const T* grad = grads + l_.YRow(direction_, t, b) * hidden_;
-      for (int64_t j = 0; j < hidden_; ++j) {
-        to[j] += grad[j];
-      }
+      AddContiguous(to, grads + l_.YRow(direction_, t, b) * hidden_, hidden_,
+                    to);
     };
     add(g_.y_grad, b_.h + b * hidden_);
     add(g_.cells_grad, b_.c + b * hidden_);
     T* before = b_.before + l_.GateRow(t, b) * hidden_;
-    if (HasBefore(t, b)) {
+    if (HasStepBefore(l_, a_, direction_, t, b)) {
       const int64_t past = l_.Before(direction_, t);
       std::copy_n(a_.y + l_.YRow(direction_, past, b) * hidden_, hidden_,
                   before);
@@ -226,7 +206,22 @@ class GradRows {
     T* __restrict candidate = gates + at_candidate * n;
     T* __restrict h = b_.h + b * n;
     T* __restrict c = b_.c + b * n;
-    const T* c_before = CellsBefore(t, b);
+    const T* c_before = CellsBefore(l_, a_, direction_, t, b);
+    if (usual_lstm_) {
+      return LstmRowGrad<T>({.count = n,
+                             .in = kept_in,
+                             .out = kept_out,
+                             .forget = kept_forget,
+                             .candidate = kept_candidate,
+                             .tanh_of_cells = kept_c + n,
+                             .cells_before = c_before,
+                             .h_grad = h,
+                             .c_grad = c,
+                             .in_grad = in,
+                             .out_grad = out,
+                             .forget_grad = forget,
+                             .candidate_grad = candidate});
+    }
     for (int64_t j = 0; j < n; ++j) {
       out[j] = h[j] * kept_c[n + j];
       h[j] *= kept_out[j];
@@ -268,18 +263,6 @@ class GradRows {
     }
   }
 
- public:
-  // The cells before step t of row b; nullptr: they are 0.
-  const T* CellsBefore(int64_t t, int64_t b) const {
-    if (HasBefore(t, b)) {
-      const int64_t past = l_.Before(direction_, t);
-      return Kept(past, b) + l_.extra_block() * hidden_;
-    }
-    if (a_.first_c == nullptr) return nullptr;
-    return a_.first_c + l_.StateRow(direction_, b) * hidden_;
-  }
-
- private:
   // The gates are z, r and h. Computes all gradients but that of r, unless r
   // multiplies the product.
   void GruGates(const T* kept, int64_t x, T* h) const {
@@ -334,221 +317,14 @@ class GradRows {
   const RecurrentLayer& l_;
   const RecurrentGradArgs<T>& g_;
   const RecurrentArgs<T>& a_;
-  const Buffers<T>& b_;
+  const RecurrentGradBuffers<T>& b_;
   int64_t direction_;
   RecurrentSlots slots_;
   int64_t all_;  // of the slots
   int64_t rows_;
   int64_t hidden_;
   int64_t inputs_;  // from a gate to its input in the reserve
-};
-
-// Calls body(row of x) for the rows past the ends, unless they are ragged.
-template <typename T, typename Body>
-void ForPadding(const RecurrentLayer& l,
-                const RecurrentArgs<T>& args,
-                const Body& body) {
-  if (args.lens == nullptr || l.packed) return;
-  for (int64_t b = 0; b < l.batch; ++b) {
-    for (int64_t t = args.lens[b]; t < l.steps; ++t) {
-      body(l.GateRow(t, b));
-    }
-  }
-}
-
-// Computes what all steps add to: the gradients of weights, biases and x, from
-// those of the gates of one direction.
-template <typename T>
-class AllSteps {
- public:
-  AllSteps(const RecurrentLayer& layer,
-           const RecurrentGradArgs<T>& args,
-           const Buffers<T>& buffers,
-           int64_t direction,
-           T* copy,
-           T* turned,
-           double* sums)
-      : l_(layer),
-        g_(args),
-        b_(buffers),
-        direction_(direction),
-        copy_(copy),
-        turned_(turned),
-        sums_(sums),
-        rows_(l_.gate_rows()),
-        count_(l_.true_rows()),
-        gru_(l_.cell == RecurrentCell::kGru),
-        both_(gru_ ? 2 * l_.hidden : rows_) {}
-
-  void Run() const {
-    Weights();
-    if (g_.x_grad != nullptr && l_.projected) Projections();
-    if (g_.x_grad != nullptr && !l_.projected) Inputs();
-    if (g_.bias_grad != nullptr) Biases();
-    if (g_.peephole_grad != nullptr) Peepholes();
-  }
-
- private:
-  // The gradients of the third product with W, and their stride.
-  const T* Third() const {
-    return l_.linear_before_reset ? b_.third : b_.gates + both_;
-  }
-  int64_t ThirdStride() const {
-    return l_.linear_before_reset ? l_.hidden : rows_;
-  }
-
-  // to = gates' * by, over all steps; `by` has `size` columns. Its transpose
-  // is computed, because Gemm packs the wide rows of the gates as its second
-  // matrix, and would read them a few elements at a time as its first.
-  void Sum(const T* gates,
-           int64_t stride,
-           int64_t gate_count,
-           const T* by,
-           int64_t size,
-           T* to) const {
-    Gemm<T>({.transpose_a = true,
-             .m = size,
-             .n = gate_count,
-             .k = count_,
-             .a = by,
-             .lda = size,
-             .b = gates,
-             .ldb = stride,
-             .c = turned_,
-             .ldc = gate_count});
-    Transpose(turned_, size, gate_count, to);
-  }
-
-  void Weights() const {
-    const int64_t hidden = l_.hidden, input = l_.input;
-    if (g_.w_grad != nullptr) {
-      T* w = g_.w_grad + direction_ * rows_ * input;
-      const T* x = Unpadded();
-      Sum(b_.gates, rows_, both_, x, input, w);
-      if (gru_) {
-        Sum(Third(), ThirdStride(), hidden, x, input, w + both_ * input);
-      }
-    }
-    if (g_.r_grad != nullptr) {
-      T* r = g_.r_grad + direction_ * rows_ * hidden;
-      Sum(b_.gates, rows_, both_, b_.before, hidden, r);
-      if (gru_) {
-        Sum(b_.gates + both_, rows_, hidden,
-            l_.linear_before_reset ? b_.before : b_.third, hidden,
-            r + both_ * hidden);
-      }
-    }
-  }
-
-  // x in the order of the gates, 0 past the ends, where it may be anything: 0
-  // times NaN would be NaN.
-  const T* Unpadded() const {
-    const T* x = g_.forward.x;
-    if (l_.packed) return InOrderOfGates(l_, direction_, x, copy_);
-    if (g_.forward.lens == nullptr) return x;
-    if (direction_ > 0) return copy_;
-    std::copy_n(x, l_.rows * l_.input, copy_);
-    ForPadding(l_, g_.forward, [&](int64_t row) {
-      std::fill_n(copy_ + row * l_.input, l_.input, T{0});
-    });
-    return copy_;
-  }
-
-  void Inputs() const {
-    // Of ragged rows, the sums in the order of the gates are in the copy first.
-    const bool adds = direction_ > 0 && !l_.packed;
-    const auto add = [&](const T* gates, int64_t stride, int64_t first,
-                         int64_t gate_count) {
-      Gemm<T>({.m = count_,
-               .n = l_.input,
-               .k = gate_count,
-               .a = gates,
-               .lda = stride,
-               .b = g_.forward.w + (direction_ * rows_ + first) * l_.input,
-               .ldb = l_.input,
-               .beta = adds || first > 0 ? T{1} : T{0},
-               .c = l_.packed ? copy_ : g_.x_grad,
-               .ldc = l_.input});
-    };
-    add(b_.gates, rows_, 0, both_);
-    if (gru_) add(Third(), ThirdStride(), both_, l_.hidden);
-    if (!l_.packed) return;
-    ForRowsOfX(l_, direction_, [&](int64_t row, int64_t x) {
-      const T* from = copy_ + row * l_.input;
-      T* to = g_.x_grad + x * l_.input;
-      for (int64_t i = 0; i < l_.input; ++i) {
-        to[i] = direction_ == 0 ? from[i] : to[i] + from[i];
-      }
-    });
-  }
-
-  // The gradients of products with W.
-  void Projections() const {
-    ForRowsOfX(l_, direction_, [&](int64_t row, int64_t x) {
-      T* to = g_.x_grad + x * l_.input + direction_ * rows_;
-      std::copy_n(b_.gates + row * rows_, both_, to);
-      if (!gru_) return;
-      std::copy_n(Third() + row * ThirdStride(), l_.hidden, to + both_);
-    });
-  }
-
-  void Biases() const {
-    T* of_w = g_.bias_grad + 2 * direction_ * rows_;
-    T* of_r = of_w + rows_;
-    const auto sum = [&](const T* gates, int64_t stride, int64_t columns,
-                         T* to) {
-      std::fill_n(sums_, columns, 0.0);
-      AddToColumns(gates, count_, stride, columns, sums_);
-      std::transform(sums_, sums_ + columns, to,
-                     [](double total) { return static_cast<T>(total); });
-    };
-    sum(b_.gates, rows_, rows_, of_r);
-    std::copy_n(of_r, both_, of_w);
-    if (gru_) sum(Third(), ThirdStride(), l_.hidden, of_w + both_);
-  }
-
-  void Peepholes() const {
-    const int64_t n = l_.hidden;
-    std::fill_n(sums_, 3 * n, 0.0);
-    const GradRows<T> rows(l_, g_, b_, direction_, {0, l_.batch, 1});
-    for (int64_t t = 0; t < l_.steps; ++t) {
-      for (int64_t b = 0; b < l_.batch; ++b) {
-        if (g_.forward.Has(t, b)) AddPeephole(t, b, rows.CellsBefore(t, b));
-      }
-    }
-    std::transform(sums_, sums_ + 3 * n, g_.peephole_grad + 3 * direction_ * n,
-                   [](double total) { return static_cast<T>(total); });
-  }
-
-  // The weights are of i, o and f, like the gates.
-  void AddPeephole(int64_t t, int64_t b, const T* before) const {
-    const int64_t n = l_.hidden, x = l_.GateRow(t, b);
-    const T* gates = b_.gates + x * rows_;
-    const T* in = gates + l_.order.in * n;
-    const T* out = gates + l_.order.out * n;
-    const T* forget = gates + l_.order.forget * n;
-    const T* cells = g_.forward.reserve +
-                     (direction_ * l_.rows + x) * l_.reserve_row() +
-                     l_.extra_block() * n;
-    for (int64_t j = 0; j < n; ++j) {
-      const double past = before == nullptr ? 0 : before[j];
-      sums_[j] += in[j] * past;
-      sums_[n + j] += static_cast<double>(out[j]) * cells[j];
-      sums_[2 * n + j] += forget[j] * past;
-    }
-  }
-
-  const RecurrentLayer& l_;
-  const RecurrentGradArgs<T>& g_;
-  const Buffers<T>& b_;
-  int64_t direction_;
-  T* copy_;  // for x or its gradient
-  T* turned_;
-  double* sums_;
-  int64_t rows_;
-  int64_t count_;  // rows of the gates
-  bool gru_;
-  int64_t both_;  // gates whose products with W and R have one gradient
+  bool usual_lstm_;
 };
 
 // Doubles are counted as elements of T.
@@ -562,7 +338,7 @@ constexpr int64_t kDouble = sizeof(double) / sizeof(T);
 int64_t RecurrentGradScratch(const RecurrentLayer& layer) {
   constexpr int64_t kEach = kDouble<float>;
   return kEach + kEach * layer.gate_rows() +
-         layer.directions * Buffers<float>::Count(layer) +
+         layer.directions * RecurrentGradBuffers<float>::Count(layer) +
          layer.rows * layer.input +
          layer.gate_rows() * std::max(layer.input, layer.hidden);
 }
@@ -574,17 +350,17 @@ void RecurrentGrad(const RecurrentLayer& layer,
   // Scratch memory is aligned for any type.
   auto* sums = reinterpret_cast<double*>(scratch);
   T* first = scratch + kDouble<float> * layer.gate_rows();
-  const int64_t each = Buffers<T>::Count(layer);
-  ForBatches(layer, sizeof(T),
-             [&](int64_t direction, const RecurrentSlots& slots) {
-               const Buffers<T> buffers(layer, first + direction * each);
-               GradRows<T>(layer, args, buffers, direction, slots).Run();
-             });
+  const int64_t each = RecurrentGradBuffers<T>::Count(layer);
+  ForBatches(
+      layer, sizeof(T), [&](int64_t direction, const RecurrentSlots& slots) {
+        const RecurrentGradBuffers<T> buffers(layer, first + direction * each);
+        GradRows<T>(layer, args, buffers, direction, slots).Run();
+      });
   T* copy = first + layer.directions * each;
   T* turned = copy + layer.rows * layer.input;
   for (int64_t direction = 0; direction < layer.directions; ++direction) {
-    const Buffers<T> buffers(layer, first + direction * each);
-    AllSteps<T>(layer, args, buffers, direction, copy, turned, sums).Run();
+    const RecurrentGradBuffers<T> buffers(layer, first + direction * each);
+    RecurrentGradSums(layer, args, buffers, direction, copy, turned, sums);
   }
   if (args.x_grad == nullptr) return;
   ForPadding(layer, args.forward, [&](int64_t row) {

@@ -125,6 +125,61 @@ def test_a_recurrent_layer(model, way):
     assert set(model.check(loss)) == {"w", "u", "b", "x", "h0"}
 
 
+def types_of_ops(block):
+    return [op["type"] for op in sl.default_main_program()._blocks()[block]["ops"]]
+
+
+@pytest.mark.parametrize("layer", ["matmul", "mul"])
+@pytest.mark.parametrize("way", WAYS)
+def test_gradients_of_weights_are_products_after_the_loop(model, way, layer):
+    product = getattr(layers, layer)
+    x = model.parameter("x", 5, 4, 3)
+    w = model.parameter("w", 3, 2)
+    u = model.parameter("u", 2, 2)
+    h0 = model.parameter("h0", 4, 2)
+
+    def step(carried, elements):
+        h = layers.tanh(product(elements[0], w) + product(carried[0], u))
+        return [h], []
+
+    (last,), _ = layers.scan(step, [h0], [x], **way)
+    model.check(total(last))
+    # Slices of a sequence that is read from its end are in another order.
+    after = 0 if way["recompute"] else 1 if way["reverse"] else 2
+    assert types_of_ops(0).count(layer + "_grad_y") == after
+    blocks = range(1, len(sl.default_main_program()._blocks()))
+    inside = [op for block in blocks for op in types_of_ops(block)]
+    assert inside.count(layer + "_grad_y") == 2 - after
+
+
+def test_a_weight_that_is_used_twice_is_summed_in_the_loop(model):
+    u = model.parameter("u", 2, 2)
+    h0 = model.parameter("h0", 4, 2)
+    x = model.constant(3, 4, 2)
+
+    def step(carried, elements):
+        h = layers.matmul(elements[0], u) + layers.matmul(carried[0], u)
+        return [layers.tanh(h)], []
+
+    (last,), _ = layers.scan(step, [h0], [x])
+    model.check(total(last, layers.matmul(u, u)))
+    assert "matmul_grad_y" in types_of_ops(2)
+
+
+def test_products_with_less_than_a_matrix_stay_in_the_loop(model):
+    # A vector times a matrix: five of them would be five rows.
+    w = model.parameter("w", 2, 2)
+    x = model.constant(5, 2)
+    h0 = model.parameter("h0", 2)
+
+    def step(carried, elements):
+        return [layers.tanh(layers.matmul(carried[0], w) + elements[0])], []
+
+    (last,), _ = layers.scan(step, [h0], [x])
+    model.check(total(last))
+    assert "matmul_grad_y" in types_of_ops(2)
+
+
 @pytest.mark.parametrize("recompute", [False, True])
 def test_the_square_of_the_state(model, recompute):
     # Paddle #20638: pre_state * pre_state failed in the backward pass.
