@@ -5,34 +5,15 @@
 
 #include "sluice/framework/op/op_schema.h"
 #include "sluice/framework/op/registry.h"
+#include "sluice/framework/program/new_blocks.h"
 #include "sluice/platform/error.h"
 
 namespace sluice {
 
-namespace {
+namespace internal {
 
-using Names = std::vector<std::string>;
-
-// The new blocks of an op; they are dropped unless Keep is called.
-class NewBlocks {
- public:
-  explicit NewBlocks(Program* program)
-      : program_(program), first_(static_cast<int>(program->blocks().size())) {}
-  ~NewBlocks() {
-    if (!kept_) program_->DropBlocks(first_);
-  }
-  NewBlocks(const NewBlocks&) = delete;
-  NewBlocks& operator=(const NewBlocks&) = delete;
-  void Keep() { kept_ = true; }
-
- private:
-  Program* program_;
-  int first_;
-  bool kept_ = false;
-};
-
-Names NamesOf(const Vars& vars, const Program& program) {
-  Names names;
+std::vector<std::string> NamesOf(const Vars& vars, const Program& program) {
+  std::vector<std::string> names;
   for (const Var& var : vars) {
     SLUICE_ENFORCE(&var.program() == &program, ErrorCode::kInvalidArgument,
                    "control_flow.program",
@@ -44,7 +25,6 @@ Names NamesOf(const Vars& vars, const Program& program) {
   return names;
 }
 
-// Returns the output variables of the op that was added last.
 Vars OutputsOf(Program& program, const OpDesc& op, std::string_view output) {
   Vars vars;
   for (const std::string& name : op.Output(output)) {
@@ -53,7 +33,6 @@ Vars OutputsOf(Program& program, const OpDesc& op, std::string_view output) {
   return vars;
 }
 
-// Makes a data variable of the current block for a value from its loop.
 Var BlockData(Program* program,
               const std::string& stem,
               DType dtype,
@@ -73,6 +52,16 @@ Vars BlockDataLike(Program* program,
   }
   return vars;
 }
+
+}  // namespace internal
+
+namespace {
+
+using internal::BlockDataLike;
+using internal::NamesOf;
+using internal::NewBlocks;
+using internal::OutputsOf;
+using Names = std::vector<std::string>;
 
 // Gives `carried`, data variables of the current block, the offsets of their
 // first values. Where these are carried, too, they are those of the block.
