@@ -1,9 +1,11 @@
 #include "sluice/nn/averages.h"
 
+#include <array>
 #include <cmath>
 #include <functional>
 #include <map>
 
+#include "sluice/framework/program/control_flow.h"
 #include "sluice/framework/values/scope_lock.h"
 #include "sluice/nn/check.h"
 #include "sluice/nn/op_writer.h"
@@ -50,17 +52,14 @@ AppliedAverage ParameterAverage::Apply(Executor& executor, Scope* scope) const {
 }
 
 // Appends to a program what an average keeps of each parameter.
-class AverageBuilder {
+class AverageBuilder : public OpWriter {
  public:
-  // A sum over steps, and the weight of all of them: one element.
-  using Weighted = std::pair<Var, Var>;
-
   AverageBuilder(const char* kind,
                  Program& program,
                  const std::string& name,
                  const SourceLocation& location)
-      : helper_(kind, program, name, location),
-        ops_(program, location),
+      : OpWriter(program, location),
+        helper_(kind, program, name, location),
         purpose_(program, OpPurpose::kOptimize) {
     for (const VarDesc& var : program.block().vars()) {
       if (var.persistable && IsFloating(var.dtype) && !var.stop_gradient) {
@@ -73,51 +72,47 @@ class AverageBuilder {
             kind);
   }
 
-  const OpWriter& ops() const { return ops_; }
-  const std::vector<Var>& parameters() const { return parameters_; }
-  Var State(const std::string& key,
-            DType dtype,
-            const DDim& dims,
-            double value = 0) {
-    return helper_.State(Format("{}.{}", key, helper_.name()), dims, dtype,
-                         Constant(value));
+  const Vars& parameters() const { return parameters_; }
+  // A state of the shape and dtype of a parameter, or a counter.
+  Var State(const std::string& key, const Var& like) {
+    return State(key, like.dtype(), like.dims(), 0);
   }
-  Var StateOf(const Var& param, const char* suffix = "") {
-    return State(param.name() + suffix, param.dtype(), param.dims());
+  Var State(const std::string& key, DType dtype, const DDim& dims, double x) {
+    return helper_.State(Format("{}.{}", key, helper_.name()), dims, dtype,
+                         Constant(x));
   }
 
-  // `states` are those of each parameter, of which `weighted` computes.
+  // `sum_and_weight` computes, from the states of a parameter, a sum over the
+  // steps and the weight of all of them.
   ParameterAverage Finish(
-      const std::vector<std::vector<Var>>& states,
-      const std::function<Weighted(const OpWriter&, const std::vector<Var>&)>&
-          weighted) const {
+      const std::vector<Vars>& states,
+      const std::function<std::pair<Var, Var>(const OpWriter&, const Vars&)>&
+          sum_and_weight) const {
     ParameterAverage made;
     made.name_ = helper_.name();
-    Program& program = made.program_;
-    const OpWriter ops(program, helper_.location());
+    const OpWriter apply(made.program_, helper_.location());
     for (size_t i = 0; i < states.size(); ++i) {
-      std::vector<Var> here;
+      Vars here;
       for (const Var& state : states[i]) {
         const std::string& name = state.name();
         here.push_back(
-            program.HasVar(name)
-                ? program.Find(name)
-                : program.Persistable(name, state.dtype(), state.dims()));
+            made.program_.HasVar(name)
+                ? made.program_.Find(name)
+                : made.program_.Persistable(name, state.dtype(), state.dims()));
       }
-      const auto [sum, weight] = weighted(ops, here);
+      const auto [sum, weight] = sum_and_weight(apply, here);
       const Var average =
-          ops.Binary("elementwise_div", sum, ops.Scalar(weight));
+          apply.Binary("elementwise_div", sum, apply.Scalar(weight));
       made.averages_.emplace_back(parameters_[i].name(), average.name());
-      if (i == 0) made.weight_ = ops.Cast(weight, DType::kFloat64).name();
+      if (i == 0) made.weight_ = apply.Cast(weight, DType::kFloat64).name();
     }
     return made;
   }
 
  private:
   LayerHelper helper_;
-  OpWriter ops_;
   PurposeGuard purpose_;
-  std::vector<Var> parameters_;
+  Vars parameters_;
 };
 
 ParameterAverage ExponentialMovingAverage(
@@ -127,42 +122,35 @@ ParameterAverage ExponentialMovingAverage(
   Require(options.decay >= 0 && options.decay < 1, location,
           ErrorCode::kInvalidArgument, "nn.ema_decay",
           "ema: decay must be at least 0 and below 1, got {}", options.decay);
-  AverageBuilder build("ema", program, options.name, location);
-  const OpWriter& ops = build.ops();
-  // The decay is `number`, or a variable if that depends on the step.
-  const auto times = [&](const Var& x, const Var& factor, double number) {
-    return factor.valid() ? ops.Binary("elementwise_mul", x, factor)
-                          : ops.Scale(x, number);
-  };
-  const auto decay_of = [&](DType dtype) {
-    if (!options.steps.valid()) return Var();
-    const Var steps = ops.Cast(options.steps, dtype);
-    const Var above = ops.Scale(steps, 1, 1);
-    const Var most =
-        ops.Binary("elementwise_div", above, ops.Scale(steps, 1, 10));
-    const Var decay = ops.Fill(options.decay, dtype, {1});
-    return ops.Scalar(ops.Binary("elementwise_min", most, decay));
-  };
-  // By dtype: the decay, and the product of the decays of all steps.
-  std::map<DType, std::pair<Var, Var>> rest;
-  std::vector<std::vector<Var>> states;
-  for (const Var& param : build.parameters()) {
+  AverageBuilder ops("ema", program, options.name, location);
+  // By dtype: what a step keeps of averages and takes of parameters, and the
+  // product of what all steps kept.
+  std::map<DType, std::array<Var, 3>> shares;
+  std::vector<Vars> states;
+  for (const Var& param : ops.parameters()) {
     const DType dtype = param.dtype();
-    auto& [decay, left] = rest[dtype];
+    auto& [decay, share, left] = shares[dtype];
     if (!left.valid()) {
-      decay = decay_of(dtype);
-      left = build.State(Format("left.{}", dtype), dtype, {1}, 1);
-      ops.Assign(times(left, decay, options.decay), left);
+      decay = ops.Fill(options.decay, dtype, {});
+      if (options.steps.valid()) {
+        const Var steps = ops.Scalar(ops.Cast(options.steps, dtype));
+        const Var above = ops.Scale(steps, 1, 1);
+        const Var below = ops.Scale(steps, 1, 10);
+        decay = ops.Binary("elementwise_min", decay,
+                           ops.Binary("elementwise_div", above, below));
+      }
+      share = ops.Scale(decay, -1, 1);
+      left = ops.State(Format("left.{}", dtype), dtype, {1}, 1);
+      ops.Assign(ops.Binary("elementwise_mul", left, decay), left);
     }
-    const Var average = build.StateOf(param);
-    const Var kept = times(average, decay, options.decay);
-    const Var share = decay.valid() ? ops.Scale(decay, -1, 1) : Var();
-    const Var added = times(param, share, 1 - options.decay);
+    const Var average = ops.State(param.name(), param);
+    const Var kept = ops.Binary("elementwise_mul", average, decay);
+    const Var added = ops.Binary("elementwise_mul", param, share);
     ops.Assign(ops.Binary("elementwise_add", kept, added), average);
     states.push_back({average, left});
   }
-  return build.Finish(states, [](const OpWriter& at, const auto& kept) {
-    return AverageBuilder::Weighted(kept[0], at.Scale(kept[1], -1, 1));
+  return ops.Finish(states, [](const OpWriter& apply, const Vars& kept) {
+    return std::pair(kept[0], apply.Scale(kept[1], -1, 1));
   });
 }
 
@@ -180,41 +168,38 @@ ParameterAverage ModelAverage(Program& program,
           "model_average: min_average_window and max_average_window must be "
           "above 0, got {} and {}",
           options.min_average_window, options.max_average_window);
-  AverageBuilder build("model_average", program, options.name, location);
-  const OpWriter& ops = build.ops();
+  AverageBuilder ops("model_average", program, options.name, location);
   const auto number = [&](int64_t value) {
-    return ops.Fill(static_cast<double>(value), DType::kInt64, {1});
+    return ops.Fill(static_cast<double>(value), DType::kInt64, {});
   };
-  const Var updates = build.State("updates", DType::kInt64, {1});
-  const Var count = build.State("count", DType::kInt64, {1});
-  const Var old_count = build.State("old_count", DType::kInt64, {1});
+  const Var updates = ops.State("updates", DType::kInt64, {1}, 0);
+  const Var count = ops.State("count", DType::kInt64, {1}, 0);
+  const Var old_count = ops.State("old_count", DType::kInt64, {1}, 0);
   for (const Var& counter : {updates, count}) {
     ops.Assign(ops.Scale(counter, 1, 1), counter);
   }
-  Var window = ops.Scale(ops.Cast(updates, DType::kFloat64), rate);
-  window = ops.Cast(window, DType::kInt64);
+  const Var part = ops.Scale(ops.Cast(updates, DType::kFloat64), rate);
+  Var window = ops.Binary("elementwise_min", ops.Cast(part, DType::kInt64),
+                          number(options.max_average_window));
   window =
-      ops.Binary("elementwise_min", window, number(options.max_average_window));
-  const Var enough =
-      ops.Binary("greater_equal", count, number(options.min_average_window));
-  const Var whole = ops.Binary("greater_equal", count, window);
-  const Var ends = ops.Binary("logical_and", enough, whole);
-  std::vector<std::vector<Var>> states;
-  for (const Var& param : build.parameters()) {
-    const Var sum = build.StateOf(param, ".sum");
-    const Var old_sum = build.StateOf(param, ".old_sum");
+      ops.Binary("elementwise_max", window, number(options.min_average_window));
+  const Var ends = ops.Binary("greater_equal", count, window);
+  const Var scalar_ends = ops.Scalar(ends);
+  std::vector<Vars> states;
+  for (const Var& param : ops.parameters()) {
+    const Var sum = ops.State(param.name() + ".sum", param);
+    const Var old_sum = ops.State(param.name() + ".old_sum", param);
     const Var grown = ops.Binary("elementwise_add", sum, param);
-    ops.Where(ops.Scalar(ends), grown, old_sum, old_sum);
-    const Var ended = ops.Scalar(ends);
-    ops.Where(ended, ops.Fill(0, param.dtype(), {}), grown, sum);
+    ops.Where(scalar_ends, grown, old_sum, old_sum);
+    ops.Where(scalar_ends, ops.Fill(0, param.dtype(), {}), grown, sum);
     states.push_back({sum, old_sum, count, old_count});
   }
   ops.Where(ends, count, old_count, old_count);
   ops.Where(ends, number(0), count, count);
-  return build.Finish(states, [](const OpWriter& at, const auto& kept) {
-    const Var sum = at.Binary("elementwise_add", kept[0], kept[1]);
-    const Var steps = at.Binary("elementwise_add", kept[2], kept[3]);
-    return AverageBuilder::Weighted(sum, at.Cast(steps, sum.dtype()));
+  return ops.Finish(states, [](const OpWriter& apply, const Vars& kept) {
+    const Var sum = apply.Binary("elementwise_add", kept[0], kept[1]);
+    const Var steps = apply.Binary("elementwise_add", kept[2], kept[3]);
+    return std::pair(sum, apply.Cast(steps, sum.dtype()));
   });
 }
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "sluice/framework/program/new_blocks.h"
+#include "sluice/framework/program/step_loop.h"
 #include "sluice/nn/check.h"
 #include "sluice/nn/op_writer.h"
 
@@ -17,8 +17,8 @@ void CheckSequences(const Vars& sequences, const SourceLocation& location) {
   Require(!sequences.empty(), location, ErrorCode::kInvalidArgument,
           "nn.sequence_scan_none",
           "sequence_scan: there are no sequences; expected ragged rows");
-  internal::NamesOf(sequences, sequences[0].program());
   for (const Var& x : sequences) {
+    Program::Common({&sequences[0], &x});
     Require(x.offsets().valid(), location, ErrorCode::kInvalidArgument,
             "nn.sequence_scan_ragged",
             "sequence_scan: {} {} is not ragged; declare it by "
@@ -44,11 +44,11 @@ bool Follows(const Var& next, const Var& before) {
 }
 
 // The loop over the steps of sequences that were checked.
-class StepLoop {
+class SequenceLoop {
  public:
-  StepLoop(const Vars& sequences,
-           const ScanOptions& options,
-           const SourceLocation& location)
+  SequenceLoop(const Vars& sequences,
+               const ScanOptions& options,
+               const SourceLocation& location)
       : ops_(sequences[0].program(), location),
         sequences_(sequences),
         options_(options),
@@ -82,36 +82,19 @@ class StepLoop {
   }
 
   ScanResult Append(const Step& step, const Vars& first) const {
-    Program& program = ops_.program();
-    internal::NewBlocks blocks(&program);
-    const ArgVars begins = internal::NamesOf(first, program);
-    const int64_t block = program.BeginBlock();
-    const Var number = internal::BlockData(&program, "step", DType::kInt64, {});
-    const Vars carried =
-        internal::BlockDataLike(&program, "carried", first, {});
-    const Vars rows =
-        internal::BlockDataLike(&program, "element", sequences_, RowDims());
-    const ScanStep made = step(carried, rows);
-    const ArgVars stacked = internal::NamesOf(made.stacked, program);
-    const ArgVars next = GoesOn(made.carried, carried, number);
-    program.EndBlock();
-    const OpDesc& op = program.AppendOp(
-        "loop",
-        {{"Carried", begins},
-         {"Sequences", internal::NamesOf(padded_, program)}},
-        {{"block", block},
-         {"iteration", number.name()},
-         {"carried", internal::NamesOf(carried, program)},
-         {"slices", internal::NamesOf(rows, program)},
-         {"carried_out", next},
-         {"stacked", stacked},
-         {"sequence_axes", std::vector<int64_t>(rows.size(), 1)},
-         {"stacked_axes", std::vector<int64_t>(stacked.size(), 1)},
-         {"recompute", options_.recompute}},
-        location_);
-    blocks.Keep();
-    ScanResult result = {internal::OutputsOf(program, op, "Out"),
-                         internal::OutputsOf(program, op, "Stacked")};
+    StepLoop loop = {.batch_first = true};
+    for (const Var& x : sequences_) {
+      loop.element_dims.push_back(x.dims());
+      DDim& dims = loop.element_dims.back();
+      if (dims.rank() > 0) dims[0] = kUnknownDim;
+    }
+    loop.step = [&](const Var& number, const Vars& carried, const Vars& rows) {
+      ScanStep made = step(carried, rows);
+      made.carried = GoesOn(made.carried, carried, number);
+      return made;
+    };
+    ScanResult result =
+        AppendStepLoop(loop, first, padded_, options_, location_);
     for (Var& x : result.stacked) {
       x = ops_.Binary("sequence_unpad_as", x, sequences_[0]);
     }
@@ -139,35 +122,26 @@ class StepLoop {
                                         {"PaddedLength", {longest.name()}}});
   }
 
-  std::vector<DDim> RowDims() const {
-    std::vector<DDim> all;
-    for (const Var& x : sequences_) {
-      all.push_back(x.dims());
-      if (all.back().rank() > 0) all.back()[0] = kUnknownDim;
-    }
-    return all;
-  }
-
   // What the step carries on of sequences that have this row; what it got of
   // others.
-  ArgVars GoesOn(const Vars& next, const Vars& carried, const Var& step) const {
+  Vars GoesOn(const Vars& next, const Vars& carried, const Var& step) const {
     Require(next.size() == carried.size(), location_,
             ErrorCode::kInvalidArgument, "nn.sequence_scan_count",
             "sequence_scan: a step carries {} variables on, it got {}",
             next.size(), carried.size());
-    internal::NamesOf(next, ops_.program());
     const Var has_row = ops_.Binary("greater_than", length_, step);
-    ArgVars names;
+    Vars chosen;
     for (size_t i = 0; i < next.size(); ++i) {
+      Program::Common({&carried[i], &next[i]});
       Require(Follows(next[i], carried[i]), location_,
               ErrorCode::kInvalidArgument, "nn.sequence_scan_carried",
               "sequence_scan: carried[{}] is {} {} before a step and {} {} "
               "after it; expected the same",
               i, carried[i].dtype(), carried[i].dims(), next[i].dtype(),
               next[i].dims());
-      names.push_back(Where(has_row, next[i], carried[i]).name());
+      chosen.push_back(Where(has_row, next[i], carried[i]));
     }
-    return names;
+    return chosen;
   }
 
   // x where the condition of its row holds, else y.
@@ -198,7 +172,7 @@ ScanResult SequenceScan(const Step& step,
                         const ScanOptions& options,
                         const SourceLocation& location) {
   CheckSequences(sequences, location);
-  const StepLoop loop(sequences, options, location);
+  const SequenceLoop loop(sequences, options, location);
   Vars states;
   for (size_t i = 0; i < first.size(); ++i) {
     states.push_back(loop.Start(i, first[i]));

@@ -5,15 +5,35 @@
 
 #include "sluice/framework/op/op_schema.h"
 #include "sluice/framework/op/registry.h"
-#include "sluice/framework/program/new_blocks.h"
+#include "sluice/framework/program/step_loop.h"
 #include "sluice/platform/error.h"
 
 namespace sluice {
 
-namespace internal {
+namespace {
 
-std::vector<std::string> NamesOf(const Vars& vars, const Program& program) {
-  std::vector<std::string> names;
+using Names = std::vector<std::string>;
+
+// The new blocks of an op; they are dropped unless Keep is called.
+class NewBlocks {
+ public:
+  explicit NewBlocks(Program* program)
+      : program_(program), first_(static_cast<int>(program->blocks().size())) {}
+  ~NewBlocks() {
+    if (!kept_) program_->DropBlocks(first_);
+  }
+  NewBlocks(const NewBlocks&) = delete;
+  NewBlocks& operator=(const NewBlocks&) = delete;
+  void Keep() { kept_ = true; }
+
+ private:
+  Program* program_;
+  int first_;
+  bool kept_ = false;
+};
+
+Names NamesOf(const Vars& vars, const Program& program) {
+  Names names;
   for (const Var& var : vars) {
     SLUICE_ENFORCE(&var.program() == &program, ErrorCode::kInvalidArgument,
                    "control_flow.program",
@@ -25,6 +45,7 @@ std::vector<std::string> NamesOf(const Vars& vars, const Program& program) {
   return names;
 }
 
+// Returns the output variables of the op that was added last.
 Vars OutputsOf(Program& program, const OpDesc& op, std::string_view output) {
   Vars vars;
   for (const std::string& name : op.Output(output)) {
@@ -33,6 +54,7 @@ Vars OutputsOf(Program& program, const OpDesc& op, std::string_view output) {
   return vars;
 }
 
+// Makes a data variable of the current block for a value from its loop.
 Var BlockData(Program* program,
               const std::string& stem,
               DType dtype,
@@ -52,16 +74,6 @@ Vars BlockDataLike(Program* program,
   }
   return vars;
 }
-
-}  // namespace internal
-
-namespace {
-
-using internal::BlockDataLike;
-using internal::NamesOf;
-using internal::NewBlocks;
-using internal::OutputsOf;
-using Names = std::vector<std::string>;
 
 // Gives `carried`, data variables of the current block, the offsets of their
 // first values. Where these are carried, too, they are those of the block.
@@ -166,17 +178,33 @@ ScanResult Scan(const std::function<ScanStep(const Vars&, const Vars&)>& step,
                 const Vars& sequences,
                 const ScanOptions& options,
                 const SourceLocation& location) {
-  Program& program = ProgramOf(sequences, "scan");
-  std::vector<DDim> dims;
+  StepLoop loop;
   for (const Var& sequence : sequences) {
-    dims.push_back(WithoutFirst(sequence));
+    loop.element_dims.push_back(WithoutFirst(sequence));
   }
+  loop.step = [&](const Var&, const Vars& carried, const Vars& elements) {
+    return step(carried, elements);
+  };
+  return AppendStepLoop(loop, first, sequences, options, location);
+}
+
+ScanResult AppendStepLoop(const StepLoop& loop,
+                          const Vars& first,
+                          const Vars& sequences,
+                          const ScanOptions& options,
+                          const SourceLocation& location) {
+  Program& program = ProgramOf(sequences, "scan");
   NewBlocks blocks(&program);
   const int64_t block = program.BeginBlock();
+  Var number;
+  if (loop.batch_first) {
+    number = BlockData(&program, "step", DType::kInt64, {});
+  }
   const Vars carried = BlockDataLike(&program, "carried", first, {});
   CutLike(&program, first, carried);
-  const Vars elements = BlockDataLike(&program, "element", sequences, dims);
-  const ScanStep result = step(carried, elements);
+  const Vars elements =
+      BlockDataLike(&program, "element", sequences, loop.element_dims);
+  const ScanStep result = loop.step(number, carried, elements);
   SLUICE_ENFORCE(result.carried.size() == first.size(),
                  ErrorCode::kInvalidArgument, "scan.count",
                  "scan: a step carries {} variables on, it got {}",
@@ -184,22 +212,28 @@ ScanResult Scan(const std::function<ScanStep(const Vars&, const Vars&)>& step,
   const Names carried_out = NamesOf(result.carried, program);
   const Names stacked = NamesOf(result.stacked, program);
   program.EndBlock();
-  const auto reversed = [&](size_t count) {
-    return std::vector<int64_t>(count, options.reversed ? 1 : 0);
+  AttributeMap attributes = {{"block", block},
+                             {"carried", NamesOf(carried, program)},
+                             {"slices", NamesOf(elements, program)},
+                             {"carried_out", carried_out},
+                             {"stacked", stacked},
+                             {"recompute", options.recompute}};
+  const auto set_each = [&](const char* of_sequences, const char* of_stacked,
+                            bool value) {
+    attributes[of_sequences] = std::vector<int64_t>(sequences.size(), value);
+    attributes[of_stacked] = std::vector<int64_t>(stacked.size(), value);
   };
+  if (loop.batch_first) {
+    attributes["iteration"] = number.name();
+    set_each("sequence_axes", "stacked_axes", true);
+  } else {
+    set_each("sequence_reversed", "stacked_reversed", options.reversed);
+  }
   const OpDesc& op =
       program.AppendOp(Registry::Global().OpFor(OpRole::kLoop).name(),
                        {{"Carried", NamesOf(first, program)},
                         {"Sequences", NamesOf(sequences, program)}},
-                       {{"block", block},
-                        {"carried", NamesOf(carried, program)},
-                        {"slices", NamesOf(elements, program)},
-                        {"carried_out", carried_out},
-                        {"stacked", stacked},
-                        {"sequence_reversed", reversed(sequences.size())},
-                        {"stacked_reversed", reversed(stacked.size())},
-                        {"recompute", options.recompute}},
-                       location);
+                       std::move(attributes), location);
   blocks.Keep();
   return {OutputsOf(program, op, "Out"), OutputsOf(program, op, "Stacked")};
 }

@@ -206,14 +206,18 @@ TEST_F(SequenceScanTest, VariablesOfOtherProgramsAreRefused) {
   Program other;
   const Var theirs = other.RaggedData("x", DType::kFloat32, {-1, 2});
   const Var x = program_.RaggedData("x", DType::kFloat32, {-1, 2});
-  const auto step = [&](const Vars&, const Vars&) -> ScanStep {
-    return {{}, {theirs}};
-  };
-  for (const Vars& sequences : {Vars{x, theirs}, Vars{x}}) {
-    ExpectError(ErrorCode::kInvalidArgument, "control_flow.program",
+  ScanStep result;
+  const auto step = [&](const Vars&, const Vars&) { return result; };
+  const auto expect = [&](const char* check, const Vars& sequences) {
+    ExpectError(ErrorCode::kInvalidArgument, check,
                 {"variable x belongs to another program"},
-                [&] { nn::SequenceScan(step, {}, sequences); });
-  }
+                [&] { nn::SequenceScan(step, {2}, sequences); });
+  };
+  expect("program.mixed", {x, theirs});
+  result = {{theirs}, {}};
+  expect("program.mixed", {x});
+  result = {{x}, {theirs}};
+  expect("control_flow.program", {x});
 }
 
 // Networks that tell whether a sequence of bits has an odd number of ones,
