@@ -82,7 +82,8 @@ class SequenceLoop {
   }
 
   ScanResult Append(const Step& step, const Vars& first) const {
-    StepLoop loop = {.batch_first = true};
+    StepLoop loop;
+    loop.batch_first = true;
     for (const Var& x : sequences_) {
       loop.element_dims.push_back(x.dims());
       DDim& dims = loop.element_dims.back();
