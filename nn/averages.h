@@ -40,11 +40,10 @@ class SLUICE_API AppliedAverage {
 // SaveParameters keeps them. A value type, which may be used from many threads:
 //
 //   nn::Adam().Minimize(loss);
-//   const auto average = nn::ExponentialMovingAverage(program, {.decay =
-//   0.99});
+//   const auto ema = nn::ExponentialMovingAverage(program, {.decay = 0.99});
 //   ...
 //   {
-//     const auto applied = average.Apply(executor, &scope);
+//     const auto applied = ema.Apply(executor, &scope);
 //     executor.Run(test, feeds, {accuracy.name()}, &scope);
 //   }  // the parameters are restored
 class SLUICE_API ParameterAverage {

@@ -134,8 +134,8 @@ TEST_F(SequenceScanTest, GradientsAreThoseOfDifferences) {
         ops::ElementwiseMul(made.stacked[0], ops::Square(made.stacked[0]));
     const Var loss = ops::ElementwiseAdd(
         ops::ElementwiseAdd(ops::ReduceSum(ops::Square(made.carried[0])),
-                            ops::ReduceSum(of_states)),
-        ops::ReduceSum(made.stacked[1]));
+                            ops::ReduceSum(of_states, {.reduce_all = true})),
+        ops::ReduceSum(made.stacked[1], {.reduce_all = true}));
     const auto gradients = AppendBackward(loss);
     ASSERT_EQ(gradients.size(), 2u);
     Scope scope;
