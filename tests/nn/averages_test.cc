@@ -144,6 +144,40 @@ TEST_F(AveragesTest, WhatIsWrittenMeanwhileIsLost) {
   Step(2);
 }
 
+TEST_F(AveragesTest, AreKeptOfLoopsOverSequences) {
+  Program program;
+  const nn::Startup startup;
+  const Var x = program.RaggedData("x", DType::kFloat64, {-1, 2});
+  const auto made = nn::SequenceScan(
+      [](const Vars& carried, const Vars& rows) -> ScanStep {
+        const Var y = nn::Fc(rows[0], 1, {.weight = {.name = "w"}});
+        return {{ops::ElementwiseAdd(carried[0], y)}, {}};
+      },
+      {1}, {x});
+  const Var rate = ops::ExponentialDecay(nn::StepCounter(program), 0.5, 1, 0.5);
+  nn::Optimizer{.op = "sgd", .schedule = ops::Cast(rate, DType::kFloat64)}
+      .Minimize(ops::Mean(made.carried[0]));
+  const auto ema = nn::ExponentialMovingAverage(program, {.decay = 0.5});
+  const auto mean = nn::ModelAverage(program);
+  executor_.Run(startup, {}, {}, &scope_);
+  const std::vector<Tensor> sequences(
+      40, Tensor::FromVector<double>({2, 2}, {1, 2, 3, 4}));
+  std::vector<Doubles> values;
+  for (int step = 0; step < 2; ++step) {
+    executor_.Run(program, PackSequences("x", sequences), {}, &scope_);
+    values.push_back(Value());
+  }
+  // The gradient is {4, 6}, and the second rate 0.25.
+  EXPECT_NEAR(values[1][0], values[0][0] - 1, 1e-12);
+  EXPECT_NEAR(values[1][1], values[0][1] - 1.5, 1e-12);
+  for (const auto* average : {&ema, &mean}) {
+    const double share = average == &ema ? 2.0 / 3 : 0.5;
+    const auto applied = average->Apply(executor_, &scope_);
+    EXPECT_NEAR(Value()[0], values[0][0] - share, 1e-12);
+    EXPECT_NEAR(Value()[1], values[0][1] - share * 1.5, 1e-12);
+  }
+}
+
 TEST_F(AveragesTest, AnErrorRestores) {
   const auto ema = nn::ExponentialMovingAverage(program_);
   Start();

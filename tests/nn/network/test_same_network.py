@@ -67,7 +67,8 @@ def sequences():
     _, (states, _) = sl.layers.sequence_scan(
         step, [first, (4, 2)], [x], reverse=True, recompute=True
     )
-    sl.optimizer.SGD(0.1).minimize(sl.layers.mean(states))
+    sums = sl.layers.sequence_pool(states, "sum")
+    sl.optimizer.SGD(0.1).minimize(sl.layers.mean(sums))
 
 
 @pytest.mark.parametrize("network", [layers, lstms, sequences])

@@ -69,7 +69,8 @@ void Sequences(Program* program) {
         return {{state, carried[1]}, {state, rows[0]}};
       },
       {first, {4, 2}}, {x}, {.reversed = true, .recompute = true});
-  nn::Sgd(0.1).Minimize(ops::Mean(made.stacked[0]));
+  const Var sums = ops::SequencePool(made.stacked[0], {.pooltype = "SUM"}).out;
+  nn::Sgd(0.1).Minimize(ops::Mean(sums));
 }
 
 }  // namespace
