@@ -1,6 +1,7 @@
 #include <cmath>
 #include <functional>
 #include <numeric>
+#include <optional>
 #include <random>
 #include <string>
 #include <tuple>
@@ -115,7 +116,11 @@ TEST_F(SequenceScanTest, GradientsAreThoseOfDifferences) {
   for (const bool recompute : {false, true}) {
     Program program;
     const nn::Startup startup;
-    const Var x = program.RaggedData("x", DType::kFloat64, {-1, 2});
+    const Var data = program.RaggedData("x", DType::kFloat64, {-1, 2});
+    const Var x =
+        nn::Fc(ops::Scale(data, {.scale = 0.1}), 2,
+               {.weight = {.name = "v", .initializer = nn::Uniform(0.5, 1, 6)},
+                .bias = std::nullopt});
     const auto made = nn::SequenceScan(
         [](const Vars& carried, const Vars& rows) -> ScanStep {
           const Var both = ops::Concat({carried[0], rows[0]}, {.axis = 1});
@@ -126,7 +131,7 @@ TEST_F(SequenceScanTest, GradientsAreThoseOfDifferences) {
                .bias = nn::ParamAttr{.name = "b",
                                      .initializer = nn::Uniform(-1, 1, 4)},
                .act = "tanh"});
-          // Of a padding of zeros it would be infinite.
+          // Gradients of a padding of zeros would be NaN.
           return {{state}, {state, ops::Log(ops::Square(rows[0]))}};
         },
         {3}, {x}, {.reversed = true, .recompute = recompute});
@@ -140,7 +145,7 @@ TEST_F(SequenceScanTest, GradientsAreThoseOfDifferences) {
                             total(cubes)),
         total(made.stacked[1]));
     const auto gradients = AppendBackward(loss);
-    ASSERT_EQ(gradients.size(), 2u);
+    ASSERT_EQ(gradients.size(), 3u);
     Scope scope;
     executor_.Run(startup, {}, {}, &scope);
     const Feeds feeds = PackSequences("x", Counting({3, 0, 1, 2}));
