@@ -10,6 +10,7 @@
 #include "sluice/framework/op/op_schema.h"
 #include "sluice/framework/op/registry.h"
 #include "sluice/nn/check.h"
+#include "sluice/nn/op_writer.h"
 #include "sluice/nn/startup.h"
 
 namespace sluice::nn {
@@ -29,22 +30,6 @@ std::string SnakeCase(std::string_view name) {
   }
   return text;
 }
-
-// Sets the purpose of the ops that are appended during its lifetime.
-class PurposeGuard {
- public:
-  PurposeGuard(Program& program, OpPurpose purpose)
-      : program_(program), before_(program.purpose()) {
-    program.SetPurpose(purpose);
-  }
-  ~PurposeGuard() { program_.SetPurpose(before_); }
-  PurposeGuard(const PurposeGuard&) = delete;
-  PurposeGuard& operator=(const PurposeGuard&) = delete;
-
- private:
-  Program& program_;
-  OpPurpose before_;
-};
 
 const OpSchema& SchemaOf(const Optimizer& optimizer,
                          const SourceLocation& location) try {

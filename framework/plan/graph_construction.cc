@@ -116,6 +116,14 @@ std::string Graph::AddNeeded(int id,
     operand_remarks_.push_back(Format("op {} ({}): {}", id, desc.type, text));
   };
   std::string reason = WhyLater(desc, known);
+  if (reason.empty() && !rest_.reason.empty()) {
+    // Only the last stretch may update (CheckLater).
+    for (const auto& [argument, vars] : desc.outputs) {
+      for (const std::string& var : vars) {
+        if (IsPersistable(var)) reason = Format("updates {}", var);
+      }
+    }
+  }
   const int block = reason == kRunsBlocks ? TakenBlock(desc, of_shapes) : -1;
   if (block >= 0) {
     const size_t remarks = operand_remarks_.size();

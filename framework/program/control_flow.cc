@@ -5,6 +5,7 @@
 
 #include "sluice/framework/op/op_schema.h"
 #include "sluice/framework/op/registry.h"
+#include "sluice/framework/program/step_loop.h"
 #include "sluice/platform/error.h"
 
 namespace sluice {
@@ -177,17 +178,33 @@ ScanResult Scan(const std::function<ScanStep(const Vars&, const Vars&)>& step,
                 const Vars& sequences,
                 const ScanOptions& options,
                 const SourceLocation& location) {
-  Program& program = ProgramOf(sequences, "scan");
-  std::vector<DDim> dims;
+  StepLoop loop;
   for (const Var& sequence : sequences) {
-    dims.push_back(WithoutFirst(sequence));
+    loop.element_dims.push_back(WithoutFirst(sequence));
   }
+  loop.step = [&](const Var&, const Vars& carried, const Vars& elements) {
+    return step(carried, elements);
+  };
+  return AppendStepLoop(loop, first, sequences, options, location);
+}
+
+ScanResult AppendStepLoop(const StepLoop& loop,
+                          const Vars& first,
+                          const Vars& sequences,
+                          const ScanOptions& options,
+                          const SourceLocation& location) {
+  Program& program = ProgramOf(sequences, "scan");
   NewBlocks blocks(&program);
   const int64_t block = program.BeginBlock();
+  Var number;
+  if (loop.batch_first) {
+    number = BlockData(&program, "step", DType::kInt64, {});
+  }
   const Vars carried = BlockDataLike(&program, "carried", first, {});
   CutLike(&program, first, carried);
-  const Vars elements = BlockDataLike(&program, "element", sequences, dims);
-  const ScanStep result = step(carried, elements);
+  const Vars elements =
+      BlockDataLike(&program, "element", sequences, loop.element_dims);
+  const ScanStep result = loop.step(number, carried, elements);
   SLUICE_ENFORCE(result.carried.size() == first.size(),
                  ErrorCode::kInvalidArgument, "scan.count",
                  "scan: a step carries {} variables on, it got {}",
@@ -195,22 +212,28 @@ ScanResult Scan(const std::function<ScanStep(const Vars&, const Vars&)>& step,
   const Names carried_out = NamesOf(result.carried, program);
   const Names stacked = NamesOf(result.stacked, program);
   program.EndBlock();
-  const auto reversed = [&](size_t count) {
-    return std::vector<int64_t>(count, options.reversed ? 1 : 0);
+  AttributeMap attributes = {{"block", block},
+                             {"carried", NamesOf(carried, program)},
+                             {"slices", NamesOf(elements, program)},
+                             {"carried_out", carried_out},
+                             {"stacked", stacked},
+                             {"recompute", options.recompute}};
+  const auto set_each = [&](const char* of_sequences, const char* of_stacked,
+                            bool value) {
+    attributes[of_sequences] = std::vector<int64_t>(sequences.size(), value);
+    attributes[of_stacked] = std::vector<int64_t>(stacked.size(), value);
   };
+  if (loop.batch_first) {
+    attributes["iteration"] = number.name();
+    set_each("sequence_axes", "stacked_axes", true);
+  } else {
+    set_each("sequence_reversed", "stacked_reversed", options.reversed);
+  }
   const OpDesc& op =
       program.AppendOp(Registry::Global().OpFor(OpRole::kLoop).name(),
                        {{"Carried", NamesOf(first, program)},
                         {"Sequences", NamesOf(sequences, program)}},
-                       {{"block", block},
-                        {"carried", NamesOf(carried, program)},
-                        {"slices", NamesOf(elements, program)},
-                        {"carried_out", carried_out},
-                        {"stacked", stacked},
-                        {"sequence_reversed", reversed(sequences.size())},
-                        {"stacked_reversed", reversed(stacked.size())},
-                        {"recompute", options.recompute}},
-                       location);
+                       std::move(attributes), location);
   blocks.Keep();
   return {OutputsOf(program, op, "Out"), OutputsOf(program, op, "Stacked")};
 }

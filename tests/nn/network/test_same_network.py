@@ -55,7 +55,23 @@ def lstms():
     sl.optimizer.SGD(0.1).minimize(sl.layers.mean(out))
 
 
-@pytest.mark.parametrize("network", [layers, lstms])
+def sequences():
+    x = sl.data("x", [None, 2], lod_level=1)
+    first = sl.data("first", [None, 3])
+
+    def step(carried, rows):
+        both = sl.layers.concat([carried[0], rows[0]], axis=1)
+        state = sl.layers.fc(both, 3, act="tanh")
+        return [state, carried[1]], [state, rows[0]]
+
+    _, (states, _) = sl.layers.sequence_scan(
+        step, [first, (4, 2)], [x], reverse=True, recompute=True
+    )
+    sums = sl.layers.sequence_pool(states, "sum")
+    sl.optimizer.SGD(0.1).minimize(sl.layers.mean(sums))
+
+
+@pytest.mark.parametrize("network", [layers, lstms, sequences])
 def test_cpp_makes_the_programs_of_python(network):
     main, startup = sl.Program(), sl.Program()
     with sl.unique_name.guard(), sl.program_guard(main, startup):

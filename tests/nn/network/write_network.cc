@@ -59,14 +59,31 @@ void Lstms(Program* program) {
   nn::Sgd(0.1).Minimize(ops::Mean(two.out));
 }
 
+void Sequences(Program* program) {
+  const Var x = program->RaggedData("x", DType::kFloat32, {-1, 2});
+  const Var first = program->Data("first", DType::kFloat32, {-1, 3});
+  const auto made = nn::SequenceScan(
+      [](const Vars& carried, const Vars& rows) -> ScanStep {
+        const Var both = ops::Concat({carried[0], rows[0]}, {.axis = 1});
+        const Var state = nn::Fc(both, 3, {.act = "tanh"});
+        return {{state, carried[1]}, {state, rows[0]}};
+      },
+      {first, {4, 2}}, {x}, {.reversed = true, .recompute = true});
+  const Var sums = ops::SequencePool(made.stacked[0], {.pooltype = "SUM"}).out;
+  nn::Sgd(0.1).Minimize(ops::Mean(sums));
+}
+
 }  // namespace
 }  // namespace sluice
 
 int main(int argc, char** argv) {
   sluice::Program program;
   const sluice::nn::Startup startup;
-  if (argc > 1 && argv[1] == std::string("lstm")) {
+  const std::string network = argc > 1 ? argv[1] : "";
+  if (network == "lstm") {
     sluice::Lstms(&program);
+  } else if (network == "sequence") {
+    sluice::Sequences(&program);
   } else {
     sluice::Layers(&program);
   }

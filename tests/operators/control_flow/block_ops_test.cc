@@ -293,6 +293,25 @@ TEST_F(BlockOpsTest, OnlyTheLastStretchWrites) {
               });
 }
 
+TEST_F(BlockOpsTest, UpdatesAfterAnOpThatWaitsWaitToo) {
+  const Var weight = program_.Persistable("weight", DType::kFloat32, {2});
+  const Var places = ops::Nonzero(x_);
+  const Var twice = ops::ElementwiseAdd(places, places);
+  const Var before = ops::Scale(weight, {.scale = 3});
+  program_.AppendOp("scale", {{"X", {weight.name()}}}, {{"scale", 2.0}}, {},
+                    {{"Out", {weight.name()}}});
+  const Var after = ops::Scale(weight, {.scale = 3});
+  Executor executor;
+  Tensor& value = *executor.scope().Var("weight").GetMutable<Tensor>();
+  value = F({2}, {10, 20});
+  const auto results = executor.Run(program_, {{"x", F({1, 2}, {0, 2})}},
+                                    {before, after, twice});
+  EXPECT_EQ(results[0].ToVector<float>(), (std::vector<float>{30, 60}));
+  EXPECT_EQ(results[1].ToVector<float>(), (std::vector<float>{60, 120}));
+  EXPECT_EQ(results[2].ToVector<int64_t>(), (std::vector<int64_t>{0, 2}));
+  EXPECT_EQ(value.ToVector<float>(), (std::vector<float>{20, 40}));
+}
+
 TEST_F(BlockOpsTest, TheLastStretchWritesAlsoWhatNobodyFetches) {
   const Var weight = program_.Persistable("weight", DType::kFloat32, {2});
   const ScanResult sums = Scan(
