@@ -89,6 +89,31 @@ void CutLike(Program* program, const Vars& first, const Vars& carried) {
   }
 }
 
+bool MayBeEqual(const DDim& a, const DDim& b) {
+  if (!a.rank_known() || !b.rank_known()) return true;
+  if (a.rank() != b.rank()) return false;
+  for (int i = 0; i < a.rank(); ++i) {
+    if (a[i] != b[i] && a[i] != kUnknownDim && b[i] != kUnknownDim) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// Sizes that are known of what a loop carries do not change.
+void RequireSameSizes(const char* layer,
+                      const Vars& carried,
+                      const Vars& next) {
+  for (size_t i = 0; i < carried.size(); ++i) {
+    SLUICE_ENFORCE(MayBeEqual(carried[i].dims(), next[i].dims()),
+                   ErrorCode::kInvalidArgument, "control_flow.carried_shape",
+                   "{}: variable {} that is carried on must keep shape {}, got "
+                   "{} with shape {}; WhileOptions::dims names sizes that "
+                   "change",
+                   layer, i, carried[i].dims(), next[i].name(), next[i].dims());
+  }
+}
+
 DDim WithoutFirst(const Var& sequence) {
   const DDim& dims = sequence.dims();
   if (!dims.rank_known()) return dims;
@@ -155,6 +180,7 @@ Vars WhileLoop(const std::function<Var(const Vars&)>& condition,
                  "while_loop.count",
                  "while_loop: the body gives {} variables, it got {}",
                  next.size(), first.size());
+  RequireSameSizes("while_loop", carried, next);
   const Names carried_out = NamesOf(next, program);
   const std::string goes_on = condition(next).name();
   program.EndBlock();
@@ -209,6 +235,7 @@ ScanResult AppendStepLoop(const StepLoop& loop,
                  ErrorCode::kInvalidArgument, "scan.count",
                  "scan: a step carries {} variables on, it got {}",
                  result.carried.size(), first.size());
+  RequireSameSizes("scan", carried, result.carried);
   const Names carried_out = NamesOf(result.carried, program);
   const Names stacked = NamesOf(result.stacked, program);
   program.EndBlock();

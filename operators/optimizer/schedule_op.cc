@@ -173,7 +173,8 @@ void ScheduleShape(InferShapeContext& context) {
                     values.size(), bounds.size(), bounds.size() + 1);
     context.Require(std::is_sorted(bounds.begin(), bounds.end()),
                     "schedule.boundaries",
-                    "attribute boundaries must be ascending");
+                    "attribute boundaries must be ascending, got {}",
+                    ToString(Attribute(bounds)));
   }
   context.SetOutput("Out", context.input("Step"));
 }

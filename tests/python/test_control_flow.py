@@ -219,6 +219,53 @@ def test_blocks_give_the_same_dtypes():
         layers.while_loop(layers.reduce_sum, lambda value: [value], [x])
 
 
+def test_a_loop_keeps_the_shapes_that_are_known():
+    x = sl.data("x", [2])
+    blocks = len(sl.default_main_program()._blocks())
+
+    def wider(value):
+        return [layers.concat([value, value], axis=0)]
+
+    with pytest.raises(
+        sl.InvalidArgumentError,
+        match=r"body gives: concat_\S+ has shape \[4\], expected \[2\] as x has",
+    ) as error:
+        layers.while_loop(
+            lambda value: layers.less_than(
+                layers.reduce_sum(value), number(9.0)
+            ),
+            wider,
+            [x],
+        )
+    assert "test_control_flow.py" in str(error.value)
+    rows = sl.data("rows", [None, 2])
+    with pytest.raises(
+        sl.InvalidArgumentError,
+        match=r"fn carries on: reduce_sum\S+ has shape \[\], expected \[2\]",
+    ):
+        layers.scan(
+            lambda carried, elements: ([layers.reduce_sum(carried[0])], []),
+            [x],
+            [rows],
+        )
+    assert len(sl.default_main_program()._blocks()) == blocks
+
+
+@pytest.mark.parametrize("size", [2, None])
+def test_a_condition_is_one_bool(size):
+    x = sl.data("x", [size])
+    for condition, words in (
+        (layers.reduce_sum(x), r"if: input Cond must be bool, got float32"),
+        (x > 0.0, r"if: input Cond must have one element, .*\[2\]"),
+    ):
+        with pytest.raises(sl.InvalidArgumentError, match=words) as error:
+            out = layers.cond(condition, lambda: x, lambda: x * 2.0)
+            sl.Executor().run(
+                feed={"x": np.ones(2, "float32")}, fetch_list=[out]
+            )
+        assert "test_control_flow.py" in str(error.value)
+
+
 def test_what_blocks_give_must_be_variables():
     x = sl.data("x", [2])
     yes = layers.less_than(layers.reduce_sum(x), number(0.0))

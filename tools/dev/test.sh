@@ -60,7 +60,8 @@ against_torch() {
   results+=(build/release/tests_torch.xml)
   PYTHONPATH=build/release/python "$python" -m pytest -rfEs \
     -p no:cacheprovider --junitxml=build/release/tests_torch.xml \
-    tests/python/test_against_torch.py || status=1
+    tests/python/test_against_torch.py tests/python/optimizers \
+    tests/python/losses || status=1
 }
 
 say_how_long_tests_take() {

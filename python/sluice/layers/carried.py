@@ -77,8 +77,16 @@ class Carried:
             for value, places in zip(self.values, self._places, strict=True)
         ]
 
-    def same(self, what: str, values: Sequence[Value]) -> list[Variable]:
-        """The variables of other values of this kind."""
+    def same(
+        self,
+        what: str,
+        values: Sequence[Value],
+        carried: Sequence[Variable] | None = None,
+    ) -> list[Variable]:
+        """The variables of other values of this kind.
+
+        Their sizes are those that a loop's variables ``carried`` have.
+        """
         same_count(what, len(values), len(self.values))
         found: list[Variable] = []
         for i, (first, value, places) in enumerate(
@@ -101,7 +109,26 @@ class Carried:
                     "python.block_capacity",
                 )
             found += parts
+        for first, before, after in zip(
+            self.variables, carried or found, found, strict=True
+        ):
+            if not _agree(before.shape, after.shape):
+                raise InvalidArgumentError(
+                    f"{what}: {after.name} has shape {list(after.shape)}, "
+                    f"expected {list(before.shape)} as {first.name} has; in "
+                    f"while_loop, shapes= says which sizes change{created()}",
+                    "python.carried_shape",
+                )
         return found
+
+
+def _agree(one: Any, other: Any) -> bool:
+    """Whether shapes may be equal, where None is an unknown size or rank."""
+    if one is None or other is None:
+        return True
+    return len(one) == len(other) and all(
+        a == b or None in (a, b) for a, b in zip(one, other, strict=True)
+    )
 
 
 def _kind(value: Value) -> str:

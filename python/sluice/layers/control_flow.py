@@ -168,7 +168,7 @@ def while_loop(
         carried = _carried_data(program, first.shapes(shapes), variables)
         what = "while_loop: what body gives"
         results = values_of(what, body(*first.made_of(carried)))
-        following = first.same(what, results)
+        following = first.same(what, results, carried)
         (goes_on,) = _list("while_loop: what cond gives", [cond(*results)])
         program._end_block()
         made = program.append_op(
@@ -235,7 +235,7 @@ def scan(
         )
         results, outputs = fn(first.made_of(carried), elements)
         what = "scan: what fn carries on"
-        following = first.same(what, values_of(what, results))
+        following = first.same(what, values_of(what, results), carried)
         outputs = _list("scan: what fn stacks", outputs)
         program._end_block()
         made = program.append_op(

@@ -187,8 +187,8 @@ class Optimizer(Shown):
         known = {a["name"] for a in _core._schema(self.type)["attributes"]}
         fields = {self._renamed.get(f, f): f for f in self.__dataclass_fields__}
         values = {a: getattr(self, f) for a, f in fields.items() if a in known}
-        if values.get("formula") == "fluid":
-            values["formula"] = ""
+        if values.get("formula") == getattr(type(self), "formula", ""):
+            del values["formula"]  # the op's default, too
         return values
 
     def _powers(self) -> dict[str, float]:

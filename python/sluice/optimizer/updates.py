@@ -6,6 +6,7 @@ The arguments that a class does not describe are those of :class:`Optimizer`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import field
 from typing import ClassVar
 
 from ..clip import GradientClipByNorm
@@ -65,8 +66,9 @@ class LarsMomentum(Optimizer):
 class Adam(Optimizer):
     """Adam (Kingma and Ba, "A method for stochastic optimization", 2015).
 
-    The formula is PyTorch's. Its weight decay is ``regularization=L2Decay()``;
-    see :class:`AdamW` for the other one.
+    ``formula="pytorch"`` adds epsilon to the corrected √v, ``"fluid"`` to √v
+    before its correction; op ``adam`` has both. Its weight decay is
+    ``regularization=L2Decay()``; see :class:`AdamW` for the other one.
     """
 
     type = "adam"
@@ -74,6 +76,7 @@ class Adam(Optimizer):
     beta1: float = 0.9
     beta2: float = 0.999
     epsilon: float = 1e-8
+    formula: str = field(default="pytorch", kw_only=True)
 
 
 class _Decaying(Optimizer):
@@ -132,7 +135,8 @@ class Lamb(_Decaying):
     """AdamW with a rate for each parameter, by its norm and its step's.
 
     You et al., "Large batch optimization for deep learning: training BERT in
-    76 minutes", 2020; op ``lamb`` has the formula.
+    76 minutes", 2020. ``formula="pytorch"`` corrects the moments as the paper
+    and PyTorch's Adam do, ``"fluid"`` does not; op ``lamb`` has both.
 
     Args:
         lamb_weight_decay: the decay.
@@ -141,6 +145,7 @@ class Lamb(_Decaying):
         epsilon: keeps the division away from 0.
         exclude_from_weight_decay_fn: says for a parameter whether it does not
             decay; all do if None.
+        formula: "pytorch" or "fluid".
     """
 
     type = "lamb"
@@ -153,6 +158,7 @@ class Lamb(_Decaying):
     beta2: float = 0.999
     epsilon: float = 1e-6
     exclude_from_weight_decay_fn: Callable[[Variable], bool] | None = None
+    formula: str = field(default="pytorch", kw_only=True)
 
     def _decays(self, param: Variable) -> bool:
         excludes = self.exclude_from_weight_decay_fn

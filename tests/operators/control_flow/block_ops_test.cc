@@ -212,6 +212,23 @@ TEST_F(BlockOpsTest, BuildersTakeBackWhatTheyBegan) {
   ExpectError(ErrorCode::kInvalidArgument, "scan.count", {"0", "got 1"}, [&] {
     Scan([](const Vars&, const Vars&) { return ScanStep(); }, {x_}, {x_});
   });
+  const auto wider = [&](const Var& x) {
+    return ops::Concat({x, x}, {.axis = 1});
+  };
+  ExpectError(
+      ErrorCode::kInvalidArgument, "control_flow.carried_shape",
+      {"while_loop: variable 0", "keep shape [?, 2]", "shape [?, 4]"}, [&] {
+        WhileLoop(always, [&](const Vars& v) { return Vars{wider(v[0])}; },
+                  {x_});
+      });
+  ExpectError(ErrorCode::kInvalidArgument, "control_flow.carried_shape",
+              {"scan: variable 0", "shape [?, 4]"}, [&] {
+                Scan(
+                    [&](const Vars& v, const Vars&) {
+                      return ScanStep{{wider(v[0])}, {}};
+                    },
+                    {x_}, {x_});
+              });
   EXPECT_EQ(program_.blocks().size(), blocks);
 }
 

@@ -69,7 +69,8 @@ std::vector<OpExample> AdamExamples(ExampleMaker& make) {
     example.inputs.emplace_back("LearningRate", rate);
     example.attributes = {
         {"beta1", 0.875}, {"beta2", 0.96875}, {"epsilon", 0.0078125}};
-    step *= 3;
+    if (step % 2 == 0) example.attributes["formula"] = std::string("fluid");
+    step = 3 * step + 1;
   }
   return examples;
 }
@@ -82,14 +83,17 @@ Arrays AdamReference(const Arrays& in, const OpDesc& op) {
   Array power2 = in.at("Beta2Pow");
   const auto beta1 = GetAttr<double>(op, "beta1");
   const auto beta2 = GetAttr<double>(op, "beta2");
+  auto epsilon = GetAttr<double>(op, "epsilon");
+  if (GetAttr<std::string>(op, "formula") == "fluid") {
+    epsilon /= std::sqrt(1 - power2(0));
+  }
   for (size_t i = 0; i < param.values.size(); ++i) {
     const double grad = in.at("Grad").values[i];
     moment1.values[i] = beta1 * moment1.values[i] + (1 - beta1) * grad;
     moment2.values[i] = beta2 * moment2.values[i] + (1 - beta2) * grad * grad;
     const double m = moment1.values[i] / (1 - power1(0));
     const double v = moment2.values[i] / (1 - power2(0));
-    param.values[i] -= in.at("LearningRate")(0) * m /
-                       (std::sqrt(v) + GetAttr<double>(op, "epsilon"));
+    param.values[i] -= in.at("LearningRate")(0) * m / (std::sqrt(v) + epsilon);
   }
   power1(0) *= beta1;
   power2(0) *= beta2;

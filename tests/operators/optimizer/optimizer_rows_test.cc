@@ -90,15 +90,17 @@ std::vector<OpExample> Examples(ExampleMaker& make,
   return examples;
 }
 
-// Moments as in Adam; returns m / (sqrt(v) + epsilon) without their bias.
-double AdamDirection(Element& e, const OpDesc& op) {
+// Moments as in Adam; returns m / (sqrt(v) + epsilon), by default without their
+// bias.
+double AdamDirection(Element& e, const OpDesc& op, bool biased = false) {
   std::vector<double>& s = e.state;
   const double beta1 = Number(op, "beta1");
   const double beta2 = Number(op, "beta2");
   s[0] = beta1 * s[0] + (1 - beta1) * e.grad;
   s[1] = beta2 * s[1] + (1 - beta2) * e.grad * e.grad;
-  return s[0] / (1 - s[2]) /
-         (std::sqrt(s[1] / (1 - s[3])) + Number(op, "epsilon"));
+  const double m = biased ? s[0] : s[0] / (1 - s[2]);
+  const double v = biased ? s[1] : s[1] / (1 - s[3]);
+  return m / (std::sqrt(v) + Number(op, "epsilon"));
 }
 
 const AttributeMap kAdamAttributes = {
@@ -133,13 +135,15 @@ double Norm(const std::vector<double>& values) {
 }
 
 std::vector<OpExample> LambExamples(ExampleMaker& make) {
+  const AttributeMap decay = With(kAdamAttributes, "weight_decay", 0.25);
   return Examples(make, kTwoMoments, kTwoPowers,
-                  {With(kAdamAttributes, "weight_decay", 0.25)});
+                  {decay, With(decay, "formula", std::string("fluid"))});
 }
 Arrays LambReference(const Arrays& in, const OpDesc& op) {
   std::vector<double> directions;
   const auto direction = [](Element& e, const OpDesc& op) {
-    return AdamDirection(e, op) + Number(op, "weight_decay") * e.param;
+    const bool fluid = GetAttr<std::string>(op, "formula") == "fluid";
+    return AdamDirection(e, op, fluid) + Number(op, "weight_decay") * e.param;
   };
   ByElement(kTwoMoments, kTwoPowers, in, op, [&](Element& e, const OpDesc& op) {
     directions.push_back(direction(e, op));

@@ -66,7 +66,7 @@ TEST(Schedules, RefuseWhatCannotBe) {
                       {{"boundaries", Ints{3, 7}}, {"values", Floats{1, 2}}});
               });
   ExpectError(ErrorCode::kInvalidArgument, "schedule.boundaries",
-              {"piecewise_decay", "ascending"}, [] {
+              {"piecewise_decay", "ascending, got [7, 3]"}, [] {
                 Rates(
                     "piecewise_decay", {0},
                     {{"boundaries", Ints{7, 3}}, {"values", Floats{1, 2, 3}}});

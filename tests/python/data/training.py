@@ -43,7 +43,10 @@ def build():
         loss = sl.layers.mean(
             sl.layers.softmax_with_cross_entropy(logits, y)
         )
-        sl.optimizer.Adam(0.01).minimize(loss)
+        rate = sl.layers.linear_lr_warmup(
+            sl.layers.exponential_decay(0.01, 3, 0.9), 5, 0.001, 0.01
+        )
+        sl.optimizer.Adam(rate).minimize(loss)
     return main, startup, loss
 
 

@@ -4,11 +4,6 @@ import numpy as np
 
 import sluice as sl
 
-try:
-    import torch
-except ImportError:
-    torch = None
-
 opt = sl.optimizer
 STEPS = 100
 RATE = 0.05
@@ -39,9 +34,11 @@ def lars(g, p, s, t, lr):
     return p - s["v"]
 
 
-def direction(g, s, t, epsilon):
+def direction(g, s, t, epsilon, biased=False):
     s["m"] = 0.9 * s["m"] + 0.1 * g
     s["v"] = 0.99 * s["v"] + 0.01 * g * g
+    if biased:
+        return s["m"] / (np.sqrt(s["v"]) + epsilon)
     m, v = s["m"] / (1 - 0.9**t), s["v"] / (1 - 0.99**t)
     return m / (np.sqrt(v) + epsilon)
 
@@ -50,13 +47,21 @@ def adam(g, p, s, t, lr):
     return p - lr * direction(g, s, t, 1e-8)
 
 
+def adam_of_fluid(g, p, s, t, lr):
+    rate = lr * np.sqrt(1 - 0.99**t) / (1 - 0.9**t)
+    return p - rate * direction(g, s, t, 1e-2, biased=True)
+
+
 def adamw(g, p, s, t, lr):
     return p - lr * 0.1 * p - lr * direction(g, s, t, 1e-8)
 
 
-def lamb(g, p, s, t, lr):
-    r = direction(g, s, t, 1e-6) + 0.1 * p
-    return p - lr * np.linalg.norm(p) / np.linalg.norm(r) * r
+def lamb(biased):
+    def step(g, p, s, t, lr):
+        r = direction(g, s, t, 1e-6, biased) + 0.1 * p
+        return p - lr * np.linalg.norm(p) / np.linalg.norm(r) * r
+
+    return step
 
 
 def adamax(outside):
@@ -144,12 +149,22 @@ CASES = {
         adam,
         ("Adam", {"betas": (0.9, 0.99)}),
     ),
+    "adam of Fluid": (
+        lambda r: opt.Adam(r, **B, epsilon=1e-2, formula="fluid"),
+        adam_of_fluid,
+        None,
+    ),
     "adamw": (
         lambda r: opt.AdamW(r, **B, weight_decay=0.1),
         adamw,
         ("AdamW", {"betas": (0.9, 0.99), "weight_decay": 0.1}),
     ),
-    "lamb": (lambda r: opt.Lamb(r, 0.1, **B), lamb, None),
+    "lamb": (lambda r: opt.Lamb(r, 0.1, **B), lamb(False), None),
+    "lamb of Fluid": (
+        lambda r: opt.Lamb(r, 0.1, **B, formula="fluid"),
+        lamb(True),
+        None,
+    ),
     "adamax of Fluid": (
         lambda r: opt.Adamax(r, **B, epsilon=1e-2),
         adamax(False),
@@ -197,6 +212,11 @@ CASES = {
         lambda r: opt.RMSProp(r, 0.95, 1e-2, 0.5, formula="pytorch"),
         rmsprop(True, False),
         ("RMSprop", {"alpha": 0.95, "eps": 1e-2, "momentum": 0.5}),
+    ),
+    "rmsprop of Fluid, not centered": (
+        lambda r: opt.RMSProp(r, 0.95, 1e-2, 0.5),
+        rmsprop(False, False),
+        None,
     ),
     "ftrl": (lambda r: opt.Ftrl(r, 0.5, 0.25), ftrl(0.5), None),
     "ftrl by power": (
@@ -246,14 +266,3 @@ def by_formula(step, p=START, grads=GRADS, rate=lambda t: RATE):
     for t, g in enumerate(grads, 1):
         p = step(g, p, state, t, rate(t))
     return p
-
-
-def by_torch(name, arguments, start=START, grads=GRADS, before=None):
-    p = torch.tensor(start, requires_grad=True)
-    stepped = getattr(torch.optim, name)([p], lr=RATE, **arguments)
-    for g in grads:
-        p.grad = torch.tensor(g)
-        if before is not None:
-            before(p)
-        stepped.step()
-    return p.detach().numpy()

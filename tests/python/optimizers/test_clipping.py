@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from of_pytorch import torch
 from stepping import (
     GRADS,
     RATE,
@@ -12,7 +13,6 @@ from stepping import (
     opt,
     ours,
     parameter,
-    torch,
     value,
 )
 

@@ -1,6 +1,9 @@
 """100 steps in float64 against formulas and PyTorch's; wrappers and averages."""
 
+import inspect
+
 import numpy as np
+import of_pytorch
 import pytest
 from stepping import (
     CASES,
@@ -10,12 +13,10 @@ from stepping import (
     STEPS,
     adam,
     by_formula,
-    by_torch,
     loss_of,
     opt,
     ours,
     parameter,
-    torch,
     train,
     value,
 )
@@ -29,12 +30,62 @@ def test_100_steps_are_those_of_the_formula(exe, name):
     np.testing.assert_allclose(got, by_formula(step), rtol=0, atol=1e-10)
 
 
-@pytest.mark.skipif(torch is None, reason="PyTorch is missing")
+@pytest.mark.parametrize("name", CASES)
+def test_100_steps_in_float32_stay_beside_those_in_float64(exe, name):
+    make, step, _ = CASES[name]
+    start, grads = START.astype("f4"), GRADS.astype("f4")
+    got = ours(exe, make(RATE), start, grads, dtype="float32")
+    assert got.dtype == np.float32
+    expected = by_formula(step, start.astype("f8"), grads.astype("f8"))
+    np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-5)
+
+
+# Of fluid.optimizer in Fluid 1.8; AdamW has PyTorch's.
+DEFAULTS = {
+    "Momentum": {"use_nesterov": False},
+    "LarsMomentum": {"lars_coeff": 0.001, "lars_weight_decay": 0.0005},
+    "Adam": {"learning_rate": 0.001, "beta1": 0.9, "beta2": 0.999,
+             "epsilon": 1e-8},
+    "AdamW": {"learning_rate": 0.001, "beta1": 0.9, "beta2": 0.999,
+              "epsilon": 1e-8, "weight_decay": 0.01},
+    "Adamax": {"learning_rate": 0.001, "beta1": 0.9, "beta2": 0.999,
+               "epsilon": 1e-8},
+    "Adagrad": {"epsilon": 1e-6, "initial_accumulator_value": 0.0},
+    "DecayedAdagrad": {"decay": 0.95, "epsilon": 1e-6},
+    "Adadelta": {"epsilon": 1e-6, "rho": 0.95},
+    "RMSProp": {"rho": 0.95, "epsilon": 1e-6, "momentum": 0.0,
+                "centered": False},
+    "Ftrl": {"l1": 0.0, "l2": 0.0, "lr_power": -0.5},
+    "Lamb": {"learning_rate": 0.001, "lamb_weight_decay": 0.01, "beta1": 0.9,
+             "beta2": 0.999, "epsilon": 1e-6},
+    "Dpsgd": {"learning_rate": 0.001, "clip": 0.9, "batch_size": 0.999,
+              "sigma": 1e-8},
+    "ModelAverage": {"min_average_window": 10000, "max_average_window": 10000},
+    "ExponentialMovingAverage": {"decay": 0.999},
+    "Lookahead": {"alpha": 0.5, "k": 5},
+}
+
+
+@pytest.mark.parametrize("name", DEFAULTS)
+def test_defaults_are_fluids(name):
+    known = inspect.signature(getattr(opt, name)).parameters
+    found = {what: known[what].default for what in DEFAULTS[name]}
+    assert found == DEFAULTS[name]
+
+
 @pytest.mark.parametrize("name", [n for n, case in CASES.items() if case[2]])
 def test_100_steps_are_those_of_pytorch(exe, name):
-    make, _, (theirs, arguments) = CASES[name]
-    expected = by_torch(theirs, arguments)
-    np.testing.assert_allclose(ours(exe, make(RATE)), expected, atol=1e-6)
+    got = ours(exe, CASES[name][0](RATE))
+    expected = of_pytorch.recorded("steps", name).reshape(got.shape)
+    np.testing.assert_allclose(got, expected, rtol=0, atol=1e-6)
+
+
+@pytest.mark.skipif(of_pytorch.torch is None, reason="PyTorch is missing")
+def test_what_is_recorded_is_of_pytorch():
+    for kind, values in of_pytorch.computed().items():
+        for name, expected in values.items():
+            got = of_pytorch.recorded(kind, name)
+            np.testing.assert_allclose(got, expected, rtol=1e-9, atol=1e-12)
 
 
 WRAPPED = {

@@ -1,6 +1,7 @@
 """Learning rates of 100 steps, against formulas and PyTorch's."""
 
 import numpy as np
+import of_pytorch
 import pytest
 from stepping import (
     GRADS,
@@ -11,7 +12,6 @@ from stepping import (
     opt,
     parameter,
     sgd,
-    torch,
     train,
     value,
 )
@@ -91,17 +91,6 @@ def test_100_rates_are_those_of_the_formula(exe, name):
     np.testing.assert_allclose(value(), p, atol=1e-6)
 
 
-TORCH_SCHEDULES = {
-    "exponential staircase": ("StepLR", {"step_size": 7, "gamma": 0.9}),
-    "exponential_decay": ("ExponentialLR", {"gamma": 0.9 ** (1 / 7)}),
-    "polynomial to 0": ("PolynomialLR", {"total_iters": 60, "power": 2.0}),
-    "pieces": ("MultiStepLR", {"milestones": [30, 60], "gamma": 0.5}),
-    "cosine to 0": ("CosineAnnealingLR", {"T_max": 100}),
-    "line": (
-        "LinearLR",
-        {"start_factor": 0.2, "end_factor": 1.0, "total_iters": 20},
-    ),
-}
 OURS_LIKE_TORCH = {
     "polynomial to 0": lambda: layers.polynomial_decay(0.5, 60, 0.0, 2.0),
     "pieces": lambda: layers.piecewise_decay([30, 60], [0.5, 0.25, 0.125]),
@@ -110,40 +99,58 @@ OURS_LIKE_TORCH = {
 }
 
 
-@pytest.mark.skipif(torch is None, reason="PyTorch is missing")
-@pytest.mark.parametrize("name", TORCH_SCHEDULES)
+@pytest.mark.parametrize("name", of_pytorch.SCHEDULES)
 def test_100_rates_are_those_of_pytorch(exe, name):
     make = OURS_LIKE_TORCH.get(name) or SCHEDULES[name][0]
     rate = make()
     exe.run(sl.default_startup_program())
-    kind, arguments = TORCH_SCHEDULES[name]
-    stepped = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.5)
-    schedule = getattr(torch.optim.lr_scheduler, kind)(stepped, **arguments)
-    for _ in range(STEPS):
-        (got,) = exe.run(fetch_list=[rate])
-        np.testing.assert_allclose(got, [schedule.get_last_lr()[0]], atol=1e-6)
-        stepped.step()
-        schedule.step()
+    got = [exe.run(fetch_list=[rate])[0].item() for _ in range(STEPS)]
+    expected = of_pytorch.recorded("rates", name)
+    np.testing.assert_allclose(got, expected, rtol=0, atol=1e-6)
 
 
-def test_a_schedule_needs_steps_and_matching_numbers():
-    refused = pytest.raises(sl.InvalidArgumentError, match="test_schedules.py")
-    for make in (
-        lambda: layers.exponential_decay(0.1, 0, 0.9),
-        lambda: layers.natural_exp_decay(0.1, 0, 0.9),
-        lambda: layers.inverse_time_decay(0.1, 0, 0.9),
-        lambda: layers.polynomial_decay(0.1, 0),
-        lambda: layers.noam_decay(0, 5),
-        lambda: layers.noam_decay(5, 0),
-        lambda: layers.cosine_decay(0.1, 0, 5),
-        lambda: layers.cosine_decay(0.1, 5, 0),
-        lambda: layers.linear_lr_warmup(0.1, 0, 0.0, 0.1),
-        lambda: layers.linear_lr_warmup(0.1, 5, 0.1, 0.1),
-        lambda: layers.piecewise_decay([1, 2], [0.1, 0.2]),
-        lambda: layers.piecewise_decay([2, 1], [0.1, 0.2, 0.3]),
+STEPS_MISSING = {
+    "exponential_decay: decay_steps": lambda n: (0.1, n, 0.9),
+    "natural_exp_decay: decay_steps": lambda n: (0.1, n, 0.9),
+    "inverse_time_decay: decay_steps": lambda n: (0.1, n, 0.9),
+    "polynomial_decay: decay_steps": lambda n: (0.1, n),
+    "noam_decay: d_model": lambda n: (n, 5),
+    "noam_decay: warmup_steps": lambda n: (5, n),
+    "cosine_decay: step_each_epoch": lambda n: (0.1, n, 5),
+    "cosine_decay: epochs": lambda n: (0.1, 5, n),
+    "linear_lr_warmup: warmup_steps": lambda n: (0.1, n, 0.0, 0.1),
+}
+
+
+@pytest.mark.parametrize("steps", [0, -3, 2.5])
+@pytest.mark.parametrize("what", STEPS_MISSING)
+def test_a_schedule_of_no_steps_is_refused_by_name(what, steps):
+    make = getattr(layers, what.partition(":")[0])
+    with pytest.raises(sl.InvalidArgumentError) as error:
+        make(*STEPS_MISSING[what](steps))
+    said = f"{what}: expected an integer above 0, got {steps}"
+    assert str(error.value).startswith(said)
+    assert "test_schedules.py" in str(error.value)
+
+
+def test_a_schedule_needs_matching_numbers():
+    for words, make in (
+        (
+            "start_lr must be below end_lr, got 0.1 and 0.1",
+            lambda: layers.linear_lr_warmup(0.1, 5, 0.1, 0.1),
+        ),
+        (
+            "values has 2 rates for 2 boundaries, expected 3",
+            lambda: layers.piecewise_decay([1, 2], [0.1, 0.2]),
+        ),
+        (
+            r"boundaries must be ascending, got \[2, 1\]",
+            lambda: layers.piecewise_decay([2, 1], [0.1, 0.2, 0.3]),
+        ),
     ):
-        with refused:
+        with pytest.raises(sl.InvalidArgumentError, match=words) as error:
             make()
+        assert "test_schedules.py" in str(error.value)
     with pytest.raises(sl.InvalidArgumentError, match="finite"):
         layers.exponential_decay(float("nan"), 5, 0.9)
 

@@ -122,6 +122,32 @@ def test_lazy_adam_steps_the_rows_of_the_batch():
     assert abs(got - dense).max() > 1e-3
 
 
+@pytest.mark.parametrize(
+    "optimizer",
+    [lambda: opt.SGD(0.1), lambda: opt.Adam(0.1, lazy_mode=True)],
+)
+def test_a_checkpoint_keeps_rows_and_their_states(tmp_path, optimizer):
+    optimizer().minimize(network(True))
+    exe, whole, resumed = sl.Executor("cpu"), sl.Scope(), sl.Scope()
+    exe.run(sl.default_startup_program(), scope=whole)
+
+    def train(batches, scope):
+        for ids in batches:
+            exe.run(feed={"ids": ids}, fetch_list=[], scope=scope)
+
+    train(IDS[:7], whole)
+    sl.io.save_checkpoint(tmp_path, scope=whole, step=7)
+    assert sl.io.load_checkpoint(tmp_path, scope=resumed).step == 7
+    for scope in (whole, resumed):
+        train(IDS[7:], scope)
+    names = [v.name for v in sl.default_main_program().list_vars()
+             if v.persistable]
+    assert len(names) in (2, 6)
+    for name in names:
+        a, b = (scope.find_var(name).numpy() for scope in (whole, resumed))
+        np.testing.assert_array_equal(a, b, name)
+
+
 def test_padding_learns_nothing():
     ids = sl.data("ids", [None], "int64")
     rows = sl.layers.embedding(ids, [4, 2], padding_idx=-1, is_sparse=True)
@@ -187,6 +213,21 @@ def test_a_loop_makes_the_gradient_dense():
         feed={"ids": np.array([[0, 1], [1, 1], [3, 0]])}, fetch_list=[grad]
     )
     assert found[:, 0].tolist() == [4, 6, 0, 2]
+
+
+@pytest.mark.parametrize("row", [-1, HEIGHT, 2**40])
+def test_rows_outside_are_named_and_nothing_is_stepped(row):
+    scope = sl.Scope()
+    opt.Adam(0.1, lazy_mode=True).minimize(network(True))
+    exe = sl.Executor("cpu")
+    exe.run(sl.default_startup_program(), scope=scope)
+    feed = {"ids": np.array([[1, row]])}
+    with pytest.raises(sl.OutOfRangeError) as error:
+        exe.run(feed=feed, fetch_list=[], scope=scope)
+    for words in (f"lookup_table: input Ids [1, 2] has {row}", "0 to 10"):
+        assert words in str(error.value)
+    assert "test_sparse.py" in str(error.value)
+    np.testing.assert_array_equal(scope.find_var("table").numpy(), TABLE)
 
 
 def test_what_is_no_gradient_is_returned_or_refused():
