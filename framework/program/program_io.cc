@@ -119,6 +119,15 @@ bool Store(const BlockDesc& block,
   return any;
 }
 
+bool HasSettings(const proto::ProgramData& data) {
+  return std::any_of(
+      data.blocks().begin(), data.blocks().end(), [](const auto& block) {
+        return std::any_of(
+            block.variables().begin(), block.variables().end(),
+            [](const auto& variable) { return variable.settings_size() > 0; });
+      });
+}
+
 // Returns the ProgramData of a file after checking magic, version and checksum.
 proto::ProgramData Open(std::string_view bytes) {
   CheckSize(bytes.size());
@@ -148,6 +157,13 @@ proto::ProgramData Open(std::string_view bytes) {
   SLUICE_ENFORCE(data.ParseFromString(file.program()), ErrorCode::kDataLoss,
                  "program_io.content",
                  "the program's checksum is right, its content cannot be read");
+  // One bit makes format 3 of 1 or 2, and back.
+  SLUICE_ENFORCE(
+      (file.format_version() == kFormatVersion) == HasSettings(data),
+      ErrorCode::kDataLoss, "program_io.format",
+      "the program is damaged: it has format {}; it must be {} if and "
+      "only if variables have settings",
+      file.format_version(), kFormatVersion);
   return data;
 }
 

@@ -143,11 +143,14 @@ TEST(ProgramIoTest, ALoadedProgramCanGrowOn) {
 }
 
 TEST(ProgramIoTest, EveryBitThatFlipsIsNoticed) {
-  const std::string bytes = SerializeProgram(Rich());
-  for (size_t bit = 0; bit < bytes.size() * 8; ++bit) {
-    std::string damaged = bytes;
-    damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << (bit % 8)));
-    EXPECT_THROW(ParseProgram(damaged), Error) << "bit " << bit;
+  const VariableSettings settings = {{"w", {{"rate", 0.5}}}};
+  for (const std::string& bytes :
+       {SerializeProgram(Rich()), SerializeProgram(Rich(), settings)}) {
+    for (size_t bit = 0; bit < bytes.size() * 8; ++bit) {
+      std::string damaged = bytes;
+      damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << (bit % 8)));
+      EXPECT_THROW(ParseProgram(damaged), Error) << "bit " << bit;
+    }
   }
 }
 
@@ -176,6 +179,8 @@ TEST(ProgramIoTest, NamesDamage) {
   const std::string good = SerializeProgram(Rich());
   ExpectError(ErrorCode::kDataLoss, "program_io.checksum", {},
               [&] { ParseProgram(Seal(Unseal(good), 0)); });
+  ExpectError(ErrorCode::kDataLoss, "program_io.format", {"has format 3"},
+              [&] { ParseProgram(Seal(Unseal(good), 3)); });
 }
 
 TEST(ProgramIoTest, RefusesANewerFormat) {
@@ -286,11 +291,10 @@ TEST(ProgramIoTest, RefusesAttributesThatAreNotWhole) {
               });
   const std::string setting = Field(8, Field(1, "rate") + Int(2, 1));
   const std::string variable = Field(1, "x") + Field(2, "float32") + Int(5, 1);
-  ExpectError(
-      ErrorCode::kDataLoss, "program_io.attribute_twice",
-      {"rate", "in variable 0"}, [&] {
-        ParseProgram(File(kFirst + Field(2, variable + setting + setting)));
-      });
+  const std::string block = kFirst + Field(2, variable + setting + setting);
+  ExpectError(ErrorCode::kDataLoss, "program_io.attribute_twice",
+              {"rate", "in variable 0"},
+              [&] { ParseProgram(Seal(Field(1, block), 3)); });
 }
 
 TEST(ProgramIoTest, RefusesOpsOfNoPurpose) {
