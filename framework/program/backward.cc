@@ -59,6 +59,13 @@ void CheckParameter(const VarDesc& var, const GradientFlow::Request& request) {
                              : "");
 }
 
+void CheckAnyBlockHas(const Program& program, const std::string& name) {
+  const bool known =
+      std::any_of(program.blocks().begin(), program.blocks().end(),
+                  [&](const auto& block) { return block.FindVar(name); });
+  if (!known) program.FindVar(name);  // raises
+}
+
 GradientFlow::Request MakeRequest(const Program& program,
                                   const std::string& loss,
                                   const BackwardOptions& options) {
@@ -68,6 +75,10 @@ GradientFlow::Request MakeRequest(const Program& program,
   for (const std::string& name : options.no_gradient) {
     request.stops.insert(program.FindVar(name).name);
   }
+  for (const auto& [name, op] : options.gradient_ops) {
+    CheckAnyBlockHas(program, name);
+  }
+  request.gradient_ops = options.gradient_ops;
   for (const std::string& name : options.parameters) {
     CheckParameter(program.FindVar(name), request);
     if (std::find(request.parameters.begin(), request.parameters.end(), name) ==

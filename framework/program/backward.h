@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,11 @@ struct BackwardOptions {
   // Whether gradients of parameters stay sparse where all that contributes to
   // them is sparse (VarDesc::rows). Others are made dense.
   bool sparse = true;
+  // Ops that gradients go through, by variable: of each its type, with input X
+  // and output Out, and attributes. One acts on the whole gradient, where all
+  // that contributes to it is added up, and everything that the gradient is
+  // passed on to gets the result. The variables may be of any block.
+  std::map<std::string, OpDesc> gradient_ops = {};
 };
 
 // Appends the ops that compute the gradients of `loss`, a float variable of one

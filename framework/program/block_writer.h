@@ -36,6 +36,7 @@ class BlockWriter {
     level_.around = around;
     request_.loss = outer.loss();
     request_.stops = outer.stops();
+    request_.gradient_ops = outer.gradient_ops();
   }
 
   // Sets the block whose ops get gradients.
@@ -104,6 +105,7 @@ class BlockWriter {
     parts.insert(parts.end(), more.begin(), more.end());
     if (parts.empty()) return Zeros(like);
     std::string sum = ops_->Sum(GradName(var), std::move(parts), location_);
+    if (value < 0) sum = ops_->Through(var, sum, location_);
     ops_->Flush();
     return sum;
   }

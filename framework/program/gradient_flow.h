@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -20,6 +21,8 @@ class GradientFlow {
     std::vector<std::string> targets;
     std::vector<std::string> parameters;  // whose gradients are wanted
     std::set<std::string> stops;          // treated like stop_gradient
+    // BackwardOptions::gradient_ops; a flow only hands them on.
+    std::map<std::string, OpDesc> gradient_ops;
   };
 
   // Raises InvalidArgument if a path leads through an op without gradient.
@@ -29,6 +32,7 @@ class GradientFlow {
 
   const std::string& loss() const { return request_.loss; }
   const std::set<std::string>& stops() const { return request_.stops; }
+  const auto& gradient_ops() const { return request_.gradient_ops; }
   // Whether a path leads from a wanted variable to the value, and from that to
   // a target.
   bool Needs(int value) const { return needs_[value]; }

@@ -373,6 +373,29 @@ std::string GradientOps::Join(const std::string& name,
   return made;
 }
 
+const OpDesc* GradientOps::GradientOp(const std::string& var) const {
+  const auto found = flow_.gradient_ops().find(var);
+  const auto block = static_cast<size_t>(level_->forward);
+  return found == flow_.gradient_ops().end() ||
+                 program_->blocks()[block].FindVar(var) == nullptr
+             ? nullptr
+             : &found->second;
+}
+
+std::string GradientOps::Through(const std::string& var,
+                                 const std::string& gradient,
+                                 const SourceLocation& location) {
+  const OpDesc* const through = GradientOp(var);
+  if (through == nullptr) return gradient;
+  OpDesc op = *through;
+  op.location = location;
+  op.inputs = {{"X", {gradient}}};
+  std::string made = NewName(GradName(var));
+  op.outputs = {{"Out", {made}}};
+  Add(std::move(op));
+  return made;
+}
+
 // Replaces a sparse contribution by a dense one.
 void GradientOps::MakeDense(const std::string& like,
                             const SourceLocation& location,
@@ -401,8 +424,9 @@ void GradientOps::Finish(int value, const SourceLocation& location) {
   if (found == contributions_.end()) return;
   std::vector<Use>& uses = found->second;
   const std::string& var = values_.value(value).var->name;
-  const std::string name = GradName(var);
-  const bool sparse = StaysSparse(value);
+  const bool whole = GradientOp(var) == nullptr;
+  const std::string name = GradName(var) + (whole ? "" : "@WHOLE");
+  const bool sparse = whole && StaysSparse(value);
   ArgVars parts;
   ArgVars rows;
   for (Use& use : uses) {
@@ -421,6 +445,7 @@ void GradientOps::Finish(int value, const SourceLocation& location) {
     grads_[value] = NewName(name);
     Rename(uses[0], grads_[value]);
   }
+  grads_[value] = Through(var, grads_[value], location);
   contributions_.erase(found);
 }
 

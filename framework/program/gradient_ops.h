@@ -56,6 +56,12 @@ class GradientOps {
   std::string Sum(const std::string& name,
                   ArgVars parts,
                   const SourceLocation& location);
+  // Appends the op that gradients of `var` go through, and returns its output.
+  // Returns `gradient` if there is none, or if `var` is of another block: one
+  // around this one gets contributions from elsewhere, too.
+  std::string Through(const std::string& var,
+                      const std::string& gradient,
+                      const SourceLocation& location);
   // A name that no variable of the program has.
   std::string NewName(const std::string& name);
   // Appends to the program what has been made and not taken back.
@@ -99,6 +105,7 @@ class GradientOps {
   void Add(OpDesc op);
   void NoteSparse(const OpDesc& op);
   bool StaysSparse(int value) const;
+  const OpDesc* GradientOp(const std::string& var) const;
   std::string Join(const std::string& name,
                    ArgVars parts,
                    const SourceLocation& location);

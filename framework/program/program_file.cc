@@ -7,14 +7,16 @@
 
 namespace sluice {
 
-void SaveProgram(const Program& program, const std::string& path) try {
-  ReplaceFile(path, {SerializeProgram(program)});
+void SaveProgram(const Program& program,
+                 const std::string& path,
+                 const VariableSettings& settings) try {
+  ReplaceFile(path, {SerializeProgram(program, settings)});
 } catch (const std::bad_alloc&) {
   RaiseOutOfMemory();
 }
 
-Program LoadProgram(const std::string& path) try {
-  return ParseProgram(InputFile(path).ReadAll(), path);
+Program LoadProgram(const std::string& path, VariableSettings* settings) try {
+  return ParseProgram(InputFile(path).ReadAll(), path, settings);
 } catch (const std::bad_alloc&) {
   RaiseOutOfMemory();
 }

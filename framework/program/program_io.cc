@@ -14,8 +14,8 @@ namespace sluice {
 namespace {
 
 constexpr std::string_view kMagic = "sluice program";
-// Programs without ragged variables are written as format 1.
-constexpr uint32_t kFormatVersion = 2;
+// A program is written in the oldest format that has what it needs.
+constexpr uint32_t kFormatVersion = 3;
 constexpr size_t kMaxBytes = size_t{1} << 30;
 
 // FNV-1a: every step is one to one in the byte and in the state, so a change
@@ -63,6 +63,15 @@ void Store(const Attribute& value, proto::Attribute* stored) {
       value);
 }
 
+void Store(const AttributeMap& attributes,
+           google::protobuf::RepeatedPtrField<proto::Attribute>* stored) {
+  for (const auto& [name, value] : attributes) {
+    proto::Attribute* attribute = stored->Add();
+    attribute->set_name(name);
+    Store(value, attribute);
+  }
+}
+
 void Store(const Program::ArgList& arguments,
            google::protobuf::RepeatedPtrField<proto::Argument>* stored) {
   for (const auto& [name, vars] : arguments) {
@@ -72,11 +81,17 @@ void Store(const Program::ArgList& arguments,
   }
 }
 
-void Store(const BlockDesc& block, proto::Block* stored) {
+// Returns whether a variable has settings.
+bool Store(const BlockDesc& block,
+           const VariableSettings& settings,
+           proto::Block* stored) {
+  bool any = false;
   stored->set_parent(block.parent);
   for (const VarDesc& var : block.vars()) {
     const bool made = !var.is_data && !var.persistable;
-    if (made && !var.stop_gradient) continue;
+    const auto said = settings.find(var.name);
+    const bool has = said != settings.end() && !said->second.empty();
+    if (made && !var.stop_gradient && !has) continue;
     proto::Variable* variable = stored->add_variables();
     variable->set_name(var.name);
     variable->set_dtype(std::string(ToString(var.dtype)));
@@ -87,22 +102,30 @@ void Store(const BlockDesc& block, proto::Block* stored) {
                                      : proto::Variable::PERSISTABLE);
     variable->set_stop_gradient(var.stop_gradient);
     if (var.is_data) variable->set_offsets(var.offsets);
+    if (has) Store(said->second, variable->mutable_settings());
+    any = any || has;
   }
   for (const OpDesc& op : block.ops) {
     proto::Op* added = stored->add_ops();
     added->set_type(op.type);
     Store(op.inputs, added->mutable_inputs());
     Store(op.outputs, added->mutable_outputs());
-    for (const auto& [name, value] : op.attributes) {
-      proto::Attribute* attribute = added->add_attributes();
-      attribute->set_name(name);
-      Store(value, attribute);
-    }
+    Store(op.attributes, added->mutable_attributes());
     added->set_hint(op.hint);
     added->set_file(op.location.file);
     added->set_line(op.location.line);
     added->set_purpose(static_cast<int>(op.purpose));
   }
+  return any;
+}
+
+bool HasSettings(const proto::ProgramData& data) {
+  return std::any_of(
+      data.blocks().begin(), data.blocks().end(), [](const auto& block) {
+        return std::any_of(
+            block.variables().begin(), block.variables().end(),
+            [](const auto& variable) { return variable.settings_size() > 0; });
+      });
 }
 
 // Returns the ProgramData of a file after checking magic, version and checksum.
@@ -134,6 +157,13 @@ proto::ProgramData Open(std::string_view bytes) {
   SLUICE_ENFORCE(data.ParseFromString(file.program()), ErrorCode::kDataLoss,
                  "program_io.content",
                  "the program's checksum is right, its content cannot be read");
+  // One bit makes format 3 of 1 or 2, and back.
+  SLUICE_ENFORCE(
+      (file.format_version() == kFormatVersion) == HasSettings(data),
+      ErrorCode::kDataLoss, "program_io.format",
+      "the program is damaged: it has format {}; it must be {} if and "
+      "only if variables have settings",
+      file.format_version(), kFormatVersion);
   return data;
 }
 
@@ -167,6 +197,18 @@ Attribute Load(const proto::Attribute& stored) {
         "attribute {} has no value that this build knows", stored.name());
 }
 
+AttributeMap Load(
+    const google::protobuf::RepeatedPtrField<proto::Attribute>& stored) {
+  AttributeMap attributes;
+  for (const proto::Attribute& attribute : stored) {
+    const bool added =
+        attributes.emplace(attribute.name(), Load(attribute)).second;
+    SLUICE_ENFORCE(added, ErrorCode::kDataLoss, "program_io.attribute_twice",
+                   "attribute {} is given twice", attribute.name());
+  }
+  return attributes;
+}
+
 Program::ArgList Load(
     const google::protobuf::RepeatedPtrField<proto::Argument>& stored) {
   Program::ArgList arguments;
@@ -182,12 +224,7 @@ OpDesc Load(const proto::Op& stored) {
   op.type = stored.type();
   op.inputs = Load(stored.inputs());
   op.outputs = Load(stored.outputs());
-  for (const proto::Attribute& attribute : stored.attributes()) {
-    const bool added =
-        op.attributes.emplace(attribute.name(), Load(attribute)).second;
-    SLUICE_ENFORCE(added, ErrorCode::kDataLoss, "program_io.attribute_twice",
-                   "attribute {} is given twice", attribute.name());
-  }
+  op.attributes = Load(stored.attributes());
   op.hint = stored.hint();
   op.location = {stored.file(), stored.line()};
   SLUICE_ENFORCE(stored.purpose() >= 0 && stored.purpose() <= 2,
@@ -235,8 +272,10 @@ void ForEach(const char* what, const Items& items, Call load) {
 // blocks that they run.
 class BlockLoader {
  public:
-  explicit BlockLoader(const proto::ProgramData& data)
-      : data_(data), new_index_(static_cast<size_t>(data.blocks_size()), -1) {}
+  BlockLoader(const proto::ProgramData& data, VariableSettings* settings)
+      : data_(data),
+        settings_(settings),
+        new_index_(static_cast<size_t>(data.blocks_size()), -1) {}
 
   Program Load() {
     SLUICE_ENFORCE(data_.blocks_size() > 0 && data_.blocks(0).parent() == -1,
@@ -282,11 +321,14 @@ class BlockLoader {
       }
       program_.AppendOp(std::move(op));
     });
-    for (const proto::Variable& variable : block.variables()) {
+    ForEach("variable", block.variables(), [&](const auto& variable) {
       if (variable.kind() == proto::Variable::MADE) {
         program_.SetStopGradient(variable.name(), variable.stop_gradient());
       }
-    }
+      AttributeMap settings = sluice::Load(variable.settings());
+      if (settings_ == nullptr || settings.empty()) return;
+      (*settings_)[variable.name()] = std::move(settings);
+    });
   }
 
   int LoadBlock(int64_t index, int parent) {
@@ -303,23 +345,26 @@ class BlockLoader {
   }
 
   const proto::ProgramData& data_;
+  VariableSettings* settings_;
   std::vector<int> new_index_;  // by the file's index; -1: not loaded yet
   Program program_;
 };
 
 }  // namespace
 
-std::string SerializeProgram(const Program& program) try {
+std::string SerializeProgram(const Program& program,
+                             const VariableSettings& settings) try {
   proto::ProgramData data;
   data.set_hints(program.hints());
+  uint32_t format = program.ragged() ? 2 : 1;
   for (const BlockDesc& block : program.blocks()) {
-    Store(block, data.add_blocks());
+    if (Store(block, settings, data.add_blocks())) format = kFormatVersion;
   }
   constexpr size_t kEnvelope = 64;  // an upper bound of its size
   CheckSize(data.ByteSizeLong() + kEnvelope);
   proto::ProgramFile file;
   file.set_magic(std::string(kMagic));
-  file.set_format_version(program.ragged() ? kFormatVersion : 1);
+  file.set_format_version(format);
   data.SerializeToString(file.mutable_program());
   file.set_checksum(Checksum(file.program()));
   return file.SerializeAsString();
@@ -337,8 +382,12 @@ bool IsProgramFile(std::string_view begin) {
          magic.starts_with(begin.substr(0, magic.size()));
 }
 
-Program ParseProgram(std::string_view bytes, std::string_view origin) try {
-  return BlockLoader(Open(bytes)).Load();
+Program ParseProgram(std::string_view bytes,
+                     std::string_view origin,
+                     VariableSettings* settings) try {
+  if (settings != nullptr) settings->clear();
+  const proto::ProgramData data = Open(bytes);
+  return BlockLoader(data, settings).Load();
 } catch (Error& error) {
   error.AddContext(Format("in the program of {}", origin));
   throw;

@@ -9,6 +9,7 @@
 #include "sluice/platform/ranks/world.h"
 #include "sluice/python/bindings/arguments.h"
 #include "sluice/python/bindings/bindings.h"
+#include "sluice/python/bindings/settings.h"
 
 namespace sluice::python {
 
@@ -19,6 +20,7 @@ nb::tuple AppendDataParallel(Program& program,
                              const std::string& loss,
                              std::vector<std::string> parameters,
                              std::vector<std::string> no_gradient,
+                             const nb::dict& gradient_ops,
                              nb::handle bucket_bytes,
                              nb::handle parts,
                              nb::handle line) {
@@ -26,9 +28,12 @@ nb::tuple AppendDataParallel(Program& program,
   options.bucket_bytes =
       ToInt(IntArg{bucket_bytes}, "DataParallel: bucket_bytes");
   options.parts = ToInt(IntArg{parts}, "DataParallel: parts");
-  const DataParallelBackward result = AppendDataParallelBackward(
-      program, loss, {std::move(parameters), std::move(no_gradient)}, options,
-      ToLocation(line));
+  const DataParallelBackward result =
+      AppendDataParallelBackward(program, loss,
+                                 {.parameters = std::move(parameters),
+                                  .no_gradient = std::move(no_gradient),
+                                  .gradient_ops = ToGradientOps(gradient_ops)},
+                                 options, ToLocation(line));
   nb::list pairs;
   for (const ParamGrad& pair : result.gradients) {
     pairs.append(nb::make_tuple(pair.param, pair.grad));
@@ -53,8 +58,8 @@ void BindDistributed(nb::module_& m) {
     World::Get().Fail(why);
   });
   m.def("_append_data_parallel", &AppendDataParallel, "program"_a, "loss"_a,
-        "parameters"_a, "no_gradient"_a, "bucket_bytes"_a.none(),
-        "parts"_a.none(), "line"_a.none());
+        "parameters"_a, "no_gradient"_a, "gradient_ops"_a,
+        "bucket_bytes"_a.none(), "parts"_a.none(), "line"_a.none());
   m.def(
       "_same_on_ranks",
       [](nb::handle program_object) {

@@ -10,19 +10,26 @@
 #include "sluice/python/bindings/arguments.h"
 #include "sluice/python/bindings/bindings.h"
 #include "sluice/python/bindings/interrupt.h"
+#include "sluice/python/bindings/settings.h"
 
 namespace sluice::python {
 
 void BindFiles(nb::module_& m) {
-  m.def("_save_program", [](nb::handle object, nb::handle path) {
-    const Program& program = ToProgram(object, "save_program");
-    const std::string file = ToPath(path);
-    RunInterruptibly([&] { SaveProgram(program, file); });
-  });
+  m.def("_save_program",
+        [](nb::handle object, nb::handle path, const nb::dict& given) {
+          const Program& program = ToProgram(object, "save_program");
+          const std::string file = ToPath(path);
+          const VariableSettings settings = ToSettings(given);
+          RunInterruptibly([&] { SaveProgram(program, file, settings); });
+        });
   m.def("_load_program", [](Program& program, nb::handle path) {
     const std::string file = ToPath(path);
-    const nb::gil_scoped_release release;
-    program = LoadProgram(file);
+    VariableSettings settings;
+    {
+      const nb::gil_scoped_release release;
+      program = LoadProgram(file, &settings);
+    }
+    return ToPython(settings);
   });
   m.def("_save_parameters", [](nb::handle path, nb::handle program_object,
                                nb::handle scope_object) {

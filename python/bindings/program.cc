@@ -16,6 +16,7 @@
 #include "sluice/platform/text.h"
 #include "sluice/python/bindings/arguments.h"
 #include "sluice/python/bindings/bindings.h"
+#include "sluice/python/bindings/settings.h"
 
 namespace sluice::python {
 
@@ -196,32 +197,37 @@ nb::list AppendBackward(Program& self,
                         nb::handle loss,
                         nb::handle parameters,
                         nb::handle no_gradient,
+                        const nb::dict& gradient_ops,
                         nb::handle line) {
   nb::list result;
   for (const ParamGrad& pair : sluice::AppendBackward(
            self, ToText(loss, "append_backward: loss"),
-           {ToNames(parameters, "append_backward: parameter_list"),
-            ToNames(no_gradient, "append_backward: no_grad_set")},
+           {.parameters =
+                ToNames(parameters, "append_backward: parameter_list"),
+           .no_gradient = ToNames(no_gradient, "append_backward: no_grad_set"),
+           .gradient_ops = ToGradientOps(gradient_ops)},
            ToLocation(line))) {
     result.append(nb::make_tuple(pair.param, pair.grad));
   }
   return result;
 }
 
-nb::bytes Serialize(const Program& self) {
-  const std::string bytes = SerializeProgram(self);
+nb::bytes Serialize(const Program& self, const nb::dict& settings) {
+  const std::string bytes = SerializeProgram(self, ToSettings(settings));
   return nb::bytes(bytes.data(), bytes.size());
 }
 
-// Replaces the program by a copy of `other` with a new uid.
-void Parse(Program& self, nb::handle data, nb::handle origin) {
+// Replaces the program by the one in `data`; returns its settings.
+nb::dict Parse(Program& self, nb::handle data, nb::handle origin) {
   if (!nb::isinstance<nb::bytes>(data)) {
     RaiseArgument("parse: data", "bytes", data);
   }
   const auto bytes = nb::borrow<nb::bytes>(data);
+  VariableSettings settings;
   self = ParseProgram(
       std::string_view(static_cast<const char*>(bytes.data()), bytes.size()),
-      ToText(origin, "parse: origin"));
+      ToText(origin, "parse: origin"), &settings);
+  return ToPython(settings);
 }
 
 void SetPurpose(Program& self, const std::string& purpose) {
@@ -291,7 +297,7 @@ void BindPrograms(nb::module_& m) {
       .def("_become_copy_of",
            [](Program& self, const Program& other) { self = Program(other); })
       .def("_parse", &Parse)
-      .def("serialize", &Serialize, "The program as bytes; see parse().")
+      .def("_serialize", &Serialize)
       .def("__str__", [](const Program& self) { return ToString(self); })
       .def_prop_ro("_ragged", &Program::ragged)
       .def_prop_ro("uid", &Program::uid)

@@ -1,7 +1,8 @@
 """Limits for gradients.
 
 A clip is given to an optimizer (``grad_clip=``), or to one parameter
-(``ParamAttr(gradient_clip=...)``), where it counts instead.
+(``ParamAttr(gradient_clip=...)``), where it counts instead. An error clip is
+given to a variable in between: ``variable.error_clip = ErrorClipByValue(1.0)``.
 
 NaN stays NaN: clipped by value, where it is; by norm, it makes the whole
 gradient NaN, and by global norm those of the whole group, because the norm is
@@ -14,15 +15,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from . import _core
 from .display import Shown
 from .elsewhere import checked, help_with_names
 from .errors import InvalidArgumentError
 from .feed_values import finite
-from .framework import Variable
+from .framework import Program, Variable, created
 from .sparse import merged
 
 __all__ = [
-    "GradientClipByGlobalNorm", "GradientClipByNorm", "GradientClipByValue",
+    "ErrorClipByValue", "GradientClipByGlobalNorm", "GradientClipByNorm",
+    "GradientClipByValue",
 ]
 
 
@@ -39,18 +42,7 @@ class _Clip(Shown):
         raise NotImplementedError
 
 
-@checked
-class GradientClipByValue(_Clip):
-    """Each element is limited to [min, max].
-
-    Args:
-        max: the upper limit.
-        min: the lower limit; -max if None.
-
-    Raises:
-        InvalidArgumentError: a limit is not finite, or min is above max.
-    """
-
+class _Limits(Shown):
     def __init__(self, max: float, min: float | None = None) -> None:
         what = type(self).__name__
         self.max = finite(f"{what}: max", max)
@@ -62,10 +54,44 @@ class GradientClipByValue(_Clip):
                 "python.clip_limits",
             )
 
+    def _op(self) -> tuple[str, dict[str, Any]]:
+        """The type of the op, and its attributes."""
+        return "clip", {"min": self.min, "max": self.max}
+
+
+@checked
+class ErrorClipByValue(_Limits):
+    """Each element of a variable's gradient is limited to [min, max].
+
+    Set ``variable.error_clip`` before the gradients are appended. It acts where
+    the gradient is complete, so what comes before the variable gets the clipped
+    one; inside of a loop, in each iteration.
+
+    Args:
+        max: the upper limit.
+        min: the lower limit; -max if None.
+
+    Raises:
+        InvalidArgumentError: a limit is not finite, or min is above max.
+    """
+
+
+@checked
+class GradientClipByValue(_Limits, _Clip):
+    """Each element is limited to [min, max].
+
+    Args:
+        max: the upper limit.
+        min: the lower limit; -max if None.
+
+    Raises:
+        InvalidArgumentError: a limit is not finite, or min is above max.
+    """
+
     def _clip(self, grads: list[Variable]) -> list[Variable]:
-        limits = {"min": self.min, "max": self.max}
+        kind, limits = self._op()
         return [
-            g.program.append_op("clip", {"X": g}, attrs=limits)["Out"]
+            g.program.append_op(kind, {"X": g}, attrs=limits)["Out"]
             for g in grads
         ]
 
@@ -135,6 +161,36 @@ class GradientClipByGlobalNorm(GradientClipByNorm):
         every = append("concat", {"X": norms}, attrs={"axis": 0})["Out"]
         factor = self._factor(_norm(every))
         return [g * _as(g.dtype, factor) for g in grads]
+
+
+def _set_error_clip(variable: Variable, clip: Any) -> None:
+    clips = variable.program._error_clips
+    if clip is None:
+        clips.pop(variable.name, None)
+        return
+    if not isinstance(clip, ErrorClipByValue):
+        raise InvalidArgumentError(
+            f"{variable.name}: error_clip must be a sluice.clip."
+            f"ErrorClipByValue or None, got {_core._shown(clip)}{created()}",
+            "python.error_clip",
+        )
+    if not variable.dtype.is_floating:
+        raise InvalidArgumentError(
+            f"{variable.name}: error_clip limits a gradient, which only floats "
+            f"have; the variable is {variable.dtype}{created()}",
+            "python.error_clip_dtype",
+        )
+    clips[variable.name] = clip
+
+
+def _error_clip_ops(program: Program) -> dict[str, Any]:
+    """The ops that gradients go through, by variable."""
+    clips = program._error_clips
+    if not clips:
+        return {}
+    # A part of a program may lack some.
+    known = {v["name"] for block in program._blocks() for v in block["vars"]}
+    return {name: clips[name]._op() for name in clips if name in known}
 
 
 def _norm(x: Variable) -> Variable:

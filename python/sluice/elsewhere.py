@@ -113,7 +113,6 @@ LookaheadOptimizer: sl.optimizer.Lookahead
 MomentumOptimizer: sl.optimizer.Momentum
 RMSprop, RMSPropOptimizer: sl.optimizer.RMSProp
 SGDOptimizer: sl.optimizer.SGD
-ErrorClipByValue: grad_clip=sl.clip.GradientClipByValue(...) of the optimizer
 L1DecayRegularizer: sl.regularizer.L1Decay
 L2DecayRegularizer: sl.regularizer.L2Decay
 CosineAnnealingLR: sl.layers.cosine_decay

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import operator
 import os
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,7 @@ from . import _core, unique_name
 from .elsewhere import checked
 from .errors import InvalidArgumentError
 from .math_ops import VariableMath
-from .tracebacks import source_name
+from .tracebacks import caller_location, created
 
 if TYPE_CHECKING:
     from .display import Text
@@ -26,36 +25,6 @@ __all__ = [
 ]
 
 Arguments = Mapping[str, Any]
-
-_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
-_REAL_PACKAGE = os.path.dirname(os.path.realpath(__file__)) + os.sep
-_OWN = (_PACKAGE, _REAL_PACKAGE, "<sluice")
-# Files of this package whose programs count as a user's.
-USERS_FILES: set[str] = set()
-
-
-def is_users(file: str) -> bool:
-    """Whether a source file is outside of this package, or in USERS_FILES."""
-    return not file.startswith(_OWN) or file in USERS_FILES
-
-
-def caller_location() -> tuple[str, int]:
-    """File and line of the innermost frame outside of this package."""
-    frame = sys._getframe(1)
-    while frame is not None:
-        file = frame.f_code.co_filename
-        if is_users(file):
-            return source_name(file), frame.f_lineno
-        frame = frame.f_back
-    return "", 0
-
-
-def created() -> str:
-    """The location for the end of an error's message, as the core adds it."""
-    file, line = caller_location()
-    if file.startswith("cell "):
-        return f"\ncreated in {file}, line {line}"
-    return f"\ncreated at {file}:{line}"
 
 
 def _mapping(op: Any, kind: str, value: Any) -> Mapping[str, Any]:
@@ -99,6 +68,19 @@ class Variable(VariableMath):
         from .layer_helper import ParamAttr
 
         return self.program._param_attrs.get(self.name) or ParamAttr()
+
+    @property
+    def error_clip(self) -> Any:
+        """What limits its gradient, or None; may be set before the gradients
+        are appended, see :class:`sluice.clip.ErrorClipByValue`.
+        """
+        return self.program._error_clips.get(self.name)
+
+    @error_clip.setter
+    def error_clip(self, clip: Any) -> None:
+        from .clip import _set_error_clip
+
+        _set_error_clip(self, clip)
 
     @property
     def shape(self) -> tuple[int | None, ...] | None:
@@ -256,6 +238,14 @@ class Program(_core.Program):
     def __init__(self) -> None:
         super().__init__()
         self._param_attrs: dict[str, Any] = {}  # ParamAttr by name
+        self._error_clips: dict[str, Any] = {}  # ErrorClipByValue by name
+
+    def _copy(self) -> Program:
+        """An empty program with what was said about variables of this one."""
+        copy = type(self)()
+        copy._param_attrs = dict(self._param_attrs)
+        copy._error_clips = dict(self._error_clips)
+        return copy
 
     @contextlib.contextmanager
     def _appending(self, purpose: str) -> Iterator[None]:
@@ -392,8 +382,7 @@ class Program(_core.Program):
 
     def clone(self, for_test: bool = False) -> Program:
         """Copy the program; for testing, its forward ops with ``is_test``."""
-        copy = type(self)()
-        copy._param_attrs = dict(self._param_attrs)
+        copy = self._copy()
         (copy._become_test_clone_of if for_test else copy._become_copy_of)(self)
         return copy
 
@@ -404,9 +393,15 @@ class Program(_core.Program):
         an unknown variable.
         """
         names = fetch_names("prune: fetch_list", fetch_list)
-        copy = type(self)()
+        copy = self._copy()
         copy._become_pruned(self, names)
         return copy
+
+    def serialize(self) -> bytes:
+        """The program as bytes; see :meth:`parse`."""
+        from .saved_settings import settings_of
+
+        return self._serialize(settings_of(self))
 
     @classmethod
     def parse(cls, data: bytes, origin: str = "a string") -> Program:
@@ -415,8 +410,10 @@ class Program(_core.Program):
         Raises DataLossError for damaged bytes and UnimplementedError for a
         newer format.
         """
+        from .saved_settings import take_settings
+
         program = cls()
-        program._parse(data, origin)
+        take_settings(program, program._parse(data, origin), origin)
         return program
 
     def __reduce__(self) -> tuple:
@@ -555,13 +552,18 @@ def append_backward(
 
 def backward_arguments(
     loss: Variable, parameter_list: Any, no_grad_set: Any
-) -> tuple[str, list[str], list[str]]:
-    """Check the arguments of functions that append gradients."""
+) -> tuple[str, list[str], list[str], dict[str, Any]]:
+    """Check the arguments of functions that append gradients, and add the ops
+    that clip these, by variable.
+    """
+    from .clip import _error_clip_ops
+
     require_variable("append_backward: loss", loss)
     return (
         loss.name,
         _name_list(loss.program, "parameter_list", parameter_list),
         _name_list(loss.program, "no_grad_set", no_grad_set),
+        _error_clip_ops(loss.program),
     )
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from . import _core, executor, framework
 from .elsewhere import missing
 from .framework import Program
+from .saved_settings import settings_of, take_settings
 
 if TYPE_CHECKING:
     from .reader import *  # noqa: F403
@@ -92,13 +93,18 @@ def load_params(
 def save_program(program: Program, path: str | os.PathLike[str]) -> None:
     """Write a program; the old file remains until the new one is complete.
 
+    The file has what :class:`sluice.ParamAttr` says about training, and error
+    clips.
+
     Raises:
         FailedPreconditionError: another process has kept the file locked for a
             minute.
+        InvalidArgumentError: a clip or regularizer is of a class of your own.
         NotFoundError: the file cannot be created.
         ResourceExhaustedError: it cannot be written.
     """
-    _core._save_program(program, path)
+    settings = settings_of(program) if isinstance(program, Program) else {}
+    _core._save_program(program, path, settings)
 
 
 def load_program(path: str | os.PathLike[str]) -> Program:
@@ -106,11 +112,12 @@ def load_program(path: str | os.PathLike[str]) -> Program:
 
     Raises:
         NotFoundError: the file cannot be read.
-        DataLossError: it is truncated or damaged.
+        DataLossError: it is truncated or damaged, or says about a parameter
+            what this version does not know.
         UnimplementedError: it is of a newer version.
     """
     program = Program()
-    _core._load_program(program, path)
+    take_settings(program, _core._load_program(program, path), str(path))
     return program
 
 

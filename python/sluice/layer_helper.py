@@ -32,10 +32,11 @@ class ParamAttr:
         trainable: whether it gets a gradient.
         gradient_clip: its clip, instead of the optimizer's; see
             :mod:`sluice.clip`.
+        do_model_average: whether ModelAverage and ExponentialMovingAverage
+            average it.
 
     A parameter that layers share keeps the attributes of the first of them.
-    ``learning_rate``, ``regularizer`` and ``gradient_clip`` belong to the
-    program in memory and its clones; files of programs do not have them.
+    Files of programs have them, without name and initializer.
 
     Raises:
         InvalidArgumentError: an attribute is of another kind, or the learning
@@ -48,6 +49,7 @@ class ParamAttr:
     regularizer: Any = None
     trainable: bool = True
     gradient_clip: Any = None
+    do_model_average: bool = True
 
     def __post_init__(self) -> None:
         from .clip import _Clip
@@ -59,6 +61,7 @@ class ParamAttr:
         for what, kind, wanted in (
             ("learning_rate", float, "at least 0"),
             ("trainable", bool, "True or False"),
+            ("do_model_average", bool, "True or False"),
             ("regularizer", _Decay, "one of sluice.regularizer"),
             ("gradient_clip", _Clip, "one of sluice.clip"),
         ):

@@ -8,6 +8,12 @@ import sys
 from types import TracebackType
 from typing import Any
 
+_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_REAL_PACKAGE = os.path.dirname(os.path.realpath(__file__)) + os.sep
+_OWN = (_PACKAGE, _REAL_PACKAGE, "<sluice")
+# Files of this package whose programs count as a user's.
+USERS_FILES: set[str] = set()
+
 _CELL = re.compile(r"ipykernel_\d+/\d+\.py$|^<ipython-input-(\d+)-")
 
 
@@ -41,10 +47,32 @@ def _is_answer(error: BaseException) -> bool:
     )
 
 
+def is_users(file: str) -> bool:
+    """Whether a source file is outside of this package, or in USERS_FILES."""
+    return not file.startswith(_OWN) or file in USERS_FILES
+
+
+def caller_location() -> tuple[str, int]:
+    """File and line of the innermost frame outside of this package."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if is_users(file):
+            return source_name(file), frame.f_lineno
+        frame = frame.f_back
+    return "", 0
+
+
+def created() -> str:
+    """The location for the end of an error's message, as the core adds it."""
+    file, line = caller_location()
+    if file.startswith("cell "):
+        return f"\ncreated in {file}, line {line}"
+    return f"\ncreated at {file}:{line}"
+
+
 def without_own_frames(error: BaseException) -> None:
     """Leave this package's frames out of the tracebacks of an error."""
-    from .framework import is_users
-
     if os.environ.get("SLUICE_FULL_TRACEBACK") == "1" or not _is_answer(error):
         return
     frames: list[TracebackType] = []

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import _core, framework
+from .. import _core
 from ..errors import InvalidArgumentError
+from ..tracebacks import is_users
 from .together import text_of
 
 
@@ -79,7 +80,7 @@ def _line_of(trace: TracebackType | None) -> str:
         (frame.f_code.co_filename, line)
         for frame, line in traceback.walk_tb(trace)
     ]
-    lines = [each for each in lines if framework.is_users(each[0])] or lines
+    lines = [each for each in lines if is_users(each[0])] or lines
     file, line = lines[-1] if lines else ("", 0)
     file = file.encode("utf-8", "backslashreplace").decode()
     return f", at {file}:{line}" if file else ""

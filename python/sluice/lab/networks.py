@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 import sluice as sl
-from sluice import framework
+from sluice import tracebacks
 
 from .arrays import check_size
 
-framework.USERS_FILES.add(__file__)
+tracebacks.USERS_FILES.add(__file__)
 
 
 @dataclass

@@ -40,6 +40,11 @@ class _Average(Shown):
             Constant(value),
         )
 
+    def _parameters(self, program: Program) -> list[Variable]:
+        """Those that are averaged."""
+        every = program.all_parameters()
+        return [param for param in every if param._attr().do_model_average]
+
     def _averaged(self, param: str, states: list[Variable]) -> Variable:
         """Append the average of a parameter, in the dtype of its state."""
         raise NotImplementedError
@@ -137,13 +142,15 @@ class ExponentialMovingAverage(_Average):
         self.thres_steps = thres_steps
 
     def update(self) -> None:
-        """Append the averaging of all parameters of the main program."""
+        """Append the averaging of all parameters of the main program whose
+        ParamAttr does not say otherwise.
+        """
         helper = self._helper()
         program = helper.main_program
         states: dict[str, list[Variable]] = {}
         rest: dict[str, tuple[Any, Variable]] = {}  # decay, product by dtype
         with program._appending("optimize"):
-            for param in program.all_parameters():
+            for param in self._parameters(program):
                 kind = str(param.dtype)
                 if kind not in rest:
                     decay = self._decay(param.dtype)
@@ -229,7 +236,7 @@ class ModelAverage(_Average):
             "logical_and", count >= window
         )
         states = {}
-        for param in helper.main_program.all_parameters():
+        for param in self._parameters(helper.main_program):
             total = self._keep(helper, f"{param.name}.sum", param)
             before = self._keep(helper, f"{param.name}.old_sum", param)
             grown = total + param

@@ -77,6 +77,34 @@ TEST_F(BackwardTest, AddsUpWhatSeveralOpsContribute) {
                    "w@GRAD = sum(w@GRAD@RENAME@0, w@GRAD@RENAME@1)"}));
 }
 
+TEST_F(BackwardTest, WholeGradientsGoThroughTheOpsOfTheCaller) {
+  Op("test_square", {"w"}, {"h"});
+  Op("test_square", {"h"}, {"a"});
+  Op("test_keep", {"h"}, {"b"});
+  Op("test_product", {"a", "b"}, {"c"});
+  Op("test_total", {"c"}, {"loss"});
+  OpDesc divide;
+  divide.type = "test_divide";
+  EXPECT_EQ(Backward("loss", {.gradient_ops = {{"c", divide}, {"h", divide}}}),
+            (Lines{"loss@GRAD = fill_constant()",
+                   "c@GRAD@WHOLE = test_total_grad(c, loss@GRAD)",
+                   "c@GRAD = test_divide(c@GRAD@WHOLE)",
+                   "a@GRAD, b@GRAD = test_product_grad(a, b, c@GRAD)",
+                   "h@GRAD@RENAME@0 = test_keep_grad(b, b@GRAD)",
+                   "h@GRAD@RENAME@1 = test_square_grad(h, a@GRAD)",
+                   "h@GRAD@WHOLE = sum(h@GRAD@RENAME@0, h@GRAD@RENAME@1)",
+                   "h@GRAD = test_divide(h@GRAD@WHOLE)",
+                   "w@GRAD = test_square_grad(w, h@GRAD)"}));
+}
+
+TEST_F(BackwardTest, RefusesAnOpForGradientsOfNoVariable) {
+  Op("test_total", {"w"}, {"loss"});
+  OpDesc divide;
+  divide.type = "test_divide";
+  ExpectRefused(ErrorCode::kNotFound, "program.unknown_var", {"zz"}, "loss",
+                {.gradient_ops = {{"zz", divide}}});
+}
+
 TEST_F(BackwardTest, WhatNeedsNoGradientGetsNoOp) {
   Op("test_square", {"x"}, {"of_data"});
   Op("test_product", {"of_data", "w"}, {"h"});

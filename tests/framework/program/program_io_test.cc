@@ -116,6 +116,23 @@ TEST(ProgramIoTest, TheSameProgramGivesTheSameBytes) {
   EXPECT_EQ(Seal(Unseal(bytes)), bytes);
 }
 
+TEST(ProgramIoTest, KeepsSettingsOfTheVariablesThatThereAre) {
+  const VariableSettings settings = {
+      {"w", {{"rate", 1.0 / 3}, {"kind", std::string("far")}}},
+      {"test_many_1.Out", {{"limit", int64_t{3}}}},
+      {"missing", {{"flag", true}}}};
+  const std::string bytes = SerializeProgram(Rich(), settings);
+  VariableSettings loaded = {{"old", {}}};
+  const Program program = ParseProgram(bytes, "a test", &loaded);
+  VariableSettings expected = settings;
+  expected.erase("missing");
+  EXPECT_EQ(loaded, expected);
+  EXPECT_EQ(SerializeProgram(program, loaded), bytes);
+  EXPECT_EQ(SerializeProgram(program), SerializeProgram(Rich()));
+  EXPECT_EQ(bytes, Seal(Unseal(bytes), 3));
+  EXPECT_EQ(ToString(ParseProgram(bytes)), ToString(Rich()));
+}
+
 TEST(ProgramIoTest, ALoadedProgramCanGrowOn) {
   Program loaded = ParseProgram(SerializeProgram(Rich()));
   EXPECT_EQ(Append(&loaded, "test_divide", {{"X", {"test_many_1.Out"}}}),
@@ -126,11 +143,14 @@ TEST(ProgramIoTest, ALoadedProgramCanGrowOn) {
 }
 
 TEST(ProgramIoTest, EveryBitThatFlipsIsNoticed) {
-  const std::string bytes = SerializeProgram(Rich());
-  for (size_t bit = 0; bit < bytes.size() * 8; ++bit) {
-    std::string damaged = bytes;
-    damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << (bit % 8)));
-    EXPECT_THROW(ParseProgram(damaged), Error) << "bit " << bit;
+  const VariableSettings settings = {{"w", {{"rate", 0.5}}}};
+  for (const std::string& bytes :
+       {SerializeProgram(Rich()), SerializeProgram(Rich(), settings)}) {
+    for (size_t bit = 0; bit < bytes.size() * 8; ++bit) {
+      std::string damaged = bytes;
+      damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << (bit % 8)));
+      EXPECT_THROW(ParseProgram(damaged), Error) << "bit " << bit;
+    }
   }
 }
 
@@ -159,13 +179,15 @@ TEST(ProgramIoTest, NamesDamage) {
   const std::string good = SerializeProgram(Rich());
   ExpectError(ErrorCode::kDataLoss, "program_io.checksum", {},
               [&] { ParseProgram(Seal(Unseal(good), 0)); });
+  ExpectError(ErrorCode::kDataLoss, "program_io.format", {"has format 3"},
+              [&] { ParseProgram(Seal(Unseal(good), 3)); });
 }
 
 TEST(ProgramIoTest, RefusesANewerFormat) {
   const std::string content = Unseal(SerializeProgram(Rich()));
   ExpectError(ErrorCode::kUnimplemented, "program_io.newer_format",
-              {"format 3", "reads up to 2"},
-              [&] { ParseProgram(Seal(content, 3)); });
+              {"format 4", "reads up to 3"},
+              [&] { ParseProgram(Seal(content, 4)); });
 }
 
 TEST(ProgramIoTest, RefusesMoreThanAGiB) {
@@ -267,6 +289,12 @@ TEST(ProgramIoTest, RefusesAttributesThatAreNotWhole) {
                 ParseProgram(File(kFirst + Data("x", "float32") +
                                   Divide("x", attribute + attribute)));
               });
+  const std::string setting = Field(8, Field(1, "rate") + Int(2, 1));
+  const std::string variable = Field(1, "x") + Field(2, "float32") + Int(5, 1);
+  const std::string block = kFirst + Field(2, variable + setting + setting);
+  ExpectError(ErrorCode::kDataLoss, "program_io.attribute_twice",
+              {"rate", "in variable 0"},
+              [&] { ParseProgram(Seal(Field(1, block), 3)); });
 }
 
 TEST(ProgramIoTest, RefusesOpsOfNoPurpose) {
@@ -368,8 +396,11 @@ class ProgramFileTest : public ::testing::Test {
 
 TEST_F(ProgramFileTest, SavesAndLoads) {
   const Program program = Rich();
-  SaveProgram(program, path_);
-  EXPECT_EQ(ToString(LoadProgram(path_)), ToString(program));
+  const VariableSettings settings = {{"w", {{"rate", 0.5}}}};
+  SaveProgram(program, path_, settings);
+  VariableSettings loaded;
+  EXPECT_EQ(ToString(LoadProgram(path_, &loaded)), ToString(program));
+  EXPECT_EQ(loaded, settings);
   EXPECT_EQ(Names(), std::vector<std::string>{"model.slp"});
 }
 
