@@ -1,0 +1,102 @@
+#include "sluice/framework/plan/plan_commit.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "sluice/framework/op/commit_kernel.h"
+#include "sluice/framework/op/op_schema.h"
+#include "sluice/framework/op/registry.h"
+#include "sluice/framework/plan/plan.h"
+
+namespace sluice {
+
+namespace {
+
+bool CannotFail(const Instruction& step) {
+  if (step.kind != InstructionKind::kCompute) return false;
+  const auto* kernel = dynamic_cast<const CommitKernel*>(step.kernel);
+  return kernel != nullptr && kernel->CannotFail();
+}
+
+// Returns for each slot the last op that may read it, by its position: as an
+// input, or inside of its blocks, which read the scope itself. Copies and ops
+// of a queue may do so at any time.
+std::vector<size_t> LastReads(const Plan& plan) {
+  constexpr size_t kAtAnyTime = std::numeric_limits<size_t>::max();
+  std::vector<size_t> last(plan.slots().size(), 0);
+  size_t last_block = 0;
+  for (size_t i = 0; i < plan.ops().size(); ++i) {
+    const PlannedOp& op = plan.ops()[i];
+    for (const int slot : op.inputs) {
+      last[slot] = std::max(last[slot], op.device < 0 ? i : kAtAnyTime);
+    }
+    for (const auto& [index, blocks] : plan.blocks()) {
+      if (index == op.op_index) last_block = i;
+    }
+  }
+  for (const Instruction& step : plan.instructions()) {
+    const bool copies = step.context < 0 && step.from >= 0 &&
+                        step.kind != InstructionKind::kQueueWait;
+    if (copies) last[step.from] = kAtAnyTime;
+  }
+  for (size_t& position : last) {
+    position = std::max(position, last_block);
+  }
+  return last;
+}
+
+// Returns the slot of the value that an op's output `shadow` replaces; -1 if
+// that is another variable's, or the op has it twice: it may read one after it
+// has written to the other.
+int ReplacedSlot(const Plan& plan,
+                 const PlannedOp& op,
+                 const ArgDef& def,
+                 int shadow) {
+  const std::string& var = plan.slots()[shadow].var;
+  const OpDesc& desc = plan.op_descs()[op.op_index];
+  if (def.updates.empty() || desc.Input(def.updates) != ArgVars{var}) return -1;
+  for (const int input : op.inputs) {
+    const Slot& slot = plan.slots()[input];
+    if (slot.kind == SlotKind::kPersistable && slot.var == var &&
+        std::count(op.inputs.begin(), op.inputs.end(), input) == 1) {
+      return input;
+    }
+  }
+  return -1;
+}
+
+}  // namespace
+
+PlanCommit::PlanCommit(const Plan& plan)
+    : begin(plan.instructions().size()), replaced(plan.slots().size(), -1) {
+  if (!plan.hooks().empty() || !plan.updates()) return;
+  const auto& steps = plan.instructions();
+  size_t first = begin;
+  while (first > 0 && steps[first - 1].kind == InstructionKind::kCopyOnHost) {
+    --first;
+  }
+  while (first > 0 && CannotFail(steps[first - 1])) {
+    --first;
+  }
+  const std::vector<size_t> last_reads = LastReads(plan);
+  for (size_t i = first; i < plan.instructions().size(); ++i) {
+    const Instruction& step = plan.instructions()[i];
+    if (step.kernel == nullptr) continue;
+    const auto position = static_cast<size_t>(step.context);
+    const PlannedOp& op = plan.ops()[position];
+    const OpDesc& desc = plan.op_descs()[op.op_index];
+    size_t flat = 0;
+    for (const ArgDef& def : Registry::Global().Schema(desc.type).outputs()) {
+      for (size_t k = 0; k < desc.Output(def.name).size(); ++k) {
+        const int shadow = op.outputs[flat++];
+        if (plan.slots()[shadow].kind != SlotKind::kShadow) continue;
+        const int slot = ReplacedSlot(plan, op, def, shadow);
+        if (slot < 0 || last_reads[slot] > position) continue;
+        replaced[shadow] = slot;
+        begin = first;
+      }
+    }
+  }
+}
+
+}  // namespace sluice
