@@ -16,6 +16,7 @@
 #include "sluice/platform/device.h"
 #include "sluice/platform/device_context_pool.h"
 #include "sluice/platform/error.h"
+#include "sluice/platform/parallel_for.h"
 
 namespace sluice {
 
@@ -438,6 +439,20 @@ void Frame::RethrowAt(const Instruction* instruction, bool synchronised) {
   }
 }
 
+void Frame::RunCommit() {
+  const NoThreadCancel guard;
+  const size_t together = commit_.together;
+  std::atomic<size_t> next{0};
+  ParallelFor(together == 0 ? 0 : NumThreads(), 1, [&](int64_t, int64_t) {
+    for (size_t i = next++; i < together; i = next++) {
+      Step(*commit_.steps[i]);
+    }
+  });
+  for (size_t i = together; i < commit_.steps.size(); ++i) {
+    Step(*commit_.steps[i]);
+  }
+}
+
 void Frame::Execute() {
   const Instruction* current = plan_.instructions_.data();
   const Instruction* const end = current + plan_.instructions_.size();
@@ -456,10 +471,7 @@ void Frame::Execute() {
     CheckCancelled();
     ReserveResults();
     BindCommit(true);
-    const NoThreadCancel guard;
-    for (; current != end; ++current) {
-      Step(*current);
-    }
+    RunCommit();
   } catch (...) {
     RethrowAt(current, false);
   }

@@ -56,6 +56,7 @@ class Frame {
   void BindCommit(bool in_place);
   bool IsInPlace(int shadow) const noexcept;
   void ReserveResults();
+  void RunCommit();
   // Calls the same function of the hooks of all libraries.
   template <typename Call>
   void ForHooks(Call call);

@@ -70,14 +70,19 @@ int ReplacedSlot(const Plan& plan,
 PlanCommit::PlanCommit(const Plan& plan)
     : begin(plan.instructions().size()), replaced(plan.slots().size(), -1) {
   if (!plan.hooks().empty() || !plan.updates()) return;
-  const auto& steps = plan.instructions();
+  const auto& all = plan.instructions();
   size_t first = begin;
-  while (first > 0 && steps[first - 1].kind == InstructionKind::kCopyOnHost) {
+  while (first > 0 && all[first - 1].kind == InstructionKind::kCopyOnHost) {
     --first;
   }
-  while (first > 0 && CannotFail(steps[first - 1])) {
+  while (first > 0 && CannotFail(all[first - 1])) {
     --first;
   }
+  FindReplaced(plan, first);
+  OrderSteps(plan);
+}
+
+void PlanCommit::FindReplaced(const Plan& plan, size_t first) {
   const std::vector<size_t> last_reads = LastReads(plan);
   for (size_t i = first; i < plan.instructions().size(); ++i) {
     const Instruction& step = plan.instructions()[i];
@@ -97,6 +102,56 @@ PlanCommit::PlanCommit(const Plan& plan)
       }
     }
   }
+}
+
+// Whether no update reads what another one writes. All write shadows, or former
+// values that only they read, so that planned memory is reused nowhere.
+bool PlanCommit::AreIndependent(const Plan& plan) const {
+  std::vector<int> reads(plan.slots().size(), 0);
+  const auto for_each_op = [&](auto&& visit) {
+    for (size_t i = begin; i < plan.instructions().size(); ++i) {
+      const Instruction& step = plan.instructions()[i];
+      if (step.kernel != nullptr) visit(plan.ops()[step.context]);
+    }
+  };
+  for_each_op([&](const PlannedOp& op) {
+    for (const int slot : op.inputs) {
+      ++reads[slot];
+    }
+  });
+  bool independent = true;
+  for_each_op([&](const PlannedOp& op) {
+    independent = independent && op.scratch < 0;
+    for (const int slot : op.outputs) {
+      independent = independent && reads[slot] == 0 &&
+                    plan.slots()[slot].kind == SlotKind::kShadow &&
+                    (replaced[slot] < 0 || reads[replaced[slot]] == 1);
+    }
+  });
+  return independent;
+}
+
+// To wake threads pays for this many bytes of updates, each of few bytes.
+void PlanCommit::OrderSteps(const Plan& plan) {
+  constexpr size_t kManyBytes = 1 << 20;
+  constexpr size_t kFewBytes = 1 << 18;
+  const bool independent = AreIndependent(plan);
+  size_t bytes = 0;
+  const auto is_small = [&](const Instruction* step) {
+    if (!independent || step->kernel == nullptr) return false;
+    size_t written = 0;
+    for (const int slot : plan.ops()[step->context].outputs) {
+      written += plan.slots()[slot].bytes;
+    }
+    if (written <= kFewBytes) bytes += written;
+    return written <= kFewBytes;
+  };
+  for (size_t i = begin; i < plan.instructions().size(); ++i) {
+    steps.push_back(&plan.instructions()[i]);
+  }
+  const auto rest = std::stable_partition(steps.begin(), steps.end(), is_small);
+  if (bytes < kManyBytes) return;
+  together = static_cast<size_t>(rest - steps.begin());
 }
 
 }  // namespace sluice

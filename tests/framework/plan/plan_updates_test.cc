@@ -6,9 +6,11 @@
 #include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
+#include "sluice/framework/plan/plan_commit.h"
 #include "sluice/framework/plan/run_observer.h"
 #include "sluice/framework/run/executor.h"
 #include "sluice/platform/cancel.h"
+#include "sluice/platform/parallel_for.h"
 
 namespace sluice {
 namespace {
@@ -262,6 +264,92 @@ TEST_F(PlanUpdatesTest, AreNotInPlaceUnderAnObserver) {
   plan->Run(feeds, &scope_);
   EXPECT_EQ(ValuesOf("v"), (Values{12, 22}));
   EXPECT_TRUE(InPlace("w"));
+}
+
+class TogetherTest : public ::testing::Test {
+ protected:
+  static constexpr int64_t kCount = 1 << 14;
+
+  TogetherTest() {
+    sluice::testing::UseTestOps();
+    program_.Data("d", DType::kFloat32, {kCount});
+    for (int i = 0; i <= 20; ++i) {
+      program_.Persistable(Name(i), DType::kFloat32, {kCount});
+      *scope_.Var(Name(i)).GetMutable<Tensor>() =
+          sluice::testing::Iota({kCount});
+    }
+  }
+  static std::string Name(int i) { return "p" + std::to_string(i); }
+  void Update(int i, const std::string& delta, const char* op) {
+    Append(&program_, op, {{"Param", {Name(i)}}, {"Delta", {delta}}});
+  }
+  void UpdateTwenty() {
+    for (int i = 0; i < 20; ++i) {
+      Update(i, "d", "test_commit");
+    }
+  }
+  Feeds Fed() const { return {{"d", sluice::testing::Iota({kCount})}}; }
+  // How many updates may run side by side.
+  size_t Together() {
+    return PlanCommit(*Executor().Prepare(program_, Fed(), {})).together;
+  }
+
+  Program program_;
+  Scope scope_;
+};
+
+TEST_F(TogetherTest, SmallUpdatesRunSideBySide) {
+  UpdateTwenty();
+  EXPECT_EQ(Together(), 20U);
+  float runs = 0;
+  for (const int threads : {1, 2, 5}) {
+    const ThreadCountGuard guard(threads);
+    const auto out = Executor().Run(program_, Fed(), {Name(7)}, &scope_);
+    EXPECT_EQ(out[0].data<float>()[5], 5 * (++runs + 1));
+    for (int i = 0; i < 20; ++i) {
+      const auto values =
+          scope_.FindVar(Name(i))->Get<Tensor>()->ToVector<float>();
+      EXPECT_TRUE(values == out[0].ToVector<float>()) << i;
+    }
+  }
+}
+
+TEST_F(TogetherTest, NotIfOneReadsWhatAnotherWrote) {
+  UpdateTwenty();
+  Update(20, Name(3), "test_commit");
+  EXPECT_EQ(Together(), 0U);
+}
+
+TEST_F(TogetherTest, NotIfOneReadsWhatAnotherReplaces) {
+  Update(20, Name(3), "test_commit");
+  UpdateTwenty();
+  EXPECT_EQ(Together(), 0U);
+}
+
+TEST_F(TogetherTest, NotIfOneIsUpdatedTwice) {
+  UpdateTwenty();
+  Update(3, "d", "test_commit");
+  EXPECT_EQ(Together(), 0U);
+}
+
+TEST_F(TogetherTest, NotBeforeAnOpThatMayFail) {
+  UpdateTwenty();
+  Update(20, "d", "test_update");
+  EXPECT_EQ(Together(), 0U);
+}
+
+TEST(Together, NotIfTheyAreFew) {
+  sluice::testing::UseTestOps();
+  Program program;
+  program.Data("d", DType::kFloat32, {2});
+  program.Persistable("w", DType::kFloat32, {2});
+  Append(&program, "test_commit", {{"Param", {"w"}}, {"Delta", {"d"}}});
+  const auto plan =
+      Executor().Prepare(program, {{"d", Floats({2}, {1, 1})}}, {});
+  const PlanCommit commit(*plan);
+  EXPECT_EQ(commit.begin, 0U);
+  EXPECT_EQ(commit.steps.size(), 1U);
+  EXPECT_EQ(commit.together, 0U);
 }
 
 }  // namespace
