@@ -90,9 +90,13 @@ bool HasThreads() {
   if (kOmp.is_there) return true;
   static std::once_flag said;
   std::call_once(said, [] {
-    Log(LogLevel::kWarning,
-        "libgomp.so.1 cannot be loaded (Debian: libgomp1), so that every "
-        "kernel runs on one thread");
+    try {
+      Log(LogLevel::kWarning,
+          "libgomp.so.1 cannot be loaded (Debian: libgomp1), so that every "
+          "kernel runs on one thread");
+    } catch (const std::exception&) {
+      // A loop does not fail because there is no memory for this line.
+    }
   });
   return false;
 }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <cxxabi.h>
+#include <pthread.h>
 
 #include "sluice/framework/plan/run_hooks.h"
 #include "sluice/framework/plan/run_observer.h"
@@ -15,6 +16,7 @@
 #include "sluice/platform/device.h"
 #include "sluice/platform/device_context_pool.h"
 #include "sluice/platform/error.h"
+#include "sluice/platform/parallel_for.h"
 
 namespace sluice {
 
@@ -62,11 +64,24 @@ std::string ForWhat(const Plan& plan, const Slot& slot) {
         "a kernel raised {}\n  {}", what, where);
 }
 
+// During its life pthread_cancel does not end the thread.
+class NoThreadCancel {
+ public:
+  NoThreadCancel() { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
+  ~NoThreadCancel() { pthread_setcancelstate(before_, nullptr); }
+  NoThreadCancel(const NoThreadCancel&) = delete;
+  NoThreadCancel& operator=(const NoThreadCancel&) = delete;
+
+ private:
+  int before_ = PTHREAD_CANCEL_ENABLE;
+};
+
 }  // namespace
 
 RunObserver::~RunObserver() = default;
 
-Frame::Frame(const Plan& plan) : plan_(plan), tensors_(plan.slots_.size()) {
+Frame::Frame(const Plan& plan)
+    : plan_(plan), commit_(plan), tensors_(plan.slots_.size()) {
   BindSlots();
   for (const QueueSpec& queue : plan.queues_) {
     devices_.push_back(
@@ -264,20 +279,41 @@ void Frame::BindPersistables() {
   }
 }
 
-// An update of few rows writes to the scope's tensor if only the scope and this
-// frame hold it; otherwise the kernel copies the tensor first.
+// Binds the new value of a persistable to the memory of slot `former`, if only
+// the scope and this frame hold that; otherwise to a shadow.
+void Frame::BindShadow(int index, int former) {
+  if (former >= 0 && !tensors_[former].holder()->borrowed() &&
+      tensors_[former].holder().use_count() == 2) {
+    tensors_[index] = tensors_[former];
+  } else if (!tensors_[index].allocated()) {
+    AllocateOwn(index);
+  }
+}
+
+// An update of few rows changes the scope's tensor, or copies it first.
 void Frame::BindShadows() {
   for (size_t i = 0; i < shadow_targets_.size(); ++i) {
     const int index = plan_.shadow_slots_[i];
-    const int updates = plan_.slots_[index].updates;
-    if (updates >= 0 && !tensors_[updates].holder()->borrowed() &&
-        tensors_[updates].holder().use_count() == 2) {
-      tensors_[index] = tensors_[updates];
-    } else if (!tensors_[index].allocated()) {
-      AllocateOwn(index);
+    if (commit_.replaced[index] < 0) {
+      BindShadow(index, plan_.slots_[index].updates);
     }
-    // The tensor is created now, so that the commit cannot fail.
+    // The tensor is created now, so that Finish cannot fail.
     shadow_targets_[i]->GetMutable<Tensor>();
+  }
+}
+
+// Whether the commit wrote to the scope's memory.
+bool Frame::IsInPlace(int shadow) const noexcept {
+  const int former = commit_.replaced[shadow];
+  return former >= 0 &&
+         tensors_[shadow].raw_data() == tensors_[former].raw_data();
+}
+
+// Binds what the commit may write in place.
+void Frame::BindCommit(bool in_place) {
+  for (const int index : plan_.shadow_slots_) {
+    const int former = commit_.replaced[index];
+    if (former >= 0) BindShadow(index, in_place ? former : -1);
   }
 }
 
@@ -394,11 +430,26 @@ void Frame::RethrowAt(const Instruction* instruction, bool synchronised) {
   }
 }
 
+void Frame::RunCommit() {
+  const NoThreadCancel guard;
+  const size_t together = commit_.together;
+  std::atomic<size_t> next{0};
+  ParallelFor(together == 0 ? 0 : NumThreads(), 1, [&](int64_t, int64_t) {
+    for (size_t i = next++; i < together; i = next++) {
+      Step(*commit_.steps[i]);
+    }
+  });
+  for (size_t i = together; i < commit_.steps.size(); ++i) {
+    Step(*commit_.steps[i]);
+  }
+}
+
 void Frame::Execute() {
   const Instruction* current = plan_.instructions_.data();
   const Instruction* const end = current + plan_.instructions_.size();
+  const Instruction* const commit = current + commit_.begin;
   try {
-    for (; current != end; ++current) {
+    for (; current != commit; ++current) {
       if (CancelRequested()) [[unlikely]] {
         CheckCancelled();
       }
@@ -407,13 +458,21 @@ void Frame::Execute() {
         ForHooks([&](FrameHooks& hooks) { hooks.AfterInstruction(*current); });
       }
     }
+    if (commit == end) return;
+    CheckCancelled();
+    ReserveResults();
+    BindCommit(true);
+    RunCommit();
   } catch (...) {
     RethrowAt(current, false);
   }
 }
 
+// The observer may end the run after any instruction, so that nothing is
+// written in place but what a RowLog keeps.
 void Frame::ExecuteObserved(RunObserver& observer) {
   run_.observer = &observer;
+  BindCommit(false);
   for (const Instruction& instruction : plan_.instructions_) {
     try {
       CheckCancelled();
@@ -430,21 +489,30 @@ void Frame::ExecuteObserved(RunObserver& observer) {
   }
 }
 
+// Raises what Finish could raise: a commit must not be followed by an error. No
+// kernel of a commit allocates a result.
+void Frame::ReserveResults() {
+  results_.reserve(plan_.fetch_slots_.size());
+  for (const int slot : plan_.fetch_slots_) {
+    SLUICE_ENFORCE(tensors_[slot].allocated(), ErrorCode::kInternal,
+                   "run.no_output", "the kernel did not allocate its output {}",
+                   ForWhat(plan_, plan_.slots_[slot]));
+  }
+}
+
 std::vector<Tensor> Frame::Finish(Scope* /*scope*/) {
-  std::vector<Tensor> results;
-  results.reserve(plan_.fetch_slots_.size());
+  ReserveResults();
+  std::vector<Tensor> results = std::move(results_);
   for (const int slot : plan_.fetch_slots_) {
     Tensor& result = tensors_[slot];
-    SLUICE_ENFORCE(result.allocated(), ErrorCode::kInternal, "run.no_output",
-                   "the kernel did not allocate its output {}",
-                   ForWhat(plan_, plan_.slots_[slot]));
     // Reset empties the queues, which would hide that the last wait is missing.
     const bool look_now = plan_.options_.drop_wait_for_testing >= 0;
     results.push_back(look_now ? result.CopyTo(CPUPlace()) : std::move(result));
   }
   for (size_t i = 0; i < shadow_targets_.size(); ++i) {
-    std::swap(*shadow_targets_[i]->GetMutable<Tensor>(),
-              tensors_[plan_.shadow_slots_[i]]);
+    const int index = plan_.shadow_slots_[i];
+    if (IsInPlace(index)) continue;
+    std::swap(*shadow_targets_[i]->GetMutable<Tensor>(), tensors_[index]);
   }
   changed_.Forget();
   return results;
@@ -478,6 +546,9 @@ void Frame::Reset() noexcept {
   }
   for (OpKernelContext& context : contexts_) {
     context.ReleaseTemporaries();
+  }
+  for (const int slot : plan_.shadow_slots_) {
+    if (IsInPlace(slot)) tensors_[slot].Reset();
   }
   for (const auto* slots :
        {&plan_.feed_slots_, &plan_.feed_aliases_, &plan_.fetch_slots_,

@@ -7,6 +7,7 @@
 
 #include "sluice/framework/op/row_log.h"
 #include "sluice/framework/plan/plan.h"
+#include "sluice/framework/plan/plan_commit.h"
 #include "sluice/platform/device_context.h"
 
 namespace sluice {
@@ -50,7 +51,12 @@ class Frame {
   void TakeStep();
   void FindVariables();
   void BindPersistables();
+  void BindShadow(int index, int former);
   void BindShadows();
+  void BindCommit(bool in_place);
+  bool IsInPlace(int shadow) const noexcept;
+  void ReserveResults();
+  void RunCommit();
   // Calls the same function of the hooks of all libraries.
   template <typename Call>
   void ForHooks(Call call);
@@ -69,6 +75,7 @@ class Frame {
                               bool synchronised);
 
   const Plan& plan_;
+  const PlanCommit commit_;
   std::vector<std::unique_ptr<DeviceContext>> devices_;
   std::vector<Tensor> tensors_;
   std::vector<Tensor*> arguments_;
@@ -78,6 +85,7 @@ class Frame {
   std::pair<uint64_t, uint64_t> found_in_;
   std::vector<const Variable*> persistables_;
   std::vector<Variable*> shadow_targets_;
+  std::vector<Tensor> results_;  // empty between runs
   RunState run_;
   RowLog changed_;
   std::vector<std::unique_ptr<FrameHooks>> hooks_;  // by Plan::hooks()

@@ -14,7 +14,10 @@ int PlanBuilder::ChangedInPlace(const ArgDef& def,
       planned.device >= 0) {
     return -1;
   }
-  const std::string& var = op.Input(def.updates)[0];
+  // The output may also be the new value of another variable.
+  const ArgVars& vars = op.Input(def.updates);
+  if (vars != op.Output(def.name)) return -1;
+  const std::string& var = vars[0];
   for (const int index : planned.inputs) {
     const Slot& input = plan_->slots_[index];
     if (input.kind == SlotKind::kPersistable && input.var == var) return index;

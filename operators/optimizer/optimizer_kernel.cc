@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "sluice/framework/op/commit_kernel.h"
 #include "sluice/operators/math/movement/merged_rows.h"
 #include "sluice/operators/math/optimizer/optimizer_row.h"
 #include "sluice/operators/optimizer/optimizer_settings.h"
@@ -19,7 +20,7 @@ namespace {
 constexpr int64_t kOptimizerGrain = 1 << 13;
 
 template <typename T>
-class OptimizerKernel final : public OpKernel {
+class OptimizerKernel final : public CommitKernel {
  public:
   explicit OptimizerKernel(const OpKernelConstruction& construction)
       : row_(*FindOptimizerRow(construction.op())),
@@ -27,10 +28,24 @@ class OptimizerKernel final : public OpKernel {
         states_(row_.info.state_count()),
         powers_(row_.info.power_count()) {}
 
+  void Prepare(KernelPreparation& preparation) override {
+    const KernelQuery& query = preparation.query;
+    has_rows_ = !query.op.Input("Rows").empty();
+    has_skip_ = !query.op.Input("SkipUpdate").empty();
+    if (row_.scaled != nullptr) {
+      preparation.scratch_bytes =
+          static_cast<size_t>(BlocksOf(query.inputs[0].numel())) *
+          sizeof(OptimizerSquares);
+    }
+  }
+
+  // Few rows are checked and merged; all are only computed with.
+  bool CannotFail() const override { return !has_rows_; }
+
   // Arguments are found by their places in OptimizerSchema: names would take
   // longer than the step of a small parameter.
   void Compute(OpKernelContext& context) const override {
-    if (context.HasInput("Rows")) return ComputeRows(context);
+    if (has_rows_) return ComputeRows(context);
     const Tensor& param = context.Input(0);
     const auto output = [&](size_t index, const DDim& dims) {
       return context.AllocateOutput(static_cast<int>(index), dims)
@@ -47,7 +62,7 @@ class OptimizerKernel final : public OpKernel {
     OptimizerNumbers numbers = NumbersOf(context, skips);
     if (skips) return Keep(arrays, param.numel());
     if (row_.scaled != nullptr) {
-      numbers = Scaled(arrays, numbers, param.numel());
+      numbers = Scaled(arrays, numbers, param.numel(), context.scratch());
     }
     arrays.stream = Streams(arrays, param.numel());
     ParallelFor(param.numel(), kOptimizerGrain,
@@ -57,9 +72,13 @@ class OptimizerKernel final : public OpKernel {
   }
 
  private:
-  static bool Skips(const OpKernelContext& context) {
-    return context.HasInput("SkipUpdate") &&
-           context.Input("SkipUpdate").data<bool>()[0];
+  static int64_t BlocksOf(int64_t count) {
+    return (count + kOptimizerGrain - 1) / kOptimizerGrain;
+  }
+
+  bool Skips(OpKernelContext& context) const {
+    const auto input = static_cast<int>(2 + states_ + powers_ + 1);
+    return has_skip_ && context.Input(input).data<bool>()[0];
   }
 
   // Returns the numbers of this step, and raises the powers for the next.
@@ -178,9 +197,11 @@ class OptimizerKernel final : public OpKernel {
   // they are added do not depend on the number of threads.
   OptimizerNumbers Scaled(const OptimizerArrays<T>& arrays,
                           const OptimizerNumbers& numbers,
-                          int64_t count) const {
-    const int64_t blocks = (count + kOptimizerGrain - 1) / kOptimizerGrain;
-    std::vector<OptimizerSquares> squares(static_cast<size_t>(blocks));
+                          int64_t count,
+                          void* scratch) const {
+    const int64_t blocks = BlocksOf(count);
+    const std::span squares(static_cast<OptimizerSquares*>(scratch),
+                            static_cast<size_t>(blocks));
     ParallelFor(blocks, 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         squares[static_cast<size_t>(i)] =
@@ -200,6 +221,8 @@ class OptimizerKernel final : public OpKernel {
   OptimizerSettings settings_;
   size_t states_;
   size_t powers_;
+  bool has_rows_ = false;
+  bool has_skip_ = false;
 };
 
 void AddOptimizerKernels(Registry& registry) {

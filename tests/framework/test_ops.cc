@@ -7,8 +7,10 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "sluice/framework/op/commit_kernel.h"
 #include "sluice/framework/op/infer_shape_context.h"
 #include "sluice/framework/op/op_registry.h"
+#include "sluice/platform/cancel.h"
 #include "sluice/platform/error.h"
 
 namespace sluice::testing {
@@ -167,17 +169,40 @@ void UpdateSchema(OpSchema& op) {
   op.InferShape(SameShape);
 }
 template <typename T>
+void AddDelta(OpKernelContext& context) {
+  const Tensor& param = context.Input("Param");
+  const T* delta = context.Input("Delta").data<T>();
+  T* out = context.AllocateOutput("ParamOut", param.dims()).data<T>();
+  for (int64_t i = 0; i < param.numel(); ++i) {
+    out[i] = param.data<T>()[i] + delta[i];
+  }
+}
+template <typename T>
 class UpdateKernel final : public OpKernel {
   using OpKernel::OpKernel;
   void Compute(OpKernelContext& context) const override {
-    const Tensor& param = context.Input("Param");
-    const T* delta = context.Input("Delta").template data<T>();
-    T* out =
-        context.AllocateOutput("ParamOut", param.dims()).template data<T>();
-    for (int64_t i = 0; i < param.numel(); ++i) {
-      out[i] = param.data<T>()[i] + delta[i];
-    }
+    AddDelta<T>(context);
   }
+};
+
+// --- test_commit
+void CommitSchema(OpSchema& op) {
+  UpdateSchema(op);
+  op.Attr<bool>("cancels", "").Default(false);
+}
+template <typename T>
+class SureUpdateKernel final : public CommitKernel {
+ public:
+  explicit SureUpdateKernel(const OpKernelConstruction& construction)
+      : cancels_(construction.Attr<bool>("cancels")) {}
+  void Compute(OpKernelContext& context) const override {
+    AddDelta<T>(context);
+    if (cancels_) SetCancelRequested(true);
+  }
+  bool CannotFail() const override { return true; }
+
+ private:
+  bool cancels_;
 };
 
 // --- test_views
@@ -316,6 +341,8 @@ REGISTER_OP_KERNEL(test_scratch,
                    ReluctantKernel<float>);
 REGISTER_OPERATOR(test_update, UpdateSchema);
 REGISTER_OP_CPU_KERNEL(test_update, UpdateKernel<float>, UpdateKernel<double>);
+REGISTER_OPERATOR(test_commit, CommitSchema);
+REGISTER_OP_CPU_KERNEL(test_commit, SureUpdateKernel<float>);
 REGISTER_OPERATOR(test_views, ViewsSchema);
 REGISTER_OP_CPU_KERNEL(test_views, ViewsKernel<float>, ViewsKernel<double>);
 REGISTER_OPERATOR(test_many, ManySchema);
@@ -341,6 +368,8 @@ void UseTestOps() {
         Registry::Global());
     SLUICE_USE_OPERATOR(test_update);
     SLUICE_USE_CPU_KERNEL(test_update);
+    SLUICE_USE_OPERATOR(test_commit);
+    SLUICE_USE_CPU_KERNEL(test_commit);
     SLUICE_USE_OPERATOR(test_views);
     SLUICE_USE_CPU_KERNEL(test_views);
     SLUICE_USE_OPERATOR(test_many);

@@ -13,6 +13,8 @@
 //   test_fail      Out = X, or an error while FailTestOps says so; attribute
 //                  `foreign`: the error is a std::runtime_error.
 //   test_update    ParamOut = Param + Delta, in place of Param.
+//   test_commit    the same by a kernel that cannot fail; attribute `cancels`:
+//                  it then calls SetCancelRequested(true).
 //   test_divide    Out = 1 / X.
 //   test_some      Out has as many elements as X[0] says; where that is
 //                  negative, the kernel forgets to allocate it.

@@ -151,5 +151,23 @@ TEST_F(RunHooksTest, ThatRaiseAreNamedAndHarmTheRunOnly) {
   }
 }
 
+TEST_F(RunHooksTest, ThatRaiseAfterAnUpdateTakeItBack) {
+  program_.Persistable("w", DType::kFloat32, {2});
+  testing::Append(&program_, "test_commit",
+                  {{"Param", {"w"}}, {"Delta", {"x"}}});
+  Scope scope;
+  Tensor& w = *scope.Var("w").GetMutable<Tensor>();
+  w = testing::Floats({2}, {10, 20});
+  const auto run = [&] {
+    executor_.Run(program_, {{"x", testing::Floats({2}, {1, 2})}}, {}, &scope);
+  };
+  g_calls.raise_at = "after_1";
+  EXPECT_THROW(run(), Error);
+  EXPECT_EQ(w.ToVector<float>(), (std::vector<float>{10, 20}));
+  g_calls.raise_at = "";
+  run();
+  EXPECT_EQ(w.ToVector<float>(), (std::vector<float>{11, 22}));
+}
+
 }  // namespace
 }  // namespace sluice

@@ -1,5 +1,8 @@
+#include <algorithm>
 #include <new>
 #include <stdexcept>
+#include <utility>
+#include <vector>
 
 #include "tests/framework/small_digits.h"
 #include "tests/testing/allocation_sweep.h"
@@ -174,6 +177,43 @@ TEST_F(FailAllocation, WhileAPersistableIsWritten) {
     }
     RequireTrue(sum.data<float>()[0] == before + 1);
     RequireTrue(sum.data<float>()[1] == 2 * before + 2);
+  });
+}
+
+// A step in place happens for the parameter and all of its state, or not.
+TEST_F(FailAllocation, WhileAParameterIsUpdated) {
+  Program program;
+  Scope scope;
+  program.Data("g", DType::kFloat32, {1});
+  Program::ArgList inputs = {{"Grad", {"g"}}};
+  std::vector<Tensor*> tensors;
+  for (const char* name : {"LearningRate", "Param", "Moment1", "Moment2",
+                           "Beta1Pow", "Beta2Pow"}) {
+    program.Persistable(name, DType::kFloat32, {1});
+    inputs.push_back({name, {name}});
+    tensors.push_back(scope.Var(name).GetMutable<Tensor>());
+    *tensors.back() = Tensor::FromVector<float>({1}, {0.5F});
+  }
+  program.AppendOp("adam", inputs);
+  const Feeds feeds = {{"g", Tensor::FromVector<float>({1}, {2})}};
+  const void* const memory = std::as_const(*tensors[1]).raw_data();
+  const auto changed = [&] {
+    return std::count_if(tensors.begin(), tensors.end(), [](Tensor* tensor) {
+      return tensor->data<float>()[0] != 0.5F;
+    });
+  };
+  Sweep([&] {
+    for (Tensor* tensor : tensors) {
+      tensor->data<float>()[0] = 0.5F;
+    }
+    try {
+      Executor().Run(program, feeds, {}, &scope);
+    } catch (const Error&) {
+      RequireTrue(changed() == 0);
+      throw;
+    }
+    RequireTrue(changed() == 5);
+    RequireTrue(std::as_const(*tensors[1]).raw_data() == memory);
   });
 }
 

@@ -203,6 +203,22 @@ TEST_F(SparseGradientTest, UpdatesTheScopesOwnMemory) {
   }
 }
 
+TEST_F(SparseGradientTest, LeavesTheVariableAloneThatItOnlyReads) {
+  const ParamGrad pair = AppendBackward(Loss(Picked()))[0];
+  program_.Persistable("next", DType::kFloat32, {kHeight, kWidth});
+  const Var rate = ops::FillConstant(program_, {1}, {.value = 0.125});
+  program_.AppendOp("sgd",
+                    {{"Param", {pair.param}},
+                     {"Grad", {pair.grad}},
+                     {"LearningRate", {rate.name()}},
+                     {"Rows", {program_.Find(pair.grad).rows().name()}}},
+                    {}, {}, {{"ParamOut", {"next"}}});
+  const Values before = Table().ToVector<float>();
+  Run({3});
+  EXPECT_EQ(Table().ToVector<float>(), before);
+  EXPECT_NE(scope_.FindVar("next")->Get<Tensor>()->ToVector<float>(), before);
+}
+
 TEST_F(SparseGradientTest, LeavesATensorAloneThatSomebodyHolds) {
   AppendStep(AppendBackward(Loss(Picked()))[0]);
   const Tensor held = Table();
