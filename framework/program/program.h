@@ -92,8 +92,8 @@ class SLUICE_API Program {
            const char* file = __builtin_FILE(),
            int line = __builtin_LINE());
   // A variable to be fed whose rows are packed sequences, and the variable of
-  // their offsets [B + 1], `name`@LOD, to be fed with it
-  // (framework/run/ragged_feeds.h). For two levels, `name`@LOD@LOD cuts the
+  // their offsets [B + 1], `name@LOD`, to be fed with it
+  // (framework/run/ragged_feeds.h). For two levels, `name@LOD@LOD` cuts the
   // sequences into groups, and so on. Raises as Data does, and InvalidArgument
   // when dim 0 is known or `levels` is below 1.
   Var RaggedData(std::string_view name,

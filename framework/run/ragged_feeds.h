@@ -16,7 +16,7 @@ namespace sluice {
 
 // Returns the feeds of ragged variable `name`: the sequences' rows, one after
 // the other, padded to their capacity by copies of the last row (zeros would
-// make 0 / 0 in ops that divide by them), and `name`@LOD, their offsets. Raises
+// make 0 / 0 in ops that divide by them), and `name@LOD`, their offsets. Raises
 // InvalidArgument for sequences of different dtypes or shapes past dim 0, and
 // for none: feed rows of the right shape and offsets {0} instead.
 SLUICE_API Feeds PackSequences(const std::string& name,

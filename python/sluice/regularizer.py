@@ -37,7 +37,7 @@ class _Decay(Shown):
 class L1Decay(_Decay):
     """Adds regularization_coeff * sign(param) to the gradient.
 
-    That is the gradient of regularization_coeff * sum(|param|).
+    That is the gradient of regularization_coeff * sum(abs(param)).
     """
 
     def _pull(self, param: Variable) -> Variable:

@@ -191,37 +191,43 @@ class GradRows {
     }
   }
 
+  LstmRowGradArgs<T> LstmRow(int64_t t, int64_t b, T* gates) const {
+    const int64_t n = hidden_;
+    const auto [in, out, forget, candidate] = l_.order;
+    const T* kept = Kept(t, b);
+    return {.count = n,
+            .in = kept + in * n,
+            .out = kept + out * n,
+            .forget = kept + forget * n,
+            .candidate = kept + candidate * n,
+            .tanh_of_cells = kept + (l_.extra_block() + 1) * n,
+            .cells_before = CellsBefore(l_, a_, direction_, t, b),
+            .h_grad = b_.h + b * n,
+            .c_grad = b_.c + b * n,
+            .in_grad = gates + in * n,
+            .out_grad = gates + out * n,
+            .forget_grad = gates + forget * n,
+            .candidate_grad = gates + candidate * n};
+  }
+
   void LstmGates(int64_t t, int64_t b, T* gates) const {
+    const LstmRowGradArgs<T> row = LstmRow(t, b, gates);
+    if (usual_lstm_) return LstmRowGrad(row);
     const int64_t n = hidden_;
     const auto [at_in, at_out, at_forget, at_candidate] = l_.order;
     const T* kept = Kept(t, b);
-    const T* __restrict kept_in = kept + at_in * n;
-    const T* __restrict kept_out = kept + at_out * n;
-    const T* __restrict kept_forget = kept + at_forget * n;
-    const T* __restrict kept_candidate = kept + at_candidate * n;
+    const T* __restrict kept_in = row.in;
+    const T* __restrict kept_out = row.out;
+    const T* __restrict kept_forget = row.forget;
+    const T* __restrict kept_candidate = row.candidate;
     const T* __restrict kept_c = kept + l_.extra_block() * n;
-    T* __restrict in = gates + at_in * n;
-    T* __restrict out = gates + at_out * n;
-    T* __restrict forget = gates + at_forget * n;
-    T* __restrict candidate = gates + at_candidate * n;
+    T* __restrict in = row.in_grad;
+    T* __restrict out = row.out_grad;
+    T* __restrict forget = row.forget_grad;
+    T* __restrict candidate = row.candidate_grad;
     T* __restrict h = b_.h + b * n;
-    T* __restrict c = b_.c + b * n;
-    const T* c_before = CellsBefore(l_, a_, direction_, t, b);
-    if (usual_lstm_) {
-      return LstmRowGrad<T>({.count = n,
-                             .in = kept_in,
-                             .out = kept_out,
-                             .forget = kept_forget,
-                             .candidate = kept_candidate,
-                             .tanh_of_cells = kept_c + n,
-                             .cells_before = c_before,
-                             .h_grad = h,
-                             .c_grad = c,
-                             .in_grad = in,
-                             .out_grad = out,
-                             .forget_grad = forget,
-                             .candidate_grad = candidate});
-    }
+    T* __restrict c = row.c_grad;
+    const T* c_before = row.cells_before;
     for (int64_t j = 0; j < n; ++j) {
       out[j] = h[j] * kept_c[n + j];
       h[j] *= kept_out[j];

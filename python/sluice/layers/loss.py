@@ -244,7 +244,7 @@ def sigmoid_cross_entropy_with_logits(
 
 
 def _bent(x: Variable, bend: float) -> Variable:
-    """x * x / 2 up to |x| = bend, then bend * (|x| - bend / 2)."""
+    """x * x / 2 up to abs(x) = bend, bend * (abs(x) - bend / 2) beyond."""
     away = _apply("abs", x)
     near = _apply("clip", away, max=bend)
     return near * (away - 0.5 * near)
@@ -259,10 +259,10 @@ def smooth_l1(
 ) -> Variable:
     """Fluid's form of the smooth L1 loss: a sum for each row.
 
-    With d = (x - y) * inside_weight, an element is ``0.5 * (sigma * d) ** 2``
-    up to |d| = 1 / sigma ** 2, and |d| - 0.5 / sigma ** 2 beyond, times
-    outside_weight. PyTorch's is :func:`smooth_l1_loss`; its beta is
-    1 / sigma ** 2.
+    With d = (x - y) * inside_weight and a = abs(d), an element is
+    ``0.5 * (sigma * d) ** 2`` up to a = 1 / sigma ** 2, and
+    a - 0.5 / sigma ** 2 beyond, times outside_weight. PyTorch's is
+    :func:`smooth_l1_loss`; its beta is 1 / sigma ** 2.
 
     Args:
         x: [N, ...].
@@ -290,8 +290,8 @@ def smooth_l1_loss(
     reduction: str = "mean",
     beta: float = 1.0,
 ) -> Variable:
-    """PyTorch's form: ``0.5 * d ** 2 / beta`` up to |d| = beta, |d| - beta / 2
-    beyond. Fluid's is :func:`smooth_l1`."""
+    """PyTorch's form: ``0.5 * d ** 2 / beta`` up to abs(d) = beta, and
+    ``abs(d) - beta / 2`` beyond. Fluid's is :func:`smooth_l1`."""
     beta = _above_0("smooth_l1_loss: beta", beta)
     loss = _bent(input - label, beta) / beta
     return _reduced("smooth_l1_loss", loss, reduction)
@@ -303,7 +303,7 @@ def huber_loss(
     delta: float = 1.0,
     reduction: str = "none",
 ) -> Variable:
-    """``0.5 * d ** 2`` up to |d| = delta, ``delta * (|d| - delta / 2)`` beyond.
+    """``0.5 * d ** 2`` up to a = abs(d) = delta, then delta * (a - delta / 2).
 
     Fluid has no default for delta; PyTorch's default reduction is ``"mean"``.
 

@@ -266,11 +266,11 @@ class Dpsgd(Optimizer):
     """SGD whose gradients are clipped by norm and made noisy.
 
     Abadi et al., "Deep learning with differential privacy", 2016, as Fluid has
-    it: param -= learning_rate * (grad * clip / max(|grad|, clip) + noise /
-    batch_size), with normal noise of deviation sigma. Each element has its own
-    noise; in Fluid all elements of a gradient share one. ``grad`` is the
-    gradient of the batch, while the paper clips that of each example, so that
-    its bounds on privacy hold for batches of one example only.
+    it: param -= learning_rate * (grad * clip / max(norm, clip) + noise /
+    batch_size), with the norm of grad and normal noise of deviation sigma. Each
+    element has its own noise; in Fluid all elements of a gradient share one.
+    ``grad`` is the gradient of the batch, while the paper clips that of each
+    example, so that its bounds on privacy hold for batches of one example only.
 
     Args:
         clip: the largest norm of a gradient.

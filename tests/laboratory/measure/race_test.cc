@@ -190,10 +190,11 @@ TEST(Race, AContestantThatWasSlowAtFirstIsNotDropped) {
   auto calls = std::make_shared<int>(0);
   Contestant late{.name = "late", .run = [calls] {
                     const bool disturbed = (*calls)++ < 3;
-                    Sleeping("", disturbed ? 5e-3 : 100e-6).run();
+                    Sleeping("", disturbed ? 50e-3 : 1e-3).run();
                   }};
+  // Far enough apart for a busy machine, on which a sleep ends late.
   const RaceResult result =
-      RaceOf({late, Sleeping("other", 200e-6)}, {.give_up_ratio = 1.3});
+      RaceOf({late, Sleeping("other", 10e-3)}, {.give_up_ratio = 1.3});
   EXPECT_EQ(result.timings[0].outcome, RaceOutcome::kRaced);
   EXPECT_EQ(result.winner, 0);
 }
