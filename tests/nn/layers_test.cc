@@ -2,6 +2,7 @@
 #include <thread>
 #include <vector>
 
+#include "tests/nn/expect_refused.h"
 #include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
@@ -23,12 +24,6 @@ class LayersTest : public ::testing::Test {
   nn::Startup startup_;
   Executor executor_;
 };
-
-// Expects an error of `check` that names this file and the line of the call.
-#define EXPECT_REFUSED(check, fragment, ...)                            \
-  ExpectError(ErrorCode::kInvalidArgument, check,                       \
-              {fragment, "layers_test.cc:" + std::to_string(__LINE__)}, \
-              [&] { __VA_ARGS__; })
 
 TEST_F(LayersTest, FcMultipliesAndAdds) {
   const Var x = program_.Data("x", DType::kFloat32, {-1, 2});

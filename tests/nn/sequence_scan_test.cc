@@ -7,6 +7,7 @@
 #include <tuple>
 #include <vector>
 
+#include "tests/nn/expect_refused.h"
 #include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
@@ -171,11 +172,6 @@ TEST_F(SequenceScanTest, GradientsAreThoseOfDifferences) {
     }
   }
 }
-
-#define EXPECT_REFUSED(check, fragment, ...)                                   \
-  ExpectError(ErrorCode::kInvalidArgument, check,                              \
-              {fragment, "sequence_scan_test.cc:" + std::to_string(__LINE__)}, \
-              [&] { __VA_ARGS__; })
 
 TEST_F(SequenceScanTest, ErrorsNameTheLine) {
   const Var x = program_.RaggedData("x", DType::kFloat32, {-1, 2});
