@@ -100,6 +100,15 @@ bool MayBeEqual(const DDim& a, const DDim& b) {
   return true;
 }
 
+void RequireDims(const char* layer,
+                 const std::vector<DDim>& dims,
+                 const Vars& first) {
+  SLUICE_ENFORCE(dims.empty() || dims.size() == first.size(),
+                 ErrorCode::kInvalidArgument, "control_flow.dims",
+                 "{}: {} shapes for {} variables", layer, dims.size(),
+                 first.size());
+}
+
 // Sizes that are known of what a loop carries do not change.
 void RequireSameSizes(const char* layer,
                       const Vars& carried,
@@ -108,8 +117,7 @@ void RequireSameSizes(const char* layer,
     SLUICE_ENFORCE(MayBeEqual(carried[i].dims(), next[i].dims()),
                    ErrorCode::kInvalidArgument, "control_flow.carried_shape",
                    "{}: variable {} that is carried on must keep shape {}, got "
-                   "{} with shape {}; WhileOptions::dims names sizes that "
-                   "change",
+                   "{} with shape {}; option dims names sizes that change",
                    layer, i, carried[i].dims(), next[i].name(), next[i].dims());
   }
 }
@@ -165,10 +173,7 @@ Vars WhileLoop(const std::function<Var(const Vars&)>& condition,
                const WhileOptions& options,
                const SourceLocation& location) {
   Program& program = ProgramOf(first, "while_loop");
-  SLUICE_ENFORCE(options.dims.empty() || options.dims.size() == first.size(),
-                 ErrorCode::kInvalidArgument, "while_loop.dims",
-                 "while_loop: {} shapes for {} variables", options.dims.size(),
-                 first.size());
+  RequireDims("while_loop", options.dims, first);
   NamesOf(first, program);
   const Var begins = condition(first);
   NewBlocks blocks(&program);
@@ -220,13 +225,14 @@ ScanResult AppendStepLoop(const StepLoop& loop,
                           const ScanOptions& options,
                           const SourceLocation& location) {
   Program& program = ProgramOf(sequences, "scan");
+  RequireDims("scan", options.dims, first);
   NewBlocks blocks(&program);
   const int64_t block = program.BeginBlock();
   Var number;
   if (loop.batch_first) {
     number = BlockData(&program, "step", DType::kInt64, {});
   }
-  const Vars carried = BlockDataLike(&program, "carried", first, {});
+  const Vars carried = BlockDataLike(&program, "carried", first, options.dims);
   CutLike(&program, first, carried);
   const Vars elements =
       BlockDataLike(&program, "element", sequences, loop.element_dims);

@@ -59,6 +59,8 @@ struct ScanOptions {
   // Whether the gradient computes each step again instead of keeping what it
   // reads: less memory, more time.
   bool recompute = false;
+  // The shapes of what is carried, as in WhileOptions.
+  std::vector<DDim> dims = {};
 };
 
 // Calls `step` for one element of each of `sequences`, along their first axes,

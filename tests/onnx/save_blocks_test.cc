@@ -177,7 +177,8 @@ TEST_F(SaveBlocksTest, AScanIsAScanWhileShapesStay) {
       [](const Vars& carried, const Vars& elements) {
         return ScanStep{{ops::Concat({carried[0], elements[0]})}, {}};
       },
-      {ops::Reshape(ops::ReduceSum(x_, {.reduce_all = true}), {-1})}, {x_});
+      {ops::Reshape(ops::ReduceSum(x_, {.reduce_all = true}), {-1})}, {x_},
+      {.dims = {{-1}}});
   EXPECT_EQ(
       Find(Message({grown.carried[0].name()}).graph(), "Loop").attribute_size(),
       1);

@@ -196,7 +196,7 @@ TEST_F(BlockOpsTest, BuildersTakeBackWhatTheyBegan) {
   ExpectError(
       ErrorCode::kInvalidArgument, "control_flow.no_variables", {"while_loop"},
       [&] { WhileLoop(always, [](const Vars& vars) { return vars; }, {}); });
-  ExpectError(ErrorCode::kInvalidArgument, "while_loop.dims",
+  ExpectError(ErrorCode::kInvalidArgument, "control_flow.dims",
               {"2 shapes for 1"}, [&] {
                 WhileLoop(always, [](const Vars& vars) { return vars; }, {x_},
                           {.dims = {DDim({1}), DDim({2})}});
