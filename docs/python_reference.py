@@ -18,6 +18,16 @@ def public(owner: ModuleType) -> list[str]:
     return [name for name in owner.__all__ if not isinstance(getattr(owner, name), other)]
 
 
+def names_of(one: dict[str, str], owner: ModuleType) -> list[str]:
+    """What a page names, or what modules of the owner's package define."""
+    modules = one.get("from", "").split()
+    return one.get("names", "").split() + [
+        name
+        for name in public(owner)
+        if getattr(owner, name).__module__.rsplit(".", 1)[-1] in modules
+    ]
+
+
 def heading(title: str, line: str = "=") -> list[str]:
     return [title, line * len(title), ""]
 
@@ -41,23 +51,31 @@ def write(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     pages: dict[str, dict[str, str]] = op_reference.TABLES["python"]
     pages["more"] = {"title": "More"}
+    modules = {page: one.get("module", "sluice") for page, one in pages.items()}
+    owners = {name: importlib.import_module(name) for name in modules.values()}
     listed = {
-        (one.get("module", "sluice"), name)
-        for one in pages.values()
-        for name in one.get("names", "").split()
+        (modules[page], name)
+        for page, one in pages.items()
+        for name in names_of(one, owners[modules[page]])
     }
     lines = heading("Python")
     lines += ["``import sluice as sl``. Ops without parameters are functions of ",
               "``sl.layers``; the :doc:`ops </ops/index>` have their pages.", ""]  # fmt: skip
     lines += [".. toctree::", "   :maxdepth: 1", ""]
     for page_name, one in pages.items():
-        owner = importlib.import_module(one.get("module", "sluice"))
+        owner = owners[modules[page_name]]
         title, about = one["title"], one.get("about", "")
         if owner is not sluice:
             title += f": {owner.__name__}"
             about = about or f".. automodule:: {owner.__name__}\n   :no-members:"
-        rest = [name for name in public(owner) if (owner.__name__, name) not in listed]
-        names = one["names"].split() if "names" in one else rest
+        others = [public(each) for each in owners.values() if each is not sluice]
+        rest = [
+            name
+            for name in public(owner)
+            if (owner.__name__, name) not in listed
+            and not (owner is sluice and any(name in names for names in others))
+        ]
+        names = names_of(one, owner) or rest
         if names:
             lines.append(f"   {page_name}")
             text = page(title, about, owner, names)
