@@ -221,11 +221,11 @@ class SLUICE_API OpSchema {
   OpSchema& Permutes(std::string attribute);
   // Each element of the first output is a sum of products.
   OpSchema& Product();
-  // The output is a sum over the rows of all inputs of which not only the shape
-  // is used. So for the inputs of several calls, each stacked along a new first
-  // axis, one call gives the sum of the outputs, provided that inputs have at
-  // least the output's rank. Attribute `leading_dims`, if any, is one more
-  // then.
+  // The output is a sum over the rows of the inputs, except shape_only ones. If
+  // the inputs of several calls are stacked along a new first axis, one call
+  // then gives the sum of their outputs. This must hold for inputs whose rank
+  // is at least the output's. Attribute `leading_dims`, if named, is increased
+  // by 1 in that call.
   OpSchema& AddsUp(std::string leading_dims = "");
   // The internal op that computes this one and then element-wise ops; passes
   // replace the op by it.

@@ -37,10 +37,10 @@ class BlockRun {
   BlockRun(const BlockRun&) = delete;
   BlockRun& operator=(const BlockRun&) = delete;
 
-  // What the next run reads. Assigning a tensor of the same block of memory is
-  // cheap: no count of its users changes.
+  // An input of the next run. To assign a tensor in the same memory is cheap:
+  // no reference count changes.
   Tensor& Feed(int feed) { return frame_->feed(static_cast<size_t>(feed)); }
-  // Where the next run writes a result, and the result of the last run.
+  // A result: the last run's, and the memory that the next run writes to.
   Tensor& Result(int result) {
     return frame_->result(static_cast<size_t>(result));
   }
@@ -189,7 +189,7 @@ class LoopKernel final : public OpKernel {
     return value.result < 0 ? state.context.Input(value.input)
                             : state.run->Result(value.result);
   }
-  // What the next iteration gets, or the caller after the last.
+  // The first value of carried variable k, or what the last iteration gave.
   const Tensor& Carried(size_t k, const State& state) const {
     return state.count > 0 ? ValueOf(plans_->carried_out[k], state)
                            : state.context.Input(plans_->first_carried +

@@ -115,8 +115,8 @@ class LoopGradient {
   std::vector<int64_t> sequence_axes_, sequence_reversed_;
   std::vector<int64_t> stacked_axes_, stacked_reversed_;
   std::vector<Moved> moved_;
-  // What the forward loop stacks, with what is kept for gradients: the
-  // variables of its block and its outputs.
+  // What the forward loop stacks, including what gradients read: variables of
+  // its block, and by the same index the outputs that have their values.
   ArgVars stacked_here_, stacked_outside_;
 };
 

@@ -17,7 +17,7 @@ struct LstmRowGradArgs {
   const T* tanh_of_cells = nullptr;
   const T* cells_before = nullptr;  // nullptr: they are 0
   const T* h_grad = nullptr;        // of the new state
-  // Of the new cells; becomes that of the cells before.
+  // The gradient of the new cells; overwritten by that of the former cells.
   T* c_grad = nullptr;
   // The results: gradients of what went into the gates.
   T* in_grad = nullptr;
