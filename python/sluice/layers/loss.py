@@ -15,11 +15,11 @@ from ..feed_values import number
 from ..framework import Variable, created, require_variable
 
 __all__ = [
-    "bce_loss", "cross_entropy", "dice_loss", "hinge_loss", "huber_loss",
-    "kldiv_loss", "label_smooth", "log_loss", "margin_rank_loss", "mse_loss",
-    "nll_loss", "npair_loss", "rank_loss", "sigmoid_cross_entropy_with_logits",
-    "smooth_l1", "smooth_l1_loss", "softmax_with_cross_entropy",
-    "square_error_cost", "warpctc",
+    "bce_loss", "bpr_loss", "cross_entropy", "dice_loss", "hinge_loss",
+    "huber_loss", "kldiv_loss", "label_smooth", "log_loss", "margin_rank_loss",
+    "mse_loss", "nll_loss", "npair_loss", "rank_loss",
+    "sigmoid_cross_entropy_with_logits", "smooth_l1", "smooth_l1_loss",
+    "softmax_with_cross_entropy", "square_error_cost", "warpctc",
 ]
 
 IGNORED = -100
@@ -57,6 +57,15 @@ def _sum(x: Variable, dims: list[int] | None = None, **attrs: Any) -> Variable:
     if dims is None:
         return _apply("reduce_sum", x, reduce_all=True)
     return _apply("reduce_sum", x, dim=dims, **attrs)
+
+
+def _one_hot(label: Variable, like: Variable) -> Variable:
+    """1 where a class of ``like`` [..., classes] is the label [..., 1]."""
+    flat = _apply("squeeze", label, axes=[-1])
+    values = {"shape": [2], "values": [0.0, 1.0], "dtype": like.dtype}
+    values = like.program.append_op("assign_value", attrs=values)["Out"]
+    depth = (like.shape or (None,))[-1]
+    return flat._append("one_hot", {"X": flat, "Values": values}, depth=depth)
 
 
 def _row_sums(x: Variable) -> Variable:
@@ -404,6 +413,38 @@ def hinge_loss(input: Variable, label: Variable) -> Variable:
     return _apply("relu", 1.0 - (2.0 * label - 1.0) * input)
 
 
+def bpr_loss(input: Variable, label: Variable) -> Variable:
+    """How little the score of the label exceeds the others, for ranking.
+
+    ``log(1 + exp(other - labelled))``, a mean over the other classes: Bayesian
+    personalized ranking (Rendle et al., 2009).
+
+    Args:
+        input: scores [N, classes] of at least two classes.
+        label: [N, 1] int64; rows with -100 have loss 0.
+
+    Returns:
+        The loss [N, 1].
+
+    Raises:
+        OutOfRangeError: at run time, for a label that is not a class.
+    """
+    classes = (input.shape or (None,))[-1]
+    if classes is None or classes < 2:
+        raise InvalidArgumentError(
+            "bpr_loss: input: expected the scores of 2 classes or more, got "
+            f"{input!r}{created()}",
+            "python.bpr_loss_classes",
+        )
+    minus_score, counts = _nll(input, label, None, IGNORED, -1)
+    ignored = counts == 0.0
+    above = _where(ignored, 0.0, input + minus_score)
+    own = _one_hot(label, input) > 0.0
+    others = _where(own, 0.0, _apply("softplus", above))
+    loss = _sum(others, [-1], keep_dim=True) / (classes - 1.0)
+    return _where(ignored, 0.0, loss)
+
+
 def warpctc(
     input: Variable,
     label: Variable,
@@ -481,13 +522,7 @@ def dice_loss(
         label: [N, ..., 1], int64.
         epsilon: added to the sum of both.
     """
-    classes = (input.shape or (None,))[-1]
-    flat = label._append("squeeze", {"X": label}, axes=[-1])
-    values = {"shape": [2], "values": [0.0, 1.0], "dtype": input.dtype}
-    values = input.program.append_op("assign_value", attrs=values)["Out"]
-    truth = flat._append(
-        "one_hot", {"X": flat, "Values": values}, depth=classes
-    )
+    truth = _one_hot(label, input)
     both = _row_sums(input) + _row_sums(truth)
     overlap = _row_sums(input * truth)
     return _apply("mean", 1.0 - 2.0 * overlap / (both + epsilon))

@@ -55,6 +55,13 @@ def npair(a, p):
     return (share * each).sum(0).mean() + 0.25 * 0.002 * norms
 
 
+def bpr(x):
+    own = np.maximum(CLASSES, 0)
+    above = np.log1p(np.exp(x - np.take_along_axis(x, own, 1)))
+    above[np.arange(N), own[:, 0]] = 0
+    return np.where(CLASSES < 0, 0, rows(above) / (C - 1))
+
+
 def dice(x):
     truth = np.eye(C)[np.arange(N) % C]
     share = 2 * rows(x * truth) / (rows(x) + rows(truth) + 1e-5)
@@ -291,6 +298,7 @@ LOSSES = [
         (LOGITS, OTHER),
         npair,
     ),
+    Loss("bpr", lambda x: L.bpr_loss(x, constant(CLASSES)), (LOGITS,), bpr),
 ]
 
 
@@ -435,6 +443,21 @@ def test_a_class_that_is_ignored_has_no_gradient_even_from_0():
     np.testing.assert_array_equal(grad, [[0, 0]])
 
 
+def test_bpr_loss_keeps_small_numbers_and_checks_labels():
+    def loss(label):
+        return lambda x: L.bpr_loss(x, constant(np.array(label)))
+
+    # The label's own score adds nothing, not even rounding.
+    found, grad = value(loss([[1]]), [[-40.0, 0.0, -40.0]])
+    np.testing.assert_allclose(found, [[np.exp(-40.0)]], rtol=1e-12)
+    np.testing.assert_allclose(grad[0, 1], -np.exp(-40.0), rtol=1e-12)
+    found, grad = value(loss([[-100]]), [[np.inf, np.nan]])
+    assert found == 0 and (grad == 0).all()
+    assert np.isnan(value(loss([[0]]), [[np.nan, 1.0]])[0])
+    with pytest.raises(sl.OutOfRangeError):
+        value(loss([[2]]), [[0.0, 1.0]])
+
+
 def test_nan_stays():
     nan = [[np.nan]]
     for layer in (
@@ -541,6 +564,11 @@ def test_ctc_of_a_thousand_times_has_the_gradient_of_differences():
         (lambda x: L.label_smooth(x, epsilon=2), "python.label_smooth", "1"),
         (lambda x: L.log_loss(x, x, "a"), "python.number", "epsilon"),
         (lambda x: L.hinge_loss(x, 1), "python.variable", "label"),
+        (
+            lambda x: L.bpr_loss(sl.data("y", [None, 1]), x),
+            "python.bpr_loss_classes",
+            "2 classes",
+        ),
         (lambda x: L.warpctc(x, x), "python.variable", "input_length"),
     ],
 )
