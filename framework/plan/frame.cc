@@ -80,8 +80,7 @@ class NoThreadCancel {
 
 RunObserver::~RunObserver() = default;
 
-Frame::Frame(const Plan& plan)
-    : plan_(plan), commit_(plan), tensors_(plan.slots_.size()) {
+Frame::Frame(const Plan& plan) : plan_(plan), tensors_(plan.slots_.size()) {
   BindSlots();
   for (const QueueSpec& queue : plan.queues_) {
     devices_.push_back(
@@ -294,7 +293,7 @@ void Frame::BindShadow(int index, int former) {
 void Frame::BindShadows() {
   for (size_t i = 0; i < shadow_targets_.size(); ++i) {
     const int index = plan_.shadow_slots_[i];
-    if (commit_.replaced[index] < 0) {
+    if (plan_.commit().replaced[index] < 0) {
       BindShadow(index, plan_.slots_[index].updates);
     }
     // The tensor is created now, so that Finish cannot fail.
@@ -304,7 +303,7 @@ void Frame::BindShadows() {
 
 // Whether the commit wrote to the scope's memory.
 bool Frame::IsInPlace(int shadow) const noexcept {
-  const int former = commit_.replaced[shadow];
+  const int former = plan_.commit().replaced[shadow];
   return former >= 0 &&
          tensors_[shadow].raw_data() == tensors_[former].raw_data();
 }
@@ -312,7 +311,7 @@ bool Frame::IsInPlace(int shadow) const noexcept {
 // Binds what the commit may write in place.
 void Frame::BindCommit(bool in_place) {
   for (const int index : plan_.shadow_slots_) {
-    const int former = commit_.replaced[index];
+    const int former = plan_.commit().replaced[index];
     if (former >= 0) BindShadow(index, in_place ? former : -1);
   }
 }
@@ -432,22 +431,23 @@ void Frame::RethrowAt(const Instruction* instruction, bool synchronised) {
 
 void Frame::RunCommit() {
   const NoThreadCancel guard;
-  const size_t together = commit_.together;
+  const PlanCommit& commit = plan_.commit();
+  const size_t together = commit.together;
   std::atomic<size_t> next{0};
   ParallelFor(together == 0 ? 0 : NumThreads(), 1, [&](int64_t, int64_t) {
     for (size_t i = next++; i < together; i = next++) {
-      Step(*commit_.steps[i]);
+      Step(*commit.steps[i]);
     }
   });
-  for (size_t i = together; i < commit_.steps.size(); ++i) {
-    Step(*commit_.steps[i]);
+  for (size_t i = together; i < commit.steps.size(); ++i) {
+    Step(*commit.steps[i]);
   }
 }
 
 void Frame::Execute() {
   const Instruction* current = plan_.instructions_.data();
   const Instruction* const end = current + plan_.instructions_.size();
-  const Instruction* const commit = current + commit_.begin;
+  const Instruction* const commit = current + plan_.commit().begin;
   try {
     for (; current != commit; ++current) {
       if (CancelRequested()) [[unlikely]] {

@@ -7,7 +7,6 @@
 
 #include "sluice/framework/op/row_log.h"
 #include "sluice/framework/plan/plan.h"
-#include "sluice/framework/plan/plan_commit.h"
 #include "sluice/platform/device_context.h"
 
 namespace sluice {
@@ -75,7 +74,6 @@ class Frame {
                               bool synchronised);
 
   const Plan& plan_;
-  const PlanCommit commit_;
   std::vector<std::unique_ptr<DeviceContext>> devices_;
   std::vector<Tensor> tensors_;
   std::vector<Tensor*> arguments_;

@@ -11,6 +11,7 @@
 
 #include "sluice/framework/choice/resolver.h"
 #include "sluice/framework/op/op_kernel.h"
+#include "sluice/framework/plan/plan_commit.h"
 #include "sluice/framework/program/program.h"
 #include "sluice/framework/values/scope.h"
 #include "sluice/framework/values/tensor.h"
@@ -230,6 +231,7 @@ class SLUICE_API Plan {
   }
   // Whether a run changes persistable variables.
   bool updates() const { return !shadow_slots_.empty(); }
+  const PlanCommit& commit() const { return commit_; }
   // The plans of blocks that run inside of this one, with the index of the op.
   using Blocks = std::vector<std::pair<int, std::shared_ptr<const BlockPlans>>>;
   const Blocks& blocks() const { return blocks_; }
@@ -302,6 +304,7 @@ class SLUICE_API Plan {
   std::vector<QueueSpec> queues_;  // by Instruction::device
   std::vector<PlannedOp> ops_;
   std::vector<Instruction> instructions_;
+  PlanCommit commit_;
   std::vector<std::pair<PlaceKey, size_t>> arenas_;
   std::vector<Decision> decisions_;
   std::vector<Transfer> transfers_;

@@ -16,6 +16,8 @@ struct Instruction;
 // place. A plan with hooks, which may raise after an instruction, has no
 // commit.
 struct SLUICE_API PlanCommit {
+  PlanCommit() = default;
+  // Of a plan that is complete.
   explicit PlanCommit(const Plan& plan);
 
   // The first instruction; the number of instructions if there is no update.

@@ -6,7 +6,6 @@
 #include "tests/testing/expect_error.h"
 #include <gtest/gtest.h>
 
-#include "sluice/framework/plan/plan_commit.h"
 #include "sluice/framework/plan/run_observer.h"
 #include "sluice/framework/run/executor.h"
 #include "sluice/platform/cancel.h"
@@ -291,7 +290,7 @@ class TogetherTest : public ::testing::Test {
   Feeds Fed() const { return {{"d", sluice::testing::Iota({kCount})}}; }
   // How many updates may run side by side.
   size_t Together() {
-    return PlanCommit(*Executor().Prepare(program_, Fed(), {})).together;
+    return Executor().Prepare(program_, Fed(), {})->commit().together;
   }
 
   Program program_;
@@ -346,7 +345,7 @@ TEST(Together, NotIfTheyAreFew) {
   Append(&program, "test_commit", {{"Param", {"w"}}, {"Delta", {"d"}}});
   const auto plan =
       Executor().Prepare(program, {{"d", Floats({2}, {1, 1})}}, {});
-  const PlanCommit commit(*plan);
+  const PlanCommit& commit = plan->commit();
   EXPECT_EQ(commit.begin, 0U);
   EXPECT_EQ(commit.steps.size(), 1U);
   EXPECT_EQ(commit.together, 0U);
