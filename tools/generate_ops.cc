@@ -232,7 +232,9 @@ class Builder {
   std::string Body() const {
     std::string common;
     std::string text = "  ::sluice::OpDesc op;\n";
-    text += Format("  op.type = \"{}\";\n", schema_.name());
+    // Not by operator=(const char*), of which GCC 12 says at -O3 that it may
+    // copy overlapping memory (-Wrestrict, GCC bug 105329).
+    text += Format("  op.type = std::string(\"{}\");\n", schema_.name());
     text += "  op.hint = options.hint;\n";
     text += "  op.location = std::move(location);\n";
     for (const ArgDef& def : schema_.inputs()) {
