@@ -284,6 +284,7 @@ bool BlockPlanner::PlanLoop() {
     plans_->slice_feeds.push_back(FeedOf(block, slice));
   }
   if (trips == 0) return Fail("it has no iterations");
+  plans_->trips = std::max<int64_t>(trips, 1);
   return AddStacked(loop, trips);
 }
 
@@ -302,7 +303,7 @@ double BlockPlans::PredictedSeconds() const {
       }
     }
   }
-  return seconds;
+  return seconds * static_cast<double>(trips);
 }
 
 std::shared_ptr<const BlockPlans> PlanBlocks(const Program& program,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -40,6 +41,7 @@ struct SLUICE_API BlockPlans {
   std::vector<BlockValue> then_outputs;
   std::vector<BlockValue> else_outputs;
   // kLoop. Inputs are flat indices, feeds those of the plan; -1 for none.
+  int64_t trips = 1;  // by the length of the sequences; 1 if there are none
   int max_trips = -1;
   int condition = -1;
   int first_carried = 0;
@@ -53,7 +55,7 @@ struct SLUICE_API BlockPlans {
   std::vector<VarDesc> stacked_vars;  // as the program declares them
   BlockValue condition_out;
 
-  // Predicted seconds of one run of each block.
+  // Predicted seconds: of both blocks of an if, of `trips` iterations.
   double PredictedSeconds() const;
 };
 

@@ -65,9 +65,9 @@ class SLUICE_API Graph {
   PreparedOp& Choose(int id);
   // Program ops that no fetched or persistable value depends on.
   const std::vector<int>& not_needed() const { return not_needed_; }
-  // Ops whose values were only needed for attributes, and were computed while
-  // the graph was made.
-  const std::vector<int>& computed() const { return computed_; }
+  // Ops whose values nothing reads, because they were only needed for
+  // attributes or for their shapes, while the graph was made.
+  const std::vector<int>& unread() const { return unread_; }
   // Remarks for Explain about attributes that operands set.
   const std::vector<std::string>& operand_remarks() const {
     return operand_remarks_;
@@ -197,7 +197,7 @@ class SLUICE_API Graph {
   void FindResults(const std::vector<std::string>& fetches,
                    const std::vector<int>& later);
   void CheckLater(const std::vector<int>& later);
-  void DropComputed();
+  void DropUnread();
   // Whether a variable of the graph or of its program has this name.
   bool HasVar(const std::string& name) const;
   std::string InnerName(const std::string& wanted);
@@ -240,7 +240,7 @@ class SLUICE_API Graph {
   std::deque<PreparedOp> ops_;
   OpOrder order_;
   std::vector<int> not_needed_;
-  std::vector<int> computed_;
+  std::vector<int> unread_;
   std::vector<std::string> operand_remarks_;
   std::set<std::string> used_feeds_;
   std::set<std::string> later_vars_;  // that this graph cannot compute

@@ -80,7 +80,7 @@ Graph::Graph(const Program& program,
   used_feeds_ = known.used_feeds();
   if (!later.empty()) CheckLater(later);
   FindResults(fetches, later);
-  if (!operand_remarks_.empty()) DropComputed();
+  DropUnread();
 }
 
 // Returns the names.
@@ -430,12 +430,13 @@ void Graph::FindResults(const std::vector<std::string>& fetches,
   }
 }
 
-// Removes the ops that only computed values of operands.
-void Graph::DropComputed() {
+// Removes the ops whose values nothing reads: only operands were set by them,
+// or only their shapes matter.
+void Graph::DropUnread() {
   const std::vector<int> ids = order_.ids();
   for (size_t i = ids.size(); i-- > 0;) {
     const int id = ids[i];
-    bool needed = false;
+    bool needed = ops_[id].schema->holds_blocks();
     for (const auto& [argument, vars] : ops_[id].desc.outputs) {
       for (const std::string& var : vars) {
         const Value& value = ValueOf(var);
@@ -445,9 +446,9 @@ void Graph::DropComputed() {
     if (needed) continue;
     ForgetUses(id);
     order_.Remove(id);
-    computed_.push_back(id);
+    unread_.push_back(id);
   }
-  std::reverse(computed_.begin(), computed_.end());
+  std::reverse(unread_.begin(), unread_.end());
 }
 
 // Walks back from wanted and persistable variables; values of an earlier plan

@@ -58,6 +58,7 @@ std::shared_ptr<const Plan> PlanBuilder::Build() {
   AddHooks();
   NoteUnusedHints();
   plan_->op_descs_ = graph_->TakeDescs();
+  plan_->commit_ = PlanCommit(*plan_);
   return std::move(plan_);
 }
 
@@ -86,11 +87,11 @@ void PlanBuilder::MakeGraph() {
                "fetched or persistable needs it",
                id, program_.block().ops[id].type));
   }
-  for (const int id : graph_->computed()) {
+  for (const int id : graph_->unread()) {
     plan_->idle_ops_.push_back(id);
     plan_->notes_.push_back(
-        Format("op {} ({}) does not run: its values were computed while the "
-               "plan was prepared",
+        Format("op {} ({}) does not run: what is read of it, values or only "
+               "shapes, was known when the plan was prepared",
                id, graph_->Written(id).type));
   }
   plan_->blocks_ = graph_->blocks();

@@ -481,8 +481,76 @@ std::string GradientOps::NewName(const std::string& name) {
   return free;
 }
 
+// Whether the shape of `var`, of the forward block, is known where gradients
+// are written once ops of that block are repeated there; adds their indices to
+// `writers`. `read` has what gradients read anyway.
+bool GradientOps::FindRepeats(const std::string& var,
+                              const std::set<std::string>& read,
+                              std::set<int>* writers) const {
+  if (program_->HasVar(var) || read.contains(var)) return true;
+  const auto forward = static_cast<size_t>(level_->forward);
+  const VarDesc* own = program_->blocks()[forward].FindVar(var);
+  if (own == nullptr || own->is_data) return own != nullptr;
+  const int latest = values_.Latest(var);
+  const int writer = latest < 0 ? -1 : values_.value(latest).writer;
+  if (writer < 0) return false;
+  const OpDesc& op = block_.ops[static_cast<size_t>(writer)];
+  const OpSchema& schema = Registry::Global().Schema(op.type);
+  if (schema.holds_blocks() || schema.random()) return false;
+  for (const auto& [argument, vars] : op.outputs) {
+    for (const std::string& output : vars) {
+      if (program_->HasVar(output) || read.contains(output) ||
+          values_.value(values_.Before(writer, output)).writer >= 0) {
+        return false;
+      }
+    }
+  }
+  if (!writers->insert(writer).second) return true;
+  for (const auto& [argument, vars] : op.inputs) {
+    if (!schema.FindInput(argument)->attribute.empty()) return false;
+    for (const std::string& input : vars) {
+      if (values_.Before(writer, input) != values_.Latest(input) ||
+          !FindRepeats(input, read, writers)) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+// A loop need not keep what its gradient reads the shape of alone: the op that
+// computes it is repeated in the gradient's block instead, where it does not
+// run, because nothing reads its data.
+void GradientOps::RepeatForShapes(const OpDesc& op,
+                                  const std::set<std::string>& read) {
+  const OpSchema& schema = Registry::Global().Schema(op.type);
+  for (const auto& [argument, vars] : op.inputs) {
+    if (!schema.FindInput(argument)->traits.shape_only) continue;
+    for (const std::string& var : vars) {
+      std::set<int> writers;
+      if (!FindRepeats(var, read, &writers)) continue;
+      for (const int writer : writers) {
+        OpDesc repeated = block_.ops[static_cast<size_t>(writer)];
+        repeated.purpose = OpPurpose::kBackward;
+        DeclareSaved(program_, level_, repeated);
+        program_->AppendOp(std::move(repeated));
+      }
+    }
+  }
+}
+
 void GradientOps::Flush() {
+  const bool same_block = level_->forward == level_->gradients;
+  std::set<std::string> read;
+  for (size_t i = flushed_; i < ops_.size() && !same_block; ++i) {
+    const OpSchema& schema = Registry::Global().Schema(ops_[i].type);
+    for (const auto& [argument, vars] : ops_[i].inputs) {
+      if (schema.FindInput(argument)->traits.shape_only) continue;
+      read.insert(vars.begin(), vars.end());
+    }
+  }
   for (; flushed_ < ops_.size(); ++flushed_) {
+    if (!same_block) RepeatForShapes(ops_[flushed_], read);
     DeclareSaved(program_, level_, ops_[flushed_]);
     program_->AppendOp(ops_[flushed_]);
   }

@@ -114,6 +114,10 @@ class GradientOps {
                  Use* use);
   void Finish(int value, const SourceLocation& location);
   void Rename(const Use& use, const std::string& name);
+  bool FindRepeats(const std::string& var,
+                   const std::set<std::string>& read,
+                   std::set<int>* writers) const;
+  void RepeatForShapes(const OpDesc& op, const std::set<std::string>& read);
 
   const BlockDesc& block_;
   const ValueTable& values_;

@@ -82,12 +82,24 @@ TEST_F(KnownValuesTest, WhatIsOnlyUsedForAShapeDoesNotRun) {
   EXPECT_NE(text.find("op 2 (reshape): shape = [2, 3], from " + s_),
             std::string::npos)
       << text;
-  EXPECT_NE(text.find("op 1 (elementwise_add) does not run: its values were "
-                      "computed while the plan was prepared"),
+  EXPECT_NE(text.find("op 1 (elementwise_add) does not run: what is read "
+                      "of it, values or only shapes, was known when the plan "
+                      "was prepared"),
             std::string::npos)
       << text;
   // A fetched value is computed.
   EXPECT_EQ(executor_.Prepare(program_, Feed(2, 3), {y_, s_})->ops().size(), 3);
+}
+
+TEST_F(KnownValuesTest, AnOpOfWhichOnlyTheShapeIsReadDoesNotRun) {
+  const std::string like = Append("relu", {{"X", {"x"}}});
+  const std::string box = Append("crop", {{"X", {"x"}}, {"Y", {like}}});
+  const auto feeds = Feed(2, 3);
+  const auto plan = executor_.Prepare(program_, feeds, {box});
+  EXPECT_EQ(plan->ops().size(), 1);
+  EXPECT_EQ(executor_.Run(program_, feeds, {box})[0].ToVector<float>(),
+            feeds[0].second.ToVector<float>());
+  EXPECT_EQ(executor_.Prepare(program_, feeds, {box, like})->ops().size(), 2);
 }
 
 TEST_F(KnownValuesTest, ValuesOfDataAreRefused) {

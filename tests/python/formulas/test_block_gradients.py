@@ -152,6 +152,39 @@ def test_gradients_of_weights_are_products_after_the_loop(model, way, layer):
     assert inside.count(layer + "_grad_y") == 2 - after
 
 
+@pytest.mark.parametrize("batch", [4, None])
+def test_a_loop_keeps_no_value_of_which_only_the_shape_is_read(model, batch):
+    step = cell(model)
+    model.feed["rows"] = model.random.normal(size=(5, 4, 3))
+    x = sl.data("rows", [None, batch, 3], "float64")
+
+    def run(carried, elements):
+        h = step(elements[0], carried[0])
+        return [h], []
+
+    (last,), _ = layers.scan(run, [model.parameter("h0", 4, 2)], [x])
+    model.check(total(last))
+    text = str(sl.default_main_program())
+    saved = set(re.findall(r"[\w.]+(?=@SAVED)", text))
+    # Not the two products, nor their sum and the sum with the bias.
+    assert saved == {"tanh_1.Out", "block_1.carried_0"}
+
+
+def test_a_loop_keeps_the_shape_of_what_cannot_be_repeated(model):
+    w = model.parameter("w", 1, 2)
+    x = model.parameter("x", 3, 2, 4)
+
+    def step(carried, elements):
+        # Gradients read the data of `right`, the shapes of `left` and `kept`.
+        left, right = layers.split(elements[0], 2, dim=1)
+        kept = layers.dropout(right + w, 0.0)
+        return [carried[0] * right + left + (kept + w)], []
+
+    h0 = model.parameter("h0", 2, 2)
+    (last,), _ = layers.scan(step, [h0], [x])
+    model.check(total(last))
+
+
 def test_a_weight_that_is_used_twice_is_summed_in_the_loop(model):
     u = model.parameter("u", 2, 2)
     h0 = model.parameter("h0", 4, 2)
