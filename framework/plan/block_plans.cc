@@ -283,7 +283,6 @@ bool BlockPlanner::PlanLoop() {
   for (const std::string& slice : loop.slices) {
     plans_->slice_feeds.push_back(FeedOf(block, slice));
   }
-  if (trips == 0) return Fail("it has no iterations");
   plans_->trips = std::max<int64_t>(trips, 1);
   return AddStacked(loop, trips);
 }

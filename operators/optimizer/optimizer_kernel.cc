@@ -111,25 +111,106 @@ class OptimizerKernel final : public CommitKernel {
                    "input Param, 0 to {}, or -1",
                    context.op(), rows.dims(),
                    named[static_cast<size_t>(outside)], outside, height - 1);
-    const MergedRows merged = MergeRows(named, height);
-    OptimizerArrays<T> arrays;
-    arrays.param_out = context.UpdateRows(0, 0, merged.rows).template data<T>();
-    arrays.param = arrays.param_out;
-    for (size_t i = 0; i < states_; ++i) {
-      arrays.states_out[i] =
-          context
-              .UpdateRows(static_cast<int>(1 + i), static_cast<int>(2 + i),
-                          merged.rows)
-              .template data<T>();
-      arrays.states[i] = arrays.states_out[i];
-    }
     const int64_t width = height == 0 ? 0 : param.numel() / height;
     const T* const grad = context.Input(1).data<T>();
+    if (FillsTable(named.size(), height, width)) {
+      const RowSums<T> sums(named, grad, height, width);
+      return StepTable(sums, RowArrays(context, sums.rows()), numbers, width);
+    }
+    const MergedRows merged = MergeRows(named, height);
+    const OptimizerArrays<T> arrays = RowArrays(context, merged.rows);
     ParallelFor(static_cast<int64_t>(merged.rows.size()),
                 kOptimizerGrain / std::max<int64_t>(1, width) + 1,
                 [&](int64_t begin, int64_t end) {
                   StepRows(merged, arrays, grad, numbers, width, begin, end);
                 });
+  }
+
+  // Whether to add up gradients in a table as large as the parameter is faster
+  // than to sort rows: where there are as many, and for some of short rows,
+  // which take less time than to sort them.
+  static bool FillsTable(size_t rows, int64_t height, int64_t width) {
+    const auto count = static_cast<int64_t>(rows);
+    constexpr int64_t kShortRow = 64 / sizeof(T);
+    return count > 0 && width > 0 &&
+           (count >= height || (width <= kShortRow && count >= height / 4));
+  }
+
+  // The arrays of the parameter and its states, of which `rows` will change.
+  OptimizerArrays<T> RowArrays(OpKernelContext& context,
+                               std::span<const int64_t> rows) const {
+    OptimizerArrays<T> arrays;
+    arrays.param_out = context.UpdateRows(0, 0, rows).template data<T>();
+    arrays.param = arrays.param_out;
+    for (size_t i = 0; i < states_; ++i) {
+      const auto output = static_cast<int>(1 + i);
+      arrays.states_out[i] =
+          context.UpdateRows(output, output + 1, rows).template data<T>();
+      arrays.states[i] = arrays.states_out[i];
+    }
+    return arrays;
+  }
+
+  // Steps the rows that have a sum. Where others lie between them, all are
+  // stepped in memory of their own, and those that have a sum copied.
+  void StepTable(const RowSums<T>& sums,
+                 const OptimizerArrays<T>& arrays,
+                 const OptimizerNumbers& numbers,
+                 int64_t width) const {
+    constexpr int64_t kElements = 512;  // of a block
+    const std::span<const int64_t> rows = sums.rows();
+    const int64_t most = std::max<int64_t>(1, kElements / width);
+    ParallelFor(
+        static_cast<int64_t>(rows.size()), kOptimizerGrain / width + 1,
+        [&](int64_t begin, int64_t end) {
+          std::vector<T> memory(
+              static_cast<size_t>((1 + states_) * most * width));
+          while (begin < end) {
+            const int64_t first = rows[static_cast<size_t>(begin)];
+            int64_t count = 1;  // of those that have a sum
+            while (begin + count < end &&
+                   rows[static_cast<size_t>(begin + count)] < first + most) {
+              ++count;
+            }
+            StepBlock(sums,
+                      rows.subspan(static_cast<size_t>(begin),
+                                   static_cast<size_t>(count)),
+                      arrays, numbers, width, memory.data());
+            begin += count;
+          }
+        });
+  }
+
+  // Steps `rows`, which are ascending and near each other.
+  void StepBlock(const RowSums<T>& sums,
+                 std::span<const int64_t> rows,
+                 OptimizerArrays<T> arrays,
+                 const OptimizerNumbers& numbers,
+                 int64_t width,
+                 T* memory) const {
+    const int64_t offset = rows.front() * width;
+    const int64_t count = (rows.back() - rows.front() + 1) * width;
+    const bool all = count == static_cast<int64_t>(rows.size()) * width;
+    std::array<T*, 1 + kOptimizerStates> outputs = {};
+    const auto move = [&](size_t index, const T*& from, T*& to) {
+      from += offset;
+      to += offset;
+      outputs[index] = to;
+      if (!all) to = memory + static_cast<int64_t>(index) * count;
+    };
+    arrays.grad = sums.data() + offset;
+    move(0, arrays.param, arrays.param_out);
+    for (size_t i = 0; i < states_; ++i) {
+      move(1 + i, arrays.states[i], arrays.states_out[i]);
+    }
+    row_.loop<T>()(arrays, numbers, 0, count);
+    for (size_t i = 0; i <= states_ && !all; ++i) {
+      for (const int64_t row : rows) {
+        const int64_t at = row * width - offset;
+        std::copy_n(memory + static_cast<int64_t>(i) * count + at, width,
+                    outputs[i] + at);
+      }
+    }
   }
 
   // Steps rows [begin, end) of `merged`.

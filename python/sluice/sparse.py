@@ -11,7 +11,10 @@ dense.
 
 A gradient stays sparse if everything that uses the table is a sparse embedding
 outside of loops and branches; it is dense otherwise. Sparse updates run on the
-CPU, in the scope's own memory. A run that fails takes them back.
+CPU, in the scope's own memory. A run that fails takes them back. Rows that
+belong together are found by sorting or, where a batch names as many rows as the
+table has, or a quarter of them and they are short, added up in a dense table,
+which is then faster and gives the same.
 """
 
 from __future__ import annotations

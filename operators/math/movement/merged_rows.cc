@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "sluice/operators/math/elementwise.h"
+#include "sluice/platform/parallel_for.h"
 
 namespace sluice {
 
@@ -86,6 +87,39 @@ void SumRows(const T* x,
   }
 }
 
+// Each thread adds the rows of one part of the table, in their order.
+template <typename T>
+RowSums<T>::RowSums(std::span<const int64_t> rows,
+                    const T* x,
+                    int64_t height,
+                    int64_t width)
+    : sums_(static_cast<size_t>(height * width), T{0}),
+      rows_(static_cast<size_t>(height)) {
+  std::vector<uint8_t> has(static_cast<size_t>(height), 0);
+  const auto part = (height + NumThreads() - 1) / NumThreads();
+  ParallelFor(height, part, [&](int64_t begin, int64_t end) {
+    for (size_t i = 0; i < rows.size(); ++i) {
+      const int64_t row = rows[i];
+      if (row < begin || row >= end) continue;
+      T* const sum = sums_.data() + row * width;
+      const T* const each = x + static_cast<int64_t>(i) * width;
+      has[static_cast<size_t>(row)] = 1;
+      for (int64_t j = 0; j < width; ++j) {
+        sum[j] += each[j];
+      }
+    }
+  });
+  // Without branches, which would often be mispredicted.
+  size_t count = 0;
+  for (int64_t row = 0; row < height; ++row) {
+    rows_[count] = row;
+    count += has[static_cast<size_t>(row)];
+  }
+  rows_.resize(count);
+}
+
+template class SLUICE_API RowSums<float>;
+template class SLUICE_API RowSums<double>;
 template SLUICE_API decltype(SumRows<float>) SumRows<float>;
 template SLUICE_API decltype(SumRows<double>) SumRows<double>;
 

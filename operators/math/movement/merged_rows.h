@@ -34,4 +34,26 @@ SLUICE_API void SumRows(const T* x,
                         int64_t width,
                         T* out);
 
+// The sums of all rows at once, in a table with the rows of the parameter: the
+// same numbers as by MergeRows and SumRows, but that no sum is -0.
+template <typename T>
+class SLUICE_API RowSums {
+ public:
+  // `x` has a row of `width` numbers for each of `rows`, which are -1 or 0 to
+  // `height` - 1.
+  RowSums(std::span<const int64_t> rows,
+          const T* x,
+          int64_t height,
+          int64_t width);
+
+  // The rows that have a sum, ascending.
+  std::span<const int64_t> rows() const { return rows_; }
+  // [height, width]; other rows are 0.
+  const T* data() const { return sums_.data(); }
+
+ private:
+  std::vector<T> sums_;
+  std::vector<int64_t> rows_;
+};
+
 }  // namespace sluice

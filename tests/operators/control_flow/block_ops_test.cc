@@ -362,11 +362,20 @@ TEST_F(BlockOpsTest, APersistableVariableNeedsAValue) {
   const Feeds feeds = {{"x", F({1, 2}, {1, 2})}};
   ExpectError(ErrorCode::kFailedPrecondition, "run.uninitialised", {"weight"},
               [&] { executor.Run(program_, feeds, {sums.carried[0]}); });
-  // A loop without iterations runs between two plans.
   const Feeds none = {{"x", F({0, 2}, {})}};
-  ExpectError(ErrorCode::kFailedPrecondition, "block_op.uninitialised",
-              {"weight"},
+  ExpectError(ErrorCode::kFailedPrecondition, "run.uninitialised", {"weight"},
               [&] { executor.Run(program_, none, {sums.carried[0]}); });
+  // A loop whose shapes change runs between two plans.
+  const Var other = program_.Persistable("other", DType::kFloat32, {2});
+  const ScanResult grown = Scan(
+      [](const Vars& carried, const Vars& /*elements*/) {
+        return ScanStep{{ops::Concat({carried[0], carried[0]}, {.axis = 0})},
+                        {}};
+      },
+      {other}, {x_}, {.dims = {{-1}}});
+  ExpectError(ErrorCode::kFailedPrecondition, "block_op.uninitialised",
+              {"other"},
+              [&] { executor.Run(program_, feeds, {grown.carried[0]}); });
   *executor.scope().Var("weight").GetMutable<Tensor>() = F({2}, {10, 20});
   const auto results = executor.Run(program_, feeds, {sums.carried[0]});
   EXPECT_EQ(results[0].ToVector<float>(), (std::vector<float>{11, 22}));

@@ -1,4 +1,7 @@
+#include <algorithm>
 #include <map>
+#include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -8,8 +11,10 @@
 #include "sluice/framework/program/backward.h"
 #include "sluice/framework/run/executor.h"
 #include "sluice/framework/run/run_op.h"
+#include "sluice/operators/math/movement/merged_rows.h"
 #include "sluice/operators/math/optimizer/optimizer_row.h"
 #include "sluice/ops.h"
+#include "sluice/platform/parallel_for.h"
 
 // Sparse gradients: how they are made, and updates of few rows.
 namespace sluice::testing {
@@ -33,11 +38,13 @@ Values Counted(int64_t rows, float step) {
 }
 
 std::map<std::string, Tensor> Step(const OptimizerInfo& info,
-                                   std::map<std::string, Tensor> inputs) {
-  inputs["Param"] = Matrix(Counted(kHeight, 0.25F));
+                                   std::map<std::string, Tensor> inputs,
+                                   int64_t height = kHeight) {
+  const auto count = static_cast<size_t>(height * kWidth);
+  inputs["Param"] = Matrix(Counted(height, 0.25F));
   for (const OptimizerState& state : info.states) {
     if (state.name == nullptr) continue;
-    inputs[state.name] = Matrix(Values(kHeight * kWidth, 0.75F));
+    inputs[state.name] = Matrix(Values(count, 0.75F));
   }
   for (const OptimizerPower& power : info.powers) {
     if (power.name == nullptr) continue;
@@ -60,13 +67,13 @@ std::map<std::string, Tensor> Step(const OptimizerInfo& info,
 
 // Each row is as after the dense step if the gradient has it, and as before
 // otherwise.
-TEST(SparseUpdate, ChangesTheRowsOfTheGradientAsADenseOneDoes) {
+void CheckRows(int64_t height) {
   int tried = 0;
   for (const OptimizerRow& row : OptimizerRows()) {
     if (row.scaled != nullptr) continue;
     SCOPED_TRACE(row.info.name);
     const Values grads = Counted(4, 0.5F);
-    Values dense(kHeight * kWidth);
+    Values dense(static_cast<size_t>(height * kWidth));
     for (int64_t j = 0; j < kWidth; ++j) {  // rows 4, 1, none, 4
       dense[static_cast<size_t>(4 * kWidth + j)] =
           grads[static_cast<size_t>(j)] +
@@ -74,10 +81,11 @@ TEST(SparseUpdate, ChangesTheRowsOfTheGradientAsADenseOneDoes) {
       dense[static_cast<size_t>(kWidth + j)] =
           grads[static_cast<size_t>(kWidth + j)];
     }
-    auto expected = Step(row.info, {{"Grad", Matrix(dense)}});
-    auto got = Step(
-        row.info, {{"Grad", Matrix(grads)},
-                   {"Rows", Tensor::FromVector<int64_t>({4}, {4, 1, -1, 4})}});
+    auto expected = Step(row.info, {{"Grad", Matrix(dense)}}, height);
+    auto got = Step(row.info,
+                    {{"Grad", Matrix(grads)},
+                     {"Rows", Tensor::FromVector<int64_t>({4}, {4, 1, -1, 4})}},
+                    height);
     const auto check = [&](const std::string& name) {
       const Values before = got["before " + name].ToVector<float>();
       const Values after = got[name + "Out"].ToVector<float>();
@@ -94,6 +102,41 @@ TEST(SparseUpdate, ChangesTheRowsOfTheGradientAsADenseOneDoes) {
     }
   }
   EXPECT_GT(tried, 15);
+}
+
+TEST(SparseUpdate, ChangesTheRowsOfTheGradientAsADenseOneDoes) {
+  CheckRows(kHeight);  // gradients are added up in a table
+  CheckRows(100);      // rows are sorted
+}
+
+TEST(SparseUpdate, SumsInATableAreThoseOfSortedRows) {
+  std::mt19937 random(5);
+  for (int i = 0; i < 200; ++i) {
+    const ThreadCountGuard threads(1 + i % 3);
+    const auto height = static_cast<int64_t>(1 + random() % 40);
+    const auto width = static_cast<int64_t>(random() % 5);
+    std::vector<int64_t> rows(random() % 60);
+    for (int64_t& row : rows) {
+      row = static_cast<int64_t>(random() % static_cast<uint64_t>(height + 1)) -
+            1;
+    }
+    Values x(rows.size() * static_cast<size_t>(width));
+    for (float& each : x) {
+      each = static_cast<float>(random() % 1000) / 7;
+    }
+    const RowSums<float> sums(rows, x.data(), height, width);
+    const MergedRows merged = MergeRows(rows, height);
+    ASSERT_TRUE(std::ranges::equal(sums.rows(), merged.rows));
+    Values sum(static_cast<size_t>(width));
+    for (size_t k = 0; k < merged.rows.size(); ++k) {
+      const auto first = static_cast<size_t>(merged.begins[k]);
+      const auto last = static_cast<size_t>(merged.begins[k + 1]);
+      SumRows(x.data(), std::span(merged.order).subspan(first, last - first),
+              width, sum.data());
+      const float* const got = sums.data() + merged.rows[k] * width;
+      EXPECT_TRUE(std::equal(sum.begin(), sum.end(), got));
+    }
+  }
 }
 
 TEST(SparseUpdate, RefusesRowsOutside) {

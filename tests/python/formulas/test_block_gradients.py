@@ -574,6 +574,25 @@ def test_an_empty_sequence_has_gradients_of_zero(model):
     assert not grads["w"].any() and grads["h0"].any()
 
 
+@pytest.mark.parametrize("steps", [0, 2])
+def test_the_gradient_of_a_sequence_has_its_shape(exe, steps):
+    x, first = sl.data("x", [None, None, 2]), sl.data("first", [None, 2])
+    x.stop_gradient = False
+    (last,), (outputs,) = layers.scan(
+        lambda carried, elements: (
+            [layers.tanh(carried[0] + elements[0])],
+            [layers.square(elements[0] + carried[0])],
+        ),
+        [first], [x],
+    )
+    loss = layers.reduce_sum(last) + layers.reduce_sum(outputs)
+    loss = loss + layers.reduce_sum(layers.square(x))  # the sum of both
+    ((_, grad),) = sl.append_backward(loss, ["x"])
+    feed = {"x": np.ones((steps, 4, 2), "f4"), "first": np.ones((4, 2), "f4")}
+    for found in exe.run(feed=feed, fetch_list=[grad, outputs]):
+        assert found.shape == (steps, 4, 2)
+
+
 @pytest.mark.parametrize("trainable", [True, False])
 def test_a_cell_learns_to_remember_the_first_symbol(trainable):
     """Without gradients through the loop the loss stays large."""

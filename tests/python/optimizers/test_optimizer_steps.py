@@ -40,6 +40,14 @@ def test_100_steps_in_float32_stay_beside_those_in_float64(exe, name):
     np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("name", ["SGD", "Momentum", "Adam", "Adagrad"])
+def test_an_infinite_parameter_stays_infinite(exe, name):
+    start = START.copy()
+    start.flat[0] = np.inf
+    got = ours(exe, CASES[name][0](RATE), start)
+    assert got.flat[0] == np.inf and np.isfinite(got.flat[1:]).all()
+
+
 # Of fluid.optimizer in Fluid 1.8; AdamW has PyTorch's.
 DEFAULTS = {
     "Momentum": {"use_nesterov": False},
