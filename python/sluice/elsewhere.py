@@ -23,106 +23,84 @@ def _entries(text: str) -> dict[str, str]:
 # after a semicolon, what to do.
 _ARGUMENTS = _entries(
     """
-count_include_pad: exclusive | dim: axis axes dim | dims: axes axis dim
-generator: seed | worker_init: worker_init_fn
-drop_prob: dropout_prob | axis: axis dim axes | eps: epsilon
-filters: num_filters | input: input x logits | keep_dim: keep_dim keepdims
-data_format: data_layout | data_layout: data_format | num_groups: groups
-keepdim: keep_dim keepdims | keepdims: keep_dim keepdims
-kernel_initializer: param_attr | kernel_size: filter_size pool_size ksize
-ksize: pool_size filter_size | lr: learning_rate | mean: loc | other: y
-out_channels: num_filters | out_features: size | p: dropout_prob p
-pool_padding: padding pool_padding | pool_stride: stride pool_stride
-padding: pool_padding | stride: pool_stride
-paddings: padding | std: scale | strides: stride | units: size num_filters
-use_bias: bias_attr | weight_attr: param_attr | x: input x
-activation: act; call the layer of that name on the result
-append_batch_size: ; write the batch into the shape: [None, ...]
-betas: ; they are beta1 and beta2
-bias: bias_attr; sl.layers.elementwise_add adds one
-ceil_mode: ceil_mode; sizes are rounded down
+count_include_pad: exclusive | output_padding: output_size; it is the whole size
+dim: axis axes dim | num_groups: groups | lr: learning_rate | out_features: size
+dims: axes axis dim | activation: act; call the layer of that name on the result
+generator: seed | use_cudnn: ; kernels are chosen by hint='prefer library=CUDNN'
+worker_init: worker_init_fn | num_parameters: mode; one of all, channel, element
+drop_prob: dropout_prob | data_format: data_layout | data_layout: data_format
+axis: axis dim axes | stride: pool_stride | use_bias: bias_attr | x: input x
+eps: epsilon | append_batch_size: ; write the batch into the shape: [None, ...]
+filters: num_filters | keep_dim: keep_dim keepdims | keepdims: keep_dim keepdims
+input: input x logits | training: ; is_test=True says that a layer only predicts
+keepdim: keep_dim keepdims | bias: bias_attr; sl.layers.elementwise_add adds one
+kernel_initializer: param_attr | ksize: pool_size filter_size | strides: stride
+kernel_size: filter_size pool_size ksize | pool_stride: stride pool_stride
+mean: loc | other: y | p: dropout_prob p | paddings: padding | sparse: is_sparse
+out_channels: num_filters | requires_grad: trainable; set variable.stop_gradient
+pool_padding: padding pool_padding | weight_decay: weight_decay regularization
+padding: pool_padding | units: size num_filters | weight_attr: param_attr
+std: scale | in_channels, in_features, num_features: ; the input's shape says it
+betas: ; they are beta1 and beta2 | ceil_mode: ceil_mode; sizes are rounded down
 embedding_dim, output_dim: size; it is the second of size=[rows, columns]
-in_channels, in_features, num_features: ; the input's shape says it
 input_dim, num_embeddings: size; it is the first of size=[rows, columns]
-sparse: is_sparse
 pin_memory, use_shared_memory: ; workers hand batches over in shared memory
 padding_mode: ; only zeros are padded; sl.layers.pad writes others first
 reduction: ; layers give a loss a row: sl.layers.mean or reduce_sum it
-weight_decay: weight_decay regularization
-requires_grad: trainable; set variable.stop_gradient
 elementwise_affine: ; scale=False and shift=False leave parameters out
 normalized_shape: begin_norm_axis; it and the input's shape say the sizes
-num_parameters: mode; one of all, channel, element
-output_padding: output_size; it is the whole size
-training: ; is_test=True says that a layer only predicts
-use_cudnn: ; kernels are chosen by hint='prefer library=CUDNN'
     """
 )
 
 # Layers, in small letters, as they are called in sluice.layers.
 _LAYERS = _entries(
     """
-batchnorm3d: batch_norm | bilinear: bilinear_tensor_product
+batchnorm3d: batch_norm | bilinear: bilinear_tensor_product | case: cond
 convtranspose2d, conv2dtranspose: conv2d_transpose | layernorm: layer_norm
 convtranspose3d, conv3dtranspose: conv3d_transpose | groupnorm: group_norm
-instancenorm1d, instancenorm2d, instancenorm3d: instance_norm
-avgpool2d: pool2d(..., pool_type='avg') | batchnorm: batch_norm
-batchnorm1d: batch_norm | batchnorm2d: batch_norm | case: cond
-bceloss, binary_cross_entropy: bce_loss | ctcloss, ctc_loss: warpctc
-bcewithlogitsloss: sigmoid_cross_entropy_with_logits
-crossentropyloss: softmax_with_cross_entropy | dense: fc | dynamicrnn: scan
-flatten: reshape | ifelse: cond | kldivloss, kl_div: kldiv_loss | linear: fc
-lookup_table: embedding | marginrankingloss: margin_rank_loss
-maxpool2d: pool2d | mseloss: mse_loss | nllloss: nll_loss | rnn: scan
-smoothl1loss: smooth_l1_loss | staticrnn: scan
-switch: cond | view: reshape | while: while_loop
+instancenorm1d, instancenorm2d, instancenorm3d: instance_norm | dense: fc
+avgpool2d: pool2d(..., pool_type='avg') | batchnorm: batch_norm | ifelse: cond
+batchnorm1d: batch_norm | batchnorm2d: batch_norm | ctcloss, ctc_loss: warpctc
+bceloss, binary_cross_entropy: bce_loss | flatten: reshape | linear: fc
+bcewithlogitsloss: sigmoid_cross_entropy_with_logits | dynamicrnn: sequence_scan
+crossentropyloss: softmax_with_cross_entropy | kldivloss, kl_div: kldiv_loss
+lookup_table: embedding | marginrankingloss: margin_rank_loss | rnn: scan
+maxpool2d: pool2d | mseloss: mse_loss | nllloss: nll_loss | staticrnn: scan
+smoothl1loss: smooth_l1_loss | switch: cond | view: reshape | while: while_loop
     """
 )
 
 # Attributes of modules, by "module.name" or by name alone.
 _ATTRIBUTES = _entries(
     """
-layers.create_parameter: sl.LayerHelper(...).create_parameter
-layers.data: sl.data
+layers.create_parameter: sl.LayerHelper(...).create_parameter | fluid: sl itself
+layers.data: sl.data | lr_scheduler: sl.layers.exponential_decay and its like
 CompiledProgram: exe.run(program): it is compiled when it first runs
-ParallelExecutor: sl.distributed.DataParallel
+ParallelExecutor: sl.distributed.DataParallel | randn: sl.layers.gaussian_random
 clip_grad_norm, clip_grad_norm_: grad_clip=sl.clip.GradientClipByGlobalNorm(...)
 clip_grad_value_: grad_clip=sl.clip.GradientClipByValue(...)
-device: sl.CPUPlace() or sl.CUDAPlace(0) | fluid: sl itself
-functional, nn: sl.layers | manual_seed: program.random_seed = ...
+device: sl.CPUPlace() or sl.CUDAPlace(0) | place: sl.CPUPlace
+functional, nn: sl.layers | ExponentialLR, StepLR: sl.layers.exponential_decay
+manual_seed: program.random_seed = ... | MultiStepLR: sl.layers.piecewise_decay
 no_grad: variable.stop_gradient = True, or program.clone(for_test=True)
-ones, zeros: sl.layers.fill_constant | optim: sl.optimizer
-place: sl.CPUPlace | randn: sl.layers.gaussian_random
-tensor, to_tensor: sl.Tensor
+ones, zeros: sl.layers.fill_constant | CosineAnnealingLR: sl.layers.cosine_decay
+optim: sl.optimizer | increment: x + 1, which a while_loop carries on
+tensor, to_tensor: sl.Tensor | KaimingNormal: sl.initializer.MSRA(uniform=False)
 load: sl.io.load_program, then sl.io.load_params; sl.onnx.load for ONNX
 load_inference_model, load_model: sl.io.load_program, then sl.io.load_params
 load_params, load_persistables, load_state_dict, load_vars: sl.io.load_params
-save: sl.io.save_program and sl.io.save_params
+save: sl.io.save_program and sl.io.save_params | LARS: sl.optimizer.LarsMomentum
 save_inference_model: sl.io.save_program(program.clone(for_test=True), path)
-save_persistables, save_vars: sl.io.save_params
-AdadeltaOptimizer: sl.optimizer.Adadelta
-AdagradOptimizer: sl.optimizer.Adagrad
-AdamOptimizer: sl.optimizer.Adam | AdamaxOptimizer: sl.optimizer.Adamax
-DecayedAdagradOptimizer: sl.optimizer.DecayedAdagrad
+save_persistables, save_vars: sl.io.save_params | RMSprop: sl.optimizer.RMSProp
 DGCMomentumOptimizer: sl.optimizer.Momentum; gradients are sent whole
-DpsgdOptimizer: sl.optimizer.Dpsgd | FtrlOptimizer: sl.optimizer.Ftrl
-GradientMergeOptimizer: sl.optimizer.GradientMerge
-LambOptimizer: sl.optimizer.Lamb | LARS: sl.optimizer.LarsMomentum
-LarsMomentumOptimizer: sl.optimizer.LarsMomentum
-LookaheadOptimizer: sl.optimizer.Lookahead
-MomentumOptimizer: sl.optimizer.Momentum
-RMSprop, RMSPropOptimizer: sl.optimizer.RMSProp
-SGDOptimizer: sl.optimizer.SGD
-L1DecayRegularizer: sl.regularizer.L1Decay
-L2DecayRegularizer: sl.regularizer.L2Decay
-CosineAnnealingLR: sl.layers.cosine_decay
-ExponentialLR, StepLR: sl.layers.exponential_decay
-MultiStepLR: sl.layers.piecewise_decay
 PolynomialLR: sl.layers.polynomial_decay
-lr_scheduler: sl.layers.exponential_decay and its like
-ConstantInitializer: sl.initializer.Constant
-KaimingNormal: sl.initializer.MSRA(uniform=False)
-XavierInitializer: sl.initializer.Xavier
+calc_gradient, gradients: sl.append_backward(loss, parameter_list=[x])
+create_global_var: sl.layers.fill_constant, or LayerHelper.create_persistable
+create_lod_tensor: sl.Ragged(rows, offsets), or feed (rows, [lengths])
+Optimizer.param_groups: sl.ParamAttr(learning_rate=..., regularizer=...)
+Optimizer.step, Optimizer.zero_grad: exe.run(program, feed) after minimize(loss)
+Variable.backward: optimizer.minimize(loss), or sl.append_backward(loss)
+Variable.data, Variable.item, Variable.numpy: exe.run(fetch_list=[variable])
     """
 )
 
@@ -207,10 +185,11 @@ def attribute_help(module: str, name: str, known: Iterable[str]) -> str:
         return ""
     here = _ATTRIBUTES.get(f"{module}.{name}") or _ATTRIBUTES.get(name)
     layer = _LAYERS.get(name.lower(), name.lower())
-    for place in ("sl", "sl.io", "sl.optimizer"):
-        inside = vars(sluice)[place[3:]] if place[3:] else sluice
-        if here is None and name in inside.__all__:
-            here = f"{place}.{name}"
+    stem = re.sub("(?<=.)(Optimizer|Initializer|Regularizer)$", "", name)
+    for part in ("", ".io", ".optimizer", ".initializer", ".regularizer"):
+        inside = vars(sluice)[part[1:]] if part else sluice
+        if here is None and stem in inside.__all__:
+            here = f"sl{part}.{stem}"
     if here is None and layer.partition("(")[0] in sluice.layers.__dir__():
         here = f"sl.layers.{layer}"
     near = get_close_matches(name, dict.fromkeys(known), 2, cutoff=0.75)
@@ -237,3 +216,11 @@ def missing(
         raise answer(AttributeError(text + more))
     # With `obj` Python adds no suggestion of its own.
     raise answer(AttributeError(text + help, obj=None))
+
+
+def help_with_attributes(cls: Any) -> None:
+    """Do so for objects; the table has entries "Class.name"."""
+    cls.__getattr__ = lambda self, name: missing(
+        f"sluice.{cls.__name__}", name, dir(cls),
+        f"{type(self).__name__!r} object has no attribute {name!r}",
+    )  # fmt: skip

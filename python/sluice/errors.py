@@ -19,6 +19,8 @@ _BUILD_ANEW = (
     "sluice.Program()):`"
 )
 
+_LEVELS = "lod_level=1 is fed as [[3, 5], [7]], 2 as [[[3, 5], [7]], [[4]]]"
+
 # How to fix an error, by the id of the failed check: a text, or pairs of a
 # regular expression for the message, of which the first match counts, and a
 # text that uses its groups.
@@ -74,6 +76,10 @@ _HINTS: dict[str, str | list[tuple[str, str]]] = {
     "distributed.parameters": "was one set on some ranks only, or another "
     "learning rate fed? sluice.distributed.broadcast_parameters() gives all "
     "ranks the values of rank 0",
+    "python.lod_levels": _LEVELS,
+    "python.sequence_shape": [(r"got \[\]$", _LEVELS)],
+    "python.parameter_shape": "sl.layers.reshape gives an input sizes; "
+    "fc(x, size, num_flatten_dims=-1) needs that of the last dim only",
     "python.device_array": "tensor.numpy() copies it to the host",
     "executor.no_plan": "exe.run(program, ...) first (a clone is another "
     "program); program.explain() needs no run",

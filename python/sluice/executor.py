@@ -10,9 +10,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import _core, framework
+from .errors import InvalidArgumentError
 from .explanation import Explanation, explain_plan, explained
 from .framework import Program
-from .ragged import Fetched
+from .ragged import Fetched, name_sizes
 
 if TYPE_CHECKING:
     from . import _lab
@@ -106,9 +107,13 @@ class Executor(_core.Executor):
         if not getattr(program, "_ragged", False):
             return self._run(program, feed, fetch_list, scope, return_numpy)
         fetched = Fetched(program, fetch_list)
-        return fetched.true_rows(
-            self._run(program, feed, fetched.all, scope, return_numpy)
-        )
+        try:
+            return fetched.true_rows(
+                self._run(program, feed, fetched.all, scope, return_numpy)
+            )
+        except InvalidArgumentError as error:
+            name_sizes(error, program, feed)
+            raise
 
     def prepare(
         self,

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _core, unique_name
-from .elsewhere import checked
+from .elsewhere import checked, help_with_attributes
 from .errors import InvalidArgumentError
 from .math_ops import VariableMath
 from .tracebacks import caller_location, created
@@ -157,6 +157,8 @@ class Variable(VariableMath):
             "sl.layers.cond or while_loop for `if` and `while`; `==` and "
             "`in` compare elements, `is` compares variables"
         )
+
+help_with_attributes(Variable)
 
 
 def positive(what: str, value: Any) -> int:

@@ -121,6 +121,9 @@ def load_program(path: str | os.PathLike[str]) -> Program:
     return program
 
 
+__dir__ = __all__.copy  # also what is imported on first use
+
+
 def __getattr__(name: str) -> Any:
     if name in __all__:  # imported on first use
         from importlib import import_module

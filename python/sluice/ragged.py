@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -305,3 +306,21 @@ class Fetched:
         if isinstance(value, _core.Tensor):
             return _core.Tensor(rows)
         return Ragged(rows, lod)
+
+
+def name_sizes(error: Exception, program: Any, feed: Any) -> None:
+    """Name sequences and rows where the core names rows with padding."""
+    text, _, last = str(error.args[0]).rpartition("\n")
+    if not re.fullmatch(r"feed .* has \d+ rows, feed .* has \d+", last):
+        return
+    named = {getattr(key, "name", key): value for key, value in feed.items()}
+    for name, value in named.items():
+        var, chain = program._var(name), offsets_of(program, name)
+        if chain and chain[0] not in named:
+            spec = _Spec(name, var["dtype"].dtype, var["shape"], len(chain))
+            rows, lod = _pack(spec, value)
+            count = f"{len(lod[-1]) - 1} sequences of {len(rows)}"
+        else:
+            count = f"{(*np.shape(value), 0)[0]}"
+        text += f"\nfeed {name} has {count} rows"
+    error.args = (text,)

@@ -57,7 +57,8 @@ def caller_location() -> tuple[str, int]:
     frame = sys._getframe(1)
     while frame is not None:
         file = frame.f_code.co_filename
-        if is_users(file):
+        # __init__ of a dataclass has no file, or that of `python -c`.
+        if is_users(file) and frame.f_globals.get("__package__") != "sluice":
             return source_name(file), frame.f_lineno
         frame = frame.f_back
     return "", 0

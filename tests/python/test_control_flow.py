@@ -251,6 +251,52 @@ def test_a_loop_keeps_the_shapes_that_are_known():
     assert len(sl.default_main_program()._blocks()) == blocks
 
 
+def unpack(carried, elements):
+    hidden, _cell = carried
+    return [hidden], []
+
+
+@pytest.mark.parametrize(
+    ("step", "words"),
+    [
+        (lambda c, e: c[0] + e[0], r"and must return two, .* got .*<Var"),
+        (lambda c, e: [c[0]], r"as .state., ..; got .* .list."),
+        (lambda c, e: None, "and must return two, .* got None"),
+        (lambda c, e: ([c[1]], []), "fn gets lists of 1 and 1, .* got IndexError.*list index out"),
+        (lambda c, e: ([e[1]], []), "init and xs, .* got IndexE"),
+        (unpack, r"init and xs, .* got ValueError.*.expected 2, got 1"),
+        (
+            lambda c, e: ([layers.concat([c[0]] * 2, axis=-1)], []),
+            r"carries on: concat_\S+ has shape \[(None, )?8\], expected "
+            r"\[(None, )?4\] as init\[0\] has$",
+        ),
+    ],
+)
+def test_a_step_of_a_scan_gives_two_lists(step, words):
+    rows = sl.data("rows", [None, 4])
+    ragged = sl.data("ragged", [None, 4], lod_level=1)
+    first = layers.fill_constant(shape=[4], value=0.0)
+    blocks = len(sl.default_main_program()._blocks())
+    for name, init, xs in (
+        ("scan", first, rows),
+        ("sequence_scan", 4, ragged),
+    ):
+        with pytest.raises(sl.InvalidArgumentError) as error:
+            getattr(layers, name)(step, [init], [xs])
+        text, _, line = str(error.value).rpartition("\n")
+        assert text.startswith(f"{name}: ") and re.search(words, text)
+        assert "test_control_flow.py" in line
+    assert len(sl.default_main_program()._blocks()) == blocks
+
+
+def test_other_errors_of_a_step_stay_what_they_are():
+    def step(carried, elements):
+        raise ValueError("mine")
+
+    with pytest.raises(ValueError, match="^mine$"):
+        layers.scan(step, [number(0.0)], [sl.data("rows", [None, 4])])
+
+
 @pytest.mark.parametrize("size", [2, None])
 def test_a_condition_is_one_bool(size):
     x = sl.data("x", [size])

@@ -205,6 +205,10 @@ CALLS = {
         lambda: sl.layers.fc(sl.data("x", [None, None]), 3),
         ["needs a shape that is known", "[None, 3]", LINE],
     ),
+    "fc of unknown steps": (
+        lambda: sl.layers.fc(sl.data("x", [1, None, 5]), 3),
+        ["[None, 3]", "num_flatten_dims=-1", "sl.layers.reshape", LINE],
+    ),
     "fc of a list": (
         lambda: sl.layers.fc([rows(), np.ones([2, 3])], 3),
         ["fc: input[1]: expected a variable", "(ndarray)", "sl.data(", LINE],

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from .. import _core
 from ..errors import InvalidArgumentError
 from ..framework import Variable, created, require_variable
 from .tensor_array import TensorArray, _filled
@@ -29,6 +31,25 @@ def same_count(what: str, got: int, expected: int) -> None:
             f"carried on, got {got}{created()}",
             "python.block_count",
         )
+
+
+def step_of(layer: str, fn: Callable[..., Any], *given: list[Any]) -> Any:
+    """Call the function of a scan; return the two lists that it gives."""
+    cause: Exception | None = None
+    try:
+        made = fn(*given)
+    except (IndexError, ValueError) as error:
+        if not re.search("list index out of range|s to unpack", str(error)):
+            raise
+        made = cause = error
+    if isinstance(made, (list, tuple)) and len(made) == 2:
+        return made
+    raise InvalidArgumentError(
+        f"{layer}: fn gets lists of {len(given[0])} and {len(given[1])}, for "
+        "init and xs, and must return two, the next carried variables and what "
+        f"to collect, as [state], []; got {_core._shown(made)}{created()}",
+        "python.scan_fn",
+    ) from cause
 
 
 def _parts(what: str, value: Value) -> list[Variable]:
@@ -109,14 +130,15 @@ class Carried:
                     "python.block_capacity",
                 )
             found += parts
-        for first, before, after in zip(
-            self.variables, carried or found, found, strict=True
+        for at, (first, before, after) in enumerate(
+            zip(self.variables, carried or found, found, strict=True)
         ):
             if not _agree(before.shape, after.shape):
+                like = f"{first.name} has; shapes= says which sizes change"
+                like = like if "while" in what else f"init[{at}] has"
                 raise InvalidArgumentError(
                     f"{what}: {after.name} has shape {list(after.shape)}, "
-                    f"expected {list(before.shape)} as {first.name} has; in "
-                    f"while_loop, shapes= says which sizes change{created()}",
+                    f"expected {list(before.shape)} as {like}{created()}",
                     "python.carried_shape",
                 )
         return found

@@ -14,7 +14,7 @@ from ..framework import (
     default_main_program,
     require_variable,
 )
-from .carried import Carried, same_count, values_of
+from .carried import Carried, same_count, step_of, values_of
 from .tensor_array import TensorArray
 
 __all__ = ["cond", "scan", "while_loop"]
@@ -233,7 +233,7 @@ def scan(
             [each.shape and each.shape[1:] for each in sequences],
             sequences,
         )
-        results, outputs = fn(first.made_of(carried), elements)
+        results, outputs = step_of("scan", fn, first.made_of(carried), elements)
         what = "scan: what fn carries on"
         following = first.same(what, values_of(what, results), carried)
         outputs = _list("scan: what fn stacks", outputs)

@@ -11,7 +11,7 @@ from ..errors import InvalidArgumentError
 from ..framework import Variable, created, positive, require_variable
 from ..layer_helper import LayerHelper, ParamAttr
 from . import ops
-from .carried import same_count
+from .carried import Carried, step_of
 from .control_flow import (
     _block_data,
     _list,
@@ -397,11 +397,10 @@ def sequence_scan(
         carried = _block_data(program, "carried", shapes, first)
         shapes = [each.shape and (None, *each.shape[1:]) for each in rows]
         elements = _block_data(program, "element", shapes, rows)
-        following, outputs = fn(carried, elements)
-        following = _list("sequence_scan: what fn carries on", following)
-        same_count(
-            "sequence_scan: what fn carries on", len(following), len(first)
-        )
+        following, outputs = step_of("sequence_scan", fn, carried, elements)
+        what = "sequence_scan: what fn carries on"
+        following = _list(what, following)
+        following = Carried(what, first).same(what, following, carried)
         outputs = _list("sequence_scan: what fn collects", outputs)
         goes_on = make("greater_than", {"X": length, "Y": step})
         following = [

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from .. import _core, framework, unique_name
 from ..clip import _as, _Clip, clipped
 from ..display import Shown, counted, cut
-from ..elsewhere import checked
+from ..elsewhere import checked, help_with_attributes
 from ..errors import InvalidArgumentError
 from ..feed_values import finite
 from ..framework import Program, Variable
@@ -264,3 +264,6 @@ class Optimizer(Shown):
         return helper.create_persistable(
             name, shape, param.dtype, Constant(value)
         )
+
+
+help_with_attributes(Optimizer)

@@ -121,6 +121,12 @@ class DataFeeder(Shown):
         on_host = place is None or place == _core.CPUPlace()
         self._place = None if on_host else place
 
+    def _fields(self, sample: Any) -> Any:
+        """The fields of a sample: a tuple, a dict, or one array."""
+        if isinstance(sample, Mapping):
+            return [sample[name] for name in self.feed_names]
+        return sample if isinstance(sample, (tuple, list)) else [sample]
+
     def feed(self, iterable: Iterable[Sequence[Any]]) -> dict[str, Any]:
         """Return a dict for ``Executor.run``: a batch of the samples.
 
@@ -133,7 +139,7 @@ class DataFeeder(Shown):
                 another shape, or a value that the dtype cannot hold; names the
                 variable and the sample.
         """
-        samples = list(iterable)
+        samples = [self._fields(sample) for sample in iterable]
         for position, sample in enumerate(samples):
             self._feed.require_fields(f"sample {position}", sample)
         values: dict[str, Any] = {}

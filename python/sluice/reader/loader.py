@@ -28,7 +28,7 @@ from ..errors import (
 from ..feed_values import finite
 from ..framework import Variable, positive
 from .batches import Failure, IterableDataset, Maker
-from .feeder import Feed
+from .feeder import DataFeeder, Feed
 from .samplers import BatchSampler, natural
 
 if TYPE_CHECKING:
@@ -72,7 +72,9 @@ class DataLoader(Shown):
         rank: the number of this rank, e.g. ``sl.distributed.rank()``.
         world_size: the number of ranks, which share each epoch.
         feed_list: data variables or their names: batches are dicts to feed,
-            and checked. Names need a program, the default main one.
+            and checked. Names need a program, the default main one. If one is
+            ragged, samples have its sequences, and are batched as by
+            :class:`DataFeeder`.
 
     Raises:
         InvalidArgumentError: an argument is not of its range, or contradicts
@@ -106,6 +108,8 @@ class DataLoader(Shown):
         self._persistent = bool(persistent_workers)
         self._init = worker_init_fn
         self._feed = None if feed_list is None else Feed(feed_list, None)
+        if collate_fn is None and self._feed and self._feed.ragged:
+            collate_fn = DataFeeder(list(feed_list or ())).feed
         self._streams = isinstance(dataset, IterableDataset)
         given = batch_sampler is not None
         self._form = form = BatchSampler(

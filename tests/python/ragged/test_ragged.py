@@ -293,3 +293,33 @@ def test_arrays_computed_from_a_ragged_one_are_plain():
 def test_ragged_data_needs_an_open_first_size(shape):
     with pytest.raises(sl.InvalidArgumentError, match="unknown dim 0"):
         sl.data("x", shape, lod_level=1)
+
+
+def test_other_numbers_of_rows_are_named_with_the_sequences(exe):
+    pooled = layers.sequence_pool(layers.embedding(ids(), [9, 2]), "sum")
+    label = sl.data("label", [None, 1], "int64")
+    loss = layers.softmax_with_cross_entropy(pooled, label)
+    exe.run(sl.default_startup_program())
+    labels = np.zeros((3, 1), "int64")
+    for words in ([[1, 2, 3], [4]], (np.arange(4), [0, 3, 4])):
+        with pytest.raises(sl.InvalidArgumentError) as error:
+            exe.run(feed={"x": words, label: labels}, fetch_list=[loss])
+        assert str(error.value).endswith(
+            "\nfeed x has 2 sequences of 4 rows\nfeed label has 3 rows"
+        )
+    apart = {"x": np.arange(4), "x@LOD": [0, 3, 4], "label": labels}
+    with pytest.raises(sl.InvalidArgumentError, match="label has 3 rows"):
+        exe.run(feed=apart, fetch_list=[loss])
+
+
+@pytest.mark.parametrize("value", [[[1, 2], [3]], ([1, 2], [0, 2])])
+def test_a_feed_of_two_levels_is_shown(exe, value):
+    x = sl.data("x", [None, 1], "int64", lod_level=2)
+    with pytest.raises(
+        sl.InvalidArgumentError,
+        match=r"lod_level=1 is fed as .*, 2 as \[\[\[3, 5\], \[7\]\], \[\[4\]\]\]",
+    ):
+        exe.run(feed={"x": value}, fetch_list=[layers.scale(x)])
+    given = [[[3, 5], [7]], [[4]]]
+    (got,) = exe.run(feed={"x": given}, fetch_list=[layers.scale(x)])
+    assert got.recursive_sequence_lengths() == [[2, 1], [2, 1, 1]]

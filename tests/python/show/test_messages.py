@@ -69,6 +69,19 @@ ATTRIBUTES = {
     "sl.layers.Conv2d": "use sl.layers.conv2d",
     "sl.layers.CrossEntropyLoss": "use sl.layers.softmax_with_cross_entropy",
     "sl.layers.conv2": "did you mean conv2d",
+    "sl.layers.DynamicRNN": "use sl.layers.sequence_scan",
+    "sl.layers.increment": "use x + 1,",
+    "sl.layers.create_global_var": "use sl.layers.fill_constant, or LayerHelper.create_persistable",
+    "sl.create_lod_tensor": "use sl.Ragged(rows, offsets), or feed (rows, [lengths])",
+    "sl.gradients": "use sl.append_backward(loss, parameter_list=[x])",
+    "sl.optimizer.Adam(0.1).step": "'Adam' object has no attribute 'step'; use exe.run(program, feed) after minimize(loss)",
+    "sl.optimizer.Adam(0.1).zero_grad": "use exe.run(program, feed) after minimize(loss)",
+    "sl.optimizer.Adam(0.1).param_groups": "use sl.ParamAttr(learning_rate=",
+    "sl.optimizer.Adam(0.1).minimise": "did you mean minimize?",
+    "image().backward": "use optimizer.minimize(loss), or sl.append_backward(loss)",
+    "image().numpy": "use exe.run(fetch_list=[variable])",
+    "image().mean": "use sl.layers.mean",
+    "image().shap": "did you mean shape?",
 }
 
 
@@ -80,6 +93,21 @@ def test_attributes_of_other_libraries_are_named_as_here(name):
 def test_names_without_help_and_private_names():
     assert said(lambda: sl.qqqqqq) == "module 'sluice' has no attribute 'qqqqqq'"
     assert not hasattr(sl.io, "__wrapped__")
+    x = image()
+    assert said(lambda: x.qqqq) == "'Variable' object has no attribute 'qqqq'"
+    assert not hasattr(x, "__array_interface__")
+
+
+def test_all_names_of_io_are_listed():
+    script = "import sluice as sl; assert set(sl.io.__all__) <= set(dir(sl.io))"
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_the_line_of_what_a_dataclass_refuses_is_the_users():
+    text = said(lambda: sl.ParamAttr(regularizer=0.1))
+    assert "<string>" not in text and "test_messages.py:" in text
+    code = "import sluice as sl\n\nsl.ParamAttr(regularizer=0.1)"
+    assert "created at <string>:3" in run(code)
 
 
 def test_every_name_of_the_table_is_there():
