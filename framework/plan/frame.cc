@@ -249,14 +249,15 @@ void Frame::FindVariables() {
   persistables_.clear();
   shadow_targets_.clear();
   found_in_ = {};
-  for (const int index : plan_.persistable_slots_) {
-    persistables_.push_back(scope.FindVar(plan_.slots_[index].var));
-  }
+  // First those that may be new to the scope.
   for (const int index : plan_.shadow_slots_) {
     const std::string& name = plan_.slots_[index].var;
     Variable* variable = scope.FindVar(name);
     shadow_targets_.push_back(variable == nullptr ? &scope.Var(name)
                                                   : variable);
+  }
+  for (const int index : plan_.persistable_slots_) {
+    persistables_.push_back(scope.FindVar(plan_.slots_[index].var));
   }
   found_in_ = scope.layout();
 }

@@ -20,6 +20,10 @@ _BUILD_ANEW = (
 )
 
 _LEVELS = "lod_level=1 is fed as [[3, 5], [7]], 2 as [[[3, 5], [7]], [[4]]]"
+_SECOND_BUILD = (
+    "a network that is built a second time gets other names (fc_1 after fc_0) "
+    "unless it is built inside `with sluice.unique_name.guard():`"
+)
 
 # How to fix an error, by the id of the failed check: a text, or pairs of a
 # regular expression for the message, of which the first match counts, and a
@@ -40,12 +44,11 @@ _HINTS: dict[str, str | list[tuple[str, str]]] = {
     "checkpoint.other_program": (
         "a file has what the program that saved it has: save with the program "
         "that will load it, e.g. save_params(path, main.clone(for_test=True)); "
-        "a network that is built a second time gets other names (fc_1 after "
-        "fc_0) unless it is built inside `with sluice.unique_name.guard():`; "
-        "load_params(..., partial=True) takes what file and program have in "
-        "common, such as the parameters of a training step for its clone that "
-        "only tests"
+        f"{_SECOND_BUILD}; load_params(..., partial=True) takes what file and "
+        "program have in common, such as the parameters of a training step for "
+        "its clone that only tests"
     ),
+    "checkpoint.tensors": [(r"(?s)lacks (.+?)_.*has no \1_", _SECOND_BUILD)],
     "kernel_library.stamp": "a device plug-in is loaded by "
     "sluice.load_device_plugin, and checked by sluice-conformance",
     "plugin.no_entry": "a library of kernels is loaded by "
@@ -54,9 +57,14 @@ _HINTS: dict[str, str | list[tuple[str, str]]] = {
         (r"\.onnx", "sluice.onnx.load reads ONNX models"),
         (r"\.safetensors", "sluice.io.load_params reads parameters"),
     ],
-    "run.uninitialised": "exe.run(sluice.default_startup_program()), in this "
-    "scope; the parameters of a model that was loaded are in its scope: "
-    "scope=model.scope",
+    "run.uninitialised": [
+        ("others are", "the whole startup program would draw those anew: run "
+         "it before loading, or (unless Lookahead copies parameters) only what "
+         "is missing: exe.run(startup.prune([v.name for v in program.list_vars"
+         "() if v.persistable and scope.find_var(v.name) is None]))"),
+        ("", "exe.run(sluice.default_startup_program()), in this scope; the "
+         "parameters of a loaded model are in its scope: scope=model.scope"),
+    ],
     "program.unknown_var": "fetch_list takes variables, too; name=... names "
     "what a layer gives",
     "world.disagree": [

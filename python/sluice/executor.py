@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from . import _core, framework
-from .errors import InvalidArgumentError
+from . import _core, errors, framework
 from .explanation import Explanation, explain_plan, explained
 from .framework import Program
 from .ragged import Fetched, name_sizes
@@ -104,15 +103,20 @@ class Executor(_core.Executor):
         """
         program = framework._main if program is None else program
         scope = _scope if scope is None else scope
-        if not getattr(program, "_ragged", False):
-            return self._run(program, feed, fetch_list, scope, return_numpy)
-        fetched = Fetched(program, fetch_list)
+        ragged = getattr(program, "_ragged", False)
         try:
+            if not ragged:
+                return self._run(program, feed, fetch_list, scope, return_numpy)
+            fetched = Fetched(program, fetch_list)
             return fetched.true_rows(
                 self._run(program, feed, fetched.all, scope, return_numpy)
             )
-        except InvalidArgumentError as error:
-            name_sizes(error, program, feed)
+        except errors.FailedPreconditionError as error:
+            _name_missing(error, program, scope)
+            raise
+        except errors.InvalidArgumentError as error:
+            if ragged:
+                name_sizes(error, program, feed)
             raise
 
     def prepare(
@@ -241,6 +245,17 @@ class Executor(_core.Executor):
         program = framework._main if program is None else program
         scope = _scope if scope is None else scope
         return self._run_keeping_all(program, feed, fetch_list, scope)
+
+
+def _name_missing(error: Any, program: Program, scope: _core.Scope) -> None:
+    """Do not advise a startup program that would draw other values anew."""
+    names = [v.name for v in program.list_vars() if v.persistable]
+    missing = [name for name in names if scope.find_var(name) is None]
+    if error.check_id == "run.uninitialised" and 0 < len(missing) < len(names):
+        shown = ", ".join(missing[:8]) + ", ..." * (len(missing) > 8)
+        text = f", while others are; {len(missing)} have no value: {shown}"
+        old = ": run the startup program first"
+        error.args = (error.args[0].replace(old, text),)
 
 
 def _draw(

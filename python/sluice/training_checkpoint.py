@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import re
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -58,7 +59,7 @@ def save_checkpoint(
     schedules), ``scope.step``, on which dropout depends, and the position of
     the loader. Each ``step-<step>.safetensors`` is complete at any time, also
     after ``kill -9`` or a full disk. When it is on the disk, others than the
-    last ``keep`` are deleted.
+    last ``keep`` are deleted. Warns of files with later steps.
 
     Args:
         folder: is made if need be. One process writes into it.
@@ -121,7 +122,14 @@ def save_checkpoint(
         _core._save_parameters(path, saved, scope)
     finally:
         scope.erase(_STATE)
-    others = [file for file in _files(folder) if file != path]
+    files = _files(folder)
+    if files[-1] != path:  # no error, which would end one that went back
+        warnings.warn(
+            f"load_checkpoint of {folder} will read {files[-1].name}, a later "
+            "step than the saved one: delete it, or use another folder",
+            stacklevel=2,
+        )
+    others = [file for file in files if file != path]
     many = max(0, len(others) - keep + 1)
     for old in [*others[:many], *folder.glob("step-*.saving")]:
         with contextlib.suppress(OSError):
@@ -157,7 +165,7 @@ def load_checkpoint(
         DataLossError: it is truncated, damaged or no checkpoint.
         UnimplementedError: it is of a newer version.
         InvalidArgumentError: it has other tensors than the program and
-            ``strict``, or none in common; lists each. Or the state is of
+            ``strict``, or none in common; names some. Or the state is of
             another loader.
     """
     program = framework.default_main_program() if program is None else program
@@ -179,14 +187,16 @@ def load_checkpoint(
         loader.check_state(state["loader"])
     common, found = _compare(path, program, tensors, state)
     differences = [
-        *(f"it lacks {name}" for name in found.missing),
-        *(f"the program has no {name}" for name in found.superfluous),
-        *found.reshaped,
+        [f"it lacks {name}" for name in found.missing],
+        [f"the program has no {name}" for name in found.superfluous],
+        found.reshaped,
     ]
-    if not common or (strict and differences):
+    if not common or (strict and any(differences)):
+        lines = [line for kind in differences for line in kind[:4]]
+        more = sum(map(len, differences)) - len(lines)
         raise InvalidArgumentError(
             f"load_checkpoint: {path} is of another program:\n  "
-            + "\n  ".join(differences),
+            + "\n  ".join(lines + [f"and {more} more"] * (more > 0)),
             "checkpoint.tensors",
         )
     _core._load_parameters(path, _subset(program, common), scope, True)

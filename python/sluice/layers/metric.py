@@ -29,7 +29,8 @@ def auc(
 ) -> AucOutputs:
     """The area under a curve of a binary classifier.
 
-    Rows are counted by score in persistables, which every run updates.
+    Rows are counted by score in persistables, which every run updates, also one
+    of a clone for testing: ``scope[state.name] = zeros`` starts a state anew.
 
     Args:
         input: [N, k], probabilities; the last column counts.

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar, NoReturn
 
 from .. import framework, unique_name
 from ..clip import _as
 from ..display import Shown
 from ..elsewhere import checked
 from ..errors import FailedPreconditionError, InvalidArgumentError
+from ..executor import global_scope, scope_guard
 from ..feed_values import finite
 from ..framework import Program, Variable, positive
 from ..initializer import Constant
@@ -20,10 +21,13 @@ from ..layer_helper import LayerHelper
 class _Average(Shown):
     """Keeps averages, and puts them in the parameters' place for a while."""
 
+    _applied: ClassVar[list[tuple[Any, _Average]]] = []  # with their scopes
+
     def __init__(self, kind: str, name: str | None) -> None:
         self.name = name or unique_name.generate(kind)
         self._apply: Program | None = None
         self._restore = Program()
+        self._begin: dict[str, float] = {}  # what the first step changes
 
     def _helper(self) -> LayerHelper:
         return LayerHelper(self.name, self.name)
@@ -51,7 +55,7 @@ class _Average(Shown):
 
     def _finish(self, states: dict[str, list[Variable]]) -> None:
         """Make the programs that swap, given the states by parameter."""
-        self._apply = Program()
+        self._apply, self._params = Program(), set(states)
         for program in (self._apply, self._restore):
             for param, kept in states.items():
                 like = kept[0]
@@ -84,24 +88,43 @@ class _Average(Shown):
                 otherwise call :meth:`restore`.
 
         Raises:
-            FailedPreconditionError: no step has been averaged yet, or
-                ``update`` was not called.
+            FailedPreconditionError: no step has been averaged yet, parameters
+                are averages already, or ``update`` was not called.
         """
         if self._apply is None:
-            raise FailedPreconditionError(
-                f"{self.name}: call update() where the program is written",
-                "python.average_update",
-            )
+            text = "call update() where the program is written"
+            self._refuse(text, "python.average_update")
+        scope = global_scope()
+        for where, other in self._applied:
+            if where is scope and other._params & self._params:
+                text = f"{other.name} is in the parameters' place already: "
+                text += "leave its block or call its restore() first"
+                self._refuse(text, "python.average_nested")
+        steps = [(scope.find_var(n), x) for n, x in self._begin.items()]
+        if all(state is None or state.numpy() == x for state, x in steps):
+            text = "no step has been averaged yet in the global scope: train "
+            text += "first, or choose the scope by sluice.scope_guard(scope)"
+            self._refuse(text, "python.average_steps")
         executor.run(self._apply)
+        self._applied.append((scope, self))
         try:
             yield
         finally:
-            if need_restore:
-                self.restore(executor)
+            if need_restore and (scope, self) in self._applied:
+                with scope_guard(scope):
+                    self.restore(executor)
 
     def restore(self, executor: Any) -> None:
-        """Give the parameters back what they were before :meth:`apply`."""
+        """Undo :meth:`apply`; FailedPreconditionError if there was none."""
+        here = global_scope(), self
+        if here not in self._applied:
+            text = "restore() without apply() in the global scope"
+            self._refuse(text, "python.average_restore")
         executor.run(self._restore)
+        self._applied.remove(here)
+
+    def _refuse(self, text: str, check: str) -> NoReturn:
+        raise FailedPreconditionError(f"{self.name}: {text}", check)
 
 
 @checked
@@ -143,7 +166,7 @@ class ExponentialMovingAverage(_Average):
 
     def update(self) -> None:
         """Append the averaging of all parameters of the main program whose
-        ParamAttr does not say otherwise.
+        ParamAttr does not say otherwise; before ``minimize``, as they are then.
         """
         helper = self._helper()
         program = helper.main_program
@@ -163,6 +186,7 @@ class ExponentialMovingAverage(_Average):
                 moved = average * decay + param * (1 - decay)
                 helper.append_op("assign", {"X": moved}, {"Out": average})
                 states[param.name] = [average, left]
+        self._begin = {left.name: 1.0 for _, left in rest.values()}
         self._finish(states)
 
     def _decay(self, dtype: Any) -> Any:
@@ -245,6 +269,7 @@ class ModelAverage(_Average):
             states[param.name] = [total, before, count, old]
         _where(helper, ends, count, old, old)
         _where(helper, ends, count._constant(0), count, count)
+        self._begin = {count.name: 0.0, old.name: 0.0}
         self._finish(states)
 
     def _averaged(self, param: str, states: list[Variable]) -> Variable:

@@ -108,7 +108,8 @@ def test_the_last_ones_stay(tmp_path, trained):
     ]
     assert sl.io.load_checkpoint(tmp_path, train, scope).step == 2_000_000_000
     # A new one stays, whatever its number.
-    path = sl.io.save_checkpoint(tmp_path, train, scope, 5, keep=2)
+    with pytest.warns(UserWarning, match="read step-2000000000.*later step"):
+        path = sl.io.save_checkpoint(tmp_path, train, scope, 5, keep=2)
     assert sl.io.load_checkpoint(path, train, scope).step == 5
     assert len(os.listdir(tmp_path)) == 3
 
@@ -155,6 +156,26 @@ def test_other_tensors_are_listed_and_nothing_is_loaded(tmp_path, trained):
     none.persistable("else", [1])
     with pytest.raises(sl.InvalidArgumentError, match="it lacks else"):
         sl.io.load_checkpoint(path, none, other, strict=False)
+
+
+def test_a_second_build_is_named_in_a_few_lines(tmp_path):
+    def build():
+        with sl.program_guard(sl.Program(), sl.Program()):
+            loss = sl.layers.mean(sl.layers.fc(sl.data("x", [None, 4]), 2))
+            sl.optimizer.Adam(0.1).minimize(loss)
+            sl.Executor().run(sl.default_startup_program())
+            return sl.default_main_program()
+
+    path = sl.io.save_checkpoint(tmp_path, build())
+    again = build()
+    for strict in (True, False):
+        with pytest.raises(sl.InvalidArgumentError) as error:
+            sl.io.load_checkpoint(path, again, strict=strict)
+        lines = str(error.value).splitlines()
+        assert lines[1] == "  it lacks fc_1.w_0" and len(lines) == 11
+        assert lines[5] == "  the program has no adam_0.learning_rate_0"
+        assert lines[9] == "  and 14 more"
+        assert lines[10].endswith("inside `with sluice.unique_name.guard():`")
 
 
 def test_the_state_of_another_loader_loads_nothing(tmp_path, trained):

@@ -121,9 +121,10 @@ def test_training_goes_on_from_a_file_with_equal_bits(tmp_path, exe, name):
         train(exe, GRADS[31:60])
         for variable, expected in through.items():
             np.testing.assert_array_equal(value(variable), expected, variable)
-        with average.apply(exe), mean.apply(exe):
-            assert not np.array_equal(value(), through["p"])
-        np.testing.assert_array_equal(value(), through["p"])
+        for each in (average, mean):
+            with each.apply(exe):
+                assert not np.array_equal(value(), through["p"])
+            np.testing.assert_array_equal(value(), through["p"])
 
 
 @pytest.mark.parametrize("name", ["adam", "momentum", "lamb", "ftrl"])
@@ -206,6 +207,102 @@ def test_an_average_needs_update(exe):
         pass
 
 
+@pytest.fixture
+def averages(exe):
+    """Two of a parameter that has not been trained yet."""
+    opt.SGD(RATE).minimize(loss_of(parameter(START)))
+    ema = opt.ExponentialMovingAverage(0.9)
+    ema.update()
+    mean = opt.ModelAverage(1.0, 2, 2)
+    exe.run(sl.default_startup_program())
+    return ema, mean
+
+
+def refused(call, check):
+    """What is said, when a call changes nothing."""
+    before = value().copy()
+    with pytest.raises(sl.FailedPreconditionError) as error:
+        call()
+    np.testing.assert_array_equal(value(), before)
+    assert error.value.check_id == check
+    return str(error.value)
+
+
+def test_averages_are_not_nested(exe, averages):
+    train(exe, GRADS[:3])
+    trained = value().copy()
+    for outer in averages:
+        for inner in averages:
+            with outer.apply(exe):
+                said = refused(
+                    inner.apply(exe).__enter__, "python.average_nested"
+                )
+                assert said == (
+                    f"{inner.name}: {outer.name} is in the parameters' place "
+                    "already: leave its block or call its restore() first"
+                )
+                assert not np.array_equal(value(), trained)
+            np.testing.assert_array_equal(value(), trained)
+    with averages[0].apply(exe, need_restore=False):
+        pass
+    refused(averages[0].apply(exe).__enter__, "python.average_nested")
+    averages[0].restore(exe)
+    np.testing.assert_array_equal(value(), trained)
+    with pytest.raises(KeyError), averages[1].apply(exe):
+        averages[1].restore(exe)
+        np.testing.assert_array_equal(value(), trained)
+        raise KeyError
+    np.testing.assert_array_equal(value(), trained)
+
+
+def test_averages_of_other_scopes_and_parameters_are_nested(exe, averages):
+    ema, mean = averages
+    train(exe, GRADS[:3])
+    trained = value().copy()
+    other = sl.Scope()
+    with ema.apply(exe):
+        averaged = value().copy()
+        with sl.scope_guard(other):
+            exe.run(sl.default_startup_program())
+            train(exe, GRADS[3:5])
+            applied = mean.apply(exe)
+            applied.__enter__()
+        np.testing.assert_array_equal(value(), averaged)
+        with sl.program_guard(sl.Program(), sl.Program()):
+            opt.SGD(RATE).minimize(loss_of(parameter(START, name="other")))
+            second = opt.ModelAverage(1.0)
+            exe.run(sl.default_startup_program())
+            train(exe, GRADS[:1])
+            with second.apply(exe):
+                pass
+        applied.__exit__(None, None, None)  # in the scope where it began
+        np.testing.assert_array_equal(value(), averaged)
+    np.testing.assert_array_equal(value(), trained)
+    with sl.scope_guard(other):
+        by_hand = START - RATE * (GRADS[3] + GRADS[4])
+        np.testing.assert_allclose(value(), by_hand, rtol=1e-14)
+
+
+def test_averages_need_a_step_and_restore_an_apply(exe, averages):
+    for average in averages:
+        enter = average.apply(exe).__enter__
+        said = refused(enter, "python.average_steps")
+        assert said.startswith(f"{average.name}: no step has been averaged yet")
+        said = refused(lambda: average.restore(exe), "python.average_restore")
+        assert "restore() without apply()" in said
+    train(exe, GRADS[:1])
+    for average in averages:
+        with average.apply(exe):
+            np.testing.assert_allclose(value(), START - RATE * GRADS[0])
+        with (
+            sl.scope_guard(sl.Scope()),
+            pytest.raises(sl.FailedPreconditionError, match="scope_guard"),
+            average.apply(exe),
+        ):
+            pass
+        refused(lambda: average.restore(exe), "python.average_restore")
+
+
 def test_model_average_is_the_mean_over_its_windows(exe):
     opt.SGD(RATE).minimize(loss_of(parameter(START)))
     mean = opt.ModelAverage(0.15, 4, 9)
@@ -239,8 +336,9 @@ def test_wrappers_and_averages_take_parameters_of_every_rank(exe):
             mean = opt.ModelAverage(0.5)
             exe.run(sl.default_startup_program())
             train(exe, [np.full_like(start, 0.5)] * 3)
-            with ema.apply(exe), mean.apply(exe):
-                assert value().shape == np.shape(start)
+            for each in (ema, mean):
+                with each.apply(exe):
+                    assert value().shape == np.shape(start)
 
 
 def test_some_parameters_do_not_decay(exe):

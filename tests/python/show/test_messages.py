@@ -196,6 +196,23 @@ def test_a_parameter_without_a_value_says_what_to_run(exe):
     assert "created at" in text and "test_messages.py:" in text
 
 
+def test_no_startup_program_is_advised_that_draws_parameters_anew(exe):
+    y = sl.layers.fc(sl.data("x", [None, 3]), 2)
+    startup, scope = sl.default_startup_program(), sl.global_scope()
+    exe.run(startup)
+    trained = scope["fc_0.w_0"].numpy().copy()
+    sl.optimizer.Adam(0.1).minimize(sl.layers.mean(y))
+    program, feed = sl.default_main_program(), {"x": np.ones((1, 3), "float32")}
+    text = said(lambda: exe.run(feed=feed))
+    assert "is not initialised, while others are; 9 have no value: fc_0.w_0.adam_0.moment1_0, " in text
+    assert text.count("adam_0.") == 9 and "beta1_pow_0, ...\ncreated at" in text
+    assert "run the startup program" not in text
+    advice = re.search(r"exe\.run\(startup.*", text)[0]
+    exec(advice, {"exe": exe, "startup": startup, "scope": scope, "program": program})
+    np.testing.assert_array_equal(scope["fc_0.w_0"].numpy(), trained)
+    exe.run(feed=feed)
+
+
 SHAPES = {
     "a channel": ((4, 8, 8), "image[:, None]?"),
     "a batch": ((1, 8, 8), "image[None]?"),
