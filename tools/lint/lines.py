@@ -10,16 +10,16 @@ import rooms
 BUDGET = {
     "platform": 13_300,
     "memory": 1_100,
-    "framework": 26_200,  # raised for gradients through blocks, ragged and sparse
+    "framework": 26_300,  # raised for gradients through blocks, ragged and sparse
     "nn": 2_300,  # raised for scans and averages
     "operators": 63_200,  # raised for optimizers, losses, metrics, ragged data
     "onnx": 12_800,
     "laboratory": 13_500,  # raised for the corpus, and answers before tables
-    "python": 28_800,  # raised for all that a trainer needs
+    "python": 29_000,  # raised for all that a trainer needs
     "benchmarks": 11_000,  # raised for fluid/
-    "tools": 4_200,  # raised for lint/pages.py, lint/drawing.py
+    "tools": 4_220,  # raised for lint/pages.py, lint/drawing.py
     "others": 6_100,  # examples, docs, cmake, include, dev; raised for the site
-    "tests": 101_500,
+    "tests": 102_000,
 }
 SUFFIXES = (
     ".h .cc .inc .cu .cuh .c .py .cmake .txt .js .css .html .proto .sh".split()
