@@ -274,5 +274,5 @@ class Maker:
             raise failure(what, error) from error
         if batch is None:
             what = f"collate_fn of samples {list(names)} returned None"
-            raise Failure(f"{what}; expected a batch, e.g. {{}} for an empty one")
+            raise Failure(f"{what}; expected a batch, e.g. an empty one")
         return batch
