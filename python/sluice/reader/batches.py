@@ -262,9 +262,9 @@ class Maker:
         self, samples: list, names: Sequence[Any], empty: Empty
     ) -> Any:
         try:
-            if self.collate_fn is not None:
-                return self.collate_fn(samples)
-            return collate(samples, empty)
+            if self.collate_fn is None:
+                return collate(samples, empty)
+            batch = self.collate_fn(samples)
         except Unequal as error:
             position, what = error.args
             raise Failure(f"sample {names[position]} {what}") from None
@@ -272,3 +272,7 @@ class Maker:
             called = "collate_fn" if self.collate_fn else "default_collate"
             what = f"{called} of samples {list(names)}"
             raise failure(what, error) from error
+        if batch is None:
+            what = f"collate_fn of samples {list(names)} returned None"
+            raise Failure(f"{what}; expected a batch, e.g. an empty one")
+        return batch

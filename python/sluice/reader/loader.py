@@ -135,7 +135,7 @@ class DataLoader(Shown):
         self._workers: list[Worker] = []
         weakref.finalize(self, _close, self._workers)
         self._begun = False  # whether this epoch is more than a position
-        self._loop = 0
+        self._loop = self._running = 0
         # Batches given of this epoch: of each worker where each has its own.
         self._given = [0] * (max(1, num_workers) if self._streams else 1)
 
@@ -151,8 +151,12 @@ class DataLoader(Shown):
         return len(self._orders)
 
     def set_epoch(self, epoch: int) -> None:
-        """Go to the beginning of an epoch; the next loop starts there."""
-        self.epoch = natural("set_epoch: epoch", epoch)
+        """Go, between loops, to the epoch with which the next one begins."""
+        self._require_no_loop("set_epoch")
+        self._go_to(natural("set_epoch: epoch", epoch))
+
+    def _go_to(self, epoch: int) -> None:
+        self.epoch = epoch
         self._given = [0] * len(self._given)
         self._begun = False
 
@@ -173,6 +177,7 @@ class DataLoader(Shown):
 
     def check_state(self, state: Any) -> None:
         """Raise what :meth:`load_state_dict` raises, and change nothing."""
+        self._require_no_loop("load_state_dict")
         given = state.get("given") if isinstance(state, Mapping) else None
         if not isinstance(given, list) or not all(
             type(n) is int and n >= 0 for n in [*given, state.get("epoch")]
@@ -201,12 +206,13 @@ class DataLoader(Shown):
         IterableDataset. The number of workers may differ, except there.
 
         Raises:
+            FailedPreconditionError: a loop over this one is not at its end.
             DataLossError: it is no state of a loader.
             InvalidArgumentError: it is that of another dataset, batch size,
                 seed or number of ranks; names each.
         """
         self.check_state(state)
-        self.set_epoch(state["epoch"])
+        self._go_to(state["epoch"])
         self._given = list(state["given"])
 
     def close(self) -> None:
@@ -222,17 +228,21 @@ class DataLoader(Shown):
     def _batches(self, loop: int) -> Iterator[Any]:
         self._require_latest(loop)
         if self._begun:
-            self.set_epoch(self.epoch + 1)
-        self._begun = True
+            self._go_to(self.epoch + 1)
+        self._begun, self._running = True, loop
         make = self._make_ahead if self.num_workers else self._make
-        with contextlib.closing(make(loop)) as made:
-            for worker, batch in made:
-                if self._feed is not None:
-                    batch = self._feed.of_batch(batch)
-                self._given[worker] += 1
-                yield batch
-                self._require_latest(loop)
-        self.set_epoch(self.epoch + 1)
+        try:
+            with contextlib.closing(make(loop)) as made:
+                for worker, batch in made:
+                    if self._feed is not None:
+                        batch = self._feed.of_batch(batch)
+                    self._given[worker] += 1
+                    yield batch
+                    self._require_latest(loop)
+            self._go_to(self.epoch + 1)
+        finally:
+            if self._running == loop:
+                self._running = 0
 
     def _require_latest(self, loop: int) -> None:
         if loop != self._loop:
@@ -240,6 +250,14 @@ class DataLoader(Shown):
                 "DataLoader: another loop over it has begun, or it was closed; "
                 "expected one loop at a time",
                 "loader.two_loops",
+            )
+
+    def _require_no_loop(self, called: str) -> None:
+        if self._running and self._running == self._loop:
+            raise FailedPreconditionError(
+                f"DataLoader: {called} in the middle of a loop over it; "
+                "expected it before the loop, or after close(), which ends it",
+                "loader.in_loop",
             )
 
     def _positions(self) -> Iterator[tuple[int, Any]]:
@@ -273,7 +291,7 @@ class DataLoader(Shown):
             yield 0, batch
 
     def _make_ahead(self, loop: int) -> Generator[Any, None, None]:
-        if not self._workers:
+        if not (self._workers and self._workers[0].ours):
             self._start_workers()
         order = list(self._workers)
         nexts = dict.fromkeys(order, self._positions())
@@ -327,6 +345,7 @@ class DataLoader(Shown):
         from .workers import Worker, WorkerInfo
 
         workers, maker = self._workers, self._maker
+        _close(workers)  # of the process before a fork
         for each in range(self.num_workers):
             info = WorkerInfo(each, self.num_workers, maker.seed)
             worker = Worker(info, maker, self._init, self._ahead, workers)

@@ -44,7 +44,7 @@ class Slot:
         """A new array, in the slot if it has room; without values."""
         dtype, before = np.dtype(dtype), self.used
         begin = self._begin(int(np.prod(shape)) * dtype.itemsize)
-        if dtype.hasobject or self.used > len(self.memory):
+        if dtype.hasobject or not 0 < self.used <= len(self.memory):
             self.used = before
             return np.empty(shape, dtype)
         return np.ndarray(shape, dtype, self.memory, begin)

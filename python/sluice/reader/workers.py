@@ -23,6 +23,9 @@ from .memory import Packed, Slot
 
 __all__ = ["WorkerInfo", "get_worker_info"]
 
+# A pipe has room for so many: the trainer never waits for it, a worker may.
+_TASKS = 64
+
 
 class WorkerInfo(NamedTuple):
     """Which worker a dataset is in."""
@@ -53,8 +56,8 @@ def serve(
 ) -> None:
     """Answer tasks until the trainer ends.
 
-    A task is (number of the batch, indices, slot), or without a slot the
-    arguments of Maker.start; None says that there are no more.
+    A task is (number of the batch, its pickled indices in the slot, slot), or
+    without a slot the arguments of Maker.start; None says there are no more.
     """
     global _info
     _info, batches.is_worker = info, True
@@ -72,12 +75,13 @@ def serve(
         broken = str(failure(f"worker_init_fn({info.id})", error))
     with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
         while task := pickle.loads(pipe.recv_bytes()):
-            number, indices, slot = task
+            number, place, slot = task
             if slot is None:
-                maker.start(*indices)
+                maker.start(*place)
                 continue
             answer = None, broken
             if broken is None:
+                indices = pickle.loads(slots[slot].read(place, None))
                 answer = _answer(maker, number, indices, slots[slot])
             pipe.send_bytes(pickle.dumps(answer, 5))
 
@@ -117,10 +121,10 @@ class Worker:
         ahead: int,
         others: list[Worker],
     ) -> None:
-        self.number = info.id
+        self.number, self._trainer = info.id, os.getpid()
         self.slots = [Slot() for _ in range(ahead + 2)]
         self.free = list(range(len(self.slots)))
-        self.asked: list[tuple[int, int]] = []  # batches and slots
+        self.asked: list[tuple[int, Packed, int]] = []  # tasks
         context = multiprocessing.get_context("fork")
         self.pipe, theirs = context.Pipe()
         foreign = [self.pipe, *(worker.pipe for worker in others)]
@@ -136,10 +140,17 @@ class Worker:
             self.process.start()
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        # Otherwise a process forked from this one ends the worker at its exit.
+        multiprocessing.process._children.discard(self.process)  # type: ignore
         theirs.close()
         self.poller = select.poll()
         self.poller.register(self.pipe.fileno(), select.POLLIN)
         self.poller.register(self.process.sentinel, select.POLLIN)
+
+    @property
+    def ours(self) -> bool:
+        """Whether this process started it, and not the one before a fork."""
+        return self._trainer == os.getpid()
 
     def start(self, *epoch: int) -> None:
         """Forget what was asked, and begin an epoch: see Maker.start."""
@@ -149,8 +160,10 @@ class Worker:
 
     def ask(self, number: int, indices: Any) -> None:
         """Ask for a batch."""
-        self.asked.append((number, self.free.pop()))
-        self._send((number, indices, self.asked[-1][1]))
+        slot, pickled = self.free.pop(), pickle.dumps(indices, 5)
+        self.asked.append((number, self.slots[slot].write(pickled), slot))
+        if len(self.asked) <= _TASKS:
+            self._send(self.asked[-1])
 
     def answer(
         self, timeout: float, where: Callable[[int], str]
@@ -159,7 +172,13 @@ class Worker:
 
         ``where`` says for messages which batch has a number.
         """
-        number, place = self.asked[0]
+        number, _, place = self.asked[0]
+        if not self.ours:
+            raise FailedPreconditionError(
+                f"DataLoader: process {os.getpid()} goes on with the loop of "
+                f"process {self._trainer}; expected a loop of its own",
+                "loader.forked",
+            )
         events = dict(self.poller.poll(timeout * 1000 if timeout else None))
         who = f"DataLoader: worker {self.number} (process {self.process.pid})"
         if not events:
@@ -177,6 +196,8 @@ class Worker:
                 "loader.worker_died",
             ) from None
         self.asked.pop(0)
+        if len(self.asked) >= _TASKS:
+            self._send(self.asked[_TASKS - 1])
         release = functools.partial(self.free.append, place)
         batch, lend = None, packed is not None and bool(self.free)
         if packed is not None:
@@ -201,21 +222,23 @@ class Worker:
 
     def stop(self) -> None:
         """Ask it to end."""
-        self._send(None)
+        if self.ours:
+            self._send(None)
         self.pipe.close()
 
     def close(self) -> None:
         """Wait for its end, and kill it if that takes seconds."""
-        self.process.join(2)
-        self.process.kill()
-        self.process.join()
-        self.process.close()
+        if self.ours:
+            self.process.join(2)
+            self.process.kill()
+            self.process.join()
+            self.process.close()
         for slot in self.slots:
             slot.close()
 
 
 def close(workers: list[Worker]) -> None:
-    """End the workers; arrays that they gave stay."""
+    """End the workers, if they are ours; arrays that they gave stay."""
     for worker in workers:
         worker.stop()
     for worker in workers:

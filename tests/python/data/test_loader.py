@@ -278,6 +278,18 @@ def test_batches_of_any_form_pass_the_border():
     assert second[1].tolist() == ["x", "yy"] and (second[2] == np.eye(3)).all()
 
 
+def test_samples_without_values_pass_the_border():
+    class Boxes(sl.io.Dataset):
+        def __len__(self):
+            return 4
+
+        def __getitem__(self, index):
+            return np.zeros((2 * (index > 1), 2), "f4")
+
+    loader = DataLoader(Boxes(), 2, num_workers=1)
+    assert [batch.shape for batch in loader] == [(2, 0, 2), (2, 2, 2)]
+
+
 def test_batches_may_grow():
     loader = DataLoader(
         [1, 1000, 5, 100_000], num_workers=1,

@@ -213,6 +213,42 @@ def test_every_flipped_byte_is_noticed(tmp_path, trained):
     assert other.names() == [] and other.step == 0
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "{", "{}", "[]", "null", "\udcff"),
+        pytest.param("[" * 100_000, id="deep"),
+        '{"step": 5, "random_step": 0, "loader": null}',
+        '{"step": 5, "random_step": -1, "loader": null, "extra": null}',
+        '{"step": 5, "random_step": 1180591620717411303424, "loader": null, '
+        '"extra": null}',
+        '{"step": 5.0, "random_step": 0, "loader": null, "extra": null}',
+    ],
+)
+def test_a_wrong_state_without_checksums_loads_nothing(tmp_path, trained, text):
+    train, scope, _ = trained
+    body = scope["fc_2.b_0"].numpy().tobytes()
+    state = text.encode(errors="surrogateescape")
+    header = json.dumps(
+        {
+            "fc_2.b_0": tensor("F32", 3, 0, 12),
+            "checkpoint.state": tensor("U8", len(state), 12, 12 + len(state)),
+        }
+    ).encode()
+    path = tmp_path / "other.safetensors"
+    size = len(header).to_bytes(8, "little")
+    path.write_bytes(size + header + body + state)
+    other = sl.Scope()
+    with pytest.raises(sl.DataLossError, match="nothing was loaded") as error:
+        sl.io.load_checkpoint(path, train, other, strict=False)
+    assert error.value.check_id == "checkpoint.state"
+    assert other.names() == [] and other.step == 0
+
+
+def tensor(dtype, count, begin, end):
+    return {"dtype": dtype, "shape": [count], "data_offsets": [begin, end]}
+
+
 def test_wrong_arguments_and_files(tmp_path, trained):
     train, scope, _ = trained
     for arguments, check in [
@@ -242,10 +278,12 @@ def test_wrong_arguments_and_files(tmp_path, trained):
     with pytest.raises(sl.DataLossError, match="load_params reads") as error:
         sl.io.load_checkpoint(tmp_path / "params", train, scope)
     assert error.value.check_id == "checkpoint.no_state"
-    (tmp_path / "text").write_text(json.dumps([1]) * 99)
-    with pytest.raises(sl.DataLossError) as error:
-        sl.io.load_checkpoint(tmp_path / "text", train, scope)
-    assert error.value.check_id == "checkpoint.header"
+    nested = len(b"[" * 10**6).to_bytes(8, "little") + b"[" * 10**6
+    for text in (json.dumps([1]).encode() * 99, nested):
+        (tmp_path / "text").write_bytes(text)
+        with pytest.raises(sl.DataLossError) as error:
+            sl.io.load_checkpoint(tmp_path / "text", train, scope)
+        assert error.value.check_id == "checkpoint.header"
 
 
 @pytest.mark.parametrize(
