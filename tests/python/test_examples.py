@@ -45,7 +45,10 @@ def run_example(name, *arguments):
 
 def on_terminal(columns, command, **variables):
     """What a command prints on a terminal, and its exit status."""
-    process, terminal = pty.fork()
+    try:
+        process, terminal = pty.fork()
+    except OSError as error:  # as in a chroot without /dev/pts
+        pytest.skip(f"no pseudo-terminals here: {error}")
     if process == 0:
         os.environ.update(variables)
         os.chdir(ROOT)
@@ -94,6 +97,8 @@ def test_an_interrupted_example_says_so_in_one_line(command, tmp_path):
         time.sleep(1)
         os.killpg(example.pid, signal.SIGINT)
         _, errors = example.communicate(timeout=60)
+    # What Open MPI says where there is no /sys.
+    errors = re.sub(r"\[hwloc/linux\].*\n", "", errors)
     assert (example.returncode, errors) == (130, "interrupted\n")
 
 
