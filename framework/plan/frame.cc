@@ -249,7 +249,7 @@ void Frame::FindVariables() {
   persistables_.clear();
   shadow_targets_.clear();
   found_in_ = {};
-  // First those that may be new to the scope.
+  // Shadows first, since they create variables that persistables may name.
   for (const int index : plan_.shadow_slots_) {
     const std::string& name = plan_.slots_[index].var;
     Variable* variable = scope.FindVar(name);

@@ -17,7 +17,7 @@ struct Instruction;
 // commit.
 struct SLUICE_API PlanCommit {
   PlanCommit() = default;
-  // Of a plan that is complete.
+  // Finds the commit of a plan whose other members are all set.
   explicit PlanCommit(const Plan& plan);
 
   // The first instruction; the number of instructions if there is no update.

@@ -126,9 +126,9 @@ class OptimizerKernel final : public CommitKernel {
                 });
   }
 
-  // Whether to add up gradients in a table as large as the parameter is faster
-  // than to sort rows: where there are as many, and for some of short rows,
-  // which take less time than to sort them.
+  // Whether adding up gradients in a table as large as the parameter is faster
+  // than sorting rows: if there are as many rows as in the parameter, or a
+  // quarter as many and they are short.
   static bool FillsTable(size_t rows, int64_t height, int64_t width) {
     const auto count = static_cast<int64_t>(rows);
     constexpr int64_t kShortRow = 64 / sizeof(T);

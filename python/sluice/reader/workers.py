@@ -23,7 +23,8 @@ from .memory import Packed, Slot
 
 __all__ = ["WorkerInfo", "get_worker_info"]
 
-# A pipe has room for so many: the trainer never waits for it, a worker may.
+# The most tasks in the pipe to a worker. They fit into its buffer, so that the
+# trainer never blocks while it sends one.
 _TASKS = 64
 
 

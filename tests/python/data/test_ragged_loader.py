@@ -9,7 +9,7 @@ import sluice as sl
 
 
 class Sentences(sl.io.Dataset):
-    """Sample i is i words, and i."""
+    """Sample i has i words, and the label i."""
 
     def __init__(self, form):
         self.form = form
