@@ -13,6 +13,7 @@ NB_MODULE(_core, m) {
   BindScopes(m);
   BindFiles(m);
   BindOnnx(m);
+  BindFluid(m);
   BindExecutors(m);
   BindHints(m);
   BindRegistry(m);

@@ -31,6 +31,7 @@ ROOMS = {
         for library in libraries()
     },
     "onnx": ["platform", "memory", "framework", "operators"],
+    "fluid": ["platform"],
     "nn": ["platform", "memory", "framework"],
     "laboratory": ["platform", "memory", "framework"],
     "python": [
@@ -40,6 +41,7 @@ ROOMS = {
         "operators/math",
         "operators",
         "onnx",
+        "fluid",
         "laboratory",
     ],
 }

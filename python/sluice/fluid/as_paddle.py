@@ -1,0 +1,68 @@
+"""Makes ``paddle`` and ``paddle.fluid`` mean Sluice in imports that follow.
+
+>>> import sluice.fluid.as_paddle  # doctest: +SKIP
+>>> import paddle.fluid as fluid  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import types
+
+from ..errors import FailedPreconditionError, NotFoundError
+
+# Modules of PaddlePaddle, and what stands for them.
+_MODULES = {
+    "paddle.fluid": "sluice.fluid",
+    "paddle.fluid.core": "sluice.fluid.core",
+    "paddle.fluid.framework": "sluice.fluid.framework",
+    "paddle.fluid.io": "sluice.fluid.io",
+    "paddle.fluid.layers": "sluice.fluid.layers",
+    "paddle.fluid.optimizer": "sluice.fluid.optimizer",
+    "paddle.inference": "sluice.fluid.predictor",
+    "paddle.reader": "sluice.reader.decorators",
+}
+
+
+class _Paddle(types.ModuleType):
+    """The module ``paddle``."""
+
+    __version__ = "1.8.5"
+    __path__: list[str] = []  # noqa: RUF012
+
+    def __getattr__(self, name: str) -> object:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise NotFoundError(
+            f"paddle.{name}: Sluice stands in for paddle.fluid and "
+            "paddle.inference; see the page 'Coming from Fluid'",
+            "fluid.paddle_name",
+        )
+
+
+def install() -> None:
+    """Make the imports that follow find Sluice.
+
+    Raises:
+        FailedPreconditionError: PaddlePaddle itself is imported already.
+    """
+    real = sys.modules.get("paddle")
+    if isinstance(real, _Paddle):
+        return
+    if real is not None:
+        raise FailedPreconditionError(
+            f"PaddlePaddle itself is imported, from {real.__file__}; import "
+            "sluice.fluid.as_paddle before it, in a process of its own",
+            "fluid.both_paddles",
+        )
+    paddle = sys.modules["paddle"] = _Paddle("paddle")
+    for name, mine in _MODULES.items():
+        module = sys.modules[name] = importlib.import_module(mine)
+        parent, _, leaf = name.rpartition(".")
+        setattr(sys.modules[parent], leaf, module)
+    paddle.batch = sys.modules["paddle.reader"].batch
+    paddle.device = types.SimpleNamespace(is_compiled_with_rocm=lambda: False)
+
+
+install()

@@ -1,0 +1,170 @@
+"""Runs programs of Fluid."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import executor as sluice_executor
+from ..errors import InvalidArgumentError
+from ..framework import created
+from ..ragged import Ragged
+from .framework import Program, default_main_program
+
+__all__ = [
+    "BuildStrategy",
+    "CompiledProgram",
+    "ExecutionStrategy",
+    "Executor",
+    "LoDTensor",
+    "create_lod_tensor",
+]
+
+
+class LoDTensor:
+    """An array whose rows may be sequences.
+
+    Args:
+        array: the rows.
+        lod: the offsets of each level.
+    """
+
+    def __init__(self, array: Any = None, lod: Any = ()) -> None:
+        self._array = None if array is None else np.asarray(array)
+        self._lod = [list(level) for level in lod]
+
+    def set(self, array: Any, place: Any = None) -> None:
+        """Take the rows."""
+        self._array = np.asarray(array)
+
+    def set_lod(self, lod: Sequence[Sequence[int]]) -> None:
+        """Take the offsets of each level."""
+        self._lod = [list(level) for level in lod]
+
+    def lod(self) -> list[list[int]]:
+        """The offsets of each level."""
+        return self._lod
+
+    def set_recursive_sequence_lengths(self, lengths: Any) -> None:
+        """Take the lengths of each level."""
+        self._lod = [[0, *np.cumsum(level).tolist()] for level in lengths]
+
+    def recursive_sequence_lengths(self) -> list[list[int]]:
+        """The lengths of each level."""
+        return [np.diff(level).tolist() for level in self._lod]
+
+    def shape(self) -> list[int]:
+        """The sizes."""
+        return list(np.shape(self._array))
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+        return np.asarray(self._array, dtype)
+
+
+def create_lod_tensor(
+    data: Any, recursive_seq_lens: Any, place: Any = None
+) -> LoDTensor:
+    """A tensor of rows, or of a list of sequences, and lengths."""
+    if isinstance(data, list):
+        data = np.concatenate([np.asarray(each) for each in data])
+        data = data.reshape(len(data), -1)
+    tensor = LoDTensor(data)
+    tensor.set_recursive_sequence_lengths(recursive_seq_lens)
+    return tensor
+
+
+class ExecutionStrategy:
+    """Takes any attribute and does nothing: Sluice has its own pool."""
+
+
+class BuildStrategy:
+    """Takes any attribute and does nothing: programs are always optimised."""
+
+
+class CompiledProgram:
+    """A program, as it is: Sluice compiles when a program first runs."""
+
+    def __init__(self, program: Any, build_strategy: Any = None) -> None:
+        self.program = program
+
+    def with_data_parallel(self, *_: Any, **__: Any) -> CompiledProgram:
+        """The same: the threads of one process share each op."""
+        return self
+
+
+def _feed_value(value: Any) -> Any:
+    if isinstance(value, LoDTensor):
+        lengths = value.recursive_sequence_lengths()
+        return (np.asarray(value), lengths) if lengths else np.asarray(value)
+    return value
+
+
+class Executor:
+    """Runs programs at a place; see :class:`sluice.Executor`.
+
+    Attributes:
+        sluice: the executor of Sluice, for ``explain`` and ``profile``.
+    """
+
+    def __init__(self, place: Any = None) -> None:
+        self.place = place
+        self.sluice = sluice_executor.Executor(place)
+
+    def run(
+        self,
+        program: Any = None,
+        feed: Any = None,
+        fetch_list: Sequence[Any] | None = None,
+        feed_var_name: str = "feed",
+        fetch_var_name: str = "fetch",
+        scope: Any = None,
+        return_numpy: bool = True,
+        use_program_cache: bool = False,
+        use_prune: bool = False,
+    ) -> list[Any]:
+        """Run a program and return the fetched values.
+
+        Args:
+            program: the default main program if None.
+            feed: arrays or tensors by name; or a list of such dicts with one.
+            fetch_list: variables or names.
+            feed_var_name: has no effect.
+            fetch_var_name: has no effect.
+            scope: where parameters live; the global scope if None.
+            return_numpy: whether to return arrays; else :class:`LoDTensor`.
+            use_program_cache: has no effect: plans are always kept.
+            use_prune: has no effect: ops that no fetch needs never run.
+        """
+        if isinstance(program, CompiledProgram):
+            program = program.program
+        program = default_main_program() if program is None else program
+        if not isinstance(program, Program):
+            raise InvalidArgumentError(
+                f"run: expected a fluid.Program, got {program!r}{created()}",
+                "fluid.run_program",
+            )
+        if isinstance(feed, (list, tuple)):
+            (feed,) = feed or ({},)
+        values = {
+            getattr(name, "name", name): _feed_value(value)
+            for name, value in (feed or {}).items()
+        }
+        values = {n: v for n, v in values.items() if program.block0.has_var(n)}
+        fetches = [
+            program.translation.value(getattr(each, "name", each))
+            for each in fetch_list or []
+        ]
+        results = self.sluice.run(
+            program.sluice, values, fetches, scope or sluice_executor._scope
+        )
+        if return_numpy:
+            return results
+        return [
+            LoDTensor(each, each.lod if isinstance(each, Ragged) else [])
+            for each in results
+        ]
+
+    def close(self) -> None:
+        """Nothing."""

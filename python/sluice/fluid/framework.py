@@ -1,0 +1,502 @@
+"""Programs as Fluid has them: blocks of ops and variables by name.
+
+A program keeps Fluid's ops, which files are written of and copies are made of,
+and beside them a program of Sluice, into which each op is translated as soon as
+it is appended, so that a mistake is raised at its line.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from .. import _core, unique_name
+from ..errors import InvalidArgumentError, NotFoundError, UnimplementedError
+from ..framework import Program as SluiceProgram
+from ..framework import Variable as SluiceVariable
+from ..framework import created
+from ..framework import program_guard as sluice_guard
+from .translate import CODES, DTYPES, Translation
+
+__all__ = [
+    "Block",
+    "Operator",
+    "Parameter",
+    "Program",
+    "Variable",
+    "default_main_program",
+    "default_startup_program",
+    "program_guard",
+]
+
+_KEPT = ("is_test",)  # attributes that clone(for_test=True) sets
+
+
+class Variable:
+    """A variable of a program: a name; its value is what ops last wrote to it.
+
+    Attributes:
+        name: its name.
+        block: the block that declares it.
+    """
+
+    __array_ufunc__ = None
+
+    def __init__(self, block: Block, name: str) -> None:
+        self.block, self.name = block, name
+
+    @property
+    def value(self) -> SluiceVariable:
+        """The variable of Sluice."""
+        return self.block.program.translation.value(self.name)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The sizes, -1 for unknown ones."""
+        shape = self.value.shape
+        return tuple(-1 if size is None else size for size in shape or ())
+
+    @property
+    def dtype(self) -> _core.DType:
+        """The element type; equal to its name, as ``"float32"``."""
+        return self.value.dtype
+
+    @property
+    def lod_level(self) -> int:
+        """The number of levels of sequences."""
+        return self.value.lod_level
+
+    @property
+    def persistable(self) -> bool:
+        """Whether it lives in the scope and outlives a run."""
+        return self.value.persistable
+
+    @property
+    def stop_gradient(self) -> bool:
+        """Whether gradients stop here; may be set."""
+        return self.value.stop_gradient
+
+    @stop_gradient.setter
+    def stop_gradient(self, stop: bool) -> None:
+        self.value.stop_gradient = stop
+
+    def astype(self, dtype: Any) -> Variable:
+        """Append a cast."""
+        attrs = {
+            "in_dtype": CODES[self.dtype.name],
+            "out_dtype": code_of(dtype),
+        }
+        return self.block.append("cast", {"X": self}, attrs)
+
+    def _scale(self, scale: float, bias: float) -> Variable:
+        return self.block.append(
+            "scale", {"X": self}, {"scale": scale, "bias": bias}
+        )
+
+    def _binary(self, type: str, other: Any, swapped: bool = False) -> Any:
+        if isinstance(other, (int, float)):
+            attrs = {
+                "shape": [1],
+                "dtype": CODES[self.dtype.name],
+                "value": float(other),
+            }
+            other = self.block.append("fill_constant", {}, attrs)
+        if not isinstance(other, Variable):
+            return NotImplemented
+        x, y = (other, self) if swapped else (self, other)
+        return self.block.append(type, {"X": x, "Y": y}, {"axis": -1})
+
+    def __add__(self, other: Any) -> Any:
+        if isinstance(other, (int, float)):
+            return self._scale(1.0, float(other))
+        return self._binary("elementwise_add", other)
+
+    __radd__ = __add__
+
+    def __mul__(self, other: Any) -> Any:
+        if isinstance(other, (int, float)):
+            return self._scale(float(other), 0.0)
+        return self._binary("elementwise_mul", other)
+
+    __rmul__ = __mul__
+
+    def __sub__(self, other: Any) -> Any:
+        if isinstance(other, (int, float)):
+            return self._scale(1.0, -float(other))
+        return self._binary("elementwise_sub", other)
+
+    def __rsub__(self, other: Any) -> Any:
+        if isinstance(other, (int, float)):
+            return self._scale(-1.0, float(other))
+        return self._binary("elementwise_sub", other, True)
+
+    def __neg__(self) -> Any:
+        return self._scale(-1.0, 0.0)
+
+    def __truediv__(self, other: Any) -> Any:
+        return self._binary("elementwise_div", other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return self._binary("elementwise_div", other, True)
+
+    def __pow__(self, other: Any) -> Any:
+        return self._binary("elementwise_pow", other)
+
+    def __floordiv__(self, other: Any) -> Any:
+        return self._binary("elementwise_floordiv", other)
+
+    def __mod__(self, other: Any) -> Any:
+        return self._binary("elementwise_mod", other)
+
+    def __lt__(self, other: Any) -> Any:
+        return self._binary("less_than", other)
+
+    def __le__(self, other: Any) -> Any:
+        return self._binary("less_equal", other)
+
+    def __gt__(self, other: Any) -> Any:
+        return self._binary("greater_than", other)
+
+    def __ge__(self, other: Any) -> Any:
+        return self._binary("greater_equal", other)
+
+    def __repr__(self) -> str:
+        kind = type(self).__name__
+        return f"<fluid.{kind} {self.name}: {self.dtype} {self.shape}>"
+
+    __str__ = __repr__
+
+
+class Parameter(Variable):
+    """A variable that is trained."""
+
+
+def code_of(dtype: Any) -> int:
+    """The code of VarType of an element type."""
+    if isinstance(dtype, int):
+        return dtype
+    name = getattr(dtype, "name", dtype)
+    if name not in CODES:
+        import numpy as np
+
+        name = np.dtype(dtype).name
+    return CODES[name]
+
+
+class Operator:
+    """An op, by Fluid's names.
+
+    Attributes:
+        type: its type.
+        inputs: names of variables by slot.
+        outputs: likewise.
+        attrs: its attributes.
+        role: ``"forward"``, or ``"optimize"`` for what is not part of a test.
+    """
+
+    def __init__(
+        self,
+        type: str,
+        inputs: dict[str, list[str]],
+        outputs: dict[str, list[str]],
+        attrs: dict[str, Any],
+        role: str,
+    ) -> None:
+        self.type, self.inputs, self.outputs = type, inputs, outputs
+        self.attrs, self.role = attrs, role
+
+    def input(self, slot: str) -> list[str]:
+        """The names of an input."""
+        return self.inputs.get(slot, [])
+
+    def output(self, slot: str) -> list[str]:
+        """The names of an output."""
+        return self.outputs.get(slot, [])
+
+    def attr(self, name: str) -> Any:
+        """An attribute."""
+        return self.attrs.get(name)
+
+    @property
+    def input_arg_names(self) -> list[str]:
+        """All names that it reads."""
+        return [name for names in self.inputs.values() for name in names]
+
+    @property
+    def output_arg_names(self) -> list[str]:
+        """All names that it writes."""
+        return [name for names in self.outputs.values() for name in names]
+
+    def __repr__(self) -> str:
+        return f"{self.outputs} = {self.type}({self.inputs}, {self.attrs})"
+
+
+def _names(slots: Mapping[str, Any] | None) -> dict[str, list[str]]:
+    named = {}
+    for slot, value in (slots or {}).items():
+        if value is None:
+            continue
+        values = value if isinstance(value, (list, tuple)) else [value]
+        named[slot] = [getattr(each, "name", each) for each in values]
+    return named
+
+
+class Block:
+    """The ops and variables of a program.
+
+    Attributes:
+        program: the program.
+        idx: 0.
+        ops: the ops in order.
+        vars: the variables by name.
+    """
+
+    idx, parent_idx = 0, -1
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.ops: list[Operator] = []
+        self.vars: dict[str, Variable] = {}
+
+    def var(self, name: str) -> Variable:
+        """The variable of a name. Raises NotFoundError."""
+        if name not in self.vars:
+            raise NotFoundError(
+                f"the program has no variable {name!r}{created()}", "fluid.var"
+            )
+        return self.vars[name]
+
+    def has_var(self, name: str) -> bool:
+        """Whether there is a variable of that name."""
+        return name in self.vars
+
+    def all_parameters(self) -> list[Parameter]:
+        """The variables that are trained."""
+        return [v for v in self.vars.values() if isinstance(v, Parameter)]
+
+    def data(
+        self, name: str, shape: Sequence[int | None], dtype: Any, lod_level: int
+    ) -> Variable:
+        """Declare a variable to feed."""
+        sizes = [None if size in (-1, None) else size for size in shape]
+        value = self.program.sluice.data(
+            name, sizes, DTYPES[code_of(dtype)], lod_level
+        )
+        value.stop_gradient = True
+        self.program.feeds.append((name, sizes, code_of(dtype), lod_level))
+        return self._declare(Variable(self, name))
+
+    def create_var(self, name: str | None = None, **_: Any) -> Variable:
+        """A variable that an op will write."""
+        return self._declare(
+            Variable(self, name or unique_name.generate("tmp"))
+        )
+
+    def persistable(
+        self, name: str, shape: Sequence[int], dtype: Any, trained: bool = False
+    ) -> Variable:
+        """Declare a variable that lives in the scope, or return it."""
+        if name in self.vars:
+            return self.vars[name]
+        known = self.program.sluice.has_var(name)
+        value = self.program.sluice.persistable(
+            name, list(shape), DTYPES[code_of(dtype)]
+        )
+        if not known:
+            value.stop_gradient = not trained
+        kind = Parameter if trained else Variable
+        self.program.stored[name] = (list(shape), code_of(dtype), trained)
+        return self._declare(kind(self, name))
+
+    def adopt(self, value: SluiceVariable) -> Variable:
+        """A variable of Sluice under its own name."""
+        self.program.translation.values[value.name] = value
+        return self._declare(Variable(self, value.name))
+
+    def _declare(self, variable: Variable) -> Variable:
+        return self.vars.setdefault(variable.name, variable)
+
+    def append_op(
+        self,
+        type: str,
+        inputs: Mapping[str, Any] | None = None,
+        outputs: Mapping[str, Any] | None = None,
+        attrs: Mapping[str, Any] | None = None,
+    ) -> Operator:
+        """Append an op of Fluid; its outputs are variables or their names.
+
+        Raises what the translation does not know or have, see
+        :class:`sluice.fluid.translate.Translation`.
+        """
+        op = Operator(
+            type,
+            _names(inputs),
+            _names(outputs),
+            dict(attrs or {}),
+            self.program.role,
+        )
+        seed = self.program.random_seed
+        if seed and op.attrs.get("seed") == 0:
+            op.attrs["seed"] = seed
+        self.program.translate(op)
+        self.ops.append(op)
+        for name in op.output_arg_names:
+            self._declare(Variable(self, name))
+        return op
+
+    def append(
+        self,
+        type: str,
+        inputs: Mapping[str, Any],
+        attrs: Mapping[str, Any] | None = None,
+        out: str = "Out",
+        more: Sequence[str] = (),
+        name: str | None = None,
+        dtype: Any = None,
+    ) -> Any:
+        """Append an op; return the variable of output ``out``, with ``more``
+        outputs a tuple.
+        """
+        stem = name or unique_name.generate(type)
+        names = [unique_name.generate(f"{stem}.tmp") for _ in (out, *more)]
+        outputs = {
+            slot: [made] for slot, made in zip((out, *more), names, strict=True)
+        }
+        self.append_op(type, inputs, outputs, attrs)
+        made = [self.vars[each] for each in names]
+        return tuple(made) if more else made[0]
+
+
+class Program:
+    """A program of Fluid.
+
+    Attributes:
+        sluice: the program of Sluice, for ``explain``, ``draw`` and the like.
+        translation: what Fluid's names stand for in it.
+        random_seed: the seed of random ops that are appended with a seed of 0.
+    """
+
+    def __init__(self) -> None:
+        self.random_seed = 0
+        self.sluice = SluiceProgram()
+        self.translation = Translation(self.sluice)
+        self.role = "forward"
+        self.trained = False
+        self.feeds: list[tuple[str, Any, int, int]] = []
+        self.stored: dict[str, tuple[list[int], int, bool]] = {}
+        self.block0 = Block(self)
+
+    def global_block(self) -> Block:
+        """The only block."""
+        return self.block0
+
+    current_block = global_block
+
+    @property
+    def blocks(self) -> list[Block]:
+        """The only block, in a list."""
+        return [self.block0]
+
+    num_blocks = 1
+
+    def block(self, index: int) -> Block:
+        """The block of a number."""
+        return self.blocks[index]
+
+    def list_vars(self) -> list[Variable]:
+        """All variables."""
+        return list(self.block0.vars.values())
+
+    def all_parameters(self) -> list[Parameter]:
+        """The variables that are trained."""
+        return self.block0.all_parameters()
+
+    def translate(self, op: Operator) -> None:
+        """Append an op's translation."""
+        self.translation.append(op.type, op.inputs, op.outputs, op.attrs)
+
+    @contextlib.contextmanager
+    def optimizing(self) -> Iterator[None]:
+        """The ops of the block are not part of tests."""
+        outer, self.role = self.role, "optimize"
+        try:
+            yield
+        finally:
+            self.role = outer
+
+    def clone(self, for_test: bool = False) -> Program:
+        """A copy; for tests of the ops before the optimizer's, with is_test."""
+        if not for_test and self.trained:
+            raise UnimplementedError(
+                "clone: a program with an optimizer can be cloned for tests "
+                f"only{created()}",
+                "fluid.clone",
+            )
+        copy = Program()
+        copy.random_seed = self.random_seed
+        return copy.take(self, self.block0.ops, for_test)
+
+    def take(
+        self, other: Program, ops: Sequence[Operator], for_test: bool
+    ) -> Program:
+        """Declare the variables of another program and append its ops."""
+        for name, sizes, code, levels in other.feeds:
+            self.block0.data(name, sizes, code, levels)
+        for name, (shape, code, trained) in other.stored.items():
+            self.block0.persistable(name, shape, code, trained)
+        self.sluice._param_attrs.update(other.sluice._param_attrs)
+        for op in ops:
+            if op.role != "forward":
+                continue
+            attrs = dict(op.attrs)
+            if for_test:
+                from .translate import ROWS
+
+                known = ROWS[op.type].attributes
+                attrs.update({k: True for k in _KEPT if k in known})
+            self.block0.append_op(op.type, op.inputs, op.outputs, attrs)
+        return self
+
+    def to_string(
+        self, throw_on_error: bool = True, with_details: bool = False
+    ) -> str:
+        """The ops, a line each."""
+        return "\n".join(repr(op) for op in self.block0.ops)
+
+    __str__ = to_string
+
+
+_main = Program()
+_startup = Program()
+
+
+def default_main_program() -> Program:
+    """The program that layers append to."""
+    return _main
+
+
+def default_startup_program() -> Program:
+    """The program that gives parameters their first values."""
+    return _startup
+
+
+@contextlib.contextmanager
+def program_guard(
+    main_program: Program, startup_program: Program | None = None
+) -> Iterator[None]:
+    """Make these the default programs inside the block."""
+    global _main, _startup
+    if not isinstance(main_program, Program):
+        raise InvalidArgumentError(
+            f"program_guard: expected a fluid.Program, got {main_program!r}"
+            f"{created()}",
+            "fluid.program",
+        )
+    outer = _main, _startup
+    _main, _startup = main_program, startup_program or _startup
+    try:
+        with sluice_guard(_main.sluice, _startup.sluice):
+            yield
+    finally:
+        _main, _startup = outer

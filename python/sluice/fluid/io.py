@@ -1,0 +1,407 @@
+"""Readers, and files of parameters and models."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from .. import executor as sluice_executor
+from ..errors import FailedPreconditionError, InvalidArgumentError
+from ..framework import created
+from . import parameters
+from .executor import LoDTensor
+from .framework import (
+    Operator,
+    Parameter,
+    Program,
+    Variable,
+    code_of,
+    default_main_program,
+)
+from .model_files import LOD_TENSOR
+from .translate import ROWS
+
+__all__ = [
+    "DataFeeder",
+    "PyReader",
+    "is_parameter",
+    "is_persistable",
+    "load_params",
+    "load_persistables",
+    "load_vars",
+    "save_inference_model",
+    "save_params",
+    "save_persistables",
+    "save_vars",
+]
+
+Predicate = Callable[[Variable], bool]
+
+
+def is_persistable(var: Variable) -> bool:
+    """Whether the variable is stored."""
+    return var.persistable
+
+
+def is_parameter(var: Variable) -> bool:
+    """Whether the variable is trained."""
+    return isinstance(var, Parameter)
+
+
+def _chosen(
+    program: Program | None, vars: Any, predicate: Predicate | None
+) -> dict[str, parameters.Expected]:
+    program = default_main_program() if program is None else program
+    if vars is None:
+        stored = [v for v in program.list_vars() if v.name in program.stored]
+        vars = [v for v in stored if predicate is None or predicate(v)]
+    return {
+        v.name: parameters.Expected(code_of(v.dtype), list(v.shape))
+        for v in vars
+    }
+
+
+def load_vars(
+    executor: Any,
+    dirname: str,
+    main_program: Program | None = None,
+    vars: Sequence[Variable] | None = None,
+    predicate: Predicate | None = None,
+    filename: str | None = None,
+) -> None:
+    """Read stored variables from PaddlePaddle's files.
+
+    Args:
+        executor: has no effect.
+        dirname: the folder.
+        main_program: the default main program if None.
+        vars: which ones; by default those that ``predicate`` takes.
+        predicate: says for a variable whether it is read.
+        filename: one file of all; else a file each.
+
+    Raises:
+        NotFoundError: a file is missing.
+        DataLossError: a file is damaged.
+        InvalidArgumentError: a variable has another type or shape.
+    """
+    expected = _chosen(main_program, vars, predicate)
+    file = None if filename is None else os.path.join(dirname, filename)
+    scope = sluice_executor.global_scope()
+    for name, value in parameters.read(dirname, file, expected).items():
+        scope[name] = np.array(value)
+
+
+def _values(names: Any) -> dict[str, np.ndarray]:
+    scope = sluice_executor.global_scope()
+    missing = [name for name in names if scope.find_var(name) is None]
+    if missing:
+        raise FailedPreconditionError(
+            f"{', '.join(missing)}: no value yet; run the startup program first"
+            f"{created()}",
+            "fluid.no_value",
+        )
+    return {name: np.asarray(scope[name]) for name in names}
+
+
+def save_vars(
+    executor: Any,
+    dirname: str,
+    main_program: Program | None = None,
+    vars: Sequence[Variable] | None = None,
+    predicate: Predicate | None = None,
+    filename: str | None = None,
+) -> None:
+    """Write stored variables as :func:`load_vars` reads them."""
+    os.makedirs(dirname, exist_ok=True)
+    file = None if filename is None else os.path.join(dirname, filename)
+    parameters.write(
+        dirname, file, _values(_chosen(main_program, vars, predicate))
+    )
+
+
+def _of(all: Callable[..., None], predicate: Predicate) -> Callable[..., None]:
+    def function(
+        executor: Any,
+        dirname: str,
+        main_program: Program | None = None,
+        filename: str | None = None,
+    ) -> None:
+        all(executor, dirname, main_program, None, predicate, filename)
+
+    function.__doc__ = all.__doc__
+    return function
+
+
+load_params = _of(load_vars, is_parameter)
+load_persistables = _of(load_vars, is_persistable)
+save_params = _of(save_vars, is_parameter)
+save_persistables = _of(save_vars, is_persistable)
+
+
+def _names(given: Any) -> list[str]:
+    several = given if isinstance(given, (list, tuple)) else [given]
+    return [getattr(each, "name", each) for each in several]
+
+
+def _needed(ops: Sequence[Operator], targets: Sequence[str]) -> list[Operator]:
+    """The forward ops that the targets depend on."""
+    wanted, kept = set(targets), []
+    for op in reversed(ops):
+        if op.role == "forward" and wanted & {*op.output_arg_names}:
+            kept.append(op)
+            wanted.update(op.input_arg_names)
+    return kept[::-1]
+
+
+_LISTS = {bool: 7, int: 3, float: 4, str: 5}
+_SCALARS = {bool: 6, int: 0, float: 1, str: 2}
+
+
+def _attribute(op: str, name: str, value: Any) -> tuple[int, Any]:
+    """A value with the type that PaddlePaddle reads."""
+    if isinstance(value, (list, tuple)):
+        kind = type(value[0]) if value else int
+        return _LISTS[kind], list(value)
+    default = ROWS[op].attributes.get(name)
+    if isinstance(default, float):
+        return 1, float(value)
+    if isinstance(value, int) and not -(2**31) <= value < 2**31:
+        return 9, value
+    return _SCALARS[type(value)], value
+
+
+def _declared(name: str, code: int, dims: Any, **more: Any) -> dict[str, Any]:
+    made = {
+        "name": name, "kind": LOD_TENSOR, "dtype": code, "dims": list(dims),
+        "lod_level": 0, "persistable": False,
+    }  # fmt: skip
+    return {**made, **more}
+
+
+def save_inference_model(
+    dirname: str,
+    feeded_var_names: Any,
+    target_vars: Any,
+    executor: Any,
+    main_program: Program | None = None,
+    model_filename: str | None = None,
+    params_filename: str | None = None,
+) -> list[str]:
+    """Write the ops that the targets need, and their parameters, in
+    PaddlePaddle's format, which :func:`sluice.fluid.load` reads, too.
+
+    Args:
+        dirname: the folder; it is made if there is none.
+        feeded_var_names: the inputs, in their order; a name or several.
+        target_vars: the outputs; a variable or several.
+        executor: has no effect.
+        main_program: the default main program if None.
+        model_filename: ``"__model__"`` if None.
+        params_filename: a file of all parameters; a file each if None.
+
+    Returns:
+        The names of the targets.
+
+    Raises:
+        FailedPreconditionError: a parameter has no value yet.
+        InvalidArgumentError: an input that is needed is not listed.
+    """
+    program = default_main_program() if main_program is None else main_program
+    targets = _names(target_vars)
+    feeds = _names(feeded_var_names)
+    ops = _needed(program.global_block().ops, targets)
+    read = {name for op in ops for name in op.input_arg_names}
+    fed = {name for name, *_ in program.feeds} & read
+    if fed - {*feeds}:
+        raise InvalidArgumentError(
+            f"save_inference_model: {', '.join(sorted(fed - {*feeds}))}"
+            f" is needed for {', '.join(targets)}, but not among "
+            f"feeded_var_names{created()}",
+            "fluid.feeded_var_names",
+        )
+    names = dict.fromkeys(
+        [*feeds, *targets]
+        + [n for op in ops for n in (*op.input_arg_names, *op.output_arg_names)]
+    )
+    stored = [name for name in names if name in program.stored]
+    os.makedirs(dirname, exist_ok=True)
+    file = (
+        None
+        if params_filename is None
+        else os.path.join(dirname, params_filename)
+    )
+    parameters.write(dirname, file, _values(stored))
+    desc = _described(program, ops, names, feeds, targets)
+    path = os.path.join(dirname, model_filename or "__model__")
+    with open(path, "wb") as out:
+        out.write(_core._fluid_serialize_program(desc))
+    return targets
+
+
+def _described(
+    program: Program,
+    ops: Sequence[Operator],
+    names: Any,
+    feeds: list[str],
+    fetches: list[str],
+) -> dict[str, Any]:
+    block = program.global_block()
+    made = {n: (sizes, code, lod) for n, sizes, code, lod in program.feeds}
+    variables = [
+        _declared("feed", 5, [], kind=9, persistable=True),
+        _declared("fetch", 5, [], kind=10, persistable=True),
+    ]
+    for name in names:
+        if name in made:
+            sizes, code, lod = made[name]
+            dims = [-1 if size is None else size for size in sizes]
+            variables.append(_declared(name, code, dims, lod_level=lod))
+            continue
+        try:
+            var = block.var(name)
+            code, dims, lod = code_of(var.dtype), var.shape, var.lod_level
+        except Exception:  # an output that is not made, such as XShape
+            code, dims, lod = 5, [], 0
+        persistable = name in program.stored
+        variables.append(
+            _declared(name, code, dims, lod_level=lod, persistable=persistable)
+        )
+    described = [
+        {
+            "type": op.type,
+            "inputs": op.inputs,
+            "outputs": op.outputs,
+            "attrs": {
+                name: _attribute(
+                    op.type, name, True if name == "is_test" else value
+                )
+                for name, value in op.attrs.items()
+            },
+        }
+        for op in ops
+    ]
+    col = [
+        [
+            {
+                "type": type,
+                "inputs": {"X": ["feed" if type == "feed" else name]},
+                "outputs": {"Out": [name if type == "feed" else "fetch"]},
+                "attrs": {"col": (0, at)},
+            }
+            for at, name in enumerate(given)
+        ]
+        for type, given in (("feed", feeds), ("fetch", fetches))
+    ]
+    whole = col[0][::-1] + described + col[1]
+    return {
+        "version": 1008005,
+        "blocks": [{"parent": -1, "vars": variables, "ops": whole}],
+    }
+
+
+class DataFeeder:
+    """Makes feeds of lists of samples, each a tuple with a value an input.
+
+    Args:
+        feed_list: the inputs.
+        place: has no effect.
+        program: of inputs that are names.
+    """
+
+    def __init__(
+        self,
+        feed_list: Sequence[Variable | str],
+        place: Any = None,
+        program: Program | None = None,
+    ) -> None:
+        block = (program or default_main_program()).global_block()
+        self._inputs = [
+            block.var(each) if isinstance(each, str) else each
+            for each in feed_list
+        ]
+
+    def feed(self, iterable: Any) -> dict[str, Any]:
+        """The feed of a batch."""
+        columns = list(zip(*iterable, strict=True))
+        return {
+            var.name: self._column(var, values)
+            for var, values in zip(self._inputs, columns, strict=True)
+        }
+
+    @staticmethod
+    def _column(var: Variable, values: Sequence[Any]) -> Any:
+        dtype = np.dtype(var.dtype.name)
+        sizes = [size for size in var.shape[1:]]
+        if not var.lod_level:
+            return np.array(values, dtype).reshape([len(values), *sizes])
+        if var.lod_level > 1:
+            raise InvalidArgumentError(
+                f"DataFeeder: {var.name} has {var.lod_level} levels; feed a "
+                f"LoDTensor instead{created()}",
+                "fluid.feeder_levels",
+            )
+        rows = [
+            np.asarray(each, dtype).reshape([-1, *sizes]) for each in values
+        ]
+        tensor = LoDTensor(np.concatenate(rows))
+        tensor.set_recursive_sequence_lengths([[len(each) for each in rows]])
+        return tensor
+
+
+class PyReader:
+    """Feeds of a generator of batches.
+
+    Args:
+        feed_list: the inputs.
+        capacity: has no effect: batches are made when they are asked for.
+        use_double_buffer: has no effect.
+        iterable: True.
+        return_list: whether batches are lists instead of dicts.
+    """
+
+    def __init__(
+        self,
+        feed_list: Sequence[Variable] | None = None,
+        capacity: int | None = None,
+        use_double_buffer: bool = True,
+        iterable: bool = True,
+        return_list: bool = False,
+    ) -> None:
+        if not iterable or feed_list is None:
+            raise InvalidArgumentError(
+                "PyReader: expected feed_list, and iterable=True: iterate over "
+                f"the reader and feed what it gives{created()}",
+                "fluid.py_reader",
+            )
+        self._feeder = DataFeeder(feed_list)
+        self._return_list = return_list
+        self._batches: Callable[[], Any] | None = None
+
+    def decorate_sample_list_generator(
+        self, reader: Any, places: Any = None
+    ) -> None:
+        """Take a function that gives a generator of lists of samples."""
+        self._batches = lambda: map(self._feeder.feed, reader())
+
+    def decorate_batch_generator(self, reader: Any, places: Any = None) -> None:
+        """Take a function that gives a generator of tuples of arrays."""
+        names = [var.name for var in self._feeder._inputs]
+        self._batches = lambda: (
+            dict(zip(names, batch, strict=True)) for batch in reader()
+        )
+
+    def __iter__(self) -> Iterator[Any]:
+        if self._batches is None:
+            raise FailedPreconditionError(
+                "PyReader: decorate_sample_list_generator gives it its data"
+                f"{created()}",
+                "fluid.py_reader_empty",
+            )
+        for feed in self._batches():
+            yield list(feed.values()) if self._return_list else [feed]
+
+    __call__ = __iter__

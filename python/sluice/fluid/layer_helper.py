@@ -1,0 +1,93 @@
+"""What layers of Fluid are written with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .. import layer_helper as sluice_helper
+from ..framework import program_guard as sluice_guard
+from .framework import (
+    Block,
+    Variable,
+    code_of,
+    default_main_program,
+    default_startup_program,
+)
+
+__all__ = ["LayerHelper"]
+
+
+class LayerHelper:
+    """Creates the parameters of a layer and appends its ops.
+
+    Args:
+        layer_type: the first part of the names that it makes up.
+        name: instead of a made-up one.
+    """
+
+    def __init__(self, layer_type: str, name: str | None = None) -> None:
+        self.block: Block = default_main_program().global_block()
+        with sluice_guard(
+            self.block.program.sluice, default_startup_program().sluice
+        ):
+            self._helper = sluice_helper.LayerHelper(layer_type, name)
+        self.name = self._helper.name
+
+    def create_parameter(
+        self,
+        attr: Any,
+        shape: Sequence[int],
+        dtype: Any = "float32",
+        is_bias: bool = False,
+        default_initializer: Any = None,
+    ) -> Variable | None:
+        """Create a parameter, or return that of its name; None for False."""
+        made = self._helper.create_parameter(
+            attr, shape, dtype, default_initializer, is_bias
+        )
+        if made is None:
+            return None
+        trained = not made.stop_gradient
+        return self._adopt(made, shape, trained)
+
+    def create_persistable(
+        self, name: str, shape: Sequence[int], dtype: Any, initializer: Any
+    ) -> Variable:
+        """Create a variable that is stored and not trained."""
+        made = self._helper.create_persistable(name, shape, dtype, initializer)
+        return self._adopt(made, shape, False)
+
+    def _adopt(
+        self, made: Any, shape: Sequence[int], trained: bool
+    ) -> Variable:
+        code = code_of(made.dtype)
+        startup = default_startup_program().global_block()
+        startup.persistable(made.name, shape, code, trained)
+        return self.block.persistable(made.name, shape, code, trained)
+
+    def append(
+        self,
+        type: str,
+        inputs: Mapping[str, Any],
+        attrs: Mapping[str, Any] | None = None,
+        out: str = "Out",
+        more: Sequence[str] = (),
+    ) -> Any:
+        """Append an op; return its output ``out``, with ``more`` a tuple."""
+        return self.block.append(type, inputs, attrs, out, more, self.name)
+
+    def bias(
+        self, x: Variable, attr: Any, size: int, axis: int = 1
+    ) -> Variable:
+        """Add a bias [size], unless ``attr`` is False."""
+        bias = self.create_parameter(attr, [size], x.dtype, is_bias=True)
+        if bias is None:
+            return x
+        return self.append(
+            "elementwise_add", {"X": x, "Y": bias}, {"axis": axis}
+        )
+
+    def activation(self, x: Variable, act: str | None) -> Variable:
+        """Apply an op such as ``"relu"``, unless ``act`` is None."""
+        return x if act is None else self.append(act, {"X": x})

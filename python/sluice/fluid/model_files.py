@@ -1,0 +1,205 @@
+"""Models that PaddlePaddle saved, as programs of Sluice."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from ..errors import InvalidArgumentError, NotFoundError, UnimplementedError
+from ..executor import Executor
+from ..framework import Program
+from . import parameters
+from .translate import DTYPES, ROWS, Folding, Translation
+
+__all__ = ["Model", "load"]
+
+Path = str | os.PathLike[str]
+
+LOD_TENSOR = 7
+# Kinds of variables that hold no tensor: feed, fetch, scopes, places, readers.
+WITHOUT_VALUE = (9, 10, 11, 12, 14, 15, 17)
+
+
+@dataclass
+class Model:
+    """A model for inference, with its parameters in a scope.
+
+    Attributes:
+        program: of Sluice.
+        scope: has the parameters.
+        feeds: the names of the inputs, in their order.
+        fetches: those of the outputs.
+        values: for each name of PaddlePaddle that of the variable in the
+            program.
+        executor: what :meth:`run` uses.
+    """
+
+    program: Program
+    scope: _core.Scope = field(repr=False)
+    feeds: list[str]
+    fetches: list[str]
+    values: dict[str, str] = field(repr=False)
+    executor: Executor = field(default_factory=Executor, repr=False)
+
+    def run(
+        self, feed: Mapping[str, Any], fetch_list: Sequence[str] | None = None
+    ) -> list[Any]:
+        """Run the model; return its outputs, or ``fetch_list``, of
+        PaddlePaddle's names. Feeds and results are as for
+        :meth:`sluice.Executor.run`.
+        """
+        names = self.fetches if fetch_list is None else fetch_list
+        fetches = [self.values.get(name, name) for name in names]
+        return self.executor.run(self.program, feed, fetches, self.scope)
+
+
+def load(
+    path: Path, params: Path | None = None, executor: Executor | None = None
+) -> Model:
+    """Load a model that ``save_inference_model`` wrote.
+
+    PaddlePaddle is not needed. Programs of Fluid 1.x and PaddlePaddle 2.x are
+    known by what their ops carry, not by their versions.
+
+    Args:
+        path: a folder with ``__model__`` and a file for each parameter; a
+            program file, such as ``inference.pdmodel``; or the beginning of
+            the names of both files, ``inference``.
+        params: the file of all parameters; by default the one that is called
+            as the program file, with ``.pdiparams``.
+        executor: what runs the model; by default one for the CPU.
+
+    Raises:
+        NotFoundError: a file is missing, or an op has no translation; names all
+            of these.
+        DataLossError: a file is damaged.
+        InvalidArgumentError: the files do not fit each other.
+        UnimplementedError: an op has an attribute that Sluice does not have.
+    """
+    program_file, params = _files(os.fspath(path), params)
+    try:
+        with open(program_file, "rb") as opened:
+            bytes = opened.read()
+    except (FileNotFoundError, IsADirectoryError):
+        raise NotFoundError(
+            f"there is no file {program_file}", "fluid.program_missing"
+        ) from None
+    parsed = _core._fluid_parse_program(bytes, program_file)
+    block = _only_block(parsed["blocks"], program_file)
+    _check_ops(block["ops"], program_file)
+    declared = {var["name"]: var for var in block["vars"]}
+    expected = {
+        name: parameters.Expected(var["dtype"], var["dims"])
+        for name, var in declared.items()
+        if var["persistable"] and var["kind"] not in WITHOUT_VALUE
+    }
+    values = parameters.read(os.path.dirname(program_file), params, expected)
+    program, scope = Program(), _core.Scope()
+    for name, value in values.items():
+        variable = program.persistable(name, value.shape, value.dtype)
+        variable.stop_gradient = True
+        scope[name] = np.array(value)
+    feeds = _declare_feeds(program, block["ops"], declared, program_file)
+    translation = Translation(program, Folding(scope, set(values)))
+    fetched: dict[int, str] = {}
+    for at, op in enumerate(block["ops"]):
+        if op["type"] == "feed":
+            continue
+        attrs = {name: value for name, (_, value) in op["attrs"].items()}
+        if op["type"] == "fetch":
+            fetched[attrs.get("col", 0)] = op["inputs"]["X"][0]
+            continue
+        with _of_op(at, op["type"], program_file):
+            translation.append(op["type"], op["inputs"], op["outputs"], attrs)
+    fetches = [fetched[col] for col in sorted(fetched)]
+    made = {
+        name: variable.name for name, variable in translation.values.items()
+    }
+    return Model(program, scope, feeds, fetches, made, executor or Executor())
+
+
+def _files(path: str, params: Path | None) -> tuple[str, Path | None]:
+    if os.path.isdir(path):
+        return os.path.join(path, "__model__"), params
+    if not os.path.exists(path) and os.path.exists(f"{path}.pdmodel"):
+        path = f"{path}.pdmodel"
+    stem, ending = os.path.splitext(path)
+    if params is None and ending == ".pdmodel":
+        params = f"{stem}.pdiparams"
+    return path, params
+
+
+def _only_block(blocks: Any, name: str) -> Any:
+    if len(blocks) == 1:
+        return blocks[0]
+    kinds = {
+        op["type"]
+        for block in blocks
+        for op in block["ops"]
+        if any(type in (8, 10) for type, _ in op["attrs"].values())
+    }
+    raise UnimplementedError(
+        f"{name} has {len(blocks)} blocks, of ops {', '.join(sorted(kinds))}; "
+        "Sluice reads models of one block",
+        "fluid.blocks",
+    )
+
+
+def _check_ops(ops: Sequence[Any], name: str) -> None:
+    """Name all ops that have no translation."""
+    from difflib import get_close_matches
+
+    unknown = {op["type"] for op in ops} - {*ROWS, "feed", "fetch"}
+    if not unknown:
+        return
+    texts = []
+    for type in sorted(unknown):
+        near = get_close_matches(type, ROWS, 2)
+        texts.append(type + (f" (similar: {', '.join(near)})" if near else ""))
+    raise NotFoundError(
+        f"{name} has ops that Sluice does not know: {'; '.join(texts)}",
+        "fluid.unknown_ops",
+    )
+
+
+def _declare_feeds(
+    program: Program, ops: Sequence[Any], declared: Mapping[str, Any], name: str
+) -> list[str]:
+    """Declare the variables that are fed; return them by their columns."""
+    columns: dict[int, str] = {}
+    for op in ops:
+        if op["type"] != "feed":
+            continue
+        (fed,) = op["outputs"]["Out"]
+        columns[op["attrs"].get("col", (0, 0))[1]] = fed
+        var = declared.get(fed)
+        if var is None or var["dtype"] not in DTYPES:
+            raise InvalidArgumentError(
+                f"{name}: input {fed} is not declared, or of an unknown type",
+                "fluid.feed",
+            )
+        shape = [None if size < 0 else size for size in var["dims"]]
+        levels = var["lod_level"]
+        program.data(fed, shape, DTYPES[var["dtype"]], lod_level=levels)
+    return [columns[col] for col in sorted(columns)]
+
+
+class _of_op:
+    """Names the op of a file in errors."""
+
+    def __init__(self, at: int, type: str, name: str) -> None:
+        self.text = f"\nin op {at} ({type}) of {name}"
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: Any, _: Any) -> None:
+        from ..errors import SluiceError
+
+        if isinstance(error, SluiceError) and error.args:
+            error.args = (f"{error.args[0]}{self.text}", *error.args[1:])

@@ -1,0 +1,186 @@
+"""PaddlePaddle's files of parameters: a tensor a file, or all in one.
+
+A tensor is: uint32 version 0; uint64 number of LoD levels, each a uint64 size
+in bytes and so many bytes of uint64 offsets; uint32 version 0; int32 size of a
+description, and the description, a message TensorDesc; then the elements, row
+by row. All numbers are little-endian. A combined file has them one after
+another, without names, in the order of their names by bytes.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import struct
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import _core
+from ..errors import DataLossError, InvalidArgumentError, NotFoundError
+from .translate import CODES, DTYPES
+
+Path = str | os.PathLike[str]
+
+
+class Expected(NamedTuple):
+    """What a program says of a parameter."""
+
+    dtype: int
+    dims: list[int]
+
+
+def _damaged(where: str, what: str, check: str) -> DataLossError:
+    return DataLossError(f"{where}: {what}", f"fluid.{check}")
+
+
+class _Stream:
+    """The bytes of a file, and a place in them."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = os.fspath(path)
+        try:
+            self.bytes = np.memmap(self.path, np.uint8, "r")
+        except FileNotFoundError:
+            raise NotFoundError(
+                f"there is no file {self.path}", "fluid.parameters_missing"
+            ) from None
+        except ValueError:  # an empty file cannot be mapped
+            self.bytes = np.empty(0, np.uint8)
+        self.at = 0
+
+    def take(self, count: int, where: str) -> np.ndarray:
+        """The next bytes."""
+        if count > len(self.bytes) - self.at:
+            raise _damaged(
+                where,
+                f"the file ends after {len(self.bytes)} bytes; {count} more "
+                f"are expected at {self.at}",
+                "parameters_cut_off",
+            )
+        self.at += count
+        return self.bytes[self.at - count : self.at]
+
+    def number(self, form: str, where: str) -> int:
+        """The next number, of a form of :mod:`struct`."""
+        size = struct.calcsize(form)
+        return struct.unpack(form, self.take(size, where).tobytes())[0]
+
+
+def _tensor(stream: _Stream, where: str, expected: Expected) -> np.ndarray:
+    versions = [stream.number("<I", where)]
+    levels = stream.number("<Q", where)
+    if levels:
+        raise _damaged(
+            where, f"a parameter with {levels} LoD levels", "parameter_lod"
+        )
+    versions.append(stream.number("<I", where))
+    if versions != [0, 0]:
+        raise _damaged(
+            where,
+            f"versions {versions} of a tensor; known is 0: the file is damaged "
+            "or has tensors of other sizes before this one",
+            "parameter_version",
+        )
+    size = stream.number("<i", where)
+    if size < 0:
+        raise _damaged(
+            where, f"a description of {size} bytes", "parameter_desc"
+        )
+    desc = stream.take(size, where).tobytes()
+    dtype, dims = _core._fluid_parse_tensor_desc(desc, where)
+    if Expected(dtype, dims) != expected:
+        raise InvalidArgumentError(
+            f"{where}: the file has {_shown(dtype, dims)}, the program "
+            f"{_shown(*expected)}",
+            "fluid.parameter_mismatch",
+        )
+    kind = np.dtype(getattr(_core, DTYPES[dtype]))
+    count = math.prod(dims)
+    data = stream.take(count * kind.itemsize, where)
+    return (
+        data.view(kind).reshape(dims)
+        if data.flags.aligned and not (data.ctypes.data % kind.itemsize)
+        else np.frombuffer(data.tobytes(), kind).reshape(dims)
+    )
+
+
+def _shown(dtype: int, dims: Any) -> str:
+    return f"{DTYPES.get(dtype, f'dtype {dtype}')} {list(dims)}"
+
+
+def read(
+    folder: Path, file: Path | None, expected: Mapping[str, Expected]
+) -> dict[str, np.ndarray]:
+    """Read the parameters of a program.
+
+    Args:
+        folder: where each has a file of its own name, unless ``file`` is given.
+        file: a combined file.
+        expected: the parameters by name.
+
+    Raises:
+        NotFoundError: a file is missing.
+        DataLossError: a file is damaged, cut off, or longer than expected.
+        InvalidArgumentError: a parameter has another type or shape than in the
+            program.
+    """
+    values = {}
+    names = sorted(
+        expected, key=lambda name: name.encode(errors="surrogateescape")
+    )
+    stream = None if file is None else _Stream(file)
+    for name in names:
+        each = _Stream(_path_of(folder, name)) if stream is None else stream
+        where = f"{each.path}, parameter {name}"
+        values[name] = _tensor(each, where, expected[name])
+        if stream is None:
+            _ends(each, where)
+    if stream is not None:
+        _ends(stream, f"{stream.path}, after {len(names)} parameters")
+    return values
+
+
+def _path_of(folder: Path, name: str) -> str:
+    if os.path.isabs(name) or ".." in name.split("/"):
+        raise InvalidArgumentError(
+            f"parameter {name!r} would be read outside of {os.fspath(folder)}",
+            "fluid.parameter_path",
+        )
+    return os.path.join(folder, name)
+
+
+def _ends(stream: _Stream, where: str) -> None:
+    rest = len(stream.bytes) - stream.at
+    if rest:
+        raise _damaged(
+            where, f"{rest} bytes more than expected", "parameters_longer"
+        )
+
+
+def _bytes_of(array: np.ndarray) -> Iterable[bytes]:
+    code = CODES[array.dtype.name]
+    desc = _core._fluid_serialize_tensor_desc(code, list(array.shape))
+    yield struct.pack("<IQIi", 0, 0, 0, len(desc))
+    yield desc
+    yield np.ascontiguousarray(array).tobytes()
+
+
+def write(
+    folder: Path, file: Path | None, values: Mapping[str, np.ndarray]
+) -> None:
+    """Write parameters as :func:`read` reads them."""
+    names = sorted(
+        values, key=lambda name: name.encode(errors="surrogateescape")
+    )
+    if file is not None:
+        with open(file, "wb") as out:
+            for name in names:
+                out.writelines(_bytes_of(values[name]))
+        return
+    for name in names:
+        path = _path_of(folder, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as out:
+            out.writelines(_bytes_of(values[name]))

@@ -1,0 +1,130 @@
+"""Fluid's ops as ops of Sluice: one table for programs that are written, for
+files and for Fluid's own tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ...errors import NotFoundError
+from ...framework import Program, Variable, created
+from . import (  # noqa: F401
+    contraction,
+    creation,
+    elementwise,
+    fusions,
+    losses,
+    movement,
+    norms,
+    reductions,
+    search,
+    sequences,
+    updates,
+    windows,
+)
+from .folding import Folding
+from .table import CODES, DTYPES, ROWS, Dim, Op, Row, arguments_of, find
+
+__all__ = [
+    "CODES",
+    "DTYPES",
+    "ROWS",
+    "Dim",
+    "Folding",
+    "Op",
+    "Row",
+    "Translation",
+]
+
+EMPTY = "@EMPTY@"
+
+
+class Translation:
+    """Ops of Fluid, appended to a program of Sluice.
+
+    Fluid's names are those of memory that ops write, several times if they
+    like. So a name has a variable of Sluice, another one after each write.
+
+    Attributes:
+        program: of Sluice.
+        folding: for inference, the values of the parameters.
+        values: what each of Fluid's names stands for now.
+    """
+
+    def __init__(
+        self, program: Program, folding: Folding | None = None
+    ) -> None:
+        self.program, self.folding = program, folding
+        self.values: dict[str, Variable] = {}
+        self._numbers: dict[str, list[Any]] = {}
+        self._not_made: dict[str, str] = {}  # by name: the op
+
+    def value(self, name: str) -> Variable:
+        """What the name stands for. Raises NotFoundError."""
+        if name in self.values:
+            return self.values[name]
+        if name in self._not_made:
+            raise NotFoundError(
+                f"variable {name} is read, but {self._not_made[name]} makes it "
+                f"only for its gradient in Fluid{created()}",
+                "fluid.not_made",
+            )
+        return self.program.var(name)
+
+    def append(
+        self,
+        type: str,
+        inputs: Mapping[str, Sequence[str]],
+        outputs: Mapping[str, Sequence[str]],
+        attrs: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Append an op of Fluid.
+
+        Args:
+            type: its type.
+            inputs: names of variables by slot.
+            outputs: names of those that it writes.
+            attrs: its attributes; those that are missing have Fluid's defaults.
+
+        Raises:
+            NotFoundError: Sluice knows no such op, or a variable is unknown.
+            InvalidArgumentError: a slot or an attribute is unknown.
+            UnimplementedError: an attribute has a value that Sluice does not
+                have.
+        """
+        row = find(type)
+        op = Op(
+            type,
+            self.program,
+            outputs,
+            dict(attrs or {}),
+            self._numbers,
+            self.folding,
+        )
+        values = {
+            slot: [self.value(name) for name in names if name != EMPTY]
+            for slot, names in inputs.items()
+        }
+        made = row.function(op, **arguments_of(op, row, values))
+        if not isinstance(made, Mapping):
+            made = {row.outputs[0]: made}
+        for slot, names in outputs.items():
+            given = made.get(slot)
+            if given is None:
+                self._not_made.update(dict.fromkeys(names, type))
+                for name in names:
+                    self.values.pop(name, None)
+                continue
+            several = given if isinstance(given, list) else [given]
+            for name, variable in zip(names, several, strict=True):
+                self._write(name, variable)
+
+    def _write(self, name: str, variable: Variable) -> None:
+        if name == EMPTY or variable.name == name:
+            return
+        program = self.program
+        if program.has_var(name) and program.var(name).persistable:
+            program.append_op("assign", {"X": variable}, {"Out": name})
+            return
+        self.values[name] = variable

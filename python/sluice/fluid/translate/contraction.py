@@ -1,0 +1,206 @@
+"""Products of matrices and vectors, and tables of rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ... import layers
+from ...framework import Variable
+from .numbers import integers
+from .table import Op, row
+
+
+@row("mul")
+def mul(op, X, Y, *, x_num_col_dims=1, y_num_col_dims=1):
+    """A product of matrices, into which dims are joined."""
+    return op.append(
+        "mul",
+        {"X": X, "Y": Y},
+        x_num_col_dims=x_num_col_dims,
+        y_num_col_dims=y_num_col_dims,
+    )
+
+
+@row("fc")
+def fc(
+    op,
+    Input,
+    W,
+    Bias=None,
+    *,
+    in_num_col_dims=1,
+    activation_type="",
+    padding_weights=False,
+):
+    """mul, plus a bias, and an activation."""
+    if padding_weights:
+        rows, columns = (op.size(W, k) - 4 for k in range(2))
+        W = op.append(
+            "slice", {"X": W}, axes=[0, 1], starts=[0, 0], ends=[rows, columns]
+        )
+    inputs = {"X": Input, "Y": W}
+    out = op.append("mul", inputs, x_num_col_dims=in_num_col_dims)
+    if Bias is not None:
+        bias = op.reshape(Bias, -1)
+        out = op.append("elementwise_add", {"X": out, "Y": bias})
+    return op.append(activation_type, {"X": out}) if activation_type else out
+
+
+def _matmul(op: Op, X: Variable, Y: Variable, **attrs: Any) -> Variable:
+    out = op.append("matmul", {"X": X, "Y": Y}, **attrs)
+    return op.reshape(out, 1) if out.shape == () else out
+
+
+@row("matmul")
+def matmul(
+    op, X, Y, *, transpose_X=False, transpose_Y=False, alpha=1.0, head_number=1
+):
+    """A product of matrices; with heads one for each part of X's columns."""
+    attrs = {
+        "transpose_X": transpose_X, "transpose_Y": transpose_Y, "alpha": alpha
+    }  # fmt: skip
+    if head_number == 1:
+        return _matmul(op, X, Y, **attrs)
+    axes = [-2 if transpose_X else -1, -1 if transpose_Y else -2]
+    if op.shape(X)[axes[0]] != op.shape(Y)[axes[1]]:
+        axes[1] = -3 - axes[1]  # of each head some columns of Y
+    heads = zip(
+        layers.split(X, head_number, axes[0]),
+        layers.split(Y, head_number, axes[1]),
+        strict=True,
+    )
+    parts = [_matmul(op, x, y, **attrs) for x, y in heads]
+    return op.append("concat", {"X": parts}, axis=op.rank(parts[0]) - 1)
+
+
+@row("matmul_v2")
+def matmul_v2(op, X, Y, *, trans_x=False, trans_y=False):
+    """NumPy's product."""
+    attrs = {
+        "transpose_X": trans_x and op.rank(X) > 1,
+        "transpose_Y": trans_y and op.rank(Y) > 1,
+    }
+    return _matmul(op, X, Y, **attrs)
+
+
+@row("bmm")
+def bmm(op, X, Y):
+    """Products of as many matrices."""
+    return op.append("matmul", {"X": X, "Y": Y})
+
+
+@row("mv")
+def mv(op, X, Vec):
+    """A matrix by a vector."""
+    return op.append("matmul", {"X": X, "Y": Vec})
+
+
+@row("addmm")
+def addmm(op, Input, X, Y, *, Alpha=1.0, Beta=1.0):
+    """Alpha * x @ y + Beta * input."""
+    product = op.append("matmul", {"X": X, "Y": Y}, alpha=Alpha)
+    return product + Input * Beta
+
+
+@row("dot")
+def dot(op, X, Y):
+    """The sum of products along the last dim."""
+    return op.append("reduce_sum", {"X": X * Y}, dim=[-1], keep_dim=True)
+
+
+@row("dot_v2")
+def _dot(op, X, Y):
+    return dot(op, X, Y)
+
+
+@row("cross")
+def cross(op, X, Y, *, dim=9):
+    """The cross product along a dim of size 3, the first one by default."""
+    return layers.cross(X, Y, None if dim == 9 else dim)
+
+
+@row("kron")
+def kron(op, X, Y):
+    """The Kronecker product."""
+    return layers.kron(X, Y)
+
+
+@row("bilinear_tensor_product")
+def bilinear_tensor_product(op, X, Y, Weight, Bias=None):
+    """x W[k] y for each k."""
+    k, m, n = (op.size(Weight, axis) for axis in range(3))
+    turned = op.append("transpose", {"X": Weight}, axis=[1, 0, 2])
+    left = op.append("mul", {"X": X, "Y": op.reshape(turned, m, k * n)})
+    left = op.append("reshape", {"X": left}, shape=[0, k, n])
+    right = op.append("unsqueeze", {"X": Y}, axes=[1])
+    out = op.append("reduce_sum", {"X": left * right}, dim=[2])
+    if Bias is None:
+        return out
+    return op.append("elementwise_add", {"X": out, "Y": op.reshape(Bias, -1)})
+
+
+@row("cos_sim", outputs="Out XNorm YNorm")
+def cos_sim(op, X, Y):
+    """The cosine of the angle of each two rows."""
+    X, Y = (op.append("flatten", {"X": x}, axis=1) for x in (X, Y))
+    norms = {
+        f"{slot}Norm": op.append("reduce_l2", {"X": x}, dim=[1], keep_dim=True)
+        for slot, x in (("X", X), ("Y", Y))
+    }
+    dots = op.append("reduce_sum", {"X": X * Y}, dim=[1], keep_dim=True)
+    return {"Out": dots / norms["XNorm"] / norms["YNorm"], **norms}
+
+
+@row("lookup_table", "lookup_table_v2")
+def lookup_table(op, W, Ids, *, padding_idx=-1):
+    """Rows of a table; a last 1 of the first op's ids is dropped."""
+    return op.append(
+        "lookup_table",
+        {"W": W, "Ids": Ids},
+        padding_idx=padding_idx,
+        drop_last_dim=op.type == "lookup_table",
+        is_sparse=bool(op.given.get("is_sparse", False)),
+    )
+
+
+@row("one_hot", "one_hot_v2")
+def one_hot(
+    op, X, depth_tensor=None, *, depth=-1, dtype=5, allow_out_of_range=False
+):
+    """1 at the place of each id; zeros for one beyond, if that is allowed."""
+    from .creation import dtype_of
+
+    if depth_tensor is not None:
+        (depth,) = integers(op, "depth", depth_tensor)
+    if op.type == "one_hot":
+        X = op.append("squeeze", {"X": X}, axes=[op.rank(X) - 1])
+    last = op.append("unsqueeze", {"X": X}, axes=[op.rank(X)])
+    places = op.append("range", end=float(depth), dtype=X.dtype)
+    same = op.append("equal", {"X": last, "Y": places})
+    return op.append("cast", {"X": same}, dtype=dtype_of(op, dtype))
+
+
+@row("row_conv")
+def row_conv(op, X, Filter):
+    """Row t of each sequence is the sum of rows t + k times filter row k."""
+    size, width = op.size(Filter, 0), op.size(Filter, 1)
+    if X.lod_level:
+        windows = op.append("sequence_context", {"X": X}, start=0, length=size)
+        windows = op.append("reshape", {"X": windows}, shape=[0, size, width])
+        return op.append("reduce_sum", {"X": windows * Filter}, dim=[1])
+    pads = [0, 0, 0, 0, size - 1, 0]
+    long = op.append("pad", {"X": X}, pads=pads)
+    steps = op.size(X, 1)
+    parts: list[Variable] = []
+    for k, weights in enumerate(layers.unstack(Filter, 0)):
+        part = op.append(
+            "slice", {"X": long}, axes=[1], starts=[k], ends=[k + steps]
+        )
+        parts.append(part * weights)
+    return op.append("sum", {"X": parts})
+
+
+@row("gather_tree")
+def gather_tree(op, Ids, Parents):
+    """The ids of each beam, from its end back."""
+    return op.append("gather_tree", {"Ids": Ids, "Parents": Parents})

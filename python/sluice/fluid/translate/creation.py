@@ -1,0 +1,350 @@
+"""Ops that make variables of numbers, drawn or given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...framework import Variable
+from .numbers import first, integers, note, vector
+from .table import DTYPES, Dim, Many, Op, row
+
+
+def dtype_of(op: Op, code: Any) -> Any:
+    """The element type of a code of VarType, or a name."""
+    if isinstance(code, int):
+        if code not in DTYPES:
+            op.refuse(f"dtype {code} is none of {DTYPES}")
+        return DTYPES[code]
+    return code
+
+
+def _shape(op: Op, tensors: Any, shape: Any) -> tuple[list[int], Any]:
+    """A shape as numbers, or as a variable."""
+    if tensors is None or tensors == []:
+        return list(shape), None
+    numbers, whole = vector(op, tensors)
+    if numbers is not None and all(isinstance(n, int) for n in numbers):
+        return list(numbers), None  # type: ignore[arg-type]
+    return [], whole
+
+
+@row("fill_constant")
+def fill_constant(
+    op,
+    ValueTensor=None,
+    ShapeTensor=None,
+    ShapeTensorList: Many = None,
+    *,
+    shape=(),
+    dtype=5,
+    value=0.0,
+    str_value="",
+):
+    """Full of one number."""
+    kind = dtype_of(op, dtype)
+    given = str_value not in ("", None)
+    number = float(str_value) if given else float(value)
+    tensors = first(ShapeTensorList, ShapeTensor)
+    sizes, whole = _shape(op, tensors, shape)
+    if ValueTensor is not None:
+        number = 1.0
+    attrs = {"dtype": kind, "value": number}
+    if whole is None:
+        out = op.append("fill_constant", shape=sizes, **attrs)
+    else:
+        out = op.append("fill_constant", {"Shape": whole}, **attrs)
+    if ValueTensor is not None:
+        return op.append(
+            "elementwise_mul", {"X": out, "Y": op.cast(ValueTensor, kind)}
+        )
+    if whole is None and sizes in ([], [1]) and number == int(number):
+        note(op, out, [int(number)])
+    return out
+
+
+@row("fill")
+def fill(op, *, value, shape, dtype=5):
+    """These numbers."""
+    return op.append(
+        "assign_value",
+        shape=list(shape),
+        dtype=dtype_of(op, dtype),
+        values=[float(each) for each in value],
+    )
+
+
+@row("assign_value")
+def assign_value(
+    op,
+    *,
+    shape,
+    dtype=5,
+    fp32_values=(),
+    int32_values=(),
+    int64_values=(),
+    bool_values=(),
+):
+    """These numbers."""
+    whole = [*int32_values, *int64_values, *bool_values]
+    attrs: dict[str, Any] = {"values": [float(v) for v in fp32_values]}
+    if whole:
+        attrs["int_values"] = [int(v) for v in whole]
+    kind = dtype_of(op, dtype)
+    out = op.append("assign_value", shape=list(shape), dtype=kind, **attrs)
+    if whole and len(shape) < 2 and not bool_values:
+        note(op, out, [int(v) for v in whole])
+    return out
+
+
+@row("fill_any_like", "fill_zeros_like", "fill_zeros_like2")
+def fill_any_like(op, X, *, value=0.0, dtype=-1):
+    """As many numbers as another variable has, all the same."""
+    kind = X.dtype if dtype in (-1, None) else dtype_of(op, dtype)
+    return op.append("fill_any_like", {"X": X}, dtype=kind, value=float(value))
+
+
+def _batch(
+    op: Op, Input: Variable, shape: Any, input_dim_idx: int, output_dim_idx: int
+) -> tuple[list[int], list[Any]]:
+    """The sizes, one of them that of a variable."""
+    sizes: list[Any] = list(shape)
+    size = op.shape(Input)[input_dim_idx]
+    sizes[output_dim_idx] = (
+        Dim(Input.name, input_dim_idx) if size is None else size
+    )
+    return [1 if isinstance(s, Dim) else s for s in sizes], sizes
+
+
+def _with_batch(
+    op: Op, Input: Variable, one: Variable, sizes: Any, at: int
+) -> Variable:
+    """Repeat the dim ``at`` of ``one`` as often as the variable has rows."""
+    if not isinstance(sizes[at], Dim):
+        return one
+    whole = op.append(
+        "shape", {"X": Input}, start=sizes[at].axis, end=sizes[at].axis + 1
+    )
+    ones = op.append("assign_value", shape=[1], dtype="int64", values=[],
+                     int_values=[1])  # fmt: skip
+    parts = [whole if k == at else ones for k in range(len(sizes))]
+    repeats = op.append("concat", {"X": parts}, axis=0)
+    return op.append("tile", {"X": one, "Repeats": repeats})
+
+
+@row("fill_constant_batch_size_like")
+def fill_constant_batch_size_like(
+    op,
+    Input,
+    *,
+    shape,
+    dtype=5,
+    value=0.0,
+    str_value="",
+    input_dim_idx=0,
+    output_dim_idx=0,
+):
+    """Full of one number, with a size of another variable."""
+    if Input.lod_level and input_dim_idx == 0:  # as many as sequences
+        Input = op.append("sequence_pool", {"X": Input}, pooltype="FIRST")
+    number = float(str_value) if str_value else float(value)
+    flat, sizes = _batch(op, Input, shape, input_dim_idx, output_dim_idx)
+    one = op.append(
+        "fill_constant", shape=flat, dtype=dtype_of(op, dtype), value=number
+    )
+    return _with_batch(op, Input, one, sizes, output_dim_idx)
+
+
+def _random(op: Op, type: str, tensors: Any, shape: Any, **attrs: Any) -> Any:
+    sizes, whole = _shape(op, tensors, shape)
+    if whole is not None:
+        op.refuse("the shape is computed; Sluice draws known shapes only")
+    return op.append(type, shape=sizes, seed=op.given.get("seed", 0), **attrs)
+
+
+@row("uniform_random")
+def uniform_random(
+    op,
+    ShapeTensor=None,
+    ShapeTensorList: Many = None,
+    *,
+    shape=(),
+    dtype=5,
+    min=-1.0,
+    max=1.0,
+    diag_num=0,
+    diag_step=0,
+    diag_val=1.0,
+):
+    """Drawn from [min, max)."""
+    op.only(diag_num=(diag_num, 0))
+    kind = dtype_of(op, dtype)
+    return _random(
+        op,
+        "uniform_random",
+        first(ShapeTensorList, ShapeTensor),
+        shape,
+        dtype=kind,
+        min=min,
+        max=max,
+    )
+
+
+@row("gaussian_random", "truncated_gaussian_random")
+def gaussian_random(
+    op,
+    ShapeTensor=None,
+    ShapeTensorList: Many = None,
+    *,
+    shape=(),
+    dtype=5,
+    mean=0.0,
+    std=1.0,
+):
+    """Drawn from a normal distribution, perhaps within two deviations."""
+    kind = dtype_of(op, dtype)
+    tensors = first(ShapeTensorList, ShapeTensor)
+    return _random(op, op.type, tensors, shape, dtype=kind, mean=mean, std=std)
+
+
+@row("uniform_random_batch_size_like", "gaussian_random_batch_size_like")
+def random_batch_size_like(
+    op,
+    Input,
+    *,
+    shape,
+    dtype=5,
+    input_dim_idx=0,
+    output_dim_idx=0,
+    min=-1.0,
+    max=1.0,
+    mean=0.0,
+    std=1.0,
+    diag_num=0,
+    diag_step=0,
+    diag_val=1.0,
+):
+    """Drawn, with a size of another variable, which must be known."""
+    op.only(diag_num=(diag_num, 0))
+    flat, sizes = _batch(op, Input, shape, input_dim_idx, output_dim_idx)
+    if any(isinstance(size, Dim) for size in sizes):
+        op.refuse(f"size {input_dim_idx} of {Input.name} is known in runs only")
+    type = op.type.removesuffix("_batch_size_like")
+    limits = {"mean": mean, "std": std}
+    if type == "uniform_random":
+        limits = {"min": min, "max": max}
+    return _random(op, type, None, flat, dtype=dtype_of(op, dtype), **limits)
+
+
+@row("randint")
+def randint(
+    op,
+    ShapeTensor=None,
+    ShapeTensorList: Many = None,
+    *,
+    low,
+    high,
+    shape=(),
+    dtype=3,
+):
+    """Drawn from the integers low to high - 1."""
+    kind = dtype_of(op, dtype)
+    tensors = first(ShapeTensorList, ShapeTensor)
+    drawn = _random(
+        op,
+        "uniform_random",
+        tensors,
+        shape,
+        dtype="float64",
+        min=float(low),
+        max=float(high),
+    )
+    return op.cast(op.append("floor", {"X": drawn}), kind)
+
+
+@row("randperm")
+def randperm(op, *, n, dtype=3, device=None):
+    """0 to n - 1 in a drawn order."""
+    seed = op.given.get("seed", 0)
+    keys = op.append("uniform_random", shape=[n], seed=seed, dtype="float64")
+    order = op.append_all("top_k", {"X": keys}, k=n)["Indices"]
+    return op.cast(order, dtype_of(op, dtype))
+
+
+@row("sampling_id")
+def sampling_id(op, X, *, min=0.0, max=1.0):
+    """For each row a column, drawn by the row's probabilities."""
+    rows = op.size(X, 0)
+    seed = op.given.get("seed", 0)
+    drawn = op.append("uniform_random", shape=[rows, 1], seed=seed, min=min,
+                      max=max, dtype=X.dtype)  # fmt: skip
+    ends = op.append("cumsum", {"X": X}, axis=1)
+    below = op.append("less_than", {"X": ends, "Y": drawn})
+    count = op.append("reduce_sum", {"X": op.cast(below, "int64")}, dim=[1])
+    last = op.constant(op.size(X, 1) - 1, "int64")
+    return op.append("elementwise_min", {"X": count, "Y": last})
+
+
+@row("range")
+def range_(op, Start, End, Step):
+    """Numbers from start to end, each a step further."""
+    ends = {
+        slot: op.append("reshape", {"X": x}, shape=[])
+        for slot, x in (("Start", Start), ("End", End), ("Step", Step))
+    }
+    return op.append("range", ends, dtype=Start.dtype)
+
+
+@row("linspace")
+def linspace(op, Start, Stop, Num, *, dtype=5):
+    """Num numbers of equal distances."""
+    (count,) = integers(op, "Num", Num)
+    kind = dtype_of(op, dtype)
+    wide = "float64"
+    if count == 1:
+        return op.cast(Start, kind)
+    step = (op.cast(Stop, wide) - op.cast(Start, wide)) / (count - 1.0)
+    places = op.append("range", end=float(count), dtype=wide)
+    front = op.cast(Start, wide) + places * step
+    back = op.cast(Stop, wide) - (places * -1.0 + (count - 1.0)) * step
+    first = op.append(
+        "less_than", {"X": places, "Y": op.constant(count // 2, wide)}
+    )
+    out = op.append("where", {"Condition": first, "X": front, "Y": back})
+    return op.cast(out, kind)
+
+
+@row("eye")
+def eye(op, *, num_rows, num_columns=-1, dtype=5):
+    """1 on the diagonal."""
+    columns = num_rows if num_columns == -1 else num_columns
+    kind = dtype_of(op, dtype)
+    i, j = (
+        op.append("range", end=float(n), dtype="int64")
+        for n in (num_rows, columns)
+    )
+    i = op.append("unsqueeze", {"X": i}, axes=[1])
+    return op.append(
+        "cast", {"X": op.append("equal", {"X": i, "Y": j})}, dtype=kind
+    )
+
+
+@row("diag_embed")
+def diag_embed(op, Input, *, offset=0, dim1=-2, dim2=-1):
+    """Vectors as diagonals of matrices."""
+    rank = op.rank(Input) + 1
+    n = op.size(Input, -1)
+    pads = [0] * (2 * (rank - 1))
+    last = rank - 2
+    pads[last if offset > 0 else 2 * (rank - 1) - 1] = abs(offset)
+    padded = op.append("pad", {"X": Input}, pads=pads) if offset else Input
+    wide = op.append("unsqueeze", {"X": padded}, axes=[rank - 2])
+    total = n + abs(offset)
+    i, j = (op.append("range", end=float(total), dtype="int64") for _ in "ab")
+    i = op.append("unsqueeze", {"X": i}, axes=[1]) + float(offset)
+    on = op.append(
+        "cast", {"X": op.append("equal", {"X": i, "Y": j})}, dtype=Input.dtype
+    )
+    places = {dim1 % rank: rank - 2, dim2 % rank: rank - 1}
+    others = iter(range(rank - 2))
+    axis = [places[k] if k in places else next(others) for k in range(rank)]
+    return op.append("transpose", {"X": wide * on}, axis=axis)

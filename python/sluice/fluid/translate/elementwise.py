@@ -1,0 +1,360 @@
+"""Activations, and ops of two variables element by element."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...framework import Variable
+from .table import ROWS, Many, Op, Row, row, words
+
+_PLAIN = words(
+    """
+    abs acos asin atan ceil cos cosh erf exp floor log log1p logsigmoid
+    reciprocal relu rsqrt sigmoid sign silu sin sinh softsign sqrt square
+    tan tanh logical_not expm1 acosh asinh atanh trunc
+    """
+)
+_UNARY: dict[str, dict[str, Any]] = {
+    **{name: {} for name in _PLAIN},
+    "elu": {"alpha": 1.0},
+    "gelu": {"approximate": False},
+    "hard_sigmoid": {"slope": 0.2, "offset": 0.5},
+    "leaky_relu": {"alpha": 0.02},
+    "selu": {"scale": 1.0507009873554805, "alpha": 1.6732632423543772},
+    "swish": {"beta": 1.0},
+    "thresholded_relu": {"threshold": 1.0},
+}
+_OTHER_NAMES = {"silu": "swish"}
+
+
+def _unary(type: str) -> Any:
+    to = _OTHER_NAMES.get(type, type)
+    return lambda op, X, **attrs: op.append(to, {"X": X}, **attrs)
+
+
+for _type, _attributes in _UNARY.items():
+    ROWS[_type] = Row(
+        _unary(_type), {"X": (True, False)}, _attributes, ("Out",)
+    )
+
+
+@row("mish")
+def mish(op, X, *, threshold=20.0):
+    """Beyond the threshold Fluid computes the same, but less exactly."""
+    return op.append("mish", {"X": X})
+
+
+@row("softplus")
+def softplus(op, X, *, beta=1.0, threshold=20.0):
+    """log(1 + exp(beta * x)) / beta."""
+    if beta == 1.0:
+        return op.append("softplus", {"X": X})
+    return op.append("softplus", {"X": X * beta}) * (1.0 / beta)
+
+
+@row("relu6")
+def relu6(op, X, *, threshold=6.0):
+    """Clip to [0, threshold]."""
+    if threshold == 6.0:
+        return op.append("relu6", {"X": X})
+    return op.append("clip", {"X": X}, min=0.0, max=threshold)
+
+
+@row("brelu")
+def brelu(op, X, *, t_min=0.0, t_max=24.0):
+    """Clip to [t_min, t_max]."""
+    return op.append("clip", {"X": X}, min=t_min, max=t_max)
+
+
+@row("soft_relu")
+def soft_relu(op, X, *, threshold=40.0):
+    """log(1 + exp(clip(x)))."""
+    clipped = op.append("clip", {"X": X}, min=-threshold, max=threshold)
+    return op.append("softplus", {"X": clipped})
+
+
+@row("stanh")
+def stanh(op, X, *, scale_a=0.67, scale_b=1.7159):
+    """scale_b * tanh(scale_a * x)."""
+    return op.append("tanh", {"X": X * scale_a}) * scale_b
+
+
+@row("tanh_shrink")
+def tanh_shrink(op, X):
+    """x - tanh(x)."""
+    return X - op.append("tanh", {"X": X})
+
+
+@row("hard_swish")
+def hard_swish(op, X, *, threshold=6.0, scale=6.0, offset=3.0):
+    """x * clip(x + offset, 0, threshold) / scale."""
+    if (threshold, scale, offset) == (6.0, 6.0, 3.0):
+        return op.append("hard_swish", {"X": X})
+    gate = op.append("clip", {"X": X + offset}, min=0.0, max=threshold)
+    return X * gate * (1.0 / scale)
+
+
+@row("softshrink", **{"lambda": 0.5})
+def softshrink(op, X, **attrs):
+    """Towards 0 by lambda; 0 inside of it."""
+    value = attrs.get("lambda", 0.5)
+    return op.append("shrink", {"X": X}, lambd=value, bias=value)
+
+
+@row("hard_shrink", **{"lambda": None})
+def hard_shrink(op, X, *, threshold=0.5, **_):
+    """0 in [-threshold, threshold]."""
+    return op.append("shrink", {"X": X}, lambd=threshold, bias=0.0)
+
+
+@row("pow")
+def pow(op, X, FactorTensor=None, *, factor=1.0):
+    """x to the power of a number, or of a variable [1]."""
+    if FactorTensor is None:
+        FactorTensor = op.constant(factor, X.dtype)
+    power = op.cast(FactorTensor, X.dtype)
+    return op.append("elementwise_pow", {"X": X, "Y": power})
+
+
+@row("scale")
+def scale(
+    op, X, ScaleTensor=None, *, scale=1.0, bias=0.0, bias_after_scale=True
+):
+    """x * scale + bias, or (x + bias) * scale."""
+    if ScaleTensor is not None:
+        factor = op.cast(ScaleTensor, X.dtype)
+        shifted = X if bias_after_scale or not bias else X + bias
+        out = op.append("elementwise_mul", {"X": shifted, "Y": factor})
+        return out + bias if bias_after_scale and bias else out
+    out = op.append(
+        "scale",
+        {"X": X},
+        scale=scale,
+        bias=bias,
+        bias_after_scale=bias_after_scale,
+    )
+    known = op.numbers.get(X.name)
+    if known is not None and bias == 0.0 and scale == 1.0:
+        op.numbers[out.name] = known
+    return out
+
+
+@row("clip")
+def clip(op, X, Min=None, Max=None, *, min=0.0, max=0.0):
+    """Cut to [min, max]."""
+    inputs, attrs = {"X": X}, {}
+    for slot, limit, value in (("Min", Min, min), ("Max", Max, max)):
+        if limit is None:
+            attrs[slot.lower()] = value
+        else:
+            inputs[slot] = op.append("reshape", {"X": limit}, shape=[])
+    return op.append("clip", inputs, **attrs)
+
+
+@row("prelu")
+def prelu(op, X, Alpha, *, mode):
+    """One slope, one a channel, or one an element of a sample."""
+    rank = op.rank(X)
+    if mode == "all":
+        shape = [1]
+    elif mode == "channel":
+        shape = [1, -1] + [1] * (rank - 2)
+    elif mode == "element":
+        shape = [1, *(op.size(X, k) for k in range(1, rank))]
+    else:
+        op.wrong(f"mode is {mode!r}; expected all, channel or element")
+    slope = op.append("reshape", {"X": Alpha}, shape=shape)
+    return op.append("prelu", {"X": X, "Y": slope})
+
+
+@row("maxout")
+def maxout(op, X, *, groups, axis=1):
+    """The largest of each group of channels."""
+    rank = op.rank(X)
+    axis %= rank
+    if axis == 1:
+        return op.append("maxout", {"X": X}, groups=groups)
+    shape = [0] * axis + [op.size(X, axis) // groups, groups]
+    shape += [op.size(X, k) for k in range(axis + 1, rank)]
+    split = op.append("reshape", {"X": X}, shape=shape)
+    return op.append("reduce_max", {"X": split}, dim=[axis + 1])
+
+
+# Of two variables.
+
+
+def aligned(
+    op: Op, X: Variable, Y: Variable, axis: int
+) -> tuple[Variable, Variable, int]:
+    """The operands and the axis as Sluice takes them.
+
+    Fluid lines up the dims of the variable of lower rank from ``axis`` on, if
+    that is not -1, whichever of both it is, and lets ones at Y's end hang over.
+    """
+    sizes, others = op.shape(X), op.shape(Y)
+    if axis == -1 or len(sizes) == len(others):
+        return X, Y, -1
+    kept = len(others)
+    while kept > 1 and axis + kept > len(sizes) and others[kept - 1] == 1:
+        kept -= 1
+    if kept < len(others):
+        axes = list(range(kept, len(others)))
+        Y = op.append("squeeze", {"X": Y}, axes=axes)
+    if kept <= len(sizes):
+        return X, Y, -1 if kept == len(sizes) else axis
+    missing = kept - axis - len(sizes)
+    if missing > 0:
+        axes = list(range(len(sizes), len(sizes) + missing))
+        X = op.append("unsqueeze", {"X": X}, axes=axes)
+    return X, Y, -1
+
+
+def binary(
+    op: Op, type: str, X: Variable, Y: Variable, axis: int = -1
+) -> Variable:
+    """An op of two variables, by Fluid's rule of broadcasting."""
+    X, Y, axis = aligned(op, X, Y, axis)
+    return op.append(type, {"X": X, "Y": Y}, axis=axis)
+
+
+def _truncated(op: Op, X: Variable, Y: Variable, axis: int) -> Variable:
+    """The quotient of integers, towards 0 as in C."""
+    rest = binary(op, "elementwise_fmod", X, Y, axis)
+    return binary(op, "elementwise_floordiv", X - rest, Y, axis)
+
+
+def _is_integer(X: Variable) -> bool:
+    return not X.dtype.is_floating and X.dtype != "bool"
+
+
+_BINARY = words(
+    """
+    elementwise_add elementwise_sub elementwise_mul elementwise_div
+    elementwise_max elementwise_min elementwise_pow elementwise_mod
+    elementwise_floordiv equal not_equal less_than less_equal greater_than
+    greater_equal logical_and logical_or logical_xor bitwise_and bitwise_or
+    bitwise_xor
+    """
+)
+
+
+def _binary(type: str) -> Any:
+    def function(op: Op, X: Variable, Y: Variable, axis: int = -1) -> Variable:
+        if _is_integer(X):
+            if type in ("elementwise_div", "elementwise_floordiv"):
+                return _truncated(op, X, Y, axis)
+            if type == "elementwise_mod":
+                return binary(op, "elementwise_fmod", X, Y, axis)
+        if X.dtype == "bool" and type.startswith("bitwise_"):
+            return binary(op, f"logical_{type[8:]}", X, Y, axis)
+        return binary(op, type, X, Y, axis)
+
+    return function
+
+
+for _type in _BINARY:
+    ROWS[_type] = Row(
+        _binary(_type),
+        {"X": (True, False), "Y": (True, False)},
+        {"axis": -1},
+        ("Out",),
+    )
+
+
+@row("minus")
+def minus(op, X, Y):
+    """x - y."""
+    return X - Y
+
+
+@row("bitwise_not")
+def bitwise_not(op, X):
+    """The bits turned; not, of booleans."""
+    return ~X
+
+
+@row("atan2")
+def atan2(op, X1, X2):
+    """The angle of (x2, x1)."""
+    return op.append("atan2", {"X": X1, "Y": X2})
+
+
+@row("sum")
+def sum(op, X: Many):
+    """The sum of variables of one shape."""
+    return op.append("sum", {"X": X})
+
+
+@row("round")
+def round(op, X):
+    """To the nearest integer, half away from 0."""
+    whole = op.append("trunc", {"X": X})
+    rest = op.append("trunc", {"X": (X - whole) * 2.0})
+    finite = op.append("isfinite", {"X": X})
+    return op.append("where", {"Condition": finite, "X": whole + rest, "Y": X})
+
+
+def _of_tensor(op: Op, type: str, reduce: str, X: Variable) -> Variable:
+    """A bool [1] for the whole tensor."""
+    each = op.append(
+        type, {"X": op.cast(X, "float64") if _is_integer(X) else X}
+    )
+    out = op.append(reduce, {"X": each}, dim=[], reduce_all=True)
+    return op.append("reshape", {"X": out}, shape=[1])
+
+
+@row("isfinite")
+def isfinite(op, X):
+    """Whether all elements are finite."""
+    return _of_tensor(op, "isfinite", "reduce_all", X)
+
+
+@row("isinf")
+def isinf(op, X):
+    """Whether an element is infinite."""
+    return _of_tensor(op, "isinf", "reduce_any", X)
+
+
+@row("isnan")
+def isnan(op, X):
+    """Whether an element is not a number."""
+    return _of_tensor(op, "isnan", "reduce_any", X)
+
+
+@row("isfinite_v2", "isinf_v2", "isnan_v2")
+def element_kind(op, X):
+    """For each element."""
+    wide = op.cast(X, "float64") if _is_integer(X) else X
+    return op.append(op.type[:-3], {"X": wide})
+
+
+@row("where")
+def where(op, Condition, X, Y):
+    """x where the condition is true, else y."""
+    return op.append("where", {"Condition": Condition, "X": X, "Y": Y})
+
+
+_UNARY_FUNCTORS = ("scale", "relu", "tanh", "sigmoid", "gelu")
+
+
+@row("fused_elemwise_activation", outputs="Out IntermediateOut")
+def fused_elemwise_activation(
+    op, X, Y, *, functor_list, axis=-1, scale=0.0, save_intermediate_out=False
+):
+    """f(x, g(y)) where f is of two variables, else f(g(x, y))."""
+    outer, inner = functor_list
+
+    def unary(type: str, x: Variable) -> Variable:
+        if type not in _UNARY_FUNCTORS:
+            op.refuse(f"functor {type} in {functor_list}")
+        if type == "scale":
+            return op.append("scale", {"X": x}, scale=scale)
+        return op.append(type, {"X": x})
+
+    if outer.startswith("elementwise_"):
+        middle = unary(inner, Y)
+        out = binary(op, outer, X, middle, axis)
+    else:
+        middle = binary(op, inner, X, Y, axis)
+        out = unary(outer, middle)
+    return {"Out": out, "IntermediateOut": middle}

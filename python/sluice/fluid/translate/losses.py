@@ -1,0 +1,327 @@
+"""Losses. Where Fluid has a second output for the gradient, it is left out
+unless something else reads it.
+"""
+
+from __future__ import annotations
+
+from ... import layers
+from ...framework import Variable
+from .table import Op, row
+
+
+def _last(op: Op, x: Variable) -> Variable:
+    return op.append("unsqueeze", {"X": x}, axes=[op.rank(x)])
+
+
+def _log(op: Op, x: Variable) -> Variable:
+    return op.append("log", {"X": x})
+
+
+@row("softmax_with_cross_entropy", outputs="Loss Softmax")
+def softmax_with_cross_entropy(
+    op,
+    Logits,
+    Label,
+    *,
+    soft_label=False,
+    ignore_index=-100,
+    axis=-1,
+    use_softmax=True,
+):
+    """The cross entropy of the softmax, and the softmax."""
+    op.only(use_softmax=(use_softmax, True))
+    made = op.append_all(
+        "softmax_with_cross_entropy",
+        {"Logits": Logits, "Label": Label},
+        soft_label=soft_label,
+        ignore_index=ignore_index,
+        axis=axis,
+    )
+    return {"Loss": made["Loss"], "Softmax": made["Softmax"]}
+
+
+@row("cross_entropy", outputs="Y")
+def cross_entropy(op, X, Label, *, soft_label=False, ignore_index=-100):
+    """-log of the label's probability."""
+    short = not soft_label and op.rank(Label) < op.rank(X)
+    label = _last(op, Label) if short else Label
+    out = layers.cross_entropy(X, label, soft_label, ignore_index)
+    return op.append("squeeze", {"X": out}, axes=[-1]) if short else out
+
+
+@row("cross_entropy2", outputs="Y MatchX")
+def cross_entropy2(op, X, Label, *, ignore_index=-100):
+    """-log of the label's probability, and the probability."""
+    label = _last(op, Label) if op.rank(Label) < op.rank(X) else Label
+    made = op.append_all(
+        "nll_loss", {"X": X, "Label": label}, ignore_index=ignore_index, axis=-1
+    )
+    picked = made["Loss"] * -1.0
+    loss = _log(op, (made["LabelWeight"] * -1.0 + 1.0) + picked) * -1.0
+    if label is not Label:
+        loss = op.append("squeeze", {"X": loss}, axes=[-1])
+    return {"Y": loss, "MatchX": picked}
+
+
+@row("sigmoid_cross_entropy_with_logits")
+def sigmoid_cross_entropy_with_logits(
+    op, X, Label, *, ignore_index=-100, normalize=False
+):
+    """The cross entropy of the sigmoid, by element."""
+    return layers.sigmoid_cross_entropy_with_logits(
+        X, Label, ignore_index, normalize
+    )
+
+
+@row("smooth_l1_loss", outputs="Out Diff")
+def smooth_l1_loss(
+    op, X, Y, InsideWeight=None, OutsideWeight=None, *, sigma=1.0
+):
+    """The smooth L1 loss of each row."""
+    difference = X - Y
+    if InsideWeight is not None:
+        difference = difference * InsideWeight
+    out = layers.smooth_l1(X, Y, InsideWeight, OutsideWeight, sigma)
+    return {"Out": out, "Diff": difference}
+
+
+@row("huber_loss", outputs="Out Residual")
+def huber_loss(op, X, Y, *, delta):
+    """Squares near 0, straight beyond delta."""
+    return {"Out": layers.huber_loss(X, Y, delta), "Residual": Y - X}
+
+
+@row("modified_huber_loss", outputs="Out IntermediateVal")
+def modified_huber_loss(op, X, Y):
+    """Of x * (2 y - 1) = z: -4 z below -1, (1 - z) ** 2 below 1, else 0."""
+    z = X * (op.cast(Y, X.dtype) * 2.0 + -1.0)
+    gap = op.append("relu", {"X": z * -1.0 + 1.0})
+    steep = op.append("less_than", {"X": z, "Y": op.constant(-1.0, X.dtype)})
+    out = op.append(
+        "where",
+        {
+            "Condition": steep,
+            "X": z * -4.0,
+            "Y": op.append("square", {"X": gap}),
+        },
+    )
+    return {"Out": out, "IntermediateVal": z}
+
+
+@row("kldiv_loss", outputs="Loss")
+def kldiv_loss(op, X, Target, *, reduction="mean"):
+    """target * (log target - x), 0 for targets up to 0."""
+    out = layers.kldiv_loss(X, Target, reduction)
+    return op.reshape(out, 1) if op.rank(out) == 0 else out
+
+
+@row("log_loss", outputs="Loss")
+def log_loss(op, Predicted, Labels, *, epsilon=0.0001):
+    """The cross entropy of probabilities of two classes."""
+    return layers.log_loss(Predicted, Labels, epsilon)
+
+
+@row("bce_loss")
+def bce_loss(op, X, Label):
+    """The same, with logarithms cut at -100."""
+    return layers.bce_loss(X, Label, reduction="none")
+
+
+@row("rank_loss")
+def rank_loss(op, Left, Right, Label):
+    """The cross entropy of which one is ranked higher."""
+    shape = [0 if size is None else size for size in op.shape(Label)]
+    Left, Right = (
+        op.append("reshape", {"X": x}, shape=shape) for x in (Left, Right)
+    )
+    return layers.rank_loss(Label, Left, Right)
+
+
+@row("margin_rank_loss", outputs="Out Activated")
+def margin_rank_loss(op, X1, X2, Label, *, margin=0.0):
+    """max(0, -label * (x1 - x2) + margin)."""
+    out = layers.margin_rank_loss(Label, X1, X2, margin)
+    above = op.append("greater_than", {"X": out, "Y": op.constant(0, X1.dtype)})
+    return {"Out": out, "Activated": op.cast(above, X1.dtype)}
+
+
+@row("hinge_loss", outputs="Loss")
+def hinge_loss(op, Logits, Labels):
+    """max(0, 1 - (2 label - 1) * logits)."""
+    return layers.hinge_loss(Logits, Labels)
+
+
+@row("bpr_loss", outputs="Y")
+def bpr_loss(op, X, Label):
+    """The Bayesian personalised ranking loss."""
+    return layers.bpr_loss(X, Label)
+
+
+@row("nll_loss", outputs="Out Total_weight")
+def nll_loss(op, X, Label, Weight=None, *, ignore_index=-100, reduction="mean"):
+    """Minus the label's logarithm, and the sum of the labels' weights."""
+    made = op.append_all(
+        "nll_loss",
+        {"X": X, "Label": Label, "Weight": Weight},
+        ignore_index=ignore_index,
+        axis=1,
+    )
+    loss = made["Loss"]
+    total, weight = (
+        op.append(
+            "reshape",
+            {"X": op.append("reduce_sum", {"X": x}, dim=[], reduce_all=True)},
+            shape=[1],
+        )
+        for x in (loss, made["LabelWeight"])
+    )
+    if reduction == "none":
+        return {"Out": loss, "Total_weight": weight * 0.0}
+    out = total / weight if reduction == "mean" else total
+    return {"Out": out, "Total_weight": weight}
+
+
+@row("label_smooth")
+def label_smooth(op, X, PriorDist=None, *, epsilon=0.0):
+    """(1 - epsilon) * label + epsilon * prior, 1 / classes by default."""
+    smooth = X * (1.0 - epsilon)
+    if PriorDist is None:
+        return smooth + epsilon / op.size(X, -1)
+    prior = op.append("reshape", {"X": PriorDist}, shape=[-1])
+    return smooth + prior * epsilon
+
+
+@row("squared_l2_distance", outputs="Out sub_result")
+def squared_l2_distance(op, X, Y):
+    """The squared distance of each two rows, or of all to one."""
+    difference = X - Y
+    flat = op.append("flatten", {"X": difference}, axis=1)
+    out = op.append("reduce_sum_square", {"X": flat}, dim=[1], keep_dim=True)
+    return {"Out": out, "sub_result": difference}
+
+
+@row("teacher_student_sigmoid_loss", outputs="Y")
+def teacher_student_sigmoid_loss(
+    op, X, Label, *, soft_max_up_bound=15.0, soft_max_lower_bound=-15.0
+):
+    """A cross entropy for the click, one more for the teacher's score.
+
+    Labels are -2 and -1 without a score (no click, click), and the score, plus
+    1 for a click, from 0 on.
+    """
+
+    def below(limit: float) -> Variable:
+        limits = {"X": Label, "Y": op.constant(limit, X.dtype)}
+        return op.cast(op.append("less_than", limits), X.dtype)
+
+    base = op.append("relu", {"X": X}) + op.append(
+        "log1p",
+        {"X": op.append("exp", {"X": op.append("abs", {"X": X}) * -1.0})},
+    )
+    no_score, negative = below(-1.0), below(0.0)
+    low = below(1.0)
+    score = (low * -1.0 + 1.0) * -1.0 + Label  # without the click's 1
+    clicked = (negative - no_score) + (low * -1.0 + 1.0)
+    scored = negative * -1.0 + 1.0
+    first = base - X * clicked
+    return first + scored * (base - X * score)
+
+
+@row("sigmoid_focal_loss")
+def sigmoid_focal_loss(op, X, Label, FgNum, *, gamma=2.0, alpha=0.25):
+    """The focal loss of class c = label - 1, for each class; -1 is ignored."""
+    classes = op.append("range", end=float(op.size(X, 1)), dtype=Label.dtype)
+    one = op.constant(1, Label.dtype)
+    mine = op.append(
+        "equal",
+        {
+            "X": Label,
+            "Y": op.append("elementwise_add", {"X": classes, "Y": one}),
+        },
+    )
+    ignored = op.append(
+        "equal", {"X": Label, "Y": op.constant(-1, Label.dtype)}
+    )
+    ignored = op.append("logical_or", {"X": ignored, "Y": mine})
+    positive = op.cast(mine, X.dtype)
+    negative = op.cast(op.append("logical_not", {"X": ignored}), X.dtype)
+    p = op.append("sigmoid", {"X": X})
+    power = op.constant(gamma, X.dtype)
+    log_p = op.append("logsigmoid", {"X": X})
+    log_q = op.append("logsigmoid", {"X": X * -1.0})
+    foreground = op.append(
+        "elementwise_max", {"X": FgNum, "Y": op.constant(1, FgNum.dtype)}
+    )
+    count = op.cast(foreground, X.dtype)
+    on = positive * ((p * -1.0 + 1.0) ** power) * log_p * (-alpha)
+    off = negative * (p**power) * log_q * (alpha - 1.0)
+    return (on + off) / count
+
+
+@row("warpctc", outputs="Loss")
+def warpctc(
+    op,
+    Logits,
+    Label,
+    LogitsLength=None,
+    LabelLength=None,
+    *,
+    blank=0,
+    norm_by_times=False,
+):
+    """Connectionist temporal classification, over padded or ragged steps."""
+    if Logits.lod_level:
+        Logits, LogitsLength = op.dense(Logits)
+        Logits = op.append("transpose", {"X": Logits}, axis=[1, 0, 2])
+        Label, LabelLength = op.dense(Label)
+    elif LogitsLength is None or LabelLength is None:
+        op.wrong("LogitsLength or LabelLength is missing, without LoD")
+    Label = op.cast(Label, "int64")
+    return layers.warpctc(
+        Logits, Label, blank, norm_by_times, LogitsLength, LabelLength
+    )
+
+
+@row(
+    "center_loss", outputs="Loss SampleCenterDiff CentersOut", **{"lambda": 0.1}
+)
+def center_loss(
+    op,
+    X,
+    Label,
+    Centers,
+    CenterUpdateRate,
+    *,
+    cluster_num,
+    need_update=True,
+    **_,
+):
+    """Half the squared distance of each row to its label's center, and the
+    centers moved towards their rows.
+    """
+    label = op.append("reshape", {"X": Label}, shape=[-1])
+    mine = op.append("gather", {"X": Centers, "Index": label}, axis=0)
+    away = X - mine
+    loss = op.append("reduce_sum_square", {"X": away}, dim=[1], keep_dim=True)
+    made = {"Loss": loss * 0.5, "SampleCenterDiff": away}
+    if not need_update:
+        return {**made, "CentersOut": Centers}
+    index = op.append("unsqueeze", {"X": label}, axes=[1])
+    zeros = op.append("fill_any_like", {"X": Centers}, value=0.0, dtype=X.dtype)
+    sums = op.append(
+        "scatter_nd",
+        {"X": zeros, "Index": index, "Updates": away},
+        reduction="add",
+    )
+    ones = op.append("fill_any_like", {"X": Label}, value=1.0, dtype=X.dtype)
+    counts = op.append(
+        "scatter_nd",
+        {
+            "X": op.constant(1.0, X.dtype, [op.size(Centers, 0)]),
+            "Index": index,
+            "Updates": op.append("reshape", {"X": ones}, shape=[-1]),
+        },
+        reduction="add",
+    )
+    steps = sums / op.append("unsqueeze", {"X": counts}, axes=[1])
+    return {**made, "CentersOut": Centers + steps * CenterUpdateRate}

@@ -1,0 +1,514 @@
+"""Ops that move elements: shapes, slices, joins."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from ... import layers
+from ...framework import Variable
+from .numbers import first, integers, known, note, vector
+from .table import Dim, Many, Op, row
+
+
+def sizes_of(op: Op, X: Variable, numbers: Sequence[Any]) -> list[int] | None:
+    """Attribute shape of reshape from numbers, some of them sizes of variables:
+    0 for the same size of X, -1 for at most one other.
+    """
+    shape = []
+    for axis, number in enumerate(numbers):
+        if isinstance(number, Dim):
+            same = number == Dim(X.name, axis) or (
+                axis == 0 and number.axis == 0 and _same_rows(op, X, number)
+            )
+            number = 0 if same else -1
+        shape.append(-1 if number is None else number)
+    return shape if shape.count(-1) <= 1 else None
+
+
+def _same_rows(op: Op, X: Variable, dim: Dim) -> bool:
+    return X.name == dim.variable
+
+
+@row("reshape", "reshape2")
+def reshape(op, X, Shape=None, ShapeTensor: Many = None, *, shape=()):
+    """0 keeps a size, and -1 is the rest."""
+    tensors = first(ShapeTensor, Shape)
+    if tensors is None:
+        return op.append("reshape", {"X": X}, shape=list(shape))
+    numbers, whole = vector(op, tensors)
+    sizes = None if numbers is None else sizes_of(op, X, numbers)
+    if sizes is not None:
+        return op.append("reshape", {"X": X}, shape=sizes)
+    return op.append("reshape", {"X": X, "Shape": whole})
+
+
+@row("transpose", "transpose2")
+def transpose(op, X, *, axis):
+    """Dims in another order."""
+    return op.append("transpose", {"X": X}, axis=list(axis))
+
+
+@row("squeeze", "squeeze2")
+def squeeze(op, X, *, axes=()):
+    """Drop dims of size 1: these, where they are 1, or all."""
+    shape = op.shape(X)
+    picked = [a % len(shape) for a in axes] or list(range(len(shape)))
+    picked = [a for a in picked if shape[a] == 1 or (axes and shape[a] is None)]
+    out = op.append("squeeze", {"X": X}, axes=picked) if picked else X
+    if len(picked) == len(shape):
+        out = op.append("reshape", {"X": out}, shape=[1])
+    return out
+
+
+@row("unsqueeze", "unsqueeze2")
+def unsqueeze(op, X, AxesTensor=None, AxesTensorList: Many = None, *, axes=()):
+    """New dims of size 1, each into the shape that those before it left."""
+    tensors = first(AxesTensor, AxesTensorList)
+    if tensors is not None:
+        axes = integers(op, "axes", tensors)
+    old = [False] * op.rank(X)
+    for axis in axes:
+        at = axis + len(old) + 1 if axis < 0 else axis
+        if not 0 <= at <= len(old):
+            op.wrong(f"axis {axis} is beyond {len(old)} dims")
+        old.insert(at, True)
+    places = [k for k, new in enumerate(old) if new]
+    return op.append("unsqueeze", {"X": X}, axes=places)
+
+
+@row("flatten", "flatten2")
+def flatten(op, X, *, axis=1):
+    """A matrix: the dims before the axis by the rest."""
+    return op.append("flatten", {"X": X}, axis=axis)
+
+
+@row("flatten_contiguous_range")
+def flatten_contiguous_range(op, X, *, start_axis=1, stop_axis=1):
+    """The dims from start to stop become one."""
+    shape = list(op.shape(X))
+    rank = max(len(shape), 1)
+    start, stop = start_axis % rank, stop_axis % rank
+    part = shape[start : stop + 1]
+    joined = -1 if None in part else math.prod(part)  # type: ignore[arg-type]
+    sizes = [0 if s is None else s for s in shape[:start]] + [joined]
+    for size in shape[stop + 1 :]:
+        if size is None:
+            if joined == -1:
+                op.refuse(f"more than one size of {X!r} is unknown")
+            joined = -1
+        sizes.append(-1 if size is None else size)
+    return op.append("reshape", {"X": X}, shape=sizes)
+
+
+@row("concat")
+def concat(op, X: Many, AxisTensor=None, *, axis=0):
+    """Joined along a dim."""
+    if AxisTensor is not None:
+        (axis,) = integers(op, "axis", AxisTensor)
+    out = op.append("concat", {"X": X}, axis=axis)
+    parts = [known(op, each) for each in X]
+    if all(part is not None for part in parts):
+        note(op, out, [number for part in parts for number in part or []])
+    return out
+
+
+@row("split")
+def split(
+    op,
+    X,
+    AxisTensor=None,
+    SectionsTensorList: Many = None,
+    *,
+    axis=0,
+    num=0,
+    sections=(),
+):
+    """Parts of equal sizes, or of these."""
+    if AxisTensor is not None:
+        (axis,) = integers(op, "axis", AxisTensor)
+    if SectionsTensorList:
+        sections = integers(op, "sections", SectionsTensorList)
+    return layers.split(X, list(sections) or num, axis)
+
+
+@row("stack", outputs="Y")
+def stack(op, X: Many, *, axis=0):
+    """Joined along a new dim."""
+    out = layers.stack(X, axis)
+    parts = [known(op, each) for each in X]
+    if all(part is not None and len(part) == 1 for part in parts):
+        note(op, out, [part[0] for part in parts])  # type: ignore[index]
+    return out
+
+
+@row("unstack", outputs="Y")
+def unstack(op, X, *, axis=0, num=0):
+    """The parts along a dim, which is dropped."""
+    return layers.unstack(X, axis, num or None)
+
+
+@row("unbind")
+def unbind(op, X, *, axis=0):
+    """Like unstack."""
+    return layers.unbind(X, axis)
+
+
+@row("expand")
+def expand(
+    op,
+    X,
+    ExpandTimes=None,
+    expand_times_tensor: Many = None,
+    *,
+    expand_times=(),
+):
+    """Each dim repeated so often."""
+    return _tile(op, X, first(expand_times_tensor, ExpandTimes), expand_times)
+
+
+@row("tile")
+def tile(
+    op,
+    X,
+    RepeatTimes=None,
+    repeat_times_tensor: Many = None,
+    *,
+    repeat_times=(),
+):
+    """Each dim repeated so often, missing ones of X of size 1."""
+    return _tile(op, X, first(repeat_times_tensor, RepeatTimes), repeat_times)
+
+
+def _tile(op: Op, X: Variable, tensors: Any, times: Sequence[int]) -> Variable:
+    repeats = list(times)
+    whole = None
+    if tensors is not None:
+        numbers, whole = vector(op, tensors)
+        if numbers is not None and all(isinstance(n, int) for n in numbers):
+            repeats, whole = list(numbers), None  # type: ignore[arg-type]
+    rank = op.rank(X)
+    if whole is not None:
+        return op.append("tile", {"X": X, "Repeats": whole})
+    if len(repeats) > rank:
+        axes = list(range(len(repeats) - rank))
+        X = op.append("unsqueeze", {"X": X}, axes=axes)
+    repeats = [1] * (rank - len(repeats)) + repeats
+    return op.append("tile", {"X": X}, repeats=repeats)
+
+
+@row("expand_v2")
+def expand_v2(
+    op, X, Shape=None, expand_shapes_tensor: Many = None, *, shape=()
+):
+    """Broadcast to a shape; -1 keeps a size."""
+    tensors = first(expand_shapes_tensor, Shape)
+    sizes: list[Any] = list(shape)
+    if tensors is not None:
+        numbers, whole = vector(op, tensors)
+        if numbers is None or any(not isinstance(n, int) for n in numbers):
+            return op.append("expand", {"X": X, "Shape": whole})
+        sizes = list(numbers)
+    known_sizes = [1] * (len(sizes) - op.rank(X)) + list(op.shape(X))
+    sizes = [
+        (1 if known is None else known) if size == -1 else size
+        for size, known in zip(sizes, known_sizes, strict=True)
+    ]
+    return op.append("expand", {"X": X}, shape=sizes)
+
+
+@row("expand_as")
+def expand_as(op, X, target_tensor):
+    """Repeated to the sizes of another variable."""
+    shape, sizes = op.shape(X), op.shape(target_tensor)
+    if all(a == 1 or a == b for a, b in zip(shape, sizes, strict=True)):
+        return op.append("expand_as", {"X": X, "Y": target_tensor})
+    repeats = [b // a for a, b in zip(shape, sizes, strict=True)]  # type: ignore
+    return op.append("tile", {"X": X}, repeats=repeats)
+
+
+@row("expand_as_v2")
+def expand_as_v2(op, X, Y=None, *, target_shape=()):
+    """Broadcast to the sizes of another variable."""
+    if Y is None:
+        return op.append("expand", {"X": X}, shape=list(target_shape))
+    return op.append("expand_as", {"X": X, "Y": Y})
+
+
+@row("slice", "strided_slice")
+def slice(
+    op,
+    Input,
+    StartsTensor=None,
+    EndsTensor=None,
+    StridesTensor=None,
+    StartsTensorList: Many = None,
+    EndsTensorList: Many = None,
+    StridesTensorList: Many = None,
+    *,
+    axes,
+    starts=(),
+    ends=(),
+    strides=(),
+    decrease_axis=(),
+):
+    """A part; ``decrease_axis`` are dims of size 1 that are dropped."""
+    inputs: dict[str, Any] = {"X": Input}
+    attrs: dict[str, Any] = {"axes": list(axes)}
+    for name, tensors, values in (
+        ("starts", first(StartsTensor, StartsTensorList), starts),
+        ("ends", first(EndsTensor, EndsTensorList), ends),
+        ("steps", first(StridesTensor, StridesTensorList), strides),
+    ):
+        if tensors is None:
+            if values or name != "steps":
+                attrs[name] = list(values)
+            continue
+        numbers, whole = vector(op, tensors)
+        if numbers is not None and all(isinstance(n, int) for n in numbers):
+            attrs[name] = numbers
+        else:
+            inputs[name.capitalize()] = whole
+    _one_type(op, inputs)
+    out = op.append("slice", inputs, **attrs)
+    numbers = known(op, Input)
+    if numbers is not None and list(axes) == [0] and "Starts" not in inputs:
+        (start,), (end,) = attrs["starts"], attrs["ends"]
+        note(op, out, numbers[start:end])
+    return _dropped(op, out, decrease_axis)
+
+
+def _one_type(op: Op, inputs: dict[str, Any]) -> None:
+    """Operands are all int64; numbers that stand beside them are attributes."""
+    for slot in ("Starts", "Ends", "Steps"):
+        if slot in inputs:
+            inputs[slot] = op.cast(inputs[slot], "int64")
+
+
+def _dropped(op: Op, out: Variable, axes: Sequence[int]) -> Variable:
+    if not axes:
+        return out
+    numbers = known(op, out)
+    if len(axes) == op.rank(out):  # Fluid keeps [1]
+        return note(op, op.append("reshape", {"X": out}, shape=[1]), numbers)
+    return op.append("squeeze", {"X": out}, axes=list(axes))
+
+
+@row("shape")
+def shape(op, Input):
+    """The sizes, int32."""
+    out = op.cast(op.append("shape", {"X": Input}), "int32")
+    sizes = op.shape(Input)
+    return note(
+        op,
+        out,
+        [
+            Dim(Input.name, axis) if size is None else size
+            for axis, size in enumerate(sizes)
+        ],
+    )
+
+
+@row("size")
+def size(op, Input):
+    """The number of elements, [1]."""
+    return op.reshape(layers.size(Input), 1)
+
+
+@row("assign", "share_data")
+def assign(op, X):
+    """A copy."""
+    return note(op, op.append("assign", {"X": X}), known(op, X))
+
+
+@row("cast")
+def cast(op, X, *, out_dtype, in_dtype=None):
+    """Convert the elements."""
+    from .creation import dtype_of
+
+    out = op.append("cast", {"X": X}, dtype=dtype_of(op, out_dtype))
+    return note(op, out, known(op, X))
+
+
+@row("reverse", "flip")
+def reverse(op, X, *, axis=None, dims=None):
+    """Backwards along these dims."""
+    axes = dims if axis is None else axis
+    axes = list(axes) if isinstance(axes, (list, tuple)) else [axes]
+    return op.append(
+        "slice",
+        {"X": X},
+        axes=axes,
+        starts=[-1] * len(axes),
+        ends=[-(2**31)] * len(axes),
+        steps=[-1] * len(axes),
+    )
+
+
+@row("roll")
+def roll(op, X, *, shifts, axis=(), dims=()):
+    """Elements moved along dims, the last ones to the front."""
+    axes = list(axis) or list(dims)
+    if axes:
+        return op.append("roll", {"X": X}, shifts=list(shifts), axis=axes)
+    return layers.roll(X, list(shifts))
+
+
+@row("pad")
+def pad(op, X, *, paddings, pad_value=0.0):
+    """Before and after each dim in turn."""
+    pads = [*paddings[0::2], *paddings[1::2]]
+    return op.append("pad", {"X": X}, pads=pads, value=pad_value)
+
+
+_MODES = {"replicate": "edge", "circular": "wrap"}
+
+
+@row("pad2d")
+def pad2d(
+    op,
+    X,
+    Paddings=None,
+    *,
+    paddings=(0, 0, 0, 0),
+    mode="constant",
+    pad_value=0.0,
+    data_format="NCHW",
+):
+    """Top, bottom, left and right of images."""
+    if Paddings is not None:
+        paddings = integers(op, "paddings", Paddings)
+    top, bottom, left, right = paddings
+    axes = [1, 2] if data_format == "NHWC" else [2, 3]
+    pads = [top, left, bottom, right]
+    return op.append(
+        "pad", {"X": X}, axes=axes, pads=pads, mode=mode, value=pad_value
+    )
+
+
+@row("pad3d")
+def pad3d(
+    op,
+    X,
+    Paddings=None,
+    *,
+    paddings=(0,) * 6,
+    mode="constant",
+    value=0.0,
+    data_format="NCDHW",
+):
+    """Left, right, top, bottom, front and back."""
+    if Paddings is not None:
+        paddings = integers(op, "paddings", Paddings)
+    axes = [1, 2, 3] if data_format == "NDHWC" else [2, 3, 4]
+    pads = [*paddings[-2::-2], *paddings[-1::-2]]
+    mode = _MODES.get(mode, mode)
+    return op.append(
+        "pad", {"X": X}, axes=axes, pads=pads, mode=mode, value=value
+    )
+
+
+@row("pad_constant_like")
+def pad_constant_like(op, X, Y, *, pad_value=0.0):
+    """Y, padded at its ends to the sizes of X."""
+    pads = [op.size(X, k) - op.size(Y, k) for k in range(op.rank(X))]
+    pads = [0] * len(pads) + pads
+    return op.append("pad", {"X": Y}, pads=pads, value=pad_value)
+
+
+@row("crop", "crop_tensor")
+def crop(
+    op,
+    X,
+    Y=None,
+    Shape=None,
+    ShapeTensor: Many = None,
+    Offsets=None,
+    OffsetsTensor: Many = None,
+    *,
+    offsets=(),
+    shape=(),
+):
+    """The part of a shape, or of that of Y, from offsets on."""
+    if Y is not None:
+        inputs = {"X": X, "Y": Y}
+        if Offsets is not None:
+            inputs["Offsets"] = Offsets
+            return op.append("crop", inputs)
+        return op.append("crop", inputs, offsets=list(offsets))
+    if first(OffsetsTensor, Offsets) is not None:
+        offsets = integers(op, "offsets", first(OffsetsTensor, Offsets))
+    if first(ShapeTensor, Shape) is not None:
+        shape = integers(op, "shape", first(ShapeTensor, Shape))
+    offsets = list(offsets) or [0] * op.rank(X)
+    sizes = [
+        op.size(X, k) - offsets[k] if size == -1 else size
+        for k, size in enumerate(shape)
+    ]
+    return op.append("crop", {"X": X}, offsets=offsets, shape=sizes)
+
+
+@row("meshgrid")
+def meshgrid(op, X: Many):
+    """Each vector along its own dim of one shape."""
+    return layers.meshgrid(X)
+
+
+@row("space_to_depth")
+def space_to_depth(op, X, *, blocksize):
+    """Blocks of pixels as channels."""
+    return layers.space_to_depth(X, blocksize)
+
+
+@row("pixel_shuffle")
+def pixel_shuffle(op, X, *, upscale_factor, data_format="NCHW"):
+    """Channels as blocks of pixels."""
+    op.only(data_format=(data_format, "NCHW"))
+    return layers.pixel_shuffle(X, upscale_factor)
+
+
+@row("shuffle_channel")
+def shuffle_channel(op, X, *, group=1):
+    """Channels of all groups in turn."""
+    channels = op.size(X, 1)
+    rest = [-1 if size is None else size for size in op.shape(X)[2:]]
+    split = [0, group, channels // group, *rest]
+    parts = op.append("reshape", {"X": X}, shape=split)
+    order = [0, 2, 1, *range(3, len(split))]
+    parts = op.append("transpose", {"X": parts}, axis=order)
+    return op.append("reshape", {"X": parts}, shape=[0, channels, *rest])
+
+
+@row("unfold", outputs="Y")
+def unfold(op, X, *, kernel_sizes, strides, paddings, dilations):
+    """The windows of images as columns."""
+    return op.append(
+        "unfold",
+        {"X": X},
+        kernel_sizes=list(kernel_sizes),
+        strides=list(strides),
+        paddings=list(paddings),
+        dilations=list(dilations),
+    )
+
+
+@row("trace")
+def trace(op, Input, *, offset=0, dim1=-2, dim2=-1, axis1=None, axis2=None):
+    """The sum of a diagonal."""
+    first = dim1 if axis1 is None else axis1
+    second = dim2 if axis2 is None else axis2
+    out = layers.trace(Input, offset, first, second)
+    return op.reshape(out, 1) if op.rank(out) == 0 else out
+
+
+@row("diag")
+def diag(op, Diagonal):
+    """A matrix with these on its diagonal."""
+    return layers.diag(Diagonal)
+
+
+@row("tril_triu")
+def tril_triu(op, X, *, lower, diagonal=0):
+    """The lower or the upper triangle."""
+    return op.append("trilu", {"X": X}, upper=not lower, k=diagonal)

@@ -1,0 +1,202 @@
+"""Normalizations, dropout and softmax."""
+
+from __future__ import annotations
+
+from .table import Op, row
+
+
+@row("softmax")
+def softmax(op, X, *, axis=-1, data_format="AnyLayout"):
+    """Shares that add up to 1 along a dim."""
+    return op.append("softmax", {"X": X}, axis=axis)
+
+
+@row("log_softmax")
+def log_softmax(op, X, *, axis=-1):
+    """The logarithm of softmax."""
+    return op.append("log_softmax", {"X": X}, axis=axis)
+
+
+@row("dropout", outputs="Out Mask")
+def dropout(
+    op,
+    X,
+    Seed=None,
+    *,
+    dropout_prob=0.5,
+    is_test=False,
+    dropout_implementation="downgrade_in_infer",
+    fix_seed=False,
+    seed=0,
+):
+    """Elements drawn and set to 0; by default the rest is not scaled in
+    training, but multiplied by 1 - dropout_prob in tests.
+    """
+    made = op.append_all(
+        "dropout",
+        {"X": X},
+        dropout_prob=dropout_prob,
+        is_test=is_test,
+        dropout_implementation=dropout_implementation,
+        seed=seed if fix_seed else 0,
+    )
+    return {"Out": made["Out"], "Mask": made["Mask"]}
+
+
+def _last_channels(op: Op, layout: str) -> bool:
+    if layout not in ("NCHW", "NHWC", "NCDHW", "NDHWC", "AnyLayout"):
+        op.wrong(f"the layout is {layout!r}; expected NCHW or NHWC")
+    return layout in ("NHWC", "NDHWC")
+
+
+@row(
+    "batch_norm",
+    "sync_batch_norm",
+    outputs="Y MeanOut VarianceOut SavedMean SavedVariance",
+)
+def batch_norm(
+    op,
+    X,
+    Scale,
+    Bias,
+    Mean,
+    Variance,
+    MomentumTensor=None,
+    *,
+    momentum=0.9,
+    epsilon=1e-05,
+    is_test=False,
+    data_layout="NCHW",
+    use_global_stats=False,
+):
+    """Normalized by the batch, in tests by the moving averages."""
+    if MomentumTensor is not None:
+        op.refuse("MomentumTensor; the momentum must be an attribute")
+    frozen = is_test or use_global_stats
+    into = {}
+    for slot, average in (("MeanOut", Mean), ("VarianceOut", Variance)):
+        if average.persistable:
+            into[slot] = average.name
+    inputs = {
+        "X": X, "Scale": Scale, "Bias": Bias, "Mean": Mean,
+        "Variance": Variance,
+    }  # fmt: skip
+    made = op.append_all(
+        op.type,
+        inputs,
+        {} if frozen else into,
+        momentum=momentum,
+        epsilon=epsilon,
+        is_test=frozen,
+        data_format="NHWC" if _last_channels(op, data_layout) else "NCHW",
+    )
+    if frozen:
+        made["MeanOut"], made["VarianceOut"] = Mean, Variance
+    return made
+
+
+@row("layer_norm", outputs="Y Mean Variance")
+def layer_norm(
+    op, X, Scale=None, Bias=None, *, epsilon=1e-05, begin_norm_axis=1
+):
+    """Normalized over the dims from an axis on."""
+    return op.append_all(
+        "layer_norm",
+        {"X": X, "Scale": Scale, "Bias": Bias},
+        {"Mean": op_name(op, "Mean"), "Variance": op_name(op, "Variance")},
+        epsilon=epsilon,
+        begin_norm_axis=begin_norm_axis,
+    )
+
+
+def op_name(op: Op, slot: str) -> str | None:
+    """The name of an output that is optional here, if the op has it."""
+    names = op.outputs.get(slot)
+    return names[0] if names else None
+
+
+@row("group_norm", outputs="Y Mean Variance")
+def group_norm(
+    op, X, Scale=None, Bias=None, *, groups, epsilon=1e-05, data_layout="NCHW"
+):
+    """Normalized over groups of channels."""
+    rank = op.rank(X)
+    last = _last_channels(op, data_layout)
+    if last:
+        X = op.append(
+            "transpose", {"X": X}, axis=[0, rank - 1, *range(1, rank - 1)]
+        )
+    made = op.append_all(
+        "group_norm",
+        {"X": X, "Scale": Scale, "Bias": Bias},
+        {"Mean": op_name(op, "Mean"), "Variance": op_name(op, "Variance")},
+        groups=groups,
+        epsilon=epsilon,
+    )
+    if last:
+        made["Y"] = op.append(
+            "transpose", {"X": made["Y"]}, axis=[0, *range(2, rank), 1]
+        )
+    return made
+
+
+@row("instance_norm", outputs="Y")
+def instance_norm(op, X, Scale=None, Bias=None, *, epsilon=1e-05):
+    """Normalized over each channel of each sample."""
+    inputs = {"X": X, "Scale": Scale, "Bias": Bias}
+    return op.append("instance_norm", inputs, epsilon=epsilon)
+
+
+@row("lrn")
+def lrn(op, X, *, n=5, k=2.0, alpha=0.0001, beta=0.75, data_format="NCHW"):
+    """Divided by the squares of n channels; their sum is not divided by n."""
+    last = _last_channels(op, data_format)
+    return op.append(
+        "lrn",
+        {"X": X},
+        n=n,
+        k=k,
+        alpha=alpha * n,
+        beta=beta,
+        data_format="NHWC" if last else "NCHW",
+    )
+
+
+@row("affine_channel")
+def affine_channel(op, X, Scale, Bias, *, data_layout="NCHW"):
+    """A factor and a bias for each channel."""
+    axis = op.rank(X) - 1 if _last_channels(op, data_layout) else 1
+    scaled = op.append("elementwise_mul", {"X": X, "Y": Scale}, axis=axis)
+    return op.append("elementwise_add", {"X": scaled, "Y": Bias}, axis=axis)
+
+
+@row("norm", outputs="Out Norm")
+def norm(op, X, *, axis, epsilon=1e-10, is_test=False):
+    """Divided by the square root of the sum of squares and epsilon."""
+    squares = op.append(
+        "reduce_sum_square", {"X": X}, dim=[axis], keep_dim=True
+    )
+    length = op.append("sqrt", {"X": squares + epsilon})
+    return {"Out": X / length, "Norm": length}
+
+
+@row("data_norm", outputs="Y Means Scales")
+def data_norm(
+    op,
+    X,
+    BatchSize,
+    BatchSum,
+    BatchSquareSum,
+    *,
+    epsilon=0.0001,
+    data_layout="NCHW",
+    slot_dim=-1,
+    summary_decay_rate=0.9999999,
+    sync_stats=False,
+    enable_scale_and_shift=False,
+):
+    """Normalized by sums over all that was seen."""
+    op.only(slot_dim=(slot_dim, -1), sync_stats=(sync_stats, False))
+    means = BatchSum / BatchSize
+    scales = op.append("sqrt", {"X": BatchSize / BatchSquareSum})
+    return {"Y": (X - means) * scales, "Means": means, "Scales": scales}

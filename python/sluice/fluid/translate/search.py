@@ -1,0 +1,298 @@
+"""Picking, sorting, comparing: gather and scatter, top-k, metrics."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ... import layers
+from ...framework import Variable
+from .creation import dtype_of
+from .numbers import integers
+from .table import Many, Op, row
+
+
+@row("gather")
+def gather(op, X, Index, Axis=None, *, axis=0, overwrite=True):
+    """Parts along a dim, in the order of the index."""
+    if Axis is not None:
+        (axis,) = integers(op, "axis", Axis)
+    if op.rank(Index) == 2:
+        Index = op.append("reshape", {"X": Index}, shape=[-1])
+    return op.append("gather", {"X": X, "Index": Index}, axis=axis)
+
+
+@row("gather_nd")
+def gather_nd(op, X, Index):
+    """Parts at places; an index of no column is the whole of X."""
+    if op.shape(Index)[-1] != 0:
+        return op.append("gather_nd", {"X": X, "Index": Index})
+    sizes = [op.size(Index, k) for k in range(op.rank(Index) - 1)]
+    axes = list(range(len(sizes)))
+    wide = op.append("unsqueeze", {"X": X}, axes=axes)
+    shape = sizes + [op.size(X, k) for k in range(op.rank(X))]
+    return op.append("expand", {"X": wide}, shape=shape)
+
+
+@row("index_select")
+def index_select(op, X, Index, *, dim=0):
+    """Parts along a dim."""
+    return op.append("gather", {"X": X, "Index": Index}, axis=dim)
+
+
+@row("index_sample")
+def index_sample(op, X, Index):
+    """Elements of each row."""
+    return op.append("gather_elements", {"X": X, "Index": Index}, axis=1)
+
+
+@row("scatter")
+def scatter(op, X, Ids, Updates, *, overwrite=True):
+    """Rows replaced, or the sums of those that are written to each."""
+    index = op.append("reshape", {"X": Ids}, shape=[-1, 1])
+    inputs = {"X": X, "Index": index, "Updates": Updates}
+    if overwrite:
+        return op.append("scatter_nd", inputs)
+    inputs["Updates"] = op.append(
+        "fill_any_like", {"X": Updates}, value=0.0, dtype=X.dtype
+    )
+    cleared = op.append("scatter_nd", inputs)
+    return op.append(
+        "scatter_nd",
+        {"X": cleared, "Index": index, "Updates": Updates},
+        reduction="add",
+    )
+
+
+@row("scatter_nd_add")
+def scatter_nd_add(op, X, Index, Updates):
+    """Added at places; an index of no column means the whole of X."""
+    inputs = {"X": X, "Index": Index, "Updates": Updates}
+    if op.shape(Index)[-1] != 0:
+        return op.append("scatter_nd", inputs, reduction="add")
+    rank = op.rank(Index) - 1
+    return X + op.append("reduce_sum", {"X": Updates}, dim=list(range(rank)))
+
+
+@row("where_index")
+def where_index(op, Condition):
+    """The places of what is true, a row each."""
+    places = op.append("nonzero", {"X": Condition})
+    return op.append("transpose", {"X": places}, axis=[1, 0])
+
+
+@row("masked_select", outputs="Y")
+def masked_select(op, X, Mask):
+    """The elements where the mask is true."""
+    return op.append("compress", {"X": X, "Condition": Mask}, flatten=True)
+
+
+@row("multiplex")
+def multiplex(op, X: Many, Ids):
+    """Row i of the variable that element i of the ids names."""
+    together = layers.stack(X, 1)
+    ids = op.append("reshape", {"X": Ids}, shape=[-1, 1])
+    index = op.append("cast", {"X": ids}, dtype="int64")
+    return op.append("gather_nd", {"X": together, "Index": index}, batch_dims=1)
+
+
+@row("top_k", "top_k_v2", outputs="Out Indices")
+def top_k(op, X, K=None, *, k=1, axis=-1, largest=True, sorted=True):
+    """The largest elements along a dim, and their places."""
+    if K is not None:
+        (k,) = integers(op, "k", K)
+    return _along_last(op, X, axis, k=k, largest=largest, sorted=sorted)
+
+
+def _along_last(op: Op, X: Variable, axis: int, **attrs: Any) -> Any:
+    """top_k along any dim."""
+    rank = op.rank(X)
+    axis %= rank
+    order = [*(i for i in range(rank) if i != axis), axis]
+    moved = axis != rank - 1
+    if moved:
+        X = op.append("transpose", {"X": X}, axis=order)
+    made = op.append_all("top_k", {"X": X}, **attrs)
+    if moved:
+        back = [order.index(i) for i in range(rank)]
+        made = {
+            slot: op.append("transpose", {"X": out}, axis=back)
+            for slot, out in made.items()
+        }
+    return made
+
+
+@row("argsort", outputs="Out Indices")
+def argsort(op, X, *, axis=-1, descending=False):
+    """Sorted along a dim, and where each element was."""
+    return _along_last(op, X, axis, k=op.size(X, axis), largest=descending)
+
+
+@row("arg_max", "arg_min")
+def arg_max(op, X, *, axis=-1, keepdims=False, flatten=False, dtype=3):
+    """The place of the first largest, or smallest, element along a dim."""
+    out = op.append(
+        op.type, {"X": X}, axis=axis, keepdims=keepdims, flatten=flatten
+    )
+    if out.shape == ():
+        out = op.append("reshape", {"X": out}, shape=[1])
+    return op.cast(out, "int64" if dtype == -1 else dtype_of(op, dtype))
+
+
+@row("unique", "unique_with_counts", outputs="Out Index Count")
+def unique(op, X, *, dtype=2):
+    """Values in the order in which they come, and where each element is."""
+    kind = dtype_of(op, dtype)
+    into = {name: op.name(name) for name in ("Inverse", "Counts")}
+    made = op.append_all("unique", {"X": X}, into, sorted=False)
+    return {
+        "Out": made["Out"],
+        "Index": op.cast(made["Inverse"], kind),
+        "Count": op.cast(made["Counts"], kind),
+    }
+
+
+@row("shard_index")
+def shard_index(op, X, *, index_num, nshards, shard_id, ignore_value=-1):
+    """The place inside this shard, or a value for other shards."""
+    size = op.constant((index_num + nshards - 1) // nshards, X.dtype)
+    inputs = {"X": X, "Y": size}
+    mine = op.append(
+        "equal",
+        {
+            "X": op.append("elementwise_floordiv", inputs),
+            "Y": op.constant(shard_id, X.dtype),
+        },
+    )
+    inside = op.append("elementwise_mod", inputs)
+    other = op.append(
+        "fill_any_like", {"X": X}, value=float(ignore_value), dtype=X.dtype
+    )
+    return op.append("where", {"Condition": mine, "X": inside, "Y": other})
+
+
+@row("is_empty")
+def is_empty(op, X):
+    """Whether it has no element, [1]."""
+    sizes = op.append("shape", {"X": X})
+    product = op.append("reduce_prod", {"X": sizes}, dim=[0], keep_dim=True)
+    return op.append("equal", {"X": product, "Y": op.constant(0, "int64")})
+
+
+@row("increment")
+def increment(op, X, *, step=1.0):
+    """x + step."""
+    return X + op.constant(step, X.dtype)
+
+
+@row("accuracy", outputs="Accuracy Correct Total")
+def accuracy(op, Indices, Label, Out=None):
+    """The share of rows whose label is among the indices."""
+    made = op.append_all("accuracy", {"Indices": Indices, "Label": Label})
+    made["Accuracy"] = op.append("reshape", {"X": made["Accuracy"]}, shape=[1])
+    return made
+
+
+@row("auc", outputs="AUC StatPosOut StatNegOut")
+def auc(
+    op,
+    Predict,
+    Label,
+    StatPos,
+    StatNeg,
+    *,
+    curve="ROC",
+    num_thresholds=4095,
+    slide_steps=1,
+):
+    """The area under the curve of all batches, or of the last ones."""
+    return op.append_all(
+        "auc",
+        {
+            "Predict": Predict, "Label": Label, "StatPos": StatPos,
+            "StatNeg": StatNeg,
+        },
+        curve=curve,
+        num_thresholds=num_thresholds,
+        slide_steps=slide_steps,
+    )  # fmt: skip
+
+
+@row("precision_recall", outputs="BatchMetrics AccumMetrics AccumStatesInfo")
+def precision_recall(
+    op,
+    Indices,
+    Labels,
+    MaxProbs=None,
+    Weights=None,
+    StatesInfo=None,
+    *,
+    class_number,
+):
+    """Precision, recall and F1 of the classes."""
+    inputs = {
+        "Indices": op.cast(Indices, "int64"),
+        "Labels": op.cast(Labels, "int64"), "Weights": Weights,
+        "StatesInfo": StatesInfo,
+    }  # fmt: skip
+    return op.append_all("precision_recall", inputs, class_number=class_number)
+
+
+@row(
+    "chunk_eval",
+    outputs="Precision Recall F1-Score NumInferChunks NumLabelChunks "
+    "NumCorrectChunks",
+)
+def chunk_eval(
+    op,
+    Inference,
+    Label,
+    SeqLength=None,
+    *,
+    num_chunk_types,
+    chunk_scheme="IOB",
+    excluded_chunk_types=(),
+):
+    """Precision, recall and F1 of chunks, and their counts, each [1]."""
+    if Inference.lod_level:
+        Inference, SeqLength = op.dense(Inference)
+        Label, _ = op.dense(Label)
+    made = op.append_all(
+        "chunk_eval",
+        {"Inference": Inference, "Label": Label, "SeqLength": SeqLength},
+        num_chunk_types=num_chunk_types,
+        chunk_scheme=chunk_scheme,
+        excluded_chunk_types=list(excluded_chunk_types),
+    )
+    made = {
+        slot: op.append("reshape", {"X": out}, shape=[1])
+        for slot, out in made.items()
+    }
+    return {**made, "F1-Score": made["F1Score"]}
+
+
+@row("edit_distance", outputs="Out SequenceNum")
+def edit_distance(
+    op, Hyps, Refs, HypsLength=None, RefsLength=None, *, normalized=False
+):
+    """The edits between each two sequences, and the number of sequences."""
+    if Hyps.lod_level:
+        Hyps, HypsLength = op.dense(Hyps)
+        Refs, RefsLength = op.dense(Refs)
+    made = op.append_all(
+        "edit_distance",
+        {
+            "Hyps": Hyps, "Refs": Refs, "HypsLength": HypsLength,
+            "RefsLength": RefsLength,
+        },
+        normalized=normalized,
+    )  # fmt: skip
+    made["SequenceNum"] = op.append(
+        "reshape", {"X": made["SequenceNum"]}, shape=[1]
+    )
+    return made
+
+
+@row("print")
+def print_(op, In, **attrs):
+    """Writes the value and returns it."""
+    return op.append("print", {"X": In})

@@ -1,0 +1,417 @@
+"""Ops over ragged rows: Fluid's LoD."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ... import layers
+from ...framework import Variable
+from .table import Many, Op, row
+
+
+def _ragged(op: Op, x: Variable, slot: str = "X") -> Variable:
+    if not x.lod_level:
+        op.wrong(f"input {slot}, {x.name}, has no LoD")
+    return x
+
+
+@row("sequence_pool", outputs="Out MaxIndex")
+def sequence_pool(op, X, *, pooltype="AVERAGE", pad_value=0.0):
+    """One row for each sequence."""
+    made = op.append_all(
+        "sequence_pool",
+        {"X": _ragged(op, X)},
+        pooltype=pooltype,
+        pad_value=pad_value,
+    )
+    if pooltype == "MAX" and op.wants("MaxIndex"):
+        made["MaxIndex"] = op.cast(made["MaxIndex"], "int32")
+    else:
+        made.pop("MaxIndex", None)
+    return made
+
+
+@row("sequence_softmax")
+def sequence_softmax(op, X):
+    """Shares of each sequence."""
+    return op.append("sequence_softmax", {"X": _ragged(op, X)})
+
+
+@row("sequence_reverse", outputs="Y")
+def sequence_reverse(op, X):
+    """Each sequence from its end."""
+    return op.append("sequence_reverse", {"X": _ragged(op, X)})
+
+
+@row("sequence_concat")
+def sequence_concat(op, X: Many):
+    """Sequence b of each input, one after the other."""
+    return layers.sequence_concat(X)
+
+
+@row("sequence_conv")
+def sequence_conv(
+    op,
+    X,
+    Filter,
+    PaddingData=None,
+    *,
+    contextLength,
+    contextStart=0,
+    contextStride=1,
+    paddingTrainable=False,
+):
+    """Windows of rows, side by side, times the filter."""
+    op.only(
+        paddingTrainable=(paddingTrainable, False),
+        contextStride=(contextStride, 1),
+    )
+    windows = op.append(
+        "sequence_context",
+        {"X": _ragged(op, X)},
+        start=contextStart,
+        length=contextLength,
+    )
+    return op.append("mul", {"X": windows, "Y": Filter})
+
+
+@row("sequence_expand")
+def sequence_expand(op, X, Y, *, ref_level=-1):
+    """Each sequence, or row, of X as often as Y has elements there."""
+    out = layers.sequence_expand(X, _ragged(op, Y, "Y"), ref_level)
+    if not X.lod_level:
+        return out
+    # Fluid keeps the sequences, but not whose copies they are.
+    return op.append("lod_reset", {"X": out, "Offsets": out.offsets})
+
+
+@row("sequence_expand_as")
+def sequence_expand_as(op, X, Y):
+    """Each row of X as often as Y's sequence is long."""
+    inputs = {"X": X, "Y": _ragged(op, Y, "Y")}
+    return op.append("sequence_expand_as", inputs)
+
+
+@row("sequence_pad", outputs="Out Length")
+def sequence_pad(op, X, PadValue, *, padded_length=-1):
+    """Rows as a dense tensor, and the lengths."""
+    longest = None if padded_length == -1 else padded_length
+    made = layers.sequence_pad(_ragged(op, X), PadValue, longest)
+    return {"Out": made.out, "Length": made.length}
+
+
+@row("sequence_unpad")
+def sequence_unpad(op, X, Length):
+    """The first rows of each sample."""
+    length = op.append("reshape", {"X": Length}, shape=[-1])
+    return op.append("sequence_unpad", {"X": X, "Length": length})
+
+
+@row("sequence_reshape")
+def sequence_reshape(op, X, *, new_dim):
+    """Rows of another width."""
+    return op.append("sequence_reshape", {"X": _ragged(op, X)}, new_dim=new_dim)
+
+
+@row("sequence_slice")
+def sequence_slice(op, X, Offset, Length):
+    """A part of each sequence."""
+    inputs = {"X": _ragged(op, X), "Offset": Offset, "Length": Length}
+    return op.append("sequence_slice", inputs)
+
+
+@row("sequence_scatter")
+def sequence_scatter(op, X, Ids, Updates):
+    """Added to row b at the columns that sequence b of the ids names."""
+    inputs = {"X": X, "Ids": Ids, "Updates": Updates}
+    return op.append("sequence_scatter", inputs)
+
+
+@row("sequence_enumerate")
+def sequence_enumerate(op, X, *, win_size, pad_value=0):
+    """Each row with those that follow it."""
+    return op.append(
+        "sequence_enumerate",
+        {"X": _ragged(op, X)},
+        win_size=win_size,
+        pad_value=pad_value,
+    )
+
+
+@row("sequence_erase")
+def sequence_erase(op, X, *, tokens):
+    """Without these numbers."""
+    return op.append(
+        "sequence_erase", {"X": _ragged(op, X)}, tokens=list(tokens)
+    )
+
+
+@row("sequence_mask", outputs="Y")
+def sequence_mask(op, X, MaxLenTensor=None, *, maxlen=-1, out_dtype=5):
+    """1 below each length."""
+    from .creation import dtype_of
+
+    longest: Any = None if maxlen == -1 else maxlen
+    if MaxLenTensor is not None:
+        longest = op.append("reshape", {"X": MaxLenTensor}, shape=[])
+        longest = op.cast(longest, X.dtype)
+    return layers.sequence_mask(X, longest, dtype_of(op, out_dtype))
+
+
+@row("lod_reset")
+def lod_reset(op, X, Y=None, *, target_lod=(), append=False):
+    """The rows with the LoD of Y, with its values as offsets, or with these."""
+    op.only(append=(append, False))
+    return layers.lod_reset(X, Y, list(target_lod) or None)
+
+
+def _affine(activation: str) -> str:
+    return "affine" if activation in ("identity", "") else activation
+
+
+_CODES = ["identity", "sigmoid", "tanh", "relu"]
+
+
+def _with_zeros(op: Op, bias: Variable) -> Variable:
+    zeros = op.append("fill_any_like", {"X": bias}, value=0.0, dtype=bias.dtype)
+    return op.append("concat", {"X": [bias, zeros]}, axis=1)
+
+
+def _first(op: Op, state: Variable | None) -> Variable | None:
+    if state is None:
+        return None
+    return op.append("unsqueeze", {"X": state}, axes=[0])
+
+
+def columns(op: Op, x: Variable, first: int, size: int) -> Variable:
+    """Columns from ``first`` on."""
+    return op.append(
+        "slice", {"X": x}, axes=[1], starts=[first], ends=[first + size]
+    )
+
+
+def gru_weight(op: Op, Weight: Variable, units: int) -> list[Variable]:
+    """The matrices of the gates [H, 2 * H] and of the candidate [H, H], which
+    lie one after the other in the memory of [H, 3 * H].
+    """
+    flat = op.append("reshape", {"X": Weight}, shape=[3 * units * units])
+    parts = []
+    for begin, gates in ((0, 2 * units), (2 * units * units, units)):
+        ends = [begin + units * gates]
+        part = op.append(
+            "slice", {"X": flat}, axes=[0], starts=[begin], ends=ends
+        )
+        parts.append(op.append("reshape", {"X": part}, shape=[units, gates]))
+    return parts
+
+
+@row("gru", outputs="Hidden")
+def gru(
+    op,
+    Input,
+    Weight,
+    Bias=None,
+    H0=None,
+    *,
+    activation="tanh",
+    gate_activation="sigmoid",
+    is_reverse=False,
+    origin_mode=False,
+):
+    """Gated recurrent units over products of rows."""
+    units = op.size(Weight, 0)
+    turned = [
+        op.append("transpose", {"X": part}, axis=[1, 0])
+        for part in gru_weight(op, Weight, units)
+    ]
+    whole = op.append("concat", {"X": turned}, axis=0)
+    made = op.append_all(
+        "gru",
+        {
+            "X": _ragged(op, Input, "Input"),
+            "R": op.append("unsqueeze", {"X": whole}, axes=[0]),
+            "Bias": None if Bias is None else _with_zeros(op, Bias),
+            "InitialH": _first(op, H0),
+        },
+        {"Reserve": op.name("Reserve")},
+        direction="reverse" if is_reverse else "forward",
+        update_takes_new=not origin_mode,
+        activations=[_affine(gate_activation), _affine(activation)],
+    )
+    return op.append("reshape", {"X": made["Y"]}, shape=[0, units])
+
+
+@row("lstm", outputs="Hidden Cell")
+def lstm(
+    op,
+    Input,
+    Weight,
+    Bias,
+    H0=None,
+    C0=None,
+    *,
+    use_peepholes=True,
+    is_reverse=False,
+    gate_activation="sigmoid",
+    cell_activation="tanh",
+    candidate_activation="tanh",
+):
+    """Long short-term memory over products of rows."""
+    units = op.size(Weight, 0)
+    wanted = (7 if use_peepholes else 4) * units
+    if op.size(Bias, 1) != wanted:
+        op.wrong(f"Bias has {op.size(Bias, 1)} columns; expected {wanted}")
+    bias = columns(op, Bias, 0, 4 * units) if use_peepholes else Bias
+    turned = op.append("transpose", {"X": Weight}, axis=[1, 0])
+    inputs = {
+        "X": _ragged(op, Input, "Input"),
+        "R": op.append("unsqueeze", {"X": turned}, axes=[0]),
+        "Bias": _with_zeros(op, bias),
+        "InitialH": _first(op, H0),
+        "InitialC": _first(op, C0),
+    }
+    if use_peepholes:  # those of Sluice are of i, o and f
+        peepholes = [columns(op, Bias, k * units, units) for k in (4, 6, 5)]
+        inputs["Peephole"] = op.append("concat", {"X": peepholes}, axis=1)
+    kinds = (gate_activation, candidate_activation, cell_activation)
+    made = op.append_all(
+        "lstm",
+        inputs,
+        {"Cells": op.name("Cells"), "Reserve": op.name("Reserve")},
+        direction="reverse" if is_reverse else "forward",
+        gate_order="cifo",
+        activations=[_affine(kind) for kind in kinds],
+    )
+    return {
+        slot: op.append("reshape", {"X": made[mine]}, shape=[0, units])
+        for slot, mine in (("Hidden", "Y"), ("Cell", "Cells"))
+    }
+
+
+def _activate(op: Op, kind: Any, x: Variable) -> Variable:
+    name = _CODES[kind] if isinstance(kind, int) else kind
+    return x if name == "identity" else op.append(name, {"X": x})
+
+
+@row("gru_unit", outputs="Hidden Gate ResetHiddenPrev")
+def gru_unit(
+    op,
+    Input,
+    HiddenPrev,
+    Weight,
+    Bias=None,
+    *,
+    activation=2,
+    gate_activation=1,
+    origin_mode=False,
+):
+    """One step of gated recurrent units."""
+    units = op.size(HiddenPrev, 1)
+    x = Input if Bias is None else Input + Bias
+    gates, candidate = gru_weight(op, Weight, units)
+    ur = columns(op, x, 0, 2 * units) + op.append(
+        "mul", {"X": HiddenPrev, "Y": gates}
+    )
+    ur = _activate(op, gate_activation, ur)
+    update, reset = columns(op, ur, 0, units), columns(op, ur, units, units)
+    kept = reset * HiddenPrev
+    fresh = columns(op, x, 2 * units, units) + op.append(
+        "mul", {"X": kept, "Y": candidate}
+    )
+    fresh = _activate(op, activation, fresh)
+    new, old = (HiddenPrev, fresh) if origin_mode else (fresh, HiddenPrev)
+    return {
+        "Hidden": old + update * (new - old),
+        "Gate": op.append("concat", {"X": [ur, fresh]}, axis=1),
+        "ResetHiddenPrev": kept,
+    }
+
+
+@row("lstm_unit", outputs="H C")
+def lstm_unit(op, X, C_prev, *, forget_bias=0.0):
+    """One step of long short-term memory: parts i, f, o and c of X."""
+    units = op.size(C_prev, 1)
+    i, f, o, c = (columns(op, X, k * units, units) for k in range(4))
+    kept = op.append("sigmoid", {"X": f + forget_bias}) * C_prev
+    fresh = op.append("sigmoid", {"X": i}) * op.append("tanh", {"X": c})
+    cells = kept + fresh
+    hidden = op.append("sigmoid", {"X": o}) * op.append("tanh", {"X": cells})
+    return {"H": hidden, "C": cells}
+
+
+@row("linear_chain_crf", outputs="LogLikelihood")
+def linear_chain_crf(op, Emission, Transition, Label, Length=None):
+    """The cost of each sequence's tags."""
+    inputs = {"Emission": Emission, "Transition": Transition, "Label": Label}
+    if Length is not None:
+        _padded(op, inputs, Length)
+    return op.append("linear_chain_crf", inputs)
+
+
+def _padded(op: Op, inputs: dict[str, Any], Length: Variable) -> None:
+    """Lengths [B], and labels [B, T]."""
+    inputs["Length"] = op.append("reshape", {"X": Length}, shape=[-1])
+    label = inputs.get("Label")
+    if label is not None and op.rank(label) == 3:
+        inputs["Label"] = op.append("squeeze", {"X": label}, axes=[2])
+
+
+@row("crf_decoding", outputs="ViterbiPath")
+def crf_decoding(op, Emission, Transition, Label=None, Length=None):
+    """The likeliest tags, or where the labels are equal to them."""
+    inputs = {"Emission": Emission, "Transition": Transition}
+    if Label is not None:
+        inputs["Label"] = Label
+    if Length is not None:
+        _padded(op, inputs, Length)
+    return op.append("crf_decoding", inputs)
+
+
+@row("beam_search", outputs="selected_ids selected_scores parent_idx")
+def beam_search(
+    op,
+    pre_ids,
+    pre_scores,
+    scores,
+    ids=None,
+    *,
+    level=0,
+    beam_size,
+    end_id,
+    is_accumulated=True,
+):
+    """The best continuations of each source's beams."""
+    op.only(level=(level, 0))
+    made = layers.beam_search(
+        pre_ids,
+        pre_scores,
+        ids,
+        scores,
+        beam_size,
+        end_id,
+        is_accumulated=is_accumulated,
+        return_parent_idx=True,
+    )
+    return dict(
+        zip(
+            ("selected_ids", "selected_scores", "parent_idx"), made, strict=True
+        )
+    )
+
+
+@row("add_position_encoding")
+def add_position_encoding(op, X, *, alpha, beta):
+    """alpha * x + beta * sines and cosines of the positions."""
+    if X.lod_level:
+        op.refuse("ragged rows; give [batch, steps, columns]")
+    steps, width = op.size(X, 1), op.size(X, 2)
+    half = width // 2
+    dtype = X.dtype
+    place = op.append("range", end=float(steps), dtype=dtype)
+    place = op.append("unsqueeze", {"X": place}, axes=[1])
+    power = op.append("range", end=float(half), dtype=dtype)
+    power = power * (1.0 / (half - 1)) if half > 1 else power + 1.0
+    base = op.constant(10000.0, dtype) ** power
+    angle = place / base
+    waves = [op.append(kind, {"X": angle}) for kind in ("sin", "cos")]
+    return X * alpha + op.append("concat", {"X": waves}, axis=1) * beta

@@ -1,0 +1,484 @@
+"""Convolutions, pooling and resizing: ops of windows over images."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...framework import Variable
+from .numbers import first, integers
+from .table import Many, Op, row
+
+Sizes = Sequence[int]
+
+
+def _is_last(op: Op, layout: str) -> bool:
+    """Whether the channels are the last dim."""
+    if layout not in ("NCHW", "NCDHW", "NHWC", "NDHWC", "AnyLayout"):
+        op.wrong(f"data_format is {layout!r}; expected NCHW or NHWC")
+    return layout in ("NHWC", "NDHWC")
+
+
+def _spatial(op: Op, x: Variable, last: bool) -> list[int | None]:
+    shape = list(op.shape(x))
+    return shape[1:-1] if last else shape[2:]
+
+
+def paddings_of(
+    op: Op,
+    algorithm: str,
+    paddings: Sizes,
+    sizes: Sequence[int | None],
+    kernel: Sizes,
+    strides: Sizes,
+) -> list[int]:
+    """Paddings before and after each dim; SAME makes out = ceil(in / stride),
+    with the smaller half first.
+    """
+    rank = len(kernel)
+    if algorithm == "VALID":
+        return [0] * rank
+    if algorithm == "EXPLICIT":
+        return list(paddings)
+    if algorithm != "SAME":
+        op.wrong(f"padding_algorithm is {algorithm!r}")
+    pads: list[int] = []
+    for size, k, stride in zip(sizes, kernel, strides, strict=True):
+        if size is None and stride != 1:
+            op.refuse("padding SAME of images whose size is not known")
+        short = 0 if size is None else (-(-size // stride) - 1) * stride - size
+        total = max(k - 1 if size is None else short + k, 0)
+        pads += [total // 2, total - total // 2]
+    return pads
+
+
+def _channels_second(op: Op, x: Variable) -> Variable:
+    rank = op.rank(x)
+    axis = [0, rank - 1, *range(1, rank - 1)]
+    return op.append("transpose", {"X": x}, axis=axis)
+
+
+def _channels_last(op: Op, x: Variable) -> Variable:
+    axis = [0, *range(2, op.rank(x)), 1]
+    return op.append("transpose", {"X": x}, axis=axis)
+
+
+@row("conv2d", "depthwise_conv2d", "conv3d", outputs="Output")
+def conv(
+    op,
+    Input,
+    Filter,
+    Bias=None,
+    ResidualData=None,
+    *,
+    strides=None,
+    paddings=None,
+    padding_algorithm="EXPLICIT",
+    dilations=None,
+    groups=1,
+    data_format="NCHW",
+    fuse_relu=False,
+    fuse_residual_connection=False,
+    fuse_activation="",
+    fuse_alpha=0.0,
+    fuse_beta=0.0,
+    fuse_relu_before_depthwise_conv=False,
+):
+    """A cross-correlation, perhaps with a bias, a sum and an activation."""
+    if fuse_relu_before_depthwise_conv:
+        Input = op.append("relu", {"X": Input})
+    rank = op.rank(Filter) - 2
+    strides = list(strides or [1] * rank)
+    dilations = list(dilations or [1] * rank)
+    last = _is_last(op, data_format)
+    sizes = _spatial(op, Input, last)
+    kernel = [op.size(Filter, 2 + k) for k in range(rank)]
+    pads = paddings_of(
+        op, padding_algorithm, paddings or [0] * rank, sizes, kernel, strides
+    )
+    if padding_algorithm == "SAME":
+        dilations = [1] * rank
+    attrs: dict[str, Any] = {
+        "strides": strides, "paddings": pads, "dilations": dilations,
+        "groups": groups,
+    }  # fmt: skip
+    if rank == 2:
+        attrs["data_format"] = "NHWC" if last else "NCHW"
+    elif last:
+        Input = _channels_second(op, Input)
+    inputs = {"Input": Input, "Filter": Filter, "Bias": Bias}
+    out = op.append(f"conv{rank}d", inputs, **attrs)
+    if rank == 3 and last:
+        out = _channels_last(op, out)
+    if ResidualData is not None:
+        out = out + ResidualData
+    if fuse_relu or fuse_activation == "relu":
+        return op.append("relu", {"X": out})
+    if fuse_activation == "relu6":
+        return op.append("clip", {"X": out}, min=0.0, max=fuse_alpha or 6.0)
+    op.only(fuse_activation=(fuse_activation, ("", "identity")))
+    return out
+
+
+@row(
+    "conv2d_transpose",
+    "depthwise_conv2d_transpose",
+    "conv3d_transpose",
+    outputs="Output",
+)
+def conv_transpose(
+    op,
+    Input,
+    Filter,
+    Bias=None,
+    *,
+    strides=None,
+    paddings=None,
+    padding_algorithm="EXPLICIT",
+    dilations=None,
+    output_size=(),
+    output_padding=(),
+    groups=1,
+    data_format="NCHW",
+    fuse_relu=False,
+):
+    """The gradient of a convolution by its input, as an op."""
+    rank = op.rank(Filter) - 2
+    strides = list(strides or [1] * rank)
+    dilations = list(dilations or [1] * rank)
+    last = _is_last(op, data_format)
+    sizes = _spatial(op, Input, last)
+    kernel = [op.size(Filter, 2 + k) for k in range(rank)]
+    pads = paddings_of(
+        op, padding_algorithm, paddings or [0] * rank, sizes, kernel, strides
+    )
+    if padding_algorithm == "SAME":
+        dilations = [1] * rank
+    more = list(output_padding) or [0] * rank
+    if output_size:
+        twice = (
+            pads if len(pads) == 2 * rank else [p for p in pads for _ in "ab"]
+        )
+        more = []
+        for k, size in enumerate(sizes):
+            if size is None:
+                op.refuse("output_size of images whose size is not known")
+            least = (size - 1) * strides[k] + dilations[k] * (kernel[k] - 1) + 1
+            more.append(
+                output_size[k] - least + twice[2 * k] + twice[2 * k + 1]
+            )
+    attrs: dict[str, Any] = {
+        "strides": strides, "paddings": pads, "dilations": dilations,
+        "output_padding": more, "groups": groups,
+    }  # fmt: skip
+    if rank == 2:
+        attrs["data_format"] = "NHWC" if last else "NCHW"
+    elif last:
+        Input = _channels_second(op, Input)
+    inputs = {"Input": Input, "Filter": Filter, "Bias": Bias}
+    out = op.append(f"conv{rank}d_transpose", inputs, **attrs)
+    if rank == 3 and last:
+        out = _channels_last(op, out)
+    return op.append("relu", {"X": out}) if fuse_relu else out
+
+
+@row("pool2d", "pool3d")
+def pool(
+    op,
+    X,
+    *,
+    pooling_type,
+    ksize,
+    strides=None,
+    paddings=None,
+    padding_algorithm="EXPLICIT",
+    global_pooling=False,
+    adaptive=False,
+    exclusive=True,
+    ceil_mode=False,
+    data_format="NCHW",
+):
+    """The largest or the mean of each window."""
+    rank = op.rank(X) - 2
+    last = _is_last(op, data_format)
+    if adaptive and pooling_type == "max":
+        op.refuse("adaptive pooling of type max, which PaddlePaddle ignores")
+    if global_pooling or (adaptive and list(ksize) == [1] * rank):
+        axes = list(range(1, rank + 1) if last else range(2, rank + 2))
+        kind = {"max": "reduce_max", "avg": "reduce_mean"}[pooling_type]
+        if rank == 2:
+            attrs = {"data_format": "NHWC" if last else "NCHW"}
+            return op.append(
+                "pool2d",
+                {"X": X},
+                pooling_type=pooling_type,
+                global_pooling=True,
+                **attrs,
+            )
+        return op.append(kind, {"X": X}, dim=axes, keep_dim=True)
+    if adaptive:
+        return adaptive_pool(op, X, list(ksize), last)
+    strides = list(strides or [1] * rank)
+    sizes = _spatial(op, X, last)
+    pads = paddings_of(
+        op, padding_algorithm, paddings or [0] * rank, sizes, ksize, strides
+    )
+    attrs = {
+        "pooling_type": pooling_type, "ksize": list(ksize), "strides": strides,
+        "paddings": pads, "exclusive": exclusive, "ceil_mode": ceil_mode,
+    }  # fmt: skip
+    if rank == 2:
+        attrs["data_format"] = "NHWC" if last else "NCHW"
+    elif last:
+        X = _channels_second(op, X)
+    out = op.append(op.type, {"X": X}, **attrs)
+    return _channels_last(op, out) if rank == 3 and last else out
+
+
+def adaptive_pool(
+    op: Op, X: Variable, sizes: Sizes, last: bool, kind: str = "reduce_mean"
+) -> Variable:
+    """Window i of m is from floor(i * n / m) to ceil((i + 1) * n / m)."""
+    first = 1 if last else 2
+    for axis, m in enumerate(sizes, first):
+        n = op.size(X, axis)
+        parts = []
+        for i in range(m):
+            ends = {"starts": [i * n // m], "ends": [-(-(i + 1) * n // m)]}
+            part = op.append("slice", {"X": X}, axes=[axis], **ends)
+            parts.append(
+                op.append(kind, {"X": part}, dim=[axis], keep_dim=True)
+            )
+        X = parts[0] if m == 1 else op.append("concat", {"X": parts}, axis=axis)
+    return X
+
+
+@row("max_pool2d_with_index", "max_pool3d_with_index", outputs="Out Mask")
+def max_pool_with_index(
+    op,
+    X,
+    *,
+    ksize,
+    strides=None,
+    paddings=None,
+    global_pooling=False,
+    adaptive=False,
+):
+    """The largest of each window, and its place in the image."""
+    if adaptive:
+        op.refuse("adaptive pooling with places")
+    rank = op.rank(X) - 2
+    sizes = [op.size(X, 2 + k) for k in range(rank)]
+    deep = X if rank == 3 else op.append("unsqueeze", {"X": X}, axes=[2])
+    front = [1] * (3 - rank)
+    made = op.append_all(
+        "pool3d",
+        {"X": deep},
+        {"Mask": op.name("Mask")},
+        pooling_type="max",
+        ksize=front + list(sizes if global_pooling else ksize),
+        strides=front + list(strides or [1] * rank),
+        paddings=[0] * (3 - rank)
+        + list([0] * rank if global_pooling else paddings or [0] * rank),
+    )
+    count = 1
+    for size in sizes:
+        count *= size
+    whole = op.constant(count, "int64")
+    places = op.append("elementwise_mod", {"X": made["Mask"], "Y": whole})
+    made["Mask"] = op.append("cast", {"X": places}, dtype="int32")
+    if rank == 2:
+        made = {
+            slot: op.append("squeeze", {"X": out}, axes=[2])
+            for slot, out in made.items()
+        }
+    return made
+
+
+_INTERPOLATIONS = [
+    f"{kind}_interp{version}"
+    for kind in ("nearest", "bilinear", "bicubic", "trilinear", "linear")
+    for version in ("", "_v2")
+]
+
+
+@row(*_INTERPOLATIONS)
+def interpolate(
+    op,
+    X,
+    OutSize=None,
+    SizeTensor: Many = None,
+    Scale=None,
+    *,
+    out_d=0,
+    out_h=0,
+    out_w=0,
+    scale=0.0,
+    interp_method="bilinear",
+    align_corners=True,
+    align_mode=1,
+    data_layout="NCHW",
+):
+    """Images resized; an output of size 1 is the first pixel."""
+    if X.dtype == "uint8" and not op.type.startswith("nearest"):
+        floats = op.cast(X, "float32")
+        out = interpolate(
+            op,
+            floats,
+            OutSize,
+            SizeTensor,
+            Scale,
+            out_d=out_d,
+            out_h=out_h,
+            out_w=out_w,
+            scale=scale,
+            align_corners=align_corners,
+            align_mode=align_mode,
+            data_layout=data_layout,
+        )
+        return op.cast(out, "uint8")
+    rank = op.rank(X)
+    last = _is_last(op, data_layout)
+    axes = list(range(1, rank - 1) if last else range(2, rank))
+    scales = list(scale) if isinstance(scale, (list, tuple)) else [scale]
+    scales = [each for each in scales if each and each > 0]
+    wanted = [out_d, out_h, out_w][-(rank - 2) :]
+    if first(OutSize, SizeTensor) is not None:
+        wanted = integers(op, "the size", first(OutSize, SizeTensor))
+        scales = []
+    elif Scale is not None:
+        scales = [float(each) for each in integers(op, "scale", Scale)]
+    scales = scales * len(axes) if len(scales) == 1 else scales
+    attrs = _interpolation(op, op.type.split("_")[0], align_corners, align_mode)
+    sizes = list(op.shape(X))
+    if scales and None in [sizes[axis] for axis in axes]:
+        if align_corners:
+            op.refuse("scale with align_corners of images of unknown size")
+        full = [1.0] * rank
+        for axis, by in zip(axes, scales, strict=True):
+            full[axis] = by
+        return op.append("resize", {"X": X}, scales=full, **attrs)
+    for k, axis in enumerate(axes):
+        size = int(op.size(X, axis) * scales[k]) if scales else int(wanted[k])
+        if size == 1 and sizes[axis] != 1:
+            X = op.append("slice", {"X": X}, axes=[axis], starts=[0], ends=[1])
+        sizes[axis] = size
+    # By v2's scales, and not by the sizes, pixels are found.
+    exact = op.type.endswith("_v2") and scales and not align_corners
+    if exact:
+        full = [1.0] * rank
+        for axis, by in zip(axes, scales, strict=True):
+            full[axis] = by
+        return op.append("resize", {"X": X}, scales=full, **attrs)
+    if sizes[0] is None:
+        return _resized_batch(op, X, sizes, axes, attrs)
+    return op.append("resize", {"X": X}, sizes=sizes, **attrs)
+
+
+def _resized_batch(
+    op: Op, X: Variable, sizes: Any, axes: Any, attrs: Any
+) -> Variable:
+    """Known sizes of a batch of unknown size, by scales."""
+    full = [1.0] * len(sizes)
+    for axis in axes:
+        full[axis] = sizes[axis] / op.size(X, axis)
+    return op.append("resize", {"X": X}, scales=full, **attrs)
+
+
+def _interpolation(
+    op: Op, kind: str, corners: bool, align_mode: int
+) -> dict[str, Any]:
+    mode = {"nearest": "nearest", "bicubic": "cubic"}.get(kind, "linear")
+    half = mode == "cubic" or (mode == "linear" and align_mode == 0)
+    how = "align_corners" if corners else "half_pixel" if half else "asymmetric"
+    attrs = {"mode": mode, "coordinate_transformation_mode": how}
+    if mode == "nearest":
+        attrs["nearest_mode"] = "round_prefer_ceil" if corners else "floor"
+    return attrs
+
+
+@row("grid_sampler", outputs="Output")
+def grid_sampler(
+    op, X, Grid, *, align_corners=True, mode="bilinear", padding_mode="zeros"
+):
+    """Pixels at the places of a grid."""
+    return op.append(
+        "grid_sample",
+        {"X": X, "Grid": Grid},
+        mode={"bilinear": "linear"}.get(mode, mode),
+        padding_mode=padding_mode,
+        align_corners=align_corners,
+    )
+
+
+@row("affine_grid", outputs="Output")
+def affine_grid(
+    op, Theta, OutputShape=None, *, output_shape=(), align_corners=True
+):
+    """The grid of an affine map."""
+    inputs: dict[str, Any] = {"Theta": Theta}
+    if OutputShape is not None:
+        inputs["Size"] = op.cast(OutputShape, "int64")
+        return op.append("affine_grid", inputs, align_corners=align_corners)
+    return op.append(
+        "affine_grid",
+        inputs,
+        size=list(output_shape),
+        align_corners=align_corners,
+    )
+
+
+@row("temporal_shift")
+def temporal_shift(op, X, *, seg_num, shift_ratio=0.25):
+    """Of each clip's frames some channels from the one before, some from the
+    one after.
+    """
+    channels = op.size(X, 1)
+    rest = [op.size(X, k) for k in range(1, op.rank(X))]
+    clips = op.append("reshape", {"X": X}, shape=[-1, seg_num, *rest])
+    ends = [
+        0,
+        int(channels * shift_ratio),
+        int(channels * 2 * shift_ratio),
+        channels,
+    ]
+    parts = []
+    for k, shift in enumerate((1, -1, 0)):
+        if ends[k] == ends[k + 1]:
+            continue
+        part = op.append(
+            "slice",
+            {"X": clips},
+            axes=[2],
+            starts=[ends[k]],
+            ends=[ends[k + 1]],
+        )
+        if shift:
+            pads = [0] * 2 * op.rank(part)
+            pads[1 if shift > 0 else op.rank(part) + 1] = 1
+            part = op.append("pad", {"X": part}, pads=pads)
+            start = 0 if shift > 0 else 1
+            part = op.append(
+                "slice",
+                {"X": part},
+                axes=[1],
+                starts=[start],
+                ends=[start + seg_num],
+            )
+        parts.append(part)
+    out = op.append("concat", {"X": parts}, axis=2)
+    return op.append("reshape", {"X": out}, shape=[-1, *rest])
+
+
+@row("im2sequence")
+def im2sequence(
+    op, X, *, kernels, strides=(1, 1), paddings=(0, 0, 0, 0), out_stride=(1, 1)
+):
+    """Each image as a sequence of windows."""
+    return op.append(
+        "im2sequence",
+        {"X": X},
+        kernels=list(kernels),
+        strides=list(strides),
+        paddings=list(paddings),
+    )

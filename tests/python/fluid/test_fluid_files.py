@@ -1,0 +1,328 @@
+"""Models that PaddlePaddle saved: files of 1.x and 2.x, whole and damaged."""
+
+import random
+import re
+import shutil
+import struct
+
+import numpy as np
+import pytest
+import saved
+
+import sluice as sl
+import sluice.fluid as fluid
+from sluice import _core
+from sluice.errors import (
+    DataLossError,
+    InvalidArgumentError,
+    NotFoundError,
+    SluiceError,
+    UnimplementedError,
+)
+
+WORDS = np.array([[1], [5], [0], [19], [7]])
+
+
+@pytest.fixture
+def tagger(tmp_path):
+    desc, values = saved.tagger()
+    return saved.write(tmp_path / "model", desc, values)
+
+
+def emissions(values, lengths):
+    """What the tagger's emissions are, step by step."""
+    x = (
+        values["word_emb"][WORDS[:, 0]] @ values["fc_0.w_0"]
+        + values["fc_0.b_0"]
+    )
+    x = x + values["gru_0.b_0"]
+    weight, units = values["gru_0.w_0"].ravel(), 4
+    gates = weight[: 2 * units**2].reshape(units, 2 * units)
+    candidate = weight[2 * units**2 :].reshape(units, units)
+    rows, begin = [], 0
+    for length in lengths:
+        h = np.zeros(units)
+        for t in range(begin, begin + length):
+            ur = 1 / (1 + np.exp(-(x[t, :8] + h @ gates)))
+            c = np.tanh(x[t, 8:] + (ur[4:] * h) @ candidate)
+            h = (1 - ur[:4]) * h + ur[:4] * c
+            rows.append(h @ values["fc_1.w_0"])
+        begin += length
+    return np.array(rows)
+
+
+def viterbi(e, w):
+    scores, back = w[0] + e[0], []
+    for row in e[1:]:
+        way = scores[:, None] + w[2:]
+        back.append(way.argmax(0))
+        scores = way.max(0) + row
+    path = [int((scores + w[1]).argmax())]
+    for row in reversed(back):
+        path.append(int(row[path[-1]]))
+    return path[::-1]
+
+
+@pytest.mark.parametrize("combined", [False, True])
+@pytest.mark.parametrize("lengths", [[5], [2, 3], [2, 0, 3]])
+def test_a_ragged_tagger(tmp_path, combined, lengths):
+    desc, values = saved.tagger()
+    model = fluid.load(saved.write(tmp_path, desc, values, combined))
+    assert (model.feeds, model.fetches) == (["words"], ["path", "e"])
+    path, e = model.run({"words": (WORDS, [lengths])})
+    assert path.recursive_sequence_lengths() == [lengths]
+    expected = emissions(values, lengths)
+    np.testing.assert_allclose(e, expected, atol=1e-5)
+    begin, tags = 0, []
+    for length in lengths:
+        if length:
+            rows = expected[begin : begin + length]
+            tags += viterbi(rows, values["crfw"])
+        begin += length
+    assert path.ravel().tolist() == tags
+
+
+def test_layouts_of_weights_are_computed_once(tagger):
+    model = fluid.load(tagger)
+    kinds = [op.type for op in model.program.ops]
+    assert kinds == [
+        "lookup_table", "mul", "elementwise_add", "gru", "reshape", "mul",
+        "crf_decoding",
+    ]  # fmt: skip
+
+
+def test_feeds_are_by_column_not_by_the_place_of_the_op(tmp_path):
+    feeds = [saved.variable(name, dims=[-1, 2]) for name in ("b", "a")]
+    ops = [saved.op("elementwise_sub", {"X": "b", "Y": "a"}, {"Out": "y"})]
+    path = saved.write(tmp_path, saved.program(feeds, ops, ["y"], {}), {})
+    predictor = fluid.core.create_paddle_predictor(
+        fluid.core.AnalysisConfig(str(path))
+    )
+    tensors = [
+        fluid.core.PaddleTensor(np.full((1, 2), v, np.float32)) for v in (5, 3)
+    ]
+    (out,) = predictor.run(tensors)
+    assert (out.shape, out.data.float_data()) == ([1, 2], [2.0, 2.0])
+
+
+def test_a_combined_file_has_names_by_bytes(tmp_path):
+    values = {
+        name: np.full(2, i, np.float32)
+        for i, name in enumerate(["w_10", "w_2", "W", "é"])
+    }
+    feed = saved.variable("x", dims=[2])
+    sums = {"X": ["x", *values]}
+    desc = saved.program(
+        [feed], [saved.op("sum", sums, {"Out": "y"})], ["y"], values
+    )
+    model = fluid.load(saved.write(tmp_path, desc, values, combined=True))
+    for name, value in values.items():
+        np.testing.assert_array_equal(model.scope[name], value)
+
+
+# Bad input
+
+
+def test_missing_files(tmp_path, tagger):
+    with pytest.raises(NotFoundError, match="there is no file .*/__model__"):
+        fluid.load(tmp_path)
+    (tagger / "crfw").unlink()
+    with pytest.raises(NotFoundError, match="there is no file .*/crfw"):
+        fluid.load(tagger)
+
+
+def test_a_program_that_is_cut_off_or_of_another_format(tagger):
+    path = tagger / "__model__"
+    whole = path.read_bytes()
+    for bytes in (whole[:-3], b"PK\x03\x04" + whole, b"\xff" * 64):
+        path.write_bytes(bytes)
+        with pytest.raises(DataLossError, match="__model__ is no program of"):
+            fluid.load(tagger)
+    path.write_bytes(b"")
+    with pytest.raises(InvalidArgumentError, match="has 0 blocks"):
+        fluid.load(tagger)
+
+
+def test_all_unknown_ops_are_named_at_once(tmp_path):
+    ops = [
+        saved.op(type, {"X": "x"}, {"Out": "x"})
+        for type in ("relu7", "my_op", "relu")
+    ]
+    desc = saved.program([saved.variable("x", dims=[1])], ops, ["x"], {})
+    text = r"does not know: my_op.*; relu7 \(similar: relu, relu6\)"
+    with pytest.raises(NotFoundError, match=text):
+        fluid.load(saved.write(tmp_path, desc, {}))
+
+
+def test_an_error_names_the_op_of_the_file(tmp_path):
+    ops = [saved.op("relu", {"X": "x"}, {"Out": "y"}, speed=3)]
+    desc = saved.program([saved.variable("x", dims=[1])], ops, ["y"], {})
+    text = (
+        r"relu: attribute speed is unknown.*\nin op 1 \(relu\) of .*__model__"
+    )
+    with pytest.raises(InvalidArgumentError, match=re.compile(text, re.S)):
+        fluid.load(saved.write(tmp_path, desc, {}))
+
+
+def test_an_attribute_of_another_type(tmp_path):
+    ops = [saved.op("scale", {"X": "x"}, {"Out": "y"}, scale="fast")]
+    desc = saved.program([saved.variable("x", dims=[1])], ops, ["y"], {})
+    with pytest.raises(SluiceError, match=r"(?s)scale.*\nin op 1 \(scale\)"):
+        fluid.load(saved.write(tmp_path, desc, {}))
+
+
+def two_blocks(parent=0, runs=1):
+    desc = saved.program(
+        [saved.variable("x", dims=[1])],
+        [saved.op("while", {"X": "x"}, {"Out": "y"}, sub_block=(8, runs))],
+        ["y"],
+        {},
+    )
+    desc["blocks"].append({"parent": parent, "vars": [], "ops": []})
+    return desc
+
+
+def test_blocks(tmp_path):
+    with pytest.raises(UnimplementedError, match="2 blocks, of ops while"):
+        fluid.load(saved.write(tmp_path, two_blocks(), {}))
+    for parent, runs, text in (
+        (1, 1, "block 1 says that it is block 1 inside block 1"),
+        (0, 0, "op while of block 0 runs block 0, which is not inside"),
+        (0, 7, "op while of block 0 runs block 7, which is not inside"),
+    ):
+        with pytest.raises(InvalidArgumentError, match=text):
+            fluid.load(saved.write(tmp_path, two_blocks(parent, runs), {}))
+
+
+def change(path, at, bytes):
+    whole = bytearray(path.read_bytes())
+    whole[at : at + len(bytes)] = bytes
+    path.write_bytes(whole)
+
+
+@pytest.mark.parametrize(
+    "at, bytes, text",
+    [
+        (0, struct.pack("<I", 1), "versions"),
+        (4, struct.pack("<Q", 1), "a parameter with 1 LoD levels"),
+        (12, struct.pack("<I", 9), "versions"),
+        (16, struct.pack("<i", -4), "a description of -4 bytes"),
+        (16, struct.pack("<i", 2**30), "the file ends after"),
+        (20, b"\x08\x06", "the file has float64"),
+        (20, b"\xff\xff", "damaged description"),
+    ],
+)
+def test_damaged_parameters(tagger, at, bytes, text):
+    change(tagger / "fc_0.b_0", at, bytes)
+    with pytest.raises((DataLossError, InvalidArgumentError), match=text) as e:
+        fluid.load(tagger)
+    assert "fc_0.b_0" in str(e.value)
+
+
+def test_parameters_of_another_length(tagger):
+    path = tagger / "crfw"
+    whole = path.read_bytes()
+    path.write_bytes(whole + b"\0\0")
+    with pytest.raises(DataLossError, match="2 bytes more than expected"):
+        fluid.load(tagger)
+    path.write_bytes(whole[:-4])
+    with pytest.raises(DataLossError, match="the file ends after"):
+        fluid.load(tagger)
+    path.write_bytes(b"")
+    with pytest.raises(DataLossError, match="the file ends after 0 bytes"):
+        fluid.load(tagger)
+
+
+def test_a_parameter_outside_of_the_folder(tmp_path):
+    values = {"../w": np.zeros(1, np.float32)}
+    desc, _ = saved.tagger()
+    desc = saved.program([], [], [], values)
+    path = saved.write(tmp_path, desc, {})
+    with pytest.raises(InvalidArgumentError, match="would be read outside of"):
+        fluid.load(path)
+
+
+def test_lod_that_ends_elsewhere(tagger):
+    model = fluid.load(tagger)
+    for lengths in ([2, 2], [5, 1]):
+        with pytest.raises(InvalidArgumentError, match="offsets end at"):
+            model.run({"words": (WORDS, [lengths])})
+    with pytest.raises(InvalidArgumentError, match="levels of sequences"):
+        model.run({"words": (WORDS, [[2], [2, 3]])})
+
+
+def test_mutated_files_end_in_errors(tmp_path, tagger):
+    """Each byte of a program and of parameters may be any other."""
+    draw = random.Random(5)
+    copy = tmp_path / "copy"
+    for _ in range(400):
+        shutil.copytree(tagger, copy, dirs_exist_ok=True)
+        path = copy / draw.choice(
+            ["__model__", "__model__", "fc_0.w_0", "crfw"]
+        )
+        whole = bytearray(path.read_bytes())
+        for _ in range(draw.choice([1, 1, 2, 8])):
+            at = draw.randrange(len(whole))
+            whole[at] = draw.choice([0, 1, 0x7F, 0x80, 0xFF, whole[at] ^ 4])
+        path.write_bytes(whole)
+        try:
+            fluid.load(copy).run({"words": (WORDS, [[2, 3]])})
+        except SluiceError:
+            pass
+
+
+def test_a_parsed_program_is_written_again_as_it_was():
+    desc, _ = saved.tagger()
+    bytes = _core._fluid_serialize_program(desc)
+    parsed = _core._fluid_parse_program(bytes, "memory")
+    assert parsed == desc
+    assert _core._fluid_serialize_program(parsed) == bytes
+
+
+def test_predictor_by_names(tagger):
+    from sluice.fluid import predictor as inference
+
+    config = inference.Config(str(tagger))
+    config.disable_gpu()
+    config.delete_pass("fc_gru_fuse_pass")
+    predictor = inference.create_predictor(config)
+    assert predictor.get_input_names() == ["words"]
+    handle = predictor.get_input_handle("words")
+    out = predictor.get_output_handle("path")
+    with pytest.raises(InvalidArgumentError, match="has no value yet"):
+        out.copy_to_cpu()
+    handle.reshape([5, 1])
+    handle.copy_from_cpu(WORDS)
+    handle.set_lod([[0, 2, 5]])
+    predictor.run()
+    first = out.copy_to_cpu()
+    assert (out.shape(), out.lod()) == ([5, 1], [[0, 2, 5]])
+    handle.copy_from_cpu(WORDS[::-1])
+    predictor.run()
+    assert not np.array_equal(first, out.copy_to_cpu())
+    with pytest.raises(NotFoundError, match="no input 'x'; inputs are words"):
+        predictor.get_input_handle("x")
+
+
+def test_tensors_of_fluid_core(tagger):
+    predictor = fluid.core.create_paddle_predictor(
+        fluid.core.AnalysisConfig(str(tagger))
+    )
+    tensor = fluid.core.PaddleTensor(WORDS.ravel())
+    tensor.lod, tensor.shape = [[0, 2, 5]], [5, 1]
+    path, _ = predictor.run([tensor])
+    assert path.lod == [[0, 2, 5]]
+    assert len(path.data.int64_data()) == 5
+    (again, _) = predictor.run([tensor])
+    assert again.data.int64_data() == path.data.int64_data()
+    with pytest.raises(
+        InvalidArgumentError, match="expected 1 tensors for words"
+    ):
+        predictor.run([])
+
+
+def test_a_gpu_that_is_not_there():
+    if sl.device_count("cuda"):
+        pytest.skip("there is a GPU")
+    with pytest.raises(NotFoundError, match="there is no cuda:0"):
+        fluid.core.AnalysisConfig("model").enable_use_gpu(500, 0)

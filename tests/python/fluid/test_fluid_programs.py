@@ -1,0 +1,233 @@
+"""Programs that are written with sluice.fluid: built, trained, saved, run."""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import sluice as sl
+import sluice.fluid as fluid
+
+
+@pytest.fixture(autouse=True)
+def new_programs():
+    with (
+        fluid.program_guard(fluid.Program(), fluid.Program()),
+        fluid.unique_name.guard(),
+        fluid.scope_guard(fluid.core.Scope()),
+    ):
+        yield
+
+
+def test_names_and_shapes_are_fluids():
+    x = fluid.layers.data("x", shape=[13])
+    assert x.shape == (-1, 13)
+    y = fluid.layers.fc(x, 4, act="relu")
+    assert (y.shape, str(y.dtype)) == ((-1, 4), "float32")
+    names = [p.name for p in fluid.default_main_program().all_parameters()]
+    assert names == ["fc_0.w_0", "fc_0.b_0"]
+    loss = fluid.layers.mean(fluid.layers.square_error_cost(y, y))
+    assert loss.shape == (1,)
+    kinds = [op.type for op in fluid.default_main_program().global_block().ops]
+    assert kinds == [
+        "mul", "elementwise_add", "relu", "elementwise_sub", "square", "mean",
+    ]  # fmt: skip
+
+
+def fit_a_line(steps=200):
+    x = fluid.layers.data("x", shape=[3])
+    y = fluid.layers.data("y", shape=[1])
+    guess = fluid.layers.fc(x, 1)
+    loss = fluid.layers.mean(fluid.layers.square_error_cost(guess, y))
+    test = fluid.default_main_program().clone(for_test=True)
+    fluid.optimizer.SGD(learning_rate=0.1).minimize(loss)
+    exe = fluid.Executor(fluid.CPUPlace())
+    exe.run(fluid.default_startup_program())
+    generator = np.random.default_rng(0)
+    data = generator.normal(size=(64, 3)).astype(np.float32)
+    target = data @ np.array([[1], [-2], [3]], np.float32) + 0.5
+    for _ in range(steps):
+        (value,) = exe.run(feed={"x": data, "y": target}, fetch_list=[loss])
+    return exe, test, guess, data, target, value
+
+
+def test_a_line_is_fitted_and_its_test_program_predicts():
+    exe, test, guess, data, target, loss = fit_a_line()
+    assert loss.shape == (1,)
+    assert loss[0] < 1e-6
+    (out,) = exe.run(test, feed={"x": data}, fetch_list=[guess])
+    np.testing.assert_allclose(out, target, atol=1e-2)
+
+
+@pytest.mark.parametrize("file", [None, "params"])
+def test_what_is_saved_is_loaded_without_the_script(tmp_path, file):
+    exe, test, guess, data, _, _ = fit_a_line(3)
+    (before,) = exe.run(test, feed={"x": data}, fetch_list=[guess])
+    fluid.io.save_inference_model(
+        str(tmp_path), ["x"], [guess], exe, test, None, file
+    )
+    params = None if file is None else tmp_path / file
+    model = fluid.load(tmp_path, params)
+    assert (model.feeds, model.fetches) == (["x"], [guess.name])
+    (after,) = model.run({"x": data})
+    np.testing.assert_array_equal(after, before)
+    with pytest.raises(sl.errors.InvalidArgumentError, match="x is needed for"):
+        fluid.io.save_inference_model(str(tmp_path), [], guess, exe, test)
+
+
+def test_parameters_go_through_files(tmp_path):
+    exe, *_ = fit_a_line(3)
+    scope = fluid.global_scope()
+    before = np.array(scope["fc_0.w_0"])
+    fluid.io.save_params(exe, str(tmp_path))
+    scope["fc_0.w_0"] = np.zeros_like(before)
+    fluid.io.load_vars(exe, str(tmp_path), predicate=fluid.io.is_parameter)
+    np.testing.assert_array_equal(scope["fc_0.w_0"], before)
+
+
+def test_the_gradient_of_a_tagger_lowers_its_loss():
+    """LAC's network in small, trained by its reader and its optimizer."""
+    words = fluid.layers.data("words", [-1, 1], dtype="int64", lod_level=1)
+    tags = fluid.layers.data("tags", [-1, 1], dtype="int64", lod_level=1)
+    small = fluid.ParamAttr(
+        initializer=fluid.initializer.Uniform(low=-0.1, high=0.1),
+        regularizer=fluid.regularizer.L2DecayRegularizer(
+            regularization_coeff=1e-4
+        ),
+    )
+    x = fluid.layers.embedding(words, [10, 8], param_attr=small)
+    ways = [
+        fluid.layers.dynamic_gru(
+            fluid.layers.fc(x, 24, param_attr=small),
+            8,
+            is_reverse=reverse,
+            param_attr=small,
+        )
+        for reverse in (False, True)
+    ]
+    emission = fluid.layers.fc(fluid.layers.concat(ways, axis=1), 3)
+    crf = fluid.ParamAttr(name="crfw", learning_rate=0.2)
+    cost = fluid.layers.linear_chain_crf(emission, tags, param_attr=crf)
+    loss = fluid.layers.mean(cost)
+    path = fluid.layers.crf_decoding(emission, fluid.ParamAttr(name="crfw"))
+    chunks = fluid.layers.chunk_eval(path, tags, "IOB", 1)
+    test = fluid.default_main_program().clone(for_test=True)
+    fluid.optimizer.Adam(learning_rate=0.05).minimize(loss)
+    reader = fluid.io.PyReader([words, tags], capacity=2)
+    generator = np.random.default_rng(2)
+    samples = [
+        (ids, [i % 3 for i in ids])
+        for ids in (generator.integers(0, 10, n).tolist() for n in (3, 5, 2, 7))
+    ]
+    reader.decorate_sample_list_generator(lambda: iter([samples] * 60))
+    exe = fluid.Executor(fluid.CPUPlace())
+    exe.run(fluid.default_startup_program())
+    main = fluid.CompiledProgram(fluid.default_main_program())
+    losses = [exe.run(main, data[0], [loss])[0][0] for data in reader()]
+    assert losses[-1] < losses[0] / 10
+    metric = fluid.metrics.ChunkEvaluator()
+    feed = next(iter(reader()))
+    metric.update(*exe.run(test, feed, list(chunks[3:])))
+    assert metric.eval()[2] > 0.95
+
+
+def test_tests_do_not_drop_anything():
+    x = fluid.layers.data("x", shape=[4])
+    y = fluid.layers.dropout(x, 0.25)
+    test = fluid.default_main_program().clone(for_test=True)
+    exe = fluid.Executor(fluid.CPUPlace())
+    (out,) = exe.run(test, {"x": np.ones((2, 4), np.float32)}, [y])
+    np.testing.assert_allclose(out, 0.75)
+
+
+def test_batch_norm_stores_its_averages():
+    x = fluid.layers.data("x", shape=[2, 2, 2])
+    y = fluid.layers.batch_norm(x)
+    loss = fluid.layers.mean(y)
+    fluid.optimizer.SGD(0.1).minimize(loss)
+    exe = fluid.Executor(fluid.CPUPlace())
+    exe.run(fluid.default_startup_program())
+    batch = np.full((3, 2, 2, 2), 5, np.float32)
+    exe.run(feed={"x": batch}, fetch_list=[loss])
+    mean = np.asarray(fluid.global_scope()["batch_norm_0.w_1"])
+    np.testing.assert_allclose(mean, [0.5, 0.5], rtol=1e-6)
+
+
+def test_a_script_runs_as_it_is(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import sys\n"
+        "import numpy as np\n"
+        "import paddle\n"
+        "import paddle.fluid as fluid\n"
+        "from paddle.fluid.core import PaddleTensor\n"
+        "x = fluid.layers.data(name='x', shape=[2], dtype='float32')\n"
+        "y = fluid.layers.reduce_sum(x * 2.0)\n"
+        "exe = fluid.Executor(fluid.CPUPlace())\n"
+        "print(sys.argv[1:], exe.run(feed={'x': np.ones((3, 2), 'float32')},"
+        " fetch_list=[y])[0])\n"
+        "print(list(paddle.batch(lambda: iter(range(3)), 2)()))\n"
+    )
+    run = [sys.executable, "-m", "sluice.fluid", str(script), "one"]
+    done = subprocess.run(run, capture_output=True, text=True, check=False)
+    assert (done.stderr, done.returncode) == ("", 0)
+    assert done.stdout == "['one'] [12.]\n[[0, 1], [2]]\n"
+
+
+# Bad input
+
+
+def test_layers_that_are_not_there_are_named():
+    with pytest.raises(
+        sl.errors.NotFoundError, match="fluid.layers.warp is not"
+    ):
+        _ = fluid.layers.warp
+
+
+def test_paddle_itself_and_the_stand_in(tmp_path):
+    (tmp_path / "paddle.py").write_text("")
+    text = "import paddle, sluice.fluid.as_paddle"
+    done = subprocess.run(
+        [sys.executable, "-c", text],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "PaddlePaddle itself is imported, from " in done.stderr
+
+
+def test_a_name_of_paddle_that_is_not_there():
+    text = "import sluice.fluid.as_paddle, paddle; paddle.nn"
+    done = subprocess.run(
+        [sys.executable, "-c", text],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "paddle.nn: Sluice stands in for paddle.fluid" in done.stderr
+
+
+def test_running_something_else():
+    with pytest.raises(
+        sl.errors.InvalidArgumentError, match=r"a fluid\.Program"
+    ):
+        fluid.Executor().run(sl.Program())
+    with pytest.raises(
+        sl.errors.InvalidArgumentError, match=r"a fluid\.Program"
+    ):
+        with fluid.program_guard(sl.Program()):
+            pass
+
+
+def test_the_page_about_fluid_runs(tmp_path, monkeypatch):
+    root = pathlib.Path(__file__).parents[3]
+    text = (root / "docs/fluid.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", text, re.S)
+    monkeypatch.chdir(tmp_path)
+    exec(compile(code, "docs/fluid.md", "exec"), {})
+    assert (tmp_path / "line" / "__model__").is_file()

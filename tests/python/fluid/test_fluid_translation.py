@@ -1,0 +1,261 @@
+"""Ops of Fluid by the table: what differs from Sluice's op of that name, and
+what is refused.
+"""
+
+import numpy as np
+import pytest
+
+import sluice as sl
+from sluice.fluid.translate import ROWS, Translation
+
+
+def run(type, inputs, attrs=None, outputs=("Out",), lods=None):
+    """The outputs of one op of Fluid."""
+    program = sl.Program()
+    t = Translation(program)
+    feed, slots = {}, {}
+    for slot, value in inputs.items():
+        values = value if isinstance(value, list) else [value]
+        slots[slot] = []
+        for i, array in enumerate(values):
+            name = f"{slot}{i}"
+            lod = (lods or {}).get(slot)
+            shape = [None, *array.shape[1:]] if lod else array.shape
+            program.data(name, shape, array.dtype.name, len(lod or []))
+            feed[name] = (array, lod) if lod else array
+            slots[slot].append(name)
+    t.append(type, slots, {slot: [slot] for slot in outputs}, attrs)
+    fetches = [t.value(slot) for slot in outputs]
+    return sl.Executor().run(program, feed, fetches)
+
+
+def f32(*values):
+    return np.array(values, np.float32)
+
+
+ROW = f32(0.5, 1.5, 2.5, -0.5, -1.5, -2.5)
+
+
+# The differences that nobody sees: the op is there and means something else.
+@pytest.mark.parametrize(
+    "type, inputs, attrs, expected",
+    [
+        ("reduce_sum", {"X": np.ones((2, 2), np.float32)}, {}, [2, 2]),
+        ("reduce_max", {"X": f32(1, 3)}, {}, [3]),
+        ("leaky_relu", {"X": f32(-1, 2)}, {}, [-0.02, 2]),
+        ("dropout", {"X": f32(1)}, {"is_test": True}, [0.5]),
+        ("isfinite", {"X": f32(1, np.inf)}, {}, [False]),
+        ("isinf", {"X": f32(1, np.inf)}, {}, [True]),
+        ("isnan", {"X": f32(1, 2)}, {}, [False]),
+        (
+            "elementwise_floordiv",
+            {"X": np.array([-7, 7]), "Y": np.array([2, -2])},
+            {},
+            [-3, -3],
+        ),
+        (
+            "elementwise_mod",
+            {"X": np.array([-7, 7]), "Y": np.array([2, -2])},
+            {},
+            [-1, 1],
+        ),
+        ("round", {"X": ROW}, {}, [1, 2, 3, -1, -2, -3]),
+        ("mean", {"X": f32(1, 3)}, {}, [2]),
+    ],
+)
+def test_what_differs_in_silence(type, inputs, attrs, expected):
+    (out,) = run(type, inputs, attrs)
+    assert out.shape == np.shape(expected)
+    np.testing.assert_allclose(out, expected, rtol=1e-6)
+
+
+def test_round_is_exact():
+    values = f32(0.49999997, -0.49999997, 8388609, np.inf, -np.inf, np.nan)
+    (out,) = run("round", {"X": values})
+    np.testing.assert_array_equal(out, [0, 0, 8388609, np.inf, -np.inf, np.nan])
+
+
+def test_lrn_adds_up_without_a_mean():
+    x = np.ones((1, 5, 1, 1), np.float32)
+    (out,) = run("lrn", {"X": x}, {"n": 1, "alpha": 1.0, "beta": 1.0})
+    np.testing.assert_allclose(out.ravel(), [1 / 3] * 5, rtol=1e-6)
+    (out,) = run("lrn", {"X": x}, {"n": 5, "alpha": 1.0, "beta": 1.0})
+    np.testing.assert_allclose(out.ravel()[2], 1 / 7, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "axes, shape",
+    [([2, 0], (1, 2, 3, 1)), ([2, 3, 3], (2, 3, 1, 1, 1)), ([-1], (2, 3, 1))],
+)
+def test_unsqueeze_goes_axis_by_axis(axes, shape):
+    (out,) = run(
+        "unsqueeze", {"X": np.zeros((2, 3), np.float32)}, {"axes": axes}
+    )
+    assert out.shape == shape
+
+
+def test_one_hot_of_a_negative_id_is_zeros():
+    ids = np.array([[1], [-1], [5]])
+    (out,) = run(
+        "one_hot", {"X": ids}, {"depth": 3, "allow_out_of_range": True}
+    )
+    np.testing.assert_array_equal(out, [[0, 1, 0], [0, 0, 0], [0, 0, 0]])
+
+
+def test_broadcasting_lines_up_at_the_axis():
+    x = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+    y = f32(10, 20, 30)
+    (out,) = run("elementwise_add", {"X": x, "Y": y}, {"axis": 1})
+    np.testing.assert_array_equal(out, x + y[None, :, None])
+    (out,) = run("elementwise_sub", {"X": y, "Y": x}, {"axis": 1})
+    np.testing.assert_array_equal(out, y[None, :, None] - x)
+    hanging = f32(1, 2).reshape(2, 1, 1)
+    (out,) = run(
+        "elementwise_mul", {"X": x[:, :, 0], "Y": hanging}, {"axis": 0}
+    )
+    np.testing.assert_array_equal(out, x[:, :, 0] * f32(1, 2)[:, None])
+
+
+def test_padding_same_puts_the_smaller_half_first():
+    x = np.arange(4, dtype=np.float32).reshape(1, 1, 1, 4)
+    (out,) = run(
+        "pool2d",
+        {"X": x},
+        {
+            "pooling_type": "avg", "ksize": [1, 2], "strides": [1, 1],
+            "padding_algorithm": "SAME",
+        },
+    )  # fmt: skip
+    np.testing.assert_array_equal(out.ravel(), [0.5, 1.5, 2.5, 3])
+
+
+def test_adaptive_pooling_cuts_by_floor_and_ceil():
+    x = np.arange(5, dtype=np.float32).reshape(1, 1, 1, 5)
+    attrs = {"pooling_type": "avg", "ksize": [1, 2], "adaptive": True}
+    (out,) = run("pool2d", {"X": x}, attrs)
+    np.testing.assert_array_equal(out.ravel(), [1, 3])
+
+
+def gru_by_rows(x, weight, lengths, reverse):
+    units = weight.shape[0]
+    flat = weight.ravel()
+    gates = flat[: 2 * units * units].reshape(units, 2 * units)
+    candidate = flat[2 * units * units :].reshape(units, units)
+    out = np.zeros((len(x), units))
+    begin = 0
+    for length in lengths:
+        h = np.zeros(units)
+        steps = range(begin, begin + length)
+        for t in reversed(steps) if reverse else steps:
+            ur = 1 / (1 + np.exp(-(x[t, : 2 * units] + h @ gates)))
+            u, r = ur[:units], ur[units:]
+            c = np.tanh(x[t, 2 * units :] + (r * h) @ candidate)
+            h = (1 - u) * h + u * c
+            out[t] = h
+        begin += length
+    return out
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_gru_reads_the_weight_as_two_matrices(reverse):
+    generator = np.random.default_rng(3)
+    x = generator.normal(size=(7, 9)).astype(np.float32)
+    weight = generator.normal(size=(3, 9)).astype(np.float32)
+    lengths = [3, 0, 4]
+    (out,) = run(
+        "gru",
+        {"Input": x, "Weight": weight},
+        {"is_reverse": reverse},
+        ("Hidden",),
+        {"Input": [lengths]},
+    )
+    assert out.recursive_sequence_lengths() == [lengths]
+    expected = gru_by_rows(x, weight, lengths, reverse)
+    np.testing.assert_allclose(out, expected, atol=1e-6)
+
+
+def test_a_name_may_be_written_twice():
+    program = sl.Program()
+    t = Translation(program)
+    program.data("x", [2])
+    for _ in range(3):
+        t.append("increment", {"X": ["x"]}, {"Out": ["x"]}, {"step": 2.0})
+    (out,) = sl.Executor().run(program, {"x": f32(1, 2)}, [t.value("x")])
+    np.testing.assert_array_equal(out, [7, 8])
+
+
+def test_a_reshape_by_computed_sizes_needs_no_second_plan():
+    program = sl.Program()
+    t = Translation(program)
+    program.data("x", [None, 3, 4])
+    t.append("shape", {"Input": ["x"]}, {"Out": ["s"]})
+    t.append(
+        "slice",
+        {"Input": ["s"]},
+        {"Out": ["n"]},
+        {"axes": [0], "starts": [0], "ends": [1], "decrease_axis": [0]},
+    )
+    attrs = {"shape": [1], "dtype": 2, "value": 12.0}
+    t.append("fill_constant", {}, {"Out": ["m"]}, attrs)
+    inputs = {"X": ["x"], "ShapeTensor": ["n", "m"]}
+    t.append("reshape2", inputs, {"Out": ["y"], "XShape": ["y.x"]})
+    out = t.value("y")
+    assert out.shape == (None, 12)
+    assert [op.type for op in program.prune([out]).ops] == ["reshape"]
+
+
+def test_all_defaults_of_a_row_are_fluids():
+    assert ROWS["leaky_relu"].attributes == {"alpha": 0.02}
+    assert ROWS["lrn"].attributes["k"] == 2.0
+    default = ROWS["dropout"].attributes["dropout_implementation"]
+    assert default == "downgrade_in_infer"
+
+
+# Bad input
+
+
+@pytest.mark.parametrize(
+    "type, attrs, text",
+    [
+        (
+            "relu",
+            {"speed": 1},
+            "relu: attribute speed is unknown; known are none",
+        ),
+        ("rellu", {}, "op rellu of Fluid has no translation; similar are "),
+        ("prelu", {}, "prelu: input Alpha is missing"),
+        ("maxout", {}, "maxout: attribute groups is missing"),
+        (
+            "pool2d",
+            {"pooling_type": "max", "ksize": [2, 2], "adaptive": True},
+            "adaptive pooling of type max, which PaddlePaddle ignores",
+        ),
+    ],
+)
+def test_what_cannot_be_said_is_refused_by_name(type, attrs, text):
+    x = np.zeros((1, 4, 4, 4), np.float32)
+    with pytest.raises(sl.errors.SluiceError) as raised:
+        run(type, {"X": x}, attrs)
+    assert text in str(raised.value)
+    assert "test_fluid_translation.py" in str(raised.value)
+
+
+def test_an_unknown_slot_is_refused():
+    x = f32(1)
+    with pytest.raises(
+        sl.errors.InvalidArgumentError, match="input Z is unknown"
+    ):
+        run("relu", {"X": x, "Z": x})
+
+
+def test_reading_what_is_not_made():
+    program = sl.Program()
+    t = Translation(program)
+    program.data("x", [2, 3])
+    outputs = {"Out": ["y"], "XShape": ["shape"]}
+    t.append("transpose2", {"X": ["x"]}, outputs, {"axis": [1, 0]})
+    with pytest.raises(
+        sl.errors.NotFoundError,
+        match="variable shape is read, but transpose2 makes it only",
+    ):
+        t.append("relu", {"X": ["shape"]}, {"Out": ["z"]})
