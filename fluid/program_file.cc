@@ -13,6 +13,8 @@ namespace {
 
 // Blocks that lie in one another; programs have few.
 constexpr int kMostBlocks = 10'000;
+// What protobuf reads and writes.
+constexpr uint64_t kMostBytes = std::numeric_limits<int32_t>::max();
 
 template <typename T, typename Repeated>
 std::vector<T> ToVector(const Repeated& values) {
@@ -272,7 +274,7 @@ void Write(const FileOp& op, file::Op* out) {
 ProgramFile ParseProgramFile(std::string_view bytes, const std::string& name) {
   file::Program parsed;
   SLUICE_ENFORCE(
-      bytes.size() <= std::numeric_limits<int32_t>::max() &&
+      bytes.size() <= kMostBytes &&
           parsed.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())),
       ErrorCode::kDataLoss, "fluid.not_a_program",
       "{} is no program of PaddlePaddle: its {} bytes are damaged, cut off or "
@@ -294,6 +296,14 @@ ProgramFile ParseProgramFile(std::string_view bytes, const std::string& name) {
   return program;
 }
 
+void CheckProgramBytes(uint64_t bytes) {
+  SLUICE_ENFORCE(bytes <= kMostBytes, ErrorCode::kInvalidArgument,
+                 "fluid.too_large",
+                 "the program has {} bytes; a file of PaddlePaddle has less "
+                 "than 2 GiB",
+                 bytes);
+}
+
 std::string SerializeProgramFile(const ProgramFile& program) {
   file::Program out;
   out.mutable_version()->set_version(program.version);
@@ -308,12 +318,8 @@ std::string SerializeProgramFile(const ProgramFile& program) {
     for (const FileOp& op : block.ops)
       Write(op, written->add_ops());
   }
-  std::string bytes;
-  SLUICE_ENFORCE(out.SerializeToString(&bytes), ErrorCode::kInvalidArgument,
-                 "fluid.too_large",
-                 "the program has more bytes than a file of PaddlePaddle may "
-                 "have, 2 GiB, or text that is not UTF-8");
-  return bytes;
+  CheckProgramBytes(out.ByteSizeLong());
+  return out.SerializeAsString();
 }
 
 FileTensor ParseTensorDesc(std::string_view bytes, const std::string& name) {

@@ -103,7 +103,10 @@ struct ProgramFile {
 SLUICE_API ProgramFile ParseProgramFile(std::string_view bytes,
                                         const std::string& name);
 
-// Returns the bytes of a program file. Raises InvalidArgument for 2 GiB.
+// Raises InvalidArgument for 2 GiB and more.
+SLUICE_API void CheckProgramBytes(uint64_t bytes);
+
+// Returns the bytes of a program file. Raises like CheckProgramBytes.
 SLUICE_API std::string SerializeProgramFile(const ProgramFile& program);
 
 // The description before the data in a file of parameters. Raises DataLoss.

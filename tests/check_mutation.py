@@ -22,7 +22,7 @@ import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
-ROOMS = ("platform", "memory", "framework", "operators", "onnx", "nn")
+ROOMS = ("platform", "memory", "framework", "operators", "onnx", "fluid", "nn")
 FORM = r"[a-z0-9_]+(?:\.[a-z0-9_]+)+"
 # SLUICE_ENFORCE(condition, code, "id", ...) and a shape function's
 # context.Require(condition, "id", ...).
