@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import executor as sluice_executor
+from ..display import Shown
 from ..errors import InvalidArgumentError
 from ..framework import created
 from ..ragged import Ragged
@@ -59,6 +60,10 @@ class LoDTensor:
         """The sizes."""
         return list(np.shape(self._array))
 
+    def __repr__(self) -> str:
+        lod = f", lod {self._lod}" if self._lod else ""
+        return f"<LoDTensor: {self.shape()}{lod}>"
+
     def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
         return np.asarray(self._array, dtype)
 
@@ -75,15 +80,15 @@ def create_lod_tensor(
     return tensor
 
 
-class ExecutionStrategy:
+class ExecutionStrategy(Shown):
     """Takes any attribute and does nothing: Sluice has its own pool."""
 
 
-class BuildStrategy:
+class BuildStrategy(Shown):
     """Takes any attribute and does nothing: programs are always optimised."""
 
 
-class CompiledProgram:
+class CompiledProgram(Shown):
     """A program, as it is: Sluice compiles when a program first runs."""
 
     def __init__(self, program: Any, build_strategy: Any = None) -> None:
@@ -101,7 +106,7 @@ def _feed_value(value: Any) -> Any:
     return value
 
 
-class Executor:
+class Executor(Shown):
     """Runs programs at a place; see :class:`sluice.Executor`.
 
     Attributes:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from .. import _core, unique_name
+from ..display import Shown
 from ..errors import InvalidArgumentError, NotFoundError, UnimplementedError
 from ..framework import Program as SluiceProgram
 from ..framework import Variable as SluiceVariable
@@ -242,7 +243,7 @@ def _names(slots: Mapping[str, Any] | None) -> dict[str, list[str]]:
     return named
 
 
-class Block:
+class Block(Shown):
     """The ops and variables of a program.
 
     Attributes:
@@ -457,6 +458,10 @@ class Program:
                 attrs.update({k: True for k in _KEPT if k in known})
             self.block0.append_op(op.type, op.inputs, op.outputs, attrs)
         return self
+
+    def __repr__(self) -> str:
+        ops = len(self.block0.ops)
+        return f"<fluid.Program: {ops} ops of Fluid, {self.sluice!r}>"
 
     def to_string(
         self, throw_on_error: bool = True, with_details: bool = False

@@ -10,6 +10,7 @@ import numpy as np
 
 from .. import _core
 from .. import executor as sluice_executor
+from ..display import Shown
 from ..errors import FailedPreconditionError, InvalidArgumentError
 from ..framework import created
 from . import parameters
@@ -303,7 +304,7 @@ def _described(
     }
 
 
-class DataFeeder:
+class DataFeeder(Shown):
     """Makes feeds of lists of samples, each a tuple with a value an input.
 
     Args:
@@ -352,7 +353,7 @@ class DataFeeder:
         return tensor
 
 
-class PyReader:
+class PyReader(Shown):
     """Feeds of a generator of batches.
 
     Args:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .. import layer_helper as sluice_helper
+from ..display import Shown
 from ..framework import program_guard as sluice_guard
 from .framework import (
     Block,
@@ -18,7 +19,7 @@ from .framework import (
 __all__ = ["LayerHelper"]
 
 
-class LayerHelper:
+class LayerHelper(Shown):
     """Creates the parameters of a layer and appends its ops.
 
     Args:

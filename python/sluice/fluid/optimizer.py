@@ -51,6 +51,9 @@ class _Optimizer:
             named["learning_rate"] = _value(named["learning_rate"])
         self._made = self._sluice(*values, **named, **self._fixed)
 
+    def __repr__(self) -> str:
+        return f"<fluid.optimizer.{type(self).__name__}: {self._made!r}>"
+
     def minimize(
         self,
         loss: Variable,

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import CUDAPlace, device_count, set_num_threads
+from ..display import Shown
 from ..errors import InvalidArgumentError, NotFoundError
 from ..executor import Executor
 from ..ragged import Ragged
@@ -24,7 +25,7 @@ def _rows(array: Any, lod: Sequence[Sequence[int]]) -> Any:
     return (array, [np.diff(level).tolist() for level in lod]) if lod else array
 
 
-class _Data:
+class _Data(Shown):
     """The elements of a tensor as lists, as LAC reads them."""
 
     def __init__(self, array: np.ndarray) -> None:
@@ -48,6 +49,10 @@ class PaddleTensor:
         self._array = np.array([] if data is None else data)
         self.name = name
         self.lod: list[list[int]] = []
+
+    def __repr__(self) -> str:
+        lod = f", lod {self.lod}" if self.lod else ""
+        return f"<PaddleTensor {self.name}: {self.dtype} {self.shape}{lod}>"
 
     @property
     def data(self) -> _Data:
@@ -77,7 +82,7 @@ class PaddleTensor:
         return self._array
 
 
-class Config:
+class Config(Shown):
     """Which model a predictor loads, and where it runs.
 
     Switches of PaddlePaddle's own optimisations are accepted and change
@@ -169,7 +174,7 @@ class Config:
 AnalysisConfig = Config
 
 
-class _Handle:
+class _Handle(Shown):
     """An input or an output of a predictor."""
 
     def __init__(self, name: str) -> None:
@@ -221,7 +226,7 @@ class _Handle:
         self._lod = [list(level) for level in lod]
 
 
-class Predictor:
+class Predictor(Shown):
     """A loaded model.
 
     Attributes:

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ...display import Shown
 from ...errors import NotFoundError
 from ...framework import Program, Variable, created
 from . import (  # noqa: F401
@@ -40,7 +41,7 @@ __all__ = [
 EMPTY = "@EMPTY@"
 
 
-class Translation:
+class Translation(Shown):
     """Ops of Fluid, appended to a program of Sluice.
 
     Fluid's names are those of memory that ops write, several times if they

@@ -8,11 +8,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from ... import _core, unique_name
+from ...display import Shown
 from ...framework import Program, Variable
 from ...tools import run_op
 
 
-class Folding:
+class Folding(Shown):
     """Known values of a program, which is not trained.
 
     Attributes:

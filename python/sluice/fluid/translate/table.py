@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ... import layers, unique_name
+from ...display import Shown
 from ...errors import InvalidArgumentError, NotFoundError, UnimplementedError
 from ...framework import Program, Variable, created
 from .folding import Folding
@@ -90,7 +91,7 @@ def row(*types: str, outputs: str = "Out", **words: Any) -> Callable[..., Any]:
     return add
 
 
-class Op:
+class Op(Shown):
     """An op of Fluid that is being translated.
 
     Attributes:
