@@ -16,11 +16,11 @@ BUDGET = {
     "onnx": 12_800,
     "laboratory": 13_500,  # raised for the corpus, and answers before tables
     "fluid": 600,
-    "python": 36_500,  # raised for fluid/, which is to shrink as tables
+    "python": 37_000,  # raised for fluid/, which is to shrink as tables
     "benchmarks": 11_000,  # raised for fluid/
     "tools": 4_220,  # raised for lint/pages.py, lint/drawing.py
     "others": 6_100,  # examples, docs, cmake, include, dev; raised for the site
-    "tests": 103_000,
+    "tests": 103_500,
 }
 SUFFIXES = (
     ".h .cc .inc .cu .cuh .c .py .cmake .txt .js .css .html .proto .sh".split()

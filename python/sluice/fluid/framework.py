@@ -341,10 +341,19 @@ class Block(Shown):
         if seed and op.attrs.get("seed") == 0:
             op.attrs["seed"] = seed
         self.program.translate(op)
-        self.ops.append(op)
+        recorded = self.program.recorded
+        (self.ops if recorded is None else recorded).append(op)
         for name in op.output_arg_names:
             self._declare(Variable(self, name))
         return op
+
+    def append_region(self, region: Any) -> list[Variable]:
+        """Append a loop, see :mod:`sluice.fluid.control_flow`."""
+        self.program.translate(region)
+        recorded = self.program.recorded
+        (self.ops if recorded is None else recorded).append(region)
+        names = region.output_arg_names
+        return [self._declare(Variable(self, name)) for name in names]
 
     def append(
         self,
@@ -384,6 +393,8 @@ class Program:
         self.translation = Translation(self.sluice)
         self.role = "forward"
         self.trained = False
+        # Where ops of a block go that is being written; None outside of any.
+        self.recorded: list[Operator] | None = None
         self.feeds: list[tuple[str, Any, int, int]] = []
         self.stored: dict[str, tuple[list[int], int, bool]] = {}
         self.block0 = Block(self)
@@ -415,6 +426,9 @@ class Program:
 
     def translate(self, op: Operator) -> None:
         """Append an op's translation."""
+        if hasattr(op, "translate"):  # a loop
+            op.translate(self)
+            return
         self.translation.append(op.type, op.inputs, op.outputs, op.attrs)
 
     @contextlib.contextmanager
@@ -449,6 +463,9 @@ class Program:
         self.sluice._param_attrs.update(other.sluice._param_attrs)
         for op in ops:
             if op.role != "forward":
+                continue
+            if hasattr(op, "translate"):
+                self.block0.append_region(op)
                 continue
             attrs = dict(op.attrs)
             if for_test:

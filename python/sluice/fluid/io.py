@@ -11,7 +11,11 @@ import numpy as np
 from .. import _core
 from .. import executor as sluice_executor
 from ..display import Shown
-from ..errors import FailedPreconditionError, InvalidArgumentError
+from ..errors import (
+    FailedPreconditionError,
+    InvalidArgumentError,
+    UnimplementedError,
+)
 from ..framework import created
 from . import parameters
 from .executor import LoDTensor
@@ -210,11 +214,20 @@ def save_inference_model(
     Raises:
         FailedPreconditionError: a parameter has no value yet.
         InvalidArgumentError: an input that is needed is not listed.
+        UnimplementedError: the program has loops.
     """
     program = default_main_program() if main_program is None else main_program
     targets = _names(target_vars)
     feeds = _names(feeded_var_names)
     ops = _needed(program.global_block().ops, targets)
+    loops = [op.type for op in ops if hasattr(op, "translate")]
+    if loops:
+        raise UnimplementedError(
+            f"save_inference_model: the program has loops ({', '.join(loops)}); "
+            "sl.io.save_program(path, program.sluice) writes it in Sluice's "
+            f"format{created()}",
+            "fluid.save_loops",
+        )
     read = {name for op in ops for name in op.input_arg_names}
     fed = {name for name, *_ in program.feeds} & read
     if fed - {*feeds}:

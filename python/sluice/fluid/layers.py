@@ -12,9 +12,12 @@ from .. import layers as sluice_layers
 from ..errors import NotFoundError
 from ..framework import created
 from ..initializer import Constant, Normal
+from . import control_flow, writing
+from .control_flow import *  # noqa: F403
 from .framework import Variable, code_of, default_main_program
 from .layer_helper import LayerHelper
 from .simple_layers import LAYERS
+from .writing import *  # noqa: F403
 
 globals().update(LAYERS)
 
@@ -31,7 +34,6 @@ __all__ = [
     "dynamic_lstm",
     "embedding",
     "fc",
-    "fill_constant",
     "linear_chain_crf",
     "pool2d",
     "reshape",
@@ -42,9 +44,10 @@ __all__ = [
     "sequence_pool",
     "softmax_with_cross_entropy",
     "square_error_cost",
-    "sums",
 ]
 __all__ += sorted(LAYERS)
+__all__ += control_flow.__all__
+__all__ += writing.__all__
 
 
 def data(
@@ -277,24 +280,8 @@ def cast(x: Variable, dtype: Any) -> Variable:
     return LayerHelper("cast").append("cast", {"X": x}, attrs)
 
 
-def sums(input: Sequence[Variable], out: Variable | None = None) -> Variable:
-    """The sum of variables."""
-    return LayerHelper("sum").append("sum", {"X": list(input)})
 
 
-def fill_constant(
-    shape: Sequence[int],
-    dtype: Any,
-    value: float,
-    force_cpu: bool = False,
-    out: Variable | None = None,
-    name: str | None = None,
-) -> Variable:
-    """Full of one number."""
-    attrs = {
-        "shape": list(shape), "dtype": code_of(dtype), "value": float(value)
-    }  # fmt: skip
-    return LayerHelper("fill_constant", name).append("fill_constant", {}, attrs)
 
 
 def reshape(

@@ -1,0 +1,345 @@
+"""Blocks that run several times: StaticRNN, DynamicRNN and While.
+
+The ops of a block are recorded while the script writes it, and tried in a
+block of Sluice that is dropped again, so that shapes are known and mistakes are
+raised at their line. Then they are translated once more, as a loop's step.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from .. import layers as sluice_layers
+from .. import unique_name
+from ..display import Shown
+from ..errors import FailedPreconditionError, InvalidArgumentError
+from ..framework import Variable as SluiceVariable
+from ..framework import created
+from .framework import Operator, Program, Variable, default_main_program
+from .translate import CODES, DTYPES
+
+__all__ = ["DynamicRNN", "StaticRNN", "While"]
+
+
+class Region(Operator):
+    """A block as an op.
+
+    Attributes:
+        ops: what is in it.
+        loop: gets what runs the ops on variables of Sluice, by Fluid's names,
+            and returns what the block's outputs are.
+    """
+
+    def __init__(self, type: str, loop: Callable[..., list[Any]]) -> None:
+        super().__init__(type, {}, {}, {}, "forward")
+        self.ops: list[Operator] = []
+        self.loop = loop
+
+    def translate(self, program: Program) -> None:
+        """Append the loop to a program, which may be a copy."""
+        translation = program.translation
+        before = dict(translation.values)
+
+        def step(given: dict[str, Any], wanted: Sequence[str]) -> list[Any]:
+            translation.values.update(given)
+            for op in self.ops:
+                program.translate(op)
+            return [translation.value(name) for name in wanted]
+
+        made = self.loop(translation.value, step)
+        translation.values.clear()
+        translation.values.update(before)
+        names = self.output_arg_names
+        translation.values.update(zip(names, made, strict=True))
+
+
+@contextlib.contextmanager
+def _recorded(region: Region) -> Iterator[Program]:
+    """Record the ops that the block appends."""
+    program = default_main_program()
+    sluice, values = program.sluice, program.translation.values
+    before, first = dict(values), len(sluice._blocks())
+    sluice._begin_block()
+    outer, program.recorded = program.recorded, region.ops
+    try:
+        yield program
+        sluice._end_block()
+    finally:
+        program.recorded = outer
+        sluice._drop_blocks(first)
+        values.clear()
+        values.update(before)
+
+
+class _Loop(Shown):
+    """What StaticRNN and DynamicRNN have in common."""
+
+    _type = ""
+
+    def __init__(self, name: str | None = None) -> None:
+        self.name = name or unique_name.generate(self._type)
+        self._region = Region(self._type, self._loop)
+        self._program: Program | None = None
+        self._done = False
+        self._steps: dict[str, str] = {}  # a step's name: the sequence's
+        self._starts: dict[str, Callable[[], Variable]] = {}  # of memories
+        self._updates: dict[str, str] = {}
+        self._outputs: list[str] = []
+
+    @contextlib.contextmanager
+    def block(self) -> Iterator[None]:
+        """The ops of a step."""
+        with _recorded(self._region) as self._program:
+            yield
+        self._done = True
+        program, self._program = self._program, None
+        for memory in self._starts:
+            if memory not in self._updates:
+                raise InvalidArgumentError(
+                    f"{self._type}: memory {memory} has no update_memory"
+                    f"{created()}",
+                    "fluid.memory",
+                )
+        if not self._outputs:
+            raise InvalidArgumentError(
+                f"{self._type}: the block has no output{created()}",
+                "fluid.rnn_output",
+            )
+        stem = f"{self.name}.out"
+        names = [unique_name.generate(stem) for _ in self._outputs]
+        self._region.outputs["Out"] = names
+        self._first = [start().name for start in self._starts.values()]
+        block = program.global_block()
+        self._made = block.append_region(self._region)
+
+    def _inside(self, what: str) -> Program:
+        if self._program is None:
+            raise FailedPreconditionError(
+                f"{self._type}: {what} belongs into `with rnn.block():`"
+                f"{created()}",
+                "fluid.rnn_block",
+            )
+        return self._program
+
+    def _data(self, stem: str, shape: Any, dtype: Any) -> Variable:
+        """A variable of the block that is tried."""
+        program = self._inside(stem)
+        name = unique_name.generate(f"{self.name}.{stem}")
+        value = program.sluice.data(f"tried.{name}", shape, dtype)
+        value.stop_gradient = False
+        program.translation.values[name] = value
+        block = program.global_block()
+        return block._declare(Variable(block, name))
+
+    def _memory(
+        self, shape: Any, dtype: Any, start: Callable[[], Variable]
+    ) -> Variable:
+        made = self._data("memory", shape, dtype)
+        self._starts[made.name] = start
+        return made
+
+    def _full(
+        self, like: Variable, shape: list[int], value: float, **dims: Any
+    ) -> Variable:
+        """A memory full of a number, with a size of another variable."""
+        attrs = {
+            "shape": [1 if size == -1 else size for size in shape],
+            "value": float(value),
+            **dims,
+        }
+        block = self._inside("memory").global_block()
+        op = "fill_constant_batch_size_like"
+        sizes = [None if size == -1 else size for size in shape]
+        return self._memory(
+            sizes,
+            DTYPES[attrs["dtype"]],
+            lambda: block.append(op, {"Input": like}, attrs),
+        )
+
+    def update_memory(self, mem: Variable, var: Variable) -> None:
+        """What the memory is in the next step."""
+        self._inside("update_memory")
+        if mem.name not in self._starts:
+            raise InvalidArgumentError(
+                f"{self._type}: {mem.name} is no memory{created()}",
+                "fluid.update_memory",
+            )
+        self._updates[mem.name] = var.name
+
+    def output(self, *outputs: Variable) -> None:
+        """What each step gives."""
+        self._inside("output")
+        self._outputs += [each.name for each in outputs]
+
+    def __call__(self) -> Any:
+        """The outputs of all steps: a variable, or a list of them."""
+        if not self._done:
+            raise FailedPreconditionError(
+                f"{self._type}: write `with rnn.block():` first{created()}",
+                "fluid.rnn_call",
+            )
+        return self._made[0] if len(self._made) == 1 else self._made
+
+    def _loop(self, value: Callable[[str], Any], step: Any) -> list[Any]:
+        def fn(carried: list[Any], rows: list[Any]) -> tuple[list, list]:
+            given = dict(zip(self._starts, carried, strict=True))
+            given.update(zip(self._steps, rows, strict=True))
+            updates = [self._updates[name] for name in self._starts]
+            made = step(given, [*updates, *self._outputs])
+            return made[: len(updates)], made[len(updates) :]
+
+        first = [value(name) for name in self._first]
+        sequences = [value(name) for name in self._steps.values()]
+        return self._scan(fn, first, sequences)[1]
+
+    _scan: Any = None
+
+
+class StaticRNN(_Loop):
+    """A step for each element of sequences of one length, along dim 0."""
+
+    _type = "static_rnn"
+    _scan = staticmethod(sluice_layers.scan)
+
+    step = _Loop.block
+
+    def step_input(self, x: Variable) -> Variable:
+        """The step's element of a sequence [steps, batch, ...]."""
+        made = self._data("step", list(x.value.shape)[1:], x.dtype)
+        self._steps[made.name] = x.name
+        return made
+
+    def memory(
+        self,
+        init: Variable | None = None,
+        shape: Sequence[int] | None = None,
+        batch_ref: Variable | None = None,
+        init_value: float = 0.0,
+        init_batch_dim_idx: int = 0,
+        ref_batch_dim_idx: int = 1,
+    ) -> Variable:
+        """What is carried on: from ``init``, or of this shape with as many rows
+        as the reference has, full of ``init_value``.
+        """
+        if init is None:
+            if shape is None or batch_ref is None:
+                raise InvalidArgumentError(
+                    "static_rnn: memory needs init, or shape and batch_ref"
+                    f"{created()}",
+                    "fluid.memory_start",
+                )
+            block = self._inside("memory").global_block()
+            name = self._steps.get(batch_ref.name)
+            return self._full(
+                block.var(name) if name else batch_ref,
+                list(shape),
+                init_value,
+                dtype=CODES[batch_ref.dtype.name],
+                input_dim_idx=ref_batch_dim_idx,
+                output_dim_idx=init_batch_dim_idx,
+            )
+        return self._memory(init.value.shape, init.dtype, lambda: init)
+
+    step_output = _Loop.output
+
+
+class DynamicRNN(_Loop):
+    """A step for each row of ragged sequences; those that have ended rest."""
+
+    _type = "dynamic_rnn"
+    _scan = staticmethod(sluice_layers.sequence_scan)
+
+    def step_input(self, x: Variable, level: int = 0) -> Variable:
+        """The rows of the step, one of each sequence."""
+        if level != 0 or x.lod_level != 1:
+            raise InvalidArgumentError(
+                f"dynamic_rnn: step_input takes one level of sequences, got "
+                f"{x!r} with {x.lod_level}, level = {level}{created()}",
+                "fluid.step_level",
+            )
+        made = self._data("step", [None, *list(x.value.shape)[1:]], x.dtype)
+        self._steps[made.name] = x.name
+        return made
+
+    def static_input(self, x: Variable) -> Variable:
+        """The same variable in each step: sequences are in their order."""
+        self._inside("static_input")
+        return x
+
+    def memory(
+        self,
+        init: Variable | None = None,
+        shape: Sequence[int] | None = None,
+        value: float = 0.0,
+        need_reorder: bool = False,
+        dtype: Any = "float32",
+    ) -> Variable:
+        """What is carried on: from ``init``, a row for each sequence, or rows
+        of this shape full of ``value``.
+        """
+        if init is None:
+            if shape is None or not self._steps:
+                raise InvalidArgumentError(
+                    "dynamic_rnn: memory needs init, or a shape after a "
+                    f"step_input{created()}",
+                    "fluid.memory_start",
+                )
+            block = self._inside("memory").global_block()
+            rows = block.var(next(iter(self._steps.values())))
+            code = CODES[str(dtype)]
+            return self._full(rows, [-1, *shape], value, dtype=code)
+        return self._memory(init.value.shape, init.dtype, lambda: init)
+
+
+class While(Shown):
+    """Repeats its block while a bool variable [1] is true.
+
+    What the block writes and is there before it is carried on. The gradient of
+    such a loop is not known: train with StaticRNN or DynamicRNN.
+
+    Args:
+        cond: the variable, which the block must write.
+        is_test: has no effect.
+        name: has no effect.
+    """
+
+    def __init__(
+        self, cond: Variable, is_test: bool = False, name: str | None = None
+    ) -> None:
+        if str(cond.dtype) != "bool":
+            raise InvalidArgumentError(
+                f"While: cond must be bool, got {cond!r}{created()}",
+                "fluid.while_cond",
+            )
+        self.cond = cond
+
+    @contextlib.contextmanager
+    def block(self) -> Iterator[None]:
+        """The ops that are repeated."""
+        program = default_main_program()
+        before = dict(program.translation.values)
+        region = Region("while", self._loop)
+        with _recorded(region):
+            yield
+        written = [name for op in region.ops for name in op.output_arg_names]
+        self._carried = [n for n in dict.fromkeys(written) if n in before]
+        if self.cond.name not in self._carried:
+            raise InvalidArgumentError(
+                f"While: the block never writes {self.cond.name}, so the loop "
+                f"would not end{created()}",
+                "fluid.while_endless",
+            )
+        region.outputs["Out"] = self._carried
+        program.global_block().append_region(region)
+
+    def _loop(self, value: Callable[[str], Any], step: Any) -> list[Any]:
+        at = self._carried.index(self.cond.name)
+
+        def body(*carried: SluiceVariable) -> list[Any]:
+            given = dict(zip(self._carried, carried, strict=True))
+            return step(given, self._carried)
+
+        first = [value(name) for name in self._carried]
+        return sluice_layers.while_loop(lambda *all: all[at], body, first)
