@@ -96,8 +96,8 @@ def load_vars(
     expected = _chosen(main_program, vars, predicate)
     file = None if filename is None else os.path.join(dirname, filename)
     scope = sluice_executor.global_scope()
-    for name, value in parameters.read(dirname, file, expected).items():
-        scope[name] = np.array(value)
+    for name, value in dict(parameters.read(dirname, file, expected)).items():
+        scope[name] = value
 
 
 def _values(names: Any) -> dict[str, np.ndarray]:
@@ -223,7 +223,7 @@ def save_inference_model(
     loops = [op.type for op in ops if hasattr(op, "translate")]
     if loops:
         raise UnimplementedError(
-            f"save_inference_model: the program has loops ({', '.join(loops)}); "
+            f"save_inference_model: there are loops ({', '.join(loops)}); "
             "sl.io.save_program(path, program.sluice) writes it in Sluice's "
             f"format{created()}",
             "fluid.save_loops",

@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from .. import _core
 from ..errors import InvalidArgumentError, NotFoundError, UnimplementedError
 from ..executor import Executor
@@ -98,14 +96,21 @@ def load(
         for name, var in declared.items()
         if var["persistable"] and var["kind"] not in WITHOUT_VALUE
     }
-    values = parameters.read(os.path.dirname(program_file), params, expected)
+    for name, (dtype, dims) in expected.items():
+        if dtype not in DTYPES or any(size < 0 for size in dims):
+            raise InvalidArgumentError(
+                f"{program_file}: parameter {name} has dtype {dtype} and sizes "
+                f"{dims}; expected one of {DTYPES} and known sizes",
+                "fluid.parameter_declared",
+            )
     program, scope = Program(), _core.Scope()
-    for name, value in values.items():
+    folder = os.path.dirname(program_file)
+    for name, value in parameters.read(folder, params, expected):
         variable = program.persistable(name, value.shape, value.dtype)
         variable.stop_gradient = True
-        scope[name] = np.array(value)
+        scope[name] = value
     feeds = _declare_feeds(program, block["ops"], declared, program_file)
-    translation = Translation(program, Folding(scope, set(values)))
+    translation = Translation(program, Folding(scope, set(expected)))
     fetched: dict[int, str] = {}
     for at, op in enumerate(block["ops"]):
         if op["type"] == "feed":

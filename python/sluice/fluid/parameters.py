@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import os
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,36 +36,41 @@ def _damaged(where: str, what: str, check: str) -> DataLossError:
 
 
 class _Stream:
-    """The bytes of a file, and a place in them."""
+    """A file that is read once, from its begin to its end."""
 
     def __init__(self, path: Path) -> None:
         self.path = os.fspath(path)
         try:
-            self.bytes = np.memmap(self.path, np.uint8, "r")
-        except FileNotFoundError:
+            self.file = open(self.path, "rb")  # noqa: SIM115
+        except (FileNotFoundError, IsADirectoryError):
             raise NotFoundError(
                 f"there is no file {self.path}", "fluid.parameters_missing"
             ) from None
-        except ValueError:  # an empty file cannot be mapped
-            self.bytes = np.empty(0, np.uint8)
-        self.at = 0
+        self.left = self.size = os.fstat(self.file.fileno()).st_size
 
-    def take(self, count: int, where: str) -> np.ndarray:
-        """The next bytes."""
-        if count > len(self.bytes) - self.at:
+    def _need(self, count: int, where: str) -> None:
+        if count > self.left:
             raise _damaged(
                 where,
-                f"the file ends after {len(self.bytes)} bytes; {count} more "
-                f"are expected at {self.at}",
+                f"the file ends after {self.size} bytes; {count} more are "
+                f"expected at {self.size - self.left}",
                 "parameters_cut_off",
             )
-        self.at += count
-        return self.bytes[self.at - count : self.at]
+        self.left -= count
+
+    def take(self, count: int, where: str) -> bytes:
+        """The next bytes."""
+        self._need(count, where)
+        return self.file.read(count)
+
+    def array(self, count: int, where: str) -> np.ndarray:
+        """The next bytes as an array of them."""
+        self._need(count, where)
+        return np.fromfile(self.file, np.uint8, count)
 
     def number(self, form: str, where: str) -> int:
         """The next number, of a form of :mod:`struct`."""
-        size = struct.calcsize(form)
-        return struct.unpack(form, self.take(size, where).tobytes())[0]
+        return struct.unpack(form, self.take(struct.calcsize(form), where))[0]
 
 
 def _tensor(stream: _Stream, where: str, expected: Expected) -> np.ndarray:
@@ -88,7 +93,7 @@ def _tensor(stream: _Stream, where: str, expected: Expected) -> np.ndarray:
         raise _damaged(
             where, f"a description of {size} bytes", "parameter_desc"
         )
-    desc = stream.take(size, where).tobytes()
+    desc = stream.take(size, where)
     dtype, dims = _core._fluid_parse_tensor_desc(desc, where)
     if Expected(dtype, dims) != expected:
         raise InvalidArgumentError(
@@ -97,13 +102,8 @@ def _tensor(stream: _Stream, where: str, expected: Expected) -> np.ndarray:
             "fluid.parameter_mismatch",
         )
     kind = np.dtype(getattr(_core, DTYPES[dtype]))
-    count = math.prod(dims)
-    data = stream.take(count * kind.itemsize, where)
-    return (
-        data.view(kind).reshape(dims)
-        if data.flags.aligned and not (data.ctypes.data % kind.itemsize)
-        else np.frombuffer(data.tobytes(), kind).reshape(dims)
-    )
+    data = stream.array(math.prod(dims) * kind.itemsize, where)
+    return data.view(kind).reshape(dims)
 
 
 def _shown(dtype: int, dims: Any) -> str:
@@ -112,8 +112,8 @@ def _shown(dtype: int, dims: Any) -> str:
 
 def read(
     folder: Path, file: Path | None, expected: Mapping[str, Expected]
-) -> dict[str, np.ndarray]:
-    """Read the parameters of a program.
+) -> Iterator[tuple[str, np.ndarray]]:
+    """Read the parameters of a program, one after another.
 
     Args:
         folder: where each has a file of its own name, unless ``file`` is given.
@@ -126,7 +126,6 @@ def read(
         InvalidArgumentError: a parameter has another type or shape than in the
             program.
     """
-    values = {}
     names = sorted(
         expected, key=lambda name: name.encode(errors="surrogateescape")
     )
@@ -134,12 +133,11 @@ def read(
     for name in names:
         each = _Stream(_path_of(folder, name)) if stream is None else stream
         where = f"{each.path}, parameter {name}"
-        values[name] = _tensor(each, where, expected[name])
+        yield name, _tensor(each, where, expected[name])
         if stream is None:
             _ends(each, where)
     if stream is not None:
         _ends(stream, f"{stream.path}, after {len(names)} parameters")
-    return values
 
 
 def _path_of(folder: Path, name: str) -> str:
@@ -152,10 +150,12 @@ def _path_of(folder: Path, name: str) -> str:
 
 
 def _ends(stream: _Stream, where: str) -> None:
-    rest = len(stream.bytes) - stream.at
-    if rest:
+    stream.file.close()
+    if stream.left:
         raise _damaged(
-            where, f"{rest} bytes more than expected", "parameters_longer"
+            where,
+            f"{stream.left} bytes more than expected",
+            "parameters_longer",
         )
 
 

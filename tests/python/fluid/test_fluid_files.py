@@ -242,6 +242,17 @@ def test_a_parameter_outside_of_the_folder(tmp_path):
         fluid.load(path)
 
 
+@pytest.mark.parametrize("dtype, dims", [(23, [2]), ("float32", [-1, 2])])
+def test_a_parameter_of_unknown_type_or_size(tmp_path, dtype, dims):
+    desc = saved.program([], [], [], {})
+    desc["blocks"][0]["vars"].append(
+        saved.variable("w", dtype, dims, persistable=True)
+    )
+    path = saved.write(tmp_path, desc, {})
+    with pytest.raises(InvalidArgumentError, match="parameter w has dtype"):
+        fluid.load(path)
+
+
 def test_lod_that_ends_elsewhere(tagger):
     model = fluid.load(tagger)
     for lengths in ([2, 2], [5, 1]):
