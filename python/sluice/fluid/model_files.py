@@ -19,6 +19,7 @@ __all__ = ["Model", "load"]
 Path = str | os.PathLike[str]
 
 LOD_TENSOR = 7
+MOST_LEVELS = 8
 # Kinds of variables that hold no tensor: feed, fetch, scopes, places, readers.
 WITHOUT_VALUE = (9, 10, 11, 12, 14, 15, 17)
 
@@ -111,17 +112,15 @@ def load(
         scope[name] = value
     feeds = _declare_feeds(program, block["ops"], declared, program_file)
     translation = Translation(program, Folding(scope, set(expected)))
-    fetched: dict[int, str] = {}
+    fetches = _by_column(block["ops"], "fetch", "inputs", "X", program_file)
     for at, op in enumerate(block["ops"]):
-        if op["type"] == "feed":
+        if op["type"] in ("feed", "fetch"):
             continue
         attrs = {name: value for name, (_, value) in op["attrs"].items()}
-        if op["type"] == "fetch":
-            fetched[attrs.get("col", 0)] = op["inputs"]["X"][0]
-            continue
         with _of_op(at, op["type"], program_file):
             translation.append(op["type"], op["inputs"], op["outputs"], attrs)
-    fetches = [fetched[col] for col in sorted(fetched)]
+    for name in fetches:
+        translation.value(name)
     made = {
         name: variable.name for name, variable in translation.values.items()
     }
@@ -172,16 +171,31 @@ def _check_ops(ops: Sequence[Any], name: str) -> None:
     )
 
 
+def _by_column(
+    ops: Sequence[Any], type: str, side: str, slot: str, name: str
+) -> list[str]:
+    """The variables of the ops feed or fetch, by their columns."""
+    columns: dict[int, str] = {}
+    for op in ops:
+        if op["type"] != type:
+            continue
+        names, (_, col) = op[side].get(slot, []), op["attrs"].get("col", (0, 0))
+        if len(names) != 1 or not isinstance(col, int) or col in columns:
+            raise InvalidArgumentError(
+                f"{name}: an op {type} has column {col!r} and {slot} {names}; "
+                "expected a column of its own and one variable",
+                "fluid.column",
+            )
+        columns[col] = names[0]
+    return [columns[col] for col in sorted(columns)]
+
+
 def _declare_feeds(
     program: Program, ops: Sequence[Any], declared: Mapping[str, Any], name: str
 ) -> list[str]:
     """Declare the variables that are fed; return them by their columns."""
-    columns: dict[int, str] = {}
-    for op in ops:
-        if op["type"] != "feed":
-            continue
-        (fed,) = op["outputs"]["Out"]
-        columns[op["attrs"].get("col", (0, 0))[1]] = fed
+    feeds = _by_column(ops, "feed", "outputs", "Out", name)
+    for fed in feeds:
         var = declared.get(fed)
         if var is None or var["dtype"] not in DTYPES:
             raise InvalidArgumentError(
@@ -190,8 +204,14 @@ def _declare_feeds(
             )
         shape = [None if size < 0 else size for size in var["dims"]]
         levels = var["lod_level"]
+        if not 0 <= levels <= MOST_LEVELS:
+            raise InvalidArgumentError(
+                f"{name}: input {fed} has {levels} levels of sequences; "
+                f"expected 0 to {MOST_LEVELS}",
+                "fluid.feed_levels",
+            )
         program.data(fed, shape, DTYPES[var["dtype"]], lod_level=levels)
-    return [columns[col] for col in sorted(columns)]
+    return feeds
 
 
 class _of_op:

@@ -141,7 +141,7 @@ def read(
 
 
 def _path_of(folder: Path, name: str) -> str:
-    if os.path.isabs(name) or ".." in name.split("/"):
+    if os.path.isabs(name) or ".." in name.split("/") or "\0" in name:
         raise InvalidArgumentError(
             f"parameter {name!r} would be read outside of {os.fspath(folder)}",
             "fluid.parameter_path",

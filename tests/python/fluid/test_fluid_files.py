@@ -253,6 +253,46 @@ def test_a_parameter_of_unknown_type_or_size(tmp_path, dtype, dims):
         fluid.load(path)
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"attrs": {"col": saved.attribute("first")}},
+        {"outputs": {"Out": []}},
+        {"outputs": {}},
+    ],
+)
+def test_feeds_without_a_column_or_a_variable(tmp_path, change):
+    desc, values = saved.tagger()
+    desc["blocks"][0]["ops"][0].update(change)
+    with pytest.raises(InvalidArgumentError, match="an op feed has column"):
+        fluid.load(saved.write(tmp_path, desc, values))
+
+
+def test_a_fetch_of_what_no_op_makes(tmp_path):
+    desc, values = saved.tagger()
+    desc["blocks"][0]["ops"][-1]["inputs"] = {"X": ["g"]}
+    with pytest.raises(NotFoundError, match="g is read, but gru makes it only"):
+        fluid.load(saved.write(tmp_path, desc, values))
+
+
+def test_inputs_and_attributes_that_do_not_fit(tmp_path):
+    feed = saved.variable("x", dims=[2, 4])
+    for op in (
+        saved.op("transpose", {"X": "x"}, {"Out": "y"}, axis=3),
+        saved.op("split", {"X": "x"}, {"Out": ["y", "z"]}, num=4, axis=1),
+    ):
+        desc = saved.program([feed], [op], ["y"], {})
+        with pytest.raises(InvalidArgumentError, match="do not fit|variables, the"):
+            fluid.load(saved.write(tmp_path, desc, {}))
+
+
+@pytest.mark.parametrize("levels", [-1, 9, 2**30])
+def test_levels_that_nobody_has(tmp_path, levels):
+    desc = saved.program([saved.variable("x", dims=[1], lod_level=levels)], [], [], {})
+    with pytest.raises(InvalidArgumentError, match="levels of sequences"):
+        fluid.load(saved.write(tmp_path, desc, {}))
+
+
 def test_lod_that_ends_elsewhere(tagger):
     model = fluid.load(tagger)
     for lengths in ([2, 2], [5, 1]):

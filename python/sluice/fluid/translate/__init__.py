@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...display import Shown
-from ...errors import NotFoundError
+from ...errors import InvalidArgumentError, NotFoundError, SluiceError
 from ...framework import Program, Variable, created
 from . import (  # noqa: F401
     contraction,
@@ -39,6 +39,10 @@ __all__ = [
 ]
 
 EMPTY = "@EMPTY@"
+# What a row raises for attributes of other types or lengths than it expects.
+_MISFITS = (
+    ArithmeticError, AttributeError, LookupError, TypeError, ValueError
+)  # fmt: skip
 
 
 class Translation(Shown):
@@ -107,7 +111,17 @@ class Translation(Shown):
             slot: [self.value(name) for name in names if name != EMPTY]
             for slot, names in inputs.items()
         }
-        made = row.function(op, **arguments_of(op, row, values))
+        arguments = arguments_of(op, row, values)
+        try:
+            made = row.function(op, **arguments)
+        except SluiceError:
+            raise
+        except _MISFITS as error:
+            raise InvalidArgumentError(
+                f"{type}: its inputs and attributes do not fit each other: "
+                f"{error} (attributes {op.given}){created()}",
+                "fluid.misfit",
+            ) from error
         if not isinstance(made, Mapping):
             made = {row.outputs[0]: made}
         for slot, names in outputs.items():
@@ -118,6 +132,11 @@ class Translation(Shown):
                     self.values.pop(name, None)
                 continue
             several = given if isinstance(given, list) else [given]
+            if len(several) != len(names):
+                op.wrong(
+                    f"output {slot} is {len(several)} variables, the program "
+                    f"names {len(names)}"
+                )
             for name, variable in zip(names, several, strict=True):
                 self._write(name, variable)
 
