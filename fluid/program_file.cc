@@ -92,8 +92,9 @@ struct ValueWriter {
     }
   }
   void operator()(const std::vector<bool>& values) const {
-    for (const bool value : values)
+    for (const bool value : values) {
       out->add_bools(value);
+    }
   }
   void operator()(const std::vector<int64_t>& values) const {
     for (const int64_t value : values) {
@@ -215,15 +216,17 @@ FileBlock ToBlock(const file::Block& block, int at, const std::string& name) {
         Shown(variable.name()));
     result.variables.push_back(ToVariable(variable));
   }
-  for (const auto& op : block.ops())
+  for (const auto& op : block.ops()) {
     result.ops.push_back(ToOp(op, name));
+  }
   return result;
 }
 
 void Write(const FileTensor& tensor, file::TensorDesc* out) {
   out->set_data_type(tensor.dtype);
-  for (const int64_t size : tensor.dims)
+  for (const int64_t size : tensor.dims) {
     out->add_dims(size);
+  }
 }
 
 void Write(const FileVariable& variable, file::Variable* out) {
@@ -252,8 +255,9 @@ void Write(const FileSlots& slots, auto add) {
   for (const auto& [slot, names] : slots) {
     file::Slot* out = add();
     out->set_parameter(slot);
-    for (const std::string& name : names)
+    for (const std::string& name : names) {
       out->add_arguments(name);
+    }
   }
 }
 
@@ -315,8 +319,9 @@ std::string SerializeProgramFile(const ProgramFile& program) {
     for (const FileVariable& variable : block.variables) {
       Write(variable, written->add_vars());
     }
-    for (const FileOp& op : block.ops)
+    for (const FileOp& op : block.ops) {
       Write(op, written->add_ops());
+    }
   }
   CheckProgramBytes(out.ByteSizeLong());
   return out.SerializeAsString();

@@ -32,8 +32,9 @@ std::string Bytes(nb::handle text) {
 
 nb::list Texts(const std::vector<std::string>& texts) {
   nb::list list;
-  for (const std::string& text : texts)
+  for (const std::string& text : texts) {
     list.append(Text(text));
+  }
   return list;
 }
 
@@ -54,8 +55,9 @@ nb::object ToObject(const AttributeValue& value) {
 
 nb::dict ToDict(const FileSlots& slots) {
   nb::dict result;
-  for (const auto& [slot, names] : slots)
+  for (const auto& [slot, names] : slots) {
     result[Text(slot)] = Texts(names);
+  }
   return result;
 }
 
@@ -88,11 +90,13 @@ nb::dict ToDict(const ProgramFile& program) {
   nb::list blocks;
   for (const FileBlock& block : program.blocks) {
     nb::list vars;
-    for (const FileVariable& each : block.variables)
+    for (const FileVariable& each : block.variables) {
       vars.append(ToDict(each));
+    }
     nb::list ops;
-    for (const FileOp& op : block.ops)
+    for (const FileOp& op : block.ops) {
       ops.append(ToDict(op));
+    }
     nb::dict entry;
     entry["parent"] = block.parent;
     entry["vars"] = vars;
@@ -108,15 +112,17 @@ nb::dict ToDict(const ProgramFile& program) {
 template <typename T>
 std::vector<T> ToVector(nb::handle list) {
   std::vector<T> values;
-  for (nb::handle each : list)
+  for (nb::handle each : list) {
     values.push_back(nb::cast<T>(each));
+  }
   return values;
 }
 
 std::vector<std::string> ToTexts(nb::handle list) {
   std::vector<std::string> texts;
-  for (nb::handle each : list)
+  for (nb::handle each : list) {
     texts.push_back(Bytes(each));
+  }
   return texts;
 }
 
@@ -186,8 +192,9 @@ ProgramFile ToProgramFile(const nb::dict& program) {
     for (nb::handle each : block["vars"]) {
       made.variables.push_back(ToVariable(each));
     }
-    for (nb::handle op : block["ops"])
+    for (nb::handle op : block["ops"]) {
       made.ops.push_back(ToOp(op));
+    }
     result.blocks.push_back(std::move(made));
   }
   return result;
