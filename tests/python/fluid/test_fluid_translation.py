@@ -109,11 +109,12 @@ def test_broadcasting_lines_up_at_the_axis():
     np.testing.assert_array_equal(out, x + y[None, :, None])
     (out,) = run("elementwise_sub", {"X": y, "Y": x}, {"axis": 1})
     np.testing.assert_array_equal(out, y[None, :, None] - x)
-    hanging = f32(1, 2).reshape(2, 1, 1)
-    (out,) = run(
-        "elementwise_mul", {"X": x[:, :, 0], "Y": hanging}, {"axis": 0}
-    )
-    np.testing.assert_array_equal(out, x[:, :, 0] * f32(1, 2)[:, None])
+    hanging = y.reshape(3, 1, 1)  # past the last dim of x
+    (out,) = run("elementwise_mul", {"X": x, "Y": hanging}, {"axis": 1})
+    np.testing.assert_array_equal(out, x * y[None, :, None])
+    two = f32(1, 2)
+    (out,) = run("elementwise_add", {"X": two, "Y": x[:, :1, 0]}, {"axis": 0})
+    np.testing.assert_array_equal(out, two[:, None] + x[:, :1, 0])
 
 
 def test_padding_same_puts_the_smaller_half_first():

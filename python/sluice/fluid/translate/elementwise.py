@@ -188,25 +188,28 @@ def aligned(
 ) -> tuple[Variable, Variable, int]:
     """The operands and the axis as Sluice takes them.
 
-    Fluid lines up the dims of the variable of lower rank from ``axis`` on, if
-    that is not -1, whichever of both it is, and lets ones at Y's end hang over.
+    Fluid lines up the dims of the variable of lower rank, Y if both have the
+    same, from ``axis`` on, and lets ones at its end hang over.
     """
-    sizes, others = op.shape(X), op.shape(Y)
-    if axis == -1 or len(sizes) == len(others):
+    ranks = op.rank(X), op.rank(Y)
+    wide = max(ranks)
+    if axis == -1 or (ranks[0] == ranks[1] and axis == 0):
         return X, Y, -1
-    kept = len(others)
-    while kept > 1 and axis + kept > len(sizes) and others[kept - 1] == 1:
+    low = Y if ranks[1] <= ranks[0] else X
+    sizes = op.shape(low)
+    kept = len(sizes)
+    while kept > 1 and axis + kept > wide and sizes[kept - 1] == 1:
         kept -= 1
-    if kept < len(others):
-        axes = list(range(kept, len(others)))
-        Y = op.append("squeeze", {"X": Y}, axes=axes)
-    if kept <= len(sizes):
-        return X, Y, -1 if kept == len(sizes) else axis
-    missing = kept - axis - len(sizes)
-    if missing > 0:
-        axes = list(range(len(sizes), len(sizes) + missing))
-        X = op.append("unsqueeze", {"X": X}, axes=axes)
-    return X, Y, -1
+    part = low
+    if kept < len(sizes):
+        axes = list(range(kept, len(sizes)))
+        part = op.append("squeeze", {"X": low}, axes=axes)
+    if low is Y:
+        return X, part, axis
+    if wide > axis + kept:
+        axes = list(range(kept, wide - axis))
+        part = op.append("unsqueeze", {"X": part}, axes=axes)
+    return part, Y, -1
 
 
 def binary(
