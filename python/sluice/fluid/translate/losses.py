@@ -277,9 +277,13 @@ def warpctc(
     elif LogitsLength is None or LabelLength is None:
         op.wrong("LogitsLength or LabelLength is missing, without LoD")
     Label = op.cast(Label, "int64")
-    return layers.warpctc(
+    loss = layers.warpctc(
         Logits, Label, blank, norm_by_times, LogitsLength, LabelLength
     )
+    # Labels that do not fit into the steps cost nothing there.
+    endless = op.append("isinf", {"X": loss})
+    zero = op.constant(0.0, loss.dtype)
+    return op.append("where", {"Condition": endless, "X": zero, "Y": loss})
 
 
 @row(

@@ -104,7 +104,10 @@ def sequence_pad(op, X, PadValue, *, padded_length=-1):
 def sequence_unpad(op, X, Length):
     """The first rows of each sample."""
     length = op.append("reshape", {"X": Length}, shape=[-1])
-    return op.append("sequence_unpad", {"X": X, "Length": length})
+    out = op.append("sequence_unpad", {"X": X, "Length": length})
+    if op.rank(X) == 2:
+        out = op.append("reshape", {"X": out}, shape=[0, 1])
+    return out
 
 
 @row("sequence_reshape")
