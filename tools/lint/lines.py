@@ -16,7 +16,7 @@ BUDGET = {
     "onnx": 12_800,
     "laboratory": 13_500,  # raised for the corpus, and answers before tables
     "fluid": 600,
-    "python": 37_000,  # raised for fluid/, which is to shrink as tables
+    "python": 37_100,  # raised for fluid/, which is to shrink as tables
     "benchmarks": 11_000,  # raised for fluid/
     "tools": 4_220,  # raised for lint/pages.py, lint/drawing.py
     "others": 6_100,  # examples, docs, cmake, include, dev; raised for the site
