@@ -7,6 +7,7 @@ import pytest
 
 import sluice as sl
 from sluice.fluid.translate import ROWS, Translation
+from sluice.fluid.translate.updates import _UPDATES as UPDATES
 
 
 def run(type, inputs, attrs=None, outputs=("Out",), lods=None):
@@ -260,3 +261,17 @@ def test_reading_what_is_not_made():
         match="variable shape is read, but transpose2 makes it only",
     ):
         t.append("relu", {"X": ["shape"]}, {"Out": ["z"]})
+
+
+@pytest.mark.parametrize("type", UPDATES)
+def test_each_update_takes_a_step(type):
+    inputs = {
+        slot: np.full(1 if slot.endswith(("Pow", "Rate")) else 3, 0.5, np.float32)
+        for slot, (required, _) in ROWS[type].slots.items()
+        if required
+    }
+    required = {"mu": 0.9, "weight_decay": 0.01}
+    attrs = {k: v for k, v in required.items() if k in ROWS[type].attributes}
+    (out,) = run(type, inputs, attrs, ("ParamOut",))
+    assert out.shape == (3,)
+    assert np.all(out < 0.5)

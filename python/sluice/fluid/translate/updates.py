@@ -44,7 +44,7 @@ _UPDATES = {
     "lamb": _Update(
         _POWERS, {**_MOMENTS, "epsilon": 1e-6, "weight_decay": REQUIRED}, _FLUID
     ),
-    "adamax": _Update("Moment InfNorm Beta1Pow", _MOMENTS, _FLUID),
+    "adamax": _Update("Moment InfNorm Beta1Pow", _MOMENTS),
     "adagrad": _Update("Moment", {"epsilon": 1e-6}),
     "decayed_adagrad": _Update("Moment", {"decay": 0.95, "epsilon": 1e-6}),
     "adadelta": _Update(
@@ -53,7 +53,6 @@ _UPDATES = {
     "rmsprop": _Update(
         "MeanSquare MeanGrad Moment",
         {"decay": 0.9, "momentum": 0.0, "epsilon": 1e-10, "centered": False},
-        _FLUID,
     ),
     "ftrl": _Update(
         "SquaredAccumulator LinearAccumulator",
