@@ -32,6 +32,8 @@ class Region(Operator):
             and returns what the block's outputs are.
     """
 
+    is_loop = True
+
     def __init__(self, type: str, loop: Callable[..., list[Any]]) -> None:
         super().__init__(type, {}, {}, {}, "forward")
         self.ops: list[Operator] = []
@@ -45,7 +47,7 @@ class Region(Operator):
         def step(given: dict[str, Any], wanted: Sequence[str]) -> list[Any]:
             translation.values.update(given)
             for op in self.ops:
-                program.translate(op)
+                op.translate(program)
             return [translation.value(name) for name in wanted]
 
         made = self.loop(translation.value, step)

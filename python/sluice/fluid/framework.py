@@ -207,6 +207,14 @@ class Operator:
         self.type, self.inputs, self.outputs = type, inputs, outputs
         self.attrs, self.role = attrs, role
 
+    is_loop = False
+
+    def translate(self, program: Program) -> None:
+        """Append its translation to a program."""
+        program.translation.append(
+            self.type, self.inputs, self.outputs, self.attrs
+        )
+
     def input(self, slot: str) -> list[str]:
         """The names of an input."""
         return self.inputs.get(slot, [])
@@ -340,7 +348,7 @@ class Block(Shown):
         seed = self.program.random_seed
         if seed and op.attrs.get("seed") == 0:
             op.attrs["seed"] = seed
-        self.program.translate(op)
+        op.translate(self.program)
         recorded = self.program.recorded
         (self.ops if recorded is None else recorded).append(op)
         for name in op.output_arg_names:
@@ -349,7 +357,7 @@ class Block(Shown):
 
     def append_region(self, region: Any) -> list[Variable]:
         """Append a loop, see :mod:`sluice.fluid.control_flow`."""
-        self.program.translate(region)
+        region.translate(self.program)
         recorded = self.program.recorded
         (self.ops if recorded is None else recorded).append(region)
         names = region.output_arg_names
@@ -424,13 +432,6 @@ class Program:
         """The variables that are trained."""
         return self.block0.all_parameters()
 
-    def translate(self, op: Operator) -> None:
-        """Append an op's translation."""
-        if hasattr(op, "translate"):  # a loop
-            op.translate(self)
-            return
-        self.translation.append(op.type, op.inputs, op.outputs, op.attrs)
-
     @contextlib.contextmanager
     def optimizing(self) -> Iterator[None]:
         """The ops of the block are not part of tests."""
@@ -464,7 +465,7 @@ class Program:
         for op in ops:
             if op.role != "forward":
                 continue
-            if hasattr(op, "translate"):
+            if op.is_loop:
                 self.block0.append_region(op)
                 continue
             attrs = dict(op.attrs)

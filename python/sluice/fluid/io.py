@@ -14,6 +14,7 @@ from ..display import Shown
 from ..errors import (
     FailedPreconditionError,
     InvalidArgumentError,
+    NotFoundError,
     UnimplementedError,
 )
 from ..framework import created
@@ -220,7 +221,7 @@ def save_inference_model(
     targets = _names(target_vars)
     feeds = _names(feeded_var_names)
     ops = _needed(program.global_block().ops, targets)
-    loops = [op.type for op in ops if hasattr(op, "translate")]
+    loops = [op.type for op in ops if op.is_loop]
     if loops:
         raise UnimplementedError(
             f"save_inference_model: there are loops ({', '.join(loops)}); "
@@ -278,7 +279,7 @@ def _described(
         try:
             var = block.var(name)
             code, dims, lod = code_of(var.dtype), var.shape, var.lod_level
-        except Exception:  # an output that is not made, such as XShape
+        except NotFoundError:  # an output that is not made, such as XShape
             code, dims, lod = 5, [], 0
         persistable = name in program.stored
         variables.append(
