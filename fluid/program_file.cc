@@ -13,7 +13,7 @@ namespace {
 
 // Blocks that lie in one another; programs have few.
 constexpr int kMostBlocks = 10'000;
-// What protobuf reads and writes.
+// The most bytes of a message of protobuf.
 constexpr uint64_t kMostBytes = std::numeric_limits<int32_t>::max();
 
 template <typename T, typename Repeated>

@@ -124,7 +124,7 @@ __all__ += ragged.__all__
 
 # Modules, and names in modules, that are imported on first use. The laboratory
 # is a separate library.
-_MODULES = ("_lab", "lab", "metrics", "onnx", "onnxruntime")
+_MODULES = ("_lab", "fluid", "lab", "metrics", "onnx", "onnxruntime")
 _NAMES = {
     "Comparison": "._lab",
     "DataFeeder": ".reader",

@@ -73,7 +73,7 @@ smoothl1loss: smooth_l1_loss | switch: cond | view: reshape | while: while_loop
 # Attributes of modules, by "module.name" or by name alone.
 _ATTRIBUTES = _entries(
     """
-layers.create_parameter: sl.LayerHelper(...).create_parameter | fluid: sl itself
+layers.create_parameter: sl.LayerHelper(...).create_parameter
 layers.data: sl.data | lr_scheduler: sl.layers.exponential_decay and its like
 CompiledProgram: exe.run(program): it is compiled when it first runs
 ParallelExecutor: sl.distributed.DataParallel | randn: sl.layers.gaussian_random

@@ -52,7 +52,8 @@ FileAttribute BlockAttribute(int64_t block) {
   return {"sub_block", AttributeType::kBlock, block};
 }
 
-// A program whose op runs `runs` and whose second block lies in `parent`.
+// Two blocks: the first has an op with the attribute `runs`, and `parent` is
+// the parent of the second.
 ProgramFile TwoBlocks(int32_t parent, FileAttribute runs) {
   ProgramFile program = OneOp();
   program.blocks[0].ops[0].attributes = {std::move(runs)};

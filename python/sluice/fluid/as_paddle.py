@@ -12,7 +12,7 @@ import types
 
 from ..errors import FailedPreconditionError, NotFoundError
 
-# Modules of PaddlePaddle, and what stands for them.
+# Modules of PaddlePaddle, and the modules that replace them.
 _MODULES = {
     "paddle.fluid": "sluice.fluid",
     "paddle.fluid.core": "sluice.fluid.core",

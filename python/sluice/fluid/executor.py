@@ -89,7 +89,7 @@ class BuildStrategy(Shown):
 
 
 class CompiledProgram(Shown):
-    """A program, as it is: Sluice compiles when a program first runs."""
+    """The program unchanged: Sluice compiles a program when it first runs."""
 
     def __init__(self, program: Any, build_strategy: Any = None) -> None:
         self.program = program

@@ -177,6 +177,17 @@ def test_a_script_runs_as_it_is(tmp_path):
     assert done.stdout == "['one'] [12.]\n[[0, 1], [2]]\n"
 
 
+def test_fluid_is_imported_when_it_is_asked_for():
+    text = (
+        "import sys, sluice as sl; assert 'sluice.fluid' not in sys.modules; "
+        "print(sl.fluid.__name__)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", text], capture_output=True, text=True, check=False
+    )
+    assert (done.stdout, done.stderr) == ("sluice.fluid\n", "")
+
+
 # Bad input
 
 

@@ -37,7 +37,7 @@ def f32(*values):
 ROW = f32(0.5, 1.5, 2.5, -0.5, -1.5, -2.5)
 
 
-# The differences that nobody sees: the op is there and means something else.
+# Differences without an error: the op of this name computes something else.
 @pytest.mark.parametrize(
     "type, inputs, attrs, expected",
     [

@@ -66,7 +66,7 @@ class Translation(Shown):
         self._not_made: dict[str, str] = {}  # by name: the op
 
     def value(self, name: str) -> Variable:
-        """What the name stands for. Raises NotFoundError."""
+        """The variable that the name means now. Raises NotFoundError."""
         if name in self.values:
             return self.values[name]
         if name in self._not_made:

@@ -7,118 +7,52 @@ from collections.abc import Sequence
 from ... import layers
 from ...framework import Variable
 from .contraction import fc
-from .sequences import gru, lstm
-from .table import Many, Op, row
+from .sequences import columns, gru, lstm
+from .table import ROWS, Many, Op, row
 
 
-@row("fusion_gru", outputs="Hidden")
-def fusion_gru(
-    op,
-    X,
-    WeightX,
-    WeightH,
-    Bias=None,
-    H0=None,
-    *,
-    activation="tanh",
-    gate_activation="sigmoid",
-    is_reverse=False,
-    origin_mode=False,
-    use_seq=True,
-):
+def _and(type, **more):
+    """The attributes of an op, and more that change nothing."""
+    return {**ROWS[type].attributes, **more}
+
+
+@row("fusion_gru", outputs="Hidden", **_and("gru", use_seq=True))
+def fusion_gru(op, X, WeightX, WeightH, Bias=None, H0=None, **attrs):
     """gru of the products of the rows and WeightX."""
-    return gru(
-        op,
-        op.append("mul", {"X": X, "Y": WeightX}),
-        WeightH,
-        Bias,
-        H0,
-        activation=activation,
-        gate_activation=gate_activation,
-        is_reverse=is_reverse,
-        origin_mode=origin_mode,
-    )
+    del attrs["use_seq"]
+    products = op.append("mul", {"X": X, "Y": WeightX})
+    return gru(op, products, WeightH, Bias, H0, **attrs)
 
 
-@row("fusion_lstm", outputs="Hidden Cell")
-def fusion_lstm(
-    op,
-    X,
-    WeightX,
-    WeightH,
-    Bias,
-    H0=None,
-    C0=None,
-    *,
-    use_peepholes=True,
-    is_reverse=False,
-    use_seq=True,
-    gate_activation="sigmoid",
-    cell_activation="tanh",
-    candidate_activation="tanh",
-):
+@row("fusion_lstm", outputs="Hidden Cell", **_and("lstm", use_seq=True))
+def fusion_lstm(op, X, WeightX, WeightH, Bias, H0=None, C0=None, **attrs):
     """lstm of the products of the rows and WeightX."""
-    return lstm(
-        op,
-        op.append("mul", {"X": X, "Y": WeightX}),
-        WeightH,
-        Bias,
-        H0,
-        C0,
-        use_peepholes=use_peepholes,
-        is_reverse=is_reverse,
-        gate_activation=gate_activation,
-        cell_activation=cell_activation,
-        candidate_activation=candidate_activation,
-    )
+    del attrs["use_seq"]
+    products = op.append("mul", {"X": X, "Y": WeightX})
+    return lstm(op, products, WeightH, Bias, H0, C0, **attrs)
 
 
-@row("fused_embedding_fc_lstm", outputs="Hidden Cell")
+@row(
+    "fused_embedding_fc_lstm",
+    outputs="Hidden Cell",
+    **_and("lstm", use_seq=True),
+)
 def fused_embedding_fc_lstm(
-    op,
-    Ids,
-    Embeddings,
-    WeightH,
-    Bias,
-    H0=None,
-    C0=None,
-    *,
-    use_peepholes=True,
-    is_reverse=False,
-    use_seq=True,
-    gate_activation="sigmoid",
-    cell_activation="tanh",
-    candidate_activation="tanh",
+    op, Ids, Embeddings, WeightH, Bias, H0=None, C0=None, **attrs
 ):
-    """lstm of rows of a table, in which the biases are already."""
-    units = op.size(WeightH, 0)
-    zeros = op.append("fill_any_like", {"X": Bias}, value=0.0, dtype=Bias.dtype)
-    parts = [
-        op.append("slice", {"X": x}, axes=[1], starts=[first], ends=[last])
-        for x, first, last in (
-            (zeros, 0, 4 * units),
-            (Bias, 4 * units, 7 * units),
-        )
-    ]
-    if use_peepholes:
-        Bias = op.append("concat", {"X": parts}, axis=1)
-    else:
-        Bias = parts[0]
-    return lstm(
-        op,
-        op.append(
-            "lookup_table", {"W": Embeddings, "Ids": Ids}, drop_last_dim=True
-        ),
-        WeightH,
-        Bias,
-        H0,
-        C0,
-        use_peepholes=use_peepholes,
-        is_reverse=is_reverse,
-        gate_activation=gate_activation,
-        cell_activation=cell_activation,
-        candidate_activation=candidate_activation,
+    """lstm of rows of a table, in which the biases of the gates are already."""
+    del attrs["use_seq"]
+    gates = 4 * op.size(WeightH, 0)
+    zeros = op.append(
+        "fill_any_like", {"X": Bias}, value=0.0, dtype=Bias.dtype
     )
+    bias = columns(op, zeros, 0, gates)
+    if attrs["use_peepholes"]:
+        peepholes = columns(op, Bias, gates, gates // 4 * 3)
+        bias = op.append("concat", {"X": [bias, peepholes]}, axis=1)
+    inputs = {"W": Embeddings, "Ids": Ids}
+    rows = op.append("lookup_table", inputs, drop_last_dim=True)
+    return lstm(op, rows, WeightH, bias, H0, C0, **attrs)
 
 
 @row("fused_embedding_seq_pool")
