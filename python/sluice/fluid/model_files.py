@@ -117,7 +117,7 @@ def load(
     for name, value in parameters.read(folder, params, expected):
         variable = program.persistable(name, value.shape, value.dtype)
         variable.stop_gradient = True
-        scope[name] = value
+        scope.set(name, value, copy=False)
     feeds = _declare_feeds(program, block["ops"], declared, program_file)
     translation = Translation(program, Folding(scope, set(expected)))
     fetches = _by_column(block["ops"], "fetch", "inputs", "X", program_file)
