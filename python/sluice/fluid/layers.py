@@ -12,7 +12,8 @@ from .. import layers as sluice_layers
 from ..errors import NotFoundError
 from ..framework import created
 from ..initializer import Constant, Normal
-from . import control_flow, writing
+from . import conditions, control_flow, writing
+from .conditions import *  # noqa: F403
 from .control_flow import *  # noqa: F403
 from .framework import Variable, code_of, default_main_program
 from .layer_helper import LayerHelper
@@ -46,6 +47,7 @@ __all__ = [
     "square_error_cost",
 ]
 __all__ += sorted(LAYERS)
+__all__ += conditions.__all__
 __all__ += control_flow.__all__
 __all__ += writing.__all__
 

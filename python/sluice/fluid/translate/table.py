@@ -102,6 +102,7 @@ class Op(Shown):
         numbers: what is known of small integer variables: a list of numbers,
             dims of variables (:class:`Dim`), and None, by Sluice's name.
         folding: computes what depends on parameters alone, for inference.
+        values: what Fluid's names stand for now.
     """
 
     def __init__(
@@ -111,10 +112,12 @@ class Op(Shown):
         outputs: Mapping[str, Sequence[str]],
         given: Mapping[str, Any],
         numbers: dict[str, list[Any]],
-        folding: Folding | None = None,
+        folding: Folding | None,
+        values: Mapping[str, Any],
     ) -> None:
         self.type, self.program, self.outputs = type, program, outputs
         self.given, self.numbers, self.folding = given, numbers, folding
+        self.values = values
 
     def append(self, type: str, inputs: Any = None, **attrs: Any) -> Variable:
         """Append an op of Sluice; return its output Out, or its only one."""
@@ -197,6 +200,18 @@ class Op(Shown):
         if self.shape(x)[1:] == (1,):
             out = self.append("squeeze", {"X": out}, axes=[2])
         return out, length
+
+    def cut_alike(self, *variables: Variable) -> list[Variable]:
+        """Variables whose rows the first ragged one cuts into sequences, as
+        in Fluid.
+        """
+        first = next((x for x in variables if x.lod_level), None)
+        return [
+            layers.lod_reset(x, first)
+            if x.lod_level and x.offsets.name != first.offsets.name
+            else x
+            for x in variables
+        ]
 
     def rank(self, x: Variable) -> int:
         """Its rank; refused if it is unknown."""
