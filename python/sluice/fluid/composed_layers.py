@@ -49,7 +49,8 @@ def range(helper: LayerHelper, a: Any) -> Variable:
     """Numbers from ``start`` until before ``end``."""
     given = {"Start": a.start, "End": a.end, "Step": a.step}
     return helper.append(
-        "range", {key: _variable(value, a.dtype) for key, value in given.items()}
+        "range",
+        {key: _variable(value, a.dtype) for key, value in given.items()},
     )
 
 
@@ -136,7 +137,9 @@ def split(helper: LayerHelper, a: Any) -> list[Variable]:
     else:
         attrs["axis"] = a.dim % len(a.input.shape)
     if isinstance(parts, int):
-        return helper.append_list("split", inputs, {**attrs, "num": parts}, parts)
+        return helper.append_list(
+            "split", inputs, {**attrs, "num": parts}, parts
+        )
     attrs["sections"], more = number_or_tensor(
         helper, parts, None, "SectionsTensorList"
     )
@@ -164,9 +167,11 @@ def nonzero(helper: LayerHelper, a: Any) -> Any:
     found = LAYERS["where"](a.input)
     if not a.as_tuple:
         return found
-    return tuple(split(found, len(a.input.shape), 1)) if len(
-        a.input.shape
-    ) > 1 else (found,)
+    return (
+        tuple(split(found, len(a.input.shape), 1))
+        if len(a.input.shape) > 1
+        else (found,)
+    )
 
 
 @layer("input, shifts, dims=None")
@@ -251,7 +256,7 @@ def _pool(rank: int) -> Any:
     )
     def pool(helper: LayerHelper, a: Any) -> Variable:
         """The largest or the mean of each window."""
-        pads, algorithm = _padding(a.pool_padding, rank)
+        pads, algorithm = _padding(a.pool_padding, rank, a.data_format)
         attrs = {
             "pooling_type": a.pool_type,
             "ksize": whole(a.pool_size, rank),
@@ -363,9 +368,10 @@ def _reduction(type: str) -> Any:
     return reduction
 
 
-for _kind in ("sum", "mean", "max", "min", "prod", "all", "any"):
-    globals()[f"reduce_{_kind}"] = _reduction(f"reduce_{_kind}")
-_sum, _mean = globals()["reduce_sum"], globals()["reduce_mean"]
+reduce_sum, reduce_mean = _reduction("reduce_sum"), _reduction("reduce_mean")
+reduce_max, reduce_min = _reduction("reduce_max"), _reduction("reduce_min")
+reduce_all, reduce_any = _reduction("reduce_all"), _reduction("reduce_any")
+reduce_prod = _reduction("reduce_prod")
 
 
 @layer("input, pool_type, is_test=False, pad_value=0.0")
@@ -409,7 +415,7 @@ def square_error_cost(input: Variable, label: Variable) -> Variable:
 
 def mse_loss(input: Variable, label: Variable) -> Variable:
     """The mean of (input - label) ** 2."""
-    return _mean(square_error_cost(input, label))
+    return reduce_mean(square_error_cost(input, label))
 
 
 def dice_loss(
@@ -421,23 +427,29 @@ def dice_loss(
     """1 - twice the common part of prediction and label, over both."""
     label = LAYERS["one_hot"](label, input.shape[-1])
     dims = list(np.arange(1, len(input.shape)))
-    both = _sum(input, dims) + _sum(label, dims) + epsilon
-    return _mean(1.0 - _sum(input * label, dims) * 2.0 / both)
+    both = reduce_sum(input, dims) + reduce_sum(label, dims) + epsilon
+    return reduce_mean(1.0 - reduce_sum(input * label, dims) * 2.0 / both)
 
 
 def npair_loss(
-    anchor: Variable, positive: Variable, labels: Variable, l2_reg: float = 0.002
+    anchor: Variable,
+    positive: Variable,
+    labels: Variable,
+    l2_reg: float = 0.002,
 ) -> Variable:
     """The cross entropy of products with the rows of equal labels."""
     column = LAYERS["reshape"](labels, [-1, 1])
     row = LAYERS["reshape"](labels, [1, -1])
     same = LAYERS["equal"](column, row).astype("float32")
-    same = same / _sum(same, 1, True)
-    squares = [_mean(_sum(LAYERS["square"](x), 1)) for x in (anchor, positive)]
+    same = same / reduce_sum(same, 1, True)
+    squares = [
+        reduce_mean(reduce_sum(LAYERS["square"](x), 1))
+        for x in (anchor, positive)
+    ]
     products = LAYERS["matmul"](anchor, positive, transpose_y=True)
     cost = softmax_with_cross_entropy(products, same, soft_label=True)
     penalty = (squares[0] + squares[1]) * (0.25 * l2_reg)
-    return penalty + _mean(_sum(same * cost, 0))
+    return penalty + reduce_mean(reduce_sum(same * cost, 0))
 
 
 @layer(
@@ -449,7 +461,9 @@ def edit_distance(helper: LayerHelper, a: Any) -> tuple[Variable, Variable]:
     given = [a.input, a.label]
     if a.ignored_tokens:
         attrs = {"tokens": list(a.ignored_tokens)}
-        given = [helper.append("sequence_erase", {"X": x}, attrs) for x in given]
+        given = [
+            helper.append("sequence_erase", {"X": x}, attrs) for x in given
+        ]
     inputs = {
         "Hyps": given[0],
         "Refs": given[1],

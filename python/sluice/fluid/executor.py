@@ -134,6 +134,7 @@ class Executor(Shown):
         Args:
             program: the default main program if None.
             feed: arrays or tensors by name; or a list of such dicts with one.
+                Without it the program's readers give their next batches.
             fetch_list: variables or names.
             feed_var_name: has no effect.
             fetch_var_name: has no effect.
@@ -152,6 +153,12 @@ class Executor(Shown):
             )
         if isinstance(feed, (list, tuple)):
             (feed,) = feed or ({},)
+        if not feed:
+            feed = {
+                name: value
+                for reader in program.readers
+                for name, value in reader.next_feed().items()
+            }
         values = {
             getattr(name, "name", name): _feed_value(value)
             for name, value in (feed or {}).items()

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import layers as sluice_layers
-from ..errors import NotFoundError, UnimplementedError
+from ..errors import InvalidArgumentError, NotFoundError, UnimplementedError
 from ..framework import created
 from ..initializer import Constant
 from ..layer_helper import ParamAttr
@@ -27,6 +27,7 @@ from .framework import Variable, default_main_program
 from .layer_helper import LayerHelper, layer
 from .left_out import LEFT_OUT
 from .parameter_layers import *  # noqa: F403
+from .readers import PyReader
 from .recurrent_layers import *  # noqa: F403
 from .schedules import *  # noqa: F403
 from .simple_layers import LAYERS
@@ -36,7 +37,8 @@ globals().update(LAYERS)
 
 __all__ = [
     "accuracy", "auc", "create_global_var", "create_parameter",
-    "create_tensor", "data", "dropout",
+    "create_py_reader_by_data", "create_tensor", "data", "double_buffer",
+    "dropout", "py_func", "py_reader", "read_file",
 ]  # fmt: skip
 __all__ += sorted(LAYERS)
 for _module in (
@@ -161,6 +163,79 @@ def dropout(helper: LayerHelper, a: Any) -> Variable:
         "dropout_implementation": a.dropout_implementation,
     }
     return helper.append("dropout", {"X": a.x}, attrs)
+
+
+@layer("func, x, out, backward_func=None, skip_vars_in_backward_input=None")
+def py_func(helper: LayerHelper, a: Any) -> Any:
+    """Call a Python function with arrays in each run; see
+    :func:`sluice.layers.py_func`.
+
+    ``out`` is a variable, or a list, of ``block.create_var`` with its shape and
+    dtype.
+    """
+    several = isinstance(a.out, (list, tuple))
+    xs = list(a.x) if isinstance(a.x, (list, tuple)) else [a.x]
+    outs = list(a.out) if several else [a.out]
+    skipped = a.skip_vars_in_backward_input or ()
+    skipped = skipped if isinstance(skipped, (list, tuple)) else [skipped]
+    kinds = [each.declared for each in outs]
+    if any(shape is None or dtype is None for shape, dtype in kinds):
+        raise InvalidArgumentError(
+            f"py_func: out has no shape and dtype: make it by "
+            f"block.create_var(shape=..., dtype=...){created()}",
+            "fluid.py_func_out",
+        )
+    kinds = [([None if n == -1 else n for n in s], d) for s, d in kinds]
+
+    def call(value: Any, step: Any) -> list[Any]:
+        return sluice_layers.py_func(
+            a.func,
+            [value(each.name) for each in xs],
+            kinds,
+            a.backward_func,
+            [value(each.name) for each in skipped],
+        )
+
+    region = control_flow.Region("py_func", call)
+    region.inputs["X"] = [each.name for each in xs]
+    region.outputs["Out"] = [each.name for each in outs]
+    helper.block.append_region(region)
+    return a.out
+
+
+@layer(
+    "capacity, shapes, dtypes, lod_levels=None, name=None, "
+    "use_double_buffer=True"
+)
+def py_reader(helper: LayerHelper, a: Any) -> PyReader:
+    """A reader with variables of its own, which :func:`read_file` returns."""
+    levels = a.lod_levels or [0] * len(a.shapes)
+    inputs = [
+        helper.block.data(f"{helper.name}.{i}", shape, dtype, level)
+        for i, (shape, dtype, level) in enumerate(
+            zip(a.shapes, a.dtypes, levels, strict=True)
+        )
+    ]
+    return PyReader(inputs, iterable=False)
+
+
+@layer("capacity, feed_list, name=None, use_double_buffer=True")
+def create_py_reader_by_data(helper: LayerHelper, a: Any) -> PyReader:
+    """A reader of these variables, which :func:`read_file` returns."""
+    return PyReader(a.feed_list, iterable=False)
+
+
+def read_file(reader: PyReader) -> Any:
+    """The variables of a reader: a list, or the only one."""
+    inputs = reader.inputs
+    return inputs if len(inputs) > 1 else inputs[0]
+
+
+def double_buffer(
+    reader: PyReader, place: Any = None, name: str | None = None
+) -> PyReader:
+    """The reader itself."""
+    return reader
 
 
 def __getattr__(name: str) -> Any:

@@ -32,6 +32,11 @@ _REASONS = {
     "its hash is of PaddlePaddle's build; hash ids in the reader": "hash",
     "Sluice has no such op; compute the mask with argmax and one_hot": """
         similarity_focus""",
+    "nce draws classes for a loss; Sluice draws them with repetitions": """
+        sampled_softmax_with_cross_entropy""",
+    "crop images in the reader; Sluice draws one number for a whole run": """
+        random_crop""",
+    "it is an op that reads a file; fluid.io.load_vars reads it once": "load",
 }
 LEFT_OUT = {
     name: reason for reason, names in _REASONS.items() for name in names.split()

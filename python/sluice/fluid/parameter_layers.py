@@ -76,26 +76,28 @@ embedding_v2 = _embedding("lookup_table_v2")
 embedding_v2.__doc__ = "Rows of a table: ``fluid.embedding``."
 
 
-def _padding(padding: Any, rank: int) -> tuple[list[int], str]:
+def _padding(padding: Any, rank: int, form: str) -> tuple[list[int], str]:
     """Numbers, 1 or 2 for each dim, and the algorithm."""
     if isinstance(padding, str):
         return [0] * rank, padding.upper()
-    if isinstance(padding, (list, tuple)) and isinstance(padding[0], (list, tuple)):
-        sides = [list(each) for each in padding]
-        spatial = sides[2:] if sides[1] == [0, 0] else sides[1:-1]
-        if len(sides) != rank + 2 or sum(sides, []) .count(0) < 4:
-            raise InvalidArgumentError(
-                f"padding {padding!r}: expected a pair for each of {rank + 2} "
-                f"dims, zeros for the batch and the channels{created()}",
-                "fluid.padding",
-            )
-        return [size for pair in spatial for size in pair], "EXPLICIT"
-    return whole(padding, rank), "EXPLICIT"
+    pairs = whole(padding, rank)
+    if not isinstance(pairs[0], (list, tuple)):
+        return pairs, "EXPLICIT"
+    last = form.endswith("C")
+    spatial = pairs[1:-1] if last else pairs[2:]
+    others = [*pairs[0], *(pairs[-1] if last else pairs[1])]
+    if len(pairs) != rank + 2 or any(others):
+        raise InvalidArgumentError(
+            f"padding {padding!r}: expected a pair for each of {rank + 2} dims, "
+            f"zeros for the batch and the channels{created()}",
+            "fluid.padding",
+        )
+    return [size for pair in spatial for size in pair], "EXPLICIT"
 
 
 def _window(a: Any, rank: int) -> dict[str, Any]:
     """The attributes that all convolutions have."""
-    pads, algorithm = _padding(a.padding, rank)
+    pads, algorithm = _padding(a.padding, rank, a.data_format)
     return {
         "strides": whole(a.stride, rank),
         "paddings": pads,

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from .framework import Variable
 from .layer_helper import LayerHelper, layer
 from .parameter_layers import fc
 from .simple_layers import LAYERS
+from .writing import assign
 
 __all__ = [
     "crf_decoding", "dynamic_gru", "dynamic_lstm", "dynamic_lstmp", "gru_unit",
@@ -68,13 +71,7 @@ def dynamic_lstm(helper: LayerHelper, a: Any) -> tuple[Variable, Variable]:
     w, bias = _weights(helper, a, [units, a.size], width)
     return helper.append(
         "lstm",
-        {
-            "Input": a.input,
-            "Weight": w,
-            "Bias": bias,
-            "H0": a.h_0,
-            "C0": a.c_0,
-        },
+        {"Input": a.input, "Weight": w, "Bias": bias, "H0": a.h_0, "C0": a.c_0},
         _attributes(a, *_LSTM),
         "Hidden",
         ("Cell",),
@@ -122,12 +119,7 @@ def gru_unit(helper: LayerHelper, a: Any) -> Any:
     w, bias = _weights(helper, a, [a.size // 3, a.size], a.size)
     return helper.append(
         "gru_unit",
-        {
-            "Input": a.input,
-            "HiddenPrev": a.hidden,
-            "Weight": w,
-            "Bias": bias,
-        },
+        {"Input": a.input, "HiddenPrev": a.hidden, "Weight": w, "Bias": bias},
         {
             "activation": _CODES[a.activation],
             "gate_activation": _CODES[a.gate_activation],
@@ -209,7 +201,7 @@ def hsigmoid(helper: LayerHelper, a: Any) -> Variable:
 )
 def nce(helper: LayerHelper, a: Any) -> Variable:
     """Noise-contrastive estimation: the cost of telling the labels from
-    ``num_neg_samples`` drawn classes (10 if None).
+    ``num_neg_samples`` drawn classes (10 if None), the same for all rows.
     """
     count = 10 if a.num_neg_samples is None else int(a.num_neg_samples)
     shape = [a.num_total_classes, a.input.shape[1]]
@@ -229,5 +221,6 @@ def nce(helper: LayerHelper, a: Any) -> Variable:
         "sampler": ("uniform", "log_uniform", "custom_dist").index(a.sampler),
     }
     if a.custom_dist is not None:
-        attrs["custom_dist"] = [float(each) for each in a.custom_dist]
+        chances = np.array(a.custom_dist, "float32")
+        inputs["CustomDistProbs"] = assign(chances)
     return helper.append("nce", inputs, attrs, "Cost") * (1.0 / (count + 1))

@@ -1,8 +1,8 @@
 """Learning rates that change with the run, as variables for optimizers.
 
 They count runs in the stored variable ``@LR_DECAY_COUNTER@``, from 0, and
-``noam_decay`` from 1; the first schedule of a program decides. Their ops are not
-part of clones for testing.
+``noam_decay`` from 1; the first schedule of a program decides. Clones for
+testing do not have their ops.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _chosen(condition: Variable, x: Any, y: Any) -> Variable:
 def noam_decay(
     d_model: float, warmup_steps: float, learning_rate: float = 1.0
 ) -> Variable:
-    """Grows for ``warmup_steps`` steps, then falls with the root of the step."""
+    """Grows for ``warmup_steps`` steps, then falls with the step's root."""
     step = _step(1)
     lower = LAYERS["elementwise_min"](
         LAYERS["rsqrt"](step), step * float(warmup_steps) ** -1.5
@@ -152,7 +152,9 @@ def piecewise_decay(
             "fluid.piecewise_decay",
         )
     step, rate = _step(), values[-1]
-    for boundary, value in zip(reversed(boundaries), values[-2::-1], strict=True):
+    for boundary, value in zip(
+        reversed(boundaries), values[-2::-1], strict=True
+    ):
         rate = _chosen(step < float(boundary), value, rate)
     return rate
 

@@ -284,7 +284,9 @@ def _parsed(text: str) -> tuple[str, _Layer]:
         idle = slot or sign == "!" or part in ("act", "name") or other == "_"
         attribute = None if idle else other or word
         made.append(
-            _Argument(word, slot, sign or "", attribute, *slots, int(count or 0))
+            _Argument(
+                word, slot, sign or "", attribute, *slots, int(count or 0)
+            )
         )
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
         parameters.append(inspect.Parameter(word, kind, default=value))
@@ -302,7 +304,7 @@ def _parsed(text: str) -> tuple[str, _Layer]:
 def whole(value: Any, count: int) -> list[Any]:
     """A list of so many numbers; one, or fewer, stand for all."""
     several = list(value) if isinstance(value, (list, tuple)) else [value]
-    return several * max(1, count // len(several))
+    return several * max(1, count // (len(several) or 1))
 
 
 def number_or_tensor(

@@ -11,6 +11,7 @@ from ...display import Shown
 from ...errors import InvalidArgumentError, NotFoundError, SluiceError
 from ...framework import Program, Variable, created
 from . import (  # noqa: F401
+    composed,
     contraction,
     creation,
     elementwise,

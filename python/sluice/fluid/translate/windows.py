@@ -472,9 +472,18 @@ def temporal_shift(op, X, *, seg_num, shift_ratio=0.25):
 
 @row("im2sequence")
 def im2sequence(
-    op, X, *, kernels, strides=(1, 1), paddings=(0, 0, 0, 0), out_stride=(1, 1)
+    op,
+    X,
+    Y=None,
+    *,
+    kernels,
+    strides=(1, 1),
+    paddings=(0, 0, 0, 0),
+    out_stride=(1, 1),
 ):
     """Each image as a sequence of windows."""
+    if Y is not None:
+        op.refuse("input Y: images of different sizes in one batch")
     return op.append(
         "im2sequence",
         {"X": X},
