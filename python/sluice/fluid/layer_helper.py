@@ -89,19 +89,15 @@ class LayerHelper(Shown):
             return into
         return self.block.append(type, inputs, attrs, out, more, self.name)
 
-    def append_list(
-        self,
-        type: str,
-        inputs: Mapping[str, Any],
-        attrs: Mapping[str, Any],
-        count: int,
-        out: str = "Out",
-    ) -> list[Variable]:
-        """Append an op whose output ``out`` is so many variables."""
-        stem = f"{self.name}.tmp"
-        names = [unique_name.generate(stem) for _ in range(count)]
-        self.block.append_op(type, inputs, {out: names}, attrs)
-        return [self.block.vars[each] for each in names]
+    def new(self) -> str:
+        """A name for an output."""
+        return unique_name.generate(f"{self.name}.tmp")
+
+    def written(self, output: Any) -> Any:
+        """The variable of an output's name, or a list of them."""
+        if isinstance(output, list):
+            return [self.written(each) for each in output]
+        return self.block.var(output) if isinstance(output, str) else output
 
     def bias(
         self, x: Variable, attr: Any, size: int, axis: int = 1

@@ -13,43 +13,26 @@ from ..errors import InvalidArgumentError, NotFoundError, UnimplementedError
 from ..framework import created
 from ..initializer import Constant
 from ..layer_helper import ParamAttr
-from . import (
-    composed_layers,
-    control_flow,
-    parameter_layers,
-    recurrent_layers,
-    schedules,
-    writing,
-)
-from .composed_layers import *  # noqa: F403
+from . import control_flow
 from .control_flow import *  # noqa: F403
+from .formula_layers import FORMULAS
 from .framework import Variable, default_main_program
 from .layer_helper import LayerHelper, layer
 from .left_out import LEFT_OUT
-from .parameter_layers import *  # noqa: F403
 from .readers import PyReader
-from .recurrent_layers import *  # noqa: F403
-from .schedules import *  # noqa: F403
+from .schedules import SCHEDULES
 from .simple_layers import LAYERS
-from .writing import *  # noqa: F403
 
-globals().update(LAYERS)
+_MADE = {**LAYERS, **FORMULAS, **SCHEDULES}
+globals().update(_MADE)
 
 __all__ = [
-    "accuracy", "auc", "create_global_var", "create_parameter",
-    "create_py_reader_by_data", "create_tensor", "data", "double_buffer",
-    "dropout", "py_func", "py_reader", "read_file",
+    "auc", "create_global_var", "create_parameter",
+    "create_py_reader_by_data", "create_tensor", "data", "inplace_abn",
+    "py_func", "py_reader",
 ]  # fmt: skip
-__all__ += sorted(LAYERS)
-for _module in (
-    composed_layers,
-    control_flow,
-    parameter_layers,
-    recurrent_layers,
-    schedules,
-    writing,
-):
-    __all__ += _module.__all__
+__all__ += [name for name in _MADE if name[0] != "_"]
+__all__ += control_flow.__all__
 
 
 def data(
@@ -98,18 +81,6 @@ def create_global_var(helper: LayerHelper, a: Any) -> Variable:
     return helper.create_persistable(helper.name, a.shape, a.dtype, start)
 
 
-@layer("input, label, k=1, correct=None, total=None")
-def accuracy(helper: LayerHelper, a: Any) -> Variable:
-    """The share of rows whose label is among the first k, of shape [1]."""
-    _, indices = LAYERS["topk"](a.input, a.k)
-    inputs = {"Indices": indices, "Label": a.label}
-    names = {"Accuracy": f"{helper.name}.tmp"}
-    given = {"Correct": a.correct, "Total": a.total}
-    names |= {slot: var for slot, var in given.items() if var is not None}
-    helper.block.append_op("accuracy", inputs, names)
-    return helper.block.var(names["Accuracy"])
-
-
 @layer(
     "input, label, curve='ROC', num_thresholds=2 ** 12 - 1, topk=1, "
     "slide_steps=1"
@@ -147,22 +118,6 @@ def auc(helper: LayerHelper, a: Any) -> Any:
         areas.append(helper.block.var(area))
         states += kept
     return areas[1], areas[0], states
-
-
-@layer(
-    "x, dropout_prob, is_test=False, seed=None, name=None, "
-    "dropout_implementation='downgrade_in_infer'"
-)
-def dropout(helper: LayerHelper, a: Any) -> Variable:
-    """Elements drawn and set to 0."""
-    attrs = {
-        "dropout_prob": a.dropout_prob,
-        "is_test": a.is_test,
-        "fix_seed": a.seed is not None,
-        "seed": a.seed or 0,
-        "dropout_implementation": a.dropout_implementation,
-    }
-    return helper.append("dropout", {"X": a.x}, attrs)
 
 
 @layer("func, x, out, backward_func=None, skip_vars_in_backward_input=None")
@@ -225,17 +180,21 @@ def create_py_reader_by_data(helper: LayerHelper, a: Any) -> PyReader:
     return PyReader(a.feed_list, iterable=False)
 
 
-def read_file(reader: PyReader) -> Any:
-    """The variables of a reader: a list, or the only one."""
-    inputs = reader.inputs
-    return inputs if len(inputs) > 1 else inputs[0]
-
-
-def double_buffer(
-    reader: PyReader, place: Any = None, name: str | None = None
-) -> PyReader:
-    """The reader itself."""
-    return reader
+@layer(
+    "input, act=None, is_test=False, momentum=0.9, epsilon=1e-05, "
+    "param_attr=None, bias_attr=None, data_layout='NCHW', name=None, "
+    "moving_mean_name=None, moving_variance_name=None, "
+    "do_model_average_for_mean_and_var=True, use_global_stats=False, "
+    "act_alpha=1.0"
+)
+def inplace_abn(helper: LayerHelper, a: Any) -> Variable:
+    """``batch_norm``, and one of its activations: elu, leaky_relu."""
+    given = dict(vars(a))
+    act, alpha = given.pop("act"), given.pop("act_alpha")
+    out, a.act = LAYERS["batch_norm"](**given), None
+    if act in (None, "identity"):
+        return out
+    return helper.append(act, {"X": out}, {"alpha": alpha})
 
 
 def __getattr__(name: str) -> Any:

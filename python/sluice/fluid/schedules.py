@@ -9,21 +9,44 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from ..errors import InvalidArgumentError
 from ..framework import created
 from ..initializer import Constant
+from .formula_layers import formulas
 from .framework import Variable, default_main_program
 from .layer_helper import LayerHelper, layer
-from .simple_layers import LAYERS
+from .simple_layers import LAYERS, _tensor
 
-__all__ = [
-    "autoincreased_step_counter", "cosine_decay", "exponential_decay",
-    "inverse_time_decay", "linear_lr_warmup", "natural_exp_decay",
-    "noam_decay", "piecewise_decay", "polynomial_decay",
-]  # fmt: skip
+__all__ = ["SCHEDULES"]
+
+_TEXT = """
+noam_decay(d_model, warmup_steps, learning_rate=1.0) = _noam(step(1),
+    float(warmup_steps) ** -1.5, learning_rate * float(d_model) ** -0.5)
+_noam(step, slope, rate) = elementwise_min(rsqrt(step), step * slope) * rate
+exponential_decay(learning_rate, decay_steps, decay_rate, staircase=False) =
+    exp(times(decay_steps, staircase) * log(decay_rate)) * learning_rate
+natural_exp_decay(learning_rate, decay_steps, decay_rate, staircase=False) =
+    exp(times(decay_steps, staircase) * -decay_rate) * learning_rate
+inverse_time_decay(learning_rate, decay_steps, decay_rate, staircase=False) =
+    learning_rate / (times(decay_steps, staircase) * decay_rate + 1.0)
+polynomial_decay(learning_rate, decay_steps, end_learning_rate=0.0001,
+    power=1.0, cycle=False) = _curve(times(decay_steps), power, cycle) *
+    (learning_rate - end_learning_rate) + end_learning_rate
+_curve(times, power, cycle) = pow(1.0 - (times / elementwise_max(ceil(times),
+    number(1.0)) if cycle else elementwise_min(times, number(1.0))), power)
+piecewise_decay(boundaries, values) = pieces(step(), boundaries, values)
+cosine_decay(learning_rate, step_each_epoch, epochs) =
+    (cos(times(step_each_epoch, True) * (pi / epochs)) + 1.0) *
+    (learning_rate * 0.5)
+linear_lr_warmup(learning_rate, warmup_steps, start_lr, end_lr) =
+    _warmed(step(), float(warmup_steps), float(start_lr), float(end_lr),
+    number(learning_rate))
+_warmed(step, steps, start, end, rate) =
+    _where(step < steps, step * ((end - start) / steps) + start, rate)
+"""
 
 
 @layer("counter_name=None, begin=1, step=1", "global_step_counter")
@@ -38,8 +61,37 @@ def autoincreased_step_counter(helper: LayerHelper, a: Any) -> Variable:
     return helper.append("increment", {"X": counter}, attrs, into=counter)
 
 
+def _step(begin: int = 0) -> Variable:
+    counter = autoincreased_step_counter("@LR_DECAY_COUNTER@", begin)
+    return counter.astype("float32")
+
+
+def _times(steps: float, staircase: bool = False) -> Variable:
+    """How often so many steps have passed."""
+    times = _step() / float(steps)
+    return LAYERS["floor"](times) if staircase else times
+
+
+def _number(value: Any) -> Variable:
+    return _tensor(value, "float32")
+
+
+def _pieces(step: Variable, boundaries: Any, values: Any) -> Variable:
+    """values[i] before the step boundaries[i], and the last value after."""
+    if len(values) != len(boundaries) + 1:
+        raise InvalidArgumentError(
+            f"piecewise_decay: {len(boundaries)} boundaries need one value "
+            f"more, got {len(values)}{created()}",
+            "fluid.piecewise_decay",
+        )
+    rate = _number(values[-1])
+    for boundary, value in list(zip(boundaries, values, strict=False))[::-1]:
+        rate = LAYERS["_where"](step < float(boundary), _number(value), rate)
+    return rate
+
+
 def _schedule(function: Callable[..., Variable]) -> Callable[..., Variable]:
-    """Append what a function of the step appends as ops of the optimizer."""
+    """Append what the formula appends as ops of the optimizer."""
 
     @functools.wraps(function)
     def schedule(*values: Any, **named: Any) -> Variable:
@@ -49,137 +101,16 @@ def _schedule(function: Callable[..., Variable]) -> Callable[..., Variable]:
     return schedule
 
 
-def _step(begin: int = 0) -> Variable:
-    counter = autoincreased_step_counter("@LR_DECAY_COUNTER@", begin)
-    return counter.astype("float32")
-
-
-def _times(steps: int, staircase: bool) -> Variable:
-    """How often ``steps`` steps have passed."""
-    times = _step() / float(steps)
-    return LAYERS["floor"](times) if staircase else times
-
-
-def _chosen(condition: Variable, x: Any, y: Any) -> Variable:
-    x, y = (
-        each
-        if isinstance(each, Variable)
-        else LAYERS["fill_constant"]([1], "float32", each)
-        for each in (x, y)
-    )
-    inputs = {"Condition": condition, "X": x, "Y": y}
-    return LayerHelper("where").append("where", inputs)
-
-
-@_schedule
-def noam_decay(
-    d_model: float, warmup_steps: float, learning_rate: float = 1.0
-) -> Variable:
-    """Grows for ``warmup_steps`` steps, then falls with the step's root."""
-    step = _step(1)
-    lower = LAYERS["elementwise_min"](
-        LAYERS["rsqrt"](step), step * float(warmup_steps) ** -1.5
-    )
-    return lower * (learning_rate * float(d_model) ** -0.5)
-
-
-@_schedule
-def exponential_decay(
-    learning_rate: float,
-    decay_steps: int,
-    decay_rate: float,
-    staircase: bool = False,
-) -> Variable:
-    """learning_rate * decay_rate ** (step / decay_steps)."""
-    exponent = _times(decay_steps, staircase) * math.log(decay_rate)
-    return LAYERS["exp"](exponent) * learning_rate
-
-
-@_schedule
-def natural_exp_decay(
-    learning_rate: float,
-    decay_steps: int,
-    decay_rate: float,
-    staircase: bool = False,
-) -> Variable:
-    """learning_rate * exp(-decay_rate * step / decay_steps)."""
-    exponent = _times(decay_steps, staircase) * -decay_rate
-    return LAYERS["exp"](exponent) * learning_rate
-
-
-@_schedule
-def inverse_time_decay(
-    learning_rate: float,
-    decay_steps: int,
-    decay_rate: float,
-    staircase: bool = False,
-) -> Variable:
-    """learning_rate / (1 + decay_rate * step / decay_steps)."""
-    return learning_rate / (_times(decay_steps, staircase) * decay_rate + 1.0)
-
-
-@_schedule
-def polynomial_decay(
-    learning_rate: float,
-    decay_steps: int,
-    end_learning_rate: float = 0.0001,
-    power: float = 1.0,
-    cycle: bool = False,
-) -> Variable:
-    """From learning_rate to end_learning_rate in decay_steps steps; with
-    ``cycle`` in the first multiple of them that is not past.
-    """
-    times = _step() / float(decay_steps)
-    one = LAYERS["fill_constant"]([1], "float32", 1.0)
-    if cycle:
-        cycles = LAYERS["ceil"](times)
-        part = times / LAYERS["elementwise_max"](cycles, one)
-    else:
-        part = LAYERS["elementwise_min"](times, one)
-    curve = LAYERS["pow"](1.0 - part, power)
-    return curve * (learning_rate - end_learning_rate) + end_learning_rate
-
-
-@_schedule
-def piecewise_decay(
-    boundaries: Sequence[int], values: Sequence[float]
-) -> Variable:
-    """values[i] before the step boundaries[i], and the last value after."""
-    if len(values) != len(boundaries) + 1:
-        raise InvalidArgumentError(
-            f"piecewise_decay: {len(boundaries)} boundaries need one value "
-            f"more, got {len(values)}{created()}",
-            "fluid.piecewise_decay",
-        )
-    step, rate = _step(), values[-1]
-    for boundary, value in zip(
-        reversed(boundaries), values[-2::-1], strict=True
-    ):
-        rate = _chosen(step < float(boundary), value, rate)
-    return rate
-
-
-@_schedule
-def cosine_decay(
-    learning_rate: float, step_each_epoch: int, epochs: int
-) -> Variable:
-    """learning_rate * (1 + cos(pi * epoch / epochs)) / 2."""
-    epoch = _times(step_each_epoch, True)
-    turned = LAYERS["cos"](epoch * (math.pi / epochs))
-    return (turned + 1.0) * 0.5 * learning_rate
-
-
-@_schedule
-def linear_lr_warmup(
-    learning_rate: float | Variable,
-    warmup_steps: int,
-    start_lr: float,
-    end_lr: float,
-) -> Variable:
-    """From start_lr to end_lr in warmup_steps steps, then learning_rate, a
-    number or another schedule.
-    """
-    step = _step()
-    slope = (float(end_lr) - float(start_lr)) / float(warmup_steps)
-    ramp = step * slope + float(start_lr)
-    return _chosen(step < float(warmup_steps), ramp, learning_rate)
+_NAMES = {
+    **LAYERS,
+    "log": math.log,
+    "number": _number,
+    "pi": math.pi,
+    "pieces": _pieces,
+    "step": _step,
+    "times": _times,
+}
+SCHEDULES: dict[str, Callable[..., Any]] = {
+    name: _schedule(each) for name, each in formulas(_TEXT, _NAMES).items()
+}
+SCHEDULES["autoincreased_step_counter"] = autoincreased_step_counter

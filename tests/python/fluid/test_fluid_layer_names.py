@@ -13,6 +13,7 @@ import sluice.fluid as fluid
 from sluice.fluid.left_out import LEFT_OUT
 from sluice.fluid.simple_layers import TABLE
 from sluice.fluid.translate import ROWS
+from sluice.fluid.translate.table import INTERNAL
 
 TEXT = (pathlib.Path(__file__).parent / "layers_of_fluid.txt").read_text()
 SIGNATURES = dict(line.split("(", 1) for line in TEXT.splitlines())
@@ -61,21 +62,26 @@ def test_no_layer_is_invented():
 def test_a_line_of_the_table_fits_the_row_of_its_op(name):
     layer = TABLE[name]
     row = ROWS[layer.op]
+    made = {each.name for each in layer.made} - {""}
+    slots = {name for name in made if name[0].isupper()}
     attributes = {each.attribute for each in layer.arguments} - {None}
-    attributes |= layer.constants.keys()
-    # Attributes that only say how PaddlePaddle computes.
-    attributes -= {"use_cudnn", "force_cpu", "seed"}
-    assert not attributes - row.attributes.keys()
-    slots = {each.slot for each in layer.arguments if each.slot}
+    attributes |= made - slots
+    assert not attributes - row.attributes.keys() - INTERNAL
     for each in layer.arguments:
-        slots |= {each.tensor, each.tensors} - {None}
+        if each.sign == "!":
+            assert each.slot in row.outputs
+            continue
+        slots |= {each.slot, each.tensor, each.tensors} - {None, "_"}
         if each.slot:
             _, many = row.slots[each.slot]
             assert many == (each.sign == "*"), each
         if each.tensors:
             assert row.slots[each.tensors][1], each
     assert not slots - row.slots.keys()
-    assert not set(layer.outputs) - set(row.outputs)
+    for output in layer.outputs:
+        slot, _, source = output.partition("=")
+        assert slot.partition("*")[0] in row.outputs
+        assert not source or source in slots
     required = {slot for slot, (needed, _) in row.slots.items() if needed}
     assert not required - slots
     needed = {k for k, v in row.attributes.items() if v is inspect._empty}
