@@ -8,11 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..initializer import Constant
-from ..layer_helper import ParamAttr
 from .framework import Variable
 from .layer_helper import LayerHelper, layer
-from .simple_layers import LAYERS, assign_value, number_or_tensor, whole
+from .simple_layers import LAYERS, assign_value, number_or_tensor
 
 __all__ = ["FORMULAS", "formulas"]
 
@@ -196,7 +194,7 @@ _NAMES: dict[str, Any] = {
     "is_variable": lambda x: isinstance(x, Variable),
     "list_of": lambda first, end: [*np.arange(first, end).tolist()],
     "min": min,
-    "slice_of": lambda whole: slice(None) if whole else 0,
+    "slice_of": lambda every: slice(None) if every else 0,
 }
 FORMULAS: dict[str, Callable[..., Any]] = {
     "fc": fc,

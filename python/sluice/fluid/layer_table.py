@@ -233,7 +233,6 @@ linear_chain_crf(input:Emission, label:Label, param_attr, length:Length?;
     Transition<param_attr[D + 2, D]) -> LogLikelihood
 linspace(start>_, stop>_, num>_, dtype; Start=tensor(start, dtype);
     Stop=tensor(stop, dtype); Num=tensor(num, 'int32'))
-lod_append=lod_reset(x:X, level>target_lod|Y; append=True)
 lod_reset(x:X, y:Y?, target_lod=None)
 log(x:X, name)
 log1p(x:X, out:Out!, name)

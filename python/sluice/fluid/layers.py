@@ -90,7 +90,7 @@ def auc(helper: LayerHelper, a: Any) -> Any:
     batches, and the counts that both are computed from.
     """
     sizes = a.num_thresholds + 1
-    shapes = {"batch": [(1 + a.slide_steps) * sizes + 1], "all": [1, sizes]}
+    shapes = {"batch": [max(a.slide_steps, 1), sizes], "all": [1, sizes]}
     areas, states = [], []
     for kind, shape in shapes.items():
         kept = [

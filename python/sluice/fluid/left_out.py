@@ -36,6 +36,7 @@ _REASONS = {
         sampled_softmax_with_cross_entropy""",
     "crop images in the reader; Sluice draws one number for a whole run": """
         random_crop""",
+    "lod_reset replaces the level; feed a LoDTensor with two": "lod_append",
     "it is an op that reads a file; fluid.io.load_vars reads it once": "load",
 }
 LEFT_OUT = {

@@ -5,8 +5,8 @@ X, with ``*`` a list of them, with ``?`` one that may be None; ``out:Out!`` is a
 variable to write to, or None; ``k`` or ``axis=-1`` is an attribute; ``act``,
 ``name``, ``param_attr`` and ``bias_attr`` are as in all layers. After the
 default of an attribute may stand ``>transpose_X``, what the op calls it, or
-``>_`` if it has none; ``|Shape|ShapeTensor``, the slots for a variable and for a
-list with variables; and ``@2``, how many numbers it is of which one may stand
+``>_`` if it has none; ``|Shape|ShapeTensor``, the slots for a variable and for
+a list with variables; and ``@2``, how many numbers it is of which one may stand
 for all.
 
 Before the arguments may stand the op, if it is called otherwise. After ``;``

@@ -97,7 +97,7 @@ def nce(
             z = op.append("squeeze", {"X": z}, axes=[2])
         else:
             inputs = {"X": Input, "Y": weights}
-            z = op.append("matmul", inputs, transpose_y=True)
+            z = op.append("matmul", inputs, transpose_Y=True)
         if Bias is not None:
             flat = op.reshape(Bias, -1)
             z = z + op.append("gather", {"X": flat, "Index": classes}, axis=0)
@@ -163,7 +163,7 @@ def spectral_norm(op, Weight, U, V, *, dim=0, power_iters=1, eps=1e-12):
 
     def times(x: Variable, turn: bool) -> Variable:
         inputs = {"X": matrix, "Y": x}
-        return op.append("matmul", inputs, transpose_x=turn)
+        return op.append("matmul", inputs, transpose_X=turn)
 
     def unit(x: Variable) -> Variable:
         return x / (op.append("reduce_l2", {"X": x}, reduce_all=True) + eps)
@@ -246,7 +246,9 @@ def ctc_align(
     )
     if merge_repeated:
         begin = op.append("slice", {"X": x}, axes=[1], starts=[0], ends=[1])
-        none = op.append("fill_any_like", {"X": begin}, value=-1.0)
+        none = op.append(
+            "fill_any_like", {"X": begin}, value=-1.0, dtype=x.dtype
+        )
         rest = op.append("slice", {"X": x}, axes=[1], starts=[0], ends=[-1])
         before = op.append("concat", {"X": [none, rest]}, axis=1)
         kept = both(kept, compared("not_equal", before))
