@@ -32,6 +32,7 @@ _nce=nce(input:Input, label:Label, num_total_classes,
     Weight<param_attr[num_total_classes, D]; Bias<bias_attr[num_total_classes,
     1]; CustomDistProbs=custom_dist and assign(array(custom_dist, 'float32'));
     sampler=('uniform', 'log_uniform', 'custom_dist').index(sampler)) -> Cost
+_one_hot=one_hot_v2(input:X, depth|depth_tensor, allow_out_of_range=False)
 _roll=roll(input:X, shifts@1, dims@1)
 _softmax_with_cross_entropy=softmax_with_cross_entropy(logits:Logits,
     label:Label, soft_label, ignore_index, axis) -> Loss Softmax

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import layers as sluice_layers
-from ..errors import InvalidArgumentError, NotFoundError, UnimplementedError
+from ..errors import InvalidArgumentError, NotFoundError
 from ..framework import created
 from ..initializer import Constant
 from ..layer_helper import ParamAttr
@@ -18,7 +18,7 @@ from .control_flow import *  # noqa: F403
 from .formula_layers import FORMULAS
 from .framework import Variable, default_main_program
 from .layer_helper import LayerHelper, layer
-from .left_out import LEFT_OUT
+from .left_out import LEFT_OUT, refusing
 from .readers import PyReader
 from .schedules import SCHEDULES
 from .simple_layers import LAYERS
@@ -198,13 +198,8 @@ def inplace_abn(helper: LayerHelper, a: Any) -> Variable:
 
 
 def __getattr__(name: str) -> Any:
-    if name.startswith("__"):
-        raise AttributeError(name)
-    if name in LEFT_OUT:
-        raise UnimplementedError(
-            f"fluid.layers.{name}: {LEFT_OUT[name]}{created()}",
-            "fluid.left_out",
-        )
+    if name in LEFT_OUT or name.startswith("__"):
+        return refusing("fluid.layers", LEFT_OUT)(name)
     also = ""
     if hasattr(sluice_layers, name):
         also = f"; sl.layers.{name} is for programs of Sluice"

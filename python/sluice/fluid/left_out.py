@@ -1,8 +1,14 @@
-"""Layers of Fluid that Sluice does not have, and why."""
+"""Names of Fluid that Sluice does not have, and why."""
 
 from __future__ import annotations
 
-__all__ = ["LEFT_OUT"]
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ..errors import UnimplementedError
+from ..framework import created
+
+__all__ = ["LEFT_OUT", "refusing"]
 
 _REASONS = {
     "detection: Sluice has no ops for boxes but layers of its own, "
@@ -42,3 +48,16 @@ _REASONS = {
 LEFT_OUT = {
     name: reason for reason, names in _REASONS.items() for name in names.split()
 }
+
+
+def refusing(module: str, reasons: Mapping[str, str]) -> Callable[[str], Any]:
+    """The ``__getattr__`` of a module that lacks some names."""
+
+    def find(name: str) -> Any:
+        if name in reasons:
+            raise UnimplementedError(
+                f"{module}.{name}: {reasons[name]}{created()}", "fluid.left_out"
+            )
+        raise AttributeError(f"module {module} has no attribute {name}")
+
+    return find

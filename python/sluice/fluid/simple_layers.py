@@ -81,6 +81,8 @@ _PART = re.compile(
     r"(?:>(\w+))?(?:\|(\w+))?(?:\|(\w+))?(?:@(\d))?"
 )
 _MADE = re.compile(r"(\w+)([<~])(.*?)\[(.*)\](?:=(.*))?|(\w*)([=+])(.*)")
+# The names of parameters begin as Fluid's.
+_STEMS = {"lookup_table": "embedding", "lookup_table_v2": "embedding"}
 _SHARED = ("act", "name", "param_attr", "bias_attr")
 
 
@@ -260,7 +262,8 @@ class _Appending:
     """A layer that is being appended, with what its line computes."""
 
     def __init__(self, layer: Layer, given: dict[str, Any]) -> None:
-        self.helper = LayerHelper(layer.op, given.get("name"))
+        stem = _STEMS.get(layer.op, layer.op)
+        self.helper = LayerHelper(stem, given.get("name"))
         self.inputs: dict[str, Any] = {}
         self.attrs: dict[str, Any] = {}
         self.into: dict[str, Any] = {}
