@@ -196,36 +196,21 @@ class ParallelExecutor(Shown):
     The other arguments have no effect.
     """
 
-    def __init__(
-        self,
-        use_cuda: bool,
-        loss_name: str | None = None,
-        main_program: Program | None = None,
-        share_vars_from: Any = None,
-        exec_strategy: Any = None,
-        build_strategy: Any = None,
-        num_trainers: int = 1,
-        trainer_id: int = 0,
-        scope: Any = None,
-    ) -> None:
+    def __init__(self, use_cuda: bool, loss_name: str | None = None,
+                 main_program: Program | None = None,
+                 share_vars_from: Any = None, exec_strategy: Any = None,
+                 build_strategy: Any = None, num_trainers: int = 1,
+                 trainer_id: int = 0, scope: Any = None) -> None:  # fmt: skip
         self.program = main_program or default_main_program()
         self._scope = scope
         self._executor = Executor(CUDAPlace(0) if use_cuda else CPUPlace())
 
     device_count = 1
 
-    def run(
-        self,
-        fetch_list: Sequence[Any],
-        feed: Any = None,
-        feed_dict: Any = None,
-        return_numpy: bool = True,
-    ) -> list[Any]:
+    def run(self, fetch_list: Any, feed: Any = None, feed_dict: Any = None,
+            return_numpy: bool = True) -> list[Any]:  # fmt: skip
         """Run, see :meth:`Executor.run`."""
         return self._executor.run(
-            self.program,
-            feed or feed_dict,
-            fetch_list,
-            scope=self._scope,
+            self.program, feed or feed_dict, fetch_list, scope=self._scope,
             return_numpy=return_numpy,
-        )
+        )  # fmt: skip

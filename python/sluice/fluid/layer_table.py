@@ -1,4 +1,7 @@
-"""The table of Fluid's layers that are one op; see :mod:`table_layers`."""
+"""The table of Fluid's layers that are one op.
+
+:mod:`sluice.fluid.simple_layers` says how to read a line.
+"""
 
 TEXT = """
 _accuracy=accuracy(input:Indices, label:Label, correct:Correct!, total:Total!)
@@ -18,13 +21,9 @@ _erase=sequence_erase(input:X, tokens)
 _eye=eye(num_rows, num_columns, dtype)
 _increment=increment(x:X, value>step, out:Out!)
 _lstm_unit=lstm_unit(x:X, cell:C_prev, forget_bias) -> H C
-_max_pool2d=max_pool2d_with_index(input:X, pool_size>ksize@2, name;
+_max_pool{n}d=max_pool{n}d_with_index(input:X, pool_size>ksize@{n}, name;
     adaptive=True) -> Out Mask
-_max_pool3d=max_pool3d_with_index(input:X, pool_size>ksize@3, name;
-    adaptive=True) -> Out Mask
-_mean_pool2d=pool2d(input:X, pool_size>ksize@2, name; adaptive=True;
-    pooling_type='avg')
-_mean_pool3d=pool3d(input:X, pool_size>ksize@3, name; adaptive=True;
+_mean_pool{n}d=pool{n}d(input:X, pool_size>ksize@{n}, name; adaptive=True;
     pooling_type='avg')
 _nce=nce(input:Input, label:Label, num_total_classes,
     sample_weight:SampleWeight?, param_attr, bias_attr, num_neg_samples=10,
@@ -39,8 +38,8 @@ _softmax_with_cross_entropy=softmax_with_cross_entropy(logits:Logits,
 _split=split(input:X, sections|_|SectionsTensorList, num, dim>axis|AxisTensor,
     count>_, name) -> Out*count
 _where=where(condition:Condition, x:X, y:Y)
-abs(x:X, name)
-acos(x:X, name)
+abs acos asin atan ceil cos exp floor log logsigmoid mean reciprocal relu round
+    rsqrt sigmoid sin softplus softsign sqrt square tanh tanh_shrink(x:X, name)
 add_position_encoding(input:X, alpha, beta, name)
 addmm(input:Input, x:X, y:Y, alpha=1.0>Alpha, beta=1.0>Beta, name)
 affine_channel(x:X, scale:Scale?, bias:Bias?, data_layout='NCHW', name, act)
@@ -50,8 +49,6 @@ allclose(input:Input, other:Other, rtol=1e-05, atol=1e-08, equal_nan=False,
 argmax=arg_max(x:X, axis=0)
 argmin=arg_min(x:X, axis=0)
 argsort(input:X, axis=-1, descending=False, name) -> Out Indices
-asin(x:X, name)
-atan(x:X, name)
 batch_norm(input:X, act, is_test=False, momentum=0.9, epsilon=1e-05, param_attr,
     bias_attr, data_layout='NCHW', in_place=False>_, name,
     moving_mean_name=None>_, moving_variance_name=None>_,
@@ -62,11 +59,10 @@ batch_norm(input:X, act, is_test=False, momentum=0.9, epsilon=1e-05, param_attr,
     VarianceOut=Variance
 bilinear_tensor_product(x:X, y:Y, size>_, act, name, param_attr, bias_attr;
     Weight<param_attr[size, x.shape[1], y.shape[1]]; Bias<bias_attr[1, size])
-bmm(x:X, y:Y, name)
+bmm dot sequence_expand_as(x:X, y:Y, name)
 bpr_loss(input:X, label:Label, name) -> Y
 brelu(x:X, t_min=0.0, t_max=24.0, name)
 cast(x:X, dtype>out_dtype; in_dtype=code_of(x.dtype))
-ceil(x:X, name)
 center_loss(input:X, label:Label, num_classes>cluster_num, alpha>_,
     param_attr>_, update_center=True>need_update;
     Centers<untrained(param_attr)[num_classes, D];
@@ -78,37 +74,21 @@ clip(x:X, min, max, name)
 clip_by_norm(x:X, max_norm, name)
 concat(input:X*, axis=0|AxisTensor, name)
 continuous_value_model=cvm(input:X, cvm:CVM, use_cvm=True) -> Y
-conv2d(input:Input, num_filters>_, filter_size>_, stride=1>strides@2,
-    padding=0>_, dilation=1>dilations@2, groups=None>_, param_attr, bias_attr,
-    use_cudnn=True, act, name, data_format='NCHW';
+conv{n}d(input:Input, num_filters>_, filter_size>_, stride=1>strides@{n},
+    padding=0>_, dilation=1>dilations@{n}, groups=None>_, param_attr, bias_attr,
+    use_cudnn=True, act, name, data_format='{form}';
     Filter<param_attr[num_filters, C // (groups or 1), *whole(filter_size,
-    2)]=he(C, filter_size, 2); paddings=pads(padding, 2, data_format);
+    {n})]=he(C, filter_size, {n}); paddings=pads(padding, {n}, data_format);
     padding_algorithm=algorithm(padding); groups=groups or 1; +num_filters@axis)
     -> Output
-conv2d_transpose(input:Input, num_filters>_, output_size=None@2,
-    filter_size=None>_, padding=0>_, stride=1>strides@2, dilation=1>dilations@2,
-    groups=None>_, param_attr, bias_attr, use_cudnn=True, act, name,
-    data_format='NCHW'; paddings=pads(padding, 2, data_format);
-    padding_algorithm=algorithm(padding); groups=groups or 1;
-    Filter<param_attr[C, num_filters // (groups or 1), *turned(2, input,
+conv{n}d_transpose(input:Input, num_filters>_, output_size=None@{n},
+    filter_size=None>_, padding=0>_, stride=1>strides@{n},
+    dilation=1>dilations@{n}, groups=None>_, param_attr, bias_attr,
+    use_cudnn=True, act, name, data_format='{form}'; paddings=pads(padding, {n},
+    data_format); padding_algorithm=algorithm(padding); groups=groups or 1;
+    Filter<param_attr[C, num_filters // (groups or 1), *turned({n}, input,
     output_size, filter_size, padding, stride, dilation, data_format)];
     +num_filters@axis) -> Output
-conv3d(input:Input, num_filters>_, filter_size>_, stride=1>strides@3,
-    padding=0>_, dilation=1>dilations@3, groups=None>_, param_attr, bias_attr,
-    use_cudnn=True, act, name, data_format='NCDHW';
-    Filter<param_attr[num_filters, C // (groups or 1), *whole(filter_size,
-    3)]=he(C, filter_size, 3); paddings=pads(padding, 3, data_format);
-    padding_algorithm=algorithm(padding); groups=groups or 1; +num_filters@axis)
-    -> Output
-conv3d_transpose(input:Input, num_filters>_, output_size=None@3,
-    filter_size=None>_, padding=0>_, stride=1>strides@3, dilation=1>dilations@3,
-    groups=None>_, param_attr, bias_attr, use_cudnn=True, act, name,
-    data_format='NCDHW'; paddings=pads(padding, 3, data_format);
-    padding_algorithm=algorithm(padding); groups=groups or 1;
-    Filter<param_attr[C, num_filters // (groups or 1), *turned(3, input,
-    output_size, filter_size, padding, stride, dilation, data_format)];
-    +num_filters@axis) -> Output
-cos(x:X, name)
 cos_sim(X:X, Y:Y)
 crf_decoding(input:Emission, param_attr>_, label:Label?, length:Length?;
     Transition<param_attr[D + 2, D]) -> ViterbiPath
@@ -128,7 +108,6 @@ data_norm(input:X, act, epsilon=1e-05, param_attr, data_layout='NCHW',
 diag(diagonal:Diagonal)
 diag_embed(input:Input, offset=0, dim1=-2, dim2=-1)
 dist(x:X, y:Y, p=2)
-dot(x:X, y:Y, name)
 dropout(x:X, dropout_prob, is_test=False, seed=None>_, name,
     dropout_implementation='downgrade_in_infer'; fix_seed=seed is not None;
     seed=seed or 0)
@@ -148,23 +127,16 @@ dynamic_lstmp=lstmp(input:Input, size>_, proj_size>_, param_attr, bias_attr,
     Weight<param_attr[proj_size, size]; ProjWeight<param_attr[size // 4,
     proj_size]; Bias<bias_attr[1, size // 4 * (7 if use_peepholes else 4)]) ->
     Projection Cell
-elementwise_add(x:X, y:Y, axis=-1, act, name)
-elementwise_div(x:X, y:Y, axis=-1, act, name)
+elementwise_add elementwise_div elementwise_floordiv elementwise_max
+    elementwise_min elementwise_mod elementwise_mul elementwise_pow
+    elementwise_sub(x:X, y:Y, axis=-1, act, name)
 elementwise_equal=equal(x:X, y:Y, name)
-elementwise_floordiv(x:X, y:Y, axis=-1, act, name)
-elementwise_max(x:X, y:Y, axis=-1, act, name)
-elementwise_min(x:X, y:Y, axis=-1, act, name)
-elementwise_mod(x:X, y:Y, axis=-1, act, name)
-elementwise_mul(x:X, y:Y, axis=-1, act, name)
-elementwise_pow(x:X, y:Y, axis=-1, act, name)
-elementwise_sub(x:X, y:Y, axis=-1, act, name)
 elu(x:X, alpha=1.0, name)
 embedding=lookup_table(input:Ids, size>_, is_sparse=False, is_distributed=False,
     padding_idx=None>_, param_attr, dtype='float32'>_; W<param_attr[*size];
     padding_idx=-1 if padding_idx is None else padding_idx % size[0]) -> Out
-equal(x:X, y:Y, cond:Out!)
-erf(x:X)
-exp(x:X, name)
+equal greater_equal greater_than less_equal not_equal(x:X, y:Y, cond:Out!)
+erf isfinite sign(x:X)
 expand(x:X, expand_times|ExpandTimes|expand_times_tensor, name)
 expand_as(x:X, target_tensor:target_tensor, name)
 fill_constant(shape|ShapeTensor|ShapeTensorList, dtype, value|ValueTensor,
@@ -173,7 +145,6 @@ fill_constant_batch_size_like(input:Input, shape, dtype, value, input_dim_idx=0,
     output_dim_idx=0, force_cpu=False)
 flatten=flatten2(x:X, axis=1, name)
 flip(input:X, dims, name)
-floor(x:X, name)
 fsp_matrix=fsp(x:X, y:Y)
 full=fill_constant(shape|ShapeTensor|ShapeTensorList,
     fill_value>value|ValueTensor, out:Out!, dtype=None, device=None>_,
@@ -188,8 +159,6 @@ gaussian_random(shape|ShapeTensor|ShapeTensorList, mean=0.0, std=1.0, seed=0,
 gaussian_random_batch_size_like(input:Input, shape, input_dim_idx=0,
     output_dim_idx=0, mean=0.0, std=1.0, seed=0, dtype='float32')
 gelu(x:X, approximate=False)
-greater_equal(x:X, y:Y, cond:Out!)
-greater_than(x:X, y:Y, cond:Out!)
 grid_sampler(x:X, grid:Grid, name) -> Output
 group_norm(input:X, groups, epsilon=1e-05, param_attr, bias_attr, act,
     data_layout='NCHW', name; Scale<param_attr or False[C]=Constant(1.0);
@@ -199,7 +168,7 @@ gru_unit(input:Input, hidden:HiddenPrev, size>_, param_attr, bias_attr,
     Weight<param_attr[size // 3, size]; Bias<bias_attr[1, size];
     activation=KINDS.index(activation);
     gate_activation=KINDS.index(gate_activation)) -> Hidden ResetHiddenPrev Gate
-hard_shrink(x:X, threshold=None)
+hard_shrink thresholded_relu(x:X, threshold=None)
 hard_sigmoid(x:X, slope=0.2, offset=0.5, name)
 hard_swish(x:X, threshold=6.0, scale=6.0, offset=3.0, name)
 has_inf=isinf(x:X)
@@ -216,9 +185,8 @@ index_select(input:X, index:Index, dim=0)
 instance_norm(input:X, epsilon=1e-05, param_attr, bias_attr, name;
     Scale<param_attr[C]=Constant(1.0); Bias<bias_attr[C]) -> Y
 is_empty(x:X, cond:Out!)
-isfinite(x:X)
 kldiv_loss(x:X, target:Target, reduction='mean', name) -> Loss
-kron(x:X, y:Y, out:Out!, name)
+kron logical_and logical_or logical_xor(x:X, y:Y, out:Out!, name)
 l2_normalize=norm(x:X, axis>_, epsilon=1e-12, name; axis=0 if len(x.shape) == 1
     else 1 if axis is None else axis)
 label_smooth(label:X, prior_dist:PriorDist?, epsilon=0.1, dtype='float32'>_,
@@ -228,23 +196,16 @@ layer_norm(input:X, scale=True>_, shift=True>_, begin_norm_axis=1,
     param_attr[prod(input.shape[begin_norm_axis:])]=Constant(1.0); Bias<shift
     and bias_attr[prod(input.shape[begin_norm_axis:])]) -> Y
 leaky_relu(x:X, alpha=0.02, name)
-less_equal(x:X, y:Y, cond:Out!)
 less_than(x:X, y:Y, force_cpu=None, cond:Out!)
 linear_chain_crf(input:Emission, label:Label, param_attr, length:Length?;
     Transition<param_attr[D + 2, D]) -> LogLikelihood
 linspace(start>_, stop>_, num>_, dtype; Start=tensor(start, dtype);
     Stop=tensor(stop, dtype); Num=tensor(num, 'int32'))
 lod_reset(x:X, y:Y?, target_lod=None)
-log(x:X, name)
-log1p(x:X, out:Out!, name)
+log1p logical_not(x:X, out:Out!, name)
 log_loss(input:Predicted, label:Labels, epsilon=1e-4, name) -> Loss
 log_softmax(input>_, axis=None>_, dtype=None>_, name; X=input if dtype is None
     else input.astype(dtype); axis=-1 if axis is None else axis)
-logical_and(x:X, y:Y, out:Out!, name)
-logical_not(x:X, out:Out!, name)
-logical_or(x:X, y:Y, out:Out!, name)
-logical_xor(x:X, y:Y, out:Out!, name)
-logsigmoid(x:X, name)
 logsumexp(x:X, dim=None>_, keepdim=False, out:Out!, name; axis=whole(dim or 0,
     1); reduce_all=dim in (None, []))
 lrn(input:X, n=5, k=1.0, alpha=1e-4, beta=0.75, name, data_format='NCHW')
@@ -252,14 +213,12 @@ margin_rank_loss(label:Label, left:X1, right:X2, margin=0.1, name)
 matmul(x:X, y:Y, transpose_x=False>transpose_X, transpose_y=False>transpose_Y,
     alpha=1.0, name)
 maxout(x:X, groups, name, axis=1)
-mean(x:X, name)
 mean_iou(input:Predictions, label:Labels, num_classes) -> OutMeanIou OutWrong
     OutCorrect
 meshgrid(input:X*, name) -> Out*len(input)
 mish(x:X, threshold=20, name)
 mul(x:X, y:Y, x_num_col_dims=1, y_num_col_dims=1, name)
 multiplex(inputs:X*, index:Ids)
-not_equal(x:X, y:Y, cond:Out!)
 one_hot(input:X, depth|depth_tensor, allow_out_of_range=False)
 ones=fill_constant(shape, dtype, force_cpu=False; value=1.0)
 ones_like=fill_any_like(x:X, out:Out!; value=1.0)
@@ -268,15 +227,10 @@ pad2d(input:X, paddings=[0,0,0,0]|Paddings, mode='constant', pad_value=0.0,
     data_format='NCHW', name)
 pad_constant_like(x:X, y:Y, pad_value=0.0, name)
 pixel_shuffle(x:X, upscale_factor)
-pool2d(input:X, pool_size=-1>ksize@2, pool_type='max'>pooling_type,
-    pool_stride=1>strides@2, pool_padding=0>_, global_pooling=False,
-    use_cudnn=True, ceil_mode=False, name, exclusive=True, data_format='NCHW';
-    paddings=pads(pool_padding, 2, data_format);
-    padding_algorithm=algorithm(pool_padding))
-pool3d(input:X, pool_size=-1>ksize@3, pool_type='max'>pooling_type,
-    pool_stride=1>strides@3, pool_padding=0>_, global_pooling=False,
-    use_cudnn=True, ceil_mode=False, name, exclusive=True, data_format='NCDHW';
-    paddings=pads(pool_padding, 3, data_format);
+pool{n}d(input:X, pool_size=-1>ksize@{n}, pool_type='max'>pooling_type,
+    pool_stride=1>strides@{n}, pool_padding=0>_, global_pooling=False,
+    use_cudnn=True, ceil_mode=False, name, exclusive=True, data_format='{form}';
+    paddings=pads(pool_padding, {n}, data_format);
     padding_algorithm=algorithm(pool_padding))
 pow(x:X, factor=1.0|FactorTensor, name)
 prelu(x:X, mode, param_attr, name; Alpha<param_attr[*alphas(mode,
@@ -292,30 +246,15 @@ randperm(n, out:Out!, dtype='int64', device=None>_, stop_gradient=True>_,
 range(start>_, end>_, step>_, dtype>_; Start=tensor(start, dtype);
     End=tensor(end, dtype); Step=tensor(step, dtype))
 rank_loss(label:Label, left:Left, right:Right, name)
-reciprocal(x:X, name)
-reduce_all(input:X, dim=None>_, keep_dim=False, name; dim=whole(dim or 0, 1);
-    reduce_all=dim in (None, []))
-reduce_any(input:X, dim=None>_, keep_dim=False, name; dim=whole(dim or 0, 1);
-    reduce_all=dim in (None, []))
-reduce_max(input:X, dim=None>_, keep_dim=False, name; dim=whole(dim or 0, 1);
-    reduce_all=dim in (None, []))
-reduce_mean(input:X, dim=None>_, keep_dim=False, name; dim=whole(dim or 0, 1);
-    reduce_all=dim in (None, []))
-reduce_min(input:X, dim=None>_, keep_dim=False, name; dim=whole(dim or 0, 1);
-    reduce_all=dim in (None, []))
-reduce_prod(input:X, dim=None>_, keep_dim=False, name; dim=whole(dim or 0, 1);
-    reduce_all=dim in (None, []))
-reduce_sum(input:X, dim=None>_, keep_dim=False, name; dim=whole(dim or 0, 1);
-    reduce_all=dim in (None, []))
-relu(x:X, name)
+reduce_all reduce_any reduce_max reduce_mean reduce_min reduce_prod
+    reduce_sum(input:X, dim=None>_, keep_dim=False, name; dim=whole(dim or 0,
+    1); reduce_all=dim in (None, []))
 relu6(x:X, threshold=6.0, name)
 reshape=reshape2(x:X, shape|Shape|ShapeTensor, actual_shape:Shape?, act,
     inplace=False>_, name)
 reverse(x:X, axis@1)
-round(x:X, name)
 row_conv(input:X, future_context_size>_, param_attr, act;
     Filter<param_attr[future_context_size + 1, D])
-rsqrt(x:X, name)
 sampling_id(x:X, min=0.0, max=1.0, seed=0, dtype='float32'>_)
 scale(x:X, scale=1.0|ScaleTensor, bias=0.0, bias_after_scale=True, act, name)
 scatter(input:X, index:Ids, updates:Updates, name, overwrite=True)
@@ -329,7 +268,6 @@ sequence_conv(input:X, num_filters>_, filter_size=3>contextLength,
     padding_start; +num_filters@1)
 sequence_enumerate(input:X, win_size, pad_value=0, name)
 sequence_expand(x:X, y:Y, ref_level=-1, name)
-sequence_expand_as(x:X, y:Y, name)
 sequence_mask(x:X, maxlen=None|MaxLenTensor, dtype='int64'>out_dtype, name) -> Y
 sequence_pad(x:X, pad_value:PadValue, maxlen=None>padded_length, name) -> Out
     Length
@@ -341,31 +279,23 @@ sequence_scatter(input:X, index:Ids, updates:Updates, name)
 sequence_slice(input:X, offset:Offset, length:Length, name)
 sequence_softmax(input:X, use_cudnn=False, name)
 sequence_unpad(x:X, length:Length, name)
-shape(input:Input)
+shape size(input:Input)
 shard_index(input:X, index_num, nshards, shard_id, ignore_value=-1)
 shuffle_channel(x:X, group, name)
-sigmoid(x:X, name)
 sigmoid_cross_entropy_with_logits(x:X, label:Label, ignore_index=-100, name,
     normalize=False)
 sigmoid_focal_loss(x:X, label:Label, fg_num:FgNum, gamma=2.0, alpha=0.25)
-sign(x:X)
-sin(x:X, name)
-size(input:Input)
 slice(input:Input, axes, starts|StartsTensor|StartsTensorList,
     ends|EndsTensor|EndsTensorList)
 smooth_l1=smooth_l1_loss(x:X, y:Y, inside_weight:InsideWeight?,
     outside_weight:OutsideWeight?, sigma=None)
 soft_relu(x:X, threshold=40.0, name)
 softmax(input:X, use_cudnn=False, name, axis=-1)
-softplus(x:X, name)
 softshrink(x:X, alpha=None>lambda)
-softsign(x:X, name)
 space_to_depth(x:X, blocksize, name)
 spectral_norm(weight:Weight, dim=0, power_iters=1, eps=1e-12, name;
     U<fixed[weight.shape[dim]]=Normal(0.0, 1.0); V<fixed[prod(weight.shape) //
     weight.shape[dim]]=Normal(0.0, 1.0))
-sqrt(x:X, name)
-square(x:X, name)
 squeeze=squeeze2(input:X, axes, name)
 stack(x:X*, axis=0) -> Y
 stanh(x:X, scale_a=0.67, scale_b=1.7159, name)
@@ -374,12 +304,9 @@ strided_slice(input:Input, axes, starts|StartsTensor|StartsTensorList,
 sum(x:X*)
 sums=sum(input:X*, out:Out!)
 swish(x:X, beta=1.0, name)
-tanh(x:X, name)
-tanh_shrink(x:X, name)
 teacher_student_sigmoid_loss(input:X, label:Label, soft_max_up_bound=15.0,
     soft_max_lower_bound=-15.0) -> Y
 temporal_shift(x:X, seg_num, shift_ratio=0.25, name)
-thresholded_relu(x:X, threshold=None)
 topk=top_k(input:X, k|K, name) -> Out Indices
 trace(input:Input, offset=0, dim1=0, dim2=1, out:Out!, name)
 transpose=transpose2(x:X, perm>axis, name)

@@ -9,6 +9,7 @@ from ..framework import created
 from . import layers
 from .formula_layers import formulas
 from .framework import Variable
+from .layer_helper import LayerHelper, layer
 
 __all__ = ["img_conv_group", "scaled_dot_product_attention"]
 
@@ -34,72 +35,57 @@ globals().update(_MADE)
 __all__ += _MADE
 
 
-def img_conv_group(
-    input: Variable,
-    conv_num_filter: Any,
-    pool_size: Any,
-    conv_padding: Any = 1,
-    conv_filter_size: Any = 3,
-    conv_act: str | None = None,
-    param_attr: Any = None,
-    conv_with_batchnorm: Any = False,
-    conv_batchnorm_drop_rate: Any = 0.0,
-    pool_stride: Any = 1,
-    pool_type: str = "max",
-    use_cudnn: bool = True,
-) -> Variable:
+@layer(
+    "input, conv_num_filter, pool_size, conv_padding=1, conv_filter_size=3, "
+    "conv_act=None, param_attr=None, conv_with_batchnorm=False, "
+    "conv_batchnorm_drop_rate=0.0, pool_stride=1, pool_type='max', "
+    "use_cudnn=True"
+)
+def img_conv_group(helper: LayerHelper, a: Any) -> Variable:
     """Convolutions, perhaps with normalization and dropout, and a pooling.
 
     An argument of the convolutions is one for all, or a list.
     """
-    columns = []
-    for given in (
-        conv_padding,
-        conv_filter_size,
-        param_attr,
-        conv_with_batchnorm,
-        conv_batchnorm_drop_rate,
-    ):
-        many = isinstance(given, (list, tuple))
-        columns.append(given if many else [given] * len(conv_num_filter))
-    x = input
+    lists = [
+        given
+        if isinstance(given, (list, tuple))
+        else [given] * len(a.conv_num_filter)
+        for given in (a.conv_padding, a.conv_filter_size, a.param_attr,
+                      a.conv_with_batchnorm, a.conv_batchnorm_drop_rate)
+    ]  # fmt: skip
+    x = a.input
     for filters, padding, size, attr, normal, rate in zip(
-        conv_num_filter, *columns, strict=True
+        a.conv_num_filter, *lists, strict=True
     ):
-        act = None if normal else conv_act
+        act = None if normal else a.conv_act
         x = layers.conv2d(
             x, filters, size, padding=padding, param_attr=attr, act=act
         )
         if normal:
-            x = layers.batch_norm(x, conv_act)
+            x = layers.batch_norm(x, a.conv_act)
             x = layers.dropout(x, rate) if rate else x
-    return layers.pool2d(x, pool_size, pool_type, pool_stride)
+    return layers.pool2d(x, a.pool_size, a.pool_type, a.pool_stride)
 
 
-def scaled_dot_product_attention(
-    queries: Variable,
-    keys: Variable,
-    values: Variable,
-    num_heads: int = 1,
-    dropout_rate: float = 0.0,
-) -> Variable:
+@layer("queries, keys, values, num_heads=1, dropout_rate=0.0")
+def scaled_dot_product_attention(helper: LayerHelper, a: Any) -> Variable:
     """softmax(q k / sqrt(d)) v of [batch, length, size]; several heads have
     projections.
 
     Raises:
         InvalidArgumentError: a rank is not 3, or sizes do not fit.
     """
-    given = {"queries": queries, "keys": keys, "values": values}
-    sizes = [each.shape[-1] for each in given.values()]
+    given, num_heads = [a.queries, a.keys, a.values], a.num_heads
+    sizes = [each.shape[-1] for each in given]
     if (
-        any(len(each.shape) != 3 for each in given.values())
+        any(len(each.shape) != 3 for each in given)
         or sizes[0] != sizes[1]
         or any(size % num_heads for size in sizes)
     ):
         raise InvalidArgumentError(
             f"scaled_dot_product_attention: expected [batch, length, size], "
             f"queries and keys of one size, and sizes that {num_heads} divides,"
-            f" got {list(given.values())}{created()}",
+            f" got {given}{created()}",
             "fluid.attention",
         )
 
@@ -110,11 +96,11 @@ def scaled_dot_product_attention(
         x = layers.reshape(x, [0, 0, num_heads, x.shape[-1] // num_heads])
         return layers.transpose(x, [0, 2, 1, 3])
 
-    q, k, v = (heads(each) for each in given.values())
+    q, k, v = (heads(each) for each in given)
     q = layers.scale(q, float(sizes[0] // num_heads) ** -0.5)
     weights = layers.softmax(layers.matmul(q, k, transpose_y=True))
-    if dropout_rate:
-        weights = layers.dropout(weights, dropout_rate)
+    if a.dropout_rate:
+        weights = layers.dropout(weights, a.dropout_rate)
     out = layers.matmul(weights, v)
     if num_heads == 1:
         return out

@@ -99,20 +99,12 @@ def _optimizer(name: str, **fixed: Any) -> type[_Optimizer]:
     return type(name, (_Optimizer,), {"__doc__": text, **made})
 
 
-for _name, _fixed in {
-    "SGD": {},
-    "Momentum": {},
-    "LarsMomentum": {},
-    "Adam": {"formula": "fluid"},
-    "Adamax": {"formula": "fluid"},
-    "Lamb": {"formula": "fluid"},
-    "Adagrad": {},
-    "DecayedAdagrad": {},
-    "Adadelta": {},
-    "RMSProp": {"formula": "fluid"},
-    "Ftrl": {},
-    "Dpsgd": {},
-}.items():
+for _name in (
+    "SGD", "Momentum", "LarsMomentum", "Adam", "Adamax", "Lamb", "Adagrad",
+    "DecayedAdagrad", "Adadelta", "RMSProp", "Ftrl", "Dpsgd",
+):  # fmt: skip
+    _both = _name in ("Adam", "Adamax", "Lamb", "RMSProp")
+    _fixed = {"formula": "fluid"} if _both else {}
     globals()[_name] = _optimizer(_name, **_fixed)
     globals()[f"{_name}Optimizer"] = globals()[_name]
     __all__ += [_name, f"{_name}Optimizer"]
@@ -156,12 +148,8 @@ class _Average(Shown):
 class ExponentialMovingAverage(_Average):
     """See :class:`sluice.optimizer.ExponentialMovingAverage`."""
 
-    def __init__(
-        self,
-        decay: float = 0.999,
-        thres_steps: Variable | None = None,
-        name: str | None = None,
-    ) -> None:
+    def __init__(self, decay: float = 0.999, thres_steps: Any = None,
+                 name: str | None = None) -> None:  # fmt: skip
         kind = sluice_optimizer.ExponentialMovingAverage
         self._made = kind(decay, _value(thres_steps), name)
 
@@ -174,20 +162,14 @@ class ExponentialMovingAverage(_Average):
 class ModelAverage(_Average):
     """See :class:`sluice.optimizer.ModelAverage`; made after ``minimize``."""
 
-    def __init__(
-        self,
-        average_window_rate: float,
-        min_average_window: int = 10000,
-        max_average_window: int = 10000,
-        regularization: Any = None,
-        name: str | None = None,
-    ) -> None:
+    def __init__(self, average_window_rate: float,
+                 min_average_window: int = 10000,
+                 max_average_window: int = 10000, regularization: Any = None,
+                 name: str | None = None) -> None:  # fmt: skip
+        least, most = min_average_window, max_average_window
         with _appending():
             self._made = sluice_optimizer.ModelAverage(
-                average_window_rate,
-                min_average_window,
-                max_average_window,
-                name,
+                average_window_rate, least, most, name
             )
 
 

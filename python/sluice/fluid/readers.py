@@ -178,17 +178,6 @@ class PyReader(Shown):
 
 
 class DataLoader:
-    """The name of :class:`PyReader` in later scripts."""
+    """Makes a :class:`PyReader`, by the name of later scripts."""
 
-    @staticmethod
-    def from_generator(
-        feed_list: Sequence[Variable] | None = None,
-        capacity: int | None = None,
-        use_double_buffer: bool = True,
-        iterable: bool = True,
-        return_list: bool = False,
-    ) -> PyReader:
-        """A reader that ``set_sample_list_generator`` gives its data."""
-        return PyReader(
-            feed_list, capacity, use_double_buffer, iterable, return_list
-        )
+    from_generator = PyReader

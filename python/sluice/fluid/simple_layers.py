@@ -9,6 +9,7 @@ default of an attribute may stand ``>transpose_X``, what the op calls it, or
 a list with variables; and ``@2``, how many numbers it is of which one may stand
 for all.
 
+Several layers may have the same arguments, and ``{n}`` stands for 2 and 3.
 Before the arguments may stand the op, if it is called otherwise. After ``;``
 stand, in Python, with the arguments' names and those of ``_NAMES``: attributes
 and inputs, ``seed=seed or 0``, where None changes nothing; parameters, ``W<attr
@@ -26,7 +27,6 @@ import inspect
 import math
 import re
 from collections.abc import Callable
-from types import CodeType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -60,9 +60,9 @@ class Made(NamedTuple):
 
     name: str
     sign: str
-    value: CodeType
-    sizes: CodeType | None
-    start: CodeType | None
+    value: Any
+    sizes: Any = None
+    start: Any = None
 
 
 class Layer(NamedTuple):
@@ -75,7 +75,7 @@ class Layer(NamedTuple):
     outputs: list[str]
 
 
-_LINE = re.compile(r"(\w+)(?:=(\w+))?\((.*?)(?:; (.*))?\)(?: -> (.*))?")
+_LINE = re.compile(r"([\w ]+)(?:=(\w+))?\((.*?)(?:; (.*))?\)(?: -> (.*))?")
 _PART = re.compile(
     r"(\w+)(?::(\w+))?([*?!])?(?:=([^>|@]*))?"
     r"(?:>(\w+))?(?:\|(\w+))?(?:\|(\w+))?(?:@(\d))?"
@@ -86,8 +86,8 @@ _STEMS = {"lookup_table": "embedding", "lookup_table_v2": "embedding"}
 _SHARED = ("act", "name", "param_attr", "bias_attr")
 
 
-def _code(text: str | None) -> CodeType | None:
-    return None if text is None else compile(text, __file__, "eval")
+def _code(text: str | None) -> Any:
+    return compile(text or "None", __file__, "eval")
 
 
 def _argument(part: str) -> tuple[Argument, inspect.Parameter]:
@@ -111,22 +111,21 @@ def _made(text: str) -> Made:
         text
     ).groups()
     if slot:
-        return Made(slot, sign, _code(attr), _code(f"[{sizes}]"), _code(start))  # type: ignore
+        return Made(slot, sign, _code(attr), _code(f"[{sizes}]"), _code(start))
     size, _, axis = value.partition("@") if other == "+" else (value, "", "")
-    return Made(name, other, _code(size), _code(axis or None), None)  # type: ignore
+    return Made(name, other, _code(size), _code(axis))
 
 
-def _parsed(text: str) -> tuple[str, Layer]:
-    name, op, arguments, made, outputs = _LINE.fullmatch(text).groups()  # type: ignore
+def _parsed(text: str) -> dict[str, Layer]:
+    names, op, arguments, made, outputs = _LINE.fullmatch(text).groups()  # type: ignore
     both = [_argument(part) for part in arguments.split(", ")]
-    layer = Layer(
-        op or name,
+    rest = (
         [argument for argument, _ in both],
         [_made(part) for part in (made or "").split("; ") if part],
         inspect.Signature([parameter for _, parameter in both]),
         (outputs or "Out").split(),
     )
-    return name, layer
+    return {name: Layer(op or name, *rest) for name in names.split()}
 
 
 # What the lines call
@@ -305,29 +304,22 @@ class _Appending:
             if number is not None:
                 self.attrs[argument.attribute] = number
 
-    def value(self, code: CodeType | None) -> Any:
-        """What a piece of the line is."""
-        return None if code is None else eval(code, dict(self.names))
-
     def _make(self, made: Made) -> None:
-        value = self.value(made.value)
+        value, sizes, start = (
+            code and eval(code, dict(self.names)) for code in made[2:]
+        )
         if made.sign == "+":
-            self.bias = value, self.value(made.sizes)
+            self.bias = value, sizes
             return
         if made.sign == "<":
+            bias = made.name == "Bias"
             value = self.helper.create_parameter(
-                value,
-                self.value(made.sizes),
-                self.dtype,
-                made.name == "Bias",
-                self.value(made.start),
+                value, sizes, self.dtype, bias, start
             )
         elif made.sign == "~":
+            name = value or unique_name.generate(f"{self.helper.name}.w")
             value = self.helper.create_persistable(
-                value or unique_name.generate(f"{self.helper.name}.w"),
-                self.value(made.sizes),
-                self.dtype,
-                self.value(made.start),
+                name, sizes, self.dtype, start
             )
         if value is not None:
             to = self.inputs if made.name[0].isupper() else self.attrs
@@ -367,9 +359,11 @@ def _function(name: str, layer: Layer) -> Callable[..., Any]:
     return function
 
 
-TABLE: dict[str, Layer] = dict(
-    map(_parsed, TEXT.replace("\n    ", " ").strip().splitlines())
-)
+TABLE: dict[str, Layer] = {}
+for _text in TEXT.replace("\n    ", " ").strip().splitlines():
+    for _n, _form in ("2", "NCHW"), ("3", "NCDHW"):
+        _line = _text.replace("{n}", _n).replace("{form}", _form)
+        TABLE |= _parsed(_line)
 LAYERS: dict[str, Callable[..., Any]] = {
     name: _function(name, layer) for name, layer in TABLE.items()
 }
