@@ -11,16 +11,17 @@ from ..display import Shown
 from ..errors import FailedPreconditionError, InvalidArgumentError
 from ..framework import created
 from .control_flow import Region, recorded
+from .formula_layers import FORMULAS
 from .framework import Operator, Program, Variable, default_main_program
 from .layer_helper import LayerHelper
+from .simple_layers import LAYERS
 from .translate import BLOCK_OPS, DTYPES
 from .translate.blocks import CAPACITY, append_cond, new_array
-from .writing import assign, fill_constant, into
 
 __all__ = [
     "IfElse", "Switch", "While", "array_length", "array_read", "array_write",
     "beam_search", "beam_search_decode", "case", "cond", "create_array",
-    "is_empty", "switch_case", "while_loop",
+    "switch_case", "while_loop",
 ]  # fmt: skip
 
 
@@ -325,7 +326,7 @@ def switch_case(
     dtype = str(branch_index.dtype)
     chosen = []
     for number, function in sorted(numbered, key=lambda pair: pair[0]):
-        y = fill_constant([1], dtype, number)
+        y = LAYERS["fill_constant"]([1], dtype, number)
         equal = append("equal", {"X": branch_index, "Y": y})
         chosen.append((equal, function))
     return case(chosen, default)
@@ -349,6 +350,7 @@ def while_loop(
                 f"{len(loop_vars)} loop_vars{created()}",
                 "fluid.while_loop",
             )
+        assign = FORMULAS["assign"]
         copies = [assign(each) for each in several]
         for variable, value in zip(loop_vars, copies, strict=True):
             assign(value, variable)
@@ -390,11 +392,6 @@ def array_read(array: Variable, i: Variable) -> Variable:
 def array_length(array: Variable) -> Variable:
     """How many elements an array has: [1], int64."""
     return LayerHelper("array_length").append("lod_array_length", {"X": array})
-
-
-def is_empty(x: Variable, cond: Variable | None = None) -> Variable:
-    """Whether a variable has no elements: bool [1], perhaps into ``cond``."""
-    return into("is_empty", {"X": x}, {}, cond)
 
 
 def beam_search(

@@ -13,6 +13,7 @@ from ...errors import InvalidArgumentError, NotFoundError, SluiceError
 from ...framework import Program, Variable, created
 from . import (  # noqa: F401
     blocks,
+    composed,
     contraction,
     creation,
     elementwise,
