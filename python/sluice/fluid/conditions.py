@@ -19,9 +19,21 @@ from .translate import BLOCK_OPS, DTYPES
 from .translate.blocks import CAPACITY, append_cond, new_array
 
 __all__ = [
-    "IfElse", "Switch", "While", "array_length", "array_read", "array_write",
-    "beam_search", "beam_search_decode", "case", "cond", "create_array",
-    "switch_case", "while_loop",
+    "IfElse",
+    "Print",
+    "Switch",
+    "While",
+    "array_length",
+    "array_read",
+    "array_write",
+    "beam_search",
+    "beam_search_decode",
+    "case",
+    "cond",
+    "create_array",
+    "switch_case",
+    "tensor_array_to_tensor",
+    "while_loop",
 ]  # fmt: skip
 
 
@@ -441,4 +453,39 @@ def beam_search_decode(
         {"beam_size": beam_size, "end_id": end_id},
         "SentenceIds",
         ["SentenceScores"],
+    )
+
+
+def tensor_array_to_tensor(
+    input: Variable,
+    axis: int = 1,
+    name: str | None = None,
+    use_stack: bool = False,
+) -> Any:
+    """All elements of an array, side by side, and the size of each, int32."""
+    return LayerHelper("tensor_array_to_tensor", name).append(
+        "tensor_array_to_tensor",
+        {"X": input},
+        {"axis": axis, "use_stack": use_stack},
+        more=["OutIndex"],
+    )
+
+
+def Print(
+    input: Variable,
+    first_n: int = -1,
+    message: str | None = None,
+    summarize: int = 20,
+    print_tensor_name: bool = True,
+    print_tensor_type: bool = True,
+    print_tensor_shape: bool = True,
+    print_tensor_lod: bool = True,
+    print_phase: str = "both",
+) -> Variable:
+    """The variable, which runs write to stderr, see
+    :func:`sluice.layers.Print`, for all who read it from here on.
+    """
+    attrs = dict(locals(), message=message or "")
+    return LayerHelper("print").append(
+        "print", {"In": attrs.pop("input")}, attrs
     )

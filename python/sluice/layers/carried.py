@@ -82,7 +82,8 @@ class Carried:
             if isinstance(value, TensorArray):
                 shapes += value._shapes()
             else:
-                shapes.append(value.shape if of_values is None else of_values[at])
+                given = value.shape if of_values is None else of_values[at]
+                shapes.append(given)
         return shapes
 
     def made_of(self, variables: Sequence[Variable]) -> list[Value]:

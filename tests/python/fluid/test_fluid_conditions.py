@@ -61,7 +61,9 @@ def test_a_loop_may_be_the_first_to_write_an_array():
 
 def test_an_array_without_room_names_its_capacity():
     array = layers.create_array("float32", capacity=2)
-    layers.array_write(layers.fill_constant([1], "float32", 1), counter(2), array)
+    layers.array_write(
+        layers.fill_constant([1], "float32", 1), counter(2), array
+    )
     with pytest.raises(sl.OutOfRangeError, match="room for 2"):
         run([layers.array_read(array, counter(2))])
 
@@ -326,9 +328,7 @@ def test_the_decoder_of_the_book_finds_what_a_search_in_numpy_finds(sources):
         "first": fluid.create_lod_tensor(first, lod),
         "nothing": fluid.create_lod_tensor(np.zeros((sources, 1), "f4"), lod),
     }
-    got, sums = exe.run(
-        main, feed, [sentences, scores], return_numpy=False
-    )
+    got, sums = exe.run(main, feed, [sentences, scores], return_numpy=False)
     of_sources, of_sentences = got.lod()
     words, sums = np.asarray(got).ravel(), np.asarray(sums).ravel()
     for at in range(sources):
@@ -363,3 +363,20 @@ def test_mistakes_are_named():
         ie()
     with pytest.raises(sl.InvalidArgumentError, match="returns 1"):
         layers.cond(goes_on, lambda: x, lambda: (x, x))
+
+
+def test_the_elements_of_an_array_side_by_side():
+    x = layers.data("x", [2])
+    array = layers.array_write(x, counter(0))
+    layers.array_write(x * 2.0, counter(1), array)
+    both, sizes = layers.tensor_array_to_tensor(array, axis=1)
+    got, count = run([both, sizes], {"x": np.ones((1, 2), "f4")})
+    assert got.tolist() == [[1, 1, 2, 2]]
+    assert count.tolist() == [2, 2]
+
+
+def test_print_writes_for_who_reads_the_variable_later(capfd):
+    x = layers.data("x", [2])
+    layers.Print(x, message="here")
+    run([x * 2.0], {"x": np.ones((1, 2), "f4")})
+    assert "here x" in capfd.readouterr().err

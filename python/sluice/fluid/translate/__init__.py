@@ -60,6 +60,8 @@ class Translation(Shown):
         program: of Sluice.
         folding: for inference, the values of the parameters.
         values: what each of Fluid's names stands for now.
+        numbers: what is known of small integer variables: a list of numbers,
+            dims of variables (:class:`Dim`), and None, by Sluice's name.
     """
 
     def __init__(
@@ -67,7 +69,7 @@ class Translation(Shown):
     ) -> None:
         self.program, self.folding = program, folding
         self.values: dict[str, Variable] = {}
-        self._numbers: dict[str, list[Any]] = {}
+        self.numbers: dict[str, list[Any]] = {}
         self._not_made: dict[str, str] = {}  # by name: the op
         self._depth = 0  # of blocks
 
@@ -121,15 +123,7 @@ class Translation(Shown):
                 have.
         """
         row = find(type)
-        op = Op(
-            type,
-            self.program,
-            outputs,
-            dict(attrs or {}),
-            self._numbers,
-            self.folding,
-            self.values,
-        )
+        op = Op(type, self, inputs, outputs, dict(attrs or {}))
         values = {
             slot: [self.value(name) for name in names if name != EMPTY]
             for slot, names in inputs.items()

@@ -15,7 +15,7 @@ from ... import layers
 from ...errors import InvalidArgumentError, UnimplementedError
 from ...framework import Variable, created
 from ...indexing import constant
-from ...layers.tensor_array import TensorArray, _levels, _number
+from ...layers.tensor_array import TensorArray, _number
 from .table import Many, row
 
 CAPACITY = 128  # elements of an array, unless create_array says another
@@ -234,7 +234,9 @@ def append_cond(
             bodies[0][0]()
             for name in bodies[0][1]:
                 value = translation.find(name)
-                like.append(None if value is None else (value.shape, value.dtype))
+                like.append(
+                    None if value is None else (value.shape, value.dtype)
+                )
 
     def of(number: int) -> list[Any]:
         body, results = bodies[number]
@@ -320,11 +322,15 @@ def _places(op: Any, mask: Variable) -> Variable:
 def merge_lod_tensor(op, X, Mask, InTrue, InFalse, *, level=0):
     """Rows of both, in the order that a bool of each says."""
     mask = op.append("reshape", {"X": Mask}, shape=[-1])
-    other = op.append("logical_not", {"X": mask})
+    true = op.cast(mask, "int64")
+    before = op.append("cumsum", {"X": true}, axis=0, exclusive=True)
+    number = op.append("fill_any_like", {"X": true}, value=1.0, dtype="int64")
+    number = op.append("cumsum", {"X": number}, axis=0, exclusive=True)
+    first = op.append("reduce_sum", {"X": true}, keep_dim=True)
+    places = op.append(
+        "where", {"Condition": mask, "X": before, "Y": first + number - before}
+    )
     both = op.append("concat", {"X": [InTrue, InFalse]}, axis=0)
-    order = [_places(op, mask), _places(op, other)]
-    order = op.append("concat", {"X": order}, axis=0)
-    places = op.append("argsort", {"X": order})
     return op.append("gather", {"X": both, "Index": places})
 
 
@@ -375,3 +381,35 @@ def beam_search_decode(op, Ids, Scores, *, beam_size, end_id):
     ids, scores = _written(op, Ids), _written(op, Scores)
     made = layers.beam_search_decode(ids, scores, beam_size, end_id)
     return {"SentenceIds": made.ids, "SentenceScores": made.scores}
+
+
+@row("print")
+def print_(
+    op,
+    In,
+    *,
+    first_n=-1,
+    message="",
+    summarize=20,
+    print_tensor_name=True,
+    print_tensor_type=True,
+    print_tensor_shape=True,
+    print_tensor_lod=True,
+    print_phase="BOTH",
+):
+    """The variable, which runs print; also for those who read the input."""
+    (name,) = op.inputs["In"]
+    if print_tensor_name:
+        message = f"{message} {name}".strip()
+    out = layers.Print(
+        In,
+        first_n,
+        message,
+        summarize,
+        False,
+        print_tensor_type,
+        print_tensor_shape,
+        print_phase.lower(),
+    )
+    op.values[name] = out
+    return out

@@ -288,9 +288,3 @@ def edit_distance(
         "reshape", {"X": made["SequenceNum"]}, shape=[1]
     )
     return made
-
-
-@row("print")
-def print_(op, In, **attrs):
-    """Writes the value and returns it."""
-    return op.append("print", {"X": In})
