@@ -183,7 +183,7 @@ def two_blocks(parent=0, runs=1):
 
 
 def test_blocks(tmp_path):
-    with pytest.raises(UnimplementedError, match="2 blocks, of ops while"):
+    with pytest.raises(InvalidArgumentError, match="Condition has 0 variables"):
         fluid.load(saved.write(tmp_path, two_blocks(), {}))
     for parent, runs, text in (
         (1, 1, "block 1 says that it is block 1 inside block 1"),
@@ -192,6 +192,35 @@ def test_blocks(tmp_path):
     ):
         with pytest.raises(InvalidArgumentError, match=text):
             fluid.load(saved.write(tmp_path, two_blocks(parent, runs), {}))
+
+
+def nested(depth):
+    """Blocks inside of each other, each an op conditional_block of x."""
+
+    def run(at):
+        return saved.op(
+            "conditional_block",
+            {"Cond": "x"},
+            {"Out": "x"},
+            is_scalar_condition=(6, True),
+            sub_block=(8, at),
+        )
+
+    desc = saved.program(
+        [saved.variable("x", 0, dims=[1])], [run(1)], ["x"], {}
+    )
+    for at in range(1, depth + 1):
+        ops = [run(at + 1)] if at < depth else []
+        block = {"parent": at - 1, "vars": [], "ops": ops}
+        desc["blocks"].append(block)
+    return desc
+
+
+def test_blocks_inside_of_each_other(tmp_path):
+    model = fluid.load(saved.write(tmp_path, nested(8), {}))
+    assert model.run({"x": np.array([True])})[0].tolist() == [True]
+    with pytest.raises(UnimplementedError, match="more than 8 blocks"):
+        fluid.load(saved.write(tmp_path, nested(9), {}))
 
 
 def change(path, at, bytes):

@@ -9,7 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ...display import Shown
-from ...errors import InvalidArgumentError, NotFoundError, SluiceError
+from ...errors import (
+    InvalidArgumentError,
+    NotFoundError,
+    SluiceError,
+    UnimplementedError,
+)
 from ...framework import Program, Variable, created
 from . import (  # noqa: F401
     blocks,
@@ -44,6 +49,7 @@ __all__ = [
 ]
 
 EMPTY = "@EMPTY@"
+MOST_BLOCKS = 8  # each is translated twice for each time that its outer one is
 # What a row raises for attributes of other types or lengths than it expects.
 _MISFITS = (
     ArithmeticError, AttributeError, LookupError, TypeError, ValueError
@@ -83,11 +89,21 @@ class Translation(Shown):
     @contextlib.contextmanager
     def inside(self) -> Iterator[None]:
         """The ops are of a block: they write no variable in the scope."""
+        if self._depth == MOST_BLOCKS:
+            raise UnimplementedError(
+                f"more than {MOST_BLOCKS} blocks are inside of each other"
+                f"{created()}",
+                "fluid.nested_blocks",
+            )
         self._depth += 1
         try:
             yield
         finally:
             self._depth -= 1
+
+    def folded(self) -> Folding | None:
+        """What computes ops on parameters; not in blocks, which are dropped."""
+        return None if self._depth else self.folding
 
     def value(self, name: str) -> Any:
         """What :meth:`find` finds. Raises NotFoundError."""
