@@ -109,7 +109,9 @@ def computed(text):
             shape = [None, *array.shape[1:]]
             names[name] = block.data(name, shape, array.dtype, 1)
             feed[name] = fluid.create_lod_tensor(array, [lengths])
-    layers = {name: getattr(fluid.layers, name) for name in fluid.layers.__all__}
+    layers = {
+        name: getattr(fluid.layers, name) for name in fluid.layers.__all__
+    }
     out = eval(text, {**layers, **names})
     exe = fluid.Executor()
     exe.run(fluid.default_startup_program())

@@ -85,7 +85,10 @@ SCHEDULES = {
 def test_sgd_goes_down_by_the_rate_of_each_run(name):
     schedule, formula = SCHEDULES[name]
     w = layers.create_parameter(
-        [1], "float32", name="w", default_initializer=fluid.initializer.Constant()
+        [1],
+        "float32",
+        name="w",
+        default_initializer=fluid.initializer.Constant(),
     )
     loss = layers.mean(w)
     rate = schedule()
