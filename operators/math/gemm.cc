@@ -62,6 +62,19 @@ int64_t RunPanel(const GemmTiles<T>& t,
                                        wide, c);
     return wide;
   }
+  // NOLINTNEXTLINE(readability-identifier-naming)
+  constexpr int64_t broad = 4 * kLanes<T>;
+  if (kTileRows > 8 && !t.transpose_b && (rows == 2 || rows == 3) &&
+      columns >= broad) {
+    // Likewise, and rows of B are read in longer stretches.
+    const T* b = t.b + k * t.ldb + j;
+    if (rows == 2) {
+      Tile<kTransposed, 2, 4>(block, a, b, t.ldb, broad, c);
+    } else {
+      Tile<kTransposed, 3, 4>(block, a, b, t.ldb, broad, c);
+    }
+    return broad;
+  }
   columns = HWY_MIN(columns, kWidth<T>);
   const T* b = t.b + (t.transpose_b ? j * t.ldb + k : k * t.ldb + j);
   int64_t ldb = t.ldb;

@@ -1,8 +1,11 @@
 #include <algorithm>
+#include <array>
 #include <limits>
+#include <memory>
 #include <optional>
 
 #include "sluice/operators/math/recurrent/recurrent.h"
+#include "sluice/operators/packed_weights.h"
 #include "sluice/operators/ragged/sequences.h"
 #include "sluice/operators/recurrent/recurrent_options.h"
 #include "sluice/operators/registration.h"
@@ -10,14 +13,18 @@
 namespace sluice {
 namespace {
 
-// Returns the shape of the op's input `name`.
-const DDim& DimsOf(const KernelQuery& query, std::string_view name) {
+// Returns the index of the op's input `name`.
+size_t IndexOf(const KernelQuery& query, std::string_view name) {
   size_t at = 0;
   for (const auto& [argument, vars] : query.op.inputs) {
     if (argument == name) break;
     at += vars.size();
   }
-  return query.inputs[at];
+  return at;
+}
+
+const DDim& DimsOf(const KernelQuery& query, std::string_view name) {
+  return query.inputs[IndexOf(query, name)];
 }
 
 RecurrentLayer LayerOf(const KernelQuery& query) {
@@ -122,8 +129,33 @@ RecurrentArgs<T> Inputs(const OpKernelContext& context,
   return args;
 }
 
+// Keeps R transposed where it is constant.
+template <typename T>
+class TurnedPacking final : public Packing {
+ public:
+  explicit TurnedPacking(const RecurrentLayer& layer)
+      : Packing(Format("R transposed, {} times {} by {} of {} bytes",
+                       layer.directions,
+                       layer.gate_rows(),
+                       layer.hidden,
+                       sizeof(T))),
+        layer_(layer) {}
+
+  Tensor Make(std::span<const Tensor* const> parameters,
+              int /*threads*/) const override {
+    Tensor turned = PackedBytes(parameters[0]->numel() * sizeof(T));
+    TurnRecurrent(layer_, parameters[0]->data<T>(),
+                  static_cast<T*>(turned.raw_data()));
+    return turned;
+  }
+
+ private:
+  RecurrentLayer layer_;
+};
+
 // How a kernel computes the layer, and the elements of its scratch.
 struct Plain {
+  static constexpr bool kTurns = false;
   template <typename T>
   using Element = double;
   static constexpr auto* kScratch = RecurrentPlainScratch;
@@ -143,6 +175,7 @@ struct Plain {
 };
 
 struct Blocked {
+  static constexpr bool kTurns = true;
   template <typename T>
   using Element = T;
   static constexpr auto* kScratch = RecurrentScratch;
@@ -187,9 +220,17 @@ template <typename Way, typename T>
 class RecurrentKernel final : public OpKernel {
  public:
   void Prepare(KernelPreparation& preparation) override {
-    layer_ = LayerOf(preparation.query);
+    const KernelQuery& query = preparation.query;
+    layer_ = LayerOf(query);
+    const auto& constant = query.input_constant;
+    const size_t r = IndexOf(query, "R");
+    if (Way::kTurns && r < constant.size() && constant[r] != 0) {
+      layer_.has_turned = true;
+      turned_.emplace(std::make_shared<const TurnedPacking<T>>(layer_),
+                      preparation.num_threads);
+    }
     count_ = Way::kScratch(layer_);
-    const bool kept = !preparation.query.op.Output("Reserve").empty();
+    const bool kept = !query.op.Output("Reserve").empty();
     preparation.scratch_bytes =
         sizeof(Element) * static_cast<size_t>(count_) +
         sizeof(T) * static_cast<size_t>(kept ? 0 : ReserveCount(layer_));
@@ -204,6 +245,11 @@ class RecurrentKernel final : public OpKernel {
     auto* scratch = static_cast<Element*>(context.scratch());
     const DDim state = StateDims(layer_);
     RecurrentArgs<T> args = Inputs<T>(context, *layer);
+    std::shared_ptr<const PackedWeights> turned;
+    if (turned_.has_value()) {
+      turned = turned_->Get(std::array{&context.Input("R")});
+      args.turned = static_cast<const T*>(turned->data());
+    }
     args.y = wanted("Y", YDims(layer_));
     args.reserve = wanted("Reserve", ReserveDims(layer_));
     layer.ClearPadding(args.reserve, layer_.directions, layer_.reserve_row());
@@ -222,6 +268,7 @@ class RecurrentKernel final : public OpKernel {
   using Element = typename Way::template Element<T>;
 
   RecurrentLayer layer_;
+  std::optional<KeptWeights> turned_;
   int64_t count_ = 0;  // elements of the scratch, before the reserve
 };
 

@@ -15,7 +15,7 @@ class CrfDecodingKernel final : public OpKernel {
     sizes_ = CrfSizes(preparation.query);
     slots_ = std::clamp<int64_t>(preparation.num_threads, 1,
                                  std::max<int64_t>(sizes_.batch, 1));
-    preparation.scratch_bytes = slots_ * SlotBytes();
+    preparation.scratch_bytes = PairsBytes() + slots_ * SlotBytes();
   }
 
   void Compute(OpKernelContext& context) const override {
@@ -30,14 +30,17 @@ class CrfDecodingKernel final : public OpKernel {
         "ViterbiPath", {sizes_.ragged ? sizes_.positions : sizes_.batch,
                         sizes_.ragged ? 1 : sizes_.positions});
     if (out.numel() == 0) return;
+    auto* pairs = static_cast<double*>(context.scratch());
+    CrfPairs(weights, pairs);
     ForEachSequence(slots_, sizes_.batch, [&](int64_t slot, int64_t b) {
-      auto* scores = reinterpret_cast<double*>(
-          static_cast<char*>(context.scratch()) + slot * SlotBytes());
+      auto* scores =
+          reinterpret_cast<double*>(static_cast<char*>(context.scratch()) +
+                                    PairsBytes() + slot * SlotBytes());
       const int64_t first = sequences.first(b);
       const int64_t length = sequences.length(b);
       int64_t* path = out.data<int64_t>() + first;
-      CrfDecode(weights, emission + first * sizes_.tags, length, path, scores,
-                reinterpret_cast<int32_t*>(scores + 2 * sizes_.tags));
+      CrfDecode(weights, pairs, emission + first * sizes_.tags, length, path,
+                scores, reinterpret_cast<int32_t*>(scores + 2 * stride()));
       for (int64_t t = 0; t < length && labels != nullptr; ++t) {
         path[t] = path[t] == labels[first + t] ? 1 : 0;
       }
@@ -50,10 +53,14 @@ class CrfDecodingKernel final : public OpKernel {
   }
 
  private:
+  int64_t stride() const { return ViterbiStride(sizes_.tags); }
+  size_t PairsBytes() const {
+    return AlignUp(sizes_.tags * stride() * sizeof(double));
+  }
   // Two rows of scores, and the tag that each score came from.
   size_t SlotBytes() const {
-    const size_t back = sizes_.positions * sizes_.tags * sizeof(int32_t);
-    return 2 * sizes_.tags * sizeof(double) + AlignUp(back);
+    const size_t back = sizes_.positions * stride() * sizeof(int32_t);
+    return 2 * stride() * sizeof(double) + AlignUp(back);
   }
 
   CrfSizes sizes_;

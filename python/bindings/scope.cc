@@ -72,13 +72,19 @@ nb::object GetItem(const Scope& self, TextArg variable) {
   return tensor;
 }
 
-void Set(Scope& self, TextArg variable, nb::object value) {
+void Set(Scope& self, TextArg variable, nb::object value, bool copy) {
   const std::string name = ToText(variable, kName);
-  const Tensor copy = nb::cast<Tensor>(
-      nb::type<Tensor>()(value, nb::arg("place") = nb::none()));
+  const Tensor tensor =
+      copy ? nb::cast<Tensor>(
+                 nb::type<Tensor>()(value, nb::arg("place") = nb::none()))
+           : ImportArray(value);
   const nb::gil_scoped_release release;
   const ScopeLock lock(&self, ScopeAccess::kWrite);
-  *self.Var(name).GetMutable<Tensor>() = copy;
+  *self.Var(name).GetMutable<Tensor>() = tensor;
+}
+
+void SetItem(Scope& self, TextArg variable, nb::object value) {
+  Set(self, variable, std::move(value), true);
 }
 
 // Waits for runs that use the variable.
@@ -108,9 +114,10 @@ void BindScopes(nb::module_& m) {
            "A copy of the variable's tensor, here or in a parent; None when "
            "nobody has it.")
       .def("__getitem__", &GetItem, "name"_a.none())
-      .def("__setitem__", &Set, "name"_a.none(), "value"_a)
-      .def("set", &Set, "name"_a.none(), "value"_a,
-           "Gives a variable a copy of `value` (an array or a tensor).")
+      .def("__setitem__", &SetItem, "name"_a.none(), "value"_a)
+      .def("set", &Set, "name"_a.none(), "value"_a, "copy"_a = true,
+           "Gives a variable a copy of `value` (an array or a tensor), or, "
+           "without copy, its memory, which runs may then write.")
       .def("erase", &Erase, "name"_a.none(),
            "Ends a variable of this scope itself; False when it has none of "
            "that name. Waits for runs that use it.")

@@ -107,7 +107,9 @@ class Executor(_core.Executor):
         try:
             if not ragged:
                 return self._run(program, feed, fetch_list, scope, return_numpy)
-            fetched = Fetched(program, fetch_list)
+            fetched = fetch_list
+            if not isinstance(fetched, Fetched):
+                fetched = Fetched(program, fetch_list)
             return fetched.true_rows(
                 self._run(program, feed, fetched.all, scope, return_numpy)
             )

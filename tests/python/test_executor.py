@@ -549,3 +549,14 @@ def test_branches_may_run_on_several_queues():
 def test_queues_have_a_limit(queues):
     with pytest.raises(sl.InvalidArgumentError, match="expected 1 to 16"):
         sl.Executor(queues=queues)
+
+
+def test_a_scope_takes_a_copy_or_the_memory():
+    scope, array = sl.Scope(), np.zeros(64, np.float32)
+    scope.set("copied", array)
+    scope.set("shared", array, copy=False)
+    array[3] = 7
+    assert scope["copied"].numpy()[3] == 0
+    assert scope["shared"].numpy()[3] == 7
+    scope.set("empty", np.zeros((0, 3), np.float32), copy=False)
+    assert scope["empty"].shape == (0, 3)

@@ -273,11 +273,12 @@ class Rows {
 struct Parts {
   explicit Parts(const RecurrentLayer& l)
       : states(3 * l.batch * l.hidden),
-        turned(l.batch > kDotRows ? l.hidden * l.gate_rows() : 0),
+        turned(l.batch > kDotRows && !l.has_turned ? l.hidden * l.gate_rows()
+                                                   : 0),
         all(states + turned + l.gate_rows()) {}
 
   int64_t states;  // h, c and a product
-  int64_t turned;  // R transposed
+  int64_t turned;  // R transposed, unless that is given
   int64_t all;     // the last are biases
 };
 
@@ -328,6 +329,15 @@ int64_t RecurrentScratch(const RecurrentLayer& layer) {
 }
 
 template <typename T>
+void TurnRecurrent(const RecurrentLayer& layer, const T* r, T* turned) {
+  const int64_t size = layer.gate_rows() * layer.hidden;
+  for (int64_t direction = 0; direction < layer.directions; ++direction) {
+    Transpose(r + direction * size, layer.gate_rows(), layer.hidden,
+              turned + direction * size);
+  }
+}
+
+template <typename T>
 void Recurrent(const RecurrentLayer& layer,
                const RecurrentArgs<T>& args,
                T* scratch) {
@@ -345,18 +355,18 @@ void Recurrent(const RecurrentLayer& layer,
     SumBiases(layer, args.bias + 2 * direction * layer.gate_rows(),
               turned + parts.turned);
   }
-  ForBatches(layer, sizeof(T),
-             [&](int64_t direction, const RecurrentSlots& slots) {
-               T* states = scratch + direction * parts.all;
-               const T* turned = states + parts.states;
-               const T* biases =
-                   args.bias == nullptr ? nullptr : turned + parts.turned;
-               Rows<T>(layer, args, direction, slots, biases,
-                       parts.turned > 0 ? turned : nullptr, states)
-                   .Run();
-             });
+  ForBatches(
+      layer, sizeof(T), [&](int64_t direction, const RecurrentSlots& slots) {
+        T* states = scratch + direction * parts.all;
+        const T* made = states + parts.states;
+        const T* biases = args.bias == nullptr ? nullptr : made + parts.turned;
+        const T* turned = parts.turned > 0 ? made : nullptr;
+        if (layer.has_turned) turned = args.turned + direction * size;
+        Rows<T>(layer, args, direction, slots, biases, turned, states).Run();
+      });
 }
 
+SLUICE_INSTANTIATE_FLOATS(TurnRecurrent);
 SLUICE_INSTANTIATE_FLOATS(Recurrent);
 
 }  // namespace sluice

@@ -106,6 +106,7 @@ struct SLUICE_API RecurrentLayer {
   // direction counts its steps from where it begins.
   bool packed = false;
   const RecurrentSteps* ragged = nullptr;
+  bool has_turned = false;  // RecurrentArgs::turned is given
   // For each direction: f for RNN, f and g for GRU, f, g and h for LSTM.
   std::vector<RecurrentActivation> activations;
 
@@ -172,10 +173,12 @@ struct SLUICE_API RecurrentLayer {
 // nor written. Optional tensors may be nullptr.
 template <typename T>
 struct RecurrentArgs {
-  const T* x = nullptr;     // [steps, batch, input]
-  const T* w = nullptr;     // [directions, gates * hidden, input], or none
-  const T* r = nullptr;     // [directions, gates * hidden, hidden]
-  const T* bias = nullptr;  // [directions, 2 * gates * hidden], or none
+  const T* x = nullptr;       // [steps, batch, input]
+  const T* w = nullptr;       // [directions, gates * hidden, input], or none
+  const T* r = nullptr;       // [directions, gates * hidden, hidden]
+  const T* turned = nullptr;  // R transposed: [directions, hidden, gates *
+                              // hidden], or none
+  const T* bias = nullptr;    // [directions, 2 * gates * hidden], or none
   const int32_t* lens = nullptr;  // [batch], each 0 to steps; or none
   const T* first_h = nullptr;     // [directions, batch, hidden], or none
   const T* first_c = nullptr;     // like first_h
@@ -218,6 +221,12 @@ SLUICE_API int64_t RecurrentScratch(const RecurrentLayer& layer);
 SLUICE_API int64_t RecurrentPlainScratch(const RecurrentLayer& layer);
 SLUICE_API int64_t RecurrentGradScratch(const RecurrentLayer& layer);
 SLUICE_API int64_t RecurrentGradPlainScratch(const RecurrentLayer& layer);
+
+// Transposes R for RecurrentArgs::turned.
+template <typename T>
+SLUICE_API void TurnRecurrent(const RecurrentLayer& layer,
+                              const T* r,
+                              T* turned);
 
 // Computes the layer through ParallelFor: one product X W for all steps, then a
 // product with R per step. The bits do not depend on the number of threads.

@@ -212,7 +212,19 @@ void CrfGradient(const CrfWeights<T>& weights,
 }
 
 template <typename T>
+void CrfPairs(const CrfWeights<T>& weights, double* pairs) {
+  const int64_t tags = weights.tags();
+  const int64_t stride = ViterbiStride(tags);
+  for (int64_t i = 0; i < tags; ++i) {
+    for (int64_t j = 0; j < stride; ++j) {
+      pairs[i * stride + j] = j < tags ? weights.pair(i, j) : 0;
+    }
+  }
+}
+
+template <typename T>
 void CrfDecode(const CrfWeights<T>& weights,
+               const double* pairs,
                const T* emission,
                int64_t length,
                int64_t* path,
@@ -220,29 +232,17 @@ void CrfDecode(const CrfWeights<T>& weights,
                int32_t* back) {
   if (length == 0) return;
   const int64_t tags = weights.tags();
+  const int64_t stride = ViterbiStride(tags);
   double* score = scores;
-  double* next = scores + tags;
+  double* next = scores + stride;
   FirstAlpha(weights, emission, score);
   for (int64_t t = 1; t < length; ++t) {
-    int32_t* from = back + t * tags;
-    for (int64_t j = 0; j < tags; ++j) {
-      next[j] = score[0] + weights.pair(0, j);
-      from[j] = 0;
-    }
-    for (int64_t i = 1; i < tags; ++i) {
-      for (int64_t j = 0; j < tags; ++j) {
-        const double sum = score[i] + weights.pair(i, j);
-        if (sum > next[j]) {
-          next[j] = sum;
-          from[j] = static_cast<int32_t>(i);
-        }
-      }
-    }
-    const Emissions<T> emissions(emission + t * tags, tags);
-    for (int64_t j = 0; j < tags; ++j) {
-      next[j] += emissions[j];
-    }
-    Center(next, tags);
+    ViterbiStep<T>({.tags = tags,
+                    .scores = score,
+                    .pairs = pairs,
+                    .emission = emission + t * tags,
+                    .next = next,
+                    .from = back + t * stride});
     std::swap(score, next);
   }
   int64_t best = 0;
@@ -252,12 +252,13 @@ void CrfDecode(const CrfWeights<T>& weights,
   }
   for (int64_t t = length - 1; t >= 0; --t) {
     path[t] = best;
-    if (t > 0) best = back[t * tags + best];
+    if (t > 0) best = back[t * stride + best];
   }
 }
 
 SLUICE_INSTANTIATE_FLOATS(CrfCost);
 SLUICE_INSTANTIATE_FLOATS(CrfGradient);
+SLUICE_INSTANTIATE_FLOATS(CrfPairs);
 SLUICE_INSTANTIATE_FLOATS(CrfDecode);
 
 }  // namespace sluice

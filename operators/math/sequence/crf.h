@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "sluice/operators/math/sequence/viterbi_step.h"
 #include "sluice/platform/export.h"
 
 // A linear-chain conditional random field, for one sequence at a time. It works
@@ -84,11 +85,17 @@ SLUICE_API void CrfGradient(const CrfWeights<T>& weights,
                             double* transition_grad,
                             double* scratch);
 
+// Writes the weights of pairs as CrfDecode reads them: [tags, stride], where
+// stride is ViterbiStride(tags).
+template <typename T>
+SLUICE_API void CrfPairs(const CrfWeights<T>& weights, double* pairs);
+
 // Finds the path with the highest score. Ties are resolved by the smallest last
 // tag, then the smallest tag before it, and so on. `scores` has space for 2 *
-// tags numbers, `back` for length * tags.
+// stride numbers, `back` for length * stride.
 template <typename T>
 SLUICE_API void CrfDecode(const CrfWeights<T>& weights,
+                          const double* pairs,
                           const T* emission,
                           int64_t length,
                           int64_t* path,

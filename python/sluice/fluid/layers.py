@@ -13,7 +13,8 @@ from ..errors import InvalidArgumentError, NotFoundError
 from ..framework import created
 from ..initializer import Constant
 from ..layer_helper import ParamAttr
-from . import control_flow
+from . import conditions, control_flow
+from .conditions import *  # noqa: F403
 from .control_flow import *  # noqa: F403
 from .formula_layers import FORMULAS
 from .framework import Variable, default_main_program
@@ -32,6 +33,7 @@ __all__ = [
     "py_func", "py_reader",
 ]  # fmt: skip
 __all__ += [name for name in _MADE if name[0] != "_"]
+__all__ += conditions.__all__
 __all__ += control_flow.__all__
 
 

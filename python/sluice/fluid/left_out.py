@@ -43,6 +43,13 @@ _REASONS = {
     "crop images in the reader; Sluice draws one number for a whole run": """
         random_crop""",
     "lod_reset replaces the level; feed a LoDTensor with two": "lod_append",
+    "write a step with DynamicRNN, StaticRNN or While; beam_search and "
+    "beam_search_decode find sentences": """
+        BasicDecoder BeamSearchDecoder DecodeHelper Decoder GRUCell
+        GreedyEmbeddingHelper LSTMCell RNNCell SampleEmbeddingHelper
+        TrainingHelper dynamic_decode rnn""",
+    "rows need no order by length here: DynamicRNN keeps that of sequences": """
+        reorder_lod_tensor_by_rank""",
     "it is an op that reads a file; fluid.io.load_vars reads it once": "load",
 }
 LEFT_OUT = {

@@ -11,6 +11,7 @@ from .. import _core
 from ..errors import InvalidArgumentError, NotFoundError, UnimplementedError
 from ..executor import Executor
 from ..framework import Program
+from ..ragged import Fetched
 from . import parameters
 from .translate import DTYPES, ROWS, Folding, Translation
 
@@ -45,6 +46,12 @@ class Model:
     values: dict[str, str] = field(repr=False)
     executor: Executor = field(default_factory=Executor, repr=False)
 
+    def __post_init__(self) -> None:
+        fetches: Any = [self.values.get(name, name) for name in self.fetches]
+        if self.program._ragged:
+            fetches = Fetched(self.program, fetches)
+        self._fetched = fetches
+
     def run(
         self, feed: Mapping[str, Any], fetch_list: Sequence[str] | None = None
     ) -> list[Any]:
@@ -52,8 +59,9 @@ class Model:
         PaddlePaddle's names. Feeds and results are as for
         :meth:`sluice.Executor.run`.
         """
-        names = self.fetches if fetch_list is None else fetch_list
-        fetches = [self.values.get(name, name) for name in names]
+        fetches: Any = self._fetched
+        if fetch_list is not None:
+            fetches = [self.values.get(name, name) for name in fetch_list]
         return self.executor.run(self.program, feed, fetches, self.scope)
 
 
@@ -109,7 +117,7 @@ def load(
     for name, value in parameters.read(folder, params, expected):
         variable = program.persistable(name, value.shape, value.dtype)
         variable.stop_gradient = True
-        scope[name] = value
+        scope.set(name, value, copy=False)
     feeds = _declare_feeds(program, block["ops"], declared, program_file)
     translation = Translation(program, Folding(scope, set(expected)))
     fetches = _by_column(block["ops"], "fetch", "inputs", "X", program_file)

@@ -23,6 +23,8 @@ from .translate import CODES, DTYPES
 
 Path = str | os.PathLike[str]
 
+_LINE = 64  # bytes of a cache line
+
 
 class Expected(NamedTuple):
     """What a program says of a parameter."""
@@ -64,9 +66,13 @@ class _Stream:
         return self.file.read(count)
 
     def array(self, count: int, where: str) -> np.ndarray:
-        """The next bytes as an array of them."""
+        """The next bytes as an array of them, which begins at a cache line."""
         self._need(count, where)
-        return np.fromfile(self.file, np.uint8, count)
+        memory = np.empty(count + _LINE, np.uint8)
+        first = -memory.ctypes.data % _LINE
+        array = memory[first : first + count]
+        self.file.readinto(array)  # type: ignore[attr-defined]
+        return array
 
     def number(self, form: str, where: str) -> int:
         """The next number, of a form of :mod:`struct`."""

@@ -22,6 +22,8 @@ __all__ = [
 
 
 def _rows(array: Any, lod: Sequence[Sequence[int]]) -> Any:
+    if len(lod) == 1:
+        return array, lod[0]
     return (array, [np.diff(level).tolist() for level in lod]) if lod else array
 
 

@@ -132,7 +132,9 @@ TYPED_TEST(GemmTest, LargeAndThinMatrices) {
     const bool ta = form % 2 == 1, tb = form / 2 == 1;
     Problem<TypeParam>({64, 500, 800, ta, tb}).Check();
     Problem<TypeParam>({301, 203, 517, ta, tb}).Check();
-    Problem<TypeParam>({1, 500, 1300, ta, tb}).Check();
+    for (const int64_t m : {1, 2, 3, 4}) {
+      Problem<TypeParam>({m, 500, 1300, ta, tb}).Check();
+    }
     Problem<TypeParam>({500, 1, 1300, ta, tb}).Check();
     Problem<TypeParam>({20, 25, 9001, ta, tb}).Check();
   }
@@ -147,7 +149,7 @@ TYPED_TEST(GemmTest, EmptySizes) {
 
 TYPED_TEST(GemmTest, HasTheSameBitsOnAnyNumberOfThreads) {
   for (int form = 0; form < 4; ++form) {
-    for (const int64_t m : {1, 37, 300}) {
+    for (const int64_t m : {1, 3, 37, 300}) {
       for (const int64_t k : {31, 1000}) {
         const Problem<TypeParam> problem(
             {m, 211, k, form % 2 == 1, form / 2 == 1, 1, 1});

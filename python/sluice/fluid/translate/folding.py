@@ -30,18 +30,20 @@ class Folding(Shown):
         """The outputs of an op as persistable variables; None if an input is
         not known.
         """
-        values: dict[str, Any] = {}
-        for slot, given in inputs.items():
-            several = given if isinstance(given, (list, tuple)) else [given]
-            if not all(
-                isinstance(x, Variable) and x.name in self.known
-                for x in several
-            ):
-                return None
-            arrays = [self.scope[x.name] for x in several]
-            values[slot] = arrays if several is given else arrays[0]
-        if not values:
+        several = {
+            slot: given if isinstance(given, (list, tuple)) else [given]
+            for slot, given in inputs.items()
+        }
+        if not several or not all(
+            isinstance(x, Variable) and x.name in self.known
+            for each in several.values()
+            for x in each
+        ):
             return None
+        values: dict[str, Any] = {}
+        for slot, each in several.items():
+            arrays = [self.scope[x.name] for x in each]
+            values[slot] = arrays if each is inputs[slot] else arrays[0]
         made: dict[str, Any] = {}
         for slot, array in run_op(type, values, attrs).items():
             name = unique_name.generate(f"{type}.folded")
