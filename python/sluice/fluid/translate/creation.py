@@ -62,6 +62,15 @@ def fill_constant(
     return out
 
 
+@row("empty")
+def empty(
+    op, ShapeTensor=None, ShapeTensorList: Many = None, *, shape=(), dtype=5
+):
+    """Any numbers, here zeros."""
+    tensors = {"ShapeTensor": ShapeTensor, "ShapeTensorList": ShapeTensorList}
+    return fill_constant(op, **tensors, shape=shape, dtype=dtype)
+
+
 @row("fill")
 def fill(op, *, value, shape, dtype=5):
     """These numbers."""
@@ -100,6 +109,8 @@ def assign_value(
 def fill_any_like(op, X, *, value=0.0, dtype=-1):
     """As many numbers as another variable has, all the same."""
     kind = X.dtype if dtype in (-1, None) else dtype_of(op, dtype)
+    if "int" in str(kind):
+        value = int(value)
     return op.append("fill_any_like", {"X": X}, dtype=kind, value=float(value))
 
 

@@ -418,3 +418,23 @@ def add_position_encoding(op, X, *, alpha, beta):
     angle = place / base
     waves = [op.append(kind, {"X": angle}) for kind in ("sin", "cos")]
     return X * alpha + op.append("concat", {"X": waves}, axis=1) * beta
+
+
+@row("segment_pool")
+def segment_pool(op, X, SegmentIds, *, pooltype="SUM"):
+    """One row for each id up to the last one; the ids of the rows rise."""
+    ids = op.cast(SegmentIds, "int64")
+    last = op.append("slice", {"X": ids}, axes=[0], starts=[-1], ends=[2**31])
+    end = op.append("reshape", {"X": last + op.constant(2, "int64")}, shape=[])
+    places = op.append("range", {"End": end}, dtype="int64")
+    below = op.append(
+        "less_than",
+        {"X": op.append("unsqueeze", {"X": ids}, axes=[1]), "Y": places},
+    )
+    offsets = op.append("reduce_sum", {"X": op.cast(below, "int64")}, dim=[0])
+    sign = -1.0 if pooltype == "MIN" else 1.0
+    kind = {"MEAN": "AVERAGE", "MIN": "MAX"}.get(pooltype, pooltype)
+    rows = X if sign > 0 else X * sign
+    rows = op.append("lod_reset", {"X": rows, "Offsets": offsets})
+    out = op.append("sequence_pool", {"X": rows}, pooltype=kind)
+    return out if sign > 0 else out * sign

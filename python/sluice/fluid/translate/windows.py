@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
+from ... import layers
 from ...framework import Variable
 from .numbers import first, integers
-from .table import Many, Op, row
+from .table import ROWS, Many, Op, row
 
 Sizes = Sequence[int]
 
@@ -52,6 +54,26 @@ def paddings_of(
     return pads
 
 
+def _by_float32(function: Any) -> Any:
+    """The row; half floats of volumes, and pooled int8, by way of float32."""
+
+    @functools.wraps(function)
+    def row(op: Op, **given: Any) -> Variable:
+        x = given.get("Input", given.get("X"))
+        half = x.dtype in ("float16", "bfloat16") and op.rank(x) == 5
+        small = x.dtype in ("int8", "uint8") and op.type.startswith("pool")
+        if not half and not small:
+            return function(op, **given)
+        for slot, value in given.items():
+            if isinstance(value, Variable):
+                given[slot] = op.cast(value, "float32")
+        out = function(op, **given)
+        out = op.append("round", {"X": out}) if small else out
+        return op.cast(out, x.dtype)
+
+    return row
+
+
 def _channels_second(op: Op, x: Variable) -> Variable:
     rank = op.rank(x)
     axis = [0, rank - 1, *range(1, rank - 1)]
@@ -64,6 +86,7 @@ def _channels_last(op: Op, x: Variable) -> Variable:
 
 
 @row("conv2d", "depthwise_conv2d", "conv3d", outputs="Output")
+@_by_float32
 def conv(
     op,
     Input,
@@ -118,6 +141,34 @@ def conv(
         return op.append("clip", {"X": out}, min=0.0, max=fuse_alpha or 6.0)
     op.only(fuse_activation=(fuse_activation, ("", "identity")))
     return out
+
+
+@row(
+    "conv2d_fusion",
+    outputs="Output Outputs",
+    **{k: v for k, v in ROWS["conv2d"].attributes.items() if "fuse" not in k},
+)
+def conv2d_fusion(
+    op,
+    Input,
+    Filter,
+    Bias=None,
+    ResidualData=None,
+    *,
+    activation="relu",
+    split_channels=(),
+    **attrs,
+):
+    """conv2d, a sum, an activation, and perhaps the channels in parts."""
+    inputs = {"Input": Input, "Filter": Filter, "Bias": Bias}
+    if attrs["padding_algorithm"] not in ("SAME", "VALID"):
+        attrs["padding_algorithm"] = "EXPLICIT"
+    out = conv(op, **inputs, ResidualData=ResidualData, **attrs)
+    if activation != "identity":
+        out = op.append(activation, {"X": out})
+    if not split_channels:
+        return out
+    return {"Outputs": layers.split(out, list(split_channels), 1)}
 
 
 @row(
@@ -183,6 +234,7 @@ def conv_transpose(
 
 
 @row("pool2d", "pool3d")
+@_by_float32
 def pool(
     op,
     X,
@@ -349,7 +401,8 @@ def interpolate(
     elif Scale is not None:
         scales = [float(each) for each in integers(op, "scale", Scale)]
     scales = scales * len(axes) if len(scales) == 1 else scales
-    attrs = _interpolation(op, op.type.split("_")[0], align_corners, align_mode)
+    kind = op.type.split("_")[0]
+    attrs = _interpolation(op, kind, align_corners, align_mode)
     sizes = list(op.shape(X))
     if scales and None in [sizes[axis] for axis in axes]:
         if align_corners:
@@ -392,6 +445,9 @@ def _interpolation(
     half = mode == "cubic" or (mode == "linear" and align_mode == 0)
     how = "align_corners" if corners else "half_pixel" if half else "asymmetric"
     attrs = {"mode": mode, "coordinate_transformation_mode": how}
+    if op.given.get("use_mkldnn"):  # oneDNN has no other
+        attrs["coordinate_transformation_mode"] = "half_pixel"
+        corners = True
     if mode == "nearest":
         attrs["nearest_mode"] = "round_prefer_ceil" if corners else "floor"
     return attrs
@@ -429,10 +485,14 @@ def affine_grid(
 
 
 @row("temporal_shift")
-def temporal_shift(op, X, *, seg_num, shift_ratio=0.25):
+def temporal_shift(op, X, *, seg_num, shift_ratio=0.25, data_format="NCHW"):
     """Of each clip's frames some channels from the one before, some from the
     one after.
     """
+    if _is_last(op, data_format):
+        X = _channels_second(op, X)
+        attrs = {"seg_num": seg_num, "shift_ratio": shift_ratio}
+        return _channels_last(op, temporal_shift(op, X, **attrs))
     channels = op.size(X, 1)
     rest = [op.size(X, k) for k in range(1, op.rank(X))]
     clips = op.append("reshape", {"X": X}, shape=[-1, seg_num, *rest])
