@@ -40,7 +40,7 @@ LOOSE = frozenset(
 )
 
 
-class Verdict(AssertionError):
+class Verdict(AssertionError, ValueError):
     """Why a check fails: "absent", "refused" or "wrong", and a text."""
 
     def __init__(self, kind: str, text: str) -> None:
@@ -146,8 +146,9 @@ class Built:
             for slot, given in case.outputs.items()
         }
         attrs = dict(case.attrs)
-        if wide and attrs.get("dtype") == CODES["float32"]:
-            attrs["dtype"] = CODES["float64"]
+        for name in ("dtype", "in_dtype") if wide else ():
+            if attrs.get(name) == CODES["float32"]:
+                attrs[name] = CODES["float64"]
         self.translation.append(case.type, inputs, wanted, attrs)
         self.names: dict[str, str] = {}
         for given in case.outputs.values():

@@ -218,7 +218,7 @@ def squared_l2_distance(op, X, Y):
     difference = X - Y
     flat = op.append("flatten", {"X": difference}, axis=1)
     out = op.append("reduce_sum_square", {"X": flat}, dim=[1], keep_dim=True)
-    return {"Out": out, "sub_result": difference}
+    return {"Out": out, "sub_result": flat}
 
 
 @row("teacher_student_sigmoid_loss", outputs="Y")

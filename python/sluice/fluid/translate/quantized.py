@@ -13,10 +13,10 @@ from .table import Many, Op, row
 
 def integers(op: Op, x: Variable, signed: bool) -> Variable:
     """The nearest 8-bit integers, half to even."""
-    least, most, kind = (-128.0, 127.0, "int8") if signed else (0.0, 255.0,
-                                                               "uint8")  # fmt: skip
+    least, most = (-128.0, 127.0) if signed else (0.0, 255.0)
     whole = op.append("round", {"X": x})
-    return op.cast(op.append("clip", {"X": whole}, min=least, max=most), kind)
+    cut = op.append("clip", {"X": whole}, min=least, max=most)
+    return op.cast(cut, "int8" if signed else "uint8")
 
 
 def _check(op: Op, scale: float, shift: float) -> None:

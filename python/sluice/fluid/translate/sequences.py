@@ -144,6 +144,8 @@ def sequence_enumerate(op, X, *, win_size, pad_value=0):
 @row("sequence_erase")
 def sequence_erase(op, X, *, tokens):
     """Without these numbers."""
+    if X.lod_level > 1:
+        op.refuse(f"{X.lod_level} levels of LoD; expected 1")
     return op.append(
         "sequence_erase", {"X": _ragged(op, X)}, tokens=list(tokens)
     )
