@@ -282,13 +282,17 @@ def test_inputs_and_attributes_that_do_not_fit(tmp_path):
         saved.op("split", {"X": "x"}, {"Out": ["y", "z"]}, num=4, axis=1),
     ):
         desc = saved.program([feed], [op], ["y"], {})
-        with pytest.raises(InvalidArgumentError, match="do not fit|variables, the"):
+        with pytest.raises(
+            InvalidArgumentError, match="do not fit|variables, the"
+        ):
             fluid.load(saved.write(tmp_path, desc, {}))
 
 
 @pytest.mark.parametrize("levels", [-1, 9, 2**30])
 def test_levels_that_nobody_has(tmp_path, levels):
-    desc = saved.program([saved.variable("x", dims=[1], lod_level=levels)], [], [], {})
+    desc = saved.program(
+        [saved.variable("x", dims=[1], lod_level=levels)], [], [], {}
+    )
     with pytest.raises(InvalidArgumentError, match="levels of sequences"):
         fluid.load(saved.write(tmp_path, desc, {}))
 

@@ -7,7 +7,6 @@ from test_fluid_translation import f32, run
 import sluice as sl
 from sluice.fluid.translate import Translation
 
-RNG = np.random.default_rng(5)
 X = f32(-1.02, -0.5, 0.25, 1.0)
 LOG = np.log(f32(0.2, 0.5, 0.3)[None])
 
@@ -239,16 +238,77 @@ def test_lamb_corrects_the_bias_since_paddlepaddle_2(release):
     np.testing.assert_allclose(out, expected, rtol=1e-4)
 
 
-def test_attention_of_heads_is_one_product():
-    x = RNG.normal(size=(1, 3, 4)).astype(np.float32)
-    w = RNG.normal(size=(4, 3, 4)).astype(np.float32)
-    b = RNG.normal(size=(3, 4)).astype(np.float32)
-    mask = RNG.normal(size=(1, 2, 3, 3)).astype(np.float32)
-    inputs = {"Input": x, "W": w, "Bias": b, "BiasQK": mask}
-    (out,) = run("multihead_matmul", inputs, {"head_number": 2, "alpha": 0.5})
-    q, k, v = (x[0] @ w[:, i] + b[i] for i in range(3))
-    for head in range(2):
-        part = slice(2 * head, 2 * head + 2)
-        e = np.exp(0.5 * q[:, part] @ k[:, part].T + mask[0, head])
-        expected = e / e.sum(1, keepdims=True) @ v[:, part]
-        np.testing.assert_allclose(out[0, :, part], expected, rtol=1e-4)
+def rnn_by_hand(mode, x, w, r, b, c, lengths):
+    """The outputs of a layer in one direction."""
+    sigmoid = lambda v: 1 / (1 + np.exp(-v))  # noqa: E731
+    out = np.zeros((*x.shape[:2], r.shape[1]))
+    for row, length in enumerate(lengths):
+        h = cell = np.zeros(r.shape[1])
+        for t in range(length):
+            given, kept = w @ x[t, row] + b, r @ h + c
+            if mode == "LSTM":
+                i, f, g, o = np.split(given + kept, 4)
+                cell = sigmoid(f) * cell + sigmoid(i) * np.tanh(g)
+                h = sigmoid(o) * np.tanh(cell)
+            elif mode == "GRU":
+                (r1, z1, n1), (r2, z2, n2) = (
+                    np.split(v, 3) for v in (given, kept)
+                )
+                z = sigmoid(z1 + z2)
+                h = z * h + (1 - z) * np.tanh(n1 + sigmoid(r1 + r2) * n2)
+            else:
+                h = np.maximum(given + kept, 0)
+            out[t, row] = h
+    return out
+
+
+@pytest.mark.parametrize(
+    "mode, gates", [("LSTM", 4), ("GRU", 3), ("RNN_RELU", 1)]
+)
+def test_rnn_reads_the_gates_in_their_order(mode, gates):
+    rng = np.random.default_rng(5)
+    shapes = [(gates * 2, 3), (gates * 2, 2), (gates * 2,), (gates * 2,)]
+    weights = [rng.normal(size=s).astype(np.float32) for s in shapes]
+    x = rng.normal(size=(4, 2, 3)).astype(np.float32)
+    lengths = np.array([4, 2], np.int32)
+    states = [np.zeros((1, 2, 2), np.float32)] * (2 if mode == "LSTM" else 1)
+    inputs = {
+        "Input": x, "PreState": states, "WeightList": weights,
+        "SequenceLength": lengths,
+    }  # fmt: skip
+    (out,) = run("rnn", inputs, {"mode": mode})
+    expected = rnn_by_hand(mode, x, *weights, lengths)
+    np.testing.assert_allclose(out, expected, atol=1e-5)
+
+
+def test_conv2d_of_int8_rounds_its_weights():
+    x = np.array([[[[10, 20]]]], np.int8)
+    weight = f32(0.26, -0.5).reshape(2, 1, 1, 1)
+    attrs = {
+        "Scale_in": 2.0, "Scale_weights": [10.0, 4.0], "Scale_out": 4.0
+    }  # fmt: skip
+    (out,) = run(
+        "conv2d", {"Input": x, "Filter": weight, "Bias": f32(1, 0)}, attrs,
+        ("Output",),
+    )  # fmt: skip
+    assert out.dtype == np.int8
+    np.testing.assert_array_equal(out[0, :, 0], [[10, 16], [-10, -20]])
+
+
+def test_diag_v2_fills_what_is_beside_it():
+    (out,) = run("diag_v2", {"X": f32(1, 2)}, {"padding_value": 5.0})
+    np.testing.assert_array_equal(out, [[1, 5], [5, 2]])
+    (out,) = run("diag_v2", {"X": np.diag(f32(1, 2))})
+    np.testing.assert_array_equal(out, [1, 2])
+
+
+def test_unique_along_an_axis():
+    x = f32(1, 0, 1, 2).reshape(2, 2)[:, [0, 0, 1]]
+    attrs = {
+        "axis": [1], "is_sorted": True, "return_index": True,
+        "return_inverse": True, "return_counts": True, "dtype": 3,
+    }  # fmt: skip
+    got = run("unique", {"X": x}, attrs, ("Out", "Indices", "Index", "Counts"))
+    wanted = np.unique(x, True, True, True, axis=1)
+    for mine, theirs in zip(got, wanted, strict=True):
+        np.testing.assert_array_equal(mine, theirs.reshape(mine.shape))

@@ -183,7 +183,10 @@ def test_fluid_is_imported_when_it_is_asked_for():
         "print(sl.fluid.__name__)"
     )
     done = subprocess.run(
-        [sys.executable, "-c", text], capture_output=True, text=True, check=False
+        [sys.executable, "-c", text],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert (done.stdout, done.stderr) == ("sluice.fluid\n", "")
 

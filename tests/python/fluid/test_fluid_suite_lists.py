@@ -23,16 +23,18 @@ def test_ops_are_absent_where_the_list_says_so(listed):
 def test_what_is_not_right_has_a_reason(listed):
     for op, entry in listed.items():
         assert UNKNOWN not in entry.reasons.values(), op
-        missing = sum(all_ - right for right, all_ in
-                      (entry.outputs, entry.gradients))
+        missing = sum(
+            all_ - right for right, all_ in (entry.outputs, entry.gradients)
+        )
         if suite_lists.ALL not in entry.reasons:
             assert missing == len(entry.reasons), op
 
 
 def test_most_classes_are_right(listed):
     for check, share in (("outputs", 0.85), ("gradients", 0.9)):
-        right, all_ = map(sum, zip(*(
-            getattr(entry, check) for entry in listed.values())))
+        right, all_ = map(
+            sum, zip(*(getattr(entry, check) for entry in listed.values()))
+        )
         assert right > share * all_ > 1000
 
 
@@ -45,8 +47,11 @@ def outcomes(kind, text=""):
 
 def test_a_list_is_read_as_it_was_written(tmp_path):
     made = suite_lists.made_of(
-        [*outcomes("refused", "relu: no\nway"),
-         Outcome("test_box.TestBox", "box", "output", "absent", "")], {}
+        [
+            *outcomes("refused", "relu: no\nway"),
+            Outcome("test_box.TestBox", "box", "output", "absent", ""),
+        ],
+        {},
     )
     path = tmp_path / "list.txt"
     path.write_text(suite_lists.text_of("1.8.3", made))

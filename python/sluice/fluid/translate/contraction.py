@@ -6,8 +6,8 @@ from typing import Any
 
 from ... import layers
 from ...framework import Variable
-from .numbers import integers as known_integers
-from .quantized import integers
+from .numbers import integers
+from .quantized import to_integers
 from .table import Op, row
 
 
@@ -66,58 +66,30 @@ def matmul(
     Scale_y=1.0,
     Scale_out=1.0,
     force_fp32_output=False,
-    fused_reshape_X=(),
-    fused_transpose_X=(),
-    fused_reshape_Y=(),
-    fused_transpose_Y=(),
-    fused_transpose_Out=(),
-    fused_reshape_Out=(),
 ):
     """A product of matrices; with heads one for each part of X's columns. With
-    oneDNN X and Y may be reshaped and transposed first, and Out last, and
-    they may be int8 of some scale.
+    oneDNN they may be int8 of some scale.
     """
     small = X.dtype in ("int8", "uint8")
     if small:
         X, Y = op.cast(X, "float32"), op.cast(Y, "float32")
-        out_scale = 1.0 if force_fp32_output else Scale_out
-        alpha *= out_scale / (Scale_x * Scale_y)
-    X = _moved(op, _reshaped(op, X, fused_reshape_X), fused_transpose_X)
-    Y = _moved(op, _reshaped(op, Y, fused_reshape_Y), fused_transpose_Y)
+        alpha *= (1.0 if force_fp32_output else Scale_out) / (Scale_x * Scale_y)
     attrs = {
         "transpose_X": transpose_X, "transpose_Y": transpose_Y, "alpha": alpha
     }  # fmt: skip
     if head_number == 1:
         out = _matmul(op, X, Y, **attrs)
-    else:
-        out = _by_heads(op, X, Y, head_number, attrs)
-    out = _reshaped(op, _moved(op, out, fused_transpose_Out), fused_reshape_Out)
-    if not small or force_fp32_output:
-        return out
-    return integers(op, out, True)
-
-
-def _reshaped(op: Op, x: Variable, shape: Any) -> Variable:
-    return op.reshape(x, *shape) if shape else x
-
-
-def _moved(op: Op, x: Variable, axis: Any) -> Variable:
-    return op.append("transpose", {"X": x}, axis=list(axis)) if axis else x
-
-
-def _by_heads(
-    op: Op, X: Variable, Y: Variable, heads: int, attrs: dict[str, Any]
-) -> Variable:
-    axes = [-2 if attrs["transpose_X"] else -1]
-    axes += [-1 if attrs["transpose_Y"] else -2]
+        floats = not small or force_fp32_output
+        return out if floats else to_integers(op, out, True)
+    axes = [-2 if transpose_X else -1, -1 if transpose_Y else -2]
     if op.shape(X)[axes[0]] != op.shape(Y)[axes[1]]:
         axes[1] = -3 - axes[1]  # of each head some columns of Y
-    pairs = zip(
-        layers.split(X, heads, axes[0]),
-        layers.split(Y, heads, axes[1]),
+    heads = zip(
+        layers.split(X, head_number, axes[0]),
+        layers.split(Y, head_number, axes[1]),
         strict=True,
     )
-    parts = [_matmul(op, x, y, **attrs) for x, y in pairs]
+    parts = [_matmul(op, x, y, **attrs) for x, y in heads]
     return op.append("concat", {"X": parts}, axis=op.rank(parts[0]) - 1)
 
 
@@ -219,7 +191,7 @@ def one_hot(
     from .creation import dtype_of
 
     if depth_tensor is not None:
-        (depth,) = known_integers(op, "depth", depth_tensor)
+        (depth,) = integers(op, "depth", depth_tensor)
     if op.type == "one_hot":
         X = op.append("squeeze", {"X": X}, axes=[op.rank(X) - 1])
     last = op.append("unsqueeze", {"X": X}, axes=[op.rank(X)])

@@ -339,6 +339,20 @@ def eye(op, *, num_rows, num_columns=-1, dtype=5):
     )
 
 
+@row("diag_v2")
+def diag_v2(op, X, *, offset=0, padding_value=0.0):
+    """The diagonal of a matrix, or a matrix with this one, filled with one
+    number.
+    """
+    from .movement import diagonal
+
+    if op.rank(X) == 2:
+        return diagonal(op, X, offset=offset)
+    ones = op.append("fill_any_like", {"X": X}, value=1.0, dtype=X.dtype)
+    off = diag_embed(op, ones, offset=offset) * -1.0 + 1.0
+    return diag_embed(op, X, offset=offset) + off * padding_value
+
+
 @row("diag_embed")
 def diag_embed(op, Input, *, offset=0, dim1=-2, dim2=-1):
     """Vectors as diagonals of matrices."""

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from ... import layers
 from ...framework import Variable
 from .contraction import fc
-from .norms import layer_norm
 from .sequences import columns, gru, lstm
 from .table import ROWS, Many, Op, row
 
@@ -214,122 +213,8 @@ def conv_shift(op, X, Y):
     return op.append("sum", {"X": parts})
 
 
-@row("fusion_transpose_flatten_concat")
-def fusion_transpose_flatten_concat(
-    op, X: Many, *, trans_axis, flatten_axis, concat_axis
-):
-    """Each transposed and as a matrix, side by side."""
-    parts = [
-        op.append(
-            "flatten",
-            {"X": op.append("transpose", {"X": x}, axis=list(trans_axis))},
-            axis=flatten_axis,
-        )
-        for x in X
-    ]
-    return op.append("concat", {"X": parts}, axis=concat_axis)
-
-
-@row("multi_gru", outputs="Hidden")
-def multi_gru(
-    op,
-    X,
-    WeightX: Many,
-    WeightH: Many,
-    Bias: Many = None,
-    *,
-    layers=1,
-    activation="tanh",
-    gate_activation="sigmoid",
-    origin_mode=False,
-):
-    """Layers of fusion_gru in both directions, side by side."""
-    attrs = {
-        "activation": activation, "gate_activation": gate_activation,
-        "origin_mode": origin_mode, "use_seq": True,
-    }  # fmt: skip
-    for k in range(0, 2 * layers, 2):
-        sides = [
-            fusion_gru(
-                op,
-                X,
-                WeightX[k + side],
-                WeightH[k + side],
-                Bias[k + side] if Bias else None,
-                is_reverse=bool(side),
-                **attrs,
-            )
-            for side in range(2)
-        ]
-        X = op.append("concat", {"X": sides}, axis=1)
-    return X
-
-
 @row("batch_fc")
 def batch_fc(op, Input, W, Bias):
     """A product of matrices and a bias for each slot."""
     bias = op.append("unsqueeze", {"X": Bias}, axes=[1])
     return op.append("matmul", {"X": Input, "Y": W}) + bias
-
-
-@row("fused_fc_elementwise_layernorm", outputs="Out Mean Variance")
-def fused_fc_elementwise_layernorm(
-    op,
-    X,
-    W,
-    Y,
-    Bias0=None,
-    Scale=None,
-    Bias1=None,
-    *,
-    x_num_col_dims=1,
-    activation_type="",
-    epsilon=1e-5,
-    begin_norm_axis=1,
-):
-    """layer_norm of fc(x) + y."""
-    attrs = {
-        "in_num_col_dims": x_num_col_dims, "activation_type": activation_type
-    }  # fmt: skip
-    total = fc(op, X, W, Bias0, **attrs) + Y
-    attrs = {"epsilon": epsilon, "begin_norm_axis": begin_norm_axis}
-    made = layer_norm(op, total, Scale, Bias1, **attrs)
-    return {**made, "Out": made["Y"]}
-
-
-@row("multihead_matmul")
-def multihead_matmul(
-    op,
-    Input,
-    W,
-    Bias,
-    BiasQK=None,
-    *,
-    head_number=1,
-    alpha=1.0,
-    transpose_Q=False,
-    transpose_K=True,
-    transpose_V=False,
-):
-    """Attention of heads: the queries, keys and values are one product."""
-    op.only(
-        transpose_Q=(transpose_Q, False), transpose_K=(transpose_K, True),
-        transpose_V=(transpose_V, False),
-    )  # fmt: skip
-    width = op.size(Input, 2)
-    weight = op.reshape(W, width, 3 * width)
-    attrs = {"x_num_col_dims": 2}
-    whole = op.append("mul", {"X": Input, "Y": weight}, **attrs)
-    whole = whole + op.reshape(Bias, 3 * width)
-    shape = [0, 0, 3, head_number, width // head_number]
-    heads = op.append("reshape", {"X": whole}, shape=shape)
-    heads = op.append("transpose", {"X": heads}, axis=[2, 0, 3, 1, 4])
-    q, k, v = layers.unstack(heads, 0)
-    inputs = {"X": q, "Y": k}
-    scores = op.append("matmul", inputs, transpose_Y=True, alpha=alpha)
-    if BiasQK is not None:
-        scores = scores + BiasQK
-    shares = op.append("softmax", {"X": scores}, axis=-1)
-    out = op.append("matmul", {"X": shares, "Y": v})
-    out = op.append("transpose", {"X": out}, axis=[0, 2, 1, 3])
-    return op.reshape(out, 0, 0, width)

@@ -525,21 +525,6 @@ def diagonal(op, Input, *, offset=0, axis1=0, axis2=1):
     return op.append("gather", {"X": flat, "Index": index}, axis=rank - 2)
 
 
-@row("broadcast_tensors")
-def broadcast_tensors(op, X: Many):
-    """All in one shape."""
-    shape: list[int] = []
-    for x in X:
-        sizes = [op.size(x, k) for k in range(op.rank(x))]
-        wide = max(len(sizes), len(shape))
-        pairs = zip(
-            *([1] * (wide - len(part)) + part for part in (sizes, shape)),
-            strict=True,
-        )
-        shape = [b if a == 1 else a for a, b in pairs]
-    return [op.append("expand", {"X": x}, shape=shape) for x in X]
-
-
 @row("diag")
 def diag(op, Diagonal):
     """A matrix with these on its diagonal."""

@@ -11,7 +11,7 @@ from .elementwise import round as round_
 from .table import Many, Op, row
 
 
-def integers(op: Op, x: Variable, signed: bool) -> Variable:
+def to_integers(op: Op, x: Variable, signed: bool) -> Variable:
     """The nearest 8-bit integers, half to even."""
     least, most = (-128.0, 127.0) if signed else (0.0, 255.0)
     whole = op.append("round", {"X": x})
@@ -42,7 +42,9 @@ def quantize(
     _check(op, Scale, Shift)
     if attrs["bfloat16"]:
         return op.cast(Input, "bfloat16")
-    return integers(op, Input * Scale + Shift, is_negative_input and Shift == 0)
+    return to_integers(
+        op, Input * Scale + Shift, is_negative_input and Shift == 0
+    )
 
 
 @row("dequantize", outputs="Output")
@@ -65,7 +67,7 @@ def requantize(
     ratio = Scale_out / Scale_in
     shift = min(max(float(round(Shift_out - ratio * Shift_in)), 0.0), 255.0)
     x = op.cast(Input, "float32") * ratio + (shift if shifted else 0.0)
-    return integers(op, x, Input.dtype == "int8")
+    return to_integers(op, x, Input.dtype == "int8")
 
 
 # What training computes: floats that are whole numbers, or such over a scale.
@@ -82,13 +84,13 @@ def _largest(op: Op, x: Variable, axis: int | None = None) -> Variable:
 
 
 def _quantized(
-    op: Op, X: Variable, scale: Variable, bit_length: int, axis: int = -1
+    op: Op, X: Variable, scale: Variable, bit_length: int, axis: Any = None
 ) -> Variable:
     """X in [-scale, scale] as whole numbers; perhaps turned back, with the
     gradient of X.
     """
     bins = float(2 ** (bit_length - 1) - 1)
-    if axis >= 0:
+    if axis is not None:
         shape = [-1 if k == axis else 1 for k in range(op.rank(X))]
         scale = op.reshape(scale, *shape)
     tiny = op.append("less_equal", {"X": scale, "Y": op.constant(1e-30)})
@@ -107,23 +109,15 @@ def _quantized(
 @row(
     "fake_quantize_abs_max",
     "fake_quantize_dequantize_abs_max",
-    outputs="Out OutScale",
-)
-def fake_quantize_abs_max(op, X, *, bit_length=8):
-    """By the largest element."""
-    scale = _largest(op, X)
-    return {"Out": _quantized(op, X, scale, bit_length), "OutScale": scale}
-
-
-@row(
     "fake_channel_wise_quantize_abs_max",
     "fake_channel_wise_quantize_dequantize_abs_max",
     outputs="Out OutScale",
 )
-def fake_channel_wise_quantize_abs_max(op, X, *, bit_length=8, quant_axis=0):
-    """By the largest element of each channel."""
-    scale = _largest(op, X, quant_axis)
-    out = _quantized(op, X, scale, bit_length, quant_axis)
+def fake_quantize_abs_max(op, X, *, bit_length=8, quant_axis=0):
+    """By the largest element, of all or of each channel."""
+    axis = quant_axis if "channel" in op.type else None
+    scale = _largest(op, X, axis)
+    out = _quantized(op, X, scale, bit_length, axis)
     return {"Out": out, "OutScale": scale}
 
 

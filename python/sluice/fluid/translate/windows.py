@@ -6,10 +6,10 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from ... import layers
 from ...framework import Variable
 from .numbers import first, integers
-from .table import ROWS, Many, Op, row
+from .quantized import to_integers
+from .table import Many, Op, row, words
 
 Sizes = Sequence[int]
 
@@ -55,12 +55,18 @@ def paddings_of(
 
 
 def _by_float32(function: Any) -> Any:
-    """The row; half floats of volumes, and pooled int8, by way of float32."""
+    """The row; half floats that no kernel takes, and pooled int8, by way of
+    float32.
+    """
 
     @functools.wraps(function)
     def row(op: Op, **given: Any) -> Variable:
         x = given.get("Input", given.get("X"))
-        half = x.dtype in ("float16", "bfloat16") and op.rank(x) == 5
+        weight = given.get("Filter")
+        known = op.type == "pool2d" or (
+            op.type == "conv2d" and weight.dtype == x.dtype == "bfloat16"
+        )
+        half = x.dtype in ("float16", "bfloat16") and not known
         small = x.dtype in ("int8", "uint8") and op.type.startswith("pool")
         if not half and not small:
             return function(op, **given)
@@ -85,7 +91,13 @@ def _channels_last(op: Op, x: Variable) -> Variable:
     return op.append("transpose", {"X": x}, axis=axis)
 
 
-@row("conv2d", "depthwise_conv2d", "conv3d", outputs="Output")
+_SCALES = {
+    "Scale_in": 1.0, "Scale_out": 1.0, "Scale_in_eltwise": 1.0,
+    "Scale_weights": (1.0,), "force_fp32_output": False,
+}  # fmt: skip
+
+
+@row("conv2d", "depthwise_conv2d", "conv3d", outputs="Output", **_SCALES)
 @_by_float32
 def conv(
     op,
@@ -106,8 +118,11 @@ def conv(
     fuse_alpha=0.0,
     fuse_beta=0.0,
     fuse_relu_before_depthwise_conv=False,
+    **scales,
 ):
     """A cross-correlation, perhaps with a bias, a sum and an activation."""
+    if Input.dtype in ("int8", "uint8"):
+        return _int8_conv(op, Input, Filter, Bias, ResidualData, scales)
     if fuse_relu_before_depthwise_conv:
         Input = op.append("relu", {"X": Input})
     rank = op.rank(Filter) - 2
@@ -143,32 +158,42 @@ def conv(
     return out
 
 
-@row(
-    "conv2d_fusion",
-    outputs="Output Outputs",
-    **{k: v for k, v in ROWS["conv2d"].attributes.items() if "fuse" not in k},
-)
-def conv2d_fusion(
-    op,
-    Input,
-    Filter,
-    Bias=None,
-    ResidualData=None,
-    *,
-    activation="relu",
-    split_channels=(),
-    **attrs,
-):
-    """conv2d, a sum, an activation, and perhaps the channels in parts."""
-    inputs = {"Input": Input, "Filter": Filter, "Bias": Bias}
-    if attrs["padding_algorithm"] not in ("SAME", "VALID"):
-        attrs["padding_algorithm"] = "EXPLICIT"
-    out = conv(op, **inputs, ResidualData=ResidualData, **attrs)
-    if activation != "identity":
-        out = op.append(activation, {"X": out})
-    if not split_channels:
+def _int8_conv(
+    op: Op, x: Variable, weight: Variable, bias: Any, residual: Any, given: Any
+) -> Variable:
+    """oneDNN's conv2d of int8, with weights that it rounds by their scales."""
+    layout = op.given.get("data_format", "NCHW")
+    activation = op.given.get("fuse_activation", "")
+    op.only(
+        type=(op.type, "conv2d"), data_format=(layout, ("NCHW", "AnyLayout")),
+        fuse_activation=(activation, ("", "relu")),
+    )  # fmt: skip
+    scales = given["Scale_weights"]
+    last = 1.0 if given["force_fp32_output"] else given["Scale_out"]
+
+    count = len(scales)
+    factors = [last / (given["Scale_in"] * scale) for scale in scales]
+    by, factor = (
+        op.append("assign_value", shape=shape, dtype="float32", values=values)
+        for shape, values in (
+            ([count, 1, 1, 1], list(scales)), ([1, count, 1, 1], factors)
+        )
+    )  # fmt: skip
+    names = words("strides paddings padding_algorithm dilations groups")
+    attrs = {name: op.given[name] for name in names if name in op.given}
+    inputs = {"Input": op.cast(x, "float32")}
+    inputs["Filter"] = op.append("round", {"X": weight * by})
+    out = conv(op, **inputs, **attrs) * factor
+    if bias is not None:
+        out = out + op.reshape(bias, 1, -1, 1, 1) * last
+    if residual is not None:
+        more = op.cast(residual, "float32")
+        out = out + more * (last / given["Scale_in_eltwise"])
+    if activation:
+        out = op.append("relu", {"X": out})
+    if given["force_fp32_output"]:
         return out
-    return {"Outputs": layers.split(out, list(split_channels), 1)}
+    return to_integers(op, out, not activation)
 
 
 @row(
@@ -177,6 +202,7 @@ def conv2d_fusion(
     "conv3d_transpose",
     outputs="Output",
 )
+@_by_float32
 def conv_transpose(
     op,
     Input,
@@ -401,8 +427,7 @@ def interpolate(
     elif Scale is not None:
         scales = [float(each) for each in integers(op, "scale", Scale)]
     scales = scales * len(axes) if len(scales) == 1 else scales
-    kind = op.type.split("_")[0]
-    attrs = _interpolation(op, kind, align_corners, align_mode)
+    attrs = _interpolation(op, op.type.split("_")[0], align_corners, align_mode)
     sizes = list(op.shape(X))
     if scales and None in [sizes[axis] for axis in axes]:
         if align_corners:
