@@ -175,8 +175,8 @@ class SLUICE_API OpSchema {
   // Output `output` is input `input` in another shape. A plan lets both alias
   // one buffer, and the kernel then has nothing to copy.
   OpSchema& Alias(std::string_view output, std::string_view input);
-  // Output `output` has the shape of input `input` and may overwrite it: a plan
-  // gives both the same memory if no other op reads the input.
+  // Output `output` may overwrite input `input`: a plan gives both the same
+  // memory if no other op reads the input and their shapes are equal.
   OpSchema& Overwrite(std::string_view output, std::string_view input);
   // Row r of `output` depends on row r of these inputs alone, where `when`
   // holds, so that it has the offsets of the first ragged one, and padding

@@ -436,6 +436,7 @@ bool PlanBuilder::WritesOver(const ArgDef& def,
     const bool own = input.alias_of < 0 || part_of_.count(var) > 0;
     const int root = input.alias_of < 0 ? index : input.alias_of;
     if (input.var == var && own && input.place == planned.place &&
+        input.dims == slot->dims &&
         plan_->slots_[root].kind == SlotKind::kArena) {
       slot->alias_of = root;
       slot->alias_offset = input.alias_offset;

@@ -19,6 +19,7 @@ class ArrayWriteKernel final : public OpKernel {
  public:
   void Prepare(KernelPreparation& preparation) override {
     out_ = preparation.query.outputs[0];
+    RowsOf(preparation.query);
   }
 
   void Compute(OpKernelContext& context) const override {
@@ -36,22 +37,58 @@ class ArrayWriteKernel final : public OpKernel {
     Tensor& out = context.AllocateOutput(0, out_);
     if (out.numel() == 0) return;
     auto* const to = static_cast<char*>(out.raw_data());
+    const size_t bytes = out.bytes() / static_cast<size_t>(out_[0]);
+    const auto row = bytes / static_cast<size_t>(std::max<int64_t>(rows_, 1));
     if (!context.HasInput("Array")) {
       FillZero(to, out.bytes());
-    } else if (context.Input("Array").raw_data() != to) {
-      CopyBytes(context.Input("Array").raw_data(), to, out.bytes());
+    } else if (const Tensor& array = context.Input("Array");
+               array_rows_ < rows_) {
+      const auto* const from = static_cast<const char*>(array.raw_data());
+      for (int64_t i = 0; i < out_[0]; ++i) {
+        CopyRows(from + i * array_rows_ * row, array_rows_, row,
+                 to + i * rows_ * row);
+      }
+    } else if (array.raw_data() != to) {
+      CopyBytes(array.raw_data(), to, out.bytes());
     }
-    const size_t bytes = out.bytes() / static_cast<size_t>(out_[0]);
     char* const element = to + static_cast<size_t>(number) * bytes;
     if (has_x) {
-      CopyBytes(context.Input("X").raw_data(), element, bytes);
+      CopyRows(static_cast<const char*>(context.Input("X").raw_data()), x_rows_,
+               row, element);
     } else {
       FillZero(element, bytes);
     }
   }
 
  private:
+  // Finds the rows of elements, and of those that are read.
+  void RowsOf(const KernelQuery& query) {
+    rows_ = array_rows_ = x_rows_ = out_.rank() > 1 ? out_[1] : 1;
+    if (!query.Attr<bool>("grows") || out_.rank() < 2) return;
+    size_t at = 0;
+    for (const auto& [argument, vars] : query.op.inputs) {
+      if (vars.empty()) continue;
+      if (argument == "Array") array_rows_ = query.inputs[at][1];
+      if (argument == "X") x_rows_ = query.inputs[at][0];
+      at += vars.size();
+    }
+  }
+
+  // Copies an element of `count` rows of `row` bytes into one of rows_; the
+  // rest repeats its last row.
+  void CopyRows(const char* from, int64_t count, size_t row, char* to) const {
+    CopyBytes(from, to, static_cast<size_t>(count) * row);
+    for (int64_t i = count; i < rows_; ++i) {
+      if (count == 0) {
+        FillZero(to + i * row, row);
+      } else {
+        CopyBytes(from + (count - 1) * row, to + i * row, row);
+      }
+    }
+  }
+
   DDim out_;
+  int64_t rows_ = 1, array_rows_ = 1, x_rows_ = 1;
 };
 
 class ArrayReadKernel final : public OpKernel {
@@ -71,6 +108,15 @@ class ArrayReadKernel final : public OpKernel {
                    "{}: I = {}, and the array has {} elements (Length), of the "
                    "{} that there is room for",
                    context.op(), number, length, capacity_);
+    if (context.HasInput("Rows")) {
+      const int64_t rows = context.Input("Rows").data<int64_t>()[number];
+      SLUICE_ENFORCE(rows == out_[0], ErrorCode::kFailedPrecondition,
+                     "array_read.fewer_rows",
+                     "{}: element {} was written with {} rows, and another one "
+                     "with {} since; read it before that, or write elements "
+                     "of equally many rows",
+                     context.op(), number, rows, out_[0]);
+    }
     Tensor& out = context.AllocateOutput(0, out_);
     if (out.numel() == 0) return;
     const auto* const from =

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "sluice/operators/ragged/sequences.h"
 #include "sluice/operators/registration.h"
 
@@ -40,6 +42,10 @@ void ArrayWriteShape(InferShapeContext& context) {
       const DDim element = stack;
       stack.InsertDim(0, context.Attr<int64_t>("capacity"));
       bool same = !out.rank_known() || out.rank() == stack.rank();
+      if (same && out.rank() > 1 && context.Attr<bool>("grows")) {
+        const bool known = out[1] >= 0 && stack[1] >= 0;
+        out[1] = stack[1] = known ? std::max(out[1], stack[1]) : -1;
+      }
       for (int axis = 1; same && axis < out.rank(); ++axis) {
         if (stack[axis] < 0) stack[axis] = out[axis];
         same = out[axis] < 0 || out[axis] == stack[axis];
@@ -58,6 +64,12 @@ void ArrayReadShape(InferShapeContext& context) {
   RequireOneElement(context, "I");
   if (context.HasInput("Length")) RequireOneElement(context, "Length");
   DDim out = ArrayDims(context);
+  if (context.HasInput("Rows")) {
+    const DDim rows = context.input("Rows");
+    const auto capacity = context.Attr<int64_t>("capacity");
+    context.Require(!rows.known() || rows == DDim{capacity}, "array_read.rows",
+                    "input Rows must have shape [{}], got {}", capacity, rows);
+  }
   if (out.rank_known()) out.RemoveDimRange(0, 1);
   context.SetOutput("Out", out);
 }
@@ -72,7 +84,7 @@ OpDesc OfElement(const OpDesc& forward,
   op.type = type;
   op.inputs = {{argument, {from}}, {"I", forward.Input("I")}};
   op.outputs = {{"Out", {to}}};
-  op.attributes = forward.attributes;
+  op.attributes = {{"capacity", forward.attributes.at("capacity")}};
   op.hint = forward.hint;
   op.location = forward.location;
   return op;
@@ -118,6 +130,11 @@ void ArrayWriteSchema(OpSchema& op) {
            {.optional = true});
   OffsetsInput(op, "X", "XOffsets");
   ElementArguments(op);
+  op.Attr<bool>("grows",
+                "Whether elements may have different sizes of dim 0, their "
+                "rows: all then get as many as the largest. What follows the "
+                "rows of a smaller one repeats its last row.")
+      .Default(false);
   op.Output("Out", "T", "[capacity, ...].");
   op.InferShape(ArrayWriteShape).Gradient(ArrayWriteGradient);
   op.Overwrite("Out", "Array");
@@ -130,6 +147,10 @@ void ArrayReadSchema(OpSchema& op) {
   op.Input("Length", "int64",
            "One element: how many elements there are; I is below it. All that "
            "there is room for if left out.",
+           {.optional = true, .host = true});
+  op.Input("Rows", "int64",
+           "[capacity]: the rows of each element, if they may differ. An "
+           "element that had fewer than there is room for cannot be read.",
            {.optional = true, .host = true});
   op.Input("Offsets", "int64",
            "[B + 1]: what cuts the rows of Out into sequences.",

@@ -18,7 +18,13 @@ int64_t MapReverse(const RowMapCall& call) {
 int64_t MapExpandAs(const RowMapCall& call) {
   const Sequences cut = CheckedSequences(
       call.context, call.context.Input("Offsets"), call.outs[0][0], "Y");
-  for (int64_t b = 0; b < cut.count; ++b) {
+  const int64_t rows = call.x[0][0];
+  SLUICE_ENFORCE(rows >= cut.count || cut.begin(rows) == cut.rows(),
+                 ErrorCode::kInvalidArgument, "sequence_expand_as.rows",
+                 "{}: input X has {} rows, Y {} sequences, of which number {} "
+                 "or a later one is not empty; expected a row for each",
+                 call.context.op(), rows, cut.count, rows);
+  for (int64_t b = 0; b < std::min(rows, cut.count); ++b) {
     std::fill(call.index.begin() + cut.begin(b),
               call.index.begin() + cut.end(b), b);
   }

@@ -14,49 +14,78 @@ sluice.fluid.as_paddle`` makes later imports of ``paddle`` mean Sluice.
 
 from __future__ import annotations
 
-from .. import (
-    CPUPlace,
-    CUDAPlace,
-    Scope,
-    clip,
-    initializer,
-    metrics,
-    unique_name,
-)
+from typing import Any
+
+from .. import CPUPlace, CUDAPlace, Scope, metrics, unique_name
 from ..executor import global_scope, scope_guard
 from ..layer_helper import ParamAttr
-from . import core, executor, framework, io, layers, optimizer, regularizer
+from . import (
+    backward,
+    clip,
+    core,
+    environment,
+    executor,
+    framework,
+    initializer,
+    io,
+    layers,
+    nets,
+    optimizer,
+    profiler,
+    regularizer,
+)
+from .backward import gradients
 from .core import is_compiled_with_cuda
+from .environment import *  # noqa: F403
 from .executor import *  # noqa: F403
 from .framework import *  # noqa: F403
 from .io import DataFeeder
+from .left_out import refusing
 from .model_files import Model, load
 
 compiler = executor
+CUDAPinnedPlace = CPUPlace
+LoDTensorArray = list
 Tensor = executor.LoDTensor
+embedding, one_hot = layers._embedding, layers._one_hot
 
 __all__ = [
-    "CPUPlace",
-    "CUDAPlace",
-    "DataFeeder",
-    "Model",
-    "ParamAttr",
-    "Scope",
-    "Tensor",
-    "clip",
-    "compiler",
-    "core",
-    "global_scope",
-    "initializer",
-    "io",
-    "is_compiled_with_cuda",
-    "layers",
-    "load",
-    "metrics",
-    "optimizer",
-    "regularizer",
-    "scope_guard",
+    "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "DataFeeder", "LoDTensorArray",
+    "Model", "ParamAttr", "Scope", "Tensor", "backward", "clip", "compiler",
+    "core", "data", "embedding", "global_scope", "gradients", "initializer",
+    "io", "is_compiled_with_cuda", "layers", "load", "metrics", "nets",
+    "one_hot", "optimizer", "profiler", "regularizer", "scope_guard",
     "unique_name",
-]
+]  # fmt: skip
+__all__ += environment.__all__
 __all__ += executor.__all__
 __all__ += framework.__all__
+
+
+def data(
+    name: str, shape: Any, dtype: Any = "float32", lod_level: int = 0
+) -> Variable:  # noqa: F405
+    """Declare a variable to feed, whose shape is whole; None is any size."""
+    return layers.data(name, shape, False, dtype, lod_level)
+
+
+__getattr__ = refusing(
+    "fluid",
+    {
+        "WeightNormParamAttr": "write v, its l2_normalize and a factor",
+        **dict.fromkeys(
+            ("dygraph", "enable_dygraph", "enable_imperative"),
+            "programs are written before they run; there are no layers that "
+            "run at once",
+        ),
+        **dict.fromkeys(
+            ("DistributeTranspiler", "DistributeTranspilerConfig", "incubate",
+             "transpiler"),
+            "there is no parameter server; see sl.distributed",
+        ),
+        **dict.fromkeys(
+            ("DataFeedDesc", "DatasetFactory"),
+            "files are read by the reader of the script",
+        ),
+    },
+)  # fmt: skip

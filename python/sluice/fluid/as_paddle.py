@@ -15,11 +15,27 @@ from ..errors import FailedPreconditionError, NotFoundError
 # Modules of PaddlePaddle, and the modules that replace them.
 _MODULES = {
     "paddle.fluid": "sluice.fluid",
-    "paddle.fluid.core": "sluice.fluid.core",
-    "paddle.fluid.framework": "sluice.fluid.framework",
-    "paddle.fluid.io": "sluice.fluid.io",
-    "paddle.fluid.layers": "sluice.fluid.layers",
-    "paddle.fluid.optimizer": "sluice.fluid.optimizer",
+    **{
+        f"paddle.fluid.{name}": f"sluice.fluid.{name}"
+        for name in (
+            "backward",
+            "clip",
+            "core",
+            "executor",
+            "framework",
+            "initializer",
+            "io",
+            "layer_helper",
+            "layers",
+            "nets",
+            "optimizer",
+            "profiler",
+            "regularizer",
+        )  # fmt: skip
+    },
+    "paddle.fluid.metrics": "sluice.metrics",
+    "paddle.fluid.param_attr": "sluice.layer_helper",
+    "paddle.fluid.unique_name": "sluice.unique_name",
     "paddle.inference": "sluice.fluid.predictor",
     "paddle.reader": "sluice.reader.decorators",
 }

@@ -1,4 +1,4 @@
-"""Blocks that run several times: StaticRNN, DynamicRNN and While.
+"""Blocks that run for each step of sequences: StaticRNN and DynamicRNN.
 
 The ops of a block are recorded while the script writes it, and tried in a
 block of Sluice that is dropped again, so that shapes are known and mistakes are
@@ -15,12 +15,12 @@ from .. import layers as sluice_layers
 from .. import unique_name
 from ..display import Shown
 from ..errors import FailedPreconditionError, InvalidArgumentError
-from ..framework import Variable as SluiceVariable
 from ..framework import created
 from .framework import Operator, Program, Variable, default_main_program
 from .translate import CODES, DTYPES
+from .translate.blocks import tried
 
-__all__ = ["DynamicRNN", "StaticRNN", "While"]
+__all__ = ["DynamicRNN", "StaticRNN"]
 
 
 class Region(Operator):
@@ -46,8 +46,9 @@ class Region(Operator):
 
         def step(given: dict[str, Any], wanted: Sequence[str]) -> list[Any]:
             translation.values.update(given)
-            for op in self.ops:
-                op.translate(program)
+            with translation.inside():
+                for op in self.ops:
+                    op.translate(program)
             return [translation.value(name) for name in wanted]
 
         made = self.loop(translation.value, step)
@@ -58,21 +59,15 @@ class Region(Operator):
 
 
 @contextlib.contextmanager
-def _recorded(region: Region) -> Iterator[Program]:
-    """Record the ops that the block appends."""
+def recorded(ops: list[Operator]) -> Iterator[Program]:
+    """Record the ops that the block appends, and try them."""
     program = default_main_program()
-    sluice, values = program.sluice, program.translation.values
-    before, first = dict(values), len(sluice._blocks())
-    sluice._begin_block()
-    outer, program.recorded = program.recorded, region.ops
+    outer, program.recorded = program.recorded, ops
     try:
-        yield program
-        sluice._end_block()
+        with tried(program.translation):
+            yield program
     finally:
         program.recorded = outer
-        sluice._drop_blocks(first)
-        values.clear()
-        values.update(before)
 
 
 class _Loop(Shown):
@@ -93,7 +88,7 @@ class _Loop(Shown):
     @contextlib.contextmanager
     def block(self) -> Iterator[None]:
         """The ops of a step."""
-        with _recorded(self._region) as self._program:
+        with recorded(self._region.ops) as self._program:
             yield
         self._done = True
         program, self._program = self._program, None
@@ -293,55 +288,3 @@ class DynamicRNN(_Loop):
             code = CODES[str(dtype)]
             return self._full(rows, [-1, *shape], value, dtype=code)
         return self._memory(init.value.shape, init.dtype, lambda: init)
-
-
-class While(Shown):
-    """Repeats its block while a bool variable [1] is true.
-
-    What the block writes and is there before it is carried on. The gradient of
-    such a loop is not known: train with StaticRNN or DynamicRNN.
-
-    Args:
-        cond: the variable, which the block must write.
-        is_test: has no effect.
-        name: has no effect.
-    """
-
-    def __init__(
-        self, cond: Variable, is_test: bool = False, name: str | None = None
-    ) -> None:
-        if str(cond.dtype) != "bool":
-            raise InvalidArgumentError(
-                f"While: cond must be bool, got {cond!r}{created()}",
-                "fluid.while_cond",
-            )
-        self.cond = cond
-
-    @contextlib.contextmanager
-    def block(self) -> Iterator[None]:
-        """The ops that are repeated."""
-        program = default_main_program()
-        before = dict(program.translation.values)
-        region = Region("while", self._loop)
-        with _recorded(region):
-            yield
-        written = [name for op in region.ops for name in op.output_arg_names]
-        self._carried = [n for n in dict.fromkeys(written) if n in before]
-        if self.cond.name not in self._carried:
-            raise InvalidArgumentError(
-                f"While: the block never writes {self.cond.name}, so the loop "
-                f"would not end{created()}",
-                "fluid.while_endless",
-            )
-        region.outputs["Out"] = self._carried
-        program.global_block().append_region(region)
-
-    def _loop(self, value: Callable[[str], Any], step: Any) -> list[Any]:
-        at = self._carried.index(self.cond.name)
-
-        def body(*carried: SluiceVariable) -> list[Any]:
-            given = dict(zip(self._carried, carried, strict=True))
-            return step(given, self._carried)
-
-        first = [value(name) for name in self._carried]
-        return sluice_layers.while_loop(lambda *all: all[at], body, first)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from .. import CPUPlace, CUDAPlace, Scope, device_count
+from .executor import LoDTensor
 from .predictor import AnalysisConfig, PaddleTensor, Predictor, create_predictor
+from .readers import EOFException
 
 __all__ = [
     "AnalysisConfig",
     "CPUPlace",
     "CUDAPlace",
+    "EOFException",
+    "LoDTensor",
     "PaddleTensor",
     "Predictor",
     "Scope",

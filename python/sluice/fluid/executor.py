@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from .. import CPUPlace, CUDAPlace
 from .. import executor as sluice_executor
 from ..display import Shown
 from ..errors import InvalidArgumentError
 from ..framework import created
 from ..ragged import Ragged
+from . import profiler
 from .framework import Program, default_main_program
 
 __all__ = [
@@ -20,6 +22,7 @@ __all__ = [
     "ExecutionStrategy",
     "Executor",
     "LoDTensor",
+    "ParallelExecutor",
     "create_lod_tensor",
 ]
 
@@ -134,6 +137,7 @@ class Executor(Shown):
         Args:
             program: the default main program if None.
             feed: arrays or tensors by name; or a list of such dicts with one.
+                Without it the program's readers give their next batches.
             fetch_list: variables or names.
             feed_var_name: has no effect.
             fetch_var_name: has no effect.
@@ -152,6 +156,12 @@ class Executor(Shown):
             )
         if isinstance(feed, (list, tuple)):
             (feed,) = feed or ({},)
+        if not feed:
+            feed = {
+                name: value
+                for reader in program.readers
+                for name, value in reader.next_feed().items()
+            }
         values = {
             getattr(name, "name", name): _feed_value(value)
             for name, value in (feed or {}).items()
@@ -161,9 +171,9 @@ class Executor(Shown):
             program.translation.value(getattr(each, "name", each))
             for each in fetch_list or []
         ]
-        results = self.sluice.run(
-            program.sluice, values, fetches, scope or sluice_executor._scope
-        )
+        scope = scope or sluice_executor._scope
+        arguments = program.sluice, values, fetches, scope
+        results = profiler.traced(self.sluice, *arguments)
         if return_numpy:
             return results
         return [
@@ -173,3 +183,34 @@ class Executor(Shown):
 
     def close(self) -> None:
         """Nothing."""
+
+
+class ParallelExecutor(Shown):
+    """Runs one program: the threads of one process share each op.
+
+    Args:
+        use_cuda: whether at the first CUDA device.
+        main_program: the default main program if None.
+        scope: where parameters live; the global scope if None.
+
+    The other arguments have no effect.
+    """
+
+    def __init__(self, use_cuda: bool, loss_name: str | None = None,
+                 main_program: Program | None = None,
+                 share_vars_from: Any = None, exec_strategy: Any = None,
+                 build_strategy: Any = None, num_trainers: int = 1,
+                 trainer_id: int = 0, scope: Any = None) -> None:  # fmt: skip
+        self.program = main_program or default_main_program()
+        self._scope = scope
+        self._executor = Executor(CUDAPlace(0) if use_cuda else CPUPlace())
+
+    device_count = 1
+
+    def run(self, fetch_list: Any, feed: Any = None, feed_dict: Any = None,
+            return_numpy: bool = True) -> list[Any]:  # fmt: skip
+        """Run, see :meth:`Executor.run`."""
+        return self._executor.run(
+            self.program, feed or feed_dict, fetch_list, scope=self._scope,
+            return_numpy=return_numpy,
+        )  # fmt: skip

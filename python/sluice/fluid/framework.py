@@ -43,6 +43,7 @@ class Variable:
     """
 
     __array_ufunc__ = None
+    declared: tuple[Any, Any] = (None, None)  # shape and dtype, by create_var
 
     def __init__(self, block: Block, name: str) -> None:
         self.block, self.name = block, name
@@ -296,11 +297,19 @@ class Block(Shown):
         self.program.feeds.append((name, sizes, code_of(dtype), lod_level))
         return self._declare(Variable(self, name))
 
-    def create_var(self, name: str | None = None, **_: Any) -> Variable:
-        """A variable that an op will write."""
-        return self._declare(
-            Variable(self, name or unique_name.generate("tmp"))
-        )
+    def create_var(
+        self,
+        name: str | None = None,
+        shape: Sequence[int] | None = None,
+        dtype: Any = None,
+        **_: Any,
+    ) -> Variable:
+        """A variable that an op will write, which gives it shape and dtype;
+        ``py_func`` takes those that are given here.
+        """
+        made = Variable(self, name or unique_name.generate("tmp"))
+        made.declared = shape, dtype
+        return self._declare(made)
 
     def persistable(
         self, name: str, shape: Sequence[int], dtype: Any, trained: bool = False
@@ -405,6 +414,7 @@ class Program:
         self.recorded: list[Operator] | None = None
         self.feeds: list[tuple[str, Any, int, int]] = []
         self.stored: dict[str, tuple[list[int], int, bool]] = {}
+        self.readers: list[Any] = []  # that runs without a feed read from
         self.block0 = Block(self)
 
     def global_block(self) -> Block:
@@ -461,10 +471,12 @@ class Program:
             self.block0.data(name, sizes, code, levels)
         for name, (shape, code, trained) in other.stored.items():
             self.block0.persistable(name, shape, code, trained)
+        self.readers = list(other.readers)
         self.sluice._param_attrs.update(other.sluice._param_attrs)
         for op in ops:
-            if op.role != "forward":
+            if op.role != "forward" and for_test:
                 continue
+            self.role = op.role
             if op.is_loop:
                 self.block0.append_region(op)
                 continue
@@ -475,6 +487,7 @@ class Program:
                 known = ROWS[op.type].attributes
                 attrs.update({k: True for k in _KEPT if k in known})
             self.block0.append_op(op.type, op.inputs, op.outputs, attrs)
+        self.role = "forward"
         return self
 
     def __repr__(self) -> str:

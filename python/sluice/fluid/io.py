@@ -1,16 +1,15 @@
-"""Readers, and files of parameters and models."""
+"""Files of parameters and models, and readers."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from .. import _core
 from .. import executor as sluice_executor
-from ..display import Shown
 from ..errors import (
     FailedPreconditionError,
     InvalidArgumentError,
@@ -18,8 +17,8 @@ from ..errors import (
     UnimplementedError,
 )
 from ..framework import created
+from ..reader import batch, buffered, shuffle
 from . import parameters
-from .executor import LoDTensor
 from .framework import (
     Operator,
     Parameter,
@@ -29,11 +28,15 @@ from .framework import (
     default_main_program,
 )
 from .model_files import LOD_TENSOR
+from .readers import DataFeeder, DataLoader, PyReader
 from .translate import ROWS
 
 __all__ = [
     "DataFeeder",
+    "DataLoader",
     "PyReader",
+    "batch",
+    "buffered",
     "is_parameter",
     "is_persistable",
     "load_params",
@@ -43,6 +46,7 @@ __all__ = [
     "save_params",
     "save_persistables",
     "save_vars",
+    "shuffle",
 ]
 
 Predicate = Callable[[Variable], bool]
@@ -316,107 +320,3 @@ def _described(
         "version": 1008005,
         "blocks": [{"parent": -1, "vars": variables, "ops": whole}],
     }
-
-
-class DataFeeder(Shown):
-    """Makes feeds of lists of samples, each a tuple with a value an input.
-
-    Args:
-        feed_list: the inputs.
-        place: has no effect.
-        program: of inputs that are names.
-    """
-
-    def __init__(
-        self,
-        feed_list: Sequence[Variable | str],
-        place: Any = None,
-        program: Program | None = None,
-    ) -> None:
-        block = (program or default_main_program()).global_block()
-        self._inputs = [
-            block.var(each) if isinstance(each, str) else each
-            for each in feed_list
-        ]
-
-    def feed(self, iterable: Any) -> dict[str, Any]:
-        """The feed of a batch."""
-        columns = list(zip(*iterable, strict=True))
-        return {
-            var.name: self._column(var, values)
-            for var, values in zip(self._inputs, columns, strict=True)
-        }
-
-    @staticmethod
-    def _column(var: Variable, values: Sequence[Any]) -> Any:
-        dtype = np.dtype(var.dtype.name)
-        sizes = [size for size in var.shape[1:]]
-        if not var.lod_level:
-            return np.array(values, dtype).reshape([len(values), *sizes])
-        if var.lod_level > 1:
-            raise InvalidArgumentError(
-                f"DataFeeder: {var.name} has {var.lod_level} levels; feed a "
-                f"LoDTensor instead{created()}",
-                "fluid.feeder_levels",
-            )
-        rows = [
-            np.asarray(each, dtype).reshape([-1, *sizes]) for each in values
-        ]
-        tensor = LoDTensor(np.concatenate(rows))
-        tensor.set_recursive_sequence_lengths([[len(each) for each in rows]])
-        return tensor
-
-
-class PyReader(Shown):
-    """Feeds of a generator of batches.
-
-    Args:
-        feed_list: the inputs.
-        capacity: has no effect: batches are made when they are asked for.
-        use_double_buffer: has no effect.
-        iterable: True.
-        return_list: whether batches are lists instead of dicts.
-    """
-
-    def __init__(
-        self,
-        feed_list: Sequence[Variable] | None = None,
-        capacity: int | None = None,
-        use_double_buffer: bool = True,
-        iterable: bool = True,
-        return_list: bool = False,
-    ) -> None:
-        if not iterable or feed_list is None:
-            raise InvalidArgumentError(
-                "PyReader: expected feed_list, and iterable=True: iterate over "
-                f"the reader and feed what it gives{created()}",
-                "fluid.py_reader",
-            )
-        self._feeder = DataFeeder(feed_list)
-        self._return_list = return_list
-        self._batches: Callable[[], Any] | None = None
-
-    def decorate_sample_list_generator(
-        self, reader: Any, places: Any = None
-    ) -> None:
-        """Take a function that gives a generator of lists of samples."""
-        self._batches = lambda: map(self._feeder.feed, reader())
-
-    def decorate_batch_generator(self, reader: Any, places: Any = None) -> None:
-        """Take a function that gives a generator of tuples of arrays."""
-        names = [var.name for var in self._feeder._inputs]
-        self._batches = lambda: (
-            dict(zip(names, batch, strict=True)) for batch in reader()
-        )
-
-    def __iter__(self) -> Iterator[Any]:
-        if self._batches is None:
-            raise FailedPreconditionError(
-                "PyReader: decorate_sample_list_generator gives it its data"
-                f"{created()}",
-                "fluid.py_reader_empty",
-            )
-        for feed in self._batches():
-            yield list(feed.values()) if self._return_list else [feed]
-
-    __call__ = __iter__

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 from .. import layer_helper as sluice_helper
+from .. import unique_name
 from ..display import Shown
 from ..framework import program_guard as sluice_guard
 from .framework import (
@@ -16,7 +20,7 @@ from .framework import (
     default_startup_program,
 )
 
-__all__ = ["LayerHelper"]
+__all__ = ["LayerHelper", "layer"]
 
 
 class LayerHelper(Shown):
@@ -74,9 +78,26 @@ class LayerHelper(Shown):
         attrs: Mapping[str, Any] | None = None,
         out: str = "Out",
         more: Sequence[str] = (),
+        into: Variable | None = None,
     ) -> Any:
-        """Append an op; return its output ``out``, with ``more`` a tuple."""
+        """Append an op; return its output ``out``, with ``more`` a tuple.
+
+        It is written to ``into``, if that is not None.
+        """
+        if into is not None:
+            self.block.append_op(type, inputs, {out: into}, attrs)
+            return into
         return self.block.append(type, inputs, attrs, out, more, self.name)
+
+    def new(self) -> str:
+        """A name for an output."""
+        return unique_name.generate(f"{self.name}.tmp")
+
+    def written(self, output: Any) -> Any:
+        """The variable of an output's name, or a list of them."""
+        if isinstance(output, list):
+            return [self.written(each) for each in output]
+        return self.block.var(output) if isinstance(output, str) else output
 
     def bias(
         self, x: Variable, attr: Any, size: int, axis: int = 1
@@ -92,3 +113,31 @@ class LayerHelper(Shown):
     def activation(self, x: Variable, act: str | None) -> Variable:
         """Apply an op such as ``"relu"``, unless ``act`` is None."""
         return x if act is None else self.append(act, {"X": x})
+
+
+def layer(arguments: str, stem: str | None = None) -> Callable[..., Any]:
+    """Make a function of a helper and of arguments by name a layer.
+
+    Args:
+        arguments: the layer's arguments with their defaults, as in Fluid. The
+            argument ``act`` is applied to what the function returns.
+        stem: the first part of the names that the helper makes up; the name of
+            the function if None.
+    """
+    signature = inspect.signature(eval(f"lambda {arguments}: 0"))
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def wrapped(*values: Any, **named: Any) -> Any:
+            bound = signature.bind(*values, **named)
+            bound.apply_defaults()
+            given = SimpleNamespace(**bound.arguments)
+            name = getattr(given, "name", None)
+            helper = LayerHelper(stem or function.__name__, name)
+            out = function(helper, given)
+            return helper.activation(out, getattr(given, "act", None))
+
+        wrapped.__signature__ = signature  # type: ignore[attr-defined]
+        return wrapped
+
+    return decorate

@@ -2,38 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from .. import optimizer as sluice_optimizer
+from ..display import Shown
 from ..framework import program_guard as sluice_guard
-from .framework import Program, Variable, default_startup_program
+from .backward import append_backward, names_of
+from .framework import (
+    Program,
+    Variable,
+    default_main_program,
+    default_startup_program,
+)
+from .left_out import refusing
 
-__all__ = [
-    "SGD",
-    "Adadelta",
-    "AdadeltaOptimizer",
-    "Adagrad",
-    "AdagradOptimizer",
-    "Adam",
-    "AdamOptimizer",
-    "Adamax",
-    "AdamaxOptimizer",
-    "DecayedAdagrad",
-    "DecayedAdagradOptimizer",
-    "Dpsgd",
-    "DpsgdOptimizer",
-    "Ftrl",
-    "FtrlOptimizer",
-    "Lamb",
-    "LambOptimizer",
-    "LarsMomentum",
-    "LarsMomentumOptimizer",
-    "Momentum",
-    "MomentumOptimizer",
-    "RMSProp",
-    "RMSPropOptimizer",
-    "SGDOptimizer",
-]
+__all__ = ["ExponentialMovingAverage", "LookaheadOptimizer", "ModelAverage"]
 
 
 class _Optimizer:
@@ -53,6 +38,28 @@ class _Optimizer:
 
     def __repr__(self) -> str:
         return f"<fluid.optimizer.{type(self).__name__}: {self._made!r}>"
+
+    def backward(
+        self,
+        loss: Variable,
+        startup_program: Program | None = None,
+        parameter_list: Any = None,
+        no_grad_set: Any = None,
+        callbacks: Any = None,
+    ) -> list[tuple[Variable, Variable]]:
+        """Append the gradients of ``loss`` only."""
+        chosen = parameter_list or self._parameters
+        return append_backward(loss, chosen, no_grad_set)
+
+    def apply_gradients(
+        self, params_grads: list[tuple[Variable, Variable]]
+    ) -> list[str]:
+        """Append the updates of parameters by what :meth:`backward` gives."""
+        program = params_grads[0][0].block.program
+        pairs = [(param.value, grad.value) for param, grad in params_grads]
+        with program.optimizing():
+            startup = default_startup_program().sluice
+            return self._made.apply_gradients(pairs, startup)
 
     def minimize(
         self,
@@ -74,8 +81,8 @@ class _Optimizer:
             ops, pairs = self._made.minimize(
                 loss.value,
                 startup.sluice,
-                _names(parameter_list or self._parameters),
-                _names(no_grad_set),
+                names_of(parameter_list or self._parameters),
+                names_of(no_grad_set),
             )
         program.trained = True
         block = program.global_block()
@@ -86,27 +93,94 @@ def _value(rate: Any) -> Any:
     return rate.value if isinstance(rate, Variable) else rate
 
 
-def _names(variables: Any) -> Any:
-    if variables is None:
-        return None
-    return [getattr(each, "name", each) for each in variables]
-
-
 def _optimizer(name: str, **fixed: Any) -> type[_Optimizer]:
     text = f"See :class:`sluice.optimizer.{name}`."
     made = {"_sluice": getattr(sluice_optimizer, name), "_fixed": fixed}
     return type(name, (_Optimizer,), {"__doc__": text, **made})
 
 
-SGD = SGDOptimizer = _optimizer("SGD")
-Momentum = MomentumOptimizer = _optimizer("Momentum")
-LarsMomentum = LarsMomentumOptimizer = _optimizer("LarsMomentum")
-Adam = AdamOptimizer = _optimizer("Adam", formula="fluid")
-Adamax = AdamaxOptimizer = _optimizer("Adamax", formula="fluid")
-Lamb = LambOptimizer = _optimizer("Lamb", formula="fluid")
-Adagrad = AdagradOptimizer = _optimizer("Adagrad")
-DecayedAdagrad = DecayedAdagradOptimizer = _optimizer("DecayedAdagrad")
-Adadelta = AdadeltaOptimizer = _optimizer("Adadelta")
-RMSProp = RMSPropOptimizer = _optimizer("RMSProp", formula="fluid")
-Ftrl = FtrlOptimizer = _optimizer("Ftrl")
-Dpsgd = DpsgdOptimizer = _optimizer("Dpsgd")
+for _name in (
+    "SGD", "Momentum", "LarsMomentum", "Adam", "Adamax", "Lamb", "Adagrad",
+    "DecayedAdagrad", "Adadelta", "RMSProp", "Ftrl", "Dpsgd",
+):  # fmt: skip
+    _both = _name in ("Adam", "Adamax", "Lamb", "RMSProp")
+    _fixed = {"formula": "fluid"} if _both else {}
+    globals()[_name] = _optimizer(_name, **_fixed)
+    globals()[f"{_name}Optimizer"] = globals()[_name]
+    __all__ += [_name, f"{_name}Optimizer"]
+
+
+class LookaheadOptimizer(_Optimizer):
+    """Slow weights that go a part of the way to those of an optimizer."""
+
+    def __init__(
+        self, inner_optimizer: _Optimizer, alpha: float = 0.5, k: int = 5
+    ) -> None:
+        self._parameters = inner_optimizer._parameters
+        inner = inner_optimizer._made
+        self._made = sluice_optimizer.Lookahead(inner, alpha, k)
+
+
+@contextlib.contextmanager
+def _appending() -> Iterator[None]:
+    """What averages append goes to the default programs."""
+    program = default_main_program()
+    startup = default_startup_program().sluice
+    with sluice_guard(program.sluice, startup), program.optimizing():
+        yield
+    program.trained = True
+
+
+class _Average(Shown):
+    """An average of Sluice for programs of Fluid."""
+
+    _made: Any
+
+    def apply(self, executor: Any, need_restore: bool = True) -> Any:
+        """Let the parameters be their averages inside the block."""
+        return self._made.apply(executor.sluice, need_restore)
+
+    def restore(self, executor: Any) -> None:
+        """Undo :meth:`apply`."""
+        self._made.restore(executor.sluice)
+
+
+class ExponentialMovingAverage(_Average):
+    """See :class:`sluice.optimizer.ExponentialMovingAverage`."""
+
+    def __init__(self, decay: float = 0.999, thres_steps: Any = None,
+                 name: str | None = None) -> None:  # fmt: skip
+        kind = sluice_optimizer.ExponentialMovingAverage
+        self._made = kind(decay, _value(thres_steps), name)
+
+    def update(self) -> None:
+        """Append the averaging of all parameters of the main program."""
+        with _appending():
+            self._made.update()
+
+
+class ModelAverage(_Average):
+    """See :class:`sluice.optimizer.ModelAverage`; made after ``minimize``."""
+
+    def __init__(self, average_window_rate: float,
+                 min_average_window: int = 10000,
+                 max_average_window: int = 10000, regularization: Any = None,
+                 name: str | None = None) -> None:  # fmt: skip
+        least, most = min_average_window, max_average_window
+        with _appending():
+            self._made = sluice_optimizer.ModelAverage(
+                average_window_rate, least, most, name
+            )
+
+
+__getattr__ = refusing(
+    "fluid.optimizer",
+    {
+        "DGCMomentumOptimizer": "gradients between ranks are dense; use "
+        "Momentum",
+        "PipelineOptimizer": "a program runs on one device; see "
+        "sl.distributed for data in parts",
+        "RecomputeOptimizer": "what the gradient needs is kept; use its inner "
+        "optimizer, and smaller batches",
+    },
+)

@@ -1,198 +1,356 @@
-"""Layers that are one op: a line each.
+"""Layers that are one op: the lines of :mod:`sluice.fluid.layer_table`.
 
 A line has the layer's arguments in Fluid's order. ``x:X`` is an input of slot
-X, with ``*`` a list of them, with ``?`` one that may be None; ``k`` or
-``axis=-1`` is an attribute, ``transpose_x=False>transpose_X`` one that the op
-calls otherwise; ``act`` and ``name`` are as in all layers. Before the arguments
-may stand the op, if it is called otherwise, and after them the outputs that the
-layer returns, if not Out.
+X, with ``*`` a list of them, with ``?`` one that may be None; ``out:Out!`` is a
+variable to write to, or None; ``k`` or ``axis=-1`` is an attribute; ``act``,
+``name``, ``param_attr`` and ``bias_attr`` are as in all layers. After the
+default of an attribute may stand ``>transpose_X``, what the op calls it, or
+``>_`` if it has none; ``|Shape|ShapeTensor``, the slots for a variable and for
+a list with variables; and ``@2``, how many numbers it is of which one may stand
+for all.
+
+Several layers may have the same arguments, and ``{n}`` stands for 2 and 3.
+Before the arguments may stand the op, if it is called otherwise. After ``;``
+stand, in Python, with the arguments' names and those of ``_NAMES``: attributes
+and inputs, ``seed=seed or 0``, where None changes nothing; parameters, ``W<attr
+[sizes]=initializer``; variables that are stored and not trained, ``Mean~name
+[sizes]=initializer``; and ``+size@axis``, a bias. At the end stand the outputs
+that the layer returns, if not Out; ``Y*count``, a list of them, and
+``MeanOut=Mean``, which is written to the variable of an input.
 """
 
 from __future__ import annotations
 
 import ast
+import dataclasses
 import inspect
+import math
 import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from .framework import Variable
+import numpy as np
+
+from .. import unique_name
+from ..errors import InvalidArgumentError
+from ..framework import created
+from ..initializer import Constant, Normal
+from ..layer_helper import ParamAttr
+from .framework import Variable, code_of
 from .layer_helper import LayerHelper
+from .layer_table import TEXT
 
 __all__ = ["LAYERS"]
 
-_TABLE = """
-abs(x:X, name)
-acos(x:X, name)
-argmax=arg_max(x:X, axis=0)
-argmin=arg_min(x:X, axis=0)
-argsort(input:X, axis=-1, descending=False, name) -> Out Indices
-asin(x:X, name)
-atan(x:X, name)
-bpr_loss(input:X, label:Label, name) -> Y
-brelu(x:X, t_min=0.0, t_max=24.0, name)
-ceil(x:X, name)
-chunk_eval(input:Inference, label:Label, chunk_scheme, num_chunk_types,
-    excluded_chunk_types=None, seq_length:SeqLength?) -> Precision Recall
-    F1-Score NumInferChunks NumLabelChunks NumCorrectChunks
-clip(x:X, min, max, name)
-clip_by_norm(x:X, max_norm, name)
-concat(input:X*, axis=0, name)
-cos(x:X, name)
-cos_sim(X:X, Y:Y)
-cross_entropy(input:X, label:Label, soft_label=False, ignore_index=-100) -> Y
-cumsum(x:X, axis=-1, exclusive=False, reverse=False)
-elementwise_add(x:X, y:Y, axis=-1, act, name)
-elementwise_div(x:X, y:Y, axis=-1, act, name)
-elementwise_floordiv(x:X, y:Y, axis=-1, act, name)
-elementwise_max(x:X, y:Y, axis=-1, act, name)
-elementwise_min(x:X, y:Y, axis=-1, act, name)
-elementwise_mod(x:X, y:Y, axis=-1, act, name)
-elementwise_mul(x:X, y:Y, axis=-1, act, name)
-elementwise_pow(x:X, y:Y, axis=-1, act, name)
-elementwise_sub(x:X, y:Y, axis=-1, act, name)
-elu(x:X, alpha=1.0, name)
-erf(x:X)
-exp(x:X, name)
-expand(x:X, expand_times, name)
-expand_as(x:X, target_tensor:target_tensor, name)
-flatten=flatten2(x:X, axis=1, name)
-floor(x:X, name)
-gather(input:X, index:Index, overwrite=True)
-gather_nd(input:X, index:Index, name)
-gelu(x:X, approximate=False)
-hard_shrink(x:X, threshold=0.5)
-hard_sigmoid(x:X, slope=0.2, offset=0.5, name)
-hard_swish(x:X, threshold=6.0, scale=6.0, offset=3.0, name)
-huber_loss(input:X, label:Y, delta)
-isfinite(x:X)
-kldiv_loss(x:X, target:Target, reduction='mean', name) -> Loss
-label_smooth(label:X, prior_dist:PriorDist?, epsilon=0.1, dtype='float32'>_,
-    name)
-leaky_relu(x:X, alpha=0.02, name)
-lod_reset(x:X, y:Y?, target_lod=None)
-log(x:X, name)
-log_loss(input:Predicted, label:Labels, epsilon=1e-4, name) -> Loss
-logical_and(x:X, y:Y, out=None>_, name)
-logical_not(x:X, out=None>_, name)
-logical_or(x:X, y:Y, out=None>_, name)
-logical_xor(x:X, y:Y, out=None>_, name)
-logsigmoid(x:X, name)
-lrn(input:X, n=5, k=1.0, alpha=1e-4, beta=0.75, name, data_format='NCHW')
-margin_rank_loss(label:Label, left:X1, right:X2, margin=0.1, name)
-matmul(x:X, y:Y, transpose_x=False>transpose_X, transpose_y=False>transpose_Y,
-    alpha=1.0, name)
-maxout(x:X, groups, name, axis=1)
-mean(x:X, name)
-mul(x:X, y:Y, x_num_col_dims=1, y_num_col_dims=1, name)
-pad(x:X, paddings, pad_value=0.0, name)
-pixel_shuffle(x:X, upscale_factor)
-pow(x:X, factor=1.0, name)
-rank_loss(label:Label, left:Left, right:Right, name)
-reciprocal(x:X, name)
-relu(x:X, name)
-relu6(x:X, threshold=6.0, name)
-round(x:X, name)
-rsqrt(x:X, name)
-scatter(input:X, index:Ids, updates:Updates, name, overwrite=True)
-selu(x:X, scale=1.0507009873554805, alpha=1.6732632423543772, name)
-sequence_concat(input:X*, name)
-sequence_enumerate(input:X, win_size, pad_value=0, name)
-sequence_expand(x:X, y:Y, ref_level=-1, name)
-sequence_expand_as(x:X, y:Y, name)
-sequence_pad(x:X, pad_value:PadValue, maxlen=-1>padded_length, name) -> Out
-    Length
-sequence_reshape(input:X, new_dim)
-sequence_reverse(x:X, name) -> Y
-sequence_scatter(input:X, index:Ids, updates:Updates, name)
-sequence_slice(input:X, offset:Offset, length:Length, name)
-sequence_softmax(input:X, use_cudnn=False, name)
-sequence_unpad(x:X, length:Length, name)
-shape(input:Input)
-shuffle_channel(x:X, group, name)
-sigmoid(x:X, name)
-sigmoid_cross_entropy_with_logits(x:X, label:Label, ignore_index=-100, name,
-    normalize=False)
-sign(x:X)
-sin(x:X, name)
-size(input:Input)
-slice(input:Input, axes, starts, ends)
-softmax(input:X, use_cudnn=False, name, axis=-1)
-softplus(x:X, name)
-softsign(x:X, name)
-space_to_depth(x:X, blocksize, name)
-sqrt(x:X, name)
-square(x:X, name)
-squeeze=squeeze2(input:X, axes, name)
-stack(x:X*, axis=0, name) -> Y
-stanh(x:X, scale_a=0.67, scale_b=1.7159, name)
-strided_slice(input:Input, axes, starts, ends, strides)
-sum(x:X*)
-swish(x:X, beta=1.0, name)
-tanh(x:X, name)
-tanh_shrink(x:X, name)
-thresholded_relu(x:X, threshold=1.0)
-topk=top_k(input:X, k, name) -> Out Indices
-transpose=transpose2(x:X, perm>axis, name)
-unsqueeze=unsqueeze2(input:X, axes, name)
-where=where_index(condition:Condition)
-"""
 
+class Argument(NamedTuple):
+    """An argument of a layer."""
 
-class _Argument(NamedTuple):
     name: str
-    slot: str | None = None  # of an input
-    many: bool = False
-    attribute: str | None = None
+    slot: str | None  # of an input or output
+    sign: str
+    attribute: str | None
+    tensor: str | None  # slots for an attribute as a variable
+    tensors: str | None
+    count: int
 
 
-class _Layer(NamedTuple):
+class Made(NamedTuple):
+    """What is computed: an attribute, an input, a parameter or a bias."""
+
+    name: str
+    sign: str
+    value: Any
+    sizes: Any = None
+    start: Any = None
+
+
+class Layer(NamedTuple):
+    """A line of the table."""
+
     op: str
-    arguments: list[_Argument]
+    arguments: list[Argument]
+    made: list[Made]
     signature: inspect.Signature
     outputs: list[str]
 
 
-_LINE = re.compile(r"(\w+)(?:=(\w+))?\((.*)\)(?: -> (.*))?")
-_PART = re.compile(r"(\w+)(?::(\w+)([*?]?))?(?:=([^>]*))?(?:>(\w+))?(?:=(.*))?")
+_LINE = re.compile(r"([\w ]+)(?:=(\w+))?\((.*?)(?:; (.*))?\)(?: -> (.*))?")
+_PART = re.compile(
+    r"(\w+)(?::(\w+))?([*?!])?(?:=([^>|@]*))?"
+    r"(?:>(\w+))?(?:\|(\w+))?(?:\|(\w+))?(?:@(\d))?"
+)
+_MADE = re.compile(r"(\w+)([<~])(.*?)\[(.*)\](?:=(.*))?|(\w*)([=+])(.*)")
+# The names of parameters begin as Fluid's.
+_STEMS = {"lookup_table": "embedding", "lookup_table_v2": "embedding"}
+_SHARED = ("act", "name", "param_attr", "bias_attr")
 
 
-def _parsed(text: str) -> tuple[str, _Layer]:
-    name, op, arguments, outputs = _LINE.fullmatch(text).groups()  # type: ignore
-    made, parameters = [], []
-    for part in arguments.split(", "):
-        word, slot, sign, default, other, late = _PART.fullmatch(part).groups()  # type: ignore
-        default = default or late
-        value: Any = inspect.Parameter.empty
-        if sign == "?" or part in ("act", "name"):
-            value = None
-        elif default is not None:
-            value = ast.literal_eval(default)
-        attribute = None if slot or part in ("act", "name") else other or word
-        made.append(_Argument(word, slot, sign == "*", attribute))
-        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-        parameters.append(inspect.Parameter(word, kind, default=value))
-    signature = inspect.Signature(parameters)
-    layer = _Layer(op or name, made, signature, (outputs or "Out").split())
-    return name, layer
+def _code(text: str | None) -> Any:
+    return compile(text or "None", __file__, "eval")
 
 
-def _function(name: str, layer: _Layer) -> Callable[..., Any]:
+def _argument(part: str) -> tuple[Argument, inspect.Parameter]:
+    word, slot, sign, default, other, *slots, count = _PART.fullmatch(  # type: ignore
+        part
+    ).groups()
+    value: Any = inspect.Parameter.empty
+    if sign in ("?", "!") or part in _SHARED:
+        value = None
+    elif default is not None:
+        value = ast.literal_eval(default)
+    idle = slot or part in _SHARED or other == "_"
+    attribute = None if idle else other or word
+    made = Argument(word, slot, sign or "", attribute, *slots, int(count or 0))
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    return made, inspect.Parameter(word, kind, default=value)
+
+
+def _made(text: str) -> Made:
+    slot, sign, attr, sizes, start, name, other, value = _MADE.fullmatch(  # type: ignore
+        text
+    ).groups()
+    if slot:
+        return Made(slot, sign, _code(attr), _code(f"[{sizes}]"), _code(start))
+    size, _, axis = value.partition("@") if other == "+" else (value, "", "")
+    return Made(name, other, _code(size), _code(axis))
+
+
+def _parsed(text: str) -> dict[str, Layer]:
+    names, op, arguments, made, outputs = _LINE.fullmatch(text).groups()  # type: ignore
+    both = [_argument(part) for part in arguments.split(", ")]
+    rest = (
+        [argument for argument, _ in both],
+        [_made(part) for part in (made or "").split("; ") if part],
+        inspect.Signature([parameter for _, parameter in both]),
+        (outputs or "Out").split(),
+    )
+    return {name: Layer(op or name, *rest) for name in names.split()}
+
+
+# What the lines call
+
+
+def whole(value: Any, count: int) -> list[Any]:
+    """A list of so many numbers; one, or fewer, stand for all."""
+    several = list(value) if isinstance(value, (list, tuple)) else [value]
+    return several * max(1, count // (len(several) or 1))
+
+
+def _tensor(value: Any, dtype: Any) -> Variable:
+    """A number as a variable of one element; a variable in this dtype."""
+    if not isinstance(value, Variable):
+        return LAYERS["fill_constant"]([1], dtype, value)
+    same = code_of(value.dtype) == code_of(dtype)
+    return value if same else value.astype(dtype)
+
+
+def assign_value(array: np.ndarray, output: Variable | None = None) -> Variable:
+    """An array as a variable."""
+    names = {"f": "fp32_values", "b": "bool_values"}
+    slot = names.get(array.dtype.kind, f"{array.dtype}_values")
+    attrs = {"shape": list(array.shape), "dtype": code_of(array.dtype)}
+    attrs[slot] = array.ravel().tolist()
+    return LayerHelper("assign").append("assign_value", {}, attrs, into=output)
+
+
+def _algorithm(padding: Any) -> str:
+    return padding.upper() if isinstance(padding, str) else "EXPLICIT"
+
+
+def _pads(padding: Any, rank: int, form: str) -> list[int]:
+    """A number, or two, for each dim of an image."""
+    if isinstance(padding, str):
+        return [0] * rank
+    pairs = whole(padding, rank)
+    if not isinstance(pairs[0], (list, tuple)):
+        return pairs
+    last = form.endswith("C")
+    spatial = pairs[1:-1] if last else pairs[2:]
+    others = [*pairs[0], *(pairs[-1] if last else pairs[1])]
+    if len(pairs) != rank + 2 or any(others):
+        raise InvalidArgumentError(
+            f"padding {padding!r}: expected a pair for each of {rank + 2} "
+            f"dims, zeros for the batch and the channels{created()}",
+            "fluid.padding",
+        )
+    return [size for pair in spatial for size in pair]
+
+
+def _turned(
+    rank: int, x: Variable, wanted: Any, given: Any, padding: Any, stride: Any,
+    dilation: Any, form: str,
+) -> list[int]:  # fmt: skip
+    """The filter of a transposed convolution, from the size of its output."""
+    if given is not None:
+        return whole(given, rank)
+    if wanted is None:
+        raise InvalidArgumentError(
+            "a transposed convolution needs filter_size or output_size"
+            f"{created()}",
+            "fluid.filter_size",
+        )
+    sizes = x.shape[1:-1] if form.endswith("C") else x.shape[2:]
+    pads = _pads(padding, rank, form)
+    both = [
+        sum(pads[2 * k : 2 * k + 2]) if len(pads) > rank else 2 * pads[k]
+        for k in range(rank)
+    ]
+    steps, gaps = whole(stride, rank), whole(dilation, rank)
+    return [
+        (size - (sizes[k] - 1) * steps[k] + both[k] - 1) // gaps[k] + 1
+        for k, size in enumerate(whole(wanted, rank))
+    ]
+
+
+def _alphas(mode: str, x: Variable) -> list[int]:
+    if mode == "all":
+        return [1]
+    return [1, *x.shape[1 : 2 if mode == "channel" else None]]
+
+
+_NAMES = {
+    "Constant": Constant,
+    "KINDS": ("identity", "sigmoid", "tanh", "relu"),
+    "Normal": Normal,
+    "algorithm": _algorithm,
+    "alphas": _alphas,
+    "array": np.array,
+    "assign": assign_value,
+    "code_of": code_of,
+    "first": lambda d, key, x: Constant(float((d or {}).get(key, x))),
+    "fixed": ParamAttr(trainable=False),
+    "he": lambda channels, size, rank: Normal(
+        0.0, (2.0 / (channels * math.prod(whole(size, rank)))) ** 0.5
+    ),
+    "pads": _pads,
+    "prod": math.prod,
+    "tensor": _tensor,
+    "turned": _turned,
+    "untrained": lambda attr: dataclasses.replace(
+        ParamAttr.of(attr) or ParamAttr(), trainable=False
+    ),
+    "whole": whole,
+}
+
+
+# How a layer is appended
+
+
+def number_or_tensor(
+    helper: LayerHelper, value: Any, tensor: str | None, tensors: str | None
+) -> tuple[Any, dict[str, Any]]:
+    """An attribute that may be a variable, or have some: the attribute and the
+    inputs.
+    """
+    if tensor and isinstance(value, Variable):
+        return None, {tensor: value}
+    if not isinstance(value, (list, tuple)):
+        return value, {}
+    if not any(isinstance(each, Variable) for each in value):
+        return list(value), {}
+    variables = [
+        each if isinstance(each, Variable) else _tensor(each, "int32")
+        for each in value
+    ]
+    numbers = [-1 if isinstance(each, Variable) else each for each in value]
+    return numbers, {tensors or "": variables}
+
+
+class _Appending:
+    """A layer that is being appended, with what its line computes."""
+
+    def __init__(self, layer: Layer, given: dict[str, Any]) -> None:
+        stem = _STEMS.get(layer.op, layer.op)
+        self.helper = LayerHelper(stem, given.get("name"))
+        self.inputs: dict[str, Any] = {}
+        self.attrs: dict[str, Any] = {}
+        self.into: dict[str, Any] = {}
+        for each in layer.arguments:
+            if given[each.name] is not None:
+                self._take(each, given[each.name])
+        x = next((v for v in given.values() if isinstance(v, Variable)), None)
+        self.dtype = given.get("dtype") or getattr(x, "dtype", None)
+        self.names = {**_NAMES, **given, "stem": self.helper.name}
+        shape = x.shape if x is not None and layer.made else ()
+        if shape:
+            form = given.get("data_format") or given.get("data_layout") or ""
+            axis = len(shape) - 1 if form.endswith("C") else 1
+            self.names |= {"axis": given.get("axis", axis), "D": shape[-1]}
+            self.names["C"] = shape[axis] if len(shape) > axis else None
+        self.bias: tuple[Any, Any] | None = None
+        for made in layer.made:
+            self._make(made)
+
+    def _take(self, argument: Argument, value: Any) -> None:
+        if argument.sign == "!":
+            self.into[argument.slot or ""] = value
+        elif argument.slot:
+            many = argument.sign == "*"
+            several = isinstance(value, (list, tuple)) and many
+            made = (
+                assign_value(value) if isinstance(value, np.ndarray) else value
+            )
+            self.inputs[argument.slot] = list(value) if several else made
+        elif argument.attribute:
+            if argument.attribute in ("dtype", "out_dtype"):
+                value = code_of(value)
+            if argument.count:
+                value = whole(value, argument.count)
+            number, more = number_or_tensor(
+                self.helper, value, argument.tensor, argument.tensors
+            )
+            self.inputs |= more
+            if number is not None:
+                self.attrs[argument.attribute] = number
+
+    def _make(self, made: Made) -> None:
+        value, sizes, start = (
+            code and eval(code, dict(self.names)) for code in made[2:]
+        )
+        if made.sign == "+":
+            self.bias = value, sizes
+            return
+        if made.sign == "<":
+            bias = made.name == "Bias"
+            value = self.helper.create_parameter(
+                value, sizes, self.dtype, bias, start
+            )
+        elif made.sign == "~":
+            name = value or unique_name.generate(f"{self.helper.name}.w")
+            value = self.helper.create_persistable(
+                name, sizes, self.dtype, start
+            )
+        if value is not None:
+            to = self.inputs if made.name[0].isupper() else self.attrs
+            to[made.name] = value
+
+
+def _function(name: str, layer: Layer) -> Callable[..., Any]:
     def function(*values: Any, **named: Any) -> Any:
         bound = layer.signature.bind(*values, **named)
         bound.apply_defaults()
         given = bound.arguments
-        inputs, attrs = {}, {}
-        for each in layer.arguments:
-            value = given[each.name]
-            if each.slot:
-                inputs[each.slot] = list(value) if each.many else value
-            elif each.attribute not in (None, "_") and value is not None:
-                attrs[each.attribute] = value
-        helper = LayerHelper(layer.op, given.get("name"))
-        first, *more = layer.outputs
-        out = helper.append(layer.op, inputs, attrs, first, more)
-        return helper.activation(out, given.get("act"))
+        made = _Appending(layer, given)
+        returned = []
+        for each in layer.outputs:
+            slot, sign, what = each.replace("*", "=", 1).partition("=")
+            if "*" in each:
+                count = eval(what, {**made.names, **made.attrs})
+                made.into[slot] = [made.helper.new() for _ in range(count)]
+            elif sign:
+                made.into[slot] = made.inputs[what]
+                continue
+            made.into.setdefault(slot, made.helper.new())
+            returned.append(made.into[slot])
+        made.helper.block.append_op(
+            layer.op, made.inputs, made.into, made.attrs
+        )
+        outs = [made.helper.written(each) for each in returned]
+        out = outs[0] if len(outs) == 1 else tuple(outs)
+        if made.bias is not None:
+            out = made.helper.bias(out, given["bias_attr"], *made.bias)
+        return made.helper.activation(out, given.get("act"))
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"The op ``{layer.op}`` of Fluid."
@@ -201,9 +359,11 @@ def _function(name: str, layer: _Layer) -> Callable[..., Any]:
     return function
 
 
+TABLE: dict[str, Layer] = {}
+for _text in TEXT.replace("\n    ", " ").strip().splitlines():
+    for _n, _form in ("2", "NCHW"), ("3", "NCDHW"):
+        _line = _text.replace("{n}", _n).replace("{form}", _form)
+        TABLE |= _parsed(_line)
 LAYERS: dict[str, Callable[..., Any]] = {
-    name: _function(name, layer)
-    for name, layer in map(
-        _parsed, _TABLE.replace("\n    ", " ").strip().splitlines()
-    )
+    name: _function(name, layer) for name, layer in TABLE.items()
 }

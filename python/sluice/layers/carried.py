@@ -77,16 +77,13 @@ class Carried:
 
     def shapes(self, of_values: Sequence[Any] | None) -> list[Any]:
         """The shapes of all variables, from those of the values."""
-        if of_values is None:
-            return [variable.shape for variable in self.variables]
-        shapes: list[Any] = [[None]] * len(self.variables)
-        for value, places, shape in zip(
-            self.values, self._places, of_values, strict=True
-        ):
-            shapes[places[0]] = shape
+        shapes: list[Any] = []
+        for at, value in enumerate(self.values):
             if isinstance(value, TensorArray):
-                for at in places:
-                    shapes[at] = self.variables[at].shape
+                shapes += value._shapes()
+            else:
+                given = value.shape if of_values is None else of_values[at]
+                shapes.append(given)
         return shapes
 
     def made_of(self, variables: Sequence[Variable]) -> list[Value]:

@@ -12,13 +12,7 @@ from ..framework import Variable, created, positive, require_variable
 from ..layer_helper import LayerHelper, ParamAttr
 from . import ops
 from .carried import Carried, step_of
-from .control_flow import (
-    _block_data,
-    _list,
-    _names,
-    _new_blocks,
-    _unpacked,
-)
+from .control_flow import _block_data, _list, _names, _new_blocks, _unpacked
 from .making import make, number_like
 from .recurrent import _part
 from .sequence import require_ragged
@@ -173,9 +167,6 @@ def dynamic_lstmp(
         "cell_activation": cell_activation,
         "proj_activation": proj_activation,
     }
-    gate, candidate, cell, project = (
-        partial(make, kind) for kind in _activations("dynamic_lstmp", **named)
-    )
     helper = LayerHelper("dynamic_lstmp", name, input.program)
     attr = ParamAttr.of(param_attr)
     other = attr
@@ -186,6 +177,33 @@ def dynamic_lstmp(
     width = 7 * units if use_peepholes else size
     bias = helper.create_parameter(
         bias_attr, [1, width], input.dtype, is_bias=True
+    )
+    return lstmp(
+        input,
+        [weight, to_columns, bias],
+        [h_0, c_0],
+        _activations("dynamic_lstmp", **named),
+        [cell_clip, proj_clip],
+        use_peepholes,
+        is_reverse,
+    )
+
+
+def lstmp(
+    input: Variable,
+    parameters: Sequence[Variable],
+    first: Sequence[Variable | None],
+    activations: Sequence[str],
+    clips: Sequence[float | None],
+    use_peepholes: bool,
+    is_reverse: bool,
+) -> tuple[Variable, Variable]:
+    """The steps of :func:`dynamic_lstmp`, with weight, projection and bias."""
+    weight, to_columns, bias = parameters
+    units, columns = (size or 0 for size in to_columns.shape or ())
+    cell_clip, proj_clip = clips
+    gate, candidate, cell, project = (
+        partial(make, kind) for kind in activations
     )
 
     def part(x: Variable, k: int) -> Variable:
@@ -201,7 +219,7 @@ def dynamic_lstmp(
         carried: list[Variable], rows: list[Variable]
     ) -> tuple[list[Variable], list[Variable]]:
         before, cells = carried
-        z = rows[0] + ops.mul(before, weight) + _part(bias, 0, size)
+        z = rows[0] + ops.mul(before, weight) + _part(bias, 0, 4 * units)
         kept = peep(part(z, 2), cells, 5) * cells
         fresh = candidate({"X": part(z, 0)}) * peep(part(z, 1), cells, 4)
         new = clipped(fresh + kept, cell_clip)
@@ -209,7 +227,8 @@ def dynamic_lstmp(
         out = clipped(project({"X": ops.mul(hidden, to_columns)}), proj_clip)
         return [out, new], [out, new]
 
-    start = [columns if h_0 is None else h_0, units if c_0 is None else c_0]
+    sizes = (columns, units)
+    start = [n if x is None else x for n, x in zip(sizes, first, strict=True)]
     _, (projection, cells) = sequence_scan(step, start, [input], is_reverse)
     return projection, cells
 

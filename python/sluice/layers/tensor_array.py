@@ -91,6 +91,10 @@ class TensorArray:
     def _parts(self) -> list[Variable]:
         return [self._length, *self._stacks]
 
+    def _shapes(self) -> list[Any]:
+        """The shapes of its parts in a loop."""
+        return [part.shape for part in self._parts()]
+
     def _with(self, parts: Sequence[Variable]) -> TensorArray:
         """The array that other variables make."""
         return TensorArray(self.dtype, self.capacity, parts[0], list(parts[1:]))

@@ -188,7 +188,7 @@ def test_loops_that_are_not_finished():
         cond = layers.fill_constant([1], "bool", 1)
         with layers.While(cond).block():
             layers.fill_constant([1], "float32", 1)
-    with pytest.raises(error, match="cond must be bool"):
+    with pytest.raises(error, match="must be a bool"):
         layers.While(x)
 
 

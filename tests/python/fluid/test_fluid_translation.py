@@ -266,7 +266,9 @@ def test_reading_what_is_not_made():
 @pytest.mark.parametrize("type", UPDATES)
 def test_each_update_takes_a_step(type):
     inputs = {
-        slot: np.full(1 if slot.endswith(("Pow", "Rate")) else 3, 0.5, np.float32)
+        slot: np.full(
+            1 if slot.endswith(("Pow", "Rate")) else 3, 0.5, np.float32
+        )
         for slot, (required, _) in ROWS[type].slots.items()
         if required
     }

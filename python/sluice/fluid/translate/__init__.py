@@ -4,13 +4,16 @@ files and for Fluid's own tests.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ...display import Shown
 from ...errors import InvalidArgumentError, NotFoundError, SluiceError
 from ...framework import Program, Variable, created
 from . import (  # noqa: F401
+    blocks,
+    composed,
     contraction,
     creation,
     elementwise,
@@ -25,10 +28,12 @@ from . import (  # noqa: F401
     updates,
     windows,
 )
+from .blocks import BLOCK_OPS, Array
 from .folding import Folding
 from .table import CODES, DTYPES, ROWS, Dim, Op, Row, arguments_of, find
 
 __all__ = [
+    "BLOCK_OPS",
     "CODES",
     "DTYPES",
     "ROWS",
@@ -56,6 +61,8 @@ class Translation(Shown):
         program: of Sluice.
         folding: for inference, the values of the parameters.
         values: what each of Fluid's names stands for now.
+        numbers: what is known of small integer variables: a list of numbers,
+            dims of variables (:class:`Dim`), and None, by Sluice's name.
     """
 
     def __init__(
@@ -63,11 +70,28 @@ class Translation(Shown):
     ) -> None:
         self.program, self.folding = program, folding
         self.values: dict[str, Variable] = {}
-        self._numbers: dict[str, list[Any]] = {}
+        self.numbers: dict[str, list[Any]] = {}
         self._not_made: dict[str, str] = {}  # by name: the op
+        self._depth = 0  # of blocks
 
-    def value(self, name: str) -> Variable:
-        """The variable that the name means now. Raises NotFoundError."""
+    def find(self, name: str) -> Variable | Array | None:
+        """The variable or array that the name means now, if any."""
+        if name in self.values:
+            return self.values[name]
+        known = self.program.has_var(name)
+        return self.program.var(name) if known else None
+
+    @contextlib.contextmanager
+    def inside(self) -> Iterator[None]:
+        """The ops are of a block: they write no variable in the scope."""
+        self._depth += 1
+        try:
+            yield
+        finally:
+            self._depth -= 1
+
+    def value(self, name: str) -> Any:
+        """What :meth:`find` finds. Raises NotFoundError."""
         if name in self.values:
             return self.values[name]
         if name in self._not_made:
@@ -100,14 +124,7 @@ class Translation(Shown):
                 have.
         """
         row = find(type)
-        op = Op(
-            type,
-            self.program,
-            outputs,
-            dict(attrs or {}),
-            self._numbers,
-            self.folding,
-        )
+        op = Op(type, self, inputs, outputs, dict(attrs or {}))
         values = {
             slot: [self.value(name) for name in names if name != EMPTY]
             for slot, names in inputs.items()
@@ -139,13 +156,16 @@ class Translation(Shown):
                     f"names {len(names)}"
                 )
             for name, variable in zip(names, several, strict=True):
-                self._write(name, variable)
+                self.write(name, variable)
 
-    def _write(self, name: str, variable: Variable) -> None:
-        if name == EMPTY or variable.name == name:
-            return
-        program = self.program
-        if program.has_var(name) and program.var(name).persistable:
-            program.append_op("assign", {"X": variable}, {"Out": name})
-            return
-        self.values[name] = variable
+    def write(self, name: str, value: Any) -> None:
+        """Let a name mean another variable; one in the scope gets its value."""
+        if isinstance(value, Variable):
+            if name == EMPTY or value.name == name:
+                return
+            program = self.program
+            stored = program.has_var(name) and program.var(name).persistable
+            if stored and not self._depth:
+                program.append_op("assign", {"X": value}, {"Out": name})
+                return
+        self.values[name] = value

@@ -224,7 +224,7 @@ def binary(
     op: Op, type: str, X: Variable, Y: Variable, axis: int = -1
 ) -> Variable:
     """An op of two variables, by Fluid's rule of broadcasting."""
-    X, Y, axis = aligned(op, X, Y, axis)
+    X, Y, axis = aligned(op, *op.cut_alike(X, Y), axis)
     return op.append(type, {"X": X, "Y": Y}, axis=axis)
 
 
@@ -295,7 +295,7 @@ def atan2(op, X1, X2):
 @row("sum")
 def sum(op, X: Many):
     """The sum of variables of one shape."""
-    return op.append("sum", {"X": X})
+    return op.append("sum", {"X": op.cut_alike(*X)})
 
 
 @row("round")

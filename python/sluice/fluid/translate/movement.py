@@ -107,6 +107,7 @@ def concat(op, X: Many, AxisTensor=None, *, axis=0):
     """Joined along a dim."""
     if AxisTensor is not None:
         (axis,) = integers(op, "axis", AxisTensor)
+    X = op.cut_alike(*X) if axis else X
     out = op.append("concat", {"X": X}, axis=axis)
     parts = [known(op, each) for each in X]
     if all(part is not None for part in parts):

@@ -187,10 +187,8 @@ def shard_index(op, X, *, index_num, nshards, shard_id, ignore_value=-1):
 
 @row("is_empty")
 def is_empty(op, X):
-    """Whether it has no element, [1]."""
-    sizes = op.append("shape", {"X": X})
-    product = op.append("reduce_prod", {"X": sizes}, dim=[0], keep_dim=True)
-    return op.append("equal", {"X": product, "Y": op.constant(0, "int64")})
+    """Whether there are no elements."""
+    return layers.is_empty(X)
 
 
 @row("increment")
@@ -305,9 +303,3 @@ def edit_distance(
         "reshape", {"X": made["SequenceNum"]}, shape=[1]
     )
     return made
-
-
-@row("print")
-def print_(op, In, **attrs):
-    """Writes the value and returns it."""
-    return op.append("print", {"X": In})

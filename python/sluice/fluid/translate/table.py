@@ -97,25 +97,26 @@ class Op(Shown):
 
     Attributes:
         type: Fluid's name of it.
-        program: where ops of Sluice go.
-        outputs: the names of Fluid's variables, by slot.
+        inputs: the names of Fluid's variables, by slot.
+        outputs: likewise.
         given: Fluid's attributes.
-        numbers: what is known of small integer variables: a list of numbers,
-            dims of variables (:class:`Dim`), and None, by Sluice's name.
-        folding: computes what depends on parameters alone, for inference.
+        program, folding, values, numbers: the translation's.
     """
 
     def __init__(
         self,
         type: str,
-        program: Program,
+        translation: Any,
+        inputs: Mapping[str, Sequence[str]],
         outputs: Mapping[str, Sequence[str]],
         given: Mapping[str, Any],
-        numbers: dict[str, list[Any]],
-        folding: Folding | None = None,
     ) -> None:
-        self.type, self.program, self.outputs = type, program, outputs
-        self.given, self.numbers, self.folding = given, numbers, folding
+        self.type, self.inputs, self.outputs = type, inputs, outputs
+        self.given = given
+        self.program: Program = translation.program
+        self.folding: Folding | None = translation.folding
+        self.values: dict[str, Any] = translation.values
+        self.numbers: dict[str, list[Any]] = translation.numbers
 
     def append(self, type: str, inputs: Any = None, **attrs: Any) -> Variable:
         """Append an op of Sluice; return its output Out, or its only one."""
@@ -198,6 +199,18 @@ class Op(Shown):
         if self.shape(x)[1:] == (1,):
             out = self.append("squeeze", {"X": out}, axes=[2])
         return out, length
+
+    def cut_alike(self, *variables: Variable) -> list[Variable]:
+        """Variables whose rows the first ragged one cuts into sequences, as
+        in Fluid.
+        """
+        first = next((x for x in variables if x.lod_level), None)
+        return [
+            layers.lod_reset(x, first)
+            if x.lod_level and x.offsets.name != first.offsets.name
+            else x
+            for x in variables
+        ]
 
     def rank(self, x: Variable) -> int:
         """Its rank; refused if it is unknown."""

@@ -343,10 +343,12 @@ def max_pool_with_index(
     adaptive=False,
 ):
     """The largest of each window, and its place in the image."""
-    if adaptive:
-        op.refuse("adaptive pooling with places")
     rank = op.rank(X) - 2
     sizes = [op.size(X, 2 + k) for k in range(rank)]
+    if adaptive:
+        if any(n % m for n, m in zip(sizes, ksize, strict=True)):
+            return adaptive_pool(op, X, list(ksize), False, "reduce_max")
+        ksize = strides = [n // m for n, m in zip(sizes, ksize, strict=True)]
     deep = X if rank == 3 else op.append("unsqueeze", {"X": X}, axes=[2])
     front = [1] * (3 - rank)
     made = op.append_all(
@@ -557,9 +559,18 @@ def temporal_shift(op, X, *, seg_num, shift_ratio=0.25, data_format="NCHW"):
 
 @row("im2sequence")
 def im2sequence(
-    op, X, *, kernels, strides=(1, 1), paddings=(0, 0, 0, 0), out_stride=(1, 1)
+    op,
+    X,
+    Y=None,
+    *,
+    kernels,
+    strides=(1, 1),
+    paddings=(0, 0, 0, 0),
+    out_stride=(1, 1),
 ):
     """Each image as a sequence of windows."""
+    if Y is not None:
+        op.refuse("input Y: images of different sizes in one batch")
     return op.append(
         "im2sequence",
         {"X": X},

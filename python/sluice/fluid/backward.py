@@ -1,0 +1,71 @@
+"""``fluid.backward``: gradients without an optimizer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..framework import append_backward as sluice_backward
+from .framework import Variable
+from .layers import reduce_sum, sums
+
+__all__ = ["append_backward", "gradients"]
+
+
+def names_of(variables: Any) -> Any:
+    """The names of variables or names, or None."""
+    if variables is None:
+        return None
+    several = isinstance(variables, (list, tuple, set, frozenset))
+    return [
+        getattr(each, "name", each)
+        for each in (variables if several else [variables])
+    ]
+
+
+def append_backward(
+    loss: Variable,
+    parameter_list: Any = None,
+    no_grad_set: Any = None,
+    callbacks: Any = None,
+    checkpoints: Any = None,
+) -> list[tuple[Variable, Variable]]:
+    """Append the gradients of a loss; return (parameter, gradient) pairs.
+
+    Args:
+        loss: a float variable of one element.
+        parameter_list: parameters or names; all if None.
+        no_grad_set: variables where gradients stop.
+        callbacks: has no effect.
+        checkpoints: has no effect.
+    """
+    program = loss.block.program
+    with program.optimizing():
+        pairs = sluice_backward(
+            loss.value, names_of(parameter_list), names_of(no_grad_set)
+        )
+    program.trained = True
+    block = loss.block
+    return [(block.var(p.name), block.adopt(g)) for p, g in pairs]
+
+
+def gradients(
+    targets: Any,
+    inputs: Any,
+    target_gradients: Any = None,
+    no_grad_set: Any = None,
+) -> list[Variable]:
+    """The gradients of the sum of targets, or of their products with
+    ``target_gradients``, for each of the inputs.
+    """
+    targets = targets if isinstance(targets, (list, tuple)) else [targets]
+    given = target_gradients
+    given = (
+        given if isinstance(given, (list, tuple)) else [given] * len(targets)
+    )
+    parts = [
+        reduce_sum(target if grad is None else target * grad)
+        for target, grad in zip(targets, given, strict=True)
+    ]
+    pairs = append_backward(sums(parts), names_of(inputs), no_grad_set)
+    found = {variable.name: gradient for variable, gradient in pairs}
+    return [found[name] for name in names_of(inputs)]

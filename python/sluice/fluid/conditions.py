@@ -1,0 +1,491 @@
+"""Blocks that run if, or as long as, a variable is true; and arrays."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from .. import unique_name
+from ..display import Shown
+from ..errors import FailedPreconditionError, InvalidArgumentError
+from ..framework import created
+from .control_flow import Region, recorded
+from .formula_layers import FORMULAS
+from .framework import Operator, Program, Variable, default_main_program
+from .layer_helper import LayerHelper
+from .simple_layers import LAYERS
+from .translate import BLOCK_OPS, DTYPES
+from .translate.blocks import CAPACITY, append_cond, new_array
+
+__all__ = [
+    "IfElse",
+    "Print",
+    "Switch",
+    "While",
+    "array_length",
+    "array_read",
+    "array_write",
+    "beam_search",
+    "beam_search_decode",
+    "case",
+    "cond",
+    "create_array",
+    "switch_case",
+    "tensor_array_to_tensor",
+    "while_loop",
+]  # fmt: skip
+
+
+class BlockOp(Region):
+    """An op with one block, which files have, too."""
+
+    def __init__(self, type: str, slot: str, cond: Variable) -> None:
+        if not isinstance(cond, Variable) or str(cond.dtype) != "bool":
+            raise InvalidArgumentError(
+                f"{type}: the condition must be a bool variable of one "
+                f"element, got {cond!r}{created()}",
+                "fluid.condition",
+            )
+        super().__init__(type, None)
+        self.inputs = {slot: [cond.name]}
+
+    @contextlib.contextmanager
+    def block(self) -> Iterator[None]:
+        """The ops of the block; then append it. It writes what the block writes
+        and was there before.
+        """
+        program = default_main_program()
+        with recorded(self.ops):
+            yield
+        written = [n for op in self.ops for n in op.output_arg_names]
+        self.outputs["Out"] = [
+            name
+            for name in dict.fromkeys(written)
+            if program.translation.find(name) is not None
+        ]
+        program.global_block().append_region(self)
+
+    def translate(self, program: Program) -> None:
+        """Append the op to a program, which may be a copy."""
+
+        def body() -> None:
+            for op in self.ops:
+                op.translate(program)
+
+        BLOCK_OPS[self.type](
+            program.translation, self.inputs, self.attrs, body, self.outputs
+        )
+
+
+class While(Shown):
+    """Repeats its block while a bool variable [1] is true.
+
+    What the block writes and is there before it is carried on. The gradient of
+    such a loop is not known: train with StaticRNN or DynamicRNN.
+
+    Args:
+        cond: the variable, which the block must write.
+        is_test: has no effect.
+        name: has no effect.
+    """
+
+    def __init__(
+        self, cond: Variable, is_test: bool = False, name: str | None = None
+    ) -> None:
+        self.block = BlockOp("while", "Condition", cond).block
+
+
+class Switch(Shown):
+    """Runs the block of the first case whose condition is true.
+
+    Cases write variables that are there before.
+    """
+
+    def __init__(self, name: str | None = None) -> None:
+        self._before: Variable | None = None  # whether an earlier case ran
+
+    def __enter__(self) -> Switch:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        pass
+
+    def case(self, condition: Variable) -> Any:
+        """``with switch.case(condition):`` the ops of a case."""
+        append = default_main_program().global_block().append
+        runs, before = condition, self._before
+        if before is None:
+            self._before = condition
+        else:
+            no = append("logical_not", {"X": before})
+            runs = append("logical_and", {"X": condition, "Y": no})
+            self._before = append("logical_or", {"X": before, "Y": condition})
+        return self._block(runs)
+
+    def default(self) -> Any:
+        """``with switch.default():`` the ops if no case ran."""
+        if self._before is None:
+            raise FailedPreconditionError(
+                f"Switch: default comes after a case{created()}",
+                "fluid.switch_default",
+            )
+        append = default_main_program().global_block().append
+        return self._block(append("logical_not", {"X": self._before}))
+
+    @staticmethod
+    def _block(runs: Variable) -> Any:
+        op = BlockOp("conditional_block", "Cond", runs)
+        op.attrs["is_scalar_condition"] = True
+        return op.block()
+
+
+class IfElse(Shown):
+    """Rows for which a bool [N, 1] is true take one way, the rest another.
+
+    ``input`` gives the block its rows of a variable, ``output`` takes what it
+    makes of them, and the call puts the rows of both blocks in order again.
+    """
+
+    def __init__(self, cond: Variable, name: str | None = None) -> None:
+        self._cond = cond
+        self._way: bool | None = None
+        self._parts: dict[str, Any] = {}  # by the name of a variable
+        self._outputs: dict[bool, Sequence[Variable]] = {}
+
+    @contextlib.contextmanager
+    def _block(self, way: bool) -> Iterator[None]:
+        self._way = way
+        try:
+            yield
+        finally:
+            self._way = None
+
+    def true_block(self) -> Any:
+        """The ops for the rows where it is true."""
+        return self._block(True)
+
+    def false_block(self) -> Any:
+        """The ops for the others."""
+        return self._block(False)
+
+    def _inside(self, what: str) -> bool:
+        if self._way is None:
+            raise FailedPreconditionError(
+                f"IfElse: {what} belongs into a true_block or false_block"
+                f"{created()}",
+                "fluid.if_else",
+            )
+        return self._way
+
+    def input(self, x: Variable) -> Variable:
+        """The block's rows."""
+        way = self._inside("input")
+        if x.name not in self._parts:
+            self._parts[x.name] = x.block.append(
+                "split_lod_tensor",
+                {"X": x, "Mask": self._cond},
+                out="OutTrue",
+                more=["OutFalse"],
+            )
+        return self._parts[x.name][0 if way else 1]
+
+    def output(self, *outputs: Variable) -> None:
+        """What the block makes of its rows."""
+        self._outputs[self._inside("output")] = outputs
+
+    def __call__(self) -> list[Variable]:
+        """The rows of both blocks, in their first order."""
+        counts = [len(self._outputs.get(way, ())) for way in (True, False)]
+        if counts[0] != counts[1] or not counts[0]:
+            raise InvalidArgumentError(
+                f"IfElse: the true_block has {counts[0]} outputs, the "
+                f"false_block {counts[1]}; expected as many{created()}",
+                "fluid.if_else_outputs",
+            )
+        return [
+            yes.block.append(
+                "merge_lod_tensor",
+                {
+                    "X": self._cond, "Mask": self._cond,
+                    "InTrue": yes, "InFalse": no,
+                },
+            )
+            for yes, no in zip(
+                self._outputs[True], self._outputs[False], strict=True
+            )
+        ]  # fmt: skip
+
+
+class _Cond(Region):
+    """Two blocks, of which one runs, and what they result in."""
+
+    def __init__(self, pred: Variable) -> None:
+        super().__init__("cond", None)
+        self.inputs = {"Cond": [pred.name]}
+        self.ways: list[tuple[list[Operator], list[str]]] = []
+
+    def translate(self, program: Program) -> None:
+        """Append both to a program, which may be a copy."""
+
+        def body(ops: list[Operator]) -> Callable[[], None]:
+            def append() -> None:
+                for op in ops:
+                    op.translate(program)
+
+            return append
+
+        (pred,) = self.inputs["Cond"]
+        bodies = [(body(ops), names) for ops, names in self.ways]
+        names = self.outputs["Out"]
+        append_cond(program.translation, pred, bodies, names)
+
+
+def _flat(value: Any) -> list[Variable]:
+    if value is None:
+        return []
+    if not isinstance(value, (list, tuple)):
+        return [value]
+    return [each for part in value for each in _flat(part)]
+
+
+def _packed(like: Any, flat: Iterator[Variable]) -> Any:
+    if isinstance(like, (list, tuple)):
+        return type(like)(_packed(each, flat) for each in like)
+    return None if like is None else next(flat)
+
+
+def cond(
+    pred: Variable,
+    true_fn: Callable[[], Any] | None = None,
+    false_fn: Callable[[], Any] | None = None,
+    name: str | None = None,
+) -> Any:
+    """What ``true_fn`` returns if ``pred`` is true, else ``false_fn``'s.
+
+    The functions return as many variables, in the same lists. Both are called
+    while the program is written; what they append runs only if it is chosen.
+    """
+    program, region = default_main_program(), _Cond(pred)
+    given = []
+    for function in (true_fn, false_fn):
+        ops: list[Operator] = []
+        with recorded(ops):
+            given.append(function() if function else None)
+        names = [variable.name for variable in _flat(given[-1])]
+        region.ways.append((ops, names))
+    yes, no = (names for _, names in region.ways)
+    if len(yes) != len(no):
+        raise InvalidArgumentError(
+            f"cond: true_fn returns {len(yes)} variables, false_fn {len(no)}; "
+            f"expected as many{created()}",
+            "fluid.cond_results",
+        )
+    if not yes:
+        return None
+    stem = name or unique_name.generate("cond")
+    region.outputs["Out"] = [unique_name.generate(f"{stem}.out") for _ in yes]
+    made = program.global_block().append_region(region)
+    return _packed(given[0], iter(made))
+
+
+def case(
+    pred_fn_pairs: Sequence[tuple[Variable, Callable[[], Any]]],
+    default: Callable[[], Any] | None = None,
+    name: str | None = None,
+) -> Any:
+    """What the function of the first true condition returns, else
+    ``default``'s, or else that of the last one.
+    """
+    pairs = list(pred_fn_pairs)
+    if not pairs:
+        raise InvalidArgumentError(
+            f"case: pred_fn_pairs is empty{created()}", "fluid.case_empty"
+        )
+    other = default
+    if other is None:
+        _, other = pairs.pop()
+    for pred, function in reversed(pairs):
+        other = _choice(pred, function, other)
+    return other()
+
+
+def _choice(pred: Variable, yes: Any, no: Any) -> Callable[[], Any]:
+    return lambda: cond(pred, yes, no)
+
+
+def switch_case(
+    branch_index: Variable,
+    branch_fns: Any,
+    default: Callable[[], Any] | None = None,
+    name: str | None = None,
+) -> Any:
+    """What the function of this number returns; else ``default``'s, or else
+    that of the largest number.
+
+    Args:
+        branch_index: an integer [1].
+        branch_fns: functions, pairs of number and function, or a dict of them.
+        default: for other numbers.
+        name: has no effect.
+    """
+    pairs = branch_fns.items() if isinstance(branch_fns, dict) else branch_fns
+    numbered = [
+        each if isinstance(each, tuple) else (number, each)
+        for number, each in enumerate(pairs)
+    ]
+    append = branch_index.block.append
+    dtype = str(branch_index.dtype)
+    chosen = []
+    for number, function in sorted(numbered, key=lambda pair: pair[0]):
+        y = LAYERS["fill_constant"]([1], dtype, number)
+        equal = append("equal", {"X": branch_index, "Y": y})
+        chosen.append((equal, function))
+    return case(chosen, default)
+
+
+def while_loop(
+    cond: Callable[..., Variable],
+    body: Callable[..., Any],
+    loop_vars: Sequence[Variable],
+    is_test: bool = False,
+    name: str | None = None,
+) -> Sequence[Variable]:
+    """Repeat ``loop_vars = body(*loop_vars)`` while ``cond(*loop_vars)``."""
+    goes_on = cond(*loop_vars)
+    with While(goes_on, is_test, name).block():
+        made = body(*loop_vars)
+        several = made if isinstance(made, (list, tuple)) else [made]
+        if len(several) != len(loop_vars):
+            raise InvalidArgumentError(
+                f"while_loop: body returns {len(several)} variables for "
+                f"{len(loop_vars)} loop_vars{created()}",
+                "fluid.while_loop",
+            )
+        assign = FORMULAS["assign"]
+        copies = [assign(each) for each in several]
+        for variable, value in zip(loop_vars, copies, strict=True):
+            assign(value, variable)
+        assign(cond(*loop_vars), goes_on)
+    return loop_vars
+
+
+def create_array(dtype: Any, capacity: int = CAPACITY) -> Variable:
+    """An array of variables, for ``array_write``.
+
+    Args:
+        dtype: of the elements.
+        capacity: how many elements it has room for; Fluid has no such limit.
+    """
+    program = default_main_program()
+    made = program.global_block().create_var()
+    program.translation.values[made.name] = new_array(
+        program.sluice, DTYPES.get(dtype, dtype), capacity
+    )
+    return made
+
+
+def array_write(
+    x: Variable, i: Variable, array: Variable | None = None
+) -> Variable:
+    """Write element number ``i`` of an array; a new one if None."""
+    array = create_array(str(x.dtype)) if array is None else array
+    inputs = {"X": x, "I": i}
+    x.block.append_op("write_to_array", inputs, {"Out": array})
+    return array
+
+
+def array_read(array: Variable, i: Variable) -> Variable:
+    """Element number ``i`` of an array."""
+    helper = LayerHelper("array_read")
+    return helper.append("read_from_array", {"X": array, "I": i})
+
+
+def array_length(array: Variable) -> Variable:
+    """How many elements an array has: [1], int64."""
+    return LayerHelper("array_length").append("lod_array_length", {"X": array})
+
+
+def beam_search(
+    pre_ids: Variable,
+    pre_scores: Variable,
+    ids: Variable | None,
+    scores: Variable,
+    beam_size: int,
+    end_id: int,
+    level: int = 0,
+    is_accumulated: bool = True,
+    name: str | None = None,
+    return_parent_idx: bool = False,
+) -> Any:
+    """The best candidates of each source, see
+    :func:`sluice.layers.beam_search`.
+    """
+    more = ["parent_idx"] if return_parent_idx else []
+    return LayerHelper("beam_search", name).append(
+        "beam_search",
+        {
+            "pre_ids": pre_ids, "pre_scores": pre_scores, "ids": ids,
+            "scores": scores,
+        },
+        {
+            "beam_size": beam_size, "end_id": end_id, "level": level,
+            "is_accumulated": is_accumulated,
+        },
+        "selected_ids",
+        ["selected_scores", *more],
+    )  # fmt: skip
+
+
+def beam_search_decode(
+    ids: Variable,
+    scores: Variable,
+    beam_size: int,
+    end_id: int,
+    name: str | None = None,
+) -> Any:
+    """The sentences that the steps of a beam search wrote to two arrays, see
+    :func:`sluice.layers.beam_search_decode`.
+    """
+    return LayerHelper("beam_search_decode", name).append(
+        "beam_search_decode",
+        {"Ids": ids, "Scores": scores},
+        {"beam_size": beam_size, "end_id": end_id},
+        "SentenceIds",
+        ["SentenceScores"],
+    )
+
+
+def tensor_array_to_tensor(
+    input: Variable,
+    axis: int = 1,
+    name: str | None = None,
+    use_stack: bool = False,
+) -> Any:
+    """All elements of an array, side by side, and the size of each, int32."""
+    return LayerHelper("tensor_array_to_tensor", name).append(
+        "tensor_array_to_tensor",
+        {"X": input},
+        {"axis": axis, "use_stack": use_stack},
+        more=["OutIndex"],
+    )
+
+
+def Print(
+    input: Variable,
+    first_n: int = -1,
+    message: str | None = None,
+    summarize: int = 20,
+    print_tensor_name: bool = True,
+    print_tensor_type: bool = True,
+    print_tensor_shape: bool = True,
+    print_tensor_lod: bool = True,
+    print_phase: str = "both",
+) -> Variable:
+    """The variable, which runs write to stderr, see
+    :func:`sluice.layers.Print`, for all who read it from here on.
+    """
+    attrs = dict(locals(), message=message or "")
+    return LayerHelper("print").append(
+        "print", {"In": attrs.pop("input")}, attrs
+    )

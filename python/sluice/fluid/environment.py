@@ -1,0 +1,80 @@
+"""Places, versions, and names of ``fluid`` that have no effect here."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import CPUPlace, CUDAPlace, device_count
+from ..errors import FailedPreconditionError
+from .executor import LoDTensor, create_lod_tensor
+
+__all__ = [
+    "cpu_places", "create_random_int_lodtensor", "cuda_pinned_places",
+    "cuda_places", "in_dygraph_mode", "memory_optimize", "name_scope",
+    "release_memory", "require_version",
+]  # fmt: skip
+
+VERSION = "1.8.5"
+
+
+def cpu_places(device_count: int | None = None) -> list[CPUPlace]:
+    """The CPU, once: the threads of one process share each op."""
+    return [CPUPlace()] * (device_count or 1)
+
+
+cuda_pinned_places = cpu_places
+
+
+def cuda_places(device_ids: Sequence[int] | None = None) -> list[CUDAPlace]:
+    """These CUDA devices, or all."""
+    ids = range(device_count("cuda")) if device_ids is None else device_ids
+    return [CUDAPlace(each) for each in ids]
+
+
+def in_dygraph_mode() -> bool:
+    """False: a program is written before it runs."""
+    return False
+
+
+def memory_optimize(*_: Any, **__: Any) -> None:
+    """Nothing, as in Fluid 1.8: plans always share memory."""
+
+
+release_memory = memory_optimize
+
+
+@contextlib.contextmanager
+def name_scope(prefix: str | None = None) -> Iterator[None]:
+    """Nothing: in Fluid it names ops in drawings, no variables."""
+    yield
+
+
+def require_version(min_version: str, max_version: str | None = None) -> None:
+    """Raise FailedPreconditionError unless Fluid 1.8.5 is in these limits."""
+
+    def number(text: str) -> list[int]:
+        parts = [int(each) for each in text.split(".")]
+        return parts + [0] * (4 - len(parts))
+
+    here = number(VERSION)
+    if here < number(min_version) or (
+        max_version is not None and here > number(max_version)
+    ):
+        raise FailedPreconditionError(
+            f"require_version: this is Fluid {VERSION} on Sluice, not "
+            f"{min_version} to {max_version or 'later'}",
+            "fluid.version",
+        )
+
+
+def create_random_int_lodtensor(
+    recursive_seq_lens: Any, base_shape: Any, place: Any, low: int, high: int
+) -> LoDTensor:
+    """Integers from low to high as rows of sequences of these lengths."""
+    shape = [sum(recursive_seq_lens[-1]), *base_shape]
+    rows = np.random.randint(low, high + 1, shape).astype("int64")
+    return create_lod_tensor(rows, recursive_seq_lens, place)

@@ -1,0 +1,22 @@
+"""``fluid.initializer``: the initializers of Sluice, by both names."""
+
+from __future__ import annotations
+
+from .. import initializer
+from ..initializer import *  # noqa: F403
+from ..initializer import Constant as _Constant
+
+__all__ = [*initializer.__all__]
+
+
+class Constant(_Constant):
+    """The same value everywhere; ``force_cpu`` has no effect."""
+
+    def __init__(self, value: float = 0.0, force_cpu: bool = False) -> None:
+        super().__init__(value)
+
+
+for _name in initializer.__all__:
+    if not _name.endswith("Initializer"):
+        globals()[f"{_name}Initializer"] = globals()[_name]
+        __all__ += [f"{_name}Initializer"]

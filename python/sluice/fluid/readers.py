@@ -1,0 +1,183 @@
+"""Readers: what turns samples into the feeds of runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..display import Shown
+from ..errors import FailedPreconditionError, InvalidArgumentError
+from ..framework import created
+from ..reader import batch
+from .executor import LoDTensor
+from .framework import Program, Variable, default_main_program
+
+__all__ = ["DataFeeder", "DataLoader", "EOFException", "PyReader"]
+
+
+class EOFException(Exception):
+    """A started reader has no batch left."""
+
+
+class DataFeeder(Shown):
+    """Makes feeds of lists of samples, each a tuple with a value an input.
+
+    Args:
+        feed_list: the inputs.
+        place: has no effect.
+        program: of inputs that are names.
+    """
+
+    def __init__(
+        self,
+        feed_list: Sequence[Variable | str],
+        place: Any = None,
+        program: Program | None = None,
+    ) -> None:
+        block = (program or default_main_program()).global_block()
+        self._inputs = [
+            block.var(each) if isinstance(each, str) else each
+            for each in feed_list
+        ]
+
+    def feed(self, iterable: Any) -> dict[str, Any]:
+        """The feed of a batch."""
+        columns = list(zip(*iterable, strict=True))
+        return {
+            var.name: self._column(var, values)
+            for var, values in zip(self._inputs, columns, strict=True)
+        }
+
+    @staticmethod
+    def _column(var: Variable, values: Sequence[Any]) -> Any:
+        dtype = np.dtype(var.dtype.name)
+        sizes = [size for size in var.shape[1:]]
+        if not var.lod_level:
+            return np.array(values, dtype).reshape([len(values), *sizes])
+        if var.lod_level > 1:
+            raise InvalidArgumentError(
+                f"DataFeeder: {var.name} has {var.lod_level} levels; feed a "
+                f"LoDTensor instead{created()}",
+                "fluid.feeder_levels",
+            )
+        rows = [
+            np.asarray(each, dtype).reshape([-1, *sizes]) for each in values
+        ]
+        tensor = LoDTensor(np.concatenate(rows))
+        tensor.set_recursive_sequence_lengths([[len(each) for each in rows]])
+        return tensor
+
+
+class PyReader(Shown):
+    """Feeds of a generator of batches.
+
+    Without ``iterable`` runs of the program without a feed take a batch each
+    after ``start()``, until ``core.EOFException`` is raised; then ``reset()``.
+
+    Args:
+        feed_list: the inputs.
+        capacity: has no effect: batches are made when they are asked for.
+        use_double_buffer: has no effect.
+        iterable: whether to iterate over the reader and feed what it gives.
+        return_list: whether batches are lists instead of dicts.
+    """
+
+    def __init__(
+        self,
+        feed_list: Sequence[Variable] | None = None,
+        capacity: int | None = None,
+        use_double_buffer: bool = True,
+        iterable: bool = True,
+        return_list: bool = False,
+    ) -> None:
+        if not feed_list:
+            raise InvalidArgumentError(
+                f"PyReader: feed_list has no inputs{created()}",
+                "fluid.py_reader",
+            )
+        self._feeder = DataFeeder(feed_list)
+        self.inputs = list(feed_list)
+        self._return_list = return_list
+        self._batches: Callable[[], Any] | None = None
+        self._running: Iterator[Any] | None = None
+        if not iterable:
+            feed_list[0].block.program.readers.append(self)
+
+    def decorate_sample_generator(
+        self,
+        sample_generator: Any,
+        batch_size: int,
+        drop_last: bool = True,
+        places: Any = None,
+    ) -> None:
+        """Take a function that gives a generator of samples."""
+
+        def tuples() -> Iterator[Any]:
+            for each in sample_generator():
+                yield each if isinstance(each, (tuple, list)) else (each,)
+
+        self.decorate_sample_list_generator(
+            batch(tuples, batch_size, drop_last), places
+        )
+
+    def decorate_sample_list_generator(
+        self, reader: Any, places: Any = None
+    ) -> None:
+        """Take a function that gives a generator of lists of samples."""
+        self._batches = lambda: map(self._feeder.feed, reader())
+
+    def decorate_batch_generator(self, reader: Any, places: Any = None) -> None:
+        """Take a function that gives a generator of tuples of arrays."""
+        names = [var.name for var in self.inputs]
+        self._batches = lambda: (
+            dict(zip(names, batch, strict=True)) for batch in reader()
+        )
+
+    decorate_paddle_reader = set_sample_list_generator = (
+        decorate_sample_list_generator
+    )
+    decorate_tensor_provider = set_batch_generator = decorate_batch_generator
+    set_sample_generator = decorate_sample_generator
+
+    def _made(self) -> Iterator[Any]:
+        if self._batches is None:
+            raise FailedPreconditionError(
+                "PyReader: decorate_sample_list_generator gives it its data"
+                f"{created()}",
+                "fluid.py_reader_empty",
+            )
+        return iter(self._batches())
+
+    def __iter__(self) -> Iterator[Any]:
+        for feed in self._made():
+            yield list(feed.values()) if self._return_list else [feed]
+
+    __call__ = __iter__
+
+    def start(self) -> None:
+        """Begin with the first batch."""
+        self._running = self._made()
+
+    def reset(self) -> None:
+        """End before the last batch, or after it."""
+        self._running = None
+
+    def next_feed(self) -> dict[str, Any]:
+        """The feed of the next run. Raises EOFException after the last one."""
+        if self._running is None:
+            raise FailedPreconditionError(
+                f"{self.inputs[0].name}: feed it, or start() its reader"
+                f"{created()}",
+                "fluid.reader_start",
+            )
+        for feed in self._running:
+            return feed
+        raise EOFException("there is no batch left: call reset()")
+
+
+class DataLoader:
+    """Makes a :class:`PyReader`, by the name of later scripts."""
+
+    from_generator = PyReader

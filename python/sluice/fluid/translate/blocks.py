@@ -1,0 +1,415 @@
+"""Ops with blocks, ``while`` and ``conditional_block``, and arrays.
+
+An op with a block writes variables around it. Here its block is translated as
+one that gives their new values: once to find out what it writes, in a block of
+Sluice that is dropped again, and then in its place.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from ... import layers
+from ...errors import InvalidArgumentError, UnimplementedError
+from ...framework import Variable, created
+from ...indexing import constant
+from ...layers.tensor_array import TensorArray, _number
+from .table import Many, row
+
+CAPACITY = 128  # elements of an array, unless create_array says another
+
+
+class Array(TensorArray):
+    """An array whose elements may have different numbers of rows.
+
+    A dense element that had fewer rows than others cannot be read any more.
+    """
+
+    _rows: Variable | None = None  # [capacity]: of each dense element
+
+    def _parts(self) -> list[Variable]:
+        rows = [] if self._rows is None else [self._rows]
+        return [self._length, *rows, *self._stacks]
+
+    def _with(self, parts: Sequence[Variable]) -> Array:
+        length, *stacks = parts
+        made = Array(self.dtype, self.capacity, length, stacks)
+        if self._rows is not None:
+            made._rows = stacks.pop(0)
+            made._stacks = stacks
+        return made
+
+    def _shapes(self) -> list[Any]:
+        """What a loop may assume: the rows of elements may change."""
+        stacks = [part.shape for part in self._stacks]
+        return [
+            *(part.shape for part in self._parts()[: -len(stacks) or None]),
+            *((s[0], None, *s[2:]) if len(s) > 1 else s for s in stacks),
+        ]
+
+    def _append(self, type: str, number: Variable, **inputs: Any) -> Variable:
+        attrs: dict[str, Any] = {"capacity": self.capacity}
+        if type == "array_write":
+            attrs["grows"] = True
+        elif self._rows is not None and len(self._stacks) == 1:
+            inputs["Rows"] = self._rows
+        inputs = {"I": number, **inputs}
+        return self.program.append_op(type, inputs, attrs=attrs)["Out"]
+
+    def _write(self, x: Variable, number: Variable) -> None:
+        if len(self._stacks) == 1 and x.lod_level:
+            # The first element was dense: so is this one, with all rows that a
+            # ragged variable has room for.
+            length = layers.elementwise_max(self._length, number + 1)
+            (stack,) = self._stacks
+            stack = self._append("array_write", number, Array=stack, X=x)
+            self._length, self._stacks = length, [stack]
+            self._count(stack, 1, number)
+            return
+        super()._write(x, number)
+        if x.shape and not x.lod_level:
+            self._count(x, 0, number)
+
+    def _count(self, x: Variable, axis: int, number: Variable) -> None:
+        """Note how many rows an element has, size ``axis`` of x."""
+        sizes = layers.cast(layers.shape(x), dtype="int64")
+        count = layers.reshape(sizes[axis : axis + 1], [])
+        self._rows = self._append(
+            "array_write", number, Array=self._rows, X=count
+        )
+
+    def form(self) -> _Form:
+        """What its elements are like."""
+        shapes = [part.shape for part in self._stacks]
+        return _Form(self.dtype, shapes, self._rows is not None)
+
+    def of(self, form: _Form) -> Array:
+        """The same array, which has a shape even without elements."""
+        room = self.capacity
+        made = self._with(self._parts())
+        if form.counts and self._rows is None:
+            made._rows = constant(self.program, [0] * room, "int64")
+        if made._stacks:
+            return made
+        for at, known in enumerate(form.shapes):
+            shape = [room, *known[1:]]
+            if len(shape) > 1 and (at or shape[1] is None):
+                shape[1] = int(at > 0)  # no row; offsets begin with a 0
+            dtype = "int64" if at else form.dtype
+            made._stacks.append(
+                layers.fill_constant(shape=shape, dtype=dtype, value=0.0)
+            )
+        return made
+
+
+class _Form(NamedTuple):
+    dtype: Any
+    shapes: list[Any]  # of the stacks
+    counts: bool  # whether rows are counted
+
+
+def new_array(program: Any, dtype: Any, capacity: int = CAPACITY) -> Array:
+    """An array without elements."""
+    return Array(dtype, capacity, constant(program, [0], "int64"), [])
+
+
+@contextlib.contextmanager
+def tried(translation: Any) -> Iterator[None]:
+    """Translate ops into a block that is dropped again."""
+    program, values = translation.program, translation.values
+    before, first = dict(values), len(program._blocks())
+    program._begin_block()
+    try:
+        with translation.inside():
+            yield
+        program._end_block()
+    finally:
+        program._drop_blocks(first)
+        values.clear()
+        values.update(before)
+
+
+Body = Callable[[], None]
+
+
+def _results(translation: Any, body: Body, names: Sequence[str]) -> list[Any]:
+    """What the block makes of variables; they are as before afterwards."""
+    values = translation.values
+    before = dict(values)
+    with translation.inside():
+        body()
+    made = [translation.value(name) for name in names]
+    values.clear()
+    values.update(before)
+    return made
+
+
+def append_while(
+    translation: Any, cond: str, body: Body, written: Sequence[str]
+) -> None:
+    """Append a loop that runs while ``cond`` is true.
+
+    Args:
+        translation: gets it.
+        cond: a variable, bool [1].
+        body: translates the ops of the block.
+        written: the names that they write; those that are there before are
+            carried on, and arrays.
+    """
+    values = translation.values
+    with tried(translation):
+        body()
+        after = {name: _form(values.get(name)) for name in written}
+    names, first, shapes = [], [], []
+    for name in dict.fromkeys(written):
+        value, then = translation.find(name), after[name]
+        if isinstance(then, _Form):
+            if value is None:
+                value = new_array(translation.program, then.dtype)
+            value = value.of(then)
+            shapes.append(None)
+        elif value is None:
+            continue
+        else:
+            shapes.append(_shape_of_both(value, then))
+        names.append(name)
+        first.append(value)
+    if cond not in names:
+        raise InvalidArgumentError(
+            f"while: the block never writes {cond}, so the loop would not end"
+            f"{created()}",
+            "fluid.while_endless",
+        )
+    at = names.index(cond)
+
+    def step(*carried: Any) -> list[Any]:
+        outer = dict(values)
+        values.update(zip(names, carried, strict=True))
+        made = _results(translation, body, names)
+        values.clear()
+        values.update(outer)
+        return made
+
+    made = layers.while_loop(lambda *all: all[at], step, first, shapes)
+    for name, value in zip(names, made, strict=True):
+        translation.write(name, value)
+
+
+def _form(value: Any) -> Any:
+    """What a value is like: the form of an array, or the shape."""
+    if isinstance(value, Array):
+        return value.form()
+    return None if value is None else value.shape
+
+
+def _shape_of_both(value: Variable, then: Any) -> Any:
+    one = value.shape
+    if one is None or then is None or len(one) != len(then):
+        return one
+    return [a if a == b else None for a, b in zip(one, then, strict=True)]
+
+
+def append_cond(
+    translation: Any,
+    cond: str,
+    bodies: Sequence[tuple[Body, Sequence[str]]],
+    names: Sequence[str],
+) -> None:
+    """Append two blocks, of which one runs; an empty one leaves all as it is.
+
+    Args:
+        translation: gets them.
+        cond: a variable, bool [1].
+        bodies: for true and for false what translates the ops of the block, and
+            the names of its results.
+        names: what the results are called.
+    """
+    pred = translation.value(cond)
+    known = [translation.find(name) is not None for name in names]
+    like: list[Any] = []
+    if not all(known):
+        with tried(translation):
+            bodies[0][0]()
+            for name in bodies[0][1]:
+                value = translation.find(name)
+                like.append(
+                    None if value is None else (value.shape, value.dtype)
+                )
+
+    def of(number: int) -> list[Any]:
+        body, results = bodies[number]
+        if number == 0 or results is not names:
+            return _results(translation, body, results)
+        return [
+            translation.value(name) if there else _nothing(like[at])
+            for at, (name, there) in enumerate(zip(names, known, strict=True))
+        ]
+
+    made = layers.cond(pred, lambda: of(0), lambda: of(1))
+    for name, value in zip(names, made, strict=True):
+        translation.write(name, value)
+
+
+def _nothing(like: Any) -> Variable:
+    """What a variable has that the block did not write: zeros, no rows."""
+    shape, dtype = like
+    sizes = [size or 0 for size in shape or ()]
+    return layers.fill_constant(shape=sizes, dtype=dtype, value=0.0)
+
+
+def no_ops() -> None:
+    """The body of an empty block."""
+
+
+# How ops with a block are appended: (translation, inputs, attributes, body,
+# outputs) -> None.
+def _while(t: Any, inputs: Any, attrs: Any, body: Body, outputs: Any) -> None:
+    (cond,) = inputs["Condition"]
+    append_while(t, cond, body, outputs["Out"])
+
+
+def _conditional(
+    t: Any, inputs: Any, attrs: Any, body: Body, outputs: Any
+) -> None:
+    (cond,) = inputs["Cond"]
+    names = outputs.get("Out", [])
+    if not attrs.get("is_scalar_condition"):
+        raise UnimplementedError(
+            f"conditional_block: is_scalar_condition is false{created()}",
+            "fluid.conditional_block",
+        )
+    append_cond(t, cond, [(body, names), (no_ops, names)], names)
+
+
+BLOCK_OPS = {
+    "while": _while,
+    "conditional_block": _conditional,
+    "conditional_block_infer": _conditional,
+}
+
+
+@row("select_input")
+def select_input(op, X: Many, Mask):
+    """The variable that a number names."""
+    made = X[-1]
+    for at in range(len(X) - 2, -1, -1):
+        mine = op.append("equal", {"X": Mask, "Y": op.constant(at, Mask.dtype)})
+        made = layers.cond(mine, lambda at=at: X[at], lambda made=made: made)
+    return made
+
+
+@row("split_lod_tensor", outputs="OutTrue OutFalse")
+def split_lod_tensor(op, X, Mask, *, level=0):
+    """The rows where a bool is true, and the others."""
+    if X.lod_level:
+        op.refuse("rows of sequences")
+    mask = op.append("reshape", {"X": Mask}, shape=[-1])
+    other = op.append("logical_not", {"X": mask})
+    return {
+        slot: op.append("gather", {"X": X, "Index": _places(op, chosen)})
+        for slot, chosen in (("OutTrue", mask), ("OutFalse", other))
+    }
+
+
+def _places(op: Any, mask: Variable) -> Variable:
+    found = op.append("nonzero", {"X": mask})
+    return op.append("reshape", {"X": found}, shape=[-1])
+
+
+@row("merge_lod_tensor", "merge_lod_tensor_infer")
+def merge_lod_tensor(op, X, Mask, InTrue, InFalse, *, level=0):
+    """Rows of both, in the order that a bool of each says."""
+    mask = op.append("reshape", {"X": Mask}, shape=[-1])
+    true = op.cast(mask, "int64")
+    before = op.append("cumsum", {"X": true}, axis=0, exclusive=True)
+    number = op.append("fill_any_like", {"X": true}, value=1.0, dtype="int64")
+    number = op.append("cumsum", {"X": number}, axis=0, exclusive=True)
+    first = op.append("reduce_sum", {"X": true}, keep_dim=True)
+    places = op.append(
+        "where", {"Condition": mask, "X": before, "Y": first + number - before}
+    )
+    both = op.append("concat", {"X": [InTrue, InFalse]}, axis=0)
+    return op.append("gather", {"X": both, "Index": places})
+
+
+@row("write_to_array")
+def write_to_array(op, X, I):  # noqa: E741
+    """An array with another element."""
+    (name,) = op.outputs["Out"]
+    array = op.values.get(name)
+    if array is None:
+        array = new_array(op.program, X.dtype)
+    if array.dtype != X.dtype:
+        op.wrong(f"{name} has elements of {array.dtype}, got {X!r}")
+    array = array._with(array._parts())
+    array._write(X, _number("write_to_array", I, op.program))
+    return array
+
+
+def _written(op: Any, array: Any) -> Array:
+    if not isinstance(array, Array) or not array._stacks:
+        op.wrong("X is no array that has an element")
+    return array
+
+
+@row("read_from_array")
+def read_from_array(op, X, I):  # noqa: E741
+    """An element of an array."""
+    number = _number("read_from_array", I, op.program)
+    return _written(op, X)._read(number)
+
+
+@row("lod_array_length")
+def lod_array_length(op, X):
+    """How many elements an array has."""
+    return X._length
+
+
+@row("tensor_array_to_tensor", outputs="Out OutIndex")
+def tensor_array_to_tensor(op, X, *, axis=0, use_stack=False):
+    """All elements, side by side."""
+    array = _written(op, X)
+    made = layers.tensor_array_to_tensor(array, axis, None, use_stack)
+    return {"Out": made.out, "OutIndex": made.index}
+
+
+@row("beam_search_decode", outputs="SentenceIds SentenceScores")
+def beam_search_decode(op, Ids, Scores, *, beam_size, end_id):
+    """The sentences that the steps of a beam search found."""
+    ids, scores = _written(op, Ids), _written(op, Scores)
+    made = layers.beam_search_decode(ids, scores, beam_size, end_id)
+    return {"SentenceIds": made.ids, "SentenceScores": made.scores}
+
+
+@row("print")
+def print_(
+    op,
+    In,
+    *,
+    first_n=-1,
+    message="",
+    summarize=20,
+    print_tensor_name=True,
+    print_tensor_type=True,
+    print_tensor_shape=True,
+    print_tensor_lod=True,
+    print_phase="BOTH",
+):
+    """The variable, which runs print; also for those who read the input."""
+    (name,) = op.inputs["In"]
+    if print_tensor_name:
+        message = f"{message} {name}".strip()
+    out = layers.Print(
+        In,
+        first_n,
+        message,
+        summarize,
+        False,
+        print_tensor_type,
+        print_tensor_shape,
+        print_phase.lower(),
+    )
+    op.values[name] = out
+    return out
