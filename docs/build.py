@@ -18,6 +18,7 @@ import sys
 import xml.etree.ElementTree as xml
 from pathlib import Path
 
+import fluid_reference
 import onnx_reference
 import op_reference
 import op_sources
@@ -28,6 +29,7 @@ DOCS = ROOT / "docs"
 README, CONTENTS = ROOT / "README.md", DOCS / "index.md"
 # The pages that exist in the site only, after those of docs/index.md.
 REFERENCE = [("Ops", "ops/index"), ("ONNX operators", "onnx_operators")]
+REFERENCE += [("Fluid's ops", "fluid_operators")]
 REFERENCE += [("Python", "python/index"), ("C++", "cpp/index")]
 # A page with more lines becomes a page for each of its sections.
 MAX_LINES = 240
@@ -150,6 +152,7 @@ def assemble(source: Path, header: str) -> None:
     Pages().write(source)
     operators = onnx_reference.operators()
     onnx_reference.write(source, operators)
+    fluid_reference.write(source)
     uses = onnx_reference.counterparts(operators)
     records = sorted((ROOT / "records").glob("*.jsonl"))
     count = op_reference.write(source / "ops", uses, records, header)

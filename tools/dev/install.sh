@@ -44,6 +44,9 @@ ocr_client=(rapidocr-onnxruntime==1.4.4 scikit-image==0.26.0)
 ocr_requirements=(onnxruntime==1.32.* opencv-python-headless==5.0.*
   pyclipper==1.4.* shapely==2.2.* six PyYAML pillow==13.* numpy==2.*
   tqdm nanobind==3.1.* mpld3)
+# PaddlePaddle's tests are older than NumPy 1.24.
+fluid_suite_requirements=(numpy==1.23.5 scipy==1.10.1 six ml_dtypes==0.4.1
+  nanobind==3.1.* tqdm)
 # Sphinx imports the package, which needs nanobind, numpy and onnx.
 # selenium is for ./dev docs --look.
 docs_requirements=(sphinx==9.* myst-parser==5.* furo sphinx-copybutton==0.5.*

@@ -26,6 +26,7 @@ from . import (  # noqa: F401
     losses,
     movement,
     norms,
+    quantized,
     reductions,
     search,
     sequences,

@@ -7,6 +7,7 @@ from typing import Any
 from ... import layers
 from ...framework import Variable
 from .numbers import integers
+from .quantized import to_integers
 from .table import Op, row
 
 
@@ -53,14 +54,33 @@ def _matmul(op: Op, X: Variable, Y: Variable, **attrs: Any) -> Variable:
 
 @row("matmul")
 def matmul(
-    op, X, Y, *, transpose_X=False, transpose_Y=False, alpha=1.0, head_number=1
+    op,
+    X,
+    Y,
+    *,
+    transpose_X=False,
+    transpose_Y=False,
+    alpha=1.0,
+    head_number=1,
+    Scale_x=1.0,
+    Scale_y=1.0,
+    Scale_out=1.0,
+    force_fp32_output=False,
 ):
-    """A product of matrices; with heads one for each part of X's columns."""
+    """A product of matrices; with heads one for each part of X's columns. With
+    oneDNN they may be int8 of some scale.
+    """
+    small = X.dtype in ("int8", "uint8")
+    if small:
+        X, Y = op.cast(X, "float32"), op.cast(Y, "float32")
+        alpha *= (1.0 if force_fp32_output else Scale_out) / (Scale_x * Scale_y)
     attrs = {
         "transpose_X": transpose_X, "transpose_Y": transpose_Y, "alpha": alpha
     }  # fmt: skip
     if head_number == 1:
-        return _matmul(op, X, Y, **attrs)
+        out = _matmul(op, X, Y, **attrs)
+        floats = not small or force_fp32_output
+        return out if floats else to_integers(op, out, True)
     axes = [-2 if transpose_X else -1, -1 if transpose_Y else -2]
     if op.shape(X)[axes[0]] != op.shape(Y)[axes[1]]:
         axes[1] = -3 - axes[1]  # of each head some columns of Y

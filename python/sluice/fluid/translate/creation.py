@@ -62,6 +62,15 @@ def fill_constant(
     return out
 
 
+@row("empty")
+def empty(
+    op, ShapeTensor=None, ShapeTensorList: Many = None, *, shape=(), dtype=5
+):
+    """Any numbers, here zeros."""
+    tensors = {"ShapeTensor": ShapeTensor, "ShapeTensorList": ShapeTensorList}
+    return fill_constant(op, **tensors, shape=shape, dtype=dtype)
+
+
 @row("fill")
 def fill(op, *, value, shape, dtype=5):
     """These numbers."""
@@ -100,6 +109,8 @@ def assign_value(
 def fill_any_like(op, X, *, value=0.0, dtype=-1):
     """As many numbers as another variable has, all the same."""
     kind = X.dtype if dtype in (-1, None) else dtype_of(op, dtype)
+    if "int" in str(kind):
+        value = int(value)
     return op.append("fill_any_like", {"X": X}, dtype=kind, value=float(value))
 
 
@@ -326,6 +337,20 @@ def eye(op, *, num_rows, num_columns=-1, dtype=5):
     return op.append(
         "cast", {"X": op.append("equal", {"X": i, "Y": j})}, dtype=kind
     )
+
+
+@row("diag_v2")
+def diag_v2(op, X, *, offset=0, padding_value=0.0):
+    """The diagonal of a matrix, or a matrix with this one, filled with one
+    number.
+    """
+    from .movement import diagonal
+
+    if op.rank(X) == 2:
+        return diagonal(op, X, offset=offset)
+    ones = op.append("fill_any_like", {"X": X}, value=1.0, dtype=X.dtype)
+    off = diag_embed(op, ones, offset=offset) * -1.0 + 1.0
+    return diag_embed(op, X, offset=offset) + off * padding_value
 
 
 @row("diag_embed")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from ...framework import Variable
@@ -50,6 +51,13 @@ def softplus(op, X, *, beta=1.0, threshold=20.0):
     if beta == 1.0:
         return op.append("softplus", {"X": X})
     return op.append("softplus", {"X": X * beta}) * (1.0 / beta)
+
+
+@row("log2", "log10")
+def log2(op, X):
+    """The logarithm to base 2 or 10."""
+    base = {"log2": 2.0, "log10": 10.0}[op.type]
+    return op.append("log", {"X": X}) * (1.0 / math.log(base))
 
 
 @row("relu6")
@@ -278,7 +286,9 @@ def bitwise_not(op, X):
 
 @row("atan2")
 def atan2(op, X1, X2):
-    """The angle of (x2, x1)."""
+    """The angle of (x2, x1), float64 of integers."""
+    if _is_integer(X1):
+        X1, X2 = op.cast(X1, "float64"), op.cast(X2, "float64")
     return op.append("atan2", {"X": X1, "Y": X2})
 
 
@@ -331,6 +341,16 @@ def element_kind(op, X):
     return op.append(op.type[:-3], {"X": wide})
 
 
+@row("equal_all")
+def equal_all(op, X, Y, *, axis=-1):
+    """Whether shapes and all elements are equal, [1]."""
+    if op.shape(X) != op.shape(Y):
+        return op.constant(0, "bool", [1])
+    each = op.append("equal", {"X": X, "Y": Y})
+    out = op.append("reduce_all", {"X": each}, dim=[], reduce_all=True)
+    return op.reshape(out, 1)
+
+
 @row("where")
 def where(op, Condition, X, Y):
     """x where the condition is true, else y."""
@@ -352,6 +372,8 @@ def fused_elemwise_activation(
             op.refuse(f"functor {type} in {functor_list}")
         if type == "scale":
             return op.append("scale", {"X": x}, scale=scale)
+        if type == "gelu":  # Fluid's, here only
+            return op.append("gelu", {"X": x}, approximate=True)
         return op.append(type, {"X": x})
 
     if outer.startswith("elementwise_"):

@@ -86,6 +86,9 @@ def fusion_seqpool_concat(op, X: Many, *, pooltype="SUM", axis=1):
 def cvm(op, X, CVM, *, use_cvm=True):
     """Of the columns show and click their logarithms, or without both."""
     width = op.size(X, 1)
+    # Fluid's gradient of show and click is no gradient, but CVM. An op that has
+    # none keeps a program from being trained with another one.
+    X = op.append("bitcast", {"X": X}, dtype=X.dtype)
     rest = op.append("slice", {"X": X}, axes=[1], starts=[2], ends=[width])
     if not use_cvm:
         return rest
@@ -208,3 +211,10 @@ def conv_shift(op, X, Y):
         for k in range(op.size(Y, 1))
     ]
     return op.append("sum", {"X": parts})
+
+
+@row("batch_fc")
+def batch_fc(op, Input, W, Bias):
+    """A product of matrices and a bias for each slot."""
+    bias = op.append("unsqueeze", {"X": Bias}, axes=[1])
+    return op.append("matmul", {"X": Input, "Y": W}) + bias

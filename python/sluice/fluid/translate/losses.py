@@ -29,7 +29,9 @@ def softmax_with_cross_entropy(
     use_softmax=True,
 ):
     """The cross entropy of the softmax, and the softmax."""
-    op.only(use_softmax=(use_softmax, True))
+    if not use_softmax:
+        return _of_probabilities(op, Logits, Label, soft_label, ignore_index,
+                                 axis)  # fmt: skip
     made = op.append_all(
         "softmax_with_cross_entropy",
         {"Logits": Logits, "Label": Label},
@@ -38,6 +40,25 @@ def softmax_with_cross_entropy(
         axis=axis,
     )
     return {"Loss": made["Loss"], "Softmax": made["Softmax"]}
+
+
+def _of_probabilities(
+    op: Op, X: Variable, Label: Variable, soft: bool, ignored: int, axis: int
+) -> dict[str, Variable]:
+    """The cross entropy of what is a softmax already."""
+    if soft:
+        products = Label * _log(op, X) * -1.0
+        loss = op.append(
+            "reduce_sum", {"X": products}, dim=[axis], keep_dim=True
+        )
+        return {"Loss": loss, "Softmax": X}
+    loss = op.append_all(
+        "nll_loss",
+        {"X": _log(op, X), "Label": Label},
+        ignore_index=ignored,
+        axis=axis,
+    )["Loss"]
+    return {"Loss": loss, "Softmax": X}
 
 
 @row("cross_entropy", outputs="Y")
@@ -197,7 +218,7 @@ def squared_l2_distance(op, X, Y):
     difference = X - Y
     flat = op.append("flatten", {"X": difference}, axis=1)
     out = op.append("reduce_sum_square", {"X": flat}, dim=[1], keep_dim=True)
-    return {"Out": out, "sub_result": difference}
+    return {"Out": out, "sub_result": flat}
 
 
 @row("teacher_student_sigmoid_loss", outputs="Y")

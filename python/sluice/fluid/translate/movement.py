@@ -465,8 +465,11 @@ def space_to_depth(op, X, *, blocksize):
 @row("pixel_shuffle")
 def pixel_shuffle(op, X, *, upscale_factor, data_format="NCHW"):
     """Channels as blocks of pixels."""
-    op.only(data_format=(data_format, "NCHW"))
-    return layers.pixel_shuffle(X, upscale_factor)
+    if data_format == "NCHW":
+        return layers.pixel_shuffle(X, upscale_factor)
+    X = op.append("transpose", {"X": X}, axis=[0, 3, 1, 2])
+    out = layers.pixel_shuffle(X, upscale_factor)
+    return op.append("transpose", {"X": out}, axis=[0, 2, 3, 1])
 
 
 @row("shuffle_channel")
@@ -501,6 +504,26 @@ def trace(op, Input, *, offset=0, dim1=-2, dim2=-1, axis1=None, axis2=None):
     second = dim2 if axis2 is None else axis2
     out = layers.trace(Input, offset, first, second)
     return op.reshape(out, 1) if op.rank(out) == 0 else out
+
+
+@row("diagonal")
+def diagonal(op, Input, *, offset=0, axis1=0, axis2=1):
+    """A diagonal, as the last dim."""
+    rank = op.rank(Input)
+    ends = [axis1 % rank, axis2 % rank]
+    order = [k for k in range(rank) if k not in ends] + ends
+    x = op.append("transpose", {"X": Input}, axis=order)
+    rows, columns = (op.size(x, axis) for axis in (-2, -1))
+    count = min(rows + min(offset, 0), columns - max(offset, 0))
+    if count <= 0:
+        op.refuse(f"a diagonal of no element, {offset} of {Input!r}")
+    places = [(k + max(-offset, 0)) * columns + k + max(offset, 0)
+              for k in range(count)]  # fmt: skip
+    shape = [0] * (rank - 2) + [rows * columns]
+    index = op.append("assign_value", shape=[count], dtype="int64", values=[],
+                      int_values=places)  # fmt: skip
+    flat = op.reshape(x, *shape)
+    return op.append("gather", {"X": flat, "Index": index}, axis=rank - 2)
 
 
 @row("diag")

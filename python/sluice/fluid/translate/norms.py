@@ -32,15 +32,16 @@ def dropout(
     """Elements drawn and set to 0; by default the rest is not scaled in
     training, but multiplied by 1 - dropout_prob in tests.
     """
+    wide = op.cast(X, "float32") if X.dtype == "float16" else X
     made = op.append_all(
         "dropout",
-        {"X": X},
+        {"X": wide},
         dropout_prob=dropout_prob,
         is_test=is_test,
         dropout_implementation=dropout_implementation,
         seed=seed if fix_seed else 0,
     )
-    return {"Out": made["Out"], "Mask": made["Mask"]}
+    return {"Out": op.cast(made["Out"], X.dtype), "Mask": made["Mask"]}
 
 
 def _last_channels(op: Op, layout: str) -> bool:

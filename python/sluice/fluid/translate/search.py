@@ -83,7 +83,8 @@ def where_index(op, Condition):
 @row("masked_select", outputs="Y")
 def masked_select(op, X, Mask):
     """The elements where the mask is true."""
-    return op.append("compress", {"X": X, "Condition": Mask}, flatten=True)
+    inputs = {"X": X, "Condition": op.reshape(Mask, -1)}
+    return op.append("compress", inputs, flatten=True)
 
 
 @row("multiplex")
@@ -138,17 +139,31 @@ def arg_max(op, X, *, axis=-1, keepdims=False, flatten=False, dtype=3):
     return op.cast(out, "int64" if dtype == -1 else dtype_of(op, dtype))
 
 
-@row("unique", "unique_with_counts", outputs="Out Index Count")
-def unique(op, X, *, dtype=2):
-    """Values in the order in which they come, and where each element is."""
+@row("unique", "unique_with_counts", outputs="Out Index Count Indices Counts")
+def unique(
+    op,
+    X,
+    *,
+    dtype=2,
+    axis=(),
+    is_sorted=False,
+    return_index=False,
+    return_inverse=False,
+    return_counts=False,
+):
+    """Values in the order in which they come, or sorted, and where each
+    element is.
+    """
     kind = dtype_of(op, dtype)
-    into = {name: op.name(name) for name in ("Inverse", "Counts")}
-    made = op.append_all("unique", {"X": X}, into, sorted=False)
+    stems = ("Index", "Inverse", "Counts")
+    into = {name: op.name(name) for name in stems}
+    along = {"flatten": False, "axis": axis[0]} if axis else {}
+    made = op.append_all("unique", {"X": X}, into, sorted=is_sorted, **along)
+    index, inverse, counts = (op.cast(made[name], kind) for name in stems)
     return {
-        "Out": made["Out"],
-        "Index": op.cast(made["Inverse"], kind),
-        "Count": op.cast(made["Counts"], kind),
-    }
+        "Out": made["Out"], "Index": inverse, "Count": counts,
+        "Indices": index, "Counts": counts,
+    }  # fmt: skip
 
 
 @row("shard_index")

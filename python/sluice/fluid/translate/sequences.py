@@ -144,6 +144,8 @@ def sequence_enumerate(op, X, *, win_size, pad_value=0):
 @row("sequence_erase")
 def sequence_erase(op, X, *, tokens):
     """Without these numbers."""
+    if X.lod_level > 1:
+        op.refuse(f"{X.lod_level} levels of LoD; expected 1")
     return op.append(
         "sequence_erase", {"X": _ragged(op, X)}, tokens=list(tokens)
     )
@@ -418,3 +420,100 @@ def add_position_encoding(op, X, *, alpha, beta):
     angle = place / base
     waves = [op.append(kind, {"X": angle}) for kind in ("sin", "cos")]
     return X * alpha + op.append("concat", {"X": waves}, axis=1) * beta
+
+
+@row("segment_pool")
+def segment_pool(op, X, SegmentIds, *, pooltype="SUM"):
+    """One row for each id up to the last one; the ids of the rows rise."""
+    ids = op.cast(SegmentIds, "int64")
+    last = op.append("slice", {"X": ids}, axes=[0], starts=[-1], ends=[2**31])
+    end = op.append("reshape", {"X": last + op.constant(2, "int64")}, shape=[])
+    places = op.append("range", {"End": end}, dtype="int64")
+    below = op.append(
+        "less_than",
+        {"X": op.append("unsqueeze", {"X": ids}, axes=[1]), "Y": places},
+    )
+    offsets = op.append("reduce_sum", {"X": op.cast(below, "int64")}, dim=[0])
+    sign = -1.0 if pooltype == "MIN" else 1.0
+    kind = {"MEAN": "AVERAGE", "MIN": "MAX"}.get(pooltype, pooltype)
+    rows = X if sign > 0 else X * sign
+    rows = op.append("lod_reset", {"X": rows, "Offsets": offsets})
+    out = op.append("sequence_pool", {"X": rows}, pooltype=kind)
+    return out if sign > 0 else out * sign
+
+
+# The op, and its gates in PaddlePaddle's weights.
+_CELLS = {
+    "LSTM": ("lstm", (0, 3, 1, 2)), "GRU": ("gru", (1, 0, 2)),
+    "RNN_TANH": ("simple_rnn", (0,)), "RNN_RELU": ("simple_rnn", (0,)),
+}  # fmt: skip
+
+
+@row("rnn", outputs="Out State")
+def rnn(
+    op,
+    Input,
+    PreState: Many,
+    WeightList: Many,
+    SequenceLength=None,
+    *,
+    mode,
+    num_layers=1,
+    is_bidirec=False,
+    dropout_prob=0.0,
+    is_test=False,
+    hidden_size=None,
+    input_size=None,
+):
+    """Recurrent layers of PaddlePaddle 2 over [steps, batch, inputs]. The list
+    has, layer by layer, for each direction the weights of the inputs and of the
+    states, and then so the biases.
+    """
+    type, order = _CELLS[mode]
+    sides = 2 if is_bidirec else 1
+
+    def given(layer: int, side: int, kind: int, bias: bool) -> Variable:
+        k = (bias * num_layers + layer) * 2 * sides + 2 * side + kind
+        parts = layers.split(WeightList[k], len(order), 0)
+        gates = [parts[gate] for gate in order]
+        return op.append("concat", {"X": gates}, axis=0)
+
+    attrs = {"direction": "bidirectional" if is_bidirec else "forward"}
+    if type == "gru":
+        attrs["linear_before_reset"] = True
+    if mode == "RNN_RELU":
+        attrs["activations"] = ["relu"] * sides
+    ends = ("LastH", "LastC")[: len(PreState)]
+    before = [layers.split(state, num_layers, 0) for state in PreState]
+    after = []
+    for layer in range(num_layers):
+        if layer and dropout_prob and not is_test:
+            Input = layers.dropout(
+                Input, dropout_prob, dropout_implementation="upscale_in_train"
+            )
+        weights = [
+            layers.stack([given(layer, s, k, False) for s in range(sides)], 0)
+            for k in range(2)
+        ]
+        biases = [
+            op.append(
+                "concat", {"X": [given(layer, s, k, True) for k in range(2)]}
+            )
+            for s in range(sides)
+        ]
+        inputs = {
+            "X": Input, "W": weights[0], "R": weights[1],
+            "Bias": layers.stack(biases, 0), "SequenceLens": SequenceLength,
+        }  # fmt: skip
+        for k, slot in enumerate(("InitialH", "InitialC")[: len(PreState)]):
+            inputs[slot] = before[k][layer]
+        into = {slot: op.name(slot) for slot in (*ends, "Reserve")}
+        made = op.append_all(type, inputs, into, **attrs)
+        Input = op.append("transpose", {"X": made["Y"]}, axis=[0, 2, 1, 3])
+        Input = op.reshape(Input, 0, 0, sides * op.size(made["Y"], 3))
+        after.append(made)
+    states = [
+        op.append("concat", {"X": [made[slot] for made in after]}, axis=0)
+        for slot in ends
+    ]
+    return {"Out": Input, "State": states}

@@ -46,6 +46,7 @@ INTERNAL = frozenset(
     trainer_id epmap table_names height_sections grad_inplace
     force_fp32_output x_data_format y_data_format infer_flags is_test
     trainable_statistics use_global_stats fix_seed seed fuse_brelu_threshold
+    fuse_bias
     enable_cache min_row_size_to_use_multithread lazy_mode use_calc_stream
         """
     )

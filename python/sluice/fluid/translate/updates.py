@@ -81,7 +81,10 @@ def _step(op: Op, update: _Update, inputs: Any, attrs: Any) -> dict[str, Any]:
         for slot, value in inputs.items()
         if slot not in ("Grad", "LearningRate") and value.persistable
     }
-    made = op.append_all(op.type, inputs, into, **attrs, **dict(update.fixed))
+    fixed = dict(update.fixed)
+    if op.type == "lamb" and op.wants("Beta1PowOut"):
+        fixed = {}  # PaddlePaddle 2 corrects the moments' bias
+    made = op.append_all(op.type, inputs, into, **attrs, **fixed)
     for slot, name in _OUTPUTS.items():
         if f"{slot}Out" in made:
             made[f"{name}Out"] = made[f"{slot}Out"]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
 from ...framework import Variable
 from .numbers import first, integers
-from .table import Many, Op, row
+from .quantized import to_integers
+from .table import Many, Op, row, words
 
 Sizes = Sequence[int]
 
@@ -52,6 +54,32 @@ def paddings_of(
     return pads
 
 
+def _by_float32(function: Any) -> Any:
+    """The row; half floats that no kernel takes, and pooled int8, by way of
+    float32.
+    """
+
+    @functools.wraps(function)
+    def row(op: Op, **given: Any) -> Variable:
+        x = given.get("Input", given.get("X"))
+        weight = given.get("Filter")
+        known = op.type == "pool2d" or (
+            op.type == "conv2d" and weight.dtype == x.dtype == "bfloat16"
+        )
+        half = x.dtype in ("float16", "bfloat16") and not known
+        small = x.dtype in ("int8", "uint8") and op.type.startswith("pool")
+        if not half and not small:
+            return function(op, **given)
+        for slot, value in given.items():
+            if isinstance(value, Variable):
+                given[slot] = op.cast(value, "float32")
+        out = function(op, **given)
+        out = op.append("round", {"X": out}) if small else out
+        return op.cast(out, x.dtype)
+
+    return row
+
+
 def _channels_second(op: Op, x: Variable) -> Variable:
     rank = op.rank(x)
     axis = [0, rank - 1, *range(1, rank - 1)]
@@ -63,7 +91,14 @@ def _channels_last(op: Op, x: Variable) -> Variable:
     return op.append("transpose", {"X": x}, axis=axis)
 
 
-@row("conv2d", "depthwise_conv2d", "conv3d", outputs="Output")
+_SCALES = {
+    "Scale_in": 1.0, "Scale_out": 1.0, "Scale_in_eltwise": 1.0,
+    "Scale_weights": (1.0,), "force_fp32_output": False,
+}  # fmt: skip
+
+
+@row("conv2d", "depthwise_conv2d", "conv3d", outputs="Output", **_SCALES)
+@_by_float32
 def conv(
     op,
     Input,
@@ -83,8 +118,11 @@ def conv(
     fuse_alpha=0.0,
     fuse_beta=0.0,
     fuse_relu_before_depthwise_conv=False,
+    **scales,
 ):
     """A cross-correlation, perhaps with a bias, a sum and an activation."""
+    if Input.dtype in ("int8", "uint8"):
+        return _int8_conv(op, Input, Filter, Bias, ResidualData, scales)
     if fuse_relu_before_depthwise_conv:
         Input = op.append("relu", {"X": Input})
     rank = op.rank(Filter) - 2
@@ -120,12 +158,51 @@ def conv(
     return out
 
 
+def _int8_conv(
+    op: Op, x: Variable, weight: Variable, bias: Any, residual: Any, given: Any
+) -> Variable:
+    """oneDNN's conv2d of int8, with weights that it rounds by their scales."""
+    layout = op.given.get("data_format", "NCHW")
+    activation = op.given.get("fuse_activation", "")
+    op.only(
+        type=(op.type, "conv2d"), data_format=(layout, ("NCHW", "AnyLayout")),
+        fuse_activation=(activation, ("", "relu")),
+    )  # fmt: skip
+    scales = given["Scale_weights"]
+    last = 1.0 if given["force_fp32_output"] else given["Scale_out"]
+
+    count = len(scales)
+    factors = [last / (given["Scale_in"] * scale) for scale in scales]
+    by, factor = (
+        op.append("assign_value", shape=shape, dtype="float32", values=values)
+        for shape, values in (
+            ([count, 1, 1, 1], list(scales)), ([1, count, 1, 1], factors)
+        )
+    )  # fmt: skip
+    names = words("strides paddings padding_algorithm dilations groups")
+    attrs = {name: op.given[name] for name in names if name in op.given}
+    inputs = {"Input": op.cast(x, "float32")}
+    inputs["Filter"] = op.append("round", {"X": weight * by})
+    out = conv(op, **inputs, **attrs) * factor
+    if bias is not None:
+        out = out + op.reshape(bias, 1, -1, 1, 1) * last
+    if residual is not None:
+        more = op.cast(residual, "float32")
+        out = out + more * (last / given["Scale_in_eltwise"])
+    if activation:
+        out = op.append("relu", {"X": out})
+    if given["force_fp32_output"]:
+        return out
+    return to_integers(op, out, not activation)
+
+
 @row(
     "conv2d_transpose",
     "depthwise_conv2d_transpose",
     "conv3d_transpose",
     outputs="Output",
 )
+@_by_float32
 def conv_transpose(
     op,
     Input,
@@ -183,6 +260,7 @@ def conv_transpose(
 
 
 @row("pool2d", "pool3d")
+@_by_float32
 def pool(
     op,
     X,
@@ -394,6 +472,9 @@ def _interpolation(
     half = mode == "cubic" or (mode == "linear" and align_mode == 0)
     how = "align_corners" if corners else "half_pixel" if half else "asymmetric"
     attrs = {"mode": mode, "coordinate_transformation_mode": how}
+    if op.given.get("use_mkldnn"):  # oneDNN has no other
+        attrs["coordinate_transformation_mode"] = "half_pixel"
+        corners = True
     if mode == "nearest":
         attrs["nearest_mode"] = "round_prefer_ceil" if corners else "floor"
     return attrs
@@ -431,10 +512,14 @@ def affine_grid(
 
 
 @row("temporal_shift")
-def temporal_shift(op, X, *, seg_num, shift_ratio=0.25):
+def temporal_shift(op, X, *, seg_num, shift_ratio=0.25, data_format="NCHW"):
     """Of each clip's frames some channels from the one before, some from the
     one after.
     """
+    if _is_last(op, data_format):
+        X = _channels_second(op, X)
+        attrs = {"seg_num": seg_num, "shift_ratio": shift_ratio}
+        return _channels_last(op, temporal_shift(op, X, **attrs))
     channels = op.size(X, 1)
     rest = [op.size(X, k) for k in range(1, op.rank(X))]
     clips = op.append("reshape", {"X": X}, shape=[-1, seg_num, *rest])
