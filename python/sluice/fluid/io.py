@@ -13,7 +13,6 @@ from .. import executor as sluice_executor
 from ..errors import (
     FailedPreconditionError,
     InvalidArgumentError,
-    NotFoundError,
     UnimplementedError,
 )
 from ..framework import created
@@ -242,8 +241,8 @@ def save_inference_model(
     loops = _loops(ops)
     if loops:
         raise UnimplementedError(
-            f"save_inference_model: {', '.join(loops)} cannot be written, while "
-            "and conditional_block can; sl.io.save_program(path, "
+            f"save_inference_model: {', '.join(loops)} cannot be written, "
+            "while and conditional_block can; sl.io.save_program(path, "
             f"program.sluice) writes all of it in Sluice's format{created()}",
             "fluid.save_loops",
         )

@@ -410,3 +410,27 @@ def test_a_gpu_that_is_not_there():
         pytest.skip("there is a GPU")
     with pytest.raises(NotFoundError, match="there is no cuda:0"):
         fluid.core.AnalysisConfig("model").enable_use_gpu(500, 0)
+
+
+@pytest.mark.parametrize("name", ["__model__", "line.pdmodel"])
+def test_the_laboratory_takes_models(tmp_path, name, capsys):
+    from sluice.lab.__main__ import main
+
+    file = None if name == "__model__" else "line.pdiparams"
+    with (
+        fluid.program_guard(fluid.Program(), fluid.Program()),
+        fluid.scope_guard(fluid.core.Scope()),
+    ):
+        x = fluid.layers.data("x", shape=[3])
+        words = fluid.layers.data("words", [1], dtype="int64", lod_level=1)
+        embedded = fluid.layers.embedding(words, [5, 4])
+        y = fluid.layers.fc([x, fluid.layers.sequence_pool(embedded, "sum")], 4)
+        exe = fluid.Executor()
+        exe.run(fluid.default_startup_program())
+        fluid.io.save_inference_model(
+            tmp_path, ["x", "words"], [y], exe, None, name, file
+        )
+    path = str(tmp_path if file is None else tmp_path / name)
+    assert main(["tune", path, "--batch", "2", "--budget", "1"]) == 0
+    assert main(["bisect", path, "default", "reference", "--batch", "2"]) == 0
+    assert "no part differs" in capsys.readouterr().out
