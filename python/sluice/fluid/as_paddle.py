@@ -31,7 +31,7 @@ _MODULES = {
             "optimizer",
             "profiler",
             "regularizer",
-        )  # fmt: skip
+        )
     },
     "paddle.fluid.metrics": "sluice.metrics",
     "paddle.fluid.param_attr": "sluice.layer_helper",

@@ -146,6 +146,7 @@ class Translation(Shown):
             for slot, names in inputs.items()
         }
         arguments = arguments_of(op, row, values)
+        first = self.program._op_count()
         try:
             made = row.function(op, **arguments)
         except SluiceError:
@@ -172,7 +173,24 @@ class Translation(Shown):
                     f"names {len(names)}"
                 )
             for name, variable in zip(names, several, strict=True):
+                self._name(variable, name, first)
                 self.write(name, variable)
+
+    def _name(self, value: Any, name: str, first: int) -> None:
+        """Call a variable as Fluid does, if an op from number ``first`` on makes
+        it and the name is free, for those who look at the program.
+        """
+        old = getattr(value, "name", None)
+        if self._depth or old is None or self.program.has_var(name):
+            return
+        try:
+            renamed = self.program._rename(old, name, first)
+        except InvalidArgumentError:  # such as a name that is not UTF-8
+            return
+        if renamed:
+            value.name = name
+            if old in self.numbers:
+                self.numbers[name] = self.numbers.pop(old)
 
     def write(self, name: str, value: Any) -> None:
         """Let a name mean another variable; one in the scope gets its value."""
