@@ -90,6 +90,12 @@ def load(
         InvalidArgumentError: the files do not fit each other.
         UnimplementedError: an op has an attribute that Sluice does not have.
     """
+    if not isinstance(path, (str, os.PathLike)):
+        raise InvalidArgumentError(
+            f"load: expected a folder or a file, got {_core._shown(path)}; "
+            "Fluid's load(program, path) is fluid.io.load_persistables here",
+            "fluid.load_path",
+        )
     program_file, params = _files(os.fspath(path), params)
     try:
         with open(program_file, "rb") as opened:
