@@ -18,7 +18,7 @@ OCR = [Bound("paddle2_onednn", 0.6)]
 
 
 def of_process(about, names, unit, at_most=None):
-    """A row of processes that load a model, a process a turn."""
+    """A row of processes that load a model, one a turn; see Fresh."""
     bounds = [] if at_most is None else [Bound("sluice", at_most=at_most)]
     return Subject(about, names, bounds, unit, ONE, 0)
 
@@ -36,13 +36,12 @@ ROWS = {
 }
 for model, most in (("lac", 20), ("recognition", 40)):
     ROWS |= {
-        f"{model}_load": of_process(
-            "a process loads its first model", ALL, "ms", most),
         f"{model}_answer": of_process(
-            "the same and its first answer", ALL, "ms"),
+            "a process loads its first model and answers once", ALL, "ms"),
+        f"{model}_load": of_process(
+            "the process loads the model again", ALL, "ms", most),
         f"{model}_memory": of_process(
-            "what a process grows by in loading, in sizes of the files",
-            ALL, "x", 1.3),
+            "what it grows by then, in sizes of the files", ALL, "x", 1.3),
     }
 
 if __name__ == "__main__":
