@@ -24,7 +24,7 @@ sys.path.append(str(ROOT / "build" / "lac" / "lib" / "python{}.{}".format(
     *sys.version_info) / "site-packages"))
 try:
     import sluice as library
-    import sluice.fluid.as_paddle
+    import sluice.fluid.as_paddle  # noqa: F401
 except ImportError:
     import paddle as library
 from paddle import inference  # noqa: E402
