@@ -355,7 +355,8 @@ def dropout(
         "seed": seed or 0,
         "dropout_implementation": dropout_implementation,
     }
-    return LayerHelper("dropout", name).append("dropout", {"X": x}, attrs)
+    helper = LayerHelper("dropout", name)
+    return helper.append("dropout", {"X": x}, attrs, "Out", ("Mask",))[0]
 
 
 def _pair(value: Any) -> list[int]:
