@@ -6,7 +6,16 @@ import chapter
 import console
 import elsewhere
 
-CHAPTERS = ["fit_a_line", "recognize_digits", "image_classification"]
+CHAPTERS = [
+    "fit_a_line",
+    "recognize_digits",
+    "image_classification",
+    "word2vec",
+    "recommender_system",
+    "understand_sentiment",
+    "label_semantic_roles",
+    "gan",
+]
 
 
 def main() -> None:

@@ -54,13 +54,15 @@ class Task:
         network: builds it in the default programs.
         data: returns samples to train with and to test with, lists of tuples;
             the former may be a function of a generator of random numbers,
-            which is called for each pass.
+            which is called for each pass, the latter may have more values, for
+            the score.
         score: of outputs for the samples of the test; 1 is perfect.
         wanted: the score that must be reached.
         passes: how often all samples are shown.
         batch: samples of a step.
         without_onnx: what in it ONNX does not have.
-        draw: draws a picture into a folder; returns files and what they show.
+        draw: draws on a figure of Matplotlib, by the outputs and the training;
+            returns what it shows.
     """
 
     name: str
@@ -71,7 +73,7 @@ class Task:
     passes: int
     batch: int
     without_onnx: str = ""
-    draw: Callable[..., dict[Path, str]] | None = None
+    draw: Callable[..., str] | None = None
 
 
 @dataclass
@@ -201,7 +203,7 @@ class Training:
         """What the test feeds."""
         names = [each.name for each in self.network.inputs]
         feeder = fluid.DataFeeder(self.network.feeds)
-        feed = feeder.feed(self.test)
+        feed = feeder.feed([s[: len(self.network.feeds)] for s in self.test])
         return {name: feed[name] for name in names}
 
     def outputs(self, feed: dict[str, Any]) -> list[np.ndarray]:
@@ -245,9 +247,12 @@ def run(
     if options.peers:
         training._record("test/", feed)
         twin = elsewhere.twin(training, start, result)
-    files |= draw_losses(folder / "losses.svg", losses, twin)
+    files |= drawn(folder / "losses.svg", losses_of(losses, twin))
     if task.draw is not None:
-        files |= task.draw(folder, outputs, training)
+        draw = task.draw
+        files |= drawn(
+            folder / "picture.svg", lambda figure: draw(figure, outputs, training)
+        )
     result.seconds = time.perf_counter() - begin
     return result, files
 
@@ -268,8 +273,8 @@ def _check_resumed(training: Training, folder: Path, result: Result) -> None:
     )
 
 
-def draw_losses(path: Path, losses: np.ndarray, twin: Any) -> dict[Path, str]:
-    """Draw the losses as SVG; nothing without Matplotlib."""
+def drawn(path: Path, draw: Callable[[Any], str]) -> dict[Path, str]:
+    """Draw on a figure and save it as SVG; nothing without Matplotlib."""
     try:
         import matplotlib
     except ImportError:
@@ -277,15 +282,26 @@ def draw_losses(path: Path, losses: np.ndarray, twin: Any) -> dict[Path, str]:
     matplotlib.use("svg")
     from matplotlib import pyplot
 
-    figure, axes = pyplot.subplots(figsize=(7, 4), layout="constrained")
-    axes.plot(losses, label="Sluice")
-    if twin is not None:
-        axes.plot(twin, ":", label="PyTorch")
-    axes.set(xlabel="step", ylabel="loss", title="loss of each batch")
-    axes.legend()
+    figure = pyplot.figure(figsize=(7, 5), layout="constrained")
+    what = draw(figure)
     figure.savefig(path)
     pyplot.close(figure)
-    return {path: "the losses"}
+    return {path: what}
+
+
+def losses_of(ours: np.ndarray, twin: np.ndarray | None) -> Callable[..., str]:
+    """Return what draws the losses of each batch."""
+
+    def draw(figure: Any) -> str:
+        axes = figure.subplots()
+        axes.plot(ours, label="Sluice")
+        if twin is not None:
+            axes.plot(twin, ":", label="PyTorch")
+        axes.set(xlabel="batch", ylabel="loss")
+        axes.legend()
+        return "the losses"
+
+    return draw
 
 
 def arguments(text: str | None) -> argparse.ArgumentParser:

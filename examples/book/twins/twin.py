@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+torch.set_num_threads(1)  # the tensors are small
+
 
 class Sequences(NamedTuple):
     """Rows of sequences, one after the other, and the lengths."""
@@ -37,30 +39,86 @@ class Sequences(NamedTuple):
         made[mask] = self.rows
         return made
 
+    def reversed(self) -> Any:
+        """Each sequence from its end."""
+        ends = self.lengths.cumsum(0)
+        number = torch.arange(len(self.lengths)).repeat_interleave(self.lengths)
+        rows = torch.arange(len(self.rows))
+        return self.map(lambda x: x[(2 * ends - self.lengths - 1)[number] - rows])
 
-def _inputs(arrays: dict[str, np.ndarray], prefix: str) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for key in arrays:
-        if key.startswith(prefix) and not key.endswith("/lengths"):
-            value = torch.from_numpy(arrays[key])
-            lengths = arrays.get(f"{key}/lengths")
-            if lengths is not None:
-                value = Sequences(value, torch.from_numpy(lengths))
-            found[key.removeprefix(prefix)] = value
+    def last(self) -> torch.Tensor:
+        """The last row of each sequence."""
+        return self.rows[self.lengths.cumsum(0) - 1]
+
+    def windows(self, start: int, length: int) -> torch.Tensor:
+        """[sequences, longest, length * width]: for each row those from
+        ``start`` on, side by side; zeros outside the sequence.
+        """
+        x = self.padded()
+        steps = x.shape[1]
+        wide = torch.nn.functional.pad(x, (0, 0, length, length))
+        parts = [
+            wide[:, length + start + i :][:, :steps] for i in range(length)
+        ]
+        return torch.cat(parts, 2)
+
+
+def _read(path: str) -> dict[str, dict[str, Any]]:
+    """The values of a file by what stands before the first slash."""
+    with np.load(path) as file:
+        arrays = dict(file)
+    found: dict[str, dict[str, Any]] = {}
+    for key, array in arrays.items():
+        if not key.endswith("/lengths"):
+            group, _, name = key.partition("/")
+            value: Any = torch.from_numpy(array)
+            if f"{key}/lengths" in arrays:
+                lengths = torch.from_numpy(arrays[f"{key}/lengths"])
+                value = Sequences(value, lengths)
+            found.setdefault(group, {})[name] = value
     return found
+
+
+def lstm(
+    x: Sequences,
+    weight: torch.Tensor,
+    bias: torch.Tensor,
+    reverse: bool,
+    candidate_act: Callable[..., torch.Tensor] = torch.tanh,
+    cell_act: Callable[..., torch.Tensor] = torch.tanh,
+) -> Sequences:
+    """Fluid's ``dynamic_lstm`` with peepholes: gates in the order candidate,
+    input, forget, output; the bias is theirs, and then the peepholes.
+    """
+    units = weight.shape[0]
+    bias, peephole_i, peephole_f, peephole_o = bias[0].split(
+        [4 * units, units, units, units]
+    )
+    gates = (x.reversed() if reverse else x).padded() + bias
+    h = c = gates.new_zeros(len(gates), units)
+    hidden = []
+    for t in range(gates.shape[1]):
+        candidate, i, f, o = (gates[:, t] + h @ weight).split(units, 1)
+        i = torch.sigmoid(i + peephole_i * c)
+        f = torch.sigmoid(f + peephole_f * c)
+        c = f * c + i * candidate_act(candidate)
+        h = torch.sigmoid(o + peephole_o * c) * cell_act(c)
+        hidden.append(h)
+    made = Sequences(torch.stack(hidden, 1)[x.mask()], x.lengths)
+    return made.reversed() if reverse else made
 
 
 class Adam(torch.optim.Optimizer):
     """Fluid's formula: epsilon is added before the second moment is scaled."""
 
-    def __init__(self, parameters: Any, lr: float, betas=(0.9, 0.999)) -> None:
-        super().__init__(parameters, {"lr": lr, "betas": betas})
+    def __init__(self, parameters: Any, lr: float, eps: float = 1e-8) -> None:
+        super().__init__(parameters, {"lr": lr, "eps": eps})
 
     @torch.no_grad()
     def step(self) -> None:
         """Update each parameter that has a gradient."""
         for group in self.param_groups:
-            one, two = group["betas"]
+            one, two = 0.9, 0.999
             for p in group["params"]:
                 if p.grad is None:
                     continue
@@ -72,7 +130,7 @@ class Adam(torch.optim.Optimizer):
                 state["v"].mul_(two).addcmul_(p.grad, p.grad, value=1 - two)
                 rate = group["lr"] * (1 - two ** state["t"]) ** 0.5
                 rate /= 1 - one ** state["t"]
-                p.sub_(rate * state["m"] / (state["v"].sqrt() + 1e-8))
+                p.sub_(rate * state["m"] / (state["v"].sqrt() + group["eps"]))
 
 
 def train(
@@ -86,26 +144,22 @@ def train(
     returns the outputs for inputs.
     """
     given, got, name = sys.argv[1:]
-    with np.load(given) as file:
-        arrays = dict(file)
-    start = {
-        key.removeprefix("start/"): torch.from_numpy(value).requires_grad_()
-        for key, value in arrays.items()
-        if key.startswith("start/")
-    }
+    values = _read(given)
+    start = values.pop("start")
+    test = values.pop("test")
+    for value in start.values():
+        value.requires_grad_()
     steps, outputs = networks[name](start)
-    count = 1 + max(int(k.split("/")[0]) for k in arrays if k[0].isdigit())
     losses = []
-    for number in range(count):
-        batch = _inputs(arrays, f"{number}/")
+    for number in range(len(values)):
         losses.append([])
         for loss_of, optimizer in steps:
             optimizer.zero_grad()
-            loss = loss_of(batch)
+            loss = loss_of(values[str(number)])
             loss.backward()
             optimizer.step()
             losses[-1].append(loss.item())
     with torch.no_grad():
-        made = outputs(_inputs(arrays, "test/"))
+        made = outputs(test)
     answers = {f"output/{i}": each.numpy() for i, each in enumerate(made)}
     np.savez(got, losses=np.array(losses), **answers)
