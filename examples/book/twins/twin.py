@@ -111,14 +111,16 @@ def lstm(
 class Adam(torch.optim.Optimizer):
     """Fluid's formula: epsilon is added before the second moment is scaled."""
 
-    def __init__(self, parameters: Any, lr: float, eps: float = 1e-8) -> None:
-        super().__init__(parameters, {"lr": lr, "eps": eps})
+    def __init__(
+        self, parameters: Any, lr: float, eps: float = 1e-8, one: float = 0.9
+    ) -> None:
+        super().__init__(parameters, {"lr": lr, "eps": eps, "one": one})
 
     @torch.no_grad()
     def step(self) -> None:
         """Update each parameter that has a gradient."""
         for group in self.param_groups:
-            one, two = 0.9, 0.999
+            one, two = group["one"], 0.999
             for p in group["params"]:
                 if p.grad is None:
                     continue
