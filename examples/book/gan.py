@@ -8,7 +8,7 @@ share their parameters by name. The picture shows ten tries of each digit.
 Score: the share of 1,000 drawn digits that is read as what was asked for, by
 the nearest of the 1,797 real digits, at least 0.95. It is less if the tries of
 a digit differ from each other less than a third of what real ones do. The noise
-is 0.6 times as wide as in training, which gives clearer and more similar digits.
+is half as wide as in training, which gives clearer and more similar digits.
 """
 
 import chapter
@@ -97,7 +97,7 @@ def digits():
         return list(zip(noise, labels[:, 0], images, strict=True))
 
     random = np.random.default_rng(8)
-    noise = random.normal(0, 0.6, (1000, NOISE)).astype("float32")
+    noise = random.normal(0, 0.5, (1000, NOISE)).astype("float32")
     nothing = np.zeros(PIXELS, "float32")
     return train, [(noise[i], i % 10, nothing) for i in range(1000)]
 
