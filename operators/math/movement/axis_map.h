@@ -150,8 +150,10 @@ struct AxisMaps {
       return;
     }
     if (axis.Identity() && axes[0].Identity()) {
-      axes[0].size *= axis.size;
-      axes[0].out *= axis.size;
+      // A plain copy: kWrap would go on to repeat one of the two only.
+      AxisMap both;
+      both.size = both.out = axes[0].size * axis.size;
+      axes[0] = both;
       return;
     }
     std::copy_backward(axes.begin(), axes.begin() + rank,

@@ -65,6 +65,14 @@ TEST(Pad, FillsByItsMode) {
   EXPECT_EQ(Pad(4, 2, "wrap"), (IndexMapNumbers{3, 1, 2, 3, 1, 2, 3, 1, 2}));
 }
 
+TEST(Pad, WrapsOneOfSeveralAxes) {
+  const Tensor x =
+      Tensor::FromVector<int32_t>({2, 2, 2}, {1, 2, 3, 4, 5, 6, 7, 8});
+  EXPECT_EQ(Apply("pad", x,
+                  {{"axes", Ints{2}}, {"pads", Ints{0, 1}}, {"mode", "wrap"}}),
+            (IndexMapNumbers{1, 2, 1, 3, 4, 3, 5, 6, 5, 7, 8, 7}));
+}
+
 TEST(Pad, RemovesWhatIsNegative) {
   for (const char* mode : {"constant", "edge", "reflect", "wrap"}) {
     EXPECT_EQ(Pad(-1, -1, mode), IndexMapNumbers{2}) << mode;

@@ -71,8 +71,11 @@ def _reason(one: Outcome) -> str:
         return ABSENT
     if one.kind == "wrong":
         return UNKNOWN
-    # Without the op, names, and what follows the first sentence.
-    text = re.sub(r"^op \d+ ?\(?", "", one.text.removeprefix(f"{one.op}: "))
+    text = one.text.removeprefix(f"{one.op}: ")
+    # Without what other builds and programs say otherwise.
+    text = re.split(
+        r"; known are|: \w+/\w+ \(| is not one of|, created at| in op \d", text
+    )[0]
     return "refused: " + textwrap.shorten(text, 150, placeholder=" ...")
 
 

@@ -25,7 +25,8 @@ def gather(op, X, Index, Axis=None, *, axis=0, overwrite=True):
 def gather_nd(op, X, Index):
     """Parts at places; an index of no column is the whole of X."""
     if op.shape(Index)[-1] != 0:
-        return op.append("gather_nd", {"X": X, "Index": Index})
+        out = op.append("gather_nd", {"X": X, "Index": Index})
+        return op.reshape(out, 1) if out.shape == () else out
     sizes = [op.size(Index, k) for k in range(op.rank(Index) - 1)]
     axes = list(range(len(sizes)))
     wide = op.append("unsqueeze", {"X": X}, axes=axes)

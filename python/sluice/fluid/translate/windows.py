@@ -345,6 +345,8 @@ def max_pool_with_index(
     """The largest of each window, and its place in the image."""
     rank = op.rank(X) - 2
     sizes = [op.size(X, 2 + k) for k in range(rank)]
+    if global_pooling:
+        ksize, paddings = sizes, None
     if adaptive:
         if any(n % m for n, m in zip(sizes, ksize, strict=True)):
             return adaptive_pool(op, X, list(ksize), False, "reduce_max")
@@ -356,10 +358,9 @@ def max_pool_with_index(
         {"X": deep},
         {"Mask": op.name("Mask")},
         pooling_type="max",
-        ksize=front + list(sizes if global_pooling else ksize),
+        ksize=front + list(ksize),
         strides=front + list(strides or [1] * rank),
-        paddings=[0] * (3 - rank)
-        + list([0] * rank if global_pooling else paddings or [0] * rank),
+        paddings=[0] * (3 - rank) + list(paddings or [0] * rank),
     )
     count = 1
     for size in sizes:
