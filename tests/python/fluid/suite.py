@@ -115,7 +115,7 @@ def run_file(tests: pathlib.Path, path: str) -> list[Outcome]:
         module = importlib.import_module(file.name)
     except Exception as error:
         text = f"cannot be imported: {type(error).__name__}: {error}"
-        return [Outcome(str(file), "", "output", "wrong", text)]
+        return [Outcome(str(file), file.name, "output", "wrong", text)]
     made: list[Outcome] = []
     for name, case in list(vars(module).items()):
         if (

@@ -79,6 +79,14 @@ def _reason(one: Outcome) -> str:
     return "refused: " + textwrap.shorten(text, 150, placeholder=" ...")
 
 
+def _fits(one: Outcome, reason: str) -> bool:
+    """Whether a reason is of this kind: wrong numbers are not "refused"."""
+    begins = {"absent": (ABSENT,), "refused": ("refused: ", "the test ")}
+    if one.kind == "wrong":
+        return reason != "" and not reason.startswith(("refused", ABSENT))
+    return reason.startswith(begins[one.kind])
+
+
 def made_of(found: Iterable[Outcome], old: List) -> List:
     """A list of these outcomes, with the reasons of an old one."""
     groups = collections.defaultdict(list)
@@ -94,10 +102,10 @@ def made_of(found: Iterable[Outcome], old: List) -> List:
             setattr(entry, f"{check}s", (right, len(these)))
         for one in several:
             if one.kind != "right":
-                reason = before.get(one.mark) or _reason(one)
-                if (one.kind == "absent") != (reason == ABSENT):
-                    reason = _reason(one)
-                entry.reasons[one.mark] = reason
+                reason = before.get(one.mark, "")
+                entry.reasons[one.mark] = (
+                    reason if _fits(one, reason) else _reason(one)
+                )
         if set(entry.reasons.values()) == {ABSENT}:
             entry.reasons = {ALL: ABSENT}
     return made
@@ -112,6 +120,11 @@ def changes(old: List, new: List) -> list[str]:
             lines.append(f"{op}: {mark} is right, or gone")
         for mark in sorted(now.reasons.keys() - was.reasons.keys()):
             lines.append(f"{op}: {mark} is not right: {now.reasons[mark]}")
+        lines += [
+            f"{op}: {mark} is {now.reasons[mark]}, listed {was.reasons[mark]}"
+            for mark in sorted(was.reasons.keys() & now.reasons.keys())
+            if was.reasons[mark] != now.reasons[mark]
+        ]
         for check in ("outputs", "gradients"):
             counts = [getattr(entry, check) for entry in (was, now)]
             if counts[0] != counts[1]:
