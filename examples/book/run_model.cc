@@ -7,9 +7,10 @@
 // elements each output has, and then the elements, one a line. Rows after those
 // of the sequences are padding.
 #include <algorithm>
-#include <cstdio>
 #include <exception>
 #include <filesystem>
+#include <iostream>
+#include <limits>
 #include <string>
 
 #include "sluice/nn.h"
@@ -26,8 +27,8 @@ sluice::Feeds ReadInputs(const std::filesystem::path& folder) {
     const auto offsets = folder / (name + "@LOD.npy");
     if (std::filesystem::exists(offsets)) {
       fed = sluice::PackSequences(
-          name, sluice::UnpackSequences(
-                    fed[0].second, sluice::nn::ReadNpy(offsets.string())));
+          name, sluice::UnpackSequences(fed[0].second,
+                                        sluice::nn::ReadNpy(offsets.string())));
     }
     inputs.insert(inputs.end(), fed.begin(), fed.end());
   }
@@ -40,20 +41,24 @@ int main(int count, char** arguments) try {
   const std::filesystem::path folder = count > 1 ? arguments[1] : ".";
   const sluice::Program program =
       sluice::LoadProgram((folder / "model.program").string());
+  // Enough digits to tell any two numbers of float32 apart.
+  std::cout.precision(std::numeric_limits<float>::max_digits10);
   sluice::Executor executor;
   sluice::LoadParameters((folder / "model.safetensors").string(), program,
                          executor.scope());
   for (const sluice::Tensor& output :
        executor.Run(program, ReadInputs(folder),
                     {arguments + std::min(count, 2), arguments + count})) {
-    std::printf("%lld\n", static_cast<long long>(output.numel()));
+    std::cout << output.numel() << "\n";
     if (output.dtype() == sluice::DType::kInt64) {
-      for (const int64_t i : output.ToVector<int64_t>()) std::printf("%ld\n", i);
-    } else {  // nine digits tell any two numbers of float32 apart
-      for (const float x : output.ToVector<float>()) std::printf("%.9g\n", x);
+      for (const int64_t i : output.ToVector<int64_t>())
+        std::cout << i << "\n";
+    } else {
+      for (const float x : output.ToVector<float>())
+        std::cout << x << "\n";
     }
   }
 } catch (const std::exception& error) {
-  std::fprintf(stderr, "run_model: %s\n", error.what());
+  std::cerr << "run_model: " << error.what() << "\n";
   return 1;
 }
