@@ -3,14 +3,13 @@
 //   run_model FOLDER OUTPUT...
 //
 // FOLDER has model.program, model.safetensors and for each input NAME.npy; of
-// sequences NAME.npy has the rows and NAME@LOD.npy the offsets. Prints how many
-// elements each output has, and then the elements, one a line. Rows after those
-// of the sequences are padding.
+// sequences NAME.npy has the rows and NAME@LOD.npy the offsets. Prints of each
+// output the number of elements and then those, one a line. Rows after those of
+// the sequences are padding.
 #include <algorithm>
 #include <exception>
 #include <filesystem>
 #include <iostream>
-#include <limits>
 #include <string>
 
 #include "sluice/nn.h"
@@ -35,28 +34,28 @@ sluice::Feeds ReadInputs(const std::filesystem::path& folder) {
   return inputs;
 }
 
+template <typename T>
+void Print(const sluice::Tensor& output) {
+  std::cout << output.numel() << "\n";
+  for (const T each : output.ToVector<T>()) {
+    std::cout << each << "\n";
+  }
+}
+
 }  // namespace
 
 int main(int count, char** arguments) try {
   const std::filesystem::path folder = count > 1 ? arguments[1] : ".";
-  const sluice::Program program =
-      sluice::LoadProgram((folder / "model.program").string());
-  // Enough digits to tell any two numbers of float32 apart.
-  std::cout.precision(std::numeric_limits<float>::max_digits10);
+  const auto program = sluice::LoadProgram((folder / "model.program").string());
+  std::cout.precision(9);  // tells any two numbers of float32 apart
   sluice::Executor executor;
   sluice::LoadParameters((folder / "model.safetensors").string(), program,
                          executor.scope());
   for (const sluice::Tensor& output :
        executor.Run(program, ReadInputs(folder),
                     {arguments + std::min(count, 2), arguments + count})) {
-    std::cout << output.numel() << "\n";
-    if (output.dtype() == sluice::DType::kInt64) {
-      for (const int64_t i : output.ToVector<int64_t>())
-        std::cout << i << "\n";
-    } else {
-      for (const float x : output.ToVector<float>())
-        std::cout << x << "\n";
-    }
+    const bool whole = output.dtype() == sluice::DType::kInt64;
+    whole ? Print<int64_t>(output) : Print<float>(output);
   }
 } catch (const std::exception& error) {
   std::cerr << "run_model: " << error.what() << "\n";
