@@ -1,11 +1,8 @@
-// Runs a trained chapter without Python:
+// Runs a trained chapter without Python: run_model FOLDER OUTPUT...
 //
-//   run_model FOLDER OUTPUT...
-//
-// FOLDER has model.program, model.safetensors and for each input NAME.npy; of
-// sequences NAME.npy has the rows and NAME@LOD.npy the offsets. Prints of each
-// output the number of elements and then those, one a line. Rows after those of
-// the sequences are padding.
+// FOLDER has model.program, model.safetensors and for each input NAME.npy, for
+// offsets of sequences also NAME@LOD.npy. Prints the number of elements of each
+// output and then these, one a line; rows after the last sequence are padding.
 #include <algorithm>
 #include <exception>
 #include <filesystem>
@@ -54,8 +51,8 @@ int main(int count, char** arguments) try {
   for (const sluice::Tensor& output :
        executor.Run(program, ReadInputs(folder),
                     {arguments + std::min(count, 2), arguments + count})) {
-    const bool whole = output.dtype() == sluice::DType::kInt64;
-    whole ? Print<int64_t>(output) : Print<float>(output);
+    output.dtype() == sluice::DType::kInt64 ? Print<int64_t>(output)
+                                            : Print<float>(output);
   }
 } catch (const std::exception& error) {
   std::cerr << "run_model: " << error.what() << "\n";
