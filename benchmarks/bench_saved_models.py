@@ -31,6 +31,7 @@ ROWS = {
     "detection": Subject("finds text in 736x960 pixels", ALL, OCR),
     "direction": Subject("tells which way up 6 lines are", ALL, OCR),
     "recognition": Subject("reads 6 lines of 320 pixels", ALL, OCR),
+    "recognition_wide": Subject("reads 6 lines of 960 pixels", ALL, OCR),
     "page": Subject("rapidocr-paddle reads a page; each turn another of 20",
                     "sluice paddle2_onednn", OCR),
 }
