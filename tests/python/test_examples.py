@@ -287,3 +287,24 @@ def test_ranks_train_alike_and_go_on_from_a_checkpoint(tmp_path):
     ((share, loss),) = re.findall(r"1 rank: accuracy (\S+) %, loss (\S+),", text)
     assert float(share) > 80
     assert float(loss) < 0.3
+
+
+def test_sentences_for_training_have_a_tag_for_every_word():
+    sys.path.insert(0, str(ROOT / "examples"))
+    import analyse_text
+
+    sentences = analyse_text.sentences(48)
+    assert sentences == analyse_text.sentences(48)
+    assert len(sentences) == 48 and len(set(sentences)) > 24
+    for sentence in sentences:
+        tags = dict(pair.split("/") for pair in sentence.split(" "))
+        assert tags["水闸"] == "nz" and all(tags)
+        assert set(tags.values()) <= set(analyse_text.GLOSSES)
+
+
+def test_columns_count_chinese_characters_twice():
+    sys.path.insert(0, str(ROOT / "examples"))
+    import analyse_text
+
+    assert analyse_text.padded("2026年", 12) == "2026年" + 6 * " "
+    assert analyse_text.tagged([["水", "闸"], ["n", "v"]]) == "水/n 闸/v"
