@@ -18,6 +18,7 @@ import contextlib
 import dataclasses
 import math
 import os
+import reprlib
 import statistics
 import sys
 
@@ -89,6 +90,17 @@ class Subject:
                 if peers or name.startswith("sluice")]
 
 
+@dataclasses.dataclass
+class Suite:
+    """Rows, and the module that has their contestants; by default each library
+    has its own, see worker.py."""
+
+    name: str
+    about: str
+    rows: dict[str, Subject]
+    module: str | None = None
+
+
 ADAMS = "torch torch_foreach torch_fused"
 ROWS = {
     "lstm": Subject(
@@ -149,7 +161,7 @@ ROWS = {
 
 def say(text: str) -> None:
     """Progress."""
-    print(f"fluid: {text}", file=sys.stderr, flush=True)
+    print(text, file=sys.stderr, flush=True)
 
 
 def number(value: float) -> str:
@@ -161,10 +173,10 @@ def number(value: float) -> str:
 
 
 class Benchmark:
-    """The rows that were measured, and what could not be."""
+    """The rows of a suite that were measured, and what could not be."""
 
-    def __init__(self, options: argparse.Namespace) -> None:
-        self.options = options
+    def __init__(self, suite: Suite, options: argparse.Namespace) -> None:
+        self.suite, self.options = suite, options
         self.report = bench_report.Report(options)
         self.versions: dict[str, str] = {}
         self.missed: list[str] = []
@@ -179,7 +191,8 @@ class Benchmark:
 
     def measure(self, name: str, threads: int) -> None:
         """Measures a row."""
-        subject, key = ROWS[name], f"fluid/{name}/t{threads}"
+        subject = self.suite.rows[name]
+        key = f"{self.suite.name}/{name}/t{threads}"
         with contextlib.ExitStack() as stack:
             running = self._started(name, threads, stack)
             figures = {each: [] for each in running}
@@ -197,17 +210,19 @@ class Benchmark:
         """Starts contestants, and leaves out those that compute something
         else. Without the first one there is no row."""
         running, expected = {}, None
-        for each in ROWS[name].contestants(self.options.peers):
+        for each in self.suite.rows[name].contestants(self.options.peers):
             key = f"{name}/t{threads}: {each}"
             say(f"{key} starts")
             try:
-                one = Contestant(name, each, threads, *self.worker_options)
+                one = Contestant(name, each, threads, *self.worker_options,
+                                 module=self.suite.module)
                 stack.callback(one.close)
                 found = one.check()
                 losses = found["losses"]
                 expected = expected or losses
                 if not difference(expected, losses) <= TOLERANCE:
-                    raise FailedError(f"computes {losses}, not {expected}")
+                    raise FailedError(f"computes {reprlib.repr(losses)}, "
+                                      f"not {reprlib.repr(expected)}")
             except FailedError as error:
                 self._leave_out(key, each, str(error))
                 if expected is None:
@@ -270,11 +285,11 @@ class Benchmark:
         return 1 if self.options.gate and self.missed else 0
 
 
-def parse() -> argparse.Namespace:
+def parse(suite: Suite) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(
-        description=__doc__ + "\nrows:\n" + "\n".join(
-            f"  {name:10}  {row.about}" for name, row in ROWS.items()),
+        description=suite.about + "\nrows:\n" + "\n".join(
+            f"  {name:18}  {row.about}" for name, row in suite.rows.items()),
         formatter_class=argparse.RawTextHelpFormatter,
     )
     add = parser.add_argument
@@ -283,7 +298,7 @@ def parse() -> argparse.Namespace:
         help="measure other libraries, too; installs them on first use")
     add("--threads", type=int, nargs="+", default=[1, 2], metavar="N",
         help="numbers of threads (default: 1 2)")
-    add("--only", nargs="+", choices=ROWS, metavar="ROW",
+    add("--only", nargs="+", choices=suite.rows, metavar="ROW",
         help="the only rows to measure")
     add("--quick", action="store_true", help="fewer and shorter turns")
     add("--smoke", action="store_true",
@@ -301,24 +316,31 @@ def parse() -> argparse.Namespace:
     return options
 
 
-def main() -> int:
-    options, load = parse(), os.getloadavg()[0]
+def run(suite: Suite) -> int:
+    """Measures the rows, and returns the exit status."""
+    options, load = parse(suite), os.getloadavg()[0]
     print(f"  {'contestant':20}{'median':>8}      {'first / it (95 %)':26}"
           "must be  met")
-    benchmark = Benchmark(options)
+    benchmark = Benchmark(suite, options)
     if load > 0.5:
         say(f"other programs use this machine (load {load:.2f})")
-    for name in options.only or ROWS:
+    for name in options.only or suite.rows:
+        allowed = suite.rows[name].threads
         for threads in options.threads:
             # Rows of one thread are measured whatever --threads says.
-            if threads in ROWS[name].threads or len(ROWS[name].threads) > 1:
+            if threads in allowed or len(allowed) > 1:
                 benchmark.measure(name, threads)
     return benchmark.finish(load)
 
 
-if __name__ == "__main__":
+def main(suite: Suite) -> None:
+    """Ends the process with the status of the suite."""
     try:
-        sys.exit(main())
+        sys.exit(run(suite))
     except KeyboardInterrupt:
-        print("fluid: interrupted", file=sys.stderr)
+        print("interrupted", file=sys.stderr)
         sys.exit(130)
+
+
+if __name__ == "__main__":
+    main(Suite("fluid", __doc__, ROWS))

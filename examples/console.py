@@ -20,7 +20,7 @@ def _interrupt(*_) -> None:
 
 
 # In an example itself, not in a test that imports one.
-if Path(sys.argv[0]).resolve().parent == Path(__file__).resolve().parent:
+if Path(__file__).resolve().parent in Path(sys.argv[0]).resolve().parents:
     # A process that a program started may have to ignore Ctrl-C.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _interrupt)

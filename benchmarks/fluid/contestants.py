@@ -54,7 +54,7 @@ def counting_mallocs(folder: str) -> str:
 class Contestant:
     """One way to compute a row, in a process of its own; see worker.py."""
 
-    def __init__(self, row, name, threads, *options):
+    def __init__(self, row, name, threads, *options, module=None):
         self.name, self.library = name, name.split("_")[0]
         variables = environment(self.library, threads)
         python = sys.executable
@@ -72,8 +72,8 @@ class Contestant:
         self.log = open(f"{self.folder.name}/log", "w+b")
         # Ctrl-C is for the main process, which ends this one.
         self.process = subprocess.Popen(
-            [python, HERE / "worker.py", self.library, row, name, str(threads),
-             *options],
+            [python, HERE / "worker.py", module or f"with_{self.library}", row,
+             name, str(threads), *options],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log,
             env=variables, start_new_session=True,
         )

@@ -1,8 +1,8 @@
-"""Runs one contestant of `./dev bench fluid` in a process of its own.
+"""Runs one contestant of bench_fluid.py in a process of its own.
 
-    worker.py LIBRARY ROW NAME THREADS [--small] [--cpu]
+    worker.py MODULE ROW NAME THREADS [--small] [--cpu]
 
-The module with_<library> has {row: {name: make}}; make(sizes) returns an object
+MODULE.ROWS has {row: {name: make}}; make(sizes) returns an object
 with check() and sample(seconds), see Steps. For each line "check" or "sample
 SECONDS" this prints one line of JSON. A contestant that cannot be made ends the
 process; its last line on stderr says why.
@@ -155,7 +155,7 @@ class Busy:
 
 
 def main():
-    library, row, name, threads = sys.argv[1:5]
+    module, row, name, threads = sys.argv[1:5]
     import cases
     import worker  # this file is __main__
 
@@ -165,7 +165,7 @@ def main():
     # What libraries print is not an answer.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    module = importlib.import_module(f"with_{library}")
+    module = importlib.import_module(module)
     module.set_threads(int(threads))
     contestant = module.ROWS[row][name](sizes)
     for line in sys.stdin:

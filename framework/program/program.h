@@ -56,6 +56,8 @@ class SLUICE_API BlockDesc {
   VarDesc& AddVar(VarDesc var);
   // Returns variables in order of creation.
   const std::vector<VarDesc>& vars() const { return vars_; }
+  // Gives a variable another name. Raises as AddVar does.
+  void RenameVar(const std::string& from, const std::string& to);
   // Removes the variables created last until `count` are left.
   void ShrinkVars(size_t count) noexcept;
 
@@ -135,6 +137,10 @@ class SLUICE_API Program {
   // Returns the output variable of the op added last. Raises NotFound when it
   // has no such output, FailedPrecondition (like Hint) when there is no op yet.
   Var Output(std::string_view argument, int element = 0);
+  // Gives a variable another name if op `first` of the current block or a later
+  // one makes it, and returns whether that is so. Raises InvalidArgument for a
+  // name that is taken, empty or not UTF-8.
+  bool Rename(const std::string& from, const std::string& to, size_t first);
   // Sets the kernel hint of the op added last
   // (framework/hints/kernel_hints.h). Raises InvalidArgument for one that
   // cannot be parsed.

@@ -125,11 +125,23 @@ class LookupTableGradRowsKernel final : public CopyKernel<2> {
   DDim rows_dims_;
 };
 
+// Rows are read, not the whole table.
+KernelWork LookupWork(const KernelQuery& query) {
+  KernelWork work = DefaultKernelWork(query);
+  const auto size = static_cast<double>(SizeOf(query.input_dtypes[0]));
+  const auto elements = static_cast<double>(query.outputs[0].numel());
+  const auto table = static_cast<double>(query.inputs[0].numel());
+  work.bytes += (elements - table) * size;
+  return work;
+}
+
 }  // namespace
 
 REGISTER_OP_CPU_KERNEL(lookup_table_grad_rows,
                        LookupTableGradRowsKernel<FloatTypes>);
-REGISTER_OP_CPU_KERNEL(lookup_table, LookupTableKernel<FloatTypes>);
+REGISTER_OP_CPU_KERNEL(lookup_table,
+                       EstimatedBy<&LookupWork>,
+                       LookupTableKernel<FloatTypes>);
 REGISTER_OP_CPU_KERNEL(lookup_table_grad, LookupTableGradKernel<FloatTypes>);
 
 }  // namespace sluice

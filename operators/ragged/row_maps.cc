@@ -20,7 +20,7 @@ int64_t MapExpandAs(const RowMapCall& call) {
       call.context, call.context.Input("Offsets"), call.outs[0][0], "Y");
   const int64_t rows = call.x[0][0];
   SLUICE_ENFORCE(rows >= cut.count || cut.begin(rows) == cut.rows(),
-                 ErrorCode::kInvalidArgument, "sequence_expand_as.rows",
+                 ErrorCode::kInvalidArgument, "sequence_expand_as.row_missing",
                  "{}: input X has {} rows, Y {} sequences, of which number {} "
                  "or a later one is not empty; expected a row for each",
                  call.context.op(), rows, cut.count, rows);

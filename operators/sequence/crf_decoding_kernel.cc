@@ -67,8 +67,22 @@ class CrfDecodingKernel final : public OpKernel {
   int64_t slots_ = 1;
 };
 
+KernelWork DecodingWork(const KernelQuery& query) {
+  const CrfSizes sizes(query);
+  KernelWork work = DefaultKernelWork(query);
+  const auto tags = static_cast<double>(sizes.tags);
+  const double rows = static_cast<double>(sizes.positions) *
+                      static_cast<double>(sizes.ragged ? 1 : sizes.batch);
+  // For each pair of tags a sum, a comparison, and two choices by it.
+  work.flops = 4 * rows * tags * tags;
+  work.max_threads = std::max(1.0, static_cast<double>(sizes.batch));
+  return work;
+}
+
 }  // namespace
 
-REGISTER_OP_CPU_KERNEL(crf_decoding, CrfDecodingKernel<FloatTypes>);
+REGISTER_OP_CPU_KERNEL(crf_decoding,
+                       EstimatedBy<&DecodingWork>,
+                       CrfDecodingKernel<FloatTypes>);
 
 }  // namespace sluice

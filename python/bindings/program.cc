@@ -282,6 +282,7 @@ void BindPrograms(nb::module_& m) {
       .def("_drop_blocks", &Program::DropBlocks)
       .def("_current_block", &Program::current_block)
       .def("_set_stop_gradient", &Program::SetStopGradient)
+      .def("_rename", &Program::Rename)
       .def("_set_rows", &Program::SetRows)
       .def("_set_offsets", &Program::SetOffsets)
       .def("_set_purpose", &SetPurpose)

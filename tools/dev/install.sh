@@ -41,12 +41,16 @@ lint_requirements=(ruff clang-format==14.0.6 clang-tidy==23.1.4)
 # Packages of ./dev demo ocr. The client requires a Python older than 3.13, but
 # runs with newer ones. Only a picture of scikit-image is used, not its code.
 ocr_client=(rapidocr-onnxruntime==1.4.4 scikit-image==0.26.0)
-ocr_requirements=(onnxruntime==1.32.* opencv-python-headless==5.0.*
-  pyclipper==1.4.* shapely==2.2.* six PyYAML pillow==13.* numpy==2.*
+reader_requirements=(opencv-python-headless==5.0.* pyclipper==1.4.*
+  shapely==2.2.* six PyYAML pillow==13.*)
+ocr_requirements=(onnxruntime==1.32.* "${reader_requirements[@]}" numpy==2.*
   tqdm nanobind==3.1.* mpld3)
 # PaddlePaddle's tests are older than NumPy 1.24.
 fluid_suite_requirements=(numpy==1.23.5 scipy==1.10.1 six ml_dtypes==0.4.1
   nanobind==3.1.* tqdm)
+# Packages of ./dev demo lac. The client's setup.py needs an old setuptools.
+lac_client=(--no-build-isolation lac==2.1.2)
+lac_requirements=("setuptools<81" wheel numpy==2.* tqdm nanobind==3.1.*)
 # Sphinx imports the package, which needs nanobind, numpy and onnx.
 # selenium is for ./dev docs --look.
 docs_requirements=(sphinx==9.* myst-parser==5.* furo sphinx-copybutton==0.5.*
@@ -181,6 +185,15 @@ python_environment() {
       lint) environment build/venv lint "${lint_requirements[@]}" || exit 1 ;;
     esac
   done
+}
+
+# lac_environment [ocr]: build/lac, with clients of PaddlePaddle but without it;
+# ocr adds the one that reads pages.
+lac_environment() {
+  environment build/lac packages "${lac_requirements[@]}" -- \
+    "${lac_client[@]}" || exit 1
+  [ $# -eq 0 ] || environment build/lac ocr "${reader_requirements[@]}" -- \
+    rapidocr-paddle==1.4.5 || exit 1
 }
 
 # oneDNN with the API of 3.1 or newer; Debian 12 has an older one. A build

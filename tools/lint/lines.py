@@ -17,9 +17,10 @@ BUDGET = {
     "laboratory": 13_500,  # raised for the corpus, and answers before tables
     "fluid": 600,
     "python": 37_100,  # raised for fluid/, which is to shrink as tables
-    "benchmarks": 11_000,  # raised for fluid/
+    "benchmarks": 11_330,  # raised for fluid/, and saved models in it
     "tools": 4_220,  # raised for lint/pages.py, lint/drawing.py
-    "others": 6_100,  # examples, docs, cmake, include, dev; raised for the site
+    # examples, docs, cmake, include, dev; raised for the site, and LAC
+    "others": 6_200,
     "tests": 103_500,
 }
 SUFFIXES = (

@@ -73,6 +73,8 @@ __getattr__ = refusing(
     "fluid",
     {
         "WeightNormParamAttr": "write v, its l2_normalize and a factor",
+        "average": "numpy.average has weights, too",
+        "save": "fluid.io.save_persistables writes what load_persistables reads",
         **dict.fromkeys(
             ("dygraph", "enable_dygraph", "enable_imperative"),
             "programs are written before they run; there are no layers that "

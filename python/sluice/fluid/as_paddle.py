@@ -13,26 +13,13 @@ import types
 from ..errors import FailedPreconditionError, NotFoundError
 
 # Modules of PaddlePaddle, and the modules that replace them.
+_SAME = (
+    "backward", "clip", "core", "executor", "framework", "initializer", "io",
+    "layer_helper", "layers", "nets", "optimizer", "profiler", "regularizer",
+)  # fmt: skip
 _MODULES = {
     "paddle.fluid": "sluice.fluid",
-    **{
-        f"paddle.fluid.{name}": f"sluice.fluid.{name}"
-        for name in (
-            "backward",
-            "clip",
-            "core",
-            "executor",
-            "framework",
-            "initializer",
-            "io",
-            "layer_helper",
-            "layers",
-            "nets",
-            "optimizer",
-            "profiler",
-            "regularizer",
-        )  # fmt: skip
-    },
+    **{f"paddle.fluid.{name}": f"sluice.fluid.{name}" for name in _SAME},
     "paddle.fluid.metrics": "sluice.metrics",
     "paddle.fluid.param_attr": "sluice.layer_helper",
     "paddle.fluid.unique_name": "sluice.unique_name",

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..framework import append_backward as sluice_backward
 from .framework import Variable
-from .layers import reduce_sum, sums
+from .layers import assign, reduce_sum, sums
 
 __all__ = ["append_backward", "gradients"]
 
@@ -62,10 +62,13 @@ def gradients(
     given = (
         given if isinstance(given, (list, tuple)) else [given] * len(targets)
     )
-    parts = [
-        reduce_sum(target if grad is None else target * grad)
-        for target, grad in zip(targets, given, strict=True)
-    ]
+    parts = []
+    for target, grad in zip(targets, given, strict=True):
+        if grad is not None:
+            grad = assign(grad)
+            grad.stop_gradient = True
+            target = target * grad
+        parts.append(reduce_sum(target))
     pairs = append_backward(sums(parts), names_of(inputs), no_grad_set)
     found = {variable.name: gradient for variable, gradient in pairs}
     return [found[name] for name in names_of(inputs)]

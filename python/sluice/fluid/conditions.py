@@ -66,6 +66,16 @@ class BlockOp(Region):
         ]
         program.global_block().append_region(self)
 
+    @property
+    def input_arg_names(self) -> list[str]:
+        """What is read around the block, and what it writes there."""
+        made: set[str] = set()
+        names = [*super().input_arg_names, *self.outputs["Out"]]
+        for op in self.ops:
+            names += [n for n in op.input_arg_names if n not in made]
+            made.update({*op.output_arg_names} - {*self.outputs["Out"]})
+        return [*dict.fromkeys(names)]
+
     def translate(self, program: Program) -> None:
         """Append the op to a program, which may be a copy."""
 
@@ -421,8 +431,7 @@ def beam_search(
     """The best candidates of each source, see
     :func:`sluice.layers.beam_search`.
     """
-    more = ["parent_idx"] if return_parent_idx else []
-    return LayerHelper("beam_search", name).append(
+    made = LayerHelper("beam_search", name).append(
         "beam_search",
         {
             "pre_ids": pre_ids, "pre_scores": pre_scores, "ids": ids,
@@ -433,8 +442,9 @@ def beam_search(
             "is_accumulated": is_accumulated,
         },
         "selected_ids",
-        ["selected_scores", *more],
+        ["selected_scores", "parent_idx"],
     )  # fmt: skip
+    return made if return_parent_idx else made[:2]
 
 
 def beam_search_decode(

@@ -109,65 +109,43 @@ class Variable:
         x, y = (other, self) if swapped else (self, other)
         return self.block.append(type, {"X": x, "Y": y}, {"axis": -1})
 
-    def __add__(self, other: Any) -> Any:
-        if isinstance(other, (int, float)):
-            return self._scale(1.0, float(other))
-        return self._binary("elementwise_add", other)
-
-    __radd__ = __add__
-
-    def __mul__(self, other: Any) -> Any:
-        if isinstance(other, (int, float)):
-            return self._scale(float(other), 0.0)
-        return self._binary("elementwise_mul", other)
-
-    __rmul__ = __mul__
-
-    def __sub__(self, other: Any) -> Any:
-        if isinstance(other, (int, float)):
-            return self._scale(1.0, -float(other))
-        return self._binary("elementwise_sub", other)
-
-    def __rsub__(self, other: Any) -> Any:
-        if isinstance(other, (int, float)):
-            return self._scale(-1.0, float(other))
-        return self._binary("elementwise_sub", other, True)
-
     def __neg__(self) -> Any:
         return self._scale(-1.0, 0.0)
-
-    def __truediv__(self, other: Any) -> Any:
-        return self._binary("elementwise_div", other)
-
-    def __rtruediv__(self, other: Any) -> Any:
-        return self._binary("elementwise_div", other, True)
-
-    def __pow__(self, other: Any) -> Any:
-        return self._binary("elementwise_pow", other)
-
-    def __floordiv__(self, other: Any) -> Any:
-        return self._binary("elementwise_floordiv", other)
-
-    def __mod__(self, other: Any) -> Any:
-        return self._binary("elementwise_mod", other)
-
-    def __lt__(self, other: Any) -> Any:
-        return self._binary("less_than", other)
-
-    def __le__(self, other: Any) -> Any:
-        return self._binary("less_equal", other)
-
-    def __gt__(self, other: Any) -> Any:
-        return self._binary("greater_than", other)
-
-    def __ge__(self, other: Any) -> Any:
-        return self._binary("greater_equal", other)
 
     def __repr__(self) -> str:
         kind = type(self).__name__
         return f"<fluid.{kind} {self.name}: {self.dtype} {self.shape}>"
 
     __str__ = __repr__
+
+
+# With a number n: what the op ``scale`` multiplies by and adds.
+_SCALES: dict[str, Any] = {
+    "add": lambda n: (1.0, n), "radd": lambda n: (1.0, n),
+    "mul": lambda n: (n, 0.0), "rmul": lambda n: (n, 0.0),
+    "sub": lambda n: (1.0, -n), "rsub": lambda n: (-1.0, n),
+}  # fmt: skip
+_OPERATORS = {
+    "elementwise_add": "add radd", "elementwise_mul": "mul rmul",
+    "elementwise_sub": "sub rsub", "elementwise_div": "truediv rtruediv",
+    "elementwise_pow": "pow rpow", "elementwise_floordiv": "floordiv",
+    "elementwise_mod": "mod", "less_than": "lt", "less_equal": "le",
+    "greater_than": "gt", "greater_equal": "ge",
+}  # fmt: skip
+
+
+def _operator(name: str, type: str) -> Any:
+    def operator(self: Variable, other: Any) -> Any:
+        if isinstance(other, (int, float)) and name in _SCALES:
+            return self._scale(*_SCALES[name](float(other)))
+        return self._binary(type, other, name[0] == "r")
+
+    return operator
+
+
+for _type, _both in _OPERATORS.items():
+    for _name in _both.split():
+        setattr(Variable, f"__{_name}__", _operator(_name, _type))
 
 
 class Parameter(Variable):

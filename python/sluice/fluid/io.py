@@ -13,7 +13,6 @@ from .. import executor as sluice_executor
 from ..errors import (
     FailedPreconditionError,
     InvalidArgumentError,
-    NotFoundError,
     UnimplementedError,
 )
 from ..framework import created
@@ -30,6 +29,7 @@ from .framework import (
 from .model_files import LOD_TENSOR
 from .readers import DataFeeder, DataLoader, PyReader
 from .translate import ROWS
+from .translate.blocks import Array
 
 __all__ = [
     "DataFeeder",
@@ -157,6 +157,13 @@ def _names(given: Any) -> list[str]:
     return [getattr(each, "name", each) for each in several]
 
 
+def _loops(ops: Sequence[Operator]) -> list[str]:
+    """The types of ops that files cannot have."""
+    found = [op.type for op in ops if op.is_loop and op.type not in BLOCK_SLOTS]
+    inner = [op for op in ops if op.type in BLOCK_SLOTS]
+    return found + [type for op in inner for type in _loops(op.ops)]
+
+
 def _needed(ops: Sequence[Operator], targets: Sequence[str]) -> list[Operator]:
     """The forward ops that the targets depend on."""
     wanted, kept = set(targets), []
@@ -167,6 +174,12 @@ def _needed(ops: Sequence[Operator], targets: Sequence[str]) -> list[Operator]:
     return kept[::-1]
 
 
+# By op with a block: the slots of what it reads, and of its scope.
+BLOCK_SLOTS = {
+    "while": ("X", "StepScopes"),
+    "conditional_block": ("Input", "Scope"),
+}
+BLOCK, STEP_SCOPES, TENSOR_ARRAY = 8, 11, 13  # codes of PaddlePaddle
 _LISTS = {bool: 7, int: 3, float: 4, str: 5}
 _SCALARS = {bool: 6, int: 0, float: 1, str: 2}
 
@@ -176,7 +189,7 @@ def _attribute(op: str, name: str, value: Any) -> tuple[int, Any]:
     if isinstance(value, (list, tuple)):
         kind = type(value[0]) if value else int
         return _LISTS[kind], list(value)
-    default = ROWS[op].attributes.get(name)
+    default = ROWS[op].attributes.get(name) if op in ROWS else None
     if isinstance(default, float):
         return 1, float(value)
     if isinstance(value, int) and not -(2**31) <= value < 2**31:
@@ -219,18 +232,18 @@ def save_inference_model(
     Raises:
         FailedPreconditionError: a parameter has no value yet.
         InvalidArgumentError: an input that is needed is not listed.
-        UnimplementedError: the program has loops.
+        UnimplementedError: the program has loops other than While.
     """
     program = default_main_program() if main_program is None else main_program
     targets = _names(target_vars)
     feeds = _names(feeded_var_names)
     ops = _needed(program.global_block().ops, targets)
-    loops = [op.type for op in ops if op.is_loop]
+    loops = _loops(ops)
     if loops:
         raise UnimplementedError(
-            f"save_inference_model: there are loops ({', '.join(loops)}); "
-            "sl.io.save_program(path, program.sluice) writes it in Sluice's "
-            f"format{created()}",
+            f"save_inference_model: {', '.join(loops)} cannot be written, "
+            "while and conditional_block can; sl.io.save_program(path, "
+            f"program.sluice) writes all of it in Sluice's format{created()}",
             "fluid.save_loops",
         )
     read = {name for op in ops for name in op.input_arg_names}
@@ -268,40 +281,10 @@ def _described(
     feeds: list[str],
     fetches: list[str],
 ) -> dict[str, Any]:
-    block = program.global_block()
-    made = {n: (sizes, code, lod) for n, sizes, code, lod in program.feeds}
     variables = [
         _declared("feed", 5, [], kind=9, persistable=True),
         _declared("fetch", 5, [], kind=10, persistable=True),
-    ]
-    for name in names:
-        if name in made:
-            sizes, code, lod = made[name]
-            dims = [-1 if size is None else size for size in sizes]
-            variables.append(_declared(name, code, dims, lod_level=lod))
-            continue
-        try:
-            var = block.var(name)
-            code, dims, lod = code_of(var.dtype), var.shape, var.lod_level
-        except NotFoundError:  # an output that is not made, such as XShape
-            code, dims, lod = 5, [], 0
-        persistable = name in program.stored
-        variables.append(
-            _declared(name, code, dims, lod_level=lod, persistable=persistable)
-        )
-    described = [
-        {
-            "type": op.type,
-            "inputs": op.inputs,
-            "outputs": op.outputs,
-            "attrs": {
-                name: _attribute(
-                    op.type, name, True if name == "is_test" else value
-                )
-                for name, value in op.attrs.items()
-            },
-        }
-        for op in ops
+        *(_variable(program, name) for name in names),
     ]
     col = [
         [
@@ -315,8 +298,55 @@ def _described(
         ]
         for type, given in (("feed", feeds), ("fetch", fetches))
     ]
-    whole = col[0][::-1] + described + col[1]
-    return {
-        "version": 1008005,
-        "blocks": [{"parent": -1, "vars": variables, "ops": whole}],
+    blocks: list[dict[str, Any]] = [{"parent": -1, "vars": variables}]
+    made = [_op(program, op, blocks, 0) for op in ops]
+    blocks[0]["ops"] = col[0][::-1] + made + col[1]
+    return {"version": 1008005, "blocks": blocks}
+
+
+def _variable(program: Program, name: str) -> dict[str, Any]:
+    """The declaration of a variable; of those of blocks the name is known."""
+    for fed, sizes, code, lod in program.feeds:
+        if fed == name:
+            dims = [-1 if size is None else size for size in sizes]
+            return _declared(name, code, dims, lod_level=lod)
+    value = program.translation.find(name)
+    if value is None:  # of a block, or not made, such as XShape
+        return _declared(name, 5, [])
+    if isinstance(value, Array):
+        return _declared(name, code_of(value.dtype), [], kind=TENSOR_ARRAY)
+    var = program.global_block().var(name)
+    return _declared(
+        name,
+        code_of(var.dtype),
+        var.shape,
+        lod_level=var.lod_level,
+        persistable=name in program.stored,
+    )
+
+
+def _op(
+    program: Program, op: Operator, blocks: list[dict[str, Any]], parent: int
+) -> dict[str, Any]:
+    """An op; its block is added to those of the file."""
+    attrs = {
+        name: _attribute(op.type, name, True if name == "is_test" else value)
+        for name, value in op.attrs.items()
     }
+    inputs, outputs = op.inputs, op.outputs
+    if op.type in BLOCK_SLOTS:
+        at = len(blocks)
+        attrs["sub_block"] = (BLOCK, at)
+        own = [name for each in op.ops for name in each.output_arg_names]
+        own = [n for n in dict.fromkeys(own) if n not in op.output_arg_names]
+        scope, read = f"{op.type}.scope_{at}", BLOCK_SLOTS[op.type][0]
+        blocks.append(
+            {"parent": parent, "vars": [_variable(program, n) for n in own]}
+        )
+        blocks[at]["ops"] = [_op(program, o, blocks, at) for o in op.ops]
+        blocks[parent]["vars"].append(_declared(scope, 5, [], kind=STEP_SCOPES))
+        inputs = {**inputs, read: op.input_arg_names}
+        outputs = {**outputs, BLOCK_SLOTS[op.type][1]: [scope]}
+    return {
+        "type": op.type, "inputs": inputs, "outputs": outputs, "attrs": attrs
+    }  # fmt: skip

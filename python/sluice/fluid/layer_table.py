@@ -110,7 +110,7 @@ diag_embed(input:Input, offset=0, dim1=-2, dim2=-1)
 dist(x:X, y:Y, p=2)
 dropout(x:X, dropout_prob, is_test=False, seed=None>_, name,
     dropout_implementation='downgrade_in_infer'; fix_seed=seed is not None;
-    seed=seed or 0)
+    seed=seed or 0) -> Out Mask!
 dynamic_gru=gru(input:Input, size>_, param_attr, bias_attr, is_reverse=False,
     gate_activation='sigmoid', candidate_activation='tanh'>activation, h_0:H0?,
     origin_mode=False; Weight<param_attr[size, 3 * size]; Bias<bias_attr[1, 3 *

@@ -5,21 +5,23 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from .. import _core
-from ..errors import InvalidArgumentError, NotFoundError, UnimplementedError
+from ..errors import InvalidArgumentError, NotFoundError
 from ..executor import Executor
-from ..framework import Program
+from ..framework import Program, Variable
 from ..ragged import Fetched
 from . import parameters
-from .translate import DTYPES, ROWS, Folding, Translation
+from .translate import BLOCK_OPS, DTYPES, ROWS, Folding, Translation
 
 __all__ = ["Model", "load"]
 
 Path = str | os.PathLike[str]
 
 LOD_TENSOR = 7
+BLOCK = 8  # the type of attributes
 MOST_LEVELS = 8
 # Kinds of variables that hold no tensor: feed, fetch, scopes, places, readers.
 WITHOUT_VALUE = (9, 10, 11, 12, 14, 15, 17)
@@ -88,6 +90,12 @@ def load(
         InvalidArgumentError: the files do not fit each other.
         UnimplementedError: an op has an attribute that Sluice does not have.
     """
+    if not isinstance(path, (str, os.PathLike)):
+        raise InvalidArgumentError(
+            f"load: expected a folder or a file, got {_core._shown(path)}; "
+            "Fluid's load(program, path) is fluid.io.load_persistables here",
+            "fluid.load_path",
+        )
     program_file, params = _files(os.fspath(path), params)
     try:
         with open(program_file, "rb") as opened:
@@ -97,8 +105,9 @@ def load(
             f"there is no file {program_file}", "fluid.program_missing"
         ) from None
     parsed = _core._fluid_parse_program(bytes, program_file)
-    block = _only_block(parsed["blocks"], program_file)
-    _check_ops(block["ops"], program_file)
+    blocks = parsed["blocks"]
+    _check_ops([op for each in blocks for op in each["ops"]], program_file)
+    block = blocks[0]
     declared = {var["name"]: var for var in block["vars"]}
     expected = {
         name: parameters.Expected(var["dtype"], var["dims"])
@@ -121,16 +130,13 @@ def load(
     feeds = _declare_feeds(program, block["ops"], declared, program_file)
     translation = Translation(program, Folding(scope, set(expected)))
     fetches = _by_column(block["ops"], "fetch", "inputs", "X", program_file)
-    for at, op in enumerate(block["ops"]):
-        if op["type"] in ("feed", "fetch"):
-            continue
-        attrs = {name: value for name, (_, value) in op["attrs"].items()}
-        with _of_op(at, op["type"], program_file):
-            translation.append(op["type"], op["inputs"], op["outputs"], attrs)
+    _translate(translation, blocks, 0, program_file)
     for name in fetches:
         translation.value(name)
     made = {
-        name: variable.name for name, variable in translation.values.items()
+        name: value.name
+        for name, value in translation.values.items()
+        if isinstance(value, Variable)
     }
     return Model(program, scope, feeds, fetches, made, executor or Executor())
 
@@ -146,27 +152,39 @@ def _files(path: str, params: Path | None) -> tuple[str, Path | None]:
     return path, params
 
 
-def _only_block(blocks: Any, name: str) -> Any:
-    if len(blocks) == 1:
-        return blocks[0]
-    kinds = {
-        op["type"]
-        for block in blocks
-        for op in block["ops"]
-        if any(type in (8, 10) for type, _ in op["attrs"].values())
-    }
-    raise UnimplementedError(
-        f"{name} has {len(blocks)} blocks, of ops {', '.join(sorted(kinds))}; "
-        "Sluice reads models of one block",
-        "fluid.blocks",
-    )
+def _translate(
+    translation: Translation, blocks: Any, number: int, name: str
+) -> None:
+    """Append the ops of a block, and of those inside of it."""
+    for at, op in enumerate(blocks[number]["ops"]):
+        type = op["type"]
+        if type in ("feed", "fetch"):
+            continue
+        attrs = {name: value for name, (_, value) in op["attrs"].items()}
+        with _of_op(at, type, name, number):
+            if type in BLOCK_OPS:
+                inside = op["attrs"].get("sub_block", (None, None))
+                if inside[0] != BLOCK:
+                    raise InvalidArgumentError(
+                        f"{type}: attribute sub_block is no block",
+                        "fluid.sub_block",
+                    )
+                BLOCK_OPS[type](
+                    translation,
+                    op["inputs"],
+                    attrs,
+                    partial(_translate, translation, blocks, inside[1], name),
+                    op["outputs"],
+                )
+                continue
+            translation.append(type, op["inputs"], op["outputs"], attrs)
 
 
 def _check_ops(ops: Sequence[Any], name: str) -> None:
     """Name all ops that have no translation."""
     from difflib import get_close_matches
 
-    unknown = {op["type"] for op in ops} - {*ROWS, "feed", "fetch"}
+    unknown = {op["type"] for op in ops} - {*ROWS, *BLOCK_OPS, "feed", "fetch"}
     if not unknown:
         return
     texts = []
@@ -225,8 +243,9 @@ def _declare_feeds(
 class _of_op:
     """Names the op of a file in errors."""
 
-    def __init__(self, at: int, type: str, name: str) -> None:
-        self.text = f"\nin op {at} ({type}) of {name}"
+    def __init__(self, at: int, type: str, name: str, block: int) -> None:
+        of = f"block {block} of {name}" if block else name
+        self.text = f"\nin op {at} ({type}) of {of}"
 
     def __enter__(self) -> None:
         pass

@@ -106,12 +106,9 @@ class PyReader(Shown):
             feed_list[0].block.program.readers.append(self)
 
     def decorate_sample_generator(
-        self,
-        sample_generator: Any,
-        batch_size: int,
-        drop_last: bool = True,
+        self, sample_generator: Any, batch_size: int, drop_last: bool = True,
         places: Any = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Take a function that gives a generator of samples."""
 
         def tuples() -> Iterator[Any]:

@@ -15,8 +15,9 @@ stand, in Python, with the arguments' names and those of ``_NAMES``: attributes
 and inputs, ``seed=seed or 0``, where None changes nothing; parameters, ``W<attr
 [sizes]=initializer``; variables that are stored and not trained, ``Mean~name
 [sizes]=initializer``; and ``+size@axis``, a bias. At the end stand the outputs
-that the layer returns, if not Out; ``Y*count``, a list of them, and
-``MeanOut=Mean``, which is written to the variable of an input.
+that the layer returns, if not Out; ``Y*count``, a list of them; ``Mask!``,
+which only the op has; and ``MeanOut=Mean``, which is written to the variable of
+an input.
 """
 
 from __future__ import annotations
@@ -341,8 +342,10 @@ def _function(name: str, layer: Layer) -> Callable[..., Any]:
             elif sign:
                 made.into[slot] = made.inputs[what]
                 continue
+            slot = slot.removesuffix("!")
             made.into.setdefault(slot, made.helper.new())
-            returned.append(made.into[slot])
+            if not each.endswith("!"):
+                returned.append(made.into[slot])
         made.helper.block.append_op(
             layer.op, made.inputs, made.into, made.attrs
         )

@@ -27,7 +27,8 @@ _TUNE = """\
 Measures the kernels of a program, so that plans choose by evidence from then
 on. PROGRAM is a built-in network (lenet, mlp: a training step), a Python
 script that defines `program` and `feed` (`fetch_list`, `startup` and `scope`
-are optional), an ONNX model (*.onnx), or a file of sluice.io.save_program.
+are optional), an ONNX model (*.onnx), a model of PaddlePaddle (*.pdmodel, or a
+folder with __model__), or a file of sluice.io.save_program.
   sluice-lab tune lenet
   sluice-lab tune model.onnx --budget 60 --all"""
 _RECORDS = """\

@@ -120,7 +120,8 @@ def add_program(parser: argparse.ArgumentParser) -> None:
     """Add PROGRAM and --batch."""
     add(
         parser, "program", "PROGRAM",
-        "a built-in network, a Python script, an ONNX model or a saved program",
+        "a built-in network, a Python script, a model of ONNX or PaddlePaddle, "
+        "or a saved program",
     )
     add(parser, "--batch", None, "for sizes left open", type=count, default=32)
 

@@ -13,10 +13,13 @@ import numpy as np
 
 import sluice as sl
 from sluice.errors import InvalidArgumentError, NotFoundError
+from sluice.ragged import offsets_of
 
 from . import networks
 from .arrays import check_size, numpy_dtype
 from .networks import NETWORKS, Job
+
+ROWS = 12  # of each sequence that is made up
 
 
 def load(name: str, batch: int = 32) -> Job:
@@ -25,7 +28,8 @@ def load(name: str, batch: int = 32) -> Job:
     Args:
         name: one of NETWORKS; a Python script, ``*.py``, that defines
             ``program`` and ``feed`` (and optionally ``fetch_list``, ``startup``
-            and ``scope``); an ONNX model, ``*.onnx``; or a file of
+            and ``scope``); an ONNX model, ``*.onnx``; a model of PaddlePaddle,
+            ``*.pdmodel`` or a folder with ``__model__``; or a file of
             ``sl.io.save_program``.
         batch: the value of unknown sizes of the program.
 
@@ -48,6 +52,8 @@ def load(name: str, batch: int = 32) -> Job:
         return _from_script(name)
     if name.endswith(".onnx"):
         return _from_model(name, batch)
+    if name.endswith(".pdmodel") or os.path.isdir(name):
+        return _from_fluid(name, batch)
     program = sl.io.load_program(name)
     return Job(name, program, make_feed(program, batch), None, values(program))
 
@@ -67,6 +73,9 @@ def role(name: str) -> str:
     if name in NETWORKS:
         return "built-in network"
     kinds = {".py": "script", ".onnx": "ONNX model"}
+    kinds |= {".pdmodel": "model of PaddlePaddle"}
+    if os.path.isdir(name):
+        return "model of Fluid"
     return kinds.get(os.path.splitext(name)[1], "saved program")
 
 
@@ -122,6 +131,13 @@ def _from_model(path: str, batch: int) -> Job:
     return Job(path, model.program, feed, outputs, model.scope)
 
 
+def _from_fluid(path: str, batch: int) -> Job:
+    model = sl.fluid.load(path)
+    outputs = [model.values.get(name, name) for name in model.fetches]
+    feed = make_feed(model.program, batch)
+    return Job(path, model.program, feed, outputs, model.scope)
+
+
 def _not_defined(path: str, name: str, what: str, got: Any) -> Exception:
     kind = "nothing" if got is None else type(got).__name__
     return InvalidArgumentError(
@@ -130,18 +146,28 @@ def _not_defined(path: str, name: str, what: str, got: Any) -> Exception:
     )
 
 
-def make_feed(program: sl.Program, batch: int) -> dict[str, np.ndarray]:
-    """Arrays for all data variables; ``batch`` for unknown sizes.
+def make_feed(program: sl.Program, batch: int) -> dict[str, Any]:
+    """Values for all data variables; ``batch`` for unknown sizes.
 
     Floats are random, in [0, 1); integers are 0, which is a valid index of
-    every table and class.
+    every table and class. Of ragged variables there are ``batch`` sequences of
+    ``ROWS`` rows.
     """
     random = np.random.default_rng(0)
-    return {
-        var["name"]: _array(random, var, batch)
-        for var in program._blocks()[0]["vars"]
-        if var["is_data"]
-    }
+    feed: dict[str, Any] = {}
+    data = [var for var in program._blocks()[0]["vars"] if var["is_data"]]
+    offsets = {var["offsets"] for var in data}
+    for var in data:
+        levels = len(offsets_of(program, var["name"]))
+        if var["name"] in offsets:
+            continue
+        if not levels:
+            feed[var["name"]] = _array(random, var, batch)
+            continue
+        rows = _array(random, var, batch * ROWS)
+        lengths = [[1] * batch] * (levels - 1) + [[ROWS] * batch]
+        feed[var["name"]] = (rows, lengths)
+    return feed
 
 
 def values(program: sl.Program) -> sl.Scope:

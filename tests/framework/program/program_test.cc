@@ -83,6 +83,33 @@ TEST_F(ProgramTest, NewNamesAvoidThoseThatAreTaken) {
             "test_add_3.Out");
 }
 
+TEST_F(ProgramTest, RenamesAnOutputWhereverItIsNamed) {
+  const Var rows = program_.RaggedData("rows", DType::kFloat32, {-1, 2});
+  program_.AppendOp("relu", {{"X", {"rows"}}});
+  const size_t first = program_.block().ops.size();
+  program_.AppendOp("relu", {{"X", {"rows"}}});
+  const std::string made = program_.Output("Out").name();
+  program_.AppendOp("sequence_reverse", {{"X", {made}}});
+  program_.SetRows(program_.Output("Out").name(), made);
+  const uint64_t version = program_.version();
+  EXPECT_TRUE(program_.Rename(made, "hidden", first));
+  EXPECT_GT(program_.version(), version);
+  EXPECT_FALSE(program_.HasVar(made));
+  EXPECT_EQ(program_.FindVar("hidden").offsets, rows.offsets().name());
+  EXPECT_EQ(program_.block().ops[first].Output("Out"), ArgVars{"hidden"});
+  EXPECT_EQ(program_.block().ops[first + 1].Input("X"), ArgVars{"hidden"});
+  EXPECT_EQ(program_.FindVar(program_.Output("Out").name()).rows, "hidden");
+  EXPECT_NE(program_.block().ops[0].Output("Out"), ArgVars{"hidden"});
+  ExpectError(ErrorCode::kInvalidArgument, "program.rename_taken", {"rows"},
+              [&] { program_.Rename("hidden", "rows", first); });
+  ExpectError(ErrorCode::kInvalidArgument, "program.var_unnamed", {"name"},
+              [&] { program_.Rename("hidden", "", first); });
+  // It is made before, or not at all.
+  EXPECT_FALSE(program_.Rename("hidden", "new", first + 1));
+  EXPECT_FALSE(program_.Rename("nothing", "new", first));
+  EXPECT_TRUE(program_.HasVar("hidden"));
+}
+
 TEST_F(ProgramTest, AnOpMayWriteAVariableAgain) {
   program_.AppendOp("test_add", {{"X", {"x"}}, {"Y", {"y"}}}, {}, {},
                     {{"Out", {"sum"}}});

@@ -380,3 +380,35 @@ def test_print_writes_for_who_reads_the_variable_later(capfd):
     layers.Print(x, message="here")
     run([x * 2.0], {"x": np.ones((1, 2), "f4")})
     assert "here x" in capfd.readouterr().err
+
+
+def test_loops_arrays_and_conditions_are_written_and_read(tmp_path):
+    sentences, scores = beam_decoder()
+    limit = layers.fill_constant([1], "float32", 0.0)
+    flag = layers.data("flag", [1], append_batch_size=False)
+    sign = layers.fill_constant([1], "float32", 1.0)
+    with layers.Switch() as switch:
+        with switch.case(layers.less_than(flag, limit)):
+            layers.assign(sign * -1.0, sign)
+    exe = fluid.Executor()
+    exe.run(fluid.default_startup_program())
+    lod = [[1, 1], [1, 1]]
+    rows = {
+        "first": np.full((2, 1), 1, np.int64),
+        "nothing": np.zeros((2, 1), "f4"),
+    }
+    feed = {
+        "start": np.random.default_rng(1).normal(size=(2, WIDTH)).astype("f4"),
+        "flag": np.array([-1.0], "f4"),
+    }
+    tensors = {k: fluid.create_lod_tensor(v, lod) for k, v in rows.items()}
+    targets = [sentences, scores, sign]
+    expected = exe.run(feed={**feed, **tensors}, fetch_list=targets)
+    names = ["start", "first", "nothing", "flag"]
+    fluid.io.save_inference_model(tmp_path, names, targets, exe)
+    model = fluid.load(tmp_path)
+    assert model.feeds == names
+    ragged = {k: (v, lod) for k, v in rows.items()}
+    for got, wanted in zip(model.run({**feed, **ragged}), expected):
+        np.testing.assert_array_equal(got, wanted)
+    assert expected[2].tolist() == [-1.0]

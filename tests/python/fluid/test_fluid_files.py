@@ -183,7 +183,7 @@ def two_blocks(parent=0, runs=1):
 
 
 def test_blocks(tmp_path):
-    with pytest.raises(UnimplementedError, match="2 blocks, of ops while"):
+    with pytest.raises(InvalidArgumentError, match="Condition has 0 variables"):
         fluid.load(saved.write(tmp_path, two_blocks(), {}))
     for parent, runs, text in (
         (1, 1, "block 1 says that it is block 1 inside block 1"),
@@ -192,6 +192,35 @@ def test_blocks(tmp_path):
     ):
         with pytest.raises(InvalidArgumentError, match=text):
             fluid.load(saved.write(tmp_path, two_blocks(parent, runs), {}))
+
+
+def nested(depth):
+    """Blocks inside of each other, each an op conditional_block of x."""
+
+    def run(at):
+        return saved.op(
+            "conditional_block",
+            {"Cond": "x"},
+            {"Out": "x"},
+            is_scalar_condition=(6, True),
+            sub_block=(8, at),
+        )
+
+    desc = saved.program(
+        [saved.variable("x", 0, dims=[1])], [run(1)], ["x"], {}
+    )
+    for at in range(1, depth + 1):
+        ops = [run(at + 1)] if at < depth else []
+        block = {"parent": at - 1, "vars": [], "ops": ops}
+        desc["blocks"].append(block)
+    return desc
+
+
+def test_blocks_inside_of_each_other(tmp_path):
+    model = fluid.load(saved.write(tmp_path, nested(8), {}))
+    assert model.run({"x": np.array([True])})[0].tolist() == [True]
+    with pytest.raises(UnimplementedError, match="more than 8 blocks"):
+        fluid.load(saved.write(tmp_path, nested(9), {}))
 
 
 def change(path, at, bytes):
@@ -381,3 +410,27 @@ def test_a_gpu_that_is_not_there():
         pytest.skip("there is a GPU")
     with pytest.raises(NotFoundError, match="there is no cuda:0"):
         fluid.core.AnalysisConfig("model").enable_use_gpu(500, 0)
+
+
+@pytest.mark.parametrize("name", ["__model__", "line.pdmodel"])
+def test_the_laboratory_takes_models(tmp_path, name, capsys):
+    from sluice.lab.__main__ import main
+
+    file = None if name == "__model__" else "line.pdiparams"
+    with (
+        fluid.program_guard(fluid.Program(), fluid.Program()),
+        fluid.scope_guard(fluid.core.Scope()),
+    ):
+        x = fluid.layers.data("x", shape=[3])
+        words = fluid.layers.data("words", [1], dtype="int64", lod_level=1)
+        embedded = fluid.layers.embedding(words, [5, 4])
+        y = fluid.layers.fc([x, fluid.layers.sequence_pool(embedded, "sum")], 4)
+        exe = fluid.Executor()
+        exe.run(fluid.default_startup_program())
+        fluid.io.save_inference_model(
+            tmp_path, ["x", "words"], [y], exe, None, name, file
+        )
+    path = str(tmp_path if file is None else tmp_path / name)
+    assert main(["tune", path, "--batch", "2", "--budget", "1"]) == 0
+    assert main(["bisect", path, "default", "reference", "--batch", "2"]) == 0
+    assert "no part differs" in capsys.readouterr().out

@@ -134,6 +134,17 @@ def test_the_gradient_of_a_tagger_lowers_its_loss():
     assert metric.eval()[2] > 0.95
 
 
+def test_the_mask_of_a_dropout_can_be_fetched():
+    x = fluid.layers.data("x", shape=[50])
+    y = fluid.layers.dropout(x, 0.25)
+    op = fluid.default_main_program().global_block().ops[-1]
+    exe = fluid.Executor(fluid.CPUPlace())
+    ones = np.ones((4, 50), np.float32)
+    out, mask = exe.run(feed={"x": ones}, fetch_list=[y, *op.output("Mask")])
+    np.testing.assert_array_equal(out, mask.astype(np.float32))
+    assert 0 < out.mean() < 1
+
+
 def test_tests_do_not_drop_anything():
     x = fluid.layers.data("x", shape=[4])
     y = fluid.layers.dropout(x, 0.25)

@@ -9,7 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ...display import Shown
-from ...errors import InvalidArgumentError, NotFoundError, SluiceError
+from ...errors import (
+    InvalidArgumentError,
+    NotFoundError,
+    SluiceError,
+    UnimplementedError,
+)
 from ...framework import Program, Variable, created
 from . import (  # noqa: F401
     blocks,
@@ -45,6 +50,7 @@ __all__ = [
 ]
 
 EMPTY = "@EMPTY@"
+MOST_BLOCKS = 8  # each is translated twice for each time that its outer one is
 # What a row raises for attributes of other types or lengths than it expects.
 _MISFITS = (
     ArithmeticError, AttributeError, LookupError, TypeError, ValueError
@@ -84,11 +90,21 @@ class Translation(Shown):
     @contextlib.contextmanager
     def inside(self) -> Iterator[None]:
         """The ops are of a block: they write no variable in the scope."""
+        if self._depth == MOST_BLOCKS:
+            raise UnimplementedError(
+                f"more than {MOST_BLOCKS} blocks are inside of each other"
+                f"{created()}",
+                "fluid.nested_blocks",
+            )
         self._depth += 1
         try:
             yield
         finally:
             self._depth -= 1
+
+    def folded(self) -> Folding | None:
+        """What computes ops on parameters; not in blocks, which are dropped."""
+        return None if self._depth else self.folding
 
     def value(self, name: str) -> Any:
         """What :meth:`find` finds. Raises NotFoundError."""
@@ -130,6 +146,7 @@ class Translation(Shown):
             for slot, names in inputs.items()
         }
         arguments = arguments_of(op, row, values)
+        first = self.program._op_count()
         try:
             made = row.function(op, **arguments)
         except SluiceError:
@@ -156,7 +173,24 @@ class Translation(Shown):
                     f"names {len(names)}"
                 )
             for name, variable in zip(names, several, strict=True):
+                self._name(variable, name, first)
                 self.write(name, variable)
+
+    def _name(self, value: Any, name: str, first: int) -> None:
+        """Call a variable as Fluid does, if an op from number ``first`` on makes
+        it and the name is free, for those who look at the program.
+        """
+        old = getattr(value, "name", None)
+        if self._depth or old is None or self.program.has_var(name):
+            return
+        try:
+            renamed = self.program._rename(old, name, first)
+        except InvalidArgumentError:  # such as a name that is not UTF-8
+            return
+        if renamed:
+            value.name = name
+            if old in self.numbers:
+                self.numbers[name] = self.numbers.pop(old)
 
     def write(self, name: str, value: Any) -> None:
         """Let a name mean another variable; one in the scope gets its value."""

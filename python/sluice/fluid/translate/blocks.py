@@ -263,17 +263,28 @@ def no_ops() -> None:
     """The body of an empty block."""
 
 
+def _condition(type: str, inputs: Any, slot: str) -> str:
+    names = inputs.get(slot, [])
+    if len(names) != 1:
+        raise InvalidArgumentError(
+            f"{type}: input {slot} has {len(names)} variables, not one"
+            f"{created()}",
+            "fluid.condition_slot",
+        )
+    return names[0]
+
+
 # How ops with a block are appended: (translation, inputs, attributes, body,
 # outputs) -> None.
 def _while(t: Any, inputs: Any, attrs: Any, body: Body, outputs: Any) -> None:
-    (cond,) = inputs["Condition"]
-    append_while(t, cond, body, outputs["Out"])
+    cond = _condition("while", inputs, "Condition")
+    append_while(t, cond, body, outputs.get("Out", []))
 
 
 def _conditional(
     t: Any, inputs: Any, attrs: Any, body: Body, outputs: Any
 ) -> None:
-    (cond,) = inputs["Cond"]
+    cond = _condition("conditional_block", inputs, "Cond")
     names = outputs.get("Out", [])
     if not attrs.get("is_scalar_condition"):
         raise UnimplementedError(

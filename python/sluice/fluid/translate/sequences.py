@@ -119,7 +119,11 @@ def sequence_reshape(op, X, *, new_dim):
 @row("sequence_slice")
 def sequence_slice(op, X, Offset, Length):
     """A part of each sequence."""
-    inputs = {"X": _ragged(op, X), "Offset": Offset, "Length": Length}
+    inputs = {
+        "X": _ragged(op, X),
+        "Offset": op.cast(Offset, "int64"),
+        "Length": op.cast(Length, "int64"),
+    }
     return op.append("sequence_slice", inputs)
 
 

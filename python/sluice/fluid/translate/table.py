@@ -114,7 +114,7 @@ class Op(Shown):
         self.type, self.inputs, self.outputs = type, inputs, outputs
         self.given = given
         self.program: Program = translation.program
-        self.folding: Folding | None = translation.folding
+        self.folding: Folding | None = translation.folded()
         self.values: dict[str, Any] = translation.values
         self.numbers: dict[str, list[Any]] = translation.numbers
 

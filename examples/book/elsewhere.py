@@ -1,0 +1,164 @@
+"""Runs what a chapter trained elsewhere: other formats, C++, PyTorch."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import sluice as sl
+import sluice.fluid as fluid
+
+if TYPE_CHECKING:
+    from chapter import Result, Training
+
+ROOT = Path(__file__).resolve().parents[2]
+PEERS = ROOT / "build" / "peers"
+TORCH = PEERS / "torch" / "bin" / "python"
+RUN_MODEL = ROOT / "build" / "release" / "examples" / "run_model"
+
+_ONNXRUNTIME = """
+import sys
+import numpy as np
+import onnxruntime
+model, inputs, outputs = sys.argv[1:]
+session = onnxruntime.InferenceSession(model)
+np.savez(outputs, *session.run(None, dict(np.load(inputs))))
+"""
+
+
+def _same(results: Any, outputs: Any, tolerance: float) -> bool:
+    return all(
+        np.shape(a) == np.shape(b) and np.allclose(a, b, tolerance, tolerance)
+        for a, b in zip(results, outputs, strict=True)
+    )
+
+
+def _called(command: list[Any]) -> str:
+    """What a program prints; ends with its errors if it fails."""
+    done = subprocess.run(
+        [*map(str, command)], capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise SystemExit(f"{command[0]}:\n{done.stderr[-2000:]}")
+    return done.stdout
+
+
+def export(
+    training: Training, feed: Any, outputs: list[Any], result: Result
+) -> dict[Path, str]:
+    """Write the trained network in all formats, and run each file."""
+    network, folder = training.network, training.folder
+    names = [each.name for each in network.inputs]
+    files = {}
+    try:
+        fluid.io.save_inference_model(
+            str(folder / "model"), names, network.outputs, training.exe, network.test
+        )
+        again = fluid.load(folder / "model").run(
+            {k: fluid.executor._feed_value(v) for k, v in feed.items()}
+        )
+        result.check(_same(again, outputs, 1e-5), "the saved model differs")
+        files[folder / "model"] = "the model, in PaddlePaddle's format"
+    except sl.UnimplementedError as error:
+        result.check("loops" in str(error), str(error))
+    fetches = [network.test.translation.value(v.name).name for v in network.outputs]
+    program = network.test.sluice.prune(fetches)
+    arrays = _arrays(feed)
+    files |= _onnx(program, names, fetches, arrays, outputs, training, result)
+    cpp = folder / "cpp"
+    cpp.mkdir(exist_ok=True)
+    sl.io.save_program(program, cpp / "model.program")
+    sl.io.save_params(cpp / "model.safetensors", program)
+    for name, array in arrays.items():
+        np.save(cpp / f"{name}.npy", array)
+    files[cpp] = "the same for run_model.cc"
+    if RUN_MODEL.exists():
+        result.cpp = _in_cpp(cpp, fetches, outputs)
+        result.check(result.cpp == "equal", "C++ computes other outputs")
+    return files
+
+
+def _arrays(feed: Any) -> dict[str, np.ndarray]:
+    """Feeds as arrays, with offsets of sequences as ``name@LOD``."""
+    arrays = {}
+    for name, value in feed.items():
+        arrays[name] = np.asarray(value)
+        if isinstance(value, fluid.LoDTensor):
+            arrays[f"{name}@LOD"] = np.array(value.lod()[0], np.int64)
+    return arrays
+
+
+def _onnx(
+    program: Any, names: Any, fetches: Any, arrays: Any, outputs: Any,
+    training: Training, result: Result,
+) -> dict[Path, str]:  # fmt: skip
+    path = training.folder / "model.onnx"
+    reason = training.task.without_onnx
+    try:
+        sl.onnx.save(program, path, fetches, list(arrays))
+    except sl.UnimplementedError as error:
+        result.check(reason != "" and reason in str(error), f"ONNX: {error}")
+        return {}
+    result.check(not reason, f"ONNX has {reason} now")
+    python = PEERS / "onnxruntime" / "bin" / "python"
+    if python.exists():
+        given, got = training.folder / "inputs.npz", training.folder / "outputs.npz"
+        np.savez(given, **arrays)
+        _called([python, "-c", _ONNXRUNTIME, path, given, got])
+        with np.load(got) as file:
+            made = [file[name] for name in file.files]
+    else:
+        made = sl.onnx.load(path).run(arrays)
+    holds = _same([a[: len(b)] for a, b in zip(made, outputs)], outputs, 1e-4)
+    result.check(holds, "the ONNX model computes other outputs")
+    result.onnx = "ok" if holds else "wrong"
+    return {path: "the same as ONNX"}
+
+
+def _in_cpp(folder: Path, fetches: list[str], outputs: list[Any]) -> str:
+    text = iter(_called([RUN_MODEL, folder, *fetches]).split())
+    for output in outputs:
+        values = [next(text) for _ in range(int(next(text)))]
+        output = np.asarray(output)
+        flat = np.array(values[: output.size]).astype(output.dtype)
+        if not np.array_equal(flat, output.ravel()):
+            return "wrong"
+    return "equal"
+
+
+def twin(
+    training: Training, start: Any, result: Result
+) -> np.ndarray:
+    """Train the twin with the same values and batches; return its losses."""
+    import chapter
+    import console
+
+    task = training.task
+    name, _, network = task.name.partition("/")
+    given, got = training.folder / "twin_reads.npz", training.folder / "twin.npz"
+    start = {f"start/{name}": value for name, value in start.items()}
+    np.savez(given, **start, **training.arrays)
+    script = Path(__file__).parent / "twins" / f"{name}.py"
+    with console.progress(f"{task.name}, its twin in PyTorch"):
+        _called([TORCH, script, given, got, network])
+    with np.load(got) as file:
+        losses = file["losses"]
+        outputs = [file[f"output/{i}"] for i in range(len(training.network.outputs))]
+    result.twin = task.score(outputs, training.test)
+    ours = np.array(training.losses)[: chapter.STEPS]
+    theirs = losses[: chapter.STEPS]
+    apart = np.abs(ours - theirs) / np.maximum(1, np.abs(theirs))
+    result.apart = float(apart.max())
+    result.check(
+        result.apart <= chapter.APART,
+        f"the twin's losses differ by {result.apart:.1e}",
+    )
+    result.check(
+        abs(result.score - result.twin) <= 0.01,
+        f"the twin's score is {result.twin:.4f}",
+    )
+    given.unlink()
+    return losses

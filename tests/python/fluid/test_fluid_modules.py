@@ -1,0 +1,397 @@
+"""The modules beside layers: nets, clip, averages, gradients, readers."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import sluice as sl
+import sluice.fluid as fluid
+
+layers = fluid.layers
+
+
+@pytest.fixture(autouse=True)
+def new_programs():
+    with (
+        fluid.program_guard(fluid.Program(), fluid.Program()),
+        fluid.unique_name.guard(),
+        fluid.scope_guard(fluid.core.Scope()),
+    ):
+        yield
+
+
+def run(*fetches, **feed):
+    exe = fluid.Executor()
+    exe.run(fluid.default_startup_program())
+    return exe.run(feed=feed, fetch_list=list(fetches))
+
+
+def weight(value=1.0, name="w", size=1):
+    start = fluid.initializer.ConstantInitializer(value, force_cpu=True)
+    return layers.create_parameter(
+        [size], "float32", name=name, default_initializer=start
+    )
+
+
+def rows(*shape):
+    return np.random.default_rng(1).normal(size=shape).astype(np.float32)
+
+
+# nets
+
+
+def test_a_convolution_and_a_pooling():
+    x = fluid.data("x", [None, 2, 4, 4])
+    y = fluid.nets.simple_img_conv_pool(
+        x, 3, 1, 2, 2, act="relu", param_attr=fluid.initializer.Constant(0.5)
+    )
+    image = rows(5, 2, 4, 4)
+    (out,) = run(y, x=image)
+    sums = np.maximum(0.5 * image.sum(1, keepdims=True), 0)
+    expected = sums.reshape(5, 1, 2, 2, 2, 2).max((3, 5))
+    np.testing.assert_allclose(out, expected.repeat(3, 1), rtol=1e-5)
+
+
+def test_a_group_of_convolutions_normalizes_each():
+    x = fluid.data("x", [None, 2, 4, 4])
+    fluid.nets.img_conv_group(
+        x, [3, 4], 2, conv_act="relu", conv_with_batchnorm=[True, False],
+        conv_batchnorm_drop_rate=0.5, pool_stride=2,
+    )  # fmt: skip
+    kinds = [op.type for op in fluid.default_main_program().block0.ops]
+    conv = ["conv2d", "elementwise_add"]
+    assert kinds == [
+        *conv, "batch_norm", "relu", "dropout", *conv, "relu", "pool2d",
+    ]  # fmt: skip
+
+
+def test_gates_and_sequences():
+    x = fluid.data("x", [None, 4])
+    s = fluid.data("s", [None, 3], lod_level=1)
+    gated = fluid.nets.glu(x)
+    pooled = fluid.nets.sequence_conv_pool(
+        s, 2, 1, act=None, pool_type="sum", bias_attr=False,
+        param_attr=fluid.initializer.Constant(1.0),
+    )  # fmt: skip
+    given, words = rows(2, 4), rows(5, 3)
+    lod = fluid.create_lod_tensor(words, [[2, 3]])
+    out, sums = run(gated, pooled, x=given, s=lod)
+    expected = given[:, :2] / (1 + np.exp(-given[:, 2:]))
+    np.testing.assert_allclose(out, expected, rtol=1e-5)
+    totals = [words[:2].sum(), words[2:].sum()]
+    np.testing.assert_allclose(sums, np.repeat(totals, 2).reshape(2, 2), 1e-5)
+
+
+def test_attention_of_one_head_and_of_several():
+    q, k, v = (fluid.data(n, [None, 5, 4]) for n in "qkv")
+    one = fluid.nets.scaled_dot_product_attention(q, k, v)
+    two = fluid.nets.scaled_dot_product_attention(q, k, v, num_heads=2)
+    assert two.shape == (-1, 5, 4)
+    given = {n: rows(2, 5, 4) * (i + 1) for i, n in enumerate("qkv")}
+    out, more = run(one, two, **given)
+    z = np.einsum("bid,bjd->bij", given["q"], given["k"]) / 2
+    share = np.exp(z) / np.exp(z).sum(-1, keepdims=True)
+    np.testing.assert_allclose(out, share @ given["v"], rtol=1e-4)
+    assert more.shape == (2, 5, 4)
+    with pytest.raises(sl.errors.InvalidArgumentError, match="3 divides"):
+        fluid.nets.scaled_dot_product_attention(q, k, v, num_heads=3)
+
+
+# Gradients, clips, averages
+
+
+def test_gradients_of_some_targets():
+    x = fluid.data("x", [None, 2])
+    x.stop_gradient = False
+    w = weight(3.0)
+    (of_w,) = fluid.gradients(x * w, w)
+    (of_x,) = fluid.gradients([x * x], [x], [x])
+    assert fluid.backward.append_backward(layers.mean(w * w))[0][0] is w
+    values = np.array([[1, 2], [3, 4]], np.float32)
+    a, b = run(of_w, of_x, x=values)
+    np.testing.assert_allclose(a, [values.sum()])
+    np.testing.assert_allclose(b, 2 * values * values)
+
+
+def train(optimizer, steps=3, value=1.0):
+    """What w is after each step down the loss w."""
+    loss = layers.mean(layers.sums([weight(value)]))
+    optimizer(loss)
+    exe = fluid.Executor()
+    exe.run(fluid.default_startup_program())
+    for _ in range(steps):
+        exe.run(fetch_list=[loss])
+        yield np.asarray(fluid.global_scope()["w"]).item()
+
+
+def test_a_clip_for_all_parameters():
+    def optimizer(loss):
+        fluid.clip.set_gradient_clip(fluid.clip.GradientClipByValue(0.25))
+        fluid.optimizer.SGD(1.0).minimize(loss)
+
+    np.testing.assert_allclose([*train(optimizer)], [0.75, 0.5, 0.25])
+
+
+def test_gradients_first_and_updates_later():
+    def optimizer(loss):
+        sgd = fluid.optimizer.SGD(0.5)
+        sgd.apply_gradients(sgd.backward(loss))
+
+    np.testing.assert_allclose([*train(optimizer)], [0.5, 0.0, -0.5])
+
+
+def test_lookahead_goes_back_half_the_way():
+    def optimizer(loss):
+        inner = fluid.optimizer.SGD(1.0)
+        fluid.optimizer.LookaheadOptimizer(inner, k=2).minimize(loss)
+
+    np.testing.assert_allclose([*train(optimizer, 4)], [0, 0, -1, -1])
+
+
+@pytest.mark.parametrize("kind", ["ema", "mean"])
+def test_an_average_takes_the_place_of_parameters(kind):
+    made = []
+
+    def optimizer(loss):
+        fluid.optimizer.SGD(1.0).minimize(loss)
+        if kind == "mean":
+            made.append(fluid.optimizer.ModelAverage(0.5, 2, 10))
+        else:
+            made.append(fluid.optimizer.ExponentialMovingAverage(0.5))
+            made[0].update()
+
+    values = [*train(optimizer)]
+    exe = fluid.Executor()
+    with made[0].apply(exe):
+        now = np.asarray(fluid.global_scope()["w"]).item()
+    shares = [1 / 3] * 3 if kind == "mean" else [1 / 7, 2 / 7, 4 / 7]
+    assert now == pytest.approx(np.dot(values, shares))
+    assert np.asarray(fluid.global_scope()["w"]).item() == values[-1]
+
+
+# Readers
+
+
+def test_runs_without_a_feed_read_until_the_end():
+    reader = layers.py_reader(4, [[-1, 2], [-1, 1]], ["float32", "int64"])
+    x, label = layers.read_file(layers.double_buffer(reader))
+    total = layers.reduce_sum(x) + layers.reduce_sum(label).astype("float32")
+    reader.decorate_paddle_reader(
+        fluid.io.batch(lambda: ((np.full(2, i), i) for i in range(4)), 2)
+    )
+    exe = fluid.Executor()
+    for _ in range(2):
+        reader.start()
+        sums = []
+        with pytest.raises(fluid.core.EOFException):
+            while True:
+                sums.append(exe.run(fetch_list=[total])[0].item())
+        reader.reset()
+        assert sums == [3, 15]
+    with pytest.raises(sl.errors.FailedPreconditionError, match=r"start\(\)"):
+        exe.run(fetch_list=[total])
+    ones = np.ones((1, 2), np.float32)
+    feed = {x.name: ones, label.name: np.array([[5]])}
+    assert exe.run(feed=feed, fetch_list=[total])[0] == [7]
+
+
+def test_a_reader_of_declared_variables_gives_samples():
+    x = fluid.data("x", [None, 2])
+    reader = layers.create_py_reader_by_data(2, [x])
+    assert layers.read_file(reader) is x
+    loader = fluid.io.DataLoader.from_generator([x], 2)
+    loader.set_sample_generator(lambda: iter(np.eye(2)), 2)
+    ((feed,),) = list(loader())
+    np.testing.assert_array_equal(feed["x"], np.eye(2))
+
+
+# Layers with a state, or with Python
+
+
+def test_a_function_of_python_has_a_gradient():
+    block = fluid.default_main_program().current_block()
+    x = weight(2.0)
+    out = block.create_var(name="y", shape=[1], dtype="float32")
+    y = layers.py_func(
+        lambda x: x * x, x, out, backward_func=lambda x, y, dy: 2 * x * dy
+    )
+    (grad,) = fluid.gradients(y, x)
+    test = fluid.default_main_program().clone(for_test=True)
+    a, b = run(y, grad)
+    assert (a, b) == ([4], [4])
+    assert fluid.Executor().run(test, fetch_list=["y"])[0] == [4]
+    with pytest.raises(sl.errors.InvalidArgumentError, match=r"create_var\("):
+        layers.py_func(np.sin, x, block.create_var(name="z"))
+
+
+def test_centers_move_to_their_rows():
+    x = fluid.data("x", [None, 2])
+    label = fluid.data("label", [None, 1], "int64")
+    zero = fluid.ParamAttr(name="c", initializer=fluid.initializer.Constant())
+    loss = layers.center_loss(x, label, 2, 0.5, zero)
+    (out,) = run(loss, x=np.ones((1, 2), np.float32), label=np.array([[1]]))
+    np.testing.assert_allclose(out, [[1.0]])
+    centers = np.asarray(fluid.global_scope()["c"])
+    np.testing.assert_allclose(centers, [[0, 0], [0.25, 0.25]])
+
+
+def test_a_tree_of_classes_adds_up_to_one():
+    """exp(-cost) is a distribution, but for what short ways cost."""
+    x = fluid.data("x", [None, 3])
+    label = fluid.data("label", [None, 1], "int64")
+    cost = layers.hsigmoid(x, label, 4)
+    row = np.repeat(rows(1, 3), 4, 0)
+    (out,) = run(cost, x=row, label=np.arange(4).reshape(4, 1))
+    assert np.exp(-out).sum() == pytest.approx(1, rel=1e-5)
+
+
+def test_a_tree_of_the_user():
+    x = fluid.data("x", [None, 2])
+    label = fluid.data("label", [None, 1], "int64")
+    table = fluid.data("table", [None, 2], "int64")
+    code = fluid.data("code", [None, 2], "int64")
+    cost = layers.hsigmoid(
+        x, label, 3, fluid.initializer.Constant(1.0), False,
+        path_table=table, path_code=code, is_custom=True,
+    )  # fmt: skip
+    (out,) = run(
+        cost,
+        x=np.ones((1, 2), np.float32),
+        label=np.array([[0]]),
+        table=np.array([[2, -1]]),
+        code=np.array([[1, 0]]),
+    )
+    expected = np.log1p(np.exp(2)) - 2 + np.log(2)
+    np.testing.assert_allclose(out, [[expected]], rtol=1e-5)
+
+
+def test_projected_states_take_the_place_of_the_states():
+    x = fluid.data("x", [None, 8], lod_level=1)
+    start = fluid.initializer.Constant(0.5)
+    plain, _ = layers.dynamic_lstm(x, 8, param_attr=start, use_peepholes=False)
+    one = np.eye(2, dtype=np.float32)
+    kept, _ = layers.dynamic_lstmp(
+        x,
+        8,
+        2,
+        param_attr=start,
+        use_peepholes=False,
+        proj_activation="identity",
+    )
+    feed = fluid.create_lod_tensor(rows(5, 8), [[2, 3]])
+    exe = fluid.Executor()
+    exe.run(fluid.default_startup_program())
+    fluid.global_scope()["lstmp_0.w_1"] = one
+    a, b = exe.run(feed={"x": feed}, fetch_list=[plain, kept])
+    np.testing.assert_allclose(a, b, rtol=1e-5)
+
+
+def test_the_area_of_all_batches_is_kept():
+    p = fluid.data("p", [None, 2])
+    label = fluid.data("label", [None, 1], "int64")
+    area, last, states = layers.auc(p, label)
+    exe = fluid.Executor()
+    exe.run(fluid.default_startup_program())
+    scores = np.array([[0.9, 0.1], [0.2, 0.8]], np.float32)
+    feeds = [np.array([[0], [1]]), np.array([[1], [0]])]
+    made = [
+        exe.run(feed={"p": scores, "label": each}, fetch_list=[area, last])
+        for each in feeds
+    ]
+    assert [[a.item(), b.item()] for a, b in made] == [[1, 1], [0.5, 0]]
+    assert len(states) == 4
+
+
+# Names of fluid
+
+
+def test_parameters_begin_with_fluids_names():
+    ids = fluid.data("ids", [None, 1], "int64")
+    x = layers.embedding(ids, [5, 4])
+    layers.embedding(ids, [5, 4])
+    assert fluid.embedding(ids, [5, 4]).shape == (-1, 1, 4)
+    layers.layer_norm(x)
+    layers.hsigmoid(x, ids, 3)
+    names = [p.name for p in fluid.default_main_program().all_parameters()]
+    assert names == [
+        "embedding_0.w_0", "embedding_1.w_0", "embedding_2.w_0",
+        "layer_norm_0.w_0", "layer_norm_0.b_0", "hierarchical_sigmoid_0.w_0",
+        "hierarchical_sigmoid_0.b_0",
+    ]  # fmt: skip
+
+
+def test_the_shape_of_data_is_whole():
+    assert fluid.data("x", [None, 3]).shape == (-1, 3)
+    assert fluid.data("y", [2, 3]).shape == (2, 3)
+    assert fluid.one_hot(fluid.data("z", [2], "int64"), 4).shape == (2, 4)
+
+
+def test_versions_and_places():
+    fluid.require_version("1.6")
+    fluid.require_version("1.8.0", "1.8.5")
+    with pytest.raises(sl.errors.FailedPreconditionError, match=r"1\.8\.5 on"):
+        fluid.require_version("2.0")
+    assert not fluid.in_dygraph_mode()
+    assert len(fluid.cpu_places(2)) == 2
+    with fluid.name_scope("part"):
+        assert fluid.data("x", [2]).name == "x"
+    tensor = fluid.create_random_int_lodtensor([[2, 3]], [4], None, 1, 3)
+    assert tensor.shape() == [5, 4]
+    assert {*np.asarray(tensor).ravel().tolist()} <= {1, 2, 3}
+
+
+def test_a_parallel_executor_runs_the_program():
+    y = weight(2.0) * 2.0
+    fluid.Executor().run(fluid.default_startup_program())
+    parallel = fluid.ParallelExecutor(use_cuda=False, loss_name=y.name)
+    assert parallel.run([y.name])[0] == [4]
+
+
+def test_a_profile_names_kernels(tmp_path, capsys):
+    y = layers.softmax(fluid.data("x", [2, 3]))
+    trace = tmp_path / "trace"
+    with fluid.profiler.profiler("CPU", "total", str(trace)):
+        run(y, x=rows(2, 3))
+    printed = capsys.readouterr().out
+    assert printed.startswith("2 runs, times in ms")
+    assert "softmax" in printed
+    assert "softmax" in trace.read_text()
+    with pytest.raises(sl.errors.InvalidArgumentError, match="sorted_key must"):
+        fluid.profiler.stop_profiler("speed")
+
+
+def test_modules_are_imported_by_their_paths():
+    text = (
+        "import sluice.fluid.as_paddle\n"
+        "from paddle.fluid.param_attr import ParamAttr\n"
+        "from paddle.fluid.initializer import NormalInitializer\n"
+        "from paddle.fluid.clip import GradientClipByGlobalNorm\n"
+        "import paddle.fluid.nets, paddle.fluid.profiler as profiler\n"
+        "print(ParamAttr(initializer=NormalInitializer(0.0, 1.0)).trainable)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", text],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.stdout, done.stderr) == ("True\n", "")
+
+
+@pytest.mark.parametrize(
+    "module, name",
+    [
+        (fluid, "dygraph"),
+        (fluid, "DistributeTranspiler"),
+        (fluid, "WeightNormParamAttr"),
+        (fluid.optimizer, "PipelineOptimizer"),
+        (fluid.optimizer, "RecomputeOptimizer"),
+    ],
+)
+def test_what_is_left_out_has_a_reason(module, name):
+    with pytest.raises(sl.errors.UnimplementedError, match=rf"\.{name}: \w+"):
+        getattr(module, name)
+    with pytest.raises(AttributeError, match="no attribute"):
+        module.anything_else
