@@ -81,7 +81,7 @@ def _reason(one: Outcome) -> str:
 
 def _fits(one: Outcome, reason: str) -> bool:
     """Whether a reason is of this kind: wrong numbers are not "refused"."""
-    begins = {"absent": (ABSENT,), "refused": ("refused: ", "the test ")}
+    begins = {"absent": (ABSENT,), "refused": ("refused: ", "the test")}
     if one.kind == "wrong":
         return reason != "" and not reason.startswith(("refused", ABSENT))
     return reason.startswith(begins[one.kind])
