@@ -10,19 +10,20 @@ import rooms
 BUDGET = {
     "platform": 13_300,
     "memory": 1_100,
-    "framework": 26_300,  # raised for gradients through blocks, ragged and sparse
+    "framework": 26_350,  # raised for gradients through blocks, ragged and sparse
     "nn": 2_300,  # raised for scans and averages
-    "operators": 63_200,  # raised for optimizers, losses, metrics, ragged data
+    # Raised for optimizers, losses, metrics, ragged data, arrays that grow.
+    "operators": 63_550,
     "onnx": 12_800,
     "laboratory": 13_500,  # raised for the corpus, and answers before tables
     "fluid": 600,
-    "python": 37_100,  # raised for fluid/, which is to shrink as tables
+    "python": 39_900,  # raised for fluid/: all its layers, blocks, suite
     "benchmarks": 11_330,  # raised for fluid/, and saved models in it
-    "tools": 4_220,  # raised for lint/pages.py, lint/drawing.py
+    "tools": 4_230,  # raised for lint/pages.py, lint/drawing.py
     "book": 2_400,  # examples/book: tutorials and their twins
     # examples, docs, cmake, include, dev; raised for the site, and LAC
-    "others": 6_200,
-    "tests": 103_500,
+    "others": 6_300,
+    "tests": 106_500,
 }
 SUFFIXES = (
     ".h .cc .inc .cu .cuh .c .py .cmake .txt .js .css .html .proto .sh".split()
