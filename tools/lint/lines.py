@@ -12,16 +12,16 @@ BUDGET = {
     "memory": 1_100,
     "framework": 26_300,  # raised for gradients through blocks, ragged and sparse
     "nn": 2_300,  # raised for scans and averages
-    "operators": 63_200,  # raised for optimizers, losses, metrics, ragged data
+    "operators": 63_202,  # raised for optimizers, losses, metrics, ragged data
     "onnx": 12_800,
     "laboratory": 13_500,  # raised for the corpus, and answers before tables
     "fluid": 600,
-    "python": 37_100,  # raised for fluid/, which is to shrink as tables
+    "python": 37_603,  # raised for fluid/, which is to shrink as tables
     "benchmarks": 11_330,  # raised for fluid/, and saved models in it
-    "tools": 4_220,  # raised for lint/pages.py, lint/drawing.py
+    "tools": 4_223,  # raised for lint/pages.py, lint/drawing.py
     # examples, docs, cmake, include, dev; raised for the site, and LAC
-    "others": 6_200,
-    "tests": 103_500,
+    "others": 6_303,
+    "tests": 105_062,
 }
 SUFFIXES = (
     ".h .cc .inc .cu .cuh .c .py .cmake .txt .js .css .html .proto .sh".split()
