@@ -63,6 +63,7 @@ add_smoke_test(bench_report "${Python_EXECUTABLE}"
   --smoke --json "${folder}/report.json")
 add_python_smoke_test(python_overhead)
 add_python_smoke_test(fluid --threads 1)
+add_python_smoke_test(saved_models --threads 1)
 add_python_smoke_test(loader)
 add_python_smoke_test(train)
 if(SLUICE_ONNX_PROTO)

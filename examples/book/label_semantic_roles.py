@@ -22,9 +22,10 @@ NOUNS = "man dog girl car horse bird child robot".split()
 VERBS = "pushed followed helped saw carried found".split()
 PLACES = "in at behind near".split()
 TIMES = "yesterday today at_noon last_week".split()
-WORDS = ["", "and", "was", "by", *DETERMINERS, *ADJECTIVES, *NOUNS, *VERBS, *PLACES]
-WORDS += TIMES
-TAGS = ["O"] + [f"{at}-{role}" for role in ("A0", "A1", "V", "LOC", "TMP") for at in "BI"]
+WORDS = ["", *"and was by".split(), *DETERMINERS, *ADJECTIVES, *NOUNS, *VERBS]
+WORDS += [*PLACES, *TIMES]
+ROLES = "A0 A1 V LOC TMP".split()
+TAGS = ["O", *(f"{at}-{role}" for role in ROLES for at in "BI")]
 CONTEXT = ("word", "ctx_n2", "ctx_n1", "ctx_0", "ctx_p1", "ctx_p2")
 HIDDEN, DEPTH = 64, 4
 ACTS = {
@@ -38,14 +39,19 @@ def scores_of_tags(inputs):
     *words, predicate, mark = inputs
     shared = fluid.ParamAttr(name="emb")
     embeddings = [
-        layers.embedding(word, [len(WORDS), 16], param_attr=shared) for word in words
+        layers.embedding(word, [len(WORDS), 16], param_attr=shared)
+        for word in words
     ]
     embeddings.append(layers.embedding(predicate, [len(WORDS), 16]))
     embeddings.append(layers.embedding(mark, [2, 5]))
-    hidden = layers.sums([layers.fc(each, HIDDEN, act="tanh") for each in embeddings])
+    hidden = layers.sums(
+        [layers.fc(each, HIDDEN, act="tanh") for each in embeddings]
+    )
     lstm, _ = layers.dynamic_lstm(hidden, HIDDEN, **ACTS)
     for number in range(1, DEPTH):
-        hidden = layers.sums([layers.fc(hidden, HIDDEN), layers.fc(lstm, HIDDEN)])
+        hidden = layers.sums(
+            [layers.fc(hidden, HIDDEN), layers.fc(lstm, HIDDEN)]
+        )
         lstm, _ = layers.dynamic_lstm(
             hidden, HIDDEN, is_reverse=number % 2 == 1, **ACTS
         )
@@ -77,7 +83,9 @@ def clause(random):
         tags.extend(f"{'I' if i else 'B'}-{role}" for i in range(len(some)))
 
     def noun():
-        adjectives = random.choice(ADJECTIVES, random.integers(3), replace=False)
+        adjectives = random.choice(
+            ADJECTIVES, random.integers(3), replace=False
+        )
         return random.choice(DETERMINERS), *adjectives, random.choice(NOUNS)
 
     passive = random.random() < 0.5
@@ -111,10 +119,14 @@ def sentences():
             at = len(first[0]) + 1 + second[2]
             tags = [*outside[0], "O", *second[1]]
         ids = [WORDS.index(word) for word in words]
-        near = [ids[i] if 0 <= i < len(ids) else 0 for i in range(at - 2, at + 3)]
+        near = [
+            ids[i] if 0 <= i < len(ids) else 0 for i in range(at - 2, at + 3)
+        ]
         repeated = [[word] * len(ids) for word in (*near, ids[at])]
         mark = [int(abs(i - at) <= 2) for i in range(len(ids))]
-        samples.append((ids, *repeated, mark, [TAGS.index(tag) for tag in tags]))
+        samples.append(
+            (ids, *repeated, mark, [TAGS.index(tag) for tag in tags])
+        )
     return samples[:1200], samples[1200:]
 
 
@@ -133,7 +145,10 @@ def phrases(tags):
 def f1(outputs, samples):
     ends = np.cumsum([len(sample[0]) for sample in samples])
     tagged = np.split(outputs[0][:, 0], ends[:-1])
-    pairs = [(phrases(t), phrases(s[-1])) for t, s in zip(tagged, samples, strict=True)]
+    pairs = [
+        (phrases(t), phrases(s[-1]))
+        for t, s in zip(tagged, samples, strict=True)
+    ]
     right = sum(len(ours & true) for ours, true in pairs)
     return 2 * right / sum(len(ours) + len(true) for ours, true in pairs)
 

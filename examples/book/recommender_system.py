@@ -21,9 +21,9 @@ USERS, FILMS, JOBS, AGES, CATEGORIES, TITLE_WORDS = 80, 60, 8, 7, 9, 40
 
 def user_features():
     inputs, features = [], []
-    for name, count, size in (
-        ("user", USERS, 32), ("gender", 2, 16), ("age", AGES, 16), ("job", JOBS, 16)
-    ):  # fmt: skip
+    sizes = {"user": USERS, "gender": 2, "age": AGES, "job": JOBS}
+    for name, count in sizes.items():
+        size = 32 if name == "user" else 16
         inputs.append(layers.data(f"{name}_id", [1], dtype="int64"))
         embedding = layers.embedding(inputs[-1], [count, size], is_sparse=True)
         features.append(layers.fc(embedding, size))
@@ -64,10 +64,12 @@ def ratings():
         return share * random.normal(size=(count, 4))
 
     gender, age, job, own = (
-        tastes(*each) for each in ((2, 0.5), (AGES, 0.5), (JOBS, 0.7), (USERS, 0.4))
+        tastes(*each)
+        for each in ((2, 0.5), (AGES, 0.5), (JOBS, 0.7), (USERS, 0.4))
     )
     category, word, film_own = (
-        tastes(*each) for each in ((CATEGORIES, 0.6), (TITLE_WORDS, 0.4), (FILMS, 0.4))
+        tastes(*each)
+        for each in ((CATEGORIES, 0.6), (TITLE_WORDS, 0.4), (FILMS, 0.4))
     )
     users, films = [], []
     for i in range(USERS):

@@ -1,15 +1,12 @@
-// Runs a trained chapter without Python:
+// Runs a trained chapter without Python: run_model FOLDER OUTPUT...
 //
-//   run_model FOLDER OUTPUT...
-//
-// FOLDER has model.program, model.safetensors and for each input NAME.npy; of
-// sequences NAME.npy has the rows and NAME@LOD.npy the offsets. Prints how many
-// elements each output has, and then the elements, one a line. Rows after those
-// of the sequences are padding.
+// FOLDER has model.program, model.safetensors and for each input NAME.npy, for
+// offsets of sequences also NAME@LOD.npy. Prints the number of elements of each
+// output and then these, one a line; rows after the last sequence are padding.
 #include <algorithm>
-#include <cstdio>
 #include <exception>
 #include <filesystem>
+#include <iostream>
 #include <string>
 
 #include "sluice/nn.h"
@@ -26,34 +23,38 @@ sluice::Feeds ReadInputs(const std::filesystem::path& folder) {
     const auto offsets = folder / (name + "@LOD.npy");
     if (std::filesystem::exists(offsets)) {
       fed = sluice::PackSequences(
-          name, sluice::UnpackSequences(
-                    fed[0].second, sluice::nn::ReadNpy(offsets.string())));
+          name, sluice::UnpackSequences(fed[0].second,
+                                        sluice::nn::ReadNpy(offsets.string())));
     }
     inputs.insert(inputs.end(), fed.begin(), fed.end());
   }
   return inputs;
 }
 
+template <typename T>
+void Print(const sluice::Tensor& output) {
+  std::cout << output.numel() << "\n";
+  for (const T each : output.ToVector<T>()) {
+    std::cout << each << "\n";
+  }
+}
+
 }  // namespace
 
 int main(int count, char** arguments) try {
   const std::filesystem::path folder = count > 1 ? arguments[1] : ".";
-  const sluice::Program program =
-      sluice::LoadProgram((folder / "model.program").string());
+  const auto program = sluice::LoadProgram((folder / "model.program").string());
+  std::cout.precision(9);  // tells any two numbers of float32 apart
   sluice::Executor executor;
   sluice::LoadParameters((folder / "model.safetensors").string(), program,
                          executor.scope());
   for (const sluice::Tensor& output :
        executor.Run(program, ReadInputs(folder),
                     {arguments + std::min(count, 2), arguments + count})) {
-    std::printf("%lld\n", static_cast<long long>(output.numel()));
-    if (output.dtype() == sluice::DType::kInt64) {
-      for (const int64_t i : output.ToVector<int64_t>()) std::printf("%ld\n", i);
-    } else {  // nine digits tell any two numbers of float32 apart
-      for (const float x : output.ToVector<float>()) std::printf("%.9g\n", x);
-    }
+    output.dtype() == sluice::DType::kInt64 ? Print<int64_t>(output)
+                                            : Print<float>(output);
   }
 } catch (const std::exception& error) {
-  std::fprintf(stderr, "run_model: %s\n", error.what());
+  std::cerr << "run_model: " << error.what() << "\n";
   return 1;
 }

@@ -75,7 +75,9 @@ def review(random):
     """Words, and how friendly they are in all."""
     words, total, factor = [], 0, 1
     for _ in range(random.integers(6, 20)):
-        word = random.choice([NOT, VERY, random.integers(FIRST, WORDS)], p=[0.2, 0.1, 0.7])
+        word = random.choice(
+            [NOT, VERY, random.integers(FIRST, WORDS)], p=[0.2, 0.1, 0.7]
+        )
         words.append(word)
         if word == NOT:
             factor = -1
@@ -91,7 +93,9 @@ def review(random):
 def reviews():
     random = np.random.default_rng(5)
     drawn = (review(random) for _ in range(100_000))
-    clear = ((words, int(total > 0)) for words, total in drawn if abs(total) > 1)
+    clear = (
+        (words, int(total > 0)) for words, total in drawn if abs(total) > 1
+    )
     samples = [next(clear) for _ in range(2500)]
     return samples[:2000], samples[2000:]
 

@@ -16,16 +16,17 @@ import numpy as np
 import sluice.fluid as fluid
 
 layers = fluid.layers
+# Who acts, and for both kinds of verbs what it may be done to.
 BEINGS = {
     "dog cat horse cow": ["bone fish grass milk", "tree river field hill"],
     "girl boy nurse king": ["song book letter story", "town house garden ship"],
 }
 VERBS = ["likes wants finds takes", "sees leaves passes reaches"]
 ADJECTIVES = "old new small good".split()
-WORDS = sorted(
-    {"the", ".", *ADJECTIVES}
-    | {w for text in (*BEINGS, *VERBS, *sum(BEINGS.values(), [])) for w in text.split()}
+TEXT = " ".join(
+    [*BEINGS, *VERBS, *(o for each in BEINGS.values() for o in each)]
 )
+WORDS = sorted({"the", ".", *ADJECTIVES, *TEXT.split()})
 EMBEDDING = 16
 
 
@@ -80,7 +81,9 @@ def text():
         words += more
         chances += their_chances
     # The chance is for the score, not for the network.
-    samples = [(*words[i - 4 : i + 1], chances[i]) for i in range(4, len(words))]
+    samples = [
+        (*words[i - 4 : i + 1], chances[i]) for i in range(4, len(words))
+    ]
     train = [sample[:5] for sample in samples[:12000]]
     return train, samples[12000:]
 
@@ -99,7 +102,7 @@ def draw(figure, outputs, training):
     axes.scatter(*places.T, s=4)
     for word, place in zip(WORDS, places, strict=True):
         axes.annotate(word, place)
-    return "the embeddings, along the two directions in which they differ most"
+    return "the embeddings"
 
 
 TASKS = [

@@ -74,10 +74,9 @@ nb::object GetItem(const Scope& self, TextArg variable) {
 
 void Set(Scope& self, TextArg variable, nb::object value, bool copy) {
   const std::string name = ToText(variable, kName);
-  const Tensor tensor =
-      copy ? nb::cast<Tensor>(
-                 nb::type<Tensor>()(value, nb::arg("place") = nb::none()))
-           : ImportArray(value);
+  const Tensor tensor = copy ? nb::cast<Tensor>(nb::type<Tensor>()(
+                                   value, nb::arg("place") = nb::none()))
+                             : ImportArray(value);
   const nb::gil_scoped_release release;
   const ScopeLock lock(&self, ScopeAccess::kWrite);
   *self.Var(name).GetMutable<Tensor>() = tensor;

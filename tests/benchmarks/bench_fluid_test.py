@@ -12,6 +12,7 @@ BENCHMARKS = pathlib.Path(__file__).resolve().parents[2] / "benchmarks"
 sys.path[:0] = [str(BENCHMARKS), str(BENCHMARKS / "peers")]
 
 import bench_fluid  # noqa: E402
+import bench_saved_models  # noqa: E402
 import contestants  # noqa: E402
 
 
@@ -57,7 +58,7 @@ class FakeContestant:
 
     LOSSES = {"sluice": [2, 1], "torch": [2, 1.5], "tensorflow": [2, 1.0001]}
 
-    def __init__(self, row, name, threads):
+    def __init__(self, row, name, threads, module=None):
         self.name = self.library = name
         if name == "tensorflow_xla":
             raise contestants.FailedError("no such library")
@@ -72,12 +73,15 @@ class FakeContestant:
         pass
 
 
-def measured(row, contestant, **options):
+FLUID = bench_fluid.Suite("fluid", "", bench_fluid.ROWS)
+
+
+def measured(row, contestant, suite=FLUID, **options):
     """What is printed of a row, and the benchmark."""
     options = argparse.Namespace(json=None, peers=True, quick=True,
                                  smoke=False, cpu=False, gate=False,
                                  **options)
-    benchmark = bench_fluid.Benchmark(options)
+    benchmark = bench_fluid.Benchmark(suite, options)
     said = io.StringIO()
     with (
         unittest.mock.patch.object(bench_fluid, "Contestant", contestant),
@@ -105,10 +109,33 @@ class Contestants(unittest.TestCase):
         said, _ = measured("lstm", FakeContestant)
         self.assertLessEqual(max(map(len, said.splitlines())), 80)
 
+    def test_contestants_of_saved_models_come_from_their_module(self):
+        asked = []
+
+        class Asking(FakeContestant):
+            LOSSES = dict.fromkeys(bench_saved_models.ALL.split(), [1])
+
+            def __init__(self, row, name, threads, module=None):
+                super().__init__(row, name, threads)
+                asked.append((name, module))
+
+            def sample(self, seconds):
+                return 1
+
+        suite = bench_fluid.Suite("saved_models", "", bench_saved_models.ROWS,
+                                  "saved_models")
+        for row, subject in bench_saved_models.ROWS.items():
+            asked.clear()
+            said, _ = measured(row, Asking, suite)
+            self.assertEqual(asked, [(name, "saved_models")
+                                     for name in subject.names.split()])
+            self.assertRegex(said, rf"^\nsaved_models/{row}/t1: ")
+            self.assertLessEqual(max(map(len, said.splitlines())), 80)
+
     def test_without_ours_there_is_no_row_but_a_reason(self):
         for why, failed in (("refused: no", False), ("KeyError: 1", True)):
 
-            def refusing(row, name, threads, why=why):
+            def refusing(row, name, threads, module, why=why):
                 if name == "sluice":
                     raise contestants.FailedError(why)
                 return FakeContestant(row, name, threads)

@@ -10,18 +10,20 @@ import rooms
 BUDGET = {
     "platform": 13_300,
     "memory": 1_100,
-    "framework": 26_300,  # raised for gradients through blocks, ragged and sparse
+    "framework": 26_350,  # raised for gradients through blocks, ragged and sparse
     "nn": 2_300,  # raised for scans and averages
-    "operators": 63_202,  # raised for optimizers, losses, metrics, ragged data
+    # Raised for optimizers, losses, metrics, ragged data, arrays that grow.
+    "operators": 63_550,
     "onnx": 12_800,
     "laboratory": 13_500,  # raised for the corpus, and answers before tables
     "fluid": 600,
-    "python": 37_603,  # raised for fluid/, which is to shrink as tables
+    "python": 39_900,  # raised for fluid/: all its layers, blocks, suite
     "benchmarks": 11_330,  # raised for fluid/, and saved models in it
-    "tools": 4_223,  # raised for lint/pages.py, lint/drawing.py
+    "tools": 4_230,  # raised for lint/pages.py, lint/drawing.py
+    "book": 2_400,  # examples/book: tutorials and their twins
     # examples, docs, cmake, include, dev; raised for the site, and LAC
-    "others": 6_303,
-    "tests": 105_062,
+    "others": 6_300,
+    "tests": 106_500,
 }
 SUFFIXES = (
     ".h .cc .inc .cu .cuh .c .py .cmake .txt .js .css .html .proto .sh".split()
@@ -37,6 +39,8 @@ def main():
         if path.suffix == ".txt" and path.name != "CMakeLists.txt":
             continue
         room = path.parts[0] if path.parts[0] in BUDGET else "others"
+        if path.parts[:2] == ("examples", "book"):
+            room = "book"
         lines[room] += (rooms.ROOT / path).read_bytes().count(b"\n")
     problems = []
     for room, budget in BUDGET.items():

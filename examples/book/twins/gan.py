@@ -40,7 +40,10 @@ def gan(p):
         mine = [value for name, value in p.items() if name.startswith(who)]
         return twin.Adam(mine, 0.001, 1e-4, 0.5)
 
-    steps = [(discriminator_loss, optimizer("D.")), (generator_loss, optimizer("G."))]
+    steps = [
+        (discriminator_loss, optimizer("D.")),
+        (generator_loss, optimizer("G.")),
+    ]
     return steps, lambda inputs: [generator(inputs, training=False)]
 
 

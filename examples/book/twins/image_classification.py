@@ -12,11 +12,15 @@ class Layers:
 
     def __init__(self, p, batch, training):
         self.p, self.batch, self.training = p, batch, training
-        self.numbers = {k: itertools.count() for k in ("conv", "norm", "drop", "fc")}
+        self.numbers = {
+            k: itertools.count() for k in ("conv", "norm", "drop", "fc")
+        }
 
     def conv(self, x, **sizes):
         name = f"conv2d_{next(self.numbers['conv'])}"
-        return F.conv2d(x, self.p[f"{name}.w_0"], self.p.get(f"{name}.b_0"), **sizes)
+        return F.conv2d(
+            x, self.p[f"{name}.w_0"], self.p.get(f"{name}.b_0"), **sizes
+        )
 
     def norm(self, x):
         name = f"batch_norm_{next(self.numbers['norm'])}"

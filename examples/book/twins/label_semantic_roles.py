@@ -18,7 +18,8 @@ def scores_of_tags(p, batch):
     tables = {name: p["emb"] for name in NAMES}
     tables |= {"predicate": p["embedding_6.w_0"], "mark": p["embedding_7.w_0"]}
     hidden = sum(
-        torch.tanh(fc(table[batch[name].rows[:, 0]])) for name, table in tables.items()
+        torch.tanh(fc(table[batch[name].rows[:, 0]]))
+        for name, table in tables.items()
     )
     lstm = None
     for number in range(4):

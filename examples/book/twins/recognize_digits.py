@@ -1,6 +1,5 @@
 """The three networks for digits in PyTorch."""
 
-import torch
 import twin
 from torch.nn import functional as F
 

@@ -1,8 +1,9 @@
 """Trains a network of PyTorch with the values and batches of a file.
 
-A twin calls :func:`train`. The file has ``start/<parameter>``, and for each step
-``<step>/<input>`` and, of sequences, ``<step>/<input>/lengths``; ``test/<input>``
-are the inputs to be answered. Losses and outputs go to another file.
+A twin calls :func:`train`. The file has ``start/<parameter>``, and for each
+step ``<step>/<input>`` and, of sequences, ``<step>/<input>/lengths``;
+``test/<input>`` are the inputs to be answered. Losses and outputs go to another
+file.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ class Sequences(NamedTuple):
     def padded(self, value: float = 0.0) -> torch.Tensor:
         """[sequences, longest, ...], ``value`` after the ends."""
         mask = self.mask()
-        made = torch.full((*mask.shape, *self.rows.shape[1:]), value).to(self.rows)
+        made = torch.full((*mask.shape, *self.rows.shape[1:]), value).to(
+            self.rows
+        )
         made[mask] = self.rows
         return made
 
@@ -44,7 +47,9 @@ class Sequences(NamedTuple):
         ends = self.lengths.cumsum(0)
         number = torch.arange(len(self.lengths)).repeat_interleave(self.lengths)
         rows = torch.arange(len(self.rows))
-        return self.map(lambda x: x[(2 * ends - self.lengths - 1)[number] - rows])
+        return self.map(
+            lambda x: x[(2 * ends - self.lengths - 1)[number] - rows]
+        )
 
     def last(self) -> torch.Tensor:
         """The last row of each sequence."""
@@ -126,7 +131,9 @@ class Adam(torch.optim.Optimizer):
                     continue
                 state = self.state[p]
                 if not state:
-                    state.update(t=0, m=torch.zeros_like(p), v=torch.zeros_like(p))
+                    state.update(
+                        t=0, m=torch.zeros_like(p), v=torch.zeros_like(p)
+                    )
                 state["t"] += 1
                 state["m"].lerp_(p.grad, 1 - one)
                 state["v"].mul_(two).addcmul_(p.grad, p.grad, value=1 - two)

@@ -9,7 +9,9 @@ def conv(p, x):
     pools = []
     for number, size in enumerate((3, 4)):
         name = f"sequence_conv_{number}"
-        sums = x.windows(-(size // 2), size) @ p[f"{name}.w_0"] + p[f"{name}.b_0"]
+        sums = (
+            x.windows(-(size // 2), size) @ p[f"{name}.w_0"] + p[f"{name}.b_0"]
+        )
         total = (torch.tanh(sums) * x.mask()[..., None]).sum(1)
         pools.append(total / x.lengths[:, None].sqrt())
     return pools[0] @ p["fc_0.w_0"] + pools[1] @ p["fc_0.w_1"] + p["fc_0.b_0"]

@@ -7,7 +7,10 @@ from torch.nn import functional as F
 
 def model(p):
     def logits(batch):
-        words = [F.embedding(batch[f"word_{i}"][:, 0], p["shared_w"]) for i in range(4)]
+        words = [
+            F.embedding(batch[f"word_{i}"][:, 0], p["shared_w"])
+            for i in range(4)
+        ]
         context = torch.cat(words, 1)
         hidden = torch.sigmoid(context @ p["fc_0.w_0"] + p["fc_0.b_0"])
         return hidden @ p["fc_1.w_0"] + p["fc_1.b_0"]

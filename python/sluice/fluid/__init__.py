@@ -74,7 +74,7 @@ __getattr__ = refusing(
     {
         "WeightNormParamAttr": "write v, its l2_normalize and a factor",
         "average": "numpy.average has weights, too",
-        "save": "fluid.io.save_persistables writes what load_persistables reads",
+        "save": "fluid.io.save_persistables writes for load_persistables",
         **dict.fromkeys(
             ("dygraph", "enable_dygraph", "enable_imperative"),
             "programs are written before they run; there are no layers that "

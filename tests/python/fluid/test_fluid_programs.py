@@ -154,6 +154,20 @@ def test_tests_do_not_drop_anything():
     np.testing.assert_allclose(out, 0.75)
 
 
+def test_dropout_that_scales_in_training_is_no_op_in_tests():
+    x = fluid.layers.data("x", shape=[4])
+    how = {"dropout_implementation": "upscale_in_train"}
+    y = fluid.layers.dropout(x, 0.25, **how)
+    test = fluid.default_main_program().clone(for_test=True)
+    exe = fluid.Executor(fluid.CPUPlace())
+    ones = np.ones((2, 4), np.float32)
+    (out,) = exe.run(test, {"x": ones}, [y])
+    np.testing.assert_array_equal(out, ones)
+    assert [op.type for op in test.sluice.ops] == []
+    (out,) = exe.run(feed={"x": ones}, fetch_list=[y])
+    assert set(np.unique(out)) <= {0, np.float32(1 / 0.75)}
+
+
 def test_batch_norm_stores_its_averages():
     x = fluid.layers.data("x", shape=[2, 2, 2])
     y = fluid.layers.batch_norm(x)

@@ -177,8 +177,8 @@ class Translation(Shown):
                 self.write(name, variable)
 
     def _name(self, value: Any, name: str, first: int) -> None:
-        """Call a variable as Fluid does, if an op from number ``first`` on makes
-        it and the name is free, for those who look at the program.
+        """Call a variable as Fluid does, if op number ``first`` or a later one
+        makes it and the name is free, for those who look at the program.
         """
         old = getattr(value, "name", None)
         if self._depth or old is None or self.program.has_var(name):

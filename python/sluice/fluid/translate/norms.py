@@ -32,6 +32,8 @@ def dropout(
     """Elements drawn and set to 0; by default the rest is not scaled in
     training, but multiplied by 1 - dropout_prob in tests.
     """
+    if is_test and dropout_implementation == "upscale_in_train":
+        return {"Out": X}
     wide = op.cast(X, "float32") if X.dtype == "float16" else X
     made = op.append_all(
         "dropout",
