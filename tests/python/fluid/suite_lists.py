@@ -119,7 +119,8 @@ def changes(old: List, new: List) -> list[str]:
         for mark in sorted(was.reasons.keys() - now.reasons.keys()):
             lines.append(f"{op}: {mark} is right, or gone")
         for mark in sorted(now.reasons.keys() - was.reasons.keys()):
-            lines.append(f"{op}: {mark} is not right: {now.reasons[mark]}")
+            if now.reasons[mark] != UNKNOWN:
+                lines.append(f"{op}: {mark} is not right: {now.reasons[mark]}")
         lines += [
             f"{op}: {mark} is {now.reasons[mark]}, listed {was.reasons[mark]}"
             for mark in sorted(was.reasons.keys() & now.reasons.keys())
@@ -130,7 +131,7 @@ def changes(old: List, new: List) -> list[str]:
             if counts[0] != counts[1]:
                 lines.append(f"{op}: {check} {counts[1]}, listed {counts[0]}")
         lines += [
-            f"{op}: {mark} has no reason"
+            f"{op}: {mark} is not right, and has no reason"
             for mark, reason in now.reasons.items()
             if reason == UNKNOWN
         ]

@@ -153,7 +153,7 @@ class Built:
         self.names: dict[str, str] = {}
         for given in case.outputs.values():
             for tensor in given:
-                made = self.translation.values.get(f"{tensor.name}@OUT")
+                made = self.translation.find(f"{tensor.name}@OUT")
                 if made is not None:
                     self.names[tensor.name] = made.name
 
@@ -194,7 +194,7 @@ class Built:
 
     def append(self, type: str, inputs: Any, **attrs: Any) -> str:
         """Append an op of Fluid; return the name of its output."""
-        name = f"suite.{len(self.translation.values)}"
+        name = sl.unique_name.generate("suite")
         self.translation.append(type, inputs, {"Out": [name]}, attrs)
         return name
 

@@ -74,8 +74,9 @@ def test_what_gets_better_or_worse_is_a_change():
 
 def test_wrong_numbers_need_a_reason_that_is_kept():
     wrong = suite_lists.made_of(outcomes("wrong"), {})
-    assert "relu: test_relu.TestRelu has no reason" in suite_lists.changes(
-        wrong, wrong
+    assert (
+        "relu: test_relu.TestRelu is not right, and has no reason"
+        in suite_lists.changes(wrong, wrong)
     )
     wrong["relu"].reasons["test_relu.TestRelu"] = "rounding"
     again = suite_lists.made_of(outcomes("wrong"), wrong)
