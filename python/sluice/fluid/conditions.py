@@ -40,15 +40,23 @@ __all__ = [
 class BlockOp(Region):
     """An op with one block, which files have, too."""
 
-    def __init__(self, type: str, slot: str, cond: Variable) -> None:
+    def __init__(
+        self, type: str, inputs: Any, outputs: Any = None, attrs: Any = None
+    ) -> None:
+        super().__init__(type, None)
+        self.inputs, self.outputs = inputs, outputs or {}
+        self.attrs = attrs or {}
+
+    @classmethod
+    def on(cls, type: str, slot: str, cond: Variable, **attrs: Any) -> BlockOp:
+        """An op that runs if, or while, a variable is true."""
         if not isinstance(cond, Variable) or str(cond.dtype) != "bool":
             raise InvalidArgumentError(
                 f"{type}: the condition must be a bool variable of one "
                 f"element, got {cond!r}{created()}",
                 "fluid.condition",
             )
-        super().__init__(type, None)
-        self.inputs = {slot: [cond.name]}
+        return cls(type, {slot: [cond.name]}, None, attrs)
 
     @contextlib.contextmanager
     def block(self) -> Iterator[None]:
@@ -103,7 +111,7 @@ class While(Shown):
     def __init__(
         self, cond: Variable, is_test: bool = False, name: str | None = None
     ) -> None:
-        self.block = BlockOp("while", "Condition", cond).block
+        self.block = BlockOp.on("while", "Condition", cond).block
 
 
 class Switch(Shown):
@@ -145,9 +153,8 @@ class Switch(Shown):
 
     @staticmethod
     def _block(runs: Variable) -> Any:
-        op = BlockOp("conditional_block", "Cond", runs)
-        op.attrs["is_scalar_condition"] = True
-        return op.block()
+        attrs = {"is_scalar_condition": True}
+        return BlockOp.on("conditional_block", "Cond", runs, **attrs).block()
 
 
 class IfElse(Shown):

@@ -18,6 +18,7 @@ from ..errors import (
 from ..framework import created
 from ..reader import batch, buffered, shuffle
 from . import parameters
+from .conditions import BlockOp
 from .framework import (
     Operator,
     Parameter,
@@ -26,7 +27,7 @@ from .framework import (
     code_of,
     default_main_program,
 )
-from .model_files import LOD_TENSOR
+from .model_files import LOD_TENSOR, FileOp, ops_of, saved
 from .readers import DataFeeder, DataLoader, PyReader
 from .translate import ROWS
 from .translate.blocks import Array
@@ -39,6 +40,7 @@ __all__ = [
     "buffered",
     "is_parameter",
     "is_persistable",
+    "load_inference_model",
     "load_params",
     "load_persistables",
     "load_vars",
@@ -272,6 +274,64 @@ def save_inference_model(
     with open(path, "wb") as out:
         out.write(_core._fluid_serialize_program(desc))
     return targets
+
+
+def load_inference_model(
+    dirname: str,
+    executor: Any,
+    model_filename: str | None = None,
+    params_filename: str | None = None,
+    pserver_endpoints: Any = None,
+) -> list[Any]:
+    """Read a model as a program, and its parameters into the global scope.
+
+    :func:`sluice.fluid.load` prepares it better: what depends on parameters
+    alone is then computed once.
+
+    Args:
+        dirname: the folder.
+        executor: has no effect.
+        model_filename: ``"__model__"`` if None.
+        params_filename: a file of all parameters; a file each if None.
+        pserver_endpoints: has no effect.
+
+    Returns:
+        The program, the names of its inputs, and the variables of its outputs.
+
+    Raises:
+        SluiceError: as :func:`sluice.fluid.load` does.
+    """
+    params = params_filename and os.path.join(dirname, params_filename)
+    file = saved(os.path.join(dirname, model_filename or "__model__"), params)
+    program, scope = Program(), sluice_executor.global_scope()
+    block = program.global_block()
+    for name, value in file.read():
+        block.persistable(name, value.shape, code_of(value.dtype))
+        scope.set(name, value, copy=False)
+    for feed in file.feeds():
+        block.data(*feed)
+    for op in ops_of(file, 0):
+        with op.named:
+            if op.inside is None:
+                block.append_op(op.type, op.inputs, op.outputs, op.attrs)
+            else:
+                block.append_region(_read(file, op))
+    feeds = [name for name, *_ in file.feeds()]
+    fetches = file.by_column("fetch", "inputs", "X")
+    return [program, feeds, [block.var(name) for name in fetches]]
+
+
+def _read(file: Any, op: FileOp) -> Operator:
+    """An op of a file, with the ops of its block."""
+    if op.inside is None:
+        return Operator(op.type, op.inputs, op.outputs, op.attrs, "forward")
+    read, scope = BLOCK_SLOTS[op.type.removesuffix("_infer")]
+    attrs = {k: v for k, v in op.attrs.items() if k != "sub_block"}
+    inputs = {k: v for k, v in op.inputs.items() if k != read}
+    outputs = {k: v for k, v in op.outputs.items() if k != scope}
+    made = BlockOp(op.type, inputs, {"Out": [], **outputs}, attrs)
+    made.ops = [_read(file, each) for each in ops_of(file, op.inside)]
+    return made
 
 
 def _described(

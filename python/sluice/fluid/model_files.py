@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from .. import _core
+from ..display import Shown
 from ..errors import InvalidArgumentError, NotFoundError
 from ..executor import Executor
 from ..framework import Program, Variable
@@ -90,6 +93,94 @@ def load(
         InvalidArgumentError: the files do not fit each other.
         UnimplementedError: an op has an attribute that Sluice does not have.
     """
+    file = saved(path, params)
+    program, scope = Program(), _core.Scope()
+    for name, value in file.read():
+        variable = program.persistable(name, value.shape, value.dtype)
+        variable.stop_gradient = True
+        scope.set(name, value, copy=False)
+    feeds = file.feeds()
+    for name, shape, code, levels in feeds:
+        program.data(name, shape, DTYPES[code], lod_level=levels)
+    translation = Translation(program, Folding(scope, set(file.expected)))
+    fetches = file.by_column("fetch", "inputs", "X")
+    _translate(translation, file, 0)
+    for name in fetches:
+        translation.value(name)
+    made = {
+        name: value.name
+        for name, value in translation.values.items()
+        if isinstance(value, Variable)
+    }
+    names = [name for name, *_ in feeds]
+    return Model(program, scope, names, fetches, made, executor or Executor())
+
+
+class _Saved(Shown):
+    """A program file that was parsed and checked.
+
+    Attributes:
+        name: of the file.
+        blocks: their variables and ops, as dicts.
+        expected: what it says of parameters, by name.
+    """
+
+    def __init__(self, name: str, blocks: Any, params: Path | None) -> None:
+        self.name, self.blocks, self._params = name, blocks, params
+        self.declared = {var["name"]: var for var in blocks[0]["vars"]}
+        self.expected = {
+            name: parameters.Expected(var["dtype"], var["dims"])
+            for name, var in self.declared.items()
+            if var["persistable"] and var["kind"] not in WITHOUT_VALUE
+        }
+
+    def read(self) -> Iterator[tuple[str, np.ndarray]]:
+        """The parameters, see :func:`sluice.fluid.parameters.read`."""
+        folder = os.path.dirname(self.name)
+        return parameters.read(folder, self._params, self.expected)
+
+    def by_column(self, type: str, side: str, slot: str) -> list[str]:
+        """The variables of the ops feed or fetch, by their columns."""
+        columns: dict[int, str] = {}
+        for op in self.blocks[0]["ops"]:
+            if op["type"] != type:
+                continue
+            names = op[side].get(slot, [])
+            _, col = op["attrs"].get("col", (0, 0))
+            if len(names) != 1 or not isinstance(col, int) or col in columns:
+                raise InvalidArgumentError(
+                    f"{self.name}: an op {type} has column {col!r} and {slot} "
+                    f"{names}; expected a column of its own and one variable",
+                    "fluid.column",
+                )
+            columns[col] = names[0]
+        return [columns[col] for col in sorted(columns)]
+
+    def feeds(self) -> list[tuple[str, list[int | None], int, int]]:
+        """Name, shape, code of the type, and levels of what is fed."""
+        made = []
+        for fed in self.by_column("feed", "outputs", "Out"):
+            var = self.declared.get(fed)
+            if var is None or var["dtype"] not in DTYPES:
+                raise InvalidArgumentError(
+                    f"{self.name}: input {fed} is not declared, or of an "
+                    "unknown type",
+                    "fluid.feed",
+                )
+            levels = var["lod_level"]
+            if not 0 <= levels <= MOST_LEVELS:
+                raise InvalidArgumentError(
+                    f"{self.name}: input {fed} has {levels} levels of "
+                    f"sequences; expected 0 to {MOST_LEVELS}",
+                    "fluid.feed_levels",
+                )
+            shape = [None if size < 0 else size for size in var["dims"]]
+            made.append((fed, shape, var["dtype"], levels))
+        return made
+
+
+def saved(path: Path, params: Path | None) -> _Saved:
+    """Parse and check a program file; raises what :func:`load` says."""
     if not isinstance(path, (str, os.PathLike)):
         raise InvalidArgumentError(
             f"load: expected a folder or a file, got {_core._shown(path)}; "
@@ -104,41 +195,17 @@ def load(
         raise NotFoundError(
             f"there is no file {program_file}", "fluid.program_missing"
         ) from None
-    parsed = _core._fluid_parse_program(bytes, program_file)
-    blocks = parsed["blocks"]
+    blocks = _core._fluid_parse_program(bytes, program_file)["blocks"]
     _check_ops([op for each in blocks for op in each["ops"]], program_file)
-    block = blocks[0]
-    declared = {var["name"]: var for var in block["vars"]}
-    expected = {
-        name: parameters.Expected(var["dtype"], var["dims"])
-        for name, var in declared.items()
-        if var["persistable"] and var["kind"] not in WITHOUT_VALUE
-    }
-    for name, (dtype, dims) in expected.items():
+    file = _Saved(program_file, blocks, params)
+    for name, (dtype, dims) in file.expected.items():
         if dtype not in DTYPES or any(size < 0 for size in dims):
             raise InvalidArgumentError(
                 f"{program_file}: parameter {name} has dtype {dtype} and sizes "
                 f"{dims}; expected one of {DTYPES} and known sizes",
                 "fluid.parameter_declared",
             )
-    program, scope = Program(), _core.Scope()
-    folder = os.path.dirname(program_file)
-    for name, value in parameters.read(folder, params, expected):
-        variable = program.persistable(name, value.shape, value.dtype)
-        variable.stop_gradient = True
-        scope.set(name, value, copy=False)
-    feeds = _declare_feeds(program, block["ops"], declared, program_file)
-    translation = Translation(program, Folding(scope, set(expected)))
-    fetches = _by_column(block["ops"], "fetch", "inputs", "X", program_file)
-    _translate(translation, blocks, 0, program_file)
-    for name in fetches:
-        translation.value(name)
-    made = {
-        name: value.name
-        for name, value in translation.values.items()
-        if isinstance(value, Variable)
-    }
-    return Model(program, scope, feeds, fetches, made, executor or Executor())
+    return file
 
 
 def _files(path: str, params: Path | None) -> tuple[str, Path | None]:
@@ -152,32 +219,46 @@ def _files(path: str, params: Path | None) -> tuple[str, Path | None]:
     return path, params
 
 
-def _translate(
-    translation: Translation, blocks: Any, number: int, name: str
-) -> None:
-    """Append the ops of a block, and of those inside of it."""
-    for at, op in enumerate(blocks[number]["ops"]):
+class FileOp(NamedTuple):
+    """An op of a program file; ``with op.named:`` names it in errors."""
+
+    named: _of_op
+    type: str
+    inputs: dict[str, list[str]]
+    outputs: dict[str, list[str]]
+    attrs: dict[str, Any]
+    inside: int | None  # the number of the block that it runs
+
+
+def ops_of(file: _Saved, number: int) -> Iterator[FileOp]:
+    """The ops of a block, without feed and fetch."""
+    for at, op in enumerate(file.blocks[number]["ops"]):
         type = op["type"]
         if type in ("feed", "fetch"):
             continue
         attrs = {name: value for name, (_, value) in op["attrs"].items()}
-        with _of_op(at, type, name, number):
-            if type in BLOCK_OPS:
-                inside = op["attrs"].get("sub_block", (None, None))
-                if inside[0] != BLOCK:
+        named, inside = _of_op(at, type, file.name, number), None
+        if type in BLOCK_OPS:
+            kind, inside = op["attrs"].get("sub_block", (None, None))
+            if kind != BLOCK:
+                with named:
                     raise InvalidArgumentError(
                         f"{type}: attribute sub_block is no block",
                         "fluid.sub_block",
                     )
-                BLOCK_OPS[type](
-                    translation,
-                    op["inputs"],
-                    attrs,
-                    partial(_translate, translation, blocks, inside[1], name),
-                    op["outputs"],
-                )
+        yield FileOp(named, type, op["inputs"], op["outputs"], attrs, inside)
+
+
+def _translate(translation: Translation, file: _Saved, number: int) -> None:
+    """Append the ops of a block, and of those inside of it."""
+    for op in ops_of(file, number):
+        with op.named:
+            if op.inside is None:
+                translation.append(op.type, op.inputs, op.outputs, op.attrs)
                 continue
-            translation.append(type, op["inputs"], op["outputs"], attrs)
+            body = partial(_translate, translation, file, op.inside)
+            append = BLOCK_OPS[op.type]
+            append(translation, op.inputs, op.attrs, body, op.outputs)
 
 
 def _check_ops(ops: Sequence[Any], name: str) -> None:
@@ -195,49 +276,6 @@ def _check_ops(ops: Sequence[Any], name: str) -> None:
         f"{name} has ops that Sluice does not know: {'; '.join(texts)}",
         "fluid.unknown_ops",
     )
-
-
-def _by_column(
-    ops: Sequence[Any], type: str, side: str, slot: str, name: str
-) -> list[str]:
-    """The variables of the ops feed or fetch, by their columns."""
-    columns: dict[int, str] = {}
-    for op in ops:
-        if op["type"] != type:
-            continue
-        names, (_, col) = op[side].get(slot, []), op["attrs"].get("col", (0, 0))
-        if len(names) != 1 or not isinstance(col, int) or col in columns:
-            raise InvalidArgumentError(
-                f"{name}: an op {type} has column {col!r} and {slot} {names}; "
-                "expected a column of its own and one variable",
-                "fluid.column",
-            )
-        columns[col] = names[0]
-    return [columns[col] for col in sorted(columns)]
-
-
-def _declare_feeds(
-    program: Program, ops: Sequence[Any], declared: Mapping[str, Any], name: str
-) -> list[str]:
-    """Declare the variables that are fed; return them by their columns."""
-    feeds = _by_column(ops, "feed", "outputs", "Out", name)
-    for fed in feeds:
-        var = declared.get(fed)
-        if var is None or var["dtype"] not in DTYPES:
-            raise InvalidArgumentError(
-                f"{name}: input {fed} is not declared, or of an unknown type",
-                "fluid.feed",
-            )
-        shape = [None if size < 0 else size for size in var["dims"]]
-        levels = var["lod_level"]
-        if not 0 <= levels <= MOST_LEVELS:
-            raise InvalidArgumentError(
-                f"{name}: input {fed} has {levels} levels of sequences; "
-                f"expected 0 to {MOST_LEVELS}",
-                "fluid.feed_levels",
-            )
-        program.data(fed, shape, DTYPES[var["dtype"]], lod_level=levels)
-    return feeds
 
 
 class _of_op:

@@ -174,7 +174,7 @@ class PyReader(Shown):
         raise EOFException("there is no batch left: call reset()")
 
 
-class DataLoader:
+class DataLoader(Shown):
     """Makes a :class:`PyReader`, by the name of later scripts."""
 
     from_generator = PyReader

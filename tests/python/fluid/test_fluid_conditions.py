@@ -412,3 +412,9 @@ def test_loops_arrays_and_conditions_are_written_and_read(tmp_path):
     for got, wanted in zip(model.run({**feed, **ragged}), expected):
         np.testing.assert_array_equal(got, wanted)
     assert expected[2].tolist() == [-1.0]
+    with fluid.scope_guard(fluid.core.Scope()):
+        program, feeds, fetches = fluid.io.load_inference_model(tmp_path, exe)
+        assert feeds == names
+        again = exe.run(program, {**feed, **tensors}, fetches)
+    for got, wanted in zip(again, expected):
+        np.testing.assert_array_equal(got, wanted)

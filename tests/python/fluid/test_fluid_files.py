@@ -434,3 +434,17 @@ def test_the_laboratory_takes_models(tmp_path, name, capsys):
     assert main(["tune", path, "--batch", "2", "--budget", "1"]) == 0
     assert main(["bisect", path, "default", "reference", "--batch", "2"]) == 0
     assert "no part differs" in capsys.readouterr().out
+
+
+def test_a_model_is_read_as_a_program(tagger):
+    feed = {"words": (WORDS, [[2, 3]])}
+    expected = fluid.load(tagger).run(feed)
+    exe = fluid.Executor()
+    with fluid.scope_guard(fluid.core.Scope()):
+        program, feeds, fetches = fluid.io.load_inference_model(
+            str(tagger), exe
+        )
+        got = exe.run(program, feed, fetches)
+    assert feeds == ["words"]
+    for mine, wanted in zip(got, expected):
+        np.testing.assert_allclose(mine, wanted, rtol=1e-6)
