@@ -156,7 +156,7 @@ def f1(outputs, samples):
 TASKS = [
     chapter.Task(
         "label_semantic_roles", network, sentences, f1,
-        wanted=0.95, passes=8, batch=40, without_onnx="crf_decoding",
+        wanted=0.95, passes=6, batch=40, without_onnx="crf_decoding",
     )
 ]  # fmt: skip
 

@@ -39,8 +39,9 @@ def film_features():
         layers.embedding(categories, [CATEGORIES, 32], is_sparse=True), "sum"
     )
     words = layers.embedding(title, [TITLE_WORDS, 32], is_sparse=True)
-    words = layers.sequence_conv(words, 32, filter_size=3, act="tanh")
-    words = layers.sequence_pool(words, "sum")
+    words = fluid.nets.sequence_conv_pool(
+        words, num_filters=32, filter_size=3, act="tanh", pool_type="sum"
+    )
     both = layers.concat([number, kinds, words], axis=1)
     return [film, categories, title], layers.fc(both, 200, act="tanh")
 

@@ -70,7 +70,12 @@ def network(classify):
             logits = classify(Layers(p, inputs, False), inputs["image"])
             return [logits.softmax(1)]
 
-        return [(loss, torch.optim.SGD(p.values(), 0.02, 0.9))], outputs
+        optimizer = torch.optim.SGD(p.values(), 0.02, 0.9)
+        warm = torch.optim.lr_scheduler.LambdaLR(
+            optimizer, lambda step: min(1, step / 200)
+        )
+        optimizer.register_step_post_hook(lambda *_: warm.step())
+        return [(loss, optimizer)], outputs
 
     return made
 

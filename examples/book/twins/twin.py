@@ -154,7 +154,7 @@ def train(
     """
     given, got, name = sys.argv[1:]
     values = _read(given)
-    start = values.pop("start")
+    start = {k: v for k, v in values.pop("start").items() if v.is_floating_point()}
     test = values.pop("test")
     for value in start.values():
         value.requires_grad_()
