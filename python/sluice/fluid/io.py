@@ -67,7 +67,13 @@ def _chosen(
 ) -> dict[str, parameters.Expected]:
     program = default_main_program() if program is None else program
     if vars is None:
-        stored = [v for v in program.list_vars() if v.name in program.stored]
+        block, known = program.global_block(), program.stored
+        stored = [v for v in program.list_vars() if v.name in known]
+        stored += [  # the states of optimizers
+            Variable(block, v.name)
+            for v in program.sluice.list_vars()
+            if v.persistable and v.name not in known
+        ]
         vars = [v for v in stored if predicate is None or predicate(v)]
     return {
         v.name: parameters.Expected(code_of(v.dtype), list(v.shape))

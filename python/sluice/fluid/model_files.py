@@ -11,7 +11,7 @@ from typing import Any
 from .. import _core
 from ..errors import InvalidArgumentError, NotFoundError
 from ..executor import Executor
-from ..framework import Program, Variable
+from ..framework import Program, Variable, program_guard
 from ..ragged import Fetched
 from . import parameters
 from .translate import BLOCK_OPS, DTYPES, ROWS, Folding, Translation
@@ -130,7 +130,8 @@ def load(
     feeds = _declare_feeds(program, block["ops"], declared, program_file)
     translation = Translation(program, Folding(scope, set(expected)))
     fetches = _by_column(block["ops"], "fetch", "inputs", "X", program_file)
-    _translate(translation, blocks, 0, program_file)
+    with program_guard(program):
+        _translate(translation, blocks, 0, program_file)
     for name in fetches:
         translation.value(name)
     made = {
