@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -16,7 +17,7 @@ from .framework import Operator, Program, Variable, default_main_program
 from .layer_helper import LayerHelper
 from .simple_layers import LAYERS
 from .translate import BLOCK_OPS, DTYPES
-from .translate.blocks import CAPACITY, append_cond, new_array
+from .translate.blocks import CAPACITY, append_cond
 
 __all__ = [
     "IfElse",
@@ -35,6 +36,13 @@ __all__ = [
     "tensor_array_to_tensor",
     "while_loop",
 ]  # fmt: skip
+
+
+def _written(program: Program, ops: Sequence[Operator]) -> list[str]:
+    """What the ops of a block write and was there before."""
+    names = dict.fromkeys(n for op in ops for n in op.output_arg_names)
+    find = program.translation.find
+    return [name for name in names if find(name) is not None]
 
 
 class BlockOp(Region):
@@ -66,12 +74,7 @@ class BlockOp(Region):
         program = default_main_program()
         with recorded(self.ops):
             yield
-        written = [n for op in self.ops for n in op.output_arg_names]
-        self.outputs["Out"] = [
-            name
-            for name in dict.fromkeys(written)
-            if program.translation.find(name) is not None
-        ]
+        self.outputs["Out"] = _written(program, self.ops)
         program.global_block().append_region(self)
 
     @property
@@ -242,6 +245,14 @@ class _Cond(Region):
         self.inputs = {"Cond": [pred.name]}
         self.ways: list[tuple[list[Operator], list[str]]] = []
 
+    def tested(self) -> Operator:
+        """The same for tests."""
+        made = copy.copy(self)
+        made.ways = [
+            ([op.tested() for op in ops], names) for ops, names in self.ways
+        ]
+        return made
+
     def translate(self, program: Program) -> None:
         """Append both to a program, which may be a copy."""
 
@@ -283,25 +294,42 @@ def cond(
     The functions return as many variables, in the same lists. Both are called
     while the program is written; what they append runs only if it is chosen.
     """
+    if not isinstance(pred, Variable):
+        raise InvalidArgumentError(
+            f"cond: pred must be a bool variable, got {pred!r}{created()}",
+            "fluid.condition",
+        )
     program, region = default_main_program(), _Cond(pred)
     given = []
     for function in (true_fn, false_fn):
         ops: list[Operator] = []
         with recorded(ops):
             given.append(function() if function else None)
-        names = [variable.name for variable in _flat(given[-1])]
+        flat = _flat(given[-1])
+        if not all(isinstance(each, Variable) for each in flat):
+            raise InvalidArgumentError(
+                "cond: the functions return variables, lists of them, or "
+                f"None, got {given[-1]!r}{created()}",
+                "fluid.cond_results",
+            )
+        names = [variable.name for variable in flat]
         region.ways.append((ops, names))
-    yes, no = (names for _, names in region.ways)
+    yes, no = ([*names] for _, names in region.ways)
+    # As in Fluid, the blocks write what was there before.
+    written = _written(program, [op for ops, _ in region.ways for op in ops])
+    for _, names in region.ways:
+        names += written
     if len(yes) != len(no):
         raise InvalidArgumentError(
             f"cond: true_fn returns {len(yes)} variables, false_fn {len(no)}; "
             f"expected as many{created()}",
             "fluid.cond_results",
         )
-    if not yes:
+    if not yes and not written:
         return None
     stem = name or unique_name.generate("cond")
-    region.outputs["Out"] = [unique_name.generate(f"{stem}.out") for _ in yes]
+    outs = [unique_name.generate(f"{stem}.out") for _ in yes]
+    region.outputs["Out"] = outs + written
     made = program.global_block().append_region(region)
     return _packed(given[0], iter(made))
 
@@ -396,9 +424,8 @@ def create_array(dtype: Any, capacity: int = CAPACITY) -> Variable:
     """
     program = default_main_program()
     made = program.global_block().create_var()
-    program.translation.values[made.name] = new_array(
-        program.sluice, DTYPES.get(dtype, dtype), capacity
-    )
+    dtype = DTYPES.get(dtype, dtype)
+    program.translation.new_array(made.name, dtype, capacity)
     return made
 
 

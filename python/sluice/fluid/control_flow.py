@@ -8,6 +8,7 @@ raised at their line. Then they are translated once more, as a loop's step.
 from __future__ import annotations
 
 import contextlib
+import copy
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -38,6 +39,12 @@ class Region(Operator):
         super().__init__(type, {}, {}, {}, "forward")
         self.ops: list[Operator] = []
         self.loop = loop
+
+    def tested(self) -> Operator:
+        """The same for tests."""
+        made = copy.copy(self)
+        made.ops = [op.tested() for op in self.ops]
+        return made
 
     def translate(self, program: Program) -> None:
         """Append the loop to a program, which may be a copy."""

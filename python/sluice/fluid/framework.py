@@ -8,6 +8,7 @@ it is appended, so that a mistake is raised at its line.
 from __future__ import annotations
 
 import contextlib
+import copy
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -18,7 +19,7 @@ from ..framework import Program as SluiceProgram
 from ..framework import Variable as SluiceVariable
 from ..framework import created
 from ..framework import program_guard as sluice_guard
-from .translate import CODES, DTYPES, Translation
+from .translate import CODES, DTYPES, ROWS, Translation
 
 __all__ = [
     "Block",
@@ -72,7 +73,8 @@ class Variable:
     @property
     def persistable(self) -> bool:
         """Whether it lives in the scope and outlives a run."""
-        return self.value.persistable
+        value = self.block.program.translation.find(self.name)
+        return value is not None and value.persistable
 
     @property
     def stop_gradient(self) -> bool:
@@ -187,6 +189,12 @@ class Operator:
         self.attrs, self.role = attrs, role
 
     is_loop = False
+
+    def tested(self) -> Operator:
+        """The same for tests, with is_test if the op has that."""
+        made, known = copy.copy(self), ROWS[self.type].attributes
+        made.attrs = self.attrs | {k: True for k in _KEPT if k in known}
+        return made
 
     def translate(self, program: Program) -> None:
         """Append its translation to a program."""
@@ -437,9 +445,10 @@ class Program:
                 f"only{created()}",
                 "fluid.clone",
             )
-        copy = Program()
-        copy.random_seed = self.random_seed
-        return copy.take(self, self.block0.ops, for_test)
+        made = Program()
+        made.random_seed = self.random_seed
+        with sluice_guard(made.sluice):
+            return made.take(self, self.block0.ops, for_test)
 
     def take(
         self, other: Program, ops: Sequence[Operator], for_test: bool
@@ -451,20 +460,17 @@ class Program:
             self.block0.persistable(name, shape, code, trained)
         self.readers = list(other.readers)
         self.sluice._param_attrs.update(other.sluice._param_attrs)
+        for name, (dtype, capacity) in other.translation.arrays.items():
+            self.translation.new_array(name, dtype, capacity)
         for op in ops:
             if op.role != "forward" and for_test:
                 continue
             self.role = op.role
+            op = op.tested() if for_test else op
             if op.is_loop:
                 self.block0.append_region(op)
                 continue
-            attrs = dict(op.attrs)
-            if for_test:
-                from .translate import ROWS
-
-                known = ROWS[op.type].attributes
-                attrs.update({k: True for k in _KEPT if k in known})
-            self.block0.append_op(op.type, op.inputs, op.outputs, attrs)
+            self.block0.append_op(op.type, op.inputs, op.outputs, op.attrs)
         self.role = "forward"
         return self
 

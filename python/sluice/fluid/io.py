@@ -16,6 +16,7 @@ from ..errors import (
     UnimplementedError,
 )
 from ..framework import created
+from ..framework import program_guard as sluice_guard
 from ..reader import batch, buffered, shuffle
 from . import parameters
 from .conditions import BlockOp
@@ -69,7 +70,13 @@ def _chosen(
 ) -> dict[str, parameters.Expected]:
     program = default_main_program() if program is None else program
     if vars is None:
-        stored = [v for v in program.list_vars() if v.name in program.stored]
+        block, known = program.global_block(), program.stored
+        stored = [v for v in program.list_vars() if v.name in known]
+        stored += [  # the states of optimizers
+            Variable(block, v.name)
+            for v in program.sluice.list_vars()
+            if v.persistable and v.name not in known
+        ]
         vars = [v for v in stored if predicate is None or predicate(v)]
     return {
         v.name: parameters.Expected(code_of(v.dtype), list(v.shape))
@@ -311,7 +318,7 @@ def load_inference_model(
     for feed in file.feeds():
         block.data(*feed)
     for op in ops_of(file, 0):
-        with op.named:
+        with op.named, sluice_guard(program.sluice):
             if op.inside is None:
                 block.append_op(op.type, op.inputs, op.outputs, op.attrs)
             else:

@@ -14,7 +14,7 @@ from .. import _core
 from ..display import Shown
 from ..errors import InvalidArgumentError, NotFoundError
 from ..executor import Executor
-from ..framework import Program, Variable
+from ..framework import Program, Variable, program_guard
 from ..ragged import Fetched
 from . import parameters
 from .translate import BLOCK_OPS, DTYPES, ROWS, Folding, Translation
@@ -104,7 +104,8 @@ def load(
         program.data(name, shape, DTYPES[code], lod_level=levels)
     translation = Translation(program, Folding(scope, set(file.expected)))
     fetches = file.by_column("fetch", "inputs", "X")
-    _translate(translation, file, 0)
+    with program_guard(program):
+        _translate(translation, file, 0)
     for name in fetches:
         translation.value(name)
     made = {

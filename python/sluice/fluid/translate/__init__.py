@@ -79,6 +79,8 @@ class Translation(Shown):
         self.numbers: dict[str, list[Any]] = {}
         self._not_made: dict[str, str] = {}  # by name: the op
         self._depth = 0  # of blocks
+        # By name: dtype and capacity of arrays that no op makes.
+        self.arrays: dict[str, tuple[Any, int]] = {}
 
     def find(self, name: str) -> Variable | Array | None:
         """The variable or array that the name means now, if any."""
@@ -86,6 +88,11 @@ class Translation(Shown):
             return self.values[name]
         known = self.program.has_var(name)
         return self.program.var(name) if known else None
+
+    def new_array(self, name: str, dtype: Any, capacity: int) -> None:
+        """Let a name mean an array without elements."""
+        self.arrays[name] = dtype, capacity
+        self.values[name] = blocks.new_array(self.program, dtype, capacity)
 
     @contextlib.contextmanager
     def inside(self) -> Iterator[None]:

@@ -27,6 +27,9 @@ class Array(TensorArray):
     A dense element that had fewer rows than others cannot be read any more.
     """
 
+    # What variables have.
+    shape: Any = ()
+    lod_level, persistable, stop_gradient = 0, False, False
     _rows: Variable | None = None  # [capacity]: of each dense element
 
     def _parts(self) -> list[Variable]:
@@ -350,8 +353,10 @@ def write_to_array(op, X, I):  # noqa: E741
     """An array with another element."""
     (name,) = op.outputs["Out"]
     array = op.values.get(name)
-    if array is None:
+    if array is None and not op.program.has_var(name):
         array = new_array(op.program, X.dtype)
+    if not isinstance(array, Array):
+        op.wrong(f"{name} is no array")
     if array.dtype != X.dtype:
         op.wrong(f"{name} has elements of {array.dtype}, got {X!r}")
     array = array._with(array._parts())
@@ -375,6 +380,8 @@ def read_from_array(op, X, I):  # noqa: E741
 @row("lod_array_length")
 def lod_array_length(op, X):
     """How many elements an array has."""
+    if not isinstance(X, Array):
+        op.wrong("X is no array")
     return X._length
 
 

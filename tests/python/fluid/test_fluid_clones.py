@@ -1,0 +1,149 @@
+"""Copies of programs with blocks, what blocks write, and resumed training."""
+
+import numpy as np
+import pytest
+
+import sluice as sl
+import sluice.fluid as fluid
+
+layers = fluid.layers
+ONES = {"x": np.ones((2, 4), np.float32)}
+
+
+@pytest.fixture(autouse=True)
+def new_programs():
+    with (
+        fluid.program_guard(fluid.Program(), fluid.Program()),
+        fluid.scope_guard(fluid.core.Scope()),
+    ):
+        yield
+
+
+def run(fetches, feed=None, program=None):
+    exe = fluid.Executor(fluid.CPUPlace())
+    exe.run(fluid.default_startup_program())
+    return exe.run(program, feed, fetches)
+
+
+def number(value, dtype="int64"):
+    return layers.fill_constant([1], dtype, value)
+
+
+def filled(count, capacity):
+    """An array that a loop fills with numbers."""
+    i, limit = number(0), number(count)
+    array = layers.create_array("float32", capacity)
+    goes_on = layers.less_than(i, limit)
+    with layers.While(goes_on).block():
+        layers.array_write(layers.cast(i, "float32"), i, array)
+        layers.increment(i)
+        layers.less_than(i, limit, cond=goes_on)
+    return array
+
+
+def by_cond(x):
+    yes = number(1, "bool")
+    return layers.cond(yes, lambda: layers.dropout(x, 0.5), lambda: x)
+
+
+def by_switch(x):
+    y = layers.assign(x)
+    with layers.Switch() as switch, switch.case(number(1, "bool")):
+        layers.assign(layers.dropout(x, 0.5), y)
+    return y
+
+
+def by_rnn(x):
+    rows = layers.reshape(x, [2, 1, 4])
+    rnn = layers.StaticRNN()
+    with rnn.step():
+        row = rnn.step_input(rows)
+        rnn.step_output(layers.dropout(row, 0.5))
+    return rnn()
+
+
+@pytest.mark.parametrize("made_by", [by_cond, by_switch, by_rnn])
+def test_blocks_are_tests_in_a_clone_for_tests(made_by):
+    y = made_by(layers.data("x", [4]))
+    test = fluid.default_main_program().clone(for_test=True)
+    assert set(run([y.name], ONES, test)[0].ravel()) == {0.5}
+    assert 0.5 not in run([y], ONES)[0]
+
+
+def test_a_clone_has_the_arrays_and_their_capacity():
+    length = layers.array_length(filled(200, 300))
+    empty = layers.array_length(layers.create_array("float32"))
+    clone = fluid.default_main_program().clone()
+    got = run([length.name, empty.name], None, clone)
+    assert [each.tolist() for each in got] == [[200], [0]]
+
+
+def test_a_clone_and_a_file_are_made_outside_of_guards(tmp_path):
+    length = layers.array_length(filled(3, 8))
+    program = fluid.default_main_program()
+    with fluid.program_guard(fluid.Program(), fluid.Program()):
+        clone = program.clone()
+        exe = fluid.Executor(fluid.CPUPlace())
+        fluid.io.save_inference_model(str(tmp_path), [], [length], exe, program)
+        loaded = fluid.load(str(tmp_path))
+    assert run([length.name], None, clone)[0].tolist() == [3]
+    assert loaded.run({})[0].tolist() == [3]
+
+
+def test_cond_writes_what_was_there_before():
+    x = layers.data("x", [4])
+    y = layers.assign(x)
+    stored = layers.create_global_var([1], 0.0, "float32", persistable=True)
+
+    def yes():
+        layers.assign(x * 7.0, y)
+        layers.assign(stored + 1.0, stored)
+
+    def no():
+        layers.assign(x * 9.0, y)
+
+    layers.cond(number(1, "bool"), yes, None)
+    layers.cond(number(0, "bool"), no)
+    got, count = run([y, stored], ONES)
+    assert set(got.ravel()) == {7.0}
+    assert count.tolist() == [1.0]
+
+
+def test_mistakes_of_cond_and_arrays():
+    x, yes = layers.data("x", [4]), number(1, "bool")
+    with pytest.raises(sl.errors.InvalidArgumentError, match="pred must be"):
+        layers.cond(True, lambda: x, lambda: x)
+    with pytest.raises(sl.errors.InvalidArgumentError, match=r"got 1\.0"):
+        layers.cond(yes, lambda: 1.0, lambda: 2.0)
+    with pytest.raises(sl.errors.InvalidArgumentError, match="x is no array"):
+        layers.array_write(x, number(0), x)
+    with pytest.raises(sl.errors.InvalidArgumentError, match="X is no array"):
+        layers.array_length(x)
+
+
+def test_all_variables_can_be_asked_whether_they_are_stored():
+    array = filled(3, 8)
+    variables = fluid.default_main_program().list_vars()
+    assert not any(each.persistable for each in variables)
+    assert array.shape == () and "float32" in repr(array)
+
+
+@pytest.mark.parametrize("kind", ["Adam", "Momentum"])
+def test_training_goes_on_from_saved_states(kind, tmp_path):
+    x = layers.data("x", [4])
+    loss = layers.mean(layers.square(layers.fc(x, 1) - 1.0))
+    momentum = {"momentum": 0.9} if kind == "Momentum" else {}
+    getattr(fluid.optimizer, kind)(0.05, **momentum).minimize(loss)
+    exe = fluid.Executor(fluid.CPUPlace())
+    exe.run(fluid.default_startup_program())
+
+    def losses():
+        return [exe.run(feed=ONES, fetch_list=[loss])[0][0] for _ in range(3)]
+
+    losses()
+    fluid.io.save_persistables(exe, str(tmp_path))
+    wanted = losses()
+    with fluid.scope_guard(fluid.core.Scope()):
+        exe.run(fluid.default_startup_program())
+        fluid.io.load_persistables(exe, str(tmp_path))
+        assert losses() == wanted
