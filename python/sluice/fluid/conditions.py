@@ -408,8 +408,14 @@ def while_loop(
                 "fluid.while_loop",
             )
         assign = FORMULAS["assign"]
-        copies = [assign(each) for each in several]
-        for variable, value in zip(loop_vars, copies, strict=True):
+        # An array that the body writes is the same variable.
+        pairs = [
+            (variable, value)
+            for variable, value in zip(loop_vars, several, strict=True)
+            if value.name != variable.name
+        ]
+        copies = [assign(value) for _, value in pairs]
+        for (variable, _), value in zip(pairs, copies, strict=True):
             assign(value, variable)
         assign(cond(*loop_vars), goes_on)
     return loop_vars

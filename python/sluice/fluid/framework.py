@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import numbers
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -99,7 +100,7 @@ class Variable:
         )
 
     def _binary(self, type: str, other: Any, swapped: bool = False) -> Any:
-        if isinstance(other, (int, float)):
+        if isinstance(other, numbers.Real):
             attrs = {
                 "shape": [1],
                 "dtype": CODES[self.dtype.name],
@@ -113,6 +114,55 @@ class Variable:
 
     def __neg__(self) -> Any:
         return self._scale(-1.0, 0.0)
+
+    def __getitem__(self, item: Any) -> Variable:
+        """A part, by integers, slices and ``...``; integers drop their dim."""
+        items = list(item) if isinstance(item, tuple) else [item]
+        rank, most = len(self.shape), 2**31 - 1
+        if Ellipsis in items:
+            at = items.index(Ellipsis)
+            items[at : at + 1] = [slice(None)] * (rank + 1 - len(items))
+        kinds = (numbers.Integral, slice)
+        if len(items) > rank or not all(isinstance(i, kinds) for i in items):
+            raise InvalidArgumentError(
+                f"{self!r}[{item!r}]: expected up to {rank} integers and "
+                f"slices{created()}",
+                "fluid.index",
+            )
+        parts = [
+            each
+            if isinstance(each, slice)
+            else slice(int(each), int(each) + 1 if each != -1 else most)
+            for each in items
+        ]
+        steps = [1 if part.step is None else part.step for part in parts]
+        first = [most if step < 0 else 0 for step in steps]
+        last = [-most if step < 0 else most for step in steps]
+        attrs: dict[str, Any] = {
+            "axes": [*range(len(parts))],
+            "starts": [
+                f if p.start is None else p.start
+                for p, f in zip(parts, first, strict=True)
+            ],
+            "ends": [
+                e if p.stop is None else p.stop
+                for p, e in zip(parts, last, strict=True)
+            ],
+            "decrease_axis": [
+                k for k, i in enumerate(items) if not isinstance(i, slice)
+            ],
+        }
+        if any(step != 1 for step in steps):
+            attrs["strides"] = steps
+        type = "strided_slice" if "strides" in attrs else "slice"
+        return self.block.append(type, {"Input": self}, attrs)
+
+    def __iter__(self) -> Any:
+        raise InvalidArgumentError(
+            f"{self!r} has no elements before it runs: use indices, or "
+            f"layers.unstack{created()}",
+            "fluid.iterate",
+        )
 
     def __repr__(self) -> str:
         kind = type(self).__name__
@@ -138,7 +188,7 @@ _OPERATORS = {
 
 def _operator(name: str, type: str) -> Any:
     def operator(self: Variable, other: Any) -> Any:
-        if isinstance(other, (int, float)) and name in _SCALES:
+        if isinstance(other, numbers.Real) and name in _SCALES:
             return self._scale(*_SCALES[name](float(other)))
         return self._binary(type, other, name[0] == "r")
 

@@ -418,3 +418,27 @@ def test_loops_arrays_and_conditions_are_written_and_read(tmp_path):
         again = exe.run(program, {**feed, **tensors}, fetches)
     for got, wanted in zip(again, expected):
         np.testing.assert_array_equal(got, wanted)
+
+
+def test_switch_case_of_many_functions():
+    index = layers.data("index", [1], append_batch_size=False, dtype="int32")
+
+    def of(value):
+        return lambda: layers.fill_constant([1], "float32", value)
+
+    out = layers.switch_case(index, [of(k) for k in range(20)])
+    got = run([out], {"index": np.array([17], np.int32)})[0]
+    assert got.tolist() == [17]
+
+
+def test_while_loop_carries_an_array():
+    i, limit = counter(), counter(3)
+    i, array = layers.while_loop(
+        lambda i, array: layers.less_than(i, limit),
+        lambda i, array: [
+            i + 1,
+            layers.array_write(layers.cast(i, "float32"), i, array),
+        ],
+        [i, layers.create_array("float32")],
+    )
+    assert run([layers.array_read(array, counter(2))])[0].tolist() == [2.0]

@@ -194,13 +194,13 @@ def test_blocks(tmp_path):
             fluid.load(saved.write(tmp_path, two_blocks(parent, runs), {}))
 
 
-def nested(depth):
-    """Blocks inside of each other, each an op conditional_block of x."""
+def nested(depth, type, slot):
+    """Blocks inside of each other; the innermost one turns x."""
 
     def run(at):
         return saved.op(
-            "conditional_block",
-            {"Cond": "x"},
+            type,
+            {slot: "x"},
             {"Out": "x"},
             is_scalar_condition=(6, True),
             sub_block=(8, at),
@@ -209,18 +209,26 @@ def nested(depth):
     desc = saved.program(
         [saved.variable("x", 0, dims=[1])], [run(1)], ["x"], {}
     )
+    turn = saved.op("logical_not", {"X": "x"}, {"Out": "x"})
     for at in range(1, depth + 1):
-        ops = [run(at + 1)] if at < depth else []
+        ops = [run(at + 1)] if at < depth else [turn]
         block = {"parent": at - 1, "vars": [], "ops": ops}
         desc["blocks"].append(block)
     return desc
 
 
-def test_blocks_inside_of_each_other(tmp_path):
-    model = fluid.load(saved.write(tmp_path, nested(8), {}))
-    assert model.run({"x": np.array([True])})[0].tolist() == [True]
-    with pytest.raises(UnimplementedError, match="more than 8 blocks"):
-        fluid.load(saved.write(tmp_path, nested(9), {}))
+@pytest.mark.parametrize(
+    "depth, type, slot",
+    [(20, "conditional_block", "Cond"), (5, "while", "Condition")],
+)
+def test_blocks_inside_of_each_other(tmp_path, depth, type, slot):
+    model = fluid.load(saved.write(tmp_path, nested(depth, type, slot), {}))
+    assert model.run({"x": np.array([True])})[0].tolist() == [False]
+
+
+def test_too_many_loops_inside_of_each_other(tmp_path):
+    with pytest.raises(UnimplementedError, match="more than 8 loops"):
+        fluid.load(saved.write(tmp_path, nested(9, "while", "Condition"), {}))
 
 
 def change(path, at, bytes):

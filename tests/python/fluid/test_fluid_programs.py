@@ -270,3 +270,34 @@ def test_the_page_about_fluid_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     exec(compile(code, "docs/fluid.md", "exec"), {})
     assert (tmp_path / "line" / "__model__").is_file()
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["0", "-1", "1:3", "::-1", "..., 1", "1, 2", ":, 1:, -2", "::2, ..., 0"],
+)
+def test_parts_by_indices(text):
+    x = fluid.layers.data("x", [4, 3, 5], append_batch_size=False)
+    index = eval(f"np.s_[{text}]")
+    array = np.arange(60, dtype=np.float32).reshape(4, 3, 5)
+    exe = fluid.Executor()
+    (got,) = exe.run(feed={"x": array}, fetch_list=[x[index]])
+    np.testing.assert_array_equal(got, array[index])
+
+
+def test_indices_that_are_none():
+    x = fluid.layers.data("x", [4, 3], append_batch_size=False)
+    for bad in ("a", (0, 0, 0), 1.5):
+        with pytest.raises(sl.InvalidArgumentError, match="up to 2 integers"):
+            x[bad]
+    with pytest.raises(sl.InvalidArgumentError, match="before it runs"):
+        list(x)
+
+
+def test_numbers_of_numpy_are_numbers():
+    x = fluid.layers.data("x", [2])
+    out = np.float32(2) + x * np.int64(3)
+    (got,) = fluid.Executor().run(
+        feed={"x": np.ones((1, 2), "f4")}, fetch_list=[out]
+    )
+    assert got.tolist() == [[5.0, 5.0]]

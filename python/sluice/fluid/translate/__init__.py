@@ -50,7 +50,7 @@ __all__ = [
 ]
 
 EMPTY = "@EMPTY@"
-MOST_BLOCKS = 8  # each is translated twice for each time that its outer one is
+MOST_TRIALS = 8
 # What a row raises for attributes of other types or lengths than it expects.
 _MISFITS = (
     ArithmeticError, AttributeError, LookupError, TypeError, ValueError
@@ -78,7 +78,7 @@ class Translation(Shown):
         self.values: dict[str, Variable] = {}
         self.numbers: dict[str, list[Any]] = {}
         self._not_made: dict[str, str] = {}  # by name: the op
-        self._depth = 0  # of blocks
+        self._depth = self._trials = 0  # of blocks; those that are tried
         # By name: dtype and capacity of arrays that no op makes.
         self.arrays: dict[str, tuple[Any, int]] = {}
 
@@ -97,17 +97,29 @@ class Translation(Shown):
     @contextlib.contextmanager
     def inside(self) -> Iterator[None]:
         """The ops are of a block: they write no variable in the scope."""
-        if self._depth == MOST_BLOCKS:
-            raise UnimplementedError(
-                f"more than {MOST_BLOCKS} blocks are inside of each other"
-                f"{created()}",
-                "fluid.nested_blocks",
-            )
         self._depth += 1
         try:
             yield
         finally:
             self._depth -= 1
+
+    @contextlib.contextmanager
+    def trial(self) -> Iterator[None]:
+        """A block is translated once more than it runs, to see what it makes;
+        so is each block inside of it, which doubles with each level.
+        """
+        if self._trials == MOST_TRIALS:
+            raise UnimplementedError(
+                f"more than {MOST_TRIALS} loops are inside of each other"
+                f"{created()}",
+                "fluid.nested_blocks",
+            )
+        self._trials += 1
+        try:
+            with blocks.tried(self):
+                yield
+        finally:
+            self._trials -= 1
 
     def folded(self) -> Folding | None:
         """What computes ops on parameters; not in blocks, which are dropped."""

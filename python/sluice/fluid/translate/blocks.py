@@ -162,7 +162,7 @@ def append_while(
             carried on, and arrays.
     """
     values = translation.values
-    with tried(translation):
+    with translation.trial():
         body()
         after = {name: _form(values.get(name)) for name in written}
     names, first, shapes = [], [], []
@@ -232,8 +232,8 @@ def append_cond(
     pred = translation.value(cond)
     known = [translation.find(name) is not None for name in names]
     like: list[Any] = []
-    if not all(known):
-        with tried(translation):
+    if not all(known) and bodies[1][1] is names:
+        with translation.trial():
             bodies[0][0]()
             for name in bodies[0][1]:
                 value = translation.find(name)
