@@ -20,11 +20,15 @@ HIDDEN = 64
 
 
 def bi_lstm_encoder(embedding):
-    forward, _ = layers.dynamic_lstm(layers.fc(embedding, 4 * HIDDEN), 4 * HIDDEN)
+    forward, _ = layers.dynamic_lstm(
+        layers.fc(embedding, 4 * HIDDEN), 4 * HIDDEN
+    )
     backward, _ = layers.dynamic_lstm(
         layers.fc(embedding, 4 * HIDDEN), 4 * HIDDEN, is_reverse=True
     )
-    return layers.sequence_last_step(forward), layers.sequence_first_step(backward)
+    return layers.sequence_last_step(forward), layers.sequence_first_step(
+        backward
+    )
 
 
 def lstm_step(x, hidden, cell):
@@ -38,7 +42,9 @@ def lstm_step(x, hidden, cell):
 
 
 def decoder_without_attention(words, first, sentence):
-    nothing = layers.fill_constant_batch_size_like(first, [-1, HIDDEN], "float32", 0.0)
+    nothing = layers.fill_constant_batch_size_like(
+        first, [-1, HIDDEN], "float32", 0.0
+    )
     nothing.stop_gradient = False
     rnn = layers.DynamicRNN()
     with rnn.block():
