@@ -12,6 +12,8 @@ CHAPTERS = [
     "recommender_system",
     "understand_sentiment",
     "label_semantic_roles",
+    "rnn_encoder_decoder",
+    "machine_translation",
     "gan",
 ]
 

@@ -85,7 +85,7 @@ def run(
             training.train(done, bar, options.peers)
         feed = training.inputs()
         outputs = training.outputs(feed)
-        result.score = task.score([*map(np.asarray, outputs)], training.test)
+        result.score = task.score(outputs, training.test)
         losses = np.array(training.losses)
         files = elsewhere.export(training, feed, outputs, result)
     if options.quick:

@@ -26,7 +26,9 @@ def pair(random: np.random.Generator) -> tuple[list[str], list[str]]:
     """A sentence and its translation."""
     source, target = [], []
     for turn in range(2):
-        adjectives = random.choice(ADJECTIVES, random.integers(3), replace=False)
+        adjectives = random.choice(
+            ADJECTIVES, random.integers(3), replace=False
+        )
         noun = random.choice(NOUNS)
         ending = ENDINGS[NOUNS.index(noun) % 2]
         source += [*adjectives, noun]

@@ -26,6 +26,7 @@ class Network:
     test: fluid.Program  # computes the outputs
     # Each batch runs the program of every loss, one after the other.
     losses: Sequence[fluid.Variable]
+    shown: Sequence[fluid.Variable] = ()  # in a picture
 
 
 @dataclass

@@ -154,7 +154,9 @@ def train(
     """
     given, got, name = sys.argv[1:]
     values = _read(given)
-    start = {k: v for k, v in values.pop("start").items() if v.is_floating_point()}
+    start = {
+        k: v for k, v in values.pop("start").items() if v.is_floating_point()
+    }
     test = values.pop("test")
     for value in start.values():
         value.requires_grad_()
