@@ -109,6 +109,14 @@ def _feed_value(value: Any) -> Any:
     return value
 
 
+def _shaped(value: Any, sizes: Sequence[int]) -> Any:
+    """The value without sizes of 1 behind those that were declared."""
+    shape = np.shape(value) if isinstance(value, np.ndarray) else ()
+    if set(shape[len(sizes) :]) != {1}:
+        return value
+    return value.reshape(shape[: len(sizes)])
+
+
 class Executor(Shown):
     """Runs programs at a place; see :class:`sluice.Executor`.
 
@@ -166,7 +174,12 @@ class Executor(Shown):
             getattr(name, "name", name): _feed_value(value)
             for name, value in (feed or {}).items()
         }
-        values = {n: v for n, v in values.items() if program.block0.has_var(n)}
+        block = program.block0
+        values = {
+            name: _shaped(value, block.var(name).shape)
+            for name, value in values.items()
+            if block.has_var(name)
+        }
         fetches = [
             program.translation.value(getattr(each, "name", each))
             for each in fetch_list or []
