@@ -102,19 +102,19 @@ class CompiledProgram(Shown):
         return self
 
 
-def _feed_value(value: Any) -> Any:
+def _feed_value(value: Any, var: Any) -> Any:
+    """What Sluice is fed: as in Fluid, dense inputs ignore levels, and sizes
+    of 1 may stand behind those that were declared.
+    """
     if isinstance(value, LoDTensor):
         lengths = value.recursive_sequence_lengths()
-        return (np.asarray(value), lengths) if lengths else np.asarray(value)
-    return value
-
-
-def _shaped(value: Any, sizes: Sequence[int]) -> Any:
-    """The value without sizes of 1 behind those that were declared."""
+        value = np.asarray(value)
+        if lengths and var.lod_level:
+            return value, lengths
     shape = np.shape(value) if isinstance(value, np.ndarray) else ()
-    if set(shape[len(sizes) :]) != {1}:
+    if set(shape[len(var.shape) :]) != {1}:
         return value
-    return value.reshape(shape[: len(sizes)])
+    return value.reshape(shape[: len(var.shape)])
 
 
 class Executor(Shown):
@@ -171,12 +171,12 @@ class Executor(Shown):
                 for name, value in reader.next_feed().items()
             }
         values = {
-            getattr(name, "name", name): _feed_value(value)
+            getattr(name, "name", name): value
             for name, value in (feed or {}).items()
         }
         block = program.block0
         values = {
-            name: _shaped(value, block.var(name).shape)
+            name: _feed_value(value, block.var(name))
             for name, value in values.items()
             if block.has_var(name)
         }

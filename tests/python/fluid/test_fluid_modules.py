@@ -408,6 +408,13 @@ def test_sizes_of_1_behind_a_feed_are_dropped():
         run(layers.scale(x, 2.0), x=np.ones((3, 2, 1, 2), np.float32))
 
 
+def test_a_dense_input_ignores_levels():
+    x = layers.data("x", [1], dtype="int64")
+    value = fluid.create_lod_tensor([[1], [2]], [[1, 1]])
+    (out,) = run(layers.cast(x, "float32"), x=value)
+    assert out.tolist() == [[1.0], [2.0]]
+
+
 def test_modules_of_layers_have_the_layers():
     code = """
 import sluice.fluid.as_paddle
