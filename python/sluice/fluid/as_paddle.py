@@ -17,9 +17,17 @@ _SAME = (
     "backward", "clip", "core", "executor", "framework", "initializer", "io",
     "layer_helper", "layers", "nets", "optimizer", "profiler", "regularizer",
 )  # fmt: skip
+_LAYERS = (
+    "control_flow", "detection", "device", "learning_rate_scheduler", "loss",
+    "metric_op", "nn", "ops", "sequence_lod", "tensor",
+)  # fmt: skip
 _MODULES = {
     "paddle.fluid": "sluice.fluid",
     **{f"paddle.fluid.{name}": f"sluice.fluid.{name}" for name in _SAME},
+    **dict.fromkeys(
+        [f"paddle.fluid.layers.{name}" for name in _LAYERS],
+        "sluice.fluid.layers",
+    ),
     "paddle.fluid.metrics": "sluice.metrics",
     "paddle.fluid.param_attr": "sluice.layer_helper",
     "paddle.fluid.unique_name": "sluice.unique_name",
@@ -63,7 +71,7 @@ def install() -> None:
     for name, mine in _MODULES.items():
         module = sys.modules[name] = importlib.import_module(mine)
         parent, _, leaf = name.rpartition(".")
-        setattr(sys.modules[parent], leaf, module)
+        vars(sys.modules[parent]).setdefault(leaf, module)
     paddle.batch = sys.modules["paddle.reader"].batch
     paddle.device = types.SimpleNamespace(is_compiled_with_rocm=lambda: False)
 

@@ -102,11 +102,19 @@ class CompiledProgram(Shown):
         return self
 
 
-def _feed_value(value: Any) -> Any:
+def _feed_value(value: Any, var: Any) -> Any:
+    """What Sluice is fed: as in Fluid, dense inputs ignore levels, and sizes
+    of 1 may stand behind those that were declared.
+    """
     if isinstance(value, LoDTensor):
         lengths = value.recursive_sequence_lengths()
-        return (np.asarray(value), lengths) if lengths else np.asarray(value)
-    return value
+        value = np.asarray(value)
+        if lengths and var.lod_level:
+            return value, lengths
+    shape = np.shape(value) if isinstance(value, np.ndarray) else ()
+    if set(shape[len(var.shape) :]) != {1}:
+        return value
+    return value.reshape(shape[: len(var.shape)])
 
 
 class Executor(Shown):
@@ -163,10 +171,15 @@ class Executor(Shown):
                 for name, value in reader.next_feed().items()
             }
         values = {
-            getattr(name, "name", name): _feed_value(value)
+            getattr(name, "name", name): value
             for name, value in (feed or {}).items()
         }
-        values = {n: v for n, v in values.items() if program.block0.has_var(n)}
+        block = program.block0
+        values = {
+            name: _feed_value(value, block.var(name))
+            for name, value in values.items()
+            if block.has_var(name)
+        }
         fetches = [
             program.translation.value(getattr(each, "name", each))
             for each in fetch_list or []

@@ -395,3 +395,32 @@ def test_what_is_left_out_has_a_reason(module, name):
         getattr(module, name)
     with pytest.raises(AttributeError, match="no attribute"):
         module.anything_else
+
+
+# old scripts
+
+
+def test_sizes_of_1_behind_a_feed_are_dropped():
+    x = layers.data("x", [2])
+    (out,) = run(layers.scale(x, 2.0), x=np.ones((3, 2, 1, 1), np.float32))
+    np.testing.assert_array_equal(out, np.full((3, 2), 2.0))
+    with pytest.raises(sl.InvalidArgumentError, match="must have shape"):
+        run(layers.scale(x, 2.0), x=np.ones((3, 2, 1, 2), np.float32))
+
+
+def test_a_dense_input_ignores_levels():
+    x = layers.data("x", [1], dtype="int64")
+    value = fluid.create_lod_tensor([[1], [2]], [[1, 1]])
+    (out,) = run(layers.cast(x, "float32"), x=value)
+    assert out.tolist() == [[1.0], [2.0]]
+
+
+def test_modules_of_layers_have_the_layers():
+    code = """
+import sluice.fluid.as_paddle
+import paddle.fluid as fluid
+import paddle.fluid.layers.nn as nn, paddle.fluid.layers.loss
+from paddle.fluid.layers.control_flow import While, increment
+assert nn.fc is fluid.layers.fc and While is fluid.layers.While
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
