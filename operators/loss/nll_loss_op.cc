@@ -1,4 +1,5 @@
 #include "sluice/operators/registration.h"
+#include "sluice/operators/row_wise.h"
 
 namespace sluice {
 namespace {
@@ -78,6 +79,8 @@ void NllSchema(OpSchema& op) {
   op.Output("LabelWeight", "T", "In the same shape: the weight of each label.");
   NllAttributes(op);
   op.InferShape(NllShape).Gradient(NllGradient);
+  op.SharesRows("Loss", {"X", "Label"}, AxisSparesRows);
+  op.SharesRows("LabelWeight", {"X", "Label"}, AxisSparesRows);
 }
 
 void NllGradSchema(OpSchema& op) {

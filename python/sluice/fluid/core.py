@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .. import CPUPlace, CUDAPlace, Scope, device_count
+from .. import CPUPlace, CUDAPlace, Scope, _core, device_count
 from .executor import LoDTensor
 from .predictor import AnalysisConfig, PaddleTensor, Predictor, create_predictor
 from .readers import EOFException
@@ -30,5 +30,5 @@ def get_cuda_device_count() -> int:
 
 
 def is_compiled_with_cuda() -> bool:
-    """Whether there is a CUDA device."""
-    return device_count("cuda") > 0
+    """Whether there is a CUDA device that is not emulated."""
+    return device_count("cuda") > 0 and _core._config()["cuda"] != "EMULATE"

@@ -83,6 +83,21 @@ def create_lod_tensor(
     return tensor
 
 
+class _Number(np.ndarray):
+    """An array [1], which old scripts turn into a number, as NumPy 2.4 does
+    not.
+    """
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __format__(self, spec: str) -> str:
+        return format(self.item(), spec) if spec else str(self)
+
+
 class ExecutionStrategy(Shown):
     """Takes any attribute and does nothing: Sluice has its own pool."""
 
@@ -188,7 +203,12 @@ class Executor(Shown):
         arguments = program.sluice, values, fetches, scope
         results = profiler.traced(self.sluice, *arguments)
         if return_numpy:
-            return results
+            return [
+                each.view(_Number)
+                if type(each) is np.ndarray and each.shape == (1,)
+                else each
+                for each in results
+            ]
         return [
             LoDTensor(each, each.lod if isinstance(each, Ragged) else [])
             for each in results

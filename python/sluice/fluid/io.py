@@ -222,6 +222,8 @@ def save_inference_model(
     main_program: Program | None = None,
     model_filename: str | None = None,
     params_filename: str | None = None,
+    export_for_deployment: bool = True,
+    program_only: bool = False,
 ) -> list[str]:
     """Write the ops that the targets need, and their parameters, in
     PaddlePaddle's format, which :func:`sluice.fluid.load` reads, too.
@@ -234,6 +236,8 @@ def save_inference_model(
         main_program: the default main program if None.
         model_filename: ``"__model__"`` if None.
         params_filename: a file of all parameters; a file each if None.
+        export_for_deployment: has no effect.
+        program_only: whether to leave the parameters out.
 
     Returns:
         The names of the targets.
@@ -275,7 +279,8 @@ def save_inference_model(
         if params_filename is None
         else os.path.join(dirname, params_filename)
     )
-    parameters.write(dirname, file, _values(stored))
+    if not program_only:
+        parameters.write(dirname, file, _values(stored))
     desc = _described(program, ops, names, feeds, targets)
     path = os.path.join(dirname, model_filename or "__model__")
     with open(path, "wb") as out:

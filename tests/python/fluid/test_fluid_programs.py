@@ -301,3 +301,45 @@ def test_numbers_of_numpy_are_numbers():
         feed={"x": np.ones((1, 2), "f4")}, fetch_list=[out]
     )
     assert got.tolist() == [[5.0, 5.0]]
+
+
+def test_a_result_of_one_number_is_a_number():
+    x = fluid.layers.data("x", [2])
+    (mean,) = fluid.Executor().run(
+        feed={"x": np.ones((1, 2), "f4")}, fetch_list=[fluid.layers.mean(x)]
+    )
+    assert (mean.shape, float(mean), int(mean)) == ((1,), 1.0, 1)
+    assert f"{mean:.2f} %.1f" % mean == "1.00 1.0"
+    assert f"{mean}" == "[1.]"
+    assert (mean + 1).tolist() == [2.0]
+
+
+def test_cross_entropy_of_ragged_rows_trains():
+    x = fluid.layers.data("x", [4], lod_level=1)
+    y = fluid.layers.data("y", [1], dtype="int64", lod_level=1)
+    chances = fluid.layers.softmax(fluid.layers.fc(x, 3, param_attr="w"))
+    loss = fluid.layers.mean(fluid.layers.cross_entropy(chances, y))
+    fluid.optimizer.SGD(0.5).minimize(loss)
+    exe = fluid.Executor()
+    exe.run(fluid.default_startup_program())
+    w = np.array(fluid.global_scope()["w"])
+    rows = np.random.default_rng(0).normal(size=(5, 4)).astype("f4")
+    labels = np.array([[0], [1], [2], [1], [0]])
+    feed = {"x": (rows, [[2, 3]]), "y": (labels, [[2, 3]])}
+    (got,) = exe.run(feed=feed, fetch_list=[loss])
+    exps = np.exp(rows @ w)
+    p = exps / exps.sum(1, keepdims=True)
+    hot = np.eye(3)[labels[:, 0]]
+    np.testing.assert_allclose(got, [-np.log((p * hot).sum(1)).mean()], 1e-5)
+    after = np.array(fluid.global_scope()["w"])
+    np.testing.assert_allclose(after, w - 0.1 * rows.T @ (p - hot), atol=1e-6)
+
+
+def test_a_model_without_its_parameters(tmp_path):
+    y = fluid.layers.fc(fluid.layers.data("x", [2]), 2)
+    exe = fluid.Executor()
+    exe.run(fluid.default_startup_program())
+    fluid.io.save_inference_model(
+        tmp_path, ["x"], [y], exe, export_for_deployment=True, program_only=True
+    )
+    assert [each.name for each in tmp_path.iterdir()] == ["__model__"]
