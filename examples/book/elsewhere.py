@@ -65,9 +65,7 @@ def export(
             training.exe,
             network.test,
         )
-        again = fluid.load(folder / "model").run(
-            {k: fluid.executor._feed_value(v) for k, v in feed.items()}
-        )
+        again = fluid.load(folder / "model").run(feed)
         result.check(_same(again, outputs, 1e-5), "the saved model differs")
         files[folder / "model"] = "PaddlePaddle's format"
     except sl.UnimplementedError as error:

@@ -117,7 +117,7 @@ class CompiledProgram(Shown):
         return self
 
 
-def _feed_value(value: Any, var: Any) -> Any:
+def feed_value(value: Any, var: Any) -> Any:
     """What Sluice is fed: as in Fluid, dense inputs ignore levels, and sizes
     of 1 may stand behind those that were declared.
     """
@@ -191,7 +191,7 @@ class Executor(Shown):
         }
         block = program.block0
         values = {
-            name: _feed_value(value, block.var(name))
+            name: feed_value(value, block.var(name))
             for name, value in values.items()
             if block.has_var(name)
         }

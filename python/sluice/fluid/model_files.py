@@ -17,6 +17,7 @@ from ..executor import Executor
 from ..framework import Program, Variable, program_guard
 from ..ragged import Fetched
 from . import parameters
+from .executor import LoDTensor, feed_value
 from .translate import BLOCK_OPS, DTYPES, ROWS, Folding, Translation
 
 __all__ = ["Model", "load"]
@@ -62,11 +63,17 @@ class Model:
     ) -> list[Any]:
         """Run the model; return its outputs, or ``fetch_list``, of
         PaddlePaddle's names. Feeds and results are as for
-        :meth:`sluice.Executor.run`.
+        :meth:`sluice.Executor.run`; a feed may be a LoDTensor, too.
         """
         fetches: Any = self._fetched
         if fetch_list is not None:
             fetches = [self.values.get(name, name) for name in fetch_list]
+        feed = {
+            name: feed_value(value, self.program.var(name))
+            if isinstance(value, LoDTensor)
+            else value
+            for name, value in feed.items()
+        }
         return self.executor.run(self.program, feed, fetches, self.scope)
 
 
