@@ -255,8 +255,9 @@ def save_inference_model(
     if loops:
         raise UnimplementedError(
             f"save_inference_model: {', '.join(loops)} cannot be written, "
-            "while and conditional_block can; sl.io.save_program(path, "
-            f"program.sluice) writes all of it in Sluice's format{created()}",
+            "while and conditional_block can; sl.io.save_program("
+            "program.sluice, path) writes all of it in Sluice's format"
+            f"{created()}",
             "fluid.save_loops",
         )
     read = {name for op in ops for name in op.input_arg_names}
