@@ -111,7 +111,7 @@ class Training:
             return 0
         for folder, program in zip(folders, self.programs, strict=True):
             found = sl.io.load_checkpoint(
-                folder / both[-1], program.sluice, self.scope
+                folder / both[-1], program.sluice, self.scope.sluice
             )
         self.losses = found.extra
         return found.step
@@ -122,7 +122,7 @@ class Training:
             sl.io.save_checkpoint(
                 self.folder / f"checkpoint_{i}",
                 program.sluice,
-                self.scope,
+                self.scope.sluice,
                 number,
                 extra=self.losses,
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import sys
@@ -10,7 +11,8 @@ from typing import Any
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _REAL_PACKAGE = os.path.dirname(os.path.realpath(__file__)) + os.sep
-_OWN = (_PACKAGE, _REAL_PACKAGE, "<sluice")
+# The end of a ``with`` block is called from contextlib.
+_OWN = (_PACKAGE, _REAL_PACKAGE, "<sluice", contextlib.__file__)
 # Files of this package whose programs count as a user's.
 USERS_FILES: set[str] = set()
 
@@ -48,7 +50,7 @@ def _is_answer(error: BaseException) -> bool:
 
 
 def is_users(file: str) -> bool:
-    """Whether a source file is outside of this package, or in USERS_FILES."""
+    """Whether a source file is a user's, as those in USERS_FILES are."""
     return not file.startswith(_OWN) or file in USERS_FILES
 
 

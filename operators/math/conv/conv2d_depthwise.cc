@@ -88,17 +88,88 @@ HWY_INLINE void ForEachTap(const Conv2dGeometry& g,
   }
 }
 
-template <typename T>
-struct ForwardTap {
-  HWY_INLINE void operator()(int64_t tap, int64_t pixel) const {
-    MulAddRun(count, input + pixel * channels,
-              packed + tap * kDepthwiseChannels, sums);
-  }
-  int64_t count, channels;
-  const T* input;
-  const T* packed;
-  T* sums;
+// The elements of a filter, in one dim, that lie inside the input.
+struct Taps {
+  int64_t begin, end;
 };
+
+// `at`: the place of the filter's first element in a dim of this size.
+HWY_INLINE Taps TapsInside(int64_t at,
+                           int64_t size,
+                           int64_t kernel,
+                           int64_t dilation) {
+  const int64_t begin = at < 0 ? (dilation - 1 - at) / dilation : 0;
+  const int64_t end =
+      at < size ? HWY_MIN(kernel, (size - at + dilation - 1) / dilation) : 0;
+  return {begin, HWY_MAX(begin, end)};
+}
+
+// Neighbouring windows of a row, and the elements of the filter that all of
+// them have inside the input.
+struct Windows {
+  int64_t h, w;  // where the first one begins, which may be outside
+  Taps rows, columns;
+};
+
+// Computes kCount windows for the channels [i, count) that fill vectors, with
+// the sums in registers; returns the first channel that is left.
+template <int kCount, class D, typename T>
+HWY_INLINE int64_t WindowVectors(D d,
+                                 const Conv2dGeometry& g,
+                                 const Windows& windows,
+                                 int64_t i,
+                                 int64_t count,
+                                 const T* image,
+                                 const T* packed,
+                                 const T* bias,
+                                 T* to) {
+  constexpr int64_t kLanes = hn::MaxLanes(d);
+  for (; i + kLanes <= count; i += kLanes) {
+    const auto start = bias == nullptr ? hn::Zero(d) : hn::LoadU(d, bias + i);
+    hn::Vec<D> sums[kCount];
+    HWY_UNROLL(8)
+    for (int k = 0; k < kCount; ++k) {
+      sums[k] = start;
+    }
+    for (int64_t kh = windows.rows.begin; kh < windows.rows.end; ++kh) {
+      const int64_t row = (windows.h + kh * g.dilation_h) * g.in_w + windows.w;
+      for (int64_t kw = windows.columns.begin; kw < windows.columns.end; ++kw) {
+        const T* x = image + (row + kw * g.dilation_w) * g.in_c + i;
+        const auto weight = hn::LoadU(
+            d, packed + (kh * g.kernel_w + kw) * kDepthwiseChannels + i);
+        HWY_UNROLL(8)
+        for (int k = 0; k < kCount; ++k) {
+          const auto value = hn::LoadU(d, x + k * g.stride_w * g.in_c);
+          sums[k] = hn::MulAdd(value, weight, sums[k]);
+        }
+      }
+    }
+    HWY_UNROLL(8)
+    for (int k = 0; k < kCount; ++k) {
+      hn::StoreU(sums[k], d, to + k * g.out_c + i);
+    }
+  }
+  return i;
+}
+
+template <int kCount, typename T>
+HWY_NOINLINE void ComputeWindows(const Conv2dGeometry& g,
+                                 const Windows& windows,
+                                 int64_t count,
+                                 const T* image,
+                                 const T* packed,
+                                 const T* bias,
+                                 T* to) {
+  int64_t i = WindowVectors<kCount>(hn::ScalableTag<T>(), g, windows, 0, count,
+                                    image, packed, bias, to);
+  i = WindowVectors<kCount>(hn::CappedTag<T, 16 / sizeof(T)>(), g, windows, i,
+                            count, image, packed, bias, to);
+  WindowVectors<kCount>(hn::CappedTag<T, 1>(), g, windows, i, count, image,
+                        packed, bias, to);
+}
+
+// The windows of a row that are computed at once: 1, or this many.
+constexpr int kWindows = 6;
 
 // Computes channels [c, c + count) of output rows [begin, end) of all images.
 template <typename T>
@@ -110,20 +181,25 @@ HWY_INLINE void ForwardRows(const Depthwise<T>& work,
   const Conv2dGeometry& g = work.g;
   T packed[kDepthwiseTaps * kDepthwiseChannels];
   PackTaps(g, work.filter, c, count, packed);
-  T sums[kDepthwiseChannels];
+  const T* bias = work.bias == nullptr ? nullptr : work.bias + c;
   for (int64_t row = begin; row < end; ++row) {
-    const int64_t n = row / g.out_h, oh = row % g.out_h;
-    const ForwardTap<T> tap = {count, g.in_c,
-                               work.input + n * g.in_h * g.in_w * g.in_c + c,
-                               packed, sums};
-    for (int64_t ow = 0; ow < g.out_w; ++ow) {
-      for (int64_t i = 0; i < count; ++i) {
-        sums[i] = work.bias != nullptr ? work.bias[c + i] : T{0};
-      }
-      ForEachTap(g, oh, ow, tap);
+    const int64_t n = row / g.out_h;
+    const T* image = work.input + n * g.in_h * g.in_w * g.in_c + c;
+    Windows windows = {row % g.out_h * g.stride_h - g.pad_top, 0, {}, {}};
+    windows.rows = TapsInside(windows.h, g.in_h, g.kernel_h, g.dilation_h);
+    for (int64_t ow = 0; ow < g.out_w;) {
       T* to = work.to + (row * g.out_w + ow) * g.out_c + c;
-      for (int64_t i = 0; i < count; ++i) {
-        to[i] = sums[i];
+      windows.w = ow * g.stride_w - g.pad_left;
+      windows.columns =
+          TapsInside(windows.w, g.in_w, g.kernel_w, g.dilation_w);
+      const int64_t last = windows.w + (kWindows - 1) * g.stride_w +
+                           (g.kernel_w - 1) * g.dilation_w;
+      if (ow + kWindows <= g.out_w && windows.w >= 0 && last < g.in_w) {
+        ComputeWindows<kWindows>(g, windows, count, image, packed, bias, to);
+        ow += kWindows;
+      } else {
+        ComputeWindows<1>(g, windows, count, image, packed, bias, to);
+        ++ow;
       }
     }
   }

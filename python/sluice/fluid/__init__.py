@@ -16,8 +16,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import CPUPlace, CUDAPlace, Scope, metrics, unique_name
-from ..executor import global_scope, scope_guard
+from .. import CPUPlace, CUDAPlace, metrics, unique_name
 from ..layer_helper import ParamAttr
 from . import (
     backward,
@@ -42,6 +41,7 @@ from .framework import *  # noqa: F403
 from .io import DataFeeder
 from .left_out import refusing
 from .model_files import Model, load
+from .scopes import Scope, global_scope, scope_guard
 
 compiler = executor
 CUDAPinnedPlace = CPUPlace

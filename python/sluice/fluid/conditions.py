@@ -379,6 +379,12 @@ def switch_case(
         each if isinstance(each, tuple) else (number, each)
         for number, each in enumerate(pairs)
     ]
+    if len({number for number, _ in numbered}) < len(numbered):
+        numbers = [number for number, _ in numbered]
+        raise InvalidArgumentError(
+            f"switch_case: a number is there twice in {numbers}{created()}",
+            "fluid.switch_case",
+        )
     append = branch_index.block.append
     dtype = str(branch_index.dtype)
     chosen = []

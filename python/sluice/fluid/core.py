@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from .. import CPUPlace, CUDAPlace, Scope, _core, device_count
+from .. import CPUPlace, CUDAPlace, _core, device_count
 from .executor import LoDTensor
-from .predictor import AnalysisConfig, PaddleTensor, Predictor, create_predictor
+from .left_out import refusing
+from .predictor import (
+    AnalysisConfig,
+    PaddleBuf,
+    PaddleDType,
+    PaddleTensor,
+    Predictor,
+    create_predictor,
+)
 from .readers import EOFException
+from .scopes import Scope
 
 __all__ = [
     "AnalysisConfig",
@@ -13,6 +22,8 @@ __all__ = [
     "CUDAPlace",
     "EOFException",
     "LoDTensor",
+    "PaddleBuf",
+    "PaddleDType",
     "PaddleTensor",
     "Predictor",
     "Scope",
@@ -32,3 +43,9 @@ def get_cuda_device_count() -> int:
 def is_compiled_with_cuda() -> bool:
     """Whether there is a CUDA device that is not emulated."""
     return device_count("cuda") > 0 and _core._config()["cuda"] != "EMULATE"
+
+
+__getattr__ = refusing(
+    "fluid.core",
+    {"NativeConfig": "AnalysisConfig(folder) says which model a predictor runs"},
+)

@@ -199,7 +199,7 @@ class Executor(Shown):
             program.translation.value(getattr(each, "name", each))
             for each in fetch_list or []
         ]
-        scope = scope or sluice_executor._scope
+        scope = getattr(scope, "sluice", scope) or sluice_executor._scope
         arguments = program.sluice, values, fetches, scope
         results = profiler.traced(self.sluice, *arguments)
         if return_numpy:

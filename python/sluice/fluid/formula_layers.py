@@ -18,11 +18,13 @@ _TEXT = """
 accuracy(input, label, k=1, correct=None, total=None) =
     _accuracy(topk(input, k)[1], label, correct, total)
 adaptive_pool2d(input, pool_size, pool_type='max', require_index=False,
-    name=None) = _mean_pool2d(input, pool_size, name) if pool_type == 'avg'
-    else _max_pool2d(input, pool_size, name)[:][slice_of(require_index)]
+    name=None) = _mean_pool2d(input, pool_size, name) if one_of(pool_type,
+    'avg', 'max') == 'avg' else _max_pool2d(input, pool_size, name)[:][
+    slice_of(require_index)]
 adaptive_pool3d(input, pool_size, pool_type='max', require_index=False,
-    name=None) = _mean_pool3d(input, pool_size, name) if pool_type == 'avg'
-    else _max_pool3d(input, pool_size, name)[:][slice_of(require_index)]
+    name=None) = _mean_pool3d(input, pool_size, name) if one_of(pool_type,
+    'avg', 'max') == 'avg' else _max_pool3d(input, pool_size, name)[:][
+    slice_of(require_index)]
 addcmul(input, tensor1, tensor2, value=1.0, out=None, name=None) =
     sums([input, tensor1 * tensor2 * value], out)
 arange(start, end, step=1, dtype=None, name=None) =
@@ -106,7 +108,7 @@ softmax_with_cross_entropy(logits, label, soft_label=False, ignore_index=-100,
 split(input, num_or_sections, dim=-1, name=None) = _split(input,
     None if is_int(num_or_sections) else num_or_sections,
     num_or_sections if is_int(num_or_sections) else None,
-    dim % len(input.shape) if is_int(dim) else dim,
+    axis_of(dim, input) if is_int(dim) else dim,
     num_or_sections if is_int(num_or_sections) else len(num_or_sections), name)
 square_error_cost(input, label) = square(input - label)
 t(input, name=None) =
@@ -182,10 +184,23 @@ def image_resize(helper: LayerHelper, a: Any) -> Variable:
     return helper.append(f"{kind}_interp", {**inputs, **more}, attrs)
 
 
+def _axis_of(dim: int, x: Variable) -> int:
+    if not -len(x.shape) <= dim < len(x.shape):
+        raise ValueError(f"{x.name} {list(x.shape)} has no dim {dim}")
+    return dim % len(x.shape)
+
+
+def _one_of(given: str, *choices: str) -> str:
+    if given not in choices:
+        raise ValueError(f"expected one of {choices}, got {given!r}")
+    return given
+
+
 _NAMES: dict[str, Any] = {
     **LAYERS,
     "array": np.asarray,
     "assign_value": assign_value,
+    "axis_of": _axis_of,
     "fc": fc,
     "image_resize": image_resize,
     "inf": math.inf,
@@ -194,6 +209,7 @@ _NAMES: dict[str, Any] = {
     "is_variable": lambda x: isinstance(x, Variable),
     "list_of": lambda first, end: [*np.arange(first, end).tolist()],
     "min": min,
+    "one_of": _one_of,
     "slice_of": lambda every: slice(None) if every else 0,
 }
 FORMULAS: dict[str, Callable[..., Any]] = {

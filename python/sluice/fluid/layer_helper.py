@@ -11,6 +11,8 @@ from typing import Any
 from .. import layer_helper as sluice_helper
 from .. import unique_name
 from ..display import Shown
+from ..errors import InvalidArgumentError, SluiceError
+from ..framework import created
 from ..framework import program_guard as sluice_guard
 from .framework import (
     Block,
@@ -20,7 +22,7 @@ from .framework import (
     default_startup_program,
 )
 
-__all__ = ["LayerHelper", "layer"]
+__all__ = ["LayerHelper", "answering", "layer"]
 
 
 class LayerHelper(Shown):
@@ -141,3 +143,34 @@ def layer(arguments: str, stem: str | None = None) -> Callable[..., Any]:
         return wrapped
 
     return decorate
+
+
+def answering(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The layer, with errors of Python as answers that name what it was given.
+
+    Layers compute with their arguments before an op can check them: what has no
+    shape or cannot be added fails there.
+    """
+
+    @functools.wraps(function)
+    def wrapped(*values: Any, **named: Any) -> Any:
+        try:
+            return function(*values, **named)
+        except SluiceError:
+            raise
+        except (ArithmeticError, AttributeError, LookupError, TypeError,
+                ValueError) as error:  # fmt: skip
+            given = [_short(value) for value in values]
+            given += [f"{name}={_short(each)}" for name, each in named.items()]
+            raise InvalidArgumentError(
+                f"{function.__name__}({', '.join(given)}): "
+                f"{type(error).__name__}: {error}{created()}",
+                "fluid.layer_arguments",
+            ) from error
+
+    return wrapped
+
+
+def _short(value: Any) -> str:
+    text = value.name if isinstance(value, Variable) else repr(value)
+    return text if len(text) <= 40 else f"{text[:37]}..."

@@ -77,16 +77,16 @@ continuous_value_model=cvm(input:X, cvm:CVM, use_cvm=True) -> Y
 conv{n}d(input:Input, num_filters>_, filter_size>_, stride=1>strides@{n},
     padding=0>_, dilation=1>dilations@{n}, groups=None>_, param_attr, bias_attr,
     use_cudnn=True, act, name, data_format='{form}';
-    Filter<param_attr[num_filters, C // (groups or 1), *whole(filter_size,
+    Filter<param_attr[num_filters, C // (one(groups)), *whole(filter_size,
     {n})]=he(C, filter_size, {n}); paddings=pads(padding, {n}, data_format);
-    padding_algorithm=algorithm(padding); groups=groups or 1; +num_filters@axis)
+    padding_algorithm=algorithm(padding); groups=one(groups); +num_filters@axis)
     -> Output
 conv{n}d_transpose(input:Input, num_filters>_, output_size=None@{n},
     filter_size=None>_, padding=0>_, stride=1>strides@{n},
     dilation=1>dilations@{n}, groups=None>_, param_attr, bias_attr,
     use_cudnn=True, act, name, data_format='{form}'; paddings=pads(padding, {n},
-    data_format); padding_algorithm=algorithm(padding); groups=groups or 1;
-    Filter<param_attr[C, num_filters // (groups or 1), *turned({n}, input,
+    data_format); padding_algorithm=algorithm(padding); groups=one(groups);
+    Filter<param_attr[C, num_filters // (one(groups)), *turned({n}, input,
     output_size, filter_size, padding, stride, dilation, data_format)];
     +num_filters@axis) -> Output
 cos_sim(X:X, Y:Y)

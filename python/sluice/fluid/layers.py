@@ -5,6 +5,7 @@ A layer whose arguments a docstring does not describe has those of Fluid.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,7 +19,7 @@ from .conditions import *  # noqa: F403
 from .control_flow import *  # noqa: F403
 from .formula_layers import FORMULAS
 from .framework import Variable, default_main_program
-from .layer_helper import LayerHelper, layer
+from .layer_helper import LayerHelper, answering, layer
 from .left_out import LEFT_OUT, refusing
 from .readers import PyReader
 from .schedules import SCHEDULES
@@ -197,6 +198,13 @@ def inplace_abn(helper: LayerHelper, a: Any) -> Variable:
     if act in (None, "identity"):
         return out
     return helper.append(act, {"X": out}, {"alpha": alpha})
+
+
+# These call functions of the user, whose errors are left alone.
+_CALLING = {"case", "cond", "py_func", "switch_case", "while_loop"}
+for _name in {*__all__} - _CALLING:
+    if inspect.isfunction(globals()[_name]):
+        globals()[_name] = answering(globals()[_name])
 
 
 def __getattr__(name: str) -> Any:

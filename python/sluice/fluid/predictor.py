@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import enum
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,7 +19,8 @@ from ..ragged import Ragged
 from .model_files import Model, load
 
 __all__ = [
-    "AnalysisConfig", "Config", "PaddleTensor", "Predictor", "create_predictor",
+    "AnalysisConfig", "Config", "PaddleBuf", "PaddleDType", "PaddleTensor",
+    "Predictor", "create_predictor",
 ]  # fmt: skip
 
 
@@ -27,16 +30,29 @@ def _rows(array: Any, lod: Sequence[Sequence[int]]) -> Any:
     return (array, [np.diff(level).tolist() for level in lod]) if lod else array
 
 
-class _Data(Shown):
-    """The elements of a tensor as lists, as LAC reads them."""
+class PaddleDType(enum.IntEnum):
+    """What the elements of a :class:`PaddleTensor` may be."""
 
-    def __init__(self, array: np.ndarray) -> None:
-        self._array = array
+    FLOAT32 = 0
+    INT64 = 1
+    INT32 = 2
+    UINT8 = 3
+
+
+class PaddleBuf(Shown):
+    """The elements of a tensor, one after another."""
+
+    def __init__(self, array: Any = ()) -> None:
+        self._array = np.array(array)
 
     def _list(self) -> list[Any]:
         return self._array.ravel().tolist()
 
     float_data = int32_data = int64_data = _list
+
+    def length(self) -> int:
+        """The bytes of the elements."""
+        return self._array.nbytes
 
 
 class PaddleTensor:
@@ -49,6 +65,8 @@ class PaddleTensor:
 
     def __init__(self, data: Any = None, name: str = "") -> None:
         self._array = np.array([] if data is None else data)
+        self._shape: list[int] | None = None
+        self._dtype: np.dtype | None = None
         self.name = name
         self.lod: list[list[int]] = []
 
@@ -57,31 +75,46 @@ class PaddleTensor:
         return f"<PaddleTensor {self.name}: {self.dtype} {self.shape}{lod}>"
 
     @property
-    def data(self) -> _Data:
-        """The elements, by ``int64_data()`` and the like."""
-        return _Data(self._array)
+    def data(self) -> PaddleBuf:
+        """The elements, by ``int64_data()`` and the like; may be set to an
+        array or a :class:`PaddleBuf`.
+        """
+        return PaddleBuf(self._array)
 
     @data.setter
     def data(self, data: Any) -> None:
-        self._array = np.array(data)
+        buffer = data._array if isinstance(data, PaddleBuf) else np.array(data)
+        self._array = buffer
 
     @property
     def shape(self) -> list[int]:
-        """The sizes; may be set to another shape of as many elements."""
-        return list(self._array.shape)
+        """The sizes; may be set before or after the elements."""
+        return list(self._array.shape) if self._shape is None else self._shape
 
     @shape.setter
     def shape(self, shape: Sequence[int]) -> None:
-        self._array = self._array.reshape(shape)
+        self._shape = list(shape)
 
     @property
     def dtype(self) -> np.dtype:
-        """The type of the elements."""
-        return self._array.dtype
+        """The type of the elements; may be set to a :class:`PaddleDType`
+        before or after them.
+        """
+        return self._array.dtype if self._dtype is None else self._dtype
+
+    @dtype.setter
+    def dtype(self, dtype: PaddleDType) -> None:
+        self._dtype = np.dtype(PaddleDType(dtype).name.lower())
 
     def as_ndarray(self) -> np.ndarray:
         """The array."""
-        return self._array
+        if math.prod(self.shape) != self._array.size:
+            raise InvalidArgumentError(
+                f"PaddleTensor {self.name}: {self._array.size} elements do not "
+                f"have the shape {self.shape}",
+                "fluid.tensor_shape",
+            )
+        return self._array.reshape(self.shape).astype(self.dtype, copy=False)
 
 
 class Config(Shown):

@@ -224,6 +224,7 @@ _NAMES = {
     "he": lambda channels, size, rank: Normal(
         0.0, (2.0 / (channels * math.prod(whole(size, rank)))) ** 0.5
     ),
+    "one": lambda count: 1 if count is None else count,
     "pads": _pads,
     "prod": math.prod,
     "tensor": _tensor,
@@ -268,7 +269,8 @@ class _Appending:
         self.attrs: dict[str, Any] = {}
         self.into: dict[str, Any] = {}
         for each in layer.arguments:
-            if given[each.name] is not None:
+            needed = each.slot and each.sign in ("", "*")
+            if needed or given[each.name] is not None:
                 self._take(each, given[each.name])
         x = next((v for v in given.values() if isinstance(v, Variable)), None)
         self.dtype = given.get("dtype") or getattr(x, "dtype", None)
@@ -292,6 +294,13 @@ class _Appending:
             made = (
                 assign_value(value) if isinstance(value, np.ndarray) else value
             )
+            for each in value if several else [made]:
+                if not isinstance(each, Variable):
+                    raise InvalidArgumentError(
+                        f"{self.helper.name}: {argument.name} must be a "
+                        f"variable, got {each!r}{created()}",
+                        "fluid.layer_input",
+                    )
             self.inputs[argument.slot] = list(value) if several else made
         elif argument.attribute:
             if argument.attribute in ("dtype", "out_dtype"):

@@ -37,9 +37,13 @@ RaceResult RaceOf(const std::vector<Contestant>& contestants,
 }
 
 TEST(Race, TheFasterOfTwoWins) {
-  const RaceResult result =
-      RaceOf({Spinning("slow", 150e-6), Spinning("fast", 100e-6)},
-             {.budget_seconds = 10});
+  RaceResult result;
+  // On a machine so busy that most calls were interrupted, nothing can be said.
+  for (int attempt = 0; attempt < 5; ++attempt) {
+    result = RaceOf({Spinning("slow", 150e-6), Spinning("fast", 100e-6)},
+                    {.budget_seconds = 10});
+    if (result.timings[1].median < 110e-6) break;
+  }
   EXPECT_EQ(result.winner, 1);
   EXPECT_FALSE(result.tie);
   EXPECT_GT(result.over_winner[0].low, 1.2);

@@ -407,6 +407,15 @@ def test_tensors_of_fluid_core(tagger):
     assert len(path.data.int64_data()) == 5
     (again, _) = predictor.run([tensor])
     assert again.data.int64_data() == path.data.int64_data()
+    # As PaddleHub fills them.
+    filled = fluid.core.PaddleTensor()
+    filled.name, filled.lod, filled.shape = "words", [[0, 2, 5]], (5, 1)
+    filled.dtype = fluid.core.PaddleDType.INT64
+    with pytest.raises(InvalidArgumentError, match="words: 0 elements do not"):
+        predictor.run([filled])
+    filled.data = fluid.core.PaddleBuf(WORDS.ravel().astype("float32"))
+    (again, _) = predictor.run([filled])
+    assert again.data.int64_data() == path.data.int64_data()
     with pytest.raises(
         InvalidArgumentError, match="expected 1 tensors for words"
     ):

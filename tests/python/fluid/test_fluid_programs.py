@@ -88,6 +88,24 @@ def test_parameters_go_through_files(tmp_path):
     np.testing.assert_array_equal(scope["fc_0.w_0"], before)
 
 
+def test_a_parameter_is_set_as_scripts_of_fluid_do_it():
+    exe, test, guess = fit_a_line(1)[:3]
+    place = fluid.CPUPlace()
+    variable = fluid.global_scope().find_var("fc_0.w_0")
+    parameter = variable.get_tensor()
+    value = np.arange(parameter.shape()[0], dtype="float32").reshape(-1, 1)
+    parameter.set(value, place)
+    np.testing.assert_array_equal(np.array(parameter), value)
+    np.testing.assert_array_equal(np.array(variable.get_tensor()), value)
+    assert fluid.global_scope().find_var("nobody") is None
+    other = fluid.core.Scope()
+    assert other.find_var("fc_0.w_0") is None
+    exe.run(fluid.default_startup_program(), scope=other)
+    other.var("fc_0.w_0").get_tensor().set(2 * value, place)
+    (got,) = exe.run(test, {"x": np.eye(3, dtype="f4")}, [guess], scope=other)
+    np.testing.assert_array_equal(got, 2 * value)
+
+
 def test_the_gradient_of_a_tagger_lowers_its_loss():
     """LAC's network in small, trained by its reader and its optimizer."""
     words = fluid.layers.data("words", [-1, 1], dtype="int64", lod_level=1)

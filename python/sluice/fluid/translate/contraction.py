@@ -192,6 +192,8 @@ def one_hot(
 
     if depth_tensor is not None:
         (depth,) = integers(op, "depth", depth_tensor)
+    if depth < 1:
+        op.wrong(f"depth must be 1 or more, got {depth}")
     if op.type == "one_hot":
         X = op.append("squeeze", {"X": X}, axes=[op.rank(X) - 1])
     last = op.append("unsqueeze", {"X": X}, axes=[op.rank(X)])
