@@ -140,7 +140,7 @@ def analyse(texts: dict[str, str]) -> None:
     profile = model.executor.profile(
         model.program,
         {model.feeds[0]: (tensor.as_ndarray(), tensor.lod[0])},
-        [model.values[name] for name in model.fetches],
+        [model.values.get(name, name) for name in model.fetches],
         model.scope,
     )
     print(str(profile.top(6)).rstrip())

@@ -40,8 +40,8 @@ class Model:
         scope: has the parameters.
         feeds: the names of the inputs, in their order.
         fetches: those of the outputs.
-        values: for each name of PaddlePaddle that of the variable in the
-            program.
+        values: for each name of PaddlePaddle that is called otherwise in the
+            program, its name there.
         executor: what :meth:`run` uses.
     """
 
