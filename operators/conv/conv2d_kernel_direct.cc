@@ -11,9 +11,12 @@ constexpr int64_t kThinGroup = 4;
 class DirectMethod {
  public:
   void Prepare(KernelPreparation& preparation,
-               Conv2dDirection /*direction*/,
-               size_t /*element*/) {
+               Conv2dDirection direction,
+               size_t element) {
     geometry_ = Conv2dGeometryOf(preparation.query);
+    if (direction != Conv2dDirection::kForward) return;
+    preparation.scratch_bytes =
+        static_cast<size_t>(Conv2dDirectScratch(geometry_)) * element;
   }
   const Conv2dGeometry& geometry() const { return geometry_; }
 
@@ -22,8 +25,9 @@ class DirectMethod {
                const T* filter,
                const T* bias,
                T* output,
-               void* /*scratch*/) const {
-    Conv2dDirect(geometry_, input, filter, bias, output);
+               void* scratch) const {
+    Conv2dDirect(geometry_, input, filter, bias, output,
+                 static_cast<T*>(scratch));
   }
   template <typename T>
   void GradInput(const T* filter,

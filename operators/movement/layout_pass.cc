@@ -29,6 +29,16 @@ std::vector<std::string> Images(const Graph& graph, const OpFacts& op) {
   return images;
 }
 
+// Whether an element-wise op combines an image with one number per channel,
+// such as a bias.
+bool HasNumberPerChannel(const OpFacts& op) {
+  const auto axis = op.desc.attributes.find("axis");
+  return op.schema->elementwise() && op.inputs.size() == 2 &&
+         op.inputs[0].rank() == 4 && op.inputs[1].rank() == 1 &&
+         axis != op.desc.attributes.end() &&
+         std::get<int64_t>(axis->second) == 1;
+}
+
 // Whether an op can run with channels last.
 bool CanBeNHWC(const Graph& graph, const OpFacts& op) {
   const auto images = Images(graph, op);
@@ -38,6 +48,7 @@ bool CanBeNHWC(const Graph& graph, const OpFacts& op) {
     return std::all_of(op.inputs.begin(), op.inputs.end(),
                        [](const DDim& dims) { return dims.rank() == 4; });
   }
+  if (HasNumberPerChannel(op)) return true;
   // A broadcast image is transposed like the others. A tensor of one element is
   // equal in both formats.
   const bool makes_image = op.outputs[0].rank() == 4;
@@ -73,10 +84,12 @@ void PermuteDims(std::vector<T>* entries) {
   }
 }
 
-void SetNHWC(const OpSchema& schema, OpDesc* op) {
+// Converts the attributes of `op`, which is `facts` or a copy in part.
+void SetNHWC(const OpFacts& facts, OpDesc* op) {
+  if (HasNumberPerChannel(facts)) op->attributes["axis"] = int64_t{3};
   const auto format = op->attributes.find("data_format");
   if (format != op->attributes.end()) format->second = std::string("NHWC");
-  for (const std::string& name : schema.dim_attributes()) {
+  for (const std::string& name : facts.schema->dim_attributes()) {
     const auto attribute = op->attributes.find(name);
     if (attribute == op->attributes.end()) continue;
     std::visit([](auto& value) { PermuteDims(&value); }, attribute->second);
@@ -110,7 +123,7 @@ OpDesc MoveToChannelsLast(const DDim& nchw,
 
 // Returns the facts about an op with its images converted to channels last.
 OpFacts ToNHWC(OpFacts op) {
-  SetNHWC(*op.schema, &op.desc);
+  SetNHWC(OpFacts(op), &op.desc);
   const auto turn = [&schema = *op.schema](const std::vector<ArgDef>& defs,
                                            auto vars_of,
                                            std::vector<DDim>* dims) {
@@ -174,7 +187,7 @@ class Chain {
   void ConvertOp(int id) {
     OpDesc op = graph_.op(id).desc;
     const OpSchema& schema = *graph_.op(id).schema;
-    SetNHWC(schema, &op);
+    SetNHWC(graph_.op(id), &op);
     for (auto& [argument, vars] : op.inputs) {
       for (std::string& var : vars) {
         if (!schema.IsImage(argument, graph_.dims(var))) continue;

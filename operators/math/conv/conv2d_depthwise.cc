@@ -111,21 +111,22 @@ struct Windows {
   Taps rows, columns;
 };
 
-// Computes kCount windows for the channels [i, count) that fill vectors, with
-// the sums in registers; returns the first channel that is left.
+// Computes kCount windows, a vector of channels at a time, with the sums in
+// registers. The last vector ends with the channels, of which there are at
+// least kLanes, and computes some of them a second time.
 template <int kCount, class D, typename T>
-HWY_INLINE int64_t WindowVectors(D d,
-                                 const Conv2dGeometry& g,
-                                 const Windows& windows,
-                                 int64_t i,
-                                 int64_t count,
-                                 const T* image,
-                                 const T* packed,
-                                 const T* bias,
-                                 T* to) {
+HWY_INLINE void AnyFilter(D d,
+                          const Depthwise<T>& work,
+                          const Windows& windows,
+                          const T* image,
+                          const T* packed,
+                          T* to) {
   constexpr int64_t kLanes = hn::MaxLanes(d);
-  for (; i + kLanes <= count; i += kLanes) {
-    const auto start = bias == nullptr ? hn::Zero(d) : hn::LoadU(d, bias + i);
+  const Conv2dGeometry& g = work.g;
+  for (int64_t next = 0; next < g.in_c; next += kLanes) {
+    const int64_t c = HWY_MIN(next, g.in_c - kLanes);
+    const auto start =
+        work.bias == nullptr ? hn::Zero(d) : hn::LoadU(d, work.bias + c);
     hn::Vec<D> sums[kCount];
     HWY_UNROLL(8)
     for (int k = 0; k < kCount; ++k) {
@@ -134,9 +135,9 @@ HWY_INLINE int64_t WindowVectors(D d,
     for (int64_t kh = windows.rows.begin; kh < windows.rows.end; ++kh) {
       const int64_t row = (windows.h + kh * g.dilation_h) * g.in_w + windows.w;
       for (int64_t kw = windows.columns.begin; kw < windows.columns.end; ++kw) {
-        const T* x = image + (row + kw * g.dilation_w) * g.in_c + i;
-        const auto weight = hn::LoadU(
-            d, packed + (kh * g.kernel_w + kw) * kDepthwiseChannels + i);
+        const T* x = image + (row + kw * g.dilation_w) * g.in_c + c;
+        const auto weight =
+            hn::LoadU(d, packed + (kh * g.kernel_w + kw) * g.in_c + c);
         HWY_UNROLL(8)
         for (int k = 0; k < kCount; ++k) {
           const auto value = hn::LoadU(d, x + k * g.stride_w * g.in_c);
@@ -146,61 +147,135 @@ HWY_INLINE int64_t WindowVectors(D d,
     }
     HWY_UNROLL(8)
     for (int k = 0; k < kCount; ++k) {
-      hn::StoreU(sums[k], d, to + k * g.out_c + i);
+      hn::StoreU(sums[k], d, to + k * g.out_c + c);
     }
   }
-  return i;
 }
 
+// The same where all windows have all kWidth columns of the filter inside the
+// input: each element of the input is loaded once for all of them.
+template <int kCount, int kWidth, int kStride, class D, typename T>
+HWY_INLINE void CommonFilter(D d,
+                             const Depthwise<T>& work,
+                             const Windows& windows,
+                             const T* image,
+                             const T* packed,
+                             T* to) {
+  constexpr int64_t kLanes = hn::MaxLanes(d);
+  constexpr int kColumns = (kCount - 1) * kStride + kWidth;
+  const Conv2dGeometry& g = work.g;
+  for (int64_t next = 0; next < g.in_c; next += kLanes) {
+    const int64_t c = HWY_MIN(next, g.in_c - kLanes);
+    const auto start =
+        work.bias == nullptr ? hn::Zero(d) : hn::LoadU(d, work.bias + c);
+    hn::Vec<D> sums[kCount];
+    HWY_UNROLL(8)
+    for (int k = 0; k < kCount; ++k) {
+      sums[k] = start;
+    }
+    for (int64_t kh = windows.rows.begin; kh < windows.rows.end; ++kh) {
+      const int64_t row = (windows.h + kh * g.dilation_h) * g.in_w + windows.w;
+      const T* x = image + row * g.in_c + c;
+      const T* weight = packed + kh * kWidth * g.in_c + c;
+      hn::Vec<D> weights[kWidth];
+      HWY_UNROLL(7)
+      for (int kw = 0; kw < kWidth; ++kw) {
+        weights[kw] = hn::LoadU(d, weight + kw * g.in_c);
+      }
+      HWY_UNROLL(21)
+      for (int column = 0; column < kColumns; ++column) {
+        const auto value = hn::LoadU(d, x + column * g.in_c);
+        HWY_UNROLL(7)
+        for (int kw = 0; kw < kWidth; ++kw) {
+          const int k = (column - kw) / kStride;
+          if (column < kw || (column - kw) % kStride != 0 || k >= kCount) {
+            continue;
+          }
+          sums[k] = hn::MulAdd(value, weights[kw], sums[k]);
+        }
+      }
+    }
+    HWY_UNROLL(8)
+    for (int k = 0; k < kCount; ++k) {
+      hn::StoreU(sums[k], d, to + k * g.out_c + c);
+    }
+  }
+}
+
+// Computes kCount windows that have all columns of the filter inside the input,
+// or one that need not.
 template <int kCount, typename T>
-HWY_NOINLINE void ComputeWindows(const Conv2dGeometry& g,
+HWY_NOINLINE void ComputeWindows(const Depthwise<T>& work,
                                  const Windows& windows,
-                                 int64_t count,
                                  const T* image,
                                  const T* packed,
-                                 const T* bias,
                                  T* to) {
-  int64_t i = WindowVectors<kCount>(hn::ScalableTag<T>(), g, windows, 0, count,
-                                    image, packed, bias, to);
-  i = WindowVectors<kCount>(hn::CappedTag<T, 16 / sizeof(T)>(), g, windows, i,
-                            count, image, packed, bias, to);
-  WindowVectors<kCount>(hn::CappedTag<T, 1>(), g, windows, i, count, image,
-                        packed, bias, to);
+  const hn::ScalableTag<T> wide;
+  const hn::CappedTag<T, 16 / sizeof(T)> narrow;
+  const hn::CappedTag<T, 1> one;
+  const Conv2dGeometry& g = work.g;
+  if (g.in_c < static_cast<int64_t>(hn::Lanes(narrow))) {
+    return AnyFilter<kCount>(one, work, windows, image, packed, to);
+  }
+  if (g.in_c < static_cast<int64_t>(hn::Lanes(wide))) {
+    return AnyFilter<kCount>(narrow, work, windows, image, packed, to);
+  }
+  if constexpr (kCount > 1) {
+    const int64_t stride = g.dilation_w == 1 ? g.stride_w : 0;
+    if (g.kernel_w == 3 && stride == 1) {
+      return CommonFilter<kCount, 3, 1>(wide, work, windows, image, packed, to);
+    }
+    if (g.kernel_w == 3 && stride == 2) {
+      return CommonFilter<kCount, 3, 2>(wide, work, windows, image, packed, to);
+    }
+    if (g.kernel_w == 5 && stride == 1) {
+      return CommonFilter<kCount, 5, 1>(wide, work, windows, image, packed, to);
+    }
+    if (g.kernel_w == 5 && stride == 2) {
+      return CommonFilter<kCount, 5, 2>(wide, work, windows, image, packed, to);
+    }
+    if (g.kernel_w == 7 && stride == 1) {
+      return CommonFilter<kCount, 7, 1>(wide, work, windows, image, packed, to);
+    }
+  }
+  AnyFilter<kCount>(wide, work, windows, image, packed, to);
 }
 
-// The windows of a row that are computed at once: 1, or this many.
-constexpr int kWindows = 6;
-
-// Computes channels [c, c + count) of output rows [begin, end) of all images.
+// Computes output rows [begin, end) of all images, with filters as
+// [tap][channel] in `packed`.
 template <typename T>
 HWY_INLINE void ForwardRows(const Depthwise<T>& work,
-                            int64_t c,
-                            int64_t count,
+                            const T* packed,
                             int64_t begin,
                             int64_t end) {
   const Conv2dGeometry& g = work.g;
-  T packed[kDepthwiseTaps * kDepthwiseChannels];
-  PackTaps(g, work.filter, c, count, packed);
-  const T* bias = work.bias == nullptr ? nullptr : work.bias + c;
+  // The windows that have all columns of the filter inside the input.
+  const int64_t first = (g.pad_left + g.stride_w - 1) / g.stride_w;
+  const int64_t room =
+      g.in_w + g.pad_left - (g.kernel_w - 1) * g.dilation_w - 1;
+  const int64_t last = room < 0 ? 0 : HWY_MIN(room / g.stride_w + 1, g.out_w);
+  const int64_t inner = last - first;
   for (int64_t row = begin; row < end; ++row) {
     const int64_t n = row / g.out_h;
-    const T* image = work.input + n * g.in_h * g.in_w * g.in_c + c;
+    const T* image = work.input + n * g.in_h * g.in_w * g.in_c;
     Windows windows = {row % g.out_h * g.stride_h - g.pad_top, 0, {}, {}};
     windows.rows = TapsInside(windows.h, g.in_h, g.kernel_h, g.dilation_h);
     for (int64_t ow = 0; ow < g.out_w;) {
-      T* to = work.to + (row * g.out_w + ow) * g.out_c + c;
-      windows.w = ow * g.stride_w - g.pad_left;
-      windows.columns =
-          TapsInside(windows.w, g.in_w, g.kernel_w, g.dilation_w);
-      const int64_t last = windows.w + (kWindows - 1) * g.stride_w +
-                           (g.kernel_w - 1) * g.dilation_w;
-      if (ow + kWindows <= g.out_w && windows.w >= 0 && last < g.in_w) {
-        ComputeWindows<kWindows>(g, windows, count, image, packed, bias, to);
-        ow += kWindows;
+      // The last windows may be computed a second time.
+      const bool inside = ow >= first && ow < last && inner >= 4;
+      const int64_t count = !inside ? 1 : inner >= 8 ? 8 : 4;
+      const int64_t at = inside ? HWY_MIN(ow, last - count) : ow;
+      T* to = work.to + (row * g.out_w + at) * g.out_c;
+      windows.w = at * g.stride_w - g.pad_left;
+      windows.columns = TapsInside(windows.w, g.in_w, g.kernel_w, g.dilation_w);
+      if (count == 8) {
+        ComputeWindows<8>(work, windows, image, packed, to);
+      } else if (count == 4) {
+        ComputeWindows<4>(work, windows, image, packed, to);
       } else {
-        ComputeWindows<1>(g, windows, count, image, packed, bias, to);
-        ++ow;
+        ComputeWindows<1>(work, windows, image, packed, to);
       }
+      ow = at + count;
     }
   }
 }
@@ -309,13 +384,18 @@ void DepthwiseLast(const Conv2dGeometry& g,
                    const T* input,
                    const T* filter,
                    const T* bias,
-                   T* output) {
+                   T* output,
+                   T* packed) {
   const Depthwise<T> work = {g, input, filter, bias, nullptr, output};
+  const int64_t taps = g.kernel_h * g.kernel_w;
+  for (int64_t tap = 0; tap < taps; ++tap) {
+    for (int64_t c = 0; c < g.in_c; ++c) {
+      packed[tap * g.in_c + c] = filter[c * taps + tap];
+    }
+  }
   ParallelFor(g.n * g.out_h, Grain(g.out_w * g.filter_size()),
               [&](int64_t begin, int64_t end) {
-                ForEachRun(g.out_c, [&](int64_t c, int64_t count) {
-                  ForwardRowsFor<T>()(work, c, count, begin, end);
-                });
+                ForwardRowsFor<T>()(work, packed, begin, end);
               });
 }
 

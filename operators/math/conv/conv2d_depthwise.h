@@ -15,13 +15,15 @@ inline bool IsDepthwiseLast(const Conv2dGeometry& g) {
          g.kernel_h * g.kernel_w <= kMaxTaps;
 }
 
-// These compute like Conv2dDirect and its gradients (conv2d_direct.h).
+// These compute like Conv2dDirect and its gradients (conv2d_direct.h). `packed`
+// has room for the filters.
 template <typename T>
 void DepthwiseLast(const Conv2dGeometry& g,
                    const T* input,
                    const T* filter,
                    const T* bias,
-                   T* output);
+                   T* output,
+                   T* packed);
 template <typename T>
 void DepthwiseLastGradInput(const Conv2dGeometry& g,
                             const T* filter,

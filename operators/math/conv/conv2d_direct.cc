@@ -130,13 +130,20 @@ struct Planes {
 
 }  // namespace
 
+int64_t Conv2dDirectScratch(const Conv2dGeometry& g) {
+  return IsDepthwiseLast(g) ? g.filter_size() : 0;
+}
+
 template <typename T>
 void Conv2dDirect(const Conv2dGeometry& g,
                   const T* input,
                   const T* filter,
                   const T* bias,
-                  T* output) {
-  if (IsDepthwiseLast(g)) return DepthwiseLast(g, input, filter, bias, output);
+                  T* output,
+                  T* scratch) {
+  if (IsDepthwiseLast(g)) {
+    return DepthwiseLast(g, input, filter, bias, output, scratch);
+  }
   const Planes planes(g);
   const int64_t grain = Grain(g.out_pixels() * (g.patch() + 1));
   ParallelFor(g.n * g.out_c, grain, [&](int64_t begin, int64_t end) {

@@ -8,13 +8,17 @@
 // not depend on the number of threads. T is float or double.
 namespace sluice {
 
+// Returns the elements of memory that Conv2dDirect needs.
+SLUICE_API int64_t Conv2dDirectScratch(const Conv2dGeometry& g);
+
 // output = bias (nullptr: 0) + the convolution of input and filter.
 template <typename T>
 SLUICE_API void Conv2dDirect(const Conv2dGeometry& g,
                              const T* input,
                              const T* filter,
                              const T* bias,
-                             T* output);
+                             T* output,
+                             T* scratch);
 
 // Computes the gradient of the whole input.
 template <typename T>

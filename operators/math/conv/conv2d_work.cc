@@ -233,21 +233,22 @@ KernelWork Conv2dDirectWork(const Conv2dGeometry& g,
   const bool forward = direction == Conv2dDirection::kForward;
   const bool grad_filter = direction == Conv2dDirection::kGradFilter;
   if (IsDepthwiseLast(g)) {
-    // Each tap of a window loads and stores the sums of 64 channels.
-    const double windows = Real(g.n * g.out_pixels()) * Ceil(g.out_c, 64);
-    const double vectors =
-        Real(g.n * g.out_pixels()) * Ceil(g.out_c, VectorLanes(element));
+    const double pixels = Real(g.n * g.out_pixels());
     if (forward) {
+      const int64_t lanes = VectorLanes(element);
       work.costs = "conv2d_depthwise";
-      work.vectors = taps * (vectors + windows);
-      work.windows = windows;
+      work.flops *= Padded(g.out_c, lanes) / Real(g.out_c);
+      work.vectors = pixels * Ceil(g.out_c, lanes);
+      work.packed = taps * Real(g.out_c);
+      work.max_threads = Real(g.n * g.out_h);
     } else if (grad_filter) {
       work.costs = "conv2d_depthwise_grad_filter";
       work.terms = taps * out;
       work.inputs = in;
     } else {
       work.costs = "conv2d_depthwise_grad_input";
-      work.vectors = taps * windows;
+      // Each tap of a window loads and stores the sums of 64 channels.
+      work.vectors = taps * pixels * Ceil(g.out_c, 64);
       work.outputs = out;
       work.inputs = in;
     }

@@ -74,7 +74,8 @@ __getattr__ = refusing(
     {
         "WeightNormParamAttr": "write v, its l2_normalize and a factor",
         "average": "numpy.average has weights, too",
-        "save": "fluid.io.save_persistables writes for load_persistables",
+        "save": "it is not there; use fluid.io.save_persistables, which "
+        "fluid.io.load_persistables reads",
         **dict.fromkeys(
             ("dygraph", "enable_dygraph", "enable_imperative"),
             "programs are written before they run; there are no layers that "

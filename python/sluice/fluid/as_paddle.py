@@ -7,8 +7,10 @@
 from __future__ import annotations
 
 import importlib
+import importlib.abc
 import sys
 import types
+from typing import Any
 
 from ..errors import FailedPreconditionError, NotFoundError
 
@@ -52,6 +54,23 @@ class _Paddle(types.ModuleType):
         )
 
 
+class _Missing(importlib.abc.MetaPathFinder):
+    """Says of a module of PaddlePaddle that is not there what there is."""
+
+    def find_spec(self, name: str, *_: Any) -> None:
+        if not name.startswith("paddle."):
+            return
+        data = ""
+        if name.startswith("paddle.dataset"):
+            data = "; its data is no more, give the reader data of your own"
+        raise ModuleNotFoundError(
+            f"{name}: Sluice stands in for paddle.fluid, paddle.inference, "
+            f"paddle.reader and paddle.batch{data}; see the page 'Coming from "
+            "Fluid'",
+            name=name,
+        )
+
+
 def install() -> None:
     """Make the imports that follow find Sluice.
 
@@ -72,6 +91,7 @@ def install() -> None:
         module = sys.modules[name] = importlib.import_module(mine)
         parent, _, leaf = name.rpartition(".")
         vars(sys.modules[parent]).setdefault(leaf, module)
+    sys.meta_path.append(_Missing())
     paddle.batch = sys.modules["paddle.reader"].batch
     paddle.device = types.SimpleNamespace(is_compiled_with_rocm=lambda: False)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..framework import append_backward as sluice_backward
-from .framework import Variable
+from .framework import Block, Parameter, Variable
 from .layers import assign, reduce_sum, sums
 
 __all__ = ["append_backward", "gradients"]
@@ -22,6 +22,17 @@ def names_of(variables: Any) -> Any:
     ]
 
 
+def trained(block: Block, parameters: Any) -> list[str] | None:
+    """The names of the parameters, without those that are not trained."""
+    names = names_of(parameters)
+    return names and [
+        name
+        for name in names
+        if not isinstance(block.vars.get(name), Parameter)
+        or block.vars[name].trainable
+    ]
+
+
 def append_backward(
     loss: Variable,
     parameter_list: Any = None,
@@ -33,7 +44,8 @@ def append_backward(
 
     Args:
         loss: a float variable of one element.
-        parameter_list: parameters or names; all if None.
+        parameter_list: parameters or names, of which those that are not
+            trained are left out; all if None.
         no_grad_set: variables where gradients stop.
         callbacks: has no effect.
         checkpoints: has no effect.
@@ -41,7 +53,9 @@ def append_backward(
     program = loss.block.program
     with program.optimizing():
         pairs = sluice_backward(
-            loss.value, names_of(parameter_list), names_of(no_grad_set)
+            loss.value,
+            trained(loss.block, parameter_list),
+            names_of(no_grad_set),
         )
     program.trained = True
     block = loss.block

@@ -47,5 +47,5 @@ def is_compiled_with_cuda() -> bool:
 
 __getattr__ = refusing(
     "fluid.core",
-    {"NativeConfig": "AnalysisConfig(folder) says which model a predictor runs"},
+    {"NativeConfig": "AnalysisConfig(folder) says which model to run"},
 )

@@ -74,10 +74,33 @@ class LoDTensor:
 def create_lod_tensor(
     data: Any, recursive_seq_lens: Any, place: Any = None
 ) -> LoDTensor:
-    """A tensor of rows, or of a list of sequences, and lengths."""
+    """A tensor of rows, or of a list of sequences, and lengths.
+
+    Raises:
+        InvalidArgumentError: the lengths are not those of the sequences, or do
+            not add up to the rows.
+    """
+    lengths = list(recursive_seq_lens[-1])
     if isinstance(data, list):
+        found = [len(each) for each in data]
+        if found != lengths:
+            raise InvalidArgumentError(
+                f"create_lod_tensor: sequences of {found} rows have the lengths"
+                f" {lengths}{created()}",
+                "fluid.lod_lengths",
+            )
         data = np.concatenate([np.asarray(each) for each in data])
         data = data.reshape(len(data), -1)
+    levels = [*([len(each), sum(each)] for each in recursive_seq_lens)]
+    counts = [count for count, _ in levels[1:]] + [len(data)]
+    for (_, total), count in zip(levels, counts, strict=True):
+        if total != count:
+            raise InvalidArgumentError(
+                f"create_lod_tensor: lengths that add up to {total} are for "
+                f"{count} rows or sequences, in {recursive_seq_lens}"
+                f"{created()}",
+                "fluid.lod_lengths",
+            )
     tensor = LoDTensor(data)
     tensor.set_recursive_sequence_lengths(recursive_seq_lens)
     return tensor

@@ -201,7 +201,12 @@ for _type, _both in _OPERATORS.items():
 
 
 class Parameter(Variable):
-    """A variable that is trained."""
+    """A variable that a layer made, such as a weight or a running mean."""
+
+    @property
+    def trainable(self) -> bool:
+        """Whether optimizers change it."""
+        return not self.stop_gradient
 
 
 def code_of(dtype: Any) -> int:
@@ -348,9 +353,16 @@ class Block(Shown):
         return self._declare(made)
 
     def persistable(
-        self, name: str, shape: Sequence[int], dtype: Any, trained: bool = False
+        self,
+        name: str,
+        shape: Sequence[int],
+        dtype: Any,
+        trained: bool | None = None,
     ) -> Variable:
-        """Declare a variable that lives in the scope, or return it."""
+        """Declare a variable that lives in the scope, or return it.
+
+        It is a parameter unless ``trained`` is None.
+        """
         if name in self.vars:
             return self.vars[name]
         known = self.program.sluice.has_var(name)
@@ -359,7 +371,7 @@ class Block(Shown):
         )
         if not known:
             value.stop_gradient = not trained
-        kind = Parameter if trained else Variable
+        kind = Variable if trained is None else Parameter
         self.program.stored[name] = (list(shape), code_of(dtype), trained)
         return self._declare(kind(self, name))
 
@@ -390,9 +402,6 @@ class Block(Shown):
             dict(attrs or {}),
             self.program.role,
         )
-        seed = self.program.random_seed
-        if seed and op.attrs.get("seed") == 0:
-            op.attrs["seed"] = seed
         op.translate(self.program)
         recorded = self.program.recorded
         (self.ops if recorded is None else recorded).append(op)
@@ -437,11 +446,9 @@ class Program:
     Attributes:
         sluice: the program of Sluice, for ``explain``, ``draw`` and the like.
         translation: what Fluid's names stand for in it.
-        random_seed: the seed of random ops that are appended with a seed of 0.
     """
 
     def __init__(self) -> None:
-        self.random_seed = 0
         self.sluice = SluiceProgram()
         self.translation = Translation(self.sluice)
         self.role = "forward"
@@ -449,9 +456,21 @@ class Program:
         # Where ops of a block go that is being written; None outside of any.
         self.recorded: list[Operator] | None = None
         self.feeds: list[tuple[str, Any, int, int]] = []
-        self.stored: dict[str, tuple[list[int], int, bool]] = {}
+        # Shape, code of the dtype, and what Block.persistable says.
+        self.stored: dict[str, tuple[list[int], int, bool | None]] = {}
         self.readers: list[Any] = []  # that runs without a feed read from
         self.block0 = Block(self)
+
+    @property
+    def random_seed(self) -> int:
+        """The seed of random ops that are appended with a seed of 0. The same
+        seed, and 0, draws the same numbers in every process.
+        """
+        return self.sluice.random_seed
+
+    @random_seed.setter
+    def random_seed(self, seed: int) -> None:
+        self.sluice.random_seed = seed
 
     def global_block(self) -> Block:
         """The only block."""
@@ -475,7 +494,7 @@ class Program:
         return list(self.block0.vars.values())
 
     def all_parameters(self) -> list[Parameter]:
-        """The variables that are trained."""
+        """Its parameters, those that are not trained, too."""
         return self.block0.all_parameters()
 
     @contextlib.contextmanager

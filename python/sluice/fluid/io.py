@@ -61,7 +61,7 @@ def is_persistable(var: Variable) -> bool:
 
 
 def is_parameter(var: Variable) -> bool:
-    """Whether the variable is trained."""
+    """Whether a layer made the variable, to be trained or not."""
     return isinstance(var, Parameter)
 
 
@@ -123,7 +123,7 @@ def _values(names: Any) -> dict[str, np.ndarray]:
             f"{created()}",
             "fluid.no_value",
         )
-    return {name: np.asarray(scope[name]) for name in names}
+    return {name: scope[name].numpy() for name in names}
 
 
 def save_vars(

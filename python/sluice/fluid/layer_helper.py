@@ -59,14 +59,19 @@ class LayerHelper(Shown):
         return self._adopt(made, shape, trained)
 
     def create_persistable(
-        self, name: str, shape: Sequence[int], dtype: Any, initializer: Any
+        self,
+        name: str,
+        shape: Sequence[int],
+        dtype: Any,
+        initializer: Any,
+        parameter: bool = False,
     ) -> Variable:
         """Create a variable that is stored and not trained."""
         made = self._helper.create_persistable(name, shape, dtype, initializer)
-        return self._adopt(made, shape, False)
+        return self._adopt(made, shape, False if parameter else None)
 
     def _adopt(
-        self, made: Any, shape: Sequence[int], trained: bool
+        self, made: Any, shape: Sequence[int], trained: bool | None
     ) -> Variable:
         code = code_of(made.dtype)
         startup = default_startup_program().global_block()

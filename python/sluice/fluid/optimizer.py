@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from .. import optimizer as sluice_optimizer
 from ..display import Shown
 from ..framework import program_guard as sluice_guard
-from .backward import append_backward, names_of
+from .backward import append_backward, names_of, trained
 from .framework import (
     Program,
     Variable,
@@ -81,7 +81,7 @@ class _Optimizer:
             ops, pairs = self._made.minimize(
                 loss.value,
                 startup.sluice,
-                names_of(parameter_list or self._parameters),
+                trained(loss.block, parameter_list or self._parameters),
                 names_of(no_grad_set),
             )
         program.trained = True

@@ -44,7 +44,16 @@ class DataFeeder(Shown):
 
     def feed(self, iterable: Any) -> dict[str, Any]:
         """The feed of a batch."""
-        columns = list(zip(*iterable, strict=True))
+        samples = list(iterable)
+        names = [var.name for var in self._inputs]
+        for i, sample in enumerate(samples):
+            if len(sample) != len(names):
+                raise InvalidArgumentError(
+                    f"DataFeeder: sample {i} has {len(sample)} values for "
+                    f"{len(names)} inputs, {', '.join(names)}{created()}",
+                    "fluid.feeder_columns",
+                )
+        columns = list(zip(*samples, strict=True)) or [()] * len(names)
         return {
             var.name: self._column(var, values)
             for var, values in zip(self._inputs, columns, strict=True)
@@ -55,7 +64,14 @@ class DataFeeder(Shown):
         dtype = np.dtype(var.dtype.name)
         sizes = [size for size in var.shape[1:]]
         if not var.lod_level:
-            return np.array(values, dtype).reshape([len(values), *sizes])
+            try:
+                return np.array(values, dtype).reshape([len(values), *sizes])
+            except ValueError as error:
+                raise InvalidArgumentError(
+                    f"DataFeeder: {var.name} is {var.dtype.name} {sizes} in "
+                    f"each sample: {error}{created()}",
+                    "fluid.feeder_shape",
+                ) from error
         if var.lod_level > 1:
             raise InvalidArgumentError(
                 f"DataFeeder: {var.name} has {var.lod_level} levels; feed a "

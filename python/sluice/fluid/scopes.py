@@ -21,7 +21,7 @@ class StoredTensor(LoDTensor):
 
     def __init__(self, scope: _core.Scope, name: str) -> None:
         value = scope.find_var(name)
-        super().__init__(None if value is None else np.asarray(value))
+        super().__init__(None if value is None else value.numpy())
         self._scope, self._name = scope, name
 
     def set(self, array: Any, place: Any = None) -> None:

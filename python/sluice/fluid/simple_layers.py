@@ -13,7 +13,7 @@ Several layers may have the same arguments, and ``{n}`` stands for 2 and 3.
 Before the arguments may stand the op, if it is called otherwise. After ``;``
 stand, in Python, with the arguments' names and those of ``_NAMES``: attributes
 and inputs, ``seed=seed or 0``, where None changes nothing; parameters, ``W<attr
-[sizes]=initializer``; variables that are stored and not trained, ``Mean~name
+[sizes]=initializer``; parameters that are not trained, ``Mean~name
 [sizes]=initializer``; and ``+size@axis``, a bias. At the end stand the outputs
 that the layer returns, if not Out; ``Y*count``, a list of them; ``Mask!``,
 which only the op has; and ``MeanOut=Mean``, which is written to the variable of
@@ -329,7 +329,7 @@ class _Appending:
         elif made.sign == "~":
             name = value or unique_name.generate(f"{self.helper.name}.w")
             value = self.helper.create_persistable(
-                name, sizes, self.dtype, start
+                name, sizes, self.dtype, start, parameter=True
             )
         if value is not None:
             to = self.inputs if made.name[0].isupper() else self.attrs

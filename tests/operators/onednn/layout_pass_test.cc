@@ -384,13 +384,28 @@ TEST_F(LayoutPassTest, GatesComeAlong) {
   ExpectSame({third});
 }
 
-// An op that broadcasts along an axis must see the original axes.
-TEST_F(LayoutPassTest, BroadcastsStayOutside) {
+TEST_F(LayoutPassTest, ANumberPerChannelComesAlong) {
   const std::string out = Chain();
   Data("scale", Ramp({48}));
+  Data("w3", Ramp({48, 48, 3, 3}));
   const std::string scaled =
       Append("elementwise_mul", {{"X", {out}}, {"Y", {"scale"}}}, "Out",
              {{"axis", int64_t{1}}});
+  const std::string third = Conv(scaled, "w3");
+  const Names types = Types({third});
+  EXPECT_EQ(types.front(), "transpose");
+  EXPECT_EQ(types.back(), "transpose");
+  EXPECT_EQ(std::count(types.begin(), types.end(), "transpose"), 2);
+  ExpectSame({third});
+}
+
+// An op that broadcasts along another axis must see the original axes.
+TEST_F(LayoutPassTest, ANumberPerRowStaysOutside) {
+  const std::string out = Chain();
+  Data("scale", Ramp({11}));
+  const std::string scaled =
+      Append("elementwise_mul", {{"X", {out}}, {"Y", {"scale"}}}, "Out",
+             {{"axis", int64_t{2}}});
   EXPECT_TRUE(Turned({scaled}));
   ExpectSame({scaled});
 }

@@ -173,7 +173,9 @@ TEST(Conv2dGemm, LargerPlanesAgreeWithTheDirectForm) {
                bias = Conv2dGemmNumbers(g.out_c);
     std::vector<float> want(g.output_size()), x_grad(x.size());
     std::vector<float> w_grad(w.size());
-    Conv2dDirect(g, x.data(), w.data(), bias.data(), want.data());
+    std::vector<float> scratch(static_cast<size_t>(Conv2dDirectScratch(g)));
+    Conv2dDirect(g, x.data(), w.data(), bias.data(), want.data(),
+                 scratch.data());
     Conv2dDirectGradInput(g, w.data(), y.data(), x_grad.data());
     AddBias(g, &x_grad);
     Conv2dDirectGradFilter(g, x.data(), y.data(), w_grad.data());

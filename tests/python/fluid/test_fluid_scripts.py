@@ -1,0 +1,123 @@
+"""What scripts of others rely on, beside layers."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import sluice as sl
+import sluice.fluid as fluid
+from sluice.fluid import layers
+
+
+@pytest.fixture(autouse=True)
+def programs():
+    with (
+        fluid.program_guard(fluid.Program(), fluid.Program()),
+        fluid.unique_name.guard(),
+        fluid.scope_guard(fluid.core.Scope()),
+    ):
+        yield
+
+
+def expect(text):
+    return pytest.raises(sl.errors.InvalidArgumentError, match=text)
+
+
+def test_parameters_that_are_not_trained_are_saved(tmp_path):
+    x = layers.data("x", [2, 4, 4])
+    y = layers.batch_norm(x)
+    fixed = fluid.ParamAttr(name="fixed", trainable=False)
+    layers.fc(y, 3, param_attr=fixed)
+    main = fluid.default_main_program()
+    found = {each.name: each.trainable for each in main.all_parameters()}
+    assert found == {
+        "batch_norm_0.w_0": True,
+        "batch_norm_0.b_0": True,
+        "batch_norm_0.w_1": False,
+        "batch_norm_0.w_2": False,
+        "fixed": False,
+        "fc_0.b_0": True,
+    }
+    exe = fluid.Executor()
+    exe.run(fluid.default_startup_program())
+    scope = fluid.global_scope()
+    scope["fixed"] = np.full((32, 3), 7, "float32")
+    scope["batch_norm_0.w_1"] = np.full(2, 5, "float32")
+    fluid.io.save_params(exe, str(tmp_path))
+    exe.run(fluid.default_startup_program())
+    fluid.io.load_params(exe, str(tmp_path))
+    assert np.all(np.array(scope["fixed"]) == 7)
+    assert np.all(np.array(scope["batch_norm_0.w_1"]) == 5)
+
+
+def drawn(seed):
+    main, startup = fluid.Program(), fluid.Program()
+    main.random_seed = startup.random_seed = seed
+    with (
+        fluid.program_guard(main, startup),
+        fluid.unique_name.guard(),
+        fluid.scope_guard(fluid.core.Scope()),
+    ):
+        x = layers.fill_constant([1, 50], "float32", 1)
+        mask = layers.dropout(x, 0.5)
+        layers.fc(x, 3, param_attr="w")
+        exe = fluid.Executor()
+        exe.run(startup)
+        (values,) = exe.run(main, fetch_list=[mask])
+        return np.array(fluid.global_scope()["w"]), values
+
+
+def test_the_seed_of_a_program_decides_what_is_drawn():
+    (w, mask), (same_w, same_mask), (other_w, other_mask) = map(
+        drawn, (5, 5, 9)
+    )
+    np.testing.assert_array_equal(w, same_w)
+    np.testing.assert_array_equal(mask, same_mask)
+    assert np.mean(w == other_w) < 0.1
+    assert not np.array_equal(mask, other_mask)
+
+
+def test_lengths_must_fit():
+    place = fluid.CPUPlace()
+    with expect(r"sequences of \[2, 1\] rows have the lengths \[1, 2\]"):
+        fluid.create_lod_tensor([[1, 2], [3]], [[1, 2]], place)
+    with expect("lengths that add up to 7 are for 5 rows"):
+        fluid.create_lod_tensor(np.zeros((5, 1)), [[3, 4]], place)
+    with expect("lengths that add up to 3 are for 2 rows"):
+        fluid.create_lod_tensor(np.zeros((5, 1)), [[1, 2], [3, 2]], place)
+    made = fluid.create_lod_tensor(np.zeros((5, 1)), [[0, 2], [3, 2]], place)
+    assert made.lod() == [[0, 0, 2], [0, 3, 5]]
+
+
+def test_a_feeder_says_what_does_not_fit():
+    x, y = layers.data("x", [2]), layers.data("y", [1])
+    feeder = fluid.DataFeeder([x, y], fluid.CPUPlace())
+    with expect("sample 1 has 1 values for 2 inputs, x, y"):
+        feeder.feed([([1, 2], 3), ([1, 2],)])
+    with expect(r"x is float32 \[2\] in each sample: cannot reshape"):
+        feeder.feed([([1, 2, 3], 3)])
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["import paddle.dataset.conll05", "from paddle.dataset import mnist"],
+)
+def test_an_import_of_what_is_missing_says_what_there_is(statement):
+    script = f"import sluice.fluid.as_paddle\n{statement}"
+    run = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True
+    )
+    assert run.returncode == 1
+    assert "give the reader data of your own" in run.stderr
+    assert "Coming from Fluid" in run.stderr
+
+
+def test_optimizers_leave_out_parameters_that_are_not_trained():
+    x = layers.data("x", [2, 4, 4])
+    loss = layers.mean(layers.batch_norm(x))
+    names = [p.name for p in fluid.default_main_program().all_parameters()]
+    assert len(names) == 4
+    _, pairs = fluid.optimizer.SGD(0.1).minimize(loss, parameter_list=names)
+    assert [p.name for p, _ in pairs] == names[:2]
