@@ -112,8 +112,8 @@ struct Windows {
 };
 
 // Computes kCount windows, a vector of channels at a time, with the sums in
-// registers. The last vector ends with the channels, of which there are at
-// least kLanes, and computes some of them a second time.
+// registers. The last vector ends with the channels, of which there is at least
+// a vector, and computes some of them a second time.
 template <int kCount, class D, typename T>
 HWY_INLINE void AnyFilter(D d,
                           const Depthwise<T>& work,
@@ -121,10 +121,10 @@ HWY_INLINE void AnyFilter(D d,
                           const T* image,
                           const T* packed,
                           T* to) {
-  constexpr int64_t kLanes = hn::MaxLanes(d);
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const Conv2dGeometry& g = work.g;
-  for (int64_t next = 0; next < g.in_c; next += kLanes) {
-    const int64_t c = HWY_MIN(next, g.in_c - kLanes);
+  for (int64_t next = 0; next < g.in_c; next += lanes) {
+    const int64_t c = HWY_MIN(next, g.in_c - lanes);
     const auto start =
         work.bias == nullptr ? hn::Zero(d) : hn::LoadU(d, work.bias + c);
     hn::Vec<D> sums[kCount];
@@ -161,11 +161,11 @@ HWY_INLINE void CommonFilter(D d,
                              const T* image,
                              const T* packed,
                              T* to) {
-  constexpr int64_t kLanes = hn::MaxLanes(d);
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   constexpr int kColumns = (kCount - 1) * kStride + kWidth;
   const Conv2dGeometry& g = work.g;
-  for (int64_t next = 0; next < g.in_c; next += kLanes) {
-    const int64_t c = HWY_MIN(next, g.in_c - kLanes);
+  for (int64_t next = 0; next < g.in_c; next += lanes) {
+    const int64_t c = HWY_MIN(next, g.in_c - lanes);
     const auto start =
         work.bias == nullptr ? hn::Zero(d) : hn::LoadU(d, work.bias + c);
     hn::Vec<D> sums[kCount];
