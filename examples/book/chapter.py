@@ -175,9 +175,8 @@ def check_options(
     """End with an error if options exclude each other."""
     if options.peers and options.resume:
         parser.error("--peers compares all steps: leave out --resume")
-    if options.peers and not elsewhere.TORCH.exists():
-        print("no twins: ./dev bench train --peers installs PyTorch")
-        options.peers = False
+    if options.peers:
+        elsewhere.install_peers()
 
 
 def main(text: str, *tasks: Task) -> None:
