@@ -27,8 +27,8 @@ import sluice.fluid as fluid
 __all__ = ["Network", "Task", "main"]
 
 HEAD = (
-    "chapter                         score  wanted    twin    loss  ONNX   C++"
-    "      s"
+    "chapter                       score wanted   twin  loss Paddle  ONNX   C++"
+    "     s"
 )
 
 
@@ -40,6 +40,7 @@ class Result:
     score: float = 0.0
     twin: float | None = None
     apart: float | None = None
+    paddle: str = "-"
     onnx: str = "-"
     cpp: str = "-"
     seconds: float = 0.0
@@ -54,9 +55,9 @@ class Result:
         twin = "-" if self.twin is None else f"{self.twin:.4f}"
         apart = "-" if self.apart is None else f"{self.apart:.0e}"
         return (
-            f"{self.task.name:29} {self.score:7.4f} {self.task.wanted:7.2f} "
-            f"{twin:>7} {apart:>7} {self.onnx:>5} {self.cpp:>5}"
-            f"{self.seconds:7.1f}"
+            f"{self.task.name:28} {self.score:6.4f} {self.task.wanted:6.2f} "
+            f"{twin:>6} {apart:>5} {self.paddle:>6} {self.onnx:>5} "
+            f"{self.cpp:>5}{self.seconds:6.1f}"
         )
 
 

@@ -1,4 +1,4 @@
-"""Runs what a chapter trained elsewhere: other formats, C++, PyTorch."""
+"""Runs what a chapter trained elsewhere: PaddlePaddle, ONNX, C++, PyTorch."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PEERS = ROOT / "build" / "peers"
 APART = 1e-4  # what losses may differ by, of the larger of the loss and 1
 TORCH = PEERS / "torch" / "bin" / "python"
+PADDLE = PEERS / "paddle2" / "bin" / "python"
 # In the build that the package is of.
 RUN_MODEL = Path(sl.__file__).parents[2] / "examples" / "run_model"
 
@@ -33,13 +34,37 @@ session = onnxruntime.InferenceSession(model)
 np.savez(outputs, *session.run(None, dict(np.load(inputs))))
 """
 
+_PADDLE = """
+import sys
+import numpy as np
+from paddle import inference
+model, inputs, outputs = sys.argv[1:]
+config = inference.Config(model)
+config.disable_gpu()
+config.disable_glog_info()
+config.disable_mkldnn()
+predictor = inference.create_predictor(config)
+given = dict(np.load(inputs))
+for name in predictor.get_input_names():
+    handle = predictor.get_input_handle(name)
+    handle.copy_from_cpu(given[name])
+    levels = sorted(key for key in given if key.startswith(name + "@LOD"))
+    handle.set_lod([given[level].tolist() for level in levels])
+predictor.run()
+handles = map(predictor.get_output_handle, predictor.get_output_names())
+np.savez(outputs, *(handle.copy_to_cpu() for handle in handles))
+"""
+
 
 def install_peers() -> None:
-    """Install PyTorch and ONNX Runtime, in environments of their own."""
+    """Install PyTorch, ONNX Runtime and, where this Python is not too new for
+    it, PaddlePaddle 2.6.2, in environments of their own.
+    """
     sys.path.append(str(ROOT / "benchmarks" / "peers"))
     from run import environment
 
-    for name in ("torch", "onnxruntime"):
+    old = sys.version_info < (3, 13)
+    for name in ("torch", "onnxruntime", *(["paddle2"] if old else [])):
         environment(name, PEERS)
 
 
@@ -78,6 +103,11 @@ def export(
         again = fluid.load(folder / "model").run(feed)
         result.check(_same(again, outputs, 1e-5), "the saved model differs")
         files[folder / "model"] = "PaddlePaddle's format"
+        if PADDLE.exists() and not training.task.without_paddle:
+            result.paddle = _in_paddle(folder / "model", feed, outputs)
+            result.check(
+                result.paddle != "wrong", "PaddlePaddle computes other outputs"
+            )
     except sl.UnimplementedError as error:
         result.check(error.check_id == "fluid.save_loops", str(error))
     fetches = [
@@ -109,6 +139,31 @@ def _arrays(feed: Any) -> dict[str, np.ndarray]:
     return arrays
 
 
+def _elsewhere(
+    python: Path, script: str, model: Path, arrays: dict[str, np.ndarray]
+) -> list[np.ndarray]:
+    """What another library computes with a model."""
+    given, got = (
+        model.parent / "inputs.npz",
+        model.parent / "outputs.npz",
+    )
+    np.savez(given, **arrays)
+    _called([python, "-c", script, model, given, got])
+    with np.load(got) as file:
+        return [file[name] for name in file.files]
+
+
+def _in_paddle(model: Path, feed: Any, outputs: list[Any]) -> str:
+    arrays = {}
+    for name, value in feed.items():
+        arrays[name] = np.asarray(value)
+        if isinstance(value, fluid.LoDTensor):
+            for i, level in enumerate(value.lod()):
+                arrays[f"{name}@LOD{i}"] = np.array(level)
+    made = _elsewhere(PADDLE, _PADDLE, model, arrays)
+    return "ok" if _same(made, outputs, 1e-4) else "wrong"
+
+
 def _onnx(
     program: Any, names: Any, fetches: Any, arrays: Any, outputs: Any,
     training: Training, result: Result,
@@ -123,14 +178,7 @@ def _onnx(
     result.check(not reason, f"ONNX has {reason} now")
     python = PEERS / "onnxruntime" / "bin" / "python"
     if python.exists():
-        given, got = (
-            training.folder / "inputs.npz",
-            training.folder / "outputs.npz",
-        )
-        np.savez(given, **arrays)
-        _called([python, "-c", _ONNXRUNTIME, path, given, got])
-        with np.load(got) as file:
-            made = [file[name] for name in file.files]
+        made = _elsewhere(python, _ONNXRUNTIME, path, arrays)
     else:
         made = sl.onnx.load(path).run(arrays)
     holds = _same(

@@ -98,7 +98,7 @@ TASKS = [
     chapter.Task(
         "recommender_system", network, ratings, explained,
         wanted=0.75, passes=10, batch=50,
-        without_onnx="sequence_pool",
+        without_onnx="sequence_pool", without_paddle="cos_sim",
     )
 ]  # fmt: skip
 

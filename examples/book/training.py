@@ -45,6 +45,7 @@ class Task:
         passes: how often all samples are shown.
         batch: samples of a step.
         without_onnx: what in it ONNX does not have.
+        without_paddle: what in it PaddlePaddle 2.6.2 cannot run.
         draw: draws on a figure of Matplotlib, by the outputs and the training;
             returns what it shows.
     """
@@ -57,6 +58,7 @@ class Task:
     passes: int
     batch: int
     without_onnx: str = ""
+    without_paddle: str = ""
     draw: Callable[..., str] | None = None
 
 

@@ -32,11 +32,12 @@ std::vector<std::string> Images(const Graph& graph, const OpFacts& op) {
 // Whether an element-wise op combines an image with one number per channel,
 // such as a bias.
 bool HasNumberPerChannel(const OpFacts& op) {
-  const auto axis = op.desc.attributes.find("axis");
-  return op.schema->elementwise() && op.inputs.size() == 2 &&
-         op.inputs[0].rank() == 4 && op.inputs[1].rank() == 1 &&
-         axis != op.desc.attributes.end() &&
-         std::get<int64_t>(axis->second) == 1;
+  if (!op.schema->elementwise() || op.inputs.size() != 2) return false;
+  if (op.inputs[0].rank() != 4 || op.inputs[1].rank() != 1) return false;
+  const auto attribute = op.desc.attributes.find("axis");
+  if (attribute == op.desc.attributes.end()) return false;
+  const auto* axis = std::get_if<int64_t>(&attribute->second);
+  return axis != nullptr && *axis == 1;
 }
 
 // Whether an op can run with channels last.

@@ -188,6 +188,30 @@ BLOCK_SLOTS = {
     "while": ("X", "StepScopes"),
     "conditional_block": ("Input", "Scope"),
 }
+# Outputs that PaddlePaddle demands, although only gradients read them.
+_FOR_GRADIENTS = {
+    "batch_norm": "SavedMean SavedVariance",
+    "data_norm": "Means Scales",
+    "flatten2": "XShape",
+    "group_norm": "Mean Variance",
+    "gru": "BatchGate BatchResetHiddenPrev BatchHidden",
+    "hierarchical_sigmoid": "PreOut W_Out",
+    "huber_loss": "Residual",
+    "instance_norm": "SavedMean SavedVariance",
+    "layer_norm": "Mean Variance",
+    "linear_chain_crf": "Alpha EmissionExps TransitionExps",
+    "lrn": "MidOut",
+    "lstm": "BatchGate BatchCellPreAct",
+    "lstmp": "BatchGate BatchCellPreAct BatchHidden",
+    "nce": "SampleLogits SampleLabels",
+    "norm": "Norm",
+    "reshape2": "XShape",
+    "sequence_pool": "MaxIndex",
+    "squeeze2": "XShape",
+    "transpose2": "XShape",
+    "unsqueeze2": "XShape",
+    "warpctc": "WarpCTCGrad",
+}
 BLOCK, STEP_SCOPES, TENSOR_ARRAY = 8, 11, 13  # codes of PaddlePaddle
 _LISTS = {bool: 7, int: 3, float: 4, str: 5}
 _SCALARS = {bool: 6, int: 0, float: 1, str: 2}
@@ -420,6 +444,12 @@ def _op(
         blocks[parent]["vars"].append(_declared(scope, 5, [], kind=STEP_SCOPES))
         inputs = {**inputs, read: op.input_arg_names}
         outputs = {**outputs, BLOCK_SLOTS[op.type][1]: [scope]}
+    for slot in _FOR_GRADIENTS.get(op.type, "").split():
+        if not outputs.get(slot):
+            variables = blocks[parent]["vars"]
+            name = f"{op.type}.{slot}_{len(variables)}"
+            variables.append(_declared(name, 5, []))
+            outputs = {**outputs, slot: [name]}
     return {
         "type": op.type, "inputs": inputs, "outputs": outputs, "attrs": attrs
     }  # fmt: skip

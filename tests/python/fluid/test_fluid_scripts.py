@@ -121,3 +121,26 @@ def test_optimizers_leave_out_parameters_that_are_not_trained():
     assert len(names) == 4
     _, pairs = fluid.optimizer.SGD(0.1).minimize(loss, parameter_list=names)
     assert [p.name for p, _ in pairs] == names[:2]
+
+
+def test_files_have_the_outputs_that_paddlepaddle_demands(tmp_path):
+    x = layers.data("x", [2, 4, 4])
+    words = layers.data("words", [1], dtype="int64", lod_level=1)
+    image = layers.reshape(layers.batch_norm(layers.lrn(x)), [-1, 32])
+    rows = layers.embedding(words, [9, 8])
+    text = layers.sequence_pool(rows, "max")
+    exe = fluid.Executor()
+    exe.run(fluid.default_startup_program())
+    names = ["x", "words"]
+    fluid.io.save_inference_model(str(tmp_path), names, [image, text], exe)
+    program, *_ = fluid.io.load_inference_model(str(tmp_path), exe)
+    made = {op.type: op.outputs for op in program.global_block().ops}
+    for type, slots in {
+        "lrn": ["Out", "MidOut"],
+        "batch_norm": ["Y", "SavedMean", "SavedVariance"],
+        "reshape2": ["Out", "XShape"],
+        "sequence_pool": ["Out", "MaxIndex"],
+    }.items():
+        assert all(len(made[type][slot]) == 1 for slot in slots), type
+    every = [n for op in made.values() for names in op.values() for n in names]
+    assert len(set(every)) == len(every)
