@@ -85,7 +85,7 @@ void PermuteDims(std::vector<T>* entries) {
   }
 }
 
-// Converts the attributes of `op`, which is `facts` or a copy in part.
+// Converts the attributes of `op`, which `facts` describe.
 void SetNHWC(const OpFacts& facts, OpDesc* op) {
   if (HasNumberPerChannel(facts)) op->attributes["axis"] = int64_t{3};
   const auto format = op->attributes.find("data_format");
@@ -124,7 +124,7 @@ OpDesc MoveToChannelsLast(const DDim& nchw,
 
 // Returns the facts about an op with its images converted to channels last.
 OpFacts ToNHWC(OpFacts op) {
-  SetNHWC(OpFacts(op), &op.desc);
+  SetNHWC(op, &op.desc);
   const auto turn = [&schema = *op.schema](const std::vector<ArgDef>& defs,
                                            auto vars_of,
                                            std::vector<DDim>* dims) {

@@ -152,8 +152,8 @@ HWY_INLINE void AnyFilter(D d,
   }
 }
 
-// The same where all windows have all kWidth columns of the filter inside the
-// input: each element of the input is loaded once for all of them.
+// The same for windows that lie inside the input with all kWidth columns of the
+// filter: each element of the input is loaded once for all of them.
 template <int kCount, int kWidth, int kStride, class D, typename T>
 HWY_INLINE void CommonFilter(D d,
                              const Depthwise<T>& work,

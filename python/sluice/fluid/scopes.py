@@ -55,7 +55,7 @@ class Scope(Shown):
         self.sluice = _core.Scope() if sluice is None else sluice
 
     def find_var(self, name: str) -> StoredVariable | None:
-        """The variable, or None if nobody has it."""
+        """The variable; None if neither this scope nor a parent has it."""
         return self.var(name) if name in self.sluice else None
 
     def var(self, name: str) -> StoredVariable:
@@ -63,7 +63,7 @@ class Scope(Shown):
         return StoredVariable(self.sluice, name)
 
     def new_scope(self) -> Scope:
-        """A scope that looks into this one for what it does not have."""
+        """A child scope, which finds this one's variables, too."""
         return Scope(self.sluice.new_scope())
 
     def __getitem__(self, name: str) -> Any:
