@@ -225,11 +225,12 @@ int Graph::Writer(const std::string& var) const {
              : -1;
 }
 
-int Graph::LastWriter(const std::string& var) const {
+int Graph::LastWriter(const std::string& var, int before) const {
   const Value* value = FindValue(var);
   int last = -1;
   if (value == nullptr) return last;
   for (const int writer : value->writers) {
+    if (before >= 0 && !order_.Precedes(writer, before)) continue;
     if (last < 0 || order_.Precedes(last, writer)) last = writer;
   }
   return last;

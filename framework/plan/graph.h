@@ -92,7 +92,7 @@ class SLUICE_API Graph {
   // Returns the op that writes `var`; -1 for none or several.
   int Writer(const std::string& var) const;
   // Returns the last op that writes `var`; -1 for none.
-  int LastWriter(const std::string& var) const;
+  int LastWriter(const std::string& var, int before = -1) const;
   // Returns the ops that read the contents of `var`. Ops that use only its
   // shape are not included: the shape stays known if the value is removed.
   std::vector<int> Readers(const std::string& var) const;

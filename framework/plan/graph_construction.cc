@@ -23,6 +23,14 @@ void AddOpContext(const OpDesc& op, int op_index, Error* error) {
   error->AddContext(DescribeLocation(op.location));
 }
 
+// Whether an op leaves what it could update as it is: averages in tests.
+bool OnlyTests(const OpDesc& op) {
+  const auto found = op.attributes.find("is_test");
+  if (found == op.attributes.end()) return false;
+  const bool* is_test = std::get_if<bool>(&found->second);
+  return is_test != nullptr && *is_test;
+}
+
 }  // namespace
 
 Graph::Graph(const Program& program,
@@ -49,8 +57,8 @@ Graph::Graph(const Program& program,
   const std::vector<int> needed = NeededOpsOf(
       program_.block(), {fetches.begin(), fetches.end()}, fed, &not_needed_);
   static const std::vector<KernelHint> kNone;
-  const auto writer = [this](const std::string& var) {
-    const int id = LastWriter(var);
+  const auto writer = [this](const std::string& var, const PreparedOp* reader) {
+    const int id = LastWriter(var, reader == nullptr ? -1 : reader->id);
     return id < 0 ? nullptr : &ops_[id];
   };
   KnownValues known(writer, feeds);
@@ -116,7 +124,7 @@ std::string Graph::AddNeeded(int id,
     operand_remarks_.push_back(Format("op {} ({}): {}", id, desc.type, text));
   };
   std::string reason = WhyLater(desc, known);
-  if (reason.empty() && !rest_.reason.empty()) {
+  if (reason.empty() && !rest_.reason.empty() && !OnlyTests(desc)) {
     // Only the last stretch may update (CheckLater).
     for (const auto& [argument, vars] : desc.outputs) {
       for (const std::string& var : vars) {
@@ -348,6 +356,7 @@ void Graph::CheckLater(const std::vector<int>& later) {
   std::set<std::string_view> written;
   const auto check = [&](int id, bool is_left) {
     const OpDesc& op = Written(id);
+    if (OnlyTests(op)) return;
     for (const auto& [argument, vars] : op.outputs) {
       for (const std::string& var : vars) {
         const bool updates = IsPersistable(var);
@@ -462,9 +471,11 @@ std::vector<int> Graph::NeededOpsOf(
   for (size_t i = block.ops.size(); i-- > 0;) {
     const OpDesc& op = block.ops[i];
     bool runs = false;
+    const bool updates = !OnlyTests(op);
     for (const auto& [argument, vars] : op.outputs) {
       for (const std::string& var : vars) {
-        const bool is_wanted = wanted.erase(var) > 0 || IsPersistable(var);
+        const bool is_wanted =
+            wanted.erase(var) > 0 || (updates && IsPersistable(var));
         runs |= is_wanted && known.count(var) == 0;
       }
     }

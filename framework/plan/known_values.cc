@@ -91,16 +91,6 @@ std::vector<std::string> ReadInputs(const PreparedOp& op) {
 KnownValues::KnownValues(WriterOf writer, const std::vector<FeedSpec>& feeds)
     : writer_(std::move(writer)), feeds_(feeds) {}
 
-KnownValues::Value* KnownValues::FindMade(const std::string& var, int writer) {
-  const auto found = values_.find(var);
-  if (found == values_.end() || found->second.writer != writer) return nullptr;
-  return &found->second;
-}
-
-KnownValues::Value& KnownValues::Keep(const std::string& var, Value value) {
-  return values_[var] = std::move(value);
-}
-
 // Returns a value that no op of the graph has written.
 KnownValues::Value KnownValues::OfLeaf(const std::string& var) {
   Value value;
@@ -120,8 +110,8 @@ KnownValues::Value KnownValues::OfLeaf(const std::string& var) {
   return value;
 }
 
-// Computes an op with known inputs; returns false, with reasons, if it cannot.
-bool KnownValues::Compute(const PreparedOp& op) {
+// Computes an op whose inputs' values are made; if it cannot, keeps the reason.
+void KnownValues::Compute(const PreparedOp& op) {
   std::string reason = ReasonAgainst(op);
   std::vector<Tensor> inputs;
   size_t flat = 0;
@@ -132,7 +122,7 @@ bool KnownValues::Compute(const PreparedOp& op) {
         inputs.emplace_back().Resize(op.inputs[index]);
         continue;
       }
-      const Value& value = values_.at(var);
+      const Value& value = values_.at({var, writer_(var, &op)});
       if (!value.reason.empty() && reason.empty()) reason = value.reason;
       inputs.push_back(value.tensor);
     }
@@ -154,40 +144,34 @@ bool KnownValues::Compute(const PreparedOp& op) {
   for (const auto& [argument, vars] : op.desc.outputs) {
     for (const std::string& var : vars) {
       const size_t index = flat++;
-      Keep(var, {op.id, reason.empty() ? outputs[index] : Tensor(), reason});
+      values_[{var, &op}] = {reason.empty() ? outputs[index] : Tensor(),
+                             reason};
     }
   }
-  return reason.empty();
 }
 
 const Tensor* KnownValues::Find(const std::string& var, std::string* reason) {
+  const Version wanted = {var, writer_(var, nullptr)};
   // Depth first, without recursion, because chains may be long.
-  std::vector<std::string> stack = {var};
+  std::vector<Version> stack = {wanted};
   while (!stack.empty()) {
-    const std::string next = stack.back();
-    const PreparedOp* writer = writer_(next);
-    if (FindMade(next, writer == nullptr ? -1 : writer->id) != nullptr) {
+    const auto [name, writer] = stack.back();
+    if (values_.count(stack.back()) > 0) {
       stack.pop_back();
     } else if (writer == nullptr) {
-      Keep(next, OfLeaf(next));
-      stack.pop_back();
+      values_[stack.back()] = OfLeaf(name);
     } else if (const std::string why = ReasonAgainst(*writer); !why.empty()) {
-      Keep(next, {writer->id, Tensor(), why});
-      stack.pop_back();
+      values_[stack.back()] = {Tensor(), why};
     } else {
       const size_t before = stack.size();
       for (const std::string& input : ReadInputs(*writer)) {
-        const PreparedOp* from = writer_(input);
-        // The input of an in-place update was written by an earlier op.
-        const int id = from == nullptr || from == writer ? -1 : from->id;
-        if (FindMade(input, id) == nullptr) stack.push_back(input);
+        Version version = {input, writer_(input, writer)};
+        if (values_.count(version) == 0) stack.push_back(std::move(version));
       }
-      if (stack.size() > before) continue;
-      Compute(*writer);
-      stack.pop_back();
+      if (stack.size() == before) Compute(*writer);
     }
   }
-  const Value& value = values_.at(var);
+  const Value& value = values_.at(wanted);
   if (value.reason.empty()) return &value.tensor;
   *reason = value.reason;
   return nullptr;

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sluice/framework/choice/prepared_op.h"
@@ -23,8 +24,10 @@ class KnownValues {
     return dims.known() && dims.numel() <= kMaxElements;
   }
 
-  // Returns the op that wrote a variable last, or nullptr.
-  using WriterOf = std::function<const PreparedOp*(const std::string& var)>;
+  // Returns the op that wrote a variable last, of those before `reader` if that
+  // is not nullptr; or nullptr.
+  using WriterOf = std::function<const PreparedOp*(const std::string& var,
+                                                   const PreparedOp* reader)>;
   KnownValues(WriterOf writer, const std::vector<FeedSpec>& feeds);
 
   // Returns the value on the host, valid as long as this object. If it depends
@@ -36,18 +39,17 @@ class KnownValues {
 
  private:
   struct Value {
-    int writer = -1;  // the id of the op that computed it
     Tensor tensor;
     std::string reason;  // why it is not known; "" if it is
   };
-  Value* FindMade(const std::string& var, int writer);
-  Value& Keep(const std::string& var, Value value);
+  // A variable, and the op that wrote it; nullptr for what no op has written.
+  using Version = std::pair<std::string, const PreparedOp*>;
   Value OfLeaf(const std::string& var);
-  bool Compute(const PreparedOp& op);
+  void Compute(const PreparedOp& op);
 
   WriterOf writer_;
   const std::vector<FeedSpec>& feeds_;
-  std::map<std::string, Value> values_;
+  std::map<Version, Value> values_;
   std::set<std::string> used_feeds_;
 };
 

@@ -1,4 +1,5 @@
 #include "sluice/operators/holds_number.h"
+#include "sluice/operators/late_shape.h"
 #include "sluice/operators/registration.h"
 
 namespace sluice {
@@ -21,14 +22,6 @@ void FillConstantShape(InferShapeContext& context) {
   context.SetOutput("Out", DDim(shape));
 }
 
-void FillConstantLateShape(InferShapeContext& context) {
-  const int64_t rank = context.WithRank(context.input("Shape"), 1).dims[0];
-  const bool known = rank >= 0 && rank <= DDim::kMaxRank;
-  context.SetOutput("Out",
-                    known ? DDim(Ints(static_cast<size_t>(rank), kUnknownDim))
-                          : DDim::UnknownRank());
-}
-
 void FillAnyLikeShape(InferShapeContext& context) {
   RequireValue(context, "fill_any_like.value");
   context.SetOutput("Out", context.input("X"));
@@ -47,7 +40,7 @@ void FillConstantSchema(OpSchema& op) {
   DTypeAndValue(op);
   op.TypeVar("S", IndexDTypes());
   op.Operand("Shape", "shape", "S", "Attribute shape as a vector.");
-  op.InferShape(FillConstantShape).InferLateShape(FillConstantLateShape);
+  op.InferShape(FillConstantShape).InferLateShape(LateShapeOfVector);
   op.Sizes({{"shape", "[n]"}, {"value", "1.0"}});
   op.Serves(OpRole::kFill);
 }

@@ -374,6 +374,19 @@ void SameRank(InferShapeContext& context) {
   context.SetOutput("Out", out);
 }
 
+// Dims that no known axis names keep their size.
+void SliceLateShape(InferShapeContext& context) {
+  DDim out = context.input("X");
+  if (context.HasInput("Axes") || !out.rank_known()) return SameRank(context);
+  const Ints& axes = context.Attr<Ints>("axes");
+  if (axes.empty()) return SameRank(context);  // all of them
+  for (const int64_t axis : axes) {
+    const int64_t at = axis < 0 ? axis + out.rank() : axis;
+    if (at >= 0 && at < out.rank()) out[static_cast<int>(at)] = kUnknownDim;
+  }
+  context.SetOutput("Out", out);
+}
+
 void SameShape(InferShapeContext& context) {
   context.SetOutput("Out", context.input("X"));
 }
@@ -394,7 +407,8 @@ constexpr Row kRows[] = {
      "X[start:end:step] along some dims, as in numpy: the elements whose index "
      "is start, start + step and so on, before end.",
      "The elements, in as many dims as X has.", "Slice", SliceAttributes,
-     ForwardShape<SlicedDims>, GradShape<SlicedDims>, SliceOperands, SameRank},
+     ForwardShape<SlicedDims>, GradShape<SlicedDims>, SliceOperands,
+     SliceLateShape},
     {"pad",
      "X with elements around it, or without some of its own, dim by dim.",
      "In the rank of X.", "Pad", PadAttributes, ForwardShape<PaddedDims>,

@@ -65,6 +65,7 @@ std::span<const RowMapRow> RowMaps();
 int64_t MapReverse(const RowMapCall& call);
 int64_t MapExpandAs(const RowMapCall& call);
 int64_t MapExpand(const RowMapCall& call);
+int64_t MapRows(const RowMapCall& call);
 int64_t MapSlice(const RowMapCall& call);
 int64_t MapPad(const RowMapCall& call);
 int64_t MapUnpad(const RowMapCall& call);

@@ -54,6 +54,12 @@ void LateSizes(std::string_view name, OpSchema& op) {
         .AtLeast(0);
     op.Operand("PaddedLength", "padded_length", "int64",
                "Attribute padded_length as one element.");
+  } else if (name == "sequence_rows") {
+    op.Attr<int64_t>("rows",
+                     "The rows of Out: the last of Offsets, or more, "
+                     "which repeat the last row.")
+        .AtLeast(0);
+    op.Operand("Rows", "rows", "int64", "Attribute rows as one element.");
   }
 }
 
@@ -130,6 +136,7 @@ void NestedRows(OpSchema& op) {
   OffsetsOutput(op);
   op.Ragged("OutOffsets", "YOffsets");
 }
+void DenseRows(OpSchema& /*op*/) {}
 void PadLengths(OpSchema& op) {
   op.Output("Length", "int64", "[B]: the rows of each sequence.");
   op.PerSequence("Out", "Offsets").PerSequence("Length", "Offsets");
@@ -164,6 +171,11 @@ DDim ExpandShape(const InferShapeContext& context) {
                   count, times);
   RowsOf(context, "Y");
   return WithRowCount(RowsOf(context), LateSize(context, "capacity", 0));
+}
+
+DDim RowsShape(const InferShapeContext& context) {
+  SequenceCount(context);
+  return WithRowCount(RowsOf(context), LateSize(context, "rows", 0));
 }
 
 DDim SliceShape(const InferShapeContext& context) {
@@ -367,6 +379,10 @@ constexpr RowMapRow kMaps[] = {
      "two levels: the copies, and for each sequence of Y its copies.",
      kRows, "[capacity, ...].", false, true, AllDTypes, ExpandInputs,
      NestedRows, ExpandShape, ExpandedOffsets, RowOfX, MapExpand, One},
+    {"sequence_rows",
+     "The rows of X without the padding behind them, as a dense tensor.", kRows,
+     "[rows, ...].", false, true, AllDTypes, OnlyOffsets, DenseRows, RowsShape,
+     nullptr, RowOfX, MapRows, One},
     {"sequence_slice",
      "Of each sequence of X the Length rows from row Offset on.", kRows,
      "In X's shape; with fewer true rows.", false, true, AllDTypes, SliceInputs,
@@ -433,7 +449,7 @@ void ForwardShape(InferShapeContext& context) {
   }
 }
 
-// While capacity or padded_length are unknown.
+// While capacity, padded_length or rows are unknown.
 void LateShape(InferShapeContext& context) {
   DDim out = RowsOf(context);
   const int64_t count = SequenceCount(context);
@@ -443,6 +459,7 @@ void LateShape(InferShapeContext& context) {
     if (pads) out.InsertDim(1, kUnknownDim);
   }
   context.SetOutput("Out", out);
+  if (RowMapOf(context.op()).second_shape == nullptr) return;
   context.SetOutput(
       1, pads ? DDim{count} : ExpandedOffsets(context, DDim::UnknownRank()));
 }
@@ -459,13 +476,16 @@ void GradShape(InferShapeContext& context) {
 std::vector<OpDesc> RowMapGradient(const OpDesc& forward) {
   std::vector<std::string> inputs;
   for (const auto& [name, unused] : forward.inputs) {
-    if (name != "Capacity" && name != "PaddedLength") inputs.push_back(name);
+    const bool late =
+        name == "Capacity" || name == "PaddedLength" || name == "Rows";
+    if (!late) inputs.push_back(name);
   }
   OpDesc grad =
       MakeGradOp(forward, GradOf(forward.type),
                  {.inputs = inputs, .output_grads = {"Out"}, .wanted = {"X"}});
-  grad.attributes.erase("capacity");
-  grad.attributes.erase("padded_length");
+  for (const char* late : {"capacity", "padded_length", "rows"}) {
+    grad.attributes.erase(late);
+  }
   return {grad};
 }
 

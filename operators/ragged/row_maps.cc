@@ -61,6 +61,18 @@ int64_t MapExpand(const RowMapCall& call) {
   return row;
 }
 
+int64_t MapRows(const RowMapCall& call) {
+  const Sequences cut = call.Cut();
+  const auto rows = static_cast<int64_t>(call.index.size());
+  SLUICE_ENFORCE(rows >= cut.rows(), ErrorCode::kInvalidArgument,
+                 "sequence_rows.rows",
+                 "{}: rows = {}, those of Out and Out@GRAD, are too few for "
+                 "the sequences of X, which have {} by Offsets",
+                 call.context.op(), rows, cut.rows());
+  std::iota(call.index.begin(), call.index.begin() + cut.rows(), int64_t{0});
+  return cut.rows();
+}
+
 int64_t MapSlice(const RowMapCall& call) {
   const Sequences cut = call.Cut();
   const int64_t* from = call.context.Input("Offset").data<int64_t>();

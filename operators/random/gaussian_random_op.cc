@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "sluice/operators/late_shape.h"
 #include "sluice/operators/registration.h"
 
 namespace sluice {
@@ -29,7 +30,9 @@ void NormalArguments(OpSchema& op) {
                    "With the op's position in the program and the number of "
                    "the run it says which numbers.")
       .Default(int64_t{0});
-  op.InferShape(GaussianRandomShape).Random();
+  op.TypeVar("S", IndexDTypes());
+  op.Operand("Shape", "shape", "S", "Attribute shape as a vector.");
+  op.InferShape(GaussianRandomShape).InferLateShape(LateShapeOfVector).Random();
 }
 
 void GaussianRandomSchema(OpSchema& op) {

@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "sluice/operators/late_shape.h"
 #include "sluice/operators/registration.h"
 
 namespace sluice {
@@ -37,7 +38,9 @@ void UniformRandomSchema(OpSchema& op) {
                    "With the op's position in the program and the number of "
                    "the run it says which numbers.")
       .Default(int64_t{0});
-  op.InferShape(UniformRandomShape).Random();
+  op.TypeVar("S", IndexDTypes());
+  op.Operand("Shape", "shape", "S", "Attribute shape as a vector.");
+  op.InferShape(UniformRandomShape).InferLateShape(LateShapeOfVector).Random();
 }
 
 }  // namespace

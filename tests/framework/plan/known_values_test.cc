@@ -122,6 +122,40 @@ TEST_F(KnownValuesTest, ParametersAreData) {
               [&] { executor_.Run(program_, Feed(2, 3), {z}); });
 }
 
+// An op reads what was written before it, not what is written last.
+TEST_F(KnownValuesTest, AVariableThatIsWrittenAgainHasTwoValues) {
+  program_.Persistable("p", DType::kInt64, {2});
+  const std::string old = Append("assign", {{"X", {"p"}}});
+  OpDesc update;
+  update.type = "assign";
+  update.inputs = {{"X", {s_}}};
+  update.outputs = {{"Out", {"p"}}};
+  program_.AppendOp(update);
+  const std::string by_new =
+      Append("reshape", {{"X", {"x"}}, {"Shape", {"p"}}});
+  EXPECT_EQ(executor_.Run(program_, Feed(2, 3), {by_new})[0].dims(),
+            DDim({2, 3}));
+  const std::string by_old =
+      Append("reshape", {{"X", {"x"}}, {"Shape", {old}}});
+  ExpectError(ErrorCode::kUnimplemented, "plan.writes_in_stretches",
+              {"reshape", "p is a parameter"},
+              [&] { executor_.Run(program_, Feed(2, 3), {by_old}); });
+}
+
+TEST_F(KnownValuesTest, AnUpdateByTheVariableItselfIsData) {
+  program_.Persistable("p", DType::kInt64, {2});
+  OpDesc update;
+  update.type = "assign";
+  update.inputs = {
+      {"X", {Append("elementwise_add", {{"X", {"p"}}, {"Y", {b_}}})}}};
+  update.outputs = {{"Out", {"p"}}};
+  program_.AppendOp(update);
+  const std::string z = Append("reshape", {{"X", {"x"}}, {"Shape", {"p"}}});
+  ExpectError(ErrorCode::kUnimplemented, "plan.writes_in_stretches",
+              {"reshape", "p is a parameter"},
+              [&] { executor_.Run(program_, Feed(2, 3), {z}); });
+}
+
 TEST_F(KnownValuesTest, AnOperandHasOneDimension) {
   const std::string matrix =
       Append("assign_value", {},

@@ -21,10 +21,9 @@ Tensor Column(const Floats& values) {
 }
 
 TEST(RowMap, RepeatsTheLastRowAsPadding) {
-  const Tensor x = Column({1, 2, 3, 9, 9});
   const auto got =
-      RunOp("sequence_reverse",
-            {{"X", x}, {"Offsets", testing::OffsetsTensor({2, 1})}});
+      RunOp("sequence_reverse", {{"X", Column({1, 2, 3, 9, 9})},
+                                 {"Offsets", testing::OffsetsTensor({2, 1})}});
   EXPECT_EQ(got.at("Out").ToVector<float>(), (Floats{2, 1, 3, 3, 3}));
 }
 
@@ -36,6 +35,17 @@ TEST(RowMap, IgnoresTheGradientOfPadding) {
                     {"Out@GRAD", nan}},
                    {}, {.outputs = {"X@GRAD"}});
   EXPECT_EQ(got["X@GRAD"].ToVector<float>(), (Floats{2, 1, 0}));
+}
+
+TEST(SequenceRows, RefusesFewerRowsThanTheSequencesHave) {
+  const auto run = [] {
+    RunOp("sequence_rows",
+          {{"X", Column({1, 2, 3, 4})},
+           {"Offsets", testing::OffsetsTensor({1, 2})}},
+          {{"rows", int64_t{2}}});
+  };
+  testing::ExpectError(ErrorCode::kInvalidArgument, "sequence_rows.rows",
+                       {"rows = 2", "have 3 by Offsets"}, run);
 }
 
 TEST(RowMap, RefusesOffsetsThatFallStartLateOrEndPastTheRows) {
@@ -135,6 +145,10 @@ Picked Expand(const Arrays& in, const OpDesc&) {
     copies.insert(copies.end(), times[b].size(), from[b]);
   }
   return PickRows(in.at("X").dims, copies);
+}
+
+Picked Rows(const Arrays& in, const OpDesc&) {
+  return PickRows(in.at("X").dims, RowsOfSequences(in));
 }
 
 Picked Slice(const Arrays& in, const OpDesc&) {
@@ -411,6 +425,17 @@ std::vector<OpExample> ExpandExamples(ExampleMaker& make) {
   return examples;
 }
 
+std::vector<OpExample> RowsExamples(ExampleMaker& make) {
+  std::vector<OpExample> examples = RaggedExamples(make);
+  for (size_t at = 0; at < examples.size(); ++at) {
+    const int64_t rows = Sum(ManyLengths()[at]);
+    const int64_t more = static_cast<int64_t>(at + 2) % 3;
+    examples[at].attributes = {{"rows", rows}};
+    examples[at].inputs[0].second = make.Values({rows + more, 1 + more});
+  }
+  return examples;
+}
+
 std::vector<OpExample> SliceExamples(ExampleMaker& make) {
   std::vector<OpExample> examples = RaggedExamples(make);
   size_t at = 0;
@@ -534,6 +559,7 @@ std::vector<OpExample> GradExamples(ExampleMaker& make) {
     example.inputs.emplace_back("Out@GRAD", make.Values(kPick(in, op).dims));
     example.attributes.erase("capacity");  // of the forward ops only
     example.attributes.erase("padded_length");
+    example.attributes.erase("rows");
   }
   return examples;
 }
@@ -541,6 +567,7 @@ std::vector<OpExample> GradExamples(ExampleMaker& make) {
 REGISTER_OP_CASE(sequence_reverse, RaggedExamples, Reference<Reverse>);
 REGISTER_OP_CASE(sequence_expand_as, ExpandAsExamples, Reference<ExpandAs>);
 REGISTER_OP_CASE(sequence_expand, ExpandExamples, (Reference<Expand, true>));
+REGISTER_OP_CASE(sequence_rows, RowsExamples, Reference<Rows>);
 REGISTER_OP_CASE(sequence_slice, SliceExamples, (Reference<Slice, true>));
 REGISTER_OP_CASE(sequence_pad, PadExamples, PadReference);
 REGISTER_OP_CASE(sequence_unpad, UnpadExamples, (Reference<Unpad, true>));
@@ -558,6 +585,7 @@ REGISTER_OP_CASE(im2sequence, ImageExamples, (Reference<Image, true>));
 ROW_MAP_GRAD_CASE(sequence_reverse, RaggedExamples, Reverse);
 ROW_MAP_GRAD_CASE(sequence_expand_as, ExpandAsExamples, ExpandAs);
 ROW_MAP_GRAD_CASE(sequence_expand, ExpandExamples, Expand);
+ROW_MAP_GRAD_CASE(sequence_rows, RowsExamples, Rows);
 ROW_MAP_GRAD_CASE(sequence_slice, SliceExamples, Slice);
 ROW_MAP_GRAD_CASE(sequence_pad, PadExamples, Pad);
 ROW_MAP_GRAD_CASE(sequence_unpad, UnpadExamples, Unpad);

@@ -25,6 +25,13 @@ TEST(UniformRandom, DependsOnTheSeedAlone) {
   EXPECT_NE(Draw({{"seed", int64_t{3}}}), Draw({{"seed", int64_t{4}}}));
 }
 
+TEST(UniformRandom, TakesItsShapeAsAVector) {
+  const auto out = RunOp("uniform_random",
+                         {{"Shape", Tensor::FromVector<int64_t>({2}, {2, 4})}});
+  EXPECT_EQ(out.at("Out").dims(), DDim({2, 4}));
+  EXPECT_EQ(out.at("Out").ToVector<float>(), Draw({}));
+}
+
 // Two ops of one program, and two runs in a scope, draw different numbers; a
 // scope reset to a step draws the same ones again.
 TEST(UniformRandom, EveryOpAndEveryRunDrawsOtherNumbers) {

@@ -59,6 +59,7 @@ NO_COUNTERPART = {
             "sequence_reduce",
             "sequence_reshape",
             "sequence_reverse",
+            "sequence_rows",
             "sequence_scatter",
             "sequence_slice",
             "sequence_softmax",
