@@ -104,8 +104,8 @@ def _fans(shape: tuple[int, ...]) -> tuple[int, int]:
 
 
 def _fan(what: str, value: int | None) -> int | None:
-    """Check a fan-in or fan-out that a user passes."""
-    return None if value is None else positive(what, value)
+    """Check a fan-in or fan-out that a user passes; 0 leaves it out."""
+    return value if value in (None, 0) else positive(what, value)
 
 
 @checked
@@ -129,7 +129,8 @@ class Xavier(Initializer):
 
     def _append(self, var: Variable) -> None:
         fan_in, fan_out = _fans(tuple(s or 0 for s in var.shape or ()))
-        total = (self.fan_in or fan_in) + (self.fan_out or fan_out)
+        total = fan_in if self.fan_in is None else self.fan_in
+        total += fan_out if self.fan_out is None else self.fan_out
         deviation = math.sqrt(2.0 / max(total, 1))
         _spread(self.uniform, deviation, self.seed)(var)
 
@@ -149,7 +150,8 @@ class MSRA(Initializer):
 
     def _append(self, var: Variable) -> None:
         fan_in, _ = _fans(tuple(s or 0 for s in var.shape or ()))
-        deviation = math.sqrt(2.0 / max(self.fan_in or fan_in, 1))
+        total = fan_in if self.fan_in is None else self.fan_in
+        deviation = math.sqrt(2.0 / max(total, 1))
         _spread(self.uniform, deviation, self.seed)(var)
 
 

@@ -96,6 +96,13 @@ class ParamAttr:
             "python.param_attr",
         )
 
+    @classmethod
+    def _to_attr(cls, value: Any) -> Any:
+        """:meth:`of`, as Fluid has it: False stays, and lists are taken."""
+        if isinstance(value, (list, tuple)):
+            return [cls._to_attr(each) for each in value]
+        return False if value is False else cls.of(value)
+
 
 class LayerHelper(Shown):
     """Creates the parameters of one layer and appends its ops.

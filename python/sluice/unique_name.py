@@ -9,27 +9,29 @@ __all__ = ["generate", "guard"]
 
 _counts: dict[str, int] = {}
 _prefix: list[str] = []
+_begin = ""
 
 
 def generate(key: str) -> str:
     """Return ``key_0``, then ``key_1`` and so on."""
-    key = "/".join([*_prefix, key])
+    key = "/".join([*_prefix, _begin + key])
     number = _counts.get(key, 0)
     _counts[key] = number + 1
     return f"{key}_{number}"
 
 
 @contextlib.contextmanager
-def guard() -> Iterator[None]:
+def guard(new_generator: str | None = None) -> Iterator[None]:
     """Count from 0 inside the block, so that a rebuilt program has the same
-    names.
+    names. A text begins all names of the block, as in Fluid.
     """
-    global _counts
-    outer, _counts = _counts, {}
+    global _counts, _begin
+    outer, _counts = (_counts, _begin), {}
+    _begin += new_generator or ""
     try:
         yield
     finally:
-        _counts = outer
+        _counts, _begin = outer
 
 
 @contextlib.contextmanager

@@ -162,9 +162,9 @@ CALLS = {
         lambda: sl.optimizer.Momentum(-0.1),
         ["momentum: learning_rate must be at least 0", "-0.1"],
     ),
-    "fan_in 0": (
-        lambda: sl.initializer.Xavier(fan_in=0),
-        ["Xavier: fan_in: expected an integer above 0", "got 0"],
+    "fan_in -1": (
+        lambda: sl.initializer.Xavier(fan_in=-1),
+        ["Xavier: fan_in: expected an integer above 0", "got -1"],
     ),
     "fan_out -2": (
         lambda: sl.initializer.Xavier(fan_out=-2),
