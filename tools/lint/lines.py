@@ -17,13 +17,13 @@ BUDGET = {
     "onnx": 12_800,
     "laboratory": 13_500,  # raised for the corpus, and answers before tables
     "fluid": 600,
-    "python": 40_500,  # raised for fluid/: all its layers, blocks, suite
+    "python": 41_900,  # raised for fluid/: all its layers, blocks, model zoo
     "benchmarks": 11_330,  # raised for fluid/, and saved models in it
     "tools": 4_230,  # raised for lint/pages.py, lint/drawing.py
     "book": 2_700,  # examples/book: tutorials and their twins
     # examples, docs, cmake, include, dev; raised for the site, and LAC
     "others": 6_300,
-    "tests": 107_200,
+    "tests": 108_400,
 }
 SUFFIXES = (
     ".h .cc .inc .cu .cuh .c .py .cmake .txt .js .css .html .proto .sh".split()

@@ -21,6 +21,7 @@ from ..layer_helper import ParamAttr
 from . import (
     backward,
     clip,
+    contrib,
     core,
     environment,
     executor,
@@ -28,10 +29,13 @@ from . import (
     initializer,
     io,
     layers,
+    model_files,
     nets,
     optimizer,
     profiler,
+    program_state,
     regularizer,
+    wrapped_decorator,
 )
 from .backward import gradients
 from .core import is_compiled_with_cuda
@@ -40,22 +44,25 @@ from .executor import *  # noqa: F403
 from .framework import *  # noqa: F403
 from .io import DataFeeder
 from .left_out import refusing
-from .model_files import Model, load
+from .model_files import Model
+from .program_state import load_program_state, save, set_program_state
 from .scopes import Scope, global_scope, scope_guard
 
-compiler = executor
+compiler = parallel_executor = executor
 CUDAPinnedPlace = CPUPlace
 LoDTensorArray = list
 Tensor = executor.LoDTensor
 embedding, one_hot = layers._embedding, layers._one_hot
 
 __all__ = [
-    "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "DataFeeder", "LoDTensorArray",
-    "Model", "ParamAttr", "Scope", "Tensor", "backward", "clip", "compiler",
-    "core", "data", "embedding", "global_scope", "gradients", "initializer",
-    "io", "is_compiled_with_cuda", "layers", "load", "metrics", "nets",
-    "one_hot", "optimizer", "profiler", "regularizer", "scope_guard",
-    "unique_name",
+    "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "DataFeeder",
+    "LoDTensorArray", "Model", "ParamAttr", "Scope", "Tensor", "backward",
+    "clip", "compiler", "contrib", "core", "data", "embedding",
+    "global_scope", "gradients", "initializer", "io",
+    "is_compiled_with_cuda", "layers", "load", "load_program_state",
+    "metrics", "nets", "one_hot", "optimizer", "profiler", "regularizer",
+    "save", "scope_guard", "set_program_state", "unique_name",
+    "wrapped_decorator",
 ]  # fmt: skip
 __all__ += environment.__all__
 __all__ += executor.__all__
@@ -69,13 +76,33 @@ def data(
     return layers.data(name, shape, False, dtype, lod_level)
 
 
+def load(program: Any, *values: Any, **named: Any) -> Any:
+    """``load(path)`` returns a model that was saved for inference, see
+    :func:`sluice.fluid.model_files.load`.
+
+    ``load(program, path, executor=None, var_list=None)``, Fluid's own, gives
+    the stored variables of a program the values of a checkpoint, see
+    :func:`sluice.fluid.program_state.restore`.
+    """
+    if isinstance(program, Program):  # noqa: F405
+        return program_state.restore(program, *values, **named)
+    return model_files.load(program, *values, **named)
+
+
+# Fluid has these names in several of its modules.
+for _name in environment.__all__:
+    setattr(framework, _name, globals()[_name])
+for _name in ("global_scope", "scope_guard"):
+    setattr(executor, _name, globals()[_name])
+for _name in ("load", *program_state.__all__):
+    if _name in globals():
+        setattr(io, _name, globals()[_name])
+
 __getattr__ = refusing(
     "fluid",
     {
         "WeightNormParamAttr": "write v, its l2_normalize and a factor",
         "average": "numpy.average has weights, too",
-        "save": "it is not there; use fluid.io.save_persistables, which "
-        "fluid.io.load_persistables reads",
         **dict.fromkeys(
             ("dygraph", "enable_dygraph", "enable_imperative"),
             "programs are written before they run; there are no layers that "

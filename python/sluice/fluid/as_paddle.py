@@ -13,23 +13,27 @@ import types
 from typing import Any
 
 from ..errors import FailedPreconditionError, NotFoundError
+from . import contrib
+from .environment import VERSION
+from .layers import MODULES as LAYER_MODULES
 
 # Modules of PaddlePaddle, and the modules that replace them.
 _SAME = (
-    "backward", "clip", "core", "executor", "framework", "initializer", "io",
-    "layer_helper", "layers", "nets", "optimizer", "profiler", "regularizer",
-)  # fmt: skip
-_LAYERS = (
-    "control_flow", "detection", "device", "learning_rate_scheduler", "loss",
-    "metric_op", "nn", "ops", "sequence_lod", "tensor",
+    "backward", "clip", "contrib", "core", "executor", "framework",
+    "initializer", "io", "layer_helper", "layers", "nets", "optimizer",
+    "profiler", "regularizer", "wrapped_decorator",
 )  # fmt: skip
 _MODULES = {
     "paddle.fluid": "sluice.fluid",
     **{f"paddle.fluid.{name}": f"sluice.fluid.{name}" for name in _SAME},
     **dict.fromkeys(
-        [f"paddle.fluid.layers.{name}" for name in _LAYERS],
+        [f"paddle.fluid.layers.{name}" for name in LAYER_MODULES],
         "sluice.fluid.layers",
     ),
+    "paddle.fluid.layers.utils": "sluice.fluid.nested",
+    "paddle.fluid.compiler": "sluice.fluid.executor",
+    "paddle.fluid.data_feeder": "sluice.fluid.readers",
+    "paddle.fluid.parallel_executor": "sluice.fluid.executor",
     "paddle.fluid.metrics": "sluice.metrics",
     "paddle.fluid.param_attr": "sluice.layer_helper",
     "paddle.fluid.unique_name": "sluice.unique_name",
@@ -41,7 +45,7 @@ _MODULES = {
 class _Paddle(types.ModuleType):
     """The module ``paddle``."""
 
-    __version__ = "1.8.5"
+    __version__ = VERSION
     __path__: list[str] = []  # noqa: RUF012
 
     def __getattr__(self, name: str) -> object:
@@ -91,8 +95,10 @@ def install() -> None:
         module = sys.modules[name] = importlib.import_module(mine)
         parent, _, leaf = name.rpartition(".")
         vars(sys.modules[parent]).setdefault(leaf, module)
+    sys.modules["paddle.fluid.contrib.layers"] = contrib.layers
     sys.meta_path.append(_Missing())
     paddle.batch = sys.modules["paddle.reader"].batch
+    paddle.version = types.SimpleNamespace(full_version=VERSION)
     paddle.device = types.SimpleNamespace(is_compiled_with_rocm=lambda: False)
 
 

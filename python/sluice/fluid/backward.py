@@ -67,9 +67,10 @@ def gradients(
     inputs: Any,
     target_gradients: Any = None,
     no_grad_set: Any = None,
-) -> list[Variable]:
+) -> list[Variable | None]:
     """The gradients of the sum of targets, or of their products with
-    ``target_gradients``, for each of the inputs.
+    ``target_gradients``, for each of the inputs; None for an input that no
+    target depends on.
     """
     targets = targets if isinstance(targets, (list, tuple)) else [targets]
     given = target_gradients
@@ -83,6 +84,14 @@ def gradients(
             grad.stop_gradient = True
             target = target * grad
         parts.append(reduce_sum(target))
-    pairs = append_backward(sums(parts), names_of(inputs), no_grad_set)
+    names = names_of(inputs)
+    reached = {*names_of(targets)}
+    for op in reversed(targets[0].block.ops):
+        if not reached.isdisjoint(op.output_arg_names):
+            reached.update(op.input_arg_names)
+    reaching = [name for name in names if name in reached]
+    if not reaching:
+        return [None] * len(names)
+    pairs = append_backward(sums(parts), reaching, no_grad_set)
     found = {variable.name: gradient for variable, gradient in pairs}
-    return [found[name] for name in names_of(inputs)]
+    return [found.get(name) for name in names]

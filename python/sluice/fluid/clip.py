@@ -15,10 +15,15 @@ from ..clip import (
 from ..layer_helper import ParamAttr
 from .framework import Program, default_main_program
 
-__all__ = [*clip.__all__, "set_gradient_clip"]
+__all__ = [*clip.__all__, "append_gradient_clip_ops", "set_gradient_clip"]
 
 ClipByValue, ClipByNorm = GradientClipByValue, GradientClipByNorm
 ClipByGlobalNorm = GradientClipByGlobalNorm
+
+
+def append_gradient_clip_ops(param_grads: Any) -> Any:
+    """The same pairs: ``apply_gradients`` clips them."""
+    return param_grads
 
 
 def set_gradient_clip(

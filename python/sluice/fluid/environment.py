@@ -14,7 +14,8 @@ from .executor import LoDTensor, create_lod_tensor
 
 __all__ = [
     "cpu_places", "create_random_int_lodtensor", "cuda_pinned_places",
-    "cuda_places", "in_dygraph_mode", "memory_optimize", "name_scope",
+    "cuda_places", "in_dygraph_mode", "is_compiled_with_xpu",
+    "memory_optimize", "name_scope",
     "release_memory", "require_version",
 ]  # fmt: skip
 
@@ -37,6 +38,11 @@ def cuda_places(device_ids: Sequence[int] | None = None) -> list[CUDAPlace]:
 
 def in_dygraph_mode() -> bool:
     """False: a program is written before it runs."""
+    return False
+
+
+def is_compiled_with_xpu() -> bool:
+    """False."""
     return False
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from .. import CPUPlace, CUDAPlace
+from .. import CPUPlace, CUDAPlace, _core
 from .. import executor as sluice_executor
 from ..display import Shown
-from ..errors import InvalidArgumentError
+from ..errors import InvalidArgumentError, NotFoundError
 from ..framework import created
 from ..ragged import Ragged
 from . import profiler
@@ -62,6 +63,16 @@ class LoDTensor:
     def shape(self) -> list[int]:
         """The sizes."""
         return list(np.shape(self._array))
+
+    _get_dims = shape
+
+    def _dtype(self) -> Any:
+        """The element type, as variables have it."""
+        return getattr(_core, np.asarray(self._array).dtype.name)
+
+    def _is_initialized(self) -> bool:
+        """Whether it has a value."""
+        return self._array is not None
 
     def __repr__(self) -> str:
         lod = f", lod {self._lod}" if self._lod else ""
@@ -128,6 +139,11 @@ class ExecutionStrategy(Shown):
 class BuildStrategy(Shown):
     """Takes any attribute and does nothing: programs are always optimised."""
 
+    ReduceStrategy = enum.Enum("ReduceStrategy", "AllReduce Reduce")
+    GradientScaleStrategy = enum.Enum(
+        "GradientScaleStrategy", "CoeffNumDevice One Customized"
+    )
+
 
 class CompiledProgram(Shown):
     """The program unchanged: Sluice compiles a program when it first runs."""
@@ -140,16 +156,27 @@ class CompiledProgram(Shown):
         return self
 
 
+def _same(shape: Sequence[int], other: Sequence[int]) -> bool:
+    """Whether two shapes are equal but for sizes of 1."""
+    return [n for n in shape if n != 1] == [n for n in other if n != 1]
+
+
 def feed_value(value: Any, var: Any) -> Any:
     """What Sluice is fed: as in Fluid, dense inputs ignore levels, and sizes
-    of 1 may stand behind those that were declared.
+    of 1 may stand behind those that were declared, or between them.
     """
     if isinstance(value, LoDTensor):
         lengths = value.recursive_sequence_lengths()
         value = np.asarray(value)
         if lengths and var.lod_level:
             return value, lengths
+    if np.isscalar(value) and var.shape == (1,):
+        return np.array([value], var.dtype.name)
     shape = np.shape(value) if isinstance(value, np.ndarray) else ()
+    sizes = tuple(var.shape[1:])
+    known = sizes and not {None, -1} & {*sizes}
+    if known and len(shape) > len(var.shape) and _same(shape[1:], sizes):
+        return value.reshape(shape[:1] + sizes)
     if set(shape[len(var.shape) :]) != {1}:
         return value
     return value.reshape(shape[: len(var.shape)])
@@ -218,11 +245,14 @@ class Executor(Shown):
             for name, value in values.items()
             if block.has_var(name)
         }
+        scope = getattr(scope, "sluice", scope) or sluice_executor._scope
+        for name in [*values]:
+            if program.translation.is_stored(name):
+                scope[name] = np.asarray(values.pop(name))
         fetches = [
             program.translation.value(getattr(each, "name", each))
             for each in fetch_list or []
         ]
-        scope = getattr(scope, "sluice", scope) or sluice_executor._scope
         arguments = program.sluice, values, fetches, scope
         results = profiler.traced(self.sluice, *arguments)
         if return_numpy:
@@ -270,3 +300,17 @@ class ParallelExecutor(Shown):
             self.program, feed or feed_dict, fetch_list, scope=self._scope,
             return_numpy=return_numpy,
         )  # fmt: skip
+
+
+def _fetch_var(name: str, scope: Any = None, return_numpy: bool = True) -> Any:
+    """The value of a stored variable, as a copy."""
+    from .scopes import Scope, global_scope
+
+    scope = global_scope() if scope is None else scope
+    found = (scope if isinstance(scope, Scope) else Scope(scope)).find_var(name)
+    if found is None:
+        raise NotFoundError(
+            f"the scope has no {name!r}{created()}", "fluid.fetch_var"
+        )
+    value = found.get_tensor()
+    return np.asarray(value) if return_numpy else value

@@ -9,18 +9,20 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import numbers
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from .. import _core, unique_name
+import numpy as np
+
+from .. import unique_name
 from ..display import Shown
 from ..errors import InvalidArgumentError, NotFoundError, UnimplementedError
 from ..framework import Program as SluiceProgram
 from ..framework import Variable as SluiceVariable
 from ..framework import created
 from ..framework import program_guard as sluice_guard
-from .translate import CODES, DTYPES, ROWS, Translation
+from .translate import DTYPES, ROWS, Translation
+from .variables import Parameter, Variable, code_of
 
 __all__ = [
     "Block",
@@ -34,191 +36,6 @@ __all__ = [
 ]
 
 _KEPT = ("is_test",)  # attributes that clone(for_test=True) sets
-
-
-class Variable:
-    """A variable of a program: a name; its value is what ops last wrote to it.
-
-    Attributes:
-        name: its name.
-        block: the block that declares it.
-    """
-
-    __array_ufunc__ = None
-    declared: tuple[Any, Any] = (None, None)  # shape and dtype, by create_var
-
-    def __init__(self, block: Block, name: str) -> None:
-        self.block, self.name = block, name
-
-    @property
-    def value(self) -> SluiceVariable:
-        """The variable of Sluice."""
-        return self.block.program.translation.value(self.name)
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The sizes, -1 for unknown ones."""
-        shape = self.value.shape
-        return tuple(-1 if size is None else size for size in shape or ())
-
-    @property
-    def dtype(self) -> _core.DType:
-        """The element type; equal to its name, as ``"float32"``."""
-        return self.value.dtype
-
-    @property
-    def lod_level(self) -> int:
-        """The number of levels of sequences."""
-        return self.value.lod_level
-
-    @property
-    def persistable(self) -> bool:
-        """Whether it lives in the scope and outlives a run."""
-        value = self.block.program.translation.find(self.name)
-        return value is not None and value.persistable
-
-    @property
-    def stop_gradient(self) -> bool:
-        """Whether gradients stop here; may be set."""
-        return self.value.stop_gradient
-
-    @stop_gradient.setter
-    def stop_gradient(self, stop: bool) -> None:
-        self.value.stop_gradient = stop
-
-    def astype(self, dtype: Any) -> Variable:
-        """Append a cast."""
-        attrs = {
-            "in_dtype": CODES[self.dtype.name],
-            "out_dtype": code_of(dtype),
-        }
-        return self.block.append("cast", {"X": self}, attrs)
-
-    def _scale(self, scale: float, bias: float) -> Variable:
-        return self.block.append(
-            "scale", {"X": self}, {"scale": scale, "bias": bias}
-        )
-
-    def _binary(self, type: str, other: Any, swapped: bool = False) -> Any:
-        if isinstance(other, numbers.Real):
-            attrs = {
-                "shape": [1],
-                "dtype": CODES[self.dtype.name],
-                "value": float(other),
-            }
-            other = self.block.append("fill_constant", {}, attrs)
-        if not isinstance(other, Variable):
-            return NotImplemented
-        x, y = (other, self) if swapped else (self, other)
-        return self.block.append(type, {"X": x, "Y": y}, {"axis": -1})
-
-    def __neg__(self) -> Any:
-        return self._scale(-1.0, 0.0)
-
-    def __getitem__(self, item: Any) -> Variable:
-        """A part, by integers, slices and ``...``; integers drop their dim."""
-        items = list(item) if isinstance(item, tuple) else [item]
-        rank, most = len(self.shape), 2**31 - 1
-        if Ellipsis in items:
-            at = items.index(Ellipsis)
-            items[at : at + 1] = [slice(None)] * (rank + 1 - len(items))
-        kinds = (numbers.Integral, slice)
-        if len(items) > rank or not all(isinstance(i, kinds) for i in items):
-            raise InvalidArgumentError(
-                f"{self!r}[{item!r}]: expected up to {rank} integers and "
-                f"slices{created()}",
-                "fluid.index",
-            )
-        parts = [
-            each
-            if isinstance(each, slice)
-            else slice(int(each), int(each) + 1 if each != -1 else most)
-            for each in items
-        ]
-        steps = [1 if part.step is None else part.step for part in parts]
-        first = [most if step < 0 else 0 for step in steps]
-        last = [-most if step < 0 else most for step in steps]
-        attrs: dict[str, Any] = {
-            "axes": [*range(len(parts))],
-            "starts": [
-                f if p.start is None else p.start
-                for p, f in zip(parts, first, strict=True)
-            ],
-            "ends": [
-                e if p.stop is None else p.stop
-                for p, e in zip(parts, last, strict=True)
-            ],
-            "decrease_axis": [
-                k for k, i in enumerate(items) if not isinstance(i, slice)
-            ],
-        }
-        if any(step != 1 for step in steps):
-            attrs["strides"] = steps
-        type = "strided_slice" if "strides" in attrs else "slice"
-        return self.block.append(type, {"Input": self}, attrs)
-
-    def __iter__(self) -> Any:
-        raise InvalidArgumentError(
-            f"{self!r} has no elements before it runs: use indices, or "
-            f"layers.unstack{created()}",
-            "fluid.iterate",
-        )
-
-    def __repr__(self) -> str:
-        kind = type(self).__name__
-        return f"<fluid.{kind} {self.name}: {self.dtype} {self.shape}>"
-
-    __str__ = __repr__
-
-
-# With a number n: what the op ``scale`` multiplies by and adds.
-_SCALES: dict[str, Any] = {
-    "add": lambda n: (1.0, n), "radd": lambda n: (1.0, n),
-    "mul": lambda n: (n, 0.0), "rmul": lambda n: (n, 0.0),
-    "sub": lambda n: (1.0, -n), "rsub": lambda n: (-1.0, n),
-}  # fmt: skip
-_OPERATORS = {
-    "elementwise_add": "add radd", "elementwise_mul": "mul rmul",
-    "elementwise_sub": "sub rsub", "elementwise_div": "truediv rtruediv",
-    "elementwise_pow": "pow rpow", "elementwise_floordiv": "floordiv",
-    "elementwise_mod": "mod", "less_than": "lt", "less_equal": "le",
-    "greater_than": "gt", "greater_equal": "ge",
-}  # fmt: skip
-
-
-def _operator(name: str, type: str) -> Any:
-    def operator(self: Variable, other: Any) -> Any:
-        if isinstance(other, numbers.Real) and name in _SCALES:
-            return self._scale(*_SCALES[name](float(other)))
-        return self._binary(type, other, name[0] == "r")
-
-    return operator
-
-
-for _type, _both in _OPERATORS.items():
-    for _name in _both.split():
-        setattr(Variable, f"__{_name}__", _operator(_name, _type))
-
-
-class Parameter(Variable):
-    """A variable that a layer made, such as a weight or a running mean."""
-
-    @property
-    def trainable(self) -> bool:
-        """Whether optimizers change it."""
-        return not self.stop_gradient
-
-
-def code_of(dtype: Any) -> int:
-    """The code of VarType of an element type."""
-    if isinstance(dtype, int):
-        return dtype
-    name = getattr(dtype, "name", dtype)
-    if name not in CODES:
-        import numpy as np
-
-        name = np.dtype(dtype).name
-    return CODES[name]
 
 
 class Operator:
@@ -293,6 +110,15 @@ def _names(slots: Mapping[str, Any] | None) -> dict[str, list[str]]:
     return named
 
 
+def _plain(value: Any) -> Any:
+    """An attribute without NumPy's types."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        return value.tolist()
+    if isinstance(value, (list, tuple)):
+        return [_plain(each) for each in value]
+    return value
+
+
 class Block(Shown):
     """The ops and variables of a program.
 
@@ -323,14 +149,26 @@ class Block(Shown):
         return name in self.vars
 
     def all_parameters(self) -> list[Parameter]:
-        """The variables that are trained."""
+        """The parameters, those that are not trained, too."""
         return [v for v in self.vars.values() if isinstance(v, Parameter)]
+
+    def iter_parameters(self) -> Iterator[Parameter]:
+        """:meth:`all_parameters`."""
+        return iter(self.all_parameters())
 
     def data(
         self, name: str, shape: Sequence[int | None], dtype: Any, lod_level: int
     ) -> Variable:
-        """Declare a variable to feed."""
-        sizes = [None if size in (-1, None) else size for size in shape]
+        """Declare a variable to feed, or return the one of that name.
+
+        Raises:
+            InvalidArgumentError: that one is another.
+        """
+        for known, *rest in self.program.feeds:
+            shape = [None if n is None or n < 0 else n for n in shape]
+            if known == name and rest == [shape, code_of(dtype), lod_level]:
+                return self.vars[name]
+        sizes = [None if size is None or size < 0 else size for size in shape]
         value = self.program.sluice.data(
             name, sizes, DTYPES[code_of(dtype)], lod_level
         )
@@ -395,13 +233,9 @@ class Block(Shown):
         Raises what the translation does not know or have, see
         :class:`sluice.fluid.translate.Translation`.
         """
-        op = Operator(
-            type,
-            _names(inputs),
-            _names(outputs),
-            dict(attrs or {}),
-            self.program.role,
-        )
+        given = {k: _plain(v) for k, v in (attrs or {}).items()}
+        role = self.program.role
+        op = Operator(type, _names(inputs), _names(outputs), given, role)
         op.translate(self.program)
         recorded = self.program.recorded
         (self.ops if recorded is None else recorded).append(op)
@@ -458,6 +292,7 @@ class Program:
         self.feeds: list[tuple[str, Any, int, int]] = []
         # Shape, code of the dtype, and what Block.persistable says.
         self.stored: dict[str, tuple[list[int], int, bool | None]] = {}
+        self.said_shapes: dict[str, tuple[int, ...]] = {}  # by Variable.desc
         self.readers: list[Any] = []  # that runs without a feed read from
         self.block0 = Block(self)
 
@@ -490,8 +325,14 @@ class Program:
         return self.blocks[index]
 
     def list_vars(self) -> list[Variable]:
-        """All variables."""
-        return list(self.block0.vars.values())
+        """All variables, the states of optimizers, too."""
+        known = self.block0.vars
+        states = [
+            Variable(self.block0, v.name)
+            for v in self.sluice.list_vars()
+            if v.persistable and v.name not in known
+        ]
+        return [*known.values(), *states]
 
     def all_parameters(self) -> list[Parameter]:
         """Its parameters, those that are not trained, too."""
@@ -505,6 +346,12 @@ class Program:
             yield
         finally:
             self.role = outer
+
+    _lr_schedule_guard = optimizing
+
+    def _optimized_guard(self, param_and_grads: Any) -> Any:
+        """:meth:`optimizing`, by Fluid's name for updates of parameters."""
+        return self.optimizing()
 
     def clone(self, for_test: bool = False) -> Program:
         """A copy; for tests of the ops before the optimizer's, with is_test."""
@@ -589,3 +436,16 @@ def program_guard(
             yield
     finally:
         _main, _startup = outer
+
+
+def _get_var(name: str, program: Program | None = None) -> Variable:
+    """The variable of a name, in the default main program if None."""
+    program = default_main_program() if program is None else program
+    return program.global_block().var(name)
+
+
+def switch_main_program(program: Program) -> Program:
+    """Make a program the default main program; return the one before."""
+    global _main
+    before, _main = _main, program
+    return before

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+
 from .. import initializer
 from ..initializer import *  # noqa: F403
 from ..initializer import Constant as _Constant
 
-__all__ = [*initializer.__all__]
+__all__ = [*initializer.__all__, "init_on_cpu"]
 
 
 class Constant(_Constant):
@@ -14,6 +17,12 @@ class Constant(_Constant):
 
     def __init__(self, value: float = 0.0, force_cpu: bool = False) -> None:
         super().__init__(value)
+
+
+@contextlib.contextmanager
+def init_on_cpu() -> Iterator[None]:
+    """Nothing: initializers run where the startup program runs."""
+    yield
 
 
 for _name in initializer.__all__:

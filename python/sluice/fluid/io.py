@@ -17,7 +17,8 @@ from ..errors import (
 )
 from ..framework import created
 from ..framework import program_guard as sluice_guard
-from ..reader import batch, buffered, shuffle
+from ..reader import decorators
+from ..reader.decorators import *  # noqa: F403
 from . import parameters
 from .conditions import BlockOp
 from .framework import (
@@ -37,8 +38,8 @@ __all__ = [
     "DataFeeder",
     "DataLoader",
     "PyReader",
-    "batch",
-    "buffered",
+    "get_program_parameter",
+    "get_program_persistable_vars",
     "is_parameter",
     "is_persistable",
     "load_inference_model",
@@ -49,8 +50,8 @@ __all__ = [
     "save_params",
     "save_persistables",
     "save_vars",
-    "shuffle",
 ]
+__all__ += decorators.__all__
 
 Predicate = Callable[[Variable], bool]
 
@@ -65,18 +66,23 @@ def is_parameter(var: Variable) -> bool:
     return isinstance(var, Parameter)
 
 
+def get_program_persistable_vars(program: Program) -> list[Variable]:
+    """The stored variables of a program."""
+    return [v for v in program.list_vars() if v.persistable]
+
+
+def get_program_parameter(program: Program) -> list[Variable]:
+    """The parameters of a program."""
+    return [v for v in program.list_vars() if is_parameter(v)]
+
+
 def _chosen(
     program: Program | None, vars: Any, predicate: Predicate | None
 ) -> dict[str, parameters.Expected]:
     program = default_main_program() if program is None else program
+    program = getattr(program, "program", program)  # of a CompiledProgram
     if vars is None:
-        block, known = program.global_block(), program.stored
-        stored = [v for v in program.list_vars() if v.name in known]
-        stored += [  # the states of optimizers
-            Variable(block, v.name)
-            for v in program.sluice.list_vars()
-            if v.persistable and v.name not in known
-        ]
+        stored = get_program_persistable_vars(program)
         vars = [v for v in stored if predicate is None or predicate(v)]
     return {
         v.name: parameters.Expected(code_of(v.dtype), list(v.shape))
@@ -135,7 +141,7 @@ def save_vars(
     filename: str | None = None,
 ) -> None:
     """Write stored variables as :func:`load_vars` reads them."""
-    os.makedirs(dirname, exist_ok=True)
+    os.makedirs(dirname or ".", exist_ok=True)
     file = None if filename is None else os.path.join(dirname, filename)
     parameters.write(
         dirname, file, _values(_chosen(main_program, vars, predicate))

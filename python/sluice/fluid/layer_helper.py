@@ -16,6 +16,7 @@ from ..framework import created
 from ..framework import program_guard as sluice_guard
 from .framework import (
     Block,
+    Program,
     Variable,
     code_of,
     default_main_program,
@@ -31,9 +32,14 @@ class LayerHelper(Shown):
     Args:
         layer_type: the first part of the names that it makes up.
         name: instead of a made-up one.
+        kwargs: the arguments of a layer that a script writes, by name:
+            ``input``, ``param_attr``, ``bias_attr`` and ``act`` mean something.
     """
 
-    def __init__(self, layer_type: str, name: str | None = None) -> None:
+    def __init__(
+        self, layer_type: str, name: str | None = None, **kwargs: Any
+    ) -> None:
+        self.kwargs = {"name": name, **kwargs}
         self.block: Block = default_main_program().global_block()
         with sluice_guard(
             self.block.program.sluice, default_startup_program().sluice
@@ -50,6 +56,11 @@ class LayerHelper(Shown):
         default_initializer: Any = None,
     ) -> Variable | None:
         """Create a parameter, or return that of its name; None for False."""
+        # Divisions that were whole in Python 2.
+        shape = [
+            int(n) if isinstance(n, float) and n.is_integer() else n
+            for n in shape
+        ]
         made = self._helper.create_parameter(
             attr, shape, dtype, default_initializer, is_bias
         )
@@ -77,6 +88,99 @@ class LayerHelper(Shown):
         startup = default_startup_program().global_block()
         startup.persistable(made.name, shape, code, trained)
         return self.block.persistable(made.name, shape, code, trained)
+
+    @property
+    def main_program(self) -> Program:
+        """The default main program."""
+        return default_main_program()
+
+    @property
+    def startup_program(self) -> Program:
+        """The default startup program."""
+        return default_startup_program()
+
+    @property
+    def param_attr(self) -> Any:
+        """The argument ``param_attr`` as an attribute."""
+        return sluice_helper.ParamAttr._to_attr(self.kwargs.get("param_attr"))
+
+    @property
+    def bias_attr(self) -> Any:
+        """The argument ``bias_attr`` as an attribute, or False."""
+        return sluice_helper.ParamAttr._to_attr(self.kwargs.get("bias_attr"))
+
+    def input(self, input_param_name: str = "input") -> Variable:
+        """The argument of a name, a variable."""
+        given = self.kwargs.get(input_param_name)
+        several = given if isinstance(given, (list, tuple)) else [given]
+        if len(several) != 1 or not isinstance(several[0], Variable):
+            raise InvalidArgumentError(
+                f"{self.name}: {input_param_name} must be a variable, got "
+                f"{given!r}{created()}",
+                "fluid.layer_input",
+            )
+        return several[0]
+
+    def input_dtype(self, input_param_name: str = "input") -> Any:
+        """The element type of an argument."""
+        return self.input(input_param_name).dtype
+
+    def create_variable_for_type_inference(
+        self, dtype: Any = None, stop_gradient: bool = False, shape: Any = None
+    ) -> Variable:
+        """A variable that an op will write, which gives it shape and dtype."""
+        return self.block.create_var(self.new())
+
+    create_tmp_variable = create_variable_for_type_inference
+
+    def create_global_variable(
+        self, shape: Sequence[int], dtype: Any, persistable: bool = True,
+        name: str | None = None, **_: Any,
+    ) -> Variable:  # fmt: skip
+        """A variable of the scope; see :meth:`set_variable_initializer`."""
+        return self.block.persistable(name or self.new(), shape, dtype)
+
+    def set_variable_initializer(
+        self, var: Variable, initializer: Any
+    ) -> Variable:
+        """Let the startup program give a variable of the scope its value."""
+        return self.create_persistable(
+            var.name, list(var.shape), var.dtype.name, initializer
+        )
+
+    def append_op(
+        self,
+        type: str,
+        inputs: Mapping[str, Any] | None = None,
+        outputs: Mapping[str, Any] | None = None,
+        attrs: Mapping[str, Any] | None = None,
+        stop_gradient: bool = False,
+    ) -> Any:
+        """Append an op of Fluid, as :meth:`Block.append_op` does."""
+        return self.block.append_op(type, inputs, outputs, attrs)
+
+    def append_bias_op(
+        self,
+        input_var: Variable,
+        dim_start: int = 1,
+        dim_end: int | None = None,
+    ) -> Variable:
+        """Add a bias of the dims from ``dim_start`` to ``dim_end``, by the
+        argument ``bias_attr``.
+        """
+        sizes = list(input_var.shape[dim_start:dim_end])
+        bias = self.create_parameter(
+            self.bias_attr, sizes, input_var.dtype, is_bias=True
+        )
+        if bias is None:
+            return input_var
+        return self.append(
+            "elementwise_add", {"X": input_var, "Y": bias}, {"axis": dim_start}
+        )
+
+    def append_activation(self, input_var: Variable) -> Variable:
+        """Apply the argument ``act``, if there is one."""
+        return self.activation(input_var, self.kwargs.get("act"))
 
     def append(
         self,

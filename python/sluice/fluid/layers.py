@@ -6,6 +6,7 @@ A layer whose arguments a docstring does not describe has those of Fluid.
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,13 +15,15 @@ from ..errors import InvalidArgumentError, NotFoundError
 from ..framework import created
 from ..initializer import Constant
 from ..layer_helper import ParamAttr
-from . import conditions, control_flow
+from . import conditions, distributions, nested
+from . import control_flow as control_flow_layers
 from .conditions import *  # noqa: F403
 from .control_flow import *  # noqa: F403
+from .distributions import *  # noqa: F403
 from .formula_layers import FORMULAS
 from .framework import Variable, default_main_program
 from .layer_helper import LayerHelper, answering, layer
-from .left_out import LEFT_OUT, refusing
+from .left_out import LEFT_OUT, left_out
 from .readers import PyReader
 from .schedules import SCHEDULES
 from .simple_layers import LAYERS
@@ -35,7 +38,16 @@ __all__ = [
 ]  # fmt: skip
 __all__ += [name for name in _MADE if name[0] != "_"]
 __all__ += conditions.__all__
-__all__ += control_flow.__all__
+__all__ += control_flow_layers.__all__
+__all__ += distributions.__all__
+
+# Fluid's modules of layers: all are this one.
+MODULES = (
+    "control_flow", "detection", "device", "io", "learning_rate_scheduler",
+    "loss", "metric_op", "nn", "ops", "sequence_lod", "tensor",
+)  # fmt: skip
+globals().update(dict.fromkeys(MODULES, sys.modules[__name__]))
+utils = nested
 
 
 def data(
@@ -154,7 +166,7 @@ def py_func(helper: LayerHelper, a: Any) -> Any:
             [value(each.name) for each in skipped],
         )
 
-    region = control_flow.Region("py_func", call)
+    region = control_flow_layers.Region("py_func", call)
     region.inputs["X"] = [each.name for each in xs]
     region.outputs["Out"] = [each.name for each in outs]
     helper.block.append_region(region)
@@ -208,8 +220,10 @@ for _name in {*__all__} - _CALLING:
 
 
 def __getattr__(name: str) -> Any:
-    if name in LEFT_OUT or name.startswith("__"):
-        return refusing("fluid.layers", LEFT_OUT)(name)
+    if name.startswith("__"):
+        raise AttributeError(name)
+    if name in LEFT_OUT:
+        return left_out("fluid.layers", name, LEFT_OUT[name])
     also = ""
     if hasattr(sluice_layers, name):
         also = f"; sl.layers.{name} is for programs of Sluice"

@@ -8,7 +8,7 @@ from typing import Any
 from ..errors import UnimplementedError
 from ..framework import created
 
-__all__ = ["LEFT_OUT", "refusing"]
+__all__ = ["LEFT_OUT", "left_out", "refusing"]
 
 _REASONS = {
     "detection: Sluice has no ops for boxes but layers of its own, "
@@ -25,9 +25,6 @@ _REASONS = {
     "grid_sampler reads images at any places": """
         deformable_conv deformable_roi_pooling prroi_pool psroi_pool roi_align
         roi_pool""",
-    "distributions are formulas of layers: write the density with them; "
-    "gaussian_random, uniform_random and sampling_id draw": """
-        Categorical MultivariateNormalDiag Normal Uniform""",
     "it calls cuDNN with weights in its own order; use fc and dynamic_lstm, or "
     "StaticRNN": "lstm",
     "gradients of tables become sparse inside of optimizers; no variable of a "
@@ -55,6 +52,25 @@ _REASONS = {
 LEFT_OUT = {
     name: reason for reason, names in _REASONS.items() for name in names.split()
 }
+
+
+class LeftOut:
+    """Stands for a name that Sluice does not have: scripts may import it, and
+    classes may derive from it; whoever calls it learns why it is not there.
+    """
+
+    _reason = ""
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        raise UnimplementedError(f"{self._reason}{created()}", "fluid.left_out")
+
+
+def left_out(module: str, name: str, reason: str) -> type[LeftOut]:
+    """The class that stands for a name of a module."""
+    return type(name, (LeftOut,), {
+        "__doc__": f"Not there: {reason}.",
+        "_reason": f"{module}.{name}: {reason}",
+    })  # fmt: skip
 
 
 def refusing(module: str, reasons: Mapping[str, str]) -> Callable[[str], Any]:

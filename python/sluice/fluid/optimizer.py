@@ -31,6 +31,7 @@ class _Optimizer:
         self, *values: Any, parameter_list: Any = None, **named: Any
     ) -> None:
         self._parameters = parameter_list
+        self._rate = named.get("learning_rate", next(iter(values), None))
         values = tuple(_value(each) for each in values)
         if "learning_rate" in named:
             named["learning_rate"] = _value(named["learning_rate"])
@@ -38,6 +39,19 @@ class _Optimizer:
 
     def __repr__(self) -> str:
         return f"<fluid.optimizer.{type(self).__name__}: {self._made!r}>"
+
+    def _global_learning_rate(
+        self, program: Program | None = None
+    ) -> Variable | None:
+        """The learning rate as a variable; None before ``minimize``."""
+        if isinstance(self._rate, Variable):
+            return self._rate
+        program = default_main_program() if program is None else program
+        rates = self._made._rates.items()
+        for (uid, _, factor), rate in rates:
+            if uid == program.sluice.uid and factor == 1:
+                return program.global_block().adopt(rate)
+        return None
 
     def backward(
         self,

@@ -79,7 +79,9 @@ class _Stream:
         return struct.unpack(form, self.take(struct.calcsize(form), where))[0]
 
 
-def _tensor(stream: _Stream, where: str, expected: Expected) -> np.ndarray:
+def _tensor(
+    stream: _Stream, where: str, expected: Expected | None
+) -> np.ndarray:
     versions = [stream.number("<I", where)]
     levels = stream.number("<Q", where)
     if levels:
@@ -101,7 +103,9 @@ def _tensor(stream: _Stream, where: str, expected: Expected) -> np.ndarray:
         )
     desc = stream.take(size, where)
     dtype, dims = _core._fluid_parse_tensor_desc(desc, where)
-    if Expected(dtype, dims) != expected:
+    if expected is None and (dtype not in DTYPES or min(dims, default=0) < 0):
+        raise _damaged(where, f"an array of {_shown(dtype, dims)}", "no_array")
+    if expected is not None and Expected(dtype, dims) != expected:
         raise InvalidArgumentError(
             f"{where}: the file has {_shown(dtype, dims)}, the program "
             f"{_shown(*expected)}",
@@ -117,14 +121,14 @@ def _shown(dtype: int, dims: Any) -> str:
 
 
 def read(
-    folder: Path, file: Path | None, expected: Mapping[str, Expected]
+    folder: Path, file: Path | None, expected: Mapping[str, Expected | None]
 ) -> Iterator[tuple[str, np.ndarray]]:
     """Read the parameters of a program, one after another.
 
     Args:
         folder: where each has a file of its own name, unless ``file`` is given.
         file: a combined file.
-        expected: the parameters by name.
+        expected: the parameters by name; None is any type and shape.
 
     Raises:
         NotFoundError: a file is missing.

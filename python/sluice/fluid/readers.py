@@ -65,7 +65,10 @@ class DataFeeder(Shown):
         sizes = [size for size in var.shape[1:]]
         if not var.lod_level:
             try:
-                return np.array(values, dtype).reshape([len(values), *sizes])
+                batch = np.array(values, dtype)
+                if sizes.count(-1) > 1 and batch.ndim == 1 + len(sizes):
+                    return batch
+                return batch.reshape([len(values), *sizes])
             except ValueError as error:
                 raise InvalidArgumentError(
                     f"DataFeeder: {var.name} is {var.dtype.name} {sizes} in "
@@ -176,6 +179,15 @@ class PyReader(Shown):
     def reset(self) -> None:
         """End before the last batch, or after it."""
         self._running = None
+
+    @property
+    def queue(self) -> PyReader:
+        """What old scripts ask how many batches wait: none does."""
+        return self
+
+    def size(self) -> int:
+        """0: batches are made when they are asked for."""
+        return 0
 
     def next_feed(self) -> dict[str, Any]:
         """The feed of the next run. Raises EOFException after the last one."""

@@ -62,6 +62,7 @@ def autoincreased_step_counter(helper: LayerHelper, a: Any) -> Variable:
 
 
 def _step(begin: int = 0) -> Variable:
+    """The number of the run that schedules count, of shape [1] and float32."""
     counter = autoincreased_step_counter("@LR_DECAY_COUNTER@", begin)
     return counter.astype("float32")
 
@@ -87,7 +88,11 @@ def _pieces(step: Variable, boundaries: Any, values: Any) -> Variable:
     rate = _number(values[-1])
     for boundary, value in list(zip(boundaries, values, strict=False))[::-1]:
         rate = LAYERS["_where"](step < float(boundary), _number(value), rate)
-    return rate
+    helper = LayerHelper("learning_rate", "learning_rate")
+    stored = helper.create_persistable(
+        helper.name, [1], "float32", Constant(0.0)
+    )
+    return helper.append("assign", {"X": rate}, into=stored)
 
 
 def _schedule(function: Callable[..., Variable]) -> Callable[..., Variable]:
@@ -114,3 +119,4 @@ SCHEDULES: dict[str, Callable[..., Any]] = {
     name: _schedule(each) for name, each in formulas(_TEXT, _NAMES).items()
 }
 SCHEDULES["autoincreased_step_counter"] = autoincreased_step_counter
+SCHEDULES["_decay_step_counter"] = _step

@@ -26,7 +26,7 @@ class StoredTensor(LoDTensor):
 
     def set(self, array: Any, place: Any = None) -> None:
         """Let the variable have this value; runs move it to their place."""
-        super().set(array)
+        super().set(np.array(array, order="C"))
         self._scope[self._name] = self._array
 
 

@@ -342,6 +342,8 @@ def _function(name: str, layer: Layer) -> Callable[..., Any]:
         bound.apply_defaults()
         given = bound.arguments
         made = _Appending(layer, given)
+        if given.get("inplace"):  # the variable itself gets the result
+            made.into["Out"] = made.inputs["X"]
         returned = []
         for each in layer.outputs:
             slot, sign, what = each.replace("*", "=", 1).partition("=")

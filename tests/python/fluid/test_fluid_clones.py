@@ -10,15 +10,6 @@ layers = fluid.layers
 ONES = {"x": np.ones((2, 4), np.float32)}
 
 
-@pytest.fixture(autouse=True)
-def new_programs():
-    with (
-        fluid.program_guard(fluid.Program(), fluid.Program()),
-        fluid.scope_guard(fluid.core.Scope()),
-    ):
-        yield
-
-
 def run(fetches, feed=None, program=None):
     exe = fluid.Executor(fluid.CPUPlace())
     exe.run(fluid.default_startup_program())

@@ -9,16 +9,6 @@ import sluice.fluid as fluid
 layers = fluid.layers
 
 
-@pytest.fixture(autouse=True)
-def new_programs():
-    with (
-        fluid.program_guard(fluid.Program(), fluid.Program()),
-        fluid.unique_name.guard(),
-        fluid.scope_guard(fluid.core.Scope()),
-    ):
-        yield
-
-
 def run(fetches, feed=None, program=None):
     exe = fluid.Executor(fluid.CPUPlace())
     exe.run(fluid.default_startup_program())

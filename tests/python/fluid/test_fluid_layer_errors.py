@@ -6,18 +6,11 @@ import re
 import pytest
 
 import sluice as sl
-import sluice.fluid as fluid
 from sluice.fluid import layers
 
 CALLS = {"IfElse", "Print", "Switch", "While", "DynamicRNN", "StaticRNN"}
 CALLED = {"cond", "case", "switch_case", "while_loop", "py_func"}
 NAMES = sorted(set(layers.__all__) - CALLS - CALLED)
-
-
-@pytest.fixture(autouse=True)
-def programs():
-    with fluid.program_guard(fluid.Program(), fluid.Program()):
-        yield
 
 
 @pytest.mark.parametrize(

@@ -12,16 +12,6 @@ import sluice as sl
 import sluice.fluid as fluid
 
 
-@pytest.fixture(autouse=True)
-def new_programs():
-    with (
-        fluid.program_guard(fluid.Program(), fluid.Program()),
-        fluid.unique_name.guard(),
-        fluid.scope_guard(fluid.core.Scope()),
-    ):
-        yield
-
-
 def test_names_and_shapes_are_fluids():
     x = fluid.layers.data("x", shape=[13])
     assert x.shape == (-1, 13)

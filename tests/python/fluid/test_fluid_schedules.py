@@ -11,16 +11,6 @@ import sluice.fluid as fluid
 layers = fluid.layers
 
 
-@pytest.fixture(autouse=True)
-def new_programs():
-    with (
-        fluid.program_guard(fluid.Program(), fluid.Program()),
-        fluid.unique_name.guard(),
-        fluid.scope_guard(fluid.core.Scope()),
-    ):
-        yield
-
-
 def polynomial(step, cycle):
     last = 4 * max(math.ceil(step / 4), 1) if cycle else 4
     return 0.09 * (1 - min(step, last) / last) ** 2 + 0.01

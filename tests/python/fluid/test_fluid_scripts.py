@@ -11,16 +11,6 @@ import sluice.fluid as fluid
 from sluice.fluid import layers
 
 
-@pytest.fixture(autouse=True)
-def programs():
-    with (
-        fluid.program_guard(fluid.Program(), fluid.Program()),
-        fluid.unique_name.guard(),
-        fluid.scope_guard(fluid.core.Scope()),
-    ):
-        yield
-
-
 def expect(text):
     return pytest.raises(sl.errors.InvalidArgumentError, match=text)
 

@@ -8,6 +8,7 @@ import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from ... import layers
 from ...display import Shown
 from ...errors import (
     InvalidArgumentError,
@@ -28,6 +29,7 @@ from . import (  # noqa: F401
     norms,
     quantized,
     reductions,
+    resizing,
     search,
     sequences,
     updates,
@@ -55,6 +57,18 @@ MOST_TRIALS = 8
 _MISFITS = (
     ArithmeticError, AttributeError, LookupError, TypeError, ValueError
 )  # fmt: skip
+
+
+# Ops that would mix padding with rows: they get the rows alone, as in Fluid,
+# where rows have no padding and most ops pay no heed to LoD.
+_RAGGED = "program.ragged_input", "program.ragged_offsets"
+# Those of them whose result has the LoD of X again.
+_KEEPING = {"batch_norm": "Y", "sync_batch_norm": "Y", "data_norm": "Y"}
+# Ops that read rows of several inputs side by side.
+_ROW_BY_ROW = {
+    "concat", "equal", "greater_equal", "greater_than", "less_equal",
+    "less_than", "lod_reset", "not_equal", "sum", "where",
+}  # fmt: skip
 
 
 class Translation(Shown):
@@ -164,10 +178,17 @@ class Translation(Shown):
             slot: [self.value(name) for name in names if name != EMPTY]
             for slot, names in inputs.items()
         }
+        if type in _ROW_BY_ROW or type.startswith("elementwise_"):
+            values = self._side_by_side(values)
         arguments = arguments_of(op, row, values)
         first = self.program._op_count()
         try:
-            made = row.function(op, **arguments)
+            try:
+                made = row.function(op, **arguments)
+            except SluiceError as error:
+                if error.check_id not in _RAGGED:
+                    raise
+                made = self._of_dense(op, row, values)
         except SluiceError:
             raise
         except _MISFITS as error:
@@ -211,14 +232,88 @@ class Translation(Shown):
             if old in self.numbers:
                 self.numbers[name] = self.numbers.pop(old)
 
+    def dense(self, value: Any) -> Any:
+        """The rows of a ragged variable without the padding behind them."""
+        if not isinstance(value, Variable) or not value.lod_level:
+            return value
+        append = self.program.append_op
+        whole = {"axes": [0], "starts": [-1], "ends": [2**31 - 1]}
+        last = append("slice", {"X": value.offsets}, {}, whole)["Out"]
+        return append("sequence_rows", {"X": value, "Rows": last})["Out"]
+
+    def ragged(self, value: Variable, like: Variable) -> Variable:
+        """Rows without padding as rows with the LoD and padding of others."""
+        append = self.program.append_op
+        limits = {"start": 0, "end": 1}
+        count = append("shape", {"X": value}, {}, limits)["Out"]
+        kind = {"dtype": "int64"}
+        each = append("range", {"End": count + 1}, {}, kind)["Out"]
+        inputs = {"X": value, "Y": like, "Offsets": each}
+        rows = append("sequence_expand_as", inputs)["Out"]
+        return layers.lod_reset(rows, like)
+
+    def _side_by_side(self, values: dict[str, Any]) -> dict[str, Any]:
+        """The inputs; rows without LoD beside others that have one get it."""
+        every = [v for given in values.values() for v in given]
+        every = [v for v in every if isinstance(v, Variable)]
+        like = next((v for v in every if v.lod_level), None)
+        if like is None or all(v.lod_level for v in every):
+            return values
+
+        def cut(value: Any) -> Any:
+            shape = getattr(value, "shape", None) or ()
+            rows = len(shape) == len(like.shape or ()) and shape[0] is None
+            alone = isinstance(value, Variable) and not value.lod_level
+            return self.ragged(value, like) if rows and alone else value
+
+        return {slot: [*map(cut, given)] for slot, given in values.items()}
+
+    def _of_dense(self, op: Op, row: Row, values: dict[str, Any]) -> Any:
+        """What a row makes of rows without padding."""
+        ragged = [v for v in values.get("X", []) if v.lod_level]
+        states = not {"H0", "C0"}.isdisjoint(values)  # beside ragged Input
+        dense = {
+            slot: given if states and slot == "Input"
+            else [*map(self.dense, given)]
+            for slot, given in values.items()
+        }  # fmt: skip
+        made = row.function(op, **arguments_of(op, row, dense))
+        slot = _KEEPING.get(op.type)
+        if slot and ragged:
+            made[slot] = self.ragged(made[slot], ragged[0])
+        elif op.type == "concat" and len(ragged) == len(values["X"]):
+            made = layers.lod_reset(made, self._joined(ragged))
+        return made
+
+    def _joined(self, ragged: Sequence[Variable]) -> Variable:
+        """The offsets of the sequences of all, one variable after the other."""
+        append, most = self.program.append_op, 2**31 - 1
+        made = ragged[0].offsets
+        for each in ragged[1:]:
+            last = {"axes": [0], "starts": [-1], "ends": [most]}
+            rest = {"axes": [0], "starts": [1], "ends": [most]}
+            end = append("slice", {"X": made}, {}, last)["Out"]
+            more = append("slice", {"X": each.offsets}, {}, rest)["Out"]
+            parts = {"X": [made, more + end]}
+            made = append("concat", parts, {}, {"axis": 0})["Out"]
+        return made
+
     def write(self, name: str, value: Any) -> None:
-        """Let a name mean another variable; one in the scope gets its value."""
+        """Let a name mean another variable; one in the scope gets its value,
+        too. Blocks that follow read the variable: what a run has written to the
+        scope is there for the next one.
+        """
         if isinstance(value, Variable):
             if name == EMPTY or value.name == name:
                 return
-            program = self.program
-            stored = program.has_var(name) and program.var(name).persistable
-            if stored and not self._depth:
-                program.append_op("assign", {"X": value}, {"Out": name})
-                return
+            if self.is_stored(name) and not self._depth:
+                same = self.program.var(name).shape == value.shape
+                # What is reshaped in place is stored as it was.
+                if same or None in (value.shape or (None,)):
+                    out = {"Out": name}
+                    self.program.append_op("assign", {"X": value}, out)
         self.values[name] = value
+
+    def is_stored(self, name: str) -> bool:
+        """Whether the name is that of a variable in the scope."""
+        return self.program.has_var(name) and self.program.var(name).persistable

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ...framework import Variable
-from .numbers import first, integers, note, vector
-from .table import DTYPES, Dim, Many, Op, row
+from .numbers import first, integers, known, note, vector
+from .table import DTYPES, Many, Op, row
 
 
 def dtype_of(op: Op, code: Any) -> Any:
@@ -18,14 +18,29 @@ def dtype_of(op: Op, code: Any) -> Any:
     return code
 
 
-def _shape(op: Op, tensors: Any, shape: Any) -> tuple[list[int], Any]:
-    """A shape as numbers, or as a variable."""
-    if tensors is None or tensors == []:
-        return list(shape), None
-    numbers, whole = vector(op, tensors)
-    if numbers is not None and all(isinstance(n, int) for n in numbers):
-        return list(numbers), None  # type: ignore[arg-type]
-    return [], whole
+def _shaped(
+    op: Op, type: str, tensors: Any, shape: Any, **attrs: Any
+) -> tuple[Variable, list[int] | None]:
+    """What an op makes of a shape, given as numbers or as variables, and the
+    shape if it is known.
+    """
+    sizes, whole = list(shape), None
+    if tensors is not None and tensors != []:
+        numbers, whole = vector(op, tensors)
+        parts = tensors if isinstance(tensors, list) else []
+        sizes = numbers or [(known(op, each) or [None])[0] for each in parts]
+    if whole is None or (sizes and all(isinstance(n, int) for n in sizes)):
+        return op.append(type, shape=sizes, **attrs), sizes
+    return _late(op, type, whole, sizes, **attrs), None
+
+
+def _late(op: Op, type: str, whole: Any, sizes: Any, **attrs: Any) -> Variable:
+    """What an op makes of a variable of sizes, some known as numbers."""
+    made = op.append(type, {"Shape": whole}, **attrs)
+    given = [size if isinstance(size, int) else -1 for size in sizes]
+    if given.count(-1) != 1 or 0 in given:
+        return made
+    return op.append("reshape", {"X": made}, shape=given)
 
 
 @row("fill_constant")
@@ -45,19 +60,15 @@ def fill_constant(
     given = str_value not in ("", None)
     number = float(str_value) if given else float(value)
     tensors = first(ShapeTensorList, ShapeTensor)
-    sizes, whole = _shape(op, tensors, shape)
     if ValueTensor is not None:
         number = 1.0
     attrs = {"dtype": kind, "value": number}
-    if whole is None:
-        out = op.append("fill_constant", shape=sizes, **attrs)
-    else:
-        out = op.append("fill_constant", {"Shape": whole}, **attrs)
+    out, sizes = _shaped(op, "fill_constant", tensors, shape, **attrs)
     if ValueTensor is not None:
         return op.append(
             "elementwise_mul", {"X": out, "Y": op.cast(ValueTensor, kind)}
         )
-    if whole is None and sizes in ([], [1]) and number == int(number):
+    if sizes in ([], [1]) and number == int(number):
         note(op, out, [int(number)])
     return out
 
@@ -114,32 +125,32 @@ def fill_any_like(op, X, *, value=0.0, dtype=-1):
     return op.append("fill_any_like", {"X": X}, dtype=kind, value=float(value))
 
 
-def _batch(
-    op: Op, Input: Variable, shape: Any, input_dim_idx: int, output_dim_idx: int
-) -> tuple[list[int], list[Any]]:
-    """The sizes, one of them that of a variable."""
-    sizes: list[Any] = list(shape)
-    size = op.shape(Input)[input_dim_idx]
-    sizes[output_dim_idx] = (
-        Dim(Input.name, input_dim_idx) if size is None else size
-    )
-    return [1 if isinstance(s, Dim) else s for s in sizes], sizes
-
-
-def _with_batch(
-    op: Op, Input: Variable, one: Variable, sizes: Any, at: int
+def _sized_like(
+    op: Op,
+    type: str,
+    Input: Variable,
+    shape: Any,
+    input_dim_idx: int,
+    output_dim_idx: int,
+    **attrs: Any,
 ) -> Variable:
-    """Repeat the dim ``at`` of ``one`` as often as the variable has rows."""
-    if not isinstance(sizes[at], Dim):
-        return one
-    whole = op.append(
-        "shape", {"X": Input}, start=sizes[at].axis, end=sizes[at].axis + 1
-    )
-    ones = op.append("assign_value", shape=[1], dtype="int64", values=[],
-                     int_values=[1])  # fmt: skip
-    parts = [whole if k == at else ones for k in range(len(sizes))]
-    repeats = op.append("concat", {"X": parts}, axis=0)
-    return op.append("tile", {"X": one, "Repeats": repeats})
+    """What an op makes of a shape, one of whose sizes is that of a variable."""
+    sizes = list(shape)
+    size = op.shape(Input)[input_dim_idx]
+    if size is not None:
+        sizes[output_dim_idx] = size
+        return op.append(type, shape=sizes, **attrs)
+    at = input_dim_idx % len(op.shape(Input))
+    sizes[output_dim_idx] = None
+    parts = [
+        op.append("shape", {"X": Input}, start=at, end=at + 1)
+        if size is None
+        else op.append("assign_value", shape=[1], dtype="int64", values=[],
+                       int_values=[size])
+        for size in sizes
+    ]  # fmt: skip
+    whole = op.append("concat", {"X": parts}, axis=0)
+    return _late(op, type, whole, sizes, **attrs)
 
 
 @row("fill_constant_batch_size_like")
@@ -158,18 +169,14 @@ def fill_constant_batch_size_like(
     if Input.lod_level and input_dim_idx == 0:  # as many as sequences
         Input = op.append("sequence_pool", {"X": Input}, pooltype="FIRST")
     number = float(str_value) if str_value else float(value)
-    flat, sizes = _batch(op, Input, shape, input_dim_idx, output_dim_idx)
-    one = op.append(
-        "fill_constant", shape=flat, dtype=dtype_of(op, dtype), value=number
-    )
-    return _with_batch(op, Input, one, sizes, output_dim_idx)
+    where = Input, shape, input_dim_idx, output_dim_idx
+    kind = dtype_of(op, dtype)
+    return _sized_like(op, "fill_constant", *where, dtype=kind, value=number)
 
 
 def _random(op: Op, type: str, tensors: Any, shape: Any, **attrs: Any) -> Any:
-    sizes, whole = _shape(op, tensors, shape)
-    if whole is not None:
-        op.refuse("the shape is computed; Sluice draws known shapes only")
-    return op.append(type, shape=sizes, seed=op.given.get("seed", 0), **attrs)
+    attrs["seed"] = op.given.get("seed", 0)
+    return _shaped(op, type, tensors, shape, **attrs)[0]
 
 
 @row("uniform_random")
@@ -234,16 +241,15 @@ def random_batch_size_like(
     diag_step=0,
     diag_val=1.0,
 ):
-    """Drawn, with a size of another variable, which must be known."""
+    """Drawn, with a size of another variable."""
     op.only(diag_num=(diag_num, 0))
-    flat, sizes = _batch(op, Input, shape, input_dim_idx, output_dim_idx)
-    if any(isinstance(size, Dim) for size in sizes):
-        op.refuse(f"size {input_dim_idx} of {Input.name} is known in runs only")
     type = op.type.removesuffix("_batch_size_like")
     limits = {"mean": mean, "std": std}
     if type == "uniform_random":
         limits = {"min": min, "max": max}
-    return _random(op, type, None, flat, dtype=dtype_of(op, dtype), **limits)
+    where = Input, shape, input_dim_idx, output_dim_idx
+    limits |= {"dtype": dtype_of(op, dtype), "seed": op.given.get("seed", 0)}
+    return _sized_like(op, type, *where, **limits)
 
 
 @row("randint")
@@ -284,10 +290,9 @@ def randperm(op, *, n, dtype=3, device=None):
 @row("sampling_id")
 def sampling_id(op, X, *, min=0.0, max=1.0):
     """For each row a column, drawn by the row's probabilities."""
-    rows = op.size(X, 0)
     seed = op.given.get("seed", 0)
-    drawn = op.append("uniform_random", shape=[rows, 1], seed=seed, min=min,
-                      max=max, dtype=X.dtype)  # fmt: skip
+    drawn = _sized_like(op, "uniform_random", X, [-1, 1], 0, 0, seed=seed,
+                        min=min, max=max, dtype=X.dtype)  # fmt: skip
     ends = op.append("cumsum", {"X": X}, axis=1)
     below = op.append("less_than", {"X": ends, "Y": drawn})
     count = op.append("reduce_sum", {"X": op.cast(below, "int64")}, dim=[1])

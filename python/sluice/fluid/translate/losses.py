@@ -8,6 +8,8 @@ from ... import layers
 from ...framework import Variable
 from .table import Op, row
 
+_MOST = 1e20  # what stands for an infinite loss
+
 
 def _last(op: Op, x: Variable) -> Variable:
     return op.append("unsqueeze", {"X": x}, axes=[op.rank(x)])
@@ -67,6 +69,8 @@ def cross_entropy(op, X, Label, *, soft_label=False, ignore_index=-100):
     short = not soft_label and op.rank(Label) < op.rank(X)
     label = _last(op, Label) if short else Label
     out = layers.cross_entropy(X, label, soft_label, ignore_index)
+    if str(out.dtype) != "float16":  # Fluid's -log 0
+        out = op.append("clip", {"X": out}, min=-_MOST, max=_MOST)
     return op.append("squeeze", {"X": out}, axes=[-1]) if short else out
 
 

@@ -1,20 +1,20 @@
-"""Convolutions, pooling and resizing: ops of windows over images."""
+"""Convolutions and pooling: ops of windows over images."""
 
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Sequence
 from typing import Any
 
 from ...framework import Variable
-from .numbers import first, integers
 from .quantized import to_integers
-from .table import Many, Op, row, words
+from .table import Op, row, words
 
 Sizes = Sequence[int]
 
 
-def _is_last(op: Op, layout: str) -> bool:
+def is_last(op: Op, layout: str) -> bool:
     """Whether the channels are the last dim."""
     if layout not in ("NCHW", "NCDHW", "NHWC", "NDHWC", "AnyLayout"):
         op.wrong(f"data_format is {layout!r}; expected NCHW or NHWC")
@@ -128,7 +128,7 @@ def conv(
     rank = op.rank(Filter) - 2
     strides = list(strides or [1] * rank)
     dilations = list(dilations or [1] * rank)
-    last = _is_last(op, data_format)
+    last = is_last(op, data_format)
     sizes = _spatial(op, Input, last)
     kernel = [op.size(Filter, 2 + k) for k in range(rank)]
     pads = paddings_of(
@@ -223,7 +223,7 @@ def conv_transpose(
     rank = op.rank(Filter) - 2
     strides = list(strides or [1] * rank)
     dilations = list(dilations or [1] * rank)
-    last = _is_last(op, data_format)
+    last = is_last(op, data_format)
     sizes = _spatial(op, Input, last)
     kernel = [op.size(Filter, 2 + k) for k in range(rank)]
     pads = paddings_of(
@@ -278,7 +278,7 @@ def pool(
 ):
     """The largest or the mean of each window."""
     rank = op.rank(X) - 2
-    last = _is_last(op, data_format)
+    last = is_last(op, data_format)
     if adaptive and pooling_type == "max":
         op.refuse("adaptive pooling of type max, which PaddlePaddle ignores")
     if global_pooling or (adaptive and list(ksize) == [1] * rank):
@@ -301,8 +301,11 @@ def pool(
     pads = paddings_of(
         op, padding_algorithm, paddings or [0] * rank, sizes, ksize, strides
     )
+    ksize, scale = _within(op, list(ksize), strides, pads, sizes)
+    if exclusive or pooling_type == "max":
+        scale = 1.0
     attrs = {
-        "pooling_type": pooling_type, "ksize": list(ksize), "strides": strides,
+        "pooling_type": pooling_type, "ksize": ksize, "strides": strides,
         "paddings": pads, "exclusive": exclusive, "ceil_mode": ceil_mode,
     }  # fmt: skip
     if rank == 2:
@@ -310,7 +313,27 @@ def pool(
     elif last:
         X = _channels_second(op, X)
     out = op.append(op.type, {"X": X}, **attrs)
+    if scale != 1.0:
+        out = op.append("scale", {"X": out}, scale=scale)
     return _channels_last(op, out) if rank == 3 and last else out
+
+
+def _within(
+    op: Op, ksize: list[int], strides: Sizes, pads: Sizes, sizes: Any
+) -> tuple[list[int], float]:
+    """The windows, no larger than a padded image that is known, and how many
+    elements they have of those of ``ksize``. Where a window is larger by less
+    than a stride, Fluid's C++ rounds the count of windows to 1, not to 0.
+    """
+    made = list(ksize)
+    for k, size in enumerate(sizes):
+        if size is None:
+            continue
+        padded = size + sum(pads[2 * k : 2 * k + 2] if len(pads) > len(ksize)
+                            else [2 * pads[k]])  # fmt: skip
+        if padded < ksize[k] < padded + strides[k]:
+            made[k] = padded
+    return made, math.prod(made) / math.prod(ksize)
 
 
 def adaptive_pool(
@@ -376,148 +399,12 @@ def max_pool_with_index(
     return made
 
 
-_INTERPOLATIONS = [
-    f"{kind}_interp{version}"
-    for kind in ("nearest", "bilinear", "bicubic", "trilinear", "linear")
-    for version in ("", "_v2")
-]
-
-
-@row(*_INTERPOLATIONS)
-def interpolate(
-    op,
-    X,
-    OutSize=None,
-    SizeTensor: Many = None,
-    Scale=None,
-    *,
-    out_d=0,
-    out_h=0,
-    out_w=0,
-    scale=0.0,
-    interp_method="bilinear",
-    align_corners=True,
-    align_mode=1,
-    data_layout="NCHW",
-):
-    """Images resized; an output of size 1 is the first pixel."""
-    if X.dtype == "uint8" and not op.type.startswith("nearest"):
-        floats = op.cast(X, "float32")
-        out = interpolate(
-            op,
-            floats,
-            OutSize,
-            SizeTensor,
-            Scale,
-            out_d=out_d,
-            out_h=out_h,
-            out_w=out_w,
-            scale=scale,
-            align_corners=align_corners,
-            align_mode=align_mode,
-            data_layout=data_layout,
-        )
-        return op.cast(out, "uint8")
-    rank = op.rank(X)
-    last = _is_last(op, data_layout)
-    axes = list(range(1, rank - 1) if last else range(2, rank))
-    scales = list(scale) if isinstance(scale, (list, tuple)) else [scale]
-    scales = [each for each in scales if each and each > 0]
-    wanted = [out_d, out_h, out_w][-(rank - 2) :]
-    if first(OutSize, SizeTensor) is not None:
-        wanted = integers(op, "the size", first(OutSize, SizeTensor))
-        scales = []
-    elif Scale is not None:
-        scales = [float(each) for each in integers(op, "scale", Scale)]
-    scales = scales * len(axes) if len(scales) == 1 else scales
-    attrs = _interpolation(op, op.type.split("_")[0], align_corners, align_mode)
-    sizes = list(op.shape(X))
-    if scales and None in [sizes[axis] for axis in axes]:
-        if align_corners:
-            op.refuse("scale with align_corners of images of unknown size")
-        full = [1.0] * rank
-        for axis, by in zip(axes, scales, strict=True):
-            full[axis] = by
-        return op.append("resize", {"X": X}, scales=full, **attrs)
-    for k, axis in enumerate(axes):
-        size = int(op.size(X, axis) * scales[k]) if scales else int(wanted[k])
-        if size == 1 and sizes[axis] != 1:
-            X = op.append("slice", {"X": X}, axes=[axis], starts=[0], ends=[1])
-        sizes[axis] = size
-    # By v2's scales, and not by the sizes, pixels are found.
-    exact = op.type.endswith("_v2") and scales and not align_corners
-    if exact:
-        full = [1.0] * rank
-        for axis, by in zip(axes, scales, strict=True):
-            full[axis] = by
-        return op.append("resize", {"X": X}, scales=full, **attrs)
-    if sizes[0] is None:
-        return _resized_batch(op, X, sizes, axes, attrs)
-    return op.append("resize", {"X": X}, sizes=sizes, **attrs)
-
-
-def _resized_batch(
-    op: Op, X: Variable, sizes: Any, axes: Any, attrs: Any
-) -> Variable:
-    """Known sizes of a batch of unknown size, by scales."""
-    full = [1.0] * len(sizes)
-    for axis in axes:
-        full[axis] = sizes[axis] / op.size(X, axis)
-    return op.append("resize", {"X": X}, scales=full, **attrs)
-
-
-def _interpolation(
-    op: Op, kind: str, corners: bool, align_mode: int
-) -> dict[str, Any]:
-    mode = {"nearest": "nearest", "bicubic": "cubic"}.get(kind, "linear")
-    half = mode == "cubic" or (mode == "linear" and align_mode == 0)
-    how = "align_corners" if corners else "half_pixel" if half else "asymmetric"
-    attrs = {"mode": mode, "coordinate_transformation_mode": how}
-    if op.given.get("use_mkldnn"):  # oneDNN has no other
-        attrs["coordinate_transformation_mode"] = "half_pixel"
-        corners = True
-    if mode == "nearest":
-        attrs["nearest_mode"] = "round_prefer_ceil" if corners else "floor"
-    return attrs
-
-
-@row("grid_sampler", outputs="Output")
-def grid_sampler(
-    op, X, Grid, *, align_corners=True, mode="bilinear", padding_mode="zeros"
-):
-    """Pixels at the places of a grid."""
-    return op.append(
-        "grid_sample",
-        {"X": X, "Grid": Grid},
-        mode={"bilinear": "linear"}.get(mode, mode),
-        padding_mode=padding_mode,
-        align_corners=align_corners,
-    )
-
-
-@row("affine_grid", outputs="Output")
-def affine_grid(
-    op, Theta, OutputShape=None, *, output_shape=(), align_corners=True
-):
-    """The grid of an affine map."""
-    inputs: dict[str, Any] = {"Theta": Theta}
-    if OutputShape is not None:
-        inputs["Size"] = op.cast(OutputShape, "int64")
-        return op.append("affine_grid", inputs, align_corners=align_corners)
-    return op.append(
-        "affine_grid",
-        inputs,
-        size=list(output_shape),
-        align_corners=align_corners,
-    )
-
-
 @row("temporal_shift")
 def temporal_shift(op, X, *, seg_num, shift_ratio=0.25, data_format="NCHW"):
     """Of each clip's frames some channels from the one before, some from the
     one after.
     """
-    if _is_last(op, data_format):
+    if is_last(op, data_format):
         X = _channels_second(op, X)
         attrs = {"seg_num": seg_num, "shift_ratio": shift_ratio}
         return _channels_last(op, temporal_shift(op, X, **attrs))

@@ -1,0 +1,321 @@
+"""Variables of Fluid's programs, and the operators that scripts write."""
+
+from __future__ import annotations
+
+import dataclasses
+import numbers
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from .. import _core
+from ..errors import InvalidArgumentError
+from ..framework import Variable as SluiceVariable
+from ..framework import created
+from ..layer_helper import ParamAttr
+from .translate import CODES
+
+if TYPE_CHECKING:
+    from .framework import Block
+
+__all__ = ["Parameter", "Variable", "code_of"]
+
+
+class _Desc:
+    """``Variable.desc``: the sizes that a script says a variable has."""
+
+    def __init__(self, variable: Variable) -> None:
+        self._variable = variable
+
+    def set_shape(self, shape: Sequence[int]) -> None:
+        """Let :attr:`Variable.shape` be these sizes; values keep theirs."""
+        said = self._variable.block.program.said_shapes
+        said[self._variable.name] = tuple(shape)
+
+    def shape(self) -> list[int]:
+        """The sizes."""
+        return list(self._variable.shape)
+
+    def name(self) -> str:
+        """The name."""
+        return self._variable.name
+
+
+class Variable:
+    """A variable of a program: a name; its value is what ops last wrote to it.
+
+    Attributes:
+        name: its name.
+        block: the block that declares it.
+    """
+
+    __array_ufunc__ = None
+    declared: tuple[Any, Any] = (None, None)  # shape and dtype, by create_var
+
+    def __init__(self, block: Block, name: str) -> None:
+        self.block, self.name = block, name
+
+    @property
+    def value(self) -> SluiceVariable:
+        """The variable of Sluice."""
+        return self.block.program.translation.value(self.name)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The sizes, -1 for unknown ones."""
+        said = self.block.program.said_shapes
+        if self.name in said:
+            return said[self.name]
+        shape = self.value.shape
+        return tuple(-1 if size is None else size for size in shape or ())
+
+    @property
+    def desc(self) -> _Desc:
+        """What old scripts change shapes by."""
+        return _Desc(self)
+
+    @property
+    def dtype(self) -> _core.DType:
+        """The element type; equal to its name, as ``"float32"``."""
+        return self.value.dtype
+
+    @property
+    def lod_level(self) -> int:
+        """The number of levels of sequences."""
+        return self.value.lod_level
+
+    @property
+    def persistable(self) -> bool:
+        """Whether it lives in the scope and outlives a run."""
+        return self.block.program.translation.is_stored(self.name)
+
+    @persistable.setter
+    def persistable(self, kept: bool) -> None:
+        # In Fluid it kept a fetched value from being overwritten, which does
+        # not happen here.
+        pass
+
+    @property
+    def stop_gradient(self) -> bool:
+        """Whether gradients stop here; may be set."""
+        return self.value.stop_gradient
+
+    @stop_gradient.setter
+    def stop_gradient(self, stop: bool) -> None:
+        self.value.stop_gradient = stop
+
+    def astype(self, dtype: Any) -> Variable:
+        """Append a cast."""
+        attrs = {
+            "in_dtype": CODES[self.dtype.name],
+            "out_dtype": code_of(dtype),
+        }
+        return self.block.append("cast", {"X": self}, attrs)
+
+    def _float(self) -> Variable:
+        """The variable, an integer one as float32."""
+        return self.astype("float32") if "int" in self.dtype.name else self
+
+    def _scale(self, scale: float, bias: float) -> Variable:
+        return self.block.append(
+            "scale", {"X": self}, {"scale": scale, "bias": bias}
+        )
+
+    def _binary(self, type: str, other: Any, swapped: bool = False) -> Any:
+        """The op, as Fluid's operators append it: with the right side in the
+        dtype of the left, along the first dim if that is not known.
+        """
+        left = self
+        if isinstance(other, numbers.Real):
+            if isinstance(other, float) or type == "elementwise_div":
+                left = self._float()
+            attrs = {
+                "shape": [1],
+                "dtype": CODES[left.dtype.name],
+                "value": float(other),
+            }
+            other = self.block.append("fill_constant", {}, attrs)
+        if not isinstance(other, Variable):
+            return NotImplemented
+        if other.dtype != left.dtype:
+            other = other.astype(left.dtype)
+        x, y = (other, left) if swapped else (left, other)
+        first = y.shape[:1] == (-1,) and len(x.shape) >= len(y.shape)
+        return self.block.append(
+            type, {"X": x, "Y": y}, {"axis": 0 if first else -1}
+        )
+
+    __hash__ = object.__hash__  # although == appends an op
+
+    def __neg__(self) -> Any:
+        return self._scale(-1.0, 0.0)
+
+    def __getitem__(self, item: Any) -> Variable:
+        """A part, by integers, slices and ``...``; integers drop their dim.
+        Integers may be variables of one element.
+        """
+        items = list(item) if isinstance(item, tuple) else [item]
+        rank, most = len(self.shape), 2**31 - 1
+        if any(each is Ellipsis for each in items):
+            at = [each is Ellipsis for each in items].index(True)
+            items[at : at + 1] = [slice(None)] * (rank + 1 - len(items))
+        kinds = (numbers.Integral, slice, Variable)
+        if len(items) > rank or not all(isinstance(i, kinds) for i in items):
+            raise InvalidArgumentError(
+                f"{self!r}[{item!r}]: expected up to {rank} integers and "
+                f"slices{created()}",
+                "fluid.index",
+            )
+        axes = [k for k, part in enumerate(items) if part != slice(None)]
+        axes = axes or [0]
+        starts, ends, steps = [], [], []
+        for part in (items[k] for k in axes):
+            if isinstance(part, slice):
+                step = 1 if part.step is None else part.step
+                limits = (0, most) if step > 0 else (most, -most)
+                start = limits[0] if part.start is None else part.start
+                end = limits[1] if part.stop is None else part.stop
+            else:
+                last = not isinstance(part, Variable) and part == -1
+                start, end, step = part, most if last else part + 1, 1
+            starts.append(start)
+            ends.append(end)
+            steps.append(step)
+        attrs: dict[str, Any] = {
+            "axes": axes,
+            "decrease_axis": [k for k in axes if type(items[k]) is not slice],
+        }
+        inputs: dict[str, Any] = {"Input": self}
+        for name, values in ("starts", starts), ("ends", ends):
+            if any(isinstance(each, Variable) for each in values):
+                slot = f"{name.capitalize()}TensorList"
+                inputs[slot] = [self._integer(each) for each in values]
+                values = [-1] * len(values)
+            attrs[name] = [*map(int, values)]
+        if any(step != 1 for step in steps):
+            attrs["strides"] = steps
+        kind = "strided_slice" if "strides" in attrs else "slice"
+        return self.block.append(kind, inputs, attrs)
+
+    def _integer(self, value: Any) -> Variable:
+        """A number as a variable."""
+        if isinstance(value, Variable):
+            return value
+        attrs = {"shape": [1], "dtype": CODES["int64"], "value": float(value)}
+        return self.block.append("fill_constant", {}, attrs)
+
+    def __iter__(self) -> Any:
+        raise InvalidArgumentError(
+            f"{self!r} has no elements before it runs: use indices, or "
+            f"layers.unstack{created()}",
+            "fluid.iterate",
+        )
+
+    def __repr__(self) -> str:
+        kind = type(self).__name__
+        return f"<fluid.{kind} {self.name}: {self.dtype} {self.shape}>"
+
+    __str__ = __repr__
+
+
+# With a number n: what the op ``scale`` multiplies by and adds.
+_SCALES: dict[str, Any] = {
+    "add": lambda n: (1.0, n), "radd": lambda n: (1.0, n),
+    "mul": lambda n: (n, 0.0), "rmul": lambda n: (n, 0.0),
+    "sub": lambda n: (1.0, -n), "rsub": lambda n: (-1.0, n),
+}  # fmt: skip
+_OPERATORS = {
+    "elementwise_add": "add radd", "elementwise_mul": "mul rmul",
+    "elementwise_sub": "sub rsub", "elementwise_div": "truediv rtruediv",
+    "elementwise_pow": "pow rpow", "elementwise_floordiv": "floordiv",
+    "elementwise_mod": "mod", "less_than": "lt", "less_equal": "le",
+    "greater_than": "gt", "greater_equal": "ge", "equal": "eq",
+    "not_equal": "ne",
+}  # fmt: skip
+
+
+def _operator(name: str, type: str) -> Any:
+    def operator(self: Variable, other: Any) -> Any:
+        if isinstance(other, numbers.Real) and name in _SCALES:
+            x = self._float() if isinstance(other, float) else self
+            return x._scale(*_SCALES[name](float(other)))
+        return self._binary(type, other, name[0] == "r")
+
+    return operator
+
+
+for _type, _both in _OPERATORS.items():
+    for _name in _both.split():
+        setattr(Variable, f"__{_name}__", _operator(_name, _type))
+
+
+class _Factors(dict):
+    """``Parameter.optimize_attr``: what is set counts for optimizers."""
+
+    def __init__(self, parameter: Parameter) -> None:
+        super().__init__(learning_rate=parameter._attr().learning_rate)
+        self._parameter = parameter
+
+    def __setitem__(self, key: str, value: float) -> None:
+        super().__setitem__(key, value)
+        self._parameter._set_attr(**{key: value})
+
+
+class Parameter(Variable):
+    """A variable that a layer made, such as a weight or a running mean."""
+
+    def _attr(self) -> ParamAttr:
+        attrs = self.block.program.sluice._param_attrs
+        return attrs.get(self.name) or ParamAttr(name=self.name)
+
+    def _set_attr(self, **values: Any) -> None:
+        attrs = self.block.program.sluice._param_attrs
+        attrs[self.name] = dataclasses.replace(self._attr(), **values)
+
+    @property
+    def optimize_attr(self) -> dict[str, Any]:
+        """``"learning_rate"``, a factor of the optimizer's; may be set."""
+        return _Factors(self)
+
+    @property
+    def regularizer(self) -> Any:
+        """Its own decay, or None; may be set before ``minimize``."""
+        return self._attr().regularizer
+
+    @regularizer.setter
+    def regularizer(self, decay: Any) -> None:
+        self._set_attr(regularizer=decay)
+
+    @property
+    def gradient_clip_attr(self) -> Any:
+        """Its own clip, or None; may be set before ``minimize``."""
+        return self._attr().gradient_clip
+
+    @gradient_clip_attr.setter
+    def gradient_clip_attr(self, clip: Any) -> None:
+        self._set_attr(gradient_clip=clip)
+
+    @property
+    def do_model_average(self) -> bool:
+        """Whether averages of parameters take it."""
+        return self._attr().do_model_average
+
+    @property
+    def trainable(self) -> bool:
+        """Whether optimizers change it; may be set before ``minimize``."""
+        return not self.stop_gradient
+
+    @trainable.setter
+    def trainable(self, is_trained: bool) -> None:
+        self.stop_gradient = not is_trained
+
+
+def code_of(dtype: Any) -> int:
+    """The code of VarType of an element type."""
+    if isinstance(dtype, int):
+        return dtype
+    name = getattr(dtype, "name", dtype)
+    if name not in CODES:
+        import numpy as np
+
+        name = np.dtype(dtype).name
+    return CODES[name]
