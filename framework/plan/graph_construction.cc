@@ -23,7 +23,8 @@ void AddOpContext(const OpDesc& op, int op_index, Error* error) {
   error->AddContext(DescribeLocation(op.location));
 }
 
-// Whether an op leaves what it could update as it is: averages in tests.
+// Whether an op leaves the variables that it updates in training unchanged, as
+// batch_norm does with its running mean and variance.
 bool OnlyTests(const OpDesc& op) {
   const auto found = op.attributes.find("is_test");
   if (found == op.attributes.end()) return false;

@@ -128,7 +128,9 @@ class LayerHelper(Shown):
     def create_variable_for_type_inference(
         self, dtype: Any = None, stop_gradient: bool = False, shape: Any = None
     ) -> Variable:
-        """A variable that an op will write, which gives it shape and dtype."""
+        """A variable that an op will write. The op gives it shape and dtype;
+        the arguments have no effect, see :meth:`append_op` for gradients.
+        """
         return self.block.create_var(self.new())
 
     create_tmp_variable = create_variable_for_type_inference
@@ -156,8 +158,14 @@ class LayerHelper(Shown):
         attrs: Mapping[str, Any] | None = None,
         stop_gradient: bool = False,
     ) -> Any:
-        """Append an op of Fluid, as :meth:`Block.append_op` does."""
-        return self.block.append_op(type, inputs, outputs, attrs)
+        """Append an op of Fluid, as :meth:`Block.append_op` does; with
+        ``stop_gradient`` no gradient flows through its outputs.
+        """
+        op = self.block.append_op(type, inputs, outputs, attrs)
+        if stop_gradient:
+            for name in op.output_arg_names:
+                self.block.var(name).stop_gradient = True
+        return op
 
     def append_bias_op(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -65,8 +66,9 @@ class LeftOut:
         raise UnimplementedError(f"{self._reason}{created()}", "fluid.left_out")
 
 
+@functools.cache
 def left_out(module: str, name: str, reason: str) -> type[LeftOut]:
-    """The class that stands for a name of a module."""
+    """The :class:`LeftOut` of a name, the same one at each access."""
     return type(name, (LeftOut,), {
         "__doc__": f"Not there: {reason}.",
         "_reason": f"{module}.{name}: {reason}",

@@ -233,7 +233,7 @@ class Translation(Shown):
                 self.numbers[name] = self.numbers.pop(old)
 
     def dense(self, value: Any) -> Any:
-        """The rows of a ragged variable without the padding behind them."""
+        """A ragged variable as a dense one [rows, ...]: without padding."""
         if not isinstance(value, Variable) or not value.lod_level:
             return value
         append = self.program.append_op
@@ -242,7 +242,9 @@ class Translation(Shown):
         return append("sequence_rows", {"X": value, "Rows": last})["Out"]
 
     def ragged(self, value: Variable, like: Variable) -> Variable:
-        """Rows without padding as rows with the LoD and padding of others."""
+        """The other way round: a dense variable [rows, ...] with the LoD of
+        ``like``, padded to as many rows.
+        """
         append = self.program.append_op
         limits = {"start": 0, "end": 1}
         count = append("shape", {"X": value}, {}, limits)["Out"]
@@ -299,9 +301,9 @@ class Translation(Shown):
         return made
 
     def write(self, name: str, value: Any) -> None:
-        """Let a name mean another variable; one in the scope gets its value,
-        too. Blocks that follow read the variable: what a run has written to the
-        scope is there for the next one.
+        """Let a name mean another variable. If the name is stored, the scope
+        gets the value, too; what follows still reads the variable, because a
+        block reads the scope as it was before the run.
         """
         if isinstance(value, Variable):
             if name == EMPTY or value.name == name:
