@@ -4,8 +4,8 @@
 # sluice_precompile(TARGET header...)
 # Precompiles these headers, like "gtest/gtest.h", and common headers of the
 # standard library once for TARGET. Precompiled headers should rarely change,
-# because every source depends on them. Sources still include what they use:
-# clang-tidy compiles them without precompiled headers.
+# because every source depends on them. Sources still include what they use: the
+# preset clang compiles each without precompiled headers.
 function(sluice_precompile target)
   set(headers
     algorithm array atomic cmath cstdint cstring functional limits map memory

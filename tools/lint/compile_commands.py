@@ -4,6 +4,7 @@ import argparse
 import concurrent.futures
 import json
 import pathlib
+import re
 import shlex
 
 import rooms
@@ -17,24 +18,33 @@ def arguments(description):
     return parser.parse_args()
 
 
-def commands(build):
-    """{source, relative to the root: its command}."""
-    database = json.loads((build / "compile_commands.json").read_text())
-    entries = [(pathlib.Path(each["file"]), each["command"]) for each in database]
-    return {
-        path.relative_to(rooms.ROOT): command
-        for path, command in entries
-        if path.is_relative_to(rooms.ROOT)
-    }
+def units(build):
+    """{sources, relative to the root: their command, without precompiled
+    headers}. A file of sluice_compile_together (cmake/) includes its sources."""
+    found = {}
+    for entry in json.loads((build / "compile_commands.json").read_text()):
+        path = pathlib.Path(entry["file"])
+        sources = [path]
+        if "together" in path.parts:
+            names = re.findall(r'#include "(?:sluice/)?(.*)"', path.read_text())
+            sources = [rooms.ROOT / name for name in names]
+        if all(source.is_relative_to(rooms.ROOT) for source in sources):
+            key = tuple(source.relative_to(rooms.ROOT) for source in sources)
+            found[key] = re.sub(
+                r" -Winvalid-pch| -include \S+cmake_pch\S+", "", entry["command"]
+            )
+    return found
 
 
-def room_commands(build):
-    """{source in a room, relative to the root: its arguments}."""
-    return {
-        path: shlex.split(command)
-        for path, command in commands(build).items()
-        if rooms.room_of(path)
-    }
+def flags_of(command):
+    """The flags of a compile command that affect what a source means."""
+    flags, words = [], iter(shlex.split(command)[1:])
+    for word in words:
+        if word == "-isystem":
+            flags += [word, next(words)]
+        elif word.startswith(("-I", "-D", "-std=", "-W", "-f", "-m")):
+            flags.append(word)
+    return flags
 
 
 def run_all(jobs, function, items):

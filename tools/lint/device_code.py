@@ -1,6 +1,7 @@
 """Checks that the device code of all .cu files compiles with nvcc and keeps to
 its budget: what `./dev build cuda` checks, without host code."""
 
+import shlex
 import subprocess
 import sys
 
@@ -25,8 +26,12 @@ def fatbin_command(command):
 
 def main():
     arguments = compile_commands.arguments(__doc__)
-    commands = compile_commands.room_commands(arguments.build)
-    sources = sorted(path for path in commands if path.suffix == ".cu")
+    commands = {
+        sources[0]: shlex.split(command)
+        for sources, command in compile_commands.units(arguments.build).items()
+        if rooms.room_of(sources[0]) and sources[0].suffix == ".cu"
+    }
+    sources = sorted(commands)
     if not sources:
         return rooms.report([f"{arguments.build} compiles no .cu file"])
 

@@ -1,6 +1,6 @@
 """Checks that every header compiles alone, with the flags and include roots of
-its room; the plug-in header also as C99. Headers that the source of the same
-name includes first are skipped: compiling that checks the same."""
+its folder; the plug-in header also as C99. Headers that a source compiled first
+includes first are skipped: compiling that checks the same."""
 
 import re
 import subprocess
@@ -9,35 +9,20 @@ import sys
 import compile_commands
 import rooms
 
-KEPT_FLAGS = ("-I", "-D", "-std=", "-W", "-f")
+
+def places_of_flags(path):
+    """Where `path` may have its flags from, best first; all .cu files are
+    compiled with those of the operators."""
+    if {"cuda", "cuda_emulation"} & set(path.parts) or path.suffix[:3] == ".cu":
+        return ["cuda"]
+    return [str(path.parent), rooms.room_of(path)]
 
 
-def flags_of(command):
-    """The flags of a compile command that affect the meaning of a header."""
-    flags, words = [], iter(command[1:])
-    for word in words:
-        if word == "-isystem":
-            flags += [word, next(words)]
-        elif word.startswith(KEPT_FLAGS):
-            flags.append(word)
-    return flags
-
-
-def uses_cuda(path):
-    """Whether it includes CUDA's headers, or those of the emulation."""
-    folders = {"cuda", "cuda_emulation"} & set(path.parts)
-    return bool(folders) or path.suffix in (".cu", ".cuh")
-
-
-def is_included_first(path):
-    """Whether the source of the same name includes `path` first."""
-    for suffix in (".cc", ".cu"):
-        source = rooms.ROOT / path.with_suffix(suffix)
-        if source.is_file():
-            first = re.search(r'#include\s+["<](.*?)[">]', source.read_text())
-            if first and first[1] == f"sluice/{path}":
-                return True
-    return False
+def first_include(source):
+    """The path of the header that `source` includes first, or None."""
+    text = (rooms.ROOT / source).read_text()
+    found = re.search(r'#include\s+["<](.*?)[">]', text)
+    return found and found[1].removeprefix("sluice/")
 
 
 def compile_alone(compiler, flags, include, language):
@@ -53,23 +38,20 @@ def compile_alone(compiler, flags, include, language):
 
 def main():
     arguments = compile_commands.arguments(__doc__)
-    flags = {}
-    for path, command in compile_commands.room_commands(
-        arguments.build
-    ).items():
-        # All .cu files are compiled with the flags of the operators.
-        cuda = "cuda" if uses_cuda(path) else rooms.room_of(path)
-        flags.setdefault(cuda, flags_of(command))
+    flags, compiled = {}, set()
+    for sources, command in compile_commands.units(arguments.build).items():
+        sources = list(filter(rooms.room_of, sources))
+        for path in sources:
+            for key in places_of_flags(path):
+                flags.setdefault(key, compile_commands.flags_of(command))
+        compiled.update(map(first_include, sources[:1]))
     work = []
     for path in rooms.files(".h", ".cuh"):
         if not rooms.room_of(path) or "native" in path.parts:  # for nvcc only
             continue
-        if is_included_first(path):
-            continue
-        key = "cuda" if uses_cuda(path) else rooms.room_of(path)
-        if key in flags:
-            include = f"sluice/{path}"
-            work.append((["g++"], flags[key], include, "c++"))
+        found = [flags[key] for key in places_of_flags(path) if key in flags]
+        if found and str(path) not in compiled:
+            work.append((["g++"], found[0], f"sluice/{path}", "c++"))
     root = arguments.build / "include" / "platform"
     c_flags = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror"]
     c_flags.append(f"-I{root}")

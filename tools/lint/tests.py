@@ -10,20 +10,18 @@ import rooms
 
 def main():
     arguments = compile_commands.arguments(__doc__)
-    compiled = {
-        str(path) for path in compile_commands.commands(arguments.build)
-    }
+    units = compile_commands.units(arguments.build)
+    compiled = {str(path) for sources in units for path in sources}
     names = subprocess.run(
         ["git", "ls-files", "tests/**_test.cc", "tests/**_test.cu"],
         cwd=rooms.ROOT, capture_output=True, text=True, check=True,
     ).stdout.split()
-    missing = [
-        name for name in names
+    problems = [
+        f"{name}: no target of tests/CMakeLists.txt compiles it"
+        for name in names
         if not name.startswith("tests/guides/") and name not in compiled
     ]
-    for name in missing:
-        print(f"{name}: no target of tests/CMakeLists.txt compiles it")
-    return 1 if missing else 0
+    return rooms.report(problems)
 
 
 if __name__ == "__main__":
