@@ -9,7 +9,7 @@ namespace {
 
 using Groups = std::vector<CallGroup>;
 
-constexpr size_t kLongestPeriod = 24;
+constexpr size_t kLongestPeriod = 64;
 
 const KernelDef* NextKernel(const PlanCall& call) {
   return call.next == nullptr ? nullptr : call.next->kernel;
@@ -80,9 +80,9 @@ Groups FoldRepetitions(const Groups& groups) {
       continue;
     }
     CallGroup again;
-    again.period = best_period;
     for (size_t i = 0; i < best_period * (best_times + 1); ++i) {
       if (i < best_period) {
+        again.period += groups[at + i].calls.size();
         folded.push_back(groups[at + i]);
       } else {
         Append(groups[at + i], &again);

@@ -130,14 +130,11 @@ class TableBuilder {
 
   void AddRepetition(const CallGroup& group) {
     Cells& row = rows_.emplace_back();
-    size_t shown = 0;  // calls of the rows that are repeated
-    for (size_t i = 0; i < group.period; ++i) {
-      shown += repeated_[repeated_.size() - 1 - i];
-    }
     row.line =
         Format("... {} {} more, to {}",
-               shown == 1 ? "this call" : Format("these {} calls", shown),
-               Counted(group.calls.size() / shown, "time"),
+               group.period == 1 ? "this call"
+                                 : Format("these {} calls", group.period),
+               Counted(group.calls.size() / group.period, "time"),
                group.calls.back()->number);
     if (summary_.has_times) {
       row.line += Format(": {}", ShortTime(group.seconds, true));
@@ -148,7 +145,6 @@ class TableBuilder {
   }
 
   void AddGroup(const CallGroup& group, double largest) {
-    repeated_.push_back(group.calls.size());
     const PlanCall& call = *group.calls[0];
     Cells& row = rows_.emplace_back();
     row.op = call.number;
@@ -300,7 +296,6 @@ class TableBuilder {
   const ExplainOptions& options_;
   TimeUnit unit_;
   std::vector<Cells> rows_;
-  std::vector<size_t> repeated_;  // the number of calls of each row so far
   std::vector<int> shown_;
 };
 

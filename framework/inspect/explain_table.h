@@ -45,8 +45,9 @@ struct ExplainTable {
 // A call, or neighbours that the table shows in one row.
 struct CallGroup {
   std::vector<const PlanCall*> calls;
-  // 0, or how many calls before it are repeated by this group, which then is a
-  // line: "... these 2 calls 141 times more".
+  // 0, or how many calls right before it are repeated by this group, which then
+  // is a line: "... these 2 calls 141 times more". Those before it may be shown
+  // in one row, if they are small.
   size_t period = 0;
   bool mixed = false;  // small calls of several kinds
   double seconds = 0;  // of all calls

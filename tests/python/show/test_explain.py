@@ -53,6 +53,27 @@ def test_a_training_step_fits_a_screen(exe):
     assert lines(text)[1].startswith("13 ops in 12 calls")
 
 
+@pytest.mark.parametrize("depth", [2, 3, 24])
+def test_blocks_that_repeat_are_counted(exe, depth):
+    layers, h = sl.layers, sl.data("x", [None, 8, 16])
+    for _ in range(depth):
+        dense = [layers.fc(h, 16, num_flatten_dims=2) for _ in range(3)]
+        scores = layers.matmul(dense[0], dense[1], transpose_y=True)
+        mixed = layers.matmul(layers.softmax(scores), dense[2])
+        h = layers.layer_norm(h + mixed, begin_norm_axis=2)
+        h = h + layers.fc(h, 16, num_flatten_dims=2, act="relu")
+    loss = layers.mean(h * h)
+    sl.optimizer.Adam(1e-3).minimize(loss)
+    exe.run(sl.default_startup_program())
+    exe.run(feed={"x": np.ones((2, 8, 16), "f4")}, fetch_list=[loss])
+    text = "\n".join(lines(exe.explain()))
+    found = re.findall(r"these (\d+) calls (\d+) times? more, to (\d+)", text)
+    assert found and len(text.splitlines()) < 100, text
+    for calls, times, last in found:
+        assert int(calls) * (int(times) + 1) <= int(last) + 1, text
+    assert max(int(times) for _, times, _ in found) >= depth - 1
+
+
 def lenet(exe):
     job = networks.build("lenet", 50)
     exe.run(job.program, job.feed, job.fetch_list, job.scope)
