@@ -193,12 +193,19 @@ class Categorical(_Distribution):
         self._same(other)
         both = _variables(logits=self.logits, other=other.logits)
         p, q = (_log_softmax(each) for each in both)
-        return layers.reduce_sum(layers.exp(p) * (p - q), -1, True)
+        return _mean(p, p - q)
 
     def entropy(self) -> Variable:
         """The entropy, in nats: [..., 1]."""
         p = _log_softmax(self.logits)
-        return -layers.reduce_sum(layers.exp(p) * p, -1, True)
+        return -_mean(p, p)
+
+
+def _mean(log_p: Variable, x: Variable) -> Variable:
+    """The mean of x over the classes that have a probability."""
+    p = layers.exp(log_p)
+    kept = layers._where(p > 0.0, x, layers.zeros_like(x))
+    return layers.reduce_sum(p * kept, -1, True)
 
 
 def _log_softmax(x: Variable) -> Variable:

@@ -230,6 +230,12 @@ def _attribute(op: str, name: str, value: Any) -> tuple[int, Any]:
         return _LISTS[kind], list(value)
     default = ROWS[op].attributes.get(name) if op in ROWS else None
     if isinstance(default, float):
+        if isinstance(value, int) and int(np.float32(value)) != value:
+            raise UnimplementedError(
+                f"save_inference_model: {op} has {name}={value}, which float32,"
+                f" as PaddlePaddle's files have it, does not hold{created()}",
+                "fluid.save_integer",
+            )
         return 1, float(value)
     if isinstance(value, int) and not -(2**31) <= value < 2**31:
         return 9, value
@@ -432,9 +438,13 @@ def _op(
     program: Program, op: Operator, blocks: list[dict[str, Any]], parent: int
 ) -> dict[str, Any]:
     """An op; its block is added to those of the file."""
+    given = dict(op.attrs)
+    number = given.get("value")
+    if op.type.startswith("fill_constant") and isinstance(number, int):
+        given |= {"value": float(number), "str_value": str(number)}
     attrs = {
         name: _attribute(op.type, name, True if name == "is_test" else value)
-        for name, value in op.attrs.items()
+        for name, value in given.items()
     }
     inputs, outputs = op.inputs, op.outputs
     if op.type in BLOCK_SLOTS:

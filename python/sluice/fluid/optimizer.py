@@ -103,13 +103,25 @@ class _Optimizer:
         return ops, [(block.var(p.name), block.adopt(g)) for p, g in pairs]
 
 
+class _Adadelta(sluice_optimizer.Adadelta):
+    """The step has no learning rate, although there is one."""
+
+    def _rate(self, helper: Any, dtype: Any, factor: float) -> Any:
+        super()._rate(helper, dtype, 1.0)
+        attrs = {"shape": [1], "dtype": dtype, "value": 1.0}
+        program = helper.main_program
+        return program.append_op("fill_constant", attrs=attrs)["Out"]
+
+
 def _value(rate: Any) -> Any:
     return rate.value if isinstance(rate, Variable) else rate
 
 
 def _optimizer(name: str, **fixed: Any) -> type[_Optimizer]:
     text = f"See :class:`sluice.optimizer.{name}`."
-    made = {"_sluice": getattr(sluice_optimizer, name), "_fixed": fixed}
+    kind = getattr(sluice_optimizer, name)
+    kind = _Adadelta if name == "Adadelta" else kind
+    made = {"_sluice": kind, "_fixed": fixed}
     return type(name, (_Optimizer,), {"__doc__": text, **made})
 
 

@@ -88,7 +88,8 @@ def _pieces(step: Variable, boundaries: Any, values: Any) -> Variable:
     rate = _number(values[-1])
     for boundary, value in list(zip(boundaries, values, strict=False))[::-1]:
         rate = LAYERS["_where"](step < float(boundary), _number(value), rate)
-    helper = LayerHelper("learning_rate", "learning_rate")
+    used = default_main_program().global_block().has_var("learning_rate")
+    helper = LayerHelper("learning_rate", None if used else "learning_rate")
     stored = helper.create_persistable(
         helper.name, [1], "float32", Constant(0.0)
     )

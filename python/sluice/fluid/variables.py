@@ -128,11 +128,8 @@ class Variable:
         if isinstance(other, numbers.Real):
             if isinstance(other, float) or type == "elementwise_div":
                 left = self._float()
-            attrs = {
-                "shape": [1],
-                "dtype": CODES[left.dtype.name],
-                "value": float(other),
-            }
+            code = CODES[left.dtype.name]
+            attrs = {"shape": [1], "dtype": code, "value": other}
             other = self.block.append("fill_constant", {}, attrs)
         if not isinstance(other, Variable):
             return NotImplemented
@@ -217,6 +214,7 @@ class Variable:
     __str__ = __repr__
 
 
+_EXACT = 2**24  # up to here a scale in a file has all integers
 # With a number n: what the op ``scale`` multiplies by and adds.
 _SCALES: dict[str, Any] = {
     "add": lambda n: (1.0, n), "radd": lambda n: (1.0, n),
@@ -235,7 +233,8 @@ _OPERATORS = {
 
 def _operator(name: str, type: str) -> Any:
     def operator(self: Variable, other: Any) -> Any:
-        if isinstance(other, numbers.Real) and name in _SCALES:
+        small = isinstance(other, numbers.Real) and abs(other) <= _EXACT
+        if (small or isinstance(other, float)) and name in _SCALES:
             x = self._float() if isinstance(other, float) else self
             return x._scale(*_SCALES[name](float(other)))
         return self._binary(type, other, name[0] == "r")

@@ -49,7 +49,7 @@ def hierarchical_sigmoid(
     taken = op.cast(nodes >= 0, X.dtype)
     nodes = op.cast(ops.relu(op.cast(nodes, "float64")), "int64")
     z = ops.clip(_scores(op, X, W, Bias, nodes) * taken, min=-40.0, max=40.0)
-    return _row_sums(ops.softplus(z) - z * taken * op.cast(bits, X.dtype))
+    return _row_sums(ops.softplus(z * (op.cast(bits, X.dtype) * -2.0 + 1.0)))
 
 
 @row("nce", outputs="Cost")

@@ -187,7 +187,9 @@ def lookup_table(op, W, Ids, *, padding_idx=-1):
 def one_hot(
     op, X, depth_tensor=None, *, depth=-1, dtype=5, allow_out_of_range=False
 ):
-    """1 at the place of each id; zeros for one beyond, if that is allowed."""
+    """1 at the place of each id; zeros for one beyond, if that is allowed, else
+    an error of the run.
+    """
     from .creation import dtype_of
 
     if depth_tensor is not None:
@@ -196,8 +198,13 @@ def one_hot(
         op.wrong(f"depth must be 1 or more, got {depth}")
     if op.type == "one_hot":
         X = op.append("squeeze", {"X": X}, axes=[op.rank(X) - 1])
-    last = op.append("unsqueeze", {"X": X}, axes=[op.rank(X)])
-    places = op.append("range", end=float(depth), dtype=X.dtype)
+    kind = X.dtype if allow_out_of_range else "float64"
+    places = op.append("range", end=float(depth), dtype=kind)
+    if allow_out_of_range:
+        last = op.append("unsqueeze", {"X": X}, axes=[op.rank(X)])
+    else:
+        ids = {"W": op.reshape(places, -1, 1), "Ids": X}
+        last = op.append("lookup_table", ids)
     same = op.append("equal", {"X": last, "Y": places})
     return op.append("cast", {"X": same}, dtype=dtype_of(op, dtype))
 

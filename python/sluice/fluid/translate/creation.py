@@ -18,6 +18,14 @@ def dtype_of(op: Op, code: Any) -> Any:
     return code
 
 
+def _number(text: str, value: Any) -> Any:
+    """The number of a text, or the value if there is none."""
+    try:
+        return int(text) if text else value
+    except ValueError:
+        return float(text)
+
+
 def _shaped(
     op: Op, type: str, tensors: Any, shape: Any, **attrs: Any
 ) -> tuple[Variable, list[int] | None]:
@@ -57,11 +65,10 @@ def fill_constant(
 ):
     """Full of one number."""
     kind = dtype_of(op, dtype)
-    given = str_value not in ("", None)
-    number = float(str_value) if given else float(value)
+    number = _number(str_value, value)
     tensors = first(ShapeTensorList, ShapeTensor)
     if ValueTensor is not None:
-        number = 1.0
+        number = 1
     attrs = {"dtype": kind, "value": number}
     out, sizes = _shaped(op, "fill_constant", tensors, shape, **attrs)
     if ValueTensor is not None:
@@ -122,7 +129,7 @@ def fill_any_like(op, X, *, value=0.0, dtype=-1):
     kind = X.dtype if dtype in (-1, None) else dtype_of(op, dtype)
     if "int" in str(kind):
         value = int(value)
-    return op.append("fill_any_like", {"X": X}, dtype=kind, value=float(value))
+    return op.append("fill_any_like", {"X": X}, dtype=kind, value=value)
 
 
 def _sized_like(
@@ -168,7 +175,7 @@ def fill_constant_batch_size_like(
     """Full of one number, with a size of another variable."""
     if Input.lod_level and input_dim_idx == 0:  # as many as sequences
         Input = op.append("sequence_pool", {"X": Input}, pooltype="FIRST")
-    number = float(str_value) if str_value else float(value)
+    number = _number(str_value, value)
     where = Input, shape, input_dim_idx, output_dim_idx
     kind = dtype_of(op, dtype)
     return _sized_like(op, "fill_constant", *where, dtype=kind, value=number)
@@ -266,16 +273,18 @@ def randint(
     """Drawn from the integers low to high - 1."""
     kind = dtype_of(op, dtype)
     tensors = first(ShapeTensorList, ShapeTensor)
-    drawn = _random(
-        op,
-        "uniform_random",
-        tensors,
-        shape,
-        dtype="float64",
-        min=float(low),
-        max=float(high),
-    )
-    return op.cast(op.append("floor", {"X": drawn}), kind)
+
+    def below(count: int) -> Variable:
+        limits = {"dtype": "float64", "min": 0.0, "max": float(count)}
+        drawn = _random(op, "uniform_random", tensors, shape, **limits)
+        return op.cast(op.append("floor", {"X": drawn}), "int64")
+
+    drawn, gap = below(high - low), (high - low) >> 53
+    if gap:  # float64 has only some of the integers
+        drawn = drawn + below(gap + 1)
+        most = op.constant(high - low - 1, "int64")
+        drawn = op.append("elementwise_min", {"X": drawn, "Y": most})
+    return op.cast(drawn + op.constant(low, "int64"), kind)
 
 
 @row("randperm")
@@ -294,10 +303,18 @@ def sampling_id(op, X, *, min=0.0, max=1.0):
     drawn = _sized_like(op, "uniform_random", X, [-1, 1], 0, 0, seed=seed,
                         min=min, max=max, dtype=X.dtype)  # fmt: skip
     ends = op.append("cumsum", {"X": X}, axis=1)
-    below = op.append("less_than", {"X": ends, "Y": drawn})
-    count = op.append("reduce_sum", {"X": op.cast(below, "int64")}, dim=[1])
-    last = op.constant(op.size(X, 1) - 1, "int64")
-    return op.append("elementwise_min", {"X": count, "Y": last})
+    at = {"axes": [1], "starts": [-1], "ends": [2**31 - 1]}
+    total = op.append("slice", {"X": ends}, **at)
+
+    def count(type: str, limit: Variable) -> Variable:
+        below = op.append(type, {"X": ends, "Y": limit})
+        whole = op.cast(below, "int64")
+        return op.append("reduce_sum", {"X": whole}, dim=[1])
+
+    # Rounded sums may end below the number: not beyond the last class that
+    # has a probability.
+    last = {"X": count("less_equal", drawn), "Y": count("less_than", total)}
+    return op.append("elementwise_min", last)
 
 
 @row("range")

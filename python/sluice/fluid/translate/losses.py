@@ -19,6 +19,12 @@ def _log(op: Op, x: Variable) -> Variable:
     return op.append("log", {"X": x})
 
 
+def _logistic(op: Op, x: Variable, label: Variable) -> Variable:
+    """-log of the sigmoid's probabilities of labels from 0 to 1."""
+    on = op.append("softplus", {"X": x * -1.0})
+    return label * on + (label * -1.0 + 1.0) * op.append("softplus", {"X": x})
+
+
 @row("softmax_with_cross_entropy", outputs="Loss Softmax")
 def softmax_with_cross_entropy(
     op,
@@ -49,7 +55,13 @@ def _of_probabilities(
 ) -> dict[str, Variable]:
     """The cross entropy of what is a softmax already."""
     if soft:
-        products = Label * _log(op, X) * -1.0
+        # 0 * log 0 is 0; the logarithm of the 1 beside it has no gradient.
+        none = op.append(
+            "equal", {"X": Label, "Y": op.constant(0.0, Label.dtype)}
+        )
+        ones = op.append("fill_any_like", {"X": X}, value=1.0, dtype=X.dtype)
+        given = {"Condition": none, "X": ones, "Y": X}
+        products = Label * _log(op, op.append("where", given)) * -1.0
         loss = op.append(
             "reduce_sum", {"X": products}, dim=[axis], keep_dim=True
         )
@@ -235,21 +247,21 @@ def teacher_student_sigmoid_loss(
     1 for a click, from 0 on.
     """
 
+    Label = op.cast(Label, X.dtype)
+
     def below(limit: float) -> Variable:
         limits = {"X": Label, "Y": op.constant(limit, X.dtype)}
         return op.cast(op.append("less_than", limits), X.dtype)
 
-    base = op.append("relu", {"X": X}) + op.append(
-        "log1p",
-        {"X": op.append("exp", {"X": op.append("abs", {"X": X}) * -1.0})},
-    )
+    def cost(label: Variable) -> Variable:
+        return _logistic(op, X, label)
+
     no_score, negative = below(-1.0), below(0.0)
     low = below(1.0)
     score = (low * -1.0 + 1.0) * -1.0 + Label  # without the click's 1
     clicked = (negative - no_score) + (low * -1.0 + 1.0)
     scored = negative * -1.0 + 1.0
-    first = base - X * clicked
-    return first + scored * (base - X * score)
+    return cost(clicked) + scored * cost(score)
 
 
 @row("sigmoid_focal_loss")
@@ -270,16 +282,18 @@ def sigmoid_focal_loss(op, X, Label, FgNum, *, gamma=2.0, alpha=0.25):
     ignored = op.append("logical_or", {"X": ignored, "Y": mine})
     positive = op.cast(mine, X.dtype)
     negative = op.cast(op.append("logical_not", {"X": ignored}), X.dtype)
-    p = op.append("sigmoid", {"X": X})
-    power = op.constant(gamma, X.dtype)
     log_p = op.append("logsigmoid", {"X": X})
     log_q = op.append("logsigmoid", {"X": X * -1.0})
     foreground = op.append(
         "elementwise_max", {"X": FgNum, "Y": op.constant(1, FgNum.dtype)}
     )
     count = op.cast(foreground, X.dtype)
-    on = positive * ((p * -1.0 + 1.0) ** power) * log_p * (-alpha)
-    off = negative * (p**power) * log_q * (alpha - 1.0)
+
+    def power(log: Variable) -> Variable:  # with a gradient at 0, too
+        return op.append("exp", {"X": log * gamma})
+
+    on = positive * power(log_q) * log_p * (-alpha)
+    off = negative * power(log_p) * log_q * (alpha - 1.0)
     return (on + off) / count
 
 

@@ -119,7 +119,19 @@ class Op(Shown):
         self.numbers: dict[str, list[Any]] = translation.numbers
 
     def append(self, type: str, inputs: Any = None, **attrs: Any) -> Variable:
-        """Append an op of Sluice; return its output Out, or its only one."""
+        """Append an op of Sluice; return its output Out, or its only one.
+
+        A large integer ``value`` is the sum of two that float64 has.
+        """
+        value = attrs.get("value")
+        if isinstance(value, int):
+            low = 0 if abs(value) <= 2**53 else value % 2**32
+            attrs["value"] = float(value - low)
+            if low:
+                rest = {**attrs, "value": low}
+                return self.append(type, inputs, **attrs) + self.append(
+                    type, inputs, **rest
+                )
         made = self.append_all(type, inputs, **attrs)
         return made["Out"] if "Out" in made else next(iter(made.values()))
 
@@ -139,7 +151,7 @@ class Op(Shown):
     ) -> Variable:
         """A variable full of one number."""
         return self.append(
-            "fill_constant", shape=list(shape), dtype=dtype, value=float(value)
+            "fill_constant", shape=list(shape), dtype=dtype, value=value
         )
 
     def reshape(self, x: Variable, *shape: int) -> Variable:

@@ -301,6 +301,15 @@ def pool(
     pads = paddings_of(
         op, padding_algorithm, paddings or [0] * rank, sizes, ksize, strides
     )
+    if ceil_mode and not exclusive and pooling_type == "avg":
+        # As many windows, each of its whole size.
+        pads = pads if len(pads) > rank else [n for n in pads for _ in "ab"]
+        for k, stride in enumerate(strides):
+            pads[2 * k + 1] += stride - 1
+        ceil_mode = False
+        if any(n >= ksize[k // 2] for k, n in enumerate(pads)):
+            X, pads = _padded(op, X, pads, last), [0] * rank
+            sizes = _spatial(op, X, last)
     ksize, scale = _within(op, list(ksize), strides, pads, sizes)
     if exclusive or pooling_type == "max":
         scale = 1.0
@@ -316,6 +325,14 @@ def pool(
     if scale != 1.0:
         out = op.append("scale", {"X": out}, scale=scale)
     return _channels_last(op, out) if rank == 3 and last else out
+
+
+def _padded(op: Op, X: Variable, pads: Sizes, last: bool) -> Variable:
+    """An image with zeros before and after each dim."""
+    ends = [
+        [0, *pads[k::2], 0] if last else [0, 0, *pads[k::2]] for k in range(2)
+    ]
+    return op.append("pad", {"X": X}, pads=ends[0] + ends[1])
 
 
 def _within(
