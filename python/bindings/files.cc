@@ -1,11 +1,14 @@
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include "sluice/framework/checkpoint/parameters_io.h"
+#include "sluice/framework/files/file.h"
 #include "sluice/framework/program/program_io.h"
 #include "sluice/python/bindings/arguments.h"
 #include "sluice/python/bindings/bindings.h"
@@ -38,6 +41,14 @@ void BindFiles(nb::module_& m) {
     const auto& scope = ToScope(scope_object, "save_params");
     RunInterruptibly([&] { SaveParameters(file, program, scope); });
   });
+  m.def("_replace_file",
+        [](nb::handle path, const std::vector<nb::bytes>& parts) {
+          const std::string file = ToPath(path);
+          std::vector<std::string_view> views;
+          for (const nb::bytes& part : parts)
+            views.emplace_back(part.c_str(), part.size());
+          RunInterruptibly([&] { ReplaceFile(file, views); });
+        });
   m.def("_load_parameters", [](nb::handle path, nb::handle program_object,
                                nb::handle scope_object, bool partial) {
     const std::string file = ToPath(path);

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import CPUPlace, CUDAPlace, metrics, unique_name
+from .. import CPUPlace, metrics, unique_name
 from ..layer_helper import ParamAttr
 from . import (
     backward,
@@ -38,13 +38,13 @@ from . import (
     wrapped_decorator,
 )
 from .backward import gradients
-from .core import is_compiled_with_cuda
 from .environment import *  # noqa: F403
 from .executor import *  # noqa: F403
 from .framework import *  # noqa: F403
 from .io import DataFeeder
 from .left_out import refusing
 from .model_files import Model
+from .places import CUDAPlace, is_compiled_with_cuda
 from .program_state import load_program_state, save, set_program_state
 from .scopes import Scope, global_scope, scope_guard
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from .. import CPUPlace, CUDAPlace, _core, device_count
+from .. import CPUPlace, _core, device_count
 from ..display import Shown
 from ..errors import SluiceError
 from .executor import LoDTensor
 from .left_out import refusing
+from .places import CUDAPlace, is_compiled_with_cuda
 from .predictor import (
     AnalysisConfig,
     PaddleBuf,
@@ -58,11 +59,6 @@ class VarDesc(Shown):
 def get_cuda_device_count() -> int:
     """The number of CUDA devices that are not emulated."""
     return device_count("cuda") if is_compiled_with_cuda() else 0
-
-
-def is_compiled_with_cuda() -> bool:
-    """Whether there is a CUDA device that is not emulated."""
-    return device_count("cuda") > 0 and _core._config()["cuda"] != "EMULATE"
 
 
 __getattr__ = refusing(

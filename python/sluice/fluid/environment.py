@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import CPUPlace, CUDAPlace, device_count
+from .. import CPUPlace
 from ..errors import FailedPreconditionError
 from .executor import LoDTensor, create_lod_tensor
+from .places import CUDAPlace
 
 __all__ = [
     "cpu_places", "create_random_int_lodtensor", "cuda_pinned_places",
@@ -31,9 +32,8 @@ cuda_pinned_places = cpu_places
 
 
 def cuda_places(device_ids: Sequence[int] | None = None) -> list[CUDAPlace]:
-    """These CUDA devices, or all."""
-    ids = range(device_count("cuda")) if device_ids is None else device_ids
-    return [CUDAPlace(each) for each in ids]
+    """These CUDA devices, or the first one: a process runs at one place."""
+    return [CUDAPlace(each) for each in device_ids or [0]]
 
 
 def in_dygraph_mode() -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import CPUPlace, CUDAPlace, _core
+from .. import CPUPlace, _core
 from .. import executor as sluice_executor
 from ..display import Shown
 from ..errors import InvalidArgumentError, NotFoundError
@@ -16,6 +16,7 @@ from ..framework import created
 from ..ragged import Ragged
 from . import profiler
 from .framework import Program, default_main_program
+from .places import CUDAPlace, place_of
 
 __all__ = [
     "BuildStrategy",
@@ -191,7 +192,7 @@ class Executor(Shown):
 
     def __init__(self, place: Any = None) -> None:
         self.place = place
-        self.sluice = sluice_executor.Executor(place)
+        self.sluice = sluice_executor.Executor(place_of(place))
 
     def run(
         self,

@@ -141,7 +141,7 @@ def save_vars(
     filename: str | None = None,
 ) -> None:
     """Write stored variables as :func:`load_vars` reads them."""
-    os.makedirs(dirname or ".", exist_ok=True)
+    parameters.make_folder(dirname)
     file = None if filename is None else os.path.join(dirname, filename)
     parameters.write(
         dirname, file, _values(_chosen(main_program, vars, predicate))
@@ -310,18 +310,15 @@ def save_inference_model(
         + [n for op in ops for n in (*op.input_arg_names, *op.output_arg_names)]
     )
     stored = [name for name in names if name in program.stored]
-    os.makedirs(dirname, exist_ok=True)
-    file = (
-        None
-        if params_filename is None
-        else os.path.join(dirname, params_filename)
-    )
-    if not program_only:
-        parameters.write(dirname, file, _values(stored))
+    parameters.make_folder(dirname)
+    params = params_filename
+    file = None if params is None else os.path.join(dirname, params)
+    model = model_filename or "__model__"
     desc = _described(program, ops, names, feeds, targets)
-    path = os.path.join(dirname, model_filename or "__model__")
-    with open(path, "wb") as out:
-        out.write(_core._fluid_serialize_program(desc))
+    if not program_only:
+        parameters.write(dirname, file, _values(stored), model)
+    text = _core._fluid_serialize_program(desc)
+    _core._replace_file(os.path.join(dirname, model), [text])
     return targets
 
 

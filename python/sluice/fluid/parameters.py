@@ -44,9 +44,10 @@ class _Stream:
         self.path = os.fspath(path)
         try:
             self.file = open(self.path, "rb")  # noqa: SIM115
-        except (FileNotFoundError, IsADirectoryError):
+        except OSError as error:
             raise NotFoundError(
-                f"there is no file {self.path}", "fluid.parameters_missing"
+                f"there is no file {self.path}: {error.strerror}",
+                "fluid.parameters_missing",
             ) from None
         self.left = self.size = os.fstat(self.file.fileno()).st_size
 
@@ -177,20 +178,48 @@ def _bytes_of(array: np.ndarray) -> Iterable[bytes]:
     yield np.ascontiguousarray(array).tobytes()
 
 
+def make_folder(path: Path) -> None:
+    """Make a folder, unless it is there. Raises NotFoundError."""
+    try:
+        os.makedirs(path or ".", exist_ok=True)
+    except OSError as error:
+        raise NotFoundError(
+            f"the folder {os.fspath(path)} cannot be made: {error.strerror}",
+            "fluid.folder",
+        ) from None
+
+
 def write(
-    folder: Path, file: Path | None, values: Mapping[str, np.ndarray]
+    folder: Path,
+    file: Path | None,
+    values: Mapping[str, np.ndarray],
+    program: str = "__model__",
 ) -> None:
-    """Write parameters as :func:`read` reads them."""
+    """Write parameters as :func:`read` reads them. An old file remains until
+    its new one is complete.
+
+    Raises:
+        InvalidArgumentError: a parameter's file is that of another one, or
+            ``program``, that of the program in the folder.
+        NotFoundError: a file cannot be created.
+        ResourceExhaustedError: it cannot be written.
+    """
     names = sorted(
         values, key=lambda name: name.encode(errors="surrogateescape")
     )
+    paths = [_path_of(folder, name) if file is None else file for name in names]
+    known = {os.path.normpath(os.path.join(folder, program)): "the program"}
+    for name, path in zip(names, map(os.path.normpath, paths), strict=True):
+        if known.setdefault(path, file or name) not in (file, name):
+            raise InvalidArgumentError(
+                f"parameter {name!r} and {known[path]} would be in one file, "
+                f"{path}; a name for one file of all parameters avoids that",
+                "fluid.one_file_for_two",
+            )
     if file is not None:
-        with open(file, "wb") as out:
-            for name in names:
-                out.writelines(_bytes_of(values[name]))
+        parts = [part for n in names for part in _bytes_of(values[n])]
+        _core._replace_file(file, parts)
         return
-    for name in names:
-        path = _path_of(folder, name)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "wb") as out:
-            out.writelines(_bytes_of(values[name]))
+    for name, path in zip(names, paths, strict=True):
+        make_folder(os.path.dirname(path))
+        _core._replace_file(path, [*_bytes_of(values[name])])

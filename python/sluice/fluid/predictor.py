@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from .. import CUDAPlace, device_count, set_num_threads
+from .. import set_num_threads
 from ..display import Shown
 from ..errors import InvalidArgumentError, NotFoundError
 from ..executor import Executor
 from ..ragged import Ragged
 from .model_files import Model, load
+from .places import CUDAPlace, place_of
 
 __all__ = [
     "AnalysisConfig", "Config", "PaddleBuf", "PaddleDType", "PaddleTensor",
@@ -163,13 +164,7 @@ class Config(Shown):
         device_id: int = 0,
         precision_mode: Any = None,
     ) -> None:
-        """Run on a CUDA device. Raises NotFoundError if there is none."""
-        if device_count("cuda") <= device_id:
-            raise NotFoundError(
-                f"enable_use_gpu: there is no cuda:{device_id}; "
-                "sl.device_count('cuda') says how many there are",
-                "fluid.no_gpu",
-            )
+        """Run at ``fluid.CUDAPlace(device_id)``."""
         self._device = device_id
 
     def use_gpu(self) -> bool:
@@ -203,7 +198,9 @@ class Config(Shown):
         return True
 
     def _place(self) -> Any:
-        return None if self._device is None else CUDAPlace(self._device)
+        if self._device is None:
+            return None
+        return place_of(CUDAPlace(self._device))
 
 
 AnalysisConfig = Config

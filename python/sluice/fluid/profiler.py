@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from .. import _core
 from ..errors import InvalidArgumentError, UnimplementedError
 
 __all__ = ["profiler", "reset_profiler", "start_profiler", "stop_profiler"]
@@ -75,8 +76,7 @@ def stop_profiler(
         numbers = "".join(f"{each:>10.3f}" for each in rest)
         print(f"{name[:29]:<30}{calls:>10}{numbers}")
     if traces:
-        with open(profile_path, "w", encoding="utf-8") as file:
-            file.write(traces[-1])
+        _core._replace_file(profile_path, [traces[-1].encode()])
 
 
 @contextlib.contextmanager

@@ -15,12 +15,13 @@ from typing import Any
 
 import numpy as np
 
+from .. import _core
 from .. import executor as sluice_executor
 from ..errors import DataLossError, InvalidArgumentError, NotFoundError
 from ..framework import created
 from . import io
 from .framework import Parameter, Program, code_of
-from .parameters import Expected, read
+from .parameters import Expected, make_folder, read
 from .translate import DTYPES
 
 __all__ = ["load_program_state", "restore", "save", "set_program_state"]
@@ -64,9 +65,11 @@ def _read(path: str) -> dict[str, np.ndarray]:
 
 def save(program: Program, model_path: str) -> None:
     """Write the stored variables of a program to ``model_path.pdparams`` and
-    ``model_path.pdopt``.
+    ``model_path.pdopt``. An old file remains until its new one is complete.
 
     Raises:
+        NotFoundError: a file cannot be created.
+        ResourceExhaustedError: it cannot be written.
         FailedPreconditionError: a variable has no value yet.
         InvalidArgumentError: ``model_path`` ends in a folder.
     """
@@ -77,15 +80,13 @@ def save(program: Program, model_path: str) -> None:
             f"{created()}",
             "fluid.save_path",
         )
-    os.makedirs(folder or ".", exist_ok=True)
+    make_folder(folder)
     values = io._values(io._chosen(program, None, io.is_persistable))
     of_layers = _parameters(program)
     for ending, chosen in zip(_ENDINGS, (True, False), strict=True):
-        with open(model_path + ending, "wb") as file:
-            pickle.dump(
-                {n: v for n, v in values.items() if (n in of_layers) is chosen},
-                file, protocol=2,
-            )  # fmt: skip
+        part = {n: v for n, v in values.items() if (n in of_layers) is chosen}
+        text = pickle.dumps(part, protocol=2)
+        _core._replace_file(model_path + ending, [text])
 
 
 def _parameters(program: Program) -> set[str]:
@@ -133,7 +134,7 @@ def load_program_state(
             os.path.relpath(os.path.join(at, name), folder)
             for at, _, names in os.walk(folder)
             for name in names
-            if not name.startswith("__model__")
+            if not name.startswith("__model__") and not name.endswith(".saving")
         ]
         expected: dict[str, Expected | None] = dict.fromkeys(paths)
     else:

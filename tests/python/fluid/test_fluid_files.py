@@ -1,9 +1,12 @@
 """Models that PaddlePaddle saved: files of 1.x and 2.x, whole and damaged."""
 
+import os
 import random
 import re
+import resource
 import shutil
 import struct
+import warnings
 
 import numpy as np
 import pytest
@@ -16,9 +19,11 @@ from sluice.errors import (
     DataLossError,
     InvalidArgumentError,
     NotFoundError,
+    ResourceExhaustedError,
     SluiceError,
     UnimplementedError,
 )
+from sluice.fluid import places
 
 WORDS = np.array([[1], [5], [0], [19], [7]])
 
@@ -423,10 +428,17 @@ def test_tensors_of_fluid_core(tagger):
 
 
 def test_a_gpu_that_is_not_there():
-    if sl.device_count("cuda"):
+    if fluid.is_compiled_with_cuda():
         pytest.skip("there is a GPU")
-    with pytest.raises(NotFoundError, match="there is no cuda:0"):
-        fluid.core.AnalysisConfig("model").enable_use_gpu(500, 0)
+    config = fluid.core.AnalysisConfig("model")
+    config.enable_use_gpu(500, 0)
+    places._say_cpu.cache_clear()
+    with pytest.warns(UserWarning, match="there is no CUDA device"):
+        assert str(config._place()) == "cpu"
+    with warnings.catch_warnings(action="error"):  # once is enough
+        exe = fluid.Executor(fluid.CUDAPlace(0))
+    assert str(exe.sluice.place) == "cpu"
+    assert str(fluid.Executor(sl.CUDAPlace(0)).sluice.place) == "cuda:0"
 
 
 @pytest.mark.parametrize("name", ["__model__", "line.pdmodel"])
@@ -465,3 +477,74 @@ def test_a_model_is_read_as_a_program(tagger):
     assert feeds == ["words"]
     for mine, wanted in zip(got, expected):
         np.testing.assert_allclose(mine, wanted, rtol=1e-6)
+
+
+def line(name="w", size=1000):
+    """A program with a parameter, and its product with an input."""
+    x = fluid.layers.data("x", [size])
+    return x, fluid.layers.fc(x, 1, param_attr=name, bias_attr=False)
+
+
+WRITERS = {
+    "save": lambda folder, y: fluid.save(y.block.program, f"{folder}/state"),
+    "params": lambda folder, y: fluid.io.save_params(None, folder),
+    "all": lambda folder, y: fluid.io.save_persistables(
+        None, folder, filename="all"
+    ),
+    "model": lambda folder, y: fluid.io.save_inference_model(
+        folder, ["x"], [y], None
+    ),
+}
+
+
+@pytest.fixture
+def fresh():
+    with (
+        fluid.program_guard(fluid.Program(), fluid.Program()),
+        fluid.scope_guard(fluid.core.Scope()),
+    ):
+        yield
+
+
+@pytest.mark.usefixtures("fresh")
+@pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
+def test_an_old_file_stays_until_the_new_one_is_whole(write, tmp_path):
+    _, y = line()
+    fluid.Executor().run(fluid.default_startup_program())
+    write(str(tmp_path), y)
+    old = {p.name: p.read_bytes() for p in tmp_path.iterdir()}
+    fluid.global_scope()["w"] = np.zeros((1000, 1), np.float32)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2000, -1))
+    try:
+        with pytest.raises(ResourceExhaustedError, match="too large"):
+            write(str(tmp_path), y)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (-1, -1))
+    assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == old
+    (tmp_path / "file").touch()
+    with pytest.raises(NotFoundError, match="file/folder cannot be made"):
+        write(str(tmp_path / "file" / "folder"), y)
+    with pytest.raises(NotFoundError, match="File name too long"):
+        write(str(tmp_path / ("n" * 300)), y)
+
+
+@pytest.mark.usefixtures("fresh")
+@pytest.mark.parametrize(
+    "name, match",
+    [
+        ("__model__", "'__model__' and the program would be in one file"),
+        ("v", "'v' and ./v would be in one file"),
+        ("n" * 300, "File name too long"),
+    ],
+)
+def test_names_of_parameters_that_no_file_can_have(name, match, tmp_path):
+    line("./v")
+    _, y = line(name)
+    fluid.Executor().run(fluid.default_startup_program())
+    with pytest.raises(SluiceError, match=match):
+        fluid.io.save_params(None, str(tmp_path))
+    folder = str(tmp_path)
+    fluid.io.save_inference_model(folder, ["x"], [y], None, None, "m", "p")
+    assert {"m", "p"} <= {*os.listdir(folder)} <= {"m", "p", "v"}
+    with pytest.raises(InvalidArgumentError, match="would be in one file"):
+        fluid.io.save_params(None, str(tmp_path), filename="__model__")
