@@ -11,26 +11,30 @@ namespace sluice {
 
 namespace {
 
-// Returns the first element that is not finite, or -1.
+enum class Find { kNaN, kNotFinite };
+
+// Returns the first element that is NaN, or an infinity if asked for, or -1.
 template <typename T>
-int64_t FirstNotFinite(const Tensor& tensor) {
+int64_t First(Find find, const Tensor& tensor) {
   const T* values = tensor.data<T>();
   for (int64_t i = 0; i < tensor.numel(); ++i) {
-    if (!std::isfinite(values[i])) return i;
+    if (std::isnan(values[i])) return i;
+    if (find == Find::kNotFinite && std::isinf(values[i])) return i;
   }
   return -1;
 }
 
-int64_t FirstNotFinite(const Tensor& tensor) {
-  if (tensor.dtype() == DType::kFloat32) return FirstNotFinite<float>(tensor);
-  if (tensor.dtype() == DType::kFloat64) return FirstNotFinite<double>(tensor);
+int64_t First(Find find, const Tensor& tensor) {
+  if (tensor.dtype() == DType::kFloat32) return First<float>(find, tensor);
+  if (tensor.dtype() == DType::kFloat64) return First<double>(find, tensor);
   const bool is_bfloat16 = tensor.dtype() == DType::kBFloat16;
   if (!is_bfloat16 && tensor.dtype() != DType::kFloat16) return -1;
-  // All exponent bits set: infinity or NaN.
-  const uint16_t exponent = is_bfloat16 ? 0x7f80 : 0x7c00;
+  // The bits of infinity; those of a NaN without its sign are more.
+  const uint16_t infinity = is_bfloat16 ? 0x7f80 : 0x7c00;
+  const uint16_t least = find == Find::kNaN ? infinity + 1 : infinity;
   const auto* bits = static_cast<const uint16_t*>(tensor.raw_data());
   for (int64_t i = 0; i < tensor.numel(); ++i) {
-    if ((bits[i] & exponent) == exponent) return i;
+    if ((bits[i] & 0x7fff) >= least) return i;
   }
   return -1;
 }
@@ -50,10 +54,13 @@ class NanCheck : public RunObserver {
     const PlannedOp& op = plan.ops()[instruction.context];
     for (const int slot : op.inputs) {
       if (plan.slots()[slot].kind == SlotKind::kShape) continue;
-      if (FirstNotFinite(OnHost(tensors[slot])) >= 0) return;
+      const Tensor input = OnHost(tensors[slot]);
+      if (First(Find::kNotFinite, input) < 0) continue;
+      CheckGiven(op, plan.slots()[slot], First(Find::kNaN, input));
+      return;
     }
     for (const int slot : op.outputs) {
-      const int64_t element = FirstNotFinite(OnHost(tensors[slot]));
+      const int64_t element = First(Find::kNotFinite, OnHost(tensors[slot]));
       SLUICE_ENFORCE(element < 0, ErrorCode::kInternal, "run.not_finite",
                      "{}: element {} of output {} ({} {} at {}) is not finite, "
                      "although all inputs are",
@@ -61,6 +68,19 @@ class NanCheck : public RunObserver {
                      plan.slots()[slot].dtype, plan.slots()[slot].dims,
                      op.place);
     }
+  }
+
+ private:
+  // A NaN that no op of the run computed would be found in no output.
+  static void CheckGiven(const PlannedOp& op, const Slot& slot, int64_t nan) {
+    const bool fed = slot.kind == SlotKind::kFeed;
+    SLUICE_ENFORCE(nan < 0 || (!fed && slot.kind != SlotKind::kPersistable),
+                   ErrorCode::kInternal, "run.nan_given",
+                   "{}: element {} of input {} ({} {}) is NaN already: {}",
+                   op.arguments.op, nan, slot.var, slot.dtype, slot.dims,
+                   fed ? "it was fed"
+                       : "it was stored in the scope, perhaps by a run "
+                         "that was not checked");
   }
 };
 

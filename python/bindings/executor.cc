@@ -47,20 +47,6 @@ nb::list ToResults(const std::vector<Tensor>& tensors, bool as_numpy) {
   return results;
 }
 
-std::shared_ptr<const Plan> Prepare(Executor& self,
-                                    const Program& program,
-                                    const FeedArrays& feed,
-                                    nb::handle fetch_list) {
-  const Fetches fetches = ToFetches(fetch_list);
-  const ActiveHints hints;
-  try {
-    return self.Prepare(program, feed.feeds(), fetches);
-  } catch (Error& error) {
-    NoteOtherPrograms(program, fetch_list, &error);
-    throw;
-  }
-}
-
 // Returns run(), without the GIL, except for plans whose runs were brief so
 // far. Every 256th run is measured again.
 template <typename Run>
@@ -104,12 +90,13 @@ nb::list RunDebugging(Executor& self,
                       nb::handle feed,
                       nb::handle fetch_list,
                       nb::handle scope,
-                      nb::handle check_nan) {
+                      nb::handle check_nan,
+                      nb::handle return_numpy) {
   const bool check = PyObject_IsTrue(check_nan.ptr()) == 1;
   const auto results =
       RunProgram(self, "run_checked", program, feed, fetch_list, scope,
                  check ? &RunNanChecked : &RunSynchronised);
-  return ToResults(results, true);
+  return ToResults(results, PyObject_IsTrue(return_numpy.ptr()) == 1);
 }
 
 nb::dict RunKeepingAll(Executor& self,
@@ -170,9 +157,9 @@ std::vector<Tensor> RunProgram(Executor& executor,
   // Errors in arguments count as a failed run, too.
   return RunWithHooks(program, [&] {
     const FeedArrays arrays(program, feed);
-    const auto plan = Prepare(executor, program, arrays, fetch_list);
-    const Fetches fetches = ToFetches(fetch_list);
+    const Fetches fetches = ToFetches(program, fetch_list);
     const ActiveHints hints;
+    const auto plan = executor.Prepare(program, arrays.feeds(), fetches);
     return RunTimed(plan, [&] {
       return executor.Run(program, arrays.feeds(), fetches, &scope, run_plan);
     });
@@ -196,7 +183,8 @@ void BindExecutors(nb::module_& m) {
       .def("_run", &Run, "program"_a.none(), "feed"_a.none(),
            "fetch_list"_a.none(), "scope"_a.none(), "return_numpy"_a.none())
       .def("_run_debugging", &RunDebugging, "program"_a.none(), "feed"_a.none(),
-           "fetch_list"_a.none(), "scope"_a.none(), "check_nan"_a.none())
+           "fetch_list"_a.none(), "scope"_a.none(), "check_nan"_a.none(),
+           "return_numpy"_a.none())
       .def("_run_keeping_all", &RunKeepingAll, "program"_a.none(),
            "feed"_a.none(), "fetch_list"_a.none(), "scope"_a.none())
       .def(
@@ -205,8 +193,10 @@ void BindExecutors(nb::module_& m) {
              nb::handle fetch_list) {
             const Program& program = ToProgram(program_object, "prepare");
             const FeedArrays arrays(program, feed);
+            const Fetches fetches = ToFetches(program, fetch_list);
+            const ActiveHints hints;
             return std::const_pointer_cast<Plan>(
-                Prepare(self, program, arrays, fetch_list));
+                self.Prepare(program, arrays.feeds(), fetches));
           },
           "program"_a.none(), "feed"_a.none(), "fetch_list"_a.none())
       .def(

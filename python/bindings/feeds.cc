@@ -60,6 +60,22 @@ std::string NameOf(nb::handle variable, const char* what) {
   return ToText(name, what);
 }
 
+// Calls program._check_own(what, variables) if one of `variables` (a list, or
+// the keys of a dict) is of another program, perhaps one that was cloned.
+void CheckOwn(const Program& program, nb::handle variables, const char* what) {
+  static PyObject* attribute = PyUnicode_InternFromString("program");
+  for (nb::handle each : variables) {
+    if (PyUnicode_Check(each.ptr()) != 0) continue;
+    nb::object own = nb::steal(PyObject_GetAttr(each.ptr(), attribute));
+    if (!own.is_valid()) {
+      PyErr_Clear();
+    } else if (nb::object self = nb::find(program); !own.is(self)) {
+      self.attr("_check_own")(what, variables);
+      return;
+    }
+  }
+}
+
 using Item = std::pair<nb::object, nb::object>;
 
 // A copy of the items of the dict. Converting a value may run Python code,
@@ -189,6 +205,7 @@ FeedArrays::FeedArrays(const Program& program, nb::handle feed) {
   nb::object packed;
   if (program.ragged()) feed = packed = Packed(program, feed);
   const std::vector<Item> items = ItemsOf(feed);
+  CheckOwn(program, feed, "feed");
   try {
     feeds_.reserve(items.size());
     buffers_.reserve(items.size());
@@ -211,7 +228,7 @@ FeedArrays::~FeedArrays() {
   }
 }
 
-Fetches ToFetches(nb::handle fetch_list) {
+Fetches ToFetches(const Program& program, nb::handle fetch_list) {
   Fetches fetches;
   if (fetch_list.is_none()) return fetches;
   if (!nb::isinstance<nb::list>(fetch_list) &&
@@ -222,25 +239,8 @@ Fetches ToFetches(nb::handle fetch_list) {
   for (nb::handle target : fetch_list) {
     fetches.emplace_back(NameOf(target, "fetch_list"));
   }
+  CheckOwn(program, fetch_list, "fetch_list");
   return fetches;
-}
-
-void NoteOtherPrograms(const Program& program,
-                       nb::handle fetch_list,
-                       Error* error) {
-  if (error->check_id() != "program.unknown_var") return;
-  for (nb::handle target : fetch_list) {
-    Program* own = nullptr;
-    const bool of_program =
-        nb::hasattr(target, "program") &&
-        nb::try_cast(nb::object(target.attr("program")), own, false);
-    if (!of_program || own == nullptr || own == &program) continue;
-    const std::string name = NameOf(target, "fetch_list");
-    if (program.block().FindVar(name) != nullptr) continue;
-    error->AddContext(
-        Format("{} is a variable of another program than the one that runs",
-               sluice::Shown(name)));
-  }
 }
 
 }  // namespace sluice::python

@@ -34,13 +34,8 @@ class FeedArrays {
 };
 
 // The names in a fetch list of names and variables. Raises InvalidArgument for
-// anything else.
-SLUICE_API Fetches ToFetches(nb::handle fetch_list);
-
-// Notes in an error about an unknown variable which of `fetch_list` belong to
-// another program than `program`.
-void NoteOtherPrograms(const Program& program,
-                       nb::handle fetch_list,
-                       Error* error);
+// anything else, and for variables of programs that `program` was not cloned
+// from.
+SLUICE_API Fetches ToFetches(const Program& program, nb::handle fetch_list);
 
 }  // namespace sluice::python

@@ -153,6 +153,16 @@ nb::tuple MadeAt(const Program& self, const std::string& name) {
   return nb::make_tuple(FromPath(found.file), found.line);
 }
 
+size_t VarCount(const Program& self) { return self.block().vars().size(); }
+
+// Returns how many variables were created before this one; their number for a
+// variable that is not in the first block.
+size_t VarPosition(const Program& self, std::string_view name) {
+  const std::vector<VarDesc>& vars = self.block().vars();
+  const VarDesc* var = self.block().FindVar(name);
+  return var == nullptr ? vars.size() : static_cast<size_t>(var - vars.data());
+}
+
 nb::dict DescribeOp(const OpDesc& op) {
   static const char* const kPurposes[] = {"forward", "backward", "optimize"};
   nb::dict attributes;
@@ -273,6 +283,8 @@ void BindPrograms(nb::module_& m) {
             return self.HasVar(ToText(name, "variable"));
           },
           "name"_a.none())
+      .def("_var_count", &VarCount)
+      .def("_var_position", &VarPosition)
       .def("_blocks", &Blocks)
       .def("_made_at", &MadeAt)
       .def("_op_count",

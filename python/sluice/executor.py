@@ -67,10 +67,29 @@ class Executor(_core.Executor):
         queues: number of queues of one device for its kernels, 1 to 16. With
             more than one, independent branches run concurrently, on CUDA in
             streams; results are the same.
+        check_nan_every: if not 0, the first :meth:`run` of a program and every
+            so many after it are done as :meth:`run_checked` does, so that
+            training that has become NaN stops and names the op.
 
     Raises:
         NotFoundError: there is no such device.
+        InvalidArgumentError: ``check_nan_every`` is negative.
     """
+
+    def __init__(
+        self,
+        place: Any = None,
+        *,
+        passes: bool = True,
+        queues: int = 1,
+        check_nan_every: int = 0,
+    ) -> None:
+        super().__init__(place, passes=passes, queues=queues)
+        self._place, self._passes = place, passes
+        self._check_every = check_nan_every and framework.positive(
+            "Executor: check_nan_every", check_nan_every
+        )
+        self._runs: dict[int, int] = {}  # by uid of the program
 
     def run(
         self,
@@ -104,14 +123,15 @@ class Executor(_core.Executor):
         program = framework._main if program is None else program
         scope = _scope if scope is None else scope
         ragged = getattr(program, "_ragged", False)
+        run = self._run_or_check if self._check_every else self._run
         try:
             if not ragged:
-                return self._run(program, feed, fetch_list, scope, return_numpy)
+                return run(program, feed, fetch_list, scope, return_numpy)
             fetched = fetch_list
             if not isinstance(fetched, Fetched):
                 fetched = Fetched(program, fetch_list)
             return fetched.true_rows(
-                self._run(program, feed, fetched.all, scope, return_numpy)
+                run(program, feed, fetched.all, scope, return_numpy)
             )
         except errors.FailedPreconditionError as error:
             _name_missing(error, program, scope)
@@ -222,14 +242,55 @@ class Executor(_core.Executor):
 
         Raises:
             InternalError: with ``check_nan``, an op computed a NaN or an
-                infinity from finite numbers; names it.
+                infinity from finite numbers, or reads a NaN that was fed or
+                stored before; names the op, also where it is part of a fused
+                one.
         """
         program = framework._main if program is None else program
         scope = _scope if scope is None else scope
         fetched = Fetched(program, fetch_list)
+        run = self._find_nan if check_nan else self._run_debugging
         return fetched.true_rows(
-            self._run_debugging(program, feed, fetched.all, scope, check_nan)
+            run(program, feed, fetched.all, scope, check_nan, True)
         )
+
+    def _run_or_check(self, program: Program, *arguments: Any) -> list[Any]:
+        """Run, and every so many runs look for NaN."""
+        runs = self._runs.get(program.uid, 0)
+        self._runs[program.uid] = runs + 1
+        if runs % self._check_every:
+            return self._run(program, *arguments)
+        feed, fetch_list, scope, return_numpy = arguments
+        try:
+            return self._find_nan(
+                program, feed, fetch_list, scope, True, return_numpy
+            )
+        except errors.InternalError as error:
+            text = f"run {runs + 1} of this program, which was checked for NaN"
+            error.args = (f"{error.args[0]}\n  in {text}",)
+            raise
+
+    def _find_nan(
+        self, program: Program, feed: Any, fetches: Any, scope: Any, *how: Any
+    ) -> list[Any]:
+        """Run with a check after every op. If a fused one fails, a run without
+        passes finds the op as it was written.
+        """
+        try:
+            return self._run_debugging(program, feed, fetches, scope, *how)
+        except errors.InternalError as error:
+            if error.check_id != "run.not_finite" or not self._passes:
+                raise
+            found = error
+        try:
+            as_written = Executor(self._place, passes=False)
+            copy = _copy_of(scope, program)
+            as_written._run_debugging(program, feed, fetches, copy, *how)
+        except errors.InternalError as error:
+            raise error from None
+        text = "only where ops are fused: sluice.lab.bisect says which"
+        found.args = (f"{found.args[0]}\n  {text}",)
+        raise found
 
     def run_keeping_all(
         self,
@@ -247,6 +308,17 @@ class Executor(_core.Executor):
         program = framework._main if program is None else program
         scope = _scope if scope is None else scope
         return self._run_keeping_all(program, feed, fetch_list, scope)
+
+
+def _copy_of(scope: _core.Scope, program: Program) -> _core.Scope:
+    """A scope with copies of what a run of ``program`` reads from ``scope``."""
+    copy = _core.Scope()
+    copy.step = scope.step
+    for var in program.list_vars():
+        value = scope.find_var(var.name) if var.persistable else None
+        if value is not None:
+            copy.set(var.name, value)
+    return copy
 
 
 def _name_missing(error: Any, program: Program, scope: _core.Scope) -> None:

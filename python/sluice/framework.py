@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _core, unique_name
-from .elsewhere import checked, help_with_attributes
+from .elsewhere import checked
 from .errors import InvalidArgumentError
-from .math_ops import VariableMath
 from .tracebacks import caller_location, created
+from .variable import Variable
 
 if TYPE_CHECKING:
     from .display import Text
@@ -42,123 +42,6 @@ def _mapping(op: Any, kind: str, value: Any) -> Mapping[str, Any]:
 def name_scope(name: str) -> contextlib.AbstractContextManager[None]:
     """Prefix the names that the block creates with ``name/``."""
     return unique_name.scope(name)
-
-
-class Variable(VariableMath):
-    """A variable of a program: a name, with dtype and shape as far as known.
-
-    It has no value of its own: ``exe.run(fetch_list=[variable])`` fetches it.
-    ``+ - * / // % ** @``, ``& | ^ ~`` (of booleans: and, or, xor, not), unary
-    ``-``, ``abs`` and the comparisons, also ``==`` and ``!=``, append ops.
-    ``x is y`` compares identity, by which dicts and sets also distinguish keys.
-    ``x[1, :, 2:5]`` indexes as NumPy does, see :func:`sluice.indexing.item`.
-    """
-
-    __slots__ = ("name", "program")
-
-    def __init__(self, program: Program, name: str) -> None:
-        self.program = program
-        self.name = name
-
-    def _desc(self) -> dict[str, Any]:
-        return self.program._var(self.name)
-
-    def _attr(self) -> Any:
-        """The ParamAttr that it was created with, or the default one."""
-        from .layer_helper import ParamAttr
-
-        return self.program._param_attrs.get(self.name) or ParamAttr()
-
-    @property
-    def error_clip(self) -> Any:
-        """What limits its gradient, or None; may be set before the gradients
-        are appended, see :class:`sluice.clip.ErrorClipByValue`.
-        """
-        return self.program._error_clips.get(self.name)
-
-    @error_clip.setter
-    def error_clip(self, clip: Any) -> None:
-        from .clip import _set_error_clip
-
-        _set_error_clip(self, clip)
-
-    @property
-    def shape(self) -> tuple[int | None, ...] | None:
-        """The sizes, None for unknown ones; None for an unknown rank."""
-        return self._desc()["shape"]
-
-    @property
-    def ndim(self) -> int:
-        """The rank. Raises TypeError if it is unknown."""
-        return len(self.shape)  # type: ignore[arg-type]
-
-    @property
-    def dtype(self) -> _core.DType:
-        """The element type."""
-        return self._desc()["dtype"]
-
-    @property
-    def offsets(self) -> Variable | None:
-        """The variable of the offsets that cut its rows into sequences."""
-        name = self._desc()["offsets"]
-        return Variable(self.program, name) if name else None
-
-    @property
-    def rows(self) -> Variable | None:
-        """Of a sparse gradient: the rows of the parameter that its rows name.
-
-        They are int64, -1 for none, and several may be equal: their rows of the
-        gradient are added up. None for other variables.
-        """
-        name = self._desc()["rows"]
-        return Variable(self.program, name) if name else None
-
-    @property
-    def lod(self) -> list[Variable]:
-        """The offsets of each level of sequences, the outermost first."""
-        inner = self.offsets
-        return [] if inner is None else [*inner.lod, inner]
-
-    @property
-    def lod_level(self) -> int:
-        """The number of levels of sequences; 0 if rows are just rows."""
-        return len(self.lod)
-
-    @property
-    def persistable(self) -> bool:
-        """Whether it lives in the scope and outlives a run."""
-        return self._desc()["persistable"]
-
-    @property
-    def stop_gradient(self) -> bool:
-        """Whether gradients stop here; may be set."""
-        return self._desc()["stop_gradient"]
-
-    @stop_gradient.setter
-    def stop_gradient(self, stop: bool) -> None:
-        self.program._set_stop_gradient(self.name, stop)
-
-    def __repr__(self) -> str:
-        from .display import printable, variable_text
-
-        return printable(f"<{variable_text(self)}>")
-
-    def _repr_html_(self) -> str:
-        from .display import variable_html
-
-        return variable_html(self)
-
-    def __array__(self, *_: Any, **__: Any) -> None:
-        raise TypeError(f"{self!r} has no value: fetch it with Executor.run")
-
-    def __bool__(self) -> bool:
-        raise TypeError(
-            f"{self!r} has no value while the program is written: use "
-            "sl.layers.cond or while_loop for `if` and `while`; `==` and "
-            "`in` compare elements, `is` compares variables"
-        )
-
-help_with_attributes(Variable)
 
 
 def positive(what: str, value: Any) -> int:
@@ -241,13 +124,50 @@ class Program(_core.Program):
         super().__init__()
         self._param_attrs: dict[str, Any] = {}  # ParamAttr by name
         self._error_clips: dict[str, Any] = {}  # ErrorClipByValue by name
+        self._origin: Program | None = None  # what it was copied from
+        self._inherited = 0  # number of its variables that came from there
 
-    def _copy(self) -> Program:
-        """An empty program with what was said about variables of this one."""
+    def _copied(self, become: str, *arguments: Any) -> Program:
+        """A copy that the method ``become`` fills, with what was said about
+        variables of this program.
+        """
         copy = type(self)()
         copy._param_attrs = dict(self._param_attrs)
         copy._error_clips = dict(self._error_clips)
+        getattr(copy, become)(self, *arguments)
+        copy._origin, copy._inherited = self, copy._var_count()
         return copy
+
+    def _owners(self, name: str) -> Iterator[Program]:
+        """This program, and those that it was copied from with ``name``."""
+        program: Program | None = self
+        while program is not None:
+            yield program
+            inherited = program._var_position(name) < program._inherited
+            program = program._origin if inherited else None
+
+    def _check_own(self, what: str, variables: Iterable[Any]) -> None:
+        """Refuse variables of programs that are not related by copying: those
+        of the same name here are others.
+        """
+        other = [
+            each
+            for each in variables
+            if isinstance(each, Variable)
+            and not set(map(id, self._owners(each.name)))
+            & set(map(id, each.program._owners(each.name)))
+        ]
+        if other:
+            each = other[0]
+            file, line = each.program._made_at(each.name)
+            names = ", ".join(map(repr, other))
+            raise InvalidArgumentError(
+                f"{what}: {names} belong{'s' * (len(other) == 1)} to another "
+                f"program than the one that runs: {each.name} is made at "
+                f"{file}:{line}. Run the program that has it, or give the name "
+                f"for the variable of this one{created()}",
+                "python.other_program",
+            )
 
     @contextlib.contextmanager
     def _appending(self, purpose: str) -> Iterator[None]:
@@ -384,9 +304,8 @@ class Program(_core.Program):
 
     def clone(self, for_test: bool = False) -> Program:
         """Copy the program; for testing, its forward ops with ``is_test``."""
-        copy = self._copy()
-        (copy._become_test_clone_of if for_test else copy._become_copy_of)(self)
-        return copy
+        become = "_become_test_clone_of" if for_test else "_become_copy_of"
+        return self._copied(become)
 
     def prune(self, fetch_list: Iterable[Any]) -> Program:
         """Copy the ops that ``fetch_list``, variables or names, depends on.
@@ -394,10 +313,10 @@ class Program(_core.Program):
         Ops that only change parameters are left out. Raises NotFoundError for
         an unknown variable.
         """
-        names = fetch_names("prune: fetch_list", fetch_list)
-        copy = self._copy()
-        copy._become_pruned(self, names)
-        return copy
+        fetches = list(fetch_list)
+        names = fetch_names("prune: fetch_list", fetches)
+        self._check_own("prune: fetch_list", fetches)
+        return self._copied("_become_pruned", names)
 
     def serialize(self) -> bytes:
         """The program as bytes; see :meth:`parse`."""

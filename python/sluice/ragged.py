@@ -271,6 +271,7 @@ class Fetched:
             fetch_list, (list, tuple)
         ):
             return  # what is wrong is found later
+        program._check_own("fetch_list", fetch_list)
         self.names = [getattr(each, "name", each) for each in fetch_list]
         self.chains = {
             name: offsets_of(program, name)

@@ -235,3 +235,49 @@ def test_numbers_of_numpy_are_numbers(exe):
     np.testing.assert_array_equal(results, [[2, 4], [0, -1], [4, 2]])
     with pytest.raises(TypeError):
         np.ones(2) + x
+
+
+def of_program(value):
+    """A program that adds ``value`` to x: its variables are named as others'."""
+    with sl.program_guard(sl.Program(), sl.Program()):
+        x = sl.data("x", [None, 2])
+        return x + value, x
+
+
+def test_variables_of_other_programs_are_refused():
+    (first, x), (second, _), (third, _) = map(of_program, (1.0, 2.0, 3.0))
+    assert first.name == second.name == third.name
+    exe, feed = sl.Executor(), {"x": np.zeros((1, 2), "f4")}
+    with pytest.raises(sl.errors.InvalidArgumentError) as caught:
+        exe.run(first.program, feed, [first, second, third])
+    text = str(caught.value)
+    assert caught.value.check_id == "python.other_program"
+    assert text.count(second.name) >= 3 and "test_program.py:" in text
+    for refused in (
+        lambda: exe.run(second.program, {x: feed["x"]}, [second]),
+        lambda: exe.prepare(second.program, feed, [first]),
+        lambda: exe.run_checked(second.program, feed, [first]),
+        lambda: second.program.prune([first]),
+    ):
+        with pytest.raises(sl.errors.InvalidArgumentError, match="another"):
+            refused()
+    (by_name,) = exe.run(second.program, feed, [first.name])
+    assert by_name.tolist() == [[2, 2]]
+
+
+def test_a_copy_has_the_variables_that_were_there_when_it_was_made():
+    first, x = of_program(1.0)
+    exe, feed = sl.Executor(), {"x": np.zeros((1, 2), "f4")}
+    test = first.program.clone(for_test=True)
+    twice = test.clone().prune([first])
+    for program in (test, twice):
+        assert exe.run(program, {x: feed["x"]}, [first])[0].tolist() == [[1, 1]]
+    assert exe.run(first.program, feed, [twice.var(first.name)])
+    with sl.program_guard(first.program):
+        later = x * 2.0
+    with sl.program_guard(test):
+        other = test.var("x") * 3.0
+    assert later.name == other.name
+    for program, variable in ((test, later), (first.program, other)):
+        with pytest.raises(sl.errors.InvalidArgumentError, match="another"):
+            exe.run(program, feed, [variable])

@@ -61,3 +61,14 @@ def test_hints_reach_one_op_from_python(tmp_path):
     hinted = [variants[i] for i in (0, 1, 3, 4)]
     assert hinted == ["plain"] * 4, text
     assert text.count("hint prefers variant=plain") == 2
+
+
+def test_what_is_wrong_is_found_as_the_page_says(tmp_path):
+    page = "docs/when_results_are_wrong.md"
+    text = run_python_of(page, tmp_path)
+    printed = re.search(r"```text\n(.*?)```", (ROOT / page).read_text(), re.S)
+    line = re.escape(printed.group(1)).replace("page", ".*page", 1)
+    assert re.match(line, text), text
+    assert "log_1.Out            (2, 4): -inf to " in text
+    assert "B is wrong: Out[3, 0] is" in text
+    assert re.search(r"^3 fused_elementwise: plain under A", text, re.M), text

@@ -48,7 +48,7 @@ BisectResult Bisect(nb::handle program_object,
   options.absolute_tolerance = atol;
   options.race_seconds = race_seconds;
   options.most_runs = most_runs;
-  const Fetches fetches = ToFetches(fetch_list);
+  const Fetches fetches = ToFetches(program, fetch_list);
   return RunInterruptibly([&] {
     return sluice::Bisect(program, arrays.feeds(), fetches, hints_a, hints_b,
                           options, &scope);

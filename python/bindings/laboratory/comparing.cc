@@ -42,7 +42,7 @@ Comparison Compare(nb::handle program_object,
   options.place = ToPlace(place);
   options.relative_tolerance = relative_tolerance;
   options.absolute_tolerance = absolute_tolerance;
-  if (!fetch_list.is_none()) options.fetches = ToFetches(fetch_list);
+  if (!fetch_list.is_none()) options.fetches = ToFetches(program, fetch_list);
   options.budget_seconds = budget;
   return RunInterruptibly([&] {
     return sluice::Compare(program, arrays.feeds(), hints_a, hints_b, options,

@@ -50,7 +50,7 @@ Placement PredictWhatIf(nb::handle program_object,
   const Program& program = ToProgram(program_object, "what_if");
   const Scope& scope = ToScope(scope_object, "what_if");
   const FeedArrays arrays(program, feed);
-  const Fetches fetches = ToFetches(fetch_list);
+  const Fetches fetches = ToFetches(program, fetch_list);
   WhatIf change;
   for (const nb::object& device : devices) {
     change.devices.push_back(ToPlace(device));

@@ -94,7 +94,7 @@ TuneResult Tune(Executor& executor,
   const Program& program = ToProgram(program_object, "tune");
   Scope& scope = ToScope(scope_object, "tune");
   const FeedArrays arrays(program, feed);
-  const Fetches fetches = ToFetches(fetch_list);
+  const Fetches fetches = ToFetches(program, fetch_list);
   const ActiveHints hints;
   Progress call(progress);
   TuneOptions options;

@@ -51,10 +51,14 @@ TEST_F(DebugRunTest, NanCheckPassesFiniteValues) {
             (Values{2.5f, 4.25f, 8.125f}));
 }
 
-TEST_F(DebugRunTest, NanCheckBlamesNobodyForWhatWasFed) {
-  const Feeds feeds = {
-      {"x", Floats({3}, {1, std::numeric_limits<float>::quiet_NaN(), 4})}};
-  EXPECT_NO_THROW(RunNanChecked(*Prepare(feeds), feeds));
+TEST_F(DebugRunTest, NanCheckNamesAFedNanAndPassesAFedInfinity) {
+  using Limits = std::numeric_limits<float>;
+  const Feeds nan = {{"x", Floats({3}, {1, Limits::quiet_NaN(), 4})}};
+  ExpectError(ErrorCode::kInternal, "run.nan_given",
+              {"element 1 of input x", "it was fed"},
+              [&] { RunNanChecked(*Prepare(nan), nan); });
+  const Feeds infinite = {{"x", Floats({3}, {1, Limits::infinity(), 4})}};
+  EXPECT_NO_THROW(RunNanChecked(*Prepare(infinite), infinite));
 }
 
 TEST_F(DebugRunTest, NanCheckKnowsEveryFloatingDType) {

@@ -1,0 +1,132 @@
+"""Variables of programs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from . import _core
+from .elsewhere import help_with_attributes
+from .math_ops import VariableMath
+
+if TYPE_CHECKING:
+    from .framework import Program
+
+__all__ = ["Variable"]
+
+
+class Variable(VariableMath):
+    """A variable of a program: a name, with dtype and shape as far as known.
+
+    It has no value of its own: ``exe.run(fetch_list=[variable])`` fetches it.
+    ``+ - * / // % ** @``, ``& | ^ ~`` (of booleans: and, or, xor, not), unary
+    ``-``, ``abs`` and the comparisons, also ``==`` and ``!=``, append ops.
+    ``x is y`` compares identity, by which dicts and sets also distinguish keys.
+    ``x[1, :, 2:5]`` indexes as NumPy does, see :func:`sluice.indexing.item`.
+    """
+
+    __slots__ = ("name", "program")
+
+    def __init__(self, program: Program, name: str) -> None:
+        self.program = program
+        self.name = name
+
+    def _desc(self) -> dict[str, Any]:
+        return self.program._var(self.name)
+
+    def _attr(self) -> Any:
+        """The ParamAttr that it was created with, or the default one."""
+        from .layer_helper import ParamAttr
+
+        return self.program._param_attrs.get(self.name) or ParamAttr()
+
+    @property
+    def error_clip(self) -> Any:
+        """What limits its gradient, or None; may be set before the gradients
+        are appended, see :class:`sluice.clip.ErrorClipByValue`.
+        """
+        return self.program._error_clips.get(self.name)
+
+    @error_clip.setter
+    def error_clip(self, clip: Any) -> None:
+        from .clip import _set_error_clip
+
+        _set_error_clip(self, clip)
+
+    @property
+    def shape(self) -> tuple[int | None, ...] | None:
+        """The sizes, None for unknown ones; None for an unknown rank."""
+        return self._desc()["shape"]
+
+    @property
+    def ndim(self) -> int:
+        """The rank. Raises TypeError if it is unknown."""
+        return len(self.shape)  # type: ignore[arg-type]
+
+    @property
+    def dtype(self) -> _core.DType:
+        """The element type."""
+        return self._desc()["dtype"]
+
+    @property
+    def offsets(self) -> Variable | None:
+        """The variable of the offsets that cut its rows into sequences."""
+        name = self._desc()["offsets"]
+        return Variable(self.program, name) if name else None
+
+    @property
+    def rows(self) -> Variable | None:
+        """Of a sparse gradient: the rows of the parameter that its rows name.
+
+        They are int64, -1 for none, and several may be equal: their rows of the
+        gradient are added up. None for other variables.
+        """
+        name = self._desc()["rows"]
+        return Variable(self.program, name) if name else None
+
+    @property
+    def lod(self) -> list[Variable]:
+        """The offsets of each level of sequences, the outermost first."""
+        inner = self.offsets
+        return [] if inner is None else [*inner.lod, inner]
+
+    @property
+    def lod_level(self) -> int:
+        """The number of levels of sequences; 0 if rows are just rows."""
+        return len(self.lod)
+
+    @property
+    def persistable(self) -> bool:
+        """Whether it lives in the scope and outlives a run."""
+        return self._desc()["persistable"]
+
+    @property
+    def stop_gradient(self) -> bool:
+        """Whether gradients stop here; may be set."""
+        return self._desc()["stop_gradient"]
+
+    @stop_gradient.setter
+    def stop_gradient(self, stop: bool) -> None:
+        self.program._set_stop_gradient(self.name, stop)
+
+    def __repr__(self) -> str:
+        from .display import printable, variable_text
+
+        return printable(f"<{variable_text(self)}>")
+
+    def _repr_html_(self) -> str:
+        from .display import variable_html
+
+        return variable_html(self)
+
+    def __array__(self, *_: Any, **__: Any) -> None:
+        raise TypeError(f"{self!r} has no value: fetch it with Executor.run")
+
+    def __bool__(self) -> bool:
+        raise TypeError(
+            f"{self!r} has no value while the program is written: use "
+            "sl.layers.cond or while_loop for `if` and `while`; `==` and "
+            "`in` compare elements, `is` compares variables"
+        )
+
+
+help_with_attributes(Variable)
