@@ -47,7 +47,7 @@ def progress(
                 bar.n = min(total, bar.format_dict["elapsed"])
             bar.refresh()
 
-    form = "{desc} |{bar}| -{remaining}{postfix}"
+    form = "{desc} |{bar}| {remaining} left{postfix}"
     with tqdm(
         desc=what,
         total=total or None,

@@ -72,7 +72,7 @@ def test_a_bar_counts_trainings_and_fits_the_terminal(columns, tmp_path):
     assert bars and max(map(len, bars)) <= columns
     if columns >= 80:
         assert re.search(
-            r"training 2 of 6 \|.*\| -00:\d\d, lenet, chosen kernels, seed 1 of 1, loss ",
+            r"training 2 of 6 \|.*\| 00:\d\d left, lenet, chosen kernels, seed 1 of 1, loss ",
             text)
 
 

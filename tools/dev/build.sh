@@ -45,27 +45,39 @@ need_disk() {
   exit 1
 }
 
-# Reads ninja's output. On a terminal one line counts the steps and vanishes at
-# the end; elsewhere a line follows each tenth of a long build. Messages of
-# compilers pass, those of CMake and ninja about themselves do not.
+# Reads ninja's output. On a terminal one line counts the steps, at least every
+# 4 s, and vanishes at the end; elsewhere a line follows each tenth of a long
+# build, or 4 s of a short one. Messages of compilers pass, those of CMake and
+# ninja about themselves do not.
 show_progress() {
-  local line shown=0 start=$SECONDS clear='' width noise
+  local line beginning='' status step='' done=0 all=0 shown=0 start=$SECONDS
+  local width noise clear=''
   width=$({ stty size </dev/tty | cut -d' ' -f2; } 2>/dev/null || echo 80)
   noise='^(-- |ninja: no work to do|Preset .* variables:|  [A-Z_]+="|$)'
   [ -t 1 ] && clear=$'\r\e[K'
-  while IFS= read -r line; do
-    if [[ $line =~ ^\[([0-9]+)/([0-9]+)\] ]]; then
-      local done=${BASH_REMATCH[1]} all=${BASH_REMATCH[2]} text
-      text="$done of $all steps after $((SECONDS - start)) s"
-      if [ -n "$clear" ]; then
-        text+=": ${line#* }"
-        printf '%s%s' "$clear" "${text:0:width-1}"
-      elif [ "$all" -ge 20 ] && [ $((10 * done / all)) -gt $shown ]; then
-        shown=$((10 * done / all))
-        printf '  %3d %%, %s\n' ${shown}0 "$text"
-      fi
-    elif [[ ! $line =~ $noise ]]; then
-      printf '%s%s\n' "$clear" "$line"
+  while true; do
+    status=0
+    IFS= read -r -t 4 line || status=$?
+    line=$beginning$line beginning=''
+    if [ $status -gt 128 ]; then
+      beginning=$line  # of a line whose end has not come in 4 s
+    elif [ $status -ne 0 ]; then
+      break
+    elif [[ $line =~ ^\[([0-9]+)/([0-9]+)\] ]]; then
+      done=${BASH_REMATCH[1]} all=${BASH_REMATCH[2]} step=": ${line#* }"
+    else
+      [[ $line =~ $noise ]] || printf '%s%s\n' "$clear" "$line"
+      continue
+    fi
+    line="$done of ${all/#0/?} steps after $((SECONDS - start)) s"
+    if [ -n "$clear" ]; then
+      line+=$step
+      printf '%s%s' "$clear" "${line:0:width-1}"
+    elif [ "$all" -lt 20 ]; then
+      [ $status -eq 0 ] || echo "  $line"
+    elif [ $((10 * done / all)) -gt $shown ]; then
+      shown=$((10 * done / all))
+      printf '  %3d %%, %s\n' ${shown}0 "$line"
     fi
   done
   printf '%s' "$clear"

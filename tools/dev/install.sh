@@ -30,7 +30,8 @@ arm64_packages=(g++-aarch64-linux-gnu qemu-user
 # reports (D3 from mpld3), and for their tests Graphviz (from pygraphviz, which
 # needs libgobject and X11); the tests (selenium is for the report's page); the
 # linters.
-package_requirements=(nanobind==3.1.* numpy ml_dtypes tqdm onnx==1.23.*)
+package_requirements=(nanobind==3.1.* numpy ml_dtypes tqdm matplotlib
+  onnx==1.23.*)
 report_requirements=(mpld3 pygraphviz==2.*)
 report_packages=(libglib2.0-bin libxext6 libxrender1)
 test_requirements=(pytest selenium)
@@ -82,17 +83,15 @@ install_packages() {
     fi
     as_root=(sudo)
   fi
-  echo "./dev: installing ${missing[*]}"
   case " ${missing[*]} " in *:arm64\ *) need_arm64 "${as_root[@]}" ;; esac
   mkdir -p build/log
   # The first command completes an interrupted installation.
-  if ! {
-    "${as_root[@]}" dpkg --configure -a &&
-      "${as_root[@]}" apt-get update -qq -o DPkg::Lock::Timeout=300 &&
-      "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
-        apt-get install -y -qq --no-install-recommends \
-        -o DPkg::Lock::Timeout=300 "${missing[@]}"
-  } >$log 2>&1; then
+  local apt="dpkg --configure -a &&
+    apt-get update -qq -o DPkg::Lock::Timeout=300 &&
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq \
+      --no-install-recommends -o DPkg::Lock::Timeout=300"
+  if ! ticking "./dev: installing ${missing[*]}" $log \
+    "${as_root[@]}" sh -c "$apt ${missing[*]}"; then
     echo "./dev: cannot install ${missing[*]}:" >&2
     grep '^E:' $log | head -5 | sed 's/^/  /' >&2
     grep -q 'Could not resolve\|Failed to fetch\|Temporary failure' $log &&
@@ -135,23 +134,15 @@ leave_out() {
 # installed without dependencies, for any Python. VENV/LAYER records the
 # installed requirements and the folder: a moved environment is created again.
 environment() {
-  local venv=$1 layer=$1/$2 wanted="$PWD: ${*:3}" all=() alone=() made
+  local venv=$1 layer=$1/$2 wanted="$PWD: ${*:3}" all=() alone=()
   shift 2
   while [ $# -gt 0 ] && [ "$1" != -- ]; do all+=("$1") && shift; done
   [ $# -gt 0 ] && alone=("${@:2}")
   [ "$(cat "$layer" 2>/dev/null)" = "$wanted" ] && return 0
   install_packages "${python_packages[@]}" || return 1
-  echo "./dev: installing ${all[*]} ${alone[*]} into $venv"
-  made=$(cat "$venv/folder" 2>/dev/null || true)
-  local pip=("$venv/bin/python" -m pip install --disable-pip-version-check -q)
   mkdir -p build/log
-  if ! {
-    { [ "$made" = "$PWD" ] || { rm -rf "$venv" &&
-      /usr/bin/python3 -m venv "$venv" && echo "$PWD" >"$venv/folder"; }; } &&
-      { [ ${#all[@]} -eq 0 ] || "${pip[@]}" "${all[@]}"; } &&
-      { [ ${#alone[@]} -eq 0 ] ||
-        "${pip[@]}" --no-deps --ignore-requires-python "${alone[@]}"; }
-  } >build/log/pip.log 2>&1; then
+  if ! ticking "./dev: installing ${all[*]} ${alone[*]} into $venv" \
+    build/log/pip.log fill_environment; then
     echo "./dev: cannot install ${all[*]} ${alone[*]} into $venv:" >&2
     grep '^ERROR' build/log/pip.log | head -3 | sed 's/^/  /' >&2
     grep -q 'Temporary failure\|NewConnectionError' build/log/pip.log &&
@@ -161,6 +152,17 @@ environment() {
   fi
   echo "$wanted" >"$layer"
   touch build/installed
+}
+
+# Installs `all` and `alone` into `venv` for `environment`, and makes it first.
+fill_environment() {
+  local pip=("$venv/bin/python" -m pip install --disable-pip-version-check -q)
+  { [ "$(cat "$venv/folder" 2>/dev/null || true)" = "$PWD" ] ||
+    { rm -rf "$venv" && /usr/bin/python3 -m venv "$venv" &&
+      echo "$PWD" >"$venv/folder"; }; } &&
+    { [ ${#all[@]} -eq 0 ] || "${pip[@]}" "${all[@]}"; } &&
+    { [ ${#alone[@]} -eq 0 ] ||
+      "${pip[@]}" --no-deps --ignore-requires-python "${alone[@]}"; }
 }
 
 # python_environment LAYER...: build/venv with these layers, since the system's

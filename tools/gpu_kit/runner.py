@@ -22,10 +22,7 @@ from typing import Any
 
 PASSED, FAILED, LEFT_OUT = "passed", "failed", "left out"
 _RESULTS = (
-    "gpu_kit.json",
-    "gpu_kit.log",
-    "cuda.json",
-    "table1.json",
+    "gpu_kit.json", "gpu_kit.log", "cuda.json", "table1.json",
     "worst_kernels.md",
 )
 _KEPT = 4 << 20  # bytes of an output's beginning, and of its end

@@ -29,9 +29,7 @@ def compile_alone(compiler, flags, include, language):
     source = f'#include "{include}"\n'
     done = subprocess.run(
         [*compiler, *flags, "-fsyntax-only", "-x", language, "-"],
-        input=source,
-        capture_output=True,
-        text=True,
+        input=source, capture_output=True, text=True,
     )
     return done.stderr if done.returncode else None
 

@@ -12,10 +12,10 @@ def main():
     arguments = compile_commands.arguments(__doc__)
     units = compile_commands.units(arguments.build)
     compiled = {str(path) for sources in units for path in sources}
-    names = subprocess.run(
+    names = subprocess.check_output(
         ["git", "ls-files", "tests/**_test.cc", "tests/**_test.cu"],
-        cwd=rooms.ROOT, capture_output=True, text=True, check=True,
-    ).stdout.split()
+        cwd=rooms.ROOT, text=True,
+    ).split()
     problems = [
         f"{name}: no target of tests/CMakeLists.txt compiles it"
         for name in names

@@ -23,12 +23,9 @@ def main():
 
     # clang-tidy has no omp.h. From g++'s folder, only headers that exist
     # nowhere else may be used.
-    gcc_include = subprocess.run(
-        ["g++", "-print-file-name=include"],
-        check=True,
-        capture_output=True,
-        text=True,
-    ).stdout.strip()
+    gcc_include = subprocess.check_output(
+        ["g++", "-print-file-name=include"], text=True
+    ).strip()
 
     def header_filter(sources):
         # Sources that use CUDA's names are only checked in their own headers.
@@ -54,9 +51,7 @@ def main():
                 "-Wno-deprecated-declarations",  # from libstdc++
                 f"-idirafter{gcc_include}",
             ],
-            capture_output=True,
-            text=True,
-            cwd=rooms.ROOT,
+            capture_output=True, text=True, cwd=rooms.ROOT,
         )
         return done.stdout + done.stderr if done.returncode else None
 
