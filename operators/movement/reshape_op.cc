@@ -24,8 +24,13 @@ class SizeProduct {
   int64_t value_ = 1;
 };
 
-// Checks the entries and copies them; an entry of 0 becomes X's size. Returns
-// the axis to infer, or -1.
+// Whether Out has the size of X along the axis of this entry.
+bool Copies(const InferShapeContext& context, int64_t entry) {
+  return entry == 0 && !context.Attr<bool>("allow_zero");
+}
+
+// Checks the entries and copies them; an entry of 0 may become X's size.
+// Returns the axis to infer, or -1.
 int ReadShape(const InferShapeContext& context, const DDim& x, DDim* out) {
   const Ints& shape = context.Attr<Ints>("shape");
   context.Require(shape.size() <= DDim::kMaxRank, "reshape.rank",
@@ -42,15 +47,15 @@ int ReadShape(const InferShapeContext& context, const DDim& x, DDim* out) {
                     "shape[{}] and shape[{}] are both -1; expected at most one",
                     inferred, axis);
     context.Require(
-        size != 0 || !x.rank_known() || axis < x.rank(), "reshape.copied_axis",
+        !Copies(context, size) || !x.rank_known() || axis < x.rank(),
+        "reshape.copied_axis",
         "shape[{}] = 0 copies a dim that input X {} does not have", axis, x);
     if (size < 0) inferred = axis;
   }
   *out = DDim(shape);
   for (int axis = 0; axis < out->rank(); ++axis) {
-    if (shape[axis] == 0) {
-      (*out)[axis] = x.rank_known() ? x[axis] : kUnknownDim;
-    }
+    if (!Copies(context, shape[axis])) continue;
+    (*out)[axis] = x.rank_known() ? x[axis] : kUnknownDim;
   }
   return inferred;
 }
@@ -63,18 +68,21 @@ void ReshapeShape(InferShapeContext& context) {
   if (!x.rank_known()) return context.SetOutput("Out", out);
 
   // Copied dims are in both shapes; the products of the other dims must be
-  // equal. The given ones are never 0, and a copied dim may be unknown.
+  // equal. A copied dim may be unknown.
+  const auto copied = [&](int axis) {
+    return axis < out.rank() && Copies(context, shape[axis]);
+  };
   SizeProduct given;
   SizeProduct rest;
   for (int axis = 0; axis < out.rank(); ++axis) {
-    if (shape[axis] > 0) given.Multiply(context, shape[axis]);
+    if (shape[axis] >= 0 && !copied(axis)) given.Multiply(context, shape[axis]);
   }
   for (int axis = 0; axis < x.rank(); ++axis) {
-    const bool copied = axis < out.rank() && shape[axis] == 0;
-    if (!copied) rest.Multiply(context, x[axis]);
+    if (!copied(axis)) rest.Multiply(context, x[axis]);
   }
   if (rest.known() && inferred >= 0) {
-    context.Require(rest.value() % given.value() == 0, "reshape.not_divisible",
+    context.Require(given.value() > 0 && rest.value() % given.value() == 0,
+                    "reshape.not_divisible",
                     "input X {} cannot be {}: {} elements do not divide by {} "
                     "(shape[{}] is -1)",
                     x, out, rest.value(), given.value(), inferred);
@@ -126,6 +134,9 @@ void ReshapeSchema(OpSchema& op) {
   op.Attr<Ints>("shape",
                 "The sizes of Out. 0 copies the size of X at that place; -1, "
                 "at most once, stands for what is left.");
+  op.Attr<bool>("allow_zero",
+                "0 is a size instead, so that X has no elements either.")
+      .Default(false);
   op.TypeVar("S", IndexDTypes());
   op.Operand("Shape", "shape", "S", "Attribute shape as a vector.");
   op.InferShape(ReshapeShape).InferLateShape(ReshapeLateShape);
