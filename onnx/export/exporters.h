@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "sluice/onnx/export/op_export.h"
@@ -23,23 +24,29 @@ struct ExporterRow {
   std::string_view reason = {};
 };
 
+using ExporterTable = std::span<const ExporterRow>;
+
 // The tables, one for each file in onnx/exporters/.
-std::span<const ExporterRow> ContractionExporters();
-std::span<const ExporterRow> ControlFlowExporters();
-std::span<const ExporterRow> CreationExporters();
-std::span<const ExporterRow> ElementwiseExporters();
-std::span<const ExporterRow> ImageExporters();
-std::span<const ExporterRow> IndexingExporters();
-std::span<const ExporterRow> LossExporters();
-std::span<const ExporterRow> MovementExporters();
-std::span<const ExporterRow> NormExporters();
-std::span<const ExporterRow> QuantizationExporters();
-std::span<const ExporterRow> RecurrentExporters();
-std::span<const ExporterRow> ReductionExporters();
-std::span<const ExporterRow> SearchExporters();
+extern const ExporterTable kContractionExporters;
+extern const ExporterTable kControlFlowExporters;
+extern const ExporterTable kElementwiseExporters;
+extern const ExporterTable kImageExporters;
+extern const ExporterTable kIndexingExporters;
+extern const ExporterTable kMovementExporters;
+extern const ExporterTable kNormExporters;
+extern const ExporterTable kRecurrentExporters;
 
 // Writes the op. For an op without an ONNX operator, raises Unimplemented with
 // the id OpExport::kFormId and the reason.
 void ExportOp(const OpDesc& op, GraphWriter* graph);
+
+// Writes an op as the equivalent ONNX operator of its schema (OpSchema::Onnx):
+// inputs in order, attributes with ONNX's names. Attributes that are inputs in
+// newer opsets become constants.
+void ExportCounterpart(const OpDesc& op, GraphWriter* graph);
+
+// Input Y of an op with two operands, reshaped so that its last dim is aligned
+// with the last dim of X. Attribute axis is the dim of X where Y begins.
+std::string AlignedY(OpExport& op);
 
 }  // namespace sluice::onnx

@@ -1,14 +1,16 @@
 #include "sluice/onnx/export/graph_writer.h"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <type_traits>
 #include <utility>
 #include <variant>
 
+#include "sluice/framework/op/near_names.h"
+#include "sluice/framework/values/scope_lock.h"
 #include "sluice/onnx/export/op_export.h"
-#include "sluice/onnx/export/value_types.h"
-#include "sluice/onnx/import/packed_values.h"
 #include "sluice/onnx/import/tensor_values.h"
 #include "sluice/onnx/onnx.pb.h"
 
@@ -256,6 +258,181 @@ std::string GraphWriter::AddConstant(const Tensor& value) {
   tensor->set_raw_data(bytes);
   if (!content.empty()) constants_[content] = name;
   return name;
+}
+
+namespace {
+
+::onnx::TensorShapeProto* ShapeOf(::onnx::ValueInfoProto& value) {
+  return value.mutable_type()->mutable_tensor_type()->mutable_shape();
+}
+
+bool HasShape(const ::onnx::ValueInfoProto& value) {
+  return value.type().tensor_type().has_shape();
+}
+
+bool IsOpen(const ::onnx::ValueInfoProto& value, int dim) {
+  const auto& shape = value.type().tensor_type().shape();
+  return dim < shape.dim_size() && !shape.dim(dim).has_dim_value();
+}
+
+}  // namespace
+
+void SetType(const VarDesc& var,
+             const std::string& name,
+             ::onnx::ValueInfoProto* to) {
+  to->set_name(name);
+  auto* type = to->mutable_type()->mutable_tensor_type();
+  type->set_elem_type(OnnxDataType(var.dtype));
+  if (!var.dims.rank_known()) return;
+  auto* shape = type->mutable_shape();
+  for (const int64_t size : var.dims) {
+    auto* dim = shape->add_dim();
+    if (size >= 0) dim->set_dim_value(size);
+  }
+}
+
+void NameSizes(const std::map<std::string, std::vector<std::string>>& given,
+               GraphProto* graph) {
+  auto& inputs = *graph->mutable_input();
+  for (const auto& entry : given) {
+    const auto input =
+        std::find_if(inputs.begin(), inputs.end(), [&](const auto& value) {
+          return value.name() == entry.first && HasShape(value);
+        });
+    const int dims = input == inputs.end()
+                         ? -1
+                         : input->type().tensor_type().shape().dim_size();
+    if (dims < 0) {
+      std::vector<std::string> known;
+      for (const auto& value : inputs) {
+        if (HasShape(value)) known.push_back(value.name());
+      }
+      Raise(ErrorCode::kInvalidArgument, "onnx.save_size_names",
+            "names are given for the sizes of {}, which is no input "
+            "of the model{}",
+            Shown(entry.first), SuggestNames(entry.first, known));
+    }
+    SLUICE_ENFORCE(static_cast<int>(entry.second.size()) == dims,
+                   ErrorCode::kInvalidArgument, "onnx.save_size_count",
+                   "{} has {} dims, and {} names are given for their sizes; "
+                   "expected one for each",
+                   Shown(entry.first), dims, entry.second.size());
+  }
+  const auto open =
+      std::count_if(inputs.begin(), inputs.end(),
+                    [](const auto& value) { return IsOpen(value, 0); });
+  for (auto& input : inputs) {
+    if (!HasShape(input)) continue;
+    const auto names = given.find(input.name());
+    for (int i = 0; i < ShapeOf(input)->dim_size(); ++i) {
+      if (!IsOpen(input, i)) continue;
+      std::string name =
+          i == 0 && open == 1 ? "batch" : Format("{}_{}", input.name(), i);
+      const auto at = static_cast<size_t>(i);
+      if (names != given.end() && at < names->second.size() &&
+          !names->second[at].empty()) {
+        name = names->second[at];
+      }
+      ShapeOf(input)->mutable_dim(i)->set_dim_param(name);
+    }
+  }
+}
+
+namespace {
+
+// Smaller tensors stay in the model.
+constexpr size_t kLarge = 1024;
+// Each tensor begins on a page, for readers that map the file.
+constexpr size_t kPage = 4096;
+constexpr std::array<char, kPage> kZeros = {};
+
+void SetExternal(const std::string& file,
+                 size_t offset,
+                 size_t bytes,
+                 TensorProto* to) {
+  to->set_data_location(TensorProto::EXTERNAL);
+  const auto add = [to](const char* key, const std::string& value) {
+    auto* entry = to->add_external_data();
+    entry->set_key(key);
+    entry->set_value(value);
+  };
+  add("location", file);
+  add("offset", Format("{}", offset));
+  add("length", Format("{}", bytes));
+}
+
+}  // namespace
+
+Parameters ParametersOf(const Program& program, const Scope& scope) {
+  Parameters parameters;
+  std::string missing;
+  {
+    const ScopeLock lock(&scope, ScopeAccess::kRead);
+    for (const VarDesc& var : program.block().vars()) {
+      if (!var.persistable) continue;
+      const Variable* variable = scope.FindVar(var.name);
+      const Tensor* value =
+          variable == nullptr ? nullptr : variable->Get<Tensor>();
+      if (value == nullptr || !value->allocated()) {
+        missing += (missing.empty() ? "" : ", ") + var.name;
+        continue;
+      }
+      SLUICE_ENFORCE(
+          value->dtype() == var.dtype && value->dims() == var.dims,
+          ErrorCode::kInvalidArgument, "onnx.save_parameter",
+          "variable {} is {} {} in the program, but {} {} in the scope",
+          var.name, var.dtype, var.dims, value->dtype(), value->dims());
+      parameters.emplace_back(var.name, *value);
+    }
+  }
+  SLUICE_ENFORCE(missing.empty(), ErrorCode::kFailedPrecondition,
+                 "onnx.save_no_value",
+                 "the scope has no value to save for {}: run the start-up "
+                 "program first, or give the scope that has them",
+                 missing);
+  for (auto& [name, value] : parameters) {
+    if (value.place() != PlaceKey(CPUPlace())) {
+      value = value.CopyTo(CPUPlace());
+    }
+  }
+  return parameters;
+}
+
+uint64_t BytesOf(const Parameters& parameters) {
+  uint64_t bytes = 0;
+  for (const auto& [name, value] : parameters) {
+    bytes += value.bytes();
+  }
+  return bytes;
+}
+
+std::vector<std::string_view> AddParameters(const Parameters& parameters,
+                                            const std::string& file,
+                                            GraphProto* graph) {
+  std::vector<std::string_view> content;
+  size_t size = 0;
+  for (const auto& [name, value] : parameters) {
+    auto* tensor = graph->add_initializer();
+    tensor->set_name(name);
+    tensor->set_data_type(OnnxDataType(value.dtype()));
+    tensor->mutable_dims()->Assign(value.dims().begin(), value.dims().end());
+    if (IsPacked(value.dtype())) {
+      tensor->set_raw_data(PackedBytes(value));
+      continue;
+    }
+    const std::string_view bytes(static_cast<const char*>(value.raw_data()),
+                                 value.bytes());
+    if (file.empty() || bytes.size() < kLarge) {
+      tensor->set_raw_data(bytes.data(), bytes.size());
+      continue;
+    }
+    const size_t padding = (kPage - size % kPage) % kPage;
+    content.emplace_back(kZeros.data(), padding);
+    content.push_back(bytes);
+    SetExternal(file, size + padding, bytes.size(), tensor);
+    size += padding + bytes.size();
+  }
+  return content;
 }
 
 }  // namespace sluice::onnx

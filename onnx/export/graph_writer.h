@@ -5,8 +5,11 @@
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include "sluice/framework/values/scope.h"
 #include "sluice/onnx/import/messages.h"
 
 namespace sluice::onnx {
@@ -104,5 +107,32 @@ class GraphWriter {
   int op_nodes_ = 0;
   std::vector<std::pair<std::string, std::string>> op_properties_;
 };
+
+// Sets the dtype and shape of a variable as a value of the model.
+void SetType(const VarDesc& var,
+             const std::string& name,
+             ::onnx::ValueInfoProto* to);
+
+// Names unknown sizes of inputs: by `given`, for input and dim; else "batch" if
+// only one input has an unknown first size; else by input and dim, because no
+// two are known to be equal. Raises InvalidArgument if a name is not an input,
+// or the number of names differs from the number of dims.
+void NameSizes(const std::map<std::string, std::vector<std::string>>& given,
+               GraphProto* graph);
+
+using Parameters = std::vector<std::pair<std::string, Tensor>>;
+
+// The values of the program's persistable variables, on the host. Takes the
+// scope's lock. Raises FailedPrecondition, naming those without a value, and
+// InvalidArgument for one of another dtype or shape.
+Parameters ParametersOf(const Program& program, const Scope& scope);
+uint64_t BytesOf(const Parameters& parameters);
+
+// Adds the parameters to the graph as initialisers. If `file` names a file
+// beside the model, large ones refer to it; the result is its content, in
+// memory that the parameters own.
+std::vector<std::string_view> AddParameters(const Parameters& parameters,
+                                            const std::string& file,
+                                            GraphProto* graph);
 
 }  // namespace sluice::onnx

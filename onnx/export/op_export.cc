@@ -3,7 +3,12 @@
 #include <algorithm>
 #include <numeric>
 
+#include "sluice/framework/choice/resolver.h"
+#include "sluice/framework/costs/machine.h"
+#include "sluice/framework/costs/record.h"
 #include "sluice/framework/run/run_op.h"
+#include "sluice/onnx/export/exporters.h"
+#include "sluice/platform/error.h"
 
 namespace sluice::onnx {
 
@@ -237,6 +242,164 @@ Ints ChannelsSecond(int rank) {
   std::iota(order.begin(), order.end(), 0);
   std::rotate(order.begin() + 1, order.end() - 1, order.end());
   return order;
+}
+
+namespace {
+
+// Why an op cannot be part of a model that computes outputs from inputs; "" if
+// it can.
+std::string WhyNot(const GraphWriter& graph, const OpDesc& op) {
+  if (op.purpose != OpPurpose::kForward) {
+    return Format(
+        "it is {} op: export program.clone(for_test=True) (C++: "
+        "CloneForTest), or name outputs that need no such op",
+        op.purpose == OpPurpose::kBackward ? "a gradient" : "an optimizer's");
+  }
+  const auto test = op.attributes.find("is_test");
+  if (test != op.attributes.end() && test->second == Attribute(true)) {
+    return "";
+  }
+  for (const auto& [argument, vars] : op.outputs) {
+    for (const std::string& var : vars) {
+      if (!graph.Var(var).persistable) continue;
+      return Format(
+          "it changes parameter {}; export "
+          "program.clone(for_test=True) (C++: CloneForTest)",
+          Shown(var));
+    }
+  }
+  return "";
+}
+
+std::string FirstLine(std::string_view text) {
+  return std::string(text.substr(0, text.find('\n')));
+}
+
+}  // namespace
+
+void OpsWriter::Write(GraphWriter* graph) {
+  for (const OpDesc& op : graph->block().ops) {
+    ++op_count_;
+    const std::string reason = WhyNot(*graph, op);
+    if (!reason.empty()) {
+      Refuse(op, reason);
+      is_training_ = true;
+    } else {
+      Write(op, graph);
+    }
+  }
+}
+
+void OpsWriter::Write(const OpDesc& op, GraphWriter* graph) {
+  graph->BeginOp(op);
+  AddNotes(op, graph);
+  try {
+    ExportOp(op, graph);
+  } catch (Error& error) {
+    if (error.check_id() == OpExport::kFormId) {
+      return Refuse(op, FirstLine(error.what()));
+    }
+    AddLocation(op.location, &error);
+    throw;
+  }
+}
+
+void OpsWriter::AddNotes(const OpDesc& op, GraphWriter* graph) const {
+  // Blocks have their own plans.
+  if (options_.plan == nullptr || graph->block().index > 0) return;
+  if (op.outputs.empty()) return;
+  const auto notes =
+      NotesOfOp(*options_.plan, whole_, op.outputs[0].second.at(0));
+  for (const auto& [key, value] : notes) {
+    graph->DescribeOp(key, value);
+  }
+}
+
+void OpsWriter::Refuse(const OpDesc& op, const std::string& reason) {
+  const std::string made = op.outputs.empty() ? "" : op.outputs[0].second.at(0);
+  const std::string where = DescribeLocation(op.location);
+  refused_.push_back(Format("{} (makes {}): {}{}", op.type, Shown(made), reason,
+                            where.empty() ? "" : "; " + where));
+}
+
+void OpsWriter::RaiseRefused() const {
+  constexpr size_t kMostListed = 100;
+  if (refused_.empty()) return;
+  std::string lines;
+  for (size_t i = 0; i < std::min(refused_.size(), kMostListed); ++i) {
+    lines += "\n  " + refused_[i];
+  }
+  if (refused_.size() > kMostListed) {
+    lines += Format("\n  and {} more", refused_.size() - kMostListed);
+  }
+  if (is_training_) {
+    Raise(ErrorCode::kInvalidArgument, "onnx.save_training",
+          "{} of {} ops cannot be exported, some of them because "
+          "they train:{}",
+          refused_.size(), op_count_, lines);
+  }
+  Raise(ErrorCode::kUnimplemented, "onnx.no_counterpart",
+        "{} of {} ops cannot be exported to ONNX (opset {}):{}",
+        refused_.size(), op_count_, options_.opset, lines);
+}
+
+namespace {
+
+bool Makes(const OpDesc& op, const std::string& variable) {
+  return std::any_of(
+      op.outputs.begin(), op.outputs.end(), [&](const auto& output) {
+        const auto& [argument, vars] = output;
+        return std::find(vars.begin(), vars.end(), variable) != vars.end();
+      });
+}
+
+void AddTime(const Candidate& candidate, Properties* notes) {
+  const Record* record = candidate.record;
+  if (record == nullptr || record->rounds == 0) return;
+  notes->emplace_back("sluice.measured_microseconds",
+                      Format("{:.3f}", record->median * 1e6));
+  notes->emplace_back("sluice.measured_date", record->date);
+  notes->emplace_back("sluice.checked", ToString(record->verdict));
+}
+
+}  // namespace
+
+Properties NotesOfOp(const Plan& plan,
+                     const Program& program,
+                     const std::string& variable) {
+  const auto& ops = program.block().ops;
+  const auto covers = [&](const Decision& decision) {
+    return std::any_of(
+        decision.covers.begin(), decision.covers.end(), [&](int index) {
+          return static_cast<size_t>(index) < ops.size() &&
+                 Makes(ops[static_cast<size_t>(index)], variable);
+        });
+  };
+  const auto& decisions = plan.decisions();
+  const auto found = std::find_if(decisions.begin(), decisions.end(), covers);
+  if (found == decisions.end()) return {};
+  const Decision& decision = *found;
+  Properties notes = {{"sluice.kernel", ToString(*decision.kernel)},
+                      {"sluice.reason", decision.reason}};
+  std::string together;
+  for (const int index : decision.covers) {
+    if (static_cast<size_t>(index) >= ops.size()) continue;
+    together +=
+        (together.empty() ? "" : ", ") + ops[static_cast<size_t>(index)].type;
+  }
+  if (decision.covers.size() > 1) {
+    notes.emplace_back("sluice.computed_together", together);
+  }
+  for (const Candidate& candidate : decision.candidates()) {
+    if (candidate.kernel == decision.kernel) AddTime(candidate, &notes);
+  }
+  return notes;
+}
+
+Properties NotesOfPlan(const Plan& plan) {
+  return {{"sluice.machine", MachineId().text},
+          {"sluice.place", ToString(plan.place())},
+          {"sluice.threads", Format("{}", plan.num_threads())}};
 }
 
 }  // namespace sluice::onnx

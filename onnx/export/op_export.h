@@ -1,12 +1,16 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "sluice/framework/plan/plan.h"
 #include "sluice/onnx/export/graph_writer.h"
+#include "sluice/onnx/save_onnx.h"
 
 namespace sluice::onnx {
 
@@ -117,5 +121,44 @@ class OpExport {
 // The permutation that moves the channels of an image last, or back to dim 1.
 Ints ChannelsLast(int rank);
 Ints ChannelsSecond(int rank);
+
+// Writes the ops of all blocks of a pruned program, each into the graph of its
+// block, and collects those that cannot be written. Borrows its arguments; used
+// by one thread.
+class OpsWriter {
+ public:
+  // `whole` is the program before pruning, which options.plan belongs to.
+  OpsWriter(const Program& whole, const OnnxSaveOptions& options)
+      : whole_(whole), options_(options) {}
+
+  void Write(GraphWriter* graph);
+  // Raises Unimplemented, or InvalidArgument if some ops train, and lists all
+  // refused ops.
+  void RaiseRefused() const;
+
+ private:
+  void Write(const OpDesc& op, GraphWriter* graph);
+  void AddNotes(const OpDesc& op, GraphWriter* graph) const;
+  void Refuse(const OpDesc& op, const std::string& reason);
+
+  const Program& whole_;
+  const OnnxSaveOptions& options_;
+  std::vector<std::string> refused_;
+  size_t op_count_ = 0;
+  bool is_training_ = false;
+};
+
+// Keys and values of metadata_props.
+using Properties = std::vector<std::pair<std::string, std::string>>;
+
+// Notes of a plan, prepared from `program`, about the op that computes
+// `variable`: its kernel, the ops fused with it, and the time of one call if it
+// was measured. Empty if the plan lacks the op.
+Properties NotesOfOp(const Plan& plan,
+                     const Program& program,
+                     const std::string& variable);
+
+// Notes about the whole plan: place, threads, machine.
+Properties NotesOfPlan(const Plan& plan);
 
 }  // namespace sluice::onnx

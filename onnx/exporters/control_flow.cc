@@ -353,8 +353,6 @@ constexpr ExporterRow kControlFlowRows[] = {{"if", If}, {"loop", Loop}};
 
 }  // namespace
 
-std::span<const ExporterRow> ControlFlowExporters() {
-  return kControlFlowRows;
-}
+const ExporterTable kControlFlowExporters = kControlFlowRows;
 
 }  // namespace sluice::onnx

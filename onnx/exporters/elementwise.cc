@@ -2,7 +2,6 @@
 #include <limits>
 #include <string>
 
-#include "sluice/onnx/export/counterpart_export.h"
 #include "sluice/onnx/export/exporters.h"
 
 namespace sluice::onnx {
@@ -342,8 +341,6 @@ constexpr ExporterRow kElementwiseRows[] = {
 }  // namespace
 
 // Ops without a row use their schemas (export/counterpart_export.h).
-std::span<const ExporterRow> ElementwiseExporters() {
-  return kElementwiseRows;
-}
+const ExporterTable kElementwiseExporters = kElementwiseRows;
 
 }  // namespace sluice::onnx

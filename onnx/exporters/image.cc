@@ -302,8 +302,6 @@ constexpr ExporterRow kImageRows[] = {
 
 }  // namespace
 
-std::span<const ExporterRow> ImageExporters() {
-  return kImageRows;
-}
+const ExporterTable kImageExporters = kImageRows;
 
 }  // namespace sluice::onnx

@@ -127,8 +127,6 @@ constexpr ExporterRow kRecurrentRows[] = {{"linear_attention", LinearAttention},
 
 }  // namespace
 
-std::span<const ExporterRow> RecurrentExporters() {
-  return kRecurrentRows;
-}
+const ExporterTable kRecurrentExporters = kRecurrentRows;
 
 }  // namespace sluice::onnx

@@ -25,11 +25,76 @@ class AttentionImport {
 
   void Run() {
     ReadHeads();
-    const std::string query = Computed(Heads(kQuery, query_heads_));
-    const std::string key =
-        Computed(WithPast(Heads(kKey, key_heads_), kPastKey, kPresentKey));
-    const std::string value = Computed(
-        WithPast(Heads(kValue, key_heads_), kPastValue, kPresentValue));
+    const auto heads = [this](int input, int64_t count) {
+      return flat_ ? Heads(node_.In(input), count) : node_.In(input);
+    };
+    RunHeads(heads(kQuery, query_heads_),
+             WithPast(heads(kKey, key_heads_), kPastKey, kPresentKey),
+             WithPast(heads(kValue, key_heads_), kPastValue, kPresentValue));
+  }
+
+  // Attention of onnxruntime: Q, K and V are the product of inputs 0 and 1.
+  void RunPacked() {
+    SetFused();
+    std::string product = Append("matmul", node_.In(0), node_.In(1));
+    if (node_.HasInput(2)) {
+      product = Append("elementwise_add", product, node_.In(2));
+    }
+    Ints sizes = node_.attributes().Ints("qkv_hidden_sizes");
+    if (sizes.empty()) sizes.assign(3, node_.SizeOf(node_.In(1), 1) / 3);
+    if (node_.HasInput(6) || node_.attributes().Int("do_rotary", 0) != 0) {
+      Node::Unsupported("do_rotary, or a shared buffer of past keys");
+    }
+    std::string parts[3], pair[2];
+    for (int64_t i = 0, begin = 0; i < 3; begin += sizes.at(i++)) {
+      parts[i] =
+          Heads(Slice(product, begin, begin + sizes.at(i), -1), query_heads_);
+      if (i == 0) continue;
+      if (node_.HasInput(4)) {
+        const std::string past = Slice(node_.In(4), i - 1, i, 0);
+        parts[i] = Concat(
+            {node_.Unary("squeeze", past, {{"axes", Ints{0}}}), parts[i]}, 2);
+      }
+      pair[i - 1] = node_.Unary("unsqueeze", parts[i], {{"axes", Ints{0}}});
+    }
+    if (node_.HasOutput(1)) {
+      node_.FinishOutput(1, "concat", {{"X", {pair[0], pair[1]}}},
+                         {{"axis", int64_t{0}}});
+    }
+    AllowKeys(3);
+    RunHeads(parts[0], parts[1], parts[2]);
+  }
+
+  // MultiHeadAttention of onnxruntime.
+  void RunSeparate() {
+    SetFused();
+    if (!node_.HasInput(1) || !node_.HasInput(2) || node_.input_count() > 8) {
+      Node::Unsupported("Q, K and V in one input, or a buffer of past keys");
+    }
+    std::string parts[3];
+    int64_t begin = 0;
+    for (int i = 0; i < 3; ++i) {
+      parts[i] = node_.In(i);
+      // Keys with 4 dims are of an earlier call.
+      if (RankOf(node_, i) == 4) continue;
+      if (node_.HasInput(3)) {
+        const int64_t end = begin + node_.SizeOf(parts[i], 2);
+        parts[i] = Append("elementwise_add", parts[i],
+                          Slice(node_.In(3), begin, end, 0));
+        begin = end;
+      }
+      parts[i] = Heads(parts[i], query_heads_);
+    }
+    AllowKeys(4);
+    RunHeads(parts[0], WithPast(parts[1], 6, kPresentKey),
+             WithPast(parts[2], 7, kPresentValue));
+  }
+
+ private:
+  void RunHeads(std::string query, std::string key, std::string value) {
+    query = Computed(query);
+    key = Computed(key);
+    value = Computed(value);
     rows_ = SizeOf(query, 2);
     columns_ = SizeOf(key, 2);
     std::string scores =
@@ -45,7 +110,58 @@ class AttentionImport {
     Finish({{"X", {weights}}, {"Y", {Repeated(value)}}});
   }
 
- private:
+  // In onnxruntime's operators the last query belongs to the last key.
+  void SetFused() {
+    fused_ = flat_ = true;
+    mask_ = 5;
+    query_heads_ = key_heads_ = node_.attributes().NeededInt("num_heads");
+  }
+
+  // Input `mask` of onnxruntime's operators: the number of keys of each
+  // sequence, or a 1 for each key, of all queries or of each. Keys that it
+  // leaves out are not excluded, but get a large negative score.
+  void AllowKeys(int mask) {
+    filter_ = Number(node_.attributes().Float("mask_filter_value", -10000));
+    if (!node_.HasInput(mask)) return filter_.clear();
+    const int rank = RankOf(node_, mask);
+    if (rank > 3) Node::Unsupported("a mask with {} dims", rank);
+    if (rank == 1) {
+      counts_ =
+          Reshape(node_.Cast(node_.In(mask), DType::kInt64), {-1, 1, 1, 1});
+    } else {
+      allowed_ =
+          node_.Unary("unsqueeze", node_.Cast(node_.In(mask), DType::kBool),
+                      {{"axes", rank == 2 ? Ints{1, 2} : Ints{1}}});
+    }
+  }
+
+  // The scores plus what AllowKeys says.
+  std::string Filtered(const std::string& scores) {
+    if (filter_.empty()) return scores;
+    if (allowed_.empty()) {
+      allowed_ = Append("less_than", Range(columns_), counts_);
+    }
+    const std::string bias = node_.Append(
+        "where",
+        {{"Condition", {allowed_}}, {"X", {Number(0)}}, {"Y", {filter_}}});
+    return Append("elementwise_add", scores, bias);
+  }
+
+  std::string Concat(const ArgVars& parts, int64_t axis) {
+    return node_.Append("concat", {{"X", parts}}, {{"axis", axis}});
+  }
+  std::string Slice(const std::string& x,
+                    int64_t begin,
+                    int64_t end,
+                    int64_t axis) {
+    if (begin < 0 || end < begin) {
+      Node::Unsupported("the size of {} is known only when the model runs",
+                        Shown(x));
+    }
+    return node_.Unary(
+        "slice", x,
+        {{"starts", Ints{begin}}, {"ends", Ints{end}}, {"axes", Ints{axis}}});
+  }
   std::string Append(const char* type,
                      const std::string& x,
                      const std::string& y,
@@ -111,17 +227,15 @@ class AttentionImport {
   }
 
   // Reshapes [batch, sequence, heads * size] to [batch, heads, sequence, size].
-  std::string Heads(int input, int64_t heads) {
-    if (!flat_) return node_.In(input);
-    return node_.Unary("transpose", Reshape(node_.In(input), {0, 0, heads, -1}),
+  std::string Heads(const std::string& x, int64_t heads) {
+    return node_.Unary("transpose", Reshape(x, {0, 0, heads, -1}),
                        {{"axis", Ints{0, 2, 1, 3}}});
   }
 
   std::string WithPast(const std::string& present, int past, int output) {
     std::string all = present;
     if (node_.HasInput(past)) {
-      all = node_.Append("concat", {{"X", {node_.In(past), present}}},
-                         {{"axis", int64_t{2}}});
+      all = Concat({node_.In(past), present}, 2);
     }
     if (node_.HasOutput(output)) {
       node_.FinishOutput(output, "assign", {{"X", {all}}});
@@ -148,8 +262,9 @@ class AttentionImport {
   }
 
   double Scale(const std::string& query) {
-    if (node_.attributes().Has("scale")) {
-      return node_.attributes().Float("scale", 1);
+    const double given = node_.attributes().Float("scale", 0);
+    if (given != 0 || (!fused_ && node_.attributes().Has("scale"))) {
+      return given;
     }
     const int64_t size = node_.SizeOf(query, 3);
     if (size < 0) {
@@ -170,6 +285,10 @@ class AttentionImport {
   // heads, rows, columns].
   std::string Places() {
     std::string rows = Reshape(Range(rows_), {-1, 1});
+    if (fused_) {
+      return Append("elementwise_add", rows,
+                    Append("elementwise_sub", columns_, rows_));
+    }
     if (node_.HasInput(kPastKey)) {
       return Append("elementwise_add", rows, SizeOf(node_.In(kPastKey), 2));
     }
@@ -188,7 +307,8 @@ class AttentionImport {
   // A bool mask of the keys that each query attends to; "" if all.
   std::string Allowed() {
     Attributes& attributes = node_.attributes();
-    const bool causal = attributes.Int("is_causal", 0) != 0;
+    const bool causal = attributes.Int("is_causal", 0) != 0 ||
+                        attributes.Int("unidirectional", 0) != 0;
     const int64_t left = attributes.Int("left_window_size", -1);
     const int64_t right = attributes.Int("right_window_size", -1);
     for (const int64_t size : {left, right}) {
@@ -201,7 +321,8 @@ class AttentionImport {
       allowed = allowed.empty() ? more : Append("logical_and", allowed, more);
     };
     const bool windows = causal || left >= 0 || right >= 0;
-    if (windows || node_.HasInput(kValidKeys)) {
+    const bool valid_keys = !fused_ && node_.HasInput(kValidKeys);
+    if (windows || valid_keys) {
       const std::string columns = Range(columns_);
       const std::string places = windows ? Places() : "";
       if (causal) and_also(Append("less_equal", columns, places));
@@ -213,24 +334,24 @@ class AttentionImport {
         and_also(Append("less_equal", columns,
                         Add(places, static_cast<double>(right))));
       }
-      if (node_.HasInput(kValidKeys)) {
+      if (valid_keys) {
         const std::string valid = Reshape(node_.In(kValidKeys), {-1, 1, 1, 1});
         and_also(Append("less_than", columns, valid));
       }
     }
-    if (node_.HasInput(kMask) && node_.TypeOf(kMask) == DType::kBool) {
+    if (node_.HasInput(mask_) && node_.TypeOf(mask_) == DType::kBool) {
       and_also(FullMask(0));
     }
     // Except for the plain triangle, a row may have no key left.
-    may_be_empty_ = node_.HasInput(kMask) || node_.HasInput(kValidKeys) ||
-                    left >= 0 || right >= 0;
+    may_be_empty_ = !fused_ && (node_.HasInput(mask_) || valid_keys ||
+                                left >= 0 || right >= 0);
     return allowed;
   }
 
   // The mask, padded with `value` if its last dim lacks the last keys.
   std::string FullMask(double value) {
-    const std::string& mask = node_.In(kMask);
-    const DDim dims = node_.Dims(kMask);
+    const std::string& mask = node_.In(mask_);
+    const DDim dims = node_.Dims(mask_);
     if (dims.rank() == 0) return mask;
     const int64_t given =
         dims.rank_known() ? dims[dims.rank() - 1] : kUnknownDim;
@@ -264,7 +385,8 @@ class AttentionImport {
 
   std::string Masked(std::string scores) {
     const std::string allowed = Allowed();
-    if (node_.HasInput(kMask) && node_.TypeOf(kMask) != DType::kBool) {
+    scores = Filtered(scores);
+    if (node_.HasInput(mask_) && node_.TypeOf(mask_) != DType::kBool) {
       scores =
           Append("elementwise_add", scores, Computed(FullMask(-kInfinity)));
     }
@@ -302,7 +424,7 @@ class AttentionImport {
     SLUICE_ENFORCE(wanted >= 0 && wanted <= 3, ErrorCode::kInvalidArgument,
                    "onnx.attention_output",
                    "qk_matmul_output_mode is {}; expected 0 to 3", wanted);
-    if (mode == wanted && node_.HasOutput(kScores)) {
+    if (mode == wanted && !fused_ && node_.HasOutput(kScores)) {
       node_.FinishOutput(kScores, "cast", {{"X", {scores}}},
                          {{"dtype", node_.TypeOf(kQuery)}});
     }
@@ -324,23 +446,30 @@ class AttentionImport {
   }
 
   Node& node_;
-  bool flat_ = false;  // whether inputs have 3 dims
+  bool flat_ = false;   // whether inputs have 3 dims
+  bool fused_ = false;  // whether it is an operator of onnxruntime
+  int mask_ = kMask;
+  std::string counts_, allowed_, filter_;  // see AllowKeys
   int64_t query_heads_ = 0;
   int64_t key_heads_ = 0;
   std::string rows_, columns_;  // number of queries and keys: int64 [1]
   bool may_be_empty_ = false;
 };
 
+template <void (AttentionImport::*kRun)()>
 void Attention(Node& node) {
-  AttentionImport(&node).Run();
+  (AttentionImport(&node).*kRun)();
 }
 
-constexpr HandlerRow kAttentionRows[] = {{"Attention", 23, Attention}};
+constexpr HandlerRow kAttentionRows[] = {
+    {"Attention", 23, Attention<&AttentionImport::Run>},
+    {"com.microsoft.Attention", 1, Attention<&AttentionImport::RunPacked>},
+    {"com.microsoft.MultiHeadAttention", 1,
+     Attention<&AttentionImport::RunSeparate>},
+};
 
 }  // namespace
 
-std::span<const HandlerRow> AttentionHandlers() {
-  return kAttentionRows;
-}
+const HandlerTable kAttentionHandlers = kAttentionRows;
 
 }  // namespace sluice::onnx

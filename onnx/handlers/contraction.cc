@@ -1,11 +1,13 @@
 #include <cmath>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
 #include "sluice/onnx/handlers/integers.h"
 #include "sluice/onnx/import/handlers.h"
+#include "sluice/operators/contraction/einsum.h"
 
 namespace sluice::onnx {
 
@@ -114,13 +116,51 @@ void Gemm(Node& node) {
                     {product, Times(node, node.In(2), beta)});
 }
 
-constexpr HandlerRow kContractionRows[] = {{"Gemm", 7, Gemm},
-                                           {"MatMul", 1, MatMul}};
+// Appends the ops of a node.
+class NodeEinsum : public EinsumWriter {
+ public:
+  explicit NodeEinsum(Node* node) : node_(*node) {}
+
+  std::string Append(const std::string& type,
+                     Inputs inputs,
+                     AttributeMap attributes) override {
+    return node_.Append(type, std::move(inputs), std::move(attributes));
+  }
+  std::string AppendLast(const std::string& type,
+                         const std::string& x,
+                         AttributeMap attributes) override {
+    node_.FinishUnary(type, x, std::move(attributes));
+    return node_.Out(0);
+  }
+  DDim DimsOf(const std::string& variable) const override {
+    return node_.DimsOf(variable);
+  }
+  DType DTypeOf(const std::string& variable) const override {
+    return node_.DTypeOf(variable);
+  }
+
+ private:
+  Node& node_;
+};
+
+void Einsum(Node& node) {
+  std::vector<std::string> inputs;
+  for (int i = 0; i < node.input_count(); ++i) {
+    RankOf(node, i);  // raises if the rank is unknown
+    inputs.push_back(node.In(i));
+  }
+  NodeEinsum writer(&node);
+  WriteEinsum(node.attributes().String("equation", ""), inputs, &writer);
+}
+
+constexpr HandlerRow kContractionRows[] = {
+    {"Gemm", 7, Gemm},
+    {"MatMul", 1, MatMul},
+    {"Einsum", 12, Einsum},
+};
 
 }  // namespace
 
-std::span<const HandlerRow> ContractionHandlers() {
-  return kContractionRows;
-}
+const HandlerTable kContractionHandlers = kContractionRows;
 
 }  // namespace sluice::onnx

@@ -164,8 +164,6 @@ constexpr HandlerRow kControlFlowRows[] = {
 
 }  // namespace
 
-std::span<const HandlerRow> ControlFlowHandlers() {
-  return kControlFlowRows;
-}
+const HandlerTable kControlFlowHandlers = kControlFlowRows;
 
 }  // namespace sluice::onnx

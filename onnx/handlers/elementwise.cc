@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <optional>
 #include <string>
@@ -7,14 +8,153 @@
 #include <vector>
 
 #include "sluice/framework/values/tensor_values.h"
-#include "sluice/onnx/handlers/affine.h"
-#include "sluice/onnx/handlers/hard_swish.h"
 #include "sluice/onnx/handlers/integers.h"
 #include "sluice/onnx/import/handlers.h"
+#include "sluice/onnx/import/tensor_values.h"
 
 namespace sluice::onnx {
 
 namespace {
+
+// The operation of a node on its two inputs.
+enum class AffineKind : uint8_t { kMultiply, kAdd };
+
+using Floats = std::vector<float>;
+
+// The constant as one number for each of `channels` in dim 1 of an image of
+// this rank; empty if it has no such form.
+Floats PerChannel(const Tensor& constant, int rank, int64_t channels) {
+  if (constant.dtype() != DType::kFloat32 || constant.dims().rank() > rank) {
+    return {};
+  }
+  const DDim& dims = constant.dims();
+  for (int axis = 0; axis < dims.rank(); ++axis) {
+    const bool of_channels = axis + rank - dims.rank() == 1;
+    if (dims[axis] != 1 && !(of_channels && dims[axis] == channels)) return {};
+  }
+  Floats values = constant.ToVector<float>();
+  if (!std::all_of(values.begin(), values.end(),
+                   [](float value) { return std::isfinite(value); })) {
+    return {};
+  }
+  if (values.size() == 1) {
+    values.resize(static_cast<size_t>(channels), values[0]);
+  }
+  return values;
+}
+
+double Number(const OpDesc& op, const char* attribute) {
+  return std::get<double>(op.attributes.at(attribute));
+}
+
+// Returns whether `variable` is clip(x + 3, 0, 6).
+bool IsGate(const Node& node,
+            const std::string& variable,
+            const std::string& x) {
+  const OpDesc* clip = node.OnlyReadOnce(variable);
+  if (clip == nullptr || clip->type != "clip" || !clip->Input("Min").empty() ||
+      !clip->Input("Max").empty() || Number(*clip, "min") != 0 ||
+      Number(*clip, "max") != 6) {
+    return false;
+  }
+  const OpDesc* sum = node.OnlyReadOnce(clip->Input("X")[0]);
+  return sum != nullptr && sum->type == "scale" && Number(*sum, "scale") == 1 &&
+         Number(*sum, "bias") == 3 && sum->Input("X")[0] == x;
+}
+// Folds a Mul or Add of a number for each channel, or one for all, into the
+// batch norm before it: appends a batch norm with changed Scale and Bias, which
+// replaces the old one. Returns false unless the batch norm has constant
+// parameters, nothing else reads its result, and the numbers are constants.
+bool FoldIntoBatchNorm(Node& node, AffineKind kind) {
+  const int norm_input = node.Constant(0) == nullptr ? 0 : 1;
+  const Tensor* constant = node.Constant(1 - norm_input);
+  const OpDesc* norm = node.OnlyReadHere(norm_input);
+  if (constant == nullptr || norm == nullptr || norm->type != "batch_norm") {
+    return false;
+  }
+  const Tensor* scale = node.ConstantOf(norm->Input("Scale")[0]);
+  const Tensor* bias = node.ConstantOf(norm->Input("Bias")[0]);
+  const int rank = node.Dims(norm_input).rank();
+  if (scale == nullptr || bias == nullptr || rank < 2 ||
+      scale->dtype() != DType::kFloat32 || bias->dtype() != DType::kFloat32) {
+    return false;
+  }
+  const Floats values = PerChannel(*constant, rank, scale->numel());
+  if (values.empty()) return false;
+  Floats new_scale = scale->ToVector<float>();
+  Floats new_bias = bias->ToVector<float>();
+  for (size_t c = 0; c < values.size(); ++c) {
+    if (kind == AffineKind::kMultiply) {
+      new_scale[c] *= values[c];
+      new_bias[c] *= values[c];
+    } else {
+      new_bias[c] += values[c];
+    }
+  }
+  const OpDesc before = *norm;  // a copy: Finish adds an op
+  const std::string scale_name =
+      node.NewConstant(Tensor::FromVector(scale->dims(), new_scale));
+  const std::string bias_name =
+      node.NewConstant(Tensor::FromVector(bias->dims(), new_bias));
+  node.Finish("batch_norm",
+              {{"X", before.Input("X")},
+               {"Scale", {scale_name}},
+               {"Bias", {bias_name}},
+               {"Mean", before.Input("Mean")},
+               {"Variance", before.Input("Variance")}},
+              before.attributes, "Y",
+              {"MeanOut", "VarianceOut", "SavedMean", "SavedVariance"});
+  return true;
+}
+
+// The value of a constant of one element for an input of this shape; nullopt
+// for other inputs, for integers and for numbers that are not finite.
+std::optional<double> NumberFor(const Node& node, int constant, int input) {
+  const Tensor* value = node.Constant(constant);
+  if (value == nullptr || value->numel() != 1 ||
+      value->dtype() != DType::kFloat32 || node.Constant(input) != nullptr ||
+      value->dims().rank() > std::max(node.Dims(input).rank(), 0)) {
+    return std::nullopt;
+  }
+  const double number = value->data<float>()[0];
+  return std::isfinite(number) ? std::optional(number) : std::nullopt;
+}
+
+// Imports a Mul or Add of one constant number as op `scale`. An Add after such
+// a Mul becomes part of the same op. Returns whether it did. The result has the
+// same bits.
+bool ImportScale(Node& node, AffineKind kind) {
+  const int input = node.Constant(0) == nullptr ? 0 : 1;
+  const std::optional<double> number = NumberFor(node, 1 - input, input);
+  if (!number) return false;
+  if (kind == AffineKind::kMultiply) {
+    node.FinishUnary("scale", node.In(input), {{"scale", *number}});
+    return true;
+  }
+  const OpDesc* before = node.OnlyReadHere(input);
+  std::string x = node.In(input);
+  double scale = 1;
+  if (before != nullptr && before->type == "scale" &&
+      std::get<double>(before->attributes.at("bias")) == 0) {
+    x = before->Input("X")[0];
+    scale = std::get<double>(before->attributes.at("scale"));
+  }
+  node.FinishUnary("scale", x, {{"scale", scale}, {"bias", *number}});
+  return true;
+}
+
+// Imports a division by 6 of input 0 = x * clip(x + 3, 0, 6) as hard_swish of
+// x. Returns false if anything else reads an intermediate value. Exporters
+// without HardSwish write this.
+bool ImportHardSwish(Node& node) {
+  const OpDesc* product = node.OnlyReadHere(0);
+  if (product == nullptr || product->type != "elementwise_mul") return false;
+  const std::string left = product->Input("X")[0];
+  const std::string right = product->Input("Y")[0];
+  if (!IsGate(node, right, left) && !IsGate(node, left, right)) return false;
+  node.FinishUnary("hard_swish", IsGate(node, right, left) ? left : right);
+  return true;
+}
 
 template <const char* const& kType>
 void Binary(Node& node) {
@@ -171,39 +311,47 @@ void SwiGlu(Node& node) {
   node.FinishBinary(kMul, {swish, node.In(1)});
 }
 
-// The sum of all inputs. One op adds inputs of the same shape, which must be
-// known: unknown sizes may differ, so that one needs a broadcast.
-std::string SumOf(Node& node, bool finish) {
-  ArgVars all = {node.In(0)};
-  bool same = node.input_count() == 1 || node.Dims(0).known();
-  for (int i = 1; i < node.input_count(); ++i) {
+// Whether one op adds the terms: their shapes are known and the same. Unknown
+// sizes may differ, so that one needs a broadcast.
+bool AreAlike(const Node& node, const ArgVars& terms) {
+  const DDim dims = node.DimsOf(terms[0]);
+  return terms.size() == 1 ||
+         (dims.known() &&
+          std::all_of(terms.begin(), terms.end(), [&](const auto& term) {
+            return node.DimsOf(term) == dims;
+          }));
+}
+
+ArgVars AllInputs(const Node& node) {
+  ArgVars all;
+  for (int i = 0; i < std::max(node.input_count(), 1); ++i) {
     all.push_back(node.In(i));
-    same = same && node.Dims(i) == node.Dims(0);
   }
-  if (same) {
-    if (!finish) return node.Append("sum", {{"X", all}});
-    node.Finish("sum", {{"X", all}});
-    return "";
-  }
-  std::string sum = all[0];
-  for (size_t i = 1; i < all.size(); ++i) {
-    const Inputs pair = {{"X", {sum}}, {"Y", {all[i]}}};
-    if (finish && i + 1 == all.size()) {
-      node.Finish(kAdd, pair);
-    } else {
-      sum = node.Append(kAdd, pair);
-    }
-  }
-  return sum;
+  return all;
 }
 
 void Sum(Node& node) {
-  SumOf(node, true);
+  const ArgVars terms = AllInputs(node);
+  if (!AreAlike(node, terms)) return Chain<kAdd>(node);
+  node.Finish("sum", {{"X", terms}});
 }
 
+// Sums of 32 bits are finite in float64; terms of float64 are divided first.
 void Mean(Node& node) {
-  const std::string sum = SumOf(node, false);
-  node.FinishUnary("scale", sum, {{"scale", 1.0 / node.input_count()}});
+  const DType dtype = node.TypeOf(0);
+  const AttributeMap share = {{"scale", 1.0 / node.input_count()}};
+  const bool wide = dtype == DType::kFloat64;
+  ArgVars terms = AllInputs(node);
+  for (std::string& term : terms) {
+    term = node.Cast(term, DType::kFloat64);
+    if (wide) term = node.Unary("scale", term, share);
+  }
+  std::string sum = terms[0];
+  for (size_t i = 1; i < terms.size(); ++i) {
+    sum = node.Binary(kAdd, {sum, terms[i]});
+  }
+  node.FinishUnary("cast", wide ? sum : node.Unary("scale", sum, share),
+                   {{"dtype", dtype}});
 }
 
 // Default bounds are the limits of float32. If min exceeds max, all numbers
@@ -287,21 +435,59 @@ void PRelu(Node& node) {
                         {"Y", {node.In(0)}}});
 }
 
+void CastTo(Node& node, DType dtype) {
+  Attributes& attributes = node.attributes();
+  node.FinishUnary("cast", node.In(0),
+                   {{"dtype", dtype},
+                    {"saturate", attributes.Int("saturate", 1) != 0},
+                    {"round_mode", attributes.String("round_mode", "up")}});
+}
+
+void Cast(Node& node) {
+  const auto to = static_cast<int>(node.attributes().NeededInt("to"));
+  CastTo(node, ToDType(to, "attribute to"));
+}
+
+void CastLike(Node& node) {
+  CastTo(node, node.TypeOf(1));
+}
+
+void BitCast(Node& node) {
+  const auto to = static_cast<int>(node.attributes().NeededInt("to"));
+  node.FinishUnary("bitcast", node.In(0),
+                   {{"dtype", ToDType(to, "attribute to")}});
+}
+
 // Operators without a row use schemas (import/counterpart.h).
 constexpr HandlerRow kElementwiseRows[] = {
-    {"Abs", 6, Abs},    {"Add", 7, Add},         {"BitShift", 11, BitShift},
-    {"Clip", 6, Clip6}, {"Clip", 11, Clip11},    {"Div", 7, Div},
-    {"Gelu", 20, Gelu}, {"IsInf", 10, IsInf},    {"Max", 6, Chain<kMax>},
-    {"Mean", 6, Mean},  {"Min", 6, Chain<kMin>}, {"Mod", 10, Mod},
-    {"Mul", 7, Mul},    {"Neg", 6, Neg},         {"PRelu", 7, PRelu},
-    {"Pow", 7, Pow},    {"Relu", 6, Relu},       {"Selu", 6, Selu},
-    {"Sign", 9, Sign},  {"Sum", 6, Sum},         {"SwiGLU", 1, SwiGlu},
+    {"Abs", 6, Abs},
+    {"Add", 7, Add},
+    {"BitShift", 11, BitShift},
+    {"Clip", 6, Clip6},
+    {"Clip", 11, Clip11},
+    {"Div", 7, Div},
+    {"Gelu", 20, Gelu},
+    {"IsInf", 10, IsInf},
+    {"Max", 6, Chain<kMax>},
+    {"Mean", 6, Mean},
+    {"Min", 6, Chain<kMin>},
+    {"Mod", 10, Mod},
+    {"Mul", 7, Mul},
+    {"Neg", 6, Neg},
+    {"PRelu", 7, PRelu},
+    {"Pow", 7, Pow},
+    {"Relu", 6, Relu},
+    {"Selu", 6, Selu},
+    {"Sign", 9, Sign},
+    {"Sum", 6, Sum},
+    {"SwiGLU", 1, SwiGlu},
+    {"BitCast", 26, BitCast},
+    {"Cast", 6, Cast},
+    {"CastLike", 15, CastLike},
 };
 
 }  // namespace
 
-std::span<const HandlerRow> ElementwiseHandlers() {
-  return kElementwiseRows;
-}
+const HandlerTable kElementwiseHandlers = kElementwiseRows;
 
 }  // namespace sluice::onnx

@@ -307,8 +307,6 @@ constexpr HandlerRow kImageRows[] = {
 
 }  // namespace
 
-std::span<const HandlerRow> ImageHandlers() {
-  return kImageRows;
-}
+const HandlerTable kImageHandlers = kImageRows;
 
 }  // namespace sluice::onnx

@@ -35,4 +35,34 @@ bool TakesDType(const std::string& op, DType dtype) {
   return false;
 }
 
+std::vector<LatePart> LateParts(Node& node, int sizes, int64_t count) {
+  node.cost().Check("its parts, two ops each,", static_cast<uint64_t>(count),
+                    2 * kOpBytes);
+  const std::string ends = node.Unary("cumsum", node.In(sizes));
+  const std::string starts =
+      node.Binary("elementwise_sub", {ends, node.In(sizes)});
+  std::vector<LatePart> parts;
+  for (int64_t i = 0; i < count; ++i) {
+    const AttributeMap one = {{"starts", Ints{i}}, {"ends", Ints{i + 1}}};
+    parts.push_back(
+        {node.Unary("slice", starts, one), node.Unary("slice", ends, one)});
+  }
+  return parts;
+}
+
+void CheckParts(const Ints& sizes, int64_t size, int64_t axis) {
+  int64_t sum = 0;
+  for (const int64_t part : sizes) {
+    SLUICE_ENFORCE(part >= 0 && part <= INT64_MAX - sum,
+                   ErrorCode::kInvalidArgument, "onnx.split_part",
+                   "its input is split into a part of size {}", part);
+    sum += part;
+  }
+  SLUICE_ENFORCE(size < 0 || size == sum, ErrorCode::kInvalidArgument,
+                 "onnx.split_sizes",
+                 "its input has size {} along axis {}, and is split by {} "
+                 "sizes that add up to {}",
+                 size, axis, sizes.size(), sum);
+}
+
 }  // namespace sluice::onnx

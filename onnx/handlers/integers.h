@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "sluice/onnx/import/node.h"
 
@@ -17,5 +19,20 @@ bool IsUnsigned(DType dtype);
 
 // Whether the op of this type accepts a dtype for input X.
 bool TakesDType(const std::string& op, DType dtype);
+
+// The begin and end of a slice along a dim: int64 variables, for operands
+// Starts and Ends of slice.
+struct LatePart {
+  std::string start;
+  std::string end;
+};
+
+// `count` consecutive slices whose sizes are input `sizes` of the node, a
+// vector that is known only at run time.
+std::vector<LatePart> LateParts(Node& node, int sizes, int64_t count);
+
+// Raises InvalidArgument if a size is negative or the sizes do not add up to
+// `size`, the size of dim `axis` of an input, unless it is kUnknownDim.
+void CheckParts(const Ints& sizes, int64_t size, int64_t axis);
 
 }  // namespace sluice::onnx

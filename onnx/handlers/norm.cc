@@ -313,20 +313,19 @@ constexpr HandlerRow kNormRows[] = {
     {"GroupNormalization", 21, GroupNormalization21},
     {"Hardmax", 1, Hardmax1},
     {"Hardmax", 13, Hardmax13},
-    {"LayerNormalization", 17, LayerNormalization},
+    {"LayerNormalization", 1, LayerNormalization},  // onnxruntime's before 17
     {"LogSoftmax", 1, Softmax1<true>},
     {"LogSoftmax", 13, Softmax13<true>},
     {"LpNormalization", 1, LpNormalization},
     {"MeanVarianceNormalization", 9, MeanVarianceNormalization},
     {"RMSNormalization", 23, RmsNormalization},
+    {"SimplifiedLayerNormalization", 1, RmsNormalization},  // onnxruntime's
     {"Softmax", 1, Softmax1<false>},
     {"Softmax", 13, Softmax13<false>},
 };
 
 }  // namespace
 
-std::span<const HandlerRow> NormHandlers() {
-  return kNormRows;
-}
+const HandlerTable kNormHandlers = kNormRows;
 
 }  // namespace sluice::onnx

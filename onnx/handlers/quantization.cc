@@ -1,3 +1,4 @@
+#include <cstring>
 #include <initializer_list>
 #include <string>
 #include <utility>
@@ -205,7 +206,8 @@ void QLinearMatMul(Node& node) {
 std::string IntegerConv(Node& node, int filter, int x_zero, int filter_zero) {
   const size_t dims = ImageDims(node);
   const Windows windows = ReadWindows(node, dims, KernelOf(node, filter));
-  const std::string x = AsImage(node, dims, Offset(node, 0, x_zero, -1));
+  const std::string x =
+      PadLate(node, windows, AsImage(node, dims, Offset(node, 0, x_zero, -1)));
   const std::string weights =
       AsImage(node, dims, Offset(node, filter, filter_zero, 0));
   const std::string image = node.Append(
@@ -234,6 +236,134 @@ void QLinearConv(Node& node) {
   Requantize(node, sums, {1, -1}, {4, 1}, 6);
 }
 
+// Operators of onnxruntime that ONNX lacks.
+
+// Prevents overflow of products of sizes.
+constexpr int64_t kMost = int64_t{1} << 30;
+
+// QLinearAdd and the like: quantizes the result of Add on dequantized inputs.
+// The scale and zero point of the result come first in QLinearConcat, else
+// last.
+void QLinear(Node& node) {
+  if (node.attributes().Int("channels_last", 0) != 0 ||
+      node.attributes().Int("opset", 13) < 13) {
+    Node::Unsupported("channels_last, or rows of several dims (opset < 13)");
+  }
+  const std::string type = node.type().substr(std::string("QLinear").size());
+  const int first = type == "Concat" ? 2 : 0;
+  const int end = first + (node.input_count() - 1 - first / 2) / 3 * 3;
+  ArgVars operands;
+  for (int i = first; i < end; i += 3) {
+    operands.push_back(node.Append("dequantize_linear", ScaledInputs(node, i),
+                                   {{"dtype", DType::kFloat32}}));
+  }
+  const int scale = first == 0 ? end : 0;
+  Inputs inputs = {{"X", {node.AppendOperator(type, operands)}},
+                   {"Scale", {node.In(scale)}}};
+  if (node.HasInput(scale + 1)) {
+    inputs.push_back({"ZeroPoint", {node.In(scale + 1)}});
+  }
+  node.Finish("quantize_linear", std::move(inputs),
+              {{"dtype", node.TypeOf(first)}, {"precision", DType::kFloat32}});
+}
+
+constexpr const char* kSum = "elementwise_add";
+constexpr const char* kTimes = "elementwise_mul";
+
+// alpha * (A B + C), in the scale of A and B together.
+void QGemm(Node& node) {
+  const bool turned = node.attributes().Int("transB", 0) != 0;
+  const std::string x = Offset(node, 0, 2, -1);
+  const std::string y = Offset(node, 3, 5, turned ? 0 : -1);
+  std::string sums =
+      node.Append("matmul", {{"X", {x}}, {"Y", {y}}},
+                  {{"transpose_X", node.attributes().Int("transA", 0) != 0},
+                   {"transpose_Y", turned}});
+  if (node.HasInput(6)) {
+    sums = Apply(node, kSum, sums, node.Cast(node.In(6), DType::kFloat64));
+  }
+  const double alpha = node.attributes().Float("alpha", 1);
+  if (alpha != 1) sums = node.Unary("scale", sums, {{"scale", alpha}});
+  if (node.HasInput(7)) return Requantize(node, sums, {1, -1}, {4, 1}, 7);
+  const std::string scale = Apply(node, kTimes, node.In(1), node.In(4));
+  node.FinishUnary("cast",
+                   ApplyAlong(node, kTimes, sums, AlongAxis(node, scale, 1)),
+                   {{"dtype", node.TypeOf(1)}});
+}
+
+// A constant of bytes as [rows, columns] of numbers of 2, 4 or 8 bits, several
+// in a byte, which are cut to `kept` columns.
+std::string Unpacked(
+    Node& node, int index, DType dtype, Ints dims, int64_t kept) {
+  const Tensor* bytes = node.Constant(index);
+  if (bytes == nullptr || bytes->dtype() != DType::kUInt8) {
+    Node::Unsupported("its input {} is not a constant of uint8", index);
+  }
+  Tensor numbers;
+  numbers.Resize(DDim(dims));
+  SLUICE_ENFORCE(
+      static_cast<int64_t>(BytesInFile(dtype, numbers.numel())) ==
+          bytes->numel(),
+      ErrorCode::kInvalidArgument, "onnx.packed_weights",
+      "its input {} has {} bytes; expected those of {} numbers of {}", index,
+      bytes->numel(), DDim(dims), dtype);
+  node.cost().Check("its weights", static_cast<uint64_t>(numbers.numel()));
+  void* data = numbers.mutable_data(dtype, CPUPlace());
+  std::memcpy(data, bytes->raw_data(), bytes->bytes());
+  UnpackInPlace(dtype, numbers.numel(), data);
+  return node.Unary(
+      "slice", node.NewConstant(std::move(numbers)),
+      {{"starts", Ints{0}}, {"ends", Ints{kept}}, {"axes", Ints{1}}});
+}
+
+// A product with weights in blocks of few bits, with a scale for each block.
+// They become float32 while the model is read.
+void MatMulNBits(Node& node) {
+  Attributes& attributes = node.attributes();
+  const int64_t columns = attributes.NeededInt("K");
+  const int64_t rows = attributes.NeededInt("N");
+  const int64_t bits = attributes.Int("bits", 4);
+  const int64_t size = attributes.NeededInt("block_size");
+  attributes.Ignore("accuracy_level");
+  if (node.HasInput(4) || (bits != 2 && bits != 4 && bits != 8)) {
+    Node::Unsupported("its input g_idx, or weights of {} bits", bits);
+  }
+  SLUICE_ENFORCE(columns > 0 && rows > 0 && size >= 16 && columns <= kMost &&
+                     rows <= kMost && size <= kMost,
+                 ErrorCode::kInvalidArgument, "onnx.blocks",
+                 "K = {}, N = {} and block_size = {} are no sizes of weights",
+                 columns, rows, size);
+  const int64_t blocks = (columns + size - 1) / size;
+  const DType dtype = bits == 8   ? DType::kUInt8
+                      : bits == 4 ? DType::kUInt4
+                                  : DType::kUInt2;
+  Inputs inputs = {
+      {"X", {Unpacked(node, 1, dtype, {rows, blocks * size}, columns)}},
+      {"Scale",
+       {node.Unary("reshape", node.Cast(node.In(2), DType::kFloat32),
+                   {{"shape", Ints{rows, blocks}}})}}};
+  std::string zeros;
+  if (node.HasInput(3)) {
+    const int64_t in_byte = 8 / bits;
+    const int64_t stored = (blocks + in_byte - 1) / in_byte * in_byte;
+    zeros = Unpacked(node, 3, dtype, {rows, stored}, blocks);
+  } else {
+    const std::string middle =
+        node.Number(static_cast<double>(int64_t{1} << (bits - 1)), dtype);
+    zeros = node.Unary("expand", middle, {{"shape", Ints{rows, blocks}}});
+  }
+  inputs.push_back({"ZeroPoint", {zeros}});
+  const std::string weights =
+      node.Append("dequantize_linear", std::move(inputs),
+                  {{"axis", int64_t{1}}, {"block_size", size}});
+  const std::string product = node.Append(
+      "matmul",
+      {{"X", {node.In(0)}}, {"Y", {node.Cast(weights, node.TypeOf(0))}}},
+      {{"transpose_Y", true}});
+  if (!node.HasInput(5)) return node.FinishUnary("assign", product);
+  node.FinishBinary(kSum, {product, node.In(5)});
+}
+
 constexpr HandlerRow kQuantizationRows[] = {
     {"ConvInteger", 10, ConvInteger},
     {"DequantizeLinear", 10, DequantizeLinear},
@@ -241,12 +371,22 @@ constexpr HandlerRow kQuantizationRows[] = {
     {"MatMulInteger", 10, MatMulInteger},
     {"QLinearConv", 10, QLinearConv},
     {"QLinearMatMul", 10, QLinearMatMul},
-    {"QuantizeLinear", 10, QuantizeLinear}};
+    {"QuantizeLinear", 10, QuantizeLinear},
+    {"com.microsoft.DequantizeLinear", 1, DequantizeLinear},
+    {"com.microsoft.MatMulNBits", 1, MatMulNBits},
+    {"com.microsoft.QGemm", 1, QGemm},
+    {"com.microsoft.QLinearAdd", 1, QLinear},
+    {"com.microsoft.QLinearAveragePool", 1, QLinear},
+    {"com.microsoft.QLinearConcat", 1, QLinear},
+    {"com.microsoft.QLinearGlobalAveragePool", 1, QLinear},
+    {"com.microsoft.QLinearLeakyRelu", 1, QLinear},
+    {"com.microsoft.QLinearMul", 1, QLinear},
+    {"com.microsoft.QLinearSigmoid", 1, QLinear},
+    {"com.microsoft.QLinearSoftmax", 1, QLinear},
+    {"com.microsoft.QuantizeLinear", 1, QuantizeLinear}};
 
 }  // namespace
 
-std::span<const HandlerRow> QuantizationHandlers() {
-  return kQuantizationRows;
-}
+const HandlerTable kQuantizationHandlers = kQuantizationRows;
 
 }  // namespace sluice::onnx

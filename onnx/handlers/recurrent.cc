@@ -123,21 +123,13 @@ void Lstm(Node& node) {
   Recurrent(node, "lstm", {{"input_forget", coupled}}, {"Y", "LastH", "LastC"});
 }
 
-// 16-bit floats are computed in float32.
 void LinearAttention(Node& node) {
   Attributes& attributes = node.attributes();
   attributes.Ignore("chunk_size");  // it is only a hint
   const std::string rule = attributes.String("update_rule", "gated_delta");
-  const DType dtype = node.TypeOf(0);
-  const bool wide = SizeOf(dtype) > 2;
-  const auto cast = [&](const std::string& x, DType to) {
-    return node.Unary("cast", x, {{"dtype", to}});
-  };
   Inputs inputs;
   const auto add = [&](int index, const char* argument) {
-    if (!node.HasInput(index)) return;
-    const std::string& x = node.In(index);
-    inputs.push_back({argument, {wide ? x : cast(x, DType::kFloat32)}});
+    if (node.HasInput(index)) inputs.push_back({argument, {node.In(index)}});
   };
   add(0, "Query");
   add(1, "Key");
@@ -145,22 +137,12 @@ void LinearAttention(Node& node) {
   add(3, "PastState");
   if (rule.starts_with("gated")) add(4, "Decay");
   if (rule.ends_with("delta")) add(5, "Beta");
-  const AttributeMap ours = {
-      {"q_num_heads", attributes.NeededInt("q_num_heads")},
-      {"kv_num_heads", attributes.NeededInt("kv_num_heads")},
-      {"update_rule", rule},
-      {"scale", attributes.Float("scale", 0)}};
-  if (wide) {
-    return node.FinishAll("linear_attention", inputs, ours,
-                          {"Out", "PresentState"});
-  }
-  const auto results =
-      node.AppendAll("linear_attention", inputs, ours, {"Out", "PresentState"});
-  for (int i = 0; i < 2; ++i) {
-    if (!node.HasOutput(i)) continue;
-    node.FinishOutput(i, "cast", {{"X", {results[static_cast<size_t>(i)]}}},
-                      {{"dtype", dtype}});
-  }
+  node.FinishAll("linear_attention", std::move(inputs),
+                 {{"q_num_heads", attributes.NeededInt("q_num_heads")},
+                  {"kv_num_heads", attributes.NeededInt("kv_num_heads")},
+                  {"update_rule", rule},
+                  {"scale", attributes.Float("scale", 0)}},
+                 {"Out", "PresentState"});
 }
 
 constexpr HandlerRow kRecurrentRows[] = {
@@ -171,8 +153,6 @@ constexpr HandlerRow kRecurrentRows[] = {
 
 }  // namespace
 
-std::span<const HandlerRow> RecurrentHandlers() {
-  return kRecurrentRows;
-}
+const HandlerTable kRecurrentHandlers = kRecurrentRows;
 
 }  // namespace sluice::onnx

@@ -1,14 +1,149 @@
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
 
 #include "sluice/onnx/handlers/integers.h"
-#include "sluice/onnx/import/counterpart.h"
 #include "sluice/onnx/import/handlers.h"
 
 namespace sluice::onnx {
 
 namespace {
+
+// The attributes and inputs that both losses share.
+struct LossParts {
+  std::string classes;  // the class of each row
+  std::string ignored;  // whether the row is ignored; empty: no row is
+  std::string weights;  // of each row; empty: all 1
+};
+
+std::string Choose(Node& node,
+                   const std::string& condition,
+                   const std::string& x,
+                   const std::string& y) {
+  return node.Append("where",
+                     {{"Condition", {condition}}, {"X", {x}}, {"Y", {y}}});
+}
+
+// Checks that scores are [N, C, d1, ...] and classes [N, d1, ...].
+void CheckShapes(const Node& node) {
+  const DDim x = node.Dims(0), classes = node.Dims(1);
+  if (!x.rank_known() || !classes.rank_known()) return;
+  bool fits = x.rank() >= 2 && x.rank() == classes.rank() + 1;
+  for (int i = 0; fits && i < classes.rank(); ++i) {
+    const int64_t size = x[i == 0 ? 0 : i + 1];
+    fits = size < 0 || classes[i] < 0 || size == classes[i];
+  }
+  SLUICE_ENFORCE(fits, ErrorCode::kInvalidArgument, "onnx.loss_shapes",
+                 "its scores have shape {} and its classes {}; expected [N, C, "
+                 "...] and [N, ...]",
+                 Printable(x), Printable(classes));
+}
+
+LossParts PartsOf(Node& node) {
+  LossParts parts;
+  parts.classes = node.In(1);
+  if (node.attributes().Has("ignore_index")) {
+    const DType dtype = node.TypeOf(1);
+    const std::string index =
+        node.Cast(node.Whole(node.attributes().Int("ignore_index", 0)), dtype);
+    parts.ignored = node.Binary("equal", {parts.classes, index});
+    // Ignored rows get a valid class.
+    parts.classes =
+        Choose(node, parts.ignored, node.Number(0, dtype), parts.classes);
+  }
+  const DType dtype = node.TypeOf(0);
+  if (node.HasInput(2)) {
+    parts.weights = node.Append(
+        "gather", {{"X", {node.In(2)}}, {"Index", {parts.classes}}});
+  } else if (!parts.ignored.empty()) {
+    parts.weights = node.Number(1, dtype);
+  }
+  if (!parts.ignored.empty()) {
+    parts.weights =
+        Choose(node, parts.ignored, node.Number(0, dtype), parts.weights);
+  }
+  return parts;
+}
+
+// Computes the loss from the logarithms of probabilities [N, C, ...].
+void Loss(Node& node, const std::string& logs) {
+  const std::string reduction = node.attributes().String("reduction", "mean");
+  SLUICE_ENFORCE(
+      reduction == "mean" || reduction == "sum" || reduction == "none",
+      ErrorCode::kInvalidArgument, "onnx.loss_reduction",
+      "attribute reduction is {}; expected mean, sum or none", reduction);
+  CheckShapes(node);
+  const LossParts parts = PartsOf(node);
+  const AttributeMap behind = {{"axes", Ints{1}}};
+  const std::string rows = node.Unary("unsqueeze", parts.classes, behind);
+  const std::string picked =
+      node.Append("gather_elements", {{"X", {logs}}, {"Index", {rows}}},
+                  {{"axis", int64_t{1}}});
+  std::string loss = node.Unary("squeeze", picked, behind);
+  if (!parts.weights.empty()) {
+    loss = node.Binary("elementwise_mul", {loss, parts.weights});
+  }
+  if (!parts.ignored.empty()) {  // an ignored value may be infinite
+    loss = Choose(node, parts.ignored, node.Number(0, node.TypeOf(0)), loss);
+  }
+  if (reduction == "none") return node.FinishUnary("neg", loss);
+  loss = node.Unary("neg", loss);
+  if (reduction == "sum") return node.FinishUnary("reduce_sum", loss);
+  if (parts.weights.empty()) {
+    return node.FinishUnary("reduce_mean", loss);
+  }
+  const std::string sum = node.Unary("reduce_sum", loss);
+  const std::string weight = node.Unary("reduce_sum", parts.weights);
+  node.FinishBinary("elementwise_div", {sum, weight});
+}
+
+void NegativeLogLikelihoodLoss(Node& node) {
+  Loss(node, node.In(0));
+}
+
+void SoftmaxCrossEntropyLoss(Node& node) {
+  const Inputs scores = {{"X", {node.In(0)}}};
+  const AttributeMap axis = {{"axis", int64_t{1}}};
+  if (!node.HasOutput(1)) {
+    return Loss(node, node.Append("log_softmax", scores, axis));
+  }
+  node.FinishOutput(1, "log_softmax", scores, axis);
+  Loss(node, node.Out(1));
+}
+
+// dy/dx for each value named by `xs`, at these values. Inputs with other values
+// would replace them, which the program cannot express.
+void Gradient(Node& node) {
+  const auto xs = node.attributes().Strings("xs");
+  const auto zs = node.attributes().Strings("zs");
+  const std::string y = node.attributes().String("y", "");
+  std::vector<std::string> named = xs;
+  named.insert(named.end(), zs.begin(), zs.end());
+  for (int i = 0; i < node.input_count(); ++i) {
+    if (static_cast<size_t>(i) >= named.size() || node.In(i) != named[i]) {
+      Node::Unsupported("its input {} is not the value that xs or zs names", i);
+    }
+  }
+  SLUICE_ENFORCE(static_cast<size_t>(node.output_count()) <= xs.size(),
+                 ErrorCode::kInvalidArgument, "onnx.gradient_outputs",
+                 "it has {} outputs, and attribute xs names {} values; "
+                 "expected an output for each",
+                 node.output_count(), xs.size());
+  const DDim dims = node.DimsOf(y);
+  if (!dims.known() || dims.numel() != 1) {
+    Node::Unsupported("y has shape {}; expected one number", Printable(dims));
+  }
+  const auto gradients = node.AppendGradients(y, xs);
+  for (int i = 0; i < node.output_count(); ++i) {
+    if (!node.HasOutput(i)) continue;
+    const std::string& gradient = gradients[static_cast<size_t>(i)];
+    if (gradient.empty()) {
+      Node::Unsupported("y does not depend on {}", xs[static_cast<size_t>(i)]);
+    }
+    node.FinishOutput(i, "assign", {{"X", {gradient}}});
+  }
+}
 
 std::string ProductOf(Node& node, const std::string& x) {
   return node.Binary("elementwise_mul", {x, x});
@@ -125,23 +260,34 @@ void ReduceNew(Node& node) {
   Reduce(node, {}, {{"dim", axes}});
 }
 
-constexpr HandlerRow kReductionRows[] = {
-    {"ReduceL1", 1, ReduceOld},        {"ReduceL1", 18, ReduceNew},
-    {"ReduceL2", 1, ReduceOld},        {"ReduceL2", 18, ReduceNew},
-    {"ReduceLogSum", 1, ReduceOld},    {"ReduceLogSum", 18, ReduceNew},
-    {"ReduceLogSumExp", 1, ReduceOld}, {"ReduceLogSumExp", 18, ReduceNew},
-    {"ReduceMax", 1, ReduceOld},       {"ReduceMax", 18, ReduceNew},
-    {"ReduceMean", 1, ReduceOld},      {"ReduceMean", 18, ReduceNew},
-    {"ReduceMin", 1, ReduceOld},       {"ReduceMin", 18, ReduceNew},
-    {"ReduceProd", 1, ReduceOld},      {"ReduceProd", 18, ReduceNew},
-    {"ReduceSum", 1, ReduceOld},       {"ReduceSum", 13, ReduceNew},
-    {"ReduceSumSquare", 1, ReduceOld}, {"ReduceSumSquare", 18, ReduceNew},
+constexpr HandlerRow kLossRows[] = {
+    {"NegativeLogLikelihoodLoss", 12, NegativeLogLikelihoodLoss},
+    {"SoftmaxCrossEntropyLoss", 12, SoftmaxCrossEntropyLoss},
+    {"Gradient", 1, Gradient},
+    {"ReduceL1", 1, ReduceOld},
+    {"ReduceL1", 18, ReduceNew},
+    {"ReduceL2", 1, ReduceOld},
+    {"ReduceL2", 18, ReduceNew},
+    {"ReduceLogSum", 1, ReduceOld},
+    {"ReduceLogSum", 18, ReduceNew},
+    {"ReduceLogSumExp", 1, ReduceOld},
+    {"ReduceLogSumExp", 18, ReduceNew},
+    {"ReduceMax", 1, ReduceOld},
+    {"ReduceMax", 18, ReduceNew},
+    {"ReduceMean", 1, ReduceOld},
+    {"ReduceMean", 18, ReduceNew},
+    {"ReduceMin", 1, ReduceOld},
+    {"ReduceMin", 18, ReduceNew},
+    {"ReduceProd", 1, ReduceOld},
+    {"ReduceProd", 18, ReduceNew},
+    {"ReduceSum", 1, ReduceOld},
+    {"ReduceSum", 13, ReduceNew},
+    {"ReduceSumSquare", 1, ReduceOld},
+    {"ReduceSumSquare", 18, ReduceNew},
 };
 
 }  // namespace
 
-std::span<const HandlerRow> ReductionHandlers() {
-  return kReductionRows;
-}
+const HandlerTable kLossHandlers = kLossRows;
 
 }  // namespace sluice::onnx

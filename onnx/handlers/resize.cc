@@ -328,8 +328,6 @@ constexpr HandlerRow kResizeRows[] = {
 
 }  // namespace
 
-std::span<const HandlerRow> ResizeHandlers() {
-  return kResizeRows;
-}
+const HandlerTable kResizeHandlers = kResizeRows;
 
 }  // namespace sluice::onnx

@@ -3,7 +3,7 @@
 #include <functional>
 #include <numeric>
 
-#include "sluice/onnx/handlers/late_parts.h"
+#include "sluice/onnx/handlers/integers.h"
 #include "sluice/onnx/import/handlers.h"
 #include "sluice/platform/cancel.h"
 
@@ -234,8 +234,6 @@ constexpr HandlerRow kSequenceRows[] = {
 
 }  // namespace
 
-std::span<const HandlerRow> SequenceHandlers() {
-  return kSequenceRows;
-}
+const HandlerTable kSequenceHandlers = kSequenceRows;
 
 }  // namespace sluice::onnx

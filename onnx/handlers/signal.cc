@@ -138,8 +138,6 @@ constexpr HandlerRow kSignalRows[] = {{"BlackmanWindow", 17, BlackmanWindow},
 
 }  // namespace
 
-std::span<const HandlerRow> SignalHandlers() {
-  return kSignalRows;
-}
+const HandlerTable kSignalHandlers = kSignalRows;
 
 }  // namespace sluice::onnx

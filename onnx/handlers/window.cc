@@ -28,27 +28,31 @@ void CheckWindowNumbers(const Ints& numbers, const char* what) {
   }
 }
 
-// Implements SAME_UPPER and SAME_LOWER: one window for each stride.
-void PadSame(Node& node, bool more_before, Windows* windows) {
+// Implements SAME_UPPER and SAME_LOWER: one window for each stride. With stride
+// 1 the padding is the same for every size.
+void PadSame(Node& node, Windows* windows) {
+  Ints paddings(2 * windows->dims);
   for (size_t i = 0; i < windows->dims; ++i) {
-    const int64_t size = ImageSize(node, windows->dims, i);
-    if (size < 0 || windows->kernel[i] == kUnknownDim) {
+    if (windows->kernel[i] == kUnknownDim) {
       Node::Unsupported(
-          "the padding of auto_pad = SAME is known only when the model runs: "
-          "it takes the sizes of its windows and of its input, whose shape is "
-          "{}",
-          Printable(node.Dims(0)));
+          "the padding of auto_pad = SAME takes the sizes of its windows, "
+          "which "
+          "are known only when the model runs");
     }
-    CheckWindowNumbers({size}, "input's sizes");
     const int64_t stride = std::max<int64_t>(windows->strides[i], 1);
+    int64_t size = ImageSize(node, windows->dims, i);
+    if (size < 0 && stride > 1) windows->late = true;
+    size = std::max<int64_t>(size, 0);
+    CheckWindowNumbers({size}, "input's sizes");
     const int64_t count = (size + stride - 1) / stride;
     const int64_t extent = (windows->kernel[i] - 1) * windows->dilations[i] + 1;
     const int64_t padding =
         std::max<int64_t>((count - 1) * stride + extent - size, 0);
     const int64_t smaller = padding / 2;
-    windows->paddings[2 * i] = more_before ? padding - smaller : smaller;
-    windows->paddings[2 * i + 1] = more_before ? smaller : padding - smaller;
+    paddings[2 * i] = windows->more_before ? padding - smaller : smaller;
+    paddings[2 * i + 1] = windows->more_before ? smaller : padding - smaller;
   }
+  if (!windows->late) windows->paddings = paddings;
 }
 
 }  // namespace
@@ -130,6 +134,36 @@ std::string FromImage(Node& node, size_t dims, const std::string& image) {
   return node.Unary("squeeze", image, {{"axes", axes}});
 }
 
+std::string PadLate(Node& node,
+                    const Windows& windows,
+                    const std::string& image,
+                    double value) {
+  if (!windows.late) return image;
+  Ints axes, least;  // the padding of a size that the stride divides
+  for (size_t i = 0; i < windows.dims; ++i) {
+    axes.push_back(static_cast<int64_t>(i) + 2);
+    least.push_back((windows.kernel[i] - 1) * windows.dilations[i] + 1 -
+                    windows.strides[i]);
+  }
+  const std::string zero = node.Whole(0), two = node.Whole(2);
+  const std::string sizes = node.Unary("shape", image, {{"start", int64_t{2}}});
+  const std::string back = node.Binary("elementwise_sub", {zero, sizes});
+  const std::string rest =
+      node.Binary("elementwise_mod", {back, node.Vector(windows.strides)});
+  const std::string sum =
+      node.Binary("elementwise_add", {rest, node.Vector(least)});
+  const std::string padding = node.Binary("elementwise_max", {sum, zero});
+  const std::string smaller =
+      node.Binary("elementwise_floordiv", {padding, two});
+  const std::string larger = node.Binary("elementwise_sub", {padding, smaller});
+  const ArgVars sides =
+      windows.more_before ? ArgVars{larger, smaller} : ArgVars{smaller, larger};
+  const std::string pads =
+      node.Append("concat", {{"X", sides}}, {{"axis", int64_t{0}}});
+  return node.Append("pad", {{"X", {image}}, {"Pads", {pads}}},
+                     {{"axes", axes}, {"value", value}});
+}
+
 void FinishImage(Node& node,
                  size_t dims,
                  const std::string& type,
@@ -177,7 +211,8 @@ Windows ReadWindows(Node& node,
   }
   windows.paddings.assign(2 * dims, 0);
   if (auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER") {
-    PadSame(node, auto_pad == "SAME_LOWER", &windows);
+    windows.more_before = auto_pad == "SAME_LOWER";
+    PadSame(node, &windows);
     return windows;
   }
   SLUICE_ENFORCE(auto_pad == "NOTSET" || auto_pad == "VALID",

@@ -15,6 +15,10 @@ struct Windows {
   Ints strides;
   Ints paddings;  // top, bottom, left, right
   Ints dilations;
+  // Whether the paddings are those of PadLate, which depend on sizes that are
+  // known only at run time, and `paddings` is 0; and which of them is larger.
+  bool late = false;
+  bool more_before = false;
 };
 
 // Attribute `name` of `node`, or `count` times `otherwise` if it is omitted.
@@ -38,6 +42,11 @@ std::string AsImage(Node& node, size_t dims, int index);
 std::string AsImage(Node& node, size_t dims, const std::string& x);
 // Reshapes `image` to the dims of the node's output.
 std::string FromImage(Node& node, size_t dims, const std::string& image);
+// Adds late paddings, of this value, to an image; else returns it.
+std::string PadLate(Node& node,
+                    const Windows& windows,
+                    const std::string& image,
+                    double value = 0);
 // Calls Node::Finish for an output with all `dims`.
 void FinishImage(Node& node,
                  size_t dims,
@@ -48,8 +57,8 @@ void FinishImage(Node& node,
 
 // Reads strides, pads, dilations and auto_pad of `node`, whose input 0 is
 // [N, C, ...] and whose windows are `kernel`, for an op of `dims` dims. Raises
-// Unimplemented for other ranks, negative pads, and auto_pad with unknown
-// sizes.
+// Unimplemented for other ranks, negative pads, and auto_pad with a kernel of
+// unknown size.
 Windows ReadWindows(Node& node, size_t dims, const Ints& kernel);
 // ReadWindows with another auto_pad than the attribute's.
 Windows ReadWindows(Node& node,

@@ -41,6 +41,11 @@ class Attributes {
   // Marks an attribute that has no effect here as read.
   void Ignore(std::string_view name) { asked_.emplace(name); }
 
+  // Marks what another reader of this node has read.
+  void AddAsked(const Attributes& other) {
+    asked_.insert(other.asked_.begin(), other.asked_.end());
+  }
+
   // Raises InvalidArgument for attributes that were not read.
   void CheckAllAsked() const;
 

@@ -17,7 +17,6 @@
 #include "sluice/onnx/import/handlers.h"
 #include "sluice/onnx/import/import_cost.h"
 #include "sluice/onnx/import/model_file.h"
-#include "sluice/onnx/import/subgraphs.h"
 #include "sluice/onnx/onnx.pb.h"
 
 namespace sluice::onnx {

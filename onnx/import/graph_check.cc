@@ -1,11 +1,13 @@
 #include "sluice/onnx/import/graph_check.h"
 
+#include <algorithm>
+#include <set>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "sluice/framework/op/near_names.h"
-#include "sluice/onnx/import/subgraphs.h"
 #include "sluice/onnx/onnx.pb.h"
 
 namespace sluice::onnx {
@@ -53,7 +55,7 @@ class Makers {
     return "an output of " + NodeName(graph_.node(maker), maker);
   }
 
-  // Checks that the value exists before node `user`.
+  // Checks that something makes the value, which node `user` reads.
   void CheckUse(const std::string& name, int user) const {
     const auto maker = makers_.find(name);
     if (maker == makers_.end() && around_ != nullptr && around_->Knows(name)) {
@@ -64,17 +66,6 @@ class Makers {
             "{} uses value {}, which nothing makes{}",
             NodeName(graph_.node(user), user), Shown(name), Suggestion(name));
     }
-    SLUICE_ENFORCE(maker->second != user, ErrorCode::kInvalidArgument,
-                   "onnx.cycle", "{} uses its own output {}",
-                   NodeName(graph_.node(user), user), Shown(name));
-    SLUICE_ENFORCE(maker->second < user, ErrorCode::kInvalidArgument,
-                   "onnx.unsorted",
-                   "{} uses value {} before {} makes it: the nodes are not "
-                   "sorted, or form a cycle",
-                   NodeName(graph_.node(user), user), Shown(name),
-                   maker->second < 0
-                       ? Describe(maker->second)
-                       : NodeName(graph_.node(maker->second), maker->second));
   }
 
   void CheckOutput(const std::string& name) const {
@@ -146,6 +137,344 @@ std::string NodeName(const NodeProto& node, int index) {
 
 void CheckNames(const GraphProto& graph) {
   CheckGraph(graph, Makers(graph));
+}
+
+namespace {
+
+using Nodes = google::protobuf::RepeatedPtrField<NodeProto>;
+using Values = std::set<std::string_view>;
+
+// Adds the values that a node reads, also in its subgraphs, unless they are
+// made there.
+void AddReads(const NodeProto& node, Values* reads) {
+  reads->insert(node.input().begin(), node.input().end());
+  VisitSubgraphs(node, [reads](const GraphProto& graph) {
+    Values inner;
+    for (const auto& output : graph.output())
+      inner.insert(output.name());
+    for (const NodeProto& other : graph.node())
+      AddReads(other, &inner);
+    for (const NodeProto& other : graph.node()) {
+      for (const std::string& output : other.output())
+        inner.erase(output);
+    }
+    for (const auto& input : graph.input())
+      inner.erase(input.name());
+    for (const auto& tensor : graph.initializer())
+      inner.erase(tensor.name());
+    reads->merge(inner);
+  });
+}
+
+// Orders the nodes of one graph: each after those whose values it reads.
+class NodeOrder {
+ public:
+  explicit NodeOrder(const Nodes& nodes)
+      : nodes_(nodes),
+        waits_for_(static_cast<size_t>(nodes.size())),
+        states_(waits_for_.size(), State::kNew) {
+    std::unordered_map<std::string_view, int> makers;
+    for (int i = 0; i < nodes.size(); ++i) {
+      for (const std::string& output : nodes[i].output()) {
+        if (!output.empty()) makers.emplace(output, i);
+      }
+    }
+    for (int i = 0; i < nodes.size(); ++i) {
+      Values reads;
+      AddReads(nodes[i], &reads);
+      for (const std::string_view value : reads) {
+        const auto maker = makers.find(value);
+        if (maker == makers.end()) continue;
+        waits_for_[static_cast<size_t>(i)].push_back(maker->second);
+      }
+    }
+    for (int i = 0; i < nodes.size(); ++i) {
+      Place(i);
+    }
+  }
+
+  const std::vector<int>& order() const { return order_; }
+
+ private:
+  enum class State : uint8_t { kNew, kWaiting, kPlaced };
+
+  State& StateOf(int node) { return states_[static_cast<size_t>(node)]; }
+
+  // Places a node, after those that it waits for.
+  void Place(int first) {
+    std::vector<int> path = {first};
+    while (!path.empty()) {
+      const int node = path.back();
+      auto& waits_for = waits_for_[static_cast<size_t>(node)];
+      if (StateOf(node) != State::kPlaced && !waits_for.empty()) {
+        StateOf(node) = State::kWaiting;
+        const int next = waits_for.back();
+        waits_for.pop_back();
+        if (StateOf(next) == State::kWaiting) RaiseCycle(path, next);
+        path.push_back(next);
+        continue;
+      }
+      if (StateOf(node) != State::kPlaced) order_.push_back(node);
+      StateOf(node) = State::kPlaced;
+      path.pop_back();
+    }
+  }
+
+  // The nodes of the cycle are those of the path from `first` on.
+  [[noreturn]] void RaiseCycle(const std::vector<int>& path, int first) const {
+    constexpr int kMostNamed = 8;
+    std::string names;
+    int count = 0;
+    for (auto node = std::find(path.begin(), path.end(), first);
+         node != path.end() && ++count <= kMostNamed; ++node) {
+      names += (names.empty() ? "" : ", ") + NodeName(nodes_[*node], *node);
+    }
+    Raise(ErrorCode::kInvalidArgument, "onnx.cycle",
+          "nodes form a cycle, each reads what the next one makes: {}{}", names,
+          count > kMostNamed ? ", ..." : "");
+  }
+
+  const Nodes& nodes_;
+  std::vector<std::vector<int>> waits_for_;
+  std::vector<State> states_;
+  std::vector<int> order_;
+};
+
+void Sort(Nodes* nodes) {
+  for (NodeProto& node : *nodes) {
+    for (auto& attribute : *node.mutable_attribute()) {
+      if (attribute.has_g()) Sort(attribute.mutable_g()->mutable_node());
+      for (auto& graph : *attribute.mutable_graphs()) {
+        Sort(graph.mutable_node());
+      }
+    }
+  }
+  Nodes sorted;
+  const NodeOrder order(*nodes);
+  for (const int node : order.order()) {
+    sorted.Add()->Swap(nodes->Mutable(node));
+  }
+  nodes->Swap(&sorted);
+}
+
+}  // namespace
+
+void SortNodes(::onnx::ModelProto* model) {
+  Sort(model->mutable_graph()->mutable_node());
+  for (auto& function : *model->mutable_functions()) {
+    Sort(function.mutable_node());
+  }
+}
+
+namespace {
+
+void Replace(const Renaming::Names& names, std::string* name) {
+  const auto found = names.find(*name);
+  if (found != names.end()) *name = found->second;
+}
+
+}  // namespace
+
+void Renaming::TakeAll(const GraphProto& graph, bool subgraphs) {
+  for (const auto& input : graph.input()) {
+    taken_.insert(input.name());
+  }
+  for (const auto& tensor : graph.initializer()) {
+    taken_.insert(tensor.name());
+  }
+  for (const auto& node : graph.node()) {
+    taken_.insert(node.output().begin(), node.output().end());
+    if (!subgraphs) continue;
+    VisitSubgraphs(node,
+                   [this](const GraphProto& inner) { TakeAll(inner, true); });
+  }
+}
+
+void Renaming::RenameSubgraphs(GraphProto* graph) {
+  prefix_.clear();
+  names_.clear();
+  RenameNodes(graph, true, {});
+}
+
+void Renaming::RenameBody(const std::string& prefix,
+                          Names inputs,
+                          const Names& outputs,
+                          GraphProto* graph) {
+  prefix_ = prefix;
+  names_ = std::move(inputs);
+  RenameNodes(graph, false, outputs);
+  changed_.clear();
+}
+
+// `given` maps some values of this graph to their new names.
+void Renaming::RenameNodes(GraphProto* graph,
+                           bool outermost,
+                           const Names& given) {
+  for (auto& node : *graph->mutable_node()) {
+    for (std::string& input : *node.mutable_input()) {
+      Replace(names_, &input);
+    }
+    for (auto& attribute : *node.mutable_attribute()) {
+      if (attribute.has_g()) RenameGraph(attribute.mutable_g());
+      for (auto& inner : *attribute.mutable_graphs()) {
+        RenameGraph(&inner);
+      }
+    }
+    if (outermost) continue;
+    for (std::string& output : *node.mutable_output()) {
+      const auto wanted = given.find(output);
+      if (wanted == given.end()) {
+        Define(&output);
+      } else {
+        Call(output, wanted->second);
+        output = wanted->second;
+      }
+    }
+  }
+  for (auto& output : *graph->mutable_output()) {
+    Replace(names_, output.mutable_name());
+  }
+}
+
+// Names defined in the graph are valid only inside it.
+void Renaming::RenameGraph(GraphProto* graph) {
+  const size_t before = changed_.size();
+  std::set<std::string> inputs;
+  for (auto& input : *graph->mutable_input()) {
+    inputs.insert(input.name());
+    Define(input.mutable_name());
+  }
+  for (auto& tensor : *graph->mutable_initializer()) {
+    if (inputs.contains(tensor.name())) {
+      Replace(names_, tensor.mutable_name());
+    } else {
+      Define(tensor.mutable_name());
+    }
+  }
+  RenameNodes(graph, false, {});
+  while (changed_.size() > before) {
+    auto& [name, called] = changed_.back();
+    if (called) {
+      names_[name] = std::move(*called);
+    } else {
+      names_.erase(name);
+    }
+    changed_.pop_back();
+  }
+}
+
+void Renaming::Call(const std::string& name, const std::string& called) {
+  const auto [known, added] = names_.try_emplace(name, called);
+  changed_.emplace_back(name, std::nullopt);
+  if (added) return;
+  changed_.back().second = std::move(known->second);
+  known->second = called;
+}
+
+void Renaming::Define(std::string* name) {
+  if (name->empty()) return;
+  const std::string wanted = prefix_ + *name;
+  std::string unique = wanted;
+  int& number = numbers_[wanted];
+  while (!taken_.insert(unique).second) {
+    unique = Format("{}_{}", wanted, ++number);
+  }
+  Call(*name, unique);
+  *name = std::move(unique);
+}
+
+void VisitSubgraphs(const NodeProto& node,
+                    const std::function<void(const GraphProto&)>& visit) {
+  for (const auto& attribute : node.attribute()) {
+    if (attribute.has_g()) visit(attribute.g());
+    for (const auto& inner : attribute.graphs()) {
+      visit(inner);
+    }
+  }
+}
+
+namespace {
+
+// An initialiser that is also an input is kept once, sparse or dense.
+void SettleInputs(bool outermost, GraphProto* graph) {
+  std::set<std::string_view> sparse;
+  for (const auto& tensor : graph->sparse_initializer()) {
+    sparse.insert(tensor.values().name());
+  }
+  if (sparse.empty()) return;
+  auto* inputs = graph->mutable_input();
+  if (outermost) {
+    inputs->erase(std::remove_if(inputs->begin(), inputs->end(),
+                                 [&](const auto& input) {
+                                   return sparse.contains(input.name());
+                                 }),
+                  inputs->end());
+    return;
+  }
+  std::set<std::string_view> given;
+  for (const auto& input : *inputs) {
+    given.insert(input.name());
+  }
+  auto* tensors = graph->mutable_sparse_initializer();
+  tensors->erase(std::remove_if(tensors->begin(), tensors->end(),
+                                [&](const auto& tensor) {
+                                  return given.contains(tensor.values().name());
+                                }),
+                 tensors->end());
+}
+
+void ReplaceSparseInside(NodeProto* node);
+
+void ReplaceSparse(bool outermost, GraphProto* graph) {
+  SettleInputs(outermost, graph);
+  auto* nodes = graph->mutable_node();
+  for (auto& node : *nodes) {
+    ReplaceSparseInside(&node);
+  }
+  for (auto& sparse : *graph->mutable_sparse_initializer()) {
+    const std::string& name = sparse.values().name();
+    SLUICE_ENFORCE(!name.empty(), ErrorCode::kInvalidArgument,
+                   "onnx.sparse_initialiser",
+                   "a sparse initialiser of the graph has no name");
+    NodeProto* node = nodes->Add();
+    node->set_op_type("Constant");
+    node->set_name(name);
+    node->add_output(name);
+    auto* value = node->add_attribute();
+    value->set_name("sparse_value");
+    value->set_type(AttributeProto::SPARSE_TENSOR);
+    value->mutable_sparse_tensor()->Swap(&sparse);
+  }
+  std::rotate(nodes->pointer_begin(),
+              nodes->pointer_end() - graph->sparse_initializer_size(),
+              nodes->pointer_end());
+  graph->clear_sparse_initializer();
+}
+
+void ReplaceSparseInside(NodeProto* node) {
+  for (auto& attribute : *node->mutable_attribute()) {
+    if (attribute.has_g()) ReplaceSparse(false, attribute.mutable_g());
+    for (auto& inner : *attribute.mutable_graphs()) {
+      ReplaceSparse(false, &inner);
+    }
+  }
+}
+
+}  // namespace
+
+void MakeSparseInitialisersNodes(::onnx::ModelProto* model) {
+  ReplaceSparse(true, model->mutable_graph());
+  for (auto& function : *model->mutable_functions()) {
+    for (auto& node : *function.mutable_node()) {
+      ReplaceSparseInside(&node);
+    }
+  }
+}
+
+void MakeNamesUnique(GraphProto* graph) {
+  Renaming renaming;
+  renaming.TakeAll(*graph, false);
+  renaming.RenameSubgraphs(graph);
 }
 
 }  // namespace sluice::onnx

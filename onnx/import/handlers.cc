@@ -1,6 +1,12 @@
 #include "sluice/onnx/import/handlers.h"
 
 #include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sluice/framework/op/operand.h"
 
 namespace sluice::onnx {
 
@@ -12,18 +18,12 @@ using Table = std::map<std::string_view, Versions>;
 const Table& AllHandlers() {
   static const Table* const kTable = [] {
     auto* rows = new Table();  // never freed: it may be read at exit
-    for (const auto family : {AttentionHandlers(),  ContractionHandlers(),
-                              ConstantHandlers(),   ControlFlowHandlers(),
-                              ConversionHandlers(), ConvHandlers(),
-                              EinsumHandlers(),     ElementwiseHandlers(),
-                              GradientHandlers(),   ImageHandlers(),
-                              IndexingHandlers(),   LossHandlers(),
-                              MovementHandlers(),   NormHandlers(),
-                              PoolHandlers(),       QuantizationHandlers(),
-                              RecurrentHandlers(),  ReductionHandlers(),
-                              ResizeHandlers(),     RotaryEmbeddingHandlers(),
-                              SearchHandlers(),     SequenceHandlers(),
-                              SignalHandlers()}) {
+    for (const auto family :
+         {kAttentionHandlers, kContractionHandlers, kControlFlowHandlers,
+          kConvHandlers, kElementwiseHandlers, kFusedHandlers, kImageHandlers,
+          kIndexingHandlers, kLossHandlers, kMovementHandlers, kNormHandlers,
+          kQuantizationHandlers, kRecurrentHandlers, kResizeHandlers,
+          kSequenceHandlers, kSignalHandlers}) {
       for (const HandlerRow& row : family) {
         (*rows)[row.type][row.since_version] = row.handler;
       }
@@ -46,6 +46,82 @@ int64_t OldestHandled(std::string_view type) {
   const auto versions = AllHandlers().find(type);
   if (versions == AllHandlers().end()) return 0;
   return versions->second.begin()->first;
+}
+
+namespace {
+
+// Imports what is an input in newer opsets and an attribute in Sluice: as the
+// attribute if it is constant, else as the operand.
+void ImportOperand(const OpSchema& schema,
+                   const ArgDef& def,
+                   int index,
+                   Node& node,
+                   Inputs* inputs,
+                   AttributeMap* attributes) {
+  if (!node.HasInput(index)) return;
+  if (const Tensor* constant = node.Constant(index)) {
+    node.cost().Need("its attributes", constant->bytes());
+    (*attributes)[def.attribute] = OperandValue(
+        schema.name(), def, *schema.FindAttr(def.attribute), *constant);
+  } else {
+    inputs->emplace_back(def.name, ArgVars{node.In(index)});
+  }
+}
+
+}  // namespace
+
+const OpSchema* FindCounterpart(std::string_view type) {
+  if (type.empty()) return nullptr;
+  // Operator libraries may be loaded at any time and are never unloaded. So
+  // hits are cached, and misses are looked up again.
+  static std::mutex mutex;
+  static auto* const kFound =
+      new std::map<std::string, const OpSchema*, std::less<>>();
+  const std::lock_guard lock(mutex);
+  const auto known = kFound->find(type);
+  if (known != kFound->end()) return known->second;
+  const Registry& registry = Registry::Global();
+  for (const std::string& name : registry.OpNames()) {
+    const OpSchema& schema = registry.Schema(name);
+    if (schema.onnx().op_type != type) continue;
+    return kFound->emplace(type, &schema).first->second;
+  }
+  return nullptr;
+}
+
+void ImportCounterpart(const OpSchema& schema, Node& node) {
+  node.AllowOutputs(1);
+  AttributeMap attributes;
+  for (const std::string& theirs : node.attributes().names()) {
+    const auto& renamed = schema.onnx().attributes;
+    const auto found = renamed.find(theirs);
+    const AttrDef* attr =
+        schema.FindAttr(found == renamed.end() ? theirs : found->second);
+    if (attr == nullptr) continue;  // CheckAllAsked reports it
+    attributes[attr->name] = node.attributes().As(attr->type, theirs);
+  }
+  Inputs inputs;
+  int index = 0;
+  for (const ArgDef& def : schema.inputs()) {
+    if (!def.attribute.empty()) {
+      ImportOperand(schema, def, index++, node, &inputs, &attributes);
+      continue;
+    }
+    ArgVars vars;
+    const int end = def.traits.variadic ? node.input_count() : index + 1;
+    for (; index < end; ++index) {
+      if (node.HasInput(index) || !def.traits.optional) {
+        vars.push_back(node.In(index));
+      }
+    }
+    if (!vars.empty()) inputs.emplace_back(def.name, vars);
+  }
+  for (int more = index; more < node.input_count(); ++more) {
+    if (node.HasInput(more)) {
+      Node::Unsupported("{} inputs; {} are known", node.input_count(), index);
+    }
+  }
+  node.Finish(schema.name(), inputs, attributes, schema.outputs()[0].name);
 }
 
 }  // namespace sluice::onnx

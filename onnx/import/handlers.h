@@ -12,41 +12,45 @@ namespace sluice::onnx {
 // remain unread are errors.
 using Handler = void (*)(Node& node);
 
-// Handles an ONNX operator from one opset on, up to the next row of that type.
+// Handles an operator from one opset on, up to the next row of that type. The
+// type of one of another domain than ONNX's begins with it, and its opset is 1.
 struct HandlerRow {
   std::string_view type;
   int64_t since_version;
   Handler handler;
 };
 
+using HandlerTable = std::span<const HandlerRow>;
+
 // The tables, one for each file in onnx/handlers/.
-std::span<const HandlerRow> AttentionHandlers();
-std::span<const HandlerRow> ContractionHandlers();
-std::span<const HandlerRow> ConstantHandlers();
-std::span<const HandlerRow> ControlFlowHandlers();
-std::span<const HandlerRow> ConversionHandlers();
-std::span<const HandlerRow> ConvHandlers();
-std::span<const HandlerRow> EinsumHandlers();
-std::span<const HandlerRow> ElementwiseHandlers();
-std::span<const HandlerRow> GradientHandlers();
-std::span<const HandlerRow> ImageHandlers();
-std::span<const HandlerRow> IndexingHandlers();
-std::span<const HandlerRow> LossHandlers();
-std::span<const HandlerRow> MovementHandlers();
-std::span<const HandlerRow> NormHandlers();
-std::span<const HandlerRow> PoolHandlers();
-std::span<const HandlerRow> QuantizationHandlers();
-std::span<const HandlerRow> RecurrentHandlers();
-std::span<const HandlerRow> ReductionHandlers();
-std::span<const HandlerRow> ResizeHandlers();
-std::span<const HandlerRow> RotaryEmbeddingHandlers();
-std::span<const HandlerRow> SearchHandlers();
-std::span<const HandlerRow> SequenceHandlers();
-std::span<const HandlerRow> SignalHandlers();
+extern const HandlerTable kAttentionHandlers;
+extern const HandlerTable kContractionHandlers;
+extern const HandlerTable kControlFlowHandlers;
+extern const HandlerTable kConvHandlers;
+extern const HandlerTable kElementwiseHandlers;
+extern const HandlerTable kFusedHandlers;
+extern const HandlerTable kImageHandlers;
+extern const HandlerTable kIndexingHandlers;
+extern const HandlerTable kLossHandlers;
+extern const HandlerTable kMovementHandlers;
+extern const HandlerTable kNormHandlers;
+extern const HandlerTable kQuantizationHandlers;
+extern const HandlerTable kRecurrentHandlers;
+extern const HandlerTable kResizeHandlers;
+extern const HandlerTable kSequenceHandlers;
+extern const HandlerTable kSignalHandlers;
 
 // The handler for `type` in opset `version`, or nullptr.
 Handler FindHandler(std::string_view type, int64_t version);
 // The oldest opset that has a handler for it, or 0.
 int64_t OldestHandled(std::string_view type);
+
+// The op whose schema is equivalent to this ONNX operator (OpSchema::Onnx), or
+// nullptr.
+const OpSchema* FindCounterpart(std::string_view type);
+
+// Imports a node as that op: inputs in order, attributes by name. Omitted
+// attributes get the op's defaults.
+void ImportCounterpart(const OpSchema& schema, Node& node);
 
 }  // namespace sluice::onnx

@@ -2,9 +2,13 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
+#include "sluice/onnx/import/messages.h"
 #include "sluice/onnx/limits.h"
 
 namespace sluice::onnx {
@@ -38,5 +42,15 @@ class ImportCost {
   double operations_;
   std::map<std::string, uint64_t> unread_;  // bytes of files, by path
 };
+
+// Computes output `argument` of an op whose inputs, by argument, are constants.
+// Returns nothing if that exceeds the memory or operations left in `cost`.
+// Raises what RunOp raises.
+std::optional<Tensor> ComputeConstant(
+    const std::string& op,
+    const std::vector<std::pair<std::string, Tensor>>& inputs,
+    const AttributeMap& attributes,
+    const std::string& argument,
+    ImportCost* cost);
 
 }  // namespace sluice::onnx

@@ -1,24 +1,284 @@
 #include "sluice/onnx/load_onnx.h"
 
+#include <algorithm>
 #include <filesystem>
-#include <memory>
-#include <mutex>
+#include <iterator>
+#include <map>
 #include <new>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "sluice/framework/files/file.h"
+#include "sluice/framework/op/near_names.h"
 #include "sluice/framework/values/scope_lock.h"
 #include "sluice/onnx/import/functions.h"
 #include "sluice/onnx/import/graph_check.h"
-#include "sluice/onnx/import/graph_values.h"
-#include "sluice/onnx/import/import_nodes.h"
+#include "sluice/onnx/import/handlers.h"
 #include "sluice/onnx/import/model_file.h"
-#include "sluice/onnx/import/subgraphs.h"
 #include "sluice/onnx/import/value_map.h"
 #include "sluice/onnx/onnx.pb.h"
+#include "sluice/platform/cancel.h"
 
 namespace sluice::onnx {
 
 namespace {
+
+constexpr ptrdiff_t kMostListed = 100;
+
+// Whether ONNX defines the operator; one is from its domain for training.
+bool IsOnnx(const NodeProto& node) {
+  if (node.op_type() == "Gradient") {
+    return node.domain() == "ai.onnx.preview.training";
+  }
+  return node.domain().empty() || node.domain() == "ai.onnx";
+}
+
+class NodeImport {
+ public:
+  NodeImport(const ::onnx::ModelProto& model,
+             const std::string& name,
+             ValueMap* values)
+      : model_(model),
+        name_(name),
+        opset_(OpsetOf(model)),
+        values_(*values),
+        import_graph_([this](const GraphProto& graph) { ImportGraph(graph); }) {
+  }
+
+  // Raises LostSubgraph if an output could not be computed.
+  void ImportGraph(const GraphProto& graph) {
+    for (const auto& value : graph.value_info()) {
+      types_.emplace(value.name(), &value);
+    }
+    int index = 0;
+    for (const auto& node : graph.node()) {
+      Import(node, index++);
+    }
+    for (const auto& output : graph.output()) {
+      if (values_.IsLost(output.name())) throw LostSubgraph();
+    }
+  }
+
+  void Import(const NodeProto& node, int index) {
+    CheckCancelled();
+    const auto lost = [&](const std::string& input) {
+      return values_.IsLost(input);
+    };
+    if (std::any_of(node.input().begin(), node.input().end(), lost)) {
+      const OpSchema* counterpart = nullptr;
+      const Handler handler = FindHandlerOf(node, index, &counterpart);
+      if (handler != nullptr || counterpart != nullptr) ++not_tried_;
+      return Lose(node);
+    }
+    const OpSchema* counterpart = nullptr;
+    const Handler handler = FindHandlerOf(node, index, &counterpart);
+    if (handler == nullptr && counterpart == nullptr) return Lose(node);
+    const std::string known_as = NameOf(node, index);
+    const std::string location = Format("{} of {}", known_as, name_);
+    try {
+      const Inside inside(&around_, known_as);
+      const bool has_output = std::any_of(
+          node.output().begin(), node.output().end(),
+          [](const std::string& output) { return !output.empty(); });
+      SLUICE_ENFORCE(has_output, ErrorCode::kInvalidArgument,
+                     "onnx.output_count", "{} has no output", known_as);
+      Node imported(node, location, &values_, import_graph_);
+      if (handler != nullptr) {
+        handler(imported);
+      } else {
+        ImportCounterpart(*counterpart, imported);
+      }
+      imported.attributes().CheckAllAsked();
+    } catch (const LostSubgraph&) {
+      ++not_tried_;
+      return Lose(node);
+    } catch (Error& error) {
+      if (error.code() == ErrorCode::kUnimplemented) {
+        Refuse(node, index, FirstLine(error.what()));
+        return Lose(node);
+      }
+      if (!refused_.empty()) {  // it may read a stand-in
+        ++not_tried_;
+        return Lose(node);
+      }
+      const std::string created = DescribeLocation({location, 0});
+      if (std::string_view(error.what()).find(created) ==
+          std::string_view::npos) {
+        error.AddContext("in " + location);
+      }
+      throw;
+    }
+  }
+
+  void RaiseRefused() const {
+    if (refused_.empty()) return;
+    std::string lines;
+    int nodes = 0, unlisted = 0;
+    for (const Refusal& refusal : refused_) {
+      nodes += refusal.count;
+      if (&refusal - refused_.data() >= kMostListed) {
+        unlisted += refusal.count;
+        continue;
+      }
+      lines += "\n  " + refusal.node + ": " + refusal.reason;
+      if (refusal.count > 1) {
+        lines += Format(" (and {} more)", refusal.count - 1);
+      }
+    }
+    if (unlisted > 0) lines += Format("\n  and {} more", unlisted);
+    if (not_tried_ > 0) {
+      lines +=
+          Format("\n  ({} after them not tried)",
+                 not_tried_ == 1 ? "1 node" : Format("{} nodes", not_tried_));
+    }
+    Raise(ErrorCode::kUnimplemented, "onnx.unsupported",
+          "{} of the nodes of {} (opset {}) cannot be imported:{}", nodes,
+          name_, opset_, lines);
+  }
+
+ private:
+  // While it exists, the imported nodes belong to graphs of `node`.
+  class Inside {
+   public:
+    Inside(std::string* around, const std::string& node)
+        : around_(*around), before_(std::exchange(around_, " in " + node)) {}
+    ~Inside() { around_ = std::move(before_); }
+    Inside(const Inside&) = delete;
+    Inside& operator=(const Inside&) = delete;
+
+   private:
+    std::string& around_;
+    std::string before_;
+  };
+
+  // "node 0 (Add) in node loop (Loop)"; the index is within its own graph.
+  std::string NameOf(const NodeProto& node, int index) const {
+    return NodeName(node, index) + around_;
+  }
+
+  // Finds a handler, or else an equivalent op; refuses the node if there is
+  // neither.
+  Handler FindHandlerOf(const NodeProto& node,
+                        int index,
+                        const OpSchema** counterpart) {
+    if (!IsOnnx(node)) {
+      const Handler other =
+          FindHandler(node.domain() + "." + node.op_type(), 1);
+      if (other == nullptr) {
+        Refuse(node, index, IsListed() ? WhyUnknown(node) : "");
+      }
+      return other;
+    }
+    const Handler handler = FindHandler(node.op_type(), opset_);
+    if (handler != nullptr) return handler;
+    *counterpart = FindCounterpart(node.op_type());
+    if (*counterpart != nullptr) return nullptr;
+    const int64_t oldest = OldestHandled(node.op_type());
+    Refuse(node, index,
+           oldest == 0
+               ? "there is no such operator in Sluice yet" +
+                     (IsListed() ? OwnFunction(node) : "")
+               : Format("the operator is known from opset {} on", oldest));
+    return nullptr;
+  }
+
+  // Whether the reason of the next refusal is listed; reasons cost time.
+  bool IsListed() const { return std::ssize(refused_) < kMostListed; }
+
+  // Explains an operator that is not ONNX's: it may be a misspelt function.
+  std::string WhyUnknown(const NodeProto& node) const {
+    std::vector<std::string> names;
+    for (const auto& function : model_.functions()) {
+      if (function.domain() == node.domain()) names.push_back(function.name());
+    }
+    const std::string domain = Shown(node.domain());
+    if (node.domain() == "com.microsoft") {
+      return "Sluice lacks this operator of onnxruntime; the model as it was "
+             "before onnxruntime optimized it may have none";
+    }
+    if (node.domain() == "com.microsoft.nchwc") {
+      return "onnxruntime wrote it for one machine (ORT_ENABLE_ALL); save the "
+             "model with ORT_ENABLE_EXTENDED";
+    }
+    if (names.empty()) {
+      return Format("operators of domain {} are unknown", domain);
+    }
+    return Format("the model has no function {} of domain {}{}",
+                  Shown(node.op_type()), domain,
+                  SuggestNames(node.op_type(), names));
+  }
+
+  std::string OwnFunction(const NodeProto& node) const {
+    for (const auto& function : model_.functions()) {
+      if (function.name() != node.op_type()) continue;
+      return Format("; the model has a function of this name, of domain {}",
+                    Shown(function.domain()));
+    }
+    return "";
+  }
+
+  // Nodes of one type that are refused for the same reason are listed together.
+  void Refuse(const NodeProto& node, int index, const std::string& reason) {
+    const auto [same, added] = refusals_.try_emplace(
+        node.domain() + "." + node.op_type() + ": " + reason, refused_.size());
+    if (added) refused_.push_back({NameOf(node, index), reason, 0});
+    ++refused_[same->second].count;
+  }
+
+  // Nodes that read its outputs are tried if the model says of which type these
+  // are, else skipped.
+  void Lose(const NodeProto& node) {
+    for (const std::string& output : node.output()) {
+      const auto stated = types_.find(output);
+      if (output.empty()) continue;
+      if (stated == types_.end() || values_.program().HasVar(output) ||
+          !stated->second->type().tensor_type().has_shape()) {
+        values_.AddLost(output);
+        continue;
+      }
+      try {
+        const ValueType type = TypeOfInput(*stated->second, {});
+        values_.program().Data(output, type.dtype, type.dims);
+      } catch (const Error&) {
+        values_.AddLost(output);
+      }
+    }
+  }
+
+  static std::string FirstLine(std::string_view text) {
+    return std::string(text.substr(0, text.find('\n')));
+  }
+
+  const ::onnx::ModelProto& model_;
+  const std::string& name_;
+  int64_t opset_;
+  ValueMap& values_;
+  const sluice::onnx::ImportGraph import_graph_;
+  std::string around_;  // " in node loop (Loop)" inside its graphs
+  struct Refusal {
+    std::string node;  // the first one
+    std::string reason;
+    int count;
+  };
+  std::vector<Refusal> refused_;
+  std::map<std::string, size_t> refusals_;  // by type and reason
+  std::map<std::string, const ::onnx::ValueInfoProto*> types_;  // as stated
+  int not_tried_ = 0;
+};
+
+// Adds the ops of all nodes, in order.
+void ImportNodes(const ::onnx::ModelProto& model,
+                 const std::string& name,
+                 ValueMap* values) {
+  NodeImport import(model, name, values);
+  try {
+    import.ImportGraph(model.graph());
+  } catch (const LostSubgraph&) {
+    // The node is in the list of refused nodes.
+  }
+  import.RaiseRefused();
+}
 
 OnnxMetadata MetadataOf(const ::onnx::ModelProto& model) {
   OnnxMetadata metadata;
@@ -46,6 +306,7 @@ OnnxModel Import(std::string_view bytes,
   ::onnx::ModelProto model;
   ParseModel(bytes, name, &model);
   MakeSparseInitialisersNodes(&model);
+  SortNodes(&model);
   CheckNames(model.graph());
   ImportCost cost(limits, bytes.size());
   InlineFunctions(&model, &cost);

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "sluice/framework/op/operand.h"
 #include "sluice/framework/program/backward.h"
-#include "sluice/onnx/import/folding.h"
-#include "sluice/onnx/import/graph_values.h"
+#include "sluice/onnx/import/handlers.h"
+#include "sluice/onnx/import/import_cost.h"
+#include "sluice/onnx/import/value_map.h"
 #include "sluice/onnx/onnx.pb.h"
 #include "sluice/platform/cancel.h"
 
@@ -187,12 +189,68 @@ void Node::SetKnownAttributes(const std::string& type,
   }
 }
 
+namespace {
+
+// Whether the CPU has no kernel for `half`, but one for float32.
+bool ComputesOnlyWide(const OpSchema& schema, DType half) {
+  const auto kernels = Registry::Global().Kernels(schema.name());
+  const auto computes = [&](DType dtype) {
+    return std::any_of(kernels.begin(), kernels.end(),
+                       [&](const KernelDef* kernel) {
+                         return kernel->key.place == PlaceKind::kCPU &&
+                                kernel->key.dtype == dtype;
+                       });
+  };
+  return computes(DType::kFloat32) && !computes(half);
+}
+
+}  // namespace
+
+bool Node::AddWidened(const std::string& type,
+                      Inputs* inputs,
+                      const AttributeMap& attributes,
+                      const Inputs& outputs) {
+  const OpSchema& schema = Registry::Global().Schema(type);
+  std::set<std::string> widened;  // type variables
+  DType half = DType::kFloat32;
+  for (auto& [argument, names] : *inputs) {
+    const ArgDef* def = schema.FindInput(argument);
+    for (std::string& name : names) {
+      const DType dtype = DTypeOf(name);
+      if (dtype != DType::kFloat16 && dtype != DType::kBFloat16) continue;
+      if (def == nullptr || !ComputesOnlyWide(schema, dtype)) continue;
+      widened.insert(def->dtype);
+      half = dtype;
+      name = Cast(name, DType::kFloat32);
+    }
+  }
+  if (widened.empty()) return false;
+  Inputs wide = outputs;
+  for (auto& [argument, names] : wide) {
+    if (!widened.contains(schema.FindOutput(argument)->dtype)) continue;
+    for (std::string& name : names) {
+      name = InnerName("float32");
+    }
+  }
+  Add(type, std::move(*inputs), attributes, wide);
+  for (size_t i = 0; i < wide.size(); ++i) {
+    for (size_t k = 0; k < wide[i].second.size(); ++k) {
+      const std::string &name = wide[i].second[k],
+                        &result = outputs[i].second[k];
+      if (name == result) continue;
+      Add("cast", {{"X", {name}}}, {{"dtype", half}}, {{"Out", {result}}});
+    }
+  }
+  return true;
+}
+
 void Node::Add(const std::string& type,
                Inputs inputs,
                AttributeMap attributes,
                Inputs outputs) {
   CheckCancelled();  // a node may become many ops
   values_.cost().Need("its ops", BytesOfOp(location_, inputs, outputs));
+  if (AddWidened(type, &inputs, attributes, outputs)) return;
   if (Fold(type, inputs, attributes, outputs)) return;
   SetKnownAttributes(type, &inputs, &attributes);
   for (const auto& [argument, names] : inputs) {
@@ -211,6 +269,25 @@ std::string Node::Append(const std::string& type,
   std::string name = InnerName(type);
   Add(type, std::move(inputs), std::move(attributes), {{argument, {name}}});
   return name;
+}
+
+std::string Node::AppendOperator(const std::string& type,
+                                 const ArgVars& inputs) {
+  constexpr int64_t kOpset = 13;
+  const std::string result = InnerName(type);
+  NodeProto proto = proto_;
+  proto.set_op_type(type);
+  proto.mutable_input()->Assign(inputs.begin(), inputs.end());
+  proto.clear_output();
+  proto.add_output(result);
+  Node node(proto, location_, &values_, import_graph_);
+  if (const Handler handler = FindHandler(type, kOpset)) {
+    handler(node);
+  } else {
+    ImportCounterpart(*FindCounterpart(type), node);
+  }
+  attributes_.AddAsked(node.attributes_);
+  return result;
 }
 
 std::string Node::Cast(const std::string& x, DType dtype) {

@@ -93,6 +93,8 @@ class Node {
                     AttributeMap attributes = {}) {
     Finish(type, operands.AsInputs(), std::move(attributes));
   }
+  // The result of an operator of opset 13 with this node's attributes.
+  std::string AppendOperator(const std::string& type, const ArgVars& inputs);
   // Casts x to another dtype; returns x itself if it has that dtype.
   std::string Cast(const std::string& x, DType dtype);
   // Adds the op that computes output 0. `more` are other outputs by argument,
@@ -197,6 +199,12 @@ class Node {
   void SetKnownAttributes(const std::string& type,
                           Inputs* inputs,
                           AttributeMap* attributes);
+  // Adds an op of 16-bit floats that the CPU does not compute in float32,
+  // between casts; otherwise returns false.
+  bool AddWidened(const std::string& type,
+                  Inputs* inputs,
+                  const AttributeMap& attributes,
+                  const Inputs& outputs);
   void Add(const std::string& type,
            Inputs inputs,
            AttributeMap attributes,

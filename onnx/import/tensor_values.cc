@@ -1,14 +1,18 @@
 #include "sluice/onnx/import/tensor_values.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
+#include <filesystem>
 #include <iterator>
 #include <span>
 #include <utility>
 
-#include "sluice/onnx/import/external_data.h"
-#include "sluice/onnx/import/packed_values.h"
+#include <unistd.h>
+
+#include "sluice/framework/files/file.h"
 #include "sluice/onnx/onnx.pb.h"
+#include "sluice/platform/number_format.h"
 
 namespace sluice::onnx {
 
@@ -209,6 +213,165 @@ Tensor ToDense(const ::onnx::SparseTensorProto& sparse,
                 static_cast<const char*>(values.raw_data()) + i * size, size);
   }
   return dense;
+}
+
+namespace {
+
+constexpr int kByte = 8;
+
+// Returns 1 for dtypes that are not packed.
+int ElementsInAByte(DType dtype) {
+  if (!IsStoredNumber(dtype)) return 1;
+  return kByte / FormatOf(dtype).bits;
+}
+
+}  // namespace
+
+uint64_t BytesInFile(DType dtype, int64_t count) {
+  const auto together = static_cast<uint64_t>(ElementsInAByte(dtype));
+  const auto elements = static_cast<uint64_t>(count);
+  return (elements + together - 1) / together * SizeOf(dtype);
+}
+
+void UnpackInPlace(DType dtype, int64_t count, void* data) {
+  const int together = ElementsInAByte(dtype);
+  if (together == 1) return;
+  const int bits = kByte / together;
+  const unsigned mask = (1U << bits) - 1;
+  auto* bytes = static_cast<uint8_t*>(data);
+  // Goes backwards, so that no element is overwritten before it is read.
+  for (int64_t i = count; i-- > 0;) {
+    const auto shift = static_cast<int>(i % together) * bits;
+    const unsigned packed = bytes[i / together];
+    bytes[i] = static_cast<uint8_t>(packed >> shift & mask);
+  }
+}
+
+bool IsPacked(DType dtype) {
+  return ElementsInAByte(dtype) > 1;
+}
+
+std::string PackedBytes(const Tensor& value) {
+  const auto* elements = static_cast<const uint8_t*>(value.raw_data());
+  const int together = ElementsInAByte(value.dtype());
+  if (together == 1) {
+    return {reinterpret_cast<const char*>(elements), value.bytes()};
+  }
+  const int bits = kByte / together;
+  const unsigned mask = (1U << bits) - 1;
+  std::string packed(BytesInFile(value.dtype(), value.numel()), '\0');
+  for (int64_t i = 0; i < value.numel(); ++i) {
+    char& byte = packed[static_cast<size_t>(i / together)];
+    const unsigned code = (elements[i] & mask) << (i % together * bits);
+    byte = static_cast<char>(static_cast<unsigned char>(byte) | code);
+  }
+  return packed;
+}
+
+namespace fs = std::filesystem;
+
+namespace {
+
+struct Place {
+  std::string location;
+  uint64_t offset = 0;
+  uint64_t length = 0;
+  bool has_length = false;
+};
+
+uint64_t Number(const std::string& key,
+                const std::string& text,
+                const std::string& what) {
+  uint64_t value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  SLUICE_ENFORCE(error == std::errc() && stop == end && !text.empty(),
+                 ErrorCode::kInvalidArgument, "onnx.external_number",
+                 "{}: the {} of its external data is {}; expected a number of "
+                 "bytes",
+                 what, key, Shown(text));
+  return value;
+}
+
+Place PlaceOf(const TensorProto& tensor, const std::string& what) {
+  Place place;
+  for (const auto& entry : tensor.external_data()) {
+    if (entry.key() == "location") place.location = entry.value();
+    if (entry.key() == "offset") {
+      place.offset = Number("offset", entry.value(), what);
+    }
+    if (entry.key() == "length") {
+      place.length = Number("length", entry.value(), what);
+      place.has_length = true;
+    }
+  }
+  return place;
+}
+
+// The path of the file, with all links resolved.
+fs::path FileOf(const std::string& location,
+                const std::string& folder,
+                const std::string& what) {
+  const fs::path relative = location;
+  const bool plain =
+      !location.empty() && !relative.is_absolute() &&
+      location.find('\0') == std::string::npos &&
+      std::find(relative.begin(), relative.end(), "..") == relative.end();
+  SLUICE_ENFORCE(plain, ErrorCode::kInvalidArgument, "onnx.external_path",
+                 "{}: its external data is at {}; expected a path inside of "
+                 "the model's folder, without ..",
+                 what, Shown(location));
+  SLUICE_ENFORCE(!folder.empty(), ErrorCode::kInvalidArgument,
+                 "onnx.external_folder",
+                 "{} is in the file {} of external data, and a model that is "
+                 "given as bytes has no folder: name one in the options, or "
+                 "load the model from its file",
+                 what, Shown(location));
+  std::error_code error;
+  const fs::path root = fs::canonical(folder, error);
+  fs::path file = error ? fs::path() : fs::canonical(root / relative, error);
+  SLUICE_ENFORCE(!error, ErrorCode::kNotFound, "onnx.external_missing",
+                 "{}: the file {} of its external data is not in {}", what,
+                 Shown(location), folder);
+  const bool inside =
+      std::mismatch(root.begin(), root.end(), file.begin(), file.end()).first ==
+      root.end();
+  SLUICE_ENFORCE(inside, ErrorCode::kInvalidArgument, "onnx.external_outside",
+                 "{}: its external data {} is a link to {}, which is outside "
+                 "of the model's folder {}",
+                 what, Shown(location), file.string(), root.string());
+  SLUICE_ENFORCE(fs::is_regular_file(file, error), ErrorCode::kInvalidArgument,
+                 "onnx.external_regular", "{}: its external data {} is no file",
+                 what, file.string());
+  return file;
+}
+
+}  // namespace
+
+void ReadExternalData(const TensorProto& tensor,
+                      const std::string& folder,
+                      const std::string& what,
+                      DType dtype,
+                      ImportCost* cost,
+                      Tensor* result) {
+  const Place place = PlaceOf(tensor, what);
+  InputFile file(FileOf(place.location, folder, what).string());
+  const uint64_t wanted = BytesInFile(dtype, result->numel());
+  SLUICE_ENFORCE(!place.has_length || place.length == wanted,
+                 ErrorCode::kDataLoss, "onnx.external_length",
+                 "{}: its external data has {} bytes, its shape {} of {} takes "
+                 "{}",
+                 what, place.length, result->dims(), dtype, wanted);
+  SLUICE_ENFORCE(
+      place.offset <= file.size() && wanted <= file.size() - place.offset,
+      ErrorCode::kDataLoss, "onnx.external_range",
+      "{}: its external data is bytes {} to {} of {}, which has {}", what,
+      place.offset, place.offset + wanted, file.path(), file.size());
+  cost->NeedExternal(file.path(), file.size(), wanted);
+  void* to = result->mutable_data(dtype, CPUPlace());
+  lseek(file.descriptor(), static_cast<off_t>(place.offset), SEEK_SET);
+  if (wanted > 0) file.Read(to, wanted);
+  UnpackInPlace(dtype, result->numel(), to);
 }
 
 }  // namespace sluice::onnx

@@ -1,4 +1,6 @@
+#include <cmath>
 #include <functional>
+#include <tuple>
 
 #include "tests/onnx/model_builder.h"
 #include "tests/testing/expect_error.h"
@@ -173,13 +175,52 @@ TEST(OnnxGraph, ErrorsInGraphsOfNodesSayWhichNodeHasThem) {
                    });
 }
 
-TEST(OnnxGraph, NodesInTheWrongOrderAreRefused) {
-  Refused("onnx.unsorted", {"node user (Abs)", "b", "node maker (Exp)"},
+TEST(OnnxGraph, NodesAreSorted) {
+  ModelBuilder builder;
+  builder.Input("x", {2});
+  builder.Node("Add", {"a", "b"}, {"y"});
+  builder.Node("Neg", {"a"}, {"b"});
+  builder.Node("Exp", {"x"}, {"a"});
+  builder.Output("y");
+  EXPECT_EQ(builder.Run({{0, 0}})[0], std::vector<float>({0, 0}));
+}
+
+// A branch reads what a node after the If makes.
+TEST(OnnxGraph, NodesAreSortedByWhatTheirGraphsRead) {
+  ModelBuilder builder;
+  builder.Input("x", {1});
+  builder.Floats("zero", {}, {0});
+  builder.Node("Greater", {"x", "zero"}, {"c"});
+  auto& node = builder.Node("If", {"c"}, {"y"});
+  for (const char* name : {"then_branch", "else_branch"}) {
+    auto* attribute = node.add_attribute();
+    attribute->set_name(name);
+    attribute->set_type(::onnx::AttributeProto::GRAPH);
+    auto* graph = attribute->mutable_g();
+    graph->set_name(name);
+    for (const auto& [type, from, to] : {std::tuple{"Neg", "inner", "out"},
+                                         std::tuple{"Exp", "late", "inner"}}) {
+      auto* inner = graph->add_node();
+      inner->set_op_type(type);
+      inner->add_input(from);
+      inner->add_output(to);
+    }
+    graph->add_output()->set_name("out");
+  }
+  builder.Node("Abs", {"x"}, {"late"});
+  builder.Output("y");
+  const float e = std::exp(1.0F);
+  EXPECT_FLOAT_EQ(builder.Run({{-1}})[0][0], -e);
+}
+
+TEST(OnnxGraph, CyclesAreRefused) {
+  Refused("onnx.cycle", {"nodes form a cycle", ": node a (Abs), node b (Exp)"},
           [](auto& builder) {
-            builder.Node("Abs", {"b"}, {"a"}, "user");
-            builder.Node("Exp", {"a"}, {"b"}, "maker");
+            builder.Node("Neg", {"a"}, {"c"}, "reader");
+            builder.Node("Abs", {"b"}, {"a"}, "a");
+            builder.Node("Exp", {"a"}, {"b"}, "b");
           });
-  Refused("onnx.cycle", {"node self (Abs)", "its own output a"},
+  Refused("onnx.cycle", {"makes: node self (Abs)"},
           [](auto& builder) { builder.Node("Abs", {"a"}, {"a"}, "self"); });
 }
 

@@ -1,0 +1,209 @@
+"""Operators of onnxruntime, compared with what they are made of."""
+
+import numpy as np
+import pytest
+
+import sluice as sl
+
+onnx = pytest.importorskip("onnx")
+from onnx import helper, numpy_helper  # noqa: E402
+
+rng = np.random.default_rng(1)
+
+
+def floats(*shape):
+    return rng.standard_normal(shape).astype("float32")
+
+
+def run(nodes, opset=17, **values):
+    """What nodes compute of the values; ``const_...`` are initialisers."""
+    fed = {n: v for n, v in values.items() if not n.startswith("const")}
+    inputs = [
+        helper.make_tensor_value_info(
+            n,
+            helper.np_dtype_to_tensor_dtype(v.dtype),
+            [None] * (v.ndim - 1) + list(v.shape[-1:]),
+        )
+        for n, v in fed.items()
+    ]
+    outputs = [onnx.ValueInfoProto(name=n) for n in nodes[-1].output if n]
+    constants = [
+        numpy_helper.from_array(v, n) for n, v in values.items() if n not in fed
+    ]
+    graph = helper.make_graph(nodes, "fused", inputs, outputs, constants)
+    opsets = [
+        helper.make_opsetid("", opset), helper.make_opsetid("com.microsoft", 1)
+    ]  # fmt: skip
+    proto = helper.make_model(graph, opset_imports=opsets, ir_version=8)
+    return sl.onnx.load(proto.SerializeToString()).run(fed)
+
+
+def fused(type_, values, outputs=("out",), inputs=None, **attributes):
+    node = helper.make_node(
+        type_, inputs or list(values), outputs, domain="com.microsoft",
+        **attributes,
+    )  # fmt: skip
+    return run([node], **values)
+
+
+def close(x, y):
+    np.testing.assert_allclose(x, y, rtol=1e-4, atol=1e-5)
+
+
+def attention(q, k, v, bias):
+    """Two heads, whose keys and values may come as [batch, 2, keys, size]."""
+
+    def split(x):
+        if x.ndim == 4:
+            return x
+        return x.reshape(*x.shape[:2], 2, -1).transpose(0, 2, 1, 3)
+
+    q, k, v = split(q), split(k), split(v)
+    e = np.exp(q @ k.transpose(0, 1, 3, 2) / np.sqrt(q.shape[-1]) + bias)
+    y = (e / e.sum(-1, keepdims=True) @ v).transpose(0, 2, 1, 3)
+    return y.reshape(*y.shape[:2], -1)
+
+
+X = floats(2, 3, 8)
+
+
+def test_sums_are_activated_and_normalised():
+    b = floats(8)
+    for type_, kind, values in (
+        ("BiasGelu", "none", {"x": X, "b": b}),
+        ("Gelu", "none", {"x": X}),
+        ("FastGelu", "tanh", {"x": X, "b": b}),
+    ):
+        gelu = helper.make_node("Gelu", ["x"], ["y"], approximate=kind)
+        close(fused(type_, values), run([gelu], 20, x=sum(values.values())))
+    values = {"x": X, "s": floats(2, 3, 8), "g": b, "b": b + 1, "m": b - 1}
+    y, total = fused("SkipLayerNormalization", values, ["y", "", "", "t"])
+    close(total, X + values["s"] + b - 1)
+    spread = total.std(-1, keepdims=True)
+    close(y, (total - total.mean(-1, keepdims=True)) / spread * b + b + 1)
+    ids = np.array([[3, 1, 0], [2, 2, 1]], "int32")
+    tables = {"w": floats(4, 8), "p": floats(5, 8), "t": floats(2, 8)}
+    values = {"i": ids, "k": ids % 2, **tables, "g": b, "b": b, "m": ids % 3}
+    _, counts, total = fused("EmbedLayerNormalization", values, ["y", "c", "s"])
+    np.testing.assert_array_equal(counts, (ids % 3).sum(1))
+    close(total, tables["w"][ids] + tables["p"][:3] + tables["t"][ids % 2])
+
+
+@pytest.mark.parametrize("mask", ["none", "counts", "keys", "pairs", "causal"])
+def test_attention_of_one_product(mask):
+    values = {"x": X, "const_w": floats(8, 24), "b": floats(24)}
+    counts = np.array([3, 2], "int32")
+    keys = (np.arange(3) < counts[:, None]).astype("int32")
+    given = {"counts": counts, "keys": keys,
+             "pairs": np.repeat(keys[:, None], 3, 1)}  # fmt: skip
+    bias = 0.0
+    if mask in given:
+        values["m"] = given[mask]
+        bias = -10000.0 * (1 - keys[:, None, None])
+    if mask == "causal":
+        bias = np.where(np.tri(3, dtype=bool), 0, -np.inf)
+    (y,) = fused(
+        "Attention", values, num_heads=2, unidirectional=int(mask == "causal")
+    )
+    parts = np.split(X @ values["const_w"] + values["b"], 3, -1)
+    close(y, attention(*parts, bias))
+
+
+def test_attention_goes_on_after_past_keys():
+    b, past_k, past_v = floats(24), floats(2, 2, 4, 4), floats(2, 2, 4, 4)
+    values = {"q": X, "k": X, "v": X, "b": b, "pk": past_k, "pv": past_v}
+    y, all_k, all_v = fused(
+        "MultiHeadAttention", values, ["y", "present_k", "present_v"],
+        ["q", "k", "v", "b", "", "", "pk", "pv"], num_heads=2, unidirectional=1,
+    )  # fmt: skip
+    np.testing.assert_array_equal(all_k[:, :, :4], past_k)
+    bias = np.where(np.tri(3, 7, 4, dtype=bool), 0, -np.inf)
+    close(y, attention(X + b[:8], all_k, all_v, bias))
+
+
+def test_products_and_convolutions_with_more():
+    a, b = floats(2, 4, 3), floats(2, 5, 4)
+    (y,) = fused("FusedMatMul", {"a": a, "b": b}, alpha=0.5, transA=1, transB=1)
+    close(y, 0.5 * a.transpose(0, 2, 1) @ b.transpose(0, 2, 1))
+    values = {"x": floats(1, 2, 5, 5), "const_w": floats(3, 2, 3, 3),
+              "b": floats(3), "z": floats(1, 3, 3, 3)}  # fmt: skip
+    plain = helper.make_node("Conv", ["x", "const_w", "b"], ["h"])
+    (h,) = run([plain, helper.make_node("Add", ["h", "z"], ["y"])], **values)
+    for name, params, expected in (
+        ("Relu", {}, np.maximum(h, 0)),
+        ("LeakyRelu", {"activation_params": [0.25]}, np.where(h < 0, h / 4, h)),
+        ("Clip", {"activation_params": [-0.5, 1.0]}, h.clip(-0.5, 1)),
+    ):
+        close(fused("FusedConv", values, activation=name, **params)[0], expected)
+
+
+def test_quantized_operators_are_those_of_floats():
+    values = {"s": np.float32(0.1), "z": np.uint8(100)}
+    for name in "xy":
+        values[name] = rng.integers(0, 255, (1, 3, 4, 4)).astype("uint8")
+    a, b = ((values[n].astype("f4") - 100) * values["s"] for n in "xy")
+    pair = ["x", "s", "z", "y", "s", "z"]
+    windows = {"kernel_shape": [2, 2], "strides": [2, 2]}
+    blocks = a.reshape(1, 3, 2, 2, 2, 2)
+    for type_, inputs, expected, attributes in (
+        ("Add", [*pair, "s", "z"], a + b, {}),
+        ("Mul", [*pair, "s", "z"], a * b, {}),
+        ("GlobalAveragePool", [*pair[:3], "s", "z"],
+         a.mean((2, 3), keepdims=True), {}),
+        ("AveragePool", [*pair[:3], "s", "z"], blocks.mean((3, 5)), windows),
+        ("Concat", ["s", "z", *pair], np.concatenate([a, b], 1), {"axis": 1}),
+    ):  # fmt: skip
+        used = {n: v for n, v in values.items() if n in inputs}
+        (y,) = fused("QLinear" + type_, used, inputs=inputs, **attributes)
+        quantized = (np.rint(expected / values["s"]) + 100).clip(0, 255)
+        assert np.abs(y.astype("f4") - quantized).max() <= 1, type_
+    x = values["x"].reshape(3, 16)
+    w = rng.integers(-128, 127, (5, 16)).astype("int8")
+    c = rng.integers(-99, 99, 5).astype("int32")
+    values = {"x": x, "s": values["s"], "z": values["z"], "const_w": w,
+              "t": np.float32(0.02), "n": np.int8(0), "c": c}  # fmt: skip
+    (y,) = fused("QGemm", values, transB=1)
+    close(y, ((x.astype("i4") - 100) @ w.T.astype("i4") + c) * 0.1 * 0.02)
+
+
+@pytest.mark.parametrize("bits", [2, 4, 8])
+@pytest.mark.parametrize("zeros", [False, True])
+def test_weights_of_few_bits(bits, zeros):
+    rows, blocks, size, columns = 3, 3, 16, 40
+    codes = rng.integers(0, 2**bits, (rows, blocks, size))
+    scales, offsets = floats(rows, blocks), codes[..., 0]
+
+    def packed(x):
+        in_byte = 8 // bits
+        x = np.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, -x.shape[-1] % in_byte)])
+        x = x.reshape(*x.shape[:-1], -1, in_byte)
+        return (x << (bits * np.arange(in_byte))).sum(-1).astype("uint8")
+
+    values = {"x": floats(2, columns), "const_b": packed(codes),
+              "const_s": scales.reshape(-1)}  # fmt: skip
+    if zeros:
+        values["const_z"] = packed(offsets)
+    (y,) = fused(
+        "MatMulNBits", values, K=columns, N=rows, bits=bits, block_size=size
+    )
+    middle = offsets[..., None] if zeros else 2 ** (bits - 1)
+    weights = ((codes - middle) * scales[..., None]).reshape(rows, -1)
+    close(y, values["x"] @ weights[:, :columns].T)
+
+
+@pytest.mark.parametrize("type_", ["Conv", "BatchNormalization", "LSTM"])
+def test_16_bit_floats_are_computed_in_float32(type_):
+    values = {
+        "Conv": {"x": floats(1, 2, 5, 5), "const_w": floats(3, 2, 3, 3)},
+        "BatchNormalization": {"x": floats(2, 3, 4)}
+        | {f"const_{i}": np.abs(floats(3)) + 1 for i in range(4)},
+        "LSTM": {"x": floats(4, 1, 3), "const_w": floats(1, 8, 3),
+                 "const_r": floats(1, 8, 2)},
+    }[type_]  # fmt: skip
+    values = {n: v.astype("float16") for n, v in values.items()}
+    wide = {n: v.astype("float32") for n, v in values.items()}
+    attributes = {"hidden_size": 2} if type_ == "LSTM" else {}
+    node = helper.make_node(type_, list(values), ["y"], **attributes)
+    (y,), (expected,) = run([node], **values), run([node], **wide)
+    np.testing.assert_array_equal(y, expected.astype("float16"))
+    assert y.dtype == np.float16
