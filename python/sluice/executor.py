@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -41,6 +42,21 @@ def scope_guard(scope: _core.Scope) -> Iterator[None]:
 # Traces name the script, not the interpreter.
 _script = os.path.basename((getattr(sys, "argv", None) or [""])[0])
 _core._name_traced_program(_script if _script not in ("", "-c") else "python")
+
+
+_warned: list[Any] = []  # the emulated place of the first warning
+
+
+def _say_if_emulated(place: Any) -> None:
+    """Warn, once, at the line that makes an executor."""
+    emulates = _core._config()["cuda"] == "EMULATE"
+    if emulates and not _warned and str(place).startswith("cuda"):
+        _warned.append(place)
+        warnings.warn(
+            f"this build emulates {place} on the CPU: it computes what a GPU "
+            "would, and is slow",
+            stacklevel=3,
+        )
 
 
 class TracedRun(NamedTuple):
@@ -90,6 +106,7 @@ class Executor(_core.Executor):
             "Executor: check_nan_every", check_nan_every
         )
         self._runs: dict[int, int] = {}  # by uid of the program
+        _say_if_emulated(self.place)
 
     def run(
         self,

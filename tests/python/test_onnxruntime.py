@@ -1,5 +1,7 @@
 """The interface of onnxruntime, used like its clients do."""
 
+import subprocess
+import sys
 import threading
 import warnings
 
@@ -238,18 +240,111 @@ def test_feeds_and_outputs_of_a_wrong_type_are_told(model):
         session.run("y", {"x": X})
 
 
-def test_an_emulated_gpu_is_used_where_it_is_named_and_not_offered(model):
+def test_an_emulated_gpu_answers_to_its_own_name_only(model):
     if not sl.device_count("cuda") or sl.show_config("dicts")["cuda"] != "EMULATE":
         pytest.skip("CUDA is not emulated")
     assert ort.get_available_providers() == ["CPUExecutionProvider"]
     assert ort.get_device() == "CPU"
-    with pytest.warns(UserWarning, match="emulates CUDA") as warned:
-        session = ort.InferenceSession(
-            model, providers=["CUDAExecutionProvider"]
-        )
-    assert warned[0].filename == __file__
-    assert session.get_providers()[0] == "CUDAExecutionProvider"
+    names = ["CUDAExecutionProvider", "CPUExecutionProvider"]
+    with pytest.warns(UserWarning, match="'CUDAExecutionProvider' is not") as told:
+        session = ort.InferenceSession(model, providers=names)
+    assert told[0].filename == __file__
+    assert session.get_providers() == ["CPUExecutionProvider"]
+    sl.executor._warned.clear()
+    with pytest.warns(UserWarning, match="emulates cuda:0"):
+        session.set_providers(["EmulatedCUDAExecutionProvider"])
+    assert session.get_providers()[0] == "EmulatedCUDAExecutionProvider"
     np.testing.assert_allclose(session.run(["y"], {"x": X})[0], Y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        sl.Executor(sl.CUDAPlace(0))  # it is said once
+
+
+def test_values_can_be_bound(model):
+    session = ort.InferenceSession(model)
+    fed = ort.OrtValue.ortvalue_from_numpy(X, "cpu", 0)
+    assert (fed.data_type(), fed.shape()) == ("tensor(float)", [2, 3])
+    (y,) = session.run_with_ort_values(["y"], {"x": fed})
+    np.testing.assert_allclose(y.numpy(), Y)
+    binding = session.io_binding()
+    buffer = np.zeros((2, 2), "float32")
+    binding.bind_input("x", "cpu", 0, np.float32, X.shape, X.ctypes.data)
+    binding.bind_output(
+        "y", "cpu", 0, np.float32, buffer.shape, buffer.ctypes.data
+    )
+    binding.bind_output("z")
+    session.run_with_iobinding(binding)
+    np.testing.assert_allclose(buffer, Y)
+    y, z = binding.copy_outputs_to_cpu()
+    np.testing.assert_allclose(y, Y)
+    np.testing.assert_array_equal(binding.get_outputs()[1].numpy(), X)
+    kept = ort.OrtValue.ortvalue_from_shape_and_type([2, 2], np.float64)
+    binding.bind_ortvalue_output("y", kept)
+    with pytest.raises(state.InvalidArgument, match="float32 .* float64"):
+        session.run_with_iobinding(binding)
+    with pytest.raises(RuntimeError, match="'npu'"):
+        ort.OrtValue.ortvalue_from_numpy(X, "npu")
+    done = []
+    session.run_async(["y"], {"x": X}, lambda *results: done.append(results), 7)
+    session.run_async(["y"], {"x": X[0]}, lambda *told: done.append(told), 8)
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread() and not thread.daemon:
+            thread.join()
+    (wrong,) = (told for told in done if told[1] == 8)
+    assert wrong[0] == [] and "shape" in wrong[2]
+    (right,) = (told for told in done if told[1] == 7)
+    np.testing.assert_allclose(right[0][0], Y)
+
+
+def test_options_have_an_effect_or_are_refused(model, tmp_path):
+    options = ort.SessionOptions()
+    options.add_free_dimension_override_by_name("batch", 2)
+    options.add_initializer("w", np.ones((3, 2), "float32"))
+    options.optimized_model_filepath = str(tmp_path / "saved.onnx")
+    session = ort.InferenceSession(model, options)
+    assert session.get_inputs()[0].shape == [2, 3]
+    expected = np.maximum(X.sum(1, keepdims=True), 0).repeat(2, 1)
+    np.testing.assert_allclose(session.run(["y"], {"x": X})[0], expected)
+    with pytest.raises(state.InvalidArgument, match=r"expects \[2, 3\]"):
+        session.run(["y"], {"x": X[:1]})
+    saved = ort.InferenceSession(tmp_path / "saved.onnx")
+    np.testing.assert_allclose(saved.run(["y"], {"x": X})[0], expected)
+    with pytest.raises(RuntimeError, match="denotation"):
+        options.add_free_dimension_override_by_denotation("DATA_BATCH", 1)
+    options = ort.SessionOptions()
+    options.enable_profiling = True
+    with pytest.warns(UserWarning, match="enable_profiling"):
+        ort.InferenceSession(model, options)
+    options.add_initializer("v", np.ones(1, "float32"))
+    with pytest.raises(state.Fail, match="no initialiser 'v'"):
+        ort.InferenceSession(model, options)
+
+
+def test_clients_import_it_in_the_place_of_onnxruntime():
+    code = """
+import sys, sluice.onnxruntime
+sys.modules["onnxruntime"] = sluice.onnxruntime
+from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument
+from onnxruntime.capi._pybind_state import NoSuchFile, OrtValue
+from onnxruntime.capi.onnxruntime_inference_collection import InferenceSession
+import onnxruntime as ort, onnxruntime.quantization
+from onnxruntime.quantization import CalibrationDataReader, quantize_dynamic
+from onnxruntime.transformers import optimizer
+assert InferenceSession is sluice.onnxruntime.InferenceSession
+assert ort.OrtValue is OrtValue and "cuda=" in ort.get_build_info()
+assert ort.get_version_string() == ort.__version__
+class Reader(CalibrationDataReader): pass
+try: ort.InferenceSession("none.onnx")
+except NoSuchFile: print("caught")
+try: optimizer.optimize_model("none.onnx")
+except NotImplementedError as error: print(error)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith("caught\nonnxruntime.transformers.optimizer."), (
+        done.stdout
+    )
 
 
 def test_a_model_of_several_stretches_is_tuned():

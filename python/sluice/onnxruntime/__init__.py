@@ -13,7 +13,9 @@ choose the fastest (``session.tune(seconds)``), and write a report
 from __future__ import annotations
 
 from .. import __version__
-from . import environment, options, values
+from . import absent, binding, environment, options, values
+from .absent import *  # noqa: F403
+from .binding import *  # noqa: F403
 from .environment import *  # noqa: F403
 from .options import *  # noqa: F403
 from .session import InferenceSession
@@ -22,6 +24,8 @@ from .values import *  # noqa: F403
 __all__ = [
     "InferenceSession",
     "__version__",
+    *absent.__all__,
+    *binding.__all__,
     *environment.__all__,
     *options.__all__,
     *values.__all__,

@@ -2,33 +2,38 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .. import _core
 
 __all__ = [
     "disable_telemetry_events", "enable_telemetry_events", "get_all_providers",
-    "get_available_providers", "get_device", "set_default_logger_severity",
+    "get_available_providers", "get_build_info", "get_device",
+    "get_version_string", "preload_dlls", "set_default_logger_severity",
     "set_default_logger_verbosity", "set_seed",
 ]
+
+EMULATED = "EmulatedCUDAExecutionProvider"
 
 PROVIDER_PLACES = {
     "CUDAExecutionProvider": "cuda",
     "CPUExecutionProvider": "cpu",
+    EMULATED: "cuda",
 }
 """The kind of place that a provider stands for, the fastest first."""
 
 logger_severity = 2
 
 
-def is_emulated(name: str) -> bool:
-    """Whether the provider's device is emulated on the CPU in this build."""
-    return PROVIDER_PLACES[name] == "cuda" and _core._config()["cuda"] == (
-        "EMULATE"
-    )
-
-
 def is_present(name: str) -> bool:
-    """Whether this machine has a device for the provider, or emulates it."""
+    """Whether this machine has a device for the provider, or emulates it.
+
+    A GPU that is emulated answers to its own name only.
+    """
     if name not in PROVIDER_PLACES:
+        return False
+    emulates = _core._config()["cuda"] == "EMULATE"
+    if PROVIDER_PLACES[name] == "cuda" and emulates != (name == EMULATED):
         return False
     try:
         return _core.device_count(PROVIDER_PLACES[name]) > 0
@@ -45,13 +50,24 @@ def get_available_providers() -> list[str]:
     """The providers that this machine has, the fastest first.
 
     An emulated GPU is left out, because programs that use the first provider
-    would get a slow one. A session that names it runs on it.
+    would get a slow one.
     """
-    return [
-        name
-        for name in PROVIDER_PLACES
-        if is_present(name) and not is_emulated(name)
-    ]
+    return [n for n in PROVIDER_PLACES if n != EMULATED and is_present(n)]
+
+
+def get_build_info() -> str:
+    """What this build consists of."""
+    settings = _core._config()
+    return ", ".join(f"{name}={settings[name]}" for name in sorted(settings))
+
+
+def get_version_string() -> str:
+    """Sluice's version."""
+    return _core.__version__
+
+
+def preload_dlls(**options: Any) -> None:
+    """Accepted; libraries are loaded when they are needed."""
 
 
 def get_device() -> str:

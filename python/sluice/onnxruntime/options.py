@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import IntEnum
 from typing import Any
 
 from ..display import Shown
 
 __all__ = [
-    "ExecutionMode", "ExecutionOrder", "GraphOptimizationLevel", "RunOptions",
-    "SessionOptions",
+    "ExecutionMode", "ExecutionOrder", "GraphOptimizationLevel",
+    "OrtAllocatorType", "OrtMemType", "RunOptions", "SessionOptions",
 ]
 
 
@@ -38,6 +39,22 @@ class ExecutionOrder(IntEnum):
     MEMORY_EFFICIENT = 2
 
 
+class OrtAllocatorType(IntEnum):
+    """Accepted."""
+
+    INVALID = -1
+    ORT_DEVICE_ALLOCATOR = 0
+    ORT_ARENA_ALLOCATOR = 1
+
+
+class OrtMemType(IntEnum):
+    """Accepted."""
+
+    CPU_INPUT = -2
+    CPU_OUTPUT = -1
+    DEFAULT = 0
+
+
 class _Checked(Shown):
     """Attributes have the type of their default, and no others exist.
 
@@ -45,7 +62,7 @@ class _Checked(Shown):
     """
 
     def _declare(self, **defaults: Any) -> None:
-        self.__dict__.update(defaults, _entries={})
+        self.__dict__.update(defaults, _entries={}, _sizes={}, _initializers={})
 
     def _add_entry(self, key: str, value: str) -> None:
         """Keep an entry, without effect."""
@@ -81,8 +98,9 @@ class SessionOptions(_Checked):
         intra_op_num_threads: threads of a run; 0 for all CPUs.
         graph_optimization_level: ``ORT_DISABLE_ALL`` fuses and rearranges
             nothing; all other levels are the same.
-        log_severity_level: level from which the session warns: 0 verbose, 2
-            warnings, 4 fatal; -1 for the default.
+        enable_profiling: not done; sessions warn.
+        optimized_model_filepath: where the session writes the model as it was
+            read. Sluice fuses ops when sizes are known, so that none is fused.
 
     The other attributes are accepted without effect: Sluice plans its memory
     and threads itself.
@@ -116,12 +134,27 @@ class SessionOptions(_Checked):
         return key in self._entries
 
     def add_free_dimension_override_by_name(self, name: str, size: int) -> None:
-        """Accepted; the sizes are those of the feeds."""
+        """Fix the size of this name; sessions refuse feeds of another."""
+        self._sizes[name] = int(size)
 
     def add_free_dimension_override_by_denotation(
         self, denotation: str, size: int
     ) -> None:
-        """Accepted; the sizes are those of the feeds."""
+        """Raise RuntimeError: denotations of sizes are not read."""
+        raise RuntimeError(
+            f"denotation {denotation!r}: Sluice reads no denotations; "
+            "add_free_dimension_override_by_name takes names of sizes"
+        )
+
+    def add_initializer(self, name: str, ort_value: Any) -> None:
+        """Give an initialiser another value, an OrtValue or an array."""
+        self._initializers[name] = ort_value
+
+    def add_external_initializers(
+        self, names: Sequence[str], ort_values: Sequence[Any]
+    ) -> None:
+        """:meth:`add_initializer` for several."""
+        self._initializers.update(zip(names, ort_values, strict=True))
 
     def register_custom_ops_library(self, path: str) -> None:
         """Raise: libraries of onnxruntime's ops are not supported.

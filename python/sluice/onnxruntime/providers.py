@@ -8,9 +8,9 @@ from typing import Any
 
 from . import environment
 from .environment import (
+    EMULATED,
     PROVIDER_PLACES,
     get_available_providers,
-    is_emulated,
     is_present,
 )
 
@@ -22,11 +22,13 @@ Provider = str | tuple[str, dict[str, Any]]
 def chosen(
     providers: Sequence[Provider] | None,
     options: Sequence[dict[str, Any]] | None,
+    level: int = 3,
 ) -> list[tuple[str, dict[str, Any]]]:
     """The available providers, with their options; the CPU is last.
 
-    Warns about missing providers and an emulated GPU. Raises ValueError unless
-    it is a list of names or (name, options), with one dict of options for each.
+    Warns, at the line ``level`` calls up, about missing providers. Raises
+    ValueError unless it is a list of names or (name, options), with one dict of
+    options for each.
     """
     if providers is None:
         providers = ["CPUExecutionProvider"]
@@ -52,25 +54,18 @@ def chosen(
             own = {**own, **options[i]}
         if is_present(name):
             found.setdefault(name, own)
-            if is_emulated(name):
-                _warn(
-                    f"provider {name}: this build emulates CUDA on the CPU, "
-                    "which is slow; a build with SLUICE_CUDA=ON uses a GPU"
-                )
         else:
             available = ", ".join(get_available_providers())
-            _warn(
-                f"Specified provider '{name}' is not in available provider "
-                f"names. Available providers: '{available}'"
-            )
+            if is_present(EMULATED):
+                available += f"; for tests: {EMULATED}"
+            if environment.logger_severity <= 2:
+                warnings.warn(
+                    f"Specified provider '{name}' is not in available provider "
+                    f"names. Available providers: '{available}'",
+                    stacklevel=level,
+                )
     found.setdefault("CPUExecutionProvider", {})
     return list(found.items())
-
-
-def _warn(text: str) -> None:
-    """Warn at the line that creates the session."""
-    if environment.logger_severity <= 2:
-        warnings.warn(text, stacklevel=4)
 
 
 def place_of(provider: tuple[str, dict[str, Any]]) -> str:

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+import threading
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from .. import _core, onnx
 from ..display import shape_text
@@ -12,6 +17,7 @@ from ..errors import FailedPreconditionError
 from ..executor import Executor
 from ..framework import Program
 from . import errors
+from .binding import IOBinding, OrtValue
 from .options import GraphOptimizationLevel, RunOptions, SessionOptions
 from .providers import chosen, place_of
 from .values import ModelMetadata, NodeArg
@@ -31,7 +37,7 @@ class InferenceSession:
         providers: names, or pairs of a name and a dict of options
             (``device_id``), the first preferred; the CPU if None.
         provider_options: dicts of options, one for each of ``providers``.
-        kwargs: accepted, but not used.
+        kwargs: accepted; without an effect.
 
     Raises:
         NoSuchFile: it cannot be read.
@@ -58,16 +64,31 @@ class InferenceSession:
         self._file = (
             os.path.basename(os.fspath(path_or_bytes)) if is_path else ""
         )
-        self._providers = chosen(providers, provider_options)
         with errors.loading():
             self._model = onnx.load(path_or_bytes)
-        self._executor = Executor(
-            place_of(self._providers[0]),
-            passes=self._options.graph_optimization_level
-            != GraphOptimizationLevel.ORT_DISABLE_ALL,
-        )
-        self._inputs = [NodeArg.of(value) for value in self._model.inputs]
-        self._outputs = [NodeArg.of(value) for value in self._model.outputs]
+        self.set_providers(providers, provider_options, _level=4)
+        self._inputs = [
+            NodeArg.of(value, self._options._sizes)
+            for value in self._model.inputs
+        ]
+        self._outputs = [
+            NodeArg.of(value, self._options._sizes)
+            for value in self._model.outputs
+        ]
+        for name, value in self._options._initializers.items():
+            if name not in self._model.parameters:
+                raise errors.Fail(f"[Sluice] : Fail : no initialiser {name!r}")
+            value = value.numpy() if isinstance(value, OrtValue) else value
+            self._model.scope[name] = value
+        if self._options.optimized_model_filepath:
+            with errors.running():
+                self._model.save(self._options.optimized_model_filepath)
+        if self._options.enable_profiling:
+            warnings.warn(
+                "enable_profiling has no effect; session.report has times",
+                stacklevel=2,
+            )
+        self._start = time.monotonic_ns()
         self._input_names = {value.name for value in self._inputs}
         self._output_names = [value.name for value in self._outputs]
         self._last_feed: dict[str, Any] | None = None
@@ -115,6 +136,8 @@ class InferenceSession:
                 raise errors.InvalidArgument(
                     f"[Sluice] : InvalidArgument : Invalid output name: {name}"
                 )
+        for value in self._inputs if self._options._sizes else ():
+            self._check_sizes(value, np.shape(input_feed[value.name]))
         with errors.running(), self._threads():
             results = self._executor.run(
                 self._model.program,
@@ -125,6 +148,58 @@ class InferenceSession:
         # The feed of the last run. Reports and tuning use it.
         self._last_feed = dict(input_feed)
         return results
+
+    def _check_sizes(self, value: NodeArg, shape: tuple[int, ...]) -> None:
+        """Raise InvalidArgument unless sizes are those of the options."""
+        for stated, given in zip(value.shape, shape, strict=False):
+            if isinstance(stated, int) and stated != given:
+                raise errors.InvalidArgument(
+                    f"[Sluice] : InvalidArgument : input {value.name} has "
+                    f"shape {list(shape)}; the session expects {value.shape}"
+                )
+
+    def run_with_ort_values(
+        self,
+        output_names: Sequence[str] | None,
+        input_dict_ort_values: Mapping[str, OrtValue],
+        run_options: RunOptions | None = None,
+    ) -> list[OrtValue]:
+        """:meth:`run` of values, which returns values."""
+        feed = {n: v.numpy() for n, v in input_dict_ort_values.items()}
+        return [OrtValue(x) for x in self.run(output_names, feed, run_options)]
+
+    def io_binding(self) -> IOBinding:
+        """A set of feeds and of memory for outputs."""
+        return IOBinding(self)
+
+    def run_with_iobinding(
+        self, iobinding: IOBinding, run_options: RunOptions | None = None
+    ) -> None:
+        """Run on what is bound; raises what :meth:`run` raises."""
+        iobinding.run()
+
+    def run_async(
+        self,
+        output_names: Sequence[str] | None,
+        input_feed: Mapping[str, Any],
+        callback: Callable[[list[Any], Any, str], None],
+        user_data: Any,
+        run_options: RunOptions | None = None,
+    ) -> None:
+        """:meth:`run` in a thread, which calls the callback.
+
+        It gets the results, ``user_data`` and the text of an error or "".
+        """
+
+        def work() -> None:
+            try:
+                results = self.run(output_names, input_feed, run_options)
+            except Exception as error:
+                callback([], user_data, str(error))
+            else:
+                callback(results, user_data, "")
+
+        threading.Thread(target=work).start()
 
     def _check_types(self, output_names: Any, input_feed: Any) -> None:
         if isinstance(output_names, str):
@@ -151,6 +226,20 @@ class InferenceSession:
         """None: initialisers are parameters, even in IR version 3."""
         return []
 
+    def set_providers(
+        self,
+        providers: Sequence[Any] | None = None,
+        provider_options: Sequence[dict[str, Any]] | None = None,
+        _level: int = 3,
+    ) -> None:
+        """Run elsewhere from now on; arguments are those of the constructor."""
+        self._providers = chosen(providers, provider_options, _level)
+        self._executor = Executor(
+            place_of(self._providers[0]),
+            passes=self._options.graph_optimization_level
+            != GraphOptimizationLevel.ORT_DISABLE_ALL,
+        )
+
     def get_providers(self) -> list[str]:
         """The providers in use, the preferred one first."""
         return [name for name, _ in self._providers]
@@ -176,8 +265,12 @@ class InferenceSession:
     def enable_fallback(self) -> None:
         """Accepted."""
 
+    def get_profiling_start_time_ns(self) -> int:
+        """What ``time.monotonic_ns()`` was when the session was made."""
+        return self._start
+
     def end_profiling(self) -> str:
-        """Return "": ``session.report()`` has the times."""
+        """Return "": :meth:`report` has the times."""
         return ""
 
     # Extensions that onnxruntime lacks.

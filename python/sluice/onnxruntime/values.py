@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ..onnx.load import Metadata, Value
@@ -20,12 +21,12 @@ class NodeArg:
     """Sizes; a name or None where one is known only when the model runs."""
 
     @staticmethod
-    def of(value: Value) -> NodeArg:
-        """Convert a value of ``sluice.onnx``."""
+    def of(value: Value, sizes: Mapping[str, int]) -> NodeArg:
+        """Convert a value of ``sluice.onnx``; ``sizes`` are known by name."""
         return NodeArg(
             value.name,
             f"tensor({value.dtype.onnx_name})",
-            list(value.shape or ()),
+            [sizes.get(size, size) for size in value.shape or ()],
         )
 
     def __str__(self) -> str:

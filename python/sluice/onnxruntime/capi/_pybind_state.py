@@ -2,5 +2,5 @@
 
 from __future__ import annotations
 
-from .onnxruntime_pybind11_state import *  # noqa: F403
-from .onnxruntime_pybind11_state import __all__  # noqa: F401
+from sluice.onnxruntime.capi.onnxruntime_pybind11_state import *  # noqa: F403
+from sluice.onnxruntime.capi.onnxruntime_pybind11_state import __all__  # noqa: F401

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from ..session import InferenceSession
+from sluice.onnxruntime.binding import IOBinding, OrtValue
+from sluice.onnxruntime.session import InferenceSession
 
-__all__ = ["InferenceSession"]
+__all__ = ["IOBinding", "InferenceSession", "OrtValue"]

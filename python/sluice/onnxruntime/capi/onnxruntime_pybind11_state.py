@@ -1,14 +1,20 @@
-"""The names that clients of onnxruntime import from its extension."""
+"""The names that clients of onnxruntime import from its extension.
+
+Imports are absolute, since this module is also ``onnxruntime.capi...`` where
+``sys.modules["onnxruntime"]`` is ``sluice.onnxruntime``.
+"""
 
 from __future__ import annotations
 
-from .. import environment, errors, options, values
-from ..environment import *  # noqa: F403
-from ..errors import *  # noqa: F403
-from ..options import *  # noqa: F403
-from ..values import *  # noqa: F403
+from sluice.onnxruntime import binding, environment, errors, options, values
+from sluice.onnxruntime.binding import *  # noqa: F403
+from sluice.onnxruntime.environment import *  # noqa: F403
+from sluice.onnxruntime.errors import *  # noqa: F403
+from sluice.onnxruntime.options import *  # noqa: F403
+from sluice.onnxruntime.values import *  # noqa: F403
 
 __all__ = [
+    *binding.__all__,
     *environment.__all__,
     *errors.__all__,
     *options.__all__,
