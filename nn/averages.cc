@@ -1,9 +1,7 @@
 #include "sluice/nn/averages.h"
 
-#include <array>
 #include <cmath>
 #include <functional>
-#include <map>
 
 #include "sluice/framework/program/control_flow.h"
 #include "sluice/framework/values/scope_lock.h"
@@ -73,9 +71,10 @@ class AverageBuilder : public OpWriter {
   }
 
   const Vars& parameters() const { return parameters_; }
-  // A state of the shape and dtype of a parameter, or a counter.
+  // A state of the shape of a parameter, in float64, in which long sums and
+  // factors near 1 keep the parameter's digits.
   Var State(const std::string& key, const Var& like) {
-    return State(key, like.dtype(), like.dims(), 0);
+    return State(key, DType::kFloat64, like.dims(), 0);
   }
   Var State(const std::string& key, DType dtype, const DDim& dims, double x) {
     return helper_.State(Format("{}.{}", key, helper_.name()), dims, dtype,
@@ -102,9 +101,10 @@ class AverageBuilder : public OpWriter {
       }
       const auto [sum, weight] = sum_and_weight(apply, here);
       const Var average =
-          apply.Binary("elementwise_div", sum, apply.Scalar(weight));
+          apply.Cast(apply.Binary("elementwise_div", sum, apply.Scalar(weight)),
+                     parameters_[i].dtype());
       made.averages_.emplace_back(parameters_[i].name(), average.name());
-      if (i == 0) made.weight_ = apply.Cast(weight, DType::kFloat64).name();
+      if (i == 0) made.weight_ = weight.name();
     }
     return made;
   }
@@ -123,29 +123,24 @@ ParameterAverage ExponentialMovingAverage(
           ErrorCode::kInvalidArgument, "nn.ema_decay",
           "ema: decay must be at least 0 and below 1, got {}", options.decay);
   AverageBuilder ops("ema", program, options.name, location);
-  // By dtype: what a step keeps of averages and takes of parameters, and the
-  // product of what all steps kept.
-  std::map<DType, std::array<Var, 3>> shares;
+  Var decay = ops.Fill(options.decay, DType::kFloat64, {});
+  if (options.steps.valid()) {
+    const Var steps = ops.Scalar(ops.Cast(options.steps, DType::kFloat64));
+    const Var above = ops.Scale(steps, 1, 1);
+    const Var below = ops.Scale(steps, 1, 10);
+    decay = ops.Binary("elementwise_min", decay,
+                       ops.Binary("elementwise_div", above, below));
+  }
+  const Var share = ops.Scale(decay, -1, 1);
+  // The product of all decays.
+  const Var left = ops.State("left", DType::kFloat64, {1}, 1);
+  ops.Assign(ops.Binary("elementwise_mul", left, decay), left);
   std::vector<Vars> states;
   for (const Var& param : ops.parameters()) {
-    const DType dtype = param.dtype();
-    auto& [decay, share, left] = shares[dtype];
-    if (!left.valid()) {
-      decay = ops.Fill(options.decay, dtype, {});
-      if (options.steps.valid()) {
-        const Var steps = ops.Scalar(ops.Cast(options.steps, dtype));
-        const Var above = ops.Scale(steps, 1, 1);
-        const Var below = ops.Scale(steps, 1, 10);
-        decay = ops.Binary("elementwise_min", decay,
-                           ops.Binary("elementwise_div", above, below));
-      }
-      share = ops.Scale(decay, -1, 1);
-      left = ops.State(Format("left.{}", dtype), dtype, {1}, 1);
-      ops.Assign(ops.Binary("elementwise_mul", left, decay), left);
-    }
     const Var average = ops.State(param.name(), param);
     const Var kept = ops.Binary("elementwise_mul", average, decay);
-    const Var added = ops.Binary("elementwise_mul", param, share);
+    const Var added =
+        ops.Binary("elementwise_mul", ops.Cast(param, DType::kFloat64), share);
     ops.Assign(ops.Binary("elementwise_add", kept, added), average);
     states.push_back({average, left});
   }
@@ -189,9 +184,10 @@ ParameterAverage ModelAverage(Program& program,
   for (const Var& param : ops.parameters()) {
     const Var sum = ops.State(param.name() + ".sum", param);
     const Var old_sum = ops.State(param.name() + ".old_sum", param);
-    const Var grown = ops.Binary("elementwise_add", sum, param);
+    const Var grown =
+        ops.Binary("elementwise_add", sum, ops.Cast(param, DType::kFloat64));
     ops.Where(scalar_ends, grown, old_sum, old_sum);
-    ops.Where(scalar_ends, ops.Fill(0, param.dtype(), {}), grown, sum);
+    ops.Where(scalar_ends, ops.Fill(0, DType::kFloat64, {}), grown, sum);
     states.push_back({sum, old_sum, count, old_count});
   }
   ops.Where(ends, count, old_count, old_count);

@@ -163,8 +163,9 @@ std::vector<ParamGrad> Optimizer::Minimize(
       const std::string key =
           Format("{}.{}.{}", param, helper.name(), SnakeCase(input.name));
       const auto power = FirstPower(schema, attributes, input.name);
-      const std::string state =
-          keep(key, dtype, power ? DDim({1}) : dims, power.value_or(first));
+      // Powers are in float64, so that 1 - power keeps its digits.
+      const std::string state = power ? keep(key, DType::kFloat64, {1}, *power)
+                                      : keep(key, dtype, dims, first);
       inputs.push_back({input.name, {state}});
       outputs.push_back({input.name + "Out", {state}});
     }
@@ -207,13 +208,18 @@ Optimizer Adagrad(double learning_rate, double epsilon) {
 }
 
 Var StepCounter(Program& program, const SourceLocation& location) {
-  const char* const name = "learning_rate_step";
-  if (program.HasVar(name)) return program.Find(name);
+  const std::string key = "learning_rate_step";
+  for (const VarDesc& var : program.block().vars()) {
+    if (var.persistable && var.name.starts_with(key)) {
+      return program.Find(var.name);
+    }
+  }
   const PurposeGuard guard(program, OpPurpose::kOptimize);
-  LayerHelper helper(name, program, name, location);
-  helper.Persistable(name, {1}, DType::kInt64, Constant(-1));
-  return helper.Append("scale", {{"X", {name}}}, {{"bias", 1.0}},
-                       {{"Out", {name}}});
+  LayerHelper helper(key, program, key, location);
+  const ArgVars step = {
+      helper.State(key, {1}, DType::kInt64, Constant(-1)).name()};
+  return helper.Append("scale", {{"X", step}}, {{"bias", 1.0}},
+                       {{"Out", step}});
 }
 
 }  // namespace sluice::nn

@@ -16,8 +16,8 @@ namespace sluice::nn {
 struct SLUICE_API Optimizer {
   // Any op with inputs Param, Grad and LearningRate, also one of the user's.
   // Its other inputs that are not optional are states: a state <X>Pow is [1]
-  // and starts as the attribute of the name <x>, others have the parameter's
-  // shape and start as `first`.
+  // of float64 and starts as the attribute of the name <x>, others have the
+  // parameter's shape and start as `first`.
   std::string op;
   double learning_rate = 0.001;
   AttributeMap attributes = {};
@@ -67,7 +67,8 @@ SLUICE_API Optimizer Adam(const AdamOptions& options = {});
 SLUICE_API Optimizer Adagrad(double learning_rate, double epsilon = 1e-6);
 
 // Counts the runs of a program, from 0: an int64 variable [1] that schedules
-// read, called learning_rate_step as in Python. SaveParameters keeps it.
+// read, called learning_rate_step_0 as in Python, or _1 and so on for further
+// programs of the current Startup. SaveParameters keeps it.
 SLUICE_API Var StepCounter(
     Program& program, const SourceLocation& location = SourceLocation::Here());
 

@@ -85,15 +85,21 @@ class OptimizerKernel final : public CommitKernel {
   OptimizerNumbers NumbersOf(OpKernelContext& context, bool skips) const {
     OptimizerPowers powers = {};
     for (size_t i = 0; i < powers_; ++i) {
-      powers[i] = Values(context, 2 + states_ + i)[0];
+      const Tensor& power = context.Input(static_cast<int>(2 + states_ + i));
       const auto setting = static_cast<size_t>(row_.info.powers[i].setting);
       const double factor = skips ? 1 : settings_[setting];
-      const auto raised = static_cast<int>(1 + states_ + i);
-      *context.AllocateOutput(raised, DDim({1})).template data<T>() =
-          static_cast<T>(powers[i] * factor);
+      Tensor& raised =
+          context.AllocateOutput(static_cast<int>(1 + states_ + i), DDim({1}));
+      if (power.dtype() == DType::kFloat64) {
+        powers[i] = power.data<double>()[0];
+        raised.data<double>()[0] = powers[i] * factor;
+      } else {
+        powers[i] = power.data<float>()[0];
+        raised.data<float>()[0] = static_cast<float>(powers[i] * factor);
+      }
     }
     const double rate = Values(context, 2 + states_ + powers_)[0];
-    return row_.numbers(settings_, rate, powers);
+    return row_.numbers({settings_, rate, powers});
   }
 
   // The step of those rows that the gradient has.

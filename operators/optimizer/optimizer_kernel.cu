@@ -52,7 +52,7 @@ class OptimizerCUDAKernel final : public OpKernel {
       ForEach(device, param.numel(),
               [=] __device__(int64_t i) { Step(a, numbers, i); });
     } else {
-      const OptimizerNumbers numbers = Row::Numbers(settings_, rate, {});
+      const OptimizerNumbers numbers = Row::Numbers({settings_, rate, {}});
       std::array<T, kNumbers> rounded;
       for (size_t k = 0; k < kNumbers; ++k) {
         rounded[k] = static_cast<T>(numbers[k]);
@@ -73,13 +73,12 @@ class OptimizerCUDAKernel final : public OpKernel {
       }
       a.param_out[i] = a.param[i];
     });
-    for (const OptimizerPower& power : Row::kInfo.powers) {
-      if (power.name == nullptr) continue;
-      const std::string name = power.name;
-      const T* from = context.Input(name).data<T>();
-      T* to = context.AllocateOutput(name + "Out", {1}).template data<T>();
-      ForEach(device, 1, [=] __device__(int64_t /*i*/) { *to = *from; });
-    }
+    const Powers powers = PowersOf(context);
+    ForEach(device, 1, [=] __device__(int64_t /*i*/) {
+      for (size_t i = 0; i < kPowers; ++i) {
+        powers[i].Raise(1);
+      }
+    });
   }
 
   __device__ static void Step(const OptimizerArrays<T>& a,
@@ -99,39 +98,62 @@ class OptimizerCUDAKernel final : public OpKernel {
 
   // The powers of a step are on the device; writes those of the next.
   const T* NumbersOnDevice(OpKernelContext& context, double rate) const {
-    std::array<const T*, 2> powers{};
-    std::array<T*, 2> powers_out{};
-    OptimizerPowers factors{};
-    for (size_t i = 0; i < powers.size(); ++i) {
-      if (Row::kInfo.powers[i].name == nullptr) continue;
-      const std::string name = Row::kInfo.powers[i].name;
-      powers[i] = context.Input(name).data<T>();
-      powers_out[i] =
-          context.AllocateOutput(name + "Out", {1}).template data<T>();
-      factors[i] = settings_[Row::kInfo.powers[i].setting];
-    }
+    const Powers powers = PowersOf(context);
     T* const rounded = static_cast<T*>(context.scratch());
     const OptimizerSettings settings = settings_;
-    ForEach(context.device_context<CUDADeviceContext>(), 1,
-            [=] __device__(int64_t /*i*/) {
-              OptimizerPowers now = {};
-              for (size_t i = 0; i < now.size(); ++i) {
-                if (powers[i] == nullptr) continue;
-                now[i] = *powers[i];
-                *powers_out[i] = static_cast<T>(now[i] * factors[i]);
-              }
-              const OptimizerNumbers numbers =
-                  Row::Numbers(settings, rate, now);
-              for (size_t k = 0; k < kNumbers; ++k) {
-                rounded[k] = static_cast<T>(numbers[k]);
-              }
-            });
+    ForEach(
+        context.device_context<CUDADeviceContext>(), 1,
+        [=] __device__(int64_t /*i*/) {
+          OptimizerPowers now = {};
+          for (size_t i = 0; i < kPowers; ++i) {
+            now[i] = powers[i].Raise(settings[powers[i].setting]);
+          }
+          const OptimizerNumbers numbers = Row::Numbers({settings, rate, now});
+          for (size_t k = 0; k < kNumbers; ++k) {
+            rounded[k] = static_cast<T>(numbers[k]);
+          }
+        });
     return rounded;
   }
 
  private:
   static constexpr size_t kStates = Row::kInfo.state_count();
-  static constexpr bool kHasPowers = Row::kInfo.powers[0].name != nullptr;
+  static constexpr size_t kPowers = Row::kInfo.power_count();
+  static constexpr bool kHasPowers = kPowers > 0;
+
+  // A power on the device, of float32 or float64.
+  struct Power {
+    // Writes the power times `factor`, and returns it as it was.
+    __device__ double Raise(double factor) const {
+      const double now = is_double ? *static_cast<const double*>(from)
+                                   : *static_cast<const float*>(from);
+      if (is_double) {
+        *static_cast<double*>(to) = now * factor;
+      } else {
+        *static_cast<float*>(to) = static_cast<float>(now * factor);
+      }
+      return now;
+    }
+
+    const void* from = nullptr;
+    void* to = nullptr;
+    bool is_double = false;
+    int setting = 0;
+  };
+  using Powers = std::array<Power, 2>;
+
+  static Powers PowersOf(OpKernelContext& context) {
+    Powers powers;
+    for (size_t i = 0; i < kPowers; ++i) {
+      const std::string name = Row::kInfo.powers[i].name;
+      const Tensor& power = context.Input(name);
+      powers[i] = {power.raw_data(),
+                   context.AllocateOutput(name + "Out", {1}).raw_data(),
+                   power.dtype() == DType::kFloat64,
+                   Row::kInfo.powers[i].setting};
+    }
+    return powers;
+  }
 
   OptimizerSettings settings_;
 };

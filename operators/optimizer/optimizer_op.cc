@@ -48,10 +48,13 @@ void OptimizerShape(InferShapeContext& context) {
   }
 }
 
-void StateArguments(const char* name, const char* doc, OpSchema& op) {
+void StateArguments(const char* name,
+                    const char* dtype,
+                    const char* doc,
+                    OpSchema& op) {
   const std::string out = std::string(name) + "Out";
-  op.Input(name, "T", doc);
-  op.Output(out, "T", std::string("The updated ") + name + ".");
+  op.Input(name, dtype, doc);
+  op.Output(out, dtype, std::string("The updated ") + name + ".");
   op.Update(out, name);
 }
 
@@ -93,10 +96,13 @@ void OptimizerSchema(const OptimizerRow& row, OpSchema& op) {
   op.Output("ParamOut", "T", "The updated parameter.");
   op.Update("ParamOut", "Param");
   for (const OptimizerState& state : info.states) {
-    if (state.name != nullptr) StateArguments(state.name, state.doc, op);
+    if (state.name != nullptr) StateArguments(state.name, "T", state.doc, op);
   }
+  // In float64, 1 - power keeps its digits for factors near 1.
+  const bool has_powers = info.power_count() > 0;
+  if (has_powers) op.TypeVar("P", {DType::kFloat32, DType::kFloat64});
   for (const OptimizerPower& power : info.powers) {
-    if (power.name != nullptr) StateArguments(power.name, power.doc, op);
+    if (power.name != nullptr) StateArguments(power.name, "P", power.doc, op);
   }
   op.Input("LearningRate", "T", "[1]: the step size.", {.host = true});
   op.Input("SkipUpdate", "bool",

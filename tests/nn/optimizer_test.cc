@@ -31,6 +31,9 @@ class OptimizerTest : public ::testing::Test {
   Floats Value(const std::string& name) {
     return scope_.FindVar(name)->Get<Tensor>()->ToVector<float>();
   }
+  double Power(const std::string& name) {
+    return scope_.FindVar(name)->Get<Tensor>()->ToVector<double>()[0];
+  }
   // w after `steps` steps with the gradient {1, -2}.
   Floats Train(int steps) {
     const Tensor x = Tensor::FromVector<float>({2}, {2, -4});
@@ -80,8 +83,15 @@ TEST_F(OptimizerTest, AdamsPowersStartAsItsFactors) {
   EXPECT_NEAR(w[0], 0.75F, 1e-5);
   EXPECT_NEAR(w[1], 1.25F, 1e-5);
   EXPECT_EQ(Value("w.adam_0.moment1_0"), Floats({0.75F, -1.5F}));
-  EXPECT_EQ(Value("w.adam_0.beta1_pow_0"), Floats({0.125F}));
-  EXPECT_EQ(Value("w.adam_0.beta2_pow_0"), Floats({0.421875F}));
+  EXPECT_EQ(Power("w.adam_0.beta1_pow_0"), 0.125);
+  EXPECT_EQ(Power("w.adam_0.beta2_pow_0"), 0.421875);
+}
+
+TEST_F(OptimizerTest, AdamsFirstStepIsTheRateForFactorsNear1) {
+  nn::Adam({.learning_rate = 0.125, .beta1 = 0.9999, .beta2 = 0.99999})
+      .Minimize(Loss());
+  Start();
+  EXPECT_NEAR(Train(1)[0], 0.875F, 1e-6);
 }
 
 TEST_F(OptimizerTest, AnOpMakesAnOptimizer) {
@@ -92,7 +102,7 @@ TEST_F(OptimizerTest, AnOpMakesAnOptimizer) {
       ops::Mean(ops::Square(program_.Find("w"))));
   Start();
   EXPECT_EQ(Value("w.a.moment_0"), Floats({3, 3}));
-  EXPECT_EQ(Value("w.adam_0.beta1_pow_0"), Floats({0.9F}));
+  EXPECT_EQ(Power("w.adam_0.beta1_pow_0"), 0.9);
   Train(1);
   // The square of 1, and of the gradient.
   EXPECT_EQ(Value("w.a.moment_0"), Floats({4, 7}));
@@ -211,7 +221,9 @@ TEST_F(OptimizerTest, AScheduleGivesTheRate) {
   const Var loss = Loss();
   const Var rate =
       ops::ExponentialDecay(nn::StepCounter(program_), 0.5, 1, 0.5);
-  EXPECT_EQ(nn::StepCounter(program_).name(), "learning_rate_step");
+  EXPECT_EQ(nn::StepCounter(program_).name(), "learning_rate_step_0");
+  Program other;  // counts its own runs
+  EXPECT_EQ(nn::StepCounter(other).name(), "learning_rate_step_1");
   nn::Optimizer{.op = "sgd", .schedule = rate}.Minimize(loss);
   EXPECT_EQ(program_.purpose(), OpPurpose::kForward);
   Start();

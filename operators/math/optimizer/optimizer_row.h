@@ -63,6 +63,12 @@ struct OptimizerInfo {
 
 using OptimizerSettings = std::array<double, kOptimizerSettings>;
 using OptimizerPowers = std::array<double, 2>;
+// What the numbers of one step follow from.
+struct RowStep {
+  OptimizerSettings settings;
+  double rate;
+  OptimizerPowers powers;  // as they are before the step
+};
 // The numbers that the formula uses in one step.
 using OptimizerNumbers = std::array<double, 8>;
 
@@ -99,9 +105,7 @@ using OptimizerMeasure = OptimizerSquares (*)(const OptimizerArrays<T>& arrays,
 
 struct OptimizerRow {
   OptimizerInfo info;
-  OptimizerNumbers (*numbers)(const OptimizerSettings& settings,
-                              double rate,
-                              const OptimizerPowers& powers);
+  OptimizerNumbers (*numbers)(const RowStep& step);
   OptimizerLoop<float> float32;
   OptimizerLoop<double> float64;
   // Rows that need norms measure them first, and step with the numbers that

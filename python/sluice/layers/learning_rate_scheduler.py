@@ -2,8 +2,9 @@
 
 Each function returns a float variable of shape [1] for an optimizer's
 ``learning_rate``. Steps are runs of the program, counted from 0 by the
-persistable variable ``learning_rate_step``, which checkpoints save; all
-schedules of a program share it. A clone for testing does not have it.
+persistable variable ``learning_rate_step_0``, which checkpoints save; all
+schedules of a program share it, and another program has one of another number.
+A clone for testing does not have it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .. import _core
+from .. import _core, unique_name
 from ..clip import _as
 from ..errors import InvalidArgumentError
 from ..feed_values import finite
@@ -27,9 +28,11 @@ _STEP = "learning_rate_step"
 def _step(helper: LayerHelper) -> Variable:
     """The number of the run, from 0."""
     program = helper.main_program
-    if program.has_var(_STEP):
-        return program.var(_STEP)
-    step = helper.create_persistable(_STEP, [1], "int64", Constant(-1))
+    for known in program.list_vars():
+        if known.persistable and known.name.startswith(_STEP):
+            return known
+    name = unique_name.generate(_STEP)
+    step = helper.create_persistable(name, [1], "int64", Constant(-1))
     helper.append_op("scale", {"X": step}, {"Out": step}, {"bias": 1.0})
     return step
 
@@ -93,6 +96,6 @@ def linear_lr_warmup(
             rate = _as(ramp.dtype, learning_rate)
         else:
             rate = ramp._constant(finite(f"{op}: learning_rate", learning_rate))
-        step = ramp.program.var(_STEP)
+        step = _step(LayerHelper(op))
         inputs = {"Condition": step < steps, "X": ramp, "Y": rate}
         return ramp.program.append_op("where", inputs)["Out"]

@@ -35,12 +35,16 @@ class _Average(Shown):
     def _keep(
         self, helper: LayerHelper, name: str, like: Any, value: float = 0.0
     ) -> Variable:
-        """A state of the shape of a variable, or a counter of a dtype."""
+        """A state of the shape of a variable, or a counter of a dtype.
+
+        States are in float64, in which long sums and factors near 1 keep the
+        digits of a parameter.
+        """
         known = isinstance(like, Variable)
         return helper.create_persistable(
             unique_name.generate(f"{name}.{self.name}"),
             list(like.shape or ()) if known else [1],
-            like.dtype if known else like,
+            "float64" if known else like,
             Constant(value),
         )
 
@@ -50,15 +54,17 @@ class _Average(Shown):
         return [param for param in every if param._attr().do_model_average]
 
     def _averaged(self, param: str, states: list[Variable]) -> Variable:
-        """Append the average of a parameter, in the dtype of its state."""
+        """Append the average of a parameter, in float64."""
         raise NotImplementedError
 
-    def _finish(self, states: dict[str, list[Variable]]) -> None:
+    def _finish(
+        self, trained: Program, states: dict[str, list[Variable]]
+    ) -> None:
         """Make the programs that swap, given the states by parameter."""
         self._apply, self._params = Program(), set(states)
         for program in (self._apply, self._restore):
             for param, kept in states.items():
-                like = kept[0]
+                like = trained.var(param)
                 names = param, f"{param}.{self.name}.backup"
                 shape = list(like.shape or ())
                 var, backup = (
@@ -73,7 +79,7 @@ class _Average(Shown):
                     program.persistable(s.name, list(s.shape or ()), s.dtype)
                     for s in kept
                 ]
-                average = self._averaged(param, here)
+                average = _as(like.dtype, self._averaged(param, here))
                 program.append_op("assign", {"X": average}, {"Out": var})
 
     @contextlib.contextmanager
@@ -171,28 +177,22 @@ class ExponentialMovingAverage(_Average):
         helper = self._helper()
         program = helper.main_program
         states: dict[str, list[Variable]] = {}
-        rest: dict[str, tuple[Any, Variable]] = {}  # decay, product by dtype
         with program._appending("optimize"):
+            decay = self._decay()
+            left = self._keep(helper, "left", "float64", 1.0)
+            helper.append_op("assign", {"X": left * decay}, {"Out": left})
             for param in self._parameters(program):
-                kind = str(param.dtype)
-                if kind not in rest:
-                    decay = self._decay(param.dtype)
-                    left = self._keep(helper, f"left.{kind}", param.dtype, 1.0)
-                    left_now = {"X": left * decay}
-                    helper.append_op("assign", left_now, {"Out": left})
-                    rest[kind] = decay, left
-                decay, left = rest[kind]
                 average = self._keep(helper, param.name, param)
-                moved = average * decay + param * (1 - decay)
+                moved = average * decay + _as("float64", param) * (1 - decay)
                 helper.append_op("assign", {"X": moved}, {"Out": average})
                 states[param.name] = [average, left]
-        self._begin = {left.name: 1.0 for _, left in rest.values()}
-        self._finish(states)
+        self._begin = {left.name: 1.0}
+        self._finish(program, states)
 
-    def _decay(self, dtype: Any) -> Any:
+    def _decay(self) -> Any:
         if self.thres_steps is None:
             return self.decay
-        steps = _as(dtype, self.thres_steps)
+        steps = _as("float64", self.thres_steps)
         least = (steps + 1) / (steps + 10)
         most = least._constant(self.decay)
         return _scalar(least._binary("elementwise_min", most))
@@ -263,18 +263,18 @@ class ModelAverage(_Average):
         for param in self._parameters(helper.main_program):
             total = self._keep(helper, f"{param.name}.sum", param)
             before = self._keep(helper, f"{param.name}.old_sum", param)
-            grown = total + param
+            grown = total + _as("float64", param)
             _where(helper, _scalar(ends), grown, before, before)
-            _where(helper, _scalar(ends), _zero(param), grown, total)
+            _where(helper, _scalar(ends), _zero(total), grown, total)
             states[param.name] = [total, before, count, old]
         _where(helper, ends, count, old, old)
         _where(helper, ends, count._constant(0), count, count)
         self._begin = {count.name: 0.0, old.name: 0.0}
-        self._finish(states)
+        self._finish(helper.main_program, states)
 
     def _averaged(self, param: str, states: list[Variable]) -> Variable:
         total, before, count, old = states
-        return (total + before) / _scalar(_as(total.dtype, count + old))
+        return (total + before) / _scalar(_as("float64", count + old))
 
 
 def _where(

@@ -260,10 +260,10 @@ class Optimizer(Shown):
         value: float = 0.0,
     ) -> Variable:
         name = unique_name.generate(f"{param.name}.{self.name}.{kind}")
+        # Powers are in float64, so that 1 - power keeps its digits.
+        dtype = param.dtype if shape is None else "float64"
         shape = list(param.shape or ()) if shape is None else shape
-        return helper.create_persistable(
-            name, shape, param.dtype, Constant(value)
-        )
+        return helper.create_persistable(name, shape, dtype, Constant(value))
 
 
 help_with_attributes(Optimizer)

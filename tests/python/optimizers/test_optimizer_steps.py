@@ -177,7 +177,7 @@ def test_exponential_moving_average(exe, limited):
     steps = None
     if limited:
         sl.layers.exponential_decay(1.0, 1, 1.0)
-        steps = sl.default_main_program().var("learning_rate_step")
+        steps = sl.default_main_program().var("learning_rate_step_0")
     ema = opt.ExponentialMovingAverage(0.9, steps)
     ema.update()
     exe.run(sl.default_startup_program())
