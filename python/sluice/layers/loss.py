@@ -13,6 +13,7 @@ from .. import _core
 from ..errors import InvalidArgumentError
 from ..feed_values import number
 from ..framework import Variable, created, require_variable
+from .making import one_shape
 
 __all__ = [
     "bce_loss", "bpr_loss", "cross_entropy", "dice_loss", "hinge_loss",
@@ -25,6 +26,7 @@ __all__ = [
 IGNORED = -100
 # Logarithms in bce_loss are at least this, as in PyTorch.
 _LEAST_LOG = -100.0
+_STEEPEST = 1e12
 _REDUCTIONS = ("none", "mean", "sum", "batchmean")
 
 
@@ -66,6 +68,11 @@ def _one_hot(label: Variable, like: Variable) -> Variable:
     values = like.program.append_op("assign_value", attrs=values)["Out"]
     depth = (like.shape or (None,))[-1]
     return flat._append("one_hot", {"X": flat, "Values": values}, depth=depth)
+
+
+def _label_of_each_row(layer: str, input: Variable, label: Variable) -> None:
+    rows = None if input.shape is None else [*input.shape[:-1], 1]
+    one_shape(layer, **{"one class for each row of input": rows}, label=label)
 
 
 def _row_sums(x: Variable) -> Variable:
@@ -153,12 +160,9 @@ def cross_entropy(
         OutOfRangeError: at run time, for a label that is not a class.
     """
     if soft_label:
-        # 0 * log 0 counts as 0.
-        absent = input._append(
-            "logical_and", {"X": input == 0.0, "Y": label == 0.0}
-        )
-        logs = _apply("log", _where(absent, 1.0, input))
-        return -_sum(label * logs, [-1], keep_dim=True)
+        one_shape("cross_entropy", input=input, label=label)
+        terms = label._append("xlogy", {"X": label, "Y": input})
+        return -_sum(terms, [-1], keep_dim=True)
     picked, weight = _nll(input, label, None, ignore_index, -1)
     # 1 for ignored rows.
     return -_apply("log", (1.0 - weight) - picked)
@@ -209,7 +213,8 @@ def nll_loss(
 
 
 def square_error_cost(input: Variable, label: Variable) -> Variable:
-    """``(input - label) ** 2``, by element."""
+    """``(input - label) ** 2``, by element, of one shape."""
+    one_shape("square_error_cost", input=input, label=label)
     return _apply("square", input - label)
 
 
@@ -217,12 +222,13 @@ def mse_loss(
     input: Variable, label: Variable, reduction: str = "mean"
 ) -> Variable:
     """The mean of :func:`square_error_cost`; or its sum, or itself (none)."""
+    one_shape("mse_loss", input=input, label=label)
     return _reduced("mse_loss", square_error_cost(input, label), reduction)
 
 
 def _logistic(x: Variable, label: Variable) -> Variable:
     """-label * log sigmoid(x) - (1 - label) * log(1 - sigmoid(x))."""
-    return (1.0 - label) * x + _apply("softplus", -x)
+    return x._append("logistic_loss", {"X": x, "Y": label})
 
 
 def sigmoid_cross_entropy_with_logits(
@@ -244,6 +250,7 @@ def sigmoid_cross_entropy_with_logits(
     Returns:
         A variable of the shape of x.
     """
+    one_shape("sigmoid_cross_entropy_with_logits", x=x, label=label)
     counts = label != float(ignore_index)
     loss = _where(counts, _logistic(x, label), 0.0)
     if not normalize:
@@ -252,11 +259,12 @@ def sigmoid_cross_entropy_with_logits(
     return loss / _apply("clip", count, min=1.0)
 
 
-def _bent(x: Variable, bend: float) -> Variable:
-    """x * x / 2 up to abs(x) = bend, bend * (abs(x) - bend / 2) beyond."""
+def _bent(x: Variable, bend: float, scale: float = 1.0) -> Variable:
+    """x * x / 2 up to abs(x) = bend, bend * (abs(x) - bend / 2) beyond; times
+    ``scale``."""
     away = _apply("abs", x)
     near = _apply("clip", away, max=bend)
-    return near * (away - 0.5 * near)
+    return (scale * near) * (away - 0.5 * near)
 
 
 def smooth_l1(
@@ -284,10 +292,12 @@ def smooth_l1(
         [N, 1].
     """
     scale = 1.0 if sigma is None else _above_0("smooth_l1: sigma", sigma)
+    weights = {"inside_weight": inside_weight, "outside_weight": outside_weight}
+    one_shape("smooth_l1", x=x, y=y, **weights)
     away = x - y
     if inside_weight is not None:
         away = away * inside_weight
-    loss = scale**2 * _bent(away, scale**-2)
+    loss = _bent(away, scale**-2, scale**2)
     if outside_weight is not None:
         loss = loss * outside_weight
     return _row_sums(loss)
@@ -302,7 +312,8 @@ def smooth_l1_loss(
     """PyTorch's form: ``0.5 * d ** 2 / beta`` up to abs(d) = beta, and
     ``abs(d) - beta / 2`` beyond. Fluid's is :func:`smooth_l1`."""
     beta = _above_0("smooth_l1_loss: beta", beta)
-    loss = _bent(input - label, beta) / beta
+    one_shape("smooth_l1_loss", input=input, label=label)
+    loss = _bent(input - label, beta, 1.0 / beta)
     return _reduced("smooth_l1_loss", loss, reduction)
 
 
@@ -323,6 +334,7 @@ def huber_loss(
         reduction: ``"none"``, ``"mean"`` or ``"sum"``.
     """
     delta = _above_0("huber_loss: delta", delta)
+    one_shape("huber_loss", input=input, label=label)
     loss = _bent(input - label, delta)
     return _reduced("huber_loss", loss, reduction)
 
@@ -340,6 +352,7 @@ def kldiv_loss(
         reduction: ``"mean"`` over all elements, ``"batchmean"`` (the sum over
             the number of rows), ``"sum"`` or ``"none"``.
     """
+    one_shape("kldiv_loss", x=x, target=target)
     nothing = target <= 0.0
     logs = _apply("log", _where(nothing, 1.0, target))
     loss = _where(nothing, 0.0, target * (logs - x))
@@ -354,7 +367,7 @@ def bce_loss(
 ) -> Variable:
     """``-label * log input - (1 - label) * log(1 - input)``.
 
-    Logarithms are at least -100, as in PyTorch; there, the gradient is 0.
+    Logarithms are at least -100, as in PyTorch; there, their slope is 1e12.
     For logits :func:`sigmoid_cross_entropy_with_logits` is exact.
 
     Args:
@@ -363,14 +376,19 @@ def bce_loss(
         weight: of the elements; 1 if None.
         reduction: ``"mean"``, ``"sum"`` or ``"none"`` (that of Fluid's op).
     """
+    one_shape("bce_loss", input=input, label=label)
     none = input <= math.exp(_LEAST_LOG)
     all = input >= 1.0
+    kept = _apply("assign", input)
+    kept.stop_gradient = True
+    end = _STEEPEST * (input - kept)  # 0, for its gradient
     log = _apply("log", _where(none, 1.0, input))
-    log = _where(none, _LEAST_LOG, log)
+    log = _where(none, end + _LEAST_LOG, log)
     rest = _apply("log1p", -_where(all, 0.0, input))
-    rest = _where(all, _LEAST_LOG, rest)
+    rest = _where(all, _LEAST_LOG - end, rest)
     loss = -(label * log + (1.0 - label) * rest)
     if weight is not None:
+        one_shape("bce_loss", input=input, weight=weight)
         loss = loss * weight
     return _reduced("bce_loss", loss, reduction)
 
@@ -384,9 +402,20 @@ def log_loss(
     PyTorch's is :func:`bce_loss`, which has no epsilon.
     """
     epsilon = number("log_loss: epsilon", epsilon)
-    log = _apply("log", input + epsilon)
-    rest = _apply("log", (1.0 + epsilon) - input)
-    return -(label * log + (1.0 - label) * rest)
+    one_shape("log_loss", input=input, label=label)
+    # The logarithm of a number near 1 is log1p of its exact distance from 1.
+    high = input > 0.5
+    low = _where(high, 0.5, input)
+    left = 1.0 - _where(high, input, 0.5)
+    rest = 1.0 - label
+    logs = _where(
+        high,
+        label * _apply("log1p", epsilon - left)
+        + rest._append("xlogy", {"X": rest, "Y": left + epsilon}),
+        label._append("xlogy", {"X": label, "Y": low + epsilon})
+        + rest * _apply("log1p", epsilon - low),
+    )
+    return -logs
 
 
 def rank_loss(label: Variable, left: Variable, right: Variable) -> Variable:
@@ -394,6 +423,7 @@ def rank_loss(label: Variable, left: Variable, right: Variable) -> Variable:
 
     Label is 1 where left should be ranked higher, 0 where right should.
     """
+    one_shape("rank_loss", left=left, right=right, label=label)
     return _logistic(left - right, label)
 
 
@@ -405,11 +435,13 @@ def margin_rank_loss(
     It is PyTorch's ``margin_ranking_loss``, whose default margin is 0.
     """
     margin = number("margin_rank_loss: margin", margin)
+    one_shape("margin_rank_loss", left=left, right=right, label=label)
     return _apply("relu", margin - label * (left - right))
 
 
 def hinge_loss(input: Variable, label: Variable) -> Variable:
     """``max(0, 1 - (2 * label - 1) * input)``; label is 0 or 1."""
+    one_shape("hinge_loss", input=input, label=label)
     return _apply("relu", 1.0 - (2.0 * label - 1.0) * input)
 
 
@@ -437,6 +469,7 @@ def bpr_loss(input: Variable, label: Variable) -> Variable:
             "python.bpr_loss_classes",
         )
     minus_score, counts = _nll(input, label, None, IGNORED, -1)
+    _label_of_each_row("bpr_loss", input, label)
     ignored = counts == 0.0
     above = _where(ignored, 0.0, input + minus_score)
     own = _one_hot(label, input) > 0.0
@@ -522,6 +555,7 @@ def dice_loss(
         label: [N, ..., 1], int64.
         epsilon: added to the sum of both.
     """
+    _label_of_each_row("dice_loss", input, label)
     truth = _one_hot(label, input)
     both = _row_sums(input) + _row_sums(truth)
     overlap = _row_sums(input * truth)

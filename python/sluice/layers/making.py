@@ -32,6 +32,37 @@ def make(
     return program.append_op(type, inputs, outputs, attrs)["Out"]
 
 
+def one_shape(layer: str, **given: Any) -> None:
+    """Refuse variables (or shapes) that differ, which would be repeated.
+
+    Sizes that are unknown fit every size, and numbers every shape.
+    """
+    shapes: dict[str, list[int | None]] = {}
+    for name, value in given.items():
+        shape = value.shape if isinstance(value, Variable) else value
+        if isinstance(shape, (tuple, list)):
+            shapes[name] = list(shape)
+    first = next(iter(shapes), "")
+    for name, shape in shapes.items():
+        wanted = shapes[first]
+        pairs = zip(shape, wanted, strict=False)
+        if len(shape) == len(wanted) and all(
+            one == other or None in (one, other) for one, other in pairs
+        ):
+            continue
+        advice = ""
+        with_sizes = [[s for s in x if s != 1] for x in (shape, wanted)]
+        if with_sizes[0] == with_sizes[1] and wanted[1:].count(None) < 2:
+            sizes = reshape_sizes(layer, wanted)
+            if wanted.count(None) == 1:
+                sizes = [-1 if size is None else size for size in wanted]
+            advice = f"; use sl.layers.reshape({name}, {sizes})"
+        raise wrong(
+            f"{layer}: {name} has shape {shape} and {first} has {wanted}: "
+            f"expected the same shape{advice}"
+        )
+
+
 def variable_list(what: str, value: Any) -> list[Variable]:
     """Return ``value``, or raise unless it is a list of variables."""
     if isinstance(value, Variable) or not isinstance(value, Sequence):
