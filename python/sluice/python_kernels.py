@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import functools
 import hashlib
 import inspect
 import operator
@@ -11,8 +12,11 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
+import numpy as np
+
 from . import _core
 from .errors import InvalidArgumentError
+from .kernel_outputs import BadOutput, arrays_of, require_all_written
 
 __all__ = ["DeviceArray", "KernelArguments", "kernel", "kernel_arguments"]
 
@@ -23,10 +27,6 @@ _OUT, _STREAM = "out", "stream"
 
 # The origin of a function, by op, variant and kind of place.
 _origins: dict[tuple[str, str, str], str] = {}
-
-
-class BadOutput(Exception):
-    """The return value of a function does not match its op."""
 
 
 class DeviceArray:
@@ -103,7 +103,9 @@ def kernel(
     attributes, by name. It returns one array for each output, or a tuple of
     them; it may return None for an output that is not requested. Instead of
     returning, it may have a parameter ``out`` and write into it: an array, or a
-    tuple with one for each output, None if the output is not requested.
+    tuple with one for each output, None if the output is not requested. The
+    first call for each shape checks that all of ``out`` was written, and may be
+    repeated for that.
 
     At ``place="cuda"`` the arrays are :class:`DeviceArray`; the function needs
     the parameters ``out`` and ``stream`` (a cudaStream_t), and enqueues.
@@ -246,8 +248,6 @@ def describe(exception: BaseException) -> str:
 
 def shape_only(shape: tuple[int, ...], dtype: _core.DType) -> Any:
     """An array for an input whose elements must not be read."""
-    import numpy as np
-
     return np.broadcast_to(np.zeros((), dtype.dtype), shape)
 
 
@@ -265,6 +265,7 @@ class _Call:
         self._outputs = [output["name"] for output in schema["outputs"]]
         keywords = _keywords(schema, function, variant)
         self._wants_out = _OUT in keywords
+        self._tried: set[Any] = set()  # shapes and dtypes of outputs
         self._wants_stream = _STREAM in keywords
         self.attributes = [k for k in keywords if k not in (_OUT, _STREAM)]
         if kind != "cpu" and not (self._wants_out and self._wants_stream):
@@ -282,20 +283,30 @@ class _Call:
         attributes: dict[str, Any],
         stream: int | None,
     ) -> None:
-        if self._wants_out:
-            single = len(outputs) == 1
-            attributes[_OUT] = outputs[0] if single else tuple(outputs)
         if self._wants_stream:
             attributes[_STREAM] = stream
-        result = self._function(*inputs, **attributes)
-        if self._wants_out:
-            if result is not None:
-                raise BadOutput(
-                    f"returned {type(result).__name__}, and was given out to "
-                    "write into: expected None"
-                )
+        if not self._wants_out:
+            self._store(self._function(*inputs, **attributes), outputs)
             return
-        self._store(result, outputs)
+        arrays = arrays_of(inputs, outputs)
+        signature = tuple((array.shape, array.dtype) for array in arrays)
+        if not arrays or signature in self._tried:
+            self._write(inputs, attributes, outputs)
+        else:
+            write = functools.partial(self._write, inputs, attributes)
+            require_all_written(write, outputs, arrays)
+            self._tried.add(signature)
+
+    def _write(
+        self, inputs: list[Any], attributes: dict[str, Any], outputs: list[Any]
+    ) -> None:
+        out = outputs[0] if len(outputs) == 1 else tuple(outputs)
+        result = self._function(*inputs, out=out, **attributes)
+        if result is not None:
+            raise BadOutput(
+                f"returned {type(result).__name__}, and was given out to write "
+                "into: expected None; out[...] = x writes x into it"
+            )
 
     def _store(self, result: Any, outputs: list[Any]) -> None:
         count = len(outputs)
@@ -330,8 +341,6 @@ class _Call:
 
 
 def _copy(name: str, value: Any, output: Any) -> None:
-    import numpy as np
-
     if value is None:
         raise BadOutput(f"returned None as {name}, expected an array")
     array = np.asarray(value)

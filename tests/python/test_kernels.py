@@ -263,6 +263,29 @@ def test_a_wrong_count_is_an_error():
         sl.run_op("top_k", {"X": X}, {"k": 1}, hint="require variant=py_one")
 
 
+def test_out_is_written_in_full_and_exactly():
+    def rebinds(x, out):
+        out = np.abs(x)  # noqa: F841
+
+    def half(x, out):
+        out[1:] = np.abs(x[1:])
+
+    def rounds(x, out):
+        out[...] = np.abs(x) * 1.5
+
+    x = np.array([1, -2, 3], "int32")
+    for function, text in (
+        (rebinds, "left 3 of 3 elements of out unwritten; out"),
+        (half, "left 1 of 3 elements of out unwritten"),
+        (rounds, "wrote float64 into out, which is int32"),
+    ):
+        name = function.__name__
+        sl.kernel("abs", variant=name, dtypes=["int32"])(function)
+        with pytest.raises(sl.InternalError, match=text) as raised:
+            sl.run_op("abs", {"X": x}, hint=f"require variant={name}")
+        assert raised.value.check_id == "python_kernel.output"
+
+
 def test_out_and_a_result_is_an_error():
     sl.kernel("relu", variant="py_both")(lambda x, out: x)
     with pytest.raises(sl.InternalError, match="was given out"):

@@ -1,0 +1,82 @@
+"""Checks of what a Python kernel writes into its outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+
+class BadOutput(Exception):
+    """The return value of a function does not match its op."""
+
+
+# Bytes that are no ordinary number in any dtype.
+_PATTERNS = 0xFA, 0xA5
+
+
+class _Exact(np.ndarray):
+    """An output that refuses numbers which its dtype would change."""
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if self.dtype.kind in "iub":
+            given = np.asarray(value)
+            numbers = given.dtype.kind in "iubf"
+            with np.errstate(invalid="ignore"):
+                if numbers and (given.astype(self.dtype) != given).any():
+                    raise BadOutput(
+                        f"wrote {given.dtype} into out, which is {self.dtype} "
+                        "and cannot hold it; convert it by astype"
+                    )
+        super().__setitem__(key, value)
+
+
+def _is_array(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.flags.c_contiguous
+
+
+def arrays_of(inputs: list[Any], outputs: list[Any]) -> list[Any]:
+    """The outputs that are arrays, with memory that no input has."""
+    flat = []
+    for each in outputs:
+        flat += each if isinstance(each, list) else [each]
+    return [
+        array
+        for array in flat
+        if _is_array(array)
+        and array.size
+        and not any(
+            np.may_share_memory(array, x) for x in inputs if _is_array(x)
+        )
+    ]
+
+
+def _left(array: Any, pattern: int) -> Any:
+    """The elements that consist of these bytes only."""
+    size = array.dtype.itemsize
+    return (array.reshape(-1).view("uint8").reshape(-1, size) == pattern).all(1)
+
+
+def require_all_written(
+    write: Callable[[list[Any]], None], outputs: list[Any], arrays: list[Any]
+) -> None:
+    """Run, and refuse a function that leaves elements of out as they are.
+
+    An element that has both of two patterns afterwards was not written.
+    """
+    unwritten = [np.ones(array.size, bool) for array in arrays]
+    for pattern in _PATTERNS:
+        for array in arrays:
+            array.reshape(-1).view("uint8")[...] = pattern
+        write([x.view(_Exact) if _is_array(x) else x for x in outputs])
+        for mask, array in zip(unwritten, arrays, strict=True):
+            mask &= _left(array, pattern)
+        if not any(mask.any() for mask in unwritten):
+            return
+    for mask in unwritten:
+        if mask.any():
+            text = f"left {mask.sum()} of {mask.size} elements of out unwritten"
+            if mask.all():
+                text += "; out[...] = x writes x, out = x names it only"
+            raise BadOutput(text)
