@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import re
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
@@ -105,6 +106,9 @@ Variable.data, Variable.item, Variable.numpy: exe.run(fetch_list=[variable])
 )
 
 
+_TAKES_MORE = inspect.CO_VARARGS
+
+
 def argument_help(name: str, known: Iterable[str]) -> str:
     """What to write instead of an argument that a function does not have."""
     known = list(known)
@@ -116,6 +120,21 @@ def argument_help(name: str, known: Iterable[str]) -> str:
     if near and not sentence:
         sentence = f"did you mean {' or '.join(near)}?"
     return f" ({sentence.strip()})" if sentence else ""
+
+
+def _too_many(
+    what: str, code: Any, count: int, error: type[Exception]
+) -> Exception:
+    """Arguments by place that have to be given by name."""
+    from .framework import created
+
+    places = code.co_varnames[: code.co_argcount]
+    named = code.co_varnames[code.co_argcount :][: code.co_kwonlyargcount]
+    text = f"{what}: got {count} arguments without a name, expected "
+    text += f"{', '.join(places)}; by name come {', '.join(named)}{created()}"
+    if issubclass(error, NotFoundError):
+        return error(text, "python.unknown_argument")
+    return error(text)
 
 
 def checked(
@@ -145,6 +164,8 @@ def checked(
             what = function.__name__
             what = type(args[0]).__name__ if what == "__init__" else what
             raise answer(_unknown(what, wrong, shown, error))
+        if len(args) > code.co_argcount and not code.co_flags & _TAKES_MORE:
+            raise answer(_too_many(function.__name__, code, len(args), error))
         for i, name, needed in wanted:
             if i < len(args) or name in kwargs:
                 value = args[i] if i < len(args) else kwargs[name]

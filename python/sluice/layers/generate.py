@@ -31,6 +31,9 @@ _TYPES = {
     "dtype": "Any",
 }
 
+# Ops whose attributes have another order in Paddle, and the same types.
+_BY_NAME = ("slice",)
+
 
 def snake_case(name: str) -> str:
     """Turn ``ParamOut`` into ``param_out``, and add ``_`` to keywords."""
@@ -92,6 +95,7 @@ class _Function:
                 optional.append(f"{name}: {type} | None = None")
             else:
                 required.append(f"{name}: {type}")
+        inputs = list(required)
         defaults, given_by_input = [], False
         for attribute in self.schema["attributes"]:
             name = self.attributes[attribute["name"]]
@@ -106,6 +110,11 @@ class _Function:
             else:
                 default = _literal(attribute["default"])
                 defaults.append(f"{name}: {type} = {default}")
+        if self.schema["name"] in _BY_NAME:
+            named, defaults = defaults, []
+            named = [p for p in required if p not in inputs] + named
+            required = inputs
+            optional = [*named, *optional]
         last = ["*", *optional, "name: str | None = None", 'hint: str = ""']
         if self.row is not None:
             last = last[-2:-1] * bool(self.inputs)

@@ -198,6 +198,8 @@ def _stack(
     if ragged and lens is not None:
         raise _refused(op, "sequence_length", lens)
     if lens is not None and lens.dtype != "int32":
+        # Beyond int32 is beyond every sequence: the op refuses both.
+        lens = ops.clip(lens, min=-(2.0**31), max=2.0**31 - 1)
         lens = ops.cast(lens, dtype="int32")
     first = not given["time_major"] and not ragged
     attrs = {

@@ -38,7 +38,7 @@ def test_bounds_of_a_slice_may_be_computed_from_data():
     def until_the_largest(w):
         data = sl.data("data", [5000], "float32")
         end = layers.reshape(layers.arg_max(data, axis=0), [1])
-        return layers.slice(w, [0], ends_var=end)
+        return layers.slice(w, starts=[0], ends_var=end)
 
     data = np.zeros(5000, "float32")
     data[4] = 1
@@ -49,7 +49,7 @@ def test_bounds_of_a_slice_may_be_computed_from_data():
 
 def test_a_slice_without_an_end_is_refused():
     with pytest.raises(sl.InvalidArgumentError, match="ends .* is missing"):
-        layers.slice(sl.data("x", [6]), [0])
+        layers.slice(sl.data("x", [6]), starts=[0])
 
 
 def test_a_bound_of_clip_may_depend_on_parameters():
