@@ -44,9 +44,15 @@ class Constant(Initializer):
         self.value = value
 
     def _append(self, var: Variable) -> None:
-        self._fill(
-            "fill_constant", var, value=number("initializer: value", self.value)
-        )
+        value = number("initializer: value", self.value)
+        if var.dtype.is_floating or value == self.value:
+            self._fill("fill_constant", var, value=value)
+            return
+        # An integer that float64 cannot hold.
+        one = {"int_values": [self.value], "shape": [1], "dtype": var.dtype}
+        made = var.program.append_op("assign_value", attrs=one | {"values": []})
+        shape = {"shape": list(var.shape or ())}
+        var.program.append_op("expand", {"X": made["Out"]}, {"Out": var}, shape)
 
 
 @checked
@@ -179,8 +185,12 @@ class NumpyArray(Initializer):
                 f"{list(self.value.shape)}",
                 "python.initializer_shape",
             )
-        values = self.value.ravel().astype("float64").tolist()
-        self._fill("assign_value", var, values=values)
+        values: dict[str, Any] = {"values": [], "int_values": []}
+        if self.value.dtype.kind in "iu" and not var.dtype.is_floating:
+            values["int_values"] = self.value.ravel().tolist()
+        else:
+            values["values"] = self.value.ravel().astype("float64").tolist()
+        self._fill("assign_value", var, **values)
 
 
 NumpyArrayInitializer = NumpyArray
@@ -229,9 +239,7 @@ class Orthogonal(Initializer):
         gain = number("initializer: gain", self.gain)
         # Differs from parameter to parameter, like the seeds of random ops.
         seed = self.seed or var.program.random_seed
-        chance = np.random.default_rng(
-            [seed, len(var.program.ops)] if seed else None
-        )
+        chance = np.random.default_rng([seed, len(var.program.ops)])
         flat = chance.standard_normal((shape[0], math.prod(shape[1:])))
         tall = flat if flat.shape[0] >= flat.shape[1] else flat.T
         q, r = np.linalg.qr(tall)
