@@ -176,6 +176,11 @@ def full_like(
         name: what the result is called.
     """
     dtype = x.dtype if dtype is None else dtype
+    if isinstance(fill_value, int) and abs(fill_value) > 2**53:
+        one = make("cast", {"X": x._constant(fill_value)}, dtype=dtype)
+        like = make("shape", {"X": x})
+        one = make("reshape", {"X": one}, shape=[])
+        return make("expand", {"X": one, "Shape": like}, name)
     return make("fill_any_like", {"X": x}, name, dtype=dtype, value=fill_value)
 
 

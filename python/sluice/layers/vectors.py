@@ -19,13 +19,27 @@ __all__ = [
 ]
 
 
+def _size(op: str, x: Variable, attrs: dict[str, Any]) -> Variable:
+    """The largest (or smallest) magnitude of each row, 1 if that is 0 or
+    infinite, as a constant: x over it has powers that are no 0 and no inf."""
+    size = make(op, {"X": abs(x)}, **attrs)
+    both = {"X": size > 0.0, "Y": make("isfinite", {"X": size})}
+    usual = make("logical_and", both)
+    inputs = {"Condition": usual, "X": size, "Y": number_like(x, 1.0)}
+    size = make("where", inputs)
+    size.stop_gradient = True
+    return size
+
+
 def _sum_of_powers(x: Variable, p: float, attrs: dict[str, Any]) -> Variable:
     """The p-norm, whose gradient is 0 where it or an element is 0."""
     zero, one = number_like(x, 0.0), number_like(x, 1.0)
-    total = make("reduce_sum", {"X": abs(x) ** p}, **attrs)
+    op = "reduce_max" if p > 0 else "reduce_min"
+    scaled = x / _size(op, x, attrs | {"keep_dim": True})
+    total = make("reduce_sum", {"X": abs(scaled) ** p}, **attrs)
     none = total == zero
     safe = make("where", {"Condition": none, "X": one, "Y": total})
-    root = safe ** (1.0 / p)
+    root = safe ** (1.0 / p) * _size(op, x, attrs)
     zero = number_like(x, 0.0 if p > 0 else math.inf)
     return make("where", {"Condition": none, "X": zero, "Y": root})
 
@@ -144,6 +158,7 @@ def cos_sim(X: Variable, Y: Variable) -> Variable:
     x = make("flatten", {"X": X}, axis=1)
     y = make("flatten", {"X": Y}, axis=1)
     both = {"dim": [1], "keep_dim": True}
+    x, y = (each / _size("reduce_max", each, both) for each in (x, y))
     product = make("reduce_sum", {"X": x * y}, **both)
     lengths = [make("reduce_l2", {"X": each}, **both) for each in (x, y)]
     return product / (lengths[0] * lengths[1])
