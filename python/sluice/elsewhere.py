@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import re
+import sys
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from typing import Any, NoReturn, TypeVar
@@ -106,9 +107,6 @@ Variable.data, Variable.item, Variable.numpy: exe.run(fetch_list=[variable])
 )
 
 
-_TAKES_MORE = inspect.CO_VARARGS
-
-
 def argument_help(name: str, known: Iterable[str]) -> str:
     """What to write instead of an argument that a function does not have."""
     known = list(known)
@@ -120,21 +118,6 @@ def argument_help(name: str, known: Iterable[str]) -> str:
     if near and not sentence:
         sentence = f"did you mean {' or '.join(near)}?"
     return f" ({sentence.strip()})" if sentence else ""
-
-
-def _too_many(
-    what: str, code: Any, count: int, error: type[Exception]
-) -> Exception:
-    """Arguments by place that have to be given by name."""
-    from .framework import created
-
-    places = code.co_varnames[: code.co_argcount]
-    named = code.co_varnames[code.co_argcount :][: code.co_kwonlyargcount]
-    text = f"{what}: got {count} arguments without a name, expected "
-    text += f"{', '.join(places)}; by name come {', '.join(named)}{created()}"
-    if issubclass(error, NotFoundError):
-        return error(text, "python.unknown_argument")
-    return error(text)
 
 
 def checked(
@@ -150,6 +133,8 @@ def checked(
     code = function.__code__
     known = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     shown = known[1:] if known[:1] == ("self",) else known
+    takes_more = code.co_flags & inspect.CO_VARARGS
+    most = sys.maxsize if takes_more else code.co_argcount
     types = function.__annotations__ if variables else {}
     wanted = [
         (i, name, types[name] == "Variable")
@@ -164,8 +149,10 @@ def checked(
             what = function.__name__
             what = type(args[0]).__name__ if what == "__init__" else what
             raise answer(_unknown(what, wrong, shown, error))
-        if len(args) > code.co_argcount and not code.co_flags & _TAKES_MORE:
-            raise answer(_too_many(function.__name__, code, len(args), error))
+        if len(args) > most:
+            names = ", ".join(known[code.co_argcount :])
+            text = f"{function.__name__}: needs by name: {names}"
+            raise answer(_argument_error(text, error))
         for i, name, needed in wanted:
             if i < len(args) or name in kwargs:
                 value = args[i] if i < len(args) else kwargs[name]
@@ -185,17 +172,18 @@ def _require_variable(what: str, value: Any) -> None:
 def _unknown(
     what: str, wrong: list[str], known: Iterable[str], error: type[Exception]
 ) -> Exception:
-    from .framework import created
-
     known = list(known)
     named = ", ".join(name + argument_help(name, known) for name in wrong)
-    text = (
-        f"{what}: there is no argument {named}; it has "
-        f"{', '.join(known)}{created()}"
-    )
+    text = f"{what}: there is no argument {named}; it has {', '.join(known)}"
+    return _argument_error(text, error)
+
+
+def _argument_error(text: str, error: type[Exception]) -> Exception:
+    from .framework import created
+
     if issubclass(error, NotFoundError):
-        return error(text, "python.unknown_argument")
-    return error(text)
+        return error(text + created(), "python.unknown_argument")
+    return error(text + created())
 
 
 def attribute_help(module: str, name: str, known: Iterable[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -38,17 +39,13 @@ def _is_array(value: Any) -> bool:
 
 def arrays_of(inputs: list[Any], outputs: list[Any]) -> list[Any]:
     """The outputs that are arrays, with memory that no input has."""
-    flat = []
-    for each in outputs:
-        flat += each if isinstance(each, list) else [each]
+    lists = [each if isinstance(each, list) else [each] for each in outputs]
+    taken = [each for each in inputs if _is_array(each)]
     return [
         array
-        for array in flat
+        for array in itertools.chain.from_iterable(lists)
         if _is_array(array)
-        and array.size
-        and not any(
-            np.may_share_memory(array, x) for x in inputs if _is_array(x)
-        )
+        and not any(np.may_share_memory(array, each) for each in taken)
     ]
 
 

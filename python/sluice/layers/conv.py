@@ -99,11 +99,10 @@ def conv2d_transpose(
 ) -> Variable:
     """2-d transposed convolution, with a bias and an activation.
 
-    It enlarges images as a conv2d of the same arguments shrinks them.
+    It enlarges images as a conv2d of the same arguments shrinks them. Arguments
+    that are not here are those of :func:`conv2d`.
 
     Args:
-        input: [N, C, H, W], or [N, H, W, C] for NHWC.
-        num_filters: channels of the output.
         output_size: its height and width, one number or two. A stride of s
             allows s of them; None is the smallest.
         filter_size: one number, or height and width, like the next three; None
@@ -111,14 +110,8 @@ def conv2d_transpose(
         padding: rows and columns of the output that are left out; or [top,
             bottom, left, right].
         stride: pixels of the output from one pixel of the input to the next.
-        dilation: pixels from one element of the filter to the next.
-        groups: number of groups of channels; None is 1.
         param_attr: for the filter [C, num_filters / groups, height, width];
             Xavier by default.
-        bias_attr: for the bias [num_filters]; False for none.
-        act: an op with input X and output Out, such as ``"relu"``.
-        name: the layer's name.
-        data_format: ``"NCHW"`` or ``"NHWC"``.
 
     Returns:
         [N, num_filters, H', W'], or [N, H', W', num_filters], with H' = (H - 1)

@@ -128,7 +128,8 @@ def dynamic_lstmp(
     proj_clip: float | None = None,
 ) -> tuple[Variable, Variable]:
     """:func:`dynamic_lstm` whose states are projected: ``r = proj(h P)`` takes
-    the place of h in the gates. It is a :func:`sequence_scan`.
+    the place of h in the gates. It is a :func:`sequence_scan`. Other arguments
+    are those of :func:`dynamic_lstm`.
 
     Args:
         input: [N, 4 * H], ragged.
@@ -136,16 +137,8 @@ def dynamic_lstmp(
         proj_size: the columns of a projection.
         param_attr: for the weight [proj_size, 4 * H], and P, [H, proj_size].
             With a name, P is ``<name>.proj``.
-        bias_attr: as for :func:`dynamic_lstm`.
-        use_peepholes: likewise.
-        is_reverse: likewise.
-        gate_activation: likewise.
-        cell_activation: likewise.
-        candidate_activation: likewise.
         proj_activation: the op of the projections. (Fluid takes
             ``cell_activation`` for them, unless this is ``"identity"``.)
-        dtype: that of ``input``, if not None.
-        name: the layer's name.
         h_0: [B, proj_size]: the projections before the first step.
         c_0: [B, H]: the cells before it.
         cell_clip: cells are cut to [-cell_clip, cell_clip], if not None.

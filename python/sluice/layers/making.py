@@ -42,12 +42,10 @@ def one_shape(layer: str, **given: Any) -> None:
         shape = value.shape if isinstance(value, Variable) else value
         if isinstance(shape, (tuple, list)):
             shapes[name] = list(shape)
-    first = next(iter(shapes), "")
+    first, wanted = next(iter(shapes.items()), ("", []))
     for name, shape in shapes.items():
-        wanted = shapes[first]
-        pairs = zip(shape, wanted, strict=False)
         if len(shape) == len(wanted) and all(
-            one == other or None in (one, other) for one, other in pairs
+            a == b or None in (a, b) for a, b in zip(shape, wanted, strict=True)
         ):
             continue
         advice = ""

@@ -86,18 +86,15 @@ def group_norm(
 ) -> Variable:
     """Normalise groups of channels of each image, then scale and shift them.
 
-    From "Group Normalization" (Wu and He, 2018). ``ops.group_norm``
-    is the op without parameters.
+    From "Group Normalization" (Wu and He, 2018). ``ops.group_norm`` is the op
+    without parameters. Other arguments are those of :func:`layer_norm`.
 
     Args:
         input: [N, C, ...], or [N, ..., C] for NHWC.
         groups: how many; a divisor of C.
-        epsilon: added to the variance.
         param_attr: for the scale [C]; ones by default, False for none.
         bias_attr: for the shift [C]; zeros by default, False for none.
-        act: an op with input X and output Out, such as ``"relu"``.
         data_layout: ``"NCHW"``, or ``"NHWC"`` for channels in the last dim.
-        name: the layer's name.
 
     Returns:
         A variable of the input's shape.
@@ -129,13 +126,7 @@ def instance_norm(
 
     From "Instance Normalization: The Missing Ingredient for Fast Stylization"
     (Ulyanov et al., 2016). ``ops.instance_norm`` is the op without parameters.
-
-    Args:
-        input: [N, C, ...].
-        epsilon: added to the variance.
-        param_attr: for the scale [C]; ones by default, False for none.
-        bias_attr: for the shift [C]; zeros by default, False for none.
-        name: the layer's name.
+    Arguments are those of :func:`group_norm`; the input is [N, C, ...].
 
     Returns:
         A variable of the input's shape.
@@ -169,7 +160,8 @@ def batch_norm(
     """Normalise each channel over batch and places, then scale and shift it.
 
     The moving averages of mean and variance are persistables that training
-    updates; they replace the batch's in a program cloned for testing.
+    updates; they replace the batch's in a program cloned for testing. Variances
+    are sums of squares over N, as in Fluid (PyTorch's moving one: over N - 1).
 
     Args:
         input: [N, C, ...], or [N, ..., C] for NHWC.

@@ -67,8 +67,10 @@ class Adam(Optimizer):
     """Adam (Kingma and Ba, "A method for stochastic optimization", 2015).
 
     ``formula="pytorch"`` adds epsilon to the corrected √v, ``"fluid"`` to √v
-    before its correction; op ``adam`` has both. Its weight decay is
-    ``regularization=L2Decay()``; see :class:`AdamW` for the other one.
+    before its correction; op ``adam`` has both. ``beta1`` and ``beta2`` of the
+    first and second moment are kept; ``epsilon`` keeps the division from 0. Its
+    weight decay is ``regularization=L2Decay()``, the other one :class:`AdamW`.
+    With ``lazy_mode`` and ``formula="fluid"`` it is PyTorch's SparseAdam.
     """
 
     type = "adam"
@@ -104,12 +106,9 @@ class AdamW(_Decaying):
     """Adam with decoupled weight decay (Loshchilov and Hutter, 2019).
 
     param is first multiplied by 1 - learning_rate * weight_decay, as in
-    PyTorch.
+    PyTorch. Other arguments are those of :class:`Adam`.
 
     Args:
-        beta1: how much of the first moment is kept.
-        beta2: how much of the second moment is kept.
-        epsilon: keeps the division away from 0.
         weight_decay: the decay.
         apply_decay_param_fun: says for a parameter's name whether it decays;
             all do if None.
@@ -136,16 +135,13 @@ class Lamb(_Decaying):
 
     You et al., "Large batch optimization for deep learning: training BERT in
     76 minutes", 2020. ``formula="pytorch"`` corrects the moments as the paper
-    and PyTorch's Adam do, ``"fluid"`` does not; op ``lamb`` has both.
+    and PyTorch's Adam do, ``"fluid"`` does not; op ``lamb`` has both. Other
+    arguments are those of :class:`Adam`.
 
     Args:
         lamb_weight_decay: the decay.
-        beta1: how much of the first moment is kept.
-        beta2: how much of the second moment is kept.
-        epsilon: keeps the division away from 0.
         exclude_from_weight_decay_fn: says for a parameter whether it does not
             decay; all do if None.
-        formula: "pytorch" or "fluid".
     """
 
     type = "lamb"
