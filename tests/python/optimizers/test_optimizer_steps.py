@@ -30,16 +30,6 @@ def test_100_steps_are_those_of_the_formula(exe, name):
     np.testing.assert_allclose(got, by_formula(step), rtol=0, atol=1e-10)
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_100_steps_in_float32_stay_beside_those_in_float64(exe, name):
-    make, step, _ = CASES[name]
-    start, grads = START.astype("f4"), GRADS.astype("f4")
-    got = ours(exe, make(RATE), start, grads, dtype="float32")
-    assert got.dtype == np.float32
-    expected = by_formula(step, start.astype("f8"), grads.astype("f8"))
-    np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-5)
-
-
 @pytest.mark.parametrize("name", ["sgd", "momentum", "adam", "adagrad"])
 def test_an_infinite_parameter_stays_infinite(exe, name):
     start = START.copy()
@@ -197,6 +187,18 @@ def test_exponential_moving_average(exe, limited):
     np.testing.assert_allclose(value(), expected, rtol=1e-10)
     ema.restore(exe)
     np.testing.assert_allclose(value(), p, atol=1e-12)
+
+
+def test_programs_count_their_own_runs(exe):
+    """Those of a critic and a generator, with a schedule each."""
+    rates = []
+    for _ in range(2):
+        with sl.program_guard(sl.Program(), sl.Program()):
+            rate = sl.layers.exponential_decay(1.0, 1, 0.5)
+            rates.append((sl.default_main_program(), rate))
+            exe.run(sl.default_startup_program())
+    found = [exe.run(p, fetch_list=[r])[0].item() for p, r in rates * 3]
+    assert found == [1, 1, 0.5, 0.5, 0.25, 0.25]
 
 
 def test_an_average_needs_update(exe):
