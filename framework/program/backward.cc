@@ -54,8 +54,7 @@ void CheckParameter(const VarDesc& var, const GradientFlow::Request& request) {
                  ErrorCode::kInvalidArgument, "backward.parameter_stops",
                  "parameter {} stops gradients, so it cannot have one{}",
                  var.name,
-                 var.is_data ? ": data does unless SetStopGradient says "
-                               "otherwise"
+                 var.is_data ? ": data does unless its stop_gradient is false"
                              : "");
 }
 

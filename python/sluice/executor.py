@@ -7,7 +7,8 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from difflib import get_close_matches
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import _core, errors, framework
@@ -37,6 +38,34 @@ def scope_guard(scope: _core.Scope) -> Iterator[None]:
         yield
     finally:
         _scope = outer
+
+
+def _noting(method: Callable[..., None]) -> Callable[..., None]:
+    """The method of a scope, with a warning of a name that no program has."""
+
+    @wraps(method)
+    def noted(scope: Any, name: Any, *values: Any, **named: Any) -> None:
+        method(scope, name, *values, **named)
+        programs = list(framework._programs)
+        ours = sys._getframe(1).f_globals.get("__name__", "").startswith(_US)
+        if ours or any(each.has_var(name) for each in programs):
+            return
+        every = [v for each in programs for v in each.list_vars()]
+        known = dict.fromkeys(v.name for v in every if v.persistable)
+        near = get_close_matches(name, known, 3, 0.6)
+        if near:  # else it may be of a program that is written later
+            warnings.warn(
+                f"scope.set: no program has a variable {name!r}, so that "
+                f"nothing reads it; near are: {', '.join(near)}",
+                stacklevel=2,
+            )
+
+    return noted
+
+
+_US = __name__.partition(".")[0] + "."
+for _method in ("set", "__setitem__"):
+    setattr(_core.Scope, _method, _noting(getattr(_core.Scope, _method)))
 
 
 # Traces name the script, not the interpreter.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import operator
 import os
+import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -106,6 +107,9 @@ class Operator:
         return printable(text)
 
 
+_programs: weakref.WeakSet[Program] = weakref.WeakSet()
+
+
 class Program(_core.Program):
     """A graph of ops in the order of their creation; can be printed.
 
@@ -122,6 +126,7 @@ class Program(_core.Program):
 
     def __init__(self) -> None:
         super().__init__()
+        _programs.add(self)
         self._param_attrs: dict[str, Any] = {}  # ParamAttr by name
         self._error_clips: dict[str, Any] = {}  # ErrorClipByValue by name
         self._origin: Program | None = None  # what it was copied from

@@ -560,3 +560,9 @@ def test_a_scope_takes_a_copy_or_the_memory():
     assert scope["shared"].numpy()[3] == 7
     scope.set("empty", np.zeros((0, 3), np.float32), copy=False)
     assert scope["empty"].shape == (0, 3)
+
+
+def test_a_name_that_no_program_has_is_said(exe):
+    sl.layers.fc(sl.data("in", [None, 3]), 2, name="only_here")
+    with pytest.warns(UserWarning, match=r"'only_here.w0'.* only_here.w_0"):
+        sl.global_scope()["only_here.w0"] = np.zeros((3, 2), "f4")

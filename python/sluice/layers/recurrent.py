@@ -73,11 +73,11 @@ def lstm(
         sequence_length: [B], int32 or int64: the steps of each row. Outputs
             past them are 0, and the last states are those after them. Not for
             ragged rows, which have lengths of their own.
-        param_attr: for the weights. Those of layer l are named
-            ``<name>.w<l>``, [D, 4 * hidden_size, I], ``<name>.r<l>`` for the
-            states and ``<name>.p<l>`` for peepholes.
-        bias_attr: for the biases [D, 8 * hidden_size], named ``<name>.b<l>``;
-            zeros by default, False for none.
+        param_attr: for the weights. With the name n, those of layer l are named
+            ``n.w<l>``, [D, 4 * hidden_size, I], ``n.r<l>`` for the states and
+            ``n.p<l>`` for peepholes.
+        bias_attr: for the biases [D, 8 * hidden_size], with the name n
+            ``n.b<l>``; zeros by default, False for none.
         use_peepholes: whether gates see the cells.
         activations: for each direction the ops of the gates, of the new
             cells and of the outputs; sigmoid, tanh and tanh if empty.

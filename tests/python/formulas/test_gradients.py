@@ -47,6 +47,12 @@ def test_bounds_of_a_slice_may_be_computed_from_data():
     assert not grad[4:].any()
 
 
+def test_a_slice_takes_its_bounds_by_name():
+    """Paddle's are axes, starts, ends; the op's are starts, ends, axes."""
+    with pytest.raises(sl.NotFoundError, match="slice: needs by name: starts"):
+        layers.slice(sl.data("x", [6]), [0], [0], [1])
+
+
 def test_a_slice_without_an_end_is_refused():
     with pytest.raises(sl.InvalidArgumentError, match="ends .* is missing"):
         layers.slice(sl.data("x", [6]), starts=[0])

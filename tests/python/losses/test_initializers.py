@@ -94,6 +94,11 @@ def test_seeds_repeat_and_differ(kind):
     assert (first != values(kind(), shape, seed=8)).any()
 
 
+def test_orthogonal_without_a_seed_repeats():
+    first = values(I.Orthogonal(), (4, 4))
+    np.testing.assert_array_equal(first, values(I.Orthogonal(), (4, 4)))
+
+
 @pytest.mark.parametrize("shape", [(30, 20), (20, 30), (20, 3, 2, 5)])
 def test_orthogonal_rows_or_columns(shape):
     x = values(I.Orthogonal(2.0, 3), shape, "float64").reshape(shape[0], -1)

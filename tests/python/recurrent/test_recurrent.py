@@ -102,6 +102,15 @@ def test_dropout_is_between_layers_only_and_off_in_tests(exe):
     assert rows(program.clone(for_test=True), two) == 1
 
 
+def test_a_length_beyond_int32_is_refused(exe):
+    x, lengths = sl.data("x", [3, 1, 2]), sl.data("n", [1], "int64")
+    out = sl.layers.lstm(x, hidden_size=2, sequence_length=lengths)[0]
+    exe.run(sl.default_startup_program())
+    feed = {"x": np.zeros((3, 1, 2), "f4"), "n": np.array([2**32 + 1])}
+    with pytest.raises(sl.OutOfRangeError):
+        exe.run(feed=feed, fetch_list=[out])
+
+
 def gradient_error(exe, loss, feed, wanted):
     """The largest error of float64 gradients, by central differences."""
     pairs = sl.append_backward(loss, wanted)
