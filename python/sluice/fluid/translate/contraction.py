@@ -8,18 +8,7 @@ from ... import layers
 from ...framework import Variable
 from .numbers import integers
 from .quantized import to_integers
-from .table import Op, row
-
-
-@row("mul")
-def mul(op, X, Y, *, x_num_col_dims=1, y_num_col_dims=1):
-    """A product of matrices, into which dims are joined."""
-    return op.append(
-        "mul",
-        {"X": X, "Y": Y},
-        x_num_col_dims=x_num_col_dims,
-        y_num_col_dims=y_num_col_dims,
-    )
+from .table import Op, row, same
 
 
 @row("fc")
@@ -103,12 +92,6 @@ def matmul_v2(op, X, Y, *, trans_x=False, trans_y=False):
     return _matmul(op, X, Y, **attrs)
 
 
-@row("bmm")
-def bmm(op, X, Y):
-    """Products of as many matrices."""
-    return op.append("matmul", {"X": X, "Y": Y})
-
-
 @row("mv")
 def mv(op, X, Vec):
     """A matrix by a vector."""
@@ -137,12 +120,6 @@ def _dot(op, X, Y):
 def cross(op, X, Y, *, dim=9):
     """The cross product along a dim of size 3, the first one by default."""
     return layers.cross(X, Y, None if dim == 9 else dim)
-
-
-@row("kron")
-def kron(op, X, Y):
-    """The Kronecker product."""
-    return layers.kron(X, Y)
 
 
 @row("bilinear_tensor_product")
@@ -229,7 +206,8 @@ def row_conv(op, X, Filter):
     return op.append("sum", {"X": parts})
 
 
-@row("gather_tree")
-def gather_tree(op, Ids, Parents):
-    """The ids of each beam, from its end back."""
-    return op.append("gather_tree", {"Ids": Ids, "Parents": Parents})
+# As in Sluice
+same("mul", "mul", "X Y", x_num_col_dims=1, y_num_col_dims=1)
+same("bmm", "matmul", "X Y")
+same("kron", layers.kron, "X Y")
+same("gather_tree", "gather_tree", "Ids Parents")

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from ...framework import Variable
-from .table import ROWS, Many, Op, Row, row, words
+from .table import ROWS, Many, Op, Row, row, same, words
 
 _PLAIN = words(
     """
@@ -307,31 +307,14 @@ def round(op, X):
     return op.append("where", {"Condition": finite, "X": whole + rest, "Y": X})
 
 
-def _of_tensor(op: Op, type: str, reduce: str, X: Variable) -> Variable:
-    """A bool [1] for the whole tensor."""
-    each = op.append(
-        type, {"X": op.cast(X, "float64") if _is_integer(X) else X}
-    )
-    out = op.append(reduce, {"X": each}, dim=[], reduce_all=True)
+@row("isfinite", "isinf", "isnan")
+def of_tensor(op, X):
+    """Whether all elements are finite, or one is infinite or no number."""
+    reduce = "reduce_all" if op.type == "isfinite" else "reduce_any"
+    wide = op.cast(X, "float64") if _is_integer(X) else X
+    out = op.append(op.type, {"X": wide})
+    out = op.append(reduce, {"X": out}, dim=[], reduce_all=True)
     return op.append("reshape", {"X": out}, shape=[1])
-
-
-@row("isfinite")
-def isfinite(op, X):
-    """Whether all elements are finite."""
-    return _of_tensor(op, "isfinite", "reduce_all", X)
-
-
-@row("isinf")
-def isinf(op, X):
-    """Whether an element is infinite."""
-    return _of_tensor(op, "isinf", "reduce_any", X)
-
-
-@row("isnan")
-def isnan(op, X):
-    """Whether an element is not a number."""
-    return _of_tensor(op, "isnan", "reduce_any", X)
 
 
 @row("isfinite_v2", "isinf_v2", "isnan_v2")
@@ -349,12 +332,6 @@ def equal_all(op, X, Y, *, axis=-1):
     each = op.append("equal", {"X": X, "Y": Y})
     out = op.append("reduce_all", {"X": each}, dim=[], reduce_all=True)
     return op.reshape(out, 1)
-
-
-@row("where")
-def where(op, Condition, X, Y):
-    """x where the condition is true, else y."""
-    return op.append("where", {"Condition": Condition, "X": X, "Y": Y})
 
 
 _UNARY_FUNCTORS = ("scale", "relu", "tanh", "sigmoid", "gelu")
@@ -383,3 +360,7 @@ def fused_elemwise_activation(
         middle = binary(op, inner, X, Y, axis)
         out = unary(outer, middle)
     return {"Out": out, "IntermediateOut": middle}
+
+
+# As in Sluice
+same("where", "where", "Condition X Y")

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from ... import layers
 from ...framework import Variable
-from .table import Op, row
+from .table import Op, row, same
 
 _MOST = 1e20  # what stands for an infinite loss
 
@@ -100,16 +100,6 @@ def cross_entropy2(op, X, Label, *, ignore_index=-100):
     return {"Y": loss, "MatchX": picked}
 
 
-@row("sigmoid_cross_entropy_with_logits")
-def sigmoid_cross_entropy_with_logits(
-    op, X, Label, *, ignore_index=-100, normalize=False
-):
-    """The cross entropy of the sigmoid, by element."""
-    return layers.sigmoid_cross_entropy_with_logits(
-        X, Label, ignore_index, normalize
-    )
-
-
 @row("smooth_l1_loss", outputs="Out Diff")
 def smooth_l1_loss(
     op, X, Y, InsideWeight=None, OutsideWeight=None, *, sigma=1.0
@@ -152,12 +142,6 @@ def kldiv_loss(op, X, Target, *, reduction="mean"):
     return op.reshape(out, 1) if op.rank(out) == 0 else out
 
 
-@row("log_loss", outputs="Loss")
-def log_loss(op, Predicted, Labels, *, epsilon=0.0001):
-    """The cross entropy of probabilities of two classes."""
-    return layers.log_loss(Predicted, Labels, epsilon)
-
-
 @row("bce_loss")
 def bce_loss(op, X, Label):
     """The same, with logarithms cut at -100."""
@@ -180,18 +164,6 @@ def margin_rank_loss(op, X1, X2, Label, *, margin=0.0):
     out = layers.margin_rank_loss(Label, X1, X2, margin)
     above = op.append("greater_than", {"X": out, "Y": op.constant(0, X1.dtype)})
     return {"Out": out, "Activated": op.cast(above, X1.dtype)}
-
-
-@row("hinge_loss", outputs="Loss")
-def hinge_loss(op, Logits, Labels):
-    """max(0, 1 - (2 label - 1) * logits)."""
-    return layers.hinge_loss(Logits, Labels)
-
-
-@row("bpr_loss", outputs="Y")
-def bpr_loss(op, X, Label):
-    """The Bayesian personalised ranking loss."""
-    return layers.bpr_loss(X, Label)
 
 
 @row("nll_loss", outputs="Out Total_weight")
@@ -368,3 +340,16 @@ def center_loss(
     )
     steps = sums / op.append("unsqueeze", {"X": counts}, axes=[1])
     return {**made, "CentersOut": Centers + steps * CenterUpdateRate}
+
+
+# As in Sluice
+same(
+    "sigmoid_cross_entropy_with_logits",
+    layers.sigmoid_cross_entropy_with_logits,
+    "X Label",
+    ignore_index=-100,
+    normalize=False,
+)
+same("log_loss", layers.log_loss, "Predicted Labels", "Loss", epsilon=1e-4)
+same("hinge_loss", layers.hinge_loss, "Logits Labels", "Loss")
+same("bpr_loss", layers.bpr_loss, "X Label", "Y")

@@ -9,7 +9,7 @@ from typing import Any
 from ... import layers
 from ...framework import Variable
 from .numbers import first, integers, known, note, vector
-from .table import Dim, Many, Op, row
+from .table import REQUIRED, Dim, Many, Op, row, same
 
 
 def sizes_of(op: Op, X: Variable, numbers: Sequence[Any]) -> list[int] | None:
@@ -44,12 +44,6 @@ def reshape(op, X, Shape=None, ShapeTensor: Many = None, *, shape=()):
     return op.append("reshape", {"X": X, "Shape": whole})
 
 
-@row("transpose", "transpose2")
-def transpose(op, X, *, axis):
-    """Dims in another order."""
-    return op.append("transpose", {"X": X}, axis=list(axis))
-
-
 @row("squeeze", "squeeze2")
 def squeeze(op, X, *, axes=()):
     """Drop dims of size 1: these, where they are 1, or all."""
@@ -76,12 +70,6 @@ def unsqueeze(op, X, AxesTensor=None, AxesTensorList: Many = None, *, axes=()):
         old.insert(at, True)
     places = [k for k, new in enumerate(old) if new]
     return op.append("unsqueeze", {"X": X}, axes=places)
-
-
-@row("flatten", "flatten2")
-def flatten(op, X, *, axis=1):
-    """A matrix: the dims before the axis by the rest."""
-    return op.append("flatten", {"X": X}, axis=axis)
 
 
 @row("flatten_contiguous_range")
@@ -148,12 +136,6 @@ def stack(op, X: Many, *, axis=0):
 def unstack(op, X, *, axis=0, num=0):
     """The parts along a dim, which is dropped."""
     return layers.unstack(X, axis, num or None)
-
-
-@row("unbind")
-def unbind(op, X, *, axis=0):
-    """Like unstack."""
-    return layers.unbind(X, axis)
 
 
 @row("expand")
@@ -456,12 +438,6 @@ def meshgrid(op, X: Many):
     return layers.meshgrid(X)
 
 
-@row("space_to_depth")
-def space_to_depth(op, X, *, blocksize):
-    """Blocks of pixels as channels."""
-    return layers.space_to_depth(X, blocksize)
-
-
 @row("pixel_shuffle")
 def pixel_shuffle(op, X, *, upscale_factor, data_format="NCHW"):
     """Channels as blocks of pixels."""
@@ -482,19 +458,6 @@ def shuffle_channel(op, X, *, group=1):
     order = [0, 2, 1, *range(3, len(split))]
     parts = op.append("transpose", {"X": parts}, axis=order)
     return op.append("reshape", {"X": parts}, shape=[0, channels, *rest])
-
-
-@row("unfold", outputs="Y")
-def unfold(op, X, *, kernel_sizes, strides, paddings, dilations):
-    """The windows of images as columns."""
-    return op.append(
-        "unfold",
-        {"X": X},
-        kernel_sizes=list(kernel_sizes),
-        strides=list(strides),
-        paddings=list(paddings),
-        dilations=list(dilations),
-    )
 
 
 @row("trace")
@@ -526,13 +489,24 @@ def diagonal(op, Input, *, offset=0, axis1=0, axis2=1):
     return op.append("gather", {"X": flat, "Index": index}, axis=rank - 2)
 
 
-@row("diag")
-def diag(op, Diagonal):
-    """A matrix with these on its diagonal."""
-    return layers.diag(Diagonal)
-
-
 @row("tril_triu")
 def tril_triu(op, X, *, lower, diagonal=0):
     """The lower or the upper triangle."""
     return op.append("trilu", {"X": X}, upper=not lower, k=diagonal)
+
+
+# As in Sluice
+same("transpose transpose2", "transpose", axis=REQUIRED)
+same("flatten flatten2", "flatten", axis=1)
+same("unbind", layers.unbind, axis=0)
+same("space_to_depth", layers.space_to_depth, blocksize=REQUIRED)
+same(
+    "unfold",
+    "unfold",
+    outputs="Y",
+    kernel_sizes=REQUIRED,
+    strides=REQUIRED,
+    paddings=REQUIRED,
+    dilations=REQUIRED,
+)
+same("diag", layers.diag, "Diagonal")

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from .table import Op, row
+from .table import Op, row, same
 
 
 @row("softmax")
 def softmax(op, X, *, axis=-1, data_format="AnyLayout"):
     """Shares that add up to 1 along a dim."""
     return op.append("softmax", {"X": X}, axis=axis)
-
-
-@row("log_softmax")
-def log_softmax(op, X, *, axis=-1):
-    """The logarithm of softmax."""
-    return op.append("log_softmax", {"X": X}, axis=axis)
 
 
 @row("dropout", outputs="Out Mask")
@@ -203,3 +197,7 @@ def data_norm(
     means = BatchSum / BatchSize
     scales = op.append("sqrt", {"X": BatchSize / BatchSquareSum})
     return {"Y": (X - means) * scales, "Means": means, "Scales": scales}
+
+
+# As in Sluice
+same("log_softmax", "log_softmax", axis=-1)

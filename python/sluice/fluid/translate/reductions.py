@@ -7,7 +7,7 @@ from typing import Any
 from ...framework import Variable
 from ...layers.sequence import reduce_rows, reduces_rows
 from .creation import dtype_of
-from .table import Many, Op, row
+from .table import Many, Op, row, same
 
 
 def ranked(op: Op, out: Variable) -> Variable:
@@ -141,19 +141,6 @@ def logsumexp(
     return ranked(op, out)
 
 
-@row("cumsum")
-def cumsum(op, X, *, axis=-1, flatten=False, exclusive=False, reverse=False):
-    """Sums of all elements up to each along a dim."""
-    return op.append(
-        "cumsum",
-        {"X": X},
-        axis=axis,
-        flatten=flatten,
-        exclusive=exclusive,
-        reverse=reverse,
-    )
-
-
 @row("cumprod")
 def cumprod(op, X, *, dim):
     """Products of all elements up to each along a dim."""
@@ -243,3 +230,7 @@ def mean_iou(
     iou = op.append("reshape", {"X": total / count}, shape=[1])
     iou = op.append("sum", {"X": [iou, *(InMeanIou or [])]})
     return {"OutMeanIou": iou, "OutWrong": wrong, "OutCorrect": right}
+
+
+# As in Sluice
+same("cumsum", "cumsum", axis=-1, flatten=False, exclusive=False, reverse=False)

@@ -8,7 +8,7 @@ from ... import layers
 from ...framework import Variable
 from .creation import dtype_of
 from .numbers import integers
-from .table import Many, Op, row
+from .table import Many, Op, row, same
 
 
 @row("gather")
@@ -186,12 +186,6 @@ def shard_index(op, X, *, index_num, nshards, shard_id, ignore_value=-1):
     return op.append("where", {"Condition": mine, "X": inside, "Y": other})
 
 
-@row("is_empty")
-def is_empty(op, X):
-    """Whether there are no elements."""
-    return layers.is_empty(X)
-
-
 @row("increment")
 def increment(op, X, *, step=1.0):
     """x + step."""
@@ -204,31 +198,6 @@ def accuracy(op, Indices, Label, Out=None):
     made = op.append_all("accuracy", {"Indices": Indices, "Label": Label})
     made["Accuracy"] = op.append("reshape", {"X": made["Accuracy"]}, shape=[1])
     return made
-
-
-@row("auc", outputs="AUC StatPosOut StatNegOut")
-def auc(
-    op,
-    Predict,
-    Label,
-    StatPos,
-    StatNeg,
-    *,
-    curve="ROC",
-    num_thresholds=4095,
-    slide_steps=1,
-):
-    """The area under the curve of all batches, or of the last ones."""
-    return op.append_all(
-        "auc",
-        {
-            "Predict": Predict, "Label": Label, "StatPos": StatPos,
-            "StatNeg": StatNeg,
-        },
-        curve=curve,
-        num_thresholds=num_thresholds,
-        slide_steps=slide_steps,
-    )  # fmt: skip
 
 
 @row("precision_recall", outputs="BatchMetrics AccumMetrics AccumStatesInfo")
@@ -304,3 +273,16 @@ def edit_distance(
         "reshape", {"X": made["SequenceNum"]}, shape=[1]
     )
     return made
+
+
+# As in Sluice
+same("is_empty", layers.is_empty)
+same(
+    "auc",
+    "auc",
+    "Predict Label StatPos StatNeg",
+    "AUC StatPosOut StatNegOut",
+    curve="ROC",
+    num_thresholds=4095,
+    slide_steps=1,
+)

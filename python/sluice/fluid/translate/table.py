@@ -92,6 +92,34 @@ def row(*types: str, outputs: str = "Out", **words: Any) -> Callable[..., Any]:
     return add
 
 
+def same(
+    types: str, to: Any, slots: str = "X", outputs: str = "Out", **words: Any
+) -> None:
+    """Make the rows of ops that Sluice has, too.
+
+    Args:
+        types: the names of Fluid's ops.
+        to: the name of an op with the same slots and attributes, or a layer
+            that takes them in this order.
+        slots: of the inputs.
+        outputs: of the outputs.
+        words: the attributes with Fluid's defaults.
+    """
+    names, several = slots.split(), tuple(outputs.split())
+
+    def function(op: Op, **given: Any) -> Any:
+        inputs = {name: given[name] for name in names}
+        attrs = {name: given[name] for name in words}
+        if callable(to):
+            return to(*inputs.values(), *attrs.values())
+        append = op.append_all if len(several) > 1 else op.append
+        return append(to, inputs, **attrs)
+
+    required = dict.fromkeys(names, (True, False))
+    made = Row(function, required, words, several)
+    ROWS.update(dict.fromkeys(types.split(), made))
+
+
 class Op(Shown):
     """An op of Fluid that is being translated.
 
