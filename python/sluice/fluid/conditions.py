@@ -15,26 +15,15 @@ from .control_flow import Region, recorded
 from .formula_layers import FORMULAS
 from .framework import Operator, Program, Variable, default_main_program
 from .layer_helper import LayerHelper
+from .nested import flatten, pack_sequence_as
 from .simple_layers import LAYERS
 from .translate import BLOCK_OPS, DTYPES
 from .translate.blocks import CAPACITY, append_cond
 
 __all__ = [
-    "IfElse",
-    "Print",
-    "Switch",
-    "While",
-    "array_length",
-    "array_read",
-    "array_write",
-    "beam_search",
-    "beam_search_decode",
-    "case",
-    "cond",
-    "create_array",
-    "switch_case",
-    "tensor_array_to_tensor",
-    "while_loop",
+    "IfElse", "Print", "Switch", "While", "array_length", "array_read",
+    "array_write", "beam_search", "beam_search_decode", "case", "cond",
+    "create_array", "switch_case", "tensor_array_to_tensor", "while_loop",
 ]  # fmt: skip
 
 
@@ -269,20 +258,6 @@ class _Cond(Region):
         append_cond(program.translation, pred, bodies, names)
 
 
-def _flat(value: Any) -> list[Variable]:
-    if value is None:
-        return []
-    if not isinstance(value, (list, tuple)):
-        return [value]
-    return [each for part in value for each in _flat(part)]
-
-
-def _packed(like: Any, flat: Iterator[Variable]) -> Any:
-    if isinstance(like, (list, tuple)):
-        return type(like)(_packed(each, flat) for each in like)
-    return None if like is None else next(flat)
-
-
 def cond(
     pred: Variable,
     true_fn: Callable[[], Any] | None = None,
@@ -305,7 +280,7 @@ def cond(
         ops: list[Operator] = []
         with recorded(ops):
             given.append(function() if function else None)
-        flat = _flat(given[-1])
+        flat = [] if given[-1] is None else flatten(given[-1])
         if not all(isinstance(each, Variable) for each in flat):
             raise InvalidArgumentError(
                 "cond: the functions return variables, lists of them, or "
@@ -331,7 +306,9 @@ def cond(
     outs = [unique_name.generate(f"{stem}.out") for _ in yes]
     region.outputs["Out"] = outs + written
     made = program.global_block().append_region(region)
-    return _packed(given[0], iter(made))
+    if given[0] is None:
+        return None
+    return pack_sequence_as(given[0], made[: len(yes)])
 
 
 def case(

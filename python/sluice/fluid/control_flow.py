@@ -87,6 +87,7 @@ class _Loop(Shown):
         self._region = Region(self._type, self._loop)
         self._program: Program | None = None
         self._done = False
+        self._made: list[Variable] = []
         self._steps: dict[str, str] = {}  # a step's name: the sequence's
         self._starts: dict[str, Callable[[], Variable]] = {}  # of memories
         self._updates: dict[str, str] = {}
@@ -107,10 +108,7 @@ class _Loop(Shown):
                     "fluid.memory",
                 )
         if not self._outputs:
-            raise InvalidArgumentError(
-                f"{self._type}: the block has no output{created()}",
-                "fluid.rnn_output",
-            )
+            return
         stem = f"{self.name}.out"
         names = [unique_name.generate(stem) for _ in self._outputs]
         self._region.outputs["Out"] = names
@@ -179,9 +177,10 @@ class _Loop(Shown):
 
     def __call__(self) -> Any:
         """The outputs of all steps: a variable, or a list of them."""
-        if not self._done:
+        if not self._made:
+            what = "the block has no output" if self._done else "write it first"
             raise FailedPreconditionError(
-                f"{self._type}: write `with rnn.block():` first{created()}",
+                f"{self._type}: `with rnn.block():`: {what}{created()}",
                 "fluid.rnn_call",
             )
         return self._made[0] if len(self._made) == 1 else self._made
@@ -271,6 +270,10 @@ class DynamicRNN(_Loop):
         """The same variable in each step: sequences are in their order."""
         self._inside("static_input")
         return x
+
+    def update_memory(self, ex_mem: Variable, new_mem: Variable) -> None:
+        """What the memory is in the next step."""
+        super().update_memory(ex_mem, new_mem)
 
     def memory(
         self,

@@ -20,22 +20,11 @@ from .readers import EOFException
 from .scopes import Scope
 
 __all__ = [
-    "AnalysisConfig",
-    "CPUPlace",
-    "CUDAPlace",
-    "EOFException",
-    "EnforceNotMet",
-    "LoDTensor",
-    "PaddleBuf",
-    "PaddleDType",
-    "PaddleTensor",
-    "Predictor",
-    "Scope",
-    "VarDesc",
-    "create_paddle_predictor",
-    "get_cuda_device_count",
+    "AnalysisConfig", "CPUPlace", "CUDAPlace", "EOFException", "EnforceNotMet",
+    "LoDTensor", "PaddleBuf", "PaddleDType", "PaddleTensor", "Predictor",
+    "Scope", "VarDesc", "create_paddle_predictor", "get_cuda_device_count",
     "is_compiled_with_cuda",
-]
+]  # fmt: skip
 
 create_paddle_predictor = create_predictor
 EnforceNotMet = SluiceError

@@ -19,14 +19,9 @@ from .framework import Program, default_main_program
 from .places import CUDAPlace, place_of
 
 __all__ = [
-    "BuildStrategy",
-    "CompiledProgram",
-    "ExecutionStrategy",
-    "Executor",
-    "LoDTensor",
-    "ParallelExecutor",
-    "create_lod_tensor",
-]
+    "BuildStrategy", "CompiledProgram", "ExecutionStrategy", "Executor",
+    "LoDTensor", "ParallelExecutor", "create_lod_tensor",
+]  # fmt: skip
 
 
 class LoDTensor:
@@ -133,6 +128,19 @@ class _Number(np.ndarray):
         return format(self.item(), spec) if spec else str(self)
 
 
+def _dense(value: Any) -> Any:
+    return np.asarray(value) if isinstance(value, LoDTensor) else value
+
+
+def as_numpy(tensor: Any) -> Any:
+    """The array of a tensor, or a list of them."""
+    if isinstance(tensor, (list, tuple)):
+        return [as_numpy(each) for each in tensor]
+    array = _dense(tensor)
+    one = type(array) is np.ndarray and array.shape == (1,)
+    return array.view(_Number) if one else array
+
+
 class ExecutionStrategy(Shown):
     """Takes any attribute and does nothing: Sluice has its own pool."""
 
@@ -160,6 +168,38 @@ class CompiledProgram(Shown):
 def _same(shape: Sequence[int], other: Sequence[int]) -> bool:
     """Whether two shapes are equal but for sizes of 1."""
     return [n for n in shape if n != 1] == [n for n in other if n != 1]
+
+
+def _fed(
+    value: Any, sizes: Sequence[int | None], levels: int
+) -> tuple[Any, int] | None:
+    """The shape and the levels of a value that are not the declared ones."""
+    if levels:
+        many = type(value) is tuple and len(value[1]) and np.ndim(value[1][0])
+        count = len(value[1]) if many else levels
+        return (tuple(sizes), count) if count != levels else None
+    shape = getattr(value, "shape", sizes)
+    same = len(shape) == len(sizes) and all(
+        wanted in (None, size)
+        for size, wanted in zip(shape, sizes, strict=True)
+    )
+    return None if same else (shape, 0)
+
+
+def _joined(feeds: Sequence[Any]) -> Any:
+    """The feeds of several devices as that of one."""
+    if len(feeds) < 2:
+        return feeds[0] if feeds else {}
+    if any(isinstance(value, LoDTensor) for value in feeds[0].values()):
+        raise InvalidArgumentError(
+            f"run: {len(feeds)} feeds with LoD for one device; join them "
+            f"first{created()}",
+            "fluid.several_feeds",
+        )
+    return {
+        name: np.concatenate([np.asarray(feed[name]) for feed in feeds])
+        for name in feeds[0]
+    }
 
 
 def feed_value(value: Any, var: Any) -> Any:
@@ -204,20 +244,24 @@ class Executor(Shown):
         scope: Any = None,
         return_numpy: bool = True,
         use_program_cache: bool = False,
+        return_merged: bool = True,
         use_prune: bool = False,
     ) -> list[Any]:
         """Run a program and return the fetched values.
 
         Args:
             program: the default main program if None.
-            feed: arrays or tensors by name; or a list of such dicts with one.
-                Without it the program's readers give their next batches.
-            fetch_list: variables or names.
+            feed: arrays or tensors by name; or a list of such dicts, whose
+                arrays become one batch. Without it the program's readers give
+                their next batches.
+            fetch_list: variables or names, or one.
             feed_var_name: has no effect.
             fetch_var_name: has no effect.
             scope: where parameters live; the global scope if None.
             return_numpy: whether to return arrays; else :class:`LoDTensor`.
             use_program_cache: has no effect: plans are always kept.
+            return_merged: if False, a result is a list of one: that of the only
+                device.
             use_prune: has no effect: ops that no fetch needs never run.
         """
         if isinstance(program, CompiledProgram):
@@ -229,7 +273,7 @@ class Executor(Shown):
                 "fluid.run_program",
             )
         if isinstance(feed, (list, tuple)):
-            (feed,) = feed or ({},)
+            feed = _joined(feed)
         if not feed:
             feed = {
                 name: value
@@ -241,32 +285,40 @@ class Executor(Shown):
             for name, value in (feed or {}).items()
         }
         block = program.block0
+        for name, value in values.items():
+            block.feedable(name, getattr(_dense(value), "shape", None))
         values = {
             name: feed_value(value, block.var(name))
             for name, value in values.items()
             if block.has_var(name)
         }
+        shapes = {
+            name: _fed(values[name], sizes, levels)
+            for name, sizes, _, levels in program.feeds
+            if name in values
+        }
+        shapes = {name: fed for name, fed in shapes.items() if fed}
+        if shapes and not program.trained:
+            program = program.fed_as(shapes)
         scope = getattr(scope, "sluice", scope) or sluice_executor._scope
         for name in [*values]:
             if program.translation.is_stored(name):
                 scope[name] = np.asarray(values.pop(name))
+        if not isinstance(fetch_list, (list, tuple, type(None))):
+            fetch_list = [fetch_list]
         fetches = [
             program.translation.value(getattr(each, "name", each))
             for each in fetch_list or []
         ]
         arguments = program.sluice, values, fetches, scope
         results = profiler.traced(self.sluice, *arguments)
-        if return_numpy:
-            return [
-                each.view(_Number)
-                if type(each) is np.ndarray and each.shape == (1,)
-                else each
-                for each in results
-            ]
-        return [
-            LoDTensor(each, each.lod if isinstance(each, Ragged) else [])
+        results = [
+            as_numpy(each)
+            if return_numpy
+            else LoDTensor(each, each.lod if isinstance(each, Ragged) else [])
             for each in results
         ]
+        return results if return_merged else [[each] for each in results]
 
     def close(self) -> None:
         """Nothing."""
@@ -293,6 +345,9 @@ class ParallelExecutor(Shown):
         self._executor = Executor(CUDAPlace(0) if use_cuda else CPUPlace())
 
     device_count = 1
+
+    def drop_local_exe_scopes(self) -> None:
+        """Nothing: runs keep no scopes."""
 
     def run(self, fetch_list: Any, feed: Any = None, feed_dict: Any = None,
             return_numpy: bool = True) -> list[Any]:  # fmt: skip

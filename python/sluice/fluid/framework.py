@@ -25,16 +25,11 @@ from .translate import DTYPES, ROWS, Translation
 from .variables import Parameter, Variable, code_of
 
 __all__ = [
-    "Block",
-    "Operator",
-    "Parameter",
-    "Program",
-    "Variable",
-    "default_main_program",
-    "default_startup_program",
-    "program_guard",
-]
+    "Block", "Operator", "Parameter", "Program", "Variable",
+    "default_main_program", "default_startup_program", "program_guard",
+]  # fmt: skip
 
+MOST_SHAPES = 16  # copies of a program for feeds of other shapes
 _KEPT = ("is_test",)  # attributes that clone(for_test=True) sets
 
 
@@ -85,6 +80,19 @@ class Operator:
     def attr(self, name: str) -> Any:
         """An attribute."""
         return self.attrs.get(name)
+
+    def has_attr(self, name: str) -> bool:
+        """Whether it has an attribute of that name."""
+        return name in self.attrs
+
+    def all_attrs(self) -> dict[str, Any]:
+        """Its attributes."""
+        return dict(self.attrs)
+
+    @property
+    def desc(self) -> Operator:
+        """The op: what PaddlePaddle keeps apart is one here."""
+        return self
 
     @property
     def input_arg_names(self) -> list[str]:
@@ -159,11 +167,14 @@ class Block(Shown):
     def data(
         self, name: str, shape: Sequence[int | None], dtype: Any, lod_level: int
     ) -> Variable:
-        """Declare a variable to feed, or return the one of that name.
+        """Declare a variable to feed, or return the one of that name. The rows
+        of sequences are of any number.
 
         Raises:
             InvalidArgumentError: that one is another.
         """
+        if lod_level:
+            shape = [None, *shape[1:]]
         for known, *rest in self.program.feeds:
             shape = [None if n is None or n < 0 else n for n in shape]
             if known == name and rest == [shape, code_of(dtype), lod_level]:
@@ -184,11 +195,23 @@ class Block(Shown):
         **_: Any,
     ) -> Variable:
         """A variable that an op will write, which gives it shape and dtype;
-        ``py_func`` takes those that are given here.
+        ``py_func``, and a feed, take those that are given here.
         """
         made = Variable(self, name or unique_name.generate("tmp"))
         made.declared = shape, dtype
         return self._declare(made)
+
+    def feedable(self, name: str, shape: Any = None) -> None:
+        """Declare a variable that no op has written as one to feed, if its
+        shape is known by :meth:`create_var` or from here.
+        """
+        find = self.program.translation.find
+        if name not in self.vars or find(name) is not None:
+            return
+        declared, dtype = self.vars[name].declared
+        shape = shape if declared is None else declared
+        if shape is not None and dtype is not None:
+            self.data(name, shape, dtype, 0)
 
     def persistable(
         self,
@@ -236,6 +259,8 @@ class Block(Shown):
         given = {k: _plain(v) for k, v in (attrs or {}).items()}
         role = self.program.role
         op = Operator(type, _names(inputs), _names(outputs), given, role)
+        for name in op.input_arg_names:
+            self.feedable(name)
         op.translate(self.program)
         recorded = self.program.recorded
         (self.ops if recorded is None else recorded).append(op)
@@ -294,6 +319,7 @@ class Program:
         self.stored: dict[str, tuple[list[int], int, bool | None]] = {}
         self.said_shapes: dict[str, tuple[int, ...]] = {}  # by Variable.desc
         self.readers: list[Any] = []  # that runs without a feed read from
+        self._fed: dict[Any, Program] = {}  # by other shapes, see fed_as
         self.block0 = Block(self)
 
     @property
@@ -306,6 +332,10 @@ class Program:
     @random_seed.setter
     def random_seed(self, seed: int) -> None:
         self.sluice.random_seed = seed
+
+    def global_seed(self, seed: int = 0) -> None:
+        """Set :attr:`random_seed`."""
+        self.random_seed = seed
 
     def global_block(self) -> Block:
         """The only block."""
@@ -366,11 +396,38 @@ class Program:
         with sluice_guard(made.sluice):
             return made.take(self, self.block0.ops, for_test)
 
+    def _prune(self, targets: Any) -> Program:
+        """A copy with the ops that the targets depend on."""
+        from .io import _needed
+
+        made, names = Program(), [*_names({"": targets})[""]]
+        with sluice_guard(made.sluice):
+            return made.take(self, _needed(self.block0.ops, names), False)
+
+    def fed_as(self, shapes: Mapping[str, tuple[Any, int]]) -> Program:
+        """A copy whose inputs have other shapes and levels: Fluid takes what is
+        fed.
+        """
+        key = (*sorted(shapes.items()), len(self.block0.ops))
+        if key not in self._fed:
+            if len(self._fed) == MOST_SHAPES:
+                self._fed.clear()
+            made = self._fed[key] = Program()
+            made.random_seed = self.random_seed
+            with sluice_guard(made.sluice):
+                made.take(self, self.block0.ops, False, shapes)
+        return self._fed[key]
+
     def take(
-        self, other: Program, ops: Sequence[Operator], for_test: bool
+        self,
+        other: Program,
+        ops: Sequence[Operator],
+        for_test: bool,
+        shapes: Mapping[str, Any] | None = None,
     ) -> Program:
         """Declare the variables of another program and append its ops."""
         for name, sizes, code, levels in other.feeds:
+            sizes, levels = (shapes or {}).get(name, (sizes, levels))
             self.block0.data(name, sizes, code, levels)
         for name, (shape, code, trained) in other.stored.items():
             self.block0.persistable(name, shape, code, trained)

@@ -35,22 +35,11 @@ from .translate import ROWS
 from .translate.blocks import Array
 
 __all__ = [
-    "DataFeeder",
-    "DataLoader",
-    "PyReader",
-    "get_program_parameter",
-    "get_program_persistable_vars",
-    "is_parameter",
-    "is_persistable",
-    "load_inference_model",
-    "load_params",
-    "load_persistables",
-    "load_vars",
-    "save_inference_model",
-    "save_params",
-    "save_persistables",
-    "save_vars",
-]
+    "DataFeeder", "DataLoader", "PyReader", "get_program_parameter",
+    "get_program_persistable_vars", "is_parameter", "is_persistable",
+    "load_inference_model", "load_params", "load_persistables", "load_vars",
+    "save_inference_model", "save_params", "save_persistables", "save_vars",
+]  # fmt: skip
 __all__ += decorators.__all__
 
 Predicate = Callable[[Variable], bool]

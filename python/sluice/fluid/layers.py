@@ -86,7 +86,7 @@ def create_parameter(helper: LayerHelper, a: Any) -> Variable | None:
 @layer("dtype, name=None, persistable=False")
 def create_tensor(helper: LayerHelper, a: Any) -> Variable:
     """A variable that an op will write, which gives it dtype and shape."""
-    return helper.block.create_var(helper.name)
+    return helper.block.create_var(helper.name, dtype=a.dtype)
 
 
 @layer("shape, value, dtype, persistable=False, force_cpu=False, name=None")

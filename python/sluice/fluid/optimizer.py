@@ -18,7 +18,10 @@ from .framework import (
 )
 from .left_out import refusing
 
-__all__ = ["ExponentialMovingAverage", "LookaheadOptimizer", "ModelAverage"]
+__all__ = [
+    "ExponentialMovingAverage", "LookaheadOptimizer", "ModelAverage",
+    "RecomputeOptimizer",
+]  # fmt: skip
 
 
 class _Optimizer:
@@ -74,6 +77,15 @@ class _Optimizer:
         with program.optimizing():
             startup = default_startup_program().sluice
             return self._made.apply_gradients(pairs, startup)
+
+    def apply_optimize(
+        self,
+        loss: Variable,
+        startup_program: Program | None,
+        params_grads: list[tuple[Variable, Variable]],
+    ) -> list[str]:
+        """:meth:`apply_gradients`."""
+        return self.apply_gradients(params_grads)
 
     def minimize(
         self,
@@ -143,8 +155,22 @@ class LookaheadOptimizer(_Optimizer):
         self, inner_optimizer: _Optimizer, alpha: float = 0.5, k: int = 5
     ) -> None:
         self._parameters = inner_optimizer._parameters
+        self._rate = inner_optimizer._rate
         inner = inner_optimizer._made
         self._made = sluice_optimizer.Lookahead(inner, alpha, k)
+
+
+class RecomputeOptimizer(_Optimizer):
+    """The steps of another optimizer: what gradients need is kept, not
+    computed again, so that the results are the same.
+    """
+
+    def __init__(self, optimizer: _Optimizer) -> None:
+        self._parameters, self._rate = optimizer._parameters, optimizer._rate
+        self._made = optimizer._made
+
+    def _set_checkpoints(self, checkpoints: Any) -> None:
+        """Nothing: everything is kept."""
 
 
 @contextlib.contextmanager
@@ -206,7 +232,5 @@ __getattr__ = refusing(
         "Momentum",
         "PipelineOptimizer": "a program runs on one device; see "
         "sl.distributed for data in parts",
-        "RecomputeOptimizer": "what the gradient needs is kept; use its inner "
-        "optimizer, and smaller batches",
     },
 )

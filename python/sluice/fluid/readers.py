@@ -75,17 +75,16 @@ class DataFeeder(Shown):
                     f"each sample: {error}{created()}",
                     "fluid.feeder_shape",
                 ) from error
-        if var.lod_level > 1:
-            raise InvalidArgumentError(
-                f"DataFeeder: {var.name} has {var.lod_level} levels; feed a "
-                f"LoDTensor instead{created()}",
-                "fluid.feeder_levels",
-            )
+        lengths: list[list[int]] = [[] for _ in range(var.lod_level)]
+        for level in lengths[:-1]:
+            level += [len(each) for each in values]
+            values = [part for each in values for part in each]
         rows = [
             np.asarray(each, dtype).reshape([-1, *sizes]) for each in values
         ]
+        lengths[-1] += [len(each) for each in rows]
         tensor = LoDTensor(np.concatenate(rows))
-        tensor.set_recursive_sequence_lengths([[len(each) for each in rows]])
+        tensor.set_recursive_sequence_lengths(lengths)
         return tensor
 
 
@@ -101,6 +100,8 @@ class PyReader(Shown):
         use_double_buffer: has no effect.
         iterable: whether to iterate over the reader and feed what it gives.
         return_list: whether batches are lists instead of dicts.
+        use_multiprocess: has no effect.
+        drop_last: has no effect: there is one device.
     """
 
     def __init__(
@@ -110,7 +111,10 @@ class PyReader(Shown):
         use_double_buffer: bool = True,
         iterable: bool = True,
         return_list: bool = False,
+        use_multiprocess: bool = False,
+        drop_last: bool = True,
     ) -> None:
+        self.iterable = iterable
         if not feed_list:
             raise InvalidArgumentError(
                 f"PyReader: feed_list has no inputs{created()}",

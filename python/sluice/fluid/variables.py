@@ -12,7 +12,7 @@ from ..errors import InvalidArgumentError
 from ..framework import Variable as SluiceVariable
 from ..framework import created
 from ..layer_helper import ParamAttr
-from .translate import CODES
+from .translate import CODES, DTYPES
 
 if TYPE_CHECKING:
     from .framework import Block
@@ -65,8 +65,26 @@ class Variable:
         said = self.block.program.said_shapes
         if self.name in said:
             return said[self.name]
+        if self._unwritten():
+            return tuple(self.declared[0])
         shape = self.value.shape
         return tuple(-1 if size is None else size for size in shape or ())
+
+    def _unwritten(self) -> bool:
+        """Whether it has only what :meth:`Block.create_var` was given."""
+        find = self.block.program.translation.find
+        return self.declared[0] is not None and find(self.name) is None
+
+    @property
+    def type(self) -> int:
+        """The kind of variable: that of tensors, see ``core.VarDesc``."""
+        return 7
+
+    def to_string(
+        self, throw_on_error: bool = True, with_details: bool = False
+    ) -> str:
+        """Its name, element type and shape."""
+        return repr(self)
 
     @property
     def desc(self) -> _Desc:
@@ -76,12 +94,14 @@ class Variable:
     @property
     def dtype(self) -> _core.DType:
         """The element type; equal to its name, as ``"float32"``."""
+        if self._unwritten() and self.declared[1] is not None:
+            return getattr(_core, DTYPES[code_of(self.declared[1])])
         return self.value.dtype
 
     @property
     def lod_level(self) -> int:
         """The number of levels of sequences."""
-        return self.value.lod_level
+        return 0 if self._unwritten() else self.value.lod_level
 
     @property
     def persistable(self) -> bool:

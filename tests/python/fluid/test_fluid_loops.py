@@ -157,10 +157,11 @@ def test_loops_that_are_not_finished():
         with rnn.block():
             rnn.step_input(x)
             rnn.memory(shape=[2])
-    with pytest.raises(error, match="the block has no output"):
-        rnn = layers.DynamicRNN()
-        with rnn.block():
-            rnn.step_input(x)
+    rnn = layers.DynamicRNN()
+    with rnn.block():
+        rnn.step_input(x)
+    with pytest.raises(sl.errors.FailedPreconditionError, match="no output"):
+        rnn()
     with pytest.raises(error, match="memory needs init, or a shape"):
         rnn = layers.DynamicRNN()
         with rnn.block():

@@ -6,6 +6,7 @@ from typing import Any
 
 from ... import layers
 from ...framework import Variable
+from ...layers import ops
 from .numbers import integers
 from .quantized import to_integers
 from .table import Op, row, same
@@ -92,12 +93,6 @@ def matmul_v2(op, X, Y, *, trans_x=False, trans_y=False):
     return _matmul(op, X, Y, **attrs)
 
 
-@row("mv")
-def mv(op, X, Vec):
-    """A matrix by a vector."""
-    return op.append("matmul", {"X": X, "Y": Vec})
-
-
 @row("addmm")
 def addmm(op, Input, X, Y, *, Alpha=1.0, Beta=1.0):
     """Alpha * x @ y + Beta * input."""
@@ -114,12 +109,6 @@ def dot(op, X, Y):
 @row("dot_v2")
 def _dot(op, X, Y):
     return dot(op, X, Y)
-
-
-@row("cross")
-def cross(op, X, Y, *, dim=9):
-    """The cross product along a dim of size 3, the first one by default."""
-    return layers.cross(X, Y, None if dim == 9 else dim)
 
 
 @row("bilinear_tensor_product")
@@ -180,7 +169,8 @@ def one_hot(
     if allow_out_of_range:
         last = op.append("unsqueeze", {"X": X}, axes=[op.rank(X)])
     else:
-        ids = {"W": op.reshape(places, -1, 1), "Ids": X}
+        whole = X if "int" in str(X.dtype) else op.cast(X, "int64")
+        ids = {"W": op.reshape(places, -1, 1), "Ids": whole}
         last = op.append("lookup_table", ids)
     same = op.append("equal", {"X": last, "Y": places})
     return op.append("cast", {"X": same}, dtype=dtype_of(op, dtype))
@@ -211,3 +201,10 @@ same("mul", "mul", "X Y", x_num_col_dims=1, y_num_col_dims=1)
 same("bmm", "matmul", "X Y")
 same("kron", layers.kron, "X Y")
 same("gather_tree", "gather_tree", "Ids Parents")
+same("mv", ops.matmul, "X Vec")
+same(
+    "cross",
+    lambda x, y, dim: layers.cross(x, y, None if dim == 9 else dim),
+    "X Y",
+    dim=9,
+)

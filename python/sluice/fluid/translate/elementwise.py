@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any
 
 from ...framework import Variable
+from ...layers import ops
 from .table import ROWS, Many, Op, Row, row, same, words
 
 _PLAIN = words(
@@ -39,12 +41,6 @@ for _type, _attributes in _UNARY.items():
     )
 
 
-@row("mish")
-def mish(op, X, *, threshold=20.0):
-    """Beyond the threshold Fluid computes the same, but less exactly."""
-    return op.append("mish", {"X": X})
-
-
 @row("softplus")
 def softplus(op, X, *, beta=1.0, threshold=20.0):
     """log(1 + exp(beta * x)) / beta."""
@@ -68,23 +64,11 @@ def relu6(op, X, *, threshold=6.0):
     return op.append("clip", {"X": X}, min=0.0, max=threshold)
 
 
-@row("brelu")
-def brelu(op, X, *, t_min=0.0, t_max=24.0):
-    """Clip to [t_min, t_max]."""
-    return op.append("clip", {"X": X}, min=t_min, max=t_max)
-
-
 @row("soft_relu")
 def soft_relu(op, X, *, threshold=40.0):
     """log(1 + exp(clip(x)))."""
     clipped = op.append("clip", {"X": X}, min=-threshold, max=threshold)
     return op.append("softplus", {"X": clipped})
-
-
-@row("stanh")
-def stanh(op, X, *, scale_a=0.67, scale_b=1.7159):
-    """scale_b * tanh(scale_a * x)."""
-    return op.append("tanh", {"X": X * scale_a}) * scale_b
 
 
 @row("tanh_shrink")
@@ -272,18 +256,6 @@ for _type in _BINARY:
     )
 
 
-@row("minus")
-def minus(op, X, Y):
-    """x - y."""
-    return X - Y
-
-
-@row("bitwise_not")
-def bitwise_not(op, X):
-    """The bits turned; not, of booleans."""
-    return ~X
-
-
 @row("atan2")
 def atan2(op, X1, X2):
     """The angle of (x2, x1), float64 of integers."""
@@ -364,3 +336,13 @@ def fused_elemwise_activation(
 
 # As in Sluice
 same("where", "where", "Condition X Y")
+same("mish", lambda x, threshold: ops.mish(x), threshold=20.0)
+same(
+    "brelu",
+    lambda x, low, high: ops.clip(x, min=low, max=high),
+    t_min=0.0,
+    t_max=24.0,
+)
+same("stanh", lambda x, a, b: ops.tanh(x * a) * b, scale_a=0.67, scale_b=1.7159)
+same("minus", operator.sub, "X Y")
+same("bitwise_not", operator.invert)

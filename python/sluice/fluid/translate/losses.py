@@ -4,6 +4,8 @@ unless something else reads it.
 
 from __future__ import annotations
 
+import functools
+
 from ... import layers
 from ...framework import Variable
 from .table import Op, row, same
@@ -140,12 +142,6 @@ def kldiv_loss(op, X, Target, *, reduction="mean"):
     """target * (log target - x), 0 for targets up to 0."""
     out = layers.kldiv_loss(X, Target, reduction)
     return op.reshape(out, 1) if op.rank(out) == 0 else out
-
-
-@row("bce_loss")
-def bce_loss(op, X, Label):
-    """The same, with logarithms cut at -100."""
-    return layers.bce_loss(X, Label, reduction="none")
 
 
 @row("rank_loss")
@@ -353,3 +349,6 @@ same(
 same("log_loss", layers.log_loss, "Predicted Labels", "Loss", epsilon=1e-4)
 same("hinge_loss", layers.hinge_loss, "Logits Labels", "Loss")
 same("bpr_loss", layers.bpr_loss, "X Label", "Y")
+same(
+    "bce_loss", functools.partial(layers.bce_loss, reduction="none"), "X Label"
+)

@@ -132,12 +132,6 @@ def stack(op, X: Many, *, axis=0):
     return out
 
 
-@row("unstack", outputs="Y")
-def unstack(op, X, *, axis=0, num=0):
-    """The parts along a dim, which is dropped."""
-    return layers.unstack(X, axis, num or None)
-
-
 @row("expand")
 def expand(
     op,
@@ -207,8 +201,10 @@ def expand_as(op, X, target_tensor):
     shape, sizes = op.shape(X), op.shape(target_tensor)
     if all(a == 1 or a == b for a, b in zip(shape, sizes, strict=True)):
         return op.append("expand_as", {"X": X, "Y": target_tensor})
-    repeats = [b // a for a, b in zip(shape, sizes, strict=True)]  # type: ignore
-    return op.append("tile", {"X": X}, repeats=repeats)
+    both = {"X": target_tensor, "Y": X}
+    both = {k: op.append("shape", {"X": v}) for k, v in both.items()}
+    repeats = op.append("elementwise_floordiv", both)
+    return op.append("tile", {"X": X, "Repeats": repeats})
 
 
 @row("expand_as_v2")
@@ -395,9 +391,11 @@ def pad3d(
 @row("pad_constant_like")
 def pad_constant_like(op, X, Y, *, pad_value=0.0):
     """Y, padded at its ends to the sizes of X."""
-    pads = [op.size(X, k) - op.size(Y, k) for k in range(op.rank(X))]
-    pads = [0] * len(pads) + pads
-    return op.append("pad", {"X": Y}, pads=pads, value=pad_value)
+    sizes = [op.append("shape", {"X": each}) for each in (X, Y)]
+    pads = op.append(
+        "concat", {"X": [sizes[0] * 0, sizes[0] - sizes[1]]}, axis=0
+    )
+    return op.append("pad", {"X": Y, "Pads": pads}, value=pad_value)
 
 
 @row("crop", "crop_tensor")
@@ -420,16 +418,35 @@ def crop(
             inputs["Offsets"] = Offsets
             return op.append("crop", inputs)
         return op.append("crop", inputs, offsets=list(offsets))
-    if first(OffsetsTensor, Offsets) is not None:
-        offsets = integers(op, "offsets", first(OffsetsTensor, Offsets))
-    if first(ShapeTensor, Shape) is not None:
-        shape = integers(op, "shape", first(ShapeTensor, Shape))
     offsets = list(offsets) or [0] * op.rank(X)
-    sizes = [
-        op.size(X, k) - offsets[k] if size == -1 else size
-        for k, size in enumerate(shape)
+    places, starts = _integers(op, first(OffsetsTensor, Offsets), offsets)
+    sizes, counts = _integers(op, first(ShapeTensor, Shape), shape)
+    known_sizes = [
+        op.shape(X)[k] if size == -1 else size for k, size in enumerate(sizes)
     ]
-    return op.append("crop", {"X": X}, offsets=offsets, shape=sizes)
+    if None not in [*places, *known_sizes]:
+        sizes = [
+            n - place if size == -1 else n
+            for n, place, size in zip(known_sizes, places, sizes, strict=True)
+        ]
+        return op.append("crop", {"X": X}, offsets=places, shape=sizes)
+    rest = op.append("shape", {"X": X}) - starts
+    whole = op.append("less_than", {"X": counts, "Y": starts * 0})
+    given = {"Condition": whole, "X": rest, "Y": counts}
+    ends = {"Starts": starts, "Ends": starts + op.append("where", given)}
+    axes = list(range(op.rank(X)))
+    return op.append("slice", {"X": X, **ends}, axes=axes)
+
+
+def _integers(op: Op, tensors: Any, values: Any) -> tuple[list[Any], Variable]:
+    """Integers, None for one that a run computes, and a variable of them."""
+    if tensors is None:
+        values = [*values]
+        attrs = {"shape": [len(values)], "dtype": "int64", "values": []}
+        return values, op.append("assign_value", int_values=values, **attrs)
+    found, whole = vector(op, tensors)
+    found = found or [None] * op.size(whole, 0)
+    return [n if isinstance(n, int) else None for n in found], whole
 
 
 @row("meshgrid")
@@ -510,3 +527,10 @@ same(
     dilations=REQUIRED,
 )
 same("diag", layers.diag, "Diagonal")
+same(
+    "unstack",
+    lambda x, axis, num: layers.unstack(x, axis, num or None),
+    outputs="Y",
+    axis=0,
+    num=0,
+)

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
+from ...layers import ops
 from .table import Op, row, same
-
-
-@row("softmax")
-def softmax(op, X, *, axis=-1, data_format="AnyLayout"):
-    """Shares that add up to 1 along a dim."""
-    return op.append("softmax", {"X": X}, axis=axis)
 
 
 @row("dropout", outputs="Out Mask")
@@ -201,3 +196,9 @@ def data_norm(
 
 # As in Sluice
 same("log_softmax", "log_softmax", axis=-1)
+same(
+    "softmax",
+    lambda x, axis, layout: ops.softmax(x, axis=axis),
+    axis=-1,
+    data_format="AnyLayout",
+)

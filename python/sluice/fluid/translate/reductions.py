@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from ...framework import Variable
+from ...layers import ops
 from ...layers.sequence import reduce_rows, reduces_rows
 from .creation import dtype_of
-from .table import Many, Op, row, same
+from .table import REQUIRED, Many, Op, row, same
 
 
 def ranked(op: Op, out: Variable) -> Variable:
@@ -141,12 +142,6 @@ def logsumexp(
     return ranked(op, out)
 
 
-@row("cumprod")
-def cumprod(op, X, *, dim):
-    """Products of all elements up to each along a dim."""
-    return op.append("cumprod", {"X": X}, axis=dim)
-
-
 @row("clip_by_norm")
 def clip_by_norm(op, X, *, max_norm):
     """Scaled to this norm if it is longer."""
@@ -234,3 +229,4 @@ def mean_iou(
 
 # As in Sluice
 same("cumsum", "cumsum", axis=-1, flatten=False, exclusive=False, reverse=False)
+same("cumprod", lambda x, dim: ops.cumprod(x, axis=dim), dim=REQUIRED)

@@ -6,6 +6,7 @@ from typing import Any
 
 from ... import layers
 from ...framework import Variable
+from ...layers import ops
 from .creation import dtype_of
 from .numbers import integers
 from .table import Many, Op, row, same
@@ -32,18 +33,6 @@ def gather_nd(op, X, Index):
     wide = op.append("unsqueeze", {"X": X}, axes=axes)
     shape = sizes + [op.size(X, k) for k in range(op.rank(X))]
     return op.append("expand", {"X": wide}, shape=shape)
-
-
-@row("index_select")
-def index_select(op, X, Index, *, dim=0):
-    """Parts along a dim."""
-    return op.append("gather", {"X": X, "Index": Index}, axis=dim)
-
-
-@row("index_sample")
-def index_sample(op, X, Index):
-    """Elements of each row."""
-    return op.append("gather_elements", {"X": X, "Index": Index}, axis=1)
 
 
 @row("scatter")
@@ -285,4 +274,15 @@ same(
     curve="ROC",
     num_thresholds=4095,
     slide_steps=1,
+)
+same(
+    "index_select",
+    lambda x, index, dim: ops.gather(x, index, axis=dim),
+    "X Index",
+    dim=0,
+)
+same(
+    "index_sample",
+    lambda x, index: ops.gather_elements(x, index, axis=1),
+    "X Index",
 )
