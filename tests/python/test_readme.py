@@ -7,13 +7,13 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
-def run_python_of(page, tmp_path, blocks=slice(None)):
+def run_python_of(page, tmp_path, blocks=slice(None), folder=ROOT):
     scripts = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.S)
     path = tmp_path / "page.py"
     path.write_text("".join(scripts[blocks]))
     done = subprocess.run(
         [sys.executable, path],
-        cwd=ROOT,
+        cwd=folder,
         env=os.environ,
         capture_output=True,
         text=True,
@@ -21,6 +21,14 @@ def run_python_of(page, tmp_path, blocks=slice(None)):
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+def kinds_of_lines(explained):
+    """How each line of an explanation begins, and its head in full."""
+    lines = explained.strip().splitlines()
+    return [x if x[:1] == "#" else x.split(" ")[0] for x in lines[1:]] + [
+        re.findall(r"^\d+ +([\w+]+)", explained, re.M)
+    ]
 
 
 def test_the_example_trains(tmp_path):
@@ -36,6 +44,10 @@ def test_ten_minutes_show_choose_and_measure_kernels(tmp_path, monkeypatch):
     assert text.startswith("(32, 10)\n")
     # What a busy machine measures too badly is not kept.
     estimated, plain, _ = text.split("\nprogram, cpu, ")[1:]
+    page = (ROOT / "docs/ten_minutes.md").read_text()
+    printed = re.search(r"```text\nprogram, cpu, (.*?)```", page, re.S)
+    assert kinds_of_lines(printed.group(1)) == kinds_of_lines(estimated)
+    assert re.search(r"^\[Kernel\(op='relu', .*variant='mine'\)\]$", text, re.M)
     assert "(estimates; tuning measures)" in estimated
     assert re.search(r"^0 +conv2d +\w+ ", estimated, re.M)
     assert re.search(r"^0 +conv2d +plain .*hint requires variant=plain", plain, re.M)
@@ -72,3 +84,14 @@ def test_what_is_wrong_is_found_as_the_page_says(tmp_path):
     assert "log_1.Out            (2, 4): -inf to " in text
     assert "B is wrong: Out[3, 0] is" in text
     assert re.search(r"^3 fused_elementwise: plain under A", text, re.M), text
+
+
+def test_the_worked_examples_work(tmp_path):
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    text = run_python_of("docs/worked_examples.md", tmp_path, folder=tmp_path)
+    shares = dict(re.findall(r"^(\w+): \[([0-9.]+)\]$", text, re.M))
+    assert list(shares) == ["sentences", "digits", "odd"]
+    assert all(float(share) > 0.85 for share in shares.values()), shares
+    assert re.search("^all results within bound$", text, re.M), text
+    written = sorted(file.name for file in tmp_path.glob("*.onnx"))
+    assert written == ["digits.onnx", "odd.onnx"]
