@@ -52,7 +52,7 @@ void FinishActivation(Node& node, const std::string& x) {
   for (const Row& row : kRows) {
     if (name != row.name) continue;
     AttributeMap given;
-    if (row.first && numbers.size() > 0) given[row.first] = numbers[0];
+    if (row.first && !numbers.empty()) given[row.first] = numbers[0];
     if (row.second && numbers.size() > 1) given[row.second] = numbers[1];
     return node.FinishUnary(row.op, x, given);
   }
@@ -240,8 +240,7 @@ Pooling ReadPooling(Node& node,
   return pooling;
 }
 
-// Returns whether there are no kernels for the integers of input 0. They are
-// then computed in float32, which represents all of them.
+// Whether input 0 has integers without kernels; float32 represents all of them.
 bool IsWidened(const Node& node) {
   return node.TypeOf(0) == DType::kInt8 || node.TypeOf(0) == DType::kUInt8;
 }

@@ -294,7 +294,7 @@ void QGemm(Node& node) {
 // A constant of bytes as [rows, columns] of numbers of 2, 4 or 8 bits, several
 // in a byte, which are cut to `kept` columns.
 std::string Unpacked(
-    Node& node, int index, DType dtype, Ints dims, int64_t kept) {
+    Node& node, int index, DType dtype, const Ints& dims, int64_t kept) {
   const Tensor* bytes = node.Constant(index);
   if (bytes == nullptr || bytes->dtype() != DType::kUInt8) {
     Node::Unsupported("its input {} is not a constant of uint8", index);

@@ -149,19 +149,23 @@ using Values = std::set<std::string_view>;
 void AddReads(const NodeProto& node, Values* reads) {
   reads->insert(node.input().begin(), node.input().end());
   VisitSubgraphs(node, [reads](const GraphProto& graph) {
-    Values inner;
-    for (const auto& output : graph.output())
-      inner.insert(output.name());
-    for (const NodeProto& other : graph.node())
-      AddReads(other, &inner);
+    Values inner, made;
     for (const NodeProto& other : graph.node()) {
-      for (const std::string& output : other.output())
-        inner.erase(output);
+      AddReads(other, &inner);
+      made.insert(other.output().begin(), other.output().end());
     }
-    for (const auto& input : graph.input())
-      inner.erase(input.name());
-    for (const auto& tensor : graph.initializer())
-      inner.erase(tensor.name());
+    for (const auto& output : graph.output()) {
+      inner.insert(output.name());
+    }
+    for (const auto& input : graph.input()) {
+      made.insert(input.name());
+    }
+    for (const auto& tensor : graph.initializer()) {
+      made.insert(tensor.name());
+    }
+    for (const std::string_view name : made) {
+      inner.erase(name);
+    }
     reads->merge(inner);
   });
 }

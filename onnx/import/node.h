@@ -199,8 +199,8 @@ class Node {
   void SetKnownAttributes(const std::string& type,
                           Inputs* inputs,
                           AttributeMap* attributes);
-  // Adds an op of 16-bit floats that the CPU does not compute in float32,
-  // between casts; otherwise returns false.
+  // Adds an op of 16-bit floats that the CPU computes only in float32, between
+  // casts. Returns false for other ops.
   bool AddWidened(const std::string& type,
                   Inputs* inputs,
                   const AttributeMap& attributes,

@@ -209,10 +209,6 @@ OnnxValue InputOf(const ::onnx::ValueInfoProto& input) {
   return value;
 }
 
-}  // namespace
-
-namespace {
-
 // Adds all initialisers except those with these names.
 void AddInitialisersBut(const std::set<std::string>& left_out,
                         const std::string& folder,

@@ -24,18 +24,11 @@ class SizeProduct {
   int64_t value_ = 1;
 };
 
-// Whether Out has the size of X along the axis of this entry.
-bool Copies(const InferShapeContext& context, int64_t entry) {
-  return entry == 0 && !context.Attr<bool>("allow_zero");
-}
-
 // Checks the entries and copies them; an entry of 0 may become X's size.
 // Returns the axis to infer, or -1.
 int ReadShape(const InferShapeContext& context, const DDim& x, DDim* out) {
   const Ints& shape = context.Attr<Ints>("shape");
-  context.Require(shape.size() <= DDim::kMaxRank, "reshape.rank",
-                  "attribute shape has {} entries; expected at most {}",
-                  shape.size(), DDim::kMaxRank);
+  const bool copies = !context.Attr<bool>("allow_zero");
   int inferred = -1;
   for (int axis = 0; axis < static_cast<int>(shape.size()); ++axis) {
     const int64_t size = shape[axis];
@@ -46,15 +39,15 @@ int ReadShape(const InferShapeContext& context, const DDim& x, DDim* out) {
     context.Require(size >= 0 || inferred < 0, "reshape.two_inferred",
                     "shape[{}] and shape[{}] are both -1; expected at most one",
                     inferred, axis);
-    context.Require(
-        !Copies(context, size) || !x.rank_known() || axis < x.rank(),
-        "reshape.copied_axis",
-        "shape[{}] = 0 copies a dim that input X {} does not have", axis, x);
+    context.Require(size != 0 || !copies || !x.rank_known() || axis < x.rank(),
+                    "reshape.copied_axis",
+                    "shape[{}] = 0 copies a dim that input X {} does not have",
+                    axis, x);
     if (size < 0) inferred = axis;
   }
   *out = DDim(shape);
   for (int axis = 0; axis < out->rank(); ++axis) {
-    if (!Copies(context, shape[axis])) continue;
+    if (shape[axis] != 0 || !copies) continue;
     (*out)[axis] = x.rank_known() ? x[axis] : kUnknownDim;
   }
   return inferred;
@@ -69,16 +62,14 @@ void ReshapeShape(InferShapeContext& context) {
 
   // Copied dims are in both shapes; the products of the other dims must be
   // equal. A copied dim may be unknown.
-  const auto copied = [&](int axis) {
-    return axis < out.rank() && Copies(context, shape[axis]);
-  };
-  SizeProduct given;
-  SizeProduct rest;
+  const bool copies = !context.Attr<bool>("allow_zero");
+  SizeProduct given, rest;
   for (int axis = 0; axis < out.rank(); ++axis) {
-    if (shape[axis] >= 0 && !copied(axis)) given.Multiply(context, shape[axis]);
+    if (shape[axis] >= (copies ? 1 : 0)) given.Multiply(context, shape[axis]);
   }
   for (int axis = 0; axis < x.rank(); ++axis) {
-    if (!copied(axis)) rest.Multiply(context, x[axis]);
+    const bool copied = copies && axis < out.rank() && shape[axis] == 0;
+    if (!copied) rest.Multiply(context, x[axis]);
   }
   if (rest.known() && inferred >= 0) {
     context.Require(given.value() > 0 && rest.value() % given.value() == 0,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["LoraAdapter", "OrtDevice", "SparseTensor"]
+__all__ = [
+    "LoraAdapter", "OrtAllocatorType", "OrtDevice", "OrtMemType", "SparseTensor",
+]
 
 
 class Absent:
@@ -30,5 +32,7 @@ class Absent:
 
 
 LoraAdapter = Absent("LoraAdapter")
+OrtAllocatorType = Absent("OrtAllocatorType")
 OrtDevice = Absent("OrtDevice")
+OrtMemType = Absent("OrtMemType")
 SparseTensor = Absent("SparseTensor")

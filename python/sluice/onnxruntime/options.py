@@ -9,8 +9,8 @@ from typing import Any
 from ..display import Shown
 
 __all__ = [
-    "ExecutionMode", "ExecutionOrder", "GraphOptimizationLevel",
-    "OrtAllocatorType", "OrtMemType", "RunOptions", "SessionOptions",
+    "ExecutionMode", "ExecutionOrder", "GraphOptimizationLevel", "RunOptions",
+    "SessionOptions",
 ]
 
 
@@ -37,22 +37,6 @@ class ExecutionOrder(IntEnum):
     DEFAULT = 0
     PRIORITY_BASED = 1
     MEMORY_EFFICIENT = 2
-
-
-class OrtAllocatorType(IntEnum):
-    """Accepted."""
-
-    INVALID = -1
-    ORT_DEVICE_ALLOCATOR = 0
-    ORT_ARENA_ALLOCATOR = 1
-
-
-class OrtMemType(IntEnum):
-    """Accepted."""
-
-    CPU_INPUT = -2
-    CPU_OUTPUT = -1
-    DEFAULT = 0
 
 
 class _Checked(Shown):
