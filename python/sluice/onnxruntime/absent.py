@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 __all__ = [
-    "LoraAdapter", "OrtAllocatorType", "OrtDevice", "OrtMemType", "SparseTensor",
+    "LoraAdapter", "OrtAllocatorType", "OrtDevice", "OrtMemType",
+    "SparseTensor",
 ]
 
 
