@@ -104,13 +104,7 @@ __getattr__ = refusing(
         "WeightNormParamAttr": "write v, its l2_normalize and a factor",
         "average": "numpy.average has weights, too",
         **dict.fromkeys(
-            ("dygraph", "enable_dygraph", "enable_imperative"),
-            "programs are written before they run; there are no layers that "
-            "run at once",
-        ),
-        **dict.fromkeys(
-            ("DistributeTranspiler", "DistributeTranspilerConfig", "incubate",
-             "transpiler"),
+            ("DistributeTranspiler", "DistributeTranspilerConfig"),
             "there is no parameter server; see sl.distributed",
         ),
         **dict.fromkeys(

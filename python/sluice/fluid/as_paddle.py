@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import importlib
 import importlib.abc
+import importlib.machinery
 import sys
 import types
+from difflib import get_close_matches
 from typing import Any
 
-from ..errors import FailedPreconditionError, NotFoundError
+from ..errors import FailedPreconditionError
 from . import contrib
 from .environment import VERSION
 from .layers import MODULES as LAYER_MODULES
+from .left_out import modules, refusing, stand_in
 
 # Modules of PaddlePaddle, and the modules that replace them.
 _SAME = (
@@ -49,30 +52,34 @@ class _Paddle(types.ModuleType):
     __path__: list[str] = []  # noqa: RUF012
 
     def __getattr__(self, name: str) -> object:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        raise NotFoundError(
-            f"paddle.{name}: Sluice stands in for paddle.fluid and "
-            "paddle.inference; see the page 'Coming from Fluid'",
-            "fluid.paddle_name",
-        )
+        return refusing("", {})(name)
+
+    @staticmethod
+    def enable_static() -> None:
+        """Nothing: programs are written before they run."""
 
 
-class _Missing(importlib.abc.MetaPathFinder):
-    """Says of a module of PaddlePaddle that is not there what there is."""
+class _Missing(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds a stand-in for a module of PaddlePaddle 1.8."""
 
-    def find_spec(self, name: str, *_: Any) -> None:
+    def find_spec(self, name: str, *_: Any) -> Any:
         if not name.startswith("paddle."):
-            return
-        data = ""
-        if name.startswith("paddle.dataset"):
-            data = "; its data is no more, give the reader data of your own"
+            return None
+        if name in modules():
+            return importlib.machinery.ModuleSpec(name, self)
+        near = get_close_matches(name, [*modules(), *_MODULES], 1)
+        also = f"; did you mean {near[0]}?" if near else ""
         raise ModuleNotFoundError(
-            f"{name}: Sluice stands in for paddle.fluid, paddle.inference, "
-            f"paddle.reader and paddle.batch{data}; see the page 'Coming from "
-            "Fluid'",
+            f"PaddlePaddle 1.8 has no module {name}{also}; Sluice stands in "
+            "for that release, see the page 'Coming from Fluid'",
             name=name,
         )
+
+    def create_module(self, spec: Any) -> Any:
+        return stand_in(spec.name)
+
+    def exec_module(self, module: Any) -> None:
+        pass
 
 
 def install() -> None:
@@ -93,12 +100,19 @@ def install() -> None:
     paddle = sys.modules["paddle"] = _Paddle("paddle")
     for name, mine in _MODULES.items():
         module = sys.modules[name] = importlib.import_module(mine)
+        if not hasattr(module, "__path__"):
+            module.__path__ = []  # stand-ins are imported from it
+        if "__getattr__" not in vars(module):
+            module.__getattr__ = refusing(name.removeprefix("paddle."), {})
         parent, _, leaf = name.rpartition(".")
         vars(sys.modules[parent]).setdefault(leaf, module)
     sys.modules["paddle.fluid.contrib.layers"] = contrib.layers
     sys.meta_path.append(_Missing())
     paddle.batch = sys.modules["paddle.reader"].batch
-    paddle.version = types.SimpleNamespace(full_version=VERSION)
+    version = sys.modules["paddle.version"] = types.ModuleType("paddle.version")
+    version.full_version, numbers = VERSION, VERSION.split(".")
+    version.major, version.minor, version.patch = numbers
+    paddle.version = version
     paddle.device = types.SimpleNamespace(is_compiled_with_rocm=lambda: False)
 
 

@@ -48,11 +48,8 @@ reader = SimpleNamespace(distributed_batch_reader=_distributed_batch_reader)
 __getattr__ = refusing(
     "fluid.contrib",
     {
-        "decoder": "write a step with DynamicRNN, StaticRNN or While",
         "mixed_precision": "programs train in the dtype of their variables",
-        **dict.fromkeys(
-            ("QuantizeTranspiler", "slim"),
-            "models that are quantised already run; see sl.onnx",
-        ),
+        "QuantizeTranspiler": "models that are quantised already run; see "
+        "sl.onnx",
     },
 )

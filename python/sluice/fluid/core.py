@@ -52,5 +52,16 @@ def get_cuda_device_count() -> int:
 
 __getattr__ = refusing(
     "fluid.core",
-    {"NativeConfig": "AnalysisConfig(folder) says which model to run"},
+    {
+        "NativeConfig": "AnalysisConfig(folder) says which model to run",
+        **dict.fromkeys(
+            (
+                "VarBase",
+                "op_proto_and_checker_maker",
+                "ops",
+                "save_op_compatible_info",
+            ),
+            "it is a part of PaddlePaddle's C++",
+        ),
+    },
 )

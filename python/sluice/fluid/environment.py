@@ -14,10 +14,19 @@ from .executor import LoDTensor, create_lod_tensor
 from .places import CUDAPlace
 
 __all__ = [
-    "cpu_places", "create_random_int_lodtensor", "cuda_pinned_places",
-    "cuda_places", "in_dygraph_mode", "is_compiled_with_xpu",
-    "memory_optimize", "name_scope",
-    "release_memory", "require_version",
+    "cpu_places",
+    "create_random_int_lodtensor",
+    "cuda_pinned_places",
+    "cuda_places",
+    "device_guard",
+    "get_flags",
+    "in_dygraph_mode",
+    "is_compiled_with_xpu",
+    "memory_optimize",
+    "name_scope",
+    "release_memory",
+    "require_version",
+    "set_flags",
 ]  # fmt: skip
 
 VERSION = "1.8.5"
@@ -57,6 +66,21 @@ release_memory = memory_optimize
 def name_scope(prefix: str | None = None) -> Iterator[None]:
     """Nothing: in Fluid it names ops in drawings, no variables."""
     yield
+
+
+device_guard = name_scope
+_flags: dict[str, Any] = {}
+
+
+def set_flags(flags: dict[str, Any]) -> None:
+    """Remember flags of PaddlePaddle, which have no effect here."""
+    _flags.update(flags)
+
+
+def get_flags(flags: Any) -> dict[str, Any]:
+    """The flags of these names, or of one; None for one that was not set."""
+    names = [flags] if isinstance(flags, str) else flags
+    return {name: _flags.get(name) for name in names}
 
 
 def require_version(min_version: str, max_version: str | None = None) -> None:

@@ -65,6 +65,18 @@ def get_program_parameter(program: Program) -> list[Variable]:
     return [v for v in program.list_vars() if is_parameter(v)]
 
 
+def get_parameter_value(para: Variable, executor: Any) -> np.ndarray:
+    """The value of a parameter, as a copy."""
+    return _values([getattr(para, "name", para)]).popitem()[1]
+
+
+def get_parameter_value_by_name(
+    name: str, executor: Any, program: Program | None = None
+) -> np.ndarray:
+    """The value of the parameter of a name, as a copy."""
+    return get_parameter_value(name, executor)
+
+
 def _chosen(
     program: Program | None, vars: Any, predicate: Predicate | None
 ) -> dict[str, parameters.Expected]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import Any
 
 from .. import layers as sluice_layers
@@ -212,6 +213,8 @@ def inplace_abn(helper: LayerHelper, a: Any) -> Variable:
     return helper.append(act, {"X": out}, {"alpha": alpha})
 
 
+# What other frameworks call a layer.
+_CALLED = dict.fromkeys(("dense", "fully_connected", "linear"), "fc")
 # These call functions of the user, whose errors are left alone.
 _CALLING = {"case", "cond", "py_func", "switch_case", "while_loop"}
 for _name in {*__all__} - _CALLING:
@@ -227,6 +230,9 @@ def __getattr__(name: str) -> Any:
     also = ""
     if hasattr(sluice_layers, name):
         also = f"; sl.layers.{name} is for programs of Sluice"
+    near = get_close_matches(_CALLED.get(name, name), __all__, 1)
+    if near:
+        also = f"; did you mean {near[0]}?"
     raise NotFoundError(
         f"fluid.layers.{name} is not there{also}{created()}", "fluid.layer"
     )

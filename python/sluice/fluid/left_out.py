@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import functools
+import pathlib
+import sys
+import types
 from collections.abc import Callable, Mapping
+from difflib import get_close_matches
 from typing import Any
 
 from ..errors import UnimplementedError
 from ..framework import created
 
-__all__ = ["LEFT_OUT", "left_out", "refusing"]
+__all__ = ["LEFT_OUT", "left_out", "modules", "refusing", "stand_in"]
 
 _REASONS = {
     "detection: Sluice has no ops for boxes but layers of its own, "
@@ -55,7 +59,14 @@ LEFT_OUT = {
 }
 
 
-class LeftOut:
+class _Kind(type):
+    _reason = ""
+
+    def __getattr__(cls, name: str) -> Any:
+        raise AttributeError(f"{cls._reason} (it has no {name})")
+
+
+class LeftOut(metaclass=_Kind):
     """Stands for a name that Sluice does not have: scripts may import it, and
     classes may derive from it; whoever calls it learns why it is not there.
     """
@@ -76,13 +87,73 @@ def left_out(module: str, name: str, reason: str) -> type[LeftOut]:
 
 
 def refusing(module: str, reasons: Mapping[str, str]) -> Callable[[str], Any]:
-    """The ``__getattr__`` of a module that lacks some names."""
+    """The ``__getattr__`` of a module that lacks some names of Fluid's: they
+    can be imported, and whoever calls them learns why they are not there.
+    """
+    whole = f"paddle.{module}".removesuffix(".")
 
     def find(name: str) -> Any:
-        if name in reasons:
-            raise UnimplementedError(
-                f"{module}.{name}: {reasons[name]}{created()}", "fluid.left_out"
-            )
-        raise AttributeError(f"module {module} has no attribute {name}")
+        if f"{whole}.{name}" in modules():
+            return stand_in(f"{whole}.{name}")
+        if name in reasons or name in modules().get(whole, ()):
+            return left_out(module, name, reasons.get(name) or _reason(whole))
+        near = get_close_matches(name, modules().get(whole, ()), 1)
+        also = f"; did you mean {near[0]}?" if near else ""
+        raise AttributeError(f"module {module} has no attribute {name}{also}")
 
     return find
+
+
+@functools.cache
+def modules() -> dict[str, frozenset[str]]:
+    """The names of each module of PaddlePaddle 1.8."""
+    path = pathlib.Path(__file__).with_name("names_of_fluid.txt")
+    parts = (line.split(":") for line in path.read_text("utf-8").splitlines())
+    return {module: frozenset(names.split()) for module, names in parts}
+
+
+_OF_MODULES = {
+    "paddle.fluid.dygraph": "programs are written before they run; there are "
+    "no layers that run at once",
+    "paddle.fluid.contrib.slim": "models that are quantised already run; see "
+    "sl.onnx",
+    "paddle.fluid.contrib.decoder": "write a step with DynamicRNN, StaticRNN "
+    "or While",
+    "paddle.fluid.dataset": "files are read by the reader of the script",
+    "paddle.dataset": "its data is no more; give the reader data of your own",
+    **dict.fromkeys(
+        ("paddle.fluid.transpiler", "paddle.fluid.incubate",
+         "paddle.fluid.distributed", "paddle.distributed"),
+        "there is no parameter server; see sl.distributed",
+    ),
+}  # fmt: skip
+
+
+def _reason(module: str) -> str:
+    found = [why for name, why in _OF_MODULES.items() if name in module]
+    return found[0] if found else "Sluice does not have it"
+
+
+@functools.cache
+def stand_in(name: str) -> types.ModuleType:
+    """A module of PaddlePaddle that Sluice has not as a module: its names are
+    those of ``fluid``, or of the module around it, or :class:`LeftOut`.
+    """
+    parents = (name.rpartition(".")[0], "paddle.fluid", "paddle.fluid.io")
+    refuse = refusing(name.removeprefix("paddle."), {})
+
+    def find(attribute: str) -> Any:
+        if (
+            attribute in modules()[name]
+            and f"{name}.{attribute}" not in modules()
+        ):
+            for parent in parents:
+                real = sys.modules.get(parent.replace("paddle", "sluice", 1))
+                if attribute in vars(real or types):
+                    return vars(real)[attribute]
+        return refuse(attribute)
+
+    made = types.ModuleType(name)
+    made.__path__ = []
+    made.__getattr__ = find  # type: ignore[method-assign]
+    return made
