@@ -9,11 +9,11 @@
 #include <tuple>
 #include <utility>
 
+#include "sluice/framework/choice/op_threads.h"
 #include "sluice/framework/costs/cache_sizes.h"
 #include "sluice/framework/plan/persistables.h"
 #include "sluice/framework/plan/run_observer.h"
 #include "sluice/laboratory/cache_state.h"
-#include "sluice/laboratory/measure/cold_cache.h"
 #include "sluice/laboratory/measure/measure_clock.h"
 #include "sluice/laboratory/measure/race.h"
 #include "sluice/laboratory/records/record_store.h"
@@ -232,6 +232,8 @@ class Predictor : public RunObserver {
       producer->Run();
       producer->Feed(&op);
     }
+    num_threads =
+        ThreadsFor(op.facts, *decision.kernel, decision.place, num_threads);
     KernelRun run(op, *decision.kernel, decision.place, num_threads);
     // Evicting operands also evicts code and data of libraries; a call on other
     // operands brings those back.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sluice/framework/choice/op_signature.h"
+#include "sluice/framework/choice/op_threads.h"
 #include "sluice/platform/error.h"
 
 namespace sluice {
@@ -218,11 +219,16 @@ bool MakeKernel(int num_threads, bool probe, PreparedOp* op) {
             : choice.kernel->make({op->desc, choice.kernel->key, op->id});
     const KernelQuery query = op->QueryAt(choice.place);
     KernelPreparation preparation{query};
-    preparation.num_threads = num_threads;
+    const int threads =
+        op->own_kernel != nullptr
+            ? num_threads
+            : ThreadsFor(*op, *choice.kernel, choice.place, num_threads);
+    preparation.num_threads = threads;
     preparation.probe = probe;
     kernel->Prepare(preparation);
     if (probe) return true;
-    op->kernel = std::move(kernel);
+    op->kernel = threads == num_threads ? std::move(kernel)
+                                        : OnOneThread(std::move(kernel));
     op->scratch_bytes = preparation.scratch_bytes;
     return true;
   } catch (const Error& error) {

@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "sluice/framework/choice/op_threads.h"
 #include "sluice/laboratory/measure/race_judge.h"
 #include "sluice/laboratory/tuning/verify.h"
 #include "sluice/platform/cancel.h"
@@ -101,8 +102,10 @@ void SignatureTuner::MakeRuns() {
     };
     std::unique_ptr<KernelRun> run;
     try {
-      run = std::make_unique<KernelRun>(op_, *candidate.kernel, candidate.place,
-                                        num_threads_);
+      run = std::make_unique<KernelRun>(
+          op_, *candidate.kernel, candidate.place,
+          ThreadsFor(op_.facts, *candidate.kernel, candidate.place,
+                     num_threads_));
     } catch (const Error& error) {
       if (error.code() == ErrorCode::kUnimplemented) continue;
       note_failure();
