@@ -32,7 +32,8 @@ constexpr ReasonRow kReasons[] = {
 
 std::string ToString(const Why& why) {
   const ReasonRow& row = kReasons[static_cast<int>(why.reason)];
-  return Format("{}{}", row.text, row.text.ends_with(' ') ? why.subject : "");
+  const bool parted = row.text.ends_with(' ') || why.subject.empty();
+  return Format("{}{}{}", row.text, parted ? "" : ", ", why.subject);
 }
 
 std::string_view NameOf(Reason reason) {

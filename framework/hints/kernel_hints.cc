@@ -149,10 +149,12 @@ KernelHint ParseRule(std::string_view rule, std::string_view source) {
   }
   const bool about_kernels = !hint.place.empty() || !hint.library.empty() ||
                              !hint.variant.empty() || !hint.layout.empty();
-  SLUICE_ENFORCE(hint.pass.empty() || (!hint.Wants() && !about_kernels),
-                 ErrorCode::kInvalidArgument, "hint.pass",
-                 "kernel hint \"{}\" ({}): a pass is excluded or allowed, by a "
-                 "hint of its own: [OP:] exclude|allow pass=NAME",
+  const bool fits = hint.mode != HintMode::kPrefer && !about_kernels;
+  SLUICE_ENFORCE(hint.pass.empty() || fits, ErrorCode::kInvalidArgument,
+                 "hint.pass",
+                 "kernel hint \"{}\" ({}): a pass is excluded, allowed or "
+                 "required, by a hint of its own: [OP:] "
+                 "exclude|allow|require pass=NAME",
                  Shown(rule), source);
   return hint;
 }

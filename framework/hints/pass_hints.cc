@@ -32,12 +32,13 @@ bool PassHints::Begin(std::string_view pass) {
   pass_ = pass;
   for (const auto& [id, own] : op_hints_) {
     for (const KernelHint& hint : own) {
-      if (hint.pass == pass && hint.mode == HintMode::kAllow) return true;
+      const bool excludes = hint.mode == HintMode::kExclude;
+      if (hint.pass == pass && !excludes) return true;
     }
   }
   for (const KernelHint& hint : hints_) {
     if (hint.pass != pass) continue;
-    if (hint.mode == HintMode::kAllow) return true;
+    if (hint.mode != HintMode::kExclude) return true;
     if (hint.selector != "*") continue;
     off_.push_back(Format("pass {} is off: {}", pass, hint));
     return false;
@@ -45,7 +46,7 @@ bool PassHints::Begin(std::string_view pass) {
   return true;
 }
 
-const KernelHint* PassHints::Forbids(const OpDesc& op, int id) const {
+const KernelHint* PassHints::Strongest(const OpDesc& op, int id) const {
   const auto strongest = [&](const std::vector<KernelHint>& hints,
                              bool own) -> const KernelHint* {
     for (const KernelHint& hint : hints) {
@@ -56,8 +57,17 @@ const KernelHint* PassHints::Forbids(const OpDesc& op, int id) const {
   const auto own = op_hints_.find(id);
   const KernelHint* hint =
       own == op_hints_.end() ? nullptr : strongest(own->second, true);
-  if (hint == nullptr) hint = strongest(hints_, false);
+  return hint == nullptr ? strongest(hints_, false) : hint;
+}
+
+const KernelHint* PassHints::Forbids(const OpDesc& op, int id) const {
+  const KernelHint* hint = Strongest(op, id);
   return hint != nullptr && hint->mode == HintMode::kExclude ? hint : nullptr;
+}
+
+bool PassHints::Requires(const OpDesc& op, int id) const {
+  const KernelHint* hint = Strongest(op, id);
+  return hint != nullptr && hint->mode == HintMode::kRequire;
 }
 
 void PassHints::Note(const std::vector<std::pair<int, std::string>>& ops,

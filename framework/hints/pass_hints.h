@@ -12,7 +12,7 @@
 
 namespace sluice {
 
-// The hints about passes (`exclude pass=NAME`, `allow pass=NAME`) and their
+// The hints about passes (`exclude`, `allow` or `require pass=NAME`) and their
 // effects: which pass left which ops unchanged, and why. Lives with one graph;
 // not synchronised.
 class SLUICE_API PassHints {
@@ -28,6 +28,8 @@ class SLUICE_API PassHints {
 
   // Returns the hint that forbids the pass to change an op, or nullptr.
   const KernelHint* Forbids(const OpDesc& op, int id) const;
+  // Whether a hint requires the pass to change it, even if that takes longer.
+  bool Requires(const OpDesc& op, int id) const;
 
   // Notes that the pass left these ops, by id and type, unchanged.
   void Note(const std::vector<std::pair<int, std::string>>& ops,
@@ -37,6 +39,8 @@ class SLUICE_API PassHints {
   std::vector<std::string> Remarks() const;
 
  private:
+  const KernelHint* Strongest(const OpDesc& op, int id) const;
+
   struct Left {
     std::string first;  // type and id of the first op
     int times = 0;

@@ -7,6 +7,7 @@
 #include "sluice/framework/inspect/explain_values.h"
 #include "sluice/framework/inspect/json_writer.h"
 #include "sluice/framework/inspect/run_profile.h"
+#include "sluice/framework/plan/block_plans.h"
 #include "sluice/platform/error.h"
 
 namespace sluice {
@@ -169,14 +170,15 @@ void WriteOp(const Decision& decision, const Plan& plan, JsonWriter* json) {
   WriteAnswers(decision.answers, json);
 }
 
-void WritePrediction(const Decision& decision, JsonWriter* json) {
+void WritePrediction(const Plan& plan, size_t op, JsonWriter* json) {
+  const Decision& decision = plan.decisions()[op];
   const auto& candidates = decision.candidates();
   const auto chosen = std::find_if(candidates.begin(), candidates.end(),
                                    [&](const Candidate& candidate) {
                                      return candidate.kernel == decision.kernel;
                                    });
   json->Field("chosen", chosen - candidates.begin());
-  json->Field("predicted_seconds", chosen->seconds);
+  json->Field("predicted_seconds", PredictedSeconds(plan, op));
   json->Field("evidence", ToString(chosen->evidence));
   if (const auto margin = Margin(decision, *chosen)) {
     json->Field("margin", *margin);
@@ -262,7 +264,7 @@ class OpWriter {
   void WriteOne(size_t position, JsonWriter* json) {
     const Decision& decision = plan_.decisions()[position];
     WriteOp(decision, plan_, json);
-    WritePrediction(decision, json);
+    WritePrediction(plan_, position, json);
     WriteOpValues(plan_, plan_.ops()[position], json);
     if (options_.profile != nullptr) {
       WriteTime("measured", options_.profile->ops[decision.op_index], json);

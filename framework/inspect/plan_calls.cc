@@ -4,6 +4,7 @@
 #include <cctype>
 #include <map>
 
+#include "sluice/framework/plan/block_plans.h"
 #include "sluice/platform/error.h"
 
 namespace sluice {
@@ -91,7 +92,11 @@ std::vector<PlanCall> CallsOf(const Plan& plan) {
     call.purpose = plan.op_descs()[decision.op_index].purpose;
     call.moved_bytes = moved[decision.op_index];
     call.next = NextBest(call);
+    call.time = PredictedSeconds(plan, calls.size() - 1);
     call.why = WhyOf(plan, call);
+    const BlockPlans* blocks = BlocksOf(plan, decision.op_index);
+    const std::string trips = blocks == nullptr ? "" : blocks->TripsText();
+    if (!trips.empty()) call.why = trips;
   }
   // What a pass put in serves the call after it.
   for (size_t i = calls.size(); i-- > 1;) {

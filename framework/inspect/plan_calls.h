@@ -23,8 +23,9 @@ struct PlanCall {
   std::string why;      // at most five words
   OpPurpose purpose = OpPurpose::kForward;
   size_t moved_bytes = 0;  // of its inputs, from other places
+  double time = 0;         // predicted, in seconds
 
-  double seconds() const { return chosen->seconds; }
+  double seconds() const { return time; }
   bool estimated() const { return chosen->evidence == Evidence::kEstimate; }
 };
 

@@ -9,7 +9,6 @@ namespace sluice {
 enum class RaceOutcome : unsigned char {
   kRaced,    // it ran to the end, or as long as the budget allowed
   kDropped,  // too slow to continue, see RaceOptions::give_up_ratio
-  kHung,     // one run took longer than RaceOptions::hang_seconds
   kThrew,    // see Timing::error
   kNotRun,   // no time left, or cancelled before its turn
 };
@@ -17,7 +16,6 @@ enum class RaceOutcome : unsigned char {
 struct Timing {
   double best = 0;
   double median = 0;
-  double mean = 0;
   // A confidence interval of the median by order statistics: 95 %; with fewer
   // than 6 rounds the whole range.
   double low = 0;
@@ -28,8 +26,6 @@ struct Timing {
   // The number of rounds that took longer because other programs used the CPUs,
   // and that were disturbed again when repeated.
   int disturbed = 0;
-  // The interval is as small as requested.
-  bool steady = false;
   RaceOutcome outcome = RaceOutcome::kNotRun;
   std::string error;  // the exception's message
   // Seconds of one call, by round; at most max_rounds. If no round was begun,

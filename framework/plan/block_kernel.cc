@@ -379,6 +379,7 @@ void LoopKernel::Compute(OpKernelContext& context) const {
                                  "condition_out");
     }
   }
+  plans_->last_trips->store(state.count, std::memory_order_relaxed);
   Finish(state);
 }
 
@@ -399,9 +400,6 @@ std::shared_ptr<const OwnKernel> MakeBlockKernel(
   kernel->def = is_if ? &kOfIf : &kOfLoop;
   kernel->seconds = plans->PredictedSeconds();
   kernel->reason = "its blocks run inside of this plan";
-  if (plans->trips > 1) {
-    kernel->reason += Format(", {} times", plans->trips);
-  }
   kernel->make = [op, plans, is_if]() -> std::unique_ptr<OpKernel> {
     if (is_if) return std::make_unique<IfKernel>(plans);
     return std::make_unique<LoopKernel>(op, plans);

@@ -1,6 +1,9 @@
 #include "sluice/framework/plan/block_plans.h"
 
 #include <algorithm>
+#include <map>
+#include <mutex>
+#include <utility>
 
 #include "sluice/framework/op/op_check.h"
 #include "sluice/framework/op/op_schema.h"
@@ -12,6 +15,22 @@
 namespace sluice {
 
 namespace {
+
+// The counter of a loop, as long as a plan of the program has it.
+std::shared_ptr<std::atomic<int64_t>> LastTrips(uint64_t program, int block) {
+  static std::mutex mutex;
+  static std::map<std::pair<uint64_t, int>, std::weak_ptr<std::atomic<int64_t>>>
+      counters;
+  const std::lock_guard lock(mutex);
+  std::erase_if(counters, [](const auto& one) { return one.second.expired(); });
+  auto& counter = counters[{program, block}];
+  auto shared = counter.lock();
+  if (shared == nullptr) {
+    shared = std::make_shared<std::atomic<int64_t>>(0);
+    counter = shared;
+  }
+  return shared;
+}
 
 using VarNames = std::vector<std::string>;
 
@@ -28,7 +47,7 @@ class BlockPlanner {
         inputs_(FlatInputs(*op.schema, op.desc)) {}
 
   bool PlanIf();
-  bool PlanLoop();
+  bool PlanLoop(int64_t known_trips);
   std::shared_ptr<BlockPlans> Take() { return plans_; }
   const std::string& reason() const { return reason_; }
 
@@ -244,7 +263,7 @@ bool BlockPlanner::AddStacked(const LoopBlock& loop, int64_t trips) {
   return true;
 }
 
-bool BlockPlanner::PlanLoop() {
+bool BlockPlanner::PlanLoop(int64_t known_trips) {
   const LoopBlock loop = LoopBlockOf(op_.desc);
   const BlockDesc& desc = program_.blocks()[loop.block];
   plans_->max_trips = FirstInput("MaxTrips");
@@ -283,7 +302,13 @@ bool BlockPlanner::PlanLoop() {
   for (const std::string& slice : loop.slices) {
     plans_->slice_feeds.push_back(FeedOf(block, slice));
   }
-  plans_->trips = std::max<int64_t>(trips, 1);
+  const bool may_end = !loop.condition_out.empty() ||
+                       (plans_->max_trips >= 0 && known_trips < 0);
+  plans_->trips = may_end           ? -1
+                  : known_trips < 0 ? trips
+                  : trips < 0       ? known_trips
+                                    : std::min(trips, known_trips);
+  plans_->last_trips = LastTrips(program_.uid(), loop.block);
   return AddStacked(loop, trips);
 }
 
@@ -293,25 +318,54 @@ double BlockPlans::PredictedSeconds() const {
   double seconds = 0;
   for (const BlockPlan& block : blocks) {
     if (block.plan == nullptr) continue;
-    for (const Decision& decision : block.plan->decisions()) {
-      for (const Candidate& candidate : decision.candidates()) {
-        if (candidate.kernel == decision.kernel &&
-            candidate.place == decision.place) {
-          seconds += candidate.seconds;
-        }
-      }
+    for (size_t op = 0; op < block.plan->decisions().size(); ++op) {
+      seconds += sluice::PredictedSeconds(*block.plan, op);
     }
   }
-  return seconds * static_cast<double>(trips);
+  if (last_trips == nullptr) return seconds;
+  const int64_t last = last_trips->load(std::memory_order_relaxed);
+  return seconds *
+         static_cast<double>(trips >= 0 ? trips : std::max<int64_t>(last, 1));
+}
+
+std::string BlockPlans::TripsText() const {
+  if (last_trips == nullptr) return "";
+  const int64_t last = last_trips->load(std::memory_order_relaxed);
+  return trips >= 0 ? Format("{} trips", trips)
+         : last > 0 ? Format("{} trips, as last run", last)
+                    : "trips unknown, 1 assumed";
+}
+
+const BlockPlans* BlocksOf(const Plan& plan, int op_index) {
+  for (const auto& [op, blocks] : plan.blocks()) {
+    if (op == op_index) return blocks.get();
+  }
+  return nullptr;
+}
+
+double PredictedSeconds(const Plan& plan, size_t op) {
+  const Decision& decision = plan.decisions()[op];
+  if (const BlockPlans* blocks = BlocksOf(plan, decision.op_index)) {
+    return blocks->PredictedSeconds();
+  }
+  for (const Candidate& candidate : decision.candidates()) {
+    if (candidate.kernel == decision.kernel &&
+        candidate.place == decision.place) {
+      return candidate.seconds;
+    }
+  }
+  return 0;
 }
 
 std::shared_ptr<const BlockPlans> PlanBlocks(const Program& program,
                                              const OpFacts& op,
                                              const PrepareBlock& prepare,
+                                             int64_t trips,
                                              std::string* reason) {
   BlockPlanner planner(program, op, prepare);
-  const bool planned =
-      op.schema->role() == OpRole::kIf ? planner.PlanIf() : planner.PlanLoop();
+  const bool planned = op.schema->role() == OpRole::kIf
+                           ? planner.PlanIf()
+                           : planner.PlanLoop(trips);
   if (!planned) *reason = planner.reason();
   return planned ? planner.Take() : nullptr;
 }

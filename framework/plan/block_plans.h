@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -41,7 +42,10 @@ struct SLUICE_API BlockPlans {
   std::vector<BlockValue> then_outputs;
   std::vector<BlockValue> else_outputs;
   // kLoop. Inputs are flat indices, feeds those of the plan; -1 for none.
-  int64_t trips = 1;  // by the length of the sequences; 1 if there are none
+  // The number of iterations by sequences or a constant; -1 if unknown.
+  int64_t trips = -1;
+  // That of the last run, 0 without one. Shared by all plans of the op.
+  std::shared_ptr<std::atomic<int64_t>> last_trips;
   int max_trips = -1;
   int condition = -1;
   int first_carried = 0;
@@ -55,9 +59,18 @@ struct SLUICE_API BlockPlans {
   std::vector<VarDesc> stacked_vars;  // as the program declares them
   BlockValue condition_out;
 
-  // Predicted seconds: of both blocks of an if, of `trips` iterations.
+  // Predicted seconds: of both blocks of an if, or of all iterations: `trips`,
+  // else those of the last run, else 1.
   double PredictedSeconds() const;
+  // "12 trips", "12 trips, as last run", "trips unknown, 1 assumed".
+  std::string TripsText() const;
 };
+
+// The predicted seconds of one op of a plan, by index in decisions(); those of
+// an op that runs blocks change with its last run.
+SLUICE_API double PredictedSeconds(const Plan& plan, size_t op);
+// The blocks that it runs; null for none.
+SLUICE_API const BlockPlans* BlocksOf(const Plan& plan, int op_index);
 
 // Prepares the plan of a block; raises what PlanBuilder::Build raises.
 using PrepareBlock = std::function<std::shared_ptr<const Plan>(
@@ -67,10 +80,11 @@ using PrepareBlock = std::function<std::shared_ptr<const Plan>(
 
 // Returns the plans of a block op of `program` whose inputs have the shapes in
 // `op`. Returns null, and the reason, if a shape or an effect is known only
-// when the op runs.
+// when the op runs. `trips` are those of a loop by a constant; -1 if unknown.
 std::shared_ptr<const BlockPlans> PlanBlocks(const Program& program,
                                              const OpFacts& op,
                                              const PrepareBlock& prepare,
+                                             int64_t trips,
                                              std::string* reason);
 
 // The kernel that runs them.

@@ -334,6 +334,11 @@ PreparedOp& Graph::Choose(int id) {
   if (op.kernel == nullptr) {
     NoteConstants(&op);
     ChooseKernel(&lister_, NumThreads(), &op);
+    const auto fusion = fusions_.find(id);
+    if (fusion != fusions_.end()) {
+      if (op.why.subject.empty()) op.why.subject = fusion->second.first;
+      op.reason += Format("; {}", fusion->second.second);
+    }
   }
   return op;
 }
@@ -408,10 +413,18 @@ void Graph::NoteStoppingHint(const std::vector<int>& ids,
   }
 }
 
+static std::string TimesText(double ratio) {
+  return ratio < 1.05 ? "same" : Format("{:.1f}x", std::min(ratio, 999.0));
+}
+
 // Whether one op is predicted to be no slower than the ops that it replaces.
 // Its hints are applied to these, too, where possible: otherwise a hint would
 // change the time of one side only.
 bool Graph::Pays(const std::vector<int>& ids, const PreparedOp& op) {
+  const auto required = [this](int id) {
+    return pass_hints_.Requires(ops_[id].desc, id);
+  };
+  if (std::ranges::any_of(ids, required)) return true;
   PredictedTime apart;
   for (const int id : ids) {
     OpFacts facts = ops_[id];
@@ -424,8 +437,20 @@ bool Graph::Pays(const std::vector<int>& ids, const PreparedOp& op) {
   PredictedTime together;
   together.Add(op.choice());
   const auto [one, several] = ComparableSeconds(together, apart);
-  if (one <= several) return true;
-  NoteLeft(ids, "apart they are predicted to take less time");
+  const auto by = [](const PredictedTime& time) {
+    return time.by_records ? Evidence::kRecord : Evidence::kEstimate;
+  };
+  const std::string times =
+      Format("fused {}, apart {}", PredictionText(one, by(together)),
+             PredictionText(several, by(apart)));
+  if (one <= several) {
+    fusions_[op.id] = {"apart " + TimesText(several / one), times};
+    return true;
+  }
+  NoteLeft(ids, "apart they take less time");
+  for (const int id : ids) {
+    fusions_[id] = {"fused " + TimesText(one / several), times};
+  }
   return false;
 }
 

@@ -191,9 +191,11 @@ class SLUICE_API Graph {
   void AddPrepared(int id,
                    PreparedOp prepared,
                    const std::vector<KernelHint>& own);
+  int64_t TripsByConstant(const OpDesc& desc, KnownValues* known) const;
   std::string AddBlockOp(int id,
                          const OpDesc& desc,
-                         const std::vector<KernelHint>& own);
+                         const std::vector<KernelHint>& own,
+                         KnownValues* known);
   void FindResults(const std::vector<std::string>& fetches,
                    const std::vector<int>& later);
   void CheckLater(const std::vector<int>& later);
@@ -251,6 +253,9 @@ class SLUICE_API Graph {
   std::unordered_map<std::string, Value> values_;
   std::set<std::string> inner_names_;  // of variables of blocks
   int names_ = 0;
+  // By op: how a fusion compares, or the ops apart, for Why::subject and
+  // PreparedOp::reason.
+  std::map<int, std::pair<std::string, std::string>> fusions_;
 };
 
 }  // namespace sluice

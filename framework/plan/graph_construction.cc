@@ -144,7 +144,7 @@ std::string Graph::AddNeeded(int id,
   if (reason.empty()) {
     AddOp(id, WithKnownOperands(desc, known, note), hints);
   } else if (reason == kRunsBlocks) {
-    const std::string why = AddBlockOp(id, desc, hints);
+    const std::string why = AddBlockOp(id, desc, hints, known);
     return why.empty() ? "" : reason + why;
   }
   return reason;
@@ -193,11 +193,26 @@ int Graph::TakenBlock(const OpDesc& desc, KnownValues* known) {
   return condition->data<bool>()[0] ? blocks.then_block : blocks.else_block;
 }
 
+// The most iterations of a loop that a constant of the program gives; -1 if
+// none does. What feeds give is not asked for: it may differ in each run.
+int64_t Graph::TripsByConstant(const OpDesc& desc, KnownValues* known) const {
+  const bool loops =
+      Registry::Global().Schema(desc.type).role() == OpRole::kLoop;
+  if (!loops || desc.Input("MaxTrips").empty()) return -1;
+  const std::string& var = desc.Input("MaxTrips")[0];
+  const int writer = LastWriter(var);
+  if (writer < 0 || !op(writer).inputs.empty()) return -1;
+  std::string reason;
+  const Tensor* value = known->Find(var, &reason);
+  return value == nullptr ? -1 : value->ToVector<int64_t>().at(0);
+}
+
 // Adds a block op that runs its blocks itself. Returns "", or why it cannot:
 // ", but ...".
 std::string Graph::AddBlockOp(int id,
                               const OpDesc& desc,
-                              const std::vector<KernelHint>& own) {
+                              const std::vector<KernelHint>& own,
+                              KnownValues* known) {
   if (prepare_block_ == nullptr) return ", but not in this graph";
   // Blocks read persistable variables from the scope.
   for (const auto& [argument, vars] : desc.inputs) {
@@ -217,7 +232,8 @@ std::string Graph::AddBlockOp(int id,
   std::string reason;
   std::shared_ptr<const BlockPlans> plans;
   try {
-    plans = PlanBlocks(program_, op, prepare_block_, &reason);
+    plans = PlanBlocks(program_, op, prepare_block_,
+                       TripsByConstant(desc, known), &reason);
   } catch (const Error& error) {
     // Blocks that never run may be wrong; those that do raise then.
     if (error.code() == ErrorCode::kResourceExhausted) throw;

@@ -431,6 +431,44 @@ def test_what_looks_at_single_ops_refuses_blocks_and_tune_leaves_them():
     assert "if/blocks" not in tuned and "WRONG" not in tuned
 
 
+def test_loops_are_predicted_with_their_trips():
+    x, limit = sl.data("x", [64, 64]), sl.data("limit", [1])
+    (doubled,) = layers.while_loop(
+        lambda v: layers.less_than(layers.reduce_sum(v), limit),
+        lambda v: [layers.scale(v, 2.0)],
+        [x],
+    )
+    last, rows = layers.scan(
+        lambda carried, row: (
+            [layers.elementwise_add(carried[0], row[0])],
+            carried[0],
+        ),
+        [sl.data("start", [64])],
+        [x],
+    )
+    exe, program = sl.Executor(), sl.default_main_program()
+    feed = {
+        "x": np.ones((64, 64), "f4"),
+        "limit": np.full(1, 2**19, "f4"),
+        "start": np.zeros(64, "f4"),
+    }
+    fetches = [doubled, last[0]]
+
+    def seconds():
+        calls = exe.explain(program).tables()[0]["calls"]
+        return [call["seconds"] for call in calls if call["kernel"] == "blocks"]
+
+    exe.prepare(program, feed, fetches)
+    assert "trips unknown, 1 assumed" in exe.explain(program)
+    assert "64 trips" in exe.explain(program)
+    once, scanned = seconds()
+    exe.run(program, feed, fetches)
+    assert "7 trips, as last run" in exe.explain(program)
+    assert seconds() == pytest.approx([7 * once, scanned])
+    text = str(exe.profile(program, feed, fetches))
+    assert "loop" not in text.partition("sl.tune()")[0].partition("estimates")[2]
+
+
 def test_the_guide_computes_what_it_says(capsys):
     page = pathlib.Path(__file__).parents[2] / "docs" / "control_flow.md"
     script, *others = re.findall(r"```python\n(.*?)```", page.read_text(), re.S)
