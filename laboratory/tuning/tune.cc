@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
 #include <utility>
 
 #include "sluice/framework/plan/run_observer.h"
+#include "sluice/laboratory/measure/profile.h"
+#include "sluice/laboratory/measure/race_judge.h"
 #include "sluice/laboratory/records/record_store.h"
 #include "sluice/laboratory/tuning/kernel_run.h"
 #include "sluice/laboratory/tuning/reference.h"
@@ -59,6 +62,9 @@ std::map<int, int> DistinctOps(const Plan& plan) {
   return ops;
 }
 
+// Of the budget, for runs of whole plans.
+constexpr double kShareOfRuns = 0.2;
+
 // The check id of the error that ends a run whose results are not needed.
 constexpr const char* kEndOfTime = "tune.end_of_time";
 
@@ -69,8 +75,28 @@ struct Session {
   bool ends_run = false;            // a run may end before the plan does
   std::set<std::string> settled{};  // signatures that need no more work
   int plan = 0;
+  std::vector<Record> before{};  // what withdraws the records of this call
   TuneResult result{};
 };
+
+// What makes records count no longer: the ones before them, or ones without a
+// time. A kernel that was wrong stays refused.
+void NoteBefore(const std::vector<Record>& records, Session* session) {
+  for (const Record& record : records) {
+    if (record.verdict == Verdict::kWrong) continue;
+    RecordQuery query;
+    query.signature = record.signature;
+    query.kernel = record.kernel;
+    query.kernel_version = record.kernel_version;
+    query.threads = record.threads;
+    query.place = record.place;
+    const FoundRecord found = RecordStore::Default().Find(query);
+    Record& before = session->before.emplace_back(record);
+    before.best = before.median = before.low = before.high = 0;
+    before.rounds = 0;
+    if (found.match == RecordMatch::kExact) before = *found.record;
+  }
+}
 
 // Tunes each op while a plan runs, before the op itself runs, because its
 // kernel may raise.
@@ -111,7 +137,9 @@ class Tuner : public RunObserver {
     TunedSignature tuned = tuner.Run(std::min(share, kMostSeconds), share);
     tuned.ops = wanted->second;
     tuned.plan = session_.plan;
-    RecordStore::Default().Add(RecordsOf(tuned, plan.num_threads()));
+    std::vector<Record> records = RecordsOf(tuned, plan.num_threads());
+    NoteBefore(records, &session_);
+    RecordStore::Default().Add(std::move(records));
     if (tuner.complete()) {
       wanted_.erase(wanted);
       session_.settled.insert(tuned.signature);
@@ -201,6 +229,47 @@ bool RunTuner(const Plan& plan,
   return tuner.settled() > 0;
 }
 
+bool SameKernels(const Plan& a, const Plan& b) {
+  return std::ranges::equal(
+      a.decisions(), b.decisions(), [](const Decision& x, const Decision& y) {
+        return x.kernel == y.kernel && x.covers == y.covers &&
+               x.list->signature == y.list->signature;
+      });
+}
+
+double SecondsOfOps(const RunProfile& profile) {
+  return std::accumulate(
+      profile.ops.begin(), profile.ops.end(), 0.0,
+      [](double sum, const MedianTime& op) { return sum + op.median; });
+}
+
+// Races the plan from before against the one from after, and withdraws what was
+// measured if that one is slower. A plan with a wrong kernel is not run again.
+void CompareWhole(const Plan& before,
+                  const Plan& after,
+                  const Feeds& feeds,
+                  const Scope* scope,
+                  Session* session) {
+  const auto was_wrong = [](const TunedSignature& tuned) {
+    return tuned.before >= 0 &&
+           tuned.kernels[tuned.before].verdict == Verdict::kWrong;
+  };
+  if (std::ranges::any_of(session->result.signatures, was_wrong)) return;
+  const double budget = session->options.budget_seconds;
+  const ProfiledPlan plans[] = {{&before, &feeds, scope},
+                                {&after, &feeds, scope}};
+  std::vector<RunProfile> profiles = ProfileTogether(
+      plans, {.budget_seconds = std::min(kShareOfRuns * budget, 1.0),
+              .least_seconds = std::min(kShareOfRuns * budget, kLeastSeconds)});
+  constexpr double kSlower = 1.02;
+  TuneResult& result = session->result;
+  result.withdrawn =
+      PairedRatio(profiles[1].run, profiles[0].run).low > kSlower;
+  result.run_before = {profiles[0].run, SecondsOfOps(profiles[0])};
+  result.run_after = {profiles[1].run, SecondsOfOps(profiles[1])};
+  if (result.withdrawn) RecordStore::Default().Add(session->before);
+}
+
 void CheckBudget(double seconds) {
   SLUICE_ENFORCE(seconds > 0, ErrorCode::kInvalidArgument, "tune.budget",
                  "tuning needs a budget of more than 0 seconds, got {}",
@@ -234,22 +303,37 @@ TuneResult Tune(const Plan& plan,
   return std::move(session.result);
 }
 
-TuneResult TunePlans(
-    const std::function<std::shared_ptr<const Plan>()>& prepare,
-    const Feeds& feeds,
-    Scope* scope,
-    const TuneOptions& options) {
+TuneResult TunePlans(const PreparePlan& prepare,
+                     const PreparePlan& prepare_apart,
+                     const Feeds& feeds,
+                     Scope* scope,
+                     const TuneOptions& options) {
   CheckBudget(options.budget_seconds);
   const double begin = TuningClock();
-  Session session{options, begin + options.budget_seconds, true};
+  Session session{options, begin + (1 - kShareOfRuns) * options.budget_seconds,
+                  true};
+  TuneResult& result = session.result;
+  const auto first = prepare();
+  auto plan = first;
   // Each round measures signatures that are new: those that passes make of the
   // new choices, and those after an op whose kernel raised.
-  bool more = true;
-  while (more && !session.result.cancelled) {
-    const auto plan = prepare();
-    const bool in_time = TuningClock() < session.deadline;
-    more = RunTuner(*plan, feeds, scope, in_time, &session) && in_time;
-    ++session.plan;
+  const auto tune_all = [&] {
+    for (bool more = true; more && !result.cancelled; ++session.plan) {
+      plan = prepare();
+      const bool in_time = TuningClock() < session.deadline;
+      more = RunTuner(*plan, feeds, scope, in_time, &session) && in_time;
+    }
+  };
+  tune_all();
+  if (result.left_out == 0 && !result.cancelled) {
+    const auto apart = prepare_apart();
+    const bool found =
+        apart != nullptr && RunTuner(*apart, feeds, scope, true, &session);
+    result.left_out = 0;  // these are other ops
+    if (found) tune_all();
+  }
+  if (!result.cancelled && !SameKernels(*first, *plan)) {
+    CompareWhole(*first, *plan, feeds, scope, &session);
   }
   session.result.seconds = TuningClock() - begin;
   return std::move(session.result);

@@ -7,6 +7,7 @@
 
 #include "sluice/framework/plan/plan.h"
 #include "sluice/laboratory/measure/race.h"
+#include "sluice/laboratory/measure/shown_times.h"
 #include "sluice/laboratory/records/record_json.h"
 #include "sluice/platform/export.h"
 
@@ -68,6 +69,12 @@ struct TuneResult {
   // The number of left_out signatures whose kernels waited for CPUs that other
   // programs used.
   int disturbed = 0;
+  // A run of the plan before and after, in turns; no rounds if its kernels are
+  // the same.
+  ShownTimes run_before{};
+  ShownTimes run_after{};
+  // The plan is slower after than before: the times are not kept.
+  bool withdrawn = false;
   double seconds = 0;
   bool cancelled = false;  // by TuneOptions::progress or SetCancelRequested
 };
@@ -87,14 +94,18 @@ SLUICE_API TuneResult Tune(const Plan& plan,
                            const TuneOptions& options = {});
 
 // Tunes the plan that `prepare` returns, and repeats while the records lead to
-// a plan with unmeasured signatures. A run ends when nothing is left to
-// measure; runs write to `scope`. Raises like Tune, and what `prepare` raises.
-// run/tune_program.h does it for a program.
-SLUICE_API TuneResult
-TunePlans(const std::function<std::shared_ptr<const Plan>()>& prepare,
-          const Feeds& feeds,
-          Scope* scope,
-          const TuneOptions& options = {});
+// a plan with unmeasured signatures. Fused ops have to win against their parts,
+// which are those of the plan that `prepare_apart` returns; null for none. At
+// last the first and the last plan take turns; if the last one is slower, what
+// was measured is withdrawn. A run ends when nothing is left to measure; runs
+// write to `scope`. Raises like Tune, and what `prepare` raises.
+// tune_program.h does it for a program.
+using PreparePlan = std::function<std::shared_ptr<const Plan>()>;
+SLUICE_API TuneResult TunePlans(const PreparePlan& prepare,
+                                const PreparePlan& prepare_apart,
+                                const Feeds& feeds,
+                                Scope* scope,
+                                const TuneOptions& options = {});
 
 // The gain for one run of the first plan, the signatures that get another
 // kernel, and wrong kernels; or for each signature all kernels, the fastest

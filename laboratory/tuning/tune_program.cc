@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "sluice/framework/hints/kernel_hints.h"
 #include "sluice/framework/plan/persistables.h"
 #include "sluice/framework/plan/run_observer.h"
 #include "sluice/framework/run/executor.h"
@@ -107,6 +108,28 @@ class StretchTuner final : public RunObserver {
   TuneResult result_;
 };
 
+// The plan with the ops apart that passes fused in the one that is prepared
+// now; null if there are none.
+std::shared_ptr<const Plan> PrepareApart(const PreparePlan& prepare) {
+  std::string hints;
+  std::set<std::string> passes;
+  std::shared_ptr<const Plan> apart;
+  // Where one pass may not, a later one may fuse them.
+  for (bool fused = true; fused;) {
+    const KernelHintGuard guard(hints);
+    const auto plan = prepare();
+    if (!hints.empty()) apart = plan;
+    fused = false;
+    for (const Decision& decision : plan->decisions()) {
+      if (decision.covers.size() < 2 || decision.pass.empty()) continue;
+      if (!passes.insert(decision.pass).second) continue;
+      hints += Format("exclude pass={}\n", decision.pass);
+      fused = true;
+    }
+  }
+  return apart;
+}
+
 TuneResult TuneStretches(Executor& executor,
                          const Program& program,
                          const Feeds& feeds,
@@ -145,8 +168,11 @@ TuneResult Tune(Executor& executor,
   if (!plan->whole() || !plan->blocks().empty()) {
     return TuneStretches(executor, program, feeds, fetches, &values, options);
   }
-  return TunePlans([&] { return executor.Prepare(program, feeds, fetches); },
-                   feeds, &values, options);
+  const PreparePlan prepare = [&] {
+    return executor.Prepare(program, feeds, fetches);
+  };
+  return TunePlans(
+      prepare, [&] { return PrepareApart(prepare); }, feeds, &values, options);
 }
 
 }  // namespace sluice

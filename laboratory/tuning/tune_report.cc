@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "sluice/framework/choice/candidates.h"
+#include "sluice/laboratory/measure/race_judge.h"
 #include "sluice/laboratory/measure/text_table.h"
 #include "sluice/laboratory/measure/time_text.h"
 #include "sluice/laboratory/tuning/tune.h"
@@ -93,9 +94,10 @@ std::string KernelTable(const TunedSignature& tuned) {
         {Format("  {}{}", index == tuned.winner ? '*' : ' ',
                 index == tuned.before ? '<' : ' '),
          name, timed ? TimeText(timing.median) : "-",
-         !timed               ? ""
-         : timing.rounds == 1 ? "1 call, far too slow"
-                              : RangeText(timing.low, timing.high),
+         !timed                        ? ""
+         : timing.rounds == 1          ? "1 call, far too slow"
+         : timing.rounds < kLeastTurns ? Format("{} rounds only", timing.rounds)
+                                       : RangeText(timing.low, timing.high),
          timed ? PredictionText(kernel.predicted_seconds, kernel.evidence)
                : ""});
     if (kernel.message.empty()) continue;
@@ -180,10 +182,26 @@ std::string TotalText(const TuneResult& result) {
   const size_t neither = count - static_cast<size_t>(change) - stay;
   text += neither == 0 ? "\n" : Format(", {} not measured\n", neither);
   if (after > 0) {
-    text += Format("kernels of one run, where both were timed: {}\n",
-                   Gain(before, after));
+    text += Wrapped(
+        Format("kernels of a run, where timed: {}", Gain(before, after)));
   }
   return text;
+}
+
+// The whole plan before and after, and whether that is kept.
+std::string RunsText(const TuneResult& result) {
+  const ShownTimes& before = result.run_before;
+  const ShownTimes& after = result.run_after;
+  if (before.run.rounds == 0 || after.run.rounds == 0) return "";
+  const std::string ratio =
+      ComparedText(PairedRatio(after.run, before.run), after.run, before.run);
+  const auto line = [](const char* when, const ShownTimes& shown) {
+    return Wrapped(Format("a run {}: {}, ops {}", when, shown.RunText(),
+                          TimeText(shown.ops)));
+  };
+  return line("before", before) + line("after", after) +
+         (result.withdrawn ? "WITHDRAWN, since the plan as a whole is " : "") +
+         (ratio.empty() ? kNoDifference : ratio) + "\n";
 }
 
 // What was measured, and what was not.
@@ -204,7 +222,7 @@ std::string MeasuredText(const TuneResult& result) {
 }  // namespace
 
 std::string ToString(const TuneResult& result, bool all) {
-  std::string text = TotalText(result);
+  std::string text = TotalText(result) + RunsText(result);
   text += all ? "\n" + AllText(result) : ChangesText(result);
   text += MeasuredText(result);
   const bool more = !all && !result.signatures.empty();

@@ -36,6 +36,7 @@ enum Variant : int {
   kDrowsy,
   kOverrunsScratch,
   kByThreads,
+  kSly,
 };
 constexpr const char* kNames[] = {"plain",
                                   "thousandth",
@@ -54,7 +55,8 @@ constexpr const char* kNames[] = {"plain",
                                   "sleepy",
                                   "drowsy",
                                   "overruns_scratch",
-                                  "by_threads"};
+                                  "by_threads",
+                                  "sly"};
 
 std::atomic<unsigned> enabled{0};
 
@@ -110,6 +112,9 @@ class LabKernel : public OpKernel {
       out[0] = std::nextafter(out[0], std::numeric_limits<T>::max());
     }
     if (kVariant == kSlow) Burn(out, x, size);
+    if (kVariant == kSly && last_out_.exchange(out) == x) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
     if (kVariant == kSleepy || kVariant == kDrowsy) {
       std::this_thread::sleep_for(
           std::chrono::milliseconds(kVariant == kSleepy ? 20 : 22));
@@ -147,6 +152,7 @@ class LabKernel : public OpKernel {
   static constexpr size_t kScratch = 100;
 
   mutable std::atomic<int> calls_{0};
+  static inline std::atomic<const T*> last_out_{nullptr};
 };
 
 }  // namespace
@@ -177,6 +183,7 @@ LAB_KERNEL(slow, kSlow);
 LAB_KERNEL(sleepy, kSleepy);
 LAB_KERNEL(drowsy, kDrowsy);
 LAB_KERNEL(fast, kFast);
+LAB_KERNEL(sly, kSly);
 
 template <typename T>
 class PlainLabKernel final : public LabKernel<T, kPlain> {
@@ -207,6 +214,7 @@ void UseLabOps() {
     SluiceRegisterKernel_test_lab_CPUPlace_PLAIN_sleepy(registry);
     SluiceRegisterKernel_test_lab_CPUPlace_PLAIN_drowsy(registry);
     SluiceRegisterKernel_test_lab_CPUPlace_PLAIN_fast(registry);
+    SluiceRegisterKernel_test_lab_CPUPlace_PLAIN_sly(registry);
     SLUICE_USE_CPU_KERNEL(test_lab);
     return true;
   }();

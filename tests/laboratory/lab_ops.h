@@ -27,6 +27,7 @@ namespace sluice::testing {
 //   greedy       an Error for want of memory
 //   fast, slow   right
 //   sleepy       right, and takes 20 ms; drowsy: 22 ms
+//   sly          right, fast by itself, and slow after another test_lab
 class UseVariants {
  public:
   explicit UseVariants(const std::vector<std::string>& variants);

@@ -58,6 +58,29 @@ def test_the_result_tells_kernels_times_and_verdicts(exe):
     assert " measured  " in exe.explain(all=True)
 
 
+def test_fused_ops_have_to_win_against_their_parts(exe):
+    x = sl.data("x", [64, 64])
+    y = sl.layers.fc(x, 64, act="relu")
+    exe.run(sl.default_startup_program())
+    feed = {"x": np.ones((64, 64), "f4")}
+    program = sl.default_main_program()
+    assert ", apart " in exe.prepare(program, feed, [y]).explain()
+    tuned = tune_in_peace(program, feed, [y])
+    measured = {signature.op for signature in tuned.signatures}
+    assert {"mul", "elementwise_add", "relu"} <= measured
+    assert any(op.startswith("fused_") for op in measured)
+    said = exe.prepare(program, feed, [y]).explain(all=True)
+    times = r"; fused [0-9.]+ us measured, apart [0-9.]+ us measured"
+    assert re.search(times, said), said
+    # Hints force either.
+    names = ("activations", "turned", "elementwise")
+    apart = "; ".join(f"exclude pass=fuse_{name}" for name in names)
+    for hint, calls in ((apart, 3), ("mul: require pass=fuse_activations", 1)):
+        with sl.kernel_hints(hint):
+            (table,) = exe.prepare(program, feed, [y]).explain().tables()
+            assert len(table["calls"]) == calls
+
+
 def test_what_has_records_is_not_measured_again():
     feed, fetches = distances(18)
     program = sl.default_main_program()

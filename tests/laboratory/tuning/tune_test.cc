@@ -341,7 +341,7 @@ TEST(Tune, TheResultReadsLikeAReport) {
   const TuneResult result = Tune(executor, lab);
   const std::string text = ToString(result);
   EXPECT_THAT(text, StartsWith("1 of 1 signature gets another kernel, 0 stay\n"
-                               "kernels of one run, where both were timed: "));
+                               "kernels of a run, where timed: "));
   EXPECT_THAT(text, HasSubstr(" times as fast\n"));
   EXPECT_THAT(text, HasSubstr("0  test_lab x2  slow    plain "));
   EXPECT_THAT(text, HasSubstr("\nWRONG test_lab/thousandth (cpu float32 PLAIN)"
@@ -377,7 +377,7 @@ TEST(Tune, SignaturesThatKeepTheirKernelAreOnlyCounted) {
   }
   EXPECT_THAT(ToString(result),
               StartsWith("0 of 3 signatures get another kernel, 3 stay\n"
-                         "kernels of one run, where both were timed: 3.00 ms "
+                         "kernels of a run, where timed: 3.00 ms "
                          "-> 3.00 ms, no gain\n3 signatures measured in "));
   EXPECT_THAT(ToString(result, true), HasSubstr("  stays with plain\n"));
 }
@@ -403,6 +403,31 @@ TEST(Tune, TheReportSaysWhyOpsWereLeftOut) {
               HasSubstr("not measured: the op has no plain"));
   EXPECT_THAT(ToString(result), HasSubstr("1 signature measured"));
   EXPECT_THAT(ToString(result), HasSubstr("1 without a plain kernel"));
+}
+
+TEST(Tune, KeepsAPlanOnlyIfItWinsAsAWhole) {
+  Executor executor;
+  const LabProgram faster(200, 2);
+  {
+    const UseVariants variants({"slow", "fast"});
+    const TuneResult result = Tune(executor, faster);
+    EXPECT_FALSE(result.withdrawn) << ToString(result);
+    EXPECT_GE(result.run_after.run.rounds, 1);
+    EXPECT_THAT(ToString(result), HasSubstr("\na run before: "));
+    EXPECT_NE(Chosen(executor, faster), "slow");
+  }
+  const LabProgram slower(60, 2);
+  const UseVariants variants({"slow", "sly"});
+  ASSERT_EQ(Chosen(executor, slower), "slow");
+  // Without the plain kernel, which is as fast.
+  const KernelHintGuard guard("test_lab: exclude variant=plain");
+  const TuneResult result = Tune(executor, slower);
+  EXPECT_EQ(
+      result.signatures[0].kernels[result.signatures[0].winner].kernel->variant,
+      "sly");
+  EXPECT_TRUE(result.withdrawn) << ToString(result);
+  EXPECT_THAT(ToString(result), HasSubstr("\nWITHDRAWN, since the plan "));
+  EXPECT_EQ(Chosen(executor, slower), "slow");
 }
 
 }  // namespace
