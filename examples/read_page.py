@@ -201,7 +201,9 @@ def print_lines(found: list[Any]) -> None:
         print(f"  {score:5.2f}  {text[:70]}")
 
 
-def compare(ours: Runtime, theirs: Runtime, path: Path, turns: int) -> Any:
+def compare(
+    ours: Runtime, theirs: Runtime, path: Path, turns: int, again: bool = False
+) -> Any:
     """Read a page in turns; return the lines if both found the same, or []."""
     times: dict[Runtime, list[float]] = {ours: [], theirs: []}
     with console.progress(f"reading {path.name}", 2 * turns + 2) as bar:
@@ -212,8 +214,14 @@ def compare(ours: Runtime, theirs: Runtime, path: Path, turns: int) -> Any:
                 found[one], took = one.ask("read", str(path))
                 seconds += [took] * (turn > 0)
                 bar.update()
+            if turn == 1:
+                rest = (turns - 1) * sum(one[0] for one in times.values())
+                bar.write(f"{rest:.0f} s more for {path.name}")
     lines, expected = found.values()
-    print_lines(lines)
+    if again:
+        print(f"{len(lines)} lines")
+    else:
+        print_lines(lines)
     same = [line[1] for line in lines] == [line[1] for line in expected]
     if same:
         print(f"{theirs.name} reads the same {len(lines)} lines")
@@ -221,9 +229,11 @@ def compare(ours: Runtime, theirs: Runtime, path: Path, turns: int) -> Any:
         print(f"{theirs.name} reads OTHER lines:")
         print_lines(expected)
     mine, other = (1e3 * statistics.median(each) for each in times.values())
+    ratio = max(mine / other, other / mine)
     print(
-        f"{ours.name}: {mine:.0f} ms per page, {mine / other:.2f}x as long as "
-        f"{theirs.name} ({other:.0f} ms)"
+        f"{ours.name}: {mine:.0f} ms per page, {ratio:.1f}x as "
+        f"{'fast' if mine < other else 'long'} as {theirs.name} "
+        f"({other:.0f} ms)"
     )
     return lines if same else []
 
@@ -258,8 +268,8 @@ def main() -> None:
     records.unlink(missing_ok=True)
     os.environ["SLUICE_RECORDS"] = str(records)
     print(
-        "Two pages are read on Sluice and on onnxruntime, in turns: about "
-        "3 minutes\non 2 cores; --turns 2 --tune 5 for a look"
+        "Two pages are read on Sluice and on onnxruntime, in turns; the first "
+        "turn says\nhow long that takes; --turns 2 --tune 5 for a look"
     )
     drawn = out / "page.png"
     draw(drawn)
@@ -285,7 +295,7 @@ def main() -> None:
         with console.progress("tuning", arguments.tune, seconds=True):
             tuned = ours.ask("tune", str(drawn), arguments.tune)
         print(tuned)
-        right &= bool(compare(ours, theirs, drawn, arguments.turns))
+        right &= bool(compare(ours, theirs, drawn, arguments.turns, True))
     for name in ("detection", "recognition"):
         page = out / f"{name}.html"
         with console.progress(f"reporting on {name}"):

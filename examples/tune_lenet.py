@@ -15,31 +15,14 @@ from pathlib import Path
 import console
 
 
-def gain(before: dict, after: dict) -> str:
-    """The speed-up, from a race of both plans."""
-    # Noise only adds. If it is large, the shortest run is most reliable.
-    noisy = max(before["spread"], after["spread"]) > 0.25
-    which = "best" if noisy else "median"
-    apart = after["high"] < before["low"] or before["high"] < after["low"]
-    text = (
-        f"{before[which] / after[which]:.2f}x as fast\n"
-        f"  {before[which] * 1e3:.2f} ms by estimates, "
-        f"{after[which] * 1e3:.2f} ms by records"
-    )
-    if noisy:
-        text += "\n  the shortest runs, since other programs disturbed"
-    if not apart:
-        text += "\n  the difference is within the noise of this machine"
-    return text
-
-
-def change(row: dict) -> str:
-    """The change of one op, with its times in runs of both plans."""
+def change(row: dict, timed: bool) -> str:
+    """The change of one op, with its times in runs of both plans if given."""
     kernels, times = [], []
     for op in (row["old"], row["new"]):
         kernel = f"{op['library'].lower()}/{op['variant']}" if op else "-"
         kernels.append(kernel.removeprefix("plain/"))
-        times.append(f"{op['measured']['median'] * 1e6:.0f}" if op else "-")
+        if timed:
+            times.append(f"{op['measured']['median'] * 1e6:.0f}" if op else "-")
     op = row["new"] or row["old"]
     return (
         f"{op['index']:>3} {op['op'][:17]:18}{kernels[0]:21}{kernels[1]:21}"
@@ -84,10 +67,7 @@ def main() -> None:
         arguments.budget,
         scope=job.scope,
     )
-    print(
-        f"measured {len(tuned.signatures)} signatures of ops in "
-        f"{tuned.seconds:.0f} s; the page has all of their kernels"
-    )
+    print(tuned)
     after = exe.prepare(job.program, job.feed, job.fetch_list)
     with console.progress(
         "timing both plans", 1.3 * arguments.seconds, seconds=True
@@ -100,12 +80,19 @@ def main() -> None:
             scope=job.scope,
             names=["lenet by estimates", "lenet by records"],
         )
-    changes = difference(old.data, new.data)["ops"]
-    print(f"ops with another kernel: {len(changes)}, from what to what, in us")
-    for row in changes:
-        print(change(row))
-    runs = [one.data["plan"]["times"]["run"] for one in (old, new)]
-    print(f"a training step of {arguments.batch} images: {gain(*runs)}")
+    found = difference(old.data, new.data)
+    timed = not found["why_no_times"]
+    print(
+        f"ops with another kernel: {len(found['ops'])}, from what to what"
+        + (", in us" if timed else f"\n{found['why_no_times']}")
+    )
+    for row in found["ops"]:
+        print(change(row, timed))
+    print(
+        f"a training step of {arguments.batch} images: {found['verdict']}\n"
+        f"  {found['old']['run_text']} by estimates,\n"
+        f"  {found['new']['run_text']} by records"
+    )
     files = {
         "report.html": "the new plan and its changes, for a browser",
         "before.json": "the plan by estimates, as data",

@@ -44,7 +44,7 @@ struct CompareOptions {
   // The fetches of a run, because passes keep fetched variables. If empty,
   // every variable that no op reads.
   Fetches fetches{};
-  double budget_seconds = 0.5;  // for the times
+  double budget_seconds = 0.5;  // for the times; ProfileOptions
 };
 
 struct Comparison {

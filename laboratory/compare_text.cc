@@ -3,7 +3,7 @@
 #include <new>
 
 #include "sluice/laboratory/compare.h"
-#include "sluice/laboratory/measure/race_judge.h"
+#include "sluice/laboratory/measure/shown_times.h"
 #include "sluice/laboratory/measure/text_table.h"
 #include "sluice/laboratory/measure/time_text.h"
 #include "sluice/platform/error.h"
@@ -27,22 +27,45 @@ bool HasTimes(const Comparison& comparison) {
   return comparison.run_a.rounds > 0 && comparison.run_b.rounds > 0;
 }
 
+// A run and its ops under A, and under B.
+std::pair<ShownTimes, ShownTimes> Shown(const Comparison& comparison) {
+  std::pair<ShownTimes, ShownTimes> shown = {{comparison.run_a},
+                                             {comparison.run_b}};
+  for (const OpComparison& op : comparison.ops) {
+    shown.first.ops += op.seconds_a;
+    shown.second.ops += op.seconds_b;
+  }
+  return shown;
+}
+
+// Why the times of ops are not listed; "" if they are.
+std::string WhyNoOps(const Comparison& comparison) {
+  const auto [a, b] = Shown(comparison);
+  if (!HasTimes(comparison)) return "";
+  if (std::string why = a.WhyNoOps(); !why.empty()) return "A: " + why;
+  const std::string why = b.WhyNoOps();
+  return why.empty() ? "" : "B: " + why;
+}
+
 std::string RunsText(const Comparison& comparison) {
   const auto line = [&](const char* name, const std::string& hints,
-                        const Timing& run) {
-    return std::vector<std::string>{
-        Format("{}: {}", name, HintsText(hints)),
-        HasTimes(comparison) ? TimeText(run) + " a run" : ""};
+                        const ShownTimes& times) {
+    std::vector<std::string> cells = {Format("{}: {}", name, HintsText(hints))};
+    if (HasTimes(comparison)) {
+      cells.push_back("run " + times.RunText());
+      cells.push_back("ops " + TimeText(times.ops));
+    }
+    return cells;
   };
-  TextTable table("<<", line("A", comparison.hints_a, comparison.run_a));
-  table.Add(line("B", comparison.hints_b, comparison.run_b));
+  const auto [a, b] = Shown(comparison);
+  TextTable table("<>>", line("A", comparison.hints_a, a));
+  table.Add(line("B", comparison.hints_b, b));
   std::string text = table.Text();
   if (!HasTimes(comparison)) return text;
-  text += Apart(comparison.b_over_a)
-              ? "B is " + RatioText(comparison.b_over_a)
-              : "no difference that can be told from noise";
-  const int runs = std::min(comparison.run_a.rounds, comparison.run_b.rounds);
-  text += Format(" ({} each, in turns)\n", Counted(runs, "run"));
+  const std::string difference =
+      ComparedText(comparison.b_over_a, comparison.run_b, comparison.run_a);
+  text += difference.empty() ? std::string(kNoDifference) + "\n"
+                             : Format("B is {}\n", difference);
   for (const Timing* run : {&comparison.run_a, &comparison.run_b}) {
     if (Busy(*run)) return text + BusyText(*run) + "\n";
   }
@@ -108,6 +131,7 @@ std::vector<CompareRow> RowsOf(const Comparison& comparison, bool all) {
 
 std::vector<std::string> CellsOf(const CompareRow& row,
                                  const TimeUnit& unit,
+                                 bool times,
                                  bool results) {
   const OpComparison& op = row.op;
   const double change = row.change();
@@ -118,9 +142,9 @@ std::vector<std::string> CellsOf(const CompareRow& row,
       row.count > 1 ? Format("{} x{}", op.op, row.count) : op.op,
       op.kernel_a,
       op.kernel_b,
-      unit.Cell(op.seconds_a),
-      unit.Cell(op.seconds_b),
-      small ? "" : (change > 0 ? "+" : "-") + size};
+      times ? unit.Cell(op.seconds_a) : "",
+      times ? unit.Cell(op.seconds_b) : "",
+      small || !times ? "" : (change > 0 ? "+" : "-") + size};
   if (results) cells.push_back(ErrorText(op));
   return cells;
 }
@@ -138,22 +162,25 @@ std::string OpsText(const Comparison& comparison, bool all) {
     longest = std::max({longest, row.op.seconds_a, row.op.seconds_b});
   }
   const TimeUnit unit(longest);
+  const std::string none = WhyNoOps(comparison);
+  const bool times = none.empty();
+  if (!times) text += Wrapped(none);
   // Where nothing differs, the first lines say all that a column would.
   const bool results = all || comparison.first_difference >= 0;
-  std::vector<std::string> heading = {"#",
-                                      "op",
-                                      "A",
-                                      "B",
-                                      Format("A {}", unit.name()),
-                                      Format("B {}", unit.name()),
-                                      "B - A"};
+  if (!times && !results) return text;
+  std::vector<std::string> heading = {"#", "op", "A", "B", "", "", ""};
+  if (times) {
+    heading[4] = Format("A {}", unit.name());
+    heading[5] = Format("B {}", unit.name());
+    heading[6] = "B - A";
+  }
   if (results) heading.emplace_back("results");
   TextTable table("><<<>>><", std::move(heading));
   size_t left_out = 0;
   double change = 0;
   for (const CompareRow& row : rows) {
     if (all || table.size() < kMostRows || row.op.differs) {
-      table.Add(CellsOf(row, unit, results));
+      table.Add(CellsOf(row, unit, times, results));
     } else {
       left_out += static_cast<size_t>(row.count);
       change += row.change();
@@ -164,8 +191,10 @@ std::string OpsText(const Comparison& comparison, bool all) {
   if (all) return text;
   std::string rest;
   if (left_out > 0) {
-    rest = Format("{} more with other kernels, {}{} together; ", left_out,
-                  change < 0 ? "-" : "", TimeText(std::abs(change)));
+    rest = Format("{} more with other kernels{}; ", left_out,
+                  times ? Format(", {}{} together", change < 0 ? "-" : "",
+                                 TimeText(std::abs(change)))
+                        : "");
   }
   return text + Wrapped(Format("... {}{} the same: --all, print(result.all)",
                                rest, Counted(same, "op")));

@@ -374,12 +374,17 @@ class Placer {
   }
 
   std::string WhyNotMeasured() const {
+    if (!result_.asked) {
+      return "no change was asked for: pass devices or faster kernels, such as "
+             "--device fpga:0 or --faster conv2d/ONEDNN=2";
+    }
     if (!change_.faster.empty()) return "a kernel is taken to be faster";
     if (change_.link_given) return "the link is not the one of this machine";
     return result_.hints.empty() ? "no op changes its kernel" : "";
   }
 
   void MeasureRuns() {
+    result_.asked = !change_.devices.empty() || !change_.faster.empty();
     result_.not_measured = WhyNotMeasured();
     std::vector<ProfiledPlan> plans = {{plan_.get(), &feeds_, scope_}};
     std::shared_ptr<const Plan> then;

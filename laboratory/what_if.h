@@ -56,12 +56,14 @@ struct Placement {
   // Whole runs that take turns; no rounds if not measured.
   Timing measured_now;
   Timing measured_then;
+  bool asked = true;         // for any change
   std::string not_measured;  // why there is no measured_then; "" if there is
   std::string hints;         // kernel hints that make the plan of `then`
   std::vector<std::string> notes;  // e.g. a device without kernels
 
-  // Why the prediction is not to be believed: it and a measured run are more
-  // than 2 times apart. Says both, and what is to blame. "" if it may be.
+  // Why the prediction is not to be believed: it and a measured run Contradict
+  // each other (shown_times.h). Says both, and what is to blame. "" if it may
+  // be.
   SLUICE_API std::string Contradiction() const;
 };
 

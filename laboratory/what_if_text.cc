@@ -3,6 +3,7 @@
 #include <functional>
 #include <new>
 
+#include "sluice/laboratory/measure/shown_times.h"
 #include "sluice/laboratory/measure/text_table.h"
 #include "sluice/laboratory/measure/time_text.h"
 #include "sluice/laboratory/what_if.h"
@@ -11,12 +12,6 @@
 namespace sluice {
 
 namespace {
-
-constexpr double kTooFar = 2;
-
-bool TooFar(double a, double b) {
-  return a > 0 && b > 0 && std::max(a, b) > kTooFar * std::min(a, b);
-}
 
 std::string OpTime(double seconds, bool measured) {
   return Format("{} {}", TimeText(seconds, measured ? 3 : 2),
@@ -31,7 +26,9 @@ bool IsAffected(const PlacedOp& op) {
 std::string FurthestOff(const Placement& placement) {
   std::vector<PlacedOp> ops;
   for (const PlacedOp& op : placement.ops) {
-    if (TooFar(op.seconds_now, op.seconds_in_run)) ops.push_back(op);
+    const bool far = op.seconds_now > 0 && op.seconds_in_run > 0 &&
+                     Contradict(op.seconds_now, op.seconds_in_run);
+    if (far) ops.push_back(op);
   }
   std::ranges::stable_sort(ops, std::greater(), [](const PlacedOp& op) {
     return std::abs(op.seconds_now - op.seconds_in_run);
@@ -51,7 +48,9 @@ std::string FurthestOff(const Placement& placement) {
 std::string ContradictionOf(const Timing& measured,
                             double predicted,
                             std::string_view which) {
-  if (measured.rounds == 0 || !TooFar(measured.median, predicted)) return "";
+  if (measured.rounds == 0 || !Contradict(measured.median, predicted)) {
+    return "";
+  }
   const double ratio = measured.median / predicted;
   return Wrapped(
       Format("no prediction: a run {} would take {} by its parts, and takes {} "
@@ -67,13 +66,18 @@ std::string Copies(double seconds) {
 std::string Totals(const Placement& placement) {
   const std::string copies = Copies(placement.copies_now);
   const std::string copies_then = Copies(placement.copies_then);
+  const std::string then =
+      placement.asked
+          ? Format(
+                ", and {} with the change{}: {}",
+                TimeText(placement.predicted_then),
+                copies_then.empty() ? "" : " (" + copies_then + ")",
+                RatioText(placement.predicted_then / placement.predicted_now))
+          : "";
   std::string text = Wrapped(Format(
-      "predicted: a run takes {} now ({}{}{} of the executor), and {} with the "
-      "change{}: {}",
+      "predicted: a run takes {} now ({}{}{} of the executor){}",
       TimeText(placement.predicted_now), copies, copies.empty() ? "" : ", ",
-      TimeText(placement.executor, 2), TimeText(placement.predicted_then),
-      copies_then.empty() ? "" : " (" + copies_then + ")",
-      RatioText(placement.predicted_then / placement.predicted_now)));
+      TimeText(placement.executor, 2), then));
   if (placement.gap > 1e-9) {
     text += Format("another assignment could be cheaper by up to {:.2g} %\n",
                    100 * placement.gap);
@@ -93,7 +97,8 @@ std::string Totals(const Placement& placement) {
     break;
   }
   if (!placement.not_measured.empty()) {
-    text += Wrapped("not measured with the change: " + placement.not_measured);
+    text += Wrapped((placement.asked ? "not measured with the change: " : "") +
+                    placement.not_measured);
   }
   for (const std::string& note : placement.notes) {
     text += Wrapped(note);

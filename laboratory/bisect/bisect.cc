@@ -16,6 +16,7 @@
 #include "sluice/laboratory/bisect/unit_text.h"
 #include "sluice/laboratory/measure/profile.h"
 #include "sluice/laboratory/measure/race_judge.h"
+#include "sluice/laboratory/measure/shown_times.h"
 #include "sluice/laboratory/measure/text_table.h"
 #include "sluice/laboratory/measure/time_text.h"
 #include "sluice/platform/cancel.h"

@@ -11,7 +11,6 @@
 #include <nlohmann/json.hpp>
 
 #include "sluice/framework/costs/cache_sizes.h"
-#include "sluice/laboratory/measure/cold_cache.h"
 #include "sluice/laboratory/measure/machine_probes.h"
 #include "sluice/laboratory/measure/measure_clock.h"
 #include "sluice/laboratory/measure/race.h"

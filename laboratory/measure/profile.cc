@@ -14,6 +14,7 @@
 #include "sluice/laboratory/measure/measure_clock.h"
 #include "sluice/laboratory/measure/order_statistics.h"
 #include "sluice/laboratory/measure/race_judge.h"
+#include "sluice/laboratory/measure/time_text.h"
 #include "sluice/platform/cancel.h"
 #include "sluice/platform/diagnostics/trace.h"
 #include "sluice/platform/error.h"
@@ -46,6 +47,14 @@ class Stopwatch : public RunObserver {
     const double seconds = ClockSeconds() - begin_;
     samples_[index_].push_back(
         std::max(seconds - MeasureClockTraits().cost, 1e-9));
+  }
+
+  // Forgets `runs` runs: the latest, or as many before these.
+  void Drop(int runs, bool latest) {
+    for (std::vector<double>& samples : samples_) {
+      const auto end = samples.end() - (latest ? 0 : runs);
+      samples.erase(end - runs, end);
+    }
   }
 
   // Summary of the last `rounds` runs, at least one. Earlier runs were warm-up.
@@ -153,7 +162,9 @@ void AppendContestants(Runner* runner,
   contestants->push_back(
       {.name = "run with a clock",
        .run = [runner, stopwatch] { runner->RunWith(*stopwatch); },
-       .before = reset});
+       .before = reset,
+       .drop = [stopwatch](int runs,
+                           bool latest) { stopwatch->Drop(runs, latest); }});
 }
 
 // Other processes take part in the runs: all must run equally often.
@@ -171,6 +182,8 @@ RaceOptions RaceOptionsFor(std::span<const ProfiledPlan> plans,
   }
   RaceOptions race;
   race.budget_seconds = options.budget_seconds;
+  race.min_rounds = std::min(kLeastTurns, options.max_rounds);
+  race.least_seconds = options.least_seconds;
   // Limits the rounds so that the samples of a long plan fit into memory.
   const size_t most = 10'000'000 / std::max<size_t>(instructions, 1);
   race.max_rounds = std::clamp(
@@ -257,11 +270,16 @@ std::string ChromeTrace(const Plan& plan,
   const std::string program =
       name.empty() ? TracedProgram() : std::string(name);
   TraceWriter trace;
+  const ShownTimes shown{profile.run, profile.total_seconds};
+  const std::string none = shown.WhyNoOps();
   const int medians = trace.AddProcess(
-      Format("{}: medians of {} runs, one after another, waiting after each "
-             "step",
-             program, profile.rounds));
-  for (size_t i = 0; i < plan.instructions().size(); ++i) {
+      none.empty()
+          ? Format("{}: medians of {} runs, one after another, waiting after "
+                   "each step: {}; a run takes {}",
+                   program, profile.rounds, TimeText(shown.ops),
+                   shown.RunText())
+          : Format("{}: no medians; {}", program, none));
+  for (size_t i = 0; none.empty() && i < plan.instructions().size(); ++i) {
     const Instruction& instruction = plan.instructions()[i];
     const std::string queue = instruction.device < 0
                                   ? ToString(PlaceKey(CPUPlace()))

@@ -8,6 +8,7 @@
 #include "sluice/framework/inspect/run_profile.h"
 #include "sluice/framework/plan/plan.h"
 #include "sluice/framework/plan/run_observer.h"
+#include "sluice/laboratory/measure/shown_times.h"
 #include "sluice/platform/export.h"
 
 namespace sluice {
@@ -18,8 +19,10 @@ struct ProfiledRun {
 };
 
 struct ProfileOptions {
-  // Seconds for all runs except the first.
+  // Seconds for all runs except the first; more where kLeastTurns take longer,
+  // but for that least_seconds at most.
   double budget_seconds = 0.3;
+  double least_seconds = kLeastSeconds;
   int max_rounds = 301;
 };
 
@@ -48,7 +51,8 @@ SLUICE_API ProfiledRun RunProfiled(const Plan& plan,
                                    const ProfileOptions& options = {});
 
 // The profile as Chrome-trace JSON, for Perfetto or chrome://tracing, with one
-// track for each queue: medians, one after another. With `again`, whose plan is
+// track for each queue: medians, one after another, if they may be shown
+// (shown_times.h). With `again`, whose plan is
 // this one, also runs it once more on copies of the persistables, and adds that
 // run as a second process. `name` is the program's; TracedProgram() if empty.
 SLUICE_API std::string ChromeTrace(const Plan& plan,

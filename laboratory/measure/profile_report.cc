@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "sluice/framework/inspect/plan_calls.h"
+#include "sluice/framework/inspect/run_profile.h"
 #include "sluice/framework/inspect/units.h"
 #include "sluice/laboratory/measure/text_table.h"
 #include "sluice/laboratory/measure/time_text.h"
@@ -27,6 +28,10 @@ std::string FeedText(const FeedSpec& feed) {
   return text + Format(" {}", feed.dims);
 }
 
+bool IsEmulated(const Plan& plan) {
+  return DeviceManager::Instance().Get(plan.place()).is_emulated();
+}
+
 std::string TitleOf(const Plan& plan) {
   const bool trains = std::ranges::any_of(
       plan.op_descs(),
@@ -35,24 +40,16 @@ std::string TitleOf(const Plan& plan) {
   for (const FeedSpec& feed : plan.feed_specs()) {
     fed += (fed.empty() ? "; fed " : ", ") + FeedText(feed);
   }
-  const bool emulated =
-      DeviceManager::Instance().Get(plan.place()).is_emulated();
   return Format("{}program, {}{}, {}{}", trains ? "training " : "",
                 plan.place(),
-                emulated ? " (emulated: times are the CPU's)" : "",
+                IsEmulated(plan) ? " (emulated: times are the CPU's)" : "",
                 Counted(plan.num_threads(), "thread"), fed);
 }
 
-std::string FactorText(double factor) {
-  return Format("{:.{}f}x", factor, factor < 9.95 ? 1 : 0);
-}
-
 std::string PredictedText(const ProfiledCall& call, const TimeUnit& unit) {
-  const double off = call.off();
-  std::string time = unit.Cell(call.predicted, 2);
-  if (off > kFarOff) return Format("{} ({} too low)", time, FactorText(off));
-  if (off * kFarOff >= 1) return time;
-  return Format("{} ({} too high)", time, FactorText(1 / off));
+  const std::string off = call.off_text();
+  const std::string time = unit.Cell(call.predicted, 2);
+  return off.empty() ? time : Format("{} ({})", time, off);
 }
 
 std::string ShareText(double share) {
@@ -61,8 +58,9 @@ std::string ShareText(double share) {
 
 std::string CallTable(const ProfileReport& report, size_t rows, double all) {
   const TimeUnit unit(report.calls.empty() ? 0 : report.calls[0].seconds);
-  TextTable table("><<>>><", {"#", "op", "kernel", std::string(unit.name()),
-                              "share", "so far", "predicted"});
+  TextTable table("><<>>><",
+                  {"#", "op", "kernel", std::string(unit.name()), "share",
+                   "so far", report.emulated ? "" : "predicted"});
   const bool busy = Busy(report.run);
   double so_far = 0;
   for (const ProfiledCall& call : report.calls) {
@@ -92,8 +90,7 @@ std::string FarOffText(const ProfileReport& report) {
   std::string names;
   size_t count = 0;
   for (const ProfiledCall& call : report.calls) {
-    const double off = call.off();
-    if (off <= kFarOff && off * kFarOff >= 1) continue;
+    if (call.off_text().empty() || call.runs_blocks) continue;
     if (count < kMostNames) names += (count > 0 ? ", " : "") + call.name();
     ++count;
   }
@@ -102,6 +99,15 @@ std::string FarOffText(const ProfileReport& report) {
   return "\n" + Wrapped(Format("estimates are more than 3x off for {}: {}; "
                                "sl.tune() measures them",
                                Counted(count, "call"), names));
+}
+
+// "a run takes 200 us (198 to 203 us, 78 runs); 12 calls take 196 us".
+std::string RunLine(const ProfileReport& report, std::string_view order) {
+  return Format(
+      "a run takes {}; {} {} {}{}{}", report.shown().RunText(),
+      Counted(report.calls.size(), "call"),
+      report.calls.size() == 1 ? "takes" : "take", TimeText(report.shown().ops),
+      order, report.emulated ? "; predictions are of a GPU, and left out" : "");
 }
 
 }  // namespace
@@ -114,21 +120,49 @@ double ProfiledCall::off() const {
   return std::max(seconds, kLeast) / std::max(predicted, kLeast / 2);
 }
 
+std::string ProfiledCall::off_text() const {
+  const double factor = off();
+  if (factor <= kFarOff && factor * kFarOff >= 1) return "";
+  const double times = std::max(factor, 1 / factor);
+  return Format("{:.{}f}x too {}", times, times < 9.95 ? 1 : 0,
+                factor > 1 ? "low" : "high");
+}
+
 std::string ProfiledCall::name() const {
   return inserted ? "+ " + op : Format("{} {}", number, op);
 }
 
-ProfileReport MakeProfileReport(const Plan& plan,
-                                const RunProfile& profile) try {
-  ProfileReport report{TitleOf(plan), profile.run, profile.total_seconds, {}};
+ShownTimes ProfileReport::shown() const {
+  return {run, std::accumulate(calls.begin(), calls.end(), 0.0,
+                               [](double sum, const ProfiledCall& call) {
+                                 return sum + call.seconds;
+                               })};
+}
+
+std::vector<ProfiledCall> ProfiledCalls(const Plan& plan,
+                                        const RunProfile& profile) {
+  const bool emulated = IsEmulated(plan);
+  std::vector<ProfiledCall> calls;
   for (const PlanCall& call : CallsOf(plan)) {
     const Decision& decision = *call.decision;
-    report.calls.push_back(
-        {call.number, call.put_in, call.name,
-         KernelName(*decision.kernel, decision.place, plan.place()),
-         profile.ops[decision.op_index].median, call.seconds(),
-         call.chosen->evidence});
+    calls.push_back(
+        {.number = call.number,
+         .inserted = call.put_in,
+         .op = call.name,
+         .kernel = KernelName(*decision.kernel, decision.place, plan.place()),
+         .seconds = profile.ops[decision.op_index].median,
+         .predicted = emulated ? 0 : call.seconds(),
+         .why = call.why,
+         .runs_blocks = decision.why.reason == Reason::kRunsBlocks,
+         .evidence = call.chosen->evidence});
   }
+  return calls;
+}
+
+ProfileReport MakeProfileReport(const Plan& plan,
+                                const RunProfile& profile) try {
+  ProfileReport report{TitleOf(plan), profile.run, IsEmulated(plan),
+                       ProfiledCalls(plan, profile)};
   std::ranges::stable_sort(report.calls, std::greater(),
                            &ProfiledCall::seconds);
   return report;
@@ -137,23 +171,62 @@ ProfileReport MakeProfileReport(const Plan& plan,
 }
 
 std::string ToString(const ProfileReport& report, size_t rows) try {
-  const double all = std::accumulate(
-      report.calls.begin(), report.calls.end(), 0.0,
-      [](double sum, const ProfiledCall& call) { return sum + call.seconds; });
-  const Timing& run = report.run;
-  const std::string took =
-      run.rounds == 1
-          ? TimeText(run)
-          : Format("{} ({}, {})", TimeText(run.median),
-                   RangeText(run.low, run.high), Counted(run.rounds, "run"));
-  std::string text = Wrapped(report.title);
-  text += Wrapped(Format("a run takes {}; {} {} {}, slowest first", took,
-                         Counted(report.calls.size(), "call"),
-                         report.calls.size() == 1 ? "takes" : "take",
-                         TimeText(all)));
-  const std::string busy = BusyText(run);
+  const ShownTimes shown = report.shown();
+  std::string text =
+      Wrapped(report.title) + Wrapped(RunLine(report, ", slowest first"));
+  if (const std::string none = shown.WhyNoOps(); !none.empty()) {
+    return text + Wrapped(none);
+  }
+  const std::string busy = BusyText(report.run);
   if (!busy.empty()) text += Wrapped(busy + ", so shares are left out");
-  return text + "\n" + CallTable(report, rows, all) + FarOffText(report);
+  return text + "\n" + CallTable(report, rows, shown.ops) + FarOffText(report);
+} catch (const std::bad_alloc&) {
+  RaiseOutOfMemory();
+}
+
+ExplainTable MeasuredTable(const Plan& plan,
+                           const RunProfile& profile,
+                           const ExplainOptions& options) try {
+  const ProfileReport report = MakeProfileReport(plan, profile);
+  ExplainTable table;
+  table.head = {{report.title}, {RunLine(report, "")}};
+  if (const std::string none = report.shown().WhyNoOps(); !none.empty()) {
+    table.head.push_back({none, Emphasis::kDoubtful});
+    return table;
+  }
+  const std::vector<ProfiledCall>& sorted = report.calls;
+  const TimeUnit unit(sorted.empty() ? 0 : sorted[0].seconds);
+  table.columns = {{"#", true},
+                   {"op"},
+                   {"kernel"},
+                   {Format("estimate {}", unit.name()), true},
+                   {Format("actual {}", unit.name()), true},
+                   {"factor"},
+                   {"why"}};
+  const bool few = !options.fold || sorted.size() <= kManyRows;
+  const double least = few ? 0 : sorted[kManyRows - 1].seconds;
+  for (const ProfiledCall& call : ProfiledCalls(plan, profile)) {
+    if (options.op >= 0 ? call.number != options.op : call.seconds < least) {
+      continue;
+    }
+    const std::string off = call.off_text();
+    table.rows.push_back(
+        {{call.inserted ? "+" : std::to_string(call.number),
+          CutMiddle(call.op, options.width < 100 ? 14 : 26), call.kernel,
+          unit.Cell(call.predicted, 2), unit.Cell(call.seconds),
+          off.empty() && call.off() != 1 ? Format("{:.2g}x", call.off()) : off,
+          call.why},
+         off.empty() ? Emphasis::kNone : Emphasis::kStrong,
+         call.number});
+  }
+  const size_t left_out = sorted.size() - table.rows.size();
+  if (options.op < 0 && left_out > 0) {
+    table.foot.push_back({Format("... {} faster calls: fold=False", left_out)});
+  }
+  SLUICE_ENFORCE(options.op < 0 || !table.rows.empty(), ErrorCode::kNotFound,
+                 "explain.measured_op",
+                 "explain: the plan does not compute op {}", options.op);
+  return table;
 } catch (const std::bad_alloc&) {
   RaiseOutOfMemory();
 }

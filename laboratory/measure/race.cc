@@ -8,7 +8,6 @@
 #include <optional>
 #include <random>
 
-#include "sluice/laboratory/measure/cold_cache.h"
 #include "sluice/laboratory/measure/cpu_waits.h"
 #include "sluice/laboratory/measure/measure_clock.h"
 #include "sluice/laboratory/measure/race_judge.h"
@@ -54,12 +53,10 @@ class RaceRun {
     for (size_t i = 0; i < lanes_.size(); ++i) {
       lanes_[i].contestant = &contestants[i];
     }
-    if (options.cold) evictor_.emplace();
-    end_ = ClockSeconds() + options.budget_seconds;
+    begin_ = ClockSeconds();
   }
 
   RaceResult Run() {
-    const double begin = ClockSeconds();
     ReadDrift();
     FirstRuns();
     ChooseCalls();
@@ -73,7 +70,7 @@ class RaceRun {
     }
     ReadDrift();
     Finish();
-    result_.seconds = ClockSeconds() - begin;
+    result_.seconds = ClockSeconds() - begin_;
     return std::move(result_);
   }
 
@@ -84,7 +81,11 @@ class RaceRun {
       result_.cancelled = true;
     }
     if (result_.cancelled) return false;
-    if (ClockSeconds() + seconds <= end_) return true;
+    const double allowed =
+        result_.rounds < options_.min_rounds
+            ? std::max(options_.budget_seconds, options_.least_seconds)
+            : options_.budget_seconds;
+    if (ClockSeconds() + seconds <= begin_ + allowed) return true;
     result_.budget_used_up = true;
     return false;
   }
@@ -95,7 +96,6 @@ class RaceRun {
     const double cost = MeasureClockTraits().cost;
     double timed = 0;
     try {
-      if (evictor_) evictor_->Evict();
       if (lane.contestant->before) {
         for (int call = 0; call < calls; ++call) {
           lane.contestant->before();
@@ -121,9 +121,7 @@ class RaceRun {
     }
     lane.wall = ClockSeconds() - begin;
     lane.disturbed = waits_.Disturbed(lane.wall);
-    const double seconds = timed / calls;
-    if (seconds > options_.hang_seconds) Leave(lane, RaceOutcome::kHung);
-    return seconds;
+    return timed / calls;
   }
 
   void TakeEstimate(Lane& lane, double seconds) {
@@ -196,8 +194,8 @@ class RaceRun {
       const std::optional<double> seconds = Sample(lane, calls);
       if (!seconds) return;
       TakeEstimate(lane, *seconds);
-      if (options_.cold || *seconds * calls >= kShortestSample ||
-          calls >= kMaxCalls || !MayStart(2 * lane.wall)) {
+      if (*seconds * calls >= kShortestSample || calls >= kMaxCalls ||
+          !MayStart(2 * lane.wall)) {
         return;
       }
       calls *= 2;
@@ -207,7 +205,6 @@ class RaceRun {
   // Takes the best of several samples of short contestants. They take turns, so
   // that a change of the clock rate affects all alike.
   void EstimateInTurns() {
-    if (options_.cold) return;
     for (int turn = 0; turn < kEstimates; ++turn) {
       for (Lane& lane : lanes_) {
         if (!lane.racing || *lane.estimate >= kShortCall) continue;
@@ -219,7 +216,6 @@ class RaceRun {
 
   // A group of similar speed has no gap of kSimilar; its fastest decides.
   void ChooseCalls() {
-    if (options_.cold) return;
     std::vector<Lane*> sorted;
     for (Lane& lane : lanes_) {
       if (lane.racing) sorted.push_back(&lane);
@@ -278,8 +274,11 @@ class RaceRun {
       const auto seconds = Sample(lane, lane.timing.calls_per_round);
       if (!seconds) return std::nullopt;
       disturbed = lane.disturbed;
-      shortest =
-          disturbed && shortest ? std::min(*shortest, *seconds) : seconds;
+      const bool better = !disturbed || !shortest || *seconds < *shortest;
+      if (take > 0 && lane.contestant->drop) {
+        lane.contestant->drop(lane.timing.calls_per_round, !better);
+      }
+      if (better) shortest = seconds;
       if (!lane.racing) break;
     }
     lane.disturbed = disturbed;
@@ -298,7 +297,6 @@ class RaceRun {
     std::vector<Timing*> timings;
     for (Lane& lane : lanes_) {
       Summarise(lane.timing);
-      lane.timing.steady = Steady(lane.timing);
       timings.push_back(&lane.timing);
     }
     return Judge(timings);
@@ -329,7 +327,7 @@ class RaceRun {
   bool AllSettled(const RaceVerdict& verdict) const {
     for (size_t i = 0; i < lanes_.size(); ++i) {
       if (!lanes_[i].racing) continue;
-      if (!lanes_[i].timing.steady) return false;
+      if (!Steady(lanes_[i].timing)) return false;
       const Interval& ratio = verdict.over_winner[i];
       const bool narrow = ratio.high - ratio.low <= 2 * options_.interval;
       if (!narrow && !Apart(ratio)) return false;
@@ -365,11 +363,10 @@ class RaceRun {
 
   const RaceOptions& options_;
   std::vector<Lane> lanes_;
-  std::optional<CacheEvictor> evictor_;
   CpuWaits waits_;
   std::mt19937_64 random_{20'250'101};
   RaceResult result_;
-  double end_ = 0;
+  double begin_ = 0;
   double calibration_ = 0;
   int next_check_ = 0;
 };
@@ -405,10 +402,6 @@ void CheckOptions(const RaceOptions& options) {
                  ErrorCode::kInvalidArgument, "race.give_up_ratio",
                  "race: give_up_ratio is {}, expected 0 or at least 1",
                  options.give_up_ratio);
-  SLUICE_ENFORCE(options.hang_seconds > 0, ErrorCode::kInvalidArgument,
-                 "race.hang_seconds",
-                 "race: hang_seconds is {}, expected a number above 0",
-                 options.hang_seconds);
 }
 
 }  // namespace
@@ -426,10 +419,6 @@ Timing Measure(const Contestant& contestant, const RaceOptions& options) {
 
 bool IsDisturbed(const Timing& timing) {
   return timing.rounds > 0 && 2 * timing.disturbed >= timing.rounds;
-}
-
-bool Differ(const Timing& a, const Timing& b) {
-  return a.high < b.low || b.high < a.low;
 }
 
 }  // namespace sluice

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <functional>
-#include <limits>
 #include <span>
 #include <string>
 #include <vector>
@@ -22,6 +21,9 @@ struct Contestant {
   std::function<void()> run;
   // Called untimed before each run, e.g. to reset inputs; may be empty.
   std::function<void()> before{};
+  // Called after a sample was taken again: the runs of one of the last two
+  // samples, of `calls` runs each, do not count. May be empty.
+  std::function<void(int calls, bool latest)> drop{};
   // Predicted seconds of one run, or 0 if unknown. If the budget has less time
   // left, it is not run at all.
   double expected_seconds = 0;
@@ -33,22 +35,19 @@ struct RaceOptions {
   // far, or expected_seconds.
   double budget_seconds = 1;
   int min_rounds = 5;
+  // The budget is at least this long until min_rounds are done.
+  double least_seconds = 0;
   int max_rounds = 1001;
   // The race ends when half of the 95 % confidence interval of each median is
   // at most this share of the median, and each difference to the fastest is
   // either certain or smaller than this share.
   double interval = 0.01;
-  // Caches are emptied before each run (see CacheEvictor).
-  bool cold = false;
   // A contestant is dropped once its interval is above this multiple of the
   // interval of the fastest, and before the first round if its first runs took
   // more than four times that. 0 means never.
   double give_up_ratio = 0;
   // Called between runs; true ends the race and keeps what was measured.
   std::function<bool()> cancelled{};
-  // A contestant with a single run longer than this leaves the race and keeps
-  // what was measured.
-  double hang_seconds = std::numeric_limits<double>::infinity();
 };
 
 struct RaceResult {
@@ -75,7 +74,7 @@ struct RaceResult {
 };
 
 // Measures all contestants, always in the same order. Calls of less than about
-// 20 us are timed several at once, except with cold caches; contestants of
+// 20 us are timed several at once; contestants of
 // similar speed get the same number of calls. Raises InvalidArgument for an
 // empty list, a contestant without `run`, and invalid options (a budget,
 // interval or number of rounds of 0 or less, or NaN).
@@ -88,9 +87,5 @@ SLUICE_API Timing Measure(const Contestant& contestant,
 
 // Whether at least half of the rounds were disturbed: times are unreliable.
 SLUICE_API bool IsDisturbed(const Timing& timing);
-
-// Whether the confidence intervals of both medians do not overlap. For timings
-// that were not taken in one race.
-SLUICE_API bool Differ(const Timing& a, const Timing& b);
 
 }  // namespace sluice

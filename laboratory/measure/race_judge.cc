@@ -33,8 +33,6 @@ void Summarise(Timing& timing) {
   if (sorted.empty()) return;
   timing.best = sorted.front();
   timing.median = SortedMedian(sorted);
-  timing.mean = std::accumulate(sorted.begin(), sorted.end(), 0.0) /
-                static_cast<double>(sorted.size());
   const Interval interval = MedianInterval(sorted, kTimingConfidence);
   timing.low = interval.low;
   timing.high = interval.high;

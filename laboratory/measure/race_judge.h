@@ -10,8 +10,8 @@
 // Evaluates the samples of a race without reading a clock.
 namespace sluice {
 
-// Computes all figures of a timing from its samples, except calls_per_round,
-// steady and outcome.
+// Computes all figures of a timing from its samples, except calls_per_round and
+// outcome.
 SLUICE_API void Summarise(Timing& timing);
 
 // The interval of RaceResult::over_winner: how many times as long as `other`

@@ -31,14 +31,6 @@ std::string TimeText(double seconds, int digits) {
                            : Format("{} s", Significant(seconds, digits));
 }
 
-std::string TimeText(const Timing& timing) {
-  if (timing.rounds == 1) {
-    return Format("{} (1 run only)", TimeText(timing.median));
-  }
-  return Format("{} ({})", TimeText(timing.median),
-                RangeText(timing.low, timing.high));
-}
-
 std::string RangeText(double low, double high) {
   std::string from = TimeText(low);
   const std::string to = TimeText(high);

@@ -14,8 +14,6 @@ namespace sluice {
 // A time with so many significant digits, three for measured ones and two for
 // estimates: "12.3 us", "16.0 ms", "1.20 s".
 SLUICE_API std::string TimeText(double seconds, int digits = 3);
-// "717 us (715 to 719 us)": the median and its interval.
-SLUICE_API std::string TimeText(const Timing& timing);
 // "715 to 719 us", "980 us to 1.20 ms".
 SLUICE_API std::string RangeText(double low, double high);
 

@@ -45,6 +45,14 @@ TEST(Placement, SaysTimesAndTheirRatioInWords) {
                         "times as fast\n"));
 }
 
+TEST(Placement, SaysWhatToPassWithoutAChange) {
+  Placement placement = Predicted(1e-3, 1e-3);
+  placement.asked = false;
+  placement.not_measured = "no change was asked for: pass devices";
+  EXPECT_THAT(ToString(placement), Not(HasSubstr("with the change")));
+  EXPECT_THAT(ToString(placement), HasSubstr("\nno change was asked for: "));
+}
+
 // One op that changes, and one that does not.
 Placement WithOps() {
   Placement placement = Predicted(95e-3, 90e-3);
@@ -76,7 +84,7 @@ TEST(Placement, ListsWhatChangesAndCountsTheRest) {
 
 TEST(Placement, PredictsNothingWhereARunIsMuchShorter) {
   Placement placement = WithOps();
-  placement.measured_now = Measured(50e-3);
+  placement.measured_now = Measured(70e-3);
   EXPECT_EQ(placement.Contradiction(), "");
   EXPECT_THAT(ToString(placement), HasSubstr("predicted: a run takes 95.0 ms"));
   placement.measured_now = Measured(2.02e-3);
@@ -97,7 +105,7 @@ TEST(Placement, PredictsNothingWhereARunIsMuchShorter) {
 
 TEST(Placement, PredictsNothingWhereARunIsMuchLonger) {
   Placement placement = Predicted(1e-3, 1e-3);
-  placement.measured_now = Measured(1.9e-3);
+  placement.measured_now = Measured(1.4e-3);
   EXPECT_EQ(placement.Contradiction(), "");
   placement.measured_now = Measured(3e-3);
   EXPECT_THAT(placement.Contradiction(), HasSubstr("3 times apart"));

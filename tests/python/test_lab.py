@@ -408,7 +408,7 @@ def test_a_folder_of_scripts_is_made_below_one_that_is_there(tmp_path, capsys):
     "command, texts",
     [
         ("tune", ["(default: 10)", "(default: 32)"]),
-        ("race", ["(default: 4,16,64,256,1024)", "(default: 2)"]),
+        ("race", ["up to five that fit the budget", "(default: 2)"]),
         ("report", ["(default: report.html)", "(default: 3)"]),
         ("verify", ["(default: 1,2,4)", "(default: 30)"]),
         ("what-if", ["(default: 5)", "(default: 32)"]),

@@ -1,16 +1,22 @@
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include "sluice/framework/inspect/explain.h"
+#include "sluice/framework/inspect/json_writer.h"
 #include "sluice/laboratory/compare.h"
 #include "sluice/laboratory/measure/profile.h"
 #include "sluice/laboratory/measure/profile_report.h"
+#include "sluice/laboratory/measure/shown_times.h"
 #include "sluice/laboratory/measure/time_text.h"
 #include "sluice/python/bindings/arguments.h"
 #include "sluice/python/bindings/bindings.h"
@@ -54,13 +60,6 @@ struct Profile {
   ProfileReport report;
   std::string trace;
   std::vector<double> op_seconds;
-  Timing run;
-  double clocked_seconds = 0;
-
-  // Falls back if the budget was too small for runs without a clock.
-  double seconds() const {
-    return run.rounds > 0 ? run.median : clocked_seconds;
-  }
 };
 
 Profile ProfileOf(const ProfiledPlan& measured, const RunProfile& profile) {
@@ -71,7 +70,75 @@ Profile ProfileOf(const ProfiledPlan& measured, const RunProfile& profile) {
   }
   return {MakeProfileReport(*measured.plan, profile),
           ChromeTrace(*measured.plan, profile, "", &measured),
-          std::move(op_seconds), profile.run, profile.total_seconds};
+          std::move(op_seconds)};
+}
+
+// What explain(measure=True) shows, in any width.
+struct Measured {
+  std::shared_ptr<const Plan> plan;
+  RunProfile profile;
+
+  std::string Text(int op, bool fold, int width, bool colour) const {
+    ExplainOptions options;
+    options.op = op;
+    options.fold = fold;
+    options.width = width;
+    options.colour = colour;
+    return ToString(MeasuredTable(*plan, profile, options), options);
+  }
+
+  // As ExplainTableJson, with other members of calls.
+  std::string Json(int op, bool fold, int width) const {
+    ExplainOptions options;
+    options.op = op;
+    options.fold = fold;
+    options.width = width;
+    JsonWriter json;
+    json.BeginObject();
+    json.Field("name", options.title);
+    WriteJson(MeasuredTable(*plan, profile, options), &json);
+    json.Key("calls");
+    json.BeginArray();
+    const bool listed =
+        MakeProfileReport(*plan, profile).shown().WhyNoOps().empty();
+    for (const ProfiledCall& call : ProfiledCalls(*plan, profile)) {
+      json.BeginObject();
+      json.Field("op", call.number);
+      json.Field("name", call.op);
+      json.Field("kernel", call.kernel);
+      json.Field("estimate", call.predicted);
+      if (listed) json.Field("actual", call.seconds);
+      json.Field("why", call.why);
+      json.EndObject();
+    }
+    json.EndArray();
+    json.EndObject();
+    return json.text();
+  }
+};
+
+Measured MeasurePlan(std::shared_ptr<Plan> plan,
+                     nb::handle program_object,
+                     nb::handle feed,
+                     nb::handle scope_object,
+                     double budget) {
+  const Program& program = ToProgram(program_object, "explain");
+  const Scope& scope = ToScope(scope_object, "explain");
+  plan->RequireWhole("measuring");
+  const FeedArrays arrays(program, feed);
+  const ProfiledPlan measured{plan.get(), &arrays.feeds(), &scope};
+  return RunInterruptibly([&] {
+    auto profiles = ProfileTogether({&measured, 1}, {.budget_seconds = budget});
+    return Measured{plan, std::move(profiles[0])};
+  });
+}
+
+using TimesOfRun = std::tuple<double, double, double, int>;
+
+Timing ToTiming(const TimesOfRun& times) {
+  Timing timing;
+  std::tie(timing.median, timing.low, timing.high, timing.rounds) = times;
+  return timing;
 }
 
 Profile RunProfiled(Executor& executor,
@@ -173,6 +240,17 @@ void BindComparison(nb::module_& m) {
           "The text with all ops.")
       .def("__str__", [](const Comparison& self) { return ToString(self); });
   m.def("_time_text", [](double seconds) { return TimeText(seconds); });
+  // Of a run (median, low, high, rounds) and the sum of its ops: its text, and
+  // why the ops are not listed.
+  m.def("_shown_times", [](const TimesOfRun& run, double ops) {
+    const ShownTimes shown{ToTiming(run), ops};
+    return std::pair(shown.RunText(), shown.WhyNoOps());
+  });
+  m.def("_compared", [](const TimesOfRun& now, const TimesOfRun& before) {
+    const std::string text = ComparedText(ToTiming(now), ToTiming(before));
+    return text.empty() ? std::string(kNoDifference) : text;
+  });
+  m.attr("_LEAST_TURNS") = kLeastTurns;
   m.def("_hints_of_set",
         [](const std::string& text) { return std::string(HintsOfSet(text)); });
   m.def("_compare", &Compare, nb::arg("program").none(), nb::arg("feed").none(),
@@ -189,9 +267,12 @@ void BindComparing(nb::module_& m) {
   nb::class_<Profile>(m, "Profile",
                       "How long a run and each of its ops take; print it for a "
                       "table of the slowest.")
-      .def_prop_ro("seconds", &Profile::seconds,
-                   "Of a run: the median, without a clock at each op.")
-      .def_ro("run", &Profile::run, "The same with its interval.")
+      .def_prop_ro(
+          "seconds", [](const Profile& self) { return self.report.run.median; },
+          "Of a run: the median, without a clock at each op.")
+      .def_prop_ro(
+          "run", [](const Profile& self) { return self.report.run; },
+          "The same with its interval.")
       .def_ro("op_seconds", &Profile::op_seconds)
       .def_ro("chrome_trace", &Profile::trace,
               "JSON for Perfetto or chrome://tracing.")
@@ -207,6 +288,11 @@ void BindComparing(nb::module_& m) {
         nb::arg("program").none(), nb::arg("feed").none(),
         nb::arg("fetch_list").none(), nb::arg("scope").none(),
         nb::arg("budget"));
+  nb::class_<Measured>(m, "_Measured")
+      .def("text", &Measured::Text)
+      .def("json", &Measured::Json);
+  m.def("_measure", &MeasurePlan, nb::arg("plan"), nb::arg("program").none(),
+        nb::arg("feed").none(), nb::arg("scope").none(), nb::arg("budget"));
   nb::class_<TimedPlan>(m, "_TimedPlan")
       .def_ro("json", &TimedPlan::json)
       .def_ro("chrome_trace", &TimedPlan::trace);

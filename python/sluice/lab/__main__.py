@@ -127,8 +127,9 @@ def _add_race(commands: Any) -> None:
     )
     arguments.add(one, "op", "OP")
     arguments.add(
-        one, "--sizes", "N,N", "what n stands for", type=arguments.counts,
-        default=[4, 16, 64, 256, 1024],
+        one, "--sizes", "N,N",
+        "what n stands for; else up to five that fit the budget",
+        type=arguments.counts, default=None,
     )
     arguments.add(
         one, "--shape", "INPUT=SIZES",
@@ -167,13 +168,13 @@ def _tune(parsed: argparse.Namespace) -> int | None:
     )
     user = sl._lab._record_files()["user"]
     print(f"records: {user or 'in memory only, as SLUICE_RECORDS says'}")
-    return None
+    return 130 if result.cancelled else None
 
 
 def _race(parsed: argparse.Namespace) -> None:
     def progress(size: int) -> None:
-        if sys.stderr.isatty():
-            print(f"{parsed.op}: n = {size}", end="\r", file=sys.stderr)
+        end = "\r" if sys.stderr.isatty() else "\n"
+        print(f"{parsed.op}: n = {size}", end=end, file=sys.stderr, flush=True)
 
     for path in parsed.kernels:
         worker.load(path)

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from .one_op import find_dtype, find_op, one_op, shape_texts
 _SIZES = 5
 
 
-@dataclass
+@dataclass(repr=False)
 class Race:
     """Times of kernels by size, in seconds; nan if not timed."""
 
@@ -51,6 +52,11 @@ class Race:
             for i in range(len(winners) - 1)
             if winners[i] != winners[i + 1] and winners[i] and winners[i + 1]
         ]
+
+    def __repr__(self) -> str:
+        kernels = text.count(len(self.medians), "kernel")
+        sizes = text.count(len(self.sizes), "size")
+        return f"<Race of {self.op}: {kernels}, {sizes}>"
 
     def _shapes(self) -> str:
         """A text such as "conv2d: Input [8, 16, n, n], Filter [32, 16, 3, 3]".
@@ -150,6 +156,19 @@ def _enough(program: sl.Program, feed: Mapping[str, Any], place: Any) -> float:
     return 2 * seconds  # doubled for other work on the machine
 
 
+def _fitting(
+    make: Callable[[int], Any], budget: float, place: Any
+) -> list[int]:
+    """Up to five sizes whose ops are estimated to be measured in time."""
+    sizes = []
+    for size in (4, 8, 16, 32, 64, 128, 256, 512, 1024):
+        if sizes and 2 * _enough(*make(n=size), place) > budget:
+            break
+        sizes.append(size)
+    picks = np.linspace(0, len(sizes) - 1, min(len(sizes), _SIZES))
+    return [sizes[round(i)] for i in picks]
+
+
 def _rounded_up(seconds: float) -> str:
     """Round up to 1, 2 or 5 times a power of ten."""
     power = 10.0 ** math.floor(math.log10(seconds))
@@ -180,7 +199,7 @@ def _left_out(
 
 def race(
     op: str,
-    sizes: Sequence[int] = (4, 16, 64, 256, 1024),
+    sizes: Sequence[int] | None = None,
     shapes: Mapping[str, str] | None = None,
     attrs: Mapping[str, Any] | None = None,
     dtype: Any = None,
@@ -195,7 +214,8 @@ def race(
 
     Args:
         op: the op's type.
-        sizes: the values of ``n`` in shapes.
+        sizes: the values of ``n`` in shapes; if None, up to five from 4 to 1024
+            that are estimated to fit the budget.
         shapes: shapes of inputs, such as ``{"X": "8, 16, n, n"}``; the default
             is mostly ``64, n``.
         attrs: attributes of the op.
@@ -214,8 +234,11 @@ def race(
     schema = find_op(op)
     dtype = find_dtype(op, dtype, place)
     named = shape_texts(schema, shapes or {})
-    result = Race(op, [int(size) for size in sizes], shapes=named)
     with sl.kernel_hints(_hints(op)):
+        if sizes is None:
+            made = partial(one_op, op, shapes=shapes or {}, attrs=attrs or {})
+            sizes = _fitting(partial(made, dtype=dtype), budget, place)
+        result = Race(op, [int(size) for size in sizes], shapes=named)
         for i, size in enumerate(result.sizes):
             if progress is not None:
                 progress(size)

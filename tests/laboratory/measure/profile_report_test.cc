@@ -75,6 +75,35 @@ TEST(ProfileReport, LeavesSharesOutOnABusyMachine) {
   EXPECT_THAT(text, Not(HasSubstr(" %")));
 }
 
+TEST(ProfileReport, ListsNoCallsThatContradictTheRun) {
+  ProfileReport report = Quiet();
+  for (const auto& [median, apart] :
+       {std::pair(100e-6, "1.96"), std::pair(400e-6, "2.04")}) {
+    report.run.median = median;
+    const std::string text = ToString(report);
+    EXPECT_THAT(text, HasSubstr("they add up to 196 us, and a run takes\n"));
+    EXPECT_THAT(text, HasSubstr(std::string(apart) + " times apart"));
+    EXPECT_THAT(text, Not(HasSubstr("relu")));
+  }
+}
+
+TEST(ProfileReport, HasNoPredictionsOfAnEmulatedPlace) {
+  ProfileReport report = Quiet();
+  report.emulated = true;
+  for (ProfiledCall& call : report.calls)
+    call.predicted = 0;
+  const std::string text = ToString(report);
+  EXPECT_THAT(text, HasSubstr("predictions are of a GPU"));
+  EXPECT_THAT(text, Not(HasSubstr("predicted\n")));
+  EXPECT_THAT(text, Not(HasSubstr("too low")));
+}
+
+TEST(ProfileReport, TuningIsNoAdviceForOpsThatRunBlocks) {
+  ProfileReport report = Quiet();
+  report.calls[0].runs_blocks = true;
+  EXPECT_THAT(ToString(report), HasSubstr("3x off for 1 call: 42 relu;"));
+}
+
 TEST(ProfileReport, OnlyEstimatesAreOff) {
   ProfiledCall call = Call(1, 100e-6, 2e-6);
   EXPECT_DOUBLE_EQ(call.off(), 50);
@@ -99,6 +128,15 @@ TEST(ProfileReport, IsOfAPlan) {
   EXPECT_EQ(report.calls[0].kernel, "plain");
   EXPECT_EQ(report.calls[0].seconds, profile.ops[0].median);
   EXPECT_GT(report.calls[0].predicted, 0);
+  const ExplainTable table = MeasuredTable(*plan, profile);
+  ASSERT_EQ(table.rows.size(), 1u);
+  EXPECT_EQ(table.rows[0].cells[1], "test_add");
+  EXPECT_EQ(table.rows[0].cells.back(), "tie, registered first");
+  RunProfile other = profile;
+  other.run.median = 1;
+  EXPECT_TRUE(MeasuredTable(*plan, other).rows.empty());
+  EXPECT_THAT(MeasuredTable(*plan, other).head[2].text,
+              HasSubstr("the ops are not listed"));
 }
 
 TEST(ProfileReport, IsNarrow) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "sluice/laboratory/measure/shown_times.h"
+
 namespace sluice {
 namespace {
 
@@ -34,6 +36,41 @@ TEST(BusyText, IsForIntervalsWiderThanAQuarter) {
   timing.high = 5.8e-3;
   EXPECT_EQ(BusyText(timing),
             "the machine was busy: runs took 4.50 to 5.80 ms");
+}
+
+TEST(ShownTimes, FewerThanTenTurnsHaveNoInterval) {
+  Timing run;
+  run.median = 6.85e-3;
+  run.low = 6.8e-3;
+  run.high = 6.9e-3;
+  run.rounds = 10;
+  EXPECT_EQ(TimeText(run), "6.85 ms (6.80 to 6.90 ms, 10 runs)");
+  run.rounds = 9;
+  EXPECT_EQ(TimeText(run), "6.85 ms (9 runs only)");
+}
+
+TEST(ShownTimes, AreListedUpToOneAndAHalfTimesApart) {
+  EXPECT_FALSE(Contradict(1e-3, 1.49e-3));
+  EXPECT_TRUE(Contradict(1e-3, 1.51e-3));
+  EXPECT_TRUE(Contradict(1.51e-3, 1e-3));
+  EXPECT_TRUE(Contradict(0, 1e-3));
+  EXPECT_FALSE(Contradict(1e-6, 5e-6)) << "the clock and the executor";
+  ShownTimes shown;
+  shown.run.median = 1e-3;
+  shown.ops = 0.9e-3;
+  EXPECT_EQ(shown.WhyNoOps(), "");
+}
+
+TEST(ComparedText, NeedsIntervalsThatDoNotOverlap) {
+  Timing before, now;
+  before.median = before.low = before.high = 2e-3;
+  now.median = now.low = now.high = 1e-3;
+  before.rounds = now.rounds = 10;
+  EXPECT_EQ(ComparedText(now, before), "2 to 2 times as fast");
+  now.rounds = 2;
+  EXPECT_EQ(ComparedText(now, before), "2 times as fast");
+  before.low = 0.9e-3;
+  EXPECT_EQ(ComparedText(now, before), "");
 }
 
 TEST(KernelName, NamesTheLibraryAndThePlaceOnlyWhereTheySaySomething) {

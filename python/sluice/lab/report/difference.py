@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from sluice import _lab
+
 _FACTS = ("op", "library", "variant", "dtype", "layout", "place")
 
 
@@ -24,7 +26,8 @@ def difference(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
         "layout", "place", "slower", "faster"), and the op in each report as
         ``old`` and ``new`` (None if missing); largest change of seconds first.
         ``same``: the number of other ops. ``comparable``: whether machine and
-        threads are the same.
+        threads are the same. ``verdict``: how a run compares with one before.
+        ``why_no_times``: why times of ops should not be listed, or "".
     """
     olds, news = _by_identity(old), _by_identity(new)
     _pair_renamed(olds, news)
@@ -40,9 +43,23 @@ def difference(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
         "new": _head(new),
         "comparable": _head(old)["machine"] == _head(new)["machine"]
         and _head(old)["threads"] == _head(new)["threads"],
+        "verdict": _lab._compared(*map(run_times, (new, old))),
+        "why_no_times": shown(old)[1] or shown(new)[1],
         "ops": rows,
         "same": len({*olds, *news}) - len(rows),
     }
+
+
+def run_times(data: dict[str, Any]) -> tuple[float, float, float, int]:
+    """Median, interval and number of the runs of a report."""
+    run = data["plan"]["times"]["run"]
+    return run["median"], run["low"], run["high"], run["rounds"]
+
+
+def shown(data: dict[str, Any]) -> tuple[str, str]:
+    """The text of a run, and why the times of its ops are not listed, or ""."""
+    ops = sum(op["measured"]["median"] for op in data["plan"]["ops"])
+    return _lab._shown_times(run_times(data), ops)
 
 
 def _head(data: dict[str, Any]) -> dict[str, Any]:
@@ -52,6 +69,7 @@ def _head(data: dict[str, Any]) -> dict[str, Any]:
         "machine": data["machine"]["machine"],
         "threads": data["plan"]["threads"],
         "run": data["plan"]["times"]["run"],
+        "run_text": shown(data)[0],
         "predicted_seconds": data["summary"]["predicted_seconds"],
     }
 

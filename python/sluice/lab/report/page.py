@@ -46,11 +46,16 @@ def _without_script(view: dict[str, Any]) -> str:
     def said(text: str) -> str:
         return html.escape(re.sub(r"(?<=\d) us\b", " \u00b5s", text))
 
+    def time(op: dict[str, Any]) -> str:
+        if view["why_no_times"]:
+            return "-"
+        return said(words.time(op["measured"]["median"]))
+
     ops = sorted(view["ops"], key=lambda op: -op["measured"]["median"])[:200]
     rows = "".join(
         f"<tr><td>{op['index']} {said(op['op'])}"
         f"<td>{said(op['library'].lower())}/{said(op['variant'])}"
-        f"<td>{said(words.time(op['measured']['median']))}"
+        f"<td>{time(op)}"
         f"<td>{said(op['reason'])}"
         for op in ops
     )
@@ -58,8 +63,9 @@ def _without_script(view: dict[str, Any]) -> str:
     return (
         "<style>main, nav { display: none }</style>"
         "<p>The charts of this page need JavaScript, which is off. A run takes "
-        f"{said(words.time(summary['measured_seconds']))}; these are the "
-        f"{len(ops)} slowest of {words.count(summary['ops'], 'op')}.</p>"
+        f"{said(view['run_text'])}; these are the {len(ops)} slowest of "
+        f"{words.count(summary['ops'], 'op')}.</p>"
+        f"<p>{said(view['why_no_times'])}</p>"
         "<div class=scroll><table><thead><tr><th>op<th>kernel<th>time"
         f"<th>chosen because<tbody>{rows}</table></div>"
     )

@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from sluice import _lab
+
 from . import graph, memory
+from .difference import shown as shown_times
 from .layout import positions
 
 _HEIGHT = 40.0  # height of a node, in pixels
@@ -75,6 +78,8 @@ def make_view(
         for key in ("name", "created", "sluice", "machine", "tuning", "summary")
     }
     view["role"] = data.get("role", "")
+    view["run_text"], view["why_no_times"] = shown_times(data)
+    view["least_turns"] = _lab._LEAST_TURNS
     view |= {
         key: plan[key]
         for key in ("place", "threads", "times", "arenas", "feeds", "fetches")
@@ -93,13 +98,22 @@ def make_view(
         "changes": None,
     }
     if changes is not None:
-        rows = changes["ops"][: limits.changes]
+        found = changes["ops"]
+        if changes["why_no_times"]:
+            found = [_without_times(row) for row in found]
+            found = [row for row in found if row["changes"]]
+        rows = found[: limits.changes]
         view["changes"] = {**changes, "ops": rows}
-        view["changes"]["left_out"] = len(changes["ops"]) - len(rows)
+        view["changes"]["left_out"] = len(found) - len(rows)
     # A long hostile name appears in feeds as well as in ops.
     view = shortened(view, limits.characters)
     view["graph"] = _graph(plan, limits.nodes)
     return view
+
+
+def _without_times(row: dict[str, Any]) -> dict[str, Any]:
+    changes = [c for c in row["changes"] if c not in ("slower", "faster")]
+    return {**row, "changes": changes}
 
 
 def _op(op: dict[str, Any], place: int, limits: Limits) -> dict[str, Any]:

@@ -3,12 +3,18 @@ sluice.report = JSON.parse(document.getElementById("data").textContent);
 
 {
   const report = sluice.report;
+  // Times of ops that contradict the run are not shown anywhere.
+  if (report.why_no_times) {
+    for (const part of [...report.ops.map((op) => op.measured), ...report.graph.nodes, ...report.groups]) {
+      for (const name of ["median", "low", "high", "seconds"]) if (name in part) part[name] = null;
+    }
+  }
   sluice.opSeconds = report.summary.op_seconds || 1;
   sluice.byPosition = new Map(report.ops.map((op) => [op.position, op]));
   sluice.byIndex = new Map(report.ops.map((op) => [op.index, op]));
   for (const op of report.ops) {
     op.seconds = op.measured.median;
-    op.share = op.seconds / sluice.opSeconds;
+    op.share = op.seconds === null ? null : op.seconds / sluice.opSeconds;
     op.ratio = op.predicted_seconds > 0 && op.seconds > 0 ? op.seconds / op.predicted_seconds : null;
     op.kernelName = `${op.library.toLowerCase()}/${op.variant}`;
     op.candidates = report.lists[op.candidate_list].candidates;

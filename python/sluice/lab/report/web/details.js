@@ -59,7 +59,7 @@
       make("td", {}, make("span", { class: `tag ${kind}` }, word)),
       make("td", { class: "n" }, candidate.refusal ? "-" : sluice.predicted(candidate)),
       make("td", { class: "n" }, timed ? sluice.time(measured.median) : "-",
-        timed ? make("div", { class: "quiet" }, measured.rounds === 1 ? "1 run only" : `${sluice.interval(measured)}, ${sluice.count(measured.rounds, "round")}`) : null),
+        timed ? make("div", { class: "quiet" }, measured.rounds < sluice.report.least_turns ? sluice.interval(measured, measured.rounds, "round") : `${sluice.interval(measured)}, ${sluice.count(measured.rounds, "round")}`) : null),
       make("td", { class: "n" }, candidate.refusal ? "-" : sluice.times(candidate.predicted_seconds / chosen.predicted_seconds)),
       make("td", { class: "n" }, candidate.refusal && !measured ? "-" : error(measured)),
     ];
@@ -121,7 +121,7 @@
     const head = [
       row("Kernel", make("b", {}, op.kernelName), ` at ${op.place}, ${op.dtype}, layout ${op.layout}`),
       row("Chosen because", sluice.said(op.reason)),
-      row("Time in a run", make("b", {}, sluice.time(op.seconds)), ` (${sluice.opInterval(op.measured)}), ${sluice.percent(op.share)} of all ops`),
+      op.seconds === null ? [] : row("Time in a run", make("b", {}, sluice.time(op.seconds)), ` (${sluice.opInterval(op.measured)}), ${sluice.percent(op.share)} of all ops`),
     ];
     const facts = [
       row("Predicted", `${sluice.predicted(op)}, ${op.evidence}`),
@@ -156,7 +156,7 @@
     make("h3", {}, `${sluice.count(node.count, "op")}, from place ${node.first} on`),
     make("p", { class: "note" }, "This plan has more ops than fit into a picture, so that each box is a stretch of ops that run one after another."),
     make("dl", { class: "facts" },
-      row("Time in a run", `${sluice.time(node.seconds)}, ${sluice.percent(node.seconds / sluice.opSeconds)} of all ops`),
+      node.seconds === null ? [] : row("Time in a run", `${sluice.time(node.seconds)}, ${sluice.percent(node.seconds / sluice.opSeconds)} of all ops`),
       row("Predicted", sluice.time(node.predicted_seconds)),
       row("Smallest margin", sluice.times(node.margin))),
     make("table", {},

@@ -45,6 +45,7 @@ sluice.rate = (value, unit) =>
   scaled(value, [[unit, 1], [`k${unit}`, 1e3], [`M${unit}`, 1e6], [`G${unit}`, 1e9], [`T${unit}`, 1e12]]);
 
 sluice.percent = (share) => {
+  if (share === null) return "-";
   const percent = 100 * share;
   if (percent > 0 && percent < 0.1) return "< 0.1 %";
   return `${percent < 10 ? percent.toFixed(1) : percent.toFixed(0)} %`;
@@ -53,9 +54,9 @@ sluice.percent = (share) => {
 sluice.times = (ratio) =>
   ratio === null || ratio === undefined ? "-" : `${sluice.number(ratio)}\u00d7`;
 
-// One run has no interval.
-sluice.interval = (time, rounds) => {
-  if (rounds === 1) return "1 run only";
+// Few runs have no interval.
+sluice.interval = (time, rounds, noun = "run") => {
+  if (rounds < sluice.report.least_turns) return `${sluice.count(rounds, noun)} only`;
   const [low, high] = [sluice.time(time.low), sluice.time(time.high)];
   return low === high ? low : `${low} to ${high}`;
 };

@@ -15,14 +15,19 @@
   const ratio = run.median > 0 ? summary.predicted_seconds / run.median : null;
   const measured = summary.evidence.measured || 0;
   sluice.fill("cards",
-    card("one run", sluice.time(run.median), run.rounds === 1 ? "1 run only" : `95 % interval ${sluice.interval(run)}, ${sluice.count(run.rounds, "run")}`, "Median of runs of the plan as Executor.run runs it"),
+    card("one run", sluice.time(run.median), run.rounds < report.least_turns ? sluice.interval(run, run.rounds) : `95 % interval ${sluice.interval(run)}, ${sluice.count(run.rounds, "run")}`, "Median of runs of the plan as Executor.run runs it"),
     card("predicted", sluice.time(summary.predicted_seconds), ratio === null ? "" : `${sluice.times(ratio)} the measured run`, "The sum of what the chosen kernels were predicted to take"),
     card("ops", summary.ops.toLocaleString("en"), Object.entries(summary.libraries).sort((a, b) => b[1] - a[1]).map(([name, count]) => `${count.toLocaleString("en")} ${name.toLowerCase()}`).join(", "), "How many ops run, and by which library's kernels"),
     card("chosen by measurement", sluice.percent(summary.ops ? measured / summary.ops : 0), `${measured.toLocaleString("en")} of ${sluice.count(summary.ops, "op")}${measured < summary.ops ? "; the others by estimates" : ""}`, "Ops whose kernel was measured for exactly these shapes, on this machine"),
     card("working memory", sluice.bytes(summary.arena_bytes), report.memory.length > 1 ? `one block at each of ${report.memory.length} places for intermediate values` : "one block for all intermediate values"),
     card("moved between places", sluice.bytes(summary.transfer_bytes), "in each run"));
   const words = [];
-  if (summary.ops > 0) {
+  if (report.why_no_times) {
+    words.push(`${sluice.said(report.why_no_times)}.`);
+    for (const id of ["strip", "bars"]) document.getElementById(id).parentElement.hidden = true;
+    for (const id of ["prediction", "roofline"]) document.getElementById(id).hidden = true;
+  } else if (summary.ops > 0) {
+    words.push(`Ops take ${sluice.time(summary.op_seconds)} of it.`);
     const types = d3.nest().key((group) => group.op).entries(report.groups).map(({ key, values }) => ({ key, values, seconds: d3.sum(values, (group) => group.seconds) }));
     const most = types.reduce((a, b) => (b.seconds > a.seconds ? b : a));
     const kernels = [...new Set(most.values.map((group) => `${group.library.toLowerCase()}/${group.variant}`))];
