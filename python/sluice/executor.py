@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import sys
 import warnings
@@ -10,6 +11,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from . import _core, errors, framework
 from .explanation import Explanation, explain_plan, explained
@@ -203,6 +206,10 @@ class Executor(_core.Executor):
         op: int | None = None,
         all: bool = False,
         fold: bool = True,
+        measure: bool = False,
+        feed: Mapping[str, Any] | None = None,
+        scope: _core.Scope | None = None,
+        budget: float = 0.3,
     ) -> Explanation:
         """Say which kernel runs each op of the plan prepared last, and why.
 
@@ -215,15 +222,50 @@ class Executor(_core.Executor):
             op: a number of the first column: everything about that op.
             all: every candidate of every op, and every remark.
             fold: whether rows that are alike or small share a line.
+            measure: runs the plan as :meth:`profile` does, and shows for each
+                op the estimate, the actual time and the factor between them.
+            feed: with ``measure``, what to feed; zeros if None.
+            scope: with ``measure``, where parameters are read; the global scope
+                if None.
+            budget: with ``measure``, seconds for the runs.
 
         Raises:
             FailedPreconditionError: the program has not run yet.
             NotFoundError: the plan does not compute the op.
         """
         program = framework._main if program is None else program
+        if measure:
+            return self._explain_measured(
+                program, op, fold, feed, scope, budget
+            )
         return explained(
             op, all, fold, partial(self._explain, program),
             partial(self._explain_tables, program),
+        )  # fmt: skip
+
+    def _explain_measured(
+        self,
+        program: Program,
+        op: int | None,
+        fold: bool,
+        feed: Mapping[str, Any] | None,
+        scope: _core.Scope | None,
+        budget: float,
+    ) -> Explanation:
+        from . import _lab
+
+        plan = self._last_plan(program)
+        if feed is None:
+            feeds = json.loads(plan.explain_json())["feeds"]
+            feed = {f["var"]: np.zeros(f["shape"], f["dtype"]) for f in feeds}
+        measured = _lab._measure(
+            plan, program, feed, _scope if scope is None else scope,
+            float(budget),
+        )  # fmt: skip
+        return explained(
+            op, False, fold,
+            lambda number, _, *rest: measured.text(number, *rest),
+            lambda *wanted: f"[{measured.json(*wanted)}]",
         )  # fmt: skip
 
     def profile(
