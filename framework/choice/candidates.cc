@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "sluice/framework/choice/op_signature.h"
-#include "sluice/framework/choice/op_threads.h"
 #include "sluice/framework/op/op_schema.h"
 #include "sluice/platform/device.h"
 #include "sluice/platform/error.h"
@@ -235,13 +234,10 @@ void CandidateLister::Estimate(const OpFacts& op, Candidate* candidate) const {
                                                : kernel.estimate(query);
   const bool on_cpu = candidate->place.kind == PlaceKind::kCPU;
   static const MachineFigures kDevice = DeviceFigures();
-  const CountCosts& costs =
-      KernelCosts::Active().Of(CostRow(kernel, candidate->work), op.dtype);
-  const int threads = on_cpu ? ThreadsFor(candidate->work, costs, op.dtype,
-                                          machine_, num_threads_)
-                             : num_threads_;
-  candidate->estimate = PredictSeconds(candidate->work, costs, op.dtype,
-                                       on_cpu ? machine_ : kDevice, threads);
+  candidate->estimate = PredictSeconds(
+      candidate->work,
+      KernelCosts::Active().Of(CostRow(kernel, candidate->work), op.dtype),
+      op.dtype, on_cpu ? machine_ : kDevice, num_threads_);
   candidate->seconds = candidate->estimate;
 }
 

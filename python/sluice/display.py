@@ -268,9 +268,9 @@ def _scope(scope: Any) -> str:
 
 def _profile(profile: Any) -> str:
     run, times = profile.run, profile.op_seconds
-    took = _timing(run) if run.rounds else of_seconds(profile.seconds)
+    took, why_no_ops = _shown(run, sum(times))
     text = f"a run takes {took}"
-    if sum(times) > 0:
+    if sum(times) > 0 and not why_no_ops:
         slowest = max(range(len(times)), key=times.__getitem__)
         share = times[slowest] / sum(times)
         events = json.loads(profile.chrome_trace)["traceEvents"]
@@ -284,7 +284,7 @@ def _comparison(found: Any) -> str:
     low, high = found.b_over_a
     a, b = of_seconds(found.run_a.median), of_seconds(found.run_b.median)
     times = "no difference in time" if low <= 1 <= high else (
-        f"B takes {low:.2f}x to {high:.2f}x as long"
+        f"B takes {found.run_b.median / found.run_a.median:.2f}x as long"
     )
     other = sum(op.kernel_a != op.kernel_b for op in found.ops)
     results = "results within bound"
@@ -320,16 +320,21 @@ def _placement(found: Any) -> str:
     )
 
 
+def _shown(timing: Any, ops: float) -> tuple[str, str]:
+    """A run as screens show it, and why they do not show its ops, or ""."""
+    from . import _lab
+
+    run = (timing.median, timing.low, timing.high, timing.rounds)
+    return _lab._shown_times(run, ops)
+
+
 def _timing(timing: Any) -> str:
-    if timing.rounds == 1:
-        return f"{of_seconds(timing.median)} (1 run only)"
-    low, high = of_seconds(timing.low), of_seconds(timing.high)
-    text = f"{of_seconds(timing.median)} ({low} to {high}, "
-    return text + f"{counted(timing.rounds, 'run')})"
+    return _shown(timing, timing.median)[0]
 
 
 # One line for each class of the extensions, without its name where that is all.
 _LINES: dict[str, str | Callable[[Any], str]] = {
+    "_Measured": "estimates beside times",
     "BisectFinding": "ops {0.ops}, {0.value}",
     "BisectResult": lambda found: f"{counted(len(found.findings), 'finding')} "
     f"in {counted(found.ops, 'op')}, {counted(found.runs, 'run')}",
@@ -339,7 +344,6 @@ _LINES: dict[str, str | Callable[[Any], str]] = {
     "PlacedOp": "{0.op_index} {0.op} by {0.kernel_now} -> {0.kernel_then}",
     "Placement": _placement,
     "Plan": _plan,
-    "PlanPrediction": lambda plan: f"{of_seconds(plan.total)} a run",
     "Profile": _profile,
     "Program": _program,
     "ProgramPart": lambda part: _program(part.program),

@@ -2,7 +2,6 @@
 
 import sys
 
-import numpy as np
 import pytest
 
 import sluice as sl
@@ -169,20 +168,3 @@ def test_bad_input_is_named(arguments, message, capsys):
     err = capsys.readouterr().err
     assert message in err, err
     assert "Traceback" not in err
-
-
-def test_predictions_are_by_op_and_do_not_train():
-    loss = sl.layers.mean(sl.layers.fc(sl.data("x", [4, 3]), 2))
-    sl.optimizer.SGD(0.1).minimize(loss)
-    exe = sl.Executor()
-    exe.run(sl.default_startup_program())
-    feed = {"x": np.ones((4, 3), "f4")}
-    program, scope = sl.default_main_program(), sl.global_scope()
-    names = [v["name"] for v in program._blocks()[0]["vars"] if v["persistable"]]
-    before = {name: np.array(scope[name]) for name in names}
-    prediction = sl._lab._predict(exe.prepare(feed=feed, fetch_list=[loss]), program, feed, scope, 1.0)
-    assert all(prediction.measured)
-    assert all(seconds > 0 for seconds in prediction.ops)
-    assert prediction.total == pytest.approx(sum(prediction.ops) + prediction.executor)
-    for name in names:
-        np.testing.assert_array_equal(scope[name], before[name])

@@ -1,5 +1,3 @@
-#include "sluice/laboratory/prediction.h"
-
 #include <optional>
 #include <string>
 #include <tuple>
@@ -20,20 +18,6 @@
 namespace sluice::python {
 
 namespace {
-
-PlanPrediction Predict(const Plan& plan,
-                       nb::handle program_object,
-                       nb::handle feed,
-                       nb::handle scope_object,
-                       double budget) {
-  const Program& program = ToProgram(program_object, "predict");
-  const Scope& scope = ToScope(scope_object, "predict");
-  const FeedArrays arrays(program, feed);
-  PredictionOptions options;
-  options.budget_seconds = budget;
-  const nb::gil_scoped_release release;
-  return sluice::Predict(plan, arrays.feeds(), &scope, options);
-}
 
 // Faster kernels as (op, library, variant, factor).
 using Faster =
@@ -111,20 +95,7 @@ void BindPlacement(nb::module_& m) {
 }  // namespace
 
 void BindPrediction(nb::module_& m) {
-  nb::class_<PlanPrediction>(m, "PlanPrediction",
-                             "What a run will take, from its parts, in "
-                             "seconds.")
-      .def_ro("ops", &PlanPrediction::ops,
-              "By op of the plan, with operands where they are in the graph.")
-      .def_ro("warm", &PlanPrediction::warm,
-              "The same from records and estimates.")
-      .def_ro("measured", &PlanPrediction::measured)
-      .def_ro("transfers", &PlanPrediction::transfers)
-      .def_ro("executor", &PlanPrediction::executor)
-      .def_prop_ro("total", &PlanPrediction::total);
   BindPlacement(m);
-  m.def("_predict", &Predict, nb::arg("plan"), nb::arg("program").none(),
-        nb::arg("feed").none(), nb::arg("scope").none(), nb::arg("budget"));
 }
 
 }  // namespace sluice::python
