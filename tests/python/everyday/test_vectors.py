@@ -97,26 +97,6 @@ def test_eye(exe):
     assert got[0].dtype == "float32" and got[1].dtype == "int64"
 
 
-def test_products_of_vectors():
-    x, y = values(4, 3), values(4, 3, seed=1)
-    agree(
-        lambda x, y: [
-            layers.dot(x, y),
-            layers.cross(x, y),
-            layers.cos_sim(x, y),
-        ],
-        lambda x, y: [
-            (x * y).sum(-1, keepdims=True),
-            np.cross(x, y),
-            (x * y).sum(1, keepdims=True)
-            / np.sqrt((x * x).sum(1) * (y * y).sum(1))[:, None],
-        ],
-        x,
-        y,
-        unknown=(0,),
-    )
-
-
 def test_a_dot_of_vectors_has_one_element_as_in_fluid():
     agree(
         layers.dot,

@@ -49,17 +49,6 @@ def value(layer, *arrays, dtype="f8"):
     return run(layer, arrays, np.ones(()))
 
 
-def test_logistic_losses_keep_small_and_large_numbers():
-    found, grad, _ = value(
-        L.sigmoid_cross_entropy_with_logits,
-        [[100.0, -100.0, 800.0, -800.0]],
-        [[1.0, 0.0, 0.0, 1.0]],
-    )
-    np.testing.assert_allclose(found[0, 0], np.exp(-100.0), rtol=1e-12)
-    np.testing.assert_allclose(found[0, 1:], [0, 800, 800], atol=1e-12)
-    np.testing.assert_allclose(grad[0, 2:], [1, -1])
-
-
 def test_losses_of_probabilities_0_and_1_are_finite_with_finite_gradients():
     sure, truth = [[0.0, 1.0, 0.0, 1.0]], [[0.0, 1.0, 1.0, 0.0]]
     for dtype in ("f4", "f8"):

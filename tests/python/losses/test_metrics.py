@@ -94,19 +94,6 @@ def test_precision_recall_layer(exe):
         np.testing.assert_allclose(found[at : at + 3], expected)
 
 
-def test_precision_and_recall_of_rounded_probabilities():
-    both = metrics.CompositeMetric()
-    both.add_metric(metrics.Precision())
-    both.add_metric(metrics.Recall())
-    assert both.eval() == [0, 0]
-    both.update(np.array([[0.1], [0.7], [0.8], [0.9]]), [[0], [1], [1], [0]])
-    both.update([0.2], [1])
-    assert both.eval() == [2 / 3, 2 / 3]
-    both.reset()
-    both.update([1.0], [1])
-    assert both.eval() == [1, 1]
-
-
 def test_accuracy_is_weighed():
     metric = metrics.Accuracy("top1")
     metric.update(np.array([0.5], "f4"), 10)
