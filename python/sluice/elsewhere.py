@@ -69,6 +69,14 @@ crossentropyloss: softmax_with_cross_entropy | kldivloss, kl_div: kldiv_loss
 lookup_table: embedding | marginrankingloss: margin_rank_loss | rnn: scan
 maxpool2d: pool2d | mseloss: mse_loss | nllloss: nll_loss | staticrnn: scan
 smoothl1loss: smooth_l1_loss | switch: cond | view: reshape | while: while_loop
+permute: transpose | mm, bmm: matmul | cat: concat | silu: swish | chunk: split
+maximum: elementwise_max | minimum: elementwise_min | max, amax: reduce_max
+min, amin: reduce_min | remainder: elementwise_mod | add_n, sums: sum
+floor_divide: elementwise_floordiv | index_select: gather | argmax: arg_max
+argmin: arg_min | hardtanh, hard_tanh: clip | arange: range
+masked_fill: where | fully_connected: fc
+fill_constant_batch_size_like: full_like | interpolate, upsample: resize
+adaptive_avg_pool2d, global_avg_pool: pool2d(..., global_pooling=True)
     """
 )
 
@@ -98,7 +106,7 @@ DGCMomentumOptimizer: sl.optimizer.Momentum; gradients are sent whole
 PolynomialLR: sl.layers.polynomial_decay
 calc_gradient, gradients: sl.append_backward(loss, parameter_list=[x])
 create_global_var: sl.layers.fill_constant, or LayerHelper.create_persistable
-create_lod_tensor: sl.Ragged(rows, offsets), or feed (rows, [lengths])
+create_lod_tensor: sl.Ragged(rows, [offsets]), or feed (rows, [lengths])
 Optimizer.param_groups: sl.ParamAttr(learning_rate=..., regularizer=...)
 Optimizer.step, Optimizer.zero_grad: exe.run(program, feed) after minimize(loss)
 Variable.backward: optimizer.minimize(loss), or sl.append_backward(loss)
@@ -199,8 +207,12 @@ def attribute_help(module: str, name: str, known: Iterable[str]) -> str:
         inside = vars(sluice)[part[1:]] if part else sluice
         if here is None and stem in inside.__all__:
             here = f"sl{part}.{stem}"
-    if here is None and layer.partition("(")[0] in sluice.layers.__dir__():
-        here = f"sl.layers.{layer}"
+    for prefix in ("", "elementwise_", "reduce_"):
+        found = prefix + layer.partition("(")[0] in sluice.layers.__dir__()
+        if here is None and found:
+            here = f"sl.layers.{prefix}{layer}"
+    if here is None and name in sluice.fluid.layers.__all__:
+        here = f"sluice.fluid.layers.{name}"
     near = get_close_matches(name, dict.fromkeys(known), 2, cutoff=0.75)
     if here is not None:
         return f"; use {here}"

@@ -37,11 +37,20 @@ class Ragged(np.ndarray):
         """Make one from rows and offsets.
 
         Raises:
-            InvalidArgumentError: offsets fall, start above 0, or end elsewhere
-                than the level below or the rows.
+            InvalidArgumentError: ``lod`` is no list of levels, offsets fall,
+                start above 0, or end elsewhere than the level below or the
+                rows.
         """
         self = np.asarray(rows).view(cls)
-        self.lod = _checked_lod("Ragged", self, [list(lv) for lv in lod])
+        try:
+            levels = [list(level) for level in lod]
+        except TypeError:
+            raise InvalidArgumentError(
+                "Ragged: lod is a list of levels, each a list of offsets, as "
+                f"in [[0, 1, 3]]; got {_core._shown(lod)}",
+                "python.lod_levels",
+            ) from None
+        self.lod = _checked_lod("Ragged", self, levels)
         return self
 
     def __array_finalize__(self, source: Any) -> None:
@@ -74,6 +83,23 @@ class Ragged(np.ndarray):
 
 def _refuse(name: str, problem: str, check: str) -> None:
     raise InvalidArgumentError(f"feed {name}: {problem}", f"python.{check}")
+
+
+def _checked_lengths(name: str, rows: Any, given: list[Any]) -> list[list[int]]:
+    """The offsets of lengths, the outermost level first."""
+    ends = [len(level) for level in given[1:]] + [len(rows)]
+    for level, end in zip(given, ends, strict=True):
+        if min(level, default=0) < 0:
+            _refuse(name, f"a length is negative: {level}", "lod_falls")
+        if sum(level) != end:
+            below = "rows" if level is given[-1] else "sequences below"
+            _refuse(
+                name,
+                f"lengths {_core._shown(level)} add up to {sum(level)}; there "
+                f"are {end} {below}",
+                "lod_lengths",
+            )
+    return [_offsets(level) for level in given]
 
 
 def _checked_lod(name: str, rows: Any, lod: list[list[int]]) -> list[list[int]]:
@@ -179,7 +205,7 @@ def _pack(spec: _Spec, value: Any) -> tuple[np.ndarray, list[list[int]]]:
         given = list(given)
         nested = bool(given) and isinstance(given[0], (list, tuple, np.ndarray))
         # Fluid's lengths for each level; else offsets.
-        lod = [_offsets(level) for level in given] if nested else [given]
+        lod = _checked_lengths(spec.name, rows, given) if nested else [given]
         return rows, _checked_lod(spec.name, rows, lod)
     _refuse(
         spec.name,

@@ -6,7 +6,7 @@ import contextlib
 import os
 import re
 import sys
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Any
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
@@ -54,14 +54,19 @@ def is_users(file: str) -> bool:
     return not file.startswith(_OWN) or file in USERS_FILES
 
 
+def _is_users_frame(frame: FrameType) -> bool:
+    file = frame.f_code.co_filename
+    # __init__ of a dataclass has no file, or that of `python -c`.
+    package = str(frame.f_globals.get("__package__")).partition(".")[0]
+    return is_users(file) and (file != "<string>" or package != "sluice")
+
+
 def caller_location() -> tuple[str, int]:
     """File and line of the innermost frame outside of this package."""
     frame = sys._getframe(1)
     while frame is not None:
-        file = frame.f_code.co_filename
-        # __init__ of a dataclass has no file, or that of `python -c`.
-        if is_users(file) and frame.f_globals.get("__package__") != "sluice":
-            return source_name(file), frame.f_lineno
+        if _is_users_frame(frame):
+            return source_name(frame.f_code.co_filename), frame.f_lineno
         frame = frame.f_back
     return "", 0
 
@@ -81,7 +86,7 @@ def without_own_frames(error: BaseException) -> None:
     frames: list[TracebackType] = []
     trace = error.__traceback__
     while trace is not None:
-        if is_users(trace.tb_frame.f_code.co_filename):
+        if _is_users_frame(trace.tb_frame):
             frames.append(trace)
         trace = trace.tb_next
     if not frames:

@@ -14,7 +14,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from . import _core, executor, framework
-from .errors import DataLossError, InvalidArgumentError, NotFoundError
+from .errors import (
+    DataLossError,
+    InvalidArgumentError,
+    NotFoundError,
+    SluiceError,
+)
 from .framework import Program, positive
 
 if TYPE_CHECKING:
@@ -163,7 +168,8 @@ def load_checkpoint(
 
     Raises:
         NotFoundError: the file cannot be read.
-        DataLossError: it is truncated, damaged or no checkpoint.
+        DataLossError: it is truncated, damaged or no checkpoint; says which
+            older one of the folder is whole.
         UnimplementedError: it is of a newer version.
         InvalidArgumentError: it has other tensors than the program and
             ``strict``, or none in common; names some. Or the state is of
@@ -172,11 +178,40 @@ def load_checkpoint(
     program = framework.default_main_program() if program is None else program
     scope = executor.global_scope() if scope is None else scope
     path = Path(path)
+    files: list[Path] = []
     if path.is_dir() or path.suffix != ".safetensors":
         files = _files(path) if path.is_dir() else []
         if not files and not path.is_file():
             return None
         path = files[-1] if files else path
+    try:
+        return _load(path, program, scope, loader, strict)
+    except DataLossError as error:
+        for older in reversed(files[:-1]):
+            if _is_whole(older, program):
+                error.args = (
+                    f"{error.args[0]}\n{older.name} beside it is whole: pass "
+                    "its path to go on from there",
+                )
+                break
+        raise
+
+
+def _is_whole(path: Path, program: Program) -> bool:
+    try:
+        _load(path, program, _core.Scope(), None, False)
+    except SluiceError:
+        return False
+    return True
+
+
+def _load(
+    path: Path,
+    program: Program,
+    scope: _core.Scope,
+    loader: DataLoader | None,
+    strict: bool,
+) -> TrainingCheckpoint:
     tensors = _tensors(path)
     state = _read_state(path, tensors)
     if loader is not None:

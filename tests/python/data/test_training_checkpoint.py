@@ -213,6 +213,22 @@ def test_every_flipped_byte_is_noticed(tmp_path, trained):
     assert other.names() == [] and other.step == 0
 
 
+def test_a_damaged_newest_one_names_the_last_whole_one(tmp_path, trained):
+    train, scope, _ = trained
+    files = [
+        Path(sl.io.save_checkpoint(tmp_path, train, scope, step))
+        for step in (1, 2, 3, 4)
+    ]
+    for path in files[2:]:
+        path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(sl.DataLossError) as error:
+        sl.io.load_checkpoint(tmp_path, train, sl.Scope())
+    assert "step-000000002.safetensors beside it is whole" in str(error.value)
+    with pytest.raises(sl.DataLossError) as error:
+        sl.io.load_checkpoint(files[3], train, sl.Scope())
+    assert "beside it" not in str(error.value)
+
+
 @pytest.mark.parametrize(
     "text",
     [

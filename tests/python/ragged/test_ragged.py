@@ -102,7 +102,9 @@ def test_rows_and_offsets_may_be_fed_apart(exe):
         ([0, 2], "end at 2; expected 3"),
         ([0, 4], "end at 4; expected 3"),
         ([], "must start at 0"),
-        ([[2, 2]], "end at 4; expected 3"),
+        ([[2, 2]], r"lengths \[2, 2\] .*add up to 4; there are 3 rows"),
+        ([[4, -1]], r"a length is negative: \[4, -1\]"),
+        ([[2], [1, 1, 1]], "add up to 2; there are 3 sequences below"),
         ([[1, 2], [1, 1, 1]], "expected 1 levels of sequences, got 2"),
     ],
 )
@@ -111,6 +113,8 @@ def test_wrong_offsets_are_refused_and_the_next_run_works(exe, offsets, words):
     rows = np.array([[1], [2], [3]])
     with pytest.raises(sl.InvalidArgumentError, match=words):
         exe.run(feed={"x": (rows, offsets)}, fetch_list=[out])
+    with pytest.raises(sl.InvalidArgumentError, match="lod is a list of levels"):
+        sl.Ragged(rows, [0, 1, 3])
     (got,) = exe.run(feed={"x": (rows, [0, 1, 3])}, fetch_list=[out])
     assert got.tolist() == [[1], [5]]
 

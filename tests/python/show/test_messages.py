@@ -72,7 +72,7 @@ ATTRIBUTES = {
     "sl.layers.DynamicRNN": "use sl.layers.sequence_scan",
     "sl.layers.increment": "use x + 1,",
     "sl.layers.create_global_var": "use sl.layers.fill_constant, or LayerHelper.create_persistable",
-    "sl.create_lod_tensor": "use sl.Ragged(rows, offsets), or feed (rows, [lengths])",
+    "sl.create_lod_tensor": "use sl.Ragged(rows, [offsets]), or feed (rows, [lengths])",
     "sl.gradients": "use sl.append_backward(loss, parameter_list=[x])",
     "sl.optimizer.Adam(0.1).step": "'Adam' object has no attribute 'step'; use exe.run(program, feed) after minimize(loss)",
     "sl.optimizer.Adam(0.1).zero_grad": "use exe.run(program, feed) after minimize(loss)",
@@ -108,6 +108,11 @@ def test_the_line_of_what_a_dataclass_refuses_is_the_users():
     assert "<string>" not in text and "test_messages.py:" in text
     code = "import sluice as sl\n\nsl.ParamAttr(regularizer=0.1)"
     assert "created at <string>:3" in run(code)
+
+
+def test_no_frame_of_a_dataclass_is_shown():
+    text = run("import sluice as sl\nsl.optimizer.Adam('a')")
+    assert text.count("File ") == 1 and "adam: learning_rate" in text
 
 
 def test_every_name_of_the_table_is_there():
