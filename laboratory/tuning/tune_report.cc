@@ -196,8 +196,10 @@ std::string RunsText(const TuneResult& result) {
   const std::string ratio =
       ComparedText(PairedRatio(after.run, before.run), after.run, before.run);
   const auto line = [](const char* when, const ShownTimes& shown) {
-    return Wrapped(Format("a run {}: {}, ops {}", when, shown.RunText(),
-                          TimeText(shown.ops)));
+    const std::string none = shown.WhyNoOps();
+    return Wrapped(
+        Format("a run {}: {}{}", when, shown.RunText(),
+               none.empty() ? ", ops " + TimeText(shown.ops) : "; " + none));
   };
   return line("before", before) + line("after", after) +
          (result.withdrawn ? "WITHDRAWN, since the plan as a whole is " : "") +
