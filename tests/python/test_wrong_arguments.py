@@ -405,7 +405,7 @@ def test_a_fetch_of_another_program_is_told(exe):
     with sl.program_guard(sl.Program()):
         other = sl.layers.relu(sl.data("x", [None, 3]), name="theirs")
     program()
-    with pytest.raises(sl.NotFoundError, match="another program") as error:
+    with pytest.raises(sl.InvalidArgumentError, match="another program") as error:
         exe.run(feed={"x": [[1, 2, 3]]}, fetch_list=[other])
     assert "theirs" in str(error.value)
 
