@@ -74,8 +74,9 @@ class Pages:
             long = text.count("\n") > MAX_LINES and page not in (README, CONTENTS)
             if path.stem == "CHANGELOG":  # one long list
                 items = [found.start() for found in re.finditer("(?m)^- ", marked)]
-                for at in reversed(items[40::40]):
-                    marked = f"{marked[:at]}\0## Continued\n\n{marked[at:]}"
+                for number, at in reversed([*enumerate(items)][40::40]):
+                    title = f"Changes from the {number + 1}st on"
+                    marked = f"{marked[:at]}\0## {title}\n\n{marked[at:]}"
             first, *others = marked.split("\0") if long else [text]
             parts = self.parts[page] = {path: first}
             for part in others:
@@ -155,7 +156,8 @@ def assemble(source: Path, header: str) -> None:
     fluid_reference.write(source)
     uses = onnx_reference.counterparts(operators)
     records = sorted((ROOT / "records").glob("*.jsonl"))
-    count = op_reference.write(source / "ops", uses, records, header)
+    alone = onnx_reference.counterparts(operators, alone=True)
+    count = op_reference.write(source / "ops", uses, records, header, alone)
     python_reference.write(source / "python")
     print(f"docs: {count} ops", flush=True)
 
@@ -196,7 +198,7 @@ def cpp_reference(source: Path, output: Path) -> None:
                 file = one.find("location").get("file", "")
                 names.setdefault(file, []).append(name.removeprefix("sluice::"))
     rows = []
-    for path in headers():
+    for path in sorted(headers(), key=lambda header: header.stem):
         file = str(path.relative_to(ROOT))
         listed = ", ".join(f"`{one}`" for one in dict.fromkeys(names.get(file, ())))
         rows.append([f"[{path.name}]({path.stem}.rst)", listed])

@@ -32,26 +32,17 @@ def counts(entry: suite_lists.Entry | None) -> list[str]:
 
 def page() -> str:
     """The page."""
-    lists = [
-        suite_lists.read(suite_lists.path_of(one))
-        for one in suite_lists.RELEASES
-    ]
+    lists = [suite_lists.read(suite_lists.path_of(one)) for one in suite_lists.RELEASES]
     rows, absent = [], []
     for op in sorted(set(ROWS).union(*lists)):
         entries = [one.get(op) for one in lists]
         if op not in ROWS:
             absent.append(op)
             continue
-        reasons = {
-            why: None for one in entries if one for why in one.reasons.values()
-        }
+        reasons = {why: None for one in entries if one for why in one.reasons.values()}
         cells = [cell for one in entries for cell in counts(one)]
         rows.append([f"`{op}`", *cells, op_reference.text("; ".join(reasons))])
-    titles = [
-        f"{one} {what}"
-        for one in suite_lists.RELEASES
-        for what in ("outputs", "gradients")
-    ]
+    titles = [f"{one} {what}" for one in suite_lists.RELEASES for what in ("outputs", "gradients")]
     lines = [HEAD.format(known=len(ROWS))]
     lines += op_reference.table(["op", *titles, "what is not right"], rows)
     lines += [

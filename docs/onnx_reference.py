@@ -24,6 +24,7 @@ class Operator:
     def __init__(self) -> None:
         self.tests = self.loaded = 0
         self.ops: collections.Counter[str] = collections.Counter()
+        self.alone: set[str] = set()  # what a model becomes without other ops
 
 
 def operators() -> dict[str, Operator]:
@@ -49,15 +50,17 @@ def operators() -> dict[str, Operator]:
             continue
         operator.loaded += 1
         types = {op.type for op in model.program.global_block().ops}
-        operator.ops.update(types - OPERANDS or types)
+        types = types - OPERANDS or types
+        operator.ops.update(types)
+        operator.alone |= types if len(types) == 1 else set()
     return found
 
 
-def counterparts(found: dict[str, Operator]) -> dict[str, set[str]]:
-    """The operators that an op is used for, by the name of the op."""
+def counterparts(found: dict[str, Operator], alone: bool = False) -> dict[str, set[str]]:
+    """The operators that an op is used for, or is `alone`, by the name of the op."""
     uses = collections.defaultdict(set)
     for name, operator in found.items():
-        for op in operator.ops:
+        for op in operator.alone if alone else operator.ops:
             uses[op].add(name)
     return uses
 

@@ -100,8 +100,9 @@ def kernels(name: str) -> list[str]:
     for (place, library, variant), found in rows.items():
         # None for a row of a table.
         file = op_sources.files().get((name, place.split(":")[0], library, variant))
-        link = op_sources.link(file, text(variant)) if file else text(variant)
-        cells.append([place, library, link, ", ".join(found)])
+        # The site's search finds no words of HTML.
+        link = f", {op_sources.link(file, 'source')}" if file else ""
+        cells.append([place, library, text(variant) + link, ", ".join(found)])
     return table(["place", "library", "variant", "dtypes"], cells)
 
 
@@ -224,8 +225,8 @@ def title(family: str) -> str:
     return OPS["families"].get(family, family)
 
 
-def index(ops: dict[str, Schema]) -> str:
-    """The list of all ops, by family, and not of their gradients."""
+def index(ops: dict[str, Schema], alone: Mapping[str, Collection[str]] = {}) -> str:
+    """The list of all ops but gradients, with the operators that each is `alone`."""
     forward = [name for name in ops if forward_op(name, ops) is None]
     lines = ["# Ops", "", OPS["index"].format(count=len(forward)), ""]
     for family, names in by_family(forward).items():
@@ -234,7 +235,8 @@ def index(ops: dict[str, Schema]) -> str:
             one = ops[name]
             first = re.split(r"(?<=[.:;])\s", one["doc"], maxsplit=1)[0].rstrip(".:;")
             first = text(textwrap.shorten(first, 60, placeholder=" ..."))
-            same = onnx_link(one["onnx"]) if one["onnx"] else ""
+            same = [one["onnx"]] if one["onnx"] else sorted(alone.get(name, ()))
+            same = ", ".join(map(onnx_link, same))
             rows.append([f"[`{name}`]({name}.md)", first, "yes" * one["differentiable"], same])
         lines += [f"(ops-{family})=", f"## [{title(family)}](kernels_{family}.md)", ""]
         lines += table(["op", "what it is", "gradient", "ONNX"], rows)
@@ -299,16 +301,18 @@ def write(
     uses: Mapping[str, Collection[str]],
     records: Sequence[Path] = (),
     header: str = "",
+    alone: Mapping[str, Collection[str]] = {},
 ) -> int:
     """Write a page an op, the index and tables of kernels; how many ops there
     are. `uses` has the operators of ONNX that an op is used for, `records` are
-    files of measurements, `header` is the text of ops.h."""
+    files of measurements, `header` is the text of ops.h, `alone` has the
+    operators of ONNX that become this op and no other."""
     folder.mkdir(parents=True, exist_ok=True)
     ops, examples = schemas(), op_examples.read()
     pages = {
         name: page(name, ops, uses.get(name, ()), header, examples.get(name, ())) for name in ops
     }
-    pages["index"] = index(ops)
+    pages["index"] = index(ops, alone)
     measured = fastest(records)
     for family, names in by_family(ops).items():
         words = kernel_table(names, measured, f"Kernels: {title(family)}")

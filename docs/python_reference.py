@@ -61,7 +61,8 @@ def write(folder: Path) -> None:
     lines = heading("Python")
     lines += ["``import sluice as sl``. Ops without parameters are functions of ",
               "``sl.layers``; the :doc:`ops </ops/index>` have their pages.", ""]  # fmt: skip
-    lines += [".. toctree::", "   :maxdepth: 1", ""]
+    lines += [".. toctree::", "   :hidden:", ""]
+    table = [""]
     for page_name, one in pages.items():
         owner = owners[modules[page_name]]
         title, about = one["title"], one.get("about", "")
@@ -78,6 +79,8 @@ def write(folder: Path) -> None:
         names = names_of(one, owner) or rest
         if names:
             lines.append(f"   {page_name}")
+            links = (f":py:obj:`{name} <{owner.__name__}.{name}>`" for name in names)
+            table += [f":doc:`{page_name}`", "   " + ", ".join(links), ""]
             text = page(title, about, owner, names)
             (folder / f"{page_name}.rst").write_text(text)
-    (folder / "index.rst").write_text("\n".join([*lines, ""]))
+    (folder / "index.rst").write_text("\n".join([*lines, *table]))

@@ -50,7 +50,7 @@ def test_kernels_stand_with_place_library_variant_and_dtypes(ops):
     for one in kernels:
         row = re.search(
             rf'\| {one["place"]} \| {one["library"]} \| '
-            rf'<a href="../source/(\S+)[.]txt">{one["variant"]}</a> \|.*',
+            rf'{one["variant"]}, <a href="../source/(\S+)[.]txt">source</a> \|.*',
             words,
         )
         assert one["dtype"] in row[0]
@@ -94,6 +94,9 @@ def test_the_index_links_ops_and_not_their_gradients(ops):
     assert "relu_grad" not in index
     row = next(line for line in index.splitlines() if "(relu.md)" in line)
     assert "| yes | [`Relu`](https://" in row
+    assert "ONNX" in index and "__Conv.html" not in index
+    # Of an operator that this op alone computes.
+    assert "__Conv.html" in op_reference.index(ops, {"conv2d": {"Conv"}})
     families = index.split("\n## ")
     (losses,) = [one for one in families if "](kernels_loss.md)" in one]
     assert "](softmax_with_cross_entropy.md)" in losses
