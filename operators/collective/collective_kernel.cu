@@ -6,26 +6,14 @@
 namespace sluice {
 namespace {
 
-class OneRankCUDAKernel : public OpKernel {
- public:
-  void Prepare(KernelPreparation& preparation) override {
-    dims_.assign(preparation.query.outputs.begin(),
-                 preparation.query.outputs.end());
-  }
+void CopyOnDevice(OpKernelContext& context,
+                  const void* from,
+                  void* to,
+                  size_t bytes) {
+  context.device_context().CopyOnDevice(to, from, bytes);
+}
 
-  void Compute(OpKernelContext& context) const override {
-    for (int i = 0; i < static_cast<int>(dims_.size()); ++i) {
-      const void* from = context.Input(i).raw_data();
-      Tensor& out = context.AllocateOutput(i, dims_[i]);
-      void* to = out.raw_data();
-      if (out.numel() == 0 || from == to) continue;
-      context.device_context().CopyOnDevice(to, from, out.bytes());
-    }
-  }
-
- private:
-  std::vector<DDim> dims_;
-};
+using OneRankCUDAKernel = OneRankKernelBy<&CopyOnDevice>;
 
 class OneRankReduceCUDAKernel final : public OneRankCUDAKernel {
  public:

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sluice/framework/op/op_kernel.h"
 #include "sluice/platform/error.h"
@@ -43,5 +44,34 @@ inline void CheckRanks(std::string_view op, int64_t nranks) {
                  "{}: attribute nranks = {}, but the program runs on {} ranks",
                  op, nranks, ranks);
 }
+
+// The kernel of a single rank: outputs equal the inputs. Copy(context, from,
+// to, bytes) copies at the kernel's place.
+template <void (*Copy)(OpKernelContext&, const void*, void*, size_t)>
+class OneRankKernelBy : public OpKernel {
+ public:
+  void Prepare(KernelPreparation& preparation) override {
+    const KernelQuery& query = preparation.query;
+    if (query.op.attributes.contains("root")) {
+      CheckRoot(query.op.type, query.Attr<int64_t>("root"));
+    }
+    if (query.op.attributes.contains("nranks")) {
+      CheckRanks(query.op.type, query.Attr<int64_t>("nranks"));
+    }
+    dims_.assign(query.outputs.begin(), query.outputs.end());
+  }
+
+  void Compute(OpKernelContext& context) const override {
+    for (int i = 0; i < static_cast<int>(dims_.size()); ++i) {
+      const void* from = context.Input(i).raw_data();
+      Tensor& out = context.AllocateOutput(i, dims_[i]);
+      void* to = out.raw_data();
+      if (out.numel() > 0 && from != to) Copy(context, from, to, out.bytes());
+    }
+  }
+
+ private:
+  std::vector<DDim> dims_;
+};
 
 }  // namespace sluice

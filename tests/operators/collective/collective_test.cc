@@ -38,6 +38,22 @@ TEST(Collective, RefusesPartsThatDoNotFit) {
               });
 }
 
+TEST(Collective, OfOneRankRefusesAttributesForMore) {
+  const Tensor x = Tensor::FromVector<float>({4}, {1, 2, 3, 4});
+  const std::pair<const char*, AttributeMap> calls[] = {
+      {"c_allgather", {{"nranks", int64_t{2}}}},
+      {"c_reducescatter", {{"nranks", int64_t{2}}}},
+      {"c_broadcast", {{"root", int64_t{1}}}}};
+  for (const auto& [op, attributes] : calls) {
+    ExpectError(
+        ErrorCode::kInvalidArgument,
+        attributes.contains("root") ? "collective.root" : "collective.nranks",
+        {op}, [&, type = op, given = attributes] {
+          RunOp(type, {{"X", x}}, given);
+        });
+  }
+}
+
 TEST(BatchParts, DividesTheFirstDim) {
   const AttributeMap two = {{"parts", int64_t{2}}};
   EXPECT_EQ(InferOpShapes("batch_parts", {{"X", {6, 5}}}, two).at("Out"),
