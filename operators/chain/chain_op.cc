@@ -5,7 +5,11 @@ namespace sluice {
 namespace {
 
 void FusedElementwiseShape(InferShapeContext& context) {
-  context.SetOutput("Out", context.input("X"));
+  context.Require(!context.Attr<std::vector<std::string>>("steps").empty(),
+                  "fused_elementwise.steps", "steps is empty");
+  const ShapeHandle x = context.input("X");
+  CheckChain(context, x);
+  context.SetOutput("Out", x);
 }
 
 void FusedElementwiseSchema(OpSchema& op) {

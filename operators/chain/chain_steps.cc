@@ -136,6 +136,36 @@ void ChainArguments(OpSchema& op) {
       .Default(Ints());
 }
 
+void CheckChain(const InferShapeContext& context, const DDim& out) {
+  const auto& steps = context.Attr<Strings>("steps");
+  const auto& numbers = context.Attr<Doubles>("numbers");
+  const auto& axes = context.Attr<Ints>("axes");
+  const auto operands = context.inputs("Operands");
+  size_t wanted = 0;
+  for (const std::string& step : steps) {
+    context.Require(IsChainStep(step), "chain.unknown_step",
+                    "{} in steps is no element-wise op", step);
+    wanted += HasOperand(step) ? 1 : 0;
+  }
+  context.Require(
+      steps.size() <= kMaxChainSteps && operands.size() == wanted &&
+          wanted <= kMaxChainOperands &&
+          numbers.size() == steps.size() * kNumbers && axes.size() == wanted,
+      "chain.attributes",
+      "{} steps have {} numbers; they read {} operands, of which "
+      "there are {}, with {} axes",
+      steps.size(), numbers.size(), wanted, operands.size(), axes.size());
+  for (size_t i = 0; i < wanted; ++i) {
+    const DDim& dims = operands[i].dims;
+    if (!dims.known() || !out.known()) continue;
+    context.Require(axes[i] >= 0 && axes[i] + dims.rank() <= out.rank() &&
+                        OperandOf(dims, out, axes[i]).has_value(),
+                    "chain.operand_dims",
+                    "operand {} of shape {} does not repeat to {} at axis {}",
+                    i, dims, out, axes[i]);
+  }
+}
+
 const Strings& StepsOf(const OpDesc& op) {
   static const Strings kNone;
   const auto found = op.attributes.find("steps");
@@ -175,12 +205,6 @@ Chain<T> ReadChain(const KernelQuery& query, size_t skipped) {
   const Strings& names = StepsOf(query.op);
   const auto& numbers = query.Attr<Doubles>("numbers");
   const auto& axes = query.Attr<Ints>("axes");
-  const size_t operands = query.op.Input("Operands").size();
-  SLUICE_ENFORCE(
-      numbers.size() == names.size() * kNumbers && operands == axes.size(),
-      ErrorCode::kInternal, "chain.attributes",
-      "{}: {} steps have {} numbers, and {} operands {} axes", query.op.type,
-      names.size(), numbers.size(), operands, axes.size());
   std::vector<ChainStep> steps;
   for (size_t i = skipped; i < names.size(); ++i) {
     ChainStep& step = steps.emplace_back();
@@ -190,18 +214,9 @@ Chain<T> ReadChain(const KernelQuery& query, size_t skipped) {
     }
   }
   std::vector<ChainOperand> repeats;
-  const auto dims = query.inputs.last(operands);
-  for (size_t i = 0; i < operands; ++i) {
-    const bool inside =
-        axes[i] >= 0 && axes[i] + dims[i].rank() <= query.outputs[0].rank();
-    const auto operand =
-        inside ? OperandOf(dims[i], query.outputs[0], axes[i]) : std::nullopt;
-    SLUICE_ENFORCE(operand.has_value(), ErrorCode::kInternal,
-                   "chain.operand_dims",
-                   "{}: operand {} of shape {} does not repeat to {} at axis "
-                   "{}",
-                   query.op.type, i, dims[i], query.outputs[0], axes[i]);
-    repeats.push_back(*operand);
+  const auto dims = query.inputs.last(axes.size());
+  for (size_t i = 0; i < axes.size(); ++i) {
+    repeats.push_back(OperandOf(dims[i], query.outputs[0], axes[i]).value());
   }
   return {steps, std::move(repeats)};
 }

@@ -14,8 +14,11 @@
 // dimension of the output that its first dimension is aligned with.
 namespace sluice {
 
-// Adds the arguments of a chain to a schema.
+// Adds the arguments of a chain to a schema. Its shape function calls
+// CheckChain, which raises InvalidArgument unless the steps are known ones and
+// numbers, axes and operands fit them and the output's shape.
 SLUICE_API void ChainArguments(OpSchema& op);
+SLUICE_API void CheckChain(const InferShapeContext& context, const DDim& out);
 
 // Returns the names of the steps; none for an op without that attribute.
 SLUICE_API const std::vector<std::string>& StepsOf(const OpDesc& op);
@@ -35,7 +38,7 @@ SLUICE_API bool AppendChainStep(const Graph& graph,
                                 OpDesc* fused);
 
 // Returns the chain of an op without its first `skipped` steps, which are
-// unary. Raises Internal if attributes and operands contradict each other.
+// unary.
 template <typename T>
 SLUICE_API Chain<T> ReadChain(const KernelQuery& query, size_t skipped = 0);
 

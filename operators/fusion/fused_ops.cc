@@ -5,6 +5,43 @@
 namespace sluice {
 namespace {
 
+// Infers the shape of the op that `fused` extends, named without "fused_", and
+// returns it.
+DDim BaseShape(InferShapeContext& context) {
+  constexpr size_t kPrefix = std::string_view("fused_").size();
+  const std::string base = context.op().substr(kPrefix);
+  Registry::Global().Schema(base).shape_fn()(context);
+  return context.output_shapes()[0][0];
+}
+
+void FusedConv2dShape(InferShapeContext& context) {
+  const DDim out = BaseShape(context);
+  const DimHandle channels = context.Dim(context.input("Filter"), 0);
+  int given = 0;
+  for (const char* name : {"Scale", "Shift", "Mean", "Variance"}) {
+    if (!context.HasInput(name)) continue;
+    ++given;
+    const ShapeHandle each = context.WithRank(context.input(name), 1);
+    context.Merge(channels, context.Dim(each, 0));
+  }
+  context.Require(given == 0 || given == 4, "fused_conv2d.norm",
+                  "got {} of inputs Scale, Shift, Mean and Variance; expected "
+                  "all or none",
+                  given);
+  CheckChain(context, out);
+}
+
+void FusedProductShape(InferShapeContext& context) {
+  const DDim out = BaseShape(context);
+  if (context.HasInput("Bias")) {
+    const ShapeHandle bias = context.WithRank(context.input("Bias"), 1);
+    if (out.rank_known()) {
+      context.Merge(context.Dim(bias, 0), context.Dim({out, -1}, -1));
+    }
+  }
+  CheckChain(context, out);
+}
+
 void FusedConv2dSchema(const Registry& registry, OpSchema& op) {
   op.Extends(registry.Schema("conv2d")).Internal().FusedAs(op.name());
   op.Doc(
@@ -19,6 +56,7 @@ void FusedConv2dSchema(const Registry& registry, OpSchema& op) {
            {.optional = true});
   op.Attr<double>("epsilon", "Added to the variance.").Default(1e-5);
   ChainArguments(op);
+  op.InferShape(FusedConv2dShape);
 }
 
 void FusedProductSchema(const Registry& registry,
@@ -30,6 +68,7 @@ void FusedProductSchema(const Registry& registry,
   op.Input("Bias", "T", "[columns of the product]: added to every row.",
            {.optional = true});
   ChainArguments(op);
+  op.InferShape(FusedProductShape);
 }
 
 // Registration follows the order of folders, so the ops that these extend, in

@@ -4,7 +4,15 @@ namespace sluice {
 namespace {
 
 void ShuffleChannelShape(InferShapeContext& context) {
-  context.SetOutput("Out", context.input("X"));
+  const ShapeHandle x = context.WithRank(context.input("X"), 4);
+  const bool last = context.Attr<std::string>("data_format") == "NHWC";
+  const auto group = context.Attr<int64_t>("group");
+  const int64_t channels = context.Dim(x, last ? 3 : 1).size;
+  context.Require(channels < 0 || channels % group == 0,
+                  "shuffle_channel.group",
+                  "group = {} does not divide the {} channels of input X {}",
+                  group, channels, x.dims);
+  context.SetOutput("Out", x);
 }
 
 void ShuffleChannelSchema(OpSchema& op) {

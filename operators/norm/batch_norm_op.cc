@@ -29,6 +29,11 @@ void BatchNormShape(InferShapeContext& context) {
   }
 }
 
+void FusedBatchNormShape(InferShapeContext& context) {
+  BatchNormShape(context);
+  CheckChain(context, context.input("X"));
+}
+
 void BatchNormGradShape(InferShapeContext& context) {
   ShapeHandle x = context.WithRankAtLeast(context.input("X"), 2);
   if (context.HasInput("Y@GRAD")) {
@@ -120,6 +125,7 @@ void FusedBatchNormSchema(OpSchema& op) {
   BatchNormArguments(op);
   op.Doc("batch_norm, and element-wise ops after its Y.").Internal();
   ChainArguments(op);
+  op.InferShape(FusedBatchNormShape);
 }
 
 void BatchNormGradSchema(OpSchema& op) {

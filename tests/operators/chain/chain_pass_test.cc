@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/operators/harness/infer_op_shapes.h"
 #include "tests/testing/expect_error.h"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -24,6 +25,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 using sluice::testing::ExpectError;
+using sluice::testing::InferOpShapes;
 
 constexpr auto kNaN = std::numeric_limits<float>::quiet_NaN();
 constexpr auto kInfinity = std::numeric_limits<float>::infinity();
@@ -337,35 +339,81 @@ TEST(ChainTest, RefusesStepsThatAreNone) {
               });
 }
 
-// Passes write consistent attributes; a plug-in's pass may not.
+// Passes write consistent ops; a pass with a mistake, or a plug-in's, may not.
 TEST(ChainTest, RefusesAttributesThatContradictEachOther) {
-  const auto read = [](const AttributeMap& attributes, const DDim& operand) {
-    OpDesc op;
-    op.type = "fused_elementwise";
-    op.inputs = {{"X", {"x"}}, {"Operands", {"y"}}};
-    op.attributes = attributes;
-    const std::vector<DDim> inputs = {{2}, operand}, outputs = {{2}};
-    const std::vector<DType> dtypes(2, DType::kFloat32);
-    ReadChain<float>({.schema = Registry::Global().Schema(op.type),
-                      .op = op,
-                      .inputs = inputs,
-                      .input_dtypes = dtypes,
-                      .outputs = outputs,
-                      .output_dtypes = dtypes,
-                      .place = PlaceKey()});
+  const auto infer = [](const AttributeMap& attributes, const DDim& operand) {
+    InferOpShapes("fused_elementwise", {{"X", {2}}, {"Operands", operand}},
+                  attributes);
   };
-  AttributeMap attributes = {{"steps", Names{"elementwise_add"}},
-                             {"numbers", std::vector<double>{0, 0}},
-                             {"axes", std::vector<int64_t>{0}}};
-  read(attributes, {2});
+  const auto refuses = [&](const char* id, const AttributeMap& attributes,
+                           const DDim& operand, const std::string& text) {
+    ExpectError(ErrorCode::kInvalidArgument, id, {"fused_elementwise", text},
+                [&] { infer(attributes, operand); });
+  };
+  const AttributeMap right = {{"steps", Names{"elementwise_add"}},
+                              {"numbers", std::vector<double>{0, 0}},
+                              {"axes", std::vector<int64_t>{0}}};
+  infer(right, {2});
   for (const DDim& dims : {DDim{3}, DDim{1, 2}}) {
-    ExpectError(ErrorCode::kInternal, "chain.operand_dims",
-                {"operand 0 of shape", "does not repeat to [2]"},
-                [&] { read(attributes, dims); });
+    refuses("chain.operand_dims", right, dims, "does not repeat to [2]");
   }
-  attributes["numbers"] = std::vector<double>();
-  ExpectError(ErrorCode::kInternal, "chain.attributes",
-              {"1 steps have 0 numbers"}, [&] { read(attributes, {2}); });
+  const auto changed = [&](const char* name, const Attribute& value) {
+    AttributeMap attributes = right;
+    attributes[name] = value;
+    return attributes;
+  };
+  refuses("fused_elementwise.steps", changed("steps", Names{}), {2}, "empty");
+  refuses("chain.unknown_step", changed("steps", Names{"cast"}), {2}, "cast");
+  refuses("chain.attributes", changed("steps", Names{"relu"}), {2},
+          "read 0 operands");
+  refuses("chain.attributes", changed("numbers", std::vector<double>()), {2},
+          "1 steps have 0 numbers");
+  refuses("chain.attributes", changed("axes", std::vector<int64_t>()), {2},
+          "with 0 axes");
+  refuses("chain.attributes",
+          {{"steps", Names(9, "elementwise_add")},
+           {"numbers", std::vector<double>(18)},
+           {"axes", std::vector<int64_t>(9)}},
+          {2}, "9 steps");
+}
+
+// Each op that only passes make checks its own arguments.
+TEST(FusedOps, RefuseInputsThatDoNotFit) {
+  const auto refuses =
+      [](const char* op, const std::vector<std::pair<std::string, DDim>>& in,
+         const AttributeMap& attributes, const std::string& id) {
+        ExpectError(ErrorCode::kInvalidArgument, id, {op},
+                    [&] { InferOpShapes(op, in, attributes); });
+      };
+  const AttributeMap add = {{"steps", Names{"elementwise_add"}}};
+  const std::vector<std::pair<std::string, DDim>> conv = {
+      {"Input", {1, 2, 5, 5}}, {"Filter", {3, 2, 1, 1}}};
+  auto scaled = conv;
+  scaled.emplace_back("Scale", DDim{3});
+  refuses("fused_conv2d", scaled, {}, "fused_conv2d.norm");
+  scaled.back() = {"Scale", {4}};
+  for (const char* name : {"Shift", "Mean", "Variance"}) {
+    scaled.emplace_back(name, DDim{3});
+  }
+  refuses("fused_conv2d", scaled, {}, "infer_shape.merge_dim");
+  refuses("fused_conv2d", conv, add, "chain.attributes");
+  refuses("fused_batch_norm",
+          {{"X", {1, 2, 5}},
+           {"Scale", {2}},
+           {"Bias", {2}},
+           {"Mean", {2}},
+           {"Variance", {2}}},
+          add, "chain.attributes");
+  for (const char* op : {"fused_mul", "fused_matmul"}) {
+    refuses(op, {{"X", {2, 3}}, {"Y", {3, 4}}, {"Bias", {3}}}, {},
+            "infer_shape.merge_dim");
+    refuses(op, {{"X", {2, 3}}, {"Y", {3, 4}}}, add, "chain.attributes");
+  }
+  refuses("shuffle_channel", {{"X", {1, 5, 2, 2}}}, {{"group", int64_t{2}}},
+          "shuffle_channel.group");
+  refuses("shuffle_channel", {{"X", {4, 4}}},
+          {{"group", int64_t{2}}, {"data_format", std::string("NHWC")}},
+          "infer_shape.rank");
 }
 
 }  // namespace
