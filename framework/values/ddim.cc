@@ -49,7 +49,7 @@ void DDim::RaiseUnknownRank() {
 
 int64_t DDim::Product(int first, int last) const {
   if (!rank_known()) RaiseUnknownRank();
-  // A zero makes the product zero whatever the other sizes are.
+  // The other sizes beside a zero must be ones that kernels can multiply, too.
   int64_t product = 1;
   bool overflow = false;
   bool empty = false;
@@ -58,13 +58,13 @@ int64_t DDim::Product(int first, int last) const {
                    "ddim.unknown", "the size of dim {} of {} is not known yet",
                    axis, *this);
     empty |= sizes_[axis] == 0;
-    overflow |= __builtin_mul_overflow(product, sizes_[axis], &product);
+    overflow |= __builtin_mul_overflow(
+        product, std::max<int64_t>(sizes_[axis], 1), &product);
   }
-  if (empty) return 0;
   SLUICE_ENFORCE(!overflow, ErrorCode::kOutOfRange, "ddim.overflow",
                  "the number of elements of {} does not fit into 64 bits",
                  *this);
-  return product;
+  return empty ? 0 : product;
 }
 
 int64_t DDim::numel() const {

@@ -22,6 +22,7 @@ class EigenManhattanDistance final : public OpKernel {
     const int64_t m = y.dimension(0);
     const int64_t p = y.dimension(1);
     Tensor& out = context.AllocateOutput("Out", {x.dimension(0), m});
+    if (out.numel() == 0) return;  // x may have rows without elements
     const auto z = out.matrix<T>();
     const Device& device = context.eigen_device<Device>();
     ParallelFor(x.dimension(0), 1, [&](int64_t begin, int64_t end) {

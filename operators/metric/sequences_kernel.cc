@@ -135,7 +135,8 @@ class ChunkEvalKernel final : public OpKernel {
     const Sequences<int64_t> inferred(context, "Inference", "SeqLength");
     const Sequences<int64_t> labels(context, "Label", "SeqLength");
     int64_t counts[3] = {};  // in inferred, in labels, in both
-    for (int64_t b = 0; b < labels.size(); ++b) {
+    const int64_t sequences = labels.most() == 0 ? 0 : labels.size();
+    for (int64_t b = 0; b < sequences; ++b) {
       const auto ours = ChunksOf(context, "Inference", inferred, b);
       const auto right = ChunksOf(context, "Label", labels, b);
       counts[0] += static_cast<int64_t>(ours.size());

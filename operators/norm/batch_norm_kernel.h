@@ -10,11 +10,13 @@
 // parts of them.
 namespace sluice {
 
+// Without elements there is no image, whatever dim 0 is.
 inline BatchNormDims DimsOfBatch(const DDim& x, bool nchw) {
   const int rank = x.rank();
   const int first = nchw ? 2 : 1;
-  return {x[0], x[nchw ? 1 : rank - 1],
-          x.Product(first, nchw ? rank : rank - 1), !nchw};
+  const int64_t channels = x[nchw ? 1 : rank - 1];
+  if (x.numel() == 0) return {0, channels, 0, !nchw};
+  return {x[0], channels, x.Product(first, nchw ? rank : rank - 1), !nchw};
 }
 
 inline bool IsNCHW(const OpKernelConstruction& construction) {

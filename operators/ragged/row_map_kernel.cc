@@ -72,7 +72,8 @@ class RowMapKernel : public OpKernel {
       const auto number = std::get<int64_t>(value->second);
       Cast(&number, 1, query.input_dtypes[0], &element);
     }
-    fill_ = FillRow(&element, size_, plan_.width);
+    // Without rows of Out none is filled, however wide it would be.
+    if (plan_.rows > 0) fill_ = FillRow(&element, size_, plan_.width);
   }
 
   void Compute(OpKernelContext& context) const override {

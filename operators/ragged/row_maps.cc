@@ -254,7 +254,7 @@ int64_t MapImage(const RowMapCall& call) {
   const int64_t across =
       WindowCount(x[3], kernels[1], strides[1], pads[1] + pads[3]);
   int64_t at = 0;
-  for (int64_t n = 0; n < x[0]; ++n) {
+  for (int64_t n = 0; n < x[0] && !call.index.empty(); ++n) {
     for (int64_t window = 0; window < down * across; ++window) {
       const int64_t top = window / across * strides[0] - pads[0];
       const int64_t left = window % across * strides[1] - pads[1];
@@ -269,7 +269,7 @@ int64_t MapImage(const RowMapCall& call) {
       }
     }
   }
-  for (int64_t n = 0; n <= x[0]; ++n) {
+  for (int64_t n = 0; n < call.seconds; ++n) {
     call.SetSecond(n, n * down * across);
   }
   return at;

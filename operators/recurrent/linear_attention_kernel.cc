@@ -90,6 +90,9 @@ class LinearAttentionKernel final : public OpKernel {
       const auto size = static_cast<double>(std::max<int64_t>(sizes_.keys, 1));
       scale_ = 1 / std::sqrt(size);
     }
+    const auto& outputs = preparation.query.outputs;
+    empty_ = outputs[0].numel() == 0 && outputs[1].numel() == 0;
+    if (empty_) return;
     preparation.scratch_bytes =
         sizeof(T) *
         static_cast<size_t>(sizes_.batch * sizes_.shared * sizes_.values);
@@ -113,6 +116,7 @@ class LinearAttentionKernel final : public OpKernel {
                     .AllocateOutput("PresentState",
                                     {s.batch, s.shared, s.keys, s.values})
                     .template data<T>();
+    if (empty_) return;
     const int64_t group = s.heads / s.shared;
     const int64_t each = s.keys * s.values;
     ParallelFor(s.batch * s.shared, 1, [&](int64_t begin, int64_t end) {
@@ -153,6 +157,7 @@ class LinearAttentionKernel final : public OpKernel {
  private:
   double scale_;
   Sizes sizes_;
+  bool empty_ = false;  // both outputs: sizes may be huge
 };
 
 KernelWork AttentionWork(const KernelQuery& query) {

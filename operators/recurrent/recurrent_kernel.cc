@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "sluice/operators/math/recurrent/recurrent.h"
+#include "sluice/operators/math/strided_copy.h"
 #include "sluice/operators/packed_weights.h"
 #include "sluice/operators/ragged/sequences.h"
 #include "sluice/operators/recurrent/recurrent_options.h"
@@ -44,6 +45,12 @@ RecurrentLayer LayerOf(const KernelQuery& query) {
   layer.rows = layer.steps * layer.batch;
   layer.input = x[2];
   return layer;
+}
+
+// Whether X and all results but zeros are empty, however many steps or rows
+// there seem to be.
+bool ComputesNothing(const RecurrentLayer& layer, const DDim& x) {
+  return x.numel() == 0 && (layer.batch == 0 || layer.hidden == 0);
 }
 
 // A layer in a run, whose ragged rows are cut by the offsets that are fed.
@@ -222,6 +229,8 @@ class RecurrentKernel final : public OpKernel {
   void Prepare(KernelPreparation& preparation) override {
     const KernelQuery& query = preparation.query;
     layer_ = LayerOf(query);
+    nothing_ = ComputesNothing(layer_, DimsOf(query, "X"));
+    if (nothing_) return;
     const auto& constant = query.input_constant;
     const size_t r = IndexOf(query, "R");
     if (Way::kTurns && r < constant.size() && constant[r] != 0) {
@@ -237,11 +246,21 @@ class RecurrentKernel final : public OpKernel {
   }
 
   void Compute(OpKernelContext& context) const override {
-    const BoundLayer layer(context, layer_);
     const auto wanted = [&](const char* name, const DDim& dims) -> T* {
       if (!context.HasOutput(name)) return nullptr;
       return context.AllocateOutput(name, dims).template data<T>();
     };
+    if (nothing_) {
+      for (const char* name : {"Y", "Cells"}) {
+        wanted(name, YDims(layer_));
+      }
+      for (const char* name : {"LastH", "LastC"}) {
+        wanted(name, StateDims(layer_));
+      }
+      wanted("Reserve", ReserveDims(layer_));
+      return;
+    }
+    const BoundLayer layer(context, layer_);
     auto* scratch = static_cast<Element*>(context.scratch());
     const DDim state = StateDims(layer_);
     RecurrentArgs<T> args = Inputs<T>(context, *layer);
@@ -268,6 +287,7 @@ class RecurrentKernel final : public OpKernel {
   using Element = typename Way::template Element<T>;
 
   RecurrentLayer layer_;
+  bool nothing_ = false;
   std::optional<KeptWeights> turned_;
   int64_t count_ = 0;  // elements of the scratch, before the reserve
 };
@@ -278,6 +298,8 @@ class RecurrentGradKernel final : public OpKernel {
  public:
   void Prepare(KernelPreparation& preparation) override {
     const RecurrentLayer& l = layer_ = LayerOf(preparation.query);
+    nothing_ = ComputesNothing(l, DimsOf(preparation.query, "X"));
+    if (nothing_) return;
     count_ = Way::kGradScratch(l);
     int64_t again = 0;
     if (preparation.query.op.Input("Reserve").empty()) {
@@ -291,23 +313,14 @@ class RecurrentGradKernel final : public OpKernel {
   void Compute(OpKernelContext& context) const override {
     const auto wanted = [&](const char* name, const DDim& dims) -> T* {
       if (!context.HasOutput(name)) return nullptr;
-      return context.AllocateOutput(name, dims).template data<T>();
+      Tensor& grad = context.AllocateOutput(name, dims);
+      if (nothing_) FillZero(grad.raw_data(), grad.bytes());
+      return grad.template data<T>();
     };
-    const BoundLayer layer(context, layer_);
     const int64_t directions = layer_.directions;
     const DDim state = StateDims(layer_);
     auto* scratch = static_cast<Element*>(context.scratch());
     RecurrentGradArgs<T> args;
-    args.forward = Inputs<T>(context, *layer);
-    if (context.HasInput("Reserve")) {
-      // Only read here.
-      args.forward.y = const_cast<T*>(context.Input("Y").data<T>());
-      args.forward.reserve = const_cast<T*>(context.Input("Reserve").data<T>());
-    } else {
-      args.forward.reserve = reinterpret_cast<T*>(scratch + count_);
-      args.forward.y = args.forward.reserve + ReserveCount(layer_);
-      Way::Run(*layer, args.forward, scratch);
-    }
     args.y_grad = Given<T>(context, "Y@GRAD");
     args.last_h_grad = Given<T>(context, "LastH@GRAD");
     args.last_c_grad = Given<T>(context, "LastC@GRAD");
@@ -324,6 +337,18 @@ class RecurrentGradKernel final : public OpKernel {
     args.first_c_grad = wanted("InitialC@GRAD", state);
     args.peephole_grad =
         wanted("Peephole@GRAD", {directions, 3 * layer_.hidden});
+    if (nothing_) return;
+    const BoundLayer layer(context, layer_);
+    args.forward = Inputs<T>(context, *layer);
+    if (context.HasInput("Reserve")) {
+      // Only read here.
+      args.forward.y = const_cast<T*>(context.Input("Y").data<T>());
+      args.forward.reserve = const_cast<T*>(context.Input("Reserve").data<T>());
+    } else {
+      args.forward.reserve = reinterpret_cast<T*>(scratch + count_);
+      args.forward.y = args.forward.reserve + ReserveCount(layer_);
+      Way::Run(*layer, args.forward, scratch);
+    }
     Way::RunGrad(*layer, args, scratch);
     layer.ClearPadding(args.x_grad, 1, layer_.input);
   }
@@ -332,6 +357,7 @@ class RecurrentGradKernel final : public OpKernel {
   using Element = typename Way::template Element<T>;
 
   RecurrentLayer layer_;
+  bool nothing_ = false;
   int64_t count_ = 0;  // elements of the scratch, before what is computed again
 };
 

@@ -46,9 +46,10 @@ class NonMaxSuppressionKernel final : public OpKernel {
   void Compute(OpKernelContext& context) const override {
     const Tensor& boxes = context.Input(0);
     const Tensor& scores = context.Input(1);
-    const int64_t images = scores.dims()[0];
+    const bool empty = scores.numel() == 0;  // with huge dims, perhaps
+    const int64_t images = empty ? 0 : scores.dims()[0];
     const int64_t classes = scores.dims()[1];
-    const int64_t count = scores.dims()[2];
+    const int64_t count = empty ? 0 : scores.dims()[2];
     std::vector<int64_t> chosen;
     std::vector<Box> of_image(static_cast<size_t>(count));
     for (int64_t image = 0; image < images; ++image) {

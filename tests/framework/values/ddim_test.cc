@@ -91,8 +91,12 @@ TEST(DDimTest, NoticesOverflow) {
     static_cast<void>(DDim({big, big}).numel());
   });
   EXPECT_EQ(DDim({big, int64_t{1} << 30}).numel(), int64_t{1} << 62);
-  // A zero at any position makes it empty.
-  EXPECT_EQ(DDim({big, big, 0}).numel(), 0);
+  // A zero at any position makes it empty. Kernels still multiply the others.
+  EXPECT_EQ(DDim({big, 0, 2}).numel(), 0);
+  for (const DDim& dims : {DDim{big, big, 0}, {0, big, big}}) {
+    ExpectError(ErrorCode::kOutOfRange, "ddim.overflow", {"64 bits"},
+                [&] { static_cast<void>(dims.numel()); });
+  }
 }
 
 TEST(DDimTest, RemovesDimensions) {

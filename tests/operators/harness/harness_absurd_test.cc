@@ -3,6 +3,7 @@
 // overflows and no other memory is accessed.
 #include <algorithm>
 #include <limits>
+#include <set>
 
 #include "tests/operators/harness/harness.h"
 #include <gtest/gtest.h>
@@ -86,6 +87,7 @@ class Absurd : public ::testing::TestWithParam<std::string> {
   void TryAttributes();
   void TryInputs();
   void TryShapes();
+  void TryEmpty();
 
   const std::string op_ = GetParam();
 };
@@ -207,11 +209,53 @@ void Absurd::TryShapes() {
   });
 }
 
+// Sizes of the examples become 0 and 2^40: tensors that take no memory, however
+// many rows they seem to have. It must not walk over them.
+void Absurd::TryEmpty() {
+  constexpr int64_t kHuge = int64_t{1} << 40;
+  const SmallMemory limit;
+  for (const KernelDef* kernel : KernelsOf(op_)) {
+    if (kernel->key.place != PlaceKind::kCPU) continue;
+    ExampleMaker make(kernel->key.dtype);
+    for (const OpExample& example : OpCases().at(op_).examples(make)) {
+      std::set<int64_t> sizes;
+      for (const auto& [argument, tensor] : example.inputs) {
+        sizes.insert(tensor.dims().begin(), tensor.dims().end());
+      }
+      for (const int64_t huge : sizes) {
+        for (const int64_t none : sizes) {
+          OpExample changed = example;
+          bool empty = huge != none;
+          for (auto& [argument, tensor] : changed.inputs) {
+            std::vector<int64_t> dims(tensor.dims().begin(),
+                                      tensor.dims().end());
+            std::replace(dims.begin(), dims.end(), huge, kHuge);
+            std::replace(dims.begin(), dims.end(), none, int64_t{0});
+            const auto count = [&](int64_t size) {
+              return std::count(dims.begin(), dims.end(), size);
+            };
+            const auto large = count(kHuge);  // two are more than 64 bits
+            empty = empty && large <= 1 && (large == 0 || count(0) > 0);
+            if (!empty || DDim(dims) == tensor.dims()) continue;
+            const DType dtype = tensor.dtype();
+            tensor = Tensor();
+            tensor.Resize(DDim(dims)).mutable_data(dtype, CPUPlace());
+          }
+          fprintf(stderr, "%s %s\n", ToString(*kernel).c_str(),
+                  ToString(changed).c_str());
+          if (empty) Try(*kernel, changed, {""});
+        }
+      }
+    }
+  }
+}
+
 // One process for each op, because sanitizers make its start slow.
 TEST_P(Absurd, IsRefusedByName) {
   TryAttributes();
   TryInputs();
   TryShapes();
+  TryEmpty();
 }
 
 INSTANTIATE_TEST_SUITE_P(Ops,
