@@ -81,6 +81,7 @@ class BlockPlanner {
   bool AddCarried(const LoopBlock& loop);
   bool AddStacked(const LoopBlock& loop, int64_t trips);
   static int FeedOf(const BlockPlan& block, const std::string& var);
+  static std::string SourceOf(const BlockDesc& block, std::string var);
 
   const Program& program_;
   const OpFacts& op_;
@@ -98,6 +99,24 @@ int BlockPlanner::FirstInput(std::string_view argument) const {
     first += count;
   }
   return -1;
+}
+
+// Returns the variable of which ops of the block make `var` a copy, `var` itself
+// if no op writes it, or "" if one computes it.
+std::string BlockPlanner::SourceOf(const BlockDesc& block, std::string var) {
+  for (auto op = block.ops.rbegin(); op != block.ops.rend(); ++op) {
+    const bool writes = std::ranges::any_of(op->outputs, [&](auto& output) {
+      return std::ranges::find(output.second, var) != output.second.end();
+    });
+    if (!writes) continue;
+    const OpSchema& schema = Registry::Global().Schema(op->type);
+    const bool copies = schema.elementwise() && op->inputs.size() == 1 &&
+                        op->inputs[0].second.size() == 1 &&
+                        !schema.outputs()[0].aliases.empty();
+    if (!copies) return "";
+    var = op->inputs[0].second[0];
+  }
+  return var;
 }
 
 int BlockPlanner::FeedOf(const BlockPlan& block, const std::string& var) {
@@ -286,11 +305,17 @@ bool BlockPlanner::PlanLoop(int64_t known_trips) {
   if (!AddSlices(loop, &own, &trips)) return false;
 
   VarNames outputs = loop.carried_out;
+  const auto carried = static_cast<ptrdiff_t>(loop.carried.size());
+  for (int i = 0; i < carried; ++i) {
+    if (SourceOf(desc, outputs[i]) == loop.carried[i]) outputs[i].clear();
+  }
   outputs.insert(outputs.end(), loop.stacked.begin(), loop.stacked.end());
   outputs.push_back(loop.condition_out);
   std::vector<BlockValue> values;
   if (!AddBlock(loop.block, outputs, own, &values)) return false;
-  const auto carried = static_cast<ptrdiff_t>(loop.carried.size());
+  for (int i = 0; i < carried; ++i) {  // those that are left unchanged
+    if (outputs[i].empty()) values[i].input = plans_->first_carried + i;
+  }
   plans_->carried_out.assign(values.begin(), values.begin() + carried);
   plans_->stacked.assign(values.begin() + carried, values.end() - 1);
   plans_->condition_out = values.back();

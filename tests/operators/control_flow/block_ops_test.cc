@@ -9,6 +9,7 @@
 #include "sluice/framework/program/control_flow.h"
 #include "sluice/framework/program/program_io.h"
 #include "sluice/framework/run/executor.h"
+#include "sluice/memory/allocator.h"
 #include "sluice/ops.h"
 
 namespace sluice {
@@ -295,6 +296,32 @@ TEST_F(BlockOpsTest, WhatIsStackedHasOneShape) {
                 executor.Run(program, {{"sequence", F({2, 2}, {1, 0, 1, 1})}},
                              {places.stacked[0]});
               });
+}
+
+TEST_F(BlockOpsTest, ALoopDoesNotCopyWhatItsBodyLeavesUnchanged) {
+  Program program;
+  const Var weight = program.Data("weight", DType::kFloat32, {256, 256});
+  const Var sequence = program.Data("sequence", DType::kFloat32, {-1, 2});
+  const Var state = program.Data("state", DType::kFloat32, {2});
+  const ScanResult scan = Scan(
+      [](const Vars& carried, const Vars& elements) {
+        const Var same = ops::Assign(ops::Assign(carried[0]));
+        return ScanStep{{same, ops::ElementwiseAdd(carried[1], elements[0])},
+                        {}};
+      },
+      {weight, state}, {sequence});
+  const Tensor ones = F({256, 256}, std::vector<float>(65536, 1.0F));
+  Executor executor;
+  ResetPeak({});
+  const size_t before = Stats({}).in_use;
+  const auto results = executor.Run(program,
+                                    {{"weight", ones},
+                                     {"sequence", F({2, 2}, {1, 2, 3, 4})},
+                                     {"state", F({2}, {0, 1})}},
+                                    {scan.carried[0], scan.carried[1]});
+  EXPECT_EQ(results[0].ToVector<float>(), ones.ToVector<float>());
+  EXPECT_EQ(results[1].ToVector<float>(), (std::vector<float>{4, 7}));
+  EXPECT_LT(Stats({}).peak - before, 2 * ones.bytes());  // the result's, once
 }
 
 TEST_F(BlockOpsTest, OnlyTheLastStretchWrites) {
