@@ -242,6 +242,20 @@ DType DTypeOfPower(const Node& node) {
   return SizeOf(base) > SizeOf(exponent) ? base : exponent;
 }
 
+// Integers of 64 bits to the power of floats: those powers whose exponents are
+// whole are products of integers, which float64 would round.
+void PowOfIntegers(Node& node, const std::string& in_float64) {
+  const DType base = node.TypeOf(0), float_type = node.TypeOf(1);
+  const std::string y = node.In(1), whole = node.Cast(y, DType::kInt64);
+  const std::string exact = node.Cast(
+      node.Binary(kPow, {node.Cast(node.In(0), DType::kInt64), whole}), base);
+  node.Finish(
+      "where",
+      {{"Condition", {node.Binary("equal", {y, node.Cast(whole, float_type)})}},
+       {"X", {exact}},
+       {"Y", {node.Cast(in_float64, base)}}});
+}
+
 // The result has the base's dtype.
 void Pow(Node& node) {
   const Inputs x = {{"X", {node.In(0)}}};
@@ -253,7 +267,11 @@ void Pow(Node& node) {
   const DType dtype = DTypeOfPower(node);
   const Inputs operands = {{"X", {node.Cast(node.In(0), dtype)}},
                            {"Y", {node.Cast(node.In(1), dtype)}}};
-  node.FinishUnary("cast", node.Append(kPow, operands), {{"dtype", base}});
+  const std::string power = node.Append(kPow, operands);
+  if (dtype == DType::kFloat64 && IsInteger(base) && SizeOf(base) == 8) {
+    return PowOfIntegers(node, power);
+  }
+  node.FinishUnary("cast", power, {{"dtype", base}});
 }
 
 // Appends one op for each input after the first.

@@ -420,6 +420,11 @@ def test_gemms_of_integers(dtype, known, rng):
         (np.int32(-1), np.uint64(2**64 - 1), np.int32(-1)),
         (np.int32(9), np.float32(0.5), np.int32(3)),
         (np.float64(2), np.int64(0.5 * 2**11), np.float64(np.inf)),
+        (np.int64(3), np.float32(39), np.int64(3**39)),
+        (np.int64(2**53 + 1), np.float64(1), np.int64(2**53 + 1)),
+        (np.uint64(2**63 + 1), np.float32(1), np.uint64(2**63 + 1)),
+        (np.int64(2**40), np.float32(0.5), np.int64(2**20)),
+        (np.int64(2), np.float32(-1), np.int64(0)),
     ],
 )
 def test_powers_of_two_dtypes_are_not_rounded(base, exponent, expected, known):
@@ -445,6 +450,15 @@ def test_unknown_sizes_may_be_repeated(op, count, known, rng):
     x, y = floats(rng, 3, 1), floats(rng, 1, 4)
     (z,) = run(op, [x, y], 13, known=known)
     np.testing.assert_allclose(z, (x + y) / count, rtol=1e-6)
+
+
+@unknown
+@pytest.mark.parametrize("dtype, large", [("float16", 6e4), ("float32", 3e38), ("float64", 1e308)])
+def test_a_mean_does_not_overflow(dtype, large, known):
+    x = np.full((2, 3), large, dtype)
+    for others in ([x], [x[:1], x]):
+        (y,) = run("Mean", [x, *others], 13, known=known)
+        np.testing.assert_allclose(y, x, rtol=2e-3)
 
 
 @pytest.mark.parametrize("known", [False, None])
