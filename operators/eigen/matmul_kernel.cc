@@ -66,10 +66,19 @@ class EigenMatmul final : public OpKernel {
   DDim out_dims_;
 };
 
-std::string NotEmpty(const KernelQuery& query) {
-  const bool empty =
-      query.inputs[0].numel() == 0 || query.inputs[1].numel() == 0;
-  return empty ? "takes no empty matrices" : "";
+// Eigen adds up the terms of a product one after the other, which loses digits:
+// with a million terms of one sign 1 % of the sum.
+template <typename Op>
+std::string Refusal(const KernelQuery& query) {
+  constexpr int64_t kMostTerms = 4096;
+  if (query.inputs[0].numel() == 0 || query.inputs[1].numel() == 0) {
+    return "takes no empty matrices";
+  }
+  const int64_t terms = MatmulPlanOf<Op, MatmulOut>(query).k;
+  return terms <= kMostTerms
+             ? ""
+             : Format("loses digits in sums of over {} terms, here {}",
+                      kMostTerms, terms);
 }
 
 // A single thread multiplies, in vectors of 16 bytes, without multiply-add if
@@ -97,17 +106,18 @@ KernelWork Work(const KernelQuery& query) {
 
 }  // namespace
 
-REGISTER_OP_KERNEL(matmul,
-                   EIGEN,
-                   CPUPlace,
-                   eigen,
-                   KernelTraits().Estimate(&Work<Matmul>).When(&NotEmpty),
-                   EigenMatmul<Matmul, FloatTypes>);
+REGISTER_OP_KERNEL(
+    matmul,
+    EIGEN,
+    CPUPlace,
+    eigen,
+    KernelTraits().Estimate(&Work<Matmul>).When(&Refusal<Matmul>),
+    EigenMatmul<Matmul, FloatTypes>);
 REGISTER_OP_KERNEL(mul,
                    EIGEN,
                    CPUPlace,
                    eigen,
-                   KernelTraits().Estimate(&Work<Mul>).When(&NotEmpty),
+                   KernelTraits().Estimate(&Work<Mul>).When(&Refusal<Mul>),
                    EigenMatmul<Mul, FloatTypes>);
 
 }  // namespace sluice::eigen

@@ -94,8 +94,9 @@ class OpenBlasMatmul final : public OpKernel {
   DDim out_dims_;
 };
 
-// OpenBLAS computes no product if alpha is 0, so that NaN would be lost, and
-// has sizes of 32 bits.
+// OpenBLAS computes no product if alpha is 0, so that NaN would be lost, has
+// sizes of 32 bits, and adds up the terms of products with vectors one after
+// the other, which loses digits.
 template <typename Op>
 std::string Refusal(const KernelQuery& query) {
   if (query.inputs[0].numel() == 0 || query.inputs[1].numel() == 0) {
@@ -105,6 +106,11 @@ std::string Refusal(const KernelQuery& query) {
     return "takes no alpha of 0 in float32";
   }
   const MatMulPlan p = MatmulPlanOf<Op, MatmulOut>(query);
+  constexpr int64_t kMostTerms = int64_t{1} << 15;
+  if (p.k > kMostTerms) {
+    return Format("loses digits in sums of over {} terms, here {}", kMostTerms,
+                  p.k);
+  }
   const int64_t largest = std::max({p.n, p.k, p.lda, p.ldb, p.ldc});
   return largest > std::numeric_limits<blasint>::max()
              ? "takes sizes below 2^31"

@@ -230,10 +230,7 @@ class OptimizerKernel final : public CommitKernel {
     std::vector<T> sum(static_cast<size_t>(width));
     for (auto k = static_cast<size_t>(begin); k < static_cast<size_t>(end);
          ++k) {
-      const auto first = static_cast<size_t>(merged.begins[k]);
-      const auto last = static_cast<size_t>(merged.begins[k + 1]);
-      const auto positions =
-          std::span(merged.order).subspan(first, last - first);
+      const auto positions = merged.PositionsOf(k);
       const int64_t offset = merged.rows[k] * width;
       OptimizerArrays<T> row = arrays;
       row.grad = grad + positions[0] * width;

@@ -14,23 +14,6 @@ std::span<const int64_t> RowsOf(const Tensor& rows) {
   return {rows.data<int64_t>(), static_cast<size_t>(rows.numel())};
 }
 
-// Sums the rows of `x` that belong together: out(k) is where those of
-// merged.rows[k] go.
-template <typename T, typename Out>
-void SumAll(const MergedRows& merged, const T* x, int64_t width, Out out) {
-  const auto count = static_cast<int64_t>(merged.rows.size());
-  const int64_t grain = kGrain / std::max<int64_t>(1, width) + 1;
-  ParallelFor(count, grain, [&](int64_t begin, int64_t end) {
-    for (auto k = static_cast<size_t>(begin); k < static_cast<size_t>(end);
-         ++k) {
-      const auto first = static_cast<size_t>(merged.begins[k]);
-      const auto last = static_cast<size_t>(merged.begins[k + 1]);
-      SumRows(x, std::span(merged.order).subspan(first, last - first), width,
-              out(k));
-    }
-  });
-}
-
 int64_t WidthOf(const Tensor& x) {
   return x.dims()[0] == 0 ? 0 : x.numel() / x.dims()[0];
 }
@@ -55,10 +38,16 @@ class MergeRowsKernel final : public OpKernel {
     auto* rows_out = context.AllocateOutput(1, context.Input(1).dims())
                          .template data<int64_t>();
     const int64_t width = WidthOf(x);
-    SumAll(merged, x.data<T>(), width,
-           [&](size_t k) { return out + static_cast<int64_t>(k) * width; });
-    std::copy(merged.rows.begin(), merged.rows.end(), rows_out);
     const auto count = static_cast<int64_t>(merged.rows.size());
+    ParallelFor(count, kGrain / std::max<int64_t>(1, width) + 1,
+                [&](int64_t begin, int64_t end) {
+                  for (int64_t k = begin; k < end; ++k) {
+                    SumRows(x.data<T>(),
+                            merged.PositionsOf(static_cast<size_t>(k)), width,
+                            out + k * width);
+                  }
+                });
+    std::copy(merged.rows.begin(), merged.rows.end(), rows_out);
     std::fill(rows_out + count, rows_out + rows.size(), int64_t{-1});
     std::fill(out + count * width, out + x.numel(), T{0});
   }
@@ -83,10 +72,7 @@ class RowsToDenseKernel final : public OpKernel {
                    outside, dims_[0] - 1);
     T* out = context.AllocateOutput(0, dims_).template data<T>();
     std::fill_n(out, dims_.numel(), T{0});
-    const int64_t width = WidthOf(x);
-    const MergedRows merged = MergeRows(rows, dims_[0]);
-    SumAll(merged, x.data<T>(), width,
-           [&](size_t k) { return out + merged.rows[k] * width; });
+    AddRowSums(x.data<T>(), rows, dims_[0], WidthOf(x), out);
   }
 
  private:

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "sluice/operators/math/broadcast.h"
+#include "sluice/operators/math/elementwise.h"
 #include "sluice/operators/math/gemm.h"
 #include "sluice/platform/dtype_sets.h"
 #include "sluice/platform/parallel_for.h"
@@ -190,26 +192,48 @@ void MatMul(
     const MatMulPlan& plan, T alpha, const T* first, const T* second, T* out) {
   const T* a = plan.swapped ? second : first;
   const T* b = plan.swapped ? first : second;
-  const int64_t terms = plan.summed.count();
+  // The terms of a result: those of k in pieces, of each of the summed axes.
+  // More than kTerms are added up apart, so that few additions round a large
+  // sum. Without terms, a product of depth 0 writes zeros.
+  constexpr int64_t kPiece = 8192, kTerms = 32;
+  const int64_t depth = plan.summed.count() == 0 ? 0 : plan.k;
+  const int64_t pieces = std::max<int64_t>((depth + kPiece - 1) / kPiece, 1);
+  const int64_t terms = depth == 0 ? 1 : pieces * plan.summed.count();
+  const auto sum = [&](const MatMulPlan::Axis& to, int64_t begin, T* c,
+                       int64_t ldc) {
+    for (int64_t term = begin; term < std::min(begin + kTerms, terms); ++term) {
+      const MatMulPlan::Axis at =
+          depth == 0 ? MatMulPlan::Axis() : plan.summed.At(term / pieces);
+      const int64_t k = term % pieces * kPiece;
+      Gemm<T>({plan.transpose_a, plan.transpose_b, plan.m, plan.n,
+               std::min(kPiece, depth - k), alpha,
+               a + to.a + at.a + k * (plan.transpose_a ? plan.lda : 1),
+               plan.lda,
+               b + to.b + at.b + k * (plan.transpose_b ? 1 : plan.ldb),
+               plan.ldb, static_cast<T>(term == begin ? 0 : 1), c, ldc});
+    }
+  };
   const auto run = [&](int64_t begin, int64_t end) {
+    std::vector<T> part(
+        static_cast<size_t>(terms > kTerms ? plan.m * plan.n : 0));
     for (int64_t i = begin; i < end; ++i) {
       const MatMulPlan::Axis to = plan.batch.At(i);
-      // Without terms, a product of depth 0 writes zeros.
-      for (int64_t term = 0; term < std::max<int64_t>(terms, 1); ++term) {
-        const MatMulPlan::Axis at =
-            terms == 0 ? MatMulPlan::Axis() : plan.summed.At(term);
-        Gemm<T>({plan.transpose_a, plan.transpose_b, plan.m, plan.n,
-                 terms == 0 ? 0 : plan.k, alpha, a + to.a + at.a, plan.lda,
-                 b + to.b + at.b, plan.ldb, static_cast<T>(term == 0 ? 0 : 1),
-                 out + to.c, plan.ldc});
+      T* const c = out + to.c;
+      sum(to, 0, c, plan.ldc);
+      for (int64_t term = kTerms; term < terms; term += kTerms) {
+        sum(to, term, part.data(), plan.n);
+        for (int64_t row = 0; row < plan.m; ++row) {
+          T* const to_row = c + row * plan.ldc;
+          AddContiguous<T>(to_row, part.data() + row * plan.n, plan.n, to_row);
+        }
       }
     }
   };
   // Threads share each large product; small products are distributed whole.
   constexpr double kLarge = 1 << 20;
-  const double work = static_cast<double>(plan.m) *
-                      static_cast<double>(plan.n) *
-                      static_cast<double>(plan.k * terms);
+  const double work =
+      static_cast<double>(plan.m) * static_cast<double>(plan.n) *
+      static_cast<double>(plan.k) * static_cast<double>(plan.summed.count());
   const int64_t count = plan.batch.count();
   if (work > kLarge && count < 4 * int64_t{NumThreads()}) {
     return run(0, count);

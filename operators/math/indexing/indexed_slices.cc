@@ -4,33 +4,63 @@
 #include <atomic>
 #include <cstring>
 #include <limits>
+#include <span>
+#include <type_traits>
 
+#include "sluice/operators/math/movement/merged_rows.h"
 #include "sluice/platform/dtype_sets.h"
 #include "sluice/platform/parallel_for.h"
 
 namespace sluice {
 namespace {
 
+// Calls own(begin, end) for the places that each shard owns: it searches all of
+// `places` for them.
+template <typename Own>
+void SharePlaces(int64_t count, int64_t slices, int64_t inner, const Own& own) {
+  const int64_t work = count * std::max<int64_t>(inner, 1);
+  const int64_t shards = std::max<int64_t>(work / kGrain, 1);
+  ParallelFor(slices, (slices - 1) / shards + 1, own);
+}
+
 // Calls body(i, place) for each i in [0, count), in ascending order for each
-// place, or in descending order. Each shard owns some places and searches all
-// of `places` for them.
+// place, or in descending order.
 template <bool kDescending = false, typename Body>
 void ForEachPlace(const int64_t* places,
                   int64_t count,
                   int64_t slices,
                   int64_t inner,
                   const Body& body) {
-  const int64_t work = count * std::max<int64_t>(inner, 1);
-  const int64_t shards = std::max<int64_t>(work / kGrain, 1);
-  const auto own = [&](int64_t begin, int64_t end) {
+  SharePlaces(count, slices, inner, [&](int64_t begin, int64_t end) {
     for (int64_t n = 0; n < count; ++n) {
       const int64_t i = kDescending ? count - 1 - n : n;
-      if (places[i] >= begin && places[i] < end) {
-        body(i, places[i]);
-      }
+      if (places[i] >= begin && places[i] < end) body(i, places[i]);
     }
-  };
-  ParallelFor(slices, (slices - 1) / shards + 1, own);
+  });
+}
+
+// Calls body(i, place, n) for runs of slices i to i + n whose places follow
+// each other, in ascending order for each place.
+template <typename Body>
+void ForEachRun(const int64_t* places,
+                int64_t count,
+                int64_t slices,
+                int64_t inner,
+                const Body& body) {
+  SharePlaces(count, slices, inner, [&](int64_t begin, int64_t end) {
+    for (int64_t i = 0; i < count;) {
+      const int64_t place = places[i];
+      int64_t run = 1;
+      if (place >= begin && place < end) {
+        const int64_t most = std::min(count - i, end - place);
+        while (run < most && places[i + run] == place + run) {
+          ++run;
+        }
+        body(i, place, run);
+      }
+      i += run;
+    }
+  });
 }
 
 template <typename T, typename Formula>
@@ -40,13 +70,14 @@ void Reduce(const T* from,
             int64_t slices,
             int64_t inner,
             Computed<T>* out) {
-  ForEachPlace(places, count, slices, inner, [=](int64_t i, int64_t place) {
-    const T* of = from + i * inner;
-    Computed<T>* to = out + place * inner;
-    for (int64_t k = 0; k < inner; ++k) {
-      to[k] = Formula()(to[k], Widen(of[k]));
-    }
-  });
+  ForEachRun(places, count, slices, inner,
+             [=](int64_t i, int64_t place, int64_t run) {
+               const T* of = from + i * inner;
+               Computed<T>* to = out + place * inner;
+               for (int64_t k = 0; k < run * inner; ++k) {
+                 to[k] = Formula()(to[k], Widen(of[k]));
+               }
+             });
 }
 
 // The arguments of ScatterReduceGrad; `values` and `more` are its scratch.
@@ -128,8 +159,14 @@ int64_t FindPlaces(const IndexPlan& plan, const Index* index, int64_t* places) {
   std::atomic<int64_t> first = kNone;
   ParallelFor(plan.count, kGrain, [&](int64_t begin, int64_t end) {
     int64_t outside = kNone;
-    for (int64_t i = begin; i < end && outside == kNone; ++i) {
-      int64_t at = plan.First(i);
+    const int last = plan.rank - 1;
+    const int64_t size = last < 0 ? 1 : plan.sizes[last];
+    const int64_t step = last < 0 ? 0 : plan.steps[last];
+    int64_t base = 0, left = 0;  // plan.First(i), and the rest of its row
+    for (int64_t i = begin; i < end && outside == kNone; ++i, --left) {
+      base = left == 0 ? plan.First(i) : base + step;
+      if (left == 0) left = size - i % size;
+      int64_t at = base;
       for (int k = 0; k < plan.named; ++k) {
         const int64_t position = i * plan.named + k;
         const int64_t value =
@@ -157,15 +194,24 @@ void ScatterSlices(const void* from,
                    void* out) {
   const auto* source = static_cast<const char*>(from);
   auto* target = static_cast<char*>(out);
-  const auto bytes = static_cast<int64_t>(slice_bytes);
-  ForEachPlace(places, count, slices, bytes, [=](int64_t i, int64_t place) {
-    char* to = target + place * bytes;
-    if (source == nullptr) {
-      std::memset(to, 0, slice_bytes);
-    } else {
-      std::memcpy(to, source + i * bytes, slice_bytes);
-    }
-  });
+  const auto scatter = [=]<int64_t kBytes>() {
+    const auto bytes = kBytes > 0 ? kBytes : static_cast<int64_t>(slice_bytes);
+    ForEachRun(places, count, slices, bytes,
+               [=](int64_t i, int64_t place, int64_t run) {
+                 char* to = target + place * bytes;
+                 if (source == nullptr) {
+                   std::memset(to, 0, static_cast<size_t>(run * bytes));
+                 } else if (kBytes > 0 && run == 1) {  // without a call
+                   std::memcpy(to, source + i * bytes, kBytes);
+                 } else {
+                   std::memcpy(to, source + i * bytes,
+                               static_cast<size_t>(run * bytes));
+                 }
+               });
+  };
+  if (slice_bytes == 4) return scatter.operator()<4>();
+  if (slice_bytes == 8) return scatter.operator()<8>();
+  scatter.operator()<0>();
 }
 
 template <typename T>
@@ -182,6 +228,12 @@ void ScatterReduce(ScatterReduction reduction,
     ForEachPlace(places, count, slices, inner, [=](int64_t, int64_t place) {
       std::fill_n(out + place * inner, inner, start);
     });
+  }
+  if constexpr (std::is_floating_point_v<Computed<T>>) {
+    const std::span rows(places, static_cast<size_t>(count));
+    if (reduction == ScatterReduction::kAdd && RepeatsOften(rows, slices)) {
+      return AddRowSums(from, rows, slices, inner, out);
+    }
   }
   switch (reduction) {
     case ScatterReduction::kNone:

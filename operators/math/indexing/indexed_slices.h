@@ -2,14 +2,80 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <type_traits>
 
 #include "sluice/operators/math/half_conversions.h"
 #include "sluice/operators/math/indexing/index_plan.h"
-#include "sluice/operators/math/indexing/scatter_formulas.h"
 #include "sluice/platform/export.h"
 
 // Loops over indexed slices of host memory, through ParallelFor.
 namespace sluice {
+
+// The formulas by which scatters combine an element and an update. Shared by
+// host and device code.
+
+enum class ScatterReduction : uint8_t { kNone, kAdd, kMul, kMax, kMin };
+
+// Returns the neutral element: it leaves an update unchanged.
+template <typename T>
+constexpr T ScatterNeutral(ScatterReduction reduction) {
+  using Limits = std::numeric_limits<T>;
+  constexpr bool kInfinite = Limits::has_infinity;
+  switch (reduction) {
+    case ScatterReduction::kMul:
+      return T{1};
+    case ScatterReduction::kMax:
+      return kInfinite ? -Limits::infinity() : Limits::lowest();
+    case ScatterReduction::kMin:
+      return kInfinite ? Limits::infinity() : Limits::max();
+    default:
+      return T{0};
+  }
+}
+
+// Adds; integers are modulo a power of 2.
+struct ScatterAddition {
+  template <typename T>
+  constexpr T operator()(T old, T update) const {
+    if constexpr (std::is_integral_v<T>) {
+      return static_cast<T>(static_cast<uint64_t>(old) +
+                            static_cast<uint64_t>(update));
+    } else {
+      return old + update;
+    }
+  }
+};
+
+struct ScatterProduct {
+  template <typename T>
+  constexpr T operator()(T old, T update) const {
+    if constexpr (std::is_integral_v<T>) {
+      return static_cast<T>(static_cast<uint64_t>(old) *
+                            static_cast<uint64_t>(update));
+    } else {
+      return old * update;
+    }
+  }
+};
+
+// Returns NaN if either of the two is NaN.
+struct ScatterLargest {
+  template <typename T>
+  constexpr T operator()(T old, T update) const {
+    if (update > old) return update;
+    // If both comparisons are false, one is NaN, and so is the sum.
+    return update <= old ? old : static_cast<T>(old + update);
+  }
+};
+
+struct ScatterSmallest {
+  template <typename T>
+  constexpr T operator()(T old, T update) const {
+    if (update < old) return update;
+    return update >= old ? old : static_cast<T>(old + update);
+  }
+};
 
 // places[i] = the slice of X for slice i of `plan`. Returns the position of the
 // first index that is out of range, or -1. Index: int32_t or int64_t.
@@ -27,11 +93,12 @@ SLUICE_API void ScatterSlices(const void* from,
                               size_t slice_bytes,
                               void* out);
 
-// Combines out[places[i], :] and from[i, :] by `reduction`, in the order of i;
-// the bits do not depend on the number of threads. Without `include_self`, only
-// the slices of `from` are combined. Integers wrap around; NaN wins in minimum
-// and maximum. T: every dtype but bool; float16 and bfloat16 are computed in
-// float. `reduction` is not kNone.
+// Combines out[places[i], :] and from[i, :] by `reduction`, in the order of i,
+// but for sums of floats at a place that repeats often (RepeatsOften); the bits
+// do not depend on the number of threads. Without `include_self`, only the
+// slices of `from` are combined. Integers wrap around; NaN wins in minimum and
+// maximum. T: every dtype but bool; float16 and bfloat16 are computed in float.
+// `reduction` is not kNone.
 template <typename T>
 SLUICE_API void ScatterReduce(ScatterReduction reduction,
                               bool include_self,

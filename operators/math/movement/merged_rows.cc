@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "sluice/operators/math/elementwise.h"
+#include "sluice/platform/dtype_sets.h"
 #include "sluice/platform/parallel_for.h"
 
 namespace sluice {
@@ -80,11 +81,67 @@ template <typename T>
 void SumRows(const T* x,
              std::span<const int64_t> positions,
              int64_t width,
-             T* out) {
-  std::copy_n(x + positions[0] * width, width, out);
-  for (const int64_t position : positions.subspan(1)) {
-    AddContiguous(out, x + position * width, width, out);
+             Computed<T>* out) {
+  constexpr size_t kInOrder = 256;
+  if (positions.size() > kInOrder) {
+    const size_t half = positions.size() / 2;
+    std::vector<Computed<T>> rest(static_cast<size_t>(width));
+    SumRows(x, positions.first(half), width, out);
+    SumRows(x, positions.subspan(half), width, rest.data());
+    return AddContiguous<Computed<T>>(out, rest.data(), width, out);
   }
+  std::transform(x + positions[0] * width, x + (positions[0] + 1) * width, out,
+                 [](T value) { return Widen(value); });
+  for (const int64_t position : positions.subspan(1)) {
+    const T* row = x + position * width;
+    if constexpr (std::is_same_v<T, Computed<T>>) {
+      AddContiguous(out, row, width, out);
+    } else {
+      for (int64_t j = 0; j < width; ++j) {
+        out[j] += Widen(row[j]);
+      }
+    }
+  }
+}
+
+// Rows whose last digits differ are counted apart first: a table of all rows
+// would cost more than short sums.
+template <typename Index>
+bool RepeatsOften(std::span<const Index> rows, int64_t height) {
+  constexpr uint32_t kOften = 512;
+  constexpr size_t kBuckets = 4096;
+  if (rows.size() <= kOften) return false;
+  std::array<uint32_t, kBuckets> buckets = {};
+  uint32_t most = 0;
+  for (const Index row : rows) {
+    most = std::max(most, ++buckets[static_cast<size_t>(row) % kBuckets]);
+  }
+  if (most <= kOften) return false;
+  std::vector<uint32_t> counts(static_cast<size_t>(height));
+  return std::any_of(rows.begin(), rows.end(), [&](Index row) {
+    const int64_t at = row < 0 ? row + height : row;
+    return ++counts[static_cast<size_t>(at)] > kOften;
+  });
+}
+
+template <typename T>
+void AddRowSums(const T* x,
+                std::span<const int64_t> rows,
+                int64_t height,
+                int64_t width,
+                Computed<T>* out) {
+  const MergedRows merged = MergeRows(rows, height);
+  const auto count = static_cast<int64_t>(merged.rows.size());
+  const int64_t grain = kGrain / std::max<int64_t>(1, width) + 1;
+  ParallelFor(count, grain, [&](int64_t begin, int64_t end) {
+    std::vector<Computed<T>> sum(static_cast<size_t>(width));
+    for (auto k = static_cast<size_t>(begin); k < static_cast<size_t>(end);
+         ++k) {
+      SumRows(x, merged.PositionsOf(k), width, sum.data());
+      Computed<T>* to = out + merged.rows[k] * width;
+      AddContiguous<Computed<T>>(to, sum.data(), width, to);
+    }
+  });
 }
 
 // Each thread adds the rows of one part of the table, in their order.
@@ -96,6 +153,8 @@ RowSums<T>::RowSums(std::span<const int64_t> rows,
     : sums_(static_cast<size_t>(height * width), T{0}),
       rows_(static_cast<size_t>(height)) {
   std::vector<uint8_t> has(static_cast<size_t>(height), 0);
+  const bool often = RepeatsOften(rows, height);
+  if (often) AddRowSums(x, rows, height, width, sums_.data());
   const auto part = (height + NumThreads() - 1) / NumThreads();
   ParallelFor(height, part, [&](int64_t begin, int64_t end) {
     for (size_t i = 0; i < rows.size(); ++i) {
@@ -104,7 +163,7 @@ RowSums<T>::RowSums(std::span<const int64_t> rows,
       T* const sum = sums_.data() + row * width;
       const T* const each = x + static_cast<int64_t>(i) * width;
       has[static_cast<size_t>(row)] = 1;
-      for (int64_t j = 0; j < width; ++j) {
+      for (int64_t j = 0; j < width && !often; ++j) {
         sum[j] += each[j];
       }
     }
@@ -120,7 +179,8 @@ RowSums<T>::RowSums(std::span<const int64_t> rows,
 
 template class SLUICE_API RowSums<float>;
 template class SLUICE_API RowSums<double>;
-template SLUICE_API decltype(SumRows<float>) SumRows<float>;
-template SLUICE_API decltype(SumRows<double>) SumRows<double>;
+SLUICE_INSTANTIATE_FLOATS(SumRows);
+SLUICE_INSTANTIATE_FLOATS_AND_HALVES(AddRowSums);
+SLUICE_INSTANTIATE_INDICES(RepeatsOften);
 
 }  // namespace sluice

@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "sluice/operators/math/half_conversions.h"
 #include "sluice/platform/export.h"
 
 namespace sluice {
@@ -15,6 +16,12 @@ struct MergedRows {
   std::vector<int64_t> order;  // positions, ascending for each of the rows
   // Row rows[i] has the positions order[begins[i]] to order[begins[i + 1]].
   std::vector<int64_t> begins;
+
+  std::span<const int64_t> PositionsOf(size_t i) const {
+    const auto first = static_cast<size_t>(begins[i]);
+    return std::span(order).subspan(first,
+                                    static_cast<size_t>(begins[i + 1]) - first);
+  }
 };
 
 // Merges rows 0 to `height` - 1; -1 is left out. Takes time in proportion to
@@ -26,16 +33,34 @@ SLUICE_API MergedRows MergeRows(std::span<const int64_t> rows, int64_t height);
 SLUICE_API int64_t FindOutsideRow(std::span<const int64_t> rows,
                                   int64_t height);
 
-// out[:] = the sum of x[p, :] over the positions p, in this order; x has rows
-// of `width` numbers. There is at least one position.
+// out[:] = the sum of x[p, :] over the positions p; x has rows of `width`
+// numbers. There is at least one position. Up to 256 positions are added in
+// their order; sums of more are those of both halves.
 template <typename T>
 SLUICE_API void SumRows(const T* x,
                         std::span<const int64_t> positions,
                         int64_t width,
-                        T* out);
+                        Computed<T>* out);
+
+// Whether a row of [0, height) comes so often, more than 512 times, that the
+// plain sum of its terms loses digits: use AddRowSums. Rows of [-height, 0)
+// count from the end. Index: int32_t or int64_t.
+template <typename Index>
+SLUICE_API bool RepeatsOften(std::span<const Index> rows, int64_t height);
+
+// out[r, :] += the sum of x[i, :] over all i with rows[i] == r, as SumRows adds
+// them up. Rows are -1, which is left out, or in [0, height). Through
+// ParallelFor.
+template <typename T>
+SLUICE_API void AddRowSums(const T* x,
+                           std::span<const int64_t> rows,
+                           int64_t height,
+                           int64_t width,
+                           Computed<T>* out);
 
 // The sums of all rows at once, in a table with the rows of the parameter: the
-// same numbers as by MergeRows and SumRows, but that no sum is -0.
+// same numbers as by MergeRows and SumRows, but that no sum is -0, and that
+// rows of up to 512 terms are added in their order.
 template <typename T>
 class SLUICE_API RowSums {
  public:

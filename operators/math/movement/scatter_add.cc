@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
 #include <type_traits>
+#include <vector>
 
 #include "sluice/operators/math/elementwise.h"
+#include "sluice/operators/math/movement/merged_rows.h"
 #include "sluice/platform/parallel_for.h"
 
 namespace sluice {
@@ -32,6 +35,18 @@ void ScatterAdd(const T* x,
                 int64_t count,
                 int64_t inner,
                 Computed<T>* out) {
+  if (RepeatsOften(std::span(index, static_cast<size_t>(count)), size)) {
+    std::vector<int64_t> rows(static_cast<size_t>(count));
+    std::transform(index, index + count, rows.begin(), [size](Index row) {
+      return row < 0 ? row + size : static_cast<int64_t>(row);
+    });
+    std::fill_n(out, outer * size * inner, Computed<T>{0});
+    for (int64_t o = 0; o < outer; ++o) {
+      AddRowSums<T>(x + o * count * inner, rows, size, inner,
+                    out + o * size * inner);
+    }
+    return;
+  }
   // Each shard owns rows of `out` and searches all indices for them.
   const auto own = [=](int64_t begin, int64_t end) {
     std::memset(out + begin * inner, 0,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "sluice/operators/math/movement/merged_rows.h"
 #include "sluice/platform/parallel_for.h"
 
 namespace sluice {
@@ -39,6 +40,11 @@ void AddRowsTo(const T* from,
                int64_t width,
                T* to) {
   const auto rows = static_cast<int64_t>(index.size());
+  const int64_t height =
+      rows == 0 ? 0 : 1 + *std::max_element(index.begin(), index.end());
+  if (height > 0 && RepeatsOften(index, height)) {
+    return AddRowSums(from, index, height, width, to);
+  }
   ParallelFor(width, GrainOf(sizeof(T) * index.size()),
               [&](int64_t begin, int64_t end) {
                 for (int64_t i = 0; i < rows; ++i) {

@@ -45,12 +45,12 @@ def long(array):
     return np.asarray(array).astype(LONG)
 
 
-def results(op, inputs, attrs=None, outputs=()):
+def results(op, inputs, attrs=None, outputs=(), places=("cpu", "cuda")):
     """(kernel, its outputs) for every kernel that supports the op."""
     dtype = str(next(iter(inputs.values())).dtype)
     found = 0
     for kernel in sl.kernels(op):
-        if kernel.dtype != dtype or not kernel.place.startswith(("cpu", "cuda")):
+        if kernel.dtype != dtype or not kernel.place.startswith(places):
             continue
         hint = (
             f"require place={kernel.place}, library={kernel.library}, "
