@@ -44,6 +44,7 @@ class Conv2dCUDAKernel final : public OpKernel {
  public:
   void Prepare(KernelPreparation& preparation) override {
     g_ = Conv2dGeometryOf(preparation.query);
+    dims_ = preparation.query.outputs[0];
     chunks_ = Conv2dChunks(g_, sizeof(T));
     if (IsItsPatches(g_)) return;
     preparation.scratch_bytes =
@@ -52,7 +53,7 @@ class Conv2dCUDAKernel final : public OpKernel {
 
   void Compute(OpKernelContext& context) const override {
     const auto& device = context.device_context<CUDADeviceContext>();
-    T* out = context.AllocateOutput(0, Conv2dOutputDims(g_)).data<T>();
+    T* out = context.AllocateOutput(0, dims_).data<T>();
     if (g_.output_size() == 0) return;
     DeviceFillWithBias(
         device,
@@ -77,6 +78,7 @@ class Conv2dCUDAKernel final : public OpKernel {
  private:
   Conv2dGeometry g_;
   Conv2dChunks chunks_;
+  DDim dims_;
 };
 
 template <typename T>

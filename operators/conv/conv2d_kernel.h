@@ -7,7 +7,8 @@ namespace sluice {
 
 // Returns the geometry of a conv2d, conv2d_grad_input or conv2d_grad_filter.
 // All three have Input and Filter first and the same attributes. The shape
-// functions have already checked the geometry.
+// functions have already checked the geometry. Height and width may have
+// changed places.
 inline Conv2dGeometry Conv2dGeometryOf(const KernelQuery& query) {
   const DDim& input = query.inputs[0];
   const DDim& filter = query.inputs[1];
@@ -41,13 +42,8 @@ inline Conv2dGeometry Conv2dGeometryOf(const KernelQuery& query) {
                      g.dilation_h, g.stride_h);
   g.out_w = out_size(g.pad_left + g.in_w + g.pad_right, g.kernel_w,
                      g.dilation_w, g.stride_w);
+  g.LayColumnsFlat();
   return g;
-}
-
-// Returns the dims of the output in the layout of the geometry.
-inline DDim Conv2dOutputDims(const Conv2dGeometry& g) {
-  return g.nhwc ? DDim{g.n, g.out_h, g.out_w, g.out_c}
-                : DDim{g.n, g.out_c, g.out_h, g.out_w};
 }
 
 }  // namespace sluice

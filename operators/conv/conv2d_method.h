@@ -15,6 +15,7 @@ class Conv2dKernel final : public OpKernel {
  public:
   void Prepare(KernelPreparation& preparation) override {
     method_.Prepare(preparation, Conv2dDirection::kForward, sizeof(T));
+    dims_ = preparation.query.outputs[0];
   }
 
   void Compute(OpKernelContext& context) const override {
@@ -22,8 +23,7 @@ class Conv2dKernel final : public OpKernel {
     const Tensor& filter = context.Input("Filter");
     const T* bias =
         context.HasInput("Bias") ? context.Input("Bias").data<T>() : nullptr;
-    Tensor& output =
-        context.AllocateOutput("Output", Conv2dOutputDims(method_.geometry()));
+    Tensor& output = context.AllocateOutput("Output", dims_);
     if (output.numel() == 0) return;
     method_.Forward(input.data<T>(), filter.data<T>(), bias, output.data<T>(),
                     context.scratch());
@@ -31,6 +31,7 @@ class Conv2dKernel final : public OpKernel {
 
  private:
   Method method_;
+  DDim dims_;
 };
 
 template <typename Method, typename T>

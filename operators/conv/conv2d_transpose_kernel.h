@@ -39,6 +39,7 @@ inline Conv2dGeometry Conv2dTransposeGeometryOf(const KernelQuery& query) {
   // output_padding adds rows and columns that no window reaches.
   g.pad_bottom = paddings[four ? 1 : 0] - output_padding[0];
   g.pad_right = paddings[four ? 3 : 1] - output_padding[1];
+  g.LayColumnsFlat();
   return g;
 }
 

@@ -82,6 +82,7 @@ class PackedConv2dKernel final : public OpKernel {
     const KernelQuery& query = preparation.query;
     const int threads = preparation.num_threads;
     plan_ = Method::MakePlan(Conv2dGeometryOf(query), threads);
+    dims_ = query.outputs[0];
     preparation.scratch_bytes = Method::ScratchBytes(plan_);
     std::optional<double> epsilon;
     if (HasNorm(query.op)) {
@@ -105,8 +106,7 @@ class PackedConv2dKernel final : public OpKernel {
 
   void Compute(OpKernelContext& context) const override {
     const Tensor& input = context.Input("Input");
-    Tensor& output =
-        context.AllocateOutput("Output", Conv2dOutputDims(plan_.g));
+    Tensor& output = context.AllocateOutput("Output", dims_);
     if (output.numel() == 0) return;
     std::shared_ptr<const PackedWeights> packed, folded;
     const PackedFilter filter = FilterOf(context, &packed);
@@ -155,6 +155,7 @@ class PackedConv2dKernel final : public OpKernel {
   }
 
   typename Method::Plan plan_;
+  DDim dims_;
   std::optional<KeptWeights> filter_;  // none: packed in each call
   size_t packed_at_ = 0;               // their offset in scratch then
   std::optional<KeptWeights> bias_;    // with a batch norm

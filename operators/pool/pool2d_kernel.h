@@ -29,6 +29,7 @@ inline Pool2dGeometry Pool2dGeometryOf(const KernelQuery& query,
   if (query.Attr<bool>("global_pooling")) {
     g.kernel_h = g.end_h = g.in_h;
     g.kernel_w = g.end_w = g.in_w;
+    g.LayColumnsFlat();
     return g;
   }
   const Ints& ksize = query.Attr<Ints>("ksize");
@@ -44,6 +45,7 @@ inline Pool2dGeometry Pool2dGeometryOf(const KernelQuery& query,
   g.end_w = g.in_w + paddings.back();
   g.pad_bottom = (g.out_h - 1) * g.stride_h - g.pad_top + g.kernel_h - g.in_h;
   g.pad_right = (g.out_w - 1) * g.stride_w - g.pad_left + g.kernel_w - g.in_w;
+  g.LayColumnsFlat();
   return g;
 }
 

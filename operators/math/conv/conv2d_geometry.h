@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 namespace sluice {
 
@@ -29,6 +30,19 @@ struct Conv2dGeometry {
   int64_t input_size() const { return n * in_c * in_pixels(); }
   int64_t output_size() const { return n * out_c * out_pixels(); }
   int64_t filter_size() const { return out_c * patch(); }
+  // Images of one column have the memory of images of one row, which loops are
+  // faster along: lets height and width change places. The filter's do so, too,
+  // which leaves its memory as it is only if it has one column.
+  void LayColumnsFlat() {
+    if (in_w != 1 || out_w != 1 || kernel_w != 1 || in_h == 1) return;
+    std::swap(in_h, in_w);
+    std::swap(out_h, out_w);
+    std::swap(kernel_h, kernel_w);
+    std::swap(stride_h, stride_w);
+    std::swap(dilation_h, dilation_w);
+    std::swap(pad_top, pad_left);
+    std::swap(pad_bottom, pad_right);
+  }
   // Whether every patch is one pixel and patches are in the order of pixels.
   bool pointwise() const {
     return kernel_h == 1 && kernel_w == 1 && stride_h == 1 && stride_w == 1 &&

@@ -6,7 +6,6 @@
 #include <type_traits>
 
 #include "sluice/operators/math/half_conversions.h"
-#include "sluice/operators/math/pool/pool2d_channels.h"
 #include "sluice/operators/math/pool/pool2d_pairs.h"
 #include "sluice/platform/dtype_sets.h"
 #include "sluice/platform/parallel_for.h"

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <type_traits>
+#include <utility>
 
 #include "sluice/platform/export.h"
 
@@ -35,6 +36,17 @@ struct Pool2dGeometry {
   bool overhangs() const {
     return in_h + pad_bottom > end_h || in_w + pad_right > end_w;
   }
+  // As Conv2dGeometry::LayColumnsFlat: images of one column become rows.
+  void LayColumnsFlat() {
+    if (in_w != 1 || out_w != 1 || in_h == 1) return;
+    std::swap(in_h, in_w);
+    std::swap(out_h, out_w);
+    std::swap(kernel_h, kernel_w);
+    std::swap(stride_h, stride_w);
+    std::swap(pad_top, pad_left);
+    std::swap(pad_bottom, pad_right);
+    std::swap(end_h, end_w);
+  }
   int64_t in_pixels() const { return in_h * in_w; }
   int64_t out_pixels() const { return out_h * out_w; }
 };
@@ -45,6 +57,12 @@ struct Pool2dGeometry {
 // unless the average does. With `relu` the bits equal those of a separate relu.
 template <typename T>
 SLUICE_API void Pool2d(const Pool2dGeometry& g, const T* x, T* out);
+
+// Pool2d's maxima of any windows with channels last: vectors of channels stay
+// in registers during the loop over a window's pixels. The bits equal those of
+// the other loops. T: float or double.
+template <typename T>
+void MaxOfChannels(const Pool2dGeometry& g, const T* x, T* out);
 
 // The type in which gradients of T are summed.
 template <typename T>

@@ -1,8 +1,7 @@
-#include "sluice/operators/math/pool/pool2d_channels.h"
-
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "sluice/operators/math/pool/pool2d.h"
 #include "sluice/operators/math/simd_parts-inl.h"
 #include "sluice/platform/cpu/simd_dispatch.h"
 #include "sluice/platform/dtype_sets.h"

@@ -81,6 +81,46 @@ TEST(Conv2d, RowsOfOutputsFillVectors) {
               {"needs NCHW", "got NHWC"}, [&] { run(1, "NHWC"); });
 }
 
+// Kernels exchange height and width of images of one column.
+TEST(Conv2d, OfOneColumnIsThatOfOneRow) {
+  for (const std::string layout : {"NCHW", "NHWC"}) {
+    const auto image = [&](int64_t c, int64_t h, int64_t w) {
+      return layout == "NCHW" ? DDim{2, c, h, w} : DDim{2, h, w, c};
+    };
+    for (const std::string op :
+         {"conv2d", "conv2d_grad_input", "conv2d_grad_filter", "pool2d"}) {
+      const auto run = [&](bool column) {
+        const auto pair = [&](int64_t a, int64_t b) {
+          return column ? Ints{a, b} : Ints{b, a};
+        };
+        const Tensor x = Numbers(column ? image(3, 9, 1) : image(3, 1, 9));
+        AttributeMap attributes = {
+            {"strides", pair(2, 1)},
+            {"data_format", layout},
+            {"paddings", column ? Ints{1, 2, 0, 0} : Ints{0, 0, 1, 2}}};
+        if (op == "pool2d") {
+          attributes["ksize"] = pair(3, 1);
+          return RunOp(op, {{"X", x}}, attributes).begin()->second;
+        }
+        attributes["dilations"] = pair(2, 1);
+        std::vector<std::pair<std::string, Tensor>> inputs = {
+            {"Input", x},
+            {"Filter", Numbers(column ? DDim{4, 3, 3, 1} : DDim{4, 3, 1, 3})}};
+        if (op != "conv2d") {
+          inputs.emplace_back(
+              "Output@GRAD", Numbers(column ? image(4, 4, 1) : image(4, 1, 4)));
+        }
+        return RunOp(op, inputs, attributes).begin()->second;
+      };
+      const Tensor column = run(true), row = run(false);
+      EXPECT_EQ(column.ToVector<float>(), row.ToVector<float>()) << op;
+      EXPECT_EQ(
+          column.dims()[layout == "NCHW" || op.ends_with("filter") ? 3 : 2], 1)
+          << op;
+    }
+  }
+}
+
 TEST(Conv2dGrad, IsOneOpPerDirection) {
   OpDesc op;
   op.type = "conv2d";
