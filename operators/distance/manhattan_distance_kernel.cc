@@ -105,8 +105,19 @@ KernelWork Work(const KernelQuery& query, bool vectors) {
   return work;
 }
 
-KernelWork BlockedWork(const KernelQuery& query) {
+KernelWork GradWork(const KernelQuery& query) {
   return Work(query, true);
+}
+KernelWork BlockedWork(const KernelQuery& query) {
+  const DDim& x = query.inputs[0];
+  const int64_t points = query.inputs[1][0];
+  const int64_t lanes = VectorLanes(SizeOf(query.input_dtypes[0]));
+  KernelWork work = Work(query, true);
+  if (FewPoints(x[0], points, x[1], lanes)) {
+    work.dots = static_cast<double>(query.outputs[0].numel());
+    work.flops = 3 * work.dots * static_cast<double>(x[1]);
+  }
+  return work;
 }
 KernelWork PlainWork(const KernelQuery& query) {
   return Work(query, false);
@@ -128,7 +139,7 @@ REGISTER_OP_KERNEL(manhattan_distance_grad,
                    PLAIN,
                    CPUPlace,
                    blocked,
-                   KernelTraits().Estimate(&BlockedWork),
+                   KernelTraits().Estimate(&GradWork),
                    ManhattanDistanceGradKernel<CPUDeviceContext, FloatTypes>);
 REGISTER_OP_CPU_KERNEL(manhattan_distance_grad,
                        EstimatedBy<&PlainWork>,

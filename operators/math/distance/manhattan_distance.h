@@ -22,6 +22,13 @@
 // instruction sets and from the plain functions.
 namespace sluice {
 
+// Whether ManhattanDistanceBlocked sums along features, in vectors of `lanes`
+// numbers: distances side by side would leave half of the lanes empty, or few
+// rows would pay for packing y.
+constexpr bool FewPoints(int64_t n, int64_t m, int64_t p, int64_t lanes) {
+  return p >= 2 * lanes && (n <= 2 || 2 * m <= lanes);
+}
+
 template <typename T>
 SLUICE_API void ManhattanDistanceBlocked(
     const T* x, const T* y, T* z, int64_t n, int64_t m, int64_t p);

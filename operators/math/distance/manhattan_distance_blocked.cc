@@ -3,7 +3,8 @@
 // Tiles of 4 rows by up to 4 vectors of distances stay in registers during the
 // loop over k; vectors hold neighbouring j. y is transposed into panels of a
 // tile's width and at most kDepth features. A panel stays in the first-level
-// cache for all rows of x.
+// cache for all rows of x. If one side has few points (FewPoints), vectors hold
+// neighbouring k instead, and nothing is packed.
 //
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
@@ -18,7 +19,8 @@
 namespace sluice {
 
 // The distances of one call, split into panels of columns, and each panel into
-// `row_tiles` tiles. Tile t is tile t % row_tiles of panel t / row_tiles.
+// `row_tiles` tiles. Tile t is tile t % row_tiles of panel t / row_tiles. With
+// few points tiles are single rows, and panels have 4 columns.
 template <typename T>
 struct ManhattanTiles {
   const T* x;
@@ -26,6 +28,7 @@ struct ManhattanTiles {
   T* z;
   int64_t n, m, p;
   int64_t row_tiles, panels;
+  bool few;
 };
 
 }  // namespace sluice
@@ -39,6 +42,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 constexpr int64_t kRows = 4;
 // The terms that are summed one by one: the rounding error grows with them.
 constexpr int64_t kDepth = 128;
+// The rows of y that one row of x is compared with at a time, with few points.
+constexpr int64_t kColumns = 4;
 // Bytes of the packed panels on each thread's stack.
 constexpr int64_t kGroupBytes = int64_t{64} * 1024;
 constexpr int64_t kRowTilesAtOnce = 16;
@@ -265,11 +270,62 @@ void RunPanel(const ManhattanTiles<T>& t,
   }
 }
 
+// Computes the distances of one row to 4 rows of y, of which the last may be
+// the same, in vectors of neighbouring features.
+template <typename T>
+HWY_NOINLINE void RowTiles(const ManhattanTiles<T>& t,
+                           int64_t begin,
+                           int64_t end) {
+  const Tag<T> d;
+  using V = hn::Vec<Tag<T>>;
+  constexpr int64_t kLanes = hn::MaxLanes(d);
+  for (int64_t tile = begin; tile < end; ++tile) {
+    const int64_t i = tile % t.row_tiles;
+    const int64_t j = tile / t.row_tiles * kColumns;
+    const int64_t columns = HWY_MIN(kColumns, t.m - j);
+    const T* HWY_RESTRICT x = t.x + i * t.p;
+    const T* HWY_RESTRICT y[kColumns];
+    V totals[kColumns];
+    T rest[kColumns] = {};
+    for (int64_t l = 0; l < kColumns; ++l) {
+      y[l] = t.y + (j + HWY_MIN(l, columns - 1)) * t.p;
+      totals[l] = hn::Zero(d);
+    }
+    int64_t k = 0;
+    while (k + kLanes <= t.p) {
+      const int64_t last = HWY_MIN(t.p, k + kDepth * kLanes);
+      V sums[kColumns] = {hn::Zero(d), hn::Zero(d), hn::Zero(d), hn::Zero(d)};
+      for (; k + kLanes <= last; k += kLanes) {
+        const V row = hn::LoadU(d, x + k);
+        HWY_UNROLL(4)
+        for (int64_t l = 0; l < kColumns; ++l) {
+          sums[l] =
+              hn::Add(sums[l], hn::Abs(hn::Sub(row, hn::LoadU(d, y[l] + k))));
+        }
+      }
+      for (int64_t l = 0; l < kColumns; ++l) {
+        totals[l] = hn::Add(totals[l], sums[l]);
+      }
+    }
+    for (; k < t.p; ++k) {
+      for (int64_t l = 0; l < kColumns; ++l) {
+        const T difference = x[k] - y[l][k];
+        rest[l] += difference < 0 ? -difference : difference;
+      }
+    }
+    for (int64_t l = 0; l < columns; ++l) {
+      t.z[i * t.m + j + l] =
+          hn::GetLane(hn::SumOfLanes(d, totals[l])) + rest[l];
+    }
+  }
+}
+
 // Computes tiles [begin, end), a few panels at a time. These stay in the
 // second-level cache and share each pass over x. The first-level cache holds
 // one panel and the few rows of x that are processed at a time.
 template <typename T>
 void RunTiles(const ManhattanTiles<T>& t, int64_t begin, int64_t end) {
+  if (t.few) return RowTiles(t, begin, end);
   constexpr int64_t kPanelSize = kDepth * kMaxVectors * hn::MaxLanes(Tag<T>());
   constexpr int64_t kGroup = kGroupBytes / (kPanelSize * sizeof(T));
   HWY_ALIGN T packed[kGroup * kPanelSize];
@@ -307,6 +363,12 @@ template <typename T>
 void CutTiles(ManhattanTiles<T>* t) {
   constexpr int64_t kLanes = hn::MaxLanes(Tag<T>());
   const int64_t vectors = (t->m + kLanes - 1) / kLanes;
+  t->few = FewPoints(t->n, t->m, t->p, kLanes);
+  if (t->few) {
+    t->row_tiles = t->n;
+    t->panels = (t->m + kColumns - 1) / kColumns;
+    return;
+  }
   t->row_tiles = (t->n + kRows - 1) / kRows;
   t->panels = (vectors + kMaxVectors - 1) / kMaxVectors;
 }
@@ -337,11 +399,11 @@ void ManhattanDistanceBlocked(
     }
     return;
   }
-  ManhattanTiles<T> tiles{x, y, z, n, m, p, 0, 0};
+  ManhattanTiles<T> tiles{x, y, z, n, m, p, 0, 0, false};
   CutTilesFor<T>()(&tiles);
   const auto run = RunTilesFor<T>();
   // Below about 10 us of work, a second thread costs more than it saves.
-  const int64_t tile_pairs = 256 * p;
+  const int64_t tile_pairs = (tiles.few ? 4 : 256) * p;
   const int64_t grain = 1 + 300'000 / tile_pairs;
   ParallelFor(
       tiles.row_tiles * tiles.panels, grain, [&](int64_t begin, int64_t end) {
