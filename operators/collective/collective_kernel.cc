@@ -1,4 +1,3 @@
-// The kernels for a single rank: outputs equal the inputs.
 #include "sluice/operators/collective/collective_kernel.h"
 
 #include "sluice/operators/math/strided_copy.h"

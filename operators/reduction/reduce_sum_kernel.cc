@@ -1,15 +1,51 @@
+// reduce_sum, reduce_mean and their gradients.
 #include <algorithm>
+#include <cstring>
 #include <limits>
 
+#include "sluice/operators/math/broadcast.h"
+#include "sluice/operators/math/fill.h"
 #include "sluice/operators/math/half_conversions.h"
 #include "sluice/operators/math/reduction/reduce_sum.h"
-#include "sluice/operators/math/reduction/repeat.h"
 #include "sluice/operators/reduction/reduced_dims.h"
 #include "sluice/operators/registration.h"
+#include "sluice/platform/dtype.h"
+#include "sluice/platform/parallel_for.h"
 
-// reduce_sum, reduce_mean and their gradients.
 namespace sluice {
 namespace {
+
+constexpr int64_t kRepeatGrain = 32768;
+
+template <typename T>
+void RepeatRow(const T* y, bool one, int64_t count, T* out) {
+  if (one) {
+    FillContiguous(*y, count, out);
+  } else {
+    std::memcpy(out, y, static_cast<size_t>(count) * sizeof(T));
+  }
+}
+
+// Broadcasts y to the common shape of `plan`, which is not empty, through
+// ParallelFor. The plan's x only defines the shape. T is a float.
+template <typename T>
+void Repeat(const BroadcastPlan& plan, const T* y, T* out) {
+  const int64_t row = plan.row_size();
+  const bool one = plan.y_steps[plan.rank - 1] == 0;
+  if (plan.rank == 1) {
+    ParallelFor(row, kRepeatGrain, [=](int64_t begin, int64_t end) {
+      RepeatRow(one ? y : y + begin, one, end - begin, out + begin);
+    });
+    return;
+  }
+  const auto repeat = [=](int64_t /*x_at*/, int64_t y_at, int64_t out_at) {
+    RepeatRow(y + y_at, one, row, out + out_at);
+  };
+  ParallelFor(plan.row_count(), std::max<int64_t>(1, kRepeatGrain / row),
+              [&](int64_t begin, int64_t end) {
+                ForEachRow(plan, begin, end, repeat);
+              });
+}
 
 template <typename T>
 class ReduceSumKernel : public OpKernel {

@@ -1,18 +1,268 @@
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <functional>
 #include <limits>
 #include <numeric>
 #include <type_traits>
 
+#include "sluice/operators/math/half_conversions.h"
 #include "sluice/operators/math/plain_formulas.h"
-#include "sluice/operators/math/reduction/fold.h"
+#include "sluice/operators/math/reduction/reduce_axes.h"
 #include "sluice/operators/math/reduction/reduction_row.h"
 #include "sluice/operators/reduction/reduced_dims.h"
 #include "sluice/operators/registration.h"
+#include "sluice/platform/parallel_for.h"
 
 namespace sluice {
 namespace {
+
+// How the work is split: by the shape only, so that results have the same bits
+// for any number of threads. If rows are reduced, a group is one output, and
+// its terms are elements. If rows are kept, a group is up to kColumns adjacent
+// outputs, and its terms are rows. If there are few groups, their terms are
+// split into chunks.
+struct FoldPlan {
+  static constexpr int64_t kColumns = 64;
+  static constexpr int64_t kGrain = 32768;  // elements
+  static constexpr int64_t kFewGroups = 8;
+  static constexpr int64_t kChunk = 2 * kGrain;  // elements
+
+  FoldPlan() = default;
+  FoldPlan(const DDim& x, const std::array<bool, DDim::kMaxRank>& reduced)
+      : axes(SortAxes(x, reduced)) {
+    if (axes.terms == 0) return;
+    columns = axes.row_reduced ? 1 : std::min(kColumns, axes.row_size);
+    column_groups =
+        axes.row_reduced ? 1 : (axes.row_size + kColumns - 1) / kColumns;
+    groups = axes.kept.count() * column_groups;
+    if (groups < kFewGroups) {
+      chunks = std::max<int64_t>(1, axes.terms * columns / kChunk);
+    }
+  }
+
+  int64_t ChunkBegin(int64_t chunk) const {
+    return axes.terms / chunks * chunk + std::min(chunk, axes.terms % chunks);
+  }
+
+  ReduceAxes axes;
+  int64_t columns = 1;        // maximum per group
+  int64_t column_groups = 1;  // groups across a row
+  int64_t groups = 0;
+  int64_t chunks = 1;
+};
+
+// The columns of one group and their offsets.
+struct FoldGroup {
+  FoldGroup(const FoldPlan& plan, int64_t group) {
+    const ReduceAxes& axes = plan.axes;
+    const int64_t kept = group / plan.column_groups;
+    const int64_t column = group % plan.column_groups * FoldPlan::kColumns;
+    columns = axes.row_reduced
+                  ? 1
+                  : std::min(FoldPlan::kColumns, axes.row_size - column);
+    x = StridedWalk(axes.kept, kept).offset() + column;
+    out = axes.row_reduced ? kept : kept * axes.row_size + column;
+  }
+  int64_t columns = 1;
+  int64_t x = 0;    // the offset of the first column's first term
+  int64_t out = 0;  // the first output
+};
+
+// Calls row(offset, count) for the terms [begin, end) of a group, in order. If
+// rows are reduced, these are `count` adjacent terms of one output; otherwise
+// one term of each column. Offsets are relative to FoldGroup::x.
+template <typename Row>
+void ForTerms(const ReduceAxes& axes,
+              int64_t begin,
+              int64_t end,
+              const Row& row) {
+  const int64_t length = axes.row_reduced ? axes.row_size : 1;
+  StridedWalk walk(axes.reduced, begin / length);
+  int64_t first = begin % length;
+  for (int64_t i = begin; i < end; walk.Next(), first = 0) {
+    const int64_t count = std::min(length - first, end - i);
+    row(walk.offset() + first, count);
+    i += count;
+  }
+}
+
+// Adds `count` adjacent elements. Elements i, i + 8, ... of a block are reduced
+// separately, which allows parallel execution.
+template <typename Fold, typename T>
+void AddNeighbours(const T* x, int64_t count, Fold* fold) {
+  constexpr int64_t kLanes = 8, kBlock = 1024;
+  while (count > 0) {
+    const int64_t block = std::min(count, kBlock);
+    Fold lanes[kLanes];
+    int64_t i = 0;
+    for (; i + kLanes <= block; i += kLanes) {
+      for (int64_t j = 0; j < kLanes; ++j) {
+        lanes[j].Add(Widen(x[i + j]));
+      }
+    }
+    for (int64_t j = 0; i + j < block; ++j) {
+      lanes[j].Add(Widen(x[i + j]));
+    }
+    for (const Fold& lane : lanes) {
+      fold->Merge(lane);
+    }
+    x += block;
+    count -= block;
+  }
+}
+
+template <typename Fold>
+size_t FoldScratchBytes(const FoldPlan& plan) {
+  if (plan.chunks == 1) return 0;
+  return static_cast<size_t>(plan.groups * plan.chunks * plan.columns) *
+         sizeof(Fold);
+}
+
+// Writes the results in the order of the kept dimensions. `scratch` has
+// FoldScratchBytes bytes.
+template <typename Fold, typename T>
+void FoldAll(const FoldPlan& plan, const T* x, T* out, void* scratch) {
+  const ReduceAxes& axes = plan.axes;
+  if (axes.terms == 0) {
+    std::fill(out, out + axes.outputs, Narrow<T>(Fold().Result()));
+    return;
+  }
+  auto* partial = static_cast<Fold*>(scratch);
+  const auto fold_chunk = [&](int64_t task) {
+    const FoldGroup group(plan, task / plan.chunks);
+    const int64_t chunk = task % plan.chunks;
+    Fold folds[FoldPlan::kColumns];
+    ForTerms(axes, plan.ChunkBegin(chunk), plan.ChunkBegin(chunk + 1),
+             [&](int64_t offset, int64_t count) {
+               const T* from = x + group.x + offset;
+               if (axes.row_reduced) {
+                 return AddNeighbours(from, count, &folds[0]);
+               }
+               for (int64_t j = 0; j < group.columns; ++j) {
+                 folds[j].Add(Widen(from[j]));
+               }
+             });
+    if (plan.chunks > 1) {
+      std::copy(folds, folds + group.columns, partial + task * plan.columns);
+      return;
+    }
+    for (int64_t j = 0; j < group.columns; ++j) {
+      out[group.out + j] = Narrow<T>(folds[j].Result());
+    }
+  };
+  const int64_t cost =
+      std::max<int64_t>(1, axes.terms / plan.chunks * plan.columns);
+  ParallelFor(plan.groups * plan.chunks,
+              std::max<int64_t>(1, FoldPlan::kGrain / cost),
+              [&](int64_t begin, int64_t end) {
+                for (int64_t task = begin; task < end; ++task) {
+                  fold_chunk(task);
+                }
+              });
+  if (plan.chunks == 1) return;
+  for (int64_t i = 0; i < plan.groups; ++i) {
+    const FoldGroup group(plan, i);
+    for (int64_t j = 0; j < group.columns; ++j) {
+      Fold all;
+      for (int64_t chunk = 0; chunk < plan.chunks; ++chunk) {
+        all.Merge(partial[(i * plan.chunks + chunk) * plan.columns + j]);
+      }
+      out[group.out + j] = Narrow<T>(all.Result());
+    }
+  }
+}
+
+// The size of FoldGradient's `scratch`: the shares, then the shares of chunks.
+template <typename Share>
+size_t ShareScratchBytes(const FoldPlan& plan) {
+  if (!Share::kSees) return 0;
+  return static_cast<size_t>(plan.axes.outputs) * sizeof(Share) +
+         FoldScratchBytes<Share>(plan);
+}
+
+// Calls term(output, offset) for the terms of a chunk of a group.
+template <typename Term>
+void ForTermsOf(const FoldPlan& plan,
+                const FoldGroup& group,
+                int64_t chunk,
+                const Term& term) {
+  const bool rows = plan.axes.row_reduced;
+  ForTerms(plan.axes, plan.ChunkBegin(chunk), plan.ChunkBegin(chunk + 1),
+           [&](int64_t offset, int64_t count) {
+             const int64_t many = rows ? count : group.columns;
+             for (int64_t j = 0; j < many; ++j) {
+               term(group.out + (rows ? 0 : j), group.x + offset + j);
+             }
+           });
+}
+
+// Calls body(group, task) for each chunk of each group. `task` is the group's
+// number times plan.chunks plus the chunk's number.
+template <typename Body>
+void ForEachChunk(const FoldPlan& plan, const Body& body) {
+  const int64_t cost = std::max<int64_t>(1, plan.axes.terms * plan.columns);
+  ParallelFor(plan.groups * plan.chunks,
+              std::max<int64_t>(1, FoldPlan::kGrain * plan.chunks / cost),
+              [&](int64_t begin, int64_t end) {
+                for (int64_t task = begin; task < end; ++task) {
+                  body(FoldGroup(plan, task / plan.chunks), task);
+                }
+              });
+}
+
+// Computes `shares`, one for each output, from its terms. `partial` has space
+// for the shares of chunks.
+template <typename Share, typename T>
+void SeeTerms(const FoldPlan& plan,
+              const T* x,
+              const T* out,
+              Share* shares,
+              Share* partial) {
+  ForEachChunk(plan, [&](const FoldGroup& group, int64_t task) {
+    Share* to =
+        plan.chunks == 1 ? shares + group.out : partial + task * plan.columns;
+    std::fill(to, to + group.columns, Share());
+    ForTermsOf(plan, group, task % plan.chunks,
+               [&](int64_t output, int64_t at) {
+                 to[output - group.out].Add(Widen(x[at]), Widen(out[output]));
+               });
+  });
+  if (plan.chunks == 1) return;
+  for (int64_t i = 0; i < plan.groups; ++i) {
+    const FoldGroup group(plan, i);
+    for (int64_t j = 0; j < group.columns; ++j) {
+      Share all;
+      for (int64_t chunk = 0; chunk < plan.chunks; ++chunk) {
+        all.Merge(partial[(i * plan.chunks + chunk) * plan.columns + j]);
+      }
+      shares[group.out + j] = all;
+    }
+  }
+}
+
+// Computes x_grad. x is not empty.
+template <typename Share, typename T>
+void FoldGradient(const FoldPlan& plan,
+                  const T* x,
+                  const T* out,
+                  const T* out_grad,
+                  T* x_grad,
+                  void* scratch) {
+  auto* shares = static_cast<Share*>(scratch);
+  if constexpr (Share::kSees) {
+    SeeTerms(plan, x, out, shares, shares + plan.axes.outputs);
+  }
+  ForEachChunk(plan, [&](const FoldGroup& group, int64_t task) {
+    ForTermsOf(
+        plan, group, task % plan.chunks, [&](int64_t output, int64_t at) {
+          Share share;
+          if constexpr (Share::kSees) share = shares[output];
+          x_grad[at] = Narrow<T>(share.Of(Widen(x[at]), Widen(out[output]),
+                                          Widen(out_grad[output])));
+        });
+  });
+}
 #include "sluice/operators/math/reduction/reduction_rows.inc"
 }  // namespace
 }  // namespace sluice

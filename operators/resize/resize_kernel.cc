@@ -3,7 +3,6 @@
 #include <type_traits>
 
 #include "sluice/operators/math/half_conversions.h"
-#include "sluice/operators/math/resize/resize_copy.h"
 #include "sluice/operators/math/resize/resize_passes.h"
 #include "sluice/operators/registration.h"
 #include "sluice/operators/resize/resize_axes.h"

@@ -1,9 +1,16 @@
 #pragma once
 
+#include <cstdint>
+
 #include "sluice/framework/op/op_kernel.h"
-#include "sluice/operators/math/scan/scan.h"
 
 namespace sluice {
+
+struct ScanPlan {
+  int64_t outer = 1, size = 1, inner = 1;
+  bool exclusive = false;  // excludes the element; begins with 0 or 1
+  bool reverse = false;    // begins with the last element
+};
 
 // Returns the plan of a cumsum, cumprod or a gradient of these; input 0 is X.
 inline ScanPlan ScanPlanOf(const KernelQuery& query) {

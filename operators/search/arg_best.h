@@ -1,9 +1,18 @@
 #pragma once
 
+#include <cstdint>
+
 #include "sluice/framework/op/op_kernel.h"
-#include "sluice/operators/math/search/arg_best.h"
 
 namespace sluice {
+
+// A search in each line of a dense tensor [outer, size, inner]; lines extend
+// along `size`.
+struct ArgBestPlan {
+  int64_t outer = 1, size = 1, inner = 1;
+  bool largest = true;
+  bool last = false;  // the last of equal elements
+};
 
 // Returns the plan of an arg_max or arg_min; input 0 is X.
 inline ArgBestPlan ArgBestPlanOf(const KernelQuery& query) {

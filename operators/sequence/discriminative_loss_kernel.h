@@ -1,10 +1,27 @@
 #pragma once
 
+#include <cstddef>
+
 #include "sluice/framework/op/op_kernel.h"
-#include "sluice/operators/math/sequence/discriminative_loss.h"
+#include "sluice/operators/math/sequence/embedding_mask.h"
 
 // Shared by the kernels of discriminative_loss and its gradient.
 namespace sluice {
+
+struct DiscriminativeLossParams {
+  double delta_v, delta_d;
+  double variance_weight, distance_weight, regularization_weight;
+};
+
+// Returns max(0, x). NaN stays NaN.
+constexpr double DiscriminativeHinge(double x) {
+  return x <= 0 ? 0 : x;
+}
+
+// Returns 1 / (C (C - 1)), or 0 if there are no pairs.
+constexpr double DiscriminativePairShare(double masks) {
+  return masks > 1 ? 1 / (masks * (masks - 1)) : 0;
+}
 
 inline DiscriminativeLossParams DiscriminativeLossParamsOf(
     const OpKernelConstruction& construction) {

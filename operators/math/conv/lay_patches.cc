@@ -1,8 +1,7 @@
-#include "sluice/operators/math/conv/lay_patches.h"
-
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "sluice/operators/math/conv/im2col.h"
 #include "sluice/platform/cpu/simd_dispatch.h"
 #include "sluice/platform/dtype_sets.h"
 

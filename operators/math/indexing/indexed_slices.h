@@ -12,9 +12,7 @@
 // Loops over indexed slices of host memory, through ParallelFor.
 namespace sluice {
 
-// The formulas by which scatters combine an element and an update. Shared by
-// host and device code.
-
+// How scatters combine an element and an update, on the host and on devices.
 enum class ScatterReduction : uint8_t { kNone, kAdd, kMul, kMax, kMin };
 
 // Returns the neutral element: it leaves an update unchanged.
