@@ -23,6 +23,7 @@ from . import (
     clip,
     contrib,
     core,
+    dygraph,
     environment,
     executor,
     framework,
@@ -38,6 +39,7 @@ from . import (
     wrapped_decorator,
 )
 from .backward import gradients
+from .dygraph import disable_dygraph, enable_dygraph
 from .environment import *  # noqa: F403
 from .executor import *  # noqa: F403
 from .framework import *  # noqa: F403
@@ -52,12 +54,15 @@ compiler = parallel_executor = executor
 CUDAPinnedPlace = CPUPlace
 LoDTensorArray = list
 Tensor = executor.LoDTensor
-embedding, one_hot = layers._embedding, layers._one_hot
+enable_imperative, disable_imperative = enable_dygraph, disable_dygraph
+assign, embedding, one_hot = layers.assign, layers._embedding, layers._one_hot
 
 __all__ = [
     "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "DataFeeder",
-    "LoDTensorArray", "Model", "ParamAttr", "Scope", "Tensor", "backward",
-    "clip", "compiler", "contrib", "core", "data", "embedding",
+    "LoDTensorArray", "Model", "ParamAttr", "Scope", "Tensor", "assign",
+    "backward",
+    "clip", "compiler", "contrib", "core", "data", "disable_dygraph",
+    "dygraph", "embedding", "enable_dygraph",
     "global_scope", "gradients", "initializer", "io",
     "is_compiled_with_cuda", "layers", "load", "load_program_state",
     "metrics", "nets", "one_hot", "optimizer", "profiler", "regularizer",

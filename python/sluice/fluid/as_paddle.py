@@ -22,7 +22,7 @@ from .left_out import modules, refusing, stand_in
 
 # Modules of PaddlePaddle, and the modules that replace them.
 _SAME = (
-    "backward", "clip", "contrib", "core", "executor", "framework",
+    "backward", "clip", "contrib", "core", "dygraph", "executor", "framework",
     "initializer", "io", "layer_helper", "layers", "nets", "optimizer",
     "profiler", "regularizer", "wrapped_decorator",
 )  # fmt: skip
@@ -34,6 +34,7 @@ _MODULES = {
         "sluice.fluid.layers",
     ),
     "paddle.fluid.layers.utils": "sluice.fluid.nested",
+    "paddle.fluid.dygraph.base": "sluice.fluid.dygraph",
     "paddle.fluid.compiler": "sluice.fluid.executor",
     "paddle.fluid.data_feeder": "sluice.fluid.readers",
     "paddle.fluid.parallel_executor": "sluice.fluid.executor",

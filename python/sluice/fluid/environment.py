@@ -46,8 +46,10 @@ def cuda_places(device_ids: Sequence[int] | None = None) -> list[CUDAPlace]:
 
 
 def in_dygraph_mode() -> bool:
-    """False: a program is written before it runs."""
-    return False
+    """Whether layers are computed at once, see :mod:`fluid.dygraph`."""
+    from . import dygraph
+
+    return dygraph.enabled()
 
 
 def is_compiled_with_xpu() -> bool:

@@ -113,8 +113,8 @@ def modules() -> dict[str, frozenset[str]]:
 
 
 _OF_MODULES = {
-    "paddle.fluid.dygraph": "programs are written before they run; there are "
-    "no layers that run at once",
+    "paddle.fluid.dygraph": "programs are written before they run; guard, "
+    "to_variable and numpy() compute fluid.layers at once",
     "paddle.fluid.contrib.slim": "models that are quantised already run; see "
     "sl.onnx",
     "paddle.fluid.contrib.decoder": "write a step with DynamicRNN, StaticRNN "

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
-from ..errors import InvalidArgumentError
+from ..errors import FailedPreconditionError, InvalidArgumentError
 from ..framework import Variable as SluiceVariable
 from ..framework import created
 from ..layer_helper import ParamAttr
@@ -69,6 +69,38 @@ class Variable:
             return tuple(self.declared[0])
         shape = self.value.shape
         return tuple(-1 if size is None else size for size in shape or ())
+
+    def _eager(self) -> Any:
+        program = self.block.program
+        if not hasattr(program, "given"):
+            raise FailedPreconditionError(
+                f"{self!r} has a value in a run only: fetch it, or write it "
+                f"inside of fluid.dygraph.guard(){created()}",
+                "fluid.no_eager_value",
+            )
+        return program
+
+    def numpy(self) -> Any:
+        """Its value, inside of ``fluid.dygraph.guard()``."""
+        return self._eager().value_of(self)
+
+    def backward(self, backward_strategy: Any = None) -> None:
+        """Let :meth:`gradient` be of this loss, and of those before."""
+        self._eager().losses.append(self)
+
+    def gradient(self) -> Any:
+        """The gradient of the losses; None if there is none."""
+        return self._eager().gradient_of(self)
+
+    def clear_gradient(self) -> None:
+        """Forget the losses that :meth:`backward` was called of."""
+        self._eager().clear_gradient(self)
+
+    def detach(self) -> Variable:
+        """The value, through which no gradient flows."""
+        made = self.block.append("assign", {"X": self})
+        made.stop_gradient = True
+        return made
 
     def _unwritten(self) -> bool:
         """Whether it has only what :meth:`Block.create_var` was given."""

@@ -1,14 +1,17 @@
 """Runs PaddlePaddle's tests of Fluid's ops through the translation, and compares
 with the lists in tests/fluid.
 
-  ./dev fluid_suite FOLDER [RELEASE] [--only REGEX] [--write]
+  ./dev fluid_suite FOLDER [RELEASE] [--only REGEX] [--write] [--docstrings]
 
 FOLDER is a checkout of PaddlePaddle of that release, 1.8.3 or 2.1; the tests
 are not part of Sluice. Exits with 1 if a class is better or worse than listed.
 --write rewrites the list: counts are new, reasons stay, and classes that are
 not right get a reason where the tool knows one, else "?". A list with a "?" is
 wrong: somebody must look at the class. --only picks files, and prints what is
-not right.
+not right. --docstrings runs the programs in the docstrings of fluid instead;
+FOLDER may be an unpacked wheel then, see docstrings.py. Tensors that a test
+feeds for sizes, such as those of interp, unsqueeze2, crop_tensor, concat and
+linspace, are constants here: programs that compute them may be refused.
 """
 
 from __future__ import annotations
@@ -175,7 +178,14 @@ def main() -> None:
     )
     parser.add_argument("--only", default="", metavar="REGEX")
     parser.add_argument("--write", action="store_true")
+    parser.add_argument("--docstrings", action="store_true")
     given = parser.parse_args()
+    if given.docstrings:
+        import docstrings
+
+        fluid = given.folder / "python/paddle/fluid"
+        fluid = fluid if fluid.is_dir() else given.folder / "paddle/fluid"
+        sys.exit(not docstrings.check(fluid, given.only, given.write))
     found = list(outcomes((given.folder / TESTS).resolve(), given.only))
     if given.only:
         for one in found:

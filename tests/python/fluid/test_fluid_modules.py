@@ -492,3 +492,25 @@ def test_recomputing_trains_alike():
 
     recomputed = losses(fluid.optimizer.RecomputeOptimizer)
     assert recomputed == losses(lambda optimizer: optimizer)
+
+
+def test_values_of_layers_at_once():
+    x = np.array([[1.0, 2.0]], np.float32)
+    with fluid.dygraph.guard():
+        assert fluid.in_dygraph_mode()
+        given = fluid.dygraph.to_variable(x)
+        given.stop_gradient = False
+        loss = layers.reduce_sum(layers.square(given))
+        drawn = layers.gaussian_random([4])
+        np.testing.assert_array_equal(drawn.numpy(), drawn.numpy())
+        assert (loss.numpy().item(), given.gradient()) == (5.0, None)
+        loss.backward()
+        loss.backward()
+        np.testing.assert_array_equal(given.gradient(), 4 * x)
+        given.clear_gradient()
+        np.testing.assert_array_equal(given.gradient(), 0 * x)
+    assert not fluid.in_dygraph_mode()
+    with pytest.raises(sl.errors.FailedPreconditionError, match="in a run"):
+        layers.data("x", [2]).numpy()
+    with pytest.raises(sl.errors.UnimplementedError, match="before they run"):
+        fluid.dygraph.to_variable(x)

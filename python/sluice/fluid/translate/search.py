@@ -8,7 +8,7 @@ from ... import layers
 from ...framework import Variable
 from ...layers import ops
 from .creation import dtype_of
-from .numbers import integers
+from .numbers import integers, known
 from .table import Many, Op, row, same
 
 
@@ -90,11 +90,17 @@ def multiplex(op, X: Many, Ids):
 def top_k(op, X, K=None, *, k=1, axis=-1, largest=True, sorted=True):
     """The largest elements along a dim, and their places."""
     if K is not None:
-        (k,) = integers(op, "k", K)
+        (k,) = known(op, K) or [None]
+    if not isinstance(k, int):  # the first of the rows, if there are several
+        K = op.cast(op.append("reshape", {"X": K}, shape=[-1]), "int64")
+        K = op.append("slice", {"X": K}, axes=[0], starts=[0], ends=[1])
+        return _along_last(op, X, axis, K, largest=largest, sorted=sorted)
     return _along_last(op, X, axis, k=k, largest=largest, sorted=sorted)
 
 
-def _along_last(op: Op, X: Variable, axis: int, **attrs: Any) -> Any:
+def _along_last(
+    op: Op, X: Variable, axis: int, K: Variable | None = None, **attrs: Any
+) -> Any:
     """top_k along any dim."""
     rank = op.rank(X)
     axis %= rank
@@ -102,7 +108,7 @@ def _along_last(op: Op, X: Variable, axis: int, **attrs: Any) -> Any:
     moved = axis != rank - 1
     if moved:
         X = op.append("transpose", {"X": X}, axis=order)
-    made = op.append_all("top_k", {"X": X}, **attrs)
+    made = op.append_all("top_k", {"X": X, "K": K}, **attrs)
     if moved:
         back = [order.index(i) for i in range(rank)]
         made = {
