@@ -3,7 +3,7 @@
 >>> model = sl.onnx.load("resnet50.onnx")
 >>> (probabilities,) = model.run({"data": image})
 >>> print(model.executor.explain(model.program))
->>> sl.onnx.save(program, "net.onnx", [probabilities])
+>>> sl.onnx.save(program, "net.onnx", [y])
 """
 
 from __future__ import annotations

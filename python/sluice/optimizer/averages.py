@@ -151,8 +151,10 @@ class ExponentialMovingAverage(_Average):
 
     >>> ema = sl.optimizer.ExponentialMovingAverage(0.999)
     >>> ema.update()                    # after optimizer.minimize(loss)
+    >>> _ = exe.run(sl.default_startup_program())
+    >>> _ = exe.run(feed=feed, fetch_list=[loss])
     >>> with ema.apply(exe):            # after some runs
-    ...     exe.run(test_program, ...)
+    ...     _ = exe.run(test_program, feed, [loss])
     """
 
     def __init__(
