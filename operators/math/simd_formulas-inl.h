@@ -122,18 +122,48 @@ HWY_INLINE Lanes<D> EachLane(Lanes<D> x, Function function) {
   return hn::Load(D(), values);
 }
 
+// By a vector formula for float, and by the C library for double.
+#define SLUICE_LANES_FLOAT(Name, function)                                   \
+  template <class D>                                                         \
+  HWY_INLINE Lanes<D> Name(Lanes<D> x) {                                     \
+    if constexpr (sizeof(typename Lanes<D>::T) == 4) {                       \
+      return Simd##Name(D(), x.v);                                           \
+    } else {                                                                 \
+      return EachLane(x, [](double value) { return std::function(value); }); \
+    }                                                                        \
+  }
+SLUICE_LANES_FLOAT(Expm1, expm1)
+SLUICE_LANES_FLOAT(Log1p, log1p)
+SLUICE_LANES_FLOAT(Erf, erf)
+SLUICE_LANES_FLOAT(Erfc, erfc)
+#undef SLUICE_LANES_FLOAT
+
+// By a vector formula for floats up to kMostAngle, else by the C library.
+#define SLUICE_LANES_ANGLE(Name, function, quarters)                   \
+  template <class D>                                                   \
+  HWY_INLINE Lanes<D> Name(Lanes<D> x) {                               \
+    namespace hn = hwy::HWY_NAMESPACE;                                 \
+    using T = typename Lanes<D>::T;                                    \
+    const auto library = [](T value) { return std::function(value); }; \
+    if constexpr (sizeof(T) == 4) {                                    \
+      const Lanes<D> near = SimdSine<quarters>(D(), x.v);              \
+      const LanesMask<D> far = Abs(x) > Lanes<D>(kMostAngle);          \
+      if (HWY_LIKELY(hn::AllFalse(D(), far.m))) return near;           \
+      return Select(far, EachLane(x, library), near);                  \
+    } else {                                                           \
+      return EachLane(x, library);                                     \
+    }                                                                  \
+  }
+SLUICE_LANES_ANGLE(Sin, sin, 0)
+SLUICE_LANES_ANGLE(Cos, cos, 1)
+#undef SLUICE_LANES_ANGLE
+
 #define SLUICE_LANES_LIBRARY(Name, function)                                 \
   template <class D>                                                         \
   HWY_INLINE Lanes<D> Name(Lanes<D> x) {                                     \
     return EachLane(                                                         \
         x, [](typename Lanes<D>::T value) { return std::function(value); }); \
   }
-SLUICE_LANES_LIBRARY(Expm1, expm1)
-SLUICE_LANES_LIBRARY(Log1p, log1p)
-SLUICE_LANES_LIBRARY(Erf, erf)
-SLUICE_LANES_LIBRARY(Erfc, erfc)
-SLUICE_LANES_LIBRARY(Sin, sin)
-SLUICE_LANES_LIBRARY(Cos, cos)
 SLUICE_LANES_LIBRARY(Tan, tan)
 SLUICE_LANES_LIBRARY(Asin, asin)
 SLUICE_LANES_LIBRARY(Acos, acos)

@@ -28,8 +28,16 @@ HWY_INLINE void ForEachPair(
   const hn::ScalableTag<T> d;
   constexpr int64_t kLanes = hn::MaxLanes(d);
   int64_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) {
+  for (; i + 2 * kLanes <= count; i += 2 * kLanes) {
+    const int64_t j = i + kLanes;
+    const auto first = step(hn::LoadU(d, a + i), hn::LoadU(d, b + i));
+    const auto second = step(hn::LoadU(d, a + j), hn::LoadU(d, b + j));
+    hn::StoreU(first, d, out + i);
+    hn::StoreU(second, d, out + j);
+  }
+  if (i + kLanes <= count) {
     hn::StoreU(step(hn::LoadU(d, a + i), hn::LoadU(d, b + i)), d, out + i);
+    i += kLanes;
   }
   if (i == count) return;
   HWY_ALIGN T last_a[kLanes] = {};

@@ -1,7 +1,9 @@
 #include "sluice/operators/math/unary/unary_row.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <cstring>
 #include <limits>
 #include <vector>
@@ -55,6 +57,46 @@ TYPED_TEST(UnaryRowTest, FunctionsAreWithinTheirUnits) {
       // The reference is itself rounded; float64 is compared with it, too.
       EXPECT_LE(worst, info.units + 1);
     }
+  }
+}
+
+// The bounds that simd_math-inl.h states, in ulps of the exact result, for
+// numbers of every size, denormals included. Their references are in float64.
+TEST(UnaryRowsOfFloat32, AreWithinTheBoundsOfTheVectorFormulas) {
+  struct Bound {
+    const char* row;
+    double ulps;
+  };
+  constexpr Bound kBounds[] = {
+      {"exp", 1.5},     {"expm1", 2},    {"log", 1},        {"log1p", 1.5},
+      {"tanh", 2.5},    {"erf", 6},      {"sin", 0.6},      {"cos", 0.6},
+      {"sigmoid", 2.5}, {"softplus", 2}, {"logsigmoid", 2}, {"elu", 2}};
+  constexpr uint32_t kStep = 4999;
+  std::vector<float> x;
+  for (uint64_t bits = 0; bits <= UINT32_MAX; bits += kStep) {
+    x.push_back(std::bit_cast<float>(static_cast<uint32_t>(bits)));
+  }
+  x.insert(x.end(), {4.2e8F, -4.3e8F, 3e38F, INFINITY, -INFINITY, 88.7F});
+  std::vector<float> out(x.size());
+  for (const Bound& bound : kBounds) {
+    const UnaryRow& row = *FindUnaryRow(bound.row);
+    const UnaryParams params = Defaults(row.info);
+    row.float32.forward(x.data(), std::ssize(x), params, out.data());
+    double worst = 0;
+    float where = 0;
+    for (size_t i = 0; i < x.size(); ++i) {
+      const double error =
+          Error(out[i], row.info.reference(double{x[i]}, params), 0);
+      if (error > worst) where = x[i];
+      worst = std::max(worst, error);
+    }
+    EXPECT_LE(worst, bound.ulps) << bound.row << " of " << where;
+  }
+  for (const char* name : {"erf", "tanh", "sin", "expm1", "log1p"}) {
+    const float zero = -0.0F;
+    float result = 1;
+    FindUnaryRow(name)->float32.forward(&zero, 1, {}, &result);
+    EXPECT_TRUE(result == 0 && std::signbit(result)) << name;
   }
 }
 
