@@ -1,17 +1,21 @@
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "sluice/operators/math/cast.h"
+#include "sluice/operators/math/conversion/quantize.h"
 #include "sluice/operators/registration.h"
 #include "sluice/platform/number_format.h"
 #include "sluice/platform/parallel_for.h"
 
-// quantize_linear and dequantize_linear. Elements of every dtype are converted
-// to float64 and back, a block at a time.
+// quantize_linear and dequantize_linear. Between float32 and integers of 8 or
+// 16 bits they are computed in float32 lanes; elements of other dtypes are
+// converted to float64 and back, a block at a time.
 namespace sluice {
 namespace {
 
 constexpr int64_t kBlock = 256;
+constexpr int64_t kBlockOfLanes = 16384;  // needs no memory for float64
 
 // Views X as rows of `inner` elements. A row has a single scale, or `inner`
 // contiguous ones.
@@ -26,7 +30,12 @@ struct ScaleMap {
     size = x[axis];
     inner = x.Product(axis + 1, x.rank());
     together = std::max<int64_t>(block_size, 1);
-    if (block_size == 0) return;
+    if (block_size == 0) {
+      if (inner > 1) return;
+      inner = size;  // the last axis: a row of X has a row of scales
+      size = step = 1;
+      return;
+    }
     step = 1;
     outer_step = scale.Product(axis, scale.rank());
   }
@@ -44,7 +53,8 @@ struct ScaleMap {
   int64_t outer_step = 0;  // scales between blocks of `size` rows
 };
 
-// Keeps the scales, followed by the zero points, as float64 in scratch.
+// Keeps the scales, followed by the zero points, in scratch: as float64, or for
+// lanes as float32 and int32.
 class ScaledKernel : public OpKernel {
  public:
   explicit ScaledKernel(const OpKernelConstruction& construction)
@@ -56,6 +66,7 @@ class ScaledKernel : public OpKernel {
     scales_ = query.inputs[1].numel();
     if (dims_.numel() == 0) return;
     map_ = ScaleMap(query, query.inputs[0], query.inputs[1]);
+    in_lanes_ = FitsLanes(query.input_dtypes[0]);
     preparation.scratch_bytes =
         2 * static_cast<size_t>(scales_) * sizeof(double);
   }
@@ -67,40 +78,58 @@ class ScaledKernel : public OpKernel {
     auto* scales = static_cast<double*>(context.scratch());
     double* zeros = scales + scales_;
     const Tensor& scale = context.Input("Scale");
-    Cast(scale.dtype(), scale.raw_data(), scales_, DType::kFloat64, scales);
-    std::fill(zeros, zeros + scales_, 0.0);
+    Cast(scale.dtype(), scale.raw_data(), scales_,
+         in_lanes_ ? DType::kFloat32 : DType::kFloat64, scales);
+    std::memset(zeros, 0, static_cast<size_t>(scales_) * sizeof(double));
     if (context.HasInput("ZeroPoint")) {
       const Tensor& zero = context.Input("ZeroPoint");
-      Cast(zero.dtype(), zero.raw_data(), scales_, DType::kFloat64, zeros);
+      Cast(zero.dtype(), zero.raw_data(), scales_,
+           in_lanes_ ? DType::kInt32 : DType::kFloat64, zeros);
     }
     const auto* from = static_cast<const char*>(x.raw_data());
     auto* to = static_cast<char*>(out.raw_data());
     const auto from_size = static_cast<int64_t>(SizeOf(x.dtype()));
     const auto to_size = static_cast<int64_t>(SizeOf(dtype_));
     // Threads share pieces of rows: a row may be one element or all of X.
-    const int64_t pieces = (map_.inner + kBlock - 1) / kBlock;
+    const int64_t block = in_lanes_ ? kBlockOfLanes : kBlock;
+    const int64_t pieces = (map_.inner + block - 1) / block;
     const int64_t grain =
-        std::max<int64_t>(1, 16384 / std::min(map_.inner, kBlock));
-    ParallelFor(out.numel() / map_.inner * pieces, grain,
-                [&](int64_t begin, int64_t end) {
-                  double values[kBlock];
-                  for (int64_t piece = begin; piece < end; ++piece) {
-                    const int64_t row = piece / pieces;
-                    const int64_t at = piece % pieces * kBlock;
-                    const int64_t count = std::min(kBlock, map_.inner - at);
-                    const int64_t element = row * map_.inner + at;
-                    const int64_t first = map_.First(row) + at * map_.step;
-                    Cast(x.dtype(), from + element * from_size, count,
-                         DType::kFloat64, values);
-                    Convert(scales + first, zeros + first, map_.step, count,
-                            values);
-                    Cast(DType::kFloat64, values, count, dtype_,
-                         to + element * to_size, narrowing_);
-                  }
-                });
+        std::max<int64_t>(1, 16384 / std::min(map_.inner, block));
+    ParallelFor(
+        out.numel() / map_.inner * pieces, grain,
+        [&](int64_t begin, int64_t end) {
+          for (int64_t piece = begin; piece < end; ++piece) {
+            const int64_t row = piece / pieces;
+            const int64_t at = piece % pieces * block;
+            const int64_t count = std::min(block, map_.inner - at);
+            const int64_t element = row * map_.inner + at;
+            const int64_t first = map_.First(row) + at * map_.step;
+            const char* source = from + element * from_size;
+            char* target = to + element * to_size;
+            if (in_lanes_) {
+              ConvertInLanes(x.dtype(), source,
+                             {reinterpret_cast<const float*>(scales) + first,
+                              reinterpret_cast<const int32_t*>(zeros) + first,
+                              map_.step == 0},
+                             count, target);
+              continue;
+            }
+            double values[kBlock];
+            Cast(x.dtype(), source, count, DType::kFloat64, values);
+            Convert(scales + first, zeros + first, map_.step, count, values);
+            Cast(DType::kFloat64, values, count, dtype_, target, narrowing_);
+          }
+        });
   }
 
  protected:
+  // Whether X of that dtype, and Out, are converted in lanes.
+  virtual bool FitsLanes(DType x) const = 0;
+  virtual void ConvertInLanes(DType x_dtype,
+                              const void* x,
+                              QuantizeScales scales,
+                              int64_t count,
+                              void* out) const = 0;
   // Value i has its scale and zero point at index i * step.
   virtual void Convert(const double* scale,
                        const double* zero,
@@ -113,6 +142,7 @@ class ScaledKernel : public OpKernel {
 
  private:
   int64_t scales_ = 0;
+  bool in_lanes_ = false;
   DDim dims_;
   ScaleMap map_;
 };
@@ -143,6 +173,17 @@ class QuantizeLinearKernel final : public ScaledKernel {
   }
 
  private:
+  bool FitsLanes(DType x) const override {
+    return x == DType::kFloat32 && precision_ == x && QuantizesInLanes(dtype_);
+  }
+  void ConvertInLanes(DType /*x_dtype*/,
+                      const void* x,
+                      QuantizeScales scales,
+                      int64_t count,
+                      void* out) const override {
+    QuantizeInLanes(static_cast<const float*>(x), scales, count, dtype_, out);
+  }
+
   void Convert(const double* scale,
                const double* zero,
                int64_t step,
@@ -196,6 +237,17 @@ class DequantizeLinearKernel final : public ScaledKernel {
   using ScaledKernel::ScaledKernel;
 
  private:
+  bool FitsLanes(DType x) const override {
+    return dtype_ == DType::kFloat32 && QuantizesInLanes(x);
+  }
+  void ConvertInLanes(DType x_dtype,
+                      const void* x,
+                      QuantizeScales scales,
+                      int64_t count,
+                      void* out) const override {
+    DequantizeInLanes(x_dtype, x, scales, count, static_cast<float*>(out));
+  }
+
   void Convert(const double* scale,
                const double* zero,
                int64_t step,

@@ -127,6 +127,51 @@ TEST(DequantizeLinear, IsTheInverseForEveryCode) {
   }
 }
 
+// Lanes have the numbers of the formula for every dtype that they take, in full
+// and partial vectors; ties and zero points at both ends of the range included.
+TEST(QuantizeLinear, LanesComputeTheFormula) {
+  constexpr int kCount = 261;
+  for (const DType dtype :
+       {DType::kInt8, DType::kUInt8, DType::kInt16, DType::kUInt16}) {
+    const NumberFormat& format = FormatOf(dtype);
+    const double least = format.is_signed ? -std::exp2(format.bits - 1) : 0;
+    const double largest = least + std::exp2(format.bits) - 1;
+    for (const bool single : {true, false}) {
+      const int scales = single ? 1 : kCount;
+      QuantizeLinearFloats x(2 * kCount), scale(scales);
+      testing::Array zeros({scales});
+      for (int i = 0; i < 2 * kCount; ++i) {
+        x[i] = static_cast<float>((i - kCount) * 0.5 * (i % 7 == 0 ? 300 : 1));
+      }
+      for (int i = 0; i < scales; ++i) {
+        scale[i] = i % 3 == 0 ? 1.0F : 0.3F + 0.01F * static_cast<float>(i);
+        zeros.values[i] = i % 4 == 0 ? largest : i % 4 == 1 ? least : i % 100;
+      }
+      const Tensor zero = testing::ToTensor(zeros, dtype);
+      const Tensor coded =
+          RunOp("quantize_linear",
+                {{"X", Tensor::FromVector<float>({2, kCount}, x)},
+                 {"Scale", Row(scale)},
+                 {"ZeroPoint", zero}},
+                {{"dtype", dtype}})["Out"];
+      const Tensor back = RunOp(
+          "dequantize_linear",
+          {{"X", coded}, {"Scale", Row(scale)}, {"ZeroPoint", zero}})["Out"];
+      const Doubles codes = ToDoubles(coded);
+      for (int i = 0; i < 2 * kCount; ++i) {
+        const int at = i % scales;
+        const double code =
+            std::clamp(std::rint(double{x[i] / scale[at]}) + zeros.values[at],
+                       least, largest);
+        ASSERT_EQ(codes[i], code) << ToString(dtype) << " of " << x[i];
+        ASSERT_EQ(
+            back.data<float>()[i],
+            static_cast<float>((code - zeros.values[at]) * double{scale[at]}));
+      }
+    }
+  }
+}
+
 void Refused(const char* id,
              const DDim& x,
              const DDim& scale,
