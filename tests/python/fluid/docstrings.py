@@ -85,8 +85,10 @@ def _run(name: str, text: str, pipe: Any) -> None:
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         try:
+            import numpy as np
             import sluice.fluid.as_paddle  # noqa: F401
 
+            np.random.seed(1)
             code = compile(text, name, "exec", dont_inherit=True)
             exec(code, {"__name__": "__main__", "__file__": "example.py"})
         except BaseException as error:
